@@ -1,0 +1,100 @@
+"""The command line: parse, dispatch, and turn every failure into an exit code.
+
+Only here are exceptions caught and exit codes given. Commands are imported when they are
+chosen, so that ``--help`` and each command pay for nothing else.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from typing import NoReturn
+
+from envcfg import __version__
+from envcfg.errors import EXIT_BUG, EXIT_INTERRUPTED, EnvcfgError, UsageError
+
+_EPILOG = """\
+exit codes: 0 ok, 1 findings, 2 wrong usage or configuration, 3 inconclusive,
+            4 cannot read, write or run something, 70 a bug, 130 interrupted
+"""
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser that raises instead of leaving, so that one place decides what is said."""
+
+    def error(self, message: str) -> NoReturn:
+        """Raise what argparse found wrong, with where to read on."""
+        raise UsageError(message, hint=f"see {self.prog} --help")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run envcfg with *argv* (default: the process's) and return its exit code."""
+    # Arguments are bytes to Unix; here they are UTF-8 with escapes for what is not.
+    raw = sys.argv[1:] if argv is None else argv
+    words = [os.fsencode(word).decode("utf-8", "surrogateescape") for word in raw]
+    try:
+        return _dispatch(words)
+    except EnvcfgError as err:
+        return _fail(words, err.lines(), err.exit_code)
+    except KeyboardInterrupt:
+        return _fail(words, ["envcfg: interrupted"], EXIT_INTERRUPTED)
+    except BrokenPipeError:
+        sys.stdout = None  # nobody reads any more: nothing is to be flushed at exit
+        return 141
+    except Exception as err:  # noqa: BLE001  # the last resort, which tells what to do
+        import traceback
+
+        traceback.print_exc()
+        what = f"envcfg: error: this is a bug in envcfg {__version__}: {err!r}"
+        return _fail(words, [what, "  hint: please report the lines above"], EXIT_BUG)
+
+
+def build_parser() -> Parser:
+    """Return the parser of all commands."""
+    from envcfg.commands import wrap
+
+    parser = Parser(
+        prog="envcfg",
+        description=(
+            "From a container and a command to a correct multi-node job, "
+            "on every system that has a profile."
+        ),
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument("--version", action="version", version=f"envcfg {__version__}")
+    commands = parser.add_subparsers(dest="command_name", metavar="COMMAND")
+    wrap.add_parser(commands)
+    return parser
+
+
+def _dispatch(words: list[str]) -> int:
+    from envcfg.commands import wrap
+
+    head, separated, tail = split_command(words)
+    options = build_parser().parse_args(head)
+    if options.command_name is None:
+        msg = "no command given"
+        raise UsageError(msg, hint="envcfg wrap --help")
+    return wrap.run(options, tail if separated else None, ["envcfg", *words])
+
+
+def split_command(words: Sequence[str]) -> tuple[list[str], bool, list[str]]:
+    """Split at the first ``--``: what is ours, whether there was one, the command."""
+    head = list(words)
+    if "--" not in head:
+        return head, False, []
+    at = head.index("--")
+    return head[:at], True, head[at + 1 :]
+
+
+def _fail(words: Sequence[str], lines: Sequence[str], exit_code: int) -> int:
+    """Say what failed; where a script was asked for, print one that fails."""
+    print("\n".join(lines), file=sys.stderr)  # noqa: T201
+    from envcfg.commands import wrap
+
+    wrap.print_failure(words, lines, exit_code)
+    return exit_code

@@ -1,0 +1,206 @@
+"""``envcfg wrap``: from a container and a command to the bash that runs them."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import socket
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from envcfg.errors import UsageError
+from envcfg.findings import Finding
+from envcfg.launch.image import locate_image
+from envcfg.launch.plan import Options, Plan
+from envcfg.launch.render import render_exec_line, render_failure, render_script
+from envcfg.launch.resolve import check_facts, resolve
+from envcfg.profile.catalog import Catalog, profile_folders
+from envcfg.profile.entries import name_problem
+from envcfg.profile.loader import LAUNCHERS, RUNTIMES
+from envcfg.profile.words import Word, WordError, parse_word
+
+_EPILOG = """\
+The command stands behind a --. Without one, the script defines envcfg_run, for several
+steps in one job.
+
+examples:
+  # in an sbatch script, on the system you are on
+  source <(envcfg wrap --container pytorch.sif -- python train.py)
+
+  # several steps
+  source <(envcfg wrap --profile lumi-g --container pytorch.sif --fact rocm=6.2.4)
+  envcfg_run python prepare.py
+  envcfg_run python train.py
+
+  # on a laptop: two ranks, no container
+  envcfg wrap --container none --launcher local --ranks 2 -o job.sh -- python train.py
+  ./job.sh
+
+  # what would be set, and why
+  envcfg wrap --profile lumi-g --container pytorch.sif --print plan
+
+values: ${NAME} and ${NAME:-default} refer to a variable, $$ is a dollar, all else is as
+        it stands. What refers to something of a rank (${LOCAL_RANK}) is set in each rank.
+"""
+
+
+def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the options of ``wrap``."""
+    parser = commands.add_parser(
+        "wrap",
+        help="make the bash that runs a command in a container, on every rank",
+        description="Make the bash that runs a command in a container, on every rank.",
+        usage="envcfg wrap --container IMAGE|none [options] [-- COMMAND...]",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    what = parser.add_argument_group("what to run, and where")
+    what.add_argument("--profile", metavar="NAME|FILE", help="the system (default: the one detected here)")
+    what.add_argument("--container", metavar="IMAGE", required=True, help="image file or URI; none: no container")
+    what.add_argument("--runtime", choices=("auto", *RUNTIMES), default="auto", help="container runtime (default: the first that the job finds)")
+    what.add_argument("--runtime-arg", metavar="ARG", action="append", default=[], help="argument for the runtime, as in --runtime-arg=--nv; may be repeated")
+    what.add_argument("--bind", metavar="SPEC", action="append", default=[], help="SOURCE[:TARGET[:OPTIONS]]; may be repeated")
+    what.add_argument("--launcher", choices=LAUNCHERS, help="who starts the ranks (default: the profile's first)")
+    what.add_argument("--ranks", metavar="N", type=_positive, help="processes per node (default: what the job asked for, else one per GPU; local: 1)")
+    env = parser.add_argument_group("what to set")
+    env.add_argument("--set", metavar="NAME=VALUE", dest="changes", action="append", default=[], type=_assignment, help="set a variable, whatever profile and job say")
+    env.add_argument("--unset", metavar="NAME", dest="changes", action="append", type=_removal, help="take a variable from the program's environment")
+    env.add_argument("--fact", metavar="NAME=VALUE", action="append", default=[], type=_pair, help="state what a condition asks for, as in rocm=6.2.4")
+    out = parser.add_argument_group("what to print")
+    out.add_argument("--print", choices=("script", "plan", "exec-line"), default="script", dest="what", help="default: script")
+    out.add_argument("--json", action="store_true", help="the plan as JSON")
+    out.add_argument("-o", "--output", metavar="FILE", type=Path, help="write the script to FILE, executable")
+    out.add_argument("--force", action="store_true", help="with -o: replace a file that envcfg did not write")
+
+
+def run(options: argparse.Namespace, command: Sequence[str] | None, argv: Sequence[str]) -> int:
+    """Print or write what was asked for.
+
+    Args:
+        options: as ``add_parser`` defines them.
+        command: the words behind ``--``; None if there was no ``--``.
+        argv: the whole command line, for the script's header.
+    """
+    if command is not None and not command:
+        msg = "no command behind --"
+        raise UsageError(msg, hint="envcfg wrap --container pytorch.sif -- python train.py")
+    if options.output and (options.json or options.what != "script"):
+        msg = "-o writes the script, so it excludes --json and --print"
+        raise UsageError(msg, hint="redirect stdout to a file instead")
+    image, findings = locate_image(options.container, Path.cwd())
+    facts = dict(options.fact)
+    check_facts(facts)
+    catalog = Catalog(profile_folders(os.environ, Path.cwd()))
+    name, reason = _select_profile(catalog, options.profile)
+    wanted = Options(
+        container=image,
+        runtime=None if options.runtime == "auto" else options.runtime,
+        runtime_args=tuple(options.runtime_arg),
+        binds=tuple(options.bind),
+        launcher=options.launcher,
+        ranks=options.ranks,
+        settings=dict(options.changes),
+        facts=facts,
+        command=tuple(command or ()),
+    )
+    profile = catalog.load(name)
+    plan = resolve(profile, catalog.digest(), wanted)
+    _say([*reason, *findings, *plan.notes])
+    _put(options, plan, argv)
+    return 0
+
+
+def print_failure(words: Sequence[str], lines: Sequence[str], exit_code: int) -> None:
+    """Print a script that fails, if *words* asked for a script on a stdout that is read."""
+    quiet = {"--json", "-o", "--output", "--print", "-h", "--help"}
+    head = words[: words.index("--")] if "--" in words else words
+    if "wrap" not in head[:1] or any(word.partition("=")[0] in quiet for word in head):
+        return
+    if not sys.stdout.isatty():
+        _write(render_failure(lines, exit_code))
+
+
+def _put(options: argparse.Namespace, plan: Plan, argv: Sequence[str]) -> None:
+    if options.json:
+        from envcfg.report.plan import plan_json
+
+        _write(plan_json(plan))
+    elif options.what == "plan":
+        from envcfg.report.plan import print_plan
+
+        print_plan(plan)
+    elif options.what == "exec-line":
+        _write(render_exec_line(plan) + "\n")
+    elif options.output:
+        from envcfg.launch.output import write_script
+
+        data = render_script(plan, argv).encode("utf-8", "surrogateescape")
+        write_script(options.output, data, force=options.force)
+    else:
+        _write(render_script(plan, argv))
+
+
+def _select_profile(catalog: Catalog, given: str | None) -> tuple[str, list[Finding]]:
+    if given is not None:
+        return given, []
+    if chosen := os.environ.get("ENVCFG_PROFILE"):
+        return chosen, []
+    cluster, host = os.environ.get("SLURM_CLUSTER_NAME"), socket.gethostname()
+    if detected := catalog.detect(cluster, host):
+        return detected, []
+    note = Finding(
+        rule="profile-not-detected",
+        severity="note",
+        subject="profile workstation",
+        message=f"no profile knows cluster {cluster or '(none)'} or host {host}",
+        fix=f"choose one with --profile; known: {', '.join(catalog.names())}",
+    )
+    return "workstation", [note]
+
+
+def _say(findings: Sequence[Finding]) -> None:
+    for finding in findings:
+        sys.stderr.write("\n".join(finding.lines()) + "\n")
+
+
+def _write(text: str) -> None:
+    """Write *text* to stdout, byte for byte as the arguments were given."""
+    sys.stdout.flush()
+    sys.stdout.buffer.write(text.encode("utf-8", "surrogateescape"))
+    sys.stdout.buffer.flush()
+
+
+def _positive(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and int(text) > 0):
+        msg = f"{text!r} is no number of processes"
+        raise argparse.ArgumentTypeError(msg)
+    return int(text)
+
+
+def _pair(text: str) -> tuple[str, str]:
+    name, separator, value = text.partition("=")
+    if not separator or not name:
+        msg = f"{text!r} is not NAME=VALUE"
+        raise argparse.ArgumentTypeError(msg)
+    return name, value
+
+
+def _name(name: str) -> str:
+    if problem := name_problem(name):
+        raise argparse.ArgumentTypeError(problem[0])
+    return name
+
+
+def _assignment(text: str) -> tuple[str, Word | None]:
+    name, value = _pair(text)
+    try:
+        return _name(name), parse_word(value)
+    except WordError as err:
+        msg = f"{name}: {err}; {err.hint}"
+        raise argparse.ArgumentTypeError(msg) from err
+
+
+def _removal(name: str) -> tuple[str, Word | None]:
+    return _name(name), None

@@ -1,0 +1,101 @@
+"""Every way in which envcfg fails, with its exit code; only ``cli.main`` prints them.
+
+Exit codes, for all commands: 0 ok, 1 findings, 2 wrong usage or configuration,
+3 inconclusive, 4 cannot read, write or run something, 70 a bug, 130 interrupted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+EXIT_USAGE = 2
+EXIT_CANNOT = 4
+EXIT_BUG = 70
+EXIT_INTERRUPTED = 130
+
+
+class EnvcfgError(Exception):
+    """A failure that the user can understand and mend."""
+
+    exit_code = EXIT_BUG
+
+    def __init__(self, message: str, *, hint: str | None = None) -> None:
+        """Keep what went wrong (*message*) and what to do about it (*hint*)."""
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+    def lines(self) -> list[str]:
+        """Return the error as the lines that stand on stderr."""
+        lines = [f"envcfg: error: {self.message}"]
+        if self.hint:
+            lines.append(f"  hint: {self.hint}")
+        return lines
+
+
+class UsageError(EnvcfgError):
+    """An option or argument that cannot be right."""
+
+    exit_code = EXIT_USAGE
+
+
+class OutputError(EnvcfgError):
+    """A file that cannot be read, written or replaced."""
+
+    exit_code = EXIT_CANNOT
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Where something is written: file, line and column, both counted from 1."""
+
+    path: str
+    line: int
+    column: int = 1
+
+    def __str__(self) -> str:
+        """Return ``path:line:column``, as editors read it."""
+        return f"{self.path}:{self.line}:{self.column}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Problem:
+    """One thing that is wrong in a file."""
+
+    place: Place
+    key: str
+    message: str
+    hint: str | None = None
+
+    def lines(self) -> list[str]:
+        """Return the problem as the lines that stand on stderr."""
+        key = f"{self.key}: " if self.key else ""
+        lines = [f"envcfg: error: {self.place}: {key}{self.message}"]
+        if self.hint:
+            lines.append(f"  hint: {self.hint}")
+        return lines
+
+
+class ProfileError(EnvcfgError):
+    """A profile that cannot be used; carries every problem that was found."""
+
+    exit_code = EXIT_USAGE
+
+    def __init__(self, problems: Sequence[Problem]) -> None:
+        """Keep all *problems*; there is at least one."""
+        super().__init__(problems[0].message, hint=problems[0].hint)
+        self.problems = tuple(problems)
+
+    def lines(self) -> list[str]:
+        """Return every problem, in the order of the files."""
+        return [line for problem in self.problems for line in problem.lines()]
+
+
+def suggest(word: str, known: Collection[str], what: str = "known") -> str:
+    """Return a hint that names the nearest of *known*, or all of them."""
+    from difflib import get_close_matches
+
+    listing = f"{what}: {', '.join(sorted(known))}"
+    near = get_close_matches(word, known, n=1)
+    return f"did you mean {near[0]!r}? {listing}" if near else listing

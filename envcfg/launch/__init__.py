@@ -1,0 +1,1 @@
+"""What one job will do, and the bash that does it."""

@@ -1,0 +1,56 @@
+"""Writing a script to a file: whole or not at all, and never over other people's work."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from envcfg.errors import OutputError
+from envcfg.launch.render import ID_MARK, is_untouched
+
+
+def write_script(path: Path, data: bytes, *, force: bool) -> None:
+    """Write *data* to *path*, executable; an existing file is replaced only if ours.
+
+    Raises:
+        OutputError: if the file is not ours, or cannot be written.
+    """
+    import tempfile
+
+    try:
+        if path.exists() and not force:
+            _check_ours(path)
+        mode = 0o777 & ~_umask()
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            Path(name).chmod(mode)
+            Path(name).replace(path)
+        except BaseException:
+            Path(name).unlink(missing_ok=True)
+            raise
+    except OSError as err:
+        msg = f"cannot write {path}: {err.strerror}"
+        raise OutputError(msg, hint="choose another file with -o") from err
+
+
+def _check_ours(path: Path) -> None:
+    if not path.is_file():
+        msg = f"{path} is no plain file"
+        raise OutputError(msg, hint="choose another file with -o")
+    text = path.read_bytes()
+    if not text.partition(b"\n")[2].startswith(ID_MARK.encode()):
+        msg = f"{path} was not written by envcfg"
+        raise OutputError(msg, hint="choose another file, or give --force")
+    if not is_untouched(text):
+        msg = f"{path} has been changed since envcfg wrote it"
+        raise OutputError(msg, hint="keep your changes elsewhere, or give --force")
+
+
+def _umask() -> int:
+    mask = os.umask(0o022)
+    os.umask(mask)
+    return mask

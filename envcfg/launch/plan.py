@@ -1,0 +1,112 @@
+"""What one job will do, fully resolved: the model. ``resolve`` makes it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from envcfg.findings import Finding
+from envcfg.profile.conditions import ALWAYS, Condition
+from envcfg.profile.model import Expect, Masks, Reason, Rendezvous, Scratch, Visibility
+from envcfg.profile.words import Word
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """What the user has asked for, checked for form only.
+
+    Attributes:
+        container: path or URI of the image; None runs without a container.
+        runtime: ``apptainer`` or ``singularity``; None lets the job look for one.
+        ranks: processes per node; None leaves it to the job.
+        settings: from ``--set`` (a word) and ``--unset`` (None), in order.
+        facts: stated by the user.
+        command: the program and its arguments; empty for a script of several steps.
+    """
+
+    container: str | None = None
+    runtime: str | None = None
+    runtime_args: tuple[str, ...] = ()
+    binds: tuple[str, ...] = ()
+    launcher: str | None = None
+    ranks: int | None = None
+    settings: Mapping[str, Word | None] = field(default_factory=dict)
+    facts: Mapping[str, str] = field(default_factory=dict)
+    command: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Branch:
+    """A value and what must still be tested in the job; None unsets the variable."""
+
+    value: Word | None
+    reason: Reason
+    tests: Condition = ALWAYS
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Planned:
+    """One variable of the job: the first branch whose tests hold applies."""
+
+    name: str
+    branches: tuple[Branch, ...]
+    force: bool = False
+    directory: bool = False
+    in_rank: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlannedMount:
+    """A bind or runtime argument; left out if *if_exists* is given and absent."""
+
+    spec: str
+    reason: Reason
+    if_exists: str | None = None
+    tests: Condition = ALWAYS
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Container:
+    """How the program gets into its image; *is_file*: a path, not a URI."""
+
+    image: str
+    is_file: bool
+    runtimes: tuple[str, ...]
+    verb: str
+    arguments: tuple[PlannedMount, ...]
+    binds: tuple[PlannedMount, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """What one job will do.
+
+    Attributes:
+        profile_hash: SHA-256 over the bytes of the profile's files, hexadecimal.
+        facts: all that was known when the plan was made.
+        settings: in the order in which they are set.
+        handed_on: variables of the job that the rank part refers to.
+        notes: what the user should know.
+    """
+
+    profile: str
+    profile_hash: str
+    launcher: str
+    container: Container | None
+    settings: tuple[Planned, ...]
+    handed_on: tuple[str, ...]
+    facts: Mapping[str, str]
+    command: tuple[str, ...]
+    ranks: int | None = None
+    gpus: int | None = None
+    masks: Masks | None = None
+    visibility: Visibility | None = None
+    rendezvous: Rendezvous | None = None
+    scratch: Scratch | None = None
+    expect: Expect | None = None
+    notes: tuple[Finding, ...] = ()
+
+    @property
+    def uses_cache(self) -> bool:
+        """Whether any setting lives in the node-local caches."""
+        return self.scratch is not None

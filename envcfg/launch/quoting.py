@@ -1,0 +1,42 @@
+"""Words as shell text that reads well and holds any byte.
+
+What is written here means the same in bash and in a POSIX shell.
+"""
+
+from __future__ import annotations
+
+import shlex
+
+from envcfg.profile.words import Ref, Word
+
+
+def quote(text: str) -> str:
+    """Return *text* as one shell word: bare where it can be, else in single quotes."""
+    return shlex.quote(text)
+
+
+def quote_word(word: Word, user: str) -> str:
+    """Return *word* as one shell word: literals inert, references expanded.
+
+    Args:
+        word: what to write.
+        user: who refers, for the message when a reference has nothing to refer to.
+    """
+    if not word:
+        return "''"
+    return "".join(
+        quote(part) if isinstance(part, str) else _reference(part, user)
+        for part in word
+    )
+
+
+def quote_comment(text: str) -> str:
+    """Return *text* for a comment: one line, whatever it holds."""
+    return "".join(c if c.isprintable() or c == " " else repr(c)[1:-1] for c in text)
+
+
+def _reference(ref: Ref, user: str) -> str:
+    if ref.default is not None:
+        return f'"${{{ref.name}:-{ref.default}}}"'
+    # A message without a character that means something inside the quotes.
+    return f'"${{{ref.name}?envcfg: error: {user} refers to it, and it is not set}}"'

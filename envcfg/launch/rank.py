@@ -1,0 +1,78 @@
+"""The rank part: what each task runs before its program; POSIX shell, pure text."""
+
+from __future__ import annotations
+
+from envcfg.launch.plan import Plan
+from envcfg.launch.quoting import quote
+from envcfg.launch.script import assemble, block, template
+from envcfg.launch.settings import setting_lines
+
+
+def rank_text(plan: Plan) -> str:
+    """Return what each task that srun or envcfg starts runs first."""
+    pieces: list[str] = [template("rank_core"), template("rank_arguments")]
+    if plan.launcher != "local":
+        pieces += [template("first_node"), _slurm_identity(plan)]
+    if plan.launcher == "srun":
+        pieces.append(template("rank_slurm_rank"))
+    if plan.uses_cache:
+        pieces += [template("rank_folders"), template("rank_cache")]
+    if plan.launcher == "torchrun":
+        pieces.append(_torchrun_agent(plan))
+    else:
+        pieces += _program(plan)
+    return assemble(pieces)
+
+
+def worker_text(plan: Plan) -> str:
+    """Return what each rank runs first that torchrun has started."""
+    pieces = [template("rank_core"), template("rank_worker"), template("rank_folders")]
+    return assemble([*pieces, *_program(plan)])
+
+
+def _slurm_identity(plan: Plan) -> str:
+    rendezvous = plan.rendezvous
+    if rendezvous and rendezvous.interface:
+        return template("rank_slurm", {"master": block("master", "rank_interface")})
+    suffix = quote(rendezvous.suffix) if rendezvous and rendezvous.suffix else ""
+    master = f'  export MASTER_ADDR="$envcfg_node"{suffix}\n'
+    return template("rank_slurm", {"master": master})
+
+
+def _torchrun_agent(plan: Plan) -> str:
+    rendezvous = plan.rendezvous
+    if rendezvous and rendezvous.interface:
+        local = block("local", "rank_interface_local")
+        return template("rank_torchrun", {"local": local})
+    suffix = quote(rendezvous.suffix) if rendezvous and rendezvous.suffix else ""
+    local = f'set -- --local-addr="$SLURMD_NODENAME"{suffix} "$@"\n'
+    return template("rank_torchrun", {"local": local})
+
+
+def _program(plan: Plan) -> list[str]:
+    """Return the pieces between a rank's identity and its program."""
+    pieces: list[str] = []
+    own = {each.name for each in plan.settings}
+    clear = plan.visibility.clear if plan.visibility else ()
+    if plan.visibility and (names := [name for name in clear if name not in own]):
+        pieces.append(
+            f"# One layer of GPU masking: {plan.visibility.variable}.\n"
+            f"unset -v {' '.join(names)}\n"
+        )
+    if ranked := [each for each in plan.settings if each.in_rank]:
+        pieces.append(setting_lines(ranked))
+    if folders := [each.name for each in plan.settings if each.directory]:
+        pieces.append(_make_folders(folders))
+    return [*pieces, template("rank_exec")]
+
+
+def _make_folders(names: list[str]) -> str:
+    """Return a function, as it collects paths in its own positional parameters."""
+    lines = "".join(
+        f'  envcfg_is_preset {name} || set -- "$@" ${{{name}:+"${name}"}}\n'
+        for name in names
+    )
+    return (
+        "envcfg_make_folders() { # those that the job has not set itself\n"
+        f'  set --\n{lines}  envcfg_folders "$@"\n}}\nenvcfg_make_folders\n'
+    )

@@ -1,0 +1,191 @@
+"""From a plan to the bash that does it: host part, rank part, launch line; pure.
+
+Same plan, same text. The size does not depend on the number of nodes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from envcfg import __version__
+from envcfg.launch.plan import Container, Plan
+from envcfg.launch.quoting import quote, quote_comment, quote_word
+from envcfg.launch.rank import rank_text, worker_text
+from envcfg.launch.script import assemble, heredoc, template
+from envcfg.launch.settings import mount_lines, setting_lines
+
+ID_MARK = "# envcfg:script "
+_FOR_USERS = ("envcfg_run", "envcfg_end")
+
+
+def render_script(plan: Plan, command_line: Sequence[str]) -> str:
+    """Return the whole text for *plan*; *command_line* says how to make it again."""
+    pieces = [_header(plan, command_line), _job(plan), _rank_parts(plan)]
+    pieces += [*_host_functions(plan), *_tail(plan)]
+    return _identified(assemble(pieces, _FOR_USERS))
+
+
+def render_exec_line(plan: Plan) -> str:
+    """Return the launch line; what only the job can fill in stands as a variable."""
+    words = []
+    if plan.launcher != "local":
+        words += ["srun", "--kill-on-bad-exit=1", "--export=ALL", '"${ENVCFG_SRUN[@]}"']
+    if plan.container:
+        words += [plan.container.runtimes[0], plan.container.verb]
+        words += [quote(each.spec) for each in plan.container.arguments]
+        for bind in plan.container.binds:
+            words += ["--bind", quote(bind.spec)]
+        words.append(quote(plan.container.image))
+    words += ["/bin/sh", "-c", '"$ENVCFG_RANK"', "envcfg-rank", '"${ENVCFG_ARGS[@]}"']
+    return " ".join((*words, "--", *(quote(word) for word in plan.command)))
+
+
+def render_failure(lines: Sequence[str], exit_code: int) -> str:
+    """Return a script that reports *lines* and fails, wherever it is used."""
+    message = f"printf '%s\\n' {' '.join(quote(line) for line in lines)} >&2\n"
+    return (
+        f"#!/usr/bin/env bash\n{template('failed', {'message': message})}"
+        f"case $- in *i*) return {exit_code} 2>/dev/null || exit {exit_code} ;; esac\n"
+        f"exit {exit_code}\n"
+    )
+
+
+def is_untouched(data: bytes) -> bool:
+    """Tell whether the bytes of a script are as envcfg wrote them."""
+    lines = data.split(b"\n", 3)
+    return len(lines) == 4 and lines[1].decode("utf-8", "replace") == _id_line(lines[3])
+
+
+def _identified(body: str) -> str:
+    """Put a line above *body* that tells this text from any other, and knows edits."""
+    # Arguments that are no UTF-8 are hashed byte for byte.
+    line = _id_line(body.encode("utf-8", "surrogateescape"))
+    return f"#!/usr/bin/env bash\n{line}\nENVCFG_ID='{line}'\n{body}"
+
+
+def _id_line(body: bytes) -> str:
+    from hashlib import sha256
+
+    return f"{ID_MARK}{sha256(body).hexdigest()}"
+
+
+def _header(plan: Plan, command_line: Sequence[str]) -> str:
+    made_by = quote_comment(" ".join(quote(word) for word in command_line))
+    return (
+        f"# envcfg {__version__}, profile {plan.profile} "
+        f"(sha256 {plan.profile_hash[:16]})\n"
+        f"# made by: {made_by}\n"
+        "# Source it in a batch script, evaluate it, run it or submit it: it does the same.\n"
+        "# It needs bash 4.4 and, on the compute nodes, neither envcfg nor Python.\n"
+    )
+
+
+def _job(plan: Plan) -> str:
+    """Return what is particular to this job: data, settings, mounts."""
+    lines = ["# --- What this job needs " + "-" * 59 + "\n\n"]
+    data = {
+        "ENVCFG_NODES_STATED": plan.facts.get("nodes", ""),
+        "ENVCFG_RANKS": "" if plan.ranks is None else str(plan.ranks),
+    }
+    if plan.launcher == "torchrun":
+        data["ENVCFG_GPUS"] = str(plan.gpus or "")
+    if plan.container:
+        data["ENVCFG_IMAGE"] = plan.container.image
+        data["ENVCFG_IMAGE_IS_FILE"] = "yes" if plan.container.is_file else ""
+        data["ENVCFG_VERB"] = plan.container.verb
+    if plan.masks:
+        data["ENVCFG_MASKS"] = ",".join(plan.masks.masks)
+        data["ENVCFG_MASKS_UNION"] = _union(plan.masks.masks)
+    if plan.rendezvous and plan.rendezvous.interface:
+        data["ENVCFG_INTERFACE"] = plan.rendezvous.interface
+    lines += [f"{name}={quote(value)}\n" for name, value in data.items()]
+    if plan.container:
+        names = " ".join(quote(name) for name in plan.container.runtimes)
+        lines.append(f"ENVCFG_RUNTIMES=({names}) # the first that is on PATH\n")
+        lines.append(f"\n{_mounts(plan.container)}")
+    lines.append(f"\n{_settings(plan)}")
+    if plan.scratch:
+        root = quote_word(plan.scratch.root, "scratch.root")
+        lines.append(
+            "\n# Caches: one folder per user, job and node. Each shell that sources this\n"
+            "# has its own, so that jobs and steps side by side do not share any.\n"
+            "ENVCFG_SESSION=$BASHPID\n"
+            "envcfg_locate_cache() {\n"
+            f"  ENVCFG_CACHE_BASE={root}/envcfg-$UID-$ENVCFG_JOB-$ENVCFG_SESSION\n"
+            "}\n"
+        )
+    return "".join(lines)
+
+
+def _mounts(container: Container) -> str:
+    arguments = mount_lines("envcfg_argument", container.arguments, "  ")
+    binds = mount_lines("envcfg_bind", container.binds, "  ")
+    return f"envcfg_mounts() {{\n{arguments}{binds}  :\n}}\n"
+
+
+def _settings(plan: Plan) -> str:
+    """Return the function that fills ENVCFG_ARGS, the rank part's arguments."""
+    body = setting_lines([each for each in plan.settings if not each.in_rank], "  ")
+    preset = [each.name for each in plan.settings if each.in_rank and not each.force]
+    if plan.launcher != "local":
+        preset += ["MASTER_ADDR", "MASTER_PORT"]
+    if preset:
+        body += f"  envcfg_preset {' '.join(preset)}\n"
+    if plan.handed_on:
+        body += f"  envcfg_pass {' '.join(plan.handed_on)}\n"
+    if plan.scratch:
+        body += "  envcfg_locate_cache\n"
+        body += '  ENVCFG_ARGS+=("ENVCFG_CACHE_BASE=$ENVCFG_CACHE_BASE")\n'
+    if plan.rendezvous and plan.rendezvous.interface and plan.launcher != "local":
+        body += "  envcfg_master\n"
+    tested = any(branch.tests for each in plan.settings for branch in each.branches)
+    if tested:
+        body += '  ENVCFG_ARGS+=("ENVCFG_NODES=$ENVCFG_NODES")\n'
+    return f"envcfg_settings() {{\n{body}  :\n}}\n"
+
+
+def _rank_parts(plan: Plan) -> str:
+    parts = [
+        "# --- What each rank does first, inside the container " + "-" * 31 + "\n\n",
+        heredoc("ENVCFG_RANK", rank_text(plan)),
+    ]
+    if plan.launcher == "torchrun":
+        parts.append(f"\n{heredoc('ENVCFG_WORKER', worker_text(plan))}")
+    if plan.launcher != "local":
+        parts.append(f"\n{heredoc('ENVCFG_TASK', template('task'))}")
+    return "".join(parts)
+
+
+def _host_functions(plan: Plan) -> list[str]:
+    end = None if plan.scratch else {"end": ""}
+    names = ["container" if plan.container else "bare"]
+    if plan.launcher == "local":
+        names.append("local")
+    else:
+        names += ["slurm", plan.launcher]
+        names.append("pin" if plan.masks else "unpinned")
+        if plan.rendezvous and plan.rendezvous.interface:
+            names += ["first_node", "interface"]
+    if plan.scratch:
+        names.append("clean")
+    return [template("core", end), *(template(name) for name in names)]
+
+
+def _tail(plan: Plan) -> list[str]:
+    rule = "# --- Now do it " + "-" * 69 + "\n"
+    if plan.command:
+        command = " ".join(quote(word) for word in plan.command)
+        return [rule, f"envcfg_main {command}\n"]
+    return [rule, template("tail_trap" if plan.scratch else "tail_steps")]
+
+
+def _union(masks: Sequence[str]) -> str:
+    """Return all masks together, in groups of 32 bits, as /proc/self/status writes them."""
+    union = 0
+    for mask in masks:
+        union |= int(mask, 16)
+    groups = []
+    while union:
+        groups.append(f"{union & 0xFFFFFFFF:08x}")
+        union >>= 32
+    return ",".join(reversed(groups))

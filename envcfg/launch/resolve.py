@@ -1,0 +1,289 @@
+"""From a profile, the facts and the user's options to a plan; pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+
+from envcfg.errors import Place, UsageError, suggest
+from envcfg.findings import Finding
+from envcfg.launch.image import is_uri
+from envcfg.launch.plan import Branch, Container, Options, Plan, Planned, PlannedMount
+from envcfg.launch.scope import PER_RANK, in_order, rank_scoped
+from envcfg.profile.conditions import FACTS, IN_JOB, Truth, judge
+from envcfg.profile.model import Case, Mount, Profile, Reason, Setting
+from envcfg.profile.words import Word, references
+
+_GIVEN = Reason(
+    why="given for this job",
+    source="command line",
+    date="",
+    place=Place(path="command line", line=1),
+)
+
+
+def resolve(profile: Profile, profile_hash: str, options: Options) -> Plan:
+    """Make the plan of one job.
+
+    Raises:
+        UsageError: if profile and options cannot go together.
+    """
+    launcher = _launcher(profile, options)
+    facts = _facts(profile, options, launcher)
+    unknown: dict[str, list[str]] = {}
+    planned = {
+        name: made
+        for name, setting in profile.env.items()
+        if setting and (made := _planned(setting, facts, unknown))
+    }
+    for name, word in options.settings.items():
+        branch = Branch(value=word, reason=_GIVEN)
+        planned[name] = Planned(name=name, branches=(branch,), force=True)
+    container = _container(profile, options, facts, unknown)
+    settings, handed_on = _ordered(planned)
+    needs_cache = any("ENVCFG_CACHE" in _refs(each) for each in settings)
+    if needs_cache and profile.scratch is None:
+        user = next(each.name for each in settings if "ENVCFG_CACHE" in _refs(each))
+        msg = f"{user} refers to ENVCFG_CACHE, but profile {profile.name} has no scratch"
+        raise UsageError(msg, hint="add a block 'scratch' with a root to the profile")
+    return Plan(
+        profile=profile.name,
+        profile_hash=profile_hash,
+        launcher=launcher,
+        container=container,
+        settings=settings,
+        handed_on=handed_on,
+        facts=facts,
+        command=options.command,
+        ranks=options.ranks,
+        gpus=profile.node.gpus if profile.node else None,
+        masks=profile.cpu_masks if launcher == "srun" else None,
+        visibility=profile.visibility,
+        rendezvous=profile.rendezvous,
+        scratch=profile.scratch if needs_cache else None,
+        expect=profile.expect,
+        notes=(
+            *_unknown_notes(unknown),
+            *_masking_notes(profile, planned),
+            *_image_notes(options.container),
+        ),
+    )
+
+
+def _launcher(profile: Profile, options: Options) -> str:
+    allowed = profile.launchers or ("srun", "torchrun", "local")
+    launcher = options.launcher or allowed[0]
+    if launcher not in allowed:
+        msg = f"profile {profile.name} does not allow the launcher {launcher}"
+        raise UsageError(msg, hint=f"it allows: {', '.join(allowed)}")
+    return launcher
+
+
+def _facts(profile: Profile, options: Options, launcher: str) -> dict[str, str]:
+    """Return what is known: the launcher, what the image's name tells, what is stated."""
+    facts = {"launcher": launcher}
+    if options.container is not None:
+        name = options.container.rstrip("/").rpartition("/")[2]
+        facts["container"] = name
+        for each in profile.image_facts or ():
+            if match := re.search(each.pattern, name):
+                groups = match.groupdict(default="")
+                facts |= {k: v.format_map(groups) for k, v in each.facts.items()}
+    return facts | options.facts
+
+
+def _planned(
+    setting: Setting, facts: Mapping[str, str], unknown: dict[str, list[str]]
+) -> Planned | None:
+    branches = tuple(_branches(setting, facts, unknown))
+    if not branches:
+        return None
+    return Planned(
+        name=setting.name,
+        branches=branches,
+        force=setting.force,
+        directory=setting.directory,
+    )
+
+
+def _branches(
+    setting: Setting, facts: Mapping[str, str], unknown: dict[str, list[str]]
+) -> Iterable[Branch]:
+    """Yield the cases that can still apply; the last one may be ``otherwise``."""
+    case: Case | None = None
+    for case in setting.cases:
+        truth, unknown_facts, tests = judge(case.when, facts)
+        if truth is Truth.YES:
+            yield Branch(value=case.value, reason=case.reason)
+            return
+        if truth is Truth.IN_JOB:
+            yield Branch(value=case.value, reason=case.reason, tests=tests)
+        if truth is Truth.UNKNOWN:
+            for fact in unknown_facts:
+                unknown.setdefault(fact, []).append(setting.name)
+            break
+    if case is not None and setting.otherwise is not None:
+        yield Branch(value=setting.otherwise, reason=case.reason)
+
+
+def _container(
+    profile: Profile,
+    options: Options,
+    facts: Mapping[str, str],
+    unknown: dict[str, list[str]],
+) -> Container | None:
+    if options.container is None:
+        for name, given in (
+            ("--bind", options.binds),
+            ("--runtime-arg", options.runtime_args),
+            ("--runtime", options.runtime),
+        ):
+            if given:
+                msg = f"{name} needs a container, and --container is none"
+                raise UsageError(msg, hint=f"drop {name}, or name the image")
+        return None
+    verb = next(
+        (
+            branch.value[0]
+            for branch in (
+                _branches(profile.verb, facts, unknown) if profile.verb else ()
+            )
+            if branch.value
+        ),
+        "exec",
+    )
+    asked = [PlannedMount(spec=spec, reason=_GIVEN) for spec in options.binds]
+    words = [PlannedMount(spec=word, reason=_GIVEN) for word in options.runtime_args]
+    return Container(
+        image=options.container,
+        is_file=not is_uri(options.container),
+        runtimes=(
+            (options.runtime,)
+            if options.runtime
+            else profile.runtimes or ("apptainer", "singularity")
+        ),
+        verb=str(verb),
+        arguments=(*_mounts(profile.arguments, facts, unknown), *words),
+        binds=(*_mounts(profile.binds, facts, unknown), *asked),
+    )
+
+
+def _mounts(
+    mounts: Mapping[str, Mount | None],
+    facts: Mapping[str, str],
+    unknown: dict[str, list[str]],
+) -> Iterable[PlannedMount]:
+    for mount in mounts.values():
+        if mount is None:
+            continue
+        truth, unknown_facts, tests = judge(mount.when, facts)
+        for fact in unknown_facts:
+            unknown.setdefault(fact, []).append(mount.spec)
+        if truth in {Truth.YES, Truth.IN_JOB}:
+            yield PlannedMount(
+                spec=mount.spec,
+                if_exists=mount.if_exists,
+                tests=tests,
+                reason=mount.reason,
+            )
+
+
+def _ordered(
+    planned: Mapping[str, Planned],
+) -> tuple[tuple[Planned, ...], tuple[str, ...]]:
+    """Return the settings in order and scope, and what the rank part needs handed on."""
+    words: dict[str, list[Word]] = {
+        name: [branch.value for branch in each.branches if branch.value is not None]
+        for name, each in planned.items()
+    }
+    ranked = rank_scoped(words)
+    settings = tuple(
+        Planned(
+            name=name,
+            branches=planned[name].branches,
+            # What extends the program's own value is no rival of the job's.
+            force=planned[name].force or name in _refs(planned[name]),
+            directory=planned[name].directory,
+            in_rank=name in ranked,
+        )
+        for name in in_order(words)
+    )
+    wanted = (ref for each in settings if each.in_rank for ref in _refs(each))
+    outside = [ref for ref in wanted if ref not in planned and ref not in PER_RANK]
+    return settings, tuple(dict.fromkeys(outside))
+
+
+def _refs(setting: Planned) -> list[str]:
+    return [
+        ref
+        for branch in setting.branches
+        if branch.value is not None
+        for ref in references(branch.value)
+    ]
+
+
+def _unknown_notes(unknown: Mapping[str, list[str]]) -> Iterable[Finding]:
+    for fact, users in unknown.items():
+        names = ", ".join(dict.fromkeys(users))
+        yield Finding(
+            rule="fact-unknown",
+            severity="note",
+            subject=names,
+            message=f"depends on {fact}, which is not known; the cautious choice is taken",
+            fix=f"state it, as in --fact {fact}={_example(fact)}",
+        )
+
+
+def _example(fact: str) -> str:
+    return {"version": "6.2.4", "integer": "2", "text": "NAME"}[FACTS[fact]]
+
+
+def _masking_notes(
+    profile: Profile, planned: Mapping[str, Planned]
+) -> Iterable[Finding]:
+    layer = profile.visibility
+    for name in layer.clear if layer else ():
+        if name in planned and layer:
+            yield Finding(
+                rule="gpu-masked-twice",
+                severity="warning",
+                subject=name,
+                message=f"masks GPUs on top of {layer.variable}, and indices then count "
+                "what that left over",
+                fix=f"set {layer.variable} alone",
+                source=layer.reason.source,
+            )
+
+
+def _image_notes(container: str | None) -> Iterable[Finding]:
+    if container and is_uri(container) and not container.startswith("instance:"):
+        yield Finding(
+            rule="image-pulled-by-every-rank",
+            severity="warning",
+            subject=container,
+            message="every rank of the job would pull and unpack this image",
+            fix="pull it once before the job (apptainer pull image.sif URI), "
+            "and give --container image.sif",
+        )
+
+
+def check_facts(facts: Mapping[str, str]) -> None:
+    """Check the form of stated facts.
+
+    Raises:
+        UsageError: for an unknown name or a value of the wrong kind.
+    """
+    from envcfg.profile.conditions import check_fact
+
+    for name, value in facts.items():
+        if name not in FACTS:
+            msg = f"--fact {name}={value}: unknown fact {name!r}"
+            raise UsageError(msg, hint=suggest(name, FACTS))
+        try:
+            check_fact(name, value)
+        except ValueError as err:
+            msg = f"--fact {name}={value}: {err}"
+            raise UsageError(msg) from err
+    if facts.keys() & IN_JOB and facts.get("nodes") == "0":
+        msg = "--fact nodes=0: a job has at least one node"
+        raise UsageError(msg)

@@ -1,0 +1,88 @@
+"""Pieces of shell text: templates with blocks to fill in, and what is left of them.
+
+A template is valid shell by itself. Blocks stand between ``# envcfg:begin NAME`` and
+``# envcfg:end NAME``; functions that nothing calls are left out of the result.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence
+from pathlib import Path
+
+_TEMPLATES = Path(__file__).parent / "templates"
+_BLOCK = re.compile(
+    r"^[ ]*# envcfg:begin (?P<name>\w+)\n(?P<body>.*?)^[ ]*# envcfg:end (?P=name)\n",
+    re.MULTILINE | re.DOTALL,
+)
+_FUNCTION = re.compile(  # with the comment above it and the empty line below
+    r"^(?:#[^\n]*\n)*(?P<name>envcfg_\w+)\(\) \{.*?^\}\n\n?", re.MULTILINE | re.DOTALL
+)
+
+
+def template(name: str, blocks: Mapping[str, str] | None = None) -> Template:
+    """Return the text of a template, without its shellcheck line, with blocks filled.
+
+    Args:
+        name: file name without ``.sh``.
+        blocks: text for blocks by name, free of values; the others keep theirs.
+    """
+    text = (_TEMPLATES / f"{name}.sh").read_text(encoding="utf-8")
+    text = text.partition("\n")[2].lstrip("\n")  # the first line is for shellcheck
+    given = blocks or {}
+    return Template(_BLOCK.sub(lambda m: given.get(m["name"], m["body"]), text))
+
+
+def block(name: str, of: str) -> str:
+    """Return what a block of a template holds."""
+    text = (_TEMPLATES / f"{of}.sh").read_text(encoding="utf-8")
+    return {match["name"]: match["body"] for match in _BLOCK.finditer(text)}[name]
+
+
+class Template(str):
+    """Shell text of envcfg's own, without a value in it; ``assemble`` may shorten it."""
+
+    __slots__ = ()
+
+
+def assemble(pieces: Sequence[str], roots: Collection[str] = ()) -> str:
+    """Join the pieces; functions of templates that nothing uses are left out.
+
+    Generated pieces hold values of any shape, so only a ``Template`` is ever cut.
+
+    Args:
+        pieces: in order; an empty line goes between them.
+        roots: names of functions that stay, used or not.
+    """
+    texts = list(pieces)
+    while True:
+        code = "\n".join(texts)
+        before = len(code)
+        for at, text in enumerate(texts):
+            if isinstance(text, Template):
+                texts[at] = Template(_FUNCTION.sub(_keep_used(code, roots), text))
+        if len("\n".join(texts)) == before:
+            return "\n".join(text for text in texts if text)
+
+
+def _keep_used(code: str, roots: Collection[str]) -> Callable[[re.Match[str]], str]:
+    def keep(match: re.Match[str]) -> str:
+        name = match["name"]
+        uses = len(re.findall(rf"\b{name}\b", code)) - len(
+            re.findall(rf"\b{name}\b", match[0])
+        )
+        return match[0] if uses or name in roots else ""
+
+    return keep
+
+
+def heredoc(variable: str, text: str) -> str:
+    """Return bash that sets *variable* to *text*, to be read without any escapes."""
+    mark = "ENVCFG_TEXT"
+    lines = set(text.splitlines())
+    while mark in lines:  # a value may hold any line, this one too
+        mark += "_"
+    return (
+        f"IFS= read -r -d '' {variable} <<'{mark}' || : # read ends at the end of text\n"
+        f"{text.rstrip()}\n{mark}\n"
+    )

@@ -1,0 +1,82 @@
+"""Settings and mounts of a plan as shell lines, the same for host and rank part."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from envcfg.launch.plan import Planned, PlannedMount
+from envcfg.launch.quoting import quote, quote_comment, quote_word
+from envcfg.profile.conditions import Condition
+from envcfg.profile.model import Reason
+
+_WIDTH = 92
+_TESTS = {"==": "-eq", "!=": "-ne", "<": "-lt", "<=": "-le", ">": "-gt", ">=": "-ge"}
+
+
+def setting_lines(settings: Sequence[Planned], margin: str = "") -> str:
+    """Return the lines that set or unset the variables, each with its reason."""
+    return "".join(_setting(each, margin) for each in settings)
+
+
+def mount_lines(function: str, mounts: Sequence[PlannedMount], margin: str) -> str:
+    """Return calls of *function* with spec and, where given, the path that must exist."""
+    lines = []
+    for mount in mounts:
+        words = [function, quote(mount.spec)]
+        if mount.if_exists is not None:
+            words.append(quote(mount.if_exists))
+        lines.append(_reason(mount.reason, margin))
+        lines.append(_guarded([(mount.tests, f"{' '.join(words)}\n")], margin))
+    return "".join(lines)
+
+
+def test_text(tests: Condition) -> str:
+    """Return the tests that only the job can decide, in a form for both shells."""
+    return " && ".join(
+        f'[ "$ENVCFG_{test.fact.upper()}" {_TESTS[test.operator]} {int(test.operand)} ]'
+        for test in tests
+    )
+
+
+def _setting(setting: Planned, margin: str) -> str:
+    force = "force_" if setting.force else ""
+    steps = []
+    for branch in setting.branches:
+        if branch.value is None:
+            call = f"envcfg_{force}unset {setting.name}\n"
+        else:
+            verb = "envcfg_force" if setting.force else "envcfg_set"
+            value = quote_word(branch.value, setting.name)
+            call = f"{verb} {setting.name} {value}\n"
+        steps.append((branch.tests, call))
+    reasons = dict.fromkeys(branch.reason for branch in setting.branches)
+    comments = "".join(_reason(each, margin) for each in reasons)
+    return comments + _guarded(steps, margin)
+
+
+def _guarded(steps: Sequence[tuple[Condition, str]], margin: str) -> str:
+    """Return the calls as an if-chain, or as one call where nothing is to be tested.
+
+    A value may span lines, so the lines of a call are never indented but at its start.
+    """
+    if len(steps) == 1 and not steps[0][0]:
+        return margin + steps[0][1]
+    text = ""
+    for tests, call in steps:
+        word = f"{'elif' if text else 'if'} {test_text(tests)}; then"
+        text += f"{margin}{word if tests else 'else'}\n{margin}  {call}"
+    return f"{text}{margin}fi\n"
+
+
+def _reason(reason: Reason, margin: str) -> str:
+    """Return the reason as comment lines, with the place where it can be questioned."""
+    if not reason.date:  # given for this job: the header shows the command
+        return ""
+    words = quote_comment(f"{reason.why} [{reason.place.path}:{reason.place.line}]")
+    lines, line = [], f"{margin}#"
+    for word in words.split():
+        if len(line) + len(word) >= _WIDTH:
+            lines.append(line)
+            line = f"{margin}#"
+        line += f" {word}"
+    return "".join(f"{each}\n" for each in (*lines, line))

@@ -1,0 +1,16 @@
+# shellcheck shell=bash
+
+envcfg_master() { # find the address of $ENVCFG_INTERFACE on the job's first node
+  local address='' PATH=$PATH:/usr/sbin:/sbin
+  local -a ask=(ip -4 -o address show dev "$ENVCFG_INTERFACE" scope global)
+  envcfg_first_node "$SLURM_JOB_NODELIST"
+  if [[ ${SLURMD_NODENAME-} != "$envcfg_node" ]]; then
+    ask=(srun --overlap --nodes=1 --ntasks=1 --nodelist="$envcfg_node" "${ask[@]}")
+  fi
+  read -r _ _ _ address _ < <("${ask[@]}" </dev/null) || :
+  if [[ -z $address ]]; then
+    envcfg_fault "node $envcfg_node has no address on $ENVCFG_INTERFACE" \
+      'set MASTER_ADDR, or correct rendezvous.interface in the profile'
+  fi
+  ENVCFG_ARGS+=("ENVCFG_MASTER_NODE=$envcfg_node" "ENVCFG_MASTER_ADDR=${address%%/*}")
+}

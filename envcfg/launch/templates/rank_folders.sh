@@ -1,0 +1,16 @@
+# shellcheck shell=sh
+
+envcfg_folders() { # PATH...: there, ours and no links; ranks that race may all try
+  for envcfg_folder; do
+    if [ ! -d "$envcfg_folder" ]; then
+      mkdir -p -m 700 -- "$@" || envcfg_fail "cannot make the cache folders $*"
+      break
+    fi
+  done
+  for envcfg_folder; do
+    if [ -h "$envcfg_folder" ] || [ ! -d "$envcfg_folder" ] || [ ! -O "$envcfg_folder" ]; then
+      envcfg_fail "$envcfg_folder is not a folder of yours; it will not be used for caches" \
+        'remove it, or ask who made it: a link or a foreign folder there can do harm'
+    fi
+  done
+}

@@ -1,0 +1,54 @@
+# shellcheck shell=bash
+
+envcfg_survey() { # what the allocation is
+  if [[ -z ${SLURM_JOB_ID-} ]]; then
+    envcfg_fault 'this is no Slurm job: SLURM_JOB_ID is not set' \
+      'use it in an sbatch script or under salloc, or choose --launcher local'
+  elif ! type -P srun >/dev/null; then
+    envcfg_fault 'srun is not on PATH' "load Slurm's module"
+  fi
+  ENVCFG_NODES=${SLURM_NNODES:-${SLURM_JOB_NUM_NODES:-1}}
+  if [[ -n $ENVCFG_NODES_STATED && $ENVCFG_NODES_STATED != "$ENVCFG_NODES" ]]; then
+    envcfg_fault "made for $ENVCFG_NODES_STATED nodes, but the job has $ENVCFG_NODES" \
+      'leave out --fact nodes=..., then the job decides'
+  fi
+  ENVCFG_JOB=${SLURM_JOB_ID-}
+}
+
+envcfg_host() { # COMMAND...: run it once on each node, outside the container
+  if [[ $ENVCFG_NODES == 1 && -n ${SLURMD_NODENAME-} ]]; then
+    "$@" # this is the node
+    return
+  fi
+  (
+    unset -v SLURM_NTASKS SLURM_NPROCS SLURM_NTASKS_PER_NODE SLURM_TASKS_PER_NODE \
+      SLURM_CPUS_PER_TASK SLURM_CPU_BIND SLURM_DISTRIBUTION
+    exec srun --overlap --nodes="$ENVCFG_NODES" --ntasks="$ENVCFG_NODES" \
+      --ntasks-per-node=1 --cpu-bind=none --export=ALL "$@" </dev/null
+  )
+}
+
+envcfg_srun() { # COMMAND...: the step itself
+  local -a task=()
+  if envcfg_is_clean; then
+    # The words up to the rank part's name, then what srun told this task, then the rest.
+    task=(bash -c "$ENVCFG_TASK" envcfg-task $((${#ENVCFG_ENTER[@]} + 4)))
+  fi
+  envcfg_spawn srun --kill-on-bad-exit=1 --export=ALL "${ENVCFG_SRUN[@]}" "${task[@]}" \
+    "${ENVCFG_ENTER[@]}" /bin/sh -c "$ENVCFG_RANK" envcfg-rank "${ENVCFG_ARGS[@]}" -- "$@"
+  envcfg_wait
+}
+
+envcfg_is_clean() { # whether the runtime keeps srun's variables from the container
+  local word
+  for word in "${ENVCFG_ENTER[@]}"; do
+    case $word in
+      --cleanenv | --containall | --compat | --no-env=* | --no-env) return 0 ;;
+      --*) ;;
+      -*[eC]*) return 0 ;;
+    esac
+  done
+  [[ -n ${SINGULARITY_CLEANENV-}${SINGULARITY_CONTAINALL-}${SINGULARITY_COMPAT-} ]] \
+    || [[ -n ${APPTAINER_CLEANENV-}${APPTAINER_CONTAINALL-}${APPTAINER_COMPAT-} ]] \
+    || [[ -n ${APPTAINER_NOENV-}${SINGULARITY_NOENV-} ]]
+}

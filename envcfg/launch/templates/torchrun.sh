@@ -1,0 +1,16 @@
+# shellcheck shell=bash
+
+envcfg_launch() { # COMMAND...: one task per node, in which torchrun starts the ranks
+  local ranks=${ENVCFG_RANKS:-${SLURM_GPUS_ON_NODE:-$ENVCFG_GPUS}}
+  if [[ -z $ranks ]]; then
+    envcfg_error 'how many ranks per node? neither the job nor the profile has GPUs' \
+      'give --ranks N'
+    return 2
+  fi
+  ENVCFG_SRUN=(--ntasks="$ENVCFG_NODES" --ntasks-per-node=1)
+  if [[ -n ${SLURM_CPUS_PER_TASK-} ]]; then
+    ENVCFG_SRUN+=(--cpus-per-task="$SLURM_CPUS_PER_TASK")
+  fi
+  ENVCFG_ARGS+=("ENVCFG_LOCAL_RANKS=$ranks" "ENVCFG_WORKER=$ENVCFG_WORKER")
+  envcfg_srun "$@"
+}

@@ -1,0 +1,172 @@
+"""The entries of a profile: reasons, conditions, settings, mounts.
+
+Each reader takes a ``Field`` and returns the model, or None with a problem collected.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import TypeVar
+
+from envcfg.profile import conditions, words
+from envcfg.profile.model import Case, Mount, NameFact, Reason, Setting
+from envcfg.profile.nodes import Field
+
+Item = TypeVar("Item")
+
+REASON = ("why", "source", "date")
+_DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
+# Read-only in bash, or the shell's own: a shell that is told to set them fails.
+_SHELL_OWN = frozenset(
+    {"BASHOPTS", "BASHPID", "BASH_VERSINFO", "EUID", "GROUPS", "IFS", "OPTARG"}
+    | {"OPTIND", "PPID", "PS4", "SHELLOPTS", "UID"}
+)
+
+
+def name_problem(name: str) -> tuple[str, str] | None:
+    """Return message and hint if *name* cannot be set by a profile, else None."""
+    if not words.NAME.fullmatch(name):
+        return f"{name!r} is no variable name", "letters, digits and _, no digit first"
+    if name in _SHELL_OWN:
+        return f"{name} belongs to the shell and cannot be set", "choose another name"
+    if name.startswith("ENVCFG_"):
+        return f"{name}: ENVCFG_ is envcfg's own prefix", "choose another name"
+    return None
+
+
+def read_if_given(
+    keys: Mapping[str, Field], key: str, read: Callable[[Field], Item]
+) -> Item | None:
+    """Return what *read* makes of a key, or None where the key is not given."""
+    return read(keys[key]) if key in keys else None
+
+
+def read_reason(field: Field, keys: Mapping[str, Field]) -> Reason | None:
+    """Read why, source and date; each one missing is a problem."""
+    texts = {key: keys[key].text() for key in REASON if key in keys}
+    if missing := [key for key in REASON if key not in keys]:
+        field.problem(f"no {', no '.join(missing)}", "each entry says all three")
+    date = texts.get("date")
+    if date is not None and not _DATE.fullmatch(date):
+        keys["date"].problem(f"{date!r} is no date", "write it as 2026-05-19")
+    why, source = texts.get("why"), texts.get("source")
+    if why is None or source is None or date is None:
+        return None
+    return Reason(why=why, source=source, date=date, place=field.place)
+
+
+def read_word(field: Field) -> words.Word:
+    """Read a value in the grammar of ``words``."""
+    text = field.text()
+    if text is None:
+        return ()
+    try:
+        return words.parse_word(text)
+    except words.WordError as err:
+        field.problem(f"{err} (character {err.offset + 1} of the value)", err.hint)
+        return ()
+
+
+def read_setting(name: str, field: Field) -> Setting | None:
+    """Read one variable: a mapping with ``value``, or with ``cases``."""
+    if problem := name_problem(name):
+        field.problem(*problem)
+    keys = field.mapping(
+        {"value", "when", "otherwise", "force", "directory", "cases", *REASON}
+    )
+    if not keys:
+        return None
+    if "cases" in keys:
+        for stray in sorted(keys.keys() & {"value", "when", *REASON}):
+            keys[stray].problem(f"{stray!r} belongs into each of the cases")
+        cases = [_read_case(each) for each in keys["cases"].items()]
+    else:
+        cases = [_case(field, keys)]
+    otherwise = keys.get("otherwise")
+    return Setting(
+        name=name,
+        cases=tuple(case for case in cases if case is not None),
+        otherwise=None
+        if otherwise is None or otherwise.is_null
+        else read_word(otherwise),
+        force=read_if_given(keys, "force", Field.flag) or False,
+        directory=read_if_given(keys, "directory", Field.flag) or False,
+    )
+
+
+def read_env(field: Field) -> dict[str, Setting | None]:
+    """Read the variables of a profile; null unsets one of the family's."""
+    return {
+        name: None if each.is_null else read_setting(name, each)
+        for name, each in field.mapping().items()
+    }
+
+
+def read_mounts(field: Field) -> dict[str, Mount | None]:
+    """Read bind mounts or runtime arguments, by their text."""
+    found: dict[str, Mount | None] = {}
+    for spec, each in field.mapping().items():
+        if each.is_null:
+            found[spec] = None
+            continue
+        keys = each.mapping({"if_exists", "when", *REASON})
+        reason = read_reason(each, keys)
+        path = read_if_given(keys, "if_exists", Field.text)
+        if path in {"true", "false"}:  # the mount's own source decides, or nothing does
+            path = spec.split(":")[0] if path == "true" else None
+        when = _read_condition(keys)
+        if reason is not None:
+            found[spec] = Mount(spec=spec, if_exists=path, when=when, reason=reason)
+    return found
+
+
+def read_image_facts(field: Field) -> tuple[NameFact, ...]:
+    """Read what the file names of a site's images tell."""
+    found = []
+    for each in field.items():
+        keys = each.mapping({"pattern", "facts", *REASON})
+        reason = read_reason(each, keys)
+        pattern = read_if_given(keys, "pattern", Field.text) or ""
+        facts = read_if_given(keys, "facts", lambda f: f.mapping(conditions.FACTS))
+        texts = {name: value.text() or "" for name, value in (facts or {}).items()}
+        try:
+            groups = {name: "" for name in re.compile(pattern).groupindex}
+            for text in texts.values():
+                text.format_map(groups)
+        except re.error as err:
+            keys["pattern"].problem(f"no regular expression: {err}")
+        except (KeyError, IndexError, ValueError) as err:
+            each.problem(f"{err} is no named group of the pattern")
+        if reason is not None:
+            found.append(NameFact(pattern=pattern, facts=texts, reason=reason))
+    return tuple(found)
+
+
+def _read_case(field: Field) -> Case | None:
+    return _case(field, field.mapping({"value", "when", *REASON}))
+
+
+def _case(field: Field, keys: Mapping[str, Field]) -> Case | None:
+    reason = read_reason(field, keys)
+    if "value" not in keys:
+        field.problem("no value", "'value: null' unsets the variable")
+        return None
+    value = None if keys["value"].is_null else read_word(keys["value"])
+    when = _read_condition(keys)
+    return None if reason is None else Case(value=value, when=when, reason=reason)
+
+
+def _read_condition(keys: Mapping[str, Field]) -> conditions.Condition:
+    if "when" not in keys:
+        return conditions.ALWAYS
+    tests: list[conditions.Test] = []
+    for fact, field in keys["when"].mapping(conditions.FACTS).items():
+        text = field.text()
+        if text is None:
+            continue
+        try:
+            tests += conditions.parse_tests(fact, text)
+        except ValueError as err:
+            field.problem(str(err))
+    return tuple(tests)

@@ -1,0 +1,199 @@
+"""The model of a profile: frozen data, no behaviour but lookups.
+
+A ``Profile`` is what one file says, or what a chain of files says together. A field that
+is None was not given; in ``env``, ``binds`` and ``arguments`` a None unsets what a family
+gave.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+
+from envcfg.errors import Place
+from envcfg.profile.conditions import ALWAYS, Condition
+from envcfg.profile.words import Word
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reason:
+    """Why something is so: the reason, who says it, since when, and where it stands."""
+
+    why: str
+    source: str
+    date: str
+    place: Place
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """A value and the condition under which it applies; value None means *unset*."""
+
+    value: Word | None
+    reason: Reason
+    when: Condition = ALWAYS
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setting:
+    """One variable: its cases, first match wins, then ``otherwise``.
+
+    Attributes:
+        otherwise: value where no case applies or a fact is unknown; None leaves the
+            variable alone.
+        force: wins even over what the user has set in the job.
+        directory: the value is a folder, made before the program starts.
+    """
+
+    name: str
+    cases: tuple[Case, ...]
+    otherwise: Word | None = None
+    force: bool = False
+    directory: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mount:
+    """A bind mount (``source[:target[:options]]``) or an argument of the runtime.
+
+    Attributes:
+        if_exists: path that must exist in the job, or the mount is left out; None: it
+            must always be there.
+    """
+
+    spec: str
+    reason: Reason
+    if_exists: str | None = None
+    when: Condition = ALWAYS
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NameFact:
+    """Facts that an image's file name tells: *pattern* matched, templates filled in."""
+
+    pattern: str
+    facts: Mapping[str, str]
+    reason: Reason
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Node:
+    """The shape of a node. Memory in the unit that the scheduler takes (``60G``)."""
+
+    reason: Reason
+    gpus: int
+    cores_per_gpu: int | None = None
+    memory_per_gpu: str | None = None
+    nics: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Masks:
+    """CPU masks, one hexadecimal mask per local rank, in GPU order."""
+
+    reason: Reason
+    masks: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Visibility:
+    """The one layer of GPU masking.
+
+    Attributes:
+        variable: the variable that masks; what the scheduler gave it stays.
+        clear: variables of other layers, unset in every rank.
+    """
+
+    reason: Reason
+    variable: str
+    clear: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rendezvous:
+    """How ranks find the first node: its name plus *suffix*, or an interface's address."""
+
+    reason: Reason
+    suffix: str = ""
+    interface: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scratch:
+    """Where node-local caches go; *in_memory*: they count against the job's memory."""
+
+    reason: Reason
+    root: Word
+    in_memory: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Expect:
+    """What the job's NCCL log must show; each field is left out where no one says."""
+
+    reason: Reason
+    networks: tuple[str, ...] = ()
+    provider: str | None = None
+    interfaces: tuple[str, ...] = ()
+    nics: int | None = None
+    gdr: bool | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Status:
+    """A dated statement on the profile: its lifecycle, or how it was verified."""
+
+    state: str
+    reason: Reason
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parent:
+    """The family that a profile extends, and where it says so."""
+
+    name: str
+    place: Place
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Detect:
+    """Globs on the cluster's name and on host names by which a system is known."""
+
+    clusters: tuple[str, ...] = ()
+    hosts: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Profile:
+    """What a system needs."""
+
+    name: str
+    summary: str | None = None
+    extends: Parent | None = None
+    lifecycle: Status | None = None
+    verified: Status | None = None
+    detect: Detect | None = None
+    node: Node | None = None
+    launchers: tuple[str, ...] | None = None
+    cpu_masks: Masks | None = None
+    visibility: Visibility | None = None
+    rendezvous: Rendezvous | None = None
+    runtimes: tuple[str, ...] | None = None
+    verb: Setting | None = None
+    image_facts: tuple[NameFact, ...] | None = None
+    scratch: Scratch | None = None
+    expect: Expect | None = None
+    binds: Mapping[str, Mount | None] = field(default_factory=dict)
+    arguments: Mapping[str, Mount | None] = field(default_factory=dict)
+    env: Mapping[str, Setting | None] = field(default_factory=dict)
+
+    def over(self, base: Profile) -> Profile:
+        """Return *base* with everything that this profile gives laid over it."""
+        changes = {}
+        for each in fields(self):
+            mine = getattr(self, each.name)
+            if isinstance(mine, dict):
+                changes[each.name] = getattr(base, each.name) | mine
+            elif mine is not None:
+                changes[each.name] = mine
+        return replace(base, **changes)

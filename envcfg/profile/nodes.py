@@ -1,0 +1,218 @@
+"""YAML as nodes that keep their place: the reader under the profile loader.
+
+Scalars keep their written text (``off`` stays ``off``, ``010`` stays ``010``). Every
+problem is collected with line and column; nothing is raised before the whole file is
+read. Aliases are refused: they hide where a value comes from and can grow without bound.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+
+import yaml
+
+from envcfg.errors import Place, Problem, suggest
+
+MAX_BYTES = 1_000_000
+_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_NULL = "tag:yaml.org,2002:null"
+_STANDARD = "tag:yaml.org,2002:"
+
+
+class Field:
+    """One YAML node with its key path; what is wrong with it goes to ``problems``."""
+
+    __slots__ = ("key", "node", "path", "problems")
+
+    def __init__(
+        self, node: yaml.Node, key: str, path: str, problems: list[Problem]
+    ) -> None:
+        """Stand for *node* of file *path*, under the dotted *key*."""
+        self.node = node
+        self.key = key
+        self.path = path
+        self.problems = problems
+
+    @property
+    def place(self) -> Place:
+        """Where the node begins."""
+        mark = self.node.start_mark
+        return Place(path=self.path, line=mark.line + 1, column=mark.column + 1)
+
+    @property
+    def is_null(self) -> bool:
+        """Whether the node is an explicit or empty null."""
+        return self.node.tag == _NULL
+
+    @property
+    def is_mapping(self) -> bool:
+        """Whether the node holds keys."""
+        return isinstance(self.node, yaml.MappingNode)
+
+    def problem(self, message: str, hint: str | None = None) -> None:
+        """Collect what is wrong with this node."""
+        self.problems.append(
+            Problem(place=self.place, key=self.key, message=message, hint=hint)
+        )
+
+    def text(self) -> str | None:
+        """Return the scalar as it is written, or None with a problem."""
+        if not isinstance(self.node, yaml.ScalarNode):
+            self.problem(f"expected a text, not a {_kind(self.node)}")
+            return None
+        if self.is_null:
+            self.problem("expected a text, not nothing", 'the empty text is ""')
+            return None
+        return str(self.node.value)
+
+    def one_of(self, known: Collection[str]) -> str | None:
+        """Return the text if it is in *known*, or None with a problem."""
+        text = self.text()
+        if text is not None and text not in known:
+            self.problem(f"unknown value {text!r}", suggest(text, known))
+            return None
+        return text
+
+    def integer(self, *, minimum: int = 0) -> int | None:
+        """Return the whole number, or None with a problem."""
+        text = self.text()
+        if text is None:
+            return None
+        if not (text.isascii() and text.isdigit() and int(text) >= minimum):
+            self.problem(f"expected a whole number from {minimum}, not {text!r}")
+            return None
+        return int(text)
+
+    def flag(self) -> bool | None:
+        """Return true or false, or None with a problem."""
+        text = self.text()
+        if text not in {"true", "false", None}:
+            self.problem(f"expected true or false, not {text!r}")
+            return None
+        return None if text is None else text == "true"
+
+    def items(self) -> list[Field]:
+        """Return the fields of a sequence; a problem and none if it is no sequence."""
+        if not isinstance(self.node, yaml.SequenceNode):
+            self.problem(f"expected a list, not a {_kind(self.node)}", "write [a, b]")
+            return []
+        return [
+            Field(child, f"{self.key}[{index}]", self.path, self.problems)
+            for index, child in enumerate(self.node.value)
+        ]
+
+    def texts(self) -> tuple[str, ...]:
+        """Return the texts of a sequence."""
+        return tuple(text for item in self.items() if (text := item.text()) is not None)
+
+    def mapping(self, known: Collection[str] | None = None) -> dict[str, Field]:
+        """Return the fields of a mapping by key; unknown and double keys are problems.
+
+        Args:
+            known: the keys that may stand here; None allows any.
+        """
+        if not isinstance(self.node, yaml.MappingNode):
+            self.problem(f"expected keys and values, not a {_kind(self.node)}")
+            return {}
+        found: dict[str, Field] = {}
+        for key_node, value_node in self.node.value:
+            key = Field(key_node, self.key, self.path, self.problems)
+            name = key.text()
+            if name is None:
+                continue
+            child = Field(value_node, self._join(name), self.path, self.problems)
+            if name in found:
+                first = found[name].place.line
+                key.problem(
+                    f"key {name!r} stands twice, first in line {first}",
+                    "keep one of them",
+                )
+            elif known is not None and name not in known:
+                key.problem(f"unknown key {name!r}", suggest(name, known))
+            else:
+                found[name] = child
+        return found
+
+    def _join(self, name: str) -> str:
+        return f"{self.key}.{name}" if self.key else name
+
+
+def read_fields(data: bytes, path: str, problems: list[Problem]) -> Field | None:
+    """Parse the bytes of file *path*; None, with problems, if they are no YAML document.
+
+    Raises:
+        Nothing: every failure is appended to *problems*.
+    """
+
+    def fail(
+        message: str, line: int = 1, column: int = 1, hint: str | None = None
+    ) -> None:
+        place = Place(path=path, line=line, column=column)
+        problems.append(Problem(place=place, key="", message=message, hint=hint))
+
+    if len(data) > MAX_BYTES:
+        fail(f"{len(data)} bytes is too large for a profile (limit {MAX_BYTES})")
+        return None
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as err:
+        line = data.count(b"\n", 0, err.start) + 1
+        column = err.start - data.rfind(b"\n", 0, err.start)
+        fail(f"byte 0x{data[err.start]:02x} is not UTF-8", line, column, "save as UTF-8")
+        return None
+    try:
+        node = yaml.compose(text, Loader=_LOADER)
+    except yaml.reader.ReaderError as err:
+        # The error tells no usable position: look for the character itself.
+        character = chr(err.character) if isinstance(err.character, int) else "?"
+        at = max(text.find(character), 0)
+        line = text.count("\n", 0, at) + 1
+        fail(f"character {character!r} cannot stand in YAML", line, at + 1)
+        return None
+    except yaml.MarkedYAMLError as err:
+        mark = err.problem_mark or err.context_mark
+        line, column = (mark.line + 1, mark.column + 1) if mark else (1, 1)
+        fail(str(err.problem or err.context), line, column, _yaml_hint(text, line))
+        return None
+    except RecursionError:
+        fail("nested too deeply for a profile")
+        return None
+    if node is None:
+        fail("the file is empty", hint="a profile has at least a name")
+        return None
+    root = Field(node, "", path, problems)
+    for each in _repeated_or_tagged(node):
+        Field(each, "", path, problems).problem(
+            "aliases and custom tags cannot stand in a profile", "write the value itself"
+        )
+        return None
+    return root
+
+
+def _repeated_or_tagged(root: yaml.Node) -> Iterator[yaml.Node]:
+    """Yield nodes reached twice (aliases) or with a tag beyond the standard ones."""
+    seen: set[int] = set()
+    stack = [root]
+    while stack:
+        node = stack.pop()
+        if id(node) in seen or not node.tag.startswith(_STANDARD):
+            yield node
+            continue
+        seen.add(id(node))
+        if isinstance(node, yaml.MappingNode):
+            stack += [child for pair in node.value for child in pair]
+        elif isinstance(node, yaml.SequenceNode):
+            stack += node.value
+
+
+def _yaml_hint(text: str, line: int) -> str | None:
+    lines = text.splitlines()
+    if line <= len(lines) and "\t" in lines[line - 1]:
+        return "YAML is indented by spaces, never by tabs"
+    return None
+
+
+def _kind(node: yaml.Node) -> str:
+    if isinstance(node, yaml.MappingNode):
+        return "mapping"
+    return "list" if isinstance(node, yaml.SequenceNode) else "text"

@@ -1,0 +1,121 @@
+"""Values that know what in them is literal text and what refers to a variable.
+
+The grammar is small on purpose: ``${NAME}`` and ``${NAME:-default}`` refer, ``$$`` is a
+dollar, everything else is inert. There is no command substitution and no arithmetic, so
+no value is ever evaluated.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_REFERENCE = re.compile(r"\$\{(?P<name>[^}:]*)(?P<default>:-(?P<text>[^}]*))?\}")
+_PLAIN_DEFAULT = re.compile(r"[A-Za-z0-9_./:@%+=,-]*")
+
+
+@dataclass(frozen=True, slots=True)
+class Ref:
+    """A reference to a variable; *default* stands in where it is unset or empty."""
+
+    name: str
+    default: str | None = None
+
+
+Word = tuple["str | Ref", ...]
+
+
+class WordError(ValueError):
+    """A value that does not follow the grammar.
+
+    Attributes:
+        offset: index of the offending character, counted from 0.
+        hint: what to write instead.
+    """
+
+    def __init__(self, message: str, offset: int, hint: str) -> None:
+        """Keep what is wrong, where, and the remedy."""
+        super().__init__(message)
+        self.offset = offset
+        self.hint = hint
+
+
+def parse_word(text: str) -> Word:
+    """Split *text* into literals and references.
+
+    >>> parse_word("${TMPDIR:-/tmp}/cache of $$5")
+    (Ref(name='TMPDIR', default='/tmp'), '/cache of $5')
+
+    Raises:
+        WordError: for any other use of ``$``, and for a NUL.
+    """
+    parts: list[str | Ref] = []
+    literal: list[str] = []
+    at = 0
+    while at < len(text):
+        if text[at] == "\0":
+            msg = "a value cannot hold a NUL character"
+            raise WordError(msg, at, "no environment variable can")
+        if text[at] != "$":
+            end = _next_special(text, at)
+            literal.append(text[at:end])
+            at = end
+        elif text.startswith("$$", at):
+            literal.append("$")
+            at += 2
+        else:
+            reference, at = _parse_reference(text, at)
+            if literal:
+                parts.append("".join(literal))
+                literal = []
+            parts.append(reference)
+    if literal:
+        parts.append("".join(literal))
+    return tuple(parts)
+
+
+def format_word(word: Word) -> str:
+    """Write *word* in the grammar that ``parse_word`` reads."""
+    return "".join(
+        part.replace("$", "$$") if isinstance(part, str) else _format_reference(part)
+        for part in word
+    )
+
+
+def references(word: Word) -> list[str]:
+    """Return the names that *word* refers to, in order, each once."""
+    return list(dict.fromkeys(part.name for part in word if isinstance(part, Ref)))
+
+
+def is_literal(word: Word) -> bool:
+    """Tell whether *word* refers to nothing."""
+    return all(isinstance(part, str) for part in word)
+
+
+def _next_special(text: str, start: int) -> int:
+    ends = [at for at in (text.find("$", start), text.find("\0", start)) if at >= 0]
+    return min(ends, default=len(text))
+
+
+def _parse_reference(text: str, at: int) -> tuple[Ref, int]:
+    match = _REFERENCE.match(text, at)
+    if not match:
+        msg = "'$' stands alone"
+        hint = "write ${NAME} to refer to a variable, $$ for a dollar"
+        raise WordError(msg, at, hint)
+    name = match["name"]
+    if not NAME.fullmatch(name):
+        msg = f"{name!r} is no variable name"
+        hint = "a reference is ${NAME} or ${NAME:-default}; $$ is a dollar"
+        raise WordError(msg, at, hint)
+    default = match["text"] if match["default"] else None
+    if default is not None and not _PLAIN_DEFAULT.fullmatch(default):
+        msg = f"the default {default!r} holds other than letters, digits and _./:@%+=,-"
+        raise WordError(msg, at, "set the variable itself to a value this rich")
+    return Ref(name, default), match.end()
+
+
+def _format_reference(ref: Ref) -> str:
+    default = "" if ref.default is None else f":-{ref.default}"
+    return f"${{{ref.name}{default}}}"

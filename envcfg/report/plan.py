@@ -1,0 +1,135 @@
+"""A plan as a table for people and as JSON for programs."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+
+from envcfg.launch.plan import Branch, Plan, Planned
+from envcfg.profile.conditions import Condition
+from envcfg.profile.model import Reason
+from envcfg.profile.words import format_word
+
+SCHEMA_VERSION = 1
+
+
+def plan_json(plan: Plan) -> str:
+    """Return the plan as JSON; ``schema_version`` counts incompatible changes."""
+    import json
+    from dataclasses import asdict
+
+    document = {
+        "schema_version": SCHEMA_VERSION,
+        "profile": {"name": plan.profile, "sha256": plan.profile_hash},
+        "launcher": plan.launcher,
+        "ranks_per_node": plan.ranks,
+        "facts": dict(plan.facts),
+        "command": list(plan.command),
+        "container": _container(plan),
+        "settings": [_setting(each) for each in plan.settings],
+        "cpu_masks": list(plan.masks.masks) if plan.masks else [],
+        "expect": asdict(plan.expect) if plan.expect else None,
+        "notes": [asdict(note) for note in plan.notes],
+    }
+    return json.dumps(document, indent=2, ensure_ascii=True) + "\n"
+
+
+def print_plan(plan: Plan) -> None:
+    """Print the plan: a table on a terminal, plain lines elsewhere."""
+    if sys.stdout.isatty():
+        _print_table(plan)
+    else:
+        sys.stdout.write("".join(f"{line}\n" for line in plan_lines(plan)))
+
+
+def plan_lines(plan: Plan) -> Iterator[str]:
+    """Yield the plan as plain lines."""
+    yield f"profile    {plan.profile} (sha256 {plan.profile_hash[:16]})"
+    yield f"launcher   {plan.launcher}"
+    if plan.container:
+        names = " or ".join(plan.container.runtimes)
+        yield f"container  {plan.container.image} ({names}, {plan.container.verb})"
+        for mount in (*plan.container.arguments, *plan.container.binds):
+            optional = f", if {mount.if_exists} exists" if mount.if_exists else ""
+            yield f"  {mount.spec}{optional}"
+    else:
+        yield "container  none"
+    for fact, value in sorted(plan.facts.items()):
+        yield f"fact       {fact}={value}"
+    for setting in plan.settings:
+        yield ""
+        for branch in setting.branches:
+            yield f"{_assignment(setting, branch)}{_tests(branch.tests)}"
+            yield from (f"    {line}" for line in _reason_lines(branch.reason))
+
+
+def _print_table(plan: Plan) -> None:
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    console = Console()
+    lines = list(plan_lines(plan))
+    head = lines[: lines.index("")] if "" in lines else lines
+    console.print(Text("\n".join(head)))
+    table = Table("setting", "where", "why, and who says so", show_lines=True)
+    for setting in plan.settings:
+        for branch in setting.branches:
+            table.add_row(
+                Text(f"{_assignment(setting, branch)}{_tests(branch.tests)}"),
+                "each rank" if setting.in_rank else "host",
+                Text("\n".join(_reason_lines(branch.reason))),
+            )
+    console.print(table)
+
+
+def _assignment(setting: Planned, branch: Branch) -> str:
+    if branch.value is None:
+        return f"unset {setting.name}"
+    return f"{setting.name}={format_word(branch.value)}"
+
+
+def _tests(tests: Condition) -> str:
+    if not tests:
+        return ""
+    return "  if " + ", ".join(f"{t.fact} {t.operator} {t.operand}" for t in tests)
+
+
+def _reason_lines(reason: Reason) -> list[str]:
+    date = f", {reason.date}" if reason.date else ""
+    place = f" [{reason.place.path}:{reason.place.line}]" if reason.date else ""
+    return [f"{reason.why}{place}", f"{reason.source}{date}"]
+
+
+def _container(plan: Plan) -> dict[str, object] | None:
+    if plan.container is None:
+        return None
+    return {
+        "image": plan.container.image,
+        "runtimes": list(plan.container.runtimes),
+        "verb": plan.container.verb,
+        "arguments": [each.spec for each in plan.container.arguments],
+        "binds": [
+            {"spec": each.spec, "if_exists": each.if_exists}
+            for each in plan.container.binds
+        ],
+    }
+
+
+def _setting(setting: Planned) -> dict[str, object]:
+    return {
+        "name": setting.name,
+        "where": "rank" if setting.in_rank else "host",
+        "force": setting.force,
+        "branches": [
+            {
+                "value": None if branch.value is None else format_word(branch.value),
+                "when": [f"{t.fact} {t.operator} {t.operand}" for t in branch.tests],
+                "why": branch.reason.why,
+                "source": branch.reason.source,
+                "date": branch.reason.date,
+                "place": str(branch.reason.place),
+            }
+            for branch in setting.branches
+        ],
+    }
