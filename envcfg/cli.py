@@ -66,7 +66,9 @@ def build_parser() -> Parser:
         allow_abbrev=False,
     )
     parser.add_argument("--version", action="version", version=f"envcfg {__version__}")
-    commands = parser.add_subparsers(dest="command_name", metavar="COMMAND")
+    commands = parser.add_subparsers(
+        dest="command_name", metavar="COMMAND", parser_class=Parser
+    )
     wrap.add_parser(commands)
     return parser
 
@@ -93,7 +95,7 @@ def split_command(words: Sequence[str]) -> tuple[list[str], bool, list[str]]:
 
 def _fail(words: Sequence[str], lines: Sequence[str], exit_code: int) -> int:
     """Say what failed; where a script was asked for, print one that fails."""
-    print("\n".join(lines), file=sys.stderr)  # noqa: T201
+    print("\n".join(lines), file=sys.stderr)
     from envcfg.commands import wrap
 
     wrap.print_failure(words, lines, exit_code)

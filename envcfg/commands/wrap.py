@@ -8,6 +8,7 @@ import socket
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from envcfg.errors import UsageError
 from envcfg.findings import Finding
@@ -45,7 +46,7 @@ values: ${NAME} and ${NAME:-default} refer to a variable, $$ is a dollar, all el
 """
 
 
-def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def add_parser(commands: argparse._SubParsersAction[Any]) -> None:
     """Add the options of ``wrap``."""
     parser = commands.add_parser(
         "wrap",
@@ -57,25 +58,100 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         allow_abbrev=False,
     )
     what = parser.add_argument_group("what to run, and where")
-    what.add_argument("--profile", metavar="NAME|FILE", help="the system (default: the one detected here)")
-    what.add_argument("--container", metavar="IMAGE", required=True, help="image file or URI; none: no container")
-    what.add_argument("--runtime", choices=("auto", *RUNTIMES), default="auto", help="container runtime (default: the first that the job finds)")
-    what.add_argument("--runtime-arg", metavar="ARG", action="append", default=[], help="argument for the runtime, as in --runtime-arg=--nv; may be repeated")
-    what.add_argument("--bind", metavar="SPEC", action="append", default=[], help="SOURCE[:TARGET[:OPTIONS]]; may be repeated")
-    what.add_argument("--launcher", choices=LAUNCHERS, help="who starts the ranks (default: the profile's first)")
-    what.add_argument("--ranks", metavar="N", type=_positive, help="processes per node (default: what the job asked for, else one per GPU; local: 1)")
+    what.add_argument(
+        "--profile",
+        metavar="NAME|FILE",
+        help="the system (default: the one detected here)",
+    )
+    what.add_argument(
+        "--container",
+        metavar="IMAGE",
+        required=True,
+        help="image file or URI; none: no container",
+    )
+    what.add_argument(
+        "--runtime",
+        choices=("auto", *RUNTIMES),
+        default="auto",
+        help="container runtime (default: the first that the job finds)",
+    )
+    what.add_argument(
+        "--runtime-arg",
+        metavar="ARG",
+        action="append",
+        default=[],
+        help="argument for the runtime, as in --runtime-arg=--nv; may be repeated",
+    )
+    what.add_argument(
+        "--bind",
+        metavar="SPEC",
+        action="append",
+        default=[],
+        help="SOURCE[:TARGET[:OPTIONS]]; may be repeated",
+    )
+    what.add_argument(
+        "--launcher",
+        choices=LAUNCHERS,
+        help="who starts the ranks (default: the profile's first)",
+    )
+    what.add_argument(
+        "--ranks",
+        metavar="N",
+        type=_positive,
+        help="processes per node (default: as the job says, else one per GPU; local: 1)",
+    )
     env = parser.add_argument_group("what to set")
-    env.add_argument("--set", metavar="NAME=VALUE", dest="changes", action="append", default=[], type=_assignment, help="set a variable, whatever profile and job say")
-    env.add_argument("--unset", metavar="NAME", dest="changes", action="append", type=_removal, help="take a variable from the program's environment")
-    env.add_argument("--fact", metavar="NAME=VALUE", action="append", default=[], type=_pair, help="state what a condition asks for, as in rocm=6.2.4")
+    env.add_argument(
+        "--set",
+        metavar="NAME=VALUE",
+        dest="changes",
+        action="append",
+        default=[],
+        type=_assignment,
+        help="set a variable, whatever profile and job say",
+    )
+    env.add_argument(
+        "--unset",
+        metavar="NAME",
+        dest="changes",
+        action="append",
+        type=_removal,
+        help="take a variable from the program's environment",
+    )
+    env.add_argument(
+        "--fact",
+        metavar="NAME=VALUE",
+        action="append",
+        default=[],
+        type=_pair,
+        help="state what a condition asks for, as in rocm=6.2.4",
+    )
     out = parser.add_argument_group("what to print")
-    out.add_argument("--print", choices=("script", "plan", "exec-line"), default="script", dest="what", help="default: script")
+    out.add_argument(
+        "--print",
+        choices=("script", "plan", "exec-line"),
+        default="script",
+        dest="what",
+        help="default: script",
+    )
     out.add_argument("--json", action="store_true", help="the plan as JSON")
-    out.add_argument("-o", "--output", metavar="FILE", type=Path, help="write the script to FILE, executable")
-    out.add_argument("--force", action="store_true", help="with -o: replace a file that envcfg did not write")
+    out.add_argument(
+        "-o",
+        "--output",
+        metavar="FILE",
+        type=Path,
+        help="write the script to FILE, executable",
+    )
+    out.add_argument(
+        "--force",
+        action="store_true",
+        help="with -o: replace a file that envcfg did not write",
+    )
 
 
-def run(options: argparse.Namespace, command: Sequence[str] | None, argv: Sequence[str]) -> int:
+def run(
+    options: argparse.Namespace, command: Sequence[str] | None, argv: Sequence[str]
+) -> int:
     """Print or write what was asked for.
 
     Args:
@@ -85,7 +161,9 @@ def run(options: argparse.Namespace, command: Sequence[str] | None, argv: Sequen
     """
     if command is not None and not command:
         msg = "no command behind --"
-        raise UsageError(msg, hint="envcfg wrap --container pytorch.sif -- python train.py")
+        raise UsageError(
+            msg, hint="envcfg wrap --container pytorch.sif -- python train.py"
+        )
     if options.output and (options.json or options.what != "script"):
         msg = "-o writes the script, so it excludes --json and --print"
         raise UsageError(msg, hint="redirect stdout to a file instead")

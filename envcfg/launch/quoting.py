@@ -6,6 +6,7 @@ What is written here means the same in bash and in a POSIX shell.
 from __future__ import annotations
 
 import shlex
+from collections.abc import Collection
 
 from envcfg.profile.words import Ref, Word
 
@@ -15,17 +16,18 @@ def quote(text: str) -> str:
     return shlex.quote(text)
 
 
-def quote_word(word: Word, user: str) -> str:
+def quote_word(word: Word, user: str, sure: Collection[str] = ()) -> str:
     """Return *word* as one shell word: literals inert, references expanded.
 
     Args:
         word: what to write.
         user: who refers, for the message when a reference has nothing to refer to.
+        sure: names that are set for certain, so that no message is needed.
     """
     if not word:
         return "''"
     return "".join(
-        quote(part) if isinstance(part, str) else _reference(part, user)
+        quote(part) if isinstance(part, str) else _reference(part, user, sure)
         for part in word
     )
 
@@ -35,8 +37,10 @@ def quote_comment(text: str) -> str:
     return "".join(c if c.isprintable() or c == " " else repr(c)[1:-1] for c in text)
 
 
-def _reference(ref: Ref, user: str) -> str:
+def _reference(ref: Ref, user: str, sure: Collection[str]) -> str:
     if ref.default is not None:
         return f'"${{{ref.name}:-{ref.default}}}"'
+    if ref.name in sure:
+        return f'"${{{ref.name}}}"'
     # A message without a character that means something inside the quotes.
-    return f'"${{{ref.name}?envcfg: error: {user} refers to it, and it is not set}}"'
+    return f'"${{{ref.name}?is not set, and {user} refers to it}}"'

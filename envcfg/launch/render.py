@@ -75,7 +75,7 @@ def _header(plan: Plan, command_line: Sequence[str]) -> str:
         f"# envcfg {__version__}, profile {plan.profile} "
         f"(sha256 {plan.profile_hash[:16]})\n"
         f"# made by: {made_by}\n"
-        "# Source it in a batch script, evaluate it, run it or submit it: it does the same.\n"
+        "# Source it in a batch script, evaluate it, run it, submit it: all the same.\n"
         "# It needs bash 4.4 and, on the compute nodes, neither envcfg nor Python.\n"
     )
 

@@ -44,7 +44,9 @@ def resolve(profile: Profile, profile_hash: str, options: Options) -> Plan:
     needs_cache = any("ENVCFG_CACHE" in _refs(each) for each in settings)
     if needs_cache and profile.scratch is None:
         user = next(each.name for each in settings if "ENVCFG_CACHE" in _refs(each))
-        msg = f"{user} refers to ENVCFG_CACHE, but profile {profile.name} has no scratch"
+        msg = (
+            f"{user} refers to ENVCFG_CACHE, but profile {profile.name} has no scratch"
+        )
         raise UsageError(msg, hint="add a block 'scratch' with a root to the profile")
     return Plan(
         profile=profile.name,
@@ -81,7 +83,7 @@ def _launcher(profile: Profile, options: Options) -> str:
 
 def _facts(profile: Profile, options: Options, launcher: str) -> dict[str, str]:
     """Return what is known: the launcher, what the image's name tells, what is stated."""
-    facts = {"launcher": launcher}
+    facts: dict[str, str] = {"launcher": launcher}
     if options.container is not None:
         name = options.container.rstrip("/").rpartition("/")[2]
         facts["container"] = name
@@ -89,7 +91,7 @@ def _facts(profile: Profile, options: Options, launcher: str) -> dict[str, str]:
             if match := re.search(each.pattern, name):
                 groups = match.groupdict(default="")
                 facts |= {k: v.format_map(groups) for k, v in each.facts.items()}
-    return facts | options.facts
+    return {**facts, **options.facts}
 
 
 def _planned(

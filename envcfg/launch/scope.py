@@ -1,8 +1,10 @@
 """Where a setting is made: once on the host, or in every rank.
 
-A value that refers to something only a task knows is made in the rank part. So is a
-value that refers to itself (``PATH=/opt/bin:${PATH}``): what it extends is the program's
-own, inside the container. All others are made in the host part.
+A value that refers to something only a task knows is made in the rank part. So is one
+that refers to another setting, which stands there, or to itself
+(``PATH=/opt/bin:${PATH}``): what it extends is the program's own, inside the container.
+All others are made in the host part, which sets none of them for itself: a library path
+for the program must not reach srun.
 """
 
 from __future__ import annotations
@@ -12,11 +14,13 @@ from collections.abc import Mapping, Sequence
 from envcfg.errors import UsageError
 from envcfg.profile.words import Word, references
 
-# What differs from task to task, or is known in the task only.
-PER_RANK = frozenset(
-    # envcfg's own identity of a rank
+# What the rank part itself sets, in every rank.
+OWN = frozenset(
     "RANK LOCAL_RANK NODE_RANK WORLD_SIZE LOCAL_WORLD_SIZE MASTER_ADDR MASTER_PORT "
-    "ENVCFG_CACHE "
+    "ENVCFG_CACHE".split()
+)
+# What differs from task to task, or is known in the task only.
+PER_RANK = OWN | frozenset(
     # srun(1), "OUTPUT ENVIRONMENT VARIABLES": those set for each task or step
     "SLURMD_NODENAME SLURM_CPUS_ON_NODE SLURM_CPU_BIND SLURM_GTIDS SLURM_LOCALID "
     "SLURM_NODEID SLURM_PROCID SLURM_STEPID SLURM_STEP_GPUS SLURM_STEP_ID "
@@ -36,14 +40,12 @@ def rank_scoped(words: Mapping[str, Sequence[Word]]) -> frozenset[str]:
     Args:
         words: each name with the values it can take.
     """
-    refs = {
-        name: {ref for word in values for ref in references(word)}
+    known = PER_RANK | words.keys()
+    return frozenset(
+        name
         for name, values in words.items()
-    }
-    ranked = {name for name in refs if refs[name] & PER_RANK or name in refs[name]}
-    while more := {n for n in refs if n not in ranked and refs[n] & ranked}:
-        ranked |= more
-    return frozenset(ranked)
+        if any(ref in known for word in values for ref in references(word))
+    )
 
 
 def in_order(words: Mapping[str, Sequence[Word]]) -> list[str]:

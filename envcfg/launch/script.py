@@ -57,12 +57,12 @@ def assemble(pieces: Sequence[str], roots: Collection[str] = ()) -> str:
     texts = list(pieces)
     while True:
         code = "\n".join(texts)
-        before = len(code)
         for at, text in enumerate(texts):
             if isinstance(text, Template):
                 texts[at] = Template(_FUNCTION.sub(_keep_used(code, roots), text))
-        if len("\n".join(texts)) == before:
-            return "\n".join(text for text in texts if text)
+        if "\n".join(texts) == code:
+            bare = (text.strip("\n") for text in texts)
+            return "\n\n".join(text for text in bare if text) + "\n"
 
 
 def _keep_used(code: str, roots: Collection[str]) -> Callable[[re.Match[str]], str]:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from envcfg.launch.plan import Planned, PlannedMount
 from envcfg.launch.quoting import quote, quote_comment, quote_word
+from envcfg.launch.scope import OWN
 from envcfg.profile.conditions import Condition
 from envcfg.profile.model import Reason
 
@@ -15,7 +16,8 @@ _TESTS = {"==": "-eq", "!=": "-ne", "<": "-lt", "<=": "-le", ">": "-gt", ">=": "
 
 def setting_lines(settings: Sequence[Planned], margin: str = "") -> str:
     """Return the lines that set or unset the variables, each with its reason."""
-    return "".join(_setting(each, margin) for each in settings)
+    sure = OWN | {each.name for each in settings if _always_set(each)}
+    return "".join(_setting(each, margin, sure) for each in settings)
 
 
 def mount_lines(function: str, mounts: Sequence[PlannedMount], margin: str) -> str:
@@ -38,7 +40,7 @@ def test_text(tests: Condition) -> str:
     )
 
 
-def _setting(setting: Planned, margin: str) -> str:
+def _setting(setting: Planned, margin: str, sure: frozenset[str]) -> str:
     force = "force_" if setting.force else ""
     steps = []
     for branch in setting.branches:
@@ -46,12 +48,17 @@ def _setting(setting: Planned, margin: str) -> str:
             call = f"envcfg_{force}unset {setting.name}\n"
         else:
             verb = "envcfg_force" if setting.force else "envcfg_set"
-            value = quote_word(branch.value, setting.name)
+            value = quote_word(branch.value, setting.name, sure - {setting.name})
             call = f"{verb} {setting.name} {value}\n"
         steps.append((branch.tests, call))
     reasons = dict.fromkeys(branch.reason for branch in setting.branches)
     comments = "".join(_reason(each, margin) for each in reasons)
     return comments + _guarded(steps, margin)
+
+
+def _always_set(setting: Planned) -> bool:
+    *_, last = setting.branches
+    return not last.tests and all(each.value is not None for each in setting.branches)
 
 
 def _guarded(steps: Sequence[tuple[Condition, str]], margin: str) -> str:

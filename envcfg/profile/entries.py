@@ -36,7 +36,7 @@ def name_problem(name: str) -> tuple[str, str] | None:
 
 
 def read_if_given(
-    keys: Mapping[str, Field], key: str, read: Callable[[Field], Item]
+    keys: Mapping[str, Field], key: str, read: Callable[[Field], Item | None]
 ) -> Item | None:
     """Return what *read* makes of a key, or None where the key is not given."""
     return read(keys[key]) if key in keys else None
@@ -131,7 +131,7 @@ def read_image_facts(field: Field) -> tuple[NameFact, ...]:
         facts = read_if_given(keys, "facts", lambda f: f.mapping(conditions.FACTS))
         texts = {name: value.text() or "" for name, value in (facts or {}).items()}
         try:
-            groups = {name: "" for name in re.compile(pattern).groupindex}
+            groups = dict.fromkeys(re.compile(pattern).groupindex, "")
             for text in texts.values():
                 text.format_map(groups)
         except re.error as err:

@@ -158,7 +158,9 @@ def read_fields(data: bytes, path: str, problems: list[Problem]) -> Field | None
     except UnicodeDecodeError as err:
         line = data.count(b"\n", 0, err.start) + 1
         column = err.start - data.rfind(b"\n", 0, err.start)
-        fail(f"byte 0x{data[err.start]:02x} is not UTF-8", line, column, "save as UTF-8")
+        fail(
+            f"byte 0x{data[err.start]:02x} is not UTF-8", line, column, "save as UTF-8"
+        )
         return None
     try:
         node = yaml.compose(text, Loader=_LOADER)
@@ -183,7 +185,8 @@ def read_fields(data: bytes, path: str, problems: list[Problem]) -> Field | None
     root = Field(node, "", path, problems)
     for each in _repeated_or_tagged(node):
         Field(each, "", path, problems).problem(
-            "aliases and custom tags cannot stand in a profile", "write the value itself"
+            "aliases and custom tags cannot stand in a profile",
+            "write the value itself",
         )
         return None
     return root

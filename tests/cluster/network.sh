@@ -115,11 +115,13 @@ connect_node() {
   for ((k = 0; k < HSN; k++)); do
     address=10.253.$k.$number
     plug "$node" "hsn$k" br-hsn "$address" 9000
-    # What is sent from an interface's address leaves by that interface: else all
-    # traffic of the network would take hsn0, and the byte counters would lie.
+    # All four are in one network, so Linux would send everything by hsn0, and the
+    # byte counters would lie. What comes from an interface's address leaves by that
+    # interface; what is for the hsn$k of another node, and says no more, by hsn$k.
     ip -n "$node" route add 10.253.0.0/16 dev "hsn$k" src "$address" \
       table $((100 + k))
     ip -n "$node" rule add from "$address" table $((100 + k))
+    ip -n "$node" route add "10.253.$k.0/24" dev "hsn$k" src "$address"
   done
 }
 

@@ -2,7 +2,7 @@
 # The Debian packages that the cluster needs on the machine.
 
 PACKAGES=(
-  slurmctld slurmd slurm-client munge
+  slurmctld slurmd slurm-client munge tini
   iproute2 util-linux procps ca-certificates python3 python3-pip
   debian-archive-keyring debootstrap busybox-static patchelf
   squashfs-tools squashfuse fuse2fs fuse-overlayfs uidmap

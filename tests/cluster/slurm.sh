@@ -35,7 +35,9 @@ start_slurm() {
   start slurmctld "$LOGIN" slurmctld -D
   for node in "${NODES[@]}"; do
     mkdir -p "$STATE/slurm/spool.$node"
-    start "slurmd.$node" "$node" slurmd -D -N "$node"
+    # A job ends when the last process of its group has gone, zombies included, and
+    # srun leaves some: tini takes them at once, some machines' init after seconds.
+    start "slurmd.$node" "$node" tini -s -- slurmd -D -N "$node"
   done
   await 'all nodes are idle' nodes_are_idle
 }

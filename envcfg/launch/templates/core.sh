@@ -16,24 +16,22 @@ envcfg_note() { # MESSAGE
   printf 'envcfg: note: %s\n' "$1" >&2
 }
 
-# The settings become arguments of the rank part, NAME=VALUE or -u NAME. They are
-# exported here too, so that later settings, srun and the runtime see them.
+# The settings become arguments of the rank part, NAME=VALUE or -u NAME. Nothing is set
+# here, in the shell from which srun and the runtime start.
 envcfg_force() { # NAME VALUE
-  export "$1=$2"
   ENVCFG_ARGS+=("$1=$2")
 }
 
 envcfg_set() { # NAME VALUE: what the job has set already wins
-  envcfg_force "$1" "${!1-$2}"
+  ENVCFG_ARGS+=("$1=${!1-$2}")
 }
 
 envcfg_force_unset() { # NAME
-  unset -v "$1"
   ENVCFG_ARGS+=(-u "$1")
 }
 
 envcfg_unset() { # NAME: what the job has set already wins
-  if [[ -n ${!1+set} ]]; then envcfg_force "$1" "${!1}"; else envcfg_force_unset "$1"; fi
+  if [[ -n ${!1+set} ]]; then ENVCFG_ARGS+=("$1=${!1}"); else ENVCFG_ARGS+=(-u "$1"); fi
 }
 
 envcfg_pass() { # NAME...: hand on what the rank part refers to
