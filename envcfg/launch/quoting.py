@@ -16,6 +16,11 @@ def quote(text: str) -> str:
     return shlex.quote(text)
 
 
+def quote_always(text: str) -> str:
+    """Return *text* in single quotes, for assignments that then look alike."""
+    return "'" + text.replace("'", "'\"'\"'") + "'"
+
+
 def quote_word(word: Word, user: str, sure: Collection[str] = ()) -> str:
     """Return *word* as one shell word: literals inert, references expanded.
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from envcfg import __version__
 from envcfg.launch.plan import Container, Plan
-from envcfg.launch.quoting import quote, quote_comment, quote_word
+from envcfg.launch.quoting import quote, quote_always, quote_comment, quote_word
 from envcfg.launch.rank import rank_text, worker_text
 from envcfg.launch.script import assemble, heredoc, template
 from envcfg.launch.settings import mount_lines, setting_lines
@@ -45,22 +45,22 @@ def render_failure(lines: Sequence[str], exit_code: int) -> str:
     message = f"printf '%s\\n' {' '.join(quote(line) for line in lines)} >&2\n"
     return (
         f"#!/usr/bin/env bash\n{template('failed', {'message': message})}"
-        f"case $- in *i*) return {exit_code} 2>/dev/null || exit {exit_code} ;; esac\n"
-        f"exit {exit_code}\n"
+        f"if [[ $- != *i* ]]; then exit {exit_code}; fi\n"
+        f"return {exit_code}\n"
     )
 
 
 def is_untouched(data: bytes) -> bool:
     """Tell whether the bytes of a script are as envcfg wrote them."""
-    lines = data.split(b"\n", 3)
-    return len(lines) == 4 and lines[1].decode("utf-8", "replace") == _id_line(lines[3])
+    lines = data.split(b"\n", 2)
+    return len(lines) == 3 and lines[1].decode("utf-8", "replace") == _id_line(lines[2])
 
 
 def _identified(body: str) -> str:
-    """Put a line above *body* that tells this text from any other, and knows edits."""
+    """Put a line above *body* that says whose it is, and with which later edits show."""
     # Arguments that are no UTF-8 are hashed byte for byte.
     line = _id_line(body.encode("utf-8", "surrogateescape"))
-    return f"#!/usr/bin/env bash\n{line}\nENVCFG_ID='{line}'\n{body}"
+    return f"#!/usr/bin/env bash\n{line}\n{body}"
 
 
 def _id_line(body: bytes) -> str:
@@ -72,6 +72,7 @@ def _id_line(body: bytes) -> str:
 def _header(plan: Plan, command_line: Sequence[str]) -> str:
     made_by = quote_comment(" ".join(quote(word) for word in command_line))
     return (
+        "# shellcheck disable=SC2016 # texts in single quotes are meant as they stand\n"
         f"# envcfg {__version__}, profile {plan.profile} "
         f"(sha256 {plan.profile_hash[:16]})\n"
         f"# made by: {made_by}\n"
@@ -98,7 +99,7 @@ def _job(plan: Plan) -> str:
         data["ENVCFG_MASKS_UNION"] = _union(plan.masks.masks)
     if plan.rendezvous and plan.rendezvous.interface:
         data["ENVCFG_INTERFACE"] = plan.rendezvous.interface
-    lines += [f"{name}={quote(value)}\n" for name, value in data.items()]
+    lines += [f"{name}={quote_always(value)}\n" for name, value in data.items()]
     if plan.container:
         names = " ".join(quote(name) for name in plan.container.runtimes)
         lines.append(f"ENVCFG_RUNTIMES=({names}) # the first that is on PATH\n")
@@ -111,7 +112,7 @@ def _job(plan: Plan) -> str:
             "# has its own, so that jobs and steps side by side do not share any.\n"
             "ENVCFG_SESSION=$BASHPID\n"
             "envcfg_locate_cache() {\n"
-            f"  ENVCFG_CACHE_BASE={root}/envcfg-$UID-$ENVCFG_JOB-$ENVCFG_SESSION\n"
+            f"  ENVCFG_CACHE_BASE={root}/envcfg-$UID-${{SLURM_JOB_ID:-local}}-$ENVCFG_SESSION\n"
             "}\n"
         )
     return "".join(lines)

@@ -83,7 +83,7 @@ def _launcher(profile: Profile, options: Options) -> str:
 
 def _facts(profile: Profile, options: Options, launcher: str) -> dict[str, str]:
     """Return what is known: the launcher, what the image's name tells, what is stated."""
-    facts: dict[str, str] = {"launcher": launcher}
+    facts: dict[str, str] = {"launcher": launcher, "container": "none"}
     if options.container is not None:
         name = options.container.rstrip("/").rpartition("/")[2]
         facts["container"] = name

@@ -16,7 +16,7 @@ from envcfg.errors import Place, Problem, suggest
 MAX_BYTES = 1_000_000
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _NULL = "tag:yaml.org,2002:null"
-_STANDARD = "tag:yaml.org,2002:"
+_MAX_DEPTH = 20
 
 
 class Field:
@@ -163,6 +163,10 @@ def read_fields(data: bytes, path: str, problems: list[Problem]) -> Field | None
         )
         return None
     try:
+        for event, message in _forbidden(text):
+            mark = event.start_mark
+            fail(message, mark.line + 1, mark.column + 1, "write the value itself")
+            return None
         node = yaml.compose(text, Loader=_LOADER)
     except yaml.reader.ReaderError as err:
         # The error tells no usable position: look for the character itself.
@@ -176,36 +180,29 @@ def read_fields(data: bytes, path: str, problems: list[Problem]) -> Field | None
         line, column = (mark.line + 1, mark.column + 1) if mark else (1, 1)
         fail(str(err.problem or err.context), line, column, _yaml_hint(text, line))
         return None
-    except RecursionError:
-        fail("nested too deeply for a profile")
-        return None
     if node is None:
         fail("the file is empty", hint="a profile has at least a name")
         return None
-    root = Field(node, "", path, problems)
-    for each in _repeated_or_tagged(node):
-        Field(each, "", path, problems).problem(
-            "aliases and custom tags cannot stand in a profile",
-            "write the value itself",
-        )
-        return None
-    return root
+    return Field(node, "", path, problems)
 
 
-def _repeated_or_tagged(root: yaml.Node) -> Iterator[yaml.Node]:
-    """Yield nodes reached twice (aliases) or with a tag beyond the standard ones."""
-    seen: set[int] = set()
-    stack = [root]
-    while stack:
-        node = stack.pop()
-        if id(node) in seen or not node.tag.startswith(_STANDARD):
-            yield node
-            continue
-        seen.add(id(node))
-        if isinstance(node, yaml.MappingNode):
-            stack += [child for pair in node.value for child in pair]
-        elif isinstance(node, yaml.SequenceNode):
-            stack += node.value
+def _forbidden(text: str) -> Iterator[tuple[yaml.Event, str]]:
+    """Yield what is YAML but no profile: aliases, tags, nesting without end.
+
+    Events, not nodes: composing nodes recurses, and a deep file would kill the process.
+    """
+    depth = 0
+    for event in yaml.parse(text, Loader=_LOADER):
+        if isinstance(event, yaml.AliasEvent):
+            yield event, "an alias cannot stand in a profile"
+        elif getattr(event, "tag", None) is not None:
+            yield event, f"the tag {event.tag} cannot stand in a profile"
+        if isinstance(event, yaml.CollectionStartEvent):
+            depth += 1
+            if depth > _MAX_DEPTH:
+                yield event, f"nested more than {_MAX_DEPTH} deep"
+        elif isinstance(event, yaml.CollectionEndEvent):
+            depth -= 1
 
 
 def _yaml_hint(text: str, line: int) -> str | None:

@@ -75,6 +75,14 @@ class Cluster:
         if done.returncode != 0:
             raise ClusterError(f"{script} failed ({done.returncode}):\n{done.stderr}")
 
+    def new_folder(self, name: str) -> Path:
+        """Make a folder of the user that every host sees."""
+        number = len(list(self.home.glob("work/*")))
+        letters = "".join(c if c.isalnum() else "-" for c in name)[:60]
+        folder = self.home / "work" / f"{number:03}-{letters.strip('-')}"
+        self.run(["mkdir", "-p", folder], cwd=self.home, check=True)
+        return folder
+
     # Commands
 
     def run_bytes(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -40,26 +39,34 @@ def cluster() -> Iterator[Cluster]:
 @pytest.fixture(autouse=True)
 def workdir(cluster: Cluster, request: pytest.FixtureRequest) -> Iterator[Path]:
     """Give each test a new folder of the user; afterwards none of its jobs is left."""
-    name = "".join(c if c.isalnum() else "-" for c in request.node.name)[:60]
-    count = len(list(cluster.home.glob("work/*")))
-    folder = cluster.home / "work" / f"{count:03}-{name}"
-    cluster.run(["mkdir", "-p", folder], cwd=cluster.home, check=True)
-    cluster.workdir = folder
-    yield folder
     cluster.workdir = cluster.home
+    cluster.workdir = cluster.new_folder(request.node.name)
+    yield cluster.workdir
     cluster.cancel_jobs()
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say it loudly when tests on the cluster were skipped: they are the proof."""
+    reason = _why_not()
+    skipped = terminalreporter.stats.get("skipped", [])
+    count = sum("cluster" in report.keywords for report in skipped)
+    if reason and count:
+        terminalreporter.write_sep("!", "CLUSTER TESTS SKIPPED", red=True, bold=True)
+        terminalreporter.write_line(f"{count} tests did not run: {reason}")
 
 
 def _require_permission() -> None:
     """Skip where no cluster can be; in CI that is a failure, not a reason to skip."""
-    if os.geteuid() != 0:
-        reason = "not root"
-    elif not Path("/etc/debian_version").exists():
-        reason = "not a Debian machine"
-    else:
-        return
-    reason = f"CLUSTER TESTS CANNOT RUN: {reason}; see tests/cluster/README.md"
-    if os.environ.get("CI") == "true":
+    reason = _why_not()
+    if reason and os.environ.get("CI") == "true":
         pytest.fail(reason)
-    sys.stderr.write(f"\n{reason}\n")
-    pytest.skip(reason)
+    if reason:
+        pytest.skip(reason)
+
+
+def _why_not() -> str | None:
+    if os.geteuid() != 0:
+        return "the cluster needs root; see tests/cluster/README.md"
+    if not Path("/etc/debian_version").exists():
+        return "the cluster needs a Debian machine; see tests/cluster/README.md"
+    return None

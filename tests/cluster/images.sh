@@ -53,8 +53,9 @@ build_small() {
 
 fill_debian() {
   local root=$1
-  retry 2 debootstrap --variant=minbase --include=python3 bookworm "$root" \
-    "$DEBIAN_MIRROR" >"$LOGS/debootstrap.log" 2>&1 || {
+  # A mount namespace of its own: what it mounts is gone with it, even when killed.
+  retry 2 unshare --mount -- debootstrap --variant=minbase --include=python3 \
+    bookworm "$root" "$DEBIAN_MIRROR" >"$LOGS/debootstrap.log" 2>&1 || {
     tail -n 20 "$LOGS/debootstrap.log" >&2
     die 'debootstrap failed'
   }

@@ -2,6 +2,7 @@
 # Names, messages and small helpers that every script of the test cluster shares.
 # shellcheck disable=SC2034  # most names are used by the scripts that source this
 
+umask 022 # the ordinary user reads what root makes, whatever root's own habit
 HERE=$(cd -- "${BASH_SOURCE[0]%/*}" && pwd)
 # What lives while the cluster is up (a tmpfs), and what is worth keeping longer.
 STATE=/run/envcfg-cluster

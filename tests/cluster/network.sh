@@ -86,9 +86,10 @@ make_hosts() {
 # A namespace that a file stands for lives on without a process in it.
 make_namespaces() {
   local host=$1
-  ip netns add "$host"
+  [[ ! -e $NETNS/$host ]] || die "a network namespace $host exists; it is not ours"
   : >"$STATE/ns/$host.uts"
   : >"$STATE/ns/$host.mnt"
+  ip netns add "$host"
   nsenter --net="$NETNS/$host" -- \
     unshare --uts="$STATE/ns/$host.uts" --mount="$STATE/ns/$host.mnt" -- \
     "$HERE/mounts.sh" host "$host"

@@ -69,7 +69,7 @@ daemons_live() {
 
 give_up() {
   local file
-  for file in "$LOGS"/{munged,slurmctld,slurmd}*; do
+  for file in "$LOGS"/{munged,slurmctld,slurmd.*}.out; do
     [[ -s $file ]] || continue
     printf '==> %s\n' "$file" >&2
     tail -n 15 "$file" >&2

@@ -138,7 +138,7 @@ envcfg_is_script() { # whether this text is being run as a file, not sourced or 
   local line=''
   [[ -f $0 && -r $0 ]] || return 1
   { read -r line && read -r line; } <"$0" || :
-  [[ $line == "$ENVCFG_ID" ]]
+  [[ $line == '# envcfg:script '* ]]
 }
 
 envcfg_main() { # COMMAND...: what this text is for; run as a file, its shell is the step's

@@ -2,8 +2,7 @@
 
 envcfg_survey() { # this machine is the job
   ENVCFG_NODES=1
-  ENVCFG_JOB=local
-  if [[ -n $ENVCFG_NODES_STATED && $ENVCFG_NODES_STATED != 1 ]]; then
+  if [[ -n $ENVCFG_NODES_STATED && $ENVCFG_NODES_STATED != "$ENVCFG_NODES" ]]; then
     envcfg_fault "made for $ENVCFG_NODES_STATED nodes, but --launcher local has one" \
       'leave out --fact nodes=...'
   fi

@@ -10,7 +10,7 @@ while [ "$#" -gt 0 ]; do # NAME=VALUE | -u NAME, then -- COMMAND
       unset -v "$2"
       shift
       ;;
-    *) export "$1" ;;
+    *) export "${1?}" ;;
   esac
   shift
 done

@@ -3,6 +3,7 @@
 envcfg_folders() { # PATH...: there, ours and no links; ranks that race may all try
   for envcfg_folder; do
     if [ ! -d "$envcfg_folder" ]; then
+      # shellcheck disable=SC2174 # what is above them is the cache's own folder, private
       mkdir -p -m 700 -- "$@" || envcfg_fail "cannot make the cache folders $*"
       break
     fi

@@ -12,7 +12,6 @@ envcfg_survey() { # what the allocation is
     envcfg_fault "made for $ENVCFG_NODES_STATED nodes, but the job has $ENVCFG_NODES" \
       'leave out --fact nodes=..., then the job decides'
   fi
-  ENVCFG_JOB=${SLURM_JOB_ID-}
 }
 
 envcfg_host() { # COMMAND...: run it once on each node, outside the container

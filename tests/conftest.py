@@ -1,0 +1,51 @@
+"""Fixtures of all tests; those of the real cluster stand in tests/cluster."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from envcfg.profile.catalog import Catalog, built_in_folder
+from support import Wrapped, wrap_text
+
+HERE = Path(__file__).parent
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--update-golden",
+        action="store_true",
+        help="write the golden files anew; review them in the diff",
+    )
+
+
+@pytest.fixture
+def built_in() -> Catalog:
+    """The profiles that come with envcfg, without any layer over them."""
+    return Catalog([built_in_folder()])
+
+
+@pytest.fixture
+def fakes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Fake srun and runtimes on PATH, in a fake job; returns where they take notes."""
+    notes = tmp_path / "notes"
+    notes.mkdir()
+    monkeypatch.setenv("PATH", f"{HERE / 'fakes'}:{os.environ['PATH']}")
+    monkeypatch.setenv("FAKE_NOTES", str(notes))
+    monkeypatch.setenv("SLURM_JOB_ID", "4321")
+    monkeypatch.setenv("SLURM_JOB_NODELIST", "node[1-9]")
+    return notes
+
+
+@pytest.fixture
+def wrap(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Wrapped]:
+    """Run ``envcfg wrap`` in a folder of its own, with no layers but the built-in."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("ENVCFG_PROFILE", "SLURM_CLUSTER_NAME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("ENVCFG_SITE", str(tmp_path / "no-site"))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "no-user"))
+    return wrap_text

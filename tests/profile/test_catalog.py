@@ -1,0 +1,143 @@
+"""Layers, families, detection."""
+
+from pathlib import Path
+
+import pytest
+
+from envcfg.errors import ProfileError, UsageError
+from envcfg.profile.catalog import Catalog, profile_folders
+
+REASON = "why: w, source: s, date: 2026-05-19"
+
+
+def setting(name: str, value: str) -> str:
+    return f"  {name}: {{value: {value}, {REASON}}}\n"
+
+
+@pytest.fixture
+def catalog(tmp_path: Path) -> Catalog:
+    folders = [tmp_path / layer for layer in ("built-in", "site", "user")]
+    for folder in folders:
+        folder.mkdir()
+    return Catalog(folders)
+
+
+def write(folder: Path, name: str, text: str) -> None:
+    (folder / f"{name}.yaml").write_text(f"name: {name}\n{text}")
+
+
+def values(catalog: Catalog, name: str) -> dict[str, object]:
+    env = catalog.load(name).env
+    return {key: each and each.cases[0].value for key, each in env.items()}
+
+
+def test_layers_lie_over_each_other_entry_by_entry(catalog: Catalog) -> None:
+    built_in, site, user = catalog.folders
+    write(built_in, "m", "env:\n" + setting("A", "1") + setting("B", "1") + setting("C", "1"))
+    write(site, "m", "env:\n" + setting("B", "2") + "  C: null\n")
+    write(user, "m", "summary: mine\nenv:\n" + setting("D", "3"))
+    assert values(catalog, "m") == {"A": ("1",), "B": ("2",), "C": None, "D": ("3",)}
+    assert catalog.load("m").summary == "mine"
+
+
+def test_a_family_lies_below_all_layers_of_the_profile(catalog: Catalog) -> None:
+    built_in, site, _ = catalog.folders
+    write(built_in, "family", "env:\n" + setting("A", "f") + setting("B", "f"))
+    write(built_in, "m", "extends: family\nenv:\n" + setting("B", "m"))
+    write(site, "family", "env:\n" + setting("A", "site"))
+    assert values(catalog, "m") == {"A": ("site",), "B": ("m",)}
+
+
+def test_a_setting_keeps_the_place_where_it_was_given(catalog: Catalog) -> None:
+    built_in, site, _ = catalog.folders
+    write(built_in, "m", "env:\n" + setting("A", "1"))
+    write(site, "m", "env:\n" + setting("A", "2"))
+    found = catalog.load("m").env["A"]
+    assert found
+    assert found.cases[0].reason.place.path == str(site / "m.yaml")
+
+
+def test_a_file_can_be_named(catalog: Catalog, tmp_path: Path) -> None:
+    write(catalog.folders[0], "family", "env:\n" + setting("A", "f"))
+    write(tmp_path, "mine", "extends: family\n")
+    assert values(catalog, str(tmp_path / "mine.yaml")) == {"A": ("f",)}
+    with pytest.raises(UsageError, match="no such file"):
+        catalog.load("./nothing.yaml")
+
+
+def test_an_unknown_profile_gets_a_suggestion(catalog: Catalog) -> None:
+    write(catalog.folders[0], "lumi-g", "")
+    with pytest.raises(UsageError, match="unknown profile 'lumi'") as caught:
+        catalog.load("lumi")
+    assert "did you mean 'lumi-g'?" in str(caught.value.hint)
+
+
+@pytest.mark.parametrize(
+    ("files", "message"),
+    [
+        ({"a": "extends: b\n", "b": "extends: a\n"}, "circle: a -> b -> a"),
+        ({"a": "extends: a\n"}, "circle: a -> a"),
+        ({"a": "extends: c\n"}, "unknown profile 'c'"),
+    ],
+)
+def test_a_family_that_cannot_be_is_an_error_with_its_place(
+    catalog: Catalog, files: dict[str, str], message: str
+) -> None:
+    for name, text in files.items():
+        write(catalog.folders[0], name, text)
+    with pytest.raises(ProfileError, match=message) as caught:
+        catalog.load("a")
+    (problem,) = caught.value.problems
+    assert (problem.place.line, problem.place.column) == (2, 10)
+
+
+def test_problems_of_all_layers_come_together(catalog: Catalog) -> None:
+    built_in, site, _ = catalog.folders
+    write(built_in, "m", "x: 1\n")
+    write(site, "m", "y: 1\n")
+    with pytest.raises(ProfileError) as caught:
+        catalog.load("m")
+    assert {Path(p.place.path).parent.name for p in caught.value.problems} == {
+        "built-in",
+        "site",
+    }
+
+
+@pytest.mark.parametrize(
+    ("cluster", "host", "expected"),
+    [
+        ("lumi", "anything", "lumi-g"),
+        (None, "nid005001", "lumi-g"),
+        (None, "laptop", None),
+        # a cluster that has a name is not mistaken for another by its host names
+        ("other", "nid005001", None),
+    ],
+)
+def test_a_system_is_known_by_cluster_or_host(
+    built_in: Catalog, cluster: str | None, host: str, expected: str | None
+) -> None:
+    assert built_in.detect(cluster, host) == expected
+
+
+def test_two_systems_that_claim_one_host_are_both_named(catalog: Catalog) -> None:
+    for name in ("a", "b"):
+        write(catalog.folders[0], name, "detect: {hosts: [n*]}\n")
+    with pytest.raises(UsageError, match="a and b both claim"):
+        catalog.detect(None, "n1")
+
+
+def test_folders_are_in_the_order_of_their_power(tmp_path: Path) -> None:
+    (tmp_path / "project/.envcfg").mkdir(parents=True)
+    inside = tmp_path / "project/src"
+    inside.mkdir()
+    environ = {"ENVCFG_SITE": "/site", "XDG_CONFIG_HOME": "/config", "HOME": "/home/me"}
+    folders = [str(folder) for folder in profile_folders(environ, inside)]
+    assert folders[1:] == [
+        "/site/profiles",
+        "/config/envcfg/profiles",
+        str(tmp_path / "project/.envcfg/profiles"),
+    ]
+    assert [str(f) for f in profile_folders({"HOME": "/home/me"}, Path("/"))][1:] == [
+        "/etc/envcfg/profiles",
+        "/home/me/.config/envcfg/profiles",
+    ]

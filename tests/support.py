@@ -1,0 +1,85 @@
+"""Helpers of the tests: run envcfg as users do, run what it makes."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+SHELLCHECK = ("shellcheck", "--shell")
+
+
+@dataclass(frozen=True)
+class Wrapped:
+    """What a run of envcfg gave."""
+
+    code: int
+    out: bytes
+    err: str
+
+    @property
+    def text(self) -> str:
+        return self.out.decode("utf-8", "surrogateescape")
+
+
+def wrap_text(*arguments: str | bytes) -> Wrapped:
+    """Run ``envcfg wrap`` with *arguments* in a process of its own."""
+    return envcfg("wrap", *arguments)
+
+
+def envcfg(*arguments: str | bytes) -> Wrapped:
+    """Run envcfg in a process of its own."""
+    done = subprocess.run(
+        [sys.executable, "-m", "envcfg", *arguments],
+        capture_output=True,
+        check=False,
+        timeout=60,
+    )
+    return Wrapped(done.returncode, done.stdout, done.stderr.decode(errors="replace"))
+
+
+def bash(
+    script: str | bytes, *, env: Mapping[str, str] | None = None, stdin: bytes = b""
+) -> subprocess.CompletedProcess[bytes]:
+    """Run *script* by ``bash -c``."""
+    return subprocess.run(
+        ["bash", "-c", script],
+        capture_output=True,
+        check=False,
+        env=env,
+        input=stdin,
+        timeout=60,
+    )
+
+
+def zero_separated(path: Path) -> list[bytes]:
+    """Return the entries of a file that ends each by a NUL."""
+    return path.read_bytes().split(b"\0")[:-1] if path.exists() else []
+
+
+def environment(path: Path) -> dict[bytes, bytes]:
+    """Return what a rank's program found in its environment, as dump.py wrote it."""
+    pairs = (entry.partition(b"=") for entry in zero_separated(path))
+    return {name: value for name, _, value in pairs}
+
+
+def lint_shell(text: bytes, dialect: str, *, exclude: Sequence[str] = ()) -> str:
+    """Return what shellcheck and shfmt have against *text*; empty if nothing."""
+    options = [f"--exclude={','.join(exclude)}"] if exclude else []
+    checked = subprocess.run(
+        ["shellcheck", f"--shell={dialect}", *options, "-"],
+        input=text,
+        capture_output=True,
+        check=False,
+    )
+    language = {"bash": "bash", "sh": "posix"}[dialect]
+    formatted = subprocess.run(
+        ["shfmt", "-i", "2", "-ci", "-bn", f"-ln={language}", "-d"],
+        input=text,
+        capture_output=True,
+        check=False,
+    )
+    return (checked.stdout + formatted.stdout + formatted.stderr).decode()
