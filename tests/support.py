@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
-SHELLCHECK = ("shellcheck", "--shell")
 
 
 @dataclass(frozen=True)
@@ -42,16 +42,16 @@ def envcfg(*arguments: str | bytes) -> Wrapped:
 
 
 def bash(
-    script: str | bytes, *, env: Mapping[str, str] | None = None, stdin: bytes = b""
+    script: str | bytes, *, stdin: bytes = b"", timeout: float = 60, **env: str
 ) -> subprocess.CompletedProcess[bytes]:
-    """Run *script* by ``bash -c``."""
+    """Run *script* by ``bash -c``, with *env* on top of this process's environment."""
     return subprocess.run(
         ["bash", "-c", script],
         capture_output=True,
         check=False,
-        env=env,
+        env={**os.environ, **env},
         input=stdin,
-        timeout=60,
+        timeout=timeout,
     )
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from envcfg.findings import Finding
+from envcfg.launch.scope import Scope
 from envcfg.profile.conditions import ALWAYS, Condition
 from envcfg.profile.model import Expect, Masks, Reason, Rendezvous, Scratch, Visibility
 from envcfg.profile.words import Word
@@ -52,7 +53,7 @@ class Planned:
     branches: tuple[Branch, ...]
     force: bool = False
     directory: bool = False
-    in_rank: bool = False
+    scope: Scope = "host"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

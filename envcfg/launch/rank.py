@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from envcfg.launch.plan import Plan
+from collections.abc import Sequence
+
+from envcfg.launch.plan import Plan, Planned
 from envcfg.launch.quoting import quote
 from envcfg.launch.script import assemble, block, template
 from envcfg.launch.settings import setting_lines
@@ -17,17 +19,22 @@ def rank_text(plan: Plan) -> str:
         pieces.append(template("rank_slurm_rank"))
     if plan.uses_cache:
         pieces += [template("rank_folders"), template("rank_cache")]
+    inside = [each for each in plan.settings if each.scope != "host"]
     if plan.launcher == "torchrun":
-        pieces.append(_torchrun_agent(plan))
-    else:
-        pieces += _program(plan)
-    return assemble(pieces)
+        pieces += _made_here(plan, [each for each in inside if each.scope == "node"])
+        return assemble([*pieces, _torchrun_agent(plan)])
+    return assemble([*pieces, *_made_here(plan, inside), template("rank_exec")])
 
 
 def worker_text(plan: Plan) -> str:
     """Return what each rank runs first that torchrun has started."""
-    pieces = [template("rank_core"), template("rank_worker"), template("rank_folders")]
-    return assemble([*pieces, *_program(plan)])
+    ranked = [each for each in plan.settings if each.scope == "rank"]
+    pieces: list[str] = [template("rank_core"), template("rank_worker")]
+    pieces.append(template("rank_folders"))
+    if ranked:
+        pieces.append(setting_lines(ranked))
+    pieces += _folders(ranked)
+    return assemble([*pieces, template("rank_exec")])
 
 
 def _slurm_identity(plan: Plan) -> str:
@@ -49,8 +56,8 @@ def _torchrun_agent(plan: Plan) -> str:
     return template("rank_torchrun", {"local": local})
 
 
-def _program(plan: Plan) -> list[str]:
-    """Return the pieces between a rank's identity and its program."""
+def _made_here(plan: Plan, settings: Sequence[Planned]) -> list[str]:
+    """Return the pieces between a task's identity and its program."""
     pieces: list[str] = []
     own = {each.name for each in plan.settings}
     clear = plan.visibility.clear if plan.visibility else ()
@@ -59,20 +66,23 @@ def _program(plan: Plan) -> list[str]:
             f"# One layer of GPU masking: {plan.visibility.variable}.\n"
             f"unset -v {' '.join(names)}\n"
         )
-    if ranked := [each for each in plan.settings if each.in_rank]:
-        pieces.append(setting_lines(ranked))
-    if folders := [each.name for each in plan.settings if each.directory]:
-        pieces.append(_make_folders(folders))
-    return [*pieces, template("rank_exec")]
+    if settings:
+        pieces.append(setting_lines(settings))
+    own_scope = [each for each in plan.settings if each.scope == "host"]
+    return [*pieces, *_folders([*own_scope, *settings])]
 
 
-def _make_folders(names: list[str]) -> str:
+def _folders(settings: Sequence[Planned]) -> list[str]:
     """Return a function, as it collects paths in its own positional parameters."""
+    names = [each.name for each in settings if each.directory]
+    if not names:
+        return []
     lines = "".join(
         f'  envcfg_is_preset {name} || set -- "$@" ${{{name}:+"${name}"}}\n'
         for name in names
     )
-    return (
+    text = (
         "envcfg_make_folders() { # those that the job has not set itself\n"
         f'  set --\n{lines}  envcfg_folders "$@"\n}}\nenvcfg_make_folders\n'
     )
+    return [text]

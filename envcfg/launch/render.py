@@ -72,7 +72,7 @@ def _id_line(body: bytes) -> str:
 def _header(plan: Plan, command_line: Sequence[str]) -> str:
     made_by = quote_comment(" ".join(quote(word) for word in command_line))
     return (
-        "# shellcheck disable=SC2016 # texts in single quotes are meant as they stand\n"
+        "# shellcheck disable=SC1003,SC2016 # texts in single quotes are meant as they stand\n"
         f"# envcfg {__version__}, profile {plan.profile} "
         f"(sha256 {plan.profile_hash[:16]})\n"
         f"# made by: {made_by}\n"
@@ -112,7 +112,8 @@ def _job(plan: Plan) -> str:
             "# has its own, so that jobs and steps side by side do not share any.\n"
             "ENVCFG_SESSION=$BASHPID\n"
             "envcfg_locate_cache() {\n"
-            f"  ENVCFG_CACHE_BASE={root}/envcfg-$UID-${{SLURM_JOB_ID:-local}}-$ENVCFG_SESSION\n"
+            f"  ENVCFG_CACHE_BASE={root}"
+            "/envcfg-$UID-${SLURM_JOB_ID:-local}-$ENVCFG_SESSION\n"
             "}\n"
         )
     return "".join(lines)
@@ -126,8 +127,10 @@ def _mounts(container: Container) -> str:
 
 def _settings(plan: Plan) -> str:
     """Return the function that fills ENVCFG_ARGS, the rank part's arguments."""
-    body = setting_lines([each for each in plan.settings if not each.in_rank], "  ")
-    preset = [each.name for each in plan.settings if each.in_rank and not each.force]
+    body = setting_lines([each for each in plan.settings if each.scope == "host"], "  ")
+    preset = [
+        each.name for each in plan.settings if each.scope != "host" and not each.force
+    ]
     if plan.launcher != "local":
         preset += ["MASTER_ADDR", "MASTER_PORT"]
     if preset:

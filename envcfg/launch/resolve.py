@@ -9,7 +9,7 @@ from envcfg.errors import Place, UsageError, suggest
 from envcfg.findings import Finding
 from envcfg.launch.image import is_uri
 from envcfg.launch.plan import Branch, Container, Options, Plan, Planned, PlannedMount
-from envcfg.launch.scope import PER_RANK, in_order, rank_scoped
+from envcfg.launch.scope import INSIDE, TASK, in_order, scopes
 from envcfg.profile.conditions import FACTS, IN_JOB, Truth, judge
 from envcfg.profile.model import Case, Mount, Profile, Reason, Setting
 from envcfg.profile.words import Word, references
@@ -41,6 +41,7 @@ def resolve(profile: Profile, profile_hash: str, options: Options) -> Plan:
         planned[name] = Planned(name=name, branches=(branch,), force=True)
     container = _container(profile, options, facts, unknown)
     settings, handed_on = _ordered(planned)
+    _check_references(settings, launcher)
     needs_cache = any("ENVCFG_CACHE" in _refs(each) for each in settings)
     if needs_cache and profile.scratch is None:
         user = next(each.name for each in settings if "ENVCFG_CACHE" in _refs(each))
@@ -198,7 +199,7 @@ def _ordered(
         name: [branch.value for branch in each.branches if branch.value is not None]
         for name, each in planned.items()
     }
-    ranked = rank_scoped(words)
+    where = scopes(words)
     settings = tuple(
         Planned(
             name=name,
@@ -206,13 +207,27 @@ def _ordered(
             # What extends the program's own value is no rival of the job's.
             force=planned[name].force or name in _refs(planned[name]),
             directory=planned[name].directory,
-            in_rank=name in ranked,
+            scope=where[name],
         )
         for name in in_order(words)
     )
-    wanted = (ref for each in settings if each.in_rank for ref in _refs(each))
-    outside = [ref for ref in wanted if ref not in planned and ref not in PER_RANK]
+    wanted = (ref for each in settings if each.scope != "host" for ref in _refs(each))
+    outside = [ref for ref in wanted if ref not in planned and ref not in INSIDE]
     return settings, tuple(dict.fromkeys(outside))
+
+
+def _check_references(settings: Iterable[Planned], launcher: str) -> None:
+    for setting in settings:
+        for ref in _refs(setting):
+            if ref in TASK and launcher == "torchrun":
+                msg = f"{setting.name} refers to {ref}, which is not a rank's own"
+                hint = "torchrun starts several ranks in a task: use ${LOCAL_RANK}, ${RANK}"
+                raise UsageError(msg, hint=hint)
+            if ref == "HOSTNAME":
+                msg = (
+                    f"{setting.name} refers to HOSTNAME, the batch host's in every rank"
+                )
+                raise UsageError(msg, hint="use ${SLURMD_NODENAME}")
 
 
 def _refs(setting: Planned) -> list[str]:

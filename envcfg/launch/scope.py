@@ -1,51 +1,62 @@
-"""Where a setting is made: once on the host, or in every rank.
+"""Where a setting is made: once on the host, once per node, or in every rank.
 
-A value that refers to something only a task knows is made in the rank part. So is one
-that refers to another setting, which stands there, or to itself
-(``PATH=/opt/bin:${PATH}``): what it extends is the program's own, inside the container.
-All others are made in the host part, which sets none of them for itself: a library path
-for the program must not reach srun.
+A value that refers to something only a task knows is made inside the container. So is
+one that refers to another setting, which stands there, or to itself
+(``PATH=/opt/bin:${PATH}``): what it extends is the program's own. All others are made in
+the host part, which sets none of them for itself: a library path for the program must
+not reach srun.
+
+Inside, *node* and *rank* differ only where one task starts several ranks (torchrun).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Literal
 
 from envcfg.errors import UsageError
 from envcfg.profile.words import Word, references
 
-# What the rank part itself sets, in every rank.
-OWN = frozenset(
-    "RANK LOCAL_RANK NODE_RANK WORLD_SIZE LOCAL_WORLD_SIZE MASTER_ADDR MASTER_PORT "
-    "ENVCFG_CACHE".split()
-)
-# What differs from task to task, or is known in the task only.
-PER_RANK = OWN | frozenset(
+Scope = Literal["host", "node", "rank"]
+
+# A rank's own identity, and what of the rank part's is the same on all of a node.
+RANK_OWN = frozenset("RANK LOCAL_RANK WORLD_SIZE LOCAL_WORLD_SIZE".split())
+NODE_OWN = frozenset("NODE_RANK MASTER_ADDR MASTER_PORT ENVCFG_CACHE".split())
+# srun's identity of a task: of a rank, unless that task starts several.
+TASK = frozenset("SLURM_PROCID SLURM_LOCALID SLURM_GTIDS SLURM_TASK_PID".split())
+# What else is known in the task only.
+IN_TASK = frozenset(
     # srun(1), "OUTPUT ENVIRONMENT VARIABLES": those set for each task or step
-    "SLURMD_NODENAME SLURM_CPUS_ON_NODE SLURM_CPU_BIND SLURM_GTIDS SLURM_LOCALID "
-    "SLURM_NODEID SLURM_PROCID SLURM_STEPID SLURM_STEP_GPUS SLURM_STEP_ID "
-    "SLURM_STEP_NODELIST SLURM_STEP_NUM_NODES SLURM_STEP_NUM_TASKS "
-    "SLURM_STEP_TASKS_PER_NODE SLURM_TASK_PID SLURM_TOPOLOGY_ADDR "
+    "SLURMD_NODENAME SLURM_CPUS_ON_NODE SLURM_CPU_BIND SLURM_NODEID SLURM_STEPID "
+    "SLURM_STEP_GPUS SLURM_STEP_ID SLURM_STEP_NODELIST SLURM_STEP_NUM_NODES "
+    "SLURM_STEP_NUM_TASKS SLURM_STEP_TASKS_PER_NODE SLURM_TOPOLOGY_ADDR "
     # set by the scheduler in each task, by its GPUs
     "CUDA_VISIBLE_DEVICES GPU_DEVICE_ORDINAL HIP_VISIBLE_DEVICES ROCR_VISIBLE_DEVICES "
-    "ZE_AFFINITY_MASK "
-    # the node's name, wherever the shell knows it
-    "HOSTNAME".split()
+    "ZE_AFFINITY_MASK".split()
 )
+_OF_RANK = RANK_OWN | TASK
+INSIDE = _OF_RANK | NODE_OWN | IN_TASK
 
 
-def rank_scoped(words: Mapping[str, Sequence[Word]]) -> frozenset[str]:
-    """Return the names whose values belong into the rank part.
+def scopes(words: Mapping[str, Sequence[Word]]) -> dict[str, Scope]:
+    """Return for each name where its value is made.
 
     Args:
         words: each name with the values it can take.
     """
-    known = PER_RANK | words.keys()
-    return frozenset(
-        name
+    refs = {
+        name: {ref for word in values for ref in references(word)}
         for name, values in words.items()
-        if any(ref in known for word in values for ref in references(word))
-    )
+    }
+    inside = INSIDE | words.keys()
+    found: dict[str, Scope] = {
+        name: "node" if refs[name] & inside else "host" for name in refs
+    }
+    ranked = set(_OF_RANK)
+    while more := {name for name in refs if name not in ranked and refs[name] & ranked}:
+        ranked |= more
+        found |= dict.fromkeys(more, "rank")
+    return found
 
 
 def in_order(words: Mapping[str, Sequence[Word]]) -> list[str]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from envcfg.launch.plan import Planned, PlannedMount
 from envcfg.launch.quoting import quote, quote_comment, quote_word
-from envcfg.launch.scope import OWN
+from envcfg.launch.scope import NODE_OWN, RANK_OWN
 from envcfg.profile.conditions import Condition
 from envcfg.profile.model import Reason
 
@@ -16,7 +16,7 @@ _TESTS = {"==": "-eq", "!=": "-ne", "<": "-lt", "<=": "-le", ">": "-gt", ">=": "
 
 def setting_lines(settings: Sequence[Planned], margin: str = "") -> str:
     """Return the lines that set or unset the variables, each with its reason."""
-    sure = OWN | {each.name for each in settings if _always_set(each)}
+    sure = RANK_OWN | NODE_OWN | {each.name for each in settings if _always_set(each)}
     return "".join(_setting(each, margin, sure) for each in settings)
 
 

@@ -165,7 +165,8 @@ def read_fields(data: bytes, path: str, problems: list[Problem]) -> Field | None
     try:
         for event, message in _forbidden(text):
             mark = event.start_mark
-            fail(message, mark.line + 1, mark.column + 1, "write the value itself")
+            line, column = (mark.line + 1, mark.column + 1) if mark else (1, 1)
+            fail(message, line, column, "write the value itself")
             return None
         node = yaml.compose(text, Loader=_LOADER)
     except yaml.reader.ReaderError as err:
@@ -195,8 +196,8 @@ def _forbidden(text: str) -> Iterator[tuple[yaml.Event, str]]:
     for event in yaml.parse(text, Loader=_LOADER):
         if isinstance(event, yaml.AliasEvent):
             yield event, "an alias cannot stand in a profile"
-        elif getattr(event, "tag", None) is not None:
-            yield event, f"the tag {event.tag} cannot stand in a profile"
+        elif tag := getattr(event, "tag", None):
+            yield event, f"the tag {tag} cannot stand in a profile"
         if isinstance(event, yaml.CollectionStartEvent):
             depth += 1
             if depth > _MAX_DEPTH:

@@ -77,7 +77,7 @@ def _print_table(plan: Plan) -> None:
         for branch in setting.branches:
             table.add_row(
                 Text(f"{_assignment(setting, branch)}{_tests(branch.tests)}"),
-                "each rank" if setting.in_rank else "host",
+                setting.scope,
                 Text("\n".join(_reason_lines(branch.reason))),
             )
     console.print(table)
@@ -119,7 +119,7 @@ def _container(plan: Plan) -> dict[str, object] | None:
 def _setting(setting: Planned) -> dict[str, object]:
     return {
         "name": setting.name,
-        "where": "rank" if setting.in_rank else "host",
+        "where": setting.scope,
         "force": setting.force,
         "branches": [
             {

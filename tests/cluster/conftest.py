@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from cluster import Cluster
+from tool import install_tool
 
 HERE = Path(__file__).resolve().parent
 
@@ -70,3 +71,15 @@ def _why_not() -> str | None:
     if not Path("/etc/debian_version").exists():
         return "the cluster needs a Debian machine; see tests/cluster/README.md"
     return None
+
+
+@pytest.fixture(scope="session")
+def tool(cluster: Cluster) -> Path:
+    """Install envcfg for the cluster's user; returns the folder of its program."""
+    return install_tool(cluster.home / "tool")
+
+
+@pytest.fixture
+def programs(tool: Path) -> Path:
+    """The folder with this folder's programs, as the hosts see it."""
+    return tool.parent / "programs"

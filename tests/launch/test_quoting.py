@@ -34,7 +34,9 @@ def test_a_literal_is_one_word_whatever_it_holds(
     assert shutil.which(shell[0])
     for write in (quote, quote_always):
         words = " ".join(write(text) for text in texts)
-        printed = shell_output(shell, f"for w in {words}; do printf '%s\\0' \"$w\"; done")
+        printed = shell_output(
+            shell, f"for w in {words}; do printf '%s\\0' \"$w\"; done"
+        )
         assert printed == b"".join(text.encode() + b"\0" for text in texts)
 
 

@@ -1,7 +1,7 @@
 import pytest
 
 from envcfg.errors import UsageError
-from envcfg.launch.scope import in_order, rank_scoped
+from envcfg.launch.scope import in_order, scopes
 from envcfg.profile.words import parse_word
 
 
@@ -10,21 +10,23 @@ def words(**texts: str) -> dict[str, list]:
 
 
 @pytest.mark.parametrize(
-    ("texts", "ranked"),
+    ("texts", "expected"),
     [
-        ({"A": "x", "B": "${HOME}/x"}, set()),
-        ({"A": "${SLURM_LOCALID}"}, {"A"}),
-        ({"A": "${LOCAL_RANK:-0}"}, {"A"}),
-        ({"A": "${ENVCFG_CACHE}/a", "B": "${A}", "C": "${B}/c", "D": "d"}, set("ABC")),
-        ({"PATH": "/opt:${PATH}"}, {"PATH"}),
-        # what stands in the rank part cannot be read on the host
-        ({"A": "x", "B": "${A}"}, {"B"}),
+        ({"A": "x", "B": "${HOME}/x"}, {"A": "host", "B": "host"}),
+        ({"A": "${SLURM_LOCALID}"}, {"A": "rank"}),
+        ({"A": "${LOCAL_RANK:-0}"}, {"A": "rank"}),
+        ({"A": "${ENVCFG_CACHE}/a", "B": "${A}"}, {"A": "node", "B": "node"}),
+        ({"PATH": "/opt:${PATH}"}, {"PATH": "node"}),
+        # what stands inside the container cannot be read on the host
+        ({"A": "x", "B": "${A}"}, {"A": "host", "B": "node"}),
+        # what refers to a rank's value is a rank's, however far away
+        ({"C": "${B}", "B": "${A}", "A": "${RANK}"}, dict.fromkeys("CBA", "rank")),
     ],
 )
 def test_a_value_is_made_where_it_can_be_known(
-    texts: dict[str, str], ranked: set[str]
+    texts: dict[str, str], expected: dict[str, str]
 ) -> None:
-    assert rank_scoped(words(**texts)) == ranked
+    assert scopes(words(**texts)) == expected
 
 
 def test_a_setting_comes_after_those_it_refers_to() -> None:

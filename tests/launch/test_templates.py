@@ -40,7 +40,12 @@ def test_what_looks_like_a_function_in_a_value_is_never_cut() -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["a", "$(touch canary) `id` \\ ' \"", "a\nENVCFG_TEXT\nENVCFG_TEXT_\nb", "\n\nx\n\n y"],
+    [
+        "a",
+        "$(touch canary) `id` \\ ' \"",
+        "a\nENVCFG_TEXT\nENVCFG_TEXT_\nb",
+        "\n\nx\n\n y",
+    ],
 )
 def test_a_heredoc_holds_any_text(text: str) -> None:
     done = bash(f"set -eu\n{heredoc('V', text)}printf '%s' \"$V\"")

@@ -33,7 +33,11 @@ def values(catalog: Catalog, name: str) -> dict[str, object]:
 
 def test_layers_lie_over_each_other_entry_by_entry(catalog: Catalog) -> None:
     built_in, site, user = catalog.folders
-    write(built_in, "m", "env:\n" + setting("A", "1") + setting("B", "1") + setting("C", "1"))
+    write(
+        built_in,
+        "m",
+        "env:\n" + setting("A", "1") + setting("B", "1") + setting("C", "1"),
+    )
     write(site, "m", "env:\n" + setting("B", "2") + "  C: null\n")
     write(user, "m", "summary: mine\nenv:\n" + setting("D", "3"))
     assert values(catalog, "m") == {"A": ("1",), "B": ("2",), "C": None, "D": ("3",)}

@@ -1,3 +1,4 @@
+# ruff: noqa: E501 # a table row reads best on one line
 """One profile from bytes to model; every problem in one run, each with its place."""
 
 import pytest
@@ -27,12 +28,21 @@ def the_problem(text: str | bytes) -> tuple[str, str]:
 
 
 def test_scalars_keep_their_written_text() -> None:
-    values = {"A": "off", "B": "010", "C": "1_000", "D": "12:30:45", "E": "3.10", "F": "~x"}
+    values = {
+        "A": "off",
+        "B": "010",
+        "C": "1_000",
+        "D": "12:30:45",
+        "E": "3.10",
+        "F": "~x",
+    }
     lines = "".join(f"  {k}: {{value: {v}, {REASON}}}\n" for k, v in values.items())
     profile, problems = load(f"name: x\nenv:\n{lines}")
     assert not problems
     assert profile
-    read = {name: setting.cases[0].value for name, setting in profile.env.items() if setting}
+    read = {
+        name: setting.cases[0].value for name, setting in profile.env.items() if setting
+    }
     assert read == {name: (value,) for name, value in values.items()}
 
 

@@ -71,42 +71,27 @@ envcfg_relay() { # SIGNAL: pass it on; a terminal has sent its own to everybody 
   if [[ $1 != INT && $1 != QUIT || ! -t 0 ]]; then envcfg_kill "$1"; fi
 }
 
-envcfg_wait() { # wait for what was spawned; the first that fails ends the others
-  local signal code interrupted='' status=0 timer='' left=${#ENVCFG_PIDS[@]}
+envcfg_listen() { # pass on the signals that this shell gets
+  local signal
   for signal in HUP INT QUIT TERM USR1 USR2; do
     # shellcheck disable=SC2064 # the name is meant to be written in now
     trap "envcfg_relay $signal" "$signal"
   done
-  while ((left > 0)); do
+}
+
+envcfg_wait() { # PID: return its exit code, however often signals cut the wait short
+  local code=0 later
+  while :; do
     ENVCFG_SIGNAL=''
-    code=0
-    wait -n || code=$?
-    if [[ -n $ENVCFG_SIGNAL && $code -gt 128 ]]; then
-      interrupted=$code # the wait was cut short, or a child ended at that moment
-      continue
-    fi
-    left=$((left - 1))
-    if [[ $code -eq 127 && -n $interrupted ]]; then code=$interrupted; fi
-    if ((code != 0 && status == 0)); then
-      status=$code
-      if ((left > 0)); then
-        envcfg_kill TERM
-        (
-          trap - HUP INT QUIT TERM USR1 USR2
-          read -r -t 10 <> <(:) || envcfg_kill KILL # ten seconds, with no process
-        ) &
-        timer=$!
-        disown "$timer"
-      fi
-    fi
+    later=0
+    wait "$1" || later=$?
+    if [[ $later != 127 || $code == 0 ]]; then code=$later; fi # 127: had it already
+    if [[ -z $ENVCFG_SIGNAL ]]; then return "$code"; fi
   done
-  trap - HUP INT QUIT TERM USR1 USR2
-  if [[ -n $timer ]]; then kill "$timer" 2>/dev/null || :; fi
-  return "$status"
 }
 
 envcfg_step() { # COMMAND...: one step of the job, from the checks to the exit code
-  local IFS=$' \t\n'
+  local IFS=$' \t\n' code=0
   if ((BASH_VERSINFO[0] * 100 + BASH_VERSINFO[1] < 404)); then
     envcfg_error "bash $BASH_VERSION is too old" 'use bash 4.4 or newer'
     return 4
@@ -120,7 +105,9 @@ envcfg_step() { # COMMAND...: one step of the job, from the checks to the exit c
   if ((ENVCFG_FAULTS > 0)); then return 4; fi
   envcfg_settings
   ENVCFG_ARGS+=("ENVCFG_PRESET=$ENVCFG_PRESET")
-  envcfg_launch "$@"
+  envcfg_launch "$@" || code=$?
+  trap - HUP INT QUIT TERM USR1 USR2
+  return "$code"
 }
 
 envcfg_run() { # COMMAND...: run one step; its exit code is the program's

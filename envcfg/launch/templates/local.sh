@@ -29,5 +29,36 @@ envcfg_launch() { # COMMAND...: the ranks are processes of this machine
       "LOCAL_WORLD_SIZE=$ranks" NODE_RANK=0 "MASTER_ADDR=$MASTER_ADDR" \
       "MASTER_PORT=$MASTER_PORT" -- "$@"
   done
-  envcfg_wait
+  envcfg_listen
+  envcfg_watch
+}
+
+# Looks at the ranks in growing intervals, as wait -n forgets children that end early.
+envcfg_watch() { # wait for all ranks; the first that fails ends the others
+  local pid code clock pause wait_ms=10 grace_ms=10000 status=0
+  local -a running left=("${ENVCFG_PIDS[@]}")
+  exec {clock}<> <(:) # nothing ever comes: to read it with a timeout waits, by no process
+  while :; do
+    running=()
+    for pid in "${left[@]}"; do
+      if kill -0 "$pid" 2>/dev/null; then
+        running+=("$pid")
+        continue
+      fi
+      code=0
+      envcfg_wait "$pid" || code=$?
+      if ((code != 0 && status == 0)); then
+        status=$code
+        envcfg_kill TERM
+      fi
+    done
+    left=("${running[@]}")
+    if ((${#left[@]} == 0)); then break; fi
+    printf -v pause '0.%03d' "$wait_ms"
+    read -r -t "$pause" -u "$clock" || :
+    if ((status != 0 && (grace_ms -= wait_ms) <= 0)); then envcfg_kill KILL; fi
+    if ((wait_ms < 300)); then wait_ms=$((wait_ms * 2)); fi
+  done
+  exec {clock}>&-
+  return "$status"
 }

@@ -14,6 +14,11 @@ envcfg_survey() { # what the allocation is
   fi
 }
 
+envcfg_gpus() { # print how many GPUs per node the job asked for ("4", "a100:4"), else has
+  local gpus=${SLURM_GPUS_PER_NODE:-${SLURM_GPUS_ON_NODE-}}
+  printf '%s' "${gpus##*:}"
+}
+
 envcfg_host() { # COMMAND...: run it once on each node, outside the container
   if [[ $ENVCFG_NODES == 1 && -n ${SLURMD_NODENAME-} ]]; then
     "$@" # this is the node
@@ -23,7 +28,7 @@ envcfg_host() { # COMMAND...: run it once on each node, outside the container
     unset -v SLURM_NTASKS SLURM_NPROCS SLURM_NTASKS_PER_NODE SLURM_TASKS_PER_NODE \
       SLURM_CPUS_PER_TASK SLURM_CPU_BIND SLURM_DISTRIBUTION
     exec srun --overlap --nodes="$ENVCFG_NODES" --ntasks="$ENVCFG_NODES" \
-      --ntasks-per-node=1 --cpu-bind=none --export=ALL "$@" </dev/null
+      --ntasks-per-node=1 --export=ALL "$@" </dev/null
   )
 }
 
@@ -35,7 +40,8 @@ envcfg_srun() { # COMMAND...: the step itself
   fi
   envcfg_spawn srun --kill-on-bad-exit=1 --export=ALL "${ENVCFG_SRUN[@]}" "${task[@]}" \
     "${ENVCFG_ENTER[@]}" /bin/sh -c "$ENVCFG_RANK" envcfg-rank "${ENVCFG_ARGS[@]}" -- "$@"
-  envcfg_wait
+  envcfg_listen
+  envcfg_wait "${ENVCFG_PIDS[0]}"
 }
 
 envcfg_is_clean() { # whether the runtime keeps srun's variables from the container

@@ -4,7 +4,7 @@ envcfg_launch() { # COMMAND...: one task per rank
   local ranks=$ENVCFG_RANKS
   ENVCFG_SRUN=()
   if [[ -z $ranks && -z ${SLURM_NTASKS-}${SLURM_NPROCS-}${SLURM_NTASKS_PER_NODE-} ]]; then
-    ranks=${SLURM_GPUS_ON_NODE-} # nobody said how many: one per GPU
+    ranks=$(envcfg_gpus) # nobody said how many: one per GPU
   fi
   if [[ -n $ranks ]]; then
     ENVCFG_SRUN+=(--ntasks=$((ranks * ENVCFG_NODES)) --ntasks-per-node="$ranks")

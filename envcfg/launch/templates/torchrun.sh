@@ -1,7 +1,9 @@
 # shellcheck shell=bash
 
 envcfg_launch() { # COMMAND...: one task per node, in which torchrun starts the ranks
-  local ranks=${ENVCFG_RANKS:-${SLURM_GPUS_ON_NODE:-$ENVCFG_GPUS}}
+  local ranks=$ENVCFG_RANKS
+  if [[ -z $ranks ]]; then ranks=$(envcfg_gpus); fi
+  ranks=${ranks:-$ENVCFG_GPUS}
   if [[ -z $ranks ]]; then
     envcfg_error 'how many ranks per node? neither the job nor the profile has GPUs' \
       'give --ranks N'

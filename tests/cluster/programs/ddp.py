@@ -22,7 +22,9 @@ WIDTH = 512
 def main() -> None:
     torch.set_num_threads(1)
     dist.init_process_group("gloo")
-    torch.manual_seed(dist.get_rank())  # other data on each rank, other weights at first
+    torch.manual_seed(
+        dist.get_rank()
+    )  # other data on each rank, other weights at first
     model = torch.nn.Sequential(
         torch.nn.Linear(WIDTH, WIDTH), torch.nn.ReLU(), torch.nn.Linear(WIDTH, 1)
     )

@@ -1,0 +1,67 @@
+"""Run the benchmarks and print one table of them all."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import sys
+import tempfile
+from pathlib import Path
+
+from benchmarks import entrypoint, growth, start_up
+from benchmarks.rows import Row, render_table
+from benchmarks.trace import find_missing
+
+BENCHMARKS = {
+    "start-up": start_up.measure,
+    "entrypoint": entrypoint.measure,
+    "growth": growth.measure,
+}
+
+
+def main() -> int:
+    """Return 0 if all targets are met, 1 if one is missed, 4 if something is absent."""
+    parser = argparse.ArgumentParser(
+        prog="benchmarks/run",
+        description="Measure envcfg against peers, in turns, on this machine.",
+        epilog="exit code: 0 all targets met, 1 one is missed, 4 something is absent",
+    )
+    parser.add_argument(
+        "names", nargs="*", metavar="NAME", help=f"of {', '.join(BENCHMARKS)}"
+    )
+    parser.add_argument("--json", action="store_true", help="print all as JSON")
+    options = parser.parse_args()
+    unknown = set(options.names) - set(BENCHMARKS)
+    if unknown:
+        parser.error(f"no such benchmark: {', '.join(sorted(unknown))}")
+    if missing := find_missing():
+        print(f"benchmarks: error: not found: {', '.join(missing)}", file=sys.stderr)
+        return 4
+
+    rows: list[Row] = []
+    with tempfile.TemporaryDirectory(prefix="envcfg-benchmarks-") as folder:
+        os.chdir(folder)  # no layer of profiles above it
+        try:
+            for name in options.names or BENCHMARKS:
+                rows += BENCHMARKS[name](Path(folder))
+        finally:
+            os.chdir("/")
+    missed = [row for row in rows if row.met is False]
+    if options.json:
+        report = {
+            "envcfg_benchmarks": 1,
+            "python": platform.python_version(),
+            "cores": os.cpu_count(),
+            "rows": [row.as_json() for row in rows],
+            "missed": len(missed),
+        }
+        print(json.dumps(report, indent=2))
+    else:
+        print(render_table(rows))
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

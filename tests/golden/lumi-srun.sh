@@ -1,0 +1,494 @@
+#!/usr/bin/env bash
+# envcfg:script cdfd94539aca75a15b6f97296fa7a44ff6853e0d40bd0406afd4cb704f91e76e
+# shellcheck disable=SC1003,SC2016 # texts in single quotes are meant as they stand
+# envcfg 0.1.0, profile lumi-g (sha256 765783e6472ccb37)
+# made by: envcfg wrap --profile lumi-g --fact rocm=6.2.4 --container /images/pytorch.sif -- python3 dump.py out 'a b'
+# Source it in a batch script, evaluate it, run it, submit it: all the same.
+# It needs bash 4.4 and, on the compute nodes, neither envcfg nor Python.
+
+# --- What this job needs -----------------------------------------------------------
+
+ENVCFG_NODES_STATED=''
+ENVCFG_RANKS=''
+ENVCFG_IMAGE='/images/pytorch.sif'
+ENVCFG_IMAGE_IS_FILE='yes'
+ENVCFG_VERB='exec'
+ENVCFG_MASKS='0x00fe000000000000,0xfe00000000000000,0x0000000000fe0000,0x00000000fe000000,0x00000000000000fe,0x000000000000fe00,0x000000fe00000000,0x0000fe0000000000'
+ENVCFG_MASKS_UNION='fefefefe,fefefefe'
+ENVCFG_RUNTIMES=(singularity) # the first that is on PATH
+
+envcfg_mounts() {
+  # PMI and Slurm clients in the container look here [profiles/lumi-g.yaml:102]
+  envcfg_bind /var/spool/slurmd /var/spool/slurmd
+  # the host's libfabric for the plugin; the newer images bring their own
+  # [profiles/lumi-g.yaml:107]
+  envcfg_bind /opt/cray /opt/cray
+  # the host's libfabric needs the host's libcxi [profiles/lumi-g.yaml:113]
+  envcfg_bind /usr/lib64/libcxi.so.1 /usr/lib64/libcxi.so.1
+  # /scratch, /project and others are links into it [profiles/lumi-g.yaml:119]
+  envcfg_bind /pfs /pfs
+  # the project's scratch [profiles/lumi-g.yaml:124]
+  envcfg_bind /scratch /scratch
+  # the project's own software [profiles/lumi-g.yaml:129]
+  envcfg_bind /projappl /projappl
+  # the project's persistent storage [profiles/lumi-g.yaml:134]
+  envcfg_bind /project /project
+  # the project's flash storage [profiles/lumi-g.yaml:139]
+  envcfg_bind /flash /flash
+  # the system's software and its container images [profiles/lumi-g.yaml:144]
+  envcfg_bind /appl /appl
+  :
+}
+
+envcfg_settings() {
+  # bootstrap and any socket traffic must use the four Slingshot interfaces; left alone,
+  # RCCL takes the management network [profiles/slingshot-rocm.yaml:49]
+  envcfg_set NCCL_SOCKET_IFNAME hsn0,hsn1,hsn2,hsn3
+  # gloo reads its own variable, not that of NCCL, and takes exact names, no prefixes
+  # [profiles/slingshot-rocm.yaml:56]
+  envcfg_set GLOO_SOCKET_IFNAME hsn0
+  # GPU RDMA between GPU and NIC of a NUMA node; said to be the default from ROCm 6.2 on,
+  # which RCCL's source does not show, so it stays explicit [profiles/lumi-g.yaml:157]
+  envcfg_set NCCL_NET_GDR_LEVEL PHB
+  # rocFFT keeps a SQLite cache in the home folder [profiles/slingshot-rocm.yaml:134]
+  envcfg_set ROCFFT_RTC_CACHE_PATH /dev/null
+  envcfg_preset MIOPEN_USER_DB_PATH MIOPEN_CUSTOM_CACHE_DIR TRITON_CACHE_DIR TORCH_EXTENSIONS_DIR TORCHINDUCTOR_CACHE_DIR AITER_JIT_DIR TMPDIR MASTER_ADDR MASTER_PORT
+  envcfg_locate_cache
+  ENVCFG_ARGS+=("ENVCFG_CACHE_BASE=$ENVCFG_CACHE_BASE")
+  :
+}
+
+# Caches: one folder per user, job and node. Each shell that sources this
+# has its own, so that jobs and steps side by side do not share any.
+ENVCFG_SESSION=$BASHPID
+envcfg_locate_cache() {
+  ENVCFG_CACHE_BASE=/tmp/envcfg-$UID-${SLURM_JOB_ID:-local}-$ENVCFG_SESSION
+}
+
+# --- What each rank does first, inside the container -------------------------------
+
+IFS= read -r -d '' ENVCFG_RANK <<'ENVCFG_TEXT' || : # read ends at the end of text
+# A POSIX shell's own commands only: no process is started but the program's, except to
+# make the caches once on each node.
+
+envcfg_fail() { # MESSAGE [HINT]
+  printf 'envcfg: error: %s\n' "$1" >&2
+  [ -z "${2-}" ] || printf '  hint: %s\n' "$2" >&2
+  exit 4
+}
+
+envcfg_is_preset() { # NAME: whether the job has set it, so that its value stays
+  case $ENVCFG_PRESET in *" $1 "*) return 0 ;; esac
+  return 1
+}
+
+envcfg_set() { # NAME VALUE
+  envcfg_is_preset "$1" || export "$1=$2"
+}
+
+while [ "$#" -gt 0 ]; do # NAME=VALUE | -u NAME, then -- COMMAND
+  case $1 in
+    --)
+      shift
+      break
+      ;;
+    -u)
+      unset -v "$2"
+      shift
+      ;;
+    *) export "${1?}" ;;
+  esac
+  shift
+done
+
+envcfg_first_node() { # LIST: set envcfg_node to the first host of a Slurm node list
+  envcfg_rest=$1
+  envcfg_node=
+  while :; do
+    case $envcfg_rest in
+      '' | ,*) return ;;
+      \[*) # of a bracket, what stands before its first comma or dash
+        envcfg_rest=${envcfg_rest#?}
+        envcfg_node=$envcfg_node${envcfg_rest%%[],-]*}
+        envcfg_rest=${envcfg_rest#*]}
+        ;;
+      *)
+        envcfg_node=$envcfg_node${envcfg_rest%%[[,]*}
+        envcfg_rest=${envcfg_rest#"${envcfg_rest%%[[,]*}"}
+        ;;
+    esac
+  done
+}
+
+# Who this task is, as srun says. The step's first node is found here because only the
+# step has its list; the port is the job's and the step's own, below the ephemeral range.
+[ -n "${SLURM_PROCID-}" ] \
+  || envcfg_fail 'SLURM_PROCID is not set in this task' 'start it by srun'
+export NODE_RANK="$SLURM_NODEID"
+if ! envcfg_is_preset MASTER_ADDR; then
+  envcfg_first_node "$SLURM_STEP_NODELIST"
+  export MASTER_ADDR="$envcfg_node"
+fi
+if ! envcfg_is_preset MASTER_PORT; then
+  export MASTER_PORT="$((10000 + (SLURM_JOB_ID * 101 + SLURM_STEP_ID) % 20000))"
+fi
+
+# "4(x2),3": four tasks on two nodes, three on the next. How many are on this one?
+envcfg_rest=$SLURM_STEP_TASKS_PER_NODE
+envcfg_skip=$SLURM_NODEID
+while :; do
+  envcfg_item=${envcfg_rest%%,*}
+  case $envcfg_item in
+    *'(x'*)
+      envcfg_count=${envcfg_item#*(x}
+      envcfg_count=${envcfg_count%)}
+      ;;
+    *) envcfg_count=1 ;;
+  esac
+  if [ "$envcfg_skip" -lt "$envcfg_count" ] || [ "$envcfg_rest" = "$envcfg_item" ]; then
+    break
+  fi
+  envcfg_skip=$((envcfg_skip - envcfg_count))
+  envcfg_rest=${envcfg_rest#*,}
+done
+export RANK="$SLURM_PROCID" LOCAL_RANK="$SLURM_LOCALID"
+export WORLD_SIZE="$SLURM_STEP_NUM_TASKS" LOCAL_WORLD_SIZE="${envcfg_item%%(*}"
+
+envcfg_folders() { # PATH...: there, ours and no links; ranks that race may all try
+  for envcfg_folder; do
+    if [ ! -d "$envcfg_folder" ]; then
+      # shellcheck disable=SC2174 # what is above them is the cache's own folder, private
+      mkdir -p -m 700 -- "$@" || envcfg_fail "cannot make the cache folders $*"
+      break
+    fi
+  done
+  for envcfg_folder; do
+    if [ -h "$envcfg_folder" ] || [ ! -d "$envcfg_folder" ] || [ ! -O "$envcfg_folder" ]; then
+      envcfg_fail "$envcfg_folder is not a folder of yours; it will not be used for caches" \
+        'remove it, or ask who made it: a link or a foreign folder there can do harm'
+    fi
+  done
+}
+
+# mkdir without -p: what is there already, a link too, is not taken over but checked.
+export ENVCFG_CACHE="$ENVCFG_CACHE_BASE-${SLURMD_NODENAME:-local}"
+if [ ! -d "$ENVCFG_CACHE" ]; then mkdir -m 700 -- "$ENVCFG_CACHE" 2>/dev/null || :; fi
+envcfg_folders "$ENVCFG_CACHE"
+
+# One layer of GPU masking: ROCR_VISIBLE_DEVICES.
+unset -v HIP_VISIBLE_DEVICES CUDA_VISIBLE_DEVICES GPU_DEVICE_ORDINAL
+
+# MIOpen keeps SQLite databases, whose locks break on Lustre when many ranks try
+# [profiles/slingshot-rocm.yaml:102]
+envcfg_set MIOPEN_USER_DB_PATH "${ENVCFG_CACHE}"/miopen
+# the cache of compiled kernels; on a network file system MIOpen moves it to a shared /tmp
+# by itself, where users clash [profiles/slingshot-rocm.yaml:108]
+envcfg_set MIOPEN_CUSTOM_CACHE_DIR "${MIOPEN_USER_DB_PATH}"
+# the default is in the home folder; on a shared file system many ranks corrupt it
+# [profiles/slingshot-rocm.yaml:116]
+envcfg_set TRITON_CACHE_DIR "${ENVCFG_CACHE}"/triton
+# compiled extensions default to the home folder, where ranks race for a lock
+# [profiles/slingshot-rocm.yaml:122]
+envcfg_set TORCH_EXTENSIONS_DIR "${ENVCFG_CACHE}"/torch_extensions
+# the default is in /tmp by user name, so jobs that share a node share it
+# [profiles/slingshot-rocm.yaml:128]
+envcfg_set TORCHINDUCTOR_CACHE_DIR "${ENVCFG_CACHE}"/inductor
+# AITER compiles kernels under a lock that Lustre does not keep well
+# [profiles/lumi-g.yaml:171]
+envcfg_set AITER_JIT_DIR "${ENVCFG_CACHE}"/aiter
+# a folder of the job's own; PyTorch's files in a shared /tmp clash between jobs
+# [profiles/lumi-g.yaml:177]
+envcfg_set TMPDIR "${ENVCFG_CACHE}"/tmp
+
+envcfg_make_folders() { # those that the job has not set itself
+  set --
+  envcfg_is_preset MIOPEN_USER_DB_PATH || set -- "$@" ${MIOPEN_USER_DB_PATH:+"$MIOPEN_USER_DB_PATH"}
+  envcfg_is_preset MIOPEN_CUSTOM_CACHE_DIR || set -- "$@" ${MIOPEN_CUSTOM_CACHE_DIR:+"$MIOPEN_CUSTOM_CACHE_DIR"}
+  envcfg_is_preset TRITON_CACHE_DIR || set -- "$@" ${TRITON_CACHE_DIR:+"$TRITON_CACHE_DIR"}
+  envcfg_is_preset TORCH_EXTENSIONS_DIR || set -- "$@" ${TORCH_EXTENSIONS_DIR:+"$TORCH_EXTENSIONS_DIR"}
+  envcfg_is_preset TORCHINDUCTOR_CACHE_DIR || set -- "$@" ${TORCHINDUCTOR_CACHE_DIR:+"$TORCHINDUCTOR_CACHE_DIR"}
+  envcfg_is_preset AITER_JIT_DIR || set -- "$@" ${AITER_JIT_DIR:+"$AITER_JIT_DIR"}
+  envcfg_is_preset TMPDIR || set -- "$@" ${TMPDIR:+"$TMPDIR"}
+  envcfg_folders "$@"
+}
+envcfg_make_folders
+
+unset -v ENVCFG_PRESET ENVCFG_NODES ENVCFG_CACHE_BASE ENVCFG_LOCAL_RANKS \
+  ENVCFG_MASTER_NODE ENVCFG_MASTER_ADDR
+exec "$@"
+ENVCFG_TEXT
+
+IFS= read -r -d '' ENVCFG_TASK <<'ENVCFG_TEXT' || : # read ends at the end of text
+# In each task, outside the container: hand on what srun told it, as arguments.
+given=()
+for name in "${!SLURM@}" "${!PMI@}" ROCR_VISIBLE_DEVICES HIP_VISIBLE_DEVICES \
+  CUDA_VISIBLE_DEVICES GPU_DEVICE_ORDINAL ZE_AFFINITY_MASK; do
+  if [[ -n ${!name+set} ]]; then given+=("$name=${!name}"); fi
+done
+exec "${@:2:$1}" "${given[@]}" "${@:$1+2}"
+ENVCFG_TEXT
+
+# --- How a step is started ---------------------------------------------------------
+
+envcfg_error() { # MESSAGE [HINT]
+  printf 'envcfg: error: %s\n' "$1" >&2
+  if [[ -n ${2-} ]]; then printf '  hint: %s\n' "$2" >&2; fi
+}
+
+envcfg_fault() { # MESSAGE [HINT]: an error; the step will not start, but the checks go on
+  envcfg_error "$@"
+  ENVCFG_FAULTS=$((ENVCFG_FAULTS + 1))
+}
+
+envcfg_note() { # MESSAGE
+  printf 'envcfg: note: %s\n' "$1" >&2
+}
+
+envcfg_set() { # NAME VALUE: what the job has set already wins
+  ENVCFG_ARGS+=("$1=${!1-$2}")
+}
+
+envcfg_preset() { # NAME...: what the job has set already wins over the rank part
+  local name
+  for name; do
+    if [[ -n ${!name+set} ]]; then
+      ENVCFG_ARGS+=("$name=${!name}")
+      ENVCFG_PRESET+="$name "
+    fi
+  done
+}
+
+envcfg_spawn() { # COMMAND...: start it with this shell's input, interrupts at default
+  (
+    trap - INT QUIT
+    exec "$@"
+  ) <&0 &
+  ENVCFG_PIDS+=("$!")
+}
+
+envcfg_kill() { # SIGNAL: send it to all that was spawned and still runs
+  local pid
+  for pid in "${ENVCFG_PIDS[@]}"; do
+    kill -s "$1" "$pid" 2>/dev/null || :
+  done
+}
+
+envcfg_relay() { # SIGNAL: pass it on; a terminal has sent its own to everybody already
+  ENVCFG_SIGNAL=$1
+  if [[ $1 != INT && $1 != QUIT || ! -t 0 ]]; then envcfg_kill "$1"; fi
+}
+
+envcfg_listen() { # pass on the signals that this shell gets
+  local signal
+  for signal in HUP INT QUIT TERM USR1 USR2; do
+    # shellcheck disable=SC2064 # the name is meant to be written in now
+    trap "envcfg_relay $signal" "$signal"
+  done
+}
+
+envcfg_wait() { # PID: return its exit code, however often signals cut the wait short
+  local code=0 later
+  while :; do
+    ENVCFG_SIGNAL=''
+    later=0
+    wait "$1" || later=$?
+    if [[ $later != 127 || $code == 0 ]]; then code=$later; fi # 127: had it already
+    if [[ -z $ENVCFG_SIGNAL ]]; then return "$code"; fi
+  done
+}
+
+envcfg_step() { # COMMAND...: one step of the job, from the checks to the exit code
+  local IFS=$' \t\n'
+  if ((BASH_VERSINFO[0] * 100 + BASH_VERSINFO[1] < 404)); then
+    envcfg_error "bash $BASH_VERSION is too old" 'use bash 4.4 or newer'
+    return 4
+  fi
+  ENVCFG_ARGS=()
+  ENVCFG_PIDS=()
+  ENVCFG_PRESET=' '
+  ENVCFG_FAULTS=0
+  envcfg_survey
+  envcfg_enter
+  if ((ENVCFG_FAULTS > 0)); then return 4; fi
+  envcfg_settings
+  ENVCFG_ARGS+=("ENVCFG_PRESET=$ENVCFG_PRESET")
+  envcfg_launch "$@"
+}
+
+envcfg_run() { # COMMAND...: run one step; its exit code is the program's
+  if (($# == 0)); then
+    envcfg_error 'envcfg_run: no command' 'envcfg_run python train.py'
+    return 2
+  elif [[ $BASHPID == "$$" ]]; then
+    (envcfg_step "$@") # in a shell of its own, so that nothing of it stays in the job's
+  else
+    envcfg_step "$@" # this is such a shell: signals sent to it reach the program
+  fi
+}
+
+envcfg_is_script() { # whether this text is being run as a file, not sourced or evaluated
+  local line=''
+  [[ -f $0 && -r $0 ]] || return 1
+  { read -r line && read -r line; } <"$0" || :
+  [[ $line == '# envcfg:script '* ]]
+}
+
+envcfg_main() { # COMMAND...: what this text is for; run as a file, its shell is the step's
+  local status=0
+  if envcfg_is_script; then envcfg_step "$@" || status=$?; else envcfg_run "$@" || status=$?; fi
+  envcfg_end
+  return "$status"
+}
+
+envcfg_bind() { # SPEC [PATH]: SOURCE[:TARGET[:OPTIONS]]; left out if PATH is given and absent
+  local source=${1%%:*}
+  if [[ -n ${2-} && ! -e $2 ]]; then return; fi
+  if [[ ! -e $source ]]; then
+    envcfg_fault "bind source $source does not exist on ${HOSTNAME:-this host}" \
+      "correct or drop the bind '$1'"
+  fi
+  ENVCFG_ENTER+=(--bind "$1")
+}
+
+envcfg_enter() { # set ENVCFG_ENTER: the words that enter the container
+  local name image=$ENVCFG_IMAGE
+  ENVCFG_ENTER=()
+  for name in "${ENVCFG_RUNTIMES[@]}"; do
+    if type -P "$name" >/dev/null; then
+      ENVCFG_ENTER=("$name")
+      break
+    fi
+  done
+  if ((${#ENVCFG_ENTER[@]} == 0)); then
+    envcfg_fault "no container runtime on PATH: tried ${ENVCFG_RUNTIMES[*]}" \
+      'load its module before, or name it with --runtime'
+  fi
+  if [[ -n $ENVCFG_IMAGE_IS_FILE ]]; then
+    if [[ $image != /* ]]; then image=$PWD/$image; fi
+    if [[ ! -e $image ]]; then
+      envcfg_fault "image $image does not exist on ${HOSTNAME:-this host}" \
+        'give the path as the compute nodes see it'
+    elif [[ ! -r $image ]]; then
+      envcfg_fault "image $image cannot be read" 'check its permissions'
+    fi
+  fi
+  ENVCFG_ENTER+=("$ENVCFG_VERB")
+  envcfg_mounts
+  ENVCFG_ENTER+=("$image")
+}
+
+envcfg_survey() { # what the allocation is
+  if [[ -z ${SLURM_JOB_ID-} ]]; then
+    envcfg_fault 'this is no Slurm job: SLURM_JOB_ID is not set' \
+      'use it in an sbatch script or under salloc, or choose --launcher local'
+  elif ! type -P srun >/dev/null; then
+    envcfg_fault 'srun is not on PATH' "load Slurm's module"
+  fi
+  ENVCFG_NODES=${SLURM_NNODES:-${SLURM_JOB_NUM_NODES:-1}}
+  if [[ -n $ENVCFG_NODES_STATED && $ENVCFG_NODES_STATED != "$ENVCFG_NODES" ]]; then
+    envcfg_fault "made for $ENVCFG_NODES_STATED nodes, but the job has $ENVCFG_NODES" \
+      'leave out --fact nodes=..., then the job decides'
+  fi
+}
+
+envcfg_gpus() { # print how many GPUs per node the job asked for ("4", "a100:4"), else has
+  local gpus=${SLURM_GPUS_PER_NODE:-${SLURM_GPUS_ON_NODE-}}
+  printf '%s' "${gpus##*:}"
+}
+
+envcfg_host() { # COMMAND...: run it once on each node, outside the container
+  if [[ $ENVCFG_NODES == 1 && -n ${SLURMD_NODENAME-} ]]; then
+    "$@" # this is the node
+    return
+  fi
+  (
+    unset -v SLURM_NTASKS SLURM_NPROCS SLURM_NTASKS_PER_NODE SLURM_TASKS_PER_NODE \
+      SLURM_CPUS_PER_TASK SLURM_CPU_BIND SLURM_DISTRIBUTION
+    exec srun --overlap --nodes="$ENVCFG_NODES" --ntasks="$ENVCFG_NODES" \
+      --ntasks-per-node=1 --export=ALL "$@" </dev/null
+  )
+}
+
+envcfg_srun() { # COMMAND...: the step itself
+  local -a task=()
+  if envcfg_is_clean; then
+    # The words up to the rank part's name, then what srun told this task, then the rest.
+    task=(bash -c "$ENVCFG_TASK" envcfg-task $((${#ENVCFG_ENTER[@]} + 4)))
+  fi
+  envcfg_spawn srun --kill-on-bad-exit=1 --export=ALL "${ENVCFG_SRUN[@]}" "${task[@]}" \
+    "${ENVCFG_ENTER[@]}" /bin/sh -c "$ENVCFG_RANK" envcfg-rank "${ENVCFG_ARGS[@]}" -- "$@"
+  envcfg_listen
+  envcfg_wait "${ENVCFG_PIDS[0]}"
+}
+
+envcfg_is_clean() { # whether the runtime keeps srun's variables from the container
+  local word
+  for word in "${ENVCFG_ENTER[@]}"; do
+    case $word in
+      --cleanenv | --containall | --compat | --no-env=* | --no-env) return 0 ;;
+      --*) ;;
+      -*[eC]*) return 0 ;;
+    esac
+  done
+  [[ -n ${SINGULARITY_CLEANENV-}${SINGULARITY_CONTAINALL-}${SINGULARITY_COMPAT-} ]] \
+    || [[ -n ${APPTAINER_CLEANENV-}${APPTAINER_CONTAINALL-}${APPTAINER_COMPAT-} ]] \
+    || [[ -n ${APPTAINER_NOENV-}${SINGULARITY_NOENV-} ]]
+}
+
+envcfg_launch() { # COMMAND...: one task per rank
+  local ranks=$ENVCFG_RANKS
+  ENVCFG_SRUN=()
+  if [[ -z $ranks && -z ${SLURM_NTASKS-}${SLURM_NPROCS-}${SLURM_NTASKS_PER_NODE-} ]]; then
+    ranks=$(envcfg_gpus) # nobody said how many: one per GPU
+  fi
+  if [[ -n $ranks ]]; then
+    ENVCFG_SRUN+=(--ntasks=$((ranks * ENVCFG_NODES)) --ntasks-per-node="$ranks")
+  fi
+  envcfg_pin
+  envcfg_srun "$@"
+}
+
+envcfg_pin() { # bind each rank to the cores next to its GPU, if the node is all ours
+  local key value allowed=''
+  if [[ -n ${SLURM_CPU_BIND-} ]]; then return; fi # srun reads the user's own choice
+  while IFS=$': \t' read -r key value; do
+    if [[ $key == Cpus_allowed ]]; then allowed=$value; fi
+  done </proc/self/status
+  if envcfg_covers "$allowed"; then
+    ENVCFG_SRUN+=("--cpu-bind=mask_cpu:$ENVCFG_MASKS")
+    return
+  fi
+  envcfg_note 'ranks are not bound to the cores next to their GPUs: this job does not own a whole node'
+  if [[ -n ${SLURM_CPUS_PER_TASK-} ]]; then
+    ENVCFG_SRUN+=(--cpus-per-task="$SLURM_CPUS_PER_TASK")
+  fi
+}
+
+envcfg_covers() { # ALLOWED: whether these CPUs hold all masks; groups of 32 bits, in hex
+  local -a need allowed
+  local i group
+  IFS=, read -r -a need <<<"$ENVCFG_MASKS_UNION"
+  IFS=, read -r -a allowed <<<"$1"
+  for ((i = 1; i <= ${#need[@]}; i++)); do
+    group=0
+    if ((i <= ${#allowed[@]})); then group=${allowed[-i]}; fi
+    if (((16#$group & 16#${need[-i]}) != 16#${need[-i]})); then return 1; fi
+  done
+}
+
+envcfg_end() { # remove the node-local caches of this job, on every node
+  local IFS=$' \t\n'
+  (
+    ENVCFG_FAULTS=0
+    envcfg_survey
+    if ((ENVCFG_FAULTS > 0)); then exit 0; fi # never a job: nothing was made
+    envcfg_locate_cache
+    # shellcheck disable=SC2016 # to be expanded on the node
+    envcfg_host bash -c 'rm -rf -- "$1-${SLURMD_NODENAME:-local}"' envcfg-end "$ENVCFG_CACHE_BASE" \
+      || envcfg_note "could not remove the caches $ENVCFG_CACHE_BASE-*"
+  )
+}
+
+# --- Now do it ---------------------------------------------------------------------
+
+envcfg_main python3 dump.py out 'a b'
