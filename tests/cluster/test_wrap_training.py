@@ -77,7 +77,12 @@ def test_training_over_two_nodes_is_right_and_uses_the_fast_network(
     [("suffix: -hsn0", "nid001000-hsn0"), ("interface: hsn1", "10.253.1.")],
 )
 def test_ranks_meet_by_the_name_or_address_that_the_profile_says(
-    cluster: Cluster, tool: Path, workdir: Path, launcher: str, rendezvous: str, address: str
+    cluster: Cluster,
+    tool: Path,
+    workdir: Path,
+    launcher: str,
+    rendezvous: str,
+    address: str,
 ) -> None:
     reason = "why: w, source: s, date: 2026-01-01"
     profile = workdir / "other.yaml"

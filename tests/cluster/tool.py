@@ -14,7 +14,9 @@ PYTHON = "/usr/bin/python3"
 
 def install_tool(folder: Path) -> Path:
     """Build the wheel, install it for the hosts' Python; return the folder for PATH."""
-    shutil.rmtree(folder, ignore_errors=True)  # of a run before, if the cluster stayed up
+    shutil.rmtree(
+        folder, ignore_errors=True
+    )  # of a run before, if the cluster stayed up
     wheels, library, programs = folder / "wheels", folder / "lib", folder / "bin"
     pip = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check"]
     _run([*pip, "wheel", "--no-deps", "--wheel-dir", str(wheels), str(ROOT)])

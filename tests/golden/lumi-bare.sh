@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# envcfg:script 54f330617d45e82d24e3109c5b7d01d0f9d703f29784094e8a445807345e790d
+# envcfg:script e6b9cf32173c205a89f5fd94e12dda26f1a06bbdac69ffae879ad8e40e68a266
 # shellcheck disable=SC1003,SC2016 # texts in single quotes are meant as they stand
-# envcfg 0.1.0, profile lumi-g (sha256 765783e6472ccb37)
+# envcfg 0.1.0, profile lumi-g (sha256 860744c7f7dea955)
 # made by: envcfg wrap --profile lumi-g --fact rocm=6.2.4 --container none -- python3 dump.py out 'a b'
 # Source it in a batch script, evaluate it, run it, submit it: all the same.
 # It needs bash 4.4 and, on the compute nodes, neither envcfg nor Python.
@@ -21,11 +21,11 @@ envcfg_settings() {
   # [profiles/slingshot-rocm.yaml:56]
   envcfg_set GLOO_SOCKET_IFNAME hsn0
   # GPU RDMA between GPU and NIC of a NUMA node; said to be the default from ROCm 6.2 on,
-  # which RCCL's source does not show, so it stays explicit [profiles/lumi-g.yaml:157]
+  # which RCCL's source does not show, so it stays explicit [profiles/lumi-g.yaml:159]
   envcfg_set NCCL_NET_GDR_LEVEL PHB
   # rocFFT keeps a SQLite cache in the home folder [profiles/slingshot-rocm.yaml:134]
   envcfg_set ROCFFT_RTC_CACHE_PATH /dev/null
-  envcfg_preset MIOPEN_USER_DB_PATH MIOPEN_CUSTOM_CACHE_DIR TRITON_CACHE_DIR TORCH_EXTENSIONS_DIR TORCHINDUCTOR_CACHE_DIR AITER_JIT_DIR TMPDIR MASTER_ADDR MASTER_PORT
+  envcfg_preset MIOPEN_USER_DB_PATH MIOPEN_CUSTOM_CACHE_DIR TRITON_CACHE_DIR TORCH_EXTENSIONS_DIR TORCHINDUCTOR_CACHE_DIR AITER_JIT_DIR MASTER_ADDR MASTER_PORT
   envcfg_locate_cache
   ENVCFG_ARGS+=("ENVCFG_CACHE_BASE=$ENVCFG_CACHE_BASE")
   :
@@ -167,11 +167,8 @@ envcfg_set TORCH_EXTENSIONS_DIR "${ENVCFG_CACHE}"/torch_extensions
 # [profiles/slingshot-rocm.yaml:128]
 envcfg_set TORCHINDUCTOR_CACHE_DIR "${ENVCFG_CACHE}"/inductor
 # AITER compiles kernels under a lock that Lustre does not keep well
-# [profiles/lumi-g.yaml:171]
+# [profiles/lumi-g.yaml:173]
 envcfg_set AITER_JIT_DIR "${ENVCFG_CACHE}"/aiter
-# a folder of the job's own; PyTorch's files in a shared /tmp clash between jobs
-# [profiles/lumi-g.yaml:177]
-envcfg_set TMPDIR "${ENVCFG_CACHE}"/tmp
 
 envcfg_make_folders() { # those that the job has not set itself
   set --
@@ -181,7 +178,6 @@ envcfg_make_folders() { # those that the job has not set itself
   envcfg_is_preset TORCH_EXTENSIONS_DIR || set -- "$@" ${TORCH_EXTENSIONS_DIR:+"$TORCH_EXTENSIONS_DIR"}
   envcfg_is_preset TORCHINDUCTOR_CACHE_DIR || set -- "$@" ${TORCHINDUCTOR_CACHE_DIR:+"$TORCHINDUCTOR_CACHE_DIR"}
   envcfg_is_preset AITER_JIT_DIR || set -- "$@" ${AITER_JIT_DIR:+"$AITER_JIT_DIR"}
-  envcfg_is_preset TMPDIR || set -- "$@" ${TMPDIR:+"$TMPDIR"}
   envcfg_folders "$@"
 }
 envcfg_make_folders
@@ -271,7 +267,7 @@ envcfg_wait() { # PID: return its exit code, however often signals cut the wait 
 }
 
 envcfg_step() { # COMMAND...: one step of the job, from the checks to the exit code
-  local IFS=$' \t\n'
+  local IFS=$' \t\n' code=0
   if ((BASH_VERSINFO[0] * 100 + BASH_VERSINFO[1] < 404)); then
     envcfg_error "bash $BASH_VERSION is too old" 'use bash 4.4 or newer'
     return 4
@@ -285,7 +281,9 @@ envcfg_step() { # COMMAND...: one step of the job, from the checks to the exit c
   if ((ENVCFG_FAULTS > 0)); then return 4; fi
   envcfg_settings
   ENVCFG_ARGS+=("ENVCFG_PRESET=$ENVCFG_PRESET")
-  envcfg_launch "$@"
+  envcfg_launch "$@" || code=$?
+  trap - HUP INT QUIT TERM USR1 USR2
+  return "$code"
 }
 
 envcfg_run() { # COMMAND...: run one step; its exit code is the program's

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# envcfg:script f316cc2c78797b5aab6eb0e6c0b1c47e6a395353eb1f23c7597c798f7ddc5ca9
+# envcfg:script 6d6b2f7338292ed55ecc2a596bb0aca8a0e48841ef2e21cc9b0259382d2e6be4
 # shellcheck disable=SC1003,SC2016 # texts in single quotes are meant as they stand
-# envcfg 0.1.0, profile lumi-g (sha256 765783e6472ccb37)
+# envcfg 0.1.0, profile lumi-g (sha256 860744c7f7dea955)
 # made by: envcfg wrap --profile lumi-g --bind /data:/data:ro --runtime-arg=--cleanenv --container /images/lumi-multitorch-full-u24r70f21m50t210-20260513.sif --set 'NCCL_NET=AWS Libfabric' --set 'QUOTE='"'"'"$$HOME`id`\' --set 'SEED=${RANK}${SLURM_JOB_ID}' --unset NCCL_DEBUG -- python3 dump.py out 'a b'
 # Source it in a batch script, evaluate it, run it, submit it: all the same.
 # It needs bash 4.4 and, on the compute nodes, neither envcfg nor Python.
@@ -19,19 +19,19 @@ ENVCFG_RUNTIMES=(singularity) # the first that is on PATH
 
 envcfg_mounts() {
   envcfg_argument --cleanenv
-  # PMI and Slurm clients in the container look here [profiles/lumi-g.yaml:102]
+  # PMI and Slurm clients in the container look here [profiles/lumi-g.yaml:104]
   envcfg_bind /var/spool/slurmd /var/spool/slurmd
-  # /scratch, /project and others are links into it [profiles/lumi-g.yaml:119]
+  # /scratch, /project and others are links into it [profiles/lumi-g.yaml:121]
   envcfg_bind /pfs /pfs
-  # the project's scratch [profiles/lumi-g.yaml:124]
+  # the project's scratch [profiles/lumi-g.yaml:126]
   envcfg_bind /scratch /scratch
-  # the project's own software [profiles/lumi-g.yaml:129]
+  # the project's own software [profiles/lumi-g.yaml:131]
   envcfg_bind /projappl /projappl
-  # the project's persistent storage [profiles/lumi-g.yaml:134]
+  # the project's persistent storage [profiles/lumi-g.yaml:136]
   envcfg_bind /project /project
-  # the project's flash storage [profiles/lumi-g.yaml:139]
+  # the project's flash storage [profiles/lumi-g.yaml:141]
   envcfg_bind /flash /flash
-  # the system's software and its container images [profiles/lumi-g.yaml:144]
+  # the system's software and its container images [profiles/lumi-g.yaml:146]
   envcfg_bind /appl /appl
   envcfg_bind /data:/data:ro
   :
@@ -45,17 +45,17 @@ envcfg_settings() {
   # [profiles/slingshot-rocm.yaml:56]
   envcfg_set GLOO_SOCKET_IFNAME hsn0
   # multi-node jobs hang with it in the ROCm 7 images; without it they are as fast
-  # [profiles/lumi-g.yaml:152]
+  # [profiles/lumi-g.yaml:154]
   envcfg_unset NCCL_NET_GDR_LEVEL
   # keeps these images from hanging when a second process group is made
-  # [profiles/lumi-g.yaml:165]
+  # [profiles/lumi-g.yaml:167]
   envcfg_set FI_MR_CACHE_MONITOR userfaultfd
   # rocFFT keeps a SQLite cache in the home folder [profiles/slingshot-rocm.yaml:134]
   envcfg_set ROCFFT_RTC_CACHE_PATH /dev/null
   envcfg_force NCCL_NET 'AWS Libfabric'
   envcfg_force QUOTE ''"'"'"$HOME`id`\'
   envcfg_force_unset NCCL_DEBUG
-  envcfg_preset MIOPEN_USER_DB_PATH MIOPEN_CUSTOM_CACHE_DIR TRITON_CACHE_DIR TORCH_EXTENSIONS_DIR TORCHINDUCTOR_CACHE_DIR AITER_JIT_DIR TMPDIR MASTER_ADDR MASTER_PORT
+  envcfg_preset MIOPEN_USER_DB_PATH MIOPEN_CUSTOM_CACHE_DIR TRITON_CACHE_DIR TORCH_EXTENSIONS_DIR TORCHINDUCTOR_CACHE_DIR AITER_JIT_DIR MASTER_ADDR MASTER_PORT
   envcfg_pass SLURM_JOB_ID
   envcfg_locate_cache
   ENVCFG_ARGS+=("ENVCFG_CACHE_BASE=$ENVCFG_CACHE_BASE")
@@ -202,11 +202,8 @@ envcfg_set TORCH_EXTENSIONS_DIR "${ENVCFG_CACHE}"/torch_extensions
 # [profiles/slingshot-rocm.yaml:128]
 envcfg_set TORCHINDUCTOR_CACHE_DIR "${ENVCFG_CACHE}"/inductor
 # AITER compiles kernels under a lock that Lustre does not keep well
-# [profiles/lumi-g.yaml:171]
+# [profiles/lumi-g.yaml:173]
 envcfg_set AITER_JIT_DIR "${ENVCFG_CACHE}"/aiter
-# a folder of the job's own; PyTorch's files in a shared /tmp clash between jobs
-# [profiles/lumi-g.yaml:177]
-envcfg_set TMPDIR "${ENVCFG_CACHE}"/tmp
 envcfg_force SEED "${RANK}""${SLURM_JOB_ID?is not set, and SEED refers to it}"
 
 envcfg_make_folders() { # those that the job has not set itself
@@ -217,7 +214,6 @@ envcfg_make_folders() { # those that the job has not set itself
   envcfg_is_preset TORCH_EXTENSIONS_DIR || set -- "$@" ${TORCH_EXTENSIONS_DIR:+"$TORCH_EXTENSIONS_DIR"}
   envcfg_is_preset TORCHINDUCTOR_CACHE_DIR || set -- "$@" ${TORCHINDUCTOR_CACHE_DIR:+"$TORCHINDUCTOR_CACHE_DIR"}
   envcfg_is_preset AITER_JIT_DIR || set -- "$@" ${AITER_JIT_DIR:+"$AITER_JIT_DIR"}
-  envcfg_is_preset TMPDIR || set -- "$@" ${TMPDIR:+"$TMPDIR"}
   envcfg_folders "$@"
 }
 envcfg_make_folders
@@ -328,7 +324,7 @@ envcfg_wait() { # PID: return its exit code, however often signals cut the wait 
 }
 
 envcfg_step() { # COMMAND...: one step of the job, from the checks to the exit code
-  local IFS=$' \t\n'
+  local IFS=$' \t\n' code=0
   if ((BASH_VERSINFO[0] * 100 + BASH_VERSINFO[1] < 404)); then
     envcfg_error "bash $BASH_VERSION is too old" 'use bash 4.4 or newer'
     return 4
@@ -342,7 +338,9 @@ envcfg_step() { # COMMAND...: one step of the job, from the checks to the exit c
   if ((ENVCFG_FAULTS > 0)); then return 4; fi
   envcfg_settings
   ENVCFG_ARGS+=("ENVCFG_PRESET=$ENVCFG_PRESET")
-  envcfg_launch "$@"
+  envcfg_launch "$@" || code=$?
+  trap - HUP INT QUIT TERM USR1 USR2
+  return "$code"
 }
 
 envcfg_run() { # COMMAND...: run one step; its exit code is the program's

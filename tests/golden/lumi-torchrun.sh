@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# envcfg:script 721b43a9c803c816e057006ca567d0cb257166348e15d0e5adc2f61c792b5a8b
+# envcfg:script 4a41e3a0a294c520ec354b6ef84a7c7588fe52cc99d46e5458d7ff36b7d39f0c
 # shellcheck disable=SC1003,SC2016 # texts in single quotes are meant as they stand
-# envcfg 0.1.0, profile lumi-g (sha256 765783e6472ccb37)
+# envcfg 0.1.0, profile lumi-g (sha256 860744c7f7dea955)
 # made by: envcfg wrap --profile lumi-g --fact rocm=6.2.4 --container /images/pytorch.sif --launcher torchrun -- python3 dump.py out 'a b'
 # Source it in a batch script, evaluate it, run it, submit it: all the same.
 # It needs bash 4.4 and, on the compute nodes, neither envcfg nor Python.
@@ -17,24 +17,24 @@ ENVCFG_VERB='exec'
 ENVCFG_RUNTIMES=(singularity) # the first that is on PATH
 
 envcfg_mounts() {
-  # PMI and Slurm clients in the container look here [profiles/lumi-g.yaml:102]
+  # PMI and Slurm clients in the container look here [profiles/lumi-g.yaml:104]
   envcfg_bind /var/spool/slurmd /var/spool/slurmd
   # the host's libfabric for the plugin; the newer images bring their own
-  # [profiles/lumi-g.yaml:107]
+  # [profiles/lumi-g.yaml:109]
   envcfg_bind /opt/cray /opt/cray
-  # the host's libfabric needs the host's libcxi [profiles/lumi-g.yaml:113]
+  # the host's libfabric needs the host's libcxi [profiles/lumi-g.yaml:115]
   envcfg_bind /usr/lib64/libcxi.so.1 /usr/lib64/libcxi.so.1
-  # /scratch, /project and others are links into it [profiles/lumi-g.yaml:119]
+  # /scratch, /project and others are links into it [profiles/lumi-g.yaml:121]
   envcfg_bind /pfs /pfs
-  # the project's scratch [profiles/lumi-g.yaml:124]
+  # the project's scratch [profiles/lumi-g.yaml:126]
   envcfg_bind /scratch /scratch
-  # the project's own software [profiles/lumi-g.yaml:129]
+  # the project's own software [profiles/lumi-g.yaml:131]
   envcfg_bind /projappl /projappl
-  # the project's persistent storage [profiles/lumi-g.yaml:134]
+  # the project's persistent storage [profiles/lumi-g.yaml:136]
   envcfg_bind /project /project
-  # the project's flash storage [profiles/lumi-g.yaml:139]
+  # the project's flash storage [profiles/lumi-g.yaml:141]
   envcfg_bind /flash /flash
-  # the system's software and its container images [profiles/lumi-g.yaml:144]
+  # the system's software and its container images [profiles/lumi-g.yaml:146]
   envcfg_bind /appl /appl
   :
 }
@@ -47,11 +47,11 @@ envcfg_settings() {
   # [profiles/slingshot-rocm.yaml:56]
   envcfg_set GLOO_SOCKET_IFNAME hsn0
   # GPU RDMA between GPU and NIC of a NUMA node; said to be the default from ROCm 6.2 on,
-  # which RCCL's source does not show, so it stays explicit [profiles/lumi-g.yaml:157]
+  # which RCCL's source does not show, so it stays explicit [profiles/lumi-g.yaml:159]
   envcfg_set NCCL_NET_GDR_LEVEL PHB
   # rocFFT keeps a SQLite cache in the home folder [profiles/slingshot-rocm.yaml:134]
   envcfg_set ROCFFT_RTC_CACHE_PATH /dev/null
-  envcfg_preset MIOPEN_USER_DB_PATH MIOPEN_CUSTOM_CACHE_DIR TRITON_CACHE_DIR TORCH_EXTENSIONS_DIR TORCHINDUCTOR_CACHE_DIR AITER_JIT_DIR TMPDIR MASTER_ADDR MASTER_PORT
+  envcfg_preset MIOPEN_USER_DB_PATH MIOPEN_CUSTOM_CACHE_DIR TRITON_CACHE_DIR TORCH_EXTENSIONS_DIR TORCHINDUCTOR_CACHE_DIR AITER_JIT_DIR MASTER_ADDR MASTER_PORT
   envcfg_locate_cache
   ENVCFG_ARGS+=("ENVCFG_CACHE_BASE=$ENVCFG_CACHE_BASE")
   :
@@ -172,11 +172,8 @@ envcfg_set TORCH_EXTENSIONS_DIR "${ENVCFG_CACHE}"/torch_extensions
 # [profiles/slingshot-rocm.yaml:128]
 envcfg_set TORCHINDUCTOR_CACHE_DIR "${ENVCFG_CACHE}"/inductor
 # AITER compiles kernels under a lock that Lustre does not keep well
-# [profiles/lumi-g.yaml:171]
+# [profiles/lumi-g.yaml:173]
 envcfg_set AITER_JIT_DIR "${ENVCFG_CACHE}"/aiter
-# a folder of the job's own; PyTorch's files in a shared /tmp clash between jobs
-# [profiles/lumi-g.yaml:177]
-envcfg_set TMPDIR "${ENVCFG_CACHE}"/tmp
 
 envcfg_make_folders() { # those that the job has not set itself
   set --
@@ -186,7 +183,6 @@ envcfg_make_folders() { # those that the job has not set itself
   envcfg_is_preset TORCH_EXTENSIONS_DIR || set -- "$@" ${TORCH_EXTENSIONS_DIR:+"$TORCH_EXTENSIONS_DIR"}
   envcfg_is_preset TORCHINDUCTOR_CACHE_DIR || set -- "$@" ${TORCHINDUCTOR_CACHE_DIR:+"$TORCHINDUCTOR_CACHE_DIR"}
   envcfg_is_preset AITER_JIT_DIR || set -- "$@" ${AITER_JIT_DIR:+"$AITER_JIT_DIR"}
-  envcfg_is_preset TMPDIR || set -- "$@" ${TMPDIR:+"$TMPDIR"}
   envcfg_folders "$@"
 }
 envcfg_make_folders
@@ -297,7 +293,7 @@ envcfg_wait() { # PID: return its exit code, however often signals cut the wait 
 }
 
 envcfg_step() { # COMMAND...: one step of the job, from the checks to the exit code
-  local IFS=$' \t\n'
+  local IFS=$' \t\n' code=0
   if ((BASH_VERSINFO[0] * 100 + BASH_VERSINFO[1] < 404)); then
     envcfg_error "bash $BASH_VERSION is too old" 'use bash 4.4 or newer'
     return 4
@@ -311,7 +307,9 @@ envcfg_step() { # COMMAND...: one step of the job, from the checks to the exit c
   if ((ENVCFG_FAULTS > 0)); then return 4; fi
   envcfg_settings
   ENVCFG_ARGS+=("ENVCFG_PRESET=$ENVCFG_PRESET")
-  envcfg_launch "$@"
+  envcfg_launch "$@" || code=$?
+  trap - HUP INT QUIT TERM USR1 USR2
+  return "$code"
 }
 
 envcfg_run() { # COMMAND...: run one step; its exit code is the program's

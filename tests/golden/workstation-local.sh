@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# envcfg:script 6108d81e782e040aaa64b783f59669ba560284d94314ca6a109594397b7fe847
+# envcfg:script d7e17cf7e2e705fead7022e4aea1d67a893750842c88a97c2fc803d8e92e10d6
 # shellcheck disable=SC1003,SC2016 # texts in single quotes are meant as they stand
 # envcfg 0.1.0, profile workstation (sha256 bc86bcb8c6728fc2)
 # made by: envcfg wrap --profile workstation --container none --ranks 2 -- python3 dump.py out 'a b'
@@ -93,7 +93,7 @@ envcfg_wait() { # PID: return its exit code, however often signals cut the wait 
 }
 
 envcfg_step() { # COMMAND...: one step of the job, from the checks to the exit code
-  local IFS=$' \t\n'
+  local IFS=$' \t\n' code=0
   if ((BASH_VERSINFO[0] * 100 + BASH_VERSINFO[1] < 404)); then
     envcfg_error "bash $BASH_VERSION is too old" 'use bash 4.4 or newer'
     return 4
@@ -107,7 +107,9 @@ envcfg_step() { # COMMAND...: one step of the job, from the checks to the exit c
   if ((ENVCFG_FAULTS > 0)); then return 4; fi
   envcfg_settings
   ENVCFG_ARGS+=("ENVCFG_PRESET=$ENVCFG_PRESET")
-  envcfg_launch "$@"
+  envcfg_launch "$@" || code=$?
+  trap - HUP INT QUIT TERM USR1 USR2
+  return "$code"
 }
 
 envcfg_run() { # COMMAND...: run one step; its exit code is the program's

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# envcfg:script 7e301e401d31786b80bed8476f3df00950a556dc6772f2747a76c62ffbb1ced5
+# envcfg:script 4aa8dcc30ca62613d4dfc045daa011a5fdb09c8380af798c7deaa8c66d9fb9bb
 # shellcheck disable=SC1003,SC2016 # texts in single quotes are meant as they stand
 # envcfg 0.1.0, profile workstation (sha256 bc86bcb8c6728fc2)
 # made by: envcfg wrap --profile workstation --container none
@@ -93,7 +93,7 @@ envcfg_wait() { # PID: return its exit code, however often signals cut the wait 
 }
 
 envcfg_step() { # COMMAND...: one step of the job, from the checks to the exit code
-  local IFS=$' \t\n'
+  local IFS=$' \t\n' code=0
   if ((BASH_VERSINFO[0] * 100 + BASH_VERSINFO[1] < 404)); then
     envcfg_error "bash $BASH_VERSION is too old" 'use bash 4.4 or newer'
     return 4
@@ -107,7 +107,9 @@ envcfg_step() { # COMMAND...: one step of the job, from the checks to the exit c
   if ((ENVCFG_FAULTS > 0)); then return 4; fi
   envcfg_settings
   ENVCFG_ARGS+=("ENVCFG_PRESET=$ENVCFG_PRESET")
-  envcfg_launch "$@"
+  envcfg_launch "$@" || code=$?
+  trap - HUP INT QUIT TERM USR1 USR2
+  return "$code"
 }
 
 envcfg_run() { # COMMAND...: run one step; its exit code is the program's

@@ -35,7 +35,9 @@ CASES = {
 
 
 def arguments(name: str) -> list[str]:
-    command = [] if name.endswith("-steps") else ["--", "python3", "dump.py", "out", "a b"]
+    command = (
+        [] if name.endswith("-steps") else ["--", "python3", "dump.py", "out", "a b"]
+    )
     return [*CASES[name], *command]
 
 
@@ -59,7 +61,11 @@ def test_the_script_is_clean_bash_around_a_clean_posix_part(name: str) -> None:
     assert parts
     for part in parts:
         dialect = "bash" if b"SLURM@" in part else "sh"
-        exclude = ["SC1003", "SC2016", "SC2154"]  # data in quotes; what the task is given
+        exclude = [
+            "SC1003",
+            "SC2016",
+            "SC2154",
+        ]  # data in quotes; what the task is given
         assert lint_shell(part, dialect, exclude=exclude) == ""
 
 
@@ -147,5 +153,3 @@ def test_torchrun_gets_its_options_and_starts_the_worker_part(
 
 def test_the_same_input_makes_the_same_text(wrap: Callable[..., Wrapped]) -> None:
     assert wrap(*arguments("lumi-srun")).out == wrap(*arguments("lumi-srun")).out
-
-

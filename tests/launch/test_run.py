@@ -59,7 +59,9 @@ def test_arguments_arrive_byte_for_byte(words: list[str]) -> None:
 @settings(max_examples=100, deadline=None)
 def test_values_arrive_byte_for_byte(values: list[str]) -> None:
     env = {f"V{at}": (value,) for at, value in enumerate(values)}
-    read = "import os; [os.write(1, os.environb[b'V%d' % i] + b'\\0') for i in range(N)]"
+    read = (
+        "import os; [os.write(1, os.environb[b'V%d' % i] + b'\\0') for i in range(N)]"
+    )
     program = ["/usr/bin/env", "-0"]
     done = bash(script_for(program, env))  # type: ignore[arg-type]
     assert read
@@ -75,7 +77,14 @@ def test_hostile_arguments_and_values_arrive_and_nothing_runs(
     made = wrap(
         *LOCAL,
         *(word for each in sets for word in ("--set", each)),
-        *("--", "bash", "-c", 'printf "%s\\0" "$@" >args; env -0 >env', "bash", *HOSTILE),
+        *(
+            "--",
+            "bash",
+            "-c",
+            'printf "%s\\0" "$@" >args; env -0 >env',
+            "bash",
+            *HOSTILE,
+        ),
     )
     assert made.code == 0, made.err
     for way in (made.out, b"set -eu\neval " + quoted(made.out)):
@@ -106,7 +115,12 @@ def quoted(text: bytes) -> bytes:
 def test_the_exit_code_is_the_program_s(wrap: Wrap, code: int, ranks: str) -> None:
     made = wrap(*LOCAL, "--ranks", ranks, "--", "sh", "-c", f"exit {code}")
     assert bash(made.out).returncode == code
-    assert bash(b"set -euo pipefail; source <(cat <<'E'\n" + made.out + b"E\n)\n").returncode == code
+    assert (
+        bash(
+            b"set -euo pipefail; source <(cat <<'E'\n" + made.out + b"E\n)\n"
+        ).returncode
+        == code
+    )
 
 
 def test_the_first_rank_that_fails_ends_the_others(wrap: Wrap) -> None:
@@ -180,7 +194,7 @@ def test_sourcing_touches_nothing_but_its_own_names(
     (tmp_path / "w.sh").write_bytes(wrap(*LOCAL, "--set", "MINE=1", *command).out)
     done = bash(
         f"{STATE}{options}\nset -- a 'b c'\n"
-        "state \"$@\" >before\nsource ./w.sh\nsource ./w.sh\nstate \"$@\" >after"
+        'state "$@" >before\nsource ./w.sh\nsource ./w.sh\nstate "$@" >after'
     )
     assert done.returncode == 0, done.stderr.decode()
     assert (tmp_path / "after").read_text() == (tmp_path / "before").read_text()
@@ -190,7 +204,10 @@ def test_steps_follow_each_other_and_leave_nothing_behind(wrap: Wrap) -> None:
     made = wrap(*LOCAL, "--set", "MINE=1", "--ranks", "2")
     step = 'envcfg_run sh -c "echo step \\$RANK \\$MINE"'
     done = bash(b"set -euo pipefail\n" + made.out + f"\n{step}\n{step}\n".encode())
-    assert sorted(done.stdout.decode().split("\n")) == ["", *sorted(["step 0 1", "step 1 1"] * 2)]
+    assert sorted(done.stdout.decode().split("\n")) == [
+        "",
+        *sorted(["step 0 1", "step 1 1"] * 2),
+    ]
     done = bash(made.out + b'\nenvcfg_run true; echo "${MINE-unset} ${RANK-unset}"')
     assert done.stdout == b"unset unset\n"
 
@@ -206,7 +223,10 @@ def test_a_script_of_steps_that_is_run_takes_its_arguments_as_command(
 ) -> None:
     assert wrap(*LOCAL, "-o", "w.sh").code == 0
     done = subprocess.run(
-        ["./w.sh", "printf", "%s|", "a b", "*"], cwd=tmp_path, capture_output=True, check=True
+        ["./w.sh", "printf", "%s|", "a b", "*"],
+        cwd=tmp_path,
+        capture_output=True,
+        check=True,
     )
     assert done.stdout == b"a b|*|"
 
@@ -237,7 +257,7 @@ def test_input_goes_to_rank_0_alone(wrap: Wrap) -> None:
 def test_the_job_s_own_value_wins_unless_told_otherwise(
     wrap: Wrap, options: list[str], preset: dict[str, str], expected: str
 ) -> None:
-    show = "printf %s \"${GLOO_SOCKET_IFNAME-unset}\""
+    show = 'printf %s "${GLOO_SOCKET_IFNAME-unset}"'
     made = wrap(*CACHED, *options, "--", "sh", "-c", show)
     assert made.code == 0, made.err
     assert bash(made.out, **preset).stdout.decode() == expected
@@ -264,7 +284,9 @@ def test_a_forced_setting_wins_over_the_job(wrap: Wrap, tmp_path: Path) -> None:
 def test_path_is_extended_inside_and_never_on_the_host(wrap: Wrap) -> None:
     options = ("--set", "PATH=/opt/x:${PATH}", "--set", "LD_PRELOAD=/none.so")
     made = wrap(*LOCAL, *options, "--", "/bin/sh", "-c", "echo $PATH")
-    done = bash(made.out + b"\ncommand -v env >/dev/null && echo $PATH | grep -c /opt/x || :")
+    done = bash(
+        made.out + b"\ncommand -v env >/dev/null && echo $PATH | grep -c /opt/x || :"
+    )
     path, _, count = done.stdout.partition(b"\n")
     assert path.startswith(b"/opt/x:")
     assert count == b"0\n"
@@ -283,12 +305,12 @@ def test_a_reference_to_nothing_ends_the_step_and_says_why(wrap: Wrap) -> None:
 
 # Node-local caches
 
-LIST = 'for d in "$ENVCFG_CACHE" "$MIOPEN_USER_DB_PATH" "$TMPDIR"; do stat -c "%a %F %n" "$d"; done'
+LIST = 'for d in "$ENVCFG_CACHE" "$MIOPEN_USER_DB_PATH" "$AITER_JIT_DIR"; do stat -c "%a %F %n" "$d"; done'
 
 
 def test_caches_are_private_there_in_time_and_gone_afterwards(wrap: Wrap) -> None:
     made = wrap(*CACHED, "--ranks", "4", "--fact", "rocm=6.2", "--", "sh", "-c", LIST)
-    done = bash(b"umask 022\nunset TMPDIR\n" + made.out)
+    done = bash(b"umask 022\n" + made.out)
     assert done.returncode == 0, done.stderr.decode()
     lines = [line.split(" ", 2) for line in done.stdout.decode().splitlines()]
     assert len(lines) == 12
@@ -321,7 +343,9 @@ def test_jobs_side_by_side_share_neither_cache_nor_port(wrap: Wrap) -> None:
     made = wrap(*CACHED, "--", "sh", "-c", 'echo "$ENVCFG_CACHE $MASTER_PORT"; sleep 1')
     job = b"(" + made.out + b"\n) &\n"
     done = bash(job * 3 + b"wait")
-    caches, ports = zip(*(line.split() for line in done.stdout.splitlines()), strict=True)
+    caches, ports = zip(
+        *(line.split() for line in done.stdout.splitlines()), strict=True
+    )
     assert len(set(caches)) == 3
     assert all(10000 <= int(port) < 32768 for port in ports)
 
@@ -334,7 +358,9 @@ def test_jobs_side_by_side_share_neither_cache_nor_port(wrap: Wrap) -> None:
         'touch "$cache"',
         pytest.param(
             'mkdir "$cache" && chown 12345 "$cache"',
-            marks=pytest.mark.skipif(os.getuid() != 0, reason="only root gives away folders"),
+            marks=pytest.mark.skipif(
+                os.getuid() != 0, reason="only root gives away folders"
+            ),
         ),
     ],
     ids=["link", "dangling link", "file", "foreign folder"],
@@ -359,7 +385,14 @@ def test_every_fault_of_the_job_is_named_and_nothing_starts(
     wrap: Wrap, fakes: Path, tmp_path: Path
 ) -> None:
     made = wrap(
-        *("--profile", "lumi-g", "--container", "/no/image.sif", "--bind", "/no/data:/data"),
+        *(
+            "--profile",
+            "lumi-g",
+            "--container",
+            "/no/image.sif",
+            "--bind",
+            "/no/data:/data",
+        ),
         *("--fact", "nodes=4", "--runtime", "apptainer", "--", "echo", "started"),
     )
     assert "image-not-here" not in made.err
@@ -384,14 +417,32 @@ def test_every_fault_of_the_job_is_named_and_nothing_starts(
 def test_a_relative_image_is_looked_for_where_the_job_starts(
     wrap: Wrap, fakes: Path, tmp_path: Path
 ) -> None:
-    made = wrap("--profile", "lumi-g", "--runtime", "apptainer", "--container", "x.sif", "--", "true")
+    made = wrap(
+        "--profile",
+        "lumi-g",
+        "--runtime",
+        "apptainer",
+        "--container",
+        "x.sif",
+        "--",
+        "true",
+    )
     assert made.code == 0
     assert "in the folder where it starts" in made.err
     assert bash(made.out).returncode == 4
     (tmp_path / "x.sif").touch()
     assert bash(made.out).returncode == 0
     assert str(tmp_path / "x.sif").encode() in zero_separated(fakes / "runtime")
-    here = wrap("--profile", "lumi-g", "--runtime", "apptainer", "--container", "x.sif", "--", "true")
+    here = wrap(
+        "--profile",
+        "lumi-g",
+        "--runtime",
+        "apptainer",
+        "--container",
+        "x.sif",
+        "--",
+        "true",
+    )
     assert bash(b"cd /\n" + here.out).returncode == 0
 
 
@@ -413,7 +464,11 @@ def test_srun_is_told_what_the_job_leaves_open(
     done = bash(made.out, SLURM_NNODES="2", **env)
     assert done.returncode == 0, done.stderr.decode()
     noted = [word.decode() for word in zero_separated(fakes / "srun")]
-    assert noted[: 2 + len(expected)] == ["--kill-on-bad-exit=1", "--export=ALL", *expected]
+    assert noted[: 2 + len(expected)] == [
+        "--kill-on-bad-exit=1",
+        "--export=ALL",
+        *expected,
+    ]
 
 
 @pytest.mark.parametrize(
@@ -440,7 +495,9 @@ def test_masks_are_used_only_where_the_job_has_all_their_cores(
     assert (done.stdout == b"yes\n") is covered
 
 
-def test_masks_reach_srun_on_a_whole_node(wrap: Wrap, fakes: Path, tmp_path: Path) -> None:
+def test_masks_reach_srun_on_a_whole_node(
+    wrap: Wrap, fakes: Path, tmp_path: Path
+) -> None:
     """With a profile whose masks are the cores that this test itself may use."""
     allowed = sum(1 << core for core in os.sched_getaffinity(0))
     reason = "why: w, source: s, date: 2026-01-01"

@@ -8,6 +8,8 @@ from types import FrameType
 
 
 def end(number: int, _frame: FrameType | None) -> None:
+    # The runtime passes signals on, and Slurm sends them to each process: they come twice.
+    signal.signal(number, signal.SIG_IGN)
     print(f"rank {os.environ['RANK']} got {signal.Signals(number).name}", flush=True)
     sys.exit(40 + number)
 
