@@ -8,7 +8,7 @@ node=$(hostname)
 cores=$(taskset -p $$)
 printf 'rank %s on %s: %s\n' "$SLURM_PROCID" "$node" "$cores"
 
-MASTER_ADDR=$("$python" "$(dirname "$0")/first_host.py" "$SLURM_STEP_NODELIST")
+MASTER_ADDR=$("$python" "${0%/*}/first_host.py" "$SLURM_STEP_NODELIST")
 export MASTER_ADDR
 export MASTER_PORT=$((10000 + SLURM_JOB_ID % 20000))
 export RANK=$SLURM_PROCID LOCAL_RANK=$SLURM_LOCALID WORLD_SIZE=$SLURM_STEP_NUM_TASKS

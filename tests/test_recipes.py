@@ -11,10 +11,10 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-from support import ROOT
 
 from envcfg.profile.catalog import Catalog
 from envcfg.profile.conditions import FACTS, check_fact
+from support import ROOT
 
 FOLDER = ROOT / "container-recipes"
 RECIPES = sorted(FOLDER.glob("*.def"))
@@ -25,8 +25,9 @@ recipes = pytest.mark.parametrize("path", RECIPES, ids=lambda path: path.stem)
 
 def header(path: Path, key: str) -> str:
     """Return the value of *key* in what stands before the first section."""
-    (value,) = re.findall(rf"^{key}:[ ]*(\S+)$", path.read_text(), re.MULTILINE)
-    return value
+    found = re.search(rf"^{key}:[ ]*(\S+)$", path.read_text(), re.MULTILINE)
+    assert found
+    return found[1]
 
 
 def section(path: Path, name: str) -> list[str]:
@@ -58,7 +59,7 @@ def parse(path: Path) -> Mapping[str, object]:
     from spython.main.parse.parsers.singularity import SingularityParser
 
     (recipe,) = SingularityParser(str(path)).recipe.values()
-    return vars(recipe)
+    return dict(vars(recipe))
 
 
 def test_there_is_a_recipe_for_rocm_and_one_for_cpus() -> None:

@@ -57,7 +57,7 @@ def is_untouched(data: bytes) -> bool:
 
 
 def _identified(body: str) -> str:
-    """Put a line above *body* that says whose it is, and with which later edits show."""
+    """Put a line above *body* that says whose it is and shows later edits."""
     # Arguments that are no UTF-8 are hashed byte for byte.
     line = _id_line(body.encode("utf-8", "surrogateescape"))
     return f"#!/usr/bin/env bash\n{line}\n{body}"
@@ -72,7 +72,7 @@ def _id_line(body: bytes) -> str:
 def _header(plan: Plan, command_line: Sequence[str]) -> str:
     made_by = quote_comment(" ".join(quote(word) for word in command_line))
     return (
-        "# shellcheck disable=SC1003,SC2016 # texts in single quotes are meant as they stand\n"
+        "# shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand\n"
         f"# envcfg {__version__}, profile {plan.profile} "
         f"(sha256 {plan.profile_hash[:16]})\n"
         f"# made by: {made_by}\n"

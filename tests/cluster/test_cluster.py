@@ -7,6 +7,7 @@ import time
 from pathlib import Path
 
 import pytest
+
 from cluster import Cluster
 from job import ClusterError
 

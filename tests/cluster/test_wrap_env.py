@@ -7,8 +7,8 @@ import re
 from pathlib import Path
 
 import pytest
-from cluster import Cluster
 
+from cluster import Cluster
 from support import environment, wrap_text, zero_separated
 
 BASE = ("--profile", "lumi-g", "--fact", "rocm=6.2.4")

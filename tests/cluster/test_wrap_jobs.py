@@ -7,10 +7,10 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from cluster import Cluster
-from job import Job
 
+from cluster import Cluster
 from envcfg.launch.script import template
+from job import Job
 from support import wrap_text
 
 TWO_NODES = ("-N2", "--ntasks-per-node=2", "--partition=small-g")

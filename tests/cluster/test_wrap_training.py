@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from cluster import Cluster
 
 IDENTITY = {"WORLD_SIZE": "8", "LOCAL_WORLD_SIZE": "4"}

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# envcfg:script e6b9cf32173c205a89f5fd94e12dda26f1a06bbdac69ffae879ad8e40e68a266
-# shellcheck disable=SC1003,SC2016 # texts in single quotes are meant as they stand
+# envcfg:script 15a57cb0c37ae313cb96be254865b78d7095094ff5bbb4a11f6625d6d7066d7c
+# shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
 # envcfg 0.1.0, profile lumi-g (sha256 860744c7f7dea955)
 # made by: envcfg wrap --profile lumi-g --fact rocm=6.2.4 --container none -- python3 dump.py out 'a b'
 # Source it in a batch script, evaluate it, run it, submit it: all the same.

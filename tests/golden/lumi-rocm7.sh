@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# envcfg:script 6d6b2f7338292ed55ecc2a596bb0aca8a0e48841ef2e21cc9b0259382d2e6be4
-# shellcheck disable=SC1003,SC2016 # texts in single quotes are meant as they stand
+# envcfg:script c849d304159ec30f5aa41e177807f1cbedc72d6123090e9ee2c02ac70f486179
+# shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
 # envcfg 0.1.0, profile lumi-g (sha256 860744c7f7dea955)
 # made by: envcfg wrap --profile lumi-g --bind /data:/data:ro --runtime-arg=--cleanenv --container /images/lumi-multitorch-full-u24r70f21m50t210-20260513.sif --set 'NCCL_NET=AWS Libfabric' --set 'QUOTE='"'"'"$$HOME`id`\' --set 'SEED=${RANK}${SLURM_JOB_ID}' --unset NCCL_DEBUG -- python3 dump.py out 'a b'
 # Source it in a batch script, evaluate it, run it, submit it: all the same.

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# envcfg:script 5246b045a583c70949649b2d6b1b374a78cce3f70a252ff61e875ddce6874df5
-# shellcheck disable=SC1003,SC2016 # texts in single quotes are meant as they stand
+# envcfg:script 8c6e21b42c8a88cace1fc7798b4f70937643f8772ffab1af88ab5433e4d56794
+# shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
 # envcfg 0.1.0, profile lumi-g (sha256 860744c7f7dea955)
 # made by: envcfg wrap --profile lumi-g --fact rocm=6.2.4 --container /images/pytorch.sif -- python3 dump.py out 'a b'
 # Source it in a batch script, evaluate it, run it, submit it: all the same.

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# envcfg:script f9a73f9f14b11d55458a3a065118509c0450059f47fec3b4ca67264f3196b493
-# shellcheck disable=SC1003,SC2016 # texts in single quotes are meant as they stand
+# envcfg:script 117780af7f47d7b779816df6cd331d16f4b8d451beb3cdd3dd23f8ceb7a68093
+# shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
 # envcfg 0.1.0, profile lumi-g (sha256 860744c7f7dea955)
 # made by: envcfg wrap --profile lumi-g --fact rocm=6.2.4 --container /images/pytorch.sif
 # Source it in a batch script, evaluate it, run it, submit it: all the same.

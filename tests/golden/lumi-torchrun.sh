@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# envcfg:script 4a41e3a0a294c520ec354b6ef84a7c7588fe52cc99d46e5458d7ff36b7d39f0c
-# shellcheck disable=SC1003,SC2016 # texts in single quotes are meant as they stand
+# envcfg:script c8318ae7a959adb27c9a60fb8152c3cccfa69e09557c82793f873d11ff7beaac
+# shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
 # envcfg 0.1.0, profile lumi-g (sha256 860744c7f7dea955)
 # made by: envcfg wrap --profile lumi-g --fact rocm=6.2.4 --container /images/pytorch.sif --launcher torchrun -- python3 dump.py out 'a b'
 # Source it in a batch script, evaluate it, run it, submit it: all the same.

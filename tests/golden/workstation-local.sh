@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# envcfg:script d7e17cf7e2e705fead7022e4aea1d67a893750842c88a97c2fc803d8e92e10d6
-# shellcheck disable=SC1003,SC2016 # texts in single quotes are meant as they stand
+# envcfg:script b1b218e13ab79ee05be2dfef9c93fa8e61d8be962959dd682489af968785fd64
+# shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
 # envcfg 0.1.0, profile workstation (sha256 bc86bcb8c6728fc2)
 # made by: envcfg wrap --profile workstation --container none --ranks 2 -- python3 dump.py out 'a b'
 # Source it in a batch script, evaluate it, run it, submit it: all the same.

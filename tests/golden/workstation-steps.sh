@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# envcfg:script 4aa8dcc30ca62613d4dfc045daa011a5fdb09c8380af798c7deaa8c66d9fb9bb
-# shellcheck disable=SC1003,SC2016 # texts in single quotes are meant as they stand
+# envcfg:script c3d6dfd1a188bc8375817599e40e56f79d22edc713491d1d3a8ed912e43fbab9
+# shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
 # envcfg 0.1.0, profile workstation (sha256 bc86bcb8c6728fc2)
 # made by: envcfg wrap --profile workstation --container none
 # Source it in a batch script, evaluate it, run it, submit it: all the same.

@@ -58,13 +58,13 @@ def test_arguments_arrive_byte_for_byte(words: list[str]) -> None:
 @given(st.lists(ARGUMENTS, min_size=1, max_size=5))
 @settings(max_examples=100, deadline=None)
 def test_values_arrive_byte_for_byte(values: list[str]) -> None:
-    env = {f"V{at}": (value,) for at, value in enumerate(values)}
+    env: dict[str, Word | None] = {
+        f"V{at}": (value,) for at, value in enumerate(values)
+    }
     read = (
         "import os; [os.write(1, os.environb[b'V%d' % i] + b'\\0') for i in range(N)]"
     )
-    program = ["/usr/bin/env", "-0"]
-    done = bash(script_for(program, env))  # type: ignore[arg-type]
-    assert read
+    done = bash(script_for(["/usr/bin/env", "-0"], env))
     entries = done.stdout.split(b"\0")
     for at, value in enumerate(values):
         assert f"V{at}={value}".encode() in entries

@@ -1,4 +1,3 @@
-# ruff: noqa: E501 # a table row reads best on one line
 """One profile from bytes to model; every problem in one run, each with its place."""
 
 import pytest

@@ -1,0 +1,124 @@
+"""From a profile and facts to a plan: what is decided when, and what stays for the job."""
+
+from __future__ import annotations
+
+import pytest
+
+from envcfg.errors import Problem, UsageError
+from envcfg.launch.plan import Options, Plan
+from envcfg.launch.resolve import check_facts, resolve
+from envcfg.profile.loader import load_profile
+from envcfg.profile.words import Word, format_word
+
+REASON = "why: w, source: s, date: 2026-01-01"
+
+
+def plan(
+    text: str, *, settings: dict[str, Word | None] | None = None, **facts: str
+) -> Plan:
+    problems: list[Problem] = []
+    profile = load_profile(
+        f"name: p\n{text}".encode(), path="p", stem="p", problems=problems
+    )
+    assert profile, problems
+    assert not problems
+    return resolve(profile, "0", Options(facts=facts, settings=settings or {}))
+
+
+def branches(made: Plan, name: str) -> list[tuple[str, str | None]]:
+    """Return what is left to test and the value, of each branch."""
+    (setting,) = [each for each in made.settings if each.name == name] or [None]
+    return [
+        (
+            " ".join(f"{t.fact}{t.operator}{t.operand}" for t in branch.tests),
+            None if branch.value is None else format_word(branch.value),
+        )
+        for branch in (setting.branches if setting else ())
+    ]
+
+
+CASES = f"""
+env:
+  A:
+    cases:
+      - {{value: socket, when: {{nodes: 1}}, {REASON}}}
+      - {{value: new, when: {{plugin: ">=1.12"}}, {REASON}}}
+      - {{value: old, when: {{plugin: "<1.12", nodes: ">1"}}, {REASON}}}
+    otherwise: none
+"""
+
+
+@pytest.mark.parametrize(
+    ("facts", "expected", "unknown"),
+    [
+        ({}, [("nodes==1", "socket"), ("", "none")], True),
+        ({"nodes": "1"}, [("", "socket")], False),
+        ({"nodes": "2"}, [("", "none")], True),
+        ({"plugin": "1.19"}, [("nodes==1", "socket"), ("", "new")], False),
+        (
+            {"plugin": "1.4"},
+            [("nodes==1", "socket"), ("nodes>1", "old"), ("", "none")],
+            False,
+        ),
+        ({"plugin": "1.4", "nodes": "2"}, [("", "old")], False),
+    ],
+)
+def test_cases_are_decided_as_far_as_facts_reach(
+    facts: dict[str, str], expected: list[tuple[str, str]], unknown: bool
+) -> None:
+    made = plan(CASES, **facts)
+    assert branches(made, "A") == expected
+    assert bool(made.notes) is unknown
+
+
+def test_a_setting_whose_condition_fails_is_left_alone() -> None:
+    text = f"env: {{A: {{value: x, when: {{rocm: '<7'}}, {REASON}}}}}"
+    assert branches(plan(text, rocm="7.0"), "A") == []
+    assert branches(plan(text), "A") == []
+    assert branches(plan(text, rocm="6.0"), "A") == [("", "x")]
+
+
+def test_what_is_given_for_the_job_replaces_the_profile_s(built_in: object) -> None:
+    assert built_in
+    text = f"env: {{A: {{value: x, {REASON}}}, B: {{value: y, {REASON}}}}}"
+    made = plan(text, settings={"A": ("mine",), "B": None, "C": ("new",)})
+    assert [branches(made, name) for name in "ABC"] == [
+        [("", "mine")],
+        [("", None)],
+        [("", "new")],
+    ]
+    assert all(setting.force for setting in made.settings)
+
+
+def test_variables_of_the_job_that_ranks_refer_to_are_handed_on() -> None:
+    text = f"env: {{A: {{value: '${{OUT}}/${{RANK}}', {REASON}}}, B: {{value: '${{HOST}}', {REASON}}}}}"
+    assert plan(text).handed_on == ("OUT",)
+
+
+def test_a_launcher_that_the_profile_does_not_allow_is_refused() -> None:
+    with pytest.raises(UsageError, match="does not allow the launcher srun") as caught:
+        problems: list[Problem] = []
+        profile = load_profile(
+            b"name: p\nlaunch: {launchers: [local]}\n",
+            path="p",
+            stem="p",
+            problems=problems,
+        )
+        assert profile
+        resolve(profile, "0", Options(launcher="srun"))
+    assert caught.value.hint == "it allows: local"
+
+
+def test_two_layers_of_masking_are_a_warning() -> None:
+    text = f"visibility: {{variable: ROCR_VISIBLE_DEVICES, clear: [HIP_VISIBLE_DEVICES], {REASON}}}"
+    assert not plan(text).notes
+    (note,) = plan(text, settings={"HIP_VISIBLE_DEVICES": ("0",)}).notes
+    assert (note.rule, note.severity) == ("gpu-masked-twice", "warning")
+
+
+@pytest.mark.parametrize(
+    "facts", [{"x": "1"}, {"rocm": "six"}, {"nodes": "0"}, {"nodes": "two"}]
+)
+def test_facts_that_cannot_be_are_refused(facts: dict[str, str]) -> None:
+    with pytest.raises(UsageError, match="--fact"):
+        check_facts(facts)

@@ -1,0 +1,281 @@
+"""The command line: exit codes, what goes to stdout, what to stderr."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from support import ROOT, Wrapped, bash, envcfg, lint_shell
+
+Wrap = Callable[..., Wrapped]
+LOCAL = ("--profile", "workstation", "--container", "none")
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["wrap", "--help"]])
+def test_help_has_examples_and_exits_0(arguments: list[str]) -> None:
+    done = envcfg(*arguments)
+    assert (done.code, done.err) == (0, "")
+    assert "exit codes" in done.text or "examples:" in done.text
+
+
+def test_the_version_is_that_of_the_package() -> None:
+    assert envcfg("--version").text.startswith("envcfg 0.")
+
+
+FAILURES = {
+    "no command": ([], 2, "no command given"),
+    "unknown command": (["wrp"], 2, "invalid choice: 'wrp'"),
+    "no container": (["wrap"], 2, "--container"),
+    "unknown option": (["wrap", *LOCAL, "--lancher", "srun"], 2, "unrecognized arguments: --lancher"),
+    "unknown profile": (["wrap", "--profile", "lumi", "--container", "none"], 2, "did you mean 'lumi-g'?"),
+    "unknown launcher": (["wrap", *LOCAL, "--launcher", "mpi"], 2, "invalid choice: 'mpi'"),
+    "unknown fact": (["wrap", *LOCAL, "--fact", "rcom=6"], 2, "did you mean 'rocm'?"),
+    "wrong fact": (["wrap", *LOCAL, "--fact", "rocm=new"], 2, "'new' is no version"),
+    "no pair": (["wrap", *LOCAL, "--set", "A"], 2, "'A' is not NAME=VALUE"),
+    "no name": (["wrap", *LOCAL, "--set", "A B=1"], 2, "'A B' is no variable name"),
+    "shell's name": (["wrap", *LOCAL, "--set", "UID=1"], 2, "belongs to the shell"),
+    "own name": (["wrap", *LOCAL, "--unset", "ENVCFG_CACHE"], 2, "own prefix"),
+    "lone dollar": (["wrap", *LOCAL, "--set", "A=$(id)"], 2, "$$ for a dollar"),
+    "no ranks": (["wrap", *LOCAL, "--ranks", "0"], 2, "'0' is no number of processes"),
+    "missing --": (["wrap", *LOCAL, "python", "train.py"], 2, "python train.py"),
+    "nothing behind --": (["wrap", *LOCAL, "--"], 2, "no command behind --"),
+    "bind without container": (["wrap", *LOCAL, "--bind", "/a"], 2, "--bind needs a container"),
+    "circle": (["wrap", *LOCAL, "--set", "A=${B}", "--set", "B=${A}"], 2, "A -> B -> A"),
+    "rank's in torchrun": (["wrap", *LOCAL, "--launcher", "torchrun", "--set", "A=${SLURM_LOCALID}"], 2, "use ${LOCAL_RANK}"),
+    "host's name": (["wrap", *LOCAL, "--set", "A=${HOSTNAME}"], 2, "use ${SLURMD_NODENAME}"),
+    "no scratch": (["wrap", *LOCAL, "--set", "A=${ENVCFG_CACHE}"], 2, "has no scratch"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FAILURES)
+def test_a_failure_says_what_and_how_to_mend_it(wrap: Wrap, name: str) -> None:
+    assert callable(wrap)  # the fixture keeps other layers away
+    arguments, code, message = FAILURES[name]
+    done = envcfg(*arguments)
+    assert done.code == code
+    assert done.err.startswith("envcfg: error: ")
+    assert message in done.err
+    assert "\n  hint: " in done.err or name == "wrong fact"
+    assert "Traceback" not in done.err
+
+
+@pytest.mark.parametrize(
+    "name", [name for name in FAILURES if "wrap" in FAILURES[name][0]]
+)
+def test_a_wrap_that_fails_prints_a_script_that_fails(wrap: Wrap, name: str) -> None:
+    assert callable(wrap)
+    arguments, code, message = FAILURES[name]
+    script = envcfg(*arguments).out
+    assert lint_shell(script, "bash") == ""
+    for before in (b"", b"set -euo pipefail\n"):
+        done = bash(before + b"source /dev/stdin\necho goes on", stdin=script)
+        assert (done.returncode, done.stdout) == (code, b"")
+        assert message in done.stderr.decode()
+    quoted = b"'" + script.replace(b"'", b"'\\''") + b"'"
+    assert bash(b"eval " + quoted + b"\necho goes on").returncode == code
+    interactive = [
+        "bash",
+        "--norc",
+        "--noediting",
+        "-ic",
+        "source /dev/stdin; echo still here",
+    ]
+    done = subprocess.run(
+        interactive,
+        input=script,
+        capture_output=True,
+        check=False,
+        start_new_session=True,
+    )
+    assert done.stdout == b"still here\n"  # a person's shell is not ended
+
+
+@pytest.mark.parametrize("option", [["--json"], ["--print", "plan"], ["-o", "x.sh"]])
+def test_where_no_script_was_asked_for_none_is_printed(
+    wrap: Wrap, tmp_path: Path, option: list[str]
+) -> None:
+    done = wrap("--profile", "nope", "--container", "none", *option)
+    assert (done.code, done.out) == (2, b"")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_broken_profile_is_reported_whole(wrap: Wrap, tmp_path: Path) -> None:
+    (tmp_path / "p.yaml").write_text("name: p\nenv:\n  A: {value: $}\n  B: 1\nx: 1\n")
+    done = wrap("--profile", "./p.yaml", "--container", "none")
+    assert done.code == 2
+    places = [line.split(": ")[2] for line in done.err.splitlines() if "error" in line]
+    assert places == ["p.yaml:3:6", "p.yaml:3:14", "p.yaml:4:6", "p.yaml:5:1"]
+
+
+def test_a_bug_is_reported_as_one(wrap: Wrap, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert callable(wrap)
+    code = (
+        "import envcfg.commands.wrap as w, envcfg.cli as c, sys\n"
+        "w.resolve = lambda *a: 1 / 0\n"
+        f"sys.exit(c.main(['wrap', *{LOCAL!r}]))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, check=False
+    )
+    assert done.returncode == 70
+    assert b"Traceback" in done.stderr
+    assert b"this is a bug in envcfg" in done.stderr
+    assert bash(done.stdout).returncode == 70
+
+
+def test_a_reader_that_goes_away_is_no_bug(wrap: Wrap) -> None:
+    assert callable(wrap)
+    command = f"{sys.executable} -m envcfg wrap {' '.join(LOCAL)} | true; echo ${{PIPESTATUS[0]}}"
+    done = bash(command)
+    assert done.stderr == b""
+    assert done.stdout in {b"0\n", b"141\n"}
+
+
+# The profile that is chosen
+
+
+def test_the_profile_is_given_set_detected_or_said_to_be_the_last_resort(
+    wrap: Wrap, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def chosen(*options: str) -> tuple[str, str]:
+        done = wrap("--container", "none", "--json", *options)
+        assert done.code == 0, done.err
+        return json.loads(done.text)["profile"]["name"], done.err
+
+    name, said = chosen()
+    assert name == "workstation"
+    assert "no profile knows" in said
+    assert "--profile" in said
+    monkeypatch.setenv("SLURM_CLUSTER_NAME", "lumi")
+    assert chosen()[0] == "lumi-g"
+    monkeypatch.setenv("ENVCFG_PROFILE", "slingshot-rocm")
+    assert chosen()[0] == "slingshot-rocm"
+    assert chosen("--profile", "workstation")[0] == "workstation"
+
+
+def test_a_site_lays_its_own_values_over_the_built_in(
+    wrap: Wrap, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site = tmp_path / "site/profiles"
+    site.mkdir(parents=True)
+    (site / "lumi-g.yaml").write_text(
+        "name: lumi-g\nenv:\n  GLOO_SOCKET_IFNAME: "
+        "{value: hsn3, why: w, source: s, date: 2026-01-01}\n"
+    )
+    monkeypatch.setenv("ENVCFG_SITE", str(tmp_path / "site"))
+    plan = json.loads(wrap("--profile", "lumi-g", "--container", "none", "--json").text)
+    (setting,) = [s for s in plan["settings"] if s["name"] == "GLOO_SOCKET_IFNAME"]
+    assert setting["branches"][0]["value"] == "hsn3"
+    assert setting["branches"][0]["place"].startswith(str(site))
+
+
+# What is printed
+
+
+def test_an_unknown_fact_is_a_note_with_the_way_to_state_it(wrap: Wrap) -> None:
+    done = wrap("--profile", "lumi-g", "--container", "none")
+    assert "note: NCCL_NET_GDR_LEVEL: depends on rocm" in done.err
+    assert "--fact rocm=6.2.4" in done.err
+    assert (
+        wrap("--profile", "lumi-g", "--container", "none", "--fact", "rocm=7").err == ""
+    )
+
+
+def test_a_uri_is_used_as_it_is_with_a_warning(wrap: Wrap) -> None:
+    done = wrap(*LOCAL[:2], "--container", "docker://pytorch/pytorch", "--", "true")
+    assert done.code == 0
+    assert "every rank" in done.err
+    assert "ENVCFG_IMAGE='docker://pytorch/pytorch'\n" in done.text
+
+
+def test_the_plan_is_readable_without_a_terminal(wrap: Wrap) -> None:
+    text = wrap("--profile", "lumi-g", "--container", "none", "--print", "plan").text
+    assert "\nNCCL_SOCKET_IFNAME=hsn0,hsn1,hsn2,hsn3\n    " in text
+    assert "[profiles/slingshot-rocm.yaml:" in text
+    assert "\x1b" not in text
+
+
+def test_the_launch_line_shows_what_will_run(wrap: Wrap, tmp_path: Path) -> None:
+    (tmp_path / "x.sif").touch()
+    options = ("--container", "x.sif", "--runtime", "apptainer", "--bind", "/a b:/c")
+    line = wrap(
+        *LOCAL[:2], *options, "--launcher", "srun", "--print", "exec-line", "--", "a b"
+    ).text
+    assert line.startswith("srun --kill-on-bad-exit=1 ")
+    assert f"--bind '/a b:/c' {tmp_path}/x.sif /bin/sh -c " in line
+    assert line.endswith(" -- 'a b'\n")
+
+
+# -o
+
+
+def test_a_script_is_written_whole_and_executable(wrap: Wrap, tmp_path: Path) -> None:
+    assert wrap(*LOCAL, "-o", "job.sh", "--", "true").code == 0
+    path = tmp_path / "job.sh"
+    assert os.access(path, os.X_OK)
+    assert [each.name for each in tmp_path.iterdir()] == ["job.sh"]
+    before = path.read_bytes()
+    assert wrap(*LOCAL, "-o", "job.sh", "--", "false").code == 0
+    assert path.read_bytes() != before
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"#!/bin/bash\necho mine\n", "was not written by envcfg"),
+        (b"", "was not written by envcfg"),
+        (None, "has been changed since"),
+    ],
+)
+def test_what_envcfg_did_not_write_is_not_replaced(
+    wrap: Wrap, tmp_path: Path, content: bytes | None, message: str
+) -> None:
+    path = tmp_path / "job.sh"
+    if content is None:
+        wrap(*LOCAL, "-o", "job.sh", "--", "true")
+        content = path.read_bytes() + b"# mine\n"
+    path.write_bytes(content)
+    done = wrap(*LOCAL, "-o", "job.sh", "--", "true")
+    assert done.code == 4
+    assert message in done.err
+    assert path.read_bytes() == content
+    assert wrap(*LOCAL, "-o", "job.sh", "--force", "--", "true").code == 0
+    assert path.read_bytes() != content
+
+
+@pytest.mark.parametrize("target", [".", "no/folder/job.sh", "/proc/job.sh"])
+def test_what_cannot_be_written_is_an_error(wrap: Wrap, target: str) -> None:
+    done = wrap(*LOCAL, "-o", target, "--", "true")
+    assert done.code == 4
+    assert "hint:" in done.err
+    assert "Traceback" not in done.err
+
+
+# Start-up
+
+
+def test_nothing_heavy_is_imported_to_make_a_script() -> None:
+    code = (
+        "import sys, envcfg.cli\n"
+        f"envcfg.cli.main(['wrap', *{LOCAL!r}, '--', 'true'])\n"
+        "print(sorted({m.partition('.')[0] for m in sys.modules}), file=sys.stderr)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, check=True, cwd=ROOT
+    )
+    heavy = {
+        "rich",
+        "spython",
+        "importlib_metadata",
+        "subprocess",
+        "asyncio",
+        "json",
+        "difflib",
+    }
+    assert not heavy & set(eval(done.stderr.decode()))  # noqa: S307 # a list of names
