@@ -6,27 +6,18 @@ chosen, so that ``--help`` and each command pay for nothing else.
 
 from __future__ import annotations
 
-import argparse
 import os
 import sys
 from collections.abc import Sequence
-from typing import NoReturn
 
 from envcfg import __version__
 from envcfg.errors import EXIT_BUG, EXIT_INTERRUPTED, EnvcfgError, UsageError
+from envcfg.parser import Formatter, Parser
 
 _EPILOG = """\
 exit codes: 0 ok, 1 findings, 2 wrong usage or configuration, 3 inconclusive,
             4 cannot read, write or run something, 70 a bug, 130 interrupted
 """
-
-
-class Parser(argparse.ArgumentParser):
-    """A parser that raises instead of leaving, so that one place decides what is said."""
-
-    def error(self, message: str) -> NoReturn:
-        """Raise what argparse found wrong, with where to read on."""
-        raise UsageError(message, hint=f"see {self.prog} --help")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -62,12 +53,12 @@ def build_parser() -> Parser:
             "on every system that has a profile."
         ),
         epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        formatter_class=Formatter,
         allow_abbrev=False,
     )
     parser.add_argument("--version", action="version", version=f"envcfg {__version__}")
     commands = parser.add_subparsers(
-        dest="command_name", metavar="COMMAND", parser_class=Parser
+        dest="command_name", metavar="COMMAND", prog="envcfg", parser_class=Parser
     )
     wrap.add_parser(commands)
     return parser

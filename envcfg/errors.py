@@ -7,7 +7,7 @@ Exit codes, for all commands: 0 ok, 1 findings, 2 wrong usage or configuration,
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 EXIT_USAGE = 2
 EXIT_CANNOT = 4
@@ -46,8 +46,7 @@ class OutputError(EnvcfgError):
     exit_code = EXIT_CANNOT
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class Place(NamedTuple):
     """Where something is written: file, line and column, both counted from 1."""
 
     path: str
@@ -59,8 +58,7 @@ class Place:
         return f"{self.path}:{self.line}:{self.column}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Problem:
+class Problem(NamedTuple):
     """One thing that is wrong in a file."""
 
     place: Place

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import argparse
 import os
-import socket
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 from envcfg.errors import UsageError
@@ -16,6 +14,7 @@ from envcfg.launch.image import locate_image
 from envcfg.launch.plan import Options, Plan
 from envcfg.launch.render import render_exec_line, render_failure, render_script
 from envcfg.launch.resolve import check_facts, resolve
+from envcfg.parser import Formatter
 from envcfg.profile.catalog import Catalog, profile_folders
 from envcfg.profile.entries import name_problem
 from envcfg.profile.loader import LAUNCHERS, RUNTIMES
@@ -54,7 +53,7 @@ def add_parser(commands: argparse._SubParsersAction[Any]) -> None:
         description="Make the bash that runs a command in a container, on every rank.",
         usage="envcfg wrap --container IMAGE|none [options] [-- COMMAND...]",
         epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        formatter_class=Formatter,
         allow_abbrev=False,
     )
     what = parser.add_argument_group("what to run, and where")
@@ -139,7 +138,6 @@ def add_parser(commands: argparse._SubParsersAction[Any]) -> None:
         "-o",
         "--output",
         metavar="FILE",
-        type=Path,
         help="write the script to FILE, executable",
     )
     out.add_argument(
@@ -167,10 +165,10 @@ def run(
     if options.output and (options.json or options.what != "script"):
         msg = "-o writes the script, so it excludes --json and --print"
         raise UsageError(msg, hint="redirect stdout to a file instead")
-    image, findings = locate_image(options.container, Path.cwd())
+    image, findings = locate_image(options.container, os.getcwd())
     facts = dict(options.fact)
     check_facts(facts)
-    catalog = Catalog(profile_folders(os.environ, Path.cwd()))
+    catalog = Catalog(profile_folders(os.environ, os.getcwd()))
     name, reason = _select_profile(catalog, options.profile)
     wanted = Options(
         container=image,
@@ -225,7 +223,7 @@ def _select_profile(catalog: Catalog, given: str | None) -> tuple[str, list[Find
         return given, []
     if chosen := os.environ.get("ENVCFG_PROFILE"):
         return chosen, []
-    cluster, host = os.environ.get("SLURM_CLUSTER_NAME"), socket.gethostname()
+    cluster, host = os.environ.get("SLURM_CLUSTER_NAME"), os.uname().nodename
     if detected := catalog.detect(cluster, host):
         return detected, []
     note = Finding(

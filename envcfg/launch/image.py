@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import os.path
 import re
-from pathlib import Path
 
 from envcfg.findings import Finding
 
@@ -17,7 +17,7 @@ def is_uri(container: str) -> bool:
     return _URI.fullmatch(container) is not None
 
 
-def locate_image(container: str, folder: Path) -> tuple[str | None, list[Finding]]:
+def locate_image(container: str, folder: str) -> tuple[str | None, list[Finding]]:
     """Return the image as the job will name it, and what may go wrong with it.
 
     A relative path that exists here becomes absolute, so that the job may change its
@@ -31,9 +31,9 @@ def locate_image(container: str, folder: Path) -> tuple[str | None, list[Finding
         return None, []
     if is_uri(container):
         return container, []
-    path = folder / container
-    if path.exists():
-        return str(path.absolute()), []
+    path = os.path.join(folder, container)
+    if os.path.exists(path):
+        return os.path.normpath(path), []
     where = "" if container.startswith("/") else ", in the folder where it starts"
     missing = Finding(
         rule="image-not-here",

@@ -9,7 +9,7 @@ from envcfg.errors import OutputError
 from envcfg.launch.render import ID_MARK, is_untouched
 
 
-def write_script(path: Path, data: bytes, *, force: bool) -> None:
+def write_script(name: str, data: bytes, *, force: bool) -> None:
     """Write *data* to *path*, executable; an existing file is replaced only if ours.
 
     Raises:
@@ -17,20 +17,21 @@ def write_script(path: Path, data: bytes, *, force: bool) -> None:
     """
     import tempfile
 
+    path = Path(name)
     try:
         if path.exists() and not force:
             _check_ours(path)
         mode = 0o777 & ~_umask()
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
         try:
             with os.fdopen(handle, "wb") as file:
                 file.write(data)
                 file.flush()
                 os.fsync(file.fileno())
-            Path(name).chmod(mode)
-            Path(name).replace(path)
+            Path(temporary).chmod(mode)
+            Path(temporary).replace(path)
         except BaseException:
-            Path(name).unlink(missing_ok=True)
+            Path(temporary).unlink(missing_ok=True)
             raise
     except OSError as err:
         msg = f"cannot write {path}: {err.strerror}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from envcfg.findings import Finding
 from envcfg.launch.scope import Scope
@@ -12,8 +12,7 @@ from envcfg.profile.model import Expect, Masks, Reason, Rendezvous, Scratch, Vis
 from envcfg.profile.words import Word
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Options:
+class Options(NamedTuple):
     """What the user has asked for, checked for form only.
 
     Attributes:
@@ -31,13 +30,12 @@ class Options:
     binds: tuple[str, ...] = ()
     launcher: str | None = None
     ranks: int | None = None
-    settings: Mapping[str, Word | None] = field(default_factory=dict)
-    facts: Mapping[str, str] = field(default_factory=dict)
+    settings: Mapping[str, Word | None] = {}
+    facts: Mapping[str, str] = {}
     command: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Branch:
+class Branch(NamedTuple):
     """A value and what must still be tested in the job; None unsets the variable."""
 
     value: Word | None
@@ -45,8 +43,7 @@ class Branch:
     tests: Condition = ALWAYS
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Planned:
+class Planned(NamedTuple):
     """One variable of the job: the first branch whose tests hold applies."""
 
     name: str
@@ -56,8 +53,7 @@ class Planned:
     scope: Scope = "host"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PlannedMount:
+class PlannedMount(NamedTuple):
     """A bind or runtime argument; left out if *if_exists* is given and absent."""
 
     spec: str
@@ -66,8 +62,7 @@ class PlannedMount:
     tests: Condition = ALWAYS
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Container:
+class Container(NamedTuple):
     """How the program gets into its image; *is_file*: a path, not a URI."""
 
     image: str
@@ -78,8 +73,7 @@ class Container:
     binds: tuple[PlannedMount, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class Plan(NamedTuple):
     """What one job will do.
 
     Attributes:

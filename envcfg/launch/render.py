@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from envcfg import __version__
+from envcfg.digest import sha256_of
 from envcfg.launch.plan import Container, Plan
 from envcfg.launch.quoting import quote, quote_always, quote_comment, quote_word
 from envcfg.launch.rank import rank_text, worker_text
@@ -44,7 +45,9 @@ def render_failure(lines: Sequence[str], exit_code: int) -> str:
     """Return a script that reports *lines* and fails, wherever it is used."""
     message = f"printf '%s\\n' {' '.join(quote(line) for line in lines)} >&2\n"
     return (
-        f"#!/usr/bin/env bash\n{template('failed', {'message': message})}"
+        "#!/usr/bin/env bash\n"
+        "# shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand\n"
+        f"{template('failed', {'message': message})}"
         f"if [[ $- != *i* ]]; then exit {exit_code}; fi\n"
         f"return {exit_code}\n"
     )
@@ -64,9 +67,7 @@ def _identified(body: str) -> str:
 
 
 def _id_line(body: bytes) -> str:
-    from hashlib import sha256
-
-    return f"{ID_MARK}{sha256(body).hexdigest()}"
+    return f"{ID_MARK}{sha256_of(body)}"
 
 
 def _header(plan: Plan, command_line: Sequence[str]) -> str:

@@ -6,11 +6,12 @@ A template is valid shell by itself. Blocks stand between ``# envcfg:begin NAME`
 
 from __future__ import annotations
 
+import os.path
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
-from pathlib import Path
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
 
-_TEMPLATES = Path(__file__).parent / "templates"
+_TEMPLATES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "templates")
 _BLOCK = re.compile(
     r"^[ ]*# envcfg:begin (?P<name>\w+)\n(?P<body>.*?)^[ ]*# envcfg:end (?P=name)\n",
     re.MULTILINE | re.DOTALL,
@@ -18,6 +19,7 @@ _BLOCK = re.compile(
 _FUNCTION = re.compile(  # with the comment above it and the empty line below
     r"^(?:#[^\n]*\n)*(?P<name>envcfg_\w+)\(\) \{.*?^\}\n\n?", re.MULTILINE | re.DOTALL
 )
+_WORD = re.compile(r"\benvcfg_\w+")
 
 
 def template(name: str, blocks: Mapping[str, str] | None = None) -> Template:
@@ -27,7 +29,7 @@ def template(name: str, blocks: Mapping[str, str] | None = None) -> Template:
         name: file name without ``.sh``.
         blocks: text for blocks by name, free of values; the others keep theirs.
     """
-    text = (_TEMPLATES / f"{name}.sh").read_text(encoding="utf-8")
+    text = _read(name)
     text = text.partition("\n")[2].lstrip("\n")  # the first line is for shellcheck
     given = blocks or {}
     return Template(_BLOCK.sub(lambda m: given.get(m["name"], m["body"]), text))
@@ -35,8 +37,12 @@ def template(name: str, blocks: Mapping[str, str] | None = None) -> Template:
 
 def block(name: str, of: str) -> str:
     """Return what a block of a template holds."""
-    text = (_TEMPLATES / f"{of}.sh").read_text(encoding="utf-8")
-    return {match["name"]: match["body"] for match in _BLOCK.finditer(text)}[name]
+    return {match["name"]: match["body"] for match in _BLOCK.finditer(_read(of))}[name]
+
+
+def _read(name: str) -> str:
+    with open(os.path.join(_TEMPLATES, f"{name}.sh"), encoding="utf-8") as file:
+        return file.read()
 
 
 class Template(str):
@@ -55,25 +61,23 @@ def assemble(pieces: Sequence[str], roots: Collection[str] = ()) -> str:
         roots: names of functions that stay, used or not.
     """
     texts = list(pieces)
-    while True:
-        code = "\n".join(texts)
+    uses = Counter(word for text in texts for word in _WORD.findall(text))
+
+    def keep(match: re.Match[str]) -> str:
+        words = Counter(_WORD.findall(match[0]))
+        name = match["name"]
+        if name in roots or uses[name] > words[name]:
+            return match[0]
+        uses.subtract(words)
+        return ""
+
+    before = -1
+    while before != (before := sum(map(len, texts))):  # one cut may make way for others
         for at, text in enumerate(texts):
             if isinstance(text, Template):
-                texts[at] = Template(_FUNCTION.sub(_keep_used(code, roots), text))
-        if "\n".join(texts) == code:
-            bare = (text.strip("\n") for text in texts)
-            return "\n\n".join(text for text in bare if text) + "\n"
-
-
-def _keep_used(code: str, roots: Collection[str]) -> Callable[[re.Match[str]], str]:
-    def keep(match: re.Match[str]) -> str:
-        name = match["name"]
-        uses = len(re.findall(rf"\b{name}\b", code)) - len(
-            re.findall(rf"\b{name}\b", match[0])
-        )
-        return match[0] if uses or name in roots else ""
-
-    return keep
+                texts[at] = Template(_FUNCTION.sub(keep, text))
+    bare = (text.strip("\n") for text in texts)
+    return "\n\n".join(text for text in bare if text) + "\n"
 
 
 def heredoc(variable: str, text: str) -> str:

@@ -6,28 +6,31 @@ entry. Order, lowest first: built-in, site, user, project.
 
 from __future__ import annotations
 
+import os.path
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
-from pathlib import Path
 
+from envcfg.digest import sha256_of
 from envcfg.errors import Place, Problem, ProfileError, UsageError, suggest
 from envcfg.profile.loader import load_profile
 from envcfg.profile.model import Parent, Profile
 
-_PACKAGE = Path(__file__).parent.parent
+_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 
-@dataclass(slots=True)
 class Catalog:
     """The profiles of some folders, lowest layer first; files are read when asked for."""
 
-    folders: Sequence[Path]
-    _read: dict[Path, bytes] = field(default_factory=dict)
+    def __init__(self, folders: Sequence[str]) -> None:
+        """Look into *folders*, some of which may not exist."""
+        self.folders = folders
+        self._read: dict[str, bytes] = {}
 
     def names(self) -> list[str]:
         """Return the names of all profiles, sorted."""
-        found = {path.stem for each in self.folders for path in each.glob("*.yaml")}
+        found: set[str] = set()
+        for folder in filter(os.path.isdir, self.folders):
+            found |= {n[:-5] for n in os.listdir(folder) if n.endswith(".yaml")}
         return sorted(found)
 
     def load(self, name: str) -> Profile:
@@ -38,11 +41,10 @@ class Catalog:
             ProfileError: with all problems of all files that it needs.
         """
         if "/" in name or name.endswith((".yaml", ".yml")):
-            path = Path(name)
-            if not path.is_file():
+            if not os.path.isfile(name):
                 msg = f"--profile {name}: no such file"
                 raise UsageError(msg, hint="a name without / and .yaml is looked up")
-            return self._resolve([path], ())
+            return self._resolve([name], ())
         files = self._files(name)
         if not files:
             msg = f"unknown profile {name!r}"
@@ -51,9 +53,7 @@ class Catalog:
 
     def digest(self) -> str:
         """Return the SHA-256 over all files read so far, hexadecimal."""
-        from hashlib import sha256
-
-        return sha256(b"\0".join(self._read.values())).hexdigest()
+        return sha256_of(b"\0".join(self._read.values()))
 
     def detect(self, cluster: str | None, host: str) -> str | None:
         """Return the name of the one profile that knows this cluster or host, or None.
@@ -76,11 +76,11 @@ class Catalog:
             raise UsageError(msg, hint="choose one with --profile")
         return found[0] if found else None
 
-    def _files(self, name: str) -> list[Path]:
-        paths = [folder / f"{name}.yaml" for folder in self.folders]
-        return [path for path in paths if path.is_file()]
+    def _files(self, name: str) -> list[str]:
+        paths = [os.path.join(folder, f"{name}.yaml") for folder in self.folders]
+        return [path for path in paths if os.path.isfile(path)]
 
-    def _resolve(self, files: Sequence[Path], path: tuple[str, ...]) -> Profile:
+    def _resolve(self, files: Sequence[str], path: tuple[str, ...]) -> Profile:
         profile = self._merge(files)
         parent = profile.extends
         if parent is None:
@@ -95,14 +95,13 @@ class Catalog:
             _fail(parent, f"unknown profile {parent.name!r}", hint)
         return profile.over(self._resolve(above, chain))
 
-    def _merge(self, files: Sequence[Path]) -> Profile:
+    def _merge(self, files: Sequence[str]) -> Profile:
         problems: list[Problem] = []
         merged: Profile | None = None
         for path in files:
             data = self._bytes(path)
-            layer = load_profile(
-                data, path=_shown(path), stem=path.stem, problems=problems
-            )
+            stem = os.path.basename(path).partition(".")[0]
+            layer = load_profile(data, path=_shown(path), stem=stem, problems=problems)
             if layer is not None:
                 merged = layer.over(merged) if merged else layer
         if problems or merged is None:
@@ -111,10 +110,11 @@ class Catalog:
             )
         return merged
 
-    def _bytes(self, path: Path) -> bytes:
+    def _bytes(self, path: str) -> bytes:
         if path not in self._read:
             try:
-                self._read[path] = path.read_bytes()
+                with open(path, "rb") as file:
+                    self._read[path] = file.read()
             except OSError as err:
                 place = Place(path=_shown(path), line=1)
                 message = f"cannot be read: {err.strerror}"
@@ -124,8 +124,8 @@ class Catalog:
         return self._read[path]
 
 
-def profile_folders(environ: Mapping[str, str], start: Path) -> list[Path]:
-    """Return the folders of the layers, lowest first.
+def profile_folders(environ: Mapping[str, str], start: str) -> list[str]:
+    """Return the folders of the layers, lowest first; not all need exist.
 
     Args:
         environ: read for ``ENVCFG_SITE`` (default ``/etc/envcfg``), ``XDG_CONFIG_HOME``
@@ -135,27 +135,30 @@ def profile_folders(environ: Mapping[str, str], start: Path) -> list[Path]:
     """
     home = environ.get("HOME", "/nonexistent")
     user = environ.get("XDG_CONFIG_HOME") or f"{home}/.config"
-    folders = [
-        built_in_folder(),
-        Path(environ.get("ENVCFG_SITE") or "/etc/envcfg") / "profiles",
-        Path(user) / "envcfg" / "profiles",
-    ]
-    for folder in (start, *start.parents):
-        if (folder / ".envcfg").is_dir():
-            folders.append(folder / ".envcfg" / "profiles")
-            break
-    return folders
+    site = environ.get("ENVCFG_SITE") or "/etc/envcfg"
+    folders = [built_in_folder(), f"{site}/profiles", f"{user}/envcfg/profiles"]
+    folder = os.path.abspath(start)
+    while not os.path.isdir(f"{folder}/.envcfg"):
+        if folder == os.path.dirname(folder):
+            return folders
+        folder = os.path.dirname(folder)
+    return [*folders, f"{folder}/.envcfg/profiles"]
 
 
-def built_in_folder() -> Path:
+def built_in_folder() -> str:
     """Return the folder of the profiles that come with envcfg."""
-    installed = _PACKAGE / "profiles"
-    return installed if installed.is_dir() else _PACKAGE.parent / "profiles"
+    installed = f"{_PACKAGE}/profiles"
+    return (
+        installed
+        if os.path.isdir(installed)
+        else f"{os.path.dirname(_PACKAGE)}/profiles"
+    )
 
 
-def _shown(path: Path) -> str:
+def _shown(path: str) -> str:
     """Return how messages and comments name a file; built-in ones the same everywhere."""
-    return f"profiles/{path.name}" if path.parent == built_in_folder() else str(path)
+    folder, name = os.path.split(path)
+    return f"profiles/{name}" if folder == built_in_folder() else path
 
 
 def _matches(text: str, globs: Sequence[str]) -> bool:

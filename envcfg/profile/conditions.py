@@ -10,8 +10,8 @@ from __future__ import annotations
 import enum
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from typing import NamedTuple
 
 # What a condition may ask for. The kind decides how values compare.
 FACTS: Mapping[str, str] = {
@@ -41,8 +41,7 @@ class Truth(enum.Enum):
     IN_JOB = "in job"
 
 
-@dataclass(frozen=True, slots=True)
-class Test:
+class Test(NamedTuple):
     """One comparison of one fact: ``operator`` is ``== != < <= > >=`` or ``glob``."""
 
     fact: str

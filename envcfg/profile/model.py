@@ -8,15 +8,14 @@ gave.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
+from typing import NamedTuple
 
 from envcfg.errors import Place
 from envcfg.profile.conditions import ALWAYS, Condition
 from envcfg.profile.words import Word
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reason:
+class Reason(NamedTuple):
     """Why something is so: the reason, who says it, since when, and where it stands."""
 
     why: str
@@ -25,8 +24,7 @@ class Reason:
     place: Place
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Case:
+class Case(NamedTuple):
     """A value and the condition under which it applies; value None means *unset*."""
 
     value: Word | None
@@ -34,8 +32,7 @@ class Case:
     when: Condition = ALWAYS
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Setting:
+class Setting(NamedTuple):
     """One variable: its cases, first match wins, then ``otherwise``.
 
     Attributes:
@@ -52,8 +49,7 @@ class Setting:
     directory: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Mount:
+class Mount(NamedTuple):
     """A bind mount (``source[:target[:options]]``) or an argument of the runtime.
 
     Attributes:
@@ -67,8 +63,7 @@ class Mount:
     when: Condition = ALWAYS
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NameFact:
+class NameFact(NamedTuple):
     """Facts that an image's file name tells: *pattern* matched, templates filled in."""
 
     pattern: str
@@ -76,8 +71,7 @@ class NameFact:
     reason: Reason
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Node:
+class Node(NamedTuple):
     """The shape of a node. Memory in the unit that the scheduler takes (``60G``)."""
 
     reason: Reason
@@ -87,16 +81,14 @@ class Node:
     nics: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Masks:
+class Masks(NamedTuple):
     """CPU masks, one hexadecimal mask per local rank, in GPU order."""
 
     reason: Reason
     masks: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Visibility:
+class Visibility(NamedTuple):
     """The one layer of GPU masking.
 
     Attributes:
@@ -109,8 +101,7 @@ class Visibility:
     clear: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rendezvous:
+class Rendezvous(NamedTuple):
     """How ranks find the first node: its name plus *suffix*, or an interface's address."""
 
     reason: Reason
@@ -118,8 +109,7 @@ class Rendezvous:
     interface: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Scratch:
+class Scratch(NamedTuple):
     """Where node-local caches go; *in_memory*: they count against the job's memory."""
 
     reason: Reason
@@ -127,8 +117,7 @@ class Scratch:
     in_memory: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Expect:
+class Expect(NamedTuple):
     """What the job's NCCL log must show; each field is left out where no one says."""
 
     reason: Reason
@@ -139,32 +128,28 @@ class Expect:
     gdr: bool | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Status:
+class Status(NamedTuple):
     """A dated statement on the profile: its lifecycle, or how it was verified."""
 
     state: str
     reason: Reason
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Parent:
+class Parent(NamedTuple):
     """The family that a profile extends, and where it says so."""
 
     name: str
     place: Place
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Detect:
+class Detect(NamedTuple):
     """Globs on the cluster's name and on host names by which a system is known."""
 
     clusters: tuple[str, ...] = ()
     hosts: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Profile:
+class Profile(NamedTuple):
     """What a system needs."""
 
     name: str
@@ -183,17 +168,16 @@ class Profile:
     image_facts: tuple[NameFact, ...] | None = None
     scratch: Scratch | None = None
     expect: Expect | None = None
-    binds: Mapping[str, Mount | None] = field(default_factory=dict)
-    arguments: Mapping[str, Mount | None] = field(default_factory=dict)
-    env: Mapping[str, Setting | None] = field(default_factory=dict)
+    binds: Mapping[str, Mount | None] = {}
+    arguments: Mapping[str, Mount | None] = {}
+    env: Mapping[str, Setting | None] = {}
 
     def over(self, base: Profile) -> Profile:
         """Return *base* with everything that this profile gives laid over it."""
-        changes = {}
-        for each in fields(self):
-            mine = getattr(self, each.name)
+        given = {
+            name: mine for name, mine in self._asdict().items() if mine is not None
+        }
+        for name, mine in given.items():
             if isinstance(mine, dict):
-                changes[each.name] = getattr(base, each.name) | mine
-            elif mine is not None:
-                changes[each.name] = mine
-        return replace(base, **changes)
+                given[name] = {**getattr(base, name), **mine}
+        return base._replace(**given)

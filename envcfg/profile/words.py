@@ -8,15 +8,14 @@ no value is ever evaluated.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from typing import NamedTuple
 
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _REFERENCE = re.compile(r"\$\{(?P<name>[^}:]*)(?P<default>:-(?P<text>[^}]*))?\}")
 _PLAIN_DEFAULT = re.compile(r"[A-Za-z0-9_./:@%+=,-]*")
 
 
-@dataclass(frozen=True, slots=True)
-class Ref:
+class Ref(NamedTuple):
     """A reference to a variable; *default* stands in where it is unset or empty."""
 
     name: str

@@ -16,7 +16,6 @@ SCHEMA_VERSION = 1
 def plan_json(plan: Plan) -> str:
     """Return the plan as JSON; ``schema_version`` counts incompatible changes."""
     import json
-    from dataclasses import asdict
 
     document = {
         "schema_version": SCHEMA_VERSION,
@@ -28,8 +27,8 @@ def plan_json(plan: Plan) -> str:
         "container": _container(plan),
         "settings": [_setting(each) for each in plan.settings],
         "cpu_masks": list(plan.masks.masks) if plan.masks else [],
-        "expect": asdict(plan.expect) if plan.expect else None,
-        "notes": [asdict(note) for note in plan.notes],
+        "expect": _plain(plan.expect),
+        "notes": _plain(plan.notes),
     }
     return json.dumps(document, indent=2, ensure_ascii=True) + "\n"
 
@@ -99,6 +98,13 @@ def _reason_lines(reason: Reason) -> list[str]:
     date = f", {reason.date}" if reason.date else ""
     place = f" [{reason.place.path}:{reason.place.line}]" if reason.date else ""
     return [f"{reason.why}{place}", f"{reason.source}{date}"]
+
+
+def _plain(value: object) -> object:
+    """Return named tuples as dicts and tuples as lists, all the way down."""
+    if hasattr(value, "_asdict"):
+        return {name: _plain(each) for name, each in value._asdict().items()}
+    return [_plain(each) for each in value] if isinstance(value, tuple) else value
 
 
 def _container(plan: Plan) -> dict[str, object] | None:

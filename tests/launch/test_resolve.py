@@ -14,7 +14,11 @@ REASON = "why: w, source: s, date: 2026-01-01"
 
 
 def plan(
-    text: str, *, settings: dict[str, Word | None] | None = None, **facts: str
+    text: str,
+    *,
+    settings: dict[str, Word | None] | None = None,
+    launcher: str | None = None,
+    **facts: str,
 ) -> Plan:
     problems: list[Problem] = []
     profile = load_profile(
@@ -22,7 +26,9 @@ def plan(
     )
     assert profile, problems
     assert not problems
-    return resolve(profile, "0", Options(facts=facts, settings=settings or {}))
+    return resolve(
+        profile, "0", Options(facts=facts, settings=settings or {}, launcher=launcher)
+    )
 
 
 def branches(made: Plan, name: str) -> list[tuple[str, str | None]]:
@@ -97,15 +103,7 @@ def test_variables_of_the_job_that_ranks_refer_to_are_handed_on() -> None:
 
 def test_a_launcher_that_the_profile_does_not_allow_is_refused() -> None:
     with pytest.raises(UsageError, match="does not allow the launcher srun") as caught:
-        problems: list[Problem] = []
-        profile = load_profile(
-            b"name: p\nlaunch: {launchers: [local]}\n",
-            path="p",
-            stem="p",
-            problems=problems,
-        )
-        assert profile
-        resolve(profile, "0", Options(launcher="srun"))
+        plan("launch: {launchers: [local]}", launcher="srun")
     assert caught.value.hint == "it allows: local"
 
 

@@ -61,9 +61,6 @@ def test_values_arrive_byte_for_byte(values: list[str]) -> None:
     env: dict[str, Word | None] = {
         f"V{at}": (value,) for at, value in enumerate(values)
     }
-    read = (
-        "import os; [os.write(1, os.environb[b'V%d' % i] + b'\\0') for i in range(N)]"
-    )
     done = bash(script_for(["/usr/bin/env", "-0"], env))
     entries = done.stdout.split(b"\0")
     for at, value in enumerate(values):
