@@ -1,0 +1,60 @@
+"""What the README promises is so."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from envcfg.profile.catalog import Catalog
+from support import ROOT, envcfg
+
+README = (ROOT / "README.md").read_text()
+DOCS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+COMMANDS = [
+    shlex.split(found[1])
+    for path in DOCS
+    for found in re.finditer(
+        r"(?:\$ |<\(|^)(envcfg wrap [^\n)]*)\)?$", path.read_text(), re.M
+    )
+]
+
+
+def test_the_two_commands_are_there_and_ci_calls_the_second() -> None:
+    for name in ("demo", "test"):
+        assert f"$ ./scripts/{name}\n" in README
+        assert (ROOT / "scripts" / name).stat().st_mode & 0o111
+    assert "exec ./scripts/test\n" in (ROOT / ".ci/run").read_text()
+
+
+def test_commands_are_found() -> None:
+    assert len(COMMANDS) >= 4
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
+def test_each_command_works(
+    command: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("SLURM_CLUSTER_NAME", "lumi")
+    done = envcfg(*command[1:])
+    assert done.code == 0, done.err
+
+
+def test_the_table_of_profiles_is_complete(built_in: Catalog) -> None:
+    listed = set(re.findall(r"^\| `([\w-]+)` \|", README, re.M))
+    assert listed == set(built_in.names())
+
+
+def test_links_lead_somewhere() -> None:
+    for path in DOCS:
+        for target in re.findall(r"\]\(([^)#:]+)\)", path.read_text()):
+            assert (path.parent / target).exists(), (path, target)
+
+
+def test_exit_codes_are_those_of_the_help() -> None:
+    for code in ("70 a bug", "130 interrupted", "2 wrong usage"):
+        assert code in README
+        assert code in envcfg("--help").text
