@@ -119,7 +119,8 @@ def test_jobs_on_the_same_nodes_do_not_meet(cluster: Cluster, workdir: Path) -> 
     assert [len(each) for each in ports] == [1, 1]
     assert not ports[0] & ports[1]
     assert not {cache for _, cache in found[0]} & {cache for _, cache in found[1]}
-    assert [caches(cluster, job) for job in done] == [[], []]
+    left = [caches(cluster, job) for job in done]
+    assert left == [[], []], [job.stdout for job in done]
 
 
 # Failures
@@ -238,6 +239,20 @@ def test_caches_are_private_on_each_node_and_gone_afterwards(
         pattern = rf"/tmp/envcfg-{uid}-{job.id}-\d+-{node}"
         assert any(re.fullmatch(pattern, root) for root in roots)
     assert caches(cluster, job) == []
+
+
+def test_caches_go_even_while_a_step_holds_the_job_s_memory(
+    cluster: Cluster, workdir: Path
+) -> None:
+    write(workdir, *lumi(cluster))
+    job = cluster.sbatch(
+        "#!/bin/bash\nset -eu\nsource ./wrap.sh\nenvcfg_run sh -c 'echo $ENVCFG_CACHE'\n"
+        "srun -n2 sleep 4 &\nsleep 2\nenvcfg_end\nsrun --overlap --mem=0 -N2 -n2 ls /tmp\nwait\n",
+        *("-N2", "-n2", "--partition=small-g", "--mem-per-cpu=1000"),
+    )
+    assert (job.state, job.exit_code) == ("COMPLETED", 0), job.stdout
+    assert f"-{job.id}-" in job.stdout
+    assert not re.search(rf"^envcfg-\d+-{job.id}-", job.stdout, re.M), job.stdout
 
 
 @pytest.mark.parametrize("kind", ["link", "foreign folder"])

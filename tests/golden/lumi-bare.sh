@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# envcfg:script 15a57cb0c37ae313cb96be254865b78d7095094ff5bbb4a11f6625d6d7066d7c
+# envcfg:script 4423facc324c06e397e96702de2c4e878681936877c0b8f22ff6ae332ae6e010
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
 # envcfg 0.1.0, profile lumi-g (sha256 860744c7f7dea955)
 # made by: envcfg wrap --profile lumi-g --fact rocm=6.2.4 --container none -- python3 dump.py out 'a b'
@@ -342,7 +342,8 @@ envcfg_host() { # COMMAND...: run it once on each node, outside the container
   (
     unset -v SLURM_NTASKS SLURM_NPROCS SLURM_NTASKS_PER_NODE SLURM_TASKS_PER_NODE \
       SLURM_CPUS_PER_TASK SLURM_CPU_BIND SLURM_DISTRIBUTION
-    exec srun --overlap --nodes="$ENVCFG_NODES" --ntasks="$ENVCFG_NODES" \
+    # --mem=0: beside the memory that a step holds, or has not given back yet
+    exec srun --overlap --mem=0 --nodes="$ENVCFG_NODES" --ntasks="$ENVCFG_NODES" \
       --ntasks-per-node=1 --export=ALL "$@" </dev/null
   )
 }

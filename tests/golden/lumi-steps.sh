@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# envcfg:script 117780af7f47d7b779816df6cd331d16f4b8d451beb3cdd3dd23f8ceb7a68093
+# envcfg:script 5249721a3776ef04b91c85e8bdb800defecb7780b4c4a1b4aed0042288cc5236
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
 # envcfg 0.1.0, profile lumi-g (sha256 860744c7f7dea955)
 # made by: envcfg wrap --profile lumi-g --fact rocm=6.2.4 --container /images/pytorch.sif
@@ -402,7 +402,8 @@ envcfg_host() { # COMMAND...: run it once on each node, outside the container
   (
     unset -v SLURM_NTASKS SLURM_NPROCS SLURM_NTASKS_PER_NODE SLURM_TASKS_PER_NODE \
       SLURM_CPUS_PER_TASK SLURM_CPU_BIND SLURM_DISTRIBUTION
-    exec srun --overlap --nodes="$ENVCFG_NODES" --ntasks="$ENVCFG_NODES" \
+    # --mem=0: beside the memory that a step holds, or has not given back yet
+    exec srun --overlap --mem=0 --nodes="$ENVCFG_NODES" --ntasks="$ENVCFG_NODES" \
       --ntasks-per-node=1 --export=ALL "$@" </dev/null
   )
 }

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# envcfg:script c8318ae7a959adb27c9a60fb8152c3cccfa69e09557c82793f873d11ff7beaac
+# envcfg:script 9040288548e17946156a85504e21ac1804d216dd096f919d60f0d29b1cb68357
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
 # envcfg 0.1.0, profile lumi-g (sha256 860744c7f7dea955)
 # made by: envcfg wrap --profile lumi-g --fact rocm=6.2.4 --container /images/pytorch.sif --launcher torchrun -- python3 dump.py out 'a b'
@@ -401,7 +401,8 @@ envcfg_host() { # COMMAND...: run it once on each node, outside the container
   (
     unset -v SLURM_NTASKS SLURM_NPROCS SLURM_NTASKS_PER_NODE SLURM_TASKS_PER_NODE \
       SLURM_CPUS_PER_TASK SLURM_CPU_BIND SLURM_DISTRIBUTION
-    exec srun --overlap --nodes="$ENVCFG_NODES" --ntasks="$ENVCFG_NODES" \
+    # --mem=0: beside the memory that a step holds, or has not given back yet
+    exec srun --overlap --mem=0 --nodes="$ENVCFG_NODES" --ntasks="$ENVCFG_NODES" \
       --ntasks-per-node=1 --export=ALL "$@" </dev/null
   )
 }

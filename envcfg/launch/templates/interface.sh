@@ -5,7 +5,7 @@ envcfg_master() { # find the address of $ENVCFG_INTERFACE on the job's first nod
   local -a ask=(ip -4 -o address show dev "$ENVCFG_INTERFACE" scope global)
   envcfg_first_node "$SLURM_JOB_NODELIST"
   if [[ ${SLURMD_NODENAME-} != "$envcfg_node" ]]; then
-    ask=(srun --overlap --nodes=1 --ntasks=1 --nodelist="$envcfg_node" "${ask[@]}")
+    ask=(srun --overlap --mem=0 --nodes=1 --ntasks=1 --nodelist="$envcfg_node" "${ask[@]}")
   fi
   read -r _ _ _ address _ < <("${ask[@]}" </dev/null) || :
   if [[ -z $address ]]; then
