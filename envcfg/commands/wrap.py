@@ -10,7 +10,7 @@ from typing import Any
 
 from envcfg.errors import UsageError
 from envcfg.findings import Finding
-from envcfg.launch.image import locate_image
+from envcfg.launch.image import locate_image, missing_sources
 from envcfg.launch.plan import Options, Plan
 from envcfg.launch.render import render_exec_line, render_failure, render_script
 from envcfg.launch.resolve import check_facts, resolve
@@ -183,7 +183,7 @@ def run(
     )
     profile = catalog.load(name)
     plan = resolve(profile, catalog.digest(), wanted)
-    _say([*reason, *findings, *plan.notes])
+    _say([*reason, *findings, *missing_sources(plan.container), *plan.notes])
     _put(options, plan, argv)
     return 0
 

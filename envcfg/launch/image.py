@@ -1,4 +1,4 @@
-"""The image that the user names: a path, a URI, or none; looked at, never opened."""
+"""The image and the binds that the user names, as they look on this machine."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import os.path
 import re
 
 from envcfg.findings import Finding
+from envcfg.launch.plan import Container
 
 _URI = re.compile(
     r"[a-z][a-z0-9+-]*://.+|(docker-archive|docker-daemon|oci|oci-archive|oci-sif):.+"
@@ -35,11 +36,23 @@ def locate_image(container: str, folder: str) -> tuple[str | None, list[Finding]
     if os.path.exists(path):
         return os.path.normpath(path), []
     where = "" if container.startswith("/") else ", in the folder where it starts"
-    missing = Finding(
-        rule="image-not-here",
+    return container, [_not_here("image-not-here", container, where)]
+
+
+def missing_sources(container: Container | None) -> list[Finding]:
+    """Return what the job must bind and this machine does not have."""
+    return [
+        _not_here("bind-not-here", bind.spec)
+        for bind in (container.binds if container else ())
+        if bind.if_exists is None and not os.path.exists(bind.spec.split(":")[0])
+    ]
+
+
+def _not_here(rule: str, subject: str, where: str = "") -> Finding:
+    return Finding(
+        rule=rule,
         severity="warning",
-        subject=container,
+        subject=subject,
         message=f"does not exist on this machine; the job looks again{where}",
         fix="give the path as the compute nodes see it",
     )
-    return container, [missing]

@@ -71,7 +71,9 @@ def _print_table(plan: Plan) -> None:
     lines = list(plan_lines(plan))
     head = lines[: lines.index("")] if "" in lines else lines
     console.print(Text("\n".join(head)))
-    table = Table("setting", "where", "why, and who says so", show_lines=True)
+    table = Table(show_lines=True)
+    for title in ("setting", "where", "why, and who says so"):
+        table.add_column(title, overflow="fold")  # nothing is cut off
     for setting in plan.settings:
         for branch in setting.branches:
             table.add_row(
