@@ -11,7 +11,14 @@ import sys
 from collections.abc import Sequence
 
 from envcfg import __version__
-from envcfg.errors import EXIT_BUG, EXIT_INTERRUPTED, EnvcfgError, UsageError
+from envcfg.errors import (
+    EXIT_BUG,
+    EXIT_CANNOT,
+    EXIT_INTERRUPTED,
+    EnvcfgError,
+    UsageError,
+)
+from envcfg.failure import failing_script, wants_script
 from envcfg.parser import Formatter, Parser
 
 _EPILOG = """\
@@ -25,21 +32,28 @@ def main(argv: Sequence[str] | None = None) -> int:
     # Arguments are bytes to Unix; here they are UTF-8 with escapes for what is not.
     raw = sys.argv[1:] if argv is None else argv
     words = [os.fsencode(word).decode("utf-8", "surrogateescape") for word in raw]
+    _mend_streams()
     try:
-        return _dispatch(words)
+        code = _dispatch(words)
+        sys.stdout.flush()
     except EnvcfgError as err:
         return _fail(words, err.lines(), err.exit_code)
     except KeyboardInterrupt:
         return _fail(words, ["envcfg: interrupted"], EXIT_INTERRUPTED)
     except BrokenPipeError:
-        sys.stdout = None  # nobody reads any more: nothing is to be flushed at exit
+        _discard_stdout()  # nobody reads any more: nothing is to be flushed at exit
         return 141
+    except OSError as err:  # the files of each command have messages of their own
+        _discard_stdout()
+        where = f" {err.filename}" if err.filename else ""
+        return _fail(words, [f"envcfg: error: {err.strerror}{where}"], EXIT_CANNOT)
     except Exception as err:  # noqa: BLE001  # the last resort, which tells what to do
         import traceback
 
         traceback.print_exc()
         what = f"envcfg: error: this is a bug in envcfg {__version__}: {err!r}"
         return _fail(words, [what, "  hint: please report the lines above"], EXIT_BUG)
+    return code
 
 
 def build_parser() -> Parser:
@@ -87,7 +101,25 @@ def split_command(words: Sequence[str]) -> tuple[list[str], bool, list[str]]:
 def _fail(words: Sequence[str], lines: Sequence[str], exit_code: int) -> int:
     """Say what failed; where a script was asked for, print one that fails."""
     print("\n".join(lines), file=sys.stderr)
-    from envcfg.commands import wrap
-
-    wrap.print_failure(words, lines, exit_code)
+    if wants_script(words) and not sys.stdout.isatty():
+        text = failing_script(lines, exit_code)
+        try:
+            sys.stdout.buffer.write(text.encode("utf-8", "surrogateescape"))
+            sys.stdout.flush()
+        except OSError:
+            _discard_stdout()
     return exit_code
+
+
+def _mend_streams() -> None:
+    """Give closed streams a place to write to, and let no character fail."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
+        elif hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def _discard_stdout() -> None:
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)

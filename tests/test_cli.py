@@ -41,6 +41,9 @@ FAILURES = {
     "no name": (["wrap", *LOCAL, "--set", "A B=1"], 2, "'A B' is no variable name"),
     "shell's name": (["wrap", *LOCAL, "--set", "UID=1"], 2, "belongs to the shell"),
     "own name": (["wrap", *LOCAL, "--unset", "ENVCFG_CACHE"], 2, "own prefix"),
+    "a rank's own": (["wrap", *LOCAL, "--set", "RANK=1"], 2, "RANK is each rank's own"),
+    "empty container": (["wrap", "--profile", "workstation", "--container", ""], 2, "--container is empty"),
+    "values like options": (["wrap", "--profile", "nope", "--container", "none", "--bind=-h", "--set", "-o=1", "--print", "script"], 2, "expected one argument"),
     "lone dollar": (["wrap", *LOCAL, "--set", "A=$(id)"], 2, "$$ for a dollar"),
     "no ranks": (["wrap", *LOCAL, "--ranks", "0"], 2, "'0' is no number of processes"),
     "missing --": (["wrap", *LOCAL, "python", "train.py"], 2, "python train.py"),
@@ -129,6 +132,34 @@ def test_a_bug_is_reported_as_one(wrap: Wrap) -> None:
     assert bash(done.stdout).returncode == 70
 
 
+def test_without_a_library_that_it_needs_the_job_fails_too() -> None:
+    code = (
+        "import sys\nsys.modules['yaml'] = None\nimport envcfg.cli\n"
+        f"sys.exit(envcfg.cli.main(['wrap', *{LOCAL!r}]))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, check=False
+    )
+    assert done.returncode == 70
+    assert bash(done.stdout + b"\necho goes on").stdout == b""
+
+
+@pytest.mark.parametrize(
+    ("redirect", "codes"), [(">&-", {0}), ("2>&-", {0}), (">/dev/full", {4})]
+)
+def test_a_stream_that_is_closed_or_full_is_no_bug(
+    wrap: Wrap, redirect: str, codes: set[int]
+) -> None:
+    assert callable(wrap)
+    command = (
+        f"{sys.executable} -m envcfg wrap --profile lumi-g --container none -- true"
+    )
+    done = bash(f"{command} {redirect}")
+    assert done.returncode in codes
+    assert b"Traceback" not in done.stderr
+    assert done.stdout.startswith(b"#!") or not done.stdout
+
+
 def test_a_reader_that_goes_away_is_no_bug(wrap: Wrap) -> None:
     assert callable(wrap)
     command = f"{sys.executable} -m envcfg wrap {' '.join(LOCAL)} | true; echo ${{PIPESTATUS[0]}}"
@@ -173,6 +204,34 @@ def test_a_site_lays_its_own_values_over_the_built_in(
     (setting,) = [s for s in plan["settings"] if s["name"] == "GLOO_SOCKET_IFNAME"]
     assert setting["branches"][0]["value"] == "hsn3"
     assert setting["branches"][0]["place"].startswith(str(site))
+
+
+def test_a_broken_file_of_another_profile_is_said_and_not_in_the_way(
+    wrap: Wrap, tmp_path: Path
+) -> None:
+    layer = tmp_path / ".envcfg/profiles"
+    layer.mkdir(parents=True)
+    (layer / "broken.yaml").write_text("{}")
+    (layer / "folder.yaml").mkdir()
+    (layer / "dangling.yaml").symlink_to("/nowhere")
+    done = wrap("--container", "none")
+    assert done.code == 0, done.err
+    assert f"warning: {layer}/broken.yaml: cannot be used" in done.err
+    assert wrap("--profile", "broken", "--container", "none").code == 2
+    assert (
+        "unknown profile 'folder'"
+        in wrap("--profile", "folder", "--container", "none").err
+    )
+
+
+def test_an_image_is_known_by_the_file_that_a_link_leads_to(
+    wrap: Wrap, tmp_path: Path
+) -> None:
+    (tmp_path / "lumi-multitorch-full-u24r70f21m50t210.sif").touch()
+    (tmp_path / "latest.sif").symlink_to("lumi-multitorch-full-u24r70f21m50t210.sif")
+    done = wrap("--profile", "lumi-g", "--container", "latest.sif", "--json")
+    assert json.loads(done.text)["facts"]["rocm"] == "7.0"
+    assert done.err == ""
 
 
 # What is printed
@@ -247,6 +306,13 @@ def test_what_envcfg_did_not_write_is_not_replaced(
     assert path.read_bytes() == content
     assert wrap(*LOCAL, "-o", "job.sh", "--force", "--", "true").code == 0
     assert path.read_bytes() != content
+
+
+def test_a_link_is_followed(wrap: Wrap, tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to("job.sh")
+    assert wrap(*LOCAL, "-o", "link", "--", "true").code == 0
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "job.sh").is_file()
 
 
 @pytest.mark.parametrize("target", [".", "no/folder/job.sh", "/proc/job.sh"])

@@ -12,7 +12,7 @@ from envcfg.errors import UsageError
 from envcfg.findings import Finding
 from envcfg.launch.image import locate_image, missing_sources
 from envcfg.launch.plan import Options, Plan
-from envcfg.launch.render import render_exec_line, render_failure, render_script
+from envcfg.launch.render import render_exec_line, render_script
 from envcfg.launch.resolve import check_facts, resolve
 from envcfg.parser import Formatter
 from envcfg.profile.catalog import Catalog, profile_folders
@@ -165,13 +165,26 @@ def run(
     if options.output and (options.json or options.what != "script"):
         msg = "-o writes the script, so it excludes --json and --print"
         raise UsageError(msg, hint="redirect stdout to a file instead")
-    image, findings = locate_image(options.container, os.getcwd())
+    for option, given in (
+        ("--container", [options.container]),
+        ("--bind", options.bind),
+    ):
+        if "" in given:
+            msg = f"{option} is empty"
+            raise UsageError(msg, hint="is the variable set that it comes from?")
+    try:
+        here = os.getcwd()
+    except OSError as err:
+        msg = "the current folder does not exist any more"
+        raise UsageError(msg, hint="cd to another one") from err
+    image, findings = locate_image(options.container, here)
     facts = dict(options.fact)
     check_facts(facts)
-    catalog = Catalog(profile_folders(os.environ, os.getcwd()))
+    catalog = Catalog(profile_folders(os.environ, here))
     name, reason = _select_profile(catalog, options.profile)
     wanted = Options(
         container=image,
+        image_file=image and os.path.realpath(image),
         runtime=None if options.runtime == "auto" else options.runtime,
         runtime_args=tuple(options.runtime_arg),
         binds=tuple(options.bind),
@@ -188,25 +201,18 @@ def run(
     return 0
 
 
-def print_failure(words: Sequence[str], lines: Sequence[str], exit_code: int) -> None:
-    """Print a script that fails, if *words* asked for a script on a stdout that is read."""
-    quiet = {"--json", "-o", "--output", "--print", "-h", "--help"}
-    head = words[: words.index("--")] if "--" in words else words
-    if "wrap" not in head[:1] or any(word.partition("=")[0] in quiet for word in head):
-        return
-    if not sys.stdout.isatty():
-        _write(render_failure(lines, exit_code))
-
-
 def _put(options: argparse.Namespace, plan: Plan, argv: Sequence[str]) -> None:
     if options.json:
         from envcfg.report.plan import plan_json
 
         _write(plan_json(plan))
     elif options.what == "plan":
-        from envcfg.report.plan import print_plan
+        from envcfg.report.plan import plan_text, print_table
 
-        print_plan(plan)
+        if sys.stdout.isatty():
+            print_table(plan)
+        else:
+            _write(plan_text(plan))
     elif options.what == "exec-line":
         _write(render_exec_line(plan) + "\n")
     elif options.output:
@@ -224,8 +230,19 @@ def _select_profile(catalog: Catalog, given: str | None) -> tuple[str, list[Find
     if chosen := os.environ.get("ENVCFG_PROFILE"):
         return chosen, []
     cluster, host = os.environ.get("SLURM_CLUSTER_NAME"), os.uname().nodename
-    if detected := catalog.detect(cluster, host):
-        return detected, []
+    detected = catalog.detect(cluster, host)
+    broken = [
+        Finding(
+            rule="profile-broken",
+            severity="warning",
+            subject=path,
+            message="cannot be used, so it was not asked whether it knows this system",
+            fix=f"envcfg wrap --profile {path} ... says what is wrong",
+        )
+        for path in catalog.broken
+    ]
+    if detected:
+        return detected, broken
     note = Finding(
         rule="profile-not-detected",
         severity="note",
@@ -233,7 +250,7 @@ def _select_profile(catalog: Catalog, given: str | None) -> tuple[str, list[Find
         message=f"no profile knows cluster {cluster or '(none)'} or host {host}",
         fix=f"choose one with --profile; known: {', '.join(catalog.names())}",
     )
-    return "workstation", [note]
+    return "workstation", [*broken, note]
 
 
 def _say(findings: Sequence[Finding]) -> None:

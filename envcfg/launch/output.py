@@ -18,7 +18,12 @@ def write_script(name: str, data: bytes, *, force: bool) -> None:
     import tempfile
 
     path = Path(name)
+    if path.is_symlink():
+        path = path.resolve()  # what it leads to is replaced, not the link
     try:
+        if path.exists() and not path.is_file():
+            msg = f"{path} is no plain file"
+            raise OutputError(msg, hint="choose another file with -o")
         if path.exists() and not force:
             _check_ours(path)
         mode = 0o777 & ~_umask()
@@ -39,9 +44,6 @@ def write_script(name: str, data: bytes, *, force: bool) -> None:
 
 
 def _check_ours(path: Path) -> None:
-    if not path.is_file():
-        msg = f"{path} is no plain file"
-        raise OutputError(msg, hint="choose another file with -o")
     text = path.read_bytes()
     if not text.partition(b"\n")[2].startswith(ID_MARK.encode()):
         msg = f"{path} was not written by envcfg"

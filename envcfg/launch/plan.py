@@ -17,6 +17,7 @@ class Options(NamedTuple):
 
     Attributes:
         container: path or URI of the image; None runs without a container.
+        image_file: the file that *container* leads to, if it is a link.
         runtime: ``apptainer`` or ``singularity``; None lets the job look for one.
         ranks: processes per node; None leaves it to the job.
         settings: from ``--set`` (a word) and ``--unset`` (None), in order.
@@ -25,6 +26,7 @@ class Options(NamedTuple):
     """
 
     container: str | None = None
+    image_file: str | None = None
     runtime: str | None = None
     runtime_args: tuple[str, ...] = ()
     binds: tuple[str, ...] = ()
@@ -81,6 +83,7 @@ class Plan(NamedTuple):
         facts: all that was known when the plan was made.
         settings: in the order in which they are set.
         handed_on: variables of the job that the rank part refers to.
+        scratch: only if a setting uses it.
         notes: what the user should know.
     """
 
@@ -100,8 +103,3 @@ class Plan(NamedTuple):
     scratch: Scratch | None = None
     expect: Expect | None = None
     notes: tuple[Finding, ...] = ()
-
-    @property
-    def uses_cache(self) -> bool:
-        """Whether any setting lives in the node-local caches."""
-        return self.scratch is not None

@@ -6,7 +6,7 @@ What is written here means the same in bash and in a POSIX shell.
 from __future__ import annotations
 
 import shlex
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 
 from envcfg.profile.words import Ref, Word
 
@@ -33,6 +33,24 @@ def quote_word(word: Word, user: str, sure: Collection[str] = ()) -> str:
         return "''"
     return "".join(
         quote(part) if isinstance(part, str) else _reference(part, user, sure)
+        for part in word
+    )
+
+
+def with_defaults(word: Word) -> Word:
+    """Return *word* with an empty default wherever it has none."""
+    return tuple(
+        Ref(part.name, "") if isinstance(part, Ref) and part.default is None else part
+        for part in word
+    )
+
+
+def rename(word: Word, names: Mapping[str, str]) -> Word:
+    """Return *word* with references to *names* led elsewhere."""
+    return tuple(
+        Ref(names.get(part.name, part.name), part.default)
+        if isinstance(part, Ref)
+        else part
         for part in word
     )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from envcfg.launch.plan import Plan, Planned
-from envcfg.launch.quoting import quote
+from envcfg.launch.quoting import quote, rename
 from envcfg.launch.script import assemble, block, template
 from envcfg.launch.settings import setting_lines
 
@@ -17,24 +17,46 @@ def rank_text(plan: Plan) -> str:
         pieces += [template("first_node"), _slurm_identity(plan)]
     if plan.launcher == "srun":
         pieces.append(template("rank_slurm_rank"))
-    if plan.uses_cache:
-        pieces += [template("rank_folders"), template("rank_cache")]
-    inside = [each for each in plan.settings if each.scope != "host"]
+    pieces.append(template("rank_folders"))
+    if plan.scratch:
+        pieces.append(template("rank_cache"))
+    inside = _inside(plan)
     if plan.launcher == "torchrun":
         pieces += _made_here(plan, [each for each in inside if each.scope == "node"])
         return assemble([*pieces, _torchrun_agent(plan)])
-    return assemble([*pieces, *_made_here(plan, inside), template("rank_exec")])
+    return assemble([*pieces, *_made_here(plan, inside), *_program(plan)])
 
 
 def worker_text(plan: Plan) -> str:
     """Return what each rank runs first that torchrun has started."""
-    ranked = [each for each in plan.settings if each.scope == "rank"]
+    ranked = [each for each in _inside(plan) if each.scope == "rank"]
     pieces: list[str] = [template("rank_core"), template("rank_worker")]
     pieces.append(template("rank_folders"))
     if ranked:
         pieces.append(setting_lines(ranked))
     pieces += _folders(ranked)
-    return assemble([*pieces, template("rank_exec")])
+    return assemble([*pieces, *_program(plan)])
+
+
+def _inside(plan: Plan) -> list[Planned]:
+    """Return the settings made inside; what they need of the job goes by other names."""
+    names = {name: f"ENVCFG_REF_{name}" for name in plan.handed_on}
+    found = []
+    for setting in (each for each in plan.settings if each.scope != "host"):
+        branches = tuple(
+            branch._replace(value=branch.value and rename(branch.value, names))
+            for branch in setting.branches
+        )
+        found.append(setting._replace(branches=branches))
+    return found
+
+
+def _program(plan: Plan) -> list[str]:
+    """Return the end of a rank part: own variables go, the program comes."""
+    if not plan.handed_on:
+        return [template("rank_exec")]
+    names = " ".join(f"ENVCFG_REF_{name}" for name in plan.handed_on)
+    return [f"unset -v {names}\n", template("rank_exec")]
 
 
 def _slurm_identity(plan: Plan) -> str:

@@ -10,7 +10,13 @@ from collections.abc import Sequence
 from envcfg import __version__
 from envcfg.digest import sha256_of
 from envcfg.launch.plan import Container, Plan
-from envcfg.launch.quoting import quote, quote_always, quote_comment, quote_word
+from envcfg.launch.quoting import (
+    quote,
+    quote_always,
+    quote_comment,
+    quote_word,
+    with_defaults,
+)
 from envcfg.launch.rank import rank_text, worker_text
 from envcfg.launch.script import assemble, heredoc, template
 from envcfg.launch.settings import mount_lines, setting_lines
@@ -39,18 +45,6 @@ def render_exec_line(plan: Plan) -> str:
         words.append(quote(plan.container.image))
     words += ["/bin/sh", "-c", '"$ENVCFG_RANK"', "envcfg-rank", '"${ENVCFG_ARGS[@]}"']
     return " ".join((*words, "--", *(quote(word) for word in plan.command)))
-
-
-def render_failure(lines: Sequence[str], exit_code: int) -> str:
-    """Return a script that reports *lines* and fails, wherever it is used."""
-    message = f"printf '%s\\n' {' '.join(quote(line) for line in lines)} >&2\n"
-    return (
-        "#!/usr/bin/env bash\n"
-        "# shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand\n"
-        f"{template('failed', {'message': message})}"
-        f"if [[ $- != *i* ]]; then exit {exit_code}; fi\n"
-        f"return {exit_code}\n"
-    )
 
 
 def is_untouched(data: bytes) -> bool:
@@ -107,16 +101,9 @@ def _job(plan: Plan) -> str:
         lines.append(f"\n{_mounts(plan.container)}")
     lines.append(f"\n{_settings(plan)}")
     if plan.scratch:
-        root = quote_word(plan.scratch.root, "scratch.root")
-        lines.append(
-            "\n# Caches: one folder per user, job and node. Each shell that sources this\n"
-            "# has its own, so that jobs and steps side by side do not share any.\n"
-            "ENVCFG_SESSION=$BASHPID\n"
-            "envcfg_locate_cache() {\n"
-            f"  ENVCFG_CACHE_BASE={root}"
-            "/envcfg-$UID-${SLURM_JOB_ID:-local}-$ENVCFG_SESSION\n"
-            "}\n"
-        )
+        # Read when the script is sourced: a message there could end the job's shell.
+        root = quote_word(with_defaults(plan.scratch.root), "scratch.root")
+        lines.append(f"\nENVCFG_SCRATCH={root} # for node-local caches\n")
     return "".join(lines)
 
 
@@ -129,17 +116,21 @@ def _mounts(container: Container) -> str:
 def _settings(plan: Plan) -> str:
     """Return the function that fills ENVCFG_ARGS, the rank part's arguments."""
     body = setting_lines([each for each in plan.settings if each.scope == "host"], "  ")
+    inside = {each.name for each in plan.settings if each.scope != "host"}
     preset = [
-        each.name for each in plan.settings if each.scope != "host" and not each.force
+        each.name for each in plan.settings if each.name in inside and not each.force
     ]
-    if plan.launcher != "local":
-        preset += ["MASTER_ADDR", "MASTER_PORT"]
+    for name in ("MASTER_ADDR", "MASTER_PORT"):
+        if any(each.name == name for each in plan.settings):
+            if name not in inside:
+                body += f"  ENVCFG_PRESET+='{name} ' # as set above\n"
+        elif plan.launcher != "local":
+            preset.append(name)
     if preset:
         body += f"  envcfg_preset {' '.join(preset)}\n"
     if plan.handed_on:
         body += f"  envcfg_pass {' '.join(plan.handed_on)}\n"
     if plan.scratch:
-        body += "  envcfg_locate_cache\n"
         body += '  ENVCFG_ARGS+=("ENVCFG_CACHE_BASE=$ENVCFG_CACHE_BASE")\n'
     if plan.rendezvous and plan.rendezvous.interface and plan.launcher != "local":
         body += "  envcfg_master\n"
@@ -177,11 +168,13 @@ def _host_functions(plan: Plan) -> list[str]:
 
 
 def _tail(plan: Plan) -> list[str]:
-    rule = "# --- Now do it " + "-" * 69 + "\n"
+    pieces = ["# --- Now do it " + "-" * 69 + "\n"]
+    if plan.scratch:
+        pieces.append(template("session"))
     if plan.command:
         command = " ".join(quote(word) for word in plan.command)
-        return [rule, f"envcfg_main {command}\n"]
-    return [rule, template("tail_trap" if plan.scratch else "tail_steps")]
+        return [*pieces, f"envcfg_main {command}\n"]
+    return [*pieces, template("tail_trap" if plan.scratch else "tail_steps")]
 
 
 def _union(masks: Sequence[str]) -> str:

@@ -5,21 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 
-from envcfg.errors import Place, UsageError, suggest
+from envcfg.errors import UsageError, suggest
 from envcfg.findings import Finding
+from envcfg.launch.choose import GIVEN, Unknown, choose_branches, choose_container
 from envcfg.launch.image import is_uri
-from envcfg.launch.plan import Branch, Container, Options, Plan, Planned, PlannedMount
+from envcfg.launch.plan import Branch, Options, Plan, Planned
 from envcfg.launch.scope import INSIDE, TASK, in_order, scopes
-from envcfg.profile.conditions import FACTS, IN_JOB, Truth, judge
-from envcfg.profile.model import Case, Mount, Profile, Reason, Setting
+from envcfg.profile.conditions import FACTS, IN_JOB, fact_problem
+from envcfg.profile.model import Profile, Setting
 from envcfg.profile.words import Word, references
-
-_GIVEN = Reason(
-    why="given for this job",
-    source="command line",
-    date="",
-    place=Place(path="command line", line=1),
-)
 
 
 def resolve(profile: Profile, profile_hash: str, options: Options) -> Plan:
@@ -30,16 +24,22 @@ def resolve(profile: Profile, profile_hash: str, options: Options) -> Plan:
     """
     launcher = _launcher(profile, options)
     facts = _facts(profile, options, launcher)
-    unknown: dict[str, list[str]] = {}
+    unknown: Unknown = {}
     planned = {
         name: made
         for name, setting in profile.env.items()
         if setting and (made := _planned(setting, facts, unknown))
     }
     for name, word in options.settings.items():
-        branch = Branch(value=word, reason=_GIVEN)
-        planned[name] = Planned(name=name, branches=(branch,), force=True)
-    container = _container(profile, options, facts, unknown)
+        branch = Branch(value=word, reason=GIVEN)
+        known = profile.env.get(name)
+        planned[name] = Planned(
+            name=name,
+            branches=(branch,),
+            force=True,
+            directory=known is not None and known.directory and word is not None,
+        )
+    container = choose_container(profile, options, facts, unknown)
     settings, handed_on = _ordered(planned)
     _check_references(settings, launcher)
     needs_cache = any("ENVCFG_CACHE" in _refs(each) for each in settings)
@@ -69,6 +69,7 @@ def resolve(profile: Profile, profile_hash: str, options: Options) -> Plan:
             *_unknown_notes(unknown),
             *_masking_notes(profile, planned),
             *_image_notes(options.container),
+            *_lifecycle_notes(profile),
         ),
     )
 
@@ -86,19 +87,22 @@ def _facts(profile: Profile, options: Options, launcher: str) -> dict[str, str]:
     """Return what is known: the launcher, what the image's name tells, what is stated."""
     facts: dict[str, str] = {"launcher": launcher, "container": "none"}
     if options.container is not None:
-        name = options.container.rstrip("/").rpartition("/")[2]
+        name = (options.image_file or options.container).rstrip("/").rpartition("/")[2]
         facts["container"] = name
         for each in profile.image_facts or ():
             if match := re.search(each.pattern, name):
                 groups = match.groupdict(default="")
-                facts |= {k: v.format_map(groups) for k, v in each.facts.items()}
+                for fact, text in each.facts.items():
+                    value = text.format_map(groups)
+                    if fact_problem(fact, value) is None:  # a name may mislead
+                        facts[fact] = value
     return {**facts, **options.facts}
 
 
 def _planned(
-    setting: Setting, facts: Mapping[str, str], unknown: dict[str, list[str]]
+    setting: Setting, facts: Mapping[str, str], unknown: Unknown
 ) -> Planned | None:
-    branches = tuple(_branches(setting, facts, unknown))
+    branches = tuple(choose_branches(setting, facts, unknown))
     if not branches:
         return None
     return Planned(
@@ -107,88 +111,6 @@ def _planned(
         force=setting.force,
         directory=setting.directory,
     )
-
-
-def _branches(
-    setting: Setting, facts: Mapping[str, str], unknown: dict[str, list[str]]
-) -> Iterable[Branch]:
-    """Yield the cases that can still apply; the last one may be ``otherwise``."""
-    case: Case | None = None
-    for case in setting.cases:
-        truth, unknown_facts, tests = judge(case.when, facts)
-        if truth is Truth.YES:
-            yield Branch(value=case.value, reason=case.reason)
-            return
-        if truth is Truth.IN_JOB:
-            yield Branch(value=case.value, reason=case.reason, tests=tests)
-        if truth is Truth.UNKNOWN:
-            for fact in unknown_facts:
-                unknown.setdefault(fact, []).append(setting.name)
-            break
-    if case is not None and setting.otherwise is not None:
-        yield Branch(value=setting.otherwise, reason=case.reason)
-
-
-def _container(
-    profile: Profile,
-    options: Options,
-    facts: Mapping[str, str],
-    unknown: dict[str, list[str]],
-) -> Container | None:
-    if options.container is None:
-        for name, given in (
-            ("--bind", options.binds),
-            ("--runtime-arg", options.runtime_args),
-            ("--runtime", options.runtime),
-        ):
-            if given:
-                msg = f"{name} needs a container, and --container is none"
-                raise UsageError(msg, hint=f"drop {name}, or name the image")
-        return None
-    verb = next(
-        (
-            branch.value[0]
-            for branch in (
-                _branches(profile.verb, facts, unknown) if profile.verb else ()
-            )
-            if branch.value
-        ),
-        "exec",
-    )
-    asked = [PlannedMount(spec=spec, reason=_GIVEN) for spec in options.binds]
-    words = [PlannedMount(spec=word, reason=_GIVEN) for word in options.runtime_args]
-    return Container(
-        image=options.container,
-        is_file=not is_uri(options.container),
-        runtimes=(
-            (options.runtime,)
-            if options.runtime
-            else profile.runtimes or ("apptainer", "singularity")
-        ),
-        verb=str(verb),
-        arguments=(*_mounts(profile.arguments, facts, unknown), *words),
-        binds=(*_mounts(profile.binds, facts, unknown), *asked),
-    )
-
-
-def _mounts(
-    mounts: Mapping[str, Mount | None],
-    facts: Mapping[str, str],
-    unknown: dict[str, list[str]],
-) -> Iterable[PlannedMount]:
-    for mount in mounts.values():
-        if mount is None:
-            continue
-        truth, unknown_facts, tests = judge(mount.when, facts)
-        for fact in unknown_facts:
-            unknown.setdefault(fact, []).append(mount.spec)
-        if truth in {Truth.YES, Truth.IN_JOB}:
-            yield PlannedMount(
-                spec=mount.spec,
-                if_exists=mount.if_exists,
-                tests=tests,
-                reason=mount.reason,
-            )
 
 
 def _ordered(
@@ -284,23 +206,31 @@ def _image_notes(container: str | None) -> Iterable[Finding]:
         )
 
 
+def _lifecycle_notes(profile: Profile) -> Iterable[Finding]:
+    status = profile.lifecycle
+    if status and status.state != "active":
+        yield Finding(
+            rule="system-not-active",
+            severity="warning",
+            subject=f"profile {profile.name}",
+            message=f"the system is not active ({status.state}): {status.reason.why}",
+            source=status.reason.source,
+        )
+
+
 def check_facts(facts: Mapping[str, str]) -> None:
     """Check the form of stated facts.
 
     Raises:
         UsageError: for an unknown name or a value of the wrong kind.
     """
-    from envcfg.profile.conditions import check_fact
-
     for name, value in facts.items():
         if name not in FACTS:
             msg = f"--fact {name}={value}: unknown fact {name!r}"
             raise UsageError(msg, hint=suggest(name, FACTS))
-        try:
-            check_fact(name, value)
-        except ValueError as err:
-            msg = f"--fact {name}={value}: {err}"
-            raise UsageError(msg) from err
+        if problem := fact_problem(name, value):
+            msg = f"--fact {name}={value}: {problem}"
+            raise UsageError(msg)
     if facts.keys() & IN_JOB and facts.get("nodes") == "0":
         msg = "--fact nodes=0: a job has at least one node"
         raise UsageError(msg)

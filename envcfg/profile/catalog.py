@@ -24,14 +24,15 @@ class Catalog:
     def __init__(self, folders: Sequence[str]) -> None:
         """Look into *folders*, some of which may not exist."""
         self.folders = folders
+        self.broken: list[str] = []  # files that ``detect`` could not use
         self._read: dict[str, bytes] = {}
 
     def names(self) -> list[str]:
         """Return the names of all profiles, sorted."""
         found: set[str] = set()
-        for folder in filter(os.path.isdir, self.folders):
-            found |= {n[:-5] for n in os.listdir(folder) if n.endswith(".yaml")}
-        return sorted(found)
+        for folder in self.folders:
+            found |= {n[:-5] for n in _list(folder) if n.endswith(".yaml")}
+        return sorted(name for name in found if self._files(name))
 
     def load(self, name: str) -> Profile:
         """Return the profile *name*, or that of the file *name*, families included.
@@ -58,13 +59,20 @@ class Catalog:
     def detect(self, cluster: str | None, host: str) -> str | None:
         """Return the name of the one profile that knows this cluster or host, or None.
 
+        Files that cannot be used are passed over and named in ``broken``.
+
         Raises:
             UsageError: if two profiles do.
         """
         found = []
         for name in self.names():
-            profile = self._merge(self._files(name))
-            known = profile.detect
+            try:
+                known = self._merge(self._files(name)).detect
+            except (
+                ProfileError
+            ) as err:  # another's mistake; it is said, and not in the way
+                self.broken.append(err.problems[0].place.path)
+                continue
             if known is None:
                 continue
             by_cluster = cluster is not None and _matches(cluster, known.clusters)
@@ -80,19 +88,21 @@ class Catalog:
         paths = [os.path.join(folder, f"{name}.yaml") for folder in self.folders]
         return [path for path in paths if os.path.isfile(path)]
 
-    def _resolve(self, files: Sequence[str], path: tuple[str, ...]) -> Profile:
+    def _resolve(self, files: Sequence[str], below: tuple[str, ...]) -> Profile:
         profile = self._merge(files)
         parent = profile.extends
         if parent is None:
             return profile
-        chain = (*path, profile.name)
-        if parent.name in chain:
-            circle = " -> ".join((*chain, parent.name))
-            _fail(parent, f"profiles extend each other in a circle: {circle}", None)
         above = self._files(parent.name)
         if not above:
             hint = suggest(parent.name, self.names())
             _fail(parent, f"unknown profile {parent.name!r}", hint)
+        # Files, not names: a file of one's own may extend the profile whose name it has.
+        chain = (*below, files[-1])
+        if above[-1] in chain:
+            names = [os.path.basename(path)[:-5] for path in (*chain, above[-1])]
+            circle = " -> ".join(names)
+            _fail(parent, f"profiles extend each other in a circle: {circle}", None)
         return profile.over(self._resolve(above, chain))
 
     def _merge(self, files: Sequence[str]) -> Profile:
@@ -159,6 +169,14 @@ def _shown(path: str) -> str:
     """Return how messages and comments name a file; built-in ones the same everywhere."""
     folder, name = os.path.split(path)
     return f"profiles/{name}" if folder == built_in_folder() else path
+
+
+def _list(folder: str) -> list[str]:
+    """Return what is in a folder; nothing where it is absent or closed to us."""
+    try:
+        return os.listdir(folder)
+    except OSError:
+        return []
 
 
 def _matches(text: str, globs: Sequence[str]) -> bool:

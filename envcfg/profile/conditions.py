@@ -29,7 +29,8 @@ FACTS: Mapping[str, str] = {
 IN_JOB = frozenset({"nodes"})
 
 _ORDER_TEST = re.compile(r"(<=|>=|==|!=|<|>)\s*(.+)")
-_VERSION = re.compile(r"\d+(\.\d+)*")
+_VERSION = re.compile(r"[0-9]{1,9}(\.[0-9]{1,9})*")
+_INTEGER = re.compile(r"[0-9]{1,9}")
 
 
 class Truth(enum.Enum):
@@ -48,19 +49,25 @@ class Test(NamedTuple):
     operator: str
     operand: str
 
-    def holds_for(self, value: str) -> bool:
-        """Compare *value*, which is of the fact's kind, with the operand."""
+    def holds_for(self, value: str) -> bool | None:
+        """Compare *value* with the operand; None where it is not precise enough.
+
+        ``rocm=6`` may be 6.1 or 6.4, so it does not decide ``<6.2``.
+        """
         if self.operator == "glob":
             negated = self.operand.startswith("!")
             globs = self.operand.removeprefix("!").split("|")
             return any(fnmatchcase(value, glob.strip()) for glob in globs) != negated
         left, right = _numbers(value), _numbers(self.operand)
-        if self.operator == "prefix":
+        if self.operator == "prefix" and len(left) >= len(right):
             return left[: len(right)] == right
-        width = max(len(left), len(right))
-        left += (0,) * (width - len(left))
-        right += (0,) * (width - len(right))
+        while len(right) > len(left) and right[-1] == 0:
+            right = right[:-1]
+        if len(left) < len(right) and left == right[: len(left)]:
+            return None
+        right += (0,) * (len(left) - len(right))
         return {
+            "prefix": False,
             "==": left == right,
             "!=": left != right,
             "<": left < right,
@@ -91,22 +98,22 @@ def parse_tests(fact: str, text: str) -> list[Test]:
     for part in text.split(","):
         match = _ORDER_TEST.fullmatch(part.strip())
         operator, operand = match.groups() if match else (None, part.strip())
-        check_fact(fact, operand)
+        if problem := fact_problem(fact, operand):
+            raise ValueError(problem)
         if operator is None:
             operator = "==" if kind == "integer" else "prefix"
         tests.append(Test(fact, operator, operand))
     return tests
 
 
-def check_fact(fact: str, value: str) -> None:
-    """Raise ValueError, with a sentence, if *value* is not of the fact's kind."""
+def fact_problem(fact: str, value: str) -> str | None:
+    """Return what is wrong with *value* for this fact, as a sentence, or None."""
     kind = FACTS[fact]
     if kind == "version" and not _VERSION.fullmatch(value):
-        msg = f"{value!r} is no version: expected numbers and dots, as in 6.2.4"
-        raise ValueError(msg)
-    if kind == "integer" and not (value.isascii() and value.isdigit()):
-        msg = f"{value!r} is no whole number"
-        raise ValueError(msg)
+        return f"{value!r} is no version: expected numbers and dots, as in 6.2.4"
+    if kind == "integer" and not _INTEGER.fullmatch(value):
+        return f"{value!r} is no whole number"
+    return None
 
 
 def judge(
@@ -120,8 +127,11 @@ def judge(
     left: list[Test] = []
     for test in condition:
         if test.fact in facts:
-            if not test.holds_for(facts[test.fact]):
+            holds = test.holds_for(facts[test.fact])
+            if holds is False:
                 return Truth.NO, [], ALWAYS
+            if holds is None:
+                unknown.append(test.fact)
         elif test.fact in IN_JOB:
             left.append(test)
         else:

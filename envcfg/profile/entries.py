@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from datetime import date
 from typing import TypeVar
 
 from envcfg.profile import conditions, words
@@ -17,11 +18,14 @@ Item = TypeVar("Item")
 
 REASON = ("why", "source", "date")
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
-# Read-only in bash, or the shell's own: a shell that is told to set them fails.
+_BRACES = re.compile(r"\{[^{}]*\}|[{}]")
+# Read-only in bash, or given a meaning or a new value by it: they would not arrive.
 _SHELL_OWN = frozenset(
-    {"BASHOPTS", "BASHPID", "BASH_VERSINFO", "EUID", "GROUPS", "IFS", "OPTARG"}
-    | {"OPTIND", "PPID", "PS4", "SHELLOPTS", "UID"}
+    "BASHOPTS BASHPID BASH_VERSINFO COMP_WORDBREAKS DIRSTACK EPOCHREALTIME EPOCHSECONDS "
+    "EUID FUNCNAME GROUPS HISTCMD IFS LINENO OPTARG OPTIND PPID PS4 RANDOM SECONDS "
+    "SHELLOPTS SHLVL SRANDOM UID _".split()
 )
+_RANK_OWN = frozenset("RANK LOCAL_RANK WORLD_SIZE LOCAL_WORLD_SIZE NODE_RANK".split())
 
 
 def name_problem(name: str) -> tuple[str, str] | None:
@@ -30,6 +34,8 @@ def name_problem(name: str) -> tuple[str, str] | None:
         return f"{name!r} is no variable name", "letters, digits and _, no digit first"
     if name in _SHELL_OWN:
         return f"{name} belongs to the shell and cannot be set", "choose another name"
+    if name in _RANK_OWN:
+        return f"{name} is each rank's own and cannot be set", "the launcher gives it"
     if name.startswith("ENVCFG_"):
         return f"{name}: ENVCFG_ is envcfg's own prefix", "choose another name"
     return None
@@ -47,13 +53,25 @@ def read_reason(field: Field, keys: Mapping[str, Field]) -> Reason | None:
     texts = {key: keys[key].text() for key in REASON if key in keys}
     if missing := [key for key in REASON if key not in keys]:
         field.problem(f"no {', no '.join(missing)}", "each entry says all three")
-    date = texts.get("date")
-    if date is not None and not _DATE.fullmatch(date):
-        keys["date"].problem(f"{date!r} is no date", "write it as 2026-05-19")
-    why, source = texts.get("why"), texts.get("source")
-    if why is None or source is None or date is None:
+    for key, text in texts.items():
+        if text == "":
+            keys[key].problem(f"the {key} is empty")
+    why, source, since = (texts.get(key) for key in REASON)
+    if since and not _is_date(since):
+        keys["date"].problem(f"{since!r} is no date", "write it as 2026-05-19")
+    if why is None or source is None or since is None:
         return None
-    return Reason(why=why, source=source, date=date, place=field.place)
+    return Reason(why=why, source=source, date=since, place=field.place)
+
+
+def _is_date(text: str) -> bool:
+    if not _DATE.fullmatch(text):
+        return False
+    try:
+        date.fromisoformat(text)
+    except ValueError:
+        return False
+    return True
 
 
 def read_word(field: Field) -> words.Word:
@@ -81,6 +99,10 @@ def read_setting(name: str, field: Field) -> Setting | None:
         for stray in sorted(keys.keys() & {"value", "when", *REASON}):
             keys[stray].problem(f"{stray!r} belongs into each of the cases")
         cases = [_read_case(each) for each in keys["cases"].items()]
+        if not cases:
+            keys["cases"].problem(
+                "no cases", "a setting has a value, or cases with values"
+            )
     else:
         cases = [_case(field, keys)]
     otherwise = keys.get("otherwise")
@@ -128,16 +150,17 @@ def read_image_facts(field: Field) -> tuple[NameFact, ...]:
         keys = each.mapping({"pattern", "facts", *REASON})
         reason = read_reason(each, keys)
         pattern = read_if_given(keys, "pattern", Field.text) or ""
-        facts = read_if_given(keys, "facts", lambda f: f.mapping(conditions.FACTS))
-        texts = {name: value.text() or "" for name, value in (facts or {}).items()}
+        facts = keys["facts"].mapping(conditions.FACTS) if "facts" in keys else {}
+        texts = {name: value.text() or "" for name, value in facts.items()}
         try:
-            groups = dict.fromkeys(re.compile(pattern).groupindex, "")
-            for text in texts.values():
-                text.format_map(groups)
+            groups = re.compile(pattern).groupindex
+            for name, text in texts.items():
+                for stray in set(_BRACES.findall(text)) - {
+                    f"{{{group}}}" for group in groups
+                }:
+                    facts[name].problem(f"{stray} is no named group of the pattern")
         except re.error as err:
             keys["pattern"].problem(f"no regular expression: {err}")
-        except (KeyError, IndexError, ValueError) as err:
-            each.problem(f"{err} is no named group of the pattern")
         if reason is not None:
             found.append(NameFact(pattern=pattern, facts=texts, reason=reason))
     return tuple(found)

@@ -55,8 +55,9 @@ def load_profile(
     root = read_fields(data, path, problems)
     if root is None:
         return None
+    before = len(problems)
     keys = root.mapping(_SECTIONS.keys() | {"name"})
-    if not keys:
+    if not keys and len(problems) > before:
         return None
     if "name" not in keys:
         root.problem("a profile needs a name", f"add 'name: {stem}' at the top")
@@ -66,9 +67,13 @@ def load_profile(
         )
     given: dict[str, object] = {}
     for key in (key for key in keys if key != "name"):
+        if keys[key].is_null and key in _BLOCKS:
+            given[key] = None
+            continue
         value = _SECTIONS[key](keys[key])
         given |= value if isinstance(value, dict) else {key: value}
-    return Profile(name=stem, **given)  # type: ignore[arg-type]  # as _SECTIONS reads
+    dropped = frozenset(key for key in given if given[key] is None)
+    return Profile(name=stem, dropped=dropped, **given)  # type: ignore[arg-type]
 
 
 def _block(
@@ -152,7 +157,10 @@ def _read_keys(
 
     def read(field: Field) -> dict[str, object]:
         keys = field.mapping(readers)
-        return {key: readers[key](each) for key, each in keys.items()}
+        return {
+            key: None if each.is_null and key in _BLOCKS else readers[key](each)
+            for key, each in keys.items()
+        }
 
     return read
 
@@ -160,6 +168,11 @@ def _read_keys(
 _variable = _matching(words.NAME, "variable name")
 _host_part = _matching(_HOST_PART, "part of a host or interface name")
 _RENDEZVOUS = _block(Rendezvous, {"suffix": _host_part, "interface": _host_part})
+
+# What null takes back of a family or a lower layer, as it does for each variable.
+_BLOCKS = frozenset(
+    "cpu_masks expect image_facts node rendezvous scratch verb visibility".split()
+)
 
 # Each key of a profile, and what reads it. A dict is laid into the profile's fields.
 _SECTIONS: Mapping[str, Callable[[Field], object]] = {

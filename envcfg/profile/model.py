@@ -8,7 +8,7 @@ gave.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from envcfg.errors import Place
 from envcfg.profile.conditions import ALWAYS, Condition
@@ -150,9 +150,10 @@ class Detect(NamedTuple):
 
 
 class Profile(NamedTuple):
-    """What a system needs."""
+    """What a system needs; *dropped* names the blocks that it takes back by null."""
 
     name: str
+    dropped: frozenset[str] = frozenset()
     summary: str | None = None
     extends: Parent | None = None
     lifecycle: Status | None = None
@@ -174,10 +175,12 @@ class Profile(NamedTuple):
 
     def over(self, base: Profile) -> Profile:
         """Return *base* with everything that this profile gives laid over it."""
-        given = {
+        given: dict[str, Any] = {
             name: mine for name, mine in self._asdict().items() if mine is not None
         }
         for name, mine in given.items():
             if isinstance(mine, dict):
                 given[name] = {**getattr(base, name), **mine}
-        return base._replace(**given)
+        given["dropped"] = (base.dropped - given.keys()) | self.dropped
+        taken_back: dict[str, Any] = dict.fromkeys(self.dropped)
+        return base._replace(**given, **taken_back)

@@ -7,6 +7,7 @@ read. Aliases are refused: they hide where a value comes from and can grow witho
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator
 
 import yaml
@@ -17,6 +18,7 @@ MAX_BYTES = 1_000_000
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _NULL = "tag:yaml.org,2002:null"
 _MAX_DEPTH = 20
+_NUMBER = re.compile(r"[0-9]{1,9}")
 
 
 class Field:
@@ -44,11 +46,6 @@ class Field:
         """Whether the node is an explicit or empty null."""
         return self.node.tag == _NULL
 
-    @property
-    def is_mapping(self) -> bool:
-        """Whether the node holds keys."""
-        return isinstance(self.node, yaml.MappingNode)
-
     def problem(self, message: str, hint: str | None = None) -> None:
         """Collect what is wrong with this node."""
         self.problems.append(
@@ -62,6 +59,9 @@ class Field:
             return None
         if self.is_null:
             self.problem("expected a text, not nothing", 'the empty text is ""')
+            return None
+        if "\0" in self.node.value:
+            self.problem("a text cannot hold a NUL character")
             return None
         return str(self.node.value)
 
@@ -78,7 +78,7 @@ class Field:
         text = self.text()
         if text is None:
             return None
-        if not (text.isascii() and text.isdigit() and int(text) >= minimum):
+        if not (_NUMBER.fullmatch(text) and int(text) >= minimum):
             self.problem(f"expected a whole number from {minimum}, not {text!r}")
             return None
         return int(text)

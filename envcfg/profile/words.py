@@ -87,11 +87,6 @@ def references(word: Word) -> list[str]:
     return list(dict.fromkeys(part.name for part in word if isinstance(part, Ref)))
 
 
-def is_literal(word: Word) -> bool:
-    """Tell whether *word* refers to nothing."""
-    return all(isinstance(part, str) for part in word)
-
-
 def _next_special(text: str, start: int) -> int:
     ends = [at for at in (text.find("$", start), text.find("\0", start)) if at >= 0]
     return min(ends, default=len(text))

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 
-from envcfg.launch.plan import Branch, Plan, Planned
+from envcfg.launch.plan import Branch, Plan, Planned, PlannedMount
 from envcfg.profile.conditions import Condition
 from envcfg.profile.model import Reason
 from envcfg.profile.words import format_word
@@ -26,6 +25,10 @@ def plan_json(plan: Plan) -> str:
         "command": list(plan.command),
         "container": _container(plan),
         "settings": [_setting(each) for each in plan.settings],
+        "gpus_per_node": plan.gpus,
+        "visibility": _plain(plan.visibility),
+        "rendezvous": _plain(plan.rendezvous),
+        "scratch": None if plan.scratch is None else format_word(plan.scratch.root),
         "cpu_masks": list(plan.masks.masks) if plan.masks else [],
         "expect": _plain(plan.expect),
         "notes": _plain(plan.notes),
@@ -33,12 +36,9 @@ def plan_json(plan: Plan) -> str:
     return json.dumps(document, indent=2, ensure_ascii=True) + "\n"
 
 
-def print_plan(plan: Plan) -> None:
-    """Print the plan: a table on a terminal, plain lines elsewhere."""
-    if sys.stdout.isatty():
-        _print_table(plan)
-    else:
-        sys.stdout.write("".join(f"{line}\n" for line in plan_lines(plan)))
+def plan_text(plan: Plan) -> str:
+    """Return the plan as plain lines."""
+    return "".join(f"{line}\n" for line in plan_lines(plan))
 
 
 def plan_lines(plan: Plan) -> Iterator[str]:
@@ -49,8 +49,8 @@ def plan_lines(plan: Plan) -> Iterator[str]:
         names = " or ".join(plan.container.runtimes)
         yield f"container  {plan.container.image} ({names}, {plan.container.verb})"
         for mount in (*plan.container.arguments, *plan.container.binds):
-            optional = f", if {mount.if_exists} exists" if mount.if_exists else ""
-            yield f"  {mount.spec}{optional}"
+            optional = f"  if {mount.if_exists} exists" if mount.if_exists else ""
+            yield f"  {mount.spec}{optional}{_tests(mount.tests)}"
     else:
         yield "container  none"
     for fact, value in sorted(plan.facts.items()):
@@ -62,7 +62,8 @@ def plan_lines(plan: Plan) -> Iterator[str]:
             yield from (f"    {line}" for line in _reason_lines(branch.reason))
 
 
-def _print_table(plan: Plan) -> None:
+def print_table(plan: Plan) -> None:
+    """Print the plan as a table, for a terminal."""
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
@@ -93,7 +94,7 @@ def _assignment(setting: Planned, branch: Branch) -> str:
 def _tests(tests: Condition) -> str:
     if not tests:
         return ""
-    return "  if " + ", ".join(f"{t.fact} {t.operator} {t.operand}" for t in tests)
+    return "  if " + ", ".join(_test_texts(tests))
 
 
 def _reason_lines(reason: Reason) -> list[str]:
@@ -116,12 +117,21 @@ def _container(plan: Plan) -> dict[str, object] | None:
         "image": plan.container.image,
         "runtimes": list(plan.container.runtimes),
         "verb": plan.container.verb,
-        "arguments": [each.spec for each in plan.container.arguments],
-        "binds": [
-            {"spec": each.spec, "if_exists": each.if_exists}
-            for each in plan.container.binds
-        ],
+        "arguments": [_mount(each) for each in plan.container.arguments],
+        "binds": [_mount(each) for each in plan.container.binds],
     }
+
+
+def _mount(mount: PlannedMount) -> dict[str, object]:
+    return {
+        "spec": mount.spec,
+        "if_exists": mount.if_exists,
+        "when": _test_texts(mount.tests),
+    }
+
+
+def _test_texts(tests: Condition) -> list[str]:
+    return [f"{test.fact} {test.operator} {test.operand}" for test in tests]
 
 
 def _setting(setting: Planned) -> dict[str, object]:
@@ -129,10 +139,11 @@ def _setting(setting: Planned) -> dict[str, object]:
         "name": setting.name,
         "where": setting.scope,
         "force": setting.force,
+        "directory": setting.directory,
         "branches": [
             {
                 "value": None if branch.value is None else format_word(branch.value),
-                "when": [f"{t.fact} {t.operator} {t.operand}" for t in branch.tests],
+                "when": _test_texts(branch.tests),
                 "why": branch.reason.why,
                 "source": branch.reason.source,
                 "date": branch.reason.date,

@@ -236,7 +236,7 @@ def test_caches_are_private_on_each_node_and_gone_afterwards(
     roots = {path for _, _, path in lines if path.count("/") == 2}
     (uid,) = {uid for _, uid, _ in lines}
     for node in cluster.nodes:
-        pattern = rf"/tmp/envcfg-{uid}-{job.id}-\d+-{node}"
+        pattern = rf"/tmp/envcfg-{uid}-{job.id}-\d+[.]0-{node}"
         assert any(re.fullmatch(pattern, root) for root in roots)
     assert caches(cluster, job) == []
 
@@ -261,7 +261,7 @@ def test_what_stands_in_a_cache_s_place_on_one_node_is_refused(
 ) -> None:
     write(workdir, *lumi(cluster, "--", "echo", "started"))
     job = cluster.submit(
-        "#!/bin/bash\necho base=/tmp/envcfg-$UID-$SLURM_JOB_ID-$$\n"
+        "#!/bin/bash\necho base=/tmp/envcfg-$UID-$SLURM_JOB_ID-$$.0\n"
         "until [[ -e go ]]; do sleep 0.1; done\nsource ./wrap.sh\n",
         *TWO_NODES,
     ).wait_output("base=/tmp/")

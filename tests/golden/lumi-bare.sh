@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# envcfg:script 4423facc324c06e397e96702de2c4e878681936877c0b8f22ff6ae332ae6e010
+# envcfg:script 240daa9aaef425cd992489a0b229d83c41e0533e2436743f28576b4e67953609
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
-# envcfg 0.1.0, profile lumi-g (sha256 860744c7f7dea955)
+# envcfg 0.1.0, profile lumi-g (sha256 80339dd6d62a902c)
 # made by: envcfg wrap --profile lumi-g --fact rocm=6.2.4 --container none -- python3 dump.py out 'a b'
 # Source it in a batch script, evaluate it, run it, submit it: all the same.
 # It needs bash 4.4 and, on the compute nodes, neither envcfg nor Python.
@@ -15,28 +15,22 @@ ENVCFG_MASKS_UNION='fefefefe,fefefefe'
 
 envcfg_settings() {
   # bootstrap and any socket traffic must use the four Slingshot interfaces; left alone,
-  # RCCL takes the management network [profiles/slingshot-rocm.yaml:49]
+  # RCCL takes the management network [profiles/slingshot-rocm.yaml:51]
   envcfg_set NCCL_SOCKET_IFNAME hsn0,hsn1,hsn2,hsn3
   # gloo reads its own variable, not that of NCCL, and takes exact names, no prefixes
-  # [profiles/slingshot-rocm.yaml:56]
+  # [profiles/slingshot-rocm.yaml:58]
   envcfg_set GLOO_SOCKET_IFNAME hsn0
   # GPU RDMA between GPU and NIC of a NUMA node; said to be the default from ROCm 6.2 on,
-  # which RCCL's source does not show, so it stays explicit [profiles/lumi-g.yaml:159]
+  # which RCCL's source does not show, so it stays explicit [profiles/lumi-g.yaml:163]
   envcfg_set NCCL_NET_GDR_LEVEL PHB
-  # rocFFT keeps a SQLite cache in the home folder [profiles/slingshot-rocm.yaml:134]
+  # rocFFT keeps a SQLite cache in the home folder [profiles/slingshot-rocm.yaml:136]
   envcfg_set ROCFFT_RTC_CACHE_PATH /dev/null
   envcfg_preset MIOPEN_USER_DB_PATH MIOPEN_CUSTOM_CACHE_DIR TRITON_CACHE_DIR TORCH_EXTENSIONS_DIR TORCHINDUCTOR_CACHE_DIR AITER_JIT_DIR MASTER_ADDR MASTER_PORT
-  envcfg_locate_cache
   ENVCFG_ARGS+=("ENVCFG_CACHE_BASE=$ENVCFG_CACHE_BASE")
   :
 }
 
-# Caches: one folder per user, job and node. Each shell that sources this
-# has its own, so that jobs and steps side by side do not share any.
-ENVCFG_SESSION=$BASHPID
-envcfg_locate_cache() {
-  ENVCFG_CACHE_BASE=/tmp/envcfg-$UID-${SLURM_JOB_ID:-local}-$ENVCFG_SESSION
-}
+ENVCFG_SCRATCH=/tmp # for node-local caches
 
 # --- What each rank does first, inside the container -------------------------------
 
@@ -127,14 +121,7 @@ done
 export RANK="$SLURM_PROCID" LOCAL_RANK="$SLURM_LOCALID"
 export WORLD_SIZE="$SLURM_STEP_NUM_TASKS" LOCAL_WORLD_SIZE="${envcfg_item%%(*}"
 
-envcfg_folders() { # PATH...: there, ours and no links; ranks that race may all try
-  for envcfg_folder; do
-    if [ ! -d "$envcfg_folder" ]; then
-      # shellcheck disable=SC2174 # what is above them is the cache's own folder, private
-      mkdir -p -m 700 -- "$@" || envcfg_fail "cannot make the cache folders $*"
-      break
-    fi
-  done
+envcfg_own() { # PATH...: what is there must be folders of ours, not links
   for envcfg_folder; do
     if [ -h "$envcfg_folder" ] || [ ! -d "$envcfg_folder" ] || [ ! -O "$envcfg_folder" ]; then
       envcfg_fail "$envcfg_folder is not a folder of yours; it will not be used for caches" \
@@ -143,31 +130,46 @@ envcfg_folders() { # PATH...: there, ours and no links; ranks that race may all 
   done
 }
 
+envcfg_folders() { # PATH...: make what is not there; ranks that race may all try
+  for envcfg_folder; do
+    if [ ! -d "$envcfg_folder" ]; then
+      # shellcheck disable=SC2174 # those above them are the cache itself, or the user's choice
+      mkdir -p -m 700 -- "$@" || envcfg_fail "cannot make the cache folders $*"
+      break
+    fi
+  done
+  envcfg_own "$@"
+}
+
 # mkdir without -p: what is there already, a link too, is not taken over but checked.
 export ENVCFG_CACHE="$ENVCFG_CACHE_BASE-${SLURMD_NODENAME:-local}"
-if [ ! -d "$ENVCFG_CACHE" ]; then mkdir -m 700 -- "$ENVCFG_CACHE" 2>/dev/null || :; fi
-envcfg_folders "$ENVCFG_CACHE"
+if [ ! -d "$ENVCFG_CACHE" ] && ! mkdir -m 700 -- "$ENVCFG_CACHE" 2>/dev/null; then
+  [ -e "$ENVCFG_CACHE" ] || [ -h "$ENVCFG_CACHE" ] || envcfg_fail \
+    "cannot make the folder $ENVCFG_CACHE for caches" \
+    'is its parent there and yours to write, and mkdir in the image?'
+fi
+envcfg_own "$ENVCFG_CACHE"
 
 # One layer of GPU masking: ROCR_VISIBLE_DEVICES.
 unset -v HIP_VISIBLE_DEVICES CUDA_VISIBLE_DEVICES GPU_DEVICE_ORDINAL
 
 # MIOpen keeps SQLite databases, whose locks break on Lustre when many ranks try
-# [profiles/slingshot-rocm.yaml:102]
+# [profiles/slingshot-rocm.yaml:104]
 envcfg_set MIOPEN_USER_DB_PATH "${ENVCFG_CACHE}"/miopen
 # the cache of compiled kernels; on a network file system MIOpen moves it to a shared /tmp
-# by itself, where users clash [profiles/slingshot-rocm.yaml:108]
+# by itself, where users clash [profiles/slingshot-rocm.yaml:110]
 envcfg_set MIOPEN_CUSTOM_CACHE_DIR "${MIOPEN_USER_DB_PATH}"
 # the default is in the home folder; on a shared file system many ranks corrupt it
-# [profiles/slingshot-rocm.yaml:116]
+# [profiles/slingshot-rocm.yaml:118]
 envcfg_set TRITON_CACHE_DIR "${ENVCFG_CACHE}"/triton
 # compiled extensions default to the home folder, where ranks race for a lock
-# [profiles/slingshot-rocm.yaml:122]
+# [profiles/slingshot-rocm.yaml:124]
 envcfg_set TORCH_EXTENSIONS_DIR "${ENVCFG_CACHE}"/torch_extensions
 # the default is in /tmp by user name, so jobs that share a node share it
-# [profiles/slingshot-rocm.yaml:128]
+# [profiles/slingshot-rocm.yaml:130]
 envcfg_set TORCHINDUCTOR_CACHE_DIR "${ENVCFG_CACHE}"/inductor
 # AITER compiles kernels under a lock that Lustre does not keep well
-# [profiles/lumi-g.yaml:173]
+# [profiles/lumi-g.yaml:183]
 envcfg_set AITER_JIT_DIR "${ENVCFG_CACHE}"/aiter
 
 envcfg_make_folders() { # those that the job has not set itself
@@ -218,11 +220,11 @@ envcfg_set() { # NAME VALUE: what the job has set already wins
 }
 
 envcfg_preset() { # NAME...: what the job has set already wins over the rank part
-  local name
-  for name; do
-    if [[ -n ${!name+set} ]]; then
-      ENVCFG_ARGS+=("$name=${!name}")
-      ENVCFG_PRESET+="$name "
+  local envcfg_name
+  for envcfg_name; do
+    if [[ -n ${!envcfg_name+set} ]]; then
+      ENVCFG_ARGS+=("$envcfg_name=${!envcfg_name}")
+      ENVCFG_PRESET+="$envcfg_name "
     fi
   done
 }
@@ -267,8 +269,11 @@ envcfg_wait() { # PID: return its exit code, however often signals cut the wait 
 }
 
 envcfg_step() { # COMMAND...: one step of the job, from the checks to the exit code
-  local IFS=$' \t\n' code=0
-  if ((BASH_VERSINFO[0] * 100 + BASH_VERSINFO[1] < 404)); then
+  local IFS=$' \t\n'
+  if (($# == 0)); then
+    envcfg_error 'no command' 'give it, as in envcfg_run python train.py'
+    return 2
+  elif ((BASH_VERSINFO[0] * 100 + BASH_VERSINFO[1] < 404)); then
     envcfg_error "bash $BASH_VERSION is too old" 'use bash 4.4 or newer'
     return 4
   fi
@@ -278,19 +283,17 @@ envcfg_step() { # COMMAND...: one step of the job, from the checks to the exit c
   ENVCFG_FAULTS=0
   envcfg_survey
   envcfg_enter
+  if ((ENVCFG_FAULTS == 0)); then envcfg_settings; fi
   if ((ENVCFG_FAULTS > 0)); then return 4; fi
-  envcfg_settings
   ENVCFG_ARGS+=("ENVCFG_PRESET=$ENVCFG_PRESET")
-  envcfg_launch "$@" || code=$?
+  ENVCFG_CODE=0
+  envcfg_launch "$@" || ENVCFG_CODE=$?
   trap - HUP INT QUIT TERM USR1 USR2
-  return "$code"
+  return "$ENVCFG_CODE"
 }
 
 envcfg_run() { # COMMAND...: run one step; its exit code is the program's
-  if (($# == 0)); then
-    envcfg_error 'envcfg_run: no command' 'envcfg_run python train.py'
-    return 2
-  elif [[ $BASHPID == "$$" ]]; then
+  if [[ $BASHPID == "$$" ]]; then
     (envcfg_step "$@") # in a shell of its own, so that nothing of it stays in the job's
   else
     envcfg_step "$@" # this is such a shell: signals sent to it reach the program
@@ -298,17 +301,23 @@ envcfg_run() { # COMMAND...: run one step; its exit code is the program's
 }
 
 envcfg_is_script() { # whether this text is being run as a file, not sourced or evaluated
-  local line=''
+  local line
   [[ -f $0 && -r $0 ]] || return 1
-  { read -r line && read -r line; } <"$0" || :
-  [[ $line == '# envcfg:script '* ]]
+  while IFS= read -r line && [[ $line == '#'* ]]; do
+    if [[ $line == '# envcfg:script '* ]]; then return 0; fi
+  done <"$0"
+  return 1
 }
 
 envcfg_main() { # COMMAND...: what this text is for; run as a file, its shell is the step's
-  local status=0
-  if envcfg_is_script; then envcfg_step "$@" || status=$?; else envcfg_run "$@" || status=$?; fi
-  envcfg_end
-  return "$status"
+  local envcfg_code=0
+  if envcfg_is_script; then
+    envcfg_step "$@" || envcfg_code=$?
+  else
+    envcfg_run "$@" || envcfg_code=$?
+  fi
+  envcfg_end "$ENVCFG_CACHE_BASE"
+  return "$envcfg_code"
 }
 
 envcfg_enter() { # no container: nothing to enter
@@ -331,7 +340,9 @@ envcfg_survey() { # what the allocation is
 
 envcfg_gpus() { # print how many GPUs per node the job asked for ("4", "a100:4"), else has
   local gpus=${SLURM_GPUS_PER_NODE:-${SLURM_GPUS_ON_NODE-}}
-  printf '%s' "${gpus##*:}"
+  gpus=${gpus##*:}
+  if [[ $gpus == *[!0-9]* ]]; then gpus=1; fi # "mi250x" is one
+  printf '%s' "$gpus"
 }
 
 envcfg_host() { # COMMAND...: run it once on each node, outside the container
@@ -364,7 +375,7 @@ envcfg_is_clean() { # whether the runtime keeps srun's variables from the contai
   local word
   for word in "${ENVCFG_ENTER[@]}"; do
     case $word in
-      --cleanenv | --containall | --compat | --no-env=* | --no-env) return 0 ;;
+      --cleanenv* | --containall* | --compat* | --no-env*) return 0 ;;
       --*) ;;
       -*[eC]*) return 0 ;;
     esac
@@ -415,19 +426,28 @@ envcfg_covers() { # ALLOWED: whether these CPUs hold all masks; groups of 32 bit
   done
 }
 
-envcfg_end() { # remove the node-local caches of this job, on every node
+envcfg_end() { # [BASE...]: remove these node-local caches, or all of this shell, everywhere
   local IFS=$' \t\n'
+  if (($# == 0)); then set -- ${ENVCFG_CACHES[@]+"${ENVCFG_CACHES[@]}"}; fi
   (
     ENVCFG_FAULTS=0
-    envcfg_survey
-    if ((ENVCFG_FAULTS > 0)); then exit 0; fi # never a job: nothing was made
-    envcfg_locate_cache
+    envcfg_survey 2>/dev/null
+    if (($# == 0 || ENVCFG_FAULTS > 0)); then exit 0; fi # never a job: nothing was made
     # shellcheck disable=SC2016 # to be expanded on the node
-    envcfg_host bash -c 'rm -rf -- "$1-${SLURMD_NODENAME:-local}"' envcfg-end "$ENVCFG_CACHE_BASE" \
-      || envcfg_note "could not remove the caches $ENVCFG_CACHE_BASE-*"
+    envcfg_host bash -c 'rm -rf -- "${@/%/-${SLURMD_NODENAME:-local}}"' envcfg-end "$@" \
+      || envcfg_note "could not remove the caches $*"
   )
 }
 
 # --- Now do it ---------------------------------------------------------------------
+
+# Each sourcing has caches of its own, so that nothing side by side shares any. They belong
+# to the shell that sources; a subshell does not inherit them.
+if [[ ${ENVCFG_OWNER-} != "$BASHPID" ]]; then
+  ENVCFG_OWNER=$BASHPID
+  ENVCFG_CACHES=()
+fi
+ENVCFG_CACHE_BASE=$ENVCFG_SCRATCH/envcfg-$UID-${SLURM_JOB_ID:-local}-$BASHPID.${#ENVCFG_CACHES[@]}
+ENVCFG_CACHES+=("$ENVCFG_CACHE_BASE")
 
 envcfg_main python3 dump.py out 'a b'

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# envcfg:script c3d6dfd1a188bc8375817599e40e56f79d22edc713491d1d3a8ed912e43fbab9
+# envcfg:script 78349c2724914f2ee686801ef84803ed1274c89e1804cfab252b94b901df4e32
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
 # envcfg 0.1.0, profile workstation (sha256 bc86bcb8c6728fc2)
 # made by: envcfg wrap --profile workstation --container none
@@ -93,8 +93,11 @@ envcfg_wait() { # PID: return its exit code, however often signals cut the wait 
 }
 
 envcfg_step() { # COMMAND...: one step of the job, from the checks to the exit code
-  local IFS=$' \t\n' code=0
-  if ((BASH_VERSINFO[0] * 100 + BASH_VERSINFO[1] < 404)); then
+  local IFS=$' \t\n'
+  if (($# == 0)); then
+    envcfg_error 'no command' 'give it, as in envcfg_run python train.py'
+    return 2
+  elif ((BASH_VERSINFO[0] * 100 + BASH_VERSINFO[1] < 404)); then
     envcfg_error "bash $BASH_VERSION is too old" 'use bash 4.4 or newer'
     return 4
   fi
@@ -104,19 +107,17 @@ envcfg_step() { # COMMAND...: one step of the job, from the checks to the exit c
   ENVCFG_FAULTS=0
   envcfg_survey
   envcfg_enter
+  if ((ENVCFG_FAULTS == 0)); then envcfg_settings; fi
   if ((ENVCFG_FAULTS > 0)); then return 4; fi
-  envcfg_settings
   ENVCFG_ARGS+=("ENVCFG_PRESET=$ENVCFG_PRESET")
-  envcfg_launch "$@" || code=$?
+  ENVCFG_CODE=0
+  envcfg_launch "$@" || ENVCFG_CODE=$?
   trap - HUP INT QUIT TERM USR1 USR2
-  return "$code"
+  return "$ENVCFG_CODE"
 }
 
 envcfg_run() { # COMMAND...: run one step; its exit code is the program's
-  if (($# == 0)); then
-    envcfg_error 'envcfg_run: no command' 'envcfg_run python train.py'
-    return 2
-  elif [[ $BASHPID == "$$" ]]; then
+  if [[ $BASHPID == "$$" ]]; then
     (envcfg_step "$@") # in a shell of its own, so that nothing of it stays in the job's
   else
     envcfg_step "$@" # this is such a shell: signals sent to it reach the program
@@ -124,16 +125,22 @@ envcfg_run() { # COMMAND...: run one step; its exit code is the program's
 }
 
 envcfg_is_script() { # whether this text is being run as a file, not sourced or evaluated
-  local line=''
+  local line
   [[ -f $0 && -r $0 ]] || return 1
-  { read -r line && read -r line; } <"$0" || :
-  [[ $line == '# envcfg:script '* ]]
+  while IFS= read -r line && [[ $line == '#'* ]]; do
+    if [[ $line == '# envcfg:script '* ]]; then return 0; fi
+  done <"$0"
+  return 1
 }
 
 envcfg_main() { # COMMAND...: what this text is for; run as a file, its shell is the step's
-  local status=0
-  if envcfg_is_script; then envcfg_step "$@" || status=$?; else envcfg_run "$@" || status=$?; fi
-  return "$status"
+  local envcfg_code=0
+  if envcfg_is_script; then
+    envcfg_step "$@" || envcfg_code=$?
+  else
+    envcfg_run "$@" || envcfg_code=$?
+  fi
+  return "$envcfg_code"
 }
 
 envcfg_enter() { # no container: nothing to enter
@@ -149,9 +156,16 @@ envcfg_survey() { # this machine is the job
 }
 
 envcfg_port() { # set MASTER_PORT to a free port below the ephemeral range
-  local port=$((10000 + $$ % 20000))
+  local port=$((10000 + BASHPID % 20000))
   while (: </dev/tcp/127.0.0.1/"$port") 2>/dev/null; do port=$((port + 1)); done
   MASTER_PORT=$port
+}
+
+envcfg_rank() { # COMMAND...: start one of the ranks
+  envcfg_spawn "${ENVCFG_ENTER[@]}" /bin/sh -c "$ENVCFG_RANK" envcfg-rank \
+    "MASTER_ADDR=$MASTER_ADDR" "MASTER_PORT=$MASTER_PORT" "${ENVCFG_ARGS[@]}" \
+    "RANK=$rank" "LOCAL_RANK=$rank" "WORLD_SIZE=$ranks" "LOCAL_WORLD_SIZE=$ranks" \
+    NODE_RANK=0 -- "$@"
 }
 
 envcfg_launch() { # COMMAND...: the ranks are processes of this machine
@@ -159,11 +173,11 @@ envcfg_launch() { # COMMAND...: the ranks are processes of this machine
   local MASTER_PORT=${MASTER_PORT-}
   if [[ -z $MASTER_PORT ]]; then envcfg_port; fi
   for ((rank = 0; rank < ranks; rank++)); do
-    if ((rank > 0)); then exec </dev/null; fi # what is typed goes to rank 0
-    envcfg_spawn "${ENVCFG_ENTER[@]}" /bin/sh -c "$ENVCFG_RANK" envcfg-rank \
-      "${ENVCFG_ARGS[@]}" "RANK=$rank" "LOCAL_RANK=$rank" "WORLD_SIZE=$ranks" \
-      "LOCAL_WORLD_SIZE=$ranks" NODE_RANK=0 "MASTER_ADDR=$MASTER_ADDR" \
-      "MASTER_PORT=$MASTER_PORT" -- "$@"
+    if ((rank == 0)); then
+      envcfg_rank "$@" # what is typed goes to rank 0
+    else
+      envcfg_rank "$@" </dev/null
+    fi
   done
   envcfg_listen
   envcfg_watch
@@ -192,6 +206,10 @@ envcfg_watch() { # wait for all ranks; the first that fails ends the others
     if ((${#left[@]} == 0)); then break; fi
     printf -v pause '0.%03d' "$wait_ms"
     read -r -t "$pause" -u "$clock" || :
+    if ! kill -0 "$$" 2>/dev/null; then # the shell that wanted this is gone
+      status=${status/#0/143}
+      envcfg_kill TERM
+    fi
     if ((status != 0 && (grace_ms -= wait_ms) <= 0)); then envcfg_kill KILL; fi
     if ((wait_ms < 300)); then wait_ms=$((wait_ms * 2)); fi
   done

@@ -209,10 +209,29 @@ def test_steps_follow_each_other_and_leave_nothing_behind(wrap: Wrap) -> None:
     assert done.stdout == b"unset unset\n"
 
 
-def test_a_step_without_command_is_an_error(wrap: Wrap) -> None:
+def test_a_step_without_command_is_an_error(wrap: Wrap, tmp_path: Path) -> None:
     done = bash(wrap(*LOCAL).out + b"\nenvcfg_run")
     assert done.returncode == 2
     assert b"no command" in done.stderr
+    assert wrap(*LOCAL, "-o", "steps.sh").code == 0
+    done = bash("./steps.sh")
+    assert done.returncode == 2
+    assert b"no command" in done.stderr
+    text = (tmp_path / "steps.sh").read_text()
+    (tmp_path / "job.sh").write_text(text.replace("\n", "\n#SBATCH --nodes=2\n", 1))
+    assert bash("bash job.sh echo hello").stdout == b"hello\n"
+
+
+def test_steps_side_by_side_have_their_own_ports(wrap: Wrap) -> None:
+    step = b"envcfg_run sh -c 'echo $MASTER_PORT; sleep 1' &\n"
+    done = bash(wrap(*LOCAL).out + b"\n" + step * 3 + b"wait")
+    assert len(set(done.stdout.split())) == 3
+
+
+def test_what_comes_after_a_step_in_a_subshell_keeps_its_input(wrap: Wrap) -> None:
+    made = wrap(*LOCAL, "--ranks", "2")
+    done = bash(made.out + b"\n(envcfg_run true </dev/null; cat) <<<left")
+    assert done.stdout == b"left\n"
 
 
 def test_a_script_of_steps_that_is_run_takes_its_arguments_as_command(
@@ -289,6 +308,62 @@ def test_path_is_extended_inside_and_never_on_the_host(wrap: Wrap) -> None:
     assert count == b"0\n"
 
 
+def test_names_of_envcfg_s_own_code_are_free(wrap: Wrap) -> None:
+    names = ("code", "status", "name", "rank", "pid", "port", "line", "signal", "image")
+    sets = [word for name in names for word in ("--set", f"MY_{name}=${{{name}}}")]
+    ranked = [
+        "--set",
+        "R=${name}-${RANK}",
+        "--set",
+        "A=${code}",
+        "--set",
+        "code=${OTHER}",
+    ]
+    made = wrap(*LOCAL, *sets, *ranked, "--", "env")
+    mine = {name: f"my {name}" for name in names} | {"OTHER": "5"}
+    lines = bash(made.out, **mine).stdout.decode().splitlines()
+    assert set(lines) >= {f"MY_{name}=my {name}" for name in names if name != "code"}
+    assert {"R=my name-0", "A=5", "MY_code=5", "code=5"} <= set(lines)
+
+
+def test_what_a_value_refers_to_does_not_reach_the_program_by_itself(
+    wrap: Wrap,
+) -> None:
+    made = wrap(*LOCAL, "--set", "A=${OUT}/${RANK}", "--", "env")
+    lines = bash(made.out, OUT="a b").stdout.decode().splitlines()
+    assert "A=a b/0" in lines
+    assert not [line for line in lines if line.startswith(("OUT_", "ENVCFG_REF_"))]
+    golden = wrap(*LOCAL, "--set", "A=${HOME}/${RANK}", "--unset", "HOME", "--", "env")
+    assert golden.code == 0
+
+
+def test_rendezvous_can_be_set(wrap: Wrap, fakes: Path) -> None:
+    assert fakes
+    show = ("--", "sh", "-c", "echo $MASTER_ADDR $MASTER_PORT")
+    sets = ("--set", "MASTER_ADDR=node7", "--set", "MASTER_PORT=29500")
+    for launcher in ("local", "srun"):
+        made = wrap(*LOCAL, "--launcher", launcher, *sets, *show)
+        assert bash(made.out).stdout == b"node7 29500\n"
+        assert bash(made.out, MASTER_PORT="1").stdout == b"node7 29500\n"
+
+
+def test_an_interface_without_address_stops_the_step(
+    wrap: Wrap, fakes: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "p.yaml").write_text(
+        "name: p\nrendezvous: {interface: none9, why: w, source: s, date: 2026-01-01}\n"
+    )
+    made = wrap(
+        "--profile", "./p.yaml", "--container", "none", "--", "printenv", "MASTER_ADDR"
+    )
+    done = bash(made.out, SLURMD_NODENAME="node1")
+    assert (done.returncode, done.stdout) == (4, b"")
+    assert b"node node1 has no address on none9" in done.stderr
+    done = bash(made.out, SLURMD_NODENAME="node1", MASTER_ADDR="mine")
+    assert (done.returncode, done.stdout) == (0, b"mine\n")
+    assert fakes.is_dir()
+
+
 def test_a_reference_to_nothing_ends_the_step_and_says_why(wrap: Wrap) -> None:
     made = wrap(*LOCAL, "--set", "X=${GONE}", "--", "echo", "started")
     done = bash(made.out + b"\necho goes on")
@@ -336,6 +411,44 @@ wait
     assert not Path(folder).exists()
 
 
+def test_sourcing_again_leaves_the_caches_of_a_running_step_alone(wrap: Wrap) -> None:
+    steps, other = wrap(*CACHED, "--fact", "rocm=6.2"), wrap(*CACHED, "--", "true")
+    hold = b"envcfg_run sh -c 'sleep 2; ls -d $ENVCFG_CACHE' & pid=$!\n"
+    done = bash(steps.out + hold + b"sleep 1\n" + other.out + b"\nwait $pid")
+    assert done.returncode == 0, done.stderr.decode()
+    folder = done.stdout.decode().strip()
+    assert folder.startswith("/tmp/envcfg-")
+    assert not Path(folder).exists()
+
+
+def test_a_subshell_removes_its_own_caches_only(wrap: Wrap) -> None:
+    steps = wrap(*CACHED, "--fact", "rocm=6.2").out
+    show = b"envcfg_run sh -c 'echo $ENVCFG_CACHE'\n"
+    done = bash(steps + show + b"(" + steps + show + b"\n)\n" + show)
+    mine, inner, again = done.stdout.decode().split()
+    assert mine == again != inner
+    assert not Path(mine).exists()
+    assert not Path(inner).exists()
+
+
+def test_a_cache_that_is_set_otherwise_is_made_too(wrap: Wrap) -> None:
+    sets = ("--set", "TRITON_CACHE_DIR=${ENVCFG_CACHE}/mine")
+    made = wrap(*CACHED, *sets, "--", "sh", "-c", 'ls -d "$TRITON_CACHE_DIR"')
+    assert bash(made.out).returncode == 0
+
+
+def test_a_folder_outside_the_cache_is_made_too(wrap: Wrap, tmp_path: Path) -> None:
+    reason = "why: w, source: s, date: 2026-01-01"
+    (tmp_path / "p.yaml").write_text(
+        f"name: p\nlaunch: {{launchers: [local]}}\n"
+        f"env: {{T: {{value: {tmp_path}/a/b, directory: true, {reason}}}}}\n"
+    )
+    made = wrap(
+        "--profile", "./p.yaml", "--container", "none", "--", "sh", "-c", 'ls -d "$T"'
+    )
+    assert bash(made.out).returncode == 0
+
+
 def test_jobs_side_by_side_share_neither_cache_nor_port(wrap: Wrap) -> None:
     made = wrap(*CACHED, "--", "sh", "-c", 'echo "$ENVCFG_CACHE $MASTER_PORT"; sleep 1')
     job = b"(" + made.out + b"\n) &\n"
@@ -365,7 +478,7 @@ def test_jobs_side_by_side_share_neither_cache_nor_port(wrap: Wrap) -> None:
 def test_what_stands_in_a_cache_s_place_is_refused(wrap: Wrap, make: str) -> None:
     made = wrap(*CACHED, "--", "echo", "started")
     script = f"""
-        cache=/tmp/envcfg-$UID-local-$$-local
+        cache=/tmp/envcfg-$UID-local-$$.0-local
         {make} || exit 99
         trap 'rm -rf -- "$cache"' EXIT
     """.encode()
@@ -451,6 +564,7 @@ def test_a_relative_image_is_looked_for_where_the_job_starts(
         ({"SLURM_NTASKS": "8"}, []),
         ({"SLURM_GPUS_ON_NODE": "8"}, ["--ntasks=16", "--ntasks-per-node=8"]),
         ({"SLURM_GPUS_PER_NODE": "a100:4"}, ["--ntasks=8", "--ntasks-per-node=4"]),
+        ({"SLURM_GPUS_PER_NODE": "mi250x"}, ["--ntasks=2", "--ntasks-per-node=1"]),
         ({"SLURM_CPUS_PER_TASK": "7"}, ["--cpus-per-task=7"]),
         ({"SLURM_CPU_BIND": "cores", "SLURM_CPUS_PER_TASK": "7"}, []),
     ],
@@ -467,6 +581,48 @@ def test_srun_is_told_what_the_job_leaves_open(
         "--export=ALL",
         *expected,
     ]
+
+
+@pytest.mark.parametrize(
+    ("env", "cores"),
+    [
+        ({"SLURM_CPUS_PER_TASK": "56"}, "56"),
+        ({"SLURM_CPUS_PER_TASK": "7", "SLURM_NTASKS_PER_NODE": "8"}, "56"),
+        ({"SLURM_CPUS_PER_TASK": "7", "SLURM_NTASKS": "16"}, "56"),
+    ],
+)
+def test_torchrun_s_task_gets_the_cores_of_all_its_ranks(
+    wrap: Wrap, fakes: Path, env: dict[str, str], cores: str
+) -> None:
+    options = ("--container", "none", "--launcher", "torchrun", "--ranks", "8")
+    made = wrap("--profile", "lumi-g", *options, "--", "true")
+    bash(made.out, SLURM_NNODES="2", **env)
+    assert f"--cpus-per-task={cores}".encode() in zero_separated(fakes / "srun")
+
+
+@pytest.mark.parametrize(
+    ("argument", "handed_on"),
+    [("--cleanenv", True), ("--cleanenv=true", True), ("-eC", True), ("--nv", False)],
+)
+def test_srun_s_variables_are_handed_on_only_where_they_must_be(
+    wrap: Wrap, fakes: Path, tmp_path: Path, argument: str, handed_on: bool
+) -> None:
+    (tmp_path / "x.sif").touch()
+    options = (
+        "--container",
+        "x.sif",
+        "--runtime",
+        "apptainer",
+        f"--runtime-arg={argument}",
+    )
+    made = wrap("--profile", "lumi-g", *options, "--", "true")
+    assert bash(made.out + b"\ndeclare -f envcfg_is_clean").returncode == 0
+    script = made.text.replace("envcfg_main true", "") + (
+        f"\nENVCFG_ENTER=(apptainer exec {argument} x.sif)\n"
+        "if envcfg_is_clean; then echo yes; fi"
+    )
+    assert (bash(script).stdout == b"yes\n") is handed_on
+    assert fakes.is_dir()
 
 
 @pytest.mark.parametrize(

@@ -19,11 +19,11 @@ def catalog(tmp_path: Path) -> Catalog:
     folders = [tmp_path / layer for layer in ("built-in", "site", "user")]
     for folder in folders:
         folder.mkdir()
-    return Catalog(folders)
+    return Catalog([str(folder) for folder in folders])
 
 
-def write(folder: Path, name: str, text: str) -> None:
-    (folder / f"{name}.yaml").write_text(f"name: {name}\n{text}")
+def write(folder: Path | str, name: str, text: str) -> None:
+    (Path(folder) / f"{name}.yaml").write_text(f"name: {name}\n{text}")
 
 
 def values(catalog: Catalog, name: str) -> dict[str, object]:
@@ -58,7 +58,7 @@ def test_a_setting_keeps_the_place_where_it_was_given(catalog: Catalog) -> None:
     write(site, "m", "env:\n" + setting("A", "2"))
     found = catalog.load("m").env["A"]
     assert found
-    assert found.cases[0].reason.place.path == str(site / "m.yaml")
+    assert found.cases[0].reason.place.path == f"{site}/m.yaml"
 
 
 def test_a_file_can_be_named(catalog: Catalog, tmp_path: Path) -> None:
@@ -67,6 +67,30 @@ def test_a_file_can_be_named(catalog: Catalog, tmp_path: Path) -> None:
     assert values(catalog, str(tmp_path / "mine.yaml")) == {"A": ("f",)}
     with pytest.raises(UsageError, match="no such file"):
         catalog.load("./nothing.yaml")
+
+
+def test_a_higher_layer_takes_back_a_block_by_null(catalog: Catalog) -> None:
+    built_in, site, user = catalog.folders
+    masks = f"launch: {{cpu_masks: {{masks: [0xff], {REASON}}}}}\n"
+    write(built_in, "family", f"rendezvous: {{suffix: i, {REASON}}}\n{masks}")
+    write(built_in, "m", "extends: family\n")
+    assert catalog.load("m").rendezvous
+    write(site, "m", "rendezvous: null\nlaunch: {cpu_masks: null}\n")
+    assert catalog.load("m").rendezvous is None
+    assert catalog.load("m").cpu_masks is None
+    write(user, "m", f"rendezvous: {{suffix: -ib, {REASON}}}\n")
+    rendezvous = catalog.load("m").rendezvous
+    assert rendezvous
+    assert rendezvous.suffix == "-ib"
+    assert catalog.load("m").cpu_masks is None
+
+
+def test_a_file_may_extend_the_profile_whose_name_it_has(
+    catalog: Catalog, tmp_path: Path
+) -> None:
+    write(catalog.folders[0], "m", "env:\n" + setting("A", "1"))
+    write(tmp_path, "m", "extends: m\nenv:\n" + setting("B", "2"))
+    assert values(catalog, str(tmp_path / "m.yaml")) == {"A": ("1",), "B": ("2",)}
 
 
 def test_an_unknown_profile_gets_a_suggestion(catalog: Catalog) -> None:
@@ -135,13 +159,13 @@ def test_folders_are_in_the_order_of_their_power(tmp_path: Path) -> None:
     inside = tmp_path / "project/src"
     inside.mkdir()
     environ = {"ENVCFG_SITE": "/site", "XDG_CONFIG_HOME": "/config", "HOME": "/home/me"}
-    folders = [str(folder) for folder in profile_folders(environ, inside)]
+    folders = profile_folders(environ, str(inside))
     assert folders[1:] == [
         "/site/profiles",
         "/config/envcfg/profiles",
         str(tmp_path / "project/.envcfg/profiles"),
     ]
-    assert [str(f) for f in profile_folders({"HOME": "/home/me"}, Path("/"))][1:] == [
+    assert profile_folders({"HOME": "/home/me"}, "/")[1:] == [
         "/etc/envcfg/profiles",
         "/home/me/.config/envcfg/profiles",
     ]

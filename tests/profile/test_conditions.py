@@ -1,6 +1,6 @@
 import pytest
 
-from envcfg.profile.conditions import Truth, check_fact, judge, parse_tests
+from envcfg.profile.conditions import Truth, fact_problem, judge, parse_tests
 
 
 @pytest.mark.parametrize(
@@ -41,9 +41,29 @@ def test_what_cannot_be_compared_is_refused(fact: str, test: str) -> None:
 
 
 def test_a_fact_must_be_of_its_kind() -> None:
-    check_fact("rocm", "6.2.4")
-    with pytest.raises(ValueError, match="version"):
-        check_fact("rocm", "new")
+    assert fact_problem("rocm", "6.2.4") is None
+    assert "is no version" in str(fact_problem("rocm", "new"))
+    assert "is no version" in str(fact_problem("rocm", "9" * 5000))
+
+
+@pytest.mark.parametrize(
+    ("test", "value", "holds"),
+    [
+        ("<6.2", "6", None),
+        (">=6.2", "6", None),
+        ("==6.2", "6", None),
+        ("6.2", "6", None),
+        ("<6.2", "5", True),
+        ("<7.0", "7", False),
+        (">=7.0", "7", True),
+        ("7.1", "6", False),
+    ],
+)
+def test_a_version_that_is_not_precise_enough_decides_nothing(
+    test: str, value: str, holds: bool | None
+) -> None:
+    (parsed,) = parse_tests("rocm", test)
+    assert parsed.holds_for(value) is holds
 
 
 @pytest.mark.parametrize(

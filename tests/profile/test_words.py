@@ -7,7 +7,6 @@ from envcfg.profile.words import (
     Word,
     WordError,
     format_word,
-    is_literal,
     parse_word,
     references,
 )
@@ -82,5 +81,3 @@ def test_what_is_written_reads_back_the_same(word: Word) -> None:
 def test_references_are_named_once_and_in_order() -> None:
     word = parse_word("${B}${A}${B:-x}")
     assert references(word) == ["B", "A"]
-    assert not is_literal(word)
-    assert is_literal(parse_word("a$$b"))

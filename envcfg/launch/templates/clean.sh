@@ -1,14 +1,14 @@
 # shellcheck shell=bash
 
-envcfg_end() { # remove the node-local caches of this job, on every node
+envcfg_end() { # [BASE...]: remove these node-local caches, or all of this shell, everywhere
   local IFS=$' \t\n'
+  if (($# == 0)); then set -- ${ENVCFG_CACHES[@]+"${ENVCFG_CACHES[@]}"}; fi
   (
     ENVCFG_FAULTS=0
-    envcfg_survey
-    if ((ENVCFG_FAULTS > 0)); then exit 0; fi # never a job: nothing was made
-    envcfg_locate_cache
+    envcfg_survey 2>/dev/null
+    if (($# == 0 || ENVCFG_FAULTS > 0)); then exit 0; fi # never a job: nothing was made
     # shellcheck disable=SC2016 # to be expanded on the node
-    envcfg_host bash -c 'rm -rf -- "$1-${SLURMD_NODENAME:-local}"' envcfg-end "$ENVCFG_CACHE_BASE" \
-      || envcfg_note "could not remove the caches $ENVCFG_CACHE_BASE-*"
+    envcfg_host bash -c 'rm -rf -- "${@/%/-${SLURMD_NODENAME:-local}}"' envcfg-end "$@" \
+      || envcfg_note "could not remove the caches $*"
   )
 }

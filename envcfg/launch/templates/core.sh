@@ -34,19 +34,21 @@ envcfg_unset() { # NAME: what the job has set already wins
   if [[ -n ${!1+set} ]]; then ENVCFG_ARGS+=("$1=${!1}"); else ENVCFG_ARGS+=(-u "$1"); fi
 }
 
-envcfg_pass() { # NAME...: hand on what the rank part refers to
-  local name
-  for name; do
-    if [[ -n ${!name+set} ]]; then ENVCFG_ARGS+=("$name=${!name}"); fi
+envcfg_pass() { # NAME...: hand on what the rank part refers to, under a name of its own
+  local envcfg_name
+  for envcfg_name; do
+    if [[ -n ${!envcfg_name+set} ]]; then
+      ENVCFG_ARGS+=("ENVCFG_REF_$envcfg_name=${!envcfg_name}")
+    fi
   done
 }
 
 envcfg_preset() { # NAME...: what the job has set already wins over the rank part
-  local name
-  for name; do
-    if [[ -n ${!name+set} ]]; then
-      ENVCFG_ARGS+=("$name=${!name}")
-      ENVCFG_PRESET+="$name "
+  local envcfg_name
+  for envcfg_name; do
+    if [[ -n ${!envcfg_name+set} ]]; then
+      ENVCFG_ARGS+=("$envcfg_name=${!envcfg_name}")
+      ENVCFG_PRESET+="$envcfg_name "
     fi
   done
 }
@@ -91,8 +93,11 @@ envcfg_wait() { # PID: return its exit code, however often signals cut the wait 
 }
 
 envcfg_step() { # COMMAND...: one step of the job, from the checks to the exit code
-  local IFS=$' \t\n' code=0
-  if ((BASH_VERSINFO[0] * 100 + BASH_VERSINFO[1] < 404)); then
+  local IFS=$' \t\n'
+  if (($# == 0)); then
+    envcfg_error 'no command' 'give it, as in envcfg_run python train.py'
+    return 2
+  elif ((BASH_VERSINFO[0] * 100 + BASH_VERSINFO[1] < 404)); then
     envcfg_error "bash $BASH_VERSION is too old" 'use bash 4.4 or newer'
     return 4
   fi
@@ -102,19 +107,17 @@ envcfg_step() { # COMMAND...: one step of the job, from the checks to the exit c
   ENVCFG_FAULTS=0
   envcfg_survey
   envcfg_enter
+  if ((ENVCFG_FAULTS == 0)); then envcfg_settings; fi
   if ((ENVCFG_FAULTS > 0)); then return 4; fi
-  envcfg_settings
   ENVCFG_ARGS+=("ENVCFG_PRESET=$ENVCFG_PRESET")
-  envcfg_launch "$@" || code=$?
+  ENVCFG_CODE=0
+  envcfg_launch "$@" || ENVCFG_CODE=$?
   trap - HUP INT QUIT TERM USR1 USR2
-  return "$code"
+  return "$ENVCFG_CODE"
 }
 
 envcfg_run() { # COMMAND...: run one step; its exit code is the program's
-  if (($# == 0)); then
-    envcfg_error 'envcfg_run: no command' 'envcfg_run python train.py'
-    return 2
-  elif [[ $BASHPID == "$$" ]]; then
+  if [[ $BASHPID == "$$" ]]; then
     (envcfg_step "$@") # in a shell of its own, so that nothing of it stays in the job's
   else
     envcfg_step "$@" # this is such a shell: signals sent to it reach the program
@@ -122,17 +125,23 @@ envcfg_run() { # COMMAND...: run one step; its exit code is the program's
 }
 
 envcfg_is_script() { # whether this text is being run as a file, not sourced or evaluated
-  local line=''
+  local line
   [[ -f $0 && -r $0 ]] || return 1
-  { read -r line && read -r line; } <"$0" || :
-  [[ $line == '# envcfg:script '* ]]
+  while IFS= read -r line && [[ $line == '#'* ]]; do
+    if [[ $line == '# envcfg:script '* ]]; then return 0; fi
+  done <"$0"
+  return 1
 }
 
 envcfg_main() { # COMMAND...: what this text is for; run as a file, its shell is the step's
-  local status=0
-  if envcfg_is_script; then envcfg_step "$@" || status=$?; else envcfg_run "$@" || status=$?; fi
+  local envcfg_code=0
+  if envcfg_is_script; then
+    envcfg_step "$@" || envcfg_code=$?
+  else
+    envcfg_run "$@" || envcfg_code=$?
+  fi
   # envcfg:begin end
-  envcfg_end
+  envcfg_end "$ENVCFG_CACHE_BASE"
   # envcfg:end end
-  return "$status"
+  return "$envcfg_code"
 }

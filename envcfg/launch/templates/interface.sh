@@ -2,6 +2,7 @@
 
 envcfg_master() { # find the address of $ENVCFG_INTERFACE on the job's first node
   local address='' PATH=$PATH:/usr/sbin:/sbin
+  if [[ -n ${MASTER_ADDR+set} ]]; then return; fi # the job's own
   local -a ask=(ip -4 -o address show dev "$ENVCFG_INTERFACE" scope global)
   envcfg_first_node "$SLURM_JOB_NODELIST"
   if [[ ${SLURMD_NODENAME-} != "$envcfg_node" ]]; then

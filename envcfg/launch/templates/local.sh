@@ -13,9 +13,16 @@ envcfg_host() { # COMMAND...: run it on this machine
 }
 
 envcfg_port() { # set MASTER_PORT to a free port below the ephemeral range
-  local port=$((10000 + $$ % 20000))
+  local port=$((10000 + BASHPID % 20000))
   while (: </dev/tcp/127.0.0.1/"$port") 2>/dev/null; do port=$((port + 1)); done
   MASTER_PORT=$port
+}
+
+envcfg_rank() { # COMMAND...: start one of the ranks
+  envcfg_spawn "${ENVCFG_ENTER[@]}" /bin/sh -c "$ENVCFG_RANK" envcfg-rank \
+    "MASTER_ADDR=$MASTER_ADDR" "MASTER_PORT=$MASTER_PORT" "${ENVCFG_ARGS[@]}" \
+    "RANK=$rank" "LOCAL_RANK=$rank" "WORLD_SIZE=$ranks" "LOCAL_WORLD_SIZE=$ranks" \
+    NODE_RANK=0 -- "$@"
 }
 
 envcfg_launch() { # COMMAND...: the ranks are processes of this machine
@@ -23,11 +30,11 @@ envcfg_launch() { # COMMAND...: the ranks are processes of this machine
   local MASTER_PORT=${MASTER_PORT-}
   if [[ -z $MASTER_PORT ]]; then envcfg_port; fi
   for ((rank = 0; rank < ranks; rank++)); do
-    if ((rank > 0)); then exec </dev/null; fi # what is typed goes to rank 0
-    envcfg_spawn "${ENVCFG_ENTER[@]}" /bin/sh -c "$ENVCFG_RANK" envcfg-rank \
-      "${ENVCFG_ARGS[@]}" "RANK=$rank" "LOCAL_RANK=$rank" "WORLD_SIZE=$ranks" \
-      "LOCAL_WORLD_SIZE=$ranks" NODE_RANK=0 "MASTER_ADDR=$MASTER_ADDR" \
-      "MASTER_PORT=$MASTER_PORT" -- "$@"
+    if ((rank == 0)); then
+      envcfg_rank "$@" # what is typed goes to rank 0
+    else
+      envcfg_rank "$@" </dev/null
+    fi
   done
   envcfg_listen
   envcfg_watch
@@ -56,6 +63,10 @@ envcfg_watch() { # wait for all ranks; the first that fails ends the others
     if ((${#left[@]} == 0)); then break; fi
     printf -v pause '0.%03d' "$wait_ms"
     read -r -t "$pause" -u "$clock" || :
+    if ! kill -0 "$$" 2>/dev/null; then # the shell that wanted this is gone
+      status=${status/#0/143}
+      envcfg_kill TERM
+    fi
     if ((status != 0 && (grace_ms -= wait_ms) <= 0)); then envcfg_kill KILL; fi
     if ((wait_ms < 300)); then wait_ms=$((wait_ms * 2)); fi
   done

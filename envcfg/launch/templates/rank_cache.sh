@@ -2,5 +2,9 @@
 
 # mkdir without -p: what is there already, a link too, is not taken over but checked.
 export ENVCFG_CACHE="$ENVCFG_CACHE_BASE-${SLURMD_NODENAME:-local}"
-if [ ! -d "$ENVCFG_CACHE" ]; then mkdir -m 700 -- "$ENVCFG_CACHE" 2>/dev/null || :; fi
-envcfg_folders "$ENVCFG_CACHE"
+if [ ! -d "$ENVCFG_CACHE" ] && ! mkdir -m 700 -- "$ENVCFG_CACHE" 2>/dev/null; then
+  [ -e "$ENVCFG_CACHE" ] || [ -h "$ENVCFG_CACHE" ] || envcfg_fail \
+    "cannot make the folder $ENVCFG_CACHE for caches" \
+    'is its parent there and yours to write, and mkdir in the image?'
+fi
+envcfg_own "$ENVCFG_CACHE"

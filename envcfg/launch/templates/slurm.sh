@@ -16,7 +16,9 @@ envcfg_survey() { # what the allocation is
 
 envcfg_gpus() { # print how many GPUs per node the job asked for ("4", "a100:4"), else has
   local gpus=${SLURM_GPUS_PER_NODE:-${SLURM_GPUS_ON_NODE-}}
-  printf '%s' "${gpus##*:}"
+  gpus=${gpus##*:}
+  if [[ $gpus == *[!0-9]* ]]; then gpus=1; fi # "mi250x" is one
+  printf '%s' "$gpus"
 }
 
 envcfg_host() { # COMMAND...: run it once on each node, outside the container
@@ -49,7 +51,7 @@ envcfg_is_clean() { # whether the runtime keeps srun's variables from the contai
   local word
   for word in "${ENVCFG_ENTER[@]}"; do
     case $word in
-      --cleanenv | --containall | --compat | --no-env=* | --no-env) return 0 ;;
+      --cleanenv* | --containall* | --compat* | --no-env*) return 0 ;;
       --*) ;;
       -*[eC]*) return 0 ;;
     esac

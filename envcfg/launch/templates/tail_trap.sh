@@ -2,8 +2,13 @@
 
 if envcfg_is_script; then
   envcfg_main "$@" # run as a file: its arguments are the command
-elif [[ -z $(trap -p EXIT) ]]; then
-  trap envcfg_end EXIT # the steps share caches, so these go when the job's shell does
-elif [[ $(trap -p EXIT) != *envcfg_end* ]]; then
-  envcfg_note 'this shell has its own EXIT trap: call envcfg_end in it to remove the caches'
+elif [[ ${ENVCFG_TRAPPED-} != "$BASHPID" ]]; then
+  # The steps share caches, which go when this shell does. In a subshell trap -p shows what
+  # is not its own, and a subshell's own EXIT trap is rarer than a cache that stays.
+  if [[ $BASHPID == "$$" && -n $(trap -p EXIT) ]]; then
+    envcfg_note 'this shell has its own EXIT trap: call envcfg_end in it to remove the caches'
+  else
+    trap envcfg_end EXIT
+  fi
+  ENVCFG_TRAPPED=$BASHPID
 fi

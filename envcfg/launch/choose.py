@@ -1,0 +1,112 @@
+"""What of a profile applies to a job, as far as the facts reach; pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from envcfg.errors import Place, UsageError
+from envcfg.launch.image import is_uri
+from envcfg.launch.plan import Branch, Container, Options, PlannedMount
+from envcfg.profile.conditions import Truth, judge
+from envcfg.profile.model import Case, Mount, Profile, Reason, Setting
+
+# What is given on the command line needs no other reason.
+GIVEN = Reason(
+    why="given for this job",
+    source="command line",
+    date="",
+    place=Place(path="command line", line=1),
+)
+# For each unknown fact, what depends on it.
+Unknown = dict[str, list[str]]
+
+
+def choose_branches(
+    setting: Setting, facts: Mapping[str, str], unknown: Unknown
+) -> Iterable[Branch]:
+    """Yield the cases that can still apply; the last one may be ``otherwise``.
+
+    Facts that are asked for and not known are added to *unknown*.
+    """
+    case: Case | None = None
+    for case in setting.cases:
+        truth, unknown_facts, tests = judge(case.when, facts)
+        if truth is Truth.YES:
+            yield Branch(value=case.value, reason=case.reason)
+            return
+        if truth is Truth.IN_JOB:
+            yield Branch(value=case.value, reason=case.reason, tests=tests)
+        if truth is Truth.UNKNOWN:
+            for fact in unknown_facts:
+                unknown.setdefault(fact, []).append(setting.name)
+            break
+    if case is not None and setting.otherwise is not None:
+        reason = case.reason._replace(why=f"otherwise; {case.reason.why}")
+        yield Branch(value=setting.otherwise, reason=reason)
+
+
+def choose_container(
+    profile: Profile,
+    options: Options,
+    facts: Mapping[str, str],
+    unknown: Unknown,
+) -> Container | None:
+    """Return how the program gets into its image; None without one.
+
+    Raises:
+        UsageError: if options for a container are given without one.
+    """
+    if options.container is None:
+        for name, given in (
+            ("--bind", options.binds),
+            ("--runtime-arg", options.runtime_args),
+            ("--runtime", options.runtime),
+        ):
+            if given:
+                msg = f"{name} needs a container, and --container is none"
+                raise UsageError(msg, hint=f"drop {name}, or name the image")
+        return None
+    verb = next(
+        (
+            branch.value[0]
+            for branch in (
+                choose_branches(profile.verb, facts, unknown) if profile.verb else ()
+            )
+            if branch.value
+        ),
+        "exec",
+    )
+    asked = [PlannedMount(spec=spec, reason=GIVEN) for spec in options.binds]
+    words = [PlannedMount(spec=word, reason=GIVEN) for word in options.runtime_args]
+    return Container(
+        image=options.container,
+        is_file=not is_uri(options.container),
+        runtimes=(
+            (options.runtime,)
+            if options.runtime
+            else profile.runtimes or ("apptainer", "singularity")
+        ),
+        verb=str(verb),
+        arguments=(*_mounts(profile.arguments, facts, unknown), *words),
+        binds=(*_mounts(profile.binds, facts, unknown), *asked),
+    )
+
+
+def _mounts(
+    mounts: Mapping[str, Mount | None],
+    facts: Mapping[str, str],
+    unknown: Unknown,
+) -> Iterable[PlannedMount]:
+    for mount in mounts.values():
+        if mount is None:
+            continue
+        truth, unknown_facts, tests = judge(mount.when, facts)
+        for fact in unknown_facts:
+            unknown.setdefault(fact, []).append(mount.spec)
+        if truth in {Truth.YES, Truth.IN_JOB}:
+            yield PlannedMount(
+                spec=mount.spec,
+                if_exists=mount.if_exists,
+                tests=tests,
+                reason=mount.reason,
+            )
