@@ -5,11 +5,14 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
+# Options that run here: without, and with node-local caches.
+LOCAL = ("--profile", "workstation", "--container", "none")
+CACHED = ("--profile", "lumi-g", "--launcher", "local", "--container", "none")
 
 
 @dataclass(frozen=True)
@@ -23,6 +26,9 @@ class Wrapped:
     @property
     def text(self) -> str:
         return self.out.decode("utf-8", "surrogateescape")
+
+
+Wrap = Callable[..., Wrapped]
 
 
 def wrap_text(*arguments: str | bytes) -> Wrapped:

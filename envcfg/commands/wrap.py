@@ -8,6 +8,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
+from envcfg.commands.arguments import assignment, pair, positive, removal
 from envcfg.errors import UsageError
 from envcfg.findings import Finding
 from envcfg.launch.image import locate_image, missing_sources
@@ -16,9 +17,7 @@ from envcfg.launch.render import render_exec_line, render_script
 from envcfg.launch.resolve import check_facts, resolve
 from envcfg.parser import Formatter
 from envcfg.profile.catalog import Catalog, profile_folders
-from envcfg.profile.entries import name_problem
 from envcfg.profile.loader import LAUNCHERS, RUNTIMES
-from envcfg.profile.words import Word, WordError, parse_word
 
 _EPILOG = """\
 The command stands behind a --. Without one, the script defines envcfg_run, for several
@@ -96,7 +95,7 @@ def add_parser(commands: argparse._SubParsersAction[Any]) -> None:
     what.add_argument(
         "--ranks",
         metavar="N",
-        type=_positive,
+        type=positive,
         help="processes per node (default: as the job says, else one per GPU; local: 1)",
     )
     env = parser.add_argument_group("what to set")
@@ -106,7 +105,7 @@ def add_parser(commands: argparse._SubParsersAction[Any]) -> None:
         dest="changes",
         action="append",
         default=[],
-        type=_assignment,
+        type=assignment,
         help="set a variable, whatever profile and job say",
     )
     env.add_argument(
@@ -114,7 +113,7 @@ def add_parser(commands: argparse._SubParsersAction[Any]) -> None:
         metavar="NAME",
         dest="changes",
         action="append",
-        type=_removal,
+        type=removal,
         help="take a variable from the program's environment",
     )
     env.add_argument(
@@ -122,7 +121,7 @@ def add_parser(commands: argparse._SubParsersAction[Any]) -> None:
         metavar="NAME=VALUE",
         action="append",
         default=[],
-        type=_pair,
+        type=pair,
         help="state what a condition asks for, as in rocm=6.2.4",
     )
     out = parser.add_argument_group("what to print")
@@ -263,37 +262,3 @@ def _write(text: str) -> None:
     sys.stdout.flush()
     sys.stdout.buffer.write(text.encode("utf-8", "surrogateescape"))
     sys.stdout.buffer.flush()
-
-
-def _positive(text: str) -> int:
-    if not (text.isascii() and text.isdigit() and int(text) > 0):
-        msg = f"{text!r} is no number of processes"
-        raise argparse.ArgumentTypeError(msg)
-    return int(text)
-
-
-def _pair(text: str) -> tuple[str, str]:
-    name, separator, value = text.partition("=")
-    if not separator or not name:
-        msg = f"{text!r} is not NAME=VALUE"
-        raise argparse.ArgumentTypeError(msg)
-    return name, value
-
-
-def _name(name: str) -> str:
-    if problem := name_problem(name):
-        raise argparse.ArgumentTypeError(problem[0])
-    return name
-
-
-def _assignment(text: str) -> tuple[str, Word | None]:
-    name, value = _pair(text)
-    try:
-        return _name(name), parse_word(value)
-    except WordError as err:
-        msg = f"{name}: {err}; {err.hint}"
-        raise argparse.ArgumentTypeError(msg) from err
-
-
-def _removal(name: str) -> tuple[str, Word | None]:
-    return _name(name), None

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# envcfg:script 240daa9aaef425cd992489a0b229d83c41e0533e2436743f28576b4e67953609
+# envcfg:script a538f4ea18a3c6e879a68852f7458e20ccfd344bf4436461d39b1b50d57165af
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
 # envcfg 0.1.0, profile lumi-g (sha256 80339dd6d62a902c)
 # made by: envcfg wrap --profile lumi-g --fact rocm=6.2.4 --container none -- python3 dump.py out 'a b'
@@ -69,8 +69,11 @@ while [ "$#" -gt 0 ]; do # NAME=VALUE | -u NAME, then -- COMMAND
 done
 
 envcfg_first_node() { # LIST: set envcfg_node to the first host of a Slurm node list
-  envcfg_rest=$1
-  envcfg_node=
+  envcfg_node=${1%%[[,]*}
+  case $1 in
+    "${envcfg_node}["*) envcfg_rest=${1#"$envcfg_node"} ;;
+    *) return ;; # a plain name, however long the list
+  esac
   while :; do
     case $envcfg_rest in
       '' | ,*) return ;;

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# envcfg:script b772e8237aabfcb92587c98360e54279ce50fbad616ce6964d0e326620cd0700
+# envcfg:script b390f5c49b5bade5ec511637eb40839cf2f706f5c80caf4111b37a4771fa5868
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
 # envcfg 0.1.0, profile lumi-g (sha256 80339dd6d62a902c)
 # made by: envcfg wrap --profile lumi-g --bind /data:/data:ro --runtime-arg=--cleanenv --container /images/lumi-multitorch-full-u24r70f21m50t210-20260513.sif --set 'NCCL_NET=AWS Libfabric' --set 'QUOTE='"'"'"$$HOME`id`\' --set 'SEED=${RANK}${SLURM_JOB_ID}' --unset NCCL_DEBUG -- python3 dump.py out 'a b'
@@ -104,8 +104,11 @@ while [ "$#" -gt 0 ]; do # NAME=VALUE | -u NAME, then -- COMMAND
 done
 
 envcfg_first_node() { # LIST: set envcfg_node to the first host of a Slurm node list
-  envcfg_rest=$1
-  envcfg_node=
+  envcfg_node=${1%%[[,]*}
+  case $1 in
+    "${envcfg_node}["*) envcfg_rest=${1#"$envcfg_node"} ;;
+    *) return ;; # a plain name, however long the list
+  esac
   while :; do
     case $envcfg_rest in
       '' | ,*) return ;;

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# envcfg:script b2e684f42eac4a34269b2c63b06fe1bb9688fb8767b8e85fb533de1d12555c72
+# envcfg:script 03c6980b8ccbdc0d3d5f7c58ddbf5a245f4135da5aa9c3b6be078dc88332f56c
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
 # envcfg 0.1.0, profile lumi-g (sha256 80339dd6d62a902c)
 # made by: envcfg wrap --profile lumi-g --fact rocm=6.2.4 --container /images/pytorch.sif -- python3 dump.py out 'a b'
@@ -96,8 +96,11 @@ while [ "$#" -gt 0 ]; do # NAME=VALUE | -u NAME, then -- COMMAND
 done
 
 envcfg_first_node() { # LIST: set envcfg_node to the first host of a Slurm node list
-  envcfg_rest=$1
-  envcfg_node=
+  envcfg_node=${1%%[[,]*}
+  case $1 in
+    "${envcfg_node}["*) envcfg_rest=${1#"$envcfg_node"} ;;
+    *) return ;; # a plain name, however long the list
+  esac
   while :; do
     case $envcfg_rest in
       '' | ,*) return ;;

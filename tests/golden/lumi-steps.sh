@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# envcfg:script 16719b6ed00895e5c0e1e2f9e2833a747c804e8eea313f3d088aa0614373ee6e
+# envcfg:script 7e6e6bf31d3c449d1b98abc2aa2f42686287682a2321e83b4b68960b58b63c80
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
 # envcfg 0.1.0, profile lumi-g (sha256 80339dd6d62a902c)
 # made by: envcfg wrap --profile lumi-g --fact rocm=6.2.4 --container /images/pytorch.sif
@@ -96,8 +96,11 @@ while [ "$#" -gt 0 ]; do # NAME=VALUE | -u NAME, then -- COMMAND
 done
 
 envcfg_first_node() { # LIST: set envcfg_node to the first host of a Slurm node list
-  envcfg_rest=$1
-  envcfg_node=
+  envcfg_node=${1%%[[,]*}
+  case $1 in
+    "${envcfg_node}["*) envcfg_rest=${1#"$envcfg_node"} ;;
+    *) return ;; # a plain name, however long the list
+  esac
   while :; do
     case $envcfg_rest in
       '' | ,*) return ;;

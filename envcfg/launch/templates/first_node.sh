@@ -1,8 +1,11 @@
 # shellcheck shell=sh
 
 envcfg_first_node() { # LIST: set envcfg_node to the first host of a Slurm node list
-  envcfg_rest=$1
-  envcfg_node=
+  envcfg_node=${1%%[[,]*}
+  case $1 in
+    "${envcfg_node}["*) envcfg_rest=${1#"$envcfg_node"} ;;
+    *) return ;; # a plain name, however long the list
+  esac
   while :; do
     case $envcfg_rest in
       '' | ,*) return ;;

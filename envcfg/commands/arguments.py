@@ -1,0 +1,46 @@
+"""Values of options: each read and checked on its own, for argparse."""
+
+from __future__ import annotations
+
+import argparse
+
+from envcfg.profile.entries import name_problem
+from envcfg.profile.words import Word, WordError, parse_word
+
+
+def positive(text: str) -> int:
+    """Read a number of processes."""
+    if not (text.isascii() and text.isdigit() and int(text) > 0):
+        msg = f"{text!r} is no number of processes"
+        raise argparse.ArgumentTypeError(msg)
+    return int(text)
+
+
+def pair(text: str) -> tuple[str, str]:
+    """Read NAME=VALUE."""
+    name, separator, value = text.partition("=")
+    if not separator or not name:
+        msg = f"{text!r} is not NAME=VALUE"
+        raise argparse.ArgumentTypeError(msg)
+    return name, value
+
+
+def _checked(name: str) -> str:
+    if problem := name_problem(name):
+        raise argparse.ArgumentTypeError(problem[0])
+    return name
+
+
+def assignment(text: str) -> tuple[str, Word | None]:
+    """Read NAME=VALUE, the value in the grammar of profiles."""
+    name, value = pair(text)
+    try:
+        return _checked(name), parse_word(value)
+    except WordError as err:
+        msg = f"{name}: {err}; {err.hint}"
+        raise argparse.ArgumentTypeError(msg) from err
+
+
+def removal(name: str) -> tuple[str, Word | None]:
+    """Read the name of a variable that is to go."""
+    return _checked(name), None

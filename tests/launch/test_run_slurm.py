@@ -1,0 +1,185 @@
+"""What only the job can know, with fakes for srun and runtime."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from envcfg.launch.script import template
+from support import Wrap, bash, zero_separated
+
+
+def test_every_fault_of_the_job_is_named_and_nothing_starts(
+    wrap: Wrap, fakes: Path, tmp_path: Path
+) -> None:
+    made = wrap(
+        *(
+            "--profile",
+            "lumi-g",
+            "--container",
+            "/no/image.sif",
+            "--bind",
+            "/no/data:/data",
+        ),
+        *("--fact", "nodes=4", "--runtime", "apptainer", "--", "echo", "started"),
+    )
+    assert "image-not-here" not in made.err
+    for name in ("/no/image.sif", "/no/data:/data"):
+        assert f"warning: {name}: does not exist on this machine" in made.err
+    bare = f"PATH={tmp_path}\nunset SLURM_JOB_ID\n".encode()
+    done = bash(bare + made.out)
+    assert done.returncode == 4
+    errors = done.stderr.decode()
+    for part in (
+        "SLURM_JOB_ID is not set",
+        "made for 4 nodes, but the job has 1",
+        "no container runtime on PATH: tried apptainer",
+        "image /no/image.sif does not exist",
+        "bind source /no/data does not exist",
+        "hint:",
+    ):
+        assert part in errors
+    assert done.stdout == b""
+    assert not (fakes / "srun").exists()
+
+
+def test_a_relative_image_is_looked_for_where_the_job_starts(
+    wrap: Wrap, fakes: Path, tmp_path: Path
+) -> None:
+    made = wrap(
+        "--profile",
+        "lumi-g",
+        "--runtime",
+        "apptainer",
+        "--container",
+        "x.sif",
+        "--",
+        "true",
+    )
+    assert made.code == 0
+    assert "in the folder where it starts" in made.err
+    assert bash(made.out).returncode == 4
+    (tmp_path / "x.sif").touch()
+    assert bash(made.out).returncode == 0
+    assert str(tmp_path / "x.sif").encode() in zero_separated(fakes / "runtime")
+    here = wrap(
+        "--profile",
+        "lumi-g",
+        "--runtime",
+        "apptainer",
+        "--container",
+        "x.sif",
+        "--",
+        "true",
+    )
+    assert bash(b"cd /\n" + here.out).returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("env", "expected"),
+    [
+        ({}, []),
+        ({"SLURM_NTASKS": "8"}, []),
+        ({"SLURM_GPUS_ON_NODE": "8"}, ["--ntasks=16", "--ntasks-per-node=8"]),
+        ({"SLURM_GPUS_PER_NODE": "a100:4"}, ["--ntasks=8", "--ntasks-per-node=4"]),
+        ({"SLURM_GPUS_PER_NODE": "mi250x"}, ["--ntasks=2", "--ntasks-per-node=1"]),
+        ({"SLURM_CPUS_PER_TASK": "7"}, ["--cpus-per-task=7"]),
+        ({"SLURM_CPU_BIND": "cores", "SLURM_CPUS_PER_TASK": "7"}, []),
+    ],
+)
+def test_srun_is_told_what_the_job_leaves_open(
+    wrap: Wrap, fakes: Path, env: dict[str, str], expected: list[str]
+) -> None:
+    made = wrap("--profile", "lumi-g", "--container", "none", "--", "true")
+    done = bash(made.out, SLURM_NNODES="2", **env)
+    assert done.returncode == 0, done.stderr.decode()
+    noted = [word.decode() for word in zero_separated(fakes / "srun")]
+    assert noted[: 2 + len(expected)] == [
+        "--kill-on-bad-exit=1",
+        "--export=ALL",
+        *expected,
+    ]
+
+
+@pytest.mark.parametrize(
+    ("env", "cores"),
+    [
+        ({"SLURM_CPUS_PER_TASK": "56"}, "56"),
+        ({"SLURM_CPUS_PER_TASK": "7", "SLURM_NTASKS_PER_NODE": "8"}, "56"),
+        ({"SLURM_CPUS_PER_TASK": "7", "SLURM_NTASKS": "16"}, "56"),
+    ],
+)
+def test_torchrun_s_task_gets_the_cores_of_all_its_ranks(
+    wrap: Wrap, fakes: Path, env: dict[str, str], cores: str
+) -> None:
+    options = ("--container", "none", "--launcher", "torchrun", "--ranks", "8")
+    made = wrap("--profile", "lumi-g", *options, "--", "true")
+    bash(made.out, SLURM_NNODES="2", **env)
+    assert f"--cpus-per-task={cores}".encode() in zero_separated(fakes / "srun")
+
+
+@pytest.mark.parametrize(
+    ("argument", "handed_on"),
+    [("--cleanenv", True), ("--cleanenv=true", True), ("-eC", True), ("--nv", False)],
+)
+def test_srun_s_variables_are_handed_on_only_where_they_must_be(
+    wrap: Wrap, fakes: Path, tmp_path: Path, argument: str, handed_on: bool
+) -> None:
+    (tmp_path / "x.sif").touch()
+    options = (
+        "--container",
+        "x.sif",
+        "--runtime",
+        "apptainer",
+        f"--runtime-arg={argument}",
+    )
+    made = wrap("--profile", "lumi-g", *options, "--", "true")
+    assert bash(made.out + b"\ndeclare -f envcfg_is_clean").returncode == 0
+    script = made.text.replace("envcfg_main true", "") + (
+        f"\nENVCFG_ENTER=(apptainer exec {argument} x.sif)\n"
+        "if envcfg_is_clean; then echo yes; fi"
+    )
+    assert (bash(script).stdout == b"yes\n") is handed_on
+    assert fakes.is_dir()
+
+
+@pytest.mark.parametrize(
+    ("allowed", "covered"),
+    [
+        ("fefefefe,fefefefe", True),
+        ("ffffffff,ffffffff", True),
+        ("00000000,00000000,ffffffff,ffffffff", True),
+        ("fefefefe,fefefe00", False),
+        ("fefefefe", False),
+        ("3", False),
+        ("", False),
+    ],
+)
+def test_masks_are_used_only_where_the_job_has_all_their_cores(
+    allowed: str, covered: bool
+) -> None:
+    script = (
+        "set -eu\nENVCFG_MASKS_UNION=fefefefe,fefefefe\n"
+        f"{template('pin')}\nif envcfg_covers '{allowed}'; then echo yes; fi"
+    )
+    done = bash(script)
+    assert done.stderr == b""
+    assert (done.stdout == b"yes\n") is covered
+
+
+def test_masks_reach_srun_on_a_whole_node(
+    wrap: Wrap, fakes: Path, tmp_path: Path
+) -> None:
+    """With a profile whose masks are the cores that this test itself may use."""
+    allowed = sum(1 << core for core in os.sched_getaffinity(0))
+    reason = "why: w, source: s, date: 2026-01-01"
+    (tmp_path / "p.yaml").write_text(
+        f"name: p\nlaunch: {{cpu_masks: {{masks: [{allowed:#x}, {allowed:#x}], {reason}}}}}\n"
+    )
+    made = wrap("--profile", "./p.yaml", "--container", "none", "--", "true")
+    assert bash(made.out).returncode == 0
+    assert f"--cpu-bind=mask_cpu:{allowed:#x},{allowed:#x}".encode() in zero_separated(
+        fakes / "srun"
+    )
