@@ -25,4 +25,7 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Raise what argparse found wrong, with where to read on."""
-        raise UsageError(message, hint=f"see {self.prog} --help")
+        hint = f"see {self.prog} --help"
+        if message.startswith("unrecognized arguments") and " -" not in message:
+            hint = f"a command stands behind a --, as in -- {message.split(': ')[1]}"
+        raise UsageError(message, hint=hint)

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+
+import pytest
 
 ROOT = Path(__file__).parent.parent
 # Options that run here: without, and with node-local caches.
@@ -72,8 +75,19 @@ def environment(path: Path) -> dict[bytes, bytes]:
     return {name: value for name, _, value in pairs}
 
 
+def require(*programs: str) -> None:
+    """Skip, and say so, where a program is absent; in CI that is a failure."""
+    for program in programs:
+        if shutil.which(program) is None:
+            reason = f"{program} is not installed; scripts/test installs it as root"
+            if os.environ.get("CI") == "true":
+                pytest.fail(reason)
+            pytest.skip(reason)
+
+
 def lint_shell(text: bytes, dialect: str, *, exclude: Sequence[str] = ()) -> str:
     """Return what shellcheck and shfmt have against *text*; empty if nothing."""
+    require("shellcheck", "shfmt")
     options = [f"--exclude={','.join(exclude)}"] if exclude else []
     checked = subprocess.run(
         ["shellcheck", f"--shell={dialect}", *options, "-"],

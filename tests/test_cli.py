@@ -46,7 +46,7 @@ FAILURES = {
     "values like options": (["wrap", "--profile", "nope", "--container", "none", "--bind=-h", "--set", "-o=1", "--print", "script"], 2, "expected one argument"),
     "lone dollar": (["wrap", *LOCAL, "--set", "A=$(id)"], 2, "$$ for a dollar"),
     "no ranks": (["wrap", *LOCAL, "--ranks", "0"], 2, "'0' is no number of processes"),
-    "missing --": (["wrap", *LOCAL, "python", "train.py"], 2, "python train.py"),
+    "missing --": (["wrap", *LOCAL, "python", "train.py"], 2, "behind a --, as in -- python train.py"),
     "nothing behind --": (["wrap", *LOCAL, "--"], 2, "no command behind --"),
     "bind without container": (["wrap", *LOCAL, "--bind", "/a"], 2, "--bind needs a container"),
     "circle": (["wrap", *LOCAL, "--set", "A=${B}", "--set", "B=${A}"], 2, "A -> B -> A"),

@@ -11,11 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from envcfg.launch.script import template
+from support import require
 
 SHELLS = [["bash", "-u"], ["sh", "-u"], ["busybox", "sh", "-u"]]
 
 
 def first_nodes(shell: list[str], lists: list[str]) -> list[str]:
+    require(shell[0])
     script = template("first_node") + (
         'for list; do envcfg_first_node "$list"; printf "%s\\n" "$envcfg_node"; done'
     )

@@ -1,6 +1,5 @@
 """What is written as shell text comes out of real shells byte for byte."""
 
-import shutil
 import subprocess
 
 import pytest
@@ -9,12 +8,14 @@ from hypothesis import strategies as st
 
 from envcfg.launch.quoting import quote, quote_always, quote_comment, quote_word
 from envcfg.profile.words import Ref, Word
+from support import require
 
 TEXTS = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]))
 SHELLS = [["bash"], ["sh"], ["busybox", "sh"]]
 
 
 def shell_output(shell: list[str], script: str, **env: str) -> bytes:
+    require(shell[0])
     done = subprocess.run(
         [*shell, "-c", script],
         capture_output=True,
@@ -31,7 +32,6 @@ def shell_output(shell: list[str], script: str, **env: str) -> bytes:
 def test_a_literal_is_one_word_whatever_it_holds(
     shell: list[str], texts: list[str]
 ) -> None:
-    assert shutil.which(shell[0])
     for write in (quote, quote_always):
         words = " ".join(write(text) for text in texts)
         printed = shell_output(
@@ -54,6 +54,7 @@ def test_a_reference_expands_and_nothing_else_does(
 
 @pytest.mark.parametrize("shell", SHELLS, ids=" ".join)
 def test_a_reference_to_nothing_stops_the_shell_and_says_why(shell: list[str]) -> None:
+    require(shell[0])
     script = f"printf '%s' {quote_word((Ref('GONE'),), 'NCCL_NET')}; echo goes on"
     done = subprocess.run(
         [*shell, "-c", script], capture_output=True, check=False, text=True, env={}
