@@ -271,6 +271,15 @@ def test_the_launch_line_shows_what_will_run(wrap: Wrap, tmp_path: Path) -> None
     assert line.endswith(" -- 'a b'\n")
 
 
+def test_binds_are_looked_at_one_by_one(wrap: Wrap, tmp_path: Path) -> None:
+    (tmp_path / "x.sif").touch()
+    options = ("--container", "x.sif", "--bind", "/tmp:/a,/nowhere:/b,/tmp/a\\,b")
+    done = wrap(*LOCAL[:2], *options, "--json")
+    binds = [bind["spec"] for bind in json.loads(done.text)["container"]["binds"]]
+    assert binds == ["/tmp:/a", "/nowhere:/b", "/tmp/a\\,b"]
+    assert "warning: /nowhere:/b: does not exist" in done.err
+
+
 # -o
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -186,7 +187,10 @@ def run(
         image_file=image and os.path.realpath(image),
         runtime=None if options.runtime == "auto" else options.runtime,
         runtime_args=tuple(options.runtime_arg),
-        binds=tuple(options.bind),
+        # The runtime would split them too, at commas that no backslash takes away.
+        binds=tuple(
+            part for spec in options.bind for part in re.split(r"(?<!\\),", spec)
+        ),
         launcher=options.launcher,
         ranks=options.ranks,
         settings=dict(options.changes),
