@@ -25,7 +25,11 @@ _SHELL_OWN = frozenset(
     "EUID FUNCNAME GROUPS HISTCMD IFS LINENO OPTARG OPTIND PPID PS4 RANDOM SECONDS "
     "SHELLOPTS SHLVL SRANDOM UID _".split()
 )
-_RANK_OWN = frozenset("RANK LOCAL_RANK WORLD_SIZE LOCAL_WORLD_SIZE NODE_RANK".split())
+_RANK_OWN = frozenset(
+    "RANK LOCAL_RANK WORLD_SIZE LOCAL_WORLD_SIZE NODE_RANK SLURMD_NODENAME SLURM_JOB_ID "
+    "SLURM_LOCALID SLURM_NODEID SLURM_PROCID SLURM_STEP_ID SLURM_STEP_NODELIST "
+    "SLURM_STEP_NUM_NODES SLURM_STEP_NUM_TASKS SLURM_STEP_TASKS_PER_NODE".split()
+)
 
 
 def name_problem(name: str) -> tuple[str, str] | None:
@@ -35,7 +39,7 @@ def name_problem(name: str) -> tuple[str, str] | None:
     if name in _SHELL_OWN:
         return f"{name} belongs to the shell and cannot be set", "choose another name"
     if name in _RANK_OWN:
-        return f"{name} is each rank's own and cannot be set", "the launcher gives it"
+        return f"{name} is each rank's own and cannot be set", "the rank part needs it"
     if name.startswith("ENVCFG_"):
         return f"{name}: ENVCFG_ is envcfg's own prefix", "choose another name"
     return None

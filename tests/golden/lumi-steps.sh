@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# envcfg:script 7e6e6bf31d3c449d1b98abc2aa2f42686287682a2321e83b4b68960b58b63c80
+# envcfg:script 09978fb1572278a68054921ff20f0ef05ee36892a199f03aefdf99090bbb1217
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
 # envcfg 0.1.0, profile lumi-g (sha256 80339dd6d62a902c)
 # made by: envcfg wrap --profile lumi-g --fact rocm=6.2.4 --container /images/pytorch.sif
@@ -221,12 +221,12 @@ ENVCFG_TEXT
 
 IFS= read -r -d '' ENVCFG_TASK <<'ENVCFG_TEXT' || : # read ends at the end of text
 # In each task, outside the container: hand on what srun told it, as arguments.
-given=()
-for name in "${!SLURM@}" "${!PMI@}" ROCR_VISIBLE_DEVICES HIP_VISIBLE_DEVICES \
+envcfg_given=()
+for envcfg_name in "${!SLURM@}" "${!PMI@}" ROCR_VISIBLE_DEVICES HIP_VISIBLE_DEVICES \
   CUDA_VISIBLE_DEVICES GPU_DEVICE_ORDINAL ZE_AFFINITY_MASK; do
-  if [[ -n ${!name+set} ]]; then given+=("$name=${!name}"); fi
+  if [[ -n ${!envcfg_name+set} ]]; then envcfg_given+=("$envcfg_name=${!envcfg_name}"); fi
 done
-exec "${@:2:$1}" "${given[@]}" "${@:$1+2}"
+exec "${@:2:$1}" "${envcfg_given[@]}" "${@:$1+2}"
 ENVCFG_TEXT
 
 # --- How a step is started ---------------------------------------------------------
@@ -268,9 +268,9 @@ envcfg_spawn() { # COMMAND...: start it with this shell's input, interrupts at d
 }
 
 envcfg_kill() { # SIGNAL: send it to all that was spawned and still runs
-  local pid
-  for pid in "${ENVCFG_PIDS[@]}"; do
-    kill -s "$1" "$pid" 2>/dev/null || :
+  local envcfg_pid
+  for envcfg_pid in "${ENVCFG_PIDS[@]}"; do
+    kill -s "$1" "$envcfg_pid" 2>/dev/null || :
   done
 }
 
@@ -280,21 +280,21 @@ envcfg_relay() { # SIGNAL: pass it on; a terminal has sent its own to everybody 
 }
 
 envcfg_listen() { # pass on the signals that this shell gets
-  local signal
-  for signal in HUP INT QUIT TERM USR1 USR2; do
+  local envcfg_signal
+  for envcfg_signal in HUP INT QUIT TERM USR1 USR2; do
     # shellcheck disable=SC2064 # the name is meant to be written in now
-    trap "envcfg_relay $signal" "$signal"
+    trap "envcfg_relay $envcfg_signal" "$envcfg_signal"
   done
 }
 
 envcfg_wait() { # PID: return its exit code, however often signals cut the wait short
-  local code=0 later
+  local envcfg_code='' envcfg_later
   while :; do
     ENVCFG_SIGNAL=''
-    later=0
-    wait "$1" || later=$?
-    if [[ $later != 127 || $code == 0 ]]; then code=$later; fi # 127: had it already
-    if [[ -z $ENVCFG_SIGNAL ]]; then return "$code"; fi
+    envcfg_later=0
+    wait "$1" || envcfg_later=$?
+    if [[ $envcfg_later != 127 || -z $envcfg_code ]]; then envcfg_code=$envcfg_later; fi # 127: had it already
+    if [[ -z $ENVCFG_SIGNAL ]]; then return "$envcfg_code"; fi
   done
 }
 
@@ -331,10 +331,10 @@ envcfg_run() { # COMMAND...: run one step; its exit code is the program's
 }
 
 envcfg_is_script() { # whether this text is being run as a file, not sourced or evaluated
-  local line
+  local envcfg_line
   [[ -f $0 && -r $0 ]] || return 1
-  while IFS= read -r line && [[ $line == '#'* ]]; do
-    if [[ $line == '# envcfg:script '* ]]; then return 0; fi
+  while IFS= read -r envcfg_line && [[ $envcfg_line == '#'* ]]; do
+    if [[ $envcfg_line == '# envcfg:script '* ]]; then return 0; fi
   done <"$0"
   return 1
 }
@@ -351,21 +351,21 @@ envcfg_main() { # COMMAND...: what this text is for; run as a file, its shell is
 }
 
 envcfg_bind() { # SPEC [PATH]: SOURCE[:TARGET[:OPTIONS]]; left out if PATH is given and absent
-  local source=${1%%:*}
+  local envcfg_source=${1%%:*}
   if [[ -n ${2-} && ! -e $2 ]]; then return; fi
-  if [[ ! -e $source ]]; then
-    envcfg_fault "bind source $source does not exist on ${HOSTNAME:-this host}" \
+  if [[ ! -e $envcfg_source ]]; then
+    envcfg_fault "bind source $envcfg_source does not exist on ${HOSTNAME:-this host}" \
       "correct or drop the bind '$1'"
   fi
   ENVCFG_ENTER+=(--bind "$1")
 }
 
 envcfg_enter() { # set ENVCFG_ENTER: the words that enter the container
-  local name image=$ENVCFG_IMAGE
+  local envcfg_name envcfg_image=$ENVCFG_IMAGE
   ENVCFG_ENTER=()
-  for name in "${ENVCFG_RUNTIMES[@]}"; do
-    if type -P "$name" >/dev/null; then
-      ENVCFG_ENTER=("$name")
+  for envcfg_name in "${ENVCFG_RUNTIMES[@]}"; do
+    if type -P "$envcfg_name" >/dev/null; then
+      ENVCFG_ENTER=("$envcfg_name")
       break
     fi
   done
@@ -374,17 +374,17 @@ envcfg_enter() { # set ENVCFG_ENTER: the words that enter the container
       'load its module before, or name it with --runtime'
   fi
   if [[ -n $ENVCFG_IMAGE_IS_FILE ]]; then
-    if [[ $image != /* ]]; then image=$PWD/$image; fi
-    if [[ ! -e $image ]]; then
-      envcfg_fault "image $image does not exist on ${HOSTNAME:-this host}" \
+    if [[ $envcfg_image != /* ]]; then envcfg_image=$PWD/$envcfg_image; fi
+    if [[ ! -e $envcfg_image ]]; then
+      envcfg_fault "image $envcfg_image does not exist on ${HOSTNAME:-this host}" \
         'give the path as the compute nodes see it'
-    elif [[ ! -r $image ]]; then
-      envcfg_fault "image $image cannot be read" 'check its permissions'
+    elif [[ ! -r $envcfg_image ]]; then
+      envcfg_fault "image $envcfg_image cannot be read" 'check its permissions'
     fi
   fi
   ENVCFG_ENTER+=("$ENVCFG_VERB")
   envcfg_mounts
-  ENVCFG_ENTER+=("$image")
+  ENVCFG_ENTER+=("$envcfg_image")
 }
 
 envcfg_survey() { # what the allocation is
@@ -402,10 +402,10 @@ envcfg_survey() { # what the allocation is
 }
 
 envcfg_gpus() { # print how many GPUs per node the job asked for ("4", "a100:4"), else has
-  local gpus=${SLURM_GPUS_PER_NODE:-${SLURM_GPUS_ON_NODE-}}
-  gpus=${gpus##*:}
-  if [[ $gpus == *[!0-9]* ]]; then gpus=1; fi # "mi250x" is one
-  printf '%s' "$gpus"
+  local envcfg_gpus=${SLURM_GPUS_PER_NODE:-${SLURM_GPUS_ON_NODE-}}
+  envcfg_gpus=${envcfg_gpus##*:}
+  if [[ $envcfg_gpus == *[!0-9]* ]]; then envcfg_gpus=1; fi # "mi250x" is one
+  printf '%s' "$envcfg_gpus"
 }
 
 envcfg_host() { # COMMAND...: run it once on each node, outside the container
@@ -423,21 +423,21 @@ envcfg_host() { # COMMAND...: run it once on each node, outside the container
 }
 
 envcfg_srun() { # COMMAND...: the step itself
-  local -a task=()
+  local -a envcfg_task=()
   if envcfg_is_clean; then
     # The words up to the rank part's name, then what srun told this task, then the rest.
-    task=(bash -c "$ENVCFG_TASK" envcfg-task $((${#ENVCFG_ENTER[@]} + 4)))
+    envcfg_task=(bash -c "$ENVCFG_TASK" envcfg-task $((${#ENVCFG_ENTER[@]} + 4)))
   fi
-  envcfg_spawn srun --kill-on-bad-exit=1 --export=ALL "${ENVCFG_SRUN[@]}" "${task[@]}" \
+  envcfg_spawn srun --kill-on-bad-exit=1 --export=ALL "${ENVCFG_SRUN[@]}" "${envcfg_task[@]}" \
     "${ENVCFG_ENTER[@]}" /bin/sh -c "$ENVCFG_RANK" envcfg-rank "${ENVCFG_ARGS[@]}" -- "$@"
   envcfg_listen
   envcfg_wait "${ENVCFG_PIDS[0]}"
 }
 
 envcfg_is_clean() { # whether the runtime keeps srun's variables from the container
-  local word
-  for word in "${ENVCFG_ENTER[@]}"; do
-    case $word in
+  local envcfg_word
+  for envcfg_word in "${ENVCFG_ENTER[@]}"; do
+    case $envcfg_word in
       --cleanenv* | --containall* | --compat* | --no-env*) return 0 ;;
       --*) ;;
       -*[eC]*) return 0 ;;
@@ -449,25 +449,25 @@ envcfg_is_clean() { # whether the runtime keeps srun's variables from the contai
 }
 
 envcfg_launch() { # COMMAND...: one task per rank
-  local ranks=$ENVCFG_RANKS
+  local envcfg_ranks=$ENVCFG_RANKS
   ENVCFG_SRUN=()
-  if [[ -z $ranks && -z ${SLURM_NTASKS-}${SLURM_NPROCS-}${SLURM_NTASKS_PER_NODE-} ]]; then
-    ranks=$(envcfg_gpus) # nobody said how many: one per GPU
+  if [[ -z $envcfg_ranks && -z ${SLURM_NTASKS-}${SLURM_NPROCS-}${SLURM_NTASKS_PER_NODE-} ]]; then
+    envcfg_ranks=$(envcfg_gpus) # nobody said how many: one per GPU
   fi
-  if [[ -n $ranks ]]; then
-    ENVCFG_SRUN+=(--ntasks=$((ranks * ENVCFG_NODES)) --ntasks-per-node="$ranks")
+  if [[ -n $envcfg_ranks ]]; then
+    ENVCFG_SRUN+=(--ntasks=$((envcfg_ranks * ENVCFG_NODES)) --ntasks-per-node="$envcfg_ranks")
   fi
   envcfg_pin
   envcfg_srun "$@"
 }
 
 envcfg_pin() { # bind each rank to the cores next to its GPU, if the node is all ours
-  local key value allowed=''
+  local envcfg_key envcfg_value envcfg_allowed=''
   if [[ -n ${SLURM_CPU_BIND-} ]]; then return; fi # srun reads the user's own choice
-  while IFS=$': \t' read -r key value; do
-    if [[ $key == Cpus_allowed ]]; then allowed=$value; fi
+  while IFS=$': \t' read -r envcfg_key envcfg_value; do
+    if [[ $envcfg_key == Cpus_allowed ]]; then envcfg_allowed=$envcfg_value; fi
   done </proc/self/status
-  if envcfg_covers "$allowed"; then
+  if envcfg_covers "$envcfg_allowed"; then
     ENVCFG_SRUN+=("--cpu-bind=mask_cpu:$ENVCFG_MASKS")
     return
   fi
@@ -478,14 +478,14 @@ envcfg_pin() { # bind each rank to the cores next to its GPU, if the node is all
 }
 
 envcfg_covers() { # ALLOWED: whether these CPUs hold all masks; groups of 32 bits, in hex
-  local -a need allowed
-  local i group
-  IFS=, read -r -a need <<<"$ENVCFG_MASKS_UNION"
-  IFS=, read -r -a allowed <<<"$1"
-  for ((i = 1; i <= ${#need[@]}; i++)); do
-    group=0
-    if ((i <= ${#allowed[@]})); then group=${allowed[-i]}; fi
-    if (((16#$group & 16#${need[-i]}) != 16#${need[-i]})); then return 1; fi
+  local -a envcfg_need envcfg_allowed
+  local envcfg_i envcfg_group
+  IFS=, read -r -a envcfg_need <<<"$ENVCFG_MASKS_UNION"
+  IFS=, read -r -a envcfg_allowed <<<"$1"
+  for ((envcfg_i = 1; envcfg_i <= ${#envcfg_need[@]}; envcfg_i++)); do
+    envcfg_group=0
+    if ((envcfg_i <= ${#envcfg_allowed[@]})); then envcfg_group=${envcfg_allowed[-envcfg_i]}; fi
+    if (((16#$envcfg_group & 16#${envcfg_need[-envcfg_i]}) != 16#${envcfg_need[-envcfg_i]})); then return 1; fi
   done
 }
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# envcfg:script 78349c2724914f2ee686801ef84803ed1274c89e1804cfab252b94b901df4e32
+# envcfg:script 1f5ba98720692bcff9a45a68efac5ee6ce86ccdfa4c242369330eaf626a6274f
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
 # envcfg 0.1.0, profile workstation (sha256 bc86bcb8c6728fc2)
 # made by: envcfg wrap --profile workstation --container none
@@ -62,9 +62,9 @@ envcfg_spawn() { # COMMAND...: start it with this shell's input, interrupts at d
 }
 
 envcfg_kill() { # SIGNAL: send it to all that was spawned and still runs
-  local pid
-  for pid in "${ENVCFG_PIDS[@]}"; do
-    kill -s "$1" "$pid" 2>/dev/null || :
+  local envcfg_pid
+  for envcfg_pid in "${ENVCFG_PIDS[@]}"; do
+    kill -s "$1" "$envcfg_pid" 2>/dev/null || :
   done
 }
 
@@ -74,21 +74,21 @@ envcfg_relay() { # SIGNAL: pass it on; a terminal has sent its own to everybody 
 }
 
 envcfg_listen() { # pass on the signals that this shell gets
-  local signal
-  for signal in HUP INT QUIT TERM USR1 USR2; do
+  local envcfg_signal
+  for envcfg_signal in HUP INT QUIT TERM USR1 USR2; do
     # shellcheck disable=SC2064 # the name is meant to be written in now
-    trap "envcfg_relay $signal" "$signal"
+    trap "envcfg_relay $envcfg_signal" "$envcfg_signal"
   done
 }
 
 envcfg_wait() { # PID: return its exit code, however often signals cut the wait short
-  local code=0 later
+  local envcfg_code='' envcfg_later
   while :; do
     ENVCFG_SIGNAL=''
-    later=0
-    wait "$1" || later=$?
-    if [[ $later != 127 || $code == 0 ]]; then code=$later; fi # 127: had it already
-    if [[ -z $ENVCFG_SIGNAL ]]; then return "$code"; fi
+    envcfg_later=0
+    wait "$1" || envcfg_later=$?
+    if [[ $envcfg_later != 127 || -z $envcfg_code ]]; then envcfg_code=$envcfg_later; fi # 127: had it already
+    if [[ -z $ENVCFG_SIGNAL ]]; then return "$envcfg_code"; fi
   done
 }
 
@@ -125,10 +125,10 @@ envcfg_run() { # COMMAND...: run one step; its exit code is the program's
 }
 
 envcfg_is_script() { # whether this text is being run as a file, not sourced or evaluated
-  local line
+  local envcfg_line
   [[ -f $0 && -r $0 ]] || return 1
-  while IFS= read -r line && [[ $line == '#'* ]]; do
-    if [[ $line == '# envcfg:script '* ]]; then return 0; fi
+  while IFS= read -r envcfg_line && [[ $envcfg_line == '#'* ]]; do
+    if [[ $envcfg_line == '# envcfg:script '* ]]; then return 0; fi
   done <"$0"
   return 1
 }
@@ -156,24 +156,24 @@ envcfg_survey() { # this machine is the job
 }
 
 envcfg_port() { # set MASTER_PORT to a free port below the ephemeral range
-  local port=$((10000 + BASHPID % 20000))
-  while (: </dev/tcp/127.0.0.1/"$port") 2>/dev/null; do port=$((port + 1)); done
-  MASTER_PORT=$port
+  local envcfg_port=$((10000 + BASHPID % 20000))
+  while (: </dev/tcp/127.0.0.1/"$envcfg_port") 2>/dev/null; do envcfg_port=$((envcfg_port + 1)); done
+  MASTER_PORT=$envcfg_port
 }
 
 envcfg_rank() { # COMMAND...: start one of the ranks
   envcfg_spawn "${ENVCFG_ENTER[@]}" /bin/sh -c "$ENVCFG_RANK" envcfg-rank \
     "MASTER_ADDR=$MASTER_ADDR" "MASTER_PORT=$MASTER_PORT" "${ENVCFG_ARGS[@]}" \
-    "RANK=$rank" "LOCAL_RANK=$rank" "WORLD_SIZE=$ranks" "LOCAL_WORLD_SIZE=$ranks" \
+    "RANK=$envcfg_rank" "LOCAL_RANK=$envcfg_rank" "WORLD_SIZE=$envcfg_ranks" "LOCAL_WORLD_SIZE=$envcfg_ranks" \
     NODE_RANK=0 -- "$@"
 }
 
 envcfg_launch() { # COMMAND...: the ranks are processes of this machine
-  local rank ranks=${ENVCFG_RANKS:-1} MASTER_ADDR=${MASTER_ADDR:-127.0.0.1}
+  local envcfg_rank envcfg_ranks=${ENVCFG_RANKS:-1} MASTER_ADDR=${MASTER_ADDR:-127.0.0.1}
   local MASTER_PORT=${MASTER_PORT-}
   if [[ -z $MASTER_PORT ]]; then envcfg_port; fi
-  for ((rank = 0; rank < ranks; rank++)); do
-    if ((rank == 0)); then
+  for ((envcfg_rank = 0; envcfg_rank < envcfg_ranks; envcfg_rank++)); do
+    if ((envcfg_rank == 0)); then
       envcfg_rank "$@" # what is typed goes to rank 0
     else
       envcfg_rank "$@" </dev/null
@@ -185,36 +185,36 @@ envcfg_launch() { # COMMAND...: the ranks are processes of this machine
 
 # Looks at the ranks in growing intervals, as wait -n forgets children that end early.
 envcfg_watch() { # wait for all ranks; the first that fails ends the others
-  local pid code clock pause wait_ms=10 grace_ms=10000 status=0
-  local -a running left=("${ENVCFG_PIDS[@]}")
-  exec {clock}<> <(:) # nothing ever comes: to read it with a timeout waits, by no process
+  local envcfg_pid envcfg_code envcfg_clock envcfg_pause envcfg_wait_ms=10 envcfg_grace_ms=10000 envcfg_status=0
+  local -a envcfg_running envcfg_left=("${ENVCFG_PIDS[@]}")
+  exec {envcfg_clock}<> <(:) # nothing ever comes: to read it with a timeout waits, by no process
   while :; do
-    running=()
-    for pid in "${left[@]}"; do
-      if kill -0 "$pid" 2>/dev/null; then
-        running+=("$pid")
+    envcfg_running=()
+    for envcfg_pid in "${envcfg_left[@]}"; do
+      if kill -0 "$envcfg_pid" 2>/dev/null; then
+        envcfg_running+=("$envcfg_pid")
         continue
       fi
-      code=0
-      envcfg_wait "$pid" || code=$?
-      if ((code != 0 && status == 0)); then
-        status=$code
+      envcfg_code=0
+      envcfg_wait "$envcfg_pid" || envcfg_code=$?
+      if ((envcfg_code != 0 && envcfg_status == 0)); then
+        envcfg_status=$envcfg_code
         envcfg_kill TERM
       fi
     done
-    left=("${running[@]}")
-    if ((${#left[@]} == 0)); then break; fi
-    printf -v pause '0.%03d' "$wait_ms"
-    read -r -t "$pause" -u "$clock" || :
+    envcfg_left=("${envcfg_running[@]}")
+    if ((${#envcfg_left[@]} == 0)); then break; fi
+    printf -v envcfg_pause '0.%03d' "$envcfg_wait_ms"
+    read -r -t "$envcfg_pause" -u "$envcfg_clock" || :
     if ! kill -0 "$$" 2>/dev/null; then # the shell that wanted this is gone
-      status=${status/#0/143}
+      envcfg_status=${envcfg_status/#0/143}
       envcfg_kill TERM
     fi
-    if ((status != 0 && (grace_ms -= wait_ms) <= 0)); then envcfg_kill KILL; fi
-    if ((wait_ms < 300)); then wait_ms=$((wait_ms * 2)); fi
+    if ((envcfg_status != 0 && (envcfg_grace_ms -= envcfg_wait_ms) <= 0)); then envcfg_kill KILL; fi
+    if ((envcfg_wait_ms < 300)); then envcfg_wait_ms=$((envcfg_wait_ms * 2)); fi
   done
-  exec {clock}>&-
-  return "$status"
+  exec {envcfg_clock}>&-
+  return "$envcfg_status"
 }
 
 # --- Now do it ---------------------------------------------------------------------

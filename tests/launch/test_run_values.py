@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from envcfg.launch import script
 from envcfg.launch.plan import Options
 from envcfg.launch.render import render_script
 from envcfg.launch.resolve import resolve
@@ -158,6 +160,33 @@ def test_names_of_envcfg_s_own_code_are_free(wrap: Wrap) -> None:
     lines = bash(made.out, **mine).stdout.decode().splitlines()
     assert set(lines) >= {f"MY_{name}=my {name}" for name in names if name != "code"}
     assert {"R=my name-0", "A=5", "MY_code=5", "code=5"} <= set(lines)
+
+
+LOCALS = sorted(
+    {
+        name
+        for path in (Path(script.__file__).parent / "templates").glob("*.sh")
+        for line in re.findall(r"^ *local (?:-a )?(.*)$", path.read_text(), re.M)
+        for name in re.findall(r"(?:^| )([a-z]\w*)", line)
+    }
+    | {"rank", "ranks", "task", "tasks", "pid", "code", "status", "left", "name", "i"}
+)
+
+
+@pytest.mark.usefixtures("fakes")
+@pytest.mark.parametrize("launcher", ["local", "srun"])
+def test_what_the_job_exports_or_protects_is_not_touched(
+    wrap: Wrap, launcher: str
+) -> None:
+    made = wrap(*LOCAL, "--launcher", launcher, "--", "sh", "-c", "env; exit 3")
+    names = [name for name in LOCALS if not name.startswith("envcfg_")]
+    done = bash(made.out, **{name: f"my {name}" for name in names})
+    assert done.returncode == 3
+    lines = done.stdout.decode().splitlines()
+    assert {f"{name}=my {name}" for name in names} <= set(lines)
+    protect = "".join(f"readonly {name}=4\n" for name in names)
+    done = bash(protect.encode() + made.out)
+    assert (done.returncode, done.stderr) == (3, b"")
 
 
 def test_what_a_value_refers_to_does_not_reach_the_program_by_itself(

@@ -62,9 +62,9 @@ envcfg_spawn() { # COMMAND...: start it with this shell's input, interrupts at d
 }
 
 envcfg_kill() { # SIGNAL: send it to all that was spawned and still runs
-  local pid
-  for pid in "${ENVCFG_PIDS[@]}"; do
-    kill -s "$1" "$pid" 2>/dev/null || :
+  local envcfg_pid
+  for envcfg_pid in "${ENVCFG_PIDS[@]}"; do
+    kill -s "$1" "$envcfg_pid" 2>/dev/null || :
   done
 }
 
@@ -74,21 +74,21 @@ envcfg_relay() { # SIGNAL: pass it on; a terminal has sent its own to everybody 
 }
 
 envcfg_listen() { # pass on the signals that this shell gets
-  local signal
-  for signal in HUP INT QUIT TERM USR1 USR2; do
+  local envcfg_signal
+  for envcfg_signal in HUP INT QUIT TERM USR1 USR2; do
     # shellcheck disable=SC2064 # the name is meant to be written in now
-    trap "envcfg_relay $signal" "$signal"
+    trap "envcfg_relay $envcfg_signal" "$envcfg_signal"
   done
 }
 
 envcfg_wait() { # PID: return its exit code, however often signals cut the wait short
-  local code=0 later
+  local envcfg_code='' envcfg_later
   while :; do
     ENVCFG_SIGNAL=''
-    later=0
-    wait "$1" || later=$?
-    if [[ $later != 127 || $code == 0 ]]; then code=$later; fi # 127: had it already
-    if [[ -z $ENVCFG_SIGNAL ]]; then return "$code"; fi
+    envcfg_later=0
+    wait "$1" || envcfg_later=$?
+    if [[ $envcfg_later != 127 || -z $envcfg_code ]]; then envcfg_code=$envcfg_later; fi # 127: had it already
+    if [[ -z $ENVCFG_SIGNAL ]]; then return "$envcfg_code"; fi
   done
 }
 
@@ -125,10 +125,10 @@ envcfg_run() { # COMMAND...: run one step; its exit code is the program's
 }
 
 envcfg_is_script() { # whether this text is being run as a file, not sourced or evaluated
-  local line
+  local envcfg_line
   [[ -f $0 && -r $0 ]] || return 1
-  while IFS= read -r line && [[ $line == '#'* ]]; do
-    if [[ $line == '# envcfg:script '* ]]; then return 0; fi
+  while IFS= read -r envcfg_line && [[ $envcfg_line == '#'* ]]; do
+    if [[ $envcfg_line == '# envcfg:script '* ]]; then return 0; fi
   done <"$0"
   return 1
 }

@@ -1,17 +1,17 @@
 # shellcheck shell=bash
 
 envcfg_master() { # find the address of $ENVCFG_INTERFACE on the job's first node
-  local address='' PATH=$PATH:/usr/sbin:/sbin
+  local envcfg_address='' PATH=$PATH:/usr/sbin:/sbin
   if [[ -n ${MASTER_ADDR+set} ]]; then return; fi # the job's own
-  local -a ask=(ip -4 -o address show dev "$ENVCFG_INTERFACE" scope global)
+  local -a envcfg_ask=(ip -4 -o address show dev "$ENVCFG_INTERFACE" scope global)
   envcfg_first_node "$SLURM_JOB_NODELIST"
   if [[ ${SLURMD_NODENAME-} != "$envcfg_node" ]]; then
-    ask=(srun --overlap --mem=0 --nodes=1 --ntasks=1 --nodelist="$envcfg_node" "${ask[@]}")
+    envcfg_ask=(srun --overlap --mem=0 --nodes=1 --ntasks=1 --nodelist="$envcfg_node" "${envcfg_ask[@]}")
   fi
-  read -r _ _ _ address _ < <("${ask[@]}" </dev/null) || :
-  if [[ -z $address ]]; then
+  read -r _ _ _ envcfg_address _ < <("${envcfg_ask[@]}" </dev/null) || :
+  if [[ -z $envcfg_address ]]; then
     envcfg_fault "node $envcfg_node has no address on $ENVCFG_INTERFACE" \
       'set MASTER_ADDR, or correct rendezvous.interface in the profile'
   fi
-  ENVCFG_ARGS+=("ENVCFG_MASTER_NODE=$envcfg_node" "ENVCFG_MASTER_ADDR=${address%%/*}")
+  ENVCFG_ARGS+=("ENVCFG_MASTER_NODE=$envcfg_node" "ENVCFG_MASTER_ADDR=${envcfg_address%%/*}")
 }

@@ -1,12 +1,12 @@
 # shellcheck shell=bash
 
 envcfg_pin() { # bind each rank to the cores next to its GPU, if the node is all ours
-  local key value allowed=''
+  local envcfg_key envcfg_value envcfg_allowed=''
   if [[ -n ${SLURM_CPU_BIND-} ]]; then return; fi # srun reads the user's own choice
-  while IFS=$': \t' read -r key value; do
-    if [[ $key == Cpus_allowed ]]; then allowed=$value; fi
+  while IFS=$': \t' read -r envcfg_key envcfg_value; do
+    if [[ $envcfg_key == Cpus_allowed ]]; then envcfg_allowed=$envcfg_value; fi
   done </proc/self/status
-  if envcfg_covers "$allowed"; then
+  if envcfg_covers "$envcfg_allowed"; then
     ENVCFG_SRUN+=("--cpu-bind=mask_cpu:$ENVCFG_MASKS")
     return
   fi
@@ -17,13 +17,13 @@ envcfg_pin() { # bind each rank to the cores next to its GPU, if the node is all
 }
 
 envcfg_covers() { # ALLOWED: whether these CPUs hold all masks; groups of 32 bits, in hex
-  local -a need allowed
-  local i group
-  IFS=, read -r -a need <<<"$ENVCFG_MASKS_UNION"
-  IFS=, read -r -a allowed <<<"$1"
-  for ((i = 1; i <= ${#need[@]}; i++)); do
-    group=0
-    if ((i <= ${#allowed[@]})); then group=${allowed[-i]}; fi
-    if (((16#$group & 16#${need[-i]}) != 16#${need[-i]})); then return 1; fi
+  local -a envcfg_need envcfg_allowed
+  local envcfg_i envcfg_group
+  IFS=, read -r -a envcfg_need <<<"$ENVCFG_MASKS_UNION"
+  IFS=, read -r -a envcfg_allowed <<<"$1"
+  for ((envcfg_i = 1; envcfg_i <= ${#envcfg_need[@]}; envcfg_i++)); do
+    envcfg_group=0
+    if ((envcfg_i <= ${#envcfg_allowed[@]})); then envcfg_group=${envcfg_allowed[-envcfg_i]}; fi
+    if (((16#$envcfg_group & 16#${envcfg_need[-envcfg_i]}) != 16#${envcfg_need[-envcfg_i]})); then return 1; fi
   done
 }

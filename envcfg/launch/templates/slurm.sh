@@ -15,10 +15,10 @@ envcfg_survey() { # what the allocation is
 }
 
 envcfg_gpus() { # print how many GPUs per node the job asked for ("4", "a100:4"), else has
-  local gpus=${SLURM_GPUS_PER_NODE:-${SLURM_GPUS_ON_NODE-}}
-  gpus=${gpus##*:}
-  if [[ $gpus == *[!0-9]* ]]; then gpus=1; fi # "mi250x" is one
-  printf '%s' "$gpus"
+  local envcfg_gpus=${SLURM_GPUS_PER_NODE:-${SLURM_GPUS_ON_NODE-}}
+  envcfg_gpus=${envcfg_gpus##*:}
+  if [[ $envcfg_gpus == *[!0-9]* ]]; then envcfg_gpus=1; fi # "mi250x" is one
+  printf '%s' "$envcfg_gpus"
 }
 
 envcfg_host() { # COMMAND...: run it once on each node, outside the container
@@ -36,21 +36,21 @@ envcfg_host() { # COMMAND...: run it once on each node, outside the container
 }
 
 envcfg_srun() { # COMMAND...: the step itself
-  local -a task=()
+  local -a envcfg_task=()
   if envcfg_is_clean; then
     # The words up to the rank part's name, then what srun told this task, then the rest.
-    task=(bash -c "$ENVCFG_TASK" envcfg-task $((${#ENVCFG_ENTER[@]} + 4)))
+    envcfg_task=(bash -c "$ENVCFG_TASK" envcfg-task $((${#ENVCFG_ENTER[@]} + 4)))
   fi
-  envcfg_spawn srun --kill-on-bad-exit=1 --export=ALL "${ENVCFG_SRUN[@]}" "${task[@]}" \
+  envcfg_spawn srun --kill-on-bad-exit=1 --export=ALL "${ENVCFG_SRUN[@]}" "${envcfg_task[@]}" \
     "${ENVCFG_ENTER[@]}" /bin/sh -c "$ENVCFG_RANK" envcfg-rank "${ENVCFG_ARGS[@]}" -- "$@"
   envcfg_listen
   envcfg_wait "${ENVCFG_PIDS[0]}"
 }
 
 envcfg_is_clean() { # whether the runtime keeps srun's variables from the container
-  local word
-  for word in "${ENVCFG_ENTER[@]}"; do
-    case $word in
+  local envcfg_word
+  for envcfg_word in "${ENVCFG_ENTER[@]}"; do
+    case $envcfg_word in
       --cleanenv* | --containall* | --compat* | --no-env*) return 0 ;;
       --*) ;;
       -*[eC]*) return 0 ;;

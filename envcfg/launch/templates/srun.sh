@@ -1,13 +1,13 @@
 # shellcheck shell=bash
 
 envcfg_launch() { # COMMAND...: one task per rank
-  local ranks=$ENVCFG_RANKS
+  local envcfg_ranks=$ENVCFG_RANKS
   ENVCFG_SRUN=()
-  if [[ -z $ranks && -z ${SLURM_NTASKS-}${SLURM_NPROCS-}${SLURM_NTASKS_PER_NODE-} ]]; then
-    ranks=$(envcfg_gpus) # nobody said how many: one per GPU
+  if [[ -z $envcfg_ranks && -z ${SLURM_NTASKS-}${SLURM_NPROCS-}${SLURM_NTASKS_PER_NODE-} ]]; then
+    envcfg_ranks=$(envcfg_gpus) # nobody said how many: one per GPU
   fi
-  if [[ -n $ranks ]]; then
-    ENVCFG_SRUN+=(--ntasks=$((ranks * ENVCFG_NODES)) --ntasks-per-node="$ranks")
+  if [[ -n $envcfg_ranks ]]; then
+    ENVCFG_SRUN+=(--ntasks=$((envcfg_ranks * ENVCFG_NODES)) --ntasks-per-node="$envcfg_ranks")
   fi
   envcfg_pin
   envcfg_srun "$@"
