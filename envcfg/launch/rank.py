@@ -40,7 +40,7 @@ def worker_text(plan: Plan) -> str:
 
 def _inside(plan: Plan) -> list[Planned]:
     """Return the settings made inside; what they need of the job goes by other names."""
-    names = {name: f"ENVCFG_REF_{name}" for name in plan.handed_on}
+    names = _handed_on(plan)
     found = []
     for setting in (each for each in plan.settings if each.scope != "host"):
         branches = tuple(
@@ -55,27 +55,34 @@ def _program(plan: Plan) -> list[str]:
     """Return the end of a rank part: own variables go, the program comes."""
     if not plan.handed_on:
         return [template("rank_exec")]
-    names = " ".join(f"ENVCFG_REF_{name}" for name in plan.handed_on)
+    names = " ".join(_handed_on(plan).values())
     return [f"unset -v {names}\n", template("rank_exec")]
 
 
+def _handed_on(plan: Plan) -> dict[str, str]:
+    """Return the names under which envcfg_pass hands on variables of the job."""
+    return {name: f"ENVCFG_REF_{name}" for name in plan.handed_on}
+
+
 def _slurm_identity(plan: Plan) -> str:
-    rendezvous = plan.rendezvous
-    if rendezvous and rendezvous.interface:
+    if plan.rendezvous and plan.rendezvous.interface:
         return template("rank_slurm", {"master": block("master", "rank_interface")})
-    suffix = quote(rendezvous.suffix) if rendezvous and rendezvous.suffix else ""
-    master = f'  export MASTER_ADDR="$envcfg_node"{suffix}\n'
+    master = f'  export MASTER_ADDR="$envcfg_node"{_suffix(plan)}\n'
     return template("rank_slurm", {"master": master})
 
 
 def _torchrun_agent(plan: Plan) -> str:
-    rendezvous = plan.rendezvous
-    if rendezvous and rendezvous.interface:
+    if plan.rendezvous and plan.rendezvous.interface:
         local = block("local", "rank_interface_local")
-        return template("rank_torchrun", {"local": local})
-    suffix = quote(rendezvous.suffix) if rendezvous and rendezvous.suffix else ""
-    local = f'set -- --local-addr="$SLURMD_NODENAME"{suffix} "$@"\n'
+    else:
+        local = f'set -- --local-addr="$SLURMD_NODENAME"{_suffix(plan)} "$@"\n'
     return template("rank_torchrun", {"local": local})
+
+
+def _suffix(plan: Plan) -> str:
+    """Return what follows a node's name in its address, as shell text."""
+    suffix = plan.rendezvous.suffix if plan.rendezvous else ""
+    return quote(suffix) if suffix else ""
 
 
 def _made_here(plan: Plan, settings: Sequence[Planned]) -> list[str]:

@@ -123,12 +123,9 @@ def _ordered(
     }
     where = scopes(words)
     settings = tuple(
-        Planned(
-            name=name,
-            branches=planned[name].branches,
+        planned[name]._replace(
             # What extends the program's own value is no rival of the job's.
             force=planned[name].force or name in _refs(planned[name]),
-            directory=planned[name].directory,
             scope=where[name],
         )
         for name in in_order(words)

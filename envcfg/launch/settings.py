@@ -32,7 +32,7 @@ def mount_lines(function: str, mounts: Sequence[PlannedMount], margin: str) -> s
     return "".join(lines)
 
 
-def test_text(tests: Condition) -> str:
+def _test_text(tests: Condition) -> str:
     """Return the tests that only the job can decide, in a form for both shells."""
     return " && ".join(
         f'[ "$ENVCFG_{test.fact.upper()}" {_TESTS[test.operator]} {int(test.operand)} ]'
@@ -70,7 +70,7 @@ def _guarded(steps: Sequence[tuple[Condition, str]], margin: str) -> str:
         return margin + steps[0][1]
     text = ""
     for tests, call in steps:
-        word = f"{'elif' if text else 'if'} {test_text(tests)}; then"
+        word = f"{'elif' if text else 'if'} {_test_text(tests)}; then"
         text += f"{margin}{word if tests else 'else'}\n{margin}  {call}"
     return f"{text}{margin}fi\n"
 
