@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from importlib import import_module
 
 from envcfg import __version__
 from envcfg.errors import (
@@ -25,6 +26,14 @@ _EPILOG = """\
 exit codes: 0 ok, 1 findings, 2 wrong usage or configuration, 3 inconclusive,
             4 cannot read, write or run something, 70 a bug, 130 interrupted
 """
+
+
+# What runs each command; a module is imported when its command is chosen.
+COMMANDS = {
+    "wrap": "envcfg.commands.wrap",
+    "check-log": "envcfg.commands.check_log",
+    "explain": "envcfg.commands.explain",
+}
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -56,10 +65,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     return code
 
 
-def build_parser() -> Parser:
-    """Return the parser of all commands."""
-    from envcfg.commands import wrap
-
+def build_parser(only: str | None = None) -> Parser:
+    """Return the parser of all commands, or of one: the others are not even imported."""
     parser = Parser(
         prog="envcfg",
         description=(
@@ -74,19 +81,22 @@ def build_parser() -> Parser:
     commands = parser.add_subparsers(
         dest="command_name", metavar="COMMAND", prog="envcfg", parser_class=Parser
     )
-    wrap.add_parser(commands)
+    for name, module in COMMANDS.items():
+        if only in (None, name):
+            import_module(module).add_parser(commands)
     return parser
 
 
 def _dispatch(words: list[str]) -> int:
-    from envcfg.commands import wrap
-
     head, separated, tail = split_command(words)
-    options = build_parser().parse_args(head)
+    only = head[0] if head and head[0] in COMMANDS else None
+    options = build_parser(only).parse_args(head)
     if options.command_name is None:
         msg = "no command given"
         raise UsageError(msg, hint="envcfg wrap --help")
-    return wrap.run(options, tail if separated else None, ["envcfg", *words])
+    command = import_module(COMMANDS[options.command_name])
+    code: int = command.run(options, tail if separated else None, ["envcfg", *words])
+    return code
 
 
 def split_command(words: Sequence[str]) -> tuple[list[str], bool, list[str]]:

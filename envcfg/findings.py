@@ -7,16 +7,38 @@ from typing import Literal, NamedTuple
 Severity = Literal["error", "warning", "note"]
 
 
+class Evidence(NamedTuple):
+    """The first line that shows something.
+
+    Attributes:
+        file: name of the file as it was given; ``-`` is standard input.
+        line: number of the line, from 1.
+        text: the line, cut to a readable length.
+    """
+
+    file: str
+    line: int
+    text: str
+
+    def __str__(self) -> str:
+        """Return ``file:line``, as editors read it."""
+        return f"{self.file}:{self.line}"
+
+
 class Finding(NamedTuple):
     """Something that a person should know.
 
     Attributes:
         rule: short stable id, never reused (``fact-unknown``).
         severity: ``error`` stops, ``warning`` may go wrong, ``note`` is good to know.
-        subject: what it is about (a setting, a file, a rank).
+        subject: what it is about (a setting, a file, ranks).
         message: one sentence, lower case, no full stop.
         fix: what to do about it, if anything.
         source: who says so, if not envcfg itself.
+        why: what it means, where the message does not say so itself.
+        evidence: the first line that shows it.
+        count: how often it was seen.
+        cause: False where it follows from another finding, which is the one to mend.
     """
 
     rule: str
@@ -25,6 +47,10 @@ class Finding(NamedTuple):
     message: str
     fix: str | None = None
     source: str | None = None
+    why: str | None = None
+    evidence: Evidence | None = None
+    count: int = 1  # type: ignore[assignment]  # hides tuple.count, which nobody needs
+    cause: bool = True
 
     def lines(self) -> list[str]:
         """Return the finding as the lines that stand on stderr."""

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 from envcfg.errors import OutputError
+from envcfg.files import write_whole
 from envcfg.launch.render import ID_MARK, is_untouched
 
 
@@ -15,8 +15,6 @@ def write_script(name: str, data: bytes, *, force: bool) -> None:
     Raises:
         OutputError: if the file is not ours, or cannot be written.
     """
-    import tempfile
-
     path = Path(name)
     if path.is_symlink():
         path = path.resolve()  # what it leads to is replaced, not the link
@@ -26,18 +24,7 @@ def write_script(name: str, data: bytes, *, force: bool) -> None:
             raise OutputError(msg, hint="choose another file with -o")
         if path.exists() and not force:
             _check_ours(path)
-        mode = 0o777 & ~_umask()
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-        try:
-            with os.fdopen(handle, "wb") as file:
-                file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
-            Path(temporary).chmod(mode)
-            Path(temporary).replace(path)
-        except BaseException:
-            Path(temporary).unlink(missing_ok=True)
-            raise
+        write_whole(path, data, mode=0o777)
     except OSError as err:
         msg = f"cannot write {path}: {err.strerror}"
         raise OutputError(msg, hint="choose another file with -o") from err
@@ -51,9 +38,3 @@ def _check_ours(path: Path) -> None:
     if not is_untouched(text):
         msg = f"{path} has been changed since envcfg wrote it"
         raise OutputError(msg, hint="keep your changes elsewhere, or give --force")
-
-
-def _umask() -> int:
-    mask = os.umask(0o022)
-    os.umask(mask)
-    return mask

@@ -1,0 +1,263 @@
+"""``envcfg check-log``: what a job's log says of its network, for every rank."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from envcfg.commands.arguments import positive
+from envcfg.errors import UsageError
+from envcfg.log.expectations import Expectations, expectations_of
+from envcfg.log.follow import follow
+from envcfg.log.job import Job
+from envcfg.log.judge import Read, judge
+from envcfg.log.reader import Reader
+from envcfg.log.rulebook import Rulebook, load_rules
+from envcfg.log.source import LARGE, Source, expand
+from envcfg.log.verdict import LogReport
+from envcfg.parser import Formatter
+
+_EXIT = {"ok": 0, "degraded": 1, "broken": 1, "inconclusive": 3}
+_EPILOG = """\
+The log must come from a job with NCCL_DEBUG=INFO (RCCL reads the same variable). Several
+files are one job, as NCCL_DEBUG_FILE=nccl-%h-%p.log makes them.
+
+examples:
+  # after the job
+  envcfg check-log slurm-123.out
+  envcfg check-log --profile lumi-g slurm-123.out
+  envcfg check-log --html report.html nccl-logs/
+
+  # in the job, before the program: stop a job that fell back to TCP in its first minute
+  envcfg check-log --follow "slurm-$SLURM_JOB_ID.out" --timeout 600 \\
+      --on-bad 'scancel "$SLURM_JOB_ID"' &
+
+  # for a program
+  envcfg check-log --json slurm-123.out
+
+verdicts: ok (0); degraded: works, but slow, and broken: cannot work (1); inconclusive: the
+          log does not show it, and what would (3). envcfg explain RULE says more.
+"""
+
+
+def add_parser(commands: argparse._SubParsersAction[Any]) -> None:
+    """Add the options of ``check-log``."""
+    parser = commands.add_parser(
+        "check-log",
+        help="say for every rank which network its job really used",
+        description="Say for every rank which network its job really used, and if not the "
+        "right one, why and what to do.",
+        usage="envcfg check-log [options] FILE...",
+        epilog=_EPILOG,
+        formatter_class=Formatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument(
+        "files",
+        metavar="FILE",
+        nargs="*",
+        help="log, also .gz .xz .zst; folder; pattern; - for standard input",
+    )
+    wanted = parser.add_argument_group("what the log must show")
+    wanted.add_argument(
+        "--profile", metavar="NAME|FILE", help="what this system's profile expects"
+    )
+    wanted.add_argument(
+        "--expect-ranks", metavar="N", type=positive, help="size of the world"
+    )
+    wanted.add_argument(
+        "--expect-network",
+        metavar="NAME",
+        action="append",
+        default=[],
+        help="as NCCL names it, as in 'AWS Libfabric'; may be repeated",
+    )
+    wanted.add_argument(
+        "--expect-provider", metavar="NAME", help="libfabric provider, as in cxi"
+    )
+    wanted.add_argument(
+        "--expect-nics", metavar="N", type=positive, help="NICs that each process sees"
+    )
+    wanted.add_argument(
+        "--require-gdr", action="store_true", help="GPU RDMA must be proven"
+    )
+    wanted.add_argument(
+        "--allow-socket",
+        action="store_true",
+        help="TCP between nodes is what is wanted",
+    )
+    wanted.add_argument(
+        "--strict",
+        action="store_true",
+        help="inconclusive counts as a finding: exit code 1",
+    )
+    out = parser.add_argument_group("what to write")
+    out.add_argument("--json", action="store_true", help="the answer as JSON on stdout")
+    out.add_argument("--junit", metavar="FILE", help="also write JUnit XML")
+    out.add_argument(
+        "--html", metavar="FILE", help="also write a page that stands alone"
+    )
+    live = parser.add_argument_group("while the job runs")
+    live.add_argument(
+        "--follow",
+        action="store_true",
+        help="read on while the log grows, until the verdict is safe",
+    )
+    live.add_argument(
+        "--timeout",
+        metavar="SECONDS",
+        type=_seconds,
+        help="with --follow: answer then, whatever is known (default: wait on)",
+    )
+    live.add_argument(
+        "--on-bad",
+        metavar="COMMAND",
+        help="with --follow: run by sh when degraded or broken, with ENVCFG_VERDICT and "
+        "ENVCFG_SUMMARY set",
+    )
+
+
+def run(
+    options: argparse.Namespace, more: Sequence[str] | None, _: Sequence[str]
+) -> int:
+    """Read, judge and report; return the exit code of the verdict."""
+    names = [*options.files, *(more or ())]
+    _check(options, names)
+    expect = _expectations(options)
+    job = Job(Rulebook(load_rules()))
+    reader = Reader(job)
+
+    def answer() -> LogReport:
+        return judge(job, expect, reader.locate, Read(reader.files, reader.size))
+
+    if options.follow:
+        report = follow(names, reader, answer, options.timeout)
+    else:
+        _read(expand(names), reader)
+        report = answer()
+    _put(options, report)
+    if options.on_bad and report.verdict in ("degraded", "broken"):
+        _act(options.on_bad, report)
+    code = _EXIT[report.verdict]
+    return 1 if code and options.strict else code
+
+
+def _check(options: argparse.Namespace, names: Sequence[str]) -> None:
+    if not names:
+        msg = "no log given"
+        raise UsageError(
+            msg, hint="envcfg check-log slurm-123.out; - reads standard input"
+        )
+    if "" in names:
+        msg = "the name of a log is empty"
+        raise UsageError(msg, hint="is the variable set that it comes from?")
+    if options.follow and "-" in names:
+        msg = "--follow reads files, not standard input"
+        raise UsageError(msg, hint="tail -f is not needed: name the file itself")
+    for given, option in ((options.timeout, "--timeout"), (options.on_bad, "--on-bad")):
+        if given is not None and not options.follow:
+            msg = f"{option} belongs to --follow"
+            raise UsageError(msg, hint="add --follow, or leave it out")
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = -1.0
+    if not 0 <= seconds < 1e9:
+        msg = f"{text!r} is no number of seconds"
+        raise argparse.ArgumentTypeError(msg)
+    return seconds
+
+
+def _expectations(options: argparse.Namespace) -> Expectations:
+    expect = Expectations()
+    if options.profile is not None:
+        from envcfg.profile.catalog import Catalog, profile_folders
+
+        catalog = Catalog(profile_folders(os.environ, os.getcwd()))
+        expect = expectations_of(catalog.load(options.profile))
+    return expect._replace(
+        ranks=options.expect_ranks or expect.ranks,
+        networks=tuple(options.expect_network) or expect.networks,
+        provider=options.expect_provider or expect.provider,
+        nics=options.expect_nics or expect.nics,
+        gdr=options.require_gdr or expect.gdr,
+        allow_socket=options.allow_socket,
+    )
+
+
+def _read(files: Sequence[str], reader: Reader) -> None:
+    with _progress(files) as progress:
+        behind = 0
+        for name in files:
+            source = Source(name)
+            try:
+                base = behind
+                reader.read(source, lambda done, base=base: progress(base + done))  # type: ignore[misc]
+            finally:
+                source.close()
+            behind += source.offset
+
+
+@contextmanager
+def _progress(files: Sequence[str]) -> Iterator[Any]:
+    """Show how far reading is, on a terminal and for much to read."""
+    total = sum(os.path.getsize(name) for name in files if os.path.isfile(name))
+    if not sys.stderr.isatty() or total < LARGE:
+        yield lambda _: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, DownloadColumn, Progress, TimeRemainingColumn
+
+    columns = ("reading", BarColumn(), DownloadColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("", total=total)
+        yield lambda done: bar.update(task, completed=done)
+
+
+def _put(options: argparse.Namespace, report: LogReport) -> None:
+    from envcfg.files import write_report
+
+    if options.junit:
+        from envcfg.report.junit import log_junit
+
+        write_report(options.junit, log_junit(report))
+    if options.html:
+        from envcfg.report.log_html import log_html
+
+        title = " ".join(options.files)
+        write_report(options.html, log_html(report, title))
+    if options.json:
+        from envcfg.report.log_json import log_json
+
+        sys.stdout.write(log_json(report))
+    else:
+        from envcfg.report.log_text import log_text, print_log
+
+        if sys.stdout.isatty():
+            print_log(report)
+        else:
+            sys.stdout.write(log_text(report))
+    sys.stdout.flush()
+
+
+def _act(command: str, report: LogReport) -> None:
+    """Run what was given for a bad verdict."""
+    import subprocess
+
+    env = {
+        **os.environ,
+        "ENVCFG_VERDICT": report.verdict,
+        "ENVCFG_SUMMARY": report.summary,
+    }
+    done = subprocess.run(["/bin/sh", "-c", command], env=env, check=False)
+    if done.returncode:
+        sys.stderr.write(
+            f"envcfg: warning: --on-bad: exit code {done.returncode}: {command}\n"
+        )

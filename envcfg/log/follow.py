@@ -1,0 +1,114 @@
+"""A log that still grows: read what is new, and stop at the first verdict that is safe."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Sequence
+from glob import glob
+
+from envcfg.log.process import Spot
+from envcfg.log.reader import Reader
+from envcfg.log.source import BLOCK, LONGEST
+from envcfg.log.verdict import LogReport
+
+_PAUSE = 0.2  # seconds between two looks
+# These can still change when more of the job's lines come.
+_UNSAFE = {"ranks-unexpected", "worlds-of-one"}
+
+
+class Growing:
+    """One file that grows: where we are, and the line that is not whole yet."""
+
+    def __init__(self, name: str, number: int) -> None:
+        """Begin at the top of *name*, which is source *number* of the reader."""
+        self.name = name
+        self.number = number
+        self.position = 0
+        self.rest = b""
+        self.offset = 0
+        self.lines = 0
+
+    def advance(self, reader: Reader) -> bool:
+        """Read what is new, up to the last whole line; return whether anything mattered."""
+        if os.path.getsize(self.name) < self.position:
+            self.position = 0  # begun again by who writes it
+            self.rest = b""
+        mattered = False
+        with open(self.name, "rb") as file:
+            file.seek(self.position)
+            while new := file.read(BLOCK):
+                self.position += len(new)
+                reader.size += len(new)
+                text = self.rest + new
+                cut = text.rfind(b"\n") + 1 or (len(text) if len(text) > LONGEST else 0)
+                self.rest = text[cut:]
+                mattered |= self._take(reader, text[:cut])
+        return mattered
+
+    def _take(self, reader: Reader, text: bytes) -> bool:
+        looked = reader.take(text, Spot(self.number, self.offset, 0), self.lines)
+        self.offset += len(text)
+        self.lines += text.count(b"\n")
+        return looked
+
+
+def follow(
+    names: Sequence[str],
+    reader: Reader,
+    judge: Callable[[], LogReport],
+    timeout: float | None,
+) -> LogReport:
+    """Read *names* while they grow, until a verdict is safe or *timeout* seconds are over.
+
+    A file that is not there yet is waited for; patterns and folders are looked at again.
+
+    Args:
+        names: files, folders or patterns.
+        reader: what reads them into a job.
+        judge: gives the report on the job as it stands.
+        timeout: seconds; None waits for ever.
+    """
+    growing: dict[str, Growing] = {}
+    end = None if timeout is None else time.monotonic() + timeout
+    report = None
+    while True:
+        mattered = False
+        for name in _present(names):
+            if name not in growing:
+                growing[name] = Growing(name, reader.begin(name, plain=False))
+            mattered |= growing[name].advance(reader)
+        if mattered:
+            report = judge()
+            if is_safe(report):
+                return report
+        if end is not None and time.monotonic() >= end:
+            return report or judge()
+        time.sleep(_PAUSE)
+
+
+def _present(names: Sequence[str]) -> list[str]:
+    found: list[str] = []
+    for name in names:
+        if os.path.isdir(name):
+            inside = [os.path.join(name, each) for each in sorted(os.listdir(name))]
+            found += [each for each in inside if os.path.isfile(each)]
+        elif os.path.isfile(name):
+            found.append(name)
+        else:
+            found += sorted(each for each in glob(name) if os.path.isfile(each))
+    return list(dict.fromkeys(found))
+
+
+def is_safe(report: LogReport) -> bool:
+    """Return whether more lines of this job cannot mend or spoil the verdict.
+
+    Bad is bad as soon as a line shows it. ``ok`` is safe when every rank has also shown on
+    its channels whether the GPU's memory goes to the NIC directly.
+    """
+    if report.verdict == "ok":
+        return all(rank.gdr != "unknown" for rank in report.ranks)
+    return any(
+        finding.severity in ("error", "warning") and finding.rule not in _UNSAFE
+        for finding in report.findings
+    )

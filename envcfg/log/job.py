@@ -1,0 +1,113 @@
+"""The state of a job: records go in, processes and occurrences of rules add up."""
+
+from __future__ import annotations
+
+from envcfg.log.prefix import Record
+from envcfg.log.process import Process, Sighting, Spot, clip
+from envcfg.log.rulebook import Rule, Rulebook
+
+_MANY = 1 << 16  # processes that one rule keeps; more are only counted
+
+
+class Occurrence:
+    """How often a rule was seen, first where, and in which processes."""
+
+    def __init__(self, rule: Rule, sighting: Sighting, order: int, time: str) -> None:
+        """Begin with the first line."""
+        self.rule = rule
+        self.first = sighting
+        self.order = order
+        self.time = time
+        self.count = 0
+        self.processes: dict[tuple[str, int | None], Process] = {}
+
+
+class Job:
+    """Everything that the lines of a job said, by process."""
+
+    def __init__(self, rulebook: Rulebook) -> None:
+        """Begin with nothing known; *rulebook* reads the messages."""
+        self.rulebook = rulebook
+        self.processes: dict[tuple[str, int], Process] = {}
+        self.strangers: dict[
+            int | None, Process
+        ] = {}  # lines that name no process, by label
+        self.occurrences: dict[str, Occurrence] = {}
+        self.first_errors: dict[str, Occurrence] = {}
+        self.records = 0
+        self.deduplicated = 0
+        self.unknown: dict[str, tuple[int, Sighting]] = {}
+        self.world_hint = 0
+        self._hosts: set[str] = set()
+        self._by_label: dict[int, Process] = {}
+
+    def fold(self, record: Record, text: str, spot: Spot) -> None:
+        """Take in one record; *text* is its line, *spot* where that is."""
+        self.deduplicated += record.repeated
+        match = self.rulebook.match(record.message)
+        if match is None and not record.level:
+            return
+        process = self._process(record)
+        self.records += bool(record.level)
+        process.records += bool(record.level)
+        process.informed = process.informed or record.level == "INFO"
+        if record.label is not None and process.label is None:
+            process.label, process.label_is_rank = record.label, record.is_rank
+            if record.is_rank:
+                self._by_label.setdefault(record.label, process)
+        if match is None:
+            if record.level == "WARN":
+                self._unknown_warning(record, text, spot)
+            return
+        sighting = Sighting(spot, clip(text))
+        rule = match.rule
+        if rule.severity:
+            self._occurrence(rule, process, sighting, record.time)
+        if rule.versions:
+            process.dialects.update(rule.versions.items())
+        if rule.event == "rank-row":
+            process = self._named(match.fields.get("host"), match.fields.get("pid"))
+        if rule.event:
+            process.learn(rule.event, match.fields, record, sighting)
+
+    def _process(self, record: Record) -> Process:
+        host, pid = record.host, record.pid
+        if record.glued and host not in self._hosts:
+            # The name has the end of other text in front; one that is known may be in it.
+            inside = [name for name in self._hosts if host.endswith(name)]
+            host = max(inside, key=len, default="")
+        if host and pid is not None:
+            return self._named(host, str(pid))
+        if record.is_rank and record.label in self._by_label:
+            return self._by_label[record.label]
+        known = self.strangers
+        if record.label not in known and len(known) > _MANY:
+            return known.setdefault(None, Process("", None))
+        return known.setdefault(record.label, Process(host, None))
+
+    def _named(self, host: str | None, pid: str | None) -> Process:
+        host, number = (host or "").split(".")[0], int((pid or "0")[:11])
+        self._hosts.add(host)
+        key = host, number
+        if key not in self.processes:
+            self.processes[key] = Process(host, number)
+        return self.processes[key]
+
+    def _occurrence(
+        self, rule: Rule, process: Process, sighting: Sighting, time: str
+    ) -> None:
+        known = self.occurrences.get(rule.id)
+        if known is None:
+            order = len(self.occurrences)
+            known = self.occurrences[rule.id] = Occurrence(rule, sighting, order, time)
+        known.count += 1
+        if len(known.processes) < _MANY:
+            known.processes[process.host, process.pid] = process
+        if rule.severity == "error" and not rule.consequence:
+            self.first_errors.setdefault(process.host, known)
+
+    def _unknown_warning(self, record: Record, text: str, spot: Spot) -> None:
+        shape = "".join("#" if c.isdigit() else c for c in record.message[:60])
+        count, first = self.unknown.get(shape, (0, Sighting(spot, clip(text))))
+        if shape in self.unknown or len(self.unknown) < 64:
+            self.unknown[shape] = count + 1, first

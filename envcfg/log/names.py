@@ -1,0 +1,45 @@
+"""What the names in a log are: networks, libfabric providers, interfaces."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import Any
+
+_FILE = os.path.join(os.path.dirname(__file__), "names.yaml")
+
+
+def network_kind(name: str) -> str | None:
+    """Return ``socket``, ``libfabric``, ``verbs`` or ``vendor``; None: nobody knows it."""
+    known = _find("networks", name)
+    return known["kind"] if known else None
+
+
+def is_fast(provider: str) -> bool | None:
+    """Return whether a libfabric provider is one of a fast network; None: unknown."""
+    known = _find("providers", provider)
+    return known["fast"] if known else None
+
+
+def interface_fault(name: str) -> str | None:
+    """Return what is wrong with an interface for traffic between nodes, if anything."""
+    known = _find("interfaces", name)
+    return known["meaning"] if known else None
+
+
+@lru_cache(maxsize=256)
+def _find(kind: str, name: str) -> Mapping[str, Any] | None:
+    for entry in _names()[kind]:
+        if re.fullmatch(entry["pattern"], name):
+            return entry
+    return None
+
+
+@lru_cache(maxsize=1)
+def _names() -> Mapping[str, Sequence[Mapping[str, Any]]]:
+    from envcfg.log.rulebook import load_yaml
+
+    names: Mapping[str, Sequence[Mapping[str, Any]]] = load_yaml(_FILE)
+    return names

@@ -1,0 +1,36 @@
+"""Numbers as people write them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+_MANY = 8
+
+
+def number_ranges(numbers: Sequence[int]) -> str:
+    """Return rising *numbers* as ranges: ``0-3,8``; many ranges are cut off."""
+    ranges: list[tuple[int, int]] = []
+    for number in numbers:
+        if ranges and number == ranges[-1][1] + 1:
+            ranges[-1] = ranges[-1][0], number
+        else:
+            ranges.append((number, number))
+    text = ",".join(f"{a}-{b}" if b > a else str(a) for a, b in ranges[:_MANY])
+    left = sum(b - a + 1 for a, b in ranges[_MANY:])
+    return f"{text} and {left} more" if left else text
+
+
+def count_of(count: int, noun: str, plural: str = "") -> str:
+    """Return ``1 rank`` or ``3 ranks``."""
+    return f"{count} {noun if count == 1 else plural or noun + 's'}"
+
+
+_SINGULAR = {"use": "uses", "have": "has", "do": "does", "see": "sees", "are": "is"}
+
+
+def said_of(count: int, detail: str) -> str:
+    """Return *detail*, which is said of several (``use their own``), as said of *count*."""
+    if count != 1:
+        return detail
+    verb, space, rest = detail.partition(" ")
+    return f"{_SINGULAR.get(verb, verb)}{space}{rest}".replace(" their ", " its ")

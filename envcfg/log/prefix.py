@@ -1,0 +1,190 @@
+"""Lines to records: what launchers and services put in front is taken off, NCCL's is read.
+
+A line is ``[wrappers] [time] HOST:PID:TID [DEV] [WHERE] NCCL LEVEL MESSAGE``; every part
+but the message may be missing. ``[DEV]`` is the index of a GPU in its process, never the
+rank.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+
+class Record(NamedTuple):
+    """One message of one process.
+
+    Attributes:
+        host: node as NCCL names it; empty where the line does not tell.
+        pid: process; None where the line does not tell.
+        device: GPU index in the process; None where the line does not tell.
+        level: ``INFO``, ``WARN``, ``CALL``, ``TRACE``; empty for a line of someone else.
+        message: the rest of the line.
+        label: number that a launcher put in front; None where none did.
+        is_rank: whether the label is the rank (and not a task or a local rank).
+        time: time stamp of the line, as text; empty where there is none.
+        repeated: how many more such lines Ray left out.
+        torn: another process's line begins in the middle of this one.
+        glued: it begins right after other text, so that the host may have more in front.
+    """
+
+    host: str
+    pid: int | None
+    device: int | None
+    level: str
+    message: str
+    label: int | None = None
+    is_rank: bool = False
+    time: str = ""
+    repeated: int = 0
+    torn: bool = False
+    glued: bool = False
+
+
+_HOST = (
+    r"[\w<][\w.<>-]{0,127}"  # bounded: a long word must not be tried from each letter
+)
+_TIME = r"\d{4}-\d\d-\d\d[T _]\d\d:\d\d:\d\d[.,\d]*(?:Z|[+-]\d\d:?\d\d)?"
+_LEVEL = r"NCCL (?P<level>INFO|WARN|CALL|TRACE)(?: |$)"
+_WHERE = r"(?:(?P<where>\S.{0,400}?) )?"
+
+# The common line, tried first: nothing in front, nothing between.
+_PLAIN = re.compile(rf"({_HOST}):(\d+):\d+ \[(-?\d+)\] NCCL (INFO) (.*)", re.DOTALL)
+
+# NCCL's own, then those of patched, redacted and stripped logs; the first that fits counts.
+_OWN = (
+    rf"(?:\[(?P<time>{_TIME}[^\]]*)\] )?(?P<host>{_HOST}):(?P<pid>\d+):\d+ "
+    rf"(?:\[(?P<device>-?\d+)\] )?{_WHERE}{_LEVEL}"
+)
+_PATCHED = (
+    rf"\[(?P<label>\d+)/\d+\]\[(?P<time>{_TIME})\] \[[^\]]*\] "
+    rf"\[(?P<host>{_HOST}):pid=(?P<pid>\d+)\] {_LEVEL}"
+)
+_REDACTED = (
+    rf"(?<!\S)(?P<host>[A-Za-z<][\w.<>-]*) \[(?P<device>-?\d+)\] {_WHERE}{_LEVEL}"
+)
+_STRIPPED = rf"(?:\[(?P<device>-?\d+)\] )?(?:\S+:\d+(?: \([\w ]*\))? )?{_LEVEL}"
+_PREFIXES = tuple(map(re.compile, (_OWN, _PATCHED, _REDACTED, _STRIPPED)))
+_NEXT = re.compile(
+    rf"(?:\[{_TIME}[^\]]*\] )?{_HOST}:\d+:\d+ (?:\[-?\d+\] )?(?:[^ ].{{0,400}}? )?"
+    r"NCCL (?:INFO|WARN|CALL|TRACE)(?: |$)"
+)
+
+# What stands in front of a line, and whether its number is the rank.
+_WRAPPERS: tuple[tuple[re.Pattern[str], bool], ...] = tuple(
+    (re.compile(pattern), is_rank)
+    for pattern, is_rank in (
+        (r"[│┃║] ?", False),  # a box around the text
+        (rf"\s*\| {_TIME} ?\|? ?", False),  # table of CloudWatch
+        (r"# MAGIC ?", False),  # notebook
+        (r"[\w./@+-]+\.(?:log|out|err|txt)(?:-\w+)?:(?:\d+:)?", False),  # grep
+        (rf"{_TIME}:? (?!I )", False),  # time in front, by ts or a container engine
+        (r"(?:\([A-Za-z]\w*[^()]*? pid=\d+(?:, ip=[\d.]+)?\) ?)+", False),  # Ray
+        (r"\[\d+,(?P<label>\d+)\]<std(?:out|err|diag)>: ?", True),  # Open MPI
+        (
+            r" *(?P<label>\d+): (?!\d+:)",
+            False,
+        ),  # srun --label: a task, not always a rank
+        (r"\[(?P<label>\d+)\] (?=\S+:\d+:\d+ )", True),  # MPICH
+        (r"\[rank(?P<label>\d+)\]: ?", True),  # torch.distributed
+        (r"\[[A-Za-z_]+(?P<label>\d+)(?:\|\d+)?\]: ?", False),  # torchrun: a local rank
+        (r"\[\d+\] (?=\[rank)", False),  # a counter of lines
+        (r"\[[EWIF]\d{3,4} \d\d:\d\d:\d\d[\d.]* [\w.]+:\d+\] ", False),  # PyTorch, C++
+        (
+            r"[\w.-]*[A-Za-z][\w.-]* (?P<label>\d+): (?=\S+:\d+:\d+ |NCCL |NET/|#)",
+            True,
+        ),  # PALS
+        (r"[\w.-]+: (?=(?:[\w.-]+: )?[\w.<>-]+:\d+:\d+ )", False),  # pdsh
+    )
+)
+_COLOUR = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07]*\x07|.)")
+_REPEATED = re.compile(r" ?\[repeated (\d+)x across cluster\].*", re.DOTALL)
+_BOX_END = re.compile(r"\s*[│┃║]\s*$")
+
+
+def parse(line: str) -> Record:
+    """Return the first record of *line*; a line of someone else is a record too."""
+    return next(records(line))
+
+
+def records(line: str) -> Iterator[Record]:
+    """Yield the records of *line*: more than one where writers ran into each other."""
+    plain = _PLAIN.match(line)
+    if plain and " NCCL " not in plain[5] and "\x1b" not in line and "[rep" not in line:
+        host, pid, device, level, message = plain.groups()
+        yield Record(host, int(pid), int(device), level, message.rstrip())
+        return
+    if "\x1b" in line:
+        line = _COLOUR.sub("", line)
+    repeated = 0
+    if (found := _REPEATED.search(line)) is not None:
+        repeated = int(found[1][:9])
+        line = line[: found.start()]
+    line = _BOX_END.sub("", line)
+    line, label, is_rank = _unwrap(line.rstrip())
+    glued = False
+    while True:
+        head, rest = _split_off(line)
+        record = _record(head, label, is_rank, repeated, torn=rest is not None)
+        yield record._replace(glued=True) if glued else record
+        if rest is None:
+            return
+        glued = head[-1:] not in " \t|]"
+        line, label = rest, None  # the label belongs to the line that was torn
+
+
+def _unwrap(line: str) -> tuple[str, int | None, bool]:
+    """Take off what stands in front; return the rest, its label, and if that is a rank."""
+    label, is_rank = None, False
+    for _ in range(8):  # a wrapper around a wrapper, but not for ever
+        for pattern, names_rank in _WRAPPERS:
+            found = pattern.match(line)
+            if found and found.end():
+                line = line[found.end() :]
+                if "label" in pattern.groupindex and len(found["label"]) < 10:
+                    label, is_rank = int(found["label"]), names_rank
+                break
+        else:
+            break
+    return line, label, is_rank
+
+
+def _split_off(line: str) -> tuple[str, str | None]:
+    """Return the first record of *line* and the rest, where another begins in it."""
+    if line.count("NCCL ") < 2:
+        return line, None
+    first = _NEXT.search(line)
+    second = _NEXT.search(line, first.end()) if first else None
+    if second is None:
+        return line, None
+    return line[: second.start()], line[second.start() :]
+
+
+def _record(
+    text: str, label: int | None, is_rank: bool, repeated: int, *, torn: bool
+) -> Record:
+    if "NCCL " in text:
+        for pattern in _PREFIXES:
+            if found := pattern.search(text):
+                part = found.groupdict()
+                if part.get("label"):
+                    label, is_rank = int(part["label"]), True
+                return Record(
+                    part.get("host") or "",
+                    _number(part.get("pid")),
+                    _number(part.get("device")),
+                    part["level"] or "",
+                    text[found.end() :].strip(),
+                    label,
+                    is_rank,
+                    part.get("time") or "",
+                    repeated,
+                    torn,
+                    found.start() > 0 and text[found.start() - 1] not in " \t|]",
+                )
+    return Record("", None, None, "", text.strip(), label, is_rank, "", repeated, torn)
+
+
+def _number(text: str | None) -> int | None:
+    return int(text) if text and len(text) < 12 else None

@@ -1,0 +1,277 @@
+"""The verdict of one rank: what its process used, and what speaks against it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from envcfg.log.expectations import Expectations
+from envcfg.log.names import interface_fault, is_fast, network_kind
+from envcfg.log.numbers import said_of
+from envcfg.log.process import Process, Sighting
+from envcfg.log.verdict import RankReport, Share, Verdict
+
+
+class Entity(NamedTuple):
+    """A rank of the world, or (rank None) a process whose rank the log does not tell."""
+
+    rank: int | None
+    process: Process
+    device: int | None = None
+
+    @property
+    def subject(self) -> str:
+        """Name it as people do."""
+        host = self.process.host or "a process"
+        if self.rank is None:
+            return f"{host}:{self.process.pid}" if self.process.pid else host
+        return f"rank {self.rank}"
+
+
+class Symptom(NamedTuple):
+    """One thing about one rank; many make a finding.
+
+    Attributes:
+        rule: id of the judgement.
+        verdict: what it makes of the rank.
+        detail: what is different, in a few words.
+        sighting: the line that shows it.
+    """
+
+    rule: str
+    verdict: Verdict
+    detail: str
+    sighting: Sighting | None = None
+
+
+class Traffic(NamedTuple):
+    """What a rank used: network names, and channel lines with and without GPU RDMA."""
+
+    networks: tuple[str, ...]
+    with_gdr: int
+    without_gdr: int
+
+
+def traffic_of(entity: Entity) -> Traffic:
+    """Return what the rank's lines say that it used."""
+    process, device = entity.process, entity.device
+    shared = len({comm.rank for comm in process.communicators.values()}) > 1
+    names = [
+        name
+        for name, devices in process.networks.items()
+        if not shared or device is None or device in devices or None in devices
+    ] or list(process.networks)
+    with_gdr = without_gdr = 0
+    for (own, name), (direct, staged) in process.channels.items():
+        if shared and entity.rank is not None and own != entity.rank:
+            continue
+        names.append(name)
+        if network_kind(name) != "socket":
+            with_gdr += direct
+            without_gdr += staged
+    if not names and "socket-interfaces" in process.seen:
+        names = ["Socket"]  # only a process that falls back to sockets lists them
+    return Traffic(tuple(dict.fromkeys(names)), with_gdr, without_gdr)
+
+
+def plugin_state(process: Process) -> str:
+    """Return ``loaded``, ``failed``, ``missing`` or ``unknown``."""
+    kinds = {network_kind(name) for name in process.networks}
+    if "libfabric" in kinds:
+        return "loaded"
+    if {"plugin-failed", "plugin-unsupported"} & set(process.seen):
+        return "failed"
+    if process.loaded or process.package or process.providers:
+        return "loaded"
+    return "missing" if "plugin-missing" in process.seen else "unknown"
+
+
+def gdr_of(entity: Entity, traffic: Traffic, *, multi: bool | None) -> Share:
+    """Return whether GPU memory goes to the NIC directly."""
+    if traffic.with_gdr or traffic.without_gdr:
+        if not traffic.without_gdr:
+            return "yes"
+        return "partial" if traffic.with_gdr else "no"
+    if "gdr-off" in entity.process.seen:
+        return "no"
+    if traffic.networks and {network_kind(name) for name in traffic.networks} == {
+        "socket"
+    }:
+        return "no"
+    if multi and entity.process.ring_gdr == {"1"}:
+        return "yes"
+    return "unknown"
+
+
+def judge_rank(
+    entity: Entity, *, multi: bool | None, expect: Expectations
+) -> tuple[RankReport, list[Symptom]]:
+    """Return the rank's report and what speaks against it, worst first."""
+    process = entity.process
+    traffic = traffic_of(entity)
+    gdr = gdr_of(entity, traffic, multi=multi)
+    symptoms = [
+        *_network(entity, traffic, multi, expect),
+        *_provider(process, traffic, expect),
+        *_gdr(process, gdr, multi, expect),
+        *_interfaces(process, traffic, expect),
+    ]
+    order = ("broken", "degraded", "inconclusive", "ok")
+    symptoms.sort(key=lambda each: order.index(each.verdict))
+    verdict = symptoms[0].verdict if symptoms else "ok"
+    reason = said_of(1, symptoms[0].detail) if verdict != "ok" else ""
+    provider, nics = _chosen_provider(process)
+    report = RankReport(
+        rank=-1 if entity.rank is None else entity.rank,
+        host=process.host,
+        pid=process.pid,
+        device=entity.device,
+        verdict=verdict,
+        reason=reason,
+        network=_worst_network(traffic.networks),
+        provider=provider,
+        nics=nics,
+        gdr=gdr,
+        plugin=plugin_state(process),
+        interface=next(iter(process.interfaces.get("bootstrap", ())), None),
+    )
+    return report, symptoms
+
+
+def _worst_network(names: tuple[str, ...]) -> str | None:
+    sockets = [name for name in names if network_kind(name) == "socket"]
+    return next(iter(sockets or names), None)
+
+
+def _chosen_provider(process: Process) -> tuple[str | None, int | None]:
+    slow = [name for name in process.providers if not is_fast(name)]
+    name = next(iter(slow or process.providers), None)
+    return name, process.providers[name] if name else None
+
+
+def _network(
+    entity: Entity, traffic: Traffic, multi: bool | None, expect: Expectations
+) -> Iterator[Symptom]:
+    process, names = entity.process, traffic.networks
+    if process.pid is None:
+        detail = "are in lines that do not tell which process wrote them"
+        yield Symptom("prefix-missing", "inconclusive", detail)
+    if not names:
+        yield Symptom("network-unknown", "inconclusive", "do not show their network")
+    for name in names:
+        kind = network_kind(name)
+        sighting = process.seen.get(f"network {name}") or process.seen.get(
+            f"channel {name} host"
+        )
+        sighting = sighting or process.seen.get("socket-interfaces")
+        if expect.wants_network(name):
+            continue
+        if kind == "socket":
+            yield from _socket(process, sighting, multi, expect)
+        elif expect.networks:
+            detail = f"use {name}"
+            yield Symptom("network-unexpected", "degraded", detail, sighting)
+        elif kind is None:
+            detail = f"use {name}, which envcfg does not know"
+            yield Symptom("network-unfamiliar", "inconclusive", detail, sighting)
+    if "plugin-missing" in process.seen and "plugin-requested" in process.seen:
+        yield Symptom(
+            "plugin-not-found",
+            "degraded",
+            "do not find the plugin that was asked for",
+            process.seen["plugin-missing"],
+        )
+    if names and multi is False:
+        yield Symptom(
+            "single-node",
+            "inconclusive",
+            "ran on one node, so that no network was used",
+        )
+    elif names and multi is None:
+        detail = "do not show whether there are several nodes"
+        yield Symptom("nodes-unknown", "inconclusive", detail)
+
+
+def _socket(
+    process: Process,
+    sighting: Sighting | None,
+    multi: bool | None,
+    expect: Expectations,
+) -> Iterator[Symptom]:
+    state = plugin_state(process)
+    failed = state == "failed" or "plugin-failed" in process.seen
+    if failed:
+        seen = process.seen.get("plugin-failed") or process.seen.get(
+            "plugin-unsupported"
+        )
+        detail = "lost the plugin, whose initialisation failed"
+        yield Symptom("plugin-init-failed", "degraded", detail, seen)
+    if expect.allow_socket:
+        return
+    if multi or failed or expect.wants_fast:
+        interface = next(iter(process.interfaces.get("socket", ())), None)
+        detail = f"use TCP sockets on {interface}" if interface else "use TCP sockets"
+        yield Symptom("socket-fallback", "degraded", detail, sighting)
+
+
+def _provider(
+    process: Process, traffic: Traffic, expect: Expectations
+) -> Iterator[Symptom]:
+    libfabric = any(network_kind(name) == "libfabric" for name in traffic.networks)
+    if libfabric and not process.providers:
+        detail = "do not show their libfabric provider"
+        yield Symptom("provider-unknown", "inconclusive", detail)
+    for name, nics in process.providers.items():
+        sighting = process.seen.get(f"provider {name}")
+        if expect.provider and name.split(";")[0] != expect.provider:
+            detail = f"use libfabric provider {name}"
+            yield Symptom("provider-unexpected", "degraded", detail, sighting)
+        elif is_fast(name) is False:
+            detail = f"use libfabric provider {name}, which is TCP"
+            yield Symptom("provider-slow", "degraded", detail, sighting)
+        elif is_fast(name) is None and not expect.provider:
+            detail = f"use libfabric provider {name}, which envcfg does not know"
+            yield Symptom("provider-unknown", "inconclusive", detail, sighting)
+        if expect.nics and nics is not None and nics < expect.nics:
+            detail = f"see {nics} of {expect.nics} NICs"
+            yield Symptom("nics-fewer", "degraded", detail, sighting)
+
+
+def _gdr(
+    process: Process, gdr: Share, multi: bool | None, expect: Expectations
+) -> Iterator[Symptom]:
+    networks = [*process.networks, *(name for _, name in process.channels)]
+    if networks and all(network_kind(name) == "socket" for name in networks):
+        return  # sockets are a fault of their own
+    if gdr in ("no", "partial") and (multi or process.channels or expect.gdr):
+        staged = (f"channel {name} host" for name in networks)
+        keys = [key for key in (*staged, "gdr-off") if key in process.seen]
+        sighting = process.seen[keys[0]] if keys else None
+        detail = "have no GPU RDMA"
+        if gdr == "partial":
+            detail = "have GPU RDMA on some channels only"
+        yield Symptom("gdr-missing", "degraded", detail, sighting)
+    elif gdr == "unknown" and "0" in process.ring_gdr and multi:
+        detail = "are in a communicator that lacks GPU RDMA on some rank"
+        yield Symptom("gdr-missing", "degraded", detail, process.seen.get("rings"))
+    elif gdr == "unknown" and expect.gdr:
+        yield Symptom(
+            "gdr-unknown", "inconclusive", "do not show whether they have GPU RDMA"
+        )
+
+
+def _interfaces(
+    process: Process, traffic: Traffic, expect: Expectations
+) -> Iterator[Symptom]:
+    payload = any(network_kind(name) == "socket" for name in traffic.networks)
+    for use, event in (("bootstrap", "bootstrap"), ("socket", "socket-interfaces")):
+        if use == "socket" and not payload:
+            continue
+        for name in process.interfaces.get(use, ()):
+            sighting = process.seen.get(event)
+            if expect.interfaces and not name.startswith(expect.interfaces):
+                detail = f"use {name} for {use}"
+                yield Symptom("interface-unexpected", "degraded", detail, sighting)
+            elif fault := interface_fault(name):
+                detail = f"use {name} for {use}, {fault}"
+                yield Symptom("interface-slow", "ok", detail, sighting)

@@ -1,0 +1,101 @@
+"""From sources to a job: one pass over every block, in bounded memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from envcfg.findings import Evidence
+from envcfg.log.job import Job
+from envcfg.log.prefix import records
+from envcfg.log.process import Sighting, Spot
+from envcfg.log.scan import GATES, MIDDLE, Scanner, Seeker
+from envcfg.log.source import Source, count_lines
+
+
+class Reader:
+    """Reads sources into a job, and knows afterwards on which line each sighting stands."""
+
+    def __init__(self, job: Job) -> None:
+        """Read for *job*."""
+        self.job = job
+        self.size = 0
+        self._scanner = Scanner()
+        self._names: list[str] = []
+        self._plain: list[bool] = []
+        self._lines: dict[tuple[int, int], int] = {}
+
+    @property
+    def files(self) -> int:
+        """How many sources were begun."""
+        return len(self._names)
+
+    def begin(self, name: str, *, plain: bool) -> int:
+        """Begin with a source; return its number."""
+        self._names.append(name)
+        self._plain.append(plain)
+        return len(self._names) - 1
+
+    def read(
+        self, source: Source, progress: Callable[[int], None] | None = None
+    ) -> None:
+        """Read *source* to its end; *progress* is told how many bytes are behind.
+
+        Raises:
+            OutputError: it cannot be read.
+        """
+        number = self.begin(source.name, plain=source.plain)
+        seek = None
+        lines = watched = 0
+        for buffer, end, offset in source.raw_blocks():
+            if progress:
+                progress(offset)
+            if source.large:
+                # Most of it is the program's own output: find out fast what to skip.
+                seek = seek or Seeker(buffer)
+                middle = source.middle(offset)
+                watched = (
+                    2 if seek.finds(MIDDLE if middle else GATES, end) else watched - 1
+                )
+                if watched < (0 if middle else 2):
+                    continue
+            text = bytes(memoryview(buffer)[:end])
+            if self.take(text, Spot(number, offset, 0)) and not source.plain:
+                self._lines[number, offset] = lines
+            if not source.plain:
+                lines += text.count(b"\n")
+        self.size += source.offset
+
+    def take(self, text: bytes, spot: Spot, lines: int | None = None) -> bool:
+        """Read the lines of a block at *spot*; return whether any was looked at."""
+        looked = False
+        for number, line in self._scanner.candidates(text):
+            looked = True
+            words = line.replace(b"\0", b"").decode("utf-8", "replace")
+            here = Spot(spot.source, spot.block, number)
+            for record in records(words):
+                self.job.fold(record, words, here)
+        if looked and lines is not None:
+            self._lines[spot.source, spot.block] = lines
+        return looked
+
+    def locate(self, sightings: Sequence[Sighting]) -> list[Evidence]:
+        """Return file and line of *sightings*; in plain files, lines are counted for it."""
+        wanted: dict[int, set[int]] = {}
+        for sighting in sightings:
+            spot = sighting.spot
+            if (spot.source, spot.block) not in self._lines:
+                wanted.setdefault(spot.source, set()).add(spot.block)
+        for source, offsets in wanted.items():
+            if self._plain[source]:
+                counted = count_lines(self._names[source], sorted(offsets))
+                self._lines.update(
+                    {(source, at): lines for at, lines in counted.items()}
+                )
+        return [
+            Evidence(
+                self._names[spot.source],
+                self._lines.get((spot.source, spot.block), 0) + spot.line + 1,
+                text.strip(),
+            )
+            for spot, text in sightings
+        ]

@@ -1,0 +1,138 @@
+"""Rules: what a line looks like, what it means, and what to do about it.
+
+The rules are data, in ``rules/*.yaml``. A rule with a ``pattern`` recognises lines; one
+without belongs to a judgement over many ranks and only has words. Patterns are compiled
+when a line first holds their needle, so that a short log pays for a few of them.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from envcfg.findings import Severity
+
+FOLDER = os.path.join(os.path.dirname(__file__), "rules")
+KEYS = (
+    "id needle pattern event severity benign consequence versions meaning fix source "
+    "samples counter"
+).split()
+
+
+class Rule(NamedTuple):
+    """One format of a line, or one judgement.
+
+    Attributes:
+        id: short stable name, never reused.
+        needle: text that every line of this format holds; empty for a judgement.
+        pattern: regular expression that is searched for in the message.
+        event: what the state of a rank learns from it; None where it learns nothing.
+        severity: what a line of this kind is worth; None: it is evidence, no finding.
+        benign: it looks bad and is not.
+        consequence: it follows from another error, which is the one to mend.
+        versions: library to the range of versions that print it (``2.22-2.25``).
+        meaning: why, in a sentence.
+        fix: what to do.
+        source: who says so, with version or date.
+        samples: whole lines that match this rule and no other.
+        counter: whole lines that this rule does not match.
+    """
+
+    id: str
+    needle: str = ""
+    pattern: str = ""
+    event: str | None = None
+    severity: Severity | None = None
+    benign: bool = False
+    consequence: bool = False
+    versions: Mapping[str, str] = {}
+    meaning: str = ""
+    fix: str | None = None
+    source: str = ""
+    samples: tuple[str, ...] = ()
+    counter: tuple[str, ...] = ()
+
+
+class Match(NamedTuple):
+    """A message that a rule recognised, with what the pattern captured."""
+
+    rule: Rule
+    fields: Mapping[str, str | None]
+
+
+class Rulebook:
+    """All rules, with one search that finds those a message may match."""
+
+    def __init__(self, rules: Sequence[Rule]) -> None:
+        """Take *rules*; the first that matches wins where several could."""
+        self.rules = {rule.id: rule for rule in rules}
+        self._by_needle: dict[str, list[Rule]] = {}
+        for rule in rules:
+            if rule.needle:
+                self._by_needle.setdefault(rule.needle, []).append(rule)
+        # Longest first: at one place a longer needle says more than its beginning.
+        needles = sorted(self._by_needle, key=lambda each: (-len(each), each))
+        self.needles = tuple(needle.encode() for needle in needles)
+        self._gate = re.compile("|".join(map(re.escape, needles)))
+        self._beginnings = {
+            needle: [known for known in needles if needle.startswith(known)]
+            for needle in needles
+        }
+        self._compiled: dict[str, re.Pattern[str]] = {}
+
+    def match(self, message: str) -> Match | None:
+        """Return the first rule that *message* matches, or None."""
+        return next(self.matches(message), None)
+
+    def matches(self, message: str) -> Iterator[Match]:
+        """Yield every rule that *message* matches, in the order of its needles."""
+        at = 0
+        tried = set()
+        while gate := self._gate.search(message, at):
+            needle = gate[0]
+            at = gate.start() + 1
+            # A needle may begin with another; both have rules of their own.
+            for known in self._beginnings[needle]:
+                if known in tried:
+                    continue
+                tried.add(known)
+                for rule in self._by_needle[known]:
+                    found = self._pattern(rule).search(message)
+                    if found:
+                        yield Match(rule, found.groupdict())
+
+    def _pattern(self, rule: Rule) -> re.Pattern[str]:
+        if rule.id not in self._compiled:
+            self._compiled[rule.id] = re.compile(rule.pattern)
+        return self._compiled[rule.id]
+
+
+def load_rules(folder: str = FOLDER) -> list[Rule]:
+    """Read every rule of *folder*, in the order of files and of each file."""
+    rules = []
+    for name in sorted(os.listdir(folder)):
+        if name.endswith(".yaml"):
+            rules += [
+                _rule(each, name) for each in load_yaml(os.path.join(folder, name))
+            ]
+    return rules
+
+
+def load_yaml(path: str) -> Any:  # noqa: ANN401  # checked by tests, not at each start
+    """Read one of our own data files."""
+    import yaml
+
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    with open(path, encoding="utf-8") as file:
+        return yaml.load(file, loader)  # noqa: S506  # a safe loader, in C where there is one
+
+
+def _rule(data: dict[str, Any], where: str) -> Rule:
+    if unknown := set(data) - set(KEYS):
+        msg = f"{where}: {data.get('id')}: unknown {sorted(unknown)}"
+        raise ValueError(msg)
+    for name in ("samples", "counter"):
+        data[name] = tuple(data.get(name, ()))
+    return Rule(**data)

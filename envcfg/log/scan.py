@@ -1,0 +1,140 @@
+"""Blocks of a log to the lines that may mean something.
+
+Almost all of a large log is the program's own output. A block is searched for a few short
+*gates* that every line of meaning holds; only lines with one are looked at. In the middle
+of a large file, where gigabytes of output stand, only the gates of NCCL and libfabric are
+searched for, and whatever follows a hit is looked at in full again.
+
+Channel lines are most of a debug log and differ in the number of the channel only, so that
+each is looked at once.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from typing import Any
+
+# Every line that a rule knows holds one of these; a test sees to it.
+NCCL = b"NCCL "
+GATES = (
+    NCCL,
+    b"NET/",
+    b"libfabric:",
+    b"cxil_map",
+    b"Using network",
+    b"RCCL version",
+    b"Librccl path",
+    b"HIP version",
+    b"ROCm version",
+    b"Connected ",
+    b" Pid ",
+    b"affinity mask",
+    b" --> ",
+    b"envcfg: rank",
+    b"SQLite",
+    b"miopenStatus",
+    b"HSA_STATUS",
+    b"hipError",
+    b"errno: ",
+    b"EADDRINUSE",
+    b"Watchdog",
+    b"ncclS",
+    b"ncclI",
+    b"ncclR",
+    b"Duplicate GPU",
+    b"slurmstepd",
+    b"srun: ",
+    b"repeated ",
+)
+MIDDLE = (b" NCCL ", b"libfabric:")
+_CHANNEL = re.compile(rb"Channel \d+(?:/\d+)?")
+_MARK = b" NCCL INFO Channel"
+_BEFORE, _AFTER = 2048, 8192  # of a line that has no end, what is taken around a gate
+_MANY = 1 << 16  # channel lines that are remembered
+_SAMPLE = 1 << 13  # bytes that tell whether a block is full of NCCL lines
+_DENSE = 20  # NCCL lines in the sample of a block whose lines are all gone through
+
+
+class Scanner:
+    """Finds candidate lines in blocks; remembers channel lines across blocks."""
+
+    def __init__(self) -> None:
+        """Begin with no line seen."""
+        self._channels = {b""}
+
+    def candidates(self, block: bytes) -> Iterator[tuple[int, bytes]]:
+        """Yield the number in the block (from 0) and the text of each line to look at."""
+        if block.count(NCCL, 0, _SAMPLE) > _DENSE:
+            return self._all_lines(block)
+        return self._gated(block)
+
+    def _all_lines(self, block: bytes) -> Iterator[tuple[int, bytes]]:
+        known = self._channels
+        keys = _CHANNEL.sub(b"Channel", block).split(b"\n")  # without its number
+        if known.issuperset(keys):
+            return
+        lines = block.split(b"\n")
+        for number, key in enumerate(keys):
+            if key in known:
+                continue
+            line = lines[number]
+            if _MARK in key:
+                if len(known) > _MANY:
+                    known.clear()
+                    known.add(b"")
+                known.add(key)
+                yield number, line
+            elif len(line) > _AFTER:
+                for _, part in self._gated(line):
+                    yield number, part
+            elif any(gate in line for gate in GATES):
+                yield number, line
+
+    def _gated(self, block: bytes) -> Iterator[tuple[int, bytes]]:
+        found = set()
+        for gate in GATES:
+            at = block.find(gate)
+            while at >= 0:
+                start = block.rfind(b"\n", max(0, at - _BEFORE), at) + 1
+                start = start or max(0, at - _BEFORE)
+                end = block.find(b"\n", at, at + _AFTER)
+                end = end if end >= 0 else min(len(block), at + _AFTER)
+                found.add((start, end))
+                at = block.find(gate, end)
+        number = counted = 0
+        for start, end in sorted(found):
+            number += block.count(b"\n", counted, start)
+            counted = start
+            yield number, block[start:end]
+
+
+class Seeker:
+    """Searches a buffer for gates by the C library's memmem.
+
+    It skips more of the text than Python's own search does, and most of a large file is
+    nothing but this search. Where the C library has none, Python's is used.
+    """
+
+    def __init__(self, buffer: bytearray) -> None:
+        """Search *buffer*, which must stay as large as it is."""
+        import ctypes
+
+        self._buffer = buffer
+        self._memmem: Any = None
+        with suppress(AttributeError, OSError):
+            self._memmem = ctypes.CDLL(None).memmem
+        if self._memmem is not None:
+            size, pointer = ctypes.c_size_t, ctypes.c_void_p
+            self._memmem.argtypes = [pointer, size, ctypes.c_char_p, size]
+            self._memmem.restype = pointer
+            self._hold = (ctypes.c_char * len(buffer)).from_buffer(buffer)
+            self._address = ctypes.addressof(self._hold)
+
+    def finds(self, gates: Sequence[bytes], end: int) -> bool:
+        """Return whether one of *gates* is in the first *end* bytes."""
+        if self._memmem is None:
+            return any(self._buffer.find(gate, 0, end) >= 0 for gate in gates)
+        memmem, address = self._memmem, self._address
+        return any(memmem(address, end, gate, len(gate)) is not None for gate in gates)

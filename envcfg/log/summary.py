@@ -1,0 +1,143 @@
+"""The answer in a sentence, and the questions that stay open."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+
+from envcfg.findings import Finding
+from envcfg.log.job import Job
+from envcfg.log.numbers import count_of, number_ranges, said_of
+from envcfg.log.rank import Entity, Symptom, plugin_state
+from envcfg.log.rulebook import Rule
+from envcfg.log.verdict import LogReport, Unknown
+from envcfg.log.world import World
+
+_HOSTS = 3
+
+
+def unknowns_of(
+    job: Job,
+    world: World,
+    symptoms: Sequence[tuple[Entity | None, Symptom]],
+    rules: Mapping[str, Rule],
+) -> tuple[Unknown, ...]:
+    """Return what the log does not show, the most important first."""
+    found = [
+        *_gaps(job, world),
+        *_doubts([(e, each) for e, each in symptoms if each.verdict == "inconclusive"]),
+    ]
+    return tuple(Unknown(what, rules[name].fix or "") for name, what in found)
+
+
+def _gaps(job: Job, world: World) -> Iterator[tuple[str, str]]:
+    people = [*job.processes.values(), *job.strangers.values()]
+    if not job.records and not any(p.seen for p in people):
+        yield "no-nccl-lines", "the log holds no line of NCCL or RCCL"
+        return
+    if not any(p.informed or p.networks for p in people):
+        yield "no-info-lines", "NCCL wrote warnings only, no INFO line"
+    if job.deduplicated:
+        lines = count_of(job.deduplicated, "line")
+        yield "deduplicated", f"Ray left out {lines} that other workers wrote too"
+    total = len(world.seen) + len(world.missing)
+    if world.size is None:
+        yield "world-unknown", "how many ranks the job has"
+    if world.missing:
+        many = count_of(len(world.missing), "rank")
+        what = f"{many} of {total} not in the log ({number_ranges(world.missing)})"
+        yield "ranks-missing", what
+
+
+def _doubts(
+    symptoms: Sequence[tuple[Entity | None, Symptom]],
+) -> Iterator[tuple[str, str]]:
+    grouped: dict[tuple[str, str], list[Entity | None]] = {}
+    for entity, symptom in symptoms:
+        grouped.setdefault((symptom.rule, symptom.detail), []).append(entity)
+    for (name, detail), entities in grouped.items():
+        people = [entity for entity in entities if entity]
+        yield name, f"{who(people)} {said_of(len(people), detail)}"
+
+
+def who(entities: Sequence[Entity]) -> str:
+    """Name the ranks, or the processes where ranks are unknown."""
+    ranks = sorted({e.rank for e in entities if e.rank is not None})
+    if ranks:
+        return f"rank{'s' if len(ranks) > 1 else ''} {number_ranges(ranks)}"
+    if len(entities) == 1:
+        return entities[0].subject
+    return count_of(len(entities), "process", "processes") if entities else "NCCL"
+
+
+def summarize(
+    report: LogReport,
+    world: World,
+    symptoms: Sequence[tuple[Entity | None, Symptom]],
+) -> str:
+    """Return the verdict in one sentence that begins with it."""
+    if report.verdict == "ok":
+        return f"ok: {_good(report, world)}"
+    if report.verdict == "broken":
+        finding = next(each for each in report.findings if each.severity == "error")
+        return f"broken: {_said(finding)}"
+    if report.verdict == "degraded":
+        bad = [(e, each) for e, each in symptoms if e and each.verdict == "degraded"]
+        if not bad:
+            finding = next(
+                each for each in report.findings if each.severity == "warning"
+            )
+            return f"degraded: {_said(finding)}"
+        return f"degraded: {_bad(report, world, bad)}"
+    if report.unknowns:
+        return f"inconclusive: {report.unknowns[0].what}"
+    return "inconclusive: the log does not show which network the job used"
+
+
+def _said(finding: Finding) -> str:
+    return (
+        finding.message
+        if finding.subject == "job"
+        else f"{finding.subject}: {finding.message}"
+    )
+
+
+def _good(report: LogReport, world: World) -> str:
+    job = report.job
+    many = f"all {len(world.seen)} ranks" if len(world.seen) > 1 else "the one rank"
+    nodes = f" on {count_of(job.node_count, 'node')}" if job.node_count else ""
+    over = f" over {job.provider}" if job.provider else ""
+    gdr = {"yes": ", with GPU RDMA", "no": ", without GPU RDMA"}.get(
+        job.gdr, "; whether with GPU RDMA is not shown"
+    )
+    verb = "use" if len(world.seen) > 1 else "uses"
+    return f"{many}{nodes} {verb} {job.network}{over}{gdr}"
+
+
+def _bad(
+    report: LogReport, world: World, symptoms: Sequence[tuple[Entity, Symptom]]
+) -> str:
+    """Return what most of the degraded ranks suffer from, and why."""
+    worst: dict[Entity, Symptom] = {}
+    for entity, symptom in symptoms:
+        if entity not in worst or symptom.rule == "socket-fallback":
+            worst[entity] = symptom
+    detail, count = Counter(each.detail for each in worst.values()).most_common(1)[0]
+    ranked = all(entity.rank is not None for entity in worst) and report.job.world_size
+    noun = ("rank", "ranks") if ranked else ("process", "processes")
+    many = f"{count} of {count_of(ranked or len(world.entities), *noun)}"
+    fallen = [e for e, each in worst.items() if each.rule == "socket-fallback"]
+    tails = []
+    for state, words in (("missing", "not found"), ("failed", "failed to start")):
+        hosts = {e.process.host for e in fallen if plugin_state(e.process) == state} - {
+            ""
+        }
+        if hosts:
+            tails.append(f"plugin {words} on {_hosts(hosts)}")
+    return "; ".join([f"{many} {said_of(count, detail)}", *tails])
+
+
+def _hosts(names: set[str]) -> str:
+    hosts = sorted(names)
+    more = f" and {len(hosts) - _HOSTS} more" if len(hosts) > _HOSTS else ""
+    return ", ".join(hosts[:_HOSTS]) + more

@@ -1,0 +1,162 @@
+"""What a log comes to: the verdict of each rank and of the job, and what it rests on.
+
+Plain data: :mod:`envcfg.log.judge` makes it, the reports show it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal, NamedTuple
+
+from envcfg.findings import Finding
+
+Verdict = Literal["ok", "degraded", "broken", "inconclusive"]
+Share = Literal["yes", "no", "partial", "unknown"]
+Loaded = Literal["all", "some", "none", "unknown"]
+
+
+class RankReport(NamedTuple):
+    """One rank of the job.
+
+    Attributes:
+        rank: number in the world communicator, from 0.
+        host: node; empty where the log does not name it.
+        pid: process id on that node; None where unknown.
+        device: GPU index in that process; None where unknown.
+        verdict: of this rank alone.
+        reason: why, in a few words; empty for ``ok``.
+        network: what NCCL calls its network (``AWS Libfabric``, ``Socket``, ``IB``).
+        provider: libfabric provider (``cxi``, ``efa``, ``tcp``); None where unknown.
+        nics: how many NICs libfabric offers to the process; None where unknown.
+        gdr: whether the GPU memory went to the NIC directly, on channels between nodes.
+        plugin: ``loaded``, ``missing``, ``failed`` or ``unknown``.
+        interface: interface of the bootstrap; None where unknown.
+    """
+
+    rank: int
+    host: str
+    pid: int | None
+    device: int | None
+    verdict: Verdict
+    reason: str
+    network: str | None
+    provider: str | None
+    nics: int | None
+    gdr: Share
+    plugin: str
+    interface: str | None
+
+
+class Transport(NamedTuple):
+    """How one rank sends to another.
+
+    Attributes:
+        sender: rank that sends.
+        receiver: rank that receives.
+        kind: ``NET/NAME``, ``P2P``, ``SHM``: as NCCL names it.
+        gdr: True with GPU RDMA, False without, None where it does not apply (not NET).
+    """
+
+    sender: int
+    receiver: int
+    kind: str
+    gdr: bool | None
+
+
+class Plugin(NamedTuple):
+    """The external network plugin.
+
+    Attributes:
+        name: package (``aws-ofi-rccl``) or what NCCL calls it; None where unknown.
+        version: of the package; None where the log does not tell.
+        loaded: by how many of the processes that were seen.
+    """
+
+    name: str | None
+    version: str | None
+    loaded: Loaded
+
+
+class JobReport(NamedTuple):
+    """The job as a whole.
+
+    Attributes:
+        world_size: number of ranks of the largest communicator; None where unknown.
+        ranks_seen: ranks whose own lines are in the log, rising.
+        ranks_missing: ranks of the world that are not, rising.
+        nodes: hosts that were seen, sorted.
+        node_count: nodes of the job as NCCL counted them, else as many as were seen.
+        network: the network of all ranks, ``mixed``, or None where unknown.
+        networks: every network seen, with the number of ranks that use it.
+        provider: libfabric provider of all ranks, ``mixed``, or None.
+        plugin: the network plugin.
+        gdr: GPU RDMA between nodes.
+        interfaces: ``bootstrap`` and ``socket``: their interfaces, most used first.
+        versions: library (``nccl``, ``rccl``, ``hip``, ``libfabric``, ...) to the versions
+            that were seen; more than one means that ranks differ.
+    """
+
+    world_size: int | None
+    ranks_seen: tuple[int, ...]
+    ranks_missing: tuple[int, ...]
+    nodes: tuple[str, ...]
+    node_count: int | None
+    network: str | None
+    networks: Mapping[str, int]
+    provider: str | None
+    plugin: Plugin
+    gdr: Share
+    interfaces: Mapping[str, tuple[str, ...]]
+    versions: Mapping[str, tuple[str, ...]]
+
+
+class Unknown(NamedTuple):
+    """Something that the log does not show.
+
+    Attributes:
+        what: the question that stays open, lower case, no full stop.
+        remedy: the setting or step that would show it.
+    """
+
+    what: str
+    remedy: str
+
+
+class Coverage(NamedTuple):
+    """How much was read.
+
+    Attributes:
+        files: number of files.
+        size: bytes after decompression.
+        records: NCCL lines that were read.
+        unknown_warnings: NCCL warnings that no rule knows.
+    """
+
+    files: int
+    size: int
+    records: int
+    unknown_warnings: int
+
+
+class LogReport(NamedTuple):
+    """The answer of ``envcfg check-log``.
+
+    Attributes:
+        verdict: of the job.
+        summary: the verdict in one sentence, beginning with the verdict.
+        job: what is known of the job.
+        ranks: one entry for each rank of the world that was seen, rising.
+        transports: how ranks send to each other, as far as the log shows it.
+        findings: causes first, worst first.
+        unknowns: what the log does not show.
+        coverage: how much was read.
+    """
+
+    verdict: Verdict
+    summary: str
+    job: JobReport
+    ranks: tuple[RankReport, ...]
+    transports: tuple[Transport, ...]
+    findings: tuple[Finding, ...]
+    unknowns: tuple[Unknown, ...]
+    coverage: Coverage

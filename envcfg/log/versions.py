@@ -1,0 +1,25 @@
+"""Ranges of versions, as rules write them: ``2.22-2.25``, ``2.28-``, ``-2.10``."""
+
+from __future__ import annotations
+
+
+def ranges_disjoint(one: tuple[str, str], other: tuple[str, str]) -> bool:
+    """Return whether no version of a library lies in both (library, range)."""
+    if one[0] != other[0]:
+        return False
+    (low, high), (other_low, other_high) = _bounds(one[1]), _bounds(other[1])
+    return _below(high, other_low) or _below(other_high, low)
+
+
+def _bounds(text: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    low, dash, high = text.partition("-")
+    return _parts(low), _parts(high if dash else low)
+
+
+def _parts(text: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in text.strip().split(".") if part)
+
+
+def _below(high: tuple[int, ...], low: tuple[int, ...]) -> bool:
+    """Return whether everything up to *high* (2.18 covers 2.18.6) lies before *low*."""
+    return bool(high) and bool(low) and high < low[: len(high)]

@@ -1,0 +1,135 @@
+"""Who is who: the size of the world, which process holds which rank, how many nodes."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from envcfg.log.expectations import Expectations
+from envcfg.log.job import Job
+from envcfg.log.process import Communicator, Process
+from envcfg.log.rank import Entity
+
+
+class World(NamedTuple):
+    """The largest communicator of a job.
+
+    Attributes:
+        size: its ranks; None where the log does not tell.
+        entities: ranks that were seen, rising; processes without a rank behind them.
+        seen: numbers of the ranks that were seen, rising.
+        missing: numbers of those that were not, rising.
+        hosts: nodes that were seen, sorted.
+        node_count: nodes as NCCL counts them, else as many as were seen; None: unknown.
+        multi: whether it spans several nodes; None where the log does not tell.
+    """
+
+    size: int | None
+    entities: tuple[Entity, ...]
+    seen: tuple[int, ...]
+    missing: tuple[int, ...]
+    hosts: tuple[str, ...]
+    node_count: int | None
+    multi: bool | None
+
+
+def world_of(job: Job, expect: Expectations) -> World:
+    """Return the world of *job*; ``expect.ranks`` makes up for a log that does not tell."""
+    processes = [*job.processes.values(), *job.strangers.values()]
+    size = _size(processes)
+    entities = _ranks(processes, size)
+    placed = {id(entity.process) for entity in entities}
+    seen = sorted({entity.rank for entity in entities if entity.rank is not None})
+    total = max(size or 0, expect.ranks or 0)
+    missing = sorted(set(range(total)) - set(seen))
+    others = [p for p in processes if id(p) not in placed]
+    others = [p for p in others if _decides(p) or (p.pid is not None and p.records)]
+    if size is not None and not missing:
+        # All ranks have lines of their own. What others say counts if it is bad.
+        others = [p for p in others if _decides(p)]
+    everyone = [*entities, *(Entity(None, p) for p in others)]
+    nodes = _counted_nodes(processes, size)
+    hosts = sorted(
+        {p.host for p in processes if p.host and p.pid is not None and p.records}
+    )
+    multi = _multi(processes, nodes, len(hosts), complete=bool(seen) and not missing)
+    return World(
+        size=size,
+        entities=tuple(everyone),
+        seen=tuple(seen),
+        missing=tuple(missing),
+        hosts=tuple(hosts),
+        node_count=nodes or (len(hosts) or None),
+        multi=multi,
+    )
+
+
+_DECIDING = frozenset(
+    "channel communicator error-trace gdr-off network network-assigned plugin-failed "
+    "plugin-loaded plugin-missing plugin-unsupported provider socket-interfaces".split()
+)
+
+
+def _decides(process: Process) -> bool:
+    return not _DECIDING.isdisjoint(process.seen)
+
+
+def world_communicators(process: Process, size: int | None) -> list[Communicator]:
+    """Return the parts of *process* in communicators as large as the world."""
+    known = process.communicators.values()
+    return [comm for comm in known if comm.nranks == size]
+
+
+def _size(processes: list[Process]) -> int | None:
+    sizes = [comm.nranks for p in processes for comm in p.communicators.values()]
+    sizes += [edge.nranks for p in processes for edge in p.edges if edge.nranks]
+    rows = [rank + 1 for p in processes for rank in p.rows]
+    return max([*sizes, *rows], default=None)
+
+
+def _ranks(processes: list[Process], size: int | None) -> list[Entity]:
+    """Return the ranks that processes hold: by communicator, table of ranks, or label."""
+    entities: dict[tuple[int, int], Entity] = {}
+    for process in processes:
+        for comm in world_communicators(process, size):
+            key = comm.rank, id(process)
+            entities[key] = Entity(comm.rank, process, comm.device)
+    held = {id(entity.process) for entity in entities.values()}
+    for process in processes:
+        if id(process) in held:
+            continue
+        for rank, device in process.rows.items():
+            if process.records:
+                entities[rank, id(process)] = Entity(rank, process, device)
+        label = process.label
+        if (
+            process.pid is not None
+            and not process.rows
+            and process.label_is_rank
+            and label is not None
+            and size is not None
+            and label < size
+        ):
+            entities[label, id(process)] = Entity(label, process)
+    return sorted(
+        entities.values(), key=lambda each: (each.rank or 0, each.process.pid or 0)
+    )
+
+
+def _counted_nodes(processes: list[Process], size: int | None) -> int | None:
+    counted = [
+        comm.nodes
+        for process in processes
+        for comm in world_communicators(process, size)
+        if comm.nodes
+    ]
+    return max(counted, default=None)
+
+
+def _multi(
+    processes: list[Process], nodes: int | None, hosts: int, *, complete: bool
+) -> bool | None:
+    if (nodes or hosts) > 1 or any(process.channels for process in processes):
+        return True
+    if nodes == 1 or (complete and hosts == 1):
+        return False
+    return None

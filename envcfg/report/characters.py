@@ -1,0 +1,41 @@
+"""Characters of a log that a report cannot hold, written out.
+
+A log may hold any byte. It is read with ``surrogateescape``, so a text taken from it may
+hold what no file in UTF-8, no XML and no strict JSON reader accepts.
+"""
+
+from __future__ import annotations
+
+import re
+
+_SURROGATES = re.compile("[\ud800-\udfff]")
+# Besides these, marks that turn the direction of text: a log line could use them to
+# show itself as another.
+_UNPRINTABLE = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]"
+)
+
+
+def without_surrogates(text: str) -> str:
+    r"""Return *text* with bytes that were no UTF-8 written as ``\xNN``.
+
+    >>> without_surrogates("nid\udcff") == r"nid\xff"
+    True
+    """
+    return text if text.isascii() else _SURROGATES.sub(_visible, text)
+
+
+def printable(text: str) -> str:
+    r"""Return *text* with every character that a page or XML cannot hold written out.
+
+    >>> printable("\x1b[31mred") == r"\x1b[31mred"
+    True
+    """
+    return text if text.isprintable() else _UNPRINTABLE.sub(_visible, text)
+
+
+def _visible(match: re.Match[str]) -> str:
+    code = ord(match[0])
+    if 0xDC80 <= code <= 0xDCFF:  # a byte that was no UTF-8
+        code -= 0xDC00
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"

@@ -1,0 +1,121 @@
+"""What a log tells of the job, as short texts by name: network, plugin, versions."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from envcfg.log.numbers import count_of, number_ranges
+from envcfg.log.verdict import Coverage, JobReport, LogReport
+
+_MOST_NODES = 6
+_GDR = {
+    "yes": "on all channels between nodes",
+    "no": "not used between nodes",
+    "partial": "on some channels between nodes only",
+    "unknown": None,
+}
+_LOADED = {
+    "all": "loaded by every process",
+    "some": "loaded by some processes only",
+    "none": "not loaded",
+    "unknown": None,
+}
+
+
+class Fact(NamedTuple):
+    """Something that is known of the job, or should be.
+
+    Attributes:
+        name: of the fact.
+        text: None where it is not known.
+        odd: True where a person should look at it.
+    """
+
+    name: str
+    text: str | None
+    odd: bool = False
+
+
+def job_facts(report: LogReport) -> list[Fact]:
+    """Return the facts of the job, in the order in which they are shown."""
+    job = report.job
+    return [
+        Fact("Ranks", _ranks(job), odd=bool(job.ranks_missing)),
+        Fact("Nodes", _nodes(job)),
+        Fact("Network", _network(job), odd=job.network == "mixed"),
+        Fact("Provider", job.provider, odd=job.provider == "mixed"),
+        Fact("Plugin", _plugin(job), odd=job.plugin.loaded in ("some", "none")),
+        Fact("GPU RDMA", _GDR[job.gdr], odd=job.gdr in ("partial", "no")),
+        Fact("Bootstrap", ", ".join(job.interfaces.get("bootstrap", ())) or None),
+        Fact("Sockets", ", ".join(job.interfaces.get("socket", ())) or None),
+        Fact(
+            "Versions",
+            _versions(job),
+            odd=any(len(v) > 1 for v in job.versions.values()),
+        ),
+        Fact("Log", _coverage(report.coverage)),
+    ]
+
+
+def _ranks(job: JobReport) -> str | None:
+    seen = len(job.ranks_seen)
+    if job.world_size is None:
+        return f"{seen:,} seen, of how many is not known" if seen else None
+    if not job.ranks_missing:
+        return f"{job.world_size:,}, all in the log"
+    missing = number_ranges(job.ranks_missing)
+    return f"{seen:,} of {job.world_size:,} in the log; missing: {missing}"
+
+
+def _nodes(job: JobReport) -> str | None:
+    names = list(job.nodes)
+    if len(names) > _MOST_NODES:
+        names = [*names[: _MOST_NODES - 2], "\u2026", names[-1]]
+    listed = ", ".join(names)
+    if job.node_count is None:
+        return listed or None
+    if not listed:
+        return f"{job.node_count:,}, none named"
+    if job.node_count > len(job.nodes):
+        return (
+            f"{job.node_count:,}, of which {len(job.nodes):,} are in the log: {listed}"
+        )
+    return f"{job.node_count:,}: {listed}"
+
+
+def _network(job: JobReport) -> str | None:
+    if len(job.networks) < 2:
+        return job.network
+    counts = (f"{name} ({count_of(n, 'rank')})" for name, n in job.networks.items())
+    return f"{job.network}: {', '.join(counts)}"
+
+
+def _plugin(job: JobReport) -> str | None:
+    name = " ".join(filter(None, (job.plugin.name, job.plugin.version)))
+    return ", ".join(filter(None, (name, _LOADED[job.plugin.loaded]))) or None
+
+
+def _versions(job: JobReport) -> str | None:
+    texts = (
+        f"{name} {' and '.join(found)}{' (ranks differ)' if len(found) > 1 else ''}"
+        for name, found in job.versions.items()
+    )
+    return ", ".join(texts) or None
+
+
+def _coverage(coverage: Coverage) -> str:
+    text = (
+        f"{count_of(coverage.files, 'file')}, {_size(coverage.size)},"
+        f" {count_of(coverage.records, 'line')} of NCCL"
+    )
+    if coverage.unknown_warnings:
+        text += f", {count_of(coverage.unknown_warnings, 'warning')} that no rule knows"
+    return text
+
+
+def _size(size: float) -> str:
+    for unit in ("bytes", "kB", "MB"):
+        if size < 1000:
+            return f"{size:.0f} {unit}" if unit == "bytes" else f"{size:.1f} {unit}"
+        size /= 1000
+    return f"{size:.1f} GB"

@@ -1,0 +1,176 @@
+"""The answer on a log as text: a sentence, a picture, findings, open questions."""
+
+from __future__ import annotations
+
+import textwrap
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from envcfg.findings import Finding
+from envcfg.log.numbers import count_of, number_ranges
+from envcfg.log.verdict import LogReport, RankReport
+
+# One cell per rank; letters tell verdicts apart where there are no colours.
+CELLS = {"ok": "=", "degraded": "d", "broken": "B", "inconclusive": "?"}
+MISSING = "."
+_STYLES = {
+    "ok": "green",
+    "degraded": "yellow",
+    "broken": "red bold",
+    "inconclusive": "cyan",
+}
+_NODES = 24  # more are folded into those that look the same
+_WIDTH = 88
+
+
+def log_text(report: LogReport) -> str:
+    """Return the report as plain lines."""
+    return "".join(f"{line}\n" for line, _ in log_lines(report))
+
+
+def print_log(report: LogReport) -> None:
+    """Print the report in colours, for a terminal."""
+    from rich.console import Console
+    from rich.text import Text
+
+    console = Console(highlight=False, soft_wrap=True)
+    for line, style in log_lines(report):
+        console.print(Text(line, style=style))
+
+
+def log_lines(report: LogReport) -> Iterator[tuple[str, str]]:
+    """Yield the lines of the report, each with its style."""
+    yield report.summary, _STYLES[report.verdict]
+    yield from (("  " + line, "") for line in _facts(report))
+    if report.ranks:
+        yield "", ""
+        yield from _picture(report)
+    causes = [each for each in report.findings if each.cause]
+    following = [each for each in report.findings if not each.cause]
+    for finding in causes:
+        yield "", ""
+        yield from _finding(finding)
+    if following:
+        yield "", ""
+        yield "follows from the above", "bold"
+        for finding in following:
+            where = f" ({finding.evidence})" if finding.evidence else ""
+            yield f"  {finding.rule}: {finding.message}{where}", ""
+    if report.unknowns:
+        yield "", ""
+        yield "what the log does not show", "bold"
+        for what, remedy in report.unknowns:
+            yield from ((line, "") for line in _wrap(what, "  - ", "    "))
+            yield from (
+                (line, "dim") for line in _wrap(remedy, "    to find out: ", "      ")
+            )
+
+
+def _facts(report: LogReport) -> Iterator[str]:
+    job = report.job
+    if job.networks:
+        names = ", ".join(
+            f"{name} ({count})" if len(job.networks) > 1 else name
+            for name, count in job.networks.items()
+        )
+        provider = f" over {job.provider}" if job.provider else ""
+        yield f"network     {names}{provider}; GPU RDMA: {job.gdr}"
+    if job.plugin.name or job.plugin.loaded != "unknown":
+        name = " ".join(each for each in (job.plugin.name, job.plugin.version) if each)
+        yield f"plugin      {name or 'none named'}; loaded by: {job.plugin.loaded}"
+    for use, interfaces in job.interfaces.items():
+        if interfaces:
+            yield f"{use:<11} {', '.join(interfaces[:8])}"
+    if job.versions:
+        versions = (f"{lib} {', '.join(found)}" for lib, found in job.versions.items())
+        yield f"versions    {'; '.join(versions)}"
+
+
+def _picture(report: LogReport) -> Iterator[tuple[str, str]]:
+    """Yield one line per node: a cell per rank; nodes that look the same are folded."""
+    rows = [
+        (host, _cells(ranks), ranks) for host, ranks in _by_host(report.ranks).items()
+    ]
+    folded: dict[str, list[tuple[str, Sequence[RankReport]]]] = {}
+    for host, cells, ranks in rows:
+        key = cells if len(rows) > _NODES else f"{cells} {host}"
+        folded.setdefault(key, []).append((host, ranks))
+    wide = max(len(_hosts([host for host, _ in group])) for group in folded.values())
+    for group in folded.values():
+        ranks = [rank for _, members in group for rank in members]
+        cells = _cells(group[0][1])
+        name = _hosts([host for host, _ in group])
+        worst = min((each.verdict for each in ranks), key=list(_RANKED).index)
+        what = Counter(_use(each) for each in ranks).most_common(2)
+        use = "; ".join(text for text, _ in what)
+        numbers = number_ranges(sorted(each.rank for each in ranks))
+        yield f"  {name:<{wide}}  {cells}  {numbers}: {use}", _STYLES[worst]
+    if report.job.ranks_missing:
+        many = count_of(len(report.job.ranks_missing), "rank")
+        numbers = number_ranges(report.job.ranks_missing)
+        yield f"  {'not in the log':<{wide}}  {MISSING}  {numbers}: {many}", "dim"
+    present = [
+        verdict for verdict in CELLS if any(e.verdict == verdict for e in report.ranks)
+    ]
+    legend = "  ".join(f"{CELLS[verdict]} {verdict}" for verdict in present)
+    yield f"  one cell per rank: {legend}", "dim"
+
+
+_RANKED = ("broken", "degraded", "inconclusive", "ok")
+
+
+def _by_host(ranks: Sequence[RankReport]) -> dict[str, list[RankReport]]:
+    hosts: dict[str, list[RankReport]] = {}
+    for rank in ranks:
+        hosts.setdefault(rank.host, []).append(rank)
+    return hosts
+
+
+def _cells(ranks: Sequence[RankReport]) -> str:
+    return "".join(CELLS[each.verdict] for each in ranks[:64]) + (
+        "+" if len(ranks) > 64 else ""
+    )
+
+
+def _hosts(hosts: Sequence[str]) -> str:
+    first = hosts[0] or "(host not named)"
+    return first if len(hosts) == 1 else f"{count_of(len(hosts), 'node')}, {first} ..."
+
+
+def _use(rank: RankReport) -> str:
+    if rank.verdict in ("broken", "degraded"):
+        return rank.reason
+    network = rank.network or "network not shown"
+    provider = f"/{rank.provider}" if rank.provider else ""
+    gdr = {"yes": ", GPU RDMA", "no": ", no GPU RDMA", "partial": ", some GPU RDMA"}
+    return f"{network}{provider}{gdr.get(rank.gdr, '')}"
+
+
+def _finding(finding: Finding) -> Iterator[tuple[str, str]]:
+    style = {"error": "red bold", "warning": "yellow", "note": "bold"}[finding.severity]
+    count = (
+        f" ({finding.count} times)" if finding.count > 1 and finding.evidence else ""
+    )
+    head = f"{finding.severity}: {finding.subject}: {finding.message}{count}"
+    head += f"  [{finding.rule}]"
+    yield from ((line, style) for line in _wrap(head, "", "  "))
+    if finding.evidence:
+        yield f"  {finding.evidence}: {finding.evidence.text}", ""
+    for title, text in (("why", finding.why), ("fix", finding.fix)):
+        if text:
+            yield from ((line, "") for line in _wrap(text, f"  {title}: ", "    "))
+    if finding.source and finding.source != "envcfg":
+        yield from (
+            (line, "dim") for line in _wrap(finding.source, "  source: ", "    ")
+        )
+
+
+def _wrap(text: str, first: str, rest: str) -> list[str]:
+    return textwrap.wrap(
+        text,
+        _WIDTH,
+        initial_indent=first,
+        subsequent_indent=rest,
+        break_long_words=False,
+        break_on_hyphens=False,
+    ) or [first.rstrip()]
