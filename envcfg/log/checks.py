@@ -15,6 +15,7 @@ from envcfg.log.world import World, world_communicators
 
 Found = tuple[Entity | None, Symptom]
 _GAVE_UP = ("group.cc", "init.cc", "enqueue.cc", "bootstrap.cc", "collectives.cc")
+_STORE = "store-unreachable"
 _LIBRARIES = ("nccl", "rccl")
 
 
@@ -29,6 +30,8 @@ def job_symptoms(job: Job, world: World, expect: Expectations) -> list[Found]:
         *_nics(world),
         *_incomplete(world),
         *_traces(job, world),
+        *_rendezvous(job),
+        *_fatal_plugin(world),
         *_masks(job, expect),
         *_warnings(job),
     ]
@@ -178,6 +181,28 @@ def _traces(job: Job, world: World) -> Iterator[Found]:
             detail = "NCCL gave up and does not say why"
             sighting = process.seen.get("error-trace")
             yield entity, Symptom("failed-silently", "broken", detail, sighting)
+
+
+def _rendezvous(job: Job) -> Iterator[Found]:
+    """A store that nobody reached, unless a communicator shows that it was mended."""
+    people = (*job.processes.values(), *job.strangers.values())
+    if any(process.communicators for process in people):
+        return
+    sighting = next((p.seen[_STORE] for p in people if _STORE in p.seen), None)
+    if sighting:
+        detail = "the store of the job was not reached"
+        yield None, Symptom("rendezvous-failed", "broken", detail, sighting)
+
+
+def _fatal_plugin(world: World) -> Iterator[Found]:
+    """A plugin that failed, where nothing shows that NCCL went on with another network."""
+    if any(traffic_of(entity).networks for entity in world.entities):
+        return
+    for entity in world.entities:
+        sighting = entity.process.seen.get("plugin-failed")
+        if sighting and entity.process.informed:
+            detail = "lost the plugin, and no other network is named"
+            yield entity, Symptom("plugin-init-fatal", "broken", detail, sighting)
 
 
 def _masks(job: Job, expect: Expectations) -> Iterator[Found]:

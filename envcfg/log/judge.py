@@ -53,10 +53,7 @@ def judge(job: Job, expect: Expectations, locate: Locate, read: Read) -> LogRepo
         read: how much was read.
     """
     world = world_of(job, expect)
-    judged = [
-        (entity, *judge_rank(entity, multi=world.multi, expect=expect))
-        for entity in world.entities
-    ]
+    judged = [(entity, *_judge_in(world, entity, expect)) for entity in world.entities]
     complete = bool(world.size) and not world.missing
     symptoms: list[tuple[Entity | None, Symptom]] = [
         (entity, each)
@@ -91,6 +88,12 @@ def judge(job: Job, expect: Expectations, locate: Locate, read: Read) -> LogRepo
         ),
     )
     return report._replace(summary=summarize(report, world, symptoms))
+
+
+def _judge_in(
+    world: World, entity: Entity, expect: Expectations
+) -> tuple[RankReport, list[Symptom]]:
+    return judge_rank(entity, multi=world.multi, expect=expect, silent=world.silent)
 
 
 def _job_verdict(

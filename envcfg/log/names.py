@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
+NAMES_NETWORK = "2.6.4"  # the first NCCL that prints "Using network" (src/init.cc)
 _FILE = os.path.join(os.path.dirname(__file__), "names.yaml")
 
 
@@ -15,6 +16,12 @@ def network_kind(name: str) -> str | None:
     """Return ``socket``, ``libfabric``, ``verbs`` or ``vendor``; None: nobody knows it."""
     known = _find("networks", name)
     return known["kind"] if known else None
+
+
+def is_plugin(network: str) -> bool:
+    """Return whether a network comes from a plugin, not from NCCL itself."""
+    known = _find("networks", network)
+    return not (known and known.get("own"))
 
 
 def is_fast(provider: str) -> bool | None:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
+from envcfg.log.names import is_plugin
 from envcfg.log.prefix import Record
 
 Fields = Mapping[str, "str | None"]
@@ -91,6 +92,8 @@ class Process:
         self, event: str, fields: Fields, record: Record, sighting: Sighting
     ) -> None:
         """Take in an *event* with what its line captured."""
+        if event == "plugin-failed" and not is_plugin(fields.get("name") or ""):
+            return  # NCCL tries its own networks in turn
         if event not in self.seen:
             self.seen[event] = sighting
         learn = _LEARN.get(event)

@@ -9,7 +9,7 @@ from envcfg.log.expectations import Expectations
 from envcfg.log.names import interface_fault, is_fast, network_kind
 from envcfg.log.numbers import said_of
 from envcfg.log.process import Process, Sighting
-from envcfg.log.verdict import RankReport, Share, Verdict
+from envcfg.log.verdict import PluginState, RankReport, Share, Verdict
 
 
 class Entity(NamedTuple):
@@ -52,8 +52,11 @@ class Traffic(NamedTuple):
     without_gdr: int
 
 
-def traffic_of(entity: Entity) -> Traffic:
-    """Return what the rank's lines say that it used."""
+def traffic_of(entity: Entity, *, silent: bool = False) -> Traffic:
+    """Return what the rank's lines say that it used.
+
+    With *silent*, NCCL is too old to name its network, and the last one set up is it.
+    """
     process, device = entity.process, entity.device
     shared = len({comm.rank for comm in process.communicators.values()}) > 1
     names = [
@@ -71,10 +74,15 @@ def traffic_of(entity: Entity) -> Traffic:
             without_gdr += staged
     if not names and "socket-interfaces" in process.seen:
         names = ["Socket"]  # only a process that falls back to sockets lists them
+    if not names and silent:
+        names = [name for event, name in _SET_UP if event in process.seen][:1]
     return Traffic(tuple(dict.fromkeys(names)), with_gdr, without_gdr)
 
 
-def plugin_state(process: Process) -> str:
+_SET_UP = (("provider", "AWS Libfabric"), ("ib-devices", "IB"))
+
+
+def plugin_state(process: Process) -> PluginState:
     """Return ``loaded``, ``failed``, ``missing`` or ``unknown``."""
     kinds = {network_kind(name) for name in process.networks}
     if "libfabric" in kinds:
@@ -104,11 +112,11 @@ def gdr_of(entity: Entity, traffic: Traffic, *, multi: bool | None) -> Share:
 
 
 def judge_rank(
-    entity: Entity, *, multi: bool | None, expect: Expectations
+    entity: Entity, *, multi: bool | None, expect: Expectations, silent: bool = False
 ) -> tuple[RankReport, list[Symptom]]:
     """Return the rank's report and what speaks against it, worst first."""
     process = entity.process
-    traffic = traffic_of(entity)
+    traffic = traffic_of(entity, silent=silent)
     gdr = gdr_of(entity, traffic, multi=multi)
     symptoms = [
         *_network(entity, traffic, multi, expect),
@@ -174,6 +182,7 @@ def _network(
         elif kind is None:
             detail = f"use {name}, which envcfg does not know"
             yield Symptom("network-unfamiliar", "inconclusive", detail, sighting)
+    yield from _failed_plugin(process, names)
     if "plugin-missing" in process.seen and "plugin-requested" in process.seen:
         yield Symptom(
             "plugin-not-found",
@@ -192,23 +201,28 @@ def _network(
         yield Symptom("nodes-unknown", "inconclusive", detail)
 
 
+def _failed_plugin(process: Process, names: tuple[str, ...]) -> Iterator[Symptom]:
+    """Judge a plugin that could not start by what NCCL did then."""
+    seen = process.seen.get("plugin-failed") or process.seen.get("plugin-unsupported")
+    if seen is None:
+        return
+    detail = "lost the plugin, whose initialisation failed"
+    if any(network_kind(name) == "libfabric" for name in names):
+        doubt = "report a plugin that failed to start, and use it all the same"
+        yield Symptom("plugin-init-doubtful", "inconclusive", doubt, seen)
+    else:
+        yield Symptom("plugin-init-failed", "degraded", detail, seen)
+
+
 def _socket(
     process: Process,
     sighting: Sighting | None,
     multi: bool | None,
     expect: Expectations,
 ) -> Iterator[Symptom]:
-    state = plugin_state(process)
-    failed = state == "failed" or "plugin-failed" in process.seen
-    if failed:
-        seen = process.seen.get("plugin-failed") or process.seen.get(
-            "plugin-unsupported"
-        )
-        detail = "lost the plugin, whose initialisation failed"
-        yield Symptom("plugin-init-failed", "degraded", detail, seen)
     if expect.allow_socket:
         return
-    if multi or failed or expect.wants_fast:
+    if multi or plugin_state(process) == "failed" or expect.wants_fast:
         interface = next(iter(process.interfaces.get("socket", ())), None)
         detail = f"use TCP sockets on {interface}" if interface else "use TCP sockets"
         yield Symptom("socket-fallback", "degraded", detail, sighting)

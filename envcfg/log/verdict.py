@@ -12,6 +12,7 @@ from envcfg.findings import Finding
 
 Verdict = Literal["ok", "degraded", "broken", "inconclusive"]
 Share = Literal["yes", "no", "partial", "unknown"]
+PluginState = Literal["loaded", "missing", "failed", "unknown"]
 Loaded = Literal["all", "some", "none", "unknown"]
 
 
@@ -43,7 +44,7 @@ class RankReport(NamedTuple):
     provider: str | None
     nics: int | None
     gdr: Share
-    plugin: str
+    plugin: PluginState
     interface: str | None
 
 

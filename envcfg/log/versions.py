@@ -11,13 +11,18 @@ def ranges_disjoint(one: tuple[str, str], other: tuple[str, str]) -> bool:
     return _below(high, other_low) or _below(other_high, low)
 
 
+def is_older(version: str, other: str) -> bool:
+    """Return whether *version* lies before *other*."""
+    return _parts(version) < _parts(other)
+
+
 def _bounds(text: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
     low, dash, high = text.partition("-")
     return _parts(low), _parts(high if dash else low)
 
 
 def _parts(text: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in text.strip().split(".") if part)
+    return tuple(int(part) for part in text.strip().split(".") if part.isdigit())
 
 
 def _below(high: tuple[int, ...], low: tuple[int, ...]) -> bool:

@@ -6,8 +6,10 @@ from typing import NamedTuple
 
 from envcfg.log.expectations import Expectations
 from envcfg.log.job import Job
+from envcfg.log.names import NAMES_NETWORK
 from envcfg.log.process import Communicator, Process
 from envcfg.log.rank import Entity
+from envcfg.log.versions import is_older
 
 
 class World(NamedTuple):
@@ -21,6 +23,7 @@ class World(NamedTuple):
         hosts: nodes that were seen, sorted.
         node_count: nodes as NCCL counts them, else as many as were seen; None: unknown.
         multi: whether it spans several nodes; None where the log does not tell.
+        silent: its NCCL is too old to name the network; what it sets up tells it.
     """
 
     size: int | None
@@ -30,6 +33,7 @@ class World(NamedTuple):
     hosts: tuple[str, ...]
     node_count: int | None
     multi: bool | None
+    silent: bool = False
 
 
 def world_of(job: Job, expect: Expectations) -> World:
@@ -60,7 +64,13 @@ def world_of(job: Job, expect: Expectations) -> World:
         hosts=tuple(hosts),
         node_count=nodes or (len(hosts) or None),
         multi=multi,
+        silent=_silent(processes),
     )
+
+
+def _silent(processes: list[Process]) -> bool:
+    known = [version for p in processes for version in p.versions.get("nccl", ())]
+    return bool(known) and all(is_older(version, NAMES_NETWORK) for version in known)
 
 
 _DECIDING = frozenset(

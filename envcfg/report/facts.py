@@ -44,7 +44,7 @@ def job_facts(report: LogReport) -> list[Fact]:
         Fact("Nodes", _nodes(job)),
         Fact("Network", _network(job), odd=job.network == "mixed"),
         Fact("Provider", job.provider, odd=job.provider == "mixed"),
-        Fact("Plugin", _plugin(job), odd=job.plugin.loaded in ("some", "none")),
+        Fact("Plugin", _plugin(job), odd=job.plugin.loaded == "some"),
         Fact("GPU RDMA", _GDR[job.gdr], odd=job.gdr in ("partial", "no")),
         Fact("Bootstrap", ", ".join(job.interfaces.get("bootstrap", ())) or None),
         Fact("Sockets", ", ".join(job.interfaces.get("socket", ())) or None),

@@ -66,11 +66,13 @@ def render_rows(report: LogReport) -> str:
 def _box(node: Node, layout: Layout, *, focusable: bool) -> str:
     cells = "".join(_cells(node, layout, focusable=focusable))
     wide = "" if node.known else ' class="wide"'
-    content = cells or "no rank known"
+    content = f'<span class="cells">{cells}</span>'
+    if not cells:
+        content = '<span class="unknown">no rank known</span>'
     number = count_of(len(node.ranks), "rank")
     return (
         f'<li{wide}><span class="host" title="{escape(node.name)}: {number}">'
-        f'{escape(node.name)}</span><span class="cells">{content}</span></li>'
+        f"{escape(node.name)}</span>{content}</li>"
     )
 
 

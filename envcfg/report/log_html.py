@@ -28,6 +28,7 @@ from envcfg.report.transports import describe, render_legend
 
 _TEMPLATE = os.path.join(os.path.dirname(__file__), "log.html")
 _URL = re.compile(r"https?://[^\s<>\"']+")
+_WIDE = 160  # characters of a title, which may be the names of a thousand files
 _MOST_LISTED = 50_000  # transports that the script gets: it lists those of one rank
 
 
@@ -41,7 +42,7 @@ def log_html(report: LogReport, title: str) -> str:
     parts = {
         "style_hash": content_hash(template, "style"),
         "script_hash": content_hash(template, "script"),
-        "title": escape(title),
+        "title": escape(title if len(title) <= _WIDE else f"{title[:_WIDE]}\u2026"),
         "verdict": escape(report.verdict),
         "summary": escape(report.summary),
         "facts": _facts(report),

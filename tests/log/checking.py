@@ -1,0 +1,42 @@
+"""The checker on text: what every test of verdicts asks."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from envcfg.log.expectations import Expectations
+from envcfg.log.job import Job
+from envcfg.log.judge import Read, judge
+from envcfg.log.process import Spot
+from envcfg.log.reader import Reader
+from envcfg.log.rulebook import Rulebook, load_rules
+from envcfg.log.verdict import LogReport
+
+BLOCK = 1 << 14  # small, so that jobs span several
+
+
+@lru_cache(maxsize=1)
+def rulebook() -> Rulebook:
+    return Rulebook(load_rules())
+
+
+def check(log: str | bytes, **expected: object) -> LogReport:
+    """Judge *log* as the command does, in blocks of whole lines."""
+    data = log.encode("utf-8", "surrogatepass") if isinstance(log, str) else log
+    job = Job(rulebook())
+    reader = Reader(job)
+    source = reader.begin("job.log", plain=False)
+    at = lines = 0
+    while at < len(data):
+        cut = data.rfind(b"\n", at, at + BLOCK) + 1 or at + BLOCK
+        block = data[at:cut]
+        reader.take(block, Spot(source, at, 0), lines)
+        lines += block.count(b"\n")
+        at = cut
+    expect = Expectations(**expected)  # type: ignore[arg-type]
+    return judge(job, expect, reader.locate, Read(1, len(data)))
+
+
+def rules_of(report: LogReport) -> set[str]:
+    """Return the ids of all findings."""
+    return {finding.rule for finding in report.findings}

@@ -1,0 +1,71 @@
+"""Errors are found and named; what only looks bad is left alone."""
+
+from __future__ import annotations
+
+import pytest
+from checking import check, rules_of
+from jobs import BENIGN, DIALECTS, ERRORS, Job, text
+
+# These are warnings of a job that works all the same, as its other lines show: PyTorch's
+# store was reached in the end, and the channels do have GPU RDMA.
+MENDED = {"store-connect", "gdr-no-module"}
+
+
+def _dialect(name: str) -> str:
+    failure = {**ERRORS, **BENIGN}[name]
+    return next(dialect for dialect in reversed(DIALECTS) if failure.fits(dialect))
+
+
+@pytest.mark.parametrize("name", ERRORS)
+def test_error_of_one_rank(name: str) -> None:
+    job = Job(dialect=_dialect(name), errors={3: (name,)})
+    report = check(text(job))
+    if name in MENDED:
+        assert report.verdict == "ok"
+        return
+    assert report.verdict != "ok"
+    bad = [each for each in report.findings if each.severity != "note"]
+    assert bad or report.unknowns
+    for finding in bad:
+        assert finding.fix
+        assert finding.source
+        assert finding.evidence is None or finding.evidence.line > 0
+
+
+@pytest.mark.parametrize("name", [n for n, f in ERRORS.items() if f.verdict == "broken"])
+def test_error_at_the_start_is_never_degraded_to_a_doubt(name: str) -> None:
+    """A job that ends in its error, with nothing behind it."""
+    job = Job(dialect=_dialect(name), network="ib", channels=0, stopped=frozenset(range(16)), errors={3: (name,)})
+    log = "".join(f"{line}\n" for line in text(job).splitlines() if " comm " not in line)
+    assert check(log).verdict in {"broken", "degraded"}, name
+
+
+@pytest.mark.parametrize("name", BENIGN)
+def test_what_only_looks_bad(name: str) -> None:
+    report = check(text(Job(dialect=_dialect(name), errors={3: (name,)})))
+    assert report.verdict == "ok", report.summary
+
+
+def test_first_error_is_the_cause_and_the_others_follow() -> None:
+    job = Job(dialect="nccl-2.24", errors={3: ("ofi-register-gpu",), 9: ("peer-closed",)})
+    names = set(ERRORS)
+    assert {"ofi-register-gpu", "peer-closed"} <= names, sorted(names)
+    report = check(text(job))
+    causes = [each for each in report.findings if each.cause and each.severity == "error"]
+    assert len(causes) == 1
+    assert [each for each in report.findings if not each.cause]
+
+
+def test_silent_failure() -> None:
+    log = """\
+nid001001:71:90 [0] NCCL INFO misc/socket.cc:564 -> 2
+nid001001:71:90 [0] NCCL INFO bootstrap.cc:270 -> 2
+nid001001:71:71 [0] NCCL INFO group.cc:422 -> 2
+"""
+    assert rules_of(check(log)) == {"failed-silently"}
+
+
+def test_traces_of_a_shutdown_are_no_failure() -> None:
+    job = Job(dialect="nccl-2.24", ended=True)
+    log = text(job) + "nid001001:4000:4100 [0] NCCL INFO misc/socket.cc:826 -> 3\n"
+    assert check(log).verdict == "ok"

@@ -1,0 +1,345 @@
+"""The rules themselves: each knows its samples, and nobody else's."""
+
+from __future__ import annotations
+
+import importlib
+import re
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, get_args
+
+import pytest
+import yaml
+
+from envcfg.findings import Severity
+from envcfg.log.prefix import parse
+from envcfg.log.rulebook import FOLDER, KEYS, Rule, Rulebook, load_rules
+
+FILES = sorted(Path(FOLDER).glob("*.yaml"))
+RULES = load_rules()
+LINE_RULES = [rule for rule in RULES if rule.pattern]
+BOOK = Rulebook(RULES)
+
+# Event: what its rules may capture.
+EVENTS = {
+    "affinity": "rank pid mask",
+    "bootstrap": "interface",
+    "channel": "a b direction network nic gdr nranks",
+    "channel-local": "a b transport",
+    "communicator": "comm rank nranks dev comm_id phase",
+    "deduplicated": "count",
+    "error-trace": "file code where",
+    "gdr-device": "state nic reason",
+    "gdr-off": "",
+    "ib-devices": "devices",
+    "ib-none": "",
+    "network": "network",
+    "network-assigned": "network",
+    "network-not-found": "name",
+    "plugin-failed": "name",
+    "plugin-file": "path",
+    "plugin-loaded": "name api",
+    "plugin-missing": "libraries reason",
+    "plugin-package": "package version",
+    "plugin-requested": "name",
+    "plugin-unsupported": "name",
+    "protocol": "protocol",
+    "provider": "provider fabric nics",
+    "provider-none": "",
+    "rank-row": "rank pid host dev",
+    "rings": "gdr pxn",
+    "setting": "name value",
+    "socket-interfaces": "interfaces",
+    "store-unreachable": "",
+    "topology": "comm rank nranks nodes local_ranks local_rank",
+    "trees": "",
+    "version": "nccl rccl cuda hip rocm libfabric driver path",
+}
+# Without these the event says nothing.
+NEEDED = {
+    "affinity": "mask",
+    "bootstrap": "interface",
+    "channel": "a b network nic gdr",
+    "channel-local": "a b transport",
+    "communicator": "comm rank nranks",
+    "gdr-device": "state",
+    "network": "network",
+    "network-assigned": "network",
+    "plugin-loaded": "name api",
+    "plugin-package": "package version",
+    "provider": "provider",
+    "setting": "name value",
+    "socket-interfaces": "interfaces",
+    "topology": "comm rank nranks nodes",
+}
+LIBRARIES = {"nccl", "rccl", "rocm"}
+HOSTS = {"", "nid001234", "gpu-07", "x1000c0s2b1n0"}
+# Names that look like the first word of a sentence.
+NAMES = {"Apptainer", "Gloo", "Ray"}
+LONG = 20_000  # twice what is looked at of a line without end
+
+
+def samples(rules: list[Rule]) -> list[Any]:
+    """Return a parameter for each sample of *rules*: the rule and the line."""
+    return [
+        pytest.param(rule, line, id=f"{rule.id}-{at}")
+        for rule in rules
+        for at, line in enumerate(rule.samples)
+    ]
+
+
+def message_of(rule: Rule, line: str) -> str:
+    """Return what the rule is held against; a wrapper's own words are taken off."""
+    return line if rule.event == "deduplicated" else parse(line).message
+
+
+@pytest.fixture(params=LINE_RULES, ids=[rule.id for rule in LINE_RULES])
+def rule(request: pytest.FixtureRequest) -> Rule:
+    found = request.param
+    assert isinstance(found, Rule)
+    return found
+
+
+@pytest.mark.parametrize("file", FILES, ids=[file.stem for file in FILES])
+def test_a_file_says_what_it_is_and_keeps_the_order_of_keys(file: Path) -> None:
+    text = file.read_text(encoding="utf-8")
+    assert re.match(r"# [A-Z].*\.\n- id: ", text)
+    for data in yaml.safe_load(text):
+        keys = list(data)
+        assert keys == [key for key in KEYS if key in keys], data["id"]
+        assert all(value not in ("", False, None, [], {}) for value in data.values())
+
+
+def test_ids_are_unique_and_in_kebab_case() -> None:
+    counts = Counter(rule.id for rule in RULES)
+    assert [name for name, count in counts.items() if count > 1] == []
+    assert [n for n in counts if not re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", n)] == []
+
+
+@pytest.mark.parametrize("rule", RULES, ids=[rule.id for rule in RULES])
+def test_a_rule_says_what_it_means_and_who_says_so(rule: Rule) -> None:
+    assert rule.meaning
+    assert rule.source
+    for text in (rule.meaning, rule.fix or ""):
+        assert not text.endswith((".", " ", "\n"))
+        first = re.match(r"[A-Z][a-z]+\b", text)
+        assert first is None or first[0] in NAMES, text
+    assert rule.severity in (None, *get_args(Severity))
+    if rule.severity:
+        assert rule.fix
+    assert not (rule.benign and (rule.consequence or rule.severity == "error"))
+    assert not rule.consequence or rule.severity
+
+
+@pytest.mark.parametrize("rule", RULES, ids=[rule.id for rule in RULES])
+def test_versions_are_ranges_of_a_library(rule: Rule) -> None:
+    assert set(rule.versions) <= LIBRARIES
+    for text in rule.versions.values():
+        low, dash, high = text.partition("-")
+        assert dash
+        assert re.fullmatch(r"\d+\.\d+", low)
+        assert not high or re.fullmatch(r"\d+\.\d+", high)
+        assert not high or numbers(low) <= numbers(high)
+
+
+def numbers(version: str) -> list[int]:
+    """Return the numbers of a version."""
+    return [int(part) for part in version.split(".")]
+
+
+def test_a_rule_without_pattern_has_words_only() -> None:
+    for rule in RULES:
+        if not rule.pattern:
+            assert not rule.needle, rule.id
+            assert not rule.event, rule.id
+            assert not rule.samples, rule.id
+            assert not rule.counter, rule.id
+
+
+def test_events_and_captures_are_known(rule: Rule) -> None:
+    groups = set(re.compile(rule.pattern).groupindex)
+    if rule.event is None:
+        assert not groups
+    else:
+        assert groups <= set(EVENTS[rule.event].split())
+
+
+def test_every_rule_has_a_needle_and_a_sample(rule: Rule) -> None:
+    assert len(rule.needle) >= 3
+    assert rule.samples
+
+
+def test_every_event_has_a_rule() -> None:
+    assert {rule.event for rule in LINE_RULES} - {None} == set(EVENTS)
+
+
+@pytest.mark.parametrize(("rule", "line"), samples(LINE_RULES))
+def test_a_sample_is_matched_by_its_rule_alone(rule: Rule, line: str) -> None:
+    message = message_of(rule, line)
+    assert rule.needle in message
+    matched = list(BOOK.matches(message))
+    assert [match.rule.id for match in matched] == [rule.id]
+    needed = NEEDED.get(rule.event or "", "").split()
+    values = {name: matched[0].fields.get(name) for name in needed}
+    optional = {"gdr"}  # absent where the data goes through the host
+    assert all(value for name, value in values.items() if name not in optional), values
+
+
+def test_samples_are_of_invented_hosts_and_read_in_full(rule: Rule) -> None:
+    for line in rule.samples + rule.counter:
+        assert parse(line).host in HOSTS
+        assert parse(line).level or not re.search(r"NCCL (?:INFO|WARN)", line)
+
+
+@pytest.mark.parametrize(
+    ("rule", "line"),
+    [
+        pytest.param(rule, line, id=f"{rule.id}-{at}")
+        for rule in LINE_RULES
+        for at, line in enumerate(rule.counter)
+    ],
+)
+def test_a_near_miss_is_not_matched(rule: Rule, line: str) -> None:
+    found = [match.rule.id for match in BOOK.matches(message_of(rule, line))]
+    assert rule.id not in found
+
+
+def test_no_file_names_where_a_line_was_found() -> None:
+    for file in FILES:
+        text = file.read_text(encoding="utf-8")
+        assert not re.search(r"(?<!%h-%p)\.log\b|/home/(?!u/)", text)
+
+
+# What must not come of a torn line: a good value of a bad one, a smaller number.
+GOOD = {
+    "gdr": r"/GDRDMA.*|1",
+    "network": r"AWS Libfabric|Libfabric|OFI|IB.*",
+    "phase": r"Init COMPLETE",
+    "provider": r"cxi|efa|verbs",
+    "state": r"Enabled",
+}
+COUNTED = {"communicator", "topology"}
+
+
+@pytest.mark.parametrize(("rule", "line"), samples(LINE_RULES))
+def test_a_cut_sample_says_nothing_better_than_the_whole(rule: Rule, line: str) -> None:
+    message = message_of(rule, line)
+    whole = next(BOOK.matches(message)).fields
+    for end in range(len(message)):
+        for match in BOOK.matches(message[:end]):
+            if match.rule.event != rule.event:
+                continue
+            for name in GOOD.keys() & match.fields.keys():
+                if re.fullmatch(GOOD[name], match.fields[name] or ""):
+                    assert re.fullmatch(GOOD[name], whole[name] or ""), message[:end]
+            if rule.event in COUNTED:
+                said = {name: value for name, value in match.fields.items() if value}
+                assert said.items() <= whole.items(), message[:end]
+
+
+@pytest.mark.parametrize(
+    ("line", "severity", "fields"),
+    [
+        (
+            "g:1:2 [0] NCCL INFO NET/Socket : Using [0]nmn0:10.1.1.1<0>",
+            "warning",
+            {"interfaces": "[0]nmn0:10.1.1.1<0>"},
+        ),
+        (
+            "g:1:2 [0] NCCL INFO Channel 00/0 : 1[0] -> 8[0] [send] via NET/IB/2",
+            None,
+            {"a": "1", "b": "8", "network": "IB", "nic": "2", "gdr": None},
+        ),
+        (
+            "g:1:2 [0] NCCL INFO Channel 00/0 : 1[0] -> 8[0] [send] via NET/Socket/0/Shared",
+            None,
+            {"network": "Socket", "gdr": None, "direction": "send"},
+        ),
+        (
+            "g:1:2 [0] NCCL INFO comm 0xab rank 1 nRanks 8 nNodes 2 localRanks 4 localRank 1",
+            None,
+            {"nodes": "2", "local_ranks": "4", "local_rank": None},
+        ),
+        (
+            "g:1:2 [0] NCCL INFO comm 0xab rank 1 nranks 8 cudaDev 3 busId 7000 - Abort COMPLETE",
+            None,
+            {"phase": "Abort COMPLETE", "comm_id": None, "dev": "3"},
+        ),
+        (
+            "NET/OFI Selected provider is tcp, fabric is 10.0.0.0/8 (found 1 n",
+            None,
+            {"provider": "tcp", "fabric": "10.0.0.0/8", "nics": None},
+        ),
+        (
+            "g:1:2 [0] NCCL INFO Using network IBext_v8 [repeated 2x across cluster]",
+            None,
+            {"network": "IBext_v8"},
+        ),
+        (
+            "g:1:2 [0] NCCL INFO NCCL_NET set by environment to AWS Libfabric.",
+            None,
+            {"name": "NCCL_NET", "value": "AWS Libfabric"},
+        ),
+        (
+            "g:1:2 [0] NCCL INFO NET/Plugin: Could not find: a libb.so. Using internal net plugin.",
+            None,
+            {"libraries": "a libb.so"},
+        ),
+    ],
+)
+def test_values_are_read(
+    line: str, severity: str | None, fields: dict[str, str | None]
+) -> None:
+    match = BOOK.match(parse(line).message)
+    assert match is not None
+    assert match.rule.severity == severity
+    assert {name: match.fields[name] for name in fields} == fields
+
+
+def repeats(pattern: str) -> Iterator[tuple[int, int]]:
+    """Yield, for each repeat in a *pattern*, its highest count and that of its body."""
+    parser = importlib.import_module(
+        "re._parser" if sys.version_info >= (3, 11) else "sre_parse"
+    )
+    pending = [(parser.parse(pattern), 0)]
+    while pending:
+        node, around = pending.pop()
+        highest = around
+        if isinstance(node, tuple) and str(node[0]).endswith("_REPEAT"):
+            highest = max(around, int(node[1][1]))
+            yield around, int(node[1][1])
+            pending.append((node[1][2], highest))
+        elif isinstance(node, (tuple, list, parser.SubPattern)):
+            pending += [(each, highest) for each in node]
+
+
+def test_no_pattern_repeats_a_repeat_without_bounds(rule: Rule) -> None:
+    many = 1 << 16
+    assert not [pair for pair in repeats(rule.pattern) if min(pair) > many]
+
+
+def test_the_search_for_repeats_finds_them() -> None:
+    assert any(min(pair) > 99999 for pair in repeats(r"x(?:a+|b)*y"))
+    assert not any(min(pair) > 99999 for pair in repeats(r"x(?:a+|b){0,9}y*"))
+
+
+def seconds(pattern: re.Pattern[str], text: str) -> float:
+    """Return the time of one search."""
+    start = time.process_time()
+    pattern.search(text)
+    return time.process_time() - start
+
+
+def test_a_search_grows_no_faster_than_its_text(rule: Rule) -> None:
+    pattern = re.compile(rule.pattern)
+    for line in rule.samples:
+        message = message_of(rule, line)
+        for cut in (1, 2 / 3, 1 / 2):
+            head = message[: max(3, int(len(message) * cut))]
+            for tail in (head, rule.needle, message[-1], " ", "a ", "0"):
+                text = head + tail * (LONG // len(tail))
+                short = seconds(pattern, text[: LONG // 2])
+                assert seconds(pattern, text[:LONG]) < 5 * max(short, 0.05), (cut, tail)
