@@ -22,7 +22,8 @@ _LIBRARIES = ("nccl", "rccl")
 def job_symptoms(job: Job, world: World, expect: Expectations) -> list[Found]:
     """Return what is wrong with the job as a whole, or with some ranks against others."""
     return [
-        *_mixed_networks(world),
+        *_mixed_networks(world, expect),
+        *_gdr(world, expect),
         *_size(world, expect),
         *_versions(world),
         *_dialects(world),
@@ -49,7 +50,7 @@ def versions_of(job: Job) -> dict[str, tuple[str, ...]]:
     }
 
 
-def _mixed_networks(world: World) -> Iterator[Found]:
+def _mixed_networks(world: World, expect: Expectations) -> Iterator[Found]:
     kinds: dict[str, list[Entity]] = {}
     for entity in world.entities:
         for kind in {
@@ -60,12 +61,38 @@ def _mixed_networks(world: World) -> Iterator[Found]:
     if not fallen or len(kinds) < 2:
         return
     if any(entity.process.rings or entity.process.channels for entity in fallen):
-        return  # it did connect: slow, and found elsewhere
+        if expect.allow_socket:  # else each rank that uses them is a finding already
+            for entity in fallen:
+                detail = "use TCP sockets while others do not"
+                yield entity, Symptom("socket-fallback", "degraded", detail)
+        return  # it did connect
     others = sum(len(entities) for kind, entities in kinds.items() if kind != "socket")
     for entity in fallen:
         detail = f"use sockets while {count_of(others, 'other does', 'others do')} not"
         sighting = entity.process.seen.get("network Socket")
         yield entity, Symptom("network-mixed", "broken", detail, sighting)
+
+
+def _gdr(world: World, expect: Expectations) -> Iterator[Found]:
+    """What rings say of all their ranks, and whether any channel leaves a node."""
+    if not world.multi:
+        return
+    people = _processes(world)
+    if expect.gdr and not any(process.channels for process in people):
+        detail = "no channel between nodes is shown"
+        yield None, Symptom("gdr-unknown", "inconclusive", detail)
+    culprits = any(
+        staged or network_kind(name) == "socket"
+        for process in people
+        for (_, name), (_, staged) in process.channels.items()
+    ) or any(network_kind(name) == "socket" for p in people for name in p.networks)
+    witness = next((p for p in people if "0" in p.ring_gdr), None)
+    if witness and not culprits:
+        detail = "a rank of the communicator has no GPU RDMA, which its rings show"
+        yield (
+            None,
+            Symptom("gdr-missing", "degraded", detail, witness.seen.get("rings")),
+        )
 
 
 def _size(world: World, expect: Expectations) -> Iterator[Found]:

@@ -103,11 +103,12 @@ def _present(names: Sequence[str]) -> list[str]:
 def is_safe(report: LogReport) -> bool:
     """Return whether more lines of this job cannot mend or spoil the verdict.
 
-    Bad is bad as soon as a line shows it. ``ok`` is safe when every rank has also shown on
-    its channels whether the GPU's memory goes to the NIC directly.
+    Bad is bad as soon as a line shows it. ``ok`` is safe when every node has also shown, on
+    channels to others, whether the memory of its GPUs goes to the NIC directly.
     """
     if report.verdict == "ok":
-        return all(rank.gdr != "unknown" for rank in report.ranks)
+        proven = {rank.host for rank in report.ranks if rank.gdr != "unknown"}
+        return proven == set(report.job.nodes)
     return any(
         finding.severity in ("error", "warning") and finding.rule not in _UNSAFE
         for finding in report.findings

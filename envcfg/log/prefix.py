@@ -26,7 +26,7 @@ class Record(NamedTuple):
         time: time stamp of the line, as text; empty where there is none.
         repeated: how many more such lines Ray left out.
         torn: another process's line begins in the middle of this one.
-        glued: it begins right after other text, so that the host may have more in front.
+        glued: it begins behind other text, of which the host may hold the end.
     """
 
     host: str
@@ -47,7 +47,7 @@ _HOST = (
 )
 _TIME = r"\d{4}-\d\d-\d\d[T _]\d\d:\d\d:\d\d[.,\d]*(?:Z|[+-]\d\d:?\d\d)?"
 _LEVEL = r"NCCL (?P<level>INFO|WARN|CALL|TRACE)(?: |$)"
-_WHERE = r"(?:(?P<where>\S.{0,400}?) )?"
+_WHERE = r"(?:(?P<where>\S.{0,400}?) )??"  # lazy: it must not swallow a record
 
 # The common line, tried first: nothing in front, nothing between.
 _PLAIN = re.compile(rf"({_HOST}):(\d+):\d+ \[(-?\d+)\] NCCL (INFO) (.*)", re.DOTALL)
@@ -67,7 +67,7 @@ _REDACTED = (
 _STRIPPED = rf"(?:\[(?P<device>-?\d+)\] )?(?:\S+:\d+(?: \([\w ]*\))? )?{_LEVEL}"
 _PREFIXES = tuple(map(re.compile, (_OWN, _PATCHED, _REDACTED, _STRIPPED)))
 _NEXT = re.compile(
-    rf"(?:\[{_TIME}[^\]]*\] )?{_HOST}:\d+:\d+ (?:\[-?\d+\] )?(?:[^ ].{{0,400}}? )?"
+    rf"(?:\[{_TIME}[^\]]*\] )?{_HOST}:\d+:\d+ (?:\[-?\d+\] )?(?:[^ ].{{0,400}}? )??"
     r"NCCL (?:INFO|WARN|CALL|TRACE)(?: |$)"
 )
 
@@ -126,11 +126,13 @@ def records(line: str) -> Iterator[Record]:
     glued = False
     while True:
         head, rest = _split_off(line)
-        record = _record(head, label, is_rank, repeated, torn=rest is not None)
+        torn = rest is not None and not head.endswith(" | ")  # as tables repeat a line
+        head = head.removesuffix(" | ")
+        record = _record(head, label, is_rank, repeated, torn=torn)
         yield record._replace(glued=True) if glued else record
         if rest is None:
             return
-        glued = head[-1:] not in " \t|]"
+        glued = True
         line, label = rest, None  # the label belongs to the line that was torn
 
 

@@ -265,13 +265,10 @@ def _gdr(
         if gdr == "partial":
             detail = "have GPU RDMA on some channels only"
         yield Symptom("gdr-missing", "degraded", detail, sighting)
-    elif gdr == "unknown" and "0" in process.ring_gdr and multi:
-        detail = "are in a communicator that lacks GPU RDMA on some rank"
-        yield Symptom("gdr-missing", "degraded", detail, process.seen.get("rings"))
-    elif gdr == "unknown" and expect.gdr:
-        yield Symptom(
-            "gdr-unknown", "inconclusive", "do not show whether they have GPU RDMA"
-        )
+    elif gdr == "unknown" and expect.gdr and not process.edges:
+        # One whose channels all stay on its node has no memory to send to a NIC.
+        detail = "do not show whether they have GPU RDMA"
+        yield Symptom("gdr-unknown", "inconclusive", detail)
 
 
 def _interfaces(

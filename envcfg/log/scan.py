@@ -23,30 +23,51 @@ GATES = (
     b"NET/",
     b"libfabric:",
     b"cxil_map",
+    b"fi_getinfo",
+    b"FABRIC_",
+    b"VNI_NOT_FOUND",
     b"Using network",
+    b"Connected ",
     b"RCCL version",
     b"Librccl path",
     b"HIP version",
     b"ROCm version",
-    b"Connected ",
     b" Pid ",
-    b"affinity mask",
-    b" --> ",
-    b"envcfg: rank",
-    b"SQLite",
-    b"miopenStatus",
-    b"HSA_STATUS",
-    b"hipError",
-    b"errno: ",
-    b"EADDRINUSE",
-    b"Watchdog",
+    b"rror: ",
     b"ncclS",
     b"ncclI",
     b"ncclR",
+    b"ncclU",
+    b"AF_INET",
     b"Duplicate GPU",
+    b"errno: ",
+    b"EADDRINUSE",
+    b"[c10d]",
+    b"torch.distributed",
+    b"elastic/",
+    b"ProcessGroupNCCL",
+    b"Watchdog",
+    b" collective",
+    b"monitoredBarrier",
+    b"MIOpen",
+    b"miopen",
+    b"SQLite",
+    b"filesystem",
+    b"HSA_STATUS",
+    b"hipError",
+    b"by GPU node",
+    b"*** SIG",
+    b"Caught signal",
     b"slurmstepd",
     b"srun: ",
+    b"scontrol: ",
+    b"PMI ERROR",
+    b"Ignore environment",
+    b"bad variable",
     b"repeated ",
+    b"affinity mask",
+    b" --> ",
+    b"envcfg: rank",
 )
 MIDDLE = (b" NCCL ", b"libfabric:")
 _CHANNEL = re.compile(rb"Channel \d+(?:/\d+)?")
@@ -104,10 +125,24 @@ class Scanner:
                 found.add((start, end))
                 at = block.find(gate, end)
         number = counted = 0
-        for start, end in sorted(found):
+        for start, end in _joined(sorted(found)):
             number += block.count(b"\n", counted, start)
             counted = start
             yield number, block[start:end]
+
+
+def _joined(spans: list[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    """Join spans that overlap: pieces of one line without an end."""
+    last: tuple[int, int] | None = None
+    for start, end in spans:
+        if last and start < last[1]:
+            last = last[0], max(end, last[1])
+        else:
+            if last:
+                yield last
+            last = start, end
+    if last:
+        yield last
 
 
 class Seeker:

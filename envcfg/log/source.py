@@ -5,7 +5,7 @@ from __future__ import annotations
 import glob
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from envcfg.errors import OutputError, UsageError
@@ -13,7 +13,7 @@ from envcfg.errors import OutputError, UsageError
 BLOCK = 1 << 17  # larger reads are slower: this much stays in the processor's cache
 LONGEST = 1 << 20  # a line that is longer is looked at in pieces
 _OVERLAP = 1 << 12  # of a piece that is looked at again with the next one
-LARGE = 1 << 26  # in a file beyond this, the middle is looked at sparingly
+LARGE = 1 << 24  # in a file beyond this, the middle is looked at sparingly
 EDGE = 1 << 23  # what counts as the beginning and the end of such a file
 
 
@@ -104,7 +104,7 @@ class Source:
         self._lines: dict[int, int] | None = None
         try:
             self._raw = sys.stdin.buffer if name == "-" else open(name, "rb")  # noqa: SIM115
-            plain, self._stream = _decompressed(name, self._raw)
+            plain, self._stream, self._errors = _decompressed(name, self._raw)
         except OSError as err:
             msg = f"{name}: {err.strerror or err}"
             raise OutputError(msg, hint="can you read it?") from err
@@ -131,19 +131,10 @@ class Source:
         while True:
             try:
                 count = self._stream.readinto(view[kept : kept + BLOCK])
-            except (OSError, EOFError, ValueError) as err:
-                raise self._unreadable(err) from err
-            except (
-                Exception
-            ) as err:  # each library of compression has errors of its own
-                if type(err).__module__.split(".")[0] in (
-                    "zlib",
-                    "lzma",
-                    "_lzma",
-                    "zstd",
-                ):
-                    raise self._unreadable(err) from err
-                raise
+            except self._errors as err:
+                msg = f"{self.name}: cannot be read beyond byte {self.offset}: {err}"
+                hint = "is the file whole? Unpack it, and give what is there"
+                raise OutputError(msg, hint=hint) from err
             end = kept + (count or 0)
             if not count:
                 if kept:
@@ -162,61 +153,49 @@ class Source:
             view[:kept] = view[start:end]
             self.offset += start
 
-    def _unreadable(self, err: Exception) -> OutputError:
-        msg = f"{self.name}: cannot be read beyond byte {self.offset}: {err}"
-        return OutputError(
-            msg, hint="is the file whole? Unpack it, and check what is there"
-        )
-
     def close(self) -> None:
         """Close the log."""
         if self.name != "-":
             self._raw.close()
 
 
-def _decompressed(name: str, raw: Any) -> tuple[bool, Any]:  # noqa: ANN401  # a file
-    """Return whether *raw* is plain, and a stream of what is in it."""
+_Opened = tuple[bool, Any, tuple[type[Exception], ...]]
+
+
+def _decompressed(name: str, raw: Any) -> _Opened:  # noqa: ANN401  # a binary file
+    """Return whether *raw* is plain, a stream of what is in it, and how that fails."""
     head = raw.peek(6)[:6] if hasattr(raw, "peek") else b""
     for magic, open_stream in _COMPRESSED.items():
         if head.startswith(magic):
-            return False, open_stream(raw, name)
+            return False, *open_stream(raw)
     if name == "-" or not os.path.isfile(name):
-        return True, raw
+        return True, raw, (OSError,)
     raw.raw.seek(0)
-    return True, raw.raw  # without a second buffer in between
+    return True, raw.raw, (OSError,)  # without a second buffer in between
 
 
-def _gzip(raw: Any, _: str) -> Any:  # noqa: ANN401
+def _gzip(raw: Any) -> tuple[Any, tuple[type[Exception], ...]]:  # noqa: ANN401
     import gzip
+    import zlib
 
-    return gzip.GzipFile(fileobj=raw)
+    return gzip.GzipFile(fileobj=raw), (OSError, EOFError, zlib.error)
 
 
-def _xz(raw: Any, _: str) -> Any:  # noqa: ANN401
+def _xz(raw: Any) -> tuple[Any, tuple[type[Exception], ...]]:  # noqa: ANN401
     import lzma
 
-    return lzma.LZMAFile(raw)
+    return lzma.LZMAFile(raw), (OSError, EOFError, lzma.LZMAError)
 
 
-def _zstd(raw: Any, name: str) -> Any:  # noqa: ANN401
-    try:
-        from compression import zstd  # Python 3.14
-    except ImportError:
-        try:
-            import zstandard
-        except ImportError as err:
-            msg = f"{name}: this Python cannot read zstd"
-            hint = f"pip install zstandard, or: zstd -dc {name} | envcfg check-log -"
-            raise OutputError(msg, hint=hint) from err
-        return zstandard.ZstdDecompressor().stream_reader(raw, read_across_frames=True)
-    return zstd.ZstdFile(raw)
+def _zstd(raw: Any) -> tuple[Any, tuple[type[Exception], ...]]:  # noqa: ANN401
+    if sys.version_info >= (3, 14):
+        from compression import zstd
+    else:
+        from backports import zstd
+    return zstd.ZstdFile(raw), (OSError, EOFError, zstd.ZstdError)
 
 
-_COMPRESSED: dict[bytes, Callable[[Any, str], Any]] = {
-    b"\x1f\x8b": _gzip,
-    b"\xfd7zXZ\x00": _xz,
-    b"\x28\xb5\x2f\xfd": _zstd,
-}
+_COMPRESSED = {b"\x1f\x8b": _gzip, b"\xfd7zXZ\x00": _xz, b"\x28\xb5\x2f\xfd": _zstd}
 
 
 def count_lines(name: str, offsets: Sequence[int]) -> dict[int, int]:

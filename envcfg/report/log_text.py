@@ -101,8 +101,7 @@ def _picture(report: LogReport) -> Iterator[tuple[str, str]]:
         cells = _cells(group[0][1])
         name = _hosts([host for host, _ in group])
         worst = min((each.verdict for each in ranks), key=list(_RANKED).index)
-        what = Counter(_use(each) for each in ranks).most_common(2)
-        use = "; ".join(text for text, _ in what)
+        use = _uses(ranks)
         numbers = number_ranges(sorted(each.rank for each in ranks))
         yield f"  {name:<{wide}}  {cells}  {numbers}: {use}", _STYLES[worst]
     if report.job.ranks_missing:
@@ -116,6 +115,7 @@ def _picture(report: LogReport) -> Iterator[tuple[str, str]]:
     yield f"  one cell per rank: {legend}", "dim"
 
 
+_BAD = ("broken", "degraded")
 _RANKED = ("broken", "degraded", "inconclusive", "ok")
 
 
@@ -137,20 +137,24 @@ def _hosts(hosts: Sequence[str]) -> str:
     return first if len(hosts) == 1 else f"{count_of(len(hosts), 'node')}, {first} ..."
 
 
+def _uses(ranks: Sequence[RankReport]) -> str:
+    """Say what most of *ranks* use, or suffer from."""
+    what = Counter(_use(each) for each in ranks).most_common(2)
+    use = "; ".join(text for text, _ in what)
+    shares = {each.gdr for each in ranks if each.verdict not in _BAD} - {"unknown"}
+    return f"{use}, GPU RDMA" if shares == {"yes"} else use
+
+
 def _use(rank: RankReport) -> str:
-    if rank.verdict in ("broken", "degraded"):
+    if rank.verdict in _BAD:
         return rank.reason
-    network = rank.network or "network not shown"
-    provider = f"/{rank.provider}" if rank.provider else ""
-    gdr = {"yes": ", GPU RDMA", "no": ", no GPU RDMA", "partial": ", some GPU RDMA"}
-    return f"{network}{provider}{gdr.get(rank.gdr, '')}"
+    provider = f" over {rank.provider}" if rank.provider else ""
+    return f"{rank.network or 'network not shown'}{provider}"
 
 
 def _finding(finding: Finding) -> Iterator[tuple[str, str]]:
     style = {"error": "red bold", "warning": "yellow", "note": "bold"}[finding.severity]
-    count = (
-        f" ({finding.count} times)" if finding.count > 1 and finding.evidence else ""
-    )
+    count = f" ({finding.count} times)" if finding.count > 1 and not finding.why else ""
     head = f"{finding.severity}: {finding.subject}: {finding.message}{count}"
     head += f"  [{finding.rule}]"
     yield from ((line, style) for line in _wrap(head, "", "  "))

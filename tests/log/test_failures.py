@@ -32,11 +32,21 @@ def test_error_of_one_rank(name: str) -> None:
         assert finding.evidence is None or finding.evidence.line > 0
 
 
-@pytest.mark.parametrize("name", [n for n, f in ERRORS.items() if f.verdict == "broken"])
+@pytest.mark.parametrize(
+    "name", [n for n, f in ERRORS.items() if f.verdict == "broken"]
+)
 def test_error_at_the_start_is_never_degraded_to_a_doubt(name: str) -> None:
     """A job that ends in its error, with nothing behind it."""
-    job = Job(dialect=_dialect(name), network="ib", channels=0, stopped=frozenset(range(16)), errors={3: (name,)})
-    log = "".join(f"{line}\n" for line in text(job).splitlines() if " comm " not in line)
+    job = Job(
+        dialect=_dialect(name),
+        network="ib",
+        channels=0,
+        stopped=frozenset(range(16)),
+        errors={3: (name,)},
+    )
+    log = "".join(
+        f"{line}\n" for line in text(job).splitlines() if " comm " not in line
+    )
     assert check(log).verdict in {"broken", "degraded"}, name
 
 
@@ -47,11 +57,15 @@ def test_what_only_looks_bad(name: str) -> None:
 
 
 def test_first_error_is_the_cause_and_the_others_follow() -> None:
-    job = Job(dialect="nccl-2.24", errors={3: ("ofi-register-gpu",), 9: ("peer-closed",)})
+    job = Job(
+        dialect="nccl-2.24", errors={3: ("ofi-register-gpu",), 9: ("peer-closed",)}
+    )
     names = set(ERRORS)
     assert {"ofi-register-gpu", "peer-closed"} <= names, sorted(names)
     report = check(text(job))
-    causes = [each for each in report.findings if each.cause and each.severity == "error"]
+    causes = [
+        each for each in report.findings if each.cause and each.severity == "error"
+    ]
     assert len(causes) == 1
     assert [each for each in report.findings if not each.cause]
 

@@ -18,8 +18,12 @@ VERDICTS = {"ok", "degraded", "broken", "inconclusive"}
 # What decides against a rank, whole: it stands in a line of its own.
 DECIDES = {
     "fallen": re.compile(r"Using network Socket$|via NET/Socket/\d+"),
-    "provider": re.compile(r"Selected [Pp]rovider is tcp(, fabric is \S+)? \(found \d+ nics\)"),
-    "error": re.compile(r"NET/OFI Unable to register memory \(type = 2\) for device \d+\. RC: -22"),
+    "provider": re.compile(
+        r"Selected [Pp]rovider is tcp(, fabric is \S+)? \(found \d+ nics\)"
+    ),
+    "error": re.compile(
+        r"NET/OFI Unable to register memory \(type = 2\) for device \d+\. RC: -22"
+    ),
 }
 MUTATIONS = ("cut-end", "cut-start", "shuffle", "split", "glue", "drop", "mix", "noise")
 
@@ -50,8 +54,19 @@ def _mutate(lines: list[str], name: str, rng: random.Random) -> list[str]:
             lines = [*lines[:place], line, *lines[place:]]
         return lines
     if name == "noise":
-        junk = ["\0\0\0", "\udcff\udc80", "\r", "x" * 5000, "NCCL INFO", "nid001001:1:1 [0] NCCL INFO"]
-        return [each for line in lines for each in ((rng.choice(junk), line) if rng.random() < 0.1 else (line,))]
+        junk = [
+            "\0\0\0",
+            "\udcff\udc80",
+            "\r",
+            "x" * 5000,
+            "NCCL INFO",
+            "nid001001:1:1 [0] NCCL INFO",
+        ]
+        return [
+            each
+            for line in lines
+            for each in ((rng.choice(junk), line) if rng.random() < 0.1 else (line,))
+        ]
     changed: list[str] = []
     for line in lines:
         if rng.random() > 0.1:
@@ -68,17 +83,23 @@ def _mutate(lines: list[str], name: str, rng: random.Random) -> list[str]:
 @settings(max_examples=10_000, deadline=None)
 @given(
     fault=st.sampled_from(sorted(DECIDES)),
-    dialect=st.sampled_from(["nccl-2.12", "nccl-2.18", "nccl-2.24", "nccl-2.28", "rccl-2.20", "rccl-2.26"]),
+    dialect=st.sampled_from(
+        ["nccl-2.12", "nccl-2.18", "nccl-2.24", "nccl-2.28", "rccl-2.20", "rccl-2.26"]
+    ),
     wrapper=st.sampled_from(sorted(set(WRAPPERS) - {"ray-repeated"})),
     mutations=st.lists(st.sampled_from(MUTATIONS), max_size=4),
     seed=st.integers(0, 1 << 20),
 )
-def test_no_false_ok(fault: str, dialect: str, wrapper: str, mutations: list[str], seed: int) -> None:
+def test_no_false_ok(
+    fault: str, dialect: str, wrapper: str, mutations: list[str], seed: int
+) -> None:
     rng = random.Random(seed)
     job = _job(fault, dialect, seed % 7)
     bare = [line.text for line in iter_lines(job)]
     lines = list(wrap(job, (Line(0, line) for line in bare), wrapper))
-    whole = {line for line, text in zip(lines, bare, strict=True) if _decides(fault, text)}
+    whole = {
+        line for line, text in zip(lines, bare, strict=True) if _decides(fault, text)
+    }
     for name in mutations:
         lines = _mutate(lines, name, rng)
     log = "\n".join(lines).encode("utf-8", "surrogateescape")
@@ -89,7 +110,9 @@ def test_no_false_ok(fault: str, dialect: str, wrapper: str, mutations: list[str
 
 
 def _decides(fault: str, line: str) -> bool:
-    return bool(DECIDES[fault].search(line)) and ("NCCL INFO" in line or "NCCL WARN" in line)
+    return bool(DECIDES[fault].search(line)) and (
+        "NCCL INFO" in line or "NCCL WARN" in line
+    )
 
 
 @settings(max_examples=300, deadline=None)
@@ -101,7 +124,10 @@ def test_any_bytes(data: bytes) -> None:
 @settings(max_examples=300, deadline=None)
 @given(
     st.lists(
-        st.text(alphabet=st.sampled_from(list("NCL INFOWAR:[]0123/->via.\t\x1b|()<")), max_size=200),
+        st.text(
+            alphabet=st.sampled_from(list("NCL INFOWAR:[]0123/->via.\t\x1b|()<")),
+            max_size=200,
+        ),
         max_size=20,
     )
 )

@@ -37,7 +37,11 @@ ALL = frozenset(range(16))
         ),
         ({"gdr": False}, "degraded", "GPU RDMA"),
         ({"gdr": frozenset({7})}, "degraded", "GPU RDMA"),
-        ({"missing": frozenset({3, 5})}, "inconclusive", "2 ranks of 16 not in the log (3,5)"),
+        (
+            {"missing": frozenset({3, 5})},
+            "inconclusive",
+            "2 ranks of 16 not in the log (3,5)",
+        ),
         ({"stopped": ALL}, "inconclusive", "inconclusive: "),
         ({"debug": "WARN"}, "inconclusive", "inconclusive: NCCL wrote warnings only"),
         ({"debug": ""}, "inconclusive", "inconclusive: "),
@@ -90,7 +94,9 @@ def test_provider_that_is_not_shown_is_not_guessed() -> None:
     assert "libfabric provider" in report.summary
 
 
-@pytest.mark.parametrize("subsystems", ["INIT", "NET", "INIT,COLL", "INIT,NET", "^INIT", "ALL"])
+@pytest.mark.parametrize(
+    "subsystems", ["INIT", "NET", "INIT,COLL", "INIT,NET", "^INIT", "ALL"]
+)
 def test_hidden_subsystems_never_give_more_than_the_log_shows(subsystems: str) -> None:
     good = check(text(Job(dialect="nccl-2.24", subsystems=subsystems)))
     assert good.verdict in {"ok", "inconclusive"}
@@ -101,9 +107,9 @@ def test_hidden_subsystems_never_give_more_than_the_log_shows(subsystems: str) -
 def test_every_process_a_world_of_its_own() -> None:
     job = Job(nodes=1, ranks_per_node=1, dialect="nccl-2.24")
     lonely = text(job)
-    log = "".join(lonely.replace(":", f"{number}:", 1) for number in range(4)) + "".join(
-        lonely.replace("nid001001", f"nid00200{number}") for number in range(4)
-    )
+    log = "".join(
+        lonely.replace(":", f"{number}:", 1) for number in range(4)
+    ) + "".join(lonely.replace("nid001001", f"nid00200{number}") for number in range(4))
     report = check(log)
     assert report.verdict == "broken"
     assert "worlds-of-one" in rules_of(report)

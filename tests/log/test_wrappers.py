@@ -25,8 +25,11 @@ def test_wrapper(wrapper: str, dialect: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "wrappers", [("default", "srun-node"), ("rank", "iso"), ("ansi", "pdsh"), ("trainer", "box")]
+    "wrappers",
+    [("default", "srun-node"), ("rank", "iso"), ("ansi", "pdsh"), ("trainer", "box")],
 )
 def test_wrapper_in_a_wrapper(wrappers: tuple[str, ...]) -> None:
     report = check(text(Job(), *wrappers))
-    assert (report.verdict, report.job.ranks_seen) == ("ok", tuple(range(16))), report.summary
+    assert (report.verdict, report.job.ranks_seen) == ("ok", tuple(range(16))), (
+        report.summary
+    )

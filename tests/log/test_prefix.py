@@ -1,0 +1,120 @@
+"""Lines to records: what stands in front is taken off, and nothing is taken for a rank."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from envcfg.log.prefix import Record, parse, records
+
+PLAIN = "nid001234:4711:4802 [3] NCCL INFO Using network Socket"
+RECORD = Record("nid001234", 4711, 3, "INFO", "Using network Socket")
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        (PLAIN, RECORD),
+        (PLAIN + "\r", RECORD),
+        (f"12: {PLAIN}", RECORD._replace(label=12)),
+        (f"  3: {PLAIN}", RECORD._replace(label=3)),
+        (f"[1,26]<stdout>:{PLAIN}", RECORD._replace(label=26, is_rank=True)),
+        (f"[1,26]<stderr>:{PLAIN}", RECORD._replace(label=26, is_rank=True)),
+        (f"[26] {PLAIN}", RECORD._replace(label=26, is_rank=True)),
+        (f"[rank4]:{PLAIN}", RECORD._replace(label=4, is_rank=True)),
+        (f"[default1]:{PLAIN}", RECORD._replace(label=1)),
+        (f"[trainer3|3]:{PLAIN}", RECORD._replace(label=3)),
+        (f"nid001234: {PLAIN}", RECORD),
+        (f"10.0.7.1: 10.0.7.1: {PLAIN}", RECORD),
+        (
+            f"x3005c0s1b0n0.hsn.cm.site.org 7: {PLAIN}",
+            RECORD._replace(label=7, is_rank=True),
+        ),
+        (f"(Engine pid=7) (Worker pid=9, ip=10.1.2.3) {PLAIN}", RECORD),
+        (f"{PLAIN} [repeated 7x across cluster]", RECORD._replace(repeated=7)),
+        (f"  | 2026-03-04T05:06:07.123Z | {PLAIN}", RECORD),
+        (f"  | 2026-03-04T05:06:07.123-07:00{PLAIN}", RECORD),
+        (f"│ {PLAIN}      │", RECORD),
+        (f"# MAGIC {PLAIN}", RECORD),
+        (f"rank_604.nid001234.log:17:{PLAIN}", RECORD),
+        (f"\x1b[31m{PLAIN}\x1b[0m", RECORD),
+        (f"2026-03-04T05:06:07.123456 {PLAIN}", RECORD),
+        (f"0: [default2]:{PLAIN}", RECORD._replace(label=2)),
+        (
+            "[2026-03-04 05:06:07] nid001234:4711:4802 [3] plugin/net.cc:302 (init) NCCL WARN no",
+            Record("nid001234", 4711, 3, "WARN", "no", time="2026-03-04 05:06:07"),
+        ),
+        (
+            "gpu-07:9:9 [0] int create(nccl_ofi_plugin_t**, int):46 NCCL WARN NET/OFI no",
+            Record("gpu-07", 9, 0, "WARN", "NET/OFI no"),
+        ),
+        (
+            "gpu-07:9:9 NCCL CALL ncclAllReduce(1)",
+            Record("gpu-07", 9, None, "CALL", "ncclAllReduce(1)"),
+        ),
+        (
+            "<redacted>:9:9 [0] NCCL INFO Using network IB",
+            Record("<redacted>", 9, 0, "INFO", "Using network IB"),
+        ),
+        (
+            "6f2d8a82d208:9:9 [0] NCCL INFO Using network IB",
+            Record("6f2d8a82d208", 9, 0, "INFO", "Using network IB"),
+        ),
+        (
+            "node [1] NCCL INFO Using network IB",
+            Record("node", None, 1, "INFO", "Using network IB"),
+        ),
+        (
+            "NCCL INFO Using network IB",
+            Record("", None, None, "INFO", "Using network IB"),
+        ),
+        (
+            "[0604/1024][2026-02-16 22:31:34,422] [misc/socket.cc:586] [gpu7:pid=42] NCCL WARN no",
+            Record(
+                "gpu7", 42, None, "WARN", "no", 604, True, "2026-02-16 22:31:34,422"
+            ),
+        ),
+        ("Step 7: loss 1.0", Record("", None, None, "", "Step 7: loss 1.0")),
+        ("", Record("", None, None, "", "")),
+    ],
+)
+def test_record(line: str, expected: Record) -> None:
+    assert parse(line) == expected
+
+
+def test_device_is_not_the_rank() -> None:
+    assert parse(PLAIN).label is None
+
+
+def test_torn_and_glued_lines_are_two_records() -> None:
+    line = "nid001:71:72 [0] NCCL INFO Using netnid002:81:82 [1] NCCL INFO Using network IB"
+    first, second = records(line)
+    assert (first.host, first.message, first.torn) == ("nid001", "Using", True)
+    assert (second.pid, second.message, second.glued) == (81, "Using network IB", True)
+
+
+def test_two_whole_records_on_a_line() -> None:
+    first, second = records(f"{PLAIN} | {PLAIN}")
+    assert second == RECORD._replace(glued=True)
+    assert first == RECORD
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "a" * 8000 + " NCCL INFO x",
+        "a:1:" * 2000 + " NCCL INFO x",
+        "[" * 4000 + "NCCL INFO " * 400,
+        "1: " * 3000 + "NCCL INFO x",
+        ("nid001:71:72 [0] NCCL INFO x" * 300)[:8000],
+        "(Worker pid=1) " * 500 + "NCCL INFO",
+        "| 2026-03-04T05:06:07Z " * 300 + "NCCL WARN",
+    ],
+)
+def test_hostile_lines_take_no_time(line: str) -> None:
+    start = time.process_time()
+    list(records(line))
+    assert (
+        time.process_time() - start < 2
+    )  # a guard against runaway patterns, no benchmark

@@ -1,0 +1,165 @@
+"""Files as they are: compressed, split, huge lines, holes, and where each line stands."""
+
+from __future__ import annotations
+
+import gzip
+import lzma
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from backports import zstd
+from jobs import Job, iter_lines, text
+
+from envcfg.errors import OutputError
+from envcfg.log.expectations import Expectations
+from envcfg.log.job import Job as State
+from envcfg.log.judge import Read, judge
+from envcfg.log.reader import Reader
+from envcfg.log.rulebook import Rulebook, load_rules
+from envcfg.log.source import EDGE, LARGE, Source, expand
+from envcfg.log.verdict import LogReport
+
+Pack = Callable[[bytes], bytes]
+BOOK = Rulebook(load_rules())
+
+
+def read(*paths: Path | str) -> LogReport:
+    state = State(BOOK)
+    reader = Reader(state)
+    for name in expand([str(path) for path in paths]):
+        source = Source(name)
+        try:
+            reader.read(source)
+        finally:
+            source.close()
+    return judge(state, Expectations(), reader.locate, Read(reader.files, reader.size))
+
+
+@pytest.mark.parametrize(
+    ("suffix", "pack"),
+    [
+        ("", bytes),
+        (".gz", gzip.compress),
+        (".gz", lambda data: gzip.compress(data[:5000]) + gzip.compress(data[5000:])),
+        (".xz", lzma.compress),
+        (".zst", zstd.compress),
+        (".zst", lambda data: zstd.compress(data[:5000]) + zstd.compress(data[5000:])),
+        (".log", gzip.compress),  # the content tells, not the name
+    ],
+)
+def test_compressed(tmp_path: Path, suffix: str, pack: Pack) -> None:
+    log = text(Job(fallen=frozenset({1})))
+    path = tmp_path / f"job.out{suffix}"
+    path.write_bytes(pack(log.encode()))
+    report = read(path)
+    assert report.summary.startswith("degraded: 8 of 16 ranks use TCP sockets")
+    finding = report.findings[0]
+    assert finding.evidence is not None
+    assert finding.evidence.text == log.splitlines()[finding.evidence.line - 1].strip()
+    assert report.coverage.size == len(log.encode())
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, lzma.compress, zstd.compress])
+def test_compressed_file_that_is_cut(tmp_path: Path, pack: Pack) -> None:
+    path = tmp_path / "job.out.z"
+    path.write_bytes(pack(text(Job()).encode() * 20)[:-200])
+    with pytest.raises(OutputError, match="cannot be read beyond byte"):
+        read(path)
+
+
+def test_one_file_per_process(tmp_path: Path) -> None:
+    """NCCL_DEBUG_FILE=nccl-%h-%p.log"""
+    for line in iter_lines(Job()):
+        with (tmp_path / f"nccl-{line.rank}.log").open("a") as file:
+            file.write(line.text + "\n")
+    for names in ([tmp_path], [f"{tmp_path}/nccl-*.log"], sorted(tmp_path.iterdir())):
+        report = read(*names)
+        assert report.verdict == "ok", report.summary
+        assert report.coverage.files == 16
+
+
+def test_a_file_named_twice_counts_once(tmp_path: Path) -> None:
+    path = tmp_path / "a.log"
+    path.write_text(text(Job()))
+    assert read(path, tmp_path).coverage.files == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "message", "hint"),
+    [
+        ("slurm-12.ot", "slurm-12.ot: no such file", "did you mean .*slurm-12.out"),
+        ("*.xyz", "no file fits this pattern", "somewhere else"),
+        ("empty", "no file in this folder", "name the log file itself"),
+    ],
+)
+def test_what_is_not_there(tmp_path: Path, name: str, message: str, hint: str) -> None:
+    (tmp_path / "slurm-12.out").touch()
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(OutputError, match=message) as caught:
+        expand([str(tmp_path / name)])
+    assert re.search(hint, caught.value.hint or "")
+
+
+def test_damaged_bytes(tmp_path: Path) -> None:
+    damaged = text(Job()).encode().replace(b"\n", b"\n\xff\xfe\0\0\xc3\n", 40)
+    path = tmp_path / "a.log"
+    path.write_bytes(damaged.replace(b"NCCL INFO Using", b"NCCL INFO U\0sing", 1))
+    assert read(path).verdict == "ok"
+
+
+def test_line_of_a_hundred_megabytes(tmp_path: Path) -> None:
+    """A progress bar without a newline; NCCL lines stand before, in and behind it."""
+    lines = text(Job(fallen=frozenset({1}))).splitlines()
+    half = len(lines) // 2
+    bar = b"\r  45%|####      | 11/25 [00:10<00:12, 1.12it/s]" * 2_200_000
+    path = tmp_path / "a.log"
+    with path.open("wb") as file:
+        file.write("\n".join(lines[:half]).encode() + b"\n")
+        file.write(bar + lines[half].encode() + bar[:2_000_000] + b"\n")
+        file.write("\n".join(lines[half + 1 :]).encode() + b"\n")
+    report = read(path)
+    assert report.summary.startswith("degraded: 8 of 16 ranks use TCP sockets")
+
+
+@pytest.mark.parametrize("place", ["head", "middle", "tail"])
+def test_nothing_is_lost_in_a_large_file(tmp_path: Path, place: str) -> None:
+    log = text(Job(fallen=frozenset({1}))).encode()
+    output = b"step 17 loss 0.4711 lr 1e-4 tokens/s 8812\n" * 3000
+    size = LARGE + 4 * EDGE
+    parts = {"head": 0, "middle": size // 2, "tail": size - len(log) - 5000}
+    path = tmp_path / "a.log"
+    with path.open("wb") as file:
+        while file.tell() < parts[place]:
+            file.write(output)
+        before = file.tell() // 42
+        file.write(log)
+        while file.tell() < size:
+            file.write(output)
+    report = read(path)
+    assert report.summary.startswith("degraded: 8 of 16 ranks use TCP sockets")
+    finding = report.findings[0]
+    assert finding.evidence is not None
+    assert (
+        finding.evidence.text
+        == log.decode().splitlines()[finding.evidence.line - before - 1]
+    )
+
+
+def test_errors_at_the_end_of_a_large_file(tmp_path: Path) -> None:
+    path = tmp_path / "a.log"
+    with path.open("wb") as file:
+        file.write(text(Job()).encode())
+        file.truncate(LARGE + 4 * EDGE)  # a hole of NULs
+        file.seek(0, 2)
+        file.write(b"\nHSA_STATUS_ERROR_OUT_OF_RESOURCES: no more\n")
+    report = read(path)
+    assert report.verdict == "broken"
+    assert report.findings[0].evidence is not None
+
+
+def test_empty_file(tmp_path: Path) -> None:
+    path = tmp_path / "a.log"
+    path.touch()
+    assert read(path).summary == "inconclusive: the log holds no line of NCCL or RCCL"

@@ -1,0 +1,84 @@
+"""Candidate lines: nothing that a rule knows is passed over, and nothing is looked at twice."""
+
+from __future__ import annotations
+
+import pytest
+
+from envcfg.log.rulebook import Rule, load_rules
+from envcfg.log.scan import GATES, MIDDLE, NCCL, Scanner, Seeker
+
+RULES = [rule for rule in load_rules() if rule.severity or rule.event]
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.id)
+def test_every_line_of_meaning_holds_a_gate(rule: Rule) -> None:
+    for sample in rule.samples:
+        assert any(gate in sample.encode() for gate in GATES), sample
+
+
+def test_a_gate_says_more_than_a_letter() -> None:
+    assert min(len(gate) for gate in (*GATES, *MIDDLE)) >= 4
+
+
+@pytest.mark.parametrize("dense", [False, True])
+def test_numbers_and_texts_of_lines(dense: bool) -> None:
+    output = [b"step %d loss 0.5" % number for number in range(200)]
+    marked = {7: b"nid1:1:1 [0] NCCL INFO one", 150: b"two HSA_STATUS_ERROR"}
+    if dense:
+        marked |= {
+            number: b"nid1:1:1 [0] NCCL INFO %d" % number for number in range(100)
+        }
+    lines = [marked.get(number, line) for number, line in enumerate(output)]
+    found = list(Scanner().candidates(b"\n".join(lines) + b"\n"))
+    assert found == sorted(marked.items())
+
+
+def test_channel_lines_that_differ_in_their_number_only_are_one() -> None:
+    lines = [
+        b"nid1:%d:9 [0] NCCL INFO Channel %02d/0 : 0[0] -> %d[0] via P2P/IPC"
+        % (pid, channel, peer)
+        for pid in (1, 2)
+        for channel in range(64)
+        for peer in (1, 2)
+    ]
+    found = [line for _, line in Scanner().candidates(b"\n".join(lines))]
+    assert len(found) == 4
+    assert {line.split(b":")[1] for line in found} == {b"1", b"2"}
+
+
+def test_old_channel_lines() -> None:
+    lines = [
+        b"nid1:1:9 [0] NCCL INFO Channel %02d : 0[0] -> 1[0] via P2P/IPC" % c
+        for c in range(64)
+    ]
+    assert len(list(Scanner().candidates(b"\n".join(lines)))) == 1
+
+
+def test_repeated_warnings_are_all_seen() -> None:
+    lines = [
+        b"nid1:1:9 [0] x.cc:1 NCCL WARN NET/IB : Got completion with error 12"
+    ] * 100
+    assert len(list(Scanner().candidates(b"\n".join(lines)))) == 100
+
+
+def test_a_long_line_is_seen_around_its_gates() -> None:
+    line = (
+        b"x" * 100_000 + b" nid1:1:9 [0] NCCL INFO Using network IB " + b"y" * 100_000
+    )
+    found = list(Scanner().candidates(b"first\n" + line + b"\nlast\n"))
+    assert [number for number, _ in found] == [1]
+    assert b"Using network IB" in found[0][1]
+    assert len(found[0][1]) < 20_000
+
+
+@pytest.mark.parametrize("memmem", [True, False])
+def test_seeker(memmem: bool) -> None:
+    buffer = bytearray(b"." * 1000)
+    seeker = Seeker(buffer)
+    if not memmem:
+        seeker._memmem = None
+    assert not seeker.finds(MIDDLE, 1000)
+    buffer[990:996] = b" NCCL "
+    assert seeker.finds(MIDDLE, 1000)
+    assert not seeker.finds(MIDDLE, 995)
+    assert NCCL in GATES
