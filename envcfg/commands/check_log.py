@@ -5,11 +5,11 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import Any
 
 from envcfg.commands.arguments import positive
+from envcfg.commands.progress import reading
 from envcfg.errors import UsageError
 from envcfg.log.expectations import Expectations, expectations_of
 from envcfg.log.follow import follow
@@ -17,7 +17,7 @@ from envcfg.log.job import Job
 from envcfg.log.judge import Read, judge
 from envcfg.log.reader import Reader
 from envcfg.log.rulebook import Rulebook, load_rules
-from envcfg.log.source import LARGE, Source, expand
+from envcfg.log.source import Source, expand
 from envcfg.log.verdict import LogReport
 from envcfg.parser import Formatter
 
@@ -33,6 +33,8 @@ examples:
   envcfg check-log --html report.html nccl-logs/
 
   # in the job, before the program: stop a job that fell back to TCP in its first minute
+  # (NCCL's lines must not wait in a buffer: it flushes none of them)
+  export SLURM_UNBUFFEREDIO=1
   envcfg check-log --follow "slurm-$SLURM_JOB_ID.out" --timeout 600 \\
       --on-bad 'scancel "$SLURM_JOB_ID"' &
 
@@ -193,7 +195,7 @@ def _expectations(options: argparse.Namespace) -> Expectations:
 
 
 def _read(files: Sequence[str], reader: Reader) -> None:
-    with _progress(files) as progress:
+    with reading(files) as progress:
         behind = 0
         for name in files:
             source = Source(name)
@@ -203,22 +205,6 @@ def _read(files: Sequence[str], reader: Reader) -> None:
             finally:
                 source.close()
             behind += source.offset
-
-
-@contextmanager
-def _progress(files: Sequence[str]) -> Iterator[Any]:
-    """Show how far reading is, on a terminal and for much to read."""
-    total = sum(os.path.getsize(name) for name in files if os.path.isfile(name))
-    if not sys.stderr.isatty() or total < LARGE:
-        yield lambda _: None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, DownloadColumn, Progress, TimeRemainingColumn
-
-    columns = ("reading", BarColumn(), DownloadColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("", total=total)
-        yield lambda done: bar.update(task, completed=done)
 
 
 def _put(options: argparse.Namespace, report: LogReport) -> None:

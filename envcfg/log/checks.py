@@ -9,7 +9,8 @@ from envcfg.log.job import Job
 from envcfg.log.names import network_kind
 from envcfg.log.numbers import count_of
 from envcfg.log.process import Process, Sighting
-from envcfg.log.rank import Entity, Symptom, traffic_of
+from envcfg.log.rank import Symptom
+from envcfg.log.traffic import Entity, traffic_of
 from envcfg.log.versions import ranges_disjoint
 from envcfg.log.world import World, world_communicators
 

@@ -12,7 +12,8 @@ from envcfg.log.reader import Reader
 from envcfg.log.source import BLOCK, LONGEST
 from envcfg.log.verdict import LogReport
 
-_PAUSE = 0.2  # seconds between two looks
+_PAUSE = 0.15  # seconds between two looks
+_SETTLE = 0.6  # seconds that others have to say the same, once the verdict is safe
 # These can still change when more of the job's lines come.
 _UNSAFE = {"ranks-unexpected", "worlds-of-one"}
 
@@ -69,22 +70,49 @@ def follow(
         judge: gives the report on the job as it stands.
         timeout: seconds; None waits for ever.
     """
-    growing: dict[str, Growing] = {}
+    look = _Look(names, reader)
     end = None if timeout is None else time.monotonic() + timeout
     report = None
     while True:
-        mattered = False
-        for name in _present(names):
-            if name not in growing:
-                growing[name] = Growing(name, reader.begin(name, plain=False))
-            mattered |= growing[name].advance(reader)
-        if mattered:
+        if look.again():
             report = judge()
             if is_safe(report):
-                return report
+                return _settled(look, report, judge)
         if end is not None and time.monotonic() >= end:
             return report or judge()
         time.sleep(_PAUSE)
+
+
+def _settled(
+    look: _Look, report: LogReport, judge: Callable[[], LogReport]
+) -> LogReport:
+    """Read what other ranks say at the same moment, so that the answer names them all."""
+    end = time.monotonic() + _SETTLE
+    while time.monotonic() < end:
+        time.sleep(_PAUSE)
+        if not look.again():
+            break
+        report = judge()
+    return report
+
+
+class _Look:
+    """All files that fit the names, as far as they are read."""
+
+    def __init__(self, names: Sequence[str], reader: Reader) -> None:
+        self.names = names
+        self.reader = reader
+        self.growing: dict[str, Growing] = {}
+
+    def again(self) -> bool:
+        """Read what is new; return whether any of it mattered."""
+        mattered = False
+        for name in _present(self.names):
+            if name not in self.growing:
+                number = self.reader.begin(name, plain=False)
+                self.growing[name] = Growing(name, number)
+            mattered |= self.growing[name].advance(self.reader)
+        return mattered
 
 
 def _present(names: Sequence[str]) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from envcfg.log.learning import learn
 from envcfg.log.prefix import Record
 from envcfg.log.process import Process, Sighting, Spot, clip
 from envcfg.log.rulebook import Rule, Rulebook
@@ -68,7 +69,7 @@ class Job:
         if rule.event == "rank-row":
             process = self._named(match.fields.get("host"), match.fields.get("pid"))
         if rule.event:
-            process.learn(rule.event, match.fields, record, sighting)
+            learn(process, rule.event, match.fields, record, sighting)
 
     def _process(self, record: Record) -> Process:
         host, pid = record.host, record.pid

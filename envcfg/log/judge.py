@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
@@ -10,20 +9,17 @@ from envcfg.findings import Evidence, Finding
 from envcfg.log import checks
 from envcfg.log.expectations import Expectations
 from envcfg.log.job import Job, Occurrence
-from envcfg.log.names import network_kind
 from envcfg.log.numbers import number_ranges, said_of
+from envcfg.log.overview import job_report, transports_of
 from envcfg.log.process import Process, Sighting
-from envcfg.log.rank import Entity, Symptom, judge_rank
+from envcfg.log.rank import Symptom, judge_rank
 from envcfg.log.rulebook import Rule
 from envcfg.log.summary import summarize, unknowns_of
+from envcfg.log.traffic import Entity
 from envcfg.log.verdict import (
     Coverage,
-    JobReport,
     LogReport,
-    Plugin,
     RankReport,
-    Share,
-    Transport,
     Verdict,
 )
 from envcfg.log.world import World, world_of
@@ -33,6 +29,7 @@ Found = tuple[Finding, Sighting | None]
 _TRANSPORTS = (
     1 << 16
 )  # pairs of ranks that a report holds; more are no picture any more
+_HOSTS = 3  # nodes that are named, before the others are only counted
 _EFFECT: dict[str, Verdict] = {"error": "broken", "warning": "degraded"}
 
 
@@ -75,9 +72,9 @@ def judge(job: Job, expect: Expectations, locate: Locate, read: Read) -> LogRepo
     report = LogReport(
         verdict=_job_verdict(findings, reports, unknowns),
         summary="",
-        job=_job_report(job, world, reports),
+        job=job_report(job, world, reports),
         ranks=tuple(_one_each(report for report in reports if report.rank >= 0)),
-        transports=_transports(world),
+        transports=transports_of(world),
         findings=tuple(findings),
         unknowns=unknowns,
         coverage=Coverage(
@@ -215,91 +212,11 @@ def _symptom_findings(
 
 def _subject(people: Sequence[tuple[int | None, Process]]) -> str:
     ranks = sorted({rank for rank, _ in people if rank is not None})
-    if ranks:
-        return f"rank{'s' if len(ranks) > 1 else ''} {number_ranges(ranks)}"
     hosts = sorted({process.host for _, process in people if process.host})
-    if not hosts:
-        return "job"
-    return ", ".join(hosts[:4]) + (
-        f" and {len(hosts) - 4} more" if len(hosts) > 4 else ""
-    )
-
-
-def _job_report(job: Job, world: World, reports: Sequence[RankReport]) -> JobReport:
-    networks = Counter(each.network for each in reports if each.network)
-    providers = {each.provider for each in reports if each.provider}
-    return JobReport(
-        world_size=world.size,
-        ranks_seen=world.seen,
-        ranks_missing=world.missing,
-        nodes=world.hosts,
-        node_count=world.node_count,
-        network=_single(set(networks)),
-        networks=dict(sorted(networks.items())),
-        provider=_single(providers),
-        plugin=_plugin([entity.process for entity in world.entities], reports),
-        gdr=_job_gdr(reports),
-        interfaces=_interfaces(world),
-        versions=checks.versions_of(job),
-    )
-
-
-def _single(names: set[str]) -> str | None:
-    if len({network_kind(name) or name for name in names}) > 1:
-        return "mixed"
-    return min(names) if names else None
-
-
-def _plugin(processes: Sequence[Process], reports: Sequence[RankReport]) -> Plugin:
-    states = {each.plugin for each in reports}
-    packages = sorted({p.package for p in processes if p.package})
-    names = sorted({name for p in processes for name in p.loaded if name})
-    name, version = packages[0] if packages else (names[0] if names else None, None)
-    if "loaded" in states and states & {"missing", "failed"}:
-        return Plugin(name, version, "some")
-    if states == {"loaded"}:
-        return Plugin(name, version, "all")
-    if states and states <= {"missing", "failed"}:
-        return Plugin(name, version, "none")
-    return Plugin(name, version, "unknown")
-
-
-def _job_gdr(reports: Sequence[RankReport]) -> Share:
-    shares = {each.gdr for each in reports}
-    if shares == {"yes"}:
-        return "yes"
-    if "partial" in shares or {"yes", "no"} <= shares:
-        return "partial"
-    known = shares - {"unknown"}
-    return known.pop() if len(known) == 1 else "unknown"
-
-
-def _interfaces(world: World) -> dict[str, tuple[str, ...]]:
-    names: dict[str, tuple[str, ...]] = {}
-    for use in ("bootstrap", "socket"):
-        counted = Counter(
-            name
-            for entity in world.entities
-            for name in entity.process.interfaces.get(use, ())
-        )
-        names[use] = tuple(name for name, _ in counted.most_common())
-    return names
-
-
-def _transports(world: World) -> tuple[Transport, ...]:
-    """Return how the ranks of the world send to each other."""
-    ranks: dict[int, set[int]] = {}
-    for entity in world.entities:
-        if entity.rank is not None:
-            ranks.setdefault(id(entity.process), set()).add(entity.rank)
-    found = {
-        Transport(edge.sender, edge.receiver, edge.kind, edge.gdr)
-        for entity in world.entities
-        for edge in entity.process.edges
-        if edge.own in ranks.get(id(entity.process), ())
-        and edge.nranks in (None, world.size)
-    }
-    ordered = sorted(
-        found, key=lambda each: (each.sender, each.receiver, each.kind, str(each.gdr))
-    )
-    return tuple(ordered[:_TRANSPORTS])
+    named = ", ".join(hosts[:_HOSTS])
+    if len(hosts) > _HOSTS:
+        named += f" and {len(hosts) - _HOSTS} more"
+    if not ranks:
+        return named or "job"
+    where = f" ({named})" if named else ""
+    return f"rank{'s' if len(ranks) > 1 else ''} {number_ranges(ranks)}{where}"

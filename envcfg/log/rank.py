@@ -9,23 +9,8 @@ from envcfg.log.expectations import Expectations
 from envcfg.log.names import interface_fault, is_fast, network_kind
 from envcfg.log.numbers import said_of
 from envcfg.log.process import Process, Sighting
-from envcfg.log.verdict import PluginState, RankReport, Share, Verdict
-
-
-class Entity(NamedTuple):
-    """A rank of the world, or (rank None) a process whose rank the log does not tell."""
-
-    rank: int | None
-    process: Process
-    device: int | None = None
-
-    @property
-    def subject(self) -> str:
-        """Name it as people do."""
-        host = self.process.host or "a process"
-        if self.rank is None:
-            return f"{host}:{self.process.pid}" if self.process.pid else host
-        return f"rank {self.rank}"
+from envcfg.log.traffic import Entity, Traffic, gdr_of, plugin_state, traffic_of
+from envcfg.log.verdict import RankReport, Share, Verdict
 
 
 class Symptom(NamedTuple):
@@ -44,73 +29,6 @@ class Symptom(NamedTuple):
     sighting: Sighting | None = None
 
 
-class Traffic(NamedTuple):
-    """What a rank used: network names, and channel lines with and without GPU RDMA."""
-
-    networks: tuple[str, ...]
-    with_gdr: int
-    without_gdr: int
-
-
-def traffic_of(entity: Entity, *, silent: bool = False) -> Traffic:
-    """Return what the rank's lines say that it used.
-
-    With *silent*, NCCL is too old to name its network, and the last one set up is it.
-    """
-    process, device = entity.process, entity.device
-    shared = len({comm.rank for comm in process.communicators.values()}) > 1
-    names = [
-        name
-        for name, devices in process.networks.items()
-        if not shared or device is None or device in devices or None in devices
-    ] or list(process.networks)
-    with_gdr = without_gdr = 0
-    for (own, name), (direct, staged) in process.channels.items():
-        if shared and entity.rank is not None and own != entity.rank:
-            continue
-        names.append(name)
-        if network_kind(name) != "socket":
-            with_gdr += direct
-            without_gdr += staged
-    if not names and "socket-interfaces" in process.seen:
-        names = ["Socket"]  # only a process that falls back to sockets lists them
-    if not names and silent:
-        names = [name for event, name in _SET_UP if event in process.seen][:1]
-    return Traffic(tuple(dict.fromkeys(names)), with_gdr, without_gdr)
-
-
-_SET_UP = (("provider", "AWS Libfabric"), ("ib-devices", "IB"))
-
-
-def plugin_state(process: Process) -> PluginState:
-    """Return ``loaded``, ``failed``, ``missing`` or ``unknown``."""
-    kinds = {network_kind(name) for name in process.networks}
-    if "libfabric" in kinds:
-        return "loaded"
-    if {"plugin-failed", "plugin-unsupported"} & set(process.seen):
-        return "failed"
-    if process.loaded or process.package or process.providers:
-        return "loaded"
-    return "missing" if "plugin-missing" in process.seen else "unknown"
-
-
-def gdr_of(entity: Entity, traffic: Traffic, *, multi: bool | None) -> Share:
-    """Return whether GPU memory goes to the NIC directly."""
-    if traffic.with_gdr or traffic.without_gdr:
-        if not traffic.without_gdr:
-            return "yes"
-        return "partial" if traffic.with_gdr else "no"
-    if "gdr-off" in entity.process.seen:
-        return "no"
-    if traffic.networks and {network_kind(name) for name in traffic.networks} == {
-        "socket"
-    }:
-        return "no"
-    if multi and entity.process.ring_gdr == {"1"}:
-        return "yes"
-    return "unknown"
-
-
 def judge_rank(
     entity: Entity, *, multi: bool | None, expect: Expectations, silent: bool = False
 ) -> tuple[RankReport, list[Symptom]]:
@@ -121,7 +39,7 @@ def judge_rank(
     symptoms = [
         *_network(entity, traffic, multi, expect),
         *_provider(process, traffic, expect),
-        *_gdr(process, gdr, multi, expect),
+        *_gdr(process, traffic, gdr, multi, expect),
         *_interfaces(process, traffic, expect),
     ]
     order = ("broken", "degraded", "inconclusive", "ok")
@@ -252,9 +170,13 @@ def _provider(
 
 
 def _gdr(
-    process: Process, gdr: Share, multi: bool | None, expect: Expectations
+    process: Process,
+    traffic: Traffic,
+    gdr: Share,
+    multi: bool | None,
+    expect: Expectations,
 ) -> Iterator[Symptom]:
-    networks = [*process.networks, *(name for _, name in process.channels)]
+    networks = traffic.networks
     if networks and all(network_kind(name) == "socket" for name in networks):
         return  # sockets are a fault of their own
     if gdr in ("no", "partial") and (multi or process.channels or expect.gdr):

@@ -8,8 +8,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from envcfg.findings import Finding
 from envcfg.log.job import Job
 from envcfg.log.numbers import count_of, number_ranges, said_of
-from envcfg.log.rank import Entity, Symptom, plugin_state
+from envcfg.log.rank import Symptom
 from envcfg.log.rulebook import Rule
+from envcfg.log.traffic import Entity, plugin_state
 from envcfg.log.verdict import LogReport, Unknown
 from envcfg.log.world import World
 

@@ -8,7 +8,7 @@ from envcfg.log.expectations import Expectations
 from envcfg.log.job import Job
 from envcfg.log.names import NAMES_NETWORK
 from envcfg.log.process import Communicator, Process
-from envcfg.log.rank import Entity
+from envcfg.log.traffic import Entity
 from envcfg.log.versions import is_older
 
 

@@ -1,0 +1,179 @@
+"""What each event teaches of the process whose line it is, in any order of lines."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+
+from envcfg.log.names import is_plugin
+from envcfg.log.prefix import Record
+from envcfg.log.process import MANY, Communicator, Edge, Process, Sighting
+
+Fields = Mapping[str, "str | None"]
+_INTERFACE = re.compile(r"\[\d+\]([\w.-]+):")
+
+
+def learn(
+    process: Process, event: str, fields: Fields, record: Record, sighting: Sighting
+) -> None:
+    """Take in an *event* of *process*, with what its line captured."""
+    if event == "plugin-failed" and not is_plugin(fields.get("name") or ""):
+        return  # NCCL tries its own networks in turn
+    process.keep(event, sighting)
+    teach = _EVENTS.get(event)
+    if teach is not None and not (record.torn and event == "channel"):
+        teach(process, fields, record, sighting)
+
+
+def _integer(text: str | None) -> int | None:
+    return int(text) if text and len(text) < 10 else None
+
+
+def _communicator(p: Process, fields: Fields, record: Record, _: Sighting) -> None:
+    rank, nranks = _integer(fields.get("rank")), _integer(fields.get("nranks"))
+    if rank is None or nranks is None or len(p.communicators) > MANY:
+        return
+    key = f"{fields.get('comm')}/{rank}/{nranks}"
+    comm = p.communicators.setdefault(key, Communicator(rank, nranks))
+    device = _integer(fields.get("dev"))
+    comm.device = record.device if device is None else device
+    comm.comm_id = fields.get("comm_id") or comm.comm_id
+    if fields.get("phase"):
+        comm.phases.add(fields["phase"] or "")
+    if nodes := _integer(fields.get("nodes")):
+        comm.nodes = nodes
+
+
+def _row(p: Process, fields: Fields, _: Record, __: Sighting) -> None:
+    rank = _integer(fields.get("rank"))
+    if rank is not None and len(p.rows) < MANY:
+        p.rows[rank] = _integer(fields.get("dev"))
+
+
+def _network(p: Process, fields: Fields, record: Record, sighting: Sighting) -> None:
+    name = (fields.get("network") or "").strip()
+    if name and len(p.networks) < 16:
+        p.networks.setdefault(name, set()).add(record.device)
+        p.keep(f"network {name}", sighting)
+
+
+def _channel(p: Process, fields: Fields, _: Record, sighting: Sighting) -> None:
+    sender, receiver = _integer(fields.get("a")), _integer(fields.get("b"))
+    name = fields.get("network") or ""
+    if sender is None or receiver is None or not name or len(p.channels) > MANY:
+        return
+    own = receiver if fields.get("direction") == "receive" else sender
+    gdr = bool(fields.get("gdr"))
+    counts = p.channels.setdefault((own, name), [0, 0])
+    counts[0 if gdr else 1] += 1
+    p.keep(f"channel {name} {'gdr' if gdr else 'host'}", sighting)
+    nranks = _integer(fields.get("nranks"))
+    _edge(p, Edge(sender, receiver, f"NET/{name}", gdr, own, nranks))
+
+
+def _local(p: Process, fields: Fields, _: Record, __: Sighting) -> None:
+    sender, receiver = _integer(fields.get("a")), _integer(fields.get("b"))
+    if sender is not None and receiver is not None:
+        kind = (fields.get("transport") or "").split("/")[0]
+        kind = "SHM" if "shared" in kind else kind
+        _edge(p, Edge(sender, receiver, kind, None, sender, None))
+
+
+def _edge(p: Process, edge: Edge) -> None:
+    if len(p.edges) < MANY:
+        p.edges.add(edge)
+
+
+def _provider(p: Process, fields: Fields, _: Record, sighting: Sighting) -> None:
+    name = (fields.get("provider") or "").lower()
+    if name and len(p.providers) < 16:
+        nics = _integer(fields.get("nics"))
+        p.providers[name] = nics if nics is not None else p.providers.get(name)
+        p.keep(f"provider {name}", sighting)
+
+
+def _loaded(p: Process, fields: Fields, _: Record, __: Sighting) -> None:
+    if len(p.loaded) < 16:
+        p.loaded[fields.get("name") or ""] = fields.get("api") or ""
+
+
+def _package(p: Process, fields: Fields, _: Record, __: Sighting) -> None:
+    p.package = fields.get("package") or "", fields.get("version") or ""
+
+
+def _missing(p: Process, fields: Fields, _: Record, __: Sighting) -> None:
+    reason = fields.get("reason") or fields.get("libraries")
+    p.reason = p.reason or reason
+
+
+def _rings(p: Process, fields: Fields, _: Record, __: Sighting) -> None:
+    p.rings += 1
+    if fields.get("gdr"):
+        p.ring_gdr.add(fields["gdr"] or "")
+
+
+def _trees(p: Process, _: Fields, __: Record, ___: Sighting) -> None:
+    p.trees += 1
+
+
+def _versions(p: Process, fields: Fields, _: Record, sighting: Sighting) -> None:
+    for library, version in fields.items():
+        known = p.versions.setdefault(library, set())
+        if version and len(known) < 16:
+            known.add(version)
+            p.keep(f"version {library} {version}", sighting)
+
+
+def _bootstrap(p: Process, fields: Fields, _: Record, __: Sighting) -> None:
+    name = (fields.get("interface") or "").split(":")[0]
+    _interface(p, "bootstrap", [name])
+
+
+def _sockets(p: Process, fields: Fields, _: Record, __: Sighting) -> None:
+    _interface(p, "socket", _INTERFACE.findall(fields.get("interfaces") or ""))
+
+
+def _interface(p: Process, kind: str, names: list[str]) -> None:
+    known = p.interfaces.setdefault(kind, [])
+    known += [name for name in names if name and name not in known][:64]
+
+
+def _affinity(p: Process, fields: Fields, record: Record, _: Sighting) -> None:
+    rank = _integer(fields.get("rank"))
+    if rank is None and record.label is not None:
+        rank = record.label
+    if len(p.masks) < 1 << 16:
+        p.masks[rank] = (fields.get("mask") or "").removeprefix("0x").replace(",", "")
+
+
+def _setting(p: Process, fields: Fields, _: Record, __: Sighting) -> None:
+    if len(p.settings) < 256:
+        p.settings[fields.get("name") or ""] = fields.get("value") or ""
+
+
+def _trace(p: Process, fields: Fields, _: Record, __: Sighting) -> None:
+    if len(p.traces) < 64:
+        p.traces.add((fields.get("file") or "").partition(":")[0])
+
+
+_EVENTS: Mapping[str, Callable[[Process, Fields, Record, Sighting], None]] = {
+    "communicator": _communicator,
+    "topology": _communicator,
+    "rank-row": _row,
+    "network": _network,
+    "network-assigned": _network,
+    "channel": _channel,
+    "channel-local": _local,
+    "provider": _provider,
+    "plugin-loaded": _loaded,
+    "plugin-package": _package,
+    "plugin-missing": _missing,
+    "rings": _rings,
+    "trees": _trees,
+    "version": _versions,
+    "bootstrap": _bootstrap,
+    "socket-interfaces": _sockets,
+    "affinity": _affinity,
+    "setting": _setting,
+    "error-trace": _trace,
+}
