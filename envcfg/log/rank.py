@@ -144,6 +144,12 @@ def _socket(
         interface = next(iter(process.interfaces.get("socket", ())), None)
         detail = f"use TCP sockets on {interface}" if interface else "use TCP sockets"
         yield Symptom("socket-fallback", "degraded", detail, sighting)
+        if plugin_state(process) == "missing":
+            reason = f": {process.reason}" if process.reason else ""
+            detail = f"do not find the network plugin{reason}"
+            yield Symptom(
+                "plugin-missing", "degraded", detail, process.seen["plugin-missing"]
+            )
 
 
 def _provider(
