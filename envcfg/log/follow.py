@@ -136,7 +136,7 @@ def is_safe(report: LogReport) -> bool:
     """
     if report.verdict == "ok":
         proven = {rank.host for rank in report.ranks if rank.gdr != "unknown"}
-        return proven == set(report.job.nodes)
+        return proven == {rank.host for rank in report.ranks}
     return any(
         finding.severity in ("error", "warning") and finding.rule not in _UNSAFE
         for finding in report.findings

@@ -52,9 +52,7 @@ def world_of(job: Job, expect: Expectations) -> World:
         others = [p for p in others if _decides(p)]
     everyone = [*entities, *(Entity(None, p) for p in others)]
     nodes = _counted_nodes(processes, size)
-    hosts = sorted(
-        {p.host for p in processes if p.host and p.pid is not None and p.records}
-    )
+    hosts = _hosts(processes)
     multi = _multi(processes, nodes, len(hosts), complete=bool(seen) and not missing)
     return World(
         size=size,
@@ -65,6 +63,26 @@ def world_of(job: Job, expect: Expectations) -> World:
         node_count=nodes or (len(hosts) or None),
         multi=multi,
         silent=_silent(processes),
+    )
+
+
+def _hosts(processes: list[Process]) -> list[str]:
+    """Return the nodes with lines of their own.
+
+    The first line of a process can have torn text glued in front of its node's name; later
+    lines of the process tell the name that is meant.
+    """
+    named: dict[int, set[str]] = {}
+    for process in processes:
+        if process.host and process.pid is not None and process.records:
+            named.setdefault(process.pid, set()).add(process.host)
+    return sorted(
+        {
+            name
+            for names in named.values()
+            for name in names
+            if not any(name != other and name.endswith(other) for other in names)
+        }
     )
 
 

@@ -282,6 +282,17 @@ def test_follow_stops_at_ok() -> None:
 
 
 @pytest.mark.usefixtures("log")
+def test_follow_stops_at_ok_though_a_process_begins_behind_torn_text() -> None:
+    """Ranks that share a file write into each other's lines."""
+    log = text(Job())
+    job = Growing("--timeout", "60", "--json")
+    job.write(log.replace("\nnid001002:", "\nRCCL verHnid001002:", 1))
+    code, out, _ = job.wait()
+    assert code == 0
+    assert json.loads(out)["job"]["nodes"] == ["nid001001", "nid001002"]
+
+
+@pytest.mark.usefixtures("log")
 def test_follow_gives_what_it_has_at_the_end_of_its_time() -> None:
     job = Growing("--timeout", "2", "--on-bad", "touch acted")
     job.write(text(Job(nodes=1)))
