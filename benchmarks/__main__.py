@@ -10,7 +10,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from benchmarks import entrypoint, growth, start_up
+from benchmarks import check_log, entrypoint, growth, start_up
 from benchmarks.rows import Row, render_table
 from benchmarks.trace import find_missing
 
@@ -18,6 +18,7 @@ BENCHMARKS = {
     "start-up": start_up.measure,
     "entrypoint": entrypoint.measure,
     "growth": growth.measure,
+    "check-log": check_log.measure,
 }
 
 
@@ -46,6 +47,9 @@ def main() -> int:
         try:
             for name in options.names or BENCHMARKS:
                 rows += BENCHMARKS[name](Path(folder))
+        except OSError as err:  # no room on the disk, or a program that is not there
+            print(f"benchmarks: error: {err}", file=sys.stderr)
+            return 4
         finally:
             os.chdir("/")
     missed = [row for row in rows if row.met is False]

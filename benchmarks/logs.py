@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import importlib
 import itertools
+import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import ModuleType
+from typing import Any, NamedTuple
 
 NODES, RANKS_PER_NODE = 32, 8
 MB = 1_000_000
@@ -78,6 +80,63 @@ def sparse_log(path: Path, size: int = 10_000 * MB, blocks: int = 32) -> int:
     return written
 
 
+def many_ranks_log(path: Path) -> tuple[int, int]:
+    """Write the start of 4,096 ranks with three communicators each, 2 million lines.
+
+    Returns:
+        The numbers of ranks and of lines.
+    """
+    jobs = _generator()
+    nodes = 512
+    job = _job(jobs, nodes=nodes, channels=43, groups=("node", "across"))
+    lines = jobs.wrapped(job)
+    count = 0
+    with path.open("wb") as file:
+        while text := _next(lines):
+            count += text.count(b"\n")
+            file.write(text)
+    return nodes * RANKS_PER_NODE, count
+
+
+class Growth(NamedTuple):
+    """A log of 200 ranks that lacks one line for a verdict.
+
+    Attributes:
+        start: pieces of whole lines, about a tenth of the start each.
+        output: pieces of training output, of a few lines each.
+        deciding: the exit code of check-log, and the line that decides for it.
+    """
+
+    start: list[bytes]
+    output: list[bytes]
+    deciding: dict[int, bytes]
+
+
+def growing_log() -> Growth:
+    """Return the start of 200 ranks, and a good and a bad line of the last node."""
+    jobs = _generator()
+    fields = {"nodes": 25, "dialect": "nccl-2.24"}
+    last = 25 * RANKS_PER_NODE - 1
+    good = [*jobs.iter_lines(_job(jobs, **fields))]
+    # What shows how the last node sends to others comes later than all else.
+    shown = [
+        said
+        for said in good
+        if said.rank > last - RANKS_PER_NODE
+        and re.search(" via NET/|all rings", said.text)
+    ]
+    error = {last: ("connect-2.24",)}
+    bad = [*jobs.iter_lines(_job(jobs, **fields, errors=error))]
+    warned = [said for said in bad if " NCCL WARN " in said.text]
+    start = [said for said in good if said not in shown]
+    step = -(-len(start) // 10)
+    return Growth(
+        start=[_bytes(start[at : at + step]) for at in range(0, len(start), step)],
+        output=[_block(jobs, seed, 3) for seed in range(5)],
+        deciding={0: _bytes(shown[:1]), 1: _bytes(warned[:1])},
+    )
+
+
 def _generator() -> ModuleType:
     """Return the generator: no package, as all under tests."""
     folder = str(Path(__file__).parent.parent / "tests" / "log")
@@ -87,7 +146,8 @@ def _generator() -> ModuleType:
 
 
 def _job(jobs: ModuleType, **fields: object) -> object:
-    return jobs.Job(nodes=NODES, ranks_per_node=RANKS_PER_NODE, **fields)
+    fields = {"nodes": NODES, "ranks_per_node": RANKS_PER_NODE, **fields}
+    return jobs.Job(**fields)
 
 
 def _start(jobs: ModuleType) -> bytes:
@@ -96,9 +156,13 @@ def _start(jobs: ModuleType) -> bytes:
     return text.encode()
 
 
-def _block(jobs: ModuleType, seed: int) -> bytes:
-    lines: list[str] = jobs.training_output(BLOCK_LINES, seed)
+def _block(jobs: ModuleType, seed: int, count: int = BLOCK_LINES) -> bytes:
+    lines: list[str] = jobs.training_output(count, seed)
     return "".join(f"{line}\n" for line in lines).encode()
+
+
+def _bytes(said: Sequence[Any]) -> bytes:
+    return "".join(f"{each.text}\n" for each in said).encode()
 
 
 def _next(lines: Iterator[str]) -> bytes:

@@ -8,19 +8,19 @@ from dataclasses import asdict, dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """Something measured beside a peer; *met* is None where there is no target."""
+    """Something measured, mostly beside a peer; *met* is None where there is no target."""
 
     what: str
     measured: float
-    peer: float
-    against: str
+    peer: float | None = None
+    against: str = ""
     unit: str
     target: str = ""
     met: bool | None = None
 
     @property
     def ratio(self) -> float | None:
-        """Return measured / peer, or None where the peer is nothing."""
+        """Return measured / peer, or None where there is no peer or it is 0."""
         return self.measured / self.peer if self.peer else None
 
     def as_json(self) -> dict[str, object]:
@@ -68,9 +68,11 @@ def render_table(rows: Sequence[Row]) -> str:
 def _cells(row: Row) -> tuple[str, ...]:
     ratio = "-" if row.ratio is None else f"{row.ratio:.2f}"
     met = {None: "-", True: "yes", False: "NO"}[row.met]
-    measured, peer = (_amount(value, row.unit) for value in (row.measured, row.peer))
+    measured = _amount(row.measured, row.unit)
+    peer = "-" if row.peer is None else _amount(row.peer, row.unit)
     return row.what, measured, peer, ratio, row.target or "-", met, row.against
 
 
 def _amount(value: float, unit: str) -> str:
-    return f"{value:.2f} ms" if unit == "ms" else f"{value:.0f} {unit}".rstrip()
+    digits = 2 if unit in ("s", "ms") else 0
+    return f"{value:.{digits}f} {unit}".rstrip()

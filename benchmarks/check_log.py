@@ -1,0 +1,198 @@
+"""check-log: time against grep, memory, the answer while a job runs, thousands of ranks."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import time
+from pathlib import Path
+from statistics import median
+
+from benchmarks import logs
+from benchmarks.logs import MB, Growth
+from benchmarks.race import Command, Usage, best, weigh
+from benchmarks.rows import Row, ratio_row
+from benchmarks.trace import ENVCFG
+
+PEER = "LC_ALL=C grep -cE 'NCCL (INFO|WARN)'"
+ROOM = 2_000 * MB  # on the disk: one log lies there at a time, the largest has 1 GB
+MOST_MEMORY = 100.0  # MB
+MOST_GROWTH = 1.1
+MOST_SECONDS = 1.0  # from the line that decides to the verdict
+TURNS = 5
+_TICKS = os.sysconf("SC_CLK_TCK")
+
+
+def measure(folder: Path) -> list[Row]:
+    """Compare with grep on large logs, and time the verdict on one that grows.
+
+    Raises:
+        OSError: the disk has no room for the logs.
+    """
+    if shutil.disk_usage(folder).free < ROOM:
+        needed = f"check-log needs {ROOM // MB:,} MB on the disk"
+        msg = f"{needed}: {folder}; set TMPDIR to a folder elsewhere"
+        raise OSError(msg)
+    log = folder / "job.log"
+    try:
+        return [*_large(log), *_many_ranks(log), *_follow(log)]
+    finally:
+        log.unlink(missing_ok=True)
+
+
+def _large(log: Path) -> list[Row]:
+    logs.training_log(log, 300 * MB)
+    small = weigh(_check(log))
+    logs.training_log(log, 1_000 * MB)
+    training, rows = _beside_grep(log, "1 GB of training", rounds=5, most=1.5)
+    logs.nccl_log(log, 300 * MB)
+    nccl, more = _beside_grep(log, "300 MB of NCCL lines", rounds=3, most=8.0)
+    rows += more
+    log.unlink()  # its blocks would not become holes
+    logs.sparse_log(log)
+    largest = weigh(_check(log))
+    peaks = {
+        "1 GB of training": training,
+        "300 MB of NCCL lines": nccl,
+        "10 GB, nearly all holes": largest,
+    }
+    rows += [_seconds("10 GB, nearly all holes: time", largest.seconds)]
+    rows += [_peak(what, usage) for what, usage in peaks.items()]
+    rows += [
+        ratio_row(
+            f"{what}: memory",
+            measured=usage.megabytes,
+            peer=small.megabytes,
+            against="300 MB of training",
+            unit="MB",
+            most=MOST_GROWTH,
+        )
+        for what, usage in peaks.items()
+        if usage is not nccl
+    ]
+    return rows
+
+
+def _beside_grep(
+    log: Path, what: str, *, rounds: int, most: float
+) -> tuple[Usage, list[Row]]:
+    grep = [shutil.which("grep") or "/bin/grep", "-cE", "NCCL (INFO|WARN)", str(log)]
+    commands = {
+        "check-log": _check(log),
+        "grep": Command(grep, {"PATH": os.defpath, "LC_ALL": "C"}),
+    }
+    taken = best(commands, rounds=rounds)
+    row = ratio_row(
+        f"{what}: time",
+        measured=taken["check-log"].seconds,
+        peer=taken["grep"].seconds,
+        against=PEER,
+        unit="s",
+        most=most,
+    )
+    return taken["check-log"], [row]
+
+
+def _many_ranks(log: Path) -> list[Row]:
+    ranks, lines = logs.many_ranks_log(log)
+    usage = weigh(_check(log, "--json"))
+    report = json.loads(usage.stdout)
+    job = report["job"]
+    right = (
+        job["world_size"] == len(job["ranks_seen"]) == len(report["ranks"]) == ranks
+        and not job["ranks_missing"]
+        and job["node_count"] == len(job["nodes"]) == ranks // logs.RANKS_PER_NODE
+    )
+    what = f"{ranks:,} ranks, {lines / 1e6:.1f} million lines"
+    counted = Row(
+        what=f"{what}: counted",
+        measured=len(report["ranks"]),
+        unit="ranks",
+        target=f"{ranks:,}, none missing",
+        met=right,
+    )
+    return [
+        _seconds(f"{what}: time", usage.seconds),
+        Row(what=f"{what}: memory", measured=usage.megabytes, unit="MB"),
+        counted,
+    ]
+
+
+def _follow(log: Path) -> list[Row]:
+    growth = logs.growing_log()
+    rows = []
+    for code, line in growth.deciding.items():
+        times = [_time_verdict(log, growth, line, code) for _ in range(TURNS)]
+        what = f"--follow, 200 ranks, {'a bad' if code else 'the last'} line: verdict"
+        rows.append(_seconds(what, median(times), most=MOST_SECONDS))
+    return rows
+
+
+def _time_verdict(log: Path, growth: Growth, line: bytes, code: int) -> float:
+    """Return the seconds from the writing of *line* to the end of check-log."""
+    log.unlink(missing_ok=True)
+    command = _check(log, "--follow", "--timeout", "120")
+    with (
+        log.open("ab", buffering=0) as file,
+        subprocess.Popen(
+            command.argv, env=command.env, stdout=subprocess.PIPE
+        ) as process,
+    ):
+        for piece in growth.start:
+            file.write(piece)
+            time.sleep(0.1)
+        _wait_idle(process.pid)
+        for piece in growth.output:
+            file.write(piece)
+            time.sleep(0.07)  # so that turns differ in how far the last look is away
+        file.write(line)
+        before = time.perf_counter()
+        process.communicate(timeout=120)
+        after = time.perf_counter()
+    if process.returncode != code:
+        msg = f"envcfg check-log --follow ended with {process.returncode}, not {code}"
+        raise RuntimeError(msg)
+    return after - before
+
+
+def _wait_idle(pid: int) -> None:
+    """Wait until the process has read what is there, and only looks for more."""
+    before = _processor_time(pid)
+    while True:
+        time.sleep(0.5)
+        now = _processor_time(pid)
+        if now - before < 0.05:
+            return
+        before = now
+
+
+def _processor_time(pid: int) -> float:
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / _TICKS
+
+
+def _check(log: Path, *options: str) -> Command:
+    env = {"PATH": os.defpath, "HOME": str(log.parent), "LANG": "C.UTF-8"}
+    return Command([str(ENVCFG), "check-log", *options, str(log)], env)
+
+
+def _seconds(what: str, seconds: float, most: float | None = None) -> Row:
+    return Row(
+        what=what,
+        measured=seconds,
+        unit="s",
+        target="" if most is None else f"< {most:.0f} s",
+        met=None if most is None else seconds < most,
+    )
+
+
+def _peak(what: str, usage: Usage) -> Row:
+    return Row(
+        what=f"{what}: memory",
+        measured=usage.megabytes,
+        unit="MB",
+        target=f"<= {MOST_MEMORY:.0f} MB",
+        met=usage.megabytes <= MOST_MEMORY,
+    )
