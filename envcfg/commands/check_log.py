@@ -189,6 +189,7 @@ def _expectations(options: argparse.Namespace) -> Expectations:
         networks=tuple(options.expect_network) or expect.networks,
         provider=options.expect_provider or expect.provider,
         nics=options.expect_nics or expect.nics,
+        prove_nics=bool(options.expect_nics),
         gdr=options.require_gdr or expect.gdr,
         allow_socket=options.allow_socket,
     )

@@ -255,7 +255,8 @@ def _masks(job: Job, expect: Expectations) -> Iterator[Found]:
 def _warnings(job: Job) -> Iterator[Found]:
     for count, sighting in job.unknown.values():
         words = sighting.text.partition("NCCL WARN ")[2][:100]
-        detail = f"seen {count_of(count, 'time')}: {words}"
+        times = count_of(count, "time")
+        detail = f"warns of what envcfg has no rule for ({times}): {words}"
         yield None, Symptom("unknown-warning", "inconclusive", detail, sighting)
 
 

@@ -15,7 +15,8 @@ class Expectations(NamedTuple):
         ranks: size of the world.
         networks: names of which each rank's network must be one.
         provider: libfabric provider.
-        nics: NICs that libfabric must offer to each process.
+        nics: NICs that each process must have.
+        prove_nics: their number must be in the log; else it counts where it is.
         interfaces: beginnings of the names that bootstrap and sockets may use.
         gdr: GPU RDMA must be proven.
         allow_socket: TCP between nodes is what is wanted.
@@ -26,6 +27,7 @@ class Expectations(NamedTuple):
     networks: tuple[str, ...] = ()
     provider: str | None = None
     nics: int | None = None
+    prove_nics: bool = False
     interfaces: tuple[str, ...] = ()
     gdr: bool = False
     allow_socket: bool = False

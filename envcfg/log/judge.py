@@ -17,6 +17,7 @@ from envcfg.log.rulebook import Rule
 from envcfg.log.summary import summarize, unknowns_of
 from envcfg.log.traffic import Entity
 from envcfg.log.verdict import (
+    WORST_FIRST,
     Coverage,
     LogReport,
     RankReport,
@@ -26,9 +27,6 @@ from envcfg.log.world import World, world_of
 
 Locate = Callable[[Sequence[Sighting]], Sequence[Evidence]]
 Found = tuple[Finding, Sighting | None]
-_TRANSPORTS = (
-    1 << 16
-)  # pairs of ranks that a report holds; more are no picture any more
 _HOSTS = 3  # nodes that are named, before the others are only counted
 _EFFECT: dict[str, Verdict] = {"error": "broken", "warning": "degraded"}
 
@@ -58,10 +56,14 @@ def judge(job: Job, expect: Expectations, locate: Locate, read: Read) -> LogRepo
         for each in found
         if not (complete and entity.rank is None and each.verdict == "inconclusive")
     ]
-    symptoms += checks.job_symptoms(job, world, expect)
+    together = checks.job_symptoms(job, world, expect)
+    symptoms += together
+    shared: dict[Entity | None, list[Symptom]] = {}
+    for holder, symptom in together:
+        shared.setdefault(holder, []).append(symptom)
     broken = _broken_processes(job)
     reports = [
-        _with_errors(report, entity, broken)
+        _marked(_with_errors(report, entity, broken), shared.get(entity, ()))
         for entity, report, _ in judged
         if entity.rank is not None or not complete or report.verdict == "degraded"
     ]
@@ -129,13 +131,24 @@ def _with_errors(
     return report._replace(verdict="broken", reason=reason) if reason else report
 
 
+def _marked(report: RankReport, symptoms: Sequence[Symptom]) -> RankReport:
+    """Return *report* with what only the whole job shows of its rank, if that is worse."""
+    for symptom in symptoms:
+        if WORST_FIRST.index(symptom.verdict) < WORST_FIRST.index(report.verdict):
+            reason = said_of(1, symptom.detail)
+            report = report._replace(verdict=symptom.verdict, reason=reason)
+    return report
+
+
 def _one_each(reports: Iterable[RankReport]) -> list[RankReport]:
     """Keep the worst report of each rank: a log may hold a job that was started twice."""
-    order: tuple[Verdict, ...] = ("broken", "degraded", "inconclusive", "ok")
     best: dict[int, RankReport] = {}
     for report in reports:
         known = best.get(report.rank)
-        if known is None or order.index(report.verdict) < order.index(known.verdict):
+        worse = known is None or (
+            WORST_FIRST.index(report.verdict) < WORST_FIRST.index(known.verdict)
+        )
+        if worse:
             best[report.rank] = report
     return [best[rank] for rank in sorted(best)]
 

@@ -11,6 +11,7 @@ from envcfg.log.process import MANY, Communicator, Edge, Process, Sighting
 
 Fields = Mapping[str, "str | None"]
 _INTERFACE = re.compile(r"\[\d+\]([\w.-]+):")
+_PORT = re.compile(r"\[\d+\]\S")
 
 
 def learn(
@@ -92,6 +93,10 @@ def _provider(p: Process, fields: Fields, _: Record, sighting: Sighting) -> None
         p.keep(f"provider {name}", sighting)
 
 
+def _ports(p: Process, fields: Fields, _: Record, __: Sighting) -> None:
+    p.ports = len(_PORT.findall(fields.get("devices") or "")) or None
+
+
 def _loaded(p: Process, fields: Fields, _: Record, __: Sighting) -> None:
     if len(p.loaded) < 16:
         p.loaded[fields.get("name") or ""] = fields.get("api") or ""
@@ -165,6 +170,7 @@ _EVENTS: Mapping[str, Callable[[Process, Fields, Record, Sighting], None]] = {
     "channel": _channel,
     "channel-local": _local,
     "provider": _provider,
+    "ib-devices": _ports,
     "plugin-loaded": _loaded,
     "plugin-package": _package,
     "plugin-missing": _missing,

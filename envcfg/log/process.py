@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping
 from typing import NamedTuple
 
-Fields = Mapping[str, "str | None"]
-_INTERFACE = re.compile(r"\[\d+\]([\w.-]+):")
 _TEXT = 400  # characters of a line that are kept as evidence
 MANY = 4096  # of one kind in one process: more is no news
 
@@ -71,6 +67,7 @@ class Process:
         self.communicators: dict[str, Communicator] = {}
         self.rows: dict[int, int | None] = {}
         self.providers: dict[str, int | None] = {}
+        self.ports: int | None = None
         self.loaded: dict[str, str] = {}
         self.package: tuple[str, str] | None = None
         self.reason: str | None = None

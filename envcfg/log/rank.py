@@ -9,8 +9,15 @@ from envcfg.log.expectations import Expectations
 from envcfg.log.names import interface_fault, is_fast, network_kind
 from envcfg.log.numbers import said_of
 from envcfg.log.process import Process, Sighting
-from envcfg.log.traffic import Entity, Traffic, gdr_of, plugin_state, traffic_of
-from envcfg.log.verdict import RankReport, Share, Verdict
+from envcfg.log.traffic import (
+    Entity,
+    Traffic,
+    gdr_of,
+    nics_of,
+    plugin_state,
+    traffic_of,
+)
+from envcfg.log.verdict import WORST_FIRST, RankReport, Share, Verdict
 
 
 class Symptom(NamedTuple):
@@ -39,14 +46,13 @@ def judge_rank(
     symptoms = [
         *_network(entity, traffic, multi, expect),
         *_provider(process, traffic, expect),
+        *_nics(process, traffic, expect),
         *_gdr(process, traffic, gdr, multi, expect),
         *_interfaces(process, traffic, expect),
     ]
-    order = ("broken", "degraded", "inconclusive", "ok")
-    symptoms.sort(key=lambda each: order.index(each.verdict))
+    symptoms.sort(key=lambda each: WORST_FIRST.index(each.verdict))
     verdict = symptoms[0].verdict if symptoms else "ok"
     reason = said_of(1, symptoms[0].detail) if verdict != "ok" else ""
-    provider, nics = _chosen_provider(process)
     report = RankReport(
         rank=-1 if entity.rank is None else entity.rank,
         host=process.host,
@@ -55,8 +61,8 @@ def judge_rank(
         verdict=verdict,
         reason=reason,
         network=_worst_network(traffic.networks),
-        provider=provider,
-        nics=nics,
+        provider=_chosen_provider(process),
+        nics=nics_of(process, traffic.networks),
         gdr=gdr,
         plugin=plugin_state(process),
         interface=next(iter(process.interfaces.get("bootstrap", ())), None),
@@ -69,10 +75,17 @@ def _worst_network(names: tuple[str, ...]) -> str | None:
     return next(iter(sockets or names), None)
 
 
-def _chosen_provider(process: Process) -> tuple[str | None, int | None]:
+def _chosen_provider(process: Process) -> str | None:
     slow = [name for name in process.providers if not is_fast(name)]
-    name = next(iter(slow or process.providers), None)
-    return name, process.providers[name] if name else None
+    return next(iter(slow or process.providers), None)
+
+
+def _on_tcp(process: Process, traffic: Traffic) -> bool:
+    """Whether all goes over TCP, which is a fault (or a wish) of its own."""
+    kinds = {network_kind(name) for name in traffic.networks}
+    if kinds == {"libfabric"} and process.providers:
+        return all(is_fast(name) is False for name in process.providers)
+    return kinds == {"socket"}
 
 
 def _network(
@@ -156,23 +169,39 @@ def _provider(
     process: Process, traffic: Traffic, expect: Expectations
 ) -> Iterator[Symptom]:
     libfabric = any(network_kind(name) == "libfabric" for name in traffic.networks)
-    if libfabric and not process.providers:
+    wanted = libfabric or (expect.provider and not _on_tcp(process, traffic))
+    if wanted and not process.providers:
         detail = "do not show their libfabric provider"
         yield Symptom("provider-unknown", "inconclusive", detail)
-    for name, nics in process.providers.items():
+    for name in process.providers:
         sighting = process.seen.get(f"provider {name}")
         if expect.provider and name.split(";")[0] != expect.provider:
             detail = f"use libfabric provider {name}"
             yield Symptom("provider-unexpected", "degraded", detail, sighting)
+        elif expect.provider or (expect.allow_socket and is_fast(name) is False):
+            continue  # it was asked for
         elif is_fast(name) is False:
             detail = f"use libfabric provider {name}, which is TCP"
             yield Symptom("provider-slow", "degraded", detail, sighting)
-        elif is_fast(name) is None and not expect.provider:
+        elif is_fast(name) is None:
             detail = f"use libfabric provider {name}, which envcfg does not know"
             yield Symptom("provider-unknown", "inconclusive", detail, sighting)
-        if expect.nics and nics is not None and nics < expect.nics:
-            detail = f"see {nics} of {expect.nics} NICs"
-            yield Symptom("nics-fewer", "degraded", detail, sighting)
+
+
+def _nics(
+    process: Process, traffic: Traffic, expect: Expectations
+) -> Iterator[Symptom]:
+    if not expect.nics or _on_tcp(process, traffic):
+        return
+    count = nics_of(process, traffic.networks)
+    if count is None and expect.prove_nics:
+        detail = "do not show how many NICs they have"
+        yield Symptom("nics-unknown", "inconclusive", detail)
+    elif count is not None and count < expect.nics:
+        name = next(iter(process.providers), None)
+        key = f"provider {name}" if name else "ib-devices"
+        detail = f"see {count} of {expect.nics} NICs"
+        yield Symptom("nics-fewer", "degraded", detail, process.seen.get(key))
 
 
 def _gdr(
@@ -183,8 +212,8 @@ def _gdr(
     expect: Expectations,
 ) -> Iterator[Symptom]:
     networks = traffic.networks
-    if networks and all(network_kind(name) == "socket" for name in networks):
-        return  # sockets are a fault of their own
+    if _on_tcp(process, traffic):
+        return
     if gdr in ("no", "partial") and (multi or process.channels or expect.gdr):
         staged = (f"channel {name} host" for name in networks)
         keys = [key for key in (*staged, "gdr-off") if key in process.seen]

@@ -63,6 +63,15 @@ def traffic_of(entity: Entity, *, silent: bool = False) -> Traffic:
 _SET_UP = (("provider", "AWS Libfabric"), ("ib-devices", "IB"))
 
 
+def nics_of(process: Process, networks: tuple[str, ...]) -> int | None:
+    """Return how many NICs the process has for *networks*, if a line tells."""
+    kinds = {network_kind(name) for name in networks}
+    if "libfabric" in kinds:
+        counts = [count for count in process.providers.values() if count is not None]
+        return min(counts, default=None)
+    return process.ports if "verbs" in kinds else None
+
+
 def plugin_state(process: Process) -> PluginState:
     """Return ``loaded``, ``failed``, ``missing`` or ``unknown``."""
     kinds = {network_kind(name) for name in process.networks}

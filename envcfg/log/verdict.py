@@ -11,6 +11,7 @@ from typing import Literal, NamedTuple
 from envcfg.findings import Finding
 
 Verdict = Literal["ok", "degraded", "broken", "inconclusive"]
+WORST_FIRST: tuple[Verdict, ...] = ("broken", "degraded", "inconclusive", "ok")
 Share = Literal["yes", "no", "partial", "unknown"]
 PluginState = Literal["loaded", "missing", "failed", "unknown"]
 Loaded = Literal["all", "some", "none", "unknown"]

@@ -56,6 +56,13 @@ def run(*arguments: str) -> Wrapped:
         (Job(), ("--expect-provider", "efa"), 1),
         (Job(dialect="nccl-2.24"), ("--expect-nics", "4"), 0),
         (Job(dialect="nccl-2.24", nics=3), ("--expect-nics", "4"), 1),
+        (Job(), ("--expect-nics", "4"), 3),  # this plugin does not print it
+        (Job(network="ib"), ("--expect-nics", "4"), 0),
+        (Job(network="ib", nics=2), ("--expect-nics", "4"), 1),
+        (Job(network="ib"), ("--expect-provider", "cxi"), 3),
+        (Job(provider="tcp"), ("--expect-provider", "tcp"), 0),
+        (Job(provider="tcp"), ("--allow-socket",), 0),
+        (Job(provider="tcp"), (), 1),
         (Job(), ("--expect-ranks", "16"), 0),
         (Job(), ("--expect-ranks", "32"), 1),
         (Job(), ("--require-gdr",), 0),
