@@ -68,6 +68,18 @@ GATES = (
     b"affinity mask",
     b" --> ",
     b"envcfg: rank",
+    b"unhandled ",
+    b"NCCLError",
+    b"WorkNCCL(",
+    b"UCX ",
+    b"exited on signal",
+    b"MPI_ABORT",
+    b"Fatal error in",
+    b"Original timeout",
+    b"Segmentation fault",
+    b"Bus error",
+    b"Signal: ",
+    b"Fatal Python",
 )
 MIDDLE = (b" NCCL ", b"libfabric:")
 _CHANNEL = re.compile(rb"Channel \d+(?:/\d+)?")
