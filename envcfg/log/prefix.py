@@ -45,20 +45,26 @@ class Record(NamedTuple):
 _HOST = (
     r"[\w<][\w.<>-]{0,127}"  # bounded: a long word must not be tried from each letter
 )
+_CLOCK = r"(?:[01]\d|2[0-3]):[0-5]\d:[0-6]\d"
+# A time of day has the form of HOST:PID:TID.
+_NO_CLOCK = rf"(?!(?:[\d/.-]+[T_])?{_CLOCK}(?!\d))"
 _TIME = r"\d{4}-\d\d-\d\d[T _]\d\d:\d\d:\d\d[.,\d]*(?:Z|[+-]\d\d:?\d\d)?"
 _LEVEL = r"NCCL (?P<level>INFO|WARN|CALL|TRACE)(?: |$)"
 _WHERE = r"(?:(?P<where>\S.{0,400}?) )??"  # lazy: it must not swallow a record
 
 # The common line, tried first: nothing in front, nothing between.
-_PLAIN = re.compile(rf"({_HOST}):(\d+):\d+ \[(-?\d+)\] NCCL (INFO) (.*)", re.DOTALL)
+_PLAIN = re.compile(
+    rf"{_NO_CLOCK}({_HOST}):(\d{{1,11}}):\d+ \[(-?\d{{1,9}})\] NCCL (INFO) (.*)",
+    re.DOTALL,
+)
 
 # NCCL's own, then those of patched, redacted and stripped logs; the first that fits counts.
 _OWN = (
-    rf"(?:\[(?P<time>{_TIME}[^\]]*)\] )?(?P<host>{_HOST}):(?P<pid>\d+):\d+ "
-    rf"(?:\[(?P<device>-?\d+)\] )?{_WHERE}{_LEVEL}"
+    rf"(?:\[(?P<time>{_TIME}[^\]]*)\] )?(?<!\d){_NO_CLOCK}(?P<host>{_HOST}):(?P<pid>\d+)"
+    rf":\d+ (?:\[(?P<device>-?\d+)\] )?{_WHERE}{_LEVEL}"
 )
 _PATCHED = (
-    rf"\[(?P<label>\d+)/\d+\]\[(?P<time>{_TIME})\] \[[^\]]*\] "
+    rf"\[(?P<label>\d{{1,9}})/\d+\]\[(?P<time>{_TIME})\] \[[^\]]*\] "
     rf"\[(?P<host>{_HOST}):pid=(?P<pid>\d+)\] {_LEVEL}"
 )
 _REDACTED = (
@@ -71,6 +77,10 @@ _NEXT = re.compile(
     r"NCCL (?:INFO|WARN|CALL|TRACE)(?: |$)"
 )
 
+_DATE = r"(?:<\d{1,3}>)?(?:[A-Z][a-z]{2} )?[A-Z][a-z]{2} [ \d]\d "
+_YEAR = r"\d{4}(?:<std(?:out|err)>: ?| |(?=\[))"
+_PROGRAM = r"[\w.-]+ [A-Za-z][\w./@-]*(?:\[\d+\])?"  # with its node in front
+_WORDS = "DEBUG|INFO|WARNING|ERROR|CRITICAL"
 # What stands in front of a line, and whether its number is the rank.
 _WRAPPERS: tuple[tuple[re.Pattern[str], bool], ...] = tuple(
     (re.compile(pattern), is_rank)
@@ -80,6 +90,11 @@ _WRAPPERS: tuple[tuple[re.Pattern[str], bool], ...] = tuple(
         (r"# MAGIC ?", False),  # notebook
         (r"[\w./@+-]+\.(?:log|out|err|txt)(?:-\w+)?:(?:\d+:)?", False),  # grep
         (rf"{_TIME}:? (?!I )", False),  # time in front, by ts or a container engine
+        (rf"{_DATE}{_CLOCK} {_YEAR}", False),  # Open MPI with times
+        (rf"{_DATE}{_CLOCK}[.,\d]*(?: {_PROGRAM}: | )", False),  # syslog, journald, ts
+        (rf"(?:\d[\d/.-]{{5,9}} )?(?:{_CLOCK}[.,\d]*|\[{_CLOCK}[.,\d]*\]) ", False),
+        (rf"{_TIME}(?:(?<=Z)|(?<=[+-]\d\d:\d\d))(?=[A-Za-z<])", False),  # and no blank
+        (rf"(?:{_WORDS}):[\w.]+:", False),  # logging of Python
         (r"(?:\([A-Za-z]\w*[^()]*? pid=\d+(?:, ip=[\d.]+)?\) ?)+", False),  # Ray
         (r"\[\d+,(?P<label>\d+)\]<std(?:out|err|diag)>: ?", True),  # Open MPI
         (
@@ -98,7 +113,11 @@ _WRAPPERS: tuple[tuple[re.Pattern[str], bool], ...] = tuple(
         (r"[\w.-]+: (?=(?:[\w.-]+: )?[\w.<>-]+:\d+:\d+ )", False),  # pdsh
     )
 )
+_JSON = re.compile(r'"(?:log|message|msg)": ?("(?:[^"\\]|\\.)*")')
 _COLOUR = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07]*\x07|.)")
+_GLUE = re.compile(r"[\w.-]|[=:/%,](?=\d)")  # what may run on into a host
+_QUOTES = "'\"`"
+_END = re.compile(r"\\n$")  # two characters, as in quoted text
 _REPEATED = re.compile(r" ?\[repeated (\d+)x across cluster\].*", re.DOTALL)
 _BOX_END = re.compile(r"\s*[│┃║]\s*$")
 
@@ -115,6 +134,8 @@ def records(line: str) -> Iterator[Record]:
         host, pid, device, level, message = plain.groups()
         yield Record(host, int(pid), int(device), level, message.rstrip())
         return
+    if line.startswith('{"'):
+        line = _said(line)
     if "\x1b" in line:
         line = _COLOUR.sub("", line)
     repeated = 0
@@ -152,6 +173,19 @@ def _unwrap(line: str) -> tuple[str, int | None, bool]:
     return line, label, is_rank
 
 
+def _said(line: str) -> str:
+    """Return what a line of JSON, as a container engine writes it, holds."""
+    import json
+
+    found = _JSON.search(line)
+    if found is None:
+        return line
+    try:
+        return str(json.loads(found[1]))
+    except ValueError:
+        return line
+
+
 def _split_off(line: str) -> tuple[str, str | None]:
     """Return the first record of *line* and the rest, where another begins in it."""
     if line.count("NCCL ") < 2:
@@ -168,24 +202,40 @@ def _record(
 ) -> Record:
     if "NCCL " in text:
         for pattern in _PREFIXES:
-            if found := pattern.search(text):
+            if found := _last(pattern, text):
                 part = found.groupdict()
                 if part.get("label"):
                     label, is_rank = int(part["label"]), True
+                before = text[: found.start()][-1:]
+                message = text[found.end() :]
+                if before and before in _QUOTES:
+                    message = _END.sub("", message.rpartition(before)[0] or message)
                 return Record(
                     part.get("host") or "",
                     _number(part.get("pid")),
                     _number(part.get("device")),
                     part["level"] or "",
-                    text[found.end() :].strip(),
+                    message.strip(),
                     label,
                     is_rank,
                     part.get("time") or "",
                     repeated,
                     torn,
-                    found.start() > 0 and text[found.start() - 1] not in " \t|]",
+                    found.start() > 0
+                    and _GLUE.match(text, found.start() - 1) is not None,
                 )
     return Record("", None, None, "", text.strip(), label, is_rank, "", repeated, torn)
+
+
+def _last(pattern: re.Pattern[str], text: str) -> re.Match[str] | None:
+    """Return the match whose host is nearest to NCCL: other words may look like one."""
+    found = pattern.search(text)
+    while found and "where" in pattern.groupindex and found["where"]:
+        nearer = pattern.search(text, found.start("where"), found.end())
+        if nearer is None:
+            break
+        found = nearer
+    return found
 
 
 def _number(text: str | None) -> int | None:

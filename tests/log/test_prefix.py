@@ -75,6 +75,35 @@ RECORD = Record("nid001234", 4711, 3, "INFO", "Using network Socket")
                 "gpu7", 42, None, "WARN", "no", 604, True, "2026-02-16 22:31:34,422"
             ),
         ),
+        (f"09:26:53 {PLAIN}", RECORD),
+        (f"[09:26:53.125] {PLAIN}", RECORD),
+        (f"2026/03/14 09:26:53 {PLAIN}", RECORD),
+        (f"[12:07:01,004][INFO] worker/7 {PLAIN}", RECORD),
+        (f"0:00:12 main.py:17:4 {PLAIN}", RECORD),
+        (f"Mar 14 09:26:53 {PLAIN}", RECORD),
+        (f"Mar  4 09:26:53 nid1 12: {PLAIN}", RECORD._replace(label=12, is_rank=True)),
+        (f"<14>Mar 14 09:26:53 nid1 app: {PLAIN}", RECORD),
+        (f"Mar 14 09:26:53 nid1 slurmstepd[7]: 3: {PLAIN}", RECORD._replace(label=3)),
+        (f"Sat Mar 14 09:26:53 2026<stdout>:{PLAIN}", RECORD),
+        (
+            f"Sat Mar 14 09:26:53 2026[1,26]<stderr>:{PLAIN}",
+            RECORD._replace(label=26, is_rank=True),
+        ),
+        (f"INFO:root:{PLAIN}", RECORD),
+        (f"WARNING:my.module:[rank4]: {PLAIN}", RECORD._replace(label=4, is_rank=True)),
+        (f'{{"stream":"stderr","log":"{PLAIN}\\n"}}', RECORD),
+        (f'{{"log":"{PLAIN}', RECORD),
+        (f"'{PLAIN}", RECORD),
+        (f"loss=0.5{PLAIN}", RECORD._replace(host="0.5nid001234", glued=True)),
+        (f"-{PLAIN}", RECORD._replace(glued=True)),
+        (
+            "09:26:53 [3] NCCL INFO Using network IB",
+            Record("", None, 3, "INFO", "Using network IB"),
+        ),
+        (
+            "2026-03-14T09:26:53 [3] NCCL INFO Using network IB",
+            Record("", None, 3, "INFO", "Using network IB"),
+        ),
         ("Step 7: loss 1.0", Record("", None, None, "", "Step 7: loss 1.0")),
         ("", Record("", None, None, "", "")),
     ],
@@ -85,6 +114,17 @@ def test_record(line: str, expected: Record) -> None:
 
 def test_device_is_not_the_rank() -> None:
     assert parse(PLAIN).label is None
+
+
+@pytest.mark.parametrize("number", ["9" * 5000, "1" * 12])
+def test_numbers_without_an_end(number: str) -> None:
+    assert parse(f"nid1:{number}:7 [3] NCCL INFO x").pid is None
+    assert parse(f"nid1:7:{number} [3] NCCL INFO x").pid == 7
+    assert parse(f"nid1:7:7 [{number}] NCCL INFO x").device is None
+    line = (
+        f"[{number}/8][2026-03-04 05:06:07,1] [a.cc:1] [nid1:pid={number}] NCCL WARN x"
+    )
+    assert (parse(line).pid, parse(line).label) == (None, None)
 
 
 def test_torn_and_glued_lines_are_two_records() -> None:

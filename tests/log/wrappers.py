@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -31,6 +32,36 @@ def iso(number: int) -> str:
 def srun_right(line: str, at: Where) -> str:
     """Pad the label, as srun does from ten tasks on."""
     return f"{at.rank:>{len(str(at.world - 1))}}: {line}"
+
+
+def _clock(at: Where) -> str:
+    return at.time.partition("T")[2].partition(".")[0]
+
+
+def moreutils_ts(line: str, at: Where) -> str:
+    """Put the time in front as ``ts`` and syslog do."""
+    return f"Mar {at.time[8:10]} {_clock(at)} {line}"
+
+
+def journald(line: str, at: Where) -> str:
+    """Name the node that collects the lines, and the program that sends them."""
+    return f"Mar {at.time[8:10]} {_clock(at)} login01 slurmstepd[1234]: {line}"
+
+
+def ompi_times(line: str, at: Where) -> str:
+    """Begin as ``mpirun --timestamp-output`` does."""
+    return f"Sat Mar {at.time[8:10]} {_clock(at)} 2026<stdout>:{line}"
+
+
+def ompi_tags_and_times(line: str, at: Where) -> str:
+    """Begin as ``mpirun --tag-output --timestamp-output`` does."""
+    return f"Sat Mar {at.time[8:10]} {_clock(at)} 2026[1,{at.rank}]<stdout>:{line}"
+
+
+def docker_json(line: str, at: Where) -> str:
+    """Write JSON, as Docker does it, with signs escaped for a web page."""
+    said = json.dumps(f"{line}\n").replace("<", "\\u003c").replace(">", "\\u003e")
+    return f'{{"log":{said},"stream":"stdout","time":"{at.time}Z"}}'
 
 
 def torch_cpp(line: str, at: Where) -> str:
@@ -86,6 +117,23 @@ WRAPPERS: dict[str, Wrapper] = {
     "ansi": ansi,
     "crlf": lambda line, _: f"{line}\r",
     "iso": lambda line, at: f"{at.time}Z {line}",
+    "iso-glued": lambda line, at: f"{at.time}-07:00{line}",
+    "ts": moreutils_ts,
+    "journald": journald,
+    "ompi-times": ompi_times,
+    "ompi-tags-times": ompi_tags_and_times,
+    "clock": lambda line, at: f"{at.time.partition('T')[2]} {line}",
+    "clock-level": lambda line, at: f"{_clock(at)} INFO worker {line}",
+    "date-clock": lambda line, at: f"14/03/2026 {_clock(at)} | {line}",
+    "logging": lambda line, _: f"INFO:root:{line}",
+    "docker-json": docker_json,
+    "quote": lambda line, _: f"'{line}',",
+    "repr": lambda line, _: f"b'{line}\\n'",
+    "backtick": lambda line, _: f"`{line}`",
+    "csv": lambda line, at: f'"{at.time}","{line}"',
+    "html": lambda line, _: f"{line}<br>",
+    "diff": lambda line, _: f"+{line}",
+    "mail": lambda line, _: f">{line}",
     "magic": lambda line, _: f"# MAGIC {line}",
     "grep": lambda line, at: f"rank_{at.rank}.{at.host}.{4000 + at.rank}.log:{line}",
 }
@@ -97,6 +145,7 @@ LABELS: dict[str, str] = {
     "srun-node": "node",
     "ompi": "rank",
     "ompi-stderr": "rank",
+    "ompi-tags-times": "rank",
     "mpich": "rank",
     "default": "local",
     "rank": "rank",
