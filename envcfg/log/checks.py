@@ -1,21 +1,21 @@
-"""What only all ranks together show: mixed networks or versions, ranks that never began."""
+"""What only all ranks together show of networks, plugins, versions and places."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 
 from envcfg.log.expectations import Expectations
 from envcfg.log.job import Job
-from envcfg.log.names import network_kind
+from envcfg.log.names import is_fast, network_family, network_kind, provider_family
 from envcfg.log.numbers import count_of
-from envcfg.log.process import Process, Sighting
+from envcfg.log.process import Process
 from envcfg.log.rank import Symptom
-from envcfg.log.traffic import Entity, traffic_of
+from envcfg.log.traffic import Entity, kinds_of, traffic_of
 from envcfg.log.versions import ranges_disjoint
-from envcfg.log.world import World, world_communicators
+from envcfg.log.world import World
 
 Found = tuple[Entity | None, Symptom]
-_GAVE_UP = ("group.cc", "init.cc", "enqueue.cc", "bootstrap.cc", "collectives.cc")
 _STORE = "store-unreachable"
 _LIBRARIES = ("nccl", "rccl")
 
@@ -24,14 +24,12 @@ def job_symptoms(job: Job, world: World, expect: Expectations) -> list[Found]:
     """Return what is wrong with the job as a whole, or with some ranks against others."""
     return [
         *_mixed_networks(world, expect),
+        *_names_differ(world),
         *_gdr(world, expect),
-        *_size(world, expect),
         *_versions(world),
         *_dialects(world),
         *_plugin_versions(world),
         *_nics(world),
-        *_incomplete(world),
-        *_traces(job, world),
         *_rendezvous(job),
         *_fatal_plugin(world),
         *_masks(job, expect),
@@ -52,26 +50,70 @@ def versions_of(job: Job) -> dict[str, tuple[str, ...]]:
 
 
 def _mixed_networks(world: World, expect: Expectations) -> Iterator[Found]:
-    kinds: dict[str, list[Entity]] = {}
-    for entity in world.entities:
-        for kind in {
-            network_kind(name) or name for name in traffic_of(entity).networks
-        }:
-            kinds.setdefault(kind, []).append(entity)
-    fallen = kinds.get("socket", [])
-    if not fallen or len(kinds) < 2:
+    kinds = {each: kinds_of(each, silent=world.silent) for each in world.entities}
+    kinds = {each: found for each, found in kinds.items() if found}
+    if len(set(kinds.values())) < 2:
         return
-    if any(entity.process.rings or entity.process.channels for entity in fallen):
+    fallen = [entity for entity, found in kinds.items() if "socket" in found]
+    if fallen:
+        yield from _fallen(fallen, len(kinds) - len(fallen), expect)
+        return
+    usual = Counter(kinds.values()).most_common(1)[0][0]
+    for entity, found in kinds.items():
+        if found != usual:
+            detail = "use another network than others, and the two cannot talk"
+            name = next(iter(traffic_of(entity).networks), "")
+            sighting = entity.process.seen.get(f"network {name}")
+            yield entity, Symptom("network-mixed", "broken", detail, sighting)
+
+
+def _fallen(
+    fallen: Sequence[Entity], others: int, expect: Expectations
+) -> Iterator[Found]:
+    if any(_did_connect(entity.process) for entity in fallen):
         if expect.allow_socket:  # else each rank that uses them is a finding already
             for entity in fallen:
                 detail = "use TCP sockets while others do not"
                 yield entity, Symptom("socket-fallback", "degraded", detail)
         return  # it did connect
-    others = sum(len(entities) for kind, entities in kinds.items() if kind != "socket")
     for entity in fallen:
         detail = f"use sockets while {count_of(others, 'other does', 'others do')} not"
         sighting = entity.process.seen.get("network Socket")
         yield entity, Symptom("network-mixed", "broken", detail, sighting)
+
+
+def _did_connect(process: Process) -> bool:
+    """Return whether channels stand; up to NCCL 2.19 they do when the start is complete."""
+    comms = process.communicators.values()
+    eager = all(comm.nodes is None for comm in comms)
+    complete = any("Init COMPLETE" in comm.phases for comm in comms)
+    return process.rings > 0 or (eager and complete and bool(process.channels))
+
+
+def _names_differ(world: World) -> Iterator[Found]:
+    """Compare names of one kind of network (IB, IBext), and libfabric's providers."""
+    families: dict[str, dict[str, str]] = {}
+    providers: dict[frozenset[str], Process] = {}
+    for entity in world.entities:
+        process = entity.process
+        for name in traffic_of(entity, silent=world.silent).networks:
+            kind = network_kind(name) or name
+            families.setdefault(kind, {}).setdefault(network_family(name), name)
+        fast = [name for name in process.providers if is_fast(name)]
+        if fast and len(fast) == len(process.providers):
+            providers.setdefault(frozenset(map(provider_family, fast)), process)
+    for found in families.values():
+        if len(found) > 1:
+            detail = (
+                f"has networks that may not be one: {', '.join(sorted(found.values()))}"
+            )
+            yield None, Symptom("networks-differ", "inconclusive", detail)
+    if len(providers) > 1:
+        used = sorted({name for p in providers.values() for name in p.providers})
+        detail = f"libfabric uses {' and '.join(used)}, which cannot talk to each other"
+        holder = next(p for p in providers.values() if used[0] in p.providers)
+        sighting = holder.seen.get(f"provider {used[0]}")
+        yield None, Symptom("providers-differ", "broken", detail, sighting)
 
 
 def _gdr(world: World, expect: Expectations) -> Iterator[Found]:
@@ -94,22 +136,6 @@ def _gdr(world: World, expect: Expectations) -> Iterator[Found]:
             None,
             Symptom("gdr-missing", "degraded", detail, witness.seen.get("rings")),
         )
-
-
-def _size(world: World, expect: Expectations) -> Iterator[Found]:
-    holders = [entity for entity in world.entities if entity.rank is not None]
-    if world.size == 1 and len({id(entity.process) for entity in holders}) > 1:
-        detail = (
-            f"{count_of(len(holders), 'process', 'processes')}, each a world of 1 rank"
-        )
-        yield None, Symptom("worlds-of-one", "broken", detail, _first(holders))
-    elif expect.ranks and world.size and world.size != expect.ranks:
-        detail = f"{count_of(world.size, 'rank')} instead of {expect.ranks}"
-        yield None, Symptom("ranks-unexpected", "broken", detail, _first(holders))
-
-
-def _first(entities: list[Entity]) -> Sighting | None:
-    return next((each.process.seen.get("communicator") for each in entities), None)
 
 
 def _versions(world: World) -> Iterator[Found]:
@@ -168,47 +194,6 @@ def _nics(world: World) -> Iterator[Found]:
             detail = f"{found[0]} NICs on {fewest.host}, {found[-1]} elsewhere"
             sighting = fewest.seen.get(f"provider {name}")
             yield None, Symptom("nics-differ", "degraded", detail, sighting)
-
-
-def _incomplete(world: World) -> Iterator[Found]:
-    for entity in world.entities:
-        for comm in world_communicators(entity.process, world.size):
-            if entity.rank not in (None, comm.rank):
-                continue
-            if comm.phases and comm.phases <= {"Init START"}:
-                yield (
-                    entity,
-                    Symptom("init-incomplete", "inconclusive", _stage(entity.process)),
-                )
-                break
-
-
-def _stage(process: Process) -> str:
-    if process.trees:
-        return "stopped after the trees were connected"
-    if process.rings:
-        return "stopped between rings and trees"
-    if process.channels or process.edges:
-        return "stopped while channels were connected"
-    return "began to initialise and did not finish"
-
-
-def _traces(job: Job, world: World) -> Iterator[Found]:
-    """Errors that went up through NCCL without a line that says why."""
-    if any(each.rule.severity == "error" for each in job.occurrences.values()):
-        return  # the reason is there
-    for entity in world.entities:
-        process = entity.process
-        ended = any(
-            phase.startswith(("Destroy", "Abort"))
-            for comm in process.communicators.values()
-            for phase in comm.phases
-        )
-        gave_up = any(trace.endswith(_GAVE_UP) for trace in process.traces)
-        if gave_up and not ended:
-            detail = "NCCL gave up and does not say why"
-            sighting = process.seen.get("error-trace")
-            yield entity, Symptom("failed-silently", "broken", detail, sighting)
 
 
 def _rendezvous(job: Job) -> Iterator[Found]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from envcfg.log.names import network_kind
+from envcfg.log.names import network_family, network_kind
 from envcfg.profile.model import Profile
 
 
@@ -35,7 +35,7 @@ class Expectations(NamedTuple):
 
     def wants_network(self, name: str) -> bool:
         """Return whether *name* is among the networks that are expected."""
-        return name.lower() in {each.lower() for each in self.networks}
+        return network_family(name) in map(network_family, self.networks)
 
     @property
     def wants_fast(self) -> bool:

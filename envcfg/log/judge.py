@@ -9,6 +9,7 @@ from envcfg.findings import Evidence, Finding
 from envcfg.log import checks
 from envcfg.log.expectations import Expectations
 from envcfg.log.job import Job, Occurrence
+from envcfg.log.membership import member_symptoms
 from envcfg.log.numbers import number_ranges, said_of
 from envcfg.log.overview import job_report, transports_of
 from envcfg.log.process import Process, Sighting
@@ -19,6 +20,7 @@ from envcfg.log.traffic import Entity
 from envcfg.log.verdict import (
     WORST_FIRST,
     Coverage,
+    JobReport,
     LogReport,
     RankReport,
     Verdict,
@@ -56,7 +58,10 @@ def judge(job: Job, expect: Expectations, locate: Locate, read: Read) -> LogRepo
         for each in found
         if not (complete and entity.rank is None and each.verdict == "inconclusive")
     ]
-    together = checks.job_symptoms(job, world, expect)
+    together = [
+        *member_symptoms(job, world, expect),
+        *checks.job_symptoms(job, world, expect),
+    ]
     symptoms += together
     shared: dict[Entity | None, list[Symptom]] = {}
     for holder, symptom in together:
@@ -71,10 +76,11 @@ def judge(job: Job, expect: Expectations, locate: Locate, read: Read) -> LogRepo
     found = [*_rule_findings(job, world), *_symptom_findings(symptoms, rules)]
     findings = sorted(_placed(found, locate), key=_weight)
     unknowns = unknowns_of(job, world, symptoms, rules)
+    overview = job_report(job, world, reports)
     report = LogReport(
-        verdict=_job_verdict(findings, reports, unknowns),
+        verdict=_job_verdict(findings, reports, unknowns, overview),
         summary="",
-        job=job_report(job, world, reports),
+        job=overview,
         ranks=tuple(_one_each(report for report in reports if report.rank >= 0)),
         transports=transports_of(world),
         findings=tuple(findings),
@@ -99,12 +105,15 @@ def _job_verdict(
     findings: Sequence[Finding],
     reports: Sequence[RankReport],
     unknowns: Sequence[object],
+    overview: JobReport,
 ) -> Verdict:
     effects = {_EFFECT.get(finding.severity) for finding in findings}
     if "broken" in effects:
         return "broken"
     if "degraded" in effects:
         return "degraded"
+    if "mixed" in (overview.network, overview.provider):
+        return "inconclusive"
     if unknowns or not reports or any(each.verdict != "ok" for each in reports):
         return "inconclusive"
     return "ok"

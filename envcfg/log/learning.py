@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 
 from envcfg.log.names import is_plugin
 from envcfg.log.prefix import Record
-from envcfg.log.process import MANY, Communicator, Edge, Process, Sighting
+from envcfg.log.process import MANY, MOST_RANKS, Communicator, Edge, Process, Sighting
 
 Fields = Mapping[str, "str | None"]
 _INTERFACE = re.compile(r"\[\d+\]([\w.-]+):")
@@ -34,11 +34,14 @@ def _communicator(p: Process, fields: Fields, record: Record, _: Sighting) -> No
     rank, nranks = _integer(fields.get("rank")), _integer(fields.get("nranks"))
     if rank is None or nranks is None or len(p.communicators) > MANY:
         return
+    if not rank < nranks <= MOST_RANKS:
+        return
     key = f"{fields.get('comm')}/{rank}/{nranks}"
     comm = p.communicators.setdefault(key, Communicator(rank, nranks))
     device = _integer(fields.get("dev"))
     comm.device = record.device if device is None else device
-    comm.comm_id = fields.get("comm_id") or comm.comm_id
+    if fields.get("comm_id") != "0x0":  # it is for children of ncclCommSplit
+        comm.comm_id = fields.get("comm_id") or comm.comm_id
     if fields.get("phase"):
         comm.phases.add(fields["phase"] or "")
     if nodes := _integer(fields.get("nodes")):
@@ -47,7 +50,7 @@ def _communicator(p: Process, fields: Fields, record: Record, _: Sighting) -> No
 
 def _row(p: Process, fields: Fields, _: Record, __: Sighting) -> None:
     rank = _integer(fields.get("rank"))
-    if rank is not None and len(p.rows) < MANY:
+    if rank is not None and rank < MOST_RANKS and len(p.rows) < MANY:
         p.rows[rank] = _integer(fields.get("dev"))
 
 
@@ -81,7 +84,7 @@ def _local(p: Process, fields: Fields, _: Record, __: Sighting) -> None:
 
 
 def _edge(p: Process, edge: Edge) -> None:
-    if len(p.edges) < MANY:
+    if len(p.edges) < MANY and (edge.nranks or 0) <= MOST_RANKS:
         p.edges.add(edge)
 
 
@@ -97,6 +100,12 @@ def _ports(p: Process, fields: Fields, _: Record, __: Sighting) -> None:
     p.ports = len(_PORT.findall(fields.get("devices") or "")) or None
 
 
+def _gdr_device(p: Process, fields: Fields, _: Record, sighting: Sighting) -> None:
+    # A NIC that is too far from a GPU says nothing: there are others.
+    if fields.get("state") == "Disabled" and fields.get("reason") == "no module":
+        p.keep("gdr-off-ib", sighting)
+
+
 def _loaded(p: Process, fields: Fields, _: Record, __: Sighting) -> None:
     if len(p.loaded) < 16:
         p.loaded[fields.get("name") or ""] = fields.get("api") or ""
@@ -109,6 +118,10 @@ def _package(p: Process, fields: Fields, _: Record, __: Sighting) -> None:
 def _missing(p: Process, fields: Fields, _: Record, __: Sighting) -> None:
     reason = fields.get("reason") or fields.get("libraries")
     p.reason = p.reason or reason
+
+
+def _requested(p: Process, fields: Fields, _: Record, __: Sighting) -> None:
+    p.requested = p.requested or fields.get("name")
 
 
 def _rings(p: Process, fields: Fields, _: Record, __: Sighting) -> None:
@@ -158,7 +171,8 @@ def _setting(p: Process, fields: Fields, _: Record, __: Sighting) -> None:
 
 def _trace(p: Process, fields: Fields, _: Record, __: Sighting) -> None:
     if len(p.traces) < 64:
-        p.traces.add((fields.get("file") or "").partition(":")[0])
+        file = (fields.get("file") or "").partition(":")[0]
+        p.traces.add((file.rpartition("/")[2], fields.get("code") or ""))
 
 
 _EVENTS: Mapping[str, Callable[[Process, Fields, Record, Sighting], None]] = {
@@ -171,9 +185,11 @@ _EVENTS: Mapping[str, Callable[[Process, Fields, Record, Sighting], None]] = {
     "channel-local": _local,
     "provider": _provider,
     "ib-devices": _ports,
+    "gdr-device": _gdr_device,
     "plugin-loaded": _loaded,
     "plugin-package": _package,
     "plugin-missing": _missing,
+    "plugin-requested": _requested,
     "rings": _rings,
     "trees": _trees,
     "version": _versions,

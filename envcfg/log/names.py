@@ -30,6 +30,18 @@ def is_fast(provider: str) -> bool | None:
     return known["fast"] if known else None
 
 
+def network_family(name: str) -> str:
+    """Return what all names of one network have in common: a plugin's name has changed."""
+    known = _find("networks", name)
+    return known["pattern"] if known else name.lower()
+
+
+def provider_family(name: str) -> str:
+    """Return what all names of one libfabric provider have in common."""
+    known = _find("providers", name)
+    return known["pattern"] if known else name
+
+
 def interface_fault(name: str) -> str | None:
     """Return what is wrong with an interface for traffic between nodes, if anything."""
     known = _find("interfaces", name)
@@ -39,7 +51,7 @@ def interface_fault(name: str) -> str | None:
 @lru_cache(maxsize=256)
 def _find(kind: str, name: str) -> Mapping[str, Any] | None:
     for entry in _names()[kind]:
-        if re.fullmatch(entry["pattern"], name):
+        if re.fullmatch(entry["pattern"], name, re.IGNORECASE):
             return entry
     return None
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from envcfg.log import checks
 from envcfg.log.job import Job
-from envcfg.log.names import network_kind
+from envcfg.log.names import network_kind, provider_family
 from envcfg.log.process import Process
 from envcfg.log.verdict import JobReport, Plugin, RankReport, Share, Transport
 from envcfg.log.world import World
@@ -27,9 +27,9 @@ def job_report(job: Job, world: World, reports: Sequence[RankReport]) -> JobRepo
         ranks_missing=world.missing,
         nodes=world.hosts,
         node_count=world.node_count,
-        network=_single(set(networks)),
+        network=_single(set(networks), lambda name: network_kind(name) or name),
         networks=dict(sorted(networks.items())),
-        provider=_single(providers),
+        provider=_single(providers, provider_family),
         plugin=_plugin([entity.process for entity in world.entities], reports),
         gdr=_job_gdr(reports),
         interfaces=_interfaces(world),
@@ -37,8 +37,8 @@ def job_report(job: Job, world: World, reports: Sequence[RankReport]) -> JobRepo
     )
 
 
-def _single(names: set[str]) -> str | None:
-    if len({network_kind(name) or name for name in names}) > 1:
+def _single(names: set[str], family: Callable[[str], str]) -> str | None:
+    if len({family(name) for name in names}) > 1:
         return "mixed"
     return min(names) if names else None
 

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 _TEXT = 400  # characters of a line that are kept as evidence
 MANY = 4096  # of one kind in one process: more is no news
+MOST_RANKS = 1 << 22  # of a job; a larger number in a log is torn or made up
 
 
 class Spot(NamedTuple):
@@ -71,6 +72,7 @@ class Process:
         self.loaded: dict[str, str] = {}
         self.package: tuple[str, str] | None = None
         self.reason: str | None = None
+        self.requested: str | None = None
         self.interfaces: dict[str, list[str]] = {}
         self.versions: dict[str, set[str]] = {}
         self.dialects: set[tuple[str, str]] = set()
@@ -80,7 +82,7 @@ class Process:
         self.masks: dict[int | None, str] = {}
         self.settings: dict[str, str] = {}
         self.seen: dict[str, Sighting] = {}
-        self.traces: set[str] = set()
+        self.traces: set[tuple[str, str]] = set()
 
     def keep(self, key: str, sighting: Sighting) -> None:
         """Keep the first sighting of *key*."""

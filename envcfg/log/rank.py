@@ -19,6 +19,8 @@ from envcfg.log.traffic import (
 )
 from envcfg.log.verdict import WORST_FIRST, RankReport, Share, Verdict
 
+_NO_PLUGIN = ("none", "libnccl-net-none.so", "librccl-net-none.so")
+
 
 class Symptom(NamedTuple):
     """One thing about one rank; many make a finding.
@@ -114,13 +116,6 @@ def _network(
             detail = f"use {name}, which envcfg does not know"
             yield Symptom("network-unfamiliar", "inconclusive", detail, sighting)
     yield from _failed_plugin(process, names)
-    if "plugin-missing" in process.seen and "plugin-requested" in process.seen:
-        yield Symptom(
-            "plugin-not-found",
-            "degraded",
-            "do not find the plugin that was asked for",
-            process.seen["plugin-missing"],
-        )
     if names and multi is False:
         yield Symptom(
             "single-node",
@@ -133,16 +128,23 @@ def _network(
 
 
 def _failed_plugin(process: Process, names: tuple[str, ...]) -> Iterator[Symptom]:
-    """Judge a plugin that could not start by what NCCL did then."""
+    """Judge a plugin that could not start, or is not there, by what NCCL did then."""
+    kinds = {network_kind(name) for name in names}
     seen = process.seen.get("plugin-failed") or process.seen.get("plugin-unsupported")
-    if seen is None:
-        return
-    detail = "lost the plugin, whose initialisation failed"
-    if any(network_kind(name) == "libfabric" for name in names):
+    asked = process.requested and process.requested.lower() not in _NO_PLUGIN
+    missing = process.seen.get("plugin-missing") if asked else None
+    if kinds == {"verbs"} and (seen or missing):
+        detail = "do without the plugin, on a fast network"
+        yield Symptom("plugin-unneeded", "ok", detail, seen or missing)
+    elif seen and "libfabric" in kinds:
         doubt = "report a plugin that failed to start, and use it all the same"
         yield Symptom("plugin-init-doubtful", "inconclusive", doubt, seen)
-    else:
+    elif seen:
+        detail = "lost the plugin, whose initialisation failed"
         yield Symptom("plugin-init-failed", "degraded", detail, seen)
+    if missing and kinds != {"verbs"}:
+        detail = "do not find the plugin that was asked for"
+        yield Symptom("plugin-not-found", "degraded", detail, missing)
 
 
 def _socket(
@@ -216,7 +218,9 @@ def _gdr(
         return
     if gdr in ("no", "partial") and (multi or process.channels or expect.gdr):
         staged = (f"channel {name} host" for name in networks)
-        keys = [key for key in (*staged, "gdr-off") if key in process.seen]
+        keys = [
+            key for key in (*staged, "gdr-off", "gdr-off-ib") if key in process.seen
+        ]
         sighting = process.seen[keys[0]] if keys else None
         detail = "have no GPU RDMA"
         if gdr == "partial":

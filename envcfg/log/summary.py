@@ -41,13 +41,23 @@ def _gaps(job: Job, world: World) -> Iterator[tuple[str, str]]:
     if job.deduplicated:
         lines = count_of(job.deduplicated, "line")
         yield "deduplicated", f"Ray left out {lines} that other workers wrote too"
-    total = len(world.seen) + len(world.missing)
+    total = len({*world.seen, *world.missing})
     if world.size is None:
         yield "world-unknown", "how many ranks the job has"
     if world.missing:
         many = count_of(len(world.missing), "rank")
-        what = f"{many} of {total} not in the log ({number_ranges(world.missing)})"
+        which = number_ranges(world.missing)
+        what = f"{many} of {total} not in the log ({which})"
+        if world.attempts > 1:
+            parts = "attempts" if world.islands == 1 else "communicators of that size"
+            what = (
+                f"{many} of {total} not in each of {world.attempts} {parts} ({which})"
+            )
         yield "ranks-missing", what
+    absent = Counter(group.nranks for group in world.partial)
+    for nranks, count in sorted(absent.items()):
+        groups = "a communicator" if count == 1 else f"{count} communicators"
+        yield "ranks-missing", f"ranks of {groups} of {nranks} are not in the log"
 
 
 def _doubts(

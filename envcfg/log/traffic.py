@@ -39,7 +39,7 @@ def traffic_of(entity: Entity, *, silent: bool = False) -> Traffic:
     With *silent*, NCCL is too old to name its network, and the last one set up is it.
     """
     process, device = entity.process, entity.device
-    shared = len({comm.rank for comm in process.communicators.values()}) > 1
+    shared = _holds_several(process)
     names = [
         name
         for name, devices in process.networks.items()
@@ -61,6 +61,27 @@ def traffic_of(entity: Entity, *, silent: bool = False) -> Traffic:
 
 
 _SET_UP = (("provider", "AWS Libfabric"), ("ib-devices", "IB"))
+
+
+def _holds_several(process: Process) -> bool:
+    """Return whether the process has several ranks of one communicator, one per GPU."""
+    comms = process.communicators.values()
+    largest = max((comm.nranks for comm in comms), default=0)
+    held: dict[tuple[str | None, int], set[int]] = {}
+    for comm in comms:
+        # Without ids, small ones of one size may be different ones.
+        if comm.comm_id or comm.nranks == largest:
+            held.setdefault((comm.comm_id, comm.nranks), set()).add(comm.rank)
+    return any(len(ranks) > 1 for ranks in held.values())
+
+
+def kinds_of(entity: Entity, *, silent: bool = False) -> frozenset[str]:
+    """Return the kinds of network that the rank used, by a plugin's lines if no other."""
+    names = traffic_of(entity, silent=silent).networks
+    kinds = {network_kind(name) or name for name in names}
+    if not kinds and entity.process.providers:
+        kinds = {"libfabric"} if plugin_state(entity.process) == "loaded" else set()
+    return frozenset(kinds)
 
 
 def nics_of(process: Process, networks: tuple[str, ...]) -> int | None:
@@ -90,12 +111,16 @@ def gdr_of(entity: Entity, traffic: Traffic, *, multi: bool | None) -> Share:
         if not traffic.without_gdr:
             return "yes"
         return "partial" if traffic.with_gdr else "no"
-    if "gdr-off" in entity.process.seen:
+    kinds = {network_kind(name) for name in traffic.networks}
+    if "gdr-off" in entity.process.seen or kinds == {"socket"}:
         return "no"
-    if traffic.networks and {network_kind(name) for name in traffic.networks} == {
-        "socket"
-    }:
+    if kinds == {"verbs"} and "gdr-off-ib" in entity.process.seen:
         return "no"
-    if multi and entity.process.ring_gdr == {"1"}:
+    if multi and entity.process.ring_gdr == {"1"} and _spans(entity.process):
         return "yes"
     return "unknown"
+
+
+def _spans(process: Process) -> bool:
+    """Return whether no communicator stays on one node: its rings say nothing of NICs."""
+    return all(comm.nodes != 1 for comm in process.communicators.values())

@@ -22,7 +22,8 @@ def _bounds(text: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
 
 
 def _parts(text: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in text.strip().split(".") if part.isdigit())
+    parts = text.strip().split(".")
+    return tuple(int(part) for part in parts if part.isdecimal() and len(part) < 10)
 
 
 def _below(high: tuple[int, ...], low: tuple[int, ...]) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from envcfg.log.expectations import Expectations
+from envcfg.log.groups import Group, connected, groups_of
 from envcfg.log.job import Job
 from envcfg.log.names import NAMES_NETWORK
 from envcfg.log.process import Communicator, Process
@@ -24,6 +25,12 @@ class World(NamedTuple):
         node_count: nodes as NCCL counts them, else as many as were seen; None: unknown.
         multi: whether it spans several nodes; None where the log does not tell.
         silent: its NCCL is too old to name the network; what it sets up tells it.
+        attempts: how often it was begun; each time by other processes.
+        partial: other communicators of which ranks were not seen.
+        finished: id and size of communicators that came up on some rank.
+        islands: how many communicators of this size are joined only by smaller ones.
+        alike: processes that cannot be told apart from others.
+        idle: processes that set NCCL up and hold no rank of any communicator.
     """
 
     size: int | None
@@ -34,6 +41,12 @@ class World(NamedTuple):
     node_count: int | None
     multi: bool | None
     silent: bool = False
+    attempts: int = 1
+    partial: tuple[Group, ...] = ()
+    finished: frozenset[tuple[str | None, int]] = frozenset()
+    islands: int = 1
+    alike: tuple[Process, ...] = ()
+    idle: tuple[Process, ...] = ()
 
 
 def world_of(job: Job, expect: Expectations) -> World:
@@ -44,16 +57,20 @@ def world_of(job: Job, expect: Expectations) -> World:
     placed = {id(entity.process) for entity in entities}
     seen = sorted({entity.rank for entity in entities if entity.rank is not None})
     total = max(size or 0, expect.ranks or 0)
-    missing = sorted(set(range(total)) - set(seen))
+    groups = groups_of(processes)
+    attempts = connected(group for group in groups if group.nranks == size)
+    missing = _missing(entities, attempts, total)
     others = [p for p in processes if id(p) not in placed]
     others = [p for p in others if _decides(p) or (p.pid is not None and p.records)]
     if size is not None and not missing:
         # All ranks have lines of their own. What others say counts if it is bad.
         others = [p for p in others if _decides(p)]
     everyone = [*entities, *(Entity(None, p) for p in others)]
-    nodes = _counted_nodes(processes, size)
     hosts = _hosts(processes)
+    nodes = _counted_nodes(processes)
     multi = _multi(processes, nodes, len(hosts), complete=bool(seen) and not missing)
+    known = {id(process) for process in processes if process.host in hosts}
+    smaller = [group for group in groups if group.nranks != size]
     return World(
         size=size,
         entities=tuple(everyone),
@@ -63,6 +80,65 @@ def world_of(job: Job, expect: Expectations) -> World:
         node_count=nodes or (len(hosts) or None),
         multi=multi,
         silent=_silent(processes),
+        attempts=max(1, len(attempts)),
+        partial=tuple(group for group in smaller if _is_partial(group, attempts)),
+        finished=frozenset((g.comm_id, g.nranks) for g in groups if g.finished),
+        islands=max([1, *(len(_touched(group, attempts)) for group in smaller)]),
+        alike=tuple(
+            process
+            for group in groups
+            if group.comm_id or group.nranks == size
+            for process in group.alike
+        ),
+        idle=tuple(
+            p for p in processes if id(p) in known - placed and _is_idle(p) and size
+        ),
+    )
+
+
+def _missing(
+    entities: list[Entity], attempts: list[list[Group]], total: int
+) -> list[int]:
+    """Return the ranks without lines, of any attempt: one does not prove another."""
+    missing: set[int] = set()
+    for part in attempts or [[]]:
+        inside = {key for group in part for key in group.holders}
+        seen = {rank for group in part for rank in group.ranks}
+        for entity in entities:
+            # Tables and labels tell ranks too, though not of which attempt.
+            if entity.rank is not None and (
+                len(attempts) < 2 or id(entity.process) in inside
+            ):
+                seen.add(entity.rank)
+        missing.update(rank for rank in range(total) if rank not in seen)
+    return sorted(missing)
+
+
+def _touched(group: Group, attempts: list[list[Group]]) -> list[list[Group]]:
+    return [
+        part
+        for part in attempts
+        if any(group.holders.keys() & other.holders.keys() for other in part)
+    ]
+
+
+def _is_partial(group: Group, attempts: list[list[Group]]) -> bool:
+    """Return whether ranks lack that are not among those of a world, by other names."""
+    if not group.absent:
+        return False
+    for part in attempts:
+        inside = {key for other in part for key in other.holders}
+        if group.comm_id and group.holders.keys() <= inside:
+            return False
+    return True
+
+
+def _is_idle(process: Process) -> bool:
+    return (
+        process.pid is not None
+        and process.informed
+        and "bootstrap" in process.seen
+        and not process.communicators
     )
 
 
@@ -143,13 +219,8 @@ def _ranks(processes: list[Process], size: int | None) -> list[Entity]:
     )
 
 
-def _counted_nodes(processes: list[Process], size: int | None) -> int | None:
-    counted = [
-        comm.nodes
-        for process in processes
-        for comm in world_communicators(process, size)
-        if comm.nodes
-    ]
+def _counted_nodes(processes: list[Process]) -> int | None:
+    counted = (c.nodes for p in processes for c in p.communicators.values() if c.nodes)
     return max(counted, default=None)
 
 

@@ -8,7 +8,7 @@ from jobs import BENIGN, DIALECTS, ERRORS, Job, text
 
 # These are warnings of a job that works all the same, as its other lines show: PyTorch's
 # store was reached in the end, and the channels do have GPU RDMA.
-MENDED = {"store-connect", "gdr-no-module"}
+MENDED = {"store-connect", "port-taken", "gdr-no-module"}
 
 
 def _dialect(name: str) -> str:
@@ -37,9 +37,11 @@ def test_error_of_one_rank(name: str) -> None:
 )
 def test_error_at_the_start_is_never_degraded_to_a_doubt(name: str) -> None:
     """A job that ends in its error, with nothing behind it."""
+    # NCCL may do without a plugin where there is InfiniBand.
+    network = "socket" if name.startswith("ofi-") else "ib"
     job = Job(
         dialect=_dialect(name),
-        network="ib",
+        network=network,
         channels=0,
         stopped=frozenset(range(16)),
         errors={3: (name,)},
@@ -83,3 +85,17 @@ def test_traces_of_a_shutdown_are_no_failure() -> None:
     job = Job(dialect="nccl-2.24", ended=True)
     log = text(job) + "nid001001:4000:4100 [0] NCCL INFO misc/socket.cc:826 -> 3\n"
     assert check(log).verdict == "ok"
+
+
+def test_slow_interface_on_a_single_node_is_no_fault() -> None:
+    job = Job(nodes=1, network="socket", interface="nmn", errors={})
+    report = check(text(job))
+    assert report.verdict in {"ok", "inconclusive"}, report.summary
+
+
+def test_port_that_stays_taken_is_an_error() -> None:
+    line = (
+        "[W socket.cpp:426] [c10d] The server socket has failed to bind to [::]:29500 "
+        "(errno: 98 - Address already in use).\n"
+    )
+    assert check(line).verdict == "broken"

@@ -1,0 +1,79 @@
+"""Which processes share a communicator, as far as their lines tell."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from envcfg.log.process import Communicator, Process
+
+
+class Group:
+    """All that the log shows of one communicator.
+
+    Those without an id are one group for each size: the log does not tell them apart.
+
+    Attributes:
+        comm_id: None before NCCL 2.18, and where ncclCommSplit made it.
+        nranks: ranks of the communicator.
+        ranks: those that were seen.
+        holders: the processes that hold them, by identity.
+        alike: processes of which one and the same GPU holds two ranks: containers that
+            share a host name and process ids.
+        finished: some rank said that the communicator is up.
+    """
+
+    def __init__(self, comm_id: str | None, nranks: int) -> None:
+        """Begin with nobody."""
+        self.comm_id = comm_id
+        self.nranks = nranks
+        self.ranks: set[int] = set()
+        self.holders: dict[int, Process] = {}
+        self.alike: list[Process] = []
+        self.finished = False
+
+    def add(self, process: Process, comms: Sequence[Communicator]) -> None:
+        """Take in the parts of one process."""
+        self.holders[id(process)] = process
+        self.ranks.update(comm.rank for comm in comms)
+        self.finished |= any("Init COMPLETE" in comm.phases for comm in comms)
+        devices: dict[int, int] = {}
+        for comm in comms:
+            held = devices.setdefault(comm.device or 0, comm.rank)
+            if comm.device is not None and held != comm.rank:
+                self.alike.append(process)
+                return
+
+    @property
+    def absent(self) -> int:
+        """How many ranks were not seen."""
+        return self.nranks - len(self.ranks)
+
+
+def groups_of(processes: Iterable[Process]) -> list[Group]:
+    """Return the communicators that *processes* take part in."""
+    groups: dict[tuple[str | None, int], Group] = {}
+    for process in processes:
+        parts: dict[tuple[str | None, int], list[Communicator]] = {}
+        for comm in process.communicators.values():
+            parts.setdefault((comm.comm_id, comm.nranks), []).append(comm)
+        for key, comms in parts.items():
+            groups.setdefault(key, Group(*key)).add(process, comms)
+    return list(groups.values())
+
+
+def connected(groups: Iterable[Group]) -> list[list[Group]]:
+    """Return *groups* in parts, so that no two parts share a process.
+
+    The parts are attempts of a job that was started again, or jobs in one log.
+    """
+    parts: list[list[Group]] = []
+    for group in groups:
+        touched = [
+            part
+            for part in parts
+            if any(group.holders.keys() & other.holders.keys() for other in part)
+        ]
+        merged = [each for part in touched for each in part]
+        parts = [part for part in parts if part not in touched]
+        parts.append([*merged, group])
+    return parts

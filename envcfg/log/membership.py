@@ -1,0 +1,118 @@
+"""What only all ranks together show of who takes part, and how far each of them came."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from envcfg.log.expectations import Expectations
+from envcfg.log.job import Job
+from envcfg.log.numbers import count_of
+from envcfg.log.process import Process, Sighting
+from envcfg.log.rank import Symptom
+from envcfg.log.traffic import Entity
+from envcfg.log.world import World
+
+Found = tuple[Entity | None, Symptom]
+_CARRIERS = ("net.cc", "proxy.cc", "transport.cc", "generic.cc")
+_FAULTS = {"2", "6"}  # a system call or the network failed, a remote rank failed
+_SMALLER = "began with a smaller communicator and did not finish it"
+_GAVE_UP = ("group.cc", "init.cc", "enqueue.cc", "bootstrap.cc", "collectives.cc")
+
+
+def member_symptoms(job: Job, world: World, expect: Expectations) -> list[Found]:
+    """Return what is wrong with the ranks as a whole, or how far some of them came."""
+    return [
+        *_size(world, expect),
+        *_islands(world),
+        *_alike(world),
+        *_incomplete(world),
+        *_idle(world),
+        *_traces(job, world),
+    ]
+
+
+def _size(world: World, expect: Expectations) -> Iterator[Found]:
+    holders = [entity for entity in world.entities if entity.rank is not None]
+    if world.size == 1 and len({id(entity.process) for entity in holders}) > 1:
+        detail = (
+            f"{count_of(len(holders), 'process', 'processes')}, each a world of 1 rank"
+        )
+        yield None, Symptom("worlds-of-one", "broken", detail, _first(holders))
+    elif expect.ranks and world.size and world.size != expect.ranks:
+        detail = f"{count_of(world.size, 'rank')} instead of {expect.ranks}"
+        yield None, Symptom("ranks-unexpected", "broken", detail, _first(holders))
+
+
+def _first(entities: list[Entity]) -> Sighting | None:
+    return next((each.process.seen.get("communicator") for each in entities), None)
+
+
+def _islands(world: World) -> Iterator[Found]:
+    if world.islands > 1:
+        detail = (
+            f"joins {world.islands} communicators of {count_of(world.size or 0, 'rank')} "
+            "by smaller ones, so that the number of its ranks is not shown"
+        )
+        yield None, Symptom("world-unclear", "inconclusive", detail)
+
+
+def _alike(world: World) -> Iterator[Found]:
+    alike = {id(process) for process in world.alike}
+    for entity in world.entities:
+        if id(entity.process) in alike:
+            name = f"{entity.process.host}:{entity.process.pid}"
+            detail = f"cannot be told apart: several processes are called {name}"
+            yield entity, Symptom("processes-alike", "inconclusive", detail)
+
+
+def _incomplete(world: World) -> Iterator[Found]:
+    for entity in world.entities:
+        for comm in entity.process.communicators.values():
+            whole = comm.nranks == world.size
+            if whole and entity.rank not in (None, comm.rank):
+                continue
+            # All ranks meet at the end: one that finished speaks for all of a small one.
+            done = not whole and (comm.comm_id, comm.nranks) in world.finished
+            if comm.phases and comm.phases <= {"Init START"} and not done:
+                detail = _stage(entity.process) if whole else _SMALLER
+                yield entity, Symptom("init-incomplete", "inconclusive", detail)
+                break
+
+
+def _idle(world: World) -> Iterator[Found]:
+    for process in world.idle:
+        detail = "set NCCL up and joined no communicator"
+        sighting = process.seen.get("bootstrap")
+        entity = Entity(None, process)
+        yield entity, Symptom("never-joined", "inconclusive", detail, sighting)
+
+
+def _stage(process: Process) -> str:
+    if process.trees:
+        return "stopped after the trees were connected"
+    if process.rings:
+        return "stopped between rings and trees"
+    if process.channels or process.edges:
+        return "stopped while channels were connected"
+    return "began to initialise and did not finish"
+
+
+def _traces(job: Job, world: World) -> Iterator[Found]:
+    """Errors that went up through NCCL without a line that says why."""
+    if any(each.rule.severity == "error" for each in job.occurrences.values()):
+        return  # the reason is there
+    for entity in world.entities:
+        process = entity.process
+        sighting = process.seen.get("error-trace")
+        ended = any(
+            phase.startswith(("Destroy", "Abort"))
+            for comm in process.communicators.values()
+            for phase in comm.phases
+        )
+        codes = {code for file, code in process.traces if file in _CARRIERS + _GAVE_UP}
+        if not ended and any(file in _GAVE_UP for file, _ in process.traces):
+            detail = "NCCL gave up and does not say why"
+            yield entity, Symptom("failed-silently", "broken", detail, sighting)
+        elif codes & _FAULTS:
+            detail = "handed up an error that the log does not explain"
+            yield entity, Symptom("error-unexplained", "inconclusive", detail, sighting)

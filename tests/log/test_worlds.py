@@ -1,0 +1,186 @@
+"""Who takes part: attempts, parts of a world, networks that differ, names that are alike."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from checking import check, rules_of
+from jobs import Job, iter_lines, text
+
+
+def log_of(job: Job, *, ranks: range | None = None, without: str = "") -> str:
+    """Return what *ranks* of *job* say, but for lines that match *without*."""
+    return "".join(
+        f"{line.text}\n"
+        for line in iter_lines(job)
+        if (ranks is None or line.rank in ranks)
+        and not (without and re.search(without, line.text))
+    )
+
+
+def again(log: str) -> str:
+    """Return *log* as another attempt writes it: other processes, another commId."""
+    log = re.sub(r"(?m)^(nid\d+):(\d+):(\d+)", r"\1:7\2:7\3", log)
+    return re.sub(r"commId 0x(\w)", r"commId 0xa\1", log)
+
+
+FIRST = Job(dialect="nccl-2.24", ranks_per_node=4)
+SECOND = again(text(FIRST))
+
+
+def test_a_job_that_was_started_again() -> None:
+    report = check(text(FIRST) + SECOND)
+    assert report.summary.startswith("ok: all 8 ranks on 2 nodes use")
+
+
+@pytest.mark.parametrize(
+    ("log", "words"),
+    [
+        (
+            log_of(FIRST, ranks=range(4)) + again(log_of(FIRST, ranks=range(4, 8))),
+            "8 ranks of 8 not in each of 2 attempts (0-7)",
+        ),
+        (
+            text(FIRST) + again(log_of(FIRST, ranks=range(1))),
+            "7 ranks of 8 not in each of 2 attempts (1-7)",
+        ),
+        (
+            text(FIRST) + again(log_of(FIRST, without=" comm |Channel|Connected|network")),
+            "8 processes set NCCL up and joined no communicator",
+        ),
+        (
+            text(FIRST) + again(log_of(Job(dialect="nccl-2.24", ranks_per_node=2, missing=frozenset({3})))),
+            "ranks of a communicator of 4 are not in the log",
+        ),
+        (
+            text(FIRST) + again(log_of(Job(dialect="nccl-2.24", ranks_per_node=2, stopped=frozenset(range(4))))),
+            "4 processes began with a smaller communicator and did not finish it",
+        ),
+    ],
+)  # fmt: skip
+def test_one_attempt_proves_nothing_of_another(log: str, words: str) -> None:
+    assert check(log).summary == f"inconclusive: {words}"
+
+
+def grid(*, nodes: range = range(4), ranks_per_node: int = 4, dialect: str) -> str:
+    """Return a job that never makes a communicator of all: one per node, and across."""
+    job = Job(
+        nodes=4,
+        ranks_per_node=ranks_per_node,
+        dialect=dialect,
+        groups=("node", "across"),
+        channels=0,
+    )
+    whole = re.compile(rf"n[rR]anks {4 * ranks_per_node}\b")
+    lines = [
+        line.text
+        for line in iter_lines(job)
+        if line.rank // ranks_per_node in nodes and not whole.search(line.text)
+    ]
+    return "".join(f"{line}\n" for line in lines)
+
+
+@pytest.mark.parametrize("dialect", ["nccl-2.21", "nccl-2.27", "rccl-2.22"])
+@pytest.mark.parametrize(
+    ("ranks_per_node", "words"),
+    [
+        (8, "ranks of 8 communicators of 4 are not in the log"),
+        (2, "2 ranks of 4 not in each of 2 communicators of that size (2-3)"),
+    ],
+)
+def test_smaller_communicators_show_who_is_absent(
+    dialect: str, ranks_per_node: int, words: str
+) -> None:
+    half = grid(nodes=range(2), ranks_per_node=ranks_per_node, dialect=dialect)
+    report = check(half)
+    assert report.verdict == "inconclusive"
+    assert words in [unknown.what for unknown in report.unknowns]
+
+
+def test_no_communicator_of_all() -> None:
+    report = check(grid(ranks_per_node=8, dialect="nccl-2.24"))
+    assert report.summary.startswith(
+        "inconclusive: NCCL joins 4 communicators of 8 ranks by smaller ones"
+    )
+
+
+ON_TWO_NETWORKS = [
+    # how the second node differs: (pattern, replacement), verdict, rule
+    (r"Using network \S.*|via NET/[\w ]+/", ("Using network IB", "via NET/IB/"), "broken", "network-mixed"),
+    (r"rovider is cxi", ("rovider is verbs;ofi_rxm",), "broken", "providers-differ"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("pattern", "words", "verdict", "rule"), ON_TWO_NETWORKS)
+def test_ranks_on_networks_that_cannot_talk(
+    pattern: str, words: tuple[str, ...], verdict: str, rule: str
+) -> None:
+    def swap(match: re.Match[str]) -> str:
+        return next(
+            (
+                w
+                for w in words
+                if match[0].startswith(w.split("IB")[0].split("verbs")[0])
+            ),
+            words[0],
+        )
+
+    changed = "".join(
+        (re.sub(pattern, swap, line.text) if line.rank >= 4 else line.text) + "\n"
+        for line in iter_lines(FIRST)
+    )
+    report = check(changed)
+    assert (report.verdict, rule in rules_of(report)) == (verdict, True)
+
+
+def test_two_plugins_for_one_network() -> None:
+    job = Job(dialect="nccl-2.24", network="ib", ranks_per_node=4)
+    changed = "".join(
+        (re.sub(r"(network |NET/)IB\b(?! :)", r"\1IBext_v8", line.text) if line.rank >= 4 else line.text)
+        + "\n"
+        for line in iter_lines(job)
+    )  # fmt: skip
+    report = check(changed)
+    assert report.verdict == "inconclusive"
+    assert "IB, IBext_v8" in report.summary
+
+
+def test_containers_with_one_name_and_one_process_id() -> None:
+    job = Job(dialect="nccl-2.24", nodes=4, ranks_per_node=1, hosts=("pytorch",) * 4)
+    alike = re.sub(r"(?m)^pytorch:\d+:", "pytorch:1:", text(job))
+    report = check(alike)
+    assert report.summary.startswith("inconclusive: ranks 0-3 cannot be told apart")
+
+
+@pytest.mark.parametrize("requested", ["none", "libnccl-net-none.so"])
+def test_no_plugin_is_wanted_where_there_is_infiniband(requested: str) -> None:
+    asked = f"NCCL INFO NET/Plugin: Plugin name set by env to {requested}"
+    log = text(Job(dialect="nccl-2.24", network="ib"))
+    line = next(line for line in log.splitlines() if "NET/Plugin" in line)
+    head = line.partition("NCCL INFO")[0]
+    assert check(log + f"{head}{asked}\n").verdict == "ok"
+
+
+def test_rings_within_a_node_prove_no_gpu_rdma() -> None:
+    """Each communicator votes on its own; one that stays on a node always says yes."""
+    job = Job(dialect="nccl-2.24", network="ib", groups=("node",))
+    ring = " via NET/|Connected all rings|NCCL INFO (Channel|Ring)"
+    first = next(li.text for li in iter_lines(job) if "Connected all rings" in li.text)
+    log = log_of(job, without=ring) + "".join(
+        re.sub(r".*(\[\d\] NCCL INFO Connected.*)", rf"{line.text.split(' ')[0]} \1", first) + "\n"
+        for line in iter_lines(job)
+        if "Init COMPLETE" in line.text
+    )  # fmt: skip
+    report = check(log)
+    assert report.verdict == "ok"
+    assert report.job.gdr == "unknown"
+
+
+def test_a_version_of_thousands_of_digits_is_no_reason_to_fail() -> None:
+    check(text(FIRST).replace("NCCL version 2.", f"NCCL version {'9' * 5000}."))
+
+
+def test_a_world_of_a_billion_ranks_is_no_world() -> None:
+    log = text(FIRST).replace("nranks 8", "nranks 999999999", 1)
+    assert check(log).job.world_size == 8
