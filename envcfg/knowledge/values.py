@@ -1,0 +1,249 @@
+"""What is wrong with a value: by its kind, as its reader would read it.
+
+A value is in the grammar of profiles. Where it refers to another variable, only what is
+certain whatever the reference stands for is said.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+from envcfg.findings import Severity
+
+_NUMBER = re.compile(r"[+-]?(?:0[xX][0-9a-fA-F]+|[0-9]+)")
+_DECIMAL = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+_SUFFIXED = re.compile(r"(?P<digits>[0-9]{1,15}) ?(?P<unit>[kKmMgGtT])(?:i?[bB])?")
+_DEVICE = re.compile(r"-1|[0-9]+|(?:GPU|MIG)-[0-9A-Za-z/-]+|NoDevFiles")
+_REFERENCE = re.compile(r"\$\{[^}]*\}")
+_POWERS = {"k": 10, "m": 20, "g": 30, "t": 40}
+_LONGEST_LIST = 8  # words that a message lists
+_SHORT = 3  # letters of a word that is too short for a guess
+
+
+class Problem(NamedTuple):
+    """What is wrong and what to do about it; lower case, no full stop."""
+
+    severity: Severity
+    message: str
+    hint: str | None = None
+
+
+class Reader(NamedTuple):
+    """How a program reads values.
+
+    Attributes:
+        turns_on, turns_off: what it takes for a switch.
+        ignore_case: of a switch.
+        tilde: a leading ~ is the home folder.
+        wrong: what becomes of a value that it cannot read.
+    """
+
+    turns_on: tuple[str, ...] = ()
+    turns_off: tuple[str, ...] = ()
+    ignore_case: bool = False
+    tilde: bool = False
+    wrong: str | None = None
+
+
+class Rule(NamedTuple):
+    """What a variable takes."""
+
+    kind: str
+    values: tuple[str, ...] = ()
+    legacy: Mapping[str, str] = {}
+    ignore_case: bool = False
+    low: int | None = None
+    high: int | None = None
+    separator: str = ","
+    markers: str = ""
+    also: tuple[str, ...] = ()
+    reader: Reader = Reader()
+
+
+def check_value(rule: Rule, value: str) -> list[Problem]:
+    """Return what is wrong with *value*; an empty one is as good as none."""
+    if not value or value in rule.also:
+        return []
+    checks = TYPES[rule.kind]
+    refers = bool(_REFERENCE.search(value))
+    literal = _REFERENCE.sub("X", value).replace("$$", "$")
+    found = list(_edges(rule, literal))
+    if checks and not found and (not refers or checks in _CERTAIN):
+        found = list(checks(rule, literal))
+    return found
+
+
+def _edges(rule: Rule, value: str) -> Iterator[Problem]:
+    if len(value) > 1 and value[0] == value[-1] and value[0] in "'\"":
+        message = f"the quotes are part of the value {value}"
+        yield Problem("error", message, "leave them out")
+    elif value != value.strip() and rule.kind != "text":
+        yield Problem("error", f"{value!r} begins or ends with a space", "leave it out")
+
+
+def _boolean(rule: Rule, value: str) -> Iterator[Problem]:
+    reader = rule.reader
+    word = value.lower() if reader.ignore_case else value
+    if word in reader.turns_on + reader.turns_off or not reader.turns_on:
+        return
+    either = f"{reader.turns_on[0]} or {reader.turns_off[0]}"
+    yield Problem("error", f"{value!r} is not {either}", _hint(rule, f"write {either}"))
+
+
+def _integer(rule: Rule, value: str) -> Iterator[Problem]:
+    if not _NUMBER.fullmatch(value):
+        yield Problem("error", f"{value!r} is no whole number", _hint(rule))
+        return
+    yield from _range(rule, _to_int(value))
+
+
+def _integers(rule: Rule, value: str) -> Iterator[Problem]:
+    for each in value.split(","):
+        yield from _integer(rule, each)
+
+
+def _size(rule: Rule, value: str) -> Iterator[Problem]:
+    if suffixed := _SUFFIXED.fullmatch(value):
+        size = int(suffixed["digits"]) << _POWERS[suffixed["unit"].lower()]
+        message = f"{value!r} is no plain number of bytes: the suffix does not count"
+        yield Problem("error", message, f"write {size}")
+    elif not _NUMBER.fullmatch(value):
+        yield Problem("error", f"{value!r} is no number of bytes", _hint(rule))
+    elif _to_int(value) < 0:
+        yield Problem("error", f"{value} bytes are fewer than none", _hint(rule))
+
+
+def _decimal(rule: Rule, value: str) -> Iterator[Problem]:
+    if not _DECIMAL.fullmatch(value):
+        yield Problem("error", f"{value!r} is no number", _hint(rule))
+
+
+def _choice(rule: Rule, value: str) -> Iterator[Problem]:
+    if value in rule.legacy:
+        word = rule.legacy[value]
+        yield Problem("warning", f"{value} is read as {word}", f"write {word}")
+        return
+    for each in value.split("|") if rule.separator == "|" else [value]:
+        yield from _word(rule, each)
+
+
+def _choices(rule: Rule, value: str) -> Iterator[Problem]:
+    spaces = list(_list(rule, value))
+    yield from spaces
+    if not spaces:
+        for each in value.lstrip(rule.markers or None).split(rule.separator):
+            yield from _word(rule, each)
+
+
+def _word(rule: Rule, word: str) -> Iterator[Problem]:
+    if word in rule.values:
+        return
+    right = next((each for each in rule.values if each.lower() == word.lower()), None)
+    if right and rule.ignore_case:
+        return
+    if right:
+        message = f"{word!r} is not read as {right}: upper and lower case count"
+        yield Problem("error", message, f"write {right}")
+    else:
+        message = f"{word!r} is not one of {_listing(rule.values)}"
+        yield Problem("error", message, _near(rule, word))
+
+
+def _list(rule: Rule, value: str) -> Iterator[Problem]:
+    separator = rule.separator
+    for each in value.split(separator):
+        if each != each.strip():
+            message = f"the space in {each!r} is part of the name: nothing fits it"
+            right = separator.join(part.strip() for part in value.split(separator))
+            yield Problem("error", message, f"write {right}")
+            return
+    if separator not in value and re.search(r"\S[ ;]+\S", value):
+        right = separator.join(re.split(r"[ ;]+", value))
+        yield Problem("error", f"{value!r} is one name with a space", f"write {right}")
+
+
+def _interfaces(rule: Rule, value: str) -> Iterator[Problem]:
+    yield from _list(rule, value)
+    body = value.removeprefix("^").removeprefix("=")
+    if re.search(r"(?:^|,)[=^]", body):
+        hint = "write it once, in front of the list"
+        message = "= and ^ hold for the whole list and are not understood within it"
+        yield Problem("error", message, hint)
+
+
+def _exact_names(rule: Rule, value: str) -> Iterator[Problem]:
+    yield from _list(rule, value)
+    if re.search(r"(?:^|,)[=^]", value):
+        message = "= and ^ are not understood here: names are exact"
+        yield Problem("error", message, "write whole names, without a mark")
+
+
+def _devices(rule: Rule, value: str) -> Iterator[Problem]:
+    if re.search(r"\s", value):
+        yield Problem("error", f"spaces in {value!r}", "separate GPUs by commas alone")
+        return
+    for each in value.split(","):
+        if not _DEVICE.fullmatch(each):
+            message = f"{each!r} is no GPU: it hides this one and all behind it"
+            yield Problem("error", message, _hint(rule, "write numbers or UUIDs"))
+            return
+
+
+def _path(rule: Rule, value: str) -> Iterator[Problem]:
+    if value.startswith("~") and not rule.reader.tilde:
+        message = "~ stands for no folder here: only shells expand it"
+        yield Problem("warning", message, "write ${HOME}")
+
+
+def _range(rule: Rule, number: int) -> Iterator[Problem]:
+    low, high = rule.low, rule.high
+    if (low is None or number >= low) and (high is None or number <= high):
+        return
+    span = f"at least {low}" if high is None else f"from {low or 0} to {high}"
+    yield Problem("error", f"{number} is out of range: {span}")
+
+
+def _to_int(text: str) -> int:
+    # More digits than Python converts are out of every range as well.
+    return int(text, 16 if "x" in text.lower() else 10) if len(text) < 1000 else 1 << 64
+
+
+def _hint(rule: Rule, otherwise: str | None = None) -> str | None:
+    return rule.reader.wrong or otherwise
+
+
+def _near(rule: Rule, word: str) -> str | None:
+    from difflib import get_close_matches
+
+    words = {each.upper(): each for each in rule.values}
+    near = get_close_matches(word.upper(), words, n=1) if len(word) > _SHORT else []
+    return f"did you mean {words[near[0]]}?" if near else rule.reader.wrong
+
+
+def _listing(words: tuple[str, ...]) -> str:
+    more = " and others" if len(words) > _LONGEST_LIST else ""
+    return ", ".join(words[:_LONGEST_LIST]) + more
+
+
+TYPES = {
+    "boolean": _boolean,
+    "integer": _integer,
+    "integers": _integers,
+    "size": _size,
+    "number": _decimal,
+    "choice": _choice,
+    "choices": _choices,
+    "names": _list,
+    "interfaces": _interfaces,
+    "adapters": _interfaces,
+    "exact names": _exact_names,
+    "devices": _devices,
+    "binds": _list,
+    "path": _path,
+    "text": None,  # anything
+    "flag": None,  # anything, even 0, switches it on
+}
+# These hold whatever a reference stands for.
+_CERTAIN = {_list, _interfaces, _exact_names, _path}

@@ -1,0 +1,211 @@
+"""The known environment variables, and what is wrong with a name or a value.
+
+What is known is data: ``variables/*.yaml`` say which names there are, what each means, who
+reads it and who says so; ``readers.yaml`` says how programs read switches. Nothing here
+looks at the environment, and nothing is read before the first question.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Mapping
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+from envcfg.knowledge.values import Problem, Reader, Rule, check_value
+
+FOLDER = os.path.join(os.path.dirname(__file__), "variables")
+READERS = os.path.join(os.path.dirname(__file__), "readers.yaml")
+MISSPELT = "none"  # the type of a name that no program reads
+UNDOCUMENTED = "internal to its reader, whose source names it and no guide explains it"
+_NEAR = 0.8  # likeness from which a known name is worth a suggestion
+_SAME = 0.95  # likeness from which a name of a family that is open must be a slip
+
+
+class Variable(NamedTuple):
+    """One name and what is known of it; what no source says is empty.
+
+    Attributes:
+        type: the kind of value, as ``values.TYPES`` has it; ``none``: no program reads it.
+        values: the words that it takes, where they are few.
+        legacy: old values that still work, with the right word for each.
+        also: values that its reader takes besides, such as -1 for automatic.
+        default: what holds where it is unset, as text.
+        since, deprecated, removed: versions of the first of its readers.
+        renamed: the new name; the old one may still be read.
+        instead: the right name, where this one is a slip.
+        read_by: names in ``readers.yaml``.
+        source: a page, or a repository with version or commit and file.
+        date: of the source, or when it was read.
+    """
+
+    name: str
+    meaning: str
+    type: str
+    source: str
+    date: str
+    values: tuple[str, ...] = ()
+    legacy: Mapping[str, str] = {}
+    ignore_case: bool = False
+    min: int | None = None
+    max: int | None = None
+    separator: str = ","
+    markers: str = ""
+    also: tuple[str, ...] = ()
+    default: str | None = None
+    since: str | None = None
+    deprecated: str | None = None
+    removed: str | None = None
+    renamed: str | None = None
+    instead: str | None = None
+    read_by: tuple[str, ...] = ()
+    related: tuple[str, ...] = ()
+
+    @property
+    def is_read(self) -> bool:
+        """Return whether any program reads the name."""
+        return self.type != MISSPELT
+
+
+class Knowledge(NamedTuple):
+    """All that the files say.
+
+    Attributes:
+        families: beginning of names to whether all names of it are known.
+    """
+
+    variables: Mapping[str, Variable]
+    families: Mapping[str, bool]
+    readers: Mapping[str, Reader]
+
+
+def load_variables() -> Mapping[str, Variable]:
+    """Return every known variable by its name, sorted."""
+    return load_knowledge().variables
+
+
+def check_variable(name: str, value: str | None) -> list[Problem]:
+    """Return what is wrong with setting *name* to *value*.
+
+    None unsets: then only the name counts. The value is in the grammar of profiles; what
+    a reference stands for is not known, so only what is certain of the rest is said.
+    """
+    known = load_knowledge()
+    variable = known.variables.get(name)
+    if variable is None:
+        return _unknown(name, known)
+    problems = _check_name(variable)
+    if value is not None and variable.is_read:
+        problems += check_value(_rule(variable, known), value)
+    return problems
+
+
+@lru_cache(maxsize=1)
+def load_knowledge() -> Knowledge:
+    """Read every data file, once."""
+    variables: dict[str, Variable] = {}
+    families: dict[str, bool] = {}
+    for file in sorted(os.listdir(FOLDER)):
+        if file.endswith(".yaml"):
+            data = _load_yaml(os.path.join(FOLDER, file))
+            for beginning, state in data["families"].items():
+                families[beginning] = state == "closed"
+            for entry in read_file(data):
+                variables[entry.name] = entry
+    readers = {
+        each["name"]: Reader(
+            turns_on=tuple(each.get("turns_on", ())),
+            turns_off=tuple(each.get("turns_off", ())),
+            ignore_case=each.get("ignore_case", False),
+            tilde=each.get("tilde", False),
+            wrong=each.get("wrong"),
+        )
+        for each in _load_yaml(READERS)
+    }
+    return Knowledge(dict(sorted(variables.items())), families, readers)
+
+
+def read_file(data: Mapping[str, Any]) -> list[Variable]:
+    """Return the variables of one file; an entry without source has the file's first."""
+    sources = data["sources"]
+    common = {"read_by": data.get("read_by", ()), "source": next(iter(sources))}
+    hidden = data.get("undocumented", {"names": ()})
+    entries = [common | each for each in data["variables"]]
+    entries += [
+        common
+        | {"name": name, "meaning": UNDOCUMENTED, "type": "text"}
+        | {"source": hidden["source"]}
+        for name in hidden["names"]
+    ]
+    return [_variable(each, sources[each["source"]]) for each in entries]
+
+
+def _variable(entry: dict[str, Any], source: Mapping[str, Any]) -> Variable:
+    fields = entry | entry.pop("versions", {}) | source
+    fields["date"] = str(fields["date"])
+    for key in ("values", "also", "read_by", "related"):
+        fields[key] = tuple(fields.get(key, ()))
+    if "default" in fields:
+        fields["default"] = str(fields["default"])
+    return Variable(**fields)
+
+
+def _load_yaml(path: str) -> Any:  # noqa: ANN401  # checked by tests, not at each start
+    import yaml
+
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    with open(path, encoding="utf-8") as file:
+        return yaml.load(file, loader)  # noqa: S506  # a safe loader, in C where there is one
+
+
+def _check_name(variable: Variable) -> list[Problem]:
+    if not variable.is_read:
+        hint = f"write {variable.instead}" if variable.instead else "leave it out"
+        message = f"no program reads {variable.name}: {variable.meaning}"
+        return [Problem("error", message, hint)]
+    if variable.renamed:
+        message = f"{variable.name} is the old name of {variable.renamed}"
+        return [Problem("warning", message, f"write {variable.renamed}")]
+    if variable.removed:
+        when = "by now" if variable.removed == "by now" else f"since {variable.removed}"
+        related = " or ".join(variable.related)
+        hint = f"see {related}" if related else "leave it out"
+        reader = variable.read_by[0]
+        return [Problem("warning", f"{reader} ignores {variable.name} {when}", hint)]
+    return []
+
+
+def _unknown(name: str, known: Knowledge) -> list[Problem]:
+    family = max(filter(name.startswith, known.families), key=len, default=None)
+    if family is None:
+        return []
+    closed = known.families[family]
+    near = _nearest(name, known.variables, _NEAR if closed else _SAME)
+    if not (closed or near):
+        return []
+    found = known.variables[near] if near else None
+    right = found.instead or near if found else None
+    hint = f"did you mean {right}?" if right else "see the documentation of its reader"
+    return [Problem("warning", f"nobody is known to read {name}", hint)]
+
+
+def _nearest(name: str, known: Collection[str], likeness: float) -> str | None:
+    from difflib import get_close_matches
+
+    return next(iter(get_close_matches(name, known, n=1, cutoff=likeness)), None)
+
+
+def _rule(variable: Variable, known: Knowledge) -> Rule:
+    readers = [known.readers[each] for each in variable.read_by]
+    return Rule(
+        kind=variable.type,
+        values=variable.values,
+        legacy=variable.legacy,
+        ignore_case=variable.ignore_case,
+        low=variable.min,
+        high=variable.max,
+        separator=variable.separator,
+        markers=variable.markers,
+        also=variable.also,
+        reader=readers[0] if readers else Reader(),
+    )
