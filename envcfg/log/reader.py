@@ -8,8 +8,10 @@ from envcfg.findings import Evidence
 from envcfg.log.job import Job
 from envcfg.log.prefix import records
 from envcfg.log.process import Sighting, Spot
-from envcfg.log.scan import GATES, MIDDLE, Scanner, Seeker
+from envcfg.log.scan import MIDDLE, Scanner, Seeker
 from envcfg.log.source import Source, count_lines
+
+_SMALL = 1 << 20  # bytes after which it pays to load the faster search
 
 
 class Reader:
@@ -49,14 +51,13 @@ class Reader:
         for buffer, end, offset in source.raw_blocks():
             if progress:
                 progress(offset)
-            if source.large:
+            if seek is None and (source.large or offset > _SMALL):
+                seek = Seeker(buffer)
+                self._scanner.holds = seek.holds
+            if seek and source.middle(offset):
                 # Most of it is the program's own output: find out fast what to skip.
-                seek = seek or Seeker(buffer)
-                middle = source.middle(offset)
-                watched = (
-                    2 if seek.finds(MIDDLE if middle else GATES, end) else watched - 1
-                )
-                if watched < (0 if middle else 2):
+                watched = 2 if seek.finds(MIDDLE, end) else watched - 1
+                if watched < 0:
                     continue
             text = bytes(memoryview(buffer)[:end])
             if self.take(text, Spot(number, offset, 0)) and not source.plain:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from backports import zstd
+from checking import check
 from jobs import Job, iter_lines, text
 
 from envcfg.errors import OutputError
@@ -145,6 +146,34 @@ def test_nothing_is_lost_in_a_large_file(tmp_path: Path, place: str) -> None:
         finding.evidence.text
         == log.decode().splitlines()[finding.evidence.line - before - 1]
     )
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "NCCL INFO NET/OFI Selected provider is tcp, fabric is 10.0.0.0/8 (found 1 nics)",
+        "\tnid001001:1:1 [0] NCCL INFO NET/OFI Selected provider is tcp (found 1 nics)",
+        "[rank3]: Watchdog caught collective operation timeout: WorkNCCL(SeqNum=18)",
+        "[Rank 0]: Ranks 6 failed to pass monitoredBarrier in 1800000 ms",
+        "torch.distributed.DistStoreError: wait timeout after 600000ms, keys: /0//cuda//0",
+        "srun: error: Node failure on nid001234",
+        "slurmstepd: error: *** JOB 12 ON nid1 CANCELLED AT 2026-01-02T03:04:05 DUE TO NODE FAILURE",
+        "HSA_STATUS_ERROR_OUT_OF_RESOURCES: no more",
+    ],
+)
+def test_one_line_in_the_middle_of_a_large_file(tmp_path: Path, line: str) -> None:
+    log = text(Job())
+    size = LARGE + 4 * EDGE
+    path = tmp_path / "a.log"
+    with path.open("wb") as file:
+        file.write(log.encode())
+        file.truncate(size)
+        file.seek(size // 2)
+        file.write(f"\n{line}\n".encode())
+    said = read(path)
+    whole = check(f"{log}\n{line}\n")
+    assert (said.verdict, said.summary) == (whole.verdict, whole.summary)
+    assert said.verdict != "ok"
 
 
 def test_errors_at_the_end_of_a_large_file(tmp_path: Path) -> None:
