@@ -81,6 +81,7 @@ GATES = (
     b"Bus error",
     b"Signal: ",
     b"Fatal Python",
+    b"Last error:",
 )
 # Long ones, which are found fast; each costs a tenth of a second per gigabyte.
 MIDDLE = (
