@@ -81,6 +81,11 @@ GATES = (
     b"Bus error",
     b"Signal: ",
     b"Fatal Python",
+    b"direct launched",
+    b" daemon",
+    b": Test ",
+    b"Out of bounds",
+    b"RLIMIT_MEMLOCK",
     b"Last error:",
 )
 # Long ones, which are found fast; each costs a tenth of a second per gigabyte.
