@@ -47,7 +47,7 @@ _HOST = (
 )
 _CLOCK = r"(?:[01]\d|2[0-3]):[0-5]\d:[0-6]\d"
 # A time of day has the form of HOST:PID:TID.
-_NO_CLOCK = rf"(?!(?:[\d/.-]+[T_])?{_CLOCK}(?!\d))"
+_NO_CLOCK = rf"(?!(?:[\d/.-]{{1,16}}[T_])?{_CLOCK}(?!\d))"
 _TIME = r"\d{4}-\d\d-\d\d[T _]\d\d:\d\d:\d\d[.,\d]*(?:Z|[+-]\d\d:?\d\d)?"
 _LEVEL = r"NCCL (?P<level>INFO|WARN|CALL|TRACE)(?: |$)"
 _WHERE = r"(?:(?P<where>\S.{0,400}?) )??"  # lazy: it must not swallow a record
