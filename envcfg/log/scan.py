@@ -86,6 +86,12 @@ GATES = (
     b": Test ",
     b"Out of bounds",
     b"RLIMIT_MEMLOCK",
+    b"received by PID",
+    b"terminate called",
+    b"MPI_Abort",
+    b"BAD TERMINATION",
+    b"died from signal",
+    b"Termination timeout",
     b"Last error:",
 )
 # Long ones, which are found fast; each costs a tenth of a second per gigabyte.
