@@ -117,7 +117,7 @@ _JSON = re.compile(r'"(?:log|message|msg)": ?("(?:[^"\\]|\\.)*")')
 _COLOUR = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07]*\x07|.)")
 _GLUE = re.compile(r"[\w.-]|[=:/%,](?=\d)")  # what may run on into a host
 _QUOTES = "'\"`"
-_END = re.compile(r"\\n$")  # two characters, as in quoted text
+_END = re.compile(r"(?:<br ?/?>|\\n)+$")  # of a line in a web page, or in quoted text
 _REPEATED = re.compile(r" ?\[repeated (\d+)x across cluster\].*", re.DOTALL)
 _BOX_END = re.compile(r"\s*[│┃║]\s*$")
 
@@ -129,6 +129,8 @@ def parse(line: str) -> Record:
 
 def records(line: str) -> Iterator[Record]:
     """Yield the records of *line*: more than one where writers ran into each other."""
+    if line.endswith(("<br>", "/>", "\\n")):
+        line = _END.sub("", line)
     plain = _PLAIN.match(line)
     if plain and " NCCL " not in plain[5] and "\x1b" not in line and "[rep" not in line:
         host, pid, device, level, message = plain.groups()

@@ -98,6 +98,9 @@ RECORD = Record("nid001234", 4711, 3, "INFO", "Using network Socket")
             Record("nid1", 9, 0, "INFO", "Ring 00 : 5[1] -> 6[2]"),
         ),
         (f"'{PLAIN}", RECORD),
+        (f"b'{PLAIN}\\n',", RECORD),
+        (f"{PLAIN}\\n", RECORD),
+        (f"{PLAIN}<br/>", RECORD),
         (f"loss=0.5{PLAIN}", RECORD._replace(host="0.5nid001234", glued=True)),
         (f"-{PLAIN}", RECORD._replace(glued=True)),
         (

@@ -131,6 +131,7 @@ WRAPPERS: dict[str, Wrapper] = {
     "repr": lambda line, _: f"b'{line}\\n'",
     "backtick": lambda line, _: f"`{line}`",
     "csv": lambda line, at: f'"{at.time}","{line}"',
+    "escaped": lambda line, _: f"{line}\\n",
     "html": lambda line, _: f"{line}<br>",
     "diff": lambda line, _: f"+{line}",
     "mail": lambda line, _: f">{line}",
