@@ -39,6 +39,7 @@ EVENTS = {
     "network": "network",
     "network-assigned": "network",
     "network-not-found": "name",
+    "plugin-active": "",
     "plugin-failed": "name",
     "plugin-file": "path",
     "plugin-loaded": "name api",
