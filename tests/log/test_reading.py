@@ -155,11 +155,7 @@ def test_nothing_is_lost_in_a_large_file(tmp_path: Path, place: str) -> None:
         "NCCL INFO NET/OFI Selected provider is tcp, fabric is 10.0.0.0/8 (found 1 nics)",
         "\tnid001001:1:1 [0] NCCL INFO NET/OFI Selected provider is tcp (found 1 nics)",
         "[rank3]: Watchdog caught collective operation timeout: WorkNCCL(SeqNum=18)",
-        "[Rank 0]: Ranks 6 failed to pass monitoredBarrier in 1800000 ms",
-        "torch.distributed.DistStoreError: wait timeout after 600000ms, keys: /0//cuda//0",
-        "srun: error: Node failure on nid001234",
-        "slurmstepd: error: *** JOB 12 ON nid1 CANCELLED AT 2026-01-02T03:04:05 DUE TO NODE FAILURE",
-        "HSA_STATUS_ERROR_OUT_OF_RESOURCES: no more",
+        "torch.distributed.DistBackendError: NCCL error in: ProcessGroupNCCL.cpp:1970, remote",
     ],
 )
 def test_one_line_in_the_middle_of_a_large_file(tmp_path: Path, line: str) -> None:
