@@ -12,7 +12,7 @@ from envcfg.commands.arguments import positive
 from envcfg.commands.progress import reading
 from envcfg.errors import UsageError
 from envcfg.log.expectations import Expectations, expectations_of
-from envcfg.log.follow import follow
+from envcfg.log.follow import follow, present
 from envcfg.log.job import Job
 from envcfg.log.judge import Read, judge
 from envcfg.log.reader import Reader
@@ -36,7 +36,7 @@ examples:
   # (NCCL's lines must not wait in a buffer: it flushes none of them)
   export SLURM_UNBUFFEREDIO=1
   envcfg check-log --follow "slurm-$SLURM_JOB_ID.out" --timeout 600 \\
-      --on-bad 'scancel "$SLURM_JOB_ID"' &
+      --on-bad 'scancel "$SLURM_JOB_ID"' >"check-$SLURM_JOB_ID.txt" &
 
   # for a program
   envcfg check-log --json slurm-123.out
@@ -137,6 +137,9 @@ def run(
         return judge(job, expect, reader.locate, Read(reader.files, reader.size))
 
     if options.follow:
+        if not present(names):
+            absent = " ".join(names)
+            sys.stderr.write(f"envcfg: note: waiting for {absent}, not there yet\n")
         report = follow(names, reader, answer, options.timeout)
     else:
         _read(expand(names), reader)

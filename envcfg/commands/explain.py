@@ -65,7 +65,7 @@ def _effect(rule: Rule) -> str:
         return "harmless"
     if rule.consequence:
         return "error that follows from another"
-    return rule.severity or "evidence"
+    return rule.severity or ("evidence" if rule.samples else "an open question")
 
 
 def _explanation(rule: Rule) -> Iterator[str]:

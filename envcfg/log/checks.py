@@ -51,6 +51,8 @@ def versions_of(job: Job) -> dict[str, tuple[str, ...]]:
 
 def _mixed_networks(world: World, expect: Expectations) -> Iterator[Found]:
     kinds = {each: kinds_of(each, silent=world.silent) for each in world.entities}
+    if world.complete:  # else lines without a process may be those of a rank
+        kinds = {each: found for each, found in kinds.items() if each.process.pid}
     kinds = {each: found for each, found in kinds.items() if found}
     if len(set(kinds.values())) < 2:
         return

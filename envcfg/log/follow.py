@@ -7,9 +7,10 @@ import time
 from collections.abc import Callable, Sequence
 from glob import glob
 
+from envcfg.errors import UsageError
 from envcfg.log.process import Spot
 from envcfg.log.reader import Reader
-from envcfg.log.source import BLOCK, LONGEST
+from envcfg.log.source import BLOCK, LONGEST, files_in, is_compressed
 from envcfg.log.verdict import LogReport
 
 _PAUSE = 0.15  # seconds between two looks
@@ -39,6 +40,9 @@ class Growing:
         with open(self.name, "rb") as file:
             file.seek(self.position)
             while new := file.read(BLOCK):
+                if self.position == 0 and is_compressed(new):
+                    msg = f"{self.name}: a compressed file cannot be followed"
+                    raise UsageError(msg, hint="leave --follow out")
                 self.position += len(new)
                 reader.size += len(new)
                 text = self.rest + new
@@ -107,7 +111,7 @@ class _Look:
     def again(self) -> bool:
         """Read what is new; return whether any of it mattered."""
         mattered = False
-        for name in _present(self.names):
+        for name in present(self.names):
             if name not in self.growing:
                 number = self.reader.begin(name, plain=False)
                 self.growing[name] = Growing(name, number)
@@ -115,12 +119,12 @@ class _Look:
         return mattered
 
 
-def _present(names: Sequence[str]) -> list[str]:
+def present(names: Sequence[str]) -> list[str]:
+    """Return the files that *names* stand for by now."""
     found: list[str] = []
     for name in names:
         if os.path.isdir(name):
-            inside = [os.path.join(name, each) for each in sorted(os.listdir(name))]
-            found += [each for each in inside if os.path.isfile(each)]
+            found += files_in(name)
         elif os.path.isfile(name):
             found.append(name)
         else:

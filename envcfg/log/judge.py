@@ -51,12 +51,10 @@ def judge(job: Job, expect: Expectations, locate: Locate, read: Read) -> LogRepo
     """
     world = world_of(job, expect)
     judged = [(entity, *_judge_in(world, entity, expect)) for entity in world.entities]
-    complete = bool(world.size) and not world.missing
     symptoms: list[tuple[Entity | None, Symptom]] = [
         (entity, each)
         for entity, _, found in judged
-        for each in found
-        if not (complete and entity.rank is None and each.verdict == "inconclusive")
+        for each in (_beside_all(entity, found) if world.complete else found)
     ]
     together = [
         *member_symptoms(job, world, expect),
@@ -70,7 +68,7 @@ def judge(job: Job, expect: Expectations, locate: Locate, read: Read) -> LogRepo
     reports = [
         _marked(_with_errors(report, entity, broken), shared.get(entity, ()))
         for entity, report, _ in judged
-        if entity.rank is not None or not complete or report.verdict == "degraded"
+        if not world.complete or entity.rank is not None or _is_bad(entity, report)
     ]
     rules = job.rulebook.rules
     found = [*_rule_findings(job, world), *_symptom_findings(symptoms, rules)]
@@ -93,6 +91,24 @@ def judge(job: Job, expect: Expectations, locate: Locate, read: Read) -> LogRepo
         ),
     )
     return report._replace(summary=summarize(report, world, symptoms))
+
+
+def _beside_all(entity: Entity, found: Sequence[Symptom]) -> list[Symptom]:
+    """Return what counts of *found* where all ranks have lines of their own.
+
+    Lines without a process may then be words of a script or a person: what they say is a
+    doubt, and no more.
+    """
+    if entity.rank is not None:
+        return list(found)
+    bad = [each for each in found if each.verdict != "inconclusive"]
+    if bad and entity.process.pid is None:
+        return [each for each in found if each.rule == "prefix-missing"]
+    return bad
+
+
+def _is_bad(entity: Entity, report: RankReport) -> bool:
+    return report.verdict == "degraded" and entity.process.pid is not None
 
 
 def _judge_in(

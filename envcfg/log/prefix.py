@@ -47,7 +47,7 @@ _HOST = (
 )
 _CLOCK = r"(?:[01]\d|2[0-3]):[0-5]\d:[0-6]\d"
 # A time of day has the form of HOST:PID:TID.
-_NO_CLOCK = rf"(?!(?:[\d/.-]+[T_])?{_CLOCK}(?!\d))"
+_NO_CLOCK = rf"(?!(?:[\d/.-]{{1,16}}[T_])?{_CLOCK}(?!\d))"
 _TIME = r"\d{4}-\d\d-\d\d[T _]\d\d:\d\d:\d\d[.,\d]*(?:Z|[+-]\d\d:?\d\d)?"
 _LEVEL = r"NCCL (?P<level>INFO|WARN|CALL|TRACE)(?: |$)"
 _WHERE = r"(?:(?P<where>\S.{0,400}?) )??"  # lazy: it must not swallow a record
@@ -117,7 +117,7 @@ _JSON = re.compile(r'"(?:log|message|msg)": ?("(?:[^"\\]|\\.)*")')
 _COLOUR = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07]*\x07|.)")
 _GLUE = re.compile(r"[\w.-]|[=:/%,](?=\d)")  # what may run on into a host
 _QUOTES = "'\"`"
-_END = re.compile(r"\\n$")  # two characters, as in quoted text
+_END = re.compile(r"(?:<br ?/?>|\\n)+$")  # of a line in a web page, or in quoted text
 _REPEATED = re.compile(r" ?\[repeated (\d+)x across cluster\].*", re.DOTALL)
 _BOX_END = re.compile(r"\s*[│┃║]\s*$")
 
@@ -129,6 +129,8 @@ def parse(line: str) -> Record:
 
 def records(line: str) -> Iterator[Record]:
     """Yield the records of *line*: more than one where writers ran into each other."""
+    if line.endswith(("<br>", "/>", "\\n")):
+        line = _END.sub("", line)
     plain = _PLAIN.match(line)
     if plain and " NCCL " not in plain[5] and "\x1b" not in line and "[rep" not in line:
         host, pid, device, level, message = plain.groups()

@@ -50,7 +50,7 @@ def judge_rank(
         *_provider(process, traffic, expect),
         *_nics(process, traffic, expect),
         *_gdr(process, traffic, gdr, multi, expect),
-        *_interfaces(process, traffic, expect),
+        *_interfaces(process, traffic, multi, expect),
     ]
     symptoms.sort(key=lambda each: WORST_FIRST.index(each.verdict))
     verdict = symptoms[0].verdict if symptoms else "ok"
@@ -95,7 +95,7 @@ def _network(
 ) -> Iterator[Symptom]:
     process, names = entity.process, traffic.networks
     if process.pid is None:
-        detail = "are in lines that do not tell which process wrote them"
+        detail = "wrote lines that do not name their process"
         yield Symptom("prefix-missing", "inconclusive", detail)
     if not names:
         yield Symptom("network-unknown", "inconclusive", "do not show their network")
@@ -233,7 +233,7 @@ def _gdr(
 
 
 def _interfaces(
-    process: Process, traffic: Traffic, expect: Expectations
+    process: Process, traffic: Traffic, multi: bool | None, expect: Expectations
 ) -> Iterator[Symptom]:
     payload = any(network_kind(name) == "socket" for name in traffic.networks)
     for use, event in (("bootstrap", "bootstrap"), ("socket", "socket-interfaces")):
@@ -244,6 +244,9 @@ def _interfaces(
             if expect.interfaces and not name.startswith(expect.interfaces):
                 detail = f"use {name} for {use}"
                 yield Symptom("interface-unexpected", "degraded", detail, sighting)
+            elif use == "socket" and multi is not False and interface_fault(name):
+                detail = f"send over {name}, {interface_fault(name)}"
+                yield Symptom("socket-slow", "degraded", detail, sighting)
             elif fault := interface_fault(name):
                 detail = f"use {name} for {use}, {fault}"
                 yield Symptom("interface-slow", "ok", detail, sighting)

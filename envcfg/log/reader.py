@@ -3,13 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 from envcfg.findings import Evidence
 from envcfg.log.job import Job
-from envcfg.log.prefix import records
+from envcfg.log.prefix import Record, parse, records
 from envcfg.log.process import Sighting, Spot
 from envcfg.log.scan import GATES, MIDDLE, Scanner, Seeker
 from envcfg.log.source import Source, count_lines
+
+_SMALL = 1 << 20  # bytes after which it pays to load the faster search
+_WRAPPED = 3  # lines more that a message may fill, where a terminal or a mail wraps it
+_LONG = 1000  # bytes; a longer line was not wrapped
+_BEGINNINGS = (b"NCCL WARN", b"Watchdog", b"Last error:")
+
+
+class _Begun(NamedTuple):
+    """A message that no rule knows as it stands, and may when lines behind it are added."""
+
+    record: Record
+    text: str
+    spot: Spot
+    more: tuple[str, ...] = ()
 
 
 class Reader:
@@ -23,6 +38,7 @@ class Reader:
         self._names: list[str] = []
         self._plain: list[bool] = []
         self._lines: dict[tuple[int, int], int] = {}
+        self._begun: tuple[int, int, _Begun] | None = None  # and where it goes on
 
     @property
     def files(self) -> int:
@@ -49,14 +65,13 @@ class Reader:
         for buffer, end, offset in source.raw_blocks():
             if progress:
                 progress(offset)
-            if source.large:
+            if seek is None and (source.large or offset > _SMALL):
+                seek = Seeker(buffer)
+                self._scanner.holds = seek.holds
+            if seek and source.middle(offset):
                 # Most of it is the program's own output: find out fast what to skip.
-                seek = seek or Seeker(buffer)
-                middle = source.middle(offset)
-                watched = (
-                    2 if seek.finds(MIDDLE if middle else GATES, end) else watched - 1
-                )
-                if watched < (0 if middle else 2):
+                watched = 2 if seek.finds(MIDDLE, end) else watched - 1
+                if watched < 0:
                     continue
             text = bytes(memoryview(buffer)[:end])
             if self.take(text, Spot(number, offset, 0)) and not source.plain:
@@ -67,16 +82,59 @@ class Reader:
 
     def take(self, text: bytes, spot: Spot, lines: int | None = None) -> bool:
         """Read the lines of a block at *spot*; return whether any was looked at."""
-        looked = False
+        looked = self._resume(text, spot)
+        split: list[bytes] = []
         for number, line in self._scanner.candidates(text):
             looked = True
-            words = line.replace(b"\0", b"").decode("utf-8", "replace")
+            words = _decoded(line)
             here = Spot(spot.source, spot.block, number)
             for record in records(words):
                 self.job.fold(record, words, here)
+            if self._may_go_on(record, line):
+                split = split or _split(text)
+                behind = split[number + 1 :]
+                self._join(_Begun(record, words, here), behind, spot, len(text))
         if looked and lines is not None:
             self._lines[spot.source, spot.block] = lines
         return looked
+
+    def _may_go_on(self, record: Record, line: bytes) -> bool:
+        return (
+            record.level in ("WARN", "")
+            and len(line) < _LONG
+            and any(beginning in line for beginning in _BEGINNINGS)
+            and self.job.rulebook.match(record.message) is None
+        )
+
+    def _resume(self, text: bytes, spot: Spot) -> bool:
+        """Add to what the block before this one left open; return whether it made sense."""
+        begun, self._begun = self._begun, None
+        if begun is None or begun[:2] != (spot.source, spot.block):
+            return False
+        return self._join(begun[2], _split(text), spot, len(text))
+
+    def _join(
+        self, begun: _Begun, lines: Sequence[bytes], block: Spot, size: int
+    ) -> bool:
+        """Add *lines* of the *block* one by one until a rule knows the message."""
+        match = self.job.rulebook.match
+        for line in lines[: _WRAPPED - len(begun.more)]:
+            part = parse(_decoded(line[:_LONG]))
+            own = any(gate in line for gate in GATES) and match(part.message)
+            if own or part.level or not part.message or len(line) >= _LONG:
+                return False
+            if part.label != begun.record.label:
+                return False
+            begun = begun._replace(more=(*begun.more, part.message))
+            for between in (" ", ""):
+                message = between.join((begun.record.message, *begun.more))
+                if match(message):
+                    record = begun.record._replace(level="", message=message)
+                    self.job.fold(record, begun.text, begun.spot)
+                    return True
+        if len(begun.more) < _WRAPPED:
+            self._begun = block.source, block.block + size, begun
+        return False
 
     def locate(self, sightings: Sequence[Sighting]) -> list[Evidence]:
         """Return file and line of *sightings*; in plain files, lines are counted for it."""
@@ -99,3 +157,11 @@ class Reader:
             )
             for spot, text in sightings
         ]
+
+
+def _decoded(line: bytes) -> str:
+    return line.replace(b"\0", b"").decode("utf-8", "replace")
+
+
+def _split(text: bytes) -> list[bytes]:
+    return text.removesuffix(b"\n").split(b"\n")

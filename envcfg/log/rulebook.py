@@ -80,10 +80,17 @@ class Rulebook:
             needle: [known for known in needles if needle.startswith(known)]
             for needle in needles
         }
+        self._channels = [
+            rule for rule in rules if rule.event in ("channel", "channel-local")
+        ]
         self._compiled: dict[str, re.Pattern[str]] = {}
 
     def match(self, message: str) -> Match | None:
         """Return the first rule that *message* matches, or None."""
+        if message.startswith("Channel "):  # nine in ten lines of a large debug log
+            for rule in self._channels:
+                if found := self._pattern(rule).search(message):
+                    return Match(rule, found.groupdict())
         return next(self.matches(message), None)
 
     def matches(self, message: str) -> Iterator[Match]:

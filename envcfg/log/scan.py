@@ -2,8 +2,8 @@
 
 Almost all of a large log is the program's own output. A block is searched for a few short
 *gates* that every line of meaning holds; only lines with one are looked at. In the middle
-of a large file, where gigabytes of output stand, only the gates of NCCL and libfabric are
-searched for, and whatever follows a hit is looked at in full again.
+of a large file, where gigabytes of output stand, only one is searched for; the block with
+a hit and what follows are looked at in full again.
 
 Channel lines are most of a debug log and differ in the number of the channel only, so that
 each is looked at once.
@@ -12,7 +12,7 @@ each is looked at once.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -80,14 +80,32 @@ GATES = (
     b"Bus error",
     b"Signal: ",
     b"Fatal Python",
+    b"direct launched",
+    b" daemon",
+    b": Test ",
+    b"Out of bounds",
+    b"RLIMIT_MEMLOCK",
+    b"received by PID",
+    b"terminate called",
+    b"MPI_Abort",
+    b"BAD TERMINATION",
+    b"died from signal",
+    b"Termination timeout",
+    b"Last error:",
 )
-MIDDLE = (b" NCCL ", b"libfabric:")
-_CHANNEL = re.compile(rb"Channel \d+(?:/\d+)?")
-_MARK = b" NCCL INFO Channel"
+# Each takes longer than all else that is done for most of a large file.
+MIDDLE = (b"NCCL",)
+_CHANNEL = re.compile(rb" NCCL INFO Channel \d+(?:/\d+)?")
+_PAIR = re.compile(rb" NCCL INFO Channel [^v\n]*")  # to the word via, or into receive
+_MARK = b"\x01"  # what stands for the part of a channel line that is left out
 _BEFORE, _AFTER = 2048, 8192  # of a line that has no end, what is taken around a gate
 _MANY = 1 << 16  # channel lines that are remembered
+_PAIRS = 1 << 12  # channel lines after which their pairs of ranks are no news
 _SAMPLE = 1 << 13  # bytes that tell whether a block is full of NCCL lines
 _DENSE = 20  # NCCL lines in the sample of a block whose lines are all gone through
+
+
+Holds = Callable[[bytes, bytes], bool]
 
 
 class Scanner:
@@ -96,6 +114,8 @@ class Scanner:
     def __init__(self) -> None:
         """Begin with no line seen."""
         self._channels = {b""}
+        self._looked = 0
+        self.holds: Holds | None = None  # a faster search, for large logs
 
     def candidates(self, block: bytes) -> Iterator[tuple[int, bytes]]:
         """Yield the number in the block (from 0) and the text of each line to look at."""
@@ -104,8 +124,10 @@ class Scanner:
         return self._gated(block)
 
     def _all_lines(self, block: bytes) -> Iterator[tuple[int, bytes]]:
+        # After many of them it is no news who sends to whom, but by what still is.
+        same = _CHANNEL if self._looked < _PAIRS else _PAIR
+        keys = same.sub(_MARK, block).split(b"\n")
         known = self._channels
-        keys = _CHANNEL.sub(b"Channel", block).split(b"\n")  # without its number
         if known.issuperset(keys):
             return
         lines = block.split(b"\n")
@@ -118,6 +140,7 @@ class Scanner:
                     known.clear()
                     known.add(b"")
                 known.add(key)
+                self._looked += 1
                 yield number, line
             elif len(line) > _AFTER:
                 for _, part in self._gated(line):
@@ -127,7 +150,9 @@ class Scanner:
 
     def _gated(self, block: bytes) -> Iterator[tuple[int, bytes]]:
         found = set()
-        for gate in GATES:
+        holds = self.holds
+        gates = [gate for gate in GATES if holds(block, gate)] if holds else GATES
+        for gate in gates:
             at = block.find(gate)
             while at >= 0:
                 start = block.rfind(b"\n", max(0, at - _BEFORE), at) + 1
@@ -178,6 +203,13 @@ class Seeker:
             self._memmem.restype = pointer
             self._hold = (ctypes.c_char * len(buffer)).from_buffer(buffer)
             self._address = ctypes.addressof(self._hold)
+
+    def holds(self, block: bytes, gate: bytes) -> bool:
+        """Return whether *gate* is in *block*, which is not the buffer."""
+        if self._memmem is None:
+            return gate in block
+        found: int | None = self._memmem(block, len(block), gate, len(gate))
+        return found is not None
 
     def finds(self, gates: Sequence[bytes], end: int) -> bool:
         """Return whether one of *gates* is in the first *end* bytes."""

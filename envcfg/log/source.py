@@ -40,7 +40,7 @@ def expand(names: Sequence[str]) -> list[str]:
         if name == "-" or os.path.isfile(name):
             files.append(name)
         elif os.path.isdir(name):
-            inside = _inside(name)
+            inside = files_in(name)
             if not inside:
                 msg = f"{name}: no file in this folder"
                 raise OutputError(msg, hint="name the log file itself")
@@ -63,7 +63,8 @@ def expand(names: Sequence[str]) -> list[str]:
     return unique
 
 
-def _inside(folder: str) -> list[str]:
+def files_in(folder: str) -> list[str]:
+    """Return the files of a folder, without hidden ones, sorted."""
     with os.scandir(folder) as entries:
         return sorted(
             entry.path
@@ -196,6 +197,11 @@ def _zstd(raw: Any) -> tuple[Any, tuple[type[Exception], ...]]:  # noqa: ANN401
 
 
 _COMPRESSED = {b"\x1f\x8b": _gzip, b"\xfd7zXZ\x00": _xz, b"\x28\xb5\x2f\xfd": _zstd}
+
+
+def is_compressed(head: bytes) -> bool:
+    """Return whether a file that begins with *head* is one that we unpack."""
+    return head.startswith(tuple(_COMPRESSED))
 
 
 def count_lines(name: str, offsets: Sequence[int]) -> dict[int, int]:

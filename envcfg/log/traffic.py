@@ -60,6 +60,7 @@ def traffic_of(entity: Entity, *, silent: bool = False) -> Traffic:
     return Traffic(tuple(dict.fromkeys(names)), with_gdr, without_gdr)
 
 
+_PLUGIN_AT_WORK = frozenset({"provider", "plugin-active"})
 _SET_UP = (("provider", "AWS Libfabric"), ("ib-devices", "IB"))
 
 
@@ -79,7 +80,7 @@ def kinds_of(entity: Entity, *, silent: bool = False) -> frozenset[str]:
     """Return the kinds of network that the rank used, by a plugin's lines if no other."""
     names = traffic_of(entity, silent=silent).networks
     kinds = {network_kind(name) or name for name in names}
-    if not kinds and entity.process.providers:
+    if not kinds and not _PLUGIN_AT_WORK.isdisjoint(entity.process.seen):
         kinds = {"libfabric"} if plugin_state(entity.process) == "loaded" else set()
     return frozenset(kinds)
 
@@ -100,7 +101,11 @@ def plugin_state(process: Process) -> PluginState:
         return "loaded"
     if {"plugin-failed", "plugin-unsupported"} & set(process.seen):
         return "failed"
-    if process.loaded or process.package or process.providers:
+    if (
+        process.loaded
+        or process.package
+        or not _PLUGIN_AT_WORK.isdisjoint(process.seen)
+    ):
         return "loaded"
     return "missing" if "plugin-missing" in process.seen else "unknown"
 

@@ -48,6 +48,11 @@ class World(NamedTuple):
     alike: tuple[Process, ...] = ()
     idle: tuple[Process, ...] = ()
 
+    @property
+    def complete(self) -> bool:
+        """Whether every rank of the world has lines of its own."""
+        return bool(self.size) and not self.missing
+
 
 def world_of(job: Job, expect: Expectations) -> World:
     """Return the world of *job*; ``expect.ranks`` makes up for a log that does not tell."""

@@ -1,7 +1,7 @@
 """The verdict on a log as JUnit XML, which CI systems show as test results.
 
-The file has failures where ``check-log`` exits with 1, so that a CI system that reads only
-the file comes to the same answer.
+The file has failures where the verdict is bad, so that a CI system that reads only the file
+comes to the same answer; ``inconclusive`` is skipped, whatever ``--strict`` makes of it.
 """
 
 from __future__ import annotations

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import subprocess
@@ -274,7 +275,8 @@ def test_follow_acts_on_the_line_that_decides(tmp_path: Path) -> None:
     assert job.checker.poll() is None
     job.write(said[first][20:])
     code, out, err = job.wait()
-    assert (code, err) == (1, "")
+    assert code == 1
+    assert err == "envcfg: note: waiting for slurm-7.out, not there yet\n"
     assert "plugin not found on nid001002" in out
     assert (tmp_path / "acted").read_text().startswith("degraded: degraded: 1 of ")
 
@@ -297,6 +299,14 @@ def test_follow_stops_at_ok_though_a_process_begins_behind_torn_text() -> None:
     code, out, _ = job.wait()
     assert code == 0
     assert json.loads(out)["job"]["nodes"] == ["nid001001", "nid001002"]
+
+
+@pytest.mark.usefixtures("log")
+def test_a_compressed_file_cannot_be_followed() -> None:
+    Path("slurm-7.out").write_bytes(gzip.compress(text(Job()).encode()))
+    code, out, err = Growing("--timeout", "5").wait()
+    assert (code, out) == (2, "")
+    assert "slurm-7.out: a compressed file cannot be followed" in err
 
 
 @pytest.mark.usefixtures("log")

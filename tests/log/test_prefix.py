@@ -93,7 +93,14 @@ RECORD = Record("nid001234", 4711, 3, "INFO", "Using network Socket")
         (f"WARNING:my.module:[rank4]: {PLAIN}", RECORD._replace(label=4, is_rank=True)),
         (f'{{"stream":"stderr","log":"{PLAIN}\\n"}}', RECORD),
         (f'{{"log":"{PLAIN}', RECORD),
+        (
+            r'{"log":"nid1:9:9 [0] NCCL INFO Ring 00 : 5[1] -\u003e 6[2]\n","stream":"stdout"}',
+            Record("nid1", 9, 0, "INFO", "Ring 00 : 5[1] -> 6[2]"),
+        ),
         (f"'{PLAIN}", RECORD),
+        (f"b'{PLAIN}\\n',", RECORD),
+        (f"{PLAIN}\\n", RECORD),
+        (f"{PLAIN}<br/>", RECORD),
         (f"loss=0.5{PLAIN}", RECORD._replace(host="0.5nid001234", glued=True)),
         (f"-{PLAIN}", RECORD._replace(glued=True)),
         (
@@ -149,6 +156,12 @@ def test_two_whole_records_on_a_line() -> None:
         "1: " * 3000 + "NCCL INFO x",
         ("nid001:71:72 [0] NCCL INFO x" * 300)[:8000],
         "(Worker pid=1) " * 500 + "NCCL INFO",
+        "1-" * 4000 + " NCCL INFO x",
+        "09:26:53 " * 900 + "NCCL INFO x",
+        "a:1:1 [0] " * 39 + "b:1:1 [0] " * 800 + "NCCL INFO x",
+        "Mar 14 09:26:53 a " + "a" * 8000 + " NCCL INFO x",
+        '{"log":"' + "\\\\" * 4000 + " NCCL INFO x",
+        '{"' + '"log":"' * 1100 + " NCCL INFO x",
         "| 2026-03-04T05:06:07Z " * 300 + "NCCL WARN",
     ],
 )

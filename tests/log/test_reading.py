@@ -10,12 +10,14 @@ from pathlib import Path
 
 import pytest
 from backports import zstd
+from checking import check
 from jobs import Job, iter_lines, text
 
 from envcfg.errors import OutputError
 from envcfg.log.expectations import Expectations
 from envcfg.log.job import Job as State
 from envcfg.log.judge import Read, judge
+from envcfg.log.process import Spot
 from envcfg.log.reader import Reader
 from envcfg.log.rulebook import Rulebook, load_rules
 from envcfg.log.source import EDGE, LARGE, Source, expand
@@ -147,6 +149,30 @@ def test_nothing_is_lost_in_a_large_file(tmp_path: Path, place: str) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "NCCL INFO NET/OFI Selected provider is tcp, fabric is 10.0.0.0/8 (found 1 nics)",
+        "\tnid001001:1:1 [0] NCCL INFO NET/OFI Selected provider is tcp (found 1 nics)",
+        "[rank3]: Watchdog caught collective operation timeout: WorkNCCL(SeqNum=18)",
+        "torch.distributed.DistBackendError: NCCL error in: ProcessGroupNCCL.cpp:1970, remote",
+    ],
+)
+def test_one_line_in_the_middle_of_a_large_file(tmp_path: Path, line: str) -> None:
+    log = text(Job())
+    size = LARGE + 4 * EDGE
+    path = tmp_path / "a.log"
+    with path.open("wb") as file:
+        file.write(log.encode())
+        file.truncate(size)
+        file.seek(size // 2)
+        file.write(f"\n{line}\n".encode())
+    said = read(path)
+    whole = check(f"{log}\n{line}\n")
+    assert (said.verdict, said.summary) == (whole.verdict, whole.summary)
+    assert said.verdict != "ok"
+
+
 def test_errors_at_the_end_of_a_large_file(tmp_path: Path) -> None:
     path = tmp_path / "a.log"
     with path.open("wb") as file:
@@ -157,6 +183,80 @@ def test_errors_at_the_end_of_a_large_file(tmp_path: Path) -> None:
     report = read(path)
     assert report.verdict == "broken"
     assert report.findings[0].evidence is not None
+
+
+WRAPPED = {
+    "collective-timeout": """\
+[Rank 3] Watchdog caught collective
+operation timeout: WorkNCCL(SeqNum=18,
+OpType=ALLREDUCE, Timeout(ms)=1800000) ran for 1800123 milliseconds before timing out.
+""",
+    "completion": """\
+gpu-07:900:955 [0] transport/net_ib.cc:1600 NCCL WARN NET/IB : Got
+completion from peer 10.1.1.7<40321> with error 12, opcode 0, len 0, vendor err 129
+""",
+    "in-a-word": """\
+3: gpu-07:900:955 [0] transport/net_ib.cc:1600 NCCL WARN NET/IB : Got compl
+3: etion from peer 10.1.1.7<40321> with error 12, opcode 0, len 0, vendor err 129
+""",
+    "last-error": """\
+Last error:
+socketStartConnect: Connect to 10.0.0.1<3434> failed : Software caused connection abort
+""",
+}
+
+
+@pytest.mark.parametrize("block", [1, 1 << 17])
+@pytest.mark.parametrize("lines", WRAPPED.values(), ids=WRAPPED)
+def test_message_over_several_lines(lines: str, block: int) -> None:
+    for log in (f"loss 0.5\n{lines}loss 0.5\n", lines, lines.removesuffix("\n")):
+        assert _judged(log, block).verdict == "broken"
+
+
+GOT = "gpu-07:900:955 [0] a.cc:1 NCCL WARN NET/IB : Got"
+COMPLETION = "completion from peer 10.1.1.7<40321> with error 12, opcode 0, len 0"
+CONNECT = "socketStartConnect: Connect to 10.0.0.1<3434> failed : Connection refused"
+
+
+@pytest.mark.parametrize("block", [1, 1 << 17])
+@pytest.mark.parametrize(
+    "lines",
+    [
+        (GOT, "step 1", "step 2", "step 3", COMPLETION),
+        (f"3: {GOT}", f"4: {COMPLETION}"),
+        (GOT, "", COMPLETION),
+        (GOT, "gpu-07:900:955 [0] NCCL INFO comm 0x1", COMPLETION),
+        ("Last error:", "", CONNECT),
+        (CONNECT,),
+    ],
+    ids=["far", "other-task", "blank", "other-record", "no-last-error", "bare"],
+)
+def test_message_that_does_not_go_on(lines: tuple[str, ...], block: int) -> None:
+    log = "".join(f"{line}\n" for line in lines)
+    assert _judged(log, block).verdict == "inconclusive"
+
+
+def test_what_stands_behind_a_message_counts_once() -> None:
+    state = State(BOOK)
+    reader = Reader(state)
+    log = f"{GOT}\nslurmstepd: error: *** JOB 12 ON n1 CANCELLED AT 3 DUE TO NODE FAILURE\n"
+    reader.take(log.encode(), Spot(reader.begin("a", plain=False), 0, 0), 0)
+    assert [each.count for each in state.occurrences.values()] == [1]
+
+
+def _judged(log: str, block: int) -> LogReport:
+    """Read *log* in blocks that end with the line in which they have *block* bytes."""
+    state = State(BOOK)
+    reader = Reader(state)
+    source = reader.begin("job.log", plain=False)
+    at = lines = 0
+    data = log.encode()
+    while at < len(data):
+        end = data.find(b"\n", at + block - 1) + 1 or len(data)
+        reader.take(data[at:end], Spot(source, at, 0), lines)
+        lines += data.count(b"\n", at, end)
+        at = end
+    return judge(state, Expectations(), reader.locate, Read(1, len(data)))
 
 
 def test_empty_file(tmp_path: Path) -> None:

@@ -39,6 +39,7 @@ EVENTS = {
     "network": "network",
     "network-assigned": "network",
     "network-not-found": "name",
+    "plugin-active": "",
     "plugin-failed": "name",
     "plugin-file": "path",
     "plugin-loaded": "name api",
@@ -245,7 +246,7 @@ def test_a_cut_sample_says_nothing_better_than_the_whole(rule: Rule, line: str) 
     [
         (
             "g:1:2 [0] NCCL INFO NET/Socket : Using [0]nmn0:10.1.1.1<0>",
-            "warning",
+            None,
             {"interfaces": "[0]nmn0:10.1.1.1<0>"},
         ),
         (

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from envcfg.log.rulebook import Rule, load_rules
 from envcfg.log.scan import GATES, MIDDLE, NCCL, Scanner, Seeker
 
+DOCUMENTATION = Path(__file__).parents[2] / "docs" / "check-log.md"
 RULES = [rule for rule in load_rules() if rule.severity or rule.event]
 
 
@@ -18,6 +21,11 @@ def test_every_line_of_meaning_holds_a_gate(rule: Rule) -> None:
 
 def test_a_gate_says_more_than_a_letter() -> None:
     assert min(len(gate) for gate in (*GATES, *MIDDLE)) >= 4
+
+
+@pytest.mark.parametrize("gate", MIDDLE)
+def test_the_documentation_names_what_the_middle_is_searched_for(gate: bytes) -> None:
+    assert f"`{gate.decode()}`" in DOCUMENTATION.read_text()
 
 
 @pytest.mark.parametrize("dense", [False, True])
@@ -71,6 +79,14 @@ def test_a_long_line_is_seen_around_its_gates() -> None:
     assert len(found[0][1]) < 20_000
 
 
+def test_the_fast_search_finds_the_same() -> None:
+    lines = [gate + b" 0 of a line" for gate in GATES] * 9 + [b"step 4 loss 0.5"] * 99
+    slow, fast = Scanner(), Scanner()
+    fast.holds = Seeker(bytearray(9)).holds
+    block = b"\n".join(sorted(lines, key=lambda line: line[::-1]))
+    assert list(fast.candidates(block)) == list(slow.candidates(block))
+
+
 @pytest.mark.parametrize("memmem", [True, False])
 def test_seeker(memmem: bool) -> None:
     buffer = bytearray(b"." * 1000)
@@ -80,5 +96,7 @@ def test_seeker(memmem: bool) -> None:
     assert not seeker.finds(MIDDLE, 1000)
     buffer[990:996] = b" NCCL "
     assert seeker.finds(MIDDLE, 1000)
-    assert not seeker.finds(MIDDLE, 995)
+    assert not seeker.finds(MIDDLE, 993)
+    assert seeker.holds(b"a NCCL ", NCCL)
+    assert not seeker.holds(b"a NCC ", NCCL)
     assert NCCL in GATES

@@ -153,6 +153,13 @@ def test_containers_with_one_name_and_one_process_id() -> None:
     assert report.summary.startswith("inconclusive: ranks 0-3 cannot be told apart")
 
 
+def test_words_of_a_script_are_a_doubt_where_all_ranks_have_lines() -> None:
+    log = text(FIRST) + '+ grep "NCCL INFO Using network Socket" out.log\n'
+    report = check(log)
+    assert report.verdict == "inconclusive"
+    assert "wrote lines that do not name their process" in report.summary
+
+
 @pytest.mark.parametrize("requested", ["none", "libnccl-net-none.so"])
 def test_no_plugin_is_wanted_where_there_is_infiniband(requested: str) -> None:
     asked = f"NCCL INFO NET/Plugin: Plugin name set by env to {requested}"

@@ -58,9 +58,9 @@ def ompi_tags_and_times(line: str, at: Where) -> str:
     return f"Sat Mar {at.time[8:10]} {_clock(at)} 2026[1,{at.rank}]<stdout>:{line}"
 
 
-def docker_json(line: str, at: Where) -> str:
-    """Write JSON, as Docker does it, with signs escaped for a web page."""
-    said = json.dumps(f"{line}\n").replace("<", "\\u003c").replace(">", "\\u003e")
+def container_json(line: str, at: Where) -> str:
+    """Write JSON, as engines of containers keep a log."""
+    said = json.dumps(f"{line}\n")
     return f'{{"log":{said},"stream":"stdout","time":"{at.time}Z"}}'
 
 
@@ -126,11 +126,12 @@ WRAPPERS: dict[str, Wrapper] = {
     "clock-level": lambda line, at: f"{_clock(at)} INFO worker {line}",
     "date-clock": lambda line, at: f"14/03/2026 {_clock(at)} | {line}",
     "logging": lambda line, _: f"INFO:root:{line}",
-    "docker-json": docker_json,
+    "json": container_json,
     "quote": lambda line, _: f"'{line}',",
     "repr": lambda line, _: f"b'{line}\\n'",
     "backtick": lambda line, _: f"`{line}`",
     "csv": lambda line, at: f'"{at.time}","{line}"',
+    "escaped": lambda line, _: f"{line}\\n",
     "html": lambda line, _: f"{line}<br>",
     "diff": lambda line, _: f"+{line}",
     "mail": lambda line, _: f">{line}",
