@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from envcfg.errors import Place, UsageError
+from envcfg.findings import Finding
 from envcfg.launch.image import is_uri
-from envcfg.launch.plan import Branch, Container, Options, PlannedMount
+from envcfg.launch.plan import Branch, Container, Options, PlannedBundle, PlannedMount
 from envcfg.profile.conditions import Truth, judge
 from envcfg.profile.model import Case, Mount, Profile, Reason, Setting
 
@@ -87,16 +88,56 @@ def choose_container(
             else profile.runtimes or ("apptainer", "singularity")
         ),
         verb=str(verb),
-        arguments=(*_mounts(profile.arguments, facts, unknown), *words),
-        binds=(*_mounts(profile.binds, facts, unknown), *asked),
+        arguments=(*choose_mounts(profile.arguments, facts, unknown), *words),
+        binds=(*choose_mounts(profile.binds, facts, unknown), *asked),
     )
 
 
-def _mounts(
+def choose_bundles(
+    profile: Profile, options: Options, facts: Mapping[str, str], unknown: Unknown
+) -> tuple[list[PlannedBundle], list[Finding]]:
+    """Return the bundles that can apply, and a note on each that the options break up."""
+    chosen, notes = [], []
+    for bundle in profile.bundles.values():
+        if bundle is None:
+            continue
+        truth, unknown_facts, tests = judge(bundle.when, facts)
+        for fact in unknown_facts:
+            unknown.setdefault(fact, []).append(bundle.name)
+        if truth in {Truth.NO, Truth.UNKNOWN}:
+            continue
+        touched = [name for name in bundle.env if name in options.settings]
+        if touched:
+            notes.append(
+                Finding(
+                    rule="bundle-left-out",
+                    severity="note",
+                    subject=bundle.name,
+                    message=f"is left out as a whole: {touched[0]} is given for this job",
+                    fix=f"its parts work together only: {', '.join(bundle.env)}",
+                    source=bundle.reason.source,
+                )
+            )
+            continue
+        chosen.append(
+            PlannedBundle(
+                name=bundle.name,
+                env=bundle.env,
+                network=bundle.network,
+                srun=bundle.srun,
+                reason=bundle.reason,
+                tests=tests,
+            )
+        )
+    return chosen, notes
+
+
+def choose_mounts(
     mounts: Mapping[str, Mount | None],
     facts: Mapping[str, str],
     unknown: Unknown,
 ) -> Iterable[PlannedMount]:
+    """Yield the binds or arguments that can apply."""
     for mount in mounts.values():
         if mount is None:
             continue

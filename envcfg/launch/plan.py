@@ -56,11 +56,25 @@ class Planned(NamedTuple):
 
 
 class PlannedMount(NamedTuple):
-    """A bind or runtime argument; left out if *if_exists* is given and absent."""
+    """A bind, or an argument of the runtime or of srun.
+
+    It is left out if *if_exists* is given and absent.
+    """
 
     spec: str
     reason: Reason
     if_exists: str | None = None
+    tests: Condition = ALWAYS
+
+
+class PlannedBundle(NamedTuple):
+    """Variables and options of srun that are set together, if the tests hold, or not."""
+
+    name: str
+    env: Mapping[str, Word]
+    network: tuple[str, ...]
+    srun: tuple[str, ...]
+    reason: Reason
     tests: Condition = ALWAYS
 
 
@@ -82,6 +96,8 @@ class Plan(NamedTuple):
         profile_hash: SHA-256 over the bytes of the profile's files, hexadecimal.
         facts: all that was known when the plan was made.
         settings: in the order in which they are set.
+        bundles: what is set together with options of srun.
+        srun: options that the system needs.
         handed_on: variables of the job that the rank part refers to.
         scratch: only if a setting uses it.
         notes: what the user should know.
@@ -95,6 +111,8 @@ class Plan(NamedTuple):
     handed_on: tuple[str, ...]
     facts: Mapping[str, str]
     command: tuple[str, ...]
+    bundles: tuple[PlannedBundle, ...] = ()
+    srun: tuple[PlannedMount, ...] = ()
     ranks: int | None = None
     gpus: int | None = None
     masks: Masks | None = None

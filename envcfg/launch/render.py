@@ -19,7 +19,12 @@ from envcfg.launch.quoting import (
 )
 from envcfg.launch.rank import rank_text, worker_text
 from envcfg.launch.script import assemble, heredoc, template
-from envcfg.launch.settings import mount_lines, setting_lines
+from envcfg.launch.settings import (
+    bundle_lines,
+    mount_lines,
+    option_lines,
+    setting_lines,
+)
 
 ID_MARK = "# envcfg:script "
 _FOR_USERS = ("envcfg_run", "envcfg_end")
@@ -37,6 +42,11 @@ def render_exec_line(plan: Plan) -> str:
     words = []
     if plan.launcher != "local":
         words += ["srun", "--kill-on-bad-exit=1", "--export=ALL", '"${ENVCFG_SRUN[@]}"']
+        words += [quote(each.spec) for each in plan.srun]
+        words += [
+            f"--network={value}" for each in plan.bundles for value in each.network
+        ]
+        words += [quote(option) for each in plan.bundles for option in each.srun]
     if plan.container:
         words += [plan.container.runtimes[0], plan.container.verb]
         words += [quote(each.spec) for each in plan.container.arguments]
@@ -134,6 +144,10 @@ def _settings(plan: Plan) -> str:
         body += '  ENVCFG_ARGS+=("ENVCFG_CACHE_BASE=$ENVCFG_CACHE_BASE")\n'
     if plan.rendezvous and plan.rendezvous.interface and plan.launcher != "local":
         body += "  envcfg_master\n"
+    body += option_lines(plan.srun, "  ")
+    if any(bundle.network for bundle in plan.bundles):
+        body += "  ENVCFG_NETWORK=${SLURM_NETWORK-}\n"
+    body += "".join(bundle_lines(each, "  ") for each in plan.bundles)
     tested = any(branch.tests for each in plan.settings for branch in each.branches)
     if tested:
         body += '  ENVCFG_ARGS+=("ENVCFG_NODES=$ENVCFG_NODES")\n'

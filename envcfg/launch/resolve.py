@@ -7,13 +7,27 @@ from collections.abc import Iterable, Mapping
 
 from envcfg.errors import UsageError, suggest
 from envcfg.findings import Finding
-from envcfg.launch.choose import GIVEN, Unknown, choose_branches, choose_container
-from envcfg.launch.image import is_uri
-from envcfg.launch.plan import Branch, Options, Plan, Planned
+from envcfg.launch.choose import (
+    GIVEN,
+    Unknown,
+    choose_branches,
+    choose_bundles,
+    choose_container,
+    choose_mounts,
+)
+from envcfg.launch.notes import (
+    image_notes,
+    lifecycle_notes,
+    masking_notes,
+    unknown_notes,
+)
+from envcfg.launch.plan import Branch, Options, Plan, Planned, PlannedBundle
 from envcfg.launch.scope import INSIDE, TASK, in_order, scopes
 from envcfg.profile.conditions import FACTS, IN_JOB, fact_problem
 from envcfg.profile.model import Profile, Setting
 from envcfg.profile.words import Word, references
+
+BY_SRUN = ("srun", "torchrun")  # launchers that start the step by srun
 
 
 def resolve(profile: Profile, profile_hash: str, options: Options) -> Plan:
@@ -40,6 +54,11 @@ def resolve(profile: Profile, profile_hash: str, options: Options) -> Plan:
             directory=known is not None and known.directory and word is not None,
         )
     container = choose_container(profile, options, facts, unknown)
+    bundles: list[PlannedBundle] = []
+    broken_up: list[Finding] = []
+    if launcher in BY_SRUN:
+        bundles, broken_up = choose_bundles(profile, options, facts, unknown)
+        _check_bundles(bundles, planned)
     settings, handed_on = _ordered(planned)
     _check_references(settings, launcher)
     needs_cache = any("ENVCFG_CACHE" in _refs(each) for each in settings)
@@ -55,6 +74,10 @@ def resolve(profile: Profile, profile_hash: str, options: Options) -> Plan:
         launcher=launcher,
         container=container,
         settings=settings,
+        bundles=tuple(bundles),
+        srun=tuple(
+            choose_mounts(profile.srun, facts, unknown) if launcher in BY_SRUN else ()
+        ),
         handed_on=handed_on,
         facts=facts,
         command=options.command,
@@ -66,10 +89,11 @@ def resolve(profile: Profile, profile_hash: str, options: Options) -> Plan:
         scratch=profile.scratch if needs_cache else None,
         expect=profile.expect,
         notes=(
-            *_unknown_notes(unknown),
-            *_masking_notes(profile, planned),
-            *_image_notes(options.container),
-            *_lifecycle_notes(profile),
+            *unknown_notes(unknown),
+            *broken_up,
+            *masking_notes(profile, planned),
+            *image_notes(options.container),
+            *lifecycle_notes(profile),
         ),
     )
 
@@ -111,6 +135,18 @@ def _planned(
         force=setting.force,
         directory=setting.directory,
     )
+
+
+def _check_bundles(
+    bundles: Iterable[PlannedBundle], planned: Mapping[str, Planned]
+) -> None:
+    for bundle in bundles:
+        for name in bundle.env:
+            if name in planned:
+                place = bundle.reason.place
+                msg = f"{place}: bundle {bundle.name} sets {name}, and so does env"
+                hint = f"take one of them back: 'env: {{{name}: null}}' or the bundle"
+                raise UsageError(msg, hint=hint)
 
 
 def _ordered(
@@ -156,63 +192,6 @@ def _refs(setting: Planned) -> list[str]:
         if branch.value is not None
         for ref in references(branch.value)
     ]
-
-
-def _unknown_notes(unknown: Mapping[str, list[str]]) -> Iterable[Finding]:
-    for fact, users in unknown.items():
-        names = ", ".join(dict.fromkeys(users))
-        yield Finding(
-            rule="fact-unknown",
-            severity="note",
-            subject=names,
-            message=f"depends on {fact}, which is not known; the cautious choice is taken",
-            fix=f"state it, as in --fact {fact}={_example(fact)}",
-        )
-
-
-def _example(fact: str) -> str:
-    return {"version": "6.2.4", "integer": "2", "text": "NAME"}[FACTS[fact]]
-
-
-def _masking_notes(
-    profile: Profile, planned: Mapping[str, Planned]
-) -> Iterable[Finding]:
-    layer = profile.visibility
-    for name in layer.clear if layer else ():
-        if name in planned and layer:
-            yield Finding(
-                rule="gpu-masked-twice",
-                severity="warning",
-                subject=name,
-                message=f"masks GPUs on top of {layer.variable}, and indices then count "
-                "what that left over",
-                fix=f"set {layer.variable} alone",
-                source=layer.reason.source,
-            )
-
-
-def _image_notes(container: str | None) -> Iterable[Finding]:
-    if container and is_uri(container) and not container.startswith("instance:"):
-        yield Finding(
-            rule="image-pulled-by-every-rank",
-            severity="warning",
-            subject=container,
-            message="every rank of the job would pull and unpack this image",
-            fix="pull it once before the job (apptainer pull image.sif URI), "
-            "and give --container image.sif",
-        )
-
-
-def _lifecycle_notes(profile: Profile) -> Iterable[Finding]:
-    status = profile.lifecycle
-    if status and status.state != "active":
-        yield Finding(
-            rule="system-not-active",
-            severity="warning",
-            subject=f"profile {profile.name}",
-            message=f"the system is not active ({status.state}): {status.reason.why}",
-            source=status.reason.source,
-        )
 
 
 def check_facts(facts: Mapping[str, str]) -> None:

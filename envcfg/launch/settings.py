@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from envcfg.launch.plan import Planned, PlannedMount
+from envcfg.launch.plan import Planned, PlannedBundle, PlannedMount
 from envcfg.launch.quoting import quote, quote_comment, quote_word
 from envcfg.launch.scope import NODE_OWN, RANK_OWN
 from envcfg.profile.conditions import Condition
@@ -30,6 +30,34 @@ def mount_lines(function: str, mounts: Sequence[PlannedMount], margin: str) -> s
         lines.append(_reason(mount.reason, margin))
         lines.append(_guarded([(mount.tests, f"{' '.join(words)}\n")], margin))
     return "".join(lines)
+
+
+def option_lines(options: Sequence[PlannedMount], margin: str) -> str:
+    """Return the lines that add options to srun, each with its reason."""
+    lines = []
+    for option in options:
+        lines.append(_reason(option.reason, margin))
+        call = f"ENVCFG_SRUN+=({quote(option.spec)})\n"
+        lines.append(_guarded([(option.tests, call)], margin))
+    return "".join(lines)
+
+
+def bundle_lines(bundle: PlannedBundle, margin: str) -> str:
+    """Return the lines that set all of a bundle, or say why nothing of it is set."""
+    inner = margin + "  "
+    pairs = [
+        f"{name} {quote_word(value, name, frozenset())}"
+        for name, value in bundle.env.items()
+    ]
+    body = [f"envcfg_force {pair}" for pair in pairs]
+    body += [f"envcfg_network {quote(value)}" for value in bundle.network]
+    body += [f"ENVCFG_SRUN+=({quote(option)})" for option in bundle.srun]
+    call = f"envcfg_agrees {quote(bundle.name)}"
+    call += "".join(f" \\\n{inner}  {pair}" for pair in pairs)
+    tests = f"{_test_text(bundle.tests)} && " if bundle.tests else ""
+    text = f"{margin}if {tests}{call}; then\n"
+    text += "".join(f"{inner}{line}\n" for line in body)
+    return f"{_reason(bundle.reason, margin)}{text}{margin}fi\n"
 
 
 def _test_text(tests: Condition) -> str:

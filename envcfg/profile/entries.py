@@ -141,7 +141,7 @@ def read_mounts(field: Field) -> dict[str, Mount | None]:
         path = read_if_given(keys, "if_exists", Field.text)
         if path in {"true", "false"}:  # the mount's own source decides, or nothing does
             path = spec.split(":")[0] if path == "true" else None
-        when = _read_condition(keys)
+        when = read_condition(keys)
         if reason is not None:
             found[spec] = Mount(spec=spec, if_exists=path, when=when, reason=reason)
     return found
@@ -180,11 +180,12 @@ def _case(field: Field, keys: Mapping[str, Field]) -> Case | None:
         field.problem("no value", "'value: null' unsets the variable")
         return None
     value = None if keys["value"].is_null else read_word(keys["value"])
-    when = _read_condition(keys)
+    when = read_condition(keys)
     return None if reason is None else Case(value=value, when=when, reason=reason)
 
 
-def _read_condition(keys: Mapping[str, Field]) -> conditions.Condition:
+def read_condition(keys: Mapping[str, Field]) -> conditions.Condition:
+    """Read ``when``; without it the entry always applies."""
     if "when" not in keys:
         return conditions.ALWAYS
     tests: list[conditions.Test] = []

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
-from typing import TypeVar
+from collections.abc import Callable, Mapping
 
 from envcfg.errors import Problem
 from envcfg.profile import words
+from envcfg.profile.blocks import all_of, block, matching, one_of
 from envcfg.profile.conditions import IN_JOB
 from envcfg.profile.entries import (
-    REASON,
     read_env,
     read_image_facts,
     read_mounts,
-    read_reason,
     read_setting,
     read_word,
 )
@@ -32,11 +30,16 @@ from envcfg.profile.model import (
     Visibility,
 )
 from envcfg.profile.nodes import Field, read_fields
+from envcfg.profile.scheduling import (
+    read_billing,
+    read_bundles,
+    read_modules,
+    read_request,
+)
 
-Block = TypeVar("Block")
-
-LAUNCHERS = ("srun", "torchrun", "local")
+LAUNCHERS = ("srun", "torchrun", "flux", "local")
 RUNTIMES = ("apptainer", "singularity")
+VERIFIED = ("site documentation", "user repository", "inferred", "generated", "run")
 _MASK = re.compile(r"0x[0-9a-fA-F]*[1-9a-fA-F][0-9a-fA-F]*")
 _HOST_PART = re.compile(r"[A-Za-z0-9_.:-]+")
 
@@ -76,58 +79,6 @@ def load_profile(
     return Profile(name=stem, dropped=dropped, **given)  # type: ignore[arg-type]
 
 
-def _block(
-    build: Callable[..., Block],
-    readers: Mapping[str, Callable[[Field], object]],
-    required: Sequence[str] = (),
-) -> Callable[[Field], Block | None]:
-    """Return a reader for a block of plain keys that carries one reason."""
-
-    def read(field: Field) -> Block | None:
-        keys = field.mapping({*readers, *REASON})
-        reason = read_reason(field, keys)
-        for key in required:
-            if key not in keys:
-                field.problem(f"no {key}", f"this block needs {', '.join(required)}")
-        values = {key: readers[key](keys[key]) for key in keys if key in readers}
-        values = {key: value for key, value in values.items() if value is not None}
-        if reason is None or any(key not in values for key in required):
-            return None
-        return build(reason=reason, **values)
-
-    return read
-
-
-def _matching(pattern: re.Pattern[str], what: str) -> Callable[[Field], str | None]:
-    def read(field: Field) -> str | None:
-        text = field.text()
-        if text is not None and not pattern.fullmatch(text):
-            field.problem(f"{text!r} is no {what}")
-            return None
-        return text
-
-    return read
-
-
-def _all_of(
-    read: Callable[[Field], str | None],
-) -> Callable[[Field], tuple[str, ...] | None]:
-    """Return a reader for a list with at least one entry, each as *read* takes it."""
-
-    def read_all(field: Field) -> tuple[str, ...] | None:
-        items = field.items()
-        if not items and not field.is_null:
-            field.problem("the list is empty")
-        texts = [read(item) for item in items]
-        return tuple(text for text in texts if text is not None) or None
-
-    return read_all
-
-
-def _one_of(*known: str) -> Callable[[Field], str | None]:
-    return lambda field: field.one_of(known)
-
-
 def _read_parent(field: Field) -> Parent | None:
     name = field.text()
     return None if name is None else Parent(name=name, place=field.place)
@@ -165,34 +116,37 @@ def _read_keys(
     return read
 
 
-_variable = _matching(words.NAME, "variable name")
-_host_part = _matching(_HOST_PART, "part of a host or interface name")
-_RENDEZVOUS = _block(Rendezvous, {"suffix": _host_part, "interface": _host_part})
+_variable = matching(words.NAME, "variable name")
+_host_part = matching(_HOST_PART, "part of a host or interface name")
+_RENDEZVOUS = block(Rendezvous, {"suffix": _host_part, "interface": _host_part})
 
 # What null takes back of a family or a lower layer, as it does for each variable.
 _BLOCKS = frozenset(
-    "cpu_masks expect image_facts node rendezvous scratch verb visibility".split()
+    "billing cpu_masks expect image_facts node rendezvous request scratch verb "
+    "visibility".split()
 )
 
 # Each key of a profile, and what reads it. A dict is laid into the profile's fields.
 _SECTIONS: Mapping[str, Callable[[Field], object]] = {
     "summary": Field.text,
     "extends": _read_parent,
-    "lifecycle": _block(
-        Status, {"state": _one_of("active", "ends", "retired")}, ["state"]
+    "lifecycle": block(
+        Status, {"state": one_of("active", "ends", "retired")}, ["state"]
     ),
-    "verified": _block(
+    "verified": block(
         Status,
-        {"state": _one_of("site documentation", "user repository", "inferred", "run")},
+        {"state": one_of(*VERIFIED)},
         ["state"],
     ),
     "detect": lambda field: Detect(
         **{
             key: each.texts()
-            for key, each in field.mapping({"clusters", "hosts"}).items()
+            for key, each in field.mapping(
+                {"clusters", "hosts", "interfaces", "devices"}
+            ).items()
         }
     ),
-    "node": _block(
+    "node": block(
         Node,
         {
             "gpus": Field.integer,
@@ -204,35 +158,40 @@ _SECTIONS: Mapping[str, Callable[[Field], object]] = {
     ),
     "launch": _read_keys(
         {
-            "launchers": _all_of(_one_of(*LAUNCHERS)),
-            "cpu_masks": _block(
+            "launchers": all_of(one_of(*LAUNCHERS)),
+            "cpu_masks": block(
                 Masks,
-                {"masks": _all_of(_matching(_MASK, "CPU mask, as in 0x00fe"))},
+                {"masks": all_of(matching(_MASK, "CPU mask, as in 0x00fe"))},
                 ["masks"],
             ),
+            "srun": read_mounts,
         }
     ),
-    "visibility": _block(
+    "visibility": block(
         Visibility,
         {
             "variable": _variable,
-            "clear": _all_of(_variable),
+            "clear": all_of(_variable),
         },
         ["variable", "clear"],
     ),
     "rendezvous": _read_rendezvous,
     "container": _read_keys(
         {
-            "runtimes": _all_of(_one_of(*RUNTIMES)),
+            "runtimes": all_of(one_of(*RUNTIMES)),
             "verb": _read_verb,
             "image_facts": read_image_facts,
             "binds": read_mounts,
             "arguments": read_mounts,
         }
     ),
-    "scratch": _block(Scratch, {"root": read_word, "in_memory": Field.flag}, ["root"]),
+    "scratch": block(Scratch, {"root": read_word, "in_memory": Field.flag}, ["root"]),
     "env": lambda field: {"env": read_env(field)},
-    "expect": _block(
+    "bundles": lambda field: {"bundles": read_bundles(field)},
+    "request": read_request,
+    "modules": lambda field: {"modules": read_modules(field)},
+    "billing": read_billing,
+    "expect": block(
         Expect,
         {
             "networks": Field.texts,

@@ -63,6 +63,23 @@ class Mount(NamedTuple):
     when: Condition = ALWAYS
 
 
+class Bundle(NamedTuple):
+    """Variables and options of srun that only work together: all of them or none.
+
+    Attributes:
+        env: values by variable.
+        network: values for srun's ``--network``, which takes several.
+        srun: other options of srun.
+    """
+
+    name: str
+    reason: Reason
+    env: Mapping[str, Word] = {}
+    network: tuple[str, ...] = ()
+    srun: tuple[str, ...] = ()
+    when: Condition = ALWAYS
+
+
 class NameFact(NamedTuple):
     """Facts that an image's file name tells: *pattern* matched, templates filled in."""
 
@@ -109,6 +126,77 @@ class Rendezvous(NamedTuple):
     interface: str | None = None
 
 
+class Request(NamedTuple):
+    """How nodes and GPUs are asked for.
+
+    Attributes:
+        scheduler: ``slurm``, ``flux`` or ``none``.
+        gpus: the option that takes the number of GPUs, such as ``--gres``.
+        gpu_type: where the option wants it named, as in ``--gres=gpu:a100:4``.
+    """
+
+    reason: Reason
+    scheduler: str
+    gpus: str | None = None
+    gpu_type: str | None = None
+
+
+class RequestRule(NamedTuple):
+    """What the scheduler makes of one option.
+
+    Attributes:
+        rule: ``must`` be given, ``must not``, ``avoid``, or ``repeat`` on srun.
+        value: what it must look like: a glob or an example.
+    """
+
+    option: str
+    rule: str
+    reason: Reason
+    value: str | None = None
+
+
+class Partition(NamedTuple):
+    """A partition and its limits; *time* as Slurm writes it; *exclusive*: whole nodes."""
+
+    name: str
+    reason: Reason
+    nodes: int | None = None
+    time: str | None = None
+    exclusive: bool | None = None
+    gpus: int | None = None
+
+
+class Module(NamedTuple):
+    """An environment module to ``load``, ``unload`` or ``use`` before the step."""
+
+    name: str
+    action: str
+    reason: Reason
+    when: Condition = ALWAYS
+
+
+class Billing(NamedTuple):
+    """What a job costs, in *unit* per hour; amounts are decimal numbers as written.
+
+    Attributes:
+        charge: ``gpus`` (GPUs alone), ``sum`` (of all parts), or ``largest share`` (the
+            most of GPUs, cores / *cores_per_share* and GiB / *memory_per_share*).
+        whole_nodes: partitions that bill *per_node*, whatever was asked for.
+    """
+
+    reason: Reason
+    unit: str
+    charge: str
+    per_gpu: str | None = None
+    per_node: str | None = None
+    per_core: str | None = None
+    per_gib: str | None = None
+    per_nvme_gib: str | None = None
+    cores_per_share: int | None = None
+    memory_per_share: int | None = None
+    whole_nodes: tuple[str, ...] = ()
+
+
 class Scratch(NamedTuple):
     """Where node-local caches go; *in_memory*: they count against the job's memory."""
 
@@ -143,10 +231,20 @@ class Parent(NamedTuple):
 
 
 class Detect(NamedTuple):
-    """Globs on the cluster's name and on host names by which a system is known."""
+    """By what a system is known.
+
+    Attributes:
+        clusters: globs on the cluster's name.
+        hosts: globs on the host's name, where no cluster is named.
+        interfaces: globs; each must fit a network interface. With *devices* they count
+            where no name is known.
+        devices: paths that must all be there.
+    """
 
     clusters: tuple[str, ...] = ()
     hosts: tuple[str, ...] = ()
+    interfaces: tuple[str, ...] = ()
+    devices: tuple[str, ...] = ()
 
 
 class Profile(NamedTuple):
@@ -172,6 +270,13 @@ class Profile(NamedTuple):
     binds: Mapping[str, Mount | None] = {}
     arguments: Mapping[str, Mount | None] = {}
     env: Mapping[str, Setting | None] = {}
+    bundles: Mapping[str, Bundle | None] = {}
+    srun: Mapping[str, Mount | None] = {}
+    request: Request | None = None
+    rules: Mapping[str, RequestRule | None] = {}
+    partitions: Mapping[str, Partition | None] = {}
+    modules: Mapping[str, Module | None] = {}
+    billing: Billing | None = None
 
     def over(self, base: Profile) -> Profile:
         """Return *base* with everything that this profile gives laid over it."""

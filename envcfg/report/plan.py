@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from envcfg.launch.plan import Branch, Plan, Planned, PlannedMount
+from envcfg.launch.plan import Branch, Plan, Planned, PlannedBundle, PlannedMount
 from envcfg.profile.conditions import Condition
 from envcfg.profile.model import Reason
 from envcfg.profile.words import format_word
@@ -25,6 +25,8 @@ def plan_json(plan: Plan) -> str:
         "command": list(plan.command),
         "container": _container(plan),
         "settings": [_setting(each) for each in plan.settings],
+        "bundles": [_bundle(each) for each in plan.bundles],
+        "srun": [_mount(each) for each in plan.srun],
         "gpus_per_node": plan.gpus,
         "visibility": _plain(plan.visibility),
         "rendezvous": _plain(plan.rendezvous),
@@ -55,6 +57,16 @@ def plan_lines(plan: Plan) -> Iterator[str]:
         yield "container  none"
     for fact, value in sorted(plan.facts.items()):
         yield f"fact       {fact}={value}"
+    for option in plan.srun:
+        yield f"srun       {option.spec}{_tests(option.tests)}"
+    for bundle in plan.bundles:
+        yield ""
+        yield f"bundle {bundle.name}{_tests(bundle.tests)}"
+        for name, word in bundle.env.items():
+            yield f"  {name}={format_word(word)}"
+        for text in (*(f"--network={each}" for each in bundle.network), *bundle.srun):
+            yield f"  srun {text}"
+        yield from (f"    {line}" for line in _reason_lines(bundle.reason))
     for setting in plan.settings:
         yield ""
         for branch in setting.branches:
@@ -130,6 +142,26 @@ def _mount(mount: PlannedMount) -> dict[str, object]:
     }
 
 
+def _bundle(bundle: PlannedBundle) -> dict[str, object]:
+    return {
+        "name": bundle.name,
+        "env": {name: format_word(value) for name, value in bundle.env.items()},
+        "network": list(bundle.network),
+        "srun": list(bundle.srun),
+        "when": _test_texts(bundle.tests),
+        **_said(bundle.reason),
+    }
+
+
+def _said(reason: Reason) -> dict[str, str]:
+    return {
+        "why": reason.why,
+        "source": reason.source,
+        "date": reason.date,
+        "place": str(reason.place),
+    }
+
+
 def _test_texts(tests: Condition) -> list[str]:
     return [f"{test.fact} {test.operator} {test.operand}" for test in tests]
 
@@ -144,10 +176,7 @@ def _setting(setting: Planned) -> dict[str, object]:
             {
                 "value": None if branch.value is None else format_word(branch.value),
                 "when": _test_texts(branch.tests),
-                "why": branch.reason.why,
-                "source": branch.reason.source,
-                "date": branch.reason.date,
-                "place": str(branch.reason.place),
+                **_said(branch.reason),
             }
             for branch in setting.branches
         ],

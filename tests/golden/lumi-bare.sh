@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# envcfg:script 11f6f07048e0b134edc129b70b736cbd3fdce5533138d2e55a6d5ca8db7fa0a8
+# envcfg:script fca07790065cbdff8edaa63580e0637515d35226018e0baaafa4bd143694b73d
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
 # envcfg 0.1.0, profile lumi-g (sha256 80339dd6d62a902c)
 # made by: envcfg wrap --profile lumi-g --fact rocm=6.2.4 --container none -- python3 dump.py out 'a b'
@@ -334,6 +334,7 @@ envcfg_survey() { # what the allocation is
   elif ! type -P srun >/dev/null; then
     envcfg_fault 'srun is not on PATH' "load Slurm's module"
   fi
+  ENVCFG_SRUN=()
   ENVCFG_NODES=${SLURM_NNODES:-${SLURM_JOB_NUM_NODES:-1}}
   if [[ -n $ENVCFG_NODES_STATED && $ENVCFG_NODES_STATED != "$ENVCFG_NODES" ]]; then
     envcfg_fault "made for $ENVCFG_NODES_STATED nodes, but the job has $ENVCFG_NODES" \
@@ -390,7 +391,6 @@ envcfg_is_clean() { # whether the runtime keeps srun's variables from the contai
 
 envcfg_launch() { # COMMAND...: one task per rank
   local envcfg_ranks=$ENVCFG_RANKS
-  ENVCFG_SRUN=()
   if [[ -z $envcfg_ranks && -z ${SLURM_NTASKS-}${SLURM_NPROCS-}${SLURM_NTASKS_PER_NODE-} ]]; then
     envcfg_ranks=$(envcfg_gpus) # nobody said how many: one per GPU
   fi

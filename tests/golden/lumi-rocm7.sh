@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# envcfg:script b86c0a58bc4db11e8f28b5187193f03a9cd752e1333e358f6ba7bf559cb7ca5d
+# envcfg:script 7c92ea2b1c6c5079cd5dd5c599600b51b203cb31a8cc9c7f2f2766f549ff9fe8
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
 # envcfg 0.1.0, profile lumi-g (sha256 80339dd6d62a902c)
 # made by: envcfg wrap --profile lumi-g --bind /data:/data:ro --runtime-arg=--cleanenv --container /images/lumi-multitorch-full-u24r70f21m50t210-20260513.sif --set 'NCCL_NET=AWS Libfabric' --set 'QUOTE='"'"'"$$HOME`id`\' --set 'SEED=${RANK}${SLURM_JOB_ID}' --unset NCCL_DEBUG -- python3 dump.py out 'a b'
@@ -432,6 +432,7 @@ envcfg_survey() { # what the allocation is
   elif ! type -P srun >/dev/null; then
     envcfg_fault 'srun is not on PATH' "load Slurm's module"
   fi
+  ENVCFG_SRUN=()
   ENVCFG_NODES=${SLURM_NNODES:-${SLURM_JOB_NUM_NODES:-1}}
   if [[ -n $ENVCFG_NODES_STATED && $ENVCFG_NODES_STATED != "$ENVCFG_NODES" ]]; then
     envcfg_fault "made for $ENVCFG_NODES_STATED nodes, but the job has $ENVCFG_NODES" \
@@ -488,7 +489,6 @@ envcfg_is_clean() { # whether the runtime keeps srun's variables from the contai
 
 envcfg_launch() { # COMMAND...: one task per rank
   local envcfg_ranks=$ENVCFG_RANKS
-  ENVCFG_SRUN=()
   if [[ -z $envcfg_ranks && -z ${SLURM_NTASKS-}${SLURM_NPROCS-}${SLURM_NTASKS_PER_NODE-} ]]; then
     envcfg_ranks=$(envcfg_gpus) # nobody said how many: one per GPU
   fi

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# envcfg:script 2bc69b084c1379bade618ea05d7dec163575fda711add6f57a519edfe68b10b2
+# envcfg:script cc1b2da4df8ca17c3da85123eb18973b939264160eade10b27f2b715f34d68d1
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
 # envcfg 0.1.0, profile lumi-g (sha256 80339dd6d62a902c)
 # made by: envcfg wrap --profile lumi-g --fact rocm=6.2.4 --container /images/pytorch.sif -- python3 dump.py out 'a b'
@@ -394,6 +394,7 @@ envcfg_survey() { # what the allocation is
   elif ! type -P srun >/dev/null; then
     envcfg_fault 'srun is not on PATH' "load Slurm's module"
   fi
+  ENVCFG_SRUN=()
   ENVCFG_NODES=${SLURM_NNODES:-${SLURM_JOB_NUM_NODES:-1}}
   if [[ -n $ENVCFG_NODES_STATED && $ENVCFG_NODES_STATED != "$ENVCFG_NODES" ]]; then
     envcfg_fault "made for $ENVCFG_NODES_STATED nodes, but the job has $ENVCFG_NODES" \
@@ -450,7 +451,6 @@ envcfg_is_clean() { # whether the runtime keeps srun's variables from the contai
 
 envcfg_launch() { # COMMAND...: one task per rank
   local envcfg_ranks=$ENVCFG_RANKS
-  ENVCFG_SRUN=()
   if [[ -z $envcfg_ranks && -z ${SLURM_NTASKS-}${SLURM_NPROCS-}${SLURM_NTASKS_PER_NODE-} ]]; then
     envcfg_ranks=$(envcfg_gpus) # nobody said how many: one per GPU
   fi

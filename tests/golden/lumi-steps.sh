@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# envcfg:script 09978fb1572278a68054921ff20f0ef05ee36892a199f03aefdf99090bbb1217
+# envcfg:script 7020c828ac74910e5859c5e0f3136724d7bf23874d0d20902f0ea21de0527fd7
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
 # envcfg 0.1.0, profile lumi-g (sha256 80339dd6d62a902c)
 # made by: envcfg wrap --profile lumi-g --fact rocm=6.2.4 --container /images/pytorch.sif
@@ -394,6 +394,7 @@ envcfg_survey() { # what the allocation is
   elif ! type -P srun >/dev/null; then
     envcfg_fault 'srun is not on PATH' "load Slurm's module"
   fi
+  ENVCFG_SRUN=()
   ENVCFG_NODES=${SLURM_NNODES:-${SLURM_JOB_NUM_NODES:-1}}
   if [[ -n $ENVCFG_NODES_STATED && $ENVCFG_NODES_STATED != "$ENVCFG_NODES" ]]; then
     envcfg_fault "made for $ENVCFG_NODES_STATED nodes, but the job has $ENVCFG_NODES" \
@@ -450,7 +451,6 @@ envcfg_is_clean() { # whether the runtime keeps srun's variables from the contai
 
 envcfg_launch() { # COMMAND...: one task per rank
   local envcfg_ranks=$ENVCFG_RANKS
-  ENVCFG_SRUN=()
   if [[ -z $envcfg_ranks && -z ${SLURM_NTASKS-}${SLURM_NPROCS-}${SLURM_NTASKS_PER_NODE-} ]]; then
     envcfg_ranks=$(envcfg_gpus) # nobody said how many: one per GPU
   fi

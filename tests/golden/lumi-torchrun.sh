@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# envcfg:script 63fa4c375dd9b032d06585253ed913cbe4c08fd5f6ff9864dc0dc15f4b143f0a
+# envcfg:script 61d084d28bf06d9f4e740e17370307e0ce0d53811772d10d92084729e9e60b3d
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
 # envcfg 0.1.0, profile lumi-g (sha256 80339dd6d62a902c)
 # made by: envcfg wrap --profile lumi-g --fact rocm=6.2.4 --container /images/pytorch.sif --launcher torchrun -- python3 dump.py out 'a b'
@@ -396,6 +396,7 @@ envcfg_survey() { # what the allocation is
   elif ! type -P srun >/dev/null; then
     envcfg_fault 'srun is not on PATH' "load Slurm's module"
   fi
+  ENVCFG_SRUN=()
   ENVCFG_NODES=${SLURM_NNODES:-${SLURM_JOB_NUM_NODES:-1}}
   if [[ -n $ENVCFG_NODES_STATED && $ENVCFG_NODES_STATED != "$ENVCFG_NODES" ]]; then
     envcfg_fault "made for $ENVCFG_NODES_STATED nodes, but the job has $ENVCFG_NODES" \
@@ -459,7 +460,7 @@ envcfg_launch() { # COMMAND...: one task per node, in which torchrun starts the 
       'give --ranks N'
     return 2
   fi
-  ENVCFG_SRUN=(--ntasks="$ENVCFG_NODES" --ntasks-per-node=1)
+  ENVCFG_SRUN+=(--ntasks="$ENVCFG_NODES" --ntasks-per-node=1)
   if [[ -n ${SLURM_CPUS_PER_TASK-} ]]; then # one task gets the cores of all
     envcfg_tasks=${SLURM_NTASKS_PER_NODE:-$((${SLURM_NTASKS:-$ENVCFG_NODES} / ENVCFG_NODES))}
     ENVCFG_SRUN+=(--cpus-per-task=$((SLURM_CPUS_PER_TASK * envcfg_tasks)))

@@ -138,4 +138,4 @@ def test_all_problems_come_in_one_run() -> None:
 
 def test_a_misspelling_gets_a_suggestion() -> None:
     _, (problem, *_) = load("name: x\nlaunch: {launchers: [srum]}\n")
-    assert problem.hint == "did you mean 'srun'? known: local, srun, torchrun"
+    assert problem.hint == "did you mean 'srun'? known: flux, local, srun, torchrun"

@@ -7,6 +7,7 @@ envcfg_survey() { # what the allocation is
   elif ! type -P srun >/dev/null; then
     envcfg_fault 'srun is not on PATH' "load Slurm's module"
   fi
+  ENVCFG_SRUN=()
   ENVCFG_NODES=${SLURM_NNODES:-${SLURM_JOB_NUM_NODES:-1}}
   if [[ -n $ENVCFG_NODES_STATED && $ENVCFG_NODES_STATED != "$ENVCFG_NODES" ]]; then
     envcfg_fault "made for $ENVCFG_NODES_STATED nodes, but the job has $ENVCFG_NODES" \
@@ -45,6 +46,26 @@ envcfg_srun() { # COMMAND...: the step itself
     "${ENVCFG_ENTER[@]}" /bin/sh -c "$ENVCFG_RANK" envcfg-rank "${ENVCFG_ARGS[@]}" -- "$@"
   envcfg_listen
   envcfg_wait "${ENVCFG_PIDS[0]}"
+}
+
+envcfg_agrees() { # BUNDLE NAME VALUE...: whether the job itself sets none of it otherwise
+  local envcfg_bundle=$1
+  shift
+  while (($# > 0)); do
+    if [[ -n ${!1+set} && ${!1} != "$2" ]]; then
+      envcfg_note "$envcfg_bundle is left out as a whole: the job sets $1=${!1}, not $2"
+      return 1
+    fi
+    shift 2
+  done
+}
+
+envcfg_network() { # VALUE: one of several that srun takes with one option
+  case ",$ENVCFG_NETWORK," in
+    *",$1,"*) ;;
+    *) ENVCFG_NETWORK=${ENVCFG_NETWORK:+$ENVCFG_NETWORK,}$1 ;;
+  esac
+  ENVCFG_SRUN+=("--network=$ENVCFG_NETWORK") # of several, the last counts
 }
 
 envcfg_is_clean() { # whether the runtime keeps srun's variables from the container

@@ -2,7 +2,6 @@
 
 envcfg_launch() { # COMMAND...: one task per rank
   local envcfg_ranks=$ENVCFG_RANKS
-  ENVCFG_SRUN=()
   if [[ -z $envcfg_ranks && -z ${SLURM_NTASKS-}${SLURM_NPROCS-}${SLURM_NTASKS_PER_NODE-} ]]; then
     envcfg_ranks=$(envcfg_gpus) # nobody said how many: one per GPU
   fi

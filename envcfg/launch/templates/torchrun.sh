@@ -9,7 +9,7 @@ envcfg_launch() { # COMMAND...: one task per node, in which torchrun starts the 
       'give --ranks N'
     return 2
   fi
-  ENVCFG_SRUN=(--ntasks="$ENVCFG_NODES" --ntasks-per-node=1)
+  ENVCFG_SRUN+=(--ntasks="$ENVCFG_NODES" --ntasks-per-node=1)
   if [[ -n ${SLURM_CPUS_PER_TASK-} ]]; then # one task gets the cores of all
     envcfg_tasks=${SLURM_NTASKS_PER_NODE:-$((${SLURM_NTASKS:-$ENVCFG_NODES} / ENVCFG_NODES))}
     ENVCFG_SRUN+=(--cpus-per-task=$((SLURM_CPUS_PER_TASK * envcfg_tasks)))

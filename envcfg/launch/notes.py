@@ -1,0 +1,72 @@
+"""What the user should know of a plan, beside the plan itself; pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from envcfg.findings import Finding
+from envcfg.launch.image import is_uri
+from envcfg.launch.plan import Planned
+from envcfg.profile.conditions import FACTS
+from envcfg.profile.model import Profile
+
+
+def unknown_notes(unknown: Mapping[str, list[str]]) -> Iterable[Finding]:
+    """Say which settings wait for a fact that nobody stated."""
+    for fact, users in unknown.items():
+        names = ", ".join(dict.fromkeys(users))
+        yield Finding(
+            rule="fact-unknown",
+            severity="note",
+            subject=names,
+            message=f"depends on {fact}, which is not known; the cautious choice is taken",
+            fix=f"state it, as in --fact {fact}={_example(fact)}",
+        )
+
+
+def _example(fact: str) -> str:
+    return {"version": "6.2.4", "integer": "2", "text": "NAME"}[FACTS[fact]]
+
+
+def masking_notes(
+    profile: Profile, planned: Mapping[str, Planned]
+) -> Iterable[Finding]:
+    """Warn of settings that mask GPUs on top of the profile."""
+    layer = profile.visibility
+    for name in layer.clear if layer else ():
+        if name in planned and layer:
+            yield Finding(
+                rule="gpu-masked-twice",
+                severity="warning",
+                subject=name,
+                message=f"masks GPUs on top of {layer.variable}, and indices then count "
+                "what that left over",
+                fix=f"set {layer.variable} alone",
+                source=layer.reason.source,
+            )
+
+
+def image_notes(container: str | None) -> Iterable[Finding]:
+    """Warn of an image that every rank would pull."""
+    if container and is_uri(container) and not container.startswith("instance:"):
+        yield Finding(
+            rule="image-pulled-by-every-rank",
+            severity="warning",
+            subject=container,
+            message="every rank of the job would pull and unpack this image",
+            fix="pull it once before the job (apptainer pull image.sif URI), "
+            "and give --container image.sif",
+        )
+
+
+def lifecycle_notes(profile: Profile) -> Iterable[Finding]:
+    """Warn of a system that is not in production."""
+    status = profile.lifecycle
+    if status and status.state != "active":
+        yield Finding(
+            rule="system-not-active",
+            severity="warning",
+            subject=f"profile {profile.name}",
+            message=f"the system is not active ({status.state}): {status.reason.why}",
+            source=status.reason.source,
+        )

@@ -1,0 +1,96 @@
+"""Readers for blocks of plain keys that carry one reason."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeVar
+
+from envcfg.profile.entries import REASON, read_reason
+from envcfg.profile.nodes import Field
+
+Block = TypeVar("Block")
+
+
+def block(
+    build: Callable[..., Block],
+    readers: Mapping[str, Callable[[Field], object]],
+    required: Sequence[str] = (),
+) -> Callable[[Field], Block | None]:
+    """Return a reader for a block of plain keys that carries one reason."""
+
+    def read(field: Field) -> Block | None:
+        return read_block(field, build, readers, required)
+
+    return read
+
+
+def read_block(
+    field: Field,
+    build: Callable[..., Block],
+    readers: Mapping[str, Callable[[Field], object]],
+    required: Sequence[str] = (),
+    *,
+    besides: Sequence[str] = (),
+    **given: object,
+) -> Block | None:
+    """Read a block; keys in *besides* are another's, *given* goes to *build* as it is."""
+    keys = field.mapping({*readers, *REASON, *besides})
+    reason = read_reason(field, keys)
+    for key in required:
+        if key not in keys:
+            field.problem(f"no {key}", f"this block needs {', '.join(required)}")
+    values = {key: readers[key](keys[key]) for key in keys if key in readers}
+    values = {key: value for key, value in values.items() if value is not None}
+    if reason is None or any(key not in values for key in required):
+        return None
+    return build(reason=reason, **given, **values)
+
+
+def by_name(
+    read: Callable[[str, Field], Block | None],
+) -> Callable[[Field], dict[str, Block | None]]:
+    """Return a reader for a mapping of entries; null takes back one of the family's."""
+
+    def read_all(field: Field) -> dict[str, Block | None]:
+        found: dict[str, Block | None] = {}
+        for name, each in field.mapping().items():
+            entry = None if each.is_null else read(name, each)
+            if each.is_null or entry is not None:
+                found[name] = entry
+        return found
+
+    return read_all
+
+
+def matching(pattern: re.Pattern[str], what: str) -> Callable[[Field], str | None]:
+    """Return a reader for a text that is a whole match."""
+
+    def read(field: Field) -> str | None:
+        text = field.text()
+        if text is not None and not pattern.fullmatch(text):
+            field.problem(f"{text!r} is no {what}")
+            return None
+        return text
+
+    return read
+
+
+def all_of(
+    read: Callable[[Field], str | None],
+) -> Callable[[Field], tuple[str, ...] | None]:
+    """Return a reader for a list with at least one entry, each as *read* takes it."""
+
+    def read_all(field: Field) -> tuple[str, ...] | None:
+        items = field.items()
+        if not items and not field.is_null:
+            field.problem("the list is empty")
+        texts = [read(item) for item in items]
+        return tuple(text for text in texts if text is not None) or None
+
+    return read_all
+
+
+def one_of(*known: str) -> Callable[[Field], str | None]:
+    """Return a reader for one of some words."""
+    return lambda field: field.one_of(known)
