@@ -95,7 +95,7 @@ def _network(
 ) -> Iterator[Symptom]:
     process, names = entity.process, traffic.networks
     if process.pid is None:
-        detail = "wrote lines that do not name their process"
+        detail = "wrote lines that name no process"
         yield Symptom("prefix-missing", "inconclusive", detail)
     if not names:
         yield Symptom("network-unknown", "inconclusive", "do not show their network")

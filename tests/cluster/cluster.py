@@ -20,6 +20,7 @@ STATE = Path("/run/envcfg-cluster")
 IMAGES = STATE / "images"
 LOGIN = "login"
 NODES = ("nid001000", "nid001001")
+_MOUNTERS = ("squashfuse", "fuse-overlayfs")
 USER = "envcfg"
 UID = 327000100
 
@@ -192,6 +193,19 @@ class Cluster:
             link["ifname"]: sum(link["stats64"][way]["bytes"] for way in ("rx", "tx"))
             for link in links
         }
+
+    def left_running(self) -> list[tuple[str, ...]]:
+        """Return the user's processes on the nodes, but for those that mount images.
+
+        They belong to the runtime and outlive a step that is killed here, as this Slurm
+        knows processes by group; where it knows them by cgroup they go with the step.
+        """
+        every = (process for node in self.nodes for process in self.processes(node))
+        return [
+            process.argv
+            for process in every
+            if not any(mounter in process.argv[0] for mounter in _MOUNTERS)
+        ]
 
     def processes(self, host: str) -> list[Process]:
         """Return the user's processes on a host: those in its network."""

@@ -30,8 +30,7 @@ def train(
     assert (job.state, job.exit_code) == ("COMPLETED", 0), job.stdout
     lines = [line for line in job.stdout.splitlines() if line.startswith("{")]
     ranks = sorted((json.loads(line) for line in lines), key=lambda r: int(r["RANK"]))
-    for node in cluster.nodes:
-        assert cluster.processes(node) == []
+    assert cluster.left_running() == []
     return ranks
 
 

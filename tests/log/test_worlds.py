@@ -157,7 +157,7 @@ def test_words_of_a_script_are_a_doubt_where_all_ranks_have_lines() -> None:
     log = text(FIRST) + '+ grep "NCCL INFO Using network Socket" out.log\n'
     report = check(log)
     assert report.verdict == "inconclusive"
-    assert "wrote lines that do not name their process" in report.summary
+    assert "wrote lines that name no process" in report.summary
 
 
 @pytest.mark.parametrize("requested", ["none", "libnccl-net-none.so"])
