@@ -25,7 +25,9 @@ def unknown_notes(unknown: Mapping[str, list[str]]) -> Iterable[Finding]:
 
 
 def _example(fact: str) -> str:
-    return {"version": "6.2.4", "integer": "2", "text": "NAME"}[FACTS[fact]]
+    known = {"plugin": "1.14.2", "nccl": "2.24.3", "rccl": "2.22.3", "torch": "2.6.0"}
+    kind = {"version": "6.2.4", "integer": "2", "text": "NAME"}[FACTS[fact]]
+    return known.get(fact, kind)
 
 
 def masking_notes(

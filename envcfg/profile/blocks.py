@@ -77,16 +77,17 @@ def matching(pattern: re.Pattern[str], what: str) -> Callable[[Field], str | Non
 
 
 def all_of(
-    read: Callable[[Field], str | None],
+    read: Callable[[Field], str | None], *, may_be_empty: bool = False
 ) -> Callable[[Field], tuple[str, ...] | None]:
-    """Return a reader for a list with at least one entry, each as *read* takes it."""
+    """Return a reader for a list, each entry as *read* takes it."""
 
     def read_all(field: Field) -> tuple[str, ...] | None:
         items = field.items()
-        if not items and not field.is_null:
+        if not items and not field.is_null and not may_be_empty:
             field.problem("the list is empty")
         texts = [read(item) for item in items]
-        return tuple(text for text in texts if text is not None) or None
+        found = tuple(text for text in texts if text is not None)
+        return found if may_be_empty else found or None
 
     return read_all
 

@@ -171,7 +171,7 @@ _SECTIONS: Mapping[str, Callable[[Field], object]] = {
         Visibility,
         {
             "variable": _variable,
-            "clear": all_of(_variable),
+            "clear": all_of(_variable, may_be_empty=True),
         },
         ["variable", "clear"],
     ),

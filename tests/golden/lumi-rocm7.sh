@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# envcfg:script 7c92ea2b1c6c5079cd5dd5c599600b51b203cb31a8cc9c7f2f2766f549ff9fe8
+# envcfg:script 8ff06aba226c9f9497d5c436eabcbb2b0d69b1ed26c5500652318e7168b8b05c
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
-# envcfg 0.1.0, profile lumi-g (sha256 80339dd6d62a902c)
+# envcfg 0.1.0, profile lumi-g (sha256 8714748b0bde9cf9)
 # made by: envcfg wrap --profile lumi-g --bind /data:/data:ro --runtime-arg=--cleanenv --container /images/lumi-multitorch-full-u24r70f21m50t210-20260513.sif --set 'NCCL_NET=AWS Libfabric' --set 'QUOTE='"'"'"$$HOME`id`\' --set 'SEED=${RANK}${SLURM_JOB_ID}' --unset NCCL_DEBUG -- python3 dump.py out 'a b'
 # Source it in a batch script, evaluate it, run it, submit it: all the same.
 # It needs bash 4.4 and, on the compute nodes, neither envcfg nor Python.
@@ -19,45 +19,60 @@ ENVCFG_RUNTIMES=(singularity) # the first that is on PATH
 
 envcfg_mounts() {
   envcfg_argument --cleanenv
-  # PMI and Slurm clients in the container look here [profiles/lumi-g.yaml:108]
+  # PMI and Slurm clients in the container look here [profiles/lumi-g.yaml:117]
   envcfg_bind /var/spool/slurmd /var/spool/slurmd
-  # /scratch, /project and others are links into it [profiles/lumi-g.yaml:125]
+  # /scratch, /project and others are links into it [profiles/lumi-g.yaml:134]
   envcfg_bind /pfs /pfs
-  # the project's scratch [profiles/lumi-g.yaml:130]
+  # the project's scratch [profiles/lumi-g.yaml:139]
   envcfg_bind /scratch /scratch
-  # the project's own software [profiles/lumi-g.yaml:135]
+  # the project's own software [profiles/lumi-g.yaml:144]
   envcfg_bind /projappl /projappl
-  # the project's persistent storage [profiles/lumi-g.yaml:140]
+  # the project's persistent storage [profiles/lumi-g.yaml:149]
   envcfg_bind /project /project
-  # the project's flash storage [profiles/lumi-g.yaml:145]
+  # the project's flash storage [profiles/lumi-g.yaml:154]
   envcfg_bind /flash /flash
-  # the system's software and its container images [profiles/lumi-g.yaml:150]
+  # the system's software and its container images [profiles/lumi-g.yaml:159]
   envcfg_bind /appl /appl
   envcfg_bind /data:/data:ro
   :
 }
 
 envcfg_settings() {
-  # bootstrap and any socket traffic must use the four Slingshot interfaces; left alone,
-  # RCCL takes the management network [profiles/slingshot-rocm.yaml:51]
+  # bootstrap and any socket traffic must use the four Slingshot interfaces; left alone, the
+  # library takes the management network [profiles/slingshot.yaml:83]
   envcfg_set NCCL_SOCKET_IFNAME hsn0,hsn1,hsn2,hsn3
   # gloo reads its own variable, not that of NCCL, and takes exact names, no prefixes
-  # [profiles/slingshot-rocm.yaml:58]
+  # [profiles/slingshot.yaml:90]
   envcfg_set GLOO_SOCKET_IFNAME hsn0
   # multi-node jobs hang with it in the ROCm 7 images; without it they are as fast
-  # [profiles/lumi-g.yaml:158]
+  # [profiles/lumi-g.yaml:277]
   envcfg_unset NCCL_NET_GDR_LEVEL
   # keeps these images from hanging when a second process group is made
-  # [profiles/lumi-g.yaml:171]
+  # [profiles/lumi-g.yaml:290]
   envcfg_set FI_MR_CACHE_MONITOR userfaultfd
-  # rocFFT keeps a SQLite cache in the home folder [profiles/slingshot-rocm.yaml:136]
+  # rocFFT keeps a SQLite cache in the home folder [profiles/slingshot-rocm.yaml:62]
   envcfg_set ROCFFT_RTC_CACHE_PATH /dev/null
   envcfg_force NCCL_NET 'AWS Libfabric'
   envcfg_force QUOTE ''"'"'"$HOME`id`\'
   envcfg_force_unset NCCL_DEBUG
-  envcfg_preset MIOPEN_USER_DB_PATH MIOPEN_CUSTOM_CACHE_DIR TRITON_CACHE_DIR TORCH_EXTENSIONS_DIR TORCHINDUCTOR_CACHE_DIR AITER_JIT_DIR MASTER_ADDR MASTER_PORT
+  envcfg_preset TRITON_CACHE_DIR TORCH_EXTENSIONS_DIR TORCHINDUCTOR_CACHE_DIR MIOPEN_USER_DB_PATH MIOPEN_CUSTOM_CACHE_DIR AITER_JIT_DIR MASTER_ADDR MASTER_PORT
   envcfg_pass SLURM_JOB_ID
   ENVCFG_ARGS+=("ENVCFG_CACHE_BASE=$ENVCFG_CACHE_BASE")
+  # the MPICH of these images finds its ranks by PMI2; others think they are alone
+  # [profiles/lumi-g.yaml:49]
+  ENVCFG_SRUN+=(--mpi=pmi2)
+  ENVCFG_NETWORK=${SLURM_NETWORK-}
+  # the plugin of these images opens the network on one node too, where Slurm gives none
+  # [profiles/lumi-g.yaml:267]
+  if [ "$ENVCFG_NODES" -eq 1 ] && envcfg_agrees single-node-vni \
+      NCCL_DMABUF_ENABLE 0 \
+      FI_HMEM_ROCR_USE_DMABUF 0 \
+      HSA_NO_SCRATCH_RECLAIM 1; then
+    envcfg_force NCCL_DMABUF_ENABLE 0
+    envcfg_force FI_HMEM_ROCR_USE_DMABUF 0
+    envcfg_force HSA_NO_SCRATCH_RECLAIM 1
+    envcfg_network single_node_vni
+  fi
   :
 }
 
@@ -191,33 +206,33 @@ envcfg_own "$ENVCFG_CACHE"
 # One layer of GPU masking: ROCR_VISIBLE_DEVICES.
 unset -v HIP_VISIBLE_DEVICES CUDA_VISIBLE_DEVICES GPU_DEVICE_ORDINAL
 
-# MIOpen keeps SQLite databases, whose locks break on Lustre when many ranks try
-# [profiles/slingshot-rocm.yaml:104]
-envcfg_set MIOPEN_USER_DB_PATH "${ENVCFG_CACHE}"/miopen
-# the cache of compiled kernels; on a network file system MIOpen moves it to a shared /tmp
-# by itself, where users clash [profiles/slingshot-rocm.yaml:110]
-envcfg_set MIOPEN_CUSTOM_CACHE_DIR "${MIOPEN_USER_DB_PATH}"
 # the default is in the home folder; on a shared file system many ranks corrupt it
-# [profiles/slingshot-rocm.yaml:118]
+# [profiles/slingshot.yaml:133]
 envcfg_set TRITON_CACHE_DIR "${ENVCFG_CACHE}"/triton
 # compiled extensions default to the home folder, where ranks race for a lock
-# [profiles/slingshot-rocm.yaml:124]
+# [profiles/slingshot.yaml:139]
 envcfg_set TORCH_EXTENSIONS_DIR "${ENVCFG_CACHE}"/torch_extensions
 # the default is in /tmp by user name, so jobs that share a node share it
-# [profiles/slingshot-rocm.yaml:130]
+# [profiles/slingshot.yaml:145]
 envcfg_set TORCHINDUCTOR_CACHE_DIR "${ENVCFG_CACHE}"/inductor
+# MIOpen keeps SQLite databases, whose locks break on Lustre when many ranks try
+# [profiles/slingshot-rocm.yaml:48]
+envcfg_set MIOPEN_USER_DB_PATH "${ENVCFG_CACHE}"/miopen
+# the cache of compiled kernels; on a network file system MIOpen moves it to a shared /tmp
+# by itself, where users clash [profiles/slingshot-rocm.yaml:54]
+envcfg_set MIOPEN_CUSTOM_CACHE_DIR "${MIOPEN_USER_DB_PATH}"
 # AITER compiles kernels under a lock that Lustre does not keep well
-# [profiles/lumi-g.yaml:183]
+# [profiles/lumi-g.yaml:302]
 envcfg_set AITER_JIT_DIR "${ENVCFG_CACHE}"/aiter
 envcfg_force SEED "${RANK}""${ENVCFG_REF_SLURM_JOB_ID?is not set, and SEED refers to it}"
 
 envcfg_make_folders() { # those that the job has not set itself
   set --
-  envcfg_is_preset MIOPEN_USER_DB_PATH || set -- "$@" ${MIOPEN_USER_DB_PATH:+"$MIOPEN_USER_DB_PATH"}
-  envcfg_is_preset MIOPEN_CUSTOM_CACHE_DIR || set -- "$@" ${MIOPEN_CUSTOM_CACHE_DIR:+"$MIOPEN_CUSTOM_CACHE_DIR"}
   envcfg_is_preset TRITON_CACHE_DIR || set -- "$@" ${TRITON_CACHE_DIR:+"$TRITON_CACHE_DIR"}
   envcfg_is_preset TORCH_EXTENSIONS_DIR || set -- "$@" ${TORCH_EXTENSIONS_DIR:+"$TORCH_EXTENSIONS_DIR"}
   envcfg_is_preset TORCHINDUCTOR_CACHE_DIR || set -- "$@" ${TORCHINDUCTOR_CACHE_DIR:+"$TORCHINDUCTOR_CACHE_DIR"}
+  envcfg_is_preset MIOPEN_USER_DB_PATH || set -- "$@" ${MIOPEN_USER_DB_PATH:+"$MIOPEN_USER_DB_PATH"}
+  envcfg_is_preset MIOPEN_CUSTOM_CACHE_DIR || set -- "$@" ${MIOPEN_CUSTOM_CACHE_DIR:+"$MIOPEN_CUSTOM_CACHE_DIR"}
   envcfg_is_preset AITER_JIT_DIR || set -- "$@" ${AITER_JIT_DIR:+"$AITER_JIT_DIR"}
   envcfg_folders "$@"
 }
@@ -471,6 +486,26 @@ envcfg_srun() { # COMMAND...: the step itself
     "${ENVCFG_ENTER[@]}" /bin/sh -c "$ENVCFG_RANK" envcfg-rank "${ENVCFG_ARGS[@]}" -- "$@"
   envcfg_listen
   envcfg_wait "${ENVCFG_PIDS[0]}"
+}
+
+envcfg_agrees() { # BUNDLE NAME VALUE...: whether the job itself sets none of it otherwise
+  local envcfg_bundle=$1
+  shift
+  while (($# > 0)); do
+    if [[ -n ${!1+set} && ${!1} != "$2" ]]; then
+      envcfg_note "$envcfg_bundle is left out as a whole: the job sets $1=${!1}, not $2"
+      return 1
+    fi
+    shift 2
+  done
+}
+
+envcfg_network() { # VALUE: one of several that srun takes with one option
+  case ",$ENVCFG_NETWORK," in
+    *",$1,"*) ;;
+    *) ENVCFG_NETWORK=${ENVCFG_NETWORK:+$ENVCFG_NETWORK,}$1 ;;
+  esac
+  ENVCFG_SRUN+=("--network=$ENVCFG_NETWORK") # of several, the last counts
 }
 
 envcfg_is_clean() { # whether the runtime keeps srun's variables from the container

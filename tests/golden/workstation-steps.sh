@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# envcfg:script 1f5ba98720692bcff9a45a68efac5ee6ce86ccdfa4c242369330eaf626a6274f
+# envcfg:script c3125c65ed793b4a14eb1d50fe1d3c285641c5a35c14ac38e654878161888e08
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
-# envcfg 0.1.0, profile workstation (sha256 bc86bcb8c6728fc2)
+# envcfg 0.1.0, profile workstation (sha256 2c1460d6d7e9e007)
 # made by: envcfg wrap --profile workstation --container none
 # Source it in a batch script, evaluate it, run it, submit it: all the same.
 # It needs bash 4.4 and, on the compute nodes, neither envcfg nor Python.
