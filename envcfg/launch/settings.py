@@ -53,7 +53,7 @@ def bundle_lines(bundle: PlannedBundle, margin: str) -> str:
     body += [f"envcfg_network {quote(value)}" for value in bundle.network]
     body += [f"ENVCFG_SRUN+=({quote(option)})" for option in bundle.srun]
     call = f"envcfg_agrees {quote(bundle.name)}"
-    call += "".join(f" \\\n{inner}  {pair}" for pair in pairs)
+    call += "".join(f" \\\n{inner}{pair}" for pair in pairs)
     tests = f"{_test_text(bundle.tests)} && " if bundle.tests else ""
     text = f"{margin}if {tests}{call}; then\n"
     text += "".join(f"{inner}{line}\n" for line in body)

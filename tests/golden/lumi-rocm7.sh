@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# envcfg:script 8ff06aba226c9f9497d5c436eabcbb2b0d69b1ed26c5500652318e7168b8b05c
+# envcfg:script 8684f6d299d21d512918df954c437ab77a0edb42ca4e6ed4125e302312911746
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
 # envcfg 0.1.0, profile lumi-g (sha256 8714748b0bde9cf9)
 # made by: envcfg wrap --profile lumi-g --bind /data:/data:ro --runtime-arg=--cleanenv --container /images/lumi-multitorch-full-u24r70f21m50t210-20260513.sif --set 'NCCL_NET=AWS Libfabric' --set 'QUOTE='"'"'"$$HOME`id`\' --set 'SEED=${RANK}${SLURM_JOB_ID}' --unset NCCL_DEBUG -- python3 dump.py out 'a b'
@@ -65,9 +65,9 @@ envcfg_settings() {
   # the plugin of these images opens the network on one node too, where Slurm gives none
   # [profiles/lumi-g.yaml:267]
   if [ "$ENVCFG_NODES" -eq 1 ] && envcfg_agrees single-node-vni \
-      NCCL_DMABUF_ENABLE 0 \
-      FI_HMEM_ROCR_USE_DMABUF 0 \
-      HSA_NO_SCRATCH_RECLAIM 1; then
+    NCCL_DMABUF_ENABLE 0 \
+    FI_HMEM_ROCR_USE_DMABUF 0 \
+    HSA_NO_SCRATCH_RECLAIM 1; then
     envcfg_force NCCL_DMABUF_ENABLE 0
     envcfg_force FI_HMEM_ROCR_USE_DMABUF 0
     envcfg_force HSA_NO_SCRATCH_RECLAIM 1
