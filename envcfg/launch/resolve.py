@@ -182,7 +182,8 @@ def _check_references(settings: Iterable[Planned], launcher: str) -> None:
                 msg = (
                     f"{setting.name} refers to HOSTNAME, the batch host's in every rank"
                 )
-                raise UsageError(msg, hint="use ${SLURMD_NODENAME}")
+                name = "SLURMD_NODENAME" if launcher in BY_SRUN else "NODE_RANK"
+                raise UsageError(msg, hint=f"use ${{{name}}}")
 
 
 def _refs(setting: Planned) -> list[str]:
