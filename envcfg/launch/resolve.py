@@ -182,7 +182,7 @@ def _check_references(settings: Iterable[Planned], launcher: str) -> None:
                 msg = (
                     f"{setting.name} refers to HOSTNAME, the batch host's in every rank"
                 )
-                name = "SLURMD_NODENAME" if launcher in BY_SRUN else "NODE_RANK"
+                name = "NODE_RANK" if launcher == "flux" else "SLURMD_NODENAME"
                 raise UsageError(msg, hint=f"use ${{{name}}}")
 
 
