@@ -13,13 +13,10 @@ from envcfg.launch.settings import setting_lines
 def rank_text(plan: Plan) -> str:
     """Return what each task that srun or envcfg starts runs first."""
     pieces: list[str] = [template("rank_core"), template("rank_arguments")]
-    if plan.launcher != "local":
-        pieces += [template("first_node"), _slurm_identity(plan)]
-    if plan.launcher == "srun":
-        pieces.append(template("rank_slurm_rank"))
+    pieces += _identity(plan)
     pieces.append(template("rank_folders"))
     if plan.scratch:
-        pieces.append(template("rank_cache"))
+        pieces.append(template("rank_cache", flux_blocks(plan, "node")))
     inside = _inside(plan)
     if plan.launcher == "torchrun":
         pieces += _made_here(plan, [each for each in inside if each.scope == "node"])
@@ -62,6 +59,24 @@ def _program(plan: Plan) -> list[str]:
 def _handed_on(plan: Plan) -> dict[str, str]:
     """Return the names under which envcfg_pass hands on variables of the job."""
     return {name: f"ENVCFG_REF_{name}" for name in plan.handed_on}
+
+
+def flux_blocks(plan: Plan, name: str) -> dict[str, str]:
+    """Return what a template holds in place of its own block where Flux launches."""
+    return {name: block(name, "flux_blocks")} if plan.launcher == "flux" else {}
+
+
+def _identity(plan: Plan) -> list[str]:
+    """Return the pieces that say who a task is; envcfg itself tells a local one."""
+    if plan.launcher == "local":
+        return []
+    if plan.launcher == "flux":
+        master = f'  export MASTER_ADDR="$ENVCFG_MASTER_ADDR"{_suffix(plan)}\n'
+        return [template("rank_flux", {"master": master})]
+    pieces: list[str] = [template("first_node"), _slurm_identity(plan)]
+    if plan.launcher == "srun":
+        pieces.append(template("rank_slurm_rank"))
+    return pieces
 
 
 def _slurm_identity(plan: Plan) -> str:

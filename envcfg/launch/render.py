@@ -17,7 +17,7 @@ from envcfg.launch.quoting import (
     quote_word,
     with_defaults,
 )
-from envcfg.launch.rank import rank_text, worker_text
+from envcfg.launch.rank import flux_blocks, rank_text, worker_text
 from envcfg.launch.script import assemble, heredoc, template
 from envcfg.launch.settings import (
     bundle_lines,
@@ -40,7 +40,9 @@ def render_script(plan: Plan, command_line: Sequence[str]) -> str:
 def render_exec_line(plan: Plan) -> str:
     """Return the launch line; what only the job can fill in stands as a variable."""
     words = []
-    if plan.launcher != "local":
+    if plan.launcher == "flux":
+        words += ["flux", "run", "--exclusive", '"${ENVCFG_FLUX[@]}"']
+    elif plan.launcher != "local":
         words += ["srun", "--kill-on-bad-exit=1", "--export=ALL", '"${ENVCFG_SRUN[@]}"']
         words += [quote(each.spec) for each in plan.srun]
         words += [
@@ -93,7 +95,7 @@ def _job(plan: Plan) -> str:
         "ENVCFG_NODES_STATED": plan.facts.get("nodes", ""),
         "ENVCFG_RANKS": "" if plan.ranks is None else str(plan.ranks),
     }
-    if plan.launcher == "torchrun":
+    if plan.launcher in {"torchrun", "flux"}:
         data["ENVCFG_GPUS"] = str(plan.gpus or "")
     if plan.container:
         data["ENVCFG_IMAGE"] = plan.container.image
@@ -162,29 +164,37 @@ def _rank_parts(plan: Plan) -> str:
     if plan.launcher == "torchrun":
         parts.append(f"\n{heredoc('ENVCFG_WORKER', worker_text(plan))}")
     if plan.launcher != "local":
-        parts.append(f"\n{heredoc('ENVCFG_TASK', template('task'))}")
+        parts.append(f"\n{heredoc('ENVCFG_TASK', _task(plan))}")
     return "".join(parts)
+
+
+def _task(plan: Plan) -> str:
+    return template("task", flux_blocks(plan, "names"))
 
 
 def _host_functions(plan: Plan) -> list[str]:
     end = None if plan.scratch else {"end": ""}
     names = ["container" if plan.container else "bare"]
+    by_interface = plan.rendezvous is not None and plan.rendezvous.interface
     if plan.launcher == "local":
         names.append("local")
+    elif plan.launcher == "flux":
+        names += ["flux", "is_clean"]
+        names += ["flux_interface"] if by_interface else []
     else:
-        names += ["slurm", plan.launcher]
+        names += ["slurm", "is_clean", plan.launcher]
         names.append("pin" if plan.masks else "unpinned")
-        if plan.rendezvous and plan.rendezvous.interface:
-            names += ["first_node", "interface"]
+        names += ["first_node", "interface"] if by_interface else []
+    pieces: list[str] = [template("core", end), *(template(name) for name in names)]
     if plan.scratch:
-        names.append("clean")
-    return [template("core", end), *(template(name) for name in names)]
+        pieces.append(template("clean", flux_blocks(plan, "remove")))
+    return pieces
 
 
 def _tail(plan: Plan) -> list[str]:
     pieces = ["# --- Now do it " + "-" * 69 + "\n"]
     if plan.scratch:
-        pieces.append(template("session"))
+        pieces.append(template("session", flux_blocks(plan, "job")))
     if plan.command:
         command = " ".join(quote(word) for word in plan.command)
         return [*pieces, f"envcfg_main {command}\n"]

@@ -182,7 +182,8 @@ def _check_references(settings: Iterable[Planned], launcher: str) -> None:
                 msg = (
                     f"{setting.name} refers to HOSTNAME, the batch host's in every rank"
                 )
-                raise UsageError(msg, hint="use ${SLURMD_NODENAME}")
+                name = "NODE_RANK" if launcher == "flux" else "SLURMD_NODENAME"
+                raise UsageError(msg, hint=f"use ${{{name}}}")
 
 
 def _refs(setting: Planned) -> list[str]:

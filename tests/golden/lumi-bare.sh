@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# envcfg:script f40ba19e3a0ad27f1baba0c9a51c0a06e8063e70801cccdaf762b4351df50458
+# envcfg:script ca6cf5cfad3752123f2ee3547544d1f128c5dfcb65e2883c8669a765144200db
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
 # envcfg 0.1.0, profile lumi-g (sha256 8714748b0bde9cf9)
 # made by: envcfg wrap --profile lumi-g --fact rocm=6.2.4 --container none -- python3 dump.py out 'a b'
@@ -193,7 +193,7 @@ exec "$@"
 ENVCFG_TEXT
 
 IFS= read -r -d '' ENVCFG_TASK <<'ENVCFG_TEXT' || : # read ends at the end of text
-# In each task, outside the container: hand on what srun told it, as arguments.
+# In each task, outside the container: hand on what its launcher told it, as arguments.
 envcfg_given=()
 for envcfg_name in "${!SLURM@}" "${!PMI@}" ROCR_VISIBLE_DEVICES HIP_VISIBLE_DEVICES \
   CUDA_VISIBLE_DEVICES GPU_DEVICE_ORDINAL ZE_AFFINITY_MASK; do
@@ -375,7 +375,7 @@ envcfg_srun() { # COMMAND...: the step itself
   envcfg_wait "${ENVCFG_PIDS[0]}"
 }
 
-envcfg_is_clean() { # whether the runtime keeps srun's variables from the container
+envcfg_is_clean() { # whether the runtime keeps the task's variables from the container
   local envcfg_word
   for envcfg_word in "${ENVCFG_ENTER[@]}"; do
     case $envcfg_word in

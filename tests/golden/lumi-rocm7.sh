@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# envcfg:script 8684f6d299d21d512918df954c437ab77a0edb42ca4e6ed4125e302312911746
+# envcfg:script e6bc29935143e8f2b0a2105fe386477f702f84bdda982e99aa480349314cf177
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
 # envcfg 0.1.0, profile lumi-g (sha256 8714748b0bde9cf9)
 # made by: envcfg wrap --profile lumi-g --bind /data:/data:ro --runtime-arg=--cleanenv --container /images/lumi-multitorch-full-u24r70f21m50t210-20260513.sif --set 'NCCL_NET=AWS Libfabric' --set 'QUOTE='"'"'"$$HOME`id`\' --set 'SEED=${RANK}${SLURM_JOB_ID}' --unset NCCL_DEBUG -- python3 dump.py out 'a b'
@@ -246,7 +246,7 @@ exec "$@"
 ENVCFG_TEXT
 
 IFS= read -r -d '' ENVCFG_TASK <<'ENVCFG_TEXT' || : # read ends at the end of text
-# In each task, outside the container: hand on what srun told it, as arguments.
+# In each task, outside the container: hand on what its launcher told it, as arguments.
 envcfg_given=()
 for envcfg_name in "${!SLURM@}" "${!PMI@}" ROCR_VISIBLE_DEVICES HIP_VISIBLE_DEVICES \
   CUDA_VISIBLE_DEVICES GPU_DEVICE_ORDINAL ZE_AFFINITY_MASK; do
@@ -508,7 +508,7 @@ envcfg_network() { # VALUE: one of several that srun takes with one option
   ENVCFG_SRUN+=("--network=$ENVCFG_NETWORK") # of several, the last counts
 }
 
-envcfg_is_clean() { # whether the runtime keeps srun's variables from the container
+envcfg_is_clean() { # whether the runtime keeps the task's variables from the container
   local envcfg_word
   for envcfg_word in "${ENVCFG_ENTER[@]}"; do
     case $envcfg_word in

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# envcfg:script cbfc1a43e4fde9aba316a6037ea2b4f48642eef3bec589364c3a5942155c4d0b
+# envcfg:script c6ffcf00fbee140a05383c72c6791afc5a14c902c968050e515c4bd1ab6b0092
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
 # envcfg 0.1.0, profile lumi-g (sha256 8714748b0bde9cf9)
 # made by: envcfg wrap --profile lumi-g --fact rocm=6.2.4 --container /images/pytorch.sif
@@ -220,7 +220,7 @@ exec "$@"
 ENVCFG_TEXT
 
 IFS= read -r -d '' ENVCFG_TASK <<'ENVCFG_TEXT' || : # read ends at the end of text
-# In each task, outside the container: hand on what srun told it, as arguments.
+# In each task, outside the container: hand on what its launcher told it, as arguments.
 envcfg_given=()
 for envcfg_name in "${!SLURM@}" "${!PMI@}" ROCR_VISIBLE_DEVICES HIP_VISIBLE_DEVICES \
   CUDA_VISIBLE_DEVICES GPU_DEVICE_ORDINAL ZE_AFFINITY_MASK; do
@@ -435,7 +435,7 @@ envcfg_srun() { # COMMAND...: the step itself
   envcfg_wait "${ENVCFG_PIDS[0]}"
 }
 
-envcfg_is_clean() { # whether the runtime keeps srun's variables from the container
+envcfg_is_clean() { # whether the runtime keeps the task's variables from the container
   local envcfg_word
   for envcfg_word in "${ENVCFG_ENTER[@]}"; do
     case $envcfg_word in

@@ -31,6 +31,10 @@ CASES = {
         *("--set", "SEED=${RANK}${SLURM_JOB_ID}", "--unset", "NCCL_DEBUG"),
     ),
     "lumi-bare": (*LUMI, "--container", "none"),
+    "tuolumne-flux": (
+        *("--profile", "tuolumne", "--fact", "rocm=6.4.1", "--fact", "plugin=1.14.2"),
+        *("--container", "/images/pytorch.sif", "--runtime-arg=--cleanenv"),
+    ),
 }  # fmt: skip
 
 
@@ -60,7 +64,7 @@ def test_the_script_is_clean_bash_around_a_clean_posix_part(name: str) -> None:
     parts = re.findall(rb"<<'ENVCFG_TEXT' .*?\n(.*?)^ENVCFG_TEXT$", text, re.S | re.M)
     assert parts
     for part in parts:
-        dialect = "bash" if b"SLURM@" in part else "sh"
+        dialect = "bash" if b"envcfg_given" in part else "sh"
         exclude = [
             "SC1003",
             "SC2016",
@@ -69,7 +73,9 @@ def test_the_script_is_clean_bash_around_a_clean_posix_part(name: str) -> None:
         assert lint_shell(part, dialect, exclude=exclude) == ""
 
 
-@pytest.mark.parametrize("name", [name for name in CASES if "torchrun" not in name])
+@pytest.mark.parametrize(
+    "name", [name for name in CASES if not name.endswith(("-torchrun", "-flux"))]
+)
 def test_the_script_runs_and_each_rank_gets_what_the_plan_says(
     name: str, fakes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -6,5 +6,7 @@ if [[ ${ENVCFG_OWNER-} != "$BASHPID" ]]; then
   ENVCFG_OWNER=$BASHPID
   ENVCFG_CACHES=()
 fi
+# envcfg:begin job
 ENVCFG_CACHE_BASE=$ENVCFG_SCRATCH/envcfg-$UID-${SLURM_JOB_ID:-local}-$BASHPID.${#ENVCFG_CACHES[@]}
+# envcfg:end job
 ENVCFG_CACHES+=("$ENVCFG_CACHE_BASE")

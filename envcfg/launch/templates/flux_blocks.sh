@@ -1,0 +1,30 @@
+# shellcheck shell=bash
+# What other templates hold in place of their own where Flux launches.
+
+# envcfg:begin job
+ENVCFG_JOB=$(flux getattr jobid 2>/dev/null) || ENVCFG_JOB=local
+ENVCFG_JOB=${ENVCFG_JOB#ƒ} # as Flux marks its ids; what is no id of Flux may have slashes
+ENVCFG_CACHE_BASE=$ENVCFG_SCRATCH/envcfg-$UID-${ENVCFG_JOB//\//-}-$BASHPID.${#ENVCFG_CACHES[@]}
+# envcfg:end job
+
+# envcfg:begin names
+for envcfg_name in "${!FLUX_JOB@}" "${!FLUX_TASK@}" FLUX_URI "${!PALS@}" "${!PMI@}" ROCR_VISIBLE_DEVICES \
+  HIP_VISIBLE_DEVICES CUDA_VISIBLE_DEVICES GPU_DEVICE_ORDINAL ZE_AFFINITY_MASK; do
+  # envcfg:end names
+  :
+done
+
+# envcfg:begin node
+read -r envcfg_node </proc/sys/kernel/hostname # Flux does not tell
+export ENVCFG_CACHE="$ENVCFG_CACHE_BASE-$envcfg_node"
+# envcfg:end node
+
+envcfg_end() {
+  (
+    # envcfg:begin remove
+    # shellcheck disable=SC2016 # to be expanded on the node
+    envcfg_host bash -c 'read -r node </proc/sys/kernel/hostname && rm -rf -- "${@/%/-$node}"' \
+      envcfg-end "$@" || envcfg_note "could not remove the caches $*"
+    # envcfg:end remove
+  )
+}

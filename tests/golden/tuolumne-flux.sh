@@ -1,0 +1,489 @@
+#!/usr/bin/env bash
+# envcfg:script e30d50fe3f47c3daf0c15f5f8e63ff4fe0bb680dcaec5e51063f047d5f822235
+# shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
+# envcfg 0.1.0, profile tuolumne (sha256 2a46740abbc719c7)
+# made by: envcfg wrap --profile tuolumne --fact rocm=6.4.1 --fact plugin=1.14.2 --container /images/pytorch.sif --runtime-arg=--cleanenv -- python3 dump.py out 'a b'
+# Source it in a batch script, evaluate it, run it, submit it: all the same.
+# It needs bash 4.4 and, on the compute nodes, neither envcfg nor Python.
+
+# --- What this job needs -----------------------------------------------------------
+
+ENVCFG_NODES_STATED=''
+ENVCFG_RANKS=''
+ENVCFG_GPUS='4'
+ENVCFG_IMAGE='/images/pytorch.sif'
+ENVCFG_IMAGE_IS_FILE='yes'
+ENVCFG_VERB='exec'
+ENVCFG_RUNTIMES=(singularity apptainer) # the first that is on PATH
+
+envcfg_mounts() {
+  envcfg_argument --cleanenv
+  :
+}
+
+envcfg_settings() {
+  # the same, by the name that the plugins for older ROCm have [profiles/tuolumne.yaml:107]
+  if [ "$ENVCFG_NODES" -gt 1 ]; then
+    envcfg_set NCCL_NET 'AWS Libfabric'
+  fi
+  # the interfaces of Slingshot have other names here than elsewhere
+  # [profiles/tuolumne.yaml:113]
+  envcfg_set NCCL_SOCKET_IFNAME hsi0
+  # gloo reads its own variable, and takes the name as it stands
+  # [profiles/tuolumne.yaml:118]
+  envcfg_set GLOO_SOCKET_IFNAME hsi0
+  # GPU RDMA wherever GPU and NIC hang on the same NUMA node [profiles/slingshot.yaml:95]
+  envcfg_set NCCL_NET_GDR_LEVEL PHB
+  # Slingshot is no rail network; rings may leave and enter by different NICs
+  # [profiles/slingshot.yaml:100]
+  envcfg_set NCCL_CROSS_NIC 1
+  # memhooks intercepts malloc and can deadlock with RCCL and NCCL; kdreg2 serves as well,
+  # but needs a kernel module [profiles/slingshot.yaml:105]
+  envcfg_set FI_MR_CACHE_MONITOR userfaultfd
+  # keeps the provider from GPU calls that can deadlock [profiles/slingshot.yaml:112]
+  envcfg_set FI_CXI_DISABLE_HOST_REGISTER 1
+  # large jobs overrun the default completion queue [profiles/slingshot.yaml:117]
+  envcfg_set FI_CXI_DEFAULT_CQ_SIZE 131072
+  # the provider's own size serves here, which the family doubles
+  # [profiles/tuolumne.yaml:128]
+  envcfg_set FI_CXI_DEFAULT_TX_SIZE 1024
+  # falls back to software when the NIC's matching resources run out
+  # [profiles/slingshot.yaml:127]
+  envcfg_set FI_CXI_RX_MATCH_MODE hybrid
+  # rocFFT keeps a SQLite cache in the home folder [profiles/slingshot-rocm.yaml:62]
+  envcfg_set ROCFFT_RTC_CACHE_PATH /dev/null
+  # AMD's advice for collectives on these nodes [profiles/tuolumne.yaml:123]
+  envcfg_set NCCL_MIN_NCHANNELS 24
+  # lets PyTorch give MIOpen convolutions in the layout that is fast on MI300A
+  # [profiles/tuolumne.yaml:134]
+  envcfg_set PYTORCH_MIOPEN_SUGGEST_NHWC 1
+  # batch normalization must have the layout of the convolutions around it
+  # [profiles/tuolumne.yaml:139]
+  envcfg_set PYTORCH_MIOPEN_SUGGEST_NHWC_BATCHNORM 1
+  # a program that finds it takes itself for one that MPI starts, and may start itself again
+  # (Lightning) [profiles/tuolumne.yaml:152]
+  envcfg_unset PMI_RANK
+  # as PMI_RANK [profiles/tuolumne.yaml:158]
+  envcfg_unset PMI_SIZE
+  # as PMI_RANK [profiles/tuolumne.yaml:164]
+  envcfg_unset PMI_FD
+  # as PMI_RANK [profiles/tuolumne.yaml:170]
+  envcfg_unset PMI_SPAWNED
+  # as PMI_RANK [profiles/tuolumne.yaml:176]
+  envcfg_unset PMI_CONTROL_PORT
+  # as PMI_RANK [profiles/tuolumne.yaml:182]
+  envcfg_unset PALS_RANKID
+  # as PMI_RANK [profiles/tuolumne.yaml:188]
+  envcfg_unset PALS_NODEID
+  # as PMI_RANK [profiles/tuolumne.yaml:194]
+  envcfg_unset PALS_APID
+  # as PMI_RANK [profiles/tuolumne.yaml:200]
+  envcfg_unset PALS_APINFO
+  # as PMI_RANK [profiles/tuolumne.yaml:206]
+  envcfg_unset PALS_SPOOL_DIR
+  envcfg_preset TRITON_CACHE_DIR TORCH_EXTENSIONS_DIR TORCHINDUCTOR_CACHE_DIR MIOPEN_USER_DB_PATH MIOPEN_CUSTOM_CACHE_DIR MASTER_ADDR MASTER_PORT
+  ENVCFG_ARGS+=("ENVCFG_CACHE_BASE=$ENVCFG_CACHE_BASE")
+  ENVCFG_ARGS+=("ENVCFG_NODES=$ENVCFG_NODES")
+  :
+}
+
+ENVCFG_SCRATCH=/tmp # for node-local caches
+
+# --- What each rank does first, inside the container -------------------------------
+
+IFS= read -r -d '' ENVCFG_RANK <<'ENVCFG_TEXT' || : # read ends at the end of text
+# A POSIX shell's own commands only: no process is started but the program's, except to
+# make the caches once on each node.
+
+envcfg_fail() { # MESSAGE [HINT]
+  printf 'envcfg: error: %s\n' "$1" >&2
+  [ -z "${2-}" ] || printf '  hint: %s\n' "$2" >&2
+  exit 4
+}
+
+envcfg_is_preset() { # NAME: whether the job has set it, so that its value stays
+  case $ENVCFG_PRESET in *" $1 "*) return 0 ;; esac
+  return 1
+}
+
+envcfg_set() { # NAME VALUE
+  envcfg_is_preset "$1" || export "$1=$2"
+}
+
+while [ "$#" -gt 0 ]; do # NAME=VALUE | -u NAME, then -- COMMAND
+  case $1 in
+    --)
+      shift
+      break
+      ;;
+    -u)
+      unset -v "$2"
+      shift
+      ;;
+    *) export "${1?}" ;;
+  esac
+  shift
+done
+
+# Who this task is, as Flux says; not which node it is on. That follows, as each node has
+# the same number of tasks (flux run -N -n), numbered node by node (its default task map).
+[ -n "${FLUX_TASK_RANK-}" ] \
+  || envcfg_fail 'FLUX_TASK_RANK is not set in this task' 'start it by flux run'
+export RANK="$FLUX_TASK_RANK" LOCAL_RANK="$FLUX_TASK_LOCAL_ID" WORLD_SIZE="$FLUX_JOB_SIZE"
+export LOCAL_WORLD_SIZE="$((FLUX_JOB_SIZE / FLUX_JOB_NNODES))"
+export NODE_RANK="$((RANK / LOCAL_WORLD_SIZE))"
+[ "$LOCAL_RANK" -eq "$((RANK % LOCAL_WORLD_SIZE))" ] || envcfg_fail \
+  "task $RANK is number $LOCAL_RANK on its node, so tasks are not numbered node by node" \
+  'envcfg needs the task map block, which is what Flux takes by itself'
+if ! envcfg_is_preset MASTER_ADDR; then
+  export MASTER_ADDR="$ENVCFG_MASTER_ADDR"
+fi
+if ! envcfg_is_preset MASTER_PORT; then # below the ephemeral range, from the step's own id
+  envcfg_rest=$FLUX_JOB_ID
+  envcfg_number=0
+  while [ -n "$envcfg_rest" ]; do # the id is a number to base 58; taken modulo a prime
+    envcfg_digit=${envcfg_rest%"${envcfg_rest#?}"}
+    envcfg_rest=${envcfg_rest#?}
+    envcfg_lower=123456789abcdefghijkmnopqrstuvwxyzABCDEFGHJKLMNPQRSTUVWXYZ
+    envcfg_lower=${envcfg_lower%%"$envcfg_digit"*}
+    envcfg_number=$(((envcfg_number * 58 + ${#envcfg_lower}) % 19997))
+  done
+  export MASTER_PORT="$((10000 + envcfg_number))"
+fi
+
+envcfg_own() { # PATH...: what is there must be folders of ours, not links
+  for envcfg_folder; do
+    if [ -h "$envcfg_folder" ] || [ ! -d "$envcfg_folder" ] || [ ! -O "$envcfg_folder" ]; then
+      envcfg_fail "$envcfg_folder is not a folder of yours; it will not be used for caches" \
+        'remove it, or ask who made it: a link or a foreign folder there can do harm'
+    fi
+  done
+}
+
+envcfg_folders() { # PATH...: make what is not there; ranks that race may all try
+  for envcfg_folder; do
+    if [ ! -d "$envcfg_folder" ]; then
+      # shellcheck disable=SC2174 # those above them are the cache itself, or the user's choice
+      mkdir -p -m 700 -- "$@" || envcfg_fail "cannot make the cache folders $*"
+      break
+    fi
+  done
+  envcfg_own "$@"
+}
+
+# mkdir without -p: what is there already, a link too, is not taken over but checked.
+read -r envcfg_node </proc/sys/kernel/hostname # Flux does not tell
+export ENVCFG_CACHE="$ENVCFG_CACHE_BASE-$envcfg_node"
+if [ ! -d "$ENVCFG_CACHE" ] && ! mkdir -m 700 -- "$ENVCFG_CACHE" 2>/dev/null; then
+  [ -e "$ENVCFG_CACHE" ] || [ -h "$ENVCFG_CACHE" ] || envcfg_fail \
+    "cannot make the folder $ENVCFG_CACHE for caches" \
+    'is its parent there and yours to write, and mkdir in the image?'
+fi
+envcfg_own "$ENVCFG_CACHE"
+
+# One layer of GPU masking: ROCR_VISIBLE_DEVICES.
+unset -v HIP_VISIBLE_DEVICES CUDA_VISIBLE_DEVICES GPU_DEVICE_ORDINAL
+
+# the default is in the home folder; on a shared file system many ranks corrupt it
+# [profiles/slingshot.yaml:133]
+envcfg_set TRITON_CACHE_DIR "${ENVCFG_CACHE}"/triton
+# compiled extensions default to the home folder, where ranks race for a lock
+# [profiles/slingshot.yaml:139]
+envcfg_set TORCH_EXTENSIONS_DIR "${ENVCFG_CACHE}"/torch_extensions
+# the default is in /tmp by user name, so jobs that share a node share it
+# [profiles/slingshot.yaml:145]
+envcfg_set TORCHINDUCTOR_CACHE_DIR "${ENVCFG_CACHE}"/inductor
+# MIOpen keeps SQLite databases, whose locks break on Lustre when many ranks try
+# [profiles/slingshot-rocm.yaml:48]
+envcfg_set MIOPEN_USER_DB_PATH "${ENVCFG_CACHE}"/miopen
+# the cache of compiled kernels; on a network file system MIOpen moves it to a shared /tmp
+# by itself, where users clash [profiles/slingshot-rocm.yaml:54]
+envcfg_set MIOPEN_CUSTOM_CACHE_DIR "${MIOPEN_USER_DB_PATH}"
+
+envcfg_make_folders() { # those that the job has not set itself
+  set --
+  envcfg_is_preset TRITON_CACHE_DIR || set -- "$@" ${TRITON_CACHE_DIR:+"$TRITON_CACHE_DIR"}
+  envcfg_is_preset TORCH_EXTENSIONS_DIR || set -- "$@" ${TORCH_EXTENSIONS_DIR:+"$TORCH_EXTENSIONS_DIR"}
+  envcfg_is_preset TORCHINDUCTOR_CACHE_DIR || set -- "$@" ${TORCHINDUCTOR_CACHE_DIR:+"$TORCHINDUCTOR_CACHE_DIR"}
+  envcfg_is_preset MIOPEN_USER_DB_PATH || set -- "$@" ${MIOPEN_USER_DB_PATH:+"$MIOPEN_USER_DB_PATH"}
+  envcfg_is_preset MIOPEN_CUSTOM_CACHE_DIR || set -- "$@" ${MIOPEN_CUSTOM_CACHE_DIR:+"$MIOPEN_CUSTOM_CACHE_DIR"}
+  envcfg_folders "$@"
+}
+envcfg_make_folders
+
+unset -v ENVCFG_PRESET ENVCFG_NODES ENVCFG_CACHE_BASE ENVCFG_LOCAL_RANKS \
+  ENVCFG_MASTER_NODE ENVCFG_MASTER_ADDR
+exec "$@"
+ENVCFG_TEXT
+
+IFS= read -r -d '' ENVCFG_TASK <<'ENVCFG_TEXT' || : # read ends at the end of text
+# In each task, outside the container: hand on what its launcher told it, as arguments.
+envcfg_given=()
+for envcfg_name in "${!FLUX_JOB@}" "${!FLUX_TASK@}" FLUX_URI "${!PALS@}" "${!PMI@}" ROCR_VISIBLE_DEVICES \
+  HIP_VISIBLE_DEVICES CUDA_VISIBLE_DEVICES GPU_DEVICE_ORDINAL ZE_AFFINITY_MASK; do
+  if [[ -n ${!envcfg_name+set} ]]; then envcfg_given+=("$envcfg_name=${!envcfg_name}"); fi
+done
+exec "${@:2:$1}" "${envcfg_given[@]}" "${@:$1+2}"
+ENVCFG_TEXT
+
+# --- How a step is started ---------------------------------------------------------
+
+envcfg_error() { # MESSAGE [HINT]
+  printf 'envcfg: error: %s\n' "$1" >&2
+  if [[ -n ${2-} ]]; then printf '  hint: %s\n' "$2" >&2; fi
+}
+
+envcfg_fault() { # MESSAGE [HINT]: an error; the step will not start, but the checks go on
+  envcfg_error "$@"
+  ENVCFG_FAULTS=$((ENVCFG_FAULTS + 1))
+}
+
+envcfg_note() { # MESSAGE
+  printf 'envcfg: note: %s\n' "$1" >&2
+}
+
+envcfg_set() { # NAME VALUE: what the job has set already wins
+  ENVCFG_ARGS+=("$1=${!1-$2}")
+}
+
+envcfg_unset() { # NAME: what the job has set already wins
+  if [[ -n ${!1+set} ]]; then ENVCFG_ARGS+=("$1=${!1}"); else ENVCFG_ARGS+=(-u "$1"); fi
+}
+
+envcfg_preset() { # NAME...: what the job has set already wins over the rank part
+  local envcfg_name
+  for envcfg_name; do
+    if [[ -n ${!envcfg_name+set} ]]; then
+      ENVCFG_ARGS+=("$envcfg_name=${!envcfg_name}")
+      ENVCFG_PRESET+="$envcfg_name "
+    fi
+  done
+}
+
+envcfg_spawn() { # COMMAND...: start it with this shell's input, interrupts at default
+  (
+    trap - INT QUIT
+    exec "$@"
+  ) <&0 &
+  ENVCFG_PIDS+=("$!")
+}
+
+envcfg_kill() { # SIGNAL: send it to all that was spawned and still runs
+  local envcfg_pid
+  for envcfg_pid in "${ENVCFG_PIDS[@]}"; do
+    kill -s "$1" "$envcfg_pid" 2>/dev/null || :
+  done
+}
+
+envcfg_relay() { # SIGNAL: pass it on; a terminal has sent its own to everybody already
+  ENVCFG_SIGNAL=$1
+  if [[ $1 != INT && $1 != QUIT || ! -t 0 ]]; then envcfg_kill "$1"; fi
+}
+
+envcfg_listen() { # pass on the signals that this shell gets
+  local envcfg_signal
+  for envcfg_signal in HUP INT QUIT TERM USR1 USR2; do
+    # shellcheck disable=SC2064 # the name is meant to be written in now
+    trap "envcfg_relay $envcfg_signal" "$envcfg_signal"
+  done
+}
+
+envcfg_wait() { # PID: return its exit code, however often signals cut the wait short
+  local envcfg_code='' envcfg_later
+  while :; do
+    ENVCFG_SIGNAL=''
+    envcfg_later=0
+    wait "$1" || envcfg_later=$?
+    if [[ $envcfg_later != 127 || -z $envcfg_code ]]; then envcfg_code=$envcfg_later; fi # 127: had it already
+    if [[ -z $ENVCFG_SIGNAL ]]; then return "$envcfg_code"; fi
+  done
+}
+
+envcfg_step() { # COMMAND...: one step of the job, from the checks to the exit code
+  local IFS=$' \t\n'
+  if (($# == 0)); then
+    envcfg_error 'no command' 'give it, as in envcfg_run python train.py'
+    return 2
+  elif ((BASH_VERSINFO[0] * 100 + BASH_VERSINFO[1] < 404)); then
+    envcfg_error "bash $BASH_VERSION is too old" 'use bash 4.4 or newer'
+    return 4
+  fi
+  ENVCFG_ARGS=()
+  ENVCFG_PIDS=()
+  ENVCFG_PRESET=' '
+  ENVCFG_FAULTS=0
+  envcfg_survey
+  envcfg_enter
+  if ((ENVCFG_FAULTS == 0)); then envcfg_settings; fi
+  if ((ENVCFG_FAULTS > 0)); then return 4; fi
+  ENVCFG_ARGS+=("ENVCFG_PRESET=$ENVCFG_PRESET")
+  ENVCFG_CODE=0
+  envcfg_launch "$@" || ENVCFG_CODE=$?
+  trap - HUP INT QUIT TERM USR1 USR2
+  return "$ENVCFG_CODE"
+}
+
+envcfg_run() { # COMMAND...: run one step; its exit code is the program's
+  if [[ $BASHPID == "$$" ]]; then
+    (envcfg_step "$@") # in a shell of its own, so that nothing of it stays in the job's
+  else
+    envcfg_step "$@" # this is such a shell: signals sent to it reach the program
+  fi
+}
+
+envcfg_is_script() { # whether this text is being run as a file, not sourced or evaluated
+  local envcfg_line
+  [[ -f $0 && -r $0 ]] || return 1
+  while IFS= read -r envcfg_line && [[ $envcfg_line == '#'* ]]; do
+    if [[ $envcfg_line == '# envcfg:script '* ]]; then return 0; fi
+  done <"$0"
+  return 1
+}
+
+envcfg_main() { # COMMAND...: what this text is for; run as a file, its shell is the step's
+  local envcfg_code=0
+  if envcfg_is_script; then
+    envcfg_step "$@" || envcfg_code=$?
+  else
+    envcfg_run "$@" || envcfg_code=$?
+  fi
+  envcfg_end "$ENVCFG_CACHE_BASE"
+  return "$envcfg_code"
+}
+
+envcfg_argument() { # ARGUMENT [PATH]: left out if PATH is given and absent
+  if [[ -z ${2-} || -e $2 ]]; then ENVCFG_ENTER+=("$1"); fi
+}
+
+envcfg_enter() { # set ENVCFG_ENTER: the words that enter the container
+  local envcfg_name envcfg_image=$ENVCFG_IMAGE
+  ENVCFG_ENTER=()
+  for envcfg_name in "${ENVCFG_RUNTIMES[@]}"; do
+    if type -P "$envcfg_name" >/dev/null; then
+      ENVCFG_ENTER=("$envcfg_name")
+      break
+    fi
+  done
+  if ((${#ENVCFG_ENTER[@]} == 0)); then
+    envcfg_fault "no container runtime on PATH: tried ${ENVCFG_RUNTIMES[*]}" \
+      'load its module before, or name it with --runtime'
+  fi
+  if [[ -n $ENVCFG_IMAGE_IS_FILE ]]; then
+    if [[ $envcfg_image != /* ]]; then envcfg_image=$PWD/$envcfg_image; fi
+    if [[ ! -e $envcfg_image ]]; then
+      envcfg_fault "image $envcfg_image does not exist on ${HOSTNAME:-this host}" \
+        'give the path as the compute nodes see it'
+    elif [[ ! -r $envcfg_image ]]; then
+      envcfg_fault "image $envcfg_image cannot be read" 'check its permissions'
+    fi
+  fi
+  ENVCFG_ENTER+=("$ENVCFG_VERB")
+  envcfg_mounts
+  ENVCFG_ENTER+=("$envcfg_image")
+}
+
+envcfg_survey() { # what the allocation is: an instance of Flux, with a broker on each node
+  local -a envcfg_hosts=()
+  ENVCFG_NODES=1
+  ENVCFG_MASTER_ADDR=''
+  if [[ -z ${FLUX_URI-} ]]; then
+    envcfg_fault 'this is no Flux allocation: FLUX_URI is not set' \
+      'use it in a script of flux batch or under flux alloc, or choose --launcher local'
+  elif [[ -n ${FLUX_TASK_RANK-} ]]; then # such a step would wait for its own nodes
+    envcfg_fault 'this is a task of flux run, not the allocation around it' \
+      'use it in a script of flux batch or under flux alloc'
+  elif ! type -P flux >/dev/null; then
+    envcfg_fault 'flux is not on PATH' "load Flux's module, or add its folder to PATH"
+  else
+    read -r -a envcfg_hosts < <(flux hostlist --expand instance </dev/null) || :
+    ENVCFG_NODES=${#envcfg_hosts[@]}
+    ENVCFG_MASTER_ADDR=${envcfg_hosts[0]-}
+    if ((ENVCFG_NODES == 0)); then
+      envcfg_fault 'flux hostlist names no node of this allocation' \
+        "see what 'flux hostlist instance' says here; old versions of Flux lack it"
+    elif [[ -n $ENVCFG_NODES_STATED && $ENVCFG_NODES_STATED != "$ENVCFG_NODES" ]]; then
+      envcfg_fault "made for $ENVCFG_NODES_STATED nodes, but the allocation has $ENVCFG_NODES" \
+        'leave out --fact nodes=..., then the allocation decides'
+    fi
+  fi
+}
+
+envcfg_host() { # COMMAND...: run it once on each node, beside whatever runs there
+  flux exec --noinput --dir=/ "$@"
+}
+
+envcfg_keeps() { # WORD...: whether Flux passes them as they are; it fills in {{templates}}
+  local envcfg_word
+  for envcfg_word; do
+    if [[ $envcfg_word == *'{{'*'}}'* ]]; then
+      envcfg_error "Flux would take {{...}} for a template of its own in: ${envcfg_word:0:200}" \
+        'put the text into a file or a script of yours'
+      return 1
+    fi
+  done
+}
+
+envcfg_launch() { # COMMAND...: one task per rank
+  local envcfg_ranks=${ENVCFG_RANKS:-$ENVCFG_GPUS}
+  local -a envcfg_task=()
+  if [[ -z $envcfg_ranks ]]; then
+    envcfg_error 'how many ranks per node? the profile has no GPUs' 'give --ranks N'
+    return 2
+  fi
+  ENVCFG_ARGS+=("ENVCFG_MASTER_ADDR=$ENVCFG_MASTER_ADDR")
+  envcfg_keeps "${ENVCFG_ENTER[@]}" "$ENVCFG_RANK" "${ENVCFG_ARGS[@]}" "$@" || return 2
+  if envcfg_is_clean; then
+    # The words up to the rank part's name, then what Flux told this task, then the rest.
+    envcfg_task=(bash -c "$ENVCFG_TASK" envcfg-task $((${#ENVCFG_ENTER[@]} + 4)))
+  fi
+  # exit-timeout: else Flux ends the ranks that are busy 30 s after the first is done.
+  # mpibind, LLNL's plugin, and gpu-affinity would each hide GPUs; LOCAL_RANK counts all.
+  ENVCFG_FLUX=(-N "$ENVCFG_NODES" -n $((envcfg_ranks * ENVCFG_NODES)) -o exit-on-error -o exit-timeout=none
+    -o mpibind=off -o gpu-affinity=off -o cpu-affinity=per-task)
+  envcfg_spawn flux run --exclusive "${ENVCFG_FLUX[@]}" "${envcfg_task[@]}" \
+    "${ENVCFG_ENTER[@]}" /bin/sh -c "$ENVCFG_RANK" envcfg-rank "${ENVCFG_ARGS[@]}" -- "$@"
+  envcfg_listen
+  envcfg_wait "${ENVCFG_PIDS[0]}"
+}
+
+envcfg_is_clean() { # whether the runtime keeps the task's variables from the container
+  local envcfg_word
+  for envcfg_word in "${ENVCFG_ENTER[@]}"; do
+    case $envcfg_word in
+      --cleanenv* | --containall* | --compat* | --no-env*) return 0 ;;
+      --*) ;;
+      -*[eC]*) return 0 ;;
+    esac
+  done
+  [[ -n ${SINGULARITY_CLEANENV-}${SINGULARITY_CONTAINALL-}${SINGULARITY_COMPAT-} ]] \
+    || [[ -n ${APPTAINER_CLEANENV-}${APPTAINER_CONTAINALL-}${APPTAINER_COMPAT-} ]] \
+    || [[ -n ${APPTAINER_NOENV-}${SINGULARITY_NOENV-} ]]
+}
+
+envcfg_end() { # [BASE...]: remove these node-local caches, or all of this shell, everywhere
+  local IFS=$' \t\n'
+  if (($# == 0)); then set -- ${ENVCFG_CACHES[@]+"${ENVCFG_CACHES[@]}"}; fi
+  (
+    ENVCFG_FAULTS=0
+    envcfg_survey 2>/dev/null
+    if (($# == 0 || ENVCFG_FAULTS > 0)); then exit 0; fi # never a job: nothing was made
+    # shellcheck disable=SC2016 # to be expanded on the node
+    envcfg_host bash -c 'read -r node </proc/sys/kernel/hostname && rm -rf -- "${@/%/-$node}"' \
+      envcfg-end "$@" || envcfg_note "could not remove the caches $*"
+  )
+}
+
+# --- Now do it ---------------------------------------------------------------------
+
+# Each sourcing has caches of its own, so that nothing side by side shares any. They belong
+# to the shell that sources; a subshell does not inherit them.
+if [[ ${ENVCFG_OWNER-} != "$BASHPID" ]]; then
+  ENVCFG_OWNER=$BASHPID
+  ENVCFG_CACHES=()
+fi
+ENVCFG_JOB=$(flux getattr jobid 2>/dev/null) || ENVCFG_JOB=local
+ENVCFG_JOB=${ENVCFG_JOB#ƒ} # as Flux marks its ids; what is no id of Flux may have slashes
+ENVCFG_CACHE_BASE=$ENVCFG_SCRATCH/envcfg-$UID-${ENVCFG_JOB//\//-}-$BASHPID.${#ENVCFG_CACHES[@]}
+ENVCFG_CACHES+=("$ENVCFG_CACHE_BASE")
+
+envcfg_main python3 dump.py out 'a b'
