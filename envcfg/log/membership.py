@@ -10,7 +10,7 @@ from envcfg.log.numbers import count_of
 from envcfg.log.process import Process, Sighting
 from envcfg.log.rank import Symptom
 from envcfg.log.traffic import Entity
-from envcfg.log.world import World
+from envcfg.log.world import World, world_communicators
 
 Found = tuple[Entity | None, Symptom]
 _CARRIERS = ("net.cc", "proxy.cc", "transport.cc", "generic.cc")
@@ -66,7 +66,13 @@ def _alike(world: World) -> Iterator[Found]:
 
 
 def _incomplete(world: World) -> Iterator[Found]:
-    for entity in world.entities:
+    held = [world_communicators(each.process, world.size) for each in world.entities]
+    finished = any("Init COMPLETE" in comm.phases for comms in held for comm in comms)
+    for entity, comms in zip(world.entities, held, strict=True):
+        if finished and entity.rank is not None and not comms:
+            # Its rank is known by a label or a table only.
+            detail = "do not appear in the communicator of all ranks"
+            yield entity, Symptom("init-incomplete", "inconclusive", detail)
         for comm in entity.process.communicators.values():
             whole = comm.nranks == world.size
             if whole and entity.rank not in (None, comm.rank):

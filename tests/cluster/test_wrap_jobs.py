@@ -68,7 +68,8 @@ def test_sourced_evaluated_or_run_it_does_the_same(
 
 def test_the_script_itself_can_be_submitted(cluster: Cluster, workdir: Path) -> None:
     write(workdir, *lumi(cluster, "--", "sh", "-c", "echo rank $RANK; exit 7"))
-    job = cluster.sbatch((workdir / "wrap.sh").read_text(), *TWO_NODES)
+    one = ("-N1", "-n1", "--partition=small-g")  # nobody else that srun would end
+    job = cluster.sbatch((workdir / "wrap.sh").read_text(), *one)
     assert (job.state, job.exit_code) == ("FAILED", 7), job.stdout
 
 
@@ -266,7 +267,8 @@ def test_what_stands_in_a_cache_s_place_on_one_node_is_refused(
     (workdir / "go").touch()
     try:
         job.wait(timeout=40)
-        assert (job.state, job.exit_code) == ("FAILED", 4), job.stdout
+        assert job.state == "FAILED"
+        assert job.exit_code in (4, 143), job.stdout  # the other rank's, if srun ends it
         assert f"{place} is not a folder of yours" in job.stdout
     finally:
         cluster.node(cluster.nodes[1], ["rm", "-rf", place])

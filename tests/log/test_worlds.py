@@ -160,6 +160,14 @@ def test_words_of_a_script_are_a_doubt_where_all_ranks_have_lines() -> None:
     assert "wrote lines that name no process" in report.summary
 
 
+@pytest.mark.parametrize("wrapper", ["mpich", "pals"])
+def test_a_rank_that_is_known_by_its_label_only(wrapper: str) -> None:
+    """NCCL 2.12 has no line for the begin of a start; the rest of the rank looks good."""
+    job = Job(dialect="nccl-2.12", ranks_per_node=4, stopped=frozenset({5}))
+    report = check(text(job, wrapper))
+    assert report.verdict == "inconclusive"
+
+
 @pytest.mark.parametrize("requested", ["none", "libnccl-net-none.so"])
 def test_no_plugin_is_wanted_where_there_is_infiniband(requested: str) -> None:
     asked = f"NCCL INFO NET/Plugin: Plugin name set by env to {requested}"
