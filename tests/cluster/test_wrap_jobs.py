@@ -268,7 +268,9 @@ def test_what_stands_in_a_cache_s_place_on_one_node_is_refused(
     try:
         job.wait(timeout=40)
         assert job.state == "FAILED"
-        assert job.exit_code in (4, 143), job.stdout  # the other rank's, if srun ends it
+        assert job.exit_code in (4, 143), (
+            job.stdout
+        )  # the other rank's, if srun ends it
         assert f"{place} is not a folder of yours" in job.stdout
     finally:
         cluster.node(cluster.nodes[1], ["rm", "-rf", place])
