@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from envcfg.commands.arguments import assignment, pair, positive, removal
+from envcfg.commands.machine import interfaces
 from envcfg.errors import UsageError
 from envcfg.findings import Finding
 from envcfg.launch.image import locate_image, missing_sources
@@ -233,7 +234,7 @@ def _select_profile(catalog: Catalog, given: str | None) -> tuple[str, list[Find
     if chosen := os.environ.get("ENVCFG_PROFILE"):
         return chosen, []
     cluster, host = os.environ.get("SLURM_CLUSTER_NAME"), os.uname().nodename
-    detected = catalog.detect(cluster, host)
+    detected = catalog.detect(cluster, host, interfaces(), os.path.exists)
     broken = [
         Finding(
             rule="profile-broken",
