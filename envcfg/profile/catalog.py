@@ -80,7 +80,7 @@ class Catalog:
         """
         if "/" in name or name.endswith((".yaml", ".yml")):
             if not os.path.isfile(name):
-                msg = f"--profile {name}: no such file"
+                msg = f"profile {name}: no such file"
                 raise UsageError(msg, hint="a name without / and .yaml is looked up")
             return [name]
         files = self._files(name)

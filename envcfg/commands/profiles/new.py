@@ -1,0 +1,6 @@
+DESCRIPTION = ""
+USAGE = ""
+EPILOG = ""
+
+
+def add_options(parser): ...
