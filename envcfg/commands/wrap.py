@@ -245,6 +245,15 @@ def _select_profile(catalog: Catalog, given: str | None) -> tuple[str, list[Find
         )
         for path in catalog.broken
     ]
+    if detected and catalog.guess:
+        guess = Finding(
+            rule="profile-by-devices",
+            severity="note",
+            subject=f"profile {detected}",
+            message=f"is taken for what is in this machine: {catalog.guess}",
+            fix="choose another with --profile; envcfg profiles detect says more",
+        )
+        return detected, [*broken, guess]
     if detected:
         return detected, broken
     note = Finding(

@@ -40,6 +40,7 @@ class Catalog:
         """Look into *folders*, some of which may not exist."""
         self.folders = folders
         self.broken: list[str] = []  # files that ``detect`` could not use
+        self.guess: str | None = None  # why ``detect`` chose without knowing a name
         self._read: dict[str, bytes] = {}
         self._merged: dict[tuple[str, ...], Profile] = {}
 
@@ -122,6 +123,8 @@ class Catalog:
             names = " and ".join(each.name for each in found)
             msg = f"{names} both claim cluster {cluster}, host {host}: {found[0].why}"
             raise UsageError(msg, hint="choose one with --profile")
+        if found and found[0].evidence == "devices":
+            self.guess = found[0].why
         return found[0].name if found else None
 
     def _files(self, name: str) -> list[str]:
