@@ -162,7 +162,7 @@ def read_known(data: bytes, *, path: str, stem: str) -> Profile | None:
     named = re.search(rb"^name:[ \t]*(\S+)[ \t]*$", text, re.M)
     if named and named[1] == stem.encode() and _PLAIN_KEYS.match(text):
         blocks = b"".join(match[0] for match in _WANTED.finditer(text))
-        if not blocks:
+        if b"detect:" not in blocks:
             return Profile(name=stem)
         data = named[0] + b"\n" + blocks
     profile = load_profile(data, path=path, stem=stem, problems=problems)

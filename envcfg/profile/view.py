@@ -44,6 +44,9 @@ SECTIONS: Mapping[str, Keys] = {
 _MAPPINGS = frozenset(
     "rules partitions modules srun binds arguments env bundles".split()
 )
+# Launchers without which a section is left out.
+_BY_SRUN = ("srun", "torchrun")
+_ONLY_WITH = {"bundles": _BY_SRUN, "srun": _BY_SRUN, "cpu_masks": ("srun",)}
 
 
 class State(Enum):
@@ -117,6 +120,13 @@ def look_at(
                     values += _entry(section, name, entry, place(*keys, name), facts)
         elif content is not None:
             values += _block(section, content, place(*keys), facts)
+    launcher = facts.get("launcher", "srun")
+    values = [
+        each._replace(state=State.NOT, missing=())
+        if launcher not in _ONLY_WITH.get(each.section, (launcher,))
+        else each
+        for each in values
+    ]
     return View(
         profile=profile,
         files=tuple(layer.path for layer in layers),
