@@ -33,6 +33,7 @@ COMMANDS = {
     "wrap": "envcfg.commands.wrap",
     "check-log": "envcfg.commands.check_log",
     "explain": "envcfg.commands.explain",
+    "profiles": "envcfg.commands.profiles",
 }
 
 

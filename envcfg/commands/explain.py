@@ -1,20 +1,28 @@
-"""``envcfg explain``: what a rule id in a report means, and who says so."""
+"""``envcfg explain``: what a rule or a variable means, and who says so."""
 
 from __future__ import annotations
 
 import argparse
+import os
+import re
 import sys
-import textwrap
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from envcfg.errors import UsageError, suggest
 from envcfg.log.rulebook import Rule, load_rules
 from envcfg.parser import Formatter
 
+if TYPE_CHECKING:
+    from envcfg.profile.catalog import Catalog
+    from envcfg.report.explanation import Explained
+
 _EPILOG = """\
 examples:
   envcfg explain socket-fallback     what it means, what to do, who says so
+  envcfg explain NCCL_NET_GDR_LEVEL  what it does and takes, and which profiles set it
+  envcfg explain MIOPEN_USER_DB      what to write instead of a name that nobody reads
+  envcfg explain NCCL_NET --profile lumi-g
   envcfg explain                     every rule, one line each
   envcfg explain --json              all of them for a program
 """
@@ -24,68 +32,126 @@ def add_parser(commands: argparse._SubParsersAction[Any]) -> None:
     """Add the options of ``explain``."""
     parser = commands.add_parser(
         "explain",
-        help="say what a finding means, and what to do about it",
-        description="Say what a finding means, and what to do about it.",
-        usage="envcfg explain [RULE...] [--json]",
+        help="say what a finding or a variable means, and what to do about it",
+        description="Say what a finding or a variable means, and what to do about it.",
+        usage="envcfg explain [RULE|VARIABLE...] [--profile NAME|FILE] [--json]",
         epilog=_EPILOG,
         formatter_class=Formatter,
         allow_abbrev=False,
     )
     parser.add_argument(
-        "rules", metavar="RULE", nargs="*", help="id of a rule, as findings name it"
+        "names",
+        metavar="RULE|VARIABLE",
+        nargs="*",
+        help="id of a rule, as findings name it, or name of a variable",
+    )
+    parser.add_argument(
+        "--profile",
+        metavar="NAME|FILE",
+        help="what this profile sets a variable to (default: all profiles)",
     )
     parser.add_argument("--json", action="store_true", help="as JSON")
 
 
 def run(options: argparse.Namespace, _: Sequence[str] | None, __: Sequence[str]) -> int:
     """Print what was asked for."""
+    from envcfg.report import explanation
+    from envcfg.report.styled import put
+
     rules = {rule.id: rule for rule in load_rules()}
-    for name in options.rules:
-        if name not in rules:
-            msg = f"unknown rule {name!r}"
-            hint = suggest(name, rules)
-            raise UsageError(
-                msg, hint=hint if "did you" in hint else "envcfg explain lists all"
-            )
-    chosen = [rules[name] for name in options.rules] or list(rules.values())
+    found = [
+        each
+        for name in options.names
+        for each in (
+            [rules[name]] if name in rules else _variable(name, options, rules)
+        )
+    ] or list(rules.values())
     if options.json:
         import json
 
-        document = [rule._asdict() for rule in chosen]
+        document = [
+            explanation.rule_data(each)
+            if isinstance(each, Rule)
+            else explanation.variable_data(each)
+            for each in found
+        ]
         sys.stdout.write(json.dumps(document, indent=2) + "\n")
-    elif options.rules:
-        sys.stdout.write("\n".join("".join(_explanation(rule)) for rule in chosen))
+    elif not options.names:
+        lines = (f"{rule.id:<36} {explanation.effect(rule)}" for rule in rules.values())
+        put(("", line) for line in lines)
     else:
-        sys.stdout.write("".join(f"{rule.id:<36} {_effect(rule)}\n" for rule in chosen))
+        for index, each in enumerate(found):
+            put([("", "")] if index else [])
+            put(_lines(each))
     return 0
 
 
-def _effect(rule: Rule) -> str:
-    if rule.benign:
-        return "harmless"
-    if rule.consequence:
-        return "error that follows from another"
-    return rule.severity or ("evidence" if rule.samples else "an open question")
+def _lines(each: Rule | Explained) -> Iterator[tuple[str, str]]:
+    from envcfg.knowledge.variables import load_knowledge
+    from envcfg.report.explanation import rule_lines, variable_lines
+
+    if isinstance(each, Rule):
+        return rule_lines(each)
+    return variable_lines(each, load_knowledge())
 
 
-def _explanation(rule: Rule) -> Iterator[str]:
-    yield f"{rule.id} ({_effect(rule)})\n"
-    versions = ", ".join(f"{library} {text}" for library, text in rule.versions.items())
-    for title, text in (
-        ("meaning", rule.meaning),
-        ("fix", rule.fix),
-        ("versions", versions),
-        ("source", rule.source),
-    ):
-        if text:
-            yield textwrap.fill(
-                text,
-                88,
-                initial_indent=f"  {title}: ",
-                subsequent_indent="    ",
-                break_long_words=False,
-                break_on_hyphens=False,
-            )
-            yield "\n"
-    for sample in rule.samples:
-        yield f"  as in: {sample.strip()}\n"
+def _variable(
+    name: str, options: argparse.Namespace, rules: dict[str, Rule]
+) -> Iterator[Explained]:
+    """Yield a variable; behind a name that nobody reads, the one that is meant."""
+    from envcfg.knowledge.variables import load_variables
+    from envcfg.profile.catalog import Catalog, profile_folders
+    from envcfg.profile.uses import uses_of
+    from envcfg.report.explanation import Explained
+
+    catalog = Catalog(profile_folders(os.environ, os.getcwd()))
+    profiles = [options.profile] if options.profile else _usable(catalog)
+    variables = load_variables()
+    known, uses = variables.get(name), uses_of(name, catalog, profiles)
+    if known is None and not uses.uses:
+        raise _unknown(name, [*rules, *variables])
+    word = re.compile(rf"(?<![A-Z0-9_]){re.escape(name)}(?![A-Z0-9_])")
+    yield Explained(
+        name,
+        known,
+        tuple(
+            each.name
+            for each in variables.values()
+            if name in {each.instead, each.renamed}
+        ),
+        uses,
+        tuple(each.id for each in rules.values() if word.search(_words(each))),
+    )
+    right = known and (known.instead or known.renamed)
+    if right in variables and right not in options.names:
+        yield from _variable(str(right), options, rules)
+
+
+def _words(rule: Rule) -> str:
+    return "\n".join((rule.meaning, rule.fix or "", rule.needle, *rule.samples))
+
+
+def _usable(catalog: Catalog) -> list[str]:
+    """Return the profiles that can be read; the others are named on stderr."""
+    from envcfg.profile.survey import survey
+
+    found, problems = survey(catalog)
+    for path in sorted({each.place.path for each in problems}):
+        sys.stderr.write(f"envcfg: warning: {path}: cannot be used\n")
+        sys.stderr.write(f"  hint: envcfg profiles validate {path}\n")
+    return [each.name for each in found]
+
+
+def _unknown(name: str, known: Sequence[str]) -> UsageError:
+    from envcfg.knowledge.variables import check_variable
+
+    if name.isupper():
+        hints = [each.hint for each in check_variable(name, None) if each.hint]
+        msg = f"nothing is known of a variable {name}"
+    else:
+        hints, msg = [], f"unknown rule or variable {name!r}"
+        if name.upper() in known:
+            hints = [f"did you mean {name.upper()!r}? upper and lower case count"]
+    if not hints and "did you" in (hint := suggest(name, known)):
+        hints = [hint.partition("?")[0] + "?"]
+    return UsageError(msg, hint=(hints or ["envcfg explain lists all rules"])[0])

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from envcfg.commands.arguments import assignment, pair, positive, removal
+from envcfg.commands.machine import interfaces
 from envcfg.errors import UsageError
 from envcfg.findings import Finding
 from envcfg.launch.image import locate_image, missing_sources
@@ -233,7 +234,7 @@ def _select_profile(catalog: Catalog, given: str | None) -> tuple[str, list[Find
     if chosen := os.environ.get("ENVCFG_PROFILE"):
         return chosen, []
     cluster, host = os.environ.get("SLURM_CLUSTER_NAME"), os.uname().nodename
-    detected = catalog.detect(cluster, host)
+    detected = catalog.detect(cluster, host, interfaces(), os.path.exists)
     broken = [
         Finding(
             rule="profile-broken",
@@ -244,6 +245,15 @@ def _select_profile(catalog: Catalog, given: str | None) -> tuple[str, list[Find
         )
         for path in catalog.broken
     ]
+    if detected and catalog.guess:
+        guess = Finding(
+            rule="profile-by-devices",
+            severity="note",
+            subject=f"profile {detected}",
+            message=f"is taken for what is in this machine: {catalog.guess}",
+            fix="choose another with --profile; envcfg profiles detect says more",
+        )
+        return detected, [*broken, guess]
     if detected:
         return detected, broken
     note = Finding(

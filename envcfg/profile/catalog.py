@@ -7,15 +7,30 @@ entry. Order, lowest first: built-in, site, user, project.
 from __future__ import annotations
 
 import os.path
-from collections.abc import Mapping, Sequence
-from fnmatch import fnmatchcase
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple, NoReturn
 
 from envcfg.digest import sha256_of
 from envcfg.errors import Place, Problem, ProfileError, UsageError, suggest
 from envcfg.profile.loader import load_profile
 from envcfg.profile.model import Parent, Profile
 
+LAYERS = ("built-in", "site", "user", "project")
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+
+
+class Layer(NamedTuple):
+    """One file of those that make a profile.
+
+    Attributes:
+        path: as messages name it.
+        data: the file's bytes.
+        profile: what this file alone says.
+    """
+
+    path: str
+    data: bytes
+    profile: Profile
 
 
 class Catalog:
@@ -25,7 +40,9 @@ class Catalog:
         """Look into *folders*, some of which may not exist."""
         self.folders = folders
         self.broken: list[str] = []  # files that ``detect`` could not use
+        self.guess: str | None = None  # why ``detect`` chose without knowing a name
         self._read: dict[str, bytes] = {}
+        self._merged: dict[tuple[str, ...], Profile] = {}
 
     def names(self) -> list[str]:
         """Return the names of all profiles, sorted."""
@@ -41,83 +58,121 @@ class Catalog:
             UsageError: if there is none.
             ProfileError: with all problems of all files that it needs.
         """
+        return self._resolve(self.files(name))
+
+    def own(self, name: str) -> Profile:
+        """Return what the files of this name say, without the families."""
+        return self._merge(self.files(name))
+
+    def layers(self, name: str) -> list[Layer]:
+        """Return the files that make a profile, the lowest of its families first."""
+        chain = self._chain(self.files(name))
+        return [
+            Layer(shown(path), self._bytes(path), self._merge([path]))
+            for files in reversed(chain)
+            for path in files
+        ]
+
+    def files(self, name: str) -> list[str]:
+        """Return the files of this name, lowest layer first.
+
+        Raises:
+            UsageError: if there is none.
+        """
         if "/" in name or name.endswith((".yaml", ".yml")):
             if not os.path.isfile(name):
-                msg = f"--profile {name}: no such file"
+                msg = f"profile {name}: no such file"
                 raise UsageError(msg, hint="a name without / and .yaml is looked up")
-            return self._resolve([name], ())
+            return [name]
         files = self._files(name)
         if not files:
             msg = f"unknown profile {name!r}"
             raise UsageError(msg, hint=suggest(name, self.names()))
-        return self._resolve(files, ())
+        return files
+
+    def layers_of(self, name: str) -> list[str]:
+        """Return the names of the layers that have a file of this name."""
+        named = zip(LAYERS, self.folders, strict=False)
+        return [
+            layer
+            for layer, folder in named
+            if os.path.isfile(os.path.join(folder, f"{name}.yaml"))
+        ]
 
     def digest(self) -> str:
         """Return the SHA-256 over all files read so far, hexadecimal."""
         return sha256_of(b"\0".join(self._read.values()))
 
-    def detect(self, cluster: str | None, host: str) -> str | None:
-        """Return the name of the one profile that knows this cluster or host, or None.
-
-        Files that cannot be used are passed over and named in ``broken``.
+    def detect(
+        self,
+        cluster: str | None,
+        host: str,
+        interfaces: Sequence[str] = (),
+        exists: Callable[[str], bool] = lambda _: False,
+    ) -> str | None:
+        """Return the name of the one profile that knows this machine, or None.
 
         Raises:
-            UsageError: if two profiles do.
+            UsageError: if two profiles do, by the same kind of evidence.
         """
-        found = []
-        for name in self.names():
-            try:
-                known = self._merge(self._files(name)).detect
-            except (
-                ProfileError
-            ) as err:  # another's mistake; it is said, and not in the way
-                self.broken.append(err.problems[0].place.path)
-                continue
-            if known is None:
-                continue
-            by_cluster = cluster is not None and _matches(cluster, known.clusters)
-            if by_cluster or (cluster is None and _matches(host, known.hosts)):
-                found.append(name)
-        self._read.clear()
+        from envcfg.profile.detect import Machine, detect, known_profiles
+
+        machine = Machine(cluster, host, interfaces, exists)
+        found = detect(known_profiles(self), machine).found
         if len(found) > 1:
-            msg = f"{' and '.join(found)} both claim cluster {cluster}, host {host}"
+            names = " and ".join(each.name for each in found)
+            msg = f"{names} both claim cluster {cluster}, host {host}: {found[0].why}"
             raise UsageError(msg, hint="choose one with --profile")
-        return found[0] if found else None
+        if found and found[0].evidence == "devices":
+            self.guess = found[0].why
+        return found[0].name if found else None
 
     def _files(self, name: str) -> list[str]:
         paths = [os.path.join(folder, f"{name}.yaml") for folder in self.folders]
         return [path for path in paths if os.path.isfile(path)]
 
-    def _resolve(self, files: Sequence[str], below: tuple[str, ...]) -> Profile:
-        profile = self._merge(files)
-        parent = profile.extends
-        if parent is None:
-            return profile
-        above = self._files(parent.name)
-        if not above:
-            hint = suggest(parent.name, self.names())
-            _fail(parent, f"unknown profile {parent.name!r}", hint)
-        # Files, not names: a file of one's own may extend the profile whose name it has.
-        chain = (*below, files[-1])
-        if above[-1] in chain:
-            names = [os.path.basename(path)[:-5] for path in (*chain, above[-1])]
-            circle = " -> ".join(names)
-            _fail(parent, f"profiles extend each other in a circle: {circle}", None)
-        return profile.over(self._resolve(above, chain))
+    def _resolve(self, files: Sequence[str]) -> Profile:
+        made: Profile | None = None
+        for each in reversed(self._chain(files)):
+            profile = self._merge(each)
+            made = profile.over(made) if made else profile
+        if made is None:
+            raise AssertionError
+        return made
+
+    def _chain(self, files: Sequence[str]) -> list[Sequence[str]]:
+        """Return the files of a profile, of its family, of that one's family ..."""
+        chain = [files]
+        while parent := self._merge(chain[-1]).extends:
+            above = self._files(parent.name)
+            if not above:
+                hint = suggest(parent.name, self.names())
+                _fail(parent, f"unknown profile {parent.name!r}", hint)
+            # Files, not names: one's own file may extend the profile whose name it has.
+            tops = [each[-1] for each in chain]
+            if above[-1] in tops:
+                names = [os.path.basename(path)[:-5] for path in (*tops, above[-1])]
+                circle = " -> ".join(names)
+                _fail(parent, f"profiles extend each other in a circle: {circle}", None)
+            chain.append(above)
+        return chain
 
     def _merge(self, files: Sequence[str]) -> Profile:
+        if tuple(files) in self._merged:
+            return self._merged[tuple(files)]
         problems: list[Problem] = []
         merged: Profile | None = None
         for path in files:
             data = self._bytes(path)
             stem = os.path.basename(path).partition(".")[0]
-            layer = load_profile(data, path=_shown(path), stem=stem, problems=problems)
+            layer = load_profile(data, path=shown(path), stem=stem, problems=problems)
             if layer is not None:
                 merged = layer.over(merged) if merged else layer
         if problems or merged is None:
             raise ProfileError(
                 sorted(problems, key=lambda p: (p.place.line, p.place.column))
             )
+        self._merged[tuple(files)] = merged
         return merged
 
     def _bytes(self, path: str) -> bytes:
@@ -126,7 +181,7 @@ class Catalog:
                 with open(path, "rb") as file:
                     self._read[path] = file.read()
             except OSError as err:
-                place = Place(path=_shown(path), line=1)
+                place = Place(path=shown(path), line=1)
                 message = f"cannot be read: {err.strerror}"
                 raise ProfileError(
                     [Problem(place=place, key="", message=message)]
@@ -165,7 +220,7 @@ def built_in_folder() -> str:
     )
 
 
-def _shown(path: str) -> str:
+def shown(path: str) -> str:
     """Return how messages and comments name a file; built-in ones the same everywhere."""
     folder, name = os.path.split(path)
     return f"profiles/{name}" if folder == built_in_folder() else path
@@ -179,11 +234,7 @@ def _list(folder: str) -> list[str]:
         return []
 
 
-def _matches(text: str, globs: Sequence[str]) -> bool:
-    return any(fnmatchcase(text, glob) for glob in globs)
-
-
-def _fail(parent: Parent, message: str, hint: str | None) -> None:
+def _fail(parent: Parent, message: str, hint: str | None) -> NoReturn:
     raise ProfileError(
         [Problem(place=parent.place, key="extends", message=message, hint=hint)]
     )

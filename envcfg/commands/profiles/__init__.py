@@ -1,0 +1,85 @@
+"""``envcfg profiles``: the profiles there are; one module for each action."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Sequence
+from importlib import import_module
+from typing import Any
+
+from envcfg.errors import UsageError
+from envcfg.parser import Formatter, Parser
+from envcfg.profile.catalog import Catalog, profile_folders
+
+# What each action does; its module is imported when it is chosen.
+ACTIONS = {
+    "list": "all profiles, with their state and where they come from",
+    "show": "one profile, resolved: every value, why, and when it applies",
+    "validate": "everything that is wrong in profile files",
+    "diff": "what differs between two profiles",
+    "new": "a commented starter for a system of your own",
+    "detect": "which profile fits this machine, and why",
+}
+_EPILOG = """\
+examples:
+  envcfg profiles list
+  envcfg profiles show lumi-g --fact rocm=6.2.4
+  envcfg profiles validate .envcfg/profiles/*.yaml
+  envcfg profiles diff lumi-g frontier
+  envcfg profiles new my-cluster --extends infiniband-cuda
+  envcfg profiles detect
+"""
+
+
+def add_parser(commands: argparse._SubParsersAction[Any]) -> None:
+    """Add the actions of ``profiles``, each with its options."""
+    parser = commands.add_parser(
+        "profiles",
+        help="list, show, check, compare and start profiles",
+        description="List, show, check, compare and start profiles.",
+        usage="envcfg profiles ACTION [options]",
+        epilog=_EPILOG,
+        formatter_class=Formatter,
+        allow_abbrev=False,
+    )
+    actions = parser.add_subparsers(
+        dest="action", metavar="ACTION", prog="envcfg profiles", parser_class=Parser
+    )
+    for name, what in ACTIONS.items():
+        module = _module(name)
+        added = actions.add_parser(
+            name,
+            help=what,
+            description=module.DESCRIPTION,
+            usage=f"envcfg profiles {name} {module.USAGE}",
+            epilog=module.EPILOG,
+            formatter_class=Formatter,
+            allow_abbrev=False,
+        )
+        module.add_options(added)
+
+
+def run(
+    options: argparse.Namespace, more: Sequence[str] | None, _: Sequence[str]
+) -> int:
+    """Run the action."""
+    if options.action is None:
+        msg = "no action given"
+        raise UsageError(msg, hint=f"envcfg profiles {'|'.join(ACTIONS)}")
+    if more:
+        msg = f"envcfg profiles {options.action} runs no command"
+        raise UsageError(msg, hint=f"leave out -- {more[0]}")
+    try:
+        here = os.getcwd()
+    except OSError as err:
+        msg = "the current folder does not exist any more"
+        raise UsageError(msg, hint="cd to another one") from err
+    code: int = _module(options.action).run(
+        options, Catalog(profile_folders(os.environ, here))
+    )
+    return code
+
+
+def _module(action: str) -> Any:  # noqa: ANN401  # a module of this package
+    return import_module(f"envcfg.commands.profiles.{action}")

@@ -1,0 +1,56 @@
+"""``envcfg profiles diff``: what differs between two resolved profiles."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import TYPE_CHECKING
+
+from envcfg.commands.profiles.facts import add_facts, facts_of
+from envcfg.profile.catalog import Catalog
+
+if TYPE_CHECKING:
+    from envcfg.profile.view import View
+
+DESCRIPTION = "Say what differs between two profiles, families and layers included."
+USAGE = "A B [--fact NAME=VALUE]... [options]"
+EPILOG = """\
+examples:
+  envcfg profiles diff lumi-g frontier
+  envcfg profiles diff lumi-g frontier --fact rocm=6.2.4 --fact nodes=2
+  envcfg profiles diff lumi-g ./my-lumi.yaml --json
+
+Values count, not their reasons; a case that the facts rule out does not count.
+
+exit codes: 0 the same, 1 different
+"""
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options."""
+    parser.add_argument("old", metavar="A", help="profile, or file of one")
+    parser.add_argument("new", metavar="B", help="the same")
+    add_facts(parser)
+    parser.add_argument("--json", action="store_true", help="as JSON")
+
+
+def run(options: argparse.Namespace, catalog: Catalog) -> int:
+    """Print what differs."""
+    from envcfg.profile.difference import differences
+    from envcfg.report.profile_diff import diff_json, diff_lines
+    from envcfg.report.styled import put
+
+    old, new = options.old, options.new
+    found = differences(_view(old, options, catalog), _view(new, options, catalog))
+    if options.json:
+        sys.stdout.write(diff_json(old, new, found))
+    else:
+        put(diff_lines(old, new, found))
+    return int(bool(found))
+
+
+def _view(name: str, options: argparse.Namespace, catalog: Catalog) -> View:
+    from envcfg.profile.view import look_at
+
+    profile = catalog.load(name)
+    return look_at(profile, catalog.layers(name), facts_of(profile, options))

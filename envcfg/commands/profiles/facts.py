@@ -1,0 +1,51 @@
+"""Options that state facts, and the facts that they make."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Mapping
+
+from envcfg.commands.arguments import pair
+from envcfg.profile.loader import LAUNCHERS
+from envcfg.profile.model import Profile
+
+
+def add_facts(parser: argparse.ArgumentParser) -> None:
+    """Add the options that decide conditions."""
+    parser.add_argument(
+        "--fact",
+        metavar="NAME=VALUE",
+        action="append",
+        default=[],
+        type=pair,
+        help="state what a condition asks for, as in rocm=6.2.4; may be repeated",
+    )
+    parser.add_argument("--launcher", choices=LAUNCHERS, help="who starts the ranks")
+    parser.add_argument(
+        "--container", metavar="IMAGE", help="image file or URI; none: no container"
+    )
+
+
+def facts_of(profile: Profile, options: argparse.Namespace) -> Mapping[str, str]:
+    """Return what is known with these options, as ``wrap`` would know it.
+
+    Raises:
+        UsageError: for a fact that cannot be, or a launcher that the profile lacks.
+    """
+    from envcfg.launch.plan import Options
+    from envcfg.launch.resolve import check_facts, resolve
+
+    stated = dict(options.fact)
+    check_facts(stated)
+    image = options.container
+    wanted = Options(
+        container=None if image == "none" else image,
+        image_file=image and os.path.realpath(image),
+        launcher=options.launcher,
+        facts=stated,
+    )
+    facts = dict(resolve(profile, "", wanted).facts)
+    if image is None and "container" not in stated:
+        del facts["container"]  # not given is not known
+    return facts

@@ -1,0 +1,49 @@
+"""``envcfg profiles list``: all profiles, with their state and where they come from."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from envcfg.errors import Problem, ProfileError
+from envcfg.profile.catalog import Catalog
+from envcfg.profile.survey import Summary, survey
+
+DESCRIPTION = "List all profiles, with their state and where they come from."
+USAGE = "[--json]"
+EPILOG = """\
+examples:
+  envcfg profiles list
+  envcfg profiles list --json | jq -r '.profiles[] | select(.family | not) | .name'
+
+(family) marks what is no system, but what systems have in common.
+
+exit codes: 0 ok, 1 if a file is broken: what is wrong with it is said on stderr
+"""
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options."""
+    parser.add_argument("--json", action="store_true", help="as JSON")
+
+
+def run(options: argparse.Namespace, catalog: Catalog) -> int:
+    """Print the profiles that can be used, and what is wrong with the others."""
+    summaries, problems = survey(catalog)
+    _put(summaries, problems, as_json=options.json)
+    if not problems:
+        return 0
+    sys.stdout.flush()
+    sys.stderr.write("\n".join(ProfileError(problems).lines()) + "\n")
+    return 1
+
+
+def _put(summaries: list[Summary], problems: list[Problem], *, as_json: bool) -> None:
+    from envcfg.report import profile_list
+
+    if as_json:
+        sys.stdout.write(profile_list.list_json(summaries, problems))
+    elif sys.stdout.isatty():
+        profile_list.print_list(summaries)
+    else:
+        sys.stdout.write(profile_list.list_text(summaries))

@@ -1,0 +1,48 @@
+"""``envcfg profiles show``: one profile, resolved, with the reason of every value."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from envcfg.commands.profiles.facts import add_facts, facts_of
+from envcfg.profile.catalog import Catalog
+
+DESCRIPTION = (
+    "Show a profile with its families and layers: every value, where it stands, why, who\n"
+    "says so, and when it applies."
+)
+USAGE = "NAME|FILE [--fact NAME=VALUE]... [options]"
+EPILOG = """\
+examples:
+  envcfg profiles show lumi-g
+  envcfg profiles show lumi-g --fact rocm=6.2.4 --fact nodes=2
+  envcfg profiles show lumi-g --container lumi-multitorch-latest.sif
+  envcfg profiles show lumi-g --json | jq '.values[] | select(.section == "env")'
+
+A value whose condition asks for nodes is decided in the job, one that asks for a fact
+that is not known is undecided: wrap then takes what stands for no case, or nothing.
+"""
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options."""
+    parser.add_argument("name", metavar="NAME|FILE", help="profile")
+    add_facts(parser)
+    parser.add_argument("--json", action="store_true", help="as JSON")
+
+
+def run(options: argparse.Namespace, catalog: Catalog) -> int:
+    """Print the profile."""
+    from envcfg.profile.view import look_at
+    from envcfg.report.profile_view import view_json, view_lines
+    from envcfg.report.styled import put
+
+    profile = catalog.load(options.name)
+    facts = facts_of(profile, options)
+    view = look_at(profile, catalog.layers(options.name), facts)
+    if options.json:
+        sys.stdout.write(view_json(view, facts))
+    else:
+        put(view_lines(view, facts))
+    return 0

@@ -1,0 +1,80 @@
+"""``envcfg profiles validate``: everything that is wrong in profile files, in one run."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+
+from envcfg.errors import EXIT_CANNOT
+from envcfg.profile.catalog import Catalog
+
+DESCRIPTION = """\
+Say everything that is wrong in profile files, in one run: their form, the names and values
+of variables, and what shows only together with their families. Nothing is rendered."""
+USAGE = "FILE|FOLDER... [--strict] [--json]"
+EPILOG = """\
+examples:
+  envcfg profiles validate .envcfg/profiles/my-cluster.yaml
+  envcfg profiles validate --strict /etc/envcfg/profiles/
+  envcfg profiles validate --json *.yaml
+
+A file in a folder of profiles is checked as the layer that it is, any other as it would be
+used by --profile FILE.
+
+exit codes: 0 nothing is wrong, 1 something is, 4 a file cannot be read
+"""
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options."""
+    parser.add_argument(
+        "files", metavar="FILE", nargs="+", help="profile, or folder of profiles"
+    )
+    parser.add_argument("--strict", action="store_true", help="warnings fail too")
+    parser.add_argument("--json", action="store_true", help="as JSON")
+
+
+def run(options: argparse.Namespace, catalog: Catalog) -> int:
+    """Check every file, and print what is wrong."""
+    from envcfg.launch.validate import validate
+    from envcfg.report.styled import put
+    from envcfg.report.validation import validation_json, validation_lines
+
+    result = {}
+    unread = []
+    for path in (each for given in options.files for each in _files(given)):
+        if problem := _unreadable(path):
+            unread.append(f"envcfg: error: {path}: cannot be read: {problem}\n")
+        else:
+            result[path] = validate(path, catalog)
+    if options.json:
+        sys.stdout.write(validation_json(result))
+    else:
+        put(validation_lines(result))
+    sys.stdout.flush()
+    sys.stderr.write("".join(unread))
+    if unread:
+        sys.stderr.write(
+            "  hint: a profile is a file; envcfg profiles list has names\n"
+        )
+        return EXIT_CANNOT
+    fails = {"error", "warning"} if options.strict else {"error"}
+    faults = (each for found in result.values() for each in found)
+    return int(any(each.severity in fails for each in faults))
+
+
+def _files(given: str) -> list[str]:
+    """Return the profiles of a folder, or the file itself."""
+    if not os.path.isdir(given):
+        return [given]
+    names = sorted(name for name in os.listdir(given) if name.endswith(".yaml"))
+    return [os.path.join(given, name) for name in names]
+
+
+def _unreadable(path: str) -> str | None:
+    try:
+        with open(path, "rb"):
+            return None
+    except OSError as err:
+        return err.strerror

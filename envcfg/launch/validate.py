@@ -1,0 +1,200 @@
+"""Everything that is wrong with a profile file, also what shows only when resolved."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, NamedTuple
+
+from envcfg.errors import Place, Problem, ProfileError, UsageError
+from envcfg.findings import Severity
+from envcfg.launch.scope import TASK, in_order
+from envcfg.profile.catalog import Catalog, shown
+from envcfg.profile.conditions import Condition, Test
+from envcfg.profile.loader import load_profile
+from envcfg.profile.model import Profile
+from envcfg.profile.places import Keys, places
+from envcfg.profile.view import TakenBack, look_at
+from envcfg.profile.words import Word, format_word, references
+
+if TYPE_CHECKING:
+    from envcfg.knowledge.values import Problem as Wrong
+
+_OPPOSITES = {"<": ">=", ">=": "<", ">": "<=", "<=": ">", "==": "!=", "!=": "=="}
+
+
+class Fault(NamedTuple):
+    """One thing that is wrong in a file, or in what it makes of its family."""
+
+    severity: Severity
+    place: Place
+    key: str
+    message: str
+    hint: str | None = None
+
+
+def validate(path: str, catalog: Catalog) -> list[Fault]:
+    """Return what is wrong with the file *path*, in the order of its lines.
+
+    Args:
+        path: a file; in a folder of *catalog* it lies over the layers below.
+        catalog: where its families are.
+
+    Raises:
+        OSError: if the file cannot be read.
+    """
+    with open(path, "rb") as file:
+        data = file.read()
+    problems: list[Problem] = []
+    stem = os.path.basename(path).partition(".")[0]
+    profile = load_profile(data, path=path, stem=stem, problems=problems)
+    if profile is None or problems:
+        return _sorted(Fault("error", *each) for each in problems)
+    at = places(data, path)
+    faults = [*_variables(profile, at)]
+    try:
+        below, name = _below(path, catalog)
+        resolved, layers = below.load(name), below.layers(name)
+    except ProfileError as err:
+        faults += [Fault("error", *each) for each in err.problems]
+    else:
+        faults += _conflicts(resolved)
+        faults += _references(resolved)
+        faults += _in_vain(look_at(resolved, layers, {}).taken_back, layers[-1].path)
+    mine = {shown(path), shown(f"./{path}"), shown(os.path.abspath(path))}
+    return _sorted(
+        each._replace(place=each.place._replace(path=path))
+        if each.place.path in mine
+        else each
+        for each in faults
+    )
+
+
+def _sorted(faults: Iterator[Fault] | list[Fault]) -> list[Fault]:
+    return sorted(dict.fromkeys(faults), key=lambda each: each.place)
+
+
+def _below(path: str, catalog: Catalog) -> tuple[Catalog, str]:
+    """Return the catalog and the name by which the file would be used."""
+    folder, name = os.path.split(os.path.abspath(path))
+    if folder not in catalog.folders or not name.endswith(".yaml"):
+        return catalog, path if "/" in path else f"./{path}"
+    layers = catalog.folders[: catalog.folders.index(folder) + 1]
+    return Catalog(layers), name.removesuffix(".yaml")
+
+
+def _variables(profile: Profile, at: Mapping[Keys, Place]) -> Iterator[Fault]:
+    """Check the names and values that this file gives against what is known of them."""
+    from envcfg.knowledge.variables import check_variable
+
+    seen: set[Keys] = set()
+    for above, keys, word in _given(profile):
+        name = above[-1]
+        of_name = check_variable(name, None)
+        if above not in seen:
+            for each in of_name:
+                yield _fault(each, at[above], above)
+        seen.add(above)
+        where = keys
+        if keys not in at:  # a single value stands without a list of cases
+            where = (*above, "value") if (*above, "value") in at else above
+        value = None if word is None else format_word(word)
+        for each in check_variable(name, value):
+            if each not in of_name:
+                yield _fault(each, at[where], where)
+
+
+def _fault(found: Wrong, place: Place, keys: Keys) -> Fault:
+    key = re.sub(r"\.([0-9]+)(?=\.|$)", r"[\1]", ".".join(keys))  # as the loader says
+    return Fault(found.severity, place, key, found.message, found.hint)
+
+
+def _given(profile: Profile) -> Iterator[tuple[Keys, Keys, Word | None]]:
+    """Yield the way to each variable, that to each of its values, and the value."""
+    for name, setting in profile.env.items():
+        above: Keys = ("env", name)
+        for index, case in enumerate(setting.cases if setting else ()):
+            yield above, (*above, "cases", str(index), "value"), case.value
+        if setting and setting.otherwise is not None:
+            yield above, (*above, "otherwise"), setting.otherwise
+    for key, bundle in profile.bundles.items():
+        for name, word in bundle.env.items() if bundle else ():
+            above = ("bundles", key, "env", name)
+            yield above, above, word
+
+
+def _conflicts(profile: Profile) -> Iterator[Fault]:
+    """Yield variables that are set by env and in a bundle at the same time."""
+    for bundle in profile.bundles.values():
+        for name in bundle.env if bundle else ():
+            setting = profile.env.get(name)
+            if bundle is None or setting is None:
+                continue
+            whens = [case.when for case in setting.cases]
+            if setting.otherwise is None and all(
+                exclude_each_other(when, bundle.when) for when in whens
+            ):
+                continue
+            place = setting.cases[0].reason.place
+            message = f"bundle {bundle.name} sets {name} too ({bundle.reason.place})"
+            hint = f"take one of them back: 'env: {{{name}: null}}' or the bundle"
+            yield Fault("error", place, f"env.{name}", message, hint)
+
+
+def exclude_each_other(one: Condition, other: Condition) -> bool:
+    """Return whether it is certain that two conditions never hold together."""
+    return any(_excludes(mine, theirs) for mine in one for theirs in other)
+
+
+def _excludes(mine: Test, theirs: Test) -> bool:
+    if mine.fact != theirs.fact or mine.fact == "nodes":  # nodes: decided in the job
+        return False
+    if mine.operator == theirs.operator == "glob":
+        return f"!{mine.operand}" == theirs.operand or mine.operand == (
+            f"!{theirs.operand}"
+        )
+    return (
+        mine.operand == theirs.operand
+        and _OPPOSITES.get(mine.operator) == theirs.operator
+    )
+
+
+def _references(profile: Profile) -> Iterator[Fault]:
+    words: dict[str, list[Word]] = {
+        name: [case.value for case in each.cases if case.value is not None]
+        + ([each.otherwise] if each.otherwise is not None else [])
+        for name, each in profile.env.items()
+        if each and each.cases
+    }
+    launchers = profile.launchers or ("torchrun",)
+    for name, given in words.items():
+        setting = profile.env[name]
+        place = setting.cases[0].reason.place if setting else Place("", 1)
+        for ref in dict.fromkeys(ref for word in given for ref in references(word)):
+            found: tuple[str, str] | None = None
+            if ref == "HOSTNAME":
+                found = "the batch host's in every rank", "use ${SLURMD_NODENAME}"
+            elif ref in TASK and "torchrun" in launchers:
+                found = "not a rank's own under torchrun", "use ${LOCAL_RANK}, ${RANK}"
+            elif ref == "ENVCFG_CACHE" and profile.scratch is None:
+                found = "not there without scratch", "add a block 'scratch' with a root"
+            if found:
+                message = f"{name} refers to {ref}, which is {found[0]}"
+                yield Fault("error", place, f"env.{name}", message, found[1])
+    try:
+        in_order(words)
+    except UsageError as err:
+        first = err.message.rpartition(": ")[2].partition(" -> ")[0]
+        setting = profile.env[first]
+        if setting:
+            place = setting.cases[0].reason.place
+            yield Fault("error", place, f"env.{first}", err.message, err.hint)
+
+
+def _in_vain(taken_back: tuple[TakenBack, ...], path: str) -> Iterator[Fault]:
+    for each in taken_back:
+        if each.was is None and each.place.path == path:
+            key = ".".join(filter(None, (each.section, each.name)))
+            message = "null takes back what no family and no lower layer gives"
+            yield Fault("warning", each.place, key, message, "leave it out")

@@ -1,0 +1,171 @@
+"""What a rule or a variable means, as text and as plain data."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from envcfg.knowledge.variables import Knowledge, Variable
+from envcfg.log.rulebook import Rule
+from envcfg.profile.uses import Use, Uses
+from envcfg.report.conditions import condition_text
+from envcfg.report.styled import Line
+
+_WIDTH = 88
+
+
+class Explained(NamedTuple):
+    """A variable with all that mentions it.
+
+    Attributes:
+        variable: None where nothing is known but that profiles set it.
+        slips: names that are meant to be this one, and its old names.
+        rules: ids of log rules that name it.
+    """
+
+    name: str
+    variable: Variable | None
+    slips: tuple[str, ...]
+    uses: Uses
+    rules: tuple[str, ...]
+
+
+def effect(rule: Rule) -> str:
+    """Return what a line that this rule recognises is worth."""
+    if rule.benign:
+        return "harmless"
+    if rule.consequence:
+        return "error that follows from another"
+    return rule.severity or ("evidence" if rule.samples else "an open question")
+
+
+def rule_lines(rule: Rule) -> Iterator[Line]:
+    """Yield what a rule means, what to do, and who says so."""
+    yield "bold", f"{rule.id} ({effect(rule)})"
+    versions = ", ".join(f"{library} {text}" for library, text in rule.versions.items())
+    yield from _titled("meaning", rule.meaning)
+    yield from _titled("fix", rule.fix)
+    yield from _titled("versions", versions)
+    yield from _titled("source", rule.source)
+    for sample in rule.samples:
+        yield "dim", f"  as in: {sample.strip()}"
+
+
+def variable_lines(found: Explained, known: Knowledge) -> Iterator[Line]:
+    """Yield what a variable means, what it takes, and what profiles do with it."""
+    variable = found.variable
+    if variable is None:
+        yield "bold", f"{found.name}: nothing is known of it but that profiles set it"
+    elif not variable.is_read:
+        yield "bold red", f"{found.name}: no program reads this name"
+        yield from _titled("meaning", variable.meaning)
+        yield from _titled("instead", variable.instead or "leave it out")
+    else:
+        yield "bold", found.name
+        yield from _titled("meaning", variable.meaning)
+        yield from _titled("takes", _takes(variable, known))
+        yield from _titled("default", variable.default)
+        yield from _titled("versions", _versions(variable))
+        yield from _titled("renamed", variable.renamed)
+        yield from _titled("read by", ", ".join(variable.read_by))
+    if variable:
+        yield from _titled("source", f"{variable.source}, {variable.date}")
+        yield from _titled("related", ", ".join(variable.related))
+    yield from _titled("not read, or old", ", ".join(found.slips))
+    yield from _titled("log rules", ", ".join(found.rules))
+    for use in found.uses.uses:
+        yield from _use_lines(found.name, use)
+    if found.uses.taken_back:
+        yield "", f"  taken back by: {', '.join(found.uses.taken_back)}"
+
+
+def rule_data(rule: Rule) -> dict[str, object]:
+    """Return a rule for JSON."""
+    return {"kind": "rule", **rule._asdict()}
+
+
+def variable_data(found: Explained) -> dict[str, object]:
+    """Return a variable for JSON."""
+    variable = found.variable
+    known = variable._asdict() if variable else {}
+    return {
+        "kind": "variable",
+        "name": found.name,
+        "read": bool(variable and variable.is_read),
+        **known,
+        "misspellings": list(found.slips),
+        "rules": list(found.rules),
+        "set_by": [
+            {
+                "value": use.value,
+                "when": condition_text(use.when),
+                "otherwise": use.otherwise,
+                "bundle": use.bundle,
+                "profiles": list(use.profiles),
+                "why": use.reason.why,
+                "source": use.reason.source,
+                "date": use.reason.date,
+                "place": str(use.reason.place),
+            }
+            for use in found.uses.uses
+        ],
+        "taken_back_by": list(found.uses.taken_back),
+    }
+
+
+def _use_lines(name: str, use: Use) -> Iterator[Line]:
+    when = condition_text(use.when)
+    said = f"unsets {name}" if use.value is None else f"sets {name}={use.value}"
+    said += "  where no case holds" if use.otherwise else f"  if {when}" if when else ""
+    if use.bundle:
+        said += f"  (bundle {use.bundle})"
+    yield "green", f"  {said}"
+    yield from _wrapped(f"profiles: {', '.join(use.profiles)}", "    ")
+    place = f"{use.reason.place.path}:{use.reason.place.line}"
+    yield from _wrapped(f"{use.reason.why} [{place}]", "    ")
+    yield from _wrapped(f"{use.reason.source}, {use.reason.date}", "    ")
+
+
+def _takes(variable: Variable, known: Knowledge) -> str:
+    said = [variable.type]
+    if variable.values:
+        said.append("|".join(variable.values))
+    if variable.type == "boolean" and variable.read_by:
+        reader = known.readers[variable.read_by[0]]
+        on, off = reader.turns_on, reader.turns_off
+        if on:
+            said.append(f"on: {', '.join(on)}; off: {', '.join(off)}")
+    if variable.min is not None or variable.max is not None:
+        low = "" if variable.min is None else f"from {variable.min}"
+        high = "" if variable.max is None else f"to {variable.max}"
+        said.append(f"{low} {high}".strip())
+    if variable.also:
+        said.append(f"also {', '.join(variable.also)}")
+    if variable.legacy:
+        old = (f"{word} for {right}" for word, right in variable.legacy.items())
+        said.append(f"old: {', '.join(old)}")
+    return "; ".join(said)
+
+
+def _versions(variable: Variable) -> str:
+    fields = ("since", "deprecated", "removed")
+    given = ((field, getattr(variable, field)) for field in fields)
+    return ", ".join(f"{field} {version}" for field, version in given if version)
+
+
+def _titled(title: str, text: str | None) -> Iterator[Line]:
+    if text:
+        yield from _wrapped(f"{title}: {text}", "  ", "    ")
+
+
+def _wrapped(text: str, first: str, then: str | None = None) -> Iterator[Line]:
+    for line in textwrap.wrap(
+        text,
+        _WIDTH,
+        initial_indent=first,
+        subsequent_indent=first if then is None else then,
+        break_long_words=False,
+        break_on_hyphens=False,
+    ):
+        yield "", line

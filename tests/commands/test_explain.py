@@ -1,0 +1,125 @@
+"""``envcfg explain`` of variables; of rules in tests/log."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from support import Wrapped, envcfg
+
+
+@pytest.fixture
+def explain(wrap: Callable[..., Wrapped]) -> Callable[..., Wrapped]:
+    """Run ``envcfg explain`` without layers but the built-in."""
+    assert callable(wrap)
+    return lambda *arguments: envcfg("explain", *arguments)
+
+
+def test_help_has_examples() -> None:
+    done = envcfg("explain", "--help")
+    assert (done.code, done.err) == (0, "")
+    assert "examples:\n" in done.text
+
+
+TEXTS = {
+    "NCCL_NET_GDR_LEVEL": ["\n  meaning: how far", "LOC|PIX|PXB", "0 for LOC", "since 2.4", "read by: nccl, rccl", "related: NCCL_NET_GDR_READ", "NCCL_IB_GDR_LEVEL", "gdr-missing", "unsets NCCL_NET_GDR_LEVEL  if rocm >=7\n    profiles: lumi-g\n"],
+    "NCCL_CROSS_NIC": ["integer; from 0 to 2", "default: 2", "taken back by: lumi-g"],
+    "NCCL_DMABUF_ENABLE": ["on: 1"],
+    "FI_CXI_RDZV_PROTO": ["sets FI_CXI_RDZV_PROTO=alt_read  if nodes >1  (bundle alternate-rendezvous)"],
+    "MIOPEN_USER_DB": ["MIOPEN_USER_DB: no program reads this name", "instead: MIOPEN_USER_DB_PATH", "\n\nMIOPEN_USER_DB_PATH\n", "takes: path"],
+    "NCCL_IB_CUDA_SUPPORT": ["\n\nNCCL_NET_GDR_LEVEL\n"],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_a_variable_is_explained(explain: Callable[..., Wrapped], name: str) -> None:
+    done = explain(name)
+    assert (done.code, done.err) == (0, "")
+    for text in TEXTS[name]:
+        assert text in done.text
+    assert "\x1b" not in done.text
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("NCCL_NETT", "did you mean NCCL_NET?"),
+        ("nccl_net", "did you mean 'NCCL_NET'?"),
+        ("socket-falback", "did you mean 'socket-fallback'?"),
+        ("nothing-like-it-at-all", "envcfg explain lists all"),
+        ("QQQQQQQQQQ", "envcfg explain lists all"),
+    ],
+)
+def test_an_unknown_name_gets_a_suggestion(
+    explain: Callable[..., Wrapped], name: str, hint: str
+) -> None:
+    done = explain(name)
+    assert (done.code, done.text) == (2, "")
+    assert hint in done.err
+
+
+def test_one_profile_can_be_asked_for(explain: Callable[..., Wrapped]) -> None:
+    text = explain("NCCL_NET_GDR_LEVEL", "--profile", "frontier").text
+    assert "profiles: frontier\n" in text
+    assert "lumi-g" not in text
+    wrong = explain("NCCL_NET_GDR_LEVEL", "--profile", "fronteir")
+    assert (wrong.code, "did you mean 'frontier'" in wrong.err) == (2, True)
+
+
+def test_json_has_rules_and_variables(explain: Callable[..., Wrapped]) -> None:
+    done = explain("--json", "socket-fallback", "MIOPEN_USER_DB", "NCCL_NET_GDR_LEVEL")
+    rule, slip, right, level = json.loads(done.text)
+    assert (rule["kind"], rule["id"]) == ("rule", "socket-fallback")
+    assert (slip["kind"], slip["read"], slip["instead"]) == (
+        "variable",
+        False,
+        right["name"],
+    )
+    assert right["misspellings"] == ["MIOOPEN_USER_DB_PATH", "MIOPEN_USER_DB"]
+    uses = [use for use in level["set_by"] if "lumi-g" in use["profiles"]]
+    assert [(use["value"], use["when"]) for use in uses] == [
+        (None, "rocm >=7"),
+        ("PHB", "rocm <7"),
+    ]
+    assert uses[0].keys() == {
+        "value",
+        "when",
+        "otherwise",
+        "bundle",
+        "profiles",
+        "why",
+        "source",
+        "date",
+        "place",
+    }
+    assert level.keys() >= {
+        "meaning",
+        "type",
+        "values",
+        "default",
+        "since",
+        "read_by",
+        "related",
+        "rules",
+        "taken_back_by",
+        "source",
+    }
+
+
+def test_a_variable_of_which_only_a_profile_speaks(
+    explain: Callable[..., Wrapped], tmp_path: Path
+) -> None:
+    folder = tmp_path / ".envcfg/profiles"
+    folder.mkdir(parents=True)
+    (folder / "my.yaml").write_text(
+        "name: my\nenv: {MY_OWN: {value: 1, why: mine, source: s, date: 2026-01-01}}\n"
+    )
+    (folder / "bad.yaml").write_text("name: bad\nx: y\n")
+    done = explain("MY_OWN")
+    assert done.code == 0
+    assert "MY_OWN: nothing is known of it but that profiles set it" in done.text
+    assert "sets MY_OWN=1\n    profiles: my\n    mine\n    [" in done.text
+    assert f"warning: {folder}/bad.yaml: cannot be used" in done.err

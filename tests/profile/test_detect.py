@@ -1,0 +1,132 @@
+"""Which profile knows a machine: the kinds of evidence, and what is read for it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from envcfg.errors import UsageError
+from envcfg.profile.catalog import Catalog, built_in_folder
+from envcfg.profile.detect import known_profiles, read_known
+from envcfg.profile.loader import load_profile
+
+REASON = "why: w, source: s, date: 2026-05-19"
+GENERIC = "detect: {interfaces: ['hsn*'], devices: [/dev/kfd]}\n"
+FILES = {
+    "named": "detect: {clusters: [one], hosts: [one-*]}\n",
+    "generic": GENERIC,
+    "cards": "detect: {interfaces: ['ib*', 'eth*'], devices: [/dev/a, /dev/b]}\n",
+    "devices": "detect: {devices: [/dev/x]}\n",
+    "empty": "detect: {interfaces: [], devices: []}\n",
+    "old": f"lifecycle: {{state: retired, {REASON}}}\n{GENERIC}",
+    "child": "extends: generic\n",
+    "both": "detect: {clusters: [two], interfaces: ['zz*'], devices: [/dev/z]}\n",
+}
+
+
+@pytest.fixture
+def catalog(tmp_path: Path) -> Catalog:
+    for name, text in FILES.items():
+        (tmp_path / f"{name}.yaml").write_text(f"name: {name}\n{text}")
+    return Catalog([str(tmp_path)])
+
+
+@pytest.mark.parametrize(
+    ("cluster", "host", "interfaces", "devices", "expected"),
+    [
+        ("one", "x", (), (), "named"),
+        (None, "one-7", (), (), "named"),
+        ("x", "one-7", (), (), None),
+        # names go before what is in the machine
+        ("one", "x", ("hsn0",), ("/dev/kfd",), "named"),
+        (None, "one-7", ("hsn0",), ("/dev/kfd",), "named"),
+        # which counts where neither name is known
+        ("x", "x", ("hsn0",), ("/dev/kfd",), "generic"),
+        (None, "x", ("lo", "hsn1"), ("/dev/kfd",), "generic"),
+        # all of it must be there
+        (None, "x", ("hsn0",), (), None),
+        (None, "x", (), ("/dev/kfd",), None),
+        (None, "x", ("ib0", "eth1"), ("/dev/a", "/dev/b"), "cards"),
+        (None, "x", ("ib0",), ("/dev/a", "/dev/b"), None),
+        (None, "x", ("ib0", "eth1"), ("/dev/a",), None),
+        (None, "x", (), ("/dev/x",), "devices"),
+        (None, "x", (), (), None),
+        ("two", "x", (), (), "both"),
+        ("x", "x", ("zz1",), ("/dev/z",), "both"),
+    ],
+)
+def test_a_name_counts_more_than_what_is_in_the_machine(
+    catalog: Catalog,
+    cluster: str | None,
+    host: str,
+    interfaces: tuple[str, ...],
+    devices: tuple[str, ...],
+    expected: str | None,
+) -> None:
+    found = catalog.detect(cluster, host, interfaces, devices.__contains__)
+    assert found == expected
+    guessed = expected in {"generic", "cards", "devices"} or "zz1" in interfaces
+    assert (catalog.guess is not None) is guessed
+
+
+def test_two_that_fit_what_is_in_the_machine_are_both_named(catalog: Catalog) -> None:
+    Path(catalog.folders[0], "twin.yaml").write_text(f"name: twin\n{GENERIC}")
+    with pytest.raises(UsageError, match="generic and twin both claim"):
+        catalog.detect(None, "x", ("hsn0",), {"/dev/kfd"}.__contains__)
+
+
+def test_a_higher_layer_says_anew_how_a_system_is_known(tmp_path: Path) -> None:
+    low, high = tmp_path / "low", tmp_path / "high"
+    for folder, text in ((low, FILES["named"]), (high, "detect: {clusters: [new]}\n")):
+        folder.mkdir()
+        (folder / "named.yaml").write_text(f"name: named\n{text}")
+    catalog = Catalog([str(low), str(high)])
+    assert catalog.detect("new", "x") == "named"
+    assert catalog.detect("one", "x") is None
+
+
+SHIPPED = sorted(Path(built_in_folder()).glob("*.yaml"))
+ODD = {
+    "flow": "{name: odd, detect: {clusters: [c]}}",
+    "windows": "name: odd\r\nsummary: x\r\ndetect:\r\n  clusters: [c]\r\nnode: null\r\n",
+    "quoted key": 'name: odd\n"detect":\n  clusters: [c]\n',
+    "comments": "# detect:\nname: odd # the name\ndetect: # so\n# here\n  # there\n\n  hosts: [h]\n  clusters:\n    - c\n\nenv: {}\n",
+    "no newline": "name: odd\ndetect: {clusters: [c]}",
+    "in a text": "name: odd\nsummary: >-\n  x\n  detect: {clusters: [no]}\ndetect: {clusters: [c]}\n",
+    "unindented list": "name: odd\ndetect:\n  clusters:\n  - c\n",
+    "document": "---\nname: odd\ndetect: {clusters: [c]}\n",
+    "byte order mark": "\ufeffname: odd\ndetect: {clusters: [c]}\n",
+    "split flow": "name: odd\ndetect: {\n  clusters: [c]\n}\n",
+    "nothing": "name: odd\nsummary: x\n",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)
+def test_what_is_read_for_detection_is_what_the_file_says(path: Path) -> None:
+    _same(path.read_bytes(), path.stem)
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_odd_files_are_read_as_the_loader_reads_them(name: str) -> None:
+    _same(ODD[name].encode(), "odd")
+
+
+def _same(data: bytes, stem: str) -> None:
+    whole = load_profile(data, path="f", stem=stem, problems=[])
+    known = read_known(data, path="f", stem=stem)
+    assert whole
+    assert known
+    assert known.detect == whole.detect
+    if whole.detect:
+        assert (known.lifecycle and known.lifecycle.state) == (
+            whole.lifecycle and whole.lifecycle.state
+        )
+
+
+@pytest.mark.parametrize("text", ["{}", "", "name: other\n", "name: odd\ndetect: 1\n", "\tx\n", "- a\n"])  # fmt: skip
+def test_files_that_cannot_be_used_are_named(tmp_path: Path, text: str) -> None:
+    (tmp_path / "odd.yaml").write_text(text)
+    catalog = Catalog([str(tmp_path)])
+    assert known_profiles(catalog) == []
+    assert catalog.broken == [str(tmp_path / "odd.yaml")]
