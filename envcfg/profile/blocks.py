@@ -31,11 +31,22 @@ def read_block(
     readers: Mapping[str, Callable[[Field], object]],
     required: Sequence[str] = (),
     *,
-    besides: Sequence[str] = (),
+    keys: Mapping[str, Field] | None = None,
     **given: object,
 ) -> Block | None:
-    """Read a block; keys in *besides* are another's, *given* goes to *build* as it is."""
-    keys = field.mapping({*readers, *REASON, *besides})
+    """Read a block.
+
+    Args:
+        field: where it stands.
+        build: makes the model of what was read.
+        readers: what reads each of its keys.
+        required: keys that must be given.
+        keys: the block's fields, if they are read already; those without a reader are
+            another's.
+        given: goes to *build* as it is.
+    """
+    if keys is None:
+        keys = field.mapping({*readers, *REASON})
     reason = read_reason(field, keys)
     for key in required:
         if key not in keys:

@@ -27,6 +27,7 @@ FACTS: Mapping[str, str] = {
     "torch": "version",
 }
 IN_JOB = frozenset({"nodes"})
+LAUNCHERS = ("srun", "torchrun", "flux", "local")
 
 _ORDER_TEST = re.compile(r"(<=|>=|==|!=|<|>)\s*(.+)")
 _VERSION = re.compile(r"[0-9]{1,9}(\.[0-9]{1,9})*")
@@ -93,7 +94,10 @@ def parse_tests(fact: str, text: str) -> list[Test]:
     """
     kind = FACTS[fact]
     if kind == "text":
-        return [Test(fact, "glob", text)]
+        test = Test(fact, "glob", text)
+        if fact == "launcher":
+            _check_launchers(test)
+        return [test]
     tests = []
     for part in text.split(","):
         match = _ORDER_TEST.fullmatch(part.strip())
@@ -104,6 +108,13 @@ def parse_tests(fact: str, text: str) -> list[Test]:
             operator = "==" if kind == "integer" else "prefix"
         tests.append(Test(fact, operator, operand))
     return tests
+
+
+def _check_launchers(test: Test) -> None:
+    for glob in test.operand.removeprefix("!").split("|"):
+        if not any(fnmatchcase(name, glob.strip()) for name in LAUNCHERS):
+            msg = f"{glob!r} fits no launcher: they are {', '.join(LAUNCHERS)}"
+            raise ValueError(msg)
 
 
 def fact_problem(fact: str, value: str) -> str | None:

@@ -6,6 +6,7 @@ Each reader takes a ``Field`` and returns the model, or None with a problem coll
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Callable, Mapping
 from datetime import date
 from typing import TypeVar
@@ -58,7 +59,7 @@ def read_reason(field: Field, keys: Mapping[str, Field]) -> Reason | None:
     if missing := [key for key in REASON if key not in keys]:
         field.problem(f"no {', no '.join(missing)}", "each entry says all three")
     for key, text in texts.items():
-        if text == "":
+        if text is not None and not text.strip():
             keys[key].problem(f"the {key} is empty")
     why, source, since = (texts.get(key) for key in REASON)
     if since and not _is_date(since):
@@ -98,6 +99,7 @@ def read_setting(name: str, field: Field) -> Setting | None:
         {"value", "when", "otherwise", "force", "directory", "cases", *REASON}
     )
     if not keys:
+        field.problem("no value", f"to drop it: {name}: null")
         return None
     if "cases" in keys:
         for stray in sorted(keys.keys() & {"value", "when", *REASON}):
@@ -129,10 +131,21 @@ def read_env(field: Field) -> dict[str, Setting | None]:
     }
 
 
-def read_mounts(field: Field) -> dict[str, Mount | None]:
-    """Read bind mounts or runtime arguments, by their text."""
+def read_binds(field: Field) -> dict[str, Mount | None]:
+    """Read bind mounts, by their text."""
+    return _read_mounts(field, "/", "bind: its source is an absolute path")
+
+
+def read_options(field: Field) -> dict[str, Mount | None]:
+    """Read options of the runtime or of srun, by their text."""
+    return _read_mounts(field, "-", "option: it begins with -")
+
+
+def _read_mounts(field: Field, begin: str, what: str) -> dict[str, Mount | None]:
     found: dict[str, Mount | None] = {}
     for spec, each in field.mapping().items():
+        if not spec.startswith(begin):
+            each.problem(f"{spec!r} is no {what}")
         if each.is_null:
             found[spec] = None
             continue
@@ -141,6 +154,8 @@ def read_mounts(field: Field) -> dict[str, Mount | None]:
         path = read_if_given(keys, "if_exists", Field.text)
         if path in {"true", "false"}:  # the mount's own source decides, or nothing does
             path = spec.split(":")[0] if path == "true" else None
+        elif path is not None and not path.startswith("/"):
+            keys["if_exists"].problem(f"{path!r} is neither true nor an absolute path")
         when = read_condition(keys)
         if reason is not None:
             found[spec] = Mount(spec=spec, if_exists=path, when=when, reason=reason)
@@ -153,21 +168,30 @@ def read_image_facts(field: Field) -> tuple[NameFact, ...]:
     for each in field.items():
         keys = each.mapping({"pattern", "facts", *REASON})
         reason = read_reason(each, keys)
+        if missing := [key for key in ("pattern", "facts") if key not in keys]:
+            each.problem(f"no {', no '.join(missing)}", "a pattern, and what it tells")
         pattern = read_if_given(keys, "pattern", Field.text) or ""
         facts = keys["facts"].mapping(conditions.FACTS) if "facts" in keys else {}
         texts = {name: value.text() or "" for name, value in facts.items()}
-        try:
-            groups = re.compile(pattern).groupindex
-            for name, text in texts.items():
-                for stray in set(_BRACES.findall(text)) - {
-                    f"{{{group}}}" for group in groups
-                }:
-                    facts[name].problem(f"{stray} is no named group of the pattern")
-        except re.error as err:
-            keys["pattern"].problem(f"no regular expression: {err}")
+        groups = _groups(pattern, keys)
+        for name, text in texts.items():
+            for stray in set(_BRACES.findall(text)) - groups:
+                facts[name].problem(f"{stray} is no named group of the pattern")
         if reason is not None:
             found.append(NameFact(pattern=pattern, facts=texts, reason=reason))
     return tuple(found)
+
+
+def _groups(pattern: str, keys: Mapping[str, Field]) -> set[str]:
+    """Return the named groups of a regular expression, in braces."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")  # it may mean something else some day
+            groups = re.compile(pattern).groupindex
+    except (re.error, OverflowError, RecursionError, Warning) as err:
+        keys["pattern"].problem(f"no regular expression: {err}")
+        return set()
+    return {f"{{{group}}}" for group in groups}
 
 
 def _read_case(field: Field) -> Case | None:
@@ -175,12 +199,11 @@ def _read_case(field: Field) -> Case | None:
 
 
 def _case(field: Field, keys: Mapping[str, Field]) -> Case | None:
-    reason = read_reason(field, keys)
+    reason, when = read_reason(field, keys), read_condition(keys)
     if "value" not in keys:
         field.problem("no value", "'value: null' unsets the variable")
         return None
     value = None if keys["value"].is_null else read_word(keys["value"])
-    when = read_condition(keys)
     return None if reason is None else Case(value=value, when=when, reason=reason)
 
 

@@ -6,13 +6,14 @@ import re
 from collections.abc import Callable, Mapping
 
 from envcfg.errors import Problem
-from envcfg.profile import words
+from envcfg.profile import conditions, words
 from envcfg.profile.blocks import all_of, block, matching, one_of
 from envcfg.profile.conditions import IN_JOB
 from envcfg.profile.entries import (
+    read_binds,
     read_env,
     read_image_facts,
-    read_mounts,
+    read_options,
     read_setting,
     read_word,
 )
@@ -37,10 +38,11 @@ from envcfg.profile.scheduling import (
     read_request,
 )
 
-LAUNCHERS = ("srun", "torchrun", "flux", "local")
+LAUNCHERS = conditions.LAUNCHERS
 RUNTIMES = ("apptainer", "singularity")
 VERIFIED = ("site documentation", "user repository", "inferred", "generated", "run")
-_MASK = re.compile(r"0x[0-9a-fA-F]*[1-9a-fA-F][0-9a-fA-F]*")
+_MASK = re.compile(r"0x0*[1-9a-fA-F][0-9a-fA-F]*")
+_MEMORY = re.compile(r"[0-9]{1,9}[KMGT]?")
 _HOST_PART = re.compile(r"[A-Za-z0-9_.:-]+")
 
 
@@ -86,6 +88,8 @@ def _read_parent(field: Field) -> Parent | None:
 
 def _read_verb(field: Field) -> Setting | None:
     verb = read_setting("verb", field)
+    if verb and verb.otherwise not in {None, ("exec",), ("run",)}:
+        field.problem("the verb is exec or run, otherwise too")
     for case in verb.cases if verb else ():
         if case.value not in {("exec",), ("run",)}:
             field.problem("the verb is exec or run")
@@ -151,7 +155,7 @@ _SECTIONS: Mapping[str, Callable[[Field], object]] = {
         {
             "gpus": Field.integer,
             "cores_per_gpu": Field.integer,
-            "memory_per_gpu": Field.text,
+            "memory_per_gpu": matching(_MEMORY, "memory, as in 60G"),
             "nics": Field.texts,
         },
         ["gpus"],
@@ -164,7 +168,7 @@ _SECTIONS: Mapping[str, Callable[[Field], object]] = {
                 {"masks": all_of(matching(_MASK, "CPU mask, as in 0x00fe"))},
                 ["masks"],
             ),
-            "srun": read_mounts,
+            "srun": read_options,
         }
     ),
     "visibility": block(
@@ -181,8 +185,8 @@ _SECTIONS: Mapping[str, Callable[[Field], object]] = {
             "runtimes": all_of(one_of(*RUNTIMES)),
             "verb": _read_verb,
             "image_facts": read_image_facts,
-            "binds": read_mounts,
-            "arguments": read_mounts,
+            "binds": read_binds,
+            "arguments": read_options,
         }
     ),
     "scratch": block(Scratch, {"root": read_word, "in_memory": Field.flag}, ["root"]),

@@ -14,11 +14,13 @@ import yaml
 
 from envcfg.errors import Place, Problem, suggest
 
-MAX_BYTES = 1_000_000
+MAX_BYTES = 100_000
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _NULL = "tag:yaml.org,2002:null"
 _MAX_DEPTH = 20
 _NUMBER = re.compile(r"[0-9]{1,9}")
+_MANY = 100  # problems, after which no time goes into suggestions
+_LONG = 300  # characters of a message
 
 
 class Field:
@@ -48,14 +50,22 @@ class Field:
 
     def problem(self, message: str, hint: str | None = None) -> None:
         """Collect what is wrong with this node."""
+        if len(message) > _LONG:
+            message = f"{message[: _LONG // 2]} ... {message[-_LONG // 2 :]}"
+        key = self.key if self.key.isprintable() else repr(self.key)
         self.problems.append(
-            Problem(place=self.place, key=self.key, message=message, hint=hint)
+            Problem(place=self.place, key=key, message=message, hint=hint)
         )
+
+    def stray(self, message: str, word: str, known: Collection[str]) -> None:
+        """Collect that *word* is none of *known*, and suggest the nearest."""
+        few = len(self.problems) < _MANY
+        self.problem(message, suggest(word, known) if few else None)
 
     def text(self) -> str | None:
         """Return the scalar as it is written, or None with a problem."""
         if not isinstance(self.node, yaml.ScalarNode):
-            self.problem(f"expected a text, not a {_kind(self.node)}")
+            self.problem(f"expected a text, not {_kind(self.node)}")
             return None
         if self.is_null:
             self.problem("expected a text, not nothing", 'the empty text is ""')
@@ -69,7 +79,7 @@ class Field:
         """Return the text if it is in *known*, or None with a problem."""
         text = self.text()
         if text is not None and text not in known:
-            self.problem(f"unknown value {text!r}", suggest(text, known))
+            self.stray(f"unknown value {text!r}", text, known)
             return None
         return text
 
@@ -94,7 +104,7 @@ class Field:
     def items(self) -> list[Field]:
         """Return the fields of a sequence; a problem and none if it is no sequence."""
         if not isinstance(self.node, yaml.SequenceNode):
-            self.problem(f"expected a list, not a {_kind(self.node)}", "write [a, b]")
+            self.problem(f"expected a list, not {_kind(self.node)}", "write [a, b]")
             return []
         return [
             Field(child, f"{self.key}[{index}]", self.path, self.problems)
@@ -112,7 +122,7 @@ class Field:
             known: the keys that may stand here; None allows any.
         """
         if not isinstance(self.node, yaml.MappingNode):
-            self.problem(f"expected keys and values, not a {_kind(self.node)}")
+            self.problem(f"expected keys and values, not {_kind(self.node)}")
             return {}
         found: dict[str, Field] = {}
         for key_node, value_node in self.node.value:
@@ -128,7 +138,7 @@ class Field:
                     "keep one of them",
                 )
             elif known is not None and name not in known:
-                key.problem(f"unknown key {name!r}", suggest(name, known))
+                key.stray(f"unknown key {name!r}", name, known)
             else:
                 found[name] = child
         return found
@@ -173,8 +183,8 @@ def read_fields(data: bytes, path: str, problems: list[Problem]) -> Field | None
         # The error tells no usable position: look for the character itself.
         character = chr(err.character) if isinstance(err.character, int) else "?"
         at = max(text.find(character), 0)
-        line = text.count("\n", 0, at) + 1
-        fail(f"character {character!r} cannot stand in YAML", line, at + 1)
+        line, column = text.count("\n", 0, at) + 1, at - text.rfind("\n", 0, at)
+        fail(f"character {character!r} cannot stand in YAML", line, column)
         return None
     except yaml.MarkedYAMLError as err:
         mark = err.problem_mark or err.context_mark
@@ -214,6 +224,8 @@ def _yaml_hint(text: str, line: int) -> str | None:
 
 
 def _kind(node: yaml.Node) -> str:
+    if node.tag == _NULL:
+        return "nothing"
     if isinstance(node, yaml.MappingNode):
-        return "mapping"
-    return "list" if isinstance(node, yaml.SequenceNode) else "text"
+        return "a mapping"
+    return "a list" if isinstance(node, yaml.SequenceNode) else "a text"

@@ -38,7 +38,7 @@ def read_request(field: Field) -> dict[str, object]:
     found: dict[str, object] = {}
     if keys.keys() - {"rules", "partitions"}:
         found["request"] = read_block(
-            field, Request, _REQUEST, ["scheduler"], besides=("rules", "partitions")
+            field, Request, _REQUEST, ["scheduler"], keys=keys
         )
     if "rules" in keys:
         found["rules"] = by_name(_read_rule)(keys["rules"])
@@ -65,7 +65,7 @@ def read_bundle(name: str, field: Field) -> Bundle | None:
     """Read variables and options that only work together."""
     keys = field.mapping({*_BUNDLE, "why", "source", "date", "when"})
     when = read_condition(keys)
-    found = read_block(field, Bundle, _BUNDLE, besides=("when",), name=name, when=when)
+    found = read_block(field, Bundle, _BUNDLE, keys=keys, name=name, when=when)
     if found and not (found.env and (found.network or found.srun)):
         field.problem(
             "a bundle couples variables with options of srun",
@@ -89,15 +89,7 @@ def _read_module(name: str, field: Field) -> Module | None:
     keys = field.mapping({"action", "when", "why", "source", "date"})
     action = read_if_given(keys, "action", one_of("load", "unload", "use")) or "load"
     when = read_condition(keys)
-    return read_block(
-        field,
-        Module,
-        {},
-        besides=("action", "when"),
-        name=name,
-        action=action,
-        when=when,
-    )
+    return read_block(field, Module, {}, keys=keys, name=name, action=action, when=when)
 
 
 _PARTITION: Mapping[str, Callable[[Field], object]] = {
@@ -113,8 +105,8 @@ _REQUEST = {
 }
 _BUNDLE = {
     "env": _read_values,
-    "network": all_of(matching(_NETWORK, "value of srun --network")),
-    "srun": all_of(_option),
+    "network": all_of(matching(_NETWORK, "value of srun --network"), may_be_empty=True),
+    "srun": all_of(_option, may_be_empty=True),
 }
 read_bundles = by_name(read_bundle)
 read_modules = by_name(_read_module)

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# envcfg:script e30d50fe3f47c3daf0c15f5f8e63ff4fe0bb680dcaec5e51063f047d5f822235
+# envcfg:script 594682aaf3d87eaa15ccfd093d11403cca5a27d98f1d45e1258e90a797fff5dc
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
-# envcfg 0.1.0, profile tuolumne (sha256 2a46740abbc719c7)
+# envcfg 0.1.0, profile tuolumne (sha256 ed7490d2ad415162)
 # made by: envcfg wrap --profile tuolumne --fact rocm=6.4.1 --fact plugin=1.14.2 --container /images/pytorch.sif --runtime-arg=--cleanenv -- python3 dump.py out 'a b'
 # Source it in a batch script, evaluate it, run it, submit it: all the same.
 # It needs bash 4.4 and, on the compute nodes, neither envcfg nor Python.
@@ -22,64 +22,64 @@ envcfg_mounts() {
 }
 
 envcfg_settings() {
-  # the same, by the name that the plugins for older ROCm have [profiles/tuolumne.yaml:107]
+  # the same, by the name that the plugins for older ROCm have [profiles/tuolumne.yaml:108]
   if [ "$ENVCFG_NODES" -gt 1 ]; then
     envcfg_set NCCL_NET 'AWS Libfabric'
   fi
   # the interfaces of Slingshot have other names here than elsewhere
-  # [profiles/tuolumne.yaml:113]
+  # [profiles/tuolumne.yaml:114]
   envcfg_set NCCL_SOCKET_IFNAME hsi0
   # gloo reads its own variable, and takes the name as it stands
-  # [profiles/tuolumne.yaml:118]
+  # [profiles/tuolumne.yaml:119]
   envcfg_set GLOO_SOCKET_IFNAME hsi0
-  # GPU RDMA wherever GPU and NIC hang on the same NUMA node [profiles/slingshot.yaml:95]
+  # GPU RDMA wherever GPU and NIC hang on the same NUMA node [profiles/slingshot.yaml:96]
   envcfg_set NCCL_NET_GDR_LEVEL PHB
   # Slingshot is no rail network; rings may leave and enter by different NICs
-  # [profiles/slingshot.yaml:100]
+  # [profiles/slingshot.yaml:101]
   envcfg_set NCCL_CROSS_NIC 1
   # memhooks intercepts malloc and can deadlock with RCCL and NCCL; kdreg2 serves as well,
-  # but needs a kernel module [profiles/slingshot.yaml:105]
+  # but needs a kernel module [profiles/slingshot.yaml:106]
   envcfg_set FI_MR_CACHE_MONITOR userfaultfd
-  # keeps the provider from GPU calls that can deadlock [profiles/slingshot.yaml:112]
+  # keeps the provider from GPU calls that can deadlock [profiles/slingshot.yaml:113]
   envcfg_set FI_CXI_DISABLE_HOST_REGISTER 1
-  # large jobs overrun the default completion queue [profiles/slingshot.yaml:117]
+  # large jobs overrun the default completion queue [profiles/slingshot.yaml:118]
   envcfg_set FI_CXI_DEFAULT_CQ_SIZE 131072
   # the provider's own size serves here, which the family doubles
-  # [profiles/tuolumne.yaml:128]
+  # [profiles/tuolumne.yaml:129]
   envcfg_set FI_CXI_DEFAULT_TX_SIZE 1024
   # falls back to software when the NIC's matching resources run out
-  # [profiles/slingshot.yaml:127]
+  # [profiles/slingshot.yaml:128]
   envcfg_set FI_CXI_RX_MATCH_MODE hybrid
-  # rocFFT keeps a SQLite cache in the home folder [profiles/slingshot-rocm.yaml:62]
+  # rocFFT keeps a SQLite cache in the home folder [profiles/slingshot-rocm.yaml:63]
   envcfg_set ROCFFT_RTC_CACHE_PATH /dev/null
-  # AMD's advice for collectives on these nodes [profiles/tuolumne.yaml:123]
+  # AMD's advice for collectives on these nodes [profiles/tuolumne.yaml:124]
   envcfg_set NCCL_MIN_NCHANNELS 24
   # lets PyTorch give MIOpen convolutions in the layout that is fast on MI300A
-  # [profiles/tuolumne.yaml:134]
+  # [profiles/tuolumne.yaml:135]
   envcfg_set PYTORCH_MIOPEN_SUGGEST_NHWC 1
   # batch normalization must have the layout of the convolutions around it
-  # [profiles/tuolumne.yaml:139]
+  # [profiles/tuolumne.yaml:140]
   envcfg_set PYTORCH_MIOPEN_SUGGEST_NHWC_BATCHNORM 1
   # a program that finds it takes itself for one that MPI starts, and may start itself again
-  # (Lightning) [profiles/tuolumne.yaml:152]
+  # (Lightning) [profiles/tuolumne.yaml:153]
   envcfg_unset PMI_RANK
-  # as PMI_RANK [profiles/tuolumne.yaml:158]
+  # as PMI_RANK [profiles/tuolumne.yaml:159]
   envcfg_unset PMI_SIZE
-  # as PMI_RANK [profiles/tuolumne.yaml:164]
+  # as PMI_RANK [profiles/tuolumne.yaml:165]
   envcfg_unset PMI_FD
-  # as PMI_RANK [profiles/tuolumne.yaml:170]
+  # as PMI_RANK [profiles/tuolumne.yaml:171]
   envcfg_unset PMI_SPAWNED
-  # as PMI_RANK [profiles/tuolumne.yaml:176]
+  # as PMI_RANK [profiles/tuolumne.yaml:177]
   envcfg_unset PMI_CONTROL_PORT
-  # as PMI_RANK [profiles/tuolumne.yaml:182]
+  # as PMI_RANK [profiles/tuolumne.yaml:183]
   envcfg_unset PALS_RANKID
-  # as PMI_RANK [profiles/tuolumne.yaml:188]
+  # as PMI_RANK [profiles/tuolumne.yaml:189]
   envcfg_unset PALS_NODEID
-  # as PMI_RANK [profiles/tuolumne.yaml:194]
+  # as PMI_RANK [profiles/tuolumne.yaml:195]
   envcfg_unset PALS_APID
-  # as PMI_RANK [profiles/tuolumne.yaml:200]
+  # as PMI_RANK [profiles/tuolumne.yaml:201]
   envcfg_unset PALS_APINFO
-  # as PMI_RANK [profiles/tuolumne.yaml:206]
+  # as PMI_RANK [profiles/tuolumne.yaml:207]
   envcfg_unset PALS_SPOOL_DIR
   envcfg_preset TRITON_CACHE_DIR TORCH_EXTENSIONS_DIR TORCHINDUCTOR_CACHE_DIR MIOPEN_USER_DB_PATH MIOPEN_CUSTOM_CACHE_DIR MASTER_ADDR MASTER_PORT
   ENVCFG_ARGS+=("ENVCFG_CACHE_BASE=$ENVCFG_CACHE_BASE")
@@ -185,19 +185,19 @@ envcfg_own "$ENVCFG_CACHE"
 unset -v HIP_VISIBLE_DEVICES CUDA_VISIBLE_DEVICES GPU_DEVICE_ORDINAL
 
 # the default is in the home folder; on a shared file system many ranks corrupt it
-# [profiles/slingshot.yaml:133]
+# [profiles/slingshot.yaml:134]
 envcfg_set TRITON_CACHE_DIR "${ENVCFG_CACHE}"/triton
 # compiled extensions default to the home folder, where ranks race for a lock
-# [profiles/slingshot.yaml:139]
+# [profiles/slingshot.yaml:140]
 envcfg_set TORCH_EXTENSIONS_DIR "${ENVCFG_CACHE}"/torch_extensions
 # the default is in /tmp by user name, so jobs that share a node share it
-# [profiles/slingshot.yaml:145]
+# [profiles/slingshot.yaml:146]
 envcfg_set TORCHINDUCTOR_CACHE_DIR "${ENVCFG_CACHE}"/inductor
 # MIOpen keeps SQLite databases, whose locks break on Lustre when many ranks try
-# [profiles/slingshot-rocm.yaml:48]
+# [profiles/slingshot-rocm.yaml:49]
 envcfg_set MIOPEN_USER_DB_PATH "${ENVCFG_CACHE}"/miopen
 # the cache of compiled kernels; on a network file system MIOpen moves it to a shared /tmp
-# by itself, where users clash [profiles/slingshot-rocm.yaml:54]
+# by itself, where users clash [profiles/slingshot-rocm.yaml:55]
 envcfg_set MIOPEN_CUSTOM_CACHE_DIR "${MIOPEN_USER_DB_PATH}"
 
 envcfg_make_folders() { # those that the job has not set itself

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# envcfg:script 4fbc46e715f07a924eb1da3d9946a86fe2eccf0c9ff9575ecc87b559b9f7c9e9
+# envcfg:script ffa097357f3f017a993ec13b3f0bbb7511cfee85dd833e87153140815a832df9
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
-# envcfg 0.1.0, profile workstation (sha256 2c1460d6d7e9e007)
+# envcfg 0.1.0, profile workstation (sha256 3d3a9fa8b5533317)
 # made by: envcfg wrap --profile workstation --container none --ranks 2 -- python3 dump.py out 'a b'
 # Source it in a batch script, evaluate it, run it, submit it: all the same.
 # It needs bash 4.4 and, on the compute nodes, neither envcfg nor Python.

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# envcfg:script c3125c65ed793b4a14eb1d50fe1d3c285641c5a35c14ac38e654878161888e08
+# envcfg:script 861016748917246413cbef598ed07a84a8ace7ac9d1272704ea984feb323b457
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
-# envcfg 0.1.0, profile workstation (sha256 2c1460d6d7e9e007)
+# envcfg 0.1.0, profile workstation (sha256 3d3a9fa8b5533317)
 # made by: envcfg wrap --profile workstation --container none
 # Source it in a batch script, evaluate it, run it, submit it: all the same.
 # It needs bash 4.4 and, on the compute nodes, neither envcfg nor Python.
