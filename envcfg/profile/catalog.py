@@ -164,7 +164,7 @@ class Catalog:
         merged: Profile | None = None
         for path in files:
             data = self._bytes(path)
-            stem = os.path.basename(path).partition(".")[0]
+            stem = os.path.splitext(os.path.basename(path))[0]
             layer = load_profile(data, path=shown(path), stem=stem, problems=problems)
             if layer is not None:
                 merged = layer.over(merged) if merged else layer
