@@ -47,7 +47,7 @@ def validate(path: str, catalog: Catalog) -> list[Fault]:
     with open(path, "rb") as file:
         data = file.read()
     problems: list[Problem] = []
-    stem = os.path.basename(path).partition(".")[0]
+    stem = os.path.splitext(os.path.basename(path))[0]
     profile = load_profile(data, path=path, stem=stem, problems=problems)
     if profile is None or problems:
         return _sorted(Fault("error", *each) for each in problems)

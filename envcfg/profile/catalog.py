@@ -121,7 +121,7 @@ class Catalog:
         found = detect(known_profiles(self), machine).found
         if len(found) > 1:
             names = " and ".join(each.name for each in found)
-            msg = f"{names} both claim cluster {cluster}, host {host}: {found[0].why}"
+            msg = f"{names} both claim this system: {found[0].why}"
             raise UsageError(msg, hint="choose one with --profile")
         if found and found[0].evidence == "devices":
             self.guess = found[0].why

@@ -157,14 +157,19 @@ def read_known(data: bytes, *, path: str, stem: str) -> Profile | None:
 
     None, if the file cannot be used. What else is wrong in it shows when it is loaded.
     """
-    problems: list[Problem] = []
     text = data.replace(b"\r\n", b"\n") + b"\n"
     named = re.search(rb"^name:[ \t]*(\S+)[ \t]*$", text, re.M)
     if named and named[1] == stem.encode() and _PLAIN_KEYS.match(text):
         blocks = b"".join(match[0] for match in _WANTED.finditer(text))
         if b"detect:" not in blocks:
             return Profile(name=stem)
-        data = named[0] + b"\n" + blocks
+        if profile := _load(named[0] + b"\n" + blocks, path, stem):
+            return profile
+    return _load(data, path, stem)
+
+
+def _load(data: bytes, path: str, stem: str) -> Profile | None:
+    problems: list[Problem] = []
     profile = load_profile(data, path=path, stem=stem, problems=problems)
     return None if problems else profile
 

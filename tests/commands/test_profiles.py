@@ -308,3 +308,18 @@ def test_two_that_fit_are_both_named(
     assert "fits        sys: the cluster is sys\nfits        twin: the" in done.text
     assert "envcfg: error: more than one profile fits\n  hint: " in done.err
     assert f"warning: {here}/bad.yaml: cannot be used" in done.err
+
+
+def test_what_is_in_the_machine_counts_where_no_name_is_known(here: Path) -> None:
+    (here / "sys.yaml").write_text(
+        "name: sys\nextends: fam\ndetect: {interfaces: [l?], devices: [/dev/null]}\n"
+    )
+    done = run("detect")
+    assert (done.code, done.err) == (0, "")
+    assert "fits        sys: there is lo and /dev/null\n" in done.text
+    wrapped = envcfg("wrap", "--container", "none", "--json", "--fact", "rocm=6")
+    assert json.loads(wrapped.text)["profile"]["name"] == "sys"
+    assert (
+        "note: profile sys: is taken for what is in this machine: there" in wrapped.err
+    )
+    assert "hint: choose another with --profile" in wrapped.err

@@ -98,6 +98,7 @@ ODD = {
     "document": "---\nname: odd\ndetect: {clusters: [c]}\n",
     "byte order mark": "\ufeffname: odd\ndetect: {clusters: [c]}\n",
     "split flow": "name: odd\ndetect: {\n  clusters: [c]\n}\n",
+    "flow at the margin": "name: odd\nenv: {\ndetect: {value: 1, why: w, source: s, date: 2026-01-01}}\n",
     "nothing": "name: odd\nsummary: x\n",
 }  # fmt: skip
 
