@@ -96,7 +96,7 @@ class Catalog:
         above = self._files(parent.name)
         if not above:
             hint = suggest(parent.name, self.names())
-            _fail(parent, f"unknown profile {parent.name!r}", hint)
+            _fail(parent, f"unknown profile {parent.name[:80]!r}", hint)
         # Files, not names: a file of one's own may extend the profile whose name it has.
         chain = (*below, files[-1])
         if above[-1] in chain:
