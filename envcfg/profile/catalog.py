@@ -147,7 +147,7 @@ class Catalog:
             above = self._files(parent.name)
             if not above:
                 hint = suggest(parent.name, self.names())
-                _fail(parent, f"unknown profile {parent.name!r}", hint)
+                _fail(parent, f"unknown profile {parent.name[:80]!r}", hint)
             # Files, not names: one's own file may extend the profile whose name it has.
             tops = [each[-1] for each in chain]
             if above[-1] in tops:
