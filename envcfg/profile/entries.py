@@ -95,11 +95,13 @@ def read_setting(name: str, field: Field) -> Setting | None:
     """Read one variable: a mapping with ``value``, or with ``cases``."""
     if problem := name_problem(name):
         field.problem(*problem)
+    before = len(field.problems)
     keys = field.mapping(
         {"value", "when", "otherwise", "force", "directory", "cases", *REASON}
     )
     if not keys:
-        field.problem("no value", f"to drop it: {name}: null")
+        if len(field.problems) == before:
+            field.problem("no value", f"to drop it: {name}: null")
         return None
     if "cases" in keys:
         for stray in sorted(keys.keys() & {"value", "when", *REASON}):
