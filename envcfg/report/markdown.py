@@ -1,0 +1,37 @@
+"""Pieces of Markdown: tables, links, text in which nothing is markup."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+_LINK = re.compile(r"https://[^\s();]+")
+_MARKUP = re.compile(r"([|<>*\[\]`])")
+
+
+def table(titles: list[str], rows: Iterable[list[str]]) -> Iterator[str]:
+    """Yield the lines of a table."""
+    yield f"| {' | '.join(titles)} |"
+    yield f"|{'---|' * len(titles)}"
+    yield from (f"| {' | '.join(row)} |" for row in rows)
+
+
+def linked(source: str) -> str:
+    """Return a source with its addresses as short links."""
+    found, at = "", 0
+    for match in _LINK.finditer(source):
+        host, _, path = match[0].removeprefix("https://").partition("/")
+        label = "/".join(path.split("/")[:2]) if host == "github.com" else host
+        found += f"{text(source[at : match.start()])}[{text(label)}]({match[0]})"
+        at = match.end()
+    return found + text(source[at:])
+
+
+def text(words: str) -> str:
+    """Return words so that nothing in them is markup."""
+    return _MARKUP.sub(r"\\\1", words)
+
+
+def code(words: str) -> str:
+    """Return words as code, in a table too."""
+    return f"`{words}`".replace("|", r"\|")

@@ -1,0 +1,250 @@
+"""The page about all systems, docs/systems.md, from their profiles; printed if run."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+
+from envcfg.profile.catalog import Catalog, built_in_folder
+from envcfg.profile.conditions import Condition
+from envcfg.profile.model import Billing, Mount, Profile, Reason, Setting
+from envcfg.profile.words import Word, format_word
+from envcfg.report.markdown import code, linked, table, text
+
+_HEAD = """\
+# Systems
+
+Made from the profiles by `scripts/systems`; correct a profile, not this page. *Verified*
+says by what a profile was written, and *run* that a job has run with it.
+"""
+
+
+def systems_page(catalog: Catalog) -> str:
+    """Return the page as Markdown: two tables, then a section for each profile."""
+    profiles = [catalog.load(name) for name in catalog.names()]
+    systems = [each for each in profiles if each.node]
+    others = [each for each in profiles if not each.node]
+    parts = [_HEAD, _overview(systems), "## Families and generic profiles\n"]
+    parts.append(_overview(others))
+    parts += ["\n".join(_section(each)) for each in (*systems, *others)]
+    return "\n".join(parts).rstrip("\n") + "\n"
+
+
+def _overview(profiles: Iterable[Profile]) -> str:
+    titles = "name|what it is|GPUs per node|network|scheduler|lifecycle|verified"
+    rows = [
+        [
+            f"[{each.name}](#{each.name})",
+            text(each.summary or ""),
+            str(each.node.gpus) if each.node else "",
+            _network(each),
+            each.request.scheduler if each.request else "",
+            each.lifecycle.state if each.lifecycle else "",
+            f"{each.verified.state}, {each.verified.reason.date}" if each.verified else "",
+        ]
+        for each in profiles
+    ]  # fmt: skip
+    return "\n".join([*table(titles.split("|"), rows), ""])
+
+
+def _network(profile: Profile) -> str:
+    expect = profile.expect
+    if expect is None:
+        return ""
+    name = expect.provider or " or ".join(expect.networks)
+    return f"{expect.nics} x {name}" if expect.nics else name
+
+
+def _section(profile: Profile) -> Iterator[str]:
+    """Yield the lines about one profile."""
+    yield f"## {profile.name}\n"
+    family = profile.extends
+    extends = f" Extends [{family.name}](#{family.name})." if family else ""
+    yield f"{text(profile.summary or '')}.{extends}\n"
+    if profile.lifecycle:
+        yield f"- {profile.lifecycle.state}: {_said(profile.lifecycle.reason)}"
+    if profile.verified:
+        yield f"- verified by {profile.verified.state}: {_said(profile.verified.reason)}"
+    yield from _node(profile)
+    yield ""
+    yield from _titled("How to ask for it", _request(profile))
+    yield from _titled("Containers", _containers(profile))
+    yield from _titled("Settings", _settings(profile))
+    yield from _titled("What the log must show", _expect(profile))
+    yield from _titled("Billing", _billing(profile.billing))
+
+
+def _titled(title: str, lines: Iterable[str]) -> list[str]:
+    """Return lines under a title; nothing, where there are none."""
+    found = list(lines)
+    return [f"### {title}\n", *found, ""] if found else []
+
+
+def _node(profile: Profile) -> Iterator[str]:
+    if node := profile.node:
+        cores = f", {node.cores_per_gpu} cores each" if node.cores_per_gpu else ""
+        memory = f", {node.memory_per_gpu} each" if node.memory_per_gpu else ""
+        nics = f"; {', '.join(node.nics)}" if node.nics else ""
+        yield f"- {node.gpus} GPUs{cores}{memory}{nics}: {_said(node.reason)}"
+    if profile.launchers:
+        yield f"- launchers: {', '.join(profile.launchers)}"
+    yield from _mounts("srun", profile.srun)
+    if masks := profile.cpu_masks:
+        yield f"- CPU masks {code(','.join(masks.masks))}: {_said(masks.reason)}"
+    if view := profile.visibility:
+        clear = f", without {', '.join(map(code, view.clear))}" if view.clear else ""
+        yield f"- GPUs masked by {code(view.variable)}{clear}: {_said(view.reason)}"
+    if meet := profile.rendezvous:
+        name = f"the address of {meet.interface}" if meet.interface else "its name"
+        suffix = f" with {code(meet.suffix)}" if meet.suffix else ""
+        yield f"- rendezvous at the first node by {name}{suffix}: {_said(meet.reason)}"
+    if scratch := profile.scratch:
+        memory = ", in the node's memory" if scratch.in_memory else ""
+        yield f"- caches in {_word(scratch.root)}{memory}: {_said(scratch.reason)}"
+
+
+def _request(profile: Profile) -> Iterator[str]:
+    if request := profile.request:
+        kind = f"gpu:{request.gpu_type}:N" if request.gpu_type else "N"
+        gpus = f", GPUs by {code(f'{request.gpus} {kind}')}" if request.gpus else ""
+        yield f"- {request.scheduler}{gpus}: {_said(request.reason)}"
+    for rule in filter(None, profile.rules.values()):
+        like = f", as in {code(rule.value)}" if rule.value else ""
+        yield f"- {code(rule.option)} **{rule.rule}**{like}: {_said(rule.reason)}"
+    for module in filter(None, profile.modules.values()):
+        what = f"module {module.action} {module.name}"
+        yield f"- {code(what)}{_if(module.when)}: {_said(module.reason)}"
+    rows = [
+        [
+            code(each.name),
+            str(each.nodes or ""),
+            str(each.gpus or ""),
+            str(each.time or ""),
+            {True: "whole nodes", False: "shared", None: ""}[each.exclusive],
+            *_reason(each.reason),
+        ]
+        for each in profile.partitions.values()
+        if each
+    ]
+    if rows:
+        yield ""
+        titles = "partition|nodes|GPUs|time|nodes are|why|source"
+        yield from table(titles.split("|"), rows)
+
+
+def _containers(profile: Profile) -> Iterator[str]:
+    if profile.runtimes:
+        yield f"- runtimes: {', '.join(profile.runtimes)}"
+    for case in profile.verb.cases if profile.verb else ():
+        yield f"- entered by {_word(case.value)}{_if(case.when)}: {_said(case.reason)}"
+    if profile.verb and profile.verb.otherwise:
+        yield f"- entered by {_word(profile.verb.otherwise)} otherwise"
+    for fact in profile.image_facts or ():
+        names = ", ".join(fact.facts)
+        yield f"- names like {code(fact.pattern)} tell {names}: {_said(fact.reason)}"
+    yield from _mounts("argument", profile.arguments)
+    yield from _mounts("bind", profile.binds)
+
+
+def _mounts(what: str, mounts: Mapping[str, Mount | None]) -> Iterator[str]:
+    for mount in filter(None, mounts.values()):
+        own = mount.if_exists == mount.spec.split(":")[0]
+        path = "it" if own else code(mount.if_exists or "")
+        there = f", where {path} exists" if mount.if_exists else ""
+        yield f"- {what} {code(mount.spec)}{_if(mount.when)}{there}: {_said(mount.reason)}"
+
+
+def _settings(profile: Profile) -> Iterator[str]:
+    """Yield a table of the profile's own settings, and the names of its family's."""
+    rows, above = [], []
+    for setting in filter(None, profile.env.values()):
+        reason = setting.cases[0].reason
+        if reason.place.path.endswith(f"/{profile.name}.yaml"):
+            rows += list(_rows(setting))
+        else:
+            above.append(setting.name)
+    for bundle in filter(None, profile.bundles.values()):
+        if not bundle.reason.place.path.endswith(f"/{profile.name}.yaml"):
+            above.append(bundle.name)
+            continue
+        values = [f"{name}={format_word(word)}" for name, word in bundle.env.items()]
+        values += [f"srun --network={value}" for value in bundle.network]
+        values += [f"srun {option}" for option in bundle.srun]
+        what = f"{code(bundle.name)}, all or nothing"
+        when = ", ".join(_tests(bundle.when))
+        rows.append(
+            [what, "<br>".join(map(code, values)), when, *_reason(bundle.reason)]
+        )
+    if rows:
+        yield from table("variable|value|where|why|source".split("|"), rows)
+    if family := profile.extends:
+        settings: dict[str, object] = {**profile.env, **profile.bundles}
+        gone = [name for name, entry in settings.items() if entry is None]
+        link = f"[{family.name}](#{family.name})"
+        for what, names in ((f"From {link} and above", above), ("Taken back", gone)):
+            if names:
+                yield f"\n{what}: {', '.join(map(code, names))}."
+
+
+def _rows(setting: Setting) -> Iterator[list[str]]:
+    for case in setting.cases:
+        value = "unset" if case.value is None else _word(case.value)
+        force = " (always)" if setting.force else ""
+        when = ", ".join(_tests(case.when))
+        yield [code(setting.name), f"{value}{force}", when, *_reason(case.reason)]
+    if setting.otherwise is not None:
+        yield [code(setting.name), _word(setting.otherwise), "otherwise", "", ""]
+
+
+def _expect(profile: Profile) -> Iterator[str]:
+    if expect := profile.expect:
+        parts = [
+            ("network", " or ".join(expect.networks)),
+            ("provider", expect.provider),
+            ("interfaces", ", ".join(expect.interfaces)),
+            ("adapters", expect.nics),
+            ("GPU RDMA", {True: "yes", False: "no", None: None}[expect.gdr]),
+        ]
+        said = "; ".join(f"{name} {value}" for name, value in parts if value)
+        yield f"- {said}: {_said(expect.reason)}"
+
+
+def _billing(billing: Billing | None) -> Iterator[str]:
+    if billing:
+        skipped = {"reason", "unit", "charge"}
+        parts = [
+            f"{name.replace('_', ' ')} {', '.join(v) if isinstance(v, tuple) else v}"
+            for name, v in billing._asdict().items()
+            if v and name not in skipped
+        ]
+        said = _said(billing.reason)
+        yield f"- {billing.unit}, {billing.charge}; {'; '.join(parts)}: {said}"
+
+
+def _if(condition: Condition) -> str:
+    return f" where {', '.join(_tests(condition))}" if condition else ""
+
+
+def _tests(condition: Condition) -> list[str]:
+    signs = {"glob": "", "prefix": "", "==": ""}
+    return [
+        code(f"{test.fact} {signs.get(test.operator, test.operator)}{test.operand}")
+        for test in condition
+    ]
+
+
+def _said(reason: Reason) -> str:
+    why, source = _reason(reason)
+    return f"{why} ({source})"
+
+
+def _reason(reason: Reason) -> list[str]:
+    return [text(reason.why), f"{linked(reason.source)}, {reason.date}"]
+
+
+def _word(word: Word | None) -> str:
+    return code(format_word(word or ()))
+
+
+if __name__ == "__main__":
+    sys.stdout.write(systems_page(Catalog([built_in_folder()])))
