@@ -354,3 +354,24 @@ def test_nothing_heavy_is_imported_to_make_a_script() -> None:
         "difflib",
     }
     assert not heavy & set(eval(done.stderr.decode()))  # noqa: S307 # a list of names
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("wrap", "--container", "none", "--", "true"),
+        ("check-log", "--profile", "lumi-g", "/dev/null"),
+        ("explain", "NCCL_NET"),
+        ("profiles", "list"),
+    ],
+)
+def test_a_folder_that_is_gone_is_said(
+    command: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "gone"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    folder.rmdir()
+    done = envcfg(*command)
+    assert done.code == 2
+    assert "the current folder does not exist any more" in done.err

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from envcfg.commands.arguments import positive
+from envcfg.commands.machine import current_folder
 from envcfg.commands.progress import reading
 from envcfg.errors import UsageError
 from envcfg.log.expectations import Expectations, expectations_of
@@ -185,7 +186,7 @@ def _expectations(options: argparse.Namespace) -> Expectations:
     if options.profile is not None:
         from envcfg.profile.catalog import Catalog, profile_folders
 
-        catalog = Catalog(profile_folders(os.environ, os.getcwd()))
+        catalog = Catalog(profile_folders(os.environ, current_folder()))
         expect = expectations_of(catalog.load(options.profile))
     return expect._replace(
         ranks=options.expect_ranks or expect.ranks,

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from envcfg.commands.machine import current_folder
 from envcfg.errors import UsageError, suggest
 from envcfg.log.rulebook import Rule, load_rules
 from envcfg.parser import Formatter
@@ -104,7 +105,7 @@ def _variable(
     from envcfg.profile.uses import uses_of
     from envcfg.report.explanation import Explained
 
-    catalog = Catalog(profile_folders(os.environ, os.getcwd()))
+    catalog = Catalog(profile_folders(os.environ, current_folder()))
     profiles = [options.profile] if options.profile else _usable(catalog)
     variables = load_variables()
     known, uses = variables.get(name), uses_of(name, catalog, profiles)

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from envcfg.commands.arguments import assignment, pair, positive, removal
-from envcfg.commands.machine import interfaces
+from envcfg.commands.machine import current_folder, interfaces
 from envcfg.errors import UsageError
 from envcfg.findings import Finding
 from envcfg.launch.image import locate_image, missing_sources
@@ -19,7 +19,8 @@ from envcfg.launch.render import render_exec_line, render_script
 from envcfg.launch.resolve import check_facts, resolve
 from envcfg.parser import Formatter
 from envcfg.profile.catalog import Catalog, profile_folders
-from envcfg.profile.loader import LAUNCHERS, RUNTIMES
+from envcfg.profile.conditions import LAUNCHERS
+from envcfg.profile.loader import RUNTIMES
 
 _EPILOG = """\
 The command stands behind a --. Without one, the script defines envcfg_run, for several
@@ -173,11 +174,7 @@ def run(
         if "" in given:
             msg = f"{option} is empty"
             raise UsageError(msg, hint="is the variable set that it comes from?")
-    try:
-        here = os.getcwd()
-    except OSError as err:
-        msg = "the current folder does not exist any more"
-        raise UsageError(msg, hint="cd to another one") from err
+    here = current_folder()
     image, findings = locate_image(options.container, here)
     facts = dict(options.fact)
     check_facts(facts)

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import Any
 
+from envcfg.commands.machine import current_folder
 from envcfg.errors import UsageError
 from envcfg.parser import Formatter, Parser
 from envcfg.profile.catalog import Catalog, profile_folders
@@ -70,11 +71,7 @@ def run(
     if more:
         msg = f"envcfg profiles {options.action} runs no command"
         raise UsageError(msg, hint=f"leave out -- {more[0]}")
-    try:
-        here = os.getcwd()
-    except OSError as err:
-        msg = "the current folder does not exist any more"
-        raise UsageError(msg, hint="cd to another one") from err
+    here = current_folder()
     code: int = _module(options.action).run(
         options, Catalog(profile_folders(os.environ, here))
     )
