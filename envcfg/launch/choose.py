@@ -8,7 +8,7 @@ from envcfg.errors import Place, UsageError
 from envcfg.findings import Finding
 from envcfg.launch.image import is_uri
 from envcfg.launch.plan import Branch, Container, Options, PlannedBundle, PlannedMount
-from envcfg.profile.conditions import Truth, judge
+from envcfg.profile.conditions import Condition, Truth, judge
 from envcfg.profile.model import Case, Mount, Profile, Reason, Setting
 
 # What is given on the command line needs no other reason.
@@ -101,10 +101,8 @@ def choose_bundles(
     for bundle in profile.bundles.values():
         if bundle is None:
             continue
-        truth, unknown_facts, tests = judge(bundle.when, facts)
-        for fact in unknown_facts:
-            unknown.setdefault(fact, []).append(bundle.name)
-        if truth in {Truth.NO, Truth.UNKNOWN}:
+        tests = _tests_left(bundle.when, bundle.name, facts, unknown)
+        if tests is None:
             continue
         touched = [name for name in bundle.env if name in options.settings]
         if touched:
@@ -141,13 +139,24 @@ def choose_mounts(
     for mount in mounts.values():
         if mount is None:
             continue
-        truth, unknown_facts, tests = judge(mount.when, facts)
-        for fact in unknown_facts:
-            unknown.setdefault(fact, []).append(mount.spec)
-        if truth in {Truth.YES, Truth.IN_JOB}:
+        tests = _tests_left(mount.when, mount.spec, facts, unknown)
+        if tests is not None:
             yield PlannedMount(
                 spec=mount.spec,
                 if_exists=mount.if_exists,
                 tests=tests,
                 reason=mount.reason,
             )
+
+
+def _tests_left(
+    when: Condition, user: str, facts: Mapping[str, str], unknown: Unknown
+) -> Condition | None:
+    """Return what the job must still test for *user* to apply; None: it does not apply.
+
+    Facts that are asked for and not known are added to *unknown*.
+    """
+    truth, unknown_facts, tests = judge(when, facts)
+    for fact in unknown_facts:
+        unknown.setdefault(fact, []).append(user)
+    return tests if truth in {Truth.YES, Truth.IN_JOB} else None

@@ -23,11 +23,9 @@ from envcfg.launch.notes import (
 )
 from envcfg.launch.plan import Branch, Options, Plan, Planned, PlannedBundle
 from envcfg.launch.scope import INSIDE, TASK, in_order, scopes
-from envcfg.profile.conditions import FACTS, IN_JOB, fact_problem
+from envcfg.profile.conditions import BY_SRUN, FACTS, IN_JOB, fact_problem
 from envcfg.profile.model import Profile, Setting
 from envcfg.profile.words import Word, references
-
-BY_SRUN = ("srun", "torchrun")  # launchers that start the step by srun
 
 
 def resolve(profile: Profile, profile_hash: str, options: Options) -> Plan:

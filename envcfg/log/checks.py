@@ -40,7 +40,7 @@ def job_symptoms(job: Job, world: World, expect: Expectations) -> list[Found]:
 def versions_of(job: Job) -> dict[str, tuple[str, ...]]:
     """Return every version that was seen, by library."""
     versions: dict[str, set[str]] = {}
-    for process in (*job.processes.values(), *job.strangers.values()):
+    for process in job.everyone:
         for library, known in process.versions.items():
             if library != "path" and known:
                 versions.setdefault(library, set()).update(known)
@@ -88,7 +88,7 @@ def _did_connect(process: Process) -> bool:
     """Return whether channels stand; up to NCCL 2.19 they do when the start is complete."""
     comms = process.communicators.values()
     eager = all(comm.nodes is None for comm in comms)
-    complete = any("Init COMPLETE" in comm.phases for comm in comms)
+    complete = any(comm.is_up for comm in comms)
     return process.rings > 0 or (eager and complete and bool(process.channels))
 
 
@@ -200,10 +200,9 @@ def _nics(world: World) -> Iterator[Found]:
 
 def _rendezvous(job: Job) -> Iterator[Found]:
     """A store that nobody reached, unless a communicator shows that it was mended."""
-    people = (*job.processes.values(), *job.strangers.values())
-    if any(process.communicators for process in people):
+    if any(process.communicators for process in job.everyone):
         return
-    sighting = next((p.seen[_STORE] for p in people if _STORE in p.seen), None)
+    sighting = next((p.seen[_STORE] for p in job.everyone if _STORE in p.seen), None)
     if sighting:
         detail = "the store of the job was not reached"
         yield None, Symptom("rendezvous-failed", "broken", detail, sighting)
@@ -224,7 +223,7 @@ def _masks(job: Job, expect: Expectations) -> Iterator[Found]:
     if not expect.masks:
         return
     wrong = []
-    for process in (*job.processes.values(), *job.strangers.values()):
+    for process in job.everyone:
         for rank, text in process.masks.items():
             mask = int(text or "0", 16)
             wanted = expect.masks[(rank or 0) % len(expect.masks)]

@@ -16,7 +16,7 @@ class Group:
         comm_id: None before NCCL 2.18, and where ncclCommSplit made it.
         nranks: ranks of the communicator.
         ranks: those that were seen.
-        holders: the processes that hold them, by identity.
+        holders: the processes that hold them.
         alike: processes of which one and the same GPU holds two ranks: containers that
             share a host name and process ids.
         finished: some rank said that the communicator is up.
@@ -27,15 +27,15 @@ class Group:
         self.comm_id = comm_id
         self.nranks = nranks
         self.ranks: set[int] = set()
-        self.holders: dict[int, Process] = {}
+        self.holders: set[Process] = set()
         self.alike: list[Process] = []
         self.finished = False
 
     def add(self, process: Process, comms: Sequence[Communicator]) -> None:
         """Take in the parts of one process."""
-        self.holders[id(process)] = process
+        self.holders.add(process)
         self.ranks.update(comm.rank for comm in comms)
-        self.finished |= any("Init COMPLETE" in comm.phases for comm in comms)
+        self.finished |= any(comm.is_up for comm in comms)
         devices: dict[int, int] = {}
         for comm in comms:
             held = devices.setdefault(comm.device or 0, comm.rank)
@@ -68,12 +68,17 @@ def connected(groups: Iterable[Group]) -> list[list[Group]]:
     """
     parts: list[list[Group]] = []
     for group in groups:
-        touched = [
-            part
-            for part in parts
-            if any(group.holders.keys() & other.holders.keys() for other in part)
-        ]
-        merged = [each for part in touched for each in part]
-        parts = [part for part in parts if part not in touched]
+        near = touched(group, parts)
+        merged = [each for part in near for each in part]
+        parts = [part for part in parts if part not in near]
         parts.append([*merged, group])
     return parts
+
+
+def touched(group: Group, parts: Iterable[list[Group]]) -> list[list[Group]]:
+    """Return those of *parts* that share a process with *group*."""
+    return [
+        part
+        for part in parts
+        if any(not group.holders.isdisjoint(other.holders) for other in part)
+    ]

@@ -42,6 +42,11 @@ class Job:
         self._hosts: set[str] = set()
         self._by_label: dict[int, Process] = {}
 
+    @property
+    def everyone(self) -> list[Process]:
+        """All processes, with those that lines without a host and pid stand for."""
+        return [*self.processes.values(), *self.strangers.values()]
+
     def fold(self, record: Record, text: str, spot: Spot) -> None:
         """Take in one record; *text* is its line, *spot* where that is."""
         self.deduplicated += record.repeated

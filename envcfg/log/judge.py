@@ -10,7 +10,7 @@ from envcfg.log import checks
 from envcfg.log.expectations import Expectations
 from envcfg.log.job import Job, Occurrence
 from envcfg.log.membership import member_symptoms
-from envcfg.log.numbers import number_ranges, said_of
+from envcfg.log.numbers import first_of, number_ranges, said_of
 from envcfg.log.overview import job_report, transports_of
 from envcfg.log.process import Process, Sighting
 from envcfg.log.rank import Symptom, judge_rank
@@ -29,7 +29,6 @@ from envcfg.log.world import World, world_of
 
 Locate = Callable[[Sequence[Sighting]], Sequence[Evidence]]
 Found = tuple[Finding, Sighting | None]
-_HOSTS = 3  # nodes that are named, before the others are only counted
 _EFFECT: dict[str, Verdict] = {"error": "broken", "warning": "degraded"}
 
 
@@ -250,10 +249,7 @@ def _symptom_findings(
 
 def _subject(people: Sequence[tuple[int | None, Process]]) -> str:
     ranks = sorted({rank for rank, _ in people if rank is not None})
-    hosts = sorted({process.host for _, process in people if process.host})
-    named = ", ".join(hosts[:_HOSTS])
-    if len(hosts) > _HOSTS:
-        named += f" and {len(hosts) - _HOSTS} more"
+    named = first_of({process.host for _, process in people if process.host})
     if not ranks:
         return named or "job"
     where = f" ({named})" if named else ""

@@ -67,7 +67,7 @@ def _alike(world: World) -> Iterator[Found]:
 
 def _incomplete(world: World) -> Iterator[Found]:
     held = [world_communicators(each.process, world.size) for each in world.entities]
-    finished = any("Init COMPLETE" in comm.phases for comms in held for comm in comms)
+    finished = any(comm.is_up for comms in held for comm in comms)
     for entity, comms in zip(world.entities, held, strict=True):
         if finished and entity.rank is not None and not comms:
             # Its rank is known by a label or a table only.
@@ -79,7 +79,7 @@ def _incomplete(world: World) -> Iterator[Found]:
                 continue
             # All ranks meet at the end: one that finished speaks for all of a small one.
             done = not whole and (comm.comm_id, comm.nranks) in world.finished
-            if comm.phases and comm.phases <= {"Init START"} and not done:
+            if comm.only_began and not done:
                 detail = _stage(entity.process) if whole else _SMALLER
                 yield entity, Symptom("init-incomplete", "inconclusive", detail)
                 break

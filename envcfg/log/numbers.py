@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 _MANY = 8
+_NAMED = 3  # names that are given, before the others are only counted
 
 
 def number_ranges(numbers: Sequence[int]) -> str:
@@ -18,6 +19,13 @@ def number_ranges(numbers: Sequence[int]) -> str:
     text = ",".join(f"{a}-{b}" if b > a else str(a) for a, b in ranges[:_MANY])
     left = sum(b - a + 1 for a, b in ranges[_MANY:])
     return f"{text} and {left} more" if left else text
+
+
+def first_of(names: Collection[str]) -> str:
+    """Return the first *names* in their order: ``a, b, c and 4 more``."""
+    ordered = sorted(names)
+    left = len(ordered) - _NAMED
+    return ", ".join(ordered[:_NAMED]) + (f" and {left} more" if left > 0 else "")
 
 
 def count_of(count: int, noun: str, plural: str = "") -> str:

@@ -47,6 +47,16 @@ class Communicator:
         self.nodes: int | None = None
         self.phases: set[str] = set()
 
+    @property
+    def is_up(self) -> bool:
+        """Whether it said that its start is complete."""
+        return "Init COMPLETE" in self.phases
+
+    @property
+    def only_began(self) -> bool:
+        """Whether the begin of its start is all that it said."""
+        return self.phases == {"Init START"}
+
 
 class Process:
     """One process (host and pid) and everything that its lines said.

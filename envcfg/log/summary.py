@@ -7,14 +7,12 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from envcfg.findings import Finding
 from envcfg.log.job import Job
-from envcfg.log.numbers import count_of, number_ranges, said_of
+from envcfg.log.numbers import count_of, first_of, number_ranges, said_of
 from envcfg.log.rank import Symptom
 from envcfg.log.rulebook import Rule
 from envcfg.log.traffic import Entity, plugin_state
 from envcfg.log.verdict import LogReport, Unknown
 from envcfg.log.world import World
-
-_HOSTS = 3
 
 
 def unknowns_of(
@@ -32,7 +30,7 @@ def unknowns_of(
 
 
 def _gaps(job: Job, world: World) -> Iterator[tuple[str, str]]:
-    people = [*job.processes.values(), *job.strangers.values()]
+    people = job.everyone
     if not job.records and not any(p.seen for p in people):
         yield "no-nccl-lines", "the log holds no line of NCCL or RCCL"
         return
@@ -144,11 +142,5 @@ def _bad(
             ""
         }
         if hosts:
-            tails.append(f"plugin {words} on {_hosts(hosts)}")
+            tails.append(f"plugin {words} on {first_of(hosts)}")
     return "; ".join([f"{many} {said_of(count, detail)}", *tails])
-
-
-def _hosts(names: set[str]) -> str:
-    hosts = sorted(names)
-    more = f" and {len(hosts) - _HOSTS} more" if len(hosts) > _HOSTS else ""
-    return ", ".join(hosts[:_HOSTS]) + more

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from envcfg.log.expectations import Expectations
-from envcfg.log.groups import Group, connected, groups_of
+from envcfg.log.groups import Group, connected, groups_of, touched
 from envcfg.log.job import Job
 from envcfg.log.names import NAMES_NETWORK
 from envcfg.log.process import Communicator, Process
@@ -56,7 +56,7 @@ class World(NamedTuple):
 
 def world_of(job: Job, expect: Expectations) -> World:
     """Return the world of *job*; ``expect.ranks`` makes up for a log that does not tell."""
-    processes = [*job.processes.values(), *job.strangers.values()]
+    processes = job.everyone
     size = _size(processes)
     entities = _ranks(processes, size)
     placed = {id(entity.process) for entity in entities}
@@ -88,7 +88,7 @@ def world_of(job: Job, expect: Expectations) -> World:
         attempts=max(1, len(attempts)),
         partial=tuple(group for group in smaller if _is_partial(group, attempts)),
         finished=frozenset((g.comm_id, g.nranks) for g in groups if g.finished),
-        islands=max([1, *(len(_touched(group, attempts)) for group in smaller)]),
+        islands=max([1, *(len(touched(group, attempts)) for group in smaller)]),
         alike=tuple(
             process
             for group in groups
@@ -107,24 +107,16 @@ def _missing(
     """Return the ranks without lines, of any attempt: one does not prove another."""
     missing: set[int] = set()
     for part in attempts or [[]]:
-        inside = {key for group in part for key in group.holders}
+        inside = {process for group in part for process in group.holders}
         seen = {rank for group in part for rank in group.ranks}
         for entity in entities:
             # Tables and labels tell ranks too, though not of which attempt.
             if entity.rank is not None and (
-                len(attempts) < 2 or id(entity.process) in inside
+                len(attempts) < 2 or entity.process in inside
             ):
                 seen.add(entity.rank)
         missing.update(rank for rank in range(total) if rank not in seen)
     return sorted(missing)
-
-
-def _touched(group: Group, attempts: list[list[Group]]) -> list[list[Group]]:
-    return [
-        part
-        for part in attempts
-        if any(group.holders.keys() & other.holders.keys() for other in part)
-    ]
 
 
 def _is_partial(group: Group, attempts: list[list[Group]]) -> bool:
@@ -132,8 +124,8 @@ def _is_partial(group: Group, attempts: list[list[Group]]) -> bool:
     if not group.absent:
         return False
     for part in attempts:
-        inside = {key for other in part for key in other.holders}
-        if group.comm_id and group.holders.keys() <= inside:
+        inside = {process for other in part for process in other.holders}
+        if group.comm_id and group.holders <= inside:
             return False
     return True
 

@@ -28,6 +28,7 @@ FACTS: Mapping[str, str] = {
 }
 IN_JOB = frozenset({"nodes"})
 LAUNCHERS = ("srun", "torchrun", "flux", "local")
+BY_SRUN = ("srun", "torchrun")  # those that start the step by srun
 
 _ORDER_TEST = re.compile(r"(<=|>=|==|!=|<|>)\s*(.+)")
 _VERSION = re.compile(r"[0-9]{1,9}(\.[0-9]{1,9})*")

@@ -38,7 +38,6 @@ from envcfg.profile.scheduling import (
     read_request,
 )
 
-LAUNCHERS = conditions.LAUNCHERS
 RUNTIMES = ("apptainer", "singularity")
 VERIFIED = ("site documentation", "user repository", "inferred", "generated", "run")
 _MASK = re.compile(r"0x0*[1-9a-fA-F][0-9a-fA-F]*")
@@ -162,7 +161,7 @@ _SECTIONS: Mapping[str, Callable[[Field], object]] = {
     ),
     "launch": _read_keys(
         {
-            "launchers": all_of(one_of(*LAUNCHERS)),
+            "launchers": all_of(one_of(*conditions.LAUNCHERS)),
             "cpu_masks": block(
                 Masks,
                 {"masks": all_of(matching(_MASK, "CPU mask, as in 0x00fe"))},

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from envcfg.errors import Place
 from envcfg.profile.catalog import Layer
-from envcfg.profile.conditions import ALWAYS, Condition, Truth, judge
+from envcfg.profile.conditions import ALWAYS, BY_SRUN, Condition, Truth, judge
 from envcfg.profile.model import Profile, Reason, Setting
 from envcfg.profile.places import Keys, places
 from envcfg.profile.texts import given, text, with_flags
@@ -45,8 +45,7 @@ _MAPPINGS = frozenset(
     "rules partitions modules srun binds arguments env bundles".split()
 )
 # Launchers without which a section is left out.
-_BY_SRUN = ("srun", "torchrun")
-_ONLY_WITH = {"bundles": _BY_SRUN, "srun": _BY_SRUN, "cpu_masks": ("srun",)}
+_ONLY_WITH = {"bundles": BY_SRUN, "srun": BY_SRUN, "cpu_masks": ("srun",)}
 
 
 class State(Enum):
