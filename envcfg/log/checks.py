@@ -7,7 +7,13 @@ from collections.abc import Iterator, Sequence
 
 from envcfg.log.expectations import Expectations
 from envcfg.log.job import Job
-from envcfg.log.names import is_fast, network_family, network_kind, provider_family
+from envcfg.log.names import (
+    is_fast,
+    network_family,
+    network_group,
+    network_kind,
+    provider_family,
+)
 from envcfg.log.numbers import count_of
 from envcfg.log.process import Process
 from envcfg.log.rank import Symptom
@@ -99,8 +105,8 @@ def _names_differ(world: World) -> Iterator[Found]:
     for entity in world.entities:
         process = entity.process
         for name in traffic_of(entity, silent=world.silent).networks:
-            kind = network_kind(name) or name
-            families.setdefault(kind, {}).setdefault(network_family(name), name)
+            group = families.setdefault(network_group(name), {})
+            group.setdefault(network_family(name), name)
         fast = [name for name in process.providers if is_fast(name)]
         if fast and len(fast) == len(process.providers):
             providers.setdefault(frozenset(map(provider_family, fast)), process)

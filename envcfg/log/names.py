@@ -18,6 +18,11 @@ def network_kind(name: str) -> str | None:
     return known["kind"] if known else None
 
 
+def network_group(name: str) -> str:
+    """Return the kind of a network; of one that nobody knows, its name."""
+    return network_kind(name) or name
+
+
 def is_plugin(network: str) -> bool:
     """Return whether a network comes from a plugin, not from NCCL itself."""
     known = _find("networks", network)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 from envcfg.log import checks
 from envcfg.log.job import Job
-from envcfg.log.names import network_kind, provider_family
+from envcfg.log.names import network_group, provider_family
 from envcfg.log.process import Process
 from envcfg.log.verdict import JobReport, Plugin, RankReport, Share, Transport
 from envcfg.log.world import World
@@ -27,7 +27,7 @@ def job_report(job: Job, world: World, reports: Sequence[RankReport]) -> JobRepo
         ranks_missing=world.missing,
         nodes=world.hosts,
         node_count=world.node_count,
-        network=_single(set(networks), lambda name: network_kind(name) or name),
+        network=_single(set(networks), network_group),
         networks=dict(sorted(networks.items())),
         provider=_single(providers, provider_family),
         plugin=_plugin([entity.process for entity in world.entities], reports),

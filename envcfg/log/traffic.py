@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from envcfg.log.names import network_kind
+from envcfg.log.names import network_group, network_kind
 from envcfg.log.process import Process
 from envcfg.log.verdict import PluginState, Share
 
@@ -79,7 +79,7 @@ def _holds_several(process: Process) -> bool:
 def kinds_of(entity: Entity, *, silent: bool = False) -> frozenset[str]:
     """Return the kinds of network that the rank used, by a plugin's lines if no other."""
     names = traffic_of(entity, silent=silent).networks
-    kinds = {network_kind(name) or name for name in names}
+    kinds = {network_group(name) for name in names}
     if not kinds and not _PLUGIN_AT_WORK.isdisjoint(entity.process.seen):
         kinds = {"libfabric"} if plugin_state(entity.process) == "loaded" else set()
     return frozenset(kinds)
