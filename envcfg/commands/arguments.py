@@ -7,14 +7,14 @@ import argparse
 from envcfg.profile.entries import name_problem
 from envcfg.profile.words import Word, WordError, parse_word
 
-_MOST = 1 << 22  # processes; more of them than any machine has
-
 
 def positive(text: str) -> int:
     """Read a number of processes."""
-    digits = text.isascii() and text.isdigit() and len(text) <= len(str(_MOST))
-    if not (digits and 0 < int(text) <= _MOST):
-        msg = f"{text!r} is no number of processes, 1 to {_MOST}"
+    from envcfg.log.process import MOST_RANKS
+
+    digits = text.isascii() and text.isdigit() and len(text) <= len(str(MOST_RANKS))
+    if not (digits and 0 < int(text) <= MOST_RANKS):
+        msg = f"{text!r} is no number of processes, 1 to {MOST_RANKS}"
         raise argparse.ArgumentTypeError(msg)
     return int(text)
 

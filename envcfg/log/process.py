@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 _TEXT = 400  # characters of a line that are kept as evidence
 MANY = 4096  # of one kind in one process: more is no news
-MOST_RANKS = 1 << 22  # of a job; a larger number in a log is torn or made up
+MOST_RANKS = 1 << 22  # of a job; a larger number is torn, mistyped or made up
 
 
 class Spot(NamedTuple):
