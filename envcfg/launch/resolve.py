@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from itertools import chain
 
 from envcfg.errors import UsageError, suggest
 from envcfg.findings import Finding
@@ -22,8 +23,15 @@ from envcfg.launch.notes import (
     unknown_notes,
 )
 from envcfg.launch.plan import Branch, Options, Plan, Planned, PlannedBundle
-from envcfg.launch.scope import INSIDE, TASK, in_order, scopes
-from envcfg.profile.conditions import BY_SRUN, FACTS, IN_JOB, fact_problem
+from envcfg.launch.references import clashing_bundles, clashing_references
+from envcfg.launch.scope import INSIDE, in_order, scopes
+from envcfg.profile.conditions import (
+    BY_SRUN,
+    FACTS,
+    IN_JOB,
+    USUAL_LAUNCHERS,
+    fact_problem,
+)
 from envcfg.profile.model import Profile, Setting
 from envcfg.profile.words import Word, references
 
@@ -56,16 +64,9 @@ def resolve(profile: Profile, profile_hash: str, options: Options) -> Plan:
     broken_up: list[Finding] = []
     if launcher in BY_SRUN:
         bundles, broken_up = choose_bundles(profile, options, facts, unknown)
-        _check_bundles(bundles, planned)
+    _check(profile, launcher, planned, bundles)
     settings, handed_on = _ordered(planned)
-    _check_references(settings, launcher)
     needs_cache = any("ENVCFG_CACHE" in _refs(each) for each in settings)
-    if needs_cache and profile.scratch is None:
-        user = next(each.name for each in settings if "ENVCFG_CACHE" in _refs(each))
-        msg = (
-            f"{user} refers to ENVCFG_CACHE, but profile {profile.name} has no scratch"
-        )
-        raise UsageError(msg, hint="add a block 'scratch' with a root to the profile")
     return Plan(
         profile=profile.name,
         profile_hash=profile_hash,
@@ -97,7 +98,7 @@ def resolve(profile: Profile, profile_hash: str, options: Options) -> Plan:
 
 
 def _launcher(profile: Profile, options: Options) -> str:
-    allowed = profile.launchers or ("srun", "torchrun", "local")
+    allowed = profile.launchers or USUAL_LAUNCHERS
     launcher = options.launcher or allowed[0]
     if launcher not in allowed:
         msg = f"profile {profile.name} does not allow the launcher {launcher}"
@@ -135,26 +136,38 @@ def _planned(
     )
 
 
-def _check_bundles(
-    bundles: Iterable[PlannedBundle], planned: Mapping[str, Planned]
+def _check(
+    profile: Profile,
+    launcher: str,
+    planned: Mapping[str, Planned],
+    bundles: Iterable[PlannedBundle],
 ) -> None:
-    for bundle in bundles:
-        for name in bundle.env:
-            if name in planned:
-                place = bundle.reason.place
-                msg = f"{place}: bundle {bundle.name} sets {name}, and so does env"
-                hint = f"take one of them back: 'env: {{{name}: null}}' or the bundle"
-                raise UsageError(msg, hint=hint)
+    clashes = chain(
+        (clash for _, clash in clashing_bundles(bundles, planned)),
+        clashing_references(
+            _words(planned), (launcher,), has_scratch=profile.scratch is not None
+        ),
+    )
+    for clash in clashes:
+        place = planned[clash.name].branches[0].reason.place
+        where = "" if place == GIVEN.place else f"{place}: "
+        msg = f"{where}{clash.message}"
+        raise UsageError(msg, hint=clash.hint)
+
+
+def _words(planned: Mapping[str, Planned]) -> dict[str, list[Word]]:
+    """Return the values that each variable can take."""
+    return {
+        name: [branch.value for branch in each.branches if branch.value is not None]
+        for name, each in planned.items()
+    }
 
 
 def _ordered(
     planned: Mapping[str, Planned],
 ) -> tuple[tuple[Planned, ...], tuple[str, ...]]:
     """Return the settings in order and scope, and what the rank part needs handed on."""
-    words: dict[str, list[Word]] = {
-        name: [branch.value for branch in each.branches if branch.value is not None]
-        for name, each in planned.items()
-    }
+    words = _words(planned)
     where = scopes(words)
     settings = tuple(
         planned[name]._replace(
@@ -167,21 +180,6 @@ def _ordered(
     wanted = (ref for each in settings if each.scope != "host" for ref in _refs(each))
     outside = [ref for ref in wanted if ref not in planned and ref not in INSIDE]
     return settings, tuple(dict.fromkeys(outside))
-
-
-def _check_references(settings: Iterable[Planned], launcher: str) -> None:
-    for setting in settings:
-        for ref in _refs(setting):
-            if ref in TASK and launcher == "torchrun":
-                msg = f"{setting.name} refers to {ref}, which is not a rank's own"
-                hint = "torchrun starts several ranks in a task: use ${LOCAL_RANK}, ${RANK}"
-                raise UsageError(msg, hint=hint)
-            if ref == "HOSTNAME":
-                msg = (
-                    f"{setting.name} refers to HOSTNAME, the batch host's in every rank"
-                )
-                name = "NODE_RANK" if launcher == "flux" else "SLURMD_NODENAME"
-                raise UsageError(msg, hint=f"use ${{{name}}}")
 
 
 def _refs(setting: Planned) -> list[str]:

@@ -43,6 +43,18 @@ _OF_RANK = RANK_OWN | TASK
 INSIDE = _OF_RANK | NODE_OWN | IN_TASK
 
 
+class CircleError(UsageError):
+    """Settings that refer to each other in a circle: *names*, the first one again last."""
+
+    remedy = "give one of them a value of its own"
+
+    def __init__(self, names: Sequence[str]) -> None:
+        """Keep the *names*."""
+        msg = f"settings refer to each other in a circle: {' -> '.join(names)}"
+        super().__init__(msg, hint=self.remedy)
+        self.names = tuple(names)
+
+
 def scopes(words: Mapping[str, Sequence[Word]]) -> dict[str, Scope]:
     """Return for each name where its value is made.
 
@@ -68,7 +80,7 @@ def in_order(words: Mapping[str, Sequence[Word]]) -> list[str]:
     """Return the names so that each comes after those it refers to, else as given.
 
     Raises:
-        UsageError: if settings refer to each other in a circle.
+        CircleError: if settings refer to each other in a circle.
     """
     done: dict[str, None] = {}
 
@@ -76,9 +88,7 @@ def in_order(words: Mapping[str, Sequence[Word]]) -> list[str]:
         if name in done or name not in words:
             return
         if name in path:
-            circle = " -> ".join((*path[path.index(name) :], name))
-            msg = f"settings refer to each other in a circle: {circle}"
-            raise UsageError(msg, hint="give one of them a value of its own")
+            raise CircleError((*path[path.index(name) :], name))
         for word in words[name]:
             for ref in references(word):
                 if ref != name:

@@ -7,16 +7,16 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
-from envcfg.errors import Place, Problem, ProfileError, UsageError
+from envcfg.errors import Place, Problem, ProfileError
 from envcfg.findings import Severity
-from envcfg.launch.scope import TASK, in_order
+from envcfg.launch.references import Clash, clashing_bundles, clashing_references
 from envcfg.profile.catalog import Catalog, shown
-from envcfg.profile.conditions import Condition, Test
+from envcfg.profile.conditions import USUAL_LAUNCHERS, Condition, Test
 from envcfg.profile.loader import load_profile
-from envcfg.profile.model import Profile
+from envcfg.profile.model import Profile, Setting
 from envcfg.profile.places import Keys, places
 from envcfg.profile.view import TakenBack, look_at
-from envcfg.profile.words import Word, format_word, references
+from envcfg.profile.words import Word, format_word
 
 if TYPE_CHECKING:
     from envcfg.knowledge.values import Problem as Wrong
@@ -126,20 +126,19 @@ def _given(profile: Profile) -> Iterator[tuple[Keys, Keys, Word | None]]:
 
 def _conflicts(profile: Profile) -> Iterator[Fault]:
     """Yield variables that are set by env and in a bundle at the same time."""
-    for bundle in profile.bundles.values():
-        for name in bundle.env if bundle else ():
-            setting = profile.env.get(name)
-            if bundle is None or setting is None:
-                continue
-            whens = [case.when for case in setting.cases]
-            if setting.otherwise is None and all(
-                exclude_each_other(when, bundle.when) for when in whens
-            ):
-                continue
-            place = setting.cases[0].reason.place
-            message = f"bundle {bundle.name} sets {name} too ({bundle.reason.place})"
-            hint = f"take one of them back: 'env: {{{name}: null}}' or the bundle"
-            yield Fault("error", place, f"env.{name}", message, hint)
+    env = {name: setting for name, setting in profile.env.items() if setting}
+    bundles = [bundle for bundle in profile.bundles.values() if bundle]
+    for bundle, clash in clashing_bundles(bundles, env):
+        setting = env[clash.name]
+        whens = [case.when for case in setting.cases]
+        apart = all(exclude_each_other(when, bundle.when) for when in whens)
+        if not apart or setting.otherwise is not None:
+            yield _clash(clash, setting)
+
+
+def _clash(clash: Clash, setting: Setting) -> Fault:
+    place = setting.cases[0].reason.place
+    return Fault("error", place, f"env.{clash.name}", clash.message, clash.hint)
 
 
 def exclude_each_other(one: Condition, other: Condition) -> bool:
@@ -161,35 +160,19 @@ def _excludes(mine: Test, theirs: Test) -> bool:
 
 
 def _references(profile: Profile) -> Iterator[Fault]:
-    words: dict[str, list[Word]] = {
-        name: [case.value for case in each.cases if case.value is not None]
-        + ([each.otherwise] if each.otherwise is not None else [])
-        for name, each in profile.env.items()
-        if each and each.cases
+    env = {name: each for name, each in profile.env.items() if each and each.cases}
+    words = {
+        name: [
+            value
+            for value in (*(case.value for case in each.cases), each.otherwise)
+            if value is not None
+        ]
+        for name, each in env.items()
     }
-    launchers = profile.launchers or ("torchrun",)
-    for name, given in words.items():
-        setting = profile.env[name]
-        place = setting.cases[0].reason.place if setting else Place("", 1)
-        for ref in dict.fromkeys(ref for word in given for ref in references(word)):
-            found: tuple[str, str] | None = None
-            if ref == "HOSTNAME":
-                found = "the batch host's in every rank", "use ${SLURMD_NODENAME}"
-            elif ref in TASK and "torchrun" in launchers:
-                found = "not a rank's own under torchrun", "use ${LOCAL_RANK}, ${RANK}"
-            elif ref == "ENVCFG_CACHE" and profile.scratch is None:
-                found = "not there without scratch", "add a block 'scratch' with a root"
-            if found:
-                message = f"{name} refers to {ref}, which is {found[0]}"
-                yield Fault("error", place, f"env.{name}", message, found[1])
-    try:
-        in_order(words)
-    except UsageError as err:
-        first = err.message.rpartition(": ")[2].partition(" -> ")[0]
-        setting = profile.env[first]
-        if setting:
-            place = setting.cases[0].reason.place
-            yield Fault("error", place, f"env.{first}", err.message, err.hint)
+    launchers = profile.launchers or USUAL_LAUNCHERS
+    has_scratch = profile.scratch is not None
+    for clash in clashing_references(words, launchers, has_scratch=has_scratch):
+        yield _clash(clash, env[clash.name])
 
 
 def _in_vain(taken_back: tuple[TakenBack, ...], path: str) -> Iterator[Fault]:

@@ -29,6 +29,7 @@ FACTS: Mapping[str, str] = {
 IN_JOB = frozenset({"nodes"})
 LAUNCHERS = ("srun", "torchrun", "flux", "local")
 BY_SRUN = ("srun", "torchrun")  # those that start the step by srun
+USUAL_LAUNCHERS = ("srun", "torchrun", "local")  # of a profile that names none
 
 _ORDER_TEST = re.compile(r"(<=|>=|==|!=|<|>)\s*(.+)")
 _VERSION = re.compile(r"[0-9]{1,9}(\.[0-9]{1,9})*")
