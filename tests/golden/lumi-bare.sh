@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# envcfg:script b72c912fd92562893bcf308e1ebdb72fe328bc018b17dee92d938e046b7f22b3
+# envcfg:script 70c5702ea94bd1b765fe596a2227c7b56d5fa7cfb66dbfc0066d3a97f76014b4
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
-# envcfg 0.1.0, profile lumi-g (sha256 1f638f0ead168b0c)
+# envcfg 0.1.0, profile lumi-g (sha256 ddb0a4c25de33a8c)
 # made by: envcfg wrap --profile lumi-g --fact rocm=6.2.4 --container none -- python3 dump.py out 'a b'
 # Source it in a batch script, evaluate it, run it, submit it: all the same.
 # It needs bash 4.4 and, on the compute nodes, neither envcfg nor Python.
@@ -15,13 +15,13 @@ ENVCFG_MASKS_UNION='fefefefe,fefefefe'
 
 envcfg_settings() {
   # bootstrap and any socket traffic must use the four Slingshot interfaces; left alone, the
-  # library takes the management network [profiles/slingshot.yaml:84]
+  # library takes the management network [profiles/slingshot.yaml:86]
   envcfg_set NCCL_SOCKET_IFNAME hsn0,hsn1,hsn2,hsn3
   # gloo reads its own variable, not that of NCCL, and takes exact names, no prefixes
-  # [profiles/slingshot.yaml:91]
+  # [profiles/slingshot.yaml:93]
   envcfg_set GLOO_SOCKET_IFNAME hsn0
   # GPU RDMA between GPU and NIC of a NUMA node; said to be the default from ROCm 6.2 on,
-  # which RCCL's source does not show, so it stays explicit [profiles/lumi-g.yaml:283]
+  # which RCCL's source does not show, so it stays explicit [profiles/lumi-g.yaml:285]
   envcfg_set NCCL_NET_GDR_LEVEL PHB
   # rocFFT keeps a SQLite cache in the home folder [profiles/slingshot-rocm.yaml:63]
   envcfg_set ROCFFT_RTC_CACHE_PATH /dev/null
@@ -157,13 +157,13 @@ envcfg_own "$ENVCFG_CACHE"
 unset -v HIP_VISIBLE_DEVICES CUDA_VISIBLE_DEVICES GPU_DEVICE_ORDINAL
 
 # the default is in the home folder; on a shared file system many ranks corrupt it
-# [profiles/slingshot.yaml:134]
+# [profiles/slingshot.yaml:136]
 envcfg_set TRITON_CACHE_DIR "${ENVCFG_CACHE}"/triton
 # compiled extensions default to the home folder, where ranks race for a lock
-# [profiles/slingshot.yaml:140]
+# [profiles/slingshot.yaml:142]
 envcfg_set TORCH_EXTENSIONS_DIR "${ENVCFG_CACHE}"/torch_extensions
 # the default is in /tmp by user name, so jobs that share a node share it
-# [profiles/slingshot.yaml:146]
+# [profiles/slingshot.yaml:148]
 envcfg_set TORCHINDUCTOR_CACHE_DIR "${ENVCFG_CACHE}"/inductor
 # MIOpen keeps SQLite databases, whose locks break on Lustre when many ranks try
 # [profiles/slingshot-rocm.yaml:49]
@@ -172,7 +172,7 @@ envcfg_set MIOPEN_USER_DB_PATH "${ENVCFG_CACHE}"/miopen
 # by itself, where users clash [profiles/slingshot-rocm.yaml:55]
 envcfg_set MIOPEN_CUSTOM_CACHE_DIR "${MIOPEN_USER_DB_PATH}"
 # AITER compiles kernels under a lock that Lustre does not keep well
-# [profiles/lumi-g.yaml:303]
+# [profiles/lumi-g.yaml:305]
 envcfg_set AITER_JIT_DIR "${ENVCFG_CACHE}"/aiter
 
 envcfg_make_folders() { # those that the job has not set itself

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# envcfg:script d528403b70e27e260544c98a9144d1bb9fcf59d604e65bf382eaf7a12a2d85f2
+# envcfg:script c2e37f46613336faeb25ad6f5fcc0b16233e2e78016a8dd0d10d68a7930ae333
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
-# envcfg 0.1.0, profile lumi-g (sha256 1f638f0ead168b0c)
+# envcfg 0.1.0, profile lumi-g (sha256 ddb0a4c25de33a8c)
 # made by: envcfg wrap --profile lumi-g --bind /data:/data:ro --runtime-arg=--cleanenv --container /images/lumi-multitorch-full-u24r70f21m50t210-20260513.sif --set 'NCCL_NET=AWS Libfabric' --set 'QUOTE='"'"'"$$HOME`id`\' --set 'SEED=${RANK}${SLURM_JOB_ID}' --unset NCCL_DEBUG -- python3 dump.py out 'a b'
 # Source it in a batch script, evaluate it, run it, submit it: all the same.
 # It needs bash 4.4 and, on the compute nodes, neither envcfg nor Python.
@@ -19,19 +19,19 @@ ENVCFG_RUNTIMES=(singularity) # the first that is on PATH
 
 envcfg_mounts() {
   envcfg_argument --cleanenv
-  # PMI and Slurm clients in the container look here [profiles/lumi-g.yaml:118]
+  # PMI and Slurm clients in the container look here [profiles/lumi-g.yaml:120]
   envcfg_bind /var/spool/slurmd /var/spool/slurmd
-  # /scratch, /project and others are links into it [profiles/lumi-g.yaml:135]
+  # /scratch, /project and others are links into it [profiles/lumi-g.yaml:137]
   envcfg_bind /pfs /pfs
-  # the project's scratch [profiles/lumi-g.yaml:140]
+  # the project's scratch [profiles/lumi-g.yaml:142]
   envcfg_bind /scratch /scratch
-  # the project's own software [profiles/lumi-g.yaml:145]
+  # the project's own software [profiles/lumi-g.yaml:147]
   envcfg_bind /projappl /projappl
-  # the project's persistent storage [profiles/lumi-g.yaml:150]
+  # the project's persistent storage [profiles/lumi-g.yaml:152]
   envcfg_bind /project /project
-  # the project's flash storage [profiles/lumi-g.yaml:155]
+  # the project's flash storage [profiles/lumi-g.yaml:157]
   envcfg_bind /flash /flash
-  # the system's software and its container images [profiles/lumi-g.yaml:160]
+  # the system's software and its container images [profiles/lumi-g.yaml:162]
   envcfg_bind /appl /appl
   envcfg_bind /data:/data:ro
   :
@@ -39,16 +39,16 @@ envcfg_mounts() {
 
 envcfg_settings() {
   # bootstrap and any socket traffic must use the four Slingshot interfaces; left alone, the
-  # library takes the management network [profiles/slingshot.yaml:84]
+  # library takes the management network [profiles/slingshot.yaml:86]
   envcfg_set NCCL_SOCKET_IFNAME hsn0,hsn1,hsn2,hsn3
   # gloo reads its own variable, not that of NCCL, and takes exact names, no prefixes
-  # [profiles/slingshot.yaml:91]
+  # [profiles/slingshot.yaml:93]
   envcfg_set GLOO_SOCKET_IFNAME hsn0
   # multi-node jobs hang with it in the ROCm 7 images; without it they are as fast
-  # [profiles/lumi-g.yaml:278]
+  # [profiles/lumi-g.yaml:280]
   envcfg_unset NCCL_NET_GDR_LEVEL
   # keeps these images from hanging when a second process group is made
-  # [profiles/lumi-g.yaml:291]
+  # [profiles/lumi-g.yaml:293]
   envcfg_set FI_MR_CACHE_MONITOR userfaultfd
   # rocFFT keeps a SQLite cache in the home folder [profiles/slingshot-rocm.yaml:63]
   envcfg_set ROCFFT_RTC_CACHE_PATH /dev/null
@@ -59,11 +59,11 @@ envcfg_settings() {
   envcfg_pass SLURM_JOB_ID
   ENVCFG_ARGS+=("ENVCFG_CACHE_BASE=$ENVCFG_CACHE_BASE")
   # the MPICH of these images finds its ranks by PMI2; others think they are alone
-  # [profiles/lumi-g.yaml:50]
+  # [profiles/lumi-g.yaml:52]
   ENVCFG_SRUN+=(--mpi=pmi2)
   ENVCFG_NETWORK=${SLURM_NETWORK-}
   # the plugin of these images opens the network on one node too, where Slurm gives none
-  # [profiles/lumi-g.yaml:268]
+  # [profiles/lumi-g.yaml:270]
   if [ "$ENVCFG_NODES" -eq 1 ] && envcfg_agrees single-node-vni \
     NCCL_DMABUF_ENABLE 0 \
     FI_HMEM_ROCR_USE_DMABUF 0 \
@@ -207,13 +207,13 @@ envcfg_own "$ENVCFG_CACHE"
 unset -v HIP_VISIBLE_DEVICES CUDA_VISIBLE_DEVICES GPU_DEVICE_ORDINAL
 
 # the default is in the home folder; on a shared file system many ranks corrupt it
-# [profiles/slingshot.yaml:134]
+# [profiles/slingshot.yaml:136]
 envcfg_set TRITON_CACHE_DIR "${ENVCFG_CACHE}"/triton
 # compiled extensions default to the home folder, where ranks race for a lock
-# [profiles/slingshot.yaml:140]
+# [profiles/slingshot.yaml:142]
 envcfg_set TORCH_EXTENSIONS_DIR "${ENVCFG_CACHE}"/torch_extensions
 # the default is in /tmp by user name, so jobs that share a node share it
-# [profiles/slingshot.yaml:146]
+# [profiles/slingshot.yaml:148]
 envcfg_set TORCHINDUCTOR_CACHE_DIR "${ENVCFG_CACHE}"/inductor
 # MIOpen keeps SQLite databases, whose locks break on Lustre when many ranks try
 # [profiles/slingshot-rocm.yaml:49]
@@ -222,7 +222,7 @@ envcfg_set MIOPEN_USER_DB_PATH "${ENVCFG_CACHE}"/miopen
 # by itself, where users clash [profiles/slingshot-rocm.yaml:55]
 envcfg_set MIOPEN_CUSTOM_CACHE_DIR "${MIOPEN_USER_DB_PATH}"
 # AITER compiles kernels under a lock that Lustre does not keep well
-# [profiles/lumi-g.yaml:303]
+# [profiles/lumi-g.yaml:305]
 envcfg_set AITER_JIT_DIR "${ENVCFG_CACHE}"/aiter
 envcfg_force SEED "${RANK}""${ENVCFG_REF_SLURM_JOB_ID?is not set, and SEED refers to it}"
 

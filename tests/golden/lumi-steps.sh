@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# envcfg:script 4379fa49ccb3d2853ea0d7f5f69bbc2e2243c0637450444af4a189ad4e07475c
+# envcfg:script 9ef59515f5cbeaf7f114d92649326d75797c73d17adfa5954fa01ff3a27807f6
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
-# envcfg 0.1.0, profile lumi-g (sha256 1f638f0ead168b0c)
+# envcfg 0.1.0, profile lumi-g (sha256 ddb0a4c25de33a8c)
 # made by: envcfg wrap --profile lumi-g --fact rocm=6.2.4 --container /images/pytorch.sif
 # Source it in a batch script, evaluate it, run it, submit it: all the same.
 # It needs bash 4.4 and, on the compute nodes, neither envcfg nor Python.
@@ -18,37 +18,37 @@ ENVCFG_MASKS_UNION='fefefefe,fefefefe'
 ENVCFG_RUNTIMES=(singularity) # the first that is on PATH
 
 envcfg_mounts() {
-  # PMI and Slurm clients in the container look here [profiles/lumi-g.yaml:118]
+  # PMI and Slurm clients in the container look here [profiles/lumi-g.yaml:120]
   envcfg_bind /var/spool/slurmd /var/spool/slurmd
   # the host's libfabric for the plugin; the newer images bring their own
-  # [profiles/lumi-g.yaml:123]
+  # [profiles/lumi-g.yaml:125]
   envcfg_bind /opt/cray /opt/cray
-  # the host's libfabric needs the host's libcxi [profiles/lumi-g.yaml:129]
+  # the host's libfabric needs the host's libcxi [profiles/lumi-g.yaml:131]
   envcfg_bind /usr/lib64/libcxi.so.1 /usr/lib64/libcxi.so.1
-  # /scratch, /project and others are links into it [profiles/lumi-g.yaml:135]
+  # /scratch, /project and others are links into it [profiles/lumi-g.yaml:137]
   envcfg_bind /pfs /pfs
-  # the project's scratch [profiles/lumi-g.yaml:140]
+  # the project's scratch [profiles/lumi-g.yaml:142]
   envcfg_bind /scratch /scratch
-  # the project's own software [profiles/lumi-g.yaml:145]
+  # the project's own software [profiles/lumi-g.yaml:147]
   envcfg_bind /projappl /projappl
-  # the project's persistent storage [profiles/lumi-g.yaml:150]
+  # the project's persistent storage [profiles/lumi-g.yaml:152]
   envcfg_bind /project /project
-  # the project's flash storage [profiles/lumi-g.yaml:155]
+  # the project's flash storage [profiles/lumi-g.yaml:157]
   envcfg_bind /flash /flash
-  # the system's software and its container images [profiles/lumi-g.yaml:160]
+  # the system's software and its container images [profiles/lumi-g.yaml:162]
   envcfg_bind /appl /appl
   :
 }
 
 envcfg_settings() {
   # bootstrap and any socket traffic must use the four Slingshot interfaces; left alone, the
-  # library takes the management network [profiles/slingshot.yaml:84]
+  # library takes the management network [profiles/slingshot.yaml:86]
   envcfg_set NCCL_SOCKET_IFNAME hsn0,hsn1,hsn2,hsn3
   # gloo reads its own variable, not that of NCCL, and takes exact names, no prefixes
-  # [profiles/slingshot.yaml:91]
+  # [profiles/slingshot.yaml:93]
   envcfg_set GLOO_SOCKET_IFNAME hsn0
   # GPU RDMA between GPU and NIC of a NUMA node; said to be the default from ROCm 6.2 on,
-  # which RCCL's source does not show, so it stays explicit [profiles/lumi-g.yaml:283]
+  # which RCCL's source does not show, so it stays explicit [profiles/lumi-g.yaml:285]
   envcfg_set NCCL_NET_GDR_LEVEL PHB
   # rocFFT keeps a SQLite cache in the home folder [profiles/slingshot-rocm.yaml:63]
   envcfg_set ROCFFT_RTC_CACHE_PATH /dev/null
@@ -184,13 +184,13 @@ envcfg_own "$ENVCFG_CACHE"
 unset -v HIP_VISIBLE_DEVICES CUDA_VISIBLE_DEVICES GPU_DEVICE_ORDINAL
 
 # the default is in the home folder; on a shared file system many ranks corrupt it
-# [profiles/slingshot.yaml:134]
+# [profiles/slingshot.yaml:136]
 envcfg_set TRITON_CACHE_DIR "${ENVCFG_CACHE}"/triton
 # compiled extensions default to the home folder, where ranks race for a lock
-# [profiles/slingshot.yaml:140]
+# [profiles/slingshot.yaml:142]
 envcfg_set TORCH_EXTENSIONS_DIR "${ENVCFG_CACHE}"/torch_extensions
 # the default is in /tmp by user name, so jobs that share a node share it
-# [profiles/slingshot.yaml:146]
+# [profiles/slingshot.yaml:148]
 envcfg_set TORCHINDUCTOR_CACHE_DIR "${ENVCFG_CACHE}"/inductor
 # MIOpen keeps SQLite databases, whose locks break on Lustre when many ranks try
 # [profiles/slingshot-rocm.yaml:49]
@@ -199,7 +199,7 @@ envcfg_set MIOPEN_USER_DB_PATH "${ENVCFG_CACHE}"/miopen
 # by itself, where users clash [profiles/slingshot-rocm.yaml:55]
 envcfg_set MIOPEN_CUSTOM_CACHE_DIR "${MIOPEN_USER_DB_PATH}"
 # AITER compiles kernels under a lock that Lustre does not keep well
-# [profiles/lumi-g.yaml:303]
+# [profiles/lumi-g.yaml:305]
 envcfg_set AITER_JIT_DIR "${ENVCFG_CACHE}"/aiter
 
 envcfg_make_folders() { # those that the job has not set itself

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# envcfg:script 594682aaf3d87eaa15ccfd093d11403cca5a27d98f1d45e1258e90a797fff5dc
+# envcfg:script ae430bcc7e57a02c1e8428ab77d02652de3f21927895f8d1bc29a2bed6d2b90c
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
-# envcfg 0.1.0, profile tuolumne (sha256 ed7490d2ad415162)
+# envcfg 0.1.0, profile tuolumne (sha256 e176c87ad87b6907)
 # made by: envcfg wrap --profile tuolumne --fact rocm=6.4.1 --fact plugin=1.14.2 --container /images/pytorch.sif --runtime-arg=--cleanenv -- python3 dump.py out 'a b'
 # Source it in a batch script, evaluate it, run it, submit it: all the same.
 # It needs bash 4.4 and, on the compute nodes, neither envcfg nor Python.
@@ -32,23 +32,23 @@ envcfg_settings() {
   # gloo reads its own variable, and takes the name as it stands
   # [profiles/tuolumne.yaml:119]
   envcfg_set GLOO_SOCKET_IFNAME hsi0
-  # GPU RDMA wherever GPU and NIC hang on the same NUMA node [profiles/slingshot.yaml:96]
+  # GPU RDMA wherever GPU and NIC hang on the same NUMA node [profiles/slingshot.yaml:98]
   envcfg_set NCCL_NET_GDR_LEVEL PHB
   # Slingshot is no rail network; rings may leave and enter by different NICs
-  # [profiles/slingshot.yaml:101]
+  # [profiles/slingshot.yaml:103]
   envcfg_set NCCL_CROSS_NIC 1
   # memhooks intercepts malloc and can deadlock with RCCL and NCCL; kdreg2 serves as well,
-  # but needs a kernel module [profiles/slingshot.yaml:106]
+  # but needs a kernel module [profiles/slingshot.yaml:108]
   envcfg_set FI_MR_CACHE_MONITOR userfaultfd
-  # keeps the provider from GPU calls that can deadlock [profiles/slingshot.yaml:113]
+  # keeps the provider from GPU calls that can deadlock [profiles/slingshot.yaml:115]
   envcfg_set FI_CXI_DISABLE_HOST_REGISTER 1
-  # large jobs overrun the default completion queue [profiles/slingshot.yaml:118]
+  # large jobs overrun the default completion queue [profiles/slingshot.yaml:120]
   envcfg_set FI_CXI_DEFAULT_CQ_SIZE 131072
   # the provider's own size serves here, which the family doubles
   # [profiles/tuolumne.yaml:129]
   envcfg_set FI_CXI_DEFAULT_TX_SIZE 1024
   # falls back to software when the NIC's matching resources run out
-  # [profiles/slingshot.yaml:128]
+  # [profiles/slingshot.yaml:130]
   envcfg_set FI_CXI_RX_MATCH_MODE hybrid
   # rocFFT keeps a SQLite cache in the home folder [profiles/slingshot-rocm.yaml:63]
   envcfg_set ROCFFT_RTC_CACHE_PATH /dev/null
@@ -185,13 +185,13 @@ envcfg_own "$ENVCFG_CACHE"
 unset -v HIP_VISIBLE_DEVICES CUDA_VISIBLE_DEVICES GPU_DEVICE_ORDINAL
 
 # the default is in the home folder; on a shared file system many ranks corrupt it
-# [profiles/slingshot.yaml:134]
+# [profiles/slingshot.yaml:136]
 envcfg_set TRITON_CACHE_DIR "${ENVCFG_CACHE}"/triton
 # compiled extensions default to the home folder, where ranks race for a lock
-# [profiles/slingshot.yaml:140]
+# [profiles/slingshot.yaml:142]
 envcfg_set TORCH_EXTENSIONS_DIR "${ENVCFG_CACHE}"/torch_extensions
 # the default is in /tmp by user name, so jobs that share a node share it
-# [profiles/slingshot.yaml:146]
+# [profiles/slingshot.yaml:148]
 envcfg_set TORCHINDUCTOR_CACHE_DIR "${ENVCFG_CACHE}"/inductor
 # MIOpen keeps SQLite databases, whose locks break on Lustre when many ranks try
 # [profiles/slingshot-rocm.yaml:49]

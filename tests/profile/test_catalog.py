@@ -135,16 +135,33 @@ def test_problems_of_all_layers_come_together(catalog: Catalog) -> None:
     ("cluster", "host", "expected"),
     [
         ("lumi", "anything", "lumi-g"),
-        (None, "nid005001", "lumi-g"),
+        ("dardel", "anything", "dardel"),
+        (None, "clariden-ln001", "alps-clariden"),
+        (None, "tuolumne1001", "tuolumne"),
         (None, "laptop", None),
+        # nodes and login nodes of Cray EX bear these names at many sites
+        (None, "nid005001", None),
+        (None, "nid006567", None),
+        (None, "uan01", None),
         # a cluster that has a name is not mistaken for another by its host names
-        ("other", "nid005001", None),
+        ("other", "clariden-ln001", None),
     ],
 )
 def test_a_system_is_known_by_cluster_or_host(
     built_in: Catalog, cluster: str | None, host: str, expected: str | None
 ) -> None:
     assert built_in.detect(cluster, host) == expected
+
+
+def test_lumi_s_login_nodes_are_known_by_a_folder_of_lumi_s(built_in: Catalog) -> None:
+    there = {"/appl/local/laifs"}
+    assert built_in.detect(None, "uan01", ["hsn0"], there.__contains__) == "lumi-g"
+    # where GPUs are there as well, its family claims the node too
+    there.add("/dev/kfd")
+    with pytest.raises(UsageError, match="lumi-g and slingshot-rocm both claim"):
+        built_in.detect(None, "nid005001", ["hsn0"], there.__contains__)
+    found = built_in.detect("lumi", "nid005001", ["hsn0"], there.__contains__)
+    assert found == "lumi-g"
 
 
 def test_two_systems_that_claim_one_host_are_both_named(catalog: Catalog) -> None:

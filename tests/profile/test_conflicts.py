@@ -81,9 +81,10 @@ def test_lumi_s_gdr_level_follows_rocm(
 
 
 def test_elsewhere_the_gdr_level_stays_whatever_rocm(built_in: Catalog) -> None:
-    for rocm in ("6.2.4", "7.0"):
-        made = plan(built_in, "frontier", {"rocm": rocm})
-        assert value(made, "NCCL_NET_GDR_LEVEL") == "PHB"
+    for name in ("frontier", "setonix", "tuolumne", "adastra-mi300a", "dardel"):
+        for facts in ({"rocm": "6.2.4"}, {"rocm": "7.1.1"}, {}):
+            made = plan(built_in, name, facts)
+            assert value(made, "NCCL_NET_GDR_LEVEL") == "PHB"
 
 
 # The network's name: by the version of the plugin, and never where it is not needed.
@@ -101,6 +102,10 @@ def test_elsewhere_the_gdr_level_stays_whatever_rocm(built_in: Catalog) -> None:
         ("slingshot-rocm", {"nodes": "1"}, None),
         ("isambard-ai", {"nodes": "4", "plugin": "1.4"}, "AWS Libfabric"),
         ("isambard-ai", {"nodes": "4", "plugin": "1.13"}, "OFI"),
+        ("alps-clariden", {"nodes": "4", "plugin": "1.4"}, "AWS Libfabric"),
+        ("alps-clariden", {"nodes": "4", "plugin": "1.13"}, "OFI"),
+        ("alps-clariden", {"nodes": "4"}, LEFT_ALONE),
+        ("alps-clariden", {"nodes": "1", "plugin": "1.13"}, None),
         ("frontier", {"nodes": "4", "plugin": "1.4"}, "AWS Libfabric"),
         ("frontier", {"nodes": "4", "plugin": "1.13"}, "OFI"),
         ("frontier", {"nodes": "4"}, LEFT_ALONE),
@@ -129,6 +134,43 @@ def test_who_does_not_state_the_plugin_is_told_how(built_in: Catalog) -> None:
     assert not asks_for(made, "plugin")
 
 
+# The path of the plugin: RCCL from ROCm 7.1 on may look for another file than there is.
+
+
+@pytest.mark.parametrize(
+    ("name", "facts", "expected", "unknown"),
+    [
+        ("slingshot-rocm", {"rocm": "7.1", "plugin": "1.18"}, "librccl-net.so", None),
+        ("slingshot-rocm", {"rocm": "7.1", "plugin": "1.4"}, "librccl-net.so", None),
+        ("slingshot-rocm", {"rocm": "7.0.2", "plugin": "1.18"}, LEFT_ALONE, None),
+        ("slingshot-rocm", {"plugin": "1.18"}, LEFT_ALONE, "rocm"),
+        # never a path where there may be no plugin
+        ("slingshot-rocm", {"rocm": "7.1"}, LEFT_ALONE, "plugin"),
+        ("tuolumne", {"rocm": "7.1", "plugin": "1.18"}, "librccl-net.so", None),
+        ("tuolumne", {"rocm": "6.4", "plugin": "1.18"}, LEFT_ALONE, None),
+        ("tuolumne", {"rocm": "7.1"}, LEFT_ALONE, "plugin"),
+        # OLCF wants it with any ROCm
+        ("frontier", {"rocm": "6.2.4", "plugin": "1.4"}, "librccl-net.so", None),
+        ("frontier", {"plugin": "1.19.2"}, "librccl-net.so", None),
+        ("frontier", {"rocm": "7.1"}, LEFT_ALONE, "plugin"),
+        # LUMI's images have the plugin where RCCL looks; CSCS warns of the variable
+        ("lumi-g", {"rocm": "7.1", "plugin": "1.18"}, LEFT_ALONE, None),
+        ("alps-clariden", {"nccl": "2.27.5", "plugin": "1.18"}, LEFT_ALONE, None),
+    ],
+)
+def test_the_plugin_s_path_is_given_where_it_is_not_found(
+    built_in: Catalog,
+    name: str,
+    facts: dict[str, str],
+    expected: str,
+    unknown: str | None,
+) -> None:
+    made = plan(built_in, name, facts)
+    assert value(made, "NCCL_NET_PLUGIN") == expected
+    if unknown:
+        assert asks_for(made, unknown)
+
+
 # The monitor of registered memory: memhooks hangs, and each site has its own remedy.
 
 
@@ -141,6 +183,11 @@ def test_who_does_not_state_the_plugin_is_told_how(built_in: Catalog) -> None:
         ("frontier", MULTITORCH_7, "kdreg2"),
         ("crusher", "x.sif", "userfaultfd"),
         ("slingshot-cuda", "x.sif", "userfaultfd"),
+        ("alps-clariden", "x.sif", "userfaultfd"),
+        ("isambard-ai", "x.sif", "userfaultfd"),
+        ("perlmutter", "x.sif", "userfaultfd"),
+        ("setonix", "x.sif", "userfaultfd"),
+        ("tuolumne", "x.sif", "userfaultfd"),
     ],
 )
 def test_the_memory_monitor_is_the_site_s(
@@ -227,7 +274,25 @@ def of(names: Mapping[str, str], seen: Mapping[str, str]) -> dict[str, str]:
     return {name: seen[name] for name in names if name in seen}
 
 
-@pytest.mark.parametrize("name", ["frontier", "slingshot-cuda", "dardel"])
+@pytest.mark.parametrize(
+    ("name", "nodes", "expected"),
+    [
+        ("slingshot-rocm", 1, None),
+        ("slingshot-rocm", 4, "OFI"),
+        ("frontier", 1, "Socket"),
+        ("frontier", 4, "OFI"),
+    ],
+)
+def test_where_nobody_states_the_nodes_the_job_names_the_network(
+    built_in: Catalog, notes: Path, name: str, nodes: int, expected: str | None
+) -> None:
+    seen, _, _ = run(plan(built_in, name, STACK, image=None), notes, nodes)
+    assert seen.get("NCCL_NET") == expected
+
+
+@pytest.mark.parametrize(
+    "name", ["frontier", "isambard-ai", "slingshot-cuda", "dardel"]
+)
 @pytest.mark.parametrize(("nodes", "applies"), [(1, False), (2, True), (4, True)])
 @pytest.mark.parametrize("stated", [True, False])
 def test_the_alternate_rendezvous_needs_several_nodes(
@@ -338,6 +403,7 @@ def test_the_network_of_a_single_node_is_opened_for_the_images_that_need_it(
     seen, asked, _ = run(made, notes, nodes)
     assert of(VNI, seen) == (VNI if applies else {})
     assert ("--network=single_node_vni" in asked) is applies
+    assert asks_for(made, "rocm") == ("latest" in image)
 
 
 def test_two_bundles_share_one_option_of_the_network(
