@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# envcfg:script 70c5702ea94bd1b765fe596a2227c7b56d5fa7cfb66dbfc0066d3a97f76014b4
+# envcfg:script ad81fcd72fe0e4d85def61734efb1d810d0a012c65d6852e50d12fc7c55251e6
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
-# envcfg 0.1.0, profile lumi-g (sha256 ddb0a4c25de33a8c)
+# envcfg 0.1.0, profile lumi-g (sha256 3eb1fcc2f5614f2f)
 # made by: envcfg wrap --profile lumi-g --fact rocm=6.2.4 --container none -- python3 dump.py out 'a b'
 # Source it in a batch script, evaluate it, run it, submit it: all the same.
 # It needs bash 4.4 and, on the compute nodes, neither envcfg nor Python.

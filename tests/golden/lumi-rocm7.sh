@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# envcfg:script c2e37f46613336faeb25ad6f5fcc0b16233e2e78016a8dd0d10d68a7930ae333
+# envcfg:script 72e8fe273966f27d3b1a9ab88ae0ffa68fb3ddbbeba41210513d228a45ee5a05
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
-# envcfg 0.1.0, profile lumi-g (sha256 ddb0a4c25de33a8c)
+# envcfg 0.1.0, profile lumi-g (sha256 3eb1fcc2f5614f2f)
 # made by: envcfg wrap --profile lumi-g --bind /data:/data:ro --runtime-arg=--cleanenv --container /images/lumi-multitorch-full-u24r70f21m50t210-20260513.sif --set 'NCCL_NET=AWS Libfabric' --set 'QUOTE='"'"'"$$HOME`id`\' --set 'SEED=${RANK}${SLURM_JOB_ID}' --unset NCCL_DEBUG -- python3 dump.py out 'a b'
 # Source it in a batch script, evaluate it, run it, submit it: all the same.
 # It needs bash 4.4 and, on the compute nodes, neither envcfg nor Python.

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# envcfg:script 1b520a3b14599ce4addc4889bb851bd9e5b83eacb5f606fb14ab68bdb5595e72
+# envcfg:script f1a14d59248ffc906b7f6b68084734d35684616970d20e932e091d580ebd11f7
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
-# envcfg 0.1.0, profile lumi-g (sha256 ddb0a4c25de33a8c)
+# envcfg 0.1.0, profile lumi-g (sha256 3eb1fcc2f5614f2f)
 # made by: envcfg wrap --profile lumi-g --fact rocm=6.2.4 --container /images/pytorch.sif -- python3 dump.py out 'a b'
 # Source it in a batch script, evaluate it, run it, submit it: all the same.
 # It needs bash 4.4 and, on the compute nodes, neither envcfg nor Python.

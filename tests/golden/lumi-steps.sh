@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# envcfg:script 9ef59515f5cbeaf7f114d92649326d75797c73d17adfa5954fa01ff3a27807f6
+# envcfg:script f0c56f385f76143eb1f502242d75f5de22c7081b156e537b48a99f6f48de4faa
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
-# envcfg 0.1.0, profile lumi-g (sha256 ddb0a4c25de33a8c)
+# envcfg 0.1.0, profile lumi-g (sha256 3eb1fcc2f5614f2f)
 # made by: envcfg wrap --profile lumi-g --fact rocm=6.2.4 --container /images/pytorch.sif
 # Source it in a batch script, evaluate it, run it, submit it: all the same.
 # It needs bash 4.4 and, on the compute nodes, neither envcfg nor Python.

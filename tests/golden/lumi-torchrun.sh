@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# envcfg:script 7904182ea33b7ba6aae6c68241436835560de035b2dd6c7950c301ce289c2768
+# envcfg:script 269a7ba3216bc41bddb30130ed5623b847d46ae791c54c0990743f94ae75c785
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
-# envcfg 0.1.0, profile lumi-g (sha256 ddb0a4c25de33a8c)
+# envcfg 0.1.0, profile lumi-g (sha256 3eb1fcc2f5614f2f)
 # made by: envcfg wrap --profile lumi-g --fact rocm=6.2.4 --container /images/pytorch.sif --launcher torchrun -- python3 dump.py out 'a b'
 # Source it in a batch script, evaluate it, run it, submit it: all the same.
 # It needs bash 4.4 and, on the compute nodes, neither envcfg nor Python.

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# envcfg:script ae430bcc7e57a02c1e8428ab77d02652de3f21927895f8d1bc29a2bed6d2b90c
+# envcfg:script a4f63cde9dff637fbdd96b41de0a25ee232bf810ec01cc33171322c245e1a5c1
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
-# envcfg 0.1.0, profile tuolumne (sha256 e176c87ad87b6907)
+# envcfg 0.1.0, profile tuolumne (sha256 f3ebdd1458deca4f)
 # made by: envcfg wrap --profile tuolumne --fact rocm=6.4.1 --fact plugin=1.14.2 --container /images/pytorch.sif --runtime-arg=--cleanenv -- python3 dump.py out 'a b'
 # Source it in a batch script, evaluate it, run it, submit it: all the same.
 # It needs bash 4.4 and, on the compute nodes, neither envcfg nor Python.
