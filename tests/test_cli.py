@@ -34,7 +34,7 @@ FAILURES = {
     "no container": (["wrap"], 2, "--container"),
     "unknown option": (["wrap", *LOCAL, "--lancher", "srun"], 2, "unrecognized arguments: --lancher"),
     "unknown profile": (["wrap", "--profile", "lumi", "--container", "none"], 2, "did you mean 'lumi-g'?"),
-    "unknown launcher": (["wrap", *LOCAL, "--launcher", "mpi"], 2, "invalid choice: 'mpi'"),
+    "unknown launcher": (["wrap", *LOCAL, "--launcher", "pdsh"], 2, "invalid choice: 'pdsh'"),
     "unknown fact": (["wrap", *LOCAL, "--fact", "rcom=6"], 2, "did you mean 'rocm'?"),
     "wrong fact": (["wrap", *LOCAL, "--fact", "rocm=new"], 2, "'new' is no version"),
     "no pair": (["wrap", *LOCAL, "--set", "A"], 2, "'A' is not NAME=VALUE"),

@@ -19,7 +19,7 @@ from envcfg.launch.render import render_exec_line, render_script
 from envcfg.launch.resolve import check_facts, resolve
 from envcfg.parser import Formatter
 from envcfg.profile.catalog import Catalog, profile_folders
-from envcfg.profile.conditions import LAUNCHERS
+from envcfg.profile.launchers import LAUNCHERS
 from envcfg.profile.loader import RUNTIMES
 
 _EPILOG = """\
@@ -93,7 +93,14 @@ def add_parser(commands: argparse._SubParsersAction[Any]) -> None:
     what.add_argument(
         "--launcher",
         choices=LAUNCHERS,
-        help="who starts the ranks (default: the profile's first)",
+        help="how ranks start (default: as the command shows, or the profile's first)",
+    )
+    what.add_argument(
+        "--srun-arg",
+        metavar="ARG",
+        action="append",
+        default=[],
+        help="option for srun, as in --srun-arg=--mpi=pmix; may be repeated",
     )
     what.add_argument(
         "--ranks",
@@ -190,6 +197,7 @@ def run(
             part for spec in options.bind for part in re.split(r"(?<!\\),", spec)
         ),
         launcher=options.launcher,
+        srun_args=tuple(options.srun_arg),
         ranks=options.ranks,
         settings=dict(options.changes),
         facts=facts,

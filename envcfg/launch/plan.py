@@ -20,6 +20,9 @@ class Options(NamedTuple):
         image_file: the file that *container* leads to, if it is a link.
         runtime: ``apptainer`` or ``singularity``; None lets the job look for one.
         ranks: processes per node; None leaves it to the job.
+        srun_args: options for srun.
+        local_rank_at: after how many words of the command ``--local_rank=N`` belongs.
+        agent_options: options for torchrun or accelerate, as the command gave them.
         settings: from ``--set`` (a word) and ``--unset`` (None), in order.
         facts: stated by the user.
         command: the program and its arguments; empty for a script of several steps.
@@ -32,6 +35,9 @@ class Options(NamedTuple):
     binds: tuple[str, ...] = ()
     launcher: str | None = None
     ranks: int | None = None
+    srun_args: tuple[str, ...] = ()
+    agent_options: tuple[str, ...] = ()
+    local_rank_at: int | None = None
     settings: Mapping[str, Word | None] = {}
     facts: Mapping[str, str] = {}
     command: tuple[str, ...] = ()
@@ -94,10 +100,14 @@ class Plan(NamedTuple):
 
     Attributes:
         profile_hash: SHA-256 over the bytes of the profile's files, hexadecimal.
+        starter: who starts the tasks: ``srun``, ``flux`` or ``local``.
         facts: all that was known when the plan was made.
         settings: in the order in which they are set.
         bundles: what is set together with options of srun.
         srun: options that the system needs.
+        local_rank_at: after how many words of the command ``--local_rank=N`` belongs.
+        contract: variables of a rank that its library reads, by the launcher.
+        agent: options of the launcher that starts the ranks of a node.
         handed_on: variables of the job that the rank part refers to.
         scratch: only if a setting uses it.
         notes: what the user should know.
@@ -106,6 +116,7 @@ class Plan(NamedTuple):
     profile: str
     profile_hash: str
     launcher: str
+    starter: str
     container: Container | None
     settings: tuple[Planned, ...]
     handed_on: tuple[str, ...]
@@ -113,6 +124,9 @@ class Plan(NamedTuple):
     command: tuple[str, ...]
     bundles: tuple[PlannedBundle, ...] = ()
     srun: tuple[PlannedMount, ...] = ()
+    agent: tuple[PlannedMount, ...] = ()
+    contract: tuple[str, ...] = ()
+    local_rank_at: int | None = None
     ranks: int | None = None
     gpus: int | None = None
     masks: Masks | None = None

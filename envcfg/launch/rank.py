@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from envcfg.launch.launchers import KINDS
 from envcfg.launch.plan import Plan, Planned
 from envcfg.launch.quoting import quote, rename
 from envcfg.launch.script import assemble, block, template
-from envcfg.launch.settings import setting_lines
+from envcfg.launch.settings import agent_lines, setting_lines
 
 
 def rank_text(plan: Plan) -> str:
@@ -18,14 +19,15 @@ def rank_text(plan: Plan) -> str:
     if plan.scratch:
         pieces.append(template("rank_cache", flux_blocks(plan, "node")))
     inside = _inside(plan)
-    if plan.launcher == "torchrun":
+    if KINDS[plan.launcher].is_agent:
         pieces += _made_here(plan, [each for each in inside if each.scope == "node"])
-        return assemble([*pieces, _torchrun_agent(plan)])
-    return assemble([*pieces, *_made_here(plan, inside), *_program(plan)])
+        return assemble([*pieces, _agent(plan)])
+    pieces += _made_here(plan, inside)
+    return assemble([*pieces, *_contract(plan, inside), *_program(plan)])
 
 
 def worker_text(plan: Plan) -> str:
-    """Return what each rank runs first that torchrun has started."""
+    """Return what each rank runs first that an agent has started."""
     ranked = [each for each in _inside(plan) if each.scope == "rank"]
     pieces: list[str] = [template("rank_core"), template("rank_worker")]
     pieces.append(template("rank_folders"))
@@ -50,10 +52,12 @@ def _inside(plan: Plan) -> list[Planned]:
 
 def _program(plan: Plan) -> list[str]:
     """Return the end of a rank part: own variables go, the program comes."""
-    if not plan.handed_on:
-        return [template("rank_exec")]
-    names = " ".join(_handed_on(plan).values())
-    return [f"unset -v {names}\n", template("rank_exec")]
+    pieces: list[str] = []
+    if plan.local_rank_at is not None:
+        pieces += [f"envcfg_at={plan.local_rank_at}\n", template("rank_local_rank")]
+    if plan.handed_on:
+        pieces.append(f"unset -v {' '.join(_handed_on(plan).values())}\n")
+    return [*pieces, template("rank_exec")]
 
 
 def _handed_on(plan: Plan) -> dict[str, str]:
@@ -63,18 +67,18 @@ def _handed_on(plan: Plan) -> dict[str, str]:
 
 def flux_blocks(plan: Plan, name: str) -> dict[str, str]:
     """Return what a template holds in place of its own block where Flux launches."""
-    return {name: block(name, "flux_blocks")} if plan.launcher == "flux" else {}
+    return {name: block(name, "flux_blocks")} if plan.starter == "flux" else {}
 
 
 def _identity(plan: Plan) -> list[str]:
     """Return the pieces that say who a task is; envcfg itself tells a local one."""
-    if plan.launcher == "local":
+    if plan.starter == "local":
         return []
-    if plan.launcher == "flux":
+    if plan.starter == "flux":
         master = f'  export MASTER_ADDR="$ENVCFG_MASTER_ADDR"{_suffix(plan)}\n'
         return [template("rank_flux", {"master": master})]
     pieces: list[str] = [template("first_node"), _slurm_identity(plan)]
-    if plan.launcher == "srun":
+    if not KINDS[plan.launcher].is_agent:
         pieces.append(template("rank_slurm_rank"))
     return pieces
 
@@ -86,12 +90,43 @@ def _slurm_identity(plan: Plan) -> str:
     return template("rank_slurm", {"master": master})
 
 
-def _torchrun_agent(plan: Plan) -> str:
-    if plan.rendezvous and plan.rendezvous.interface:
-        local = block("local", "rank_interface_local")
+def _agent(plan: Plan) -> str:
+    """Return what starts the ranks of a node; with its options it holds values."""
+    blocks = {"options": agent_lines(plan.agent), **_starter_blocks(plan)}
+    if plan.starter == "local":
+        blocks["local"] = ""
+    elif plan.rendezvous and plan.rendezvous.interface:
+        blocks["local"] = block("local", "rank_interface_local")
     else:
-        local = f'set -- --local-addr="$SLURMD_NODENAME"{_suffix(plan)} "$@"\n'
-    return template("rank_torchrun", {"local": local})
+        blocks["local"] = (
+            f'set -- --local-addr="$SLURMD_NODENAME"{_suffix(plan)} "$@"\n'
+        )
+    return str(template(f"launch_{plan.launcher}", blocks))
+
+
+def _contract(plan: Plan, inside: Sequence[Planned]) -> list[str]:
+    """Return the pieces that tell a rank's library what it reads; settings win."""
+    names = plan.contract
+    if not names:
+        return []
+    pieces: list[str] = []
+    given = [each.name for each in inside if each.name in names]
+    if given:
+        pieces.append(
+            f'ENVCFG_PRESET="$ENVCFG_PRESET{" ".join(given)} " # as set above\n'
+        )
+    return [*pieces, template(f"launch_{plan.launcher}", _starter_blocks(plan))]
+
+
+def _starter_blocks(plan: Plan) -> dict[str, str]:
+    """Return what a launcher's template holds where its tasks are not srun's."""
+    if plan.starter == "local":
+        return {
+            name: block(f"local_{name}", "launch_blocks") for name in ("nodes", "meet")
+        }
+    if plan.starter == "flux":
+        return {"nodes": block("flux_nodes", "launch_blocks")}
+    return {}
 
 
 def _suffix(plan: Plan) -> str:

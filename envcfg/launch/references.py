@@ -10,6 +10,7 @@ from typing import NamedTuple, TypeVar
 
 from envcfg.launch.plan import PlannedBundle
 from envcfg.launch.scope import TASK, CircleError, in_order
+from envcfg.profile.launchers import AGENTS
 from envcfg.profile.model import Bundle
 from envcfg.profile.words import Word, references
 
@@ -51,9 +52,9 @@ def _reference(
     if ref == "HOSTNAME":
         name = "NODE_RANK" if "flux" in launchers else "SLURMD_NODENAME"
         return "the batch host's in every rank", f"use ${{{name}}}"
-    if ref in TASK and "torchrun" in launchers:
-        hint = "torchrun starts several ranks in a task: use ${LOCAL_RANK}, ${RANK}"
-        return "which is not a rank's own under torchrun", hint
+    if ref in TASK and (agent := next((a for a in AGENTS if a in launchers), None)):
+        hint = f"{agent} starts several ranks in a task: use ${{LOCAL_RANK}}, ${{RANK}}"
+        return f"which is not a rank's own under {agent}", hint
     if ref == "ENVCFG_CACHE" and not has_scratch:
         hint = "add a block 'scratch' with a root to the profile"
         return "but the profile has no scratch", hint

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from envcfg import __version__
 from envcfg.digest import sha256_of
+from envcfg.launch.launchers import KINDS
 from envcfg.launch.plan import Container, Plan
 from envcfg.launch.quoting import (
     quote,
@@ -40,9 +41,9 @@ def render_script(plan: Plan, command_line: Sequence[str]) -> str:
 def render_exec_line(plan: Plan) -> str:
     """Return the launch line; what only the job can fill in stands as a variable."""
     words = []
-    if plan.launcher == "flux":
+    if plan.starter == "flux":
         words += ["flux", "run", "--exclusive", '"${ENVCFG_FLUX[@]}"']
-    elif plan.launcher != "local":
+    elif plan.starter == "srun":
         words += ["srun", "--kill-on-bad-exit=1", "--export=ALL", '"${ENVCFG_SRUN[@]}"']
         words += [quote(each.spec) for each in plan.srun]
         words += [
@@ -90,12 +91,13 @@ def _header(plan: Plan, command_line: Sequence[str]) -> str:
 
 def _job(plan: Plan) -> str:
     """Return what is particular to this job: data, settings, mounts."""
+    kind = KINDS[plan.launcher]
     lines = ["# --- What this job needs " + "-" * 59 + "\n\n"]
     data = {
         "ENVCFG_NODES_STATED": plan.facts.get("nodes", ""),
         "ENVCFG_RANKS": "" if plan.ranks is None else str(plan.ranks),
     }
-    if plan.launcher in {"torchrun", "flux"}:
+    if plan.starter != "local" and (plan.starter == "flux" or kind.is_agent):
         data["ENVCFG_GPUS"] = str(plan.gpus or "")
     if plan.container:
         data["ENVCFG_IMAGE"] = plan.container.image
@@ -132,26 +134,26 @@ def _settings(plan: Plan) -> str:
     preset = [
         each.name for each in plan.settings if each.name in inside and not each.force
     ]
-    for name in ("MASTER_ADDR", "MASTER_PORT"):
-        if any(each.name == name for each in plan.settings):
-            if name not in inside:
-                body += f"  ENVCFG_PRESET+='{name} ' # as set above\n"
-        elif plan.launcher != "local":
+    meeting = () if plan.starter == "local" else ("MASTER_ADDR", "MASTER_PORT")
+    for name in (*meeting, *plan.contract):
+        if all(each.name != name for each in plan.settings):
             preset.append(name)
+        elif name not in inside:
+            body += f"  ENVCFG_PRESET+='{name} ' # as set above\n"
     if preset:
         body += f"  envcfg_preset {' '.join(preset)}\n"
     if plan.handed_on:
         body += f"  envcfg_pass {' '.join(plan.handed_on)}\n"
     if plan.scratch:
         body += '  ENVCFG_ARGS+=("ENVCFG_CACHE_BASE=$ENVCFG_CACHE_BASE")\n'
-    if plan.rendezvous and plan.rendezvous.interface and plan.launcher != "local":
+    if plan.rendezvous and plan.rendezvous.interface and plan.starter != "local":
         body += "  envcfg_master\n"
     body += option_lines(plan.srun, "  ")
     if any(bundle.network for bundle in plan.bundles):
         body += "  ENVCFG_NETWORK=${SLURM_NETWORK-}\n"
     body += "".join(bundle_lines(each, "  ") for each in plan.bundles)
-    tested = any(branch.tests for each in plan.settings for branch in each.branches)
-    if tested:
+    tested = [branch.tests for each in plan.settings for branch in each.branches]
+    if any((*tested, *(option.tests for option in plan.agent))):
         body += '  ENVCFG_ARGS+=("ENVCFG_NODES=$ENVCFG_NODES")\n'
     return f"envcfg_settings() {{\n{body}  :\n}}\n"
 
@@ -161,9 +163,9 @@ def _rank_parts(plan: Plan) -> str:
         "# --- What each rank does first, inside the container " + "-" * 31 + "\n\n",
         heredoc("ENVCFG_RANK", rank_text(plan)),
     ]
-    if plan.launcher == "torchrun":
+    if KINDS[plan.launcher].is_agent:
         parts.append(f"\n{heredoc('ENVCFG_WORKER', worker_text(plan))}")
-    if plan.launcher != "local":
+    if plan.starter != "local":
         parts.append(f"\n{heredoc('ENVCFG_TASK', _task(plan))}")
     return "".join(parts)
 
@@ -176,13 +178,14 @@ def _host_functions(plan: Plan) -> list[str]:
     end = None if plan.scratch else {"end": ""}
     names = ["container" if plan.container else "bare"]
     by_interface = plan.rendezvous is not None and plan.rendezvous.interface
-    if plan.launcher == "local":
-        names.append("local")
-    elif plan.launcher == "flux":
+    is_agent = KINDS[plan.launcher].is_agent
+    if plan.starter == "local":
+        names += ["local", "local_agent" if is_agent else "local_ranks"]
+    elif plan.starter == "flux":
         names += ["flux", "is_clean"]
         names += ["flux_interface"] if by_interface else []
     else:
-        names += ["slurm", "is_clean", plan.launcher]
+        names += ["slurm", "is_clean", "srun_agent" if is_agent else "srun"]
         names.append("pin" if plan.masks else "unpinned")
         names += ["first_node", "interface"] if by_interface else []
     pieces: list[str] = [template("core", end), *(template(name) for name in names)]

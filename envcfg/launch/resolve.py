@@ -16,22 +16,26 @@ from envcfg.launch.choose import (
     choose_container,
     choose_mounts,
 )
+from envcfg.launch.launchers import KINDS
 from envcfg.launch.notes import (
     image_notes,
     lifecycle_notes,
     masking_notes,
     unknown_notes,
 )
-from envcfg.launch.plan import Branch, Options, Plan, Planned, PlannedBundle
+from envcfg.launch.plan import (
+    Branch,
+    Options,
+    Plan,
+    Planned,
+    PlannedBundle,
+    PlannedMount,
+)
+from envcfg.launch.recognise import recognise
 from envcfg.launch.references import clashing_bundles, clashing_references
 from envcfg.launch.scope import INSIDE, in_order, scopes
-from envcfg.profile.conditions import (
-    BY_SRUN,
-    FACTS,
-    IN_JOB,
-    USUAL_LAUNCHERS,
-    fact_problem,
-)
+from envcfg.profile.conditions import FACTS, IN_JOB, fact_problem
+from envcfg.profile.launchers import allowed_launchers, starter_of
 from envcfg.profile.model import Profile, Setting
 from envcfg.profile.words import Word, references
 
@@ -42,7 +46,10 @@ def resolve(profile: Profile, profile_hash: str, options: Options) -> Plan:
     Raises:
         UsageError: if profile and options cannot go together.
     """
+    options, recognised = recognise(options)
     launcher = _launcher(profile, options)
+    starter = _starter(profile, launcher)
+    kind = KINDS[launcher]
     facts = _facts(profile, options, launcher)
     unknown: Unknown = {}
     planned = {
@@ -62,8 +69,14 @@ def resolve(profile: Profile, profile_hash: str, options: Options) -> Plan:
     container = choose_container(profile, options, facts, unknown)
     bundles: list[PlannedBundle] = []
     broken_up: list[Finding] = []
-    if launcher in BY_SRUN:
+    srun: list[PlannedMount] = []
+    if starter == "srun":
         bundles, broken_up = choose_bundles(profile, options, facts, unknown)
+        srun = [*choose_mounts(profile.srun, facts, unknown)]
+    srun += _srun_arguments(options, starter)
+    by_mpi = any(each.spec.startswith("--mpi=") for each in srun)
+    if launcher == "mpi" and not by_mpi:
+        raise _no_mpi(profile)
     _check(profile, launcher, planned, bundles)
     settings, handed_on = _ordered(planned)
     needs_cache = any("ENVCFG_CACHE" in _refs(each) for each in settings)
@@ -71,23 +84,26 @@ def resolve(profile: Profile, profile_hash: str, options: Options) -> Plan:
         profile=profile.name,
         profile_hash=profile_hash,
         launcher=launcher,
+        starter=starter,
         container=container,
         settings=settings,
         bundles=tuple(bundles),
-        srun=tuple(
-            choose_mounts(profile.srun, facts, unknown) if launcher in BY_SRUN else ()
-        ),
+        srun=tuple(srun),
+        agent=_agent_options(profile, options, facts, unknown),
+        contract=() if launcher == "horovod" and by_mpi else kind.sets,
         handed_on=handed_on,
         facts=facts,
         command=options.command,
+        local_rank_at=options.local_rank_at,
         ranks=options.ranks,
         gpus=profile.node.gpus if profile.node else None,
-        masks=profile.cpu_masks if launcher == "srun" else None,
+        masks=None if starter != "srun" or kind.is_agent else profile.cpu_masks,
         visibility=profile.visibility,
         rendezvous=profile.rendezvous,
         scratch=profile.scratch if needs_cache else None,
         expect=profile.expect,
         notes=(
+            *recognised,
             *unknown_notes(unknown),
             *broken_up,
             *masking_notes(profile, planned),
@@ -98,12 +114,54 @@ def resolve(profile: Profile, profile_hash: str, options: Options) -> Plan:
 
 
 def _launcher(profile: Profile, options: Options) -> str:
-    allowed = profile.launchers or USUAL_LAUNCHERS
+    allowed = allowed_launchers(profile.launchers)
     launcher = options.launcher or allowed[0]
     if launcher not in allowed:
         msg = f"profile {profile.name} does not allow the launcher {launcher}"
         raise UsageError(msg, hint=f"it allows: {', '.join(allowed)}")
     return launcher
+
+
+def _starter(profile: Profile, launcher: str) -> str:
+    starter = starter_of(launcher, profile.launchers)
+    if starter not in KINDS[launcher].starters:
+        can = " or ".join(KINDS[launcher].starters)
+        msg = f"launcher {launcher} works by {can}, but profile {profile.name} by {starter}"
+        names = [
+            each
+            for each in allowed_launchers(profile.launchers)
+            if starter_of(each, profile.launchers) in KINDS[each].starters
+        ]
+        raise UsageError(msg, hint=f"choose one of: {', '.join(names)}")
+    return starter
+
+
+def _srun_arguments(options: Options, starter: str) -> list[PlannedMount]:
+    if options.srun_args and starter != "srun":
+        msg = f"--srun-arg is given, but {starter} starts the tasks, not srun"
+        raise UsageError(msg, hint="drop it, or choose another --launcher")
+    return [PlannedMount(spec=word, reason=GIVEN) for word in options.srun_args]
+
+
+def _no_mpi(profile: Profile) -> UsageError:
+    msg = (
+        f"profile {profile.name} does not say by which PMI ranks of MPI find each other"
+    )
+    hint = (
+        "srun --mpi=list names what the site has, and the image's MPI must know it: "
+        "--srun-arg=--mpi=pmix, or launch.srun in the profile"
+    )
+    return UsageError(msg, hint=hint)
+
+
+def _agent_options(
+    profile: Profile, options: Options, facts: Mapping[str, str], unknown: Unknown
+) -> tuple[PlannedMount, ...]:
+    """Return the options for who starts the ranks of a node; the user's come last."""
+    given = [PlannedMount(spec=word, reason=GIVEN) for word in options.agent_options]
+    if facts["launcher"] != "torchrun":
+        return tuple(given)
+    return (*choose_mounts(profile.torchrun, facts, unknown), *given)
 
 
 def _facts(profile: Profile, options: Options, launcher: str) -> dict[str, str]:

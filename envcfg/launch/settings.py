@@ -42,6 +42,17 @@ def option_lines(options: Sequence[PlannedMount], margin: str) -> str:
     return "".join(lines)
 
 
+def agent_lines(options: Sequence[PlannedMount]) -> str:
+    """Return the lines that put options before an agent's own words, in their order."""
+    lines = []
+    for option in reversed(options):
+        lines.append(_reason(option.reason, ""))
+        lines.append(
+            _guarded([(option.tests, f'set -- {quote(option.spec)} "$@"\n')], "")
+        )
+    return "".join(lines)
+
+
 def bundle_lines(bundle: PlannedBundle, margin: str) -> str:
     """Return the lines that set all of a bundle, or say why nothing of it is set."""
     inner = margin + "  "

@@ -11,7 +11,8 @@ from envcfg.errors import Place, Problem, ProfileError
 from envcfg.findings import Severity
 from envcfg.launch.references import Clash, clashing_bundles, clashing_references
 from envcfg.profile.catalog import Catalog, shown
-from envcfg.profile.conditions import USUAL_LAUNCHERS, Condition, Test
+from envcfg.profile.conditions import Condition, Test
+from envcfg.profile.launchers import allowed_launchers
 from envcfg.profile.loader import load_profile
 from envcfg.profile.model import Profile, Setting
 from envcfg.profile.places import Keys, places
@@ -169,7 +170,7 @@ def _references(profile: Profile) -> Iterator[Fault]:
         ]
         for name, each in env.items()
     }
-    launchers = profile.launchers or USUAL_LAUNCHERS
+    launchers = allowed_launchers(profile.launchers)
     has_scratch = profile.scratch is not None
     for clash in clashing_references(words, launchers, has_scratch=has_scratch):
         yield _clash(clash, env[clash.name])

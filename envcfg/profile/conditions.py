@@ -13,6 +13,8 @@ from collections.abc import Mapping
 from fnmatch import fnmatchcase
 from typing import NamedTuple
 
+from envcfg.profile.launchers import LAUNCHERS
+
 # What a condition may ask for. The kind decides how values compare.
 FACTS: Mapping[str, str] = {
     "container": "text",  # file name of the image, or its URI
@@ -27,9 +29,6 @@ FACTS: Mapping[str, str] = {
     "torch": "version",
 }
 IN_JOB = frozenset({"nodes"})
-LAUNCHERS = ("srun", "torchrun", "flux", "local")
-BY_SRUN = ("srun", "torchrun")  # those that start the step by srun
-USUAL_LAUNCHERS = ("srun", "torchrun", "local")  # of a profile that names none
 
 _ORDER_TEST = re.compile(r"(<=|>=|==|!=|<|>)\s*(.+)")
 _VERSION = re.compile(r"[0-9]{1,9}(\.[0-9]{1,9})*")

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 
 from envcfg.errors import Problem
-from envcfg.profile import conditions, words
+from envcfg.profile import words
 from envcfg.profile.blocks import all_of, block, matching, one_of
 from envcfg.profile.conditions import IN_JOB
 from envcfg.profile.entries import (
@@ -17,6 +17,7 @@ from envcfg.profile.entries import (
     read_setting,
     read_word,
 )
+from envcfg.profile.launchers import ALLOWABLE
 from envcfg.profile.model import (
     Detect,
     Expect,
@@ -161,13 +162,14 @@ _SECTIONS: Mapping[str, Callable[[Field], object]] = {
     ),
     "launch": _read_keys(
         {
-            "launchers": all_of(one_of(*conditions.LAUNCHERS)),
+            "launchers": all_of(one_of(*ALLOWABLE)),
             "cpu_masks": block(
                 Masks,
                 {"masks": all_of(matching(_MASK, "CPU mask, as in 0x00fe"))},
                 ["masks"],
             ),
             "srun": read_options,
+            "torchrun": read_options,
         }
     ),
     "visibility": block(

@@ -272,6 +272,7 @@ class Profile(NamedTuple):
     env: Mapping[str, Setting | None] = {}
     bundles: Mapping[str, Bundle | None] = {}
     srun: Mapping[str, Mount | None] = {}
+    torchrun: Mapping[str, Mount | None] = {}
     request: Request | None = None
     rules: Mapping[str, RequestRule | None] = {}
     partitions: Mapping[str, Partition | None] = {}

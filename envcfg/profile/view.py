@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 
 from envcfg.errors import Place
 from envcfg.profile.catalog import Layer
-from envcfg.profile.conditions import ALWAYS, BY_SRUN, Condition, Truth, judge
+from envcfg.profile.conditions import ALWAYS, Condition, Truth, judge
+from envcfg.profile.launchers import AGENTS, starter_of
 from envcfg.profile.model import Profile, Reason, Setting
 from envcfg.profile.places import Keys, places
 from envcfg.profile.texts import given, text, with_flags
@@ -29,6 +30,7 @@ SECTIONS: Mapping[str, Keys] = {
     "launchers": ("launch", "launchers"),
     "cpu_masks": ("launch", "cpu_masks"),
     "srun": ("launch", "srun"),
+    "torchrun": ("launch", "torchrun"),
     "visibility": ("visibility",),
     "rendezvous": ("rendezvous",),
     "scratch": ("scratch",),
@@ -42,10 +44,10 @@ SECTIONS: Mapping[str, Keys] = {
     "expect": ("expect",),
 }
 _MAPPINGS = frozenset(
-    "rules partitions modules srun binds arguments env bundles".split()
+    "rules partitions modules srun torchrun binds arguments env bundles".split()
 )
-# Launchers without which a section is left out.
-_ONLY_WITH = {"bundles": BY_SRUN, "srun": BY_SRUN, "cpu_masks": ("srun",)}
+# Sections that are srun's, and those of one kind of task.
+_BY_SRUN = frozenset({"bundles", "srun", "cpu_masks"})
 
 
 class State(Enum):
@@ -119,11 +121,9 @@ def look_at(
                     values += _entry(section, name, entry, place(*keys, name), facts)
         elif content is not None:
             values += _block(section, content, place(*keys), facts)
-    launcher = facts.get("launcher", "srun")
+    left_out = _left_out(facts.get("launcher", "srun"), profile)
     values = [
-        each._replace(state=State.NOT, missing=())
-        if launcher not in _ONLY_WITH.get(each.section, (launcher,))
-        else each
+        each._replace(state=State.NOT, missing=()) if each.section in left_out else each
         for each in values
     ]
     return View(
@@ -132,6 +132,16 @@ def look_at(
         values=tuple(values),
         taken_back=tuple(_taken_back(profile, known)),
     )
+
+
+def _left_out(launcher: str, profile: Profile) -> frozenset[str]:
+    """Return the sections that do not count with this launcher."""
+    left_out = set() if launcher == "torchrun" else {"torchrun"}
+    if starter_of(launcher, profile.launchers) != "srun":
+        left_out |= _BY_SRUN
+    if launcher in AGENTS:
+        left_out.add("cpu_masks")
+    return frozenset(left_out)
 
 
 def _taken_back(

@@ -20,6 +20,7 @@ def plan_json(plan: Plan) -> str:
         "schema_version": SCHEMA_VERSION,
         "profile": {"name": plan.profile, "sha256": plan.profile_hash},
         "launcher": plan.launcher,
+        "starter": plan.starter,
         "ranks_per_node": plan.ranks,
         "facts": dict(plan.facts),
         "command": list(plan.command),
@@ -27,6 +28,7 @@ def plan_json(plan: Plan) -> str:
         "settings": [_setting(each) for each in plan.settings],
         "bundles": [_bundle(each) for each in plan.bundles],
         "srun": [_mount(each) for each in plan.srun],
+        "agent": [_mount(each) for each in plan.agent],
         "gpus_per_node": plan.gpus,
         "visibility": _plain(plan.visibility),
         "rendezvous": _plain(plan.rendezvous),
@@ -59,6 +61,8 @@ def plan_lines(plan: Plan) -> Iterator[str]:
         yield f"fact       {fact}={value}"
     for option in plan.srun:
         yield f"srun       {option.spec}{_tests(option.tests)}"
+    for option in plan.agent:
+        yield f"{plan.launcher:<10} {option.spec}{_tests(option.tests)}"
     for bundle in plan.bundles:
         yield ""
         yield f"bundle {bundle.name}{_tests(bundle.tests)}"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# envcfg:script ad81fcd72fe0e4d85def61734efb1d810d0a012c65d6852e50d12fc7c55251e6
+# envcfg:script 5a171da15b45e9101c0c3b31e4e7873f980832d832ca8209e09f096fdbefead4
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
-# envcfg 0.1.0, profile lumi-g (sha256 3eb1fcc2f5614f2f)
+# envcfg 0.1.0, profile lumi-g (sha256 9587c489952f9643)
 # made by: envcfg wrap --profile lumi-g --fact rocm=6.2.4 --container none -- python3 dump.py out 'a b'
 # Source it in a batch script, evaluate it, run it, submit it: all the same.
 # It needs bash 4.4 and, on the compute nodes, neither envcfg nor Python.
@@ -21,7 +21,7 @@ envcfg_settings() {
   # [profiles/slingshot.yaml:93]
   envcfg_set GLOO_SOCKET_IFNAME hsn0
   # GPU RDMA between GPU and NIC of a NUMA node; said to be the default from ROCm 6.2 on,
-  # which RCCL's source does not show, so it stays explicit [profiles/lumi-g.yaml:285]
+  # which RCCL's source does not show, so it stays explicit [profiles/lumi-g.yaml:298]
   envcfg_set NCCL_NET_GDR_LEVEL PHB
   # rocFFT keeps a SQLite cache in the home folder [profiles/slingshot-rocm.yaml:63]
   envcfg_set ROCFFT_RTC_CACHE_PATH /dev/null
@@ -172,7 +172,7 @@ envcfg_set MIOPEN_USER_DB_PATH "${ENVCFG_CACHE}"/miopen
 # by itself, where users clash [profiles/slingshot-rocm.yaml:55]
 envcfg_set MIOPEN_CUSTOM_CACHE_DIR "${MIOPEN_USER_DB_PATH}"
 # AITER compiles kernels under a lock that Lustre does not keep well
-# [profiles/lumi-g.yaml:305]
+# [profiles/lumi-g.yaml:318]
 envcfg_set AITER_JIT_DIR "${ENVCFG_CACHE}"/aiter
 
 envcfg_make_folders() { # those that the job has not set itself

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# envcfg:script 72e8fe273966f27d3b1a9ab88ae0ffa68fb3ddbbeba41210513d228a45ee5a05
+# envcfg:script 0008b868644fa92968bf1f72e867139aa816df939f59fb87874f762a48cf1066
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
-# envcfg 0.1.0, profile lumi-g (sha256 3eb1fcc2f5614f2f)
+# envcfg 0.1.0, profile lumi-g (sha256 9587c489952f9643)
 # made by: envcfg wrap --profile lumi-g --bind /data:/data:ro --runtime-arg=--cleanenv --container /images/lumi-multitorch-full-u24r70f21m50t210-20260513.sif --set 'NCCL_NET=AWS Libfabric' --set 'QUOTE='"'"'"$$HOME`id`\' --set 'SEED=${RANK}${SLURM_JOB_ID}' --unset NCCL_DEBUG -- python3 dump.py out 'a b'
 # Source it in a batch script, evaluate it, run it, submit it: all the same.
 # It needs bash 4.4 and, on the compute nodes, neither envcfg nor Python.
@@ -19,19 +19,19 @@ ENVCFG_RUNTIMES=(singularity) # the first that is on PATH
 
 envcfg_mounts() {
   envcfg_argument --cleanenv
-  # PMI and Slurm clients in the container look here [profiles/lumi-g.yaml:120]
+  # PMI and Slurm clients in the container look here [profiles/lumi-g.yaml:133]
   envcfg_bind /var/spool/slurmd /var/spool/slurmd
-  # /scratch, /project and others are links into it [profiles/lumi-g.yaml:137]
+  # /scratch, /project and others are links into it [profiles/lumi-g.yaml:150]
   envcfg_bind /pfs /pfs
-  # the project's scratch [profiles/lumi-g.yaml:142]
+  # the project's scratch [profiles/lumi-g.yaml:155]
   envcfg_bind /scratch /scratch
-  # the project's own software [profiles/lumi-g.yaml:147]
+  # the project's own software [profiles/lumi-g.yaml:160]
   envcfg_bind /projappl /projappl
-  # the project's persistent storage [profiles/lumi-g.yaml:152]
+  # the project's persistent storage [profiles/lumi-g.yaml:165]
   envcfg_bind /project /project
-  # the project's flash storage [profiles/lumi-g.yaml:157]
+  # the project's flash storage [profiles/lumi-g.yaml:170]
   envcfg_bind /flash /flash
-  # the system's software and its container images [profiles/lumi-g.yaml:162]
+  # the system's software and its container images [profiles/lumi-g.yaml:175]
   envcfg_bind /appl /appl
   envcfg_bind /data:/data:ro
   :
@@ -45,10 +45,10 @@ envcfg_settings() {
   # [profiles/slingshot.yaml:93]
   envcfg_set GLOO_SOCKET_IFNAME hsn0
   # multi-node jobs hang with it in the ROCm 7 images; without it they are as fast
-  # [profiles/lumi-g.yaml:280]
+  # [profiles/lumi-g.yaml:293]
   envcfg_unset NCCL_NET_GDR_LEVEL
   # keeps these images from hanging when a second process group is made
-  # [profiles/lumi-g.yaml:293]
+  # [profiles/lumi-g.yaml:306]
   envcfg_set FI_MR_CACHE_MONITOR userfaultfd
   # rocFFT keeps a SQLite cache in the home folder [profiles/slingshot-rocm.yaml:63]
   envcfg_set ROCFFT_RTC_CACHE_PATH /dev/null
@@ -63,7 +63,7 @@ envcfg_settings() {
   ENVCFG_SRUN+=(--mpi=pmi2)
   ENVCFG_NETWORK=${SLURM_NETWORK-}
   # the plugin of these images opens the network on one node too, where Slurm gives none
-  # [profiles/lumi-g.yaml:270]
+  # [profiles/lumi-g.yaml:283]
   if [ "$ENVCFG_NODES" -eq 1 ] && envcfg_agrees single-node-vni \
     NCCL_DMABUF_ENABLE 0 \
     FI_HMEM_ROCR_USE_DMABUF 0 \
@@ -222,7 +222,7 @@ envcfg_set MIOPEN_USER_DB_PATH "${ENVCFG_CACHE}"/miopen
 # by itself, where users clash [profiles/slingshot-rocm.yaml:55]
 envcfg_set MIOPEN_CUSTOM_CACHE_DIR "${MIOPEN_USER_DB_PATH}"
 # AITER compiles kernels under a lock that Lustre does not keep well
-# [profiles/lumi-g.yaml:305]
+# [profiles/lumi-g.yaml:318]
 envcfg_set AITER_JIT_DIR "${ENVCFG_CACHE}"/aiter
 envcfg_force SEED "${RANK}""${ENVCFG_REF_SLURM_JOB_ID?is not set, and SEED refers to it}"
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# envcfg:script f1a14d59248ffc906b7f6b68084734d35684616970d20e932e091d580ebd11f7
+# envcfg:script 5817f0c9ce821bf7fb917875b6dedb3be08a2dd974861cea18ca3b5c181769c7
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
-# envcfg 0.1.0, profile lumi-g (sha256 3eb1fcc2f5614f2f)
+# envcfg 0.1.0, profile lumi-g (sha256 9587c489952f9643)
 # made by: envcfg wrap --profile lumi-g --fact rocm=6.2.4 --container /images/pytorch.sif -- python3 dump.py out 'a b'
 # Source it in a batch script, evaluate it, run it, submit it: all the same.
 # It needs bash 4.4 and, on the compute nodes, neither envcfg nor Python.
@@ -18,24 +18,24 @@ ENVCFG_MASKS_UNION='fefefefe,fefefefe'
 ENVCFG_RUNTIMES=(singularity) # the first that is on PATH
 
 envcfg_mounts() {
-  # PMI and Slurm clients in the container look here [profiles/lumi-g.yaml:120]
+  # PMI and Slurm clients in the container look here [profiles/lumi-g.yaml:133]
   envcfg_bind /var/spool/slurmd /var/spool/slurmd
   # the host's libfabric for the plugin; the newer images bring their own
-  # [profiles/lumi-g.yaml:125]
+  # [profiles/lumi-g.yaml:138]
   envcfg_bind /opt/cray /opt/cray
-  # the host's libfabric needs the host's libcxi [profiles/lumi-g.yaml:131]
+  # the host's libfabric needs the host's libcxi [profiles/lumi-g.yaml:144]
   envcfg_bind /usr/lib64/libcxi.so.1 /usr/lib64/libcxi.so.1
-  # /scratch, /project and others are links into it [profiles/lumi-g.yaml:137]
+  # /scratch, /project and others are links into it [profiles/lumi-g.yaml:150]
   envcfg_bind /pfs /pfs
-  # the project's scratch [profiles/lumi-g.yaml:142]
+  # the project's scratch [profiles/lumi-g.yaml:155]
   envcfg_bind /scratch /scratch
-  # the project's own software [profiles/lumi-g.yaml:147]
+  # the project's own software [profiles/lumi-g.yaml:160]
   envcfg_bind /projappl /projappl
-  # the project's persistent storage [profiles/lumi-g.yaml:152]
+  # the project's persistent storage [profiles/lumi-g.yaml:165]
   envcfg_bind /project /project
-  # the project's flash storage [profiles/lumi-g.yaml:157]
+  # the project's flash storage [profiles/lumi-g.yaml:170]
   envcfg_bind /flash /flash
-  # the system's software and its container images [profiles/lumi-g.yaml:162]
+  # the system's software and its container images [profiles/lumi-g.yaml:175]
   envcfg_bind /appl /appl
   :
 }
@@ -48,7 +48,7 @@ envcfg_settings() {
   # [profiles/slingshot.yaml:93]
   envcfg_set GLOO_SOCKET_IFNAME hsn0
   # GPU RDMA between GPU and NIC of a NUMA node; said to be the default from ROCm 6.2 on,
-  # which RCCL's source does not show, so it stays explicit [profiles/lumi-g.yaml:285]
+  # which RCCL's source does not show, so it stays explicit [profiles/lumi-g.yaml:298]
   envcfg_set NCCL_NET_GDR_LEVEL PHB
   # rocFFT keeps a SQLite cache in the home folder [profiles/slingshot-rocm.yaml:63]
   envcfg_set ROCFFT_RTC_CACHE_PATH /dev/null
@@ -199,7 +199,7 @@ envcfg_set MIOPEN_USER_DB_PATH "${ENVCFG_CACHE}"/miopen
 # by itself, where users clash [profiles/slingshot-rocm.yaml:55]
 envcfg_set MIOPEN_CUSTOM_CACHE_DIR "${MIOPEN_USER_DB_PATH}"
 # AITER compiles kernels under a lock that Lustre does not keep well
-# [profiles/lumi-g.yaml:305]
+# [profiles/lumi-g.yaml:318]
 envcfg_set AITER_JIT_DIR "${ENVCFG_CACHE}"/aiter
 
 envcfg_make_folders() { # those that the job has not set itself

@@ -104,7 +104,9 @@ def test_variables_of_the_job_that_ranks_refer_to_are_handed_on() -> None:
 def test_a_launcher_that_the_profile_does_not_allow_is_refused() -> None:
     with pytest.raises(UsageError, match="does not allow the launcher srun") as caught:
         plan("launch: {launchers: [local]}", launcher="srun")
-    assert caught.value.hint == "it allows: local"
+    assert caught.value.hint == (
+        "it allows: local, deepspeed, horovod, jax, lightning, mpi, transformers"
+    )
 
 
 def test_two_layers_of_masking_are_a_warning() -> None:

@@ -138,7 +138,7 @@ PARTS = {
     "an unknown fact": (f"name: x\nenv: {{A: {{value: 1, when: {{rcom: 6}}, {REASON}}}}}".encode(), "unknown key 'rcom'"),
     "a version that is none": (f"name: x\nenv: {{A: {{value: 1, when: {{rocm: new}}, {REASON}}}}}".encode(), "'new' is no version"),
     "an unknown launcher": (b"name: x\nlaunch: {launchers: [mpirun]}", "unknown value 'mpirun'"),
-    "an unknown launcher as fact": (f"name: x\nenv: {{A: {{value: 1, when: {{launcher: mpi}}, {REASON}}}}}".encode(), "fits no launcher"),
+    "an unknown launcher as fact": (f"name: x\nenv: {{A: {{value: 1, when: {{launcher: pdsh}}, {REASON}}}}}".encode(), "fits no launcher"),
     "a regular expression too large": (f"name: x\ncontainer: {{image_facts: [{{pattern: 'a{{{9**30}}}', facts: {{}}, {REASON}}}]}}".encode(), "no regular expression"),
     "a regular expression too deep": (f"name: x\ncontainer: {{image_facts: [{{pattern: '{'(' * 9000}{')' * 9000}', facts: {{}}, {REASON}}}]}}".encode(), "no regular expression"),
     "a command": (f"name: x\nenv: {{A: {{value: $(id), {REASON}}}}}".encode(), "'\\$' stands alone"),

@@ -196,6 +196,7 @@ FULL: dict[str, Any] = {
         "launchers": ["flux"],
         "cpu_masks": {"masks": ["0xff"], **REASON},
         "srun": {"--mpi=pmi2": {"when": {"container": "a|b"}, **REASON}},
+        "torchrun": {"--numa-binding=node": {"when": {"torch": ">=2.9"}, **REASON}},
     },
     "visibility": {"variable": "A", "clear": ["B"], **REASON},
     "rendezvous": {"suffix": "i", **REASON},

@@ -1,6 +1,6 @@
 # shellcheck shell=bash
 
-envcfg_launch() { # COMMAND...: one task per node, in which torchrun starts the ranks
+envcfg_launch() { # COMMAND...: one task per node, in which an agent starts the ranks
   local envcfg_tasks envcfg_ranks=$ENVCFG_RANKS
   if [[ -z $envcfg_ranks ]]; then envcfg_ranks=$(envcfg_gpus); fi
   envcfg_ranks=${envcfg_ranks:-$ENVCFG_GPUS}

@@ -1,0 +1,191 @@
+"""What a command that begins with a launcher means; pure.
+
+``torchrun --nproc-per-node=4 train.py`` names the launcher, the ranks and the program. Its
+options that the job decides are left out, with a note. What options there are is data:
+``knowledge/launchers.yaml``, read only for such a command.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from fnmatch import fnmatchcase
+from typing import Any, NamedTuple
+
+from envcfg.errors import UsageError
+from envcfg.findings import Finding
+from envcfg.launch.plan import Options
+
+_PROGRAMS = frozenset(
+    "torchrun accelerate accelerate-launch deepspeed horovodrun mpirun mpiexec".split()
+)
+_MODULES = (
+    "torch.distributed.",
+    "accelerate.commands.",
+    "deepspeed.",
+    "horovod.runner",
+)
+_PYTHON = ("python3", "-u")  # as these launchers start a script
+
+
+class _Split(NamedTuple):
+    """A launcher's command: kept options, what is left out, ranks, and the program."""
+
+    kept: tuple[str, ...]
+    left_out: tuple[str, ...]
+    ranks: str | None
+    rest: tuple[str, ...]
+    as_module: bool
+    as_it_is: bool
+    hides_local_rank: bool
+
+
+def recognise(options: Options) -> tuple[Options, list[Finding]]:
+    """Return the options with the launcher taken out of the command, and a note on it.
+
+    Raises:
+        UsageError: if the command begins with a launcher and cannot be understood, or goes
+            against ``--launcher``.
+    """
+    command = options.command
+    name = command[0].rpartition("/")[2] if command else ""
+    if name == "srun":
+        msg = "the command begins with srun, and envcfg writes the srun line itself"
+        raise UsageError(msg, hint="give the program alone; --srun-arg for its options")
+    python = len(command) > 2 and name.startswith("python") and command[1] == "-m"
+    if name not in _PROGRAMS and not (python and command[2].startswith(_MODULES)):
+        return options, []
+    found = _program(command, name, python=python)
+    if found is None:
+        return options, []
+    known, words = found
+    launcher = known["launcher"]
+    if options.launcher not in {None, launcher}:
+        msg = f"the command begins with {name}, which --launcher {options.launcher} is not"
+        hint = f"leave out --launcher, or {name} from the command"
+        raise UsageError(msg, hint=hint)
+    split = _split(name, known, words)
+    program, at = _rest(name, command[:1] if python else (), split)
+    takes_rank = "local_rank" in known and not split.hides_local_rank
+    return options._replace(
+        launcher=launcher,
+        ranks=options.ranks or _ranks(name, split.ranks),
+        agent_options=split.kept,
+        command=program,
+        local_rank_at=at if takes_rank else None,
+    ), [_note(name, launcher, split.left_out)]
+
+
+def _program(
+    command: Sequence[str], name: str, *, python: bool
+) -> tuple[Mapping[str, Any], Sequence[str]] | None:
+    """Return what is known of the launcher that begins the command, and what follows."""
+    for known in _known().values():
+        for beginning in known["begins"]:
+            words = beginning.split()
+            given = command[2:] if python else (name, *command[1:])
+            if list(given[: len(words)]) == words and ("." in beginning) == python:
+                return known, given[len(words) :]
+    return None
+
+
+def _known() -> Mapping[str, Mapping[str, Any]]:
+    import os
+
+    import yaml
+
+    from envcfg import knowledge
+
+    path = os.path.join(os.path.dirname(str(knowledge.__file__)), "launchers.yaml")
+    with open(path, encoding="utf-8") as file:
+        loaded: Mapping[str, Mapping[str, Any]] = yaml.safe_load(file)
+    return loaded
+
+
+def _split(name: str, known: Mapping[str, Any], words: Sequence[str]) -> _Split:
+    kept: list[str] = []
+    left_out: list[str] = []
+    ranks = None
+    flags: set[str] = set()
+    rest = list(words)
+    while rest and rest[0].startswith("-") and rest[0] != "--":
+        word = rest.pop(0)
+        option, equals, value = word.partition("=")
+        option = option.replace("_", "-")
+        if option in {"-m", "--module", "--no-python", known.get("local_rank")}:
+            flags.add(option)
+            continue
+        kind = _kind(option, known)
+        if kind is None:
+            msg = f"{name} {word}: envcfg does not know this option"
+            hint = known.get(
+                "remedy", f"leave {name} out: --launcher {known['launcher']}"
+            )
+            raise UsageError(msg, hint=hint)
+        given = [word]
+        if not kind.endswith("flags") and not equals:
+            if not rest:
+                msg = f"{name} {word}: a value is missing"
+                raise UsageError(msg, hint=f"{name} --help says what it takes")
+            value = rest.pop(0)
+            given.append(value)
+        if kind.startswith("kept"):
+            kept += given
+        elif kind == "ranks":
+            ranks = value
+        else:
+            left_out.append(option)
+    return _Split(
+        kept=tuple(kept),
+        left_out=tuple(left_out),
+        ranks=ranks,
+        rest=tuple(rest[1:] if rest[:1] == ["--"] else rest),
+        as_module=bool(flags & {"-m", "--module"}),
+        as_it_is=known["launcher"] in {"mpi", "horovod"} or "--no-python" in flags,
+        hides_local_rank="--no-local-rank" in flags,
+    )
+
+
+def _kind(option: str, known: Mapping[str, Any]) -> str | None:
+    for kind in ("decided_flags", "kept_flags", "ranks", "decided", "kept"):
+        names = known.get(kind, ())
+        names = names.split() if isinstance(names, str) else names
+        if any(fnmatchcase(option, each) for each in names):
+            return kind
+    return None
+
+
+def _rest(
+    name: str, python: Sequence[str], split: _Split
+) -> tuple[tuple[str, ...], int]:
+    """Return the program's words, and how many of them name it."""
+    if not split.rest:
+        msg = f"no program behind {name} and its options"
+        raise UsageError(msg, hint=f"as in: {name} train.py")
+    if split.as_it_is:
+        return split.rest, 1
+    words = (*(python or _PYTHON[:1]), _PYTHON[1])
+    if split.as_module:
+        words = (*words, "-m")
+    return (*words, *split.rest), len(words) + 1
+
+
+def _ranks(name: str, given: str | None) -> int | None:
+    if given is None or given in {"auto", "gpu", "-1"}:
+        return None
+    if given.isascii() and given.isdigit() and int(given) > 0:
+        return int(given)
+    msg = f"{name}: {given!r} is no number of ranks per node"
+    raise UsageError(msg, hint="give --ranks N to envcfg")
+
+
+def _note(name: str, launcher: str, left_out: Sequence[str]) -> Finding:
+    gone = (
+        f"; left out, as the job decides it: {', '.join(left_out)}" if left_out else ""
+    )
+    return Finding(
+        rule="launcher-recognised",
+        severity="note",
+        subject=f"launcher {launcher}",
+        message=f"is taken, as the command begins with {name}{gone}",
+        fix=f"the same without it: --launcher {launcher} -- PROGRAM",
+    )

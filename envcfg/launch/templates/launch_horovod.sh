@@ -1,0 +1,18 @@
+# shellcheck shell=sh
+
+# Without MPI the ranks meet by gloo, at a small server of Horovod's own beside rank 0.
+# envcfg:begin nodes
+envcfg_nodes=$SLURM_STEP_NUM_NODES
+# envcfg:end nodes
+envcfg_set HOROVOD_CONTROLLER gloo
+envcfg_set HOROVOD_CPU_OPERATIONS gloo
+envcfg_set HOROVOD_HOSTNAME "$NODE_RANK"
+envcfg_set HOROVOD_RANK "$RANK"
+envcfg_set HOROVOD_SIZE "$WORLD_SIZE"
+envcfg_set HOROVOD_LOCAL_RANK "$LOCAL_RANK"
+envcfg_set HOROVOD_LOCAL_SIZE "$LOCAL_WORLD_SIZE"
+envcfg_set HOROVOD_CROSS_RANK "$NODE_RANK"
+envcfg_set HOROVOD_CROSS_SIZE "$envcfg_nodes"
+envcfg_set HOROVOD_GLOO_RENDEZVOUS_ADDR "$MASTER_ADDR"
+envcfg_set HOROVOD_GLOO_RENDEZVOUS_PORT "$MASTER_PORT"
+[ -z "${GLOO_SOCKET_IFNAME-}" ] || envcfg_set HOROVOD_GLOO_IFACE "${GLOO_SOCKET_IFNAME%%,*}"

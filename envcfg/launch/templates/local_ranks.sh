@@ -1,0 +1,57 @@
+# shellcheck shell=bash
+
+envcfg_rank() { # COMMAND...: start one of the ranks
+  envcfg_spawn "${ENVCFG_ENTER[@]}" /bin/sh -c "$ENVCFG_RANK" envcfg-rank \
+    "MASTER_ADDR=$MASTER_ADDR" "MASTER_PORT=$MASTER_PORT" "${ENVCFG_ARGS[@]}" \
+    "RANK=$envcfg_rank" "LOCAL_RANK=$envcfg_rank" "WORLD_SIZE=$envcfg_ranks" "LOCAL_WORLD_SIZE=$envcfg_ranks" \
+    NODE_RANK=0 -- "$@"
+}
+
+envcfg_launch() { # COMMAND...: the ranks are processes of this machine
+  local envcfg_rank envcfg_ranks=${ENVCFG_RANKS:-1} MASTER_ADDR=${MASTER_ADDR:-127.0.0.1}
+  local MASTER_PORT=${MASTER_PORT-}
+  if [[ -z $MASTER_PORT ]]; then envcfg_port; fi
+  for ((envcfg_rank = 0; envcfg_rank < envcfg_ranks; envcfg_rank++)); do
+    if ((envcfg_rank == 0)); then
+      envcfg_rank "$@" # what is typed goes to rank 0
+    else
+      envcfg_rank "$@" </dev/null
+    fi
+  done
+  envcfg_listen
+  envcfg_watch
+}
+
+# Looks at the ranks in growing intervals, as wait -n forgets children that end early.
+envcfg_watch() { # wait for all ranks; the first that fails ends the others
+  local envcfg_pid envcfg_code envcfg_clock envcfg_pause envcfg_wait_ms=10 envcfg_grace_ms=10000 envcfg_status=0
+  local -a envcfg_running envcfg_left=("${ENVCFG_PIDS[@]}")
+  exec {envcfg_clock}<> <(:) # nothing ever comes: to read it with a timeout waits, by no process
+  while :; do
+    envcfg_running=()
+    for envcfg_pid in "${envcfg_left[@]}"; do
+      if kill -0 "$envcfg_pid" 2>/dev/null; then
+        envcfg_running+=("$envcfg_pid")
+        continue
+      fi
+      envcfg_code=0
+      envcfg_wait "$envcfg_pid" || envcfg_code=$?
+      if ((envcfg_code != 0 && envcfg_status == 0)); then
+        envcfg_status=$envcfg_code
+        envcfg_kill TERM
+      fi
+    done
+    envcfg_left=("${envcfg_running[@]}")
+    if ((${#envcfg_left[@]} == 0)); then break; fi
+    printf -v envcfg_pause '0.%03d' "$envcfg_wait_ms"
+    read -r -t "$envcfg_pause" -u "$envcfg_clock" || :
+    if ! kill -0 "$$" 2>/dev/null; then # the shell that wanted this is gone
+      envcfg_status=${envcfg_status/#0/143}
+      envcfg_kill TERM
+    fi
+    if ((envcfg_status != 0 && (envcfg_grace_ms -= envcfg_wait_ms) <= 0)); then envcfg_kill KILL; fi
+    if ((envcfg_wait_ms < 300)); then envcfg_wait_ms=$((envcfg_wait_ms * 2)); fi
+  done
+  exec {envcfg_clock}>&-
+  return "$envcfg_status"
+}

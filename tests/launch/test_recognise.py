@@ -1,0 +1,152 @@
+"""What a command that begins with a launcher becomes."""
+
+from __future__ import annotations
+
+import pytest
+import yaml
+
+from envcfg import knowledge
+from envcfg.errors import UsageError
+from envcfg.launch.plan import Options
+from envcfg.launch.recognise import recognise
+from envcfg.profile.launchers import LAUNCHERS
+
+PYTHON = ("python3", "-u")
+
+# command: launcher, ranks, options that are kept, the program
+TAKEN = {
+    "torchrun t.py --lr 3": ("torchrun", None, "", (*PYTHON, "t.py", "--lr", "3")),
+    "torchrun --nproc-per-node=4 --nnodes 2 t.py": ("torchrun", 4, "", (*PYTHON, "t.py")),
+    "torchrun --nproc_per_node gpu --standalone t.py": ("torchrun", None, "", (*PYTHON, "t.py")),
+    "torchrun --max-restarts=3 --tee 3 -m pkg.train -x": (
+        *("torchrun", None, "--max-restarts=3 --tee 3"),
+        (*PYTHON, "-m", "pkg.train", "-x"),
+    ),
+    "torchrun --no-python ./a.out b": ("torchrun", None, "", ("./a.out", "b")),
+    "/opt/venv/bin/torchrun t.py": ("torchrun", None, "", (*PYTHON, "t.py")),
+    "/opt/bin/python3.11 -m torch.distributed.run --rdzv-id 7 t.py": (
+        *("torchrun", None, ""),
+        ("/opt/bin/python3.11", "-u", "t.py"),
+    ),
+    "python -m torch.distributed.launch --nproc_per_node=8 t.py": (
+        *("torchrun", 8, ""),
+        ("python", "-u", "t.py"),
+    ),
+    "accelerate launch --num_processes 16 --mixed_precision bf16 --use_fsdp t.py": (
+        *("accelerate", None, "--mixed_precision bf16 --use_fsdp"),
+        (*PYTHON, "t.py"),
+    ),
+    "accelerate launch --fsdp_sharding_strategy=1 -m pkg": (
+        *("accelerate", None, "--fsdp_sharding_strategy=1"),
+        (*PYTHON, "-m", "pkg"),
+    ),
+    "deepspeed --num_gpus 4 --hostfile h t.py --deepspeed ds.json": (
+        *("deepspeed", 4, ""),
+        (*PYTHON, "t.py", "--deepspeed", "ds.json"),
+    ),
+    "horovodrun -np 16 -H a:8,b:8 python t.py": ("horovod", None, "", ("python", "t.py")),
+    "mpirun -np 16 --map-by slot -npernode 8 ./a": ("mpi", 8, "", ("./a",)),
+    "mpiexec -n 2 -- ./a -n 3": ("mpi", None, "", ("./a", "-n", "3")),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("line", TAKEN)
+def test_the_launcher_is_taken_out_of_the_command(line: str) -> None:
+    launcher, ranks, kept, program = TAKEN[line]
+    found, (note,) = recognise(Options(command=tuple(line.split())))
+    assert (found.launcher, found.ranks) == (launcher, ranks)
+    assert " ".join(found.agent_options) == kept
+    assert found.command == program
+    assert (note.rule, note.subject) == ("launcher-recognised", f"launcher {launcher}")
+
+
+LEFT_ALONE = (
+    "python train.py",
+    "python -m train",
+    "python -m torch.utils.collect_env",
+    "accelerate config",
+    "bash -c torchrun",
+    "./torchrun.sh",
+    "python torchrun",
+    "env torchrun t.py",
+)
+
+
+@pytest.mark.parametrize("line", LEFT_ALONE)
+def test_any_other_command_stays(line: str) -> None:
+    options = Options(command=tuple(line.split()))
+    assert recognise(options) == (options, [])
+
+
+def test_what_the_job_decides_is_named_and_what_is_asked_for_wins() -> None:
+    words = (
+        "torchrun",
+        "--nnodes=2",
+        "--rdzv_endpoint",
+        "h:1",
+        "--nproc-per-node=4",
+        "t",
+    )
+    found, (note,) = recognise(Options(command=words, ranks=2, launcher="torchrun"))
+    assert found.ranks == 2
+    assert "the job decides it: --nnodes, --rdzv-endpoint" in note.message
+
+
+@pytest.mark.parametrize(
+    ("line", "after"),
+    [
+        ("deepspeed t.py a", 3),
+        ("deepspeed --module pkg a", 4),
+        ("deepspeed --no_python ./a b", 1),
+        ("deepspeed --no_local_rank t.py", None),
+        ("torchrun t.py", None),
+    ],
+)
+def test_deepspeed_gives_programs_their_local_rank(
+    line: str, after: int | None
+) -> None:
+    found, _ = recognise(Options(command=tuple(line.split())))
+    assert found.local_rank_at == after
+
+
+WRONG = {
+    "srun python t.py": "begins with srun",
+    "/usr/bin/srun -n 8 t": "begins with srun",
+    "torchrun --new-option t.py": "does not know this option",
+    "torchrun --nnodes": "a value is missing",
+    "torchrun --nproc-per-node=many t.py": "'many' is no number of ranks",
+    "torchrun --nnodes=2": "no program behind torchrun",
+    "horovodrun --fusion-threshold-mb 32 python t.py": "does not know this option",
+    "mpirun -x NCCL_DEBUG=INFO ./a": "does not know this option",
+}
+
+
+@pytest.mark.parametrize("line", WRONG)
+def test_what_cannot_be_understood_is_refused_with_a_remedy(line: str) -> None:
+    with pytest.raises(UsageError, match=WRONG[line]) as caught:
+        recognise(Options(command=tuple(line.split())))
+    assert caught.value.hint
+
+
+def test_another_launcher_than_the_command_shows_is_refused() -> None:
+    with pytest.raises(UsageError, match="which --launcher srun is not"):
+        recognise(Options(command=("torchrun", "t.py"), launcher="srun"))
+
+
+def test_each_known_program_has_a_source_and_options_that_are_named_once() -> None:
+    path = f"{knowledge.__path__[0]}/launchers.yaml"
+    with open(path, encoding="utf-8") as file:
+        known = yaml.safe_load(file)
+    for name, entry in known.items():
+        assert entry["launcher"] in LAUNCHERS, name
+        assert entry["source"]
+        assert entry["date"]
+        kinds = ("ranks", "decided", "decided_flags", "kept", "kept_flags")
+        lists = [entry.get(kind, []) for kind in kinds]
+        words = [
+            w
+            for each in lists
+            for w in (each.split() if isinstance(each, str) else each)
+        ]
+        assert len(words) == len(set(words)), name
+        assert not [word for word in words if "_" in word or not word.startswith("-")]
