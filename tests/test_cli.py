@@ -206,6 +206,17 @@ def test_a_site_lays_its_own_values_over_the_built_in(
     assert setting["branches"][0]["place"].startswith(str(site))
 
 
+def test_the_plan_says_who_says_what_the_log_must_show(wrap: Wrap) -> None:
+    done = wrap("--profile", "aws-p5", "--container", "none", "--json")
+    expect = json.loads(done.text)["expect"]
+    assert expect["nics"]["value"] == 32
+    assert expect["nics"]["place"].startswith("profiles/aws-p5.yaml:")
+    assert expect["networks"]["value"] == ["AWS Libfabric", "Libfabric", "OFI"]
+    assert expect["networks"]["place"].startswith("profiles/efa.yaml:")
+    alone = wrap("--profile", "workstation", "--container", "none", "--json")
+    assert json.loads(alone.text)["expect"] == {}
+
+
 def test_a_broken_file_of_another_profile_is_said_and_not_in_the_way(
     wrap: Wrap, tmp_path: Path
 ) -> None:

@@ -7,9 +7,10 @@ from collections.abc import Callable, Mapping
 
 from envcfg.errors import Problem
 from envcfg.profile import words
-from envcfg.profile.blocks import all_of, block, matching, one_of
+from envcfg.profile.blocks import all_of, block, matching, one_of, read_block
 from envcfg.profile.conditions import IN_JOB
 from envcfg.profile.entries import (
+    REASON,
     read_binds,
     read_env,
     read_image_facts,
@@ -105,6 +106,13 @@ def _read_rendezvous(field: Field) -> Rendezvous | None:
     return rendezvous
 
 
+def _read_expect(field: Field) -> Expect | None:
+    keys = field.mapping({*_EXPECT, *REASON})
+    dropped = frozenset(key for key in _EXPECT if key in keys and keys[key].is_null)
+    given = {key: each for key, each in keys.items() if key not in dropped}
+    return read_block(field, Expect, _EXPECT, keys=given, dropped=dropped)
+
+
 def _read_keys(
     readers: Mapping[str, Callable[[Field], object]],
 ) -> Callable[[Field], dict[str, object]]:
@@ -123,6 +131,14 @@ def _read_keys(
 _variable = matching(words.NAME, "variable name")
 _host_part = matching(_HOST_PART, "part of a host or interface name")
 _RENDEZVOUS = block(Rendezvous, {"suffix": _host_part, "interface": _host_part})
+
+_EXPECT: Mapping[str, Callable[[Field], object]] = {
+    "networks": Field.texts,
+    "provider": Field.text,
+    "interfaces": Field.texts,
+    "nics": Field.integer,
+    "gdr": Field.flag,
+}
 
 # What null takes back of a family or a lower layer, as it does for each variable.
 _BLOCKS = frozenset(
@@ -196,14 +212,5 @@ _SECTIONS: Mapping[str, Callable[[Field], object]] = {
     "request": read_request,
     "modules": lambda field: {"modules": read_modules(field)},
     "billing": read_billing,
-    "expect": block(
-        Expect,
-        {
-            "networks": Field.texts,
-            "provider": Field.text,
-            "interfaces": Field.texts,
-            "nics": Field.integer,
-            "gdr": Field.flag,
-        },
-    ),
+    "expect": _read_expect,
 }

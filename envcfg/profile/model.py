@@ -206,7 +206,12 @@ class Scratch(NamedTuple):
 
 
 class Expect(NamedTuple):
-    """What the job's NCCL log must show; each field is left out where no one says."""
+    """What the job's NCCL log must show; each field is left out where no one says.
+
+    Attributes:
+        dropped: fields that null takes back of a family or a lower layer.
+        others: the reasons of fields that come from there; *reason* is that of the rest.
+    """
 
     reason: Reason
     networks: tuple[str, ...] = ()
@@ -214,6 +219,31 @@ class Expect(NamedTuple):
     interfaces: tuple[str, ...] = ()
     nics: int | None = None
     gdr: bool | None = None
+    dropped: frozenset[str] = frozenset()
+    others: Mapping[str, Reason] = {}
+
+    def said(self) -> dict[str, Any]:
+        """Return the fields that say something."""
+        aside = {"reason", "dropped", "others"}
+        return {
+            name: value
+            for name, value in self._asdict().items()
+            if name not in aside and value not in (None, ())
+        }
+
+    def reason_of(self, name: str) -> Reason:
+        """Return why a field is so."""
+        return self.others.get(name, self.reason)
+
+    def over(self, base: Expect) -> Expect:
+        """Return *base* with each field that this gives, or drops, laid over it."""
+        mine = self.said().keys() | self.dropped
+        kept = {name: each for name, each in base.said().items() if name not in mine}
+        return self._replace(
+            **kept,
+            dropped=self.dropped | (base.dropped - mine),
+            others={**self.others, **{name: base.reason_of(name) for name in kept}},
+        )
 
 
 class Status(NamedTuple):
@@ -248,7 +278,12 @@ class Detect(NamedTuple):
 
 
 class Profile(NamedTuple):
-    """What a system needs; *dropped* names the blocks that it takes back by null."""
+    """What a system needs.
+
+    Attributes:
+        dropped: the blocks that it takes back by null. *expect* stays among them where a
+            higher layer gives it again, as it must not be laid over the family's then.
+    """
 
     name: str
     dropped: frozenset[str] = frozenset()
@@ -287,6 +322,8 @@ class Profile(NamedTuple):
         for name, mine in given.items():
             if isinstance(mine, dict):
                 given[name] = {**getattr(base, name), **mine}
-        given["dropped"] = (base.dropped - given.keys()) | self.dropped
-        taken_back: dict[str, Any] = dict.fromkeys(self.dropped)
+        if self.expect and base.expect and "expect" not in self.dropped:
+            given["expect"] = self.expect.over(base.expect)
+        given["dropped"] = self.dropped | (base.dropped - (given.keys() - {"expect"}))
+        taken_back: dict[str, Any] = dict.fromkeys(self.dropped - given.keys())
         return base._replace(**given, **taken_back)

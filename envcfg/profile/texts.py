@@ -8,7 +8,9 @@ from typing import Any
 from envcfg.profile.model import Setting
 from envcfg.profile.words import format_word
 
-_ASIDE = frozenset({"reason", "when", "name", "option", "spec", "place"})
+_ASIDE = frozenset(
+    {"reason", "when", "name", "option", "spec", "place", "dropped", "others"}
+)
 
 
 def with_flags(setting: Setting, value: tuple[Any, ...]) -> str:

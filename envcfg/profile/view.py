@@ -10,7 +10,7 @@ from envcfg.errors import Place
 from envcfg.profile.catalog import Layer
 from envcfg.profile.conditions import ALWAYS, Condition, Truth, judge
 from envcfg.profile.launchers import AGENTS, starter_of
-from envcfg.profile.model import Profile, Reason, Setting
+from envcfg.profile.model import Expect, Profile, Reason, Setting
 from envcfg.profile.places import Keys, places
 from envcfg.profile.texts import given, text, with_flags
 
@@ -149,14 +149,16 @@ def _taken_back(
 ) -> Iterator[TakenBack]:
     for section, keys in SECTIONS.items():
         content = getattr(profile, section)
-        if section not in _MAPPINGS:
+        if isinstance(content, Expect):
+            gone = [(*keys, name) for name in sorted(content.dropped)]
+        elif section not in _MAPPINGS:
             gone = [keys] if section in profile.dropped else []
         else:
             gone = [(*keys, name) for name, each in content.items() if each is None]
         for each in gone:
             found = [at[each] for _, at in known if each in at]
             if found:
-                name = each[-1] if section in _MAPPINGS else ""
+                name = each[-1] if len(each) > len(keys) else ""
                 yield TakenBack(section, name, found[0], next(iter(found[1:]), None))
 
 
@@ -197,13 +199,12 @@ def _block(
     elif not hasattr(content, "_asdict"):
         yield Value(section, "", text(content), place)
     else:
-        reason = getattr(content, "reason", None)
-        at = reason.place if reason else place
-        fields = list(given(content))
+        own: Reason | None = getattr(content, "reason", None)
+        fields = list(given(content)) or [("", "as the reason says")]
         for key, each in fields:
+            reason = content.reason_of(key) if isinstance(content, Expect) else own
+            at = reason.place if reason else place
             yield Value(section, key, text(each), at, reason)
-        if not fields:
-            yield Value(section, "", "as the reason says", at, reason)
 
 
 def _cases(

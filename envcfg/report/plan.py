@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from envcfg.launch.plan import Branch, Plan, Planned, PlannedBundle, PlannedMount
 from envcfg.profile.conditions import Condition
-from envcfg.profile.model import Reason
+from envcfg.profile.model import Expect, Reason
 from envcfg.profile.words import format_word
 
 SCHEMA_VERSION = 1
@@ -34,7 +34,7 @@ def plan_json(plan: Plan) -> str:
         "rendezvous": _plain(plan.rendezvous),
         "scratch": None if plan.scratch is None else format_word(plan.scratch.root),
         "cpu_masks": list(plan.masks.masks) if plan.masks else [],
-        "expect": _plain(plan.expect),
+        "expect": _expect(plan.expect),
         "notes": _plain(plan.notes),
     }
     return json.dumps(document, indent=2, ensure_ascii=True) + "\n"
@@ -124,6 +124,15 @@ def _plain(value: object) -> object:
     if hasattr(value, "_asdict"):
         return {name: _plain(each) for name, each in value._asdict().items()}
     return [_plain(each) for each in value] if isinstance(value, tuple) else value
+
+
+def _expect(expect: Expect | None) -> dict[str, object]:
+    if expect is None:
+        return {}
+    return {
+        name: {"value": _plain(value), **_said(expect.reason_of(name))}
+        for name, value in expect.said().items()
+    }
 
 
 def _container(plan: Plan) -> dict[str, object] | None:

@@ -198,15 +198,18 @@ def _rows(setting: Setting) -> Iterator[list[str]]:
 
 def _expect(profile: Profile) -> Iterator[str]:
     if expect := profile.expect:
-        parts = [
-            ("network", " or ".join(expect.networks)),
-            ("provider", expect.provider),
-            ("interfaces", ", ".join(expect.interfaces)),
-            ("adapters", expect.nics),
-            ("GPU RDMA", {True: "yes", False: "no", None: None}[expect.gdr]),
-        ]
-        said = "; ".join(f"{name} {value}" for name, value in parts if value)
-        yield f"- {said}: {_said(expect.reason)}"
+        shown = {
+            "networks": f"network {' or '.join(expect.networks)}",
+            "provider": f"provider {expect.provider}",
+            "interfaces": f"interfaces {', '.join(expect.interfaces)}",
+            "nics": f"adapters {expect.nics}",
+            "gdr": f"GPU RDMA {'yes' if expect.gdr else 'no'}",
+        }
+        lines: dict[Reason, list[str]] = {}
+        for name in expect.said():
+            lines.setdefault(expect.reason_of(name), []).append(shown[name])
+        for reason, parts in lines.items():
+            yield f"- {'; '.join(parts)}: {_said(reason)}"
 
 
 def _billing(billing: Billing | None) -> Iterator[str]:

@@ -35,6 +35,7 @@ bundles:
     why: together only
     source: https://docs.example.org/page
     date: 2026-05-19
+expect: {{networks: [IB], interfaces: [ib0], nics: 2, why: two adapters, {REASON}}}
 """
 SYSTEM = f"""\
 name: sys
@@ -49,6 +50,7 @@ env:
   NCCL_CROSS_NIC: null
   CACHE: null
   OWN: {{value: 1, force: true, why: of its own, {REASON}}}
+expect: {{interfaces: null, nics: 4, why: two more, {REASON}}}
 """
 
 
@@ -185,6 +187,7 @@ def test_what_was_taken_back_is_shown_with_both_places(here: Path) -> None:
     gone = json.loads(run("show", "sys", "--json").text)["taken_back"]
     assert {(each["section"], each["name"]) for each in gone} == {
         ("scratch", ""), ("env", "NCCL_CROSS_NIC"), ("env", "CACHE"),
+        ("expect", "interfaces"),
     }  # fmt: skip
     by_name = {each["name"]: each for each in gone}
     assert by_name["CACHE"]["place"] == f"{here}/sys.yaml:11:3"

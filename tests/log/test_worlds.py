@@ -146,6 +146,19 @@ def test_two_plugins_for_one_network() -> None:
     assert "IB, IBext_v8" in report.summary
 
 
+@pytest.mark.parametrize(
+    ("network", "verdict"),
+    [("RCCL-ANP", "ok"), ("RCCL", "ok"), ("AMD-NEW", "degraded")],
+)
+def test_the_plugin_for_amd_s_own_nics_is_the_network_that_its_profile_expects(
+    network: str, verdict: str
+) -> None:
+    job = Job(dialect="nccl-2.24", network="ib", ranks_per_node=4)
+    log = re.sub(r"(network |NET/)IB\b(?! ?:)", rf"\1{network}", text(job))
+    assert f"via NET/{network}/" in log
+    assert check(log, networks=("IB", "RCCL-ANP")).verdict == verdict
+
+
 def test_containers_with_one_name_and_one_process_id() -> None:
     job = Job(dialect="nccl-2.24", nodes=4, ranks_per_node=1, hosts=("pytorch",) * 4)
     alike = re.sub(r"(?m)^pytorch:\d+:", "pytorch:1:", text(job))

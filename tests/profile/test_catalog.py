@@ -85,6 +85,79 @@ def test_a_higher_layer_takes_back_a_block_by_null(catalog: Catalog) -> None:
     assert catalog.load("m").cpu_masks is None
 
 
+def expect(keys: str, why: str) -> str:
+    return f"expect: {{{keys}, why: {why}, source: s, date: 2026-05-19}}\n"
+
+
+def expected(catalog: Catalog, name: str) -> dict[str, tuple[object, str]] | None:
+    """Return each key with its value and why it is so."""
+    found = catalog.load(name).expect
+    if found is None:
+        return None
+    return {
+        key: (value, found.reason_of(key).why) for key, value in found.said().items()
+    }
+
+
+def test_what_the_log_must_show_is_laid_over_the_family_s_key_by_key(
+    catalog: Catalog,
+) -> None:
+    built_in, site, user = catalog.folders
+    write(built_in, "family", expect("provider: efa, nics: 4, gdr: true", "family"))
+    write(built_in, "m", "extends: family\n" + expect("nics: 32", "own"))
+    family = {"provider": ("efa", "family"), "gdr": (True, "family")}
+    assert expected(catalog, "m") == {**family, "nics": (32, "own")}
+    write(site, "m", expect("gdr: false, networks: [OFI]", "site"))
+    assert expected(catalog, "m") == {
+        "networks": (("OFI",), "site"),
+        "provider": ("efa", "family"),
+        "nics": (32, "own"),
+        "gdr": (False, "site"),
+    }
+    write(user, "m", expect("gdr: null, nics: null", "user"))
+    assert expected(catalog, "m") == {
+        "networks": (("OFI",), "site"),
+        "provider": ("efa", "family"),
+    }
+
+
+def test_a_key_of_the_log_that_null_took_back_can_be_given_again(
+    catalog: Catalog,
+) -> None:
+    built_in, site, user = catalog.folders
+    write(built_in, "family", expect("provider: efa, nics: 4", "family"))
+    write(built_in, "m", "extends: family\n" + expect("nics: null", "own"))
+    assert expected(catalog, "m") == {"provider": ("efa", "family")}
+    write(site, "m", expect("nics: 8", "site"))
+    assert expected(catalog, "m") == {
+        "provider": ("efa", "family"),
+        "nics": (8, "site"),
+    }
+    write(user, "m", "summary: mine\n")
+    assert expected(catalog, "m") == {
+        "provider": ("efa", "family"),
+        "nics": (8, "site"),
+    }
+
+
+def test_after_a_null_what_the_log_must_show_does_not_come_back(
+    catalog: Catalog,
+) -> None:
+    built_in, site, user = catalog.folders
+    write(built_in, "family", expect("provider: efa", "family"))
+    write(built_in, "m", "extends: family\nexpect: null\n")
+    assert expected(catalog, "m") is None
+    write(site, "m", expect("nics: 8", "site"))
+    assert expected(catalog, "m") == {"nics": (8, "site")}
+    write(user, "m", expect("gdr: true", "user"))
+    assert expected(catalog, "m") == {"nics": (8, "site"), "gdr": (True, "user")}
+    write(built_in, "child", "extends: m\n" + expect("gdr: false", "child"))
+    assert expected(catalog, "child") == {
+        "nics": (8, "site"),
+        "gdr": (False, "child"),
+    }
+
+
 def test_a_file_may_extend_the_profile_whose_name_it_has(
     catalog: Catalog, tmp_path: Path
 ) -> None:

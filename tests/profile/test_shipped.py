@@ -87,6 +87,38 @@ def test_everything_in_a_profile_says_why_and_who_says_so(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
+def test_each_profile_says_itself_how_it_was_verified(name: str) -> None:
+    own = Catalog([built_in_folder()]).own(name)
+    assert own.verified
+    assert own.lifecycle
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("aws-p4d", {"provider": "efa", "nics": 4, "gdr": True}),
+        ("aws-p5", {"provider": "efa", "nics": 32, "gdr": True}),
+        ("mahti", {"networks": ("IB", "IBext"), "nics": 1}),
+        ("puhti", {"networks": ("IB", "IBext")}),
+        ("juwels-booster", {"networks": ("IB", "IBext"), "interfaces": ("ib0",), "nics": 4}),
+        ("roce-rocm-broadcom", {"networks": ("IB",)}),
+        ("roce-rocm-pollara", {"networks": ("IB", "RCCL-ANP")}),
+    ],
+)  # fmt: skip
+def test_a_profile_and_its_family_say_together_what_the_log_must_show(
+    name: str, shown: dict[str, object]
+) -> None:
+    expect = BUILT_IN[name].expect
+    assert expect
+    said = expect.said()
+    if name.startswith("aws"):
+        assert said.pop("networks") == ("AWS Libfabric", "Libfabric", "OFI")
+        assert expect.reason_of("provider").place.path == "profiles/efa.yaml"
+        assert expect.reason_of("nics").place.path == f"profiles/{name}.yaml"
+    assert said == shown
+
+
+@pytest.mark.parametrize("name", NAMES)
 def test_what_a_profile_takes_back_is_in_its_family(name: str) -> None:
     profile = BUILT_IN[name]
     own = Catalog([built_in_folder()])._merge([f"{built_in_folder()}/{name}.yaml"])
