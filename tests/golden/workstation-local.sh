@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# envcfg:script ffa097357f3f017a993ec13b3f0bbb7511cfee85dd833e87153140815a832df9
+# envcfg:script 6a816a5809caf7cd8149175d146e015c6d5bf503c14d3936b197744a58d57f86
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
-# envcfg 0.1.0, profile workstation (sha256 3d3a9fa8b5533317)
+# envcfg 0.1.0, profile workstation (sha256 026d5474f27c3eb6)
 # made by: envcfg wrap --profile workstation --container none --ranks 2 -- python3 dump.py out 'a b'
 # Source it in a batch script, evaluate it, run it, submit it: all the same.
 # It needs bash 4.4 and, on the compute nodes, neither envcfg nor Python.

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# envcfg:script 861016748917246413cbef598ed07a84a8ace7ac9d1272704ea984feb323b457
+# envcfg:script aa833d902c872bc8a72839554ee74625f4d542a93375ca1d6447ee560b95c541
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
-# envcfg 0.1.0, profile workstation (sha256 3d3a9fa8b5533317)
+# envcfg 0.1.0, profile workstation (sha256 026d5474f27c3eb6)
 # made by: envcfg wrap --profile workstation --container none
 # Source it in a batch script, evaluate it, run it, submit it: all the same.
 # It needs bash 4.4 and, on the compute nodes, neither envcfg nor Python.
