@@ -23,6 +23,7 @@ class Options(NamedTuple):
         srun_args: options for srun.
         local_rank_at: after how many words of the command ``--local_rank=N`` belongs.
         agent_options: options for torchrun or accelerate, as the command gave them.
+        has_mode: those options say what accelerate is to start.
         settings: from ``--set`` (a word) and ``--unset`` (None), in order.
         facts: stated by the user.
         command: the program and its arguments; empty for a script of several steps.
@@ -37,6 +38,7 @@ class Options(NamedTuple):
     ranks: int | None = None
     srun_args: tuple[str, ...] = ()
     agent_options: tuple[str, ...] = ()
+    has_mode: bool = False
     local_rank_at: int | None = None
     settings: Mapping[str, Word | None] = {}
     facts: Mapping[str, str] = {}
@@ -106,6 +108,7 @@ class Plan(NamedTuple):
         bundles: what is set together with options of srun.
         srun: options that the system needs.
         local_rank_at: after how many words of the command ``--local_rank=N`` belongs.
+        has_mode: the agent's options say what it is to start.
         contract: variables of a rank that its library reads, by the launcher.
         agent: options of the launcher that starts the ranks of a node.
         handed_on: variables of the job that the rank part refers to.
@@ -125,6 +128,7 @@ class Plan(NamedTuple):
     bundles: tuple[PlannedBundle, ...] = ()
     srun: tuple[PlannedMount, ...] = ()
     agent: tuple[PlannedMount, ...] = ()
+    has_mode: bool = False
     contract: tuple[str, ...] = ()
     local_rank_at: int | None = None
     ranks: int | None = None

@@ -93,6 +93,8 @@ def _slurm_identity(plan: Plan) -> str:
 def _agent(plan: Plan) -> str:
     """Return what starts the ranks of a node; with its options it holds values."""
     blocks = {"options": agent_lines(plan.agent), **_starter_blocks(plan)}
+    if plan.has_mode:
+        blocks["mode"] = ""  # the options say what accelerate starts
     if plan.starter == "local":
         blocks["local"] = ""
     elif plan.rendezvous and plan.rendezvous.interface:
@@ -112,8 +114,9 @@ def _contract(plan: Plan, inside: Sequence[Planned]) -> list[str]:
     pieces: list[str] = []
     given = [each.name for each in inside if each.name in names]
     if given:
+        names_set = " ".join(given)
         pieces.append(
-            f'ENVCFG_PRESET="$ENVCFG_PRESET{" ".join(given)} " # as set above\n'
+            f"ENVCFG_PRESET=\"$ENVCFG_PRESET\"'{names_set} ' # as set above\n"
         )
     return [*pieces, template(f"launch_{plan.launcher}", _starter_blocks(plan))]
 

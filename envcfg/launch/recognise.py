@@ -37,6 +37,7 @@ class _Split(NamedTuple):
     as_module: bool
     as_it_is: bool
     hides_local_rank: bool
+    has_mode: bool
 
 
 def recognise(options: Options) -> tuple[Options, list[Finding]]:
@@ -71,6 +72,7 @@ def recognise(options: Options) -> tuple[Options, list[Finding]]:
         ranks=options.ranks or _ranks(name, split.ranks),
         agent_options=split.kept,
         command=program,
+        has_mode=split.has_mode,
         local_rank_at=at if takes_rank else None,
     ), [_note(name, launcher, split.left_out)]
 
@@ -117,7 +119,7 @@ def _split(name: str, known: Mapping[str, Any], words: Sequence[str]) -> _Split:
         kind = _kind(option, known)
         if kind is None:
             msg = f"{name} {word}: envcfg does not know this option"
-            hint = known.get(
+            hint = known.get("remedies", {}).get(option) or known.get(
                 "remedy", f"leave {name} out: --launcher {known['launcher']}"
             )
             raise UsageError(msg, hint=hint)
@@ -128,8 +130,9 @@ def _split(name: str, known: Mapping[str, Any], words: Sequence[str]) -> _Split:
                 raise UsageError(msg, hint=f"{name} --help says what it takes")
             value = rest.pop(0)
             given.append(value)
-        if kind.startswith("kept"):
+        if kind.startswith(("kept", "mode")):
             kept += given
+            flags |= {"mode"} if kind.startswith("mode") else set()
         elif kind == "ranks":
             ranks = value
         else:
@@ -142,11 +145,19 @@ def _split(name: str, known: Mapping[str, Any], words: Sequence[str]) -> _Split:
         as_module=bool(flags & {"-m", "--module"}),
         as_it_is=known["launcher"] in {"mpi", "horovod"} or "--no-python" in flags,
         hides_local_rank="--no-local-rank" in flags,
+        has_mode="mode" in flags,
     )
 
 
+# From the most to the least particular: a flag may fit the globs of what takes a value.
+_KINDS = (
+    *("decided_flags", "kept_flags", "mode_flags"),
+    *("mode", "ranks", "decided", "kept"),
+)
+
+
 def _kind(option: str, known: Mapping[str, Any]) -> str | None:
-    for kind in ("decided_flags", "kept_flags", "ranks", "decided", "kept"):
+    for kind in _KINDS:
         names = known.get(kind, ())
         names = names.split() if isinstance(names, str) else names
         if any(fnmatchcase(option, each) for each in names):

@@ -113,6 +113,7 @@ WRONG = {
     "srun python t.py": "begins with srun",
     "/usr/bin/srun -n 8 t": "begins with srun",
     "torchrun --new-option t.py": "does not know this option",
+    "accelerate launch --cpu t.py": "does not know this option",
     "torchrun --nnodes": "a value is missing",
     "torchrun --nproc-per-node=many t.py": "'many' is no number of ranks",
     "torchrun --nnodes=2": "no program behind torchrun",
@@ -141,7 +142,15 @@ def test_each_known_program_has_a_source_and_options_that_are_named_once() -> No
         assert entry["launcher"] in LAUNCHERS, name
         assert entry["source"]
         assert entry["date"]
-        kinds = ("ranks", "decided", "decided_flags", "kept", "kept_flags")
+        kinds = (
+            "ranks",
+            "decided",
+            "decided_flags",
+            "kept",
+            "kept_flags",
+            "mode",
+            "mode_flags",
+        )
         lists = [entry.get(kind, []) for kind in kinds]
         words = [
             w

@@ -9,6 +9,10 @@ envcfg_python=$1
 set -- --no_python /bin/sh -c "$ENVCFG_WORKER" envcfg-rank "$@"
 # envcfg:begin options
 # envcfg:end options
+# envcfg:begin mode
+# Of one rank alone accelerate would say that it needs two.
+[ "$((envcfg_nodes * ENVCFG_LOCAL_RANKS))" -eq 1 ] || set -- --multi_gpu "$@"
+# envcfg:end mode
 set -- --num_machines="$envcfg_nodes" --num_processes="$((envcfg_nodes * ENVCFG_LOCAL_RANKS))" \
   --machine_rank="$NODE_RANK" --main_process_ip="$MASTER_ADDR" --main_process_port="$MASTER_PORT" \
   --rdzv_backend=static --same_network "$@"

@@ -1,0 +1,224 @@
+"""What each launcher gives to its ranks, with fakes for srun and the agents."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from support import Wrap, bash, environment, zero_separated
+
+LUMI = ("--profile", "lumi-g", "--container", "none", "--fact", "rocm=6.2.4")
+WORKSTATION = ("--profile", "workstation", "--container", "none")
+DUMP = Path(__file__).parent.parent / "cluster/programs/dump.py"
+PORT = 10000 + 4321 * 101 % 20000
+
+
+def run(wrap: Wrap, *arguments: str, before: str = "", **env: str) -> None:
+    """Run the script that *arguments* make, on two fake nodes with two tasks each."""
+    made = wrap(*arguments)
+    assert made.code == 0, made.err
+    done = bash(f"set -euo pipefail\n{before}\n{made.text}", **{"FAKE_NODES": "2", "FAKE_TASKS": "2", **env})  # fmt: skip
+    assert done.returncode == 0, done.stderr.decode()
+
+
+def seen(folder: Path, rank: int) -> dict[str, str]:
+    pairs = environment(folder / f"out/{rank}.env").items()
+    return {name.decode(): value.decode() for name, value in pairs}
+
+
+def agent(path: Path) -> Path:
+    """Write a Python that notes how an agent is called, and runs its program twice."""
+    path.write_text(
+        f"""#!/bin/bash
+if [[ $1 != -m ]]; then exec {sys.executable} "$@"; fi
+printf '%s\\0' "$@" >>"$FAKE_NOTES/agent"
+while [[ $1 != --no?python ]]; do shift; done
+shift
+export RANK LOCAL_RANK GROUP_RANK=0 WORLD_SIZE=2 LOCAL_WORLD_SIZE=2
+for LOCAL_RANK in 0 1; do
+  RANK=$LOCAL_RANK
+  "$@"
+done
+"""
+    )
+    path.chmod(0o755)
+    return path
+
+
+EVERY_RANK: dict[str, Callable[[int], dict[str, str]]] = {
+    "deepspeed": lambda rank: {
+        "LOCAL_SIZE": "2",
+        "CROSS_RANK": str(rank // 2),
+        "CROSS_SIZE": "2",
+    },
+    "jax": lambda rank: {
+        "JAX_COORDINATOR_ADDRESS": f"node1:{PORT}",
+        "JAX_LOCAL_DEVICE_IDS": str(rank % 2),
+    },
+    "lightning": lambda _: {"SLURM_NTASKS_PER_NODE": "2"},
+    "horovod": lambda rank: {
+        "HOROVOD_RANK": str(rank),
+        "HOROVOD_SIZE": "4",
+        "HOROVOD_LOCAL_RANK": str(rank % 2),
+        "HOROVOD_LOCAL_SIZE": "2",
+        "HOROVOD_CROSS_RANK": str(rank // 2),
+        "HOROVOD_CROSS_SIZE": "2",
+        "HOROVOD_CONTROLLER": "gloo",
+        "HOROVOD_GLOO_IFACE": "hsn0",
+        "HOROVOD_GLOO_RENDEZVOUS_ADDR": "node1",
+        "HOROVOD_GLOO_RENDEZVOUS_PORT": str(PORT),
+    },
+    "transformers": lambda _: {},
+}
+
+
+@pytest.mark.usefixtures("fakes")
+@pytest.mark.parametrize("launcher", EVERY_RANK)
+def test_each_rank_gets_what_its_library_reads(
+    wrap: Wrap, tmp_path: Path, launcher: str
+) -> None:
+    run(wrap, *LUMI, "--launcher", launcher, "--", "python3", str(DUMP), "out", "a b")
+    for rank in range(4):
+        found = seen(tmp_path, rank)
+        wanted = {"RANK": str(rank), "WORLD_SIZE": "4", "MASTER_ADDR": "node1", **EVERY_RANK[launcher](rank)}  # fmt: skip
+        assert wanted.items() <= found.items()
+        assert not [name for name in found if name.startswith(("envcfg", "ENVCFG_PRESET"))]  # fmt: skip
+
+
+@pytest.mark.usefixtures("fakes")
+def test_what_the_job_or_the_user_sets_wins_over_a_launcher(
+    wrap: Wrap, tmp_path: Path
+) -> None:
+    sets = ("--set", "JAX_LOCAL_DEVICE_IDS=${RANK}7")
+    run(
+        wrap,
+        *(*LUMI, *sets, "--launcher", "jax", "--", "python3", str(DUMP), "out"),
+        before="export JAX_COORDINATOR_ADDRESS=here:1",
+    )
+    found = seen(tmp_path, 3)
+    assert found["JAX_LOCAL_DEVICE_IDS"] == "37"
+    assert found["JAX_COORDINATOR_ADDRESS"] == "here:1"
+
+
+@pytest.mark.usefixtures("fakes")
+@pytest.mark.parametrize(
+    ("visible", "tasks", "ids"),
+    [
+        ("ROCR_VISIBLE_DEVICES=0,1,2,3", "1", ["0,1,2,3"]),
+        ("ROCR_VISIBLE_DEVICES=0,1,2,3", "2", ["0", "1"]),
+        ("ROCR_VISIBLE_DEVICES=3", "2", ["0", "0"]),
+        ("ROCR_VISIBLE_DEVICES=0,1 --set ROCR_VISIBLE_DEVICES=${LOCAL_RANK}", "2", ["0", "0"]),
+        ("NONE=1", "2", ["0", "1"]),
+        ("NONE=1", "1", ["0"]),
+    ],
+)  # fmt: skip
+def test_jax_takes_the_devices_that_masking_leaves_to_a_task(
+    wrap: Wrap, tmp_path: Path, visible: str, tasks: str, ids: list[str]
+) -> None:
+    given, *sets = visible.split()
+    command = ("--launcher", "jax", "--", "python3", str(DUMP), "out")
+    before = f"unset CUDA_VISIBLE_DEVICES HIP_VISIBLE_DEVICES\nexport {given}"
+    run(wrap, *LUMI, *sets, *command, before=before, FAKE_NODES="1", FAKE_TASKS=tasks)
+    found = [seen(tmp_path, rank)["JAX_LOCAL_DEVICE_IDS"] for rank in range(int(tasks))]
+    assert found == ids
+
+
+def test_accelerate_is_told_how_many_machines_and_which_this_is(
+    wrap: Wrap, fakes: Path, tmp_path: Path
+) -> None:
+    python = agent(tmp_path / "python3")
+    options = ("--launcher", "accelerate", "--ranks", "2", "--set", "MINE=${RANK}")
+    run(
+        wrap,
+        *(*LUMI, *options, "--", str(python), "-c", "print()", "a b"),
+        FAKE_NODES="1",
+        FAKE_TASKS="1",
+    )
+    noted = [word.decode() for word in zero_separated(fakes / "agent")]
+    assert noted[:12] == [
+        *("-m", "accelerate.commands.launch", "--num_machines=1", "--num_processes=2"),
+        *("--machine_rank=0", "--main_process_ip=node1", f"--main_process_port={PORT}"),
+        *("--rdzv_backend=static", "--same_network", "--multi_gpu", "--no_python", "/bin/sh"),
+    ]  # fmt: skip
+    assert noted[-4:] == [str(python), "-c", "print()", "a b"]
+
+
+def test_options_of_a_recognised_command_reach_the_agent_last(
+    wrap: Wrap, fakes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    agent(tmp_path / "python3")
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    line = "accelerate launch --num_processes 99 --use_fsdp --fsdp_version 2"
+    words = ("--ranks", "2", "--", *line.split(), str(DUMP), "out", "a b")
+    run(wrap, *LUMI, *words, FAKE_NODES="1", FAKE_TASKS="1")
+    noted = [word.decode() for word in zero_separated(fakes / "agent")]
+    at = noted.index("--use_fsdp")
+    assert noted[at : at + 3] == ["--use_fsdp", "--fsdp_version", "2"]
+    assert "--multi_gpu" not in noted
+    assert "99" not in noted
+    assert zero_separated(tmp_path / "out/1.args") == [b"a b"]
+
+
+def test_torchrun_stands_alone_where_there_is_no_scheduler(
+    wrap: Wrap, fakes: Path, tmp_path: Path
+) -> None:
+    python = agent(tmp_path / "python3")
+    options = ("--launcher", "torchrun", "--ranks", "2")
+    run(wrap, *WORKSTATION, *options, "--", str(python), "-c", "0", before="unset SLURM_JOB_ID")  # fmt: skip
+    noted = [word.decode() for word in zero_separated(fakes / "agent")]
+    assert noted[:6] == [
+        *("-m", "torch.distributed.run", "--standalone", "--nnodes=1"),
+        *("--nproc-per-node=2", "--no-python"),
+    ]
+
+
+@pytest.mark.parametrize("at", ["t.py", "t.py a", "--module pkg 'b  c'"])
+def test_deepspeed_programs_get_their_local_rank_behind_their_name(
+    wrap: Wrap, fakes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at: str
+) -> None:
+    program = tmp_path / "python3"
+    program.write_text('#!/bin/bash\nprintf "%s|" "$@" >>"$FAKE_NOTES/words"\n')
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    words = at.replace("'", "").split(" ")
+    if "'" in at:
+        words = ["--module", "pkg", "b  c"]
+    run(wrap, *LUMI, "--", "deepspeed", *words, FAKE_NODES="1", FAKE_TASKS="2")
+    shown = [word for word in words if word != "--module"]
+    module = ["-m"] if "--module" in words else []
+    wanted = [
+        "|".join(["-u", *module, shown[0], f"--local_rank={rank}", *shown[1:], ""])
+        for rank in (0, 1)
+    ]
+    assert (fakes / "words").read_text() == "".join(wanted)
+
+
+@pytest.mark.parametrize(
+    ("options", "message", "remedy"),
+    [
+        ((*LUMI, "--launcher", "mpi"), "by which PMI", "--srun-arg=--mpi=pmix"),
+        ((*WORKSTATION, "--launcher", "jax"), "jax works by srun", "local, srun"),
+        ((*WORKSTATION, "--srun-arg=--mpi=pmix"), "local starts the tasks", "--launcher"),
+        (("--profile", "tuolumne", "--container", "none", "--launcher", "torchrun"), "does not allow", "flux"),
+    ],
+)  # fmt: skip
+def test_launchers_that_cannot_work_are_errors(
+    wrap: Wrap, options: tuple[str, ...], message: str, remedy: str
+) -> None:
+    made = wrap(*options, "--", "true")
+    assert made.code == 2
+    assert message in made.err
+    assert remedy in made.err.partition("hint:")[2]
+
+
+def test_mpi_goes_by_the_pmi_that_is_named_and_horovod_leaves_gloo_then(
+    wrap: Wrap, fakes: Path, tmp_path: Path
+) -> None:
+    for launcher in ("mpi", "horovod"):
+        options = ("--srun-arg=--mpi=pmix", "--launcher", launcher)
+        run(wrap, *LUMI, *options, "--", "python3", str(DUMP), "out")
+        assert b"--mpi=pmix" in zero_separated(fakes / "srun")
+        assert "HOROVOD_RANK" not in seen(tmp_path, 0)
