@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from envcfg.findings import Finding
+from envcfg.launch.diagnostics import Diagnostics
 from envcfg.launch.scope import Scope
 from envcfg.profile.conditions import ALWAYS, Condition
 from envcfg.profile.model import Expect, Masks, Reason, Rendezvous, Scratch, Visibility
@@ -43,6 +44,7 @@ class Options(NamedTuple):
     settings: Mapping[str, Word | None] = {}
     facts: Mapping[str, str] = {}
     command: tuple[str, ...] = ()
+    diagnostics: Diagnostics = Diagnostics()
 
 
 class Branch(NamedTuple):
@@ -138,4 +140,5 @@ class Plan(NamedTuple):
     rendezvous: Rendezvous | None = None
     scratch: Scratch | None = None
     expect: Expect | None = None
+    diagnostics: Diagnostics = Diagnostics()
     notes: tuple[Finding, ...] = ()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from envcfg.launch.diagnostics import rank_pieces, setup_text
 from envcfg.launch.launchers import KINDS
 from envcfg.launch.plan import Plan, Planned
 from envcfg.launch.quoting import quote, rename
@@ -13,7 +14,9 @@ from envcfg.launch.settings import agent_lines, setting_lines
 
 def rank_text(plan: Plan) -> str:
     """Return what each task that srun or envcfg starts runs first."""
-    pieces: list[str] = [template("rank_core"), template("rank_arguments")]
+    pieces: list[str] = [template("rank_core")]
+    pieces.append(setup_text(plan.diagnostics))
+    pieces.append(template("rank_arguments"))
     pieces += _identity(plan)
     pieces.append(template("rank_folders"))
     if plan.scratch:
@@ -52,7 +55,7 @@ def _inside(plan: Plan) -> list[Planned]:
 
 def _program(plan: Plan) -> list[str]:
     """Return the end of a rank part: own variables go, the program comes."""
-    pieces: list[str] = []
+    pieces = rank_pieces(plan.diagnostics)
     if plan.local_rank_at is not None:
         pieces += [f"envcfg_at={plan.local_rank_at}\n", template("rank_local_rank")]
     if plan.handed_on:

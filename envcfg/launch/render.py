@@ -56,7 +56,13 @@ def render_exec_line(plan: Plan) -> str:
         for bind in plan.container.binds:
             words += ["--bind", quote(bind.spec)]
         words.append(quote(plan.container.image))
-    words += ["/bin/sh", "-c", '"$ENVCFG_RANK"', "envcfg-rank", '"${ENVCFG_ARGS[@]}"']
+    words += [
+        _shell(plan),
+        "-c",
+        '"$ENVCFG_RANK"',
+        "envcfg-rank",
+        '"${ENVCFG_ARGS[@]}"',
+    ]
     return " ".join((*words, "--", *(quote(word) for word in plan.command)))
 
 
@@ -97,7 +103,10 @@ def _job(plan: Plan) -> str:
         "ENVCFG_NODES_STATED": plan.facts.get("nodes", ""),
         "ENVCFG_RANKS": "" if plan.ranks is None else str(plan.ranks),
     }
-    if plan.starter != "local" and (plan.starter == "flux" or kind.is_agent):
+    asked = plan.diagnostics
+    data["ENVCFG_SHELL"] = _shell(plan)
+    by_gpus = plan.starter == "flux" or kind.is_agent or asked.smoke_test
+    if plan.starter != "local" and by_gpus:
         data["ENVCFG_GPUS"] = str(plan.gpus or "")
     if plan.container:
         data["ENVCFG_IMAGE"] = plan.container.image
@@ -114,6 +123,9 @@ def _job(plan: Plan) -> str:
         lines.append(f"ENVCFG_RUNTIMES=({names}) # the first that is on PATH\n")
         lines.append(f"\n{_mounts(plan.container)}")
     lines.append(f"\n{_settings(plan)}")
+    if asked.nccl_log is not None:
+        folder = quote_word(with_defaults(asked.nccl_log), "--nccl-debug")
+        lines.append(f"\nENVCFG_LOG={folder} # for NCCL's log, a file per process\n")
     if plan.scratch:
         # Read when the script is sourced: a message there could end the job's shell.
         root = quote_word(with_defaults(plan.scratch.root), "scratch.root")
@@ -148,6 +160,8 @@ def _settings(plan: Plan) -> str:
         body += '  ENVCFG_ARGS+=("ENVCFG_CACHE_BASE=$ENVCFG_CACHE_BASE")\n'
     if plan.rendezvous and plan.rendezvous.interface and plan.starter != "local":
         body += "  envcfg_master\n"
+    if plan.diagnostics.nccl_log is not None:
+        body += "  envcfg_log\n"
     body += option_lines(plan.srun, "  ")
     if any(bundle.network for bundle in plan.bundles):
         body += "  ENVCFG_NETWORK=${SLURM_NETWORK-}\n"
@@ -167,6 +181,8 @@ def _rank_parts(plan: Plan) -> str:
         parts.append(f"\n{heredoc('ENVCFG_WORKER', worker_text(plan))}")
     if plan.starter != "local":
         parts.append(f"\n{heredoc('ENVCFG_TASK', _task(plan))}")
+    if plan.diagnostics.smoke_test:
+        parts.append(f"\n{heredoc('ENVCFG_SMOKE', template('smoke_node'))}")
     return "".join(parts)
 
 
@@ -175,7 +191,18 @@ def _task(plan: Plan) -> str:
 
 
 def _host_functions(plan: Plan) -> list[str]:
-    end = None if plan.scratch else {"end": ""}
+    asked = plan.diagnostics
+    core = {
+        name: ""
+        for name, needed in (
+            ("end", plan.scratch),
+            ("smoke", asked.smoke_test),
+            ("log", asked.removes_log),
+            ("size", not plan.command),
+            ("shrink", not plan.command),
+        )
+        if not needed
+    }
     names = ["container" if plan.container else "bare"]
     by_interface = plan.rendezvous is not None and plan.rendezvous.interface
     is_agent = KINDS[plan.launcher].is_agent
@@ -188,7 +215,11 @@ def _host_functions(plan: Plan) -> list[str]:
         names += ["slurm", "is_clean", "srun_agent" if is_agent else "srun"]
         names.append("pin" if plan.masks else "unpinned")
         names += ["first_node", "interface"] if by_interface else []
-    pieces: list[str] = [template("core", end), *(template(name) for name in names)]
+    pieces: list[str] = [template("core", core), *(template(name, core) for name in names)]
+    if asked.smoke_test:
+        pieces.append(template("smoke"))
+    if asked.nccl_log is not None:
+        pieces.append(template("nccl_log"))
     if plan.scratch:
         pieces.append(template("clean", flux_blocks(plan, "remove")))
     return pieces
@@ -202,6 +233,11 @@ def _tail(plan: Plan) -> list[str]:
         command = " ".join(quote(word) for word in plan.command)
         return [*pieces, f"envcfg_main {command}\n"]
     return [*pieces, template("tail_trap" if plan.scratch else "tail_steps")]
+
+
+def _shell(plan: Plan) -> str:
+    """Return the shell of the rank part; what --setup gives may be written for bash."""
+    return "bash" if plan.diagnostics.setup else "/bin/sh"
 
 
 def _union(masks: Sequence[str]) -> str:

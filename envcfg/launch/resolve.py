@@ -94,6 +94,7 @@ def resolve(profile: Profile, profile_hash: str, options: Options) -> Plan:
         handed_on=handed_on,
         facts=facts,
         command=options.command,
+        diagnostics=options.diagnostics,
         has_mode=options.has_mode,
         local_rank_at=options.local_rank_at,
         ranks=options.ranks,

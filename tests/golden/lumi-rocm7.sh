@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# envcfg:script 0008b868644fa92968bf1f72e867139aa816df939f59fb87874f762a48cf1066
+# envcfg:script 6352e6ecd6b4eccda3ccfaa2be7817a9d016f80bd3b8c8b5d884c54d0515206b
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
 # envcfg 0.1.0, profile lumi-g (sha256 9587c489952f9643)
 # made by: envcfg wrap --profile lumi-g --bind /data:/data:ro --runtime-arg=--cleanenv --container /images/lumi-multitorch-full-u24r70f21m50t210-20260513.sif --set 'NCCL_NET=AWS Libfabric' --set 'QUOTE='"'"'"$$HOME`id`\' --set 'SEED=${RANK}${SLURM_JOB_ID}' --unset NCCL_DEBUG -- python3 dump.py out 'a b'
@@ -10,6 +10,7 @@
 
 ENVCFG_NODES_STATED=''
 ENVCFG_RANKS=''
+ENVCFG_SHELL='/bin/sh'
 ENVCFG_IMAGE='/images/lumi-multitorch-full-u24r70f21m50t210-20260513.sif'
 ENVCFG_IMAGE_IS_FILE='yes'
 ENVCFG_VERB='run'
@@ -349,6 +350,7 @@ envcfg_wait() { # PID: return its exit code, however often signals cut the wait 
 
 envcfg_step() { # COMMAND...: one step of the job, from the checks to the exit code
   local IFS=$' \t\n'
+  ENVCFG_FAULTS=0
   if (($# == 0)); then
     envcfg_error 'no command' 'give it, as in envcfg_run python train.py'
     return 2
@@ -359,7 +361,6 @@ envcfg_step() { # COMMAND...: one step of the job, from the checks to the exit c
   ENVCFG_ARGS=()
   ENVCFG_PIDS=()
   ENVCFG_PRESET=' '
-  ENVCFG_FAULTS=0
   envcfg_survey
   envcfg_enter
   if ((ENVCFG_FAULTS == 0)); then envcfg_settings; fi
@@ -371,7 +372,7 @@ envcfg_step() { # COMMAND...: one step of the job, from the checks to the exit c
   return "$ENVCFG_CODE"
 }
 
-envcfg_run() { # COMMAND...: run one step; its exit code is the program's
+envcfg_run() { # [--nodes=N] [--ranks=N] [--] COMMAND...: run one step; its exit code is the program's
   if [[ $BASHPID == "$$" ]]; then
     (envcfg_step "$@") # in a shell of its own, so that nothing of it stays in the job's
   else
@@ -462,8 +463,18 @@ envcfg_gpus() { # print how many GPUs per node the job asked for ("4", "a100:4")
   printf '%s' "$envcfg_gpus"
 }
 
+envcfg_tasks() { # print how many tasks per node the job asked for, if it did
+  local envcfg_all=${SLURM_NNODES:-${SLURM_JOB_NUM_NODES:-1}} envcfg_tasks=${SLURM_NTASKS:-${SLURM_NPROCS-}}
+  if [[ -n ${SLURM_NTASKS_PER_NODE-} ]]; then
+    printf '%s' "${SLURM_NTASKS_PER_NODE%%[!0-9]*}"
+  elif [[ -n $envcfg_tasks ]]; then
+    printf '%d' $(((envcfg_tasks + envcfg_all - 1) / envcfg_all))
+  fi
+}
+
 envcfg_host() { # COMMAND...: run it once on each node, outside the container
-  if [[ $ENVCFG_NODES == 1 && -n ${SLURMD_NODENAME-} ]]; then
+  local envcfg_all=${SLURM_NNODES:-${SLURM_JOB_NUM_NODES:-1}}
+  if [[ $envcfg_all == 1 && -n ${SLURMD_NODENAME-} ]]; then
     "$@" # this is the node
     return
   fi
@@ -471,7 +482,7 @@ envcfg_host() { # COMMAND...: run it once on each node, outside the container
     unset -v SLURM_NTASKS SLURM_NPROCS SLURM_NTASKS_PER_NODE SLURM_TASKS_PER_NODE \
       SLURM_CPUS_PER_TASK SLURM_CPU_BIND SLURM_DISTRIBUTION
     # --mem=0: beside the memory that a step holds, or has not given back yet
-    exec srun --overlap --mem=0 --nodes="$ENVCFG_NODES" --ntasks="$ENVCFG_NODES" \
+    exec srun --overlap --mem=0 --nodes="$envcfg_all" --ntasks="$envcfg_all" \
       --ntasks-per-node=1 --export=ALL "$@" </dev/null
   )
 }
@@ -483,7 +494,7 @@ envcfg_srun() { # COMMAND...: the step itself
     envcfg_task=(bash -c "$ENVCFG_TASK" envcfg-task $((${#ENVCFG_ENTER[@]} + 4)))
   fi
   envcfg_spawn srun --kill-on-bad-exit=1 --export=ALL "${ENVCFG_SRUN[@]}" "${envcfg_task[@]}" \
-    "${ENVCFG_ENTER[@]}" /bin/sh -c "$ENVCFG_RANK" envcfg-rank "${ENVCFG_ARGS[@]}" -- "$@"
+    "${ENVCFG_ENTER[@]}" "$ENVCFG_SHELL" -c "$ENVCFG_RANK" envcfg-rank "${ENVCFG_ARGS[@]}" -- "$@"
   envcfg_listen
   envcfg_wait "${ENVCFG_PIDS[0]}"
 }
@@ -522,14 +533,29 @@ envcfg_is_clean() { # whether the runtime keeps the task's variables from the co
     || [[ -n ${APPTAINER_NOENV-}${SINGULARITY_NOENV-} ]]
 }
 
+envcfg_fits() { # RANKS GPUS, per node: what is sure to fail ends here, what is idle is said
+  if [[ -z $1 || -z $2 || $2 == 0 || $1 == "$2" ]]; then
+    return 0
+  elif (($1 < $2)); then
+    envcfg_note "$1 ranks per node, but $2 GPUs: the others idle, unless a rank takes several"
+  elif [[ -z $ENVCFG_RANKS ]]; then
+    envcfg_error "$1 tasks per node, but $2 GPUs: no two ranks can share one in NCCL or RCCL" \
+      "ask for --ntasks-per-node=$2, or give --ranks $1 if that is meant"
+    return 2
+  fi
+}
+
 envcfg_launch() { # COMMAND...: one task per rank
-  local envcfg_ranks=$ENVCFG_RANKS
-  if [[ -z $envcfg_ranks && -z ${SLURM_NTASKS-}${SLURM_NPROCS-}${SLURM_NTASKS_PER_NODE-} ]]; then
-    envcfg_ranks=$(envcfg_gpus) # nobody said how many: one per GPU
+  local envcfg_ranks=$ENVCFG_RANKS envcfg_gpus envcfg_tasks
+  envcfg_gpus=$(envcfg_gpus)
+  envcfg_tasks=$(envcfg_tasks)
+  if [[ -z $envcfg_ranks && -z $envcfg_tasks ]]; then
+    envcfg_ranks=$envcfg_gpus # nobody said how many: one per GPU
   fi
   if [[ -n $envcfg_ranks ]]; then
     ENVCFG_SRUN+=(--ntasks=$((envcfg_ranks * ENVCFG_NODES)) --ntasks-per-node="$envcfg_ranks")
   fi
+  envcfg_fits "${envcfg_ranks:-$envcfg_tasks}" "$envcfg_gpus" || return
   envcfg_pin
   envcfg_srun "$@"
 }

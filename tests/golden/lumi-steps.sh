@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# envcfg:script 75115584102c5c1f31acf6a72118e4f644e81067390f466ddd2f12f0099b5959
+# envcfg:script 0030a974108b30d39ff59a58165e56195dc590eaa8706e315d47e2cd7a5ef377
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
 # envcfg 0.1.0, profile lumi-g (sha256 9587c489952f9643)
 # made by: envcfg wrap --profile lumi-g --fact rocm=6.2.4 --container /images/pytorch.sif
@@ -10,6 +10,7 @@
 
 ENVCFG_NODES_STATED=''
 ENVCFG_RANKS=''
+ENVCFG_SHELL='/bin/sh'
 ENVCFG_IMAGE='/images/pytorch.sif'
 ENVCFG_IMAGE_IS_FILE='yes'
 ENVCFG_VERB='exec'
@@ -298,8 +299,37 @@ envcfg_wait() { # PID: return its exit code, however often signals cut the wait 
   done
 }
 
+envcfg_size() { # OPTION: of a step that is smaller than the job
+  if [[ ${1#*=} == *[!0-9]* || ${1#*=} == '' || ${1#*=} == 0 ]]; then
+    envcfg_fault "$1 is no number of ${1%%=*}" 'as in envcfg_run --nodes=1 --ranks=1 -- COMMAND'
+  elif [[ $1 == --nodes=* ]]; then
+    ENVCFG_NODES_WANTED=${1#*=}
+  else
+    ENVCFG_RANKS=${1#*=}
+  fi
+}
+
+envcfg_shrink() { # to the nodes of this step, if it was given a number
+  if [[ -z $ENVCFG_NODES_WANTED || $ENVCFG_NODES_WANTED == "$ENVCFG_NODES" ]]; then
+    return
+  elif ((ENVCFG_NODES_WANTED > ENVCFG_NODES)); then
+    envcfg_fault "a step of $ENVCFG_NODES_WANTED nodes, but the job has $ENVCFG_NODES" 'give fewer: --nodes=N'
+  elif [[ -n $ENVCFG_NODES_STATED ]]; then
+    envcfg_fault "a step of $ENVCFG_NODES_WANTED nodes, but this was made for $ENVCFG_NODES_STATED" \
+      'leave out --fact nodes=..., then each step decides'
+  fi
+  ENVCFG_NODES=$ENVCFG_NODES_WANTED
+}
+
 envcfg_step() { # COMMAND...: one step of the job, from the checks to the exit code
   local IFS=$' \t\n'
+  ENVCFG_FAULTS=0
+  local ENVCFG_RANKS=$ENVCFG_RANKS ENVCFG_NODES_WANTED=''
+  while [[ ${1-} == --nodes=* || ${1-} == --ranks=* ]]; do
+    envcfg_size "$1"
+    shift
+  done
+  if [[ ${1-} == -- ]]; then shift; fi
   if (($# == 0)); then
     envcfg_error 'no command' 'give it, as in envcfg_run python train.py'
     return 2
@@ -310,8 +340,8 @@ envcfg_step() { # COMMAND...: one step of the job, from the checks to the exit c
   ENVCFG_ARGS=()
   ENVCFG_PIDS=()
   ENVCFG_PRESET=' '
-  ENVCFG_FAULTS=0
   envcfg_survey
+  envcfg_shrink
   envcfg_enter
   if ((ENVCFG_FAULTS == 0)); then envcfg_settings; fi
   if ((ENVCFG_FAULTS > 0)); then return 4; fi
@@ -322,7 +352,7 @@ envcfg_step() { # COMMAND...: one step of the job, from the checks to the exit c
   return "$ENVCFG_CODE"
 }
 
-envcfg_run() { # COMMAND...: run one step; its exit code is the program's
+envcfg_run() { # [--nodes=N] [--ranks=N] [--] COMMAND...: run one step; its exit code is the program's
   if [[ $BASHPID == "$$" ]]; then
     (envcfg_step "$@") # in a shell of its own, so that nothing of it stays in the job's
   else
@@ -409,8 +439,18 @@ envcfg_gpus() { # print how many GPUs per node the job asked for ("4", "a100:4")
   printf '%s' "$envcfg_gpus"
 }
 
+envcfg_tasks() { # print how many tasks per node the job asked for, if it did
+  local envcfg_all=${SLURM_NNODES:-${SLURM_JOB_NUM_NODES:-1}} envcfg_tasks=${SLURM_NTASKS:-${SLURM_NPROCS-}}
+  if [[ -n ${SLURM_NTASKS_PER_NODE-} ]]; then
+    printf '%s' "${SLURM_NTASKS_PER_NODE%%[!0-9]*}"
+  elif [[ -n $envcfg_tasks ]]; then
+    printf '%d' $(((envcfg_tasks + envcfg_all - 1) / envcfg_all))
+  fi
+}
+
 envcfg_host() { # COMMAND...: run it once on each node, outside the container
-  if [[ $ENVCFG_NODES == 1 && -n ${SLURMD_NODENAME-} ]]; then
+  local envcfg_all=${SLURM_NNODES:-${SLURM_JOB_NUM_NODES:-1}}
+  if [[ $envcfg_all == 1 && -n ${SLURMD_NODENAME-} ]]; then
     "$@" # this is the node
     return
   fi
@@ -418,7 +458,7 @@ envcfg_host() { # COMMAND...: run it once on each node, outside the container
     unset -v SLURM_NTASKS SLURM_NPROCS SLURM_NTASKS_PER_NODE SLURM_TASKS_PER_NODE \
       SLURM_CPUS_PER_TASK SLURM_CPU_BIND SLURM_DISTRIBUTION
     # --mem=0: beside the memory that a step holds, or has not given back yet
-    exec srun --overlap --mem=0 --nodes="$ENVCFG_NODES" --ntasks="$ENVCFG_NODES" \
+    exec srun --overlap --mem=0 --nodes="$envcfg_all" --ntasks="$envcfg_all" \
       --ntasks-per-node=1 --export=ALL "$@" </dev/null
   )
 }
@@ -429,8 +469,9 @@ envcfg_srun() { # COMMAND...: the step itself
     # The words up to the rank part's name, then what srun told this task, then the rest.
     envcfg_task=(bash -c "$ENVCFG_TASK" envcfg-task $((${#ENVCFG_ENTER[@]} + 4)))
   fi
+  if [[ -n $ENVCFG_NODES_WANTED ]]; then ENVCFG_SRUN+=(--nodes="$ENVCFG_NODES"); fi
   envcfg_spawn srun --kill-on-bad-exit=1 --export=ALL "${ENVCFG_SRUN[@]}" "${envcfg_task[@]}" \
-    "${ENVCFG_ENTER[@]}" /bin/sh -c "$ENVCFG_RANK" envcfg-rank "${ENVCFG_ARGS[@]}" -- "$@"
+    "${ENVCFG_ENTER[@]}" "$ENVCFG_SHELL" -c "$ENVCFG_RANK" envcfg-rank "${ENVCFG_ARGS[@]}" -- "$@"
   envcfg_listen
   envcfg_wait "${ENVCFG_PIDS[0]}"
 }
@@ -449,14 +490,32 @@ envcfg_is_clean() { # whether the runtime keeps the task's variables from the co
     || [[ -n ${APPTAINER_NOENV-}${SINGULARITY_NOENV-} ]]
 }
 
+envcfg_fits() { # RANKS GPUS, per node: what is sure to fail ends here, what is idle is said
+  if [[ -z $1 || -z $2 || $2 == 0 || $1 == "$2" ]]; then
+    return 0
+  elif (($1 < $2)); then
+    envcfg_note "$1 ranks per node, but $2 GPUs: the others idle, unless a rank takes several"
+  elif [[ -z $ENVCFG_RANKS ]]; then
+    envcfg_error "$1 tasks per node, but $2 GPUs: no two ranks can share one in NCCL or RCCL" \
+      "ask for --ntasks-per-node=$2, or give --ranks $1 if that is meant"
+    return 2
+  fi
+}
+
 envcfg_launch() { # COMMAND...: one task per rank
-  local envcfg_ranks=$ENVCFG_RANKS
-  if [[ -z $envcfg_ranks && -z ${SLURM_NTASKS-}${SLURM_NPROCS-}${SLURM_NTASKS_PER_NODE-} ]]; then
-    envcfg_ranks=$(envcfg_gpus) # nobody said how many: one per GPU
+  local envcfg_ranks=$ENVCFG_RANKS envcfg_gpus envcfg_tasks
+  envcfg_gpus=$(envcfg_gpus)
+  envcfg_tasks=$(envcfg_tasks)
+  if [[ -z $envcfg_ranks && -z $envcfg_tasks ]]; then
+    envcfg_ranks=$envcfg_gpus # nobody said how many: one per GPU
+  fi
+  if [[ -n $ENVCFG_NODES_WANTED ]]; then # as many per node as in the whole job
+    envcfg_ranks=${envcfg_ranks:-$envcfg_tasks}
   fi
   if [[ -n $envcfg_ranks ]]; then
     ENVCFG_SRUN+=(--ntasks=$((envcfg_ranks * ENVCFG_NODES)) --ntasks-per-node="$envcfg_ranks")
   fi
+  envcfg_fits "${envcfg_ranks:-$envcfg_tasks}" "$envcfg_gpus" || return
   envcfg_pin
   envcfg_srun "$@"
 }

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# envcfg:script d432d6519c25c07a89d1298006c674297286ae4ddd82cb3cf74cfb9c45809165
+# envcfg:script 39ff57c533faaf621019bd290c75c1c6d3e69a60c7c6759a0db1ce46aa014bf2
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
 # envcfg 0.1.0, profile lumi-g (sha256 9587c489952f9643)
 # made by: envcfg wrap --profile lumi-g --fact rocm=6.2.4 --container /images/pytorch.sif --launcher torchrun -- python3 dump.py out 'a b'
@@ -10,6 +10,7 @@
 
 ENVCFG_NODES_STATED=''
 ENVCFG_RANKS=''
+ENVCFG_SHELL='/bin/sh'
 ENVCFG_GPUS='8'
 ENVCFG_IMAGE='/images/pytorch.sif'
 ENVCFG_IMAGE_IS_FILE='yes'
@@ -302,6 +303,7 @@ envcfg_wait() { # PID: return its exit code, however often signals cut the wait 
 
 envcfg_step() { # COMMAND...: one step of the job, from the checks to the exit code
   local IFS=$' \t\n'
+  ENVCFG_FAULTS=0
   if (($# == 0)); then
     envcfg_error 'no command' 'give it, as in envcfg_run python train.py'
     return 2
@@ -312,7 +314,6 @@ envcfg_step() { # COMMAND...: one step of the job, from the checks to the exit c
   ENVCFG_ARGS=()
   ENVCFG_PIDS=()
   ENVCFG_PRESET=' '
-  ENVCFG_FAULTS=0
   envcfg_survey
   envcfg_enter
   if ((ENVCFG_FAULTS == 0)); then envcfg_settings; fi
@@ -324,7 +325,7 @@ envcfg_step() { # COMMAND...: one step of the job, from the checks to the exit c
   return "$ENVCFG_CODE"
 }
 
-envcfg_run() { # COMMAND...: run one step; its exit code is the program's
+envcfg_run() { # [--nodes=N] [--ranks=N] [--] COMMAND...: run one step; its exit code is the program's
   if [[ $BASHPID == "$$" ]]; then
     (envcfg_step "$@") # in a shell of its own, so that nothing of it stays in the job's
   else
@@ -411,8 +412,18 @@ envcfg_gpus() { # print how many GPUs per node the job asked for ("4", "a100:4")
   printf '%s' "$envcfg_gpus"
 }
 
+envcfg_tasks() { # print how many tasks per node the job asked for, if it did
+  local envcfg_all=${SLURM_NNODES:-${SLURM_JOB_NUM_NODES:-1}} envcfg_tasks=${SLURM_NTASKS:-${SLURM_NPROCS-}}
+  if [[ -n ${SLURM_NTASKS_PER_NODE-} ]]; then
+    printf '%s' "${SLURM_NTASKS_PER_NODE%%[!0-9]*}"
+  elif [[ -n $envcfg_tasks ]]; then
+    printf '%d' $(((envcfg_tasks + envcfg_all - 1) / envcfg_all))
+  fi
+}
+
 envcfg_host() { # COMMAND...: run it once on each node, outside the container
-  if [[ $ENVCFG_NODES == 1 && -n ${SLURMD_NODENAME-} ]]; then
+  local envcfg_all=${SLURM_NNODES:-${SLURM_JOB_NUM_NODES:-1}}
+  if [[ $envcfg_all == 1 && -n ${SLURMD_NODENAME-} ]]; then
     "$@" # this is the node
     return
   fi
@@ -420,7 +431,7 @@ envcfg_host() { # COMMAND...: run it once on each node, outside the container
     unset -v SLURM_NTASKS SLURM_NPROCS SLURM_NTASKS_PER_NODE SLURM_TASKS_PER_NODE \
       SLURM_CPUS_PER_TASK SLURM_CPU_BIND SLURM_DISTRIBUTION
     # --mem=0: beside the memory that a step holds, or has not given back yet
-    exec srun --overlap --mem=0 --nodes="$ENVCFG_NODES" --ntasks="$ENVCFG_NODES" \
+    exec srun --overlap --mem=0 --nodes="$envcfg_all" --ntasks="$envcfg_all" \
       --ntasks-per-node=1 --export=ALL "$@" </dev/null
   )
 }
@@ -432,7 +443,7 @@ envcfg_srun() { # COMMAND...: the step itself
     envcfg_task=(bash -c "$ENVCFG_TASK" envcfg-task $((${#ENVCFG_ENTER[@]} + 4)))
   fi
   envcfg_spawn srun --kill-on-bad-exit=1 --export=ALL "${ENVCFG_SRUN[@]}" "${envcfg_task[@]}" \
-    "${ENVCFG_ENTER[@]}" /bin/sh -c "$ENVCFG_RANK" envcfg-rank "${ENVCFG_ARGS[@]}" -- "$@"
+    "${ENVCFG_ENTER[@]}" "$ENVCFG_SHELL" -c "$ENVCFG_RANK" envcfg-rank "${ENVCFG_ARGS[@]}" -- "$@"
   envcfg_listen
   envcfg_wait "${ENVCFG_PIDS[0]}"
 }
@@ -462,8 +473,8 @@ envcfg_launch() { # COMMAND...: one task per node, in which an agent starts the 
   fi
   ENVCFG_SRUN+=(--ntasks="$ENVCFG_NODES" --ntasks-per-node=1)
   if [[ -n ${SLURM_CPUS_PER_TASK-} ]]; then # one task gets the cores of all
-    envcfg_tasks=${SLURM_NTASKS_PER_NODE:-$((${SLURM_NTASKS:-$ENVCFG_NODES} / ENVCFG_NODES))}
-    ENVCFG_SRUN+=(--cpus-per-task=$((SLURM_CPUS_PER_TASK * envcfg_tasks)))
+    envcfg_tasks=$(envcfg_tasks)
+    ENVCFG_SRUN+=(--cpus-per-task=$((SLURM_CPUS_PER_TASK * ${envcfg_tasks:-1})))
   fi
   ENVCFG_ARGS+=("ENVCFG_LOCAL_RANKS=$envcfg_ranks" "ENVCFG_WORKER=$ENVCFG_WORKER")
   envcfg_srun "$@"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# envcfg:script a4f63cde9dff637fbdd96b41de0a25ee232bf810ec01cc33171322c245e1a5c1
+# envcfg:script 94d8c881b5156a4179a4bcb1743d4e5dc4f8f872b9d7ba6ddd274bc74264ebdc
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
-# envcfg 0.1.0, profile tuolumne (sha256 f3ebdd1458deca4f)
+# envcfg 0.1.0, profile tuolumne (sha256 a2a7c87ac65b51ef)
 # made by: envcfg wrap --profile tuolumne --fact rocm=6.4.1 --fact plugin=1.14.2 --container /images/pytorch.sif --runtime-arg=--cleanenv -- python3 dump.py out 'a b'
 # Source it in a batch script, evaluate it, run it, submit it: all the same.
 # It needs bash 4.4 and, on the compute nodes, neither envcfg nor Python.
@@ -10,6 +10,7 @@
 
 ENVCFG_NODES_STATED=''
 ENVCFG_RANKS=''
+ENVCFG_SHELL='/bin/sh'
 ENVCFG_GPUS='4'
 ENVCFG_IMAGE='/images/pytorch.sif'
 ENVCFG_IMAGE_IS_FILE='yes'
@@ -301,6 +302,7 @@ envcfg_wait() { # PID: return its exit code, however often signals cut the wait 
 
 envcfg_step() { # COMMAND...: one step of the job, from the checks to the exit code
   local IFS=$' \t\n'
+  ENVCFG_FAULTS=0
   if (($# == 0)); then
     envcfg_error 'no command' 'give it, as in envcfg_run python train.py'
     return 2
@@ -311,7 +313,6 @@ envcfg_step() { # COMMAND...: one step of the job, from the checks to the exit c
   ENVCFG_ARGS=()
   ENVCFG_PIDS=()
   ENVCFG_PRESET=' '
-  ENVCFG_FAULTS=0
   envcfg_survey
   envcfg_enter
   if ((ENVCFG_FAULTS == 0)); then envcfg_settings; fi
@@ -323,7 +324,7 @@ envcfg_step() { # COMMAND...: one step of the job, from the checks to the exit c
   return "$ENVCFG_CODE"
 }
 
-envcfg_run() { # COMMAND...: run one step; its exit code is the program's
+envcfg_run() { # [--nodes=N] [--ranks=N] [--] COMMAND...: run one step; its exit code is the program's
   if [[ $BASHPID == "$$" ]]; then
     (envcfg_step "$@") # in a shell of its own, so that nothing of it stays in the job's
   else
@@ -441,7 +442,7 @@ envcfg_launch() { # COMMAND...: one task per rank
   ENVCFG_FLUX=(-N "$ENVCFG_NODES" -n $((envcfg_ranks * ENVCFG_NODES)) -o exit-on-error -o exit-timeout=none
     -o mpibind=off -o gpu-affinity=off -o cpu-affinity=per-task)
   envcfg_spawn flux run --exclusive "${ENVCFG_FLUX[@]}" "${envcfg_task[@]}" \
-    "${ENVCFG_ENTER[@]}" /bin/sh -c "$ENVCFG_RANK" envcfg-rank "${ENVCFG_ARGS[@]}" -- "$@"
+    "${ENVCFG_ENTER[@]}" "$ENVCFG_SHELL" -c "$ENVCFG_RANK" envcfg-rank "${ENVCFG_ARGS[@]}" -- "$@"
   envcfg_listen
   envcfg_wait "${ENVCFG_PIDS[0]}"
 }

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# envcfg:script 6a816a5809caf7cd8149175d146e015c6d5bf503c14d3936b197744a58d57f86
+# envcfg:script ff88238ef98c2fb2e13c2ce3ad80adad5a2a89af57763076c8bb8386e1895dad
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
 # envcfg 0.1.0, profile workstation (sha256 026d5474f27c3eb6)
 # made by: envcfg wrap --profile workstation --container none --ranks 2 -- python3 dump.py out 'a b'
@@ -10,6 +10,7 @@
 
 ENVCFG_NODES_STATED=''
 ENVCFG_RANKS='2'
+ENVCFG_SHELL='/bin/sh'
 
 envcfg_settings() {
   :
@@ -94,6 +95,7 @@ envcfg_wait() { # PID: return its exit code, however often signals cut the wait 
 
 envcfg_step() { # COMMAND...: one step of the job, from the checks to the exit code
   local IFS=$' \t\n'
+  ENVCFG_FAULTS=0
   if (($# == 0)); then
     envcfg_error 'no command' 'give it, as in envcfg_run python train.py'
     return 2
@@ -104,7 +106,6 @@ envcfg_step() { # COMMAND...: one step of the job, from the checks to the exit c
   ENVCFG_ARGS=()
   ENVCFG_PIDS=()
   ENVCFG_PRESET=' '
-  ENVCFG_FAULTS=0
   envcfg_survey
   envcfg_enter
   if ((ENVCFG_FAULTS == 0)); then envcfg_settings; fi
@@ -116,7 +117,7 @@ envcfg_step() { # COMMAND...: one step of the job, from the checks to the exit c
   return "$ENVCFG_CODE"
 }
 
-envcfg_run() { # COMMAND...: run one step; its exit code is the program's
+envcfg_run() { # [--nodes=N] [--ranks=N] [--] COMMAND...: run one step; its exit code is the program's
   if [[ $BASHPID == "$$" ]]; then
     (envcfg_step "$@") # in a shell of its own, so that nothing of it stays in the job's
   else
@@ -162,7 +163,7 @@ envcfg_port() { # set MASTER_PORT to a free port below the ephemeral range
 }
 
 envcfg_rank() { # COMMAND...: start one of the ranks
-  envcfg_spawn "${ENVCFG_ENTER[@]}" /bin/sh -c "$ENVCFG_RANK" envcfg-rank \
+  envcfg_spawn "${ENVCFG_ENTER[@]}" "$ENVCFG_SHELL" -c "$ENVCFG_RANK" envcfg-rank \
     "MASTER_ADDR=$MASTER_ADDR" "MASTER_PORT=$MASTER_PORT" "${ENVCFG_ARGS[@]}" \
     "RANK=$envcfg_rank" "LOCAL_RANK=$envcfg_rank" "WORLD_SIZE=$envcfg_ranks" "LOCAL_WORLD_SIZE=$envcfg_ranks" \
     NODE_RANK=0 -- "$@"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# envcfg:script aa833d902c872bc8a72839554ee74625f4d542a93375ca1d6447ee560b95c541
+# envcfg:script 4807ef06460f6ab4f85498fcf287556e53d7b74b6bee6d6bbce768b459166792
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
 # envcfg 0.1.0, profile workstation (sha256 026d5474f27c3eb6)
 # made by: envcfg wrap --profile workstation --container none
@@ -10,6 +10,7 @@
 
 ENVCFG_NODES_STATED=''
 ENVCFG_RANKS=''
+ENVCFG_SHELL='/bin/sh'
 
 envcfg_settings() {
   :
@@ -92,8 +93,37 @@ envcfg_wait() { # PID: return its exit code, however often signals cut the wait 
   done
 }
 
+envcfg_size() { # OPTION: of a step that is smaller than the job
+  if [[ ${1#*=} == *[!0-9]* || ${1#*=} == '' || ${1#*=} == 0 ]]; then
+    envcfg_fault "$1 is no number of ${1%%=*}" 'as in envcfg_run --nodes=1 --ranks=1 -- COMMAND'
+  elif [[ $1 == --nodes=* ]]; then
+    ENVCFG_NODES_WANTED=${1#*=}
+  else
+    ENVCFG_RANKS=${1#*=}
+  fi
+}
+
+envcfg_shrink() { # to the nodes of this step, if it was given a number
+  if [[ -z $ENVCFG_NODES_WANTED || $ENVCFG_NODES_WANTED == "$ENVCFG_NODES" ]]; then
+    return
+  elif ((ENVCFG_NODES_WANTED > ENVCFG_NODES)); then
+    envcfg_fault "a step of $ENVCFG_NODES_WANTED nodes, but the job has $ENVCFG_NODES" 'give fewer: --nodes=N'
+  elif [[ -n $ENVCFG_NODES_STATED ]]; then
+    envcfg_fault "a step of $ENVCFG_NODES_WANTED nodes, but this was made for $ENVCFG_NODES_STATED" \
+      'leave out --fact nodes=..., then each step decides'
+  fi
+  ENVCFG_NODES=$ENVCFG_NODES_WANTED
+}
+
 envcfg_step() { # COMMAND...: one step of the job, from the checks to the exit code
   local IFS=$' \t\n'
+  ENVCFG_FAULTS=0
+  local ENVCFG_RANKS=$ENVCFG_RANKS ENVCFG_NODES_WANTED=''
+  while [[ ${1-} == --nodes=* || ${1-} == --ranks=* ]]; do
+    envcfg_size "$1"
+    shift
+  done
+  if [[ ${1-} == -- ]]; then shift; fi
   if (($# == 0)); then
     envcfg_error 'no command' 'give it, as in envcfg_run python train.py'
     return 2
@@ -104,8 +134,8 @@ envcfg_step() { # COMMAND...: one step of the job, from the checks to the exit c
   ENVCFG_ARGS=()
   ENVCFG_PIDS=()
   ENVCFG_PRESET=' '
-  ENVCFG_FAULTS=0
   envcfg_survey
+  envcfg_shrink
   envcfg_enter
   if ((ENVCFG_FAULTS == 0)); then envcfg_settings; fi
   if ((ENVCFG_FAULTS > 0)); then return 4; fi
@@ -116,7 +146,7 @@ envcfg_step() { # COMMAND...: one step of the job, from the checks to the exit c
   return "$ENVCFG_CODE"
 }
 
-envcfg_run() { # COMMAND...: run one step; its exit code is the program's
+envcfg_run() { # [--nodes=N] [--ranks=N] [--] COMMAND...: run one step; its exit code is the program's
   if [[ $BASHPID == "$$" ]]; then
     (envcfg_step "$@") # in a shell of its own, so that nothing of it stays in the job's
   else
@@ -162,7 +192,7 @@ envcfg_port() { # set MASTER_PORT to a free port below the ephemeral range
 }
 
 envcfg_rank() { # COMMAND...: start one of the ranks
-  envcfg_spawn "${ENVCFG_ENTER[@]}" /bin/sh -c "$ENVCFG_RANK" envcfg-rank \
+  envcfg_spawn "${ENVCFG_ENTER[@]}" "$ENVCFG_SHELL" -c "$ENVCFG_RANK" envcfg-rank \
     "MASTER_ADDR=$MASTER_ADDR" "MASTER_PORT=$MASTER_PORT" "${ENVCFG_ARGS[@]}" \
     "RANK=$envcfg_rank" "LOCAL_RANK=$envcfg_rank" "WORLD_SIZE=$envcfg_ranks" "LOCAL_WORLD_SIZE=$envcfg_ranks" \
     NODE_RANK=0 -- "$@"

@@ -92,8 +92,39 @@ envcfg_wait() { # PID: return its exit code, however often signals cut the wait 
   done
 }
 
+envcfg_size() { # OPTION: of a step that is smaller than the job
+  if [[ ${1#*=} == *[!0-9]* || ${1#*=} == '' || ${1#*=} == 0 ]]; then
+    envcfg_fault "$1 is no number of ${1%%=*}" 'as in envcfg_run --nodes=1 --ranks=1 -- COMMAND'
+  elif [[ $1 == --nodes=* ]]; then
+    ENVCFG_NODES_WANTED=${1#*=}
+  else
+    ENVCFG_RANKS=${1#*=}
+  fi
+}
+
+envcfg_shrink() { # to the nodes of this step, if it was given a number
+  if [[ -z $ENVCFG_NODES_WANTED || $ENVCFG_NODES_WANTED == "$ENVCFG_NODES" ]]; then
+    return
+  elif ((ENVCFG_NODES_WANTED > ENVCFG_NODES)); then
+    envcfg_fault "a step of $ENVCFG_NODES_WANTED nodes, but the job has $ENVCFG_NODES" 'give fewer: --nodes=N'
+  elif [[ -n $ENVCFG_NODES_STATED ]]; then
+    envcfg_fault "a step of $ENVCFG_NODES_WANTED nodes, but this was made for $ENVCFG_NODES_STATED" \
+      'leave out --fact nodes=..., then each step decides'
+  fi
+  ENVCFG_NODES=$ENVCFG_NODES_WANTED
+}
+
 envcfg_step() { # COMMAND...: one step of the job, from the checks to the exit code
   local IFS=$' \t\n'
+  ENVCFG_FAULTS=0
+  # envcfg:begin size
+  local ENVCFG_RANKS=$ENVCFG_RANKS ENVCFG_NODES_WANTED=''
+  while [[ ${1-} == --nodes=* || ${1-} == --ranks=* ]]; do
+    envcfg_size "$1"
+    shift
+  done
+  if [[ ${1-} == -- ]]; then shift; fi
+  # envcfg:end size
   if (($# == 0)); then
     envcfg_error 'no command' 'give it, as in envcfg_run python train.py'
     return 2
@@ -104,19 +135,27 @@ envcfg_step() { # COMMAND...: one step of the job, from the checks to the exit c
   ENVCFG_ARGS=()
   ENVCFG_PIDS=()
   ENVCFG_PRESET=' '
-  ENVCFG_FAULTS=0
   envcfg_survey
+  # envcfg:begin shrink
+  envcfg_shrink
+  # envcfg:end shrink
   envcfg_enter
   if ((ENVCFG_FAULTS == 0)); then envcfg_settings; fi
   if ((ENVCFG_FAULTS > 0)); then return 4; fi
   ENVCFG_ARGS+=("ENVCFG_PRESET=$ENVCFG_PRESET")
+  # envcfg:begin smoke
+  envcfg_smoke || return
+  # envcfg:end smoke
   ENVCFG_CODE=0
   envcfg_launch "$@" || ENVCFG_CODE=$?
   trap - HUP INT QUIT TERM USR1 USR2
+  # envcfg:begin log
+  if ((ENVCFG_CODE == 0)); then envcfg_log_end; fi
+  # envcfg:end log
   return "$ENVCFG_CODE"
 }
 
-envcfg_run() { # COMMAND...: run one step; its exit code is the program's
+envcfg_run() { # [--nodes=N] [--ranks=N] [--] COMMAND...: run one step; its exit code is the program's
   if [[ $BASHPID == "$$" ]]; then
     (envcfg_step "$@") # in a shell of its own, so that nothing of it stays in the job's
   else

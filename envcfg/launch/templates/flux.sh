@@ -26,6 +26,10 @@ envcfg_survey() { # what the allocation is: an instance of Flux, with a broker o
   fi
 }
 
+envcfg_gpus() { # Flux does not tell how many the allocation has
+  :
+}
+
 envcfg_host() { # COMMAND...: run it once on each node, beside whatever runs there
   flux exec --noinput --dir=/ "$@"
 }
@@ -59,7 +63,7 @@ envcfg_launch() { # COMMAND...: one task per rank
   ENVCFG_FLUX=(-N "$ENVCFG_NODES" -n $((envcfg_ranks * ENVCFG_NODES)) -o exit-on-error -o exit-timeout=none
     -o mpibind=off -o gpu-affinity=off -o cpu-affinity=per-task)
   envcfg_spawn flux run --exclusive "${ENVCFG_FLUX[@]}" "${envcfg_task[@]}" \
-    "${ENVCFG_ENTER[@]}" /bin/sh -c "$ENVCFG_RANK" envcfg-rank "${ENVCFG_ARGS[@]}" -- "$@"
+    "${ENVCFG_ENTER[@]}" "$ENVCFG_SHELL" -c "$ENVCFG_RANK" envcfg-rank "${ENVCFG_ARGS[@]}" -- "$@"
   envcfg_listen
   envcfg_wait "${ENVCFG_PIDS[0]}"
 }

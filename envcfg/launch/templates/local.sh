@@ -8,6 +8,10 @@ envcfg_survey() { # this machine is the job
   fi
 }
 
+envcfg_gpus() { # nobody has asked for any here
+  :
+}
+
 envcfg_host() { # COMMAND...: run it on this machine
   "$@"
 }

@@ -22,8 +22,18 @@ envcfg_gpus() { # print how many GPUs per node the job asked for ("4", "a100:4")
   printf '%s' "$envcfg_gpus"
 }
 
+envcfg_tasks() { # print how many tasks per node the job asked for, if it did
+  local envcfg_all=${SLURM_NNODES:-${SLURM_JOB_NUM_NODES:-1}} envcfg_tasks=${SLURM_NTASKS:-${SLURM_NPROCS-}}
+  if [[ -n ${SLURM_NTASKS_PER_NODE-} ]]; then
+    printf '%s' "${SLURM_NTASKS_PER_NODE%%[!0-9]*}"
+  elif [[ -n $envcfg_tasks ]]; then
+    printf '%d' $(((envcfg_tasks + envcfg_all - 1) / envcfg_all))
+  fi
+}
+
 envcfg_host() { # COMMAND...: run it once on each node, outside the container
-  if [[ $ENVCFG_NODES == 1 && -n ${SLURMD_NODENAME-} ]]; then
+  local envcfg_all=${SLURM_NNODES:-${SLURM_JOB_NUM_NODES:-1}}
+  if [[ $envcfg_all == 1 && -n ${SLURMD_NODENAME-} ]]; then
     "$@" # this is the node
     return
   fi
@@ -31,7 +41,7 @@ envcfg_host() { # COMMAND...: run it once on each node, outside the container
     unset -v SLURM_NTASKS SLURM_NPROCS SLURM_NTASKS_PER_NODE SLURM_TASKS_PER_NODE \
       SLURM_CPUS_PER_TASK SLURM_CPU_BIND SLURM_DISTRIBUTION
     # --mem=0: beside the memory that a step holds, or has not given back yet
-    exec srun --overlap --mem=0 --nodes="$ENVCFG_NODES" --ntasks="$ENVCFG_NODES" \
+    exec srun --overlap --mem=0 --nodes="$envcfg_all" --ntasks="$envcfg_all" \
       --ntasks-per-node=1 --export=ALL "$@" </dev/null
   )
 }
@@ -42,8 +52,11 @@ envcfg_srun() { # COMMAND...: the step itself
     # The words up to the rank part's name, then what srun told this task, then the rest.
     envcfg_task=(bash -c "$ENVCFG_TASK" envcfg-task $((${#ENVCFG_ENTER[@]} + 4)))
   fi
+  # envcfg:begin size
+  if [[ -n $ENVCFG_NODES_WANTED ]]; then ENVCFG_SRUN+=(--nodes="$ENVCFG_NODES"); fi
+  # envcfg:end size
   envcfg_spawn srun --kill-on-bad-exit=1 --export=ALL "${ENVCFG_SRUN[@]}" "${envcfg_task[@]}" \
-    "${ENVCFG_ENTER[@]}" /bin/sh -c "$ENVCFG_RANK" envcfg-rank "${ENVCFG_ARGS[@]}" -- "$@"
+    "${ENVCFG_ENTER[@]}" "$ENVCFG_SHELL" -c "$ENVCFG_RANK" envcfg-rank "${ENVCFG_ARGS[@]}" -- "$@"
   envcfg_listen
   envcfg_wait "${ENVCFG_PIDS[0]}"
 }

@@ -11,8 +11,8 @@ envcfg_launch() { # COMMAND...: one task per node, in which an agent starts the 
   fi
   ENVCFG_SRUN+=(--ntasks="$ENVCFG_NODES" --ntasks-per-node=1)
   if [[ -n ${SLURM_CPUS_PER_TASK-} ]]; then # one task gets the cores of all
-    envcfg_tasks=${SLURM_NTASKS_PER_NODE:-$((${SLURM_NTASKS:-$ENVCFG_NODES} / ENVCFG_NODES))}
-    ENVCFG_SRUN+=(--cpus-per-task=$((SLURM_CPUS_PER_TASK * envcfg_tasks)))
+    envcfg_tasks=$(envcfg_tasks)
+    ENVCFG_SRUN+=(--cpus-per-task=$((SLURM_CPUS_PER_TASK * ${envcfg_tasks:-1})))
   fi
   ENVCFG_ARGS+=("ENVCFG_LOCAL_RANKS=$envcfg_ranks" "ENVCFG_WORKER=$ENVCFG_WORKER")
   envcfg_srun "$@"

@@ -1,0 +1,121 @@
+"""What a job is asked to tell of itself: pieces for the host and the rank part; pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from envcfg.errors import UsageError
+from envcfg.launch.quoting import quote, quote_word
+from envcfg.launch.script import template
+from envcfg.profile.words import Word, parse_word
+
+PROFILERS = ("rocprof", "rocprofv3", "nsys", "py-spy")
+_OUT = "envcfg-{name}-${{SLURM_JOB_ID:-local}}-rank${{RANK}}"
+
+
+class Diagnostics(NamedTuple):
+    """What was asked for.
+
+    Attributes:
+        affinity: each rank says which CPUs it may use.
+        smoke_test: GPUs are counted on each node before the step.
+        nccl_log: folder for NCCL's log, a file per process; None: no such folder.
+        removes_log: what is in that folder goes when the step has succeeded.
+        profiled: ranks that run under *profiler*, whose words come before the program.
+        setup: shell code that runs before the program, in bash; a path is sourced.
+    """
+
+    affinity: bool = False
+    smoke_test: bool = False
+    nccl_log: Word | None = None
+    removes_log: bool = False
+    profiled: tuple[int, ...] = ()
+    profiler: tuple[Word, ...] = ()
+    setup: str = ""
+
+
+def profiler_words(name: str, arguments: Sequence[str]) -> tuple[Word, ...]:
+    """Return the words that run a program under the profiler *name*.
+
+    Args:
+        name: one of :data:`PROFILERS`.
+        arguments: further options, put before the program.
+    """
+    import os
+
+    import yaml
+
+    from envcfg import knowledge
+
+    path = os.path.join(os.path.dirname(str(knowledge.__file__)), "profilers.yaml")
+    with open(path, encoding="utf-8") as file:
+        known: Mapping[str, Mapping[str, list[str]]] = yaml.safe_load(file)
+    out = _OUT.format(name=name)
+    words = [word.replace("${OUT}", out) for word in known[name]["words"]]
+    end = words.index("--") if "--" in words else len(words)
+    return (
+        *(parse_word(word) for word in words[:end]),
+        *((word,) for word in arguments),
+        *(parse_word(word) for word in words[end:]),
+    )
+
+
+def is_path(setup: str) -> bool:
+    """Tell whether *setup* names a file, not commands: one word without shell signs."""
+    return not any(sign in " \t\n;&|<>()$`\"'*?[" for sign in setup)
+
+
+def setup_text(diagnostics: Diagnostics) -> str:
+    """Return the function that prepares the program's environment, and its call."""
+    setup = diagnostics.setup
+    if not setup:
+        return ""
+    if is_path(setup):
+        path = quote(setup if "/" in setup else f"./{setup}")  # no search on PATH
+        body = (
+            f"  [ -r {path} ] || envcfg_fail "
+            f"{quote(f'{setup} cannot be read, which --setup names')} \\\n"
+            "    'give the path as it is inside the container'\n"
+            f"  . {path}\n"
+        )
+    else:
+        body = f"{setup}\n"
+    return (
+        "# shellcheck disable=all # as it was given by --setup\n"
+        f"envcfg_setup() {{\n{body}}}\n"
+        "envcfg_setup || envcfg_fail 'what --setup gives has failed' \\\n"
+        "  'try it in the container: singularity shell IMAGE'\n"
+    )
+
+
+def rank_pieces(diagnostics: Diagnostics) -> list[str]:
+    """Return what a rank does just before its program."""
+    pieces: list[str] = []
+    if diagnostics.affinity:
+        pieces.append(template("rank_affinity"))
+    if diagnostics.profiled:
+        ranks = " | ".join(str(rank) for rank in diagnostics.profiled)
+        words = " ".join(
+            quote_word(word, "--profiler") for word in diagnostics.profiler
+        )
+        name = quote_word(diagnostics.profiler[0], "--profiler")
+        pieces.append(
+            f"case $RANK in # the ranks to look at\n  {ranks})\n"
+            f"    command -v {name} >/dev/null || envcfg_fail \\\n"
+            f"      {name}' is not on PATH here' \\\n"
+            "      'install it in the image, or bring it by --setup or --bind'\n"
+            f'    set -- {words} "$@"\n    ;;\nesac\n'
+        )
+    return pieces
+
+
+def check_ranks(profiled: Sequence[int], profiler: str | None) -> None:
+    """Check that ranks and profiler are given together.
+
+    Raises:
+        UsageError: if one is missing.
+    """
+    if bool(profiled) != bool(profiler):
+        msg = "--profile-rank and --profiler go together"
+        raise UsageError(msg, hint=f"as in --profile-rank 0 --profiler {PROFILERS[1]}")
