@@ -1,0 +1,189 @@
+"""The options that say what a step runs, in what, and with which settings.
+
+Every command that makes such a step takes them: ``wrap``, ``sbatch``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from envcfg.commands.arguments import assignment, pair, positive, removal
+from envcfg.commands.machine import current_folder
+from envcfg.commands.selection import select_profile
+from envcfg.errors import UsageError
+from envcfg.findings import Finding
+from envcfg.launch.image import locate_image
+from envcfg.launch.plan import Options
+from envcfg.launch.resolve import check_facts
+from envcfg.profile.catalog import Catalog, profile_folders
+from envcfg.profile.conditions import LAUNCHERS
+from envcfg.profile.loader import RUNTIMES
+from envcfg.profile.model import Profile
+from envcfg.profile.words import format_word
+
+
+class Step(NamedTuple):
+    """What the user wants to run.
+
+    Attributes:
+        profile_name: as it was given or detected; a name or a file.
+        profile_hash: SHA-256 over the bytes of the profile's files.
+        findings: what may go wrong, seen from this machine.
+    """
+
+    profile_name: str
+    profile: Profile
+    profile_hash: str
+    options: Options
+    findings: tuple[Finding, ...]
+
+
+def add_step_options(parser: argparse.ArgumentParser) -> None:
+    """Add the two groups of options."""
+    what = parser.add_argument_group("what to run, and where")
+    what.add_argument(
+        "--profile",
+        metavar="NAME|FILE",
+        help="the system (default: the one detected here)",
+    )
+    what.add_argument(
+        "--container",
+        metavar="IMAGE",
+        required=True,
+        help="image file or URI; none: no container",
+    )
+    what.add_argument(
+        "--runtime",
+        choices=("auto", *RUNTIMES),
+        default="auto",
+        help="container runtime (default: the first that the job finds)",
+    )
+    what.add_argument(
+        "--runtime-arg",
+        metavar="ARG",
+        action="append",
+        default=[],
+        help="argument for the runtime, as in --runtime-arg=--nv; may be repeated",
+    )
+    what.add_argument(
+        "--bind",
+        metavar="SPEC",
+        action="append",
+        default=[],
+        help="SOURCE[:TARGET[:OPTIONS]]; may be repeated",
+    )
+    what.add_argument(
+        "--launcher",
+        choices=LAUNCHERS,
+        help="who starts the ranks (default: the profile's first)",
+    )
+    what.add_argument(
+        "--ranks",
+        metavar="N",
+        type=positive,
+        help="processes per node (default: as the job says, else one per GPU; local: 1)",
+    )
+    env = parser.add_argument_group("what to set")
+    env.add_argument(
+        "--set",
+        metavar="NAME=VALUE",
+        dest="changes",
+        action="append",
+        default=[],
+        type=assignment,
+        help="set a variable, whatever profile and job say",
+    )
+    env.add_argument(
+        "--unset",
+        metavar="NAME",
+        dest="changes",
+        action="append",
+        type=removal,
+        help="take a variable from the program's environment",
+    )
+    env.add_argument(
+        "--fact",
+        metavar="NAME=VALUE",
+        action="append",
+        default=[],
+        type=pair,
+        help="state what a condition asks for, as in rocm=6.2.4",
+    )
+
+
+def read_step(
+    options: argparse.Namespace, command: Sequence[str] | None, example: str
+) -> Step:
+    """Return what the options say, with the profile that they choose.
+
+    Args:
+        options: as ``add_step_options`` defines them.
+        command: the words behind ``--``; None if there was no ``--``.
+        example: a command line that is right, for the hint.
+
+    Raises:
+        UsageError: they cannot be right; also ``ProfileError``.
+    """
+    if command is not None and not command:
+        msg = "no command behind --"
+        raise UsageError(msg, hint=example)
+    for option, given in (
+        ("--container", [options.container]),
+        ("--bind", options.bind),
+    ):
+        if "" in given:
+            msg = f"{option} is empty"
+            raise UsageError(msg, hint="is the variable set that it comes from?")
+    here = current_folder()
+    image, findings = locate_image(options.container, here)
+    facts = dict(options.fact)
+    check_facts(facts)
+    catalog = Catalog(profile_folders(os.environ, here))
+    name, reason = select_profile(catalog, options.profile)
+    wanted = Options(
+        container=image,
+        image_file=image and os.path.realpath(image),
+        runtime=None if options.runtime == "auto" else options.runtime,
+        runtime_args=tuple(options.runtime_arg),
+        # The runtime would split them too, at commas that no backslash takes away.
+        binds=tuple(
+            part for spec in options.bind for part in re.split(r"(?<!\\),", spec)
+        ),
+        launcher=options.launcher,
+        ranks=options.ranks,
+        settings=dict(options.changes),
+        facts=facts,
+        command=tuple(command or ()),
+    )
+    profile = catalog.load(name)
+    return Step(name, profile, catalog.digest(), wanted, (*reason, *findings))
+
+
+def wrap_words(step: Step) -> list[str]:
+    """Return the command line of ``envcfg wrap`` for *step*, without the command."""
+    return ["envcfg", "wrap", *_wrap_options(step)]
+
+
+def _wrap_options(step: Step) -> Iterator[str]:
+    given, name = step.options, step.profile_name
+    # A path is the job's too, whatever its folder.
+    yield from ("--profile", os.path.abspath(name) if "/" in name else name)
+    yield from ("--container", given.container or "none")
+    if given.runtime:
+        yield from ("--runtime", given.runtime)
+    yield from (f"--runtime-arg={word}" for word in given.runtime_args)
+    yield from (f"--bind={spec}" for spec in given.binds)
+    if given.launcher:
+        yield from ("--launcher", given.launcher)
+    if given.ranks:
+        yield from ("--ranks", str(given.ranks))
+    for variable, word in given.settings.items():
+        if word is None:
+            yield f"--unset={variable}"
+        else:
+            yield f"--set={variable}={format_word(word)}"
+    yield from (f"--fact={fact}={value}" for fact, value in given.facts.items())
