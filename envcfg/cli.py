@@ -31,6 +31,7 @@ exit codes: 0 ok, 1 findings, 2 wrong usage or configuration, 3 inconclusive,
 # What runs each command; a module is imported when its command is chosen.
 COMMANDS = {
     "wrap": "envcfg.commands.wrap",
+    "sbatch": "envcfg.commands.sbatch",
     "check-log": "envcfg.commands.check_log",
     "explain": "envcfg.commands.explain",
     "profiles": "envcfg.commands.profiles",

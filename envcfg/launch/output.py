@@ -6,6 +6,7 @@ from pathlib import Path
 
 from envcfg.errors import OutputError
 from envcfg.files import write_whole
+from envcfg.launch.job import JOB_MARK, is_untouched_job
 from envcfg.launch.render import ID_MARK, is_untouched
 
 
@@ -32,9 +33,9 @@ def write_script(name: str, data: bytes, *, force: bool) -> None:
 
 def _check_ours(path: Path) -> None:
     text = path.read_bytes()
-    if not text.partition(b"\n")[2].startswith(ID_MARK.encode()):
+    if not text.partition(b"\n")[2].startswith((ID_MARK.encode(), JOB_MARK.encode())):
         msg = f"{path} was not written by envcfg"
         raise OutputError(msg, hint="choose another file, or give --force")
-    if not is_untouched(text):
+    if not (is_untouched(text) or is_untouched_job(text)):
         msg = f"{path} has been changed since envcfg wrote it"
         raise OutputError(msg, hint="keep your changes elsewhere, or give --force")

@@ -181,6 +181,7 @@ class Billing(NamedTuple):
     Attributes:
         charge: ``gpus`` (GPUs alone), ``sum`` (of all parts), or ``largest share`` (the
             most of GPUs, cores / *cores_per_share* and GiB / *memory_per_share*).
+        whole_shares: shares of cores and memory are rounded up to whole ones.
         whole_nodes: partitions that bill *per_node*, whatever was asked for.
     """
 
@@ -194,6 +195,7 @@ class Billing(NamedTuple):
     per_nvme_gib: str | None = None
     cores_per_share: int | None = None
     memory_per_share: int | None = None
+    whole_shares: bool = False
     whole_nodes: tuple[str, ...] = ()
 
 

@@ -122,6 +122,7 @@ read_billing = block(
         "per_nvme_gib": _amount,
         "cores_per_share": Field.integer,
         "memory_per_share": Field.integer,
+        "whole_shares": Field.flag,
         "whole_nodes": Field.texts,
     },
     ["unit", "charge"],

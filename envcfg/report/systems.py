@@ -217,6 +217,8 @@ def _billing(billing: Billing | None) -> Iterator[str]:
         skipped = {"reason", "unit", "charge"}
         parts = [
             f"{name.replace('_', ' ')} {', '.join(v) if isinstance(v, tuple) else v}"
+            if v is not True
+            else name.replace("_", " ")
             for name, v in billing._asdict().items()
             if v and name not in skipped
         ]

@@ -227,7 +227,7 @@ FULL: dict[str, Any] = {
     "billing": {
         "unit": "h", "charge": "sum", "per_gpu": 0.5, "per_node": "4", "per_core": 1,
         "per_gib": 0.1, "per_nvme_gib": 0.006, "cores_per_share": 8,
-        "memory_per_share": 64, "whole_nodes": ["p"], **REASON,
+        "memory_per_share": 64, "whole_shares": True, "whole_nodes": ["p"], **REASON,
     },
     "expect": {
         "networks": ["IB"], "provider": "cxi", "interfaces": ["a"], "nics": 4, "gdr": True,

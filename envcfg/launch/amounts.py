@@ -1,0 +1,85 @@
+"""Times, sizes and lists of numbers as schedulers write them; pure."""
+
+from __future__ import annotations
+
+import re
+
+_TIME = re.compile(
+    r"(?:(?P<days>\d{1,4})-)?(?P<first>\d{1,6})(?::(?P<second>\d{1,2}))?(?::(?P<third>\d{1,2}))?"
+)
+_SIZE = re.compile(r"(?P<number>\d{1,9})(?P<unit>[KMGT]?)B?", re.IGNORECASE)
+_RANGE = re.compile(
+    r"(?P<first>\d{1,7})(?:-(?P<last>\d{1,7})(?::(?P<step>[1-9]\d{0,6}))?)?"
+)
+_KIB = {"K": 1, "M": 1 << 10, "G": 1 << 20, "T": 1 << 30}
+
+
+def seconds(text: str) -> int:
+    """Read a time limit of Slurm's: ``90`` (minutes), ``1:30:00``, ``2-12:00:00``.
+
+    Raises:
+        ValueError: it is none, or it is nothing.
+    """
+    match = _TIME.fullmatch(text)
+    if not match:
+        msg = f"{text!r} is no time, as in 30 (minutes), 1:30:00 or 2-00:00:00"
+        raise ValueError(msg)
+    days = int(match["days"] or 0)
+    parts = [int(match[name] or 0) for name in ("first", "second", "third")]
+    if match["days"] is None and match["third"] is None:
+        parts = [0, *parts[:2]]  # minutes, or minutes:seconds
+    hours, minutes, rest = parts
+    total = ((days * 24 + hours) * 60 + minutes) * 60 + rest
+    if total == 0:
+        msg = f"{text!r} is no time at all"
+        raise ValueError(msg)
+    return total
+
+
+def time_text(total: int) -> str:
+    """Return *total* seconds as ``days-hours:minutes:seconds``, without days if none."""
+    minutes, rest = divmod(total, 60)
+    hours, minutes = divmod(minutes, 60)
+    days, hours = divmod(hours, 24)
+    clock = f"{hours:02}:{minutes:02}:{rest:02}"
+    return f"{days}-{clock}" if days else clock
+
+
+def mebibytes(text: str) -> int:
+    """Read a size of Slurm's, in MiB: ``60G``, ``29440M``, ``512`` (MiB).
+
+    Raises:
+        ValueError: it is none, or less than one MiB.
+    """
+    match = _SIZE.fullmatch(text)
+    size = 0
+    if match:
+        size = int(match["number"]) * _KIB[match["unit"].upper() or "M"] >> 10
+    if size == 0:
+        msg = f"{text!r} is no size, as in 60G or 29440M"
+        raise ValueError(msg)
+    return size
+
+
+def size_text(size: int) -> str:
+    """Return *size* MiB as Slurm takes it, in GiB where that is exact."""
+    return f"{size}M" if size % 1024 else f"{size // 1024}G"
+
+
+def array_tasks(text: str) -> int:
+    """Return how many jobs an array has: ``0-9``, ``1,3,5-7``, ``0-15:4%2``.
+
+    Raises:
+        ValueError: it is no list of Slurm's.
+    """
+    listed, percent, at_once = text.partition("%")
+    numbers: set[int] = set()
+    for part in listed.split(","):
+        match = _RANGE.fullmatch(part)
+        first = int(match["first"]) if match else 1
+        last = int(match["last"] or first) if match else 0
+        if not match or last < first or (percent and not at_once.isdecimal()):
+            msg = f"{text!r} is no array, as in 0-9, 1,3,7 or 0-99%10"
+            raise ValueError(msg)
+        numbers.update(range(first, last + 1, int(match["step"] or 1)))
+    return len(numbers)

@@ -1,0 +1,180 @@
+"""From a request and a step to the text of the job script; pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from envcfg import __version__
+from envcfg.digest import sha256_of
+from envcfg.launch.plan import Plan
+from envcfg.launch.quoting import quote, quote_comment
+from envcfg.launch.render import render_script
+from envcfg.launch.request import Request
+from envcfg.launch.rules import Line
+from envcfg.launch.script import template
+from envcfg.profile.conditions import Truth, judge
+from envcfg.profile.model import Profile
+
+JOB_MARK = "# envcfg:job "
+_WIDTH = 88
+# Options of flux batch by those of Slurm's; the output's name is Flux's own.
+_FLUX = {
+    "--account": "--setattr=bank={}",
+    "--partition": "--queue={}",
+    "--time": "--time-limit={}",
+}
+
+
+class Script(NamedTuple):
+    """What a job script is made of.
+
+    Attributes:
+        wrap: the command line of ``envcfg wrap``, without the command.
+        inline: the step's bash is written out, so that the job needs no envcfg.
+        signal: by which the job is warned to save and start again; None: it is not.
+        made_by: the command line of this script.
+    """
+
+    profile: Profile
+    plan: Plan
+    request: Request
+    wrap: tuple[str, ...]
+    inline: bool
+    signal: str | None
+    made_by: tuple[str, ...]
+
+
+def render_job(script: Script) -> str:
+    """Return the job script, with a line that says whose it is and shows later edits."""
+    parts = [
+        "\n".join(_header(script)),
+        "\n".join(_directives(script)),
+        "\n".join(_modules(script)),
+        "\n".join(_repeats(script.request)),
+        _start(script),
+    ]
+    if script.signal:
+        parts.append(template("requeue"))
+        parts.append(f"envcfg_job {script.signal} {_words(script.plan.command)}")
+    body = "\n\n".join(part.strip("\n") for part in parts if part) + "\n"
+    line = _id_line(body.encode("utf-8", "surrogateescape"))
+    return f"#!/bin/bash\n{line}\n{body}"
+
+
+def is_untouched_job(data: bytes) -> bool:
+    """Tell whether the bytes of a job script are as envcfg wrote them."""
+    lines = data.split(b"\n", 2)
+    return len(lines) == 3 and lines[1].decode("utf-8", "replace") == _id_line(lines[2])
+
+
+def _id_line(body: bytes) -> str:
+    return f"{JOB_MARK}{sha256_of(body)}"
+
+
+def _words(words: Sequence[str]) -> str:
+    return " ".join(quote(word) for word in words)
+
+
+def _header(script: Script) -> Iterator[str]:
+    name, digest = script.plan.profile, script.plan.profile_hash[:16]
+    submit = {"slurm": "sbatch", "flux": "flux batch"}[script.request.scheduler]
+    if script.inline:
+        yield "# shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand"
+    yield f"# envcfg {__version__}, profile {name} (sha256 {digest})"
+    yield f"# made by: {quote_comment(_words(script.made_by))}"
+    yield f"# Submit it by: {submit} FILE"
+    show = f"envcfg profiles show {quote_comment(quote(name))}"
+    yield f"# Who says so, and since when: {show}"
+
+
+def _directives(script: Script) -> Iterator[str]:
+    request = script.request
+    yield _title("What is asked for, and why")
+    before = ""
+    for line in request.lines:
+        if line.why != before:
+            yield ""
+            yield from _comment(line.why)
+            before = line.why
+        yield _directive(line, request)
+
+
+def _directive(line: Line, request: Request) -> str:
+    option, value = line.option, line.value
+    if request.scheduler == "slurm":
+        return f"#SBATCH {option}" if value is None else f"#SBATCH {option}={value}"
+    if option == "--time":
+        value = f"{request.seconds}s"
+    if option == "--output" and value is not None:
+        job = next(each.value for each in request.lines if each.option == "--job-name")
+        value = value.replace("%x", str(job)).replace("%j", "{{id}}")
+    text = _FLUX.get(option, option + "={}").format(value)
+    return f"#flux: {option if value is None else text}"
+
+
+def _modules(script: Script) -> Iterator[str]:
+    facts = {**script.plan.facts, "nodes": str(script.request.shape.nodes)}
+    lines: list[str] = []
+    for module in script.profile.modules.values():
+        if module is None:
+            continue
+        truth, unknown, _ = judge(module.when, facts)
+        load = f"module {module.action} {quote(module.name)}"
+        if truth is Truth.UNKNOWN:
+            asks = f"{load}: depends on {', '.join(unknown)}, which is not known"
+            lines += _comment(asks, "  ")
+        elif truth is not Truth.NO:
+            lines += [*_comment(module.reason.why, "  "), f"  {load}"]
+    if any(line.startswith("  module ") for line in lines):
+        yield _title("Modules")
+        yield ""
+        yield "if type module >/dev/null 2>&1; then"
+        yield from lines
+        yield "else"
+        yield "  printf 'envcfg: note: no modules here, so none is loaded\\n' >&2"
+        yield "fi"
+
+
+def _repeats(request: Request) -> Iterator[str]:
+    if request.repeats:
+        yield _title("What srun must be told again")
+    for each in request.repeats:
+        yield ""
+        yield from _comment(each.why)
+        yield f'export {each.name}="{each.value}"'
+
+
+def _start(script: Script) -> str:
+    """Return the bash that starts the step, or defines ``envcfg_run`` for it."""
+    plan, words = script.plan, list(script.wrap)
+    if script.signal:
+        plan = plan._replace(command=())
+    else:
+        words += ["--", *plan.command]
+    if script.inline:
+        # Its first lines say that the text is a script by itself, which it is not here.
+        return render_script(plan, words).split("\n", 3)[3]
+    return f"""\
+{_title("The step")}
+
+if ! command -v envcfg >/dev/null; then
+  printf 'envcfg: error: envcfg is not on PATH in the job\\n' >&2
+  printf '  hint: put it there, or make this script with --inline\\n' >&2
+  exit 127
+fi
+# shellcheck disable=SC1090 # envcfg writes it
+source <({_words(words)})
+"""
+
+
+def _title(text: str) -> str:
+    return f"# --- {text} ".ljust(_WIDTH - 2, "-")
+
+
+def _comment(text: str, indent: str = "") -> Iterator[str]:
+    from textwrap import wrap
+
+    width = _WIDTH - len(indent) - 2
+    for line in wrap(quote_comment(text), width, break_long_words=False):
+        yield f"{indent}# {line}"

@@ -1,0 +1,71 @@
+"""A job's request, cost and script as JSON for programs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from envcfg.findings import Finding
+from envcfg.launch.billing import Cost, decimal_text
+from envcfg.launch.plan import Plan
+from envcfg.launch.request import Request
+
+SCHEMA_VERSION = 1
+
+
+def request_json(
+    plan: Plan,
+    request: Request,
+    cost: Cost | None,
+    findings: Sequence[Finding],
+    script: str,
+) -> str:
+    """Return all of it as JSON; ``schema_version`` counts incompatible changes.
+
+    Amounts of billed units are decimal numbers in texts, memory is in MiB per node.
+    """
+    import json
+
+    document = {
+        "schema_version": SCHEMA_VERSION,
+        "profile": {"name": plan.profile, "sha256": plan.profile_hash},
+        "request": {
+            "scheduler": request.scheduler,
+            "partition": request.partition,
+            "nodes": request.shape.nodes,
+            "gpus_per_node": request.shape.gpus,
+            "tasks_per_node": request.shape.tasks,
+            "cores_per_node": request.shape.cores,
+            "memory_per_node": request.shape.memory,
+            "whole_nodes": request.whole,
+            "seconds": request.seconds,
+            "options": [line._asdict() for line in request.lines],
+            "repeated_for_srun": [each._asdict() for each in request.repeats],
+        },
+        "cost": None if cost is None else _cost(cost),
+        "notes": [_finding(each) for each in findings],
+        "script": script,
+    }
+    return json.dumps(document, indent=2, ensure_ascii=True) + "\n"
+
+
+def _cost(cost: Cost) -> dict[str, object]:
+    return {
+        "unit": cost.unit,
+        "per_hour": decimal_text(cost.per_hour),
+        "total": None if cost.total is None else decimal_text(cost.total),
+        "decides": cost.decides and cost.decides.what,
+        "parts": [
+            {
+                "what": part.what,
+                "amount": decimal_text(part.amount),
+                "per_hour": decimal_text(part.per_hour),
+                "shares": None if part.shares is None else decimal_text(part.shares),
+            }
+            for part in cost.parts
+        ],
+    }
+
+
+def _finding(finding: Finding) -> dict[str, object]:
+    names = ("rule", "severity", "subject", "message", "fix", "source", "why")
+    return {name: getattr(finding, name) for name in names}
