@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 
 _TIME = re.compile(
-    r"(?:(?P<days>\d{1,4})-)?(?P<first>\d{1,6})(?::(?P<second>\d{1,2}))?(?::(?P<third>\d{1,2}))?"
+    r"(?:(?P<days>[0-9]{1,4})-)?(?P<first>[0-9]{1,6})(?::(?P<second>[0-9]{1,2}))?(?::(?P<third>[0-9]{1,2}))?"
 )
-_SIZE = re.compile(r"(?P<number>\d{1,9})(?P<unit>[KMGT]?)B?", re.IGNORECASE)
+_SIZE = re.compile(r"(?P<number>[0-9]{1,9})(?P<unit>[KMGT]?)B?", re.IGNORECASE)
 _RANGE = re.compile(
-    r"(?P<first>\d{1,7})(?:-(?P<last>\d{1,7})(?::(?P<step>[1-9]\d{0,6}))?)?"
+    r"(?P<first>[0-9]{1,7})(?:-(?P<last>[0-9]{1,7})(?::(?P<step>[1-9][0-9]{0,6}))?)?"
 )
 _KIB = {"K": 1, "M": 1 << 10, "G": 1 << 20, "T": 1 << 30}
 
@@ -78,7 +78,7 @@ def array_tasks(text: str) -> int:
         match = _RANGE.fullmatch(part)
         first = int(match["first"]) if match else 1
         last = int(match["last"] or first) if match else 0
-        if not match or last < first or (percent and not at_once.isdecimal()):
+        if not match or last < first or (percent and not _RANGE.fullmatch(at_once)):
             msg = f"{text!r} is no array, as in 0-9, 1,3,7 or 0-99%10"
             raise ValueError(msg)
         numbers.update(range(first, last + 1, int(match["step"] or 1)))

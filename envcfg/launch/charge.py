@@ -56,13 +56,15 @@ def _said(billing: Billing, found: Cost, used: Used) -> Finding:
     if found.total is not None and used.seconds is not None:
         times = f" x {used.jobs} jobs" if used.jobs > 1 else ""
         message += f", {decimal_text(found.total)} for {time_text(used.seconds)}{times}"
-    if found.decides:
+    if len(found.parts) == 1:
+        message += f"; billed by {_amount(found.parts[0])}"
+    elif found.decides:
         message += f"; {_amount(found.decides)} decide"
     else:
         listed = ", ".join(
-            f"{_amount(part)}: {decimal_text(part.per_hour)}" for part in found.parts
+            f"{_amount(part)} {decimal_text(part.per_hour)}" for part in found.parts
         )
-        message += f" ({listed})"
+        message += f"; per hour {listed}"
     return Finding(
         rule="cost",
         severity="note",

@@ -79,8 +79,7 @@ def _words(words: Sequence[str]) -> str:
 def _header(script: Script) -> Iterator[str]:
     name, digest = script.plan.profile, script.plan.profile_hash[:16]
     submit = {"slurm": "sbatch", "flux": "flux batch"}[script.request.scheduler]
-    if script.inline:
-        yield "# shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand"
+    yield "# shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand"
     yield f"# envcfg {__version__}, profile {name} (sha256 {digest})"
     yield f"# made by: {quote_comment(_words(script.made_by))}"
     yield f"# Submit it by: {submit} FILE"
@@ -139,9 +138,12 @@ def _modules(script: Script) -> Iterator[str]:
 def _repeats(request: Request) -> Iterator[str]:
     if request.repeats:
         yield _title("What srun must be told again")
+    before = ""
     for each in request.repeats:
-        yield ""
-        yield from _comment(each.why)
+        if each.why != before:
+            yield ""
+            yield from _comment(each.why)
+            before = each.why
         yield f'export {each.name}="{each.value}"'
 
 

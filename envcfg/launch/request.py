@@ -62,6 +62,16 @@ def make_request(profile: Profile, plan: Plan, asked: Asked) -> Request:
     exclusive = _is_exclusive(profile, plan, asked, shape, whole)
     wanted = asked._replace(named=named, exclusive=exclusive)
     lines = list(request_lines(profile, plan, scheduler, wanted, shape))
+    if asked.seconds is None:
+        findings.append(
+            Finding(
+                rule="time-not-given",
+                severity="note",
+                subject="--time",
+                message="is not given, so the system's default counts",
+                fix="give it, as in --time 4:00:00; a job that asks for less starts sooner",
+            )
+        )
     refusals += check_lines(profile, lines, asked)
     findings += check_extra(profile, asked, refusals)
     if refusals:

@@ -37,11 +37,12 @@ def request_lines(
     yield from _named(
         profile, named, "--account", "--partition", "--qos", "--constraint"
     )
-    yield Line(
-        "--nodes", str(shape.nodes), _why(profile, "--nodes", "given for this job")
-    )
+    size = f"{shape.gpus} GPUs on each node"
+    yield Line("--nodes", str(shape.nodes), _why(profile, "--nodes", size))
     if asked.exclusive:
-        why = plan.masks.reason.why if plan.masks else "given for this job"
+        why = "given for this job"
+        if plan.masks:
+            why = f"binding ranks to cores needs whole nodes; {plan.masks.reason.why}"
         yield Line("--exclusive", None, _why(profile, "--exclusive", why))
     if scheduler.scheduler == "slurm":
         yield from _amounts(profile, plan, scheduler, shape)

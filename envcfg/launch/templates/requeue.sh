@@ -22,7 +22,9 @@ envcfg_job() { # SIGNAL COMMAND...: run it; the scheduler's warning goes to ever
     return "$envcfg_code"
   fi
   printf 'envcfg: note: warned by %s, the program has stopped; the job starts again\n' "$1" >&2
-  if declare -F envcfg_end >/dev/null; then envcfg_end; fi # the next start has caches of its own
-  ENVCFG_CACHES=()
+  if declare -F envcfg_end >/dev/null; then
+    trap - EXIT # which would do the same, while the scheduler ends this start
+    envcfg_end
+  fi
   scontrol requeue "$SLURM_JOB_ID"
 }

@@ -1,0 +1,40 @@
+"""A job of each system, as the tests ask for it: what its rules want is given."""
+
+from __future__ import annotations
+
+# Options by profile; the GPUs are those of whole nodes.
+NEEDED: dict[str, tuple[str, ...]] = {
+    "adastra-mi250x": ("--account", "cad12345"),
+    "adastra-mi300a": ("--account", "cad12345"),
+    "alps-clariden": ("--account", "a-big01", "--partition", "normal"),
+    "aws-p4d": (),
+    "aws-p5": (),
+    "crusher": ("--account", "ABC123"),
+    "dardel": ("--account", "naiss2026-1-1"),
+    "efa": ("--gpus-per-node", "8"),
+    "frontier": ("--account", "ABC123", "--partition", "batch"),
+    "infiniband-cuda": ("--gpus-per-node", "4"),
+    "isambard-ai": ("--partition", "workq"),
+    "juwels-booster": ("--account", "training", "--partition", "booster"),
+    "leonardo": ("--account", "iscra"),
+    "lumi-g": ("--account", "project_465000001", "--partition", "standard-g"),
+    "mahti": ("--account", "project_2001234", "--partition", "gpumedium"),
+    "marenostrum5-acc": ("--account", "bsc12", "--qos", "acc_debug"),
+    "perlmutter": ("--account", "m1234_g", "--constraint", "gpu"),
+    "puhti": ("--account", "project_2001234", "--partition", "gpu"),
+    "roce-rocm": ("--gpus-per-node", "8"),
+    "roce-rocm-broadcom": ("--gpus-per-node", "8"),
+    "roce-rocm-pollara": ("--gpus-per-node", "8"),
+    "roihu": ("--account", "project_2001234", "--partition", "gputest"),
+    "setonix": ("--account", "pawsey0001-gpu", "--partition", "gpu"),
+    "slingshot": ("--gpus-per-node", "8"),
+    "slingshot-cuda": ("--gpus-per-node", "4"),
+    "slingshot-rocm": ("--gpus-per-node", "8"),
+    "tuolumne": ("--account", "guests"),
+}
+
+
+def asking(profile: str, nodes: int = 1) -> tuple[str, ...]:
+    """Return the options of ``envcfg sbatch`` for a job of whole nodes."""
+    size = ("--nodes", str(nodes), "--time", "15")
+    return ("--profile", profile, *NEEDED[profile], *size)

@@ -1,0 +1,154 @@
+"""``envcfg sbatch`` as users run it: exit codes, streams, files, JSON."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from asking import asking
+from support import Wrapped, bash, envcfg
+
+Wrap = Callable[..., Wrapped]
+BARE = ("--container", "none")
+LUMI = (*asking("lumi-g"), *BARE)
+COMMAND = ("--", "python", "train.py")
+
+
+@pytest.fixture(autouse=True)
+def alone(wrap: Wrap) -> None:
+    """Each test is in a folder of its own, with no layers but the built-in."""
+    assert callable(wrap)
+
+
+FAILURES = {
+    "no command": ([*LUMI], 2, "no command, and a job needs one"),
+    "nothing behind --": ([*LUMI, "--"], 2, "no command behind --"),
+    "no container": ([*asking("lumi-g"), *COMMAND], 2, "--container"),
+    "no scheduler": (["--profile", "workstation", *BARE, *COMMAND], 2, "no scheduler"),
+    "no account": (["--profile", "lumi-g", *BARE, *COMMAND], 2, "--account is missing"),
+    "no time": ([*LUMI, "--time", "soon", *COMMAND], 2, "'soon' is no time"),
+    "no size": ([*LUMI, "--mem-per-gpu", "much", *COMMAND], 2, "'much' is no size"),
+    "no array": ([*LUMI, "--array", "9-0", *COMMAND], 2, "'9-0' is no array"),
+    "no signal": ([*LUMI, "--signal", "KILL@9", *COMMAND], 2, "'KILL@9' is no warning"),
+    "a space": ([*LUMI, "--account", "a b", *COMMAND], 2, "'a b' holds what a line"),
+    "a line of its own": ([*LUMI, "--qos", "a\n#SBATCH --x", *COMMAND], 2, "holds what a line"),
+    "no option": ([*LUMI, "--request-arg", "x", *COMMAND], 2, "argument --request-arg"),
+    "no launcher": ([*LUMI, "--launcher", "flux", *COMMAND], 2, "does not allow the launcher"),
+    "two outputs": ([*LUMI, "--json", "-o", "x", *COMMAND], 2, "excludes --json"),
+    "no such folder": ([*LUMI, "-o", "no/job.sh", *COMMAND], 4, "cannot write"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FAILURES)
+def test_a_failure_says_what_and_how_to_mend_it(name: str) -> None:
+    arguments, code, message = FAILURES[name]
+    done = envcfg("sbatch", *arguments)
+    assert (done.code, done.out) == (code, b"")
+    assert message in done.err
+    assert "Traceback" not in done.err
+    assert "\n  hint: " in done.err
+
+
+def test_help_has_examples() -> None:
+    done = envcfg("sbatch", "--help")
+    assert (done.code, done.err) == (0, "")
+    assert "examples:" in done.text
+    assert "%x-%j.out" in done.text
+
+
+def test_the_cost_stands_on_stderr_and_the_script_on_stdout() -> None:
+    done = envcfg("sbatch", *LUMI, *COMMAND)
+    assert done.code == 0
+    assert "cost: 4 GPU-hours per hour, 1 for 00:15:00" in done.err
+    assert done.text.startswith("#!/bin/bash\n# envcfg:job ")
+    assert "#SBATCH --account=project_465000001\n" in done.text
+    assert envcfg("sbatch", *LUMI, *COMMAND).out == done.out
+
+
+def test_the_json_has_request_cost_and_script() -> None:
+    text = envcfg("sbatch", *LUMI, *COMMAND).text
+    done = envcfg("sbatch", *LUMI, "--json", *COMMAND)
+    assert done.code == 0
+    found = json.loads(done.out)
+    assert found["schema_version"] == 1
+    assert found["request"]["gpus_per_node"] == 8
+    assert found["request"]["memory_per_node"] == 480 * 1024
+    (account,) = (
+        each for each in found["request"]["options"] if each["option"] == "--account"
+    )
+    assert account["why"].startswith("time is granted")
+    assert account["source"].endswith("2026-05-19")
+    assert found["cost"]["per_hour"] == "4"
+    assert found["cost"]["decides"] == "whole nodes"
+    # but for the line that tells how it was made
+    assert found["script"].splitlines()[7:] == text.splitlines()[7:]
+    nothing = envcfg("sbatch", *asking("dardel"), *BARE, "--json", *COMMAND)
+    assert json.loads(nothing.out)["cost"] is None
+
+
+def test_a_file_is_executable_and_only_our_own_is_replaced(tmp_path: Path) -> None:
+    job = tmp_path / "job.sh"
+    assert envcfg("sbatch", *LUMI, "-o", "job.sh", *COMMAND).code == 0
+    assert os.access(job, os.X_OK)
+    assert envcfg("sbatch", *LUMI, "--inline", "-o", "job.sh", *COMMAND).code == 0
+    job.write_text(job.read_text() + "# mine\n")
+    done = envcfg("sbatch", *LUMI, "-o", "job.sh", *COMMAND)
+    assert done.code == 4
+    assert "has been changed since envcfg wrote it" in done.err
+    assert job.read_text().endswith("# mine\n")
+    assert envcfg("sbatch", *LUMI, "-o", "job.sh", "--force", *COMMAND).code == 0
+    job.write_text("mine\n")
+    assert (
+        "was not written by envcfg"
+        in envcfg("sbatch", *LUMI, "-o", "job.sh", *COMMAND).err
+    )
+
+
+def test_the_job_wraps_as_it_was_told(tmp_path: Path) -> None:
+    """The words of the line in the script are those that came in."""
+    (tmp_path / "x.sif").touch()
+    (tmp_path / "p.yaml").write_text("name: p\nextends: mahti\n")
+    options = (
+        *(
+            "--profile",
+            "./p.yaml",
+            "--account",
+            "project_1",
+            "--partition",
+            "gpumedium",
+        ),
+        *("--container", "x.sif", "--runtime", "apptainer", "--runtime-arg=--nv"),
+        *("--bind", "/a:/b,/c", "--launcher", "torchrun", "--ranks", "4"),
+        *("--set", "A=$$x ${HOME:-a,b}", "--unset", "B", "--fact", "cuda=12.4"),
+    )
+    done = envcfg("sbatch", *options, "--", "python", "a b", "$HOME", "'")
+    assert done.code == 0, done.err
+    found = re.search(r"^source <\((envcfg wrap .*)\)$", done.text, re.M)
+    assert found
+    words = bash(f"printf '%s\\0' {found[1]}").stdout.split(b"\0")[:-1]
+    assert [word.decode() for word in words] == [
+        "envcfg", "wrap", "--profile", str(tmp_path / "p.yaml"),
+        "--container", str(tmp_path / "x.sif"), "--runtime", "apptainer",
+        "--runtime-arg=--nv", "--bind=/a:/b", "--bind=/c", "--launcher", "torchrun",
+        "--ranks", "4", "--set=A=$$x ${HOME:-a,b}", "--unset=B", "--fact=cuda=12.4",
+        "--", "python", "a b", "$HOME", "'",
+    ]  # fmt: skip
+    again = envcfg(*words[1:])
+    assert again.code == 0, again.err
+
+
+def test_nothing_of_a_command_gets_out_of_its_comment() -> None:
+    done = envcfg("sbatch", *LUMI, "--", "sh", "-c", "\n#SBATCH --nodes=99\nid")
+    assert done.code == 0
+    head = done.text.partition("# --- The step")[0]
+    assert "\n#SBATCH --nodes=99" not in head
+    # Slurm reads its lines up to the first command
+    commands = [line for line in head.splitlines() if line and line[0] != "#"]
+    assert commands
+    directives = head.partition(commands[0])[0]
+    assert len(re.findall(r"^#SBATCH --nodes", directives, re.M)) == 1

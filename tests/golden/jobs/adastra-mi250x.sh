@@ -1,0 +1,64 @@
+#!/bin/bash
+# envcfg:job HASH
+# shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
+# envcfg 0.1.0, profile adastra-mi250x (sha256 HASH)
+# made by: envcfg sbatch --profile adastra-mi250x --account cad12345 --nodes 2 --time 15 --container none -- python3 dump.py out 'a b'
+# Submit it by: sbatch FILE
+# Who says so, and since when: envcfg profiles show adastra-mi250x
+
+# --- What is asked for, and why -----------------------------------------------------
+
+# its name in the queue
+#SBATCH --job-name=dump
+
+# time is granted to projects
+#SBATCH --account=cad12345
+
+# the kind of node is chosen by it, not by a partition
+#SBATCH --constraint=MI250
+
+# 8 GPUs on each node
+#SBATCH --nodes=2
+
+# the whole node is wanted; without it others may run beside the job
+#SBATCH --exclusive
+
+# GPUs that are asked for by node stay in one group of devices, so that those of a node
+# reach each other's memory
+#SBATCH --gpus-per-node=8
+
+# one task for each GPU
+#SBATCH --ntasks-per-node=8
+
+# a GCD is a GPU to Slurm; 64 cores, of which no source reserves any
+#SBATCH --cpus-per-task=8
+
+# the job is ended after it; the shorter, the sooner
+#SBATCH --time=00:15:00
+
+# stdout and stderr, by name and number of the job
+#SBATCH --output=%x-%j.out
+
+# --- Modules ------------------------------------------------------------------------
+
+if type module >/dev/null 2>&1; then
+  # RCCL of the site finds the network by it; an image needs a plugin of its own
+  module load aws-ofi-rccl
+else
+  printf 'envcfg: note: no modules here, so none is loaded\n' >&2
+fi
+
+# --- What srun must be told again ---------------------------------------------------
+
+# srun of Slurm 22.05 to 23.02 does not take it over from the batch job
+export SRUN_CPUS_PER_TASK="${SLURM_CPUS_PER_TASK:-8}"
+
+# --- The step -----------------------------------------------------------------------
+
+if ! command -v envcfg >/dev/null; then
+  printf 'envcfg: error: envcfg is not on PATH in the job\n' >&2
+  printf '  hint: put it there, or make this script with --inline\n' >&2
+  exit 127
+fi
+# shellcheck disable=SC1090 # envcfg writes it
+source <(envcfg wrap --profile adastra-mi250x --container none -- python3 dump.py out 'a b')

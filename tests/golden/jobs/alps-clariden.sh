@@ -1,0 +1,56 @@
+#!/bin/bash
+# envcfg:job HASH
+# shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
+# envcfg 0.1.0, profile alps-clariden (sha256 HASH)
+# made by: envcfg sbatch --profile alps-clariden --account a-big01 --partition normal --nodes 2 --time 15 --container none -- python3 dump.py out 'a b'
+# Submit it by: sbatch FILE
+# Who says so, and since when: envcfg profiles show alps-clariden
+
+# --- What is asked for, and why -----------------------------------------------------
+
+# its name in the queue
+#SBATCH --job-name=dump
+
+# given for this job
+#SBATCH --account=a-big01
+
+# the default, for all production
+#SBATCH --partition=normal
+
+# 4 GPUs on each node
+#SBATCH --nodes=2
+
+# GPUs that are asked for by node stay in one group of devices, so that those of a node
+# reach each other's memory
+#SBATCH --gpus-per-node=4
+
+# one task for each GPU
+#SBATCH --ntasks-per-node=4
+
+# a GH200 is a CPU of 72 cores with a GPU, and has a NIC; of the node's host memory the
+# site asks for 450G. On Santis one core of each is the system's, and 72 are refused
+#SBATCH --cpus-per-task=72
+
+# 112G for each GPU
+#SBATCH --mem=448G
+
+# the job is ended after it; the shorter, the sooner
+#SBATCH --time=00:15:00
+
+# stdout and stderr, by name and number of the job
+#SBATCH --output=%x-%j.out
+
+# --- What srun must be told again ---------------------------------------------------
+
+# srun of Slurm 22.05 to 23.02 does not take it over from the batch job
+export SRUN_CPUS_PER_TASK="${SLURM_CPUS_PER_TASK:-72}"
+
+# --- The step -----------------------------------------------------------------------
+
+if ! command -v envcfg >/dev/null; then
+  printf 'envcfg: error: envcfg is not on PATH in the job\n' >&2
+  printf '  hint: put it there, or make this script with --inline\n' >&2
+  exit 127
+fi
+# shellcheck disable=SC1090 # envcfg writes it
+source <(envcfg wrap --profile alps-clariden --container none -- python3 dump.py out 'a b')

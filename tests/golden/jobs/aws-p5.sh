@@ -1,0 +1,40 @@
+#!/bin/bash
+# envcfg:job HASH
+# shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
+# envcfg 0.1.0, profile aws-p5 (sha256 HASH)
+# made by: envcfg sbatch --profile aws-p5 --nodes 2 --time 15 --container none -- python3 dump.py out 'a b'
+# Submit it by: sbatch FILE
+# Who says so, and since when: envcfg profiles show aws-p5
+
+# --- What is asked for, and why -----------------------------------------------------
+
+# its name in the queue
+#SBATCH --job-name=dump
+
+# 8 GPUs on each node
+#SBATCH --nodes=2
+
+# Slurm does not divide the adapters of an instance between jobs
+#SBATCH --exclusive
+
+# ParallelCluster gives no GPU to a job that does not ask
+#SBATCH --gpus-per-node=8
+
+# one task for each GPU
+#SBATCH --ntasks-per-node=8
+
+# the job is ended after it; the shorter, the sooner
+#SBATCH --time=00:15:00
+
+# stdout and stderr, by name and number of the job
+#SBATCH --output=%x-%j.out
+
+# --- The step -----------------------------------------------------------------------
+
+if ! command -v envcfg >/dev/null; then
+  printf 'envcfg: error: envcfg is not on PATH in the job\n' >&2
+  printf '  hint: put it there, or make this script with --inline\n' >&2
+  exit 127
+fi
+# shellcheck disable=SC1090 # envcfg writes it
+source <(envcfg wrap --profile aws-p5 --container none -- python3 dump.py out 'a b')

@@ -1,0 +1,69 @@
+#!/bin/bash
+# envcfg:job HASH
+# shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
+# envcfg 0.1.0, profile frontier (sha256 HASH)
+# made by: envcfg sbatch --profile frontier --account ABC123 --partition batch --nodes 2 --time 15 --container none -- python3 dump.py out 'a b'
+# Submit it by: sbatch FILE
+# Who says so, and since when: envcfg profiles show frontier
+
+# --- What is asked for, and why -----------------------------------------------------
+
+# its name in the queue
+#SBATCH --job-name=dump
+
+# node hours belong to projects
+#SBATCH --account=ABC123
+
+# below 184 nodes 6 hours are the limit, below 92 nodes 2
+#SBATCH --partition=batch
+
+# 8 GPUs on each node
+#SBATCH --nodes=2
+
+# GPUs that are asked for by node stay in one group of devices, so that those of a node
+# reach each other's memory
+#SBATCH --gpus-per-node=8
+
+# one task for each GPU
+#SBATCH --ntasks-per-node=8
+
+# a GCD is a GPU to Slurm and HIP; the first core of each of the 8 CCDs is the system's
+#SBATCH --cpus-per-task=7
+
+# OLCF wants it in the request of the job, and RCCL's variables rely on it
+#SBATCH --network=disable_rdzv_get
+
+# the job is ended after it; the shorter, the sooner
+#SBATCH --time=00:15:00
+
+# stdout and stderr, by name and number of the job
+#SBATCH --output=%x-%j.out
+
+# --- Modules ------------------------------------------------------------------------
+
+if type module >/dev/null 2>&1; then
+  # makes the two modules for containers known
+  module load olcf-container-tools
+  # binds the host's MPI and libfabric; must not be loaded where an image is built
+  module load apptainer-enable-mpi
+  # adds what GPU-aware MPI needs of the host; must not be loaded where an image is
+  # built
+  module load apptainer-enable-gpu
+else
+  printf 'envcfg: note: no modules here, so none is loaded\n' >&2
+fi
+
+# --- What srun must be told again ---------------------------------------------------
+
+# srun of Slurm 22.05 to 23.02 does not take it over from the batch job
+export SRUN_CPUS_PER_TASK="${SLURM_CPUS_PER_TASK:-7}"
+
+# --- The step -----------------------------------------------------------------------
+
+if ! command -v envcfg >/dev/null; then
+  printf 'envcfg: error: envcfg is not on PATH in the job\n' >&2
+  printf '  hint: put it there, or make this script with --inline\n' >&2
+  exit 127
+fi
+# shellcheck disable=SC1090 # envcfg writes it
+source <(envcfg wrap --profile frontier --container none -- python3 dump.py out 'a b')

@@ -1,0 +1,52 @@
+#!/bin/bash
+# envcfg:job HASH
+# shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
+# envcfg 0.1.0, profile isambard-ai (sha256 HASH)
+# made by: envcfg sbatch --profile isambard-ai --partition workq --nodes 2 --time 15 --container none -- python3 dump.py out 'a b'
+# Submit it by: sbatch FILE
+# Who says so, and since when: envcfg profiles show isambard-ai
+
+# --- What is asked for, and why -----------------------------------------------------
+
+# its name in the queue
+#SBATCH --job-name=dump
+
+# the default, for general use
+#SBATCH --partition=workq
+
+# without it the GPUs of a small job are spread over nodes
+#SBATCH --nodes=2
+
+# GPUs that are asked for by node stay in one group of devices, so that those of a node
+# reach each other's memory
+#SBATCH --gpus-per-node=4
+
+# one task for each GPU
+#SBATCH --ntasks-per-node=4
+
+# what Slurm gives with each GPU
+#SBATCH --cpus-per-task=72
+
+# 115G for each GPU
+#SBATCH --mem=460G
+
+# the site asks for it; credit is reserved for the time that a job asks for
+#SBATCH --time=00:15:00
+
+# stdout and stderr, by name and number of the job
+#SBATCH --output=%x-%j.out
+
+# --- What srun must be told again ---------------------------------------------------
+
+# srun of Slurm 22.05 to 23.02 does not take it over from the batch job
+export SRUN_CPUS_PER_TASK="${SLURM_CPUS_PER_TASK:-72}"
+
+# --- The step -----------------------------------------------------------------------
+
+if ! command -v envcfg >/dev/null; then
+  printf 'envcfg: error: envcfg is not on PATH in the job\n' >&2
+  printf '  hint: put it there, or make this script with --inline\n' >&2
+  exit 127
+fi
+# shellcheck disable=SC1090 # envcfg writes it
+source <(envcfg wrap --profile isambard-ai --container none -- python3 dump.py out 'a b')

@@ -1,0 +1,61 @@
+#!/bin/bash
+# envcfg:job HASH
+# shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
+# envcfg 0.1.0, profile juwels-booster (sha256 HASH)
+# made by: envcfg sbatch --profile juwels-booster --account training --partition booster --nodes 2 --time 15 --container none -- python3 dump.py out 'a b'
+# Submit it by: sbatch FILE
+# Who says so, and since when: envcfg profiles show juwels-booster
+
+# --- What is asked for, and why -----------------------------------------------------
+
+# its name in the queue
+#SBATCH --job-name=dump
+
+# computing time belongs to projects
+#SBATCH --account=training
+
+# for production
+#SBATCH --partition=booster
+
+# 4 GPUs on each node
+#SBATCH --nodes=2
+
+# every Slurm with GPUs understands --gres=gpu:N, newer options depend on its set-up
+#SBATCH --gres=gpu:4
+
+# one task for each GPU
+#SBATCH --ntasks-per-node=4
+
+# a quarter of two CPUs with 24 cores each
+#SBATCH --cpus-per-task=12
+
+# the job is ended after it; the shorter, the sooner
+#SBATCH --time=00:15:00
+
+# stdout and stderr, by name and number of the job
+#SBATCH --output=%x-%j.out
+
+# --- Modules ------------------------------------------------------------------------
+
+if type module >/dev/null 2>&1; then
+  # Apptainer is not there without it
+  module load Apptainer-Tools
+else
+  printf 'envcfg: note: no modules here, so none is loaded\n' >&2
+fi
+
+# --- What srun must be told again ---------------------------------------------------
+
+# srun of Slurm 22.05 to 23.02 does not take it over from sbatch, and gives each task
+# one core
+export SRUN_CPUS_PER_TASK="${SLURM_CPUS_PER_TASK:-12}"
+
+# --- The step -----------------------------------------------------------------------
+
+if ! command -v envcfg >/dev/null; then
+  printf 'envcfg: error: envcfg is not on PATH in the job\n' >&2
+  printf '  hint: put it there, or make this script with --inline\n' >&2
+  exit 127
+fi
+# shellcheck disable=SC1090 # envcfg writes it
+source <(envcfg wrap --profile juwels-booster --container none -- python3 dump.py out 'a b')

@@ -1,0 +1,514 @@
+#!/bin/bash
+# envcfg:job HASH
+# shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
+# envcfg 0.1.0, profile lumi-g (sha256 HASH)
+# made by: envcfg sbatch --profile lumi-g --account project_465000001 --partition standard-g --nodes 1 --time 15 --fact rocm=6.2.4 --inline --container none -- python3 dump.py out 'a b'
+# Submit it by: sbatch FILE
+# Who says so, and since when: envcfg profiles show lumi-g
+
+# --- What is asked for, and why -----------------------------------------------------
+
+# its name in the queue
+#SBATCH --job-name=dump
+
+# time is granted to projects, so Slurm takes no job without one
+#SBATCH --account=project_465000001
+
+# whole nodes, which the CPU masks need
+#SBATCH --partition=standard-g
+
+# 8 GPUs on each node
+#SBATCH --nodes=1
+
+# GPUs that are asked for by node stay in one group of devices, so that those of a node
+# reach each other's memory
+#SBATCH --gpus-per-node=8
+
+# one task for each GPU
+#SBATCH --ntasks-per-node=8
+
+# a GCD is a GPU to Slurm and HIP; of 64 cores the first of each CCD is reserved, and of
+# 512 GiB some is the system's, /tmp included
+#SBATCH --cpus-per-task=7
+
+# 60G for each GPU
+#SBATCH --mem=480G
+
+# the job is ended after it; the shorter, the sooner
+#SBATCH --time=00:15:00
+
+# stdout and stderr, by name and number of the job
+#SBATCH --output=%x-%j.out
+
+# --- Modules ------------------------------------------------------------------------
+
+if type module >/dev/null 2>&1; then
+  # holds the bindings for images that run on the host's libfabric
+  module use /appl/local/containers/ai-modules
+  # binds the file systems, libcxi and the host's libfabric
+  module load singularity-AI-bindings
+else
+  printf 'envcfg: note: no modules here, so none is loaded\n' >&2
+fi
+
+# --- What srun must be told again ---------------------------------------------------
+
+# srun goes by the number of tasks that it finds in the environment
+export SLURM_NTASKS_PER_NODE="${SLURM_NTASKS_PER_NODE:-8}"
+
+# srun of Slurm 22.05 to 23.02 does not take it over from the batch job
+export SRUN_CPUS_PER_TASK="${SLURM_CPUS_PER_TASK:-7}"
+
+# envcfg 0.1.0, profile lumi-g (sha256 HASH)
+# made by: envcfg wrap --profile lumi-g --container none --fact=rocm=6.2.4 -- python3 dump.py out 'a b'
+# Source it in a batch script, evaluate it, run it, submit it: all the same.
+# It needs bash 4.4 and, on the compute nodes, neither envcfg nor Python.
+
+# --- What this job needs -----------------------------------------------------------
+
+ENVCFG_NODES_STATED=''
+ENVCFG_RANKS=''
+ENVCFG_MASKS='0x00fe000000000000,0xfe00000000000000,0x0000000000fe0000,0x00000000fe000000,0x00000000000000fe,0x000000000000fe00,0x000000fe00000000,0x0000fe0000000000'
+ENVCFG_MASKS_UNION='fefefefe,fefefefe'
+
+envcfg_settings() {
+  # bootstrap and any socket traffic must use the four Slingshot interfaces; left alone, the
+  # library takes the management network [profiles/slingshot.yaml:84]
+  envcfg_set NCCL_SOCKET_IFNAME hsn0,hsn1,hsn2,hsn3
+  # gloo reads its own variable, not that of NCCL, and takes exact names, no prefixes
+  # [profiles/slingshot.yaml:91]
+  envcfg_set GLOO_SOCKET_IFNAME hsn0
+  # GPU RDMA between GPU and NIC of a NUMA node; said to be the default from ROCm 6.2 on,
+  # which RCCL's source does not show, so it stays explicit [profiles/lumi-g.yaml:284]
+  envcfg_set NCCL_NET_GDR_LEVEL PHB
+  # rocFFT keeps a SQLite cache in the home folder [profiles/slingshot-rocm.yaml:63]
+  envcfg_set ROCFFT_RTC_CACHE_PATH /dev/null
+  envcfg_preset TRITON_CACHE_DIR TORCH_EXTENSIONS_DIR TORCHINDUCTOR_CACHE_DIR MIOPEN_USER_DB_PATH MIOPEN_CUSTOM_CACHE_DIR AITER_JIT_DIR MASTER_ADDR MASTER_PORT
+  ENVCFG_ARGS+=("ENVCFG_CACHE_BASE=$ENVCFG_CACHE_BASE")
+  :
+}
+
+ENVCFG_SCRATCH=/tmp # for node-local caches
+
+# --- What each rank does first, inside the container -------------------------------
+
+IFS= read -r -d '' ENVCFG_RANK <<'ENVCFG_TEXT' || : # read ends at the end of text
+# A POSIX shell's own commands only: no process is started but the program's, except to
+# make the caches once on each node.
+
+envcfg_fail() { # MESSAGE [HINT]
+  printf 'envcfg: error: %s\n' "$1" >&2
+  [ -z "${2-}" ] || printf '  hint: %s\n' "$2" >&2
+  exit 4
+}
+
+envcfg_is_preset() { # NAME: whether the job has set it, so that its value stays
+  case $ENVCFG_PRESET in *" $1 "*) return 0 ;; esac
+  return 1
+}
+
+envcfg_set() { # NAME VALUE
+  envcfg_is_preset "$1" || export "$1=$2"
+}
+
+while [ "$#" -gt 0 ]; do # NAME=VALUE | -u NAME, then -- COMMAND
+  case $1 in
+    --)
+      shift
+      break
+      ;;
+    -u)
+      unset -v "$2"
+      shift
+      ;;
+    *) export "${1?}" ;;
+  esac
+  shift
+done
+
+envcfg_first_node() { # LIST: set envcfg_node to the first host of a Slurm node list
+  envcfg_node=${1%%[[,]*}
+  case $1 in
+    "${envcfg_node}["*) envcfg_rest=${1#"$envcfg_node"} ;;
+    *) return ;; # a plain name, however long the list
+  esac
+  while :; do
+    case $envcfg_rest in
+      '' | ,*) return ;;
+      \[*) # of a bracket, what stands before its first comma or dash
+        envcfg_rest=${envcfg_rest#?}
+        envcfg_node=$envcfg_node${envcfg_rest%%[],-]*}
+        envcfg_rest=${envcfg_rest#*]}
+        ;;
+      *)
+        envcfg_node=$envcfg_node${envcfg_rest%%[[,]*}
+        envcfg_rest=${envcfg_rest#"${envcfg_rest%%[[,]*}"}
+        ;;
+    esac
+  done
+}
+
+# Who this task is, as srun says. The step's first node is found here because only the
+# step has its list; the port is the job's and the step's own, below the ephemeral range.
+[ -n "${SLURM_PROCID-}" ] \
+  || envcfg_fail 'SLURM_PROCID is not set in this task' 'start it by srun'
+export NODE_RANK="$SLURM_NODEID"
+if ! envcfg_is_preset MASTER_ADDR; then
+  envcfg_first_node "$SLURM_STEP_NODELIST"
+  export MASTER_ADDR="$envcfg_node"
+fi
+if ! envcfg_is_preset MASTER_PORT; then
+  export MASTER_PORT="$((10000 + (SLURM_JOB_ID * 101 + SLURM_STEP_ID) % 20000))"
+fi
+
+# "4(x2),3": four tasks on two nodes, three on the next. How many are on this one?
+envcfg_rest=$SLURM_STEP_TASKS_PER_NODE
+envcfg_skip=$SLURM_NODEID
+while :; do
+  envcfg_item=${envcfg_rest%%,*}
+  case $envcfg_item in
+    *'(x'*)
+      envcfg_count=${envcfg_item#*(x}
+      envcfg_count=${envcfg_count%)}
+      ;;
+    *) envcfg_count=1 ;;
+  esac
+  if [ "$envcfg_skip" -lt "$envcfg_count" ] || [ "$envcfg_rest" = "$envcfg_item" ]; then
+    break
+  fi
+  envcfg_skip=$((envcfg_skip - envcfg_count))
+  envcfg_rest=${envcfg_rest#*,}
+done
+export RANK="$SLURM_PROCID" LOCAL_RANK="$SLURM_LOCALID"
+export WORLD_SIZE="$SLURM_STEP_NUM_TASKS" LOCAL_WORLD_SIZE="${envcfg_item%%(*}"
+
+envcfg_own() { # PATH...: what is there must be folders of ours, not links
+  for envcfg_folder; do
+    if [ -h "$envcfg_folder" ] || [ ! -d "$envcfg_folder" ] || [ ! -O "$envcfg_folder" ]; then
+      envcfg_fail "$envcfg_folder is not a folder of yours; it will not be used for caches" \
+        'remove it, or ask who made it: a link or a foreign folder there can do harm'
+    fi
+  done
+}
+
+envcfg_folders() { # PATH...: make what is not there; ranks that race may all try
+  for envcfg_folder; do
+    if [ ! -d "$envcfg_folder" ]; then
+      # shellcheck disable=SC2174 # those above them are the cache itself, or the user's choice
+      mkdir -p -m 700 -- "$@" || envcfg_fail "cannot make the cache folders $*"
+      break
+    fi
+  done
+  envcfg_own "$@"
+}
+
+# mkdir without -p: what is there already, a link too, is not taken over but checked.
+export ENVCFG_CACHE="$ENVCFG_CACHE_BASE-${SLURMD_NODENAME:-local}"
+if [ ! -d "$ENVCFG_CACHE" ] && ! mkdir -m 700 -- "$ENVCFG_CACHE" 2>/dev/null; then
+  [ -e "$ENVCFG_CACHE" ] || [ -h "$ENVCFG_CACHE" ] || envcfg_fail \
+    "cannot make the folder $ENVCFG_CACHE for caches" \
+    'is its parent there and yours to write, and mkdir in the image?'
+fi
+envcfg_own "$ENVCFG_CACHE"
+
+# One layer of GPU masking: ROCR_VISIBLE_DEVICES.
+unset -v HIP_VISIBLE_DEVICES CUDA_VISIBLE_DEVICES GPU_DEVICE_ORDINAL
+
+# the default is in the home folder; on a shared file system many ranks corrupt it
+# [profiles/slingshot.yaml:134]
+envcfg_set TRITON_CACHE_DIR "${ENVCFG_CACHE}"/triton
+# compiled extensions default to the home folder, where ranks race for a lock
+# [profiles/slingshot.yaml:140]
+envcfg_set TORCH_EXTENSIONS_DIR "${ENVCFG_CACHE}"/torch_extensions
+# the default is in /tmp by user name, so jobs that share a node share it
+# [profiles/slingshot.yaml:146]
+envcfg_set TORCHINDUCTOR_CACHE_DIR "${ENVCFG_CACHE}"/inductor
+# MIOpen keeps SQLite databases, whose locks break on Lustre when many ranks try
+# [profiles/slingshot-rocm.yaml:49]
+envcfg_set MIOPEN_USER_DB_PATH "${ENVCFG_CACHE}"/miopen
+# the cache of compiled kernels; on a network file system MIOpen moves it to a shared /tmp
+# by itself, where users clash [profiles/slingshot-rocm.yaml:55]
+envcfg_set MIOPEN_CUSTOM_CACHE_DIR "${MIOPEN_USER_DB_PATH}"
+# AITER compiles kernels under a lock that Lustre does not keep well
+# [profiles/lumi-g.yaml:304]
+envcfg_set AITER_JIT_DIR "${ENVCFG_CACHE}"/aiter
+
+envcfg_make_folders() { # those that the job has not set itself
+  set --
+  envcfg_is_preset TRITON_CACHE_DIR || set -- "$@" ${TRITON_CACHE_DIR:+"$TRITON_CACHE_DIR"}
+  envcfg_is_preset TORCH_EXTENSIONS_DIR || set -- "$@" ${TORCH_EXTENSIONS_DIR:+"$TORCH_EXTENSIONS_DIR"}
+  envcfg_is_preset TORCHINDUCTOR_CACHE_DIR || set -- "$@" ${TORCHINDUCTOR_CACHE_DIR:+"$TORCHINDUCTOR_CACHE_DIR"}
+  envcfg_is_preset MIOPEN_USER_DB_PATH || set -- "$@" ${MIOPEN_USER_DB_PATH:+"$MIOPEN_USER_DB_PATH"}
+  envcfg_is_preset MIOPEN_CUSTOM_CACHE_DIR || set -- "$@" ${MIOPEN_CUSTOM_CACHE_DIR:+"$MIOPEN_CUSTOM_CACHE_DIR"}
+  envcfg_is_preset AITER_JIT_DIR || set -- "$@" ${AITER_JIT_DIR:+"$AITER_JIT_DIR"}
+  envcfg_folders "$@"
+}
+envcfg_make_folders
+
+unset -v ENVCFG_PRESET ENVCFG_NODES ENVCFG_CACHE_BASE ENVCFG_LOCAL_RANKS \
+  ENVCFG_MASTER_NODE ENVCFG_MASTER_ADDR
+exec "$@"
+ENVCFG_TEXT
+
+IFS= read -r -d '' ENVCFG_TASK <<'ENVCFG_TEXT' || : # read ends at the end of text
+# In each task, outside the container: hand on what its launcher told it, as arguments.
+envcfg_given=()
+for envcfg_name in "${!SLURM@}" "${!PMI@}" ROCR_VISIBLE_DEVICES HIP_VISIBLE_DEVICES \
+  CUDA_VISIBLE_DEVICES GPU_DEVICE_ORDINAL ZE_AFFINITY_MASK; do
+  if [[ -n ${!envcfg_name+set} ]]; then envcfg_given+=("$envcfg_name=${!envcfg_name}"); fi
+done
+exec "${@:2:$1}" "${envcfg_given[@]}" "${@:$1+2}"
+ENVCFG_TEXT
+
+# --- How a step is started ---------------------------------------------------------
+
+envcfg_error() { # MESSAGE [HINT]
+  printf 'envcfg: error: %s\n' "$1" >&2
+  if [[ -n ${2-} ]]; then printf '  hint: %s\n' "$2" >&2; fi
+}
+
+envcfg_fault() { # MESSAGE [HINT]: an error; the step will not start, but the checks go on
+  envcfg_error "$@"
+  ENVCFG_FAULTS=$((ENVCFG_FAULTS + 1))
+}
+
+envcfg_note() { # MESSAGE
+  printf 'envcfg: note: %s\n' "$1" >&2
+}
+
+envcfg_set() { # NAME VALUE: what the job has set already wins
+  ENVCFG_ARGS+=("$1=${!1-$2}")
+}
+
+envcfg_preset() { # NAME...: what the job has set already wins over the rank part
+  local envcfg_name
+  for envcfg_name; do
+    if [[ -n ${!envcfg_name+set} ]]; then
+      ENVCFG_ARGS+=("$envcfg_name=${!envcfg_name}")
+      ENVCFG_PRESET+="$envcfg_name "
+    fi
+  done
+}
+
+envcfg_spawn() { # COMMAND...: start it with this shell's input, interrupts at default
+  (
+    trap - INT QUIT
+    exec "$@"
+  ) <&0 &
+  ENVCFG_PIDS+=("$!")
+}
+
+envcfg_kill() { # SIGNAL: send it to all that was spawned and still runs
+  local envcfg_pid
+  for envcfg_pid in "${ENVCFG_PIDS[@]}"; do
+    kill -s "$1" "$envcfg_pid" 2>/dev/null || :
+  done
+}
+
+envcfg_relay() { # SIGNAL: pass it on; a terminal has sent its own to everybody already
+  ENVCFG_SIGNAL=$1
+  if [[ $1 != INT && $1 != QUIT || ! -t 0 ]]; then envcfg_kill "$1"; fi
+}
+
+envcfg_listen() { # pass on the signals that this shell gets
+  local envcfg_signal
+  for envcfg_signal in HUP INT QUIT TERM USR1 USR2; do
+    # shellcheck disable=SC2064 # the name is meant to be written in now
+    trap "envcfg_relay $envcfg_signal" "$envcfg_signal"
+  done
+}
+
+envcfg_wait() { # PID: return its exit code, however often signals cut the wait short
+  local envcfg_code='' envcfg_later
+  while :; do
+    ENVCFG_SIGNAL=''
+    envcfg_later=0
+    wait "$1" || envcfg_later=$?
+    if [[ $envcfg_later != 127 || -z $envcfg_code ]]; then envcfg_code=$envcfg_later; fi # 127: had it already
+    if [[ -z $ENVCFG_SIGNAL ]]; then return "$envcfg_code"; fi
+  done
+}
+
+envcfg_step() { # COMMAND...: one step of the job, from the checks to the exit code
+  local IFS=$' \t\n'
+  if (($# == 0)); then
+    envcfg_error 'no command' 'give it, as in envcfg_run python train.py'
+    return 2
+  elif ((BASH_VERSINFO[0] * 100 + BASH_VERSINFO[1] < 404)); then
+    envcfg_error "bash $BASH_VERSION is too old" 'use bash 4.4 or newer'
+    return 4
+  fi
+  ENVCFG_ARGS=()
+  ENVCFG_PIDS=()
+  ENVCFG_PRESET=' '
+  ENVCFG_FAULTS=0
+  envcfg_survey
+  envcfg_enter
+  if ((ENVCFG_FAULTS == 0)); then envcfg_settings; fi
+  if ((ENVCFG_FAULTS > 0)); then return 4; fi
+  ENVCFG_ARGS+=("ENVCFG_PRESET=$ENVCFG_PRESET")
+  ENVCFG_CODE=0
+  envcfg_launch "$@" || ENVCFG_CODE=$?
+  trap - HUP INT QUIT TERM USR1 USR2
+  return "$ENVCFG_CODE"
+}
+
+envcfg_run() { # COMMAND...: run one step; its exit code is the program's
+  if [[ $BASHPID == "$$" ]]; then
+    (envcfg_step "$@") # in a shell of its own, so that nothing of it stays in the job's
+  else
+    envcfg_step "$@" # this is such a shell: signals sent to it reach the program
+  fi
+}
+
+envcfg_is_script() { # whether this text is being run as a file, not sourced or evaluated
+  local envcfg_line
+  [[ -f $0 && -r $0 ]] || return 1
+  while IFS= read -r envcfg_line && [[ $envcfg_line == '#'* ]]; do
+    if [[ $envcfg_line == '# envcfg:script '* ]]; then return 0; fi
+  done <"$0"
+  return 1
+}
+
+envcfg_main() { # COMMAND...: what this text is for; run as a file, its shell is the step's
+  local envcfg_code=0
+  if envcfg_is_script; then
+    envcfg_step "$@" || envcfg_code=$?
+  else
+    envcfg_run "$@" || envcfg_code=$?
+  fi
+  envcfg_end "$ENVCFG_CACHE_BASE"
+  return "$envcfg_code"
+}
+
+envcfg_enter() { # no container: nothing to enter
+  ENVCFG_ENTER=()
+}
+
+envcfg_survey() { # what the allocation is
+  if [[ -z ${SLURM_JOB_ID-} ]]; then
+    envcfg_fault 'this is no Slurm job: SLURM_JOB_ID is not set' \
+      'use it in an sbatch script or under salloc, or choose --launcher local'
+  elif ! type -P srun >/dev/null; then
+    envcfg_fault 'srun is not on PATH' "load Slurm's module"
+  fi
+  ENVCFG_SRUN=()
+  ENVCFG_NODES=${SLURM_NNODES:-${SLURM_JOB_NUM_NODES:-1}}
+  if [[ -n $ENVCFG_NODES_STATED && $ENVCFG_NODES_STATED != "$ENVCFG_NODES" ]]; then
+    envcfg_fault "made for $ENVCFG_NODES_STATED nodes, but the job has $ENVCFG_NODES" \
+      'leave out --fact nodes=..., then the job decides'
+  fi
+}
+
+envcfg_gpus() { # print how many GPUs per node the job asked for ("4", "a100:4"), else has
+  local envcfg_gpus=${SLURM_GPUS_PER_NODE:-${SLURM_GPUS_ON_NODE-}}
+  envcfg_gpus=${envcfg_gpus##*:}
+  if [[ $envcfg_gpus == *[!0-9]* ]]; then envcfg_gpus=1; fi # "mi250x" is one
+  printf '%s' "$envcfg_gpus"
+}
+
+envcfg_host() { # COMMAND...: run it once on each node, outside the container
+  if [[ $ENVCFG_NODES == 1 && -n ${SLURMD_NODENAME-} ]]; then
+    "$@" # this is the node
+    return
+  fi
+  (
+    unset -v SLURM_NTASKS SLURM_NPROCS SLURM_NTASKS_PER_NODE SLURM_TASKS_PER_NODE \
+      SLURM_CPUS_PER_TASK SLURM_CPU_BIND SLURM_DISTRIBUTION
+    # --mem=0: beside the memory that a step holds, or has not given back yet
+    exec srun --overlap --mem=0 --nodes="$ENVCFG_NODES" --ntasks="$ENVCFG_NODES" \
+      --ntasks-per-node=1 --export=ALL "$@" </dev/null
+  )
+}
+
+envcfg_srun() { # COMMAND...: the step itself
+  local -a envcfg_task=()
+  if envcfg_is_clean; then
+    # The words up to the rank part's name, then what srun told this task, then the rest.
+    envcfg_task=(bash -c "$ENVCFG_TASK" envcfg-task $((${#ENVCFG_ENTER[@]} + 4)))
+  fi
+  envcfg_spawn srun --kill-on-bad-exit=1 --export=ALL "${ENVCFG_SRUN[@]}" "${envcfg_task[@]}" \
+    "${ENVCFG_ENTER[@]}" /bin/sh -c "$ENVCFG_RANK" envcfg-rank "${ENVCFG_ARGS[@]}" -- "$@"
+  envcfg_listen
+  envcfg_wait "${ENVCFG_PIDS[0]}"
+}
+
+envcfg_is_clean() { # whether the runtime keeps the task's variables from the container
+  local envcfg_word
+  for envcfg_word in "${ENVCFG_ENTER[@]}"; do
+    case $envcfg_word in
+      --cleanenv* | --containall* | --compat* | --no-env*) return 0 ;;
+      --*) ;;
+      -*[eC]*) return 0 ;;
+    esac
+  done
+  [[ -n ${SINGULARITY_CLEANENV-}${SINGULARITY_CONTAINALL-}${SINGULARITY_COMPAT-} ]] \
+    || [[ -n ${APPTAINER_CLEANENV-}${APPTAINER_CONTAINALL-}${APPTAINER_COMPAT-} ]] \
+    || [[ -n ${APPTAINER_NOENV-}${SINGULARITY_NOENV-} ]]
+}
+
+envcfg_launch() { # COMMAND...: one task per rank
+  local envcfg_ranks=$ENVCFG_RANKS
+  if [[ -z $envcfg_ranks && -z ${SLURM_NTASKS-}${SLURM_NPROCS-}${SLURM_NTASKS_PER_NODE-} ]]; then
+    envcfg_ranks=$(envcfg_gpus) # nobody said how many: one per GPU
+  fi
+  if [[ -n $envcfg_ranks ]]; then
+    ENVCFG_SRUN+=(--ntasks=$((envcfg_ranks * ENVCFG_NODES)) --ntasks-per-node="$envcfg_ranks")
+  fi
+  envcfg_pin
+  envcfg_srun "$@"
+}
+
+envcfg_pin() { # bind each rank to the cores next to its GPU, if the node is all ours
+  local envcfg_key envcfg_value envcfg_allowed=''
+  if [[ -n ${SLURM_CPU_BIND-} ]]; then return; fi # srun reads the user's own choice
+  while IFS=$': \t' read -r envcfg_key envcfg_value; do
+    if [[ $envcfg_key == Cpus_allowed ]]; then envcfg_allowed=$envcfg_value; fi
+  done </proc/self/status
+  if envcfg_covers "$envcfg_allowed"; then
+    ENVCFG_SRUN+=("--cpu-bind=mask_cpu:$ENVCFG_MASKS")
+    return
+  fi
+  envcfg_note 'ranks are not bound to the cores next to their GPUs: this job does not own a whole node'
+  if [[ -n ${SLURM_CPUS_PER_TASK-} ]]; then
+    ENVCFG_SRUN+=(--cpus-per-task="$SLURM_CPUS_PER_TASK")
+  fi
+}
+
+envcfg_covers() { # ALLOWED: whether these CPUs hold all masks; groups of 32 bits, in hex
+  local -a envcfg_need envcfg_allowed
+  local envcfg_i envcfg_group
+  IFS=, read -r -a envcfg_need <<<"$ENVCFG_MASKS_UNION"
+  IFS=, read -r -a envcfg_allowed <<<"$1"
+  for ((envcfg_i = 1; envcfg_i <= ${#envcfg_need[@]}; envcfg_i++)); do
+    envcfg_group=0
+    if ((envcfg_i <= ${#envcfg_allowed[@]})); then envcfg_group=${envcfg_allowed[-envcfg_i]}; fi
+    if (((16#$envcfg_group & 16#${envcfg_need[-envcfg_i]}) != 16#${envcfg_need[-envcfg_i]})); then return 1; fi
+  done
+}
+
+envcfg_end() { # [BASE...]: remove these node-local caches, or all of this shell, everywhere
+  local IFS=$' \t\n'
+  if (($# == 0)); then set -- ${ENVCFG_CACHES[@]+"${ENVCFG_CACHES[@]}"}; fi
+  (
+    ENVCFG_FAULTS=0
+    envcfg_survey 2>/dev/null
+    if (($# == 0 || ENVCFG_FAULTS > 0)); then exit 0; fi # never a job: nothing was made
+    # shellcheck disable=SC2016 # to be expanded on the node
+    envcfg_host bash -c 'rm -rf -- "${@/%/-${SLURMD_NODENAME:-local}}"' envcfg-end "$@" \
+      || envcfg_note "could not remove the caches $*"
+  )
+}
+
+# --- Now do it ---------------------------------------------------------------------
+
+# Each sourcing has caches of its own, so that nothing side by side shares any. They belong
+# to the shell that sources; a subshell does not inherit them.
+if [[ ${ENVCFG_OWNER-} != "$BASHPID" ]]; then
+  ENVCFG_OWNER=$BASHPID
+  ENVCFG_CACHES=()
+fi
+ENVCFG_CACHE_BASE=$ENVCFG_SCRATCH/envcfg-$UID-${SLURM_JOB_ID:-local}-$BASHPID.${#ENVCFG_CACHES[@]}
+ENVCFG_CACHES+=("$ENVCFG_CACHE_BASE")
+
+envcfg_main python3 dump.py out 'a b'

@@ -1,0 +1,99 @@
+#!/bin/bash
+# envcfg:job HASH
+# shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
+# envcfg 0.1.0, profile mahti (sha256 HASH)
+# made by: envcfg sbatch --profile mahti --account project_2001234 --partition gpumedium --nodes 1 --time 15 --requeue --signal USR2@300 --array 0-9%2 --set 'WORDS=a '"'"'b'"'"' ${RANK}' --unset NCCL_DEBUG --container none -- python3 dump.py out 'a b'
+# Submit it by: sbatch FILE
+# Who says so, and since when: envcfg profiles show mahti
+
+# --- What is asked for, and why -----------------------------------------------------
+
+# its name in the queue
+#SBATCH --job-name=dump
+
+# without a project to bill, Slurm refuses the job with a message about limits
+#SBATCH --account=project_2001234
+
+# for three GPUs or more
+#SBATCH --partition=gpumedium
+
+# 4 GPUs on each node
+#SBATCH --nodes=1
+
+# the type is part of the request, as slices of GPUs had another
+#SBATCH --gres=gpu:a100:4
+
+# one task for each GPU
+#SBATCH --ntasks-per-node=4
+
+# a quarter of 128 cores; a job gets 122.5 GiB with each GPU where it asks for no
+# memory, and no node gives more than 490 GiB
+#SBATCH --cpus-per-task=32
+
+# 122G for each GPU
+#SBATCH --mem=488G
+
+# the job is ended after it; the shorter, the sooner
+#SBATCH --time=00:15:00
+
+# given for this job
+#SBATCH --array=0-9%2
+
+# stdout and stderr, by job and number
+#SBATCH --output=%x-%A_%a.out
+
+# so long before the end, to this script, which hands it on: save and stop
+#SBATCH --signal=B:USR2@300
+
+# the job may start again, as at the end below
+#SBATCH --requeue
+
+# each start adds to the same output
+#SBATCH --open-mode=append
+
+# --- What srun must be told again ---------------------------------------------------
+
+# srun of Slurm 22.05 to 23.02 does not take it over from sbatch, and gives each task
+# one core
+export SRUN_CPUS_PER_TASK="${SLURM_CPUS_PER_TASK:-32}"
+
+# --- The step -----------------------------------------------------------------------
+
+if ! command -v envcfg >/dev/null; then
+  printf 'envcfg: error: envcfg is not on PATH in the job\n' >&2
+  printf '  hint: put it there, or make this script with --inline\n' >&2
+  exit 127
+fi
+# shellcheck disable=SC1090 # envcfg writes it
+source <(envcfg wrap --profile mahti --container none '--set=WORDS=a '"'"'b'"'"' ${RANK}' --unset=NCCL_DEBUG)
+
+# --- Run it; where the end is near, save and go on in another start -----------------
+
+envcfg_job() { # SIGNAL COMMAND...: run it; the scheduler's warning goes to every rank
+  local envcfg_pid envcfg_warned='' envcfg_caught envcfg_code='' envcfg_later
+  # shellcheck disable=SC2064 # the signal's name is meant to be written in now
+  trap "envcfg_caught=yes envcfg_warned=yes; kill -s $1 \"\$envcfg_pid\" 2>/dev/null || :" "$1"
+  envcfg_run "${@:2}" &
+  envcfg_pid=$!
+  while :; do # a signal cuts the wait short
+    envcfg_caught='' envcfg_later=0
+    wait "$envcfg_pid" || envcfg_later=$?
+    if [[ $envcfg_later != 127 || -z $envcfg_code ]]; then envcfg_code=$envcfg_later; fi # 127: had it already
+    if [[ -z $envcfg_caught ]]; then break; fi
+  done
+  trap - "$1"
+  if [[ -z $envcfg_warned ]]; then return "$envcfg_code"; fi
+  if ((envcfg_code != 0)); then
+    printf 'envcfg: error: warned by %s, the program ended with %s: no other start\n' "$1" "$envcfg_code" >&2
+    printf '  hint: it must catch the signal, save, and exit with 0\n' >&2
+    return "$envcfg_code"
+  fi
+  printf 'envcfg: note: warned by %s, the program has stopped; the job starts again\n' "$1" >&2
+  if declare -F envcfg_end >/dev/null; then
+    trap - EXIT # which would do the same, while the scheduler ends this start
+    envcfg_end
+  fi
+  scontrol requeue "$SLURM_JOB_ID"
+}
+
+envcfg_job USR2 python3 dump.py out 'a b'

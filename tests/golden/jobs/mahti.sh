@@ -1,0 +1,56 @@
+#!/bin/bash
+# envcfg:job HASH
+# shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
+# envcfg 0.1.0, profile mahti (sha256 HASH)
+# made by: envcfg sbatch --profile mahti --account project_2001234 --partition gpumedium --nodes 2 --time 15 --container none -- python3 dump.py out 'a b'
+# Submit it by: sbatch FILE
+# Who says so, and since when: envcfg profiles show mahti
+
+# --- What is asked for, and why -----------------------------------------------------
+
+# its name in the queue
+#SBATCH --job-name=dump
+
+# without a project to bill, Slurm refuses the job with a message about limits
+#SBATCH --account=project_2001234
+
+# for three GPUs or more
+#SBATCH --partition=gpumedium
+
+# 4 GPUs on each node
+#SBATCH --nodes=2
+
+# the type is part of the request, as slices of GPUs had another
+#SBATCH --gres=gpu:a100:4
+
+# one task for each GPU
+#SBATCH --ntasks-per-node=4
+
+# a quarter of 128 cores; a job gets 122.5 GiB with each GPU where it asks for no
+# memory, and no node gives more than 490 GiB
+#SBATCH --cpus-per-task=32
+
+# 122G for each GPU
+#SBATCH --mem=488G
+
+# the job is ended after it; the shorter, the sooner
+#SBATCH --time=00:15:00
+
+# stdout and stderr, by name and number of the job
+#SBATCH --output=%x-%j.out
+
+# --- What srun must be told again ---------------------------------------------------
+
+# srun of Slurm 22.05 to 23.02 does not take it over from sbatch, and gives each task
+# one core
+export SRUN_CPUS_PER_TASK="${SLURM_CPUS_PER_TASK:-32}"
+
+# --- The step -----------------------------------------------------------------------
+
+if ! command -v envcfg >/dev/null; then
+  printf 'envcfg: error: envcfg is not on PATH in the job\n' >&2
+  printf '  hint: put it there, or make this script with --inline\n' >&2
+  exit 127
+fi
+# shellcheck disable=SC1090 # envcfg writes it
+source <(envcfg wrap --profile mahti --container none -- python3 dump.py out 'a b')

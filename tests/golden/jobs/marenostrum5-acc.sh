@@ -1,0 +1,61 @@
+#!/bin/bash
+# envcfg:job HASH
+# shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
+# envcfg 0.1.0, profile marenostrum5-acc (sha256 HASH)
+# made by: envcfg sbatch --profile marenostrum5-acc --account bsc12 --qos acc_debug --nodes 2 --time 15 --container none -- python3 dump.py out 'a b'
+# Submit it by: sbatch FILE
+# Who says so, and since when: envcfg profiles show marenostrum5-acc
+
+# --- What is asked for, and why -----------------------------------------------------
+
+# its name in the queue
+#SBATCH --job-name=dump
+
+# there is no default account
+#SBATCH --account=bsc12
+
+# the queue is chosen by it, not by a partition
+#SBATCH --qos=acc_debug
+
+# 4 GPUs on each node
+#SBATCH --nodes=2
+
+# every Slurm with GPUs understands --gres=gpu:N, newer options depend on its set-up
+#SBATCH --gres=gpu:4
+
+# one task for each GPU
+#SBATCH --ntasks-per-node=4
+
+# each GPU comes with a quarter of the 80 cores, no more and no less
+#SBATCH --cpus-per-task=20
+
+# there is no default, and it must not exceed the queue's limit
+#SBATCH --time=00:15:00
+
+# stdout and stderr, by name and number of the job
+#SBATCH --output=%x-%j.out
+
+# --- Modules ------------------------------------------------------------------------
+
+if type module >/dev/null 2>&1; then
+  # the runtime is not there without it
+  module load singularity
+else
+  printf 'envcfg: note: no modules here, so none is loaded\n' >&2
+fi
+
+# --- What srun must be told again ---------------------------------------------------
+
+# srun of Slurm 22.05 to 23.02 does not take it over from sbatch, and gives each task
+# one core
+export SRUN_CPUS_PER_TASK="${SLURM_CPUS_PER_TASK:-20}"
+
+# --- The step -----------------------------------------------------------------------
+
+if ! command -v envcfg >/dev/null; then
+  printf 'envcfg: error: envcfg is not on PATH in the job\n' >&2
+  printf '  hint: put it there, or make this script with --inline\n' >&2
+  exit 127
+fi
+# shellcheck disable=SC1090 # envcfg writes it
+source <(envcfg wrap --profile marenostrum5-acc --container none -- python3 dump.py out 'a b')

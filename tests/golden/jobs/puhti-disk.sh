@@ -1,0 +1,58 @@
+#!/bin/bash
+# envcfg:job HASH
+# shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
+# envcfg 0.1.0, profile puhti (sha256 HASH)
+# made by: envcfg sbatch --profile puhti --account project_2001234 --partition gpu --nodes 1 --time 15 --nvme 100 --request-arg=--mail-type=END --container none -- python3 dump.py out 'a b'
+# Submit it by: sbatch FILE
+# Who says so, and since when: envcfg profiles show puhti
+
+# --- What is asked for, and why -----------------------------------------------------
+
+# its name in the queue
+#SBATCH --job-name=dump
+
+# without a project to bill, Slurm refuses the job with a message about limits
+#SBATCH --account=project_2001234
+
+# for production
+#SBATCH --partition=gpu
+
+# 4 GPUs on each node
+#SBATCH --nodes=1
+
+# the type is part of the request
+#SBATCH --gres=gpu:v100:4,nvme:100
+
+# one task for each GPU
+#SBATCH --ntasks-per-node=4
+
+# a quarter of 40 cores, and of the 373 GiB that a job can have of 384 GB
+#SBATCH --cpus-per-task=10
+
+# 93G for each GPU
+#SBATCH --mem=372G
+
+# the job is ended after it; the shorter, the sooner
+#SBATCH --time=00:15:00
+
+# stdout and stderr, by name and number of the job
+#SBATCH --output=%x-%j.out
+
+# given
+#SBATCH --mail-type=END
+
+# --- What srun must be told again ---------------------------------------------------
+
+# srun of Slurm 22.05 to 23.02 does not take it over from sbatch, and gives each task
+# one core
+export SRUN_CPUS_PER_TASK="${SLURM_CPUS_PER_TASK:-10}"
+
+# --- The step -----------------------------------------------------------------------
+
+if ! command -v envcfg >/dev/null; then
+  printf 'envcfg: error: envcfg is not on PATH in the job\n' >&2
+  printf '  hint: put it there, or make this script with --inline\n' >&2
+  exit 127
+fi
+# shellcheck disable=SC1090 # envcfg writes it
+source <(envcfg wrap --profile puhti --container none -- python3 dump.py out 'a b')

@@ -1,0 +1,40 @@
+#!/bin/bash
+# envcfg:job HASH
+# shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
+# envcfg 0.1.0, profile tuolumne (sha256 HASH)
+# made by: envcfg sbatch --profile tuolumne --account guests --nodes 2 --time 15 --container none -- python3 dump.py out 'a b'
+# Submit it by: flux batch FILE
+# Who says so, and since when: envcfg profiles show tuolumne
+
+# --- What is asked for, and why -----------------------------------------------------
+
+# its name in the queue
+#flux: --job-name=dump
+
+# time is granted to banks; in a script it is written --setattr=bank=NAME
+#flux: --setattr=bank=guests
+
+# production
+#flux: --queue=pbatch
+
+# 4 GPUs on each node
+#flux: --nodes=2
+
+# a program needs its nodes to itself, as GPU and host share their memory
+#flux: --exclusive
+
+# the job is ended after it; the shorter, the sooner
+#flux: --time-limit=900s
+
+# stdout and stderr, by name and number of the job
+#flux: --output=dump-{{id}}.out
+
+# --- The step -----------------------------------------------------------------------
+
+if ! command -v envcfg >/dev/null; then
+  printf 'envcfg: error: envcfg is not on PATH in the job\n' >&2
+  printf '  hint: put it there, or make this script with --inline\n' >&2
+  exit 127
+fi
+# shellcheck disable=SC1090 # envcfg writes it
+source <(envcfg wrap --profile tuolumne --container none -- python3 dump.py out 'a b')
