@@ -10,8 +10,8 @@ import shlex
 from collections.abc import Sequence
 
 _WITH_VALUE = frozenset(
-    "--profile --container --runtime --runtime-arg --bind --launcher --ranks --set --unset "
-    "--fact".split()
+    "--profile --container --runtime --runtime-arg --bind --launcher --srun-arg --ranks "
+    "--set --unset --fact".split()
 )
 
 

@@ -211,6 +211,7 @@ def run(
             plan=plan,
             request=request,
             wrap=tuple(wrap_words(step)),
+            command=tuple(command),
             inline=options.inline,
             signal=asked.signal.name if asked.signal and options.requeue else None,
             made_by=tuple(argv),

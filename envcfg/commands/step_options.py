@@ -20,7 +20,7 @@ from envcfg.launch.image import locate_image
 from envcfg.launch.plan import Options
 from envcfg.launch.resolve import check_facts
 from envcfg.profile.catalog import Catalog, profile_folders
-from envcfg.profile.conditions import LAUNCHERS
+from envcfg.profile.launchers import LAUNCHERS
 from envcfg.profile.loader import RUNTIMES
 from envcfg.profile.model import Profile
 from envcfg.profile.words import format_word
@@ -79,7 +79,14 @@ def add_step_options(parser: argparse.ArgumentParser) -> None:
     what.add_argument(
         "--launcher",
         choices=LAUNCHERS,
-        help="who starts the ranks (default: the profile's first)",
+        help="how ranks start (default: as the command shows, or the profile's first)",
+    )
+    what.add_argument(
+        "--srun-arg",
+        metavar="ARG",
+        action="append",
+        default=[],
+        help="option for srun, as in --srun-arg=--mpi=pmix; may be repeated",
     )
     what.add_argument(
         "--ranks",
@@ -154,6 +161,7 @@ def read_step(
             part for spec in options.bind for part in re.split(r"(?<!\\),", spec)
         ),
         launcher=options.launcher,
+        srun_args=tuple(options.srun_arg),
         ranks=options.ranks,
         settings=dict(options.changes),
         facts=facts,
@@ -179,6 +187,7 @@ def _wrap_options(step: Step) -> Iterator[str]:
     yield from (f"--bind={spec}" for spec in given.binds)
     if given.launcher:
         yield from ("--launcher", given.launcher)
+    yield from (f"--srun-arg={word}" for word in given.srun_args)
     if given.ranks:
         yield from ("--ranks", str(given.ranks))
     for variable, word in given.settings.items():

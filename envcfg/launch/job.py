@@ -31,6 +31,7 @@ class Script(NamedTuple):
 
     Attributes:
         wrap: the command line of ``envcfg wrap``, without the command.
+        command: as it was given; the plan's is without what names a launcher.
         inline: the step's bash is written out, so that the job needs no envcfg.
         signal: by which the job is warned to save and start again; None: it is not.
         made_by: the command line of this script.
@@ -40,6 +41,7 @@ class Script(NamedTuple):
     plan: Plan
     request: Request
     wrap: tuple[str, ...]
+    command: tuple[str, ...]
     inline: bool
     signal: str | None
     made_by: tuple[str, ...]
@@ -56,7 +58,9 @@ def render_job(script: Script) -> str:
     ]
     if script.signal:
         parts.append(template("requeue"))
-        parts.append(f"envcfg_job {script.signal} {_words(script.plan.command)}")
+        command = f"envcfg_run {_words(script.plan.command)}"
+        start = command if script.inline else "envcfg_start"
+        parts.append(f"envcfg_job {script.signal} {start}")
     body = "\n\n".join(part.strip("\n") for part in parts if part) + "\n"
     line = _id_line(body.encode("utf-8", "surrogateescape"))
     return f"#!/bin/bash\n{line}\n{body}"
@@ -148,26 +152,30 @@ def _repeats(request: Request) -> Iterator[str]:
 
 
 def _start(script: Script) -> str:
-    """Return the bash that starts the step, or defines ``envcfg_run`` for it."""
-    plan, words = script.plan, list(script.wrap)
-    if script.signal:
-        plan = plan._replace(command=())
-    else:
-        words += ["--", *plan.command]
+    """Return the bash that starts the step, or that defines what starts it."""
+    words = (*script.wrap, "--", *script.command)
     if script.inline:
+        plan = script.plan._replace(command=()) if script.signal else script.plan
         # Its first lines say that the text is a script by itself, which it is not here.
         return render_script(plan, words).split("\n", 3)[3]
-    return f"""\
-{_title("The step")}
-
-if ! command -v envcfg >/dev/null; then
-  printf 'envcfg: error: envcfg is not on PATH in the job\\n' >&2
-  printf '  hint: put it there, or make this script with --inline\\n' >&2
-  exit 127
-fi
-# shellcheck disable=SC1090 # envcfg writes it
-source <({_words(words)})
-"""
+    lines = [
+        "# shellcheck disable=SC1090 # envcfg writes it",
+        f"source <({_words(words)})",
+    ]
+    if script.signal:
+        lines = ["envcfg_start() {", *(f"  {line}" for line in lines), "}"]
+    return "\n".join(
+        [
+            _title("The step"),
+            "",
+            "if ! command -v envcfg >/dev/null; then",
+            "  printf 'envcfg: error: envcfg is not on PATH in the job\\n' >&2",
+            "  printf '  hint: put it there, or make this script with --inline\\n' >&2",
+            "  exit 127",
+            "fi",
+            *lines,
+        ]
+    )
 
 
 def _title(text: str) -> str:

@@ -7,11 +7,10 @@ from typing import NamedTuple
 
 from envcfg.errors import EXIT_USAGE, EnvcfgError
 from envcfg.launch.amounts import mebibytes, size_text
+from envcfg.launch.launchers import KINDS
 from envcfg.launch.plan import Plan
 from envcfg.profile.model import Node, Partition, Profile
 
-# Launchers that start a node's ranks themselves, from one task.
-_ONE_TASK = frozenset({"torchrun", "accelerate", "local"})
 # Options that ask for the same thing: a rule against one is a rule against asking.
 _ASKING = {
     "tasks": ("--ntasks", "--ntasks-per-node"),
@@ -103,7 +102,8 @@ class RequestError(EnvcfgError):
 
 def tasks_per_node(launcher: str, gpus: int, ranks: int | None) -> int:
     """Return how many tasks srun is to start on a node of *gpus* GPUs."""
-    return 1 if launcher in _ONE_TASK else ranks or gpus
+    is_one = launcher == "local" or KINDS[launcher].is_agent
+    return 1 if is_one else ranks or gpus
 
 
 def may_ask(profile: Profile, what: str) -> bool:

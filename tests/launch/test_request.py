@@ -49,7 +49,7 @@ ASKED: dict[str, tuple[str, dict[str, Any], dict[str, str | None]]] = {
         "--ntasks-per-node": "1", "--cpus-per-task": "56"}),
     "two ranks for a GPU": ("lumi-g", {"ranks": 16, "named": LUMI}, {
         "--ntasks-per-node": "16", "--cpus-per-task": "3"}),
-    "a type of GPU": ("mahti", {"named": MAHTI}, {"--gres": "gpu:a100:4", "--mem": "488G"}),
+    "a type of GPU": ("mahti", {"named": MAHTI}, {"--gres": "gpu:a100:4", "--mem": "490G"}),
     "local disk": ("puhti", {"nvme": 100, "named": {**MAHTI, "--partition": "gpu"}}, {
         "--gres": "gpu:v100:4,nvme:100"}),
     "memory comes with the GPU": ("roihu", {"named": {**MAHTI, "--partition": "gputest"}}, {

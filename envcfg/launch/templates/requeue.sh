@@ -2,11 +2,11 @@
 
 # --- Run it; where the end is near, save and go on in another start -----------------
 
-envcfg_job() { # SIGNAL COMMAND...: run it; the scheduler's warning goes to every rank
+envcfg_job() { # SIGNAL START...: start the step; the scheduler's warning goes to every rank
   local envcfg_pid envcfg_warned='' envcfg_caught envcfg_code='' envcfg_later
   # shellcheck disable=SC2064 # the signal's name is meant to be written in now
   trap "envcfg_caught=yes envcfg_warned=yes; kill -s $1 \"\$envcfg_pid\" 2>/dev/null || :" "$1"
-  envcfg_run "${@:2}" &
+  "${@:2}" &
   envcfg_pid=$!
   while :; do # a signal cuts the wait short
     envcfg_caught='' envcfg_later=0
@@ -23,7 +23,7 @@ envcfg_job() { # SIGNAL COMMAND...: run it; the scheduler's warning goes to ever
   fi
   printf 'envcfg: note: warned by %s, the program has stopped; the job starts again\n' "$1" >&2
   if declare -F envcfg_end >/dev/null; then
-    trap - EXIT # which would do the same, while the scheduler ends this start
+    trap - EXIT # it would do the same, while the scheduler ends this start
     envcfg_end
   fi
   scontrol requeue "$SLURM_JOB_ID"

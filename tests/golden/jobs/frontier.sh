@@ -14,7 +14,7 @@
 # node hours belong to projects
 #SBATCH --account=ABC123
 
-# below 184 nodes 6 hours are the limit, below 92 nodes 2
+# the default; below 184 nodes 6 hours are the limit, below 92 nodes 2
 #SBATCH --partition=batch
 
 # 8 GPUs on each node

@@ -14,7 +14,7 @@
 # without a project to bill, Slurm refuses the job with a message about limits
 #SBATCH --account=project_2001234
 
-# for three GPUs or more
+# for more than the two GPUs of gpusmall
 #SBATCH --partition=gpumedium
 
 # 4 GPUs on each node
@@ -26,12 +26,12 @@
 # one task for each GPU
 #SBATCH --ntasks-per-node=4
 
-# a quarter of 128 cores; a job gets 122.5 GiB with each GPU where it asks for no
-# memory, and no node gives more than 490 GiB
+# a quarter of 128 cores, the most that CSC allows with a GPU; a job gets 122.5 GiB with
+# each GPU where it asks for no memory, and no node gives more than 490 GiB
 #SBATCH --cpus-per-task=32
 
-# 122G for each GPU
-#SBATCH --mem=488G
+# 125440M for each GPU
+#SBATCH --mem=490G
 
 # the job is ended after it; the shorter, the sooner
 #SBATCH --time=00:15:00
@@ -64,16 +64,18 @@ if ! command -v envcfg >/dev/null; then
   printf '  hint: put it there, or make this script with --inline\n' >&2
   exit 127
 fi
-# shellcheck disable=SC1090 # envcfg writes it
-source <(envcfg wrap --profile mahti --container none '--set=WORDS=a '"'"'b'"'"' ${RANK}' --unset=NCCL_DEBUG)
+envcfg_start() {
+  # shellcheck disable=SC1090 # envcfg writes it
+  source <(envcfg wrap --profile mahti --container none '--set=WORDS=a '"'"'b'"'"' ${RANK}' --unset=NCCL_DEBUG -- python3 dump.py out 'a b')
+}
 
 # --- Run it; where the end is near, save and go on in another start -----------------
 
-envcfg_job() { # SIGNAL COMMAND...: run it; the scheduler's warning goes to every rank
+envcfg_job() { # SIGNAL START...: start the step; the scheduler's warning goes to every rank
   local envcfg_pid envcfg_warned='' envcfg_caught envcfg_code='' envcfg_later
   # shellcheck disable=SC2064 # the signal's name is meant to be written in now
   trap "envcfg_caught=yes envcfg_warned=yes; kill -s $1 \"\$envcfg_pid\" 2>/dev/null || :" "$1"
-  envcfg_run "${@:2}" &
+  "${@:2}" &
   envcfg_pid=$!
   while :; do # a signal cuts the wait short
     envcfg_caught='' envcfg_later=0
@@ -90,10 +92,10 @@ envcfg_job() { # SIGNAL COMMAND...: run it; the scheduler's warning goes to ever
   fi
   printf 'envcfg: note: warned by %s, the program has stopped; the job starts again\n' "$1" >&2
   if declare -F envcfg_end >/dev/null; then
-    trap - EXIT # which would do the same, while the scheduler ends this start
+    trap - EXIT # it would do the same, while the scheduler ends this start
     envcfg_end
   fi
   scontrol requeue "$SLURM_JOB_ID"
 }
 
-envcfg_job USR2 python3 dump.py out 'a b'
+envcfg_job USR2 envcfg_start

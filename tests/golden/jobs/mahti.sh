@@ -14,7 +14,7 @@
 # without a project to bill, Slurm refuses the job with a message about limits
 #SBATCH --account=project_2001234
 
-# for three GPUs or more
+# for more than the two GPUs of gpusmall
 #SBATCH --partition=gpumedium
 
 # 4 GPUs on each node
@@ -26,12 +26,12 @@
 # one task for each GPU
 #SBATCH --ntasks-per-node=4
 
-# a quarter of 128 cores; a job gets 122.5 GiB with each GPU where it asks for no
-# memory, and no node gives more than 490 GiB
+# a quarter of 128 cores, the most that CSC allows with a GPU; a job gets 122.5 GiB with
+# each GPU where it asks for no memory, and no node gives more than 490 GiB
 #SBATCH --cpus-per-task=32
 
-# 122G for each GPU
-#SBATCH --mem=488G
+# 125440M for each GPU
+#SBATCH --mem=490G
 
 # the job is ended after it; the shorter, the sooner
 #SBATCH --time=00:15:00

@@ -26,7 +26,8 @@
 # one task for each GPU
 #SBATCH --ntasks-per-node=4
 
-# a quarter of 40 cores, and of the 373 GiB that a job can have of 384 GB
+# a quarter of 40 cores, the most that CSC allows with a GPU, and of the 373 GiB that a
+# job can have of 384 GB
 #SBATCH --cpus-per-task=10
 
 # 93G for each GPU

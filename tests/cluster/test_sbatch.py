@@ -1,0 +1,138 @@
+"""Scripts of ``envcfg sbatch`` as jobs: they run, in arrays, warned, and started again."""
+
+from __future__ import annotations
+
+import re
+import time
+from pathlib import Path
+
+import pytest
+
+from cluster import LOGIN, Cluster
+from job import Job
+from support import envcfg
+
+LUMI = ("--profile", "lumi-g", "--account", "project_465000001", "--fact", "rocm=6.2.4")
+SMALL = (*LUMI, "--partition", "small-g", "--nodes", "2", "--gpus-per-node", "1")
+# As long as the signal needs at most: Slurm looks at time limits twice a minute.
+WARNED = ("--time", "1", "--signal", "50")
+
+
+def job_script(cluster: Cluster, *options: str, command: str) -> str:
+    container = ("--container", str(cluster.busybox_image), "--runtime", "apptainer")
+    done = envcfg("sbatch", *options, *container, "--", "sh", "-c", command)
+    assert done.code == 0, done.err
+    return done.text
+
+
+def started(cluster: Cluster, text: str, *options: str, path: str = "") -> int:
+    """Submit *text* as it is, without a word that it does not say itself."""
+    env = {"PATH": f"{path}:/usr/bin:/bin"} if path else {}
+    sent = cluster.run(
+        ["sbatch", "--parsable", *options], env=env, stdin=text, check=True
+    )
+    return int(sent.stdout.split(";")[0])
+
+
+@pytest.mark.parametrize("inline", [(), ("--inline",)], ids=["sourced", "inline"])
+def test_the_lumi_script_runs_on_two_whole_nodes(
+    cluster: Cluster, workdir: Path, tool: Path, inline: tuple[str, ...]
+) -> None:
+    show = 'echo "rank $RANK/$WORLD_SIZE $LOCAL_RANK/$LOCAL_WORLD_SIZE $NODE_RANK '
+    show += '$NCCL_SOCKET_IFNAME $SLURM_CPUS_PER_TASK $SLURM_MEM_PER_NODE"'
+    size = ("--partition", "standard-g", "--nodes", "2", "--time", "5", *inline)
+    text = job_script(cluster, *LUMI, *size, command=show)
+    number = started(cluster, text, path="" if inline else str(tool))
+    job = Job(cluster, number).wait(timeout=120)
+    assert (job.state, job.exit_code) == ("COMPLETED", 0), job.stdout
+    assert job.output == workdir / f"sh-{number}.out"
+    assert sorted(re.findall(r"^rank .*$", job.stdout, re.M)) == sorted(
+        f"rank {rank}/16 {rank % 8}/8 {rank // 8} hsn0,hsn1,hsn2,hsn3 7 {480 * 1024}"
+        for rank in range(16)
+    )
+    shown = cluster.run(["scontrol", "show", "job", str(number)]).stdout
+    for said in (
+        "Account=project_465000001", "Partition=standard-g", "NumNodes=2",
+        "TresPerNode=gres:gpu:8", "TimeLimit=00:05:00", "MinMemoryNode=480G",
+    ):  # fmt: skip
+        assert said in shown
+
+
+def test_the_cores_of_a_step_are_those_of_the_job(cluster: Cluster) -> None:
+    """This Slurm's srun takes --cpus-per-task over from the environment alone."""
+    text = job_script(cluster, *SMALL, "--time", "5", "--inline", command="exit 0")
+    job = Job(cluster, started(cluster, text + "srun printenv SLURM_CPUS_PER_TASK\n"))
+    job.wait(timeout=60)
+    assert re.findall(r"^\d+$", job.stdout, re.M) == ["7", "7"], job.stdout
+
+
+def test_the_jobs_of_an_array_have_their_own_output(
+    cluster: Cluster, workdir: Path
+) -> None:
+    command = 'echo "part $SLURM_ARRAY_TASK_ID of rank $RANK"'
+    size = ("--time", "5", "--array", "3-4", "--job-name", "parts", "--inline")
+    number = started(cluster, job_script(cluster, *SMALL, *size, command=command))
+    deadline = time.monotonic() + 90
+    while cluster.run(["squeue", "--noheader", "--job", str(number)]).stdout.strip():
+        assert time.monotonic() < deadline
+        time.sleep(0.3)
+    for part in (3, 4):
+        said = (workdir / f"parts-{number}_{part}.out").read_text()
+        assert sorted(re.findall(r"^part .*$", said, re.M)) == [
+            f"part {part} of rank {rank}" for rank in range(2)
+        ]
+
+
+def test_every_rank_is_warned_before_the_time_limit(cluster: Cluster) -> None:
+    command = 'trap "echo rank $RANK saves; exit 0" USR1; while :; do sleep 0.1; done'
+    text = job_script(cluster, *SMALL, *WARNED, "--inline", command=command)
+    job = Job(cluster, started(cluster, text)).wait(timeout=100)
+    assert (job.state, job.exit_code) == ("COMPLETED", 0), job.stdout
+    assert sorted(re.findall(r"^rank \d saves$", job.stdout, re.M)) == [
+        f"rank {rank} saves" for rank in range(2)
+    ]
+
+
+@pytest.mark.parametrize("inline", [(), ("--inline",)], ids=["sourced", "inline"])
+def test_a_job_that_has_saved_starts_again_until_it_is_done(
+    cluster: Cluster, workdir: Path, tool: Path, inline: tuple[str, ...]
+) -> None:
+    (workdir / "train.sh").write_text(
+        "if [ -e saved.$RANK ]; then echo rank $RANK done; exit 0; fi\n"
+        "trap 'touch saved.$RANK; echo rank $RANK saves; exit 0' USR1\n"
+        "echo rank $RANK starts\nwhile :; do sleep 0.1; done\n"
+    )
+    options = (*SMALL, *WARNED, "--requeue", *inline)
+    text = job_script(cluster, *options, command=". ./train.sh")
+    number = started(cluster, text, path="" if inline else str(tool))
+    job = Job(cluster, number).refresh()
+    job.wait_output("the job starts again", timeout=90)
+    _do_not_wait_for_the_second_start(cluster, job)
+    job.wait(timeout=60)
+    assert (job.state, job.exit_code) == ("COMPLETED", 0), job.stdout
+    for said in ("starts", "saves", "done"):
+        assert sorted(re.findall(rf"^rank \d {said}$", job.stdout, re.M)) == [
+            f"rank {rank} {said}" for rank in range(2)
+        ]
+    shown = cluster.run(["scontrol", "show", "job", str(number)]).stdout
+    assert "Restarts=1" in shown
+    for node in cluster.nodes:
+        assert f"-{number}-" not in cluster.node(node, ["ls", "/tmp"]).stdout
+
+
+def _do_not_wait_for_the_second_start(cluster: Cluster, job: Job) -> None:
+    """Slurm lets a job that was put back into the queue wait two minutes."""
+    deadline = time.monotonic() + 60
+    while job.refresh().state != "PENDING":
+        assert time.monotonic() < deadline, job.stdout
+        time.sleep(0.2)
+    update = ["scontrol", "update", f"JobId={job.id}", "StartTime=now"]
+    assert cluster.node(LOGIN, update).returncode == 0
+
+
+def test_a_program_that_does_not_save_is_not_started_again(cluster: Cluster) -> None:
+    options = (*SMALL, *WARNED, "--requeue", "--inline")
+    text = job_script(cluster, *options, command="while :; do sleep 0.1; done")
+    job = Job(cluster, started(cluster, text)).wait(timeout=100)
+    assert (job.state, job.exit_code) == ("FAILED", 138), job.stdout  # 128 + USR1
+    assert "it must catch the signal, save, and exit with 0" in job.stdout
