@@ -17,7 +17,7 @@ COMMANDS = [
     shlex.split(found[1])
     for path in DOCS
     for found in re.finditer(
-        r"(?:\$ |<\(|^)(envcfg wrap [^\n)]*)\)?$", path.read_text(), re.M
+        r"(?:\$ |<\(|^)(envcfg (?:wrap|sbatch) [^\n)]*)\)?$", path.read_text(), re.M
     )
 ]
 
@@ -30,7 +30,7 @@ def test_the_two_commands_are_there_and_ci_calls_the_second() -> None:
 
 
 def test_commands_are_found() -> None:
-    assert len(COMMANDS) >= 4
+    assert len(COMMANDS) >= 6
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from envcfg.errors import UsageError, suggest
 from envcfg.findings import Finding
 from envcfg.launch.amounts import seconds, time_text
+from envcfg.launch.launchers import KINDS
 from envcfg.launch.plan import Plan
 from envcfg.launch.request_lines import Repeat, repeats, request_lines
 from envcfg.launch.rules import Line, check_extra, check_lines, taken_from_rules
@@ -58,6 +59,8 @@ def make_request(profile: Profile, plan: Plan, asked: Asked) -> Request:
         refusals += _unknown_to_flux(asked)
     refusals += _limits(asked, partition)
     refusals += _masks(profile, plan, asked, shape)
+    refusals += _deaf(plan, asked)
+    findings += _ended_by(plan, asked)
     whole = _gives_whole_nodes(profile, partition)
     exclusive = _is_exclusive(profile, plan, asked, shape, whole)
     wanted = asked._replace(named=named, exclusive=exclusive)
@@ -134,6 +137,34 @@ def _limits(asked: Asked, partition: Partition | None) -> Iterator[Refusal]:
             f"--signal {asked.signal.seconds} s before the end of a job of "
             f"{asked.seconds} s",
             "let the job run longer than that",
+        )
+
+
+def _deaf(plan: Plan, asked: Asked) -> Iterator[Refusal]:
+    """Yield why a job that is to start again would not save."""
+    if not (asked.requeue and asked.signal):
+        return
+    if KINDS[plan.launcher].is_agent:
+        yield Refusal(
+            f"--requeue: {plan.launcher} itself ends by the signal, before its ranks save",
+            "start the ranks by srun: --launcher srun",
+        )
+    if not asked.signal.name.startswith("USR"):
+        yield Refusal(
+            f"--requeue: srun does not hand {asked.signal.name} on, it ends the step",
+            f"--signal USR1@{asked.signal.seconds}",
+        )
+
+
+def _ended_by(plan: Plan, asked: Asked) -> Iterator[Finding]:
+    agent = KINDS[plan.launcher].is_agent
+    if agent and asked.signal and not asked.requeue and asked.signal.name != "TERM":
+        yield Finding(
+            rule="agent-ended-by-signal",
+            severity="warning",
+            subject=f"--signal {asked.signal.name}",
+            message=f"{plan.launcher} itself ends by it, and its ranks with it",
+            fix=f"--signal TERM@{asked.signal.seconds}, or start the ranks by srun",
         )
 
 

@@ -122,6 +122,8 @@ REFUSED: dict[str, tuple[str, dict[str, Any], str, str]] = {
     "its own flags": ("lumi-g", {"extra": ("--time=1",), "named": LUMI}, "--request-arg=--time", "give --time"),
     "masks": ("lumi-g", {"cpus_per_gpu": 4, "named": LUMI}, "leaves cores of a whole node out, but", "leave it out"),
     "a late signal": ("lumi-g", {"signal": Signal("USR1", 600), "seconds": 600, "named": LUMI}, "--signal 600 s before", "longer"),
+    "a signal that ends srun": ("lumi-g", {"requeue": True, "signal": Signal("TERM", 60), "named": LUMI}, "srun does not hand TERM on", "USR1@60"),
+    "a signal that ends torchrun": ("lumi-g", {"requeue": True, "signal": Signal("USR1", 60), "launcher": "torchrun", "named": LUMI}, "torchrun itself ends", "--launcher srun"),
     "an array on Flux": ("tuolumne", {"named": {"--account": "a", "--array": "0-1"}}, "--array is Slurm's", "leave out --array"),
     "a bank": ("tuolumne", {}, "--account is missing: time is granted to banks", "give --account guests"),
 }  # fmt: skip
@@ -170,6 +172,8 @@ SAID: dict[str, tuple[str, dict[str, Any], list[str]]] = {
     "8 cores": ("lumi-g", {"gpus": 1, "cpus_per_gpu": 8, "named": SMALL}, []),
     "100 GiB": ("lumi-g", {"gpus": 1, "memory_per_gpu": "100G", "named": SMALL}, ["share-wasted"]),
     "a GPU of a node": ("lumi-g", {"gpus": 1, "named": {**LUMI, "--partition": "standard-g"}}, ["gpus-idle"]),
+    "torchrun's end": ("lumi-g", {"launcher": "torchrun", "signal": Signal("USR1", 60), "named": {**LUMI, "--partition": "standard-g"}}, ["agent-ended-by-signal"]),
+    "torchrun's warning": ("lumi-g", {"launcher": "torchrun", "signal": Signal("TERM", 60), "named": {**LUMI, "--partition": "standard-g"}}, []),
     "no billing": ("leonardo", {"named": LUMI}, ["taken-from-profile", "billing-unknown"]),
     "idle on Flux": ("tuolumne", {"gpus": 2, "named": {"--account": "g", "--job-name": "j"}}, ["taken-from-profile", "billing-unknown", "gpus-idle"]),
 }  # fmt: skip
