@@ -47,3 +47,20 @@ def assignment(text: str) -> tuple[str, Word | None]:
 def removal(name: str) -> tuple[str, Word | None]:
     """Read the name of a variable that is to go."""
     return _checked(name), None
+
+
+def rank_list(text: str) -> tuple[int, ...]:
+    """Read ranks: ``2`` or ``0,8``."""
+    parts = text.split(",")
+    if not all(part.isascii() and part.isdigit() for part in parts):
+        msg = f"{text!r} are no ranks: expected 2 or 0,8"
+        raise argparse.ArgumentTypeError(msg)
+    return tuple(dict.fromkeys(int(part) for part in parts))
+
+
+def word(text: str) -> Word:
+    """Read a value that may refer to variables: ``${SCRATCH}/logs``."""
+    try:
+        return parse_word(text)
+    except WordError as err:
+        raise argparse.ArgumentTypeError(str(err)) from None

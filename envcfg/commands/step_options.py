@@ -12,6 +12,11 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from envcfg.commands.arguments import assignment, pair, positive, removal
+from envcfg.commands.diagnostic_options import (
+    add_diagnostic_options,
+    diagnostic_words,
+    read_diagnostics,
+)
 from envcfg.commands.machine import current_folder
 from envcfg.commands.selection import select_profile
 from envcfg.errors import UsageError
@@ -32,6 +37,7 @@ class Step(NamedTuple):
     Attributes:
         profile_name: as it was given or detected; a name or a file.
         profile_hash: SHA-256 over the bytes of the profile's files.
+        diagnostics: their options, as words of a command line.
         findings: what may go wrong, seen from this machine.
     """
 
@@ -39,6 +45,7 @@ class Step(NamedTuple):
     profile: Profile
     profile_hash: str
     options: Options
+    diagnostics: tuple[str, ...]
     findings: tuple[Finding, ...]
 
 
@@ -94,6 +101,7 @@ def add_step_options(parser: argparse.ArgumentParser) -> None:
         type=positive,
         help="processes per node (default: as the job says, else one per GPU; local: 1)",
     )
+    add_diagnostic_options(parser)
     env = parser.add_argument_group("what to set")
     env.add_argument(
         "--set",
@@ -166,9 +174,17 @@ def read_step(
         settings=dict(options.changes),
         facts=facts,
         command=tuple(command or ()),
+        diagnostics=read_diagnostics(options),
     )
     profile = catalog.load(name)
-    return Step(name, profile, catalog.digest(), wanted, (*reason, *findings))
+    return Step(
+        profile_name=name,
+        profile=profile,
+        profile_hash=catalog.digest(),
+        options=wanted,
+        diagnostics=tuple(diagnostic_words(options)),
+        findings=(*reason, *findings),
+    )
 
 
 def wrap_words(step: Step) -> list[str]:
@@ -196,3 +212,4 @@ def _wrap_options(step: Step) -> Iterator[str]:
         else:
             yield f"--set={variable}={format_word(word)}"
     yield from (f"--fact={fact}={value}" for fact, value in given.facts.items())
+    yield from step.diagnostics

@@ -20,6 +20,7 @@ class Diagnostics(NamedTuple):
     Attributes:
         affinity: each rank says which CPUs it may use.
         smoke_test: GPUs are counted on each node before the step.
+        nccl: NCCL and RCCL say what ``envcfg check-log`` reads.
         nccl_log: folder for NCCL's log, a file per process; None: no such folder.
         removes_log: what is in that folder goes when the step has succeeded.
         profiled: ranks that run under *profiler*, whose words come before the program.
@@ -28,6 +29,7 @@ class Diagnostics(NamedTuple):
 
     affinity: bool = False
     smoke_test: bool = False
+    nccl: bool = False
     nccl_log: Word | None = None
     removes_log: bool = False
     profiled: tuple[int, ...] = ()
@@ -59,6 +61,30 @@ def profiler_words(name: str, arguments: Sequence[str]) -> tuple[Word, ...]:
         *((word,) for word in arguments),
         *(parse_word(word) for word in words[end:]),
     )
+
+
+def log_settings(diagnostics: Diagnostics) -> dict[str, Word | None]:
+    """Return the settings that make NCCL and RCCL tell what ``check-log`` reads."""
+    if not diagnostics.nccl:
+        return {}
+    # BOOTSTRAP and ENV are said by default too; NET is not, and a choice drops the others.
+    settings: dict[str, Word | None] = {
+        "NCCL_DEBUG": ("INFO",),
+        "NCCL_DEBUG_SUBSYS": ("INIT,BOOTSTRAP,ENV,NET",),
+    }
+    if diagnostics.nccl_log is not None:
+        settings["NCCL_DEBUG_FILE"] = (
+            *_absolute(diagnostics.nccl_log),
+            *parse_word("/nccl-${SLURM_JOB_ID:-local}-%h-%p.log"),
+        )
+    return settings
+
+
+def _absolute(folder: Word) -> Word:
+    """Return a folder that is named from where the job starts, as a program may move."""
+    first = folder[0] if folder else ""
+    is_full = not isinstance(first, str) or first.startswith("/")
+    return folder if is_full else (*parse_word("${PWD}/"), *folder)
 
 
 def is_path(setup: str) -> bool:

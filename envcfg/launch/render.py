@@ -215,7 +215,10 @@ def _host_functions(plan: Plan) -> list[str]:
         names += ["slurm", "is_clean", "srun_agent" if is_agent else "srun"]
         names.append("pin" if plan.masks else "unpinned")
         names += ["first_node", "interface"] if by_interface else []
-    pieces: list[str] = [template("core", core), *(template(name, core) for name in names)]
+    pieces: list[str] = [
+        template("core", core),
+        *(template(name, core) for name in names),
+    ]
     if asked.smoke_test:
         pieces.append(template("smoke"))
     if asked.nccl_log is not None:

@@ -16,6 +16,7 @@ from envcfg.launch.choose import (
     choose_container,
     choose_mounts,
 )
+from envcfg.launch.diagnostics import log_settings
 from envcfg.launch.launchers import KINDS
 from envcfg.launch.notes import (
     image_notes,
@@ -57,7 +58,8 @@ def resolve(profile: Profile, profile_hash: str, options: Options) -> Plan:
         for name, setting in profile.env.items()
         if setting and (made := _planned(setting, facts, unknown))
     }
-    for name, word in options.settings.items():
+    settings_given = {**log_settings(options.diagnostics), **options.settings}
+    for name, word in settings_given.items():
         branch = Branch(value=word, reason=GIVEN)
         known = profile.env.get(name)
         planned[name] = Planned(

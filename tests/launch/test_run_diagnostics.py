@@ -1,0 +1,264 @@
+"""What a job tells of itself, with fakes for srun and for the tools of a node."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from support import Wrap, bash, zero_separated
+
+LUMI = ("--profile", "lumi-g", "--container", "none", "--fact", "rocm=6.2.4")
+FOUR = {"FAKE_NODES": "2", "FAKE_TASKS": "2"}
+# As nvidia-smi 550 and rocm-smi of ROCm 6 write them.
+NVIDIA = (
+    "GPU {}: NVIDIA A100-SXM4-40GB (UUID: GPU-5df1d2f5-1f5e-4d1a-8a0b-d90c1a2b3c4{})"
+)
+AMD = "GPU[{}]\t\t: Unique ID: 0x5ac2bd1f0ed04{}"
+
+
+def run(wrap: Wrap, *arguments: str, **env: str) -> subprocess.CompletedProcess[bytes]:
+    made = wrap(*LUMI, *arguments)
+    assert made.code == 0, made.err
+    return bash(f"set -euo pipefail\n{made.text}", **{**FOUR, **env})
+
+
+def program(path: Path, text: str) -> Path:
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(f"#!/bin/bash\n{text}\n")
+    path.chmod(0o755)
+    return path
+
+
+@pytest.mark.usefixtures("fakes")
+def test_each_rank_says_which_cpus_it_may_use(wrap: Wrap) -> None:
+    done = run(wrap, "--report-affinity", "--", "true")
+    lines = re.findall(
+        r"^envcfg: rank (\d+) on (\S+): cpus ([0-9a-f,]+) \(([0-9,-]+)\), local rank (\d+)",
+        done.stderr.decode(),
+        re.MULTILINE,
+    )
+    allowed = os.sched_getaffinity(0)
+    assert [(line[0], line[4]) for line in lines] == [("0", "0"), ("1", "1"), ("2", "0"), ("3", "1")]  # fmt: skip
+    for _, host, mask, _, _ in lines:
+        assert host == os.uname().nodename
+        bits = int(mask.replace(",", ""), 16)
+        assert {at for at in range(bits.bit_length()) if bits >> at & 1} == allowed
+
+
+@pytest.mark.usefixtures("fakes")
+def test_check_log_reads_the_report(wrap: Wrap) -> None:
+    from envcfg.log.rulebook import load_rulebook
+
+    done = run(wrap, "--report-affinity", "--", "true", ROCR_VISIBLE_DEVICES="0,1")
+    line = done.stderr.decode().splitlines()[-1]
+    assert line.endswith("local rank 1, ROCR_VISIBLE_DEVICES=0,1")
+    rules = {rule.id: rule for rule in load_rulebook().rules}
+    match = re.search(rules["affinity-envcfg"].pattern, line)
+    assert match
+    assert match["rank"] == "3"
+
+
+@pytest.mark.usefixtures("fakes")
+@pytest.mark.parametrize("tool", ["nvidia-smi", "rocm-smi"])
+@pytest.mark.parametrize(("there", "code"), [(2, 0), (3, 0), (1, 4), (0, 4)])
+def test_the_smoke_test_counts_the_gpus_that_answer(
+    wrap: Wrap, tmp_path: Path, tool: str, there: int, code: int
+) -> None:
+    line = NVIDIA if tool == "nvidia-smi" else AMD
+    said = "\n".join(line.format(at, at) for at in range(there))
+    head = "===== ROCm System Management Interface =====" if tool == "rocm-smi" else ""
+    program(tmp_path / "bin" / tool, f"cat <<'END'\n{head}\n{said}\nEND")
+    path = f"{tmp_path}/bin:{os.environ['PATH']}"
+    done = run(wrap, "--smoke-test", "--", "echo", "ran", PATH=path, SLURM_GPUS_PER_NODE="2", SLURM_NTASKS_PER_NODE="2")  # fmt: skip
+    assert done.returncode == code
+    assert (b"ran" in done.stdout) == (code == 0)
+    if code:
+        errors = done.stderr.decode()
+        assert f"{os.uname().nodename}: {there} of 2 GPUs answer ({tool}" in errors
+        assert "sbatch --exclude=NODE" in errors
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ("echo 'Unable to determine the device handle for GPU 0000:41:00.0: GPU is lost'; exit 15", "0 of 2 GPUs answer (nvidia-smi, exit code 15)\n  Unable to determine"),
+        (f"echo '{NVIDIA.format(0, 0)}'; echo '{NVIDIA.format(1, 1)}'; exit 3", "2 of 2 GPUs answer (nvidia-smi, exit code 3)"),
+        ("echo 'No devices were found'; exit 6", "0 of 2 GPUs answer"),
+    ],
+)  # fmt: skip
+def test_a_tool_that_fails_is_a_node_that_fails(
+    wrap: Wrap, fakes: Path, tmp_path: Path, body: str, message: str
+) -> None:
+    program(tmp_path / "bin/nvidia-smi", body)
+    path = f"{tmp_path}/bin:{os.environ['PATH']}"
+    done = run(
+        wrap, "--smoke-test", "--", "true", PATH=path, SLURM_GPUS_PER_NODE="a100:2"
+    )
+    assert done.returncode == 4
+    assert message in done.stderr.decode()
+    assert zero_separated(fakes / "srun")[0] == b"--overlap"
+
+
+@pytest.mark.usefixtures("fakes")
+def test_without_a_tool_to_count_by_the_smoke_test_fails(wrap: Wrap) -> None:
+    done = run(wrap, "--smoke-test", "--", "true", SLURM_GPUS_PER_NODE="2")
+    assert done.returncode == 4
+    assert "neither nvidia-smi nor rocm-smi is there" in done.stderr.decode()
+
+
+@pytest.mark.usefixtures("fakes")
+def test_nccl_tells_what_the_checker_reads(wrap: Wrap, tmp_path: Path) -> None:
+    show = (
+        "--",
+        "sh",
+        "-c",
+        'echo "$NCCL_DEBUG $NCCL_DEBUG_SUBSYS ${NCCL_DEBUG_FILE-no}"',
+    )
+    done = run(wrap, "--nccl-debug", *show)
+    assert set(done.stdout.split(b"\n")[:-1]) == {b"INFO INIT,BOOTSTRAP,ENV,NET no"}
+    done = run(wrap, "--nccl-debug", "logs", "--set", "NCCL_DEBUG=TRACE", *show)
+    file = f"{tmp_path}/logs/nccl-4321-%h-%p.log"
+    assert (
+        done.stdout.splitlines()[0].decode() == f"TRACE INIT,BOOTSTRAP,ENV,NET {file}"
+    )
+    assert (tmp_path / "logs").is_dir()
+
+
+@pytest.mark.usefixtures("fakes")
+@pytest.mark.parametrize(("code", "kept"), [(0, False), (3, True)])
+def test_logs_go_when_the_step_has_succeeded_if_asked(
+    wrap: Wrap, tmp_path: Path, code: int, kept: bool
+) -> None:
+    write = f'echo x >"${{NCCL_DEBUG_FILE%%\\%*}}host-$RANK.log"; exit {code}'
+    (tmp_path / "logs").mkdir()
+    (tmp_path / "logs/nccl-99-other.log").touch()
+    options = ("--nccl-debug=${HERE}/logs", "--nccl-debug-remove")
+    done = run(wrap, *options, "--", "sh", "-c", write, HERE=str(tmp_path))
+    assert done.returncode == code
+    left = sorted(path.name for path in (tmp_path / "logs").iterdir())
+    ours = [f"nccl-4321-host-{rank}.log" for rank in range(4)] if kept else []
+    assert left == [*ours, "nccl-99-other.log"]
+
+
+@pytest.mark.parametrize(
+    ("profiler", "words"),
+    [
+        ("rocprof", "--hip-trace -o envcfg-rocprof-4321-rank2.csv"),
+        ("rocprofv3", "--runtime-trace -o envcfg-rocprofv3-4321-rank2 -x --"),
+        ("nsys", "profile --output=envcfg-nsys-4321-rank2 -x"),
+        ("py-spy", "record --subprocesses --format=speedscope --output=envcfg-py-spy-4321-rank2.json -x --"),
+    ],
+)  # fmt: skip
+def test_only_the_chosen_ranks_run_under_the_profiler(
+    wrap: Wrap, fakes: Path, tmp_path: Path, profiler: str, words: str
+) -> None:
+    program(
+        tmp_path / "bin" / profiler,
+        'printf "%s|" "$@" >>"$FAKE_NOTES/profiler"\n'
+        'while [[ $1 != sh ]]; do shift; done\nexec "$@"',
+    )
+    more = () if profiler == "rocprof" else ("--profiler-arg=-x",)
+    options = ("--profile-rank", "2", "--profiler", profiler, *more)
+    done = run(
+        wrap,
+        *(*options, "--", "sh", "-c", 'echo "$RANK $1"', "a", "b  c"),
+        PATH=f"{tmp_path}/bin:{os.environ['PATH']}",
+    )
+    assert done.returncode == 0, done.stderr.decode()
+    assert sorted(done.stdout.splitlines()) == [
+        b"0 b  c",
+        b"1 b  c",
+        b"2 b  c",
+        b"3 b  c",
+    ]
+    noted = (fakes / "profiler").read_text()
+    assert noted == "|".join([*words.split(), "sh", "-c", 'echo "$RANK $1"', "a", "b  c", ""])  # fmt: skip
+
+
+@pytest.mark.usefixtures("fakes")
+def test_a_profiler_that_is_not_there_ends_the_rank_that_wants_it(wrap: Wrap) -> None:
+    done = run(wrap, "--profile-rank", "1,3", "--profiler", "nsys", "--", "true")
+    assert done.returncode == 4
+    assert done.stderr.count(b"nsys is not on PATH here") == 2
+
+
+@pytest.mark.usefixtures("fakes")
+def test_setup_sources_a_file_or_runs_commands_before_the_settings(
+    wrap: Wrap, tmp_path: Path
+) -> None:
+    (tmp_path / "env.sh").write_text(
+        '[[ $# == 0 ]] || exit 9\nexport FROM=file NCCL_SOCKET_IFNAME=wrong\nPATH="/opt/x:$PATH"\n'
+    )
+    show = (
+        "--",
+        "sh",
+        "-c",
+        'echo "$FROM $NCCL_SOCKET_IFNAME ${PATH%%:*} $1"',
+        "a",
+        "b",
+    )
+    done = run(wrap, "--setup", "env.sh", *show)
+    assert set(done.stdout.splitlines()) == {b"file hsn0,hsn1,hsn2,hsn3 /opt/x b"}
+    code = "source env.sh; FROM='it''s'\"$((40 + 2))\""
+    done = run(wrap, "--setup", code, *show)
+    assert set(done.stdout.splitlines()) == {b"its42 hsn0,hsn1,hsn2,hsn3 /opt/x b"}
+
+
+@pytest.mark.usefixtures("fakes")
+@pytest.mark.parametrize(
+    ("setup", "message"),
+    [
+        ("/no/such/file", "/no/such/file cannot be read, which --setup names"),
+        ("false || return 7", "what --setup gives has failed"),
+    ],
+)
+def test_a_setup_that_fails_ends_the_rank(wrap: Wrap, setup: str, message: str) -> None:
+    done = run(wrap, "--setup", setup, "--", "echo", "ran")
+    assert (done.returncode, done.stdout) == (4, b"")
+    assert message in done.stderr.decode()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--profile-rank", "2"), "--profile-rank and --profiler go together"),
+        (("--profiler", "nsys"), "--profile-rank and --profiler go together"),
+        (("--profiler-arg=-x",), "without a --profiler"),
+        (("--profile-rank", "two", "--profiler", "nsys"), "'two' are no ranks"),
+        (("--nccl-debug-remove",), "goes with --nccl-debug DIR"),
+        (("--setup", "echo 'open"), "bash cannot read it"),
+        (("--setup", "} ; { echo"), "bash cannot read it"),
+    ],
+)
+def test_options_that_cannot_be_meant_are_errors(
+    wrap: Wrap, options: tuple[str, ...], message: str
+) -> None:
+    made = wrap(*LUMI, *options, "--", "true")
+    assert made.code == 2
+    assert message in made.err
+
+
+@pytest.mark.parametrize(
+    ("gpus", "tasks", "ranks", "said"),
+    [
+        ("8", "8", "", ""),
+        ("8", "4", "", "4 ranks per node, but 8 GPUs"),
+        ("4", "8", "", "8 tasks per node, but 4 GPUs"),
+        ("4", "8", "8", ""),
+        ("", "8", "", ""),
+    ],
+)
+@pytest.mark.usefixtures("fakes")
+def test_ranks_are_held_against_the_gpus_of_a_node(
+    wrap: Wrap, gpus: str, tasks: str, ranks: str, said: str
+) -> None:
+    given = ("--ranks", ranks) if ranks else ()
+    done = run(wrap, *given, "--", "true", SLURM_GPUS_PER_NODE=gpus, SLURM_NTASKS_PER_NODE=tasks, SLURM_NTASKS="16", SLURM_NNODES="2")  # fmt: skip
+    assert done.returncode == (2 if "tasks per node" in said else 0)
+    assert said in done.stderr.decode()
+    if not said:
+        assert b"per node" not in done.stderr
