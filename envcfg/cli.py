@@ -34,6 +34,7 @@ COMMANDS = {
     "sbatch": "envcfg.commands.sbatch",
     "check-log": "envcfg.commands.check_log",
     "explain": "envcfg.commands.explain",
+    "monitor": "envcfg.commands.monitor",
     "profiles": "envcfg.commands.profiles",
 }
 

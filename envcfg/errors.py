@@ -46,6 +46,12 @@ class OutputError(EnvcfgError):
     exit_code = EXIT_CANNOT
 
 
+class JobError(EnvcfgError):
+    """A job that cannot be looked at, or a scheduler that does not answer."""
+
+    exit_code = EXIT_CANNOT
+
+
 class Place(NamedTuple):
     """Where something is written: file, line and column, both counted from 1."""
 

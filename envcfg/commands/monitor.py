@@ -1,0 +1,272 @@
+"""``envcfg monitor``: how the nodes of a running job are, GPUs and network included."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import sys
+import time
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
+from typing import TYPE_CHECKING, Any
+
+from envcfg.commands.machine import current_folder, interfaces
+from envcfg.errors import EnvcfgError, JobError, UsageError
+from envcfg.parser import Formatter
+
+if TYPE_CHECKING:
+    from envcfg.monitor.job import SlurmJob
+    from envcfg.monitor.marks import Wanted
+    from envcfg.report.monitor import Show
+
+_EPILOG = """\
+One step beside the job's own (srun --overlap) runs a small shell script on every node; it
+ends with this command. The nodes need no Python and no envcfg.
+
+examples:
+  envcfg monitor 4321                   # from a login node, until Ctrl-C or the job's end
+  envcfg monitor --once 4321
+  envcfg monitor --once --json 4321 | jq '.findings'
+  envcfg monitor --json --interval 30 >"monitor-$SLURM_JOB_ID.jsonl" &   # in the job
+
+`idle` is a GPU that was used less than --gpus-idle-below twice in a row; `?` is what a tool
+does not say. All GPUs of a node may be shown, where the site does not hide others' jobs.
+
+exit codes: 0 also when the job has ended meanwhile, 2 wrong usage, 4 the job does not run,
+            is another's or unknown, or the step cannot start, 130 interrupted
+"""
+_LOOKS = 2  # rates and idle GPUs need two
+_END_SECONDS = 5.0  # until Slurm knows of the end that we have seen
+# What srun says, and what helps.
+_REMEDIES = (
+    (
+        "interconnect",
+        "on Slingshot a step takes a share of the network: try --srun-arg=--network=no_vni",
+    ),
+    ("nvalid job id", "squeue --me lists your jobs"),
+    ("ermission denied", "only the owner of a job may start a step in it"),
+    ("ccess/permission", "only the owner of a job may start a step in it"),
+    ("busy", "the nodes take no further step now; is --overlap allowed at this site?"),
+)
+
+
+def add_parser(commands: argparse._SubParsersAction[Any]) -> None:
+    """Add the options of ``monitor``."""
+    parser = commands.add_parser(
+        "monitor",
+        help="show how the nodes of a running job are: GPUs, load, memory, network",
+        description="Show how the nodes of a running job are: what nvidia-smi or rocm-smi "
+        "and /proc say on each, and what stands out.",
+        usage="envcfg monitor [options] [JOBID]",
+        epilog=_EPILOG,
+        formatter_class=Formatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument(
+        "job", metavar="JOBID", nargs="?", help="default: the job that this runs in"
+    )
+    parser.add_argument(
+        "--interval",
+        metavar="SECONDS",
+        type=_interval,
+        default=2.0,
+        help="between two looks (default: 2)",
+    )
+    parser.add_argument(
+        "--once", action="store_true", help="look twice, for the rates, and end"
+    )
+    parser.add_argument(
+        "--json",
+        action="store_true",
+        help="a line of JSON for each look; with --once one document",
+    )
+    parser.add_argument(
+        "--gpus-idle-below",
+        metavar="PERCENT",
+        type=_percent,
+        default=5.0,
+        help="mark GPUs that are used less (default: 5)",
+    )
+    parser.add_argument(
+        "--nodes", metavar="LIST", help="only these, as in nid[001000-001003]"
+    )
+    parser.add_argument(
+        "--profile",
+        metavar="NAME|FILE",
+        help="which GPUs and interfaces a node has (default: of the system detected here)",
+    )
+    parser.add_argument(
+        "--srun-arg",
+        metavar="OPTION",
+        action="append",
+        default=[],
+        help="a further option of srun; may be repeated",
+    )
+
+
+def run(
+    options: argparse.Namespace, more: Sequence[str] | None, _: Sequence[str]
+) -> int:
+    """Watch the job; return 0 when it, or the look at it, is over."""
+    if more:
+        msg = "envcfg monitor takes no command"
+        raise UsageError(msg, hint="envcfg monitor JOBID")
+    name = _job_name(options.job)
+    wanted = _wanted(options.profile)
+    from envcfg.commands.slurm import ask_job, expand_nodes
+    from envcfg.monitor.board import Board
+    from envcfg.monitor.job import check_job
+    from envcfg.monitor.marks import find_marks
+    from envcfg.monitor.step import (
+        PATIENCE,
+        Step,
+        rounds,
+        step_argv,
+        step_environment,
+    )
+
+    job = ask_job(name)
+    check_job(job, _user())
+    hosts = expand_nodes(job.nodes)
+    if options.nodes:
+        hosts = _choose(expand_nodes(options.nodes), hosts, name)
+    wanted = wanted._replace(asked_gpus=job.gpus)
+    board = Board(hosts, idle_below=options.gpus_idle_below)
+    argv = step_argv(job.id, hosts, chosen=bool(options.nodes), more=options.srun_arg)
+    silent = PATIENCE + options.interval
+    looks = 0
+    step = Step(argv, step_environment(os.environ))
+    try:
+        with _display(options, job, wanted) as show:
+            for now in rounds(step, board, options.interval):
+                if not board.has_any():
+                    raise _no_answer(step.errors, "no node has answered")
+                looks += 1
+                if options.once and looks < _LOOKS:
+                    continue
+                nodes = board.views(now, silent)
+                below = options.gpus_idle_below
+                show(nodes, find_marks(nodes, wanted, idle_below=below))
+                if options.once:
+                    return 0
+    finally:
+        step.stop()
+    return _after_end(name, step.errors)
+
+
+def _job_name(given: str | None) -> str:
+    name = given or os.environ.get("SLURM_JOB_ID")
+    if not name:
+        msg = "no job given, and this is none (SLURM_JOB_ID is not set)"
+        raise UsageError(msg, hint="envcfg monitor JOBID; squeue --me lists yours")
+    if not re.fullmatch(r"[0-9]+(?:[_+][0-9]+)?", name, re.ASCII):
+        msg = f"{name!r} is no job id"
+        raise UsageError(msg, hint="as squeue shows it: 4321, of an array 4321_7")
+    return name
+
+
+def _user() -> str:
+    import pwd
+
+    try:
+        return pwd.getpwuid(os.geteuid()).pw_name
+    except KeyError:
+        return os.environ.get("USER", str(os.geteuid()))
+
+
+def _wanted(given: str | None) -> Wanted:
+    """Return what the profile says of a node; nothing where no profile is known."""
+    from envcfg.monitor.marks import Wanted
+    from envcfg.profile.catalog import Catalog, profile_folders
+
+    catalog = Catalog(profile_folders(os.environ, current_folder()))
+    name = given or os.environ.get("ENVCFG_PROFILE")
+    if name is None:
+        cluster, host = os.environ.get("SLURM_CLUSTER_NAME"), os.uname().nodename
+        try:
+            name = catalog.detect(cluster, host, interfaces(), os.path.exists)
+        except UsageError:
+            name = None  # two of them: that is no reason not to look at a job
+    if name is None:
+        return Wanted()
+    profile = catalog.load(name)
+    node, expect = profile.node, profile.expect
+    return Wanted(
+        whole_gpus=node.gpus if node else None,
+        interfaces=(node.nics if node else ()) or (expect.interfaces if expect else ()),
+        profile=profile.name,
+    )
+
+
+def _choose(chosen: Sequence[str], hosts: Sequence[str], name: str) -> list[str]:
+    foreign = [host for host in chosen if host not in hosts]
+    if foreign:
+        msg = f"--nodes: {', '.join(foreign)} is not in job {name}"
+        raise UsageError(msg, hint=f"its nodes: {', '.join(hosts[:8])}")
+    return list(dict.fromkeys(chosen))
+
+
+def _display(
+    options: argparse.Namespace, job: SlurmJob, wanted: Wanted
+) -> AbstractContextManager[Show]:
+    """Return where the looks go."""
+    from envcfg.report.monitor import json_show, live_show, text_show
+
+    if options.json:
+        return nullcontext(json_show(job, once=options.once))
+    if sys.stdout.isatty() and not options.once:
+        return live_show(job, wanted.interfaces)
+    return nullcontext(text_show(job, wanted.interfaces, once=options.once))
+
+
+def _no_answer(errors: Sequence[str], what: str) -> EnvcfgError:
+    said = [line for line in errors if line]
+    text = "\n".join(said)
+    hint = next((fix for word, fix in _REMEDIES if word in text), None)
+    msg = f"{what}: {said[-1]}" if said else what
+    return JobError(
+        msg, hint=hint or "srun --overlap --jobid=JOBID hostname tells more"
+    )
+
+
+def _after_end(name: str, errors: Sequence[str]) -> int:
+    """Say that the job has ended, if it has; return 0.
+
+    Raises:
+        JobError: it goes on, and the step was ended by something else.
+    """
+    from envcfg.commands.slurm import ask_job
+
+    state = "RUNNING"
+    deadline = time.monotonic() + _END_SECONDS
+    while state == "RUNNING" and time.monotonic() < deadline:
+        try:
+            state = ask_job(name).state
+        except JobError:  # Slurm has forgotten it already
+            state = "ended"
+        if state == "RUNNING":
+            time.sleep(0.5)
+    if state == "RUNNING":
+        raise _no_answer(errors, f"the step in job {name} has ended, the job has not")
+    sys.stderr.write(f"envcfg: job {name} has ended: {state}\n")
+    return 0
+
+
+def _interval(text: str) -> float:
+    return _number(text, 0.2, 86400, "number of seconds, 0.2 to 86400")
+
+
+def _percent(text: str) -> float:
+    return _number(text, 0, 100, "number of percent, 0 to 100")
+
+
+def _number(text: str, least: float, most: float, what: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        number = float("nan")
+    if not least <= number <= most:
+        msg = f"{text!r} is no {what}"
+        raise argparse.ArgumentTypeError(msg)
+    return number

@@ -1,0 +1,212 @@
+"""What is known of all nodes at a moment: the newest sample of each, and rates from two."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from envcfg.monitor.sample import (
+    Counter,
+    Gpu,
+    GpuSample,
+    NodeSample,
+    Sample,
+)
+
+
+class Link(NamedTuple):
+    """An interface or adapter; rates in bytes per second, None before the second sample.
+
+    Attributes:
+        received_total, sent_total: bytes since it came up.
+        interface: of an adapter: the interface it belongs to, if known.
+        is_adapter: it counts what goes past the kernel (RDMA) as well.
+    """
+
+    name: str
+    received_total: int
+    sent_total: int
+    received: float | None = None
+    sent: float | None = None
+    interface: str | None = None
+    is_adapter: bool = False
+
+    @property
+    def rate(self) -> float:
+        """Bytes per second in both directions; 0 where unknown."""
+        return (self.received or 0.0) + (self.sent or 0.0)
+
+
+class GpuView(NamedTuple):
+    """A GPU and whether it idles: below the limit in this sample and the one before."""
+
+    gpu: Gpu
+    is_idle: bool = False
+
+
+class NodeView(NamedTuple):
+    """What is known of a node.
+
+    Attributes:
+        sample: the newest; None where it has not answered at all.
+        age: seconds since it came.
+        is_silent: it should have answered by now.
+        processor_use: percent of all cores since the sample before.
+        allotted: how many GPUs Slurm says the step has; None where it says nothing.
+        tool: what was asked for the GPUs, ``none`` where there is nothing to ask.
+        gpus: of this job, as far as the tool can tell.
+        others: GPUs of the node that the job does not have.
+        problem: what the tool says instead of numbers.
+        tool_waits: seconds for which the tool has not answered, if it is late.
+    """
+
+    host: str
+    sample: NodeSample | None = None
+    age: float | None = None
+    is_silent: bool = True
+    processor_use: float | None = None
+    links: tuple[Link, ...] = ()
+    allotted: int | None = None
+    tool: str | None = None
+    gpus: tuple[GpuView, ...] = ()
+    others: int = 0
+    problem: str | None = None
+    tool_waits: float | None = None
+
+
+class _State:
+    """The last samples of a node, and when they came."""
+
+    def __init__(self) -> None:
+        self.node: NodeSample | None = None
+        self.before: NodeSample | None = None
+        self.came = 0.0
+        self.gpus: GpuSample | None = None
+        self.gpus_before: GpuSample | None = None
+        self.asked: float | None = None  # since when the tool is late
+
+    def has_answered(self, number: int) -> bool:
+        if self.node is None or self.node.number < number:
+            return False
+        late = self.asked is not None
+        return late or (self.gpus is not None and self.gpus.number >= number)
+
+
+class Board:
+    """All nodes of a job, or those that were chosen."""
+
+    def __init__(self, hosts: Sequence[str], *, idle_below: float) -> None:
+        """Expect *hosts*; a GPU idles below a use of *idle_below* percent."""
+        self.hosts = list(hosts)
+        self._idle_below = idle_below
+        self._states: dict[str, _State] = {host: _State() for host in hosts}
+
+    def take(self, sample: Sample, now: float) -> None:
+        """Note a sample that came *now* (seconds of any clock that only goes on)."""
+        state = self._states.get(sample.host)
+        if state is None:
+            return  # no node of this job: a line of somebody else
+        if isinstance(sample, NodeSample):
+            state.before, state.node, state.came = state.node, sample, now
+        elif isinstance(sample, GpuSample):
+            state.gpus_before, state.gpus, state.asked = state.gpus, sample, None
+        elif state.asked is None:
+            state.asked = state.came  # the tick before, which started the tool
+
+    def has_answers(self, number: int, now: float, patience: float) -> bool:
+        """Tell whether every node has answered *number*, its GPUs too.
+
+        Who has said nothing for *patience* seconds, or never, is not waited for again.
+        """
+        return all(
+            state.has_answered(number)
+            for state in self._states.values()
+            if number == 1 or (state.node and now - state.came <= patience)
+        )
+
+    def has_any(self) -> bool:
+        """Tell whether any node has answered."""
+        return any(state.node is not None for state in self._states.values())
+
+    def views(self, now: float, patience: float) -> list[NodeView]:
+        """Return all nodes in their order; silent are those older than *patience* s."""
+        return [
+            self._view(host, state, now, patience)
+            for host, state in self._states.items()
+        ]
+
+    def _view(self, host: str, state: _State, now: float, patience: float) -> NodeView:
+        sample = state.node
+        if sample is None:
+            return NodeView(host)
+        age = now - state.came
+        view = NodeView(
+            host,
+            sample,
+            age,
+            is_silent=age > patience,
+            processor_use=_processor_use(state.before, sample),
+            links=_links(state.before, sample),
+            tool_waits=None if state.asked is None else now - state.asked,
+        )
+        answer = state.gpus
+        if answer is None:
+            return view
+        return view._replace(
+            allotted=answer.allotted,
+            tool=answer.tool,
+            gpus=tuple(
+                GpuView(gpu, self._is_idle(gpu, state.gpus_before))
+                for gpu in answer.gpus
+                if gpu.is_ours
+            ),
+            others=sum(not gpu.is_ours for gpu in answer.gpus),
+            problem=answer.problem,
+        )
+
+    def _is_idle(self, gpu: Gpu, before: GpuSample | None) -> bool:
+        earlier = {each.number: each for each in before.gpus} if before else {}
+        twice = (gpu, earlier.get(gpu.number))
+        return all(
+            each is not None and each.use is not None and each.use < self._idle_below
+            for each in twice
+        )
+
+
+def _processor_use(before: NodeSample | None, now: NodeSample) -> float | None:
+    if before is None or None in (before.spent, before.busy, now.spent, now.busy):
+        return None
+    spent = (now.spent or 0) - (before.spent or 0)
+    busy = (now.busy or 0) - (before.busy or 0)
+    return min(100.0, 100 * busy / spent) if spent > 0 and busy >= 0 else None
+
+
+def _links(before: NodeSample | None, now: NodeSample) -> tuple[Link, ...]:
+    earlier = {_key(each): each for each in before.counters} if before else {}
+    seconds = now.time - before.time if before else 0.0
+    return tuple(_link(earlier.get(_key(each)), each, seconds) for each in now.counters)
+
+
+def _key(counter: Counter) -> tuple[str, bool]:
+    return counter.name, counter.is_adapter
+
+
+def _link(before: Counter | None, now: Counter, seconds: float) -> Link:
+    link = Link(
+        now.name,
+        now.received,
+        now.sent,
+        interface=now.interface,
+        is_adapter=now.is_adapter,
+    )
+    if before is None or seconds <= 0:
+        return link
+    return link._replace(
+        received=_rate(before.received, now.received, seconds),
+        sent=_rate(before.sent, now.sent, seconds),
+    )
+
+
+def _rate(before: int, now: int, seconds: float) -> float | None:
+    """Return bytes per second; None for a counter that was reset."""
+    return (now - before) / seconds if now >= before else None

@@ -1,0 +1,190 @@
+"""What the tools of GPUs print, read into :class:`Gpu`.
+
+Formats: nvidia-smi's CSV without header and units (its manual, 331 to 610; words such as
+``[N/A]`` in place of numbers); rocm-smi's JSON of ROCm 5 to 7 (ROCm/rocm_smi_lib,
+rocm_smi.py: "Average Graphics Package Power", since ROCm 6 also "Current Socket Graphics
+Package Power"; a second die has no power of its own); amd-smi's JSON of ROCm 6 and 7 (a
+list, or a list in ``gpu_data``).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+
+from envcfg.monitor.sample import MIB, Gpu
+
+_NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
+# What is said of a GPU that cannot be asked.
+_PROBLEM = re.compile(
+    r"unable|fail|error|no devices|no gpu|not initialized|not found|lost|killed|denied",
+    re.IGNORECASE,
+)
+_LONGEST = 160  # characters of a problem that are kept
+
+Answer = tuple[tuple[Gpu, ...], str | None]
+
+
+def read_gpus(tool: str, lines: Sequence[str], status: int | None) -> Answer:
+    """Return the GPUs that a tool names, and what it says is wrong.
+
+    Args:
+        tool: one of ``TOOLS``, or any other, which names no GPU.
+        lines: what it printed.
+        status: its exit code.
+    """
+    read = TOOLS.get(tool)
+    gpus = read(lines) if read else ()
+    if status == 137:  # it was ended by force, and may have said nothing
+        return gpus, f"{tool} did not answer within 20 s"
+    said = [line.strip() for line in lines if line.strip()]
+    found = next((line for line in said if _PROBLEM.search(_outside_data(line))), None)
+    if found is None and (status or (read and not gpus)):
+        found = said[0] if said and not gpus else f"{tool} ended with code {status}"
+    return gpus, found[:_LONGEST] if found else None
+
+
+def _outside_data(line: str) -> str:
+    """Return *line*, or nothing where it is data: a row of CSV, or JSON."""
+    return "" if line[0] in '{}[]"' or re.match(r"\d+, ", line) else line
+
+
+def mark_ours(gpus: Sequence[Gpu], ours: Sequence[int]) -> tuple[Gpu, ...]:
+    """Return *gpus* with those marked that the job does not have.
+
+    A tool that shows no more than the job has shows the job's: it counts them from 0,
+    whatever the scheduler's numbers are.
+    """
+    if not ours or len(gpus) <= len(ours):
+        return tuple(gpus)
+    return tuple(gpu._replace(is_ours=gpu.number in ours) for gpu in gpus)
+
+
+def _nvidia(lines: Sequence[str]) -> tuple[Gpu, ...]:
+    found = []
+    for line in lines:
+        index, *values = (value.strip() for value in line.split(",", 5))
+        if index.isdigit() and len(values) == 5:
+            use, used, total, power, name = values
+            found.append(
+                Gpu(
+                    number=int(index),
+                    use=_number(use),
+                    memory_used=_times(_number(used), MIB),
+                    memory_total=_times(_number(total), MIB),
+                    power=_number(power),
+                    name=name or None,
+                )
+            )
+    return tuple(found)
+
+
+def _rocm(lines: Sequence[str]) -> tuple[Gpu, ...]:
+    document = _json(lines)
+    found = []
+    for card, values in document.items() if isinstance(document, dict) else ():
+        number = re.fullmatch(r"card(\d+)", card)
+        if number and isinstance(values, dict):
+            found.append(
+                Gpu(
+                    number=int(number[1]),
+                    use=_number(values.get("GPU use (%)")),
+                    memory_used=_times(
+                        _number(values.get("VRAM Total Used Memory (B)")), 1
+                    ),
+                    memory_total=_times(
+                        _number(values.get("VRAM Total Memory (B)")), 1
+                    ),
+                    power=_first(values, "Graphics Package Power (W)"),
+                )
+            )
+    return tuple(sorted(found))
+
+
+def _first(values: Mapping[str, object], key: str) -> float | None:
+    """Return the first number under a name that ends with *key*, but for the highest."""
+    numbers = (
+        _number(value)
+        for name, value in values.items()
+        if name.endswith(key) and not name.startswith("Max")
+    )
+    return next((number for number in numbers if number is not None), None)
+
+
+def _amd(lines: Sequence[str]) -> tuple[Gpu, ...]:
+    document = _json(lines)
+    if isinstance(document, dict):
+        document = document.get("gpu_data")
+    return tuple(
+        Gpu(
+            number=each["gpu"],
+            use=_quantity(each, "usage", "gfx_activity"),
+            memory_used=_times(_quantity(each, "mem_usage", "used_vram"), MIB),
+            memory_total=_times(_quantity(each, "mem_usage", "total_vram"), MIB),
+            power=_quantity(each, "power", "socket_power"),
+        )
+        for each in (document if isinstance(document, list) else ())
+        if isinstance(each, dict) and isinstance(each.get("gpu"), int)
+    )
+
+
+def _quantity(gpu: Mapping[str, object], block: str, name: str) -> float | None:
+    values = gpu.get(block)
+    value = values.get(name) if isinstance(values, dict) else None
+    return _number(value.get("value") if isinstance(value, dict) else value)
+
+
+def _driver(lines: Sequence[str]) -> tuple[Gpu, ...]:
+    """Read lines of CARD USE USED TOTAL POWER: percent, bytes, bytes, microwatts.
+
+    Cards have any numbers, for a card that only shows a picture has one too.
+    """
+    rows = [line.split() for line in lines]
+    rows = sorted(
+        (row for row in rows if len(row) == 5 and row[0].isdigit()),
+        key=lambda row: int(row[0]),
+    )
+    return tuple(
+        Gpu(
+            number=index,
+            use=_number(use),
+            memory_used=_times(_number(used), 1),
+            memory_total=_times(_number(total), 1),
+            power=None if (watts := _number(power)) is None else watts / 1e6,
+        )
+        for index, (_, use, used, total, power) in enumerate(rows)
+    )
+
+
+def _json(lines: Sequence[str]) -> object:
+    """Return the document that begins with the first brace; what stands before is said."""
+    import json
+
+    text = "\n".join(lines)
+    start = re.search(r"^\s*[{\[]", text, re.MULTILINE)
+    if start is None:
+        return None
+    try:
+        return json.JSONDecoder().raw_decode(text[start.end() - 1 :])[0]
+    except (ValueError, RecursionError):
+        return None
+
+
+def _number(value: object) -> float | None:
+    """Return a number, or None for ``[N/A]``, ``ERR!`` and all else."""
+    if isinstance(value, bool) or value is None:
+        return None
+    text = str(value).strip()
+    return float(text) if _NUMBER.fullmatch(text) and float(text) >= 0 else None
+
+
+def _times(number: float | None, unit: int) -> int | None:
+    return None if number is None else int(number * unit)
+
+
+TOOLS: Mapping[str, Callable[[Sequence[str]], tuple[Gpu, ...]]] = {
+    "nvidia-smi": _nvidia,
+    "rocm-smi": _rocm,
+    "amd-smi": _amd,
+    "amdgpu": _driver,
+}

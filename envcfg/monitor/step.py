@@ -1,0 +1,188 @@
+"""The one step that runs the probe on every node, and the rounds of its answers."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from queue import Empty, SimpleQueue
+from threading import Thread
+from typing import IO
+
+from envcfg.errors import JobError
+from envcfg.monitor.board import Board
+from envcfg.monitor.probe import ProbeReader, probe_script
+
+PATIENCE = 10.0  # seconds after which a node that has answered before is silent
+_START = 60.0  # seconds for the first answer: a large job's step starts slowly
+_LEAVE = 5.0  # seconds to end in each way, from the gentlest on
+_KEPT = 20  # lines of srun's errors
+# Slurm's own settings for clients; all else that is named SLURM_ speaks of another job or
+# step, and would be taken for an option of srun.
+_CLIENT = frozenset({"SLURM_CONF", "SLURM_JWT", "SLURM_TIME_FORMAT"})
+
+
+def step_argv(
+    job: str, hosts: Sequence[str], *, chosen: bool, more: Sequence[str] = ()
+) -> list[str]:
+    """Return the srun that starts one probe on each of *hosts*.
+
+    Args:
+        job: its number.
+        hosts: where to.
+        chosen: they are not all nodes of the job, so that they must be named.
+        more: further options of srun.
+    """
+    count = len(hosts)
+    return [
+        "srun",
+        f"--jobid={job}",
+        "--job-name=envcfg-monitor",
+        "--overlap",  # beside the step that works
+        f"--nodes={count}",
+        f"--ntasks={count}",
+        "--ntasks-per-node=1",
+        "--cpus-per-task=1",
+        "--mem=0",  # no memory of its own: the job's may all be given away
+        "--cpu-bind=none",
+        "--mpi=none",
+        "--kill-on-bad-exit=0",  # a node that fails does not take the others along
+        "--wait=0",
+        "--input=all",
+        *([f"--nodelist={','.join(hosts)}"] if chosen else []),
+        *more,
+        "/bin/sh",
+        "-c",
+        probe_script(),
+    ]
+
+
+def step_environment(environ: Mapping[str, str]) -> dict[str, str]:
+    """Return *environ* without what Slurm has set for a job or step around us."""
+    return {
+        name: value
+        for name, value in environ.items()
+        if not name.startswith("SLURM_") or name in _CLIENT
+    }
+
+
+class Step:
+    """A running srun; ends with ``stop``, and by itself when this process is gone."""
+
+    def __init__(self, argv: Sequence[str], env: Mapping[str, str]) -> None:
+        """Start it.
+
+        Raises:
+            JobError: there is no srun.
+        """
+        import subprocess
+
+        try:
+            # A session of its own: Ctrl-C is for us, and srun would ask to be told twice.
+            self._process = subprocess.Popen(
+                argv,
+                env=dict(env),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+                encoding="utf-8",
+                errors="replace",
+                start_new_session=True,
+            )
+        except OSError as err:
+            msg = f"cannot run {argv[0]}: {err.strerror}"
+            raise JobError(msg, hint="run it where Slurm's commands are") from err
+        self.errors: deque[str] = deque(maxlen=_KEPT)
+        self._lines: SimpleQueue[str | None] = SimpleQueue()
+        self._readers = [
+            Thread(target=self._read, args=(self._process.stdout,), daemon=True),
+            Thread(target=self._read_errors, args=(self._process.stderr,), daemon=True),
+        ]
+        for reader in self._readers:
+            reader.start()
+
+    def tick(self, number: int) -> None:
+        """Ask every node for a sample."""
+        try:
+            if self._process.stdin:
+                self._process.stdin.write(f"{number}\n")
+                self._process.stdin.flush()
+        except OSError:
+            pass  # it has ended; what it wrote before is read first
+
+    def line(self, timeout: float) -> str | None:
+        """Return the next line, or None when none came within *timeout* seconds.
+
+        Raises:
+            EOFError: the step has ended.
+        """
+        try:
+            line = self._lines.get(timeout=max(0.0, timeout))
+        except Empty:
+            return None
+        if line is None:
+            raise EOFError
+        return line
+
+    def stop(self) -> int:
+        """End the step on all nodes; return srun's exit code."""
+        from subprocess import TimeoutExpired
+
+        process = self._process
+        try:
+            if process.stdin:
+                process.stdin.close()  # the probes end with their input
+        except OSError:
+            pass
+        for harder in (process.terminate, process.kill, lambda: None):
+            try:
+                process.wait(_LEAVE)
+                break
+            except TimeoutExpired:
+                harder()
+        for reader in self._readers:
+            reader.join(_LEAVE)
+        return process.returncode if process.returncode is not None else -9
+
+    def _read(self, stream: IO[str]) -> None:
+        for line in stream:
+            self._lines.put(line)
+        self._lines.put(None)
+
+    def _read_errors(self, stream: IO[str]) -> None:
+        for line in stream:
+            self.errors.append(line.rstrip())
+
+
+def rounds(step: Step, board: Board, interval: float) -> Iterator[float]:
+    """Ask all nodes each *interval* seconds; yield the time when the answers are there.
+
+    The time is that of ``time.monotonic``. A node that does not answer holds up one round,
+    for ``PATIENCE`` seconds. It is over when the step is.
+    """
+    reader = ProbeReader()
+    number = 0
+    while True:
+        number += 1
+        began = time.monotonic()
+        limit = began + (PATIENCE if board.has_any() else _START)
+        step.tick(number)
+        while True:
+            now = time.monotonic()
+            complete = board.has_answers(number, now, PATIENCE)
+            until = began + interval if complete else limit
+            if now >= max(until, began + interval):
+                break
+            try:
+                line = step.line(until - now)
+            except EOFError:
+                return
+            if line is None:
+                continue
+            first = not board.has_any()
+            if sample := reader.feed(line):
+                board.take(sample, time.monotonic())
+                if first:
+                    limit = time.monotonic() + PATIENCE
+        yield time.monotonic()
