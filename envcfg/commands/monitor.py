@@ -236,21 +236,24 @@ def _after_end(name: str, errors: Sequence[str]) -> int:
     Raises:
         JobError: it goes on, and the step was ended by something else.
     """
-    from envcfg.commands.slurm import ask_job
-
-    state = "RUNNING"
     deadline = time.monotonic() + _END_SECONDS
-    while state == "RUNNING" and time.monotonic() < deadline:
-        try:
-            state = ask_job(name).state
-        except JobError:  # Slurm has forgotten it already
-            state = "ended"
-        if state == "RUNNING":
-            time.sleep(0.5)
+    state = _state(name)
+    while state in ("RUNNING", "COMPLETING") and time.monotonic() < deadline:
+        time.sleep(0.5)
+        state = _state(name)
     if state == "RUNNING":
         raise _no_answer(errors, f"the step in job {name} has ended, the job has not")
     sys.stderr.write(f"envcfg: job {name} has ended: {state}\n")
     return 0
+
+
+def _state(name: str) -> str:
+    from envcfg.commands.slurm import ask_job
+
+    try:
+        return ask_job(name).state
+    except JobError:  # some sites forget a job as soon as it has ended
+        return "unknown to Slurm"
 
 
 def _interval(text: str) -> float:

@@ -87,7 +87,7 @@ def check_job(job: SlurmJob, user: str) -> None:
         msg = f"job {job.name} stands still: {job.state}"
         raise JobError(msg, hint=f"scontrol show job {job.name} says why")
     if job.state not in _RUNS:
-        msg = f"job {job.name} has ended: {job.state}"
+        msg = f"job {job.name} runs no more: {job.state}"
         how = f"scontrol show job {job.name} or sacct -j {job.name} says how"
         hint = f"{how}; envcfg check-log reads its log"
         raise JobError(msg, hint=hint)

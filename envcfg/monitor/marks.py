@@ -100,8 +100,8 @@ def _of_gpus(node: NodeView, wanted: Wanted, *, idle_below: float) -> Iterator[F
             node,
             "gpu-unseen",
             "warning",
-            f"{count_of(expected, 'GPU')} {said_of(expected, 'are')} here ({who}), and "
-            "neither nvidia-smi, rocm-smi nor amd-smi",
+            f"{count_of(expected, 'GPU')} should be here ({who}), and neither nvidia-smi, "
+            "rocm-smi nor amd-smi is",
             "put the tool on PATH before envcfg monitor: the nodes have it from here",
         )
     elif missing > 0:
@@ -150,7 +150,7 @@ def _expected(node: NodeView, wanted: Wanted) -> tuple[int, str]:
 
 def _named(indices: Sequence[int], node: NodeView) -> str:
     noun = "GPU" if len(indices) == 1 else "GPUs"
-    return f"{noun} {number_ranges(indices)} of {len(node.gpus)}"
+    return f"{noun} {number_ranges(indices)} (of {len(node.gpus)})"
 
 
 def _of_host(node: NodeView) -> Iterator[Finding]:

@@ -88,8 +88,8 @@ def _node(host: str, opened: _Open, *, is_whole: bool) -> NodeSample | None:
         return None
     counters: list[Counter] = []
     for line in opened.lines:
-        word, *values = line.split()
         try:
+            word, *values = line.split()
             if word in ("net", "rdma"):
                 counters.append(_counter(values, is_adapter=word == "rdma"))
             elif word in _FIELDS:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import count
 from queue import Empty, SimpleQueue
 from threading import Thread
 from typing import IO
@@ -33,14 +34,14 @@ def step_argv(
         chosen: they are not all nodes of the job, so that they must be named.
         more: further options of srun.
     """
-    count = len(hosts)
+    size = len(hosts)
     return [
         "srun",
         f"--jobid={job}",
         "--job-name=envcfg-monitor",
         "--overlap",  # beside the step that works
-        f"--nodes={count}",
-        f"--ntasks={count}",
+        f"--nodes={size}",
+        f"--ntasks={size}",
         "--ntasks-per-node=1",
         "--cpus-per-task=1",
         "--mem=0",  # no memory of its own: the job's may all be given away
@@ -141,8 +142,12 @@ class Step:
                 break
             except TimeoutExpired:
                 harder()
-        for reader in self._readers:
+        for reader, stream in zip(
+            self._readers, (process.stdout, process.stderr), strict=True
+        ):
             reader.join(_LEAVE)
+            if stream and not reader.is_alive():
+                stream.close()
         return process.returncode if process.returncode is not None else -9
 
     def _read(self, stream: IO[str]) -> None:
@@ -162,27 +167,32 @@ def rounds(step: Step, board: Board, interval: float) -> Iterator[float]:
     for ``PATIENCE`` seconds. It is over when the step is.
     """
     reader = ProbeReader()
-    number = 0
-    while True:
-        number += 1
+    for number in count(1):
         began = time.monotonic()
-        limit = began + (PATIENCE if board.has_any() else _START)
         step.tick(number)
-        while True:
-            now = time.monotonic()
-            complete = board.has_answers(number, now, PATIENCE)
-            until = began + interval if complete else limit
-            if now >= max(until, began + interval):
-                break
-            try:
-                line = step.line(until - now)
-            except EOFError:
-                return
-            if line is None:
-                continue
-            first = not board.has_any()
-            if sample := reader.feed(line):
-                board.take(sample, time.monotonic())
-                if first:
-                    limit = time.monotonic() + PATIENCE
-        yield time.monotonic()
+        try:
+            _collect(step, board, reader, number)
+            yield time.monotonic()
+            while (left := began + interval - time.monotonic()) > 0:
+                _take(step, board, reader, left)
+        except EOFError:
+            return
+
+
+def _collect(step: Step, board: Board, reader: ProbeReader, number: int) -> None:
+    """Read until all have answered *number*, or it is too late to."""
+    had_any = board.has_any()
+    limit = time.monotonic() + (PATIENCE if had_any else _START)
+    while not board.has_answers(number, now := time.monotonic(), PATIENCE):
+        if now >= limit:
+            return
+        _take(step, board, reader, limit - now)
+        if board.has_any() and not had_any:  # the others are to follow soon
+            had_any, limit = True, time.monotonic() + PATIENCE
+
+
+def _take(step: Step, board: Board, reader: ProbeReader, timeout: float) -> None:
+    line = step.line(timeout)
+    sample = None if line is None else reader.feed(line)
+    if sample is not None:
+        board.take(sample, time.monotonic())

@@ -10,7 +10,7 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING, NamedTuple
 
 from envcfg.findings import Finding
-from envcfg.log.numbers import count_of
+from envcfg.log.numbers import count_of, first_of
 from envcfg.monitor.board import GpuView, Link, NodeView
 from envcfg.monitor.sample import NodeSample
 from envcfg.report.characters import printable
@@ -61,11 +61,7 @@ def make_page(
         is_detailed: a line for each GPU and interface, instead of one for each node.
     """
     rows = tuple(_row(node, wanted, is_detailed=is_detailed) for node in nodes)
-    marks = tuple(
-        (_COLOURS[finding.severity] if number == 0 else "", text)
-        for finding in findings
-        for number, text in enumerate(_mark_lines(finding))
-    )
+    marks = tuple(line for finding in _merged(findings) for line in _mark(finding))
     return Page(_title(job, nodes), rows, marks)
 
 
@@ -130,11 +126,22 @@ def _title(job: str, nodes: Sequence[NodeView]) -> str:
     return ", ".join(parts)
 
 
-def _mark_lines(finding: Finding) -> list[str]:
+def _merged(findings: Sequence[Finding]) -> list[Finding]:
+    """Return one finding for all nodes of which the same is said."""
+    nodes: dict[Finding, list[str]] = {}
+    for finding in findings:
+        nodes.setdefault(finding._replace(subject=""), []).append(finding.subject)
+    return [
+        finding._replace(subject=first_of(names)) for finding, names in nodes.items()
+    ]
+
+
+def _mark(finding: Finding) -> list[Line]:
     what = f"{finding.subject}: {printable(finding.message)}"
-    lines = [f"{finding.severity}: {what}  [{finding.rule}]"]
+    first = f"{finding.severity}: {what}  [{finding.rule}]"
+    lines = [(_COLOURS[finding.severity], first)]
     if finding.fix:
-        lines.append(f"  fix: {finding.fix}")
+        lines.append(("", f"  fix: {finding.fix}"))
     return lines
 
 
