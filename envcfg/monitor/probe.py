@@ -76,7 +76,7 @@ class ProbeReader:
         whole = count[:1] == [str(len(opened.lines) + 1)]
         if kind == "node":
             return _node(host, opened, is_whole=whole)
-        return _gpus(host, opened, count[1] if len(count) > 1 else "")
+        return _gpus(host, opened, count[1:2], is_whole=whole)
 
 
 def _node(host: str, opened: _Open, *, is_whole: bool) -> NodeSample | None:
@@ -94,7 +94,7 @@ def _node(host: str, opened: _Open, *, is_whole: bool) -> NodeSample | None:
                 counters.append(_counter(values, is_adapter=word == "rdma"))
             elif word in _FIELDS:
                 sample = sample._replace(**_FIELDS[word](values))
-        except (IndexError, ValueError):
+        except (IndexError, ValueError):  # noqa: PERF203  # one line, not all of them
             continue  # torn, or no number: it stays unknown
     return sample._replace(counters=tuple(counters))
 
@@ -129,10 +129,12 @@ def _counter(values: list[str], *, is_adapter: bool) -> Counter:
     return Counter(name, received * unit, sent * unit, interface, is_adapter=True)
 
 
-def _gpus(host: str, opened: _Open, status: str) -> GpuSample:
+def _gpus(host: str, opened: _Open, status: list[str], *, is_whole: bool) -> GpuSample:
     tool = opened.words[0] if opened.words else "none"
-    code = int(status) if status.isdigit() else None
+    code = int(status[0]) if status and status[0].isdigit() else None
     gpus, problem = read_gpus(tool, _joined(opened.lines), code)
+    if problem and not is_whole:
+        problem = "its answer has not arrived whole"
     ours = [
         int(each)
         for each in (opened.words[1] if len(opened.words) > 1 else "").split(",")

@@ -160,11 +160,11 @@ envcfg_ask() { # NAME COMMAND...
   done
 }
 
-# A pipe keeps lines of two writers apart up to 4096 bytes.
+# srun keeps lines of several nodes apart up to 1024 bytes.
 envcfg_text() { # LINE
   envcfg_line=$1
-  while [ "${#envcfg_line}" -gt 2000 ]; do
-    envcfg_part=$(printf '%.2000s' "$envcfg_line")
+  while [ "${#envcfg_line}" -gt 800 ]; do
+    envcfg_part=$(printf '%.800s' "$envcfg_line")
     envcfg_say "part $envcfg_part"
     envcfg_line=${envcfg_line#"$envcfg_part"}
   done

@@ -15,10 +15,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from support import Wrapped, envcfg, environment, zero_separated
 
 from envcfg import cli
 from envcfg.monitor import step
+from support import Wrapped, envcfg, environment, zero_separated
 
 SQUEUE = r"""#!/bin/bash
 [[ -z ${FAKE_SQUEUE_ERROR-} ]] || { echo "$FAKE_SQUEUE_ERROR" >&2; exit 1; }

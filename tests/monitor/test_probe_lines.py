@@ -118,6 +118,13 @@ def test_a_long_line_comes_in_parts() -> None:
     assert [gpu.use for gpu in sample.gpus] == [7.0]
 
 
+def test_an_answer_that_lost_a_line_is_said_to_be_cut() -> None:
+    texts = ["begin rocm-smi -", 'text  use (%)": "7"}}', "end 3 0"]
+    (sample,) = read(said("a", 1, "gpus", texts))
+    assert isinstance(sample, GpuSample)
+    assert (sample.gpus, sample.problem) == ((), "its answer has not arrived whole")
+
+
 def test_no_tool_is_no_problem() -> None:
     (sample,) = read(gpu_lines([], tool="none"))
     assert isinstance(sample, GpuSample)

@@ -38,6 +38,7 @@ class Probe:
             start_new_session=True,
         )
         self.reader = ProbeReader()
+        self.longest = 4096
         self._complaints = ""
 
     def ask(self, number: int, count: int = 2) -> list[Sample]:
@@ -50,6 +51,7 @@ class Probe:
         while len(found) < count:
             line = self.process.stdout.readline()
             assert line, self.process.stderr and self.process.stderr.read()
+            assert len(line) <= self.longest
             if sample := self.reader.feed(line):
                 found.append(sample)
         return found
@@ -219,7 +221,9 @@ def test_rocm_smi_is_asked_and_long_lines_come_whole(
     )
     (tools / "answer").write_text(f"{{{cards}}}\n")
     write_tool(tools, "rocm-smi", f"cat {tools}/answer")
-    _, gpus = both(start(probes, shell, tools).ask(1))
+    probe = start(probes, shell, tools)
+    probe.longest = 1024  # of a line that srun keeps apart from those of other nodes
+    _, gpus = both(probe.ask(1))
     assert [gpu.use for gpu in gpus.gpus] == [float(n) for n in range(32)]
 
 
