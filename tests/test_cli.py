@@ -373,6 +373,7 @@ def test_nothing_heavy_is_imported_to_make_a_script() -> None:
         ("wrap", "--container", "none", "--", "true"),
         ("check-log", "--profile", "lumi-g", "/dev/null"),
         ("explain", "NCCL_NET"),
+        ("monitor", "12"),
         ("profiles", "list"),
     ],
 )

@@ -155,7 +155,8 @@ def _row(
         return ((("bold red", node.host),), (silent,), (), (), ())
     gpus = _gpu_lines(node) if is_detailed else _gpus_in_one(node)
     links = [link for link in node.links if _is_shown(link, wanted)]
-    network = [("", _link_text(link)) for link in links]
+    width = max((len(_link_name(link)) for link in links), default=0)
+    network = [("", _link_text(link, width)) for link in links]
     if not is_detailed and links:
         network = [("", _busiest(links))]
     return (
@@ -215,9 +216,13 @@ def _is_shown(link: Link, wanted: Sequence[str]) -> bool:
     return link.name != "lo" and link.received_total + link.sent_total > 0
 
 
-def _link_text(link: Link) -> str:
-    name = f"{link.name} ({link.interface})" if link.interface else link.name
-    return f"{name:<5} in {_rate(link.received)}  out {_rate(link.sent)}"
+def _link_name(link: Link) -> str:
+    return f"{link.name} ({link.interface})" if link.interface else link.name
+
+
+def _link_text(link: Link, width: int = 0) -> str:
+    name = _link_name(link).ljust(width)
+    return f"{name}  in {_rate(link.received)}  out {_rate(link.sent)}"
 
 
 def _busiest(links: Sequence[Link]) -> str:

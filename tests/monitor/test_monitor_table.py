@@ -1,0 +1,92 @@
+"""The table of nodes: plain or in colours, in detail or with a line for each node."""
+
+from __future__ import annotations
+
+import io
+
+from lines import gpu_lines, node_lines, read, said, used
+from rich.console import Console
+
+from envcfg.monitor.board import Board
+from envcfg.monitor.marks import Wanted, find_marks
+from envcfg.report.monitor_table import Page, make_page, page_renderable, page_text
+
+COUNTERS = (
+    ["net lo 5 5", "net hsn0 0 0", "net nmn0 0 0", "net ifb0 0 0", "rdma cxi0 0 0 1 hsn0"],
+    ["net lo 9 9", "net hsn0 0 0", "net nmn0 1500 3000000", "net ifb0 0 0", "rdma cxi0 50000000000 999 1 hsn0"],
+)  # fmt: skip
+
+
+def page(*, is_detailed: bool) -> Page:
+    board = Board(["a", "b", "c", "d"], idle_below=5)
+    for number in (1, 2):
+        lines = [
+            *node_lines("a", number, at=100.0 + number, counters=COUNTERS[number - 1]),
+            *gpu_lines(used(98, 0, "[N/A]"), "a", number),
+            *node_lines("b", number, at=100.0 + number),
+            *gpu_lines([], "b", number, tool="none"),
+        ]
+        if number == 2:
+            lines += said("c", 2, "gpus", ["waits"])
+        for sample in read([*lines, *node_lines("c", number, at=100.0 + number)]):
+            board.take(sample, 8.0 + number)
+    nodes = board.views(12.0, 10.0)
+    findings = find_marks(nodes, Wanted(asked_gpus=None), idle_below=5)
+    return make_page("12", nodes, findings, wanted=("hsn0",), is_detailed=is_detailed)
+
+
+def test_in_detail_each_gpu_and_interface_has_a_line() -> None:
+    text = page_text(page(is_detailed=True))
+    title, head, *rows = text.splitlines()
+    assert (
+        title
+        == "job 12: 3 of 4 nodes answer, 3 GPUs used 49 %, 1 idle, 1 unknown, 0.3 kW"
+    )
+    column = head.index("network")
+    network = [row[column:].strip() for row in rows[:4]]
+    assert network == [
+        "hsn0         in    0 B   out    0 B",
+        "nmn0         in  1.5 kB  out    3 MB",
+        "cxi0 (hsn0)  in   50 GB  out  999 B",
+        "",
+    ]
+    assert "  1    0 %  1 of 2 GiB  100 W  idle  " in rows[1]
+    assert "  2    ? %  1 of 2 GiB  100 W" in rows[2]
+    assert "none" in text
+    assert "no answer for 3 s" in text
+    assert "\nd     no answer\n" in text
+    assert "ifb0" not in text
+    assert "lo " not in text
+
+
+def test_of_many_nodes_each_has_a_line() -> None:
+    made = page(is_detailed=False)
+    assert made.height == 4
+    text = page_text(made)
+    assert "98 idle ? %" in text
+    assert "cxi0 (hsn0)  in   50 GB  out  999 B   and 2 more" in text
+
+
+def test_colours_add_nothing_to_the_words() -> None:
+    for is_detailed in (True, False):
+        made = page(is_detailed=is_detailed)
+        plain, coloured = (io.StringIO() for _ in range(2))
+        for stream, system in ((plain, None), (coloured, "standard")):
+            console = Console(file=stream, width=200, color_system=system, force_terminal=system is not None, highlight=False)  # type: ignore[arg-type]  # fmt: skip
+            console.print(page_renderable(made))
+        words = page_text(made).split()
+        assert plain.getvalue().split() == words
+        assert "\x1b[33m" in coloured.getvalue()
+
+
+def test_what_a_tool_prints_cannot_steer_the_terminal() -> None:
+    board = Board(["a"], idle_below=5)
+    for sample in read(
+        [*node_lines("a"), *gpu_lines(["fail \x1b[2J\x07"], "a", status=1)]
+    ):
+        board.take(sample, 10.0)
+    nodes = board.views(11.0, 10.0)
+    marks = find_marks(nodes, Wanted(), idle_below=5)
+    text = page_text(make_page("12", nodes, marks, is_detailed=True))
+    assert "fail \\x1b[2J\\x07" in text
+    assert "\x1b" not in text
