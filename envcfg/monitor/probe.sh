@@ -160,11 +160,11 @@ envcfg_ask() { # NAME COMMAND...
   done
 }
 
-# srun keeps lines of several nodes apart up to 1024 bytes.
+# srun (22.05) tears lines of 1000 bytes when several nodes write at once, of 900 none.
 envcfg_text() { # LINE
   envcfg_line=$1
-  while [ "${#envcfg_line}" -gt 800 ]; do
-    envcfg_part=$(printf '%.800s' "$envcfg_line")
+  while [ "${#envcfg_line}" -gt 700 ]; do
+    envcfg_part=$(printf '%.700s' "$envcfg_line")
     envcfg_say "part $envcfg_part"
     envcfg_line=${envcfg_line#"$envcfg_part"}
   done
