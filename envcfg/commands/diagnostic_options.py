@@ -118,8 +118,8 @@ def _check_bash(code: str) -> None:
     import subprocess
 
     try:
-        done = subprocess.run(  # the user's bash
-            ["bash", "-n", "-c", f"envcfg_setup() {{\n{code}\n}}"],
+        done = subprocess.run(
+            ["/usr/bin/env", "bash", "-n", "-c", f"envcfg_setup() {{\n{code}\n}}"],
             capture_output=True,
             text=True,
             check=False,

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from envcfg.log.rulebook import load_rules
 from support import Wrap, bash, zero_separated
 
 LUMI = ("--profile", "lumi-g", "--container", "none", "--fact", "rocm=6.2.4")
@@ -51,13 +52,11 @@ def test_each_rank_says_which_cpus_it_may_use(wrap: Wrap) -> None:
 
 @pytest.mark.usefixtures("fakes")
 def test_check_log_reads_the_report(wrap: Wrap) -> None:
-    from envcfg.log.rulebook import load_rulebook
-
     done = run(wrap, "--report-affinity", "--", "true", ROCR_VISIBLE_DEVICES="0,1")
     line = done.stderr.decode().splitlines()[-1]
     assert line.endswith("local rank 1, ROCR_VISIBLE_DEVICES=0,1")
-    rules = {rule.id: rule for rule in load_rulebook().rules}
-    match = re.search(rules["affinity-envcfg"].pattern, line)
+    (rule,) = (each for each in load_rules() if each.id == "affinity-envcfg")
+    match = re.search(rule.pattern, line)
     assert match
     assert match["rank"] == "3"
 
