@@ -16,3 +16,15 @@ envcfg_set HOROVOD_CROSS_SIZE "$envcfg_nodes"
 envcfg_set HOROVOD_GLOO_RENDEZVOUS_ADDR "$MASTER_ADDR"
 envcfg_set HOROVOD_GLOO_RENDEZVOUS_PORT "$MASTER_PORT"
 [ -z "${GLOO_SOCKET_IFNAME-}" ] || envcfg_set HOROVOD_GLOO_IFACE "${GLOO_SOCKET_IFNAME%%,*}"
+if [ "$RANK" -eq 0 ]; then # it ends with the program, which is this process soon
+  case ${1##*/} in python | python[0-9]*) envcfg_python=$1 ;; *) envcfg_python=python3 ;; esac
+  "$envcfg_python" -c '
+import os, sys, threading, time
+from horovod.runner.http.http_server import RendezvousHandler, RendezvousHTTPServer
+server = RendezvousHTTPServer(("", int(sys.argv[1])), RendezvousHandler, 0)
+server.init([])
+threading.Thread(target=server.serve_forever, daemon=True).start()
+while os.getppid() == int(sys.argv[2]):
+    time.sleep(1)
+' "$HOROVOD_GLOO_RENDEZVOUS_PORT" "$$" </dev/null &
+fi
