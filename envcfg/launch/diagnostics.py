@@ -80,6 +80,12 @@ def log_settings(diagnostics: Diagnostics) -> dict[str, Word | None]:
     return settings
 
 
+def srun_words(diagnostics: Diagnostics) -> tuple[str, ...]:
+    """Return srun's option with which NCCL's lines come at once, if they go by srun."""
+    wanted = diagnostics.nccl and diagnostics.nccl_log is None
+    return ("--unbuffered",) if wanted else ()
+
+
 def _absolute(folder: Word) -> Word:
     """Return a folder that is named from where the job starts, as a program may move."""
     first = folder[0] if folder else ""

@@ -16,7 +16,7 @@ from envcfg.launch.choose import (
     choose_container,
     choose_mounts,
 )
-from envcfg.launch.diagnostics import log_settings
+from envcfg.launch.diagnostics import log_settings, srun_words
 from envcfg.launch.launchers import KINDS
 from envcfg.launch.notes import (
     image_notes,
@@ -144,7 +144,10 @@ def _srun_arguments(options: Options, starter: str) -> list[PlannedMount]:
     if options.srun_args and starter != "srun":
         msg = f"--srun-arg is given, but {starter} starts the tasks, not srun"
         raise UsageError(msg, hint="drop it, or choose another --launcher")
-    return [PlannedMount(spec=word, reason=GIVEN) for word in options.srun_args]
+    words = srun_words(options.diagnostics) if starter == "srun" else ()
+    return [
+        PlannedMount(spec=word, reason=GIVEN) for word in (*words, *options.srun_args)
+    ]
 
 
 def _no_mpi(profile: Profile) -> UsageError:

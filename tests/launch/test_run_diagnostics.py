@@ -109,8 +109,9 @@ def test_without_a_tool_to_count_by_the_smoke_test_fails(wrap: Wrap) -> None:
     assert "neither nvidia-smi nor rocm-smi is there" in done.stderr.decode()
 
 
-@pytest.mark.usefixtures("fakes")
-def test_nccl_tells_what_the_checker_reads(wrap: Wrap, tmp_path: Path) -> None:
+def test_nccl_tells_what_the_checker_reads(
+    wrap: Wrap, fakes: Path, tmp_path: Path
+) -> None:
     show = (
         "--",
         "sh",
@@ -119,12 +120,14 @@ def test_nccl_tells_what_the_checker_reads(wrap: Wrap, tmp_path: Path) -> None:
     )
     done = run(wrap, "--nccl-debug", *show)
     assert set(done.stdout.split(b"\n")[:-1]) == {b"INFO INIT,BOOTSTRAP,ENV,NET no"}
+    assert zero_separated(fakes / "srun").count(b"--unbuffered") == 1
     done = run(wrap, "--nccl-debug", "logs", "--set", "NCCL_DEBUG=TRACE", *show)
     file = f"{tmp_path}/logs/nccl-4321-%h-%p.log"
     assert (
         done.stdout.splitlines()[0].decode() == f"TRACE INIT,BOOTSTRAP,ENV,NET {file}"
     )
     assert (tmp_path / "logs").is_dir()
+    assert zero_separated(fakes / "srun").count(b"--unbuffered") == 1
 
 
 @pytest.mark.usefixtures("fakes")
