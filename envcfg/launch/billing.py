@@ -80,7 +80,8 @@ def cost(billing: Billing, used: Used) -> Cost:
 
 
 def _parts(billing: Billing, used: Used) -> list[Part]:
-    if used.partition in billing.whole_nodes and billing.per_node is not None:
+    is_whole = used.partition in billing.whole_nodes or billing.per_gpu is None
+    if is_whole and billing.per_node is not None:
         nodes = Fraction(used.nodes)
         return [Part("whole nodes", nodes, nodes * Fraction(billing.per_node))]
     per_gpu, gpus = Fraction(billing.per_gpu or 0), Fraction(used.gpus)

@@ -140,5 +140,6 @@ def test_a_program_that_does_not_save_is_not_started_again(cluster: Cluster) -> 
     options = (*SMALL, *WARNED, "--requeue", "--inline")
     text = job_script(cluster, *options, command="while :; do sleep 0.1; done")
     job = Job(cluster, started(cluster, text)).wait(timeout=100)
-    assert (job.state, job.exit_code) == ("FAILED", 138), job.stdout  # 128 + USR1
+    # 128 + USR1, or + TERM of a rank that was ended because of the other
+    assert (job.state, job.exit_code in {138, 143}) == ("FAILED", True), job.stdout
     assert "it must catch the signal, save, and exit with 0" in job.stdout

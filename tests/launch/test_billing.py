@@ -45,6 +45,9 @@ PUBLISHED = {
     "roihu": ("roihu", Used(1, 4, 288, memory(868)), "800", "GPUs"),
     "setonix: a node": ("setonix", Used(1, 8, 64), "512", "GPUs"),
     "setonix: a pack": ("setonix", Used(1, 1, 8), "64", "GPUs"),
+    # Frontier: nodes times hours, whatever of the nodes is used.
+    "frontier": ("frontier", Used(3, 24, partition="batch"), "3", "whole nodes"),
+    "frontier, by default": ("frontier", Used(2, 2), "2", "whole nodes"),
     # Isambard-AI: a node hour is 4 GPUs, 288 cores; the largest share, not rounded.
     "isambard: a node": ("isambard-ai", Used(1, 4, 288, memory(460)), "1", "GPUs"),
     "isambard: a GPU": ("isambard-ai", Used(1, 1, 72, memory(115)), "0.25", "GPUs"),

@@ -28,7 +28,7 @@ SYSTEMS = [
 ]
 CASES = {
     **{name: asking(name, 2) for name in SYSTEMS},
-    "lumi-one-node": (*asking("lumi-g"), "--fact", "rocm=6.2.4", "--inline"),
+    "lumi-one-node": (*asking("lumi-g"), "--fact", "rocm=6.2.4"),
     "lumi-one-gpu": (
         *("--profile", "lumi-g", "--account", "project_465000001", "--gpus", "1"),
         *("--partition", "small-g", "--time", "1:00:00"),
