@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# envcfg:script 6352e6ecd6b4eccda3ccfaa2be7817a9d016f80bd3b8c8b5d884c54d0515206b
+# envcfg:script 178aafe5a21fb3b0087063db064a6db548be9a459cc4af1274070159297caec2
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
-# envcfg 0.1.0, profile lumi-g (sha256 9587c489952f9643)
+# envcfg 0.1.0, profile lumi-g (sha256 71793283d875b36b)
 # made by: envcfg wrap --profile lumi-g --bind /data:/data:ro --runtime-arg=--cleanenv --container /images/lumi-multitorch-full-u24r70f21m50t210-20260513.sif --set 'NCCL_NET=AWS Libfabric' --set 'QUOTE='"'"'"$$HOME`id`\' --set 'SEED=${RANK}${SLURM_JOB_ID}' --unset NCCL_DEBUG -- python3 dump.py out 'a b'
 # Source it in a batch script, evaluate it, run it, submit it: all the same.
 # It needs bash 4.4 and, on the compute nodes, neither envcfg nor Python.
@@ -46,10 +46,10 @@ envcfg_settings() {
   # [profiles/slingshot.yaml:93]
   envcfg_set GLOO_SOCKET_IFNAME hsn0
   # multi-node jobs hang with it in the ROCm 7 images; without it they are as fast
-  # [profiles/lumi-g.yaml:293]
+  # [profiles/lumi-g.yaml:294]
   envcfg_unset NCCL_NET_GDR_LEVEL
   # keeps these images from hanging when a second process group is made
-  # [profiles/lumi-g.yaml:306]
+  # [profiles/lumi-g.yaml:307]
   envcfg_set FI_MR_CACHE_MONITOR userfaultfd
   # rocFFT keeps a SQLite cache in the home folder [profiles/slingshot-rocm.yaml:63]
   envcfg_set ROCFFT_RTC_CACHE_PATH /dev/null
@@ -64,7 +64,7 @@ envcfg_settings() {
   ENVCFG_SRUN+=(--mpi=pmi2)
   ENVCFG_NETWORK=${SLURM_NETWORK-}
   # the plugin of these images opens the network on one node too, where Slurm gives none
-  # [profiles/lumi-g.yaml:283]
+  # [profiles/lumi-g.yaml:284]
   if [ "$ENVCFG_NODES" -eq 1 ] && envcfg_agrees single-node-vni \
     NCCL_DMABUF_ENABLE 0 \
     FI_HMEM_ROCR_USE_DMABUF 0 \
@@ -223,7 +223,7 @@ envcfg_set MIOPEN_USER_DB_PATH "${ENVCFG_CACHE}"/miopen
 # by itself, where users clash [profiles/slingshot-rocm.yaml:55]
 envcfg_set MIOPEN_CUSTOM_CACHE_DIR "${MIOPEN_USER_DB_PATH}"
 # AITER compiles kernels under a lock that Lustre does not keep well
-# [profiles/lumi-g.yaml:318]
+# [profiles/lumi-g.yaml:319]
 envcfg_set AITER_JIT_DIR "${ENVCFG_CACHE}"/aiter
 envcfg_force SEED "${RANK}""${ENVCFG_REF_SLURM_JOB_ID?is not set, and SEED refers to it}"
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# envcfg:script 39ff57c533faaf621019bd290c75c1c6d3e69a60c7c6759a0db1ce46aa014bf2
+# envcfg:script a14484c5975c597228c1e0276e3321457d9710dd9cccf8bba4c594e4c16ba9b8
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
-# envcfg 0.1.0, profile lumi-g (sha256 9587c489952f9643)
+# envcfg 0.1.0, profile lumi-g (sha256 71793283d875b36b)
 # made by: envcfg wrap --profile lumi-g --fact rocm=6.2.4 --container /images/pytorch.sif --launcher torchrun -- python3 dump.py out 'a b'
 # Source it in a batch script, evaluate it, run it, submit it: all the same.
 # It needs bash 4.4 and, on the compute nodes, neither envcfg nor Python.
@@ -48,12 +48,12 @@ envcfg_settings() {
   # [profiles/slingshot.yaml:93]
   envcfg_set GLOO_SOCKET_IFNAME hsn0
   # GPU RDMA between GPU and NIC of a NUMA node; said to be the default from ROCm 6.2 on,
-  # which RCCL's source does not show, so it stays explicit [profiles/lumi-g.yaml:298]
+  # which RCCL's source does not show, so it stays explicit [profiles/lumi-g.yaml:299]
   envcfg_set NCCL_NET_GDR_LEVEL PHB
   # rocFFT keeps a SQLite cache in the home folder [profiles/slingshot-rocm.yaml:63]
   envcfg_set ROCFFT_RTC_CACHE_PATH /dev/null
   # torchrun, which accelerate is too, sets 1 where nobody says; seven cores belong to each
-  # GCD [profiles/lumi-g.yaml:312]
+  # GCD [profiles/lumi-g.yaml:313]
   envcfg_set OMP_NUM_THREADS 7
   envcfg_preset TRITON_CACHE_DIR TORCH_EXTENSIONS_DIR TORCHINDUCTOR_CACHE_DIR MIOPEN_USER_DB_PATH MIOPEN_CUSTOM_CACHE_DIR AITER_JIT_DIR MASTER_ADDR MASTER_PORT
   ENVCFG_ARGS+=("ENVCFG_CACHE_BASE=$ENVCFG_CACHE_BASE")
@@ -181,7 +181,7 @@ envcfg_set MIOPEN_USER_DB_PATH "${ENVCFG_CACHE}"/miopen
 # by itself, where users clash [profiles/slingshot-rocm.yaml:55]
 envcfg_set MIOPEN_CUSTOM_CACHE_DIR "${MIOPEN_USER_DB_PATH}"
 # AITER compiles kernels under a lock that Lustre does not keep well
-# [profiles/lumi-g.yaml:318]
+# [profiles/lumi-g.yaml:319]
 envcfg_set AITER_JIT_DIR "${ENVCFG_CACHE}"/aiter
 
 envcfg_make_folders() { # those that the job has not set itself
