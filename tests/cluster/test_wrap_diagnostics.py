@@ -1,0 +1,96 @@
+"""What a job tells of itself, in real steps on two nodes."""
+
+from __future__ import annotations
+
+import re
+import time
+from pathlib import Path
+
+from cluster import Cluster
+
+EIGHT = ("-N2", "--gpus-per-node=4", "--ntasks-per-node=4", "--partition=standard-g")
+# As rocm-smi writes them; the second node has lost its last GPU.
+SMI = r"""#!/bin/bash
+read -r node </proc/sys/kernel/hostname
+for ((gpu = 0; gpu < (node == nid001001 ? 3 : 4); gpu++)); do
+  printf 'GPU[%d]\t\t: Unique ID: 0x%d\n' $gpu $gpu
+done
+"""
+
+
+def job(tool: Path, workdir: Path, options: str, command: str) -> str:
+    return (
+        "#!/bin/bash\nset -euo pipefail\n"
+        f"PATH={tool}:{workdir}/bin:$PATH\n"
+        f"source <(envcfg wrap --profile lumi-g --container none --fact rocm=6.2.4 {options} -- {command})\n"
+    )
+
+
+def test_the_affinity_report_of_eight_ranks_is_what_taskset_says(
+    cluster: Cluster, tool: Path, workdir: Path
+) -> None:
+    """There is no binding to cores here, so each rank binds itself before it reports."""
+    bind = "--setup 'taskset -cp $((SLURM_LOCALID % 2)) $$ >/dev/null'"
+    show = "bash -c 'echo \"taskset $RANK $(taskset -p $$)\"'"
+    done = cluster.sbatch(job(tool, workdir, f"--report-affinity {bind}", show), *EIGHT)
+    assert done.state == "COMPLETED", done.stdout
+    reported = {
+        int(rank): (host, int(mask.replace(",", ""), 16))
+        for rank, host, mask in re.findall(
+            r"^envcfg: rank (\d+) on (\S+): cpus ([0-9a-f,]+) ",
+            done.stdout,
+            re.MULTILINE,
+        )
+    }
+    asked = {
+        int(rank): int(mask, 16)
+        for rank, mask in re.findall(
+            r"^taskset (\d+) .*mask: ([0-9a-f]+)$", done.stdout, re.MULTILINE
+        )
+    }
+    assert sorted(reported) == sorted(asked) == list(range(8))
+    assert {rank: mask for rank, (_, mask) in reported.items()} == asked
+    assert {
+        rank: mask for rank, mask in asked.items() if mask == 1 << rank % 2
+    } == asked
+    assert [reported[rank][0] for rank in range(8)] == [
+        cluster.nodes[rank // 4] for rank in range(8)
+    ]
+
+
+def test_a_node_that_has_lost_a_gpu_ends_the_job_before_any_rank_starts(
+    cluster: Cluster, tool: Path, workdir: Path
+) -> None:
+    (workdir / "bin").mkdir()
+    (workdir / "bin/rocm-smi").write_text(SMI)
+    (workdir / "bin/rocm-smi").chmod(0o755)
+    begun = time.monotonic()
+    done = cluster.sbatch(job(tool, workdir, "--smoke-test", "echo started"), *EIGHT)
+    assert (done.state, done.exit_code) == ("FAILED", 4), done.stdout
+    assert "nid001001: 3 of 4 GPUs answer (rocm-smi" in done.stdout
+    assert "nid001000" not in done.stdout
+    assert "started" not in done.stdout
+    assert time.monotonic() - begun < 30
+    cluster.run(["sed", "-i", "s/? 3 : 4/? 4 : 4/", str(workdir / "bin/rocm-smi")])
+    done = cluster.sbatch(job(tool, workdir, "--smoke-test", "echo started"), *EIGHT)
+    assert (done.state, done.stdout.count("started")) == ("COMPLETED", 8), done.stdout
+
+
+def test_each_process_gets_a_file_for_the_log_of_nccl(
+    cluster: Cluster, tool: Path, workdir: Path
+) -> None:
+    """gloo writes none, so each rank writes to the name that NCCL would make."""
+    write = (
+        "bash -c 'file=${NCCL_DEBUG_FILE/\\%h/$SLURMD_NODENAME}; "
+        'echo "$RANK" >"${file/\\%p/$$}"\''
+    )
+    options = f"--nccl-debug={workdir}/logs"
+    done = cluster.sbatch(job(tool, workdir, options, write), *EIGHT)
+    assert done.state == "COMPLETED", done.stdout
+    files = sorted((workdir / "logs").iterdir())
+    assert [re.sub(r"[0-9]+\.log", "N.log", path.name) for path in files] == [
+        f"nccl-{done.id}-{node}-N.log" for node in cluster.nodes[:2] for _ in range(4)
+    ]
+    assert sorted(path.read_text().strip() for path in files) == [
+        str(n) for n in range(8)
+    ]
