@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import sys
 from collections.abc import Iterable
 
@@ -19,3 +20,30 @@ def write(text: str) -> None:
     sys.stdout.flush()
     sys.stdout.buffer.write(text.encode("utf-8", "surrogateescape"))
     sys.stdout.buffer.flush()
+
+
+def add_output_options(group: argparse._ArgumentGroup) -> None:
+    """Add the options of commands that write a script."""
+    group.add_argument(
+        "-o", "--output", metavar="FILE", help="write the script to FILE, executable"
+    )
+    group.add_argument(
+        "--force",
+        action="store_true",
+        help="with -o: replace a file that envcfg did not write",
+    )
+
+
+def put_script(options: argparse.Namespace, text: str) -> None:
+    """Write a script to the file of ``--output``, or to stdout.
+
+    Raises:
+        UsageError: if the file is not ours to replace.
+    """
+    if not options.output:
+        write(text)
+        return
+    from envcfg.launch.output import write_script
+
+    data = text.encode("utf-8", "surrogateescape")
+    write_script(options.output, data, force=options.force)

@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Sequence
 from typing import Any
 
-from envcfg.commands.printing import say, write
+from envcfg.commands.printing import add_output_options, put_script, say, write
 from envcfg.commands.request_options import add_request_options, read_request
 from envcfg.commands.step_options import add_step_options, read_step, wrap_words
 from envcfg.errors import UsageError
@@ -54,14 +54,7 @@ def add_parser(commands: argparse._SubParsersAction[Any]) -> None:
     out.add_argument(
         "--json", action="store_true", help="request, cost and script as JSON"
     )
-    out.add_argument(
-        "-o", "--output", metavar="FILE", help="write the script to FILE, executable"
-    )
-    out.add_argument(
-        "--force",
-        action="store_true",
-        help="with -o: replace a file that envcfg did not write",
-    )
+    add_output_options(out)
 
 
 def run(
@@ -118,11 +111,6 @@ def run(
         from envcfg.report.request import request_json
 
         write(request_json(plan, request, cost, found, text))
-    elif options.output:
-        from envcfg.launch.output import write_script
-
-        data = text.encode("utf-8", "surrogateescape")
-        write_script(options.output, data, force=options.force)
     else:
-        write(text)
+        put_script(options, text)
     return 0

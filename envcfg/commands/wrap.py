@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from envcfg.commands.printing import say, write
+from envcfg.commands.printing import add_output_options, put_script, say, write
 from envcfg.commands.step_options import add_step_options, read_step
 from envcfg.errors import UsageError
 from envcfg.launch.image import missing_sources
@@ -62,17 +62,7 @@ def add_parser(commands: argparse._SubParsersAction[Any]) -> None:
         help="default: script",
     )
     out.add_argument("--json", action="store_true", help="the plan as JSON")
-    out.add_argument(
-        "-o",
-        "--output",
-        metavar="FILE",
-        help="write the script to FILE, executable",
-    )
-    out.add_argument(
-        "--force",
-        action="store_true",
-        help="with -o: replace a file that envcfg did not write",
-    )
+    add_output_options(out)
 
 
 def run(
@@ -111,10 +101,5 @@ def _put(options: argparse.Namespace, plan: Plan, argv: Sequence[str]) -> None:
             write(plan_text(plan))
     elif options.what == "exec-line":
         write(render_exec_line(plan) + "\n")
-    elif options.output:
-        from envcfg.launch.output import write_script
-
-        data = render_script(plan, argv).encode("utf-8", "surrogateescape")
-        write_script(options.output, data, force=options.force)
     else:
-        write(render_script(plan, argv))
+        put_script(options, render_script(plan, argv))

@@ -12,6 +12,7 @@ from collections.abc import Collection, Mapping
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+from envcfg.datafile import load_yaml
 from envcfg.knowledge.values import Problem, Reader, Rule, check_value
 
 FOLDER = os.path.join(os.path.dirname(__file__), "variables")
@@ -107,7 +108,7 @@ def load_knowledge() -> Knowledge:
     families: dict[str, bool] = {}
     for file in sorted(os.listdir(FOLDER)):
         if file.endswith(".yaml"):
-            data = _load_yaml(os.path.join(FOLDER, file))
+            data = load_yaml(os.path.join(FOLDER, file))
             for beginning, state in data["families"].items():
                 families[beginning] = state == "closed"
             for entry in read_file(data):
@@ -120,7 +121,7 @@ def load_knowledge() -> Knowledge:
             tilde=each.get("tilde", False),
             wrong=each.get("wrong"),
         )
-        for each in _load_yaml(READERS)
+        for each in load_yaml(READERS)
     }
     return Knowledge(dict(sorted(variables.items())), families, readers)
 
@@ -148,14 +149,6 @@ def _variable(entry: dict[str, Any], source: Mapping[str, Any]) -> Variable:
     if "default" in fields:
         fields["default"] = str(fields["default"])
     return Variable(**fields)
-
-
-def _load_yaml(path: str) -> Any:  # noqa: ANN401  # checked by tests, not at each start
-    import yaml
-
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    with open(path, encoding="utf-8") as file:
-        return yaml.load(file, loader)  # noqa: S506  # a safe loader, in C where there is one
 
 
 def _check_name(variable: Variable) -> list[Problem]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from envcfg.datafile import load_knowledge_file
 from envcfg.errors import UsageError
 from envcfg.launch.quoting import quote, quote_word
 from envcfg.launch.script import template
@@ -44,15 +45,7 @@ def profiler_words(name: str, arguments: Sequence[str]) -> tuple[Word, ...]:
         name: one of :data:`PROFILERS`.
         arguments: further options, put before the program.
     """
-    import os
-
-    import yaml
-
-    from envcfg import knowledge
-
-    path = os.path.join(os.path.dirname(str(knowledge.__file__)), "profilers.yaml")
-    with open(path, encoding="utf-8") as file:
-        known: Mapping[str, Mapping[str, list[str]]] = yaml.safe_load(file)
+    known: Mapping[str, Mapping[str, list[str]]] = load_knowledge_file("profilers.yaml")
     out = _OUT.format(name=name)
     words = [word.replace("${OUT}", out) for word in known[name]["words"]]
     end = words.index("--") if "--" in words else len(words)

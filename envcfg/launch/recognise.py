@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Any, NamedTuple
 
+from envcfg.datafile import load_knowledge_file
 from envcfg.errors import UsageError
 from envcfg.findings import Finding
 from envcfg.launch.plan import Options
@@ -81,26 +82,13 @@ def _program(
     command: Sequence[str], name: str, *, python: bool
 ) -> tuple[Mapping[str, Any], Sequence[str]] | None:
     """Return what is known of the launcher that begins the command, and what follows."""
-    for known in _known().values():
+    for known in load_knowledge_file("launchers.yaml").values():
         for beginning in known["begins"]:
             words = beginning.split()
             given = command[2:] if python else (name, *command[1:])
             if list(given[: len(words)]) == words and ("." in beginning) == python:
                 return known, given[len(words) :]
     return None
-
-
-def _known() -> Mapping[str, Mapping[str, Any]]:
-    import os
-
-    import yaml
-
-    from envcfg import knowledge
-
-    path = os.path.join(os.path.dirname(str(knowledge.__file__)), "launchers.yaml")
-    with open(path, encoding="utf-8") as file:
-        loaded: Mapping[str, Mapping[str, Any]] = yaml.safe_load(file)
-    return loaded
 
 
 def _split(name: str, known: Mapping[str, Any], words: Sequence[str]) -> _Split:

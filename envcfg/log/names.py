@@ -63,7 +63,7 @@ def _find(kind: str, name: str) -> Mapping[str, Any] | None:
 
 @lru_cache(maxsize=1)
 def _names() -> Mapping[str, Sequence[Mapping[str, Any]]]:
-    from envcfg.log.rulebook import load_yaml
+    from envcfg.datafile import load_yaml
 
     names: Mapping[str, Sequence[Mapping[str, Any]]] = load_yaml(_FILE)
     return names

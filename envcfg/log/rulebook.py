@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from envcfg.datafile import load_yaml
 from envcfg.findings import Severity
 
 FOLDER = os.path.join(os.path.dirname(__file__), "rules")
@@ -125,15 +126,6 @@ def load_rules(folder: str = FOLDER) -> list[Rule]:
                 _rule(each, name) for each in load_yaml(os.path.join(folder, name))
             ]
     return rules
-
-
-def load_yaml(path: str) -> Any:  # noqa: ANN401  # checked by tests, not at each start
-    """Read one of our own data files."""
-    import yaml
-
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    with open(path, encoding="utf-8") as file:
-        return yaml.load(file, loader)  # noqa: S506  # a safe loader, in C where there is one
 
 
 def _rule(data: dict[str, Any], where: str) -> Rule:
