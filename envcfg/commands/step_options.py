@@ -101,7 +101,6 @@ def add_step_options(parser: argparse.ArgumentParser) -> None:
         type=positive,
         help="processes per node (default: as the job says, else one per GPU; local: 1)",
     )
-    add_diagnostic_options(parser)
     env = parser.add_argument_group("what to set")
     env.add_argument(
         "--set",
@@ -128,6 +127,7 @@ def add_step_options(parser: argparse.ArgumentParser) -> None:
         type=pair,
         help="state what a condition asks for, as in rocm=6.2.4",
     )
+    add_diagnostic_options(parser)
 
 
 def read_step(

@@ -33,6 +33,13 @@ examples:
   envcfg wrap --container none --launcher local --ranks 2 -o job.sh -- python train.py
   ./job.sh
 
+  # as it was started before: torchrun, accelerate launch, deepspeed ... are recognised
+  source <(envcfg wrap --container pytorch.sif -- torchrun --nproc-per-node 8 train.py)
+
+  # which cores and GPUs has each rank, and which network do they use?
+  envcfg wrap --container pytorch.sif --smoke-test --report-affinity --nccl-debug \\
+    -o job.sh -- python train.py
+
   # what would be set, and why
   envcfg wrap --profile lumi-g --container pytorch.sif --print plan
 
