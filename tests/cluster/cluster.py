@@ -20,6 +20,7 @@ STATE = Path("/run/envcfg-cluster")
 IMAGES = STATE / "images"
 LOGIN = "login"
 NODES = ("nid001000", "nid001001")
+MAHTI_NODES = ("g1101", "g1102")
 _MOUNTERS = ("squashfuse", "fuse-overlayfs")
 USER = "envcfg"
 UID = 327000100
@@ -34,18 +35,22 @@ class Process:
 
 
 class Cluster:
-    """Two nodes, a login host and an ordinary user; see README.md.
+    """Nodes, a login host and an ordinary user; see README.md.
 
     Attributes:
+        nodes: the two like LUMI's.
+        mahti_nodes: the two like Mahti's.
         workdir: where commands run and jobs are submitted, unless told otherwise.
     """
 
     def __init__(self) -> None:
         self.nodes = NODES
+        self.mahti_nodes = MAHTI_NODES
         self.user = USER
         self.home = STATE / "home" / USER
         self.workdir = self.home
         self.pytorch_image = IMAGES / "pytorch.sif"
+        self.frameworks_image = IMAGES / "frameworks.sif"
         self.busybox_image = IMAGES / "busybox.sif"
         self.dash_image = IMAGES / "dash.sif"
 
@@ -172,6 +177,19 @@ class Cluster:
         """Submit a batch script as the user and wait until the job has ended."""
         return self.submit(script, *options, env=env, cwd=cwd).wait(timeout=timeout)
 
+    def test_only(
+        self, script: str, *options: str, partition: str | None = None
+    ) -> subprocess.CompletedProcess[str]:
+        """Ask Slurm whether it would take a batch script; nothing is submitted.
+
+        The nodes of most systems exist in name only, so this is all they are good for.
+        Answers on stderr: when and where the job would start, or why not (then the exit
+        code is not 0). *partition* is for a system on which a job names none: its
+        profile's name.
+        """
+        env = {"SBATCH_PARTITION": partition} if partition else None
+        return self.run(["sbatch", "--test-only", *options], env=env, stdin=script)
+
     def cancel_jobs(self, *, timeout: float = 30) -> None:
         """Cancel all jobs and wait until the nodes are free again."""
         deadline = time.monotonic() + timeout
@@ -185,7 +203,8 @@ class Cluster:
 
     def counters(self) -> dict[str, dict[str, int]]:
         """Return for each node and interface the bytes sent plus received."""
-        return {node: self._counters_of(node) for node in self.nodes}
+        every = (*self.nodes, *self.mahti_nodes)
+        return {node: self._counters_of(node) for node in every}
 
     def _counters_of(self, node: str) -> dict[str, int]:
         links = json.loads(self.node(node, ["ip", "-json", "-stats", "link"]).stdout)
@@ -200,10 +219,11 @@ class Cluster:
         They belong to the runtime and outlive a step that is killed here, as this Slurm
         knows processes by group; where it knows them by cgroup they go with the step.
         """
-        every = (process for node in self.nodes for process in self.processes(node))
+        nodes = (*self.nodes, *self.mahti_nodes)
         return [
             process.argv
-            for process in every
+            for node in nodes
+            for process in self.processes(node)
             if not any(mounter in process.argv[0] for mounter in _MOUNTERS)
         ]
 

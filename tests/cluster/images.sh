@@ -1,10 +1,14 @@
 #!/usr/bin/env bash
-# The container images: pytorch.sif (Debian, Python 3.11, PyTorch for CPUs), and two
+# The container images: pytorch.sif (Debian, Python 3.11, PyTorch for CPUs),
+# frameworks.sif (the same with what people train by on top of it, and JAX), and two
 # with nothing but /bin/sh: busybox.sif (static; its shell runs busybox's applets as if
 # they were commands, though no file of theirs is there) and dash.sif (only what POSIX
 # wants of a shell). Needs apptainer.sh and mounts.sh.
 
-PYTHON_PACKAGES=(torch==2.13.0)
+PYTORCH=torch==2.13.0
+FRAMEWORKS=(accelerate==1.15.0 lightning==2.6.6 transformers==5.23.0 jax==0.10.2)
+DEEPSPEED=deepspeed==0.19.8
+DEEPSPEED_NEEDS=(einops hjson msgpack ninja packaging psutil py-cpuinfo pydantic tqdm)
 DEBIAN_MIRROR=http://deb.debian.org/debian
 
 # images.sh makes the images, apptainer.sh the Apptainer that packs them.
@@ -21,15 +25,28 @@ ensure_images() {
 build_images() {
   local target=$1 work
   work=$(mktemp -d "$CACHE/tmp.XXXXXX")
-  mkdir -p "$work"/{sif,pytorch}
-  chmod 755 "$work"/{sif,pytorch}
+  mkdir -p "$work"/{sif,debian,pip}
+  chmod 755 "$work"/{sif,debian}
   timed 'image busybox.sif' build_small "$work" busybox /bin/busybox
   timed 'image dash.sif' build_small "$work" dash /bin/dash
-  timed 'image pytorch.sif: debootstrap' fill_debian "$work/pytorch"
-  timed "image pytorch.sif: ${PYTHON_PACKAGES[*]}" fill_python "$work/pytorch"
-  timed 'image pytorch.sif: squash' build_sif "$work/pytorch" "$work/sif/pytorch.sif"
+  timed 'Debian for the images: debootstrap' fill_debian "$work/debian"
+  build_python "$work" pytorch "$PYTORCH"
+  build_python "$work" frameworks "$PYTORCH" "${FRAMEWORKS[@]}" "${DEEPSPEED_NEEDS[@]}"
   publish "$work/sif" "$target"
   rm -rf "$work"
+}
+
+# build_python WORK NAME PACKAGE... - an image of Debian, Python and these packages.
+build_python() {
+  local work=$1 name=$2 root=$1/$2
+  shift 2
+  cp -a "$work/debian" "$root"
+  timed "image $name.sif: pip" pip_install "$work/pip" "$root" "$@"
+  [[ $name != frameworks ]] \
+    || timed "image $name.sif: $DEEPSPEED" install_deepspeed "$work/pip" "$root"
+  timed "image $name.sif: bytecode" compile_python "$root"
+  timed "image $name.sif: squash" build_sif "$root" "$work/sif/$name.sif"
+  rm -rf "$root"
 }
 
 # build_small WORK NAME SHELL - an image of a shell, and the empty folders and files
@@ -54,8 +71,8 @@ build_small() {
 fill_debian() {
   local root=$1
   # A mount namespace of its own: what it mounts is gone with it, even when killed.
-  retry 2 unshare --mount -- debootstrap --variant=minbase --include=python3 \
-    bookworm "$root" "$DEBIAN_MIRROR" >"$LOGS/debootstrap.log" 2>&1 || {
+  retry 2 unshare --mount -- debootstrap --variant=minbase \
+    --include=python3,libgomp1 bookworm "$root" "$DEBIAN_MIRROR" >"$LOGS/debootstrap.log" 2>&1 || {
     tail -n 20 "$LOGS/debootstrap.log" >&2
     die 'debootstrap failed'
   }
@@ -65,20 +82,42 @@ fill_debian() {
 }
 
 # The machine's Python is the image's Python, so its pip picks the right wheels and the
-# bytecode fits: with that, without what only developers of PyTorch use, and with lz4
-# for packing, `import torch` takes 1.6 s instead of 3.2. ENVCFG_CLUSTER_PIP adds
-# options for pip, such as an index with wheels for CPUs.
-fill_python() {
-  local root=$1 options=() packages=$1/usr/local/lib/python3.11/dist-packages
+# bytecode fits. ENVCFG_CLUSTER_PIP adds options for pip, such as an index with wheels
+# for CPUs.
+packages_of() {
+  printf '%s/usr/local/lib/python3.11/dist-packages\n' "$1"
+}
+
+# pip_install CACHE ROOT OPTION-OR-PACKAGE...
+pip_install() {
+  local cache=$1 packages options=()
+  packages=$(packages_of "$2")
+  shift 2
   [[ $(/usr/bin/python3 -V) == 'Python 3.11.'* ]] \
     || die 'the image needs wheels for Python 3.11: Debian 12 has it as python3'
   read -ra options <<<"${ENVCFG_CLUSTER_PIP:-}"
   PIP_DISABLE_PIP_VERSION_CHECK=1 retry 3 /usr/bin/python3 -m pip install \
-    --quiet --no-cache-dir --no-compile --root-user-action=ignore \
-    --target "$packages" "${options[@]}" "${PYTHON_PACKAGES[@]}" >"$LOGS/pip.log" 2>&1 || {
+    --quiet --cache-dir "$cache" --no-compile --root-user-action=ignore \
+    --target "$packages" "${options[@]}" "$@" >"$LOGS/pip.log" 2>&1 || {
     tail -n 20 "$LOGS/pip.log" >&2
-    die "cannot install ${PYTHON_PACKAGES[*]}"
+    die "cannot install $*"
   }
+}
+
+# DeepSpeed compiles its operator for CPUs when it is first used, for which an image
+# would need a compiler and PyTorch's headers: build it here, with the PyTorch of the
+# image.
+install_deepspeed() {
+  local cache=$1 root=$2
+  PYTHONPATH=$(packages_of "$root") DS_BUILD_SHM_COMM=1 DS_ACCELERATOR=cpu \
+    pip_install "$cache" "$root" --no-deps --no-build-isolation "$DEEPSPEED"
+}
+
+# With bytecode, without what only developers of PyTorch use, and with lz4 for packing,
+# `import torch` takes 1.6 s instead of 3.2.
+compile_python() {
+  local root=$1 packages
+  packages=$(packages_of "$root")
   rm -rf "$packages"/torch/{include,test}
   find "$packages/torch/bin" -type f ! -name torch_shm_manager -delete
   # Some files that were never meant to compile do not.

@@ -12,7 +12,7 @@ LOGS=$STATE/log
 # slurmctld and the user's shell are on LOGIN, one slurmd on each node; every host has
 # namespaces of its own.
 LOGIN=login
-NODES=(nid001000 nid001001)
+NODES=(nid001000 nid001001 g1101 g1102) # two like LUMI's, two like Mahti's
 HOSTS=("$LOGIN" "${NODES[@]}")
 NETNS=/run/netns # where `ip netns` keeps its names
 

@@ -2,15 +2,17 @@
 # The hosts of the cluster: for each one a network, a hostname and a view of the files.
 #
 #   nmn0        10.120.0.0/16  management: login and all nodes
-#   hsn0..hsn3  10.253.k.0/16  high speed: the nodes, four interfaces each
+#   hsn0..hsn3  10.253.k.0/16  high speed: LUMI's nodes, four interfaces each
+#   ib0         10.254.0.0/16  high speed: Mahti's nodes
 #
 # All links are made inside the namespaces, so the machine's own network never sees one.
 
-HSN=4 # high-speed interfaces per node
+HSN=4 # high-speed interfaces per node of LUMI
 
-# A node's last number in every network: nid001000 is 10.120.0.10, 10.253.k.10.
+# A node's last number in every network: nid001000 is 10.120.0.10, 10.253.k.10, and g1101
+# is 10.120.0.111, 10.254.0.111.
 node_number() {
-  printf '%d\n' $((10#${1#nid} - 1000 + 10))
+  printf '%d\n' $((10#${1##*[a-z]} - 1000 + 10))
 }
 
 write_hosts() {
@@ -19,6 +21,10 @@ write_hosts() {
   for node in "${NODES[@]}"; do
     number=$(node_number "$node")
     printf '10.120.0.%d %s %s-nmn0\n' "$number" "$node" "$node"
+    if [[ $node == g* ]]; then
+      printf '10.254.0.%d %s-ib0\n' "$number" "$node"
+      continue
+    fi
     for ((k = 0; k < HSN; k++)); do
       printf '10.253.%d.%d %s-hsn%d\n' "$k" "$number" "$node" "$k"
     done
@@ -100,19 +106,25 @@ make_namespaces() {
   ip -n "$host" link set lo up
 }
 
-# Both networks are bridges in login; the one for management is login's own interface.
+# All networks are bridges in login; the one for management is login's own interface.
 connect_login() {
   ip -n "$LOGIN" link add nmn0 type bridge
   ip -n "$LOGIN" link add br-hsn type bridge
+  ip -n "$LOGIN" link add br-ib type bridge
   ip -n "$LOGIN" address add 10.120.0.1/16 dev nmn0
   ip -n "$LOGIN" link set nmn0 up
   ip -n "$LOGIN" link set br-hsn mtu 9000 up
+  ip -n "$LOGIN" link set br-ib mtu 2044 up
 }
 
 connect_node() {
   local node=$1 number k address
   number=$(node_number "$node")
   plug "$node" nmn0 nmn0 "10.120.0.$number" 1500
+  if [[ $node == g* ]]; then
+    plug "$node" ib0 br-ib "10.254.0.$number" 2044
+    return
+  fi
   for ((k = 0; k < HSN; k++)); do
     address=10.253.$k.$number
     plug "$node" "hsn$k" br-hsn "$address" 9000

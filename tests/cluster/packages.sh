@@ -10,6 +10,7 @@ PACKAGES=(
   gocryptfs                # without it every `exec` says so on stderr
   libseccomp2 libsqlite3-0 # linked by Apptainer
   strace                   # tests count what an entrypoint does
+  g++ libpython3.11-dev    # DeepSpeed's operator is compiled
 )
 
 apt() {

@@ -42,10 +42,17 @@ start_slurm() {
   await 'all nodes are idle' nodes_are_idle
 }
 
+# The state of each live node, one a line; Slurm names a node once for each partition.
+node_states() {
+  local nodes
+  nodes=$(IFS=, && printf '%s' "${NODES[*]}")
+  enter "$LOGIN" sinfo --noheader --Node --nodes="$nodes" --format='%N %T' \
+    2>/dev/null | sort -u | cut -d ' ' -f 2
+}
+
 nodes_are_idle() {
   local states
-  states=$(enter "$LOGIN" sinfo --noheader --Node --partition=standard-g \
-    --format=%T 2>/dev/null) || return 1
+  states=$(node_states) || return 1
   [[ $(sort <<<"$states" | uniq -c) =~ ^\ *${#NODES[@]}\ idle$ ]]
 }
 
@@ -80,7 +87,6 @@ give_up() {
 # A cluster at work is up as well: ask for answers, not for idle nodes.
 nodes_answer() {
   local states
-  states=$(enter "$LOGIN" sinfo --noheader --Node --partition=standard-g \
-    --format=%T 2>/dev/null) || return 1
+  states=$(node_states) || return 1
   [[ $states =~ ^((idle|allocated|mixed|completing)$'\n'?)+$ ]]
 }

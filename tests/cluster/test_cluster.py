@@ -12,7 +12,7 @@ from cluster import Cluster
 from job import ClusterError
 
 ALL_GPUS = "0,1,2,3,4,5,6,7"
-HOSTS = ("login", "nid001000", "nid001001")
+HOSTS = ("login", "nid001000", "nid001001", "g1101", "g1102")
 
 ALL_REDUCE = """
 import os
@@ -73,7 +73,8 @@ def test_run_stops_at_its_timeout(cluster: Cluster) -> None:
 
 
 def test_two_nodes_are_idle(cluster: Cluster) -> None:
-    done = cluster.run(["sinfo", "--noheader", "--Node", "--format=%N %P %T"])
+    lumi = "--partition=standard-g,small-g"
+    done = cluster.run(["sinfo", "--noheader", "--Node", lumi, "--format=%N %P %T"])
     assert sorted(done.stdout.split("\n")[:-1]) == [
         f"{node} {partition} idle"
         for node in cluster.nodes
@@ -83,8 +84,8 @@ def test_two_nodes_are_idle(cluster: Cluster) -> None:
 
 @pytest.mark.parametrize("host", HOSTS)
 def test_every_host_knows_all_names(cluster: Cluster, host: str) -> None:
-    names = ["login", "nid001000", "nid001001", "nid001000-hsn0", "nid001001-hsn3"]
-    done = cluster.node(host, ["getent", "ahostsv4", *names])
+    names = "login nid001000 nid001001 nid001000-hsn0 nid001001-hsn3 g1102 g1102-ib0"
+    done = cluster.node(host, ["getent", "ahostsv4", *names.split()])
     addresses = [
         line.split()[0] for line in done.stdout.splitlines() if "STREAM" in line
     ]
@@ -94,6 +95,8 @@ def test_every_host_knows_all_names(cluster: Cluster, host: str) -> None:
         "10.120.0.11",
         "10.253.0.10",
         "10.253.3.11",
+        "10.120.0.112",
+        "10.254.0.112",
     ]
     assert cluster.node(host, ["hostname"]).stdout.strip() == host
 

@@ -1,0 +1,130 @@
+"""What Slurm says of requests to the systems that exist here in name only."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+import yaml
+
+from cluster import Cluster
+from tool import ROOT
+
+SCRIPT = "#!/bin/bash\nsrun hostname\n"
+# Who the request is for, what it names, and where it would start.
+RIGHT = {
+    "adastra-mi250x": ("--constraint=MI250 --gpus-per-node=8 -c8", "adastra[1-2]"),
+    "adastra-mi300a": (
+        "--constraint=MI300 --gpus-per-node=4 -c24",
+        "adastra[1001-1002]",
+    ),
+    "alps-clariden": ("--partition=normal --gpus-per-node=4 -c72", "alps[1-2]"),
+    "aws-p4d": ("--exclusive --gpus-per-node=8", "p4d[1-2]"),
+    "aws-p5": ("--exclusive --gpus-per-node=8", "p5[1-2]"),
+    "crusher": (
+        "--partition=batch --gpus-per-node=8 -c7 -wcrusher[1-2]",
+        "crusher[1-2]",
+    ),
+    "dardel": ("--partition=gpu --gpus-per-node=8 -c8 --mem=456G", "dardel[1-2]"),
+    "frontier": (
+        "--partition=extended --gpus-per-node=8 -c7 --network=disable_rdzv_get",
+        "frontier[1-2]",
+    ),
+    "isambard-ai": (
+        "--partition=workq --gpus-per-node=4 -c72 -t1:00:00",
+        "isambard[1-2]",
+    ),
+    "juwels-booster": ("--partition=booster --gres=gpu:4 -c12", "juwels[1-2]"),
+    "leonardo": (
+        "--partition=boost_usr_prod --gres=gpu:4 -c8 --mem=494000M",
+        "leonardo[1-2]",
+    ),
+    "lumi-g": ("--partition=dev-g --gpus-per-node=8 -c7", "lumi[1-2]"),
+    "mahti": ("--partition=gpumedium --gres=gpu:a100:4 -c32", "g[1101-1102]"),
+    "marenostrum5-acc": ("--qos=acc_debug --gres=gpu:4 -c20", "marenostrum[1-2]"),
+    "perlmutter": (
+        "--qos=regular --constraint=gpu --gpus-per-node=4 -c32 --account=m1_g",
+        "perlmutter[1-2]",
+    ),
+    "puhti": ("--partition=gpu --gres=gpu:v100:4 -c10", "puhti[1-2]"),
+    "roihu": ("--partition=gpularge --gres=gpu:gh200:4 -c72", "roihu[1-2]"),
+    "setonix": ("--partition=gpu-dev --gpus-per-node=8", "setonix[1-2]"),
+}
+#: Those on which a job names no partition.
+NO_PARTITION = ("adastra-", "aws-", "marenostrum5-acc", "perlmutter")
+# Two nodes each, beyond what the system has or allows, and what Slurm says to it.
+UNAVAILABLE = "Requested node configuration is not available"
+WRONG = {
+    "a type that is nowhere": ("--partition=gpumedium --gres=gpu:a1000:4", UNAVAILABLE),
+    "a type of elsewhere": ("--partition=gpumedium --gres=gpu:v100:4", UNAVAILABLE),
+    "five A100": ("--partition=gpumedium --gres=gpu:a100:5", UNAVAILABLE),
+    "five GH200": ("--partition=gpularge --gres=gpu:gh200:5", UNAVAILABLE),
+    "nine GCDs": ("--partition=dev-g --gpus-per-node=9", UNAVAILABLE),
+    "too many cores": ("--partition=booster --gres=gpu:4 --mincpus=49", UNAVAILABLE),
+    "too much memory": ("--partition=workq --gpus-per-node=4 --mem=900G", UNAVAILABLE),
+    "another system's feature": ("--partition=workq --constraint=MI300", UNAVAILABLE),
+    "a feature that is nowhere": (
+        "--partition=workq --constraint=MI999",
+        "Invalid feature specification",
+    ),
+    "too long": (
+        "--partition=dev-g --time=03:00:01",
+        "Requested time limit is invalid",
+    ),
+    "too many nodes": ("--partition=gpusmall --nodes=2", "Node count specification"),
+    "no such partition": ("--partition=gpuhuge", "Invalid partition name"),
+}
+MAHTI_JOB = """#!/bin/bash
+#SBATCH --partition=gpumedium --account=project_2000000 --time=00:15:00
+#SBATCH --nodes=2 --ntasks-per-node=4 --cpus-per-task=32 --gres=gpu:a100:4
+srun --cpus-per-task=32 bash -c 'echo "$SLURM_PROCID $(hostname) $CUDA_VISIBLE_DEVICES"'
+"""
+
+
+@pytest.mark.parametrize("system", RIGHT)
+def test_a_right_request_gets_a_start_time(cluster: Cluster, system: str) -> None:
+    options, nodes = RIGHT[system]
+    partition = system if system.startswith(NO_PARTITION) else None
+    done = cluster.test_only(SCRIPT, "--nodes=2", *options.split(), partition=partition)
+    assert done.returncode == 0, done.stderr
+    assert re.search(
+        rf"to start at \S+ using .* on nodes {re.escape(nodes)} ", done.stderr
+    )
+
+
+@pytest.mark.parametrize("fault", WRONG)
+def test_a_wrong_request_is_refused(cluster: Cluster, fault: str) -> None:
+    options, reason = WRONG[fault]
+    done = cluster.test_only(SCRIPT, "--nodes=2", *options.split())
+    assert done.returncode == 1
+    assert reason in done.stderr
+
+
+def test_every_system_under_slurm_is_here() -> None:
+    systems = set()
+    for path in (ROOT / "profiles").glob("*.yaml"):
+        profile = yaml.safe_load(path.read_text())
+        scheduler = profile.get("request", {}).get("scheduler", "slurm")
+        if scheduler == "slurm" and "gpus" in profile.get("node", {}):
+            systems.add(profile["name"])
+    assert systems == set(RIGHT)
+
+
+def test_a_job_of_mahti_runs(cluster: Cluster) -> None:
+    assert cluster.test_only(MAHTI_JOB).returncode == 0
+    job = cluster.sbatch(MAHTI_JOB)
+    assert job.state == "COMPLETED", job.stdout
+    assert sorted(job.stdout.splitlines()) == [
+        f"{rank} {cluster.mahti_nodes[rank // 4]} 0,1,2,3" for rank in range(8)
+    ]
+
+
+def test_the_nodes_of_mahti_have_a_network_of_their_own(cluster: Cluster) -> None:
+    first, second = cluster.mahti_nodes
+    before = cluster.counters()[second]
+    connect = f": </dev/tcp/{second}-ib0/6818"  # where slurmd listens
+    done = cluster.node(first, ["bash", "-c", connect])
+    assert done.returncode == 0, done.stderr
+    after = cluster.counters()[second]
+    assert sorted(after) == ["ib0", "lo", "nmn0"]
+    assert after["ib0"] > before["ib0"]
