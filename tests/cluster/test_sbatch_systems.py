@@ -1,0 +1,43 @@
+"""Scripts of ``envcfg sbatch`` before a Slurm that has the nodes of every system."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from asking import asking
+from cluster import Cluster
+from job import Job
+from support import envcfg
+from test_sbatch import job_script, started
+from test_systems import NO_PARTITION, RIGHT
+
+STEP = ("--container", "none", "--", "true")
+
+
+@pytest.mark.parametrize("inline", [(), ("--inline",)], ids=["sourced", "inline"])
+@pytest.mark.parametrize("nodes", [1, 2])
+@pytest.mark.parametrize("system", RIGHT)
+def test_slurm_takes_the_script_of_every_system(
+    cluster: Cluster, system: str, nodes: int, inline: tuple[str, ...]
+) -> None:
+    done = envcfg("sbatch", *asking(system, nodes), *inline, *STEP)
+    assert done.code == 0, done.err
+    partition = system if system.startswith(NO_PARTITION) else None
+    if system == "crusher":  # its partitions had Frontier's names
+        partition = "batch"
+    answer = cluster.test_only(done.text, partition=partition)
+    assert answer.returncode == 0, answer.stderr
+    assert re.search(r"to start at \S+ using \d+ processors", answer.stderr)
+
+
+def test_the_mahti_script_runs_on_two_nodes(cluster: Cluster) -> None:
+    show = 'echo "rank $RANK/$WORLD_SIZE on $NODE_RANK, $CUDA_VISIBLE_DEVICES, '
+    show += '$SLURM_CPUS_PER_TASK cores"'
+    text = job_script(cluster, *asking("mahti", 2), "--inline", command=show)
+    job = Job(cluster, started(cluster, text)).wait(timeout=120)
+    assert (job.state, job.exit_code) == ("COMPLETED", 0), job.stdout
+    assert sorted(re.findall(r"^rank .*$", job.stdout, re.M)) == [
+        f"rank {rank}/8 on {rank // 4}, 0,1,2,3, 32 cores" for rank in range(8)
+    ]
