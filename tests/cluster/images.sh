@@ -9,6 +9,7 @@ PYTORCH=torch==2.13.0
 FRAMEWORKS=(accelerate==1.15.0 lightning==2.6.6 transformers==5.23.0 jax==0.10.2)
 DEEPSPEED=deepspeed==0.19.8
 DEEPSPEED_NEEDS=(einops hjson msgpack ninja packaging psutil py-cpuinfo pydantic tqdm)
+HOROVOD=horovod==0.28.1
 DEBIAN_MIRROR=http://deb.debian.org/debian
 
 # images.sh makes the images, apptainer.sh the Apptainer that packs them.
@@ -44,6 +45,8 @@ build_python() {
   timed "image $name.sif: pip" pip_install "$work/pip" "$root" "$@"
   [[ $name != frameworks ]] \
     || timed "image $name.sif: $DEEPSPEED" install_deepspeed "$work/pip" "$root"
+  [[ $name != frameworks ]] \
+    || timed "image $name.sif: $HOROVOD, in Python" unpack_horovod "$work/pip" "$root"
   timed "image $name.sif: bytecode" compile_python "$root"
   timed "image $name.sif: squash" build_sif "$root" "$work/sif/$name.sif"
   rm -rf "$root"
@@ -111,6 +114,22 @@ install_deepspeed() {
   local cache=$1 root=$2
   PYTHONPATH=$(packages_of "$root") DS_BUILD_SHM_COMM=1 DS_ACCELERATOR=cpu \
     pip_install "$cache" "$root" --no-deps --no-build-isolation "$DEEPSPEED"
+}
+
+# Horovod has no wheel, and its library does not build without MPI's compiler and more; what
+# is written in Python, its rendezvous server among it, needs no building.
+unpack_horovod() {
+  local cache=$1 root=$2 folder options=()
+  folder=$(mktemp -d "$cache/horovod.XXXXXX")
+  read -ra options <<<"${ENVCFG_CLUSTER_PIP:-}"
+  PIP_DISABLE_PIP_VERSION_CHECK=1 retry 3 /usr/bin/python3 -m pip download --quiet --no-deps \
+    --no-binary horovod --dest "$folder" "${options[@]}" "$HOROVOD" \
+    >"$LOGS/pip.log" 2>&1 || {
+    tail -n 20 "$LOGS/pip.log" >&2
+    die "cannot get $HOROVOD"
+  }
+  tar --extract --gzip --file "$folder"/horovod-*.tar.gz --directory "$(packages_of "$root")" \
+    --strip-components=1 --wildcards --no-same-owner '*/horovod/*.py'
 }
 
 # With bytecode, without what only developers of PyTorch use, and with lz4 for packing,
