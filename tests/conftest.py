@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from envcfg.profile.catalog import Catalog, built_in_folder
-from support import Wrapped, wrap_text
+from support import JOB, Wrapped, wrap_text
 
 HERE = Path(__file__).parent
 
@@ -35,7 +35,7 @@ def fakes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     notes.mkdir()
     monkeypatch.setenv("PATH", f"{HERE / 'fakes'}:{os.environ['PATH']}")
     monkeypatch.setenv("FAKE_NOTES", str(notes))
-    monkeypatch.setenv("SLURM_JOB_ID", "4321")
+    monkeypatch.setenv("SLURM_JOB_ID", JOB)
     monkeypatch.setenv("SLURM_JOB_NODELIST", "node[1-9]")
     return notes
 

@@ -13,6 +13,9 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
+# Slurm's number of the fake job; each worker of a parallel run has one of its own, and so
+# folders in /tmp of its own.
+JOB = str(5321 + int(os.environ.get("PYTEST_XDIST_WORKER", "gw0")[2:]))
 # Options that run here: without, and with node-local caches.
 LOCAL = ("--profile", "workstation", "--container", "none")
 CACHED = ("--profile", "lumi-g", "--launcher", "local", "--container", "none")

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from support import ROOT, Wrapped, bash, environment, lint_shell, zero_separated
+from support import JOB, ROOT, Wrapped, bash, environment, lint_shell, zero_separated
 
 GOLDEN = ROOT / "tests/golden"
 DUMP = ROOT / "tests/cluster/programs/dump.py"
@@ -93,7 +93,7 @@ def test_the_script_runs_and_each_rank_gets_what_the_plan_says(
         Path(image).touch()
     if name.endswith("-steps"):
         text += "\nenvcfg_run python3 dump.py out 'a b'\n"
-    before = set(Path("/tmp").glob("envcfg-*-4321-*"))
+    before = set(Path("/tmp").glob(f"envcfg-*-{JOB}-*"))
     done = bash(f"set -euo pipefail\n{text}", FAKE_NODES="2", FAKE_TASKS="2")
     assert done.returncode == 0, done.stderr.decode()
     ranks = 1 if name == "workstation-steps" else 2 if name.startswith("work") else 4
@@ -106,15 +106,15 @@ def test_the_script_runs_and_each_rank_gets_what_the_plan_says(
         if name.startswith("lumi"):
             assert seen[b"NCCL_SOCKET_IFNAME"] == b"hsn0,hsn1,hsn2,hsn3"
             assert seen[b"MASTER_ADDR"] == b"node1"
-            assert seen[b"MASTER_PORT"] == str(10000 + 4321 * 101 % 20000).encode()
+            assert seen[b"MASTER_PORT"] == str(10000 + int(JOB) * 101 % 20000).encode()
             assert seen[b"NODE_RANK"] == str(rank // 2).encode()
             assert seen[b"LOCAL_WORLD_SIZE"] == b"2"
         if name == "lumi-rocm7":
             assert seen[b"NCCL_NET"] == b"AWS Libfabric"
             assert seen[b"QUOTE"] == b"'\"$HOME`id`\\"
-            assert seen[b"SEED"] == f"{rank}4321".encode()
+            assert seen[b"SEED"] == f"{rank}{JOB}".encode()
             assert b"NCCL_NET_GDR_LEVEL" not in seen
-    assert set(Path("/tmp").glob("envcfg-*-4321-*")) <= before
+    assert set(Path("/tmp").glob(f"envcfg-*-{JOB}-*")) <= before
 
 
 AGENT = r"""#!/bin/bash
@@ -150,8 +150,8 @@ def test_torchrun_gets_its_options_and_starts_the_worker_part(
         "--nnodes=1",
         "--nproc-per-node=2",
         "--rdzv-backend=c10d",
-        "--rdzv-id=4321.0",
-        f"--rdzv-endpoint=node1:{10000 + 4321 * 101 % 20000}",
+        f"--rdzv-id={JOB}.0",
+        f"--rdzv-endpoint=node1:{10000 + int(JOB) * 101 % 20000}",
         "--rdzv-conf=is_host=1",
         "--local-addr=node1",
     ]

@@ -14,7 +14,16 @@ import pytest
 
 from asking import NEEDED, asking
 from envcfg.profile.catalog import Catalog
-from support import ROOT, Wrapped, bash, envcfg, environment, lint_shell, zero_separated
+from support import (
+    JOB,
+    ROOT,
+    Wrapped,
+    bash,
+    envcfg,
+    environment,
+    lint_shell,
+    zero_separated,
+)
 
 GOLDEN = ROOT / "tests/golden/jobs"
 DUMP = ROOT / "tests/cluster/programs/dump.py"
@@ -219,7 +228,7 @@ def test_a_warned_program_saves_and_the_job_starts_again(
     noted = folder / "notes/scontrol"
     assert noted.exists() == again
     if again:
-        assert noted.read_text() == "requeue 4321\n"
+        assert noted.read_text() == f"requeue {JOB}\n"
 
 
 def test_a_program_that_ends_by_itself_is_not_started_again(folder: Path) -> None:

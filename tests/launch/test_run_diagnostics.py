@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from envcfg.log.rulebook import load_rules
-from support import Wrap, bash, zero_separated
+from support import JOB, Wrap, bash, zero_separated
 
 LUMI = ("--profile", "lumi-g", "--container", "none", "--fact", "rocm=6.2.4")
 FOUR = {"FAKE_NODES": "2", "FAKE_TASKS": "2"}
@@ -122,7 +122,7 @@ def test_nccl_tells_what_the_checker_reads(
     assert set(done.stdout.split(b"\n")[:-1]) == {b"INFO INIT,BOOTSTRAP,ENV,NET no"}
     assert zero_separated(fakes / "srun").count(b"--unbuffered") == 1
     done = run(wrap, "--nccl-debug", "logs", "--set", "NCCL_DEBUG=TRACE", *show)
-    file = f"{tmp_path}/logs/nccl-4321-%h-%p.log"
+    file = f"{tmp_path}/logs/nccl-{JOB}-%h-%p.log"
     assert (
         done.stdout.splitlines()[0].decode() == f"TRACE INIT,BOOTSTRAP,ENV,NET {file}"
     )
@@ -142,17 +142,17 @@ def test_logs_go_when_the_step_has_succeeded_if_asked(
     done = run(wrap, *options, "--", "sh", "-c", write, HERE=str(tmp_path))
     assert done.returncode == code
     left = sorted(path.name for path in (tmp_path / "logs").iterdir())
-    ours = [f"nccl-4321-host-{rank}.log" for rank in range(4)] if kept else []
+    ours = [f"nccl-{JOB}-host-{rank}.log" for rank in range(4)] if kept else []
     assert left == [*ours, "nccl-99-other.log"]
 
 
 @pytest.mark.parametrize(
     ("profiler", "words"),
     [
-        ("rocprof", "--hip-trace -o envcfg-rocprof-4321-rank2.csv"),
-        ("rocprofv3", "--runtime-trace -o envcfg-rocprofv3-4321-rank2 -x --"),
-        ("nsys", "profile --output=envcfg-nsys-4321-rank2 -x"),
-        ("py-spy", "record --subprocesses --format=speedscope --output=envcfg-py-spy-4321-rank2.json -x --"),
+        ("rocprof", "--hip-trace -o envcfg-rocprof-JOB-rank2.csv"),
+        ("rocprofv3", "--runtime-trace -o envcfg-rocprofv3-JOB-rank2 -x --"),
+        ("nsys", "profile --output=envcfg-nsys-JOB-rank2 -x"),
+        ("py-spy", "record --subprocesses --format=speedscope --output=envcfg-py-spy-JOB-rank2.json -x --"),
     ],
 )  # fmt: skip
 def test_only_the_chosen_ranks_run_under_the_profiler(
@@ -178,7 +178,7 @@ def test_only_the_chosen_ranks_run_under_the_profiler(
         b"3 b  c",
     ]
     noted = (fakes / "profiler").read_text()
-    assert noted == "|".join([*words.split(), "sh", "-c", 'echo "$RANK $1"', "a", "b  c", ""])  # fmt: skip
+    assert noted == "|".join([*words.replace("JOB", JOB).split(), "sh", "-c", 'echo "$RANK $1"', "a", "b  c", ""])  # fmt: skip
 
 
 @pytest.mark.usefixtures("fakes")

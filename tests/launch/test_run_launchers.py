@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from support import Wrap, bash, environment, zero_separated
+from support import JOB, Wrap, bash, environment, zero_separated
 
 LUMI = ("--profile", "lumi-g", "--container", "none", "--fact", "rocm=6.2.4")
 WORKSTATION = ("--profile", "workstation", "--container", "none")
 DUMP = Path(__file__).parent.parent / "cluster/programs/dump.py"
-PORT = 10000 + 4321 * 101 % 20000
+PORT = 10000 + int(JOB) * 101 % 20000
 
 
 def run(wrap: Wrap, *arguments: str, before: str = "", **env: str) -> None:
