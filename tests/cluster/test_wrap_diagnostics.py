@@ -12,7 +12,9 @@ EIGHT = ("-N2", "--gpus-per-node=4", "--ntasks-per-node=4", "--partition=standar
 # As rocm-smi writes them; the second node has lost its last GPU.
 SMI = r"""#!/bin/bash
 read -r node </proc/sys/kernel/hostname
-for ((gpu = 0; gpu < (node == nid001001 ? 3 : 4); gpu++)); do
+gpus=4
+if [[ $node == nid001001 ]]; then gpus=3; fi
+for ((gpu = 0; gpu < gpus; gpu++)); do
   printf 'GPU[%d]\t\t: Unique ID: 0x%d\n' $gpu $gpu
 done
 """
@@ -71,7 +73,7 @@ def test_a_node_that_has_lost_a_gpu_ends_the_job_before_any_rank_starts(
     assert "nid001000" not in done.stdout
     assert "started" not in done.stdout
     assert time.monotonic() - begun < 30
-    cluster.run(["sed", "-i", "s/? 3 : 4/? 4 : 4/", str(workdir / "bin/rocm-smi")])
+    (workdir / "bin/rocm-smi").write_text(SMI.replace("gpus=3", "gpus=4"))
     done = cluster.sbatch(job(tool, workdir, "--smoke-test", "echo started"), *EIGHT)
     assert (done.state, done.stdout.count("started")) == ("COMPLETED", 8), done.stdout
 
