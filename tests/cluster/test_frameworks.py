@@ -34,7 +34,7 @@ print(json.dumps({name: importlib.import_module(name).__version__ for name in na
 """
 # Each task's own variables are set by the task.
 JOB = """#!/usr/bin/env bash
-#SBATCH --nodes=2 --ntasks-per-node=1 --partition=standard-g
+#SBATCH --nodes=2 --ntasks-per-node=1 --partition=standard-g --job-name=train
 read -r MASTER_ADDR < <(scontrol show hostnames "$SLURM_JOB_NODELIST")
 export MASTER_ADDR MASTER_PORT=29500 WORLD_SIZE=2 LOCAL_RANK=0 LOCAL_WORLD_SIZE=1
 export GLOO_SOCKET_IFNAME=hsn0 OMP_NUM_THREADS=1

@@ -19,8 +19,8 @@ RIGHT = {
         "adastra[1001-1002]",
     ),
     "alps-clariden": ("--partition=normal --gpus-per-node=4 -c72", "alps[1-2]"),
-    "aws-p4d": ("--exclusive --gpus-per-node=8", "p4d[1-2]"),
-    "aws-p5": ("--exclusive --gpus-per-node=8", "p5[1-2]"),
+    "aws-p4d": ("--exclusive --gpus-per-node=8", "awsa[1-2]"),
+    "aws-p5": ("--exclusive --gpus-per-node=8", "awsh[1-2]"),
     "crusher": (
         "--partition=batch --gpus-per-node=8 -c7 -wcrusher[1-2]",
         "crusher[1-2]",
