@@ -55,9 +55,10 @@ def _inside(plan: Plan) -> list[Planned]:
 
 def _program(plan: Plan) -> list[str]:
     """Return the end of a rank part: own variables go, the program comes."""
-    pieces = rank_pieces(plan.diagnostics)
+    pieces: list[str] = []
     if plan.local_rank_at is not None:
         pieces += [f"envcfg_at={plan.local_rank_at}\n", template("rank_local_rank")]
+    pieces += rank_pieces(plan.diagnostics)  # a profiler's words move the program's
     if plan.handed_on:
         pieces.append(f"unset -v {' '.join(_handed_on(plan).values())}\n")
     return [*pieces, template("rank_exec")]

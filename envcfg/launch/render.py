@@ -149,7 +149,8 @@ def _settings(plan: Plan) -> str:
     meeting = () if plan.starter == "local" else ("MASTER_ADDR", "MASTER_PORT")
     for name in (*meeting, *plan.contract):
         if all(each.name != name for each in plan.settings):
-            preset.append(name)
+            # Slurm's own words on the job are nobody's wish for this step.
+            preset += [] if name.startswith("SLURM_") else [name]
         elif name not in inside:
             body += f"  ENVCFG_PRESET+='{name} ' # as set above\n"
     if preset:

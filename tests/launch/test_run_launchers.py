@@ -105,6 +105,21 @@ def test_what_the_job_or_the_user_sets_wins_over_a_launcher(
 
 @pytest.mark.usefixtures("fakes")
 @pytest.mark.parametrize(
+    ("sets", "number"),
+    [((), "2"), (("--set", "SLURM_NTASKS_PER_NODE=5"), "5"), (("--set", "SLURM_NTASKS_PER_NODE=${RANK}6"), "06")],
+)  # fmt: skip
+@pytest.mark.parametrize("job", ["8", "4(x2)"])
+def test_lightning_hears_of_the_step_not_of_the_job(
+    wrap: Wrap, tmp_path: Path, job: str, sets: tuple[str, ...], number: str
+) -> None:
+    options = (*sets, "--ranks", "2", "--launcher", "lightning")
+    command = ("--", "python3", str(DUMP), "out")
+    run(wrap, *LUMI, *options, *command, SLURM_NTASKS_PER_NODE=job)
+    assert seen(tmp_path, 0)["SLURM_NTASKS_PER_NODE"] == number
+
+
+@pytest.mark.usefixtures("fakes")
+@pytest.mark.parametrize(
     ("visible", "tasks", "ids"),
     [
         ("ROCR_VISIBLE_DEVICES=0,1,2,3", "1", ["0,1,2,3"]),
