@@ -153,12 +153,67 @@ def test_accelerate_is_told_how_many_machines_and_which_this_is(
         FAKE_TASKS="1",
     )
     noted = [word.decode() for word in zero_separated(fakes / "agent")]
-    assert noted[:12] == [
+    assert noted[:14] == [
         *("-m", "accelerate.commands.launch", "--num_machines=1", "--num_processes=2"),
         *("--machine_rank=0", "--main_process_ip=node1", f"--main_process_port={PORT}"),
-        *("--rdzv_backend=static", "--same_network", "--multi_gpu", "--no_python", "/bin/sh"),
+        *("--rdzv_backend=static", "--same_network", "--deepspeed_multinode_launcher=standard"),
+        *("--gpu_ids=all", "--multi_gpu", "--no_python", "/bin/sh"),
     ]  # fmt: skip
     assert noted[-4:] == [str(python), "-c", "print()", "a b"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "is_added"),
+    [("DEEPSPEED", False), ("FSDP", False), ("'FSDP'", False), ("MULTI_GPU", True), ("'NO'", True)],
+)  # fmt: skip
+def test_accelerate_starts_what_the_user_s_own_configuration_names(
+    wrap: Wrap, fakes: Path, tmp_path: Path, kind: str, is_added: bool
+) -> None:
+    python = agent(tmp_path / "python3")
+    config = tmp_path / "hf home/accelerate/default_config.yaml"
+    config.parent.mkdir(parents=True)
+    config.write_text(f"compute_environment: X\ndistributed_type: {kind}")
+    options = ("--launcher", "accelerate", "--ranks", "2", "--", str(python), "-c", "0")
+    env = {"HF_HOME": str(tmp_path / "hf home"), "FAKE_NODES": "1", "FAKE_TASKS": "1"}
+    run(wrap, *LUMI, *options, **env)
+    assert (b"--multi_gpu" in zero_separated(fakes / "agent")) == is_added
+
+
+def plain_agent(path: Path) -> Path:
+    """Write a Python that runs its program once, and tells it nothing."""
+    path.write_text(
+        f"""#!/bin/bash
+if [[ $1 != -m ]]; then exec {sys.executable} "$@"; fi
+while [[ $1 != --no?python ]]; do shift; done
+shift
+exec "$@"
+"""
+    )
+    path.chmod(0o755)
+    return path
+
+
+@pytest.mark.usefixtures("fakes")
+def test_one_rank_of_accelerate_knows_that_it_is_alone(
+    wrap: Wrap, tmp_path: Path
+) -> None:
+    python = plain_agent(tmp_path / "python3")
+    options = ("--launcher", "accelerate", "--ranks", "1", "--set", "MINE=${LOCAL_RANK}")
+    command = ("--", str(python), str(DUMP), "out")
+    run(wrap, *LUMI, *options, *command, FAKE_NODES="1", FAKE_TASKS="1")
+    wanted = {"RANK": "0", "WORLD_SIZE": "1", "LOCAL_WORLD_SIZE": "1", "NODE_RANK": "0", "MINE": "0"}  # fmt: skip
+    assert wanted.items() <= seen(tmp_path, 0).items()
+
+
+@pytest.mark.usefixtures("fakes")
+def test_a_process_that_an_agent_has_not_made_a_rank_is_an_error(
+    wrap: Wrap, tmp_path: Path
+) -> None:
+    python = plain_agent(tmp_path / "python3")
+    made = wrap(*LUMI, "--launcher", "accelerate", "--ranks", "2", "--", str(python), "-c", "0")  # fmt: skip
+    done = bash(made.text, FAKE_NODES="1", FAKE_TASKS="1")
+    assert done.returncode == 4
+    assert b"not started as a rank" in done.stderr
 
 
 def test_options_of_a_recognised_command_reach_the_agent_last(
@@ -209,6 +264,21 @@ def test_deepspeed_programs_get_their_local_rank_behind_their_name(
         for rank in (0, 1)
     ]
     assert (fakes / "words").read_text() == "".join(wanted)
+
+
+@pytest.mark.usefixtures("fakes")
+def test_the_local_rank_of_deepspeed_is_the_program_s_also_under_a_profiler(
+    wrap: Wrap, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("nsys", "python3"):
+        program = tmp_path / name
+        program.write_text('#!/bin/bash\nprintf "%s|" "$@" >"$FAKE_NOTES/words"\n')
+        program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    options = ("--profile-rank", "0", "--profiler", "nsys", "--", "deepspeed", "t.py")
+    run(wrap, *LUMI, *options, FAKE_NODES="1", FAKE_TASKS="1")
+    noted = (tmp_path / "notes/words").read_text()
+    assert noted.endswith("|python3|-u|t.py|--local_rank=0|")
 
 
 @pytest.mark.parametrize(
