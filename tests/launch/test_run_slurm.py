@@ -120,6 +120,53 @@ def test_torchrun_s_task_gets_the_cores_of_all_its_ranks(
     assert f"--cpus-per-task={cores}".encode() in zero_separated(fakes / "srun")
 
 
+PER_RANK = {
+    "SLURM_GPUS_PER_TASK": "1",
+    "SLURM_TRES_PER_TASK": "cpu:7,gres/gpu:1",
+    "SLURM_NTASKS_PER_GPU": "1",
+    "SLURM_GPU_BIND": "single:1",
+}
+
+
+@pytest.mark.usefixtures("fakes")
+def test_an_agent_gets_all_gpus_of_its_node_where_the_job_gives_each_rank_one(
+    wrap: Wrap, tmp_path: Path
+) -> None:
+    program = tmp_path / "torchrun"
+    program.write_text("#!/bin/sh\nenv\n")
+    program.chmod(0o755)
+    options = ("--launcher", "torchrun", "--ranks", "2", "--", "true")
+    made = wrap("--profile", "lumi-g", "--container", "none", *options)
+    done = bash(made.out, PATH=f"{tmp_path}:{os.environ['PATH']}", **PER_RANK)
+    assert b"SLURM_STEP_ID=0\n" in done.stdout
+    assert not [name for name in PER_RANK if name.encode() in done.stdout]
+
+
+@pytest.mark.usefixtures("fakes")
+def test_the_smoke_test_sees_all_gpus_where_the_job_gives_each_rank_one(
+    wrap: Wrap, tmp_path: Path
+) -> None:
+    program = tmp_path / "nvidia-smi"
+    program.write_text("#!/bin/sh\nenv >&2\nexit 1\n")
+    program.chmod(0o755)
+    made = wrap("--profile", "lumi-g", "--container", "none", "--smoke-test", "--", "true")  # fmt: skip
+    env = {"SLURM_NNODES": "2", "PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    done = bash(made.out, **env, **PER_RANK)
+    assert b"SLURM_STEP_ID=0\n" in done.stderr
+    assert not [name for name in PER_RANK if name.encode() in done.stderr]
+
+
+@pytest.mark.usefixtures("fakes")
+@pytest.mark.parametrize(("size", "left"), [("--nodes=1", b"no\n"), ("", b"16\n")])
+def test_a_smaller_step_does_not_ask_for_all_gpus_of_the_job(
+    wrap: Wrap, size: str, left: bytes
+) -> None:
+    made = wrap("--profile", "lumi-g", "--container", "none")
+    step = f"envcfg_run {size} sh -c 'echo ${{SLURM_GPUS-no}}'"
+    done = bash(f"{made.text}\n{step}", SLURM_NNODES="2", SLURM_GPUS="16")
+    assert done.stdout == left
+
+
 @pytest.mark.parametrize(
     ("argument", "handed_on"),
     [("--cleanenv", True), ("--cleanenv=true", True), ("-eC", True), ("--nv", False)],

@@ -31,6 +31,10 @@ envcfg_tasks() { # print how many tasks per node the job asked for, if it did
   fi
 }
 
+envcfg_whole() { # a task that has a node to itself takes all GPUs: what the job said of each rank's goes
+  unset -v SLURM_GPUS_PER_TASK SLURM_TRES_PER_TASK SLURM_NTASKS_PER_GPU SLURM_GPU_BIND SLURM_TRES_BIND
+}
+
 envcfg_host() { # COMMAND...: run it once on each node, outside the container
   local envcfg_all=${SLURM_NNODES:-${SLURM_JOB_NUM_NODES:-1}}
   if [[ $envcfg_all == 1 && -n ${SLURMD_NODENAME-} ]]; then
@@ -40,6 +44,7 @@ envcfg_host() { # COMMAND...: run it once on each node, outside the container
   (
     unset -v SLURM_NTASKS SLURM_NPROCS SLURM_NTASKS_PER_NODE SLURM_TASKS_PER_NODE \
       SLURM_CPUS_PER_TASK SLURM_CPU_BIND SLURM_DISTRIBUTION
+    envcfg_whole
     # --mem=0: beside the memory that a step holds, or has not given back yet
     exec srun --overlap --mem=0 --nodes="$envcfg_all" --ntasks="$envcfg_all" \
       --ntasks-per-node=1 --export=ALL "$@" </dev/null
@@ -53,7 +58,10 @@ envcfg_srun() { # COMMAND...: the step itself
     envcfg_task=(bash -c "$ENVCFG_TASK" envcfg-task $((${#ENVCFG_ENTER[@]} + 4)))
   fi
   # envcfg:begin size
-  if [[ -n $ENVCFG_NODES_WANTED ]]; then ENVCFG_SRUN+=(--nodes="$ENVCFG_NODES"); fi
+  if [[ -n $ENVCFG_NODES_WANTED ]]; then
+    ENVCFG_SRUN+=(--nodes="$ENVCFG_NODES")
+    unset -v SLURM_GPUS # how many the job has on all its nodes
+  fi
   # envcfg:end size
   envcfg_spawn srun --kill-on-bad-exit=1 --export=ALL "${ENVCFG_SRUN[@]}" "${envcfg_task[@]}" \
     "${ENVCFG_ENTER[@]}" "$ENVCFG_SHELL" -c "$ENVCFG_RANK" envcfg-rank "${ENVCFG_ARGS[@]}" -- "$@"

@@ -10,6 +10,7 @@ envcfg_launch() { # COMMAND...: one task per node, in which an agent starts the 
     return 2
   fi
   ENVCFG_SRUN+=(--ntasks="$ENVCFG_NODES" --ntasks-per-node=1)
+  envcfg_whole
   if [[ -n ${SLURM_CPUS_PER_TASK-} ]]; then # one task gets the cores of all
     envcfg_tasks=$(envcfg_tasks)
     ENVCFG_SRUN+=(--cpus-per-task=$((SLURM_CPUS_PER_TASK * ${envcfg_tasks:-1})))
