@@ -23,6 +23,7 @@ class Options(NamedTuple):
         ranks: processes per node; None leaves it to the job.
         srun_args: options for srun.
         local_rank_at: after how many words of the command ``--local_rank=N`` belongs.
+        local_rank_option: how that is spelled.
         agent_options: options for torchrun or accelerate, as the command gave them.
         has_mode: those options say what accelerate is to start.
         settings: from ``--set`` (a word) and ``--unset`` (None), in order.
@@ -41,6 +42,7 @@ class Options(NamedTuple):
     agent_options: tuple[str, ...] = ()
     has_mode: bool = False
     local_rank_at: int | None = None
+    local_rank_option: str = "--local_rank"
     settings: Mapping[str, Word | None] = {}
     facts: Mapping[str, str] = {}
     command: tuple[str, ...] = ()
@@ -110,6 +112,7 @@ class Plan(NamedTuple):
         bundles: what is set together with options of srun.
         srun: options that the system needs.
         local_rank_at: after how many words of the command ``--local_rank=N`` belongs.
+        local_rank_option: how that is spelled.
         has_mode: the agent's options say what it is to start.
         contract: variables of a rank that its library reads, by the launcher.
         agent: options of the launcher that starts the ranks of a node.
@@ -133,6 +136,7 @@ class Plan(NamedTuple):
     has_mode: bool = False
     contract: tuple[str, ...] = ()
     local_rank_at: int | None = None
+    local_rank_option: str = "--local_rank"
     ranks: int | None = None
     gpus: int | None = None
     masks: Masks | None = None

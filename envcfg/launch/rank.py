@@ -57,7 +57,11 @@ def _program(plan: Plan) -> list[str]:
     """Return the end of a rank part: own variables go, the program comes."""
     pieces: list[str] = []
     if plan.local_rank_at is not None:
-        pieces += [f"envcfg_at={plan.local_rank_at}\n", template("rank_local_rank")]
+        pieces.append(
+            f"envcfg_at={plan.local_rank_at}\n"
+            f"envcfg_option={quote(plan.local_rank_option)}\n"
+        )
+        pieces.append(template("rank_local_rank"))
     pieces += rank_pieces(plan.diagnostics)  # a profiler's words move the program's
     if plan.handed_on:
         pieces.append(f"unset -v {' '.join(_handed_on(plan).values())}\n")

@@ -26,6 +26,11 @@ _MODULES = (
     "horovod.runner",
 )
 _PYTHON = ("python3", "-u")  # as these launchers start a script
+_PYTHON_VALUES = frozenset(("-W", "-X", "--check-hash-based-pycs"))
+
+
+_AS_IT_IS = frozenset(("mpi", "horovod"))  # they start any program, not only Python's
+_SCRIPT = frozenset(("-m", "--module", "--no-python"))
 
 
 class _Split(NamedTuple):
@@ -53,10 +58,10 @@ def recognise(options: Options) -> tuple[Options, list[Finding]]:
     if name == "srun":
         msg = "the command begins with srun, and envcfg writes the srun line itself"
         raise UsageError(msg, hint="give the program alone; --srun-arg for its options")
-    python = len(command) > 2 and name.startswith("python") and command[1] == "-m"
-    if name not in _PROGRAMS and not (python and command[2].startswith(_MODULES)):
+    python, module = _interpreter(name, command)
+    if name not in _PROGRAMS and not (module and module[0].startswith(_MODULES)):
         return options, []
-    found = _program(command, name, python=python)
+    found = _program(module or (name, *command[1:]), is_module=bool(module))
     if found is None:
         return options, []
     known, words = found
@@ -66,7 +71,7 @@ def recognise(options: Options) -> tuple[Options, list[Finding]]:
         hint = f"leave out --launcher, or {name} from the command"
         raise UsageError(msg, hint=hint)
     split = _split(name, known, words)
-    program, at = _rest(name, command[:1] if python else (), split)
+    program, at = _rest(name, python, split)
     takes_rank = "local_rank" in known and not split.hides_local_rank
     return options._replace(
         launcher=launcher,
@@ -75,18 +80,32 @@ def recognise(options: Options) -> tuple[Options, list[Finding]]:
         command=program,
         has_mode=split.has_mode,
         local_rank_at=at if takes_rank else None,
-    ), [_note(name, launcher, split.left_out)]
+        local_rank_option=known.get("local_rank_option", options.local_rank_option),
+    ), [_note(command[0], launcher, split)]
+
+
+def _interpreter(
+    name: str, command: Sequence[str]
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return Python with its own options, and what follows -m; empty if that is not it."""
+    if not name.startswith("python"):
+        return (), ()
+    at = 1
+    while at < len(command) and command[at].startswith("-") and command[at] != "-m":
+        at += 2 if command[at] in _PYTHON_VALUES else 1
+    if at + 1 >= len(command) or command[at] != "-m":
+        return (), ()
+    return tuple(command[:at]), tuple(command[at + 1 :])
 
 
 def _program(
-    command: Sequence[str], name: str, *, python: bool
+    given: Sequence[str], *, is_module: bool
 ) -> tuple[Mapping[str, Any], Sequence[str]] | None:
     """Return what is known of the launcher that begins the command, and what follows."""
     for known in load_knowledge_file("launchers.yaml").values():
         for beginning in known["begins"]:
             words = beginning.split()
-            given = command[2:] if python else (name, *command[1:])
-            if list(given[: len(words)]) == words and ("." in beginning) == python:
+            if list(given[: len(words)]) == words and ("." in beginning) == is_module:
                 return known, given[len(words) :]
     return None
 
@@ -101,7 +120,8 @@ def _split(name: str, known: Mapping[str, Any], words: Sequence[str]) -> _Split:
         word = rest.pop(0)
         option, equals, value = word.partition("=")
         option = option.replace("_", "-")
-        if option in {"-m", "--module", "--no-python", known.get("local_rank")}:
+        runs_scripts = known["launcher"] not in _AS_IT_IS
+        if option == known.get("local_rank") or (runs_scripts and option in _SCRIPT):
             flags.add(option)
             continue
         kind = _kind(option, known)
@@ -125,14 +145,18 @@ def _split(name: str, known: Mapping[str, Any], words: Sequence[str]) -> _Split:
             ranks = value
         else:
             left_out.append(option)
+    if known.get("next_program") in rest:
+        msg = f"{name} with several programs: one step runs one"
+        hint = "let one program look at its RANK, or run a step for each"
+        raise UsageError(msg, hint=hint)
     return _Split(
         kept=tuple(kept),
         left_out=tuple(left_out),
         ranks=ranks,
         rest=tuple(rest[1:] if rest[:1] == ["--"] else rest),
         as_module=bool(flags & {"-m", "--module"}),
-        as_it_is=known["launcher"] in {"mpi", "horovod"} or "--no-python" in flags,
-        hides_local_rank="--no-local-rank" in flags,
+        as_it_is=known["launcher"] in _AS_IT_IS or "--no-python" in flags,
+        hides_local_rank=known.get("local_rank") in flags,
         has_mode="mode" in flags,
     )
 
@@ -162,7 +186,8 @@ def _rest(
         raise UsageError(msg, hint=f"as in: {name} train.py")
     if split.as_it_is:
         return split.rest, 1
-    words = (*(python or _PYTHON[:1]), _PYTHON[1])
+    words = python or _PYTHON[:1]
+    words = words if _PYTHON[1] in words else (*words, _PYTHON[1])
     if split.as_module:
         words = (*words, "-m")
     return (*words, *split.rest), len(words) + 1
@@ -177,10 +202,13 @@ def _ranks(name: str, given: str | None) -> int | None:
     raise UsageError(msg, hint="give --ranks N to envcfg")
 
 
-def _note(name: str, launcher: str, left_out: Sequence[str]) -> Finding:
-    gone = (
-        f"; left out, as the job decides it: {', '.join(left_out)}" if left_out else ""
-    )
+def _note(path: str, launcher: str, split: _Split) -> Finding:
+    folder, _, name = path.rpartition("/")
+    gone = ""
+    if split.left_out:
+        gone = f"; left out, as the job decides it: {', '.join(split.left_out)}"
+    if folder and not split.as_it_is and not name.startswith("python"):
+        gone += f"; {_PYTHON[0]} is then that of PATH, whatever {folder} has"
     return Finding(
         rule="launcher-recognised",
         severity="note",

@@ -99,6 +99,7 @@ def resolve(profile: Profile, profile_hash: str, options: Options) -> Plan:
         diagnostics=options.diagnostics,
         has_mode=options.has_mode,
         local_rank_at=options.local_rank_at,
+        local_rank_option=options.local_rank_option,
         ranks=options.ranks,
         gpus=profile.node.gpus if profile.node else None,
         masks=None if starter != "srun" or kind.is_agent else profile.cpu_masks,

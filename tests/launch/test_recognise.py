@@ -32,6 +32,14 @@ TAKEN = {
         *("torchrun", 8, ""),
         ("python", "-u", "t.py"),
     ),
+    "python3 -u -X dev -m torch.distributed.run t.py -m x": (
+        *("torchrun", None, ""),
+        ("python3", "-u", "-X", "dev", "t.py", "-m", "x"),
+    ),
+    "python -B -m deepspeed.launcher.runner t.py": (
+        *("deepspeed", None, ""),
+        ("python", "-B", "-u", "t.py"),
+    ),
     "accelerate launch --num_processes 16 --mixed_precision bf16 --use_fsdp t.py": (
         *("accelerate", None, "--mixed_precision bf16 --use_fsdp"),
         (*PYTHON, "t.py"),
@@ -63,6 +71,10 @@ def test_the_launcher_is_taken_out_of_the_command(line: str) -> None:
 LEFT_ALONE = (
     "python train.py",
     "python -m train",
+    "python -u -m train -m torch.distributed.run",
+    "python train.py -m torch.distributed.run",
+    "python -m",
+    "python -W",
     "python -m torch.utils.collect_env",
     "accelerate config",
     "bash -c torchrun",
@@ -92,9 +104,23 @@ def test_what_the_job_decides_is_named_and_what_is_asked_for_wins() -> None:
     assert "the job decides it: --nnodes, --rdzv-endpoint" in note.message
 
 
+def test_a_launcher_with_a_path_does_not_bring_the_python_beside_it() -> None:
+    (_, (note,)) = recognise(Options(command=("/opt/venv/bin/torchrun", "t.py")))
+    assert "python3 is then that of PATH, whatever /opt/venv/bin has" in note.message
+
+
+def test_the_older_name_of_torchrun_spells_the_local_rank_with_a_dash() -> None:
+    line = "python -m torch.distributed.launch t.py"
+    found, _ = recognise(Options(command=tuple(line.split())))
+    assert found.local_rank_option == "--local-rank"
+
+
 @pytest.mark.parametrize(
     ("line", "after"),
     [
+        ("python -u -m torch.distributed.launch t.py", 3),
+        ("python -m torch.distributed.launch -m pkg a", 4),
+        ("python -m torch.distributed.launch --use_env t.py", None),
         ("deepspeed t.py a", 3),
         ("deepspeed --module pkg a", 4),
         ("deepspeed --no_python ./a b", 1),
@@ -119,6 +145,8 @@ WRONG = {
     "torchrun --nnodes=2": "no program behind torchrun",
     "horovodrun --fusion-threshold-mb 32 python t.py": "does not know this option",
     "mpirun -x NCCL_DEBUG=INFO ./a": "does not know this option",
+    "mpirun -m ./a": "does not know this option",
+    "mpirun -np 1 ./a x : -np 3 ./b": "one step runs one",
 }
 
 

@@ -267,6 +267,17 @@ def test_deepspeed_programs_get_their_local_rank_behind_their_name(
 
 
 @pytest.mark.usefixtures("fakes")
+def test_the_older_name_of_torchrun_gives_the_local_rank_too(
+    wrap: Wrap, tmp_path: Path
+) -> None:
+    python = agent(tmp_path / "python3")
+    line = f"{python} -m torch.distributed.launch --nproc_per_node 2"
+    run(wrap, *LUMI, "--", *line.split(), str(DUMP), "out", "a b", FAKE_NODES="1", FAKE_TASKS="1")  # fmt: skip
+    # dump.py takes its first argument for the folder.
+    assert zero_separated(tmp_path / "--local-rank=1/1.args") == [b"out", b"a b"]
+
+
+@pytest.mark.usefixtures("fakes")
 def test_the_local_rank_of_deepspeed_is_the_program_s_also_under_a_profiler(
     wrap: Wrap, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
