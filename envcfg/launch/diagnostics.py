@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
 from envcfg.datafile import load_knowledge_file
@@ -68,9 +68,31 @@ def log_settings(diagnostics: Diagnostics) -> dict[str, Word | None]:
     if diagnostics.nccl_log is not None:
         settings["NCCL_DEBUG_FILE"] = (
             *_absolute(diagnostics.nccl_log),
-            *parse_word("/nccl-${SLURM_JOB_ID:-local}-%h-%p.log"),
+            *parse_word("/nccl-${SLURM_JOB_ID:-local}.${BASHPID}-%h-%p.log"),
         )
     return settings
+
+
+def check_log_folder(diagnostics: Diagnostics, inside: Collection[str]) -> None:
+    """Check that NCCL's folder can be made before the step.
+
+    Args:
+        diagnostics: what was asked for.
+        inside: variables whose values are made in the tasks.
+
+    Raises:
+        UsageError: if its name is another one in each task.
+    """
+    for part in diagnostics.nccl_log or ():
+        hint = "name one folder for all: each process writes a file of its own there"
+        if isinstance(part, str) and "%" in part:
+            msg = (
+                f"--nccl-debug {part}: NCCL reads % as a sign, also in a folder's name"
+            )
+            raise UsageError(msg, hint=hint)
+        if not isinstance(part, str) and part.name in inside:
+            msg = f"--nccl-debug refers to {part.name}, which is made in the tasks only"
+            raise UsageError(msg, hint=hint)
 
 
 def srun_words(diagnostics: Diagnostics) -> tuple[str, ...]:
@@ -98,19 +120,25 @@ def setup_text(diagnostics: Diagnostics) -> str:
         return ""
     if is_path(setup):
         path = quote(setup if "/" in setup else f"./{setup}")  # no search on PATH
-        body = (
-            f"  [ -r {path} ] || envcfg_fail "
+        before = (
+            f"[ -r {path} ] || envcfg_fail "
             f"{quote(f'{setup} cannot be read, which --setup names')} \\\n"
-            "    'give the path as it is inside the container'\n"
-            f"  . {path}\n"
+            "  'give the path as it is inside the container'\n"
+            # In no function, where declare would make local variables.
+            'envcfg_words=("$@")\n'
+            "set --\n"
         )
+        call = f". {path}"
+        after = 'set -- "${envcfg_words[@]}"\n'
     else:
-        body = f"{setup}\n"
+        before = f"envcfg_setup() {{\n{setup}\n}}\n"
+        call = "envcfg_setup"
+        after = ""
     return (
         "# shellcheck disable=all # as it was given by --setup\n"
-        f"envcfg_setup() {{\n{body}}}\n"
-        "envcfg_setup || envcfg_fail 'what --setup gives has failed' \\\n"
+        f"{before}{call} || envcfg_fail 'what --setup gives has failed' \\\n"
         "  'try it in the container: singularity shell IMAGE'\n"
+        f"{after}set +eu # whatever it has changed of the shell itself\nunset -v IFS\n"
     )
 
 
@@ -120,6 +148,7 @@ def rank_pieces(diagnostics: Diagnostics) -> list[str]:
     if diagnostics.affinity:
         pieces.append(template("rank_affinity"))
     if diagnostics.profiled:
+        last = max(diagnostics.profiled)
         ranks = " | ".join(str(rank) for rank in diagnostics.profiled)
         words = " ".join(
             quote_word(word, "--profiler") for word in diagnostics.profiler
@@ -131,6 +160,9 @@ def rank_pieces(diagnostics: Diagnostics) -> list[str]:
             f"      {name}' is not on PATH here' \\\n"
             "      'install it in the image, or bring it by --setup or --bind'\n"
             f'    set -- {words} "$@"\n    ;;\nesac\n'
+            f'[ "$RANK" -ne 0 ] || [ "$WORLD_SIZE" -gt {last} ] || printf \\\n'
+            f"  'envcfg: warning: no rank {last} to run under %s: there are %s\\n' "
+            f'{name} "$WORLD_SIZE" >&2\n'
         )
     return pieces
 

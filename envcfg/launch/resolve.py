@@ -16,7 +16,7 @@ from envcfg.launch.choose import (
     choose_container,
     choose_mounts,
 )
-from envcfg.launch.diagnostics import log_settings, srun_words
+from envcfg.launch.diagnostics import check_log_folder, log_settings, srun_words
 from envcfg.launch.launchers import KINDS
 from envcfg.launch.notes import (
     image_notes,
@@ -68,6 +68,7 @@ def resolve(profile: Profile, profile_hash: str, options: Options) -> Plan:
             force=True,
             directory=known is not None and known.directory and word is not None,
         )
+    check_log_folder(options.diagnostics, INSIDE | planned.keys())
     container = choose_container(profile, options, facts, unknown)
     bundles: list[PlannedBundle] = []
     broken_up: list[Finding] = []

@@ -90,7 +90,9 @@ def test_each_process_gets_a_file_for_the_log_of_nccl(
     done = cluster.sbatch(job(tool, workdir, options, write), *EIGHT)
     assert done.state == "COMPLETED", done.stdout
     files = sorted((workdir / "logs").iterdir())
-    assert [re.sub(r"[0-9]+\.log", "N.log", path.name) for path in files] == [
+    assert [
+        re.sub(r"\.[0-9]+-(.*-)[0-9]+\.log", r"-\1N.log", path.name) for path in files
+    ] == [
         f"nccl-{done.id}-{node}-N.log" for node in cluster.nodes[:2] for _ in range(4)
     ]
     assert sorted(path.read_text().strip() for path in files) == [

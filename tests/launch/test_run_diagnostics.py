@@ -122,9 +122,9 @@ def test_nccl_tells_what_the_checker_reads(
     assert set(done.stdout.split(b"\n")[:-1]) == {b"INFO INIT,BOOTSTRAP,ENV,NET no"}
     assert zero_separated(fakes / "srun").count(b"--unbuffered") == 1
     done = run(wrap, "--nccl-debug", "logs", "--set", "NCCL_DEBUG=TRACE", *show)
-    file = f"{tmp_path}/logs/nccl-{JOB}-%h-%p.log"
-    assert (
-        done.stdout.splitlines()[0].decode() == f"TRACE INIT,BOOTSTRAP,ENV,NET {file}"
+    file = rf"{tmp_path}/logs/nccl-{JOB}\.\d+-%h-%p\.log"
+    assert re.fullmatch(
+        f"TRACE INIT,BOOTSTRAP,ENV,NET {file}", done.stdout.splitlines()[0].decode()
     )
     assert (tmp_path / "logs").is_dir()
     assert zero_separated(fakes / "srun").count(b"--unbuffered") == 1
@@ -141,9 +141,23 @@ def test_logs_go_when_the_step_has_succeeded_if_asked(
     options = ("--nccl-debug=${HERE}/logs", "--nccl-debug-remove")
     done = run(wrap, *options, "--", "sh", "-c", write, HERE=str(tmp_path))
     assert done.returncode == code
-    left = sorted(path.name for path in (tmp_path / "logs").iterdir())
+    names = (path.name for path in (tmp_path / "logs").iterdir())
+    left = sorted(re.sub(r"\.\d+-", "-", name) for name in names)
     ours = [f"nccl-{JOB}-host-{rank}.log" for rank in range(4)] if kept else []
     assert left == [*ours, "nccl-99-other.log"]
+
+
+@pytest.mark.usefixtures("fakes")
+def test_a_step_that_succeeds_leaves_the_logs_of_one_that_failed(
+    wrap: Wrap, tmp_path: Path
+) -> None:
+    made = wrap(*LUMI, "--nccl-debug", "the logs", "--nccl-debug-remove")
+    write = 'echo x >"${NCCL_DEBUG_FILE%%\\%*}$1.log"; exit $1'
+    steps = "\n".join(f"envcfg_run sh -c '{write}' a {code} || :" for code in (3, 0))
+    done = bash(f"set -euo pipefail\n{made.text}\n{steps}")
+    assert done.returncode == 0, done.stderr.decode()
+    (left,) = (tmp_path / "the logs").iterdir()
+    assert left.name.endswith("-3.log")
 
 
 @pytest.mark.parametrize(
@@ -182,6 +196,19 @@ def test_only_the_chosen_ranks_run_under_the_profiler(
 
 
 @pytest.mark.usefixtures("fakes")
+@pytest.mark.parametrize(("ranks", "said"), [("0,4", b"no rank 4"), ("9,5", b"no rank 9"), ("0", b"")])  # fmt: skip
+def test_a_rank_to_profile_that_is_not_there_is_said_once(
+    wrap: Wrap, tmp_path: Path, ranks: str, said: bytes
+) -> None:
+    program(tmp_path / "bin/nsys", 'shift 2\nexec "$@"')
+    options = ("--profile-rank", ranks, "--profiler", "nsys", "--", "true")
+    done = run(wrap, *options, PATH=f"{tmp_path}/bin:{os.environ['PATH']}")
+    assert done.returncode == 0
+    assert done.stderr.count(b"to run under nsys") == (1 if said else 0)
+    assert said in done.stderr
+
+
+@pytest.mark.usefixtures("fakes")
 def test_a_profiler_that_is_not_there_ends_the_rank_that_wants_it(wrap: Wrap) -> None:
     done = run(wrap, "--profile-rank", "1,3", "--profiler", "nsys", "--", "true")
     assert done.returncode == 4
@@ -211,6 +238,16 @@ def test_setup_sources_a_file_or_runs_commands_before_the_settings(
 
 
 @pytest.mark.usefixtures("fakes")
+def test_a_file_of_setup_is_sourced_as_in_a_shell(wrap: Wrap, tmp_path: Path) -> None:
+    dump = "declare -x DUMPED='as export -p writes it'\nset -- x y\nset -eu\nIFS=,\n"
+    (tmp_path / "env.sh").write_text(dump)
+    options = ("--setup", "env.sh", "--report-affinity", "--launcher", "jax")
+    done = run(wrap, *options, "--", "sh", "-c", 'echo "$DUMPED $1"', "a", "b  c")
+    assert set(done.stdout.splitlines()) == {b"as export -p writes it b  c"}
+    assert b"cpus ?" not in done.stderr
+
+
+@pytest.mark.usefixtures("fakes")
 @pytest.mark.parametrize(
     ("setup", "message"),
     [
@@ -232,6 +269,9 @@ def test_a_setup_that_fails_ends_the_rank(wrap: Wrap, setup: str, message: str) 
         (("--profiler-arg=-x",), "without a --profiler"),
         (("--profile-rank", "two", "--profiler", "nsys"), "'two' are no ranks"),
         (("--nccl-debug-remove",), "goes with --nccl-debug DIR"),
+        (("--nccl-debug=logs/${RANK}",), "--nccl-debug refers to RANK"),
+        (("--nccl-debug=${A}/x", "--set", "A=1"), "--nccl-debug refers to A"),
+        (("--nccl-debug=logs-%h",), "NCCL reads % as a sign"),
         (("--setup", "echo 'open"), "bash cannot read it"),
         (("--setup", "} ; { echo"), "bash cannot read it"),
     ],

@@ -198,7 +198,14 @@ def test_one_rank_of_accelerate_knows_that_it_is_alone(
     wrap: Wrap, tmp_path: Path
 ) -> None:
     python = plain_agent(tmp_path / "python3")
-    options = ("--launcher", "accelerate", "--ranks", "1", "--set", "MINE=${LOCAL_RANK}")
+    options = (
+        "--launcher",
+        "accelerate",
+        "--ranks",
+        "1",
+        "--set",
+        "MINE=${LOCAL_RANK}",
+    )
     command = ("--", str(python), str(DUMP), "out")
     run(wrap, *LUMI, *options, *command, FAKE_NODES="1", FAKE_TASKS="1")
     wanted = {"RANK": "0", "WORLD_SIZE": "1", "LOCAL_WORLD_SIZE": "1", "NODE_RANK": "0", "MINE": "0"}  # fmt: skip
