@@ -60,6 +60,9 @@ def rank_list(text: str) -> tuple[int, ...]:
 
 def word(text: str) -> Word:
     """Read a value that may refer to variables: ``${SCRATCH}/logs``."""
+    if not text:
+        msg = "it is empty; is the variable set that it comes from?"
+        raise argparse.ArgumentTypeError(msg)
     try:
         return parse_word(text)
     except WordError as err:

@@ -269,6 +269,7 @@ def test_a_setup_that_fails_ends_the_rank(wrap: Wrap, setup: str, message: str) 
         (("--profiler-arg=-x",), "without a --profiler"),
         (("--profile-rank", "two", "--profiler", "nsys"), "'two' are no ranks"),
         (("--nccl-debug-remove",), "goes with --nccl-debug DIR"),
+        (("--nccl-debug=",), "is the variable set that it comes from?"),
         (("--nccl-debug=logs/${RANK}",), "--nccl-debug refers to RANK"),
         (("--nccl-debug=${A}/x", "--set", "A=1"), "--nccl-debug refers to A"),
         (("--nccl-debug=logs-%h",), "NCCL reads % as a sign"),

@@ -104,6 +104,20 @@ def test_what_the_job_or_the_user_sets_wins_over_a_launcher(
 
 
 @pytest.mark.usefixtures("fakes")
+@pytest.mark.parametrize(("own", "starts"), [(True, False), (False, True)])
+def test_horovod_s_server_is_started_unless_the_job_has_its_own(
+    wrap: Wrap, tmp_path: Path, own: bool, starts: bool
+) -> None:
+    python = tmp_path / "python3"
+    python.write_text('#!/bin/sh\n[ "$1" != -c ] || : >"$FAKE_NOTES/server"\n')
+    python.chmod(0o755)
+    before = "export HOROVOD_GLOO_RENDEZVOUS_ADDR=here" if own else ""
+    command = ("--launcher", "horovod", "--", str(python), "t.py")
+    run(wrap, *LUMI, *command, before=f"{before}\ntrap 'sleep 0.5' EXIT")
+    assert (tmp_path / "notes/server").exists() == starts
+
+
+@pytest.mark.usefixtures("fakes")
 @pytest.mark.parametrize(
     ("sets", "number"),
     [((), "2"), (("--set", "SLURM_NTASKS_PER_NODE=5"), "5"), (("--set", "SLURM_NTASKS_PER_NODE=${RANK}6"), "06")],
@@ -128,12 +142,16 @@ def test_lightning_hears_of_the_step_not_of_the_job(
         ("ROCR_VISIBLE_DEVICES=0,1 --set ROCR_VISIBLE_DEVICES=${LOCAL_RANK}", "2", ["0", "0"]),
         ("NONE=1", "2", ["0", "1"]),
         ("NONE=1", "1", ["0"]),
+        ("ROCR_VISIBLE_DEVICES=4,5 SLURM_GPUS_PER_TASK=a100:2", "2", ["0,1", "0,1"]),
+        ("ROCR_VISIBLE_DEVICES=4,5 SLURM_GPUS_PER_TASK=1", "2", ["0", "1"]),
     ],
 )  # fmt: skip
 def test_jax_takes_the_devices_that_masking_leaves_to_a_task(
     wrap: Wrap, tmp_path: Path, visible: str, tasks: str, ids: list[str]
 ) -> None:
-    given, *sets = visible.split()
+    first, *rest = visible.split()
+    given = " ".join([first, *(word for word in rest if word.startswith("SLURM"))])
+    sets = [word for word in rest if not word.startswith("SLURM")]
     command = ("--launcher", "jax", "--", "python3", str(DUMP), "out")
     before = f"unset CUDA_VISIBLE_DEVICES HIP_VISIBLE_DEVICES\nexport {given}"
     run(wrap, *LUMI, *sets, *command, before=before, FAKE_NODES="1", FAKE_TASKS=tasks)

@@ -85,6 +85,8 @@ def test_a_relative_image_is_looked_for_where_the_job_starts(
         ({"SLURM_GPUS_ON_NODE": "8"}, ["--ntasks=16", "--ntasks-per-node=8"]),
         ({"SLURM_GPUS_PER_NODE": "a100:4"}, ["--ntasks=8", "--ntasks-per-node=4"]),
         ({"SLURM_GPUS_PER_NODE": "mi250x"}, ["--ntasks=2", "--ntasks-per-node=1"]),
+        ({"SLURM_GPUS_PER_NODE": "a:2,b:1,c"}, ["--ntasks=8", "--ntasks-per-node=4"]),
+        ({"SLURM_GPUS_ON_NODE": "0"}, []),
         ({"SLURM_CPUS_PER_TASK": "7"}, ["--cpus-per-task=7"]),
         ({"SLURM_CPU_BIND": "cores", "SLURM_CPUS_PER_TASK": "7"}, []),
     ],
@@ -101,6 +103,39 @@ def test_srun_is_told_what_the_job_leaves_open(
         "--export=ALL",
         *expected,
     ]
+    assert "--ntasks=0" not in noted
+
+
+@pytest.mark.parametrize(
+    ("size", "message"),
+    [
+        ("--nodes 1", "unknown option --nodes"),
+        ("--ranks=1 -x", "unknown option -x"),
+        ("--ranks=010", "is no number of --ranks"),
+        ("--nodes=08", "is no number of --nodes"),
+    ],
+)
+def test_a_size_that_cannot_be_read_starts_nothing(
+    wrap: Wrap, fakes: Path, size: str, message: str
+) -> None:
+    made = wrap("--profile", "lumi-g", "--container", "none")
+    done = bash(f"{made.text}\nenvcfg_run {size} true", SLURM_NNODES="2")
+    assert done.returncode in {2, 4}
+    assert message in done.stderr.decode()
+    assert b"--kill-on-bad-exit=1" not in zero_separated(fakes / "srun")
+
+
+@pytest.mark.usefixtures("fakes")
+@pytest.mark.parametrize(
+    "options", [("--launcher", "torchrun"), ("--smoke-test",)], ids=lambda given: given[-1]
+)  # fmt: skip
+def test_a_job_without_gpus_is_told_so_where_they_are_counted(
+    wrap: Wrap, options: tuple[str, ...]
+) -> None:
+    made = wrap("--profile", "lumi-g", "--container", "none", *options, "--", "true")
+    done = bash(made.out, SLURM_GPUS_ON_NODE="0")
+    assert done.returncode in {2, 4}
+    assert b"neither the job nor the profile" in done.stderr
 
 
 @pytest.mark.parametrize(

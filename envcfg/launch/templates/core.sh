@@ -93,7 +93,7 @@ envcfg_wait() { # PID: return its exit code, however often signals cut the wait 
 }
 
 envcfg_size() { # OPTION: of a step that is smaller than the job
-  if [[ ${1#*=} == *[!0-9]* || ${1#*=} == '' || ${1#*=} == 0 ]]; then
+  if [[ ${1#*=} == *[!0-9]* || ${1#*=} == '' || ${1#*=} == 0* ]]; then
     envcfg_fault "$1 is no number of ${1%%=*}" 'as in envcfg_run --nodes=1 --ranks=1 -- COMMAND'
   elif [[ $1 == --nodes=* ]]; then
     ENVCFG_NODES_WANTED=${1#*=}
@@ -123,7 +123,12 @@ envcfg_step() { # COMMAND...: one step of the job, from the checks to the exit c
     envcfg_size "$1"
     shift
   done
-  if [[ ${1-} == -- ]]; then shift; fi
+  if [[ ${1-} == -- ]]; then
+    shift
+  elif [[ ${1-} == -* ]]; then
+    envcfg_error "unknown option $1" 'as in envcfg_run --nodes=1 --ranks=1 -- COMMAND'
+    return 2
+  fi
   # envcfg:end size
   if (($# == 0)); then
     envcfg_error 'no command' 'give it, as in envcfg_run python train.py'

@@ -16,7 +16,7 @@ envcfg_set HOROVOD_CROSS_SIZE "$envcfg_nodes"
 envcfg_set HOROVOD_GLOO_RENDEZVOUS_ADDR "$MASTER_ADDR"
 envcfg_set HOROVOD_GLOO_RENDEZVOUS_PORT "$MASTER_PORT"
 [ -z "${GLOO_SOCKET_IFNAME-}" ] || envcfg_set HOROVOD_GLOO_IFACE "${GLOO_SOCKET_IFNAME%%,*}"
-if [ "$RANK" -eq 0 ]; then # it ends with the program, which is this process soon
+if [ "$RANK" -eq 0 ] && ! envcfg_is_preset HOROVOD_GLOO_RENDEZVOUS_ADDR; then # it ends with the program, which is this process soon
   case ${1##*/} in python | python[0-9]*) envcfg_python=$1 ;; *) envcfg_python=python3 ;; esac
   "$envcfg_python" -c '
 import os, sys, threading, time

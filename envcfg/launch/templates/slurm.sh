@@ -15,11 +15,16 @@ envcfg_survey() { # what the allocation is
   fi
 }
 
-envcfg_gpus() { # print how many GPUs per node the job asked for ("4", "a100:4"), else has
-  local envcfg_gpus=${SLURM_GPUS_PER_NODE:-${SLURM_GPUS_ON_NODE-}}
-  envcfg_gpus=${envcfg_gpus##*:}
-  if [[ $envcfg_gpus == *[!0-9]* ]]; then envcfg_gpus=1; fi # "mi250x" is one
-  printf '%s' "$envcfg_gpus"
+envcfg_gpus() { # print how many GPUs per node the job asked for ("4", "a100:2,h100:2"), else has
+  local envcfg_item envcfg_sum=''
+  local -a envcfg_items
+  IFS=, read -r -a envcfg_items <<<"${SLURM_GPUS_PER_NODE:-${SLURM_GPUS_ON_NODE-}}"
+  for envcfg_item in "${envcfg_items[@]}"; do
+    envcfg_item=${envcfg_item##*:}
+    if [[ $envcfg_item == *[!0-9]* ]]; then envcfg_item=1; fi # "mi250x" is one
+    envcfg_sum=$((envcfg_sum + envcfg_item))
+  done
+  printf '%s' "$envcfg_sum"
 }
 
 envcfg_tasks() { # print how many tasks per node the job asked for, if it did

@@ -4,7 +4,7 @@ envcfg_smoke() { # count the GPUs that answer on each node; a node that lacks on
   local envcfg_wanted
   envcfg_wanted=$(envcfg_gpus)
   envcfg_wanted=${envcfg_wanted:-${ENVCFG_GPUS:-$ENVCFG_RANKS}}
-  if [[ -z $envcfg_wanted ]]; then
+  if [[ -z $envcfg_wanted || $envcfg_wanted == 0 ]]; then
     envcfg_error 'how many GPUs should each node have? neither the job nor the profile says' \
       'ask for GPUs, or leave out --smoke-test'
     return 4

@@ -13,7 +13,7 @@ else
   printf 'envcfg: error: %s: neither nvidia-smi nor rocm-smi is there to count GPUs\n' "$envcfg_node" >&2
   exit 1
 fi
-envcfg_said=$(timeout 60 "${envcfg_tool[@]}" 2>&1) # a lost GPU can make it wait for ever
+envcfg_said=$(timeout -k 5 60 "${envcfg_tool[@]}" 2>&1) # a lost GPU can make it wait for ever
 envcfg_code=$?
 while IFS= read -r envcfg_line; do
   # shellcheck disable=SC2254 # a pattern

@@ -16,7 +16,7 @@ envcfg_launch() { # COMMAND...: one task per rank
   local envcfg_ranks=$ENVCFG_RANKS envcfg_gpus envcfg_tasks
   envcfg_gpus=$(envcfg_gpus)
   envcfg_tasks=$(envcfg_tasks)
-  if [[ -z $envcfg_ranks && -z $envcfg_tasks ]]; then
+  if [[ -z $envcfg_ranks && -z $envcfg_tasks && $envcfg_gpus != 0 ]]; then
     envcfg_ranks=$envcfg_gpus # nobody said how many: one per GPU
   fi
   # envcfg:begin size

@@ -4,7 +4,7 @@ envcfg_launch() { # COMMAND...: one task per node, in which an agent starts the 
   local envcfg_tasks envcfg_ranks=$ENVCFG_RANKS
   if [[ -z $envcfg_ranks ]]; then envcfg_ranks=$(envcfg_gpus); fi
   envcfg_ranks=${envcfg_ranks:-$ENVCFG_GPUS}
-  if [[ -z $envcfg_ranks ]]; then
+  if [[ -z $envcfg_ranks || $envcfg_ranks == 0 ]]; then
     envcfg_error 'how many ranks per node? neither the job nor the profile has GPUs' \
       'give --ranks N'
     return 2
