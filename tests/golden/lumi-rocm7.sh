@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# envcfg:script 178aafe5a21fb3b0087063db064a6db548be9a459cc4af1274070159297caec2
+# envcfg:script 02e5e510e74592af3137eea0eac99cd6a5a752c94dc8cd6953ddff0f6ecaf01a
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
 # envcfg 0.1.0, profile lumi-g (sha256 71793283d875b36b)
 # made by: envcfg wrap --profile lumi-g --bind /data:/data:ro --runtime-arg=--cleanenv --container /images/lumi-multitorch-full-u24r70f21m50t210-20260513.sif --set 'NCCL_NET=AWS Libfabric' --set 'QUOTE='"'"'"$$HOME`id`\' --set 'SEED=${RANK}${SLURM_JOB_ID}' --unset NCCL_DEBUG -- python3 dump.py out 'a b'
@@ -456,11 +456,16 @@ envcfg_survey() { # what the allocation is
   fi
 }
 
-envcfg_gpus() { # print how many GPUs per node the job asked for ("4", "a100:4"), else has
-  local envcfg_gpus=${SLURM_GPUS_PER_NODE:-${SLURM_GPUS_ON_NODE-}}
-  envcfg_gpus=${envcfg_gpus##*:}
-  if [[ $envcfg_gpus == *[!0-9]* ]]; then envcfg_gpus=1; fi # "mi250x" is one
-  printf '%s' "$envcfg_gpus"
+envcfg_gpus() { # print how many GPUs per node the job asked for ("4", "a100:2,h100:2"), else has
+  local envcfg_item envcfg_sum=''
+  local -a envcfg_items
+  IFS=, read -r -a envcfg_items <<<"${SLURM_GPUS_PER_NODE:-${SLURM_GPUS_ON_NODE-}}"
+  for envcfg_item in "${envcfg_items[@]}"; do
+    envcfg_item=${envcfg_item##*:}
+    if [[ $envcfg_item == *[!0-9]* ]]; then envcfg_item=1; fi # "mi250x" is one
+    envcfg_sum=$((envcfg_sum + envcfg_item))
+  done
+  printf '%s' "$envcfg_sum"
 }
 
 envcfg_tasks() { # print how many tasks per node the job asked for, if it did
@@ -472,6 +477,10 @@ envcfg_tasks() { # print how many tasks per node the job asked for, if it did
   fi
 }
 
+envcfg_whole() { # a task that has a node to itself takes all GPUs: what the job said of each rank's goes
+  unset -v SLURM_GPUS_PER_TASK SLURM_TRES_PER_TASK SLURM_NTASKS_PER_GPU SLURM_GPU_BIND SLURM_TRES_BIND
+}
+
 envcfg_host() { # COMMAND...: run it once on each node, outside the container
   local envcfg_all=${SLURM_NNODES:-${SLURM_JOB_NUM_NODES:-1}}
   if [[ $envcfg_all == 1 && -n ${SLURMD_NODENAME-} ]]; then
@@ -481,6 +490,7 @@ envcfg_host() { # COMMAND...: run it once on each node, outside the container
   (
     unset -v SLURM_NTASKS SLURM_NPROCS SLURM_NTASKS_PER_NODE SLURM_TASKS_PER_NODE \
       SLURM_CPUS_PER_TASK SLURM_CPU_BIND SLURM_DISTRIBUTION
+    envcfg_whole
     # --mem=0: beside the memory that a step holds, or has not given back yet
     exec srun --overlap --mem=0 --nodes="$envcfg_all" --ntasks="$envcfg_all" \
       --ntasks-per-node=1 --export=ALL "$@" </dev/null
@@ -549,7 +559,7 @@ envcfg_launch() { # COMMAND...: one task per rank
   local envcfg_ranks=$ENVCFG_RANKS envcfg_gpus envcfg_tasks
   envcfg_gpus=$(envcfg_gpus)
   envcfg_tasks=$(envcfg_tasks)
-  if [[ -z $envcfg_ranks && -z $envcfg_tasks ]]; then
+  if [[ -z $envcfg_ranks && -z $envcfg_tasks && $envcfg_gpus != 0 ]]; then
     envcfg_ranks=$envcfg_gpus # nobody said how many: one per GPU
   fi
   if [[ -n $envcfg_ranks ]]; then

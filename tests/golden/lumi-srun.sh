@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# envcfg:script 35eecb11c56da2803939b5949b6fe053c5614098d1bd02539a9544b09b57737a
+# envcfg:script ac9fb10dbde23813309ddd5fceeab84b34fb297f34512e5ddb42dba1c814eba9
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
 # envcfg 0.1.0, profile lumi-g (sha256 71793283d875b36b)
 # made by: envcfg wrap --profile lumi-g --fact rocm=6.2.4 --container /images/pytorch.sif -- python3 dump.py out 'a b'
@@ -403,11 +403,16 @@ envcfg_survey() { # what the allocation is
   fi
 }
 
-envcfg_gpus() { # print how many GPUs per node the job asked for ("4", "a100:4"), else has
-  local envcfg_gpus=${SLURM_GPUS_PER_NODE:-${SLURM_GPUS_ON_NODE-}}
-  envcfg_gpus=${envcfg_gpus##*:}
-  if [[ $envcfg_gpus == *[!0-9]* ]]; then envcfg_gpus=1; fi # "mi250x" is one
-  printf '%s' "$envcfg_gpus"
+envcfg_gpus() { # print how many GPUs per node the job asked for ("4", "a100:2,h100:2"), else has
+  local envcfg_item envcfg_sum=''
+  local -a envcfg_items
+  IFS=, read -r -a envcfg_items <<<"${SLURM_GPUS_PER_NODE:-${SLURM_GPUS_ON_NODE-}}"
+  for envcfg_item in "${envcfg_items[@]}"; do
+    envcfg_item=${envcfg_item##*:}
+    if [[ $envcfg_item == *[!0-9]* ]]; then envcfg_item=1; fi # "mi250x" is one
+    envcfg_sum=$((envcfg_sum + envcfg_item))
+  done
+  printf '%s' "$envcfg_sum"
 }
 
 envcfg_tasks() { # print how many tasks per node the job asked for, if it did
@@ -419,6 +424,10 @@ envcfg_tasks() { # print how many tasks per node the job asked for, if it did
   fi
 }
 
+envcfg_whole() { # a task that has a node to itself takes all GPUs: what the job said of each rank's goes
+  unset -v SLURM_GPUS_PER_TASK SLURM_TRES_PER_TASK SLURM_NTASKS_PER_GPU SLURM_GPU_BIND SLURM_TRES_BIND
+}
+
 envcfg_host() { # COMMAND...: run it once on each node, outside the container
   local envcfg_all=${SLURM_NNODES:-${SLURM_JOB_NUM_NODES:-1}}
   if [[ $envcfg_all == 1 && -n ${SLURMD_NODENAME-} ]]; then
@@ -428,6 +437,7 @@ envcfg_host() { # COMMAND...: run it once on each node, outside the container
   (
     unset -v SLURM_NTASKS SLURM_NPROCS SLURM_NTASKS_PER_NODE SLURM_TASKS_PER_NODE \
       SLURM_CPUS_PER_TASK SLURM_CPU_BIND SLURM_DISTRIBUTION
+    envcfg_whole
     # --mem=0: beside the memory that a step holds, or has not given back yet
     exec srun --overlap --mem=0 --nodes="$envcfg_all" --ntasks="$envcfg_all" \
       --ntasks-per-node=1 --export=ALL "$@" </dev/null
@@ -476,7 +486,7 @@ envcfg_launch() { # COMMAND...: one task per rank
   local envcfg_ranks=$ENVCFG_RANKS envcfg_gpus envcfg_tasks
   envcfg_gpus=$(envcfg_gpus)
   envcfg_tasks=$(envcfg_tasks)
-  if [[ -z $envcfg_ranks && -z $envcfg_tasks ]]; then
+  if [[ -z $envcfg_ranks && -z $envcfg_tasks && $envcfg_gpus != 0 ]]; then
     envcfg_ranks=$envcfg_gpus # nobody said how many: one per GPU
   fi
   if [[ -n $envcfg_ranks ]]; then

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# envcfg:script 6941ee81092aebbc9e7103af1c63ebea09175432abd9fef9de4d64c76320c7da
+# envcfg:script d84e9a0c379eaedf0f6395f8a6ae46cfefe7d779c2b4ef0a58ff5c73d8486c96
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
 # envcfg 0.1.0, profile lumi-g (sha256 71793283d875b36b)
 # made by: envcfg wrap --profile lumi-g --fact rocm=6.2.4 --container /images/pytorch.sif
@@ -300,7 +300,7 @@ envcfg_wait() { # PID: return its exit code, however often signals cut the wait 
 }
 
 envcfg_size() { # OPTION: of a step that is smaller than the job
-  if [[ ${1#*=} == *[!0-9]* || ${1#*=} == '' || ${1#*=} == 0 ]]; then
+  if [[ ${1#*=} == *[!0-9]* || ${1#*=} == '' || ${1#*=} == 0* ]]; then
     envcfg_fault "$1 is no number of ${1%%=*}" 'as in envcfg_run --nodes=1 --ranks=1 -- COMMAND'
   elif [[ $1 == --nodes=* ]]; then
     ENVCFG_NODES_WANTED=${1#*=}
@@ -329,7 +329,12 @@ envcfg_step() { # COMMAND...: one step of the job, from the checks to the exit c
     envcfg_size "$1"
     shift
   done
-  if [[ ${1-} == -- ]]; then shift; fi
+  if [[ ${1-} == -- ]]; then
+    shift
+  elif [[ ${1-} == -* ]]; then
+    envcfg_error "unknown option $1" 'as in envcfg_run --nodes=1 --ranks=1 -- COMMAND'
+    return 2
+  fi
   if (($# == 0)); then
     envcfg_error 'no command' 'give it, as in envcfg_run python train.py'
     return 2
@@ -432,11 +437,16 @@ envcfg_survey() { # what the allocation is
   fi
 }
 
-envcfg_gpus() { # print how many GPUs per node the job asked for ("4", "a100:4"), else has
-  local envcfg_gpus=${SLURM_GPUS_PER_NODE:-${SLURM_GPUS_ON_NODE-}}
-  envcfg_gpus=${envcfg_gpus##*:}
-  if [[ $envcfg_gpus == *[!0-9]* ]]; then envcfg_gpus=1; fi # "mi250x" is one
-  printf '%s' "$envcfg_gpus"
+envcfg_gpus() { # print how many GPUs per node the job asked for ("4", "a100:2,h100:2"), else has
+  local envcfg_item envcfg_sum=''
+  local -a envcfg_items
+  IFS=, read -r -a envcfg_items <<<"${SLURM_GPUS_PER_NODE:-${SLURM_GPUS_ON_NODE-}}"
+  for envcfg_item in "${envcfg_items[@]}"; do
+    envcfg_item=${envcfg_item##*:}
+    if [[ $envcfg_item == *[!0-9]* ]]; then envcfg_item=1; fi # "mi250x" is one
+    envcfg_sum=$((envcfg_sum + envcfg_item))
+  done
+  printf '%s' "$envcfg_sum"
 }
 
 envcfg_tasks() { # print how many tasks per node the job asked for, if it did
@@ -448,6 +458,10 @@ envcfg_tasks() { # print how many tasks per node the job asked for, if it did
   fi
 }
 
+envcfg_whole() { # a task that has a node to itself takes all GPUs: what the job said of each rank's goes
+  unset -v SLURM_GPUS_PER_TASK SLURM_TRES_PER_TASK SLURM_NTASKS_PER_GPU SLURM_GPU_BIND SLURM_TRES_BIND
+}
+
 envcfg_host() { # COMMAND...: run it once on each node, outside the container
   local envcfg_all=${SLURM_NNODES:-${SLURM_JOB_NUM_NODES:-1}}
   if [[ $envcfg_all == 1 && -n ${SLURMD_NODENAME-} ]]; then
@@ -457,6 +471,7 @@ envcfg_host() { # COMMAND...: run it once on each node, outside the container
   (
     unset -v SLURM_NTASKS SLURM_NPROCS SLURM_NTASKS_PER_NODE SLURM_TASKS_PER_NODE \
       SLURM_CPUS_PER_TASK SLURM_CPU_BIND SLURM_DISTRIBUTION
+    envcfg_whole
     # --mem=0: beside the memory that a step holds, or has not given back yet
     exec srun --overlap --mem=0 --nodes="$envcfg_all" --ntasks="$envcfg_all" \
       --ntasks-per-node=1 --export=ALL "$@" </dev/null
@@ -469,7 +484,10 @@ envcfg_srun() { # COMMAND...: the step itself
     # The words up to the rank part's name, then what srun told this task, then the rest.
     envcfg_task=(bash -c "$ENVCFG_TASK" envcfg-task $((${#ENVCFG_ENTER[@]} + 4)))
   fi
-  if [[ -n $ENVCFG_NODES_WANTED ]]; then ENVCFG_SRUN+=(--nodes="$ENVCFG_NODES"); fi
+  if [[ -n $ENVCFG_NODES_WANTED ]]; then
+    ENVCFG_SRUN+=(--nodes="$ENVCFG_NODES")
+    unset -v SLURM_GPUS # how many the job has on all its nodes
+  fi
   envcfg_spawn srun --kill-on-bad-exit=1 --export=ALL "${ENVCFG_SRUN[@]}" "${envcfg_task[@]}" \
     "${ENVCFG_ENTER[@]}" "$ENVCFG_SHELL" -c "$ENVCFG_RANK" envcfg-rank "${ENVCFG_ARGS[@]}" -- "$@"
   envcfg_listen
@@ -506,7 +524,7 @@ envcfg_launch() { # COMMAND...: one task per rank
   local envcfg_ranks=$ENVCFG_RANKS envcfg_gpus envcfg_tasks
   envcfg_gpus=$(envcfg_gpus)
   envcfg_tasks=$(envcfg_tasks)
-  if [[ -z $envcfg_ranks && -z $envcfg_tasks ]]; then
+  if [[ -z $envcfg_ranks && -z $envcfg_tasks && $envcfg_gpus != 0 ]]; then
     envcfg_ranks=$envcfg_gpus # nobody said how many: one per GPU
   fi
   if [[ -n $ENVCFG_NODES_WANTED ]]; then # as many per node as in the whole job

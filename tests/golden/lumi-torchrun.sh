@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# envcfg:script a14484c5975c597228c1e0276e3321457d9710dd9cccf8bba4c594e4c16ba9b8
+# envcfg:script cd74a16a5532ac61553ac926961376c42b0c075286b678b5a832d8c175807c6e
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
 # envcfg 0.1.0, profile lumi-g (sha256 71793283d875b36b)
 # made by: envcfg wrap --profile lumi-g --fact rocm=6.2.4 --container /images/pytorch.sif --launcher torchrun -- python3 dump.py out 'a b'
@@ -215,6 +215,15 @@ IFS= read -r -d '' ENVCFG_WORKER <<'ENVCFG_TEXT' || : # read ends at the end of 
 # A POSIX shell's own commands only: no process is started but the program's, except to
 # make the caches once on each node.
 
+envcfg_fail() { # MESSAGE [HINT]
+  printf 'envcfg: error: %s\n' "$1" >&2
+  [ -z "${2-}" ] || printf '  hint: %s\n' "$2" >&2
+  exit 4
+}
+
+# accelerate starts one plain process where its configuration says distributed_type: NO.
+[ -n "${RANK-}" ] || envcfg_fail 'this process was not started as a rank' \
+  'let --config_file say distributed_type: MULTI_GPU, or leave it out'
 export NODE_RANK="$GROUP_RANK" # as torchrun has ordered the nodes
 
 unset -v ENVCFG_PRESET ENVCFG_NODES ENVCFG_CACHE_BASE ENVCFG_LOCAL_RANKS \
@@ -405,11 +414,16 @@ envcfg_survey() { # what the allocation is
   fi
 }
 
-envcfg_gpus() { # print how many GPUs per node the job asked for ("4", "a100:4"), else has
-  local envcfg_gpus=${SLURM_GPUS_PER_NODE:-${SLURM_GPUS_ON_NODE-}}
-  envcfg_gpus=${envcfg_gpus##*:}
-  if [[ $envcfg_gpus == *[!0-9]* ]]; then envcfg_gpus=1; fi # "mi250x" is one
-  printf '%s' "$envcfg_gpus"
+envcfg_gpus() { # print how many GPUs per node the job asked for ("4", "a100:2,h100:2"), else has
+  local envcfg_item envcfg_sum=''
+  local -a envcfg_items
+  IFS=, read -r -a envcfg_items <<<"${SLURM_GPUS_PER_NODE:-${SLURM_GPUS_ON_NODE-}}"
+  for envcfg_item in "${envcfg_items[@]}"; do
+    envcfg_item=${envcfg_item##*:}
+    if [[ $envcfg_item == *[!0-9]* ]]; then envcfg_item=1; fi # "mi250x" is one
+    envcfg_sum=$((envcfg_sum + envcfg_item))
+  done
+  printf '%s' "$envcfg_sum"
 }
 
 envcfg_tasks() { # print how many tasks per node the job asked for, if it did
@@ -421,6 +435,10 @@ envcfg_tasks() { # print how many tasks per node the job asked for, if it did
   fi
 }
 
+envcfg_whole() { # a task that has a node to itself takes all GPUs: what the job said of each rank's goes
+  unset -v SLURM_GPUS_PER_TASK SLURM_TRES_PER_TASK SLURM_NTASKS_PER_GPU SLURM_GPU_BIND SLURM_TRES_BIND
+}
+
 envcfg_host() { # COMMAND...: run it once on each node, outside the container
   local envcfg_all=${SLURM_NNODES:-${SLURM_JOB_NUM_NODES:-1}}
   if [[ $envcfg_all == 1 && -n ${SLURMD_NODENAME-} ]]; then
@@ -430,6 +448,7 @@ envcfg_host() { # COMMAND...: run it once on each node, outside the container
   (
     unset -v SLURM_NTASKS SLURM_NPROCS SLURM_NTASKS_PER_NODE SLURM_TASKS_PER_NODE \
       SLURM_CPUS_PER_TASK SLURM_CPU_BIND SLURM_DISTRIBUTION
+    envcfg_whole
     # --mem=0: beside the memory that a step holds, or has not given back yet
     exec srun --overlap --mem=0 --nodes="$envcfg_all" --ntasks="$envcfg_all" \
       --ntasks-per-node=1 --export=ALL "$@" </dev/null
@@ -466,12 +485,13 @@ envcfg_launch() { # COMMAND...: one task per node, in which an agent starts the 
   local envcfg_tasks envcfg_ranks=$ENVCFG_RANKS
   if [[ -z $envcfg_ranks ]]; then envcfg_ranks=$(envcfg_gpus); fi
   envcfg_ranks=${envcfg_ranks:-$ENVCFG_GPUS}
-  if [[ -z $envcfg_ranks ]]; then
+  if [[ -z $envcfg_ranks || $envcfg_ranks == 0 ]]; then
     envcfg_error 'how many ranks per node? neither the job nor the profile has GPUs' \
       'give --ranks N'
     return 2
   fi
   ENVCFG_SRUN+=(--ntasks="$ENVCFG_NODES" --ntasks-per-node=1)
+  envcfg_whole
   if [[ -n ${SLURM_CPUS_PER_TASK-} ]]; then # one task gets the cores of all
     envcfg_tasks=$(envcfg_tasks)
     ENVCFG_SRUN+=(--cpus-per-task=$((SLURM_CPUS_PER_TASK * ${envcfg_tasks:-1})))

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# envcfg:script 4807ef06460f6ab4f85498fcf287556e53d7b74b6bee6d6bbce768b459166792
+# envcfg:script 5ed8e3865582bff30431aa2ec5b2a27f0fbe9d36d80bcc89e78956fb4c0f7492
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
 # envcfg 0.1.0, profile workstation (sha256 026d5474f27c3eb6)
 # made by: envcfg wrap --profile workstation --container none
@@ -94,7 +94,7 @@ envcfg_wait() { # PID: return its exit code, however often signals cut the wait 
 }
 
 envcfg_size() { # OPTION: of a step that is smaller than the job
-  if [[ ${1#*=} == *[!0-9]* || ${1#*=} == '' || ${1#*=} == 0 ]]; then
+  if [[ ${1#*=} == *[!0-9]* || ${1#*=} == '' || ${1#*=} == 0* ]]; then
     envcfg_fault "$1 is no number of ${1%%=*}" 'as in envcfg_run --nodes=1 --ranks=1 -- COMMAND'
   elif [[ $1 == --nodes=* ]]; then
     ENVCFG_NODES_WANTED=${1#*=}
@@ -123,7 +123,12 @@ envcfg_step() { # COMMAND...: one step of the job, from the checks to the exit c
     envcfg_size "$1"
     shift
   done
-  if [[ ${1-} == -- ]]; then shift; fi
+  if [[ ${1-} == -- ]]; then
+    shift
+  elif [[ ${1-} == -* ]]; then
+    envcfg_error "unknown option $1" 'as in envcfg_run --nodes=1 --ranks=1 -- COMMAND'
+    return 2
+  fi
   if (($# == 0)); then
     envcfg_error 'no command' 'give it, as in envcfg_run python train.py'
     return 2
