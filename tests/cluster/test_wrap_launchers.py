@@ -116,3 +116,13 @@ def test_a_step_can_be_smaller_than_its_job(cluster: Cluster, tool: Path) -> Non
     assert sorted(lines[3:]) == [
         f"{rank}/4 {rank % 2} {rank // 2} {first}" for rank in range(4)
     ]
+
+
+def test_accelerate_starts_a_lone_rank_too(cluster: Cluster, tool: Path) -> None:
+    program = f"python3 {tool.parent}/programs/with_accelerate.py"
+    text = job(cluster, tool, "--launcher accelerate --ranks 1", program)
+    done = cluster.sbatch(text, "-N1", "--gpus-per-node=2", "--partition=standard-g")
+    assert done.state == "COMPLETED", done.stdout
+    (line,) = (each for each in done.stdout.splitlines() if each[:2] == '{"')
+    said = json.loads(line)
+    assert (said["rank"], said["size"], said["sum"]) == (0, 1, 1)
