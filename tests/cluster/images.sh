@@ -91,9 +91,10 @@ packages_of() {
   printf '%s/usr/local/lib/python3.11/dist-packages\n' "$1"
 }
 
-# pip_install CACHE ROOT OPTION-OR-PACKAGE...
+# pip_install CACHE ROOT OPTION-OR-PACKAGE... - what they bring to be called by name
+# (torchrun, accelerate) goes where it is found.
 pip_install() {
-  local cache=$1 packages options=()
+  local cache=$1 root=$2 packages options=()
   packages=$(packages_of "$2")
   shift 2
   [[ $(/usr/bin/python3 -V) == 'Python 3.11.'* ]] \
@@ -105,6 +106,10 @@ pip_install() {
     tail -n 20 "$LOGS/pip.log" >&2
     die "cannot install $*"
   }
+  if [[ -d $packages/bin ]]; then
+    mv "$packages"/bin/* "$root/usr/local/bin/"
+    rmdir "$packages/bin"
+  fi
 }
 
 # DeepSpeed compiles its operator for CPUs when it is first used, for which an image

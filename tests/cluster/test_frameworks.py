@@ -55,6 +55,21 @@ def test_every_framework_is_there(
 
 
 @pytest.mark.parametrize(
+    ("image", "launchers"),
+    [("pytorch", "torchrun"), ("frameworks", "torchrun accelerate deepspeed")],
+)
+def test_launchers_are_called_by_name(
+    cluster: Cluster, image: str, launchers: str
+) -> None:
+    path = getattr(cluster, f"{image}_image")
+    find = f"for launcher in {launchers}; do command -v $launcher; done"
+    done = cluster.run(["apptainer", "exec", path, "sh", "-c", find])
+    assert done.stdout.split() == [
+        f"/usr/local/bin/{name}" for name in launchers.split()
+    ]
+
+
+@pytest.mark.parametrize(
     "framework", ["accelerate", "deepspeed", "jax", "lightning", "transformers"]
 )
 def test_a_framework_adds_up_over_two_nodes(
