@@ -121,8 +121,8 @@ install_deepspeed() {
     pip_install "$cache" "$root" --no-deps --no-build-isolation "$DEEPSPEED"
 }
 
-# Horovod has no wheel, and its library does not build without MPI's compiler and more; what
-# is written in Python, its rendezvous server among it, needs no building.
+# Horovod has no wheel, and its library asks for C++14, which is too old for the headers of
+# this PyTorch; what is written in Python, its rendezvous server among it, needs no building.
 unpack_horovod() {
   local cache=$1 root=$2 folder options=()
   folder=$(mktemp -d "$cache/horovod.XXXXXX")
