@@ -6,7 +6,7 @@ from fractions import Fraction
 from math import ceil
 from typing import NamedTuple
 
-from envcfg.profile.model import Billing
+from envcfg.profile.scheduler import Billing
 
 _PLACES = 4
 

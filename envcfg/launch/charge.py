@@ -9,7 +9,8 @@ from envcfg.findings import Finding
 from envcfg.launch.amounts import array_tasks, time_text
 from envcfg.launch.billing import Cost, Part, Used, cost, decimal_text
 from envcfg.launch.request import Request
-from envcfg.profile.model import Billing, Profile
+from envcfg.profile.model import Profile
+from envcfg.profile.scheduler import Billing
 
 
 def charge(profile: Profile, request: Request) -> tuple[Cost | None, list[Finding]]:

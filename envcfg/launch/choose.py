@@ -9,7 +9,8 @@ from envcfg.findings import Finding
 from envcfg.launch.image import is_uri
 from envcfg.launch.plan import Branch, Container, Options, PlannedBundle, PlannedMount
 from envcfg.profile.conditions import Condition, Truth, judge
-from envcfg.profile.model import Case, Mount, Profile, Reason, Setting
+from envcfg.profile.model import Case, Mount, Profile, Setting
+from envcfg.profile.reason import Reason
 
 # What is given on the command line needs no other reason.
 GIVEN = Reason(

@@ -9,7 +9,8 @@ from envcfg.findings import Finding
 from envcfg.launch.diagnostics import Diagnostics
 from envcfg.launch.scope import Scope
 from envcfg.profile.conditions import ALWAYS, Condition
-from envcfg.profile.model import Expect, Masks, Reason, Rendezvous, Scratch, Visibility
+from envcfg.profile.model import Expect, Masks, Rendezvous, Scratch, Visibility
+from envcfg.profile.reason import Reason
 from envcfg.profile.words import Word
 
 

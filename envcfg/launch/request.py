@@ -13,7 +13,8 @@ from envcfg.launch.plan import Plan
 from envcfg.launch.request_lines import Repeat, repeats, request_lines
 from envcfg.launch.rules import Line, check_extra, check_lines, taken_from_rules
 from envcfg.launch.shape import Asked, Refusal, RequestError, Shape, shape_of
-from envcfg.profile.model import Partition, Profile
+from envcfg.profile.model import Profile
+from envcfg.profile.scheduler import Partition
 
 
 class Request(NamedTuple):

@@ -9,7 +9,9 @@ from envcfg.launch.amounts import size_text, time_text
 from envcfg.launch.plan import Plan
 from envcfg.launch.rules import Line, option_in
 from envcfg.launch.shape import Asked, Shape
-from envcfg.profile.model import Profile, Reason, Request
+from envcfg.profile.model import Profile
+from envcfg.profile.reason import Reason
+from envcfg.profile.scheduler import Request
 
 
 class Repeat(NamedTuple):

@@ -14,9 +14,8 @@ from envcfg.launch.choose import (
     choose_branches,
     choose_bundles,
     choose_container,
-    choose_mounts,
 )
-from envcfg.launch.diagnostics import check_log_folder, log_settings, srun_words
+from envcfg.launch.diagnostics import check_log_folder, log_settings
 from envcfg.launch.launchers import KINDS
 from envcfg.launch.notes import (
     image_notes,
@@ -30,13 +29,17 @@ from envcfg.launch.plan import (
     Plan,
     Planned,
     PlannedBundle,
-    PlannedMount,
 )
 from envcfg.launch.recognise import recognise
 from envcfg.launch.references import clashing_bundles, clashing_references
 from envcfg.launch.scope import INSIDE, in_order, scopes
+from envcfg.launch.tasks import (
+    agent_options,
+    choose_launcher,
+    contract_of,
+    srun_options,
+)
 from envcfg.profile.conditions import FACTS, IN_JOB, fact_problem
-from envcfg.profile.launchers import allowed_launchers, starter_of
 from envcfg.profile.model import Profile, Setting
 from envcfg.profile.words import Word, references
 
@@ -48,9 +51,8 @@ def resolve(profile: Profile, profile_hash: str, options: Options) -> Plan:
         UsageError: if profile and options cannot go together.
     """
     options, recognised = recognise(options)
-    launcher = _launcher(profile, options)
-    starter = _starter(profile, launcher)
-    kind = KINDS[launcher]
+    launcher, starter = choose_launcher(profile, options)
+    is_agent = KINDS[launcher].is_agent
     facts = _facts(profile, options, launcher)
     unknown: Unknown = {}
     planned = {
@@ -72,14 +74,9 @@ def resolve(profile: Profile, profile_hash: str, options: Options) -> Plan:
     container = choose_container(profile, options, facts, unknown)
     bundles: list[PlannedBundle] = []
     broken_up: list[Finding] = []
-    srun: list[PlannedMount] = []
     if starter == "srun":
         bundles, broken_up = choose_bundles(profile, options, facts, unknown)
-        srun = [*choose_mounts(profile.srun, facts, unknown)]
-    srun += _srun_arguments(options, starter)
-    by_mpi = any(each.spec.startswith("--mpi=") for each in srun)
-    if launcher == "mpi" and not by_mpi:
-        raise _no_mpi(profile)
+    srun = srun_options(profile, options, starter, facts, unknown)
     _check(profile, launcher, planned, bundles)
     settings, handed_on = _ordered(planned)
     needs_cache = any("ENVCFG_CACHE" in _refs(each) for each in settings)
@@ -91,9 +88,9 @@ def resolve(profile: Profile, profile_hash: str, options: Options) -> Plan:
         container=container,
         settings=settings,
         bundles=tuple(bundles),
-        srun=tuple(srun),
-        agent=_agent_options(profile, options, facts, unknown),
-        contract=() if launcher == "horovod" and by_mpi else kind.sets,
+        srun=srun,
+        agent=agent_options(profile, options, facts, unknown),
+        contract=contract_of(launcher, srun),
         handed_on=handed_on,
         facts=facts,
         command=options.command,
@@ -103,7 +100,7 @@ def resolve(profile: Profile, profile_hash: str, options: Options) -> Plan:
         local_rank_option=options.local_rank_option,
         ranks=options.ranks,
         gpus=profile.node.gpus if profile.node else None,
-        masks=None if starter != "srun" or kind.is_agent else profile.cpu_masks,
+        masks=None if starter != "srun" or is_agent else profile.cpu_masks,
         visibility=profile.visibility,
         rendezvous=profile.rendezvous,
         scratch=profile.scratch if needs_cache else None,
@@ -117,60 +114,6 @@ def resolve(profile: Profile, profile_hash: str, options: Options) -> Plan:
             *lifecycle_notes(profile),
         ),
     )
-
-
-def _launcher(profile: Profile, options: Options) -> str:
-    allowed = allowed_launchers(profile.launchers)
-    launcher = options.launcher or allowed[0]
-    if launcher not in allowed:
-        msg = f"profile {profile.name} does not allow the launcher {launcher}"
-        raise UsageError(msg, hint=f"it allows: {', '.join(allowed)}")
-    return launcher
-
-
-def _starter(profile: Profile, launcher: str) -> str:
-    starter = starter_of(launcher, profile.launchers)
-    if starter not in KINDS[launcher].starters:
-        can = " or ".join(KINDS[launcher].starters)
-        msg = f"launcher {launcher} works by {can}, but profile {profile.name} by {starter}"
-        names = [
-            each
-            for each in allowed_launchers(profile.launchers)
-            if starter_of(each, profile.launchers) in KINDS[each].starters
-        ]
-        raise UsageError(msg, hint=f"choose one of: {', '.join(names)}")
-    return starter
-
-
-def _srun_arguments(options: Options, starter: str) -> list[PlannedMount]:
-    if options.srun_args and starter != "srun":
-        msg = f"--srun-arg is given, but {starter} starts the tasks, not srun"
-        raise UsageError(msg, hint="drop it, or choose another --launcher")
-    words = srun_words(options.diagnostics) if starter == "srun" else ()
-    return [
-        PlannedMount(spec=word, reason=GIVEN) for word in (*words, *options.srun_args)
-    ]
-
-
-def _no_mpi(profile: Profile) -> UsageError:
-    msg = (
-        f"profile {profile.name} does not say by which PMI ranks of MPI find each other"
-    )
-    hint = (
-        "srun --mpi=list names what the site has, and the image's MPI must know it: "
-        "--srun-arg=--mpi=pmix, or launch.srun in the profile"
-    )
-    return UsageError(msg, hint=hint)
-
-
-def _agent_options(
-    profile: Profile, options: Options, facts: Mapping[str, str], unknown: Unknown
-) -> tuple[PlannedMount, ...]:
-    """Return the options for who starts the ranks of a node; the user's come last."""
-    given = [PlannedMount(spec=word, reason=GIVEN) for word in options.agent_options]
-    if facts["launcher"] != "torchrun":
-        return tuple(given)
-    return (*choose_mounts(profile.torchrun, facts, unknown), *given)
 
 
 def _facts(profile: Profile, options: Options, launcher: str) -> dict[str, str]:

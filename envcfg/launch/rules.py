@@ -8,7 +8,8 @@ from typing import NamedTuple
 
 from envcfg.findings import Finding
 from envcfg.launch.shape import Asked, Refusal, may_ask
-from envcfg.profile.model import Profile, RequestRule
+from envcfg.profile.model import Profile
+from envcfg.profile.scheduler import RequestRule
 
 
 class Line(NamedTuple):

@@ -8,7 +8,7 @@ from envcfg.launch.plan import Planned, PlannedBundle, PlannedMount
 from envcfg.launch.quoting import quote, quote_comment, quote_word
 from envcfg.launch.scope import NODE_OWN, RANK_OWN
 from envcfg.profile.conditions import Condition
-from envcfg.profile.model import Reason
+from envcfg.profile.reason import Reason
 
 _WIDTH = 92
 _TESTS = {"==": "-eq", "!=": "-ne", "<": "-lt", "<=": "-le", ">": "-gt", ">=": "-ge"}

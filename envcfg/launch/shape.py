@@ -9,7 +9,8 @@ from envcfg.errors import EXIT_USAGE, EnvcfgError
 from envcfg.launch.amounts import mebibytes, size_text
 from envcfg.launch.launchers import KINDS
 from envcfg.launch.plan import Plan
-from envcfg.profile.model import Node, Partition, Profile
+from envcfg.profile.model import Node, Profile
+from envcfg.profile.scheduler import Partition
 
 # Options that ask for the same thing: a rule against one is a rule against asking.
 _ASKING = {

@@ -12,8 +12,9 @@ from datetime import date
 from typing import TypeVar
 
 from envcfg.profile import conditions, words
-from envcfg.profile.model import Case, Mount, NameFact, Reason, Setting
+from envcfg.profile.model import Case, Mount, NameFact, Setting
 from envcfg.profile.nodes import Field
+from envcfg.profile.reason import Reason
 
 Item = TypeVar("Item")
 

@@ -12,16 +12,9 @@ from typing import Any, NamedTuple
 
 from envcfg.errors import Place
 from envcfg.profile.conditions import ALWAYS, Condition
+from envcfg.profile.reason import Reason
+from envcfg.profile.scheduler import Billing, Module, Partition, Request, RequestRule
 from envcfg.profile.words import Word
-
-
-class Reason(NamedTuple):
-    """Why something is so: the reason, who says it, since when, and where it stands."""
-
-    why: str
-    source: str
-    date: str
-    place: Place
 
 
 class Case(NamedTuple):
@@ -124,79 +117,6 @@ class Rendezvous(NamedTuple):
     reason: Reason
     suffix: str = ""
     interface: str | None = None
-
-
-class Request(NamedTuple):
-    """How nodes and GPUs are asked for.
-
-    Attributes:
-        scheduler: ``slurm``, ``flux`` or ``none``.
-        gpus: the option that takes the number of GPUs, such as ``--gres``.
-        gpu_type: where the option wants it named, as in ``--gres=gpu:a100:4``.
-    """
-
-    reason: Reason
-    scheduler: str
-    gpus: str | None = None
-    gpu_type: str | None = None
-
-
-class RequestRule(NamedTuple):
-    """What the scheduler makes of one option.
-
-    Attributes:
-        rule: ``must`` be given, ``must not``, ``avoid``, or ``repeat`` on srun.
-        value: what it must look like: a glob or an example.
-    """
-
-    option: str
-    rule: str
-    reason: Reason
-    value: str | None = None
-
-
-class Partition(NamedTuple):
-    """A partition and its limits; *time* as Slurm writes it; *exclusive*: whole nodes."""
-
-    name: str
-    reason: Reason
-    nodes: int | None = None
-    time: str | None = None
-    exclusive: bool | None = None
-    gpus: int | None = None
-
-
-class Module(NamedTuple):
-    """An environment module to ``load``, ``unload`` or ``use`` before the step."""
-
-    name: str
-    action: str
-    reason: Reason
-    when: Condition = ALWAYS
-
-
-class Billing(NamedTuple):
-    """What a job costs, in *unit* per hour; amounts are decimal numbers as written.
-
-    Attributes:
-        charge: ``gpus`` (GPUs alone), ``sum`` (of all parts), or ``largest share`` (the
-            most of GPUs, cores / *cores_per_share* and GiB / *memory_per_share*).
-        whole_shares: shares of cores and memory are rounded up to whole ones.
-        whole_nodes: partitions that bill *per_node*, whatever was asked for.
-    """
-
-    reason: Reason
-    unit: str
-    charge: str
-    per_gpu: str | None = None
-    per_node: str | None = None
-    per_core: str | None = None
-    per_gib: str | None = None
-    per_nvme_gib: str | None = None
-    cores_per_share: int | None = None
-    memory_per_share: int | None = None
-    whole_shares: bool = False
-    whole_nodes: tuple[str, ...] = ()
 
 
 class Scratch(NamedTuple):

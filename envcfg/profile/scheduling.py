@@ -12,15 +12,9 @@ from envcfg.profile.entries import (
     read_if_given,
     read_word,
 )
-from envcfg.profile.model import (
-    Billing,
-    Bundle,
-    Module,
-    Partition,
-    Request,
-    RequestRule,
-)
+from envcfg.profile.model import Bundle
 from envcfg.profile.nodes import Field
+from envcfg.profile.scheduler import Billing, Module, Partition, Request, RequestRule
 from envcfg.profile.words import Word, references
 
 _OPTION = re.compile(r"--?[A-Za-z][\w-]*(=\S*)?")

@@ -10,8 +10,9 @@ from envcfg.errors import Place
 from envcfg.profile.catalog import Layer
 from envcfg.profile.conditions import ALWAYS, Condition, Truth, judge
 from envcfg.profile.launchers import AGENTS, starter_of
-from envcfg.profile.model import Expect, Profile, Reason, Setting
+from envcfg.profile.model import Expect, Profile, Setting
 from envcfg.profile.places import Keys, places
+from envcfg.profile.reason import Reason
 from envcfg.profile.texts import given, text, with_flags
 
 # Fields of a profile, in the order in which people read them, and where a file has them.

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from envcfg.launch.plan import Branch, Plan, Planned, PlannedBundle, PlannedMount
 from envcfg.profile.conditions import Condition
-from envcfg.profile.model import Expect, Reason
+from envcfg.profile.model import Expect
+from envcfg.profile.reason import Reason
 from envcfg.profile.words import format_word
 
 SCHEMA_VERSION = 1

@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Iterator, Mapping
 from itertools import groupby
 
-from envcfg.profile.model import Reason
+from envcfg.profile.reason import Reason
 from envcfg.profile.view import State, Value, View
 from envcfg.report.conditions import condition_text
 from envcfg.report.styled import Line

@@ -7,7 +7,9 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from envcfg.profile.catalog import Catalog, built_in_folder
 from envcfg.profile.conditions import Condition
-from envcfg.profile.model import Billing, Mount, Profile, Reason, Setting
+from envcfg.profile.model import Mount, Profile, Setting
+from envcfg.profile.reason import Reason
+from envcfg.profile.scheduler import Billing
 from envcfg.profile.words import Word, format_word
 from envcfg.report.markdown import code, linked, table, text
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from envcfg.launch.billing import Used, cost, decimal_text
 from envcfg.profile.catalog import Catalog, built_in_folder
-from envcfg.profile.model import Billing
+from envcfg.profile.scheduler import Billing
 
 HOUR = 3600
 STANDARD, SMALL = "standard-g", "small-g"

@@ -12,7 +12,8 @@ from outcomes import launchers, plan
 
 from envcfg.launch.render import render_script
 from envcfg.profile.catalog import Catalog, built_in_folder
-from envcfg.profile.model import Profile, Reason
+from envcfg.profile.model import Profile
+from envcfg.profile.reason import Reason
 from support import require
 
 NAMES = Catalog([built_in_folder()]).names()

@@ -1,0 +1,16 @@
+"""Why something is so: what every entry of a profile carries."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from envcfg.errors import Place
+
+
+class Reason(NamedTuple):
+    """Why something is so: the reason, who says it, since when, and where it stands."""
+
+    why: str
+    source: str
+    date: str
+    place: Place
