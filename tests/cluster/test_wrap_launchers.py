@@ -15,8 +15,6 @@ TASKS = (*NODES, "--ntasks-per-node=2")
 
 # options, the command before the program's name, options of sbatch
 LAUNCHED = {
-    "srun": ("", "python3", TASKS, "transformers"),
-    "torchrun": ("--launcher torchrun", "python3", NODES, "transformers"),
     "torchrun in the command": ("", "torchrun --nproc-per-node 2 --nnodes 7", NODES, "accelerate"),
     "accelerate": ("--launcher accelerate", "python3", NODES, "accelerate"),
     "accelerate in the command": ("", "accelerate launch --num_processes 99 --mixed_precision no", NODES, "accelerate"),
