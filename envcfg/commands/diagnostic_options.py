@@ -10,7 +10,6 @@ from envcfg.errors import UsageError
 from envcfg.launch.diagnostics import (
     PROFILERS,
     Diagnostics,
-    check_ranks,
     is_path,
     profiler_words,
 )
@@ -72,7 +71,9 @@ def read_diagnostics(options: argparse.Namespace) -> Diagnostics:
     Raises:
         UsageError: options that do not go together, or commands that bash cannot read.
     """
-    check_ranks(options.profile_rank, options.profiler)
+    if bool(options.profile_rank) != bool(options.profiler):
+        msg = "--profile-rank and --profiler go together"
+        raise UsageError(msg, hint=f"as in --profile-rank 0 --profiler {PROFILERS[1]}")
     if options.profiler_arg and not options.profiler:
         msg = "--profiler-arg is given without a --profiler"
         raise UsageError(msg, hint=f"they are: {', '.join(PROFILERS)}")

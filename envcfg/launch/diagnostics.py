@@ -165,14 +165,3 @@ def rank_pieces(diagnostics: Diagnostics) -> list[str]:
             f'{name} "$WORLD_SIZE" >&2\n'
         )
     return pieces
-
-
-def check_ranks(profiled: Sequence[int], profiler: str | None) -> None:
-    """Check that ranks and profiler are given together.
-
-    Raises:
-        UsageError: if one is missing.
-    """
-    if bool(profiled) != bool(profiler):
-        msg = "--profile-rank and --profiler go together"
-        raise UsageError(msg, hint=f"as in --profile-rank 0 --profiler {PROFILERS[1]}")

@@ -19,31 +19,31 @@ class Launcher(NamedTuple):
         is_agent: one task per node, which starts the ranks in it.
         sets: variables that its template gives to each rank, unless the job sets them.
         starters: who can start its tasks.
-        reads: what its library learns of a rank, and where that is written.
     """
 
     is_agent: bool = False
     sets: tuple[str, ...] = ()
     starters: tuple[str, ...] = ("srun", "flux", "local")
-    reads: str = ""
 
 
 _AGENT_STARTERS = ("srun", "local")
+# Above each: what its program or library reads.
 _PARTICULAR: Mapping[str, Launcher] = {
+    # options of torch.distributed.run (PyTorch 2.13)
     "torchrun": Launcher(
         is_agent=True,
         starters=_AGENT_STARTERS,
-        reads="options of torch.distributed.run (PyTorch 2.13)",
     ),
+    # options of accelerate launch (1.15, commands/launch.py, utils/launch.py)
     "accelerate": Launcher(
         is_agent=True,
         starters=_AGENT_STARTERS,
-        reads="options of accelerate launch (1.15, commands/launch.py, utils/launch.py)",
     ),
+    # what its own launcher sets (DeepSpeed 0.19.8, launcher/launch.py)
     "deepspeed": Launcher(
         sets=("LOCAL_SIZE", "CROSS_RANK", "CROSS_SIZE"),
-        reads="what its own launcher sets (DeepSpeed 0.19.8, launcher/launch.py)",
     ),
+    # what horovodrun sets (Horovod 0.28.1, runner/gloo_run.py)
     "horovod": Launcher(
         sets=(
             *("HOROVOD_HOSTNAME", "HOROVOD_RANK", "HOROVOD_SIZE", "HOROVOD_LOCAL_RANK"),
@@ -51,16 +51,15 @@ _PARTICULAR: Mapping[str, Launcher] = {
             *("HOROVOD_CONTROLLER", "HOROVOD_CPU_OPERATIONS", "HOROVOD_GLOO_IFACE"),
             *("HOROVOD_GLOO_RENDEZVOUS_ADDR", "HOROVOD_GLOO_RENDEZVOUS_PORT"),
         ),
-        reads="what horovodrun sets (Horovod 0.28.1, runner/gloo_run.py)",
     ),
+    # jax.distributed.initialize() (JAX 0.10.2, distributed.py, slurm_cluster.py)
     "jax": Launcher(
         sets=("JAX_COORDINATOR_ADDRESS", "JAX_LOCAL_DEVICE_IDS"),
         starters=("srun",),
-        reads="jax.distributed.initialize() (JAX 0.10.2, distributed.py, slurm_cluster.py)",
     ),
+    # the cluster environments of Lightning (2.6.6, environments/slurm.py)
     "lightning": Launcher(
         sets=("SLURM_NTASKS_PER_NODE",),
-        reads="the cluster environments of Lightning (2.6.6, environments/slurm.py)",
     ),
     "mpi": Launcher(starters=("srun",)),
 }

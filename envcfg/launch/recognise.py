@@ -27,8 +27,6 @@ _MODULES = (
 )
 _PYTHON = ("python3", "-u")  # as these launchers start a script
 _PYTHON_VALUES = frozenset(("-W", "-X", "--check-hash-based-pycs"))
-
-
 _AS_IT_IS = frozenset(("mpi", "horovod"))  # they start any program, not only Python's
 _SCRIPT = frozenset(("-m", "--module", "--no-python"))
 
@@ -116,11 +114,11 @@ def _split(name: str, known: Mapping[str, Any], words: Sequence[str]) -> _Split:
     ranks = None
     flags: set[str] = set()
     rest = list(words)
+    runs_scripts = known["launcher"] not in _AS_IT_IS
     while rest and rest[0].startswith("-") and rest[0] != "--":
         word = rest.pop(0)
         option, equals, value = word.partition("=")
         option = option.replace("_", "-")
-        runs_scripts = known["launcher"] not in _AS_IT_IS
         if option == known.get("local_rank") or (runs_scripts and option in _SCRIPT):
             flags.add(option)
             continue
@@ -155,7 +153,7 @@ def _split(name: str, known: Mapping[str, Any], words: Sequence[str]) -> _Split:
         ranks=ranks,
         rest=tuple(rest[1:] if rest[:1] == ["--"] else rest),
         as_module=bool(flags & {"-m", "--module"}),
-        as_it_is=known["launcher"] in _AS_IT_IS or "--no-python" in flags,
+        as_it_is=not runs_scripts or "--no-python" in flags,
         hides_local_rank=known.get("local_rank") in flags,
         has_mode="mode" in flags,
     )

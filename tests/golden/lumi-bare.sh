@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# envcfg:script 8414676db0dec1b4bb522501c4adc0738d95ce2c29372b980126f99ee3a5cc5d
+# envcfg:script 09728be71b2bc3a261451e6a3a3860cd241eb45e50d0cf844a0bd16d6d4832f9
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
 # envcfg 0.1.0, profile lumi-g (sha256 71793283d875b36b)
 # made by: envcfg wrap --profile lumi-g --fact rocm=6.2.4 --container none -- python3 dump.py out 'a b'
@@ -336,7 +336,8 @@ envcfg_survey() { # what the allocation is
     envcfg_fault 'srun is not on PATH' "load Slurm's module"
   fi
   ENVCFG_SRUN=()
-  ENVCFG_NODES=${SLURM_NNODES:-${SLURM_JOB_NUM_NODES:-1}}
+  ENVCFG_JOB_NODES=${SLURM_NNODES:-${SLURM_JOB_NUM_NODES:-1}} # a step may have fewer
+  ENVCFG_NODES=$ENVCFG_JOB_NODES
   if [[ -n $ENVCFG_NODES_STATED && $ENVCFG_NODES_STATED != "$ENVCFG_NODES" ]]; then
     envcfg_fault "made for $ENVCFG_NODES_STATED nodes, but the job has $ENVCFG_NODES" \
       'leave out --fact nodes=..., then the job decides'
@@ -356,11 +357,11 @@ envcfg_gpus() { # print how many GPUs per node the job asked for ("4", "a100:2,h
 }
 
 envcfg_tasks() { # print how many tasks per node the job asked for, if it did
-  local envcfg_all=${SLURM_NNODES:-${SLURM_JOB_NUM_NODES:-1}} envcfg_tasks=${SLURM_NTASKS:-${SLURM_NPROCS-}}
+  local envcfg_tasks=${SLURM_NTASKS:-${SLURM_NPROCS-}}
   if [[ -n ${SLURM_NTASKS_PER_NODE-} ]]; then
     printf '%s' "${SLURM_NTASKS_PER_NODE%%[!0-9]*}"
   elif [[ -n $envcfg_tasks ]]; then
-    printf '%d' $(((envcfg_tasks + envcfg_all - 1) / envcfg_all))
+    printf '%d' $(((envcfg_tasks + ENVCFG_JOB_NODES - 1) / ENVCFG_JOB_NODES))
   fi
 }
 
@@ -369,8 +370,7 @@ envcfg_whole() { # a task that has a node to itself takes all GPUs: what the job
 }
 
 envcfg_host() { # COMMAND...: run it once on each node, outside the container
-  local envcfg_all=${SLURM_NNODES:-${SLURM_JOB_NUM_NODES:-1}}
-  if [[ $envcfg_all == 1 && -n ${SLURMD_NODENAME-} ]]; then
+  if [[ $ENVCFG_JOB_NODES == 1 && -n ${SLURMD_NODENAME-} ]]; then
     "$@" # this is the node
     return
   fi
@@ -379,7 +379,7 @@ envcfg_host() { # COMMAND...: run it once on each node, outside the container
       SLURM_CPUS_PER_TASK SLURM_CPU_BIND SLURM_DISTRIBUTION
     envcfg_whole
     # --mem=0: beside the memory that a step holds, or has not given back yet
-    exec srun --overlap --mem=0 --nodes="$envcfg_all" --ntasks="$envcfg_all" \
+    exec srun --overlap --mem=0 --nodes="$ENVCFG_JOB_NODES" --ntasks="$ENVCFG_JOB_NODES" \
       --ntasks-per-node=1 --export=ALL "$@" </dev/null
   )
 }

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# envcfg:script cd74a16a5532ac61553ac926961376c42b0c075286b678b5a832d8c175807c6e
+# envcfg:script 329dcf73bee76ebc139289d60937ac1a9739fe8da491ad99bd439a89ab596349
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
 # envcfg 0.1.0, profile lumi-g (sha256 71793283d875b36b)
 # made by: envcfg wrap --profile lumi-g --fact rocm=6.2.4 --container /images/pytorch.sif --launcher torchrun -- python3 dump.py out 'a b'
@@ -407,7 +407,8 @@ envcfg_survey() { # what the allocation is
     envcfg_fault 'srun is not on PATH' "load Slurm's module"
   fi
   ENVCFG_SRUN=()
-  ENVCFG_NODES=${SLURM_NNODES:-${SLURM_JOB_NUM_NODES:-1}}
+  ENVCFG_JOB_NODES=${SLURM_NNODES:-${SLURM_JOB_NUM_NODES:-1}} # a step may have fewer
+  ENVCFG_NODES=$ENVCFG_JOB_NODES
   if [[ -n $ENVCFG_NODES_STATED && $ENVCFG_NODES_STATED != "$ENVCFG_NODES" ]]; then
     envcfg_fault "made for $ENVCFG_NODES_STATED nodes, but the job has $ENVCFG_NODES" \
       'leave out --fact nodes=..., then the job decides'
@@ -427,11 +428,11 @@ envcfg_gpus() { # print how many GPUs per node the job asked for ("4", "a100:2,h
 }
 
 envcfg_tasks() { # print how many tasks per node the job asked for, if it did
-  local envcfg_all=${SLURM_NNODES:-${SLURM_JOB_NUM_NODES:-1}} envcfg_tasks=${SLURM_NTASKS:-${SLURM_NPROCS-}}
+  local envcfg_tasks=${SLURM_NTASKS:-${SLURM_NPROCS-}}
   if [[ -n ${SLURM_NTASKS_PER_NODE-} ]]; then
     printf '%s' "${SLURM_NTASKS_PER_NODE%%[!0-9]*}"
   elif [[ -n $envcfg_tasks ]]; then
-    printf '%d' $(((envcfg_tasks + envcfg_all - 1) / envcfg_all))
+    printf '%d' $(((envcfg_tasks + ENVCFG_JOB_NODES - 1) / ENVCFG_JOB_NODES))
   fi
 }
 
@@ -440,8 +441,7 @@ envcfg_whole() { # a task that has a node to itself takes all GPUs: what the job
 }
 
 envcfg_host() { # COMMAND...: run it once on each node, outside the container
-  local envcfg_all=${SLURM_NNODES:-${SLURM_JOB_NUM_NODES:-1}}
-  if [[ $envcfg_all == 1 && -n ${SLURMD_NODENAME-} ]]; then
+  if [[ $ENVCFG_JOB_NODES == 1 && -n ${SLURMD_NODENAME-} ]]; then
     "$@" # this is the node
     return
   fi
@@ -450,7 +450,7 @@ envcfg_host() { # COMMAND...: run it once on each node, outside the container
       SLURM_CPUS_PER_TASK SLURM_CPU_BIND SLURM_DISTRIBUTION
     envcfg_whole
     # --mem=0: beside the memory that a step holds, or has not given back yet
-    exec srun --overlap --mem=0 --nodes="$envcfg_all" --ntasks="$envcfg_all" \
+    exec srun --overlap --mem=0 --nodes="$ENVCFG_JOB_NODES" --ntasks="$ENVCFG_JOB_NODES" \
       --ntasks-per-node=1 --export=ALL "$@" </dev/null
   )
 }
