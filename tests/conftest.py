@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+import fuzzing
 from envcfg.profile.catalog import Catalog, built_in_folder
 from support import JOB, Wrapped, wrap_text
 
@@ -20,6 +21,17 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="write the golden files anew; review them in the diff",
     )
+    parser.addoption(
+        "--fuzz",
+        type=int,
+        default=1,
+        metavar="N",
+        help="let tests/fuzz try N times as much as in CI, and other things each time",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    fuzzing.times = config.getoption("--fuzz")
 
 
 @pytest.fixture
