@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from envcfg.commands.arguments import positive
 from envcfg.launch.amounts import array_tasks, mebibytes, seconds
 from envcfg.launch.shape import Asked, Signal
+from envcfg.profile.words import is_plain
 
-_PLAIN = re.compile(r"[^\s#'\"\\`]+")
-_ARGUMENT = re.compile(r"--[A-Za-z][\w-]*(=[^\s#'\"\\`]*)?")
+_OPTION = re.compile(r"--[A-Za-z][A-Za-z0-9_-]*")
 _SIGNAL = re.compile(
     r"(?:(?:SIG)?(?P<name>USR1|USR2|TERM|INT|HUP)@)?(?P<seconds>\d{1,5})"
 )
@@ -28,14 +28,15 @@ _NAMED = (
 
 
 def _plain(text: str) -> str:
-    if not _PLAIN.fullmatch(text):
+    if not is_plain(text):
         msg = f"{text!r} holds what a line of a job script cannot: a space, a quote, #, \\"
         raise argparse.ArgumentTypeError(msg)
     return text
 
 
 def _argument(text: str) -> str:
-    if not _ARGUMENT.fullmatch(text):
+    option, _, value = text.partition("=")
+    if not (_OPTION.fullmatch(option) and (is_plain(value) or not value)):
         msg = f"{text!r} is no option, as in --request-arg=--reservation=NAME"
         raise argparse.ArgumentTypeError(msg)
     return text

@@ -8,13 +8,14 @@ from typing import NamedTuple
 from envcfg import __version__
 from envcfg.digest import sha256_of
 from envcfg.launch.plan import Plan
-from envcfg.launch.quoting import quote, quote_comment
+from envcfg.launch.quoting import quote, quote_directive, quote_word
 from envcfg.launch.render import render_script
 from envcfg.launch.request import Request
 from envcfg.launch.rules import Line
 from envcfg.launch.script import template
 from envcfg.profile.conditions import Truth, judge
 from envcfg.profile.model import Profile
+from envcfg.profile.words import quote_comment
 
 JOB_MARK = "# envcfg:job "
 _WIDTH = 88
@@ -81,13 +82,13 @@ def _words(words: Sequence[str]) -> str:
 
 
 def _header(script: Script) -> Iterator[str]:
-    name, digest = script.plan.profile, script.plan.profile_hash[:16]
+    name, digest = quote_comment(script.plan.profile), script.plan.profile_hash[:16]
     submit = {"slurm": "sbatch", "flux": "flux batch"}[script.request.scheduler]
     yield "# shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand"
     yield f"# envcfg {__version__}, profile {name} (sha256 {digest})"
     yield f"# made by: {quote_comment(_words(script.made_by))}"
     yield f"# Submit it by: {submit} FILE"
-    show = f"envcfg profiles show {quote_comment(quote(name))}"
+    show = f"envcfg profiles show {quote(name)}"
     yield f"# Who says so, and since when: {show}"
 
 
@@ -105,6 +106,8 @@ def _directives(script: Script) -> Iterator[str]:
 
 def _directive(line: Line, request: Request) -> str:
     option, value = line.option, line.value
+    if value:
+        value = quote_directive(option, value)
     if request.scheduler == "slurm":
         return f"#SBATCH {option}" if value is None else f"#SBATCH {option}={value}"
     if option == "--time":
@@ -148,7 +151,7 @@ def _repeats(request: Request) -> Iterator[str]:
             yield ""
             yield from _comment(each.why)
             before = each.why
-        yield f'export {each.name}="{each.value}"'
+        yield f"export {each.name}={quote_word(each.value, each.name)}"
 
 
 def _start(script: Script) -> str:

@@ -8,7 +8,8 @@ from __future__ import annotations
 import shlex
 from collections.abc import Collection, Mapping
 
-from envcfg.profile.words import Ref, Word
+from envcfg.errors import UsageError
+from envcfg.profile.words import PLAIN_DEFAULT, Ref, Word, is_plain
 
 
 def quote(text: str) -> str:
@@ -55,13 +56,23 @@ def rename(word: Word, names: Mapping[str, str]) -> Word:
     )
 
 
-def quote_comment(text: str) -> str:
-    """Return *text* for a comment: one line, whatever it holds."""
-    return "".join(c if c.isprintable() or c == " " else repr(c)[1:-1] for c in text)
+def quote_directive(option: str, value: str) -> str:
+    """Return *value* for a line of ``#SBATCH`` or ``#flux:``, as it is.
+
+    Raises:
+        UsageError: such a line cannot hold it, as nothing can be quoted there.
+    """
+    if not is_plain(value):
+        msg = f"{option}: {value!r} holds what a line of a job script cannot"
+        raise UsageError(msg, hint="no space, no quote, no #, no \\, nothing unseen")
+    return value
 
 
 def _reference(ref: Ref, user: str, sure: Collection[str]) -> str:
     if ref.default is not None:
+        if not PLAIN_DEFAULT.fullmatch(ref.default):
+            msg = f"{user}: the default {ref.default!r} cannot stand in an expansion"
+            raise UsageError(msg, hint="letters, digits and _./:@%+=,- can")
         return f'"${{{ref.name}:-{ref.default}}}"'
     if ref.name in sure:
         return f'"${{{ref.name}}}"'

@@ -14,7 +14,6 @@ from envcfg.launch.plan import Container, Plan
 from envcfg.launch.quoting import (
     quote,
     quote_always,
-    quote_comment,
     quote_word,
     with_defaults,
 )
@@ -26,6 +25,7 @@ from envcfg.launch.settings import (
     option_lines,
     setting_lines,
 )
+from envcfg.profile.words import quote_comment
 
 ID_MARK = "# envcfg:script "
 _FOR_USERS = ("envcfg_run", "envcfg_end")
@@ -87,7 +87,7 @@ def _header(plan: Plan, command_line: Sequence[str]) -> str:
     made_by = quote_comment(" ".join(quote(word) for word in command_line))
     return (
         "# shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand\n"
-        f"# envcfg {__version__}, profile {plan.profile} "
+        f"# envcfg {__version__}, profile {quote_comment(plan.profile)} "
         f"(sha256 {plan.profile_hash[:16]})\n"
         f"# made by: {made_by}\n"
         "# Source it in a batch script, evaluate it, run it, submit it: all the same.\n"

@@ -12,13 +12,14 @@ from envcfg.launch.shape import Asked, Shape
 from envcfg.profile.model import Profile
 from envcfg.profile.reason import Reason
 from envcfg.profile.scheduler import Request
+from envcfg.profile.words import Ref, Word
 
 
 class Repeat(NamedTuple):
     """A variable by which srun is told again what it does not take over."""
 
     name: str
-    value: str
+    value: Word
     why: str
 
 
@@ -134,8 +135,9 @@ def repeats(profile: Profile, shape: Shape, lines: Sequence[Line]) -> Iterator[R
     for option, rule in profile.rules.items():
         name = _VARIABLES.get(option)
         if rule and rule.rule == "repeat" and name and option in values:
-            yield Repeat(name, f"${{{name}:-{values[option]}}}", rule.reason.why)
+            value = (Ref(name, str(values[option])),)
+            yield Repeat(name, value, rule.reason.why)
     rule = profile.rules.get("--cpus-per-task")
     if rule and rule.rule in {"repeat", "must not"} and shape.cores_per_task:
-        value = f"${{SLURM_CPUS_PER_TASK:-{shape.cores_per_task}}}"
+        value = (Ref("SLURM_CPUS_PER_TASK", str(shape.cores_per_task)),)
         yield Repeat("SRUN_CPUS_PER_TASK", value, rule.reason.why)

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from envcfg.launch.plan import Planned, PlannedBundle, PlannedMount
-from envcfg.launch.quoting import quote, quote_comment, quote_word
+from envcfg.launch.quoting import quote, quote_word
 from envcfg.launch.scope import NODE_OWN, RANK_OWN
 from envcfg.profile.conditions import Condition
 from envcfg.profile.reason import Reason
+from envcfg.profile.words import quote_comment
 
 _WIDTH = 92
 _TESTS = {"==": "-eq", "!=": "-ne", "<": "-lt", "<=": "-le", ">": "-gt", ">=": "-ge"}

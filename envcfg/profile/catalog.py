@@ -14,6 +14,7 @@ from envcfg.digest import sha256_of
 from envcfg.errors import Place, Problem, ProfileError, UsageError, suggest
 from envcfg.profile.loader import load_profile
 from envcfg.profile.model import Parent, Profile
+from envcfg.profile.words import PROFILE_NAME
 
 LAYERS = ("built-in", "site", "user", "project")
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -128,6 +129,8 @@ class Catalog:
         return found[0].name if found else None
 
     def _files(self, name: str) -> list[str]:
+        if not PROFILE_NAME.fullmatch(name):
+            return []
         paths = [os.path.join(folder, f"{name}.yaml") for folder in self.folders]
         return [path for path in paths if os.path.isfile(path)]
 

@@ -45,6 +45,7 @@ VERIFIED = ("site documentation", "user repository", "inferred", "generated", "r
 _MASK = re.compile(r"0x0*[1-9a-fA-F][0-9a-fA-F]*")
 _MEMORY = re.compile(r"[0-9]{1,9}[KMGT]?")
 _HOST_PART = re.compile(r"[A-Za-z0-9_.:-]+")
+_INTERFACE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:-]*")
 
 
 def load_profile(
@@ -65,6 +66,9 @@ def load_profile(
     keys = root.mapping(_SECTIONS.keys() | {"name"})
     if not keys and len(problems) > before:
         return None
+    if not words.PROFILE_NAME.fullmatch(stem):
+        message = f"the file {stem!r}.yaml has no name of a profile"
+        root.problem(message, "letters, digits, and after the first also . - _")
     if "name" not in keys:
         root.problem("a profile needs a name", f"add 'name: {stem}' at the top")
     elif (text := keys["name"].text()) is not None and text != stem:
@@ -83,7 +87,7 @@ def load_profile(
 
 
 def _read_parent(field: Field) -> Parent | None:
-    name = field.text()
+    name = _profile_name(field)
     return None if name is None else Parent(name=name, place=field.place)
 
 
@@ -128,9 +132,15 @@ def _read_keys(
     return read
 
 
+_profile_name = matching(words.PROFILE_NAME, "name of a profile, as in lumi-g")
 _variable = matching(words.NAME, "variable name")
-_host_part = matching(_HOST_PART, "part of a host or interface name")
-_RENDEZVOUS = block(Rendezvous, {"suffix": _host_part, "interface": _host_part})
+_RENDEZVOUS = block(
+    Rendezvous,
+    {
+        "suffix": matching(_HOST_PART, "part of a host's name"),
+        "interface": matching(_INTERFACE, "name of an interface"),
+    },
+)
 
 _EXPECT: Mapping[str, Callable[[Field], object]] = {
     "networks": Field.texts,

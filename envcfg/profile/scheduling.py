@@ -15,14 +15,20 @@ from envcfg.profile.entries import (
 from envcfg.profile.model import Bundle
 from envcfg.profile.nodes import Field
 from envcfg.profile.scheduler import Billing, Module, Partition, Request, RequestRule
-from envcfg.profile.words import Word, references
+from envcfg.profile.words import Word, is_plain, references
 
-_OPTION = re.compile(r"--?[A-Za-z][\w-]*(=\S*)?")
-_NETWORK = re.compile(r"[A-Za-z_]+(=\w+)?")
+_FLAG = re.compile(r"--?[A-Za-z][A-Za-z0-9_-]*")
+_OPTION = re.compile(r"--?[A-Za-z][A-Za-z0-9_-]*(=\S*)?")
+_NETWORK = re.compile(r"[A-Za-z_]+(=[A-Za-z0-9_]+)?")
+_PARTITION_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]*")
+_KIND = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
+_MODULE = re.compile(r"[A-Za-z0-9_/][A-Za-z0-9_./+:@~=-]*")
 _TIME = re.compile(r"([0-9]+-)?[0-9]{1,3}(:[0-9]{2}){0,2}")
 _AMOUNT = re.compile(r"[0-9]{1,9}(\.[0-9]{1,9})?")
 
+_flag = matching(_FLAG, "option without its value, as in --gres")
 _option = matching(_OPTION, "option, as in --account")
+_kind = matching(_KIND, "kind of GPU, as in a100")
 _amount = matching(_AMOUNT, "amount, as in 0.5")
 
 
@@ -42,16 +48,29 @@ def read_request(field: Field) -> dict[str, object]:
 
 
 def _read_rule(option: str, field: Field) -> RequestRule | None:
-    if not _OPTION.fullmatch(option):
+    if not _FLAG.fullmatch(option):
         field.problem(f"{option!r} is no option", "write it as --account")
     readers = {
         "rule": one_of("must", "must not", "avoid", "repeat"),
-        "value": Field.text,
+        "value": _plain,
     }
     return read_block(field, RequestRule, readers, ["rule"], option=option)
 
 
+def _plain(field: Field) -> str | None:
+    text = field.text()
+    if text is not None and not is_plain(text):
+        field.problem(
+            f"{text!r} holds what a line of a job script cannot",
+            "no space, no quote, no #, no \\, nothing unseen",
+        )
+        return None
+    return text
+
+
 def _read_partition(name: str, field: Field) -> Partition | None:
+    if not _PARTITION_NAME.fullmatch(name):
+        field.problem(f"{name!r} is no name of a partition", "as in gpu-small")
     return read_block(field, Partition, _PARTITION, name=name)
 
 
@@ -81,6 +100,8 @@ def _read_values(field: Field) -> dict[str, Word]:
 
 def _read_module(name: str, field: Field) -> Module | None:
     keys = field.mapping({"action", "when", "why", "source", "date"})
+    if not _MODULE.fullmatch(name):
+        field.problem(f"{name!r} is no module", "as in apptainer/1.4, or a path")
     action = read_if_given(keys, "action", one_of("load", "unload", "use")) or "load"
     when = read_condition(keys)
     return read_block(field, Module, {}, keys=keys, name=name, action=action, when=when)
@@ -94,8 +115,8 @@ _PARTITION: Mapping[str, Callable[[Field], object]] = {
 }
 _REQUEST = {
     "scheduler": one_of("slurm", "flux", "none"),
-    "gpus": _option,
-    "gpu_type": Field.text,
+    "gpus": _flag,
+    "gpu_type": _kind,
 }
 _BUNDLE = {
     "env": _read_values,

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from envcfg.profile.catalog import built_in_folder
 from envcfg.profile.model import Profile
-from envcfg.profile.words import format_word
+from envcfg.profile.words import format_word, quote_comment
 
 SCHEMA = f"{built_in_folder()}/schema.json"
 _TEXT = """\
@@ -74,7 +74,7 @@ verified:
 
 def starter(name: str, family: str, resolved: Profile, today: str) -> str:
     """Return the text of a profile *name*; *resolved* is its *family*."""
-    lines = "".join(f"#   {line}\n" for line in _inherited(resolved))
+    lines = "".join(f"#   {quote_comment(line)}\n" for line in _inherited(resolved))
     inherited = (
         f"#\n# {family} sets, and envcfg profiles show {family} says why:\n{lines}"
     )

@@ -11,8 +11,10 @@ import re
 from typing import NamedTuple
 
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+# What a profile may be called: its name stands in paths, messages, headers of scripts.
+PROFILE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
 _REFERENCE = re.compile(r"\$\{(?P<name>[^}:]*)(?P<default>:-(?P<text>[^}]*))?\}")
-_PLAIN_DEFAULT = re.compile(r"[A-Za-z0-9_./:@%+=,-]*")
+PLAIN_DEFAULT = re.compile(r"[A-Za-z0-9_./:@%+=,-]*")
 
 
 class Ref(NamedTuple):
@@ -87,6 +89,19 @@ def references(word: Word) -> list[str]:
     return list(dict.fromkeys(part.name for part in word if isinstance(part, Ref)))
 
 
+def is_plain(text: str) -> bool:
+    """Tell whether *text* is one word in a line of ``#SBATCH`` or ``#flux:``.
+
+    Nothing there can be quoted so that every version reads it alike.
+    """
+    return text != "" and text.isprintable() and not set(text) & set(" #'\"\\`")
+
+
+def quote_comment(text: str) -> str:
+    """Return *text* for a comment: one line, whatever it holds."""
+    return "".join(c if c.isprintable() or c == " " else repr(c)[1:-1] for c in text)
+
+
 def _next_special(text: str, start: int) -> int:
     ends = [at for at in (text.find("$", start), text.find("\0", start)) if at >= 0]
     return min(ends, default=len(text))
@@ -104,7 +119,7 @@ def _parse_reference(text: str, at: int) -> tuple[Ref, int]:
         hint = "a reference is ${NAME} or ${NAME:-default}; $$ is a dollar"
         raise WordError(msg, at, hint)
     default = match["text"] if match["default"] else None
-    if default is not None and not _PLAIN_DEFAULT.fullmatch(default):
+    if default is not None and not PLAIN_DEFAULT.fullmatch(default):
         msg = f"the default {default!r} holds other than letters, digits and _./:@%+=,-"
         raise WordError(msg, at, "set the variable itself to a value this rich")
     return Ref(name, default), match.end()

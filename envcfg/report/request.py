@@ -8,6 +8,7 @@ from envcfg.findings import Finding
 from envcfg.launch.billing import Cost, decimal_text
 from envcfg.launch.plan import Plan
 from envcfg.launch.request import Request
+from envcfg.profile.words import format_word
 
 SCHEMA_VERSION = 1
 
@@ -39,7 +40,10 @@ def request_json(
             "whole_nodes": request.whole,
             "seconds": request.seconds,
             "options": [line._asdict() for line in request.lines],
-            "repeated_for_srun": [each._asdict() for each in request.repeats],
+            "repeated_for_srun": [
+                {"name": each.name, "value": format_word(each.value), "why": each.why}
+                for each in request.repeats
+            ],
         },
         "cost": None if cost is None else _cost(cost),
         "notes": [_finding(each) for each in findings],

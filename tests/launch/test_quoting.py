@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from envcfg.launch.quoting import quote, quote_always, quote_comment, quote_word
-from envcfg.profile.words import Ref, Word
+from envcfg.launch.quoting import quote, quote_always, quote_word
+from envcfg.profile.words import Ref, Word, quote_comment
 from support import require
 
 TEXTS = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]))

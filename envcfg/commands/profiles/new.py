@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import argparse
 import os
-import re
 import sys
 
 from envcfg.errors import OutputError, UsageError, suggest
 from envcfg.profile.catalog import Catalog
+from envcfg.profile.words import PROFILE_NAME
 
 DESCRIPTION = (
     "Write a commented starter for a system of your own; it is valid as it is."
@@ -23,7 +23,6 @@ It goes into .envcfg/profiles/ of the project, where there is one, else into the
 folder (~/.config/envcfg/profiles/). A file that is there is never replaced. To change some
 values of a profile that is there, write a file of its name with these values alone.
 """
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -47,9 +46,9 @@ def run(options: argparse.Namespace, catalog: Catalog) -> int:
     from envcfg.profile.starter import starter
 
     name, output = options.name, options.output
-    if not _NAME.fullmatch(name):
+    if not PROFILE_NAME.fullmatch(name):
         msg = f"{name!r} is no name of a profile"
-        raise UsageError(msg, hint="letters, digits, - and _, as in my-cluster")
+        raise UsageError(msg, hint="letters, digits, . - and _, as in my-cluster")
     if name in catalog.names():
         msg = f"there is a profile {name}: {', '.join(catalog.files(name))}"
         raise UsageError(

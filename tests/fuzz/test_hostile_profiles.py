@@ -1,0 +1,432 @@
+"""Whatever stands in a profile is data: no field of it is ever run or breaks out.
+
+A profile that has every key of the schema is changed at one place at a time, to texts that
+would run a command if bash, ``#SBATCH`` or a comment took them for more than text. What the
+loader takes goes into scripts, and these are run.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+import os
+import subprocess
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from envcfg import cli
+from envcfg.errors import Problem
+from envcfg.profile.catalog import built_in_folder
+from envcfg.profile.loader import load_profile
+from support import JOB, ROOT
+
+Json = Any
+Keys = tuple["str | int", ...]
+SAID = {"why": "w", "source": "s", "date": "2026-05-19"}
+
+# Each makes a file PWN, if it is ever run. IFS: for where a space ends a word.
+HOSTILE = {
+    "newline": "x\ntouch PWN\n#",
+    "directive": "x\n#SBATCH --comment=PWN\ntouch PWN #",
+    "carriage return": "x\rtouch PWN\r\n",
+    "next line": "x\x85touch PWN\x85",
+    "line separator": "x\u2028touch PWN\u2029#",
+    "quotes": "x'; touch PWN; '\"; touch PWN; \"",
+    "backtick": "`touch${IFS}PWN`",
+    "command": "x$(touch${IFS}PWN)",
+    "command as profiles write it": "$$(touch$${IFS}PWN)",
+    "reference": "${X:-$(touch PWN)}",
+    "end of an expansion": "x}$$(touch PWN)",
+    "semicolon": ";touch${IFS}PWN;#",
+    "braces": "x; }; touch PWN; {",
+    "end of a text": "x\nENVCFG_TEXT\ntouch PWN\n(",
+    "option": "--task-prolog=touch PWN",
+    "backslash": "x\\",
+    "escape": "\x1b]0;PWN\x07",
+}
+
+
+def everything() -> dict[str, Json]:
+    """Return a profile with every key of the schema; a job of its is started by srun."""
+    mount = {"if_exists": "/tmp", "when": {"nodes": ">0"}, **SAID}
+    return {
+        "name": "x",
+        "summary": "s",
+        "extends": "base",
+        "lifecycle": {"state": "active", **SAID},
+        "verified": {"state": "inferred", **SAID},
+        "detect": {
+            "clusters": ["c"],
+            "hosts": ["h"],
+            "interfaces": ["i"],
+            "devices": ["/d"],
+        },
+        "node": {
+            "gpus": 1,
+            "cores_per_gpu": 1,
+            "memory_per_gpu": "1G",
+            "nics": ["hsn0"],
+            **SAID,
+        },
+        "launch": {
+            "launchers": ["srun", "torchrun", "local"],
+            "cpu_masks": {"masks": ["0x1"], **SAID},
+            "srun": {"--mpi=pmi2": mount},
+            "torchrun": {"--x": mount},
+        },
+        "visibility": {
+            "variable": "ROCR_VISIBLE_DEVICES",
+            "clear": ["HIP_VISIBLE_DEVICES"],
+            **SAID,
+        },
+        "rendezvous": {"suffix": "i", **SAID},
+        "container": {
+            "runtimes": ["apptainer"],
+            "verb": {
+                "value": "exec",
+                "when": {"rocm": ">0"},
+                "otherwise": "run",
+                **SAID,
+            },
+            "image_facts": [
+                {"pattern": "image-(?P<v>.*)", "facts": {"rocm": "6.2"}, **SAID}
+            ],
+            "binds": {"/tmp": mount},
+            "arguments": {"--nv": mount},
+        },
+        "scratch": {"root": "/tmp", "in_memory": True, **SAID},
+        "env": {
+            "ONE": {
+                "value": "1",
+                "when": {"nodes": ">0", "container": "*"},
+                "otherwise": "2",
+                "force": True,
+                **SAID,
+            },
+            "TWO": {
+                "cases": [{"value": "${LOCAL_RANK}", "when": {"nodes": ">0"}, **SAID}],
+                "directory": False,
+            },
+            "CACHE": {"value": "${ENVCFG_CACHE}/c", "directory": True, **SAID},
+        },
+        "bundles": {
+            "b": {
+                "when": {"nodes": ">0"},
+                "env": {"THREE": "3"},
+                "network": ["job_vni"],
+                "srun": ["--x=1"],
+                **SAID,
+            }
+        },
+        "request": {
+            "scheduler": "slurm",
+            "gpus": "--gpus-per-node",
+            "gpu_type": "a100",
+            **SAID,
+            "rules": {
+                "--partition": {"rule": "must", "value": "gpu", **SAID},
+                "--qos": {"rule": "must", "value": "normal", **SAID},
+                "--constraint": {"rule": "must", "value": "gpu", **SAID},
+                "--network": {"rule": "must", "value": "single_node_vni", **SAID},
+                "--gpus-per-node": {"rule": "repeat", **SAID},
+                "--nodes": {"rule": "repeat", **SAID},
+            },
+            "partitions": {
+                "gpu": {
+                    "nodes": 4,
+                    "time": "1-00:00:00",
+                    "exclusive": False,
+                    "gpus": 4,
+                    **SAID,
+                }
+            },
+        },
+        "modules": {"m/1": {"action": "load", "when": {"nodes": ">0"}, **SAID}},
+        "billing": {
+            "unit": "hours",
+            "charge": "largest share",
+            "per_gpu": "1",
+            "per_node": "1",
+            "per_core": "1",
+            "per_gib": "1",
+            "per_nvme_gib": "1",
+            "cores_per_share": 1,
+            "memory_per_share": 1,
+            "whole_shares": True,
+            "whole_nodes": ["gpu"],
+            **SAID,
+        },
+        "expect": {
+            "networks": ["n"],
+            "provider": "p",
+            "interfaces": ["hsn0"],
+            "nics": 1,
+            "gdr": True,
+            **SAID,
+        },
+    }
+
+
+def by_interface() -> dict[str, Json]:
+    """Return the same profile with what excludes something in the first."""
+    made = everything()
+    made["rendezvous"] = {"interface": "hsn0", **SAID}
+    made["request"]["gpus"] = "--gres"
+    return made
+
+
+DOCUMENTS = {"by name": everything, "by interface": by_interface}
+OTHER = ("rendezvous", "request")  # where the second says something else
+
+
+def places(node: Json, above: Keys = ()) -> Iterator[tuple[Keys, bool]]:
+    """Yield the way to each text of a document, and whether it is a key there."""
+    if isinstance(node, dict):
+        for key, child in node.items():
+            yield (*above, key), True
+            yield from places(child, (*above, key))
+    elif isinstance(node, list):
+        for index, child in enumerate(node):
+            yield from places(child, (*above, index))
+    else:
+        yield above, False
+
+
+def changed(document: Json, keys: Keys, text: str, *, is_key: bool) -> Json:
+    """Return the document with *text* at one place."""
+    made = copy.deepcopy(document)
+    node = made
+    for key in keys[:-1]:
+        node = node[key]
+    if is_key:
+        node[text] = node.pop(keys[-1])
+    else:
+        node[keys[-1]] = text
+    return made
+
+
+def is_taken(document: Json) -> bool:
+    problems: list[Problem] = []
+    data = json.dumps(document).encode()
+    load_profile(data, path="x.yaml", stem=document.get("name", ""), problems=problems)
+    return not problems
+
+
+@cache
+def cases() -> list[tuple[str, tuple[Keys, ...], bool, str]]:
+    """Return every change that the loader takes: document, places, key or not, text.
+
+    A place by itself, but reasons, which are all read alike: all of a kind at once.
+    """
+    found = []
+    for name, make in DOCUMENTS.items():
+        reasons: dict[str | int, list[Keys]] = {}
+        for keys, is_key in places(make()):
+            if make is not everything and keys[0] not in OTHER:
+                continue
+            if keys[-1] in SAID and not is_key:
+                reasons.setdefault(keys[-1], []).append(keys)
+            else:
+                found += [(name, (keys,), is_key, text) for text in HOSTILE.values()]
+        for ways in reasons.values():
+            found += [(name, tuple(ways), False, text) for text in HOSTILE.values()]
+    return [case for case in found if is_taken(hostile(*case))]
+
+
+def hostile(name: str, ways: tuple[Keys, ...], is_key: bool, text: str) -> Json:
+    document = DOCUMENTS[name]()
+    for keys in ways:
+        document = changed(document, keys, text, is_key=is_key)
+    return document
+
+
+# That nothing is left out
+
+
+def schema_places(node: Json, above: Keys = ()) -> Iterator[Keys]:
+    """Yield the way to each key that the schema names; ``*`` for one that is free."""
+    schema = json.loads(Path(built_in_folder(), "schema.json").read_text())
+
+    def walk(node: Json, above: Keys) -> Iterator[Keys]:
+        for part in (
+            node,
+            schema["$defs"].get(node.get("$ref", "").split("/")[-1], {}),
+        ):
+            for key, child in part.get("properties", {}).items():
+                if isinstance(child, dict):
+                    yield (*above, key)
+                    yield from walk(child, (*above, key))
+            others = part.get("additionalProperties")
+            if isinstance(others, dict):
+                yield from walk(others, (*above, "*"))
+            if isinstance(part.get("items"), dict):
+                yield from walk(part["items"], (*above, "*"))
+            if part is node and "$ref" in part.get("anyOf", [{}])[0]:
+                yield from walk(part["anyOf"][0], above)
+
+    yield from walk(schema, above) if not node else walk(node, above)
+
+
+def fits(way: Keys, pattern: Keys) -> bool:
+    return len(way) == len(pattern) and all(
+        wanted in ("*", key) for key, wanted in zip(way, pattern, strict=True)
+    )
+
+
+def test_every_key_of_the_schema_is_in_the_profiles() -> None:
+    ways = [way for make in DOCUMENTS.values() for way, _ in places(make())]
+    facts = {"cuda", "launcher", "libfabric", "nccl", "plugin", "rccl", "torch", "rocm"}
+    entries = ("env", "container", "launch", "bundles", "modules")
+    left_out = [
+        wanted
+        for wanted in schema_places({})
+        if not any(fits(way, wanted) for way in ways)
+        # Each kind of entry shows a condition, on one fact; all are read alike.
+        and not (wanted[-2:-1] == ("when",) and wanted[-1] in {*facts, "container"})
+        and not (wanted[0] in entries and wanted[1:2] == ("verb",))
+        and not (wanted[0] == "env" and wanted[-1] in {"cases", "value", "when"})
+        and not (wanted[0] == "env" and "cases" in wanted)
+    ]
+    assert left_out == []
+
+
+def test_the_profiles_are_right_and_hostile_texts_are_often_taken() -> None:
+    assert all(is_taken(make()) for make in DOCUMENTS.values())
+    taken_at = {keys[0] for _, keys, _, _ in cases()}
+    assert {"summary", "env", "launch", "container", "scratch", "bundles"} <= taken_at
+
+
+# That nothing runs
+
+
+MODULE = """\
+module() { printf '%s\\0' "$@" >>"$FAKE_NOTES/module"; }
+"""
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder to make scripts in and to run them."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "image-6.3.sif").touch()
+    (tmp_path / "module.sh").write_text(MODULE)
+    layers = tmp_path / "user/envcfg/profiles"
+    layers.mkdir(parents=True)
+    (layers / "base.yaml").write_text("name: base\n")
+    for name in ("ENVCFG_PROFILE", "SLURM_CLUSTER_NAME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("ENVCFG_SITE", str(tmp_path / "no-site"))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "user"))
+    return tmp_path
+
+
+def run_it(script: bytes, here: Path) -> None:
+    """Run a script as a job of the fake Slurm, and check that nothing else ran."""
+    (here / "job.sh").write_bytes(script)
+    done = subprocess.run(
+        ["bash", "job.sh"],
+        capture_output=True,
+        check=False,
+        cwd=here,
+        timeout=60,
+        stdin=subprocess.DEVNULL,
+        env={
+            "PATH": f"{ROOT / 'tests/fakes'}:{os.environ['PATH']}",
+            "BASH_ENV": str(here / "module.sh"),
+            "FAKE_NOTES": str(here / "notes"),
+            "SLURM_JOB_ID": JOB,
+            "SLURM_JOB_NODELIST": "node1",
+            "SLURM_NNODES": "1",
+            "HOME": str(here),
+        },
+    )
+    assert not (here / "PWN").exists(), done.stderr.decode(errors="replace")
+    assert b"syntax error" not in done.stderr
+    assert b"command not found" not in done.stderr
+
+
+def directives(script: bytes) -> list[bytes]:
+    """Return the lines that sbatch would read: up to the first that is no comment."""
+    found = []
+    for line in script.split(b"\n"):
+        if line.strip() and not line.startswith(b"#"):
+            break
+        if line.startswith(b"#SBATCH"):
+            found.append(line)
+    return found
+
+
+def without_stamp(script: bytes) -> bytes:
+    """Return a script without the lines that differ for every profile: its hashes."""
+    lines = script.split(b"\n")
+    return b"\n".join(line for line in lines if not line.startswith(b"# envcfg"))
+
+
+BASE = ("--container", "image-6.3.sif", "--profile", "./x.yaml")
+COMMANDS: dict[str, tuple[str, ...]] = {
+    "srun": ("wrap", *BASE),
+    "torchrun": ("wrap", *BASE, "--launcher", "torchrun"),
+    "job": ("sbatch", *BASE, "--account", "a", "--time", "10", "--inline"),
+}
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_no_text_of_a_profile_is_run_or_breaks_out(
+    command: str, here: Path, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    def made(document: Json) -> tuple[int, bytes]:
+        (here / "x.yaml").write_text(json.dumps(document))
+        code = cli.main([*COMMANDS[command], "--", "true"])
+        return code, capfdbinary.readouterr().out
+
+    as_it_is = {name: made(make()) for name, make in DOCUMENTS.items()}
+    assert {code for code, _ in as_it_is.values()} == {0}
+    seen: set[bytes] = set()
+    for case in cases():
+        code, script = made(hostile(*case))
+        assert code in {0, 2}, case
+        body = without_stamp(script)
+        if body in seen:
+            continue
+        seen.add(body)
+        if code == 0:
+            found = directives(script)
+            assert len(found) == len(directives(as_it_is[case[0]][1])), case
+            assert all(line.isascii() and len(line.split()) == 2 for line in found)
+        try:
+            run_it(script, here)
+        except AssertionError:
+            print(case)
+            raise
+    assert len(seen) > 50
+
+
+def test_a_name_that_would_run_is_no_name(
+    here: Path, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    """Detection reads whatever lies in a project's folder."""
+    layer = here / ".envcfg/profiles"
+    layer.mkdir(parents=True)
+    for text in HOSTILE.values():
+        name = text.replace("/", "_")
+        document = {
+            "name": name,
+            "summary": "x",
+            "detect": {"hosts": ["*"], "clusters": ["*"]},
+            "launch": {"launchers": ["local"]},
+        }
+        path = layer / f"{name}.yaml"
+        path.write_text(json.dumps(document))
+        for words in (
+            ["wrap", "--container", "none", "--", "true"],
+            ["wrap", "--profile", name, "--container", "none", "--", "true"],
+            ["wrap", "--profile", str(path), "--container", "none", "--", "true"],
+        ):
+            cli.main(words)
+            run_it(capfdbinary.readouterr().out, here)
+        path.unlink()
