@@ -8,7 +8,8 @@ from envcfg.errors import Place, UsageError
 from envcfg.findings import Finding
 from envcfg.launch.image import is_uri
 from envcfg.launch.plan import Branch, Container, Options, PlannedBundle, PlannedMount
-from envcfg.profile.conditions import Condition, Truth, judge
+from envcfg.profile.conditions import Condition, Truth
+from envcfg.profile.facts import Facts
 from envcfg.profile.model import Case, Mount, Profile, Setting
 from envcfg.profile.reason import Reason
 
@@ -19,28 +20,19 @@ GIVEN = Reason(
     date="",
     place=Place(path="command line", line=1),
 )
-# For each unknown fact, what depends on it.
-Unknown = dict[str, list[str]]
 
 
-def choose_branches(
-    setting: Setting, facts: Mapping[str, str], unknown: Unknown
-) -> Iterable[Branch]:
-    """Yield the cases that can still apply; the last one may be ``otherwise``.
-
-    Facts that are asked for and not known are added to *unknown*.
-    """
+def choose_branches(setting: Setting, facts: Facts) -> Iterable[Branch]:
+    """Yield the cases that can still apply; the last one may be ``otherwise``."""
     case: Case | None = None
     for case in setting.cases:
-        truth, unknown_facts, tests = judge(case.when, facts)
+        truth, tests = facts.judge(case.when, setting.name)
         if truth is Truth.YES:
             yield Branch(value=case.value, reason=case.reason)
             return
         if truth is Truth.IN_JOB:
             yield Branch(value=case.value, reason=case.reason, tests=tests)
         if truth is Truth.UNKNOWN:
-            for fact in unknown_facts:
-                unknown.setdefault(fact, []).append(setting.name)
             break
     if case is not None and setting.otherwise is not None:
         reason = case.reason._replace(why=f"otherwise; {case.reason.why}")
@@ -48,10 +40,7 @@ def choose_branches(
 
 
 def choose_container(
-    profile: Profile,
-    options: Options,
-    facts: Mapping[str, str],
-    unknown: Unknown,
+    profile: Profile, options: Options, facts: Facts
 ) -> Container | None:
     """Return how the program gets into its image; None without one.
 
@@ -71,9 +60,7 @@ def choose_container(
     verb = next(
         (
             branch.value[0]
-            for branch in (
-                choose_branches(profile.verb, facts, unknown) if profile.verb else ()
-            )
+            for branch in (choose_branches(profile.verb, facts) if profile.verb else ())
             if branch.value
         ),
         "exec",
@@ -89,20 +76,20 @@ def choose_container(
             else profile.runtimes or ("apptainer", "singularity")
         ),
         verb=str(verb),
-        arguments=(*choose_mounts(profile.arguments, facts, unknown), *words),
-        binds=(*choose_mounts(profile.binds, facts, unknown), *asked),
+        arguments=(*choose_mounts(profile.arguments, facts), *words),
+        binds=(*choose_mounts(profile.binds, facts), *asked),
     )
 
 
 def choose_bundles(
-    profile: Profile, options: Options, facts: Mapping[str, str], unknown: Unknown
+    profile: Profile, options: Options, facts: Facts
 ) -> tuple[list[PlannedBundle], list[Finding]]:
     """Return the bundles that can apply, and a note on each that the options break up."""
     chosen, notes = [], []
     for bundle in profile.bundles.values():
         if bundle is None:
             continue
-        tests = _tests_left(bundle.when, bundle.name, facts, unknown)
+        tests = _tests_left(bundle.when, bundle.name, facts)
         if tests is None:
             continue
         touched = [name for name in bundle.env if name in options.settings]
@@ -132,15 +119,13 @@ def choose_bundles(
 
 
 def choose_mounts(
-    mounts: Mapping[str, Mount | None],
-    facts: Mapping[str, str],
-    unknown: Unknown,
+    mounts: Mapping[str, Mount | None], facts: Facts
 ) -> Iterable[PlannedMount]:
     """Yield the binds or arguments that can apply."""
     for mount in mounts.values():
         if mount is None:
             continue
-        tests = _tests_left(mount.when, mount.spec, facts, unknown)
+        tests = _tests_left(mount.when, mount.spec, facts)
         if tests is not None:
             yield PlannedMount(
                 spec=mount.spec,
@@ -150,14 +135,7 @@ def choose_mounts(
             )
 
 
-def _tests_left(
-    when: Condition, user: str, facts: Mapping[str, str], unknown: Unknown
-) -> Condition | None:
-    """Return what the job must still test for *user* to apply; None: it does not apply.
-
-    Facts that are asked for and not known are added to *unknown*.
-    """
-    truth, unknown_facts, tests = judge(when, facts)
-    for fact in unknown_facts:
-        unknown.setdefault(fact, []).append(user)
+def _tests_left(when: Condition, user: str, facts: Facts) -> Condition | None:
+    """Return what the job must still test for *user* to apply; None: it does not."""
+    truth, tests = facts.judge(when, user)
     return tests if truth in {Truth.YES, Truth.IN_JOB} else None

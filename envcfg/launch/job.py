@@ -120,7 +120,9 @@ def _directive(line: Line, request: Request) -> str:
 
 
 def _modules(script: Script) -> Iterator[str]:
-    facts = {**script.plan.facts, "nodes": str(script.request.shape.nodes)}
+    nodes = script.request.shape.nodes
+    facts = {name: fact.value for name, fact in script.plan.facts.items()}
+    facts["nodes"] = str(nodes)
     lines: list[str] = []
     for module in script.profile.modules.values():
         if module is None:

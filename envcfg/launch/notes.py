@@ -14,7 +14,7 @@ from envcfg.profile.model import Profile
 def unknown_notes(unknown: Mapping[str, list[str]]) -> Iterable[Finding]:
     """Say which settings wait for a fact that nobody stated."""
     for fact, users in unknown.items():
-        names = ", ".join(dict.fromkeys(users))
+        names = ", ".join(users)
         yield Finding(
             rule="fact-unknown",
             severity="note",

@@ -9,6 +9,7 @@ from envcfg.findings import Finding
 from envcfg.launch.diagnostics import Diagnostics
 from envcfg.launch.scope import Scope
 from envcfg.profile.conditions import ALWAYS, Condition
+from envcfg.profile.facts import Fact
 from envcfg.profile.model import Expect, Masks, Rendezvous, Scratch, Visibility
 from envcfg.profile.reason import Reason
 from envcfg.profile.words import Word
@@ -108,7 +109,7 @@ class Plan(NamedTuple):
     Attributes:
         profile_hash: SHA-256 over the bytes of the profile's files, hexadecimal.
         starter: who starts the tasks: ``srun``, ``flux`` or ``local``.
-        facts: all that was known when the plan was made.
+        facts: all that was known when the plan was made, with who says so.
         settings: in the order in which they are set.
         bundles: what is set together with options of srun.
         srun: options that the system needs.
@@ -129,7 +130,7 @@ class Plan(NamedTuple):
     container: Container | None
     settings: tuple[Planned, ...]
     handed_on: tuple[str, ...]
-    facts: Mapping[str, str]
+    facts: Mapping[str, Fact]
     command: tuple[str, ...]
     bundles: tuple[PlannedBundle, ...] = ()
     srun: tuple[PlannedMount, ...] = ()

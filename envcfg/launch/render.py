@@ -100,7 +100,9 @@ def _job(plan: Plan) -> str:
     kind = KINDS[plan.launcher]
     lines = ["# --- What this job needs " + "-" * 59 + "\n\n"]
     data = {
-        "ENVCFG_NODES_STATED": plan.facts.get("nodes", ""),
+        "ENVCFG_NODES_STATED": plan.facts["nodes"].value
+        if "nodes" in plan.facts
+        else "",
         "ENVCFG_RANKS": "" if plan.ranks is None else str(plan.ranks),
     }
     asked = plan.diagnostics

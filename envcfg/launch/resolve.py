@@ -10,7 +10,6 @@ from envcfg.errors import UsageError, suggest
 from envcfg.findings import Finding
 from envcfg.launch.choose import (
     GIVEN,
-    Unknown,
     choose_branches,
     choose_bundles,
     choose_container,
@@ -40,7 +39,9 @@ from envcfg.launch.tasks import (
     srun_options,
 )
 from envcfg.profile.conditions import FACTS, IN_JOB, fact_problem
+from envcfg.profile.facts import Fact, Facts
 from envcfg.profile.model import Profile, Setting
+from envcfg.profile.reason import Reason
 from envcfg.profile.words import Word, references
 
 
@@ -54,11 +55,10 @@ def resolve(profile: Profile, profile_hash: str, options: Options) -> Plan:
     launcher, starter = choose_launcher(profile, options)
     is_agent = KINDS[launcher].is_agent
     facts = _facts(profile, options, launcher)
-    unknown: Unknown = {}
     planned = {
         name: made
         for name, setting in profile.env.items()
-        if setting and (made := _planned(setting, facts, unknown))
+        if setting and (made := _planned(setting, facts))
     }
     settings_given = {**log_settings(options.diagnostics), **options.settings}
     for name, word in settings_given.items():
@@ -71,12 +71,12 @@ def resolve(profile: Profile, profile_hash: str, options: Options) -> Plan:
             directory=known is not None and known.directory and word is not None,
         )
     check_log_folder(options.diagnostics, INSIDE | planned.keys())
-    container = choose_container(profile, options, facts, unknown)
+    container = choose_container(profile, options, facts)
     bundles: list[PlannedBundle] = []
     broken_up: list[Finding] = []
     if starter == "srun":
-        bundles, broken_up = choose_bundles(profile, options, facts, unknown)
-    srun = srun_options(profile, options, starter, facts, unknown)
+        bundles, broken_up = choose_bundles(profile, options, facts)
+    srun = srun_options(profile, options, launcher, starter, facts)
     _check(profile, launcher, planned, bundles)
     settings, handed_on = _ordered(planned)
     needs_cache = any("ENVCFG_CACHE" in _refs(each) for each in settings)
@@ -89,10 +89,10 @@ def resolve(profile: Profile, profile_hash: str, options: Options) -> Plan:
         settings=settings,
         bundles=tuple(bundles),
         srun=srun,
-        agent=agent_options(profile, options, facts, unknown),
+        agent=agent_options(profile, options, launcher, facts),
         contract=contract_of(launcher, srun),
         handed_on=handed_on,
-        facts=facts,
+        facts=facts.known,
         command=options.command,
         diagnostics=options.diagnostics,
         has_mode=options.has_mode,
@@ -107,7 +107,7 @@ def resolve(profile: Profile, profile_hash: str, options: Options) -> Plan:
         expect=profile.expect,
         notes=(
             *recognised,
-            *unknown_notes(unknown),
+            *unknown_notes(facts.missed),
             *broken_up,
             *masking_notes(profile, planned),
             *image_notes(options.container),
@@ -116,26 +116,33 @@ def resolve(profile: Profile, profile_hash: str, options: Options) -> Plan:
     )
 
 
-def _facts(profile: Profile, options: Options, launcher: str) -> dict[str, str]:
+def _facts(profile: Profile, options: Options, launcher: str) -> Facts:
     """Return what is known: the launcher, what the image's name tells, what is stated."""
-    facts: dict[str, str] = {"launcher": launcher, "container": "none"}
+    chosen = GIVEN._replace(why="the launcher of this job", source="envcfg")
+    image = GIVEN._replace(why="the name of the image's file", source="--container")
+    facts = {"launcher": Fact(launcher, chosen), "container": Fact("none", image)}
     if options.container is not None:
         name = (options.image_file or options.container).rstrip("/").rpartition("/")[2]
-        facts["container"] = name
+        facts["container"] = Fact(name, image)
         for each in profile.image_facts or ():
             if match := re.search(each.pattern, name):
                 groups = match.groupdict(default="")
                 for fact, text in each.facts.items():
                     value = text.format_map(groups)
                     if fact_problem(fact, value) is None:  # a name may mislead
-                        facts[fact] = value
-    return {**facts, **options.facts}
+                        facts[fact] = Fact(value, _by_name(name, each.reason))
+    stated = GIVEN._replace(why="stated for this job", source="--fact")
+    return Facts(
+        {**facts, **{name: Fact(said, stated) for name, said in options.facts.items()}}
+    )
 
 
-def _planned(
-    setting: Setting, facts: Mapping[str, str], unknown: Unknown
-) -> Planned | None:
-    branches = tuple(choose_branches(setting, facts, unknown))
+def _by_name(name: str, reason: Reason) -> Reason:
+    return reason._replace(why=f"the image's name, {name}, says so: {reason.why}")
+
+
+def _planned(setting: Setting, facts: Facts) -> Planned | None:
+    branches = tuple(choose_branches(setting, facts))
     if not branches:
         return None
     return Planned(

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from envcfg.errors import UsageError
-from envcfg.launch.choose import GIVEN, Unknown, choose_mounts
+from envcfg.launch.choose import GIVEN, choose_mounts
 from envcfg.launch.diagnostics import srun_words
 from envcfg.launch.launchers import KINDS
 from envcfg.launch.plan import Options, PlannedMount
+from envcfg.profile.facts import Facts
 from envcfg.profile.launchers import allowed_launchers, starter_of
 from envcfg.profile.model import Profile
 
@@ -38,11 +37,7 @@ def choose_launcher(profile: Profile, options: Options) -> tuple[str, str]:
 
 
 def srun_options(
-    profile: Profile,
-    options: Options,
-    starter: str,
-    facts: Mapping[str, str],
-    unknown: Unknown,
+    profile: Profile, options: Options, launcher: str, starter: str, facts: Facts
 ) -> tuple[PlannedMount, ...]:
     """Return the options of srun, the user's last; none where another starts the tasks.
 
@@ -56,8 +51,8 @@ def srun_options(
         return ()
     words = (*srun_words(options.diagnostics), *options.srun_args)
     given = [PlannedMount(spec=word, reason=GIVEN) for word in words]
-    chosen = (*choose_mounts(profile.srun, facts, unknown), *given)
-    if facts["launcher"] == "mpi" and not _names_pmi(chosen):
+    chosen = (*choose_mounts(profile.srun, facts), *given)
+    if launcher == "mpi" and not _names_pmi(chosen):
         msg = f"profile {profile.name} does not say by which PMI the ranks of MPI meet"
         hint = (
             "srun --mpi=list names what the site has, and the image's MPI must know it: "
@@ -68,13 +63,13 @@ def srun_options(
 
 
 def agent_options(
-    profile: Profile, options: Options, facts: Mapping[str, str], unknown: Unknown
+    profile: Profile, options: Options, launcher: str, facts: Facts
 ) -> tuple[PlannedMount, ...]:
     """Return the options for who starts the ranks of a node; the user's come last."""
     given = [PlannedMount(spec=word, reason=GIVEN) for word in options.agent_options]
-    if facts["launcher"] != "torchrun":
+    if launcher != "torchrun":
         return tuple(given)
-    return (*choose_mounts(profile.torchrun, facts, unknown), *given)
+    return (*choose_mounts(profile.torchrun, facts), *given)
 
 
 def contract_of(launcher: str, srun: tuple[PlannedMount, ...]) -> tuple[str, ...]:

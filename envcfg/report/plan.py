@@ -10,7 +10,7 @@ from envcfg.profile.model import Expect
 from envcfg.profile.reason import Reason
 from envcfg.profile.words import format_word
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 
 def plan_json(plan: Plan) -> str:
@@ -23,7 +23,10 @@ def plan_json(plan: Plan) -> str:
         "launcher": plan.launcher,
         "starter": plan.starter,
         "ranks_per_node": plan.ranks,
-        "facts": dict(plan.facts),
+        "facts": {
+            name: {"value": fact.value, **_said(fact.reason)}
+            for name, fact in sorted(plan.facts.items())
+        },
         "command": list(plan.command),
         "container": _container(plan),
         "settings": [_setting(each) for each in plan.settings],
@@ -58,8 +61,8 @@ def plan_lines(plan: Plan) -> Iterator[str]:
             yield f"  {mount.spec}{optional}{_tests(mount.tests)}"
     else:
         yield "container  none"
-    for fact, value in sorted(plan.facts.items()):
-        yield f"fact       {fact}={value}"
+    for name, fact in sorted(plan.facts.items()):
+        yield f"fact       {name}={fact.value}  ({'; '.join(_reason_lines(fact.reason))})"
     for option in plan.srun:
         yield f"srun       {option.spec}{_tests(option.tests)}"
     for option in plan.agent:

@@ -7,6 +7,9 @@ import pytest
 from envcfg.errors import Problem, UsageError
 from envcfg.launch.plan import Options, Plan
 from envcfg.launch.resolve import check_facts, resolve
+from envcfg.profile.catalog import Catalog
+from envcfg.profile.conditions import Truth, parse_tests
+from envcfg.profile.facts import Facts
 from envcfg.profile.loader import load_profile
 from envcfg.profile.words import Word, format_word
 
@@ -122,3 +125,26 @@ def test_two_layers_of_masking_are_a_warning() -> None:
 def test_facts_that_cannot_be_are_refused(facts: dict[str, str]) -> None:
     with pytest.raises(UsageError, match="--fact"):
         check_facts(facts)
+
+
+def test_each_fact_of_a_plan_keeps_who_says_so(built_in: Catalog) -> None:
+    profile = built_in.load("lumi-g")
+    image = "lumi-pytorch-rocm-6.2.4-python-3.12-pytorch-v2.7.1.sif"
+    options = Options(container=image, facts={"torch": "2.7"})
+    facts = resolve(profile, "", options).facts
+    said = {name: (fact.value, fact.reason.source) for name, fact in facts.items()}
+    assert said["torch"] == ("2.7", "--fact")
+    assert said["launcher"] == ("srun", "envcfg")
+    assert said["container"] == (image, "--container")
+    rocm = facts["rocm"]
+    assert rocm.value.startswith("6.2")
+    assert image in rocm.reason.why
+    assert rocm.reason.place.path == "profiles/lumi-g.yaml"
+
+
+def test_what_depends_on_a_fact_that_nobody_states_is_told_once() -> None:
+    facts = Facts({})
+    for _ in range(2):
+        assert facts.judge(tuple(parse_tests("rocm", ">=6")), "A")[0] is Truth.UNKNOWN
+    facts.judge(tuple(parse_tests("rocm", "<7")), "B")
+    assert facts.missed == {"rocm": ["A", "B"]}

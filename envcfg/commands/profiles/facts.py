@@ -45,7 +45,8 @@ def facts_of(profile: Profile, options: argparse.Namespace) -> Mapping[str, str]
         launcher=options.launcher,
         facts=stated,
     )
-    facts = dict(resolve(profile, "", wanted).facts)
+    known = resolve(profile, "", wanted).facts
+    facts = {name: fact.value for name, fact in known.items()}
     if image is None and "container" not in stated:
         del facts["container"]  # not given is not known
     return facts
