@@ -13,17 +13,18 @@ from envcfg.findings import Finding
 from envcfg.profile.catalog import Catalog, profile_folders
 
 
-def open_catalog(*, enforce: bool = True) -> Catalog:
+def open_catalog(here: str | None = None, *, enforce: bool = True) -> Catalog:
     """Return the profiles that count here: from the layers, as the environment has them.
 
     Args:
+        here: the current folder, if it is known.
         enforce: a file that others may have written is an error where it would be used;
             else it is only noted.
 
     Raises:
         UsageError: the current folder is gone.
     """
-    folders = profile_folders(os.environ, current_folder())
+    folders = profile_folders(os.environ, here or current_folder())
     return Catalog(folders, records=records_folder(os.environ), enforce=enforce)
 
 

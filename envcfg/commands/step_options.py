@@ -158,7 +158,7 @@ def read_step(
     image, findings = locate_image(options.container, here)
     facts = dict(options.fact)
     check_facts(facts)
-    catalog = open_catalog()
+    catalog = open_catalog(here)
     name, reason = select_profile(catalog, options.profile)
     wanted = Options(
         container=image,
