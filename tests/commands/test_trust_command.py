@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from envcfg.profile.model import Profile
+from envcfg.profile.view import SECTIONS
 from support import ROOT, Wrapped, bash, envcfg, require, require_root
 
 NOBODY = 65534
@@ -462,3 +464,8 @@ def test_who_has_built_in_profiles_only_pays_nothing(tmp_path: Path) -> None:
         env=env,
     )
     assert done.returncode == 0, done.stderr
+
+
+def test_nothing_that_a_profile_can_say_is_left_out_of_what_is_shown() -> None:
+    # ``trust`` shows what ``show`` does, and that goes by these sections.
+    assert set(Profile._fields) - {"name", "dropped"} == set(SECTIONS)
