@@ -1,6 +1,33 @@
-"""Run envcfg as ``python -m envcfg``."""
+"""Where envcfg starts: as ``envcfg`` and as ``python -m envcfg``."""
 
-from envcfg.cli import main
+import sys
+
+
+def main() -> int:
+    """Run envcfg with the process's arguments and return its exit code."""
+    _forget_current_folder()
+    from envcfg.cli import main as run
+
+    return run()
+
+
+def _forget_current_folder() -> None:
+    """Let no module come from the current folder, which may be anybody's.
+
+    ``python -m`` puts it first on the path, an empty entry of PYTHONPATH somewhere. It
+    stays where envcfg or Python itself comes from, as in a checkout.
+    """
+    from posix import getcwd
+
+    try:
+        here = getcwd()
+    except OSError:  # it is gone, and nothing can come from it
+        return
+    own = (f"{sys.prefix}/", f"{sys.base_prefix}/")
+    if __file__ == f"{here}/envcfg/__main__.py" or f"{here}/".startswith(own):
+        return
+    sys.path[:] = [each for each in sys.path if each not in {"", ".", here}]
+
 
 if __name__ == "__main__":
     raise SystemExit(main())

@@ -82,10 +82,19 @@ def require(*programs: str) -> None:
     """Skip, and say so, where a program is absent; in CI that is a failure."""
     for program in programs:
         if shutil.which(program) is None:
-            reason = f"{program} is not installed; scripts/test installs it as root"
-            if os.environ.get("CI") == "true":
-                pytest.fail(reason)
-            pytest.skip(reason)
+            _leave_out(f"{program} is not installed; scripts/test installs it as root")
+
+
+def require_root() -> None:
+    """Skip, and say so, where files cannot be given to others; in CI that is a failure."""
+    if os.geteuid() != 0:
+        _leave_out("only root can give files to others")
+
+
+def _leave_out(reason: str) -> None:
+    if os.environ.get("CI") == "true":
+        pytest.fail(reason)
+    pytest.skip(reason)
 
 
 def lint_shell(text: bytes, dialect: str, *, exclude: Sequence[str] = ()) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from envcfg.commands.arguments import positive
-from envcfg.commands.machine import current_folder
+from envcfg.commands.printing import say
 from envcfg.commands.progress import reading
 from envcfg.errors import UsageError
 from envcfg.log.expectations import Expectations, expectations_of
@@ -184,10 +184,11 @@ def _seconds(text: str) -> float:
 def _expectations(options: argparse.Namespace) -> Expectations:
     expect = Expectations()
     if options.profile is not None:
-        from envcfg.profile.catalog import Catalog, profile_folders
+        from envcfg.commands.selection import open_catalog, overlays
 
-        catalog = Catalog(profile_folders(os.environ, current_folder()))
+        catalog = open_catalog()
         expect = expectations_of(catalog.load(options.profile))
+        say(overlays(catalog))
     return expect._replace(
         ranks=options.expect_ranks or expect.ranks,
         networks=tuple(options.expect_network) or expect.networks,

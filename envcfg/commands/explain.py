@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import os
 import re
 import sys
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from envcfg.commands.machine import current_folder
+from envcfg.commands.printing import say
+from envcfg.commands.selection import open_catalog, untrusted
 from envcfg.errors import UsageError, suggest
 from envcfg.log.rulebook import Rule, load_rules
 from envcfg.parser import Formatter
@@ -101,14 +101,14 @@ def _variable(
 ) -> Iterator[Explained]:
     """Yield a variable; behind a name that nobody reads, the one that is meant."""
     from envcfg.knowledge.variables import load_variables
-    from envcfg.profile.catalog import Catalog, profile_folders
     from envcfg.profile.uses import uses_of
     from envcfg.report.explanation import Explained
 
-    catalog = Catalog(profile_folders(os.environ, current_folder()))
+    catalog = open_catalog(enforce=False)
     profiles = [options.profile] if options.profile else _usable(catalog)
     variables = load_variables()
     known, uses = variables.get(name), uses_of(name, catalog, profiles)
+    say(untrusted(catalog))
     if known is None and not uses.uses:
         raise _unknown(name, [*rules, *variables])
     word = re.compile(rf"(?<![A-Z0-9_]){re.escape(name)}(?![A-Z0-9_])")

@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
 
-from envcfg.commands.machine import current_folder, interfaces
+from envcfg.commands.machine import interfaces
+from envcfg.commands.printing import say
 from envcfg.errors import EnvcfgError, JobError, UsageError
 from envcfg.parser import Formatter
 
@@ -177,10 +178,10 @@ def _user() -> str:
 
 def _wanted(given: str | None) -> Wanted:
     """Return what the profile says of a node; nothing where no profile is known."""
+    from envcfg.commands.selection import open_catalog, overlays
     from envcfg.monitor.marks import Wanted
-    from envcfg.profile.catalog import Catalog, profile_folders
 
-    catalog = Catalog(profile_folders(os.environ, current_folder()))
+    catalog = open_catalog()
     name = given or os.environ.get("ENVCFG_PROFILE")
     if name is None:
         cluster, host = os.environ.get("SLURM_CLUSTER_NAME"), os.uname().nodename
@@ -191,6 +192,7 @@ def _wanted(given: str | None) -> Wanted:
     if name is None:
         return Wanted()
     profile = catalog.load(name)
+    say(overlays(catalog))
     node, expect = profile.node, profile.expect
     return Wanted(
         whole_gpus=node.gpus if node else None,

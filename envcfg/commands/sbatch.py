@@ -80,7 +80,7 @@ def run(
         msg = "no command, and a job needs one"
         raise UsageError(msg, hint=_EXAMPLE)
     step = read_step(options, command, _EXAMPLE)
-    plan = resolve(step.profile, step.profile_hash, step.options)
+    plan = resolve(step.profile, step.profile_hash, step.options, step.notes)
     asked = read_request(options, command)
     request = make_request(step.profile, plan, asked)
     if request.ranks is not None:

@@ -1,12 +1,67 @@
-"""Which profile a command takes: the one given, the environment's, the one that fits."""
+"""Which profiles there are for a command, and which it takes.
+
+That is the one given, the environment's, or the one that fits.
+"""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 
-from envcfg.commands.machine import interfaces
+from envcfg.commands.machine import current_folder, interfaces
 from envcfg.findings import Finding
-from envcfg.profile.catalog import Catalog
+from envcfg.profile.catalog import Catalog, profile_folders
+
+
+def open_catalog(here: str | None = None, *, enforce: bool = True) -> Catalog:
+    """Return the profiles that count here: from the layers, as the environment has them.
+
+    Args:
+        here: the current folder, if it is known.
+        enforce: a file that others may have written is an error where it would be used;
+            else it is only noted.
+
+    Raises:
+        UsageError: the current folder is gone.
+    """
+    folders = profile_folders(os.environ, here or current_folder())
+    return Catalog(folders, records=records_folder(os.environ), enforce=enforce)
+
+
+def records_folder(environ: Mapping[str, str]) -> str:
+    """Return where the user's words on files of others are kept."""
+    state = environ.get("XDG_STATE_HOME", "")
+    if not state.startswith("/"):  # as its specification has it
+        state = f"{environ.get('HOME', '/nonexistent')}/.local/state"
+    return f"{state}/envcfg/trusted"
+
+
+def overlays(catalog: Catalog) -> list[Finding]:
+    """Return a note on each file loaded so far that lies over a built-in profile."""
+    return [
+        Finding(
+            rule="profile-over-built-in",
+            severity="note",
+            subject=path,
+            message="lies over the built-in profile of this name",
+            fix=f"what stands where: envcfg profiles show {os.path.basename(path)[:-5]}",
+        )
+        for path in catalog.over_built_in()
+    ]
+
+
+def untrusted(catalog: Catalog) -> list[Finding]:
+    """Return a note on each file that was looked at and would not count."""
+    return [
+        Finding(
+            rule="profile-not-trusted",
+            severity="note",
+            subject=each.place.path,
+            message=f"{each.message}; wrap would refuse it",
+            fix=each.hint,
+        )
+        for each in catalog.refused.values()
+    ]
 
 
 def select_profile(catalog: Catalog, given: str | None) -> tuple[str, list[Finding]]:

@@ -18,13 +18,12 @@ from envcfg.commands.diagnostic_options import (
     read_diagnostics,
 )
 from envcfg.commands.machine import current_folder
-from envcfg.commands.selection import select_profile
+from envcfg.commands.selection import open_catalog, overlays, select_profile
 from envcfg.errors import UsageError
 from envcfg.findings import Finding
 from envcfg.launch.image import locate_image
 from envcfg.launch.plan import Options
 from envcfg.launch.resolve import check_facts
-from envcfg.profile.catalog import Catalog, profile_folders
 from envcfg.profile.launchers import LAUNCHERS
 from envcfg.profile.loader import RUNTIMES
 from envcfg.profile.model import Profile
@@ -39,6 +38,7 @@ class Step(NamedTuple):
         profile_hash: SHA-256 over the bytes of the profile's files.
         diagnostics: their options, as words of a command line.
         findings: what may go wrong, seen from this machine.
+        notes: on the profile's files, for the plan.
     """
 
     profile_name: str
@@ -47,6 +47,7 @@ class Step(NamedTuple):
     options: Options
     diagnostics: tuple[str, ...]
     findings: tuple[Finding, ...]
+    notes: tuple[Finding, ...]
 
 
 def add_step_options(parser: argparse.ArgumentParser) -> None:
@@ -157,7 +158,7 @@ def read_step(
     image, findings = locate_image(options.container, here)
     facts = dict(options.fact)
     check_facts(facts)
-    catalog = Catalog(profile_folders(os.environ, here))
+    catalog = open_catalog(here)
     name, reason = select_profile(catalog, options.profile)
     wanted = Options(
         container=image,
@@ -184,6 +185,7 @@ def read_step(
         options=wanted,
         diagnostics=tuple(diagnostic_words(options)),
         findings=(*reason, *findings),
+        notes=tuple(overlays(catalog)),
     )
 
 

@@ -88,7 +88,7 @@ def run(
     step = read_step(
         options, command, "envcfg wrap --container pytorch.sif -- python train.py"
     )
-    plan = resolve(step.profile, step.profile_hash, step.options)
+    plan = resolve(step.profile, step.profile_hash, step.options, step.notes)
     say([*step.findings, *missing_sources(plan.container), *plan.notes])
     _put(options, plan, argv)
     return 0

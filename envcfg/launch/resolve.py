@@ -45,8 +45,13 @@ from envcfg.profile.reason import Reason
 from envcfg.profile.words import Word, references
 
 
-def resolve(profile: Profile, profile_hash: str, options: Options) -> Plan:
-    """Make the plan of one job.
+def resolve(
+    profile: Profile,
+    profile_hash: str,
+    options: Options,
+    notes: Iterable[Finding] = (),
+) -> Plan:
+    """Make the plan of one job; *notes* are those on the profile's files.
 
     Raises:
         UsageError: if profile and options cannot go together.
@@ -106,6 +111,7 @@ def resolve(profile: Profile, profile_hash: str, options: Options) -> Plan:
         scratch=profile.scratch if needs_cache else None,
         expect=profile.expect,
         notes=(
+            *notes,
             *recognised,
             *unknown_notes(facts.missed),
             *broken_up,

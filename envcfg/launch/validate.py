@@ -45,8 +45,7 @@ def validate(path: str, catalog: Catalog) -> list[Fault]:
     Raises:
         OSError: if the file cannot be read.
     """
-    with open(path, "rb") as file:
-        data = file.read()
+    data = catalog.read(path)
     problems: list[Problem] = []
     stem = os.path.splitext(os.path.basename(path))[0]
     profile = load_profile(data, path=path, stem=stem, problems=problems)

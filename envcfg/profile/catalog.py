@@ -16,7 +16,6 @@ from envcfg.profile.loader import load_profile
 from envcfg.profile.model import Parent, Profile
 from envcfg.profile.words import PROFILE_NAME
 
-LAYERS = ("built-in", "site", "user", "project")
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 
@@ -37,9 +36,26 @@ class Layer(NamedTuple):
 class Catalog:
     """The profiles of some folders, lowest layer first; files are read when asked for."""
 
-    def __init__(self, folders: Sequence[str]) -> None:
-        """Look into *folders*, some of which may not exist."""
+    def __init__(
+        self,
+        folders: Sequence[str],
+        *,
+        records: str | None = None,
+        enforce: bool = True,
+    ) -> None:
+        """Look into *folders*, some of which may not exist.
+
+        Args:
+            folders: by layer; what is in the first one counts, whoever owns it.
+            records: where the user's words on files of others are kept; None: nobody is
+                asked, and every file counts.
+            enforce: a file that does not count is an error; else it is read, and what
+                would be said stands in ``refused``.
+        """
         self.folders = folders
+        self.records = records
+        self.enforce = enforce
+        self.refused: dict[str, Problem] = {}  # by the real path of each file
         self.broken: list[str] = []  # files that ``detect`` could not use
         self.guess: str | None = None  # why ``detect`` chose without knowing a name
         self._read: dict[str, bytes] = {}
@@ -91,13 +107,13 @@ class Catalog:
             raise UsageError(msg, hint=suggest(name, self.names()))
         return files
 
-    def layers_of(self, name: str) -> list[str]:
-        """Return the names of the layers that have a file of this name."""
-        named = zip(LAYERS, self.folders, strict=False)
+    def over_built_in(self) -> list[str]:
+        """Return the files loaded so far that lie over a built-in one."""
         return [
-            layer
-            for layer, folder in named
-            if os.path.isfile(os.path.join(folder, f"{name}.yaml"))
+            path
+            for path in self._read
+            if os.path.dirname(path) in self.folders[1:]
+            and os.path.join(self.folders[0], os.path.basename(path)) in self._read
         ]
 
     def digest(self) -> str:
@@ -127,6 +143,25 @@ class Catalog:
         if found and found[0].evidence == "devices":
             self.guess = found[0].why
         return found[0].name if found else None
+
+    def read(self, path: str) -> bytes:
+        """Return what is in a file, if it counts.
+
+        Raises:
+            OSError: it cannot be read.
+            ProfileError: others may have written it, and it is not trusted.
+        """
+        if self.records is None or os.path.dirname(path) == self.folders[0]:
+            with open(path, "rb") as file:
+                return file.read()
+        from envcfg.profile.guard import examine, refusal
+
+        found = examine(path, site=self.folders[1])
+        if problem := refusal(found, shown(path), self.records):
+            if self.enforce:
+                raise ProfileError([problem])
+            self.refused[found.real] = problem
+        return found.data
 
     def _files(self, name: str) -> list[str]:
         if not PROFILE_NAME.fullmatch(name):
@@ -181,8 +216,7 @@ class Catalog:
     def _bytes(self, path: str) -> bytes:
         if path not in self._read:
             try:
-                with open(path, "rb") as file:
-                    self._read[path] = file.read()
+                self._read[path] = self.read(path)
             except OSError as err:
                 place = Place(path=shown(path), line=1)
                 message = f"cannot be read: {err.strerror}"

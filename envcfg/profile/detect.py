@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from envcfg.errors import Problem
+from envcfg.errors import Problem, ProfileError
 from envcfg.profile.loader import load_profile
 from envcfg.profile.model import Detect, Profile
 
@@ -127,12 +127,22 @@ def known_profiles(catalog: Catalog) -> list[Known]:
     """Return what each profile says of its system; what its families say does not count.
 
     Files that cannot be used are passed over and named in ``catalog.broken``.
+
+    Raises:
+        ProfileError: files of others would have to be asked, and are not trusted.
     """
     known = []
+    refused: list[Problem] = []
     for name in catalog.names():
         profile: Profile | None = None
         for path in catalog.files(name):
-            layer = _read(path, name)
+            try:
+                layer = read_known(catalog.read(path), path=path, stem=name)
+            except ProfileError as err:
+                refused += err.problems
+                continue
+            except OSError:
+                layer = None
             if layer is None:  # another's mistake; it is said, and not in the way
                 catalog.broken.append(path)
                 continue
@@ -141,15 +151,12 @@ def known_profiles(catalog: Catalog) -> list[Known]:
             status = profile.lifecycle
             retired = status is not None and status.state == "retired"
             known.append(Known(name, profile.detect, retired))
+    if refused:
+        other = "; or name the system, so that it is not asked: --profile NAME"
+        raise ProfileError(
+            [each._replace(hint=f"{each.hint or ''}{other}") for each in refused]
+        )
     return known
-
-
-def _read(path: str, stem: str) -> Profile | None:
-    try:
-        with open(path, "rb") as file:
-            return read_known(file.read(), path=path, stem=stem)
-    except OSError:
-        return None
 
 
 def read_known(data: bytes, *, path: str, stem: str) -> Profile | None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os.path
 from typing import NamedTuple
 
 from envcfg.errors import Problem, ProfileError
 from envcfg.profile.catalog import Catalog
+
+_LAYERS = ("built-in", "site", "user", "project")
 
 
 class Summary(NamedTuple):
@@ -46,7 +49,7 @@ def survey(catalog: Catalog) -> tuple[list[Summary], list[Problem]]:
                 verified_date=own.verified and own.verified.reason.date,
                 extends=own.extends and own.extends.name,
                 family=resolved.node is None,
-                layers=tuple(catalog.layers_of(name)),
+                layers=tuple(_layers_of(name, catalog)),
             )
         )
     parents = {each.extends for each in found}
@@ -54,3 +57,13 @@ def survey(catalog: Catalog) -> tuple[list[Summary], list[Problem]]:
         each._replace(family=each.family and each.name in parents) for each in found
     ]
     return found, list(dict.fromkeys(problems))
+
+
+def _layers_of(name: str, catalog: Catalog) -> list[str]:
+    """Return the names of the layers that have a file of this name."""
+    named = zip(_LAYERS, catalog.folders, strict=False)
+    return [
+        layer
+        for layer, folder in named
+        if os.path.isfile(os.path.join(folder, f"{name}.yaml"))
+    ]

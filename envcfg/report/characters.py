@@ -34,6 +34,20 @@ def printable(text: str) -> str:
     return text if text.isprintable() else _UNPRINTABLE.sub(_visible, text)
 
 
+def one_line(text: str) -> str:
+    r"""Return *text* with all written out that a terminal would not show as it stands.
+
+    >>> one_line("a\nb\x9b2K\u202e\xe9") == r"a\nb\x9b2K\u202e" + "\xe9"
+    True
+    """
+    if text.isprintable():
+        return text
+    return "".join(
+        each if each.isprintable() else each.encode("unicode_escape").decode()
+        for each in text
+    )
+
+
 def _visible(match: re.Match[str]) -> str:
     code = ord(match[0])
     if 0xDC80 <= code <= 0xDCFF:  # a byte that was no UTF-8

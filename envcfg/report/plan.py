@@ -52,6 +52,9 @@ def plan_text(plan: Plan) -> str:
 def plan_lines(plan: Plan) -> Iterator[str]:
     """Yield the plan as plain lines."""
     yield f"profile    {plan.profile} (sha256 {plan.profile_hash[:16]})"
+    for note in plan.notes:
+        if note.rule == "profile-over-built-in":
+            yield f"layer      {note.subject} {note.message}"
     yield f"launcher   {plan.launcher}"
     if plan.container:
         names = " or ".join(plan.container.runtimes)

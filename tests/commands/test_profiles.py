@@ -74,7 +74,7 @@ def run(*arguments: str) -> Wrapped:
 
 
 @pytest.mark.parametrize(
-    "action", ["", "list", "show", "validate", "diff", "new", "detect"]
+    "action", ["", "list", "show", "validate", "diff", "new", "detect", "trust"]
 )
 def test_help_has_examples(action: str) -> None:
     done = run(*filter(None, [action]), "--help")

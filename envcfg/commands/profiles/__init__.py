@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import argparse
-import os
+import sys
 from collections.abc import Sequence
 from importlib import import_module
 from typing import Any
 
-from envcfg.commands.machine import current_folder
+from envcfg.commands.printing import say
+from envcfg.commands.selection import open_catalog, untrusted
 from envcfg.errors import UsageError
 from envcfg.parser import Formatter, Parser
-from envcfg.profile.catalog import Catalog, profile_folders
 
 # What each action does; its module is imported when it is chosen.
 ACTIONS = {
@@ -21,6 +21,7 @@ ACTIONS = {
     "diff": "what differs between two profiles",
     "new": "a commented starter for a system of your own",
     "detect": "which profile fits this machine, and why",
+    "trust": "let a profile count that others may write, as it is now",
 }
 _EPILOG = """\
 examples:
@@ -30,6 +31,7 @@ examples:
   envcfg profiles diff lumi-g frontier
   envcfg profiles new my-cluster --extends infiniband-cuda
   envcfg profiles detect
+  envcfg profiles trust .envcfg/profiles/
 """
 
 
@@ -71,10 +73,11 @@ def run(
     if more:
         msg = f"envcfg profiles {options.action} runs no command"
         raise UsageError(msg, hint=f"leave out -- {more[0]}")
-    here = current_folder()
-    code: int = _module(options.action).run(
-        options, Catalog(profile_folders(os.environ, here))
-    )
+    # What new writes counts; the others only look.
+    catalog = open_catalog(enforce=options.action == "new")
+    code: int = _module(options.action).run(options, catalog)
+    sys.stdout.flush()
+    say(untrusted(catalog))
     return code
 
 

@@ -1,0 +1,186 @@
+"""Reading a profile whose owner matters: its bytes, who may have written it, what to do."""
+
+from __future__ import annotations
+
+import errno
+import os
+import shlex
+import stat
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from envcfg.errors import Place, Problem
+from envcfg.profile.records import folder_problem, is_recorded, recorded_paths
+from envcfg.profile.trust import Doubt, Entry, judge
+
+_MOST_LINKS = 40  # as Linux
+
+
+class Examined(NamedTuple):
+    """A file as it was read, once.
+
+    Attributes:
+        real: its path without links.
+        data: its bytes.
+        doubt: why it does not count by itself.
+    """
+
+    real: str
+    data: bytes
+    doubt: Doubt | None
+
+
+def examine(path: str, *, site: str) -> Examined:
+    """Read a file, and judge who may have written it.
+
+    Args:
+        path: the file.
+        site: the folder of the centre's profiles, which are judged more mildly.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    real, way = _follow(path)
+    # Where the way counts, nobody else can change it before the next line; where it does
+    # not, the user's word is on the bytes that are read here.
+    with open(real, "rb") as file:
+        way[-1] = _entry(real, os.fstat(file.fileno()))
+        data = file.read()
+    uid = os.geteuid()
+    is_site = os.path.dirname(path) == site or os.path.dirname(real) == site
+    doubt = judge(way, uid, site=is_site)
+    if doubt and doubt.who == "group":
+        shared = tuple(each for each in doubt.entries if not _is_users_alone(each, uid))
+        doubt = Doubt("group", shared) if shared else None
+    return Examined(real, data, doubt)
+
+
+def refusal(found: Examined, shown: str, records: str) -> Problem | None:
+    """Return why a file does not count; None, if it does.
+
+    Args:
+        found: the file.
+        shown: its name in messages.
+        records: folder of the user's words on content.
+    """
+    doubt, place, name = found.doubt, Place(shown, 1), shlex.quote(shown)
+    if doubt is None:
+        return None
+    if doubt.is_final:
+        said = f"never trusted: {_reason(doubt, found.real)}"
+        look = f"look at it (envcfg profiles show {name}), then "
+        return Problem(place, "", said, look + _closing(doubt))
+    if is_recorded(records, found.real, found.data):
+        return None
+    said = f"not trusted: {_reason(doubt, found.real)}"
+    hint = f"before the job, look at it and let it count: envcfg profiles trust {name}"
+    if problem := folder_problem(records):
+        said += f"; no word of yours counts: {problem}"
+    elif found.real in recorded_paths(records).values():
+        said += "; it is not what you trusted: that has changed"
+    if doubt.who == "group" and _are_users(doubt.entries):
+        hint += f"; or let nobody else write it: {_chmod(doubt)}"
+    return Problem(place, "", said, hint)
+
+
+def _reason(doubt: Doubt, file: str) -> str:
+    nearest = doubt.entries[-1]
+    what = "it" if nearest.path == file else nearest.path
+    if doubt.who == "everybody":
+        return f"everybody may write {what}"
+    if doubt.who == "group":
+        return f"group {_group(nearest.gid)} may write {what}"
+    return f"{what} belongs to {_user(nearest.uid)}, not to you"
+
+
+def _closing(doubt: Doubt) -> str:
+    """Return how to keep everybody from writing."""
+    if _are_users(doubt.entries):
+        return _chmod(doubt)
+    owner = _user(doubt.entries[-1].uid)
+    return f"take a copy of your own, or let {owner} do: {_chmod(doubt)}"
+
+
+def _chmod(doubt: Doubt) -> str:
+    whose = {"everybody": "o", "group": "g"}[doubt.who]
+    return f"chmod {whose}-w {shlex.join(each.path for each in doubt.entries)}"
+
+
+def _are_users(entries: Sequence[Entry]) -> bool:
+    """Tell whether the user may change the permissions of all of them."""
+    uid = os.geteuid()
+    return uid == 0 or all(each.uid == uid for each in entries)
+
+
+def _follow(path: str) -> tuple[str, list[Entry]]:
+    """Return where *path* leads, and all that the kernel passes on the way there."""
+    way = [_entry("/", os.stat("/"))]
+    here, links = "", 0
+    todo = os.path.join(os.getcwd(), path).split("/")[::-1]
+    while todo:
+        part = todo.pop()
+        if part in {"", "."}:
+            continue
+        if part == "..":
+            here = here.rpartition("/")[0]
+            continue
+        entry = _entry(f"{here}/{part}", os.lstat(f"{here}/{part}"))
+        way.append(entry)
+        if not stat.S_ISLNK(entry.mode):
+            here = entry.path
+            continue
+        links += 1
+        if links > _MOST_LINKS:
+            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), path)
+        target = os.readlink(entry.path)
+        if target.startswith("/"):
+            here = ""
+        todo += target.split("/")[::-1]
+    return here or "/", way
+
+
+def _entry(path: str, found: os.stat_result) -> Entry:
+    return Entry(path, found.st_uid, found.st_gid, found.st_mode)
+
+
+def _is_users_alone(entry: Entry, uid: int) -> bool:
+    """Tell whether the group that may write is the user's own, with nobody else in it.
+
+    Many sites give each user such a group, and let it write all that the user makes.
+    """
+    import grp
+    import pwd
+
+    try:
+        user, group = pwd.getpwuid(uid), grp.getgrgid(entry.gid)
+    except KeyError:
+        return False
+    named_alike = entry.gid == user.pw_gid and group.gr_name == user.pw_name
+    alone = named_alike and set(group.gr_mem) <= {user.pw_name}
+    return alone and not _has_acl(entry.path)
+
+
+def _has_acl(path: str) -> bool:
+    """Tell whether the group's bits say what others may do who are named in a list."""
+    try:
+        return "system.posix_acl_access" in os.listxattr(path)
+    except OSError as err:
+        return err.errno != errno.ENOTSUP
+
+
+def _user(uid: int) -> str:
+    import pwd
+
+    try:
+        return pwd.getpwuid(uid).pw_name
+    except KeyError:
+        return str(uid)
+
+
+def _group(gid: int) -> str:
+    import grp
+
+    try:
+        return grp.getgrgid(gid).gr_name
+    except KeyError:
+        return str(gid)

@@ -1,0 +1,471 @@
+"""Profiles that others may have written: what is refused, shown, trusted and taken back."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from envcfg.profile.model import Profile
+from envcfg.profile.view import SECTIONS
+from support import ROOT, Wrapped, bash, envcfg, require, require_root
+
+NOBODY = 65534
+GROUP = 4321  # no group of anybody's own
+REASON = "why: w, source: s, date: 2026-01-01"
+# What the folder of a stranger did to root's job.
+HOSTILE = f"""\
+name: workstation
+env:
+  LD_PRELOAD: {{value: /evil.so, force: true, why: "fine\\e[2J\\n  TMPDIR=/tmp", source: s, date: 2026-01-01}}
+container:
+  binds:
+    /evil:/opt: {{{REASON}}}
+launch:
+  srun:
+    --task-prolog=/evil.sh: {{{REASON}}}
+"""
+NAMED = ("--profile", "workstation", "--container", "none")
+DETECTED = ("--container", "none")
+
+
+@pytest.fixture
+def profile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A project's own ``workstation``, in a folder below that of the project."""
+    for name in ("ENVCFG_PROFILE", "SLURM_CLUSTER_NAME", "SLURM_JOB_ID"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("ENVCFG_SITE", str(tmp_path / "site"))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    path = tmp_path / "top/project/.envcfg/profiles/workstation.yaml"
+    path.parent.mkdir(parents=True)
+    path.write_text(HOSTILE)
+    (tmp_path / "top/project/src").mkdir()
+    monkeypatch.chdir(tmp_path / "top/project/src")
+    return path
+
+
+def trust(*arguments: str | Path) -> Wrapped:
+    return envcfg("profiles", "trust", *map(str, arguments))
+
+
+def give(path: Path, *, uid: int = -1, gid: int = -1) -> None:
+    require_root()
+    os.chown(path, uid, gid, follow_symlinks=False)
+
+
+def give_all(path: Path, uid: int) -> None:
+    for each in (path.parents[3], *path.parents[3].rglob("*")):
+        give(each, uid=uid)
+
+
+def open_to_group(path: Path) -> None:
+    give(path, gid=GROUP)
+    path.chmod(path.stat().st_mode | 0o020)
+
+
+def put_link(path: Path, target: Path, uid: int) -> None:
+    path.rename(target)
+    path.symlink_to(target)
+    give(path, uid=uid)
+
+
+# What is done to the project, and how the refusal goes on.
+WAYS: dict[str, tuple[Callable[[Path], None], str]] = {
+    "all of it is another's": (lambda p: give_all(p, NOBODY), "it belongs to nobody, not to you"),
+    "the file is another's": (lambda p: give(p, uid=NOBODY), "it belongs to nobody, not to you"),
+    "a folder is another's": (lambda p: give(p.parents[3], uid=NOBODY), "top belongs to nobody, not to you"),
+    "an owner without a name": (lambda p: give(p, uid=54321), "it belongs to 54321, not to you"),
+    "a group may write the file": (open_to_group, f"group {GROUP} may write it"),
+    "a group may write a folder": (lambda p: open_to_group(p.parents[2]), f"group {GROUP} may write /"),
+    "another's link": (lambda p: put_link(p, p.parents[3] / "real", NOBODY), "workstation.yaml belongs to nobody"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_what_others_may_write_counts_when_it_was_shown_and_trusted(
+    profile: Path, way: str
+) -> None:
+    assert b"/evil.so" in envcfg("wrap", *NAMED).out
+    change, reason = WAYS[way]
+    change(profile)
+    for words in (NAMED, DETECTED):
+        done = envcfg("wrap", *words, "--", "true")
+        assert done.code == 2
+        assert f"error: {profile}:1:1: not trusted: " in done.err
+        assert reason in done.err
+        assert f"envcfg profiles trust {profile}" in done.err
+        assert b"evil" not in done.out
+        sourced = bash(b"source /dev/stdin\necho goes on", stdin=done.out)
+        assert (sourced.returncode, sourced.stdout) == (2, b"")
+        assert b"not trusted" in sourced.stderr
+    shown = trust(profile)
+    assert shown.code == 0, shown.err
+    for said in (
+        "LD_PRELOAD=/evil.so  (force)",
+        "/evil:/opt",
+        "--task-prolog=/evil.sh",
+        r"fine\x1b[2J",
+        "trusted, as it is now: ",
+    ):
+        assert said in shown.text
+    assert "does not hold" not in shown.text
+    assert "\x1b" not in shown.text
+    assert "\n  TMPDIR=" not in shown.text
+    for words in (NAMED, DETECTED):
+        assert b"/evil.so" in envcfg("wrap", *words).out
+    profile.write_text(HOSTILE + "# another\n")
+    done = envcfg("wrap", *NAMED)
+    assert done.code == 2
+    assert "it is not what you trusted: that has changed" in done.err
+    profile.write_text(HOSTILE)
+    assert envcfg("wrap", *NAMED).code == 0
+    assert trust("--revoke", profile).code == 0
+    assert envcfg("wrap", *NAMED).code == 2
+
+
+@pytest.mark.parametrize("at", [None, 0, 1, 2, 3])
+def test_what_everybody_may_write_never_counts(profile: Path, at: int | None) -> None:
+    # Trusted by its content first: that helps it no more.
+    open_to_group(profile)
+    assert trust(profile).code == 0
+    assert envcfg("wrap", *NAMED).code == 0
+    path = profile if at is None else profile.parents[at]
+    path.chmod(0o777)
+    for done in (envcfg("wrap", *NAMED), envcfg("wrap", *DETECTED), trust(profile)):
+        assert done.code == 2
+        assert f"error: {profile}:1:1: never trusted: everybody may write" in done.err
+        assert f"chmod o-w {path}" in done.err
+    path.chmod(0o1755)
+    assert envcfg("wrap", *NAMED).code == 0
+
+
+def test_in_a_sticky_folder_what_is_the_user_s_counts(profile: Path) -> None:
+    profile.parents[3].chmod(0o1777)
+    assert envcfg("wrap", *NAMED).code == 0
+    give(profile.parents[2], uid=NOBODY)
+    assert envcfg("wrap", *NAMED).code == 2
+
+
+def test_a_group_that_may_write_is_told_from_the_chmod_that_mends_it(
+    profile: Path,
+) -> None:
+    open_to_group(profile)
+    assert (
+        f"or let nobody else write it: chmod g-w {profile}"
+        in envcfg("wrap", *NAMED).err
+    )
+    profile.chmod(0o644)
+    assert envcfg("wrap", *NAMED).code == 0
+
+
+def test_a_link_that_leads_elsewhere_now_is_not_what_was_trusted(
+    profile: Path, tmp_path: Path
+) -> None:
+    target = tmp_path / "target.yaml"
+    put_link(profile, target, NOBODY)
+    assert trust(profile).code == 0
+    assert envcfg("wrap", *NAMED).code == 0
+    other = tmp_path / "other.yaml"
+    other.write_text(HOSTILE)
+    profile.unlink()
+    profile.symlink_to(other)
+    give(profile, uid=NOBODY)
+    assert envcfg("wrap", *NAMED).code == 2
+
+
+def test_a_profile_that_is_not_used_is_not_asked_for(profile: Path) -> None:
+    give(profile, uid=NOBODY)
+    assert envcfg("wrap", "--profile", "lumi-g", "--container", "none").code == 0
+    foreign = profile.with_name("foo.yaml")
+    foreign.write_text("name: foo\n")
+    give(foreign, uid=NOBODY)
+    assert envcfg("wrap", "--profile", "lumi-g", "--container", "none").code == 0
+    done = envcfg("wrap", *DETECTED)  # to detect, all of them would be asked
+    assert done.code == 2
+    for path in (profile, foreign):
+        assert f"error: {path}:1:1: not trusted" in done.err
+    assert "or name the system, so that it is not asked: --profile NAME" in done.err
+
+
+@pytest.mark.parametrize(
+    "name", ["lumi-g", "slingshot-rocm", "slingshot", "own", "file"]
+)
+def test_every_file_that_takes_part_is_checked(profile: Path, name: str) -> None:
+    family = profile.with_name("family.yaml")
+    family.write_text("name: family\n")
+    profile.with_name("own.yaml").write_text("name: own\nextends: family\n")
+    path = profile.with_name(f"{name}.yaml")
+    chosen = "lumi-g"
+    if name == "own":
+        path, chosen = family, "own"
+    elif name == "file":
+        path = Path("file.yaml").absolute()
+        path.write_text("name: file\nextends: lumi-g\n")
+        chosen = "./file.yaml"
+    else:
+        path.write_text(f"name: {name}\nsummary: mine\n")
+    assert envcfg("wrap", "--profile", chosen, "--container", "none").code == 0
+    give(path, uid=NOBODY)
+    done = envcfg("wrap", "--profile", chosen, "--container", "none")
+    assert done.code == 2
+    assert f"{path.name}:1:1: not trusted" in done.err
+
+
+@pytest.mark.parametrize(
+    ("uid", "gid", "mode", "code"),
+    [
+        (NOBODY, NOBODY, 0o644, 0),
+        (NOBODY, GROUP, 0o664, 0),
+        (0, GROUP, 0o664, 0),
+        (0, 0, 0o666, 2),
+    ],
+)
+def test_the_centre_s_own_counts_unless_everybody_may_write_it(
+    profile: Path, tmp_path: Path, uid: int, gid: int, mode: int, code: int
+) -> None:
+    assert profile.exists()
+    site = tmp_path / "site/profiles/lumi-g.yaml"
+    site.parent.mkdir(parents=True)
+    site.write_text("name: lumi-g\nsummary: ours\n")
+    for path in (site, site.parent):
+        give(path, uid=uid, gid=gid)
+    site.chmod(mode)
+    done = envcfg("wrap", "--profile", "lumi-g", "--container", "none")
+    assert done.code == code, done.err
+
+
+def test_the_user_s_own_folder_is_checked_too(profile: Path, tmp_path: Path) -> None:
+    assert profile.exists()
+    user = tmp_path / "config/envcfg/profiles/lumi-g.yaml"
+    user.parent.mkdir(parents=True)
+    user.write_text("name: lumi-g\nsummary: mine\n")
+    assert envcfg("wrap", "--profile", "lumi-g", "--container", "none").code == 0
+    open_to_group(user)
+    assert envcfg("wrap", "--profile", "lumi-g", "--container", "none").code == 2
+
+
+ENFORCED = {
+    "wrap": ("wrap", *NAMED),
+    "sbatch": ("sbatch", *NAMED, "--time", "5", "--", "true"),
+    "check-log": ("check-log", "--profile", "workstation", "/dev/null"),
+    "monitor": ("monitor", "12", "--profile", "workstation"),
+    "profiles new": ("profiles", "new", "x", "--extends", "workstation", "-o", "-"),
+}
+
+
+@pytest.mark.parametrize("name", ENFORCED)
+def test_what_makes_or_judges_a_job_refuses(profile: Path, name: str) -> None:
+    give(profile, uid=NOBODY)
+    done = envcfg(*ENFORCED[name])
+    assert done.code == 2
+    assert "not trusted: it belongs to nobody" in done.err
+
+
+LOOKING = {
+    "show": (("profiles", "show", "workstation"), 0),
+    "diff": (("profiles", "diff", "workstation", "lumi-g"), 1),
+    "list": (("profiles", "list"), 0),
+    "validate": (("profiles", "validate", "../.envcfg/profiles"), 0),
+    "detect": (("profiles", "detect"), 3),
+    "explain": (("explain", "LD_PRELOAD"), 0),
+}
+
+
+@pytest.mark.parametrize("name", LOOKING)
+def test_what_only_looks_says_that_it_would_not_count(profile: Path, name: str) -> None:
+    arguments, code = LOOKING[name]
+    assert "trust" not in envcfg(*arguments).err
+    give(profile, uid=NOBODY)
+    done = envcfg(*arguments)
+    assert done.code == code
+    assert "workstation.yaml: not trusted: it belongs to nobody" in done.err
+    assert "; wrap would refuse it\n" in done.err
+    assert trust(profile).code == 0
+    assert "trusted" not in envcfg(*arguments).err
+
+
+def test_a_job_cannot_answer_and_is_told_what_to_do_before_it(
+    profile: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    give(profile, uid=NOBODY)
+    monkeypatch.setenv("SLURM_JOB_ID", "12")
+    monkeypatch.setenv("SLURM_CLUSTER_NAME", "lumi")
+    script = (
+        f'source <("{sys.executable}" -m envcfg wrap --container none -- echo started)\n'
+        "echo goes on"
+    )
+    done = bash(script)
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert b"before the job, look at it" in done.stderr
+
+
+# The command itself
+
+
+def test_a_folder_is_trusted_file_by_file_and_so_is_it_taken_back(
+    profile: Path,
+) -> None:
+    other = profile.with_name("own.yaml")
+    other.write_text("name: own\n")
+    give(profile, uid=NOBODY)
+    done = trust("../.envcfg/profiles")
+    assert done.code == 0
+    assert "own.yaml: counts already: only you and root may write it" in done.text
+    assert f"trusted, as it is now: {profile}" in done.text
+    assert envcfg("wrap", *NAMED).code == 0
+    profile.write_text(HOSTILE + "# another\n")
+    assert trust("../.envcfg/profiles").code == 0
+    done = trust("--revoke", "../.envcfg/profiles")
+    assert (done.code, done.text) == (0, f"trusted no more: {profile}\n")
+    assert "nothing to take back" in trust("--revoke", profile).text
+    for text in (HOSTILE, HOSTILE + "# another\n"):
+        profile.write_text(text)
+        assert envcfg("wrap", *NAMED).code == 2
+
+
+def test_a_broken_profile_is_shown_as_its_errors_and_not_recorded(
+    profile: Path, tmp_path: Path
+) -> None:
+    profile.write_text("name: other\nx: 1\n")
+    good = profile.with_name("good.yaml")
+    good.write_text("name: good\n")
+    for path in (profile, good):
+        give(path, uid=NOBODY)
+    done = trust(profile.parent)
+    assert done.code == 2
+    assert f"error: {profile}:1:7: name: the file is workstation.yaml" in done.err
+    assert f"error: {profile}:2:1: unknown key 'x'" in done.err
+    assert f"trusted, as it is now: {good}" in done.text
+    assert len(list((tmp_path / "state/envcfg/trusted").iterdir())) == 1
+
+
+def test_where_the_word_would_not_count_none_is_given(
+    profile: Path, tmp_path: Path
+) -> None:
+    give(profile, uid=NOBODY)
+    folder = tmp_path / "state/envcfg/trusted"
+    folder.mkdir(parents=True)
+    folder.chmod(0o777)
+    done = trust(profile)
+    assert done.code == 4
+    assert f"others may write {folder}" in done.err
+    assert f"chmod go-w {folder}" in done.err
+    assert envcfg("wrap", *NAMED).code == 2
+
+
+@pytest.mark.parametrize(
+    ("path", "message"),
+    [
+        ("nowhere.yaml", "nowhere.yaml: no such file"),
+        ("workstation", "workstation: no such file"),
+        (".", ".: there is no profile in this folder"),
+    ],
+)
+def test_what_is_no_profile_is_a_wrong_use(
+    profile: Path, path: str, message: str
+) -> None:
+    assert profile.exists()
+    done = trust(path)
+    assert done.code == 2
+    assert message in done.err
+
+
+def test_what_could_not_be_shown_is_not_recorded(profile: Path, tmp_path: Path) -> None:
+    give(profile, uid=NOBODY)
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "envcfg", "profiles", "trust", profile],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            check=False,
+        )
+    assert done.returncode == 4
+    assert not (tmp_path / "state").exists()
+
+
+def test_an_ordinary_user_trusts_root_and_nobody_else(
+    profile: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    require("setpriv")
+    monkeypatch.setenv("HOME", str(tmp_path / "top"))
+    monkeypatch.delenv("XDG_STATE_HOME")
+    give_all(profile, 1234)
+    # The checkout and Python may lie where only root reads.
+    reading = ("--inh-caps=+dac_override", "--ambient-caps=+dac_override")
+    user = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", *reading)
+
+    def run(*arguments: str) -> subprocess.CompletedProcess[bytes]:
+        argv = [*user, sys.executable, "-m", "envcfg", *arguments]
+        return subprocess.run(argv, capture_output=True, check=False, timeout=60)
+
+    done = run("wrap", *NAMED)
+    assert done.returncode == 2, done.stderr
+    assert b"not trusted: it belongs to 1234, not to you" in done.stderr
+    assert run("profiles", "trust", str(profile)).returncode == 0
+    records = tmp_path / "top/.local/state/envcfg/trusted"
+    assert (records.stat().st_uid, records.stat().st_mode & 0o777) == (NOBODY, 0o700)
+    assert run("wrap", *NAMED).returncode == 0
+    assert envcfg("wrap", *NAMED).code == 2  # their word is not root's
+    give_all(profile, 0)
+    profile.write_text(HOSTILE + "# another\n")
+    assert run("wrap", *NAMED).returncode == 0  # root's
+
+
+# What lies over a built-in profile
+
+
+def test_a_profile_over_a_built_in_one_says_so(profile: Path) -> None:
+    own = profile.with_name("own.yaml")
+    own.write_text("name: own\n")
+    note = f"note: {profile}: lies over the built-in profile of this name"
+    done = envcfg("wrap", *NAMED)
+    assert note in done.err
+    assert "hint: what stands where: envcfg profiles show workstation" in done.err
+    plan = envcfg("wrap", *NAMED, "--print", "plan")
+    assert f"layer      {profile} lies over the built-in profile" in plan.text
+    found = json.loads(envcfg("wrap", *NAMED, "--json").text)["notes"]
+    assert [each["subject"] for each in found if each["rule"] == "profile-over-built-in"] == [str(profile)]  # fmt: skip
+    assert note in envcfg("check-log", "--profile", "workstation", "/dev/null").err
+    for name in ("own", "lumi-g"):
+        done = envcfg("wrap", "--profile", name, "--container", "none")
+        assert (done.code, "lies over" in done.err) == (0, False)
+
+
+def test_a_family_over_a_built_in_one_says_so_too(profile: Path) -> None:
+    family = profile.with_name("slingshot.yaml")
+    family.write_text("name: slingshot\nsummary: mine\n")
+    done = envcfg("wrap", "--profile", "lumi-g", "--container", "none")
+    assert f"note: {family}: lies over the built-in profile of this name" in done.err
+
+
+# What it costs
+
+
+def test_who_has_built_in_profiles_only_pays_nothing(tmp_path: Path) -> None:
+    code = (
+        "import sys, envcfg.cli\n"
+        "code = envcfg.cli.main(['wrap', '--profile', 'lumi-g', '--container', 'none'])\n"
+        "loaded = {m for m in sys.modules if m.startswith('envcfg.profile.')}\n"
+        "assert not loaded & {'envcfg.profile.' + m for m in ('guard', 'trust', 'records')}\n"
+        "sys.exit(code)"
+    )
+    env = {**os.environ, "HOME": str(tmp_path), "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        check=False,
+        cwd=tmp_path,
+        env=env,
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_nothing_that_a_profile_can_say_is_left_out_of_what_is_shown() -> None:
+    # ``trust`` shows what ``show`` does, and that goes by these sections.
+    assert set(Profile._fields) - {"name", "dropped"} == set(SECTIONS)

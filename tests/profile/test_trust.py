@@ -1,0 +1,194 @@
+"""Who may have written a file: tables of what ``stat`` says of it and of the way there."""
+
+from __future__ import annotations
+
+import grp
+import os
+import pwd
+import stat
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from envcfg.profile import guard, records
+from envcfg.profile.guard import Examined, examine, refusal
+from envcfg.profile.trust import Doubt, Entry, judge
+
+ME, ROOT, OTHER = 1000, 0, 1001
+FOLDER, FILE, LINK = stat.S_IFDIR, stat.S_IFREG, stat.S_IFLNK
+
+# What stands in the way of a file: kind, owner and permissions from / on; then who may
+# write it, by the user's own rule and by that for the centre's files.
+WAYS = {
+    "mine": ([(FOLDER, ROOT, 0o755), (FOLDER, ME, 0o700), (FILE, ME, 0o644)], None, None),
+    "root's": ([(FOLDER, ROOT, 0o755), (FILE, ROOT, 0o600)], None, None),
+    "another's file": ([(FOLDER, ROOT, 0o755), (FILE, OTHER, 0o644)], "owner", None),
+    "in another's folder": ([(FOLDER, ROOT, 0o755), (FOLDER, OTHER, 0o755), (FILE, ME, 0o644)], "owner", None),
+    "below another's folder": ([(FOLDER, OTHER, 0o755), (FOLDER, ME, 0o755), (FILE, ME, 0o644)], "owner", None),
+    "the group's file": ([(FOLDER, ROOT, 0o755), (FILE, ME, 0o664)], "group", None),
+    "in the group's folder": ([(FOLDER, ROOT, 0o755), (FOLDER, ME, 0o2770), (FILE, ME, 0o644)], "group", None),
+    "root's, and a group's": ([(FOLDER, ROOT, 0o775), (FILE, ROOT, 0o644)], "group", None),
+    "everybody's file": ([(FOLDER, ROOT, 0o755), (FILE, ME, 0o646)], "everybody", "everybody"),
+    "in everybody's folder": ([(FOLDER, ROOT, 0o777), (FILE, ME, 0o644)], "everybody", "everybody"),
+    "below everybody's folder": ([(FOLDER, ROOT, 0o757), (FOLDER, ME, 0o700), (FILE, ME, 0o600)], "everybody", "everybody"),
+    "everybody goes before the owner": ([(FOLDER, OTHER, 0o777), (FILE, OTHER, 0o666)], "everybody", "everybody"),
+    "the owner goes before the group": ([(FOLDER, ROOT, 0o775), (FILE, OTHER, 0o664)], "owner", None),
+    "mine in a sticky folder": ([(FOLDER, ROOT, 0o1777), (FILE, ME, 0o644)], None, None),
+    "root's in a sticky folder": ([(FOLDER, ROOT, 0o1777), (FILE, ROOT, 0o644)], None, None),
+    "mine below a sticky folder": ([(FOLDER, ROOT, 0o1777), (FOLDER, ME, 0o755), (FILE, ME, 0o644)], None, None),
+    "in a sticky folder of a group": ([(FOLDER, ROOT, 0o1775), (FILE, ME, 0o644)], None, None),
+    "in another's sticky folder": ([(FOLDER, OTHER, 0o1777), (FILE, ME, 0o644)], "owner", None),
+    "another's in a sticky folder": ([(FOLDER, ROOT, 0o1777), (FOLDER, OTHER, 0o755), (FILE, OTHER, 0o644)], "owner", None),
+    "everybody's in a sticky folder": ([(FOLDER, ROOT, 0o1777), (FILE, ME, 0o666)], "everybody", "everybody"),
+    "a sticky file is no folder": ([(FOLDER, ROOT, 0o755), (FILE, ME, 0o1666)], "everybody", "everybody"),
+    "by a link of mine": ([(FOLDER, ROOT, 0o755), (LINK, ME, 0o777), (FILE, ME, 0o644)], None, None),
+    "by another's link": ([(FOLDER, ROOT, 0o1777), (LINK, OTHER, 0o777), (FILE, ME, 0o644)], "owner", None),
+}  # fmt: skip
+
+
+def way_of(entries: list[tuple[int, int, int]]) -> list[Entry]:
+    return [
+        Entry(f"/{at}", uid, 0, kind | mode)
+        for at, (kind, uid, mode) in enumerate(entries)
+    ]
+
+
+@pytest.mark.parametrize("name", WAYS)
+def test_a_file_counts_where_nobody_else_can_have_written_it(name: str) -> None:
+    entries, own, site = WAYS[name]
+    for uid, expected, is_site in ((ME, own, False), (ME, site, True)):
+        doubt = judge(way_of(entries), uid, site=is_site)
+        assert (doubt and doubt.who) == expected
+        assert doubt is None or doubt.is_final == (expected == "everybody")
+
+
+def test_all_that_is_in_the_way_is_named() -> None:
+    entries = [(FOLDER, ROOT, 0o755), (FOLDER, ME, 0o775), (FILE, ME, 0o664)]
+    doubt = judge(way_of(entries), ME)
+    assert doubt
+    assert [each.path for each in doubt.entries] == ["/1", "/2"]
+
+
+# The way that the kernel goes
+
+
+def names(path: str, top: Path) -> list[str]:
+    """Return what is passed below *top*, relative to it."""
+    _, way = guard._follow(path)
+    return [os.path.relpath(e.path, top) for e in way if e.path.startswith(f"{top}/")]
+
+
+def test_links_are_judged_and_what_they_lead_to(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    top = tmp_path.resolve()
+    (top / "real/deep").mkdir(parents=True)
+    (top / "real/deep/p.yaml").write_text("x")
+    (top / "links").mkdir()
+    (top / "links/absolute").symlink_to(top / "real")
+    (top / "links/relative.yaml").symlink_to("absolute/deep/../deep/p.yaml")
+    real, _ = guard._follow(f"{top}/links/relative.yaml")
+    assert real == f"{top}/real/deep/p.yaml"
+    passed = [
+        *("links", "links/relative.yaml", "links/absolute"),
+        *("real", "real/deep", "real/deep", "real/deep/p.yaml"),
+    ]
+    assert names(f"{top}/links/relative.yaml", top) == passed
+    monkeypatch.chdir(top / "links")
+    assert names("relative.yaml", top) == passed
+    (top / "links/circle").symlink_to("circle")
+    with pytest.raises(OSError, match="symbolic links"):
+        guard._follow("circle")
+
+
+def test_dots_behind_a_link_are_what_the_kernel_takes_them_for(tmp_path: Path) -> None:
+    top = tmp_path.resolve()
+    (top / "a/b").mkdir(parents=True)
+    (top / "a/p.yaml").write_text("the kernel's")
+    (top / "p.yaml").write_text("what the words say")
+    (top / "link").symlink_to("a/b")
+    found = examine(f"{top}/link/../p.yaml", site="")
+    assert (found.real, found.data) == (f"{top}/a/p.yaml", b"the kernel's")
+
+
+# The group of the user alone
+
+
+@pytest.mark.parametrize(
+    ("name", "members", "primary", "acl", "alone"),
+    [
+        ("me", [], 7, [], True),
+        ("me", ["me"], 7, [], True),
+        ("me", ["me", "you"], 7, [], False),
+        ("team", [], 7, [], False),
+        ("me", [], 8, [], False),
+        ("me", [], 7, ["system.posix_acl_access"], False),
+    ],
+)
+def test_a_group_of_the_user_alone_is_no_group(
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
+    members: list[str],
+    primary: int,
+    acl: list[str],
+    alone: bool,
+) -> None:
+    user = SimpleNamespace(pw_name="me", pw_gid=primary)
+    group = SimpleNamespace(gr_name=name, gr_mem=members)
+    monkeypatch.setattr(pwd, "getpwuid", lambda _: user)
+    monkeypatch.setattr(grp, "getgrgid", lambda _: group)
+    monkeypatch.setattr(os, "listxattr", lambda _: acl)
+    entry = Entry("/p.yaml", ME, 7, FILE | 0o664)
+    assert guard._is_users_alone(entry, ME) is alone
+
+
+# Records
+
+
+@pytest.fixture
+def found() -> Examined:
+    doubt = Doubt("group", (Entry("/p.yaml", os.geteuid() + 1, 7, FILE | 0o664),))
+    return Examined("/p.yaml", b"name: p\n", doubt)
+
+
+def test_a_record_is_on_content_and_place(found: Examined, tmp_path: Path) -> None:
+    folder = str(tmp_path / "state/trusted")
+    problem = refusal(found, "p.yaml", folder)
+    assert problem
+    assert "has changed" not in problem.message
+    records.record(folder, found.real, found.data)
+    assert stat.S_IMODE(os.stat(folder).st_mode) == 0o700
+    assert refusal(found, "p.yaml", folder) is None
+    changed = refusal(found._replace(data=b"name: p\n\n"), "p.yaml", folder)
+    assert changed
+    assert "it is not what you trusted: that has changed" in changed.message
+    moved = refusal(found._replace(real="/q.yaml"), "p.yaml", folder)
+    assert moved
+    assert "has changed" not in moved.message
+    final = Doubt("everybody", found.doubt.entries if found.doubt else ())
+    never = refusal(found._replace(doubt=final), "p.yaml", folder)
+    assert never
+    assert never.message.startswith("never trusted: everybody may write ")
+
+
+@pytest.mark.parametrize("mode", [0o770, 0o702, 0o1777])
+def test_records_that_others_could_have_made_do_not_count(
+    found: Examined, tmp_path: Path, mode: int
+) -> None:
+    folder = tmp_path / "trusted"
+    records.record(str(folder), found.real, found.data)
+    folder.chmod(mode)
+    problem = refusal(found, "p.yaml", str(folder))
+    assert problem
+    assert f"no word of yours counts: others may write {folder}" in problem.message
+
+
+def test_a_record_that_is_not_the_user_s_own_does_not_count(
+    found: Examined, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    records.record(str(tmp_path), found.real, found.data)
+    me = os.geteuid()
+    monkeypatch.setattr(os, "geteuid", lambda: me + 1)
+    assert not records.is_recorded(str(tmp_path), found.real, found.data)
+    assert records.folder_problem(str(tmp_path)) == f"{tmp_path} is not yours"
