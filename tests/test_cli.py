@@ -225,9 +225,11 @@ def test_a_broken_file_of_another_profile_is_said_and_not_in_the_way(
     (layer / "broken.yaml").write_text("{}")
     (layer / "folder.yaml").mkdir()
     (layer / "dangling.yaml").symlink_to("/nowhere")
+    (layer / "my cluster.yaml").write_text("name: my cluster\n")
     done = wrap("--container", "none")
     assert done.code == 0, done.err
     assert f"warning: {layer}/broken.yaml: cannot be used" in done.err
+    assert f"warning: {layer}/my cluster.yaml: cannot be used" in done.err
     assert wrap("--profile", "broken", "--container", "none").code == 2
     assert (
         "unknown profile 'folder'"

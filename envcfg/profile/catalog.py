@@ -68,6 +68,15 @@ class Catalog:
             found |= {n[:-5] for n in _list(folder) if n.endswith(".yaml")}
         return sorted(name for name in found if self._files(name))
 
+    def misnamed(self) -> list[str]:
+        """Return the files whose names are none of profiles, so that they never count."""
+        return [
+            os.path.join(folder, name)
+            for folder in self.folders[1:]
+            for name in sorted(_list(folder))
+            if name.endswith(".yaml") and not PROFILE_NAME.fullmatch(name[:-5])
+        ]
+
     def load(self, name: str) -> Profile:
         """Return the profile *name*, or that of the file *name*, families included.
 

@@ -133,6 +133,7 @@ def known_profiles(catalog: Catalog) -> list[Known]:
     """
     known = []
     refused: list[Problem] = []
+    catalog.broken += catalog.misnamed()
     for name in catalog.names():
         profile: Profile | None = None
         for path in catalog.files(name):

@@ -146,8 +146,11 @@ def _entry(path: str, found: os.stat_result) -> Entry:
 def _is_users_alone(entry: Entry, uid: int) -> bool:
     """Tell whether the group that may write is the user's own, with nobody else in it.
 
-    Many sites give each user such a group, and let it write all that the user makes.
+    Many sites give each user such a group, and let it write all that the user makes. Not
+    so root: what root runs is everybody's matter, and root's umask lets no group write.
     """
+    if uid == 0:
+        return False
     import grp
     import pwd
 

@@ -141,6 +141,7 @@ def test_a_group_of_the_user_alone_is_no_group(
     monkeypatch.setattr(os, "listxattr", lambda _: acl)
     entry = Entry("/p.yaml", ME, 7, FILE | 0o664)
     assert guard._is_users_alone(entry, ME) is alone
+    assert not guard._is_users_alone(entry, 0), "root's group is nobody's alone"
 
 
 # Records
