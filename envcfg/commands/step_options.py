@@ -158,7 +158,7 @@ def read_step(
     facts = dict(options.fact)
     check_facts(facts)
     catalog = Catalog(profile_folders(os.environ, here))
-    name, reason = select_profile(catalog, options.profile)
+    name, reason = select_profile(catalog, options.profile, options.launcher)
     wanted = Options(
         container=image,
         image_file=image and os.path.realpath(image),
