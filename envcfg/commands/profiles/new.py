@@ -7,8 +7,9 @@ import os
 import re
 import sys
 
-from envcfg.errors import OutputError, UsageError, suggest
+from envcfg.errors import OutputError, UsageError
 from envcfg.profile.catalog import Catalog
+from envcfg.profile.naming import unknown_profile
 
 DESCRIPTION = (
     "Write a commented starter for a system of your own; it is valid as it is."
@@ -59,8 +60,7 @@ def run(options: argparse.Namespace, catalog: Catalog) -> int:
         msg = f"--output {output}: the file must be named {name}.yaml"
         raise UsageError(msg, hint="the name of a profile is that of its file")
     if options.extends not in catalog.names():
-        msg = f"unknown profile {options.extends!r}"
-        raise UsageError(msg, hint=suggest(options.extends, catalog.names()))
+        raise unknown_profile(options.extends, catalog.names())
     family = catalog.load(options.extends)
     text = starter(name, options.extends, family, date.today().isoformat())
     if output == "-":
