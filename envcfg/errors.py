@@ -109,7 +109,7 @@ def suggest(word: str, known: Collection[str], *, listed_by: str | None = None) 
         known: what could have been meant.
         listed_by: the command that lists them; the hint then need not.
     """
-    near = _nearest(word, known)
+    near = nearest(word, known)
     parts = [f"did you mean {near!r}?"] if near else []
     if listed_by:
         parts.append(f"{listed_by} shows all")
@@ -120,7 +120,8 @@ def suggest(word: str, known: Collection[str], *, listed_by: str | None = None) 
     return " ".join(parts)
 
 
-def _nearest(word: str, known: Collection[str]) -> str | None:
+def nearest(word: str, known: Collection[str]) -> str | None:
+    """Return what of *known* is most like *word*; None where nothing is."""
     from difflib import get_close_matches
 
     lower = {each.lower(): each for each in sorted(known)}
@@ -129,4 +130,6 @@ def _nearest(word: str, known: Collection[str]) -> str | None:
     holding = [each for each in lower if word.lower() in each]
     if len(word) < _SHORT or not holding:
         return None
-    return lower[min(holding, key=lambda each: (not each.startswith(word.lower()), each))]
+    return lower[
+        min(holding, key=lambda each: (not each.startswith(word.lower()), each))
+    ]

@@ -44,7 +44,9 @@ def no_parent(
         hint = suggest(name, known, listed_by=LISTED_BY)
         return f"unknown profile {name[:80]!r}", hint
     if len(files) > 1:
-        message = "a profile cannot extend itself; it lies over the lower one of its name"
+        message = (
+            "a profile cannot extend itself; it lies over the lower one of its name"
+        )
         return message, "leave extends out"
     message = "a profile cannot extend itself, and there is no lower one of its name"
     return message, f"name another one, or leave extends out; {LISTED_BY} shows all"

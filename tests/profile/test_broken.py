@@ -185,5 +185,5 @@ def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
         f"{tmp_path}/none.yaml",
         "/dev/null/x.yaml",
     ):
-        with pytest.raises(UsageError, match="no such file|this is a folder"):
+        with pytest.raises(UsageError, match=r"no such file|this is a folder"):
             Catalog([built_in_folder()]).load(name)

@@ -216,7 +216,9 @@ def test_a_profile_that_extends_itself_is_told_so(
 ) -> None:
     write(catalog.folders[0], "dardel", "")
     for layer in layers:
-        write(catalog.folders[layer], "itself", "" if layer == 0 else "extends: itself\n")
+        write(
+            catalog.folders[layer], "itself", "" if layer == 0 else "extends: itself\n"
+        )
     if layers in {(), (0,)}:
         folder = catalog.folders[0] if layers else tmp_path
         write(folder, "itself", "extends: itself\n")
