@@ -157,6 +157,10 @@ def read_step(
             raise UsageError(msg, hint="is the variable set that it comes from?")
     here = current_folder()
     image, findings = locate_image(options.container, here)
+    if options.changes:
+        from envcfg.commands.changes import check_changes
+
+        findings += check_changes(options.changes)
     facts = dict(options.fact)
     check_facts(facts)
     catalog = Catalog(profile_folders(os.environ, here))
