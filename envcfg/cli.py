@@ -94,12 +94,22 @@ def _dispatch(words: list[str]) -> int:
     head, separated, tail = split_command(words)
     only = head[0] if head and head[0] in COMMANDS else None
     options = build_parser(only).parse_args(head)
+    if twice := getattr(options, "given_twice", None):
+        _say_twice(twice)
     if options.command_name is None:
         msg = "no command given"
         raise UsageError(msg, hint="envcfg wrap --help")
     command = import_module(COMMANDS[options.command_name])
     code: int = command.run(options, tail if separated else None, ["envcfg", *words])
     return code
+
+
+def _say_twice(names: Sequence[str]) -> None:
+    from envcfg.commands.printing import say
+    from envcfg.findings import Finding
+
+    what = "is given twice, with different values: the last one counts"
+    say(Finding("option-twice", "note", name, what) for name in dict.fromkeys(names))
 
 
 def split_command(words: Sequence[str]) -> tuple[list[str], bool, list[str]]:

@@ -96,10 +96,40 @@ class ProfileError(EnvcfgError):
         return [line for problem in self.problems for line in problem.lines()]
 
 
-def suggest(word: str, known: Collection[str], what: str = "known") -> str:
-    """Return a hint that names the nearest of *known*, or all of them."""
+_FEW = 12  # words that a hint lists beside the nearest one
+_MOST = 40  # words that it lists at all
+_SHORT = 3  # letters from which a part of a word is worth a guess
+
+
+def suggest(word: str, known: Collection[str], *, listed_by: str | None = None) -> str:
+    """Return a hint that names the nearest of *known*, and how to see all of them.
+
+    Args:
+        word: what was written.
+        known: what could have been meant.
+        listed_by: the command that lists them; the hint then need not.
+    """
+    near = nearest(word, known)
+    parts = [f"did you mean {near!r}?"] if near else []
+    if listed_by:
+        parts.append(f"{listed_by} shows all")
+    elif not near or len(known) <= _FEW:
+        left = len(known) - _MOST
+        more = f" and {left} others" if left > 0 else ""
+        parts.append(f"known: {', '.join(sorted(known)[:_MOST])}{more}")
+    return " ".join(parts)
+
+
+def nearest(word: str, known: Collection[str]) -> str | None:
+    """Return what of *known* is most like *word*; None where nothing is."""
     from difflib import get_close_matches
 
-    listing = f"{what}: {', '.join(sorted(known))}"
-    near = get_close_matches(word, known, n=1)
-    return f"did you mean {near[0]!r}? {listing}" if near else listing
+    lower = {each.lower(): each for each in sorted(known)}
+    if near := get_close_matches(word.lower(), lower, n=1):
+        return lower[near[0]]
+    holding = [each for each in lower if word.lower() in each]
+    if len(word) < _SHORT or not holding:
+        return None
+    return lower[
+        min(holding, key=lambda each: (not each.startswith(word.lower()), each))
+    ]

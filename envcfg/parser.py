@@ -3,29 +3,101 @@
 from __future__ import annotations
 
 import argparse
-from typing import NoReturn
+import os
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import Any, NoReturn
 
-from envcfg.errors import UsageError
+_WIDTH = 88
+
+
+@lru_cache(maxsize=1)
+def help_width() -> int:
+    """Return how wide help is, in columns: as the terminal, but no more than reads well.
+
+    argparse would ask a module for it that costs more than all else here.
+    """
+    try:
+        width = int(os.environ.get("COLUMNS") or os.get_terminal_size(1).columns)
+    except (ValueError, OSError):  # no number, or no terminal
+        return _WIDTH
+    return min(width, _WIDTH) if width > 0 else _WIDTH
 
 
 class Formatter(argparse.RawDescriptionHelpFormatter):
-    """Help as it is written, 88 columns wide.
-
-    argparse makes one for every option; to ask the terminal for its width each time would
-    import a module that costs more than all of them.
-    """
+    """Help as it is written; argparse makes one for every option."""
 
     def __init__(self, prog: str) -> None:
         """Format help for *prog*."""
-        super().__init__(prog, max_help_position=30, width=88)
+        super().__init__(prog, max_help_position=30, width=help_width())
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser that raises instead of leaving, so that one place decides what is said."""
+    """A parser that raises instead of leaving, so that one place decides what is said.
+
+    Attributes:
+        words: those that it was to read.
+    """
+
+    words: Sequence[str] = ()
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:  # noqa: ANN401  # argparse's
+        """Take what argparse takes."""
+        super().__init__(*arguments, **options)
+        self.register("action", None, _Store)
+
+    def parse_known_args(  # type: ignore[override]  # one of its two forms
+        self,
+        args: Sequence[str] | None = None,
+        namespace: argparse.Namespace | None = None,
+    ) -> tuple[argparse.Namespace, list[str]]:
+        """Read *args*; what is left over is an error of the command that leaves it."""
+        self.words = args or ()
+        options, left = super().parse_known_args(args, namespace)
+        if left:
+            self.error(f"unrecognized arguments: {' '.join(left)}")
+        return options, left
+
+    @property
+    def known_options(self) -> Mapping[str, argparse.Action]:
+        """Its options, by each of their names."""
+        return self._option_string_actions
+
+    @property
+    def has_commands(self) -> bool:
+        """Whether a command follows, with options of its own."""
+        return self._subparsers is not None
 
     def error(self, message: str) -> NoReturn:
-        """Raise what argparse found wrong, with where to read on."""
-        hint = f"see {self.prog} --help"
-        if message.startswith("unrecognized arguments") and " -" not in message:
-            hint = f"a command stands behind a --, as in -- {message.split(': ')[1]}"
-        raise UsageError(message, hint=hint)
+        """Raise what argparse found wrong, in words that help."""
+        from envcfg.slips import explain
+
+        raise explain(self, message)
+
+    def format_help(self) -> str:
+        """Return the help; lines that are written by hand are folded where they must."""
+        from envcfg.narrow import fold
+
+        return fold(super().format_help(), help_width())
+
+    def _check_value(self, action: argparse.Action, value: object) -> None:
+        if action.choices is not None and value not in action.choices:
+            from envcfg.slips import explain_choice
+
+            raise explain_choice(self, action, str(value))
+
+
+class _Store(argparse._StoreAction):  # noqa: SLF001  # argparse exports no other
+    """Keep a value, and the options that are given again with another one."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: Any,  # noqa: ANN401  # as in argparse
+        option_string: str | None = None,
+    ) -> None:
+        given = vars(namespace).setdefault("given", {})
+        if option_string and given.setdefault(self.dest, values) != values:
+            vars(namespace).setdefault("given_twice", []).append(option_string)
+        super().__call__(parser, namespace, values, option_string)

@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
 
 from envcfg.profile.entries import name_problem
 from envcfg.profile.words import Word, WordError, parse_word
 
 
-def positive(text: str) -> int:
-    """Read a number of processes."""
-    from envcfg.log.process import MOST_RANKS
+def number_of(things: str) -> Callable[[str], int]:
+    """Return what reads a number of *things*, at least one."""
 
-    digits = text.isascii() and text.isdigit() and len(text) <= len(str(MOST_RANKS))
-    if not (digits and 0 < int(text) <= MOST_RANKS):
-        msg = f"{text!r} is no number of processes, 1 to {MOST_RANKS}"
-        raise argparse.ArgumentTypeError(msg)
-    return int(text)
+    def read(text: str) -> int:
+        from envcfg.log.process import MOST_RANKS
+
+        digits = text.isascii() and text.isdigit() and len(text) <= len(str(MOST_RANKS))
+        if not (digits and 0 < int(text) <= MOST_RANKS):
+            msg = f"{text!r} is no number of {things}, 1 to {MOST_RANKS}"
+            raise argparse.ArgumentTypeError(msg)
+        return int(text)
+
+    return read
 
 
 def pair(text: str) -> tuple[str, str]:

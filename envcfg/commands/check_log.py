@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from envcfg.commands.arguments import positive
+from envcfg.commands.arguments import number_of
 from envcfg.commands.printing import say
 from envcfg.commands.progress import reading
 from envcfg.errors import UsageError
@@ -70,7 +70,7 @@ def add_parser(commands: argparse._SubParsersAction[Any]) -> None:
         "--profile", metavar="NAME|FILE", help="what this system's profile expects"
     )
     wanted.add_argument(
-        "--expect-ranks", metavar="N", type=positive, help="size of the world"
+        "--expect-ranks", metavar="N", type=number_of("ranks"), help="size of the world"
     )
     wanted.add_argument(
         "--expect-network",
@@ -83,7 +83,10 @@ def add_parser(commands: argparse._SubParsersAction[Any]) -> None:
         "--expect-provider", metavar="NAME", help="libfabric provider, as in cxi"
     )
     wanted.add_argument(
-        "--expect-nics", metavar="N", type=positive, help="NICs that each process sees"
+        "--expect-nics",
+        metavar="N",
+        type=number_of("NICs"),
+        help="NICs that each process sees",
     )
     wanted.add_argument(
         "--require-gdr", action="store_true", help="GPU RDMA must be proven"
@@ -161,6 +164,10 @@ def _check(options: argparse.Namespace, names: Sequence[str]) -> None:
     if "" in names:
         msg = "the name of a log is empty"
         raise UsageError(msg, hint="is the variable set that it comes from?")
+    for name in names if options.json and not options.follow else ():
+        if name.endswith(".json") and not os.path.exists(name):
+            msg = f"--json takes no file, and {name} is no log"
+            raise UsageError(msg, hint=f"it goes to standard output: >{name}")
     if options.follow and "-" in names:
         msg = "--follow reads files, not standard input"
         raise UsageError(msg, hint="tail -f is not needed: name the file itself")

@@ -54,8 +54,13 @@ def add_parser(commands: argparse._SubParsersAction[Any]) -> None:
     parser.add_argument("--json", action="store_true", help="as JSON")
 
 
-def run(options: argparse.Namespace, _: Sequence[str] | None, __: Sequence[str]) -> int:
+def run(
+    options: argparse.Namespace, more: Sequence[str] | None, _: Sequence[str]
+) -> int:
     """Print what was asked for."""
+    if more:
+        msg = "envcfg explain takes no command"
+        raise UsageError(msg, hint=f"leave out -- {' '.join(more)}")
     from envcfg.report import explanation
     from envcfg.report.styled import put
 
@@ -110,7 +115,7 @@ def _variable(
     known, uses = variables.get(name), uses_of(name, catalog, profiles)
     say(untrusted(catalog))
     if known is None and not uses.uses:
-        raise _unknown(name, [*rules, *variables])
+        raise _unknown(name, [*rules, *variables], catalog.names())
     word = re.compile(rf"(?<![A-Z0-9_]){re.escape(name)}(?![A-Z0-9_])")
     yield Explained(
         name,
@@ -143,7 +148,7 @@ def _usable(catalog: Catalog) -> list[str]:
     return [each.name for each in found]
 
 
-def _unknown(name: str, known: Sequence[str]) -> UsageError:
+def _unknown(name: str, known: Sequence[str], profiles: Sequence[str]) -> UsageError:
     from envcfg.knowledge.variables import check_variable
 
     if name.isupper():
@@ -151,6 +156,8 @@ def _unknown(name: str, known: Sequence[str]) -> UsageError:
         msg = f"nothing is known of a variable {name}"
     else:
         hints, msg = [], f"unknown rule or variable {name!r}"
+        if name in profiles:
+            hints = [f"this is a profile: envcfg profiles show {name}"]
         if name.upper() in known:
             hints = [f"did you mean {name.upper()!r}? upper and lower case count"]
     if not hints and "did you" in (hint := suggest(name, known)):

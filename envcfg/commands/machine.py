@@ -26,3 +26,15 @@ def interfaces() -> list[str]:
         return sorted(os.listdir("/sys/class/net"))
     except OSError:
         return []
+
+
+def job_kind() -> str | None:
+    """Return the scheduler in whose job this runs, if it is one."""
+    kinds = {"SLURM_JOB_ID": "Slurm", "FLUX_URI": "Flux", "PBS_JOBID": "PBS"}
+    return next((kind for name, kind in kinds.items() if os.environ.get(name)), None)
+
+
+def job_nodes() -> int:
+    """Return how many nodes the job has, where Slurm says it; else 1."""
+    nodes = os.environ.get("SLURM_NNODES", "")
+    return int(nodes) if nodes.isascii() and nodes.isdigit() and len(nodes) < 9 else 1

@@ -7,7 +7,7 @@ import os
 import re
 from collections.abc import Sequence
 
-from envcfg.commands.arguments import positive
+from envcfg.commands.arguments import number_of
 from envcfg.launch.amounts import array_tasks, mebibytes, seconds
 from envcfg.launch.shape import Asked, Signal
 from envcfg.profile.words import is_plain
@@ -73,16 +73,20 @@ def _signal(text: str) -> Signal:
     return Signal(match["name"] or "USR1", int(match["seconds"]))
 
 
+_nodes, _gpus = number_of("nodes"), number_of("GPUs")
+_cores, _gib = number_of("cores"), number_of("GiB")
+
+
 def add_request_options(parser: argparse.ArgumentParser) -> None:
     """Add the group of options."""
     ask = parser.add_argument_group("what to ask for")
     for flag, metavar, read, text in (
-        ("--nodes", "N", positive, "default: 1, or as many as the GPUs need"),
-        ("--gpus", "N", positive, "GPUs in all, on all nodes"),
-        ("--gpus-per-node", "N", positive, "default: all of a node"),
-        ("--cpus-per-gpu", "N", positive, "cores for each GPU (default: its share)"),
+        ("--nodes", "N", _nodes, "default: 1, or as many as the GPUs need"),
+        ("--gpus", "N", _gpus, "GPUs in all, on all nodes"),
+        ("--gpus-per-node", "N", _gpus, "default: all of a node"),
+        ("--cpus-per-gpu", "N", _cores, "cores for each GPU (default: its share)"),
         ("--mem-per-gpu", "SIZE", _size, "memory for each, as in 60G (default: its share)"),
-        ("--nvme", "GIB", positive, "local disk on each node, where it is asked for"),
+        ("--nvme", "GIB", _gib, "local disk on each node, where it is asked for"),
         ("--time", "TIME", _time, "30 (minutes), 1:30:00, 2-00:00:00"),
         ("--account", "NAME", _plain, "who pays"),
         ("--partition", "NAME", _plain, "partition or queue"),

@@ -6,9 +6,10 @@ That is the one given, the environment's, or the one that fits.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
-from envcfg.commands.machine import current_folder, interfaces
+from envcfg.commands.machine import current_folder, interfaces, job_kind
+from envcfg.errors import UsageError
 from envcfg.findings import Finding
 from envcfg.profile.catalog import Catalog, profile_folders
 
@@ -64,12 +65,18 @@ def untrusted(catalog: Catalog) -> list[Finding]:
     ]
 
 
-def select_profile(catalog: Catalog, given: str | None) -> tuple[str, list[Finding]]:
+def select_profile(
+    catalog: Catalog, given: str | None, launcher: str | None
+) -> tuple[str, list[Finding]]:
     """Return the profile's name, and what is to be said of how it was found.
 
     Args:
         catalog: the profiles that there are.
         given: what ``--profile`` says.
+        launcher: what ``--launcher`` says.
+
+    Raises:
+        UsageError: this is a job, on a system that no profile knows.
     """
     if given is not None:
         return given, []
@@ -98,11 +105,29 @@ def select_profile(catalog: Catalog, given: str | None) -> tuple[str, list[Findi
         return detected, [*broken, guess]
     if detected:
         return detected, broken
+    place = f"{f'cluster {cluster}' if cluster else 'no cluster named'}, host {host}"
+    job = job_kind()
+    if job and launcher != "local":  # one process of many nodes would look like success
+        raise _unknown_in_job(job, place, catalog.broken)
     note = Finding(
         rule="profile-not-detected",
         severity="note",
         subject="profile workstation",
-        message=f"no profile knows cluster {cluster or '(none)'} or host {host}",
-        fix=f"choose one with --profile; known: {', '.join(catalog.names())}",
+        message=f"no profile knows this system: {place}",
+        fix="choose one with --profile; envcfg profiles list shows all",
     )
     return "workstation", [*broken, note]
+
+
+def _unknown_in_job(job: str, place: str, broken: Sequence[str]) -> UsageError:
+    unasked = "".join(
+        f"{path} could not be asked (envcfg profiles validate {path}); "
+        for path in broken
+    )
+    msg = f"this {job} job runs on a system that no profile knows: {place}"
+    hint = (
+        f"{unasked}give --profile NAME, or set ENVCFG_PROFILE; envcfg profiles detect says "
+        "why none fits, envcfg profiles new begins one; for one process on this node "
+        "alone, --launcher local"
+    )
+    return UsageError(msg, hint=hint)

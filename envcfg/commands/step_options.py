@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from envcfg.commands.arguments import assignment, pair, positive, removal
+from envcfg.commands.arguments import assignment, number_of, pair, removal
 from envcfg.commands.diagnostic_options import (
     add_diagnostic_options,
     diagnostic_words,
@@ -86,8 +86,10 @@ def add_step_options(parser: argparse.ArgumentParser) -> None:
     )
     what.add_argument(
         "--launcher",
+        metavar="NAME",
         choices=LAUNCHERS,
-        help="how ranks start (default: as the command shows, or the profile's first)",
+        help="how ranks start (default: as the command shows, or the profile's first): "
+        + ", ".join(LAUNCHERS),
     )
     what.add_argument(
         "--srun-arg",
@@ -99,7 +101,7 @@ def add_step_options(parser: argparse.ArgumentParser) -> None:
     what.add_argument(
         "--ranks",
         metavar="N",
-        type=positive,
+        type=number_of("processes"),
         help="processes per node (default: as the job says, else one per GPU; local: 1)",
     )
     env = parser.add_argument_group("what to set")
@@ -156,10 +158,14 @@ def read_step(
             raise UsageError(msg, hint="is the variable set that it comes from?")
     here = current_folder()
     image, findings = locate_image(options.container, here)
+    if options.changes:
+        from envcfg.commands.changes import check_changes
+
+        findings += check_changes(options.changes)
     facts = dict(options.fact)
     check_facts(facts)
     catalog = open_catalog(here)
-    name, reason = select_profile(catalog, options.profile)
+    name, reason = select_profile(catalog, options.profile, options.launcher)
     wanted = Options(
         container=image,
         image_file=image and os.path.realpath(image),

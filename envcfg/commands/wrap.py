@@ -7,10 +7,12 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
+from envcfg.commands.machine import job_nodes
 from envcfg.commands.printing import add_output_options, put_script, say, write
 from envcfg.commands.step_options import add_step_options, read_step
 from envcfg.errors import UsageError
 from envcfg.launch.image import missing_sources
+from envcfg.launch.notes import one_node_notes
 from envcfg.launch.plan import Plan
 from envcfg.launch.render import render_exec_line, render_script
 from envcfg.launch.resolve import resolve
@@ -89,7 +91,14 @@ def run(
         options, command, "envcfg wrap --container pytorch.sif -- python train.py"
     )
     plan = resolve(step.profile, step.profile_hash, step.options, step.notes)
-    say([*step.findings, *missing_sources(plan.container), *plan.notes])
+    say(
+        [
+            *step.findings,
+            *missing_sources(plan.container),
+            *one_node_notes(plan, job_nodes()),
+            *plan.notes,
+        ]
+    )
     _put(options, plan, argv)
     return 0
 

@@ -9,10 +9,18 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Mapping
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any, NamedTuple
 
-from envcfg.datafile import load_yaml
+from envcfg.datafile import load_yaml, parse_yaml
+from envcfg.knowledge.excerpt import (
+    cut_entry,
+    cut_variable,
+    families_of,
+    names_of,
+    read_text,
+    read_texts,
+)
 from envcfg.knowledge.values import Problem, Reader, Rule, check_value
 
 FOLDER = os.path.join(os.path.dirname(__file__), "variables")
@@ -91,14 +99,22 @@ def check_variable(name: str, value: str | None) -> list[Problem]:
     None unsets: then only the name counts. The value is in the grammar of profiles; what
     a reference stands for is not known, so only what is certain of the rest is said.
     """
-    known = load_knowledge()
-    variable = known.variables.get(name)
+    variable = find_variable(name)
     if variable is None:
-        return _unknown(name, known)
+        return _unknown(name)
     problems = _check_name(variable)
     if value is not None and variable.is_read:
-        problems += check_value(_rule(variable, known), value)
+        problems += check_value(_rule(variable), value)
     return problems
+
+
+@cache
+def find_variable(name: str) -> Variable | None:
+    """Return what is known of one name; the other entries are not parsed."""
+    for text in read_texts(FOLDER) if name.isidentifier() else ():
+        if data := cut_variable(text, name):
+            return read_file(data)[0]
+    return None
 
 
 @lru_cache(maxsize=1)
@@ -113,16 +129,7 @@ def load_knowledge() -> Knowledge:
                 families[beginning] = state == "closed"
             for entry in read_file(data):
                 variables[entry.name] = entry
-    readers = {
-        each["name"]: Reader(
-            turns_on=tuple(each.get("turns_on", ())),
-            turns_off=tuple(each.get("turns_off", ())),
-            ignore_case=each.get("ignore_case", False),
-            tilde=each.get("tilde", False),
-            wrong=each.get("wrong"),
-        )
-        for each in load_yaml(READERS)
-    }
+    readers = {each["name"]: _reader(each) for each in load_yaml(READERS)}
     return Knowledge(dict(sorted(variables.items())), families, readers)
 
 
@@ -151,6 +158,23 @@ def _variable(entry: dict[str, Any], source: Mapping[str, Any]) -> Variable:
     return Variable(**fields)
 
 
+def _reader(entry: Mapping[str, Any]) -> Reader:
+    return Reader(
+        turns_on=tuple(entry.get("turns_on", ())),
+        turns_off=tuple(entry.get("turns_off", ())),
+        ignore_case=entry.get("ignore_case", False),
+        tilde=entry.get("tilde", False),
+        wrong=entry.get("wrong"),
+    )
+
+
+@cache
+def find_reader(name: str) -> Reader:
+    """Return how one program reads values; the other entries are not parsed."""
+    entry = cut_entry(read_text(READERS), f"- name: {name}\n")
+    return _reader(parse_yaml(entry or "[{}]")[0])
+
+
 def _check_name(variable: Variable) -> list[Problem]:
     if not variable.is_read:
         hint = f"write {variable.instead}" if variable.instead else "leave it out"
@@ -168,15 +192,17 @@ def _check_name(variable: Variable) -> list[Problem]:
     return []
 
 
-def _unknown(name: str, known: Knowledge) -> list[Problem]:
-    family = max(filter(name.startswith, known.families), key=len, default=None)
+def _unknown(name: str) -> list[Problem]:
+    texts = read_texts(FOLDER)
+    families = dict(each for text in texts for each in families_of(text))
+    family = max(filter(name.startswith, families), key=len, default=None)
     if family is None:
         return []
-    closed = known.families[family]
-    near = _nearest(name, known.variables, _NEAR if closed else _SAME)
-    if not (closed or near):
+    names = sorted(each for text in texts for each in names_of(text))
+    near = _nearest(name, names, _NEAR if families[family] else _SAME)
+    if not (families[family] or near):
         return []
-    found = known.variables[near] if near else None
+    found = find_variable(near) if near else None
     right = found.instead or near if found else None
     hint = f"did you mean {right}?" if right else "see the documentation of its reader"
     return [Problem("warning", f"nobody is known to read {name}", hint)]
@@ -188,8 +214,7 @@ def _nearest(name: str, known: Collection[str], likeness: float) -> str | None:
     return next(iter(get_close_matches(name, known, n=1, cutoff=likeness)), None)
 
 
-def _rule(variable: Variable, known: Knowledge) -> Rule:
-    readers = [known.readers[each] for each in variable.read_by]
+def _rule(variable: Variable) -> Rule:
     return Rule(
         kind=variable.type,
         values=variable.values,
@@ -200,5 +225,5 @@ def _rule(variable: Variable, known: Knowledge) -> Rule:
         separator=variable.separator,
         markers=variable.markers,
         also=variable.also,
-        reader=readers[0] if readers else Reader(),
+        reader=find_reader(variable.read_by[0]) if variable.read_by else Reader(),
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os.path
 import re
+import stat
 
 from envcfg.findings import Finding
 from envcfg.launch.plan import Container
@@ -11,6 +12,9 @@ from envcfg.launch.plan import Container
 _URI = re.compile(
     r"[a-z][a-z0-9+-]*://.+|(docker-archive|docker-daemon|oci|oci-archive|oci-sif):.+"
 )
+
+_SCHEME = re.compile(r"(docker|library|oras|shub|https?):")
+_OF_SANDBOX = ("bin", "usr", ".singularity.d")
 
 
 def is_uri(container: str) -> bool:
@@ -33,8 +37,12 @@ def locate_image(container: str, folder: str) -> tuple[str | None, list[Finding]
     if is_uri(container):
         return container, []
     path = os.path.join(folder, container)
-    if os.path.exists(path):
-        return os.path.normpath(path), []
+    if mode := _mode(path):
+        found = _no_image(container, path) if stat.S_ISDIR(mode) else []
+        return os.path.normpath(path), found
+    if scheme := _SCHEME.match(container):
+        fix = f"a URI is written {scheme[0]}//{container[scheme.end() :].lstrip('/')}"
+        return container, [_not_here("image-not-here", container)._replace(fix=fix)]
     where = "" if container.startswith("/") else ", in the folder where it starts"
     return container, [_not_here("image-not-here", container, where)]
 
@@ -45,6 +53,28 @@ def missing_sources(container: Container | None) -> list[Finding]:
         _not_here("bind-not-here", bind.spec)
         for bind in (container.binds if container else ())
         if bind.if_exists is None and not os.path.exists(bind.spec.split(":")[0])
+    ]
+
+
+def _mode(path: str) -> int:
+    try:
+        return os.stat(path).st_mode
+    except (OSError, ValueError):  # a NUL is no path
+        return 0
+
+
+def _no_image(container: str, path: str) -> list[Finding]:
+    """Say that a folder is no image, where it holds nothing that a system has."""
+    if any(os.path.exists(os.path.join(path, name)) for name in _OF_SANDBOX):
+        return []
+    return [
+        Finding(
+            rule="image-no-sandbox",
+            severity="warning",
+            subject=container,
+            message="this is a folder, and no image unpacked: it has no bin and no usr",
+            fix="name the image file in it",
+        )
     ]
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from envcfg.findings import Finding
 from envcfg.launch.image import is_uri
-from envcfg.launch.plan import Planned
+from envcfg.launch.plan import Plan, Planned
 from envcfg.profile.conditions import FACTS
 from envcfg.profile.model import Profile
 
@@ -71,4 +71,16 @@ def lifecycle_notes(profile: Profile) -> Iterable[Finding]:
             subject=f"profile {profile.name}",
             message=f"the system is not active ({status.state}): {status.reason.why}",
             source=status.reason.source,
+        )
+
+
+def one_node_notes(plan: Plan, nodes: int) -> Iterable[Finding]:
+    """Warn of ranks that start on one node of a job that has more."""
+    if plan.starter == "local" and nodes > 1:
+        yield Finding(
+            rule="one-node-of-several",
+            severity="warning",
+            subject=f"launcher {plan.launcher}",
+            message=f"the job has {nodes} nodes, and all ranks start on this one",
+            fix="--launcher srun starts them on all, where the profile allows it",
         )

@@ -130,7 +130,7 @@ def _gdr(world: World, expect: Expectations) -> Iterator[Found]:
         return
     people = _processes(world)
     if expect.gdr and not any(process.channels for process in people):
-        detail = "no channel between nodes is shown"
+        detail = "shows no channel between nodes"
         yield None, Symptom("gdr-unknown", "inconclusive", detail)
     culprits = any(
         staged or network_kind(name) == "socket"

@@ -10,7 +10,7 @@ from envcfg.log import checks
 from envcfg.log.expectations import Expectations
 from envcfg.log.job import Job, Occurrence
 from envcfg.log.membership import member_symptoms
-from envcfg.log.numbers import first_of, number_ranges, said_of
+from envcfg.log.numbers import first_of, named, number_ranges, said_of
 from envcfg.log.overview import job_report, transports_of
 from envcfg.log.process import Process, Sighting
 from envcfg.log.rank import Symptom, judge_rank
@@ -237,7 +237,7 @@ def _symptom_findings(
             rule=name,
             severity=rule.severity or "note",
             subject=_subject(people) if people else "job",
-            message=said_of(len(people) or 2, detail),
+            message=said_of(named(rank for rank, _ in people) or 2, detail),
             fix=rule.fix,
             source=rule.source,
             why=rule.meaning,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 _MANY = 8
 _NAMED = 3  # names that are given, before the others are only counted
@@ -33,7 +33,20 @@ def count_of(count: int, noun: str, plural: str = "") -> str:
     return f"{count} {noun if count == 1 else plural or noun + 's'}"
 
 
-_SINGULAR = {"use": "uses", "have": "has", "do": "does", "see": "sees", "are": "is"}
+def named(ranks: Iterable[int | None]) -> int:
+    """Return of how many something is said: ranks, or processes where none has one."""
+    everyone = list(ranks)
+    return len({rank for rank in everyone if rank is not None}) or len(everyone)
+
+
+_SINGULAR = {
+    "use": "uses",
+    "have": "has",
+    "do": "does",
+    "see": "sees",
+    "are": "is",
+    "send": "sends",
+}
 
 
 def said_of(count: int, detail: str) -> str:
@@ -41,4 +54,5 @@ def said_of(count: int, detail: str) -> str:
     if count != 1:
         return detail
     verb, space, rest = detail.partition(" ")
-    return f"{_SINGULAR.get(verb, verb)}{space}{rest}".replace(" their ", " its ")
+    rest = rest.replace(" they have", " it has").replace("their ", "its ")
+    return f"{_SINGULAR.get(verb, verb)}{space}{rest}"

@@ -78,6 +78,8 @@ def _near(name: str) -> str:
 
     folder = os.path.dirname(name) or "."
     names = os.listdir(folder) if os.path.isdir(folder) else []
+    if (named := f"slurm-{name}.out") in names:  # the number of a job
+        return f"did you mean {named}?"
     near = get_close_matches(os.path.basename(name), names, n=1)
     if near:
         return f"did you mean {os.path.join(os.path.dirname(name), near[0])}?"

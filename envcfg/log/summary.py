@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from envcfg.findings import Finding
 from envcfg.log.job import Job
-from envcfg.log.numbers import count_of, first_of, number_ranges, said_of
+from envcfg.log.numbers import count_of, first_of, named, number_ranges, said_of
 from envcfg.log.rank import Symptom
 from envcfg.log.rulebook import Rule
 from envcfg.log.traffic import Entity, plugin_state
@@ -66,7 +66,7 @@ def _doubts(
         grouped.setdefault((symptom.rule, symptom.detail), []).append(entity)
     for (name, detail), entities in grouped.items():
         people = [entity for entity in entities if entity]
-        yield name, f"{who(people)} {said_of(len(people), detail)}"
+        yield name, f"{who(people)} {said_of(named(e.rank for e in people), detail)}"
 
 
 def who(entities: Sequence[Entity]) -> str:

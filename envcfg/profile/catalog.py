@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple, NoReturn
 
 from envcfg.digest import sha256_of
-from envcfg.errors import Place, Problem, ProfileError, UsageError, suggest
+from envcfg.errors import Place, Problem, ProfileError, UsageError
 from envcfg.profile.loader import load_profile
 from envcfg.profile.model import Parent, Profile
 from envcfg.profile.words import PROFILE_NAME
@@ -107,13 +107,15 @@ class Catalog:
         """
         if "/" in name or name.endswith((".yaml", ".yml")):
             if not os.path.isfile(name):
-                msg = f"profile {name}: no such file"
-                raise UsageError(msg, hint="a name without / and .yaml is looked up")
+                from envcfg.profile.naming import no_profile_file
+
+                raise no_profile_file(name, self.names())
             return [name]
         files = self._files(name)
         if not files:
-            msg = f"unknown profile {name!r}"
-            raise UsageError(msg, hint=suggest(name, self.names()))
+            from envcfg.profile.naming import unknown_profile
+
+            raise unknown_profile(name, self.names())
         return files
 
     def over_built_in(self) -> list[str]:
@@ -191,10 +193,11 @@ class Catalog:
         """Return the files of a profile, of its family, of that one's family ..."""
         chain = [files]
         while parent := self._merge(chain[-1]).extends:
-            above = self._files(parent.name)
-            if not above:
-                hint = suggest(parent.name, self.names())
-                _fail(parent, f"unknown profile {parent.name[:80]!r}", hint)
+            own, above = chain[-1], self._files(parent.name)
+            if above in ([], own):
+                from envcfg.profile.naming import no_parent
+
+                _fail(parent, *no_parent(parent.name, own, self.names()))
             # Files, not names: one's own file may extend the profile whose name it has.
             tops = [each[-1] for each in chain]
             if above[-1] in tops:

@@ -208,7 +208,7 @@ def test_what_was_taken_back_is_shown_with_both_places(here: Path) -> None:
         (["new", "mine", "--extends", "fam", "-o", "other.yaml"], "must be named mine.yaml"),
         ([], "no action given"),
         (["list", "--", "true"], "runs no command"),
-        (["lst"], "invalid choice: 'lst'"),
+        (["lst"], "unknown action 'lst'"),
     ],
 )  # fmt: skip
 def test_a_mistake_says_how_to_mend_it(

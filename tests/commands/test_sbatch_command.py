@@ -37,7 +37,7 @@ FAILURES = {
     "no signal": ([*LUMI, "--signal", "KILL@9", *COMMAND], 2, "'KILL@9' is no warning"),
     "a space": ([*LUMI, "--account", "a b", *COMMAND], 2, "'a b' holds what a line"),
     "a line of its own": ([*LUMI, "--qos", "a\n#SBATCH --x", *COMMAND], 2, "holds what a line"),
-    "no option": ([*LUMI, "--request-arg", "x", *COMMAND], 2, "argument --request-arg"),
+    "no option": ([*LUMI, "--request-arg", "x", *COMMAND], 2, "--request-arg: 'x' is no option"),
     "no launcher": ([*LUMI, "--launcher", "flux", *COMMAND], 2, "does not allow the launcher"),
     "two outputs": ([*LUMI, "--json", "-o", "x", *COMMAND], 2, "excludes --json"),
     "no such folder": ([*LUMI, "-o", "no/job.sh", *COMMAND], 4, "cannot write"),

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from envcfg.knowledge.excerpt import families_of, names_of, read_texts
 from envcfg.knowledge.values import TYPES
 from envcfg.knowledge.variables import (
     FOLDER,
@@ -18,6 +19,8 @@ from envcfg.knowledge.variables import (
     UNDOCUMENTED,
     Variable,
     check_variable,
+    find_reader,
+    find_variable,
     load_knowledge,
     load_variables,
 )
@@ -140,6 +143,18 @@ def test_readers_are_described_and_each_reads_something() -> None:
     for each in READ:
         if each.type == "boolean":
             assert readers[each.read_by[0]].turns_on, each.name
+
+
+def test_an_entry_that_is_cut_out_says_what_the_whole_file_says() -> None:
+    texts = read_texts(FOLDER)
+    assert {name: find_variable(name) for name in VARIABLES} == VARIABLES
+    for name in ("NCCL", "NCCL_DEBU", "guide", "NCCL_DEBUG\n    meaning: >-", ""):
+        assert find_variable(name) is None
+    known = load_knowledge()
+    assert {name: find_reader(name) for name in known.readers} == known.readers
+    families = dict(each for text in texts for each in families_of(text))
+    assert families == known.families
+    assert sorted(name for text in texts for name in names_of(text)) == [*VARIABLES]
 
 
 def test_names_of_a_family_stand_under_it() -> None:

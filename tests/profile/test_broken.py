@@ -157,7 +157,7 @@ def test_a_file_that_is_no_profile_is_refused(tmp_path: Path, name: str) -> None
 @pytest.mark.parametrize(
     ("files", "message"),
     [
-        ({"x": "extends: x\n"}, "in a circle: x -> x"),
+        ({"x": "extends: x\n"}, "a profile cannot extend itself, and there is no"),
         ({"x": "extends: y\n", "y": "extends: x\n"}, "in a circle: x -> y -> x"),
         ({"x": "extends: y\n", "y": "extends: z\n", "z": "extends: y\n"}, "circle"),
         ({"x": "extends: lumi\n"}, "unknown profile 'lumi'"),
@@ -185,5 +185,5 @@ def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
         f"{tmp_path}/none.yaml",
         "/dev/null/x.yaml",
     ):
-        with pytest.raises(UsageError, match="no such file"):
+        with pytest.raises(UsageError, match=r"no such file|this is a folder"):
             Catalog([built_in_folder()]).load(name)

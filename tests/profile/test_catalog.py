@@ -174,10 +174,67 @@ def test_an_unknown_profile_gets_a_suggestion(catalog: Catalog) -> None:
 
 
 @pytest.mark.parametrize(
+    ("name", "message", "hint"),
+    [
+        ("lumi", "unknown profile 'lumi'", "did you mean 'lumi-g'? envcfg profiles list shows all"),
+        ("LUMI-G", "unknown profile 'LUMI-G'", "did you mean 'lumi-g'? envcfg profiles list shows all"),
+        ("clariden", "unknown profile 'clariden'", "did you mean 'alps-clariden'? envcfg profiles list"),
+        ("zzzz", "unknown profile 'zzzz'", "envcfg profiles list shows all"),
+        ("folder", "unknown profile 'folder'", "if the folder of this name is meant: ./folder"),
+        ("file.txt", "unknown profile 'file.txt'", "if the file of this name is meant: ./file.txt"),
+        ("./folder", "profile ./folder: this is a folder", "name a file in it"),
+        ("./none.yaml", "profile ./none.yaml: no such file", "what has no / and no .yaml is a name"),
+        ("lumi-g.yaml", "profile lumi-g.yaml: no such file", "did you mean 'lumi-g'?"),
+    ],
+)  # fmt: skip
+def test_what_is_no_profile_gets_one_suggestion_and_no_list(
+    catalog: Catalog,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
+    message: str,
+    hint: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "file.txt").touch()
+    for known in ("lumi-g", "alps-clariden", "frontier"):
+        write(catalog.folders[0], known, "")
+    with pytest.raises(UsageError) as caught:
+        catalog.load(name)
+    assert caught.value.message == message
+    assert hint in str(caught.value.hint)
+    assert "frontier" not in str(caught.value.hint)
+
+
+@pytest.mark.parametrize(
+    ("layers", "hint"),
+    [((0,), "name another one"), ((0, 2), "leave extends out"), ((), "name another")],
+)
+def test_a_profile_that_extends_itself_is_told_so(
+    catalog: Catalog, tmp_path: Path, layers: tuple[int, ...], hint: str
+) -> None:
+    write(catalog.folders[0], "dardel", "")
+    for layer in layers:
+        write(
+            catalog.folders[layer], "itself", "" if layer == 0 else "extends: itself\n"
+        )
+    if layers in {(), (0,)}:
+        folder = catalog.folders[0] if layers else tmp_path
+        write(folder, "itself", "extends: itself\n")
+    name = "itself" if layers else str(tmp_path / "itself.yaml")
+    with pytest.raises(ProfileError, match="a profile cannot extend itself") as caught:
+        catalog.load(name)
+    (problem,) = caught.value.problems
+    assert hint in str(problem.hint)
+    assert "did you mean" not in str(problem.hint)
+
+
+@pytest.mark.parametrize(
     ("files", "message"),
     [
         ({"a": "extends: b\n", "b": "extends: a\n"}, "circle: a -> b -> a"),
-        ({"a": "extends: a\n"}, "circle: a -> a"),
+        ({"a": "extends: a\n"}, "a profile cannot extend itself, and there is no"),
         ({"a": "extends: c\n"}, "unknown profile 'c'"),
     ],
 )

@@ -5,6 +5,8 @@ from __future__ import annotations
 import copy
 import json
 import re
+import subprocess
+import sys
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -42,9 +44,7 @@ Core.yaml_implicit_resolvers = {
 @cache
 def validator() -> Json:
     jsonschema.Draft202012Validator.check_schema(SCHEMA)
-    return jsonschema.Draft202012Validator(
-        SCHEMA, format_checker=jsonschema.FormatChecker(["regex"])
-    )
+    return jsonschema.Draft202012Validator(SCHEMA)
 
 
 def schema_problems(document: object) -> list[str]:
@@ -73,6 +73,34 @@ def test_a_shipped_profile_is_valid_and_leads_editors_to_the_schema(path: Path) 
     document = yaml.load(text, Loader=Core)  # noqa: S506 # a safe loader, with less
     assert schema_problems(document) == []
     assert text.startswith(f"{EDITOR_HINT}\n")
+
+
+def checked_by_ecma(*files: Path) -> subprocess.CompletedProcess[str]:
+    """Run a validator whose regular expressions are those of JSON Schema: ECMA's.
+
+    It comes with the extra ``test``: where it is absent, this fails.
+    """
+    schema = Path(built_in_folder()) / "schema.json"
+    command = [sys.executable, "-m", "check_jsonschema", "--schemafile", str(schema)]
+    return subprocess.run(
+        [*command, *map(str, files)], capture_output=True, text=True, check=False
+    )
+
+
+def test_shipped_profiles_are_valid_for_validators_of_editors_too() -> None:
+    done = checked_by_ecma(*PROFILES)
+    assert (done.returncode, done.stderr) == (0, ""), done.stdout
+    assert "ok -- validation done" in done.stdout
+
+
+def test_what_is_wrong_is_seen_by_validators_of_editors_too(tmp_path: Path) -> None:
+    path = tmp_path / "x.yaml"
+    path.write_text(
+        "name: x\nenv:\n  RANK: {value: 1, why: w, source: s, date: 2026-01-01}\n"
+    )
+    done = checked_by_ecma(path)
+    assert done.returncode == 1
+    assert "$.env" in done.stdout
 
 
 # The tree of the schema, and where in a document each of its nodes stands.
@@ -234,7 +262,7 @@ FULL: dict[str, Any] = {
         **REASON,
     },
 }  # fmt: skip
-BEYOND_A_SCHEMA = "fits no launcher|no named group|is no CPU mask"
+BEYOND_A_SCHEMA = "fits no launcher|no regular expression|no named group|is no CPU mask"
 WRONG: list[object] = [
     None, "", " ", "text", "a$", "-1", "0x0", "2026-05-32", "^(", 7, -1, 1.5, True,
     [], ["a"], [[]], {}, {"zzz": 1},

@@ -6,7 +6,7 @@ import argparse
 import os
 import sys
 
-from envcfg.commands.machine import interfaces
+from envcfg.commands.machine import interfaces, job_kind
 from envcfg.profile.catalog import Catalog
 from envcfg.profile.detect import Detection, Machine, detect, known_profiles
 
@@ -39,7 +39,7 @@ def run(options: argparse.Namespace, catalog: Catalog) -> int:
         exists=os.path.exists,
     )
     detection = detect(known_profiles(catalog), machine)
-    _put(detection, machine, catalog, as_json=options.json)
+    _put(detection, machine, as_json=options.json)
     for path in catalog.broken:
         sys.stderr.write(
             f"envcfg: warning: {path}: cannot be used, and was not asked\n"
@@ -50,9 +50,7 @@ def run(options: argparse.Namespace, catalog: Catalog) -> int:
     return {0: 3, 1: 0}.get(len(detection.found), 2)
 
 
-def _put(
-    detection: Detection, machine: Machine, catalog: Catalog, *, as_json: bool
-) -> None:
+def _put(detection: Detection, machine: Machine, *, as_json: bool) -> None:
     from envcfg.report import profile_detect
 
     if as_json:
@@ -68,6 +66,11 @@ def _put(
         sys.stderr.write("envcfg: error: more than one profile fits\n")
         sys.stderr.write("  hint: choose one with --profile or ENVCFG_PROFILE\n")
     elif not detection.found:
-        known = ", ".join(catalog.names())
-        sys.stderr.write("envcfg: note: no profile fits; workstation will be used\n")
-        sys.stderr.write(f"  hint: choose one with --profile; known: {known}\n")
+        job = job_kind()
+        then = (
+            f"wrap asks for one in a {job} job" if job else "workstation will be used"
+        )
+        sys.stderr.write(f"envcfg: note: no profile fits; {then}\n")
+        sys.stderr.write(
+            "  hint: choose one with --profile; envcfg profiles list shows all\n"
+        )

@@ -21,7 +21,12 @@ def add_facts(parser: argparse.ArgumentParser) -> None:
         type=pair,
         help="state what a condition asks for, as in rocm=6.2.4; may be repeated",
     )
-    parser.add_argument("--launcher", choices=LAUNCHERS, help="who starts the ranks")
+    parser.add_argument(
+        "--launcher",
+        metavar="NAME",
+        choices=LAUNCHERS,
+        help=f"who starts the ranks: {', '.join(LAUNCHERS)}",
+    )
     parser.add_argument(
         "--container", metavar="IMAGE", help="image file or URI; none: no container"
     )

@@ -39,11 +39,14 @@ def run(options: argparse.Namespace, catalog: Catalog) -> int:
 
 
 def _put(summaries: list[Summary], problems: list[Problem], *, as_json: bool) -> None:
+    from shutil import get_terminal_size
+
     from envcfg.report import profile_list
 
     if as_json:
         sys.stdout.write(profile_list.list_json(summaries, problems))
-    elif sys.stdout.isatty():
-        profile_list.print_list(summaries)
-    else:
-        sys.stdout.write(profile_list.list_text(summaries))
+        return
+    from envcfg.report.styled import put
+
+    width = get_terminal_size().columns if sys.stdout.isatty() else None
+    put(profile_list.list_lines(summaries, width))

@@ -6,8 +6,9 @@ import argparse
 import os
 import sys
 
-from envcfg.errors import OutputError, UsageError, suggest
+from envcfg.errors import OutputError, UsageError
 from envcfg.profile.catalog import Catalog
+from envcfg.profile.naming import unknown_profile
 from envcfg.profile.words import PROFILE_NAME
 
 DESCRIPTION = (
@@ -58,8 +59,7 @@ def run(options: argparse.Namespace, catalog: Catalog) -> int:
         msg = f"--output {output}: the file must be named {name}.yaml"
         raise UsageError(msg, hint="the name of a profile is that of its file")
     if options.extends not in catalog.names():
-        msg = f"unknown profile {options.extends!r}"
-        raise UsageError(msg, hint=suggest(options.extends, catalog.names()))
+        raise unknown_profile(options.extends, catalog.names())
     family = catalog.load(options.extends)
     text = starter(name, options.extends, family, date.today().isoformat())
     if output == "-":

@@ -43,11 +43,18 @@ def run(options: argparse.Namespace, catalog: Catalog) -> int:
 
     result = {}
     unread = []
-    for path in (each for given in options.files for each in _files(given)):
-        if problem := _unreadable(path):
-            unread.append(f"envcfg: error: {path}: cannot be read: {problem}\n")
-        else:
-            result[path] = validate(path, catalog)
+    for given in options.files:
+        files = _files(given)
+        if not files:
+            unread.append(
+                f"envcfg: error: {given}: no profile in this folder: its name ends in "
+                ".yaml\n"
+            )
+        for path in files:
+            if problem := _unreadable(path):
+                unread.append(f"envcfg: error: {path}: cannot be read: {problem}\n")
+            else:
+                result[path] = validate(path, catalog)
     if options.json:
         sys.stdout.write(validation_json(result))
     else:

@@ -1,0 +1,75 @@
+"""Help for narrow terminals: folds the lines that argparse leaves as they are written."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from collections.abc import Iterator
+
+_WORD = re.compile(r"(?:'[^']*'|\"[^\"]*\"|[^\s'\"])+")  # as a shell splits them
+_COLUMNS = re.compile(r"(?<=\S) {2,}(?=\S)")  # between a command and what it is for
+
+
+def fold(text: str, width: int) -> str:
+    """Return *text* with no line wider than *width* columns, but for words that are.
+
+    What stands below ``examples:`` stays what a shell can read.
+    """
+    lines: list[str] = []
+    is_shell = False
+    for block in re.split(r"(?<=\n)(?=\n)|(?<=examples:\n)", text):
+        first = block.lstrip("\n")[:1].strip()
+        is_shell = (is_shell and not first) or block.endswith("examples:\n")
+        fits = all(len(line) <= width for line in block.splitlines())
+        if fits or block.strip().partition("\n")[0].endswith(":"):  # a list of options
+            lines += block.splitlines()
+        elif is_shell:
+            for line in block.splitlines():
+                lines += _fold_shell(line, width) if len(line) > width else [line]
+        else:
+            lines += _fold_text(block, width)
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _fold_text(block: str, width: int) -> Iterator[str]:
+    """Yield a paragraph anew, its later lines indented as its second one is."""
+    first, *rest = block.strip("\n").splitlines()
+    yield from [""] * (len(block) - len(block.lstrip("\n")))
+    margin = _margin(rest[0]) if rest else "  " if first.startswith("usage:") else ""
+    yield from _wrap(" ".join([first, *(line.strip() for line in rest)]), width, margin)
+
+
+def _margin(line: str) -> str:
+    return line[: len(line) - len(line.lstrip())]
+
+
+def _wrap(line: str, width: int, margin: str) -> list[str]:
+    return textwrap.wrap(
+        line,
+        width,
+        subsequent_indent=margin,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+
+
+def _fold_shell(line: str, width: int) -> Iterator[str]:
+    margin = _margin(line)
+    if line.startswith(f"{margin}# "):
+        yield from _wrap(line, width, f"{margin}# ")
+        return
+    command, *rest = _COLUMNS.split(line, maxsplit=1)
+    yield from _fold_command(command, width, margin)
+    for what in rest:
+        comment = what if what.startswith("#") else f"# {what}"
+        yield from _wrap(f"{margin}  {comment}", width, f"{margin}  # ")
+
+
+def _fold_command(line: str, width: int, margin: str) -> Iterator[str]:
+    made = margin
+    for word in _WORD.findall(line):
+        if made.strip() and len(f"{made} {word} \\") > width:
+            yield f"{made} \\"
+            made = f"{margin}    "
+        made += f" {word}" if made.strip() else word
+    yield made

@@ -1,0 +1,139 @@
+"""What is said of a command line that cannot be right; read only where one is not."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, NamedTuple
+
+from envcfg.errors import UsageError, nearest, suggest
+from envcfg.synonyms import SYNONYMS
+
+if TYPE_CHECKING:
+    from envcfg.parser import Parser
+
+_NEGATIVE = re.compile(r"-\d+|-\d*\.\d+")  # argparse takes it for a value
+_DASHES = "\u2010\u2011\u2012\u2013\u2014\u2015\u2212"  # what word processors make of -
+_VALUE = re.compile(r"argument (?P<option>\S+): expected (?:one|at least one) argument")
+_NO_VALUE = re.compile(
+    r"argument (?P<option>\S+): ignored explicit argument (?P<value>.+)"
+)
+_LONG = 4  # letters from which an option behind one dash may be a long one
+_MISSING = "the following arguments are required: "
+
+
+class _Stray(NamedTuple):
+    """An option that nobody knows; *before* is one that waits for a value, if any."""
+
+    option: str
+    before: str | None
+
+
+def explain(parser: Parser, message: str) -> UsageError:
+    """Return the error for what argparse calls *message*: an unknown option before all."""
+    if stray := next(_strays(parser), None):
+        return _unknown_option(parser, stray)
+    if message.startswith("unrecognized arguments: "):
+        return _left_over(parser, message.partition(": ")[2])
+    if message.startswith(_MISSING):
+        missing = message.removeprefix(_MISSING)
+        verb = "are" if ", " in missing else "is"
+        return UsageError(f"{missing} {verb} missing", hint=_usage(parser))
+    if match := _VALUE.fullmatch(message):
+        option = match["option"].partition("/")[0]
+        action = parser.known_options.get(option)
+        example = f"as in {option} {action.metavar or 'VALUE'}; " if action else ""
+        return UsageError(f"{option} lacks its value", hint=f"{example}{_see(parser)}")
+    if match := _NO_VALUE.fullmatch(message):
+        msg = f"{match['option']} takes no value, but {match['value']} is given"
+        return UsageError(msg, hint=_see(parser))
+    return UsageError(message.removeprefix("argument "), hint=_see(parser))
+
+
+def explain_choice(parser: Parser, action: argparse.Action, value: str) -> UsageError:
+    """Return the error for a *value* that is none of those that *action* takes."""
+    if stray := next(_strays(parser), None):
+        return _unknown_option(parser, stray)
+    known = [str(each) for each in action.choices or ()]
+    if action.option_strings:
+        msg = f"{action.option_strings[-1]}: unknown value {value!r}"
+        return UsageError(msg, hint=suggest(value, known))
+    msg = f"unknown {str(action.metavar).lower()} {value!r}"
+    hint = _synonym(parser, value) or f"{suggest(value, known)}; {_see(parser)}"
+    return UsageError(msg, hint=hint)
+
+
+def _strays(parser: Parser) -> Iterator[_Stray]:
+    """Yield the options that *parser* does not know; a command's are the command's."""
+    known = parser.known_options
+    before: str | None = None
+    for word in parser.words:
+        name = word.partition("=")[0]
+        if word in known or name in known:
+            action = known.get(word) or known[name]
+            waits = action.nargs is None and word == name
+            before = name if waits else None
+            continue
+        if _is_option(word) and not (word[1] != "-" and word[:2] in known):
+            yield _Stray(name, before)
+        elif before is None and parser.has_commands:
+            return
+        before = None
+
+
+def _is_option(word: str) -> bool:
+    if len(word) < 2 or " " in word or _NEGATIVE.fullmatch(word):
+        return False
+    return word[0] in "-" + _DASHES
+
+
+def _unknown_option(parser: Parser, stray: _Stray) -> UsageError:
+    option = stray.option
+    msg, everything = f"unknown option {option}", f"{parser.prog} --help shows all"
+    if option[0] in _DASHES:
+        right = "--" + option.lstrip("-" + _DASHES)
+        return UsageError(msg, hint=f"its dash is no hyphen: write {right}")
+    synonym = _synonym(parser, option if option[1] == "-" else option[:2])
+    if near := _nearest(parser, option):
+        hint = f"did you mean {near}? {everything}"
+    elif synonym:
+        hint = f"write {synonym}" if synonym.startswith("-") else synonym
+    elif stray.before:
+        joined = f"{stray.before}={option}"
+        hint = f"if this is the value of {stray.before}, join them: {joined}"
+    elif parser.has_commands:
+        hint = f"options stand behind what they belong to; {everything}"
+    else:
+        hint = everything
+    return UsageError(msg, hint=hint)
+
+
+def _nearest(parser: Parser, option: str) -> str | None:
+    """Return the long option that is meant; the dashes are no likeness."""
+    name = option.lstrip("-")
+    is_short = option[1] != "-" and len(name) < _LONG
+    if is_short or _synonym(parser, option):
+        return None
+    known = parser.known_options
+    near = nearest(name, [each[2:] for each in known if each.startswith("--")])
+    return f"--{near}" if near else None
+
+
+def _synonym(parser: Parser, word: str) -> str | None:
+    return SYNONYMS.get(parser.prog, {}).get(word)
+
+
+def _left_over(parser: Parser, words: str) -> UsageError:
+    msg = f"unexpected arguments: {words}"
+    if "-- COMMAND" not in (parser.usage or ""):
+        return UsageError(msg, hint=_usage(parser))
+    return UsageError(msg, hint=f"a command stands behind a --, as in -- {words}")
+
+
+def _usage(parser: Parser) -> str:
+    return f"{parser.usage or parser.prog}; {_see(parser)}"
+
+
+def _see(parser: Parser) -> str:
+    return f"see {parser.prog} --help"

@@ -1,0 +1,283 @@
+"""What a new user is told for the slips that new users make, in every command."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from envcfg import cli
+from envcfg.narrow import fold
+from envcfg.parser import help_width
+from envcfg.synonyms import SYNONYMS
+
+Said = Callable[..., tuple[int, str]]
+IMAGE = ("--profile", "workstation", "--container", "x.sif")
+JOB = (*IMAGE[2:], "--profile", "lumi-g", "--account", "project_465000001")
+JOB = (*JOB, "--time", "30", "--partition", "standard-g")
+COMMANDS = ("", "wrap", "sbatch", "check-log", "explain", "monitor", "profiles")
+ACTIONS = ("list", "show", "validate", "diff", "new", "detect")
+EVERY = (*COMMANDS, *(f"profiles {action}" for action in ACTIONS))
+
+
+@pytest.fixture
+def said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> Iterator[Said]:
+    """Run envcfg in this process, in a folder with few things; return code and stderr."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("ENVCFG_PROFILE", "SLURM_CLUSTER_NAME", "SLURM_JOB_ID"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("ENVCFG_SITE", str(tmp_path / "no-site"))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "no-user"))
+    (tmp_path / "folder").mkdir()
+    for name in ("x.sif", "a.txt", "slurm-12.out"):
+        (tmp_path / name).touch()
+
+    def run(*words: str) -> tuple[int, str]:
+        code = cli.main(words)
+        return code, capfd.readouterr().err
+
+    yield run
+    help_width.cache_clear()
+
+
+# Words, exit code, what is wrong, what to do.
+Slip = tuple[tuple[str, ...], int, str, str]
+SLIPS: dict[str, Slip] = {
+    # the command
+    "no command": ((), 2, "no command given", "envcfg wrap --help"),
+    "misspelt command": (("wrp",), 2, "unknown command 'wrp'", "did you mean 'wrap'?"),
+    "other command": (("frobnicate",), 2, "unknown command 'frobnicate'", "known: check-log, explain,"),
+    "command before the option": (("wrp", "--containr", "x"), 2, "unknown command 'wrp'", "'wrap'?"),
+    "help as a command": (("help",), 2, "unknown command 'help'", "envcfg --help"),
+    "action without its command": (("list",), 2, "unknown command 'list'", "envcfg profiles list"),
+    "option before the command": (("--profile", "lumi-g", "wrap"), 2, "unknown option --profile", "behind what they"),
+    "misspelt version": (("--verson",), 2, "unknown option --verson", "did you mean --version? envcfg --help"),
+    "misspelt action": (("profiles", "lst"), 2, "unknown action 'lst'", "did you mean 'list'?"),
+    "no action": (("profiles",), 2, "no action given", "list|show|validate"),
+    # wrap
+    "wrap: no container": (("wrap", "--", "true"), 2, "--container is missing", "envcfg wrap --container IMAGE|none"),
+    "wrap: misspelt required option": (("wrap", "--containr", "x"), 2, "unknown option --containr", "did you mean --container? envcfg wrap --help"),
+    "wrap: misspelt option": (("wrap", *IMAGE, "--prifile", "x"), 2, "unknown option --prifile", "did you mean --profile? envcfg wrap --help"),
+    "wrap: misspelt option with =": (("wrap", *IMAGE, "--rank=4"), 2, "unknown option --rank", "did you mean --ranks?"),
+    "wrap: long option with one dash": (("wrap", *IMAGE, "-profile", "x"), 2, "unknown option -profile", "did you mean --profile?"),
+    "wrap: nothing like it": (("wrap", *IMAGE, "--zzz"), 2, "unknown option --zzz", "envcfg wrap --help shows all"),
+    "wrap: dash of a word processor": (("wrap", *IMAGE, "\u2014ranks", "2"), 2, "unknown option \u2014ranks", "is no hyphen: write --ranks"),
+    "wrap: separator of a word processor": (("wrap", *IMAGE, "\u2013-", "true"), 2, "unknown option \u2013-", "is no hyphen: write --"),
+    "wrap: no --": (("wrap", *IMAGE, "python", "train.py"), 2, "unexpected arguments: python train.py", "behind a --, as in -- python train.py"),
+    "wrap: nothing behind --": (("wrap", *IMAGE, "--"), 2, "no command behind --", "-- python train.py"),
+    "wrap: value forgotten": (("wrap", "--container", "--", "true"), 2, "--container lacks its value", "as in --container IMAGE"),
+    "wrap: value like an option": (("wrap", *IMAGE, "--bind", "-x"), 2, "unknown option -x", "is the value of --bind, join them: --bind=-x"),
+    "wrap: value like an option of another": (("wrap", *IMAGE, "--runtime-arg", "--nv"), 2, "unknown option --nv", "--runtime-arg=--nv"),
+    "wrap: flag with a value": (("wrap", *IMAGE, "--json=x.json"), 2, "--json takes no value", "envcfg wrap --help"),
+    "wrap: misspelt choice": (("wrap", *IMAGE, "--launcher", "sruns"), 2, "--launcher: unknown value 'sruns'", "did you mean 'srun'?"),
+    "wrap: misspelt short choice": (("wrap", *IMAGE, "--print", "plam"), 2, "--print: unknown value 'plam'", "did you mean 'plan'?"),
+    "wrap: option before a choice": (("wrap", "--containr", "x", "--print", "plam"), 2, "unknown option --containr", "--container?"),
+    "wrap: word for a number": (("wrap", *IMAGE, "--ranks", "two"), 2, "'two' is no number of processes", "wrap --help"),
+    "wrap: number with a unit": (("wrap", *IMAGE, "--ranks", "8G"), 2, "'8G' is no number of processes", "wrap --help"),
+    "wrap: no pair": (("wrap", *IMAGE, "--set", "A"), 2, "--set: 'A' is not NAME=VALUE", "wrap --help"),
+    "wrap: -p": (("wrap", *IMAGE, "-p", "small"), 2, "unknown option -p", "write --profile NAME; the job asks for a partition"),
+    "wrap: -N": (("wrap", *IMAGE, "-N2"), 2, "unknown option -N2", "#SBATCH -N, or envcfg sbatch"),
+    "wrap: an option of sbatch": (("wrap", *IMAGE, "--nodes", "2"), 2, "unknown option --nodes", "#SBATCH --nodes, or envcfg sbatch"),
+    "wrap: an option of torchrun": (("wrap", *IMAGE, "--nproc-per-node=8"), 2, "unknown option --nproc-per-node", "write --ranks N"),
+    "wrap: an option of apptainer": (("wrap", *IMAGE, "--env", "A=1"), 2, "unknown option --env", "write --set NAME=VALUE"),
+    "wrap: option given twice": (("wrap", *IMAGE, "--ranks", "4", "--ranks", "8"), 0, "note: --ranks: is given twice", "the last one counts"),
+    "wrap: misspelt profile": (("wrap", "--container", "none", "--profile", "lumi"), 2, "unknown profile 'lumi'", "did you mean 'lumi-g'? envcfg profiles list"),
+    "wrap: path of no profile": (("wrap", "--container", "none", "--profile", "./no.yaml"), 2, "profile ./no.yaml: no such file", "envcfg profiles list"),
+    "wrap: folder for a profile": (("wrap", "--container", "none", "--profile", "./folder"), 2, "this is a folder", "name a file in it"),
+    "wrap: no such image": (("wrap", *IMAGE[:3], "no.sif"), 0, "warning: no.sif: does not exist", "give the path as"),
+    "wrap: folder for an image": (("wrap", *IMAGE[:3], "folder"), 0, "folder, and no image unpacked", "name the image file"),
+    "wrap: URI without slashes": (("wrap", *IMAGE[:3], "docker:pytorch"), 0, "docker:pytorch: does not exist", "a URI is written docker://"),
+    "wrap: variable given twice": (("wrap", *IMAGE, "--set", "A=1", "--set", "A=2"), 0, "note: A: is given twice", "the last one counts"),
+    # sbatch
+    "sbatch: no --": (("sbatch", *JOB, "train.py"), 2, "unexpected arguments: train.py", "behind a --"),
+    "sbatch: misspelt option": (("sbatch", *JOB, "--partion", "x", "--", "true"), 2, "unknown option --partion", "did you mean --partition? envcfg sbatch --help"),
+    "sbatch: -N": (("sbatch", *JOB, "-N", "2", "--", "true"), 2, "unknown option -N", "write --nodes"),
+    "sbatch: -N2": (("sbatch", *JOB, "-N2", "--", "true"), 2, "unknown option -N2", "write --nodes"),
+    "sbatch: -p": (("sbatch", *JOB, "-p", "small", "--", "true"), 2, "unknown option -p", "write --partition"),
+    "sbatch: --gres": (("sbatch", *JOB, "--gres=gpu:8", "--", "true"), 2, "unknown option --gres", "write --gpus-per-node"),
+    "sbatch: --mem": (("sbatch", *JOB, "--mem", "60G", "--", "true"), 2, "unknown option --mem", "write --mem-per-gpu"),
+    "sbatch: --nodelist": (("sbatch", *JOB, "--nodelist=n1", "--", "true"), 2, "unknown option --nodelist", "write --request-arg=--nodelist=VALUE"),
+    "sbatch: word for a number": (("sbatch", *JOB, "--nodes", "two", "--", "true"), 2, "'two' is no number of nodes", "sbatch --help"),
+    "sbatch: number with a unit": (("sbatch", *JOB, "--nvme", "100G", "--", "true"), 2, "'100G' is no number of GiB", "sbatch --help"),
+    "sbatch: GPUs with a unit": (("sbatch", *JOB, "--gpus", "8x", "--", "true"), 2, "'8x' is no number of GPUs", "sbatch --help"),
+    "sbatch: time with a unit": (("sbatch", *JOB, "--time", "2h", "--", "true"), 2, "'2h' is no time, as in 30 (minutes)", "sbatch --help"),
+    "sbatch: misspelt profile": (("sbatch", *JOB, "--profile", "lumig", "--", "true"), 2, "unknown profile 'lumig'", "did you mean 'lumi-g'?"),
+    "sbatch: option given twice": (("sbatch", *JOB, "--time", "60", "--", "true"), 0, "note: --time: is given twice", "the last one counts"),
+    # check-log
+    "check-log: no file": (("check-log",), 2, "no log given", "envcfg check-log slurm-123.out"),
+    "check-log: no such file": (("check-log", "slurm-13.out"), 4, "slurm-13.out: no such file", "did you mean slurm-12.out?"),
+    "check-log: job for a file": (("check-log", "12"), 4, "12: no such file", "did you mean slurm-12.out?"),
+    "check-log: empty folder": (("check-log", "folder"), 4, "folder: no file in this folder", "name the log file"),
+    "check-log: misspelt option": (("check-log", "--jsn", "a.txt"), 2, "unknown option --jsn", "did you mean --json? envcfg check-log --help"),
+    "check-log: file for --json": (("check-log", "--json", "out.json", "a.txt"), 2, "--json takes no file, and out.json", ">out.json"),
+    "check-log: -f": (("check-log", "-f", "a.txt"), 2, "unknown option -f", "write --follow"),
+    "check-log: misspelt profile": (("check-log", "--profile", "lumi", "a.txt"), 2, "unknown profile 'lumi'", "did you mean 'lumi-g'?"),
+    "check-log: word for a number": (("check-log", "--expect-nics", "many", "a.txt"), 2, "'many' is no number of NICs", "check-log --help"),
+    "check-log: number with a unit": (("check-log", "--follow", "--timeout", "10m", "a.txt"), 2, "'10m' is no number of seconds", "check-log --help"),
+    # monitor
+    "monitor: no job": (("monitor",), 2, "no job given", "squeue --me lists yours"),
+    "monitor: no number": (("monitor", "train"), 2, "'train' is no job id", "4321"),
+    "monitor: two jobs": (("monitor", "12", "13"), 2, "unexpected arguments: 13", "envcfg monitor [options] [JOBID]"),
+    "monitor: misspelt option": (("monitor", "--onse", "12"), 2, "unknown option --onse", "did you mean --once? envcfg monitor --help"),
+    "monitor: option of squeue": (("monitor", "-j", "12"), 2, "unknown option -j", "envcfg monitor JOBID"),
+    "monitor: number with a unit": (("monitor", "--interval", "2s", "12"), 2, "'2s' is no number of seconds", "monitor --help"),
+    "monitor: misspelt profile": (("monitor", "--profile", "lumi", "12"), 2, "unknown profile 'lumi'", "did you mean 'lumi-g'?"),
+    "monitor: a command": (("monitor", "12", "--", "true"), 2, "takes no command", "envcfg monitor JOBID"),
+    # profiles
+    "profiles: one too many": (("profiles", "list", "lumi"), 2, "unexpected arguments: lumi", "envcfg profiles list [--json]"),
+    "profiles: none given": (("profiles", "show"), 2, "NAME|FILE is missing", "envcfg profiles show NAME|FILE"),
+    "profiles: misspelt": (("profiles", "show", "frontire"), 2, "unknown profile 'frontire'", "did you mean 'frontier'?"),
+    "profiles: second one missing": (("profiles", "diff", "lumi-g"), 2, "B is missing", "envcfg profiles diff A B"),
+    "profiles: misspelt option": (("profiles", "list", "--jsn"), 2, "unknown option --jsn", "did you mean --json? envcfg profiles list --help"),
+    "profiles: misspelt choice": (("profiles", "show", "lumi-g", "--launcher", "sruns"), 2, "unknown value 'sruns'", "did you mean 'srun'?"),
+    "profiles: name for a file": (("profiles", "validate", "lumi-g"), 4, "lumi-g: cannot be read", "a profile is a file"),
+    "profiles: empty folder": (("profiles", "validate", "folder"), 4, "folder: no profile in this folder", "its name ends in .yaml"),
+    "profiles: unknown family": (("profiles", "new", "mine", "--extends", "lumi"), 2, "unknown profile 'lumi'", "did you mean 'lumi-g'?"),
+    "profiles: family missing": (("profiles", "new", "mine"), 2, "--extends is missing", "--extends FAMILY"),
+    # explain
+    "explain: misspelt rule": (("explain", "socket-falback"), 2, "unknown rule or variable", "did you mean 'socket-fallback'?"),
+    "explain: misspelt variable": (("explain", "NCCL_DEBG"), 2, "nothing is known of a variable NCCL_DEBG", "did you mean NCCL_DEBUG?"),
+    "explain: small letters": (("explain", "nccl_debug"), 2, "unknown rule or variable", "'NCCL_DEBUG'? upper and lower"),
+    "explain: a profile": (("explain", "lumi-g"), 2, "unknown rule or variable 'lumi-g'", "envcfg profiles show lumi-g"),
+    "explain: a command": (("explain", "NCCL_NET", "--", "true"), 2, "takes no command", "leave out -- true"),
+    "explain: -p": (("explain", "-p", "lumi-g", "NCCL_NET"), 2, "unknown option -p", "write --profile NAME"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SLIPS)
+def test_a_slip_is_called_by_its_name_and_mended(said: Said, name: str) -> None:
+    words, code, message, remedy = SLIPS[name]
+    given, err = said(*words)
+    assert given == code, err
+    assert message in err
+    assert remedy in err
+    assert "adastra" not in err  # no list of all profiles
+    assert all(len(line) < 240 for line in err.splitlines())
+
+
+@pytest.mark.parametrize("command", EVERY)
+def test_the_help_page_is_that_of_the_command(said: Said, command: str) -> None:
+    words = [*command.split(), "--surely-not"]
+    code, err = said(*words)
+    assert (code, "unknown option --surely-not" in err) == (2, True)
+    assert " ".join(["envcfg", *command.split(), "--help"]) in err
+
+
+def test_values_that_are_negative_or_hold_a_space_are_no_options(said: Said) -> None:
+    for value in ("-1", "-x y"):
+        _, err = said(
+            "check-log", "--expect-provider", value, "--expect-nics", "x", "a.txt"
+        )
+        assert "'x' is no number of NICs" in err
+
+
+def test_the_same_value_given_twice_is_no_slip(said: Said) -> None:
+    assert said(
+        "wrap", *IMAGE, "--ranks", "4", "--ranks=4", "--set", "A=1", "--set", "A=1"
+    ) == (0, "")
+
+
+def test_synonyms_are_of_commands_that_there_are_and_none_of_their_own_options() -> (
+    None
+):
+    for line, words in SYNONYMS.items():
+        name = line.removeprefix("envcfg").strip()
+        assert name in COMMANDS
+        own = cli.build_parser(name or None).format_help()
+        if name:
+            (commands,) = cli.build_parser(name)._subparsers._group_actions  # type: ignore[union-attr]
+            own = commands.choices[name].format_help()  # type: ignore[index]
+        known = set(re.findall(r"^ {2,}(-[\w-]+)|, (--[\w-]+)", own, re.M))
+        assert not {each for pair in known for each in pair if each} & set(words)
+        for right in words.values():
+            if option := re.match(r"(--[a-z-]+)", right):
+                assert option[1] in own, (line, right)
+
+
+# Help
+
+
+@pytest.mark.parametrize("width", [200, 88, 80, 72, 60])
+@pytest.mark.parametrize("command", EVERY)
+def test_help_is_no_wider_than_the_terminal(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    command: str,
+    width: int,
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    help_width.cache_clear()
+    with pytest.raises(SystemExit) as left:
+        cli.main([*command.split(), "--help"])
+    help_width.cache_clear()
+    text = capsys.readouterr().out
+    assert left.value.code == 0
+    assert max(map(len, text.splitlines())) <= min(width, 88)
+
+
+@pytest.mark.parametrize("columns", ["", "0", "-5", "wide", None])
+def test_help_has_its_own_width_where_the_terminal_has_none(
+    monkeypatch: pytest.MonkeyPatch, columns: str | None
+) -> None:
+    if columns is None:
+        monkeypatch.delenv("COLUMNS", raising=False)
+    else:
+        monkeypatch.setenv("COLUMNS", columns)
+
+    def no_terminal(_: int) -> os.terminal_size:
+        raise OSError
+
+    monkeypatch.setattr(os, "get_terminal_size", no_terminal)
+    help_width.cache_clear()
+    assert help_width() == 88
+    help_width.cache_clear()
+
+
+FOLDED = """\
+usage: envcfg x [options] -- COMMAND...
+
+A paragraph that is longer than the
+terminal is wide.
+
+options:
+  --launcher {a,b,c,d,e,f,g,h,i,j,k}
+                 which one it is
+examples:
+  # a remark that is too long for it
+  envcfg x 'a b' "c d" --option value -- python train.py
+  envcfg y     what y is there for, and why
+
+values: so and so, and more of
+        it below
+"""
+
+
+def test_what_is_folded_stays_what_a_shell_can_read() -> None:
+    assert fold(FOLDED, 30).splitlines() == [
+        "usage: envcfg x [options] --",
+        "  COMMAND...",
+        "",
+        "A paragraph that is longer",
+        "than the terminal is wide.",
+        "",
+        "options:",
+        "  --launcher {a,b,c,d,e,f,g,h,i,j,k}",
+        "                 which one it is",
+        "examples:",
+        "  # a remark that is too long",
+        "  # for it",
+        "  envcfg x 'a b' \"c d\" \\",
+        "      --option value -- \\",
+        "      python train.py",
+        "  envcfg y",
+        "    # what y is there for, and",
+        "    # why",
+        "",
+        "values: so and so, and more of",
+        "        it below",
+    ]
