@@ -3,9 +3,23 @@
 from __future__ import annotations
 
 import argparse
-from typing import NoReturn
+from collections.abc import Sequence
+from typing import Any, NoReturn
 
 from envcfg.errors import UsageError
+
+
+class ParseError(UsageError):
+    """A command line that argparse refuses.
+
+    Attributes:
+        taken: the options that it had taken before, with the defaults of the others.
+    """
+
+    def __init__(self, message: str, *, hint: str, taken: argparse.Namespace) -> None:
+        """Keep what went wrong, what to do, and what was taken."""
+        super().__init__(message, hint=hint)
+        self.taken = taken
 
 
 class Formatter(argparse.RawDescriptionHelpFormatter):
@@ -23,9 +37,20 @@ class Formatter(argparse.RawDescriptionHelpFormatter):
 class Parser(argparse.ArgumentParser):
     """A parser that raises instead of leaving, so that one place decides what is said."""
 
+    taken = argparse.Namespace()
+
+    def parse_known_args(  # type: ignore[override]
+        self,
+        args: Sequence[str] | None = None,
+        namespace: Any = None,  # noqa: ANN401  # as argparse has it
+    ) -> tuple[Any, list[str]]:
+        """Parse as always, and remember what is taken, so that errors can tell."""
+        self.taken = argparse.Namespace() if namespace is None else namespace
+        return super().parse_known_args(args, self.taken)
+
     def error(self, message: str) -> NoReturn:
         """Raise what argparse found wrong, with where to read on."""
         hint = f"see {self.prog} --help"
         if message.startswith("unrecognized arguments") and " -" not in message:
             hint = f"a command stands behind a --, as in -- {message.split(': ')[1]}"
-        raise UsageError(message, hint=hint)
+        raise ParseError(message, hint=hint, taken=self.taken)

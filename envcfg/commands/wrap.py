@@ -7,7 +7,14 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from envcfg.commands.printing import add_output_options, put_script, say, write
+from envcfg.commands.printing import (
+    add_output_options,
+    check_script,
+    put_script,
+    say,
+    wants_script,
+    write,
+)
 from envcfg.commands.step_options import add_step_options, read_step
 from envcfg.errors import UsageError
 from envcfg.launch.image import missing_sources
@@ -70,6 +77,12 @@ def add_parser(commands: argparse._SubParsersAction[Any]) -> None:
     )
     out.add_argument("--json", action="store_true", help="the plan as JSON")
     add_output_options(out)
+    parser.set_defaults(wants_script=_wants_script)
+
+
+def _wants_script(options: argparse.Namespace) -> bool:
+    """Tell whether a script is to stand on stdout, one that fails where all fails."""
+    return not options.json and options.what == "script" and wants_script(options)
 
 
 def run(
@@ -82,19 +95,25 @@ def run(
         command: the words behind ``--``; None if there was no ``--``.
         argv: the whole command line, for the script's header.
     """
-    if options.output and (options.json or options.what != "script"):
+    if options.output is not None and (options.json or options.what != "script"):
         msg = "-o writes the script, so it excludes --json and --print"
         raise UsageError(msg, hint="redirect stdout to a file instead")
     step = read_step(
         options, command, "envcfg wrap --container pytorch.sif -- python train.py"
     )
+    check_script(options, step.inputs)
     plan = resolve(step.profile, step.profile_hash, step.options)
     say([*step.findings, *missing_sources(plan.container), *plan.notes])
-    _put(options, plan, argv)
+    _put(options, plan, argv, step.inputs)
     return 0
 
 
-def _put(options: argparse.Namespace, plan: Plan, argv: Sequence[str]) -> None:
+def _put(
+    options: argparse.Namespace,
+    plan: Plan,
+    argv: Sequence[str],
+    inputs: Sequence[str],
+) -> None:
     if options.json:
         from envcfg.report.plan import plan_json
 
@@ -109,4 +128,4 @@ def _put(options: argparse.Namespace, plan: Plan, argv: Sequence[str]) -> None:
     elif options.what == "exec-line":
         write(render_exec_line(plan) + "\n")
     else:
-        put_script(options, render_script(plan, argv))
+        put_script(options, render_script(plan, argv), inputs)

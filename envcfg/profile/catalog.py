@@ -99,6 +99,10 @@ class Catalog:
             if os.path.isfile(os.path.join(folder, f"{name}.yaml"))
         ]
 
+    def files_read(self) -> list[str]:
+        """Return the names of all files read so far."""
+        return list(self._read)
+
     def digest(self) -> str:
         """Return the SHA-256 over all files read so far, hexadecimal."""
         return sha256_of(b"\0".join(self._read.values()))
