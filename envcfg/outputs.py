@@ -219,7 +219,10 @@ def _check_ours(output: Output, path: str, status: os.stat_result) -> None:
     # job that has just begun.
     if not status.st_size and not status.st_mode & 0o077:
         return
-    other = f"name another file, as in {output.example}, or give --force"
+    other = (
+        f"{output.option} takes a file to write, as in {output.example}; "
+        "--force replaces what is there"
+    )
     if output.kept:
         msg = f"{output.name}: is there already, and is not replaced"
         raise OutputError(msg, hint=other)

@@ -48,6 +48,11 @@ class Parser(argparse.ArgumentParser):
         self.taken = argparse.Namespace() if namespace is None else namespace
         return super().parse_known_args(args, self.taken)
 
+    def _print_message(self, message: str, file: Any = None) -> None:  # noqa: ANN401
+        """Write *message*; where argparse says nothing of an error, this one is raised."""
+        if file is not None:
+            file.write(message)
+
     def error(self, message: str) -> NoReturn:
         """Raise what argparse found wrong, with where to read on."""
         hint = f"see {self.prog} --help"

@@ -28,11 +28,12 @@ The command stands behind a --. Without one, the script defines envcfg_run, for 
 steps in one job.
 
 examples:
-  # in an sbatch script, on the system you are on
-  source <(envcfg wrap --container pytorch.sif -- python train.py)
+  # in an sbatch script, on the system you are on; || ends it where envcfg is not there
+  source <(envcfg wrap --container pytorch.sif -- python train.py || echo exit $?)
 
   # several steps
-  source <(envcfg wrap --profile lumi-g --container pytorch.sif --fact rocm=6.2.4)
+  source <(envcfg wrap --profile lumi-g --container pytorch.sif --fact rocm=6.2.4 \\
+    || echo exit $?)
   envcfg_run python prepare.py
   envcfg_run python train.py
 
@@ -41,7 +42,8 @@ examples:
   ./job.sh
 
   # as it was started before: torchrun, accelerate launch, deepspeed ... are recognised
-  source <(envcfg wrap --container pytorch.sif -- torchrun --nproc-per-node 8 train.py)
+  source <(envcfg wrap --container pytorch.sif -- \\
+    torchrun --nproc-per-node 8 train.py || echo exit $?)
 
   # which cores and GPUs has each rank, and which network do they use?
   envcfg wrap --container pytorch.sif --smoke-test --report-affinity --nccl-debug \\

@@ -148,7 +148,7 @@ def _start(script: Script) -> str:
         return render_script(plan, words).split("\n", 3)[3]
     lines = [
         "# shellcheck disable=SC1090 # envcfg writes it",
-        f"source <({_words(words)} || echo exit 1)",
+        f"source <({_words(words)} || echo exit $?)",
     ]
     if script.signal:
         lines = ["envcfg_start() {", *(f"  {line}" for line in lines), "}"]
