@@ -273,7 +273,10 @@ def test_where_there_is_no_slurm_that_is_said(
     assert "cannot run squeue: No such file or directory" in done.err
 
 
-def test_on_a_terminal_a_table_is_renewed_until_ctrl_c(gpus: Path, notes: Path) -> None:
+@pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_on_a_terminal_a_table_is_renewed_until_a_signal(
+    gpus: Path, notes: Path, ending: signal.Signals
+) -> None:
     assert gpus.exists()
     ours, theirs = pty.openpty()
     shown = b""
@@ -290,18 +293,19 @@ def test_on_a_terminal_a_table_is_renewed_until_ctrl_c(gpus: Path, notes: Path) 
         while shown.count(b"nodes answer") < 4 and time.monotonic() < deadline:
             if select.select([ours], [], [], 0.5)[0]:
                 shown += os.read(ours, 65536)
-        process.send_signal(signal.SIGINT)
+        process.send_signal(ending)
         try:
             while more := os.read(ours, 65536):
                 shown += more
         except OSError:
             pass  # the other side is closed
-        assert process.wait(timeout=10) == 130
+        assert process.wait(timeout=10) == 128 + ending
     os.close(ours)
     text = re.sub(rb"\x1b\[[0-9;?]*[A-Za-z]", b"", shown).decode()
     assert text.count("job 12: 2 of 2 nodes answer, 6 GPUs used 49 %") >= 3
     assert "W  idle" in text
     assert "Traceback" not in text
+    assert shown.rfind(b"\x1b[?25h") > shown.rfind(b"\x1b[?25l")  # the cursor is back
     assert (notes / "ended").exists()
 
 
