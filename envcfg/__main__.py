@@ -5,9 +5,15 @@ import sys
 
 def main() -> int:
     """Run envcfg with the process's arguments and return its exit code."""
-    _forget_current_folder()
-    from envcfg.cli import main as run
+    from envcfg.failure import fail
+    from envcfg.interrupts import listen
 
+    listen()  # before all else: what is imported takes time, in which a signal may come
+    _forget_current_folder()
+    try:
+        from envcfg.cli import main as run
+    except Exception as err:  # noqa: BLE001  # the job must not go on without its step
+        return fail([f"envcfg: error: this installation is broken: {err!r}"], 70)
     return run()
 
 

@@ -6,21 +6,23 @@ chosen, so that ``--help`` and each command pay for nothing else.
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
+from typing import Any
 
 from envcfg import __version__
 from envcfg.errors import (
     EXIT_BUG,
     EXIT_CANNOT,
-    EXIT_INTERRUPTED,
     EnvcfgError,
     UsageError,
 )
-from envcfg.failure import failing_script, wants_script
-from envcfg.parser import Formatter, Parser
+from envcfg.failure import Asked, fail, may_want_script
+from envcfg.interrupts import Held, interruption, raise_signals
+from envcfg.parser import Formatter, ParseError, Parser
 
 _EPILOG = """\
 exit codes: 0 ok, 1 findings, 2 wrong usage or configuration, 3 inconclusive,
@@ -44,27 +46,33 @@ def main(argv: Sequence[str] | None = None) -> int:
     # Arguments are bytes to Unix; here they are UTF-8 with escapes for what is not.
     raw = sys.argv[1:] if argv is None else argv
     words = [os.fsencode(word).decode("utf-8", "surrogateescape") for word in raw]
-    _mend_streams()
+    Asked.script = None
     try:
-        code = _dispatch(words)
+        _mend_streams()
+        try:
+            code = _dispatch(words)
+        finally:
+            raise_signals(False)
         sys.stdout.flush()
     except EnvcfgError as err:
-        return _fail(words, err.lines(), err.exit_code)
-    except KeyboardInterrupt:
-        return _fail(words, ["envcfg: interrupted"], EXIT_INTERRUPTED)
+        code = _fail(words, err.lines(), err.exit_code)
+    except KeyboardInterrupt as err:
+        code = _fail(words, *interruption(getattr(err, "number", 2)))
     except BrokenPipeError:
-        _discard_stdout()  # nobody reads any more: nothing is to be flushed at exit
-        return 141
+        code = 141  # nobody reads any more
     except OSError as err:  # the files of each command have messages of their own
-        _discard_stdout()
         where = f" {err.filename}" if err.filename else ""
-        return _fail(words, [f"envcfg: error: {err.strerror}{where}"], EXIT_CANNOT)
+        code = _fail(words, [f"envcfg: error: {err.strerror}{where}"], EXIT_CANNOT)
     except Exception as err:  # noqa: BLE001  # the last resort, which tells what to do
         import traceback
 
         traceback.print_exc()
         what = f"envcfg: error: this is a bug in envcfg {__version__}: {err!r}"
-        return _fail(words, [what, "  hint: please report the lines above"], EXIT_BUG)
+        code = _fail(words, [what, "  hint: please report the lines above"], EXIT_BUG)
+    try:
+        sys.stdout.flush()
+    except OSError:
+        _discard_stdout()  # else the interpreter tries again, and has a code of its own
     return code
 
 
@@ -93,12 +101,20 @@ def build_parser(only: str | None = None) -> Parser:
 def _dispatch(words: list[str]) -> int:
     head, separated, tail = split_command(words)
     only = head[0] if head and head[0] in COMMANDS else None
-    options = build_parser(only).parse_args(head)
+    try:
+        options = build_parser(only).parse_args(head)
+    except ParseError as err:
+        if hasattr(err.taken, "wants_script"):
+            Asked.script = err.taken.wants_script(err.taken)
+        raise
+    except SystemExit as end:  # after --help or --version
+        return int(end.code or 0)
     if twice := getattr(options, "given_twice", None):
         _say_twice(twice)
     if options.command_name is None:
         msg = "no command given"
         raise UsageError(msg, hint="envcfg wrap --help")
+    Asked.script = hasattr(options, "wants_script") and options.wants_script(options)
     command = import_module(COMMANDS[options.command_name])
     code: int = command.run(options, tail if separated else None, ["envcfg", *words])
     return code
@@ -123,24 +139,35 @@ def split_command(words: Sequence[str]) -> tuple[list[str], bool, list[str]]:
 
 def _fail(words: Sequence[str], lines: Sequence[str], exit_code: int) -> int:
     """Say what failed; where a script was asked for, print one that fails."""
-    print("\n".join(lines), file=sys.stderr)
-    if wants_script(words) and not sys.stdout.isatty():
-        text = failing_script(lines, exit_code)
-        try:
-            sys.stdout.buffer.write(text.encode("utf-8", "surrogateescape"))
-            sys.stdout.flush()
-        except OSError:
-            _discard_stdout()
+    if Asked.script is None:
+        Asked.script = may_want_script(words, COMMANDS)
+    with Held() as held:
+        fail(lines, exit_code)
+        held.finish()
     return exit_code
+
+
+class _Patient(io.FileIO):
+    """stderr: what cannot be written there is lost, and nothing else with it."""
+
+    def write(self, data: Any, /) -> int:  # noqa: ANN401  # any kind of buffer
+        try:
+            return super().write(data) or len(data)
+        except OSError:
+            return len(data)
 
 
 def _mend_streams() -> None:
     """Give closed streams a place to write to, and let no character fail."""
-    for name in ("stdout", "stderr"):
-        stream = getattr(sys, name)
-        if stream is None:
-            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
-        elif hasattr(stream, "reconfigure"):
+    for name in ("stdin", "stdout", "stderr"):
+        if getattr(sys, name) is None:
+            mode = "r" if name == "stdin" else "w"
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115
+    if (own := sys.__stderr__) is not None and sys.stderr is own:
+        raw = io.BufferedWriter(_Patient(2, "w", closefd=False))
+        sys.stderr = io.TextIOWrapper(raw, own.encoding, line_buffering=True)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
 
 

@@ -1,7 +1,8 @@
 """Every way in which envcfg fails, with its exit code; only ``cli.main`` prints them.
 
 Exit codes, for all commands: 0 ok, 1 findings, 2 wrong usage or configuration,
-3 inconclusive, 4 cannot read, write or run something, 70 a bug, 130 interrupted.
+3 inconclusive, 4 cannot read, write or run something, 70 a bug, 130 interrupted (ended by
+another signal: 128 + its number).
 """
 
 from __future__ import annotations
@@ -12,7 +13,6 @@ from typing import NamedTuple
 EXIT_USAGE = 2
 EXIT_CANNOT = 4
 EXIT_BUG = 70
-EXIT_INTERRUPTED = 130
 
 
 class EnvcfgError(Exception):

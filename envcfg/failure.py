@@ -1,23 +1,44 @@
-"""What stands on stdout when ``envcfg wrap`` fails: a script that fails.
+"""How envcfg fails: it says so on stderr, and with ``wrap`` prints a script that fails.
 
 ``source <(envcfg wrap ...)`` succeeds when nothing is printed, and the job would go on. So
-this module needs nothing that could be broken, and prints a script when in doubt.
+this module needs what the interpreter has loaded by itself, and no more; what cannot be
+said on stderr is left unsaid; and a script is printed when in doubt.
 """
 
 from __future__ import annotations
 
-import shlex
-from collections.abc import Sequence
+import os
+import sys
 
-_WITH_VALUE = frozenset(
-    "--profile --container --runtime --runtime-arg --bind --launcher --srun-arg --ranks "
-    "--set --unset --fact".split()
-)
+TYPE_CHECKING = False  # typing has the same, and takes a millisecond
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+
+
+class Asked:
+    """What is known of this run's command line.
+
+    Attributes:
+        script: stdout is to be a script; None: nobody has read the command line yet.
+    """
+
+    script: bool | None = None
+
+
+def fail(lines: Sequence[str], exit_code: int) -> int:
+    """Say *lines*; where a script is asked for, print one that fails; return the code."""
+    _try_to_put(2, "".join(f"{line}\n" for line in lines))
+    wanted = Asked.script
+    if wanted is None:
+        wanted = may_want_script(sys.argv[1:])
+    if wanted and not os.isatty(1):
+        _try_to_put(1, failing_script(lines, exit_code))
+    return exit_code
 
 
 def failing_script(lines: Sequence[str], exit_code: int) -> str:
     """Return bash that reports *lines* and fails, sourced, evaluated or run."""
-    words = " ".join(shlex.quote(line) for line in lines)
+    words = " ".join("'" + line.replace("'", "'\\''") + "'" for line in lines)
     return f"""\
 #!/usr/bin/env bash
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
@@ -29,21 +50,47 @@ return {exit_code}
 """
 
 
-def wants_script(words: Sequence[str]) -> bool:
-    """Tell whether this command line asks for a script on stdout."""
-    rest = iter(words)
-    if next(rest, None) != "wrap":
+def may_want_script(words: Sequence[str], commands: Collection[str] = ()) -> bool:
+    """Tell whether a command line that nobody has read may ask for a script on stdout.
+
+    Args:
+        words: what stands behind ``envcfg``.
+        commands: the names of all commands; none where even they are not known yet.
+    """
+    head = list(words)
+    if "--" in head:
+        del head[head.index("--") :]
+    if head and head[0] in commands:
+        return head[0] == "wrap"
+    if "wrap" in head:  # behind an option that is none
+        return True
+    if not commands or any(word in commands for word in head):
         return False
-    for word in rest:
-        name, equals, value = word.partition("=")
-        if name in _WITH_VALUE:
-            if not equals:
-                next(rest, None)
-        elif name == "--print":
-            if (value if equals else next(rest, "")) in {"plan", "exec-line"}:
-                return False
-        elif name in {"--json", "--output", "-h", "--help"} or word.startswith("-o"):
-            return False
-        elif word == "--":
-            break
-    return True
+    # A misspelt name. Of another command no script is wanted: it might be submitted.
+    from difflib import get_close_matches
+
+    first = next((word for word in head if not word.startswith("-")), "wrap")
+    return get_close_matches(first, commands, n=1) in ([], ["wrap"])
+
+
+def put(descriptor: int, data: bytes) -> None:
+    """Write all of *data* to an open file, in as few pieces as the system takes.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    left = memoryview(data)
+    while left:
+        try:
+            left = left[os.write(descriptor, left) :]
+        except BlockingIOError:  # noqa: PERF203  # somebody else has made the pipe so
+            from select import select
+
+            select([], [descriptor], [])
+
+
+def _try_to_put(descriptor: int, text: str) -> None:
+    try:  # noqa: SIM105  # contextlib would have to be imported
+        put(descriptor, text.encode("utf-8", "backslashreplace"))
+    except OSError:
+        pass  # there is no other place to say it

@@ -8,6 +8,8 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NoReturn
 
+from envcfg.errors import UsageError
+
 _WIDTH = 88
 
 
@@ -24,6 +26,19 @@ def help_width() -> int:
     return min(width, _WIDTH) if width > 0 else _WIDTH
 
 
+class ParseError(UsageError):
+    """A command line that argparse refuses.
+
+    Attributes:
+        taken: the options that it had taken before, with the defaults of the others.
+    """
+
+    def __init__(self, found: UsageError, taken: argparse.Namespace) -> None:
+        """Keep what was found wrong, and what was taken."""
+        super().__init__(found.message, hint=found.hint)
+        self.taken = taken
+
+
 class Formatter(argparse.RawDescriptionHelpFormatter):
     """Help as it is written; argparse makes one for every option."""
 
@@ -37,9 +52,11 @@ class Parser(argparse.ArgumentParser):
 
     Attributes:
         words: those that it was to read.
+        taken: what it has read of them so far, with the defaults of the others.
     """
 
     words: Sequence[str] = ()
+    taken = argparse.Namespace()
 
     def __init__(self, *arguments: Any, **options: Any) -> None:  # noqa: ANN401  # argparse's
         """Take what argparse takes."""
@@ -53,7 +70,8 @@ class Parser(argparse.ArgumentParser):
     ) -> tuple[argparse.Namespace, list[str]]:
         """Read *args*; what is left over is an error of the command that leaves it."""
         self.words = args or ()
-        options, left = super().parse_known_args(args, namespace)
+        self.taken = argparse.Namespace() if namespace is None else namespace
+        options, left = super().parse_known_args(args, self.taken)
         if left:
             self.error(f"unrecognized arguments: {' '.join(left)}")
         return options, left
@@ -68,11 +86,16 @@ class Parser(argparse.ArgumentParser):
         """Whether a command follows, with options of its own."""
         return self._subparsers is not None
 
+    def _print_message(self, message: str, file: Any = None) -> None:  # noqa: ANN401
+        """Write *message*; where argparse says nothing of an error, this one is raised."""
+        if file is not None:
+            file.write(message)
+
     def error(self, message: str) -> NoReturn:
         """Raise what argparse found wrong, in words that help."""
         from envcfg.slips import explain
 
-        raise explain(self, message)
+        raise ParseError(explain(self, message), self.taken)
 
     def format_help(self) -> str:
         """Return the help; lines that are written by hand are folded where they must."""
@@ -84,7 +107,8 @@ class Parser(argparse.ArgumentParser):
         if action.choices is not None and value not in action.choices:
             from envcfg.slips import explain_choice
 
-            raise explain_choice(self, action, str(value))
+            found = explain_choice(self, action, str(value))
+            raise ParseError(found, self.taken)
 
 
 class _Store(argparse._StoreAction):  # noqa: SLF001  # argparse exports no other

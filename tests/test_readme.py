@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from envcfg.profile.catalog import Catalog
-from support import ROOT, envcfg
+from support import ROOT, bash, envcfg
 
 README = (ROOT / "README.md").read_text()
 DOCS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -17,7 +17,9 @@ COMMANDS = [
     shlex.split(found[1])
     for path in DOCS
     for found in re.finditer(
-        r"(?:\$ |<\(|^)(envcfg (?:wrap|sbatch) [^\n)]*)\)?$", path.read_text(), re.M
+        r"(?:\$ |<\(|^)(envcfg (?:wrap|sbatch) [^\n)]*?)(?: \|\| echo exit \$\?\))?$",
+        path.read_text(),
+        re.M,
     )
 ]
 
@@ -41,6 +43,29 @@ def test_each_command_works(
     monkeypatch.setenv("SLURM_CLUSTER_NAME", "lumi")
     done = envcfg(*command[1:])
     assert done.code == 0, done.err
+
+
+SOURCED = [
+    line
+    for path in (
+        *DOCS,
+        ROOT / "envcfg/commands/wrap.py",
+        ROOT / "examples/train.sbatch",
+    )
+    for line in path.read_text().splitlines()
+    if line.strip().startswith("source <(envcfg ")
+]
+
+
+def test_no_line_of_a_job_goes_on_where_envcfg_is_absent() -> None:
+    assert SOURCED[0] in README
+    assert len(SOURCED) >= 8
+    for line in SOURCED:
+        whole = line if line.endswith(")") else line.rstrip("\\") + "|| echo exit $?)"
+        for before in ("", "set -euo pipefail; "):
+            done = bash(f"{before}{whole}\necho goes on", PATH="/usr/bin:/bin")
+            assert (done.returncode, done.stdout) == (127, b""), whole
+            assert b"envcfg: command not found" in done.stderr
 
 
 def test_the_table_of_profiles_is_complete(built_in: Catalog) -> None:

@@ -6,12 +6,19 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from envcfg.commands.arguments import number_of
 from envcfg.commands.printing import say
 from envcfg.commands.progress import reading
+from envcfg.commands.reports import (
+    add_report_options,
+    check_reports,
+    forgotten_name,
+    put_reports,
+)
 from envcfg.errors import UsageError
+from envcfg.interrupts import raise_signals
 from envcfg.log.expectations import Expectations, expectations_of
 from envcfg.log.follow import follow, present
 from envcfg.log.job import Job
@@ -21,6 +28,9 @@ from envcfg.log.rulebook import Rulebook, load_rules
 from envcfg.log.source import Source, expand
 from envcfg.log.verdict import LogReport
 from envcfg.parser import Formatter
+
+if TYPE_CHECKING:
+    from envcfg.outputs import Output
 
 _EXIT = {"ok": 0, "degraded": 1, "broken": 1, "inconclusive": 3}
 _EPILOG = """\
@@ -103,10 +113,7 @@ def add_parser(commands: argparse._SubParsersAction[Any]) -> None:
     )
     out = parser.add_argument_group("what to write")
     out.add_argument("--json", action="store_true", help="the answer as JSON on stdout")
-    out.add_argument("--junit", metavar="FILE", help="also write JUnit XML")
-    out.add_argument(
-        "--html", metavar="FILE", help="also write a page that stands alone"
-    )
+    add_report_options(out)
     live = parser.add_argument_group("while the job runs")
     live.add_argument(
         "--follow",
@@ -133,6 +140,7 @@ def run(
     """Read, judge and report; return the exit code of the verdict."""
     names = [*options.files, *(more or ())]
     _check(options, names)
+    outputs = check_reports(options, names)
     expect = _expectations(options)
     job = Job(Rulebook(load_rules()))
     reader = Reader(job)
@@ -148,7 +156,7 @@ def run(
     else:
         _read(expand(names), reader)
         report = answer()
-    _put(options, report)
+    _put(options, report, outputs)
     if options.on_bad and report.verdict in ("degraded", "broken"):
         _act(options.on_bad, report)
     code = _EXIT[report.verdict]
@@ -158,9 +166,8 @@ def run(
 def _check(options: argparse.Namespace, names: Sequence[str]) -> None:
     if not names:
         msg = "no log given"
-        raise UsageError(
-            msg, hint="envcfg check-log slurm-123.out; - reads standard input"
-        )
+        hint = "envcfg check-log slurm-123.out; - reads standard input"
+        raise UsageError(msg, hint=forgotten_name(options) or hint)
     if "" in names:
         msg = "the name of a log is empty"
         raise UsageError(msg, hint="is the variable set that it comes from?")
@@ -220,18 +227,11 @@ def _read(files: Sequence[str], reader: Reader) -> None:
             behind += source.offset
 
 
-def _put(options: argparse.Namespace, report: LogReport) -> None:
-    from envcfg.files import write_report
-
-    if options.junit:
-        from envcfg.report.junit import log_junit
-
-        write_report(options.junit, log_junit(report))
-    if options.html:
-        from envcfg.report.log_html import log_html
-
-        title = " ".join(options.files)
-        write_report(options.html, log_html(report, title))
+def _put(
+    options: argparse.Namespace, report: LogReport, outputs: Sequence[Output]
+) -> None:
+    if put_reports(outputs, report, " ".join(options.files)):
+        return
     if options.json:
         from envcfg.report.log_json import log_json
 
@@ -250,6 +250,7 @@ def _act(command: str, report: LogReport) -> None:
     """Run what was given for a bad verdict."""
     import subprocess
 
+    raise_signals()  # it is not left alone
     env = {
         **os.environ,
         "ENVCFG_VERDICT": report.verdict,

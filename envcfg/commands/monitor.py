@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from envcfg.commands.machine import interfaces
 from envcfg.commands.printing import say
 from envcfg.errors import EnvcfgError, JobError, UsageError
+from envcfg.interrupts import raise_signals
 from envcfg.parser import Formatter
 
 if TYPE_CHECKING:
@@ -137,6 +138,7 @@ def run(
     argv = step_argv(job.id, hosts, chosen=bool(options.nodes), more=options.srun_arg)
     silent = PATIENCE + options.interval
     looks = 0
+    raise_signals()  # the step must be ended, and a terminal gets its cursor back
     step = Step(argv, step_environment(os.environ))
     try:
         with _display(options, job, wanted) as show:

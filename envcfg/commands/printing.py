@@ -4,9 +4,15 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
+from typing import TYPE_CHECKING
 
+from envcfg.failure import put
 from envcfg.findings import Finding
+from envcfg.interrupts import Held
+
+if TYPE_CHECKING:
+    from envcfg.outputs import Output
 
 
 def say(findings: Iterable[Finding]) -> None:
@@ -16,16 +22,24 @@ def say(findings: Iterable[Finding]) -> None:
 
 
 def write(text: str) -> None:
-    """Write *text* to stdout, byte for byte as the arguments were given."""
+    """Write *text* to stdout, byte for byte as the arguments were given.
+
+    It is the last that a command does: a signal comes before it, or is ignored.
+    """
     sys.stdout.flush()
-    sys.stdout.buffer.write(text.encode("utf-8", "surrogateescape"))
-    sys.stdout.buffer.flush()
+    data = text.encode("utf-8", "surrogateescape")
+    with Held() as held:
+        put(sys.stdout.fileno(), data)
+        held.finish()
 
 
 def add_output_options(group: argparse._ArgumentGroup) -> None:
     """Add the options of commands that write a script."""
     group.add_argument(
-        "-o", "--output", metavar="FILE", help="write the script to FILE, executable"
+        "-o",
+        "--output",
+        metavar="FILE",
+        help="write the script to FILE, executable; -: standard output",
     )
     group.add_argument(
         "--force",
@@ -34,16 +48,47 @@ def add_output_options(group: argparse._ArgumentGroup) -> None:
     )
 
 
-def put_script(options: argparse.Namespace, text: str) -> None:
+def check_script(options: argparse.Namespace, inputs: Collection[str]) -> None:
+    """See that the script can be written; *inputs* are files that it is made from.
+
+    Raises:
+        EnvcfgError: it cannot, or must not.
+    """
+    if options.output is not None:
+        from envcfg.outputs import check_outputs
+
+        check_outputs([_output(options, inputs)])
+
+
+def put_script(options: argparse.Namespace, text: str, inputs: Collection[str]) -> None:
     """Write a script to the file of ``--output``, or to stdout.
 
     Raises:
-        UsageError: if the file is not ours to replace.
+        EnvcfgError: as ``check_script``.
     """
-    if not options.output:
+    if wants_script(options):
         write(text)
         return
-    from envcfg.launch.output import write_script
+    from envcfg.outputs import write_outputs
 
     data = text.encode("utf-8", "surrogateescape")
-    write_script(options.output, data, force=options.force)
+    # What is set may be a secret, and stands in the script.
+    private = any(word is not None for _, word in options.changes)
+    write_outputs([(_output(options, inputs), data)], mode=0o777, private=private)
+    with Held() as held:
+        held.finish()
+
+
+def wants_script(options: argparse.Namespace) -> bool:
+    """Tell whether a script is to stand on stdout, by the options of ``--output``."""
+    if not options.output:
+        return True
+    from envcfg.outputs import STDOUT, descriptor_of
+
+    return descriptor_of(options.output) == STDOUT
+
+
+def _output(options: argparse.Namespace, inputs: Collection[str]) -> Output:
+    from envcfg.outputs import Output
+
+    return Output(options.output, "--output", "-o job.sh", inputs, force=options.force)

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from envcfg.interrupts import raise_signals
 from envcfg.log.source import LARGE
 
 
@@ -18,6 +19,7 @@ def reading(files: Sequence[str]) -> Iterator[Any]:
     if not sys.stderr.isatty() or total < LARGE:
         yield lambda _: None
         return
+    raise_signals()  # the bar hides the terminal's cursor
     from rich.console import Console
     from rich.progress import BarColumn, DownloadColumn, Progress, TimeRemainingColumn
 

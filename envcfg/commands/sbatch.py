@@ -6,7 +6,13 @@ import argparse
 from collections.abc import Sequence
 from typing import Any
 
-from envcfg.commands.printing import add_output_options, put_script, say, write
+from envcfg.commands.printing import (
+    add_output_options,
+    check_script,
+    put_script,
+    say,
+    write,
+)
 from envcfg.commands.request_options import add_request_options, read_request
 from envcfg.commands.step_options import add_step_options, read_step, wrap_words
 from envcfg.errors import UsageError
@@ -73,13 +79,14 @@ def run(
     from envcfg.launch.request import make_request
     from envcfg.launch.resolve import resolve
 
-    if options.output and options.json:
+    if options.output is not None and options.json:
         msg = "-o writes the script, so it excludes --json"
         raise UsageError(msg, hint="redirect stdout to a file instead")
     if command is None:
         msg = "no command, and a job needs one"
         raise UsageError(msg, hint=_EXAMPLE)
     step = read_step(options, command, _EXAMPLE)
+    check_script(options, step.inputs)
     plan = resolve(step.profile, step.profile_hash, step.options, step.notes)
     asked = read_request(options, command)
     request = make_request(step.profile, plan, asked)
@@ -112,5 +119,5 @@ def run(
 
         write(request_json(plan, request, cost, found, text))
     else:
-        put_script(options, text)
+        put_script(options, text, step.inputs)
     return 0

@@ -21,6 +21,7 @@ from envcfg.commands.machine import current_folder
 from envcfg.commands.selection import open_catalog, overlays, select_profile
 from envcfg.errors import UsageError
 from envcfg.findings import Finding
+from envcfg.launch.diagnostics import is_path
 from envcfg.launch.image import locate_image
 from envcfg.launch.plan import Options
 from envcfg.launch.resolve import check_facts
@@ -39,6 +40,7 @@ class Step(NamedTuple):
         diagnostics: their options, as words of a command line.
         findings: what may go wrong, seen from this machine.
         notes: on the profile's files, for the plan.
+        inputs: files that the step is made from, or needs.
     """
 
     profile_name: str
@@ -48,6 +50,7 @@ class Step(NamedTuple):
     diagnostics: tuple[str, ...]
     findings: tuple[Finding, ...]
     notes: tuple[Finding, ...]
+    inputs: tuple[str, ...]
 
 
 def add_step_options(parser: argparse.ArgumentParser) -> None:
@@ -192,7 +195,16 @@ def read_step(
         diagnostics=tuple(diagnostic_words(options)),
         findings=(*reason, *findings),
         notes=tuple(overlays(catalog)),
+        inputs=(*catalog.files_read(), *_files_of(wanted)),
     )
+
+
+def _files_of(wanted: Options) -> Iterator[str]:
+    if wanted.image_file:
+        yield wanted.image_file
+    if wanted.diagnostics.setup and is_path(wanted.diagnostics.setup):
+        yield wanted.diagnostics.setup
+    yield from (spec.split(":")[0] for spec in wanted.binds)
 
 
 def wrap_words(step: Step) -> list[str]:

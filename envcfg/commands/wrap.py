@@ -8,7 +8,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from envcfg.commands.machine import job_nodes
-from envcfg.commands.printing import add_output_options, put_script, say, write
+from envcfg.commands.printing import (
+    add_output_options,
+    check_script,
+    put_script,
+    say,
+    wants_script,
+    write,
+)
 from envcfg.commands.step_options import add_step_options, read_step
 from envcfg.errors import UsageError
 from envcfg.launch.image import missing_sources
@@ -23,11 +30,12 @@ The command stands behind a --. Without one, the script defines envcfg_run, for 
 steps in one job.
 
 examples:
-  # in an sbatch script, on the system you are on
-  source <(envcfg wrap --container pytorch.sif -- python train.py)
+  # in an sbatch script, on the system you are on; || ends it where envcfg is not there
+  source <(envcfg wrap --container pytorch.sif -- python train.py || echo exit $?)
 
   # several steps
-  source <(envcfg wrap --profile lumi-g --container pytorch.sif --fact rocm=6.2.4)
+  source <(envcfg wrap --profile lumi-g --container pytorch.sif --fact rocm=6.2.4 \\
+    || echo exit $?)
   envcfg_run python prepare.py
   envcfg_run python train.py
 
@@ -36,7 +44,8 @@ examples:
   ./job.sh
 
   # as it was started before: torchrun, accelerate launch, deepspeed ... are recognised
-  source <(envcfg wrap --container pytorch.sif -- torchrun --nproc-per-node 8 train.py)
+  source <(envcfg wrap --container pytorch.sif -- \\
+    torchrun --nproc-per-node 8 train.py || echo exit $?)
 
   # which cores and GPUs has each rank, and which network do they use?
   envcfg wrap --container pytorch.sif --smoke-test --report-affinity --nccl-debug \\
@@ -72,6 +81,12 @@ def add_parser(commands: argparse._SubParsersAction[Any]) -> None:
     )
     out.add_argument("--json", action="store_true", help="the plan as JSON")
     add_output_options(out)
+    parser.set_defaults(wants_script=_wants_script)
+
+
+def _wants_script(options: argparse.Namespace) -> bool:
+    """Tell whether a script is to stand on stdout, one that fails where all fails."""
+    return not options.json and options.what == "script" and wants_script(options)
 
 
 def run(
@@ -84,12 +99,13 @@ def run(
         command: the words behind ``--``; None if there was no ``--``.
         argv: the whole command line, for the script's header.
     """
-    if options.output and (options.json or options.what != "script"):
+    if options.output is not None and (options.json or options.what != "script"):
         msg = "-o writes the script, so it excludes --json and --print"
         raise UsageError(msg, hint="redirect stdout to a file instead")
     step = read_step(
         options, command, "envcfg wrap --container pytorch.sif -- python train.py"
     )
+    check_script(options, step.inputs)
     plan = resolve(step.profile, step.profile_hash, step.options, step.notes)
     say(
         [
@@ -99,11 +115,16 @@ def run(
             *plan.notes,
         ]
     )
-    _put(options, plan, argv)
+    _put(options, plan, argv, step.inputs)
     return 0
 
 
-def _put(options: argparse.Namespace, plan: Plan, argv: Sequence[str]) -> None:
+def _put(
+    options: argparse.Namespace,
+    plan: Plan,
+    argv: Sequence[str],
+    inputs: Sequence[str],
+) -> None:
     if options.json:
         from envcfg.report.plan import plan_json
 
@@ -118,4 +139,4 @@ def _put(options: argparse.Namespace, plan: Plan, argv: Sequence[str]) -> None:
     elif options.what == "exec-line":
         write(render_exec_line(plan) + "\n")
     else:
-        put_script(options, render_script(plan, argv))
+        put_script(options, render_script(plan, argv), inputs)

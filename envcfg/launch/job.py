@@ -6,18 +6,17 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from envcfg import __version__
-from envcfg.digest import sha256_of
 from envcfg.launch.plan import Plan
 from envcfg.launch.quoting import quote, quote_directive, quote_word
 from envcfg.launch.render import render_script
 from envcfg.launch.request import Request
 from envcfg.launch.rules import Line
 from envcfg.launch.script import template
+from envcfg.mark import marked
 from envcfg.profile.conditions import Truth, judge
 from envcfg.profile.model import Profile
 from envcfg.profile.words import quote_comment
 
-JOB_MARK = "# envcfg:job "
 _WIDTH = 88
 # Options of flux batch by those of Slurm's; the output's name is Flux's own.
 _FLUX = {
@@ -63,18 +62,7 @@ def render_job(script: Script) -> str:
         start = command if script.inline else "envcfg_start"
         parts.append(f"envcfg_job {script.signal} {start}")
     body = "\n\n".join(part.strip("\n") for part in parts if part) + "\n"
-    line = _id_line(body.encode("utf-8", "surrogateescape"))
-    return f"#!/bin/bash\n{line}\n{body}"
-
-
-def is_untouched_job(data: bytes) -> bool:
-    """Tell whether the bytes of a job script are as envcfg wrote them."""
-    lines = data.split(b"\n", 2)
-    return len(lines) == 3 and lines[1].decode("utf-8", "replace") == _id_line(lines[2])
-
-
-def _id_line(body: bytes) -> str:
-    return f"{JOB_MARK}{sha256_of(body)}"
+    return marked("job", body)
 
 
 def _words(words: Sequence[str]) -> str:
@@ -165,7 +153,7 @@ def _start(script: Script) -> str:
         return render_script(plan, words).split("\n", 3)[3]
     lines = [
         "# shellcheck disable=SC1090 # envcfg writes it",
-        f"source <({_words(words)})",
+        f"source <({_words(words)} || echo exit $?)",
     ]
     if script.signal:
         lines = ["envcfg_start() {", *(f"  {line}" for line in lines), "}"]

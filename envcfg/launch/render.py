@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from envcfg import __version__
-from envcfg.digest import sha256_of
 from envcfg.launch.launchers import KINDS
 from envcfg.launch.plan import Container, Plan
 from envcfg.launch.quoting import (
@@ -25,9 +24,9 @@ from envcfg.launch.settings import (
     option_lines,
     setting_lines,
 )
+from envcfg.mark import marked
 from envcfg.profile.words import quote_comment
 
-ID_MARK = "# envcfg:script "
 _FOR_USERS = ("envcfg_run", "envcfg_end")
 
 
@@ -35,7 +34,7 @@ def render_script(plan: Plan, command_line: Sequence[str]) -> str:
     """Return the whole text for *plan*; *command_line* says how to make it again."""
     pieces = [_header(plan, command_line), _job(plan), _rank_parts(plan)]
     pieces += [*_host_functions(plan), *_tail(plan)]
-    return _identified(assemble(pieces, _FOR_USERS))
+    return marked("script", assemble(pieces, _FOR_USERS))
 
 
 def render_exec_line(plan: Plan) -> str:
@@ -64,23 +63,6 @@ def render_exec_line(plan: Plan) -> str:
         '"${ENVCFG_ARGS[@]}"',
     ]
     return " ".join((*words, "--", *(quote(word) for word in plan.command)))
-
-
-def is_untouched(data: bytes) -> bool:
-    """Tell whether the bytes of a script are as envcfg wrote them."""
-    lines = data.split(b"\n", 2)
-    return len(lines) == 3 and lines[1].decode("utf-8", "replace") == _id_line(lines[2])
-
-
-def _identified(body: str) -> str:
-    """Put a line above *body* that says whose it is and shows later edits."""
-    # Arguments that are no UTF-8 are hashed byte for byte.
-    line = _id_line(body.encode("utf-8", "surrogateescape"))
-    return f"#!/usr/bin/env bash\n{line}\n{body}"
-
-
-def _id_line(body: bytes) -> str:
-    return f"{ID_MARK}{sha256_of(body)}"
 
 
 def _header(plan: Plan, command_line: Sequence[str]) -> str:

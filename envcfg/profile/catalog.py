@@ -127,6 +127,10 @@ class Catalog:
             and os.path.join(self.folders[0], os.path.basename(path)) in self._read
         ]
 
+    def files_read(self) -> list[str]:
+        """Return the names of all files read so far."""
+        return list(self._read)
+
     def digest(self) -> str:
         """Return the SHA-256 over all files read so far, hexadecimal."""
         return sha256_of(b"\0".join(self._read.values()))

@@ -46,13 +46,12 @@ def record(records: str, real: str, data: bytes) -> None:
     Raises:
         OSError: it cannot be written.
     """
-    from pathlib import Path
-
-    from envcfg.files import write_whole
+    from envcfg.files import make_beside
 
     os.makedirs(records, mode=0o700, exist_ok=True)
     text = os.fsencode(real) + b"\n"
-    write_whole(Path(records, record_name(real, data)), text, mode=0o600)
+    path = os.path.join(records, record_name(real, data))
+    os.replace(make_beside(path, text, 0o600, None, private=True), path)
 
 
 def recorded_paths(records: str) -> dict[str, str]:

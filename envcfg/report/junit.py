@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from envcfg.findings import Finding
 from envcfg.log.numbers import count_of, number_ranges
 from envcfg.log.verdict import LogReport, Verdict
+from envcfg.mark import marked
 from envcfg.report.characters import printable
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ def log_junit(report: LogReport) -> str:
     root.append(suite)
     ET.indent(root)
     text = ET.tostring(root).decode("ascii")
-    return f'<?xml version="1.0" encoding="UTF-8"?>\n{text}\n'
+    return marked("junit", f"{text}\n")
 
 
 def _add_job(suite: Element, report: LogReport) -> None:

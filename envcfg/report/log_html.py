@@ -13,6 +13,7 @@ from collections.abc import Iterable, Sequence
 from envcfg.findings import Finding
 from envcfg.log.numbers import count_of, number_ranges
 from envcfg.log.verdict import LogReport, Transport
+from envcfg.mark import marked
 from envcfg.report.facts import job_facts
 from envcfg.report.grid import (
     MOST_FOCUSABLE,
@@ -53,7 +54,7 @@ def log_html(report: LogReport, title: str) -> str:
         "table": _table(report),
         "data": data_island(_data(report.transports)),
     }
-    return fill(template, parts)
+    return marked("page", fill(template, parts).partition("\n")[2])
 
 
 def _facts(report: LogReport) -> str:

@@ -152,3 +152,12 @@ def test_nothing_of_a_command_gets_out_of_its_comment() -> None:
     assert commands
     directives = head.partition(commands[0])[0]
     assert len(re.findall(r"^#SBATCH --nodes", directives, re.M)) == 1
+
+
+def test_a_job_whose_envcfg_is_killed_does_not_go_on(tmp_path: Path) -> None:
+    done = envcfg("sbatch", *LUMI, *COMMAND)
+    killed = tmp_path / "envcfg"
+    killed.write_text("#!/bin/sh\nkill -KILL $$\n")
+    killed.chmod(0o755)
+    job = bash(done.text + "echo goes on", PATH=f"{tmp_path}:{os.environ['PATH']}")
+    assert (job.returncode, job.stdout) == (137, b"")

@@ -186,13 +186,13 @@ def test_live_is_a_line_of_json_for_each_look_until_the_job_ends(
 
 
 def test_a_node_that_does_not_answer_is_named(
-    notes: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    notes: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     assert notes.is_dir()
     monkeypatch.setenv("FAKE_NODES", "node2")
     monkeypatch.setattr(step, "PATIENCE", 0.5)
     assert cli.main(["monitor", "--once", "--interval", "0.2", "12"]) == 0
-    said = capsys.readouterr().out
+    said = capfd.readouterr().out
     assert "job 12: 1 of 2 nodes answer" in said
     assert re.search(r"^node1 +no answer$", said, re.MULTILINE)
     assert "error: node1: has not answered  [node-silent]" in said
@@ -200,13 +200,13 @@ def test_a_node_that_does_not_answer_is_named(
 
 
 def test_when_nobody_answers_that_is_an_error(
-    notes: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    notes: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     assert notes.is_dir()
     monkeypatch.setenv("FAKE_NODES", "")
     monkeypatch.setattr(step, "_START", 0.5)
     assert cli.main(["monitor", "--once", "12"]) == 4
-    said = capsys.readouterr()
+    said = capfd.readouterr()
     assert said.out == ""
     assert "error: no node has answered" in said.err
     assert "\n  hint: " in said.err
@@ -252,13 +252,13 @@ def test_an_error_says_what_and_how_to_mend_it(
 
 
 def test_a_job_of_somebody_else_is_said(
-    notes: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    notes: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     assert notes.is_dir()
     monkeypatch.setenv("FAKE_USER", "alice")
     monkeypatch.setattr("envcfg.commands.monitor._user", lambda: "bob")
     assert cli.main(["monitor", "12"]) == 4
-    said = capsys.readouterr().err
+    said = capfd.readouterr().err
     assert "job 12 belongs to alice, and you are bob" in said
     assert "only alice may look into it" in said
 
@@ -273,7 +273,10 @@ def test_where_there_is_no_slurm_that_is_said(
     assert "cannot run squeue: No such file or directory" in done.err
 
 
-def test_on_a_terminal_a_table_is_renewed_until_ctrl_c(gpus: Path, notes: Path) -> None:
+@pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_on_a_terminal_a_table_is_renewed_until_a_signal(
+    gpus: Path, notes: Path, ending: signal.Signals
+) -> None:
     assert gpus.exists()
     ours, theirs = pty.openpty()
     shown = b""
@@ -290,18 +293,19 @@ def test_on_a_terminal_a_table_is_renewed_until_ctrl_c(gpus: Path, notes: Path) 
         while shown.count(b"nodes answer") < 4 and time.monotonic() < deadline:
             if select.select([ours], [], [], 0.5)[0]:
                 shown += os.read(ours, 65536)
-        process.send_signal(signal.SIGINT)
+        process.send_signal(ending)
         try:
             while more := os.read(ours, 65536):
                 shown += more
         except OSError:
             pass  # the other side is closed
-        assert process.wait(timeout=10) == 130
+        assert process.wait(timeout=10) == 128 + ending
     os.close(ours)
     text = re.sub(rb"\x1b\[[0-9;?]*[A-Za-z]", b"", shown).decode()
     assert text.count("job 12: 2 of 2 nodes answer, 6 GPUs used 49 %") >= 3
     assert "W  idle" in text
     assert "Traceback" not in text
+    assert shown.rfind(b"\x1b[?25h") > shown.rfind(b"\x1b[?25l")  # the cursor is back
     assert (notes / "ended").exists()
 
 

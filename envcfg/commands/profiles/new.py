@@ -21,8 +21,8 @@ examples:
   envcfg profiles new my-cluster --extends slingshot-rocm --output - | less
 
 It goes into .envcfg/profiles/ of the project, where there is one, else into the user's
-folder (~/.config/envcfg/profiles/). A file that is there is never replaced. To change some
-values of a profile that is there, write a file of its name with these values alone.
+folder (~/.config/envcfg/profiles/). A file that is there is kept, unless --force is given.
+To change some values of a profile that is there, write a file of its name with these alone.
 """
 
 
@@ -38,36 +38,60 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-o", "--output", metavar="FILE", help="NAME.yaml anywhere; -: standard output"
     )
+    parser.add_argument(
+        "--force", action="store_true", help="replace a file that is there"
+    )
 
 
 def run(options: argparse.Namespace, catalog: Catalog) -> int:
     """Write the starter."""
     from datetime import date
 
+    from envcfg.outputs import (
+        STDOUT,
+        Output,
+        check_outputs,
+        descriptor_of,
+        write_outputs,
+    )
     from envcfg.profile.starter import starter
 
-    name, output = options.name, options.output
+    name = options.name
     if not PROFILE_NAME.fullmatch(name):
         msg = f"{name!r} is no name of a profile"
         raise UsageError(msg, hint="letters, digits, . - and _, as in my-cluster")
-    if name in catalog.names():
+    # The layers are in order; the last is the project's, where there is one.
+    usual = os.path.join(catalog.folders[-1], f"{name}.yaml")
+    path = usual if options.output is None else options.output
+    if name in catalog.names() and not (
+        options.force and catalog.files(name) == [usual]
+    ):
         msg = f"there is a profile {name}: {', '.join(catalog.files(name))}"
         raise UsageError(
             msg, hint="choose another name; a file of this name would be laid over it"
         )
-    if output not in {None, "-"} and os.path.basename(output) != f"{name}.yaml":
-        msg = f"--output {output}: the file must be named {name}.yaml"
+    is_named = os.path.basename(path) == f"{name}.yaml"
+    if path and not is_named and not _is_stream(path):
+        msg = f"--output {path}: the file must be named {name}.yaml"
         raise UsageError(msg, hint="the name of a profile is that of its file")
     if options.extends not in catalog.names():
         raise unknown_profile(options.extends, catalog.names())
     family = catalog.load(options.extends)
     text = starter(name, options.extends, family, date.today().isoformat())
-    if output == "-":
-        sys.stdout.write(text)
+    output = Output(
+        name=path,
+        option="--output",
+        example=f"--output profiles/{name}.yaml",
+        inputs=catalog.files_read(),
+        force=options.force,
+        kept=True,
+    )
+    if is_named:
+        _make_folder(path)
+    check_outputs([output])
+    write_outputs([(output, text.encode())])
+    if descriptor_of(path) == STDOUT:
         return 0
-    # The layers are in order; the last is the project's, where there is one.
-    path = output or os.path.join(catalog.folders[-1], f"{name}.yaml")
-    _write(path, text)
     sys.stdout.write(f"{path}\n")
     sys.stderr.write(
         f"envcfg: note: fill in what it says, and then try it\n"
@@ -76,14 +100,16 @@ def run(options: argparse.Namespace, catalog: Catalog) -> int:
     return 0
 
 
-def _write(path: str, text: str) -> None:
+def _is_stream(path: str) -> bool:
+    from envcfg.outputs import descriptor_of
+
+    is_there = os.path.exists(path)
+    return descriptor_of(path) is not None or (is_there and not os.path.isfile(path))
+
+
+def _make_folder(path: str) -> None:
     try:
         os.makedirs(os.path.dirname(os.path.abspath(path)), exist_ok=True)
-        with open(path, "x", encoding="utf-8") as file:
-            file.write(text)
-    except FileExistsError as err:
-        msg = f"{path}: is there already, and is not replaced"
-        raise OutputError(msg, hint="choose another name, or --output") from err
     except OSError as err:
-        msg = f"{path}: cannot be written: {err.strerror}"
+        msg = f"cannot write {path}: {err.strerror}"
         raise OutputError(msg, hint="choose another place with --output") from err

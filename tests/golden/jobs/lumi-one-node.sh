@@ -67,4 +67,4 @@ if ! command -v envcfg >/dev/null; then
   exit 127
 fi
 # shellcheck disable=SC1090 # envcfg writes it
-source <(envcfg wrap --profile lumi-g --container none --fact=rocm=6.2.4 -- python3 dump.py out 'a b')
+source <(envcfg wrap --profile lumi-g --container none --fact=rocm=6.2.4 -- python3 dump.py out 'a b' || echo exit $?)

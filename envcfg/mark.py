@@ -1,0 +1,39 @@
+"""The mark by which envcfg knows its own files, and whether they were changed since."""
+
+from __future__ import annotations
+
+from envcfg.digest import sha256_of
+
+# The first line of each kind, and the second, with the hash of all that follows.
+_KINDS = {
+    "script": ("#!/usr/bin/env bash", "# envcfg:script {}"),
+    "job": ("#!/bin/bash", "# envcfg:job {}"),
+    "page": ("<!DOCTYPE html>", "<!-- envcfg:page {} -->"),
+    "junit": ('<?xml version="1.0" encoding="UTF-8"?>', "<!-- envcfg:junit {} -->"),
+}
+
+
+def marked(kind: str, body: str) -> str:
+    """Return *body* behind the first line of its kind and the mark."""
+    first, mark = _KINDS[kind]
+    # Arguments that are no UTF-8 are hashed byte for byte.
+    digest = sha256_of(body.encode("utf-8", "surrogateescape"))
+    return f"{first}\n{mark.format(digest)}\n{body}"
+
+
+def has_mark(data: bytes) -> bool:
+    """Tell whether *data*, or what begins like it, was written by envcfg."""
+    second = data.partition(b"\n")[2]
+    marks = (mark.partition("{")[0].encode() for _, mark in _KINDS.values())
+    return second.startswith(tuple(marks))
+
+
+def is_untouched(data: bytes) -> bool:
+    """Tell whether *data* is as envcfg wrote it."""
+    head, _, rest = data.partition(b"\n")
+    mark, _, body = rest.partition(b"\n")
+    digest = sha256_of(body)
+    return any(
+        (head, mark) == (first.encode(), form.format(digest).encode())
+        for first, form in _KINDS.values()
+    )
