@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
 
-from envcfg.commands.machine import interfaces
 from envcfg.commands.printing import say
 from envcfg.errors import EnvcfgError, JobError, UsageError
 from envcfg.interrupts import raise_signals
@@ -180,19 +179,17 @@ def _user() -> str:
 
 def _wanted(given: str | None) -> Wanted:
     """Return what the profile says of a node; nothing where no profile is known."""
-    from envcfg.commands.selection import open_catalog, overlays
+    from envcfg.commands.selection import open_catalog, overlays, this_machine
     from envcfg.monitor.marks import Wanted
+    from envcfg.profile.detect import detect
 
     catalog = open_catalog()
     name = given or os.environ.get("ENVCFG_PROFILE")
     if name is None:
-        cluster, host = os.environ.get("SLURM_CLUSTER_NAME"), os.uname().nodename
-        try:
-            name = catalog.detect(cluster, host, interfaces(), os.path.exists)
-        except UsageError:
-            name = None  # two of them: that is no reason not to look at a job
-    if name is None:
-        return Wanted()
+        found = detect(catalog, this_machine()).found
+        if len(found) != 1:  # two of them are no reason not to look at a job
+            return Wanted()
+        name = found[0].name
     profile = catalog.load(name)
     say(overlays(catalog))
     node, expect = profile.node, profile.expect

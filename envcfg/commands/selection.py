@@ -7,11 +7,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from envcfg.commands.machine import current_folder, interfaces, job_kind
 from envcfg.errors import UsageError
 from envcfg.findings import Finding
 from envcfg.profile.catalog import Catalog, profile_folders
+
+if TYPE_CHECKING:
+    from envcfg.profile.detect import Machine
 
 
 def open_catalog(here: str | None = None, *, enforce: bool = True) -> Catalog:
@@ -35,6 +39,18 @@ def records_folder(environ: Mapping[str, str]) -> str:
     if not state.startswith("/"):  # as its specification has it
         state = f"{environ.get('HOME', '/nonexistent')}/.local/state"
     return f"{state}/envcfg/trusted"
+
+
+def this_machine() -> Machine:
+    """Return what can be told of this machine without running anything."""
+    from envcfg.profile.detect import Machine
+
+    return Machine(
+        cluster=os.environ.get("SLURM_CLUSTER_NAME"),
+        host=os.uname().nodename,
+        interfaces=interfaces(),
+        exists=os.path.exists,
+    )
 
 
 def overlays(catalog: Catalog) -> list[Finding]:
@@ -82,8 +98,11 @@ def select_profile(
         return given, []
     if chosen := os.environ.get("ENVCFG_PROFILE"):
         return chosen, []
-    cluster, host = os.environ.get("SLURM_CLUSTER_NAME"), os.uname().nodename
-    detected = catalog.detect(cluster, host, interfaces(), os.path.exists)
+    from envcfg.profile.detect import detect
+
+    machine = this_machine()
+    detection = detect(catalog, machine)
+    detected = detection.one()
     broken = [
         Finding(
             rule="profile-broken",
@@ -92,23 +111,25 @@ def select_profile(
             message="cannot be used, so it was not asked whether it knows this system",
             fix=f"envcfg wrap --profile {path} ... says what is wrong",
         )
-        for path in catalog.broken
+        for path in detection.broken
     ]
-    if detected and catalog.guess:
+    if detected and detected.evidence == "devices":
         guess = Finding(
             rule="profile-by-devices",
             severity="note",
-            subject=f"profile {detected}",
-            message=f"is taken for what is in this machine: {catalog.guess}",
+            subject=f"profile {detected.name}",
+            message=f"is taken for what is in this machine: {detected.why}",
             fix="choose another with --profile; envcfg profiles detect says more",
         )
-        return detected, [*broken, guess]
+        return detected.name, [*broken, guess]
     if detected:
-        return detected, broken
-    place = f"{f'cluster {cluster}' if cluster else 'no cluster named'}, host {host}"
+        return detected.name, broken
+    cluster = machine.cluster
+    place = f"cluster {cluster}" if cluster else "no cluster named"
+    place += f", host {machine.host}"
     job = job_kind()
     if job and launcher != "local":  # one process of many nodes would look like success
-        raise _unknown_in_job(job, place, catalog.broken)
+        raise _unknown_in_job(job, place, detection.broken)
     note = Finding(
         rule="profile-not-detected",
         severity="note",

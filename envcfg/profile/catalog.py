@@ -7,11 +7,11 @@ entry. Order, lowest first: built-in, site, user, project.
 from __future__ import annotations
 
 import os.path
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple, NoReturn
 
 from envcfg.digest import sha256_of
-from envcfg.errors import Place, Problem, ProfileError, UsageError
+from envcfg.errors import Place, Problem, ProfileError
 from envcfg.profile.loader import load_profile
 from envcfg.profile.model import Parent, Profile
 from envcfg.profile.words import PROFILE_NAME
@@ -56,8 +56,6 @@ class Catalog:
         self.records = records
         self.enforce = enforce
         self.refused: dict[str, Problem] = {}  # by the real path of each file
-        self.broken: list[str] = []  # files that ``detect`` could not use
-        self.guess: str | None = None  # why ``detect`` chose without knowing a name
         self._read: dict[str, bytes] = {}
         self._merged: dict[tuple[str, ...], Profile] = {}
 
@@ -134,30 +132,6 @@ class Catalog:
     def digest(self) -> str:
         """Return the SHA-256 over all files read so far, hexadecimal."""
         return sha256_of(b"\0".join(self._read.values()))
-
-    def detect(
-        self,
-        cluster: str | None,
-        host: str,
-        interfaces: Sequence[str] = (),
-        exists: Callable[[str], bool] = lambda _: False,
-    ) -> str | None:
-        """Return the name of the one profile that knows this machine, or None.
-
-        Raises:
-            UsageError: if two profiles do, by the same kind of evidence.
-        """
-        from envcfg.profile.detect import Machine, detect, known_profiles
-
-        machine = Machine(cluster, host, interfaces, exists)
-        found = detect(known_profiles(self), machine).found
-        if len(found) > 1:
-            names = " and ".join(each.name for each in found)
-            msg = f"{names} both claim this system: {found[0].why}"
-            raise UsageError(msg, hint="choose one with --profile")
-        if found and found[0].evidence == "devices":
-            self.guess = found[0].why
-        return found[0].name if found else None
 
     def read(self, path: str) -> bytes:
         """Return what is in a file, if it counts.

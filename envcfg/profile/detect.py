@@ -7,16 +7,14 @@ the whole file is read where these cannot be told apart by their indentation.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
-from envcfg.errors import Problem, ProfileError
+from envcfg.errors import Problem, ProfileError, UsageError
+from envcfg.profile.catalog import Catalog
 from envcfg.profile.loader import load_profile
 from envcfg.profile.model import Detect, Profile
-
-if TYPE_CHECKING:
-    from envcfg.profile.catalog import Catalog
 
 Evidence = Literal["cluster", "host", "devices"]
 # A block at the left margin, with all that is indented below it.
@@ -63,22 +61,44 @@ class Answer(NamedTuple):
 
 
 class Detection(NamedTuple):
-    """All answers; *found*: those of the best kind of evidence, maybe several."""
+    """What all profiles say of a machine.
+
+    Attributes:
+        found: those that fit by the best kind of evidence, maybe several.
+        others: the other answers.
+        broken: files that could not be asked.
+    """
 
     found: tuple[Answer, ...]
     others: tuple[Answer, ...]
+    broken: tuple[str, ...]
+
+    def one(self) -> Answer | None:
+        """Return the one that fits, or None.
+
+        Raises:
+            UsageError: several do.
+        """
+        if len(self.found) > 1:
+            names = " and ".join(each.name for each in self.found)
+            msg = f"{names} both claim this system: {self.found[0].why}"
+            raise UsageError(msg, hint="choose one with --profile")
+        return self.found[0] if self.found else None
 
 
-def detect(known: Iterable[Known], machine: Machine) -> Detection:
-    """Ask every profile; a name counts more than what is in the machine."""
+def detect(catalog: Catalog, machine: Machine) -> Detection:
+    """Ask every profile; a name counts more than what is in the machine.
+
+    Raises:
+        ProfileError: files of others would have to be asked, and are not trusted.
+    """
+    known, broken = known_profiles(catalog)
     answers = [_ask(each, machine) for each in known]
+    found: tuple[Answer, ...] = ()
     for kind in ("cluster", "host", "devices"):
-        found = tuple(each for each in answers if each.evidence == kind)
-        if found:
-            return Detection(
-                found, tuple(each for each in answers if each not in found)
-            )
-    return Detection((), tuple(answers))
+        found = found or tuple(each for each in answers if each.evidence == kind)
+    others = tuple(each for each in answers if each not in found)
+    return Detection(found, others, tuple(broken))
 
 
 def _ask(known: Known, machine: Machine) -> Answer:
@@ -123,17 +143,17 @@ def _not_named(detect: Detect, machine: Machine) -> str:
     return "; ".join(said) or "it says nothing"
 
 
-def known_profiles(catalog: Catalog) -> list[Known]:
-    """Return what each profile says of its system; what its families say does not count.
+def known_profiles(catalog: Catalog) -> tuple[list[Known], list[str]]:
+    """Return what each profile says of its system, and the files that cannot be used.
 
-    Files that cannot be used are passed over and named in ``catalog.broken``.
+    What its families say does not count.
 
     Raises:
         ProfileError: files of others would have to be asked, and are not trusted.
     """
     known = []
     refused: list[Problem] = []
-    catalog.broken += catalog.misnamed()
+    broken = catalog.misnamed()
     for name in catalog.names():
         profile: Profile | None = None
         for path in catalog.files(name):
@@ -145,7 +165,7 @@ def known_profiles(catalog: Catalog) -> list[Known]:
             except OSError:
                 layer = None
             if layer is None:  # another's mistake; it is said, and not in the way
-                catalog.broken.append(path)
+                broken.append(path)
                 continue
             profile = layer.over(profile) if profile else layer
         if profile and profile.detect:
@@ -157,7 +177,7 @@ def known_profiles(catalog: Catalog) -> list[Known]:
         raise ProfileError(
             [each._replace(hint=f"{each.hint or ''}{other}") for each in refused]
         )
-    return known
+    return known, broken
 
 
 def read_known(data: bytes, *, path: str, stem: str) -> Profile | None:

@@ -6,6 +6,7 @@ import pytest
 
 from envcfg.errors import ProfileError, UsageError
 from envcfg.profile.catalog import Catalog, profile_folders
+from envcfg.profile.detect import Machine, detect
 
 REASON = "why: w, source: s, date: 2026-05-19"
 
@@ -280,25 +281,27 @@ def test_problems_of_all_layers_come_together(catalog: Catalog) -> None:
 def test_a_system_is_known_by_cluster_or_host(
     built_in: Catalog, cluster: str | None, host: str, expected: str | None
 ) -> None:
-    assert built_in.detect(cluster, host) == expected
+    found = detect(built_in, Machine(cluster, host)).one()
+    assert (found and found.name) == expected
 
 
 def test_lumi_s_login_nodes_are_known_by_a_folder_of_lumi_s(built_in: Catalog) -> None:
     there = {"/appl/local/laifs"}
-    assert built_in.detect(None, "uan01", ["hsn0"], there.__contains__) == "lumi-g"
+    machine = Machine(None, "uan01", ["hsn0"], there.__contains__)
+    assert [each.name for each in detect(built_in, machine).found] == ["lumi-g"]
     # where GPUs are there as well, its family claims the node too
     there.add("/dev/kfd")
     with pytest.raises(UsageError, match="lumi-g and slingshot-rocm both claim"):
-        built_in.detect(None, "nid005001", ["hsn0"], there.__contains__)
-    found = built_in.detect("lumi", "nid005001", ["hsn0"], there.__contains__)
-    assert found == "lumi-g"
+        detect(built_in, machine).one()
+    named = machine._replace(cluster="lumi")
+    assert [each.name for each in detect(built_in, named).found] == ["lumi-g"]
 
 
 def test_two_systems_that_claim_one_host_are_both_named(catalog: Catalog) -> None:
     for name in ("a", "b"):
         write(catalog.folders[0], name, "detect: {hosts: [n*]}\n")
     with pytest.raises(UsageError, match="a and b both claim"):
-        catalog.detect(None, "n1")
+        detect(catalog, Machine(None, "n1")).one()
 
 
 def test_folders_are_in_the_order_of_their_power(tmp_path: Path) -> None:

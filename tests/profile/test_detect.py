@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from envcfg.errors import UsageError
 from envcfg.profile.catalog import Catalog, built_in_folder
-from envcfg.profile.detect import known_profiles, read_known
+from envcfg.profile.detect import Answer, Machine, detect, read_known
 from envcfg.profile.loader import load_profile
 
 REASON = "why: w, source: s, date: 2026-05-19"
@@ -64,16 +65,16 @@ def test_a_name_counts_more_than_what_is_in_the_machine(
     devices: tuple[str, ...],
     expected: str | None,
 ) -> None:
-    found = catalog.detect(cluster, host, interfaces, devices.__contains__)
-    assert found == expected
+    found = _one(catalog, cluster, host, interfaces, devices)
+    assert (found and found.name) == expected
     guessed = expected in {"generic", "cards", "devices"} or "zz1" in interfaces
-    assert (catalog.guess is not None) is guessed
+    assert (found is not None and found.evidence == "devices") is guessed
 
 
 def test_two_that_fit_what_is_in_the_machine_are_both_named(catalog: Catalog) -> None:
     Path(catalog.folders[0], "twin.yaml").write_text(f"name: twin\n{GENERIC}")
     with pytest.raises(UsageError, match="generic and twin both claim"):
-        catalog.detect(None, "x", ("hsn0",), {"/dev/kfd"}.__contains__)
+        _one(catalog, None, "x", ("hsn0",), ("/dev/kfd",))
 
 
 def test_a_higher_layer_says_anew_how_a_system_is_known(tmp_path: Path) -> None:
@@ -82,8 +83,21 @@ def test_a_higher_layer_says_anew_how_a_system_is_known(tmp_path: Path) -> None:
         folder.mkdir()
         (folder / "named.yaml").write_text(f"name: named\n{text}")
     catalog = Catalog([str(low), str(high)])
-    assert catalog.detect("new", "x") == "named"
-    assert catalog.detect("one", "x") is None
+    found = _one(catalog, "new", "x")
+    assert found
+    assert found.name == "named"
+    assert _one(catalog, "one", "x") is None
+
+
+def _one(
+    catalog: Catalog,
+    cluster: str | None,
+    host: str,
+    interfaces: Sequence[str] = (),
+    devices: Sequence[str] = (),
+) -> Answer | None:
+    machine = Machine(cluster, host, interfaces, devices.__contains__)
+    return detect(catalog, machine).one()
 
 
 SHIPPED = sorted(Path(built_in_folder()).glob("*.yaml"))
@@ -129,5 +143,6 @@ def _same(data: bytes, stem: str) -> None:
 def test_files_that_cannot_be_used_are_named(tmp_path: Path, text: str) -> None:
     (tmp_path / "odd.yaml").write_text(text)
     catalog = Catalog([str(tmp_path)])
-    assert known_profiles(catalog) == []
-    assert catalog.broken == [str(tmp_path / "odd.yaml")]
+    detection = detect(catalog, Machine(None, "x"))
+    assert (detection.found, detection.others) == ((), ())
+    assert detection.broken == (str(tmp_path / "odd.yaml"),)

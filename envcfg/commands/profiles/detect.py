@@ -6,9 +6,10 @@ import argparse
 import os
 import sys
 
-from envcfg.commands.machine import interfaces, job_kind
+from envcfg.commands.machine import job_kind
+from envcfg.commands.selection import this_machine
 from envcfg.profile.catalog import Catalog
-from envcfg.profile.detect import Detection, Machine, detect, known_profiles
+from envcfg.profile.detect import Detection, Machine, detect
 
 DESCRIPTION = "Say which profile fits this machine, and why; and why the others do not."
 USAGE = "[--json]"
@@ -32,15 +33,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace, catalog: Catalog) -> int:
     """Ask every profile, and print the answers."""
-    machine = Machine(
-        cluster=os.environ.get("SLURM_CLUSTER_NAME"),
-        host=os.uname().nodename,
-        interfaces=interfaces(),
-        exists=os.path.exists,
-    )
-    detection = detect(known_profiles(catalog), machine)
+    machine = this_machine()
+    detection = detect(catalog, machine)
     _put(detection, machine, as_json=options.json)
-    for path in catalog.broken:
+    for path in detection.broken:
         sys.stderr.write(
             f"envcfg: warning: {path}: cannot be used, and was not asked\n"
         )
