@@ -77,7 +77,11 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def build_parser(only: str | None = None) -> Parser:
-    """Return the parser of all commands, or of one: the others are not even imported."""
+    """Return the parser of all commands, or of one: the others are not even imported.
+
+    Args:
+        only: the first word, where it decides what else is needed.
+    """
     parser = Parser(
         prog="envcfg",
         description=(
@@ -100,7 +104,7 @@ def build_parser(only: str | None = None) -> Parser:
 
 def _dispatch(words: list[str]) -> int:
     head, separated, tail = split_command(words)
-    only = head[0] if head and head[0] in COMMANDS else None
+    only = head[0] if head and head[0] in {*COMMANDS, "--version"} else None
     try:
         options = build_parser(only).parse_args(head)
     except ParseError as err:
