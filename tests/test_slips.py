@@ -170,7 +170,7 @@ def test_the_help_page_is_that_of_the_command(said: Said, command: str) -> None:
 
 
 def test_values_that_are_negative_or_hold_a_space_are_no_options(said: Said) -> None:
-    for value in ("-1", "-x y"):
+    for value in ("-1", "-x y", "\u2014x"):
         _, err = said(
             "check-log", "--expect-provider", value, "--expect-nics", "x", "a.txt"
         )
