@@ -7,6 +7,7 @@ import textwrap
 from collections.abc import Iterator
 
 _WORD = re.compile(r"(?:'[^']*'|\"[^\"]*\"|[^\s'\"])+")  # as a shell splits them
+_COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 _COLUMNS = re.compile(r"(?<=\S) {2,}(?=\S)")  # between a command and what it is for
 
 
@@ -20,15 +21,20 @@ def fold(text: str, width: int) -> str:
     for block in re.split(r"(?<=\n)(?=\n)|(?<=examples:\n)", text):
         first = block.lstrip("\n")[:1].strip()
         is_shell = (is_shell and not first) or block.endswith("examples:\n")
-        fits = all(len(line) <= width for line in block.splitlines())
+        fits = all(_seen(line) <= width for line in block.splitlines())
         if fits or block.strip().partition("\n")[0].endswith(":"):  # a list of options
             lines += block.splitlines()
         elif is_shell:
             for line in block.splitlines():
-                lines += _fold_shell(line, width) if len(line) > width else [line]
+                lines += _fold_shell(line, width) if _seen(line) > width else [line]
         else:
             lines += _fold_text(block, width)
     return "".join(f"{line}\n" for line in lines)
+
+
+def _seen(line: str) -> int:
+    """Return how many columns a line takes; Python 3.14 has colours in it."""
+    return len(_COLOURS.sub("", line))
 
 
 def _fold_text(block: str, width: int) -> Iterator[str]:

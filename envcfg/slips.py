@@ -75,17 +75,17 @@ def _strays(parser: Parser) -> Iterator[_Stray]:
             waits = action.nargs is None and word == name
             before = name if waits else None
             continue
-        if _is_option(word) and not (word[1] != "-" and word[:2] in known):
-            yield _Stray(name, before)
+        if _is_option(word, before) and not (word[1] != "-" and word[:2] in known):
+            yield _Stray(name if name.strip("-") else word, before)
         elif before is None and parser.has_commands:
             return
         before = None
 
 
-def _is_option(word: str) -> bool:
+def _is_option(word: str, before: str | None) -> bool:
     if len(word) < 2 or " " in word or _NEGATIVE.fullmatch(word):
         return False
-    return word[0] in "-" + _DASHES
+    return word[0] == "-" or (before is None and word[0] in _DASHES)
 
 
 def _unknown_option(parser: Parser, stray: _Stray) -> UsageError:

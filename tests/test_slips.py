@@ -89,6 +89,7 @@ SLIPS: dict[str, Slip] = {
     "wrap: misspelt profile": (("wrap", "--container", "none", "--profile", "lumi"), 2, "unknown profile 'lumi'", "did you mean 'lumi-g'? envcfg profiles list"),
     "wrap: path of no profile": (("wrap", "--container", "none", "--profile", "./no.yaml"), 2, "profile ./no.yaml: no such file", "envcfg profiles list"),
     "wrap: folder for a profile": (("wrap", "--container", "none", "--profile", "./folder"), 2, "this is a folder", "name a file in it"),
+    "wrap: profile of an unset variable": (("wrap", "--container", "none", "--profile", ""), 2, "--profile is empty", "is the variable set"),
     "wrap: no such image": (("wrap", *IMAGE[:3], "no.sif"), 0, "warning: no.sif: does not exist", "give the path as"),
     "wrap: folder for an image": (("wrap", *IMAGE[:3], "folder"), 0, "folder, and no image unpacked", "name the image file"),
     "wrap: URI without slashes": (("wrap", *IMAGE[:3], "docker:pytorch"), 0, "docker:pytorch: does not exist", "a URI is written docker://"),
@@ -169,7 +170,7 @@ def test_the_help_page_is_that_of_the_command(said: Said, command: str) -> None:
 
 
 def test_values_that_are_negative_or_hold_a_space_are_no_options(said: Said) -> None:
-    for value in ("-1", "-x y"):
+    for value in ("-1", "-x y", "\u2014x"):
         _, err = said(
             "check-log", "--expect-provider", value, "--expect-nics", "x", "a.txt"
         )

@@ -76,6 +76,7 @@ def run(
     from envcfg.launch.charge import charge
     from envcfg.launch.image import missing_sources
     from envcfg.launch.job import Script, render_job
+    from envcfg.launch.notes import one_node_notes
     from envcfg.launch.request import make_request
     from envcfg.launch.resolve import resolve
 
@@ -109,6 +110,7 @@ def run(
     found = [
         *step.findings,
         *missing_sources(plan.container),
+        *one_node_notes(plan, request.shape.nodes),
         *plan.notes,
         *request.findings,
         *words,

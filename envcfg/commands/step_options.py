@@ -153,6 +153,7 @@ def read_step(
         msg = "no command behind --"
         raise UsageError(msg, hint=example)
     for option, given in (
+        ("--profile", [options.profile]),
         ("--container", [options.container]),
         ("--bind", options.bind),
     ):

@@ -21,11 +21,20 @@ _VARIABLES = "\nvariables:\n"
 _HIDDEN = "\nundocumented:\n"
 
 
+def texts_for(folder: str, name: str) -> Iterator[str]:
+    """Yield the texts of the data files, first those that sound as if they had *name*."""
+    lower = name.lower()
+    for file in sorted(_files(folder), key=lambda file: _subject(file) not in lower):
+        yield read_text(os.path.join(folder, file))
+
+
 @lru_cache(maxsize=1)
-def read_texts(folder: str) -> tuple[str, ...]:
-    """Return the text of each data file of *folder*."""
-    names = sorted(name for name in os.listdir(folder) if name.endswith(".yaml"))
-    return tuple(read_text(os.path.join(folder, name)) for name in names)
+def _files(folder: str) -> tuple[str, ...]:
+    return tuple(sorted(name for name in os.listdir(folder) if name.endswith(".yaml")))
+
+
+def _subject(file: str) -> str:
+    return file.removesuffix(".yaml").partition("-")[0]
 
 
 @cache

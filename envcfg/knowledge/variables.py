@@ -19,7 +19,7 @@ from envcfg.knowledge.excerpt import (
     families_of,
     names_of,
     read_text,
-    read_texts,
+    texts_for,
 )
 from envcfg.knowledge.values import Problem, Reader, Rule, check_value
 
@@ -111,7 +111,7 @@ def check_variable(name: str, value: str | None) -> list[Problem]:
 @cache
 def find_variable(name: str) -> Variable | None:
     """Return what is known of one name; the other entries are not parsed."""
-    for text in read_texts(FOLDER) if name.isidentifier() else ():
+    for text in texts_for(FOLDER, name) if name.isidentifier() else ():
         if data := cut_variable(text, name):
             return read_file(data)[0]
     return None
@@ -193,7 +193,7 @@ def _check_name(variable: Variable) -> list[Problem]:
 
 
 def _unknown(name: str) -> list[Problem]:
-    texts = read_texts(FOLDER)
+    texts = [*texts_for(FOLDER, "")]
     families = dict(each for text in texts for each in families_of(text))
     family = max(filter(name.startswith, families), key=len, default=None)
     if family is None:

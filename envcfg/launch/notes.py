@@ -81,6 +81,6 @@ def one_node_notes(plan: Plan, nodes: int) -> Iterable[Finding]:
             rule="one-node-of-several",
             severity="warning",
             subject=f"launcher {plan.launcher}",
-            message=f"the job has {nodes} nodes, and all ranks start on this one",
+            message=f"the job has {nodes} nodes, and all ranks start on one of them",
             fix="--launcher srun starts them on all, where the profile allows it",
         )

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from support import Wrapped
+from support import Wrapped, envcfg
 
 Wrap = Callable[..., Wrapped]
 HOST = os.uname().nodename
@@ -123,6 +123,18 @@ def test_ranks_on_one_of_several_nodes_are_a_warning(
     monkeypatch.setenv("SLURM_NNODES", nodes)
     done = wrap("--container", "none", *options)
     assert done.code == 0, done.err
-    said = "warning: launcher local: the job has 2 nodes, and all ranks start on this"
+    said = "warning: launcher local: the job has 2 nodes, and all ranks start on one"
     assert (said in done.err) == warned
     assert warned or "local" not in done.err
+
+
+@pytest.mark.parametrize(("nodes", "warned"), [("2", True), ("1", False)])
+def test_a_job_script_for_nodes_that_stay_idle_is_a_warning(
+    wrap: Wrap, nodes: str, warned: bool
+) -> None:
+    assert callable(wrap)
+    options = "--profile lumi-g --container none --account project_465000001 --time 30"
+    options += f" --partition standard-g --launcher local --nodes {nodes}"
+    done = envcfg("sbatch", *options.split(), "--", "true")
+    assert done.code == 0, done.err
+    assert ("the job has 2 nodes, and all ranks start on one" in done.err) == warned

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from envcfg.knowledge.excerpt import families_of, names_of, read_texts
+from envcfg.knowledge.excerpt import families_of, names_of, texts_for
 from envcfg.knowledge.values import TYPES
 from envcfg.knowledge.variables import (
     FOLDER,
@@ -146,7 +146,7 @@ def test_readers_are_described_and_each_reads_something() -> None:
 
 
 def test_an_entry_that_is_cut_out_says_what_the_whole_file_says() -> None:
-    texts = read_texts(FOLDER)
+    texts = [*texts_for(FOLDER, "")]
     assert {name: find_variable(name) for name in VARIABLES} == VARIABLES
     for name in ("NCCL", "NCCL_DEBU", "guide", "NCCL_DEBUG\n    meaning: >-", ""):
         assert find_variable(name) is None
