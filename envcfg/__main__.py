@@ -1,20 +1,29 @@
 """Where envcfg starts: as ``envcfg`` and as ``python -m envcfg``."""
 
+from __future__ import annotations
+
+import os
 import sys
 
+from envcfg.failure import fail
+from envcfg.interrupts import listen
 
-def main() -> int:
-    """Run envcfg with the process's arguments and return its exit code."""
-    from envcfg.failure import fail
-    from envcfg.interrupts import listen
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import NoReturn
 
+
+def main() -> NoReturn:
+    """Run envcfg and end with its exit code."""
     listen()  # before all else: what is imported takes time, in which a signal may come
     _forget_current_folder()
     try:
         from envcfg.cli import main as run
     except Exception as err:  # noqa: BLE001  # the job must not go on without its step
-        return fail([f"envcfg: error: this installation is broken: {err!r}"], 70)
-    return run()
+        os._exit(fail([f"envcfg: error: this installation is broken: {err!r}"], 70))
+    # All is written. The end of the interpreter would take milliseconds, in which a signal
+    # spoils the exit code of a run that is done.
+    os._exit(run())
 
 
 def _forget_current_folder() -> None:
@@ -36,4 +45,4 @@ def _forget_current_folder() -> None:
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    main()

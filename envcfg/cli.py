@@ -73,6 +73,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
     except OSError:
         _discard_stdout()  # else the interpreter tries again, and has a code of its own
+    sys.stderr.flush()
     return code
 
 

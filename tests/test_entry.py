@@ -78,7 +78,7 @@ def test_it_starts_as_one_archive(tmp_path: Path) -> None:
         (source / "envcfg" / name).write_text(text)
     # Its data are not read from an archive: that of the start is what is looked at here.
     (source / "envcfg/cli.py").write_text(
-        "def main():\n    print('here')\n    return 0\n"
+        "def main():\n    print('here', flush=True)\n    return 0\n"
     )
     zipapp.create_archive(source, tmp_path / "envcfg.pyz", main="envcfg.__main__:main")
     for name in (tmp_path / "envcfg.pyz", "envcfg.pyz", "./envcfg.pyz"):

@@ -55,7 +55,8 @@ def _words(action: argparse.Action) -> st.SearchStrategy[list[str]]:
         values = ["script"]
     elif action.dest in _ASKING:
         return st.just([])
-    values += [str(each) for each in action.choices or ()]
+    else:
+        values += [str(each) for each in action.choices or ()]
     name = st.sampled_from(action.option_strings)
     if action.nargs == 0:
         return name.map(lambda word: [word])
