@@ -88,10 +88,9 @@ def main(arguments: Sequence[str] | None = None, project: Project = PROJECT) -> 
         return _fail(2, f"nothing to change in {' '.join(options.only)}")
     chosen = draw(sources, places, options.number, Random(options.seed))
     show = _Progress()
-    dice = (f"--hypothesis-seed={options.seed}",)
     try:
         with labs(project, min(options.jobs, len(chosen))) as copies:
-            records = take_records(project, copies, tell=show, options=dice)
+            records = take_records(project, copies, tell=show)
             trials = try_all(
                 project,
                 copies,
@@ -99,7 +98,6 @@ def main(arguments: Sequence[str] | None = None, project: Project = PROJECT) -> 
                 sources,
                 records,
                 tell=show,
-                options=dice,
                 budget=options.seconds,
             )
     except Red as err:
@@ -148,9 +146,7 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         metavar="PATH[:LINE]",
         help="change only this folder, module or line; can be given again",
     )
-    parser.add_argument(
-        "--seed", type=int, help="the same changes, and the same chance in the tests"
-    )
+    parser.add_argument("--seed", type=int, help="a number: the same changes each time")
     parser.add_argument(
         "--seconds",
         type=_count,

@@ -26,7 +26,10 @@ from scripts.mutation.places import Place, change
 _HERE = Path(__file__).parent
 # What a started program must not take from here: it would find the tree unchanged.
 _NOT_PASSED_ON = ("PYTEST_", "PYTHON", "ENVCFG_", "HYPOTHESIS_")
-_OPTIONS = ("-q", "-p", "no:cacheprovider", "-p", "scripts.mutation.plugin")
+_OPTIONS = (
+    *("-q", "-p", "no:cacheprovider", "-p", "scripts.mutation.plugin"),
+    "--hypothesis-profile=ci",  # the same each time, however busy the machine is
+)
 
 
 class Project(NamedTuple):
@@ -113,19 +116,29 @@ class Lab:
         order: Sequence[str] | None = None,
         limits: Mapping[str, float] | None = None,
         timeout: float | None = None,
-        options: Sequence[str] = (),
+        ends_early: bool = False,
         is_traced: bool = False,
     ) -> Outcome:
-        """Run the tests *order* of *files*; a run beyond *timeout* seconds has failed."""
+        """Run tests of *files*.
+
+        Args:
+            files: below the root of the tree.
+            order: the names of the tests to run; all by default.
+            limits: seconds by name, after which a test has failed.
+            timeout: seconds, after which all has.
+            ends_early: end at the first failure.
+            is_traced: note which functions each test calls.
+        """
         calls, result = self._folder / "calls", self._folder / "result.json"
         shutil.rmtree(calls, ignore_errors=True)
-        shutil.rmtree(self._tree / ".hypothesis", ignore_errors=True)
         result.unlink(missing_ok=True)
         if is_traced:
             calls.mkdir()
         plan = {"order": order, "limits": dict(limits or {})}
         (self._folder / "plan.json").write_text(json.dumps(plan))
-        code, said = self._pytest([*_OPTIONS, *options, *files], timeout)
+        code, said = self._pytest(
+            [*_OPTIONS, *(["-x"] if ends_early else []), *files], timeout
+        )
         try:
             found = json.loads(result.read_text())
         except (OSError, ValueError):  # pytest did not come to its end

@@ -98,12 +98,12 @@ def remove_old(folder: Path, digests: Iterable[str]) -> None:
             path.unlink(missing_ok=True)
 
 
-def make_record(lab: Lab, file: str, options: tuple[str, ...]) -> Record:
+def make_record(lab: Lab, file: str) -> Record:
     """Run a test file unchanged; raise Red where it fails."""
-    outcome = lab.run([file], options=options, is_traced=True)
+    outcome = lab.run([file], is_traced=True)
     tests = outcome.tests
     if not outcome.is_green:  # some do not like to be watched
-        again = lab.run([file], order=outcome.failed, options=options)
+        again = lab.run([file], order=outcome.failed)
         if not again.is_green or not set(outcome.failed) <= set(again.tests):
             raise Red(again.said)
     return Record(file, frozenset(outcome.before), tests)

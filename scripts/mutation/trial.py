@@ -100,16 +100,14 @@ def labs(project: Project, number: int) -> Iterator[Labs]:
         yield Labs(project, Path(folder), number)
 
 
-def take_records(
-    project: Project, copies: Labs, *, tell: Tell, options: tuple[str, ...]
-) -> list[Record]:
+def take_records(project: Project, copies: Labs, *, tell: Tell) -> list[Record]:
     """Return what each test does; run those again that may do something else by now."""
     folder = project.root / _KEPT
     digests = digest_files(project)
     remove_old(folder, digests.values())
     records = {name: load_record(folder, digests[name]) for name in digests}
     missing = [name for name, record in records.items() if record is None]
-    done = copies.each(lambda lab, name: make_record(lab, name, options), missing)
+    done = copies.each(make_record, missing)
     tell("tests unchanged", 0, len(missing))
     for count, (_, record) in enumerate(done, 1):
         keep_record(folder, digests[record.file], record)
@@ -126,7 +124,6 @@ def try_all(
     records: Sequence[Record],
     *,
     tell: Tell,
-    options: tuple[str, ...],
     budget: float,
 ) -> list[Trial]:
     """Return what became of each change, in the order of *places*."""
@@ -142,7 +139,7 @@ def try_all(
             budget=budget,
         )
         with lab.changed(sources[place.path], place):
-            by = _who_notices(lab, choice, records, options)
+            by = _who_notices(lab, choice, records)
         return Trial(place, by, choice.size, choice.calling, choice.known)
 
     trials: dict[int, Trial] = {}
@@ -152,9 +149,7 @@ def try_all(
     return [trials[number] for number in range(len(places))]
 
 
-def _who_notices(
-    lab: Lab, choice: Choice, records: Sequence[Record], options: tuple[str, ...]
-) -> str | None:
+def _who_notices(lab: Lab, choice: Choice, records: Sequence[Record]) -> str | None:
     seconds = {
         name: ran.seconds for each in records for name, ran in each.tests.items()
     }
@@ -164,7 +159,7 @@ def _who_notices(
             order=names,
             limits={name: _PATIENCE * seconds[name] + _PAUSE for name in names},
             timeout=_PATIENCE * sum(seconds[name] for name in names) + 2 * _PAUSE,
-            options=(*options, "-x"),
+            ends_early=True,
         )
         if not outcome.is_green:
             return outcome.failed[0] if outcome.failed else _last_line(outcome.said)
