@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from envcfg.knowledge.variables import check_variable, load_variables
 
+GOLDEN = Path(__file__).parent / "golden/wrong.txt"
 NAMES = list(load_variables())
 
 # Name, value, severity, part of the message or of the hint; below, those that are right.
@@ -85,6 +88,8 @@ WRONG = [
     ("NCCL_MIN_NCHANNELS", "4.5", "error", "no whole number"),
     ("NCCL_BUFFSIZE", "8M", "error", "write 8388608"),
     ("NCCL_BUFFSIZE", "8 MiB", "error", "write 8388608"),
+    ("NCCL_BUFFSIZE", "2G", "error", "write 2147483648"),
+    ("NCCL_BUFFSIZE", "1tib", "error", "write 1099511627776"),
     ("NCCL_BUFFSIZE", "large", "error", "no number of bytes"),
     ("NCCL_BUFFSIZE", "-8", "error", "fewer than none"),
     ("FI_CXI_REQ_BUF_SIZE", "16MB", "error", "write 16777216"),
@@ -138,6 +143,7 @@ RIGHT = [
     ("NCCL_CTA_POLICY", "EFFICIENCY|ZERO"),
     ("NCCL_NET", "AWS Libfabric"),
     ("NCCL_NET", "OFI"),
+    ("NCCL_NET", "'"),
     ("NCCL_NET_PLUGIN", "/opt/lib/librccl-net.so"),
     ("NCCL_DEBUG", "INFO"),
     ("NCCL_DEBUG", "info"),
@@ -156,6 +162,7 @@ RIGHT = [
     ("GLOO_SOCKET_IFNAME", "hsn0"),
     ("NCCL_CROSS_NIC", "1"),
     ("NCCL_MIN_NCHANNELS", "24"),
+    ("NCCL_MIN_NCHANNELS", "9" * 5000),
     ("NCCL_IB_GID_INDEX", "-1"),
     ("NCCL_IB_RETRY_CNT", "7"),
     ("NCCL_SOCKET_MAGIC", "0xfF01"),
@@ -214,6 +221,20 @@ def test_what_is_wrong_is_said(
     assert problems
     assert problems[0].severity == severity
     assert part in f"{problems[0].message}\n{problems[0].hint}"
+
+
+def test_what_is_said_is_as_reviewed(request: pytest.FixtureRequest) -> None:
+    parts = []
+    for name, value, _, _ in WRONG:
+        told = "" if value is None else f"={value[:40]}"
+        parts.append(f"{name}{told}")
+        for problem in check_variable(name, value):
+            parts.append(f"  {problem.severity}: {problem.message}")
+            parts += [f"    {problem.hint}"] if problem.hint else []
+    text = "\n".join(parts) + "\n"
+    if request.config.getoption("--update-golden"):
+        GOLDEN.write_text(text, encoding="utf-8")
+    assert text == GOLDEN.read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(("name", "value"), RIGHT)

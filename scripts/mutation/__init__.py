@@ -1,0 +1,1 @@
+"""Changes that a test should notice: where they can be made, and whether one does."""
