@@ -14,6 +14,7 @@ from importlib import import_module
 from typing import Any
 
 from envcfg import __version__
+from envcfg.characters import one_line
 from envcfg.errors import (
     EXIT_BUG,
     EXIT_CANNOT,
@@ -61,12 +62,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         code = 141  # nobody reads any more
     except OSError as err:  # the files of each command have messages of their own
-        where = f" {err.filename}" if err.filename else ""
+        where = f" {one_line(str(err.filename))}" if err.filename else ""
         code = _fail(words, [f"envcfg: error: {err.strerror}{where}"], EXIT_CANNOT)
     except Exception as err:  # noqa: BLE001  # the last resort, which tells what to do
         import traceback
 
-        traceback.print_exc()
+        for line in traceback.format_exc().splitlines():
+            print(one_line(line), file=sys.stderr)
         what = f"envcfg: error: this is a bug in envcfg {__version__}: {err!r}"
         code = _fail(words, [what, "  hint: please report the lines above"], EXIT_BUG)
     try:

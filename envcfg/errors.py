@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
+from envcfg.characters import one_line
+
 EXIT_USAGE = 2
 EXIT_CANNOT = 4
 EXIT_BUG = 70
@@ -31,7 +33,7 @@ class EnvcfgError(Exception):
         lines = [f"envcfg: error: {self.message}"]
         if self.hint:
             lines.append(f"  hint: {self.hint}")
-        return lines
+        return list(map(one_line, lines))
 
 
 class UsageError(EnvcfgError):
@@ -78,7 +80,7 @@ class Problem(NamedTuple):
         lines = [f"envcfg: error: {self.place}: {key}{self.message}"]
         if self.hint:
             lines.append(f"  hint: {self.hint}")
-        return lines
+        return list(map(one_line, lines))
 
 
 class ProfileError(EnvcfgError):

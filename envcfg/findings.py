@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
+from envcfg.characters import one_line
+
 Severity = Literal["error", "warning", "note"]
 
 
@@ -57,4 +59,4 @@ class Finding(NamedTuple):
         lines = [f"envcfg: {self.severity}: {self.subject}: {self.message}"]
         if self.fix:
             lines.append(f"  hint: {self.fix}")
-        return lines
+        return list(map(one_line, lines))

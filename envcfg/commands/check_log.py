@@ -8,6 +8,7 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from envcfg.characters import one_line
 from envcfg.commands.arguments import number_of
 from envcfg.commands.printing import say
 from envcfg.commands.progress import reading
@@ -19,6 +20,7 @@ from envcfg.commands.reports import (
 )
 from envcfg.errors import UsageError
 from envcfg.interrupts import raise_signals
+from envcfg.log.batches import SEVERAL, by_job, of_jobs
 from envcfg.log.expectations import Expectations, expectations_of
 from envcfg.log.follow import follow, present
 from envcfg.log.job import Job
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
     from envcfg.outputs import Output
 
 _EXIT = {"ok": 0, "degraded": 1, "broken": 1, "inconclusive": 3}
+_BAD = ("degraded", "broken")
 _EPILOG = """\
 The log must come from a job with NCCL_DEBUG=INFO (RCCL reads the same variable). Several
 files are one job, as NCCL_DEBUG_FILE=nccl-%h-%p.log makes them.
@@ -142,23 +145,17 @@ def run(
     _check(options, names)
     outputs = check_reports(options, names)
     expect = _expectations(options)
-    job = Job(Rulebook(load_rules()))
-    reader = Reader(job)
-
-    def answer() -> LogReport:
-        return judge(job, expect, reader.locate, Read(reader.files, reader.size))
-
+    rulebook = Rulebook(load_rules())
+    proof = None
     if options.follow:
-        if not present(names):
-            absent = " ".join(names)
-            sys.stderr.write(f"envcfg: note: waiting for {absent}, not there yet\n")
-        report = follow(names, reader, answer, options.timeout)
+        report, proof = _followed(options, names, rulebook, expect)
     else:
-        _read(expand(names), reader)
-        report = answer()
+        jobs = by_job(expand(names))
+        reports = {job: _read(jobs[job], rulebook, expect) for job in jobs}
+        report = of_jobs(reports, rulebook.rules[SEVERAL])
     _put(options, report, outputs)
-    if options.on_bad and report.verdict in ("degraded", "broken"):
-        _act(options.on_bad, report)
+    if options.on_bad and proof and report.verdict in _BAD:
+        _act(options.on_bad, proof)
     code = _EXIT[report.verdict]
     return 1 if code and options.strict else code
 
@@ -214,7 +211,10 @@ def _expectations(options: argparse.Namespace) -> Expectations:
     )
 
 
-def _read(files: Sequence[str], reader: Reader) -> None:
+def _read(files: Sequence[str], rulebook: Rulebook, expect: Expectations) -> LogReport:
+    """Return what the files of one job come to."""
+    job = Job(rulebook)
+    reader = Reader(job)
     with reading(files) as progress:
         behind = 0
         for name in files:
@@ -225,6 +225,25 @@ def _read(files: Sequence[str], reader: Reader) -> None:
             finally:
                 source.close()
             behind += source.offset
+    return judge(job, expect, reader.locate, Read(reader.files, reader.size))
+
+
+def _followed(
+    options: argparse.Namespace,
+    names: Sequence[str],
+    rulebook: Rulebook,
+    expect: Expectations,
+) -> tuple[LogReport, LogReport]:
+    """Return what files that still grow come to, and their certain lines alone."""
+    if not present(names):
+        absent = one_line(" ".join(names))
+        sys.stderr.write(f"envcfg: note: waiting for {absent}, not there yet\n")
+    reader = Reader(Job(rulebook), Job(rulebook, certain=True))
+
+    def answer(job: Job) -> LogReport:
+        return judge(job, expect, reader.locate, Read(reader.files, reader.size))
+
+    return follow(names, reader, answer, options.timeout)
 
 
 def _put(
@@ -237,27 +256,28 @@ def _put(
 
         sys.stdout.write(log_json(report))
     else:
-        from envcfg.report.log_text import log_text, print_log
+        from envcfg.report.log_text import log_lines
+        from envcfg.report.styled import put
 
-        if sys.stdout.isatty():
-            print_log(report)
-        else:
-            sys.stdout.write(log_text(report))
+        put((style, line) for line, style in log_lines(report))
     sys.stdout.flush()
 
 
-def _act(command: str, report: LogReport) -> None:
-    """Run what was given for a bad verdict."""
+def _act(command: str, proof: LogReport) -> None:
+    """Run what was given for a bad verdict, if lines that are certain show that it is."""
     import subprocess
 
+    if proof.verdict not in _BAD:
+        sys.stderr.write("envcfg: note: --on-bad: not run: no certain line shows it\n")
+        return
     raise_signals()  # it is not left alone
     env = {
         **os.environ,
-        "ENVCFG_VERDICT": report.verdict,
-        "ENVCFG_SUMMARY": report.summary,
+        "ENVCFG_VERDICT": proof.verdict,
+        "ENVCFG_SUMMARY": one_line(proof.summary),
     }
     done = subprocess.run(["/bin/sh", "-c", command], env=env, check=False)
     if done.returncode:
-        sys.stderr.write(
-            f"envcfg: warning: --on-bad: exit code {done.returncode}: {command}\n"
-        )
+        code = done.returncode
+        said = f"envcfg: warning: --on-bad: exit code {code}: {one_line(command)}\n"
+        sys.stderr.write(said)

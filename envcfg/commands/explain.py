@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from envcfg.characters import one_line
 from envcfg.commands.printing import say
 from envcfg.commands.selection import open_catalog, untrusted
 from envcfg.errors import UsageError, suggest
@@ -143,8 +144,9 @@ def _usable(catalog: Catalog) -> list[str]:
 
     found, problems = survey(catalog)
     for path in sorted({each.place.path for each in problems}):
-        sys.stderr.write(f"envcfg: warning: {path}: cannot be used\n")
-        sys.stderr.write(f"  hint: envcfg profiles validate {path}\n")
+        name = one_line(path)
+        sys.stderr.write(f"envcfg: warning: {name}: cannot be used\n")
+        sys.stderr.write(f"  hint: envcfg profiles validate {name}\n")
     return [each.name for each in found]
 
 

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
 
+from envcfg.characters import one_line
 from envcfg.commands.printing import say
 from envcfg.errors import EnvcfgError, JobError, UsageError
 from envcfg.interrupts import raise_signals
@@ -213,10 +214,11 @@ def _display(
 ) -> AbstractContextManager[Show]:
     """Return where the looks go."""
     from envcfg.report.monitor import json_show, live_show, text_show
+    from envcfg.report.styled import is_styled
 
     if options.json:
         return nullcontext(json_show(job, once=options.once))
-    if sys.stdout.isatty() and not options.once:
+    if is_styled() and not options.once:
         return live_show(job, wanted.interfaces)
     return nullcontext(text_show(job, wanted.interfaces, once=options.once))
 
@@ -244,7 +246,7 @@ def _after_end(name: str, errors: Sequence[str]) -> int:
         state = _state(name)
     if state == "RUNNING":
         raise _no_answer(errors, f"the step in job {name} has ended, the job has not")
-    sys.stderr.write(f"envcfg: job {name} has ended: {state}\n")
+    sys.stderr.write(f"envcfg: job {one_line(name)} has ended: {one_line(state)}\n")
     return 0
 
 

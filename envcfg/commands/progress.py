@@ -10,13 +10,14 @@ from typing import Any
 
 from envcfg.interrupts import raise_signals
 from envcfg.log.source import LARGE
+from envcfg.report.styled import is_styled
 
 
 @contextmanager
 def reading(files: Sequence[str]) -> Iterator[Any]:
     """Show how far reading is, on a terminal and for much to read."""
     total = sum(os.path.getsize(name) for name in files if os.path.isfile(name))
-    if not sys.stderr.isatty() or total < LARGE:
+    if total < LARGE or not is_styled(sys.stderr):
         yield lambda _: None
         return
     raise_signals()  # the bar hides the terminal's cursor

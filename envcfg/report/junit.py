@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from envcfg.characters import printable
 from envcfg.findings import Finding
 from envcfg.log.numbers import count_of, number_ranges
 from envcfg.log.verdict import LogReport, Verdict
 from envcfg.mark import marked
-from envcfg.report.characters import printable
 
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from envcfg.characters import without_surrogates
 from envcfg.log.verdict import LogReport
-from envcfg.report.characters import without_surrogates
 
 SCHEMA_VERSION = 1
 

@@ -23,21 +23,6 @@ _NODES = 24  # more are folded into those that look the same
 _WIDTH = 88
 
 
-def log_text(report: LogReport) -> str:
-    """Return the report as plain lines."""
-    return "".join(f"{line}\n" for line, _ in log_lines(report))
-
-
-def print_log(report: LogReport) -> None:
-    """Print the report in colours, for a terminal."""
-    from rich.console import Console
-    from rich.text import Text
-
-    console = Console(highlight=False, soft_wrap=True)
-    for line, style in log_lines(report):
-        console.print(Text(line, style=style))
-
-
 def log_lines(report: LogReport) -> Iterator[tuple[str, str]]:
     """Yield the lines of the report, each with its style."""
     yield report.summary, _STYLES[report.verdict]

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from html import escape as _escape
 
-from envcfg.report.characters import printable
+from envcfg.characters import printable
 
 _BLANK = re.compile(r"\{\{(\w+)\}\}")
 

@@ -9,8 +9,8 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from envcfg.characters import printable
 from envcfg.log.verdict import Transport
-from envcfg.report.characters import printable
 from envcfg.report.layout import Layout
 from envcfg.report.markup import escape
 from envcfg.report.transports import KINDS, describe, kind_of

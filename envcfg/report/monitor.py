@@ -18,6 +18,7 @@ from envcfg.report.monitor_table import (
     page_renderable,
     page_text,
 )
+from envcfg.report.styled import make_console
 
 Show = Callable[[Sequence[NodeView], Sequence[Finding]], None]
 _AROUND = 4  # lines of a terminal for title, head and the cursor
@@ -41,9 +42,7 @@ def text_show(job: SlurmJob, wanted: Sequence[str], *, once: bool) -> Show:
         detailed = len(nodes) <= MOST_DETAILED
         page = make_page(job.name, nodes, findings, wanted=wanted, is_detailed=detailed)
         if once and sys.stdout.isatty():
-            from rich.console import Console
-
-            Console(highlight=False).print(page_renderable(page))
+            make_console().print(page_renderable(page))
             return
         above = "" if once else time.strftime("\n%H:%M:%S\n")
         sys.stdout.write(above + page_text(page))
@@ -55,10 +54,9 @@ def text_show(job: SlurmJob, wanted: Sequence[str], *, once: bool) -> Show:
 @contextmanager
 def live_show(job: SlurmJob, wanted: Sequence[str]) -> Iterator[Show]:
     """Give what renews a table on the terminal."""
-    from rich.console import Console
     from rich.live import Live
 
-    console = Console(highlight=False)
+    console = make_console()
     with Live(console=console, auto_refresh=False) as live:
 
         def show(nodes: Sequence[NodeView], findings: Sequence[Finding]) -> None:

@@ -9,11 +9,11 @@ from collections.abc import Sequence
 from itertools import zip_longest
 from typing import TYPE_CHECKING, NamedTuple
 
+from envcfg.characters import one_line
 from envcfg.findings import Finding
 from envcfg.log.numbers import count_of, first_of
 from envcfg.monitor.board import GpuView, Link, NodeView
 from envcfg.monitor.sample import NodeSample
-from envcfg.report.characters import printable
 from envcfg.report.styled import Line
 
 if TYPE_CHECKING:
@@ -60,9 +60,17 @@ def make_page(
         wanted: interfaces that are shown even if they carry nothing.
         is_detailed: a line for each GPU and interface, instead of one for each node.
     """
-    rows = tuple(_row(node, wanted, is_detailed=is_detailed) for node in nodes)
+    rows = tuple(
+        tuple(_shown(cell) for cell in _row(node, wanted, is_detailed=is_detailed))
+        for node in nodes
+    )
     marks = tuple(line for finding in _merged(findings) for line in _mark(finding))
-    return Page(_title(job, nodes), rows, marks)
+    return Page(one_line(_title(job, nodes)), rows, _shown(marks))
+
+
+def _shown(lines: Sequence[Line]) -> Cell:
+    """Return *lines* as a terminal may have them: names and words come from outside."""
+    return tuple((style, one_line(text)) for style, text in lines)
 
 
 def page_text(page: Page) -> str:
@@ -137,7 +145,7 @@ def _merged(findings: Sequence[Finding]) -> list[Finding]:
 
 
 def _mark(finding: Finding) -> list[Line]:
-    what = f"{finding.subject}: {printable(finding.message)}"
+    what = f"{finding.subject}: {finding.message}"
     first = f"{finding.severity}: {what}  [{finding.rule}]"
     lines = [(_COLOURS[finding.severity], first)]
     if finding.fix:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from envcfg.characters import one_line
 from envcfg.launch.plan import Branch, Plan, Planned, PlannedBundle, PlannedMount
 from envcfg.profile.conditions import Condition
 from envcfg.profile.model import Expect
 from envcfg.profile.reason import Reason
 from envcfg.profile.words import format_word
+from envcfg.report.styled import make_console
 
 SCHEMA_VERSION = 2
 
@@ -46,7 +48,7 @@ def plan_json(plan: Plan) -> str:
 
 def plan_text(plan: Plan) -> str:
     """Return the plan as plain lines."""
-    return "".join(f"{line}\n" for line in plan_lines(plan))
+    return "".join(f"{one_line(line)}\n" for line in plan_lines(plan))
 
 
 def plan_lines(plan: Plan) -> Iterator[str]:
@@ -87,12 +89,11 @@ def plan_lines(plan: Plan) -> Iterator[str]:
 
 def print_table(plan: Plan) -> None:
     """Print the plan as a table, for a terminal."""
-    from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
-    console = Console()
-    lines = list(plan_lines(plan))
+    console = make_console()
+    lines = list(map(one_line, plan_lines(plan)))
     head = lines[: lines.index("")] if "" in lines else lines
     console.print(Text("\n".join(head)))
     table = Table(show_lines=True)
@@ -101,9 +102,9 @@ def print_table(plan: Plan) -> None:
     for setting in plan.settings:
         for branch in setting.branches:
             table.add_row(
-                Text(f"{_assignment(setting, branch)}{_tests(branch.tests)}"),
+                Text(one_line(f"{_assignment(setting, branch)}{_tests(branch.tests)}")),
                 setting.scope,
-                Text("\n".join(_reason_lines(branch.reason))),
+                Text("\n".join(map(one_line, _reason_lines(branch.reason)))),
             )
     console.print(table)
 

@@ -273,11 +273,8 @@ def test_where_there_is_no_slurm_that_is_said(
     assert "cannot run squeue: No such file or directory" in done.err
 
 
-@pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_on_a_terminal_a_table_is_renewed_until_a_signal(
-    gpus: Path, notes: Path, ending: signal.Signals
-) -> None:
-    assert gpus.exists()
+def shown_on_a_terminal(ending: signal.Signals = signal.SIGINT, **env: str) -> bytes:
+    """Return what a terminal gets of four looks, until a signal."""
     ours, theirs = pty.openpty()
     shown = b""
     with subprocess.Popen(
@@ -285,7 +282,7 @@ def test_on_a_terminal_a_table_is_renewed_until_a_signal(
         stdin=theirs,
         stdout=theirs,
         stderr=theirs,
-        env={**os.environ, "TERM": "xterm", "COLUMNS": "120", "LINES": "40"},
+        env={**os.environ, "TERM": "xterm", "COLUMNS": "120", "LINES": "40", **env},
         start_new_session=True,
     ) as process:
         os.close(theirs)
@@ -301,11 +298,31 @@ def test_on_a_terminal_a_table_is_renewed_until_a_signal(
             pass  # the other side is closed
         assert process.wait(timeout=10) == 128 + ending
     os.close(ours)
+    return shown
+
+
+@pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_on_a_terminal_a_table_is_renewed_until_a_signal(
+    gpus: Path, notes: Path, ending: signal.Signals
+) -> None:
+    assert gpus.exists()
+    shown = shown_on_a_terminal(ending)
     text = re.sub(rb"\x1b\[[0-9;?]*[A-Za-z]", b"", shown).decode()
     assert text.count("job 12: 2 of 2 nodes answer, 6 GPUs used 49 %") >= 3
     assert "W  idle" in text
     assert "Traceback" not in text
     assert shown.rfind(b"\x1b[?25h") > shown.rfind(b"\x1b[?25l")  # the cursor is back
+    assert (notes / "ended").exists()
+
+
+@pytest.mark.parametrize("env", [{"NO_COLOR": "1"}, {"TERM": "dumb"}], ids=str)
+def test_a_terminal_without_colours_gets_text(
+    gpus: Path, notes: Path, env: dict[str, str]
+) -> None:
+    assert gpus.exists()
+    shown = shown_on_a_terminal(**env)
+    assert b"\x1b" not in shown
+    assert shown.count(b"job 12: 2 of 2 nodes answer") >= 3
     assert (notes / "ended").exists()
 
 

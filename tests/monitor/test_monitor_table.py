@@ -90,3 +90,18 @@ def test_what_a_tool_prints_cannot_steer_the_terminal() -> None:
     text = page_text(make_page("12", nodes, marks, is_detailed=True))
     assert "fail \\x1b[2J\\x07" in text
     assert "\x1b" not in text
+
+
+def test_names_cannot_steer_the_terminal() -> None:
+    evil = "a\x1b[2J\u202e\x9b"
+    board = Board([evil, "b"], idle_below=5)
+    for sample in read([*node_lines(evil), *gpu_lines(used(9), evil)]):
+        board.take(sample, 10.0)
+    nodes = board.views(11.0, 10.0)
+    marks = find_marks(nodes, Wanted(asked_gpus=4), idle_below=5)
+    made = make_page(evil, nodes, marks, is_detailed=True)
+    out = io.StringIO()
+    Console(file=out, width=200).print(page_renderable(made))
+    for text in (page_text(made), out.getvalue()):
+        assert r"a\x1b[2J\u202e\x9b" in text
+        assert all(line.isprintable() for line in text.split("\n"))

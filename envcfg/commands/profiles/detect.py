@@ -6,6 +6,7 @@ import argparse
 import os
 import sys
 
+from envcfg.characters import one_line
 from envcfg.commands.machine import job_kind
 from envcfg.commands.selection import this_machine
 from envcfg.profile.catalog import Catalog
@@ -36,7 +37,7 @@ def run(options: argparse.Namespace, catalog: Catalog) -> int:
     machine = this_machine()
     detection = detect(catalog, machine)
     _put(detection, machine, as_json=options.json)
-    for path in detection.broken:
+    for path in map(one_line, detection.broken):
         sys.stderr.write(
             f"envcfg: warning: {path}: cannot be used, and was not asked\n"
         )

@@ -6,6 +6,7 @@ import argparse
 import os
 import sys
 
+from envcfg.characters import one_line
 from envcfg.errors import OutputError, UsageError
 from envcfg.profile.catalog import Catalog
 from envcfg.profile.naming import unknown_profile
@@ -93,6 +94,7 @@ def run(options: argparse.Namespace, catalog: Catalog) -> int:
     if descriptor_of(path) == STDOUT:
         return 0
     sys.stdout.write(f"{path}\n")
+    path = one_line(path)
     sys.stderr.write(
         f"envcfg: note: fill in what it says, and then try it\n"
         f"  hint: envcfg profiles validate {path}\n"

@@ -6,6 +6,7 @@ import argparse
 import os
 import sys
 
+from envcfg.characters import one_line
 from envcfg.errors import EXIT_CANNOT
 from envcfg.profile.catalog import Catalog
 
@@ -47,12 +48,13 @@ def run(options: argparse.Namespace, catalog: Catalog) -> int:
         files = _files(given)
         if not files:
             unread.append(
-                f"envcfg: error: {given}: no profile in this folder: its name ends in "
-                ".yaml\n"
+                f"envcfg: error: {one_line(given)}: no profile in this folder: its name "
+                "ends in .yaml\n"
             )
         for path in files:
             if problem := _unreadable(path):
-                unread.append(f"envcfg: error: {path}: cannot be read: {problem}\n")
+                said = f"{one_line(path)}: cannot be read: {problem}"
+                unread.append(f"envcfg: error: {said}\n")
             else:
                 result[path] = validate(path, catalog)
     if options.json:

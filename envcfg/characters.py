@@ -1,7 +1,8 @@
-"""Characters of a log that a report cannot hold, written out.
+"""Characters that a report or a terminal cannot hold, written out.
 
-A log may hold any byte. It is read with ``surrogateescape``, so a text taken from it may
-hold what no file in UTF-8, no XML and no strict JSON reader accepts.
+A log, a file's name and a profile may hold any byte. They are read with
+``surrogateescape``, so a text taken from them may hold what no file in UTF-8, no XML and no
+strict JSON reader accepts; and escapes, by which a terminal shows what is not there.
 """
 
 from __future__ import annotations
@@ -12,7 +13,8 @@ _SURROGATES = re.compile("[\ud800-\udfff]")
 # Besides these, marks that turn the direction of text: a log line could use them to
 # show itself as another.
 _UNPRINTABLE = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]"
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069"
+    "\ud800-\udfff\ufffe\uffff]"
 )
 
 
