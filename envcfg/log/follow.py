@@ -8,7 +8,9 @@ from collections.abc import Callable, Sequence
 from glob import glob
 
 from envcfg.errors import UsageError
-from envcfg.log.process import Spot
+from envcfg.log.batches import by_job
+from envcfg.log.job import Job
+from envcfg.log.process import Process, Spot
 from envcfg.log.reader import Reader
 from envcfg.log.source import BLOCK, LONGEST, files_in, is_compressed
 from envcfg.log.verdict import LogReport
@@ -17,6 +19,11 @@ _PAUSE = 0.15  # seconds between two looks
 _SETTLE = 0.6  # seconds that others have to say the same, once the verdict is safe
 # These can still change when more of the job's lines come.
 _UNSAFE = {"ranks-unexpected", "worlds-of-one"}
+# These too, while a process has not said which network it takes instead of the plugin.
+_HASTY = {"plugin-init-failed", "plugin-init-fatal", "plugin-not-found"}
+_TROUBLE = {"plugin-failed", "plugin-missing", "plugin-unsupported"}
+
+Judge = Callable[[Job], LogReport]
 
 
 class Growing:
@@ -46,7 +53,9 @@ class Growing:
                 self.position += len(new)
                 reader.size += len(new)
                 text = self.rest + new
-                cut = text.rfind(b"\n") + 1 or (len(text) if len(text) > LONGEST else 0)
+                # A return that is the last of it may be half of a line's end.
+                cut = max(text.rfind(b"\n"), text.rfind(b"\r", 0, len(text) - 1)) + 1
+                cut = cut or (len(text) if len(text) > LONGEST else 0)
                 self.rest = text[cut:]
                 mattered |= self._take(reader, text[:cut])
         return mattered
@@ -59,45 +68,44 @@ class Growing:
 
 
 def follow(
-    names: Sequence[str],
-    reader: Reader,
-    judge: Callable[[], LogReport],
-    timeout: float | None,
-) -> LogReport:
+    names: Sequence[str], reader: Reader, judge: Judge, timeout: float | None
+) -> tuple[LogReport, LogReport]:
     """Read *names* while they grow, until a verdict is safe or *timeout* seconds are over.
 
     A file that is not there yet is waited for; patterns and folders are looked at again.
 
     Args:
         names: files, folders or patterns.
-        reader: what reads them into a job.
-        judge: gives the report on the job as it stands.
+        reader: reads into two jobs, the second of which takes in certain lines only.
+        judge: gives the report on a job as it stands.
         timeout: seconds; None waits for ever.
+
+    Returns:
+        What the log comes to, and what its certain lines alone come to.
     """
     look = _Look(names, reader)
+    whole, certain = reader.jobs
     end = None if timeout is None else time.monotonic() + timeout
-    report = None
     while True:
-        if look.again():
-            report = judge()
-            if is_safe(report):
-                return _settled(look, report, judge)
-        if end is not None and time.monotonic() >= end:
-            return report or judge()
+        mattered = look.again()
+        late = end is not None and time.monotonic() >= end
+        if mattered or late:
+            report, proof = judge(whole), judge(certain)
+            if is_safe(report, proof, certain):
+                _settle(look)
+                return judge(whole), judge(certain)
+            if late:
+                return report, proof
         time.sleep(_PAUSE)
 
 
-def _settled(
-    look: _Look, report: LogReport, judge: Callable[[], LogReport]
-) -> LogReport:
+def _settle(look: _Look) -> None:
     """Read what other ranks say at the same moment, so that the answer names them all."""
     end = time.monotonic() + _SETTLE
     while time.monotonic() < end:
         time.sleep(_PAUSE)
         if not look.again():
             break
-        report = judge()
-    return report
 
 
 class _Look:
@@ -111,7 +119,13 @@ class _Look:
     def again(self) -> bool:
         """Read what is new; return whether any of it mattered."""
         mattered = False
-        for name in present(self.names):
+        found = present(self.names)
+        if len(jobs := by_job(found)) > 1:
+            msg = (
+                f"--follow follows one job, and these are of several: {', '.join(jobs)}"
+            )
+            raise UsageError(msg, hint="name the file of the job that runs")
+        for name in found:
             if name not in self.growing:
                 number = self.reader.begin(name, plain=False)
                 self.growing[name] = Growing(name, number)
@@ -132,16 +146,31 @@ def present(names: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def is_safe(report: LogReport) -> bool:
+def is_safe(report: LogReport, proof: LogReport, certain: Job) -> bool:
     """Return whether more lines of this job cannot mend or spoil the verdict.
 
-    Bad is bad as soon as a line shows it. ``ok`` is safe when every node has also shown, on
-    channels to others, whether the memory of its GPUs goes to the NIC directly.
+    Bad is bad as soon as a line shows it of which it is certain who wrote it. ``ok`` is
+    safe when every node has also shown, on channels to others, whether the memory of its
+    GPUs goes to the NIC directly.
+
+    Args:
+        report: on all lines.
+        proof: on the certain ones.
+        certain: what those said.
     """
     if report.verdict == "ok":
         proven = {rank.host for rank in report.ranks if rank.gdr != "unknown"}
         return proven == {rank.host for rank in report.ranks}
+    unsafe = _UNSAFE
+    if any(_is_choosing(process) for process in certain.everyone):
+        unsafe = _UNSAFE | _HASTY
     return any(
-        finding.severity in ("error", "warning") and finding.rule not in _UNSAFE
-        for finding in report.findings
+        finding.severity in ("error", "warning") and finding.rule not in unsafe
+        for finding in proof.findings
     )
+
+
+def _is_choosing(process: Process) -> bool:
+    """Return whether the plugin does not work, and what the process takes is not said."""
+    named = process.networks or process.channels or "socket-interfaces" in process.seen
+    return not named and not _TROUBLE.isdisjoint(process.seen)

@@ -20,6 +20,7 @@ class Group:
         alike: processes of which one and the same GPU holds two ranks: containers that
             share a host name and process ids.
         finished: some rank said that the communicator is up.
+        doubled: several processes hold one and the same rank.
     """
 
     def __init__(self, comm_id: str | None, nranks: int) -> None:
@@ -30,11 +31,14 @@ class Group:
         self.holders: set[Process] = set()
         self.alike: list[Process] = []
         self.finished = False
+        self.doubled = False
 
     def add(self, process: Process, comms: Sequence[Communicator]) -> None:
         """Take in the parts of one process."""
+        ranks = {comm.rank for comm in comms}
         self.holders.add(process)
-        self.ranks.update(comm.rank for comm in comms)
+        self.doubled |= not ranks.isdisjoint(self.ranks)
+        self.ranks |= ranks
         self.finished |= any(comm.is_up for comm in comms)
         devices: dict[int, int] = {}
         for comm in comms:
@@ -61,24 +65,26 @@ def groups_of(processes: Iterable[Process]) -> list[Group]:
     return list(groups.values())
 
 
-def connected(groups: Iterable[Group]) -> list[list[Group]]:
+def connected(groups: Sequence[Group]) -> list[list[Group]]:
     """Return *groups* in parts, so that no two parts share a process.
 
     The parts are attempts of a job that was started again, or jobs in one log.
     """
-    parts: list[list[Group]] = []
+    heads: dict[Process, Process] = {}
     for group in groups:
-        near = touched(group, parts)
-        merged = [each for part in near for each in part]
-        parts = [part for part in parts if part not in near]
-        parts.append([*merged, group])
-    return parts
+        first, *others = group.holders
+        for process in others:
+            heads[_head(process, heads)] = _head(first, heads)
+    parts: dict[Process, list[Group]] = {}
+    for group in groups:
+        head = _head(next(iter(group.holders)), heads)
+        parts.setdefault(head, []).append(group)
+    return list(parts.values())
 
 
-def touched(group: Group, parts: Iterable[list[Group]]) -> list[list[Group]]:
-    """Return those of *parts* that share a process with *group*."""
-    return [
-        part
-        for part in parts
-        if any(not group.holders.isdisjoint(other.holders) for other in part)
-    ]
+def _head(process: Process, heads: dict[Process, Process]) -> Process:
+    """Return the process that stands for all that *process* is connected with."""
+    while (above := heads.get(process, process)) is not process:
+        heads[process] = heads.get(above, above)
+        process = above
+    return process

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from envcfg.log.learning import learn
+from envcfg.log.names import longest_end, network_kind
 from envcfg.log.prefix import Record
 from envcfg.log.process import Process, Sighting, Spot, clip
-from envcfg.log.rulebook import Rule, Rulebook
+from envcfg.log.rulebook import Match, Rule, Rulebook
 
 _MANY = 1 << 16  # processes that one rule keeps; more are only counted
 
@@ -26,9 +27,15 @@ class Occurrence:
 class Job:
     """Everything that the lines of a job said, by process."""
 
-    def __init__(self, rulebook: Rulebook) -> None:
-        """Begin with nothing known; *rulebook* reads the messages."""
+    def __init__(self, rulebook: Rulebook, *, certain: bool = False) -> None:
+        """Begin with nothing known.
+
+        Args:
+            rulebook: reads the messages.
+            certain: take in only lines of which it is certain who wrote them.
+        """
         self.rulebook = rulebook
+        self.certain = certain
         self.processes: dict[tuple[str, int], Process] = {}
         self.strangers: dict[
             int | None, Process
@@ -37,6 +44,7 @@ class Job:
         self.first_errors: dict[str, Occurrence] = {}
         self.records = 0
         self.deduplicated = 0
+        self.cut = 0  # lines of which the end was not looked at
         self.unknown: dict[str, tuple[int, Sighting]] = {}
         self.world_hint = 0
         self._hosts: set[str] = set()
@@ -49,8 +57,13 @@ class Job:
 
     def fold(self, record: Record, text: str, spot: Spot) -> None:
         """Take in one record; *text* is its line, *spot* where that is."""
+        if self.certain and not record.certain:
+            return
         self.deduplicated += record.repeated
         match = self.rulebook.match(record.message)
+        bare = not record.level and record.pid is None
+        if bare and match and not _is_said_bare(match):
+            match = None
         if match is None and not record.level:
             return
         process = self._process(record)
@@ -80,8 +93,7 @@ class Job:
         host, pid = record.host, record.pid
         if record.glued and host not in self._hosts:
             # The name has the end of other text in front; one that is known may be in it.
-            inside = [name for name in self._hosts if host.endswith(name)]
-            host = max(inside, key=len, default="")
+            host = longest_end(host, self._hosts)
         if host and pid is not None:
             return self._named(host, str(pid))
         if record.is_rank and record.label in self._by_label:
@@ -117,3 +129,18 @@ class Job:
         count, first = self.unknown.get(shape, (0, Sighting(spot, clip(text))))
         if shape in self.unknown or len(self.unknown) < 64:
             self.unknown[shape] = count + 1, first
+
+
+def _is_said_bare(match: Match) -> bool:
+    """Return whether a line without NCCL's prefix is NCCL's, and not a program's own.
+
+    A program may use a network too, and say so: ``INFO Using network resnet50``. A line
+    of NCCL whose prefix was taken off begins with NCCL's words, and names a network.
+    """
+    rule = match.rule
+    if rule.severity or rule.anywhere or not rule.event:
+        return True
+    network = match.fields.get("network")
+    return match.at == 0 and (
+        network is None or network_kind(network.strip()) is not None
+    )

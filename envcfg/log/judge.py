@@ -12,6 +12,7 @@ from envcfg.log.job import Job, Occurrence
 from envcfg.log.membership import member_symptoms
 from envcfg.log.numbers import first_of, named, number_ranges, said_of
 from envcfg.log.overview import job_report, transports_of
+from envcfg.log.parts import PART, parts_of, with_part
 from envcfg.log.process import Process, Sighting
 from envcfg.log.rank import Symptom, judge_rank
 from envcfg.log.rulebook import Rule
@@ -48,6 +49,17 @@ def judge(job: Job, expect: Expectations, locate: Locate, read: Read) -> LogRepo
         locate: gives file and line of sightings, all at once.
         read: how much was read.
     """
+    report, world = _judge_whole(job, expect, locate, read)
+    for part in parts_of(job, world) if report.verdict != "broken" else ():
+        # A part is another job, or another attempt: of the world's size it says nothing.
+        alone = judge(part, expect._replace(ranks=None), locate, read)
+        report = with_part(report, part, alone, job.rulebook.rules[PART].fix or "")
+    return report
+
+
+def _judge_whole(
+    job: Job, expect: Expectations, locate: Locate, read: Read
+) -> tuple[LogReport, World]:
     world = world_of(job, expect)
     judged = [(entity, *_judge_in(world, entity, expect)) for entity in world.entities]
     symptoms: list[tuple[Entity | None, Symptom]] = [
@@ -89,7 +101,7 @@ def judge(job: Job, expect: Expectations, locate: Locate, read: Read) -> LogRepo
             sum(count for count, _ in job.unknown.values()),
         ),
     )
-    return report._replace(summary=summarize(report, world, symptoms))
+    return report._replace(summary=summarize(report, world, symptoms)), world
 
 
 def _beside_all(entity: Entity, found: Sequence[Symptom]) -> list[Symptom]:

@@ -24,6 +24,7 @@ def member_symptoms(job: Job, world: World, expect: Expectations) -> list[Found]
     return [
         *_size(world, expect),
         *_islands(world),
+        *_blurred(world),
         *_alike(world),
         *_incomplete(world),
         *_idle(world),
@@ -54,6 +55,14 @@ def _islands(world: World) -> Iterator[Found]:
             "by smaller ones, so that the number of its ranks is not shown"
         )
         yield None, Symptom("world-unclear", "inconclusive", detail)
+
+
+def _blurred(world: World) -> Iterator[Found]:
+    if world.blurred:
+        detail = (
+            "has several processes for one rank, whose attempts cannot be told apart"
+        )
+        yield None, Symptom("attempts-blurred", "inconclusive", detail)
 
 
 def _alike(world: World) -> Iterator[Found]:
@@ -87,8 +96,9 @@ def _incomplete(world: World) -> Iterator[Found]:
 
 def _idle(world: World) -> Iterator[Found]:
     for process in world.idle:
-        detail = "set NCCL up and joined no communicator"
         sighting = process.seen.get("bootstrap")
+        detail = "set NCCL up" if sighting else "wrote lines of NCCL"
+        detail += " and joined no communicator"
         entity = Entity(None, process)
         yield entity, Symptom("never-joined", "inconclusive", detail, sighting)
 

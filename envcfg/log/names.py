@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from functools import lru_cache
 from typing import Any
 
@@ -51,6 +51,11 @@ def interface_fault(name: str) -> str | None:
     """Return what is wrong with an interface for traffic between nodes, if anything."""
     known = _find("interfaces", name)
     return known["meaning"] if known else None
+
+
+def longest_end(name: str, known: Set[str]) -> str:
+    """Return the longest of *known* that *name* ends with; else nothing."""
+    return next((name[at:] for at in range(len(name)) if name[at:] in known), "")
 
 
 @lru_cache(maxsize=256)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import NamedTuple
 
 
@@ -27,6 +28,9 @@ class Record(NamedTuple):
         repeated: how many more such lines Ray left out.
         torn: another process's line begins in the middle of this one.
         glued: it begins behind other text, of which the host may hold the end.
+        certain: who wrote it is certain: the line begins with NCCL's own prefix, or with
+            that of libfabric, Slurm or the C++ part of PyTorch. A program that quotes a
+            line, or says the same words, does not begin so.
     """
 
     host: str
@@ -40,12 +44,14 @@ class Record(NamedTuple):
     repeated: int = 0
     torn: bool = False
     glued: bool = False
+    certain: bool = False
 
 
 _HOST = (
     r"[\w<][\w.<>-]{0,127}"  # bounded: a long word must not be tried from each letter
 )
 _CLOCK = r"(?:[01]\d|2[0-3]):[0-5]\d:[0-6]\d"
+_BEGIN = r"(?<![\w<])"  # of a host: inside a long word there is none
 # A time of day has the form of HOST:PID:TID.
 _NO_CLOCK = rf"(?!(?:[\d/.-]{{1,16}}[T_])?{_CLOCK}(?!\d))"
 _TIME = r"\d{4}-\d\d-\d\d[T _]\d\d:\d\d:\d\d[.,\d]*(?:Z|[+-]\d\d:?\d\d)?"
@@ -60,7 +66,7 @@ _PLAIN = re.compile(
 
 # NCCL's own, then those of patched, redacted and stripped logs; the first that fits counts.
 _OWN = (
-    rf"(?:\[(?P<time>{_TIME}[^\]]*)\] )?(?<!\d){_NO_CLOCK}(?P<host>{_HOST}):(?P<pid>\d+)"
+    rf"(?:\[(?P<time>{_TIME}[^\]]*)\] )?{_BEGIN}{_NO_CLOCK}(?P<host>{_HOST}):(?P<pid>\d+)"
     rf":\d+ (?:\[(?P<device>-?\d+)\] )?{_WHERE}{_LEVEL}"
 )
 _PATCHED = (
@@ -70,10 +76,10 @@ _PATCHED = (
 _REDACTED = (
     rf"(?<!\S)(?P<host>[A-Za-z<][\w.<>-]*) \[(?P<device>-?\d+)\] {_WHERE}{_LEVEL}"
 )
-_STRIPPED = rf"(?:\[(?P<device>-?\d+)\] )?(?:\S+:\d+(?: \([\w ]*\))? )?{_LEVEL}"
+_STRIPPED = rf"(?:\[(?P<device>-?\d+)\] )?(?:(?<!\S)\S+:\d+(?: \([\w ]*\))? )?{_LEVEL}"
 _PREFIXES = tuple(map(re.compile, (_OWN, _PATCHED, _REDACTED, _STRIPPED)))
 _NEXT = re.compile(
-    rf"(?:\[{_TIME}[^\]]*\] )?{_HOST}:\d+:\d+ (?:\[-?\d+\] )?(?:[^ ].{{0,400}}? )??"
+    rf"(?:\[{_TIME}[^\]]*\] )?{_BEGIN}{_HOST}:\d+:\d+ (?:\[-?\d+\] )?(?:[^ ].{{0,400}}? )??"
     r"NCCL (?:INFO|WARN|CALL|TRACE)(?: |$)"
 )
 
@@ -81,36 +87,40 @@ _DATE = r"(?:<\d{1,3}>)?(?:[A-Z][a-z]{2} )?[A-Z][a-z]{2} [ \d]\d "
 _YEAR = r"\d{4}(?:<std(?:out|err)>: ?| |(?=\[))"
 _PROGRAM = r"[\w.-]+ [A-Za-z][\w./@-]*(?:\[\d+\])?"  # with its node in front
 _WORDS = "DEBUG|INFO|WARNING|ERROR|CRITICAL"
-# What stands in front of a line, and whether its number is the rank.
-_WRAPPERS: tuple[tuple[re.Pattern[str], bool], ...] = tuple(
-    (re.compile(pattern), is_rank)
-    for pattern, is_rank in (
-        (r"[│┃║] ?", False),  # a box around the text
-        (rf"\s*\| {_TIME} ?\|? ?", False),  # table of CloudWatch
-        (r"# MAGIC ?", False),  # notebook
-        (r"[\w./@+-]+\.(?:log|out|err|txt)(?:-\w+)?:(?:\d+:)?", False),  # grep
-        (rf"{_TIME}:? (?!I )", False),  # time in front, by ts or a container engine
-        (rf"{_DATE}{_CLOCK} {_YEAR}", False),  # Open MPI with times
-        (rf"{_DATE}{_CLOCK}[.,\d]*(?: {_PROGRAM}: | )", False),  # syslog, journald, ts
-        (rf"(?:\d[\d/.-]{{5,9}} )?(?:{_CLOCK}[.,\d]*|\[{_CLOCK}[.,\d]*\]) ", False),
-        (rf"{_TIME}(?:(?<=Z)|(?<=[+-]\d\d:\d\d))(?=[A-Za-z<])", False),  # and no blank
-        (rf"(?:{_WORDS}):[\w.]+:", False),  # logging of Python
-        (r"(?:\([A-Za-z]\w*[^()]*? pid=\d+(?:, ip=[\d.]+)?\) ?)+", False),  # Ray
-        (r"\[\d+,(?P<label>\d+)\]<std(?:out|err|diag)>: ?", True),  # Open MPI
+_COPY, _RANK, _SOURCE = "a line of another log", "its number is the rank", "who writes"
+# What stands in front of a line, and what that means.
+_WRAPPERS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
+    (re.compile(pattern), meaning)
+    for pattern, meaning in (
+        (r"[│┃║] ?", _COPY),  # a box around the text
+        (rf"\s*\| {_TIME} ?\|? ?", _COPY),  # table of CloudWatch
+        (r"# MAGIC ?", _COPY),  # notebook
+        (r"[\w./@+-]+\.(?:log|out|err|txt)(?:-\w+)?:(?:\d+:)?", _COPY),  # grep
+        (rf"{_TIME}:? (?!I )", ""),  # time in front, by ts or a container engine
+        (rf"{_DATE}{_CLOCK} {_YEAR}", ""),  # Open MPI with times
+        (rf"{_DATE}{_CLOCK}[.,\d]*(?: {_PROGRAM}: | )", ""),  # syslog, journald, ts
+        (rf"(?:\d[\d/.-]{{5,9}} )?(?:{_CLOCK}[.,\d]*|\[{_CLOCK}[.,\d]*\]) ", ""),
+        (rf"{_TIME}(?:(?<=Z)|(?<=[+-]\d\d:\d\d))(?=[A-Za-z<])", ""),  # and no blank
+        (rf"(?:{_WORDS}):[\w.]+:", ""),  # logging of Python
+        (r"(?:\([A-Za-z]\w*[^()]*? pid=\d+(?:, ip=[\d.]+)?\) ?)+", ""),  # Ray
+        (r"\[\d+,(?P<label>\d+)\]<std(?:out|err|diag)>: ?", _RANK),  # Open MPI
         (
             r" *(?P<label>\d+): (?!\d+:)",
-            False,
+            "",
         ),  # srun --label: a task, not always a rank
-        (r"\[(?P<label>\d+)\] (?=\S+:\d+:\d+ )", True),  # MPICH
-        (r"\[rank(?P<label>\d+)\]: ?", True),  # torch.distributed
-        (r"\[[A-Za-z_]+(?P<label>\d+)(?:\|\d+)?\]: ?", False),  # torchrun: a local rank
-        (r"\[\d+\] (?=\[rank)", False),  # a counter of lines
-        (r"\[[EWIF]\d{3,4} \d\d:\d\d:\d\d[\d.]* [\w.]+:\d+\] ", False),  # PyTorch, C++
+        (r"\[(?P<label>\d+)\] (?=\S+:\d+:\d+ )", _RANK),  # MPICH
+        (r"\[rank(?P<label>\d+)\]: ?", _RANK),  # torch.distributed
+        (r"\[[A-Za-z_]+(?P<label>\d+)(?:\|\d+)?\]: ?", ""),  # torchrun: a local rank
+        (r"\[\d+\] (?=\[rank)", ""),  # a counter of lines
         (
-            r"[\w.-]*[A-Za-z][\w.-]* (?P<label>\d+): (?=\S+:\d+:\d+ |NCCL |NET/|#)",
-            True,
+            r"\[[EWIF]\d{3,4} \d\d:\d\d:\d\d[\d.]* [\w.]+:\d+\] ",
+            _SOURCE,
+        ),  # PyTorch, C++
+        (
+            r"(?=[\w.-]*[A-Za-z])[\w.-]+ (?P<label>\d+): (?=\S+:\d+:\d+ |NCCL |NET/|#)",
+            _RANK,
         ),  # PALS
-        (r"[\w.-]+: (?=(?:[\w.-]+: )?[\w.<>-]+:\d+:\d+ )", False),  # pdsh
+        (r"[\w.-]+: (?=(?:[\w.-]+: )?[\w.<>-]+:\d+:\d+ )", ""),  # pdsh
     )
 )
 _JSON = re.compile(r'"(?:log|message|msg)": ?("(?:[^"\\]|\\.)*")')
@@ -119,7 +129,8 @@ _GLUE = re.compile(r"[\w.-]|[=:/%,](?=\d)")  # what may run on into a host
 _QUOTES = "'\"`"
 _END = re.compile(r"(?:<br ?/?>|\\n)+$")  # of a line in a web page, or in quoted text
 _REPEATED = re.compile(r" ?\[repeated (\d+)x across cluster\].*", re.DOTALL)
-_BOX_END = re.compile(r"\s*[│┃║]\s*$")
+_SOURCES = re.compile(r"libfabric:\d+:|slurmstepd: error: |srun: error: ")
+_BOX_ENDS = ("│", "┃", "║")
 
 
 def parse(line: str) -> Record:
@@ -134,7 +145,8 @@ def records(line: str) -> Iterator[Record]:
     plain = _PLAIN.match(line)
     if plain and " NCCL " not in plain[5] and "\x1b" not in line and "[rep" not in line:
         host, pid, device, level, message = plain.groups()
-        yield Record(host, int(pid), int(device), level, message.rstrip())
+        message = message.rstrip()
+        yield Record(host, int(pid), int(device), level, message, certain=True)
         return
     if line.startswith('{"'):
         line = _said(line)
@@ -144,35 +156,42 @@ def records(line: str) -> Iterator[Record]:
     if (found := _REPEATED.search(line)) is not None:
         repeated = int(found[1][:9])
         line = line[: found.start()]
-    line = _BOX_END.sub("", line)
-    line, label, is_rank = _unwrap(line.rstrip())
+    line = line.rstrip()
+    if line.endswith(_BOX_ENDS):
+        line = line[:-1].rstrip()
+    line, label, meant = _unwrap(line)
+    is_rank = _RANK in meant
+    known = _SOURCE in meant or _SOURCES.match(line) is not None
     glued = False
-    while True:
-        head, rest = _split_off(line)
-        torn = rest is not None and not head.endswith(" | ")  # as tables repeat a line
-        head = head.removesuffix(" | ")
-        record = _record(head, label, is_rank, repeated, torn=torn)
-        yield record._replace(glued=True) if glued else record
-        if rest is None:
-            return
-        glued = True
-        line, label = rest, None  # the label belongs to the line that was torn
+    parts = _split(line)
+    for number, part in enumerate(parts, 1):
+        torn = number < len(parts) and not part.endswith(
+            " | "
+        )  # as tables repeat a line
+        text = part.removesuffix(" | ")
+        record, begins = _record(text, label, is_rank, repeated, torn=torn)
+        certain = (begins if record.level else known) and _COPY not in meant
+        certain = certain and not glued and not torn
+        yield record._replace(glued=record.glued or glued, certain=certain)
+        label, glued = None, True  # the label belongs to the first
 
 
-def _unwrap(line: str) -> tuple[str, int | None, bool]:
-    """Take off what stands in front; return the rest, its label, and if that is a rank."""
-    label, is_rank = None, False
+def _unwrap(line: str) -> tuple[str, int | None, set[str]]:
+    """Take off what stands in front; return the rest, its label, and what that means."""
+    label, meant = None, set()
     for _ in range(8):  # a wrapper around a wrapper, but not for ever
-        for pattern, names_rank in _WRAPPERS:
+        for pattern, meaning in _WRAPPERS:
             found = pattern.match(line)
             if found and found.end():
                 line = line[found.end() :]
                 if "label" in pattern.groupindex and len(found["label"]) < 10:
-                    label, is_rank = int(found["label"]), names_rank
+                    label = int(found["label"])
+                    meant.discard(_RANK)  # of another number
+                meant.add(meaning)
                 break
         else:
             break
-    return line, label, is_rank
+    return line, label, meant
 
 
 def _said(line: str) -> str:
@@ -188,20 +207,18 @@ def _said(line: str) -> str:
         return line
 
 
-def _split_off(line: str) -> tuple[str, str | None]:
-    """Return the first record of *line* and the rest, where another begins in it."""
+def _split(line: str) -> list[str]:
+    """Return *line* in pieces, where another record begins in it."""
     if line.count("NCCL ") < 2:
-        return line, None
-    first = _NEXT.search(line)
-    second = _NEXT.search(line, first.end()) if first else None
-    if second is None:
-        return line, None
-    return line[: second.start()], line[second.start() :]
+        return [line]
+    starts = [found.start() for found in _NEXT.finditer(line)][1:]
+    return [line[a:b] for a, b in pairwise((0, *starts, len(line)))]
 
 
 def _record(
     text: str, label: int | None, is_rank: bool, repeated: int, *, torn: bool
-) -> Record:
+) -> tuple[Record, bool]:
+    """Return the record of *text*, and whether that begins with NCCL's prefix."""
     if "NCCL " in text:
         for pattern in _PREFIXES:
             if found := _last(pattern, text):
@@ -212,7 +229,7 @@ def _record(
                 message = text[found.end() :]
                 if before and before in _QUOTES:
                     message = _END.sub("", message.rpartition(before)[0] or message)
-                return Record(
+                record = Record(
                     part.get("host") or "",
                     _number(part.get("pid")),
                     _number(part.get("device")),
@@ -226,7 +243,12 @@ def _record(
                     found.start() > 0
                     and _GLUE.match(text, found.start() - 1) is not None,
                 )
-    return Record("", None, None, "", text.strip(), label, is_rank, "", repeated, torn)
+                begins = record.pid is not None and not text[: found.start()].strip()
+                return record, begins
+    message = text.strip()
+    return Record(
+        "", None, None, "", message, label, is_rank, "", repeated, torn
+    ), False
 
 
 def _last(pattern: re.Pattern[str], text: str) -> re.Match[str] | None:

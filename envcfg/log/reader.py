@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
@@ -30,9 +31,10 @@ class _Begun(NamedTuple):
 class Reader:
     """Reads sources into a job, and knows afterwards on which line each sighting stands."""
 
-    def __init__(self, job: Job) -> None:
-        """Read for *job*."""
-        self.job = job
+    def __init__(self, *jobs: Job) -> None:
+        """Read for *jobs*, each of which takes in what it wants; there is one at least."""
+        self.jobs = jobs
+        self._match = jobs[0].rulebook.match
         self.size = 0
         self._scanner = Scanner()
         self._names: list[str] = []
@@ -82,28 +84,37 @@ class Reader:
 
     def take(self, text: bytes, spot: Spot, lines: int | None = None) -> bool:
         """Read the lines of a block at *spot*; return whether any was looked at."""
+        given, text = text, _with_newlines(text)
         looked = self._resume(text, spot)
         split: list[bytes] = []
+        rows: _Rows | None = None
         for number, line in self._scanner.candidates(text):
             looked = True
             words = _decoded(line)
-            here = Spot(spot.source, spot.block, number)
+            rows = rows or _Rows(given)
+            here = Spot(spot.source, spot.block, rows.of(number))
             for record in records(words):
-                self.job.fold(record, words, here)
+                self._fold(record, words, here)
             if self._may_go_on(record, line):
                 split = split or _split(text)
                 behind = split[number + 1 :]
                 self._join(_Begun(record, words, here), behind, spot, len(text))
+        for job in self.jobs:
+            job.cut = self._scanner.cut
         if looked and lines is not None:
             self._lines[spot.source, spot.block] = lines
         return looked
+
+    def _fold(self, record: Record, words: str, spot: Spot) -> None:
+        for job in self.jobs:
+            job.fold(record, words, spot)
 
     def _may_go_on(self, record: Record, line: bytes) -> bool:
         return (
             record.level in ("WARN", "")
             and len(line) < _LONG
             and any(beginning in line for beginning in _BEGINNINGS)
-            and self.job.rulebook.match(record.message) is None
+            and self._match(record.message) is None
         )
 
     def _resume(self, text: bytes, spot: Spot) -> bool:
@@ -117,7 +128,7 @@ class Reader:
         self, begun: _Begun, lines: Sequence[bytes], block: Spot, size: int
     ) -> bool:
         """Add *lines* of the *block* one by one until a rule knows the message."""
-        match = self.job.rulebook.match
+        match = self._match
         for line in lines[: _WRAPPED - len(begun.more)]:
             part = parse(_decoded(line[:_LONG]))
             own = any(gate in line for gate in GATES) and match(part.message)
@@ -129,8 +140,10 @@ class Reader:
             for between in (" ", ""):
                 message = between.join((begun.record.message, *begun.more))
                 if match(message):
-                    record = begun.record._replace(level="", message=message)
-                    self.job.fold(record, begun.text, begun.spot)
+                    record = begun.record._replace(
+                        level="", message=message, certain=False
+                    )
+                    self._fold(record, begun.text, begun.spot)
                     return True
         if len(begun.more) < _WRAPPED:
             self._begun = block.source, block.block + size, begun
@@ -157,6 +170,31 @@ class Reader:
             )
             for spot, text in sightings
         ]
+
+
+def _with_newlines(text: bytes) -> bytes:
+    """Return *text* with every line ended by a newline, and as long as it was."""
+    if b"\r" not in text:
+        return text
+    return text.replace(b"\r\n", b" \n").replace(b"\r", b"\n")
+
+
+class _Rows:
+    """The numbers of a block's lines in the file, where only a newline counts."""
+
+    def __init__(self, text: bytes) -> None:
+        """Find the lines of *text* that end in a carriage return alone."""
+        self._broken: list[int] = []
+        if b"\r" in text:
+            number = 0
+            for line in text.replace(b"\r\n", b"\n").split(b"\n"):
+                returns = line.count(b"\r")
+                self._broken.extend(range(number, number + returns))
+                number += returns + 1
+
+    def of(self, number: int) -> int:
+        """Return the number in the file of line *number* of the block, from 0."""
+        return number - bisect_left(self._broken, number)
 
 
 def _decoded(line: bytes) -> str:

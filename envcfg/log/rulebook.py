@@ -17,8 +17,8 @@ from envcfg.findings import Severity
 
 FOLDER = os.path.join(os.path.dirname(__file__), "rules")
 KEYS = (
-    "id needle pattern event severity benign consequence versions meaning fix source "
-    "samples counter"
+    "id needle pattern event anywhere severity benign consequence versions meaning fix "
+    "source samples counter"
 ).split()
 
 
@@ -30,6 +30,7 @@ class Rule(NamedTuple):
         needle: text that every line of this format holds; empty for a judgement.
         pattern: regular expression that is searched for in the message.
         event: what the state of a rank learns from it; None where it learns nothing.
+        anywhere: it is evidence without a prefix, and wherever it stands in the line.
         severity: what a line of this kind is worth; None: it is evidence, no finding.
         benign: it looks bad and is not.
         consequence: it follows from another error, which is the one to mend.
@@ -45,6 +46,7 @@ class Rule(NamedTuple):
     needle: str = ""
     pattern: str = ""
     event: str | None = None
+    anywhere: bool = False
     severity: Severity | None = None
     benign: bool = False
     consequence: bool = False
@@ -57,10 +59,11 @@ class Rule(NamedTuple):
 
 
 class Match(NamedTuple):
-    """A message that a rule recognised, with what the pattern captured."""
+    """A message that a rule recognised, where it begins to, and what was captured."""
 
     rule: Rule
     fields: Mapping[str, str | None]
+    at: int
 
 
 class Rulebook:
@@ -91,7 +94,7 @@ class Rulebook:
         if message.startswith("Channel "):  # nine in ten lines of a large debug log
             for rule in self._channels:
                 if found := self._pattern(rule).search(message):
-                    return Match(rule, found.groupdict())
+                    return Match(rule, found.groupdict(), found.start())
         return next(self.matches(message), None)
 
     def matches(self, message: str) -> Iterator[Match]:
@@ -109,7 +112,7 @@ class Rulebook:
                 for rule in self._by_needle[known]:
                     found = self._pattern(rule).search(message)
                     if found:
-                        yield Match(rule, found.groupdict())
+                        yield Match(rule, found.groupdict(), found.start())
 
     def _pattern(self, rule: Rule) -> re.Pattern[str]:
         if rule.id not in self._compiled:

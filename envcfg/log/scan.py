@@ -99,6 +99,11 @@ _CHANNEL = re.compile(rb" NCCL INFO Channel \d+(?:/\d+)?")
 _PAIR = re.compile(rb" NCCL INFO Channel [^v\n]*")  # to the word via, or into receive
 _MARK = b"\x01"  # what stands for the part of a channel line that is left out
 _BEFORE, _AFTER = 2048, 8192  # of a line that has no end, what is taken around a gate
+# A longer one comes in pieces: the time that a pattern takes may grow faster than its text.
+# Each begins within the one before, so that what is cut stands whole in one of the two.
+_PIECE = _BEFORE + _AFTER
+_WORD = 512  # bytes; a longer word is cut
+_MOST = 100  # pieces of one line that are looked at
 _MANY = 1 << 16  # channel lines that are remembered
 _PAIRS = 1 << 12  # channel lines after which their pairs of ranks are no news
 _SAMPLE = 1 << 13  # bytes that tell whether a block is full of NCCL lines
@@ -109,16 +114,27 @@ Holds = Callable[[bytes, bytes], bool]
 
 
 class Scanner:
-    """Finds candidate lines in blocks; remembers channel lines across blocks."""
+    """Finds candidate lines in blocks; remembers channel lines across blocks.
+
+    Attributes:
+        cut: lines so full of gates that their end was not looked at.
+        holds: a faster search, for large logs.
+    """
 
     def __init__(self) -> None:
         """Begin with no line seen."""
         self._channels = {b""}
         self._looked = 0
-        self.holds: Holds | None = None  # a faster search, for large logs
+        self._pieces = 0  # of the line that is looked at
+        self._is_open = False  # it has begun in the block before
+        self.cut = 0
+        self.holds: Holds | None = None
 
     def candidates(self, block: bytes) -> Iterator[tuple[int, bytes]]:
         """Yield the number in the block (from 0) and the text of each line to look at."""
+        if not self._is_open:
+            self._pieces = 0
+        self._is_open = not block.endswith(b"\n")
         if block.count(NCCL, 0, _SAMPLE) > _DENSE:
             return self._all_lines(block)
         return self._gated(block)
@@ -135,16 +151,17 @@ class Scanner:
             if key in known:
                 continue
             line = lines[number]
-            if _MARK in key:
+            if len(line) > _AFTER:
+                self._pieces = 0 if number else self._pieces
+                for _, part in self._gated(line):
+                    yield number, part
+            elif _MARK in key:
                 if len(known) > _MANY:
                     known.clear()
                     known.add(b"")
                 known.add(key)
                 self._looked += 1
                 yield number, line
-            elif len(line) > _AFTER:
-                for _, part in self._gated(line):
-                    yield number, part
             elif any(gate in line for gate in GATES):
                 yield number, line
 
@@ -163,9 +180,38 @@ class Scanner:
                 at = block.find(gate, end)
         number = counted = 0
         for start, end in _joined(sorted(found)):
-            number += block.count(b"\n", counted, start)
+            ends = block.count(b"\n", counted, start)
+            number += ends
             counted = start
-            yield number, block[start:end]
+            self._pieces = 0 if ends else self._pieces
+            for piece in _pieces(block, start, end):
+                self._pieces += 1
+                self.cut += self._pieces == _MOST + 1
+                if self._pieces > _MOST:
+                    break
+                yield number, piece
+
+
+def _pieces(block: bytes, start: int, end: int) -> Iterator[bytes]:
+    """Yield *block* from *start* to *end*, in pieces where it is long."""
+    if end - start <= 2 * _PIECE:
+        yield _whole_words(block, start, end)
+        return
+    for at in range(start, end - _BEFORE, _AFTER):
+        yield _whole_words(block, at, min(at + _PIECE, end))
+
+
+def _whole_words(block: bytes, start: int, end: int) -> bytes:
+    """Return a part of *block* without the words that are cut at its ends.
+
+    Half of a host's name is the name of another host.
+    """
+    if start and block[start - 1] not in b"\n ":
+        start = block.find(b" ", start, start + _WORD) + 1 or start
+    if end < len(block) and block[end] not in b"\n ":
+        cut = block.rfind(b" ", max(start, end - _WORD), end)
+        end = cut if cut >= 0 else end
+    return block[start:end]
 
 
 def _joined(spans: list[tuple[int, int]]) -> Iterator[tuple[int, int]]:

@@ -148,6 +148,7 @@ class Source:
             if not cut and end < LONGEST:
                 kept = end
                 continue
+            cut = cut or buffer.rfind(b"\r", 0, end) + 1
             whole = cut or end
             yield buffer, whole, self.offset
             # Of a line without an end, the last piece is seen again with the next one.

@@ -39,6 +39,9 @@ def _gaps(job: Job, world: World) -> Iterator[tuple[str, str]]:
     if job.deduplicated:
         lines = count_of(job.deduplicated, "line")
         yield "deduplicated", f"Ray left out {lines} that other workers wrote too"
+    if job.cut:
+        lines = count_of(job.cut, "line")
+        yield "line-cut", f"the end of {lines} that is longer than can be looked at"
     total = len({*world.seen, *world.missing})
     if world.size is None:
         yield "world-unknown", "how many ranks the job has"

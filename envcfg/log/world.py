@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from envcfg.log.expectations import Expectations
-from envcfg.log.groups import Group, connected, groups_of, touched
+from envcfg.log.groups import Group, connected, groups_of
 from envcfg.log.job import Job
-from envcfg.log.names import NAMES_NETWORK
+from envcfg.log.names import NAMES_NETWORK, longest_end
 from envcfg.log.process import Communicator, Process
 from envcfg.log.traffic import Entity
 from envcfg.log.versions import is_older
@@ -25,12 +27,13 @@ class World(NamedTuple):
         node_count: nodes as NCCL counts them, else as many as were seen; None: unknown.
         multi: whether it spans several nodes; None where the log does not tell.
         silent: its NCCL is too old to name the network; what it sets up tells it.
-        attempts: how often it was begun; each time by other processes.
+        parts: the processes of each attempt, where the log tells them apart.
+        blurred: it was begun several times, and the log does not tell them apart.
         partial: other communicators of which ranks were not seen.
         finished: id and size of communicators that came up on some rank.
         islands: how many communicators of this size are joined only by smaller ones.
         alike: processes that cannot be told apart from others.
-        idle: processes that set NCCL up and hold no rank of any communicator.
+        idle: processes that speak as NCCL and hold no rank of any communicator.
     """
 
     size: int | None
@@ -41,7 +44,8 @@ class World(NamedTuple):
     node_count: int | None
     multi: bool | None
     silent: bool = False
-    attempts: int = 1
+    parts: tuple[frozenset[Process], ...] = ()
+    blurred: bool = False
     partial: tuple[Group, ...] = ()
     finished: frozenset[tuple[str | None, int]] = frozenset()
     islands: int = 1
@@ -53,6 +57,11 @@ class World(NamedTuple):
         """Whether every rank of the world has lines of its own."""
         return bool(self.size) and not self.missing
 
+    @property
+    def attempts(self) -> int:
+        """How often it was begun, each time by other processes."""
+        return max(1, len(self.parts))
+
 
 def world_of(job: Job, expect: Expectations) -> World:
     """Return the world of *job*; ``expect.ranks`` makes up for a log that does not tell."""
@@ -63,7 +72,8 @@ def world_of(job: Job, expect: Expectations) -> World:
     seen = sorted({entity.rank for entity in entities if entity.rank is not None})
     total = max(size or 0, expect.ranks or 0)
     groups = groups_of(processes)
-    attempts = connected(group for group in groups if group.nranks == size)
+    largest = [group for group in groups if group.nranks == size]
+    attempts = connected(largest)
     missing = _missing(entities, attempts, total)
     others = [p for p in processes if id(p) not in placed]
     others = [p for p in others if _decides(p) or (p.pid is not None and p.records)]
@@ -74,7 +84,12 @@ def world_of(job: Job, expect: Expectations) -> World:
     hosts = _hosts(processes)
     nodes = _counted_nodes(processes)
     multi = _multi(processes, nodes, len(hosts), complete=bool(seen) and not missing)
-    known = {id(process) for process in processes if process.host in hosts}
+    named = set(hosts)
+    parts = tuple(
+        frozenset(process for group in attempt for process in group.holders)
+        for attempt in attempts
+    )
+    home = {process: at for at, part in enumerate(parts) for process in part}
     smaller = [group for group in groups if group.nranks != size]
     return World(
         size=size,
@@ -85,10 +100,11 @@ def world_of(job: Job, expect: Expectations) -> World:
         node_count=nodes or (len(hosts) or None),
         multi=multi,
         silent=_silent(processes),
-        attempts=max(1, len(attempts)),
-        partial=tuple(group for group in smaller if _is_partial(group, attempts)),
+        parts=parts,
+        blurred=any(group.doubled and not group.comm_id for group in largest),
+        partial=tuple(group for group in smaller if _is_partial(group, home)),
         finished=frozenset((g.comm_id, g.nranks) for g in groups if g.finished),
-        islands=max([1, *(len(touched(group, attempts)) for group in smaller)]),
+        islands=max([1, *(len(_homes(group, home) - {None}) for group in smaller)]),
         alike=tuple(
             process
             for group in groups
@@ -96,7 +112,9 @@ def world_of(job: Job, expect: Expectations) -> World:
             for process in group.alike
         ),
         idle=tuple(
-            p for p in processes if id(p) in known - placed and _is_idle(p) and size
+            p
+            for p in processes
+            if size and p.host in named and id(p) not in placed and _is_idle(p)
         ),
     )
 
@@ -105,38 +123,31 @@ def _missing(
     entities: list[Entity], attempts: list[list[Group]], total: int
 ) -> list[int]:
     """Return the ranks without lines, of any attempt: one does not prove another."""
-    missing: set[int] = set()
-    for part in attempts or [[]]:
-        inside = {process for group in part for process in group.holders}
-        seen = {rank for group in part for rank in group.ranks}
-        for entity in entities:
-            # Tables and labels tell ranks too, though not of which attempt.
-            if entity.rank is not None and (
-                len(attempts) < 2 or entity.process in inside
-            ):
-                seen.add(entity.rank)
-        missing.update(rank for rank in range(total) if rank not in seen)
-    return sorted(missing)
+    if (
+        len(attempts) < 2
+    ):  # tables and labels tell ranks too, though not of which attempt
+        seen = {entity.rank for entity in entities}
+        return [rank for rank in range(total) if rank not in seen]
+    shown = Counter(
+        rank for part in attempts for rank in set().union(*(g.ranks for g in part))
+    )
+    return [rank for rank in range(total) if shown[rank] < len(attempts)]
 
 
-def _is_partial(group: Group, attempts: list[list[Group]]) -> bool:
+def _is_partial(group: Group, home: Mapping[Process, int]) -> bool:
     """Return whether ranks lack that are not among those of a world, by other names."""
-    if not group.absent:
-        return False
-    for part in attempts:
-        inside = {process for other in part for process in other.holders}
-        if group.comm_id and group.holders <= inside:
-            return False
-    return True
+    homes = _homes(group, home)
+    inside = bool(group.comm_id) and None not in homes and len(homes) == 1
+    return group.absent > 0 and not inside
+
+
+def _homes(group: Group, home: Mapping[Process, int]) -> set[int | None]:
+    """Return the attempts that the holders of *group* take part in; None: in none."""
+    return {home.get(process) for process in group.holders}
 
 
 def _is_idle(process: Process) -> bool:
-    return (
-        process.pid is not None
-        and process.informed
-        and "bootstrap" in process.seen
-        and not process.communicators
-    )
+    return process.pid is not None and process.records > 0 and not process.communicators
 
 
 def _hosts(processes: list[Process]) -> list[str]:
@@ -154,7 +165,7 @@ def _hosts(processes: list[Process]) -> list[str]:
             name
             for names in named.values()
             for name in names
-            if not any(name != other and name.endswith(other) for other in names)
+            if not longest_end(name[1:], names)
         }
     )
 
