@@ -28,7 +28,8 @@ def check(log: str | bytes, **expected: object) -> LogReport:
     source = reader.begin("job.log", plain=False)
     at = lines = 0
     while at < len(data):
-        cut = data.rfind(b"\n", at, at + BLOCK) + 1 or at + BLOCK
+        ends = (data.rfind(end, at, at + BLOCK) + 1 for end in (b"\n", b"\r"))
+        cut = next(filter(None, ends), at + BLOCK)
         block = data[at:cut]
         reader.take(block, Spot(source, at, 0), lines)
         lines += block.count(b"\n")

@@ -9,7 +9,8 @@ import pytest
 from envcfg.log.prefix import Record, parse, records
 
 PLAIN = "nid001234:4711:4802 [3] NCCL INFO Using network Socket"
-RECORD = Record("nid001234", 4711, 3, "INFO", "Using network Socket")
+RECORD = Record("nid001234", 4711, 3, "INFO", "Using network Socket", certain=True)
+DOUBTFUL = RECORD._replace(certain=False)  # a copy, or text that nobody knows in front
 
 
 @pytest.mark.parametrize(
@@ -33,33 +34,41 @@ RECORD = Record("nid001234", 4711, 3, "INFO", "Using network Socket")
         ),
         (f"(Engine pid=7) (Worker pid=9, ip=10.1.2.3) {PLAIN}", RECORD),
         (f"{PLAIN} [repeated 7x across cluster]", RECORD._replace(repeated=7)),
-        (f"  | 2026-03-04T05:06:07.123Z | {PLAIN}", RECORD),
-        (f"  | 2026-03-04T05:06:07.123-07:00{PLAIN}", RECORD),
-        (f"│ {PLAIN}      │", RECORD),
-        (f"# MAGIC {PLAIN}", RECORD),
-        (f"rank_604.nid001234.log:17:{PLAIN}", RECORD),
+        (f"  | 2026-03-04T05:06:07.123Z | {PLAIN}", DOUBTFUL),
+        (f"  | 2026-03-04T05:06:07.123-07:00{PLAIN}", DOUBTFUL),
+        (f"│ {PLAIN}      │", DOUBTFUL),
+        (f"# MAGIC {PLAIN}", DOUBTFUL),
+        (f"rank_604.nid001234.log:17:{PLAIN}", DOUBTFUL),
         (f"\x1b[31m{PLAIN}\x1b[0m", RECORD),
         (f"2026-03-04T05:06:07.123456 {PLAIN}", RECORD),
         (f"0: [default2]:{PLAIN}", RECORD._replace(label=2)),
         (
             "[2026-03-04 05:06:07] nid001234:4711:4802 [3] plugin/net.cc:302 (init) NCCL WARN no",
-            Record("nid001234", 4711, 3, "WARN", "no", time="2026-03-04 05:06:07"),
+            Record(
+                "nid001234",
+                4711,
+                3,
+                "WARN",
+                "no",
+                time="2026-03-04 05:06:07",
+                certain=True,
+            ),
         ),
         (
             "gpu-07:9:9 [0] int create(nccl_ofi_plugin_t**, int):46 NCCL WARN NET/OFI no",
-            Record("gpu-07", 9, 0, "WARN", "NET/OFI no"),
+            Record("gpu-07", 9, 0, "WARN", "NET/OFI no", certain=True),
         ),
         (
             "gpu-07:9:9 NCCL CALL ncclAllReduce(1)",
-            Record("gpu-07", 9, None, "CALL", "ncclAllReduce(1)"),
+            Record("gpu-07", 9, None, "CALL", "ncclAllReduce(1)", certain=True),
         ),
         (
             "<redacted>:9:9 [0] NCCL INFO Using network IB",
-            Record("<redacted>", 9, 0, "INFO", "Using network IB"),
+            Record("<redacted>", 9, 0, "INFO", "Using network IB", certain=True),
         ),
         (
             "6f2d8a82d208:9:9 [0] NCCL INFO Using network IB",
-            Record("6f2d8a82d208", 9, 0, "INFO", "Using network IB"),
+            Record("6f2d8a82d208", 9, 0, "INFO", "Using network IB", certain=True),
         ),
         (
             "node [1] NCCL INFO Using network IB",
@@ -72,14 +81,22 @@ RECORD = Record("nid001234", 4711, 3, "INFO", "Using network Socket")
         (
             "[0604/1024][2026-02-16 22:31:34,422] [misc/socket.cc:586] [gpu7:pid=42] NCCL WARN no",
             Record(
-                "gpu7", 42, None, "WARN", "no", 604, True, "2026-02-16 22:31:34,422"
+                "gpu7",
+                42,
+                None,
+                "WARN",
+                "no",
+                604,
+                True,
+                "2026-02-16 22:31:34,422",
+                certain=True,
             ),
         ),
         (f"09:26:53 {PLAIN}", RECORD),
         (f"[09:26:53.125] {PLAIN}", RECORD),
         (f"2026/03/14 09:26:53 {PLAIN}", RECORD),
-        (f"[12:07:01,004][INFO] worker/7 {PLAIN}", RECORD),
-        (f"0:00:12 main.py:17:4 {PLAIN}", RECORD),
+        (f"[12:07:01,004][INFO] worker/7 {PLAIN}", DOUBTFUL),
+        (f"0:00:12 main.py:17:4 {PLAIN}", DOUBTFUL),
         (f"Mar 14 09:26:53 {PLAIN}", RECORD),
         (f"Mar  4 09:26:53 nid1 12: {PLAIN}", RECORD._replace(label=12, is_rank=True)),
         (f"<14>Mar 14 09:26:53 nid1 app: {PLAIN}", RECORD),
@@ -92,17 +109,17 @@ RECORD = Record("nid001234", 4711, 3, "INFO", "Using network Socket")
         (f"INFO:root:{PLAIN}", RECORD),
         (f"WARNING:my.module:[rank4]: {PLAIN}", RECORD._replace(label=4, is_rank=True)),
         (f'{{"stream":"stderr","log":"{PLAIN}\\n"}}', RECORD),
-        (f'{{"log":"{PLAIN}', RECORD),
+        (f'{{"log":"{PLAIN}', DOUBTFUL),
         (
             r'{"log":"nid1:9:9 [0] NCCL INFO Ring 00 : 5[1] -\u003e 6[2]\n","stream":"stdout"}',
-            Record("nid1", 9, 0, "INFO", "Ring 00 : 5[1] -> 6[2]"),
+            Record("nid1", 9, 0, "INFO", "Ring 00 : 5[1] -> 6[2]", certain=True),
         ),
-        (f"'{PLAIN}", RECORD),
-        (f"b'{PLAIN}\\n',", RECORD),
+        (f"'{PLAIN}", DOUBTFUL),
+        (f"b'{PLAIN}\\n',", DOUBTFUL),
         (f"{PLAIN}\\n", RECORD),
         (f"{PLAIN}<br/>", RECORD),
-        (f"loss=0.5{PLAIN}", RECORD._replace(host="0.5nid001234", glued=True)),
-        (f"-{PLAIN}", RECORD._replace(glued=True)),
+        (f"loss=0.5{PLAIN}", DOUBTFUL._replace(host="0.5nid001234", glued=True)),
+        (f"-{PLAIN}", DOUBTFUL._replace(glued=True)),
         (
             "09:26:53 [3] NCCL INFO Using network IB",
             Record("", None, 3, "INFO", "Using network IB"),
@@ -117,6 +134,34 @@ RECORD = Record("nid001234", 4711, 3, "INFO", "Using network Socket")
 )
 def test_record(line: str, expected: Record) -> None:
     assert parse(line) == expected
+
+
+@pytest.mark.parametrize(
+    ("line", "certain"),
+    [
+        (
+            "libfabric:1177:1701985999::cxi:mr:cxip_do_map():90<warn> cxil_map() failed",
+            True,
+        ),
+        (
+            "slurmstepd: error: *** STEP 1.0 ON nid1 CANCELLED AT 1 DUE TO NODE FAILURE",
+            True,
+        ),
+        ("3: srun: error: Node failure on nid001234", True),
+        ("[rank3]:[E110 07:08:09.1234 ProcessGroupNCCL.cpp:629] Watchdog caught", True),
+        ("[rank3]: Watchdog caught collective operation timeout: WorkNCCL(", False),
+        ("Using network Socket", False),
+        ("the log said srun: error: Node failure on nid001234", False),
+        ("slurm-7.out:9:srun: error: Node failure on nid001234", False),
+        (f'+ grep "{PLAIN}" out.log', False),
+        (f"  slurm-7.out:138: {PLAIN}", False),
+        ("NCCL INFO Using network Socket", False),
+        ("node [1] NCCL INFO Using network IB", False),
+        ("nid001:71:72 [0] NCCL INFO Using netnid002:81:82 [1] NCCL INFO x", False),
+    ],
+)
+def test_who_wrote_a_line_is_certain_by_how_it_begins(line: str, certain: bool) -> None:
+    assert parse(line).certain == certain
 
 
 def test_device_is_not_the_rank() -> None:
@@ -143,7 +188,7 @@ def test_torn_and_glued_lines_are_two_records() -> None:
 
 def test_two_whole_records_on_a_line() -> None:
     first, second = records(f"{PLAIN} | {PLAIN}")
-    assert second == RECORD._replace(glued=True)
+    assert second == DOUBTFUL._replace(glued=True)
     assert first == RECORD
 
 

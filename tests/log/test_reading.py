@@ -104,6 +104,30 @@ def test_what_is_not_there(tmp_path: Path, name: str, message: str, hint: str) -
     assert re.search(hint, caught.value.hint or "")
 
 
+@pytest.mark.parametrize(
+    ("log", "line"),
+    [
+        ("a\r\nb\r\nLINE\r\nc\r\n", 3),
+        ("a\nb\nLINE\r\n", 3),
+        ("a\r  5%\r 10%\r\nb\nLINE\n", 3),
+        ("a\r  5%\r 10%\rLINE\nb\n", 1),
+        ("a\nb\r  5%\rLINE\r  9%\nc\n", 2),
+        ("a\rb\rLINE\rc", 1),
+        ("a\n\r\nb\r\n\rLINE\r\n", 4),
+    ],
+)
+def test_a_return_ends_a_line_and_only_a_newline_is_counted(
+    tmp_path: Path, log: str, line: int
+) -> None:
+    """As editors count: a progress bar is one line to them."""
+    said = "nid001001:1:1 [0] NCCL INFO NET/OFI GDR support reported to NCCL but then"
+    path = tmp_path / "a.log"
+    path.write_bytes(log.replace("LINE", said).encode())
+    (finding,) = read(path).findings
+    assert finding.evidence is not None
+    assert (finding.evidence.line, finding.evidence.text) == (line, said)
+
+
 def test_damaged_bytes(tmp_path: Path) -> None:
     damaged = text(Job()).encode().replace(b"\n", b"\n\xff\xfe\0\0\xc3\n", 40)
     path = tmp_path / "a.log"
@@ -208,9 +232,10 @@ socketStartConnect: Connect to 10.0.0.1<3434> failed : Software caused connectio
 
 @pytest.mark.parametrize("block", [1, 1 << 17])
 @pytest.mark.parametrize("lines", WRAPPED.values(), ids=WRAPPED)
-def test_message_over_several_lines(lines: str, block: int) -> None:
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_message_over_several_lines(lines: str, block: int, end: str) -> None:
     for log in (f"loss 0.5\n{lines}loss 0.5\n", lines, lines.removesuffix("\n")):
-        assert _judged(log, block).verdict == "broken"
+        assert _judged(log.replace("\n", end), block).verdict == "broken"
 
 
 GOT = "gpu-07:900:955 [0] a.cc:1 NCCL WARN NET/IB : Got"

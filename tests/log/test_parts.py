@@ -1,0 +1,189 @@
+"""Several jobs, steps and attempts in one log: none makes another look better."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from checking import check
+from jobs import Job, text
+
+from envcfg.log.batches import by_job
+from envcfg.log.verdict import WORST_FIRST
+from support import envcfg
+
+OLD, NEW = "nccl-2.12", "nccl-2.24"
+
+
+def again(log: str) -> str:
+    """Return *log* as other processes of the same nodes write it."""
+    log = re.sub(r"(?m)^(nid\d+):(\d+):(\d+)", r"\1:7\2:7\3", log)
+    return re.sub(r"commId 0x(\w)", r"commId 0xa\1", log)
+
+
+def lonely(dialect: str) -> str:
+    """Return the log of four processes, each a world of its own."""
+    one = text(Job(nodes=1, ranks_per_node=1, dialect=dialect))
+    return "".join(
+        re.sub(r"(?m)^(nid\d+):(\d+):", rf"\1:\g<2>{number}:", one).replace(
+            "commId 0x", f"commId 0x{number}"
+        )
+        for number in range(4)
+    )
+
+
+OTHERS: dict[str, dict[str, object]] = {
+    "one node": {"nodes": 1},
+    "one node, as many ranks": {"nodes": 1, "ranks_per_node": 8},
+    "a rank is missing": {"missing": frozenset({3})},
+    "smaller, a rank is missing": {"ranks_per_node": 2, "missing": frozenset({3})},
+    "a rank stopped": {"stopped": frozenset({3})},
+    "no rank came up": {"stopped": frozenset(range(8))},
+    "network only": {"subsystems": "NET"},
+    "no start": {"subsystems": "^INIT"},
+    "one process": {"nodes": 1, "ranks_per_node": 1},
+    "fallen": {"fallen": frozenset({1})},
+}
+
+
+@pytest.mark.parametrize("dialect", [OLD, "rccl-2.21", NEW])
+@pytest.mark.parametrize("name", [*OTHERS, "worlds of one"])
+def test_two_jobs_are_no_better_than_the_worse(name: str, dialect: str) -> None:
+    good = text(Job(ranks_per_node=4, dialect=dialect))
+    fields = {"ranks_per_node": 4, "dialect": dialect, **OTHERS.get(name, {})}
+    other = again(text(Job(**fields)) if name in OTHERS else lonely(dialect))  # type: ignore[arg-type]
+    assert check(good).verdict == "ok" != check(other).verdict
+    for log in (good + other, other + good):
+        report = check(log)
+        order = WORST_FIRST.index
+        assert order(report.verdict) <= order(check(other).verdict), report.summary
+        assert report.verdict != "ok"
+
+
+ONE_NODE = (
+    "inconclusive: {} processes on nid001001, a part of their own: ranks 0-{} ran on one "
+    "node, so that no network was used"
+)
+
+
+@pytest.mark.parametrize(
+    ("other", "summary"),
+    [
+        (
+            Job(nodes=1, ranks_per_node=2, dialect=NEW),
+            ONE_NODE.format(2, 1),
+        ),
+        (
+            Job(nodes=1, ranks_per_node=8, dialect=NEW),
+            ONE_NODE.format(8, 7),
+        ),
+        (
+            Job(ranks_per_node=4, dialect=NEW, subsystems="NET"),
+            "inconclusive: 8 processes wrote lines of NCCL and joined no communicator",
+        ),
+    ],
+)
+def test_the_part_that_is_in_doubt_is_named(other: Job, summary: str) -> None:
+    good = text(Job(ranks_per_node=4, dialect=NEW))
+    report = check(good + again(text(other)))
+    assert report.summary == summary
+    assert report.unknowns[0].what == summary.partition(": ")[2]
+    assert report.unknowns[0].remedy
+    assert report.job.ranks_seen == tuple(range(8))
+
+
+def test_every_process_a_world_of_its_own_beside_a_good_job() -> None:
+    report = check(text(Job(ranks_per_node=4, dialect=NEW)) + again(lonely(NEW)))
+    assert report.summary == (
+        "broken: 4 processes on nid001001, a part of their own: 4 processes, each a world "
+        "of 1 rank"
+    )
+    assert [each.rule for each in report.findings if each.severity == "error"] == [
+        "worlds-of-one"
+    ]
+
+
+def test_what_is_expected_is_expected_of_the_job_and_not_of_each_part() -> None:
+    good = text(Job(ranks_per_node=4, dialect=NEW))
+    small = again(text(Job(ranks_per_node=2, dialect=NEW)))
+    assert check(good + small, ranks=8).verdict == "ok"
+    assert check(good + small, ranks=4).verdict == "broken"
+
+
+def test_two_good_jobs_are_good() -> None:
+    good = text(Job(ranks_per_node=4, dialect=NEW))
+    for other in (
+        Job(ranks_per_node=4, dialect=NEW),
+        Job(ranks_per_node=2, dialect=NEW),
+    ):
+        assert check(good + again(text(other))).verdict == "ok"
+
+
+def test_attempts_that_old_lines_do_not_tell_apart() -> None:
+    good = text(Job(ranks_per_node=4, dialect=OLD))
+    report = check(good + again(good))
+    assert report.summary == (
+        "inconclusive: NCCL has several processes for one rank, whose attempts cannot be "
+        "told apart"
+    )
+
+
+@pytest.mark.parametrize(
+    ("files", "jobs"),
+    [
+        (["slurm-1.out"], {"1": ["slurm-1.out"]}),
+        (["a.log", "b.log"], {"": ["a.log", "b.log"]}),
+        (["slurm-1.out", "slurm-1.err"], {"1": ["slurm-1.out", "slurm-1.err"]}),
+        (["x/slurm-1.out", "slurm-2.out"], {"1": ["x/slurm-1.out"], "2": ["slurm-2.out"]}),
+        (["slurm-1_0.out", "slurm-1_1.out"], {"1": ["slurm-1_0.out", "slurm-1_1.out"]}),
+        (["slurm-1-0.out", "slurm-1-1.out.gz"], {"1": ["slurm-1-0.out", "slurm-1-1.out.gz"]}),
+        (["slurm-1.out", "nccl-nid1-7.log"], {"1": ["slurm-1.out", "nccl-nid1-7.log"]}),
+        (
+            ["slurm-1.out", "slurm-2.out", "c.log"],
+            {"1": ["slurm-1.out"], "2": ["slurm-2.out"], "": ["c.log"]},
+        ),
+        (["train.o11", "train.e11"], {"11": ["train.o11", "train.e11"]}),
+        (["train.o11", "train.o12"], {"11": ["train.o11"], "12": ["train.o12"]}),
+        (["flux-fA1b.out", "flux-fA2b.out"], {"fA1b": ["flux-fA1b.out"], "fA2b": ["flux-fA2b.out"]}),
+        (["rank-1.out", "rank-2.out"], {"": ["rank-1.out", "rank-2.out"]}),
+    ],
+)  # fmt: skip
+def test_jobs_by_the_names_of_their_files(
+    files: list[str], jobs: dict[str, list[str]]
+) -> None:
+    assert by_job(files) == jobs
+
+
+def test_files_of_several_jobs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("slurm-1.out").write_text("no line of NCCL\n")
+    Path("slurm-2.out").write_text(text(Job(ranks_per_node=4)))
+    Path("slurm-3.out").write_text(text(Job(ranks_per_node=4, fallen=frozenset({1}))))
+    done = envcfg("check-log", "slurm-1.out", "slurm-2.out")
+    assert done.code == 3
+    assert done.text.startswith("inconclusive: job 1: the log holds no line of NCCL")
+    worst = json.loads(envcfg("check-log", "--json", ".").text)
+    assert worst["summary"].startswith("degraded: job 3: 4 of 8 ranks use TCP")
+    note = worst["findings"][-1]
+    assert (note["rule"], note["severity"]) == ("several-jobs", "note")
+    assert note["message"] == (
+        "one of 3 jobs, each judged by itself: job 1 inconclusive, job 2 ok, job 3 degraded"
+    )
+    assert worst["coverage"]["files"] == 3
+    assert worst["coverage"]["size"] == sum(
+        p.stat().st_size for p in tmp_path.iterdir()
+    )
+
+
+def test_files_of_many_jobs_are_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for number in range(9):
+        Path(f"slurm-{number}.out").write_text(text(Job(ranks_per_node=2)))
+    done = envcfg("check-log", ".")
+    assert done.code == 0
+    assert done.text.startswith("ok: job 0: all 4 ranks on 2 nodes")
+    assert "one of 9 jobs, each judged by itself: 9 ok" in done.text

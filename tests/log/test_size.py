@@ -1,0 +1,134 @@
+"""Logs of many nodes and lines without an end: the time grows as the log does."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from checking import check, rulebook
+from jobs import Job, text
+
+from envcfg.log.expectations import Expectations
+from envcfg.log.job import Job as State
+from envcfg.log.judge import Read, judge
+from envcfg.log.reader import Reader
+from envcfg.log.scan import GATES
+from envcfg.log.source import LONGEST, Source
+from envcfg.log.verdict import LogReport
+
+LINE = (
+    "nid{host:06}:{pid}:9 [0] NCCL INFO comm 0x{host:x}0 rank {rank} nranks {size} cudaDev 0"
+    " busId c1000 commId 0x{id:x} - Init COMPLETE\n"
+)
+NETWORK = "nid{host:06}:{pid}:9 [0] NCCL INFO Using network IB\n"
+
+
+def nodes(count: int) -> str:
+    """Return a job with one process on each of *count* nodes, all of one number."""
+    return "".join(
+        LINE.format(host=n, pid=1, rank=n, size=count, id=7)
+        + NETWORK.format(host=n, pid=1)
+        for n in range(count)
+    )
+
+
+def worlds(count: int) -> str:
+    """Return *count* processes, each a world of its own."""
+    return "".join(
+        LINE.format(host=n, pid=n, rank=0, size=1, id=n) for n in range(count)
+    )
+
+
+def attempts(count: int) -> str:
+    """Return *count* processes, of which each eight are an attempt."""
+    return "".join(
+        LINE.format(host=n % 64, pid=n, rank=n % 8, size=8, id=n // 8)
+        for n in range(count)
+    )
+
+
+@pytest.mark.parametrize("log_of", [nodes, worlds, attempts])
+def test_twenty_thousand_processes(log_of: Callable[[int], str]) -> None:
+    start = time.process_time()
+    check(log_of(20_000))
+    # A guard against time that grows as the square of the nodes (more than a minute).
+    assert time.process_time() - start < 20
+
+
+def read(path: Path) -> LogReport:
+    state = State(rulebook())
+    reader = Reader(state)
+    source = Source(str(path))
+    reader.read(source)
+    source.close()
+    return judge(state, Expectations(), reader.locate, Read(1, reader.size))
+
+
+RECORD = b"nid001001:47:48 [3] NCCL INFO Using network Socket "
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        RECORD,
+        b" ".join(GATES),
+        b"NCCL ",
+        b"NCCL INFO" + b" " * 4000,
+        b"a" * 3000 + b" NCCL INFO ",
+        b"nid1:1:1 [0] NCCL INFO Channel 00/0 : 1[0] -> 0[0] [send] via NET/Socket/0 ",
+    ],
+    ids=["records", "gates", "name", "blanks", "words", "channels"],
+)
+def test_a_line_of_tens_of_megabytes_that_is_full_of_gates(
+    tmp_path: Path, part: bytes
+) -> None:
+    path = tmp_path / "a.log"
+    good = text(Job(ranks_per_node=2)).encode()
+    path.write_bytes(good + part * (30_000_000 // len(part)) + b"\n" + good)
+    start = time.process_time()
+    report = read(path)
+    assert time.process_time() - start < 20  # it took minutes
+    assert report.verdict != "ok"
+
+
+def test_what_is_left_out_of_a_line_is_said(tmp_path: Path) -> None:
+    path = tmp_path / "a.log"
+    good = text(Job(ranks_per_node=2)).encode()
+    noise = b"NCCL " * (2 * LONGEST // 5)
+    path.write_bytes(good + noise + b"\n" + noise + b"\n")
+    report = read(path)
+    assert report.summary == (
+        "inconclusive: the end of 2 lines that is longer than can be looked at"
+    )
+    path.write_bytes(good + noise + RECORD + b"\n")
+    assert read(path).verdict == "inconclusive"
+
+
+@pytest.mark.parametrize("filler", [b"step ", b"NCCL "])
+def test_a_record_in_a_long_line_is_read_whole(tmp_path: Path, filler: bytes) -> None:
+    """Wherever the pieces are cut: half of a host's name is no other host."""
+    said = RECORD.replace(
+        b"Using network", b"Channel 00/0 : 1[0] -> 0[0] [send] via NET/"
+    )
+    said = said.replace(b"NET/ Socket", b"NET/Socket/0")
+    path = tmp_path / "a.log"
+    good = text(Job(ranks_per_node=2)).encode()
+    for length in range(20_000, 20_060, 7):
+        words = filler * (length // 5)
+        path.write_bytes(good + words + said + words + said + words + b"\n")
+        report = read(path)
+        assert report.job.nodes == ("nid001001", "nid001002")
+        assert report.verdict in ("degraded", "broken")
+
+
+def test_a_file_of_returns_alone_that_is_larger_than_a_line_may_be(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "a.log"
+    good = text(Job(ranks_per_node=2))
+    bar = " 45%|####      | 11/25 [00:10<00:12, 1.12it/s]\n" * 60_000
+    path.write_text((bar + good + bar).replace("\n", "\r"))
+    assert path.stat().st_size > 2 * LONGEST
+    assert read(path).summary == check(good).summary
