@@ -116,14 +116,13 @@ def _said(finding: Finding) -> str:
 
 def _good(report: LogReport, world: World) -> str:
     job = report.job
-    many = f"all {len(world.seen)} ranks" if len(world.seen) > 1 else "the one rank"
+    many = f"all {len(world.seen)} ranks"
     nodes = f" on {count_of(job.node_count, 'node')}" if job.node_count else ""
     over = f" over {job.provider}" if job.provider else ""
     gdr = {"yes": ", with GPU RDMA", "no": ", without GPU RDMA"}.get(
         job.gdr, "; whether with GPU RDMA is not shown"
     )
-    verb = "use" if len(world.seen) > 1 else "uses"
-    return f"{many}{nodes} {verb} {job.network}{over}{gdr}"
+    return f"{many}{nodes} use {job.network}{over}{gdr}"
 
 
 def _bad(

@@ -327,6 +327,96 @@ SCENARIOS: dict[str, Scenario] = {
     "gave-up-after-the-end": Scenario(small(then=by_rank(r1=f"comm 0xba rank 1 nranks 4 cudaDev 1 busId c1 commId 0xc1 - Abort COMPLETE\n{GAVE_UP}"))),
     "error-not-explained": Scenario(small(then=by_rank(r1=CARRIER, r2="transport/net.cc:304 -> 6", r3="transport/net.cc:304 -> 3"))),
     "traces-of-an-error": Scenario(small(then=by_rank(r1=f"{MEMORY}\n{CARRIER}\n{GAVE_UP}"))),
+    # further branches
+    "sockets-of-processes-without-ranks": Scenario(without(small(network=SOCKET, channel=SENT), HIDDEN)),
+    "sockets-of-one-process-without-rank": Scenario(without(small(network=SOCKET, channel=SENT, only=(1,)), HIDDEN)),
+    "sockets-of-one-gpu-of-a-process": Scenario(one_process(small(channel=None, instead=by_rank(r3=SOCKET)))),
+    "sockets-of-one-gpu-of-a-process-connected": Scenario(
+        one_process(small(instead=by_rank(r3=SOCKET), end="Connected all rings"))
+    ),
+    "network-unknown-name-without-ranks": Scenario(without(small(network="Using network Quux", channel=None), HIDDEN)),
+    "network-unknown-name-of-one-process": Scenario(
+        without(small(network="Using network Quux", channel=None, only=(3,)), HIDDEN)
+    ),
+    "versions-differ-by-words-and-one-is-known": Scenario(
+        small(instead=by_rank(
+            r0="NCCL version 2.17.1+cuda12.1\nNET/Plugin : Plugin load (libnccl-net.so) returned 2 : no such file\nUsing network IB",
+            r3="NET/Plugin: Could not find: x. Using internal net plugin\nUsing network IB",
+        ))
+    ),
+    "words-of-two-versions-in-one-process": Scenario(
+        without(small(channel=None), "Bootstrap").replace(
+            "Using network IB", "NET/Plugin : Plugin load (x) returned 2 : no\nnid1:70:70 [0] NCCL INFO NET/Plugin: Could not find: x. Using internal net plugin\nnid1:70:70 [0] NCCL INFO Using network IB", 1
+        )
+    ),
+    "nics-named-by-some": Scenario(
+        small(network=CXI, channel=OFI, instead=by_rank(r1=CXI.replace(" (found 4 nics)", "")))
+    ),
+    "nics-fewer-by-two-lines": Scenario(
+        small(network=CXI, channel=OFI, start="NET/OFI Selected Provider is efa (found 2 nics)"), {"nics": 4}
+    ),
+    "plugin-failed-warnings-only": Scenario(f"nid1:71:71 [0] {FAILED}\n"),
+    "plugin-failed-and-nothing-more-on-one": Scenario(
+        small(channel=None, instead=by_rank(r2=FAILED))
+    ),
+    "plugin-failed-some": Scenario(
+        small(start=LOADED, network=CXI, channel=OFI, instead=by_rank(r3=f"{FAILED}\n{SOCKET}"), end="Connected all rings")
+    ),
+    "plugin-none-asked-by-file": Scenario(small(start=f"{ASKED.replace('ofi', 'librccl-net-none.so')}\n{ABSENT}")),
+    "plugin-two-names": Scenario(small(start=f"{LOADED}\n{LOADED.replace('AWS Lib', 'Lib')}", network=CXI, channel=OFI)),
+    "affinity-wrong-of-several": Scenario(
+        GOOD + "".join(reversed(AFFINITY.replace("0x1", "0x8").splitlines(keepends=True))), {"masks": (1, 2, 4, 8)}
+    ),
+    "affinity-without-rank": Scenario(GOOD + "pid 54777's current affinity mask: f0\n", {"masks": (1, 2)}),
+    "affinity-of-local-ranks": Scenario(GOOD + "Rank 3 --> 0x1\nRank 2 --> 0x1\n", {"masks": (1, 2)}),
+    "plugin-versions-differ-new-first": Scenario(
+        small(network=CXI, channel=OFI, instead=by_rank(
+            r0=f"NET/OFI Using aws-ofi-rccl 1.5.0\n{CXI}", r3=f"NET/OFI Using aws-ofi-rccl 1.4.0\n{CXI}"))
+    ),
+    "ranks-by-label-one-is-missing": Scenario(
+        labelled(without(small(channel=f"{OFI} comm 0x8 nRanks 4", network=CXI, only=(0, 1, 3)), HIDDEN), as_rank=True)
+    ),
+    "old-nccl-infiniband-without-channels": Scenario(
+        text(Job(ranks_per_node=2, dialect="nccl-2.4", network="ib", channels=0))
+    ),
+    "old-nccl-libfabric-without-channels": Scenario(text(Job(ranks_per_node=2, dialect="nccl-2.4", channels=0))),
+    "old-nccl-sockets": Scenario(text(Job(ranks_per_node=2, dialect="nccl-2.4", network="socket", channels=0))),
+    "smaller-without-id-in-one-process": Scenario(
+        one_process(GOOD + small(size=2, here=1, comm_id="", channel=None))
+    ),
+    "torn-in-front": Scenario(GOOD.replace("nid2:72", "RCCL verHnid2:72", 1)),
+    "provider-tcp-besides-cxi": Scenario(
+        small(network=CXI, channel=OFI, start="NET/OFI Selected Provider is tcp (found 1 nics)")
+    ),
+    "provider-tcp-where-nics-are-expected": Scenario(
+        small(network=TCP, channel="NET/AWS Libfabric/0"), {"nics": 4, "prove_nics": True, "provider": "cxi"}
+    ),
+    "warnings-of-two-kinds": Scenario(
+        small(network=SOCKET, channel=SENT, then=by_rank(r2="a:1 NCCL WARN socketFinalizeAccept: wrong type 3 != 4"))
+    ),
+    "errors-of-two-kinds-more-often": Scenario(
+        small(then=by_rank(r0="a:1 NCCL WARN Cuda failure 2 'out of memory'", r2=f"{MEMORY}\n{MEMORY}"))
+    ),
+    "no-network-and-plugin-at-work": Scenario(
+        small(channel=None, network=SOCKET, instead=by_rank(r3=f"{LOADED}\nNET/OFI Selected Provider is cxi (found 4 nics)"))
+    ),
+    "islands": Scenario(
+        small(here=4, comm_id="0xa1", channel=None) + small(here=4, comm_id="0xa2", channel=None, first_pid=80, host="m")
+        + "".join(
+            f"{at} [0] NCCL INFO comm 0xee rank {r} nranks 2 cudaDev 0 busId c1 commId 0xa3 - Init COMPLETE\n"
+            for r, at in enumerate(("nid1:70:70", "m1:80:80"))
+        )
+    ),
+    "traces-of-no-weight": Scenario(small(then=by_rank(r1="misc/strongstream.cc:3 -> 2"))),
+    "gdr-of-all-but-one": Scenario(text(Job(ranks_per_node=2, dialect="nccl-2.18", gdr=frozenset({3})))),
+    "gdr-shown-of-some": Scenario(small(channel=None, then=by_rank(r0="Channel 00/0 : 0[0] -> 2[0] [send] via NET/IB/0/GDRDMA"))),
+    "transports-of-all-kinds": Scenario(
+        small(then=by_rank(
+            r0="Channel 00/0 : 0[0] -> 1[0] via P2P/IPC\nChannel 00/0 : 3[0] -> 0[0] [receive] via NET/IB/1/GDRDMA",
+            r1="Channel 00 : 1[0] -> 0[0] via direct shared memory",
+            r2="Channel 00/0 : 2[0] -> 3[0] via SHM/direct/direct",
+        ))
+    ),
     # jobs as they are
     "old-nccl": Scenario(text(Job(ranks_per_node=2, dialect="nccl-2.4"))),
     "new-rccl-fallen": Scenario(text(Job(ranks_per_node=2, dialect="rccl-2.27", fallen=frozenset({1}), ended=True))),

@@ -9,7 +9,8 @@ from checking import check
 from jobs import Job, text
 
 from envcfg.log.numbers import said_of
-from envcfg.report.log_text import log_text
+from envcfg.log.verdict import LogReport
+from envcfg.report.log_text import log_lines
 
 SAID = [
     (1, "use TCP sockets", "uses TCP sockets"),
@@ -23,6 +24,10 @@ SAID = [
     (1, "lost the plugin", "lost the plugin"),
     (1, "use sockets while 1 other does not", "uses sockets while 1 other does not"),
 ]  # fmt: skip
+
+
+def shown(report: LogReport) -> str:
+    return "".join(f"{line}\n" for line, _ in log_lines(report))
 
 
 @pytest.mark.parametrize(("count", "detail", "expected"), SAID)
@@ -59,13 +64,13 @@ DISAGREES = re.compile(
 def test_a_report_says_of_one_rank_what_one_does(
     name: str, expected: dict[str, object]
 ) -> None:
-    report = log_text(check(LOGS[name], **expected))
+    report = shown(check(LOGS[name], **expected))
     for line in re.sub(r"\n    +", " ", report).splitlines():
         assert not DISAGREES.search(line), line
 
 
 def test_a_rank_of_two_processes_is_one_rank() -> None:
-    report = log_text(check(LOGS["one twice"]))
+    report = shown(check(LOGS["one twice"]))
     assert "rank 1 (nid001002): uses TCP sockets" in report
-    hidden = log_text(check(LOGS["one twice, not all shown"], gdr=True))
+    hidden = shown(check(LOGS["one twice, not all shown"], gdr=True))
     assert re.search(r"rank \d does not show", hidden)

@@ -66,7 +66,12 @@ FINE = {
     *("affinity-right", "affinity-not-asked", "store-not-reached-and-mended"),
     *("ranks-by-table", "smaller-finished-by-one", "attempts", "note-of-a-rule"),
     *("network-assigned", "versions-differ-by-words-and-are-known"),
-    *("ranks-by-label-of-channels", "old-nccl"),
+    *("ranks-by-label-of-channels", "words-of-two-versions-in-one-process"),
+    *("nics-named-by-some", "plugin-none-asked-by-file", "plugin-two-names"),
+    *("affinity-without-rank", "smaller-without-id-in-one-process", "torn-in-front"),
+    *("old-nccl", "old-nccl-infiniband-without-channels"),
+    *("old-nccl-libfabric-without-channels", "traces-of-no-weight"),
+    *("gdr-shown-of-some", "transports-of-all-kinds"),
 }
 
 
