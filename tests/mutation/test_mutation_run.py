@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from scripts.mutation.__main__ import main
-from scripts.mutation.lab import Project
+from scripts.mutation.lab import Lab, Project
 from support import ROOT
 
 MODULE = '''\
@@ -115,6 +115,21 @@ def test_where_the_tests_fail_unchanged_nothing_is_tried(
     assert err.endswith(
         "scripts/mutate: error: tests fail before anything is changed\n"
     )
+
+
+def test_a_test_that_is_stuck_has_failed(project: Project, tmp_path: Path) -> None:
+    file = "tests/core/test_size.py"
+    (project.root / file).write_text(
+        "import subprocess\n\ndef test_stuck():\n"
+        "    with subprocess.Popen(['sleep', '60']) as process:\n"
+        "        process.wait()\n"
+    )
+    began = time.monotonic()
+    name = f"{file}::test_stuck"
+    lab = Lab(project, tmp_path / "lab", 0)
+    assert lab.run([file], order=[name], limits={name: 0.5}).failed == (name,)
+    assert lab.run([file], timeout=2).code < 0
+    assert time.monotonic() - began < 50
 
 
 def test_who_is_ended_half_way_leaves_no_process_and_no_folder(
