@@ -104,7 +104,7 @@ def take_records(project: Project, copies: Labs, *, tell: Tell) -> list[Record]:
     """Return what each test does; run those again that may do something else by now."""
     folder = project.root / _KEPT
     digests = digest_files(project)
-    remove_old(folder, digests.values())
+    remove_old(folder)
     records = {name: load_record(folder, digests[name]) for name in digests}
     missing = [name for name, record in records.items() if record is None]
     done = copies.each(make_record, missing)
