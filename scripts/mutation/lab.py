@@ -187,12 +187,25 @@ class Lab:
             self._process = process
         in_time = _await_end(process, timeout)
         with self._lock:
-            _kill(process)  # also what a test left running
+            _kill(process)
             process.wait()
             self._process = None
+        self._kill_left()
         if not in_time:
             return -signal.SIGKILL, f"took more than {timeout:.0f} s"
         return process.returncode, written.read_text(errors="replace")
+
+    def _kill_left(self) -> None:
+        """Kill what tests left running in sessions of their own."""
+        mark = f"MUTATION_LAB={self._folder}\0".encode()
+        for name in filter(str.isdecimal, os.listdir("/proc")):
+            with suppress(OSError):  # gone by now, or somebody else's
+                process = os.pidfd_open(int(name))
+                try:
+                    if mark in Path(f"/proc/{name}/environ").read_bytes():
+                        signal.pidfd_send_signal(process, signal.SIGKILL)
+                finally:
+                    os.close(process)
 
     def _environment(self) -> dict[str, str]:
         kept = {

@@ -24,6 +24,7 @@ from scripts.mutation import witness
 
 # What grows without an end must not take the machine along.
 _MEMORY = 4 * 2**30
+_AGAIN = 1.0
 
 
 class Foreman:
@@ -49,7 +50,8 @@ class Foreman:
     def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, Any, Any]:
         """Run a test against its time limit; note what it takes and calls."""
         signal.signal(signal.SIGALRM, _give_up)
-        signal.setitimer(signal.ITIMER_REAL, self._limits.get(item.nodeid, 0))
+        # Again and again: cleaning up may wait for the same process as the test.
+        signal.setitimer(signal.ITIMER_REAL, self._limits.get(item.nodeid, 0), _AGAIN)
         began = time.monotonic()
         try:
             return (yield)

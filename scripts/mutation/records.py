@@ -1,19 +1,23 @@
 """What each test takes and calls, unchanged: kept until a file changes that could matter.
 
-A test file's record holds as long as that file and all that is not a test file stay.
+A test file's record holds as long as nothing changes but other test files, and what lies
+beside those: the helpers and reviewed texts of a folder of tests are its own.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import os
 import sys
-from collections.abc import Iterable
+import time
 from fnmatch import fnmatch
 from pathlib import Path, PurePath
 from typing import NamedTuple
 
 from scripts.mutation.lab import Lab, Project, Ran, list_files
+
+_OLD = 30 * 86400  # seconds
 
 
 class Record(NamedTuple):
@@ -45,14 +49,20 @@ def list_test_files(project: Project) -> list[str]:
 
 def digest_files(project: Project) -> dict[str, str]:
     """Return what each test file's record depends on, as one word."""
-    names = list_files(project.root)
+    tests = list_test_files(project)
+    folders = {str(PurePath(name).parent) for name in tests} - {project.tests}
     common = hashlib.sha256(sys.version.encode())
-    for name in names:
-        if not _is_test_file(name, project) and not _is_in(name, project.left_out):
-            _add_file(common, project.root, name)
+    beside = {folder: hashlib.sha256() for folder in folders}
+    for name in list_files(project.root):
+        if _is_test_file(name, project) or _is_in(name, project.left_out):
+            continue
+        folder = next((each for each in folders if _is_in(name, (each,))), None)
+        _add_file(beside[folder] if folder else common, project.root, name)
     digests = {}
-    for name in list_test_files(project):
+    for name in tests:
         own = common.copy()
+        if mine := beside.get(str(PurePath(name).parent)):
+            own.update(mine.digest())
         _add_file(own, project.root, name)
         digests[name] = own.hexdigest()
     return digests
@@ -60,11 +70,11 @@ def digest_files(project: Project) -> dict[str, str]:
 
 def load_record(folder: Path, digest: str) -> Record | None:
     """Return a record kept in *folder*, if it is there."""
-    try:
-        text = (folder / f"{digest}.json").read_text()
-    except OSError:
+    path = folder / f"{digest}.json"
+    if not path.exists():
         return None
-    found = json.loads(text)
+    os.utime(path)  # still of use
+    found = json.loads(path.read_text())
     functions = found["functions"]
     tests = {
         name: Ran(seconds, tuple(functions[each] for each in calls))
@@ -90,11 +100,10 @@ def keep_record(folder: Path, digest: str, record: Record) -> None:
     (folder / f"{digest}.json").write_text(json.dumps(found))
 
 
-def remove_old(folder: Path, digests: Iterable[str]) -> None:
-    """Remove the records that none of *digests* asks for."""
-    names = {f"{each}.json" for each in digests}
+def remove_old(folder: Path) -> None:
+    """Remove the records that nobody has asked for since a month."""
     for path in folder.glob("*.json"):
-        if path.name not in names:
+        if time.time() - path.stat().st_mtime > _OLD:
             path.unlink(missing_ok=True)
 
 

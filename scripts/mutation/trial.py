@@ -30,8 +30,8 @@ Tell = Callable[[str, int, int], None]
 _FIRST = 4.0
 _KEPT = ".mutate-cache"
 # A test is stuck that takes that much longer than before, on a machine that is busy.
-_PATIENCE = 10
-_PAUSE = 30.0
+_TIMES = 10
+_PAUSE = 20.0
 
 
 class Trial(NamedTuple):
@@ -104,7 +104,7 @@ def take_records(project: Project, copies: Labs, *, tell: Tell) -> list[Record]:
     """Return what each test does; run those again that may do something else by now."""
     folder = project.root / _KEPT
     digests = digest_files(project)
-    remove_old(folder, digests.values())
+    remove_old(folder)
     records = {name: load_record(folder, digests[name]) for name in digests}
     missing = [name for name, record in records.items() if record is None]
     done = copies.each(make_record, missing)
@@ -154,11 +154,12 @@ def _who_notices(lab: Lab, choice: Choice, records: Sequence[Record]) -> str | N
         name: ran.seconds for each in records for name, ran in each.tests.items()
     }
     for names in choice.batches:
+        limits = {name: _TIMES * seconds[name] + _PAUSE for name in names}
         outcome = lab.run(
             list(dict.fromkeys(name.partition("::")[0] for name in names)),
             order=names,
-            limits={name: _PATIENCE * seconds[name] + _PAUSE for name in names},
-            timeout=_PATIENCE * sum(seconds[name] for name in names) + 2 * _PAUSE,
+            limits=limits,
+            timeout=_TIMES * sum(seconds[name] for name in names) + 3 * _PAUSE,
             ends_early=True,
         )
         if not outcome.is_green:

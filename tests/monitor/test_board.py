@@ -92,6 +92,25 @@ def test_the_use_of_the_cores_is_between_two_samples() -> None:
     assert view(second, first).processor_use is None
 
 
+@pytest.mark.parametrize(
+    ("busy", "idle", "use"),
+    [(0, 10, 0.0), (1, 0, 100.0), (3, 1, 75.0), (-1, 5, None), (0, 0, None)],
+)
+def test_the_use_of_the_cores_may_begin_at_nothing(
+    busy: int, idle: int, use: float | None
+) -> None:
+    first = node_lines(busy=0, idle=0)
+    second = node_lines(number=2, at=102.0, busy=busy, idle=idle)
+    assert view(first, second).processor_use == use
+
+
+def test_a_link_says_whether_it_counts_rdma_and_whose_it_is() -> None:
+    lines = node_lines(counters=["net hsn0 1 2", "rdma cxi0 3 4 1 hsn0"])
+    plain, adapter = view(lines).links
+    assert (plain.is_adapter, plain.interface) == (False, None)
+    assert (adapter.is_adapter, adapter.interface) == (True, "hsn0")
+
+
 # GPUs
 
 
@@ -151,10 +170,10 @@ def test_gpus_are_counted_against_what_should_be_there(
 
 
 def test_gpus_of_other_jobs_are_neither_shown_nor_marked() -> None:
-    lines = [*node_lines(), *gpu_lines(used(0, 0, 90, 90), ours="2,3")]
+    lines = [*node_lines(), *gpu_lines(used(0, 0, 90, 90, 0), ours="2,3")]
     node = view(*twice(lines))
     assert [each.gpu.number for each in node.gpus] == [2, 3]
-    assert node.others == 2
+    assert node.others == 3
     assert marks(*twice(lines)) == []
 
 
@@ -180,6 +199,11 @@ def test_a_node_that_never_answered_and_one_that_stopped_are_named() -> None:
     ]
     assert found[0].message == "has not answered for 11 s"
     assert found[1].message == "has not answered"
+
+
+def test_a_node_is_silent_when_patience_has_ended() -> None:
+    made = board(node_lines())  # came at 10
+    assert [made.views(now, 5.0)[0].is_silent for now in (15.0, 15.1)] == [False, True]
 
 
 def test_lines_of_a_node_that_is_not_of_the_job_are_passed_over() -> None:

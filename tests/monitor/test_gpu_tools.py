@@ -152,6 +152,16 @@ def test_amd_smi_may_not_know() -> None:
     assert one("amd-smi", text) == Gpu(0)
 
 
+@pytest.mark.parametrize(
+    "document",
+    [{}, {"gpu_data": None}, {"gpu_data": 3}, 3, ["gpu"], [{}], [{"gpu": "0"}]],
+)
+def test_what_of_amd_smi_is_no_gpu_is_none(document: object) -> None:
+    gpus, problem = read_gpus("amd-smi", [json.dumps(document)], 0)
+    assert gpus == ()
+    assert problem
+
+
 def test_the_driver_is_read_in_the_order_of_its_cards() -> None:
     lines = ["10 5 1 2 90000000", "2 - - - -", "x", "3 1 2"]
     gpus, problem = read_gpus("amdgpu", lines, 0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from pathlib import Path
 
@@ -26,7 +27,7 @@ RECORD = Record(
 
 @pytest.fixture
 def project(tmp_path: Path) -> Project:
-    for name in ("p/a.py", "tests/test_a.py", "tests/test_b.py", "tests/far/test_c.py", "tests/help.py", "notes.md"):  # fmt: skip
+    for name in ("p/a.py", "tests/test_a.py", "tests/test_b.py", "tests/x/test_x.py", "tests/x/sub/golden.txt", "tests/far/test_c.py", "tests/help.py", "notes.md"):  # fmt: skip
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text("1\n")
     subprocess.run(["git", "init", "--quiet"], cwd=tmp_path, check=True)
@@ -39,23 +40,32 @@ def test_a_record_is_read_as_it_was_written(tmp_path: Path) -> None:
     assert load_record(tmp_path, "other") is None
 
 
-def test_records_that_nobody_asks_for_are_removed(tmp_path: Path) -> None:
-    for name in ("abc", "def"):
+def test_records_that_nobody_asks_for_are_removed_after_a_month(tmp_path: Path) -> None:
+    for name in ("abc", "def", "ghi"):
         keep_record(tmp_path, name, RECORD)
-    remove_old(tmp_path, ["def"])
-    assert [path.name for path in tmp_path.iterdir()] == ["def.json"]
+        if name != "abc":
+            os.utime(tmp_path / f"{name}.json", (0, 0))
+    load_record(tmp_path, "def")
+    remove_old(tmp_path)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["abc.json", "def.json"]
 
 
 def test_what_needs_too_much_is_no_test_here(project: Project) -> None:
-    assert list_test_files(project) == ["tests/test_a.py", "tests/test_b.py"]
+    assert list_test_files(project) == [
+        "tests/test_a.py",
+        "tests/test_b.py",
+        "tests/x/test_x.py",
+    ]
 
 
 @pytest.mark.parametrize(
     ("changed", "made_anew"),
     [
-        ("p/a.py", {"tests/test_a.py", "tests/test_b.py"}),
-        ("tests/help.py", {"tests/test_a.py", "tests/test_b.py"}),
+        ("p/a.py", {"tests/test_a.py", "tests/test_b.py", "tests/x/test_x.py"}),
+        ("tests/help.py", {"tests/test_a.py", "tests/test_b.py", "tests/x/test_x.py"}),
         ("tests/test_a.py", {"tests/test_a.py"}),
+        ("tests/x/sub/golden.txt", {"tests/x/test_x.py"}),
+        ("tests/x/test_x.py", {"tests/x/test_x.py"}),
         ("tests/far/test_c.py", set()),
         ("notes.md", set()),
     ],

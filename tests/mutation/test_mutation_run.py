@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from scripts.mutation.__main__ import main
-from scripts.mutation.lab import Project
+from scripts.mutation.lab import Lab, Project
 from support import ROOT
 
 MODULE = '''\
@@ -117,15 +117,31 @@ def test_where_the_tests_fail_unchanged_nothing_is_tried(
     )
 
 
+def test_a_test_that_is_stuck_has_failed(project: Project, tmp_path: Path) -> None:
+    file = "tests/core/test_size.py"
+    (project.root / file).write_text(
+        "import subprocess\n\ndef test_stuck():\n"
+        "    with subprocess.Popen(['sleep', '60']) as process:\n"
+        "        process.wait()\n"
+    )
+    began = time.monotonic()
+    name = f"{file}::test_stuck"
+    lab = Lab(project, tmp_path / "lab", 0)
+    assert lab.run([file], order=[name], limits={name: 0.5}).failed == (name,)
+    assert lab.run([file], timeout=2).code < 0
+    assert time.monotonic() - began < 50
+
+
 def test_who_is_ended_half_way_leaves_no_process_and_no_folder(
     project: Project, tmp_path: Path
 ) -> None:
     folder, started = tmp_path / "tmp", tmp_path / "started"
     folder.mkdir()
     (project.root / "tests/core/test_size.py").write_text(
-        "import os, pathlib, time\n\ndef test_slow():\n"
-        f"    pathlib.Path({str(started)!r}).write_text(str(os.getpid()))\n"
-        "    time.sleep(60)\n"
+        "import pathlib, subprocess\n\ndef test_slow():\n"
+        "    child = subprocess.Popen(['sleep', '60'], start_new_session=True)\n"
+        f"    pathlib.Path({str(started)!r}).write_text(str(child.pid))\n"
+        "    child.wait()\n"
     )
     code = (
         "import sys\nfrom pathlib import Path\n"
@@ -144,5 +160,5 @@ def test_who_is_ended_half_way_leaves_no_process_and_no_folder(
     process.terminate()
     assert process.wait(30) == 128 + signal.SIGTERM
     assert list(folder.iterdir()) == []
-    with pytest.raises(ProcessLookupError):
-        os.kill(int(started.read_text()), 0)
+    left = Path(f"/proc/{started.read_text()}/cmdline")
+    assert not left.exists() or left.read_bytes() == b""  # dead, whoever reaps it
