@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Literal, NamedTuple
 
 from envcfg.characters import one_line
+from envcfg.errors import Place
 
 Severity = Literal["error", "warning", "note"]
 
@@ -41,6 +43,7 @@ class Finding(NamedTuple):
         evidence: the first line that shows it.
         count: how often it was seen.
         cause: False where it follows from another finding, which is the one to mend.
+        place: where it is to be mended, in a file that was checked.
     """
 
     rule: str
@@ -53,10 +56,19 @@ class Finding(NamedTuple):
     evidence: Evidence | None = None
     count: int = 1  # type: ignore[assignment]  # hides tuple.count, which nobody needs
     cause: bool = True
+    place: Place | None = None
 
     def lines(self) -> list[str]:
         """Return the finding as the lines that stand on stderr."""
-        lines = [f"envcfg: {self.severity}: {self.subject}: {self.message}"]
+        said = f"{self.subject}: {self.message}" if self.subject else self.message
+        where = f"{self.place}: " if self.place else ""
+        lines = [f"envcfg: {self.severity}: {where}{said}"]
         if self.fix:
             lines.append(f"  hint: {self.fix}")
         return list(map(one_line, lines))
+
+
+def exit_code(findings: Iterable[Finding], *, strict: bool = False) -> int:
+    """Return 1 if one of *findings* is an error, or with *strict* a warning; else 0."""
+    fails = {"error", "warning"} if strict else {"error"}
+    return int(any(each.severity in fails for each in findings))

@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from envcfg.errors import Place, Problem, ProfileError
-from envcfg.findings import Severity
+from envcfg.findings import Finding
 from envcfg.launch.references import Clash, clashing_bundles, clashing_references
 from envcfg.profile.catalog import Catalog, shown
 from envcfg.profile.conditions import Condition, Test
@@ -25,17 +25,7 @@ if TYPE_CHECKING:
 _OPPOSITES = {"<": ">=", ">=": "<", ">": "<=", "<=": ">", "==": "!=", "!=": "=="}
 
 
-class Fault(NamedTuple):
-    """One thing that is wrong in a file, or in what it makes of its family."""
-
-    severity: Severity
-    place: Place
-    key: str
-    message: str
-    hint: str | None = None
-
-
-def validate(path: str, catalog: Catalog) -> list[Fault]:
+def validate(path: str, catalog: Catalog) -> list[Finding]:
     """Return what is wrong with the file *path*, in the order of its lines.
 
     Args:
@@ -50,29 +40,40 @@ def validate(path: str, catalog: Catalog) -> list[Fault]:
     stem = os.path.splitext(os.path.basename(path))[0]
     profile = load_profile(data, path=path, stem=stem, problems=problems)
     if profile is None or problems:
-        return _sorted(Fault("error", *each) for each in problems)
+        return _sorted(_invalid(each) for each in problems)
     at = places(data, path)
-    faults = [*_variables(profile, at)]
+    found = [*_variables(profile, at)]
     try:
         below, name = _below(path, catalog)
         resolved, layers = below.load(name), below.layers(name)
     except ProfileError as err:
-        faults += [Fault("error", *each) for each in err.problems]
+        found += [_invalid(each) for each in err.problems]
     else:
-        faults += _conflicts(resolved)
-        faults += _references(resolved)
-        faults += _in_vain(look_at(resolved, layers, {}).taken_back, layers[-1].path)
+        found += _conflicts(resolved)
+        found += _references(resolved)
+        found += _in_vain(look_at(resolved, layers, {}).taken_back, layers[-1].path)
     mine = {shown(path), shown(f"./{path}"), shown(os.path.abspath(path))}
     return _sorted(
         each._replace(place=each.place._replace(path=path))
-        if each.place.path in mine
+        if each.place and each.place.path in mine
         else each
-        for each in faults
+        for each in found
     )
 
 
-def _sorted(faults: Iterator[Fault] | list[Fault]) -> list[Fault]:
-    return sorted(dict.fromkeys(faults), key=lambda each: each.place)
+def _sorted(found: Iterator[Finding]) -> list[Finding]:
+    return sorted(dict.fromkeys(found), key=lambda each: each.place or Place("", 0))
+
+
+def _invalid(each: Problem) -> Finding:
+    return Finding(
+        rule="profile-invalid",
+        severity="error",
+        subject=each.key,
+        message=each.message,
+        fix=each.hint,
+        place=each.place,
+    )
 
 
 def _below(path: str, catalog: Catalog) -> tuple[Catalog, str]:
@@ -84,7 +85,7 @@ def _below(path: str, catalog: Catalog) -> tuple[Catalog, str]:
     return Catalog(layers), name.removesuffix(".yaml")
 
 
-def _variables(profile: Profile, at: Mapping[Keys, Place]) -> Iterator[Fault]:
+def _variables(profile: Profile, at: Mapping[Keys, Place]) -> Iterator[Finding]:
     """Check the names and values that this file gives against what is known of them."""
     from envcfg.knowledge.variables import check_variable
 
@@ -94,7 +95,7 @@ def _variables(profile: Profile, at: Mapping[Keys, Place]) -> Iterator[Fault]:
         of_name = check_variable(name, None)
         if above not in seen:
             for each in of_name:
-                yield _fault(each, at[above], above)
+                yield _variable(each, at[above], above)
         seen.add(above)
         where = keys
         if keys not in at:  # a single value stands without a list of cases
@@ -102,12 +103,19 @@ def _variables(profile: Profile, at: Mapping[Keys, Place]) -> Iterator[Fault]:
         value = None if word is None else format_word(word)
         for each in check_variable(name, value):
             if each not in of_name:
-                yield _fault(each, at[where], where)
+                yield _variable(each, at[where], where)
 
 
-def _fault(found: Wrong, place: Place, keys: Keys) -> Fault:
+def _variable(found: Wrong, place: Place, keys: Keys) -> Finding:
     key = re.sub(r"\.([0-9]+)(?=\.|$)", r"[\1]", ".".join(keys))  # as the loader says
-    return Fault(found.severity, place, key, found.message, found.hint)
+    return Finding(
+        rule="profile-variable",
+        severity=found.severity,
+        subject=key,
+        message=found.message,
+        fix=found.hint,
+        place=place,
+    )
 
 
 def _given(profile: Profile) -> Iterator[tuple[Keys, Keys, Word | None]]:
@@ -124,7 +132,7 @@ def _given(profile: Profile) -> Iterator[tuple[Keys, Keys, Word | None]]:
             yield above, above, word
 
 
-def _conflicts(profile: Profile) -> Iterator[Fault]:
+def _conflicts(profile: Profile) -> Iterator[Finding]:
     """Yield variables that are set by env and in a bundle at the same time."""
     env = {name: setting for name, setting in profile.env.items() if setting}
     bundles = [bundle for bundle in profile.bundles.values() if bundle]
@@ -136,9 +144,15 @@ def _conflicts(profile: Profile) -> Iterator[Fault]:
             yield _clash(clash, setting)
 
 
-def _clash(clash: Clash, setting: Setting) -> Fault:
-    place = setting.cases[0].reason.place
-    return Fault("error", place, f"env.{clash.name}", clash.message, clash.hint)
+def _clash(clash: Clash, setting: Setting) -> Finding:
+    return Finding(
+        rule="profile-clash",
+        severity="error",
+        subject=f"env.{clash.name}",
+        message=clash.message,
+        fix=clash.hint,
+        place=setting.cases[0].reason.place,
+    )
 
 
 def exclude_each_other(one: Condition, other: Condition) -> bool:
@@ -159,7 +173,7 @@ def _excludes(mine: Test, theirs: Test) -> bool:
     )
 
 
-def _references(profile: Profile) -> Iterator[Fault]:
+def _references(profile: Profile) -> Iterator[Finding]:
     env = {name: each for name, each in profile.env.items() if each and each.cases}
     words = {
         name: [
@@ -175,9 +189,14 @@ def _references(profile: Profile) -> Iterator[Fault]:
         yield _clash(clash, env[clash.name])
 
 
-def _in_vain(taken_back: tuple[TakenBack, ...], path: str) -> Iterator[Fault]:
+def _in_vain(taken_back: tuple[TakenBack, ...], path: str) -> Iterator[Finding]:
     for each in taken_back:
         if each.was is None and each.place.path == path:
-            key = ".".join(filter(None, (each.section, each.name)))
-            message = "null takes back what no family and no lower layer gives"
-            yield Fault("warning", each.place, key, message, "leave it out")
+            yield Finding(
+                rule="null-in-vain",
+                severity="warning",
+                subject=".".join(filter(None, (each.section, each.name))),
+                message="null takes back what no family and no lower layer gives",
+                fix="leave it out",
+                place=each.place,
+            )

@@ -5,13 +5,16 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
+from xml.etree import ElementTree as ET
 
+import jsonschema
 import pytest
 
 from envcfg.launch.validate import exclude_each_other
 from envcfg.profile.conditions import parse_tests
-from support import Wrapped, envcfg
+from support import ROOT, Wrapped, envcfg
 
+SCHEMA = json.loads((ROOT / "docs/findings.schema.json").read_text())
 REASON = "why: because, source: a page, date: 2026-05-19"
 
 
@@ -130,20 +133,47 @@ def test_json_has_every_field(check: Callable[..., Wrapped]) -> None:
     done = check("sumary: x\n", "--json")
     assert done.code == 1
     document = json.loads(done.text)
-    assert document["schema_version"] == 1
+    jsonschema.validate(document, SCHEMA)
     (file,) = document["files"]
-    (problem,) = file["problems"]
-    assert file["path"] == problem["path"] == "my.yaml"
-    assert problem.keys() == {
-        "path",
-        "line",
-        "column",
-        "severity",
-        "key",
-        "message",
-        "hint",
-    }
-    assert (problem["line"], problem["column"], problem["severity"]) == (2, 1, "error")
+    (found,) = file["findings"]
+    assert file["path"] == "my.yaml"
+    assert found["place"] == {"path": "my.yaml", "line": 2, "column": 1}
+    assert (found["rule"], found["severity"]) == ("profile-invalid", "error")
+    assert "did you mean 'summary'" in found["fix"]
+
+
+def test_github_is_told_the_place_of_each(check: Callable[..., Wrapped]) -> None:
+    done = check("sumary: x\n", "--format", "github")
+    assert done.code == 1
+    head, _, said = done.text.strip().removeprefix("::").partition("::")
+    assert head == "error file=my.yaml,line=2,col=1,title=envcfg profile-invalid"
+    assert "unknown key 'sumary'" in said
+
+
+def test_sarif_names_rules_files_and_places(check: Callable[..., Wrapped]) -> None:
+    document = json.loads(check("sumary: x\nextends: [y]\n", "--format", "sarif").text)
+    assert document["version"] == "2.1.0"
+    (run,) = document["runs"]
+    assert run["tool"]["driver"]["name"] == "envcfg"
+    rules = [rule["id"] for rule in run["tool"]["driver"]["rules"]]
+    assert [each["level"] for each in run["results"]] == ["error", "error"]
+    for each in run["results"]:
+        assert rules[each["ruleIndex"]] == each["ruleId"]
+    where = [each["locations"][0]["physicalLocation"] for each in run["results"]]
+    assert [each["artifactLocation"]["uri"] for each in where] == ["my.yaml"] * 2
+    assert [each["region"]["startLine"] for each in where] == [2, 3]
+
+
+def test_junit_has_a_test_for_each_file(check: Callable[..., Wrapped]) -> None:
+    good = check("summary: x\n", "--format", "junit")
+    assert (good.code, good.err) == (0, "")
+    assert ET.fromstring(good.text).get("failures") == "0"  # noqa: S314  # our own
+    text = check("sumary: x\n", "--format", "junit").text
+    bad = ET.fromstring(text)  # noqa: S314  # our own
+    assert (bad.get("tests"), bad.get("failures")) == ("1", "1")
+    (failure,) = bad.iter("failure")
+    assert failure.get("type") == "profile-invalid"
+    assert (failure.text or "").startswith("my.yaml:2:1: ")
 
 
 def test_a_file_that_cannot_be_read_does_not_keep_others_from_it(

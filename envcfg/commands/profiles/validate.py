@@ -8,17 +8,19 @@ import sys
 
 from envcfg.characters import one_line
 from envcfg.errors import EXIT_CANNOT
+from envcfg.findings import exit_code
 from envcfg.profile.catalog import Catalog
 
 DESCRIPTION = """\
 Say everything that is wrong in profile files, in one run: their form, the names and values
 of variables, and what shows only together with their families. Nothing is rendered."""
-USAGE = "FILE|FOLDER... [--strict] [--json]"
+USAGE = "FILE|FOLDER... [--strict] [--format FORMAT | --json]"
 EPILOG = """\
 examples:
   envcfg profiles validate .envcfg/profiles/my-cluster.yaml
   envcfg profiles validate --strict /etc/envcfg/profiles/
   envcfg profiles validate --json *.yaml
+  envcfg profiles validate --format github profiles/    # in a workflow of GitHub's
 
 A file in a folder of profiles is checked as the layer that it is, any other as it would be
 used by --profile FILE.
@@ -33,14 +35,26 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "files", metavar="FILE", nargs="+", help="profile, or folder of profiles"
     )
     parser.add_argument("--strict", action="store_true", help="warnings fail too")
-    parser.add_argument("--json", action="store_true", help="as JSON")
+    parser.add_argument(
+        "--format",
+        choices=("text", "json", "github", "sarif", "junit"),
+        default="text",
+        help="github: annotations of a workflow; sarif: 2.1.0; junit: XML (default: text)",
+    )
+    parser.add_argument(
+        "--json",
+        action="store_const",
+        const="json",
+        dest="format",
+        help="as --format json",
+    )
 
 
 def run(options: argparse.Namespace, catalog: Catalog) -> int:
     """Check every file, and print what is wrong."""
     from envcfg.launch.validate import validate
+    from envcfg.report.findings import FORMATS, finding_lines
     from envcfg.report.styled import put
-    from envcfg.report.validation import validation_json, validation_lines
 
     result = {}
     unread = []
@@ -57,10 +71,10 @@ def run(options: argparse.Namespace, catalog: Catalog) -> int:
                 unread.append(f"envcfg: error: {said}\n")
             else:
                 result[path] = validate(path, catalog)
-    if options.json:
-        sys.stdout.write(validation_json(result))
+    if options.format == "text":
+        put(finding_lines(result))
     else:
-        put(validation_lines(result))
+        sys.stdout.write(FORMATS[options.format](result))
     sys.stdout.flush()
     sys.stderr.write("".join(unread))
     if unread:
@@ -68,9 +82,8 @@ def run(options: argparse.Namespace, catalog: Catalog) -> int:
             "  hint: a profile is a file; envcfg profiles list has names\n"
         )
         return EXIT_CANNOT
-    fails = {"error", "warning"} if options.strict else {"error"}
-    faults = (each for found in result.values() for each in found)
-    return int(any(each.severity in fails for each in faults))
+    found = (each for findings in result.values() for each in findings)
+    return exit_code(found, strict=options.strict)
 
 
 def _files(given: str) -> list[str]:

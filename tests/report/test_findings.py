@@ -1,0 +1,77 @@
+"""Findings in every form: whatever a file or a text holds, it stays data there."""
+
+from __future__ import annotations
+
+import json
+from xml.etree import ElementTree as ET
+
+import jsonschema
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from envcfg.errors import Place
+from envcfg.findings import Evidence, Finding, exit_code
+from envcfg.report.findings import FORMATS
+from fuzzing import tries
+from support import ROOT
+
+SCHEMA = json.loads((ROOT / "docs/findings.schema.json").read_text())
+TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=30)
+SEVERITIES = st.sampled_from(["error", "warning", "note"])
+PLACES = st.builds(Place, TEXTS, st.integers(1, 99), st.integers(1, 99))
+FINDINGS = st.builds(
+    Finding,
+    rule=st.sampled_from(["a-rule", "another"]),
+    severity=SEVERITIES,
+    subject=TEXTS,
+    message=TEXTS,
+    fix=st.none() | TEXTS,
+    evidence=st.none() | st.builds(Evidence, TEXTS, st.integers(1, 99), TEXTS),
+    count=st.integers(1, 9),
+    place=st.none() | PLACES,
+)
+RESULTS = st.dictionaries(TEXTS, st.lists(FINDINGS, max_size=3), max_size=3)
+
+
+@given(RESULTS)
+@tries(150)
+def test_any_text_stays_data_in_every_form(result: dict[str, list[Finding]]) -> None:
+    made = {name: write(result) for name, write in FORMATS.items()}
+    count = sum(map(len, result.values()))
+    jsonschema.validate(json.loads(made["json"]), SCHEMA)
+    run = json.loads(made["sarif"])["runs"][0]
+    assert len(run["results"]) == count
+    assert len(run["artifacts"]) == len(result)
+    commands = made["github"].split("\n")[:-1]
+    assert len(commands) == count
+    assert all(
+        line.startswith(("::error ", "::warning ", "::notice ")) for line in commands
+    )
+    tests = ET.fromstring(made["junit"]).iter("testcase")  # noqa: S314  # our own
+    assert len(list(tests)) == len(result)
+    assert all(line.isprintable() for line in made["text"].split("\n"))
+
+
+@pytest.mark.parametrize(
+    ("severities", "code", "strict"),
+    [
+        ([], 0, 0),
+        (["note"], 0, 0),
+        (["note", "warning"], 0, 1),
+        (["warning", "error"], 1, 1),
+    ],
+)
+def test_errors_fail_and_when_asked_for_warnings_too(
+    severities: list[str], code: int, strict: int
+) -> None:
+    found = [Finding("r", each, "s", "m") for each in severities]  # type: ignore[arg-type]
+    assert exit_code(found) == code
+    assert exit_code(found, strict=True) == strict
+
+
+def test_a_finding_says_where_it_is_to_be_mended() -> None:
+    found = Finding(
+        "r", "error", "env.A", "is wrong", "mend it", place=Place("p", 2, 3)
+    )
+    assert found.lines() == ["envcfg: error: p:2:3: env.A: is wrong", "  hint: mend it"]
