@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from envcfg import __version__
 from envcfg.digest import sha256_of
 from envcfg.launch.launchers import KINDS
+from envcfg.launch.limits import checked_part
 from envcfg.launch.plan import Container, Plan
 from envcfg.launch.quoting import (
     quote,
@@ -28,14 +29,25 @@ from envcfg.launch.settings import (
 )
 
 ID_MARK = "# envcfg:script "
+_SHELLCHECK = (
+    "# shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand\n"
+)
 _FOR_USERS = ("envcfg_run", "envcfg_end")
 
 
 def render_script(plan: Plan, command_line: Sequence[str]) -> str:
-    """Return the whole text for *plan*; *command_line* says how to make it again."""
-    pieces = [_header(plan, command_line), _job(plan), _rank_parts(plan)]
-    pieces += [*_host_functions(plan), *_tail(plan)]
-    return _identified(assemble(pieces, _FOR_USERS))
+    """Return the whole text for *plan*; *command_line* says how to make it again.
+
+    Raises:
+        UsageError: if a part of it is too long to be started.
+    """
+    head = f"{_SHELLCHECK}{_header(plan, command_line)}"
+    return _identified(assemble([head, template("guard"), *_body(plan)], _FOR_USERS))
+
+
+def render_inline(plan: Plan, command_line: Sequence[str]) -> str:
+    """Return the same for a script that holds it and has its own first lines and guard."""
+    return assemble([_header(plan, command_line), *_body(plan)], _FOR_USERS)
 
 
 def render_exec_line(plan: Plan) -> str:
@@ -86,13 +98,17 @@ def _id_line(body: bytes) -> str:
 def _header(plan: Plan, command_line: Sequence[str]) -> str:
     made_by = quote_comment(" ".join(quote(word) for word in command_line))
     return (
-        "# shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand\n"
         f"# envcfg {__version__}, profile {plan.profile} "
         f"(sha256 {plan.profile_hash[:16]})\n"
         f"# made by: {made_by}\n"
         "# Source it in a batch script, evaluate it, run it, submit it: all the same.\n"
         "# It needs bash 4.4 and, on the compute nodes, neither envcfg nor Python.\n"
     )
+
+
+def _body(plan: Plan) -> list[str]:
+    pieces = [template("head_aliases"), _job(plan), _rank_parts(plan)]
+    return [*pieces, *_host_functions(plan), *_tail(plan)]
 
 
 def _job(plan: Plan) -> str:
@@ -141,7 +157,11 @@ def _mounts(container: Container) -> str:
 
 def _settings(plan: Plan) -> str:
     """Return the function that fills ENVCFG_ARGS, the rank part's arguments."""
-    body = setting_lines([each for each in plan.settings if each.scope == "host"], "  ")
+    asked = plan.diagnostics
+    body = "  envcfg_name_job\n" if asked.profiled or asked.nccl_log else ""
+    body += setting_lines(
+        [each for each in plan.settings if each.scope == "host"], "  "
+    )
     inside = {each.name for each in plan.settings if each.scope != "host"}
     preset = [
         each.name for each in plan.settings if each.name in inside and not each.force
@@ -163,6 +183,8 @@ def _settings(plan: Plan) -> str:
         body += "  envcfg_master\n"
     if plan.diagnostics.nccl_log is not None:
         body += "  envcfg_log\n"
+    if plan.diagnostics.profiled:
+        body += '  ENVCFG_ARGS+=("ENVCFG_JOB=$ENVCFG_JOB")\n'
     body += option_lines(plan.srun, "  ")
     if any(bundle.network for bundle in plan.bundles):
         body += "  ENVCFG_NETWORK=${SLURM_NETWORK-}\n"
@@ -176,10 +198,11 @@ def _settings(plan: Plan) -> str:
 def _rank_parts(plan: Plan) -> str:
     parts = [
         "# --- What each rank does first, inside the container " + "-" * 31 + "\n\n",
-        heredoc("ENVCFG_RANK", rank_text(plan)),
+        heredoc("ENVCFG_RANK", checked_part(rank_text(plan))),
     ]
     if KINDS[plan.launcher].is_agent:
-        parts.append(f"\n{heredoc('ENVCFG_WORKER', worker_text(plan))}")
+        worker = checked_part(worker_text(plan), "ENVCFG_WORKER")
+        parts.append(f"\n{heredoc('ENVCFG_WORKER', worker)}")
     if plan.starter != "local":
         parts.append(f"\n{heredoc('ENVCFG_TASK', _task(plan))}")
     if plan.diagnostics.smoke_test:
@@ -218,6 +241,7 @@ def _host_functions(plan: Plan) -> list[str]:
         names += ["first_node", "interface"] if by_interface else []
     pieces: list[str] = [
         template("core", core),
+        template("signals"),
         *(template(name, core) for name in names),
     ]
     if asked.smoke_test:
@@ -230,12 +254,13 @@ def _host_functions(plan: Plan) -> list[str]:
 
 
 def _tail(plan: Plan) -> list[str]:
-    pieces = ["# --- Now do it " + "-" * 69 + "\n"]
+    pieces = ["# --- Now do it " + "-" * 69 + "\n", template("tail_aliases")]
     if plan.scratch:
         pieces.append(template("session", flux_blocks(plan, "job")))
     if plan.command:
-        command = " ".join(quote(word) for word in plan.command)
-        return [*pieces, f"envcfg_main {command}\n"]
+        # What looks like an assignment would be one under "set -k", but not in quotes.
+        words = (quote_always(w) if "=" in w else quote(w) for w in plan.command)
+        return [*pieces, f"envcfg_main {' '.join(words)}\n"]
     return [*pieces, template("tail_trap" if plan.scratch else "tail_steps")]
 
 
