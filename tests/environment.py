@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from envcfg.launch.plan import Plan, Planned, PlannedBundle
-from envcfg.launch.scope import INSIDE
 from envcfg.profile.conditions import Condition
+from envcfg.profile.identity import INSIDE
 from envcfg.profile.words import Word
 
 Environ = Mapping[str, str]

@@ -12,7 +12,7 @@ from envcfg.launch.script import template
 from envcfg.profile.words import Word, parse_word
 
 PROFILERS = ("rocprof", "rocprofv3", "nsys", "py-spy")
-_OUT = "envcfg-{name}-${{SLURM_JOB_ID:-local}}-rank${{RANK}}"
+_OUT = "envcfg-{name}-${{ENVCFG_JOB}}-rank${{RANK}}"
 
 
 class Diagnostics(NamedTuple):
@@ -68,7 +68,7 @@ def log_settings(diagnostics: Diagnostics) -> dict[str, Word | None]:
     if diagnostics.nccl_log is not None:
         settings["NCCL_DEBUG_FILE"] = (
             *_absolute(diagnostics.nccl_log),
-            *parse_word("/nccl-${SLURM_JOB_ID:-local}.${BASHPID}-%h-%p.log"),
+            *parse_word("/nccl-${ENVCFG_JOB}.${BASHPID}-%h-%p.log"),
         )
     return settings
 
@@ -151,7 +151,8 @@ def rank_pieces(diagnostics: Diagnostics) -> list[str]:
         last = max(diagnostics.profiled)
         ranks = " | ".join(str(rank) for rank in diagnostics.profiled)
         words = " ".join(
-            quote_word(word, "--profiler") for word in diagnostics.profiler
+            quote_word(word, "--profiler", ("RANK", "ENVCFG_JOB"))
+            for word in diagnostics.profiler
         )
         name = quote_word(diagnostics.profiler[0], "--profiler")
         pieces.append(

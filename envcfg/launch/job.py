@@ -8,7 +8,7 @@ from typing import NamedTuple
 from envcfg import __version__
 from envcfg.launch.plan import Plan
 from envcfg.launch.quoting import quote, quote_directive, quote_word
-from envcfg.launch.render import render_script
+from envcfg.launch.render import render_inline
 from envcfg.launch.request import Request
 from envcfg.launch.rules import Line
 from envcfg.launch.script import template
@@ -52,6 +52,7 @@ def render_job(script: Script) -> str:
     parts = [
         "\n".join(_header(script)),
         "\n".join(_directives(script)),
+        template("guard"),
         "\n".join(_modules(script)),
         "\n".join(_repeats(script.request)),
         _start(script),
@@ -149,8 +150,7 @@ def _start(script: Script) -> str:
     words = (*script.wrap, "--", *script.command)
     if script.inline:
         plan = script.plan._replace(command=()) if script.signal else script.plan
-        # Its first lines say that the text is a script by itself, which it is not here.
-        return render_script(plan, words).split("\n", 3)[3]
+        return render_inline(plan, words)
     lines = [
         "# shellcheck disable=SC1090 # envcfg writes it",
         f"source <({_words(words)} || echo exit $?)",

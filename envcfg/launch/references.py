@@ -9,7 +9,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple, TypeVar
 
 from envcfg.launch.plan import PlannedBundle
-from envcfg.launch.scope import TASK, CircleError, in_order
+from envcfg.launch.scope import CircleError, in_order
+from envcfg.profile.identity import TASK
 from envcfg.profile.launchers import AGENTS
 from envcfg.profile.model import Bundle
 from envcfg.profile.words import Word, references

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from envcfg import __version__
 from envcfg.launch.launchers import KINDS
+from envcfg.launch.limits import checked_part
 from envcfg.launch.plan import Container, Plan
 from envcfg.launch.quoting import (
     quote,
@@ -27,14 +28,26 @@ from envcfg.launch.settings import (
 from envcfg.mark import marked
 from envcfg.profile.words import quote_comment
 
+_SHELLCHECK = (
+    "# shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand\n"
+)
 _FOR_USERS = ("envcfg_run", "envcfg_end")
 
 
 def render_script(plan: Plan, command_line: Sequence[str]) -> str:
-    """Return the whole text for *plan*; *command_line* says how to make it again."""
-    pieces = [_header(plan, command_line), _job(plan), _rank_parts(plan)]
-    pieces += [*_host_functions(plan), *_tail(plan)]
+    """Return the whole text for *plan*; *command_line* says how to make it again.
+
+    Raises:
+        UsageError: if a part of it is too long to be started.
+    """
+    head = f"{_SHELLCHECK}{_header(plan, command_line)}"
+    pieces = [head, template("guard"), *_body(plan)]
     return marked("script", assemble(pieces, _FOR_USERS))
+
+
+def render_inline(plan: Plan, command_line: Sequence[str]) -> str:
+    """Return the same for a script that holds it and has its own first lines and guard."""
+    return assemble([_header(plan, command_line), *_body(plan)], _FOR_USERS)
 
 
 def render_exec_line(plan: Plan) -> str:
@@ -68,13 +81,17 @@ def render_exec_line(plan: Plan) -> str:
 def _header(plan: Plan, command_line: Sequence[str]) -> str:
     made_by = quote_comment(" ".join(quote(word) for word in command_line))
     return (
-        "# shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand\n"
         f"# envcfg {__version__}, profile {quote_comment(plan.profile)} "
         f"(sha256 {plan.profile_hash[:16]})\n"
         f"# made by: {made_by}\n"
         "# Source it in a batch script, evaluate it, run it, submit it: all the same.\n"
         "# It needs bash 4.4 and, on the compute nodes, neither envcfg nor Python.\n"
     )
+
+
+def _body(plan: Plan) -> list[str]:
+    pieces = [template("head_aliases"), _job(plan), _rank_parts(plan)]
+    return [*pieces, *_host_functions(plan), *_tail(plan)]
 
 
 def _job(plan: Plan) -> str:
@@ -125,7 +142,11 @@ def _mounts(container: Container) -> str:
 
 def _settings(plan: Plan) -> str:
     """Return the function that fills ENVCFG_ARGS, the rank part's arguments."""
-    body = setting_lines([each for each in plan.settings if each.scope == "host"], "  ")
+    asked = plan.diagnostics
+    body = "  envcfg_name_job\n" if asked.profiled or asked.nccl_log else ""
+    body += setting_lines(
+        [each for each in plan.settings if each.scope == "host"], "  "
+    )
     inside = {each.name for each in plan.settings if each.scope != "host"}
     preset = [
         each.name for each in plan.settings if each.name in inside and not each.force
@@ -147,6 +168,8 @@ def _settings(plan: Plan) -> str:
         body += "  envcfg_master\n"
     if plan.diagnostics.nccl_log is not None:
         body += "  envcfg_log\n"
+    if plan.diagnostics.profiled:
+        body += '  ENVCFG_ARGS+=("ENVCFG_JOB=$ENVCFG_JOB")\n'
     body += option_lines(plan.srun, "  ")
     if any(bundle.network for bundle in plan.bundles):
         body += "  ENVCFG_NETWORK=${SLURM_NETWORK-}\n"
@@ -160,10 +183,11 @@ def _settings(plan: Plan) -> str:
 def _rank_parts(plan: Plan) -> str:
     parts = [
         "# --- What each rank does first, inside the container " + "-" * 31 + "\n\n",
-        heredoc("ENVCFG_RANK", rank_text(plan)),
+        heredoc("ENVCFG_RANK", checked_part(rank_text(plan))),
     ]
     if KINDS[plan.launcher].is_agent:
-        parts.append(f"\n{heredoc('ENVCFG_WORKER', worker_text(plan))}")
+        worker = checked_part(worker_text(plan), "ENVCFG_WORKER")
+        parts.append(f"\n{heredoc('ENVCFG_WORKER', worker)}")
     if plan.starter != "local":
         parts.append(f"\n{heredoc('ENVCFG_TASK', _task(plan))}")
     if plan.diagnostics.smoke_test:
@@ -202,6 +226,7 @@ def _host_functions(plan: Plan) -> list[str]:
         names += ["first_node", "interface"] if by_interface else []
     pieces: list[str] = [
         template("core", core),
+        template("signals"),
         *(template(name, core) for name in names),
     ]
     if asked.smoke_test:
@@ -214,12 +239,13 @@ def _host_functions(plan: Plan) -> list[str]:
 
 
 def _tail(plan: Plan) -> list[str]:
-    pieces = ["# --- Now do it " + "-" * 69 + "\n"]
+    pieces = ["# --- Now do it " + "-" * 69 + "\n", template("tail_aliases")]
     if plan.scratch:
         pieces.append(template("session", flux_blocks(plan, "job")))
     if plan.command:
-        command = " ".join(quote(word) for word in plan.command)
-        return [*pieces, f"envcfg_main {command}\n"]
+        # What looks like an assignment would be one under "set -k", but not in quotes.
+        words = (quote_always(w) if "=" in w else quote(w) for w in plan.command)
+        return [*pieces, f"envcfg_main {' '.join(words)}\n"]
     return [*pieces, template("tail_trap" if plan.scratch else "tail_steps")]
 
 

@@ -31,7 +31,7 @@ from envcfg.launch.plan import (
 )
 from envcfg.launch.recognise import recognise
 from envcfg.launch.references import clashing_bundles, clashing_references
-from envcfg.launch.scope import INSIDE, in_order, scopes
+from envcfg.launch.scope import in_order, scopes
 from envcfg.launch.tasks import (
     agent_options,
     choose_launcher,
@@ -40,6 +40,7 @@ from envcfg.launch.tasks import (
 )
 from envcfg.profile.conditions import FACTS, IN_JOB, fact_problem
 from envcfg.profile.facts import Fact, Facts
+from envcfg.profile.identity import INSIDE
 from envcfg.profile.model import Profile, Setting
 from envcfg.profile.reason import Reason
 from envcfg.profile.words import Word, references

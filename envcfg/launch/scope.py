@@ -15,32 +15,12 @@ from collections.abc import Mapping, Sequence
 from typing import Literal
 
 from envcfg.errors import UsageError
+from envcfg.profile.identity import INSIDE, RANK, TASK
 from envcfg.profile.words import Word, references
 
 Scope = Literal["host", "node", "rank"]
 
-# A rank's own identity, and what of the rank part's is the same on all of a node.
-RANK_OWN = frozenset("RANK LOCAL_RANK WORLD_SIZE LOCAL_WORLD_SIZE".split())
-NODE_OWN = frozenset("NODE_RANK MASTER_ADDR MASTER_PORT ENVCFG_CACHE".split())
-# The launcher's identity of a task: of a rank, unless that task starts several.
-TASK = frozenset(
-    "SLURM_PROCID SLURM_LOCALID SLURM_GTIDS SLURM_TASK_PID "
-    "FLUX_TASK_RANK FLUX_TASK_LOCAL_ID".split()
-)
-# What else is known in the task only.
-IN_TASK = frozenset(
-    # srun(1), "OUTPUT ENVIRONMENT VARIABLES": those set for each task or step
-    "SLURMD_NODENAME SLURM_CPUS_ON_NODE SLURM_CPU_BIND SLURM_NODEID SLURM_STEPID "
-    "SLURM_STEP_GPUS SLURM_STEP_ID SLURM_STEP_NODELIST SLURM_STEP_NUM_NODES "
-    "SLURM_STEP_NUM_TASKS SLURM_STEP_TASKS_PER_NODE SLURM_TOPOLOGY_ADDR "
-    # flux-environment(7), "JOB ENVIRONMENT"
-    "FLUX_JOB_ID FLUX_JOB_SIZE FLUX_JOB_NNODES FLUX_JOB_TMPDIR "
-    # set by the scheduler in each task, by its GPUs
-    "CUDA_VISIBLE_DEVICES GPU_DEVICE_ORDINAL HIP_VISIBLE_DEVICES ROCR_VISIBLE_DEVICES "
-    "ZE_AFFINITY_MASK".split()
-)
-_OF_RANK = RANK_OWN | TASK
-INSIDE = _OF_RANK | NODE_OWN | IN_TASK
+_OF_RANK = RANK | TASK
 
 
 class CircleError(UsageError):

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from envcfg.launch.plan import Planned, PlannedBundle, PlannedMount
 from envcfg.launch.quoting import quote, quote_word
-from envcfg.launch.scope import NODE_OWN, RANK_OWN
 from envcfg.profile.conditions import Condition
+from envcfg.profile.identity import NODE, RANK
 from envcfg.profile.reason import Reason
 from envcfg.profile.words import quote_comment
 
@@ -17,7 +17,8 @@ _TESTS = {"==": "-eq", "!=": "-ne", "<": "-lt", "<=": "-le", ">": "-gt", ">=": "
 
 def setting_lines(settings: Sequence[Planned], margin: str = "") -> str:
     """Return the lines that set or unset the variables, each with its reason."""
-    sure = RANK_OWN | NODE_OWN | {each.name for each in settings if _always_set(each)}
+    sure = RANK | NODE | {"ENVCFG_JOB"}
+    sure |= {each.name for each in settings if _always_set(each)}
     return "".join(_setting(each, margin, sure) for each in settings)
 
 

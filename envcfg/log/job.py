@@ -46,7 +46,6 @@ class Job:
         self.deduplicated = 0
         self.cut = 0  # lines of which the end was not looked at
         self.unknown: dict[str, tuple[int, Sighting]] = {}
-        self.world_hint = 0
         self._hosts: set[str] = set()
         self._by_label: dict[int, Process] = {}
 

@@ -165,9 +165,8 @@ def records(line: str) -> Iterator[Record]:
     glued = False
     parts = _split(line)
     for number, part in enumerate(parts, 1):
-        torn = number < len(parts) and not part.endswith(
-            " | "
-        )  # as tables repeat a line
+        # A table shows a line twice, with a bar between.
+        torn = number < len(parts) and not part.endswith(" | ")
         text = part.removesuffix(" | ")
         record, begins = _record(text, label, is_rank, repeated, torn=torn)
         certain = (begins if record.level else known) and _COPY not in meant
@@ -245,10 +244,9 @@ def _record(
                 )
                 begins = record.pid is not None and not text[: found.start()].strip()
                 return record, begins
-    message = text.strip()
-    return Record(
-        "", None, None, "", message, label, is_rank, "", repeated, torn
-    ), False
+    text = text.strip()
+    bare = Record("", None, None, "", text, label, is_rank, "", repeated, torn)
+    return bare, False
 
 
 def _last(pattern: re.Pattern[str], text: str) -> re.Match[str] | None:

@@ -18,11 +18,9 @@ class Entity(NamedTuple):
 
     @property
     def subject(self) -> str:
-        """Name it as people do."""
+        """Name the process as people do."""
         host = self.process.host or "a process"
-        if self.rank is None:
-            return f"{host}:{self.process.pid}" if self.process.pid else host
-        return f"rank {self.rank}"
+        return f"{host}:{self.process.pid}" if self.process.pid else host
 
 
 class Traffic(NamedTuple):

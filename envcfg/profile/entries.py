@@ -12,6 +12,7 @@ from datetime import date
 from typing import TypeVar
 
 from envcfg.profile import conditions, words
+from envcfg.profile.identity import FIXED
 from envcfg.profile.model import Case, Mount, NameFact, Setting
 from envcfg.profile.nodes import Field
 from envcfg.profile.reason import Reason
@@ -27,11 +28,6 @@ _SHELL_OWN = frozenset(
     "EUID FUNCNAME GROUPS HISTCMD IFS LINENO OPTARG OPTIND PPID PS4 RANDOM SECONDS "
     "SHELLOPTS SHLVL SRANDOM UID _".split()
 )
-_RANK_OWN = frozenset(
-    "RANK LOCAL_RANK WORLD_SIZE LOCAL_WORLD_SIZE NODE_RANK SLURMD_NODENAME SLURM_JOB_ID "
-    "SLURM_LOCALID SLURM_NODEID SLURM_PROCID SLURM_STEP_ID SLURM_STEP_NODELIST "
-    "SLURM_STEP_NUM_NODES SLURM_STEP_NUM_TASKS SLURM_STEP_TASKS_PER_NODE".split()
-)
 
 
 def name_problem(name: str) -> tuple[str, str] | None:
@@ -40,7 +36,7 @@ def name_problem(name: str) -> tuple[str, str] | None:
         return f"{name!r} is no variable name", "letters, digits and _, no digit first"
     if name in _SHELL_OWN:
         return f"{name} belongs to the shell and cannot be set", "choose another name"
-    if name in _RANK_OWN:
+    if name in FIXED:
         return f"{name} is each rank's own and cannot be set", "the rank part needs it"
     if name.startswith("ENVCFG_"):
         return f"{name}: ENVCFG_ is envcfg's own prefix", "choose another name"

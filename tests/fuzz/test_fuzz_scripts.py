@@ -44,7 +44,6 @@ PRELUDES = {
     "strict": "set -euo pipefail",
     "unset": "set -u",
     "inherited": "set -eE; shopt -s inherit_errexit",
-    "posix": "set -o posix",
     "no globs": "set -f",
     "no clobber": "set -C",
     "exported": "set -a",

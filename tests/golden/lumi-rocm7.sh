@@ -1,10 +1,21 @@
 #!/usr/bin/env bash
-# envcfg:script 125c510772327c6bed1da39e0109c53e0eb3bcfd7f5cc4d2fbd844e059a314a2
+# envcfg:script 5570621abddbb9f453dfd991fe02126a13887dfbad674452e06eb3814840908e
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
 # envcfg 0.1.0, profile lumi-g (sha256 71793283d875b36b)
 # made by: envcfg wrap --profile lumi-g --bind /data:/data:ro --runtime-arg=--cleanenv --container /images/lumi-multitorch-full-u24r70f21m50t210-20260513.sif --set 'NCCL_NET=AWS Libfabric' --set 'QUOTE='"'"'"$$HOME`id`\' --set 'SEED=${RANK}${SLURM_JOB_ID}' --unset NCCL_DEBUG -- python3 dump.py out 'a b'
 # Source it in a batch script, evaluate it, run it, submit it: all the same.
 # It needs bash 4.4 and, on the compute nodes, neither envcfg nor Python.
+
+case ${BASH_VERSION:-none}:${SHELLOPTS-} in
+  none:* | [1-3].* | 4.[0-3].* | *:*posix*) # as sh, too, bash reads other rules
+    printf 'envcfg: error: this needs bash 4.4 or newer, not in its POSIX mode; run it as in: bash job.sh\n' >&2
+    case $- in *i*) return 4 ;; *) exit 4 ;; esac
+    ;;
+esac
+
+# Aliases of the job's shell are not to change what follows; they are back before the step.
+ENVCFG_BASHOPTS=$BASHOPTS
+\builtin shopt -u expand_aliases
 
 # --- What this job needs -----------------------------------------------------------
 
@@ -81,7 +92,7 @@ ENVCFG_SCRATCH=/tmp # for node-local caches
 
 # --- What each rank does first, inside the container -------------------------------
 
-IFS= read -r -d '' ENVCFG_RANK <<'ENVCFG_TEXT' || : # read ends at the end of text
+IFS= builtin read -r -d '' ENVCFG_RANK <<'ENVCFG_TEXT' || : # until the text ends
 # A POSIX shell's own commands only: no process is started but the program's, except to
 # make the caches once on each node.
 
@@ -89,6 +100,11 @@ envcfg_fail() { # MESSAGE [HINT]
   printf 'envcfg: error: %s\n' "$1" >&2
   [ -z "${2-}" ] || printf '  hint: %s\n' "$2" >&2
   exit 4
+}
+
+envcfg_need() { # NAME VALUE: what the task's launcher must have told it
+  [ -n "$2" ] || envcfg_fail "$1 is not set in this task, or empty" \
+    'srun or flux run sets it: does something between that and here take it away?'
 }
 
 envcfg_is_preset() { # NAME: whether the job has set it, so that its value stays
@@ -119,42 +135,52 @@ while [ "$#" -gt 0 ]; do # NAME=VALUE | -u NAME, then -- COMMAND
   shift
 done
 
-envcfg_first_node() { # LIST: set envcfg_node to the first host of a Slurm node list
-  envcfg_node=${1%%[[,]*}
-  case $1 in
-    "${envcfg_node}["*) envcfg_rest=${1#"$envcfg_node"} ;;
-    *) return ;; # a plain name, however long the list
-  esac
+envcfg_first_node() { # LIST: set envcfg_node to the first host of a Slurm node list; fail if it is none
+  envcfg_node=''
+  envcfg_rest=$1
   while :; do
     case $envcfg_rest in
-      '' | ,*) return ;;
-      \[*) # of a bracket, what stands before its first comma or dash
-        envcfg_rest=${envcfg_rest#?}
-        envcfg_node=$envcfg_node${envcfg_rest%%[],-]*}
+      '' | ,*) break ;;
+      \[*']'*) # of a bracket, what stands before its first comma or dash
+        envcfg_item=${envcfg_rest%%]*}
+        envcfg_item=${envcfg_item#?}
         envcfg_rest=${envcfg_rest#*]}
+        case ,$envcfg_item, in *[!0-9,-]* | *[,-][,-]*) return 1 ;; esac
+        case ${envcfg_item%%,*} in *-*-*) return 1 ;; esac
+        envcfg_node=$envcfg_node${envcfg_item%%[,-]*}
         ;;
       *)
-        envcfg_node=$envcfg_node${envcfg_rest%%[[,]*}
-        envcfg_rest=${envcfg_rest#"${envcfg_rest%%[[,]*}"}
+        envcfg_item=${envcfg_rest%%[[,]*}
+        envcfg_rest=${envcfg_rest#"$envcfg_item"}
+        case $envcfg_item in '' | *[!A-Za-z0-9_.-]*) return 1 ;; esac
+        envcfg_node=$envcfg_node$envcfg_item
         ;;
     esac
   done
+  [ -n "$envcfg_node" ]
 }
 
 # Who this task is, as srun says. The step's first node is found here because only the
 # step has its list; the port is the job's and the step's own, below the ephemeral range.
-[ -n "${SLURM_PROCID-}" ] \
-  || envcfg_fail 'SLURM_PROCID is not set in this task' 'start it by srun'
+envcfg_need SLURM_PROCID "${SLURM_PROCID-}"
+envcfg_need SLURM_NODEID "${SLURM_NODEID-}"
 export NODE_RANK="$SLURM_NODEID"
 if ! envcfg_is_preset MASTER_ADDR; then
-  envcfg_first_node "$SLURM_STEP_NODELIST"
+  envcfg_need SLURM_STEP_NODELIST "${SLURM_STEP_NODELIST-}"
+  envcfg_first_node "$SLURM_STEP_NODELIST" || envcfg_fail \
+    "SLURM_STEP_NODELIST is no list of nodes: '$SLURM_STEP_NODELIST'" 'set MASTER_ADDR'
   export MASTER_ADDR="$envcfg_node"
 fi
 if ! envcfg_is_preset MASTER_PORT; then
+  envcfg_need SLURM_JOB_ID "${SLURM_JOB_ID-}"
+  envcfg_need SLURM_STEP_ID "${SLURM_STEP_ID-}"
   export MASTER_PORT="$((10000 + (SLURM_JOB_ID * 101 + SLURM_STEP_ID) % 20000))"
 fi
+envcfg_need MASTER_ADDR "${MASTER_ADDR-unset}" # the job's own, maybe
+envcfg_need MASTER_PORT "${MASTER_PORT-unset}"
 
 # "4(x2),3": four tasks on two nodes, three on the next. How many are on this one?
+envcfg_need SLURM_STEP_TASKS_PER_NODE "${SLURM_STEP_TASKS_PER_NODE-}"
 envcfg_rest=$SLURM_STEP_TASKS_PER_NODE
 envcfg_skip=$SLURM_NODEID
 while :; do
@@ -172,6 +198,8 @@ while :; do
   envcfg_skip=$((envcfg_skip - envcfg_count))
   envcfg_rest=${envcfg_rest#*,}
 done
+envcfg_need SLURM_LOCALID "${SLURM_LOCALID-}"
+envcfg_need SLURM_STEP_NUM_TASKS "${SLURM_STEP_NUM_TASKS-}"
 export RANK="$SLURM_PROCID" LOCAL_RANK="$SLURM_LOCALID"
 export WORLD_SIZE="$SLURM_STEP_NUM_TASKS" LOCAL_WORLD_SIZE="${envcfg_item%%(*}"
 
@@ -184,11 +212,21 @@ envcfg_own() { # PATH...: what is there must be folders of ours, not links
   done
 }
 
+envcfg_mkdir() { # ARGUMENT...: a signal waits for its end, as a folder that came later would stay
+  for envcfg_signal in 1 2 3 10 12 15; do
+    # shellcheck disable=SC2064 # the number is meant to be written in now
+    trap "exit $((128 + envcfg_signal))" "$envcfg_signal"
+  done
+  envcfg_code=0
+  mkdir -m 700 "$@" || envcfg_code=$?
+  trap - 1 2 3 10 12 15
+  return "$envcfg_code"
+}
+
 envcfg_folders() { # PATH...: make what is not there; ranks that race may all try
   for envcfg_folder; do
     if [ ! -d "$envcfg_folder" ]; then
-      # shellcheck disable=SC2174 # those above them are the cache itself, or the user's choice
-      mkdir -p -m 700 -- "$@" || envcfg_fail "cannot make the cache folders $*"
+      envcfg_mkdir -p -- "$@" || envcfg_fail "cannot make the cache folders $*"
       break
     fi
   done
@@ -197,7 +235,7 @@ envcfg_folders() { # PATH...: make what is not there; ranks that race may all tr
 
 # mkdir without -p: what is there already, a link too, is not taken over but checked.
 export ENVCFG_CACHE="$ENVCFG_CACHE_BASE-${SLURMD_NODENAME:-local}"
-if [ ! -d "$ENVCFG_CACHE" ] && ! mkdir -m 700 -- "$ENVCFG_CACHE" 2>/dev/null; then
+if [ ! -d "$ENVCFG_CACHE" ] && ! envcfg_mkdir -- "$ENVCFG_CACHE" 2>/dev/null; then
   [ -e "$ENVCFG_CACHE" ] || [ -h "$ENVCFG_CACHE" ] || envcfg_fail \
     "cannot make the folder $ENVCFG_CACHE for caches" \
     'is its parent there and yours to write, and mkdir in the image?'
@@ -242,11 +280,11 @@ envcfg_make_folders
 unset -v ENVCFG_REF_SLURM_JOB_ID
 
 unset -v ENVCFG_PRESET ENVCFG_NODES ENVCFG_CACHE_BASE ENVCFG_LOCAL_RANKS \
-  ENVCFG_MASTER_NODE ENVCFG_MASTER_ADDR
+  ENVCFG_MASTER_NODE ENVCFG_MASTER_ADDR ENVCFG_JOB
 exec "$@"
 ENVCFG_TEXT
 
-IFS= read -r -d '' ENVCFG_TASK <<'ENVCFG_TEXT' || : # read ends at the end of text
+IFS= builtin read -r -d '' ENVCFG_TASK <<'ENVCFG_TEXT' || : # until the text ends
 # In each task, outside the container: hand on what its launcher told it, as arguments.
 envcfg_given=()
 for envcfg_name in "${!SLURM@}" "${!PMI@}" ROCR_VISIBLE_DEVICES HIP_VISIBLE_DEVICES \
@@ -309,95 +347,190 @@ envcfg_preset() { # NAME...: what the job has set already wins over the rank par
   done
 }
 
-envcfg_spawn() { # COMMAND...: start it with this shell's input, interrupts at default
-  (
-    trap - INT QUIT
-    exec "$@"
-  ) <&0 &
-  ENVCFG_PIDS+=("$!")
-}
-
-envcfg_kill() { # SIGNAL: send it to all that was spawned and still runs
-  local envcfg_pid
-  for envcfg_pid in "${ENVCFG_PIDS[@]}"; do
-    kill -s "$1" "$envcfg_pid" 2>/dev/null || :
+envcfg_lengths() { # WORD...: Linux must be able to start a program with them
+  local LC_ALL=C envcfg_word envcfg_sum=0
+  for envcfg_word; do
+    envcfg_sum=$((envcfg_sum + ${#envcfg_word}))
+    if ((${#envcfg_word} > 131071)); then
+      envcfg_fault "'${envcfg_word:0:60}...' has ${#envcfg_word} bytes, and an argument can have 131071" \
+        'put long texts into a file that the program reads'
+    fi
   done
-}
-
-envcfg_relay() { # SIGNAL: pass it on; a terminal has sent its own to everybody already
-  ENVCFG_SIGNAL=$1
-  if [[ $1 != INT && $1 != QUIT || ! -t 0 ]]; then envcfg_kill "$1"; fi
-}
-
-envcfg_listen() { # pass on the signals that this shell gets
-  local envcfg_signal
-  for envcfg_signal in HUP INT QUIT TERM USR1 USR2; do
-    # shellcheck disable=SC2064 # the name is meant to be written in now
-    trap "envcfg_relay $envcfg_signal" "$envcfg_signal"
-  done
-}
-
-envcfg_wait() { # PID: return its exit code, however often signals cut the wait short
-  local envcfg_code='' envcfg_later
-  while :; do
-    ENVCFG_SIGNAL=''
-    envcfg_later=0
-    wait "$1" || envcfg_later=$?
-    if [[ $envcfg_later != 127 || -z $envcfg_code ]]; then envcfg_code=$envcfg_later; fi # 127: had it already
-    if [[ -z $ENVCFG_SIGNAL ]]; then return "$envcfg_code"; fi
-  done
+  if ((ENVCFG_FAULTS > 0 || envcfg_sum < 100000)) || ! type -P true >/dev/null; then return; fi
+  printf -v envcfg_word '%16384s' '' # room for what launchers add
+  if ! "$(type -P true)" "$@" "$envcfg_word" 2>/dev/null; then
+    envcfg_fault "command and settings have $envcfg_sum bytes, too many beside the job's environment" \
+      'put long texts into a file that the program reads'
+  fi
 }
 
 envcfg_step() { # COMMAND...: one step of the job, from the checks to the exit code
-  local IFS=$' \t\n'
   ENVCFG_FAULTS=0
   if (($# == 0)); then
     envcfg_error 'no command' 'give it, as in envcfg_run python train.py'
     return 2
-  elif ((BASH_VERSINFO[0] * 100 + BASH_VERSINFO[1] < 404)); then
-    envcfg_error "bash $BASH_VERSION is too old" 'use bash 4.4 or newer'
-    return 4
   fi
   ENVCFG_ARGS=()
-  ENVCFG_PIDS=()
   ENVCFG_PRESET=' '
   envcfg_survey
   envcfg_enter
   if ((ENVCFG_FAULTS == 0)); then envcfg_settings; fi
+  envcfg_lengths "${ENVCFG_ENTER[@]}" "$ENVCFG_RANK" "${ENVCFG_ARGS[@]}" "$@"
   if ((ENVCFG_FAULTS > 0)); then return 4; fi
   ENVCFG_ARGS+=("ENVCFG_PRESET=$ENVCFG_PRESET")
   ENVCFG_CODE=0
+  envcfg_listen
   envcfg_launch "$@" || ENVCFG_CODE=$?
-  trap - HUP INT QUIT TERM USR1 USR2
   return "$ENVCFG_CODE"
 }
 
-envcfg_run() { # [--nodes=N] [--ranks=N] [--] COMMAND...: run one step; its exit code is the program's
-  if [[ $BASHPID == "$$" ]]; then
-    (envcfg_step "$@") # in a shell of its own, so that nothing of it stays in the job's
-  else
-    envcfg_step "$@" # this is such a shell: signals sent to it reach the program
+envcfg_plain() { # in a shell of envcfg's own: undo what the job's shell has made of bash itself
+  IFS=$' \t\n'
+  builtin unset -f break continue exec exit jobs kill local printf read return set shift type unset
+  set +k
+}
+
+envcfg_apart() { # COMMAND...: one step and its end, in a shell of envcfg's own
+  envcfg_plain
+  ENVCFG_CODE=0
+  envcfg_step "$@" || ENVCFG_CODE=$?
+  if [[ -n $ENVCFG_ENDS ]]; then
+    envcfg_end "$ENVCFG_ENDS"
+  elif ! kill -0 "$$" 2>/dev/null; then # the job's shell, which would do it, is gone
+    envcfg_end
   fi
+  return "$ENVCFG_CODE"
+}
+
+# The job's shell waits for a child in the background, as signals interrupt only that. Those
+# that it has a trap for, or ignores, are its own business. With job control, only what is in
+# the foreground has the terminal.
+envcfg_run() { # [--nodes=N] [--ranks=N] [--] COMMAND...: run one step; its exit code is the program's
+  if [[ $- == *m* ]]; then
+    (envcfg_apart "$@")
+    return
+  fi
+  builtin local envcfg_signal envcfg_traps envcfg_own envcfg_code ENVCFG_IGNORED ENVCFG_PIPE
+  builtin local -a ENVCFG_PIDS ENVCFG_HELD ENVCFG_HEARD
+  envcfg_traps=$(builtin trap -p)$'\n' ENVCFG_IGNORED='' envcfg_own=''
+  for envcfg_signal in HUP INT QUIT TERM USR1 USR2; do
+    if [[ $envcfg_traps == *"trap -- '' SIG$envcfg_signal"$'\n'* ]]; then
+      ENVCFG_IGNORED+=" $envcfg_signal "
+    elif [[ $BASHPID == "$$" && $envcfg_traps == *"' SIG$envcfg_signal"$'\n'* ]]; then # a subshell shows its parent's
+      envcfg_own+=" $envcfg_signal "
+    fi
+  done
+  envcfg_listen "$envcfg_own"
+  envcfg_spawn envcfg_apart "$@"
+  envcfg_code=0
+  envcfg_wait "${ENVCFG_PIDS[@]}" || envcfg_code=$?
+  for envcfg_signal in "${ENVCFG_HEARD[@]}"; do builtin trap - "$envcfg_signal"; done
+  builtin exec {ENVCFG_PIPE}>&-
+  for envcfg_signal in HUP TERM INT; do # what would have ended the job's shell does so now
+    if [[ $BASHPID == "$$" && " $ENVCFG_CAUGHT" == *" $envcfg_signal "* ]]; then
+      if [[ $envcfg_signal != INT || $envcfg_code == 130 ]]; then builtin kill -s "$envcfg_signal" "$$"; fi
+    fi
+  done
+  return "$envcfg_code"
 }
 
 envcfg_is_script() { # whether this text is being run as a file, not sourced or evaluated
-  local envcfg_line
+  builtin local envcfg_line
   [[ -f $0 && -r $0 ]] || return 1
-  while IFS= read -r envcfg_line && [[ $envcfg_line == '#'* ]]; do
+  while IFS= builtin read -r envcfg_line && [[ $envcfg_line == '#'* ]]; do
     if [[ $envcfg_line == '# envcfg:script '* ]]; then return 0; fi
   done <"$0"
   return 1
 }
 
 envcfg_main() { # COMMAND...: what this text is for; run as a file, its shell is the step's
-  local envcfg_code=0
+  builtin local ENVCFG_ENDS
+  ENVCFG_ENDS=$ENVCFG_CACHE_BASE
   if envcfg_is_script; then
-    envcfg_step "$@" || envcfg_code=$?
+    envcfg_apart "$@"
   else
-    envcfg_run "$@" || envcfg_code=$?
+    envcfg_run "$@"
   fi
-  envcfg_end "$ENVCFG_CACHE_BASE"
-  return "$envcfg_code"
+}
+
+# --- How signals reach what is spawned, and how it ends --------------------------------
+# A forked shell has its parent's traps for a moment, and loses what comes then: so each says
+# when it has none any more, and until then signals are held. They are, too, where "read"
+# waits with a time limit, which cuts short a trap that waits for something.
+# "builtin": these run in the job's own shell, too, which may have functions of such names.
+
+ENVCFG_IGNORED='' # signals that the job's shell ignores, and so its ranks
+
+envcfg_listen() { # [SIGNALS]: from now on, pass on to what is spawned all but these
+  builtin local envcfg_signal
+  ENVCFG_PIDS=() ENVCFG_HEARD=() ENVCFG_CAUGHT='' ENVCFG_HELD=() ENVCFG_HOLDS=''
+  builtin exec {ENVCFG_PIPE}<> <(:) # by which children and traps speak; empty, it makes "read" a clock
+  for envcfg_signal in HUP INT QUIT TERM USR1 USR2; do
+    if [[ "$ENVCFG_IGNORED${1-}" == *" $envcfg_signal "* ]]; then continue; fi
+    ENVCFG_HEARD+=("$envcfg_signal")
+    # shellcheck disable=SC2064 # the name is meant to be written in now
+    builtin trap "envcfg_relay $envcfg_signal" "$envcfg_signal"
+  done
+}
+
+envcfg_relay() { # SIGNAL: pass it on; a terminal has sent its own to everybody already
+  ENVCFG_CAUGHT+="$1 "
+  if [[ ($1 == INT || $1 == QUIT) && -t 0 && $ENVCFG_HOLDS != spawn ]]; then
+    return
+  elif [[ -n $ENVCFG_HOLDS ]]; then
+    ENVCFG_HELD+=("$1")
+    builtin printf '\n' >&"$ENVCFG_PIPE" # let "read" look up
+  else
+    envcfg_kill "$1"
+  fi
+}
+
+envcfg_release() { # pass on what has been held
+  builtin local envcfg_signal
+  ENVCFG_HOLDS=''
+  for envcfg_signal in "${ENVCFG_HELD[@]}"; do envcfg_kill "$envcfg_signal"; done
+  ENVCFG_HELD=()
+}
+
+envcfg_kill() { # SIGNAL: send it to all that was spawned and runs, by bash's own book: a pid can be another's by now
+  builtin local envcfg_pid envcfg_running
+  envcfg_running=$'\n'$(builtin jobs -pr)$'\n'
+  for envcfg_pid in "${ENVCFG_PIDS[@]}"; do
+    if [[ $envcfg_running == *$'\n'"$envcfg_pid"$'\n'* ]]; then builtin kill -s "$1" "$envcfg_pid" 2>/dev/null || :; fi
+  done
+}
+
+envcfg_spawn() { # WORD...: start it with this shell's input; not after a signal, which ends the step
+  builtin local envcfg_line
+  if [[ -n $ENVCFG_CAUGHT ]]; then return; fi
+  ENVCFG_HOLDS=spawn
+  (
+    # INT and QUIT, too: in the background they are ignored.
+    for envcfg_line in "${ENVCFG_HEARD[@]}"; do builtin trap - "$envcfg_line"; done
+    builtin printf 'ready\n' >&"$ENVCFG_PIPE"
+    builtin exec {ENVCFG_PIPE}>&-
+    "$@"
+  ) <&0 &
+  ENVCFG_PIDS+=("$!")
+  envcfg_line=''
+  while [[ $envcfg_line != ready ]] && builtin kill -0 "${ENVCFG_PIDS[-1]}" 2>/dev/null; do
+    builtin read -r -t 1 -u "$ENVCFG_PIPE" envcfg_line || :
+  done
+  envcfg_release
+}
+
+envcfg_wait() { # [PID]: return its exit code, however often signals cut the wait short
+  builtin local envcfg_code envcfg_later envcfg_ended
+  envcfg_code='' envcfg_ended=''
+  if (($# == 0)); then return $((128 + $(builtin kill -l "${ENVCFG_CAUGHT%% *}"))); fi # a signal came before it
+  while :; do
+    envcfg_later=0
+    builtin wait "$1" || envcfg_later=$?
+    if [[ $envcfg_later != 127 || -z $envcfg_code ]]; then envcfg_code=$envcfg_later; fi # 127: had it already
+    if ((envcfg_later <= 128)) || [[ -n $envcfg_ended ]]; then return "$envcfg_code"; fi
+    # Its own code, or a signal to this shell? If it has ended by now, the next wait tells.
+    if [[ $'\n'$(builtin jobs -pr)$'\n' != *$'\n'"$1"$'\n'* ]]; then envcfg_ended=yes; fi
+  done
 }
 
 envcfg_bind() { # SPEC [PATH]: SOURCE[:TARGET[:OPTIONS]]; left out if PATH is given and absent
@@ -448,6 +581,7 @@ envcfg_survey() { # what the allocation is
   elif ! type -P srun >/dev/null; then
     envcfg_fault 'srun is not on PATH' "load Slurm's module"
   fi
+  envcfg_numbers SLURM_NNODES SLURM_JOB_NUM_NODES SLURM_NTASKS SLURM_NPROCS SLURM_CPUS_PER_TASK
   ENVCFG_SRUN=()
   ENVCFG_JOB_NODES=${SLURM_NNODES:-${SLURM_JOB_NUM_NODES:-1}} # a step may have fewer
   ENVCFG_NODES=$ENVCFG_JOB_NODES
@@ -457,14 +591,25 @@ envcfg_survey() { # what the allocation is
   fi
 }
 
+envcfg_numbers() { # NAME...: without zeros in front, by which arithmetic would take them for octal
+  local envcfg_name
+  for envcfg_name; do
+    if [[ ${!envcfg_name-} == *[!0-9]* ]]; then
+      envcfg_fault "$envcfg_name=${!envcfg_name} is no number" 'unset it, or set what the job has'
+    elif [[ ${!envcfg_name-} == 0* ]]; then
+      printf -v "$envcfg_name" '%d' "$((10#${!envcfg_name}))"
+    fi
+  done
+}
+
 envcfg_gpus() { # print how many GPUs per node the job asked for ("4", "a100:2,h100:2"), else has
   local envcfg_item envcfg_sum=''
   local -a envcfg_items
   IFS=, read -r -a envcfg_items <<<"${SLURM_GPUS_PER_NODE:-${SLURM_GPUS_ON_NODE-}}"
   for envcfg_item in "${envcfg_items[@]}"; do
     envcfg_item=${envcfg_item##*:}
-    if [[ $envcfg_item == *[!0-9]* ]]; then envcfg_item=1; fi # "mi250x" is one
-    envcfg_sum=$((envcfg_sum + envcfg_item))
+    if [[ $envcfg_item == *[!0-9]* || -z $envcfg_item ]]; then envcfg_item=1; fi # "mi250x" is one
+    envcfg_sum=$((envcfg_sum + 10#$envcfg_item))
   done
   printf '%s' "$envcfg_sum"
 }
@@ -472,7 +617,8 @@ envcfg_gpus() { # print how many GPUs per node the job asked for ("4", "a100:2,h
 envcfg_tasks() { # print how many tasks per node the job asked for, if it did
   local envcfg_tasks=${SLURM_NTASKS:-${SLURM_NPROCS-}}
   if [[ -n ${SLURM_NTASKS_PER_NODE-} ]]; then
-    printf '%s' "${SLURM_NTASKS_PER_NODE%%[!0-9]*}"
+    envcfg_tasks=${SLURM_NTASKS_PER_NODE%%[!0-9]*}
+    printf '%d' "$((10#${envcfg_tasks:-1}))"
   elif [[ -n $envcfg_tasks ]]; then
     printf '%d' $(((envcfg_tasks + ENVCFG_JOB_NODES - 1) / ENVCFG_JOB_NODES))
   fi
@@ -503,10 +649,9 @@ envcfg_srun() { # COMMAND...: the step itself
     # The words up to the rank part's name, then what srun told this task, then the rest.
     envcfg_task=(bash -c "$ENVCFG_TASK" envcfg-task $((${#ENVCFG_ENTER[@]} + 4)))
   fi
-  envcfg_spawn srun --kill-on-bad-exit=1 --export=ALL "${ENVCFG_SRUN[@]}" "${envcfg_task[@]}" \
+  envcfg_spawn exec srun --kill-on-bad-exit=1 --export=ALL "${ENVCFG_SRUN[@]}" "${envcfg_task[@]}" \
     "${ENVCFG_ENTER[@]}" "$ENVCFG_SHELL" -c "$ENVCFG_RANK" envcfg-rank "${ENVCFG_ARGS[@]}" -- "$@"
-  envcfg_listen
-  envcfg_wait "${ENVCFG_PIDS[0]}"
+  envcfg_wait "${ENVCFG_PIDS[@]}"
 }
 
 envcfg_agrees() { # BUNDLE NAME VALUE...: whether the job itself sets none of it otherwise
@@ -599,19 +744,24 @@ envcfg_covers() { # ALLOWED: whether these CPUs hold all masks; groups of 32 bit
 }
 
 envcfg_end() { # [BASE...]: remove these node-local caches, or all of this shell, everywhere
-  local IFS=$' \t\n'
-  if (($# == 0)); then set -- ${ENVCFG_CACHES[@]+"${ENVCFG_CACHES[@]}"}; fi
   (
+    builtin trap '' HUP INT QUIT TERM USR1 USR2 # a signal does not cut this short
+    envcfg_plain
+    if (($# == 0)); then set -- ${ENVCFG_CACHES[@]+"${ENVCFG_CACHES[@]}"}; fi
     ENVCFG_FAULTS=0
     envcfg_survey 2>/dev/null
     if (($# == 0 || ENVCFG_FAULTS > 0)); then exit 0; fi # never a job: nothing was made
+    # Not what the ranks have refused: a link, a file, a folder of somebody else.
     # shellcheck disable=SC2016 # to be expanded on the node
-    envcfg_host bash -c 'rm -rf -- "${@/%/-${SLURMD_NODENAME:-local}}"' envcfg-end "$@" \
-      || envcfg_note "could not remove the caches $*"
+    envcfg_host bash -c 'for cache in "${@/%/-${SLURMD_NODENAME:-local}}"; do
+      if [[ -d $cache && ! -h $cache && -O $cache ]]; then rm -rf -- "$cache" || exit; fi
+    done' envcfg-end "$@" || envcfg_note "could not remove the caches $*"
   )
 }
 
 # --- Now do it ---------------------------------------------------------------------
+
+if [[ :$ENVCFG_BASHOPTS: == *:expand_aliases:* ]]; then builtin shopt -s expand_aliases; fi
 
 # Each sourcing has caches of its own, so that nothing side by side shares any. They belong
 # to the shell that sources; a subshell does not inherit them.
@@ -621,5 +771,6 @@ if [[ ${ENVCFG_OWNER-} != "$BASHPID" ]]; then
 fi
 ENVCFG_CACHE_BASE=$ENVCFG_SCRATCH/envcfg-$UID-${SLURM_JOB_ID:-local}-$BASHPID.${#ENVCFG_CACHES[@]}
 ENVCFG_CACHES+=("$ENVCFG_CACHE_BASE")
+ENVCFG_ENDS='' # those that go with the next step
 
 envcfg_main python3 dump.py out 'a b'

@@ -1,10 +1,21 @@
 #!/usr/bin/env bash
-# envcfg:script 5ed8e3865582bff30431aa2ec5b2a27f0fbe9d36d80bcc89e78956fb4c0f7492
+# envcfg:script 758f22be46787b2103d5bb05ee31c2e0304b6b9087a6122679b298a245a53450
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
 # envcfg 0.1.0, profile workstation (sha256 026d5474f27c3eb6)
 # made by: envcfg wrap --profile workstation --container none
 # Source it in a batch script, evaluate it, run it, submit it: all the same.
 # It needs bash 4.4 and, on the compute nodes, neither envcfg nor Python.
+
+case ${BASH_VERSION:-none}:${SHELLOPTS-} in
+  none:* | [1-3].* | 4.[0-3].* | *:*posix*) # as sh, too, bash reads other rules
+    printf 'envcfg: error: this needs bash 4.4 or newer, not in its POSIX mode; run it as in: bash job.sh\n' >&2
+    case $- in *i*) return 4 ;; *) exit 4 ;; esac
+    ;;
+esac
+
+# Aliases of the job's shell are not to change what follows; they are back before the step.
+ENVCFG_BASHOPTS=$BASHOPTS
+\builtin shopt -u expand_aliases
 
 # --- What this job needs -----------------------------------------------------------
 
@@ -18,7 +29,7 @@ envcfg_settings() {
 
 # --- What each rank does first, inside the container -------------------------------
 
-IFS= read -r -d '' ENVCFG_RANK <<'ENVCFG_TEXT' || : # read ends at the end of text
+IFS= builtin read -r -d '' ENVCFG_RANK <<'ENVCFG_TEXT' || : # until the text ends
 # A POSIX shell's own commands only: no process is started but the program's, except to
 # make the caches once on each node.
 
@@ -38,7 +49,7 @@ while [ "$#" -gt 0 ]; do # NAME=VALUE | -u NAME, then -- COMMAND
 done
 
 unset -v ENVCFG_PRESET ENVCFG_NODES ENVCFG_CACHE_BASE ENVCFG_LOCAL_RANKS \
-  ENVCFG_MASTER_NODE ENVCFG_MASTER_ADDR
+  ENVCFG_MASTER_NODE ENVCFG_MASTER_ADDR ENVCFG_JOB
 exec "$@"
 ENVCFG_TEXT
 
@@ -52,45 +63,6 @@ envcfg_error() { # MESSAGE [HINT]
 envcfg_fault() { # MESSAGE [HINT]: an error; the step will not start, but the checks go on
   envcfg_error "$@"
   ENVCFG_FAULTS=$((ENVCFG_FAULTS + 1))
-}
-
-envcfg_spawn() { # COMMAND...: start it with this shell's input, interrupts at default
-  (
-    trap - INT QUIT
-    exec "$@"
-  ) <&0 &
-  ENVCFG_PIDS+=("$!")
-}
-
-envcfg_kill() { # SIGNAL: send it to all that was spawned and still runs
-  local envcfg_pid
-  for envcfg_pid in "${ENVCFG_PIDS[@]}"; do
-    kill -s "$1" "$envcfg_pid" 2>/dev/null || :
-  done
-}
-
-envcfg_relay() { # SIGNAL: pass it on; a terminal has sent its own to everybody already
-  ENVCFG_SIGNAL=$1
-  if [[ $1 != INT && $1 != QUIT || ! -t 0 ]]; then envcfg_kill "$1"; fi
-}
-
-envcfg_listen() { # pass on the signals that this shell gets
-  local envcfg_signal
-  for envcfg_signal in HUP INT QUIT TERM USR1 USR2; do
-    # shellcheck disable=SC2064 # the name is meant to be written in now
-    trap "envcfg_relay $envcfg_signal" "$envcfg_signal"
-  done
-}
-
-envcfg_wait() { # PID: return its exit code, however often signals cut the wait short
-  local envcfg_code='' envcfg_later
-  while :; do
-    ENVCFG_SIGNAL=''
-    envcfg_later=0
-    wait "$1" || envcfg_later=$?
-    if [[ $envcfg_later != 127 || -z $envcfg_code ]]; then envcfg_code=$envcfg_later; fi # 127: had it already
-    if [[ -z $ENVCFG_SIGNAL ]]; then return "$envcfg_code"; fi
-  done
 }
 
 envcfg_size() { # OPTION: of a step that is smaller than the job
@@ -115,8 +87,24 @@ envcfg_shrink() { # to the nodes of this step, if it was given a number
   ENVCFG_NODES=$ENVCFG_NODES_WANTED
 }
 
+envcfg_lengths() { # WORD...: Linux must be able to start a program with them
+  local LC_ALL=C envcfg_word envcfg_sum=0
+  for envcfg_word; do
+    envcfg_sum=$((envcfg_sum + ${#envcfg_word}))
+    if ((${#envcfg_word} > 131071)); then
+      envcfg_fault "'${envcfg_word:0:60}...' has ${#envcfg_word} bytes, and an argument can have 131071" \
+        'put long texts into a file that the program reads'
+    fi
+  done
+  if ((ENVCFG_FAULTS > 0 || envcfg_sum < 100000)) || ! type -P true >/dev/null; then return; fi
+  printf -v envcfg_word '%16384s' '' # room for what launchers add
+  if ! "$(type -P true)" "$@" "$envcfg_word" 2>/dev/null; then
+    envcfg_fault "command and settings have $envcfg_sum bytes, too many beside the job's environment" \
+      'put long texts into a file that the program reads'
+  fi
+}
+
 envcfg_step() { # COMMAND...: one step of the job, from the checks to the exit code
-  local IFS=$' \t\n'
   ENVCFG_FAULTS=0
   local ENVCFG_RANKS=$ENVCFG_RANKS ENVCFG_NODES_WANTED=''
   while [[ ${1-} == --nodes=* || ${1-} == --ranks=* ]]; do
@@ -132,50 +120,162 @@ envcfg_step() { # COMMAND...: one step of the job, from the checks to the exit c
   if (($# == 0)); then
     envcfg_error 'no command' 'give it, as in envcfg_run python train.py'
     return 2
-  elif ((BASH_VERSINFO[0] * 100 + BASH_VERSINFO[1] < 404)); then
-    envcfg_error "bash $BASH_VERSION is too old" 'use bash 4.4 or newer'
-    return 4
   fi
   ENVCFG_ARGS=()
-  ENVCFG_PIDS=()
   ENVCFG_PRESET=' '
   envcfg_survey
   envcfg_shrink
   envcfg_enter
   if ((ENVCFG_FAULTS == 0)); then envcfg_settings; fi
+  envcfg_lengths "${ENVCFG_ENTER[@]}" "$ENVCFG_RANK" "${ENVCFG_ARGS[@]}" "$@"
   if ((ENVCFG_FAULTS > 0)); then return 4; fi
   ENVCFG_ARGS+=("ENVCFG_PRESET=$ENVCFG_PRESET")
   ENVCFG_CODE=0
+  envcfg_listen
   envcfg_launch "$@" || ENVCFG_CODE=$?
-  trap - HUP INT QUIT TERM USR1 USR2
   return "$ENVCFG_CODE"
 }
 
+envcfg_plain() { # in a shell of envcfg's own: undo what the job's shell has made of bash itself
+  IFS=$' \t\n'
+  builtin unset -f break continue exec exit jobs kill local printf read return set shift type unset
+  set +k
+}
+
+envcfg_apart() { # COMMAND...: one step and its end, in a shell of envcfg's own
+  envcfg_plain
+  ENVCFG_CODE=0
+  envcfg_step "$@" || ENVCFG_CODE=$?
+  return "$ENVCFG_CODE"
+}
+
+# The job's shell waits for a child in the background, as signals interrupt only that. Those
+# that it has a trap for, or ignores, are its own business. With job control, only what is in
+# the foreground has the terminal.
 envcfg_run() { # [--nodes=N] [--ranks=N] [--] COMMAND...: run one step; its exit code is the program's
-  if [[ $BASHPID == "$$" ]]; then
-    (envcfg_step "$@") # in a shell of its own, so that nothing of it stays in the job's
-  else
-    envcfg_step "$@" # this is such a shell: signals sent to it reach the program
+  if [[ $- == *m* ]]; then
+    (envcfg_apart "$@")
+    return
   fi
+  builtin local envcfg_signal envcfg_traps envcfg_own envcfg_code ENVCFG_IGNORED ENVCFG_PIPE
+  builtin local -a ENVCFG_PIDS ENVCFG_HELD ENVCFG_HEARD
+  envcfg_traps=$(builtin trap -p)$'\n' ENVCFG_IGNORED='' envcfg_own=''
+  for envcfg_signal in HUP INT QUIT TERM USR1 USR2; do
+    if [[ $envcfg_traps == *"trap -- '' SIG$envcfg_signal"$'\n'* ]]; then
+      ENVCFG_IGNORED+=" $envcfg_signal "
+    elif [[ $BASHPID == "$$" && $envcfg_traps == *"' SIG$envcfg_signal"$'\n'* ]]; then # a subshell shows its parent's
+      envcfg_own+=" $envcfg_signal "
+    fi
+  done
+  envcfg_listen "$envcfg_own"
+  envcfg_spawn envcfg_apart "$@"
+  envcfg_code=0
+  envcfg_wait "${ENVCFG_PIDS[@]}" || envcfg_code=$?
+  for envcfg_signal in "${ENVCFG_HEARD[@]}"; do builtin trap - "$envcfg_signal"; done
+  builtin exec {ENVCFG_PIPE}>&-
+  for envcfg_signal in HUP TERM INT; do # what would have ended the job's shell does so now
+    if [[ $BASHPID == "$$" && " $ENVCFG_CAUGHT" == *" $envcfg_signal "* ]]; then
+      if [[ $envcfg_signal != INT || $envcfg_code == 130 ]]; then builtin kill -s "$envcfg_signal" "$$"; fi
+    fi
+  done
+  return "$envcfg_code"
 }
 
 envcfg_is_script() { # whether this text is being run as a file, not sourced or evaluated
-  local envcfg_line
+  builtin local envcfg_line
   [[ -f $0 && -r $0 ]] || return 1
-  while IFS= read -r envcfg_line && [[ $envcfg_line == '#'* ]]; do
+  while IFS= builtin read -r envcfg_line && [[ $envcfg_line == '#'* ]]; do
     if [[ $envcfg_line == '# envcfg:script '* ]]; then return 0; fi
   done <"$0"
   return 1
 }
 
 envcfg_main() { # COMMAND...: what this text is for; run as a file, its shell is the step's
-  local envcfg_code=0
   if envcfg_is_script; then
-    envcfg_step "$@" || envcfg_code=$?
+    envcfg_apart "$@"
   else
-    envcfg_run "$@" || envcfg_code=$?
+    envcfg_run "$@"
   fi
-  return "$envcfg_code"
+}
+
+# --- How signals reach what is spawned, and how it ends --------------------------------
+# A forked shell has its parent's traps for a moment, and loses what comes then: so each says
+# when it has none any more, and until then signals are held. They are, too, where "read"
+# waits with a time limit, which cuts short a trap that waits for something.
+# "builtin": these run in the job's own shell, too, which may have functions of such names.
+
+ENVCFG_IGNORED='' # signals that the job's shell ignores, and so its ranks
+
+envcfg_listen() { # [SIGNALS]: from now on, pass on to what is spawned all but these
+  builtin local envcfg_signal
+  ENVCFG_PIDS=() ENVCFG_HEARD=() ENVCFG_CAUGHT='' ENVCFG_HELD=() ENVCFG_HOLDS=''
+  builtin exec {ENVCFG_PIPE}<> <(:) # by which children and traps speak; empty, it makes "read" a clock
+  for envcfg_signal in HUP INT QUIT TERM USR1 USR2; do
+    if [[ "$ENVCFG_IGNORED${1-}" == *" $envcfg_signal "* ]]; then continue; fi
+    ENVCFG_HEARD+=("$envcfg_signal")
+    # shellcheck disable=SC2064 # the name is meant to be written in now
+    builtin trap "envcfg_relay $envcfg_signal" "$envcfg_signal"
+  done
+}
+
+envcfg_relay() { # SIGNAL: pass it on; a terminal has sent its own to everybody already
+  ENVCFG_CAUGHT+="$1 "
+  if [[ ($1 == INT || $1 == QUIT) && -t 0 && $ENVCFG_HOLDS != spawn ]]; then
+    return
+  elif [[ -n $ENVCFG_HOLDS ]]; then
+    ENVCFG_HELD+=("$1")
+    builtin printf '\n' >&"$ENVCFG_PIPE" # let "read" look up
+  else
+    envcfg_kill "$1"
+  fi
+}
+
+envcfg_release() { # pass on what has been held
+  builtin local envcfg_signal
+  ENVCFG_HOLDS=''
+  for envcfg_signal in "${ENVCFG_HELD[@]}"; do envcfg_kill "$envcfg_signal"; done
+  ENVCFG_HELD=()
+}
+
+envcfg_kill() { # SIGNAL: send it to all that was spawned and runs, by bash's own book: a pid can be another's by now
+  builtin local envcfg_pid envcfg_running
+  envcfg_running=$'\n'$(builtin jobs -pr)$'\n'
+  for envcfg_pid in "${ENVCFG_PIDS[@]}"; do
+    if [[ $envcfg_running == *$'\n'"$envcfg_pid"$'\n'* ]]; then builtin kill -s "$1" "$envcfg_pid" 2>/dev/null || :; fi
+  done
+}
+
+envcfg_spawn() { # WORD...: start it with this shell's input; not after a signal, which ends the step
+  builtin local envcfg_line
+  if [[ -n $ENVCFG_CAUGHT ]]; then return; fi
+  ENVCFG_HOLDS=spawn
+  (
+    # INT and QUIT, too: in the background they are ignored.
+    for envcfg_line in "${ENVCFG_HEARD[@]}"; do builtin trap - "$envcfg_line"; done
+    builtin printf 'ready\n' >&"$ENVCFG_PIPE"
+    builtin exec {ENVCFG_PIPE}>&-
+    "$@"
+  ) <&0 &
+  ENVCFG_PIDS+=("$!")
+  envcfg_line=''
+  while [[ $envcfg_line != ready ]] && builtin kill -0 "${ENVCFG_PIDS[-1]}" 2>/dev/null; do
+    builtin read -r -t 1 -u "$ENVCFG_PIPE" envcfg_line || :
+  done
+  envcfg_release
+}
+
+envcfg_wait() { # [PID]: return its exit code, however often signals cut the wait short
+  builtin local envcfg_code envcfg_later envcfg_ended
+  envcfg_code='' envcfg_ended=''
+  if (($# == 0)); then return $((128 + $(builtin kill -l "${ENVCFG_CAUGHT%% *}"))); fi # a signal came before it
+  while :; do
+    envcfg_later=0
+    builtin wait "$1" || envcfg_later=$?
+    if [[ $envcfg_later != 127 || -z $envcfg_code ]]; then envcfg_code=$envcfg_later; fi # 127: had it already
+    if ((envcfg_later <= 128)) || [[ -n $envcfg_ended ]]; then return "$envcfg_code"; fi
+    # Its own code, or a signal to this shell? If it has ended by now, the next wait tells.
+    if [[ $'\n'$(builtin jobs -pr)$'\n' != *$'\n'"$1"$'\n'* ]]; then envcfg_ended=yes; fi
+  done
 }
 
 envcfg_enter() { # no container: nothing to enter
@@ -197,7 +297,7 @@ envcfg_port() { # set MASTER_PORT to a free port below the ephemeral range
 }
 
 envcfg_rank() { # COMMAND...: start one of the ranks
-  envcfg_spawn "${ENVCFG_ENTER[@]}" "$ENVCFG_SHELL" -c "$ENVCFG_RANK" envcfg-rank \
+  envcfg_spawn exec "${ENVCFG_ENTER[@]}" "$ENVCFG_SHELL" -c "$ENVCFG_RANK" envcfg-rank \
     "MASTER_ADDR=$MASTER_ADDR" "MASTER_PORT=$MASTER_PORT" "${ENVCFG_ARGS[@]}" \
     "RANK=$envcfg_rank" "LOCAL_RANK=$envcfg_rank" "WORLD_SIZE=$envcfg_ranks" "LOCAL_WORLD_SIZE=$envcfg_ranks" \
     NODE_RANK=0 -- "$@"
@@ -214,22 +314,30 @@ envcfg_launch() { # COMMAND...: the ranks are processes of this machine
       envcfg_rank "$@" </dev/null
     fi
   done
-  envcfg_listen
   envcfg_watch
 }
 
 # Looks at the ranks in growing intervals, as wait -n forgets children that end early.
 envcfg_watch() { # wait for all ranks; the first that fails ends the others
-  local envcfg_pid envcfg_code envcfg_clock envcfg_pause envcfg_wait_ms=10 envcfg_grace_ms=10000 envcfg_status=0
-  local -a envcfg_running envcfg_left=("${ENVCFG_PIDS[@]}")
-  exec {envcfg_clock}<> <(:) # nothing ever comes: to read it with a timeout waits, by no process
+  local envcfg_pid envcfg_code envcfg_pause envcfg_wait_ms=10 envcfg_grace_ms=10000 envcfg_status=0
+  local -a envcfg_running envcfg_all
+  if ((${#ENVCFG_PIDS[@]} < envcfg_ranks)); then # a signal came before the others
+    envcfg_wait || envcfg_status=$?
+    envcfg_kill TERM
+  fi
   while :; do
-    envcfg_running=()
-    for envcfg_pid in "${envcfg_left[@]}"; do
-      if kill -0 "$envcfg_pid" 2>/dev/null; then
-        envcfg_running+=("$envcfg_pid")
-        continue
-      fi
+    ENVCFG_HOLDS=watch
+    jobs -pr >&"$ENVCFG_PIPE" # by bash's own book: a pid that is free again can be another's
+    printf 'end\n' >&"$ENVCFG_PIPE"
+    envcfg_running=() envcfg_pid='' envcfg_all=("${ENVCFG_PIDS[@]}")
+    while [[ $envcfg_pid != end ]]; do
+      read -r -u "$ENVCFG_PIPE" envcfg_pid
+      if [[ $envcfg_pid == [0-9]* ]]; then envcfg_running+=("$envcfg_pid"); fi
+    done
+    ENVCFG_PIDS=("${envcfg_running[@]}")
+    envcfg_release
+    for envcfg_pid in "${envcfg_all[@]}"; do
+      if [[ " ${envcfg_running[*]} " == *" $envcfg_pid "* ]]; then continue; fi
       envcfg_code=0
       envcfg_wait "$envcfg_pid" || envcfg_code=$?
       if ((envcfg_code != 0 && envcfg_status == 0)); then
@@ -237,21 +345,22 @@ envcfg_watch() { # wait for all ranks; the first that fails ends the others
         envcfg_kill TERM
       fi
     done
-    envcfg_left=("${envcfg_running[@]}")
-    if ((${#envcfg_left[@]} == 0)); then break; fi
+    if ((${#ENVCFG_PIDS[@]} == 0)); then return "$envcfg_status"; fi
     printf -v envcfg_pause '0.%03d' "$envcfg_wait_ms"
-    read -r -t "$envcfg_pause" -u "$envcfg_clock" || :
-    if ! kill -0 "$$" 2>/dev/null; then # the shell that wanted this is gone
-      envcfg_status=${envcfg_status/#0/143}
+    ENVCFG_HOLDS=watch
+    read -r -t "$envcfg_pause" -u "$ENVCFG_PIPE" || : # only signals say something: to wait, by no process
+    envcfg_release
+    if ((envcfg_status == 0)) && ! kill -0 "$$" 2>/dev/null; then
+      envcfg_status=143 # the shell that wanted this is gone
       envcfg_kill TERM
     fi
     if ((envcfg_status != 0 && (envcfg_grace_ms -= envcfg_wait_ms) <= 0)); then envcfg_kill KILL; fi
     if ((envcfg_wait_ms < 300)); then envcfg_wait_ms=$((envcfg_wait_ms * 2)); fi
   done
-  exec {envcfg_clock}>&-
-  return "$envcfg_status"
 }
 
 # --- Now do it ---------------------------------------------------------------------
+
+if [[ :$ENVCFG_BASHOPTS: == *:expand_aliases:* ]]; then builtin shopt -s expand_aliases; fi
 
 if envcfg_is_script; then envcfg_main "$@"; fi # run as a file: its arguments are the command

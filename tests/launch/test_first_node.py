@@ -49,13 +49,33 @@ def first_nodes(shell: list[str], lists: list[str]) -> list[str]:
         ("node[9-11]", "node9"),
         ("a-[1-2]-b", "a-1-b"),
         ("node1.site.org,node2.site.org", "node1.site.org"),
-        ("", ""),
     ],
 )
 def test_the_first_node_is_that_of_the_text(
     shell: list[str], nodes: str, first: str
 ) -> None:
     assert first_nodes(shell, [nodes]) == [first]
+
+
+BROKEN = [
+    "", ",", ",n1", "n[1", "n1]", "n]1[", "n[", "n[]", "n[,]", "n[1,]", "n[,1]", "n[1-]", "n[-1]",
+    "n[1-2-3]", "n[a-b]", "n[1;2]", "n[[1]]", "n[1][", "n 1", "n$HOME", "n;id", "n(2)", "[1",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("shell", SHELLS, ids=" ".join)
+def test_a_broken_list_is_refused_not_guessed(shell: list[str]) -> None:
+    require(shell[0])
+    script = template("first_node") + (
+        'for list; do if envcfg_first_node "$list"; then printf "%s\\n" "$list"; fi; done'
+    )
+    done = subprocess.run(
+        [*shell, "-c", script, "sh", *BROKEN],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert (done.stdout, done.stderr) == ("", "")
 
 
 RANGES = st.tuples(st.integers(0, 50), st.integers(0, 20), st.integers(1, 5)).map(

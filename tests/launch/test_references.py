@@ -35,12 +35,12 @@ def test_the_file_and_the_job_are_judged_in_the_same_words(
     launcher, env, rest, message = CLASHES[name]
     text = f"name: my\nlaunch: {{launchers: [{launcher}]}}\nenv: {{{env}}}\n{rest}\n"
     Path("my.yaml").write_text(text.replace("REASON", REASON))
-    (fault,) = validate("my.yaml", Catalog([]))
-    assert message in fault.message
-    assert (fault.place.line, fault.key) == (3, "env.A")
+    (found,) = validate("my.yaml", Catalog([]))
+    assert message in found.message
+    assert (found.place and found.place.line, found.subject) == (3, "env.A")
     with pytest.raises(UsageError) as caught:
         resolve(Catalog([]).load("./my.yaml"), "0", Options())
     assert caught.value.message.replace("./", "") == (
-        f"{fault.place}: {fault.message}".replace("./", "")
+        f"{found.place}: {found.message}".replace("./", "")
     )
-    assert caught.value.hint == fault.hint
+    assert caught.value.hint == found.fix

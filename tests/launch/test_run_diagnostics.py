@@ -305,3 +305,20 @@ def test_ranks_are_held_against_the_gpus_of_a_node(
     assert said in done.stderr.decode()
     if not said:
         assert b"per node" not in done.stderr
+
+
+@pytest.mark.parametrize("launcher", ["local", "torchrun"])
+def test_without_a_scheduler_files_carry_the_run(
+    wrap: Wrap, tmp_path: Path, launcher: str
+) -> None:
+    """By which they differ from those of the run before."""
+    program(tmp_path / "bin/nsys", 'echo "$2"')
+    program(tmp_path / "bin/torchrun", 'while [[ $1 != /bin/sh ]]; do shift; done\nRANK=0 LOCAL_RANK=0 WORLD_SIZE=1 GROUP_RANK=0 "$@"')  # fmt: skip
+    where = ("--profile", "workstation", "--container", "none", "--launcher", launcher)
+    options = ("--profile-rank", "0", "--profiler", "nsys", "--nccl-debug", "logs")
+    made = wrap(*where, *options, "--", "true")
+    script = f"set -eu\nPATH={tmp_path}/bin:$PATH\n{made.text}"
+    said = {bash(script).stdout.decode().strip() for _ in range(3)}
+    assert len(said) == 3
+    form = r"--output=envcfg-nsys-local-\d{8}T\d{6}-\d+-rank0"
+    assert all(re.fullmatch(form, each) for each in said), said

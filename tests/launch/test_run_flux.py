@@ -112,6 +112,58 @@ def test_caches_are_on_each_node_and_go_with_the_shell(wrap: Wrap) -> None:
     assert bash(b"set -eu\nPATH=/bin:/usr/bin\n" + wrap(*BARE).out).returncode == 0
 
 
+def test_files_of_a_step_carry_the_job_s_number(wrap: Wrap, tmp_path: Path) -> None:
+    """By which they differ from those of another job."""
+    tool = tmp_path / "bin/nsys"
+    tool.parent.mkdir()
+    tool.write_text('#!/bin/sh\necho "$2"\n')
+    tool.chmod(0o755)
+    options = ("--profile-rank", "0", "--profiler", "nsys", "--nccl-debug", "logs")
+    made = wrap(*BARE, "--ranks", "1", *options, "--", "true")
+    for job in ("3AbZ", "9xYz"):
+        done = bash(
+            f"set -eu\nPATH={tool.parent}:$PATH\n{made.text}",
+            FAKE_JOB=f"\N{LATIN SMALL LETTER F WITH HOOK}{job}",
+        )
+        assert done.stdout.decode() == f"--output=envcfg-nsys-{job}-rank0\n"
+    show = ("--", "sh", "-c", 'echo "$NCCL_DEBUG_FILE ${ENVCFG_JOB-}"')
+    done = bash(wrap(*BARE, "--ranks", "1", "--nccl-debug", "logs", *show).out)
+    assert re.fullmatch(
+        rf"{tmp_path}/logs/nccl-3AbZ\.\d+-%h-%p\.log \n", done.stdout.decode()
+    )
+
+
+@pytest.mark.parametrize(
+    "missing",
+    [
+        "FLUX_TASK_RANK",
+        "FLUX_TASK_LOCAL_ID",
+        "FLUX_JOB_SIZE",
+        "FLUX_JOB_NNODES",
+        "FLUX_JOB_ID",
+    ],
+)
+@pytest.mark.parametrize("how", ["unset -v {}", "export {}="])
+def test_a_task_that_is_told_too_little_says_what_is_missing(
+    wrap: Wrap, tmp_path: Path, missing: str, how: str
+) -> None:
+    runtime = tmp_path / "singularity"
+    runtime.write_text(f'#!/bin/bash\n{how.format(missing)}\nshift 2\nexec "$@"\n')
+    runtime.chmod(0o755)
+    options = (
+        "--profile",
+        "tuolumne",
+        "--fact",
+        "rocm=6.4.1",
+        "--runtime",
+        "singularity",
+    )
+    made = wrap(*options, "--container", "docker://x", "--ranks", "1", "--", "true")
+    done = bash(f"PATH={tmp_path}:$PATH\n{made.text}")
+    assert done.returncode == 4
+    assert f"{missing} is not set in this task" in done.stderr.decode()
+
+
 def test_the_job_s_own_address_and_port_stay(wrap: Wrap) -> None:
     show = 'echo "$MASTER_ADDR $MASTER_PORT"'
     made = wrap(*BARE, "--ranks", "1", "--", "sh", "-c", show)

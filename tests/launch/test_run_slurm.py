@@ -265,3 +265,106 @@ def test_masks_reach_srun_on_a_whole_node(
     assert f"--cpu-bind=mask_cpu:{allowed:#x},{allowed:#x}".encode() in zero_separated(
         fakes / "srun"
     )
+
+
+BARE = ("--profile", "lumi-g", "--container", "none", "--fact", "rocm=6.2.4")
+NEEDED = (
+    "SLURM_PROCID SLURM_LOCALID SLURM_NODEID SLURM_STEP_ID SLURM_STEP_NODELIST "
+    "SLURM_STEP_NUM_TASKS SLURM_STEP_TASKS_PER_NODE"
+).split()
+
+
+def task_with(folder: Path, change: str) -> str:
+    """Return PATH with a runtime that changes what a task is told."""
+    runtime = folder / "bin/singularity"
+    runtime.parent.mkdir(exist_ok=True)
+    runtime.write_text(f'#!/bin/bash\n{change}\nshift 2\nexec "$@"\n')
+    runtime.chmod(0o755)
+    return f"{runtime.parent}:{os.environ['PATH']}"
+
+
+@pytest.mark.usefixtures("fakes")
+@pytest.mark.parametrize("how", ["unset -v {}", "export {}="])
+@pytest.mark.parametrize(
+    ("missing", "options"),
+    [
+        *((name, ()) for name in (*NEEDED, "MASTER_ADDR", "MASTER_PORT")),
+        *(
+            ("SLURM_STEP_NUM_NODES", ("--launcher", name))
+            for name in ("torchrun", "accelerate", "deepspeed", "horovod")
+        ),
+    ],
+    ids=lambda value: value if isinstance(value, str) else " ".join(value[1:]),
+)
+def test_a_task_that_is_told_too_little_says_what_is_missing(
+    wrap: Wrap, tmp_path: Path, missing: str, options: tuple[str, ...], how: str
+) -> None:
+    image = ("--container", "docker://x", "--runtime", "singularity", "--ranks", "1")
+    made = wrap("--profile", "lumi-g", "--fact", "rocm=6.2.4", *image, *options, "--", "echo", "started")  # fmt: skip
+    # What the job has set itself comes as an argument.
+    before = f"{missing}=\n" if missing.startswith("MASTER") else ""
+    change = ":" if before else how.format(missing)
+    done = bash(f"{before}{made.text}", PATH=task_with(tmp_path, change))
+    assert done.returncode == 4, done.stdout
+    assert f"{missing} is not set in this task, or empty" in done.stderr.decode()
+    assert b"started" not in done.stdout
+
+
+@pytest.mark.usefixtures("fakes")
+@pytest.mark.parametrize("nodes", ["n[1", "n]1", "n[1-2-3]"])
+def test_a_broken_list_of_nodes_ends_the_step(
+    wrap: Wrap, tmp_path: Path, nodes: str
+) -> None:
+    made = wrap(*BARE, "--ranks", "1", "--", "echo", "started")
+    done = bash(made.out, FAKE_NODELIST=nodes)
+    assert done.returncode == 4
+    assert f"SLURM_STEP_NODELIST is no list of nodes: '{nodes}'" in done.stderr.decode()
+    reason = "why: w, source: s, date: 2026-01-01"
+    (tmp_path / "p.yaml").write_text(
+        "name: p\nlaunch: {launchers: [srun]}\n"
+        f"rendezvous: {{interface: hsn0, {reason}}}\n"
+    )
+    made = wrap("--profile", "./p.yaml", "--container", "none", "--", "echo", "started")
+    for given in (nodes, ""):
+        done = bash(made.out, SLURM_JOB_NODELIST=given)
+        assert done.returncode == 4
+        assert f"SLURM_JOB_NODELIST names no node: '{given}'" in done.stderr.decode()
+        assert done.stdout == b""
+
+
+@pytest.mark.parametrize(
+    ("said", "tasks"),
+    [
+        ({"SLURM_GPUS_PER_NODE": "010"}, "10"),
+        ({"SLURM_GPUS_PER_NODE": "08"}, "8"),
+        ({"SLURM_GPUS_PER_NODE": "a100:010"}, "10"),
+        ({"SLURM_GPUS_PER_NODE": ":010"}, "10"),
+        ({"SLURM_GPUS_PER_NODE": "a100:01,h100:09"}, "10"),
+        ({"SLURM_GPUS_ON_NODE": "08"}, "8"),
+    ],
+)
+def test_zeros_in_front_change_no_number_of_gpus(
+    wrap: Wrap, fakes: Path, said: dict[str, str], tasks: str
+) -> None:
+    done = bash(b"set -eu\n" + wrap(*BARE, "--", "true").out, **said)
+    assert done.returncode == 0, done.stderr.decode()
+    assert f"--ntasks-per-node={tasks}".encode() in zero_separated(fakes / "srun")
+
+
+def test_zeros_in_front_change_no_number_of_the_job(wrap: Wrap, fakes: Path) -> None:
+    said = {"SLURM_NNODES": "02", "SLURM_NTASKS": "016", "SLURM_CPUS_PER_TASK": "010"}
+    made = wrap(*BARE, "--launcher", "torchrun", "--ranks", "8", "--", "true")
+    done = bash(b"set -eu\n" + made.out, **said)
+    noted = zero_separated(fakes / "srun")
+    assert b"--ntasks=2" in noted, done.stderr.decode()
+    assert b"--cpus-per-task=80" in noted
+    steps = wrap(*BARE).text
+    (fakes / "srun").unlink()
+    bash(f"{steps}\nenvcfg_run --nodes=1 true", **said)
+    noted = zero_separated(fakes / "srun")
+    assert {b"--nodes=1", b"--ntasks=8", b"--ntasks-per-node=8"} <= set(noted)
+    bash(f"{steps}\nenvcfg_run --nodes=1 true", **said, SLURM_NTASKS_PER_NODE="09")
+    assert b"--ntasks-per-node=9" in zero_separated(fakes / "srun")
+    done = bash(wrap(*BARE, "--", "true").out, SLURM_NNODES="two")
+    assert done.returncode == 4
+    assert b"SLURM_NNODES=two is no number" in done.stderr

@@ -104,6 +104,7 @@ CLOSED = "misc/socket.cc:47 NCCL WARN socketProgress: Connection closed by remot
 CARRIER = "transport/net.cc:304 -> 2"
 GAVE_UP = "group.cc:422 -> 2"
 SENT = "NET/Socket/0"
+GLOO = "RuntimeError: Gloo connectFullMesh failed with [/x/gloo/transport/tcp/pair.cc:144] no"
 AFFINITY = "".join(f"Rank {rank} --> {mask}\n" for rank, mask in enumerate(("0x1", "0x2", "0x4", "0x2")))  # fmt: skip
 
 
@@ -320,7 +321,7 @@ SCENARIOS: dict[str, Scenario] = {
     "errors-on-two-nodes": Scenario(small(then=by_rank(r1=MEMORY, r2="a:1 NCCL WARN Cuda failure 2 'out of memory'"))),
     "errors-of-one-node": Scenario(small(then=by_rank(r0=MEMORY, r1="a:1 NCCL WARN Cuda failure 2 'out of memory'"))),
     "only-what-follows": Scenario(small(then=by_rank(r2=CLOSED))),
-    "error-of-no-process": Scenario(GOOD + "RuntimeError: Gloo connectFullMesh failed with [/x/gloo/transport/tcp/pair.cc:144] no\n"),
+    "error-of-no-process": Scenario(f"{GOOD}{GLOO}\n"),
     "warning-of-a-rule": Scenario(small(then=by_rank(r2="a:1 NCCL WARN socketFinalizeAccept: wrong type 3 != 4"))),
     "note-of-a-rule": Scenario(small(then=by_rank(r2="a:1 NCCL WARN NUMA auto balancing enabled which"))),
     "gave-up-silently": Scenario(small(complete=False, channel=None, then=by_rank(r1=f"{CARRIER}\n{GAVE_UP}"))),
@@ -416,6 +417,55 @@ SCENARIOS: dict[str, Scenario] = {
             r1="Channel 00 : 1[0] -> 0[0] via direct shared memory",
             r2="Channel 00/0 : 2[0] -> 3[0] via SHM/direct/direct",
         ))
+    ),
+    "line-of-a-rank-by-its-label": Scenario(labelled(GOOD, as_rank=True) + f"[1,2]<stderr>:{GLOO}\n"),
+    "line-of-a-task-by-its-label": Scenario(labelled(GOOD, as_rank=False) + f"2: {GLOO}\n"),
+    "line-of-a-rank-that-is-not-known": Scenario(labelled(GOOD, as_rank=True) + f"[1,9]<stderr>:{GLOO}\n"),
+    "label-that-changes": Scenario(labelled(GOOD, as_rank=True) + "[1,3]<stdout>:" + GOOD.splitlines()[0] + f"\n[1,3]<stderr>:{GLOO}\n"),
+    "warning-is-the-last-word": Scenario(
+        small(start=FAILED, network="", channel=None, complete=False, end="a:1 NCCL WARN NUMA auto balancing enabled which")
+    ),
+    "warnings-of-many-kinds": Scenario(
+        GOOD + "".join(f"nid1:70:70 [0] a:1 NCCL WARN {chr(97 + n // 9) * 9}{chr(97 + n % 9)} is odd\n" for n in range(70))
+    ),
+    "no-network-and-plugin-loaded-only": Scenario(
+        small(channel=None, network=SOCKET, instead=by_rank(r3=LOADED))
+    ),
+    "ranks-by-table-one-is-silent": Scenario(
+        "".join(f"#  Rank  {r} Pid  {70 + r} on  nid{r // 2 + 1} device  {r % 2} [0xc1] X\n" for r in range(4))
+        + without(small(only=(0, 1, 2)), r"comm 0x\w+ rank")
+    ),
+    "lists-sockets-and-joined-nothing": Scenario(GOOD + "nid1:99:99 [0] NCCL INFO NET/Socket : Using [0]hsn0:10.0.0.1<0>\n"),
+    "one-node-that-is-not-counted": Scenario(small(here=4, nodes=False, channel=None)),
+    "two-nodes-that-are-not-counted": Scenario(small(nodes=False, channel=None)),
+    "provider-not-known-where-tcp-is-wanted": Scenario(
+        small(network=CXI.replace("cxi", "quux"), channel=OFI), {"allow_socket": True}
+    ),
+    "gdr-off-on-one-node-and-expected": Scenario(
+        small(here=4, start="NET/IB : GPU Direct RDMA Disabled for HCA 0 'mlx5_0' (no module)", channel=None), {"gdr": True}
+    ),
+    "sockets-on-one-node-on-a-slow-interface": Scenario(
+        small(here=4, network=SOCKET.replace("hsn0", "nmn0"), channel=None), {"allow_socket": True}
+    ),
+    "prefix-missing-of-a-good-line": Scenario(GOOD + "NCCL INFO Using network IB\n"),
+    "smaller-ones-lack-ranks": Scenario(
+        GOOD + small(size=3, only=(0, 1), comm_id="0xc3", channel=None, first_pid=900, host="z")
+        + small(size=2, only=(0,), comm_id="0xc2", channel=None, first_pid=800, host="y")
+        + small(size=2, only=(0,), comm_id="0xc4", channel=None, first_pid=700, host="x")
+    ),
+    "sockets-of-two-and-one-connected": Scenario(
+        small(channel=None, instead=by_rank(r2=SOCKET, r3=SOCKET), then=by_rank(r3="Connected all rings"))
+    ),
+    "smaller-without-id-and-sockets-in-them": Scenario(
+        small(then=by_rank(r1="".join(
+            f"comm 0x{r}f rank {r} nranks 2 cudaDev 1 busId c1 - Init COMPLETE\n" for r in (0, 1)
+        ) + "Channel 00/0 : 0[0] -> 1[0] [send] via NET/Socket/0"))
+    ),
+    "glued-behind-text": Scenario(re.sub(r"\n(nid2:72:\S+ \[0\] NCCL INFO Channel)", r"\nloss=0.5\1", GOOD)),
+    "step-of-one-process-beside": Scenario(GOOD + small(size=1, here=1, comm_id="0xd1", first_pid=900, channel=None)),
+    "rings-of-a-node-beside": Scenario(
+        newer(small(channel=None, comm_id="0xc9", end="Connected all rings, use ring PXN 0 GDR 1"))
+        + small(size=2, only=(0, 1), comm_id="0xc8", channel=None, network="").replace("Bootstrap :", "Bootstrap:")
     ),
     # jobs as they are
     "old-nccl": Scenario(text(Job(ranks_per_node=2, dialect="nccl-2.4"))),

@@ -81,6 +81,30 @@ nid001001:71:71 [0] NCCL INFO group.cc:422 -> 2
     assert rules_of(check(log)) == {"failed-silently"}
 
 
+@pytest.mark.parametrize(
+    ("file", "rule"),
+    [
+        *((f"{name}.cc", "failed-silently") for name in ("group", "init", "enqueue", "bootstrap", "collectives")),
+        *((f"{name}.cc", "error-unexplained") for name in ("net", "proxy", "transport", "generic")),
+        ("misc/strongstream.cc", None),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("code", ["2", "6", "3"])
+def test_what_hands_an_error_up_tells_how_far_it_went(
+    file: str, rule: str | None, code: str
+) -> None:
+    """A reason that is not in the log: the last functions are called by the program."""
+    log = text(Job(dialect="nccl-2.24", ranks_per_node=2))
+    prefix = log[: log.index("NCCL INFO")]
+    report = check(f"{log}{prefix}NCCL INFO {file}:304 -> {code}\n")
+    if rule == "error-unexplained":
+        assert report.verdict == ("ok" if code == "3" else "inconclusive")
+        assert ("does not explain" in report.summary) == (code != "3")
+    else:
+        assert report.verdict == ("broken" if rule else "ok")
+        assert rules_of(report) == ({rule} if rule else set())
+
+
 def test_traces_of_a_shutdown_are_no_failure() -> None:
     job = Job(dialect="nccl-2.24", ended=True)
     log = text(job)

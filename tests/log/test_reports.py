@@ -72,6 +72,8 @@ FINE = {
     *("old-nccl", "old-nccl-infiniband-without-channels"),
     *("old-nccl-libfabric-without-channels", "traces-of-no-weight"),
     *("gdr-shown-of-some", "transports-of-all-kinds"),
+    *("two-nodes-that-are-not-counted", "prefix-missing-of-a-good-line"),
+    *("glued-behind-text", "rings-of-a-node-beside"),
 }
 
 

@@ -17,7 +17,7 @@ import pytest
 import yaml
 
 from envcfg.errors import Problem
-from envcfg.profile import entries
+from envcfg.profile import entries, identity
 from envcfg.profile.catalog import built_in_folder
 from envcfg.profile.loader import load_profile
 
@@ -197,7 +197,7 @@ def test_schema_and_loader_know_the_same_words(path: Path_, expected: set[str]) 
 
 def test_schema_and_loader_refuse_the_same_variables() -> None:
     (_, listed) = SCHEMA["$defs"]["settable"]["not"]["anyOf"]
-    assert set(listed["enum"]) == entries._SHELL_OWN | entries._RANK_OWN
+    assert set(listed["enum"]) == entries._SHELL_OWN | identity.FIXED
 
 
 def test_every_key_is_described() -> None:

@@ -53,45 +53,6 @@ envcfg_preset() { # NAME...: what the job has set already wins over the rank par
   done
 }
 
-envcfg_spawn() { # COMMAND...: start it with this shell's input, interrupts at default
-  (
-    trap - INT QUIT
-    exec "$@"
-  ) <&0 &
-  ENVCFG_PIDS+=("$!")
-}
-
-envcfg_kill() { # SIGNAL: send it to all that was spawned and still runs
-  local envcfg_pid
-  for envcfg_pid in "${ENVCFG_PIDS[@]}"; do
-    kill -s "$1" "$envcfg_pid" 2>/dev/null || :
-  done
-}
-
-envcfg_relay() { # SIGNAL: pass it on; a terminal has sent its own to everybody already
-  ENVCFG_SIGNAL=$1
-  if [[ $1 != INT && $1 != QUIT || ! -t 0 ]]; then envcfg_kill "$1"; fi
-}
-
-envcfg_listen() { # pass on the signals that this shell gets
-  local envcfg_signal
-  for envcfg_signal in HUP INT QUIT TERM USR1 USR2; do
-    # shellcheck disable=SC2064 # the name is meant to be written in now
-    trap "envcfg_relay $envcfg_signal" "$envcfg_signal"
-  done
-}
-
-envcfg_wait() { # PID: return its exit code, however often signals cut the wait short
-  local envcfg_code='' envcfg_later
-  while :; do
-    ENVCFG_SIGNAL=''
-    envcfg_later=0
-    wait "$1" || envcfg_later=$?
-    if [[ $envcfg_later != 127 || -z $envcfg_code ]]; then envcfg_code=$envcfg_later; fi # 127: had it already
-    if [[ -z $ENVCFG_SIGNAL ]]; then return "$envcfg_code"; fi
-  done
-}
-
 envcfg_size() { # OPTION: of a step that is smaller than the job
   if [[ ${1#*=} == *[!0-9]* || ${1#*=} == '' || ${1#*=} == 0* ]]; then
     envcfg_fault "$1 is no number of ${1%%=*}" 'as in envcfg_run --nodes=1 --ranks=1 -- COMMAND'
@@ -114,8 +75,24 @@ envcfg_shrink() { # to the nodes of this step, if it was given a number
   ENVCFG_NODES=$ENVCFG_NODES_WANTED
 }
 
+envcfg_lengths() { # WORD...: Linux must be able to start a program with them
+  local LC_ALL=C envcfg_word envcfg_sum=0
+  for envcfg_word; do
+    envcfg_sum=$((envcfg_sum + ${#envcfg_word}))
+    if ((${#envcfg_word} > 131071)); then
+      envcfg_fault "'${envcfg_word:0:60}...' has ${#envcfg_word} bytes, and an argument can have 131071" \
+        'put long texts into a file that the program reads'
+    fi
+  done
+  if ((ENVCFG_FAULTS > 0 || envcfg_sum < 100000)) || ! type -P true >/dev/null; then return; fi
+  printf -v envcfg_word '%16384s' '' # room for what launchers add
+  if ! "$(type -P true)" "$@" "$envcfg_word" 2>/dev/null; then
+    envcfg_fault "command and settings have $envcfg_sum bytes, too many beside the job's environment" \
+      'put long texts into a file that the program reads'
+  fi
+}
+
 envcfg_step() { # COMMAND...: one step of the job, from the checks to the exit code
-  local IFS=$' \t\n'
   ENVCFG_FAULTS=0
   # envcfg:begin size
   local ENVCFG_RANKS=$ENVCFG_RANKS ENVCFG_NODES_WANTED=''
@@ -133,12 +110,8 @@ envcfg_step() { # COMMAND...: one step of the job, from the checks to the exit c
   if (($# == 0)); then
     envcfg_error 'no command' 'give it, as in envcfg_run python train.py'
     return 2
-  elif ((BASH_VERSINFO[0] * 100 + BASH_VERSINFO[1] < 404)); then
-    envcfg_error "bash $BASH_VERSION is too old" 'use bash 4.4 or newer'
-    return 4
   fi
   ENVCFG_ARGS=()
-  ENVCFG_PIDS=()
   ENVCFG_PRESET=' '
   envcfg_survey
   # envcfg:begin shrink
@@ -146,46 +119,90 @@ envcfg_step() { # COMMAND...: one step of the job, from the checks to the exit c
   # envcfg:end shrink
   envcfg_enter
   if ((ENVCFG_FAULTS == 0)); then envcfg_settings; fi
+  envcfg_lengths "${ENVCFG_ENTER[@]}" "$ENVCFG_RANK" "${ENVCFG_ARGS[@]}" "$@"
   if ((ENVCFG_FAULTS > 0)); then return 4; fi
   ENVCFG_ARGS+=("ENVCFG_PRESET=$ENVCFG_PRESET")
   # envcfg:begin smoke
   envcfg_smoke || return
   # envcfg:end smoke
   ENVCFG_CODE=0
+  envcfg_listen
   envcfg_launch "$@" || ENVCFG_CODE=$?
-  trap - HUP INT QUIT TERM USR1 USR2
   # envcfg:begin log
   if ((ENVCFG_CODE == 0)); then envcfg_log_end; fi
   # envcfg:end log
   return "$ENVCFG_CODE"
 }
 
-envcfg_run() { # [--nodes=N] [--ranks=N] [--] COMMAND...: run one step; its exit code is the program's
-  if [[ $BASHPID == "$$" ]]; then
-    (envcfg_step "$@") # in a shell of its own, so that nothing of it stays in the job's
-  else
-    envcfg_step "$@" # this is such a shell: signals sent to it reach the program
+envcfg_plain() { # in a shell of envcfg's own: undo what the job's shell has made of bash itself
+  IFS=$' \t\n'
+  builtin unset -f break continue exec exit jobs kill local printf read return set shift type unset
+  set +k
+}
+
+envcfg_apart() { # COMMAND...: one step and its end, in a shell of envcfg's own
+  envcfg_plain
+  ENVCFG_CODE=0
+  envcfg_step "$@" || ENVCFG_CODE=$?
+  # envcfg:begin end
+  if [[ -n $ENVCFG_ENDS ]]; then
+    envcfg_end "$ENVCFG_ENDS"
+  elif ! kill -0 "$$" 2>/dev/null; then # the job's shell, which would do it, is gone
+    envcfg_end
   fi
+  # envcfg:end end
+  return "$ENVCFG_CODE"
+}
+
+# The job's shell waits for a child in the background, as signals interrupt only that. Those
+# that it has a trap for, or ignores, are its own business. With job control, only what is in
+# the foreground has the terminal.
+envcfg_run() { # [--nodes=N] [--ranks=N] [--] COMMAND...: run one step; its exit code is the program's
+  if [[ $- == *m* ]]; then
+    (envcfg_apart "$@")
+    return
+  fi
+  builtin local envcfg_signal envcfg_traps envcfg_own envcfg_code ENVCFG_IGNORED ENVCFG_PIPE
+  builtin local -a ENVCFG_PIDS ENVCFG_HELD ENVCFG_HEARD
+  envcfg_traps=$(builtin trap -p)$'\n' ENVCFG_IGNORED='' envcfg_own=''
+  for envcfg_signal in HUP INT QUIT TERM USR1 USR2; do
+    if [[ $envcfg_traps == *"trap -- '' SIG$envcfg_signal"$'\n'* ]]; then
+      ENVCFG_IGNORED+=" $envcfg_signal "
+    elif [[ $BASHPID == "$$" && $envcfg_traps == *"' SIG$envcfg_signal"$'\n'* ]]; then # a subshell shows its parent's
+      envcfg_own+=" $envcfg_signal "
+    fi
+  done
+  envcfg_listen "$envcfg_own"
+  envcfg_spawn envcfg_apart "$@"
+  envcfg_code=0
+  envcfg_wait "${ENVCFG_PIDS[@]}" || envcfg_code=$?
+  for envcfg_signal in "${ENVCFG_HEARD[@]}"; do builtin trap - "$envcfg_signal"; done
+  builtin exec {ENVCFG_PIPE}>&-
+  for envcfg_signal in HUP TERM INT; do # what would have ended the job's shell does so now
+    if [[ $BASHPID == "$$" && " $ENVCFG_CAUGHT" == *" $envcfg_signal "* ]]; then
+      if [[ $envcfg_signal != INT || $envcfg_code == 130 ]]; then builtin kill -s "$envcfg_signal" "$$"; fi
+    fi
+  done
+  return "$envcfg_code"
 }
 
 envcfg_is_script() { # whether this text is being run as a file, not sourced or evaluated
-  local envcfg_line
+  builtin local envcfg_line
   [[ -f $0 && -r $0 ]] || return 1
-  while IFS= read -r envcfg_line && [[ $envcfg_line == '#'* ]]; do
+  while IFS= builtin read -r envcfg_line && [[ $envcfg_line == '#'* ]]; do
     if [[ $envcfg_line == '# envcfg:script '* ]]; then return 0; fi
   done <"$0"
   return 1
 }
 
 envcfg_main() { # COMMAND...: what this text is for; run as a file, its shell is the step's
-  local envcfg_code=0
-  if envcfg_is_script; then
-    envcfg_step "$@" || envcfg_code=$?
-  else
-    envcfg_run "$@" || envcfg_code=$?
-  fi
   # envcfg:begin end
-  envcfg_end "$ENVCFG_CACHE_BASE"
+  builtin local ENVCFG_ENDS
+  ENVCFG_ENDS=$ENVCFG_CACHE_BASE
   # envcfg:end end
-  return "$envcfg_code"
+  if envcfg_is_script; then
+    envcfg_apart "$@"
+  else
+    envcfg_run "$@"
+  fi
 }

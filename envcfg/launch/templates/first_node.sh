@@ -1,23 +1,26 @@
 # shellcheck shell=sh
 
-envcfg_first_node() { # LIST: set envcfg_node to the first host of a Slurm node list
-  envcfg_node=${1%%[[,]*}
-  case $1 in
-    "${envcfg_node}["*) envcfg_rest=${1#"$envcfg_node"} ;;
-    *) return ;; # a plain name, however long the list
-  esac
+envcfg_first_node() { # LIST: set envcfg_node to the first host of a Slurm node list; fail if it is none
+  envcfg_node=''
+  envcfg_rest=$1
   while :; do
     case $envcfg_rest in
-      '' | ,*) return ;;
-      \[*) # of a bracket, what stands before its first comma or dash
-        envcfg_rest=${envcfg_rest#?}
-        envcfg_node=$envcfg_node${envcfg_rest%%[],-]*}
+      '' | ,*) break ;;
+      \[*']'*) # of a bracket, what stands before its first comma or dash
+        envcfg_item=${envcfg_rest%%]*}
+        envcfg_item=${envcfg_item#?}
         envcfg_rest=${envcfg_rest#*]}
+        case ,$envcfg_item, in *[!0-9,-]* | *[,-][,-]*) return 1 ;; esac
+        case ${envcfg_item%%,*} in *-*-*) return 1 ;; esac
+        envcfg_node=$envcfg_node${envcfg_item%%[,-]*}
         ;;
       *)
-        envcfg_node=$envcfg_node${envcfg_rest%%[[,]*}
-        envcfg_rest=${envcfg_rest#"${envcfg_rest%%[[,]*}"}
+        envcfg_item=${envcfg_rest%%[[,]*}
+        envcfg_rest=${envcfg_rest#"$envcfg_item"}
+        case $envcfg_item in '' | *[!A-Za-z0-9_.-]*) return 1 ;; esac
+        envcfg_node=$envcfg_node$envcfg_item
         ;;
     esac
   done
+  [ -n "$envcfg_node" ]
 }

@@ -26,6 +26,12 @@ envcfg_survey() { # what the allocation is: an instance of Flux, with a broker o
   fi
 }
 
+envcfg_name_job() { # set ENVCFG_JOB, by which the files of this job differ from all others
+  ENVCFG_JOB=$(flux getattr jobid 2>/dev/null) || ENVCFG_JOB=local
+  ENVCFG_JOB=${ENVCFG_JOB#ƒ} # as Flux marks its ids; what is no id of Flux may have slashes
+  ENVCFG_JOB=${ENVCFG_JOB//\//-}
+}
+
 envcfg_gpus() { # Flux does not tell how many the allocation has
   :
 }
@@ -62,8 +68,7 @@ envcfg_launch() { # COMMAND...: one task per rank
   # mpibind, LLNL's plugin, and gpu-affinity would each hide GPUs; LOCAL_RANK counts all.
   ENVCFG_FLUX=(-N "$ENVCFG_NODES" -n $((envcfg_ranks * ENVCFG_NODES)) -o exit-on-error -o exit-timeout=none
     -o mpibind=off -o gpu-affinity=off -o cpu-affinity=per-task)
-  envcfg_spawn flux run --exclusive "${ENVCFG_FLUX[@]}" "${envcfg_task[@]}" \
+  envcfg_spawn exec flux run --exclusive "${ENVCFG_FLUX[@]}" "${envcfg_task[@]}" \
     "${ENVCFG_ENTER[@]}" "$ENVCFG_SHELL" -c "$ENVCFG_RANK" envcfg-rank "${ENVCFG_ARGS[@]}" -- "$@"
-  envcfg_listen
-  envcfg_wait "${ENVCFG_PIDS[0]}"
+  envcfg_wait "${ENVCFG_PIDS[@]}"
 }

@@ -2,9 +2,8 @@
 # What other templates hold in place of their own where Flux launches.
 
 # envcfg:begin job
-ENVCFG_JOB=$(flux getattr jobid 2>/dev/null) || ENVCFG_JOB=local
-ENVCFG_JOB=${ENVCFG_JOB#ƒ} # as Flux marks its ids; what is no id of Flux may have slashes
-ENVCFG_CACHE_BASE=$ENVCFG_SCRATCH/envcfg-$UID-${ENVCFG_JOB//\//-}-$BASHPID.${#ENVCFG_CACHES[@]}
+envcfg_name_job
+ENVCFG_CACHE_BASE=$ENVCFG_SCRATCH/envcfg-$UID-$ENVCFG_JOB-$BASHPID.${#ENVCFG_CACHES[@]}
 # envcfg:end job
 
 # envcfg:begin names
@@ -23,8 +22,10 @@ envcfg_end() {
   (
     # envcfg:begin remove
     # shellcheck disable=SC2016 # to be expanded on the node
-    envcfg_host bash -c 'read -r node </proc/sys/kernel/hostname && rm -rf -- "${@/%/-$node}"' \
-      envcfg-end "$@" || envcfg_note "could not remove the caches $*"
+    envcfg_host bash -c 'read -r node </proc/sys/kernel/hostname || exit
+    for cache in "${@/%/-$node}"; do
+      if [[ -d $cache && ! -h $cache && -O $cache ]]; then rm -rf -- "$cache" || exit; fi
+    done' envcfg-end "$@" || envcfg_note "could not remove the caches $*"
     # envcfg:end remove
   )
 }

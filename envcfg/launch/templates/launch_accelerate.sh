@@ -3,6 +3,7 @@
 # One agent per node, which starts the ranks; in each, the worker part runs first. The
 # agents meet at the first node, each knowing its number: torchrun's static rendezvous.
 # envcfg:begin nodes
+envcfg_need SLURM_STEP_NUM_NODES "${SLURM_STEP_NUM_NODES-}"
 envcfg_nodes=$SLURM_STEP_NUM_NODES
 # envcfg:end nodes
 envcfg_python=$1

@@ -2,6 +2,7 @@
 
 # What DeepSpeed's own launcher would set, beside RANK, WORLD_SIZE and the others.
 # envcfg:begin nodes
+envcfg_need SLURM_STEP_NUM_NODES "${SLURM_STEP_NUM_NODES-}"
 envcfg_nodes=$SLURM_STEP_NUM_NODES
 # envcfg:end nodes
 envcfg_set LOCAL_SIZE "$LOCAL_WORLD_SIZE"

@@ -2,6 +2,7 @@
 
 # Without MPI the ranks meet by gloo, at a small server of Horovod's own beside rank 0.
 # envcfg:begin nodes
+envcfg_need SLURM_STEP_NUM_NODES "${SLURM_STEP_NUM_NODES-}"
 envcfg_nodes=$SLURM_STEP_NUM_NODES
 # envcfg:end nodes
 envcfg_set HOROVOD_CONTROLLER gloo

@@ -9,6 +9,7 @@ set -- --no-python /bin/sh -c "$ENVCFG_WORKER" envcfg-rank "$@"
 set -- --local-addr="$SLURMD_NODENAME" "$@"
 # envcfg:end local
 # envcfg:begin meet
+envcfg_need SLURM_STEP_NUM_NODES "${SLURM_STEP_NUM_NODES-}"
 set -- --nnodes="$SLURM_STEP_NUM_NODES" --nproc-per-node="$ENVCFG_LOCAL_RANKS" \
   --rdzv-backend=c10d --rdzv-id="$SLURM_JOB_ID.$SLURM_STEP_ID" \
   --rdzv-endpoint="$MASTER_ADDR:$MASTER_PORT" \

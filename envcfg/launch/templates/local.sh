@@ -8,6 +8,10 @@ envcfg_survey() { # this machine is the job
   fi
 }
 
+envcfg_name_job() { # set ENVCFG_JOB, by which the files of this run differ from all others
+  printf -v ENVCFG_JOB 'local-%(%Y%m%dT%H%M%S)T-%d' -1 "$BASHPID"
+}
+
 envcfg_gpus() { # nobody has asked for any here
   :
 }

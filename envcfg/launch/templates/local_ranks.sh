@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 
 envcfg_rank() { # COMMAND...: start one of the ranks
-  envcfg_spawn "${ENVCFG_ENTER[@]}" "$ENVCFG_SHELL" -c "$ENVCFG_RANK" envcfg-rank \
+  envcfg_spawn exec "${ENVCFG_ENTER[@]}" "$ENVCFG_SHELL" -c "$ENVCFG_RANK" envcfg-rank \
     "MASTER_ADDR=$MASTER_ADDR" "MASTER_PORT=$MASTER_PORT" "${ENVCFG_ARGS[@]}" \
     "RANK=$envcfg_rank" "LOCAL_RANK=$envcfg_rank" "WORLD_SIZE=$envcfg_ranks" "LOCAL_WORLD_SIZE=$envcfg_ranks" \
     NODE_RANK=0 -- "$@"
@@ -18,22 +18,30 @@ envcfg_launch() { # COMMAND...: the ranks are processes of this machine
       envcfg_rank "$@" </dev/null
     fi
   done
-  envcfg_listen
   envcfg_watch
 }
 
 # Looks at the ranks in growing intervals, as wait -n forgets children that end early.
 envcfg_watch() { # wait for all ranks; the first that fails ends the others
-  local envcfg_pid envcfg_code envcfg_clock envcfg_pause envcfg_wait_ms=10 envcfg_grace_ms=10000 envcfg_status=0
-  local -a envcfg_running envcfg_left=("${ENVCFG_PIDS[@]}")
-  exec {envcfg_clock}<> <(:) # nothing ever comes: to read it with a timeout waits, by no process
+  local envcfg_pid envcfg_code envcfg_pause envcfg_wait_ms=10 envcfg_grace_ms=10000 envcfg_status=0
+  local -a envcfg_running envcfg_all
+  if ((${#ENVCFG_PIDS[@]} < envcfg_ranks)); then # a signal came before the others
+    envcfg_wait || envcfg_status=$?
+    envcfg_kill TERM
+  fi
   while :; do
-    envcfg_running=()
-    for envcfg_pid in "${envcfg_left[@]}"; do
-      if kill -0 "$envcfg_pid" 2>/dev/null; then
-        envcfg_running+=("$envcfg_pid")
-        continue
-      fi
+    ENVCFG_HOLDS=watch
+    jobs -pr >&"$ENVCFG_PIPE" # by bash's own book: a pid that is free again can be another's
+    printf 'end\n' >&"$ENVCFG_PIPE"
+    envcfg_running=() envcfg_pid='' envcfg_all=("${ENVCFG_PIDS[@]}")
+    while [[ $envcfg_pid != end ]]; do
+      read -r -u "$ENVCFG_PIPE" envcfg_pid
+      if [[ $envcfg_pid == [0-9]* ]]; then envcfg_running+=("$envcfg_pid"); fi
+    done
+    ENVCFG_PIDS=("${envcfg_running[@]}")
+    envcfg_release
+    for envcfg_pid in "${envcfg_all[@]}"; do
+      if [[ " ${envcfg_running[*]} " == *" $envcfg_pid "* ]]; then continue; fi
       envcfg_code=0
       envcfg_wait "$envcfg_pid" || envcfg_code=$?
       if ((envcfg_code != 0 && envcfg_status == 0)); then
@@ -41,17 +49,16 @@ envcfg_watch() { # wait for all ranks; the first that fails ends the others
         envcfg_kill TERM
       fi
     done
-    envcfg_left=("${envcfg_running[@]}")
-    if ((${#envcfg_left[@]} == 0)); then break; fi
+    if ((${#ENVCFG_PIDS[@]} == 0)); then return "$envcfg_status"; fi
     printf -v envcfg_pause '0.%03d' "$envcfg_wait_ms"
-    read -r -t "$envcfg_pause" -u "$envcfg_clock" || :
-    if ! kill -0 "$$" 2>/dev/null; then # the shell that wanted this is gone
-      envcfg_status=${envcfg_status/#0/143}
+    ENVCFG_HOLDS=watch
+    read -r -t "$envcfg_pause" -u "$ENVCFG_PIPE" || : # only signals say something: to wait, by no process
+    envcfg_release
+    if ((envcfg_status == 0)) && ! kill -0 "$$" 2>/dev/null; then
+      envcfg_status=143 # the shell that wanted this is gone
       envcfg_kill TERM
     fi
     if ((envcfg_status != 0 && (envcfg_grace_ms -= envcfg_wait_ms) <= 0)); then envcfg_kill KILL; fi
     if ((envcfg_wait_ms < 300)); then envcfg_wait_ms=$((envcfg_wait_ms * 2)); fi
   done
-  exec {envcfg_clock}>&-
-  return "$envcfg_status"
 }

@@ -6,5 +6,5 @@ envcfg_log() { # make the folder into which each process writes NCCL's log
 }
 
 envcfg_log_end() { # the step has succeeded: its logs have nothing to tell any more
-  rm -f -- "$ENVCFG_LOG/nccl-${SLURM_JOB_ID:-local}.$BASHPID-"*.log
+  rm -f -- "$ENVCFG_LOG/nccl-$ENVCFG_JOB.$BASHPID-"*.log
 }

@@ -4,7 +4,7 @@
 # envcfg:begin node
 export ENVCFG_CACHE="$ENVCFG_CACHE_BASE-${SLURMD_NODENAME:-local}"
 # envcfg:end node
-if [ ! -d "$ENVCFG_CACHE" ] && ! mkdir -m 700 -- "$ENVCFG_CACHE" 2>/dev/null; then
+if [ ! -d "$ENVCFG_CACHE" ] && ! envcfg_mkdir -- "$ENVCFG_CACHE" 2>/dev/null; then
   [ -e "$ENVCFG_CACHE" ] || [ -h "$ENVCFG_CACHE" ] || envcfg_fail \
     "cannot make the folder $ENVCFG_CACHE for caches" \
     'is its parent there and yours to write, and mkdir in the image?'

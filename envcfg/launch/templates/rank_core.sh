@@ -8,6 +8,11 @@ envcfg_fail() { # MESSAGE [HINT]
   exit 4
 }
 
+envcfg_need() { # NAME VALUE: what the task's launcher must have told it
+  [ -n "$2" ] || envcfg_fail "$1 is not set in this task, or empty" \
+    'srun or flux run sets it: does something between that and here take it away?'
+}
+
 envcfg_is_preset() { # NAME: whether the job has set it, so that its value stays
   case $ENVCFG_PRESET in *" $1 "*) return 0 ;; esac
   return 1

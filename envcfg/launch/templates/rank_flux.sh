@@ -2,8 +2,10 @@
 
 # Who this task is, as Flux says; not which node it is on. That follows, as each node has
 # the same number of tasks (flux run -N -n), numbered node by node (its default task map).
-[ -n "${FLUX_TASK_RANK-}" ] \
-  || envcfg_fail 'FLUX_TASK_RANK is not set in this task' 'start it by flux run'
+envcfg_need FLUX_TASK_RANK "${FLUX_TASK_RANK-}"
+envcfg_need FLUX_TASK_LOCAL_ID "${FLUX_TASK_LOCAL_ID-}"
+envcfg_need FLUX_JOB_SIZE "${FLUX_JOB_SIZE-}"
+envcfg_need FLUX_JOB_NNODES "${FLUX_JOB_NNODES-}"
 export RANK="$FLUX_TASK_RANK" LOCAL_RANK="$FLUX_TASK_LOCAL_ID" WORLD_SIZE="$FLUX_JOB_SIZE"
 export LOCAL_WORLD_SIZE="$((FLUX_JOB_SIZE / FLUX_JOB_NNODES))"
 export NODE_RANK="$((RANK / LOCAL_WORLD_SIZE))"
@@ -16,6 +18,7 @@ if ! envcfg_is_preset MASTER_ADDR; then
   # envcfg:end master
 fi
 if ! envcfg_is_preset MASTER_PORT; then # below the ephemeral range, from the step's own id
+  envcfg_need FLUX_JOB_ID "${FLUX_JOB_ID-}"
   envcfg_rest=$FLUX_JOB_ID
   envcfg_number=0
   while [ -n "$envcfg_rest" ]; do # the id is a number to base 58; taken modulo a prime
@@ -27,3 +30,5 @@ if ! envcfg_is_preset MASTER_PORT; then # below the ephemeral range, from the st
   done
   export MASTER_PORT="$((10000 + envcfg_number))"
 fi
+envcfg_need MASTER_ADDR "${MASTER_ADDR-unset}" # the job's own, maybe
+envcfg_need MASTER_PORT "${MASTER_PORT-unset}"

@@ -9,11 +9,21 @@ envcfg_own() { # PATH...: what is there must be folders of ours, not links
   done
 }
 
+envcfg_mkdir() { # ARGUMENT...: a signal waits for its end, as a folder that came later would stay
+  for envcfg_signal in 1 2 3 10 12 15; do
+    # shellcheck disable=SC2064 # the number is meant to be written in now
+    trap "exit $((128 + envcfg_signal))" "$envcfg_signal"
+  done
+  envcfg_code=0
+  mkdir -m 700 "$@" || envcfg_code=$?
+  trap - 1 2 3 10 12 15
+  return "$envcfg_code"
+}
+
 envcfg_folders() { # PATH...: make what is not there; ranks that race may all try
   for envcfg_folder; do
     if [ ! -d "$envcfg_folder" ]; then
-      # shellcheck disable=SC2174 # those above them are the cache itself, or the user's choice
-      mkdir -p -m 700 -- "$@" || envcfg_fail "cannot make the cache folders $*"
+      envcfg_mkdir -p -- "$@" || envcfg_fail "cannot make the cache folders $*"
       break
     fi
   done

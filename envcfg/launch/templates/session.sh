@@ -10,3 +10,4 @@ fi
 ENVCFG_CACHE_BASE=$ENVCFG_SCRATCH/envcfg-$UID-${SLURM_JOB_ID:-local}-$BASHPID.${#ENVCFG_CACHES[@]}
 # envcfg:end job
 ENVCFG_CACHES+=("$ENVCFG_CACHE_BASE")
+ENVCFG_ENDS='' # those that go with the next step

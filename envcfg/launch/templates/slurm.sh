@@ -7,6 +7,7 @@ envcfg_survey() { # what the allocation is
   elif ! type -P srun >/dev/null; then
     envcfg_fault 'srun is not on PATH' "load Slurm's module"
   fi
+  envcfg_numbers SLURM_NNODES SLURM_JOB_NUM_NODES SLURM_NTASKS SLURM_NPROCS SLURM_CPUS_PER_TASK
   ENVCFG_SRUN=()
   ENVCFG_JOB_NODES=${SLURM_NNODES:-${SLURM_JOB_NUM_NODES:-1}} # a step may have fewer
   ENVCFG_NODES=$ENVCFG_JOB_NODES
@@ -16,14 +17,29 @@ envcfg_survey() { # what the allocation is
   fi
 }
 
+envcfg_name_job() { # set ENVCFG_JOB, by which the files of this job differ from all others
+  ENVCFG_JOB=$SLURM_JOB_ID
+}
+
+envcfg_numbers() { # NAME...: without zeros in front, by which arithmetic would take them for octal
+  local envcfg_name
+  for envcfg_name; do
+    if [[ ${!envcfg_name-} == *[!0-9]* ]]; then
+      envcfg_fault "$envcfg_name=${!envcfg_name} is no number" 'unset it, or set what the job has'
+    elif [[ ${!envcfg_name-} == 0* ]]; then
+      printf -v "$envcfg_name" '%d' "$((10#${!envcfg_name}))"
+    fi
+  done
+}
+
 envcfg_gpus() { # print how many GPUs per node the job asked for ("4", "a100:2,h100:2"), else has
   local envcfg_item envcfg_sum=''
   local -a envcfg_items
   IFS=, read -r -a envcfg_items <<<"${SLURM_GPUS_PER_NODE:-${SLURM_GPUS_ON_NODE-}}"
   for envcfg_item in "${envcfg_items[@]}"; do
     envcfg_item=${envcfg_item##*:}
-    if [[ $envcfg_item == *[!0-9]* ]]; then envcfg_item=1; fi # "mi250x" is one
-    envcfg_sum=$((envcfg_sum + envcfg_item))
+    if [[ $envcfg_item == *[!0-9]* || -z $envcfg_item ]]; then envcfg_item=1; fi # "mi250x" is one
+    envcfg_sum=$((envcfg_sum + 10#$envcfg_item))
   done
   printf '%s' "$envcfg_sum"
 }
@@ -31,7 +47,8 @@ envcfg_gpus() { # print how many GPUs per node the job asked for ("4", "a100:2,h
 envcfg_tasks() { # print how many tasks per node the job asked for, if it did
   local envcfg_tasks=${SLURM_NTASKS:-${SLURM_NPROCS-}}
   if [[ -n ${SLURM_NTASKS_PER_NODE-} ]]; then
-    printf '%s' "${SLURM_NTASKS_PER_NODE%%[!0-9]*}"
+    envcfg_tasks=${SLURM_NTASKS_PER_NODE%%[!0-9]*}
+    printf '%d' "$((10#${envcfg_tasks:-1}))"
   elif [[ -n $envcfg_tasks ]]; then
     printf '%d' $(((envcfg_tasks + ENVCFG_JOB_NODES - 1) / ENVCFG_JOB_NODES))
   fi
@@ -68,10 +85,9 @@ envcfg_srun() { # COMMAND...: the step itself
     unset -v SLURM_GPUS # how many the job has on all its nodes
   fi
   # envcfg:end size
-  envcfg_spawn srun --kill-on-bad-exit=1 --export=ALL "${ENVCFG_SRUN[@]}" "${envcfg_task[@]}" \
+  envcfg_spawn exec srun --kill-on-bad-exit=1 --export=ALL "${ENVCFG_SRUN[@]}" "${envcfg_task[@]}" \
     "${ENVCFG_ENTER[@]}" "$ENVCFG_SHELL" -c "$ENVCFG_RANK" envcfg-rank "${ENVCFG_ARGS[@]}" -- "$@"
-  envcfg_listen
-  envcfg_wait "${ENVCFG_PIDS[0]}"
+  envcfg_wait "${ENVCFG_PIDS[@]}"
 }
 
 envcfg_agrees() { # BUNDLE NAME VALUE...: whether the job itself sets none of it otherwise

@@ -40,6 +40,13 @@
 # stdout and stderr, by name and number of the job
 #SBATCH --output=%x-%j.out
 
+case ${BASH_VERSION:-none}:${SHELLOPTS-} in
+  none:* | [1-3].* | 4.[0-3].* | *:*posix*) # as sh, too, bash reads other rules
+    printf 'envcfg: error: this needs bash 4.4 or newer, not in its POSIX mode; run it as in: bash job.sh\n' >&2
+    case $- in *i*) return 4 ;; *) exit 4 ;; esac
+    ;;
+esac
+
 # --- Modules ------------------------------------------------------------------------
 
 if type module >/dev/null 2>&1; then
