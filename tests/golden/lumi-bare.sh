@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# envcfg:script ede8209980d48df7b195cffb4fb36a58cc690b18daf52536feb7521e8548a650
+# envcfg:script 776cf9548857c6b46ca2c5d36db3a898db0f6e3d8291b6e204dc6ebfd8b5998f
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
 # envcfg 0.1.0, profile lumi-g (sha256 71793283d875b36b)
 # made by: envcfg wrap --profile lumi-g --fact rocm=6.2.4 --container none -- python3 dump.py out 'a b'
@@ -620,7 +620,8 @@ envcfg_end() { # [BASE...]: remove these node-local caches, or all of this shell
     if (($# == 0 || ENVCFG_FAULTS > 0)); then exit 0; fi # never a job: nothing was made
     # Not what the ranks have refused: a link, a file, a folder of somebody else.
     # shellcheck disable=SC2016 # to be expanded on the node
-    envcfg_host bash -c 'for cache in "${@/%/-${SLURMD_NODENAME:-local}}"; do
+    envcfg_host bash -c 'trap "" HUP INT QUIT TERM USR1 USR2
+    for cache in "${@/%/-${SLURMD_NODENAME:-local}}"; do
       if [[ -d $cache && ! -h $cache && -O $cache ]]; then rm -rf -- "$cache" || exit; fi
     done' envcfg-end "$@" || envcfg_note "could not remove the caches $*"
   )

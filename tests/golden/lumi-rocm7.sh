@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# envcfg:script 5570621abddbb9f453dfd991fe02126a13887dfbad674452e06eb3814840908e
+# envcfg:script 804edc10570c2a8aa3b9f4f224fa5221fa15f381fb3d92b7cf9e69bc1ce14d7c
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
 # envcfg 0.1.0, profile lumi-g (sha256 71793283d875b36b)
 # made by: envcfg wrap --profile lumi-g --bind /data:/data:ro --runtime-arg=--cleanenv --container /images/lumi-multitorch-full-u24r70f21m50t210-20260513.sif --set 'NCCL_NET=AWS Libfabric' --set 'QUOTE='"'"'"$$HOME`id`\' --set 'SEED=${RANK}${SLURM_JOB_ID}' --unset NCCL_DEBUG -- python3 dump.py out 'a b'
@@ -753,7 +753,8 @@ envcfg_end() { # [BASE...]: remove these node-local caches, or all of this shell
     if (($# == 0 || ENVCFG_FAULTS > 0)); then exit 0; fi # never a job: nothing was made
     # Not what the ranks have refused: a link, a file, a folder of somebody else.
     # shellcheck disable=SC2016 # to be expanded on the node
-    envcfg_host bash -c 'for cache in "${@/%/-${SLURMD_NODENAME:-local}}"; do
+    envcfg_host bash -c 'trap "" HUP INT QUIT TERM USR1 USR2
+    for cache in "${@/%/-${SLURMD_NODENAME:-local}}"; do
       if [[ -d $cache && ! -h $cache && -O $cache ]]; then rm -rf -- "$cache" || exit; fi
     done' envcfg-end "$@" || envcfg_note "could not remove the caches $*"
   )

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# envcfg:script 990a921ca5e3dbaf09f0c61497391e184ba0d093ee0af42f1b9cdae72056a939
+# envcfg:script 57e5e4a71f154292bcf6cf5cac457ff6f004ea09d20a97a6b8e418de42a37783
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
 # envcfg 0.1.0, profile lumi-g (sha256 71793283d875b36b)
 # made by: envcfg wrap --profile lumi-g --fact rocm=6.2.4 --container /images/pytorch.sif -- python3 dump.py out 'a b'
@@ -680,7 +680,8 @@ envcfg_end() { # [BASE...]: remove these node-local caches, or all of this shell
     if (($# == 0 || ENVCFG_FAULTS > 0)); then exit 0; fi # never a job: nothing was made
     # Not what the ranks have refused: a link, a file, a folder of somebody else.
     # shellcheck disable=SC2016 # to be expanded on the node
-    envcfg_host bash -c 'for cache in "${@/%/-${SLURMD_NODENAME:-local}}"; do
+    envcfg_host bash -c 'trap "" HUP INT QUIT TERM USR1 USR2
+    for cache in "${@/%/-${SLURMD_NODENAME:-local}}"; do
       if [[ -d $cache && ! -h $cache && -O $cache ]]; then rm -rf -- "$cache" || exit; fi
     done' envcfg-end "$@" || envcfg_note "could not remove the caches $*"
   )

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# envcfg:script 5055817f6ea5a484da2194a51ff86ddbe471632be8295c999090206cf4c228d9
+# envcfg:script 77a83dc5cfb6f8348f11285a8fe93bac45b60636c2b457e2ab5c2e4403da6ae5
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
 # envcfg 0.1.0, profile lumi-g (sha256 71793283d875b36b)
 # made by: envcfg wrap --profile lumi-g --fact rocm=6.2.4 --container /images/pytorch.sif
@@ -721,7 +721,8 @@ envcfg_end() { # [BASE...]: remove these node-local caches, or all of this shell
     if (($# == 0 || ENVCFG_FAULTS > 0)); then exit 0; fi # never a job: nothing was made
     # Not what the ranks have refused: a link, a file, a folder of somebody else.
     # shellcheck disable=SC2016 # to be expanded on the node
-    envcfg_host bash -c 'for cache in "${@/%/-${SLURMD_NODENAME:-local}}"; do
+    envcfg_host bash -c 'trap "" HUP INT QUIT TERM USR1 USR2
+    for cache in "${@/%/-${SLURMD_NODENAME:-local}}"; do
       if [[ -d $cache && ! -h $cache && -O $cache ]]; then rm -rf -- "$cache" || exit; fi
     done' envcfg-end "$@" || envcfg_note "could not remove the caches $*"
   )

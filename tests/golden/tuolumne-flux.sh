@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# envcfg:script 86710936aad80e7cf413875788e0ddfa26ec927a3d7b2df3e2793b19effa1222
+# envcfg:script 2d743b904dec82321917c4c7164c9ac5210cf79b78d444b67f53be84a30d4d2f
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
 # envcfg 0.1.0, profile tuolumne (sha256 a2a7c87ac65b51ef)
 # made by: envcfg wrap --profile tuolumne --fact rocm=6.4.1 --fact plugin=1.14.2 --container /images/pytorch.sif --runtime-arg=--cleanenv -- python3 dump.py out 'a b'
@@ -602,7 +602,8 @@ envcfg_end() { # [BASE...]: remove these node-local caches, or all of this shell
     if (($# == 0 || ENVCFG_FAULTS > 0)); then exit 0; fi # never a job: nothing was made
     # Not what the ranks have refused: a link, a file, a folder of somebody else.
     # shellcheck disable=SC2016 # to be expanded on the node
-    envcfg_host bash -c 'read -r node </proc/sys/kernel/hostname || exit
+    envcfg_host bash -c 'trap "" HUP INT QUIT TERM USR1 USR2
+    read -r node </proc/sys/kernel/hostname || exit
     for cache in "${@/%/-$node}"; do
       if [[ -d $cache && ! -h $cache && -O $cache ]]; then rm -rf -- "$cache" || exit; fi
     done' envcfg-end "$@" || envcfg_note "could not remove the caches $*"

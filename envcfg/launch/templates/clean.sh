@@ -11,7 +11,8 @@ envcfg_end() { # [BASE...]: remove these node-local caches, or all of this shell
     # Not what the ranks have refused: a link, a file, a folder of somebody else.
     # envcfg:begin remove
     # shellcheck disable=SC2016 # to be expanded on the node
-    envcfg_host bash -c 'for cache in "${@/%/-${SLURMD_NODENAME:-local}}"; do
+    envcfg_host bash -c 'trap "" HUP INT QUIT TERM USR1 USR2
+    for cache in "${@/%/-${SLURMD_NODENAME:-local}}"; do
       if [[ -d $cache && ! -h $cache && -O $cache ]]; then rm -rf -- "$cache" || exit; fi
     done' envcfg-end "$@" || envcfg_note "could not remove the caches $*"
     # envcfg:end remove

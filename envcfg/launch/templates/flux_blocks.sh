@@ -22,7 +22,8 @@ envcfg_end() {
   (
     # envcfg:begin remove
     # shellcheck disable=SC2016 # to be expanded on the node
-    envcfg_host bash -c 'read -r node </proc/sys/kernel/hostname || exit
+    envcfg_host bash -c 'trap "" HUP INT QUIT TERM USR1 USR2
+    read -r node </proc/sys/kernel/hostname || exit
     for cache in "${@/%/-$node}"; do
       if [[ -d $cache && ! -h $cache && -O $cache ]]; then rm -rf -- "$cache" || exit; fi
     done' envcfg-end "$@" || envcfg_note "could not remove the caches $*"
