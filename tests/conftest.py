@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Callable
 from pathlib import Path
 
@@ -32,6 +33,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     fuzzing.times = config.getoption("--fuzz")
+    # nohup and shells that start this in the background have some ignored, and what is
+    # started here would inherit that: a shell cannot trap them then.
+    for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):
+        if signal.getsignal(number) is signal.SIG_IGN:
+            default = signal.default_int_handler
+            signal.signal(
+                number, default if number == signal.SIGINT else signal.SIG_DFL
+            )
 
 
 @pytest.fixture

@@ -65,7 +65,11 @@ class Job:
 
     def end(self) -> list[str]:
         """Return what it said since, in order of its letters."""
-        out, _ = self.shell.communicate(timeout=20)
+        try:
+            out, _ = self.shell.communicate(timeout=20)
+        except subprocess.TimeoutExpired:
+            os.killpg(self.shell.pid, signal.SIGKILL)
+            raise
         return sorted(out.splitlines())
 
 
