@@ -114,7 +114,7 @@ def _not_named(detect: Detect, machine: Machine) -> str:
     said = []
     if machine.cluster is not None and detect.clusters:
         said.append(f"the cluster is {machine.cluster}, not {_either(detect.clusters)}")
-    elif machine.cluster is not None:
+    elif machine.cluster is not None and detect.hosts:
         said.append(f"the cluster is {machine.cluster}, and only hosts are known")
     elif detect.hosts:
         said.append(f"the host is {machine.host}, not {_either(detect.hosts)}")
