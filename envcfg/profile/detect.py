@@ -7,7 +7,7 @@ the whole file is read where these cannot be told apart by their indentation.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from fnmatch import fnmatchcase
 from typing import Literal, NamedTuple
 
@@ -93,6 +93,13 @@ def detect(catalog: Catalog, machine: Machine) -> Detection:
         ProfileError: files of others would have to be asked, and are not trusted.
     """
     known, broken = known_profiles(catalog)
+    return ask(known, machine, broken)
+
+
+def ask(
+    known: Iterable[Known], machine: Machine, broken: Sequence[str] = ()
+) -> Detection:
+    """Return what *known* profiles say of a machine; *broken* files could not be asked."""
     answers = [_ask(each, machine) for each in known]
     found: tuple[Answer, ...] = ()
     for kind in ("cluster", "host", "devices"):
@@ -134,7 +141,7 @@ def _not_named(detect: Detect, machine: Machine) -> str:
     said = []
     if machine.cluster is not None and detect.clusters:
         said.append(f"the cluster is {machine.cluster}, not {_either(detect.clusters)}")
-    elif machine.cluster is not None:
+    elif machine.cluster is not None and detect.hosts:
         said.append(f"the cluster is {machine.cluster}, and only hosts are known")
     elif detect.hosts:
         said.append(f"the host is {machine.host}, not {_either(detect.hosts)}")

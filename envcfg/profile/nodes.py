@@ -173,10 +173,10 @@ def read_fields(data: bytes, path: str, problems: list[Problem]) -> Field | None
         )
         return None
     try:
-        for event, message in _forbidden(text):
+        for event, message, hint in _forbidden(text):
             mark = event.start_mark
             line, column = (mark.line + 1, mark.column + 1) if mark else (1, 1)
-            fail(message, line, column, "write the value itself")
+            fail(message, line, column, hint)
             return None
         node = yaml.compose(text, Loader=_LOADER)
     except yaml.reader.ReaderError as err:
@@ -197,7 +197,7 @@ def read_fields(data: bytes, path: str, problems: list[Problem]) -> Field | None
     return Field(node, "", path, problems)
 
 
-def _forbidden(text: str) -> Iterator[tuple[yaml.Event, str]]:
+def _forbidden(text: str) -> Iterator[tuple[yaml.Event, str, str | None]]:
     """Yield what is YAML but no profile: aliases, tags, nesting without end.
 
     Events, not nodes: composing nodes recurses, and a deep file would kill the process.
@@ -205,13 +205,14 @@ def _forbidden(text: str) -> Iterator[tuple[yaml.Event, str]]:
     depth = 0
     for event in yaml.parse(text, Loader=_LOADER):
         if isinstance(event, yaml.AliasEvent):
-            yield event, "an alias cannot stand in a profile"
+            yield event, "an alias cannot stand in a profile", "write the value itself"
         elif tag := getattr(event, "tag", None):
-            yield event, f"the tag {tag} cannot stand in a profile"
+            message = f"the tag {tag} cannot stand in a profile"
+            yield event, message, "write the value itself"
         if isinstance(event, yaml.CollectionStartEvent):
             depth += 1
             if depth > _MAX_DEPTH:
-                yield event, f"nested more than {_MAX_DEPTH} deep"
+                yield event, f"nested more than {_MAX_DEPTH} deep", None
         elif isinstance(event, yaml.CollectionEndEvent):
             depth -= 1
 

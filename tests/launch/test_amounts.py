@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 import pytest
@@ -54,6 +55,23 @@ def test_a_written_size_reads_the_same(size: int) -> None:
 @pytest.mark.parametrize("text", ARRAYS)
 def test_an_array_is_counted(text: str) -> None:
     assert array_tasks(text) == ARRAYS[text]
+
+
+@pytest.mark.parametrize(
+    ("read", "text", "message"),
+    [
+        (seconds, "soon", "'soon' is no time, as in 30 (minutes), 1:30:00 or 2-00:00:00"),
+        (seconds, "0", "'0' is no time at all"),
+        (mebibytes, "much", "'much' is no size, as in 60G or 29440M"),
+        (array_tasks, "9-0", "'9-0' is no array, as in 0-9, 1,3,7 or 0-99%10"),
+    ],
+)  # fmt: skip
+def test_what_it_should_look_like_is_said(
+    read: Callable[[str], int], text: str, message: str
+) -> None:
+    with pytest.raises(ValueError, match=re.escape(message)) as caught:
+        read(text)
+    assert str(caught.value) == message
 
 
 @pytest.mark.parametrize("read", [seconds, mebibytes, array_tasks])

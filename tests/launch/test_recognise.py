@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 import yaml
 
@@ -155,6 +157,26 @@ def test_what_cannot_be_understood_is_refused_with_a_remedy(line: str) -> None:
     with pytest.raises(UsageError, match=WRONG[line]) as caught:
         recognise(Options(command=tuple(line.split())))
     assert caught.value.hint
+
+
+def test_what_is_said_is_as_reviewed(request: pytest.FixtureRequest) -> None:
+    parts = []
+    for line in (*TAKEN, *WRONG):
+        parts.append(f"$ {line}")
+        try:
+            _, notes = recognise(Options(command=tuple(line.split())))
+        except UsageError as err:
+            parts += err.lines()
+        else:
+            parts += [text for note in notes for text in note.lines()]
+    with pytest.raises(UsageError) as caught:
+        recognise(Options(command=("torchrun", "t.py"), launcher="srun"))
+    parts += ["$ torchrun t.py, and --launcher srun", *caught.value.lines()]
+    text = "\n".join(parts) + "\n"
+    golden = Path(__file__).parent / "golden/recognise.txt"
+    if request.config.getoption("--update-golden"):
+        golden.write_text(text, encoding="utf-8")
+    assert text == golden.read_text(encoding="utf-8")
 
 
 def test_another_launcher_than_the_command_shows_is_refused() -> None:

@@ -16,14 +16,14 @@ REASON = "why: w, source: s, date: 2026-01-01"
 A = "A: {value: '%s', REASON}"
 BUNDLE = "bundles: {b: {env: {A: 0}, srun: [--x], REASON}}"
 
-# name -> launcher, env, the rest of the profile, what is said
+# name -> launcher, env, the rest of the profile, what is said, the remedy
 CLASHES = {
-    "batch host": ("srun", A % "${HOSTNAME}", "", "A refers to HOSTNAME, the batch host's"),
-    "batch host of Flux": ("flux", A % "${HOSTNAME}", "", "A refers to HOSTNAME, the batch"),
-    "a task's own": ("torchrun", A % "${SLURM_PROCID}", "", "A refers to SLURM_PROCID, which"),
-    "no scratch": ("srun", A % "${ENVCFG_CACHE}/a", "", "A refers to ENVCFG_CACHE, but the"),
-    "circle": ("srun", f"{A % '${B}'}, B: {{value: '${{A}}', REASON}}", "", "in a circle: A -> B"),
-    "twice": ("srun", A % "1", BUNDLE, "bundle b sets A, and so does env (./my.yaml:4:"),
+    "batch host": ("srun", A % "${HOSTNAME}", "", "A refers to HOSTNAME, the batch host's in every rank", "use ${SLURMD_NODENAME}"),
+    "batch host of Flux": ("flux", A % "${HOSTNAME}", "", "A refers to HOSTNAME, the batch host's in every rank", "use ${NODE_RANK}"),
+    "a task's own": ("torchrun", A % "${SLURM_PROCID}", "", "A refers to SLURM_PROCID, which is not a rank's own under torchrun", "torchrun starts several ranks in a task: use ${LOCAL_RANK}, ${RANK}"),
+    "no scratch": ("srun", A % "${ENVCFG_CACHE}/a", "", "A refers to ENVCFG_CACHE, but the profile has no scratch", "add a block 'scratch' with a root to the profile"),
+    "circle": ("srun", f"{A % '${B}'}, B: {{value: '${{A}}', REASON}}", "", "settings refer to each other in a circle: A -> B -> A", "give one of them a value of its own"),
+    "twice": ("srun", A % "1", BUNDLE, "bundle b sets A, and so does env (./my.yaml:4:14)", "take one of them back: 'env: {A: null}' or the bundle"),
 }  # fmt: skip
 
 
@@ -32,11 +32,11 @@ def test_the_file_and_the_job_are_judged_in_the_same_words(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    launcher, env, rest, message = CLASHES[name]
+    launcher, env, rest, message, hint = CLASHES[name]
     text = f"name: my\nlaunch: {{launchers: [{launcher}]}}\nenv: {{{env}}}\n{rest}\n"
     Path("my.yaml").write_text(text.replace("REASON", REASON))
     (found,) = validate("my.yaml", Catalog([]))
-    assert message in found.message
+    assert (found.message, found.fix) == (message, hint)
     assert (found.place and found.place.line, found.subject) == (3, "env.A")
     with pytest.raises(UsageError) as caught:
         resolve(Catalog([]).load("./my.yaml"), "0", Options())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -143,6 +144,27 @@ def test_what_the_system_refuses_is_an_error_with_its_remedy(
     assert hint in found[0].hint
 
 
+def test_what_is_said_is_as_reviewed(
+    built_in: Catalog, request: pytest.FixtureRequest
+) -> None:
+    parts = []
+    for name, (profile, asked, *_) in REFUSED.items():
+        named = {"--job-name": "j", **asked.get("named", {})}
+        with pytest.raises(RequestError) as caught:
+            request_of(built_in, profile, **{**asked, "named": named})
+        parts += [f"# {name}", *caught.value.lines()]
+    for name, (profile, asked, _) in SAID.items():
+        made = request_of(built_in, profile, seconds=3600, **asked)
+        _, words = charge(built_in.load(profile), made)
+        lines = [each.lines() for each in (*made.findings, *words)]
+        parts += [f"# {name}", *(line for each in lines for line in each)]
+    text = "\n".join(parts) + "\n"
+    golden = Path(__file__).parent / "golden/request.txt"
+    if request.config.getoption("--update-golden"):
+        golden.write_text(text, encoding="utf-8")
+    assert text == golden.read_text(encoding="utf-8")
+
+
 def test_all_that_is_wrong_is_said_at_once(built_in: Catalog) -> None:
     with pytest.raises(RequestError) as caught:
         request_of(
@@ -174,6 +196,9 @@ SAID: dict[str, tuple[str, dict[str, Any], list[str]]] = {
     "a GPU of a node": ("lumi-g", {"gpus": 1, "named": {**LUMI, "--partition": "standard-g"}}, ["gpus-idle"]),
     "torchrun's end": ("lumi-g", {"launcher": "torchrun", "signal": Signal("USR1", 60), "named": {**LUMI, "--partition": "standard-g"}}, ["agent-ended-by-signal"]),
     "torchrun's warning": ("lumi-g", {"launcher": "torchrun", "signal": Signal("TERM", 60), "named": {**LUMI, "--partition": "standard-g"}}, []),
+    "NVMe": ("puhti", {"nvme": 100, "gpus": 1, "cpus_per_gpu": 10, "named": {**MAHTI, "--partition": "gpu"}}, []),
+    "an array": ("lumi-g", {"gpus": 1, "named": {**SMALL, "--array": "0-9"}}, []),
+    "two nodes": ("lumi-g", {"nodes": 2, "named": {**LUMI, "--partition": "standard-g"}}, []),
     "no billing": ("leonardo", {"named": LUMI}, ["taken-from-profile", "billing-unknown"]),
     "idle on Flux": ("tuolumne", {"gpus": 2, "named": {"--account": "g", "--job-name": "j"}}, ["taken-from-profile", "billing-unknown", "gpus-idle"]),
 }  # fmt: skip

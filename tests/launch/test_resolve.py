@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from envcfg.errors import Problem, UsageError
+from envcfg.findings import Finding
+from envcfg.launch.notes import image_notes
 from envcfg.launch.plan import Options, Plan
 from envcfg.launch.resolve import check_facts, resolve
 from envcfg.profile.catalog import Catalog
@@ -116,7 +120,135 @@ def test_two_layers_of_masking_are_a_warning() -> None:
     text = f"visibility: {{variable: ROCR_VISIBLE_DEVICES, clear: [HIP_VISIBLE_DEVICES], {REASON}}}"
     assert not plan(text).notes
     (note,) = plan(text, settings={"HIP_VISIBLE_DEVICES": ("0",)}).notes
-    assert (note.rule, note.severity) == ("gpu-masked-twice", "warning")
+    assert note == Finding(
+        "gpu-masked-twice",
+        "warning",
+        "HIP_VISIBLE_DEVICES",
+        "masks GPUs on top of ROCR_VISIBLE_DEVICES, and indices then count what that "
+        "left over",
+        "set ROCR_VISIBLE_DEVICES alone",
+        "s",
+    )
+
+
+@pytest.mark.parametrize(
+    ("fact", "test", "example"),
+    [
+        ("plugin", "1", "plugin=1.14.2"),
+        ("nccl", "1", "nccl=2.24.3"),
+        ("rccl", "1", "rccl=2.22.3"),
+        ("torch", "1", "torch=2.6.0"),
+        ("rocm", "1", "rocm=6.2.4"),
+    ],
+)
+def test_who_depends_on_a_fact_is_named_and_how_to_state_it(
+    fact: str, test: str, example: str
+) -> None:
+    when = f"when: {{{fact}: '{test}'}}"
+    text = (
+        f"env: {{A: {{value: x, {when}, {REASON}}}, B: {{value: y, {when}, {REASON}}}}}"
+    )
+    (note,) = plan(text).notes
+    assert note == Finding(
+        "fact-unknown",
+        "note",
+        "A, B",
+        f"depends on {fact}, which is not known; the cautious choice is taken",
+        f"state it, as in --fact {example}",
+    )
+
+
+def test_a_bundle_that_an_option_breaks_up_is_left_out_as_a_whole() -> None:
+    text = f"bundles: {{b: {{env: {{A: 1, B: 2}}, srun: [--x], {REASON}}}}}"
+    assert [bundle.name for bundle in plan(text).bundles] == ["b"]
+    made = plan(text, settings={"B": ("3",)})
+    assert made.bundles == ()
+    assert made.notes == (
+        Finding(
+            "bundle-left-out",
+            "note",
+            "b",
+            "is left out as a whole: B is given for this job",
+            "its parts work together only: A, B",
+            "s",
+        ),
+    )
+
+
+def test_a_system_that_is_not_in_production_is_said() -> None:
+    text = f"lifecycle: {{state: %s, {REASON}}}"
+    assert plan(text % "active").notes == ()
+    (note,) = plan(text % "retired").notes
+    assert note == Finding(
+        "system-not-active",
+        "warning",
+        "profile p",
+        "the system is not active (retired): w",
+        source="s",
+    )
+
+
+@pytest.mark.parametrize(
+    ("image", "is_pulled"),
+    [
+        ("docker://ubuntu", True),
+        ("oras://x/y:1", True),
+        ("oci-archive:x.tar", True),
+        ("instance://x", False),
+        ("x.sif", False),
+        ("docker", False),
+        (None, False),
+    ],
+)
+def test_an_image_that_every_rank_would_pull_is_a_warning(
+    image: str | None, is_pulled: bool
+) -> None:
+    notes = list(image_notes(image))
+    assert [note.lines() for note in notes] == [
+        [
+            f"envcfg: warning: {image}: every rank of the job would pull and unpack this image",
+            "  hint: pull it once before the job (apptainer pull image.sif URI), and give --container image.sif",
+        ]
+    ] * is_pulled
+
+
+@pytest.mark.parametrize(
+    ("options", "message", "hint"),
+    [
+        ({"binds": ("/a",)}, "--bind needs a container, and --container is none", "drop --bind, or name the image"),
+        ({"runtime_args": ("--nv",)}, "--runtime-arg needs a container, and --container is none", "drop --runtime-arg, or name the image"),
+        ({"runtime": "apptainer"}, "--runtime needs a container, and --container is none", "drop --runtime, or name the image"),
+        ({"launcher": "local", "srun_args": ("--x",)}, "--srun-arg is given, but local starts the tasks, not srun", "drop it, or choose another --launcher"),
+        ({"launcher": "mpi"}, "profile p does not say by which PMI the ranks of MPI meet", "srun --mpi=list names what the site has, and the image's MPI must know it: --srun-arg=--mpi=pmix, or launch.srun in the profile"),
+    ],
+)  # fmt: skip
+def test_options_that_do_not_fit_are_refused_with_a_remedy(
+    options: dict[str, Any], message: str, hint: str
+) -> None:
+    text = "name: p\nlaunch: {launchers: [srun, local]}\n"
+    profile = load_profile(text.encode(), path="p", stem="p", problems=[])
+    assert profile
+    with pytest.raises(UsageError) as caught:
+        resolve(profile, "0", Options(**options))
+    assert (caught.value.message, caught.value.hint) == (message, hint)
+
+
+@pytest.mark.parametrize(
+    ("facts", "message", "hint"),
+    [
+        ({"rocn": "1"}, "--fact rocn=1: unknown fact 'rocn'", "did you mean 'rocm'? known: container, cuda, launcher, libfabric, nccl, nodes, plugin, rccl, rocm, torch"),
+        ({"rocm": "new"}, "--fact rocm=new: 'new' is no version: expected numbers and dots, as in 6.2.4", None),
+        ({"nodes": "0"}, "--fact nodes=0: a job has at least one node", None),
+        ({"nodes": "x"}, "--fact nodes=x: 'x' is no whole number", None),
+    ],
+)  # fmt: skip
+def test_a_fact_that_cannot_be_is_told_from_one_that_can(
+    facts: dict[str, str], message: str, hint: str | None
+) -> None:
+    with pytest.raises(UsageError) as caught:
+        check_facts(facts)
+    assert (caught.value.message, caught.value.hint) == (message, hint)
+    check_facts({"nodes": "1", "rocm": "6"})
 
 
 @pytest.mark.parametrize(

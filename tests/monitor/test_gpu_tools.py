@@ -72,6 +72,24 @@ def test_what_nvidia_smi_says_instead_is_kept(name: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("lines", "status", "problem"),
+    [
+        ([], 1, "nvidia-smi ended with code 1"),
+        ([], 0, "nvidia-smi ended with code 0"),
+        ([A100], 3, "nvidia-smi ended with code 3"),
+        ([A100, "all is well"], 0, None),
+        (["", "nothing here"], 0, "nothing here"),
+        ([A100, "0, failed"], 0, None),  # a row of data, whatever it holds
+        ([A100, "Failed " + "x" * 200], 0, "Failed " + "x" * 153),
+    ],
+)
+def test_what_nvidia_smi_leaves_unsaid_is_its_code(
+    lines: list[str], status: int, problem: str | None
+) -> None:
+    assert read_gpus("nvidia-smi", lines, status)[1] == problem
+
+
+@pytest.mark.parametrize(
     "power",
     [
         {"Average Graphics Package Power (W)": "412.0"},

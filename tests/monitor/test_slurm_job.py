@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from envcfg.errors import JobError
+from envcfg.errors import JobError, UsageError
 from envcfg.monitor.job import check_job, read_squeue
 
 
@@ -60,3 +60,57 @@ def test_only_the_owner_and_root_may_look() -> None:
         check_job(job, user)
     with pytest.raises(JobError, match="belongs to alice"):
         check_job(job, "bob")
+
+
+REASONS = {
+    "PENDING": (
+        "job 12 does not run yet: PENDING (None)",
+        "squeue --start -j 12 says when it may",
+    ),
+    "STOPPED": (
+        "job 12 stands still: STOPPED",
+        "scontrol show job 12 says why",
+    ),
+    "FAILED": (
+        "job 12 runs no more: FAILED",
+        "scontrol show job 12 or sacct -j 12 says how; envcfg check-log reads its log",
+    ),
+}
+
+
+@pytest.mark.parametrize("state", REASONS)
+def test_why_a_job_cannot_be_looked_at_is_said(state: str) -> None:
+    with pytest.raises(JobError) as error:
+        check_job(read_squeue(row(state=state), "12"), "alice")
+    assert (error.value.message, error.value.hint) == REASONS[state]
+
+
+def test_who_may_look_is_said() -> None:
+    with pytest.raises(JobError) as error:
+        check_job(read_squeue(row(name="12_3"), "12"), "bob")
+    assert error.value.message == "job 12_3 belongs to alice, and you are bob"
+    assert error.value.hint == "only alice may look into it: envcfg monitor 12_3"
+
+
+@pytest.mark.parametrize("text", ["", "\n", "12|a|RUNNING|alice|2|None|N/A\n"])
+def test_a_job_that_slurm_does_not_know_is_said(text: str) -> None:
+    with pytest.raises(JobError) as error:
+        read_squeue(text, "12")
+    assert error.value.message == "Slurm knows no job 12"
+    assert error.value.hint == (
+        "squeue --me lists yours; sacct -j 12 has what ended long ago"
+    )
+
+
+def test_of_several_that_run_one_is_to_be_chosen() -> None:
+    text = "".join(row(name=f"12_{number}") for number in range(10))
+    with pytest.raises(UsageError) as error:
+        read_squeue(text + row(name="12_99", state="PENDING"), "12")
+    assert error.value.message == (
+        "job 12 is 10 jobs: 12_0, 12_1, 12_2, 12_3, 12_4, 12_5, 12_6, 12_7"
+    )
+    assert error.value.hint == "choose one: envcfg monitor 12_0"
+
+
+def test_a_number_of_nodes_that_is_none_is_0() -> None:
+    assert read_squeue(row().replace("|2|", "|many|"), "12").node_count == 0

@@ -9,8 +9,9 @@ import pytest
 
 from envcfg.errors import UsageError
 from envcfg.profile.catalog import Catalog, built_in_folder
-from envcfg.profile.detect import Answer, Machine, detect, read_known
+from envcfg.profile.detect import Answer, Known, Machine, ask, detect, read_known
 from envcfg.profile.loader import load_profile
+from envcfg.profile.model import Detect
 
 REASON = "why: w, source: s, date: 2026-05-19"
 GENERIC = "detect: {interfaces: ['hsn*'], devices: [/dev/kfd]}\n"
@@ -69,6 +70,62 @@ def test_a_name_counts_more_than_what_is_in_the_machine(
     assert (found and found.name) == expected
     guessed = expected in {"generic", "cards", "devices"} or "zz1" in interfaces
     assert (found is not None and found.evidence == "devices") is guessed
+
+
+@pytest.mark.parametrize(
+    ("machine", "found", "others"),
+    [
+        (
+            Machine("one", "x"),
+            {"named": "the cluster is one"},
+            {
+                "generic": "no interface is named hsn*",
+                "cards": "no interface is named ib*",
+                "devices": "there is no /dev/x",
+                "old": "retired: it is known by its name only",
+                "both": "no interface is named zz*",
+                "hosts": "the cluster is one, and only hosts are known",
+                "pair": "the cluster is one, not three or four",
+                "silent": "it says nothing",
+            },
+        ),
+        (
+            Machine(None, "one-7", ("ib0", "eth1"), {"/dev/a", "/dev/b"}.__contains__),
+            {"named": "the host is one-7"},
+            {
+                "cards": "there is ib0 and eth1 and /dev/a and /dev/b",
+                "generic": "no interface is named hsn*",
+                "devices": "there is no /dev/x",
+                "old": "retired: it is known by its name only",
+                "both": "no interface is named zz*",
+                "hosts": "the host is one-7, not h-* or g-*",
+                "pair": "no cluster is named, as three or four would be",
+                "silent": "it says nothing",
+            },
+        ),
+    ],
+    ids=["cluster", "host"],
+)
+def test_what_fits_and_what_does_not_is_said(
+    machine: Machine, found: dict[str, str], others: dict[str, str]
+) -> None:
+    known = [
+        Known(name, detect, retired=name == "old")
+        for name, detect in {
+            "named": Detect(clusters=("one",), hosts=("one-*",)),
+            "generic": Detect(interfaces=("hsn*",), devices=("/dev/kfd",)),
+            "cards": Detect(interfaces=("ib*", "eth*"), devices=("/dev/a", "/dev/b")),
+            "devices": Detect(devices=("/dev/x",)),
+            "old": Detect(interfaces=("hsn*",), devices=("/dev/kfd",)),
+            "both": Detect(clusters=("two",), interfaces=("zz*",)),
+            "hosts": Detect(hosts=("h-*", "g-*")),
+            "pair": Detect(clusters=("three", "four")),
+            "silent": Detect(),
+        }.items()
+    ]
+    detection = ask(known, machine)
+    assert {each.name: each.why for each in detection.found} == found
+    assert {each.name: each.why for each in detection.others} == others
 
 
 def test_two_that_fit_what_is_in_the_machine_are_both_named(catalog: Catalog) -> None:

@@ -1,5 +1,7 @@
 """One profile from bytes to model; every problem in one run, each with its place."""
 
+from pathlib import Path
+
 import pytest
 
 from envcfg.errors import Problem
@@ -7,6 +9,7 @@ from envcfg.profile.loader import load_profile
 from envcfg.profile.model import Profile
 from envcfg.profile.words import Ref
 
+GOLDEN = Path(__file__).parent / "golden/problems.txt"
 REASON = "why: w, source: s, date: 2026-05-19"
 
 
@@ -72,76 +75,131 @@ env:
     assert setting.cases[0].reason.place.line == 5
 
 
-@pytest.mark.parametrize(
-    ("text", "place", "message"),
-    [
-        ("", "1:1", "the file is empty"),
-        ("- a\n", "1:1", "expected keys and values, not a list"),
-        ("name: y\n", "1:7", "name: the file is x.yaml, the name 'y'"),
-        ("summary: no name\n", "1:1", "a profile needs a name"),
-        ("name: x\nnam: x\n", "2:1", "unknown key 'nam'"),
-        ("name: x\nname: x\n", "2:1", "key 'name' stands twice, first in line 1"),
-        ("name: x\nenv: {A: {value: 1, why: w}}\n", "2:10", "env.A: no source, no date"),
-        (f"name: x\nenv: {{A: {{{REASON}}}}}\n", "2:10", "env.A: no value"),
-        (
-            f"name: x\nenv:\n  A: {{value: a$, {REASON}}}\n",
-            "3:14",
-            "env.A.value: '$' stands alone (character 2 of the value)",
-        ),
-        (f"name: x\nenv: {{1A: {{value: 1, {REASON}}}}}\n", "2:11", "env.1A: '1A' is no variable name"),
-        (f"name: x\nenv: {{UID: {{value: 1, {REASON}}}}}\n", "2:12", "env.UID: UID belongs to the shell and cannot be set"),
-        (
-            f"name: x\nenv: {{A: {{value: 1, when: {{rcom: 6}}, {REASON}}}}}\n",
-            "2:28",
-            "env.A.when: unknown key 'rcom'",
-        ),
-        (
-            f"name: x\nenv: {{A: {{value: 1, when: {{rocm: six}}, {REASON}}}}}\n",
-            "2:34",
-            "env.A.when.rocm: 'six' is no version: expected numbers and dots, as in 6.2.4",
-        ),
-        ("name: x\nenv: {A: {value: 1, why: w, source: s, date: May}}\n", "2:46", "env.A.date: 'May' is no date"),
-        (f"name: x\nnode: {{gpus: many, {REASON}}}\n", "2:14", "node.gpus: expected a whole number from 0, not 'many'"),
-        (f"name: x\nlaunch: {{cpu_masks: {{masks: [0xfg], {REASON}}}}}\n", "2:30", "launch.cpu_masks.masks[0]: '0xfg' is no CPU mask, as in 0x00fe"),
-        ("name: x\nlaunch: {launchers: [srum]}\n", "2:22", "launch.launchers[0]: unknown value 'srum'"),
-        (
-            f"name: x\nrendezvous: {{suffix: i, interface: ib0, {REASON}}}\n",
-            "2:13",
-            "rendezvous: suffix and interface exclude each other",
-        ),
-        (f"name: x\ncontainer: {{verb: {{value: exce, {REASON}}}}}\n", "2:19", "container.verb: the verb is exec or run"),
-        (
-            f"name: x\ncontainer: {{verb: {{value: run, when: {{nodes: 1}}, {REASON}}}}}\n",
-            "2:19",
-            "container.verb: the verb is chosen before the job: it cannot ask for nodes",
-        ),
-        ("name: x\nsummary: [a]\n", "2:10", "summary: expected a text, not a list"),
-        ("name: x\nextends:\n", "2:9", "extends: expected a text, not nothing"),
-        ("name: x\n\tenv: 1\n", "2:1", "found a tab character that violates indentation"),
-        ("name: &a x\nsummary: *a\n", "2:10", "an alias cannot stand in a profile"),
-        ("name: !!python/object:os.system x\n", "1:7", "the tag tag:yaml.org,2002:python/object:os.system cannot stand in a profile"),
-        (b"name: x\nsummary: \xff\n", "2:10", "byte 0xff is not UTF-8"),
-        ("name: x\nenv: {A: {}}\n", "2:10", "env.A: no value"),
-        ("name: x\ncontainer: {verb: {}}\n", "2:19", "container.verb: no value"),
-        (f"name: x\nenv: {{A: {{value: 1, when: {{launcher: srum}}, {REASON}}}}}\n", "2:38", "env.A.when.launcher: 'srum' fits no launcher: they are srun, flux, local, torchrun, accelerate, deepspeed, horovod, jax, lightning, mpi, transformers"),
-        ("name: x\nenv: {A: {value: 1, why: ' ', source: s, date: 2026-05-19}}\n", "2:26", "env.A.why: the why is empty"),
-        (f"name: x\nnode: {{gpus: 8, memory_per_gpu: lots, {REASON}}}\n", "2:33", "node.memory_per_gpu: 'lots' is no memory, as in 60G"),
-        (f"name: x\nlaunch: {{srun: {{mpi: {{{REASON}}}}}}}\n", "2:22", "launch.srun.mpi: 'mpi' is no option: it begins with -"),
-        (f"name: x\ncontainer: {{binds: {{data: {{{REASON}}}}}}}\n", "2:27", "container.binds.data: 'data' is no bind: its source is an absolute path"),
-        (f"name: x\ncontainer: {{binds: {{/a: {{if_exists: yes, {REASON}}}}}}}\n", "2:37", "container.binds./a.if_exists: 'yes' is neither true nor an absolute path"),
-        (f"name: x\ncontainer: {{image_facts: [{{pattern: a, {REASON}}}]}}\n", "2:27", "container.image_facts[0]: no facts"),
-        (f"name: x\ncontainer: {{image_facts: [{{pattern: 'a{{{9**20}}}', facts: {{}}, {REASON}}}]}}\n", "2:37", "container.image_facts[0].pattern: no regular expression: the repetition number is too large"),
-        ("name: x\nenv:\n", "2:5", "env: expected keys and values, not nothing"),
-        ("name: x\nsummary: a\0b\n", "2:11", "character '\\x00' cannot stand in YAML"),
-        (f'name: x\nenv: {{"A\\n": {{value: 1, {REASON}}}}}\n', "2:14", "'env.A\\n': 'A\\n' is no variable name"),
-        (b"#" * 100_001, "1:1", "100001 bytes is too large for a profile (limit 100000)"),
-        ("name: x\nenv: " + "[" * 90_000, "2:25", "nested more than 20 deep"),
-    ],
-)  # fmt: skip
+PROBLEMS = [
+    ("", "1:1", "the file is empty"),
+    ("- a\n", "1:1", "expected keys and values, not a list"),
+    ("name: y\n", "1:7", "name: the file is x.yaml, the name 'y'"),
+    ("summary: no name\n", "1:1", "a profile needs a name"),
+    ("name: x\nnam: x\n", "2:1", "unknown key 'nam'"),
+    ("name: x\nname: x\n", "2:1", "key 'name' stands twice, first in line 1"),
+    ("name: x\nenv: {A: {value: 1, why: w}}\n", "2:10", "env.A: no source, no date"),
+    (f"name: x\nenv: {{A: {{{REASON}}}}}\n", "2:10", "env.A: no value"),
+    (
+        f"name: x\nenv:\n  A: {{value: a$, {REASON}}}\n",
+        "3:14",
+        "env.A.value: '$' stands alone (character 2 of the value)",
+    ),
+    (f"name: x\nenv: {{1A: {{value: 1, {REASON}}}}}\n", "2:11", "env.1A: '1A' is no variable name"),
+    (f"name: x\nenv: {{UID: {{value: 1, {REASON}}}}}\n", "2:12", "env.UID: UID belongs to the shell and cannot be set"),
+    (
+        f"name: x\nenv: {{A: {{value: 1, when: {{rcom: 6}}, {REASON}}}}}\n",
+        "2:28",
+        "env.A.when: unknown key 'rcom'",
+    ),
+    (
+        f"name: x\nenv: {{A: {{value: 1, when: {{rocm: six}}, {REASON}}}}}\n",
+        "2:34",
+        "env.A.when.rocm: 'six' is no version: expected numbers and dots, as in 6.2.4",
+    ),
+    ("name: x\nenv: {A: {value: 1, why: w, source: s, date: May}}\n", "2:46", "env.A.date: 'May' is no date"),
+    (f"name: x\nnode: {{gpus: many, {REASON}}}\n", "2:14", "node.gpus: expected a whole number from 0, not 'many'"),
+    (f"name: x\nlaunch: {{cpu_masks: {{masks: [0xfg], {REASON}}}}}\n", "2:30", "launch.cpu_masks.masks[0]: '0xfg' is no CPU mask, as in 0x00fe"),
+    ("name: x\nlaunch: {launchers: [srum]}\n", "2:22", "launch.launchers[0]: unknown value 'srum'"),
+    (
+        f"name: x\nrendezvous: {{suffix: i, interface: ib0, {REASON}}}\n",
+        "2:13",
+        "rendezvous: suffix and interface exclude each other",
+    ),
+    (f"name: x\ncontainer: {{verb: {{value: exce, {REASON}}}}}\n", "2:19", "container.verb: the verb is exec or run"),
+    (
+        f"name: x\ncontainer: {{verb: {{value: run, when: {{nodes: 1}}, {REASON}}}}}\n",
+        "2:19",
+        "container.verb: the verb is chosen before the job: it cannot ask for nodes",
+    ),
+    ("name: x\nsummary: [a]\n", "2:10", "summary: expected a text, not a list"),
+    ("name: x\nextends:\n", "2:9", "extends: expected a text, not nothing"),
+    ("name: x\n\tenv: 1\n", "2:1", "found a tab character that violates indentation"),
+    ("name: &a x\nsummary: *a\n", "2:10", "an alias cannot stand in a profile"),
+    ("name: !!python/object:os.system x\n", "1:7", "the tag tag:yaml.org,2002:python/object:os.system cannot stand in a profile"),
+    (b"name: x\nsummary: \xff\n", "2:10", "byte 0xff is not UTF-8"),
+    ("name: x\nenv: {A: {}}\n", "2:10", "env.A: no value"),
+    ("name: x\ncontainer: {verb: {}}\n", "2:19", "container.verb: no value"),
+    (f"name: x\nenv: {{A: {{value: 1, when: {{launcher: srum}}, {REASON}}}}}\n", "2:38", "env.A.when.launcher: 'srum' fits no launcher: they are srun, flux, local, torchrun, accelerate, deepspeed, horovod, jax, lightning, mpi, transformers"),
+    ("name: x\nenv: {A: {value: 1, why: ' ', source: s, date: 2026-05-19}}\n", "2:26", "env.A.why: the why is empty"),
+    (f"name: x\nnode: {{gpus: 8, memory_per_gpu: lots, {REASON}}}\n", "2:33", "node.memory_per_gpu: 'lots' is no memory, as in 60G"),
+    (f"name: x\nlaunch: {{srun: {{mpi: {{{REASON}}}}}}}\n", "2:22", "launch.srun.mpi: 'mpi' is no option: it begins with -"),
+    (f"name: x\ncontainer: {{binds: {{data: {{{REASON}}}}}}}\n", "2:27", "container.binds.data: 'data' is no bind: its source is an absolute path"),
+    (f"name: x\ncontainer: {{binds: {{/a: {{if_exists: yes, {REASON}}}}}}}\n", "2:37", "container.binds./a.if_exists: 'yes' is neither true nor an absolute path"),
+    (f"name: x\ncontainer: {{image_facts: [{{pattern: a, {REASON}}}]}}\n", "2:27", "container.image_facts[0]: no facts"),
+    (f"name: x\ncontainer: {{image_facts: [{{pattern: 'a{{{9**20}}}', facts: {{}}, {REASON}}}]}}\n", "2:37", "container.image_facts[0].pattern: no regular expression: the repetition number is too large"),
+    ("name: x\nenv:\n", "2:5", "env: expected keys and values, not nothing"),
+    ("name: x\nsummary: a\0b\n", "2:11", "character '\\x00' cannot stand in YAML"),
+    (f'name: x\nenv: {{"A\\n": {{value: 1, {REASON}}}}}\n', "2:14", "'env.A\\n': 'A\\n' is no variable name"),
+    (b"#" * 100_001, "1:1", "100001 bytes is too large for a profile (limit 100000)"),
+    ("name: x\nenv: " + "[" * 90_000, "2:25", "nested more than 20 deep"),
+    # what may stand where
+    ("name: x\nenv: {? [a] : 1}\n", "2:9", "env: expected a text, not a list"),
+    ("name: x\nenv: [a]\n", "2:6", "env: expected keys and values, not a list"),
+    ("name: x\ndetect: {hosts: h}\n", "2:17", "detect.hosts: expected a list, not a text"),
+    ("name: x\ndetect: {hosts: {a: b}}\n", "2:17", "detect.hosts: expected a list, not a mapping"),
+    ('name: x\nsummary: "a\\0b"\n', "2:10", "summary: a text cannot hold a NUL character"),
+    (f"name: x\nenv: {{A: {{value: 1, force: maybe, {REASON}}}}}\n", "2:28", "env.A.force: expected true or false, not 'maybe'"),
+    (f"name: x\nenv: {{A: {{value: 1, directory: 1, {REASON}}}}}\n", "2:32", "env.A.directory: expected true or false, not '1'"),
+    (f"name: x\nnode: {{gpus: 1000000000, {REASON}}}\n", "2:14", "node.gpus: expected a whole number from 0, not '1000000000'"),
+    # variables and values
+    (f"name: x\nenv: {{RANK: {{value: 1, {REASON}}}}}\n", "2:13", "env.RANK: RANK is each rank's own and cannot be set"),
+    (f"name: x\nenv: {{ENVCFG_X: {{value: 1, {REASON}}}}}\n", "2:17", "env.ENVCFG_X: ENVCFG_X: ENVCFG_ is envcfg's own prefix"),
+    (f"name: x\nenv: {{A: {{value: '${{B:-a b}}', {REASON}}}}}\n", "2:18", "env.A.value: the default 'a b' holds other than letters, digits and _./:@%+=,- (character 1 of the value)"),
+    (f"name: x\nenv: {{A: {{value: 'x${{1}}', {REASON}}}}}\n", "2:18", "env.A.value: '1' is no variable name (character 2 of the value)"),
+    ("name: x\nenv: {A: {cases: []}}\n", "2:18", "env.A.cases: no cases"),
+    (f"name: x\nenv: {{A: {{value: 1, cases: [{{value: 1, {REASON}}}]}}}}\n", "2:18", "env.A.value: 'value' belongs into each of the cases"),
+    (f"name: x\nenv: {{A: {{cases: [{{{REASON}}}]}}}}\n", "2:19", "env.A.cases[0]: no value"),
+    ("name: x\nenv: {A: {value: 1, why: w, date: 2026-02-30, source: s}}\n", "2:35", "env.A.date: '2026-02-30' is no date"),
+    (f"name: x\nenv: {{A: {{value: 1, when: {{nodes: many}}, {REASON}}}}}\n", "2:35", "env.A.when.nodes: 'many' is no whole number"),
+    # the container
+    (f"name: x\ncontainer: {{verb: {{value: run, otherwise: x, {REASON}}}}}\n", "2:19", "container.verb: the verb is exec or run, otherwise too"),
+    (f"name: x\ncontainer: {{image_facts: [{{facts: {{rocm: '6'}}, {REASON}}}]}}\n", "2:27", "container.image_facts[0]: no pattern"),
+    (f"name: x\ncontainer: {{image_facts: [{{pattern: 'a(?P<b>c)', facts: {{rocm: '{{b}}{{d}}'}}, {REASON}}}]}}\n", "2:64", "container.image_facts[0].facts.rocm: {d} is no named group of the pattern"),
+    # the scheduler
+    (f"name: x\nrequest: {{gpus: --gres, {REASON}}}\n", "2:10", "request: no scheduler"),
+    (f"name: x\nrequest: {{scheduler: slurm, gpus: gres, {REASON}}}\n", "2:35", "request.gpus: 'gres' is no option without its value, as in --gres"),
+    (f"name: x\nrequest: {{rules: {{mem: {{rule: must, {REASON}}}}}}}\n", "2:24", "request.rules.mem: 'mem' is no option"),
+    (f"name: x\nrequest: {{rules: {{--mem: {{rule: may, {REASON}}}}}}}\n", "2:33", "request.rules.--mem.rule: unknown value 'may'"),
+    (f"name: x\nrequest: {{partitions: {{a: {{time: long, {REASON}}}}}}}\n", "2:34", "request.partitions.a.time: 'long' is no time limit, as in 2-00:00:00"),
+    (f"name: x\nbilling: {{unit: u, charge: gpus, per_gpu: much, {REASON}}}\n", "2:43", "billing.per_gpu: 'much' is no amount, as in 0.5"),
+    (f"name: x\nbilling: {{unit: u, {REASON}}}\n", "2:10", "billing: no charge"),
+    (f"name: x\nbundles: {{b: {{env: {{A: 1}}, {REASON}}}}}\n", "2:14", "bundles.b: a bundle couples variables with options of srun"),
+    (f"name: x\nbundles: {{b: {{env: {{A: '${{B}}'}}, srun: [--x], {REASON}}}}}\n", "2:24", "bundles.b.env.A: a bundle's values are plain: they are compared as they stand"),
+    (f"name: x\nbundles: {{b: {{env: {{1A: 1}}, srun: [--x], {REASON}}}}}\n", "2:25", "bundles.b.env.1A: '1A' is no variable name"),
+    (f"name: x\nbundles: {{b: {{env: {{A: 1}}, network: [a b], srun: [--x], {REASON}}}}}\n", "2:38", "bundles.b.network[0]: 'a b' is no value of srun --network"),
+    # lists and words
+    ("name: x\nlaunch: {launchers: []}\n", "2:21", "launch.launchers: the list is empty"),
+    (f"name: x\nvisibility: {{variable: A B, clear: [], {REASON}}}\n", "2:24", "visibility.variable: 'A B' is no variable name"),
+    (f"name: x\nrendezvous: {{suffix: a b, {REASON}}}\n", "2:22", "rendezvous.suffix: 'a b' is no part of a host's name"),
+    (f"name: x\nlifecycle: {{state: good, {REASON}}}\n", "2:20", "lifecycle.state: unknown value 'good'"),
+    (f"name: x\nverified: {{state: tried, {REASON}}}\n", "2:19", "verified.state: unknown value 'tried'"),
+    (f"name: x\nscratch: {{in_memory: true, {REASON}}}\n", "2:10", "scratch: no root"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "place", "message"), PROBLEMS)
 def test_a_problem_names_place_key_and_reason(
     text: str | bytes, place: str, message: str
 ) -> None:
     assert the_problem(text) == (place, message)
+
+
+def test_problems_and_their_remedies_are_as_reviewed(
+    request: pytest.FixtureRequest,
+) -> None:
+    said = []
+    for text, _, _ in PROBLEMS:
+        _, problems = load(text)
+        said += [line for problem in problems for line in problem.lines()]
+    found = "\n".join(said) + "\n"
+    if request.config.getoption("--update-golden"):
+        GOLDEN.write_text(found, encoding="utf-8")
+    assert found == GOLDEN.read_text(encoding="utf-8")
 
 
 def test_all_problems_come_in_one_run() -> None:
