@@ -54,12 +54,15 @@ def runs(random: Random) -> list[Run]:
 
 
 def codes(run: Run) -> set[int]:
-    """Return the exit codes that are right, as subprocess gives them."""
-    dies, ends = -run.sent, 128 + run.sent
+    """Return the exit codes that are right, as subprocess gives them.
+
+    srun's own is the highest of its tasks', and it kills those that are slow to end.
+    """
+    dies, ends, killed = -run.sent, 128 + run.sent, 128 + signal.SIGKILL
     if run.to == "steps":  # to what srun makes of it the shell has nothing to add
-        return {ends}
+        return {ends, killed}
     if run.form == "file" or run.sent in (signal.SIGUSR1, signal.SIGUSR2):
-        return {dies, ends}
+        return {dies, ends, killed}
     return {dies}
 
 
