@@ -131,16 +131,16 @@ def test_a_clean_environment_that_the_job_asks_for_is_noticed(
 
 
 def test_what_the_user_has_exported_wins_and_force_wins_over_it(
-    cluster: Cluster, programs: Path, workdir: Path
+    cluster: Cluster, programs: Path, workdir: Path, tmp_path: Path
 ) -> None:
     reason = "why: w, source: s, date: 2026-01-01"
-    (workdir / "site.yaml").write_text(
+    (tmp_path / "site.yaml").write_text(
         "name: site\nextends: lumi-g\nenv:\n"
         f"  GLOO_SOCKET_IFNAME: {{value: hsn1, force: true, {reason}}}\n"
         f"  TRITON_CACHE_DIR: {{value: '${{ENVCFG_CACHE}}/t', force: true, {reason}}}\n"
     )
     made = wrap_text(
-        *("--profile", str(workdir / "site.yaml"), "--fact", "rocm=6.2.4"),
+        *("--profile", str(tmp_path / "site.yaml"), "--fact", "rocm=6.2.4"),
         *("--container", str(cluster.pytorch_image), "--runtime", "apptainer"),
         *("--", "python3", str(programs / "dump.py"), "out"),
     )
