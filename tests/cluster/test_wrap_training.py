@@ -79,7 +79,6 @@ def test_training_over_two_nodes_is_right_and_uses_the_fast_network(
 def test_ranks_meet_by_the_name_or_address_that_the_profile_says(
     cluster: Cluster,
     tool: Path,
-    workdir: Path,
     launcher: str,
     rendezvous: str,
     address: str,
