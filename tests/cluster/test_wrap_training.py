@@ -82,10 +82,10 @@ def test_ranks_meet_by_the_name_or_address_that_the_profile_says(
     launcher: str,
     rendezvous: str,
     address: str,
-    tmp_path: Path,
+    workdir: Path,
 ) -> None:
     reason = "why: w, source: s, date: 2026-01-01"
-    profile = tmp_path / "other.yaml"
+    profile = workdir / "other.yaml"
     profile.write_text(
         f"name: other\nextends: lumi-g\nrendezvous: {{{rendezvous}, {reason}}}\n"
     )
