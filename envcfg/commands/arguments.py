@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable
 
-from envcfg.profile.entries import name_problem
+from envcfg.profile.read.entries import name_problem
 from envcfg.profile.words import Word, WordError, parse_word
 
 

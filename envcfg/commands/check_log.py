@@ -252,11 +252,11 @@ def _put(
     if put_reports(outputs, report, " ".join(options.files)):
         return
     if options.json:
-        from envcfg.report.log_json import log_json
+        from envcfg.report.log.json import log_json
 
         sys.stdout.write(log_json(report))
     else:
-        from envcfg.report.log_text import log_lines
+        from envcfg.report.log.text import log_lines
         from envcfg.report.styled import put
 
         put((style, line) for line, style in log_lines(report))

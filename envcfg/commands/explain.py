@@ -107,7 +107,7 @@ def _variable(
 ) -> Iterator[Explained]:
     """Yield a variable; behind a name that nobody reads, the one that is meant."""
     from envcfg.knowledge.variables import load_variables
-    from envcfg.profile.uses import uses_of
+    from envcfg.profile.look.uses import uses_of
     from envcfg.report.explanation import Explained
 
     catalog = open_catalog(enforce=False)
@@ -140,7 +140,7 @@ def _words(rule: Rule) -> str:
 
 def _usable(catalog: Catalog) -> list[str]:
     """Return the profiles that can be read; the others are named on stderr."""
-    from envcfg.profile.survey import survey
+    from envcfg.profile.look.survey import survey
 
     found, problems = survey(catalog)
     for path in sorted({each.place.path for each in problems}):

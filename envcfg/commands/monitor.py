@@ -20,7 +20,7 @@ from envcfg.parser import Formatter
 if TYPE_CHECKING:
     from envcfg.monitor.job import SlurmJob
     from envcfg.monitor.marks import Wanted
-    from envcfg.report.monitor import Show
+    from envcfg.report.monitor.text import Show
 
 _EPILOG = """\
 One step beside the job's own (srun --overlap) runs a small shell script on every node; it
@@ -213,7 +213,7 @@ def _display(
     options: argparse.Namespace, job: SlurmJob, wanted: Wanted
 ) -> AbstractContextManager[Show]:
     """Return where the looks go."""
-    from envcfg.report.monitor import json_show, live_show, text_show
+    from envcfg.report.monitor.text import json_show, live_show, text_show
     from envcfg.report.styled import is_styled
 
     if options.json:

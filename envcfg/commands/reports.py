@@ -84,8 +84,8 @@ def put_reports(outputs: Sequence[Output], report: LogReport, title: str) -> boo
     if not outputs:
         return False
     from envcfg.outputs import STDOUT, descriptor_of, write_outputs
-    from envcfg.report.junit import log_junit
-    from envcfg.report.log_html import log_html
+    from envcfg.report.log.html import log_html
+    from envcfg.report.log.junit import log_junit
 
     texts = (
         log_junit(report) if each.option == "--junit" else log_html(report, title)

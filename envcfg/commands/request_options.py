@@ -8,9 +8,9 @@ import re
 from collections.abc import Sequence
 
 from envcfg.commands.arguments import number_of
-from envcfg.launch.amounts import array_tasks, mebibytes, seconds
-from envcfg.launch.shape import Asked, Signal
 from envcfg.profile.words import is_plain
+from envcfg.request.amounts import array_tasks, mebibytes, seconds
+from envcfg.request.shape import Asked, Signal
 
 _OPTION = re.compile(r"--[A-Za-z][A-Za-z0-9_-]*")
 _SIGNAL = re.compile(

@@ -73,12 +73,12 @@ def run(
         command: the words behind ``--``; None if there was no ``--``.
         argv: the whole command line, for the script's header.
     """
-    from envcfg.launch.charge import charge
     from envcfg.launch.image import missing_sources
-    from envcfg.launch.job import Script, render_job
     from envcfg.launch.notes import one_node_notes
-    from envcfg.launch.request import make_request
     from envcfg.launch.resolve import resolve
+    from envcfg.request.charge import charge
+    from envcfg.request.request import make_request
+    from envcfg.request.script import Script, render_job
 
     if options.output is not None and options.json:
         msg = "-o writes the script, so it excludes --json"

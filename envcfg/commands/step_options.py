@@ -26,8 +26,8 @@ from envcfg.launch.image import locate_image
 from envcfg.launch.plan import Options
 from envcfg.launch.resolve import check_facts
 from envcfg.profile.launchers import LAUNCHERS
-from envcfg.profile.loader import RUNTIMES
 from envcfg.profile.model import Profile
+from envcfg.profile.read.loader import RUNTIMES
 from envcfg.profile.words import format_word
 
 

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
+from envcfg.bash.host import render_exec_line, render_script
 from envcfg.commands.machine import job_nodes
 from envcfg.commands.printing import (
     add_output_options,
@@ -21,7 +22,6 @@ from envcfg.errors import UsageError
 from envcfg.launch.image import missing_sources
 from envcfg.launch.notes import one_node_notes
 from envcfg.launch.plan import Plan
-from envcfg.launch.render import render_exec_line, render_script
 from envcfg.launch.resolve import resolve
 from envcfg.parser import Formatter
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
+from envcfg.bash.pieces import template
+from envcfg.bash.quoting import quote, quote_word
 from envcfg.datafile import load_knowledge_file
 from envcfg.errors import UsageError
-from envcfg.launch.quoting import quote, quote_word
-from envcfg.launch.script import template
 from envcfg.profile.words import Word, parse_word
 
 PROFILERS = ("rocprof", "rocprofv3", "nsys", "py-spy")

@@ -30,8 +30,6 @@ from envcfg.launch.plan import (
     PlannedBundle,
 )
 from envcfg.launch.recognise import recognise
-from envcfg.launch.references import clashing_bundles, clashing_references
-from envcfg.launch.scope import in_order, scopes
 from envcfg.launch.tasks import (
     agent_options,
     choose_launcher,
@@ -43,6 +41,8 @@ from envcfg.profile.facts import Fact, Facts
 from envcfg.profile.identity import INSIDE
 from envcfg.profile.model import Profile, Setting
 from envcfg.profile.reason import Reason
+from envcfg.profile.references import clashing_bundles, clashing_references
+from envcfg.profile.scope import in_order, scopes
 from envcfg.profile.words import Word, references
 
 

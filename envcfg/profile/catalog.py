@@ -12,8 +12,8 @@ from typing import NamedTuple, NoReturn
 
 from envcfg.digest import sha256_of
 from envcfg.errors import Place, Problem, ProfileError
-from envcfg.profile.loader import load_profile
 from envcfg.profile.model import Parent, Profile
+from envcfg.profile.read.loader import load_profile
 from envcfg.profile.words import PROFILE_NAME
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))

@@ -13,8 +13,8 @@ from typing import Literal, NamedTuple
 
 from envcfg.errors import Problem, ProfileError, UsageError
 from envcfg.profile.catalog import Catalog
-from envcfg.profile.loader import load_profile
 from envcfg.profile.model import Detect, Profile
+from envcfg.profile.read.loader import load_profile
 
 Evidence = Literal["cluster", "host", "devices"]
 # A block at the left margin, with all that is indented below it.

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from envcfg.knowledge.variables import Knowledge, Variable
 from envcfg.log.rulebook import Rule
-from envcfg.profile.uses import Use, Uses
+from envcfg.profile.look.uses import Use, Uses
 from envcfg.report.conditions import condition_text
 from envcfg.report.styled import Line
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from envcfg.findings import Finding
-from envcfg.launch.billing import Cost, decimal_text
 from envcfg.launch.plan import Plan
-from envcfg.launch.request import Request
 from envcfg.profile.words import format_word
+from envcfg.request.billing import Cost, decimal_text
+from envcfg.request.request import Request
 
 SCHEMA_VERSION = 1
 

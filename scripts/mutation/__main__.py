@@ -24,13 +24,12 @@ PROJECT = Project(
     package="envcfg",
     folders=tuple(
         f"envcfg/{name}"
-        for name in ("profile", "launch", "knowledge", "monitor", "log")
+        for name in ("profile launch bash request knowledge monitor log".split())
     ),
     edges=frozenset(  # what reads, writes and runs: see Structure in CONTRIBUTING.md
         f"envcfg/{name}.py"
         for name in (
             "profile/catalog",
-            "launch/output",
             "log/rulebook",
             "log/source",
             "log/follow",

@@ -9,7 +9,7 @@ from random import Random
 import pytest
 
 from cluster import Cluster
-from envcfg.launch.script import template
+from envcfg.bash.pieces import template
 from job import Job
 from support import wrap_text
 

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from envcfg.profile.look.view import SECTIONS
 from envcfg.profile.model import Profile
-from envcfg.profile.view import SECTIONS
 from support import ROOT, Wrapped, bash, envcfg, require, require_root
 
 NOBODY = 65534

@@ -10,8 +10,8 @@ from xml.etree import ElementTree as ET
 import jsonschema
 import pytest
 
-from envcfg.launch.validate import exclude_each_other
 from envcfg.profile.conditions import parse_tests
+from envcfg.profile.validate import exclude_each_other
 from support import ROOT, Wrapped, envcfg
 
 SCHEMA = json.loads((ROOT / "docs/findings.schema.json").read_text())

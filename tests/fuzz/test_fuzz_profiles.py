@@ -9,13 +9,13 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
+from envcfg.bash.host import render_script
 from envcfg.errors import EnvcfgError, Problem
 from envcfg.launch.plan import Options
-from envcfg.launch.render import render_script
 from envcfg.launch.resolve import resolve
 from envcfg.profile.catalog import Catalog, built_in_folder
 from envcfg.profile.detect import read_known
-from envcfg.profile.loader import load_profile
+from envcfg.profile.read.loader import load_profile
 from fuzzing import tries
 
 FILES = sorted(Path(built_in_folder()).glob("*.yaml"))

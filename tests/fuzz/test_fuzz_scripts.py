@@ -16,8 +16,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from envcfg.bash.host import render_script
 from envcfg.launch.plan import Options
-from envcfg.launch.render import render_script
 from envcfg.launch.resolve import resolve
 from envcfg.profile.catalog import Catalog, built_in_folder
 from envcfg.profile.model import Profile

@@ -21,7 +21,7 @@ import pytest
 from envcfg import cli
 from envcfg.errors import Problem
 from envcfg.profile.catalog import built_in_folder
-from envcfg.profile.loader import load_profile
+from envcfg.profile.read.loader import load_profile
 from support import JOB, ROOT
 
 Json = Any

@@ -14,7 +14,7 @@ from envcfg.launch.resolve import check_facts, resolve
 from envcfg.profile.catalog import Catalog
 from envcfg.profile.conditions import Truth, parse_tests
 from envcfg.profile.facts import Facts
-from envcfg.profile.loader import load_profile
+from envcfg.profile.read.loader import load_profile
 from envcfg.profile.words import Word, format_word
 
 REASON = "why: w, source: s, date: 2026-01-01"

@@ -18,8 +18,8 @@ from typing import NamedTuple
 
 from images import IMAGE, IMAGES, Stack, stacks
 
+from envcfg.bash.host import render_script
 from envcfg.launch.plan import Options, Plan, PlannedMount
-from envcfg.launch.render import render_script
 from envcfg.launch.resolve import resolve
 from envcfg.profile.launchers import USUAL, starter_of
 from envcfg.profile.model import Profile

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from envcfg.bash.host import render_script
 from envcfg.launch.plan import Options, Plan
-from envcfg.launch.render import render_script
 from envcfg.launch.resolve import resolve
 from envcfg.profile.catalog import Catalog
 from envcfg.profile.words import Word, format_word

@@ -10,8 +10,8 @@ import pytest
 from envcfg.errors import UsageError
 from envcfg.profile.catalog import Catalog, built_in_folder
 from envcfg.profile.detect import Answer, Known, Machine, ask, detect, read_known
-from envcfg.profile.loader import load_profile
 from envcfg.profile.model import Detect
+from envcfg.profile.read.loader import load_profile
 
 REASON = "why: w, source: s, date: 2026-05-19"
 GENERIC = "detect: {interfaces: ['hsn*'], devices: [/dev/kfd]}\n"

@@ -6,7 +6,7 @@ import pytest
 
 from envcfg.errors import Problem
 from envcfg.profile.identity import CHOICE, FIXED, INSIDE, NODE
-from envcfg.profile.loader import load_profile
+from envcfg.profile.read.loader import load_profile
 from support import LOCAL, Wrap
 
 REASON = "why: w, source: s, date: 2026-01-01"

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from envcfg.errors import Problem
-from envcfg.profile.loader import load_profile
 from envcfg.profile.model import Profile
+from envcfg.profile.read.loader import load_profile
 from envcfg.profile.words import Ref
 
 GOLDEN = Path(__file__).parent / "golden/problems.txt"

@@ -17,9 +17,10 @@ import pytest
 import yaml
 
 from envcfg.errors import Problem
-from envcfg.profile import entries, identity
+from envcfg.profile import identity
 from envcfg.profile.catalog import built_in_folder
-from envcfg.profile.loader import load_profile
+from envcfg.profile.read import entries
+from envcfg.profile.read.loader import load_profile
 
 PROFILES = sorted(Path(built_in_folder()).glob("*.yaml"))
 SCHEMA = json.loads((Path(built_in_folder()) / "schema.json").read_text())

@@ -10,7 +10,7 @@ import pytest
 from images import Stack, parts
 from outcomes import launchers, plan
 
-from envcfg.launch.render import render_script
+from envcfg.bash.host import render_script
 from envcfg.profile.catalog import Catalog, built_in_folder
 from envcfg.profile.model import Profile
 from envcfg.profile.reason import Reason

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from envcfg.findings import Finding
 from envcfg.log.verdict import LogReport
-from envcfg.report.junit import log_junit
+from envcfg.report.log.junit import log_junit
 from report import samples
 
 

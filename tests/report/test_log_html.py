@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 
 from envcfg.findings import Finding
 from envcfg.log.verdict import LogReport, Transport
-from envcfg.report import log_html as module
-from envcfg.report.log_html import log_html
+from envcfg.report.log import html as module
+from envcfg.report.log.html import log_html
 from report import samples
 from support import ROOT
 
 TITLE = "slurm-7412233.out"
-TEMPLATE = (ROOT / "envcfg" / "report" / "log.html").read_text("utf-8")
+TEMPLATE = (ROOT / "envcfg" / "report/log/page.html").read_text("utf-8")
 VOID = {"br", "input", "link", "meta"}
 SAMPLES = {
     "ok": samples.job(),

@@ -17,7 +17,7 @@ from jobs import Job, text
 from envcfg.characters import one_line, printable
 from envcfg.errors import OutputError, Place, Problem
 from envcfg.findings import Finding
-from envcfg.report.log_text import log_lines
+from envcfg.report.log.text import log_lines
 from envcfg.report.styled import is_styled, put
 from fuzzing import tries
 from support import envcfg

@@ -48,7 +48,7 @@ def run(options: argparse.Namespace, catalog: Catalog) -> int:
 
 
 def _put(detection: Detection, machine: Machine, *, as_json: bool) -> None:
-    from envcfg.report import profile_detect
+    from envcfg.report.profile import detect as profile_detect
 
     if as_json:
         sys.stdout.write(profile_detect.detect_json(detection, machine))

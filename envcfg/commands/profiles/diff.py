@@ -10,7 +10,7 @@ from envcfg.commands.profiles.facts import add_facts, facts_of
 from envcfg.profile.catalog import Catalog
 
 if TYPE_CHECKING:
-    from envcfg.profile.view import View
+    from envcfg.profile.look.view import View
 
 DESCRIPTION = "Say what differs between two profiles, families and layers included."
 USAGE = "A B [--fact NAME=VALUE]... [options]"
@@ -36,8 +36,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace, catalog: Catalog) -> int:
     """Print what differs."""
-    from envcfg.profile.difference import differences
-    from envcfg.report.profile_diff import diff_json, diff_lines
+    from envcfg.profile.look.difference import differences
+    from envcfg.report.profile.diff import diff_json, diff_lines
     from envcfg.report.styled import put
 
     old, new = options.old, options.new
@@ -50,7 +50,7 @@ def run(options: argparse.Namespace, catalog: Catalog) -> int:
 
 
 def _view(name: str, options: argparse.Namespace, catalog: Catalog) -> View:
-    from envcfg.profile.view import look_at
+    from envcfg.profile.look.view import look_at
 
     profile = catalog.load(name)
     return look_at(profile, catalog.layers(name), facts_of(profile, options))

@@ -7,7 +7,7 @@ import sys
 
 from envcfg.errors import Problem, ProfileError
 from envcfg.profile.catalog import Catalog
-from envcfg.profile.survey import Summary, survey
+from envcfg.profile.look.survey import Summary, survey
 
 DESCRIPTION = "List all profiles, with their state and where they come from."
 USAGE = "[--json]"
@@ -41,7 +41,7 @@ def run(options: argparse.Namespace, catalog: Catalog) -> int:
 def _put(summaries: list[Summary], problems: list[Problem], *, as_json: bool) -> None:
     from shutil import get_terminal_size
 
-    from envcfg.report import profile_list
+    from envcfg.report.profile import list as profile_list
 
     if as_json:
         sys.stdout.write(profile_list.list_json(summaries, problems))

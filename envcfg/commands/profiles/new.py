@@ -55,7 +55,7 @@ def run(options: argparse.Namespace, catalog: Catalog) -> int:
         descriptor_of,
         write_outputs,
     )
-    from envcfg.profile.starter import starter
+    from envcfg.profile.draft import starter
 
     name = options.name
     if not PROFILE_NAME.fullmatch(name):

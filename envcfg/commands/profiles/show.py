@@ -34,8 +34,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace, catalog: Catalog) -> int:
     """Print the profile."""
-    from envcfg.profile.view import look_at
-    from envcfg.report.profile_view import view_json, view_lines
+    from envcfg.profile.look.view import look_at
+    from envcfg.report.profile.view import view_json, view_lines
     from envcfg.report.styled import put
 
     profile = catalog.load(options.name)

@@ -14,7 +14,7 @@ from envcfg.profile.catalog import Catalog
 
 if TYPE_CHECKING:
     from envcfg.profile.guard import Examined
-    from envcfg.profile.view import View
+    from envcfg.profile.look.view import View
 
 DESCRIPTION = """\
 Show all that a profile says, and let it count although others may write it, as it is now:
@@ -105,9 +105,9 @@ def _trust(path: str, found: Examined, records: str) -> list[Problem]:
     """Show a profile and record that it counts; return why not, where it cannot."""
     from envcfg.profile.catalog import Layer
     from envcfg.profile.guard import refusal
-    from envcfg.profile.loader import load_profile
-    from envcfg.profile.view import look_at
-    from envcfg.report.profile_view import view_lines
+    from envcfg.profile.look.view import look_at
+    from envcfg.profile.read.loader import load_profile
+    from envcfg.report.profile.view import view_lines
     from envcfg.report.styled import put
 
     if found.doubt and found.doubt.is_final:
@@ -135,7 +135,7 @@ def _trust(path: str, found: Examined, records: str) -> list[Problem]:
 
 def _unjudged(view: View) -> View:
     """Return *view* with nothing called out of force: with another launcher it is not."""
-    from envcfg.profile.view import State
+    from envcfg.profile.look.view import State
 
     values = (
         each._replace(state=State.IN_JOB if each.when else State.HOLDS)

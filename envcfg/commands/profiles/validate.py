@@ -52,7 +52,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace, catalog: Catalog) -> int:
     """Check every file, and print what is wrong."""
-    from envcfg.launch.validate import validate
+    from envcfg.profile.validate import validate
     from envcfg.report.findings import FORMATS, finding_lines
     from envcfg.report.styled import put
 

@@ -1,0 +1,1 @@
+"""The generated bash: templates, and what fills them."""

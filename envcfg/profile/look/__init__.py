@@ -1,0 +1,1 @@
+"""A resolved profile, looked at: values, differences, uses."""

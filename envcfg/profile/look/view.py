@@ -1,0 +1,255 @@
+"""A resolved profile as a list of values, each with its place, reason and condition."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from enum import Enum
+from typing import Any, NamedTuple
+
+from envcfg.errors import Place
+from envcfg.profile.catalog import Layer
+from envcfg.profile.conditions import ALWAYS, Condition, Truth, judge
+from envcfg.profile.launchers import AGENTS, starter_of
+from envcfg.profile.look.texts import given, text, with_flags
+from envcfg.profile.model import Expect, Profile, Setting
+from envcfg.profile.places import Keys, places
+from envcfg.profile.reason import Reason
+
+# Fields of a profile, in the order in which people read them, and where a file has them.
+SECTIONS: Mapping[str, Keys] = {
+    "summary": ("summary",),
+    "extends": ("extends",),
+    "lifecycle": ("lifecycle",),
+    "verified": ("verified",),
+    "detect": ("detect",),
+    "node": ("node",),
+    "request": ("request",),
+    "rules": ("request", "rules"),
+    "partitions": ("request", "partitions"),
+    "modules": ("modules",),
+    "billing": ("billing",),
+    "launchers": ("launch", "launchers"),
+    "cpu_masks": ("launch", "cpu_masks"),
+    "srun": ("launch", "srun"),
+    "torchrun": ("launch", "torchrun"),
+    "visibility": ("visibility",),
+    "rendezvous": ("rendezvous",),
+    "scratch": ("scratch",),
+    "runtimes": ("container", "runtimes"),
+    "verb": ("container", "verb"),
+    "image_facts": ("container", "image_facts"),
+    "binds": ("container", "binds"),
+    "arguments": ("container", "arguments"),
+    "env": ("env",),
+    "bundles": ("bundles",),
+    "expect": ("expect",),
+}
+_MAPPINGS = frozenset(
+    "rules partitions modules srun torchrun binds arguments env bundles".split()
+)
+# Sections that are srun's, and those of one kind of task.
+_BY_SRUN = frozenset({"bundles", "srun", "cpu_masks"})
+
+
+class State(Enum):
+    """What is known of a value's condition."""
+
+    HOLDS = "holds"
+    NOT = "does not hold"
+    IN_JOB = "decided in the job"
+    UNDECIDED = "undecided"
+    PASSED = "another case holds"
+
+
+class Value(NamedTuple):
+    """One value.
+
+    Attributes:
+        section: a key of :data:`SECTIONS`.
+        name: the entry, or the key of a block; empty where the section is one value.
+        text: None takes a variable away.
+        when: what must hold; *otherwise*: it is for where no case does.
+        missing: the facts that are needed and not known.
+        place: where it stands.
+        reason: None where the profile gives none, as for its summary.
+    """
+
+    section: str
+    name: str
+    text: str | None
+    place: Place
+    reason: Reason | None = None
+    when: Condition = ALWAYS
+    otherwise: bool = False
+    state: State = State.HOLDS
+    missing: tuple[str, ...] = ()
+
+
+class TakenBack(NamedTuple):
+    """What null drops of a family or a lower layer; *was*: where it stood, if anywhere."""
+
+    section: str
+    name: str
+    place: Place
+    was: Place | None
+
+
+class View(NamedTuple):
+    """All that a profile says."""
+
+    profile: Profile
+    files: tuple[str, ...]
+    values: tuple[Value, ...]
+    taken_back: tuple[TakenBack, ...]
+
+
+def look_at(
+    profile: Profile, layers: Sequence[Layer], facts: Mapping[str, str]
+) -> View:
+    """Return every value of *profile*, which is made of *layers*, lowest first."""
+    known = [(layer, places(layer.data, layer.path)) for layer in reversed(layers)]
+
+    def place(*keys: str) -> Place:
+        found = (each[keys] for _, each in known if keys in each)
+        return next(found, Place(layers[-1].path, 1))
+
+    values: list[Value] = []
+    for section, keys in SECTIONS.items():
+        content = getattr(profile, section)
+        if section in _MAPPINGS:
+            for name, entry in content.items():
+                if entry is not None:
+                    values += _entry(section, name, entry, place(*keys, name), facts)
+        elif content is not None:
+            values += _block(section, content, place(*keys), facts)
+    left_out = _left_out(facts.get("launcher", "srun"), profile)
+    values = [
+        each._replace(state=State.NOT, missing=()) if each.section in left_out else each
+        for each in values
+    ]
+    return View(
+        profile=profile,
+        files=tuple(layer.path for layer in layers),
+        values=tuple(values),
+        taken_back=tuple(_taken_back(profile, known)),
+    )
+
+
+def _left_out(launcher: str, profile: Profile) -> frozenset[str]:
+    """Return the sections that do not count with this launcher."""
+    left_out = set() if launcher == "torchrun" else {"torchrun"}
+    if starter_of(launcher, profile.launchers) != "srun":
+        left_out |= _BY_SRUN
+    if launcher in AGENTS:
+        left_out.add("cpu_masks")
+    return frozenset(left_out)
+
+
+def _taken_back(
+    profile: Profile, known: Sequence[tuple[Layer, Mapping[Keys, Place]]]
+) -> Iterator[TakenBack]:
+    for section, keys in SECTIONS.items():
+        content = getattr(profile, section)
+        if isinstance(content, Expect):
+            gone = [(*keys, name) for name in sorted(content.dropped)]
+        elif section not in _MAPPINGS:
+            gone = [keys] if section in profile.dropped else []
+        else:
+            gone = [(*keys, name) for name, each in content.items() if each is None]
+        for each in gone:
+            found = [at[each] for _, at in known if each in at]
+            if found:
+                name = each[-1] if len(each) > len(keys) else ""
+                yield TakenBack(section, name, found[0], next(iter(found[1:]), None))
+
+
+def _entry(
+    section: str,
+    name: str,
+    entry: Any,  # noqa: ANN401  # one of the model's entries, all of them named tuples
+    place: Place,
+    facts: Mapping[str, str],
+) -> Iterator[Value]:
+    if isinstance(entry, Setting):
+        yield from _cases(section, name, entry, facts)
+        return
+    when = getattr(entry, "when", ALWAYS)
+    state, missing = _judge(when, facts)
+    said = ", ".join(f"{key} {text(each)}" for key, each in given(entry))
+    yield Value(
+        section, name, said, place, entry.reason, when, state=state, missing=missing
+    )
+
+
+def _block(
+    section: str,
+    content: Any,  # noqa: ANN401  # one of the model's blocks
+    place: Place,
+    facts: Mapping[str, str],
+) -> Iterator[Value]:
+    if isinstance(content, Setting):
+        yield from _cases(section, "", content, facts)
+    elif isinstance(content, str):
+        yield Value(section, "", content, place)
+    elif section == "extends":
+        yield Value(section, "", content.name, content.place)
+    elif section == "image_facts":
+        for each in content:
+            told = ", ".join(f"{fact}={made}" for fact, made in each.facts.items())
+            yield Value(section, each.pattern, told, each.reason.place, each.reason)
+    elif not hasattr(content, "_asdict"):
+        yield Value(section, "", text(content), place)
+    else:
+        own: Reason | None = getattr(content, "reason", None)
+        fields = list(given(content)) or [("", "as the reason says")]
+        for key, each in fields:
+            reason = content.reason_of(key) if isinstance(content, Expect) else own
+            at = reason.place if reason else place
+            yield Value(section, key, text(each), at, reason)
+
+
+def _cases(
+    section: str, name: str, setting: Setting, facts: Mapping[str, str]
+) -> Iterator[Value]:
+    """Yield the cases as ``choose_branches`` takes them: the first that holds applies."""
+    decided: State | None = None
+    missing: tuple[str, ...] = ()
+    for case in setting.cases:
+        state, lacking = _judge(case.when, facts)
+        if decided and state is not State.NOT:
+            state, lacking = decided, missing
+        elif state in {State.HOLDS, State.UNDECIDED}:
+            missing = lacking
+            decided = State.PASSED if state is State.HOLDS else State.UNDECIDED
+        yield Value(
+            section,
+            name,
+            None if case.value is None else with_flags(setting, case.value),
+            case.reason.place,
+            case.reason,
+            case.when,
+            state=state,
+            missing=lacking,
+        )
+    if setting.otherwise is not None and setting.cases:
+        reason = setting.cases[-1].reason
+        yield Value(
+            section,
+            name,
+            with_flags(setting, setting.otherwise),
+            reason.place,
+            reason,
+            otherwise=True,
+            state=State.PASSED if decided is State.PASSED else State.HOLDS,
+        )
+
+
+def _judge(when: Condition, facts: Mapping[str, str]) -> tuple[State, tuple[str, ...]]:
+    truth, missing, _ = judge(when, facts)
+    state = {
+        Truth.YES: State.HOLDS,
+        Truth.NO: State.NOT,
+        Truth.IN_JOB: State.IN_JOB,
+        Truth.UNKNOWN: State.UNDECIDED,
+    }[truth]
+    return state, tuple(missing)

@@ -1,0 +1,222 @@
+"""The entries of a profile: reasons, conditions, settings, mounts.
+
+Each reader takes a ``Field`` and returns the model, or None with a problem collected.
+"""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Callable, Mapping
+from datetime import date
+from typing import TypeVar
+
+from envcfg.profile import conditions, words
+from envcfg.profile.identity import FIXED
+from envcfg.profile.model import Case, Mount, NameFact, Setting
+from envcfg.profile.read.nodes import Field
+from envcfg.profile.reason import Reason
+
+Item = TypeVar("Item")
+
+REASON = ("why", "source", "date")
+_DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
+_BRACES = re.compile(r"\{[^{}]*\}|[{}]")
+# Read-only in bash, or given a meaning or a new value by it: they would not arrive.
+_SHELL_OWN = frozenset(
+    "BASHOPTS BASHPID BASH_VERSINFO COMP_WORDBREAKS DIRSTACK EPOCHREALTIME EPOCHSECONDS "
+    "EUID FUNCNAME GROUPS HISTCMD IFS LINENO OPTARG OPTIND PPID PS4 RANDOM SECONDS "
+    "SHELLOPTS SHLVL SRANDOM UID _".split()
+)
+
+
+def name_problem(name: str) -> tuple[str, str] | None:
+    """Return message and hint if *name* cannot be set by a profile, else None."""
+    if not words.NAME.fullmatch(name):
+        return f"{name!r} is no variable name", "letters, digits and _, no digit first"
+    if name in _SHELL_OWN:
+        return f"{name} belongs to the shell and cannot be set", "choose another name"
+    if name in FIXED:
+        return f"{name} is each rank's own and cannot be set", "the rank part needs it"
+    if name.startswith("ENVCFG_"):
+        return f"{name}: ENVCFG_ is envcfg's own prefix", "choose another name"
+    return None
+
+
+def read_if_given(
+    keys: Mapping[str, Field], key: str, read: Callable[[Field], Item | None]
+) -> Item | None:
+    """Return what *read* makes of a key, or None where the key is not given."""
+    return read(keys[key]) if key in keys else None
+
+
+def read_reason(field: Field, keys: Mapping[str, Field]) -> Reason | None:
+    """Read why, source and date; each one missing is a problem."""
+    texts = {key: keys[key].text() for key in REASON if key in keys}
+    if missing := [key for key in REASON if key not in keys]:
+        field.problem(f"no {', no '.join(missing)}", "each entry says all three")
+    for key, text in texts.items():
+        if text is not None and not text.strip():
+            keys[key].problem(f"the {key} is empty")
+    why, source, since = (texts.get(key) for key in REASON)
+    if since and not _is_date(since):
+        keys["date"].problem(f"{since!r} is no date", "write it as 2026-05-19")
+    if why is None or source is None or since is None:
+        return None
+    return Reason(why=why, source=source, date=since, place=field.place)
+
+
+def _is_date(text: str) -> bool:
+    if not _DATE.fullmatch(text):
+        return False
+    try:
+        date.fromisoformat(text)
+    except ValueError:
+        return False
+    return True
+
+
+def read_word(field: Field) -> words.Word:
+    """Read a value in the grammar of ``words``."""
+    text = field.text()
+    if text is None:
+        return ()
+    try:
+        return words.parse_word(text)
+    except words.WordError as err:
+        field.problem(f"{err} (character {err.offset + 1} of the value)", err.hint)
+        return ()
+
+
+def read_setting(name: str, field: Field) -> Setting | None:
+    """Read one variable: a mapping with ``value``, or with ``cases``."""
+    if problem := name_problem(name):
+        field.problem(*problem)
+    before = len(field.problems)
+    keys = field.mapping(
+        {"value", "when", "otherwise", "force", "directory", "cases", *REASON}
+    )
+    if not keys:
+        if len(field.problems) == before:
+            field.problem("no value", f"to drop it: {name}: null")
+        return None
+    if "cases" in keys:
+        for stray in sorted(keys.keys() & {"value", "when", *REASON}):
+            keys[stray].problem(f"{stray!r} belongs into each of the cases")
+        cases = [_read_case(each) for each in keys["cases"].items()]
+        if not cases:
+            keys["cases"].problem(
+                "no cases", "a setting has a value, or cases with values"
+            )
+    else:
+        cases = [_case(field, keys)]
+    otherwise = keys.get("otherwise")
+    return Setting(
+        name=name,
+        cases=tuple(case for case in cases if case is not None),
+        otherwise=None
+        if otherwise is None or otherwise.is_null
+        else read_word(otherwise),
+        force=read_if_given(keys, "force", Field.flag) or False,
+        directory=read_if_given(keys, "directory", Field.flag) or False,
+    )
+
+
+def read_env(field: Field) -> dict[str, Setting | None]:
+    """Read the variables of a profile; null unsets one of the family's."""
+    return {
+        name: None if each.is_null else read_setting(name, each)
+        for name, each in field.mapping().items()
+    }
+
+
+def read_binds(field: Field) -> dict[str, Mount | None]:
+    """Read bind mounts, by their text."""
+    return _read_mounts(field, "/", "bind: its source is an absolute path")
+
+
+def read_options(field: Field) -> dict[str, Mount | None]:
+    """Read options of the runtime or of srun, by their text."""
+    return _read_mounts(field, "-", "option: it begins with -")
+
+
+def _read_mounts(field: Field, begin: str, what: str) -> dict[str, Mount | None]:
+    found: dict[str, Mount | None] = {}
+    for spec, each in field.mapping().items():
+        if not spec.startswith(begin):
+            each.problem(f"{spec!r} is no {what}")
+        if each.is_null:
+            found[spec] = None
+            continue
+        keys = each.mapping({"if_exists", "when", *REASON})
+        reason = read_reason(each, keys)
+        path = read_if_given(keys, "if_exists", Field.text)
+        if path in {"true", "false"}:  # the mount's own source decides, or nothing does
+            path = spec.split(":")[0] if path == "true" else None
+        elif path is not None and not path.startswith("/"):
+            keys["if_exists"].problem(f"{path!r} is neither true nor an absolute path")
+        when = read_condition(keys)
+        if reason is not None:
+            found[spec] = Mount(spec=spec, if_exists=path, when=when, reason=reason)
+    return found
+
+
+def read_image_facts(field: Field) -> tuple[NameFact, ...]:
+    """Read what the file names of a site's images tell."""
+    found = []
+    for each in field.items():
+        keys = each.mapping({"pattern", "facts", *REASON})
+        reason = read_reason(each, keys)
+        if missing := [key for key in ("pattern", "facts") if key not in keys]:
+            each.problem(f"no {', no '.join(missing)}", "a pattern, and what it tells")
+        pattern = read_if_given(keys, "pattern", Field.text) or ""
+        facts = keys["facts"].mapping(conditions.FACTS) if "facts" in keys else {}
+        texts = {name: value.text() or "" for name, value in facts.items()}
+        groups = _groups(pattern, keys)
+        for name, text in texts.items():
+            for stray in set(_BRACES.findall(text)) - groups:
+                facts[name].problem(f"{stray} is no named group of the pattern")
+        if reason is not None:
+            found.append(NameFact(pattern=pattern, facts=texts, reason=reason))
+    return tuple(found)
+
+
+def _groups(pattern: str, keys: Mapping[str, Field]) -> set[str]:
+    """Return the named groups of a regular expression, in braces."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")  # it may mean something else some day
+            groups = re.compile(pattern).groupindex
+    except (re.error, OverflowError, RecursionError, Warning) as err:
+        keys["pattern"].problem(f"no regular expression: {err}")
+        return set()
+    return {f"{{{group}}}" for group in groups}
+
+
+def _read_case(field: Field) -> Case | None:
+    return _case(field, field.mapping({"value", "when", *REASON}))
+
+
+def _case(field: Field, keys: Mapping[str, Field]) -> Case | None:
+    reason, when = read_reason(field, keys), read_condition(keys)
+    if "value" not in keys:
+        field.problem("no value", "'value: null' unsets the variable")
+        return None
+    value = None if keys["value"].is_null else read_word(keys["value"])
+    return None if reason is None else Case(value=value, when=when, reason=reason)
+
+
+def read_condition(keys: Mapping[str, Field]) -> conditions.Condition:
+    """Read ``when``; without it the entry always applies."""
+    if "when" not in keys:
+        return conditions.ALWAYS
+    tests: list[conditions.Test] = []
+    for fact, field in keys["when"].mapping(conditions.FACTS).items():
+        text = field.text()
+        if text is None:
+            continue
+        try:
+            tests += conditions.parse_tests(fact, text)
+        except ValueError as err:
+            field.problem(str(err))
+    return tuple(tests)

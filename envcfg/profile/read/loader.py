@@ -1,0 +1,226 @@
+"""From the bytes of one profile to the model, with every problem in one run."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+
+from envcfg.errors import Problem
+from envcfg.profile import words
+from envcfg.profile.conditions import IN_JOB
+from envcfg.profile.launchers import ALLOWABLE
+from envcfg.profile.model import (
+    Detect,
+    Expect,
+    Masks,
+    Node,
+    Parent,
+    Profile,
+    Rendezvous,
+    Scratch,
+    Setting,
+    Status,
+    Visibility,
+)
+from envcfg.profile.read.blocks import all_of, block, matching, one_of, read_block
+from envcfg.profile.read.entries import (
+    REASON,
+    read_binds,
+    read_env,
+    read_image_facts,
+    read_options,
+    read_setting,
+    read_word,
+)
+from envcfg.profile.read.nodes import Field, read_fields
+from envcfg.profile.read.scheduling import (
+    read_billing,
+    read_bundles,
+    read_modules,
+    read_request,
+)
+
+RUNTIMES = ("apptainer", "singularity")
+VERIFIED = ("site documentation", "user repository", "inferred", "generated", "run")
+_MASK = re.compile(r"0x0*[1-9a-fA-F][0-9a-fA-F]*")
+_MEMORY = re.compile(r"[0-9]{1,9}[KMGT]?")
+_HOST_PART = re.compile(r"[A-Za-z0-9_.:-]+")
+_INTERFACE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:-]*")
+
+
+def load_profile(
+    data: bytes, *, path: str, stem: str, problems: list[Problem]
+) -> Profile | None:
+    """Read one profile; what is wrong is appended to *problems*.
+
+    Args:
+        data: the file's bytes.
+        path: the file's name, for messages.
+        stem: the name that the profile must have: the file's, without ``.yaml``.
+        problems: gets every problem; the result is usable only if none was added.
+    """
+    root = read_fields(data, path, problems)
+    if root is None:
+        return None
+    before = len(problems)
+    keys = root.mapping(_SECTIONS.keys() | {"name"})
+    if not keys and len(problems) > before:
+        return None
+    if not words.PROFILE_NAME.fullmatch(stem):
+        message = f"the file {stem!r}.yaml has no name of a profile"
+        root.problem(message, "letters, digits, and after the first also . - _")
+    if "name" not in keys:
+        root.problem("a profile needs a name", f"add 'name: {stem}' at the top")
+    elif (text := keys["name"].text()) is not None and text != stem:
+        keys["name"].problem(
+            f"the file is {stem}.yaml, the name {text!r}", "they must agree"
+        )
+    given: dict[str, object] = {}
+    for key in (key for key in keys if key != "name"):
+        if keys[key].is_null and key in _BLOCKS:
+            given[key] = None
+            continue
+        value = _SECTIONS[key](keys[key])
+        given |= value if isinstance(value, dict) else {key: value}
+    dropped = frozenset(key for key in given if given[key] is None)
+    return Profile(name=stem, dropped=dropped, **given)  # type: ignore[arg-type]
+
+
+def _read_parent(field: Field) -> Parent | None:
+    name = _profile_name(field)
+    return None if name is None else Parent(name=name, place=field.place)
+
+
+def _read_verb(field: Field) -> Setting | None:
+    verb = read_setting("verb", field)
+    if verb and verb.otherwise not in {None, ("exec",), ("run",)}:
+        field.problem("the verb is exec or run, otherwise too")
+    for case in verb.cases if verb else ():
+        if case.value not in {("exec",), ("run",)}:
+            field.problem("the verb is exec or run")
+        if any(test.fact in IN_JOB for test in case.when):
+            field.problem("the verb is chosen before the job: it cannot ask for nodes")
+    return verb
+
+
+def _read_rendezvous(field: Field) -> Rendezvous | None:
+    rendezvous = _RENDEZVOUS(field)
+    if rendezvous and rendezvous.suffix and rendezvous.interface:
+        field.problem("suffix and interface exclude each other", "keep one of them")
+    return rendezvous
+
+
+def _read_expect(field: Field) -> Expect | None:
+    keys = field.mapping({*_EXPECT, *REASON})
+    dropped = frozenset(key for key in _EXPECT if key in keys and keys[key].is_null)
+    given = {key: each for key, each in keys.items() if key not in dropped}
+    return read_block(field, Expect, _EXPECT, keys=given, dropped=dropped)
+
+
+def _read_keys(
+    readers: Mapping[str, Callable[[Field], object]],
+) -> Callable[[Field], dict[str, object]]:
+    """Return a reader for a section whose keys are fields of the profile."""
+
+    def read(field: Field) -> dict[str, object]:
+        keys = field.mapping(readers)
+        return {
+            key: None if each.is_null and key in _BLOCKS else readers[key](each)
+            for key, each in keys.items()
+        }
+
+    return read
+
+
+_profile_name = matching(words.PROFILE_NAME, "name of a profile, as in lumi-g")
+_variable = matching(words.NAME, "variable name")
+_RENDEZVOUS = block(
+    Rendezvous,
+    {
+        "suffix": matching(_HOST_PART, "part of a host's name"),
+        "interface": matching(_INTERFACE, "name of an interface"),
+    },
+)
+
+_EXPECT: Mapping[str, Callable[[Field], object]] = {
+    "networks": Field.texts,
+    "provider": Field.text,
+    "interfaces": Field.texts,
+    "nics": Field.integer,
+    "gdr": Field.flag,
+}
+
+# What null takes back of a family or a lower layer, as it does for each variable.
+_BLOCKS = frozenset(
+    "billing cpu_masks expect image_facts node rendezvous request scratch verb "
+    "visibility".split()
+)
+
+# Each key of a profile, and what reads it. A dict is laid into the profile's fields.
+_SECTIONS: Mapping[str, Callable[[Field], object]] = {
+    "summary": Field.text,
+    "extends": _read_parent,
+    "lifecycle": block(
+        Status, {"state": one_of("active", "ends", "retired")}, ["state"]
+    ),
+    "verified": block(
+        Status,
+        {"state": one_of(*VERIFIED)},
+        ["state"],
+    ),
+    "detect": lambda field: Detect(
+        **{
+            key: each.texts()
+            for key, each in field.mapping(
+                {"clusters", "hosts", "interfaces", "devices"}
+            ).items()
+        }
+    ),
+    "node": block(
+        Node,
+        {
+            "gpus": Field.integer,
+            "cores_per_gpu": Field.integer,
+            "memory_per_gpu": matching(_MEMORY, "memory, as in 60G"),
+            "nics": Field.texts,
+        },
+        ["gpus"],
+    ),
+    "launch": _read_keys(
+        {
+            "launchers": all_of(one_of(*ALLOWABLE)),
+            "cpu_masks": block(
+                Masks,
+                {"masks": all_of(matching(_MASK, "CPU mask, as in 0x00fe"))},
+                ["masks"],
+            ),
+            "srun": read_options,
+            "torchrun": read_options,
+        }
+    ),
+    "visibility": block(
+        Visibility,
+        {
+            "variable": _variable,
+            "clear": all_of(_variable, may_be_empty=True),
+        },
+        ["variable", "clear"],
+    ),
+    "rendezvous": _read_rendezvous,
+    "container": _read_keys(
+        {
+            "runtimes": all_of(one_of(*RUNTIMES)),
+            "verb": _read_verb,
+            "image_facts": read_image_facts,
+            "binds": read_binds,
+            "arguments": read_options,
+        }
+    ),
+    "scratch": block(Scratch, {"root": read_word, "in_memory": Field.flag}, ["root"]),
+    "env": lambda field: {"env": read_env(field)},
+    "bundles": lambda field: {"bundles": read_bundles(field)},
+    "request": read_request,
+    "modules": lambda field: {"modules": read_modules(field)},
+    "billing": read_billing,
+    "expect": _read_expect,
+}

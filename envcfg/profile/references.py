@@ -1,0 +1,75 @@
+"""What settings refer to in vain, and what is set twice; pure.
+
+One list of checks and one wording, for the file of a profile and for the plan of a job.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple, TypeVar
+
+from envcfg.launch.plan import PlannedBundle
+from envcfg.profile.identity import TASK
+from envcfg.profile.launchers import AGENTS
+from envcfg.profile.model import Bundle
+from envcfg.profile.scope import CircleError, in_order
+from envcfg.profile.words import Word, references
+
+Words = Mapping[str, Sequence[Word]]
+_Bundle = TypeVar("_Bundle", Bundle, PlannedBundle)
+
+
+class Clash(NamedTuple):
+    """A variable that cannot be set as it is meant, and what to write instead."""
+
+    name: str
+    message: str
+    hint: str
+
+
+def clashing_references(
+    words: Words, launchers: Collection[str], *, has_scratch: bool
+) -> Iterator[Clash]:
+    """Yield what refers to something that is not there, or to itself by way of others.
+
+    Args:
+        words: each variable with the values it can take.
+        launchers: those that may start the ranks.
+        has_scratch: whether there is a place for node-local caches.
+    """
+    for name, values in words.items():
+        for ref in dict.fromkeys(ref for word in values for ref in references(word)):
+            if found := _reference(ref, launchers, has_scratch=has_scratch):
+                yield Clash(name, f"{name} refers to {ref}, {found[0]}", found[1])
+    try:
+        in_order(words)
+    except CircleError as err:
+        yield Clash(err.names[0], err.message, err.remedy)
+
+
+def _reference(
+    ref: str, launchers: Collection[str], *, has_scratch: bool
+) -> tuple[str, str] | None:
+    if ref == "HOSTNAME":
+        name = "NODE_RANK" if "flux" in launchers else "SLURMD_NODENAME"
+        return "the batch host's in every rank", f"use ${{{name}}}"
+    if ref in TASK and (agent := next((a for a in AGENTS if a in launchers), None)):
+        hint = f"{agent} starts several ranks in a task: use ${{LOCAL_RANK}}, ${{RANK}}"
+        return f"which is not a rank's own under {agent}", hint
+    if ref == "ENVCFG_CACHE" and not has_scratch:
+        hint = "add a block 'scratch' with a root to the profile"
+        return "but the profile has no scratch", hint
+    return None
+
+
+def clashing_bundles(
+    bundles: Iterable[_Bundle], names: Collection[str]
+) -> Iterator[tuple[_Bundle, Clash]]:
+    """Yield each bundle that sets one of the *names*, which env sets, with the clash."""
+    for bundle in bundles:
+        for name in bundle.env:
+            if name in names:
+                place = bundle.reason.place
+                message = f"bundle {bundle.name} sets {name}, and so does env ({place})"
+                hint = f"take one of them back: 'env: {{{name}: null}}' or the bundle"
+                yield bundle, Clash(name, message, hint)

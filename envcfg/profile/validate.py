@@ -1,0 +1,202 @@
+"""Everything that is wrong with a profile file, also what shows only when resolved."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
+
+from envcfg.errors import Place, Problem, ProfileError
+from envcfg.findings import Finding
+from envcfg.profile.catalog import Catalog, shown
+from envcfg.profile.conditions import Condition, Test
+from envcfg.profile.launchers import allowed_launchers
+from envcfg.profile.look.view import TakenBack, look_at
+from envcfg.profile.model import Profile, Setting
+from envcfg.profile.places import Keys, places
+from envcfg.profile.read.loader import load_profile
+from envcfg.profile.references import Clash, clashing_bundles, clashing_references
+from envcfg.profile.words import Word, format_word
+
+if TYPE_CHECKING:
+    from envcfg.knowledge.values import Problem as Wrong
+
+_OPPOSITES = {"<": ">=", ">=": "<", ">": "<=", "<=": ">", "==": "!=", "!=": "=="}
+
+
+def validate(path: str, catalog: Catalog) -> list[Finding]:
+    """Return what is wrong with the file *path*, in the order of its lines.
+
+    Args:
+        path: a file; in a folder of *catalog* it lies over the layers below.
+        catalog: where its families are.
+
+    Raises:
+        OSError: if the file cannot be read.
+    """
+    data = catalog.read(path)
+    problems: list[Problem] = []
+    stem = os.path.splitext(os.path.basename(path))[0]
+    profile = load_profile(data, path=path, stem=stem, problems=problems)
+    if profile is None or problems:
+        return _sorted(_invalid(each) for each in problems)
+    at = places(data, path)
+    found = [*_variables(profile, at)]
+    try:
+        below, name = _below(path, catalog)
+        resolved, layers = below.load(name), below.layers(name)
+    except ProfileError as err:
+        found += [_invalid(each) for each in err.problems]
+    else:
+        found += _conflicts(resolved)
+        found += _references(resolved)
+        found += _in_vain(look_at(resolved, layers, {}).taken_back, layers[-1].path)
+    mine = {shown(path), shown(f"./{path}"), shown(os.path.abspath(path))}
+    return _sorted(
+        each._replace(place=each.place._replace(path=path))
+        if each.place and each.place.path in mine
+        else each
+        for each in found
+    )
+
+
+def _sorted(found: Iterator[Finding]) -> list[Finding]:
+    return sorted(dict.fromkeys(found), key=lambda each: each.place or Place("", 0))
+
+
+def _invalid(each: Problem) -> Finding:
+    return Finding(
+        rule="profile-invalid",
+        severity="error",
+        subject=each.key,
+        message=each.message,
+        fix=each.hint,
+        place=each.place,
+    )
+
+
+def _below(path: str, catalog: Catalog) -> tuple[Catalog, str]:
+    """Return the catalog and the name by which the file would be used."""
+    folder, name = os.path.split(os.path.abspath(path))
+    if folder not in catalog.folders or not name.endswith(".yaml"):
+        return catalog, path if "/" in path else f"./{path}"
+    layers = catalog.folders[: catalog.folders.index(folder) + 1]
+    return Catalog(layers), name.removesuffix(".yaml")
+
+
+def _variables(profile: Profile, at: Mapping[Keys, Place]) -> Iterator[Finding]:
+    """Check the names and values that this file gives against what is known of them."""
+    from envcfg.knowledge.variables import check_variable
+
+    seen: set[Keys] = set()
+    for above, keys, word in _given(profile):
+        name = above[-1]
+        of_name = check_variable(name, None)
+        if above not in seen:
+            for each in of_name:
+                yield _variable(each, at[above], above)
+        seen.add(above)
+        where = keys
+        if keys not in at:  # a single value stands without a list of cases
+            where = (*above, "value") if (*above, "value") in at else above
+        value = None if word is None else format_word(word)
+        for each in check_variable(name, value):
+            if each not in of_name:
+                yield _variable(each, at[where], where)
+
+
+def _variable(found: Wrong, place: Place, keys: Keys) -> Finding:
+    key = re.sub(r"\.([0-9]+)(?=\.|$)", r"[\1]", ".".join(keys))  # as the loader says
+    return Finding(
+        rule="profile-variable",
+        severity=found.severity,
+        subject=key,
+        message=found.message,
+        fix=found.hint,
+        place=place,
+    )
+
+
+def _given(profile: Profile) -> Iterator[tuple[Keys, Keys, Word | None]]:
+    """Yield the way to each variable, that to each of its values, and the value."""
+    for name, setting in profile.env.items():
+        above: Keys = ("env", name)
+        for index, case in enumerate(setting.cases if setting else ()):
+            yield above, (*above, "cases", str(index), "value"), case.value
+        if setting and setting.otherwise is not None:
+            yield above, (*above, "otherwise"), setting.otherwise
+    for key, bundle in profile.bundles.items():
+        for name, word in bundle.env.items() if bundle else ():
+            above = ("bundles", key, "env", name)
+            yield above, above, word
+
+
+def _conflicts(profile: Profile) -> Iterator[Finding]:
+    """Yield variables that are set by env and in a bundle at the same time."""
+    env = {name: setting for name, setting in profile.env.items() if setting}
+    bundles = [bundle for bundle in profile.bundles.values() if bundle]
+    for bundle, clash in clashing_bundles(bundles, env):
+        setting = env[clash.name]
+        whens = [case.when for case in setting.cases]
+        apart = all(exclude_each_other(when, bundle.when) for when in whens)
+        if not apart or setting.otherwise is not None:
+            yield _clash(clash, setting)
+
+
+def _clash(clash: Clash, setting: Setting) -> Finding:
+    return Finding(
+        rule="profile-clash",
+        severity="error",
+        subject=f"env.{clash.name}",
+        message=clash.message,
+        fix=clash.hint,
+        place=setting.cases[0].reason.place,
+    )
+
+
+def exclude_each_other(one: Condition, other: Condition) -> bool:
+    """Return whether it is certain that two conditions never hold together."""
+    return any(_excludes(mine, theirs) for mine in one for theirs in other)
+
+
+def _excludes(mine: Test, theirs: Test) -> bool:
+    if mine.fact != theirs.fact or mine.fact == "nodes":  # nodes: decided in the job
+        return False
+    if mine.operator == theirs.operator == "glob":
+        return f"!{mine.operand}" == theirs.operand or mine.operand == (
+            f"!{theirs.operand}"
+        )
+    return (
+        mine.operand == theirs.operand
+        and _OPPOSITES.get(mine.operator) == theirs.operator
+    )
+
+
+def _references(profile: Profile) -> Iterator[Finding]:
+    env = {name: each for name, each in profile.env.items() if each and each.cases}
+    words = {
+        name: [
+            value
+            for value in (*(case.value for case in each.cases), each.otherwise)
+            if value is not None
+        ]
+        for name, each in env.items()
+    }
+    launchers = allowed_launchers(profile.launchers)
+    has_scratch = profile.scratch is not None
+    for clash in clashing_references(words, launchers, has_scratch=has_scratch):
+        yield _clash(clash, env[clash.name])
+
+
+def _in_vain(taken_back: tuple[TakenBack, ...], path: str) -> Iterator[Finding]:
+    for each in taken_back:
+        if each.was is None and each.place.path == path:
+            yield Finding(
+                rule="null-in-vain",
+                severity="warning",
+                subject=".".join(filter(None, (each.section, each.name))),
+                message="null takes back what no family and no lower layer gives",
+                fix="leave it out",
+                place=each.place,
+            )

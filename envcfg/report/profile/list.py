@@ -1,0 +1,92 @@
+"""The list of profiles, as text, table and JSON."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator, Sequence
+
+from envcfg.errors import Problem
+from envcfg.profile.look.survey import Summary
+from envcfg.report.styled import Line
+
+SCHEMA_VERSION = 1
+_TITLES = ("name", "state", "verified", "extends", "layer", "summary")
+_READABLE = 32  # columns that a summary needs beside the name
+_INDENT = 4  # where it stands below it
+
+
+def list_lines(
+    summaries: Sequence[Summary], width: int | None = None
+) -> Iterator[Line]:
+    """Yield the lines of the list, each with its style.
+
+    A line for each profile, in columns; where they are wider than *width*, its name with
+    what it is, and below that of the rest what is not so of most.
+    """
+    rows = [_TITLES, *(_row(each) for each in summaries)]
+    widths = [max(map(len, column)) for column in list(zip(*rows, strict=True))[:-1]]
+    lines = [
+        "  ".join(cell.ljust(wide) for cell, wide in zip(row, widths, strict=False))
+        + f"  {row[-1]}"
+        for row in rows
+    ]
+    styles = ["bold", *(_style(each) for each in summaries)]
+    if width is None or max(map(len, lines)) <= width:
+        yield from (
+            (style, line.rstrip()) for style, line in zip(styles, lines, strict=True)
+        )
+        return
+    margin = widths[0] + 2 if width - widths[0] > _READABLE else _INDENT
+    for style, row in zip(styles[1:], rows[1:], strict=True):
+        yield from _stacked(style, row, margin, width)
+
+
+def _stacked(
+    style: str, row: tuple[str, ...], margin: int, width: int
+) -> Iterator[Line]:
+    name, state, verified, extends, layer, summary = row
+    rest = [
+        "" if state == "active" else state,
+        verified,
+        "" if extends == "-" else f"extends {extends}",
+        "" if layer == "built-in" else layer,
+    ]
+    details = "; ".join(each for each in rest if each not in {"", "-"})
+    head = f"{name:<{margin}}"
+    if len(name) >= margin:
+        yield style, name
+        head = ""
+    for text, how in ((summary, style), (details, "dim")):
+        for line in textwrap.wrap(text, max(width - margin, 1), break_on_hyphens=False):
+            yield style if head else how, f"{head:<{margin}}{line}"
+            head = ""
+    if head:
+        yield style, name
+
+
+def _style(each: Summary) -> str:
+    return "dim" if each.family else "red" if each.state == "retired" else ""
+
+
+def list_json(summaries: Sequence[Summary], problems: Sequence[Problem]) -> str:
+    """Return the list as JSON; ``schema_version`` counts incompatible changes."""
+    import json
+
+    document = {
+        "schema_version": SCHEMA_VERSION,
+        "profiles": [each._asdict() for each in summaries],
+        "broken": sorted({each.place.path for each in problems}),
+    }
+    return json.dumps(document, indent=2) + "\n"
+
+
+def _row(each: Summary) -> tuple[str, ...]:
+    verified = " ".join(filter(None, (each.verified_date, each.verified)))
+    return (
+        f"{each.name} (family)" if each.family else each.name,
+        each.state or "-",
+        verified or "-",
+        each.extends or "-",
+        ", ".join(each.layers),
+        each.summary or "",
+    )

@@ -1,0 +1,128 @@
+"""A resolved profile, with every value's place, reason and condition."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator, Mapping
+from itertools import groupby
+
+from envcfg.profile.look.view import State, Value, View
+from envcfg.profile.reason import Reason
+from envcfg.report.conditions import condition_text
+from envcfg.report.styled import Line
+
+SCHEMA_VERSION = 1
+_WIDTH = 88
+_STYLES = {
+    State.HOLDS: "green",
+    State.NOT: "dim",
+    State.PASSED: "dim",
+    State.IN_JOB: "cyan",
+    State.UNDECIDED: "yellow",
+}
+
+
+def view_lines(view: View, facts: Mapping[str, str]) -> Iterator[Line]:
+    """Yield the profile for people, section by section."""
+    yield "bold", f"profile {view.profile.name}"
+    yield "", f"  files, lowest first: {', '.join(view.files)}"
+    known = ", ".join(f"{name}={value}" for name, value in sorted(facts.items()))
+    yield "", f"  facts: {known or 'none'}"
+    if missing := dict.fromkeys(fact for each in view.values for fact in each.missing):
+        yield "yellow", f"  asked for, and not known: {', '.join(missing)}"
+    for section, values in groupby(view.values, lambda each: each.section):
+        yield "", ""
+        yield "bold", section
+        last: Reason | None = None
+        for reason, same in groupby(values, lambda each: each.reason):
+            for each in same:
+                yield _STYLES[each.state], f"  {_value(each)}"
+                if reason is None:
+                    yield "dim", f"      [{each.place.path}:{each.place.line}]"
+            if reason is not None and reason is not last:
+                yield from (("dim", line) for line in reason_lines(reason))
+            last = reason
+    if view.taken_back:
+        yield "", ""
+        yield "bold", "taken back"
+    for gone in view.taken_back:
+        was = f", stands in {gone.was.path}:{gone.was.line}" if gone.was else ""
+        name = f"{gone.section} {gone.name}".rstrip()
+        yield "", f"  {name} [{gone.place.path}:{gone.place.line}]{was}"
+
+
+def view_json(view: View, facts: Mapping[str, str]) -> str:
+    """Return the profile as JSON; ``schema_version`` counts incompatible changes."""
+    import json
+
+    document = {
+        "schema_version": SCHEMA_VERSION,
+        "profile": view.profile.name,
+        "files": list(view.files),
+        "facts": dict(facts),
+        "values": [
+            {
+                "section": each.section,
+                "name": each.name,
+                "value": each.text,
+                "when": condition_text(each.when),
+                "otherwise": each.otherwise,
+                "state": each.state.value,
+                "missing": list(each.missing),
+                "place": str(each.place),
+                "why": each.reason and each.reason.why,
+                "source": each.reason and each.reason.source,
+                "date": each.reason and each.reason.date,
+            }
+            for each in view.values
+        ],
+        "taken_back": [
+            {
+                "section": each.section,
+                "name": each.name,
+                "place": str(each.place),
+                "was": each.was and str(each.was),
+            }
+            for each in view.taken_back
+        ],
+    }
+    return json.dumps(document, indent=2) + "\n"
+
+
+def reason_lines(reason: Reason, indent: str = "      ") -> Iterator[str]:
+    """Yield why, and who says so, since when and where."""
+    place = f"[{reason.place.path}:{reason.place.line}]"
+    for text in (f"{reason.why} {place}", f"{reason.source}, {reason.date}"):
+        yield from textwrap.wrap(
+            text,
+            _WIDTH,
+            initial_indent=indent,
+            subsequent_indent=indent,
+            break_long_words=False,
+            break_on_hyphens=False,
+        )
+
+
+def _value(each: Value) -> str:
+    if each.section == "env" and each.text is None:
+        said = f"unset {each.name}"
+    elif each.section == "env":
+        said = f"{each.name}={each.text}"
+    else:
+        said = f"{each.name} {each.text or ''}".strip()
+    return f"{said}{state_text(each)}"
+
+
+def state_text(each: Value) -> str:
+    """Return the condition of a value and what is known of it, for behind the value."""
+    if each.otherwise:
+        return "  where no case holds"
+    if when := condition_text(each.when):
+        return f"  if {when} ({_state(each)})"
+    return "" if each.state is State.HOLDS else f"  ({_state(each)})"
+
+
+def _state(each: Value) -> str:
+    if each.state is State.UNDECIDED:
+        return f"undecided: {', '.join(each.missing)} not known"
+    return str(each.state.value)

@@ -1,0 +1,1 @@
+"""What a job asks of its scheduler, and its script."""

@@ -1,0 +1,143 @@
+"""The lines of a request, each with its reason from the profile; pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from envcfg.launch.plan import Plan
+from envcfg.profile.model import Profile
+from envcfg.profile.reason import Reason
+from envcfg.profile.scheduler import Request
+from envcfg.profile.words import Ref, Word
+from envcfg.request.amounts import size_text, time_text
+from envcfg.request.rules import Line, option_in
+from envcfg.request.shape import Asked, Shape
+
+
+class Repeat(NamedTuple):
+    """A variable by which srun is told again what it does not take over."""
+
+    name: str
+    value: Word
+    why: str
+
+
+# How srun is told an option by the environment; what sbatch itself was told wins.
+_VARIABLES = {
+    "--nodes": "SLURM_NNODES",
+    "--gpus-per-node": "SLURM_GPUS_PER_NODE",
+    "--ntasks-per-node": "SLURM_NTASKS_PER_NODE",
+}
+
+
+def request_lines(
+    profile: Profile, plan: Plan, scheduler: Request, asked: Asked, shape: Shape
+) -> Iterator[Line]:
+    """Yield the lines of the request, in the order in which people read them."""
+    named = asked.named
+    yield Line("--job-name", named.get("--job-name"), "its name in the queue")
+    yield from _named(
+        profile, named, "--account", "--partition", "--qos", "--constraint"
+    )
+    size = f"{shape.gpus} GPUs on each node"
+    yield Line("--nodes", str(shape.nodes), _why(profile, "--nodes", size))
+    if asked.exclusive:
+        why = "given for this job"
+        if plan.masks:
+            why = f"binding ranks to cores needs whole nodes; {plan.masks.reason.why}"
+        yield Line("--exclusive", None, _why(profile, "--exclusive", why))
+    if scheduler.scheduler == "slurm":
+        yield from _amounts(profile, plan, scheduler, shape)
+    yield from _named(profile, named, "--network")
+    if asked.seconds is not None:
+        why = _why(
+            profile, "--time", "the job is ended after it; the shorter, the sooner"
+        )
+        yield Line("--time", time_text(asked.seconds), why)
+    array = "--array" in named
+    yield from _named(profile, named, "--array")
+    output = named.get("--output") or ("%x-%A_%a.out" if array else "%x-%j.out")
+    which = "job and number" if array else "name and number of the job"
+    yield Line("--output", output, f"stdout and stderr, by {which}")
+    if asked.signal:
+        batch = "B:" if asked.requeue else ""
+        signal = f"{batch}{asked.signal.name}@{asked.signal.seconds}"
+        to = "this script, which hands it on" if asked.requeue else "every rank"
+        yield Line(
+            "--signal", signal, f"so long before the end, to {to}: save and stop"
+        )
+    if asked.requeue:
+        yield Line("--requeue", None, "the job may start again, as at the end below")
+        yield Line("--open-mode", "append", "each start adds to the same output")
+    for word in asked.extra:
+        option, equals, value = word.partition("=")
+        rule = profile.rules.get(option)
+        yield Line(
+            option, value if equals else None, rule.reason.why if rule else "given"
+        )
+
+
+def _amounts(
+    profile: Profile, plan: Plan, scheduler: Request, shape: Shape
+) -> Iterator[Line]:
+    option, reason = scheduler.gpus or "--gpus-per-node", scheduler.reason
+    kind = f"{scheduler.gpu_type}:" if scheduler.gpu_type else ""
+    if option == "--gres":
+        disk = f",nvme:{shape.nvme}" if shape.nvme else ""
+        yield _said(option, f"gpu:{kind}{shape.gpus}{disk}", reason)
+    else:
+        yield _said(option, f"{kind}{shape.gpus}", reason)
+    if shape.asks_tasks:
+        one = f"one task, in which {plan.launcher} starts the ranks"
+        each = "one task for each rank" if plan.ranks else "one task for each GPU"
+        yield Line(
+            "--ntasks-per-node", str(shape.tasks), one if shape.tasks == 1 else each
+        )
+    node = profile.node
+    why = node.reason.why if node else "given for this job"
+    source = f"{node.reason.source}, {node.reason.date}" if node else ""
+    if shape.asks_cores and shape.cores_per_task:
+        yield Line("--cpus-per-task", str(shape.cores_per_task), why, source)
+    if shape.asks_memory and shape.memory:
+        each = size_text(shape.memory // shape.gpus)
+        yield Line("--mem", size_text(shape.memory), f"{each} for each GPU", source)
+
+
+def _named(profile: Profile, named: Mapping[str, str], *options: str) -> Iterator[Line]:
+    for option in options:
+        if option in named:
+            value = named[option]
+            partition = (
+                profile.partitions.get(value) if option == "--partition" else None
+            )
+            rule = profile.rules.get(option_in(profile, option))
+            if partition:
+                yield _said(option, value, partition.reason)
+            elif rule:
+                yield _said(option, value, rule.reason)
+            else:
+                yield Line(option, value, "given for this job")
+
+
+def _said(option: str, value: str | None, reason: Reason) -> Line:
+    return Line(option, value, reason.why, f"{reason.source}, {reason.date}")
+
+
+def _why(profile: Profile, option: str, otherwise: str) -> str:
+    rule = profile.rules.get(option)
+    return rule.reason.why if rule and rule.rule != "repeat" else otherwise
+
+
+def repeats(profile: Profile, shape: Shape, lines: Sequence[Line]) -> Iterator[Repeat]:
+    """Yield what srun must be told again, by the variables that it reads."""
+    values = {line.option: line.value for line in lines}
+    for option, rule in profile.rules.items():
+        name = _VARIABLES.get(option)
+        if rule and rule.rule == "repeat" and name and option in values:
+            value = (Ref(name, str(values[option])),)
+            yield Repeat(name, value, rule.reason.why)
+    rule = profile.rules.get("--cpus-per-task")
+    if rule and rule.rule in {"repeat", "must not"} and shape.cores_per_task:
+        value = (Ref("SLURM_CPUS_PER_TASK", str(shape.cores_per_task)),)
+        yield Repeat("SRUN_CPUS_PER_TASK", value, rule.reason.why)

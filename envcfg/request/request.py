@@ -1,0 +1,204 @@
+"""From a profile and what the user asks for to the request of a job, line by line; pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from envcfg.errors import UsageError, suggest
+from envcfg.findings import Finding
+from envcfg.launch.launchers import KINDS
+from envcfg.launch.plan import Plan
+from envcfg.profile.model import Profile
+from envcfg.profile.scheduler import Partition
+from envcfg.request.amounts import seconds, time_text
+from envcfg.request.lines import Repeat, repeats, request_lines
+from envcfg.request.rules import Line, check_extra, check_lines, taken_from_rules
+from envcfg.request.shape import Asked, Refusal, RequestError, Shape, shape_of
+
+
+class Request(NamedTuple):
+    """What is asked of the scheduler.
+
+    Attributes:
+        scheduler: ``slurm`` or ``flux``.
+        lines: in order; options by Slurm's names.
+        whole: the job gets whole nodes, whatever it asked for.
+        ranks: what ``wrap`` must be told of ranks per node; None where srun knows.
+        repeats: what the script exports before the step.
+        findings: what the user should know.
+    """
+
+    scheduler: str
+    shape: Shape
+    lines: tuple[Line, ...]
+    partition: str | None
+    whole: bool
+    seconds: int | None
+    ranks: int | None
+    repeats: tuple[Repeat, ...]
+    findings: tuple[Finding, ...]
+
+
+def make_request(profile: Profile, plan: Plan, asked: Asked) -> Request:
+    """Return the request for the job of *plan*.
+
+    Raises:
+        UsageError: the system has no scheduler; ``RequestError``: it would refuse.
+    """
+    scheduler = profile.request
+    if scheduler is None or scheduler.scheduler == "none":
+        msg = f"profile {profile.name} has no scheduler to submit a job to"
+        hint = "envcfg wrap -o job.sh ... makes a script that runs as it is"
+        raise UsageError(msg, hint=hint)
+    taken, findings = taken_from_rules(profile, asked)
+    named = {**taken, **asked.named}
+    partition, refusals = _partition(profile, named.get("--partition"))
+    shape, more = shape_of(profile, plan, asked, partition)
+    refusals += more
+    if scheduler.scheduler == "flux":
+        refusals += _unknown_to_flux(asked)
+    refusals += _limits(asked, partition)
+    refusals += _masks(profile, plan, asked, shape)
+    refusals += _deaf(plan, asked)
+    findings += _ended_by(plan, asked)
+    whole = _gives_whole_nodes(profile, partition)
+    exclusive = _is_exclusive(profile, plan, asked, shape, whole)
+    wanted = asked._replace(named=named, exclusive=exclusive)
+    lines = list(request_lines(profile, plan, scheduler, wanted, shape))
+    if asked.seconds is None:
+        findings.append(
+            Finding(
+                rule="time-not-given",
+                severity="note",
+                subject="--time",
+                message="is not given, so the system's default counts",
+                fix="give it, as in --time 4:00:00; a job that asks for less starts sooner",
+            )
+        )
+    refusals += check_lines(profile, lines, asked)
+    findings += check_extra(profile, asked, refusals)
+    if refusals:
+        raise RequestError(*refusals)
+    return Request(
+        scheduler=scheduler.scheduler,
+        shape=shape,
+        lines=tuple(lines),
+        partition=named.get("--partition"),
+        whole=exclusive or whole,
+        seconds=asked.seconds,
+        ranks=None if shape.asks_tasks or shape.tasks == 1 else shape.tasks,
+        repeats=tuple(repeats(profile, shape, lines)),
+        findings=tuple(findings),
+    )
+
+
+def _partition(
+    profile: Profile, name: str | None
+) -> tuple[Partition | None, list[Refusal]]:
+    known = {key: each for key, each in profile.partitions.items() if each}
+    if name is None or not known:
+        return None, []
+    if name not in known:
+        hint = suggest(name, known) + "; a profile of your project can add one"
+        message = f"profile {profile.name} knows no partition {name}"
+        return None, [Refusal(message, hint)]
+    return known[name], []
+
+
+def _unknown_to_flux(asked: Asked) -> Iterator[Refusal]:
+    """Yield what is asked for and of which no source says how Flux takes it."""
+    for flag, given in (
+        ("--array", asked.named.get("--array")),
+        ("--qos", asked.named.get("--qos")),
+        ("--constraint", asked.named.get("--constraint")),
+        ("--signal", asked.signal),
+        ("--requeue", asked.requeue),
+        ("--cpus-per-gpu", asked.cpus_per_gpu),
+        ("--mem-per-gpu", asked.memory_per_gpu),
+        ("--nvme", asked.nvme),
+    ):
+        if given:
+            yield Refusal(f"{flag} is Slurm's, and this is Flux", f"leave out {flag}")
+
+
+def _limits(asked: Asked, partition: Partition | None) -> Iterator[Refusal]:
+    if asked.seconds is not None and partition and partition.time:
+        most = seconds(partition.time)
+        if asked.seconds > most:
+            reason = partition.reason
+            yield Refusal(
+                f"--time {time_text(asked.seconds)} is more than partition "
+                f"{partition.name} gives: {time_text(most)} "
+                f"({reason.source}, {reason.date})",
+                "ask for less, or choose another --partition",
+            )
+    if asked.signal and asked.seconds and asked.signal.seconds >= asked.seconds:
+        yield Refusal(
+            f"--signal {asked.signal.seconds} s before the end of a job of "
+            f"{asked.seconds} s",
+            "let the job run longer than that",
+        )
+
+
+def _deaf(plan: Plan, asked: Asked) -> Iterator[Refusal]:
+    """Yield why a job that is to start again would not save."""
+    if not (asked.requeue and asked.signal):
+        return
+    if KINDS[plan.launcher].is_agent:
+        yield Refusal(
+            f"--requeue: {plan.launcher} itself ends by the signal, before its ranks save",
+            "start the ranks by srun: --launcher srun",
+        )
+    if not asked.signal.name.startswith("USR"):
+        yield Refusal(
+            f"--requeue: srun does not hand {asked.signal.name} on, it ends the step",
+            f"--signal USR1@{asked.signal.seconds}",
+        )
+
+
+def _ended_by(plan: Plan, asked: Asked) -> Iterator[Finding]:
+    agent = KINDS[plan.launcher].is_agent
+    if agent and asked.signal and not asked.requeue and asked.signal.name != "TERM":
+        yield Finding(
+            rule="agent-ended-by-signal",
+            severity="warning",
+            subject=f"--signal {asked.signal.name}",
+            message=f"{plan.launcher} itself ends by it, and its ranks with it",
+            fix=f"--signal TERM@{asked.signal.seconds}, or start the ranks by srun",
+        )
+
+
+def _masks(
+    profile: Profile, plan: Plan, asked: Asked, shape: Shape
+) -> Iterator[Refusal]:
+    node = profile.node
+    if not (plan.masks and node and shape.gpus == node.gpus and asked.cpus_per_gpu):
+        return
+    if node.cores_per_gpu and asked.cpus_per_gpu < node.cores_per_gpu:
+        yield Refusal(
+            f"--cpus-per-gpu {asked.cpus_per_gpu} leaves cores of a whole node out, but "
+            f"{plan.masks.reason.why} ({plan.masks.reason.source})",
+            "leave it out; a program may start fewer threads all the same",
+        )
+
+
+def _gives_whole_nodes(profile: Profile, partition: Partition | None) -> bool:
+    """Tell whether *partition*, or any that it could be, gives whole nodes by itself."""
+    known = [each for each in profile.partitions.values() if each]
+    could_be = [partition] if partition else known
+    return bool(could_be) and all(each.exclusive is True for each in could_be)
+
+
+def _is_exclusive(
+    profile: Profile, plan: Plan, asked: Asked, shape: Shape, whole_anyway: bool
+) -> bool:
+    """Tell whether the nodes must be asked for whole."""
+    rule = profile.rules.get("--exclusive")
+    if asked.exclusive or (rule and rule.rule == "must"):
+        return True
+    if not plan.masks or (rule and rule.rule != "must"):
+        return False
+    whole = profile.node is not None and shape.gpus == profile.node.gpus
+    # Where cores come with the GPUs, all GPUs of a node are all of its cores.
+    return whole and shape.asks_cores and not whole_anyway

@@ -1,0 +1,192 @@
+"""What a profile's rules say of the options of a request; pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from fnmatch import fnmatchcase
+from typing import NamedTuple
+
+from envcfg.findings import Finding
+from envcfg.profile.model import Profile
+from envcfg.profile.scheduler import RequestRule
+from envcfg.request.shape import Asked, Refusal, may_ask
+
+
+class Line(NamedTuple):
+    """One option of the request, by Slurm's name, and why; value None: it takes none."""
+
+    option: str
+    value: str | None
+    why: str
+    source: str = ""
+
+
+# Options of envcfg sbatch by the scheduler's names; the others go by --request-arg.
+_FLAGS = frozenset(
+    "--account --partition --qos --constraint --nodes --time --exclusive --array "
+    "--job-name --output --requeue --signal --gpus-per-node --gpus".split()
+)
+# What only the user can know: a profile's value is an example.
+_PERSONAL = frozenset({"--account", "--bank"})
+_FLUX = {"--account": "--bank", "--partition": "--queue"}
+_INSTEAD = {
+    "--gres": "--gpus-per-node",
+    "--ntasks": "--ranks",
+    "--ntasks-per-node": "--ranks",
+    "--cpus-per-task": "--cpus-per-gpu",
+    "--mem": "--mem-per-gpu",
+    "--mem-per-cpu": "--mem-per-gpu",
+    "--cpus-per-gpu": "--cpus-per-gpu",
+    "--mem-per-gpu": "--mem-per-gpu",
+}
+
+
+def option_in(profile: Profile, option: str) -> str:
+    """Return the name of Slurm's *option* in the rules of *profile*."""
+    flux = profile.request is not None and profile.request.scheduler == "flux"
+    return _FLUX.get(option, option) if flux else option
+
+
+def taken_from_rules(
+    profile: Profile, asked: Asked
+) -> tuple[dict[str, str], list[Finding]]:
+    """Return the values that must be given, were not, and that the profile has.
+
+    A value with a wildcard is a pattern, and one of an account is an example.
+    """
+    taken: dict[str, str] = {}
+    findings = []
+    for option in ("--partition", "--qos", "--constraint", "--network"):
+        name = option_in(profile, option)
+        rule = profile.rules.get(name)
+        given = option in asked.named or _in_extra(asked, name)
+        if given or rule is None or rule.rule != "must" or not _is_value(rule):
+            continue
+        taken[option] = str(rule.value)
+        if option != "--network":
+            known = [key for key, each in profile.partitions.items() if each]
+            others = (
+                f": {', '.join(known)}" if option == "--partition" and known else ""
+            )
+            findings.append(
+                Finding(
+                    rule="taken-from-profile",
+                    severity="note",
+                    subject=f"{option}={rule.value}",
+                    message=f"is taken, as the system wants one: {rule.reason.why}",
+                    fix=f"choose another with {option}{others}",
+                    source=rule.reason.source,
+                )
+            )
+    return taken, findings
+
+
+def _fitting(profile: Profile, rule: RequestRule) -> list[str]:
+    known = [name for name, each in profile.partitions.items() if each]
+    if rule.value and not _is_value(rule):
+        known = [name for name in known if fnmatchcase(name, rule.value)]
+    return known
+
+
+def _is_value(rule: RequestRule) -> bool:
+    return rule.value is not None and not any(c in rule.value for c in "*?[")
+
+
+def _in_extra(asked: Asked, option: str) -> bool:
+    return any(word.partition("=")[0] == option for word in asked.extra)
+
+
+def check_lines(
+    profile: Profile, lines: Sequence[Line], asked: Asked
+) -> Iterator[Refusal]:
+    """Yield what the rules have against *lines*: what is missing, wrong or forbidden."""
+    values = {option_in(profile, line.option): line.value for line in lines}
+    ours = {option_in(profile, flag): flag for flag in _FLAGS}
+    for option, rule in profile.rules.items():
+        if rule is None:
+            continue
+        said = f"({rule.reason.source}, {rule.reason.date})"
+        if rule.rule == "must" and option not in values:
+            flag = ours.get(option)
+            name = f"{flag} " if flag else f"--request-arg={option}="
+            hint = f"give {name}{rule.value or '...'}"
+            if flag == "--partition" and profile.partitions:
+                hint = f"give one of: {', '.join(_fitting(profile, rule))}"
+            elif rule.value:
+                hint += (
+                    ", with your own" if _is_value(rule) else ", whatever stands for *"
+                )
+            yield Refusal(
+                f"{flag or option} is missing: {rule.reason.why} {said}", hint
+            )
+        elif rule.rule == "must" and rule.value and not _is_value(rule):
+            if not fnmatchcase(values[option] or "", rule.value):
+                yield Refusal(
+                    f"{option} {values[option]} is not like {rule.value}: "
+                    f"{rule.reason.why} {said}",
+                    f"give one that fits {rule.value}",
+                )
+        elif rule.rule == "must not" and _is_against(rule, values.get(option)):
+            yield Refusal(
+                f"{option} must not be {values[option]}: {rule.reason.why} {said}",
+                "choose another value",
+            )
+    for what, flag, given in (
+        ("memory", "--mem-per-gpu", asked.memory_per_gpu),
+        ("cores", "--cpus-per-gpu", asked.cpus_per_gpu),
+    ):
+        if given is not None and not may_ask(profile, what):
+            rule = profile.rules["--mem" if what == "memory" else "--cpus-per-task"]
+            why = f": {rule.reason.why} ({rule.reason.source})" if rule else ""
+            yield Refusal(f"{flag} must not be given{why}", f"leave out {flag}")
+    if asked.nvme and (profile.billing is None or not profile.billing.per_nvme_gib):
+        message = f"profile {profile.name} knows no local disk to ask for"
+        yield Refusal(message, "leave out --nvme")
+
+
+def _is_against(rule: RequestRule, value: str | None) -> bool:
+    return (
+        rule.value is not None and value is not None and fnmatchcase(value, rule.value)
+    )
+
+
+def check_extra(
+    profile: Profile, asked: Asked, refusals: list[Refusal]
+) -> list[Finding]:
+    """Judge the options that go to the scheduler as they stand.
+
+    What cannot be is added to *refusals*; what is discouraged is returned.
+    """
+    findings = []
+    avoided = [("--exclusive", None)] if asked.exclusive else []
+    words = [word.partition("=") for word in asked.extra]
+    for option, value in [*((o, v) for o, _, v in words), *avoided]:
+        rule = profile.rules.get(option)
+        instead = option if option in _FLAGS else _INSTEAD.get(option)
+        if instead and (option, value) not in avoided:
+            refusals.append(
+                Refusal(
+                    f"--request-arg={option}: the request has it already",
+                    f"give {instead}",
+                )
+            )
+        elif rule and rule.rule == "must not" and rule.value is None:
+            refusals.append(
+                Refusal(
+                    f"{option} must not be given: {rule.reason.why} "
+                    f"({rule.reason.source}, {rule.reason.date})",
+                    f"leave out {option}",
+                )
+            )
+        elif rule and rule.rule == "avoid":
+            findings.append(
+                Finding(
+                    rule="option-discouraged",
+                    severity="warning",
+                    subject=option,
+                    message=rule.reason.why,
+                    fix=f"leave out {option}",
+                    source=rule.reason.source,
+                )
+            )
+    return findings

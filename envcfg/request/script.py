@@ -1,0 +1,183 @@
+"""From a request and a step to the text of the job script; pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from envcfg import __version__
+from envcfg.bash.host import render_inline
+from envcfg.bash.pieces import template
+from envcfg.bash.quoting import quote, quote_directive, quote_word
+from envcfg.launch.plan import Plan
+from envcfg.mark import marked
+from envcfg.profile.conditions import Truth, judge
+from envcfg.profile.model import Profile
+from envcfg.profile.words import quote_comment
+from envcfg.request.request import Request
+from envcfg.request.rules import Line
+
+_WIDTH = 88
+# Options of flux batch by those of Slurm's; the output's name is Flux's own.
+_FLUX = {
+    "--account": "--setattr=bank={}",
+    "--partition": "--queue={}",
+    "--time": "--time-limit={}",
+}
+
+
+class Script(NamedTuple):
+    """What a job script is made of.
+
+    Attributes:
+        wrap: the command line of ``envcfg wrap``, without the command.
+        command: as it was given; the plan's is without what names a launcher.
+        inline: the step's bash is written out, so that the job needs no envcfg.
+        signal: by which the job is warned to save and start again; None: it is not.
+        made_by: the command line of this script.
+    """
+
+    profile: Profile
+    plan: Plan
+    request: Request
+    wrap: tuple[str, ...]
+    command: tuple[str, ...]
+    inline: bool
+    signal: str | None
+    made_by: tuple[str, ...]
+
+
+def render_job(script: Script) -> str:
+    """Return the job script, with a line that says whose it is and shows later edits."""
+    parts = [
+        "\n".join(_header(script)),
+        "\n".join(_directives(script)),
+        template("guard"),
+        "\n".join(_modules(script)),
+        "\n".join(_repeats(script.request)),
+        _start(script),
+    ]
+    if script.signal:
+        parts.append(template("requeue"))
+        command = f"envcfg_run {_words(script.plan.command)}"
+        start = command if script.inline else "envcfg_start"
+        parts.append(f"envcfg_job {script.signal} {start}")
+    body = "\n\n".join(part.strip("\n") for part in parts if part) + "\n"
+    return marked("job", body)
+
+
+def _words(words: Sequence[str]) -> str:
+    return " ".join(quote(word) for word in words)
+
+
+def _header(script: Script) -> Iterator[str]:
+    name, digest = quote_comment(script.plan.profile), script.plan.profile_hash[:16]
+    submit = {"slurm": "sbatch", "flux": "flux batch"}[script.request.scheduler]
+    yield "# shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand"
+    yield f"# envcfg {__version__}, profile {name} (sha256 {digest})"
+    yield f"# made by: {quote_comment(_words(script.made_by))}"
+    yield f"# Submit it by: {submit} FILE"
+    show = f"envcfg profiles show {quote(name)}"
+    yield f"# Who says so, and since when: {show}"
+
+
+def _directives(script: Script) -> Iterator[str]:
+    request = script.request
+    yield _title("What is asked for, and why")
+    before = ""
+    for line in request.lines:
+        if line.why != before:
+            yield ""
+            yield from _comment(line.why)
+            before = line.why
+        yield _directive(line, request)
+
+
+def _directive(line: Line, request: Request) -> str:
+    option, value = line.option, line.value
+    if value:
+        value = quote_directive(option, value)
+    if request.scheduler == "slurm":
+        return f"#SBATCH {option}" if value is None else f"#SBATCH {option}={value}"
+    if option == "--time":
+        value = f"{request.seconds}s"
+    if option == "--output" and value is not None:
+        job = next(each.value for each in request.lines if each.option == "--job-name")
+        value = value.replace("%x", str(job)).replace("%j", "{{id}}")
+    text = _FLUX.get(option, option + "={}").format(value)
+    return f"#flux: {option if value is None else text}"
+
+
+def _modules(script: Script) -> Iterator[str]:
+    nodes = script.request.shape.nodes
+    facts = {name: fact.value for name, fact in script.plan.facts.items()}
+    facts["nodes"] = str(nodes)
+    lines: list[str] = []
+    for module in script.profile.modules.values():
+        if module is None:
+            continue
+        truth, unknown, _ = judge(module.when, facts)
+        load = f"module {module.action} {quote(module.name)}"
+        if truth is Truth.UNKNOWN:
+            asks = f"{load}: depends on {', '.join(unknown)}, which is not known"
+            lines += _comment(asks, "  ")
+        elif truth is not Truth.NO:
+            lines += [*_comment(module.reason.why, "  "), f"  {load}"]
+    if any(line.startswith("  module ") for line in lines):
+        yield _title("Modules")
+        yield ""
+        yield "if type module >/dev/null 2>&1; then"
+        yield from lines
+        yield "else"
+        yield "  printf 'envcfg: note: no modules here, so none is loaded\\n' >&2"
+        yield "fi"
+
+
+def _repeats(request: Request) -> Iterator[str]:
+    if request.repeats:
+        yield _title("What srun must be told again")
+    before = ""
+    for each in request.repeats:
+        if each.why != before:
+            yield ""
+            yield from _comment(each.why)
+            before = each.why
+        yield f"export {each.name}={quote_word(each.value, each.name)}"
+
+
+def _start(script: Script) -> str:
+    """Return the bash that starts the step, or that defines what starts it."""
+    words = (*script.wrap, "--", *script.command)
+    if script.inline:
+        plan = script.plan._replace(command=()) if script.signal else script.plan
+        return render_inline(plan, words)
+    lines = [
+        "# shellcheck disable=SC1090 # envcfg writes it",
+        f"source <({_words(words)} || echo exit $?)",
+    ]
+    if script.signal:
+        lines = ["envcfg_start() {", *(f"  {line}" for line in lines), "}"]
+    return "\n".join(
+        [
+            _title("The step"),
+            "",
+            "if ! command -v envcfg >/dev/null; then",
+            "  printf 'envcfg: error: envcfg is not on PATH in the job\\n' >&2",
+            "  printf '  hint: put it there, or make this script with --inline\\n' >&2",
+            "  exit 127",
+            "fi",
+            *lines,
+        ]
+    )
+
+
+def _title(text: str) -> str:
+    return f"# --- {text} ".ljust(_WIDTH - 2, "-")
+
+
+def _comment(text: str, indent: str = "") -> Iterator[str]:
+    from textwrap import wrap
+
+    width = _WIDTH - len(indent) - 2
+    for line in wrap(quote_comment(text), width, break_long_words=False):
+        yield f"{indent}# {line}"

@@ -1,0 +1,214 @@
+"""How many nodes, GPUs, tasks, cores and how much memory a job asks for; pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+from envcfg.errors import EXIT_USAGE, EnvcfgError
+from envcfg.launch.launchers import KINDS
+from envcfg.launch.plan import Plan
+from envcfg.profile.model import Node, Profile
+from envcfg.profile.scheduler import Partition
+from envcfg.request.amounts import mebibytes, size_text
+
+# Options that ask for the same thing: a rule against one is a rule against asking.
+_ASKING = {
+    "tasks": ("--ntasks", "--ntasks-per-node"),
+    "cores": ("--cpus-per-task", "--cpus-per-gpu"),
+    "memory": ("--mem", "--mem-per-gpu", "--mem-per-cpu"),
+}
+
+
+class Signal(NamedTuple):
+    """A signal and how many seconds before the time limit it comes."""
+
+    name: str
+    seconds: int
+
+
+class Asked(NamedTuple):
+    """What the user asks of the scheduler, checked for form only.
+
+    Attributes:
+        gpus: in all; *gpus_per_node*: on each node.
+        memory_per_gpu: as Slurm takes it, ``60G``.
+        nvme: GiB of local disk on each node.
+        seconds: the time limit.
+        named: values of other options by option, such as ``--account``.
+        extra: options as they stand, such as ``--reservation=x``.
+    """
+
+    nodes: int | None = None
+    gpus: int | None = None
+    gpus_per_node: int | None = None
+    cpus_per_gpu: int | None = None
+    memory_per_gpu: str | None = None
+    nvme: int | None = None
+    seconds: int | None = None
+    exclusive: bool = False
+    requeue: bool = False
+    signal: Signal | None = None
+    named: Mapping[str, str] = {}
+    extra: tuple[str, ...] = ()
+
+
+class Shape(NamedTuple):
+    """What each of a job's nodes gives to it; memory in MiB, local disk in GiB.
+
+    Attributes:
+        tasks: that srun starts on a node.
+        cores: None where nobody says, as *memory*.
+        asks_tasks: whether the site lets a job name them; *asks_cores*, *asks_memory*.
+    """
+
+    nodes: int
+    gpus: int
+    tasks: int
+    cores: int | None
+    memory: int | None
+    nvme: int
+    asks_tasks: bool
+    asks_cores: bool
+    asks_memory: bool
+
+    @property
+    def cores_per_task(self) -> int | None:
+        """How many cores each task gets; at least one."""
+        return None if self.cores is None else max(1, self.cores // self.tasks)
+
+
+class Refusal(NamedTuple):
+    """One thing for which the system would refuse the job, and the remedy."""
+
+    message: str
+    hint: str
+
+
+class RequestError(EnvcfgError):
+    """A request that the system would refuse; carries all that is wrong with it."""
+
+    exit_code = EXIT_USAGE
+
+    def __init__(self, *refusals: Refusal) -> None:
+        """Keep the *refusals*; there is at least one."""
+        super().__init__(refusals[0].message, hint=refusals[0].hint)
+        self.refusals = refusals
+
+    def lines(self) -> list[str]:
+        """Return every refusal as the lines that stand on stderr."""
+        errors = (EnvcfgError(each.message, hint=each.hint) for each in self.refusals)
+        return [line for error in errors for line in error.lines()]
+
+
+def tasks_per_node(launcher: str, gpus: int, ranks: int | None) -> int:
+    """Return how many tasks srun is to start on a node of *gpus* GPUs."""
+    is_one = launcher == "local" or KINDS[launcher].is_agent
+    return 1 if is_one else ranks or gpus
+
+
+def may_ask(profile: Profile, what: str) -> bool:
+    """Tell whether the site lets a job name its ``tasks``, ``cores`` or ``memory``.
+
+    A rule against one value of an option is none against the option.
+    """
+    rules = (profile.rules.get(option) for option in _ASKING[what])
+    return not any(
+        rule and rule.rule == "must not" and rule.value is None for rule in rules
+    )
+
+
+def shape_of(
+    profile: Profile, plan: Plan, asked: Asked, partition: Partition | None
+) -> tuple[Shape, list[Refusal]]:
+    """Return the shape of the job, and what is wrong with what was asked for.
+
+    Raises:
+        RequestError: nobody says how many GPUs a node has, or they do not divide.
+    """
+    nodes, gpus = _nodes_and_gpus(profile, asked)
+    node = profile.node
+    cores = asked.cpus_per_gpu or (node.cores_per_gpu if node else None)
+    memory = asked.memory_per_gpu or (node.memory_per_gpu if node else None)
+    shape = Shape(
+        nodes=nodes,
+        gpus=gpus,
+        tasks=tasks_per_node(plan.launcher, gpus, plan.ranks),
+        cores=cores and cores * gpus,
+        memory=mebibytes(memory) * gpus if memory else None,
+        nvme=asked.nvme or 0,
+        asks_tasks=may_ask(profile, "tasks"),
+        asks_cores=may_ask(profile, "cores"),
+        asks_memory=may_ask(profile, "memory"),
+    )
+    refusals = [*_beyond_node(node, asked, gpus), *_beyond_partition(partition, shape)]
+    return shape, refusals
+
+
+def _nodes_and_gpus(profile: Profile, asked: Asked) -> tuple[int, int]:
+    """Return the nodes, and the GPUs on each."""
+    has = profile.node.gpus if profile.node else None
+    total, each = asked.gpus, asked.gpus_per_node
+    if total and each is None and (asked.nodes or has):
+        nodes = asked.nodes or -(-total // (has or total))
+        each = total // nodes
+        if each == 0 or total != nodes * each:
+            raise _undivided(total, nodes)
+        return nodes, each
+    each = each or total or has
+    if each is None:
+        message = f"profile {profile.name} does not say how many GPUs a node has"
+        raise RequestError(Refusal(message, "give --gpus-per-node N"))
+    nodes = asked.nodes or max(1, (total or each) // each)
+    if total not in {None, nodes * each}:
+        raise _undivided(total or 0, nodes)
+    return nodes, each
+
+
+def _undivided(gpus: int, nodes: int) -> RequestError:
+    message = f"{gpus} GPUs are not the same number on each of {nodes} nodes"
+    return RequestError(Refusal(message, "give --nodes N --gpus-per-node M"))
+
+
+def _beyond_node(node: Node | None, asked: Asked, gpus: int) -> Iterator[Refusal]:
+    if node is None:
+        return
+    said = f"({node.reason.source}, {node.reason.date})"
+    if gpus > node.gpus:
+        yield Refusal(
+            f"{gpus} GPUs on a node, but a node has {node.gpus} {said}",
+            f"take more nodes: --gpus-per-node is {node.gpus} at most",
+        )
+        return
+    cores = (node.cores_per_gpu or 0) * node.gpus
+    if cores and (asked.cpus_per_gpu or 0) * gpus > cores:
+        yield Refusal(
+            f"{asked.cpus_per_gpu} cores for each of {gpus} GPUs, but a job can have "
+            f"{cores} cores of a node {said}",
+            f"--cpus-per-gpu is {cores // gpus} here at most",
+        )
+    if node.memory_per_gpu and asked.memory_per_gpu:
+        most = mebibytes(node.memory_per_gpu) * node.gpus
+        wanted = mebibytes(asked.memory_per_gpu) * gpus
+        if wanted > most:
+            yield Refusal(
+                f"{size_text(wanted)} of memory on a node, but a job can have "
+                f"{size_text(most)} {said}",
+                f"--mem-per-gpu is {size_text(most // gpus)} here at most",
+            )
+
+
+def _beyond_partition(partition: Partition | None, shape: Shape) -> Iterator[Refusal]:
+    if partition is None:
+        return
+    said = f"({partition.reason.source}, {partition.reason.date})"
+    for what, wanted, most in (
+        ("nodes", shape.nodes, partition.nodes),
+        ("GPUs", shape.nodes * shape.gpus, partition.gpus),
+    ):
+        if most is not None and wanted > most:
+            yield Refusal(
+                f"{wanted} {what}, but partition {partition.name} gives a job "
+                f"{most} at most {said}",
+                "ask for less, or choose another --partition",
+            )

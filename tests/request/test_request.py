@@ -1,0 +1,267 @@
+"""What is asked of the scheduler: the rules of each system, their limits, the waste."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from envcfg.errors import UsageError
+from envcfg.launch.plan import Options
+from envcfg.launch.resolve import resolve
+from envcfg.profile.catalog import Catalog
+from envcfg.request.charge import charge
+from envcfg.request.request import Request, make_request
+from envcfg.request.shape import Asked, RequestError, Signal, tasks_per_node
+
+LUMI = {"--account": "project_1", "--job-name": "j"}
+SMALL = {**LUMI, "--partition": "small-g"}
+MAHTI = {"--account": "project_1", "--job-name": "j", "--partition": "gpumedium"}
+
+
+def request_of(
+    catalog: Catalog,
+    name: str,
+    launcher: str | None = None,
+    ranks: int | None = None,
+    **asked: Any,  # noqa: ANN401  # the fields of Asked
+) -> Request:
+    profile = catalog.load(name)
+    plan = resolve(profile, "0" * 64, Options(launcher=launcher, ranks=ranks))
+    return make_request(profile, plan, Asked(**asked))
+
+
+def lines_of(request: Request) -> dict[str, str | None]:
+    return {line.option: line.value for line in request.lines}
+
+
+# profile, what is asked for, the lines that follow (None: no such line)
+ASKED: dict[str, tuple[str, dict[str, Any], dict[str, str | None]]] = {
+    "a whole node": ("lumi-g", {"named": LUMI}, {
+        "--nodes": "1", "--gpus-per-node": "8", "--ntasks-per-node": "8",
+        "--cpus-per-task": "7", "--mem": "480G", "--partition": "standard-g"}),
+    "16 GPUs": ("lumi-g", {"gpus": 16, "named": LUMI}, {"--nodes": "2", "--gpus-per-node": "8"}),
+    "2 GPUs": ("lumi-g", {"gpus": 2, "named": SMALL}, {
+        "--nodes": "1", "--gpus-per-node": "2", "--mem": "120G", "--cpus-per-task": "7"}),
+    "GPUs over nodes": ("lumi-g", {"gpus": 4, "nodes": 2, "named": SMALL}, {"--gpus-per-node": "2"}),
+    "GPUs by the node": ("lumi-g", {"gpus": 6, "gpus_per_node": 3, "named": SMALL}, {"--nodes": "2"}),
+    "torchrun": ("lumi-g", {"launcher": "torchrun", "named": LUMI}, {
+        "--ntasks-per-node": "1", "--cpus-per-task": "56"}),
+    "two ranks for a GPU": ("lumi-g", {"ranks": 16, "named": LUMI}, {
+        "--ntasks-per-node": "16", "--cpus-per-task": "3"}),
+    "a type of GPU": ("mahti", {"named": MAHTI}, {"--gres": "gpu:a100:4", "--mem": "490G"}),
+    "local disk": ("puhti", {"nvme": 100, "named": {**MAHTI, "--partition": "gpu"}}, {
+        "--gres": "gpu:v100:4,nvme:100"}),
+    "memory comes with the GPU": ("roihu", {"named": {**MAHTI, "--partition": "gputest"}}, {
+        "--gres": "gpu:gh200:4", "--mem": None, "--cpus-per-task": "72"}),
+    "all comes with the GPU": ("setonix", {"named": {"--account": "p-gpu", "--job-name": "j"}}, {
+        "--gpus-per-node": "8", "--mem": None, "--ntasks-per-node": None,
+        "--cpus-per-task": None, "--exclusive": None}),
+    "a network": ("frontier", {"named": LUMI}, {"--network": "disable_rdzv_get"}),
+    "a constraint": ("adastra-mi300a", {"named": LUMI}, {
+        "--constraint": "MI300", "--exclusive": None, "--mem": "500G"}),
+    "a QOS": ("perlmutter", {"named": {"--account": "m_g", "--constraint": "gpu", "--job-name": "j"}}, {
+        "--qos": "regular", "--exclusive": None}),
+    "only one value is refused": ("alps-clariden", {"named": {"--job-name": "j"}}, {"--mem": "448G"}),
+    "a signal": ("lumi-g", {"named": LUMI, "signal": Signal("USR1", 120), "seconds": 600}, {
+        "--signal": "USR1@120", "--requeue": None, "--time": "00:10:00"}),
+    "an array": ("lumi-g", {"named": {**LUMI, "--array": "0-9"}}, {
+        "--array": "0-9", "--output": "%x-%A_%a.out"}),
+    "what the user names": ("lumi-g", {"named": {**LUMI, "--output": "log"}}, {"--output": "log"}),
+    "as it stands": ("lumi-g", {"named": LUMI, "extra": ("--reservation=x", "--hold")}, {
+        "--reservation": "x", "--hold": None}),
+    "by another way": ("perlmutter", {"named": {"--account": "m_g", "--constraint": "gpu", "--job-name": "j"},
+                       "extra": ("--licenses=scratch",)}, {"--licenses": "scratch"}),
+    "Flux": ("tuolumne", {"named": {"--account": "guests", "--job-name": "j"}}, {
+        "--partition": "pbatch", "--exclusive": None, "-g": None, "--ntasks-per-node": None}),
+}  # fmt: skip
+PRESENT = {("a constraint", "--exclusive"), ("a QOS", "--exclusive"), ("as it stands", "--hold"), ("Flux", "--exclusive")}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ASKED)
+def test_the_request_obeys_the_system(name: str, built_in: Catalog) -> None:
+    profile, asked, expected = ASKED[name]
+    lines = lines_of(request_of(built_in, profile, **asked))
+    for option, value in expected.items():
+        if value is None and (name, option) not in PRESENT:
+            assert option not in lines
+        else:
+            assert lines[option] == value
+
+
+def test_every_line_says_why(built_in: Catalog) -> None:
+    for profile, asked, _ in ASKED.values():
+        request = request_of(built_in, profile, **asked)
+        assert all(line.why for line in request.lines)
+
+
+# profile, what is asked for, what is said against it, the remedy
+REFUSED: dict[str, tuple[str, dict[str, Any], str, str]] = {
+    "no account": ("lumi-g", {}, "--account is missing: time is granted", "give --account project_465000000"),
+    "not such an account": ("setonix", {"named": {"--account": "paw"}}, "--account paw is not like *-gpu", "fits *-gpu"),
+    "no partition": ("juwels-booster", {"named": LUMI}, "--partition is missing", "one of: booster, develbooster"),
+    "no QOS": ("marenostrum5-acc", {"named": LUMI, "seconds": 60}, "--qos is missing", "acc_*"),
+    "no time": ("isambard-ai", {}, "--time is missing", "give --time"),
+    "no constraint": ("perlmutter", {"named": {"--account": "m_g"}}, "--constraint is missing", "gpu*"),
+    "a slip": ("lumi-g", {"named": {**LUMI, "--partition": "standrad-g"}}, "knows no partition", "did you mean 'standard-g'"),
+    "too many nodes": ("lumi-g", {"nodes": 5, "named": SMALL}, "5 nodes, but partition small-g gives a job 4 at most (https://", "another --partition"),
+    "too many GPUs": ("mahti", {"named": {**MAHTI, "--partition": "gpusmall"}}, "4 GPUs, but partition gpusmall gives a job 2", "ask for less"),
+    "too long": ("lumi-g", {"seconds": 172801, "named": LUMI}, "2-00:00:01 is more than partition standard-g gives: 2-00:00:00 (https://", "ask for less"),
+    "more than a node's GPUs": ("lumi-g", {"gpus_per_node": 9, "named": LUMI}, "a node has 8 (https://", "8 at most"),
+    "more than a node's cores": ("lumi-g", {"cpus_per_gpu": 8, "named": LUMI}, "a job can have 56 cores of a node", "7 here at most"),
+    "more than a node's memory": ("lumi-g", {"memory_per_gpu": "64G", "named": LUMI}, "a job can have 480G", "60G here at most"),
+    "uneven": ("lumi-g", {"gpus": 9, "named": LUMI}, "9 GPUs are not the same number on each of 2 nodes", "--gpus-per-node M"),
+    "uneven over nodes": ("lumi-g", {"gpus": 3, "nodes": 2, "named": LUMI}, "3 GPUs are not", "--gpus-per-node M"),
+    "fewer GPUs than nodes": ("lumi-g", {"gpus": 1, "nodes": 2, "named": LUMI}, "1 GPUs are not", "--gpus-per-node M"),
+    "contradiction": ("lumi-g", {"gpus": 9, "gpus_per_node": 4, "named": LUMI}, "9 GPUs are not", "--gpus-per-node M"),
+    "no node known": ("slingshot-rocm", {}, "does not say how many GPUs", "--gpus-per-node"),
+    "forbidden memory": ("setonix", {"memory_per_gpu": "10G", "named": {"--account": "p-gpu"}}, "--mem-per-gpu must not be given: memory comes", "leave out"),
+    "forbidden cores": ("setonix", {"cpus_per_gpu": 4, "named": {"--account": "p-gpu"}}, "--cpus-per-gpu must not be given: cores come", "leave out"),
+    "no local disk": ("lumi-g", {"nvme": 10, "named": LUMI}, "knows no local disk", "leave out --nvme"),
+    "its own options": ("lumi-g", {"extra": ("--mem=1G",), "named": LUMI}, "--request-arg=--mem", "give --mem-per-gpu"),
+    "its own flags": ("lumi-g", {"extra": ("--time=1",), "named": LUMI}, "--request-arg=--time", "give --time"),
+    "masks": ("lumi-g", {"cpus_per_gpu": 4, "named": LUMI}, "leaves cores of a whole node out, but", "leave it out"),
+    "a late signal": ("lumi-g", {"signal": Signal("USR1", 600), "seconds": 600, "named": LUMI}, "--signal 600 s before", "longer"),
+    "a signal that ends srun": ("lumi-g", {"requeue": True, "signal": Signal("TERM", 60), "named": LUMI}, "srun does not hand TERM on", "USR1@60"),
+    "a signal that ends torchrun": ("lumi-g", {"requeue": True, "signal": Signal("USR1", 60), "launcher": "torchrun", "named": LUMI}, "torchrun itself ends", "--launcher srun"),
+    "an array on Flux": ("tuolumne", {"named": {"--account": "a", "--array": "0-1"}}, "--array is Slurm's", "leave out --array"),
+    "a bank": ("tuolumne", {}, "--account is missing: time is granted to banks", "give --account guests"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_the_system_refuses_is_an_error_with_its_remedy(
+    name: str, built_in: Catalog
+) -> None:
+    profile, asked, message, hint = REFUSED[name]
+    asked.setdefault("named", {})
+    asked["named"] = {"--job-name": "j", **asked["named"]}
+    with pytest.raises(RequestError) as caught:
+        request_of(built_in, profile, **asked)
+    found = [each for each in caught.value.refusals if message in each.message]
+    assert found, caught.value.refusals
+    assert hint in found[0].hint
+
+
+def test_what_is_said_is_as_reviewed(
+    built_in: Catalog, request: pytest.FixtureRequest
+) -> None:
+    parts = []
+    for name, (profile, asked, *_) in REFUSED.items():
+        named = {"--job-name": "j", **asked.get("named", {})}
+        with pytest.raises(RequestError) as caught:
+            request_of(built_in, profile, **{**asked, "named": named})
+        parts += [f"# {name}", *caught.value.lines()]
+    for name, (profile, asked, _) in SAID.items():
+        made = request_of(built_in, profile, seconds=3600, **asked)
+        _, words = charge(built_in.load(profile), made)
+        lines = [each.lines() for each in (*made.findings, *words)]
+        parts += [f"# {name}", *(line for each in lines for line in each)]
+    text = "\n".join(parts) + "\n"
+    golden = Path(__file__).parent / "golden/request.txt"
+    if request.config.getoption("--update-golden"):
+        golden.write_text(text, encoding="utf-8")
+    assert text == golden.read_text(encoding="utf-8")
+
+
+def test_all_that_is_wrong_is_said_at_once(built_in: Catalog) -> None:
+    with pytest.raises(RequestError) as caught:
+        request_of(
+            built_in,
+            "lumi-g",
+            nodes=5,
+            named={"--job-name": "j", "--partition": "small-g"},
+        )
+    assert len(caught.value.refusals) == 2
+    assert len([each for each in caught.value.lines() if "hint" in each]) == 2
+
+
+def test_without_a_scheduler_wrap_is_the_remedy(built_in: Catalog) -> None:
+    with pytest.raises(UsageError) as caught:
+        request_of(built_in, "workstation")
+    assert "envcfg wrap" in str(caught.value.hint)
+
+
+# profile, what is asked for, the rules of what is said (cost aside)
+SAID: dict[str, tuple[str, dict[str, Any], list[str]]] = {
+    "nothing": ("lumi-g", {"named": {**LUMI, "--partition": "standard-g"}}, []),
+    "taken": ("lumi-g", {"named": LUMI}, ["taken-from-profile"]),
+    "GPUs by task": ("lumi-g", {"named": SMALL, "extra": ("--gpus-per-task=1",)}, ["option-discouraged"]),
+    "exclusive": ("isambard-ai", {"exclusive": True, "gpus": 1, "nodes": 1, "named": {"--job-name": "j"}}, ["option-discouraged", "gpus-idle"]),
+    "14 cores": ("lumi-g", {"gpus": 1, "cpus_per_gpu": 14, "named": SMALL}, ["share-wasted"]),
+    "9 cores": ("lumi-g", {"gpus": 1, "cpus_per_gpu": 9, "named": SMALL}, ["share-wasted"]),
+    "8 cores": ("lumi-g", {"gpus": 1, "cpus_per_gpu": 8, "named": SMALL}, []),
+    "100 GiB": ("lumi-g", {"gpus": 1, "memory_per_gpu": "100G", "named": SMALL}, ["share-wasted"]),
+    "a GPU of a node": ("lumi-g", {"gpus": 1, "named": {**LUMI, "--partition": "standard-g"}}, ["gpus-idle"]),
+    "torchrun's end": ("lumi-g", {"launcher": "torchrun", "signal": Signal("USR1", 60), "named": {**LUMI, "--partition": "standard-g"}}, ["agent-ended-by-signal"]),
+    "torchrun's warning": ("lumi-g", {"launcher": "torchrun", "signal": Signal("TERM", 60), "named": {**LUMI, "--partition": "standard-g"}}, []),
+    "NVMe": ("puhti", {"nvme": 100, "gpus": 1, "cpus_per_gpu": 10, "named": {**MAHTI, "--partition": "gpu"}}, []),
+    "an array": ("lumi-g", {"gpus": 1, "named": {**SMALL, "--array": "0-9"}}, []),
+    "two nodes": ("lumi-g", {"nodes": 2, "named": {**LUMI, "--partition": "standard-g"}}, []),
+    "no billing": ("leonardo", {"named": LUMI}, ["taken-from-profile", "billing-unknown"]),
+    "idle on Flux": ("tuolumne", {"gpus": 2, "named": {"--account": "g", "--job-name": "j"}}, ["taken-from-profile", "billing-unknown", "gpus-idle"]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SAID)
+def test_what_is_worth_saying_is_said(name: str, built_in: Catalog) -> None:
+    profile, asked, expected = SAID[name]
+    request = request_of(built_in, profile, seconds=3600, **asked)
+    _, words = charge(built_in.load(profile), request)
+    found = [each.rule for each in (*request.findings, *words) if each.rule != "cost"]
+    assert found == expected
+
+
+def test_14_cores_with_one_gcd_cost_two_shares(built_in: Catalog) -> None:
+    request = request_of(
+        built_in, "lumi-g", gpus=1, cpus_per_gpu=14, seconds=7200, named=SMALL
+    )
+    cost, words = charge(built_in.load("lumi-g"), request)
+    assert cost is not None
+    assert (cost.per_hour, cost.total) == (1, 2)
+    assert words[0].message == "1 GPU-hours per hour, 2 for 02:00:00; 14 cores decide"
+    assert words[1].message == "14 cores are billed as 2 GPUs, and the job has 1"
+
+
+def test_whole_nodes_of_a_shared_partition_are_asked_for_and_paid(
+    built_in: Catalog,
+) -> None:
+    request = request_of(built_in, "lumi-g", named=SMALL)
+    assert "--exclusive" in lines_of(request)  # the CPU masks need it
+    cost, _ = charge(built_in.load("lumi-g"), request)
+    assert cost is not None
+    assert cost.per_hour == 4
+    assert "--exclusive" not in lines_of(
+        request_of(built_in, "lumi-g", gpus=4, named=SMALL)
+    )
+
+
+@pytest.mark.parametrize(
+    ("profile", "named", "expected"),
+    [
+        ("mahti", MAHTI, {"SRUN_CPUS_PER_TASK"}),
+        ("lumi-g", LUMI, {"SRUN_CPUS_PER_TASK", "SLURM_NTASKS_PER_NODE"}),
+        ("setonix", {"--account": "p-gpu"}, {"SRUN_CPUS_PER_TASK", "SLURM_NNODES", "SLURM_GPUS_PER_NODE"}),
+        ("tuolumne", {"--account": "guests"}, set()),
+    ],
+)  # fmt: skip
+def test_srun_is_told_again_what_it_does_not_take_over(
+    profile: str, named: dict[str, str], expected: set[str], built_in: Catalog
+) -> None:
+    request = request_of(built_in, profile, named={"--job-name": "j", **named})
+    assert {each.name for each in request.repeats} == expected
+    assert request.ranks == (8 if profile == "setonix" else None)
+
+
+@pytest.mark.parametrize(
+    ("launcher", "ranks", "tasks"),
+    [
+        ("srun", None, 8), ("srun", 16, 16), ("deepspeed", None, 8), ("jax", None, 8),
+        ("torchrun", None, 1), ("torchrun", 4, 1), ("accelerate", None, 1), ("local", 2, 1),
+    ],
+)  # fmt: skip
+def test_the_launcher_decides_on_the_tasks(
+    launcher: str, ranks: int | None, tasks: int
+) -> None:
+    assert tasks_per_node(launcher, 8, ranks) == tasks
