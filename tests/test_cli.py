@@ -51,7 +51,7 @@ FAILURES = {
     "bind without container": (["wrap", *LOCAL, "--bind", "/a"], 2, "--bind needs a container"),
     "circle": (["wrap", *LOCAL, "--set", "A=${B}", "--set", "B=${A}"], 2, "A -> B -> A"),
     "rank's in torchrun": (["wrap", *LOCAL, "--launcher", "torchrun", "--set", "A=${SLURM_LOCALID}"], 2, "use ${LOCAL_RANK}"),
-    "host's name": (["wrap", *LOCAL, "--set", "A=${HOSTNAME}"], 2, "use ${SLURMD_NODENAME}"),
+    "host's name": (["wrap", *LOCAL, "--set", "A=${HOSTNAME}"], 2, "use ${NODE_RANK}"),
     "no scratch": (["wrap", *LOCAL, "--set", "A=${ENVCFG_CACHE}"], 2, "has no scratch"),
 }  # fmt: skip
 
@@ -288,7 +288,7 @@ def test_binds_are_looked_at_one_by_one(wrap: Wrap, tmp_path: Path) -> None:
     (tmp_path / "x.sif").touch()
     options = ("--container", "x.sif", "--bind", "/tmp:/a,/nowhere:/b,/tmp/a\\,b")
     done = wrap(*LOCAL[:2], *options, "--json")
-    binds = [bind["spec"] for bind in json.loads(done.text)["container"]["binds"]]
+    binds = [bind["source"] for bind in json.loads(done.text)["container"]["binds"]]
     assert binds == ["/tmp:/a", "/nowhere:/b", "/tmp/a\\,b"]
     assert "warning: /nowhere:/b: does not exist" in done.err
 

@@ -14,13 +14,13 @@ from envcfg.errors import UsageError
 MOST_BYTES = 32 * 4096 - 1
 
 
-def checked_part(text: str, name: str = "") -> str:
-    """Return the text of a rank part, which is one argument, also as value of *name*.
+def checked_part(text: str, name: str = "", more: str = "") -> str:
+    """Return the text of a rank part, which is one argument with *more*, also as value of *name*.
 
     Raises:
         UsageError: if it is longer than an argument can be.
     """
-    size = len(os.fsencode(f"{name}={text}" if name else text))
+    size = len(os.fsencode(more + (f"{name}={text}" if name else text)))
     if size > MOST_BYTES:
         msg = (
             "what each rank does first, with the settings that are made there, has "

@@ -13,12 +13,14 @@ from collections.abc import Collection, Mapping, Sequence
 
 _TEMPLATES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "templates")
 _BLOCK = re.compile(
-    r"^[ ]*# envcfg:begin (?P<name>\w+)\n(?P<body>.*?)^[ ]*# envcfg:end (?P=name)\n",
+    r"^(?P<indent>[ ]*)# envcfg:begin (?P<name>\w+)\n"
+    r"(?P<body>.*?)^[ ]*# envcfg:end (?P=name)\n",
     re.MULTILINE | re.DOTALL,
 )
 _FUNCTION = re.compile(  # with the comment above it and the empty line below
     r"^(?:#[^\n]*\n)*(?P<name>envcfg_\w+)\(\) \{.*?^\}\n\n?", re.MULTILINE | re.DOTALL
 )
+_WIDTH = 88
 _WORD = re.compile(r"\benvcfg_\w+")
 
 
@@ -26,23 +28,41 @@ def template(name: str, blocks: Mapping[str, str] | None = None) -> Template:
     """Return the text of a template, without its shellcheck line, with blocks filled.
 
     Args:
-        name: file name without ``.sh``.
-        blocks: text for blocks by name, free of values; the others keep theirs.
+        name: path in the folder of templates, without ``.sh``.
+        blocks: text for blocks by name, free of values; the others keep theirs. It gets
+            the margin that the block has.
     """
     text = _read(name)
     text = text.partition("\n")[2].lstrip("\n")  # the first line is for shellcheck
     given = blocks or {}
-    return Template(_BLOCK.sub(lambda m: given.get(m["name"], m["body"]), text))
+
+    def fill(match: re.Match[str]) -> str:
+        if match["name"] not in given:
+            return match["body"]
+        lines = given[match["name"]].splitlines(keepends=True)
+        return "".join(f"{match['indent']}{line}" for line in lines)
+
+    return Template(_BLOCK.sub(fill, text))
 
 
-def block(name: str, of: str) -> str:
-    """Return what a block of a template holds."""
-    return {match["name"]: match["body"] for match in _BLOCK.finditer(_read(of))}[name]
+def blocks_of(name: str) -> dict[str, str]:
+    """Return what the blocks of a template hold, by name."""
+    return {match["name"]: match["body"] for match in _BLOCK.finditer(_read(name))}
+
+
+def has_template(name: str) -> bool:
+    """Tell whether there is such a template."""
+    return os.path.exists(os.path.join(_TEMPLATES, f"{name}.sh"))
 
 
 def _read(name: str) -> str:
     with open(os.path.join(_TEMPLATES, f"{name}.sh"), encoding="utf-8") as file:
         return file.read()
+
+
+def title(text: str) -> str:
+    """Return the comment that begins a section."""
+    return f"# --- {text} ".ljust(_WIDTH - 2, "-")
 
 
 class Template(str):

@@ -1,71 +1,120 @@
-"""The rank part: what each task runs before its program; POSIX shell, pure text."""
+"""The rank part: what each task runs before its program; POSIX shell, pure text.
+
+What is particular to the job stands in a function of its own, ``envcfg_inside``, which comes
+first; the rest is the same for all jobs of a starter and a launcher.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
 
-from envcfg.bash.pieces import assemble, block, template
+from envcfg.bash.choice import is_by_interface
+from envcfg.bash.diagnosis import ending_pieces, setup_pieces
+from envcfg.bash.pieces import assemble, blocks_of, has_template, heredoc, template
 from envcfg.bash.quoting import quote, rename
-from envcfg.bash.settings import agent_lines, setting_lines
-from envcfg.launch.diagnostics import rank_pieces, setup_text
-from envcfg.launch.launchers import KINDS
+from envcfg.bash.settings import agent_lines, folder_lines, setting_lines
 from envcfg.launch.plan import Plan, Planned
+from envcfg.launchers import LAUNCHERS
+
+_SETS = re.compile(r"\benvcfg_in_set ([A-Z]\w*)")
+_FUNCTION = re.compile(r"\benvcfg_\w+")
+# What a starter's rank.sh says to who wants it.
+_WANTED = ("nodes", "id", "address")
+_OPTIONS = "# envcfg:options\n"  # where a template takes them
+
+
+def inside_text(plan: Plan) -> str:
+    """Return the bash that holds what a task sets; empty if there is nothing."""
+    text = _function(plan, _here(plan))
+    return heredoc("ENVCFG_INSIDE", text) if text else ""
 
 
 def rank_text(plan: Plan) -> str:
-    """Return what each task that srun or envcfg starts runs first."""
-    pieces: list[str] = [template("rank_core")]
-    pieces.append(setup_text(plan.diagnostics))
-    pieces.append(template("rank_arguments"))
-    pieces += _identity(plan)
-    pieces.append(template("rank_folders"))
+    """Return what each task that a starter starts runs first, behind ``inside_text``."""
+    inside = _function(plan, _here(plan))
+    pieces = [template("rank/core"), *setup_pieces(plan.diagnostics)]
+    pieces += [template("rank/arguments"), *_identity(plan), template("rank/folders")]
     if plan.scratch:
-        pieces.append(template("rank_cache", flux_blocks(plan, "node")))
-    inside = _inside(plan)
-    if KINDS[plan.launcher].is_agent:
-        pieces += _made_here(plan, [each for each in inside if each.scope == "node"])
-        return assemble([*pieces, _agent(plan)])
-    pieces += _made_here(plan, inside)
-    return assemble([*pieces, *_contract(plan, inside), *_program(plan)])
+        pieces.append(template("rank/cache", {"host": _words(plan)["host"]}))
+    if inside:
+        pieces.append("envcfg_inside\n")
+    is_agent = LAUNCHERS[plan.launcher].is_agent
+    pieces += _agent(plan) if is_agent else [*_contract(plan), *_program(plan)]
+    return assemble(pieces, _FUNCTION.findall(inside))
 
 
 def worker_text(plan: Plan) -> str:
     """Return what each rank runs first that an agent has started."""
-    ranked = [each for each in _inside(plan) if each.scope == "rank"]
-    pieces: list[str] = [template("rank_core"), template("rank_worker")]
-    pieces.append(template("rank_folders"))
-    if ranked:
-        pieces.append(setting_lines(ranked))
-    pieces += _folders(ranked)
+    inside = _function(plan, [each for each in _inside(plan) if each.scope == "rank"])
+    pieces = [inside, template("rank/core"), template("rank/worker")]
+    pieces.append(template("rank/folders"))
+    if inside:
+        pieces.append("envcfg_inside\n")
     return assemble([*pieces, *_program(plan)])
 
 
-def _inside(plan: Plan) -> list[Planned]:
-    """Return the settings made inside; what they need of the job goes by other names."""
+def contract_names(plan: Plan) -> tuple[str, ...]:
+    """Return the variables that the launcher's template gives to a rank, if it does."""
+    if not plan.contract:
+        return ()
+    return tuple(dict.fromkeys(_SETS.findall(_launcher(plan))))
+
+
+def _function(plan: Plan, settings: Sequence[Planned]) -> str:
+    """Return the function that sets them and makes their folders; empty without any."""
+    body = ""
+    own = {each.name for each in plan.settings}
+    layer = plan.visibility
+    names = [name for name in (layer.clear if layer else ()) if name not in own]
+    is_worker = any(each.scope == "rank" for each in settings) and _is_agent(plan)
+    if layer and names and not is_worker:
+        body += f"  # One layer of GPU masking: {layer.variable}.\n"
+        body += f"  unset -v {' '.join(names)}\n"
+    body += setting_lines(settings, "  ", "envcfg_in")
+    outside = [each for each in plan.settings if each.scope == "host"]
+    body += folder_lines(settings if is_worker else [*outside, *settings], "  ")
+    if not body:
+        return ""
+    return (
+        f"envcfg_inside() {{ # what is set in each task, in the container\n{body}}}\n"
+    )
+
+
+def _is_agent(plan: Plan) -> bool:
+    return LAUNCHERS[plan.launcher].is_agent
+
+
+def _here(plan: Plan) -> list[Planned]:
+    """Return the settings that a task makes itself, before it starts anything."""
+    scopes = ("node",) if _is_agent(plan) else ("node", "rank")
+    return [each for each in _inside(plan) if each.scope in scopes]
+
+
+def _inside(plan: Plan) -> Iterator[Planned]:
+    """Yield the settings made inside; what they need of the job goes by other names."""
     names = _handed_on(plan)
-    found = []
-    for setting in (each for each in plan.settings if each.scope != "host"):
-        branches = tuple(
-            branch._replace(value=branch.value and rename(branch.value, names))
-            for branch in setting.branches
-        )
-        found.append(setting._replace(branches=branches))
-    return found
+    for setting in plan.settings:
+        if setting.scope != "host":
+            branches = tuple(
+                branch._replace(value=branch.value and rename(branch.value, names))
+                for branch in setting.branches
+            )
+            yield setting._replace(branches=branches)
 
 
-def _program(plan: Plan) -> list[str]:
-    """Return the end of a rank part: own variables go, the program comes."""
-    pieces: list[str] = []
+def _program(plan: Plan) -> Iterator[str]:
+    """Yield the end of a rank part: own variables go, the program comes."""
     if plan.local_rank_at is not None:
-        pieces.append(
+        yield (
             f"envcfg_at={plan.local_rank_at}\n"
             f"envcfg_option={quote(plan.local_rank_option)}\n"
         )
-        pieces.append(template("rank_local_rank"))
-    pieces += rank_pieces(plan.diagnostics)  # a profiler's words move the program's
+        yield template("rank/local_rank")
+    yield from ending_pieces(plan.diagnostics)  # a profiler's words move the program's
     if plan.handed_on:
-        pieces.append(f"unset -v {' '.join(_handed_on(plan).values())}\n")
-    return [*pieces, template("rank_exec")]
+        yield f"unset -v {' '.join(_handed_on(plan).values())}\n"
+    yield template("rank/exec")
 
 
 def _handed_on(plan: Plan) -> dict[str, str]:
@@ -73,106 +122,48 @@ def _handed_on(plan: Plan) -> dict[str, str]:
     return {name: f"ENVCFG_REF_{name}" for name in plan.handed_on}
 
 
-def flux_blocks(plan: Plan, name: str) -> dict[str, str]:
-    """Return what a template holds in place of its own block where Flux launches."""
-    return {name: block(name, "flux_blocks")} if plan.starter == "flux" else {}
+def _words(plan: Plan) -> dict[str, str]:
+    """Return in what the templates of others differ by the starter."""
+    return blocks_of(f"{plan.starter}/words")
 
 
-def _identity(plan: Plan) -> list[str]:
-    """Return the pieces that say who a task is; envcfg itself tells a local one."""
-    if plan.starter == "local":
-        return []
-    if plan.starter == "flux":
-        master = f'  export MASTER_ADDR="$ENVCFG_MASTER_ADDR"{_suffix(plan)}\n'
-        return [template("rank_flux", {"master": master})]
-    pieces: list[str] = [template("first_node"), _slurm_identity(plan)]
-    if not KINDS[plan.launcher].is_agent:
-        pieces.append(template("rank_slurm_rank"))
-    return pieces
-
-
-def _slurm_identity(plan: Plan) -> str:
-    if plan.rendezvous and plan.rendezvous.interface:
-        return template("rank_slurm", {"master": block("master", "rank_interface")})
-    master = f'  export MASTER_ADDR="$envcfg_node"{_suffix(plan)}\n'
-    return template("rank_slurm", {"master": master})
-
-
-def _agent(plan: Plan) -> str:
-    """Return what starts the ranks of a node; with its options it holds values."""
-    blocks = {"options": agent_lines(plan.agent), **_starter_blocks(plan)}
-    if plan.has_mode:
-        blocks["mode"] = ""  # the options say what accelerate starts
-    if plan.starter == "local":
-        blocks["local"] = ""
-    elif plan.rendezvous and plan.rendezvous.interface:
-        blocks["local"] = block("local", "rank_interface_local")
-    else:
-        blocks["local"] = (
-            f'set -- --local-addr="$SLURMD_NODENAME"{_suffix(plan)} "$@"\n'
-        )
-    return str(template(f"launch_{plan.launcher}", blocks))
-
-
-def _contract(plan: Plan, inside: Sequence[Planned]) -> list[str]:
-    """Return the pieces that tell a rank's library what it reads; settings win."""
-    names = plan.contract
-    if not names:
-        return []
-    pieces: list[str] = []
-    given = [each.name for each in inside if each.name in names]
-    if given:
-        names_set = " ".join(given)
-        pieces.append(
-            f"ENVCFG_PRESET=\"$ENVCFG_PRESET\"'{names_set} ' # as set above\n"
-        )
-    return [*pieces, template(f"launch_{plan.launcher}", _starter_blocks(plan))]
-
-
-def _starter_blocks(plan: Plan) -> dict[str, str]:
-    """Return what a launcher's template holds where its tasks are not srun's."""
-    if plan.starter == "local":
-        return {
-            name: block(f"local_{name}", "launch_blocks") for name in ("nodes", "meet")
-        }
-    if plan.starter == "flux":
-        return {"nodes": block("flux_nodes", "launch_blocks")}
-    return {}
-
-
-def _suffix(plan: Plan) -> str:
-    """Return what follows a node's name in its address, as shell text."""
+def _identity(plan: Plan) -> Iterator[str]:
+    """Yield the pieces that say who a task is."""
+    starter = plan.starter
+    wanted = _launcher(plan) if LAUNCHERS[plan.launcher].has_template else ""
+    blocks = {name: "" for name in _WANTED if f"envcfg_{name}" not in wanted}
+    if is_by_interface(plan) and has_template(f"{starter}/rank_interface"):
+        blocks = blocks_of(f"{starter}/rank_interface") | blocks
+    if has_template(f"{starter}/first_node"):
+        yield template(f"{starter}/first_node")
     suffix = plan.rendezvous.suffix if plan.rendezvous else ""
-    return quote(suffix) if suffix else ""
+    if suffix:  # what follows a node's name in its address
+        yield f"envcfg_suffix={quote(suffix)}\n"
+    yield template(f"{starter}/rank", blocks)
+    if not _is_agent(plan) and has_template(f"{starter}/rank_one"):
+        yield template(f"{starter}/rank_one")
 
 
-def _made_here(plan: Plan, settings: Sequence[Planned]) -> list[str]:
-    """Return the pieces between a task's identity and its program."""
-    pieces: list[str] = []
-    own = {each.name for each in plan.settings}
-    clear = plan.visibility.clear if plan.visibility else ()
-    if plan.visibility and (names := [name for name in clear if name not in own]):
-        pieces.append(
-            f"# One layer of GPU masking: {plan.visibility.variable}.\n"
-            f"unset -v {' '.join(names)}\n"
-        )
-    if settings:
-        pieces.append(setting_lines(settings))
-    own_scope = [each for each in plan.settings if each.scope == "host"]
-    return [*pieces, *_folders([*own_scope, *settings])]
+def _launcher(plan: Plan) -> str:
+    """Return the launcher's template, with the words of the starter."""
+    blocks = {**_words(plan), **({"mode": ""} if plan.has_mode else {})}
+    return template(f"launchers/{plan.launcher}", blocks)
 
 
-def _folders(settings: Sequence[Planned]) -> list[str]:
-    """Return a function, as it collects paths in its own positional parameters."""
-    names = [each.name for each in settings if each.directory]
-    if not names:
-        return []
-    lines = "".join(
-        f'  envcfg_is_preset {name} || set -- "$@" ${{{name}:+"${name}"}}\n'
-        for name in names
-    )
-    text = (
-        "envcfg_make_folders() { # those that the job has not set itself\n"
-        f'  set --\n{lines}  envcfg_folders "$@"\n}}\nenvcfg_make_folders\n'
-    )
-    return [text]
+def _agent(plan: Plan) -> Iterator[str]:
+    """Yield what starts the ranks of a node, with its options, which hold values."""
+    head, tail = _launcher(plan).split(_OPTIONS)
+    yield head
+    yield agent_lines(plan.agent)
+    yield tail
+
+
+def _contract(plan: Plan) -> Iterator[str]:
+    """Yield the pieces that tell a rank's library what it reads; settings win."""
+    names = contract_names(plan)
+    given = [each.name for each in _inside(plan) if each.name in names]
+    if given:
+        text = " ".join(given)
+        yield f"ENVCFG_PRESET=\"$ENVCFG_PRESET\"'{text} ' # as set above\n"
+    if plan.contract:
+        yield _launcher(plan)

@@ -5,7 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from envcfg.bash.quoting import quote, quote_word
-from envcfg.launch.plan import Planned, PlannedBundle, PlannedMount
+from envcfg.launch.plan import (
+    Planned,
+    PlannedArgument,
+    PlannedBundle,
+    PlannedMount,
+)
 from envcfg.profile.conditions import Condition
 from envcfg.profile.identity import NODE, RANK
 from envcfg.profile.reason import Reason
@@ -15,42 +20,73 @@ _WIDTH = 92
 _TESTS = {"==": "-eq", "!=": "-ne", "<": "-lt", "<=": "-le", ">": "-gt", ">=": "-ge"}
 
 
-def setting_lines(settings: Sequence[Planned], margin: str = "") -> str:
-    """Return the lines that set or unset the variables, each with its reason."""
+def setting_lines(settings: Sequence[Planned], margin: str, verb: str) -> str:
+    """Return the lines that set or unset the variables, each with its reason.
+
+    Args:
+        settings: in order.
+        margin: before each line.
+        verb: how the functions begin that do it, ``envcfg`` or ``envcfg_in``.
+    """
     sure = RANK | NODE | {"ENVCFG_JOB"}
     sure |= {each.name for each in settings if _always_set(each)}
-    return "".join(_setting(each, margin, sure) for each in settings)
+    return "".join(_setting(each, margin, verb, sure) for each in settings)
 
 
-def mount_lines(function: str, mounts: Sequence[PlannedMount], margin: str) -> str:
-    """Return calls of *function* with spec and, where given, the path that must exist."""
+def mount_lines(mounts: Sequence[PlannedMount], margin: str) -> str:
+    """Return the calls that mount: source and, where it differs, the runtime's text."""
     lines = []
     for mount in mounts:
-        words = [function, quote(mount.spec)]
+        words = ["envcfg_bind"]
         if mount.if_exists is not None:
-            words.append(quote(mount.if_exists))
+            words = ["envcfg_bind_if", quote(mount.if_exists)]
+        words.append(quote(mount.bind.source))
+        if mount.text != mount.bind.source:
+            words.append(quote(mount.text))
         lines.append(_reason(mount.reason, margin))
         lines.append(_guarded([(mount.tests, f"{' '.join(words)}\n")], margin))
     return "".join(lines)
 
 
-def option_lines(options: Sequence[PlannedMount], margin: str) -> str:
+def argument_lines(arguments: Sequence[PlannedArgument], margin: str) -> str:
+    """Return the calls that give the runtime its arguments."""
+    lines = []
+    for each in arguments:
+        words = ["envcfg_argument", quote(each.word)]
+        if each.if_exists is not None:
+            words.append(quote(each.if_exists))
+        lines.append(_reason(each.reason, margin))
+        lines.append(_guarded([(each.tests, f"{' '.join(words)}\n")], margin))
+    return "".join(lines)
+
+
+def folder_lines(settings: Sequence[Planned], margin: str) -> str:
+    """Return the call that makes the folders which the settings name; maybe none."""
+    names = [each.name for each in settings if each.directory]
+    if not names:
+        return ""
+    pairs = [f'{name} "${{{name}-}}"' for name in names]
+    joined = f" \\\n{margin}  ".join(pairs)
+    return f"{margin}envcfg_folders {joined}\n"
+
+
+def option_lines(options: Sequence[PlannedArgument], margin: str) -> str:
     """Return the lines that add options to srun, each with its reason."""
     lines = []
     for option in options:
         lines.append(_reason(option.reason, margin))
-        call = f"ENVCFG_SRUN+=({quote(option.spec)})\n"
+        call = f"ENVCFG_SRUN+=({quote(option.word)})\n"
         lines.append(_guarded([(option.tests, call)], margin))
     return "".join(lines)
 
 
-def agent_lines(options: Sequence[PlannedMount]) -> str:
+def agent_lines(options: Sequence[PlannedArgument]) -> str:
     """Return the lines that put options before an agent's own words, in their order."""
     lines = []
     for option in reversed(options):
         lines.append(_reason(option.reason, ""))
         lines.append(
-            _guarded([(option.tests, f'set -- {quote(option.spec)} "$@"\n')], "")
+            _guarded([(option.tests, f'set -- {quote(option.word)} "$@"\n')], "")
         )
     return "".join(lines)
 
@@ -81,16 +117,16 @@ def _test_text(tests: Condition) -> str:
     )
 
 
-def _setting(setting: Planned, margin: str, sure: frozenset[str]) -> str:
+def _setting(setting: Planned, margin: str, verb: str, sure: frozenset[str]) -> str:
     force = "force_" if setting.force else ""
     steps = []
     for branch in setting.branches:
         if branch.value is None:
-            call = f"envcfg_{force}unset {setting.name}\n"
+            call = f"{verb}_{force}unset {setting.name}\n"
         else:
-            verb = "envcfg_force" if setting.force else "envcfg_set"
+            how = "force" if setting.force else "set"
             value = quote_word(branch.value, setting.name, sure - {setting.name})
-            call = f"{verb} {setting.name} {value}\n"
+            call = f"{verb}_{how} {setting.name} {value}\n"
         steps.append((branch.tests, call))
     reasons = dict.fromkeys(branch.reason for branch in setting.branches)
     comments = "".join(_reason(each, margin) for each in reasons)

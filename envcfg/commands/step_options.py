@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import argparse
 import os
-import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from envcfg import runtimes
+from envcfg.bind import Bind, parse_binds
 from envcfg.commands.arguments import assignment, number_of, pair, removal
 from envcfg.commands.diagnostic_options import (
     add_diagnostic_options,
@@ -21,13 +22,13 @@ from envcfg.commands.machine import current_folder
 from envcfg.commands.selection import open_catalog, overlays, select_profile
 from envcfg.errors import UsageError
 from envcfg.findings import Finding
+from envcfg.launch.choose import choose_runtimes
 from envcfg.launch.diagnostics import is_path
 from envcfg.launch.image import locate_image
 from envcfg.launch.plan import Options
 from envcfg.launch.resolve import check_facts
-from envcfg.profile.launchers import LAUNCHERS
+from envcfg.launchers import LAUNCHERS
 from envcfg.profile.model import Profile
-from envcfg.profile.read.loader import RUNTIMES
 from envcfg.profile.words import format_word
 
 
@@ -69,7 +70,7 @@ def add_step_options(parser: argparse.ArgumentParser) -> None:
     )
     what.add_argument(
         "--runtime",
-        choices=("auto", *RUNTIMES),
+        choices=("auto", *runtimes.NAMES),
         default="auto",
         help="container runtime (default: the first that the job finds)",
     )
@@ -84,6 +85,7 @@ def add_step_options(parser: argparse.ArgumentParser) -> None:
         "--bind",
         metavar="SPEC",
         action="append",
+        type=_binds,
         default=[],
         help="SOURCE[:TARGET[:OPTIONS]]; may be repeated",
     )
@@ -136,6 +138,13 @@ def add_step_options(parser: argparse.ArgumentParser) -> None:
     add_diagnostic_options(parser)
 
 
+def _binds(text: str) -> list[Bind]:
+    try:
+        return parse_binds(text)
+    except ValueError as err:
+        raise argparse.ArgumentTypeError(str(err)) from err
+
+
 def read_step(
     options: argparse.Namespace, command: Sequence[str] | None, example: str
 ) -> Step:
@@ -155,13 +164,12 @@ def read_step(
     for option, given in (
         ("--profile", [options.profile]),
         ("--container", [options.container]),
-        ("--bind", options.bind),
     ):
         if "" in given:
             msg = f"{option} is empty"
             raise UsageError(msg, hint="is the variable set that it comes from?")
     here = current_folder()
-    image, findings = locate_image(options.container, here)
+    findings: list[Finding] = []
     if options.changes:
         from envcfg.commands.changes import check_changes
 
@@ -170,15 +178,16 @@ def read_step(
     check_facts(facts)
     catalog = open_catalog(here)
     name, reason = select_profile(catalog, options.profile, options.launcher)
+    profile = catalog.load(name)
+    runtime = None if options.runtime == "auto" else options.runtime
+    first = choose_runtimes(profile, runtime)[0]
+    image, seen = locate_image(options.container, here, first)
     wanted = Options(
         container=image,
         image_file=image and os.path.realpath(image),
-        runtime=None if options.runtime == "auto" else options.runtime,
+        runtime=runtime,
         runtime_args=tuple(options.runtime_arg),
-        # The runtime would split them too, at commas that no backslash takes away.
-        binds=tuple(
-            part for spec in options.bind for part in re.split(r"(?<!\\),", spec)
-        ),
+        binds=tuple(bind for given in options.bind for bind in given),
         launcher=options.launcher,
         srun_args=tuple(options.srun_arg),
         ranks=options.ranks,
@@ -187,14 +196,13 @@ def read_step(
         command=tuple(command or ()),
         diagnostics=read_diagnostics(options),
     )
-    profile = catalog.load(name)
     return Step(
         profile_name=name,
         profile=profile,
         profile_hash=catalog.digest(),
         options=wanted,
         diagnostics=tuple(diagnostic_words(options)),
-        findings=(*reason, *findings),
+        findings=(*reason, *seen, *findings),
         notes=tuple(overlays(catalog)),
         inputs=(*catalog.files_read(), *_files_of(wanted)),
     )
@@ -205,7 +213,7 @@ def _files_of(wanted: Options) -> Iterator[str]:
         yield wanted.image_file
     if wanted.diagnostics.setup and is_path(wanted.diagnostics.setup):
         yield wanted.diagnostics.setup
-    yield from (spec.split(":")[0] for spec in wanted.binds)
+    yield from (bind.source for bind in wanted.binds)
 
 
 def wrap_words(step: Step) -> list[str]:
@@ -221,7 +229,7 @@ def _wrap_options(step: Step) -> Iterator[str]:
     if given.runtime:
         yield from ("--runtime", given.runtime)
     yield from (f"--runtime-arg={word}" for word in given.runtime_args)
-    yield from (f"--bind={spec}" for spec in given.binds)
+    yield from (f"--bind={bind}" for bind in given.binds)
     if given.launcher:
         yield from ("--launcher", given.launcher)
     yield from (f"--srun-arg={word}" for word in given.srun_args)

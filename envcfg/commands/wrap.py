@@ -7,7 +7,8 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from envcfg.bash.host import render_exec_line, render_script
+from envcfg.bash.host import render_script
+from envcfg.bash.launch_line import render_launch_line
 from envcfg.commands.machine import job_nodes
 from envcfg.commands.printing import (
     add_output_options,
@@ -137,6 +138,6 @@ def _put(
         else:
             write(plan_text(plan))
     elif options.what == "exec-line":
-        write(render_exec_line(plan) + "\n")
+        write(render_launch_line(plan) + "\n")
     else:
         put_script(options, render_script(plan, argv), inputs)

@@ -4,14 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from envcfg import runtimes
 from envcfg.errors import Place, UsageError
 from envcfg.findings import Finding
-from envcfg.launch.image import is_uri
-from envcfg.launch.plan import Branch, Container, Options, PlannedBundle, PlannedMount
+from envcfg.launch.plan import (
+    Branch,
+    Container,
+    Options,
+    PlannedArgument,
+    PlannedBundle,
+    PlannedMount,
+)
 from envcfg.profile.conditions import Condition, Truth
 from envcfg.profile.facts import Facts
-from envcfg.profile.model import Case, Mount, Profile, Setting
+from envcfg.profile.model import Argument, Case, Mount, Profile, Setting
 from envcfg.profile.reason import Reason
+from envcfg.runtimes.model import Runtime
 
 # What is given on the command line needs no other reason.
 GIVEN = Reason(
@@ -65,20 +73,48 @@ def choose_container(
         ),
         "exec",
     )
-    asked = [PlannedMount(spec=spec, reason=GIVEN) for spec in options.binds]
-    words = [PlannedMount(spec=word, reason=GIVEN) for word in options.runtime_args]
+    named = choose_runtimes(profile, options.runtime)
+    first = named[0]
+    asked = [Mount(bind=each, reason=GIVEN) for each in options.binds]
+    words = [PlannedArgument(word=word, reason=GIVEN) for word in options.runtime_args]
     return Container(
         image=options.container,
-        is_file=not is_uri(options.container),
-        runtimes=(
-            (options.runtime,)
-            if options.runtime
-            else profile.runtimes or ("apptainer", "singularity")
-        ),
+        is_file=not first.is_reference(options.container),
+        runtimes=tuple(each.name for each in named),
         verb=str(verb),
-        arguments=(*choose_mounts(profile.arguments, facts), *words),
-        binds=(*choose_mounts(profile.binds, facts), *asked),
+        arguments=(*choose_arguments(profile.arguments, facts), *words),
+        binds=tuple(_binds((*profile.binds.values(), *asked), first, facts)),
     )
+
+
+def choose_runtimes(profile: Profile, wanted: str | None) -> tuple[Runtime, ...]:
+    """Return the runtimes of which the job takes the first that it has: of one template."""
+    names = (wanted,) if wanted else profile.runtimes or runtimes.USUAL
+    known = [runtimes.runtime(name) for name in names]
+    return tuple(each for each in known if each.template == known[0].template)
+
+
+def _binds(
+    mounts: Iterable[Mount | None], runtime: Runtime, facts: Facts
+) -> Iterable[PlannedMount]:
+    for mount in mounts:
+        if mount is None:
+            continue
+        tests = _tests_left(mount.when, str(mount.bind), facts)
+        if tests is None:
+            continue
+        try:
+            text = runtime.format_bind(mount.bind)
+        except ValueError as err:
+            msg = f"{runtime.name} cannot bind {mount.bind}: {err}"
+            raise UsageError(msg, hint="choose another path, or a link to it") from err
+        yield PlannedMount(
+            bind=mount.bind,
+            text=text,
+            if_exists=mount.if_exists,
+            tests=tests,
+            reason=mount.reason,
+        )
 
 
 def choose_bundles(
@@ -118,20 +154,20 @@ def choose_bundles(
     return chosen, notes
 
 
-def choose_mounts(
-    mounts: Mapping[str, Mount | None], facts: Facts
-) -> Iterable[PlannedMount]:
-    """Yield the binds or arguments that can apply."""
-    for mount in mounts.values():
-        if mount is None:
+def choose_arguments(
+    arguments: Mapping[str, Argument | None], facts: Facts
+) -> Iterable[PlannedArgument]:
+    """Yield the arguments that can apply."""
+    for each in arguments.values():
+        if each is None:
             continue
-        tests = _tests_left(mount.when, mount.spec, facts)
+        tests = _tests_left(each.when, each.word, facts)
         if tests is not None:
-            yield PlannedMount(
-                spec=mount.spec,
-                if_exists=mount.if_exists,
+            yield PlannedArgument(
+                word=each.word,
+                if_exists=each.if_exists,
                 tests=tests,
-                reason=mount.reason,
+                reason=each.reason,
             )
 
 

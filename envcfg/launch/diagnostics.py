@@ -1,12 +1,10 @@
-"""What a job is asked to tell of itself: pieces for the host and the rank part; pure."""
+"""What a job is asked to tell of itself: the model; pure."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
-from envcfg.bash.pieces import template
-from envcfg.bash.quoting import quote, quote_word
 from envcfg.datafile import load_knowledge_file
 from envcfg.errors import UsageError
 from envcfg.profile.words import Word, parse_word
@@ -95,10 +93,9 @@ def check_log_folder(diagnostics: Diagnostics, inside: Collection[str]) -> None:
             raise UsageError(msg, hint=hint)
 
 
-def srun_words(diagnostics: Diagnostics) -> tuple[str, ...]:
-    """Return srun's option with which NCCL's lines come at once, if they go by srun."""
-    wanted = diagnostics.nccl and diagnostics.nccl_log is None
-    return ("--unbuffered",) if wanted else ()
+def says_log(diagnostics: Diagnostics) -> bool:
+    """Tell whether NCCL's lines go to the job's output, where they should come at once."""
+    return diagnostics.nccl and diagnostics.nccl_log is None
 
 
 def _absolute(folder: Word) -> Word:
@@ -111,58 +108,3 @@ def _absolute(folder: Word) -> Word:
 def is_path(setup: str) -> bool:
     """Tell whether *setup* names a file, not commands: one word without shell signs."""
     return not any(sign in " \t\n;&|<>()$`\"'*?[" for sign in setup)
-
-
-def setup_text(diagnostics: Diagnostics) -> str:
-    """Return the function that prepares the program's environment, and its call."""
-    setup = diagnostics.setup
-    if not setup:
-        return ""
-    if is_path(setup):
-        path = quote(setup if "/" in setup else f"./{setup}")  # no search on PATH
-        before = (
-            f"[ -r {path} ] || envcfg_fail "
-            f"{quote(f'{setup} cannot be read, which --setup names')} \\\n"
-            "  'give the path as it is inside the container'\n"
-            # In no function, where declare would make local variables.
-            'envcfg_words=("$@")\n'
-            "set --\n"
-        )
-        call = f". {path}"
-        after = 'set -- "${envcfg_words[@]}"\n'
-    else:
-        before = f"envcfg_setup() {{\n{setup}\n}}\n"
-        call = "envcfg_setup"
-        after = ""
-    return (
-        "# shellcheck disable=all # as it was given by --setup\n"
-        f"{before}{call} || envcfg_fail 'what --setup gives has failed' \\\n"
-        "  'try it in the container: singularity shell IMAGE'\n"
-        f"{after}set +eu # whatever it has changed of the shell itself\nunset -v IFS\n"
-    )
-
-
-def rank_pieces(diagnostics: Diagnostics) -> list[str]:
-    """Return what a rank does just before its program."""
-    pieces: list[str] = []
-    if diagnostics.affinity:
-        pieces.append(template("rank_affinity"))
-    if diagnostics.profiled:
-        last = max(diagnostics.profiled)
-        ranks = " | ".join(str(rank) for rank in diagnostics.profiled)
-        words = " ".join(
-            quote_word(word, "--profiler", ("RANK", "ENVCFG_JOB"))
-            for word in diagnostics.profiler
-        )
-        name = quote_word(diagnostics.profiler[0], "--profiler")
-        pieces.append(
-            f"case $RANK in # the ranks to look at\n  {ranks})\n"
-            f"    command -v {name} >/dev/null || envcfg_fail \\\n"
-            f"      {name}' is not on PATH here' \\\n"
-            "      'install it in the image, or bring it by --setup or --bind'\n"
-            f'    set -- {words} "$@"\n    ;;\nesac\n'
-            f'[ "$RANK" -ne 0 ] || [ "$WORLD_SIZE" -gt {last} ] || printf \\\n'
-            f"  'envcfg: warning: no rank {last} to run under %s: there are %s\\n' "
-            f'{name} "$WORLD_SIZE" >&2\n'
-        )
-    return pieces

@@ -3,26 +3,16 @@
 from __future__ import annotations
 
 import os.path
-import re
 import stat
 
 from envcfg.findings import Finding
 from envcfg.launch.plan import Container
-
-_URI = re.compile(
-    r"[a-z][a-z0-9+-]*://.+|(docker-archive|docker-daemon|oci|oci-archive|oci-sif):.+"
-)
-
-_SCHEME = re.compile(r"(docker|library|oras|shub|https?):")
-_OF_SANDBOX = ("bin", "usr", ".singularity.d")
+from envcfg.runtimes.model import Runtime
 
 
-def is_uri(container: str) -> bool:
-    """Tell whether the runtime is to fetch the image, rather than open a path."""
-    return _URI.fullmatch(container) is not None
-
-
-def locate_image(container: str, folder: str) -> tuple[str | None, list[Finding]]:
+def locate_image(
+    container: str, folder: str, runtime: Runtime
+) -> tuple[str | None, list[Finding]]:
     """Return the image as the job will name it, and what may go wrong with it.
 
     A relative path that exists here becomes absolute, so that the job may change its
@@ -31,17 +21,18 @@ def locate_image(container: str, folder: str) -> tuple[str | None, list[Finding]
     Args:
         container: what ``--container`` gave; ``none`` is no container.
         folder: the folder to which a relative path belongs.
+        runtime: whose image it is.
     """
     if container == "none":
         return None, []
-    if is_uri(container):
+    if runtime.is_reference(container):
         return container, []
     path = os.path.join(folder, container)
     if mode := _mode(path):
-        found = _no_image(container, path) if stat.S_ISDIR(mode) else []
+        found = _no_image(container, path, runtime) if stat.S_ISDIR(mode) else []
         return os.path.normpath(path), found
-    if scheme := _SCHEME.match(container):
-        fix = f"a URI is written {scheme[0]}//{container[scheme.end() :].lstrip('/')}"
+    if meant := runtime.misspelt(container):
+        fix = f"a URI is written {meant}"
         return container, [_not_here("image-not-here", container)._replace(fix=fix)]
     where = "" if container.startswith("/") else ", in the folder where it starts"
     return container, [_not_here("image-not-here", container, where)]
@@ -50,9 +41,9 @@ def locate_image(container: str, folder: str) -> tuple[str | None, list[Finding]
 def missing_sources(container: Container | None) -> list[Finding]:
     """Return what the job must bind and this machine does not have."""
     return [
-        _not_here("bind-not-here", bind.spec)
+        _not_here("bind-not-here", str(bind.bind))
         for bind in (container.binds if container else ())
-        if bind.if_exists is None and not os.path.exists(bind.spec.split(":")[0])
+        if bind.if_exists is None and not os.path.exists(bind.bind.source)
     ]
 
 
@@ -63,9 +54,9 @@ def _mode(path: str) -> int:
         return 0
 
 
-def _no_image(container: str, path: str) -> list[Finding]:
+def _no_image(container: str, path: str, runtime: Runtime) -> list[Finding]:
     """Say that a folder is no image, where it holds nothing that a system has."""
-    if any(os.path.exists(os.path.join(path, name)) for name in _OF_SANDBOX):
+    if any(os.path.exists(os.path.join(path, name)) for name in runtime.unpacked):
         return []
     return [
         Finding(

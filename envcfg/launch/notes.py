@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from envcfg import runtimes
 from envcfg.findings import Finding
-from envcfg.launch.image import is_uri
-from envcfg.launch.plan import Plan, Planned
+from envcfg.launch.plan import Container, Plan, Planned
 from envcfg.profile.conditions import FACTS
 from envcfg.profile.model import Profile
+from envcfg.starters import STARTERS
 
 
 def unknown_notes(unknown: Mapping[str, list[str]]) -> Iterable[Finding]:
@@ -48,15 +49,16 @@ def masking_notes(
             )
 
 
-def image_notes(container: str | None) -> Iterable[Finding]:
+def image_notes(container: Container | None) -> Iterable[Finding]:
     """Warn of an image that every rank would pull."""
-    if container and is_uri(container) and not container.startswith("instance:"):
+    known = container and runtimes.runtime(container.runtimes[0])
+    if container and known and known.is_pulled(container.image):
         yield Finding(
             rule="image-pulled-by-every-rank",
             severity="warning",
-            subject=container,
+            subject=container.image,
             message="every rank of the job would pull and unpack this image",
-            fix="pull it once before the job (apptainer pull image.sif URI), "
+            fix=f"pull it once before the job ({known.pull}), "
             "and give --container image.sif",
         )
 
@@ -76,7 +78,7 @@ def lifecycle_notes(profile: Profile) -> Iterable[Finding]:
 
 def one_node_notes(plan: Plan, nodes: int) -> Iterable[Finding]:
     """Warn of ranks that start on one node of a job that has more."""
-    if plan.starter == "local" and nodes > 1:
+    if not STARTERS[plan.starter].spans_nodes and nodes > 1:
         yield Finding(
             rule="one-node-of-several",
             severity="warning",

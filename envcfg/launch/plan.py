@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from envcfg.bind import Bind
 from envcfg.findings import Finding
 from envcfg.launch.diagnostics import Diagnostics
 from envcfg.profile.conditions import ALWAYS, Condition
@@ -21,7 +22,7 @@ class Options(NamedTuple):
     Attributes:
         container: path or URI of the image; None runs without a container.
         image_file: the file that *container* leads to, if it is a link.
-        runtime: ``apptainer`` or ``singularity``; None lets the job look for one.
+        runtime: one of ``runtimes.NAMES``; None lets profile and job choose.
         ranks: processes per node; None leaves it to the job.
         srun_args: options for srun.
         local_rank_at: after how many words of the command ``--local_rank=N`` belongs.
@@ -37,7 +38,7 @@ class Options(NamedTuple):
     image_file: str | None = None
     runtime: str | None = None
     runtime_args: tuple[str, ...] = ()
-    binds: tuple[str, ...] = ()
+    binds: tuple[Bind, ...] = ()
     launcher: str | None = None
     ranks: int | None = None
     srun_args: tuple[str, ...] = ()
@@ -70,12 +71,19 @@ class Planned(NamedTuple):
 
 
 class PlannedMount(NamedTuple):
-    """A bind, or an argument of the runtime or of srun.
+    """A bind, as *text* in the words of the runtime; not if *if_exists* is absent."""
 
-    It is left out if *if_exists* is given and absent.
-    """
+    bind: Bind
+    text: str
+    reason: Reason
+    if_exists: str | None = None
+    tests: Condition = ALWAYS
 
-    spec: str
+
+class PlannedArgument(NamedTuple):
+    """A word for the runtime, for srun or for an agent; *if_exists* as of a mount."""
+
+    word: str
     reason: Reason
     if_exists: str | None = None
     tests: Condition = ALWAYS
@@ -93,13 +101,18 @@ class PlannedBundle(NamedTuple):
 
 
 class Container(NamedTuple):
-    """How the program gets into its image; *is_file*: a path, not a URI."""
+    """How the program gets into its image.
+
+    Attributes:
+        is_file: a path, not a reference.
+        runtimes: by name; the first that the job has is taken. They share a template.
+    """
 
     image: str
     is_file: bool
     runtimes: tuple[str, ...]
     verb: str
-    arguments: tuple[PlannedMount, ...]
+    arguments: tuple[PlannedArgument, ...]
     binds: tuple[PlannedMount, ...]
 
 
@@ -108,7 +121,7 @@ class Plan(NamedTuple):
 
     Attributes:
         profile_hash: SHA-256 over the bytes of the profile's files, hexadecimal.
-        starter: who starts the tasks: ``srun``, ``flux`` or ``local``.
+        starter: who starts the tasks; one of ``starters.STARTERS``.
         facts: all that was known when the plan was made, with who says so.
         settings: in the order in which they are set.
         bundles: what is set together with options of srun.
@@ -116,7 +129,7 @@ class Plan(NamedTuple):
         local_rank_at: after how many words of the command ``--local_rank=N`` belongs.
         local_rank_option: how that is spelled.
         has_mode: the agent's options say what it is to start.
-        contract: variables of a rank that its library reads, by the launcher.
+        contract: the launcher's template tells each rank what its library reads.
         agent: options of the launcher that starts the ranks of a node.
         handed_on: variables of the job that the rank part refers to.
         scratch: only if a setting uses it.
@@ -133,10 +146,10 @@ class Plan(NamedTuple):
     facts: Mapping[str, Fact]
     command: tuple[str, ...]
     bundles: tuple[PlannedBundle, ...] = ()
-    srun: tuple[PlannedMount, ...] = ()
-    agent: tuple[PlannedMount, ...] = ()
+    srun: tuple[PlannedArgument, ...] = ()
+    agent: tuple[PlannedArgument, ...] = ()
     has_mode: bool = False
-    contract: tuple[str, ...] = ()
+    contract: bool = False
     local_rank_at: int | None = None
     local_rank_option: str = "--local_rank"
     ranks: int | None = None

@@ -15,19 +15,11 @@ from envcfg.datafile import load_knowledge_file
 from envcfg.errors import UsageError
 from envcfg.findings import Finding
 from envcfg.launch.plan import Options
+from envcfg.launchers import LAUNCHERS
+from envcfg.starters import STARTERS
 
-_PROGRAMS = frozenset(
-    "torchrun accelerate accelerate-launch deepspeed horovodrun mpirun mpiexec".split()
-)
-_MODULES = (
-    "torch.distributed.",
-    "accelerate.commands.",
-    "deepspeed.",
-    "horovod.runner",
-)
 _PYTHON = ("python3", "-u")  # as these launchers start a script
 _PYTHON_VALUES = frozenset(("-W", "-X", "--check-hash-based-pycs"))
-_AS_IT_IS = frozenset(("mpi", "horovod"))  # they start any program, not only Python's
 _SCRIPT = frozenset(("-m", "--module", "--no-python"))
 
 
@@ -53,11 +45,13 @@ def recognise(options: Options) -> tuple[Options, list[Finding]]:
     """
     command = options.command
     name = command[0].rpartition("/")[2] if command else ""
-    if name == "srun":
-        msg = "the command begins with srun, and envcfg writes the srun line itself"
+    if name in STARTERS:
+        msg = (
+            f"the command begins with {name}, and envcfg writes the {name} line itself"
+        )
         raise UsageError(msg, hint="give the program alone; --srun-arg for its options")
     python, module = _interpreter(name, command)
-    if name not in _PROGRAMS and not (module and module[0].startswith(_MODULES)):
+    if not _is_launcher(name, module):
         return options, []
     found = _program(module or (name, *command[1:]), is_module=bool(module))
     if found is None:
@@ -80,6 +74,14 @@ def recognise(options: Options) -> tuple[Options, list[Finding]]:
         local_rank_at=at if takes_rank else None,
         local_rank_option=known.get("local_rank_option", options.local_rank_option),
     ), [_note(command[0], launcher, split)]
+
+
+def _is_launcher(name: str, module: tuple[str, ...]) -> bool:
+    return any(
+        name in each.programs or (module and module[0].startswith(each.modules))
+        for each in LAUNCHERS.values()
+        if each.programs
+    )
 
 
 def _interpreter(
@@ -114,7 +116,7 @@ def _split(name: str, known: Mapping[str, Any], words: Sequence[str]) -> _Split:
     ranks = None
     flags: set[str] = set()
     rest = list(words)
-    runs_scripts = known["launcher"] not in _AS_IT_IS
+    runs_scripts = not LAUNCHERS[known["launcher"]].takes_any
     while rest and rest[0].startswith("-") and rest[0] != "--":
         word = rest.pop(0)
         option, equals, value = word.partition("=")

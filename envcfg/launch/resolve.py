@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from itertools import chain
 
 from envcfg.errors import UsageError, suggest
@@ -15,7 +15,6 @@ from envcfg.launch.choose import (
     choose_container,
 )
 from envcfg.launch.diagnostics import check_log_folder, log_settings
-from envcfg.launch.launchers import KINDS
 from envcfg.launch.notes import (
     image_notes,
     lifecycle_notes,
@@ -33,9 +32,10 @@ from envcfg.launch.recognise import recognise
 from envcfg.launch.tasks import (
     agent_options,
     choose_launcher,
-    contract_of,
+    has_contract,
     srun_options,
 )
+from envcfg.launchers import LAUNCHERS
 from envcfg.profile.conditions import FACTS, IN_JOB, fact_problem
 from envcfg.profile.facts import Fact, Facts
 from envcfg.profile.identity import INSIDE
@@ -44,6 +44,7 @@ from envcfg.profile.reason import Reason
 from envcfg.profile.references import clashing_bundles, clashing_references
 from envcfg.profile.scope import in_order, scopes
 from envcfg.profile.words import Word, references
+from envcfg.starters import STARTERS
 
 
 def resolve(
@@ -59,7 +60,9 @@ def resolve(
     """
     options, recognised = recognise(options)
     launcher, starter = choose_launcher(profile, options)
-    is_agent = KINDS[launcher].is_agent
+    can_pin = (
+        "cpu_masks" in STARTERS[starter].sections and not LAUNCHERS[launcher].is_agent
+    )
     facts = _facts(profile, options, launcher)
     planned = {
         name: made
@@ -80,10 +83,10 @@ def resolve(
     container = choose_container(profile, options, facts)
     bundles: list[PlannedBundle] = []
     broken_up: list[Finding] = []
-    if starter == "srun":
+    if "bundles" in STARTERS[starter].sections:
         bundles, broken_up = choose_bundles(profile, options, facts)
     srun = srun_options(profile, options, launcher, starter, facts)
-    _check(profile, launcher, planned, bundles)
+    _check(profile, {launcher, starter}, planned, bundles)
     settings, handed_on = _ordered(planned)
     needs_cache = any("ENVCFG_CACHE" in _refs(each) for each in settings)
     return Plan(
@@ -96,7 +99,7 @@ def resolve(
         bundles=tuple(bundles),
         srun=srun,
         agent=agent_options(profile, options, launcher, facts),
-        contract=contract_of(launcher, srun),
+        contract=has_contract(launcher, starter, srun),
         handed_on=handed_on,
         facts=facts.known,
         command=options.command,
@@ -106,7 +109,7 @@ def resolve(
         local_rank_option=options.local_rank_option,
         ranks=options.ranks,
         gpus=profile.node.gpus if profile.node else None,
-        masks=None if starter != "srun" or is_agent else profile.cpu_masks,
+        masks=profile.cpu_masks if can_pin else None,
         visibility=profile.visibility,
         rendezvous=profile.rendezvous,
         scratch=profile.scratch if needs_cache else None,
@@ -117,7 +120,7 @@ def resolve(
             *unknown_notes(facts.missed),
             *broken_up,
             *masking_notes(profile, planned),
-            *image_notes(options.container),
+            *image_notes(container),
             *lifecycle_notes(profile),
         ),
     )
@@ -162,14 +165,14 @@ def _planned(setting: Setting, facts: Facts) -> Planned | None:
 
 def _check(
     profile: Profile,
-    launcher: str,
+    launchers: Collection[str],
     planned: Mapping[str, Planned],
     bundles: Iterable[PlannedBundle],
 ) -> None:
     clashes = chain(
         (clash for _, clash in clashing_bundles(bundles, planned)),
         clashing_references(
-            _words(planned), (launcher,), has_scratch=profile.scratch is not None
+            _words(planned), launchers, has_scratch=profile.scratch is not None
         ),
     )
     for clash in clashes:

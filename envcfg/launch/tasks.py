@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from envcfg.errors import UsageError
-from envcfg.launch.choose import GIVEN, choose_mounts
-from envcfg.launch.diagnostics import srun_words
-from envcfg.launch.launchers import KINDS
-from envcfg.launch.plan import Options, PlannedMount
+from envcfg.launch.choose import GIVEN, choose_arguments
+from envcfg.launch.diagnostics import says_log
+from envcfg.launch.plan import Options, PlannedArgument
+from envcfg.launchers import LAUNCHERS, allowed_launchers, starter_of
 from envcfg.profile.facts import Facts
-from envcfg.profile.launchers import allowed_launchers, starter_of
 from envcfg.profile.model import Profile
+from envcfg.starters import STARTERS
 
 
 def choose_launcher(profile: Profile, options: Options) -> tuple[str, str]:
@@ -24,13 +24,13 @@ def choose_launcher(profile: Profile, options: Options) -> tuple[str, str]:
         msg = f"profile {profile.name} does not allow the launcher {launcher}"
         raise UsageError(msg, hint=f"it allows: {', '.join(allowed)}")
     starter = starter_of(launcher, profile.launchers)
-    if starter not in KINDS[launcher].starters:
-        can = " or ".join(KINDS[launcher].starters)
+    if starter not in LAUNCHERS[launcher].starters:
+        can = " or ".join(LAUNCHERS[launcher].starters)
         msg = f"launcher {launcher} works by {can}, but profile {profile.name} by {starter}"
         names = [
             each
             for each in allowed_launchers(profile.launchers)
-            if starter_of(each, profile.launchers) in KINDS[each].starters
+            if starter_of(each, profile.launchers) in LAUNCHERS[each].starters
         ]
         raise UsageError(msg, hint=f"choose one of: {', '.join(names)}")
     return launcher, starter
@@ -38,21 +38,23 @@ def choose_launcher(profile: Profile, options: Options) -> tuple[str, str]:
 
 def srun_options(
     profile: Profile, options: Options, launcher: str, starter: str, facts: Facts
-) -> tuple[PlannedMount, ...]:
+) -> tuple[PlannedArgument, ...]:
     """Return the options of srun, the user's last; none where another starts the tasks.
 
     Raises:
         UsageError: if there are some and srun starts nothing, or MPI lacks its PMI.
     """
-    if starter != "srun":
+    by = STARTERS[starter]
+    if "srun" not in by.sections:
         if options.srun_args:
             msg = f"--srun-arg is given, but {starter} starts the tasks, not srun"
             raise UsageError(msg, hint="drop it, or choose another --launcher")
         return ()
-    words = (*srun_words(options.diagnostics), *options.srun_args)
-    given = [PlannedMount(spec=word, reason=GIVEN) for word in words]
-    chosen = (*choose_mounts(profile.srun, facts), *given)
-    if launcher == "mpi" and not _names_pmi(chosen):
+    unbuffered = by.unbuffered if says_log(options.diagnostics) else ()
+    words = (*unbuffered, *options.srun_args)
+    given = [PlannedArgument(word=word, reason=GIVEN) for word in words]
+    chosen = (*choose_arguments(profile.srun, facts), *given)
+    if LAUNCHERS[launcher].needs_pmi and not _names_pmi(chosen, starter):
         msg = f"profile {profile.name} does not say by which PMI the ranks of MPI meet"
         hint = (
             "srun --mpi=list names what the site has, and the image's MPI must know it: "
@@ -64,20 +66,24 @@ def srun_options(
 
 def agent_options(
     profile: Profile, options: Options, launcher: str, facts: Facts
-) -> tuple[PlannedMount, ...]:
+) -> tuple[PlannedArgument, ...]:
     """Return the options for who starts the ranks of a node; the user's come last."""
-    given = [PlannedMount(spec=word, reason=GIVEN) for word in options.agent_options]
-    if launcher != "torchrun":
+    given = [PlannedArgument(word=word, reason=GIVEN) for word in options.agent_options]
+    if not LAUNCHERS[launcher].own_options:
         return tuple(given)
-    return (*choose_mounts(profile.torchrun, facts), *given)
+    own = getattr(profile, launcher)
+    return (*choose_arguments(own, facts), *given)
 
 
-def contract_of(launcher: str, srun: tuple[PlannedMount, ...]) -> tuple[str, ...]:
-    """Return the variables that a rank's library reads: none where it meets by MPI."""
-    if launcher == "horovod" and _names_pmi(srun):
-        return ()
-    return KINDS[launcher].sets
+def has_contract(
+    launcher: str, starter: str, srun: tuple[PlannedArgument, ...]
+) -> bool:
+    """Tell whether ranks must be told what their library reads; not if a PMI tells it."""
+    known = LAUNCHERS[launcher]
+    by_pmi = known.may_use_pmi and _names_pmi(srun, starter)
+    return known.has_template and not known.is_agent and not by_pmi
 
 
-def _names_pmi(srun: tuple[PlannedMount, ...]) -> bool:
-    return any(each.spec.startswith("--mpi=") for each in srun)
+def _names_pmi(srun: tuple[PlannedArgument, ...], starter: str) -> bool:
+    pmi = STARTERS[starter].pmi
+    return pmi is not None and any(each.word.startswith(pmi) for each in srun)

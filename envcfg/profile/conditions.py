@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from fnmatch import fnmatchcase
 from typing import NamedTuple
 
-from envcfg.profile.launchers import LAUNCHERS
+from envcfg.launchers import LAUNCHERS
 
 # What a condition may ask for. The kind decides how values compare.
 FACTS: Mapping[str, str] = {

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from envcfg.bind import Bind
 from envcfg.errors import Place
 from envcfg.profile.conditions import ALWAYS, Condition
 from envcfg.profile.reason import Reason
@@ -43,14 +44,23 @@ class Setting(NamedTuple):
 
 
 class Mount(NamedTuple):
-    """A bind mount (``source[:target[:options]]``) or an argument of the runtime.
+    """A bind mount.
 
     Attributes:
         if_exists: path that must exist in the job, or the mount is left out; None: it
             must always be there.
     """
 
-    spec: str
+    bind: Bind
+    reason: Reason
+    if_exists: str | None = None
+    when: Condition = ALWAYS
+
+
+class Argument(NamedTuple):
+    """A word for the runtime, for srun or for an agent; *if_exists* as of a mount."""
+
+    word: str
     reason: Reason
     if_exists: str | None = None
     when: Condition = ALWAYS
@@ -225,11 +235,11 @@ class Profile(NamedTuple):
     scratch: Scratch | None = None
     expect: Expect | None = None
     binds: Mapping[str, Mount | None] = {}
-    arguments: Mapping[str, Mount | None] = {}
+    arguments: Mapping[str, Argument | None] = {}
     env: Mapping[str, Setting | None] = {}
     bundles: Mapping[str, Bundle | None] = {}
-    srun: Mapping[str, Mount | None] = {}
-    torchrun: Mapping[str, Mount | None] = {}
+    srun: Mapping[str, Argument | None] = {}
+    torchrun: Mapping[str, Argument | None] = {}
     request: Request | None = None
     rules: Mapping[str, RequestRule | None] = {}
     partitions: Mapping[str, Partition | None] = {}

@@ -9,11 +9,12 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple, TypeVar
 
 from envcfg.launch.plan import PlannedBundle
+from envcfg.launchers import AGENTS
 from envcfg.profile.identity import TASK
-from envcfg.profile.launchers import AGENTS
 from envcfg.profile.model import Bundle
 from envcfg.profile.scope import CircleError, in_order
 from envcfg.profile.words import Word, references
+from envcfg.starters import STARTERS
 
 Words = Mapping[str, Sequence[Word]]
 _Bundle = TypeVar("_Bundle", Bundle, PlannedBundle)
@@ -51,7 +52,9 @@ def _reference(
     ref: str, launchers: Collection[str], *, has_scratch: bool
 ) -> tuple[str, str] | None:
     if ref == "HOSTNAME":
-        name = "NODE_RANK" if "flux" in launchers else "SLURMD_NODENAME"
+        starters = [STARTERS[each] for each in launchers if each in STARTERS]
+        names = {each.node_name for each in starters if each.spans_nodes}
+        name = names.pop() if len(names) == 1 else "NODE_RANK"
         return "the batch host's in every rank", f"use ${{{name}}}"
     if ref in TASK and (agent := next((a for a in AGENTS if a in launchers), None)):
         hint = f"{agent} starts several ranks in a task: use ${{LOCAL_RANK}}, ${{RANK}}"

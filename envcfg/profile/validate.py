@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 from envcfg.errors import Place, Problem, ProfileError
 from envcfg.findings import Finding
+from envcfg.launchers import allowed_launchers
 from envcfg.profile.catalog import Catalog, shown
 from envcfg.profile.conditions import Condition, Test
-from envcfg.profile.launchers import allowed_launchers
 from envcfg.profile.look.view import TakenBack, look_at
 from envcfg.profile.model import Profile, Setting
 from envcfg.profile.places import Keys, places

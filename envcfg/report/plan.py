@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from envcfg.characters import one_line
-from envcfg.launch.plan import Branch, Plan, Planned, PlannedBundle, PlannedMount
+from envcfg.launch.plan import (
+    Branch,
+    Plan,
+    Planned,
+    PlannedArgument,
+    PlannedBundle,
+    PlannedMount,
+)
 from envcfg.profile.conditions import Condition
 from envcfg.profile.model import Expect
 from envcfg.profile.reason import Reason
@@ -33,8 +40,8 @@ def plan_json(plan: Plan) -> str:
         "container": _container(plan),
         "settings": [_setting(each) for each in plan.settings],
         "bundles": [_bundle(each) for each in plan.bundles],
-        "srun": [_mount(each) for each in plan.srun],
-        "agent": [_mount(each) for each in plan.agent],
+        "srun": [_argument(each) for each in plan.srun],
+        "agent": [_argument(each) for each in plan.agent],
         "gpus_per_node": plan.gpus,
         "visibility": _plain(plan.visibility),
         "rendezvous": _plain(plan.rendezvous),
@@ -61,17 +68,18 @@ def plan_lines(plan: Plan) -> Iterator[str]:
     if plan.container:
         names = " or ".join(plan.container.runtimes)
         yield f"container  {plan.container.image} ({names}, {plan.container.verb})"
-        for mount in (*plan.container.arguments, *plan.container.binds):
-            optional = f"  if {mount.if_exists} exists" if mount.if_exists else ""
-            yield f"  {mount.spec}{optional}{_tests(mount.tests)}"
+        for each in plan.container.arguments:
+            yield f"  {each.word}{_optional(each)}"
+        for mount in plan.container.binds:
+            yield f"  {mount.bind}{_optional(mount)}"
     else:
         yield "container  none"
     for name, fact in sorted(plan.facts.items()):
         yield f"fact       {name}={fact.value}  ({'; '.join(_reason_lines(fact.reason))})"
     for option in plan.srun:
-        yield f"srun       {option.spec}{_tests(option.tests)}"
+        yield f"srun       {option.word}{_tests(option.tests)}"
     for option in plan.agent:
-        yield f"{plan.launcher:<10} {option.spec}{_tests(option.tests)}"
+        yield f"{plan.launcher:<10} {option.word}{_tests(option.tests)}"
     for bundle in plan.bundles:
         yield ""
         yield f"bundle {bundle.name}{_tests(bundle.tests)}"
@@ -115,6 +123,11 @@ def _assignment(setting: Planned, branch: Branch) -> str:
     return f"{setting.name}={format_word(branch.value)}"
 
 
+def _optional(each: PlannedArgument | PlannedMount) -> str:
+    there = f"  if {each.if_exists} exists" if each.if_exists else ""
+    return there + _tests(each.tests)
+
+
 def _tests(tests: Condition) -> str:
     if not tests:
         return ""
@@ -150,16 +163,26 @@ def _container(plan: Plan) -> dict[str, object] | None:
         "image": plan.container.image,
         "runtimes": list(plan.container.runtimes),
         "verb": plan.container.verb,
-        "arguments": [_mount(each) for each in plan.container.arguments],
+        "arguments": [_argument(each) for each in plan.container.arguments],
         "binds": [_mount(each) for each in plan.container.binds],
     }
 
 
 def _mount(mount: PlannedMount) -> dict[str, object]:
     return {
-        "spec": mount.spec,
+        "source": mount.bind.source,
+        "target": mount.bind.target or mount.bind.source,
+        "options": list(mount.bind.options),
         "if_exists": mount.if_exists,
         "when": _test_texts(mount.tests),
+    }
+
+
+def _argument(argument: PlannedArgument) -> dict[str, object]:
+    return {
+        "word": argument.word,
+        "if_exists": argument.if_exists,
+        "when": _test_texts(argument.tests),
     }
 
 

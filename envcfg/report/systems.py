@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from envcfg.profile.catalog import Catalog, built_in_folder
 from envcfg.profile.conditions import Condition
-from envcfg.profile.model import Mount, Profile, Setting
+from envcfg.profile.model import Argument, Mount, Profile, Setting
 from envcfg.profile.reason import Reason
 from envcfg.profile.scheduler import Billing
 from envcfg.profile.words import Word, format_word
@@ -90,7 +90,7 @@ def _node(profile: Profile) -> Iterator[str]:
         yield f"- {node.gpus} GPUs{cores}{memory}{nics}: {_said(node.reason)}"
     if profile.launchers:
         yield f"- launchers: {', '.join(profile.launchers)}"
-    yield from _mounts("srun", profile.srun)
+    yield from _arguments("srun", profile.srun)
     if masks := profile.cpu_masks:
         yield f"- CPU masks {code(','.join(masks.masks))}: {_said(masks.reason)}"
     if view := profile.visibility:
@@ -144,16 +144,23 @@ def _containers(profile: Profile) -> Iterator[str]:
     for fact in profile.image_facts or ():
         names = ", ".join(fact.facts)
         yield f"- names like {code(fact.pattern)} tell {names}: {_said(fact.reason)}"
-    yield from _mounts("argument", profile.arguments)
-    yield from _mounts("bind", profile.binds)
+    yield from _arguments("argument", profile.arguments)
+    yield from _mounts(profile.binds)
 
 
-def _mounts(what: str, mounts: Mapping[str, Mount | None]) -> Iterator[str]:
+def _mounts(mounts: Mapping[str, Mount | None]) -> Iterator[str]:
     for mount in filter(None, mounts.values()):
-        own = mount.if_exists == mount.spec.split(":")[0]
+        own = mount.if_exists == mount.bind.source
         path = "it" if own else code(mount.if_exists or "")
         there = f", where {path} exists" if mount.if_exists else ""
-        yield f"- {what} {code(mount.spec)}{_if(mount.when)}{there}: {_said(mount.reason)}"
+        what = code(str(mount.bind))
+        yield f"- bind {what}{_if(mount.when)}{there}: {_said(mount.reason)}"
+
+
+def _arguments(what: str, arguments: Mapping[str, Argument | None]) -> Iterator[str]:
+    for each in filter(None, arguments.values()):
+        there = f", where {code(each.if_exists)} exists" if each.if_exists else ""
+        yield f"- {what} {code(each.word)}{_if(each.when)}{there}: {_said(each.reason)}"
 
 
 def _settings(profile: Profile) -> Iterator[str]:

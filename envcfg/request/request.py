@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from envcfg.errors import UsageError, suggest
 from envcfg.findings import Finding
-from envcfg.launch.launchers import KINDS
 from envcfg.launch.plan import Plan
+from envcfg.launchers import LAUNCHERS
 from envcfg.profile.model import Profile
 from envcfg.profile.scheduler import Partition
 from envcfg.request.amounts import seconds, time_text
@@ -145,7 +145,7 @@ def _deaf(plan: Plan, asked: Asked) -> Iterator[Refusal]:
     """Yield why a job that is to start again would not save."""
     if not (asked.requeue and asked.signal):
         return
-    if KINDS[plan.launcher].is_agent:
+    if LAUNCHERS[plan.launcher].is_agent:
         yield Refusal(
             f"--requeue: {plan.launcher} itself ends by the signal, before its ranks save",
             "start the ranks by srun: --launcher srun",
@@ -158,7 +158,7 @@ def _deaf(plan: Plan, asked: Asked) -> Iterator[Refusal]:
 
 
 def _ended_by(plan: Plan, asked: Asked) -> Iterator[Finding]:
-    agent = KINDS[plan.launcher].is_agent
+    agent = LAUNCHERS[plan.launcher].is_agent
     if agent and asked.signal and not asked.requeue and asked.signal.name != "TERM":
         yield Finding(
             rule="agent-ended-by-signal",

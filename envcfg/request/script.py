@@ -58,7 +58,7 @@ def render_job(script: Script) -> str:
         _start(script),
     ]
     if script.signal:
-        parts.append(template("requeue"))
+        parts.append(template("slurm/requeue"))
         command = f"envcfg_run {_words(script.plan.command)}"
         start = command if script.inline else "envcfg_start"
         parts.append(f"envcfg_job {script.signal} {start}")

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from envcfg.errors import EXIT_USAGE, EnvcfgError
-from envcfg.launch.launchers import KINDS
 from envcfg.launch.plan import Plan
+from envcfg.launchers import LAUNCHERS
 from envcfg.profile.model import Node, Profile
 from envcfg.profile.scheduler import Partition
 from envcfg.request.amounts import mebibytes, size_text
@@ -103,7 +103,7 @@ class RequestError(EnvcfgError):
 
 def tasks_per_node(launcher: str, gpus: int, ranks: int | None) -> int:
     """Return how many tasks srun is to start on a node of *gpus* GPUs."""
-    is_one = launcher == "local" or KINDS[launcher].is_agent
+    is_one = launcher == "local" or LAUNCHERS[launcher].is_agent
     return 1 if is_one else ranks or gpus
 
 

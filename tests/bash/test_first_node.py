@@ -18,7 +18,7 @@ SHELLS = [["bash", "-u"], ["sh", "-u"], ["busybox", "sh", "-u"]]
 
 def first_nodes(shell: list[str], lists: list[str]) -> list[str]:
     require(shell[0])
-    script = template("first_node") + (
+    script = template("srun/first_node") + (
         'for list; do envcfg_first_node "$list"; printf "%s\\n" "$envcfg_node"; done'
     )
     done = subprocess.run(
@@ -66,7 +66,7 @@ BROKEN = [
 @pytest.mark.parametrize("shell", SHELLS, ids=" ".join)
 def test_a_broken_list_is_refused_not_guessed(shell: list[str]) -> None:
     require(shell[0])
-    script = template("first_node") + (
+    script = template("srun/first_node") + (
         'for list; do if envcfg_first_node "$list"; then printf "%s\\n" "$list"; fi; done'
     )
     done = subprocess.run(

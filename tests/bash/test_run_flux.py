@@ -83,7 +83,7 @@ _IDENTITY = (
         ("export FLUX_TASK_RANK=0", "this is a task of flux run"),
         ("PATH=/nowhere", "flux is not on PATH"),
         ("export FAKE_NODES=0", "flux hostlist names no node"),
-        ("export FAKE_NODES=3", "made for 2 nodes, but the allocation has 3"),
+        ("export FAKE_NODES=3", "made for 2 nodes, but the job has 3"),
     ],
 )
 def test_a_job_that_is_no_allocation_is_told_so(
@@ -236,7 +236,7 @@ def test_exit_code_and_signals_pass_through(wrap: Wrap, tmp_path: Path) -> None:
 def test_the_rank_part_runs_in_any_posix_shell(shell: list[str]) -> None:
     require(shell[0])
     text = (
-        f"{template('rank_core')}{template('rank_flux')}"
+        f"{template('rank/core')}{template('flux/rank')}"
         'echo "$RANK $LOCAL_RANK $WORLD_SIZE $LOCAL_WORLD_SIZE $NODE_RANK '
         '$MASTER_ADDR $MASTER_PORT"'
     )
@@ -267,4 +267,4 @@ def test_the_plan_is_shown_and_checked_as_flux_s(wrap: Wrap) -> None:
     assert "use ${NODE_RANK}" in made.err
     show = wrap(*BARE, "--ranks", "2", "--set", "X=${FLUX_TASK_RANK}", "--", "sh", "-c")
     assert show.code == 0
-    assert 'X "${FLUX_TASK_RANK?' in show.text.partition("ENVCFG_RANK <<")[2]
+    assert 'X "${FLUX_TASK_RANK?' in show.text.partition("ENVCFG_INSIDE <<")[2]

@@ -264,9 +264,13 @@ def test_torchrun_stands_alone_where_there_is_no_scheduler(
     options = ("--launcher", "torchrun", "--ranks", "2")
     run(wrap, *WORKSTATION, *options, "--", str(python), "-c", "0", before="unset SLURM_JOB_ID")  # fmt: skip
     noted = [word.decode() for word in zero_separated(fakes / "agent")]
-    assert noted[:6] == [
-        *("-m", "torch.distributed.run", "--standalone", "--nnodes=1"),
-        *("--nproc-per-node=2", "--no-python"),
+    words = noted[: noted.index("--no-python")]
+    (port,) = [word.rpartition(":")[2] for word in words if "rdzv-endpoint" in word]
+    assert words == [
+        *("-m", "torch.distributed.run", "--nnodes=1", "--nproc-per-node=2"),
+        *("--rdzv-backend=c10d", f"--rdzv-id=local-{port}"),
+        *(f"--rdzv-endpoint=127.0.0.1:{port}", "--rdzv-conf=is_host=1"),
+        "--local-addr=127.0.0.1",
     ]
 
 

@@ -170,7 +170,7 @@ def test_options_and_aliases_of_the_shell_change_nothing(
     assert (tmp_path / "after").read_text() == (tmp_path / "before").read_text()
 
 
-ELSEWHERE = ("smoke_node", "task", "requeue", "flux_blocks")
+ELSEWHERE = ("smoke_node", "task", "requeue", "setup_file", "setup_words")
 QUOTED = re.compile(r"(^|\s)#.*|'[^']*'|\"[^\"\n]*\"", re.M)
 FIRST = re.compile(r"^\s*([a-z]+)\b|[;|&(!]\s*(?=([a-z]+)\b)|\b(?:then|do|else)\s+(?=([a-z]+)\b)", re.M)  # fmt: skip
 
@@ -182,12 +182,14 @@ def test_the_names_that_are_unset_are_all_that_the_step_uses() -> None:
         ["bash", "-c", "compgen -b"], capture_output=True, check=True, text=True
     ).stdout.split()
     used: set[str] = set()
-    for path in folder.glob("*.sh"):
+    for path in folder.glob("**/*.sh"):
         text = path.read_text()
         if "shell=bash" in text and path.stem not in ELSEWHERE:
             for match in FIRST.finditer(QUOTED.sub(" ", text)):
                 used |= {*filter(None, match.groups())} & set(names)
-    (line,) = re.findall(r"builtin unset -f (.*)", (folder / "core.sh").read_text())
+    (line,) = re.findall(
+        r"builtin unset -f (.*)", (folder / "machinery.sh").read_text()
+    )
     assert used - {"builtin"} == set(line.split())
 
 

@@ -8,12 +8,14 @@ from envcfg.bash import pieces as script
 from envcfg.bash.pieces import Template, assemble, heredoc
 from support import bash, lint_shell
 
-TEMPLATES = sorted((Path(script.__file__).parent / "templates").glob("*.sh"))
+TEMPLATES = sorted((Path(script.__file__).parent / "templates").glob("**/*.sh"))
 # One template uses what another sets; assembled scripts are checked without these.
 ACROSS = ("SC2034", "SC2153", "SC2154")
 
 
-@pytest.mark.parametrize("path", TEMPLATES, ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "path", TEMPLATES, ids=lambda path: f"{path.parent.name}/{path.stem}"
+)
 def test_a_template_is_clean(path: Path) -> None:
     text = path.read_bytes()
     dialect = text.partition(b"\n")[0].removeprefix(b"# shellcheck shell=").decode()

@@ -1,10 +1,13 @@
 #!/usr/bin/env bash
-# envcfg:script 776cf9548857c6b46ca2c5d36db3a898db0f6e3d8291b6e204dc6ebfd8b5998f
+# envcfg:script 24e0dcab6a467ee9ba5d12d13416e8e6732d057ccda46975fcb815cd51f35d97
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
 # envcfg 0.1.0, profile lumi-g (sha256 71793283d875b36b)
 # made by: envcfg wrap --profile lumi-g --fact rocm=6.2.4 --container none -- python3 dump.py out 'a b'
 # Source it in a batch script, evaluate it, run it, submit it: all the same.
 # It needs bash 4.4 and, on the compute nodes, neither envcfg nor Python.
+# It starts the ranks by:
+#   srun --kill-on-bad-exit=1 --export=ALL "${ENVCFG_SRUN[@]}" /bin/sh -c \
+#     "$ENVCFG_RANK" envcfg-rank "${ENVCFG_ARGS[@]}" -- python3 dump.py out 'a b'
 
 case ${BASH_VERSION:-none}:${SHELLOPTS-} in
   none:* | [1-3].* | 4.[0-3].* | *:*posix*) # as sh, too, bash reads other rules
@@ -17,9 +20,7 @@ esac
 ENVCFG_BASHOPTS=$BASHOPTS
 \builtin shopt -u expand_aliases
 
-# --- What this job needs -----------------------------------------------------------
-
-ENVCFG_NODES_STATED=''
+# --- What this job needs ------------------------------------------------------------
 ENVCFG_RANKS=''
 ENVCFG_SHELL='/bin/sh'
 ENVCFG_MASKS='0x00fe000000000000,0xfe00000000000000,0x0000000000fe0000,0x00000000fe000000,0x00000000000000fe,0x000000000000fe00,0x000000fe00000000,0x0000fe0000000000'
@@ -39,12 +40,118 @@ envcfg_settings() {
   envcfg_set ROCFFT_RTC_CACHE_PATH /dev/null
   envcfg_preset TRITON_CACHE_DIR TORCH_EXTENSIONS_DIR TORCHINDUCTOR_CACHE_DIR MIOPEN_USER_DB_PATH MIOPEN_CUSTOM_CACHE_DIR AITER_JIT_DIR MASTER_ADDR MASTER_PORT
   ENVCFG_ARGS+=("ENVCFG_CACHE_BASE=$ENVCFG_CACHE_BASE")
-  :
 }
 
 ENVCFG_SCRATCH=/tmp # for node-local caches
 
-# --- What each rank does first, inside the container -------------------------------
+IFS= builtin read -r -d '' ENVCFG_INSIDE <<'ENVCFG_TEXT' || : # until the text ends
+envcfg_inside() { # what is set in each task, in the container
+  # One layer of GPU masking: ROCR_VISIBLE_DEVICES.
+  unset -v HIP_VISIBLE_DEVICES CUDA_VISIBLE_DEVICES GPU_DEVICE_ORDINAL
+  # the default is in the home folder; on a shared file system many ranks corrupt it
+  # [profiles/slingshot.yaml:136]
+  envcfg_in_set TRITON_CACHE_DIR "${ENVCFG_CACHE}"/triton
+  # compiled extensions default to the home folder, where ranks race for a lock
+  # [profiles/slingshot.yaml:142]
+  envcfg_in_set TORCH_EXTENSIONS_DIR "${ENVCFG_CACHE}"/torch_extensions
+  # the default is in /tmp by user name, so jobs that share a node share it
+  # [profiles/slingshot.yaml:148]
+  envcfg_in_set TORCHINDUCTOR_CACHE_DIR "${ENVCFG_CACHE}"/inductor
+  # MIOpen keeps SQLite databases, whose locks break on Lustre when many ranks try
+  # [profiles/slingshot-rocm.yaml:49]
+  envcfg_in_set MIOPEN_USER_DB_PATH "${ENVCFG_CACHE}"/miopen
+  # the cache of compiled kernels; on a network file system MIOpen moves it to a shared /tmp
+  # by itself, where users clash [profiles/slingshot-rocm.yaml:55]
+  envcfg_in_set MIOPEN_CUSTOM_CACHE_DIR "${MIOPEN_USER_DB_PATH}"
+  # AITER compiles kernels under a lock that Lustre does not keep well
+  # [profiles/lumi-g.yaml:319]
+  envcfg_in_set AITER_JIT_DIR "${ENVCFG_CACHE}"/aiter
+  envcfg_folders TRITON_CACHE_DIR "${TRITON_CACHE_DIR-}" \
+    TORCH_EXTENSIONS_DIR "${TORCH_EXTENSIONS_DIR-}" \
+    TORCHINDUCTOR_CACHE_DIR "${TORCHINDUCTOR_CACHE_DIR-}" \
+    MIOPEN_USER_DB_PATH "${MIOPEN_USER_DB_PATH-}" \
+    MIOPEN_CUSTOM_CACHE_DIR "${MIOPEN_CUSTOM_CACHE_DIR-}" \
+    AITER_JIT_DIR "${AITER_JIT_DIR-}"
+}
+ENVCFG_TEXT
+
+# --- How it is started --------------------------------------------------------------
+
+envcfg_fits() { # RANKS GPUS, per node: what is sure to fail ends here, what is idle is said
+  if [[ -z $1 || -z $2 || $2 == 0 || $1 == "$2" ]]; then
+    return 0
+  elif (($1 < $2)); then
+    envcfg_note "$1 ranks per node, but $2 GPUs: the others idle, unless a rank takes several"
+  elif [[ -z $ENVCFG_RANKS ]]; then
+    envcfg_error "$1 tasks per node, but $2 GPUs: no two ranks can share one in NCCL or RCCL" \
+      "ask for --ntasks-per-node=$2, or give --ranks $1 if that is meant"
+    return 2
+  fi
+}
+
+envcfg_launch() { # COMMAND...: one task per rank
+  local envcfg_ranks=$ENVCFG_RANKS envcfg_gpus envcfg_tasks
+  envcfg_gpus=$(envcfg_gpus)
+  envcfg_tasks=$(envcfg_tasks)
+  if [[ -z $envcfg_ranks && -z $envcfg_tasks && $envcfg_gpus != 0 ]]; then
+    envcfg_ranks=$envcfg_gpus # nobody said how many: one per GPU
+  fi
+  if [[ -n $envcfg_ranks ]]; then
+    ENVCFG_SRUN+=(--ntasks=$((envcfg_ranks * ENVCFG_NODES)) --ntasks-per-node="$envcfg_ranks")
+  fi
+  envcfg_fits "${envcfg_ranks:-$envcfg_tasks}" "$envcfg_gpus" || return
+  envcfg_pin
+  envcfg_srun "$@"
+}
+
+envcfg_srun() { # COMMAND...: the step itself
+  local -a envcfg_task=()
+  if envcfg_is_clean; then
+    # The words up to the rank part's name, then what srun told this task, then the rest.
+    envcfg_task=(bash -c "$ENVCFG_TASK" envcfg-task $((${#ENVCFG_ENTER[@]} + 4)))
+  fi
+  envcfg_spawn exec srun --kill-on-bad-exit=1 --export=ALL "${ENVCFG_SRUN[@]}" "${envcfg_task[@]}" \
+    "${ENVCFG_ENTER[@]}" "$ENVCFG_SHELL" -c "$ENVCFG_RANK" envcfg-rank "${ENVCFG_ARGS[@]}" -- "$@"
+  envcfg_wait "${ENVCFG_PIDS[@]}"
+}
+
+envcfg_pin() { # bind each rank to the cores next to its GPU, if the node is all ours
+  local envcfg_key envcfg_value envcfg_allowed=''
+  if [[ -n ${SLURM_CPU_BIND-} ]]; then return; fi # srun reads the user's own choice
+  while IFS=$': \t' read -r envcfg_key envcfg_value; do
+    if [[ $envcfg_key == Cpus_allowed ]]; then envcfg_allowed=$envcfg_value; fi
+  done </proc/self/status
+  if envcfg_covers "$envcfg_allowed"; then
+    ENVCFG_SRUN+=("--cpu-bind=mask_cpu:$ENVCFG_MASKS")
+    return
+  fi
+  envcfg_note 'ranks are not bound to the cores next to their GPUs: this job does not own a whole node'
+  if [[ -n ${SLURM_CPUS_PER_TASK-} ]]; then
+    ENVCFG_SRUN+=(--cpus-per-task="$SLURM_CPUS_PER_TASK")
+  fi
+}
+
+envcfg_covers() { # ALLOWED: whether these CPUs hold all masks; groups of 32 bits, in hex
+  local -a envcfg_need envcfg_allowed
+  local envcfg_i envcfg_group
+  IFS=, read -r -a envcfg_need <<<"$ENVCFG_MASKS_UNION"
+  IFS=, read -r -a envcfg_allowed <<<"$1"
+  for ((envcfg_i = 1; envcfg_i <= ${#envcfg_need[@]}; envcfg_i++)); do
+    envcfg_group=0
+    if ((envcfg_i <= ${#envcfg_allowed[@]})); then envcfg_group=${envcfg_allowed[-envcfg_i]}; fi
+    if (((16#$envcfg_group & 16#${envcfg_need[-envcfg_i]}) != 16#${envcfg_need[-envcfg_i]})); then return 1; fi
+  done
+}
+
+envcfg_enter() { # no container: nothing to enter
+  ENVCFG_ENTER=()
+}
+
+envcfg_is_clean() { # nothing keeps the task's variables from the program
+  return 1
+}
+
+# --- What each rank does first, inside the container --------------------------------
 
 IFS= builtin read -r -d '' ENVCFG_RANK <<'ENVCFG_TEXT' || : # until the text ends
 # A POSIX shell's own commands only: no process is started but the program's, except to
@@ -58,7 +165,7 @@ envcfg_fail() { # MESSAGE [HINT]
 
 envcfg_need() { # NAME VALUE: what the task's launcher must have told it
   [ -n "$2" ] || envcfg_fail "$1 is not set in this task, or empty" \
-    'srun or flux run sets it: does something between that and here take it away?'
+    'what starts tasks sets it: does something between that and here take it away?'
 }
 
 envcfg_is_preset() { # NAME: whether the job has set it, so that its value stays
@@ -66,7 +173,7 @@ envcfg_is_preset() { # NAME: whether the job has set it, so that its value stays
   return 1
 }
 
-envcfg_set() { # NAME VALUE
+envcfg_in_set() { # NAME VALUE
   envcfg_is_preset "$1" || export "$1=$2"
 }
 
@@ -114,16 +221,16 @@ envcfg_first_node() { # LIST: set envcfg_node to the first host of a Slurm node 
 # step has its list; the port is the job's and the step's own, below the ephemeral range.
 envcfg_need SLURM_PROCID "${SLURM_PROCID-}"
 envcfg_need SLURM_NODEID "${SLURM_NODEID-}"
+envcfg_need SLURM_JOB_ID "${SLURM_JOB_ID-}"
+envcfg_need SLURM_STEP_ID "${SLURM_STEP_ID-}"
 export NODE_RANK="$SLURM_NODEID"
 if ! envcfg_is_preset MASTER_ADDR; then
   envcfg_need SLURM_STEP_NODELIST "${SLURM_STEP_NODELIST-}"
   envcfg_first_node "$SLURM_STEP_NODELIST" || envcfg_fail \
     "SLURM_STEP_NODELIST is no list of nodes: '$SLURM_STEP_NODELIST'" 'set MASTER_ADDR'
-  export MASTER_ADDR="$envcfg_node"
+  export MASTER_ADDR="$envcfg_node${envcfg_suffix-}"
 fi
 if ! envcfg_is_preset MASTER_PORT; then
-  envcfg_need SLURM_JOB_ID "${SLURM_JOB_ID-}"
-  envcfg_need SLURM_STEP_ID "${SLURM_STEP_ID-}"
   export MASTER_PORT="$((10000 + (SLURM_JOB_ID * 101 + SLURM_STEP_ID) % 20000))"
 fi
 envcfg_need MASTER_ADDR "${MASTER_ADDR-unset}" # the job's own, maybe
@@ -173,7 +280,13 @@ envcfg_mkdir() { # ARGUMENT...: a signal waits for its end, as a folder that cam
   return "$envcfg_code"
 }
 
-envcfg_folders() { # PATH...: make what is not there; ranks that race may all try
+envcfg_folders() { # NAME PATH...: make those that the job has not set itself; ranks may race
+  envcfg_left=$(($# / 2))
+  while [ "$envcfg_left" -gt 0 ]; do
+    if [ -n "$2" ] && ! envcfg_is_preset "$1"; then set -- "$@" "$2"; fi
+    shift 2
+    envcfg_left=$((envcfg_left - 1))
+  done
   for envcfg_folder; do
     if [ ! -d "$envcfg_folder" ]; then
       envcfg_mkdir -p -- "$@" || envcfg_fail "cannot make the cache folders $*"
@@ -184,7 +297,8 @@ envcfg_folders() { # PATH...: make what is not there; ranks that race may all tr
 }
 
 # mkdir without -p: what is there already, a link too, is not taken over but checked.
-export ENVCFG_CACHE="$ENVCFG_CACHE_BASE-${SLURMD_NODENAME:-local}"
+envcfg_host=${SLURMD_NODENAME:-local}
+export ENVCFG_CACHE="$ENVCFG_CACHE_BASE-$envcfg_host"
 if [ ! -d "$ENVCFG_CACHE" ] && ! envcfg_mkdir -- "$ENVCFG_CACHE" 2>/dev/null; then
   [ -e "$ENVCFG_CACHE" ] || [ -h "$ENVCFG_CACHE" ] || envcfg_fail \
     "cannot make the folder $ENVCFG_CACHE for caches" \
@@ -192,47 +306,16 @@ if [ ! -d "$ENVCFG_CACHE" ] && ! envcfg_mkdir -- "$ENVCFG_CACHE" 2>/dev/null; th
 fi
 envcfg_own "$ENVCFG_CACHE"
 
-# One layer of GPU masking: ROCR_VISIBLE_DEVICES.
-unset -v HIP_VISIBLE_DEVICES CUDA_VISIBLE_DEVICES GPU_DEVICE_ORDINAL
-
-# the default is in the home folder; on a shared file system many ranks corrupt it
-# [profiles/slingshot.yaml:136]
-envcfg_set TRITON_CACHE_DIR "${ENVCFG_CACHE}"/triton
-# compiled extensions default to the home folder, where ranks race for a lock
-# [profiles/slingshot.yaml:142]
-envcfg_set TORCH_EXTENSIONS_DIR "${ENVCFG_CACHE}"/torch_extensions
-# the default is in /tmp by user name, so jobs that share a node share it
-# [profiles/slingshot.yaml:148]
-envcfg_set TORCHINDUCTOR_CACHE_DIR "${ENVCFG_CACHE}"/inductor
-# MIOpen keeps SQLite databases, whose locks break on Lustre when many ranks try
-# [profiles/slingshot-rocm.yaml:49]
-envcfg_set MIOPEN_USER_DB_PATH "${ENVCFG_CACHE}"/miopen
-# the cache of compiled kernels; on a network file system MIOpen moves it to a shared /tmp
-# by itself, where users clash [profiles/slingshot-rocm.yaml:55]
-envcfg_set MIOPEN_CUSTOM_CACHE_DIR "${MIOPEN_USER_DB_PATH}"
-# AITER compiles kernels under a lock that Lustre does not keep well
-# [profiles/lumi-g.yaml:319]
-envcfg_set AITER_JIT_DIR "${ENVCFG_CACHE}"/aiter
-
-envcfg_make_folders() { # those that the job has not set itself
-  set --
-  envcfg_is_preset TRITON_CACHE_DIR || set -- "$@" ${TRITON_CACHE_DIR:+"$TRITON_CACHE_DIR"}
-  envcfg_is_preset TORCH_EXTENSIONS_DIR || set -- "$@" ${TORCH_EXTENSIONS_DIR:+"$TORCH_EXTENSIONS_DIR"}
-  envcfg_is_preset TORCHINDUCTOR_CACHE_DIR || set -- "$@" ${TORCHINDUCTOR_CACHE_DIR:+"$TORCHINDUCTOR_CACHE_DIR"}
-  envcfg_is_preset MIOPEN_USER_DB_PATH || set -- "$@" ${MIOPEN_USER_DB_PATH:+"$MIOPEN_USER_DB_PATH"}
-  envcfg_is_preset MIOPEN_CUSTOM_CACHE_DIR || set -- "$@" ${MIOPEN_CUSTOM_CACHE_DIR:+"$MIOPEN_CUSTOM_CACHE_DIR"}
-  envcfg_is_preset AITER_JIT_DIR || set -- "$@" ${AITER_JIT_DIR:+"$AITER_JIT_DIR"}
-  envcfg_folders "$@"
-}
-envcfg_make_folders
+envcfg_inside
 
 unset -v ENVCFG_PRESET ENVCFG_NODES ENVCFG_CACHE_BASE ENVCFG_LOCAL_RANKS \
   ENVCFG_MASTER_NODE ENVCFG_MASTER_ADDR ENVCFG_JOB
 exec "$@"
 ENVCFG_TEXT
+ENVCFG_RANK=$ENVCFG_INSIDE$ENVCFG_RANK
 
 IFS= builtin read -r -d '' ENVCFG_TASK <<'ENVCFG_TEXT' || : # until the text ends
-# In each task, outside the container: hand on what its launcher told it, as arguments.
+# In each task, outside the container: hand on what srun told it, as arguments.
 envcfg_given=()
 for envcfg_name in "${!SLURM@}" "${!PMI@}" ROCR_VISIBLE_DEVICES HIP_VISIBLE_DEVICES \
   CUDA_VISIBLE_DEVICES GPU_DEVICE_ORDINAL ZE_AFFINITY_MASK; do
@@ -241,7 +324,7 @@ done
 exec "${@:2:$1}" "${envcfg_given[@]}" "${@:$1+2}"
 ENVCFG_TEXT
 
-# --- How a step is started ---------------------------------------------------------
+# --- Machinery: the same in every script ----------------------------------------------
 
 envcfg_error() { # MESSAGE [HINT]
   printf 'envcfg: error: %s\n' "$1" >&2
@@ -289,20 +372,17 @@ envcfg_lengths() { # WORD...: Linux must be able to start a program with them
 }
 
 envcfg_step() { # COMMAND...: one step of the job, from the checks to the exit code
-  ENVCFG_FAULTS=0
+  ENVCFG_FAULTS=0 ENVCFG_CODE=0 ENVCFG_ARGS=() ENVCFG_PRESET=' '
   if (($# == 0)); then
     envcfg_error 'no command' 'give it, as in envcfg_run python train.py'
     return 2
   fi
-  ENVCFG_ARGS=()
-  ENVCFG_PRESET=' '
   envcfg_survey
   envcfg_enter
   if ((ENVCFG_FAULTS == 0)); then envcfg_settings; fi
   envcfg_lengths "${ENVCFG_ENTER[@]}" "$ENVCFG_RANK" "${ENVCFG_ARGS[@]}" "$@"
   if ((ENVCFG_FAULTS > 0)); then return 4; fi
   ENVCFG_ARGS+=("ENVCFG_PRESET=$ENVCFG_PRESET")
-  ENVCFG_CODE=0
   envcfg_listen
   envcfg_launch "$@" || ENVCFG_CODE=$?
   return "$ENVCFG_CODE"
@@ -318,11 +398,7 @@ envcfg_apart() { # COMMAND...: one step and its end, in a shell of envcfg's own
   envcfg_plain
   ENVCFG_CODE=0
   envcfg_step "$@" || ENVCFG_CODE=$?
-  if [[ -n $ENVCFG_ENDS ]]; then
-    envcfg_end "$ENVCFG_ENDS"
-  elif ! kill -0 "$$" 2>/dev/null; then # the job's shell, which would do it, is gone
-    envcfg_end
-  fi
+  envcfg_end "$ENVCFG_CACHE_BASE"
   return "$ENVCFG_CODE"
 }
 
@@ -368,13 +444,80 @@ envcfg_is_script() { # whether this text is being run as a file, not sourced or 
 }
 
 envcfg_main() { # COMMAND...: what this text is for; run as a file, its shell is the step's
-  builtin local ENVCFG_ENDS
-  ENVCFG_ENDS=$ENVCFG_CACHE_BASE
   if envcfg_is_script; then
     envcfg_apart "$@"
   else
     envcfg_run "$@"
   fi
+}
+
+envcfg_survey() { # what the allocation is
+  if [[ -z ${SLURM_JOB_ID-} ]]; then
+    envcfg_fault 'this is no Slurm job: SLURM_JOB_ID is not set' \
+      'use it in an sbatch script or under salloc, or choose --launcher local'
+  elif ! type -P srun >/dev/null; then
+    envcfg_fault 'srun is not on PATH' "load Slurm's module"
+  fi
+  envcfg_numbers SLURM_NNODES SLURM_JOB_NUM_NODES SLURM_NTASKS SLURM_NPROCS SLURM_CPUS_PER_TASK
+  ENVCFG_SRUN=()
+  ENVCFG_JOB_NODES=${SLURM_NNODES:-${SLURM_JOB_NUM_NODES:-1}} # a step may have fewer
+  ENVCFG_NODES=$ENVCFG_JOB_NODES
+}
+
+envcfg_name_job() { # set ENVCFG_JOB, by which the files of this job differ from all others
+  ENVCFG_JOB=${SLURM_JOB_ID:-none}
+}
+
+envcfg_numbers() { # NAME...: without zeros in front, by which arithmetic would take them for octal
+  local envcfg_name
+  for envcfg_name; do
+    if [[ ${!envcfg_name-} == *[!0-9]* ]]; then
+      envcfg_fault "$envcfg_name=${!envcfg_name} is no number" 'unset it, or set what the job has'
+    elif [[ ${!envcfg_name-} == 0* ]]; then
+      printf -v "$envcfg_name" '%d' "$((10#${!envcfg_name}))"
+    fi
+  done
+}
+
+envcfg_gpus() { # print how many GPUs per node the job asked for ("4", "a100:2,h100:2"), else has
+  local envcfg_item envcfg_sum=''
+  local -a envcfg_items
+  IFS=, read -r -a envcfg_items <<<"${SLURM_GPUS_PER_NODE:-${SLURM_GPUS_ON_NODE-}}"
+  for envcfg_item in "${envcfg_items[@]}"; do
+    envcfg_item=${envcfg_item##*:}
+    if [[ $envcfg_item == *[!0-9]* || -z $envcfg_item ]]; then envcfg_item=1; fi # "mi250x" is one
+    envcfg_sum=$((envcfg_sum + 10#$envcfg_item))
+  done
+  printf '%s' "$envcfg_sum"
+}
+
+envcfg_tasks() { # print how many tasks per node the job asked for, if it did
+  local envcfg_tasks=${SLURM_NTASKS:-${SLURM_NPROCS-}}
+  if [[ -n ${SLURM_NTASKS_PER_NODE-} ]]; then
+    envcfg_tasks=${SLURM_NTASKS_PER_NODE%%[!0-9]*}
+    printf '%d' "$((10#${envcfg_tasks:-1}))"
+  elif [[ -n $envcfg_tasks ]]; then
+    printf '%d' $(((envcfg_tasks + ENVCFG_JOB_NODES - 1) / ENVCFG_JOB_NODES))
+  fi
+}
+
+envcfg_whole() { # a task that has a node to itself takes all GPUs: what the job said of each rank's goes
+  unset -v SLURM_GPUS_PER_TASK SLURM_TRES_PER_TASK SLURM_NTASKS_PER_GPU SLURM_GPU_BIND SLURM_TRES_BIND
+}
+
+envcfg_host() { # COMMAND...: run it once on each node, outside the container
+  if [[ $ENVCFG_JOB_NODES == 1 && -n ${SLURMD_NODENAME-} ]]; then
+    "$@" # this is the node
+    return
+  fi
+  (
+    unset -v SLURM_NTASKS SLURM_NPROCS SLURM_NTASKS_PER_NODE SLURM_TASKS_PER_NODE \
+      SLURM_CPUS_PER_TASK SLURM_CPU_BIND SLURM_DISTRIBUTION
+    envcfg_whole
+    # --mem=0: beside the memory that a step holds, or has not given back yet
+    exec srun --overlap --mem=0 --nodes="$ENVCFG_JOB_NODES" --ntasks="$ENVCFG_JOB_NODES" \
+      --ntasks-per-node=1 --export=ALL "$@" </dev/null
+  )
 }
 
 # --- How signals reach what is spawned, and how it ends --------------------------------
@@ -457,160 +600,7 @@ envcfg_wait() { # [PID]: return its exit code, however often signals cut the wai
   done
 }
 
-envcfg_enter() { # no container: nothing to enter
-  ENVCFG_ENTER=()
-}
-
-envcfg_survey() { # what the allocation is
-  if [[ -z ${SLURM_JOB_ID-} ]]; then
-    envcfg_fault 'this is no Slurm job: SLURM_JOB_ID is not set' \
-      'use it in an sbatch script or under salloc, or choose --launcher local'
-  elif ! type -P srun >/dev/null; then
-    envcfg_fault 'srun is not on PATH' "load Slurm's module"
-  fi
-  envcfg_numbers SLURM_NNODES SLURM_JOB_NUM_NODES SLURM_NTASKS SLURM_NPROCS SLURM_CPUS_PER_TASK
-  ENVCFG_SRUN=()
-  ENVCFG_JOB_NODES=${SLURM_NNODES:-${SLURM_JOB_NUM_NODES:-1}} # a step may have fewer
-  ENVCFG_NODES=$ENVCFG_JOB_NODES
-  if [[ -n $ENVCFG_NODES_STATED && $ENVCFG_NODES_STATED != "$ENVCFG_NODES" ]]; then
-    envcfg_fault "made for $ENVCFG_NODES_STATED nodes, but the job has $ENVCFG_NODES" \
-      'leave out --fact nodes=..., then the job decides'
-  fi
-}
-
-envcfg_numbers() { # NAME...: without zeros in front, by which arithmetic would take them for octal
-  local envcfg_name
-  for envcfg_name; do
-    if [[ ${!envcfg_name-} == *[!0-9]* ]]; then
-      envcfg_fault "$envcfg_name=${!envcfg_name} is no number" 'unset it, or set what the job has'
-    elif [[ ${!envcfg_name-} == 0* ]]; then
-      printf -v "$envcfg_name" '%d' "$((10#${!envcfg_name}))"
-    fi
-  done
-}
-
-envcfg_gpus() { # print how many GPUs per node the job asked for ("4", "a100:2,h100:2"), else has
-  local envcfg_item envcfg_sum=''
-  local -a envcfg_items
-  IFS=, read -r -a envcfg_items <<<"${SLURM_GPUS_PER_NODE:-${SLURM_GPUS_ON_NODE-}}"
-  for envcfg_item in "${envcfg_items[@]}"; do
-    envcfg_item=${envcfg_item##*:}
-    if [[ $envcfg_item == *[!0-9]* || -z $envcfg_item ]]; then envcfg_item=1; fi # "mi250x" is one
-    envcfg_sum=$((envcfg_sum + 10#$envcfg_item))
-  done
-  printf '%s' "$envcfg_sum"
-}
-
-envcfg_tasks() { # print how many tasks per node the job asked for, if it did
-  local envcfg_tasks=${SLURM_NTASKS:-${SLURM_NPROCS-}}
-  if [[ -n ${SLURM_NTASKS_PER_NODE-} ]]; then
-    envcfg_tasks=${SLURM_NTASKS_PER_NODE%%[!0-9]*}
-    printf '%d' "$((10#${envcfg_tasks:-1}))"
-  elif [[ -n $envcfg_tasks ]]; then
-    printf '%d' $(((envcfg_tasks + ENVCFG_JOB_NODES - 1) / ENVCFG_JOB_NODES))
-  fi
-}
-
-envcfg_whole() { # a task that has a node to itself takes all GPUs: what the job said of each rank's goes
-  unset -v SLURM_GPUS_PER_TASK SLURM_TRES_PER_TASK SLURM_NTASKS_PER_GPU SLURM_GPU_BIND SLURM_TRES_BIND
-}
-
-envcfg_host() { # COMMAND...: run it once on each node, outside the container
-  if [[ $ENVCFG_JOB_NODES == 1 && -n ${SLURMD_NODENAME-} ]]; then
-    "$@" # this is the node
-    return
-  fi
-  (
-    unset -v SLURM_NTASKS SLURM_NPROCS SLURM_NTASKS_PER_NODE SLURM_TASKS_PER_NODE \
-      SLURM_CPUS_PER_TASK SLURM_CPU_BIND SLURM_DISTRIBUTION
-    envcfg_whole
-    # --mem=0: beside the memory that a step holds, or has not given back yet
-    exec srun --overlap --mem=0 --nodes="$ENVCFG_JOB_NODES" --ntasks="$ENVCFG_JOB_NODES" \
-      --ntasks-per-node=1 --export=ALL "$@" </dev/null
-  )
-}
-
-envcfg_srun() { # COMMAND...: the step itself
-  local -a envcfg_task=()
-  if envcfg_is_clean; then
-    # The words up to the rank part's name, then what srun told this task, then the rest.
-    envcfg_task=(bash -c "$ENVCFG_TASK" envcfg-task $((${#ENVCFG_ENTER[@]} + 4)))
-  fi
-  envcfg_spawn exec srun --kill-on-bad-exit=1 --export=ALL "${ENVCFG_SRUN[@]}" "${envcfg_task[@]}" \
-    "${ENVCFG_ENTER[@]}" "$ENVCFG_SHELL" -c "$ENVCFG_RANK" envcfg-rank "${ENVCFG_ARGS[@]}" -- "$@"
-  envcfg_wait "${ENVCFG_PIDS[@]}"
-}
-
-envcfg_is_clean() { # whether the runtime keeps the task's variables from the container
-  local envcfg_word
-  for envcfg_word in "${ENVCFG_ENTER[@]}"; do
-    case $envcfg_word in
-      --cleanenv* | --containall* | --compat* | --no-env*) return 0 ;;
-      --*) ;;
-      -*[eC]*) return 0 ;;
-    esac
-  done
-  [[ -n ${SINGULARITY_CLEANENV-}${SINGULARITY_CONTAINALL-}${SINGULARITY_COMPAT-} ]] \
-    || [[ -n ${APPTAINER_CLEANENV-}${APPTAINER_CONTAINALL-}${APPTAINER_COMPAT-} ]] \
-    || [[ -n ${APPTAINER_NOENV-}${SINGULARITY_NOENV-} ]]
-}
-
-envcfg_fits() { # RANKS GPUS, per node: what is sure to fail ends here, what is idle is said
-  if [[ -z $1 || -z $2 || $2 == 0 || $1 == "$2" ]]; then
-    return 0
-  elif (($1 < $2)); then
-    envcfg_note "$1 ranks per node, but $2 GPUs: the others idle, unless a rank takes several"
-  elif [[ -z $ENVCFG_RANKS ]]; then
-    envcfg_error "$1 tasks per node, but $2 GPUs: no two ranks can share one in NCCL or RCCL" \
-      "ask for --ntasks-per-node=$2, or give --ranks $1 if that is meant"
-    return 2
-  fi
-}
-
-envcfg_launch() { # COMMAND...: one task per rank
-  local envcfg_ranks=$ENVCFG_RANKS envcfg_gpus envcfg_tasks
-  envcfg_gpus=$(envcfg_gpus)
-  envcfg_tasks=$(envcfg_tasks)
-  if [[ -z $envcfg_ranks && -z $envcfg_tasks && $envcfg_gpus != 0 ]]; then
-    envcfg_ranks=$envcfg_gpus # nobody said how many: one per GPU
-  fi
-  if [[ -n $envcfg_ranks ]]; then
-    ENVCFG_SRUN+=(--ntasks=$((envcfg_ranks * ENVCFG_NODES)) --ntasks-per-node="$envcfg_ranks")
-  fi
-  envcfg_fits "${envcfg_ranks:-$envcfg_tasks}" "$envcfg_gpus" || return
-  envcfg_pin
-  envcfg_srun "$@"
-}
-
-envcfg_pin() { # bind each rank to the cores next to its GPU, if the node is all ours
-  local envcfg_key envcfg_value envcfg_allowed=''
-  if [[ -n ${SLURM_CPU_BIND-} ]]; then return; fi # srun reads the user's own choice
-  while IFS=$': \t' read -r envcfg_key envcfg_value; do
-    if [[ $envcfg_key == Cpus_allowed ]]; then envcfg_allowed=$envcfg_value; fi
-  done </proc/self/status
-  if envcfg_covers "$envcfg_allowed"; then
-    ENVCFG_SRUN+=("--cpu-bind=mask_cpu:$ENVCFG_MASKS")
-    return
-  fi
-  envcfg_note 'ranks are not bound to the cores next to their GPUs: this job does not own a whole node'
-  if [[ -n ${SLURM_CPUS_PER_TASK-} ]]; then
-    ENVCFG_SRUN+=(--cpus-per-task="$SLURM_CPUS_PER_TASK")
-  fi
-}
-
-envcfg_covers() { # ALLOWED: whether these CPUs hold all masks; groups of 32 bits, in hex
-  local -a envcfg_need envcfg_allowed
-  local envcfg_i envcfg_group
-  IFS=, read -r -a envcfg_need <<<"$ENVCFG_MASKS_UNION"
-  IFS=, read -r -a envcfg_allowed <<<"$1"
-  for ((envcfg_i = 1; envcfg_i <= ${#envcfg_need[@]}; envcfg_i++)); do
-    envcfg_group=0
-    if ((envcfg_i <= ${#envcfg_allowed[@]})); then envcfg_group=${envcfg_allowed[-envcfg_i]}; fi
-    if (((16#$envcfg_group & 16#${envcfg_need[-envcfg_i]}) != 16#${envcfg_need[-envcfg_i]})); then return 1; fi
-  done
-}
-
-envcfg_end() { # [BASE...]: remove these node-local caches, or all of this shell, everywhere
+envcfg_end() { # [BASE...]: remove these node-local caches, or all of this shell, on every node
   (
     builtin trap '' HUP INT QUIT TERM USR1 USR2 # a signal does not cut this short
     envcfg_plain
@@ -621,13 +611,14 @@ envcfg_end() { # [BASE...]: remove these node-local caches, or all of this shell
     # Not what the ranks have refused: a link, a file, a folder of somebody else.
     # shellcheck disable=SC2016 # to be expanded on the node
     envcfg_host bash -c 'trap "" HUP INT QUIT TERM USR1 USR2
-    for cache in "${@/%/-${SLURMD_NODENAME:-local}}"; do
+envcfg_host=${SLURMD_NODENAME:-local}
+    for cache in "${@/%/-$envcfg_host}"; do
       if [[ -d $cache && ! -h $cache && -O $cache ]]; then rm -rf -- "$cache" || exit; fi
     done' envcfg-end "$@" || envcfg_note "could not remove the caches $*"
   )
 }
 
-# --- Now do it ---------------------------------------------------------------------
+# --- Now do it ----------------------------------------------------------------------
 
 if [[ :$ENVCFG_BASHOPTS: == *:expand_aliases:* ]]; then builtin shopt -s expand_aliases; fi
 
@@ -637,8 +628,8 @@ if [[ ${ENVCFG_OWNER-} != "$BASHPID" ]]; then
   ENVCFG_OWNER=$BASHPID
   ENVCFG_CACHES=()
 fi
-ENVCFG_CACHE_BASE=$ENVCFG_SCRATCH/envcfg-$UID-${SLURM_JOB_ID:-local}-$BASHPID.${#ENVCFG_CACHES[@]}
+envcfg_name_job
+ENVCFG_CACHE_BASE=$ENVCFG_SCRATCH/envcfg-$UID-${ENVCFG_JOB%%-*}-$BASHPID.${#ENVCFG_CACHES[@]}
 ENVCFG_CACHES+=("$ENVCFG_CACHE_BASE")
-ENVCFG_ENDS='' # those that go with the next step
 
 envcfg_main python3 dump.py out 'a b'

@@ -1,10 +1,14 @@
 #!/usr/bin/env bash
-# envcfg:script 2d743b904dec82321917c4c7164c9ac5210cf79b78d444b67f53be84a30d4d2f
+# envcfg:script d40c2a996ca141853dcc4eca301615c06d1f3dc115d6e1c21a3730e6ad9c677f
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
 # envcfg 0.1.0, profile tuolumne (sha256 a2a7c87ac65b51ef)
 # made by: envcfg wrap --profile tuolumne --fact rocm=6.4.1 --fact plugin=1.14.2 --container /images/pytorch.sif --runtime-arg=--cleanenv -- python3 dump.py out 'a b'
 # Source it in a batch script, evaluate it, run it, submit it: all the same.
 # It needs bash 4.4 and, on the compute nodes, neither envcfg nor Python.
+# It starts the ranks by:
+#   flux run --exclusive "${ENVCFG_FLUX[@]}" singularity exec --cleanenv \
+#     /images/pytorch.sif /bin/sh -c "$ENVCFG_RANK" envcfg-rank "${ENVCFG_ARGS[@]}" -- \
+#     python3 dump.py out 'a b'
 
 case ${BASH_VERSION:-none}:${SHELLOPTS-} in
   none:* | [1-3].* | 4.[0-3].* | *:*posix*) # as sh, too, bash reads other rules
@@ -17,20 +21,16 @@ esac
 ENVCFG_BASHOPTS=$BASHOPTS
 \builtin shopt -u expand_aliases
 
-# --- What this job needs -----------------------------------------------------------
-
-ENVCFG_NODES_STATED=''
+# --- What this job needs ------------------------------------------------------------
 ENVCFG_RANKS=''
-ENVCFG_SHELL='/bin/sh'
 ENVCFG_GPUS='4'
 ENVCFG_IMAGE='/images/pytorch.sif'
-ENVCFG_IMAGE_IS_FILE='yes'
 ENVCFG_VERB='exec'
+ENVCFG_SHELL='/bin/sh'
 ENVCFG_RUNTIMES=(singularity apptainer) # the first that is on PATH
 
 envcfg_mounts() {
   envcfg_argument --cleanenv
-  :
 }
 
 envcfg_settings() {
@@ -96,12 +96,116 @@ envcfg_settings() {
   envcfg_preset TRITON_CACHE_DIR TORCH_EXTENSIONS_DIR TORCHINDUCTOR_CACHE_DIR MIOPEN_USER_DB_PATH MIOPEN_CUSTOM_CACHE_DIR MASTER_ADDR MASTER_PORT
   ENVCFG_ARGS+=("ENVCFG_CACHE_BASE=$ENVCFG_CACHE_BASE")
   ENVCFG_ARGS+=("ENVCFG_NODES=$ENVCFG_NODES")
-  :
 }
 
 ENVCFG_SCRATCH=/tmp # for node-local caches
 
-# --- What each rank does first, inside the container -------------------------------
+IFS= builtin read -r -d '' ENVCFG_INSIDE <<'ENVCFG_TEXT' || : # until the text ends
+envcfg_inside() { # what is set in each task, in the container
+  # One layer of GPU masking: ROCR_VISIBLE_DEVICES.
+  unset -v HIP_VISIBLE_DEVICES CUDA_VISIBLE_DEVICES GPU_DEVICE_ORDINAL
+  # the default is in the home folder; on a shared file system many ranks corrupt it
+  # [profiles/slingshot.yaml:136]
+  envcfg_in_set TRITON_CACHE_DIR "${ENVCFG_CACHE}"/triton
+  # compiled extensions default to the home folder, where ranks race for a lock
+  # [profiles/slingshot.yaml:142]
+  envcfg_in_set TORCH_EXTENSIONS_DIR "${ENVCFG_CACHE}"/torch_extensions
+  # the default is in /tmp by user name, so jobs that share a node share it
+  # [profiles/slingshot.yaml:148]
+  envcfg_in_set TORCHINDUCTOR_CACHE_DIR "${ENVCFG_CACHE}"/inductor
+  # MIOpen keeps SQLite databases, whose locks break on Lustre when many ranks try
+  # [profiles/slingshot-rocm.yaml:49]
+  envcfg_in_set MIOPEN_USER_DB_PATH "${ENVCFG_CACHE}"/miopen
+  # the cache of compiled kernels; on a network file system MIOpen moves it to a shared /tmp
+  # by itself, where users clash [profiles/slingshot-rocm.yaml:55]
+  envcfg_in_set MIOPEN_CUSTOM_CACHE_DIR "${MIOPEN_USER_DB_PATH}"
+  envcfg_folders TRITON_CACHE_DIR "${TRITON_CACHE_DIR-}" \
+    TORCH_EXTENSIONS_DIR "${TORCH_EXTENSIONS_DIR-}" \
+    TORCHINDUCTOR_CACHE_DIR "${TORCHINDUCTOR_CACHE_DIR-}" \
+    MIOPEN_USER_DB_PATH "${MIOPEN_USER_DB_PATH-}" \
+    MIOPEN_CUSTOM_CACHE_DIR "${MIOPEN_CUSTOM_CACHE_DIR-}"
+}
+ENVCFG_TEXT
+
+# --- How it is started --------------------------------------------------------------
+
+envcfg_launch() { # COMMAND...: one task per rank
+  local envcfg_ranks=${ENVCFG_RANKS:-$ENVCFG_GPUS}
+  local -a envcfg_task=()
+  if [[ -z $envcfg_ranks ]]; then
+    envcfg_error 'how many ranks per node? the profile has no GPUs' 'give --ranks N'
+    return 2
+  fi
+  ENVCFG_ARGS+=("ENVCFG_MASTER_ADDR=$ENVCFG_MASTER_ADDR")
+  envcfg_keeps "${ENVCFG_ENTER[@]}" "$ENVCFG_RANK" "${ENVCFG_ARGS[@]}" "$@" || return 2
+  if envcfg_is_clean; then
+    # The words up to the rank part's name, then what Flux told this task, then the rest.
+    envcfg_task=(bash -c "$ENVCFG_TASK" envcfg-task $((${#ENVCFG_ENTER[@]} + 4)))
+  fi
+  # exit-timeout: else Flux ends the ranks that are busy 30 s after the first is done.
+  # mpibind, LLNL's plugin, and gpu-affinity would each hide GPUs; LOCAL_RANK counts all.
+  ENVCFG_FLUX=(-N "$ENVCFG_NODES" -n $((envcfg_ranks * ENVCFG_NODES)) -o exit-on-error -o exit-timeout=none
+    -o mpibind=off -o gpu-affinity=off -o cpu-affinity=per-task)
+  envcfg_spawn exec flux run --exclusive "${ENVCFG_FLUX[@]}" "${envcfg_task[@]}" \
+    "${ENVCFG_ENTER[@]}" "$ENVCFG_SHELL" -c "$ENVCFG_RANK" envcfg-rank "${ENVCFG_ARGS[@]}" -- "$@"
+  envcfg_wait "${ENVCFG_PIDS[@]}"
+}
+
+envcfg_keeps() { # WORD...: whether Flux passes them as they are; it fills in {{templates}}
+  local envcfg_word
+  for envcfg_word; do
+    if [[ $envcfg_word == *'{{'*'}}'* ]]; then
+      envcfg_error "Flux would take {{...}} for a template of its own in: ${envcfg_word:0:200}" \
+        'put the text into a file or a script of yours'
+      return 1
+    fi
+  done
+}
+
+envcfg_argument() { # ARGUMENT [PATH]: left out if PATH is given and absent
+  if [[ -z ${2-} || -e $2 ]]; then ENVCFG_ENTER+=("$1"); fi
+}
+
+envcfg_enter() { # set ENVCFG_ENTER: the words that enter the container
+  local envcfg_name envcfg_image=$ENVCFG_IMAGE
+  ENVCFG_ENTER=()
+  for envcfg_name in "${ENVCFG_RUNTIMES[@]}"; do
+    if type -P "$envcfg_name" >/dev/null; then
+      ENVCFG_ENTER=("$envcfg_name")
+      break
+    fi
+  done
+  if ((${#ENVCFG_ENTER[@]} == 0)); then
+    envcfg_fault "no container runtime on PATH: tried ${ENVCFG_RUNTIMES[*]}" \
+      'load its module before, or name it with --runtime'
+  fi
+  if [[ $envcfg_image != /* ]]; then envcfg_image=$PWD/$envcfg_image; fi
+  if [[ ! -e $envcfg_image ]]; then
+    envcfg_fault "image $envcfg_image does not exist on ${HOSTNAME:-this host}" \
+      'give the path as the compute nodes see it'
+  elif [[ ! -r $envcfg_image ]]; then
+    envcfg_fault "image $envcfg_image cannot be read" 'check its permissions'
+  fi
+  ENVCFG_ENTER+=("$ENVCFG_VERB")
+  envcfg_mounts
+  ENVCFG_ENTER+=("$envcfg_image")
+}
+
+envcfg_is_clean() { # whether the runtime keeps the task's variables from the container
+  local envcfg_word
+  for envcfg_word in "${ENVCFG_ENTER[@]}"; do
+    case $envcfg_word in
+      --cleanenv* | --containall* | --compat* | --no-env*) return 0 ;;
+      --*) ;;
+      -*[eC]*) return 0 ;;
+    esac
+  done
+  [[ -n ${SINGULARITY_CLEANENV-}${SINGULARITY_CONTAINALL-}${SINGULARITY_COMPAT-} ]] \
+    || [[ -n ${APPTAINER_CLEANENV-}${APPTAINER_CONTAINALL-}${APPTAINER_COMPAT-} ]] \
+    || [[ -n ${APPTAINER_NOENV-}${SINGULARITY_NOENV-} ]]
+}
+
+# --- What each rank does first, inside the container --------------------------------
 
 IFS= builtin read -r -d '' ENVCFG_RANK <<'ENVCFG_TEXT' || : # until the text ends
 # A POSIX shell's own commands only: no process is started but the program's, except to
@@ -115,7 +219,7 @@ envcfg_fail() { # MESSAGE [HINT]
 
 envcfg_need() { # NAME VALUE: what the task's launcher must have told it
   [ -n "$2" ] || envcfg_fail "$1 is not set in this task, or empty" \
-    'srun or flux run sets it: does something between that and here take it away?'
+    'what starts tasks sets it: does something between that and here take it away?'
 }
 
 envcfg_is_preset() { # NAME: whether the job has set it, so that its value stays
@@ -123,7 +227,7 @@ envcfg_is_preset() { # NAME: whether the job has set it, so that its value stays
   return 1
 }
 
-envcfg_set() { # NAME VALUE
+envcfg_in_set() { # NAME VALUE
   envcfg_is_preset "$1" || export "$1=$2"
 }
 
@@ -155,7 +259,7 @@ export NODE_RANK="$((RANK / LOCAL_WORLD_SIZE))"
   "task $RANK is number $LOCAL_RANK on its node, so tasks are not numbered node by node" \
   'envcfg needs the task map block, which is what Flux takes by itself'
 if ! envcfg_is_preset MASTER_ADDR; then
-  export MASTER_ADDR="$ENVCFG_MASTER_ADDR"
+  export MASTER_ADDR="$ENVCFG_MASTER_ADDR${envcfg_suffix-}"
 fi
 if ! envcfg_is_preset MASTER_PORT; then # below the ephemeral range, from the step's own id
   envcfg_need FLUX_JOB_ID "${FLUX_JOB_ID-}"
@@ -193,7 +297,13 @@ envcfg_mkdir() { # ARGUMENT...: a signal waits for its end, as a folder that cam
   return "$envcfg_code"
 }
 
-envcfg_folders() { # PATH...: make what is not there; ranks that race may all try
+envcfg_folders() { # NAME PATH...: make those that the job has not set itself; ranks may race
+  envcfg_left=$(($# / 2))
+  while [ "$envcfg_left" -gt 0 ]; do
+    if [ -n "$2" ] && ! envcfg_is_preset "$1"; then set -- "$@" "$2"; fi
+    shift 2
+    envcfg_left=$((envcfg_left - 1))
+  done
   for envcfg_folder; do
     if [ ! -d "$envcfg_folder" ]; then
       envcfg_mkdir -p -- "$@" || envcfg_fail "cannot make the cache folders $*"
@@ -204,8 +314,8 @@ envcfg_folders() { # PATH...: make what is not there; ranks that race may all tr
 }
 
 # mkdir without -p: what is there already, a link too, is not taken over but checked.
-read -r envcfg_node </proc/sys/kernel/hostname # Flux does not tell
-export ENVCFG_CACHE="$ENVCFG_CACHE_BASE-$envcfg_node"
+read -r envcfg_host </proc/sys/kernel/hostname # Flux does not tell
+export ENVCFG_CACHE="$ENVCFG_CACHE_BASE-$envcfg_host"
 if [ ! -d "$ENVCFG_CACHE" ] && ! envcfg_mkdir -- "$ENVCFG_CACHE" 2>/dev/null; then
   [ -e "$ENVCFG_CACHE" ] || [ -h "$ENVCFG_CACHE" ] || envcfg_fail \
     "cannot make the folder $ENVCFG_CACHE for caches" \
@@ -213,43 +323,16 @@ if [ ! -d "$ENVCFG_CACHE" ] && ! envcfg_mkdir -- "$ENVCFG_CACHE" 2>/dev/null; th
 fi
 envcfg_own "$ENVCFG_CACHE"
 
-# One layer of GPU masking: ROCR_VISIBLE_DEVICES.
-unset -v HIP_VISIBLE_DEVICES CUDA_VISIBLE_DEVICES GPU_DEVICE_ORDINAL
-
-# the default is in the home folder; on a shared file system many ranks corrupt it
-# [profiles/slingshot.yaml:136]
-envcfg_set TRITON_CACHE_DIR "${ENVCFG_CACHE}"/triton
-# compiled extensions default to the home folder, where ranks race for a lock
-# [profiles/slingshot.yaml:142]
-envcfg_set TORCH_EXTENSIONS_DIR "${ENVCFG_CACHE}"/torch_extensions
-# the default is in /tmp by user name, so jobs that share a node share it
-# [profiles/slingshot.yaml:148]
-envcfg_set TORCHINDUCTOR_CACHE_DIR "${ENVCFG_CACHE}"/inductor
-# MIOpen keeps SQLite databases, whose locks break on Lustre when many ranks try
-# [profiles/slingshot-rocm.yaml:49]
-envcfg_set MIOPEN_USER_DB_PATH "${ENVCFG_CACHE}"/miopen
-# the cache of compiled kernels; on a network file system MIOpen moves it to a shared /tmp
-# by itself, where users clash [profiles/slingshot-rocm.yaml:55]
-envcfg_set MIOPEN_CUSTOM_CACHE_DIR "${MIOPEN_USER_DB_PATH}"
-
-envcfg_make_folders() { # those that the job has not set itself
-  set --
-  envcfg_is_preset TRITON_CACHE_DIR || set -- "$@" ${TRITON_CACHE_DIR:+"$TRITON_CACHE_DIR"}
-  envcfg_is_preset TORCH_EXTENSIONS_DIR || set -- "$@" ${TORCH_EXTENSIONS_DIR:+"$TORCH_EXTENSIONS_DIR"}
-  envcfg_is_preset TORCHINDUCTOR_CACHE_DIR || set -- "$@" ${TORCHINDUCTOR_CACHE_DIR:+"$TORCHINDUCTOR_CACHE_DIR"}
-  envcfg_is_preset MIOPEN_USER_DB_PATH || set -- "$@" ${MIOPEN_USER_DB_PATH:+"$MIOPEN_USER_DB_PATH"}
-  envcfg_is_preset MIOPEN_CUSTOM_CACHE_DIR || set -- "$@" ${MIOPEN_CUSTOM_CACHE_DIR:+"$MIOPEN_CUSTOM_CACHE_DIR"}
-  envcfg_folders "$@"
-}
-envcfg_make_folders
+envcfg_inside
 
 unset -v ENVCFG_PRESET ENVCFG_NODES ENVCFG_CACHE_BASE ENVCFG_LOCAL_RANKS \
   ENVCFG_MASTER_NODE ENVCFG_MASTER_ADDR ENVCFG_JOB
 exec "$@"
 ENVCFG_TEXT
+ENVCFG_RANK=$ENVCFG_INSIDE$ENVCFG_RANK
 
 IFS= builtin read -r -d '' ENVCFG_TASK <<'ENVCFG_TEXT' || : # until the text ends
-# In each task, outside the container: hand on what its launcher told it, as arguments.
+# In each task, outside the container: hand on what Flux told it, as arguments.
 envcfg_given=()
 for envcfg_name in "${!FLUX_JOB@}" "${!FLUX_TASK@}" FLUX_URI "${!PALS@}" "${!PMI@}" ROCR_VISIBLE_DEVICES \
   HIP_VISIBLE_DEVICES CUDA_VISIBLE_DEVICES GPU_DEVICE_ORDINAL ZE_AFFINITY_MASK; do
@@ -258,7 +341,7 @@ done
 exec "${@:2:$1}" "${envcfg_given[@]}" "${@:$1+2}"
 ENVCFG_TEXT
 
-# --- How a step is started ---------------------------------------------------------
+# --- Machinery: the same in every script ----------------------------------------------
 
 envcfg_error() { # MESSAGE [HINT]
   printf 'envcfg: error: %s\n' "$1" >&2
@@ -310,20 +393,17 @@ envcfg_lengths() { # WORD...: Linux must be able to start a program with them
 }
 
 envcfg_step() { # COMMAND...: one step of the job, from the checks to the exit code
-  ENVCFG_FAULTS=0
+  ENVCFG_FAULTS=0 ENVCFG_CODE=0 ENVCFG_ARGS=() ENVCFG_PRESET=' '
   if (($# == 0)); then
     envcfg_error 'no command' 'give it, as in envcfg_run python train.py'
     return 2
   fi
-  ENVCFG_ARGS=()
-  ENVCFG_PRESET=' '
   envcfg_survey
   envcfg_enter
   if ((ENVCFG_FAULTS == 0)); then envcfg_settings; fi
   envcfg_lengths "${ENVCFG_ENTER[@]}" "$ENVCFG_RANK" "${ENVCFG_ARGS[@]}" "$@"
   if ((ENVCFG_FAULTS > 0)); then return 4; fi
   ENVCFG_ARGS+=("ENVCFG_PRESET=$ENVCFG_PRESET")
-  ENVCFG_CODE=0
   envcfg_listen
   envcfg_launch "$@" || ENVCFG_CODE=$?
   return "$ENVCFG_CODE"
@@ -339,11 +419,7 @@ envcfg_apart() { # COMMAND...: one step and its end, in a shell of envcfg's own
   envcfg_plain
   ENVCFG_CODE=0
   envcfg_step "$@" || ENVCFG_CODE=$?
-  if [[ -n $ENVCFG_ENDS ]]; then
-    envcfg_end "$ENVCFG_ENDS"
-  elif ! kill -0 "$$" 2>/dev/null; then # the job's shell, which would do it, is gone
-    envcfg_end
-  fi
+  envcfg_end "$ENVCFG_CACHE_BASE"
   return "$ENVCFG_CODE"
 }
 
@@ -389,13 +465,44 @@ envcfg_is_script() { # whether this text is being run as a file, not sourced or 
 }
 
 envcfg_main() { # COMMAND...: what this text is for; run as a file, its shell is the step's
-  builtin local ENVCFG_ENDS
-  ENVCFG_ENDS=$ENVCFG_CACHE_BASE
   if envcfg_is_script; then
     envcfg_apart "$@"
   else
     envcfg_run "$@"
   fi
+}
+
+envcfg_survey() { # what the allocation is: an instance of Flux, with a broker on each node
+  local -a envcfg_hosts=()
+  ENVCFG_NODES=1
+  ENVCFG_MASTER_ADDR=''
+  if [[ -z ${FLUX_URI-} ]]; then
+    envcfg_fault 'this is no Flux allocation: FLUX_URI is not set' \
+      'use it in a script of flux batch or under flux alloc, or choose --launcher local'
+  elif [[ -n ${FLUX_TASK_RANK-} ]]; then # such a step would wait for its own nodes
+    envcfg_fault 'this is a task of flux run, not the allocation around it' \
+      'use it in a script of flux batch or under flux alloc'
+  elif ! type -P flux >/dev/null; then
+    envcfg_fault 'flux is not on PATH' "load Flux's module, or add its folder to PATH"
+  else
+    read -r -a envcfg_hosts < <(flux hostlist --expand instance </dev/null) || :
+    ENVCFG_NODES=${#envcfg_hosts[@]}
+    ENVCFG_MASTER_ADDR=${envcfg_hosts[0]-}
+    if ((ENVCFG_NODES == 0)); then
+      envcfg_fault 'flux hostlist names no node of this allocation' \
+        "see what 'flux hostlist instance' says here; old versions of Flux lack it"
+    fi
+  fi
+}
+
+envcfg_name_job() { # set ENVCFG_JOB, by which the files of this job differ from all others
+  ENVCFG_JOB=$(flux getattr jobid 2>/dev/null) || ENVCFG_JOB=local
+  ENVCFG_JOB=${ENVCFG_JOB#ƒ} # as Flux marks its ids; what is no id of Flux may have slashes
+  ENVCFG_JOB=${ENVCFG_JOB//\//-}
+}
+
+envcfg_host() { # COMMAND...: run it once on each node, beside whatever runs there
+  flux exec --noinput --dir=/ "$@"
 }
 
 # --- How signals reach what is spawned, and how it ends --------------------------------
@@ -478,121 +585,7 @@ envcfg_wait() { # [PID]: return its exit code, however often signals cut the wai
   done
 }
 
-envcfg_argument() { # ARGUMENT [PATH]: left out if PATH is given and absent
-  if [[ -z ${2-} || -e $2 ]]; then ENVCFG_ENTER+=("$1"); fi
-}
-
-envcfg_enter() { # set ENVCFG_ENTER: the words that enter the container
-  local envcfg_name envcfg_image=$ENVCFG_IMAGE
-  ENVCFG_ENTER=()
-  for envcfg_name in "${ENVCFG_RUNTIMES[@]}"; do
-    if type -P "$envcfg_name" >/dev/null; then
-      ENVCFG_ENTER=("$envcfg_name")
-      break
-    fi
-  done
-  if ((${#ENVCFG_ENTER[@]} == 0)); then
-    envcfg_fault "no container runtime on PATH: tried ${ENVCFG_RUNTIMES[*]}" \
-      'load its module before, or name it with --runtime'
-  fi
-  if [[ -n $ENVCFG_IMAGE_IS_FILE ]]; then
-    if [[ $envcfg_image != /* ]]; then envcfg_image=$PWD/$envcfg_image; fi
-    if [[ ! -e $envcfg_image ]]; then
-      envcfg_fault "image $envcfg_image does not exist on ${HOSTNAME:-this host}" \
-        'give the path as the compute nodes see it'
-    elif [[ ! -r $envcfg_image ]]; then
-      envcfg_fault "image $envcfg_image cannot be read" 'check its permissions'
-    fi
-  fi
-  ENVCFG_ENTER+=("$ENVCFG_VERB")
-  envcfg_mounts
-  ENVCFG_ENTER+=("$envcfg_image")
-}
-
-envcfg_survey() { # what the allocation is: an instance of Flux, with a broker on each node
-  local -a envcfg_hosts=()
-  ENVCFG_NODES=1
-  ENVCFG_MASTER_ADDR=''
-  if [[ -z ${FLUX_URI-} ]]; then
-    envcfg_fault 'this is no Flux allocation: FLUX_URI is not set' \
-      'use it in a script of flux batch or under flux alloc, or choose --launcher local'
-  elif [[ -n ${FLUX_TASK_RANK-} ]]; then # such a step would wait for its own nodes
-    envcfg_fault 'this is a task of flux run, not the allocation around it' \
-      'use it in a script of flux batch or under flux alloc'
-  elif ! type -P flux >/dev/null; then
-    envcfg_fault 'flux is not on PATH' "load Flux's module, or add its folder to PATH"
-  else
-    read -r -a envcfg_hosts < <(flux hostlist --expand instance </dev/null) || :
-    ENVCFG_NODES=${#envcfg_hosts[@]}
-    ENVCFG_MASTER_ADDR=${envcfg_hosts[0]-}
-    if ((ENVCFG_NODES == 0)); then
-      envcfg_fault 'flux hostlist names no node of this allocation' \
-        "see what 'flux hostlist instance' says here; old versions of Flux lack it"
-    elif [[ -n $ENVCFG_NODES_STATED && $ENVCFG_NODES_STATED != "$ENVCFG_NODES" ]]; then
-      envcfg_fault "made for $ENVCFG_NODES_STATED nodes, but the allocation has $ENVCFG_NODES" \
-        'leave out --fact nodes=..., then the allocation decides'
-    fi
-  fi
-}
-
-envcfg_name_job() { # set ENVCFG_JOB, by which the files of this job differ from all others
-  ENVCFG_JOB=$(flux getattr jobid 2>/dev/null) || ENVCFG_JOB=local
-  ENVCFG_JOB=${ENVCFG_JOB#ƒ} # as Flux marks its ids; what is no id of Flux may have slashes
-  ENVCFG_JOB=${ENVCFG_JOB//\//-}
-}
-
-envcfg_host() { # COMMAND...: run it once on each node, beside whatever runs there
-  flux exec --noinput --dir=/ "$@"
-}
-
-envcfg_keeps() { # WORD...: whether Flux passes them as they are; it fills in {{templates}}
-  local envcfg_word
-  for envcfg_word; do
-    if [[ $envcfg_word == *'{{'*'}}'* ]]; then
-      envcfg_error "Flux would take {{...}} for a template of its own in: ${envcfg_word:0:200}" \
-        'put the text into a file or a script of yours'
-      return 1
-    fi
-  done
-}
-
-envcfg_launch() { # COMMAND...: one task per rank
-  local envcfg_ranks=${ENVCFG_RANKS:-$ENVCFG_GPUS}
-  local -a envcfg_task=()
-  if [[ -z $envcfg_ranks ]]; then
-    envcfg_error 'how many ranks per node? the profile has no GPUs' 'give --ranks N'
-    return 2
-  fi
-  ENVCFG_ARGS+=("ENVCFG_MASTER_ADDR=$ENVCFG_MASTER_ADDR")
-  envcfg_keeps "${ENVCFG_ENTER[@]}" "$ENVCFG_RANK" "${ENVCFG_ARGS[@]}" "$@" || return 2
-  if envcfg_is_clean; then
-    # The words up to the rank part's name, then what Flux told this task, then the rest.
-    envcfg_task=(bash -c "$ENVCFG_TASK" envcfg-task $((${#ENVCFG_ENTER[@]} + 4)))
-  fi
-  # exit-timeout: else Flux ends the ranks that are busy 30 s after the first is done.
-  # mpibind, LLNL's plugin, and gpu-affinity would each hide GPUs; LOCAL_RANK counts all.
-  ENVCFG_FLUX=(-N "$ENVCFG_NODES" -n $((envcfg_ranks * ENVCFG_NODES)) -o exit-on-error -o exit-timeout=none
-    -o mpibind=off -o gpu-affinity=off -o cpu-affinity=per-task)
-  envcfg_spawn exec flux run --exclusive "${ENVCFG_FLUX[@]}" "${envcfg_task[@]}" \
-    "${ENVCFG_ENTER[@]}" "$ENVCFG_SHELL" -c "$ENVCFG_RANK" envcfg-rank "${ENVCFG_ARGS[@]}" -- "$@"
-  envcfg_wait "${ENVCFG_PIDS[@]}"
-}
-
-envcfg_is_clean() { # whether the runtime keeps the task's variables from the container
-  local envcfg_word
-  for envcfg_word in "${ENVCFG_ENTER[@]}"; do
-    case $envcfg_word in
-      --cleanenv* | --containall* | --compat* | --no-env*) return 0 ;;
-      --*) ;;
-      -*[eC]*) return 0 ;;
-    esac
-  done
-  [[ -n ${SINGULARITY_CLEANENV-}${SINGULARITY_CONTAINALL-}${SINGULARITY_COMPAT-} ]] \
-    || [[ -n ${APPTAINER_CLEANENV-}${APPTAINER_CONTAINALL-}${APPTAINER_COMPAT-} ]] \
-    || [[ -n ${APPTAINER_NOENV-}${SINGULARITY_NOENV-} ]]
-}
-
-envcfg_end() { # [BASE...]: remove these node-local caches, or all of this shell, everywhere
+envcfg_end() { # [BASE...]: remove these node-local caches, or all of this shell, on every node
   (
     builtin trap '' HUP INT QUIT TERM USR1 USR2 # a signal does not cut this short
     envcfg_plain
@@ -603,14 +596,14 @@ envcfg_end() { # [BASE...]: remove these node-local caches, or all of this shell
     # Not what the ranks have refused: a link, a file, a folder of somebody else.
     # shellcheck disable=SC2016 # to be expanded on the node
     envcfg_host bash -c 'trap "" HUP INT QUIT TERM USR1 USR2
-    read -r node </proc/sys/kernel/hostname || exit
-    for cache in "${@/%/-$node}"; do
+read -r envcfg_host </proc/sys/kernel/hostname # Flux does not tell
+    for cache in "${@/%/-$envcfg_host}"; do
       if [[ -d $cache && ! -h $cache && -O $cache ]]; then rm -rf -- "$cache" || exit; fi
     done' envcfg-end "$@" || envcfg_note "could not remove the caches $*"
   )
 }
 
-# --- Now do it ---------------------------------------------------------------------
+# --- Now do it ----------------------------------------------------------------------
 
 if [[ :$ENVCFG_BASHOPTS: == *:expand_aliases:* ]]; then builtin shopt -s expand_aliases; fi
 
@@ -621,8 +614,7 @@ if [[ ${ENVCFG_OWNER-} != "$BASHPID" ]]; then
   ENVCFG_CACHES=()
 fi
 envcfg_name_job
-ENVCFG_CACHE_BASE=$ENVCFG_SCRATCH/envcfg-$UID-$ENVCFG_JOB-$BASHPID.${#ENVCFG_CACHES[@]}
+ENVCFG_CACHE_BASE=$ENVCFG_SCRATCH/envcfg-$UID-${ENVCFG_JOB%%-*}-$BASHPID.${#ENVCFG_CACHES[@]}
 ENVCFG_CACHES+=("$ENVCFG_CACHE_BASE")
-ENVCFG_ENDS='' # those that go with the next step
 
 envcfg_main python3 dump.py out 'a b'

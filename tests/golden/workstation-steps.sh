@@ -1,10 +1,15 @@
 #!/usr/bin/env bash
-# envcfg:script 758f22be46787b2103d5bb05ee31c2e0304b6b9087a6122679b298a245a53450
+# envcfg:script f692ffafa29e5961915a386488bc10a2eef919f501926932965aaa07fc26f1d7
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
 # envcfg 0.1.0, profile workstation (sha256 026d5474f27c3eb6)
 # made by: envcfg wrap --profile workstation --container none
 # Source it in a batch script, evaluate it, run it, submit it: all the same.
 # It needs bash 4.4 and, on the compute nodes, neither envcfg nor Python.
+# It starts the ranks by:
+#   /bin/sh -c "$ENVCFG_RANK" envcfg-rank "MASTER_ADDR=$MASTER_ADDR" \
+#     "MASTER_PORT=$MASTER_PORT" "${ENVCFG_ARGS[@]}" "RANK=$envcfg_rank" \
+#     "LOCAL_RANK=$envcfg_rank" "WORLD_SIZE=$envcfg_ranks" \
+#     "LOCAL_WORLD_SIZE=$envcfg_ranks" NODE_RANK=0 -- COMMAND...
 
 case ${BASH_VERSION:-none}:${SHELLOPTS-} in
   none:* | [1-3].* | 4.[0-3].* | *:*posix*) # as sh, too, bash reads other rules
@@ -17,9 +22,7 @@ esac
 ENVCFG_BASHOPTS=$BASHOPTS
 \builtin shopt -u expand_aliases
 
-# --- What this job needs -----------------------------------------------------------
-
-ENVCFG_NODES_STATED=''
+# --- What this job needs ------------------------------------------------------------
 ENVCFG_RANKS=''
 ENVCFG_SHELL='/bin/sh'
 
@@ -27,7 +30,76 @@ envcfg_settings() {
   :
 }
 
-# --- What each rank does first, inside the container -------------------------------
+# --- How it is started --------------------------------------------------------------
+
+envcfg_rank() { # COMMAND...: start one of the ranks
+  envcfg_spawn exec "${ENVCFG_ENTER[@]}" "$ENVCFG_SHELL" -c "$ENVCFG_RANK" envcfg-rank \
+    "MASTER_ADDR=$MASTER_ADDR" "MASTER_PORT=$MASTER_PORT" "${ENVCFG_ARGS[@]}" \
+    "RANK=$envcfg_rank" "LOCAL_RANK=$envcfg_rank" "WORLD_SIZE=$envcfg_ranks" "LOCAL_WORLD_SIZE=$envcfg_ranks" \
+    NODE_RANK=0 -- "$@"
+}
+
+envcfg_launch() { # COMMAND...: the ranks are processes of this machine
+  local envcfg_rank envcfg_ranks=${ENVCFG_RANKS:-1} MASTER_ADDR=${MASTER_ADDR:-127.0.0.1}
+  local MASTER_PORT=${MASTER_PORT-}
+  if [[ -z $MASTER_PORT ]]; then envcfg_port; fi
+  for ((envcfg_rank = 0; envcfg_rank < envcfg_ranks; envcfg_rank++)); do
+    if ((envcfg_rank == 0)); then
+      envcfg_rank "$@" # what is typed goes to rank 0
+    else
+      envcfg_rank "$@" </dev/null
+    fi
+  done
+  envcfg_watch
+}
+
+# Looks at the ranks in growing intervals, as wait -n forgets children that end early.
+envcfg_watch() { # wait for all ranks; the first that fails ends the others
+  local envcfg_pid envcfg_code envcfg_pause envcfg_wait_ms=10 envcfg_grace_ms=10000 envcfg_status=0
+  local -a envcfg_running envcfg_all
+  if ((${#ENVCFG_PIDS[@]} < envcfg_ranks)); then # a signal came before the others
+    envcfg_wait || envcfg_status=$?
+    envcfg_kill TERM
+  fi
+  while :; do
+    ENVCFG_HOLDS=watch
+    jobs -pr >&"$ENVCFG_PIPE" # by bash's own book: a pid that is free again can be another's
+    printf 'end\n' >&"$ENVCFG_PIPE"
+    envcfg_running=() envcfg_pid='' envcfg_all=("${ENVCFG_PIDS[@]}")
+    while [[ $envcfg_pid != end ]]; do
+      read -r -u "$ENVCFG_PIPE" envcfg_pid
+      if [[ $envcfg_pid == [0-9]* ]]; then envcfg_running+=("$envcfg_pid"); fi
+    done
+    ENVCFG_PIDS=("${envcfg_running[@]}")
+    envcfg_release
+    for envcfg_pid in "${envcfg_all[@]}"; do
+      if [[ " ${envcfg_running[*]} " == *" $envcfg_pid "* ]]; then continue; fi
+      envcfg_code=0
+      envcfg_wait "$envcfg_pid" || envcfg_code=$?
+      if ((envcfg_code != 0 && envcfg_status == 0)); then
+        envcfg_status=$envcfg_code
+        envcfg_kill TERM
+      fi
+    done
+    if ((${#ENVCFG_PIDS[@]} == 0)); then return "$envcfg_status"; fi
+    printf -v envcfg_pause '0.%03d' "$envcfg_wait_ms"
+    ENVCFG_HOLDS=watch
+    read -r -t "$envcfg_pause" -u "$ENVCFG_PIPE" || : # only signals say something: to wait, by no process
+    envcfg_release
+    if ((envcfg_status == 0)) && ! kill -0 "$$" 2>/dev/null; then
+      envcfg_status=143 # the shell that wanted this is gone
+      envcfg_kill TERM
+    fi
+    if ((envcfg_status != 0 && (envcfg_grace_ms -= envcfg_wait_ms) <= 0)); then envcfg_kill KILL; fi
+    if ((envcfg_wait_ms < 300)); then envcfg_wait_ms=$((envcfg_wait_ms * 2)); fi
+  done
+}
+
+envcfg_enter() { # no container: nothing to enter
+  ENVCFG_ENTER=()
+}
+
+# --- What each rank does first, inside the container --------------------------------
 
 IFS= builtin read -r -d '' ENVCFG_RANK <<'ENVCFG_TEXT' || : # until the text ends
 # A POSIX shell's own commands only: no process is started but the program's, except to
@@ -48,12 +120,14 @@ while [ "$#" -gt 0 ]; do # NAME=VALUE | -u NAME, then -- COMMAND
   shift
 done
 
+# Who this task is, its shell has said by arguments.
+
 unset -v ENVCFG_PRESET ENVCFG_NODES ENVCFG_CACHE_BASE ENVCFG_LOCAL_RANKS \
   ENVCFG_MASTER_NODE ENVCFG_MASTER_ADDR ENVCFG_JOB
 exec "$@"
 ENVCFG_TEXT
 
-# --- How a step is started ---------------------------------------------------------
+# --- Machinery: the same in every script ----------------------------------------------
 
 envcfg_error() { # MESSAGE [HINT]
   printf 'envcfg: error: %s\n' "$1" >&2
@@ -80,9 +154,6 @@ envcfg_shrink() { # to the nodes of this step, if it was given a number
     return
   elif ((ENVCFG_NODES_WANTED > ENVCFG_NODES)); then
     envcfg_fault "a step of $ENVCFG_NODES_WANTED nodes, but the job has $ENVCFG_NODES" 'give fewer: --nodes=N'
-  elif [[ -n $ENVCFG_NODES_STATED ]]; then
-    envcfg_fault "a step of $ENVCFG_NODES_WANTED nodes, but this was made for $ENVCFG_NODES_STATED" \
-      'leave out --fact nodes=..., then each step decides'
   fi
   ENVCFG_NODES=$ENVCFG_NODES_WANTED
 }
@@ -105,7 +176,7 @@ envcfg_lengths() { # WORD...: Linux must be able to start a program with them
 }
 
 envcfg_step() { # COMMAND...: one step of the job, from the checks to the exit code
-  ENVCFG_FAULTS=0
+  ENVCFG_FAULTS=0 ENVCFG_CODE=0 ENVCFG_ARGS=() ENVCFG_PRESET=' '
   local ENVCFG_RANKS=$ENVCFG_RANKS ENVCFG_NODES_WANTED=''
   while [[ ${1-} == --nodes=* || ${1-} == --ranks=* ]]; do
     envcfg_size "$1"
@@ -121,8 +192,6 @@ envcfg_step() { # COMMAND...: one step of the job, from the checks to the exit c
     envcfg_error 'no command' 'give it, as in envcfg_run python train.py'
     return 2
   fi
-  ENVCFG_ARGS=()
-  ENVCFG_PRESET=' '
   envcfg_survey
   envcfg_shrink
   envcfg_enter
@@ -130,7 +199,6 @@ envcfg_step() { # COMMAND...: one step of the job, from the checks to the exit c
   envcfg_lengths "${ENVCFG_ENTER[@]}" "$ENVCFG_RANK" "${ENVCFG_ARGS[@]}" "$@"
   if ((ENVCFG_FAULTS > 0)); then return 4; fi
   ENVCFG_ARGS+=("ENVCFG_PRESET=$ENVCFG_PRESET")
-  ENVCFG_CODE=0
   envcfg_listen
   envcfg_launch "$@" || ENVCFG_CODE=$?
   return "$ENVCFG_CODE"
@@ -196,6 +264,17 @@ envcfg_main() { # COMMAND...: what this text is for; run as a file, its shell is
   else
     envcfg_run "$@"
   fi
+}
+
+envcfg_survey() { # this machine is the job
+  # shellcheck disable=SC2034 # what depends on nodes asks for it
+  ENVCFG_NODES=1
+}
+
+envcfg_port() { # set MASTER_PORT to a free port below the ephemeral range
+  local envcfg_port=$((10000 + BASHPID % 20000))
+  while (: </dev/tcp/127.0.0.1/"$envcfg_port") 2>/dev/null; do envcfg_port=$((envcfg_port + 1)); done
+  MASTER_PORT=$envcfg_port
 }
 
 # --- How signals reach what is spawned, and how it ends --------------------------------
@@ -278,88 +357,7 @@ envcfg_wait() { # [PID]: return its exit code, however often signals cut the wai
   done
 }
 
-envcfg_enter() { # no container: nothing to enter
-  ENVCFG_ENTER=()
-}
-
-envcfg_survey() { # this machine is the job
-  ENVCFG_NODES=1
-  if [[ -n $ENVCFG_NODES_STATED && $ENVCFG_NODES_STATED != "$ENVCFG_NODES" ]]; then
-    envcfg_fault "made for $ENVCFG_NODES_STATED nodes, but --launcher local has one" \
-      'leave out --fact nodes=...'
-  fi
-}
-
-envcfg_port() { # set MASTER_PORT to a free port below the ephemeral range
-  local envcfg_port=$((10000 + BASHPID % 20000))
-  while (: </dev/tcp/127.0.0.1/"$envcfg_port") 2>/dev/null; do envcfg_port=$((envcfg_port + 1)); done
-  MASTER_PORT=$envcfg_port
-}
-
-envcfg_rank() { # COMMAND...: start one of the ranks
-  envcfg_spawn exec "${ENVCFG_ENTER[@]}" "$ENVCFG_SHELL" -c "$ENVCFG_RANK" envcfg-rank \
-    "MASTER_ADDR=$MASTER_ADDR" "MASTER_PORT=$MASTER_PORT" "${ENVCFG_ARGS[@]}" \
-    "RANK=$envcfg_rank" "LOCAL_RANK=$envcfg_rank" "WORLD_SIZE=$envcfg_ranks" "LOCAL_WORLD_SIZE=$envcfg_ranks" \
-    NODE_RANK=0 -- "$@"
-}
-
-envcfg_launch() { # COMMAND...: the ranks are processes of this machine
-  local envcfg_rank envcfg_ranks=${ENVCFG_RANKS:-1} MASTER_ADDR=${MASTER_ADDR:-127.0.0.1}
-  local MASTER_PORT=${MASTER_PORT-}
-  if [[ -z $MASTER_PORT ]]; then envcfg_port; fi
-  for ((envcfg_rank = 0; envcfg_rank < envcfg_ranks; envcfg_rank++)); do
-    if ((envcfg_rank == 0)); then
-      envcfg_rank "$@" # what is typed goes to rank 0
-    else
-      envcfg_rank "$@" </dev/null
-    fi
-  done
-  envcfg_watch
-}
-
-# Looks at the ranks in growing intervals, as wait -n forgets children that end early.
-envcfg_watch() { # wait for all ranks; the first that fails ends the others
-  local envcfg_pid envcfg_code envcfg_pause envcfg_wait_ms=10 envcfg_grace_ms=10000 envcfg_status=0
-  local -a envcfg_running envcfg_all
-  if ((${#ENVCFG_PIDS[@]} < envcfg_ranks)); then # a signal came before the others
-    envcfg_wait || envcfg_status=$?
-    envcfg_kill TERM
-  fi
-  while :; do
-    ENVCFG_HOLDS=watch
-    jobs -pr >&"$ENVCFG_PIPE" # by bash's own book: a pid that is free again can be another's
-    printf 'end\n' >&"$ENVCFG_PIPE"
-    envcfg_running=() envcfg_pid='' envcfg_all=("${ENVCFG_PIDS[@]}")
-    while [[ $envcfg_pid != end ]]; do
-      read -r -u "$ENVCFG_PIPE" envcfg_pid
-      if [[ $envcfg_pid == [0-9]* ]]; then envcfg_running+=("$envcfg_pid"); fi
-    done
-    ENVCFG_PIDS=("${envcfg_running[@]}")
-    envcfg_release
-    for envcfg_pid in "${envcfg_all[@]}"; do
-      if [[ " ${envcfg_running[*]} " == *" $envcfg_pid "* ]]; then continue; fi
-      envcfg_code=0
-      envcfg_wait "$envcfg_pid" || envcfg_code=$?
-      if ((envcfg_code != 0 && envcfg_status == 0)); then
-        envcfg_status=$envcfg_code
-        envcfg_kill TERM
-      fi
-    done
-    if ((${#ENVCFG_PIDS[@]} == 0)); then return "$envcfg_status"; fi
-    printf -v envcfg_pause '0.%03d' "$envcfg_wait_ms"
-    ENVCFG_HOLDS=watch
-    read -r -t "$envcfg_pause" -u "$ENVCFG_PIPE" || : # only signals say something: to wait, by no process
-    envcfg_release
-    if ((envcfg_status == 0)) && ! kill -0 "$$" 2>/dev/null; then
-      envcfg_status=143 # the shell that wanted this is gone
-      envcfg_kill TERM
-    fi
-    if ((envcfg_status != 0 && (envcfg_grace_ms -= envcfg_wait_ms) <= 0)); then envcfg_kill KILL; fi
-    if ((envcfg_wait_ms < 300)); then envcfg_wait_ms=$((envcfg_wait_ms * 2)); fi
-  done
-}
-
-# --- Now do it ---------------------------------------------------------------------
+# --- Now do it ----------------------------------------------------------------------
 
 if [[ :$ENVCFG_BASHOPTS: == *:expand_aliases:* ]]; then builtin shopt -s expand_aliases; fi
 

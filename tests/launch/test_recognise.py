@@ -11,7 +11,7 @@ from envcfg import knowledge
 from envcfg.errors import UsageError
 from envcfg.launch.plan import Options
 from envcfg.launch.recognise import recognise
-from envcfg.profile.launchers import LAUNCHERS
+from envcfg.launchers import LAUNCHERS
 
 PYTHON = ("python3", "-u")
 

@@ -6,16 +6,18 @@ from typing import Any
 
 import pytest
 
+from envcfg.bind import Bind
 from envcfg.errors import Problem, UsageError
 from envcfg.findings import Finding
 from envcfg.launch.notes import image_notes
-from envcfg.launch.plan import Options, Plan
+from envcfg.launch.plan import Container, Options, Plan
 from envcfg.launch.resolve import check_facts, resolve
 from envcfg.profile.catalog import Catalog
 from envcfg.profile.conditions import Truth, parse_tests
 from envcfg.profile.facts import Facts
 from envcfg.profile.read.loader import load_profile
 from envcfg.profile.words import Word, format_word
+from envcfg.runtimes import runtime
 
 REASON = "why: w, source: s, date: 2026-01-01"
 
@@ -203,7 +205,9 @@ def test_a_system_that_is_not_in_production_is_said() -> None:
 def test_an_image_that_every_rank_would_pull_is_a_warning(
     image: str | None, is_pulled: bool
 ) -> None:
-    notes = list(image_notes(image))
+    known = runtime("apptainer")
+    container = image and Container(image, False, (known.name,), "exec", (), ())
+    notes = list(image_notes(container or None))
     assert [note.lines() for note in notes] == [
         [
             f"envcfg: warning: {image}: every rank of the job would pull and unpack this image",
@@ -215,7 +219,7 @@ def test_an_image_that_every_rank_would_pull_is_a_warning(
 @pytest.mark.parametrize(
     ("options", "message", "hint"),
     [
-        ({"binds": ("/a",)}, "--bind needs a container, and --container is none", "drop --bind, or name the image"),
+        ({"binds": (Bind("/a"),)}, "--bind needs a container, and --container is none", "drop --bind, or name the image"),
         ({"runtime_args": ("--nv",)}, "--runtime-arg needs a container, and --container is none", "drop --runtime-arg, or name the image"),
         ({"runtime": "apptainer"}, "--runtime needs a container, and --container is none", "drop --runtime, or name the image"),
         ({"launcher": "local", "srun_args": ("--x",)}, "--srun-arg is given, but local starts the tasks, not srun", "drop it, or choose another --launcher"),

@@ -21,7 +21,7 @@ from images import IMAGE, IMAGES, Stack, stacks
 from envcfg.bash.host import render_script
 from envcfg.launch.plan import Options, Plan, PlannedMount
 from envcfg.launch.resolve import resolve
-from envcfg.profile.launchers import USUAL, starter_of
+from envcfg.launchers import USUAL, starter_of
 from envcfg.profile.model import Profile
 from support import ROOT, environment, zero_separated
 
@@ -196,18 +196,23 @@ def _execute(script: str, env: Environ, folder: Path) -> tuple[Environ, Path]:
 def _at(made: Plan, root: Path) -> Plan:
     """Return a plan whose paths on the host are below *root*, where they are made."""
 
-    def below(mount: PlannedMount, *, is_bind: bool) -> PlannedMount:
-        source = mount.spec.partition(":")[0]
-        for path in filter(None, (mount.if_exists, source if is_bind else None)):
-            Path(f"{root}{path}").mkdir(parents=True, exist_ok=True)
-        return mount._replace(
-            spec=f"{root}{mount.spec}" if is_bind else mount.spec,
-            if_exists=mount.if_exists and f"{root}{mount.if_exists}",
-        )
+    def there(path: str | None) -> str | None:
+        if path is None:
+            return None
+        Path(f"{root}{path}").mkdir(parents=True, exist_ok=True)
+        return f"{root}{path}"
+
+    def below(mount: PlannedMount) -> PlannedMount:
+        bind = mount.bind._replace(source=str(there(mount.bind.source)))
+        path = there(mount.if_exists)
+        return mount._replace(bind=bind, text=f"{root}{mount.text}", if_exists=path)
 
     assert made.container
-    binds = tuple(below(each, is_bind=True) for each in made.container.binds)
-    words = tuple(below(each, is_bind=False) for each in made.container.arguments)
+    binds = tuple(map(below, made.container.binds))
+    words = tuple(
+        each._replace(if_exists=there(each.if_exists))
+        for each in made.container.arguments
+    )
     return made._replace(
         container=made.container._replace(binds=binds, arguments=words)
     )

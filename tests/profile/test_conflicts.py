@@ -216,7 +216,7 @@ def test_lumi_s_images_are_entered_as_they_need(
     container = plan(built_in, "lumi-g", {}, image=image).container
     assert container
     assert container.verb == verb
-    assert ("/opt/cray" in [bind.spec for bind in container.binds]) is host_fabric
+    assert ("/opt/cray" in [str(bind.bind) for bind in container.binds]) is host_fabric
 
 
 # Pollara's path: a plugin until ROCm 7.2.1, part of RCCL since.

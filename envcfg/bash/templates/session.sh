@@ -6,8 +6,6 @@ if [[ ${ENVCFG_OWNER-} != "$BASHPID" ]]; then
   ENVCFG_OWNER=$BASHPID
   ENVCFG_CACHES=()
 fi
-# envcfg:begin job
-ENVCFG_CACHE_BASE=$ENVCFG_SCRATCH/envcfg-$UID-${SLURM_JOB_ID:-local}-$BASHPID.${#ENVCFG_CACHES[@]}
-# envcfg:end job
+envcfg_name_job
+ENVCFG_CACHE_BASE=$ENVCFG_SCRATCH/envcfg-$UID-${ENVCFG_JOB%%-*}-$BASHPID.${#ENVCFG_CACHES[@]}
 ENVCFG_CACHES+=("$ENVCFG_CACHE_BASE")
-ENVCFG_ENDS='' # those that go with the next step

@@ -7,7 +7,7 @@ import os
 from collections.abc import Mapping
 
 from envcfg.commands.arguments import pair
-from envcfg.profile.launchers import LAUNCHERS
+from envcfg.launchers import LAUNCHERS
 from envcfg.profile.model import Profile
 
 

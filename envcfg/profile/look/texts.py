@@ -9,7 +9,7 @@ from envcfg.profile.model import Setting
 from envcfg.profile.words import format_word
 
 _ASIDE = frozenset(
-    {"reason", "when", "name", "option", "spec", "place", "dropped", "others"}
+    {"reason", "when", "name", "option", "bind", "word", "place", "dropped", "others"}
 )
 
 

@@ -7,13 +7,14 @@ from enum import Enum
 from typing import Any, NamedTuple
 
 from envcfg.errors import Place
+from envcfg.launchers import LAUNCHERS, allowed_launchers, starter_of
 from envcfg.profile.catalog import Layer
 from envcfg.profile.conditions import ALWAYS, Condition, Truth, judge
-from envcfg.profile.launchers import AGENTS, starter_of
 from envcfg.profile.look.texts import given, text, with_flags
 from envcfg.profile.model import Expect, Profile, Setting
 from envcfg.profile.places import Keys, places
 from envcfg.profile.reason import Reason
+from envcfg.starters import STARTERS
 
 # Fields of a profile, in the order in which people read them, and where a file has them.
 SECTIONS: Mapping[str, Keys] = {
@@ -47,8 +48,10 @@ SECTIONS: Mapping[str, Keys] = {
 _MAPPINGS = frozenset(
     "rules partitions modules srun torchrun binds arguments env bundles".split()
 )
-# Sections that are srun's, and those of one kind of task.
-_BY_SRUN = frozenset({"bundles", "srun", "cpu_masks"})
+# Sections that count with some starters or launchers only.
+_PARTICULAR = frozenset(
+    name for each in STARTERS.values() for name in each.sections
+) | frozenset(name for name, each in LAUNCHERS.items() if each.own_options)
 
 
 class State(Enum):
@@ -122,7 +125,8 @@ def look_at(
                     values += _entry(section, name, entry, place(*keys, name), facts)
         elif content is not None:
             values += _block(section, content, place(*keys), facts)
-    left_out = _left_out(facts.get("launcher", "srun"), profile)
+    launcher = facts.get("launcher") or allowed_launchers(profile.launchers)[0]
+    left_out = _left_out(launcher, profile)
     values = [
         each._replace(state=State.NOT, missing=()) if each.section in left_out else each
         for each in values
@@ -137,12 +141,10 @@ def look_at(
 
 def _left_out(launcher: str, profile: Profile) -> frozenset[str]:
     """Return the sections that do not count with this launcher."""
-    left_out = set() if launcher == "torchrun" else {"torchrun"}
-    if starter_of(launcher, profile.launchers) != "srun":
-        left_out |= _BY_SRUN
-    if launcher in AGENTS:
-        left_out.add("cpu_masks")
-    return frozenset(left_out)
+    kept = {launcher, *STARTERS[starter_of(launcher, profile.launchers)].sections}
+    if LAUNCHERS[launcher].is_agent:
+        kept.discard("cpu_masks")
+    return _PARTICULAR - kept
 
 
 def _taken_back(

@@ -11,9 +11,10 @@ from collections.abc import Callable, Mapping
 from datetime import date
 from typing import TypeVar
 
+from envcfg.bind import parse_bind
 from envcfg.profile import conditions, words
 from envcfg.profile.identity import FIXED
-from envcfg.profile.model import Case, Mount, NameFact, Setting
+from envcfg.profile.model import Argument, Case, Mount, NameFact, Setting
 from envcfg.profile.read.nodes import Field
 from envcfg.profile.reason import Reason
 
@@ -132,33 +133,48 @@ def read_env(field: Field) -> dict[str, Setting | None]:
 
 def read_binds(field: Field) -> dict[str, Mount | None]:
     """Read bind mounts, by their text."""
-    return _read_mounts(field, "/", "bind: its source is an absolute path")
-
-
-def read_options(field: Field) -> dict[str, Mount | None]:
-    """Read options of the runtime or of srun, by their text."""
-    return _read_mounts(field, "-", "option: it begins with -")
-
-
-def _read_mounts(field: Field, begin: str, what: str) -> dict[str, Mount | None]:
     found: dict[str, Mount | None] = {}
-    for spec, each in field.mapping().items():
-        if not spec.startswith(begin):
-            each.problem(f"{spec!r} is no {what}")
-        if each.is_null:
-            found[spec] = None
+    for text, each in field.mapping().items():
+        try:
+            bind = parse_bind(text)
+        except ValueError as err:
+            each.problem(str(err))
             continue
-        keys = each.mapping({"if_exists", "when", *REASON})
-        reason = read_reason(each, keys)
-        path = read_if_given(keys, "if_exists", Field.text)
-        if path in {"true", "false"}:  # the mount's own source decides, or nothing does
-            path = spec.split(":")[0] if path == "true" else None
-        elif path is not None and not path.startswith("/"):
-            keys["if_exists"].problem(f"{path!r} is neither true nor an absolute path")
-        when = read_condition(keys)
-        if reason is not None:
-            found[spec] = Mount(spec=spec, if_exists=path, when=when, reason=reason)
+        if not bind.source.startswith("/"):
+            each.problem(f"{text!r} is no bind: its source is an absolute path")
+        if each.is_null:
+            found[text] = None
+        elif entry := _read_optional(each, bind.source):
+            found[text] = Mount(bind, *entry)
     return found
+
+
+def read_options(field: Field) -> dict[str, Argument | None]:
+    """Read options of the runtime, of srun or of an agent, by their text."""
+    found: dict[str, Argument | None] = {}
+    for word, each in field.mapping().items():
+        if not word.startswith("-"):
+            each.problem(f"{word!r} is no option: it begins with -")
+        if each.is_null:
+            found[word] = None
+        elif entry := _read_optional(each, word):
+            found[word] = Argument(word, *entry)
+    return found
+
+
+def _read_optional(
+    field: Field, source: str
+) -> tuple[Reason, str | None, conditions.Condition] | None:
+    """Read an entry that may be left out; ``if_exists: true`` means *source*."""
+    keys = field.mapping({"if_exists", "when", *REASON})
+    reason = read_reason(field, keys)
+    path = read_if_given(keys, "if_exists", Field.text)
+    if path in {"true", "false"}:
+        path = source if path == "true" else None
+    elif path is not None and not path.startswith("/"):
+        keys["if_exists"].problem(f"{path!r} is neither true nor an absolute path")
+    when = read_condition(keys)
+    return None if reason is None else (reason, path, when)
 
 
 def read_image_facts(field: Field) -> tuple[NameFact, ...]:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 
+from envcfg import runtimes
 from envcfg.errors import Problem
+from envcfg.launchers import ALLOWABLE
 from envcfg.profile import words
 from envcfg.profile.conditions import IN_JOB
-from envcfg.profile.launchers import ALLOWABLE
 from envcfg.profile.model import (
     Detect,
     Expect,
@@ -40,7 +41,6 @@ from envcfg.profile.read.scheduling import (
     read_request,
 )
 
-RUNTIMES = ("apptainer", "singularity")
 VERIFIED = ("site documentation", "user repository", "inferred", "generated", "run")
 _MASK = re.compile(r"0x0*[1-9a-fA-F][0-9a-fA-F]*")
 _MEMORY = re.compile(r"[0-9]{1,9}[KMGT]?")
@@ -209,7 +209,7 @@ _SECTIONS: Mapping[str, Callable[[Field], object]] = {
     "rendezvous": _read_rendezvous,
     "container": _read_keys(
         {
-            "runtimes": all_of(one_of(*RUNTIMES)),
+            "runtimes": all_of(one_of(*runtimes.NAMES)),
             "verb": _read_verb,
             "image_facts": read_image_facts,
             "binds": read_binds,

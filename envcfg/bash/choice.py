@@ -1,0 +1,46 @@
+"""Which templates a plan needs; pure."""
+
+from __future__ import annotations
+
+from envcfg import runtimes
+from envcfg.bash.pieces import has_template
+from envcfg.launch.plan import Plan
+from envcfg.launchers import LAUNCHERS
+from envcfg.starters import STARTERS
+
+
+def shell_of(plan: Plan) -> str:
+    """Return the shell of the rank part; what --setup gives may be written for bash."""
+    return "bash" if plan.diagnostics.setup else "/bin/sh"
+
+
+def is_by_interface(plan: Plan) -> bool:
+    """Tell whether ranks meet at an interface's address, which the starter must ask for."""
+    wanted = plan.rendezvous is not None and plan.rendezvous.interface is not None
+    return wanted and has_template(f"{plan.starter}/interface")
+
+
+def launch_templates(plan: Plan) -> list[str]:
+    """Return the templates with the decisions: how ranks are started, how they enter."""
+    starter = plan.starter
+    names = [f"{starter}/{'agent' if LAUNCHERS[plan.launcher].is_agent else 'ranks'}"]
+    names += [name for name in (f"{starter}/step",) if has_template(name)]
+    if "cpu_masks" in STARTERS[starter].sections:
+        names.append(f"{starter}/{'pin' if plan.masks else 'unpinned'}")
+    return [*names, f"runtimes/{_runtime(plan)}"]
+
+
+def _runtime(plan: Plan) -> str:
+    if plan.container is None:
+        return "none"
+    return runtimes.runtime(plan.container.runtimes[0]).template
+
+
+def machine_templates(plan: Plan) -> list[str]:
+    """Return the templates that are the same for every job of the starter."""
+    names = ["machinery", f"{plan.starter}/host"]
+    if is_by_interface(plan):
+        names += [f"{plan.starter}/interface"]
+        if has_template(f"{plan.starter}/first_node"):
+            names.append(f"{plan.starter}/first_node")
+    return [*names, "signals"]

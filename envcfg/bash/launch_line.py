@@ -1,0 +1,62 @@
+"""The line that starts the ranks, with what is known of it: from the template that does."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from envcfg.bash.choice import launch_templates, shell_of
+from envcfg.bash.pieces import template
+from envcfg.bash.quoting import quote
+from envcfg.launch.plan import Plan
+
+_LINE = re.compile(r"\benvcfg_spawn exec ((?:[^\n]*\\\n)*[^\n]*)\n")
+_COMMAND = ("COMMAND...",)
+
+
+def render_launch_line(plan: Plan) -> str:
+    """Return the launch line; what only the job can fill in stands as a variable."""
+    return " ".join(launch_words(plan))
+
+
+def launch_words(plan: Plan) -> Iterator[str]:
+    """Yield the words of the launch line, each as bash reads it."""
+    texts = (template(name) for name in launch_templates(plan))
+    line = next(match[1] for text in texts if (match := _LINE.search(text)))
+    known = {
+        '"${ENVCFG_SRUN[@]}"': [*_options(plan), '"${ENVCFG_SRUN[@]}"'],
+        '"${envcfg_task[@]}"': [],  # only where the runtime keeps the environment out
+        '"${ENVCFG_ENTER[@]}"': list(_enter(plan)),
+        '"$ENVCFG_SHELL"': [shell_of(plan)],
+        '"$@"': [quote(word) for word in plan.command] or _COMMAND,
+    }
+    for word in line.replace("\\\n", " ").split():
+        yield from known.get(word, (word,))
+
+
+def _options(plan: Plan) -> Iterator[str]:
+    yield from (quote(each.word) for each in plan.srun)
+    for bundle in plan.bundles:
+        yield from (f"--network={value}" for value in bundle.network)
+        yield from map(quote, bundle.srun)
+
+
+def _enter(plan: Plan) -> Iterator[str]:
+    if plan.container is None:
+        return
+    yield from (plan.container.runtimes[0], plan.container.verb)
+    yield from (quote(each.word) for each in plan.container.arguments)
+    for bind in plan.container.binds:
+        yield from ("--bind", quote(bind.text))
+    yield quote(plan.container.image)
+
+
+def wrapped(words: Sequence[str], width: int) -> Iterator[str]:
+    """Yield the words in lines of about *width* characters that bash reads as one."""
+    line = ""
+    for word in words:
+        if line and len(line) + len(word) > width:
+            yield f"{line} \\"
+            line = "  "
+        line += word if line in ("", "  ") else f" {word}"
+    yield line

@@ -1,0 +1,24 @@
+# shellcheck shell=bash
+
+envcfg_survey() { # this machine is the job
+  # shellcheck disable=SC2034 # what depends on nodes asks for it
+  ENVCFG_NODES=1
+}
+
+envcfg_name_job() { # set ENVCFG_JOB, by which the files of this run differ from all others
+  builtin printf -v ENVCFG_JOB 'local-%(%Y%m%dT%H%M%S)T-%d' -1 "$BASHPID"
+}
+
+envcfg_gpus() { # nobody has asked for any here
+  :
+}
+
+envcfg_host() { # COMMAND...: run it on this machine
+  "$@"
+}
+
+envcfg_port() { # set MASTER_PORT to a free port below the ephemeral range
+  local envcfg_port=$((10000 + BASHPID % 20000))
+  while (: </dev/tcp/127.0.0.1/"$envcfg_port") 2>/dev/null; do envcfg_port=$((envcfg_port + 1)); done
+  MASTER_PORT=$envcfg_port
+}

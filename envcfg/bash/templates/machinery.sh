@@ -1,0 +1,210 @@
+# shellcheck shell=bash
+
+# --- Machinery: the same in every script ----------------------------------------------
+
+envcfg_error() { # MESSAGE [HINT]
+  printf 'envcfg: error: %s\n' "$1" >&2
+  if [[ -n ${2-} ]]; then printf '  hint: %s\n' "$2" >&2; fi
+}
+
+envcfg_fault() { # MESSAGE [HINT]: an error; the step will not start, but the checks go on
+  envcfg_error "$@"
+  ENVCFG_FAULTS=$((ENVCFG_FAULTS + 1))
+}
+
+envcfg_note() { # MESSAGE
+  printf 'envcfg: note: %s\n' "$1" >&2
+}
+
+# The settings become arguments of the rank part, NAME=VALUE or -u NAME. Nothing is set
+# here, in the shell from which ranks and containers are started.
+envcfg_force() { # NAME VALUE
+  ENVCFG_ARGS+=("$1=$2")
+}
+
+envcfg_set() { # NAME VALUE: what the job has set already wins
+  ENVCFG_ARGS+=("$1=${!1-$2}")
+}
+
+envcfg_force_unset() { # NAME
+  ENVCFG_ARGS+=(-u "$1")
+}
+
+envcfg_unset() { # NAME: what the job has set already wins
+  if [[ -n ${!1+set} ]]; then ENVCFG_ARGS+=("$1=${!1}"); else ENVCFG_ARGS+=(-u "$1"); fi
+}
+
+envcfg_pass() { # NAME...: hand on what the rank part refers to, under a name of its own
+  local envcfg_name
+  for envcfg_name; do
+    if [[ -n ${!envcfg_name+set} ]]; then
+      ENVCFG_ARGS+=("ENVCFG_REF_$envcfg_name=${!envcfg_name}")
+    fi
+  done
+}
+
+envcfg_preset() { # NAME...: what the job has set already wins over the rank part
+  local envcfg_name
+  for envcfg_name; do
+    if [[ -n ${!envcfg_name+set} ]]; then
+      ENVCFG_ARGS+=("$envcfg_name=${!envcfg_name}")
+      ENVCFG_PRESET+="$envcfg_name "
+    fi
+  done
+}
+
+envcfg_size() { # OPTION: of a step that is smaller than the job
+  if [[ ${1#*=} == *[!0-9]* || ${1#*=} == '' || ${1#*=} == 0* ]]; then
+    envcfg_fault "$1 is no number of ${1%%=*}" 'as in envcfg_run --nodes=1 --ranks=1 -- COMMAND'
+  elif [[ $1 == --nodes=* ]]; then
+    ENVCFG_NODES_WANTED=${1#*=}
+  else
+    ENVCFG_RANKS=${1#*=}
+  fi
+}
+
+envcfg_shrink() { # to the nodes of this step, if it was given a number
+  if [[ -z $ENVCFG_NODES_WANTED || $ENVCFG_NODES_WANTED == "$ENVCFG_NODES" ]]; then
+    return
+  elif ((ENVCFG_NODES_WANTED > ENVCFG_NODES)); then
+    envcfg_fault "a step of $ENVCFG_NODES_WANTED nodes, but the job has $ENVCFG_NODES" 'give fewer: --nodes=N'
+  # envcfg:begin stated
+  elif [[ $ENVCFG_NODES_WANTED != "$ENVCFG_NODES_STATED" ]]; then
+    envcfg_fault "a step of $ENVCFG_NODES_WANTED nodes, but this was made for $ENVCFG_NODES_STATED" \
+      'leave out --fact nodes=..., then each step decides'
+  # envcfg:end stated
+  fi
+  ENVCFG_NODES=$ENVCFG_NODES_WANTED
+}
+
+envcfg_stated() { # whether the job has the nodes for which this was made
+  if [[ $ENVCFG_NODES_STATED != "$ENVCFG_NODES" ]]; then
+    envcfg_fault "made for $ENVCFG_NODES_STATED nodes, but the job has $ENVCFG_NODES" \
+      'leave out --fact nodes=..., then the job decides'
+  fi
+}
+
+envcfg_lengths() { # WORD...: Linux must be able to start a program with them
+  local LC_ALL=C envcfg_word envcfg_sum=0
+  for envcfg_word; do
+    envcfg_sum=$((envcfg_sum + ${#envcfg_word}))
+    if ((${#envcfg_word} > 131071)); then
+      envcfg_fault "'${envcfg_word:0:60}...' has ${#envcfg_word} bytes, and an argument can have 131071" \
+        'put long texts into a file that the program reads'
+    fi
+  done
+  if ((ENVCFG_FAULTS > 0 || envcfg_sum < 100000)) || ! type -P true >/dev/null; then return; fi
+  printf -v envcfg_word '%16384s' '' # room for what launchers add
+  if ! "$(type -P true)" "$@" "$envcfg_word" 2>/dev/null; then
+    envcfg_fault "command and settings have $envcfg_sum bytes, too many beside the job's environment" \
+      'put long texts into a file that the program reads'
+  fi
+}
+
+envcfg_step() { # COMMAND...: one step of the job, from the checks to the exit code
+  ENVCFG_FAULTS=0 ENVCFG_CODE=0 ENVCFG_ARGS=() ENVCFG_PRESET=' '
+  # envcfg:begin size
+  local ENVCFG_RANKS=$ENVCFG_RANKS ENVCFG_NODES_WANTED=''
+  while [[ ${1-} == --nodes=* || ${1-} == --ranks=* ]]; do
+    envcfg_size "$1"
+    shift
+  done
+  if [[ ${1-} == -- ]]; then
+    shift
+  elif [[ ${1-} == -* ]]; then
+    envcfg_error "unknown option $1" 'as in envcfg_run --nodes=1 --ranks=1 -- COMMAND'
+    return 2
+  fi
+  # envcfg:end size
+  if (($# == 0)); then
+    envcfg_error 'no command' 'give it, as in envcfg_run python train.py'
+    return 2
+  fi
+  envcfg_survey
+  # envcfg:begin stated
+  envcfg_stated
+  # envcfg:end stated
+  # envcfg:begin shrink
+  envcfg_shrink
+  # envcfg:end shrink
+  envcfg_enter
+  if ((ENVCFG_FAULTS == 0)); then envcfg_settings; fi
+  envcfg_lengths "${ENVCFG_ENTER[@]}" "$ENVCFG_RANK" "${ENVCFG_ARGS[@]}" "$@"
+  if ((ENVCFG_FAULTS > 0)); then return 4; fi
+  ENVCFG_ARGS+=("ENVCFG_PRESET=$ENVCFG_PRESET")
+  # envcfg:begin smoke
+  envcfg_smoke || return
+  # envcfg:end smoke
+  envcfg_listen
+  envcfg_launch "$@" || ENVCFG_CODE=$?
+  # envcfg:begin log
+  if ((ENVCFG_CODE == 0)); then envcfg_log_end; fi
+  # envcfg:end log
+  return "$ENVCFG_CODE"
+}
+
+envcfg_plain() { # in a shell of envcfg's own: undo what the job's shell has made of bash itself
+  IFS=$' \t\n'
+  builtin unset -f break continue exec exit jobs kill local printf read return set shift type unset
+  set +k
+}
+
+envcfg_apart() { # COMMAND...: one step and its end, in a shell of envcfg's own
+  envcfg_plain
+  ENVCFG_CODE=0
+  envcfg_step "$@" || ENVCFG_CODE=$?
+  # envcfg:begin end
+  # The job's own shell does it at its end, if there is one and it is still there.
+  if envcfg_is_script || ! kill -0 "$$" 2>/dev/null; then envcfg_end; fi
+  # envcfg:end end
+  return "$ENVCFG_CODE"
+}
+
+# The job's shell waits for a child in the background, as signals interrupt only that. Those
+# that it has a trap for, or ignores, are its own business. With job control, only what is in
+# the foreground has the terminal.
+envcfg_run() { # [--nodes=N] [--ranks=N] [--] COMMAND...: run one step; its exit code is the program's
+  if [[ $- == *m* ]]; then
+    (envcfg_apart "$@")
+    return
+  fi
+  builtin local envcfg_signal envcfg_traps envcfg_own envcfg_code ENVCFG_IGNORED ENVCFG_PIPE
+  builtin local -a ENVCFG_PIDS ENVCFG_HELD ENVCFG_HEARD
+  envcfg_traps=$(builtin trap -p)$'\n' ENVCFG_IGNORED='' envcfg_own=''
+  for envcfg_signal in HUP INT QUIT TERM USR1 USR2; do
+    if [[ $envcfg_traps == *"trap -- '' SIG$envcfg_signal"$'\n'* ]]; then
+      ENVCFG_IGNORED+=" $envcfg_signal "
+    elif [[ $BASHPID == "$$" && $envcfg_traps == *"' SIG$envcfg_signal"$'\n'* ]]; then # a subshell shows its parent's
+      envcfg_own+=" $envcfg_signal "
+    fi
+  done
+  envcfg_listen "$envcfg_own"
+  envcfg_spawn envcfg_apart "$@"
+  envcfg_code=0
+  envcfg_wait "${ENVCFG_PIDS[@]}" || envcfg_code=$?
+  for envcfg_signal in "${ENVCFG_HEARD[@]}"; do builtin trap - "$envcfg_signal"; done
+  builtin exec {ENVCFG_PIPE}>&-
+  for envcfg_signal in HUP TERM INT; do # what would have ended the job's shell does so now
+    if [[ $BASHPID == "$$" && " $ENVCFG_CAUGHT" == *" $envcfg_signal "* ]]; then
+      if [[ $envcfg_signal != INT || $envcfg_code == 130 ]]; then builtin kill -s "$envcfg_signal" "$$"; fi
+    fi
+  done
+  return "$envcfg_code"
+}
+
+envcfg_is_script() { # whether this text is being run as a file, not sourced or evaluated
+  builtin local envcfg_line
+  [[ -f $0 && -r $0 ]] || return 1
+  while IFS= builtin read -r envcfg_line && [[ $envcfg_line == '#'* ]]; do
+    if [[ $envcfg_line == '# envcfg:script '* ]]; then return 0; fi
+  done <"$0"
+  return 1
+}
+
+envcfg_main() { # COMMAND...: what this text is for; run as a file, its shell is the step's
+  if envcfg_is_script; then
+    envcfg_apart "$@"
+  else
+    envcfg_run "$@"
+  fi
+}

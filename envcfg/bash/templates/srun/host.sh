@@ -1,0 +1,91 @@
+# shellcheck shell=bash
+
+envcfg_survey() { # what the allocation is
+  if [[ -z ${SLURM_JOB_ID-} ]]; then
+    envcfg_fault 'this is no Slurm job: SLURM_JOB_ID is not set' \
+      'use it in an sbatch script or under salloc, or choose --launcher local'
+  elif ! type -P srun >/dev/null; then
+    envcfg_fault 'srun is not on PATH' "load Slurm's module"
+  fi
+  envcfg_numbers SLURM_NNODES SLURM_JOB_NUM_NODES SLURM_NTASKS SLURM_NPROCS SLURM_CPUS_PER_TASK
+  ENVCFG_SRUN=()
+  ENVCFG_JOB_NODES=${SLURM_NNODES:-${SLURM_JOB_NUM_NODES:-1}} # a step may have fewer
+  ENVCFG_NODES=$ENVCFG_JOB_NODES
+}
+
+envcfg_name_job() { # set ENVCFG_JOB, by which the files of this job differ from all others
+  ENVCFG_JOB=${SLURM_JOB_ID:-none}
+}
+
+envcfg_numbers() { # NAME...: without zeros in front, by which arithmetic would take them for octal
+  local envcfg_name
+  for envcfg_name; do
+    if [[ ${!envcfg_name-} == *[!0-9]* ]]; then
+      envcfg_fault "$envcfg_name=${!envcfg_name} is no number" 'unset it, or set what the job has'
+    elif [[ ${!envcfg_name-} == 0* ]]; then
+      printf -v "$envcfg_name" '%d' "$((10#${!envcfg_name}))"
+    fi
+  done
+}
+
+envcfg_gpus() { # print how many GPUs per node the job asked for ("4", "a100:2,h100:2"), else has
+  local envcfg_item envcfg_sum=''
+  local -a envcfg_items
+  IFS=, read -r -a envcfg_items <<<"${SLURM_GPUS_PER_NODE:-${SLURM_GPUS_ON_NODE-}}"
+  for envcfg_item in "${envcfg_items[@]}"; do
+    envcfg_item=${envcfg_item##*:}
+    if [[ $envcfg_item == *[!0-9]* || -z $envcfg_item ]]; then envcfg_item=1; fi # "mi250x" is one
+    envcfg_sum=$((envcfg_sum + 10#$envcfg_item))
+  done
+  printf '%s' "$envcfg_sum"
+}
+
+envcfg_tasks() { # print how many tasks per node the job asked for, if it did
+  local envcfg_tasks=${SLURM_NTASKS:-${SLURM_NPROCS-}}
+  if [[ -n ${SLURM_NTASKS_PER_NODE-} ]]; then
+    envcfg_tasks=${SLURM_NTASKS_PER_NODE%%[!0-9]*}
+    printf '%d' "$((10#${envcfg_tasks:-1}))"
+  elif [[ -n $envcfg_tasks ]]; then
+    printf '%d' $(((envcfg_tasks + ENVCFG_JOB_NODES - 1) / ENVCFG_JOB_NODES))
+  fi
+}
+
+envcfg_whole() { # a task that has a node to itself takes all GPUs: what the job said of each rank's goes
+  unset -v SLURM_GPUS_PER_TASK SLURM_TRES_PER_TASK SLURM_NTASKS_PER_GPU SLURM_GPU_BIND SLURM_TRES_BIND
+}
+
+envcfg_host() { # COMMAND...: run it once on each node, outside the container
+  if [[ $ENVCFG_JOB_NODES == 1 && -n ${SLURMD_NODENAME-} ]]; then
+    "$@" # this is the node
+    return
+  fi
+  (
+    unset -v SLURM_NTASKS SLURM_NPROCS SLURM_NTASKS_PER_NODE SLURM_TASKS_PER_NODE \
+      SLURM_CPUS_PER_TASK SLURM_CPU_BIND SLURM_DISTRIBUTION
+    envcfg_whole
+    # --mem=0: beside the memory that a step holds, or has not given back yet
+    exec srun --overlap --mem=0 --nodes="$ENVCFG_JOB_NODES" --ntasks="$ENVCFG_JOB_NODES" \
+      --ntasks-per-node=1 --export=ALL "$@" </dev/null
+  )
+}
+
+envcfg_agrees() { # BUNDLE NAME VALUE...: whether the job itself sets none of it otherwise
+  local envcfg_bundle=$1
+  shift
+  while (($# > 0)); do
+    if [[ -n ${!1+set} && ${!1} != "$2" ]]; then
+      envcfg_note "$envcfg_bundle is left out as a whole: the job sets $1=${!1}, not $2"
+      return 1
+    fi
+    shift 2
+  done
+}
+
+envcfg_network() { # VALUE: with what the job has asked for, as srun takes all by one option
+  ENVCFG_NETWORK=${ENVCFG_NETWORK-${SLURM_NETWORK-}}
+  case ",$ENVCFG_NETWORK," in
+    *",$1,"*) ;;
+    *) ENVCFG_NETWORK=${ENVCFG_NETWORK:+$ENVCFG_NETWORK,}$1 ;;
+  esac
+  ENVCFG_SRUN+=("--network=$ENVCFG_NETWORK") # of several, the last counts
+}

@@ -1,0 +1,101 @@
+"""What is mounted into a container: source, target and options; its text; pure.
+
+The text is ``SOURCE[:TARGET[:OPTIONS]]``, as on a command line, with a backslash before a
+colon, a comma or a backslash that belongs to a path. How a runtime wants it is the runtime's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+
+class Bind(NamedTuple):
+    """A folder or file of the host in the container.
+
+    Attributes:
+        source: its path on the host.
+        target: where it appears; empty: at the same place.
+        options: such as ``ro``.
+    """
+
+    source: str
+    target: str = ""
+    options: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        """Return the text that :func:`parse_bind` reads."""
+        fields = [_escape(self.source)]
+        if self.target or self.options:
+            fields.append(_escape(self.target))
+        if self.options:
+            fields.append(",".join(map(_escape, self.options)))
+        return ":".join(fields)
+
+
+def parse_bind(text: str) -> Bind:
+    """Return the bind that *text* means.
+
+    Raises:
+        ValueError: it has no source, or more than three parts.
+    """
+    fields = list(_split(text, ":"))
+    if len(fields) > 3 or not fields[0]:
+        msg = f"{text!r} is no bind: SOURCE[:TARGET[:OPTIONS]]"
+        raise ValueError(msg)
+    source, target, options = (*fields, "", "")[:3]
+    return Bind(
+        source=_plain(source),
+        target=_plain(target),
+        options=tuple(_plain(each) for each in _split(options, ",") if each),
+    )
+
+
+def parse_binds(text: str) -> list[Bind]:
+    """Return the binds of a list with commas, as runtimes take one.
+
+    Behind a bind with options, a word without a slash is one more option.
+
+    Raises:
+        ValueError: as :func:`parse_bind` does.
+    """
+    texts: list[str] = []
+    for part in _split(text, ","):
+        has_options = bool(texts) and len(list(_split(texts[-1], ":"))) == 3
+        if has_options and "/" not in part and ":" not in part:
+            texts[-1] += f",{part}"
+        else:
+            texts.append(part)
+    return [parse_bind(each) for each in texts]
+
+
+def escaped(fields: Sequence[str], signs: str) -> str:
+    """Return *fields* joined by colons, with a backslash before *signs* in them."""
+    return ":".join(_escape(each, signs) for each in fields)
+
+
+def _escape(text: str, signs: str = "\\:,") -> str:
+    return "".join(f"\\{char}" if char in signs else char for char in text)
+
+
+def _plain(text: str) -> str:
+    """Return *text* without the backslashes that keep a sign in it."""
+    plain, at = "", 0
+    while at < len(text):
+        at += text[at] == "\\" and text[at + 1 : at + 2] in ("\\", ":", ",")
+        plain += text[at]
+        at += 1
+    return plain
+
+
+def _split(text: str, sign: str) -> Iterator[str]:
+    """Yield the parts between *sign*, still with their backslashes."""
+    start = at = 0
+    while at < len(text):
+        if text[at] == "\\":
+            at += 1
+        elif text[at] == sign:
+            yield text[start:at]
+            start = at + 1
+        at += 1
+    yield text[start:]

@@ -1,0 +1,114 @@
+"""The launchers by name: what each makes of a task, and who starts its tasks; pure data.
+
+A starter puts tasks on the nodes. What a task is differs by launcher: a rank, or an agent
+that starts all ranks of its node. ``bash/templates/launchers/NAME.sh``, where there is one,
+starts the agent's ranks, or gives a rank what its library reads. Which options a launcher's
+own command takes is in ``knowledge/launchers.yaml``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from envcfg.starters import STARTERS
+
+
+class Launcher(NamedTuple):
+    """What is particular to a launcher.
+
+    Attributes:
+        is_agent: one task per node, which starts the ranks in it.
+        has_template: whether there is a ``bash/templates/launchers/NAME.sh``.
+        starters: who can start its tasks.
+        programs: by which a command shows that it means this launcher.
+        modules: the same for ``python -m``: how their names begin.
+        takes_any: its command starts any program, not only Python's.
+        own_options: a profile can give it options, under ``launch.NAME``.
+        needs_pmi: its ranks meet by the PMI that an option of the starter names.
+        may_use_pmi: they do where one is named; then no variables are needed.
+    """
+
+    is_agent: bool = False
+    has_template: bool = False
+    starters: tuple[str, ...] = tuple(STARTERS)
+    programs: tuple[str, ...] = ()
+    modules: tuple[str, ...] = ()
+    takes_any: bool = False
+    own_options: bool = False
+    needs_pmi: bool = False
+    may_use_pmi: bool = False
+
+
+_AGENT_STARTERS = ("srun", "local")
+# Above each: what its program or library reads.
+LAUNCHERS: Mapping[str, Launcher] = {
+    **{name: Launcher(starters=(name,)) for name in STARTERS},
+    # options of torch.distributed.run (PyTorch 2.13)
+    "torchrun": Launcher(
+        is_agent=True,
+        has_template=True,
+        starters=_AGENT_STARTERS,
+        programs=("torchrun",),
+        modules=("torch.distributed.",),
+        own_options=True,
+    ),
+    # options of accelerate launch (1.15, commands/launch.py, utils/launch.py); it is
+    # torchrun inside
+    "accelerate": Launcher(
+        is_agent=True,
+        has_template=True,
+        starters=_AGENT_STARTERS,
+        programs=("accelerate", "accelerate-launch"),
+        modules=("accelerate.commands.",),
+    ),
+    # what its own launcher sets (DeepSpeed 0.19.8, launcher/launch.py)
+    "deepspeed": Launcher(
+        has_template=True, programs=("deepspeed",), modules=("deepspeed.",)
+    ),
+    # what horovodrun sets (Horovod 0.28.1, runner/gloo_run.py)
+    "horovod": Launcher(
+        has_template=True,
+        programs=("horovodrun",),
+        modules=("horovod.runner",),
+        takes_any=True,
+        may_use_pmi=True,
+    ),
+    # jax.distributed.initialize() (JAX 0.10.2, distributed.py, slurm_cluster.py)
+    "jax": Launcher(has_template=True, starters=("srun",)),
+    # the cluster environments of Lightning (2.6.6, environments/slurm.py)
+    "lightning": Launcher(has_template=True),
+    "mpi": Launcher(
+        starters=("srun",),
+        programs=("mpirun", "mpiexec"),
+        takes_any=True,
+        needs_pmi=True,
+    ),
+    "transformers": Launcher(),
+}
+AGENTS = tuple(name for name, each in LAUNCHERS.items() if each.is_agent)
+# What a profile may allow; each of the others goes with one of these.
+ALLOWABLE = (*STARTERS, AGENTS[0])
+_USUAL_AGENT = AGENTS[0]
+USUAL = ("srun", _USUAL_AGENT, "local")
+
+
+def allowed_launchers(given: Sequence[str] | None) -> list[str]:
+    """Return the launchers of a profile whose ``launch.launchers`` is *given*.
+
+    The first is the default. Agents need torchrun to be allowed; what only sets variables
+    for ranks needs no leave.
+    """
+    allowed = list(given or USUAL)
+    if _USUAL_AGENT in allowed:
+        allowed += [name for name in AGENTS if name not in allowed]
+    barred = {*allowed, *STARTERS, *AGENTS}
+    return allowed + [name for name in LAUNCHERS if name not in barred]
+
+
+def starter_of(launcher: str, given: Sequence[str] | None) -> str:
+    """Return who starts the tasks of *launcher*: itself, or the first that is allowed."""
+    if launcher in STARTERS:
+        return launcher
+    first = next(iter(STARTERS))
+    return next((name for name in given or USUAL if name in STARTERS), first)

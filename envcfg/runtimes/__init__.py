@@ -1,0 +1,22 @@
+"""Container runtimes: a module with a record each, and a template.
+
+The record of ``envcfg/runtimes/NAME.py`` says what is particular to a runtime, and its
+``template`` in ``bash/templates/runtimes/`` enters the container. A record is loaded when
+it is needed. CONTRIBUTING.md says how to add one.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+from envcfg.runtimes.model import Runtime
+
+# In the order in which they are tried where neither user nor profile names one.
+USUAL = ("apptainer", "singularity")
+NAMES = USUAL
+
+
+def runtime(name: str) -> Runtime:
+    """Return the record of a runtime in :data:`NAMES`."""
+    found: Runtime = import_module(f"envcfg.runtimes.{name}").RUNTIME
+    return found

@@ -1,0 +1,46 @@
+"""Apptainer, which was named Singularity."""
+
+from __future__ import annotations
+
+import re
+
+from envcfg.bind import Bind, escaped
+from envcfg.runtimes.model import Runtime
+
+
+def is_reference(text: str) -> bool:
+    """Tell whether *text* is a URI or a transport of containers/image."""
+    transports = "docker-archive|docker-daemon|oci|oci-archive|oci-sif"
+    return bool(re.fullmatch(rf"[a-z][a-z0-9+-]*://.+|({transports}):.+", text))
+
+
+def is_pulled(text: str) -> bool:
+    """Tell whether *text* is a reference to more than a running instance."""
+    return is_reference(text) and not text.startswith("instance:")
+
+
+def misspelt(text: str) -> str | None:
+    """Return the URI that *text* seems to mean, or None."""
+    scheme = re.match(r"(docker|library|oras|shub|https?):", text)
+    return scheme and f"{scheme[0]}//{text[scheme.end() :].lstrip('/')}"
+
+
+def format_bind(bind: Bind) -> str:
+    """Return the value of ``--bind``: its list is split at commas, each part at colons."""
+    fields = [each for each in (bind.source, bind.target) if each]
+    if bind.options and not bind.target:
+        fields.append(bind.source)
+    options = ",".join(bind.options)
+    return escaped(fields, ":,") + (f":{options}" if options else "")
+
+
+RUNTIME = Runtime(
+    name="apptainer",
+    template="apptainer",
+    is_reference=is_reference,
+    is_pulled=is_pulled,
+    misspelt=misspelt,
+    format_bind=format_bind,
+    pull="apptainer pull image.sif URI",
+    unpacked=("bin", "usr", ".singularity.d"),
+)

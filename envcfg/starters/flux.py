@@ -1,0 +1,12 @@
+"""Flux' ``flux run``, in an allocation that is an instance of Flux."""
+
+from __future__ import annotations
+
+from envcfg.starters.model import Starter
+
+FLUX = Starter(
+    name="flux",
+    # flux-environment(7), "JOB ENVIRONMENT"
+    task_names=("FLUX_TASK_RANK", "FLUX_TASK_LOCAL_ID"),
+    step_names=("FLUX_JOB_ID", "FLUX_JOB_SIZE", "FLUX_JOB_NNODES", "FLUX_JOB_TMPDIR"),
+)

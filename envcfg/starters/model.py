@@ -1,0 +1,37 @@
+"""What is particular to a starter; frozen data."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Starter(NamedTuple):
+    """What is particular to a starter.
+
+    Attributes:
+        name: also that of its folder of templates.
+        task_names: what only a task knows of itself. Nobody can set it.
+        step_names: what it tells of the step and of the task's node. Nobody can set it.
+        job_names: what the job has of it, and nobody can set.
+        choice_names: what it sets in a task, and a job may choose.
+        prefix: how the names of the scheduler's own variables begin.
+        node_name: the variable that names the node of a task.
+        sections: of a profile, those that count with this starter alone.
+        unbuffered: options with which the ranks' lines come at once.
+        pmi: how the option begins that says by which PMI the ranks of MPI meet.
+        meets_outside: its host part says where ranks meet, not the rank part.
+        spans_nodes: it starts tasks on all nodes of a job, not on this one alone.
+    """
+
+    name: str
+    task_names: tuple[str, ...] = ()
+    step_names: tuple[str, ...] = ()
+    job_names: tuple[str, ...] = ()
+    choice_names: tuple[str, ...] = ()
+    prefix: str = ""
+    node_name: str = "NODE_RANK"
+    sections: tuple[str, ...] = ()
+    unbuffered: tuple[str, ...] = ()
+    pmi: str | None = None
+    meets_outside: bool = False
+    spans_nodes: bool = True

@@ -1,0 +1,24 @@
+"""Slurm's srun."""
+
+from __future__ import annotations
+
+from envcfg.starters.model import Starter
+
+SRUN = Starter(
+    name="srun",
+    # srun(1), "OUTPUT ENVIRONMENT VARIABLES": those set for each task or step
+    task_names=("SLURM_PROCID", "SLURM_LOCALID", "SLURM_GTIDS", "SLURM_TASK_PID"),
+    step_names=(
+        *("SLURMD_NODENAME", "SLURM_CPUS_ON_NODE", "SLURM_NODEID", "SLURM_STEPID"),
+        *("SLURM_STEP_GPUS", "SLURM_STEP_ID", "SLURM_STEP_NODELIST"),
+        *("SLURM_STEP_NUM_NODES", "SLURM_STEP_NUM_TASKS", "SLURM_STEP_TASKS_PER_NODE"),
+        "SLURM_TOPOLOGY_ADDR",
+    ),
+    job_names=("SLURM_JOB_ID",),
+    choice_names=("SLURM_CPU_BIND",),
+    prefix="SLURM_",
+    node_name="SLURMD_NODENAME",
+    sections=("bundles", "srun", "cpu_masks"),
+    unbuffered=("--unbuffered",),
+    pmi="--mpi=",
+)
