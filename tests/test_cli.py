@@ -288,8 +288,10 @@ def test_binds_are_looked_at_one_by_one(wrap: Wrap, tmp_path: Path) -> None:
     (tmp_path / "x.sif").touch()
     options = ("--container", "x.sif", "--bind", "/tmp:/a,/nowhere:/b,/tmp/a\\,b")
     done = wrap(*LOCAL[:2], *options, "--json")
-    binds = [bind["source"] for bind in json.loads(done.text)["container"]["binds"]]
-    assert binds == ["/tmp:/a", "/nowhere:/b", "/tmp/a\\,b"]
+    binds = json.loads(done.text)["container"]["binds"]
+    assert [(bind["source"], bind["target"]) for bind in binds] == [
+        *(("/tmp", "/a"), ("/nowhere", "/b"), ("/tmp/a,b", "/tmp/a,b")),
+    ]
     assert "warning: /nowhere:/b: does not exist" in done.err
 
 

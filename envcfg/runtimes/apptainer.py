@@ -26,7 +26,15 @@ def misspelt(text: str) -> str | None:
 
 
 def format_bind(bind: Bind) -> str:
-    """Return the value of ``--bind``: its list is split at commas, each part at colons."""
+    """Return the value of ``--bind``: its list is split at commas, each part at colons.
+
+    Raises:
+        ValueError: a path has a backslash where it would keep the next sign from splitting.
+    """
+    for path in (bind.source, bind.target):
+        if any(sign in f"{path}:" for sign in ("\\:", "\\,")):
+            msg = "it would take the backslash for a sign of its own"
+            raise ValueError(msg)
     fields = [each for each in (bind.source, bind.target) if each]
     if bind.options and not bind.target:
         fields.append(bind.source)

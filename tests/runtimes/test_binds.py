@@ -1,0 +1,77 @@
+"""What is mounted: from text to source, target and options, and to each runtime's words."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from envcfg.bind import Bind, parse_bind, parse_binds
+from envcfg.runtimes import NAMES, runtime
+
+paths = st.text("/ab:,\\ é\n", min_size=1, max_size=8)
+options = st.lists(st.sampled_from(["ro", "rw", "id=1"]), max_size=2).map(tuple)
+binds = st.builds(Bind, source=paths, target=st.just("") | paths, options=options)
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("/a", [Bind("/a")]),
+        ("/a:/b", [Bind("/a", "/b")]),
+        ("/a:/b:ro", [Bind("/a", "/b", ("ro",))]),
+        ("/a::ro", [Bind("/a", "", ("ro",))]),
+        ("/a,/b:/c", [Bind("/a"), Bind("/b", "/c")]),
+        ("/a:/b:ro,id=1,/c", [Bind("/a", "/b", ("ro", "id=1")), Bind("/c")]),
+        ("/a\\,b:/c\\:d", [Bind("/a,b", "/c:d")]),
+        ("/a\\\\b\\c", [Bind("/a\\b\\c")]),
+    ],
+)
+def test_a_list_of_binds_is_read(text: str, found: list[Bind]) -> None:
+    assert parse_binds(text) == found
+
+
+@pytest.mark.parametrize("text", ["", ":/b", "/a:/b:ro:more", "/a,"])
+def test_what_is_no_bind_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="is no bind: SOURCE"):
+        parse_binds(text)
+
+
+@given(binds)
+def test_a_bind_is_written_as_it_is_read(bind: Bind) -> None:
+    assert parse_bind(str(bind)) == bind
+
+
+@pytest.mark.parametrize("name", NAMES)
+@given(binds)
+def test_apptainer_s_words_are_split_where_they_should_be(
+    name: str, bind: Bind
+) -> None:
+    """It splits at commas, then at colons; a backslash keeps either in a path."""
+    if any(sign in f"{bind.source}:{bind.target}:" for sign in ("\\:", "\\,")):
+        with pytest.raises(ValueError, match="backslash"):
+            runtime(name).format_bind(bind)
+        return
+    text = runtime(name).format_bind(bind)
+    plain = text.replace("\\:", "").replace("\\,", "")
+    fields = plain.partition(",")[0].split(":")
+    targets = 1 if bind.target or bind.options else 0
+    assert len(fields) == 1 + targets + bool(bind.options)
+    assert plain.count(",") == max(0, len(bind.options) - 1)
+
+
+@pytest.mark.parametrize(
+    ("bind", "text"),
+    [
+        (Bind("/a"), "/a"),
+        (Bind("/a", "/b"), "/a:/b"),
+        (Bind("/a", "", ("ro",)), "/a:/a:ro"),
+        (Bind("/a,b", "/c:d", ("ro",)), "/a\\,b:/c\\:d:ro"),
+    ],
+)
+def test_apptainer_gets_sources_targets_and_options(bind: Bind, text: str) -> None:
+    assert runtime("apptainer").format_bind(bind) == text
+
+
+def test_every_record_has_the_name_by_which_it_is_asked_for() -> None:
+    assert [runtime(name).name for name in NAMES] == list(NAMES)
