@@ -92,8 +92,8 @@ def add_parser(commands: argparse._SubParsersAction[Any]) -> None:
 
 
 def _wants_script(options: argparse.Namespace) -> bool:
-    """Tell whether a script is to stand on stdout, one that fails where all fails."""
-    return not options.json and options.what == "script" and wants_script(options)
+    """Tell whether bash is to stand on stdout: a script that fails, where all fails."""
+    return not options.json and options.what != "plan" and wants_script(options)
 
 
 def run(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -127,7 +128,7 @@ def given_as(option: Option) -> st.SearchStrategy[list[str]]:
 def lines(table: Table) -> st.SearchStrategy[list[str]]:
     """Return command lines that can be read, of all options of *table*."""
     pieces = st.lists(st.sampled_from(options_of(table)).flatmap(given_as), max_size=6)
-    return pieces.map(lambda found: [*BARE, *sum(found, [])])
+    return pieces.map(lambda found: [*BARE, *chain.from_iterable(found)])
 
 
 class Reader:
