@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from envcfg.cli import COMMANDS, build_parser, split_command
 from envcfg.commands import sbatch, wrap
+from envcfg.commands.options.arguments import write_removal, write_setting
 from envcfg.commands.options.option import Option, Table, write_options
 from envcfg.commands.options.step import STEP, read_step, wrap_words
 from envcfg.errors import UsageError
@@ -243,18 +244,48 @@ def test_a_value_stands_apart_where_it_can_be_nothing_else(
     assert list(write_options(table, {"profile": value})) == words
 
 
+def test_a_setting_and_a_removal_are_each_said_by_one_option() -> None:
+    assert (write_setting(("A", None)), write_removal(("A", None))) == (None, "A")
+    assert (write_setting(("A", ())), write_removal(("A", ()))) == ("A=", None)
+
+
 # The step of a job is the one that was described.
 
 
-@tries(60)
-@given(data=st.data())
-def test_a_step_is_made_again_from_its_words(
-    data: st.DataObject, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("ENVCFG_SITE", str(tmp_path / "no-site"))
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "no-user"))
     (tmp_path / "x.sif").touch()
+    return tmp_path
+
+
+@pytest.mark.usefixtures("folder")
+def test_what_a_job_need_not_know_is_not_said_again() -> None:
+    words = [*BARE, "--profile=lumi-g", "--set=A=1", "--unset=B", "--set=A=2"]
+    step = read_step(read("wrap", words), ["true"], "")
+    assert wrap_words(step) == [
+        *("envcfg", "wrap", "--profile", "lumi-g", "--container", "none"),
+        *("--set=A=2", "--unset=B"),
+    ]
+
+
+def test_paths_are_those_of_the_folder_where_they_were_given(folder: Path) -> None:
+    (folder / "mine.yaml").write_text("name: mine\nextends: lumi-g\n")
+    words = ["--profile=./mine.yaml", "--container=x.sif", "--ranks=2"]
+    step = read_step(read("wrap", words), ["true"], "")
+    step = step._replace(options=step.options._replace(ranks=4))
+    assert wrap_words(step)[2:] == [
+        *("--profile", f"{folder}/mine.yaml"),
+        *("--container", f"{folder}/x.sif", "--ranks", "4"),
+    ]
+
+
+@tries(60)
+@given(data=st.data())
+def test_a_step_is_made_again_from_its_words(data: st.DataObject, folder: Path) -> None:
+    assert folder == Path.cwd()
     image = data.draw(st.sampled_from([[*BARE], ["--container=./x.sif"]]))
     profiled = data.draw(
         st.sampled_from([[], ["--profile-rank=0,3", "--profiler=nsys"]])

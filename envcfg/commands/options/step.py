@@ -220,9 +220,7 @@ def wrap_words(step: Step) -> list[str]:
         # A path is the job's too, whatever its folder.
         "profile": os.path.abspath(profile) if "/" in profile else profile,
         "container": made.container or "none",
-        "bind": made.binds,
         "ranks": made.ranks,
-        "changes": made.settings.items(),
-        "fact": made.facts.items(),
+        "changes": made.settings.items(),  # each once
     }
     return ["envcfg", "wrap", *write_options(STEP, values)]
