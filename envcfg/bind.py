@@ -1,7 +1,7 @@
 """What is mounted into a container: source, target and options; its text; pure.
 
 The text is ``SOURCE[:TARGET[:OPTIONS]]``, as on a command line, with a backslash before a
-colon, a comma or a backslash that belongs to a path. How a runtime wants it is the runtime's.
+colon, a comma or a backslash of a path. How a runtime wants it is the runtime's.
 """
 
 from __future__ import annotations

@@ -69,7 +69,7 @@ def may_want_script(words: Sequence[str], commands: Collection[str] = ()) -> boo
     # A misspelt name. Of another command no script is wanted: it might be submitted.
     from difflib import get_close_matches
 
-    first = next((word for word in head if not word.startswith("-")), "wrap")
+    first = head[0] if head and head[0][:1] != "-" else "wrap"  # which was forgotten
     return get_close_matches(first, commands, n=1) in ([], ["wrap"])
 
 

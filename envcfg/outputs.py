@@ -135,7 +135,8 @@ def descriptor_of(name: str) -> int | None:
         return STDOUT
     for _ in range(40):
         folder, last = os.path.split(name)
-        is_number = last.isascii() and last.isdecimal()
+        # No system has more of them than nine digits count.
+        is_number = last.isascii() and last.isdecimal() and len(last) < 10
         if is_number and os.path.realpath(folder) == f"/proc/{os.getpid()}/fd":
             return int(last)
         try:

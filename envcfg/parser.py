@@ -103,6 +103,18 @@ class Parser(argparse.ArgumentParser):
 
         return fold(super().format_help(), help_width())
 
+    def _get_values(self, action: argparse.Action, arg_strings: list[str]) -> Any:  # noqa: ANN401
+        """Return the value of *action*; a ``--`` is one as well, as in ``--setup=--``.
+
+        The one before the command has been split off. argparse, in older versions, takes
+        this one for such too, and leaves an empty list for the value.
+        """
+        if arg_strings != ["--"]:
+            return super()._get_values(action, arg_strings)
+        value = self._get_value(action, "--")
+        self._check_value(action, value)
+        return value
+
     def _check_value(self, action: argparse.Action, value: object) -> None:
         if action.choices is not None and value not in action.choices:
             from envcfg.slips import explain_choice

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from envcfg.characters import one_line
-from envcfg.commands.arguments import number_of
+from envcfg.commands.options.arguments import number_of
 from envcfg.commands.printing import say
 from envcfg.commands.progress import reading
 from envcfg.commands.reports import (
@@ -195,7 +195,7 @@ def _seconds(text: str) -> float:
 def _expectations(options: argparse.Namespace) -> Expectations:
     expect = Expectations()
     if options.profile is not None:
-        from envcfg.commands.selection import open_catalog, overlays
+        from envcfg.commands.options.selection import open_catalog, overlays
 
         catalog = open_catalog()
         expect = expectations_of(catalog.load(options.profile))

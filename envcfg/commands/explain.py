@@ -9,8 +9,8 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from envcfg.characters import one_line
+from envcfg.commands.options.selection import open_catalog, untrusted
 from envcfg.commands.printing import say
-from envcfg.commands.selection import open_catalog, untrusted
 from envcfg.errors import UsageError, suggest
 from envcfg.log.rulebook import Rule, load_rules
 from envcfg.parser import Formatter

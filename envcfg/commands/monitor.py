@@ -180,7 +180,7 @@ def _user() -> str:
 
 def _wanted(given: str | None) -> Wanted:
     """Return what the profile says of a node; nothing where no profile is known."""
-    from envcfg.commands.selection import open_catalog, overlays, this_machine
+    from envcfg.commands.options.selection import open_catalog, overlays, this_machine
     from envcfg.monitor.marks import Wanted
     from envcfg.profile.detect import detect
 

@@ -7,12 +7,29 @@ import sys
 from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING
 
+from envcfg.commands.options.option import Option
 from envcfg.failure import put
 from envcfg.findings import Finding
 from envcfg.interrupts import Held
 
 if TYPE_CHECKING:
     from envcfg.outputs import Output
+
+
+# The options of commands that write a script.
+OUTPUT = (
+    Option(
+        "--output",
+        "write the script to FILE, executable; -: standard output",
+        metavar="FILE",
+        short="-o",
+    ),
+    Option(
+        "--force",
+        "with -o: replace a file that envcfg did not write",
+        kind="switch",
+    ),
+)
 
 
 def say(findings: Iterable[Finding]) -> None:
@@ -31,21 +48,6 @@ def write(text: str) -> None:
     with Held() as held:
         put(sys.stdout.fileno(), data)
         held.finish()
-
-
-def add_output_options(group: argparse._ArgumentGroup) -> None:
-    """Add the options of commands that write a script."""
-    group.add_argument(
-        "-o",
-        "--output",
-        metavar="FILE",
-        help="write the script to FILE, executable; -: standard output",
-    )
-    group.add_argument(
-        "--force",
-        action="store_true",
-        help="with -o: replace a file that envcfg did not write",
-    )
 
 
 def check_script(options: argparse.Namespace, inputs: Collection[str]) -> None:

@@ -6,15 +6,16 @@ import argparse
 from collections.abc import Sequence
 from typing import Any
 
+from envcfg.commands.options.option import Option, Table, add_options
+from envcfg.commands.options.request import REQUEST, read_request
+from envcfg.commands.options.step import STEP, read_step, wrap_words
 from envcfg.commands.printing import (
-    add_output_options,
+    OUTPUT,
     check_script,
     put_script,
     say,
     write,
 )
-from envcfg.commands.request_options import add_request_options, read_request
-from envcfg.commands.step_options import add_step_options, read_step, wrap_words
 from envcfg.errors import UsageError
 from envcfg.parser import Formatter
 
@@ -38,6 +39,21 @@ examples:
 _EXAMPLE = "envcfg sbatch --container pytorch.sif --time 1:00:00 -- python train.py"
 
 
+OPTIONS: Table = {
+    **REQUEST,
+    **STEP,
+    "what to print": (
+        Option(
+            "--inline",
+            "write the step out, so that the job needs no envcfg",
+            kind="switch",
+        ),
+        Option("--json", "request, cost and script as JSON", kind="switch"),
+        *OUTPUT,
+    ),
+}
+
+
 def add_parser(commands: argparse._SubParsersAction[Any]) -> None:
     """Add the options of ``sbatch``."""
     parser = commands.add_parser(
@@ -49,18 +65,7 @@ def add_parser(commands: argparse._SubParsersAction[Any]) -> None:
         formatter_class=Formatter,
         allow_abbrev=False,
     )
-    add_request_options(parser)
-    add_step_options(parser)
-    out = parser.add_argument_group("what to print")
-    out.add_argument(
-        "--inline",
-        action="store_true",
-        help="write the step out, so that the job needs no envcfg",
-    )
-    out.add_argument(
-        "--json", action="store_true", help="request, cost and script as JSON"
-    )
-    add_output_options(out)
+    add_options(parser, OPTIONS)
 
 
 def run(
@@ -69,7 +74,7 @@ def run(
     """Print or write the job script; say what it costs.
 
     Args:
-        options: as ``add_parser`` defines them.
+        options: with the values of ``OPTIONS``.
         command: the words behind ``--``; None if there was no ``--``.
         argv: the whole command line, for the script's header.
     """

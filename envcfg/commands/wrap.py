@@ -10,15 +10,16 @@ from typing import Any
 from envcfg.bash.host import render_script
 from envcfg.bash.launch_line import render_launch_line
 from envcfg.commands.machine import job_nodes
+from envcfg.commands.options.option import Option, Table, add_options
+from envcfg.commands.options.step import STEP, read_step
 from envcfg.commands.printing import (
-    add_output_options,
+    OUTPUT,
     check_script,
     put_script,
     say,
     wants_script,
     write,
 )
-from envcfg.commands.step_options import add_step_options, read_step
 from envcfg.errors import UsageError
 from envcfg.launch.image import missing_sources
 from envcfg.launch.notes import one_node_notes
@@ -60,6 +61,22 @@ values: ${NAME} and ${NAME:-default} refer to a variable, $$ is a dollar, all el
 """
 
 
+OPTIONS: Table = {
+    **STEP,
+    "what to print": (
+        Option(
+            "--print",
+            "default: script",
+            choices=("script", "plan", "exec-line"),
+            default="script",
+            dest="what",
+        ),
+        Option("--json", "the plan as JSON", kind="switch"),
+        *OUTPUT,
+    ),
+}
+
+
 def add_parser(commands: argparse._SubParsersAction[Any]) -> None:
     """Add the options of ``wrap``."""
     parser = commands.add_parser(
@@ -71,23 +88,13 @@ def add_parser(commands: argparse._SubParsersAction[Any]) -> None:
         formatter_class=Formatter,
         allow_abbrev=False,
     )
-    add_step_options(parser)
-    out = parser.add_argument_group("what to print")
-    out.add_argument(
-        "--print",
-        choices=("script", "plan", "exec-line"),
-        default="script",
-        dest="what",
-        help="default: script",
-    )
-    out.add_argument("--json", action="store_true", help="the plan as JSON")
-    add_output_options(out)
+    add_options(parser, OPTIONS)
     parser.set_defaults(wants_script=_wants_script)
 
 
 def _wants_script(options: argparse.Namespace) -> bool:
-    """Tell whether a script is to stand on stdout, one that fails where all fails."""
-    return not options.json and options.what == "script" and wants_script(options)
+    """Tell whether bash is to stand on stdout: a script that fails, where all fails."""
+    return not options.json and options.what != "plan" and wants_script(options)
 
 
 def run(
@@ -96,7 +103,7 @@ def run(
     """Print or write what was asked for.
 
     Args:
-        options: as ``add_parser`` defines them.
+        options: with the values of ``OPTIONS``.
         command: the words behind ``--``; None if there was no ``--``.
         argv: the whole command line, for the script's header.
     """

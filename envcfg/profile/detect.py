@@ -22,6 +22,7 @@ _BLOCK = r"^{}:(?:[ \t].*)?\n(?:(?:[ \t#].*)?\n)*"
 _WANTED = re.compile(
     "|".join(_BLOCK.format(key) for key in ("detect", "lifecycle")).encode(), re.M
 )
+_SIGN = re.compile(r"[*?[]")  # what begins the part of a pattern that is no plain text
 _PLAIN_KEYS = re.compile(rb"\A(?:(?:#.*|[a-z_]+:(?:[ \t].*)?|[ \t].*)?\n)+\Z")
 
 
@@ -210,7 +211,11 @@ def _load(data: bytes, path: str, stem: str) -> Profile | None:
 
 
 def _fits(text: str, globs: Sequence[str]) -> bool:
-    return any(fnmatchcase(text, glob) for glob in globs)
+    # fnmatch makes an expression of each pattern, which takes longer than all else here.
+    return any(
+        text.startswith(_SIGN.split(glob, maxsplit=1)[0]) and fnmatchcase(text, glob)
+        for glob in globs
+    )
 
 
 def _either(words: Sequence[str]) -> str:

@@ -8,8 +8,8 @@ from collections.abc import Callable
 
 import pytest
 
-from envcfg.commands.arguments import assignment, removal
-from envcfg.commands.changes import check_changes
+from envcfg.commands.options.arguments import read_removal, read_setting
+from envcfg.commands.options.changes import check_changes
 from support import LOCAL, ROOT, Wrapped, envcfg
 
 Wrap = Callable[..., Wrapped]
@@ -35,7 +35,7 @@ RIGHT = {
 
 def said(changes: list[str]) -> list[tuple[str, str, str]]:
     read = [
-        removal(change[1:]) if change.startswith("-") else assignment(change)
+        read_removal(change[1:]) if change.startswith("-") else read_setting(change)
         for change in changes
     ]
     return [

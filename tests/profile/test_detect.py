@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from envcfg.errors import UsageError
 from envcfg.profile.catalog import Catalog, built_in_folder
-from envcfg.profile.detect import Answer, Known, Machine, ask, detect, read_known
+from envcfg.profile.detect import (
+    Answer,
+    Known,
+    Machine,
+    _fits,
+    ask,
+    detect,
+    read_known,
+)
 from envcfg.profile.model import Detect
 from envcfg.profile.read.loader import load_profile
 
@@ -203,3 +214,11 @@ def test_files_that_cannot_be_used_are_named(tmp_path: Path, text: str) -> None:
     detection = detect(catalog, Machine(None, "x"))
     assert (detection.found, detection.others) == ((), ())
     assert detection.broken == (str(tmp_path / "odd.yaml"),)
+
+
+SIGNS = st.text("ab1-.*?[]!", max_size=6)
+
+
+@given(st.text("ab1-.[", max_size=6), st.lists(SIGNS, max_size=3))
+def test_a_name_fits_as_the_shell_has_it(name: str, globs: list[str]) -> None:
+    assert _fits(name, globs) == any(fnmatchcase(name, glob) for glob in globs)

@@ -8,7 +8,7 @@ import sys
 
 from envcfg.characters import one_line
 from envcfg.commands.machine import job_kind
-from envcfg.commands.selection import this_machine
+from envcfg.commands.options.selection import this_machine
 from envcfg.profile.catalog import Catalog
 from envcfg.profile.detect import Detection, Machine, detect
 

@@ -6,7 +6,7 @@ import argparse
 import os
 from collections.abc import Mapping
 
-from envcfg.commands.arguments import pair
+from envcfg.commands.options.arguments import read_pair
 from envcfg.launchers import LAUNCHERS
 from envcfg.profile.model import Profile
 
@@ -18,7 +18,7 @@ def add_facts(parser: argparse.ArgumentParser) -> None:
         metavar="NAME=VALUE",
         action="append",
         default=[],
-        type=pair,
+        type=read_pair,
         help="state what a condition asks for, as in rocm=6.2.4; may be repeated",
     )
     parser.add_argument(

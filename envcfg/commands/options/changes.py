@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from envcfg.commands.options.arguments import Change
 from envcfg.findings import Finding
 from envcfg.knowledge.variables import check_variable
-from envcfg.profile.words import Word, format_word
-
-Change = tuple[str, Word | None]
+from envcfg.profile.words import format_word
 
 
 def check_changes(changes: Sequence[Change]) -> Iterator[Finding]:

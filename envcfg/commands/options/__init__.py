@@ -1,0 +1,1 @@
+"""The options of commands: tables, from which they are read and written again."""

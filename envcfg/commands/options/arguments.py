@@ -1,0 +1,122 @@
+"""Values of options: each read and checked on its own, for argparse, and written again."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+
+from envcfg.bind import Bind, parse_binds
+from envcfg.profile.read.entries import name_problem
+from envcfg.profile.words import Word, WordError, format_word, parse_word
+
+# A variable and what it is set to; None: it is taken away.
+Change = tuple[str, "Word | None"]
+_DIGITS = 9  # of a rank, at most
+
+
+def number_of(things: str) -> Callable[[str], int]:
+    """Return what reads a number of *things*, at least one."""
+
+    def read(text: str) -> int:
+        from envcfg.log.process import MOST_RANKS
+
+        digits = text.isascii() and text.isdigit() and len(text) <= len(str(MOST_RANKS))
+        if not (digits and 0 < int(text) <= MOST_RANKS):
+            msg = f"{text!r} is no number of {things}, 1 to {MOST_RANKS}"
+            raise argparse.ArgumentTypeError(msg)
+        return int(text)
+
+    return read
+
+
+def read_binds(text: str) -> tuple[Bind, ...]:
+    """Read SOURCE[:TARGET[:OPTIONS]], or several with commas between them."""
+    if not text:
+        msg = "is empty; is the variable set that it comes from?"
+        raise argparse.ArgumentTypeError(msg)
+    try:
+        return tuple(parse_binds(text))
+    except ValueError as err:
+        raise argparse.ArgumentTypeError(str(err)) from err
+
+
+def write_binds(binds: tuple[Bind, ...]) -> str:
+    """Write what ``read_binds`` reads."""
+    return ",".join(map(str, binds))
+
+
+def read_pair(text: str) -> tuple[str, str]:
+    """Read NAME=VALUE."""
+    name, separator, value = text.partition("=")
+    if not separator or not name:
+        msg = f"{text!r} is not NAME=VALUE"
+        raise argparse.ArgumentTypeError(msg)
+    return name, value
+
+
+def write_pair(pair: tuple[str, str]) -> str:
+    """Write what ``read_pair`` reads."""
+    return "=".join(pair)
+
+
+def read_setting(text: str) -> Change:
+    """Read NAME=VALUE, the value in the grammar of profiles."""
+    name, value = read_pair(text)
+    try:
+        return _checked(name), parse_word(value)
+    except WordError as err:
+        msg = f"{name}: {err}; {err.hint}"
+        raise argparse.ArgumentTypeError(msg) from err
+
+
+def write_setting(change: Change) -> str | None:
+    """Write what ``read_setting`` reads; None: it is a removal."""
+    name, value = change
+    return None if value is None else f"{name}={format_word(value)}"
+
+
+def read_removal(name: str) -> Change:
+    """Read the name of a variable that is to go."""
+    return _checked(name), None
+
+
+def write_removal(change: Change) -> str | None:
+    """Write what ``read_removal`` reads; None: it is a setting."""
+    name, value = change
+    return name if value is None else None
+
+
+def read_ranks(text: str) -> tuple[int, ...]:
+    """Read ranks: ``2`` or ``0,8``."""
+    parts = text.split(",")
+    if not all(
+        part.isascii() and part.isdigit() and len(part) <= _DIGITS for part in parts
+    ):
+        msg = f"{text!r} are no ranks: expected 2 or 0,8"
+        raise argparse.ArgumentTypeError(msg)
+    return tuple(dict.fromkeys(int(part) for part in parts))
+
+
+def write_ranks(ranks: tuple[int, ...]) -> str:
+    """Write what ``read_ranks`` reads."""
+    return ",".join(map(str, ranks))
+
+
+def read_word(text: str) -> Word:
+    """Read a value that may refer to variables: ``${SCRATCH}/logs``.
+
+    ``format_word`` writes it.
+    """
+    if not text:
+        msg = "it is empty; is the variable set that it comes from?"
+        raise argparse.ArgumentTypeError(msg)
+    try:
+        return parse_word(text)
+    except WordError as err:
+        raise argparse.ArgumentTypeError(str(err)) from None
+
+
+def _checked(name: str) -> str:
+    if problem := name_problem(name):
+        raise argparse.ArgumentTypeError(problem[0])
+    return name

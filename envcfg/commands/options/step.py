@@ -1,0 +1,229 @@
+"""The options that say what a step runs, in what, and with which settings.
+
+Every command that makes such a step takes them: ``wrap``, ``sbatch``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from envcfg import runtimes
+from envcfg.commands.machine import current_folder
+from envcfg.commands.options.arguments import (
+    number_of,
+    read_binds,
+    read_pair,
+    read_removal,
+    read_setting,
+    write_binds,
+    write_pair,
+    write_removal,
+    write_setting,
+)
+from envcfg.commands.options.diagnostics import DIAGNOSTICS, read_diagnostics
+from envcfg.commands.options.option import Option, Table, write_options
+from envcfg.commands.options.selection import open_catalog, overlays, select_profile
+from envcfg.errors import UsageError
+from envcfg.findings import Finding
+from envcfg.launch.choose import choose_runtimes
+from envcfg.launch.diagnostics import is_path
+from envcfg.launch.image import locate_image
+from envcfg.launch.plan import Options
+from envcfg.launch.resolve import check_facts
+from envcfg.launchers import LAUNCHERS
+from envcfg.profile.model import Profile
+
+STEP: Table = {
+    "what to run, and where": (
+        Option(
+            "--profile",
+            "the system (default: the one detected here)",
+            metavar="NAME|FILE",
+        ),
+        Option(
+            "--container",
+            "image file or URI; none: no container",
+            metavar="IMAGE",
+            required=True,
+        ),
+        Option(
+            "--runtime",
+            "container runtime (default: the first that the job finds)",
+            choices=("auto", *runtimes.NAMES),
+            default="auto",
+        ),
+        Option(
+            "--runtime-arg",
+            "argument for the runtime, as in --runtime-arg=--nv; may be repeated",
+            metavar="ARG",
+            kind="many",
+        ),
+        Option(
+            "--bind",
+            "SOURCE[:TARGET[:OPTIONS]]; may be repeated",
+            metavar="SPEC",
+            kind="many",
+            read=read_binds,
+            write=write_binds,
+        ),
+        Option(
+            "--launcher",
+            "how ranks start (default: as the command shows, or the profile's first): "
+            + ", ".join(LAUNCHERS),
+            metavar="NAME",
+            choices=tuple(LAUNCHERS),
+        ),
+        Option(
+            "--srun-arg",
+            "option for srun, as in --srun-arg=--mpi=pmix; may be repeated",
+            metavar="ARG",
+            kind="many",
+        ),
+        Option(
+            "--ranks",
+            "processes per node (default: as the job says, else one per GPU; local: 1)",
+            metavar="N",
+            read=number_of("processes"),
+        ),
+    ),
+    "what to set": (
+        Option(
+            "--set",
+            "set a variable, whatever profile and job say",
+            metavar="NAME=VALUE",
+            kind="many",
+            dest="changes",
+            read=read_setting,
+            write=write_setting,
+        ),
+        Option(
+            "--unset",
+            "take a variable from the program's environment",
+            metavar="NAME",
+            kind="many",
+            dest="changes",
+            read=read_removal,
+            write=write_removal,
+        ),
+        Option(
+            "--fact",
+            "state what a condition asks for, as in rocm=6.2.4",
+            metavar="NAME=VALUE",
+            kind="many",
+            read=read_pair,
+            write=write_pair,
+        ),
+    ),
+    **DIAGNOSTICS,
+}
+
+
+class Step(NamedTuple):
+    """What the user wants to run.
+
+    Attributes:
+        profile_name: as it was given or detected; a name or a file.
+        profile_hash: SHA-256 over the bytes of the profile's files.
+        given: the values of all options of ``STEP``, by name, as they were read.
+        options: what they come to.
+        findings: what may go wrong, seen from this machine.
+        notes: on the profile's files, for the plan.
+        inputs: files that the step is made from, or needs.
+    """
+
+    profile_name: str
+    profile: Profile
+    profile_hash: str
+    given: Mapping[str, Any]
+    options: Options
+    findings: tuple[Finding, ...]
+    notes: tuple[Finding, ...]
+    inputs: tuple[str, ...]
+
+
+def read_step(
+    options: argparse.Namespace, command: Sequence[str] | None, example: str
+) -> Step:
+    """Return what the options say, with the profile that they choose.
+
+    Args:
+        options: with the values of ``STEP``.
+        command: the words behind ``--``; None if there was no ``--``.
+        example: a command line that is right, for the hint.
+
+    Raises:
+        UsageError: they cannot be right; also ``ProfileError``.
+    """
+    if command is not None and not command:
+        msg = "no command behind --"
+        raise UsageError(msg, hint=example)
+    for option, given in (
+        ("--profile", [options.profile]),
+        ("--container", [options.container]),
+    ):
+        if "" in given:
+            msg = f"{option} is empty"
+            raise UsageError(msg, hint="is the variable set that it comes from?")
+    here = current_folder()
+    findings: list[Finding] = []
+    if options.changes:
+        from envcfg.commands.options.changes import check_changes
+
+        findings += check_changes(options.changes)
+    facts = dict(options.fact)
+    check_facts(facts)
+    catalog = open_catalog(here)
+    name, reason = select_profile(catalog, options.profile, options.launcher)
+    profile = catalog.load(name)
+    runtime = None if options.runtime == "auto" else options.runtime
+    first = choose_runtimes(profile, runtime)[0]
+    image, seen = locate_image(options.container, here, first)
+    wanted = Options(
+        container=image,
+        image_file=image and os.path.realpath(image),
+        runtime=runtime,
+        runtime_args=tuple(options.runtime_arg),
+        binds=tuple(bind for given in options.bind for bind in given),
+        launcher=options.launcher,
+        srun_args=tuple(options.srun_arg),
+        ranks=options.ranks,
+        settings=dict(options.changes),
+        facts=facts,
+        command=tuple(command or ()),
+        diagnostics=read_diagnostics(options),
+    )
+    return Step(
+        profile_name=name,
+        profile=profile,
+        profile_hash=catalog.digest(),
+        given=vars(options),
+        options=wanted,
+        findings=(*reason, *seen, *findings),
+        notes=tuple(overlays(catalog)),
+        inputs=(*catalog.files_read(), *_files_of(wanted)),
+    )
+
+
+def _files_of(wanted: Options) -> Iterator[str]:
+    if wanted.image_file:
+        yield wanted.image_file
+    if wanted.diagnostics.setup and is_path(wanted.diagnostics.setup):
+        yield wanted.diagnostics.setup
+    yield from (bind.source for bind in wanted.binds)
+
+
+def wrap_words(step: Step) -> list[str]:
+    """Return the command line of ``envcfg wrap`` for *step*, without the command."""
+    made, profile = step.options, step.profile_name
+    values = {
+        **step.given,
+        # A path is the job's too, whatever its folder.
+        "profile": os.path.abspath(profile) if "/" in profile else profile,
+        "container": made.container or "none",
+        "ranks": made.ranks,
+        "changes": made.settings.items(),  # each once
+    }
+    return ["envcfg", "wrap", *write_options(STEP, values)]
