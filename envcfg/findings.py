@@ -6,9 +6,23 @@ from collections.abc import Iterable
 from typing import Literal, NamedTuple
 
 from envcfg.characters import one_line
-from envcfg.errors import Place
 
 Severity = Literal["error", "warning", "note"]
+
+
+class Place(NamedTuple):
+    """Where something is written: file, line and column, both counted from 1."""
+
+    path: str
+    line: int
+    column: int = 1
+
+    def __str__(self) -> str:
+        """Return ``path:line:column``, as editors read it."""
+        return f"{self.path}:{self.line}:{self.column}"
+
+
+NOWHERE = Place("", 0)  # before all other places
 
 
 class Evidence(NamedTuple):

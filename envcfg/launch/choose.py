@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from envcfg.errors import Place, UsageError
-from envcfg.findings import Finding
+from envcfg.errors import UsageError
+from envcfg.findings import Finding, Place
 from envcfg.launch.image import is_uri
 from envcfg.launch.plan import Branch, Container, Options, PlannedBundle, PlannedMount
 from envcfg.profile.conditions import Condition, Truth

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from envcfg.errors import Place
+from envcfg.findings import Place
 from envcfg.profile.conditions import ALWAYS, Condition
 from envcfg.profile.reason import Reason
 from envcfg.profile.scheduler import Billing, Module, Partition, Request, RequestRule

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 
 from envcfg import __version__
 from envcfg.characters import one_line, printable
-from envcfg.errors import Place
-from envcfg.findings import Finding
+from envcfg.findings import Finding, Place
 
 if TYPE_CHECKING:
     from envcfg.report.styled import Line

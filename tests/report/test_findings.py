@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from envcfg.errors import Place
-from envcfg.findings import Evidence, Finding, exit_code
+from envcfg.findings import Evidence, Finding, Place, exit_code
 from envcfg.report.findings import FORMATS
 from fuzzing import tries
 from support import ROOT

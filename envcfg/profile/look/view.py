@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from enum import Enum
 from typing import Any, NamedTuple
 
-from envcfg.errors import Place
+from envcfg.findings import Place
 from envcfg.profile.catalog import Layer
 from envcfg.profile.conditions import ALWAYS, Condition, Truth, judge
 from envcfg.profile.launchers import AGENTS, starter_of
