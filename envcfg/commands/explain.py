@@ -74,7 +74,7 @@ def run(
         )
     ] or list(rules.values())
     if options.json:
-        import json
+        from envcfg.report.document import json_text
 
         document = [
             explanation.rule_data(each)
@@ -82,7 +82,7 @@ def run(
             else explanation.variable_data(each)
             for each in found
         ]
-        sys.stdout.write(json.dumps(document, indent=2) + "\n")
+        sys.stdout.write(json_text(document))
     elif not options.names:
         lines = (f"{rule.id:<36} {explanation.effect(rule)}" for rule in rules.values())
         put(("", line) for line in lines)

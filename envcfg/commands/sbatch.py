@@ -6,6 +6,12 @@ import argparse
 from collections.abc import Sequence
 from typing import Any
 
+from envcfg.commands.formats import (
+    add_format_option,
+    add_strict_option,
+    check_format,
+    put_result,
+)
 from envcfg.commands.printing import (
     add_output_options,
     check_script,
@@ -16,6 +22,7 @@ from envcfg.commands.printing import (
 from envcfg.commands.request_options import add_request_options, read_request
 from envcfg.commands.step_options import add_step_options, read_step, wrap_words
 from envcfg.errors import UsageError
+from envcfg.findings import Finding
 from envcfg.parser import Formatter
 
 _EPILOG = """\
@@ -26,6 +33,9 @@ examples:
   envcfg sbatch --profile lumi-g --container pytorch.sif --account project_465000001 \\
     --nodes 2 --time 4:00:00 -o job.sh -- python train.py
   sbatch job.sh
+
+  # what the system would refuse, and what it costs, as annotations of a workflow
+  envcfg sbatch --format github --profile lumi-g --container pytorch.sif -- python train.py
 
   # one GPU of a node that others use too
   envcfg sbatch --profile lumi-g --container pytorch.sif --account project_465000001 \\
@@ -60,6 +70,8 @@ def add_parser(commands: argparse._SubParsersAction[Any]) -> None:
     out.add_argument(
         "--json", action="store_true", help="request, cost and script as JSON"
     )
+    add_format_option(out, "no script, but what the system would refuse, and notes")
+    add_strict_option(out)
     add_output_options(out)
 
 
@@ -79,10 +91,9 @@ def run(
     from envcfg.request.charge import charge
     from envcfg.request.request import make_request
     from envcfg.request.script import Script, render_job
+    from envcfg.request.shape import RequestError
 
-    if options.output is not None and options.json:
-        msg = "-o writes the script, so it excludes --json"
-        raise UsageError(msg, hint="redirect stdout to a file instead")
+    _check(options)
     if command is None:
         msg = "no command, and a job needs one"
         raise UsageError(msg, hint=_EXAMPLE)
@@ -90,7 +101,12 @@ def run(
     check_script(options, step.inputs)
     plan = resolve(step.profile, step.profile_hash, step.options, step.notes)
     asked = read_request(options, command)
-    request = make_request(step.profile, plan, asked)
+    try:
+        request = make_request(step.profile, plan, asked)
+    except RequestError as err:
+        if options.format is None:
+            raise
+        return _put_found(options, step.profile.name, [*step.findings, *err.findings])
     if request.ranks is not None:
         step = step._replace(options=step.options._replace(ranks=request.ranks))
         plan = plan._replace(ranks=request.ranks)
@@ -115,6 +131,8 @@ def run(
         *request.findings,
         *words,
     ]
+    if options.format is not None:
+        return _put_found(options, step.profile.name, found)
     say(found)
     if options.json:
         from envcfg.report.request import request_json
@@ -123,3 +141,18 @@ def run(
     else:
         put_script(options, text, step.inputs)
     return 0
+
+
+def _check(options: argparse.Namespace) -> None:
+    if options.output is not None and (options.json or options.format):
+        other = "--json" if options.json else "--format"
+        msg = f"-o writes the script, so it excludes {other}"
+        raise UsageError(msg, hint="redirect stdout to a file instead")
+    check_format(options)
+
+
+def _put_found(options: argparse.Namespace, name: str, found: list[Finding]) -> int:
+    from envcfg.report.findings import Result
+
+    result = Result({name: found}, "profile")
+    return put_result(result, options.format, strict=options.strict)

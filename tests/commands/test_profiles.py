@@ -190,8 +190,9 @@ def test_what_was_taken_back_is_shown_with_both_places(here: Path) -> None:
         ("expect", "interfaces"),
     }  # fmt: skip
     by_name = {each["name"]: each for each in gone}
-    assert by_name["CACHE"]["place"] == f"{here}/sys.yaml:11:3"
-    assert by_name["CACHE"]["was"] == f"{here}/fam.yaml:15:3"
+    place, was = by_name["CACHE"]["place"], by_name["CACHE"]["was"]
+    assert place == {"path": f"{here}/sys.yaml", "line": 11, "column": 3}
+    assert was == {"path": f"{here}/fam.yaml", "line": 15, "column": 3}
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from envcfg.findings import Finding
 from envcfg.profile.look.survey import Summary
+from envcfg.report.document import json_text
 from envcfg.report.styled import Line
 
 SCHEMA_VERSION = 1
@@ -70,14 +71,12 @@ def _style(each: Summary) -> str:
 
 def list_json(summaries: Sequence[Summary], problems: Sequence[Finding]) -> str:
     """Return the list as JSON; ``schema_version`` counts incompatible changes."""
-    import json
-
     document = {
         "schema_version": SCHEMA_VERSION,
         "profiles": [each._asdict() for each in summaries],
         "broken": sorted({each.place.path for each in problems if each.place}),
     }
-    return json.dumps(document, indent=2) + "\n"
+    return json_text(document)
 
 
 def _row(each: Summary) -> tuple[str, ...]:
