@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from envcfg.characters import one_line
 from envcfg.launch.plan import Branch, Plan, Planned, PlannedBundle, PlannedMount
 from envcfg.profile.conditions import Condition
-from envcfg.profile.model import Expect
+from envcfg.profile.model import Expect, Rendezvous, Visibility
 from envcfg.profile.reason import Reason
 from envcfg.profile.words import format_word
 from envcfg.report.document import json_text
@@ -35,8 +35,8 @@ def plan_json(plan: Plan) -> str:
         "srun": [_mount(each) for each in plan.srun],
         "agent": [_mount(each) for each in plan.agent],
         "gpus_per_node": plan.gpus,
-        "visibility": plan.visibility,
-        "rendezvous": plan.rendezvous,
+        "visibility": _with_reason(plan.visibility),
+        "rendezvous": _with_reason(plan.rendezvous),
         "scratch": None if plan.scratch is None else format_word(plan.scratch.root),
         "cpu_masks": list(plan.masks.masks) if plan.masks else [],
         "expect": _expect(plan.expect),
@@ -173,6 +173,13 @@ def _said(reason: Reason) -> dict[str, object]:
         "date": reason.date,
         "place": reason.place,
     }
+
+
+def _with_reason(block: Visibility | Rendezvous | None) -> dict[str, object] | None:
+    if block is None:
+        return None
+    fields = block._asdict()
+    return {**_said(fields.pop("reason")), **fields}
 
 
 def _test_texts(tests: Condition) -> list[str]:

@@ -74,7 +74,7 @@ def list_json(summaries: Sequence[Summary], problems: Sequence[Finding]) -> str:
     document = {
         "schema_version": SCHEMA_VERSION,
         "profiles": [each._asdict() for each in summaries],
-        "broken": sorted({each.place.path for each in problems if each.place}),
+        "findings": problems,
     }
     return json_text(document)
 
