@@ -140,7 +140,10 @@ def test_a_broken_file_is_named_and_the_others_are_listed(here: Path) -> None:
     assert "lumi-g" in done.text
     assert "\nsys " not in done.text
     listed = json.loads(run("list", "--json").text)
-    assert listed["broken"] == [f"{here}/bad.yaml", f"{here}/fam.yaml"]
+    assert {each["place"]["path"] for each in listed["findings"]} == {
+        f"{here}/bad.yaml",
+        f"{here}/fam.yaml",
+    }
 
 
 def states(*options: str, name: str = "fam") -> dict[str, list[tuple[object, str]]]:
