@@ -8,9 +8,9 @@ another signal: 128 + its number).
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import NamedTuple
 
 from envcfg.characters import one_line
+from envcfg.findings import Finding
 
 EXIT_USAGE = 2
 EXIT_CANNOT = 4
@@ -54,48 +54,23 @@ class JobError(EnvcfgError):
     exit_code = EXIT_CANNOT
 
 
-class Place(NamedTuple):
-    """Where something is written: file, line and column, both counted from 1."""
-
-    path: str
-    line: int
-    column: int = 1
-
-    def __str__(self) -> str:
-        """Return ``path:line:column``, as editors read it."""
-        return f"{self.path}:{self.line}:{self.column}"
-
-
-class Problem(NamedTuple):
-    """One thing that is wrong in a file."""
-
-    place: Place
-    key: str
-    message: str
-    hint: str | None = None
-
-    def lines(self) -> list[str]:
-        """Return the problem as the lines that stand on stderr."""
-        key = f"{self.key}: " if self.key else ""
-        lines = [f"envcfg: error: {self.place}: {key}{self.message}"]
-        if self.hint:
-            lines.append(f"  hint: {self.hint}")
-        return list(map(one_line, lines))
-
-
-class ProfileError(EnvcfgError):
-    """A profile that cannot be used; carries every problem that was found."""
+class FindingsError(EnvcfgError):
+    """Something that checks found cannot be used; carries all that they found."""
 
     exit_code = EXIT_USAGE
 
-    def __init__(self, problems: Sequence[Problem]) -> None:
-        """Keep all *problems*; there is at least one."""
-        super().__init__(problems[0].message, hint=problems[0].hint)
-        self.problems = tuple(problems)
+    def __init__(self, findings: Sequence[Finding]) -> None:
+        """Keep all *findings*; there is at least one."""
+        super().__init__(findings[0].message, hint=findings[0].fix)
+        self.findings = tuple(findings)
 
     def lines(self) -> list[str]:
-        """Return every problem, in the order of the files."""
-        return [line for problem in self.problems for line in problem.lines()]
+        """Return every finding, in their order."""
+        return [line for finding in self.findings for line in finding.lines()]
+
+
+class ProfileError(FindingsError):
+    """A profile that cannot be used."""
 
 
 _FEW = 12  # words that a hint lists beside the nearest one

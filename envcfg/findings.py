@@ -6,9 +6,25 @@ from collections.abc import Iterable
 from typing import Literal, NamedTuple
 
 from envcfg.characters import one_line
-from envcfg.errors import Place
 
+EXIT_FINDINGS = 1
+EXIT_INCONCLUSIVE = 3
 Severity = Literal["error", "warning", "note"]
+
+
+class Place(NamedTuple):
+    """Where something is written: file, line and column, both counted from 1."""
+
+    path: str
+    line: int
+    column: int = 1
+
+    def __str__(self) -> str:
+        """Return ``path:line:column``, as editors read it."""
+        return f"{self.path}:{self.line}:{self.column}"
+
+
+NOWHERE = Place("", 0)  # before all other places
 
 
 class Evidence(NamedTuple):
@@ -58,6 +74,13 @@ class Finding(NamedTuple):
     cause: bool = True
     place: Place | None = None
 
+    @property
+    def where(self) -> Place | None:
+        """Where an editor shows it: where it is to be mended, or the line that shows it."""
+        if self.place or not self.evidence:
+            return self.place
+        return Place(self.evidence.file, self.evidence.line)
+
     def lines(self) -> list[str]:
         """Return the finding as the lines that stand on stderr."""
         said = f"{self.subject}: {self.message}" if self.subject else self.message
@@ -68,7 +91,15 @@ class Finding(NamedTuple):
         return list(map(one_line, lines))
 
 
-def exit_code(findings: Iterable[Finding], *, strict: bool = False) -> int:
-    """Return 1 if one of *findings* is an error, or with *strict* a warning; else 0."""
+def exit_code(
+    findings: Iterable[Finding], *, strict: bool = False, inconclusive: bool = False
+) -> int:
+    """Return what a check exits with; docs/findings.md says the same to users.
+
+    1 if one of *findings* is an error, or with *strict* a warning; else 3 if the check is
+    *inconclusive*, as it could not see whether all is well; else 0.
+    """
     fails = {"error", "warning"} if strict else {"error"}
-    return int(any(each.severity in fails for each in findings))
+    if any(each.severity in fails for each in findings):
+        return EXIT_FINDINGS
+    return EXIT_INCONCLUSIVE if inconclusive else 0

@@ -203,16 +203,16 @@ def test_a_site_lays_its_own_values_over_the_built_in(
     plan = json.loads(wrap("--profile", "lumi-g", "--container", "none", "--json").text)
     (setting,) = [s for s in plan["settings"] if s["name"] == "GLOO_SOCKET_IFNAME"]
     assert setting["branches"][0]["value"] == "hsn3"
-    assert setting["branches"][0]["place"].startswith(str(site))
+    assert setting["branches"][0]["place"]["path"].startswith(str(site))
 
 
 def test_the_plan_says_who_says_what_the_log_must_show(wrap: Wrap) -> None:
     done = wrap("--profile", "aws-p5", "--container", "none", "--json")
     expect = json.loads(done.text)["expect"]
     assert expect["nics"]["value"] == 32
-    assert expect["nics"]["place"].startswith("profiles/aws-p5.yaml:")
+    assert expect["nics"]["place"]["path"].startswith("profiles/aws-p5.yaml")
     assert expect["networks"]["value"] == ["AWS Libfabric", "Libfabric", "OFI"]
-    assert expect["networks"]["place"].startswith("profiles/efa.yaml:")
+    assert expect["networks"]["place"]["path"].startswith("profiles/efa.yaml")
     alone = wrap("--profile", "workstation", "--container", "none", "--json")
     assert json.loads(alone.text)["expect"] == {}
 

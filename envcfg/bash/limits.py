@@ -15,7 +15,7 @@ MOST_BYTES = 32 * 4096 - 1
 
 
 def checked_part(text: str, name: str = "", more: str = "") -> str:
-    """Return the text of a rank part, which is one argument with *more*, also as value of *name*.
+    """Return the text of a rank part: with *more* one argument, maybe a *name*'s value.
 
     Raises:
         UsageError: if it is longer than an argument can be.

@@ -1,7 +1,7 @@
 """The rank part: what each task runs before its program; POSIX shell, pure text.
 
-What is particular to the job stands in a function of its own, ``envcfg_inside``, which comes
-first; the rest is the same for all jobs of a starter and a launcher.
+What is particular to the job stands in a function of its own, ``envcfg_inside``, which
+comes first; the rest is the same for all jobs of a starter and a launcher.
 """
 
 from __future__ import annotations

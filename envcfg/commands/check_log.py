@@ -6,7 +6,7 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from envcfg.characters import one_line
 from envcfg.commands.options.arguments import number_of
@@ -19,6 +19,7 @@ from envcfg.commands.reports import (
     put_reports,
 )
 from envcfg.errors import UsageError
+from envcfg.findings import exit_code
 from envcfg.interrupts import raise_signals
 from envcfg.log.batches import SEVERAL, by_job, of_jobs
 from envcfg.log.expectations import Expectations, expectations_of
@@ -30,11 +31,8 @@ from envcfg.log.rulebook import Rulebook, load_rules
 from envcfg.log.source import Source, expand
 from envcfg.log.verdict import LogReport
 from envcfg.parser import Formatter
+from envcfg.report.log.findings import verdict_finding
 
-if TYPE_CHECKING:
-    from envcfg.outputs import Output
-
-_EXIT = {"ok": 0, "degraded": 1, "broken": 1, "inconclusive": 3}
 _BAD = ("degraded", "broken")
 _EPILOG = """\
 The log must come from a job with NCCL_DEBUG=INFO (RCCL reads the same variable). Several
@@ -52,8 +50,9 @@ examples:
   envcfg check-log --follow "slurm-$SLURM_JOB_ID.out" --timeout 600 \\
       --on-bad 'scancel "$SLURM_JOB_ID"' >"check-$SLURM_JOB_ID.txt" &
 
-  # for a program
+  # for a program, and as annotations of a workflow of GitHub's
   envcfg check-log --json slurm-123.out
+  envcfg check-log --format github slurm-123.out
 
 verdicts: ok (0); degraded: works, but slow, and broken: cannot work (1); inconclusive: the
           log does not show it, and what would (3). envcfg explain RULE says more.
@@ -115,7 +114,6 @@ def add_parser(commands: argparse._SubParsersAction[Any]) -> None:
         help="inconclusive counts as a finding: exit code 1",
     )
     out = parser.add_argument_group("what to write")
-    out.add_argument("--json", action="store_true", help="the answer as JSON on stdout")
     add_report_options(out)
     live = parser.add_argument_group("while the job runs")
     live.add_argument(
@@ -148,16 +146,21 @@ def run(
     rulebook = Rulebook(load_rules())
     proof = None
     if options.follow:
+        files = names
         report, proof = _followed(options, names, rulebook, expect)
     else:
-        jobs = by_job(expand(names))
+        files = expand(names)
+        jobs = by_job(files)
         reports = {job: _read(jobs[job], rulebook, expect) for job in jobs}
         report = of_jobs(reports, rulebook.rules[SEVERAL])
-    _put(options, report, outputs)
+    put_reports(options, report, outputs, files)
     if options.on_bad and proof and report.verdict in _BAD:
         _act(options.on_bad, proof)
-    code = _EXIT[report.verdict]
-    return 1 if code and options.strict else code
+    return exit_code(
+        [verdict_finding(report)],
+        strict=options.strict,
+        inconclusive=report.verdict == "inconclusive",
+    )
 
 
 def _check(options: argparse.Namespace, names: Sequence[str]) -> None:
@@ -244,23 +247,6 @@ def _followed(
         return judge(job, expect, reader.locate, Read(reader.files, reader.size))
 
     return follow(names, reader, answer, options.timeout)
-
-
-def _put(
-    options: argparse.Namespace, report: LogReport, outputs: Sequence[Output]
-) -> None:
-    if put_reports(outputs, report, " ".join(options.files)):
-        return
-    if options.json:
-        from envcfg.report.log.json import log_json
-
-        sys.stdout.write(log_json(report))
-    else:
-        from envcfg.report.log.text import log_lines
-        from envcfg.report.styled import put
-
-        put((style, line) for line, style in log_lines(report))
-    sys.stdout.flush()
 
 
 def _act(command: str, proof: LogReport) -> None:

@@ -74,7 +74,7 @@ def run(
         )
     ] or list(rules.values())
     if options.json:
-        import json
+        from envcfg.report.document import json_text
 
         document = [
             explanation.rule_data(each)
@@ -82,7 +82,7 @@ def run(
             else explanation.variable_data(each)
             for each in found
         ]
-        sys.stdout.write(json.dumps(document, indent=2) + "\n")
+        sys.stdout.write(json_text(document))
     elif not options.names:
         lines = (f"{rule.id:<36} {explanation.effect(rule)}" for rule in rules.values())
         put(("", line) for line in lines)
@@ -143,7 +143,7 @@ def _usable(catalog: Catalog) -> list[str]:
     from envcfg.profile.look.survey import survey
 
     found, problems = survey(catalog)
-    for path in sorted({each.place.path for each in problems}):
+    for path in sorted({each.place.path for each in problems if each.place}):
         name = one_line(path)
         sys.stderr.write(f"envcfg: warning: {name}: cannot be used\n")
         sys.stderr.write(f"  hint: envcfg profiles validate {name}\n")
@@ -154,7 +154,7 @@ def _unknown(name: str, known: Sequence[str], profiles: Sequence[str]) -> UsageE
     from envcfg.knowledge.variables import check_variable
 
     if name.isupper():
-        hints = [each.hint for each in check_variable(name, None) if each.hint]
+        hints = [each.fix for each in check_variable(name, None) if each.fix]
         msg = f"nothing is known of a variable {name}"
     else:
         hints, msg = [], f"unknown rule or variable {name!r}"

@@ -12,6 +12,13 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 from envcfg.characters import one_line
+from envcfg.commands.formats import (
+    STRICT,
+    check_format,
+    format_option,
+    put_result,
+)
+from envcfg.commands.options.option import add_option
 from envcfg.commands.printing import say
 from envcfg.errors import EnvcfgError, JobError, UsageError
 from envcfg.interrupts import raise_signals
@@ -83,6 +90,8 @@ def add_parser(commands: argparse._SubParsersAction[Any]) -> None:
         action="store_true",
         help="a line of JSON for each look; with --once one document",
     )
+    add_option(parser, format_option("look as --once, and print what stands out alone"))
+    add_option(parser, STRICT)
     parser.add_argument(
         "--gpus-idle-below",
         metavar="PERCENT",
@@ -114,12 +123,13 @@ def run(
     if more:
         msg = "envcfg monitor takes no command"
         raise UsageError(msg, hint="envcfg monitor JOBID")
+    check_format(options)
     name = _job_name(options.job)
     wanted = _wanted(options.profile)
     from envcfg.commands.slurm import ask_job, expand_nodes
     from envcfg.monitor.board import Board
     from envcfg.monitor.job import check_job
-    from envcfg.monitor.marks import find_marks
+    from envcfg.monitor.marks import by_host, find_marks
     from envcfg.monitor.step import (
         PATIENCE,
         Step,
@@ -127,6 +137,7 @@ def run(
         step_argv,
         step_environment,
     )
+    from envcfg.report.findings import Result
 
     job = ask_job(name)
     check_job(job, _user())
@@ -138,6 +149,7 @@ def run(
     argv = step_argv(job.id, hosts, chosen=bool(options.nodes), more=options.srun_arg)
     silent = PATIENCE + options.interval
     looks = 0
+    is_once = options.once or options.format is not None
     raise_signals()  # the step must be ended, and a terminal gets its cursor back
     step = Step(argv, step_environment(os.environ))
     try:
@@ -146,11 +158,15 @@ def run(
                 if not board.has_any():
                     raise _no_answer(step.errors, "no node has answered")
                 looks += 1
-                if options.once and looks < _LOOKS:
+                if is_once and looks < _LOOKS:
                     continue
                 nodes = board.views(now, silent)
                 below = options.gpus_idle_below
-                show(nodes, find_marks(nodes, wanted, idle_below=below))
+                found = find_marks(nodes, wanted, idle_below=below)
+                if options.format is not None:
+                    result = Result(by_host(nodes, found), "node")
+                    return put_result(result, options.format, strict=options.strict)
+                show(nodes, found)
                 if options.once:
                     return 0
     finally:

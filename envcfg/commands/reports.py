@@ -1,12 +1,15 @@
-"""The files that ``check-log`` writes besides its answer: JUnit XML and a page of HTML."""
+"""What ``check-log`` writes: its answer on stdout, and files beside it."""
 
 from __future__ import annotations
 
 import argparse
 import os
+import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from envcfg.commands.formats import check_format, format_option
+from envcfg.commands.options.option import add_option
 from envcfg.errors import UsageError
 from envcfg.log.follow import present
 from envcfg.log.verdict import LogReport
@@ -18,7 +21,11 @@ _ENDINGS = {"junit": "xml", "html": "html"}  # of the files, by their option
 
 
 def add_report_options(group: argparse._ArgumentGroup) -> None:
-    """Add the options that name a file."""
+    """Add the options that say in which form, and where to."""
+    group.add_argument(
+        "--json", action="store_true", help="the answer as JSON on stdout"
+    )
+    add_option(group, format_option("the verdict and its findings, by file"))
     group.add_argument("--junit", metavar="FILE", help="also write JUnit XML")
     group.add_argument(
         "--html",
@@ -51,6 +58,7 @@ def check_reports(options: argparse.Namespace, names: Sequence[str]) -> list[Out
     Raises:
         EnvcfgError: one cannot be written, or must not.
     """
+    check_format(options, is_check=True)
     given = [each for each in _ENDINGS if getattr(options, each) is not None]
     if not given:
         return []
@@ -68,21 +76,57 @@ def check_reports(options: argparse.Namespace, names: Sequence[str]) -> list[Out
         for each in given
     ]
     check_outputs(outputs)
+    other = "--json" if options.json else "--format" if options.format else None
     for output in outputs:
-        if options.json and descriptor_of(output.name) == STDOUT:
-            msg = f"--json and {output.option} both write to stdout"
+        if other and descriptor_of(output.name) == STDOUT:
+            msg = f"{other} and {output.option} both write to stdout"
             raise UsageError(msg, hint=f"as in {output.example}")
     return outputs
 
 
-def put_reports(outputs: Sequence[Output], report: LogReport, title: str) -> bool:
-    """Write *report* to all of *outputs*; return whether one of them was stdout.
+def put_reports(
+    options: argparse.Namespace,
+    report: LogReport,
+    outputs: Sequence[Output],
+    files: Sequence[str],
+) -> None:
+    """Write *report* to all of *outputs*, and to stdout if none of them is that.
+
+    Args:
+        options: as ``add_report_options`` defines them.
+        report: the answer.
+        outputs: as ``check_reports`` returned them.
+        files: the logs that were read.
 
     Raises:
         OutputError: one cannot be written, or must not.
     """
-    if not outputs:
-        return False
+    if outputs and _put_files(outputs, report, " ".join(options.files)):
+        return
+    if options.json:
+        from envcfg.report.log.json import log_json
+
+        sys.stdout.write(log_json(report))
+    elif options.format == "junit":  # has the ranks too
+        from envcfg.report.log.junit import log_junit
+
+        sys.stdout.write(log_junit(report))
+    elif options.format not in {None, "text"}:
+        from envcfg.report.findings import Result, write_findings
+        from envcfg.report.log.findings import log_findings
+
+        result = Result(log_findings(report, files))
+        sys.stdout.write(write_findings(result, options.format))
+    else:
+        from envcfg.report.log.text import log_lines
+        from envcfg.report.styled import put
+
+        put((style, line) for line, style in log_lines(report))
+    sys.stdout.flush()
+
+
+def _put_files(outputs: Sequence[Output], report: LogReport, title: str) -> bool:
+    """Write *report* to all of *outputs*; return whether one of them was stdout."""
     from envcfg.outputs import STDOUT, descriptor_of, write_outputs
     from envcfg.report.log.html import log_html
     from envcfg.report.log.junit import log_junit

@@ -6,6 +6,12 @@ import argparse
 from collections.abc import Sequence
 from typing import Any
 
+from envcfg.commands.formats import (
+    STRICT,
+    check_format,
+    format_option,
+    put_result,
+)
 from envcfg.commands.options.option import Option, Table, add_options
 from envcfg.commands.options.request import REQUEST, read_request
 from envcfg.commands.options.step import STEP, read_step, wrap_words
@@ -17,6 +23,7 @@ from envcfg.commands.printing import (
     write,
 )
 from envcfg.errors import UsageError
+from envcfg.findings import Finding
 from envcfg.parser import Formatter
 
 _EPILOG = """\
@@ -27,6 +34,9 @@ examples:
   envcfg sbatch --profile lumi-g --container pytorch.sif --account project_465000001 \\
     --nodes 2 --time 4:00:00 -o job.sh -- python train.py
   sbatch job.sh
+
+  # what the system would refuse, and what it costs, as annotations of a workflow
+  envcfg sbatch --format github --profile lumi-g --container pytorch.sif -- python train.py
 
   # one GPU of a node that others use too
   envcfg sbatch --profile lumi-g --container pytorch.sif --account project_465000001 \\
@@ -49,6 +59,8 @@ OPTIONS: Table = {
             kind="switch",
         ),
         Option("--json", "request, cost and script as JSON", kind="switch"),
+        format_option("no script, but what the system would refuse, and notes"),
+        STRICT,
         *OUTPUT,
     ),
 }
@@ -84,10 +96,9 @@ def run(
     from envcfg.request.charge import charge
     from envcfg.request.request import make_request
     from envcfg.request.script import Script, render_job
+    from envcfg.request.shape import RequestError
 
-    if options.output is not None and options.json:
-        msg = "-o writes the script, so it excludes --json"
-        raise UsageError(msg, hint="redirect stdout to a file instead")
+    _check(options)
     if command is None:
         msg = "no command, and a job needs one"
         raise UsageError(msg, hint=_EXAMPLE)
@@ -95,7 +106,12 @@ def run(
     check_script(options, step.inputs)
     plan = resolve(step.profile, step.profile_hash, step.options, step.notes)
     asked = read_request(options, command)
-    request = make_request(step.profile, plan, asked)
+    try:
+        request = make_request(step.profile, plan, asked)
+    except RequestError as err:
+        if options.format is None:
+            raise
+        return _put_found(options, step.profile.name, [*step.findings, *err.findings])
     if request.ranks is not None:
         step = step._replace(options=step.options._replace(ranks=request.ranks))
         plan = plan._replace(ranks=request.ranks)
@@ -120,6 +136,8 @@ def run(
         *request.findings,
         *words,
     ]
+    if options.format is not None:
+        return _put_found(options, step.profile.name, found)
     say(found)
     if options.json:
         from envcfg.report.request import request_json
@@ -128,3 +146,18 @@ def run(
     else:
         put_script(options, text, step.inputs)
     return 0
+
+
+def _check(options: argparse.Namespace) -> None:
+    if options.output is not None and (options.json or options.format):
+        other = "--json" if options.json else "--format"
+        msg = f"-o writes the script, so it excludes {other}"
+        raise UsageError(msg, hint="redirect stdout to a file instead")
+    check_format(options)
+
+
+def _put_found(options: argparse.Namespace, name: str, found: list[Finding]) -> int:
+    from envcfg.report.findings import Result
+
+    result = Result({name: found}, "profile")
+    return put_result(result, options.format, strict=options.strict)

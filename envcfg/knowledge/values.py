@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from envcfg.findings import Severity
+from envcfg.findings import Finding, Severity
 
 _NUMBER = re.compile(r"[+-]?(?:0[xX][0-9a-fA-F]+|[0-9]+)")
 _DECIMAL = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
@@ -20,14 +20,6 @@ _REFERENCE = re.compile(r"\$\{[^}]*\}")
 _POWERS = {"k": 10, "m": 20, "g": 30, "t": 40}
 _LONGEST_LIST = 8  # words that a message lists
 _SHORT = 3  # letters of a word that is too short for a guess
-
-
-class Problem(NamedTuple):
-    """What is wrong and what to do about it; lower case, no full stop."""
-
-    severity: Severity
-    message: str
-    hint: str | None = None
 
 
 class Reader(NamedTuple):
@@ -62,7 +54,12 @@ class Rule(NamedTuple):
     reader: Reader = Reader()
 
 
-def check_value(rule: Rule, value: str) -> list[Problem]:
+def wrong(severity: Severity, message: str, fix: str | None = None) -> Finding:
+    """Return what is wrong with a name or a value; who asked says of which."""
+    return Finding("variable", severity, "", message, fix)
+
+
+def check_value(rule: Rule, value: str) -> list[Finding]:
     """Return what is wrong with *value*; an empty one is as good as none."""
     if not value or value in rule.also:
         return []
@@ -75,61 +72,61 @@ def check_value(rule: Rule, value: str) -> list[Problem]:
     return found
 
 
-def _edges(rule: Rule, value: str) -> Iterator[Problem]:
+def _edges(rule: Rule, value: str) -> Iterator[Finding]:
     if len(value) > 1 and value[0] == value[-1] and value[0] in "'\"":
         message = f"the quotes are part of the value {value}"
-        yield Problem("error", message, "leave them out")
+        yield wrong("error", message, "leave them out")
     elif value != value.strip() and rule.kind != "text":
-        yield Problem("error", f"{value!r} begins or ends with a space", "leave it out")
+        yield wrong("error", f"{value!r} begins or ends with a space", "leave it out")
 
 
-def _boolean(rule: Rule, value: str) -> Iterator[Problem]:
+def _boolean(rule: Rule, value: str) -> Iterator[Finding]:
     reader = rule.reader
     word = value.lower() if reader.ignore_case else value
     if word in reader.turns_on + reader.turns_off or not reader.turns_on:
         return
     either = f"{reader.turns_on[0]} or {reader.turns_off[0]}"
-    yield Problem("error", f"{value!r} is not {either}", _hint(rule, f"write {either}"))
+    yield wrong("error", f"{value!r} is not {either}", _hint(rule, f"write {either}"))
 
 
-def _integer(rule: Rule, value: str) -> Iterator[Problem]:
+def _integer(rule: Rule, value: str) -> Iterator[Finding]:
     if not _NUMBER.fullmatch(value):
-        yield Problem("error", f"{value!r} is no whole number", _hint(rule))
+        yield wrong("error", f"{value!r} is no whole number", _hint(rule))
         return
     yield from _range(rule, _to_int(value))
 
 
-def _integers(rule: Rule, value: str) -> Iterator[Problem]:
+def _integers(rule: Rule, value: str) -> Iterator[Finding]:
     for each in value.split(","):
         yield from _integer(rule, each)
 
 
-def _size(rule: Rule, value: str) -> Iterator[Problem]:
+def _size(rule: Rule, value: str) -> Iterator[Finding]:
     if suffixed := _SUFFIXED.fullmatch(value):
         size = int(suffixed["digits"]) << _POWERS[suffixed["unit"].lower()]
         message = f"{value!r} is no plain number of bytes: the suffix does not count"
-        yield Problem("error", message, f"write {size}")
+        yield wrong("error", message, f"write {size}")
     elif not _NUMBER.fullmatch(value):
-        yield Problem("error", f"{value!r} is no number of bytes", _hint(rule))
+        yield wrong("error", f"{value!r} is no number of bytes", _hint(rule))
     elif _to_int(value) < 0:
-        yield Problem("error", f"{value} bytes are fewer than none", _hint(rule))
+        yield wrong("error", f"{value} bytes are fewer than none", _hint(rule))
 
 
-def _decimal(rule: Rule, value: str) -> Iterator[Problem]:
+def _decimal(rule: Rule, value: str) -> Iterator[Finding]:
     if not _DECIMAL.fullmatch(value):
-        yield Problem("error", f"{value!r} is no number", _hint(rule))
+        yield wrong("error", f"{value!r} is no number", _hint(rule))
 
 
-def _choice(rule: Rule, value: str) -> Iterator[Problem]:
+def _choice(rule: Rule, value: str) -> Iterator[Finding]:
     if value in rule.legacy:
         word = rule.legacy[value]
-        yield Problem("warning", f"{value} is read as {word}", f"write {word}")
+        yield wrong("warning", f"{value} is read as {word}", f"write {word}")
         return
     for each in value.split("|") if rule.separator == "|" else [value]:
         yield from _word(rule, each)
 
 
-def _choices(rule: Rule, value: str) -> Iterator[Problem]:
+def _choices(rule: Rule, value: str) -> Iterator[Finding]:
     spaces = list(_list(rule, value))
     yield from spaces
     if not spaces:
@@ -137,7 +134,7 @@ def _choices(rule: Rule, value: str) -> Iterator[Problem]:
             yield from _word(rule, each)
 
 
-def _word(rule: Rule, word: str) -> Iterator[Problem]:
+def _word(rule: Rule, word: str) -> Iterator[Finding]:
     if word in rule.values:
         return
     right = next((each for each in rule.values if each.lower() == word.lower()), None)
@@ -145,64 +142,64 @@ def _word(rule: Rule, word: str) -> Iterator[Problem]:
         return
     if right:
         message = f"{word!r} is not read as {right}: upper and lower case count"
-        yield Problem("error", message, f"write {right}")
+        yield wrong("error", message, f"write {right}")
     else:
         message = f"{word!r} is not one of {_listing(rule.values)}"
-        yield Problem("error", message, _near(rule, word))
+        yield wrong("error", message, _near(rule, word))
 
 
-def _list(rule: Rule, value: str) -> Iterator[Problem]:
+def _list(rule: Rule, value: str) -> Iterator[Finding]:
     separator = rule.separator
     for each in value.split(separator):
         if each != each.strip():
             message = f"the space in {each!r} is part of the name: nothing fits it"
             right = separator.join(part.strip() for part in value.split(separator))
-            yield Problem("error", message, f"write {right}")
+            yield wrong("error", message, f"write {right}")
             return
     if separator not in value and re.search(r"\S[ ;]+\S", value):
         right = separator.join(re.split(r"[ ;]+", value))
-        yield Problem("error", f"{value!r} is one name with a space", f"write {right}")
+        yield wrong("error", f"{value!r} is one name with a space", f"write {right}")
 
 
-def _interfaces(rule: Rule, value: str) -> Iterator[Problem]:
+def _interfaces(rule: Rule, value: str) -> Iterator[Finding]:
     yield from _list(rule, value)
     body = value.removeprefix("^").removeprefix("=")
     if re.search(r"(?:^|,)[=^]", body):
         hint = "write it once, in front of the list"
         message = "= and ^ hold for the whole list and are not understood within it"
-        yield Problem("error", message, hint)
+        yield wrong("error", message, hint)
 
 
-def _exact_names(rule: Rule, value: str) -> Iterator[Problem]:
+def _exact_names(rule: Rule, value: str) -> Iterator[Finding]:
     yield from _list(rule, value)
     if re.search(r"(?:^|,)[=^]", value):
         message = "= and ^ are not understood here: names are exact"
-        yield Problem("error", message, "write whole names, without a mark")
+        yield wrong("error", message, "write whole names, without a mark")
 
 
-def _devices(rule: Rule, value: str) -> Iterator[Problem]:
+def _devices(rule: Rule, value: str) -> Iterator[Finding]:
     if re.search(r"\s", value):
-        yield Problem("error", f"spaces in {value!r}", "separate GPUs by commas alone")
+        yield wrong("error", f"spaces in {value!r}", "separate GPUs by commas alone")
         return
     for each in value.split(","):
         if not _DEVICE.fullmatch(each):
             message = f"{each!r} is no GPU: it hides this one and all behind it"
-            yield Problem("error", message, _hint(rule, "write numbers or UUIDs"))
+            yield wrong("error", message, _hint(rule, "write numbers or UUIDs"))
             return
 
 
-def _path(rule: Rule, value: str) -> Iterator[Problem]:
+def _path(rule: Rule, value: str) -> Iterator[Finding]:
     if value.startswith("~") and not rule.reader.tilde:
         message = "~ stands for no folder here: only shells expand it"
-        yield Problem("warning", message, "write ${HOME}")
+        yield wrong("warning", message, "write ${HOME}")
 
 
-def _range(rule: Rule, number: int) -> Iterator[Problem]:
+def _range(rule: Rule, number: int) -> Iterator[Finding]:
     low, high = rule.low, rule.high
     if (low is None or number >= low) and (high is None or number <= high):
         return
     span = f"at least {low}" if high is None else f"from {low or 0} to {high}"
-    yield Problem("error", f"{number} is out of range: {span}")
+    yield wrong("error", f"{number} is out of range: {span}")
 
 
 def _to_int(text: str) -> int:

@@ -13,6 +13,7 @@ from functools import cache, lru_cache
 from typing import Any, NamedTuple
 
 from envcfg.datafile import load_yaml, parse_yaml
+from envcfg.findings import Finding
 from envcfg.knowledge.excerpt import (
     cut_entry,
     cut_variable,
@@ -21,7 +22,7 @@ from envcfg.knowledge.excerpt import (
     read_text,
     texts_for,
 )
-from envcfg.knowledge.values import Problem, Reader, Rule, check_value
+from envcfg.knowledge.values import Reader, Rule, check_value, wrong
 
 FOLDER = os.path.join(os.path.dirname(__file__), "variables")
 READERS = os.path.join(os.path.dirname(__file__), "readers.yaml")
@@ -93,7 +94,7 @@ def load_variables() -> Mapping[str, Variable]:
     return load_knowledge().variables
 
 
-def check_variable(name: str, value: str | None) -> list[Problem]:
+def check_variable(name: str, value: str | None) -> list[Finding]:
     """Return what is wrong with setting *name* to *value*.
 
     None unsets: then only the name counts. The value is in the grammar of profiles; what
@@ -175,24 +176,24 @@ def find_reader(name: str) -> Reader:
     return _reader(parse_yaml(entry or "[{}]")[0])
 
 
-def _check_name(variable: Variable) -> list[Problem]:
+def _check_name(variable: Variable) -> list[Finding]:
     if not variable.is_read:
         hint = f"write {variable.instead}" if variable.instead else "leave it out"
         message = f"no program reads {variable.name}: {variable.meaning}"
-        return [Problem("error", message, hint)]
+        return [wrong("error", message, hint)]
     if variable.renamed:
         message = f"{variable.name} is the old name of {variable.renamed}"
-        return [Problem("warning", message, f"write {variable.renamed}")]
+        return [wrong("warning", message, f"write {variable.renamed}")]
     if variable.removed:
         when = "by now" if variable.removed == "by now" else f"since {variable.removed}"
         related = " or ".join(variable.related)
         hint = f"see {related}" if related else "leave it out"
         reader = variable.read_by[0]
-        return [Problem("warning", f"{reader} ignores {variable.name} {when}", hint)]
+        return [wrong("warning", f"{reader} ignores {variable.name} {when}", hint)]
     return []
 
 
-def _unknown(name: str) -> list[Problem]:
+def _unknown(name: str) -> list[Finding]:
     texts = [*texts_for(FOLDER, "")]
     families = dict(each for text in texts for each in families_of(text))
     family = max(filter(name.startswith, families), key=len, default=None)
@@ -205,7 +206,7 @@ def _unknown(name: str) -> list[Problem]:
     found = find_variable(near) if near else None
     right = found.instead or near if found else None
     hint = f"did you mean {right}?" if right else "see the documentation of its reader"
-    return [Problem("warning", f"nobody is known to read {name}", hint)]
+    return [wrong("warning", f"nobody is known to read {name}", hint)]
 
 
 def _nearest(name: str, known: Collection[str], likeness: float) -> str | None:

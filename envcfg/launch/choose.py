@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from envcfg import runtimes
-from envcfg.errors import Place, UsageError
-from envcfg.findings import Finding
+from envcfg.errors import UsageError
+from envcfg.findings import Finding, Place
 from envcfg.launch.plan import (
     Branch,
     Container,

@@ -176,10 +176,10 @@ def _check(
         ),
     )
     for clash in clashes:
-        place = planned[clash.name].branches[0].reason.place
+        place = planned[clash.subject].branches[0].reason.place
         where = "" if place == GIVEN.place else f"{place}: "
         msg = f"{where}{clash.message}"
-        raise UsageError(msg, hint=clash.hint)
+        raise UsageError(msg, hint=clash.fix)
 
 
 def _words(planned: Mapping[str, Planned]) -> dict[str, list[Word]]:

@@ -10,13 +10,14 @@ from envcfg.findings import Evidence
 from envcfg.log.job import Job
 from envcfg.log.prefix import Record, parse, records
 from envcfg.log.process import Sighting, Spot
-from envcfg.log.scan import GATES, MIDDLE, Scanner, Seeker
+from envcfg.log.scan import MIDDLE, Scanner, Seeker
 from envcfg.log.source import Source, count_lines
 
 _SMALL = 1 << 20  # bytes after which it pays to load the faster search
 _WRAPPED = 3  # lines more that a message may fill, where a terminal or a mail wraps it
 _LONG = 1000  # bytes; a longer line was not wrapped
-_BEGINNINGS = (b"NCCL WARN", b"Watchdog", b"Last error:")
+_LAST = b"Last error:"  # a gate, too: what rules know stands on the lines behind it
+_BEGINNINGS = (b"NCCL WARN", b"Watchdog", _LAST)
 
 
 class _Begun(NamedTuple):
@@ -36,7 +37,7 @@ class Reader:
         self.jobs = jobs
         self._match = jobs[0].rulebook.match
         self.size = 0
-        self._scanner = Scanner()
+        self._scanner = Scanner((*jobs[0].rulebook.gates, _LAST))
         self._names: list[str] = []
         self._plain: list[bool] = []
         self._lines: dict[tuple[int, int], int] = {}
@@ -131,7 +132,9 @@ class Reader:
         match = self._match
         for line in lines[: _WRAPPED - len(begun.more)]:
             part = parse(_decoded(line[:_LONG]))
-            own = any(gate in line for gate in GATES) and match(part.message)
+            own = any(gate in line for gate in self._scanner.gates) and match(
+                part.message
+            )
             if own or part.level or not part.message or len(line) >= _LONG:
                 return False
             if part.label != begun.record.label:

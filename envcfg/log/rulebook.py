@@ -1,8 +1,10 @@
 """Rules: what a line looks like, what it means, and what to do about it.
 
-The rules are data, in ``rules/*.yaml``. A rule with a ``pattern`` recognises lines; one
-without belongs to a judgement over many ranks and only has words. Patterns are compiled
-when a line first holds their needle, so that a short log pays for a few of them.
+The rules are data, in ``rules/*.yaml``. Each file names its *gates*: short texts of which
+every line that one of its rules knows holds one, or NCCL's own prefix. A rule with a
+``pattern`` recognises lines; one without belongs to a judgement over many ranks and only
+has words. Patterns are compiled when a line first holds their needle, so that a short log
+pays for a few of them.
 """
 
 from __future__ import annotations
@@ -40,6 +42,7 @@ class Rule(NamedTuple):
         source: who says so, with version or date.
         samples: whole lines that match this rule and no other.
         counter: whole lines that this rule does not match.
+        gates: of its file; a line without one is not even looked at.
     """
 
     id: str
@@ -56,6 +59,7 @@ class Rule(NamedTuple):
     source: str = ""
     samples: tuple[str, ...] = ()
     counter: tuple[str, ...] = ()
+    gates: tuple[str, ...] = ()
 
 
 class Match(NamedTuple):
@@ -67,11 +71,19 @@ class Match(NamedTuple):
 
 
 class Rulebook:
-    """All rules, with one search that finds those a message may match."""
+    """All rules, with one search that finds those a message may match.
+
+    Attributes:
+        rules: by their id.
+        gates: of all their files, each once.
+        needles: of all of them, the longest first.
+    """
 
     def __init__(self, rules: Sequence[Rule]) -> None:
         """Take *rules*; the first that matches wins where several could."""
         self.rules = {rule.id: rule for rule in rules}
+        gates = dict.fromkeys(gate for rule in rules for gate in rule.gates)
+        self.gates = tuple(gate.encode() for gate in gates)
         self._by_needle: dict[str, list[Rule]] = {}
         for rule in rules:
             if rule.needle:
@@ -125,16 +137,16 @@ def load_rules(folder: str = FOLDER) -> list[Rule]:
     rules = []
     for name in sorted(os.listdir(folder)):
         if name.endswith(".yaml"):
-            rules += [
-                _rule(each, name) for each in load_yaml(os.path.join(folder, name))
-            ]
+            data = load_yaml(os.path.join(folder, name))
+            gates = tuple(data.get("gates", ()))
+            rules += [_rule(each, name, gates) for each in data["rules"]]
     return rules
 
 
-def _rule(data: dict[str, Any], where: str) -> Rule:
+def _rule(data: dict[str, Any], where: str, gates: tuple[str, ...]) -> Rule:
     if unknown := set(data) - set(KEYS):
         msg = f"{where}: {data.get('id')}: unknown {sorted(unknown)}"
         raise ValueError(msg)
     for name in ("samples", "counter"):
         data[name] = tuple(data.get(name, ()))
-    return Rule(**data)
+    return Rule(**data, gates=gates)

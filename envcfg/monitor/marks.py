@@ -47,6 +47,16 @@ def find_marks(
     return sorted(found, key=lambda finding: order.index(finding.severity))
 
 
+def by_host(
+    nodes: Sequence[NodeView], marks: Sequence[Finding]
+) -> dict[str, list[Finding]]:
+    """Return *marks* by the host of each node, in their order."""
+    return {
+        node.host: [each for each in marks if each.subject == node.host]
+        for node in nodes
+    }
+
+
 def _of_node(
     node: NodeView, wanted: Wanted, usual: float | None, *, idle_below: float
 ) -> Iterator[Finding]:

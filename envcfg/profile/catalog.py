@@ -11,9 +11,11 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple, NoReturn
 
 from envcfg.digest import sha256_of
-from envcfg.errors import Place, Problem, ProfileError
+from envcfg.errors import ProfileError
+from envcfg.findings import NOWHERE, Finding, Place
 from envcfg.profile.model import Parent, Profile
 from envcfg.profile.read.loader import load_profile
+from envcfg.profile.read.nodes import invalid
 from envcfg.profile.words import PROFILE_NAME
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -55,7 +57,7 @@ class Catalog:
         self.folders = folders
         self.records = records
         self.enforce = enforce
-        self.refused: dict[str, Problem] = {}  # by the real path of each file
+        self.refused: dict[str, Finding] = {}  # by the real path of each file
         self._read: dict[str, bytes] = {}
         self._merged: dict[tuple[str, ...], Profile] = {}
 
@@ -188,7 +190,7 @@ class Catalog:
     def _merge(self, files: Sequence[str]) -> Profile:
         if tuple(files) in self._merged:
             return self._merged[tuple(files)]
-        problems: list[Problem] = []
+        problems: list[Finding] = []
         merged: Profile | None = None
         for path in files:
             data = self._bytes(path)
@@ -198,7 +200,7 @@ class Catalog:
                 merged = layer.over(merged) if merged else layer
         if problems or merged is None:
             raise ProfileError(
-                sorted(problems, key=lambda p: (p.place.line, p.place.column))
+                sorted(problems, key=lambda each: (each.place or NOWHERE)[1:])
             )
         self._merged[tuple(files)] = merged
         return merged
@@ -210,9 +212,7 @@ class Catalog:
             except OSError as err:
                 place = Place(path=shown(path), line=1)
                 message = f"cannot be read: {err.strerror}"
-                raise ProfileError(
-                    [Problem(place=place, key="", message=message)]
-                ) from err
+                raise ProfileError([invalid(place, "", message)]) from err
         return self._read[path]
 
 
@@ -262,6 +262,4 @@ def _list(folder: str) -> list[str]:
 
 
 def _fail(parent: Parent, message: str, hint: str | None) -> NoReturn:
-    raise ProfileError(
-        [Problem(place=parent.place, key="extends", message=message, hint=hint)]
-    )
+    raise ProfileError([invalid(parent.place, "extends", message, hint)])

@@ -11,7 +11,8 @@ from collections.abc import Callable, Iterable, Sequence
 from fnmatch import fnmatchcase
 from typing import Literal, NamedTuple
 
-from envcfg.errors import Problem, ProfileError, UsageError
+from envcfg.errors import ProfileError, UsageError
+from envcfg.findings import Finding
 from envcfg.profile.catalog import Catalog
 from envcfg.profile.model import Detect, Profile
 from envcfg.profile.read.loader import load_profile
@@ -160,7 +161,7 @@ def known_profiles(catalog: Catalog) -> tuple[list[Known], list[str]]:
         ProfileError: files of others would have to be asked, and are not trusted.
     """
     known = []
-    refused: list[Problem] = []
+    refused: list[Finding] = []
     broken = catalog.misnamed()
     for name in catalog.names():
         profile: Profile | None = None
@@ -168,7 +169,7 @@ def known_profiles(catalog: Catalog) -> tuple[list[Known], list[str]]:
             try:
                 layer = read_known(catalog.read(path), path=path, stem=name)
             except ProfileError as err:
-                refused += err.problems
+                refused += err.findings
                 continue
             except OSError:
                 layer = None
@@ -183,7 +184,7 @@ def known_profiles(catalog: Catalog) -> tuple[list[Known], list[str]]:
     if refused:
         other = "; or name the system, so that it is not asked: --profile NAME"
         raise ProfileError(
-            [each._replace(hint=f"{each.hint or ''}{other}") for each in refused]
+            [each._replace(fix=f"{each.fix or ''}{other}") for each in refused]
         )
     return known, broken
 
@@ -205,7 +206,7 @@ def read_known(data: bytes, *, path: str, stem: str) -> Profile | None:
 
 
 def _load(data: bytes, path: str, stem: str) -> Profile | None:
-    problems: list[Problem] = []
+    problems: list[Finding] = []
     profile = load_profile(data, path=path, stem=stem, problems=problems)
     return None if problems else profile
 

@@ -9,7 +9,7 @@ import stat
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from envcfg.errors import Place, Problem
+from envcfg.findings import Finding, Place
 from envcfg.profile.records import folder_problem, is_recorded, recorded_paths
 from envcfg.profile.trust import Doubt, Entry, judge
 
@@ -55,7 +55,7 @@ def examine(path: str, *, site: str) -> Examined:
     return Examined(real, data, doubt)
 
 
-def refusal(found: Examined, shown: str, records: str) -> Problem | None:
+def refusal(found: Examined, shown: str, records: str) -> Finding | None:
     """Return why a file does not count; None, if it does.
 
     Args:
@@ -69,7 +69,7 @@ def refusal(found: Examined, shown: str, records: str) -> Problem | None:
     if doubt.is_final:
         said = f"never trusted: {_reason(doubt, found.real)}"
         look = f"look at it (envcfg profiles show {name}), then "
-        return Problem(place, "", said, look + _closing(doubt))
+        return _untrusted(place, said, look + _closing(doubt))
     if is_recorded(records, found.real, found.data):
         return None
     said = f"not trusted: {_reason(doubt, found.real)}"
@@ -80,7 +80,11 @@ def refusal(found: Examined, shown: str, records: str) -> Problem | None:
         said += "; it is not what you trusted: that has changed"
     if doubt.who == "group" and _are_users(doubt.entries):
         hint += f"; or let nobody else write it: {_chmod(doubt)}"
-    return Problem(place, "", said, hint)
+    return _untrusted(place, said, hint)
+
+
+def _untrusted(place: Place, said: str, fix: str) -> Finding:
+    return Finding("profile-not-trusted", "error", "", said, fix, place=place)
 
 
 def _reason(doubt: Doubt, file: str) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from envcfg.bind import Bind
-from envcfg.errors import Place
+from envcfg.findings import Place
 from envcfg.profile.conditions import ALWAYS, Condition
 from envcfg.profile.reason import Reason
 from envcfg.profile.scheduler import Billing, Module, Partition, Request, RequestRule

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 import yaml
 
-from envcfg.errors import Place
+from envcfg.findings import Place
 
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 Keys = tuple[str, ...]

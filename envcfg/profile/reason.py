@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from envcfg.errors import Place
+from envcfg.findings import Place
 
 
 class Reason(NamedTuple):

@@ -6,8 +6,9 @@ One list of checks and one wording, for the file of a profile and for the plan o
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
+from envcfg.findings import Finding
 from envcfg.launch.plan import PlannedBundle
 from envcfg.launchers import AGENTS
 from envcfg.profile.identity import TASK
@@ -20,17 +21,9 @@ Words = Mapping[str, Sequence[Word]]
 _Bundle = TypeVar("_Bundle", Bundle, PlannedBundle)
 
 
-class Clash(NamedTuple):
-    """A variable that cannot be set as it is meant, and what to write instead."""
-
-    name: str
-    message: str
-    hint: str
-
-
 def clashing_references(
     words: Words, launchers: Collection[str], *, has_scratch: bool
-) -> Iterator[Clash]:
+) -> Iterator[Finding]:
     """Yield what refers to something that is not there, or to itself by way of others.
 
     Args:
@@ -41,11 +34,16 @@ def clashing_references(
     for name, values in words.items():
         for ref in dict.fromkeys(ref for word in values for ref in references(word)):
             if found := _reference(ref, launchers, has_scratch=has_scratch):
-                yield Clash(name, f"{name} refers to {ref}, {found[0]}", found[1])
+                yield _clash(name, f"{name} refers to {ref}, {found[0]}", found[1])
     try:
         in_order(words)
     except CircleError as err:
-        yield Clash(err.names[0], err.message, err.remedy)
+        yield _clash(err.names[0], err.message, err.remedy)
+
+
+def _clash(name: str, message: str, fix: str) -> Finding:
+    """Return why a variable cannot be set as it is meant, and what to write instead."""
+    return Finding("profile-clash", "error", name, message, fix)
 
 
 def _reference(
@@ -67,7 +65,7 @@ def _reference(
 
 def clashing_bundles(
     bundles: Iterable[_Bundle], names: Collection[str]
-) -> Iterator[tuple[_Bundle, Clash]]:
+) -> Iterator[tuple[_Bundle, Finding]]:
     """Yield each bundle that sets one of the *names*, which env sets, with the clash."""
     for bundle in bundles:
         for name in bundle.env:
@@ -75,4 +73,4 @@ def clashing_bundles(
                 place = bundle.reason.place
                 message = f"bundle {bundle.name} sets {name}, and so does env ({place})"
                 hint = f"take one of them back: 'env: {{{name}: null}}' or the bundle"
-                yield bundle, Clash(name, message, hint)
+                yield bundle, _clash(name, message, hint)

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator, Mapping
 
-from envcfg.errors import Place, Problem, ProfileError
-from envcfg.findings import Finding
+from envcfg.errors import ProfileError
+from envcfg.findings import NOWHERE, Finding, Place
 from envcfg.launchers import allowed_launchers
 from envcfg.profile.catalog import Catalog, shown
 from envcfg.profile.conditions import Condition, Test
@@ -16,11 +15,8 @@ from envcfg.profile.look.view import TakenBack, look_at
 from envcfg.profile.model import Profile, Setting
 from envcfg.profile.places import Keys, places
 from envcfg.profile.read.loader import load_profile
-from envcfg.profile.references import Clash, clashing_bundles, clashing_references
+from envcfg.profile.references import clashing_bundles, clashing_references
 from envcfg.profile.words import Word, format_word
-
-if TYPE_CHECKING:
-    from envcfg.knowledge.values import Problem as Wrong
 
 _OPPOSITES = {"<": ">=", ">=": "<", ">": "<=", "<=": ">", "==": "!=", "!=": "=="}
 
@@ -36,18 +32,18 @@ def validate(path: str, catalog: Catalog) -> list[Finding]:
         OSError: if the file cannot be read.
     """
     data = catalog.read(path)
-    problems: list[Problem] = []
+    problems: list[Finding] = []
     stem = os.path.splitext(os.path.basename(path))[0]
     profile = load_profile(data, path=path, stem=stem, problems=problems)
     if profile is None or problems:
-        return _sorted(_invalid(each) for each in problems)
+        return _sorted(problems)
     at = places(data, path)
     found = [*_variables(profile, at)]
     try:
         below, name = _below(path, catalog)
         resolved, layers = below.load(name), below.layers(name)
     except ProfileError as err:
-        found += [_invalid(each) for each in err.problems]
+        found += err.findings
     else:
         found += _conflicts(resolved)
         found += _references(resolved)
@@ -61,19 +57,8 @@ def validate(path: str, catalog: Catalog) -> list[Finding]:
     )
 
 
-def _sorted(found: Iterator[Finding]) -> list[Finding]:
-    return sorted(dict.fromkeys(found), key=lambda each: each.place or Place("", 0))
-
-
-def _invalid(each: Problem) -> Finding:
-    return Finding(
-        rule="profile-invalid",
-        severity="error",
-        subject=each.key,
-        message=each.message,
-        fix=each.hint,
-        place=each.place,
-    )
+def _sorted(found: Iterable[Finding]) -> list[Finding]:
+    return sorted(dict.fromkeys(found), key=lambda each: each.place or NOWHERE)
 
 
 def _below(path: str, catalog: Catalog) -> tuple[Catalog, str]:
@@ -106,16 +91,9 @@ def _variables(profile: Profile, at: Mapping[Keys, Place]) -> Iterator[Finding]:
                 yield _variable(each, at[where], where)
 
 
-def _variable(found: Wrong, place: Place, keys: Keys) -> Finding:
+def _variable(found: Finding, place: Place, keys: Keys) -> Finding:
     key = re.sub(r"\.([0-9]+)(?=\.|$)", r"[\1]", ".".join(keys))  # as the loader says
-    return Finding(
-        rule="profile-variable",
-        severity=found.severity,
-        subject=key,
-        message=found.message,
-        fix=found.hint,
-        place=place,
-    )
+    return found._replace(rule="profile-variable", subject=key, place=place)
 
 
 def _given(profile: Profile) -> Iterator[tuple[Keys, Keys, Word | None]]:
@@ -137,22 +115,16 @@ def _conflicts(profile: Profile) -> Iterator[Finding]:
     env = {name: setting for name, setting in profile.env.items() if setting}
     bundles = [bundle for bundle in profile.bundles.values() if bundle]
     for bundle, clash in clashing_bundles(bundles, env):
-        setting = env[clash.name]
+        setting = env[clash.subject]
         whens = [case.when for case in setting.cases]
         apart = all(exclude_each_other(when, bundle.when) for when in whens)
         if not apart or setting.otherwise is not None:
             yield _clash(clash, setting)
 
 
-def _clash(clash: Clash, setting: Setting) -> Finding:
-    return Finding(
-        rule="profile-clash",
-        severity="error",
-        subject=f"env.{clash.name}",
-        message=clash.message,
-        fix=clash.hint,
-        place=setting.cases[0].reason.place,
-    )
+def _clash(clash: Finding, setting: Setting) -> Finding:
+    place = setting.cases[0].reason.place
+    return clash._replace(subject=f"env.{clash.subject}", place=place)
 
 
 def exclude_each_other(one: Condition, other: Condition) -> bool:
@@ -186,7 +158,7 @@ def _references(profile: Profile) -> Iterator[Finding]:
     launchers = allowed_launchers(profile.launchers)
     has_scratch = profile.scratch is not None
     for clash in clashing_references(words, launchers, has_scratch=has_scratch):
-        yield _clash(clash, env[clash.name])
+        yield _clash(clash, env[clash.subject])
 
 
 def _in_vain(taken_back: tuple[TakenBack, ...], path: str) -> Iterator[Finding]:

@@ -106,7 +106,7 @@ def variable_data(found: Explained) -> dict[str, object]:
                 "why": use.reason.why,
                 "source": use.reason.source,
                 "date": use.reason.date,
-                "place": str(use.reason.place),
+                "place": use.reason.place,
             }
             for use in found.uses.uses
         ],

@@ -1,18 +1,18 @@
 """Findings in every form that people and programs read; one writer for all checks.
 
-A check yields what it found by file, as the file was given: with an empty list where
-nothing is wrong, so that a report says what was looked at, too.
+A check yields what it found by what it looked at, a file or a node: with an empty list
+where nothing is wrong, so that a report says what was looked at, too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 from envcfg import __version__
 from envcfg.characters import one_line, printable
-from envcfg.errors import Place
-from envcfg.findings import Finding
+from envcfg.findings import Finding, Place
+from envcfg.report.document import json_text
 
 if TYPE_CHECKING:
     from envcfg.report.styled import Line
@@ -20,164 +20,160 @@ if TYPE_CHECKING:
 SCHEMA_VERSION = 2
 _STYLES = {"error": "red", "warning": "yellow", "note": ""}
 _GITHUB = {"error": "error", "warning": "warning", "note": "notice"}
-Result = Mapping[str, Sequence[Finding]]  # by file, as it was given
+
+
+class Result(NamedTuple):
+    """What a check has found.
+
+    Attributes:
+        found: by what was looked at, in order.
+        kind: what that is; the name of a ``file`` is its path, as it was given.
+    """
+
+    found: Mapping[str, Sequence[Finding]]
+    kind: str = "file"
+
+    @property
+    def all(self) -> list[Finding]:
+        """Every finding, in order."""
+        return [each for found in self.found.values() for each in found]
+
+    def place(self, name: str, each: Finding) -> Place | None:
+        """Return where a finding of *name* is; None, where that is no place in a file."""
+        return each.where or (Place(name, 1) if self.kind == "file" else None)
+
+
+def write_findings(result: Result, form: str) -> str:
+    """Return *result* in one of the ``FORMATS`` of the command line."""
+    writers = {
+        "text": _text,
+        "json": _json,
+        "github": _github,
+        "sarif": _sarif,
+        "junit": _junit,
+    }
+    return writers[form](result)
 
 
 def finding_lines(result: Result) -> Iterator[Line]:
     """Yield every finding, and a last line that counts."""
-    for path, found in result.items():
+    for name, found in result.found.items():
         if not found:
-            yield "green", f"{path}: ok"
+            yield "green", f"{name}: ok"
         for each in found:
-            said = f"{each.subject}: {each.message}" if each.subject else each.message
-            yield (
-                _STYLES[each.severity],
-                f"{_place(path, each)}: {each.severity}: {said}",
-            )
+            where = each.where or name
+            said = each.message if each.subject == name else _said(each)
+            yield _STYLES[each.severity], f"{where}: {each.severity}: {said}"
             if each.fix:
                 yield "dim", f"  hint: {each.fix}"
-    yield "bold", f"{_count(len(result), 'file')}: {counts(result)}"
+    severities = [each.severity for each in result.all]
+    counts = ", ".join(
+        _count(severities.count(severity), severity)
+        for severity in ("error", "warning")
+    )
+    yield "bold", f"{_count(len(result.found), result.kind)}: {counts}"
 
 
-def counts(result: Result) -> str:
-    """Return how many errors and warnings there are."""
-    found = [each.severity for each in _all(result)]
-    errors, warnings = found.count("error"), found.count("warning")
-    return f"{_count(errors, 'error')}, {_count(warnings, 'warning')}"
-
-
-def findings_json(result: Result) -> str:
-    """Return the findings as JSON, as docs/findings.schema.json has it."""
-    import json
-
-    document = {
-        "schema_version": SCHEMA_VERSION,
-        "files": [
-            {"path": path, "findings": [finding_object(each) for each in found]}
-            for path, found in result.items()
-        ],
-    }
-    return json.dumps(document, indent=2) + "\n"
-
-
-def finding_object(each: Finding) -> dict[str, object]:
-    """Return one finding for JSON."""
-    fields = each._asdict()
-    for name in ("place", "evidence"):
-        fields[name] = fields[name] and fields[name]._asdict()
-    return fields
-
-
-def github_annotations(result: Result) -> str:
-    """Return the findings as commands of a workflow of GitHub, shown in the code there."""
-    lines = []
-    for path, found in result.items():
-        for each in found:
-            place = each.place or Place(path, 1)
-            where = {"file": place.path, "line": place.line, "col": place.column}
-            values = {**where, "title": f"envcfg {each.rule}"}
-            # as packages/core/src/command.ts of github.com/actions/toolkit writes them
-            properties = ",".join(
-                f"{name}={_escaped(str(value), ':,')}" for name, value in values.items()
-            )
-            lines.append(
-                f"::{_GITHUB[each.severity]} {properties}::{_escaped(_sentence(each))}\n"
-            )
-    return "".join(lines)
-
-
-def sarif(result: Result) -> str:
-    """Return the findings as SARIF 2.1.0 (OASIS, 2020-03-27), for code scanning."""
-    import json
-
-    rules = dict.fromkeys(each.rule for each in _all(result))
-    driver = {
-        "name": "envcfg",
-        "version": __version__,
-        "rules": [{"id": rule} for rule in rules],
-    }
-    run = {
-        "tool": {"driver": driver},
-        "artifacts": [{"location": {"uri": _uri(path)}} for path in result],
-        "results": [
-            {
-                "ruleId": each.rule,
-                "ruleIndex": list(rules).index(each.rule),
-                "level": each.severity,
-                "message": {"text": printable(_sentence(each))},
-                "locations": [_location(each.place or Place(path, 1))],
-            }
-            for path, found in result.items()
-            for each in found
-        ],
-    }
-    schema = "https://json.schemastore.org/sarif-2.1.0.json"
-    document = {"$schema": schema, "version": "2.1.0", "runs": [run]}
-    return json.dumps(document, indent=2) + "\n"
-
-
-def junit(result: Result) -> str:
-    """Return the findings as JUnit XML in ASCII: a test for each file."""
-    from xml.etree import ElementTree as ET
-
-    suite = ET.Element("testsuite", name="envcfg", tests=str(len(result)))
-    failed = 0
-    for path, found in result.items():
-        case = ET.SubElement(
-            suite, "testcase", classname="envcfg", name=printable(path)
-        )
-        errors = [each for each in found if each.severity == "error"]
-        if errors:
-            failed += 1
-            said = printable(_sentence(errors[0]))
-            failure = ET.SubElement(case, "failure", type=errors[0].rule, message=said)
-            failure.text = _text(path, errors)
-        if others := [each for each in found if each.severity != "error"]:
-            ET.SubElement(case, "system-out").text = _text(path, others)
-    suite.set("failures", str(failed))
-    root = ET.Element("testsuites", tests=str(len(result)), failures=str(failed))
-    root.append(suite)
-    ET.indent(root)
-    return ET.tostring(root, xml_declaration=True).decode("ascii") + "\n"
-
-
-def text(result: Result) -> str:
-    """Return the findings as plain lines."""
+def _text(result: Result) -> str:
     return "".join(f"{one_line(line)}\n" for _, line in finding_lines(result))
 
 
-FORMATS: Mapping[str, Callable[[Result], str]] = {
-    "text": text,
-    "json": findings_json,
-    "github": github_annotations,
-    "sarif": sarif,
-    "junit": junit,
-}
-
-
-def _all(result: Result) -> Iterator[Finding]:
-    return (each for found in result.values() for each in found)
-
-
-def _place(path: str, each: Finding) -> str:
-    return str(each.place or path)
-
-
-def _sentence(each: Finding) -> str:
-    said = f"{each.subject}: {each.message}" if each.subject else each.message
-    return f"{said}; {each.fix}" if each.fix else said
-
-
-def _text(path: str, found: Sequence[Finding]) -> str:
-    return printable(
-        "\n".join(f"{_place(path, each)}: {_sentence(each)}" for each in found)
+def _json(result: Result) -> str:
+    """Return the findings as JSON, as docs/findings.schema.json has it."""
+    checked = [
+        {"name": name, "findings": found} for name, found in result.found.items()
+    ]
+    return json_text(
+        {"schema_version": SCHEMA_VERSION, "kind": result.kind, "checked": checked}
     )
 
 
-def _location(place: Place) -> dict[str, object]:
+def _github(result: Result) -> str:
+    """Return the findings as commands of a workflow of GitHub, shown in the code there."""
+    lines = []
+    for name, found in result.found.items():
+        for each in found:
+            values: dict[str, object] = {}
+            if place := result.place(name, each):
+                values = {"file": place.path, "line": place.line, "col": place.column}
+            values["title"] = f"envcfg {each.rule}"
+            # as packages/core/src/command.ts of github.com/actions/toolkit writes them
+            properties = ",".join(
+                f"{key}={_escaped(str(value), ':,')}" for key, value in values.items()
+            )
+            said = _escaped(_sentence(each))
+            lines.append(f"::{_GITHUB[each.severity]} {properties}::{said}\n")
+    return "".join(lines)
+
+
+def _sarif(result: Result) -> str:
+    """Return the findings as SARIF 2.1.0 (OASIS, 2020-03-27), for code scanning."""
+    names = dict.fromkeys(each.rule for each in result.all)
+    rules = {rule: at for at, rule in enumerate(names)}
+    run: dict[str, object] = {
+        "tool": {
+            "driver": {
+                "name": "envcfg",
+                "version": __version__,
+                "rules": [{"id": rule} for rule in rules],
+            }
+        },
+        "results": [
+            {
+                "ruleId": each.rule,
+                "ruleIndex": rules[each.rule],
+                "level": each.severity,
+                "message": {"text": printable(_sentence(each))},
+                "locations": [_location(result, name, each)],
+            }
+            for name, found in result.found.items()
+            for each in found
+        ],
+    }
+    if result.kind == "file":
+        run["artifacts"] = [{"location": {"uri": _uri(name)}} for name in result.found]
+    schema = "https://json.schemastore.org/sarif-2.1.0.json"
+    return json_text({"$schema": schema, "version": "2.1.0", "runs": [run]})
+
+
+def _location(result: Result, name: str, each: Finding) -> dict[str, object]:
+    place = result.place(name, each)
+    if place is None:
+        return {"logicalLocations": [{"name": printable(name), "kind": result.kind}]}
     region = {"startLine": place.line, "startColumn": place.column}
     uri = {"uri": _uri(place.path)}
     return {"physicalLocation": {"artifactLocation": uri, "region": region}}
+
+
+def _junit(result: Result) -> str:
+    """Return the findings as JUnit XML: a test for each thing that was looked at."""
+    from envcfg.report.junit import Case, junit_xml
+
+    cases = []
+    for name, found in result.found.items():
+        case = Case("envcfg", name)
+        if errors := [each for each in found if each.severity == "error"]:
+            case = case._replace(
+                outcome="failure",
+                kind=errors[0].rule,
+                message=_sentence(errors[0]),
+                details=_listed(name, errors),
+            )
+        others = [each for each in found if each.severity != "error"]
+        cases.append(case._replace(said=_listed(name, others)))
+    return junit_xml("envcfg", cases)
+
+
+def _listed(name: str, found: Sequence[Finding]) -> str:
+    return "\n".join(f"{each.where or name}: {_sentence(each)}" for each in found)
+
+
+def _sentence(each: Finding) -> str:
+    return f"{_said(each)}; {each.fix}" if each.fix else _said(each)
+
+
+def _said(each: Finding) -> str:
+    return f"{each.subject}: {each.message}" if each.subject else each.message
 
 
 def _uri(path: str) -> str:

@@ -14,9 +14,10 @@ from envcfg.launch.plan import (
     PlannedMount,
 )
 from envcfg.profile.conditions import Condition
-from envcfg.profile.model import Expect
+from envcfg.profile.model import Expect, Rendezvous, Visibility
 from envcfg.profile.reason import Reason
 from envcfg.profile.words import format_word
+from envcfg.report.document import json_text
 from envcfg.report.styled import make_console
 
 SCHEMA_VERSION = 2
@@ -24,8 +25,6 @@ SCHEMA_VERSION = 2
 
 def plan_json(plan: Plan) -> str:
     """Return the plan as JSON; ``schema_version`` counts incompatible changes."""
-    import json
-
     document = {
         "schema_version": SCHEMA_VERSION,
         "profile": {"name": plan.profile, "sha256": plan.profile_hash},
@@ -43,14 +42,14 @@ def plan_json(plan: Plan) -> str:
         "srun": [_argument(each) for each in plan.srun],
         "agent": [_argument(each) for each in plan.agent],
         "gpus_per_node": plan.gpus,
-        "visibility": _plain(plan.visibility),
-        "rendezvous": _plain(plan.rendezvous),
+        "visibility": _with_reason(plan.visibility),
+        "rendezvous": _with_reason(plan.rendezvous),
         "scratch": None if plan.scratch is None else format_word(plan.scratch.root),
         "cpu_masks": list(plan.masks.masks) if plan.masks else [],
         "expect": _expect(plan.expect),
-        "notes": _plain(plan.notes),
+        "findings": plan.notes,
     }
-    return json.dumps(document, indent=2, ensure_ascii=True) + "\n"
+    return json_text(document)
 
 
 def plan_text(plan: Plan) -> str:
@@ -140,18 +139,11 @@ def _reason_lines(reason: Reason) -> list[str]:
     return [f"{reason.why}{place}", f"{reason.source}{date}"]
 
 
-def _plain(value: object) -> object:
-    """Return named tuples as dicts and tuples as lists, all the way down."""
-    if hasattr(value, "_asdict"):
-        return {name: _plain(each) for name, each in value._asdict().items()}
-    return [_plain(each) for each in value] if isinstance(value, tuple) else value
-
-
 def _expect(expect: Expect | None) -> dict[str, object]:
     if expect is None:
         return {}
     return {
-        name: {"value": _plain(value), **_said(expect.reason_of(name))}
+        name: {"value": value, **_said(expect.reason_of(name))}
         for name, value in expect.said().items()
     }
 
@@ -197,13 +189,20 @@ def _bundle(bundle: PlannedBundle) -> dict[str, object]:
     }
 
 
-def _said(reason: Reason) -> dict[str, str]:
+def _said(reason: Reason) -> dict[str, object]:
     return {
         "why": reason.why,
         "source": reason.source,
         "date": reason.date,
-        "place": str(reason.place),
+        "place": reason.place,
     }
+
+
+def _with_reason(block: Visibility | Rendezvous | None) -> dict[str, object] | None:
+    if block is None:
+        return None
+    fields = block._asdict()
+    return {**_said(fields.pop("reason")), **fields}
 
 
 def _test_texts(tests: Condition) -> list[str]:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from envcfg.findings import Finding
 from envcfg.launch.plan import Plan
 from envcfg.profile.words import format_word
+from envcfg.report.document import json_text
 from envcfg.request.billing import Cost, decimal_text
 from envcfg.request.request import Request
 
@@ -24,8 +25,6 @@ def request_json(
 
     Amounts of billed units are decimal numbers in texts, memory is in MiB per node.
     """
-    import json
-
     document = {
         "schema_version": SCHEMA_VERSION,
         "profile": {"name": plan.profile, "sha256": plan.profile_hash},
@@ -39,17 +38,17 @@ def request_json(
             "memory_per_node": request.shape.memory,
             "whole_nodes": request.whole,
             "seconds": request.seconds,
-            "options": [line._asdict() for line in request.lines],
+            "options": request.lines,
             "repeated_for_srun": [
                 {"name": each.name, "value": format_word(each.value), "why": each.why}
                 for each in request.repeats
             ],
         },
         "cost": None if cost is None else _cost(cost),
-        "notes": [_finding(each) for each in findings],
+        "findings": findings,
         "script": script,
     }
-    return json.dumps(document, indent=2, ensure_ascii=True) + "\n"
+    return json_text(document)
 
 
 def _cost(cost: Cost) -> dict[str, object]:
@@ -68,8 +67,3 @@ def _cost(cost: Cost) -> dict[str, object]:
             for part in cost.parts
         ],
     }
-
-
-def _finding(finding: Finding) -> dict[str, object]:
-    names = ("rule", "severity", "subject", "message", "fix", "source", "why")
-    return {name: getattr(finding, name) for name in names}

@@ -14,7 +14,7 @@ from envcfg.profile.scheduler import Partition
 from envcfg.request.amounts import seconds, time_text
 from envcfg.request.lines import Repeat, repeats, request_lines
 from envcfg.request.rules import Line, check_extra, check_lines, taken_from_rules
-from envcfg.request.shape import Asked, Refusal, RequestError, Shape, shape_of
+from envcfg.request.shape import Asked, RequestError, Shape, refused, shape_of
 
 
 class Request(NamedTuple):
@@ -79,7 +79,7 @@ def make_request(profile: Profile, plan: Plan, asked: Asked) -> Request:
     refusals += check_lines(profile, lines, asked)
     findings += check_extra(profile, asked, refusals)
     if refusals:
-        raise RequestError(*refusals)
+        raise RequestError(refusals)
     return Request(
         scheduler=scheduler.scheduler,
         shape=shape,
@@ -95,18 +95,18 @@ def make_request(profile: Profile, plan: Plan, asked: Asked) -> Request:
 
 def _partition(
     profile: Profile, name: str | None
-) -> tuple[Partition | None, list[Refusal]]:
+) -> tuple[Partition | None, list[Finding]]:
     known = {key: each for key, each in profile.partitions.items() if each}
     if name is None or not known:
         return None, []
     if name not in known:
         hint = suggest(name, known) + "; a profile of your project can add one"
         message = f"profile {profile.name} knows no partition {name}"
-        return None, [Refusal(message, hint)]
+        return None, [refused(message, hint)]
     return known[name], []
 
 
-def _unknown_to_flux(asked: Asked) -> Iterator[Refusal]:
+def _unknown_to_flux(asked: Asked) -> Iterator[Finding]:
     """Yield what is asked for and of which no source says how Flux takes it."""
     for flag, given in (
         ("--array", asked.named.get("--array")),
@@ -119,39 +119,39 @@ def _unknown_to_flux(asked: Asked) -> Iterator[Refusal]:
         ("--nvme", asked.nvme),
     ):
         if given:
-            yield Refusal(f"{flag} is Slurm's, and this is Flux", f"leave out {flag}")
+            yield refused(f"{flag} is Slurm's, and this is Flux", f"leave out {flag}")
 
 
-def _limits(asked: Asked, partition: Partition | None) -> Iterator[Refusal]:
+def _limits(asked: Asked, partition: Partition | None) -> Iterator[Finding]:
     if asked.seconds is not None and partition and partition.time:
         most = seconds(partition.time)
         if asked.seconds > most:
             reason = partition.reason
-            yield Refusal(
+            yield refused(
                 f"--time {time_text(asked.seconds)} is more than partition "
                 f"{partition.name} gives: {time_text(most)} "
                 f"({reason.source}, {reason.date})",
                 "ask for less, or choose another --partition",
             )
     if asked.signal and asked.seconds and asked.signal.seconds >= asked.seconds:
-        yield Refusal(
+        yield refused(
             f"--signal {asked.signal.seconds} s before the end of a job of "
             f"{asked.seconds} s",
             "let the job run longer than that",
         )
 
 
-def _deaf(plan: Plan, asked: Asked) -> Iterator[Refusal]:
+def _deaf(plan: Plan, asked: Asked) -> Iterator[Finding]:
     """Yield why a job that is to start again would not save."""
     if not (asked.requeue and asked.signal):
         return
     if LAUNCHERS[plan.launcher].is_agent:
-        yield Refusal(
+        yield refused(
             f"--requeue: {plan.launcher} itself ends by the signal, before its ranks save",
             "start the ranks by srun: --launcher srun",
         )
     if not asked.signal.name.startswith("USR"):
-        yield Refusal(
+        yield refused(
             f"--requeue: srun does not hand {asked.signal.name} on, it ends the step",
             f"--signal USR1@{asked.signal.seconds}",
         )
@@ -171,12 +171,12 @@ def _ended_by(plan: Plan, asked: Asked) -> Iterator[Finding]:
 
 def _masks(
     profile: Profile, plan: Plan, asked: Asked, shape: Shape
-) -> Iterator[Refusal]:
+) -> Iterator[Finding]:
     node = profile.node
     if not (plan.masks and node and shape.gpus == node.gpus and asked.cpus_per_gpu):
         return
     if node.cores_per_gpu and asked.cpus_per_gpu < node.cores_per_gpu:
-        yield Refusal(
+        yield refused(
             f"--cpus-per-gpu {asked.cpus_per_gpu} leaves cores of a whole node out, but "
             f"{plan.masks.reason.why} ({plan.masks.reason.source})",
             "leave it out; a program may start fewer threads all the same",

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from envcfg.findings import Finding
 from envcfg.profile.model import Profile
 from envcfg.profile.scheduler import RequestRule
-from envcfg.request.shape import Asked, Refusal, may_ask
+from envcfg.request.shape import Asked, may_ask, refused
 
 
 class Line(NamedTuple):
@@ -98,7 +98,7 @@ def _in_extra(asked: Asked, option: str) -> bool:
 
 def check_lines(
     profile: Profile, lines: Sequence[Line], asked: Asked
-) -> Iterator[Refusal]:
+) -> Iterator[Finding]:
     """Yield what the rules have against *lines*: what is missing, wrong or forbidden."""
     values = {option_in(profile, line.option): line.value for line in lines}
     ours = {option_in(profile, flag): flag for flag in _FLAGS}
@@ -116,18 +116,18 @@ def check_lines(
                 hint += (
                     ", with your own" if _is_value(rule) else ", whatever stands for *"
                 )
-            yield Refusal(
+            yield refused(
                 f"{flag or option} is missing: {rule.reason.why} {said}", hint
             )
         elif rule.rule == "must" and rule.value and not _is_value(rule):
             if not fnmatchcase(values[option] or "", rule.value):
-                yield Refusal(
+                yield refused(
                     f"{option} {values[option]} is not like {rule.value}: "
                     f"{rule.reason.why} {said}",
                     f"give one that fits {rule.value}",
                 )
         elif rule.rule == "must not" and _is_against(rule, values.get(option)):
-            yield Refusal(
+            yield refused(
                 f"{option} must not be {values[option]}: {rule.reason.why} {said}",
                 "choose another value",
             )
@@ -138,10 +138,10 @@ def check_lines(
         if given is not None and not may_ask(profile, what):
             rule = profile.rules["--mem" if what == "memory" else "--cpus-per-task"]
             why = f": {rule.reason.why} ({rule.reason.source})" if rule else ""
-            yield Refusal(f"{flag} must not be given{why}", f"leave out {flag}")
+            yield refused(f"{flag} must not be given{why}", f"leave out {flag}")
     if asked.nvme and (profile.billing is None or not profile.billing.per_nvme_gib):
         message = f"profile {profile.name} knows no local disk to ask for"
-        yield Refusal(message, "leave out --nvme")
+        yield refused(message, "leave out --nvme")
 
 
 def _is_against(rule: RequestRule, value: str | None) -> bool:
@@ -151,7 +151,7 @@ def _is_against(rule: RequestRule, value: str | None) -> bool:
 
 
 def check_extra(
-    profile: Profile, asked: Asked, refusals: list[Refusal]
+    profile: Profile, asked: Asked, refusals: list[Finding]
 ) -> list[Finding]:
     """Judge the options that go to the scheduler as they stand.
 
@@ -165,14 +165,14 @@ def check_extra(
         instead = option if option in _FLAGS else _INSTEAD.get(option)
         if instead and (option, value) not in avoided:
             refusals.append(
-                Refusal(
+                refused(
                     f"--request-arg={option}: the request has it already",
                     f"give {instead}",
                 )
             )
         elif rule and rule.rule == "must not" and rule.value is None:
             refusals.append(
-                Refusal(
+                refused(
                     f"{option} must not be given: {rule.reason.why} "
                     f"({rule.reason.source}, {rule.reason.date})",
                     f"leave out {option}",

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from envcfg.errors import EXIT_USAGE, EnvcfgError
+from envcfg.errors import FindingsError
+from envcfg.findings import Finding
 from envcfg.launch.plan import Plan
 from envcfg.launchers import LAUNCHERS
 from envcfg.profile.model import Node, Profile
@@ -78,27 +79,13 @@ class Shape(NamedTuple):
         return None if self.cores is None else max(1, self.cores // self.tasks)
 
 
-class Refusal(NamedTuple):
-    """One thing for which the system would refuse the job, and the remedy."""
-
-    message: str
-    hint: str
-
-
-class RequestError(EnvcfgError):
+class RequestError(FindingsError):
     """A request that the system would refuse; carries all that is wrong with it."""
 
-    exit_code = EXIT_USAGE
 
-    def __init__(self, *refusals: Refusal) -> None:
-        """Keep the *refusals*; there is at least one."""
-        super().__init__(refusals[0].message, hint=refusals[0].hint)
-        self.refusals = refusals
-
-    def lines(self) -> list[str]:
-        """Return every refusal as the lines that stand on stderr."""
-        errors = (EnvcfgError(each.message, hint=each.hint) for each in self.refusals)
-        return [line for error in errors for line in error.lines()]
+def refused(message: str, fix: str) -> Finding:
+    """Return one thing for which the system would refuse the job, and the remedy."""
+    return Finding("request-refused", "error", "", message, fix)
 
 
 def tasks_per_node(launcher: str, gpus: int, ranks: int | None) -> int:
@@ -120,7 +107,7 @@ def may_ask(profile: Profile, what: str) -> bool:
 
 def shape_of(
     profile: Profile, plan: Plan, asked: Asked, partition: Partition | None
-) -> tuple[Shape, list[Refusal]]:
+) -> tuple[Shape, list[Finding]]:
     """Return the shape of the job, and what is wrong with what was asked for.
 
     Raises:
@@ -158,7 +145,7 @@ def _nodes_and_gpus(profile: Profile, asked: Asked) -> tuple[int, int]:
     each = each or total or has
     if each is None:
         message = f"profile {profile.name} does not say how many GPUs a node has"
-        raise RequestError(Refusal(message, "give --gpus-per-node N"))
+        raise RequestError([refused(message, "give --gpus-per-node N")])
     nodes = asked.nodes or max(1, (total or each) // each)
     if total not in {None, nodes * each}:
         raise _undivided(total or 0, nodes)
@@ -167,22 +154,22 @@ def _nodes_and_gpus(profile: Profile, asked: Asked) -> tuple[int, int]:
 
 def _undivided(gpus: int, nodes: int) -> RequestError:
     message = f"{gpus} GPUs are not the same number on each of {nodes} nodes"
-    return RequestError(Refusal(message, "give --nodes N --gpus-per-node M"))
+    return RequestError([refused(message, "give --nodes N --gpus-per-node M")])
 
 
-def _beyond_node(node: Node | None, asked: Asked, gpus: int) -> Iterator[Refusal]:
+def _beyond_node(node: Node | None, asked: Asked, gpus: int) -> Iterator[Finding]:
     if node is None:
         return
     said = f"({node.reason.source}, {node.reason.date})"
     if gpus > node.gpus:
-        yield Refusal(
+        yield refused(
             f"{gpus} GPUs on a node, but a node has {node.gpus} {said}",
             f"take more nodes: --gpus-per-node is {node.gpus} at most",
         )
         return
     cores = (node.cores_per_gpu or 0) * node.gpus
     if cores and (asked.cpus_per_gpu or 0) * gpus > cores:
-        yield Refusal(
+        yield refused(
             f"{asked.cpus_per_gpu} cores for each of {gpus} GPUs, but a job can have "
             f"{cores} cores of a node {said}",
             f"--cpus-per-gpu is {cores // gpus} here at most",
@@ -191,14 +178,14 @@ def _beyond_node(node: Node | None, asked: Asked, gpus: int) -> Iterator[Refusal
         most = mebibytes(node.memory_per_gpu) * node.gpus
         wanted = mebibytes(asked.memory_per_gpu) * gpus
         if wanted > most:
-            yield Refusal(
+            yield refused(
                 f"{size_text(wanted)} of memory on a node, but a job can have "
                 f"{size_text(most)} {said}",
                 f"--mem-per-gpu is {size_text(most // gpus)} here at most",
             )
 
 
-def _beyond_partition(partition: Partition | None, shape: Shape) -> Iterator[Refusal]:
+def _beyond_partition(partition: Partition | None, shape: Shape) -> Iterator[Finding]:
     if partition is None:
         return
     said = f"({partition.reason.source}, {partition.reason.date})"
@@ -207,7 +194,7 @@ def _beyond_partition(partition: Partition | None, shape: Shape) -> Iterator[Ref
         ("GPUs", shape.nodes * shape.gpus, partition.gpus),
     ):
         if most is not None and wanted > most:
-            yield Refusal(
+            yield refused(
                 f"{wanted} {what}, but partition {partition.name} gives a job "
                 f"{most} at most {said}",
                 "ask for less, or choose another --partition",

@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from envcfg.bash.host import render_script
-from envcfg.errors import Problem
+from envcfg.findings import Finding
 from envcfg.launch.plan import Options, Plan
 from envcfg.launch.resolve import resolve
 from envcfg.profile.read.loader import load_profile
@@ -88,7 +88,7 @@ JOBS = st.fixed_dictionaries(
 
 
 def plan_of(profile: Mapping[str, object], launcher: str) -> Plan:
-    problems: list[Problem] = []
+    problems: list[Finding] = []
     text = json.dumps(profile).encode()
     made = load_profile(text, path="x.yaml", stem="x", problems=problems)
     assert made, problems

@@ -48,7 +48,7 @@ class Said:
 
     @property
     def rules(self) -> set[tuple[object, object]]:
-        return {(each["rule"], each["node"]) for each in self.document["findings"]}
+        return {(each["rule"], each["subject"]) for each in self.document["findings"]}
 
     def rates(self, node: int) -> dict[object, tuple[float, float]]:
         """Return by interface what came in and what went out, in bytes per second."""

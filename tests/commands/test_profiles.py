@@ -140,7 +140,10 @@ def test_a_broken_file_is_named_and_the_others_are_listed(here: Path) -> None:
     assert "lumi-g" in done.text
     assert "\nsys " not in done.text
     listed = json.loads(run("list", "--json").text)
-    assert listed["broken"] == [f"{here}/bad.yaml", f"{here}/fam.yaml"]
+    assert {each["place"]["path"] for each in listed["findings"]} == {
+        f"{here}/bad.yaml",
+        f"{here}/fam.yaml",
+    }
 
 
 def states(*options: str, name: str = "fam") -> dict[str, list[tuple[object, str]]]:
@@ -190,8 +193,9 @@ def test_what_was_taken_back_is_shown_with_both_places(here: Path) -> None:
         ("expect", "interfaces"),
     }  # fmt: skip
     by_name = {each["name"]: each for each in gone}
-    assert by_name["CACHE"]["place"] == f"{here}/sys.yaml:11:3"
-    assert by_name["CACHE"]["was"] == f"{here}/fam.yaml:15:3"
+    place, was = by_name["CACHE"]["place"], by_name["CACHE"]["was"]
+    assert place == {"path": f"{here}/sys.yaml", "line": 11, "column": 3}
+    assert was == {"path": f"{here}/fam.yaml", "line": 15, "column": 3}
 
 
 @pytest.mark.parametrize(

@@ -8,10 +8,13 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
+import jsonschema
 import pytest
 
 from asking import asking
-from support import Wrapped, bash, envcfg
+from support import ROOT, Wrapped, bash, envcfg
+
+SCHEMA = json.loads((ROOT / "docs/findings.schema.json").read_text())
 
 Wrap = Callable[..., Wrapped]
 BARE = ("--container", "none")
@@ -40,6 +43,9 @@ FAILURES = {
     "no option": ([*LUMI, "--request-arg", "x", *COMMAND], 2, "--request-arg: 'x' is no option"),
     "no launcher": ([*LUMI, "--launcher", "flux", *COMMAND], 2, "does not allow the launcher"),
     "two outputs": ([*LUMI, "--json", "-o", "x", *COMMAND], 2, "excludes --json"),
+    "findings and a file": ([*LUMI, "--format", "json", "-o", "x", *COMMAND], 2, "excludes --format"),
+    "two answers": ([*LUMI, "--format", "json", "--json", *COMMAND], 2, "both write to stdout"),
+    "strict script": ([*LUMI, "--strict", *COMMAND], 2, "--strict belongs to --format"),
     "no such folder": ([*LUMI, "-o", "no/job.sh", *COMMAND], 4, "cannot write"),
 }  # fmt: skip
 
@@ -89,6 +95,34 @@ def test_the_json_has_request_cost_and_script() -> None:
     assert found["script"].splitlines()[7:] == text.splitlines()[7:]
     nothing = envcfg("sbatch", *asking("dardel"), *BARE, "--json", *COMMAND)
     assert json.loads(nothing.out)["cost"] is None
+
+
+def test_what_the_system_would_refuse_can_be_read_by_programs() -> None:
+    asked = ["--profile", "lumi-g", *BARE, "--nodes", "9999", *COMMAND]
+    done = envcfg("sbatch", "--format", "json", *asked)
+    assert (done.code, done.err) == (1, "")
+    document = json.loads(done.text)
+    jsonschema.validate(document, SCHEMA)
+    (checked,) = document["checked"]
+    errors = [each for each in checked["findings"] if each["severity"] == "error"]
+    assert {each["rule"] for each in errors} == {"request-refused"}
+    assert len(errors) == 2
+    github = envcfg("sbatch", "--format", "github", *asked).text.splitlines()
+    assert github[-1].startswith("::error title=envcfg request-refused::--account is")
+    said = envcfg("sbatch", *asked)
+    assert (said.code, said.out) == (2, b"")
+    for each in errors:
+        assert f"envcfg: error: {each['message']}\n  hint: {each['fix']}\n" in said.err
+
+
+def test_a_request_that_is_right_has_notes_and_no_script() -> None:
+    done = envcfg("sbatch", "--format", "text", *LUMI, *COMMAND)
+    assert (done.code, done.err) == (0, "")
+    assert "lumi-g: note: cost: 4 GPU-hours per hour" in done.text
+    assert done.text.endswith("\n1 profile: 0 errors, 0 warnings\n")
+    warned = [*LUMI, "--exclusive", "--signal", "USR1@60", "--launcher", "torchrun"]
+    assert envcfg("sbatch", "--format", "text", *warned, *COMMAND).code == 0
+    assert envcfg("sbatch", "--format", "text", "--strict", *warned, *COMMAND).code == 1
 
 
 def test_a_file_is_executable_and_only_our_own_is_replaced(tmp_path: Path) -> None:

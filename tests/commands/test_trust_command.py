@@ -429,7 +429,7 @@ def test_a_profile_over_a_built_in_one_says_so(profile: Path) -> None:
     assert "hint: what stands where: envcfg profiles show workstation" in done.err
     plan = envcfg("wrap", *NAMED, "--print", "plan")
     assert f"layer      {profile} lies over the built-in profile" in plan.text
-    found = json.loads(envcfg("wrap", *NAMED, "--json").text)["notes"]
+    found = json.loads(envcfg("wrap", *NAMED, "--json").text)["findings"]
     assert [each["subject"] for each in found if each["rule"] == "profile-over-built-in"] == [str(profile)]  # fmt: skip
     assert note in envcfg("check-log", "--profile", "workstation", "/dev/null").err
     for name in ("own", "lumi-g"):

@@ -134,9 +134,9 @@ def test_json_has_every_field(check: Callable[..., Wrapped]) -> None:
     assert done.code == 1
     document = json.loads(done.text)
     jsonschema.validate(document, SCHEMA)
-    (file,) = document["files"]
+    (file,) = document["checked"]
     (found,) = file["findings"]
-    assert file["path"] == "my.yaml"
+    assert file["name"] == "my.yaml"
     assert found["place"] == {"path": "my.yaml", "line": 2, "column": 1}
     assert (found["rule"], found["severity"]) == ("profile-invalid", "error")
     assert "did you mean 'summary'" in found["fix"]

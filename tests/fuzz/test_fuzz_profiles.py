@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from envcfg.bash.host import render_script
-from envcfg.errors import EnvcfgError, Problem
+from envcfg.errors import EnvcfgError
+from envcfg.findings import Finding
 from envcfg.launch.plan import Options
 from envcfg.launch.resolve import resolve
 from envcfg.profile.catalog import Catalog, built_in_folder
@@ -64,7 +65,7 @@ def spoilt(draw: st.DrawFn) -> tuple[str, bytes]:
 @tries(300)
 def test_a_spoilt_profile_is_told_by_place_or_works(given_: tuple[str, bytes]) -> None:
     stem, data = given_
-    problems: list[Problem] = []
+    problems: list[Finding] = []
     profile = load_profile(data, path="x.yaml", stem=stem, problems=problems)
     lines = data.count(b"\n") + data.count(b"\r") + 3
     for problem in problems:

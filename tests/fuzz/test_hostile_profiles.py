@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 
 from envcfg import cli
-from envcfg.errors import Problem
+from envcfg.findings import Finding
 from envcfg.profile.catalog import built_in_folder
 from envcfg.profile.read.loader import load_profile
 from support import JOB, ROOT
@@ -210,7 +210,7 @@ def changed(document: Json, keys: Keys, text: str, *, is_key: bool) -> Json:
 
 
 def is_taken(document: Json) -> bool:
-    problems: list[Problem] = []
+    problems: list[Finding] = []
     data = json.dumps(document).encode()
     load_profile(data, path="x.yaml", stem=document.get("name", ""), problems=problems)
     return not problems

@@ -220,7 +220,7 @@ def test_what_is_wrong_is_said(
     problems = check_variable(name, value)
     assert problems
     assert problems[0].severity == severity
-    assert part in f"{problems[0].message}\n{problems[0].hint}"
+    assert part in f"{problems[0].message}\n{problems[0].fix}"
 
 
 def test_what_is_said_is_as_reviewed(request: pytest.FixtureRequest) -> None:
@@ -230,7 +230,7 @@ def test_what_is_said_is_as_reviewed(request: pytest.FixtureRequest) -> None:
         parts.append(f"{name}{told}")
         for problem in check_variable(name, value):
             parts.append(f"  {problem.severity}: {problem.message}")
-            parts += [f"    {problem.hint}"] if problem.hint else []
+            parts += [f"    {problem.fix}"] if problem.fix else []
     text = "\n".join(parts) + "\n"
     if request.config.getoption("--update-golden"):
         GOLDEN.write_text(text, encoding="utf-8")
@@ -248,7 +248,7 @@ def test_messages_are_of_one_style(
 ) -> None:
     del severity, part
     for problem in check_variable(name, value):
-        for text in filter(None, (problem.message, problem.hint)):
+        for text in filter(None, (problem.message, problem.fix)):
             assert "\n" not in text
             assert not text.endswith((".", " "))
 

@@ -202,9 +202,9 @@ def test_a_slip_is_an_error_that_names_the_right_name(slip: Variable) -> None:
     assert problem.severity == "error"
     assert slip.name in problem.message
     assert slip.meaning in problem.message
-    assert problem.hint
+    assert problem.fix
     if slip.instead:
-        assert slip.instead in problem.hint
+        assert slip.instead in problem.fix
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from envcfg.bind import Bind
-from envcfg.errors import Problem, UsageError
+from envcfg.errors import UsageError
 from envcfg.findings import Finding
 from envcfg.launch.notes import image_notes
 from envcfg.launch.plan import Container, Options, Plan
@@ -29,7 +29,7 @@ def plan(
     launcher: str | None = None,
     **facts: str,
 ) -> Plan:
-    problems: list[Problem] = []
+    problems: list[Finding] = []
     profile = load_profile(
         f"name: p\n{text}".encode(), path="p", stem="p", problems=problems
     )

@@ -13,10 +13,13 @@ from collections.abc import Callable
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
+import jsonschema
 import pytest
 from jobs import Job, iter_lines, text
 
 from support import ROOT, Wrapped, envcfg
+
+SCHEMA = json.loads((ROOT / "docs/findings.schema.json").read_text())
 
 GOLDEN = Path(__file__).parent / "golden"
 FALLEN = Job(dialect="rccl-2.22", fallen=frozenset({1}))
@@ -98,6 +101,8 @@ def test_exit_code(
             "cannot write no/such/page.html",
         ),
         (("--jsn", "slurm-1.out"), 2, "--jsn"),
+        (("--json", "--format", "json", "slurm-1.out"), 2, "both write to stdout"),
+        (("--html", "-", "--format", "json", "slurm-1.out"), 2, "--format and --html"),
     ],
 )
 def test_wrong_use(
@@ -205,6 +210,52 @@ def test_files_beside_the_answer(log: Callable[..., str]) -> None:
     suite = ET.parse("out.xml").getroot()  # noqa: S314  # our own output
     assert suite.iter("failure")
     assert document["summary"] in Path("out.html").read_text()
+
+
+@pytest.mark.parametrize(
+    ("job", "code", "severity"),
+    [(Job(), 0, "note"), (FALLEN, 1, "error"), (Job(nodes=1), 3, "warning")],
+)
+def test_the_verdict_is_a_finding_in_every_form(
+    log: Callable[..., str], job: Job, code: int, severity: str
+) -> None:
+    name = log(job)
+    done = run("--format", "json", name)
+    assert (done.code, done.err) == (code, "")
+    document = json.loads(done.text)
+    jsonschema.validate(document, SCHEMA)
+    (checked,) = document["checked"]
+    whole = json.loads(run("--json", name).text)
+    verdict, *found = checked["findings"]
+    assert (verdict["rule"], verdict["message"], verdict["severity"]) == (
+        f"log-{whole['verdict']}",
+        whole["summary"],
+        severity,
+    )
+    assert [each for each in found if each["rule"] != "log-incomplete"] == (
+        whole["findings"]
+    )
+    assert len(found) == len(whole["findings"]) + len(whole["unknowns"])
+    github = run("--format", "github", name)
+    lines = github.text.splitlines()
+    assert (github.code, len(lines)) == (code, 1 + len(found))
+    for line, each in zip(lines[1:], found, strict=True):
+        at = each["evidence"]["line"] if each["evidence"] else 1
+        assert f" file={name},line={at},col=1,title=envcfg {each['rule']}::" in line
+    results = json.loads(run("--format", "sarif", name).text)["runs"][0]["results"]
+    assert [each["ruleId"] for each in results][1:] == [each["rule"] for each in found]
+    assert run("--format", "text", name).text == run(name).text
+    run("--junit", "out.xml", name)
+    assert run("--format", "junit", name).text == Path("out.xml").read_text()
+
+
+def test_findings_stand_at_the_file_that_shows_them(log: Callable[..., str]) -> None:
+    Path("a.out").write_text("nothing\n")
+    log(FALLEN, "b.out")
+    checked = json.loads(run("--format", "json", "a.out", "b.out").text)["checked"]
+    assert [each["name"] for each in checked] == ["a.out", "b.out"]
+    assert [each["rule"] for each in checked[0]["findings"]] == ["log-degraded"]
+    assert len(checked[1]["findings"]) > 1
 
 
 def test_place_of_a_finding_is_the_line_that_shows_it(log: Callable[..., str]) -> None:

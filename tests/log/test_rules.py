@@ -107,11 +107,13 @@ def rule(request: pytest.FixtureRequest) -> Rule:
 @pytest.mark.parametrize("file", FILES, ids=[file.stem for file in FILES])
 def test_a_file_says_what_it_is_and_keeps_the_order_of_keys(file: Path) -> None:
     text = file.read_text(encoding="utf-8")
-    assert re.match(r"# [A-Z].*\.\n- id: ", text)
-    for data in yaml.safe_load(text):
-        keys = list(data)
-        assert keys == [key for key in KEYS if key in keys], data["id"]
-        assert all(value not in ("", False, None, [], {}) for value in data.values())
+    assert re.match(r"# [A-Z].*\.\n(gates|rules):", text)
+    data = yaml.safe_load(text)
+    assert list(data) in (["gates", "rules"], ["rules"])
+    for rule in data["rules"]:
+        keys = list(rule)
+        assert keys == [key for key in KEYS if key in keys], rule["id"]
+        assert all(value not in ("", False, None, [], {}) for value in rule.values())
 
 
 def test_ids_are_unique_and_in_kebab_case() -> None:

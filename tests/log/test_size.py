@@ -14,7 +14,6 @@ from envcfg.log.expectations import Expectations
 from envcfg.log.job import Job as State
 from envcfg.log.judge import Read, judge
 from envcfg.log.reader import Reader
-from envcfg.log.scan import GATES
 from envcfg.log.source import LONGEST, Source
 from envcfg.log.verdict import LogReport
 
@@ -73,7 +72,7 @@ RECORD = b"nid001001:47:48 [3] NCCL INFO Using network Socket "
     "part",
     [
         RECORD,
-        b" ".join(GATES),
+        b" ".join(rulebook().gates),
         b"NCCL ",
         b"NCCL INFO" + b" " * 4000,
         b"a" * 3000 + b" NCCL INFO ",

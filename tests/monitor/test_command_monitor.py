@@ -14,11 +14,14 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import jsonschema
 import pytest
 
 from envcfg import cli
 from envcfg.monitor import step
-from support import Wrapped, envcfg, environment, zero_separated
+from support import ROOT, Wrapped, envcfg, environment, zero_separated
+
+SCHEMA = json.loads((ROOT / "docs/findings.schema.json").read_text())
 
 SQUEUE = r"""#!/bin/bash
 [[ -z ${FAKE_SQUEUE_ERROR-} ]] || { echo "$FAKE_SQUEUE_ERROR" >&2; exit 1; }
@@ -127,8 +130,35 @@ def test_once_as_json_is_one_document() -> None:
         assert [gpu["use_percent"] for gpu in node["gpus"]] == [98.0, 0.0, None]
         loopback = next(each for each in node["interfaces"] if each["name"] == "lo")
         assert loopback["received_bytes_per_second"] >= 0
-    rules = {(each["rule"], each["node"]) for each in document["findings"]}
+    rules = {(each["rule"], each["subject"]) for each in document["findings"]}
     assert {("gpu-idle", "node1"), ("gpu-unknown", "node2")} <= rules
+
+
+@pytest.mark.usefixtures("gpus")
+def test_what_stands_out_is_told_by_node_to_other_programs(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def look(*options: str) -> Wrapped:
+        return envcfg("monitor", "--interval", "0.2", *options, "12")
+
+    done = look("--format", "json")
+    assert (done.code, done.err) == (0, "")
+    document = json.loads(done.text)
+    jsonschema.validate(document, SCHEMA)
+    assert document["kind"] == "node"
+    assert [each["name"] for each in document["checked"]] == ["node1", "node2"]
+    for each in document["checked"]:
+        assert {"gpu-idle", "gpu-unknown"} <= {of["rule"] for of in each["findings"]}
+    strict = look("--format", "github", "--strict")
+    assert strict.code == 1
+    assert "::warning title=envcfg gpu-idle::node2: GPU 1 (of 3) is idle" in strict.text
+    monkeypatch.setenv("FAKE_TRES", "gres/gpu:4")
+    missing = look("--format", "text")
+    assert missing.code == 1
+    assert "node1: error: 3 GPUs of 4 (the job asked for them) can be seen" in (
+        missing.text
+    )
+    assert look("--once").code == 0
 
 
 def test_without_gpus_load_and_network_are_shown(notes: Path) -> None:

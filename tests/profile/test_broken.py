@@ -79,7 +79,7 @@ def broken(folder: Path, name: str, data: bytes) -> EnvcfgError:
 def check(error: EnvcfgError, name: str) -> None:
     """Hold an error against what a user needs: where, what, and printable."""
     assert isinstance(error, ProfileError)
-    for problem in error.problems:
+    for problem in error.findings:
         assert problem.place.path.endswith(f"/{name}.yaml")
         assert problem.place.line >= 1
         assert problem.place.column >= 1
@@ -173,7 +173,7 @@ def test_a_family_that_cannot_be_is_refused(
     for name, text in files.items():
         (tmp_path / f"{name}.yaml").write_text(f"name: {name}\n{text}")
     error = broken(tmp_path, "x", f"name: x\n{files['x']}".encode())
-    (problem,) = error.problems if isinstance(error, ProfileError) else []
+    (problem,) = error.findings if isinstance(error, ProfileError) else []
     assert message in problem.message
     check(error, Path(problem.place.path).stem)
 

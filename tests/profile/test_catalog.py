@@ -226,9 +226,9 @@ def test_a_profile_that_extends_itself_is_told_so(
     name = "itself" if layers else str(tmp_path / "itself.yaml")
     with pytest.raises(ProfileError, match="a profile cannot extend itself") as caught:
         catalog.load(name)
-    (problem,) = caught.value.problems
-    assert hint in str(problem.hint)
-    assert "did you mean" not in str(problem.hint)
+    (problem,) = caught.value.findings
+    assert hint in str(problem.fix)
+    assert "did you mean" not in str(problem.fix)
 
 
 @pytest.mark.parametrize(
@@ -246,7 +246,7 @@ def test_a_family_that_cannot_be_is_an_error_with_its_place(
         write(catalog.folders[0], name, text)
     with pytest.raises(ProfileError, match=message) as caught:
         catalog.load("a")
-    (problem,) = caught.value.problems
+    (problem,) = caught.value.findings
     assert (problem.place.line, problem.place.column) == (2, 10)
 
 
@@ -256,7 +256,7 @@ def test_problems_of_all_layers_come_together(catalog: Catalog) -> None:
     write(site, "m", "y: 1\n")
     with pytest.raises(ProfileError) as caught:
         catalog.load("m")
-    assert {Path(p.place.path).parent.name for p in caught.value.problems} == {
+    assert {Path(p.place.path).parent.name for p in caught.value.findings} == {
         "built-in",
         "site",
     }

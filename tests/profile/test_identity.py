@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from envcfg.errors import Problem
+from envcfg.findings import Finding
 from envcfg.profile.identity import CHOICE, FIXED, INSIDE, NODE
 from envcfg.profile.read.loader import load_profile
 from support import LOCAL, Wrap
@@ -13,8 +13,8 @@ REASON = "why: w, source: s, date: 2026-01-01"
 NAMES = sorted(FIXED)
 
 
-def problems(text: str) -> list[Problem]:
-    found: list[Problem] = []
+def problems(text: str) -> list[Finding]:
+    found: list[Finding] = []
     load_profile(f"name: p\n{text}".encode(), path="p", stem="p", problems=found)
     return found
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from envcfg.errors import Problem
+from envcfg.findings import Finding
 from envcfg.profile.model import Profile
 from envcfg.profile.read.loader import load_profile
 from envcfg.profile.words import Ref
@@ -13,9 +13,9 @@ GOLDEN = Path(__file__).parent / "golden/problems.txt"
 REASON = "why: w, source: s, date: 2026-05-19"
 
 
-def load(text: str | bytes) -> tuple[Profile | None, list[Problem]]:
+def load(text: str | bytes) -> tuple[Profile | None, list[Finding]]:
     data = text.encode() if isinstance(text, str) else text
-    problems: list[Problem] = []
+    problems: list[Finding] = []
     profile = load_profile(data, path="x.yaml", stem="x", problems=problems)
     return profile, problems
 
@@ -25,7 +25,7 @@ def the_problem(text: str | bytes) -> tuple[str, str]:
     _, problems = load(text)
     assert len(problems) == 1, [problem.lines() for problem in problems]
     (problem,) = problems
-    key = f"{problem.key}: " if problem.key else ""
+    key = f"{problem.subject}: " if problem.subject else ""
     return f"{problem.place.line}:{problem.place.column}", f"{key}{problem.message}"
 
 
@@ -209,4 +209,4 @@ def test_all_problems_come_in_one_run() -> None:
 
 def test_a_misspelling_gets_a_suggestion() -> None:
     _, (problem, *_) = load("name: x\nlaunch: {launchers: [srum]}\n")
-    assert problem.hint == "did you mean 'srun'? known: flux, local, srun, torchrun"
+    assert problem.fix == "did you mean 'srun'? known: flux, local, srun, torchrun"

@@ -16,7 +16,7 @@ import jsonschema
 import pytest
 import yaml
 
-from envcfg.errors import Problem
+from envcfg.findings import Finding
 from envcfg.profile import identity
 from envcfg.profile.catalog import built_in_folder
 from envcfg.profile.read import entries
@@ -59,9 +59,9 @@ def is_right_for_schema(document: object) -> bool:
     return bool(validator().is_valid(document))
 
 
-def loader_problems(document: object) -> list[Problem]:
+def loader_problems(document: object) -> list[Finding]:
     """Return what the loader has against a document, written as JSON, which is YAML."""
-    problems: list[Problem] = []
+    problems: list[Finding] = []
     load_profile(
         json.dumps(document).encode(), path="x.yaml", stem="x", problems=problems
     )
@@ -161,7 +161,7 @@ def document_with(path: Path_, value: object) -> object:
 def known_to_the_loader(path: Path_, value: object, message: str) -> set[str]:
     """Return the words that the loader offers in place of a wrong one."""
     (hint,) = (
-        problem.hint
+        problem.fix
         for problem in loader_problems(document_with(path, value))
         if problem.message == message
     )

@@ -10,13 +10,50 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from envcfg.errors import Place
-from envcfg.findings import Evidence, Finding, exit_code
-from envcfg.report.findings import FORMATS
+from envcfg.commands.formats import FORMATS
+from envcfg.findings import Evidence, Finding, Place, exit_code
+from envcfg.report.findings import Result, write_findings
 from fuzzing import tries
 from support import ROOT
 
 SCHEMA = json.loads((ROOT / "docs/findings.schema.json").read_text())
+# What SARIF 2.1.0 (OASIS, section 3.14 and on) demands of the parts that are written.
+SARIF_RUN = {
+    "required": ["tool", "results"],
+    "properties": {
+        "artifacts": {"items": {"required": ["location"]}},
+        "results": {
+            "items": {
+                "required": ["message", "ruleId", "level", "locations"],
+                "properties": {
+                    "ruleIndex": {"type": "integer", "minimum": 0},
+                    "level": {"enum": ["none", "note", "warning", "error"]},
+                    "locations": {
+                        "minItems": 1,
+                        "items": {
+                            "minProperties": 1,
+                            "additionalProperties": False,
+                            "properties": {
+                                "physicalLocation": {
+                                    "required": ["artifactLocation", "region"],
+                                    "properties": {
+                                        "region": {
+                                            "properties": {
+                                                "startLine": {"minimum": 1},
+                                                "startColumn": {"minimum": 1},
+                                            }
+                                        }
+                                    },
+                                },
+                                "logicalLocations": {"items": {"required": ["name"]}},
+                            },
+                        },
+                    },
+                },
+            }
+        },
+    },
+}
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=30)
 SEVERITIES = st.sampled_from(["error", "warning", "note"])
 PLACES = st.builds(Place, TEXTS, st.integers(1, 99), st.integers(1, 99))
@@ -31,25 +68,31 @@ FINDINGS = st.builds(
     count=st.integers(1, 9),
     place=st.none() | PLACES,
 )
-RESULTS = st.dictionaries(TEXTS, st.lists(FINDINGS, max_size=3), max_size=3)
+RESULTS = st.builds(
+    Result,
+    st.dictionaries(TEXTS, st.lists(FINDINGS, max_size=3), max_size=3),
+    st.sampled_from(["file", "node"]),
+)
 
 
 @given(RESULTS)
 @tries(150)
-def test_any_text_stays_data_in_every_form(result: dict[str, list[Finding]]) -> None:
-    made = {name: write(result) for name, write in FORMATS.items()}
-    count = sum(map(len, result.values()))
+def test_any_text_stays_data_in_every_form(result: Result) -> None:
+    made = {form: write_findings(result, form) for form in FORMATS}
+    count = len(result.all)
     jsonschema.validate(json.loads(made["json"]), SCHEMA)
     run = json.loads(made["sarif"])["runs"][0]
     assert len(run["results"]) == count
-    assert len(run["artifacts"]) == len(result)
+    files = len(result.found) if result.kind == "file" else 0
+    assert len(run.get("artifacts", ())) == files
+    jsonschema.validate(run, SARIF_RUN)
     commands = made["github"].split("\n")[:-1]
     assert len(commands) == count
     assert all(
         line.startswith(("::error ", "::warning ", "::notice ")) for line in commands
     )
     tests = ET.fromstring(made["junit"]).iter("testcase")  # noqa: S314  # our own
-    assert len(list(tests)) == len(result)
+    assert len(list(tests)) == len(result.found)
     assert all(line.isprintable() for line in made["text"].split("\n"))
 
 

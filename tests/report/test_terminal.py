@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from jobs import Job, text
 
 from envcfg.characters import one_line, printable
-from envcfg.errors import OutputError, Place, Problem
-from envcfg.findings import Finding
+from envcfg.errors import OutputError
+from envcfg.findings import Finding, Place
 from envcfg.report.log.text import log_lines
 from envcfg.report.styled import is_styled, put
 from fuzzing import tries
@@ -62,7 +62,7 @@ def test_no_page_holds_what_a_terminal_must_not(character: str) -> None:
 def test_errors_and_findings_are_harmless(name: str, what: str, hint: str) -> None:
     for lines in (
         OutputError(f"{name}: {what}", hint=hint).lines(),
-        Problem(Place(name, 1), what, name, hint).lines(),
+        Finding("rule", "error", what, name, hint, place=Place(name, 1)).lines(),
         Finding("rule", "note", name, what, fix=hint).lines(),
     ):
         assert all(line.isprintable() for line in lines)

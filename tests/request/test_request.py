@@ -139,9 +139,9 @@ def test_what_the_system_refuses_is_an_error_with_its_remedy(
     asked["named"] = {"--job-name": "j", **asked["named"]}
     with pytest.raises(RequestError) as caught:
         request_of(built_in, profile, **asked)
-    found = [each for each in caught.value.refusals if message in each.message]
-    assert found, caught.value.refusals
-    assert hint in found[0].hint
+    found = [each for each in caught.value.findings if message in each.message]
+    assert found, caught.value.findings
+    assert hint in found[0].fix
 
 
 def test_what_is_said_is_as_reviewed(
@@ -173,7 +173,7 @@ def test_all_that_is_wrong_is_said_at_once(built_in: Catalog) -> None:
             nodes=5,
             named={"--job-name": "j", "--partition": "small-g"},
         )
-    assert len(caught.value.refusals) == 2
+    assert len(caught.value.findings) == 2
     assert len([each for each in caught.value.lines() if "hint" in each]) == 2
 
 

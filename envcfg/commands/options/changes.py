@@ -20,10 +20,8 @@ def check_changes(changes: Sequence[Change]) -> Iterator[Finding]:
         option = "--unset" if word is None else "--set"
         value = None if word is None else format_word(word)
         for problem in check_variable(name, value):
-            yield Finding(
-                rule="setting-doubtful",
-                severity="warning",  # never an error: the user may know better
-                subject=f"{option} {name}",
-                message=problem.message,
-                fix=problem.hint,
+            # Never an error: the user may know better.
+            subject = f"{option} {name}"
+            yield problem._replace(
+                rule="setting-doubtful", severity="warning", subject=subject
             )

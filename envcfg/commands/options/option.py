@@ -52,8 +52,13 @@ def add_options(parser: argparse.ArgumentParser, table: Table) -> None:
     for title, options in table.items():
         group = parser.add_argument_group(title)
         for option in options:
-            names = [option.short, option.flag] if option.short else [option.flag]
-            group.add_argument(*names, **_declaration(option))
+            add_option(group, option)
+
+
+def add_option(group: argparse._ActionsContainer, option: Option) -> None:
+    """Let the parser of *group* read *option*."""
+    names = [option.short, option.flag] if option.short else [option.flag]
+    group.add_argument(*names, **_declaration(option))
 
 
 def write_options(table: Table, values: Mapping[str, Any]) -> Iterator[str]:

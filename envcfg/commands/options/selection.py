@@ -70,12 +70,11 @@ def overlays(catalog: Catalog) -> list[Finding]:
 def untrusted(catalog: Catalog) -> list[Finding]:
     """Return a note on each file that was looked at and would not count."""
     return [
-        Finding(
-            rule="profile-not-trusted",
+        each._replace(
             severity="note",
-            subject=each.place.path,
+            subject=each.place.path if each.place else "",
             message=f"{each.message}; wrap would refuse it",
-            fix=each.hint,
+            place=None,
         )
         for each in catalog.refused.values()
     ]

@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 import sys
 
-from envcfg.errors import Problem, ProfileError
+from envcfg.errors import ProfileError
+from envcfg.findings import Finding
 from envcfg.profile.catalog import Catalog
 from envcfg.profile.look.survey import Summary, survey
 
@@ -38,7 +39,7 @@ def run(options: argparse.Namespace, catalog: Catalog) -> int:
     return 1
 
 
-def _put(summaries: list[Summary], problems: list[Problem], *, as_json: bool) -> None:
+def _put(summaries: list[Summary], problems: list[Finding], *, as_json: bool) -> None:
     from shutil import get_terminal_size
 
     from envcfg.report.profile import list as profile_list

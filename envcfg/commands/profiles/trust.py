@@ -9,7 +9,8 @@ import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from envcfg.errors import OutputError, Problem, ProfileError, UsageError
+from envcfg.errors import OutputError, ProfileError, UsageError
+from envcfg.findings import Finding
 from envcfg.profile.catalog import Catalog
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ def run(options: argparse.Namespace, catalog: Catalog) -> int:
     if options.revoke:
         put(("", line) for each in options.files for line in _revoke(each, records))
         return 0
-    problems: list[Problem] = []
+    problems: list[Finding] = []
     for path in [each for given in options.files for each in _files(given)]:
         found = _examine(path, catalog)
         if found is None:
@@ -101,7 +102,7 @@ def _examine(path: str, catalog: Catalog) -> Examined | None:
     return found if found.doubt else None
 
 
-def _trust(path: str, found: Examined, records: str) -> list[Problem]:
+def _trust(path: str, found: Examined, records: str) -> list[Finding]:
     """Show a profile and record that it counts; return why not, where it cannot."""
     from envcfg.profile.catalog import Layer
     from envcfg.profile.guard import refusal
@@ -112,7 +113,7 @@ def _trust(path: str, found: Examined, records: str) -> list[Problem]:
 
     if found.doubt and found.doubt.is_final:
         return [each for each in [refusal(found, path, records)] if each]
-    problems: list[Problem] = []
+    problems: list[Finding] = []
     stem = os.path.splitext(os.path.basename(path))[0]
     profile = load_profile(found.data, path=path, stem=stem, problems=problems)
     if profile is None or problems:

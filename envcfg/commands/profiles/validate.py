@@ -7,8 +7,9 @@ import os
 import sys
 
 from envcfg.characters import one_line
+from envcfg.commands.formats import format_option, put_result
+from envcfg.commands.options.option import add_option
 from envcfg.errors import EXIT_CANNOT
-from envcfg.findings import exit_code
 from envcfg.profile.catalog import Catalog
 
 DESCRIPTION = """\
@@ -35,12 +36,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "files", metavar="FILE", nargs="+", help="profile, or folder of profiles"
     )
     parser.add_argument("--strict", action="store_true", help="warnings fail too")
-    parser.add_argument(
-        "--format",
-        choices=("text", "json", "github", "sarif", "junit"),
-        default="text",
-        help="github: annotations of a workflow; sarif: 2.1.0; junit: XML (default: text)",
-    )
+    add_option(parser, format_option("what to print (default: text)", default="text"))
     parser.add_argument(
         "--json",
         action="store_const",
@@ -53,8 +49,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace, catalog: Catalog) -> int:
     """Check every file, and print what is wrong."""
     from envcfg.profile.validate import validate
-    from envcfg.report.findings import FORMATS, finding_lines
-    from envcfg.report.styled import put
+    from envcfg.report.findings import Result
 
     result = {}
     unread = []
@@ -71,19 +66,14 @@ def run(options: argparse.Namespace, catalog: Catalog) -> int:
                 unread.append(f"envcfg: error: {said}\n")
             else:
                 result[path] = validate(path, catalog)
-    if options.format == "text":
-        put(finding_lines(result))
-    else:
-        sys.stdout.write(FORMATS[options.format](result))
-    sys.stdout.flush()
+    code = put_result(Result(result), options.format, strict=options.strict)
     sys.stderr.write("".join(unread))
     if unread:
         sys.stderr.write(
             "  hint: a profile is a file; envcfg profiles list has names\n"
         )
         return EXIT_CANNOT
-    found = (each for findings in result.values() for each in findings)
-    return exit_code(found, strict=options.strict)
+    return code
 
 
 def _files(given: str) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from envcfg.errors import Place
+from envcfg.findings import Place
 from envcfg.profile.conditions import IN_JOB, Condition
 from envcfg.profile.look.view import SECTIONS, State, Value, View
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os.path
 from typing import NamedTuple
 
-from envcfg.errors import Problem, ProfileError
+from envcfg.errors import ProfileError
+from envcfg.findings import Finding
 from envcfg.profile.catalog import Catalog
 
 _LAYERS = ("built-in", "site", "user", "project")
@@ -30,15 +31,15 @@ class Summary(NamedTuple):
     layers: tuple[str, ...]
 
 
-def survey(catalog: Catalog) -> tuple[list[Summary], list[Problem]]:
+def survey(catalog: Catalog) -> tuple[list[Summary], list[Finding]]:
     """Return every profile that can be used, and what is wrong with the others."""
     found: list[Summary] = []
-    problems: list[Problem] = []
+    problems: list[Finding] = []
     for name in catalog.names():
         try:
             resolved, own = catalog.load(name), catalog.own(name)
         except ProfileError as err:
-            problems += err.problems
+            problems += err.findings
             continue
         found.append(
             Summary(

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from enum import Enum
 from typing import Any, NamedTuple
 
-from envcfg.errors import Place
+from envcfg.findings import Place
 from envcfg.launchers import LAUNCHERS, allowed_launchers, starter_of
 from envcfg.profile.catalog import Layer
 from envcfg.profile.conditions import ALWAYS, Condition, Truth, judge

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 
 from envcfg import runtimes
-from envcfg.errors import Problem
+from envcfg.findings import Finding
 from envcfg.launchers import ALLOWABLE
 from envcfg.profile import words
 from envcfg.profile.conditions import IN_JOB
@@ -49,7 +49,7 @@ _INTERFACE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:-]*")
 
 
 def load_profile(
-    data: bytes, *, path: str, stem: str, problems: list[Problem]
+    data: bytes, *, path: str, stem: str, problems: list[Finding]
 ) -> Profile | None:
     """Read one profile; what is wrong is appended to *problems*.
 

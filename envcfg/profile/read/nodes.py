@@ -12,7 +12,8 @@ from collections.abc import Collection, Iterator
 
 import yaml
 
-from envcfg.errors import Place, Problem, suggest
+from envcfg.errors import suggest
+from envcfg.findings import Finding, Place
 
 MAX_BYTES = 100_000
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -23,13 +24,18 @@ _MANY = 100  # problems, after which no time goes into suggestions
 _LONG = 300  # characters of a message
 
 
+def invalid(place: Place, key: str, message: str, fix: str | None = None) -> Finding:
+    """Return that what stands at *place*, under the dotted *key*, is wrong."""
+    return Finding("profile-invalid", "error", key, message, fix, place=place)
+
+
 class Field:
     """One YAML node with its key path; what is wrong with it goes to ``problems``."""
 
     __slots__ = ("key", "node", "path", "problems")
 
     def __init__(
-        self, node: yaml.Node, key: str, path: str, problems: list[Problem]
+        self, node: yaml.Node, key: str, path: str, problems: list[Finding]
     ) -> None:
         """Stand for *node* of file *path*, under the dotted *key*."""
         self.node = node
@@ -53,9 +59,7 @@ class Field:
         if len(message) > _LONG:
             message = f"{message[: _LONG // 2]} ... {message[-_LONG // 2 :]}"
         key = self.key if self.key.isprintable() else repr(self.key)
-        self.problems.append(
-            Problem(place=self.place, key=key, message=message, hint=hint)
-        )
+        self.problems.append(invalid(self.place, key, message, hint))
 
     def stray(self, message: str, word: str, known: Collection[str]) -> None:
         """Collect that *word* is none of *known*, and suggest the nearest."""
@@ -147,7 +151,7 @@ class Field:
         return f"{self.key}.{name}" if self.key else name
 
 
-def read_fields(data: bytes, path: str, problems: list[Problem]) -> Field | None:
+def read_fields(data: bytes, path: str, problems: list[Finding]) -> Field | None:
     """Parse the bytes of file *path*; None, with problems, if they are no YAML document.
 
     Raises:
@@ -158,7 +162,7 @@ def read_fields(data: bytes, path: str, problems: list[Problem]) -> Field | None
         message: str, line: int = 1, column: int = 1, hint: str | None = None
     ) -> None:
         place = Place(path=path, line=line, column=column)
-        problems.append(Problem(place=place, key="", message=message, hint=hint))
+        problems.append(invalid(place, "", message, hint))
 
     if len(data) > MAX_BYTES:
         fail(f"{len(data)} bytes is too large for a profile (limit {MAX_BYTES})")

@@ -1,4 +1,4 @@
-"""The verdict on a log as JUnit XML, which CI systems show as test results.
+"""The verdict on a log as tests: the job, its ranks, its findings.
 
 The file has failures where the verdict is bad, so that a CI system that reads only the file
 comes to the same answer; ``inconclusive`` is skipped, whatever ``--strict`` makes of it.
@@ -7,16 +7,12 @@ comes to the same answer; ``inconclusive`` is skipped, whatever ``--strict`` mak
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
-from envcfg.characters import printable
 from envcfg.findings import Finding
 from envcfg.log.numbers import count_of, number_ranges
 from envcfg.log.verdict import LogReport, Verdict
-from envcfg.mark import marked
-
-if TYPE_CHECKING:
-    from xml.etree.ElementTree import Element
+from envcfg.report.junit import Case, junit_xml
 
 SUITE = "envcfg check-log"
 _FAILED = ("degraded", "broken")
@@ -24,41 +20,37 @@ _FAILED = ("degraded", "broken")
 
 def log_junit(report: LogReport) -> str:
     """Return the report as JUnit XML in plain ASCII: the job, its ranks, its findings."""
-    from xml.etree import ElementTree as ET
+    return junit_xml(
+        SUITE, [*_of_job(report), *_of_ranks(report), *_of_findings(report)]
+    )
 
-    suite = ET.Element("testsuite", name=SUITE)
-    _add_job(suite, report)
+
+def _of_job(report: LogReport) -> Iterator[Case]:
+    yield _judged(Case("job", "verdict"), report.verdict, report.summary)
+    missing = report.job.ranks_missing
+    every = Case("job", "every rank is in the log")
+    if missing:
+        said = f"{count_of(len(missing), 'rank')} not in the log: "
+        said += number_ranges(missing)
+        yield every._replace(outcome="skipped", kind="inconclusive", message=said)
+    elif report.job.world_size is not None:
+        yield every
+
+
+def _of_ranks(report: LogReport) -> Iterator[Case]:
     for rank in report.ranks:
-        case = _add_case(suite, rank.host or "unknown", f"rank {rank.rank}")
-        _judge(case, rank.verdict, rank.reason)
-    _add_findings(suite, report)
-    counts = {
-        "tests": len(suite),
-        "failures": len(suite.findall("*/failure")),
-        "errors": 0,
-        "skipped": len(suite.findall("*/skipped")),
-    }
-    suite.attrib.update({name: str(count) for name, count in counts.items()})
-    root = ET.Element("testsuites", suite.attrib)
-    root.append(suite)
-    ET.indent(root)
-    text = ET.tostring(root).decode("ascii")
-    return marked("junit", f"{text}\n")
+        case = Case(rank.host or "unknown", f"rank {rank.rank}")
+        yield _judged(case, rank.verdict, rank.reason)
 
 
-def _add_job(suite: Element, report: LogReport) -> None:
-    _judge(_add_case(suite, "job", "verdict"), report.verdict, report.summary)
-    if report.job.world_size is None and not report.job.ranks_missing:
-        return
-    case = _add_case(suite, "job", "every rank is in the log")
-    if missing := report.job.ranks_missing:
-        text = (
-            f"{count_of(len(missing), 'rank')} not in the log: {number_ranges(missing)}"
-        )
-        _outcome(case, "skipped", kind="inconclusive", message=text)
+def _judged(case: Case, verdict: Verdict, reason: str) -> Case:
+    if verdict == "ok":
+        return case
+    outcome = "failure" if verdict in _FAILED else "skipped"
+    return case._replace(outcome=outcome, kind=verdict, message=reason or verdict)
 
 
-def _add_findings(suite: Element, report: LogReport) -> None:
+def _of_findings(report: LogReport) -> Iterator[Case]:
     seen: Counter[str] = Counter()
     for finding in report.findings:
         if finding.severity == "note":
@@ -66,15 +58,15 @@ def _add_findings(suite: Element, report: LogReport) -> None:
         name = f"{finding.rule}: {finding.subject}"
         seen[name] += 1
         number = f" ({seen[name]})" if seen[name] > 1 else ""
-        case = _add_case(suite, "finding", name + number)
         fails = finding.severity == "error" or report.verdict in _FAILED
-        element = _outcome(
-            case,
-            "failure" if fails else "skipped",
+        yield Case(
+            group="finding",
+            name=name + number,
+            outcome="failure" if fails else "skipped",
             kind=finding.severity,
             message=finding.message,
+            details=_details(finding),
         )
-        element.text = printable(_details(finding)) or None
 
 
 def _details(finding: Finding) -> str:
@@ -91,23 +83,3 @@ def _details(finding: Finding) -> str:
     if finding.evidence:
         lines.append(f"{finding.evidence}: {finding.evidence.text}")
     return "\n".join(lines)
-
-
-def _judge(case: Element, verdict: Verdict, reason: str) -> None:
-    if verdict in _FAILED:
-        _outcome(case, "failure", kind=verdict, message=reason or verdict)
-    elif verdict == "inconclusive":
-        _outcome(case, "skipped", kind=verdict, message=reason or verdict)
-
-
-def _add_case(suite: Element, classname: str, name: str) -> Element:
-    from xml.etree.ElementTree import SubElement
-
-    attributes = {"classname": printable(classname), "name": printable(name)}
-    return SubElement(suite, "testcase", attributes)
-
-
-def _outcome(case: Element, tag: str, *, kind: str, message: str) -> Element:
-    from xml.etree.ElementTree import SubElement
-
-    return SubElement(case, tag, {"type": kind, "message": printable(message)})

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from envcfg.findings import Finding
 from envcfg.monitor.board import GpuView, Link, NodeView
 from envcfg.monitor.job import SlurmJob
+from envcfg.report.document import json_text
 
 SCHEMA_VERSION = 1
 
@@ -20,25 +21,14 @@ def monitor_json(
     indent: int | None,
 ) -> str:
     """Return one document, on one line where *indent* is None; what is unknown is null."""
-    import json
-
     document = {
         "schema_version": SCHEMA_VERSION,
         "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         "job": {"id": job.name, "user": job.user, "nodes": len(nodes)},
         "nodes": [_node(node) for node in nodes],
-        "findings": [
-            {
-                "rule": finding.rule,
-                "severity": finding.severity,
-                "node": finding.subject,
-                "message": finding.message,
-                "fix": finding.fix,
-            }
-            for finding in findings
-        ],
+        "findings": findings,
     }
-    return json.dumps(document, indent=indent, ensure_ascii=True) + "\n"
+    return json_text(document, indent)
 
 
 def _node(node: NodeView) -> dict[str, object]:

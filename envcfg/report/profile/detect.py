@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from envcfg.profile.detect import Detection, Machine
+from envcfg.report.document import json_text
 from envcfg.report.styled import Line
 
 SCHEMA_VERSION = 1
@@ -27,8 +28,6 @@ def detect_lines(detection: Detection, machine: Machine) -> Iterator[Line]:
 
 def detect_json(detection: Detection, machine: Machine) -> str:
     """Return the answers as JSON; *profile* is null where none or several fit."""
-    import json
-
     found = detection.found
     document = {
         "schema_version": SCHEMA_VERSION,
@@ -39,4 +38,4 @@ def detect_json(detection: Detection, machine: Machine) -> str:
         "found": [each._asdict() for each in found],
         "others": [each._asdict() for each in detection.others],
     }
-    return json.dumps(document, indent=2) + "\n"
+    return json_text(document)

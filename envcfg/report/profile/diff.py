@@ -7,6 +7,7 @@ from itertools import groupby
 
 from envcfg.profile.look.difference import Difference, Side
 from envcfg.report.conditions import condition_text
+from envcfg.report.document import json_text
 from envcfg.report.styled import Line
 
 SCHEMA_VERSION = 1
@@ -30,8 +31,6 @@ def diff_lines(old: str, new: str, found: Sequence[Difference]) -> Iterator[Line
 
 def diff_json(old: str, new: str, found: Sequence[Difference]) -> str:
     """Return the differences as JSON; ``schema_version`` counts incompatible changes."""
-    import json
-
     document = {
         "schema_version": SCHEMA_VERSION,
         "old": old,
@@ -47,7 +46,7 @@ def diff_json(old: str, new: str, found: Sequence[Difference]) -> str:
             for each in found
         ],
     }
-    return json.dumps(document, indent=2) + "\n"
+    return json_text(document)
 
 
 def _line(entry: Difference, side: Side) -> str:
@@ -68,5 +67,5 @@ def _side(side: Side) -> dict[str, object]:
         "value": side.text,
         "when": condition_text(side.when),
         "otherwise": side.otherwise,
-        "place": str(side.place),
+        "place": side.place,
     }

@@ -5,8 +5,9 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator, Sequence
 
-from envcfg.errors import Problem
+from envcfg.findings import Finding
 from envcfg.profile.look.survey import Summary
+from envcfg.report.document import json_text
 from envcfg.report.styled import Line
 
 SCHEMA_VERSION = 1
@@ -68,16 +69,14 @@ def _style(each: Summary) -> str:
     return "dim" if each.family else "red" if each.state == "retired" else ""
 
 
-def list_json(summaries: Sequence[Summary], problems: Sequence[Problem]) -> str:
+def list_json(summaries: Sequence[Summary], problems: Sequence[Finding]) -> str:
     """Return the list as JSON; ``schema_version`` counts incompatible changes."""
-    import json
-
     document = {
         "schema_version": SCHEMA_VERSION,
         "profiles": [each._asdict() for each in summaries],
-        "broken": sorted({each.place.path for each in problems}),
+        "findings": problems,
     }
-    return json.dumps(document, indent=2) + "\n"
+    return json_text(document)
 
 
 def _row(each: Summary) -> tuple[str, ...]:

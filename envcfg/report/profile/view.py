@@ -9,6 +9,7 @@ from itertools import groupby
 from envcfg.profile.look.view import State, Value, View
 from envcfg.profile.reason import Reason
 from envcfg.report.conditions import condition_text
+from envcfg.report.document import json_text
 from envcfg.report.styled import Line
 
 SCHEMA_VERSION = 1
@@ -53,8 +54,6 @@ def view_lines(view: View, facts: Mapping[str, str]) -> Iterator[Line]:
 
 def view_json(view: View, facts: Mapping[str, str]) -> str:
     """Return the profile as JSON; ``schema_version`` counts incompatible changes."""
-    import json
-
     document = {
         "schema_version": SCHEMA_VERSION,
         "profile": view.profile.name,
@@ -69,7 +68,7 @@ def view_json(view: View, facts: Mapping[str, str]) -> str:
                 "otherwise": each.otherwise,
                 "state": each.state.value,
                 "missing": list(each.missing),
-                "place": str(each.place),
+                "place": each.place,
                 "why": each.reason and each.reason.why,
                 "source": each.reason and each.reason.source,
                 "date": each.reason and each.reason.date,
@@ -80,13 +79,13 @@ def view_json(view: View, facts: Mapping[str, str]) -> str:
             {
                 "section": each.section,
                 "name": each.name,
-                "place": str(each.place),
-                "was": each.was and str(each.was),
+                "place": each.place,
+                "was": each.was,
             }
             for each in view.taken_back
         ],
     }
-    return json.dumps(document, indent=2) + "\n"
+    return json_text(document)
 
 
 def reason_lines(reason: Reason, indent: str = "      ") -> Iterator[str]:

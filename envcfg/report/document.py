@@ -1,0 +1,31 @@
+"""JSON for programs: the one place that makes text of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from envcfg.characters import without_surrogates
+
+
+def json_text(document: object, indent: int | None = 2) -> str:
+    r"""Return *document* as JSON in plain ASCII; on one line where *indent* is None.
+
+    Named tuples become objects. Bytes of a name or a log that are no UTF-8 are written as
+    ``\xNN``: half a surrogate pair stops strict readers.
+    """
+    import json
+
+    return json.dumps(_plain(document), indent=indent) + "\n"
+
+
+def _plain(value: object) -> object:
+    """Return *value* made of what JSON has, all the way down."""
+    if isinstance(value, str):
+        return without_surrogates(value)
+    if hasattr(value, "_asdict"):
+        value = value._asdict()
+    if isinstance(value, Mapping):
+        return {without_surrogates(name): _plain(each) for name, each in value.items()}
+    return (
+        [_plain(each) for each in value] if isinstance(value, (tuple, list)) else value
+    )
