@@ -38,6 +38,7 @@ PROJECT = Project(
     ),
     left_out=(
         "tests/cluster",
+        "tests/test_entry.py",
         "tests/mutation",
         "tests/report/test_html_screenshot.py",
         "scripts/mutation",
