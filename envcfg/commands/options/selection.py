@@ -9,10 +9,16 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from envcfg.commands.machine import current_folder, interfaces, job_kind
+from envcfg.commands.machine import (
+    cluster_name,
+    current_folder,
+    interfaces,
+    job_kind,
+)
 from envcfg.errors import UsageError
 from envcfg.findings import Finding
 from envcfg.profile.catalog import Catalog, profile_folders
+from envcfg.starters import STARTERS
 
 if TYPE_CHECKING:
     from envcfg.profile.detect import Machine
@@ -46,7 +52,7 @@ def this_machine() -> Machine:
     from envcfg.profile.detect import Machine
 
     return Machine(
-        cluster=os.environ.get("SLURM_CLUSTER_NAME"),
+        cluster=cluster_name(),
         host=os.uname().nodename,
         interfaces=interfaces(),
         exists=os.path.exists,
@@ -127,7 +133,9 @@ def select_profile(
     place = f"cluster {cluster}" if cluster else "no cluster named"
     place += f", host {machine.host}"
     job = job_kind()
-    if job and launcher != "local":  # one process of many nodes would look like success
+    starter = STARTERS.get(launcher or "")
+    here = starter is not None and not starter.spans_nodes
+    if job and not here:  # one process of many nodes would look like success
         raise _unknown_in_job(job, place, detection.broken)
     note = Finding(
         rule="profile-not-detected",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 
+from envcfg import schedulers
 from envcfg.profile.model import Bundle
 from envcfg.profile.read.blocks import (
     all_of,
@@ -121,7 +122,7 @@ _PARTITION: Mapping[str, Callable[[Field], object]] = {
     "gpus": Field.integer,
 }
 _REQUEST = {
-    "scheduler": one_of("slurm", "flux", "none"),
+    "scheduler": one_of(*schedulers.NAMES, schedulers.NONE),
     "gpus": _flag,
     "gpu_type": _kind,
 }
