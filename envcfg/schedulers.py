@@ -12,14 +12,14 @@ from typing import NamedTuple
 NONE = "none"  # what a profile says of a system that has none
 
 
-class Job(NamedTuple):
+class JobNames(NamedTuple):
     """What a directive may have to name: the job's name, and its time limit in seconds."""
 
     name: str
     seconds: int | None
 
 
-def _spell_slurm(option: str, value: str | None, job: Job) -> str:  # noqa: ARG001
+def _spell_slurm(option: str, value: str | None, job: JobNames) -> str:  # noqa: ARG001
     return f"#SBATCH {option}" if value is None else f"#SBATCH {option}={value}"
 
 
@@ -47,7 +47,7 @@ class Scheduler(NamedTuple):
     nodes_variable: str | None = None
     cluster_variable: str | None = None
     submit: str | None = None
-    spell: Callable[[str, str | None, Job], str] = _spell_slurm
+    spell: Callable[[str, str | None, JobNames], str] = _spell_slurm
     lacks: tuple[str, ...] = ()
     rule_names: Mapping[str, str] = {}
     asks_amounts: bool = False
@@ -64,7 +64,7 @@ _FLUX = {
 }
 
 
-def _spell_flux(option: str, value: str | None, job: Job) -> str:
+def _spell_flux(option: str, value: str | None, job: JobNames) -> str:
     if value is None:
         return f"#flux: {option}"
     if option == "--time":

@@ -27,7 +27,7 @@ from envcfg.bash.pieces import (
     title,
 )
 from envcfg.bash.quoting import quote, quote_always, quote_word, with_defaults
-from envcfg.bash.rank import contract_names, inside_text, rank_text, worker_text
+from envcfg.bash.rank_part import contract_names, inside_text, rank_text, worker_text
 from envcfg.bash.settings import (
     argument_lines,
     bundle_lines,

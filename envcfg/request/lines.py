@@ -8,7 +8,7 @@ from typing import NamedTuple
 from envcfg.launch.plan import Plan
 from envcfg.profile.model import Profile
 from envcfg.profile.reason import Reason
-from envcfg.profile.scheduler import Request
+from envcfg.profile.scheduler import Asking
 from envcfg.profile.words import Ref, Word
 from envcfg.request.amounts import size_text, time_text
 from envcfg.request.rules import Line, option_in
@@ -25,7 +25,7 @@ class Repeat(NamedTuple):
 
 
 def request_lines(
-    profile: Profile, plan: Plan, scheduler: Request, asked: Asked, shape: Shape
+    profile: Profile, plan: Plan, scheduler: Asking, asked: Asked, shape: Shape
 ) -> Iterator[Line]:
     """Yield the lines of the request, in the order in which people read them."""
     named = asked.named
@@ -72,7 +72,7 @@ def request_lines(
 
 
 def _amounts(
-    profile: Profile, plan: Plan, scheduler: Request, shape: Shape
+    profile: Profile, plan: Plan, scheduler: Asking, shape: Shape
 ) -> Iterator[Line]:
     option, reason = scheduler.gpus or "--gpus-per-node", scheduler.reason
     kind = f"{scheduler.gpu_type}:" if scheduler.gpu_type else ""

@@ -16,7 +16,7 @@ from envcfg.profile.model import Profile
 from envcfg.profile.words import quote_comment
 from envcfg.request.request import Request
 from envcfg.request.rules import Line
-from envcfg.schedulers import SCHEDULERS, Job
+from envcfg.schedulers import SCHEDULERS, JobNames
 
 _WIDTH = 88
 
@@ -93,7 +93,7 @@ def _directive(line: Line, request: Request) -> str:
     value = line.value and quote_directive(line.option, line.value)
     name = next(each.value for each in request.lines if each.option == "--job-name")
     spell = SCHEDULERS[request.scheduler].spell
-    return spell(line.option, value, Job(str(name), request.seconds))
+    return spell(line.option, value, JobNames(str(name), request.seconds))
 
 
 def _modules(script: Script) -> Iterator[str]:

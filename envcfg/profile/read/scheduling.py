@@ -22,7 +22,7 @@ from envcfg.profile.read.entries import (
     read_word,
 )
 from envcfg.profile.read.nodes import Field
-from envcfg.profile.scheduler import Billing, Module, Partition, Request, RequestRule
+from envcfg.profile.scheduler import Asking, Billing, Module, Partition, RequestRule
 from envcfg.profile.words import Word, is_plain, references
 
 _FLAG = re.compile(r"--?[A-Za-z][A-Za-z0-9_-]*")
@@ -45,9 +45,7 @@ def read_request(field: Field) -> dict[str, object]:
     keys = field.mapping({*_REQUEST, "why", "source", "date", "rules", "partitions"})
     found: dict[str, object] = {}
     if keys.keys() - {"rules", "partitions"}:
-        found["request"] = read_block(
-            field, Request, _REQUEST, ["scheduler"], keys=keys
-        )
+        found["request"] = read_block(field, Asking, _REQUEST, ["scheduler"], keys=keys)
     if "rules" in keys:
         found["rules"] = by_name(_read_rule)(keys["rules"])
     if "partitions" in keys:
