@@ -89,7 +89,7 @@ def _body(plan: Plan) -> list[str]:
 
 def _needs(plan: Plan, settings: str, used: str) -> str:
     """Return what is particular to this job: data, mounts, settings."""
-    lines = [f"{title('What this job needs')}\n"]
+    lines = [f"{title('What this job needs')}\n\n"]
     lines += [
         f"{name}={quote_always(value)}\n"
         for name, value in _data(plan).items()

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from envcfg import __version__
 from envcfg.bash.host import render_inline
-from envcfg.bash.pieces import template
+from envcfg.bash.pieces import template, title
 from envcfg.bash.quoting import quote, quote_directive, quote_word
 from envcfg.launch.plan import Plan
 from envcfg.mark import marked
@@ -79,7 +79,7 @@ def _header(script: Script) -> Iterator[str]:
 
 def _directives(script: Script) -> Iterator[str]:
     request = script.request
-    yield _title("What is asked for, and why")
+    yield title("What is asked for, and why")
     before = ""
     for line in request.lines:
         if line.why != before:
@@ -112,7 +112,7 @@ def _modules(script: Script) -> Iterator[str]:
         elif truth is not Truth.NO:
             lines += [*_comment(module.reason.why, "  "), f"  {load}"]
     if any(line.startswith("  module ") for line in lines):
-        yield _title("Modules")
+        yield title("Modules")
         yield ""
         yield "if type module >/dev/null 2>&1; then"
         yield from lines
@@ -123,7 +123,7 @@ def _modules(script: Script) -> Iterator[str]:
 
 def _repeats(request: Request) -> Iterator[str]:
     if request.repeats:
-        yield _title("What srun must be told again")
+        yield title("What srun must be told again")
     before = ""
     for each in request.repeats:
         if each.why != before:
@@ -147,20 +147,12 @@ def _start(script: Script) -> str:
         lines = ["envcfg_start() {", *(f"  {line}" for line in lines), "}"]
     return "\n".join(
         [
-            _title("The step"),
+            title("The step"),
             "",
-            "if ! command -v envcfg >/dev/null; then",
-            "  printf 'envcfg: error: envcfg is not on PATH in the job\\n' >&2",
-            "  printf '  hint: put it there, or make this script with --inline\\n' >&2",
-            "  exit 127",
-            "fi",
+            template("job/has_envcfg").rstrip("\n"),
             *lines,
         ]
     )
-
-
-def _title(text: str) -> str:
-    return f"# --- {text} ".ljust(_WIDTH - 2, "-")
 
 
 def _comment(text: str, indent: str = "") -> Iterator[str]:
