@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# envcfg:script 5b352c0c8382aa21cbf591d4769d199d45e6e12154a5f3259b8157f3ced56afa
+# envcfg:script 7d797c7bbccff0792e19ae1ac74d7ab463ae44e4b6edcd4c5060e0f7bc5b318e
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
 # envcfg 0.1.0, profile lumi-g (sha256 71793283d875b36b)
 # made by: envcfg wrap --profile lumi-g --bind /data:/data:ro --runtime-arg=--cleanenv --container /images/lumi-multitorch-full-u24r70f21m50t210-20260513.sif --set 'NCCL_NET=AWS Libfabric' --set 'QUOTE='"'"'"$$HOME`id`\' --set 'SEED=${RANK}${SLURM_JOB_ID}' --unset NCCL_DEBUG -- python3 dump.py out 'a b'
@@ -25,6 +25,7 @@ ENVCFG_BASHOPTS=$BASHOPTS
 \builtin shopt -u expand_aliases
 
 # --- What this job needs ------------------------------------------------------------
+
 ENVCFG_RANKS=''
 ENVCFG_IMAGE='/images/lumi-multitorch-full-u24r70f21m50t210-20260513.sif'
 ENVCFG_VERB='run'

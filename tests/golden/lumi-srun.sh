@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# envcfg:script 3dc970f29e79eaa7e2f604033d46317b16ee3281287b134e925f9da1a19b4147
+# envcfg:script dd723248d42e4d42cbf7f8fcfc3eb3fc59ddcfefc557613a9ad44351bbd2b96f
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
 # envcfg 0.1.0, profile lumi-g (sha256 71793283d875b36b)
 # made by: envcfg wrap --profile lumi-g --fact rocm=6.2.4 --container /images/pytorch.sif -- python3 dump.py out 'a b'
@@ -24,6 +24,7 @@ ENVCFG_BASHOPTS=$BASHOPTS
 \builtin shopt -u expand_aliases
 
 # --- What this job needs ------------------------------------------------------------
+
 ENVCFG_RANKS=''
 ENVCFG_IMAGE='/images/pytorch.sif'
 ENVCFG_VERB='exec'

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# envcfg:script 7ca8424ea97760b7de7056f67ac8e6d50b0f9061c09d147217f36e7466b8f015
+# envcfg:script 9f58238c8e20c651c702c9aed6f4ea3a904137c76808aa30db67e269db9b9e12
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
 # envcfg 0.1.0, profile lumi-g (sha256 71793283d875b36b)
 # made by: envcfg wrap --profile lumi-g --fact rocm=6.2.4 --container /images/pytorch.sif
@@ -24,6 +24,7 @@ ENVCFG_BASHOPTS=$BASHOPTS
 \builtin shopt -u expand_aliases
 
 # --- What this job needs ------------------------------------------------------------
+
 ENVCFG_RANKS=''
 ENVCFG_IMAGE='/images/pytorch.sif'
 ENVCFG_VERB='exec'

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# envcfg:script f85d4499e3dd31feb0d678d354edd664ea2c1f6093b427a5b11e9ad0c9774b92
+# envcfg:script 28b6530e79e409aa0585c0e2a1817f2594ecd0d2f02f4441a547dd2e0adc1d76
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
 # envcfg 0.1.0, profile lumi-g (sha256 71793283d875b36b)
 # made by: envcfg wrap --profile lumi-g --fact rocm=6.2.4 --container /images/pytorch.sif --launcher torchrun -- python3 dump.py out 'a b'
@@ -24,6 +24,7 @@ ENVCFG_BASHOPTS=$BASHOPTS
 \builtin shopt -u expand_aliases
 
 # --- What this job needs ------------------------------------------------------------
+
 ENVCFG_RANKS=''
 ENVCFG_GPUS='8'
 ENVCFG_IMAGE='/images/pytorch.sif'

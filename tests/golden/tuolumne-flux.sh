@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# envcfg:script d40c2a996ca141853dcc4eca301615c06d1f3dc115d6e1c21a3730e6ad9c677f
+# envcfg:script d194114298a2ca4db6f327a21a928d7287f09a2a6f028da7bcacdfab53e414fc
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
 # envcfg 0.1.0, profile tuolumne (sha256 a2a7c87ac65b51ef)
 # made by: envcfg wrap --profile tuolumne --fact rocm=6.4.1 --fact plugin=1.14.2 --container /images/pytorch.sif --runtime-arg=--cleanenv -- python3 dump.py out 'a b'
@@ -22,6 +22,7 @@ ENVCFG_BASHOPTS=$BASHOPTS
 \builtin shopt -u expand_aliases
 
 # --- What this job needs ------------------------------------------------------------
+
 ENVCFG_RANKS=''
 ENVCFG_GPUS='4'
 ENVCFG_IMAGE='/images/pytorch.sif'
