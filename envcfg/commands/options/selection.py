@@ -13,6 +13,7 @@ from envcfg.commands.machine import current_folder, interfaces, job_kind
 from envcfg.errors import UsageError
 from envcfg.findings import Finding
 from envcfg.profile.catalog import Catalog, profile_folders
+from envcfg.starters import STARTERS
 
 if TYPE_CHECKING:
     from envcfg.profile.detect import Machine
@@ -127,7 +128,8 @@ def select_profile(
     place = f"cluster {cluster}" if cluster else "no cluster named"
     place += f", host {machine.host}"
     job = job_kind()
-    if job and launcher != "local":  # one process of many nodes would look like success
+    here = launcher in STARTERS and not STARTERS[launcher].spans_nodes
+    if job and not here:  # one process of many nodes would look like success
         raise _unknown_in_job(job, place, detection.broken)
     note = Finding(
         rule="profile-not-detected",
