@@ -21,7 +21,7 @@ from envcfg.errors import (
     EnvcfgError,
     UsageError,
 )
-from envcfg.failure import Asked, fail, may_want_script
+from envcfg.failure import Wanted, fail, may_want_script
 from envcfg.interrupts import Held, interruption, raise_signals
 from envcfg.parser import Formatter, ParseError, Parser
 
@@ -47,7 +47,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     # Arguments are bytes to Unix; here they are UTF-8 with escapes for what is not.
     raw = sys.argv[1:] if argv is None else argv
     words = [os.fsencode(word).decode("utf-8", "surrogateescape") for word in raw]
-    Asked.script = None
+    Wanted.script = None
     try:
         _mend_streams()
         try:
@@ -112,7 +112,7 @@ def _dispatch(words: list[str]) -> int:
         options = build_parser(only).parse_args(head)
     except ParseError as err:
         if hasattr(err.taken, "wants_script"):
-            Asked.script = err.taken.wants_script(err.taken)
+            Wanted.script = err.taken.wants_script(err.taken)
         raise
     except SystemExit as end:  # after --help or --version
         return int(end.code or 0)
@@ -121,7 +121,7 @@ def _dispatch(words: list[str]) -> int:
     if options.command_name is None:
         msg = "no command given"
         raise UsageError(msg, hint="envcfg wrap --help")
-    Asked.script = hasattr(options, "wants_script") and options.wants_script(options)
+    Wanted.script = hasattr(options, "wants_script") and options.wants_script(options)
     command = import_module(COMMANDS[options.command_name])
     code: int = command.run(options, tail if separated else None, ["envcfg", *words])
     return code
@@ -146,8 +146,8 @@ def split_command(words: Sequence[str]) -> tuple[list[str], bool, list[str]]:
 
 def _fail(words: Sequence[str], lines: Sequence[str], exit_code: int) -> int:
     """Say what failed; where a script was asked for, print one that fails."""
-    if Asked.script is None:
-        Asked.script = may_want_script(words, COMMANDS)
+    if Wanted.script is None:
+        Wanted.script = may_want_script(words, COMMANDS)
     with Held() as held:
         fail(lines, exit_code)
         held.finish()

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
 
-class Asked:
+class Wanted:
     """What is known of this run's command line.
 
     Attributes:
@@ -28,7 +28,7 @@ class Asked:
 def fail(lines: Sequence[str], exit_code: int) -> int:
     """Say *lines*; where a script is asked for, print one that fails; return the code."""
     _try_to_put(2, "".join(f"{line}\n" for line in lines))
-    wanted = Asked.script
+    wanted = Wanted.script
     if wanted is None:
         wanted = may_want_script(sys.argv[1:])
     if wanted and not os.isatty(1):

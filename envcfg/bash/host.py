@@ -28,7 +28,7 @@ from envcfg.bash.pieces import (
     title,
 )
 from envcfg.bash.quoting import quote, quote_always, quote_word, with_defaults
-from envcfg.bash.rank import contract_names, inside_text, rank_text, worker_text
+from envcfg.bash.rank_part import contract_names, inside_text, rank_text, worker_text
 from envcfg.bash.settings import (
     argument_lines,
     bundle_lines,
@@ -90,7 +90,7 @@ def _body(plan: Plan) -> list[str]:
 
 def _needs(plan: Plan, settings: str, used: str) -> str:
     """Return what is particular to this job: data, mounts, settings."""
-    lines = [f"{title('What this job needs')}\n"]
+    lines = [f"{title('What this job needs')}\n\n"]
     lines += [
         f"{name}={quote_always(value)}\n"
         for name, value in _data(plan).items()

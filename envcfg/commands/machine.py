@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from envcfg.errors import UsageError
+from envcfg.schedulers import SCHEDULERS
 
 
 def current_folder() -> str:
@@ -30,11 +31,20 @@ def interfaces() -> list[str]:
 
 def job_kind() -> str | None:
     """Return the scheduler in whose job this runs, if it is one."""
-    kinds = {"SLURM_JOB_ID": "Slurm", "FLUX_URI": "Flux", "PBS_JOBID": "PBS"}
-    return next((kind for name, kind in kinds.items() if os.environ.get(name)), None)
+    known = SCHEDULERS.values()
+    return next(
+        (each.title for each in known if os.environ.get(each.job_variable)), None
+    )
+
+
+def cluster_name() -> str | None:
+    """Return the name of this cluster, where a scheduler says it."""
+    names = (each.cluster_variable or "" for each in SCHEDULERS.values())
+    return next((os.environ[name] for name in names if name in os.environ), None)
 
 
 def job_nodes() -> int:
-    """Return how many nodes the job has, where Slurm says it; else 1."""
-    nodes = os.environ.get("SLURM_NNODES", "")
+    """Return how many nodes the job has, where its scheduler says it; else 1."""
+    names = (each.nodes_variable or "" for each in SCHEDULERS.values())
+    nodes = next((os.environ[name] for name in names if name in os.environ), "")
     return int(nodes) if nodes.isascii() and nodes.isdigit() and len(nodes) < 9 else 1

@@ -25,8 +25,8 @@ from envcfg.interrupts import raise_signals
 from envcfg.parser import Formatter
 
 if TYPE_CHECKING:
-    from envcfg.monitor.job import SlurmJob
     from envcfg.monitor.marks import Wanted
+    from envcfg.monitor.slurm_job import SlurmJob
     from envcfg.report.monitor.text import Show
 
 _EPILOG = """\
@@ -128,11 +128,11 @@ def run(
     wanted = _wanted(options.profile)
     from envcfg.commands.slurm import ask_job, expand_nodes
     from envcfg.monitor.board import Board
-    from envcfg.monitor.job import check_job
     from envcfg.monitor.marks import by_host, find_marks
+    from envcfg.monitor.slurm_job import check_job
     from envcfg.monitor.step import (
         PATIENCE,
-        Step,
+        NodeStep,
         rounds,
         step_argv,
         step_environment,
@@ -151,7 +151,7 @@ def run(
     looks = 0
     is_once = options.once or options.format is not None
     raise_signals()  # the step must be ended, and a terminal gets its cursor back
-    step = Step(argv, step_environment(os.environ))
+    step = NodeStep(argv, step_environment(os.environ))
     try:
         with _display(options, job, wanted) as show:
             for now in rounds(step, board, options.interval):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from envcfg.errors import JobError
-from envcfg.monitor.job import SQUEUE_FORMAT, SlurmJob, read_squeue, unknown_job
+from envcfg.monitor.slurm_job import SQUEUE_FORMAT, SlurmJob, read_squeue, unknown_job
 
 _TIMEOUT = 60
 

@@ -22,7 +22,7 @@ _LONGEST_LIST = 8  # words that a message lists
 _SHORT = 3  # letters of a word that is too short for a guess
 
 
-class Reader(NamedTuple):
+class Habits(NamedTuple):
     """How a program reads values.
 
     Attributes:
@@ -39,7 +39,7 @@ class Reader(NamedTuple):
     wrong: str | None = None
 
 
-class Rule(NamedTuple):
+class ValueRule(NamedTuple):
     """What a variable takes."""
 
     kind: str
@@ -51,7 +51,7 @@ class Rule(NamedTuple):
     separator: str = ","
     markers: str = ""
     also: tuple[str, ...] = ()
-    reader: Reader = Reader()
+    reader: Habits = Habits()
 
 
 def wrong(severity: Severity, message: str, fix: str | None = None) -> Finding:
@@ -59,7 +59,7 @@ def wrong(severity: Severity, message: str, fix: str | None = None) -> Finding:
     return Finding("variable", severity, "", message, fix)
 
 
-def check_value(rule: Rule, value: str) -> list[Finding]:
+def check_value(rule: ValueRule, value: str) -> list[Finding]:
     """Return what is wrong with *value*; an empty one is as good as none."""
     if not value or value in rule.also:
         return []
@@ -72,7 +72,7 @@ def check_value(rule: Rule, value: str) -> list[Finding]:
     return found
 
 
-def _edges(rule: Rule, value: str) -> Iterator[Finding]:
+def _edges(rule: ValueRule, value: str) -> Iterator[Finding]:
     if len(value) > 1 and value[0] == value[-1] and value[0] in "'\"":
         message = f"the quotes are part of the value {value}"
         yield wrong("error", message, "leave them out")
@@ -80,7 +80,7 @@ def _edges(rule: Rule, value: str) -> Iterator[Finding]:
         yield wrong("error", f"{value!r} begins or ends with a space", "leave it out")
 
 
-def _boolean(rule: Rule, value: str) -> Iterator[Finding]:
+def _boolean(rule: ValueRule, value: str) -> Iterator[Finding]:
     reader = rule.reader
     word = value.lower() if reader.ignore_case else value
     if word in reader.turns_on + reader.turns_off or not reader.turns_on:
@@ -89,19 +89,19 @@ def _boolean(rule: Rule, value: str) -> Iterator[Finding]:
     yield wrong("error", f"{value!r} is not {either}", _hint(rule, f"write {either}"))
 
 
-def _integer(rule: Rule, value: str) -> Iterator[Finding]:
+def _integer(rule: ValueRule, value: str) -> Iterator[Finding]:
     if not _NUMBER.fullmatch(value):
         yield wrong("error", f"{value!r} is no whole number", _hint(rule))
         return
     yield from _range(rule, _to_int(value))
 
 
-def _integers(rule: Rule, value: str) -> Iterator[Finding]:
+def _integers(rule: ValueRule, value: str) -> Iterator[Finding]:
     for each in value.split(","):
         yield from _integer(rule, each)
 
 
-def _size(rule: Rule, value: str) -> Iterator[Finding]:
+def _size(rule: ValueRule, value: str) -> Iterator[Finding]:
     if suffixed := _SUFFIXED.fullmatch(value):
         size = int(suffixed["digits"]) << _POWERS[suffixed["unit"].lower()]
         message = f"{value!r} is no plain number of bytes: the suffix does not count"
@@ -112,12 +112,12 @@ def _size(rule: Rule, value: str) -> Iterator[Finding]:
         yield wrong("error", f"{value} bytes are fewer than none", _hint(rule))
 
 
-def _decimal(rule: Rule, value: str) -> Iterator[Finding]:
+def _decimal(rule: ValueRule, value: str) -> Iterator[Finding]:
     if not _DECIMAL.fullmatch(value):
         yield wrong("error", f"{value!r} is no number", _hint(rule))
 
 
-def _choice(rule: Rule, value: str) -> Iterator[Finding]:
+def _choice(rule: ValueRule, value: str) -> Iterator[Finding]:
     if value in rule.legacy:
         word = rule.legacy[value]
         yield wrong("warning", f"{value} is read as {word}", f"write {word}")
@@ -126,7 +126,7 @@ def _choice(rule: Rule, value: str) -> Iterator[Finding]:
         yield from _word(rule, each)
 
 
-def _choices(rule: Rule, value: str) -> Iterator[Finding]:
+def _choices(rule: ValueRule, value: str) -> Iterator[Finding]:
     spaces = list(_list(rule, value))
     yield from spaces
     if not spaces:
@@ -134,7 +134,7 @@ def _choices(rule: Rule, value: str) -> Iterator[Finding]:
             yield from _word(rule, each)
 
 
-def _word(rule: Rule, word: str) -> Iterator[Finding]:
+def _word(rule: ValueRule, word: str) -> Iterator[Finding]:
     if word in rule.values:
         return
     right = next((each for each in rule.values if each.lower() == word.lower()), None)
@@ -148,7 +148,7 @@ def _word(rule: Rule, word: str) -> Iterator[Finding]:
         yield wrong("error", message, _near(rule, word))
 
 
-def _list(rule: Rule, value: str) -> Iterator[Finding]:
+def _list(rule: ValueRule, value: str) -> Iterator[Finding]:
     separator = rule.separator
     for each in value.split(separator):
         if each != each.strip():
@@ -161,7 +161,7 @@ def _list(rule: Rule, value: str) -> Iterator[Finding]:
         yield wrong("error", f"{value!r} is one name with a space", f"write {right}")
 
 
-def _interfaces(rule: Rule, value: str) -> Iterator[Finding]:
+def _interfaces(rule: ValueRule, value: str) -> Iterator[Finding]:
     yield from _list(rule, value)
     body = value.removeprefix("^").removeprefix("=")
     if re.search(r"(?:^|,)[=^]", body):
@@ -170,14 +170,14 @@ def _interfaces(rule: Rule, value: str) -> Iterator[Finding]:
         yield wrong("error", message, hint)
 
 
-def _exact_names(rule: Rule, value: str) -> Iterator[Finding]:
+def _exact_names(rule: ValueRule, value: str) -> Iterator[Finding]:
     yield from _list(rule, value)
     if re.search(r"(?:^|,)[=^]", value):
         message = "= and ^ are not understood here: names are exact"
         yield wrong("error", message, "write whole names, without a mark")
 
 
-def _devices(rule: Rule, value: str) -> Iterator[Finding]:
+def _devices(rule: ValueRule, value: str) -> Iterator[Finding]:
     if re.search(r"\s", value):
         yield wrong("error", f"spaces in {value!r}", "separate GPUs by commas alone")
         return
@@ -188,13 +188,13 @@ def _devices(rule: Rule, value: str) -> Iterator[Finding]:
             return
 
 
-def _path(rule: Rule, value: str) -> Iterator[Finding]:
+def _path(rule: ValueRule, value: str) -> Iterator[Finding]:
     if value.startswith("~") and not rule.reader.tilde:
         message = "~ stands for no folder here: only shells expand it"
         yield wrong("warning", message, "write ${HOME}")
 
 
-def _range(rule: Rule, number: int) -> Iterator[Finding]:
+def _range(rule: ValueRule, number: int) -> Iterator[Finding]:
     low, high = rule.low, rule.high
     if (low is None or number >= low) and (high is None or number <= high):
         return
@@ -207,11 +207,11 @@ def _to_int(text: str) -> int:
     return int(text, 16 if "x" in text.lower() else 10) if len(text) < 1000 else 1 << 64
 
 
-def _hint(rule: Rule, otherwise: str | None = None) -> str | None:
+def _hint(rule: ValueRule, otherwise: str | None = None) -> str | None:
     return rule.reader.wrong or otherwise
 
 
-def _near(rule: Rule, word: str) -> str | None:
+def _near(rule: ValueRule, word: str) -> str | None:
     from difflib import get_close_matches
 
     words = {each.upper(): each for each in rule.values}

@@ -22,7 +22,7 @@ from envcfg.knowledge.excerpt import (
     read_text,
     texts_for,
 )
-from envcfg.knowledge.values import Reader, Rule, check_value, wrong
+from envcfg.knowledge.values import Habits, ValueRule, check_value, wrong
 
 FOLDER = os.path.join(os.path.dirname(__file__), "variables")
 READERS = os.path.join(os.path.dirname(__file__), "readers.yaml")
@@ -86,7 +86,7 @@ class Knowledge(NamedTuple):
 
     variables: Mapping[str, Variable]
     families: Mapping[str, bool]
-    readers: Mapping[str, Reader]
+    readers: Mapping[str, Habits]
 
 
 def load_variables() -> Mapping[str, Variable]:
@@ -159,8 +159,8 @@ def _variable(entry: dict[str, Any], source: Mapping[str, Any]) -> Variable:
     return Variable(**fields)
 
 
-def _reader(entry: Mapping[str, Any]) -> Reader:
-    return Reader(
+def _reader(entry: Mapping[str, Any]) -> Habits:
+    return Habits(
         turns_on=tuple(entry.get("turns_on", ())),
         turns_off=tuple(entry.get("turns_off", ())),
         ignore_case=entry.get("ignore_case", False),
@@ -170,7 +170,7 @@ def _reader(entry: Mapping[str, Any]) -> Reader:
 
 
 @cache
-def find_reader(name: str) -> Reader:
+def find_reader(name: str) -> Habits:
     """Return how one program reads values; the other entries are not parsed."""
     entry = cut_entry(read_text(READERS), f"- name: {name}\n")
     return _reader(parse_yaml(entry or "[{}]")[0])
@@ -215,8 +215,8 @@ def _nearest(name: str, known: Collection[str], likeness: float) -> str | None:
     return next(iter(get_close_matches(name, known, n=1, cutoff=likeness)), None)
 
 
-def _rule(variable: Variable) -> Rule:
-    return Rule(
+def _rule(variable: Variable) -> ValueRule:
+    return ValueRule(
         kind=variable.type,
         values=variable.values,
         legacy=variable.legacy,
@@ -226,5 +226,5 @@ def _rule(variable: Variable) -> Rule:
         separator=variable.separator,
         markers=variable.markers,
         also=variable.also,
-        reader=find_reader(variable.read_by[0]) if variable.read_by else Reader(),
+        reader=find_reader(variable.read_by[0]) if variable.read_by else Habits(),
     )

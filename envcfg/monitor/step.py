@@ -67,7 +67,7 @@ def step_environment(environ: Mapping[str, str]) -> dict[str, str]:
     }
 
 
-class Step:
+class NodeStep:
     """A running srun; ends with ``stop``, and by itself when this process is gone."""
 
     def __init__(self, argv: Sequence[str], env: Mapping[str, str]) -> None:
@@ -160,7 +160,7 @@ class Step:
             self.errors.append(line.rstrip())
 
 
-def rounds(step: Step, board: Board, interval: float) -> Iterator[float]:
+def rounds(step: NodeStep, board: Board, interval: float) -> Iterator[float]:
     """Ask all nodes each *interval* seconds; yield the time when the answers are there.
 
     The time is that of ``time.monotonic``. A node that does not answer holds up one round,
@@ -179,7 +179,7 @@ def rounds(step: Step, board: Board, interval: float) -> Iterator[float]:
             return
 
 
-def _collect(step: Step, board: Board, reader: ProbeReader, number: int) -> None:
+def _collect(step: NodeStep, board: Board, reader: ProbeReader, number: int) -> None:
     """Read until all have answered *number*, or it is too late to."""
     had_any = board.has_any()
     limit = time.monotonic() + (PATIENCE if had_any else _START)
@@ -191,7 +191,7 @@ def _collect(step: Step, board: Board, reader: ProbeReader, number: int) -> None
             had_any, limit = True, time.monotonic() + PATIENCE
 
 
-def _take(step: Step, board: Board, reader: ProbeReader, timeout: float) -> None:
+def _take(step: NodeStep, board: Board, reader: ProbeReader, timeout: float) -> None:
     line = step.line(timeout)
     sample = None if line is None else reader.feed(line)
     if sample is not None:

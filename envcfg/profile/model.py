@@ -14,7 +14,7 @@ from envcfg.bind import Bind
 from envcfg.findings import Place
 from envcfg.profile.conditions import ALWAYS, Condition
 from envcfg.profile.reason import Reason
-from envcfg.profile.scheduler import Billing, Module, Partition, Request, RequestRule
+from envcfg.profile.scheduler import Asking, Billing, Module, Partition, RequestRule
 from envcfg.profile.words import Word
 
 
@@ -240,7 +240,7 @@ class Profile(NamedTuple):
     bundles: Mapping[str, Bundle | None] = {}
     srun: Mapping[str, Argument | None] = {}
     torchrun: Mapping[str, Argument | None] = {}
-    request: Request | None = None
+    request: Asking | None = None
     rules: Mapping[str, RequestRule | None] = {}
     partitions: Mapping[str, Partition | None] = {}
     modules: Mapping[str, Module | None] = {}

@@ -8,7 +8,7 @@ from envcfg.profile.conditions import ALWAYS, Condition
 from envcfg.profile.reason import Reason
 
 
-class Request(NamedTuple):
+class Asking(NamedTuple):
     """How nodes and GPUs are asked for.
 
     Attributes:

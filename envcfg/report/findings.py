@@ -147,11 +147,11 @@ def _location(result: Result, name: str, each: Finding) -> dict[str, object]:
 
 def _junit(result: Result) -> str:
     """Return the findings as JUnit XML: a test for each thing that was looked at."""
-    from envcfg.report.junit import Case, junit_xml
+    from envcfg.report.junit import JUnitCase, junit_xml
 
     cases = []
     for name, found in result.found.items():
-        case = Case("envcfg", name)
+        case = JUnitCase("envcfg", name)
         if errors := [each for each in found if each.severity == "error"]:
             case = case._replace(
                 outcome="failure",

@@ -9,7 +9,7 @@ from envcfg.characters import printable
 from envcfg.mark import marked
 
 
-class Case(NamedTuple):
+class JUnitCase(NamedTuple):
     """One test.
 
     Attributes:
@@ -29,7 +29,7 @@ class Case(NamedTuple):
     said: str = ""
 
 
-def junit_xml(suite: str, cases: Sequence[Case]) -> str:
+def junit_xml(suite: str, cases: Sequence[JUnitCase]) -> str:
     """Return *cases* as JUnit XML in plain ASCII, with the mark of what envcfg wrote."""
     from xml.etree import ElementTree as ET
 

@@ -8,11 +8,12 @@ from typing import NamedTuple
 from envcfg.launch.plan import Plan
 from envcfg.profile.model import Profile
 from envcfg.profile.reason import Reason
-from envcfg.profile.scheduler import Request
+from envcfg.profile.scheduler import Asking
 from envcfg.profile.words import Ref, Word
 from envcfg.request.amounts import size_text, time_text
 from envcfg.request.rules import Line, option_in
 from envcfg.request.shape import Asked, Shape
+from envcfg.schedulers import SCHEDULERS
 
 
 class Repeat(NamedTuple):
@@ -23,16 +24,8 @@ class Repeat(NamedTuple):
     why: str
 
 
-# How srun is told an option by the environment; what sbatch itself was told wins.
-_VARIABLES = {
-    "--nodes": "SLURM_NNODES",
-    "--gpus-per-node": "SLURM_GPUS_PER_NODE",
-    "--ntasks-per-node": "SLURM_NTASKS_PER_NODE",
-}
-
-
 def request_lines(
-    profile: Profile, plan: Plan, scheduler: Request, asked: Asked, shape: Shape
+    profile: Profile, plan: Plan, scheduler: Asking, asked: Asked, shape: Shape
 ) -> Iterator[Line]:
     """Yield the lines of the request, in the order in which people read them."""
     named = asked.named
@@ -47,7 +40,7 @@ def request_lines(
         if plan.masks:
             why = f"binding ranks to cores needs whole nodes; {plan.masks.reason.why}"
         yield Line("--exclusive", None, _why(profile, "--exclusive", why))
-    if scheduler.scheduler == "slurm":
+    if SCHEDULERS[scheduler.scheduler].asks_amounts:
         yield from _amounts(profile, plan, scheduler, shape)
     yield from _named(profile, named, "--network")
     if asked.seconds is not None:
@@ -79,7 +72,7 @@ def request_lines(
 
 
 def _amounts(
-    profile: Profile, plan: Plan, scheduler: Request, shape: Shape
+    profile: Profile, plan: Plan, scheduler: Asking, shape: Shape
 ) -> Iterator[Line]:
     option, reason = scheduler.gpus or "--gpus-per-node", scheduler.reason
     kind = f"{scheduler.gpu_type}:" if scheduler.gpu_type else ""
@@ -131,13 +124,18 @@ def _why(profile: Profile, option: str, otherwise: str) -> str:
 
 def repeats(profile: Profile, shape: Shape, lines: Sequence[Line]) -> Iterator[Repeat]:
     """Yield what srun must be told again, by the variables that it reads."""
+    if profile.request is None:
+        return
+    scheduler = SCHEDULERS[profile.request.scheduler]
     values = {line.option: line.value for line in lines}
     for option, rule in profile.rules.items():
-        name = _VARIABLES.get(option)
+        name = scheduler.told_by.get(option)
         if rule and rule.rule == "repeat" and name and option in values:
             value = (Ref(name, str(values[option])),)
             yield Repeat(name, value, rule.reason.why)
     rule = profile.rules.get("--cpus-per-task")
-    if rule and rule.rule in {"repeat", "must not"} and shape.cores_per_task:
-        value = (Ref("SLURM_CPUS_PER_TASK", str(shape.cores_per_task)),)
-        yield Repeat("SRUN_CPUS_PER_TASK", value, rule.reason.why)
+    again = rule and rule.rule in {"repeat", "must not"} and shape.cores_per_task
+    if rule and again and scheduler.cores_told:
+        known, told = scheduler.cores_told
+        value = (Ref(known, str(shape.cores_per_task)),)
+        yield Repeat(told, value, rule.reason.why)

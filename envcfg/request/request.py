@@ -15,6 +15,7 @@ from envcfg.request.amounts import seconds, time_text
 from envcfg.request.lines import Repeat, repeats, request_lines
 from envcfg.request.rules import Line, check_extra, check_lines, taken_from_rules
 from envcfg.request.shape import Asked, RequestError, Shape, refused, shape_of
+from envcfg.schedulers import NONE, SCHEDULERS, Scheduler
 
 
 class Request(NamedTuple):
@@ -47,7 +48,7 @@ def make_request(profile: Profile, plan: Plan, asked: Asked) -> Request:
         UsageError: the system has no scheduler; ``RequestError``: it would refuse.
     """
     scheduler = profile.request
-    if scheduler is None or scheduler.scheduler == "none":
+    if scheduler is None or scheduler.scheduler == NONE:
         msg = f"profile {profile.name} has no scheduler to submit a job to"
         hint = "envcfg wrap -o job.sh ... makes a script that runs as it is"
         raise UsageError(msg, hint=hint)
@@ -56,8 +57,7 @@ def make_request(profile: Profile, plan: Plan, asked: Asked) -> Request:
     partition, refusals = _partition(profile, named.get("--partition"))
     shape, more = shape_of(profile, plan, asked, partition)
     refusals += more
-    if scheduler.scheduler == "flux":
-        refusals += _unknown_to_flux(asked)
+    refusals += _lacking(SCHEDULERS[scheduler.scheduler], asked)
     refusals += _limits(asked, partition)
     refusals += _masks(profile, plan, asked, shape)
     refusals += _deaf(plan, asked)
@@ -106,20 +106,21 @@ def _partition(
     return known[name], []
 
 
-def _unknown_to_flux(asked: Asked) -> Iterator[Finding]:
-    """Yield what is asked for and of which no source says how Flux takes it."""
-    for flag, given in (
-        ("--array", asked.named.get("--array")),
-        ("--qos", asked.named.get("--qos")),
-        ("--constraint", asked.named.get("--constraint")),
-        ("--signal", asked.signal),
-        ("--requeue", asked.requeue),
-        ("--cpus-per-gpu", asked.cpus_per_gpu),
-        ("--mem-per-gpu", asked.memory_per_gpu),
-        ("--nvme", asked.nvme),
-    ):
-        if given:
-            yield refused(f"{flag} is Slurm's, and this is Flux", f"leave out {flag}")
+def _lacking(scheduler: Scheduler, asked: Asked) -> Iterator[Finding]:
+    """Yield what is asked for and of which no source says how the scheduler takes it."""
+    given = {
+        **asked.named,
+        "--signal": asked.signal,
+        "--requeue": asked.requeue,
+        "--cpus-per-gpu": asked.cpus_per_gpu,
+        "--mem-per-gpu": asked.memory_per_gpu,
+        "--nvme": asked.nvme,
+    }
+    for flag in scheduler.lacks:
+        if given.get(flag):
+            yield refused(
+                f"{flag} is Slurm's, and this is {scheduler.title}", f"leave out {flag}"
+            )
 
 
 def _limits(asked: Asked, partition: Partition | None) -> Iterator[Finding]:

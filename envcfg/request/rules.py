@@ -10,6 +10,7 @@ from envcfg.findings import Finding
 from envcfg.profile.model import Profile
 from envcfg.profile.scheduler import RequestRule
 from envcfg.request.shape import Asked, may_ask, refused
+from envcfg.schedulers import SCHEDULERS
 
 
 class Line(NamedTuple):
@@ -28,7 +29,6 @@ _FLAGS = frozenset(
 )
 # What only the user can know: a profile's value is an example.
 _PERSONAL = frozenset({"--account", "--bank"})
-_FLUX = {"--account": "--bank", "--partition": "--queue"}
 _INSTEAD = {
     "--gres": "--gpus-per-node",
     "--ntasks": "--ranks",
@@ -43,8 +43,8 @@ _INSTEAD = {
 
 def option_in(profile: Profile, option: str) -> str:
     """Return the name of Slurm's *option* in the rules of *profile*."""
-    flux = profile.request is not None and profile.request.scheduler == "flux"
-    return _FLUX.get(option, option) if flux else option
+    known = SCHEDULERS.get(profile.request.scheduler) if profile.request else None
+    return known.rule_names.get(option, option) if known else option
 
 
 def taken_from_rules(

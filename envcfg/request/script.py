@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from envcfg import __version__
 from envcfg.bash.host import render_inline
-from envcfg.bash.pieces import template
+from envcfg.bash.pieces import template, title
 from envcfg.bash.quoting import quote, quote_directive, quote_word
 from envcfg.launch.plan import Plan
 from envcfg.mark import marked
@@ -16,14 +16,9 @@ from envcfg.profile.model import Profile
 from envcfg.profile.words import quote_comment
 from envcfg.request.request import Request
 from envcfg.request.rules import Line
+from envcfg.schedulers import SCHEDULERS, JobNames
 
 _WIDTH = 88
-# Options of flux batch by those of Slurm's; the output's name is Flux's own.
-_FLUX = {
-    "--account": "--setattr=bank={}",
-    "--partition": "--queue={}",
-    "--time": "--time-limit={}",
-}
 
 
 class Script(NamedTuple):
@@ -57,8 +52,9 @@ def render_job(script: Script) -> str:
         "\n".join(_repeats(script.request)),
         _start(script),
     ]
-    if script.signal:
-        parts.append(template("slurm/requeue"))
+    again = SCHEDULERS[script.request.scheduler].template
+    if script.signal and again:
+        parts.append(template(again))
         command = f"envcfg_run {_words(script.plan.command)}"
         start = command if script.inline else "envcfg_start"
         parts.append(f"envcfg_job {script.signal} {start}")
@@ -72,7 +68,7 @@ def _words(words: Sequence[str]) -> str:
 
 def _header(script: Script) -> Iterator[str]:
     name, digest = quote_comment(script.plan.profile), script.plan.profile_hash[:16]
-    submit = {"slurm": "sbatch", "flux": "flux batch"}[script.request.scheduler]
+    submit = SCHEDULERS[script.request.scheduler].submit
     yield "# shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand"
     yield f"# envcfg {__version__}, profile {name} (sha256 {digest})"
     yield f"# made by: {quote_comment(_words(script.made_by))}"
@@ -83,7 +79,7 @@ def _header(script: Script) -> Iterator[str]:
 
 def _directives(script: Script) -> Iterator[str]:
     request = script.request
-    yield _title("What is asked for, and why")
+    yield title("What is asked for, and why")
     before = ""
     for line in request.lines:
         if line.why != before:
@@ -94,18 +90,10 @@ def _directives(script: Script) -> Iterator[str]:
 
 
 def _directive(line: Line, request: Request) -> str:
-    option, value = line.option, line.value
-    if value:
-        value = quote_directive(option, value)
-    if request.scheduler == "slurm":
-        return f"#SBATCH {option}" if value is None else f"#SBATCH {option}={value}"
-    if option == "--time":
-        value = f"{request.seconds}s"
-    if option == "--output" and value is not None:
-        job = next(each.value for each in request.lines if each.option == "--job-name")
-        value = value.replace("%x", str(job)).replace("%j", "{{id}}")
-    text = _FLUX.get(option, option + "={}").format(value)
-    return f"#flux: {option if value is None else text}"
+    value = line.value and quote_directive(line.option, line.value)
+    name = next(each.value for each in request.lines if each.option == "--job-name")
+    spell = SCHEDULERS[request.scheduler].spell
+    return spell(line.option, value, JobNames(str(name), request.seconds))
 
 
 def _modules(script: Script) -> Iterator[str]:
@@ -124,7 +112,7 @@ def _modules(script: Script) -> Iterator[str]:
         elif truth is not Truth.NO:
             lines += [*_comment(module.reason.why, "  "), f"  {load}"]
     if any(line.startswith("  module ") for line in lines):
-        yield _title("Modules")
+        yield title("Modules")
         yield ""
         yield "if type module >/dev/null 2>&1; then"
         yield from lines
@@ -135,7 +123,7 @@ def _modules(script: Script) -> Iterator[str]:
 
 def _repeats(request: Request) -> Iterator[str]:
     if request.repeats:
-        yield _title("What srun must be told again")
+        yield title("What srun must be told again")
     before = ""
     for each in request.repeats:
         if each.why != before:
@@ -159,20 +147,12 @@ def _start(script: Script) -> str:
         lines = ["envcfg_start() {", *(f"  {line}" for line in lines), "}"]
     return "\n".join(
         [
-            _title("The step"),
+            title("The step"),
             "",
-            "if ! command -v envcfg >/dev/null; then",
-            "  printf 'envcfg: error: envcfg is not on PATH in the job\\n' >&2",
-            "  printf '  hint: put it there, or make this script with --inline\\n' >&2",
-            "  exit 127",
-            "fi",
+            template("job/has_envcfg").rstrip("\n"),
             *lines,
         ]
     )
-
-
-def _title(text: str) -> str:
-    return f"# --- {text} ".ljust(_WIDTH - 2, "-")
 
 
 def _comment(text: str, indent: str = "") -> Iterator[str]:

@@ -12,6 +12,7 @@ from envcfg.launchers import LAUNCHERS
 from envcfg.profile.model import Node, Profile
 from envcfg.profile.scheduler import Partition
 from envcfg.request.amounts import mebibytes, size_text
+from envcfg.starters import STARTERS
 
 # Options that ask for the same thing: a rule against one is a rule against asking.
 _ASKING = {
@@ -90,7 +91,9 @@ def refused(message: str, fix: str) -> Finding:
 
 def tasks_per_node(launcher: str, gpus: int, ranks: int | None) -> int:
     """Return how many tasks srun is to start on a node of *gpus* GPUs."""
-    is_one = launcher == "local" or LAUNCHERS[launcher].is_agent
+    starter = STARTERS.get(launcher)
+    is_here = starter is not None and not starter.spans_nodes
+    is_one = is_here or LAUNCHERS[launcher].is_agent
     return 1 if is_one else ranks or gpus
 
 

@@ -345,7 +345,7 @@ def test_the_first_node_is_that_of_scontrol(cluster: Cluster, workdir: Path) -> 
     lists += [random_list(random) for _ in range(300)]
     (workdir / "lists").write_text("".join(f"{each}\n" for each in lists))
     (workdir / "compare.sh").write_text(
-        template("first_node") + "\nwhile read -r list; do\n"
+        template("srun/first_node") + "\nwhile read -r list; do\n"
         '  envcfg_first_node "$list"\n'
         '  { read -r first; } < <(scontrol show hostnames "$list")\n'
         '  echo "$list $first $envcfg_node"\n'

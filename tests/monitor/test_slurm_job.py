@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from envcfg.errors import JobError, UsageError
-from envcfg.monitor.job import check_job, read_squeue
+from envcfg.monitor.slurm_job import check_job, read_squeue
 
 
 def row(tres: str = "N/A", state: str = "RUNNING", name: str = "12") -> str:

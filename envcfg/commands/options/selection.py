@@ -9,7 +9,12 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from envcfg.commands.machine import current_folder, interfaces, job_kind
+from envcfg.commands.machine import (
+    cluster_name,
+    current_folder,
+    interfaces,
+    job_kind,
+)
 from envcfg.errors import UsageError
 from envcfg.findings import Finding
 from envcfg.profile.catalog import Catalog, profile_folders
@@ -47,7 +52,7 @@ def this_machine() -> Machine:
     from envcfg.profile.detect import Machine
 
     return Machine(
-        cluster=os.environ.get("SLURM_CLUSTER_NAME"),
+        cluster=cluster_name(),
         host=os.uname().nodename,
         interfaces=interfaces(),
         exists=os.path.exists,
@@ -128,7 +133,8 @@ def select_profile(
     place = f"cluster {cluster}" if cluster else "no cluster named"
     place += f", host {machine.host}"
     job = job_kind()
-    here = launcher in STARTERS and not STARTERS[launcher].spans_nodes
+    starter = STARTERS.get(launcher or "")
+    here = starter is not None and not starter.spans_nodes
     if job and not here:  # one process of many nodes would look like success
         raise _unknown_in_job(job, place, detection.broken)
     note = Finding(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 
+from envcfg import schedulers
 from envcfg.profile.model import Bundle
 from envcfg.profile.read.blocks import (
     all_of,
@@ -21,7 +22,7 @@ from envcfg.profile.read.entries import (
     read_word,
 )
 from envcfg.profile.read.nodes import Field
-from envcfg.profile.scheduler import Billing, Module, Partition, Request, RequestRule
+from envcfg.profile.scheduler import Asking, Billing, Module, Partition, RequestRule
 from envcfg.profile.words import Word, is_plain, references
 
 _FLAG = re.compile(r"--?[A-Za-z][A-Za-z0-9_-]*")
@@ -44,9 +45,7 @@ def read_request(field: Field) -> dict[str, object]:
     keys = field.mapping({*_REQUEST, "why", "source", "date", "rules", "partitions"})
     found: dict[str, object] = {}
     if keys.keys() - {"rules", "partitions"}:
-        found["request"] = read_block(
-            field, Request, _REQUEST, ["scheduler"], keys=keys
-        )
+        found["request"] = read_block(field, Asking, _REQUEST, ["scheduler"], keys=keys)
     if "rules" in keys:
         found["rules"] = by_name(_read_rule)(keys["rules"])
     if "partitions" in keys:
@@ -121,7 +120,7 @@ _PARTITION: Mapping[str, Callable[[Field], object]] = {
     "gpus": Field.integer,
 }
 _REQUEST = {
-    "scheduler": one_of("slurm", "flux", "none"),
+    "scheduler": one_of(*schedulers.NAMES, schedulers.NONE),
     "gpus": _flag,
     "gpu_type": _kind,
 }

@@ -22,7 +22,7 @@ _LOADED = {
 }
 
 
-class Fact(NamedTuple):
+class JobFact(NamedTuple):
     """Something that is known of the job, or should be.
 
     Attributes:
@@ -36,24 +36,24 @@ class Fact(NamedTuple):
     odd: bool = False
 
 
-def job_facts(report: LogReport) -> list[Fact]:
+def job_facts(report: LogReport) -> list[JobFact]:
     """Return the facts of the job, in the order in which they are shown."""
     job = report.job
     return [
-        Fact("Ranks", _ranks(job), odd=bool(job.ranks_missing)),
-        Fact("Nodes", _nodes(job)),
-        Fact("Network", _network(job), odd=job.network == "mixed"),
-        Fact("Provider", job.provider, odd=job.provider == "mixed"),
-        Fact("Plugin", _plugin(job), odd=job.plugin.loaded == "some"),
-        Fact("GPU RDMA", _GDR[job.gdr], odd=job.gdr in ("partial", "no")),
-        Fact("Bootstrap", ", ".join(job.interfaces.get("bootstrap", ())) or None),
-        Fact("Sockets", ", ".join(job.interfaces.get("socket", ())) or None),
-        Fact(
+        JobFact("Ranks", _ranks(job), odd=bool(job.ranks_missing)),
+        JobFact("Nodes", _nodes(job)),
+        JobFact("Network", _network(job), odd=job.network == "mixed"),
+        JobFact("Provider", job.provider, odd=job.provider == "mixed"),
+        JobFact("Plugin", _plugin(job), odd=job.plugin.loaded == "some"),
+        JobFact("GPU RDMA", _GDR[job.gdr], odd=job.gdr in ("partial", "no")),
+        JobFact("Bootstrap", ", ".join(job.interfaces.get("bootstrap", ())) or None),
+        JobFact("Sockets", ", ".join(job.interfaces.get("socket", ())) or None),
+        JobFact(
             "Versions",
             _versions(job),
             odd=any(len(v) > 1 for v in job.versions.values()),
         ),
-        Fact("Log", _coverage(report.coverage)),
+        JobFact("Log", _coverage(report.coverage)),
     ]
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from envcfg.log.numbers import count_of
 from envcfg.log.verdict import LogReport, RankReport
-from envcfg.report.log.layout import Layout, Node
+from envcfg.report.log.layout import Layout, NodeBox
 from envcfg.report.markup import escape
 
 # A keyboard steps through the cells of small jobs only; the search serves large ones.
@@ -15,7 +15,7 @@ MOST_FOCUSABLE = 256
 COLUMNS = (
     "Rank",
     "Verdict",
-    "Node",
+    "NodeBox",
     "GPU",
     "Reason",
     "Network",
@@ -63,7 +63,7 @@ def render_rows(report: LogReport) -> str:
     return "\n".join(_row(each) for each in report.ranks)
 
 
-def _box(node: Node, layout: Layout, *, focusable: bool) -> str:
+def _box(node: NodeBox, layout: Layout, *, focusable: bool) -> str:
     cells = "".join(_cells(node, layout, focusable=focusable))
     wide = "" if node.known else ' class="wide"'
     content = f'<span class="cells">{cells}</span>'
@@ -76,7 +76,7 @@ def _box(node: Node, layout: Layout, *, focusable: bool) -> str:
     )
 
 
-def _cells(node: Node, layout: Layout, *, focusable: bool) -> Iterator[str]:
+def _cells(node: NodeBox, layout: Layout, *, focusable: bool) -> Iterator[str]:
     skip = "" if focusable else ' tabindex="-1"'
     for number in node.ranks:
         rank = layout.ranks.get(number)
@@ -91,7 +91,7 @@ def _cells(node: Node, layout: Layout, *, focusable: bool) -> Iterator[str]:
             )
 
 
-def _title(rank: RankReport, node: Node) -> str:
+def _title(rank: RankReport, node: NodeBox) -> str:
     device = "" if rank.device is None else f", GPU {rank.device}"
     verdict = f"{rank.verdict}: {rank.reason}" if rank.reason else rank.verdict
     return f"rank {rank.rank} ({node.name}{device}) is {verdict}"

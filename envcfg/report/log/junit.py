@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from envcfg.findings import Finding
 from envcfg.log.numbers import count_of, number_ranges
 from envcfg.log.verdict import LogReport, Verdict
-from envcfg.report.junit import Case, junit_xml
+from envcfg.report.junit import JUnitCase, junit_xml
 
 SUITE = "envcfg check-log"
 _FAILED = ("degraded", "broken")
@@ -25,10 +25,10 @@ def log_junit(report: LogReport) -> str:
     )
 
 
-def _of_job(report: LogReport) -> Iterator[Case]:
-    yield _judged(Case("job", "verdict"), report.verdict, report.summary)
+def _of_job(report: LogReport) -> Iterator[JUnitCase]:
+    yield _judged(JUnitCase("job", "verdict"), report.verdict, report.summary)
     missing = report.job.ranks_missing
-    every = Case("job", "every rank is in the log")
+    every = JUnitCase("job", "every rank is in the log")
     if missing:
         said = f"{count_of(len(missing), 'rank')} not in the log: "
         said += number_ranges(missing)
@@ -37,20 +37,20 @@ def _of_job(report: LogReport) -> Iterator[Case]:
         yield every
 
 
-def _of_ranks(report: LogReport) -> Iterator[Case]:
+def _of_ranks(report: LogReport) -> Iterator[JUnitCase]:
     for rank in report.ranks:
-        case = Case(rank.host or "unknown", f"rank {rank.rank}")
+        case = JUnitCase(rank.host or "unknown", f"rank {rank.rank}")
         yield _judged(case, rank.verdict, rank.reason)
 
 
-def _judged(case: Case, verdict: Verdict, reason: str) -> Case:
+def _judged(case: JUnitCase, verdict: Verdict, reason: str) -> JUnitCase:
     if verdict == "ok":
         return case
     outcome = "failure" if verdict in _FAILED else "skipped"
     return case._replace(outcome=outcome, kind=verdict, message=reason or verdict)
 
 
-def _of_findings(report: LogReport) -> Iterator[Case]:
+def _of_findings(report: LogReport) -> Iterator[JUnitCase]:
     seen: Counter[str] = Counter()
     for finding in report.findings:
         if finding.severity == "note":
@@ -59,7 +59,7 @@ def _of_findings(report: LogReport) -> Iterator[Case]:
         seen[name] += 1
         number = f" ({seen[name]})" if seen[name] > 1 else ""
         fails = finding.severity == "error" or report.verdict in _FAILED
-        yield Case(
+        yield JUnitCase(
             group="finding",
             name=name + number,
             outcome="failure" if fails else "skipped",

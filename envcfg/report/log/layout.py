@@ -11,7 +11,7 @@ UNNAMED = "node not named"
 MISSING = "not in the log"
 
 
-class Node(NamedTuple):
+class NodeBox(NamedTuple):
     """A node of the job, or ranks of which the node is not known.
 
     Attributes:
@@ -34,7 +34,7 @@ class Layout(NamedTuple):
         ranks: what is known of each rank.
     """
 
-    nodes: tuple[Node, ...]
+    nodes: tuple[NodeBox, ...]
     ranks: dict[int, RankReport]
 
     @property
@@ -60,11 +60,11 @@ def lay_out(report: LogReport) -> Layout:
     missing = set(report.job.ranks_missing)
     for transport in report.transports:
         missing.update((transport.sender, transport.receiver))
-    nodes = [Node(name, True, tuple(found)) for name, found in hosts.items()]
+    nodes = [NodeBox(name, True, tuple(found)) for name, found in hosts.items()]
     if unnamed:
-        nodes.append(Node(UNNAMED, False, tuple(unnamed)))
+        nodes.append(NodeBox(UNNAMED, False, tuple(unnamed)))
     if absent := sorted(missing - ranks.keys()):
-        nodes.append(Node(MISSING, False, tuple(absent)))
+        nodes.append(NodeBox(MISSING, False, tuple(absent)))
     return Layout(tuple(nodes), ranks)
 
 

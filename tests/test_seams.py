@@ -1,0 +1,74 @@
+"""What varies stays in its place: names of backends stand in their records and templates."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+from envcfg import runtimes, schedulers
+from envcfg.launchers import LAUNCHERS
+from envcfg.starters import STARTERS
+from support import ROOT
+
+TEMPLATES = ROOT / "envcfg/bash/templates"
+# Folders of templates, and the words of schedulers that they may hold.
+OWN = {"srun": "SLURM|srun", "slurm": "SLURM", "flux": "FLUX|flux", "local": ""}
+WORDS = re.compile(r"\b(SLURM|FLUX|PBS|PALS)_|\bsrun\b|\bflux run\b")
+RECORDS = {"envcfg/launchers.py", "envcfg/schedulers.py"}
+BACKENDS = {*STARTERS, *schedulers.SCHEDULERS, *LAUNCHERS, *runtimes.NAMES}
+SOURCES = sorted(
+    path
+    for path in (ROOT / "envcfg").rglob("*.py")
+    if path.relative_to(ROOT).as_posix() not in RECORDS
+    and not {"starters", "runtimes"} & set(path.parts)
+)
+
+
+@pytest.mark.parametrize(
+    "path",
+    sorted(TEMPLATES.rglob("*.sh")),
+    ids=lambda path: path.relative_to(TEMPLATES).as_posix(),
+)
+def test_a_template_names_no_scheduler_but_its_own(path: Path) -> None:
+    own = OWN.get(path.relative_to(TEMPLATES).parts[0])
+    found = {match[0] for match in WORDS.finditer(path.read_text())}
+    if own is None:
+        assert found == set()
+    elif own:
+        assert {word for word in found if not re.match(own, word)} == set()
+
+
+@pytest.mark.parametrize(
+    "path", SOURCES, ids=lambda path: path.relative_to(ROOT).as_posix()
+)
+def test_no_code_compares_with_the_name_of_a_backend(path: Path) -> None:
+    """Sections of a profile have such names too, and are not compared with."""
+    compared = [
+        node.lineno
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Compare)
+        and any(isinstance(each, (ast.Eq, ast.NotEq)) for each in node.ops)
+        and any(
+            isinstance(each, ast.Constant) and each.value in BACKENDS
+            for each in (node.left, *node.comparators)
+        )
+    ]
+    assert compared == []
+
+
+def test_every_starter_and_launcher_has_the_templates_that_it_needs() -> None:
+    for name in STARTERS:
+        for part in ("host", "ranks", "rank", "words"):
+            assert (TEMPLATES / f"{name}/{part}.sh").exists(), f"{name}/{part}"
+    for name, launcher in LAUNCHERS.items():
+        path = TEMPLATES / f"launchers/{name}.sh"
+        assert path.exists() == launcher.has_template, name
+        if launcher.is_agent:
+            for starter in launcher.starters:
+                assert (TEMPLATES / f"{starter}/agent.sh").exists(), starter
+    for name in runtimes.NAMES:
+        template = runtimes.runtime(name).template
+        assert (TEMPLATES / f"runtimes/{template}.sh").exists(), name
