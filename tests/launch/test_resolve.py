@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from envcfg import runtimes
 from envcfg.bind import Bind
 from envcfg.errors import UsageError
 from envcfg.findings import Finding
@@ -22,11 +23,15 @@ from envcfg.runtimes import runtime
 REASON = "why: w, source: s, date: 2026-01-01"
 
 
+NOTHING = Options()
+
+
 def plan(
     text: str,
     *,
     settings: dict[str, Word | None] | None = None,
     launcher: str | None = None,
+    options: Options = NOTHING,
     **facts: str,
 ) -> Plan:
     problems: list[Finding] = []
@@ -36,7 +41,9 @@ def plan(
     assert profile, problems
     assert not problems
     return resolve(
-        profile, "0", Options(facts=facts, settings=settings or {}, launcher=launcher)
+        profile,
+        "0",
+        options._replace(facts=facts, settings=settings or {}, launcher=launcher),
     )
 
 
@@ -116,6 +123,27 @@ def test_a_launcher_that_the_profile_does_not_allow_is_refused() -> None:
     assert caught.value.hint == (
         "it allows: local, deepspeed, horovod, jax, lightning, mpi, transformers"
     )
+
+
+def test_another_runtime_gets_none_of_the_profile_s_arguments(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """They are words of the runtime that the profile names, or of the usual one."""
+    known = runtimes.runtime("apptainer")
+    other = known._replace(name="other", template="other")
+    found = {"apptainer": known, "singularity": known, "other": other}
+    monkeypatch.setattr(runtimes, "runtime", found.__getitem__)
+    text = f"container: {{arguments: {{--nv: {{{REASON}}}}}}}"
+    for name, words, rules in (
+        ("apptainer", ["--nv", "--x"], []),
+        ("singularity", ["--nv", "--x"], []),
+        ("other", ["--x"], ["arguments-left-out"]),
+    ):
+        given = Options(container="a.sif", runtime=name, runtime_args=("--x",))
+        made = plan(text, options=given)
+        assert made.container
+        assert [each.word for each in made.container.arguments] == words
+        assert [each.rule for each in made.notes] == rules
 
 
 def test_two_layers_of_masking_are_a_warning() -> None:
