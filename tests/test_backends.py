@@ -93,6 +93,7 @@ def test_a_launcher_has_a_template_if_it_says_so_and_a_line_in_the_docs(
     assert known.starters
     if known.is_agent:
         assert "# envcfg:options\n" in text_of("launchers", name)
+        assert all(STARTERS[each].starts_agents for each in known.starters)
     elif known.has_template:
         assert "envcfg_in_set" in text_of("launchers", name) + "".join(
             text_of(each, "words") for each in known.starters
