@@ -82,7 +82,7 @@ def choose_container(
         is_file=not first.is_reference(options.container),
         runtimes=tuple(each.name for each in named),
         verb=str(verb),
-        arguments=(*choose_arguments(profile.arguments, facts), *words),
+        arguments=(*choose_arguments(own_arguments(profile, first), facts), *words),
         binds=tuple(_binds((*profile.binds.values(), *asked), first, facts)),
     )
 
@@ -92,6 +92,12 @@ def choose_runtimes(profile: Profile, wanted: str | None) -> tuple[Runtime, ...]
     names = (wanted,) if wanted else profile.runtimes or runtimes.USUAL
     known = [runtimes.runtime(name) for name in names]
     return tuple(each for each in known if each.template == known[0].template)
+
+
+def own_arguments(profile: Profile, runtime: Runtime) -> Mapping[str, Argument | None]:
+    """Return the profile's arguments for *runtime*: they are words of its first one's."""
+    usual = choose_runtimes(profile, None)[0]
+    return profile.arguments if runtime.template == usual.template else {}
 
 
 def _binds(

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from envcfg import runtimes
 from envcfg.findings import Finding
+from envcfg.launch.choose import own_arguments
 from envcfg.launch.plan import Container, Plan, Planned
 from envcfg.profile.conditions import FACTS
 from envcfg.profile.model import Profile
@@ -60,6 +61,22 @@ def image_notes(container: Container | None) -> Iterable[Finding]:
             message="every rank of the job would pull and unpack this image",
             fix=f"pull it once before the job ({known.pull}), "
             "and give --container image.sif",
+        )
+
+
+def argument_notes(profile: Profile, container: Container | None) -> Iterable[Finding]:
+    """Say which of the profile's arguments another runtime than its own does not get."""
+    words = [each.word for each in profile.arguments.values() if each]
+    if container is None or not words:
+        return
+    name = container.runtimes[0]
+    if not own_arguments(profile, runtimes.runtime(name)):
+        yield Finding(
+            rule="arguments-left-out",
+            severity="note",
+            subject=", ".join(words),
+            message=f"is left out: the profile has no arguments for {name}",
+            fix="--runtime-arg gives what it needs in their place",
         )
 
 

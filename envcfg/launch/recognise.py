@@ -49,7 +49,9 @@ def recognise(options: Options) -> tuple[Options, list[Finding]]:
         msg = (
             f"the command begins with {name}, and envcfg writes the {name} line itself"
         )
-        raise UsageError(msg, hint="give the program alone; --srun-arg for its options")
+        has_options = "srun" in STARTERS[name].sections
+        hint = "; --srun-arg for its options" if has_options else ""
+        raise UsageError(msg, hint=f"give the program alone{hint}")
     python, module = _interpreter(name, command)
     if not _is_launcher(name, module):
         return options, []

@@ -16,6 +16,7 @@ from envcfg.launch.choose import (
 )
 from envcfg.launch.diagnostics import check_log_folder, log_settings
 from envcfg.launch.notes import (
+    argument_notes,
     image_notes,
     lifecycle_notes,
     masking_notes,
@@ -121,6 +122,7 @@ def resolve(
             *broken_up,
             *masking_notes(profile, planned),
             *image_notes(container),
+            *argument_notes(profile, container),
             *lifecycle_notes(profile),
         ),
     )

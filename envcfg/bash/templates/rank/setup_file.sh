@@ -6,7 +6,7 @@ envcfg_words=("$@") # in no function, where declare would make local variables
 set --
 # shellcheck disable=SC1090 # the user's own
 . "$envcfg_file" || envcfg_fail 'what --setup gives has failed' \
-  'try it in the container: singularity shell IMAGE'
+  'try it in a shell in the container'
 set -- "${envcfg_words[@]}"
 set +eu # whatever it has changed of the shell itself
 unset -v IFS envcfg_words
