@@ -1,7 +1,5 @@
 """What a job is asked to tell of itself: the model; pure."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 

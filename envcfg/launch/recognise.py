@@ -5,8 +5,6 @@ options that the job decides are left out, with a note. What options there are i
 ``knowledge/launchers.yaml``, read only for such a command.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Any, NamedTuple

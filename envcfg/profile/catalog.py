@@ -4,8 +4,6 @@ A profile of the same name in a higher layer is laid over the one below it, entr
 entry. Order, lowest first: built-in, site, user, project.
 """
 
-from __future__ import annotations
-
 import os.path
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple, NoReturn

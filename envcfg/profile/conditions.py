@@ -5,8 +5,6 @@ when the bash is generated; those in ``IN_JOB`` only in the job, where they beco
 ``if``. A fact that nobody stated is unknown, and is never guessed.
 """
 
-from __future__ import annotations
-
 import enum
 import re
 from collections.abc import Mapping

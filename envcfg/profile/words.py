@@ -5,8 +5,6 @@ dollar, everything else is inert. There is no command substitution and no arithm
 no value is ever evaluated.
 """
 
-from __future__ import annotations
-
 import re
 from typing import NamedTuple
 
