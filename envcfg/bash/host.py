@@ -90,11 +90,11 @@ def _body(plan: Plan) -> list[str]:
 def _needs(plan: Plan, settings: str, used: str) -> str:
     """Return what is particular to this job: data, mounts, settings."""
     lines = [f"{title('What this job needs')}\n"]
-    names = set(re.findall(r"\$\{?(ENVCFG_\w+)", used))
+    referred = set(re.findall(r"\$\{?(ENVCFG_\w+)", used))
     lines += [
         f"{name}={quote_always(value)}\n"
         for name, value in _data(plan).items()
-        if name in names
+        if name in referred
     ]
     if plan.container:
         names = " ".join(quote(name) for name in plan.container.runtimes)

@@ -141,7 +141,12 @@ def _cut(text: str) -> tuple[_Part, ...]:
 
 
 def _part(name: str, text: str) -> _Part:
-    return _Part(name, text, tuple(_WORD.findall(text)))
+    return _Part(name, text, tuple(functions_in(text)))
+
+
+def functions_in(text: str) -> list[str]:
+    """Return the names of envcfg's functions in *text*, each as often as it is there."""
+    return _WORD.findall(text)
 
 
 def heredoc(variable: str, text: str) -> str:

@@ -110,8 +110,11 @@ def parse_tests(fact: str, text: str) -> list[Test]:
 
 
 def _check_launchers(test: Test) -> None:
-    for glob in test.operand.removeprefix("!").split("|"):
-        if not any(fnmatchcase(name, glob.strip()) for name in LAUNCHERS):
+    for glob in map(str.strip, test.operand.removeprefix("!").split("|")):
+        # Most are plain names, for which no pattern needs to be compiled.
+        if glob not in LAUNCHERS and not any(
+            fnmatchcase(name, glob) for name in LAUNCHERS
+        ):
             msg = f"{glob!r} fits no launcher: they are {', '.join(LAUNCHERS)}"
             raise ValueError(msg)
 

@@ -7,7 +7,7 @@ read. Aliases are refused: they hide where a value comes from and can grow witho
 
 from __future__ import annotations
 
-import re
+from codecs import BOM_UTF8
 from collections.abc import Collection, Iterator
 
 import yaml
@@ -19,7 +19,7 @@ MAX_BYTES = 100_000
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _NULL = "tag:yaml.org,2002:null"
 _MAX_DEPTH = 20
-_NUMBER = re.compile(r"[0-9]{1,9}")
+_MOST_DIGITS = 9
 _MANY = 100  # problems, after which no time goes into suggestions
 _LONG = 300  # characters of a message
 
@@ -92,7 +92,8 @@ class Field:
         text = self.text()
         if text is None:
             return None
-        if not (_NUMBER.fullmatch(text) and int(text) >= minimum):
+        is_number = text.isascii() and text.isdigit() and len(text) <= _MOST_DIGITS
+        if not (is_number and int(text) >= minimum):
             self.problem(f"expected a whole number from {minimum}, not {text!r}")
             return None
         return int(text)
@@ -168,7 +169,8 @@ def read_fields(data: bytes, path: str, problems: list[Finding]) -> Field | None
         fail(f"{len(data)} bytes is too large for a profile (limit {MAX_BYTES})")
         return None
     try:
-        text = data.decode("utf-8-sig")
+        data = data.removeprefix(BOM_UTF8)
+        text = data.decode()
     except UnicodeDecodeError as err:
         line = data.count(b"\n", 0, err.start) + 1
         column = err.start - data.rfind(b"\n", 0, err.start)
