@@ -32,7 +32,7 @@ _SHELL_OWN = frozenset(
 
 def name_problem(name: str) -> tuple[str, str] | None:
     """Return message and hint if *name* cannot be set by a profile, else None."""
-    if not words.NAME.fullmatch(name):
+    if not words.is_name(name):
         return f"{name!r} is no variable name", "letters, digits and _, no digit first"
     if name in _SHELL_OWN:
         return f"{name} belongs to the shell and cannot be set", "choose another name"
