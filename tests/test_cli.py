@@ -399,7 +399,7 @@ def test_no_annotation_of_a_named_tuple_is_compiled_to_make_a_script() -> None:
     # compiled again at every start.
     texts = (
         "{f'{v.__module__}.{v.__name__}' for m in own.values() for v in vars(m).values()"
-        " if hasattr(v, '_field_defaults')"
+        " if isinstance(v, type) and hasattr(v, '_field_defaults')"
         " and any(isinstance(a, typing.ForwardRef) for a in v.__annotations__.values())}"
     )
     assert after(WRAP, texts) == set()

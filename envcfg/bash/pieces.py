@@ -51,6 +51,7 @@ def blocks_of(name: str) -> dict[str, str]:
     return {match["name"]: match["body"] for match in _BLOCK.finditer(_read(name))}
 
 
+@cache
 def has_template(name: str) -> bool:
     """Tell whether there is such a template."""
     return os.path.exists(os.path.join(_TEMPLATES, f"{name}.sh"))
