@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
 def main() -> NoReturn:
     """Run envcfg and end with its exit code."""
     listen()  # before all else: what is imported takes time, in which a signal may come
+    gc.disable()  # what is imported is no garbage, and need not be searched for any
+    _forget_programs()
     _forget_current_folder()
     try:
         from envcfg.cli import main as run
@@ -24,6 +27,15 @@ def main() -> NoReturn:
     # All is written. The end of the interpreter would take milliseconds, in which a signal
     # spoils the exit code of a run that is done.
     os._exit(run())
+
+
+def _forget_programs() -> None:
+    """Let no module come from beside the program ``envcfg``, where Python looks first.
+
+    Where it is installed that is a folder of programs, and each import would ask for it.
+    """
+    programs = f"{sys.prefix}/bin"
+    sys.path[:] = [each for each in sys.path if each != programs]
 
 
 def _forget_current_folder() -> None:

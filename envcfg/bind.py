@@ -4,8 +4,6 @@ The text is ``SOURCE[:TARGET[:OPTIONS]]``, as on a command line, with a backslas
 colon, a comma or a backslash of a path. How a runtime wants it is the runtime's.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 

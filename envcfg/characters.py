@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import re
 
-_SURROGATES = re.compile("[\ud800-\udfff]")
+_SURROGATES = "[\ud800-\udfff]"
 # Besides these, marks that turn the direction of text: a log line could use them to
 # show itself as another.
-_UNPRINTABLE = re.compile(
+_UNPRINTABLE = (
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069"
     "\ud800-\udfff\ufffe\uffff]"
 )
@@ -24,7 +24,7 @@ def without_surrogates(text: str) -> str:
     >>> without_surrogates("nid\udcff") == r"nid\xff"
     True
     """
-    return text if text.isascii() else _SURROGATES.sub(_visible, text)
+    return text if text.isascii() else re.sub(_SURROGATES, _visible, text)
 
 
 def printable(text: str) -> str:
@@ -33,7 +33,7 @@ def printable(text: str) -> str:
     >>> printable("\x1b[31mred") == r"\x1b[31mred"
     True
     """
-    return text if text.isprintable() else _UNPRINTABLE.sub(_visible, text)
+    return text if text.isprintable() else re.sub(_UNPRINTABLE, _visible, text)
 
 
 def one_line(text: str) -> str:

@@ -6,6 +6,7 @@ chosen, so that ``--help`` and each command pay for nothing else.
 
 from __future__ import annotations
 
+import gc
 import io
 import os
 import sys
@@ -123,6 +124,9 @@ def _dispatch(words: list[str]) -> int:
         raise UsageError(msg, hint="envcfg wrap --help")
     Wanted.script = hasattr(options, "wants_script") and options.wants_script(options)
     command = import_module(COMMANDS[options.command_name])
+    if not gc.isenabled():  # see __main__: what is imported by now stays
+        gc.freeze()
+        gc.enable()
     code: int = command.run(options, tail if separated else None, ["envcfg", *words])
     return code
 

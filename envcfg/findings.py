@@ -1,7 +1,5 @@
 """The one thing that every check yields: what was found, where, why and what to do."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Literal, NamedTuple
 

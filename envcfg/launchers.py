@@ -6,8 +6,6 @@ starts the agent's ranks, or gives a rank what its library reads. Which options 
 own command takes is in ``knowledge/launchers.yaml``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 

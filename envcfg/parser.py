@@ -11,6 +11,9 @@ from typing import Any, NoReturn
 from envcfg.errors import UsageError
 
 _WIDTH = 88
+# argparse's texts stay as they are: slips.py reads them. To look for translations takes two
+# dozen file operations, and a module that parses locales.
+argparse._ = str  # type: ignore[attr-defined]  # there is no other way
 
 
 @lru_cache(maxsize=1)

@@ -6,7 +6,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -350,25 +350,59 @@ def test_what_cannot_be_written_is_an_error(wrap: Wrap, target: str) -> None:
 # Start-up
 
 
+def after(command: Sequence[str], names: str) -> set[str]:
+    """Return *names*, an expression, of a process that has run *command*."""
+    lines = (
+        "import re, sys, typing, envcfg.cli",
+        f"envcfg.cli.main({list(command)!r})",
+        "own = {n: m for n, m in sys.modules.items() if n.startswith('envcfg.')}",
+        f"print(*{names}, file=sys.stderr)",
+    )
+    argv = [sys.executable, "-c", "\n".join(lines)]
+    done = subprocess.run(argv, capture_output=True, check=True, cwd=ROOT, text=True)
+    return set(done.stderr.splitlines()[-1].split())
+
+
+WRAP = ("wrap", *LOCAL, "--", "true")
+
+
 def test_nothing_heavy_is_imported_to_make_a_script() -> None:
-    code = (
-        "import sys, envcfg.cli\n"
-        f"envcfg.cli.main(['wrap', *{LOCAL!r}, '--', 'true'])\n"
-        "print(sorted({m.partition('.')[0] for m in sys.modules}), file=sys.stderr)"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, check=True, cwd=ROOT
-    )
     heavy = {
-        "rich",
-        "spython",
-        "importlib_metadata",
-        "subprocess",
-        "asyncio",
-        "json",
-        "difflib",
+        *("rich", "spython", "importlib_metadata", "subprocess", "asyncio", "json"),
+        *("difflib", "dataclasses", "hashlib", "locale", "encodings.utf_8_sig"),
+        *("envcfg.datafile", "envcfg.slips", "envcfg.synonyms", "envcfg.narrow"),
+        *("envcfg.outputs", "envcfg.files", "envcfg.profile.naming"),
+        *("envcfg.profile.detect", "envcfg.profile.guard", "envcfg.profile.validate"),
     }
-    assert not heavy & set(eval(done.stderr.decode()))  # noqa: S307 # a list of names
+    loaded = after(WRAP, "sys.modules")
+    assert not heavy & loaded
+    others = {f"envcfg.{name}" for name in ("knowledge", "log", "monitor", "report", "request")}  # fmt: skip
+    assert not others & loaded
+
+
+def test_the_version_needs_no_command() -> None:
+    loaded = after(["--version"], "sys.modules")
+    assert not {name for name in loaded if name.startswith("envcfg.commands")}
+    assert not {"yaml", "envcfg.profile", "envcfg.launch", "envcfg.bash"} & loaded
+
+
+def test_few_regular_expressions_are_compiled_to_import_what_makes_a_script() -> None:
+    compiled = "{n for n, m in own.items() for v in vars(m).values() if isinstance(v, re.Pattern)}"
+    # Each is used in every script.
+    used = {"bash.pieces", "bash.launch_line", "profile.words"}
+    used |= {"bash.quoting", "profile.catalog"}  # which import those of words
+    assert after(WRAP, compiled) <= {f"envcfg.{name}" for name in used}
+
+
+def test_no_annotation_of_a_named_tuple_is_compiled_to_make_a_script() -> None:
+    # Where it is a text, as ``from __future__ import annotations`` makes it, each is
+    # compiled again at every start.
+    texts = (
+        "{f'{v.__module__}.{v.__name__}' for m in own.values() for v in vars(m).values()"
+        " if isinstance(v, type) and hasattr(v, '_field_defaults')"
+        " and any(isinstance(a, typing.ForwardRef) for a in v.__annotations__.values())}"
+    )
+    assert after(WRAP, texts) == set()
 
 
 @pytest.mark.parametrize(

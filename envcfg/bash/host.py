@@ -91,10 +91,11 @@ def _body(plan: Plan) -> list[str]:
 def _needs(plan: Plan, settings: str, used: str) -> str:
     """Return what is particular to this job: data, mounts, settings."""
     lines = [f"{title('What this job needs')}\n\n"]
+    referred = set(re.findall(r"\$\{?(ENVCFG_\w+)", used))
     lines += [
         f"{name}={quote_always(value)}\n"
         for name, value in _data(plan).items()
-        if re.search(rf"\$\{{?{name}\b", used)
+        if name in referred
     ]
     if plan.container:
         names = " ".join(map(quote, programs(plan.container)))

@@ -11,14 +11,20 @@ from collections.abc import Iterator, Sequence
 
 from envcfg.bash.choice import is_by_interface
 from envcfg.bash.diagnosis import ending_pieces, setup_pieces
-from envcfg.bash.pieces import assemble, blocks_of, has_template, heredoc, template
+from envcfg.bash.pieces import (
+    assemble,
+    blocks_of,
+    functions_in,
+    has_template,
+    heredoc,
+    template,
+)
 from envcfg.bash.quoting import quote, rename
 from envcfg.bash.settings import agent_lines, folder_lines, setting_lines
 from envcfg.launch.plan import Plan, Planned
 from envcfg.launchers import LAUNCHERS
 
-_SETS = re.compile(r"\benvcfg_in_set ([A-Z]\w*)")
-_FUNCTION = re.compile(r"\benvcfg_\w+")
+_SETS = r"\benvcfg_in_set ([A-Z]\w*)"
 # What a starter's rank.sh says to who wants it.
 _WANTED = ("nodes", "id", "address")
 _OPTIONS = "# envcfg:options\n"  # where a template takes them
@@ -41,7 +47,7 @@ def rank_text(plan: Plan) -> str:
         pieces.append("envcfg_inside\n")
     is_agent = LAUNCHERS[plan.launcher].is_agent
     pieces += _agent(plan) if is_agent else [*_contract(plan), *_program(plan)]
-    return assemble(pieces, _FUNCTION.findall(inside))
+    return assemble(pieces, functions_in(inside))
 
 
 def worker_text(plan: Plan) -> str:
@@ -58,7 +64,7 @@ def contract_names(plan: Plan) -> tuple[str, ...]:
     """Return the variables that the launcher's template gives to a rank, if it does."""
     if not plan.contract:
         return ()
-    return tuple(dict.fromkeys(_SETS.findall(_launcher(plan))))
+    return tuple(dict.fromkeys(re.findall(_SETS, _launcher(plan))))
 
 
 def _function(plan: Plan, settings: Sequence[Planned]) -> str:

@@ -1,11 +1,8 @@
 """What a job is asked to tell of itself: the model; pure."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
-from envcfg.datafile import load_knowledge_file
 from envcfg.errors import UsageError
 from envcfg.profile.words import Word, parse_word
 
@@ -43,6 +40,8 @@ def profiler_words(name: str, arguments: Sequence[str]) -> tuple[Word, ...]:
         name: one of :data:`PROFILERS`.
         arguments: further options, put before the program.
     """
+    from envcfg.datafile import load_knowledge_file
+
     known: Mapping[str, Mapping[str, list[str]]] = load_knowledge_file("profilers.yaml")
     out = _OUT.format(name=name)
     words = [word.replace("${OUT}", out) for word in known[name]["words"]]

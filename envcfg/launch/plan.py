@@ -1,7 +1,5 @@
 """What one job will do, fully resolved: the model. ``resolve`` makes it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import NamedTuple
 

@@ -5,13 +5,10 @@ options that the job decides are left out, with a note. What options there are i
 ``knowledge/launchers.yaml``, read only for such a command.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Any, NamedTuple
 
-from envcfg.datafile import load_knowledge_file
 from envcfg.errors import UsageError
 from envcfg.findings import Finding
 from envcfg.launch.plan import Options
@@ -104,6 +101,8 @@ def _program(
     given: Sequence[str], *, is_module: bool
 ) -> tuple[Mapping[str, Any], Sequence[str]] | None:
     """Return what is known of the launcher that begins the command, and what follows."""
+    from envcfg.datafile import load_knowledge_file
+
     for known in load_knowledge_file("launchers.yaml").values():
         for beginning in known["begins"]:
             words = beginning.split()

@@ -4,10 +4,9 @@ A profile of the same name in a higher layer is laid over the one below it, entr
 entry. Order, lowest first: built-in, site, user, project.
 """
 
-from __future__ import annotations
-
 import os.path
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import NamedTuple, NoReturn
 
 from envcfg.digest import sha256_of
@@ -237,6 +236,7 @@ def profile_folders(environ: Mapping[str, str], start: str) -> list[str]:
     return [*folders, f"{folder}/.envcfg/profiles"]
 
 
+@cache
 def built_in_folder() -> str:
     """Return the folder of the profiles that come with envcfg."""
     installed = f"{_PACKAGE}/profiles"

@@ -5,10 +5,7 @@ when the bash is generated; those in ``IN_JOB`` only in the job, where they beco
 ``if``. A fact that nobody stated is unknown, and is never guessed.
 """
 
-from __future__ import annotations
-
 import enum
-import re
 from collections.abc import Mapping
 from fnmatch import fnmatchcase
 from typing import NamedTuple
@@ -30,9 +27,8 @@ FACTS: Mapping[str, str] = {
 }
 IN_JOB = frozenset({"nodes"})
 
-_ORDER_TEST = re.compile(r"(<=|>=|==|!=|<|>)\s*(.+)")
-_VERSION = re.compile(r"[0-9]{1,9}(\.[0-9]{1,9})*")
-_INTEGER = re.compile(r"[0-9]{1,9}")
+_COMPARISONS = ("<=", ">=", "==", "!=", "<", ">")  # the longer ones first
+_MOST_DIGITS = 9
 
 
 class Truth(enum.Enum):
@@ -59,7 +55,7 @@ class Test(NamedTuple):
         if self.operator == "glob":
             negated = self.operand.startswith("!")
             globs = self.operand.removeprefix("!").split("|")
-            return any(fnmatchcase(value, glob.strip()) for glob in globs) != negated
+            return any(_fits(value, glob.strip()) for glob in globs) != negated
         left, right = _numbers(value), _numbers(self.operand)
         if self.operator == "prefix" and len(left) >= len(right):
             return left[: len(right)] == right
@@ -101,19 +97,19 @@ def parse_tests(fact: str, text: str) -> list[Test]:
         return [test]
     tests = []
     for part in text.split(","):
-        match = _ORDER_TEST.fullmatch(part.strip())
-        operator, operand = match.groups() if match else (None, part.strip())
-        if problem := fact_problem(fact, operand):
+        said = part.strip()
+        operator = next(filter(said.startswith, _COMPARISONS), "")
+        operand = said.removeprefix(operator).lstrip()
+        if problem := fact_problem(fact, operand or said):
             raise ValueError(problem)
-        if operator is None:
-            operator = "==" if kind == "integer" else "prefix"
-        tests.append(Test(fact, operator, operand))
+        bare = "==" if kind == "integer" else "prefix"
+        tests.append(Test(fact, operator or bare, operand))
     return tests
 
 
 def _check_launchers(test: Test) -> None:
-    for glob in test.operand.removeprefix("!").split("|"):
-        if not any(fnmatchcase(name, glob.strip()) for name in LAUNCHERS):
+    for glob in map(str.strip, test.operand.removeprefix("!").split("|")):
+        if not any(_fits(name, glob) for name in LAUNCHERS):
             msg = f"{glob!r} fits no launcher: they are {', '.join(LAUNCHERS)}"
             raise ValueError(msg)
 
@@ -121,9 +117,9 @@ def _check_launchers(test: Test) -> None:
 def fact_problem(fact: str, value: str) -> str | None:
     """Return what is wrong with *value* for this fact, as a sentence, or None."""
     kind = FACTS[fact]
-    if kind == "version" and not _VERSION.fullmatch(value):
+    if kind == "version" and not all(map(_is_number, value.split("."))):
         return f"{value!r} is no version: expected numbers and dots, as in 6.2.4"
-    if kind == "integer" and not _INTEGER.fullmatch(value):
+    if kind == "integer" and not _is_number(value):
         return f"{value!r} is no whole number"
     return None
 
@@ -151,6 +147,16 @@ def judge(
     if unknown:
         return Truth.UNKNOWN, list(dict.fromkeys(unknown)), ALWAYS
     return (Truth.IN_JOB if left else Truth.YES), [], tuple(left)
+
+
+def _fits(value: str, glob: str) -> bool:
+    """Tell whether *glob* is *value*, or fits it; only the latter needs to be compiled."""
+    is_pattern = any(sign in glob for sign in "*?[")
+    return fnmatchcase(value, glob) if is_pattern else value == glob
+
+
+def _is_number(text: str) -> bool:
+    return text.isascii() and text.isdigit() and len(text) <= _MOST_DIGITS
 
 
 def _numbers(version: str) -> tuple[int, ...]:

@@ -1,7 +1,5 @@
 """What is known of a job when its bash is made, who says so, and what is not known."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import NamedTuple
 

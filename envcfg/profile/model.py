@@ -5,8 +5,6 @@ is None was not given; in ``env``, ``binds`` and ``arguments`` a None unsets wha
 gave.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -167,7 +165,7 @@ class Expect(NamedTuple):
         """Return why a field is so."""
         return self.others.get(name, self.reason)
 
-    def over(self, base: Expect) -> Expect:
+    def over(self, base: "Expect") -> "Expect":
         """Return *base* with each field that this gives, or drops, laid over it."""
         mine = self.said().keys() | self.dropped
         kept = {name: each for name, each in base.said().items() if name not in mine}
@@ -246,7 +244,7 @@ class Profile(NamedTuple):
     modules: Mapping[str, Module | None] = {}
     billing: Billing | None = None
 
-    def over(self, base: Profile) -> Profile:
+    def over(self, base: "Profile") -> "Profile":
         """Return *base* with everything that this profile gives laid over it."""
         given: dict[str, Any] = {
             name: mine for name, mine in self._asdict().items() if mine is not None

@@ -1,7 +1,5 @@
 """Why something is so: what every entry of a profile carries."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from envcfg.findings import Place

@@ -1,7 +1,5 @@
 """What the scheduler of a system wants and bills: the model; frozen data."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from envcfg.profile.conditions import ALWAYS, Condition

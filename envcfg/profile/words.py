@@ -5,12 +5,9 @@ dollar, everything else is inert. There is no command substitution and no arithm
 no value is ever evaluated.
 """
 
-from __future__ import annotations
-
 import re
 from typing import NamedTuple
 
-NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 # What a profile may be called: its name stands in paths, messages, headers of scripts.
 PROFILE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
 _REFERENCE = re.compile(r"\$\{(?P<name>[^}:]*)(?P<default>:-(?P<text>[^}]*))?\}")
@@ -84,6 +81,11 @@ def format_word(word: Word) -> str:
     )
 
 
+def is_name(text: str) -> bool:
+    """Tell whether a variable can be called so: letters, digits and _, no digit first."""
+    return text.isascii() and text.isidentifier()
+
+
 def references(word: Word) -> list[str]:
     """Return the names that *word* refers to, in order, each once."""
     return list(dict.fromkeys(part.name for part in word if isinstance(part, Ref)))
@@ -114,7 +116,7 @@ def _parse_reference(text: str, at: int) -> tuple[Ref, int]:
         hint = "write ${NAME} to refer to a variable, $$ for a dollar"
         raise WordError(msg, at, hint)
     name = match["name"]
-    if not NAME.fullmatch(name):
+    if not is_name(name):
         msg = f"{name!r} is no variable name"
         hint = "a reference is ${NAME} or ${NAME:-default}; $$ is a dollar"
         raise WordError(msg, at, hint)

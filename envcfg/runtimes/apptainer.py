@@ -10,6 +10,8 @@ from envcfg.runtimes.model import Runtime
 
 def is_reference(text: str) -> bool:
     """Tell whether *text* is a URI or a transport of containers/image."""
+    if ":" not in text:
+        return False
     transports = "docker-archive|docker-daemon|oci|oci-archive|oci-sif"
     return bool(re.fullmatch(rf"[a-z][a-z0-9+-]*://.+|({transports}):.+", text))
 

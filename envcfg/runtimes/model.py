@@ -1,7 +1,5 @@
 """What is particular to a container runtime."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """What is particular to a starter; frozen data."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 

@@ -1,7 +1,5 @@
 """What an option is: from one table argparse reads it, and it is written back as words."""
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Literal, NamedTuple

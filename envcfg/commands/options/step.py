@@ -3,8 +3,6 @@
 Every command that makes such a step takes them: ``wrap``, ``sbatch``.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 from collections.abc import Iterator, Mapping, Sequence

@@ -74,12 +74,14 @@ def by_name(
     return read_all
 
 
-def matching(pattern: re.Pattern[str], what: str) -> Callable[[Field], str | None]:
-    """Return a reader for a text that is a whole match."""
+def matching(
+    pattern: str | re.Pattern[str], what: str
+) -> Callable[[Field], str | None]:
+    """Return a reader for a text that is a whole match; compiled where there is one."""
 
     def read(field: Field) -> str | None:
         text = field.text()
-        if text is not None and not pattern.fullmatch(text):
+        if text is not None and not re.fullmatch(pattern, text):
             field.problem(f"{text!r} is no {what}")
             return None
         return text

@@ -21,8 +21,7 @@ from envcfg.profile.reason import Reason
 Item = TypeVar("Item")
 
 REASON = ("why", "source", "date")
-_DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
-_BRACES = re.compile(r"\{[^{}]*\}|[{}]")
+_BRACES = r"\{[^{}]*\}|[{}]"
 # Read-only in bash, or given a meaning or a new value by it: they would not arrive.
 _SHELL_OWN = frozenset(
     "BASHOPTS BASHPID BASH_VERSINFO COMP_WORDBREAKS DIRSTACK EPOCHREALTIME EPOCHSECONDS "
@@ -33,7 +32,7 @@ _SHELL_OWN = frozenset(
 
 def name_problem(name: str) -> tuple[str, str] | None:
     """Return message and hint if *name* cannot be set by a profile, else None."""
-    if not words.NAME.fullmatch(name):
+    if not words.is_name(name):
         return f"{name!r} is no variable name", "letters, digits and _, no digit first"
     if name in _SHELL_OWN:
         return f"{name} belongs to the shell and cannot be set", "choose another name"
@@ -68,13 +67,10 @@ def read_reason(field: Field, keys: Mapping[str, Field]) -> Reason | None:
 
 
 def _is_date(text: str) -> bool:
-    if not _DATE.fullmatch(text):
-        return False
     try:
-        date.fromisoformat(text)
+        return date.fromisoformat(text).isoformat() == text  # it takes other forms, too
     except ValueError:
         return False
-    return True
 
 
 def read_word(field: Field) -> words.Word:
@@ -190,7 +186,7 @@ def read_image_facts(field: Field) -> tuple[NameFact, ...]:
         texts = {name: value.text() or "" for name, value in facts.items()}
         groups = _groups(pattern, keys)
         for name, text in texts.items():
-            for stray in set(_BRACES.findall(text)) - groups:
+            for stray in set(re.findall(_BRACES, text)) - groups:
                 facts[name].problem(f"{stray} is no named group of the pattern")
         if reason is not None:
             found.append(NameFact(pattern=pattern, facts=texts, reason=reason))

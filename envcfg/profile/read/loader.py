@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 
 from envcfg import runtimes
@@ -42,10 +41,11 @@ from envcfg.profile.read.scheduling import (
 )
 
 VERIFIED = ("site documentation", "user repository", "inferred", "generated", "run")
-_MASK = re.compile(r"0x0*[1-9a-fA-F][0-9a-fA-F]*")
-_MEMORY = re.compile(r"[0-9]{1,9}[KMGT]?")
-_HOST_PART = re.compile(r"[A-Za-z0-9_.:-]+")
-_INTERFACE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:-]*")
+_VARIABLE = r"[A-Za-z_][A-Za-z0-9_]*"
+_MASK = r"0x0*[1-9a-fA-F][0-9a-fA-F]*"
+_MEMORY = r"[0-9]{1,9}[KMGT]?"
+_HOST_PART = r"[A-Za-z0-9_.:-]+"
+_INTERFACE = r"[A-Za-z0-9_][A-Za-z0-9_.:-]*"
 
 
 def load_profile(
@@ -133,7 +133,7 @@ def _read_keys(
 
 
 _profile_name = matching(words.PROFILE_NAME, "name of a profile, as in lumi-g")
-_variable = matching(words.NAME, "variable name")
+_variable = matching(_VARIABLE, "variable name")
 _RENDEZVOUS = block(
     Rendezvous,
     {

@@ -7,8 +7,9 @@ read. Aliases are refused: they hide where a value comes from and can grow witho
 
 from __future__ import annotations
 
-import re
-from collections.abc import Collection, Iterator
+from codecs import BOM_UTF8
+from collections.abc import Collection
+from typing import Any
 
 import yaml
 
@@ -18,8 +19,11 @@ from envcfg.findings import Finding, Place
 MAX_BYTES = 100_000
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _NULL = "tag:yaml.org,2002:null"
+_TEXT = "tag:yaml.org,2002:str"
+_NULLS = frozenset(("", "~", "null", "Null", "NULL"))  # where nothing is quoted
 _MAX_DEPTH = 20
-_NUMBER = re.compile(r"[0-9]{1,9}")
+_MOST_DIGITS = 9
+_WRITE_IT = "write the value itself"
 _MANY = 100  # problems, after which no time goes into suggestions
 _LONG = 300  # characters of a message
 
@@ -92,7 +96,8 @@ class Field:
         text = self.text()
         if text is None:
             return None
-        if not (_NUMBER.fullmatch(text) and int(text) >= minimum):
+        is_number = text.isascii() and text.isdigit() and len(text) <= _MOST_DIGITS
+        if not (is_number and int(text) >= minimum):
             self.problem(f"expected a whole number from {minimum}, not {text!r}")
             return None
         return int(text)
@@ -168,7 +173,8 @@ def read_fields(data: bytes, path: str, problems: list[Finding]) -> Field | None
         fail(f"{len(data)} bytes is too large for a profile (limit {MAX_BYTES})")
         return None
     try:
-        text = data.decode("utf-8-sig")
+        data = data.removeprefix(BOM_UTF8)
+        text = data.decode()
     except UnicodeDecodeError as err:
         line = data.count(b"\n", 0, err.start) + 1
         column = err.start - data.rfind(b"\n", 0, err.start)
@@ -177,12 +183,7 @@ def read_fields(data: bytes, path: str, problems: list[Finding]) -> Field | None
         )
         return None
     try:
-        for event, message, hint in _forbidden(text):
-            mark = event.start_mark
-            line, column = (mark.line + 1, mark.column + 1) if mark else (1, 1)
-            fail(message, line, column, hint)
-            return None
-        node = yaml.compose(text, Loader=_LOADER)
+        node = _compose(text)
     except yaml.reader.ReaderError as err:
         # The error tells no usable position: look for the character itself.
         character = chr(err.character) if isinstance(err.character, int) else "?"
@@ -193,7 +194,8 @@ def read_fields(data: bytes, path: str, problems: list[Finding]) -> Field | None
     except yaml.MarkedYAMLError as err:
         mark = err.problem_mark or err.context_mark
         line, column = (mark.line + 1, mark.column + 1) if mark else (1, 1)
-        fail(str(err.problem or err.context), line, column, _yaml_hint(text, line))
+        hint = err.note or _yaml_hint(text, line)
+        fail(str(err.problem or err.context), line, column, hint)
         return None
     if node is None:
         fail("the file is empty", hint="a profile has at least a name")
@@ -201,24 +203,59 @@ def read_fields(data: bytes, path: str, problems: list[Finding]) -> Field | None
     return Field(node, "", path, problems)
 
 
-def _forbidden(text: str) -> Iterator[tuple[yaml.Event, str, str | None]]:
-    """Yield what is YAML but no profile: aliases, tags, nesting without end.
+def _compose(text: str) -> yaml.Node | None:
+    """Return the nodes of *text*; None, if there are none.
 
-    Events, not nodes: composing nodes recurses, and a deep file would kill the process.
+    From events, in one go: yaml's own composer recurses, so that a deep file would kill the
+    process, and what it makes does not tell where a tag stood.
+
+    Raises:
+        yaml.YAMLError: it is no YAML, or none that a profile may have: aliases, tags,
+            nesting without end, a second document. The note is the remedy.
     """
-    depth = 0
+    above: list[list[yaml.Node]] = []  # the children of what is open, outermost first
+    top: list[yaml.Node] = []
+    children = top
     for event in yaml.parse(text, Loader=_LOADER):
-        if isinstance(event, yaml.AliasEvent):
-            yield event, "an alias cannot stand in a profile", "write the value itself"
-        elif tag := getattr(event, "tag", None):
-            message = f"the tag {tag} cannot stand in a profile"
-            yield event, message, "write the value itself"
-        if isinstance(event, yaml.CollectionStartEvent):
-            depth += 1
-            if depth > _MAX_DEPTH:
-                yield event, f"nested more than {_MAX_DEPTH} deep", None
+        if isinstance(event, yaml.NodeEvent):
+            node = _node(event)
+            children.append(node)
+            if isinstance(event, yaml.CollectionStartEvent):
+                above.append(children)
+                children = node.value
+                if len(above) > _MAX_DEPTH:
+                    raise _forbidden(event, f"nested more than {_MAX_DEPTH} deep")
         elif isinstance(event, yaml.CollectionEndEvent):
-            depth -= 1
+            children = above.pop()
+            if isinstance(node := children[-1], yaml.MappingNode):
+                each = iter(node.value)
+                node.value = list(zip(each, each, strict=True))
+        elif isinstance(event, yaml.DocumentStartEvent) and top:
+            msg = "another document cannot stand in a profile"
+            raise _forbidden(event, msg, "give it a file of its own")
+    return top[0] if top else None
+
+
+def _node(event: yaml.NodeEvent) -> yaml.Node:
+    """Return the node that begins with *event*; a collection is empty yet."""
+    mark: Any = event.start_mark  # the C parser has a class of its own
+    if isinstance(event, yaml.AliasEvent):
+        raise _forbidden(event, "an alias cannot stand in a profile", _WRITE_IT)
+    if tag := getattr(event, "tag", None):
+        raise _forbidden(event, f"the tag {tag} cannot stand in a profile", _WRITE_IT)
+    if isinstance(event, yaml.ScalarEvent):
+        tag = _NULL if event.implicit[0] and event.value in _NULLS else _TEXT
+        return yaml.ScalarNode(tag, event.value, mark)
+    if isinstance(event, yaml.SequenceStartEvent):
+        return yaml.SequenceNode("", [], mark)
+    return yaml.MappingNode("", [], mark)
+
+
+def _forbidden(
+    event: yaml.Event, message: str, remedy: str | None = None
+) -> yaml.MarkedYAMLError:
+    mark: Any = event.start_mark
+    return yaml.MarkedYAMLError(problem=message, problem_mark=mark, note=remedy)
 
 
 def _yaml_hint(text: str, line: int) -> str | None:

@@ -25,14 +25,14 @@ from envcfg.profile.read.nodes import Field
 from envcfg.profile.scheduler import Asking, Billing, Module, Partition, RequestRule
 from envcfg.profile.words import Word, is_plain, references
 
-_FLAG = re.compile(r"--?[A-Za-z][A-Za-z0-9_-]*")
-_OPTION = re.compile(r"--?[A-Za-z][A-Za-z0-9_-]*(=\S*)?")
-_NETWORK = re.compile(r"[A-Za-z_]+(=[A-Za-z0-9_]+)?")
-_PARTITION_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]*")
-_KIND = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
-_MODULE = re.compile(r"[A-Za-z0-9_/][A-Za-z0-9_./+:@~=-]*")
-_TIME = re.compile(r"([0-9]+-)?[0-9]{1,3}(:[0-9]{2}){0,2}")
-_AMOUNT = re.compile(r"[0-9]{1,9}(\.[0-9]{1,9})?")
+_FLAG = r"--?[A-Za-z][A-Za-z0-9_-]*"
+_OPTION = r"--?[A-Za-z][A-Za-z0-9_-]*(=\S*)?"
+_NETWORK = r"[A-Za-z_]+(=[A-Za-z0-9_]+)?"
+_PARTITION_NAME = r"[A-Za-z0-9_][A-Za-z0-9_.+-]*"
+_KIND = r"[A-Za-z0-9_][A-Za-z0-9_.-]*"
+_MODULE = r"[A-Za-z0-9_/][A-Za-z0-9_./+:@~=-]*"
+_TIME = r"([0-9]+-)?[0-9]{1,3}(:[0-9]{2}){0,2}"
+_AMOUNT = r"[0-9]{1,9}(\.[0-9]{1,9})?"
 
 _flag = matching(_FLAG, "option without its value, as in --gres")
 _option = matching(_OPTION, "option, as in --account")
@@ -54,7 +54,7 @@ def read_request(field: Field) -> dict[str, object]:
 
 
 def _read_rule(option: str, field: Field) -> RequestRule | None:
-    if not _FLAG.fullmatch(option):
+    if not re.fullmatch(_FLAG, option):
         field.problem(f"{option!r} is no option", "write it as --account")
     readers = {
         "rule": one_of("must", "must not", "avoid", "repeat"),
@@ -75,7 +75,7 @@ def _plain(field: Field) -> str | None:
 
 
 def _read_partition(name: str, field: Field) -> Partition | None:
-    if not _PARTITION_NAME.fullmatch(name):
+    if not re.fullmatch(_PARTITION_NAME, name):
         field.problem(f"{name!r} is no name of a partition", "as in gpu-small")
     return read_block(field, Partition, _PARTITION, name=name)
 
@@ -106,7 +106,7 @@ def _read_values(field: Field) -> dict[str, Word]:
 
 def _read_module(name: str, field: Field) -> Module | None:
     keys = field.mapping({"action", "when", "why", "source", "date"})
-    if not _MODULE.fullmatch(name):
+    if not re.fullmatch(_MODULE, name):
         field.problem(f"{name!r} is no module", "as in apptainer/1.4, or a path")
     action = read_if_given(keys, "action", one_of("load", "unload", "use")) or "load"
     when = read_condition(keys)
