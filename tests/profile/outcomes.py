@@ -252,5 +252,6 @@ def normal(text: str, folder: Path) -> str:
     """Return *text* without what differs from one run to the next."""
     text = text.replace(f"{folder}/root", "").replace(str(folder), "/home/me")
     cache, host = rf"envcfg-{os.getuid()}-(\w+)-\d+\.0-", re.escape(os.uname().nodename)
+    text = re.sub(r"(rdzv-id=local-|127\.0\.0\.1:)\d+", r"\1PORT", text)
     text = re.sub(rf"{cache}{host}\b", r"envcfg-UID-\1-PID.0-HOST", text)
     return re.sub(cache, r"envcfg-UID-\1-PID.0-", text)
