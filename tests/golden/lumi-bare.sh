@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# envcfg:script 5a3daf567a4d176cf0c5aa6f886d4d4836e7af1636382ff5219b22d35c6f1606
+# envcfg:script 410d4d7bf5a042d55764a411c50db3c5de53757084c84425f00931bbb7c4fcc6
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
 # envcfg 0.1.0, profile lumi-g (sha256 71793283d875b36b)
 # made by: envcfg wrap --profile lumi-g --fact rocm=6.2.4 --container none -- python3 dump.py out 'a b'
@@ -222,8 +222,6 @@ envcfg_first_node() { # LIST: set envcfg_node to the first host of a Slurm node 
 # step has its list; the port is the job's and the step's own, below the ephemeral range.
 envcfg_need SLURM_PROCID "${SLURM_PROCID-}"
 envcfg_need SLURM_NODEID "${SLURM_NODEID-}"
-envcfg_need SLURM_JOB_ID "${SLURM_JOB_ID-}"
-envcfg_need SLURM_STEP_ID "${SLURM_STEP_ID-}"
 export NODE_RANK="$SLURM_NODEID"
 if ! envcfg_is_preset MASTER_ADDR; then
   envcfg_need SLURM_STEP_NODELIST "${SLURM_STEP_NODELIST-}"
@@ -232,6 +230,8 @@ if ! envcfg_is_preset MASTER_ADDR; then
   export MASTER_ADDR="$envcfg_node${envcfg_suffix-}"
 fi
 if ! envcfg_is_preset MASTER_PORT; then
+  envcfg_need SLURM_JOB_ID "${SLURM_JOB_ID-}"
+  envcfg_need SLURM_STEP_ID "${SLURM_STEP_ID-}"
   export MASTER_PORT="$((10000 + (SLURM_JOB_ID * 101 + SLURM_STEP_ID) % 20000))"
 fi
 envcfg_need MASTER_ADDR "${MASTER_ADDR-unset}" # the job's own, maybe

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# envcfg:script dd723248d42e4d42cbf7f8fcfc3eb3fc59ddcfefc557613a9ad44351bbd2b96f
+# envcfg:script c0ca727a95936a5e5ddd307c512c2e0b17af6857e36c3fd6f933d91143eb936b
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
 # envcfg 0.1.0, profile lumi-g (sha256 71793283d875b36b)
 # made by: envcfg wrap --profile lumi-g --fact rocm=6.2.4 --container /images/pytorch.sif -- python3 dump.py out 'a b'
@@ -292,8 +292,6 @@ envcfg_first_node() { # LIST: set envcfg_node to the first host of a Slurm node 
 # step has its list; the port is the job's and the step's own, below the ephemeral range.
 envcfg_need SLURM_PROCID "${SLURM_PROCID-}"
 envcfg_need SLURM_NODEID "${SLURM_NODEID-}"
-envcfg_need SLURM_JOB_ID "${SLURM_JOB_ID-}"
-envcfg_need SLURM_STEP_ID "${SLURM_STEP_ID-}"
 export NODE_RANK="$SLURM_NODEID"
 if ! envcfg_is_preset MASTER_ADDR; then
   envcfg_need SLURM_STEP_NODELIST "${SLURM_STEP_NODELIST-}"
@@ -302,6 +300,8 @@ if ! envcfg_is_preset MASTER_ADDR; then
   export MASTER_ADDR="$envcfg_node${envcfg_suffix-}"
 fi
 if ! envcfg_is_preset MASTER_PORT; then
+  envcfg_need SLURM_JOB_ID "${SLURM_JOB_ID-}"
+  envcfg_need SLURM_STEP_ID "${SLURM_STEP_ID-}"
   export MASTER_PORT="$((10000 + (SLURM_JOB_ID * 101 + SLURM_STEP_ID) % 20000))"
 fi
 envcfg_need MASTER_ADDR "${MASTER_ADDR-unset}" # the job's own, maybe

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# envcfg:script 9f58238c8e20c651c702c9aed6f4ea3a904137c76808aa30db67e269db9b9e12
+# envcfg:script 062aa3b918d47cd1f079a6e7f194eac4c62963f798ae6a1649788be7c27cffa1
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
 # envcfg 0.1.0, profile lumi-g (sha256 71793283d875b36b)
 # made by: envcfg wrap --profile lumi-g --fact rocm=6.2.4 --container /images/pytorch.sif
@@ -299,8 +299,6 @@ envcfg_first_node() { # LIST: set envcfg_node to the first host of a Slurm node 
 # step has its list; the port is the job's and the step's own, below the ephemeral range.
 envcfg_need SLURM_PROCID "${SLURM_PROCID-}"
 envcfg_need SLURM_NODEID "${SLURM_NODEID-}"
-envcfg_need SLURM_JOB_ID "${SLURM_JOB_ID-}"
-envcfg_need SLURM_STEP_ID "${SLURM_STEP_ID-}"
 export NODE_RANK="$SLURM_NODEID"
 if ! envcfg_is_preset MASTER_ADDR; then
   envcfg_need SLURM_STEP_NODELIST "${SLURM_STEP_NODELIST-}"
@@ -309,6 +307,8 @@ if ! envcfg_is_preset MASTER_ADDR; then
   export MASTER_ADDR="$envcfg_node${envcfg_suffix-}"
 fi
 if ! envcfg_is_preset MASTER_PORT; then
+  envcfg_need SLURM_JOB_ID "${SLURM_JOB_ID-}"
+  envcfg_need SLURM_STEP_ID "${SLURM_STEP_ID-}"
   export MASTER_PORT="$((10000 + (SLURM_JOB_ID * 101 + SLURM_STEP_ID) % 20000))"
 fi
 envcfg_need MASTER_ADDR "${MASTER_ADDR-unset}" # the job's own, maybe

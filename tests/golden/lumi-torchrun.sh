@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# envcfg:script 28b6530e79e409aa0585c0e2a1817f2594ecd0d2f02f4441a547dd2e0adc1d76
+# envcfg:script c783d5948416b79e389bf87069a671944c1c9bbf762cbdb83295e97c804955ab
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
 # envcfg 0.1.0, profile lumi-g (sha256 71793283d875b36b)
 # made by: envcfg wrap --profile lumi-g --fact rocm=6.2.4 --container /images/pytorch.sif --launcher torchrun -- python3 dump.py out 'a b'
@@ -258,11 +258,11 @@ envcfg_first_node() { # LIST: set envcfg_node to the first host of a Slurm node 
 # step has its list; the port is the job's and the step's own, below the ephemeral range.
 envcfg_need SLURM_PROCID "${SLURM_PROCID-}"
 envcfg_need SLURM_NODEID "${SLURM_NODEID-}"
-envcfg_need SLURM_JOB_ID "${SLURM_JOB_ID-}"
-envcfg_need SLURM_STEP_ID "${SLURM_STEP_ID-}"
 export NODE_RANK="$SLURM_NODEID"
 envcfg_need SLURM_STEP_NUM_NODES "${SLURM_STEP_NUM_NODES-}"
 envcfg_nodes=$SLURM_STEP_NUM_NODES
+envcfg_need SLURM_JOB_ID "${SLURM_JOB_ID-}"
+envcfg_need SLURM_STEP_ID "${SLURM_STEP_ID-}"
 envcfg_id=$SLURM_JOB_ID.$SLURM_STEP_ID # of what this step starts together
 if ! envcfg_is_preset MASTER_ADDR; then
   envcfg_need SLURM_STEP_NODELIST "${SLURM_STEP_NODELIST-}"
@@ -271,6 +271,8 @@ if ! envcfg_is_preset MASTER_ADDR; then
   export MASTER_ADDR="$envcfg_node${envcfg_suffix-}"
 fi
 if ! envcfg_is_preset MASTER_PORT; then
+  envcfg_need SLURM_JOB_ID "${SLURM_JOB_ID-}"
+  envcfg_need SLURM_STEP_ID "${SLURM_STEP_ID-}"
   export MASTER_PORT="$((10000 + (SLURM_JOB_ID * 101 + SLURM_STEP_ID) % 20000))"
 fi
 envcfg_need MASTER_ADDR "${MASTER_ADDR-unset}" # the job's own, maybe

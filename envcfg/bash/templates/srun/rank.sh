@@ -4,14 +4,14 @@
 # step has its list; the port is the job's and the step's own, below the ephemeral range.
 envcfg_need SLURM_PROCID "${SLURM_PROCID-}"
 envcfg_need SLURM_NODEID "${SLURM_NODEID-}"
-envcfg_need SLURM_JOB_ID "${SLURM_JOB_ID-}"
-envcfg_need SLURM_STEP_ID "${SLURM_STEP_ID-}"
 export NODE_RANK="$SLURM_NODEID"
 # envcfg:begin nodes
 envcfg_need SLURM_STEP_NUM_NODES "${SLURM_STEP_NUM_NODES-}"
 envcfg_nodes=$SLURM_STEP_NUM_NODES
 # envcfg:end nodes
 # envcfg:begin id
+envcfg_need SLURM_JOB_ID "${SLURM_JOB_ID-}"
+envcfg_need SLURM_STEP_ID "${SLURM_STEP_ID-}"
 envcfg_id=$SLURM_JOB_ID.$SLURM_STEP_ID # of what this step starts together
 # envcfg:end id
 if ! envcfg_is_preset MASTER_ADDR; then
@@ -23,6 +23,8 @@ if ! envcfg_is_preset MASTER_ADDR; then
   # envcfg:end master
 fi
 if ! envcfg_is_preset MASTER_PORT; then
+  envcfg_need SLURM_JOB_ID "${SLURM_JOB_ID-}"
+  envcfg_need SLURM_STEP_ID "${SLURM_STEP_ID-}"
   export MASTER_PORT="$((10000 + (SLURM_JOB_ID * 101 + SLURM_STEP_ID) % 20000))"
 fi
 envcfg_need MASTER_ADDR "${MASTER_ADDR-unset}" # the job's own, maybe
