@@ -7,7 +7,7 @@ import re
 import pytest
 
 from envcfg.profile.catalog import Catalog
-from envcfg.report.systems import systems_page
+from scripts.pages.systems import systems_page
 from support import ROOT
 
 PAGE = (ROOT / "docs/systems.md").read_text()

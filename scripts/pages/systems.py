@@ -11,7 +11,7 @@ from envcfg.profile.model import Argument, Mount, Profile, Setting
 from envcfg.profile.reason import Reason
 from envcfg.profile.scheduler import Billing
 from envcfg.profile.words import Word, format_word
-from envcfg.report.markdown import code, linked, table, text
+from scripts.pages.markdown import code, linked, table, text
 
 _HEAD = """\
 # Systems
