@@ -40,7 +40,7 @@ class Launcher(NamedTuple):
     may_use_pmi: bool = False
 
 
-_AGENT_STARTERS = ("srun", "local")
+_AGENT_STARTERS = tuple(name for name, each in STARTERS.items() if each.starts_agents)
 # Above each: what its program or library reads.
 LAUNCHERS: Mapping[str, Launcher] = {
     **{name: Launcher(starters=(name,)) for name in STARTERS},

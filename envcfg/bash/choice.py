@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from envcfg import runtimes
 from envcfg.bash.pieces import has_template
-from envcfg.launch.plan import Plan
+from envcfg.launch.plan import Container, Plan
 from envcfg.launchers import LAUNCHERS
 from envcfg.starters import STARTERS
 
@@ -27,13 +27,19 @@ def launch_templates(plan: Plan) -> list[str]:
     names += [name for name in (f"{starter}/step",) if has_template(name)]
     if "cpu_masks" in STARTERS[starter].sections:
         names.append(f"{starter}/{'pin' if plan.masks else 'unpinned'}")
-    return [*names, f"runtimes/{_runtime(plan)}"]
+    return [*names, runtime_template(plan)]
 
 
-def _runtime(plan: Plan) -> str:
-    if plan.container is None:
-        return "none"
-    return runtimes.runtime(plan.container.runtimes[0]).template
+def runtime_template(plan: Plan) -> str:
+    """Return the template that enters the container; there is one for none, too."""
+    container = plan.container
+    known = runtimes.runtime(container.runtimes[0]).template if container else "none"
+    return f"runtimes/{known}"
+
+
+def programs(container: Container) -> list[str]:
+    """Return the names of the runtimes on PATH, in the order in which they are tried."""
+    return [runtimes.runtime(name).program for name in container.runtimes]
 
 
 def machine_templates(plan: Plan) -> list[str]:

@@ -14,6 +14,7 @@ from envcfg.bash.choice import (
     is_by_interface,
     launch_templates,
     machine_templates,
+    programs,
     shell_of,
 )
 from envcfg.bash.launch_line import launch_words, wrapped
@@ -96,7 +97,7 @@ def _needs(plan: Plan, settings: str, used: str) -> str:
         if re.search(rf"\$\{{?{name}\b", used)
     ]
     if plan.container:
-        names = " ".join(quote(name) for name in plan.container.runtimes)
+        names = " ".join(map(quote, programs(plan.container)))
         lines.append(f"ENVCFG_RUNTIMES=({names}) # the first that is on PATH\n")
         lines.append(f"\n{_mounts(plan.container)}")
     lines.append(f"\n{settings}")

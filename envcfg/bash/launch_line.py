@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
-from envcfg.bash.choice import launch_templates, shell_of
+from envcfg.bash.choice import launch_templates, programs, runtime_template, shell_of
 from envcfg.bash.pieces import template
 from envcfg.bash.quoting import quote
 from envcfg.launch.plan import Plan
 
 _LINE = re.compile(r"\benvcfg_spawn exec ((?:[^\n]*\\\n)*[^\n]*)\n")
+_ADDED = re.compile(r"\b(?:ENVCFG_ENTER\+?=\(([^)\n]+)\)|envcfg_mounts$)", re.MULTILINE)
 _COMMAND = ("COMMAND...",)
 
 
@@ -42,13 +43,32 @@ def _options(plan: Plan) -> Iterator[str]:
 
 
 def _enter(plan: Plan) -> Iterator[str]:
-    if plan.container is None:
+    """Yield the words that enter the container, in the order of the runtime's template."""
+    container = plan.container
+    if container is None:
         return
-    yield from (plan.container.runtimes[0], plan.container.verb)
-    yield from (quote(each.word) for each in plan.container.arguments)
-    for bind in plan.container.binds:
-        yield from ("--bind", quote(bind.text))
-    yield quote(plan.container.image)
+    text = template(runtime_template(plan))
+    mounts = [quote(each.word) for each in container.arguments]
+    for bind in container.binds:
+        mounts += _added(text, "envcfg_bind", {'"${2-$1}"': [quote(bind.text)]})
+    known = {
+        "envcfg_mounts": mounts,
+        '"$envcfg_name"': programs(container)[:1],
+        '"$ENVCFG_VERB"': [container.verb],
+        '"$envcfg_image"': [quote(container.image)],
+    }
+    yield from _added(text, "envcfg_enter", known)
+
+
+def _added(text: str, function: str, known: Mapping[str, Sequence[str]]) -> list[str]:
+    """Return what a function of a template adds to ENVCFG_ENTER, with what is *known*."""
+    body = f"\n{text}".partition(f"\n{function}() {{")[2].partition("\n}\n")[0]
+    words = (
+        word
+        for match in _ADDED.finditer(body)
+        for word in (match[1] or match[0]).split()
+    )
+    return [each for word in words for each in known.get(word, (word,))]
 
 
 def wrapped(words: Sequence[str], width: int) -> Iterator[str]:

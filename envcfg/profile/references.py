@@ -6,19 +6,31 @@ One list of checks and one wording, for the file of a profile and for the plan o
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 from envcfg.findings import Finding
-from envcfg.launch.plan import PlannedBundle
 from envcfg.launchers import AGENTS
 from envcfg.profile.identity import TASK
-from envcfg.profile.model import Bundle
+from envcfg.profile.reason import Reason
 from envcfg.profile.scope import CircleError, in_order
 from envcfg.profile.words import Word, references
 from envcfg.starters import STARTERS
 
 Words = Mapping[str, Sequence[Word]]
-_Bundle = TypeVar("_Bundle", Bundle, PlannedBundle)
+
+
+class _Coupled(Protocol):
+    """A bundle, of a profile or of a plan: what is set together."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def env(self) -> Mapping[str, Word]: ...
+    @property
+    def reason(self) -> Reason: ...
+
+
+_Bundle = TypeVar("_Bundle", bound=_Coupled)
 
 
 def clashing_references(

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from importlib import import_module
 
+from envcfg.backends import backends
 from envcfg.runtimes.model import Runtime
 
 # In the order in which they are tried where neither user nor profile names one.
 USUAL = ("apptainer", "singularity")
-NAMES = USUAL
+NAMES = backends(__file__, USUAL)
 
 
 def runtime(name: str) -> Runtime:

@@ -44,6 +44,7 @@ def format_bind(bind: Bind) -> str:
 
 RUNTIME = Runtime(
     name="apptainer",
+    program="apptainer",
     template="apptainer",
     is_reference=is_reference,
     is_pulled=is_pulled,

@@ -12,7 +12,8 @@ class Runtime(NamedTuple):
     """What is particular to a container runtime.
 
     Attributes:
-        name: also that of its program.
+        name: also that of its module.
+        program: its name on PATH.
         template: of ``bash/templates/runtimes``, which enters a container. Those that share
             one can be tried one after another in the job.
         is_reference: whether an image's text is to be fetched, not opened as a path.
@@ -24,6 +25,7 @@ class Runtime(NamedTuple):
     """
 
     name: str
+    program: str
     template: str
     is_reference: Callable[[str], bool]
     is_pulled: Callable[[str], bool]

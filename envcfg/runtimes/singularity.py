@@ -4,4 +4,8 @@ from __future__ import annotations
 
 from envcfg.runtimes.apptainer import RUNTIME as _APPTAINER
 
-RUNTIME = _APPTAINER._replace(name="singularity", pull="singularity pull image.sif URI")
+RUNTIME = _APPTAINER._replace(
+    name="singularity",
+    program="singularity",
+    pull="singularity pull image.sif URI",
+)

@@ -7,10 +7,13 @@ and the few words in which others differ (``words.sh``). CONTRIBUTING.md tells t
 
 from __future__ import annotations
 
-from envcfg.starters.flux import FLUX
-from envcfg.starters.local import LOCAL
+from importlib import import_module
+
+from envcfg.backends import backends
 from envcfg.starters.model import Starter
-from envcfg.starters.srun import SRUN
 
 # The first is what a profile gets that does not say.
-STARTERS: dict[str, Starter] = {each.name: each for each in (SRUN, FLUX, LOCAL)}
+STARTERS: dict[str, Starter] = {
+    name: import_module(f"envcfg.starters.{name}").STARTER
+    for name in backends(__file__, ("srun", "flux", "local"))
+}

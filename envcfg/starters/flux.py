@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from envcfg.starters.model import Starter
 
-FLUX = Starter(
+STARTER = Starter(
     name="flux",
     # flux-environment(7), "JOB ENVIRONMENT"
     task_names=("FLUX_TASK_RANK", "FLUX_TASK_LOCAL_ID"),

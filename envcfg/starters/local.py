@@ -4,4 +4,6 @@ from __future__ import annotations
 
 from envcfg.starters.model import Starter
 
-LOCAL = Starter(name="local", meets_outside=True, spans_nodes=False)
+STARTER = Starter(
+    name="local", starts_agents=True, meets_outside=True, spans_nodes=False
+)

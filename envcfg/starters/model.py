@@ -19,6 +19,7 @@ class Starter(NamedTuple):
         sections: of a profile, those that count with this starter alone.
         unbuffered: options with which the ranks' lines come at once.
         pmi: how the option begins that says by which PMI the ranks of MPI meet.
+        starts_agents: it has an ``agent.sh``: one task per node, which starts the ranks.
         meets_outside: its host part says where ranks meet, not the rank part.
         spans_nodes: it starts tasks on all nodes of a job, not on this one alone.
     """
@@ -33,5 +34,6 @@ class Starter(NamedTuple):
     sections: tuple[str, ...] = ()
     unbuffered: tuple[str, ...] = ()
     pmi: str | None = None
+    starts_agents: bool = False
     meets_outside: bool = False
     spans_nodes: bool = True

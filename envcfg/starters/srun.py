@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from envcfg.starters.model import Starter
 
-SRUN = Starter(
+STARTER = Starter(
     name="srun",
     # srun(1), "OUTPUT ENVIRONMENT VARIABLES": those set for each task or step
     task_names=("SLURM_PROCID", "SLURM_LOCALID", "SLURM_GTIDS", "SLURM_TASK_PID"),
@@ -21,4 +21,5 @@ SRUN = Starter(
     sections=("bundles", "srun", "cpu_masks"),
     unbuffered=("--unbuffered",),
     pmi="--mpi=",
+    starts_agents=True,
 )

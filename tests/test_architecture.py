@@ -1,0 +1,93 @@
+"""The page on the architecture says what the tree is: rooms, arrows, places."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+import envcfg
+from support import ROOT
+
+PACKAGE = Path(envcfg.__file__).parent
+PAGE = (ROOT / "docs/architecture.md").read_text(encoding="utf-8")
+_ROW = re.compile(r"^\| ((?:`[\w./]+` ?)+)\| [^|]* \|([\w ]*)\|$", re.MULTILINE)
+FOR_ALL = 3  # how many of the last lines any room may use
+
+
+class Room(NamedTuple):
+    """A line of the table: folders or modules, and the rooms that they import."""
+
+    members: tuple[str, ...]
+    imports: frozenset[str]
+
+
+# By the name of its first member, from the top to the ground.
+ROOMS = {
+    members[0]: Room(members, frozenset(imports.split()))
+    for names, imports in _ROW.findall(PAGE.partition("## Rooms")[2])
+    for members in [tuple(re.findall(r"`(\w+)(?:/|\.py)`", names))]
+}
+ORDER = tuple(ROOMS)
+GROUND = set(ORDER[-FOR_ALL:])
+ROOM_OF = {member: name for name, each in ROOMS.items() for member in each.members}
+
+
+def imported(path: Path) -> Iterator[str]:
+    """Yield what stands first behind ``envcfg.`` in each import, wherever it is made."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: imports are absolute"
+            names = [f"{node.module}.{each.name}" for each in node.names]
+        elif isinstance(node, ast.Import):
+            names = [each.name for each in node.names]
+        else:
+            continue
+        for name in names:
+            package, _, rest = name.partition(".")
+            if package == "envcfg" and rest != "__version__":
+                yield rest.partition(".")[0]
+
+
+def arrows(member: str) -> set[str]:
+    """Return the rooms that a folder or module imports, but for its own."""
+    here = PACKAGE / member
+    files = here.rglob("*.py") if here.is_dir() else [here.with_suffix(".py")]
+    found = {ROOM_OF[name] for file in files for name in imported(file)}
+    return found - {ROOM_OF[member]}
+
+
+def test_the_rooms_are_the_folders_and_modules_of_the_package() -> None:
+    there = {
+        path.stem
+        for path in PACKAGE.iterdir()
+        if path.suffix == ".py" or (path / "__init__.py").exists()
+    }
+    assert sorted(ROOM_OF) == sorted(there - {"__init__"})
+    assert sum(len(each.members) for each in ROOMS.values()) == len(ROOM_OF)
+
+
+@pytest.mark.parametrize("name", ORDER)
+def test_a_room_imports_what_its_line_names_and_nothing_above_it(name: str) -> None:
+    found = {to for member in ROOMS[name].members for to in arrows(member)}
+    assert found - GROUND == ROOMS[name].imports
+    below = ORDER[ORDER.index(name) + 1 :]
+    assert found <= set(below)
+
+
+def test_the_places_that_the_page_names_are_there() -> None:
+    named = set(re.findall(r"`((?:envcfg|profiles|tests|docs)/[\w./]*)`", PAGE))
+    assert len(named) > 5
+    assert [each for each in sorted(named) if not (ROOT / each).exists()] == []
+
+
+def test_the_page_names_every_folder_of_templates() -> None:
+    text = PAGE.partition("in `bash/templates/`")[2].partition("\n\n")[0]
+    there = (PACKAGE / "bash/templates").iterdir()
+    assert set(re.findall(r"`(\w+)/`", text)) == {
+        path.name for path in there if path.is_dir()
+    }

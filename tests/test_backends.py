@@ -1,0 +1,115 @@
+"""Each backend is whole: its record, its templates, the words that others ask of them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from envcfg import runtimes
+from envcfg.backends import backends
+from envcfg.bash import pieces
+from envcfg.bash.pieces import blocks_of
+from envcfg.launchers import LAUNCHERS
+from envcfg.starters import STARTERS
+from support import ROOT
+
+TEMPLATES = Path(pieces.__file__).parent / "templates"
+# What the templates of a kind of backend must define, by file.
+RUNTIME = "envcfg_enter envcfg_is_clean".split()
+MOUNTS = "envcfg_bind envcfg_bind_if envcfg_argument".split()
+HOST = "envcfg_survey envcfg_name_job envcfg_gpus envcfg_host".split()
+RUNTIMES = {name: runtimes.runtime(name) for name in runtimes.NAMES}
+
+
+def text_of(*path: str) -> str:
+    return TEMPLATES.joinpath(*path).with_suffix(".sh").read_text(encoding="utf-8")
+
+
+def functions(text: str) -> list[str]:
+    return re.findall(r"^(envcfg_\w+)\(\) \{", text, re.MULTILINE)
+
+
+def test_backends_are_the_modules_of_their_room_but_for_the_model(
+    tmp_path: Path,
+) -> None:
+    for name in ("__init__.py", "model.py", "b.py", "c.py", "a.py", "notes.txt"):
+        (tmp_path / name).touch()
+    room = str(tmp_path / "__init__.py")
+    assert backends(room) == ("a", "b", "c")
+    assert backends(room, ("c",)) == ("c", "a", "b")
+
+
+@pytest.mark.parametrize("name", RUNTIMES)
+def test_a_runtime_has_a_template_that_enters_and_mounts(name: str) -> None:
+    known = RUNTIMES[name]
+    assert known.name == name
+    text = text_of("runtimes", known.template)
+    assert set(functions(text)) >= {*RUNTIME, *MOUNTS}
+    # The launch line is read from these.
+    enters = text.partition("envcfg_enter() {")[2].partition("\n}\n")[0]
+    binds = text.partition("envcfg_bind() {")[2].partition("\n}\n")[0]
+    assert re.search(r'ENVCFG_ENTER=\("\$envcfg_name"\)', enters)
+    assert re.search(r'ENVCFG_ENTER\+=\(.*"\$envcfg_image".*\)', enters)
+    assert "\n  envcfg_mounts\n" in enters
+    assert re.search(r'ENVCFG_ENTER\+=\(.*"\$\{2-\$1\}"\)', binds)
+
+
+def test_no_template_of_a_runtime_is_left_over() -> None:
+    files = {path.stem for path in (TEMPLATES / "runtimes").glob("*.sh")}
+    assert files == {"none", *(each.template for each in RUNTIMES.values())}
+
+
+@pytest.mark.parametrize("name", STARTERS)
+def test_a_starter_has_its_folder_of_templates(name: str) -> None:
+    known = STARTERS[name]
+    assert known.name == name
+    files = {
+        path.stem: text_of(name, path.stem) for path in (TEMPLATES / name).iterdir()
+    }
+    assert files.keys() >= {"host", "ranks", "rank", "words"}
+    assert ("agent" in files) == known.starts_agents
+    assert set(functions(files["host"])) >= set(HOST)
+    assert blocks_of(f"{name}/words").keys() >= {"host"}
+    for each in {"ranks", "agent"} & files.keys():
+        started = files[each] + files.get("step", "")
+        assert "envcfg_launch" in functions(files[each])
+        assert "envcfg_spawn exec " in started
+    if "cpu_masks" in known.sections:
+        assert all(
+            "envcfg_pin" in functions(files[each]) for each in ("pin", "unpinned")
+        )
+
+
+@pytest.mark.parametrize("name", LAUNCHERS)
+def test_a_launcher_has_a_template_if_it_says_so_and_a_line_in_the_docs(
+    name: str,
+) -> None:
+    known = LAUNCHERS[name]
+    assert (TEMPLATES / "launchers" / f"{name}.sh").exists() == known.has_template
+    assert f"\n| `{name}` | " in (ROOT / "docs/launchers.md").read_text()
+    assert known.starters
+    if known.is_agent:
+        assert "# envcfg:options\n" in text_of("launchers", name)
+    elif known.has_template:
+        assert "envcfg_in_set" in text_of("launchers", name) + "".join(
+            text_of(each, "words") for each in known.starters
+        )
+
+
+@pytest.mark.parametrize("name", STARTERS)
+def test_a_starter_says_what_the_templates_of_its_launchers_ask(name: str) -> None:
+    """``envcfg_nodes``, ``_id`` and ``_address`` are known in its rank.sh, if wanted."""
+    known: Mapping[str, str] = blocks_of(f"{name}/rank")
+    words = blocks_of(f"{name}/words")
+    for launcher, each in LAUNCHERS.items():
+        if not each.has_template or name not in each.starters:
+            continue
+        text = text_of("launchers", launcher)
+        for asked in ("nodes", "id", "address"):
+            assert asked in known or f"envcfg_{asked}" not in text, launcher
+        for block in blocks_of(f"launchers/{launcher}"):
+            body = words.get(block, blocks_of(f"launchers/{launcher}")[block])
+            assert body.strip(), (launcher, block)
