@@ -6,7 +6,8 @@ from collections.abc import Iterable, Mapping
 
 from envcfg import runtimes
 from envcfg.findings import Finding
-from envcfg.launch.plan import Container, Plan, Planned
+from envcfg.launch.choose import knows, named_runtimes
+from envcfg.launch.plan import Container, Options, Plan, Planned
 from envcfg.profile.conditions import FACTS
 from envcfg.profile.model import Profile
 from envcfg.starters import STARTERS
@@ -57,9 +58,37 @@ def image_notes(container: Container | None) -> Iterable[Finding]:
             rule="image-pulled-by-every-rank",
             severity="warning",
             subject=container.image,
-            message="every rank of the job would pull and unpack this image",
-            fix=f"pull it once before the job ({known.pull}), "
-            "and give --container image.sif",
+            message=known.pulled,
+            fix=known.pull,
+        )
+
+
+def runtime_notes(
+    profile: Profile, options: Options, container: Container | None
+) -> Iterable[Finding]:
+    """Say which of several kinds of runtimes was taken unseen, and what it does not get."""
+    if container is None:
+        return
+    first = runtimes.runtime(container.runtimes[0])
+    known = named_runtimes(profile)
+    kinds = {each.template for each in known}
+    if options.runtime is None and not options.found and len(kinds) > 1:
+        yield Finding(
+            rule="runtime-not-here",
+            severity="note",
+            subject=first.name,
+            message="is the profile's first runtime, and none of them is on PATH here",
+            fix="if the compute nodes have another: --runtime NAME",
+        )
+    words = [each.word for each in profile.arguments.values() if each]
+    if words and not knows(profile, first):
+        yield Finding(
+            rule="runtime-arguments-left-out",
+            severity="note",
+            subject=" ".join(words),
+            message=f"left out: the profile has this for {known[0].name}, not {first.name}",
+            fix="docs/runtimes.md says how GPUs get into its containers; "
+            "what it takes is given by --runtime-arg",
         )
 
 

@@ -19,6 +19,7 @@ from envcfg.launch.notes import (
     image_notes,
     lifecycle_notes,
     masking_notes,
+    runtime_notes,
     unknown_notes,
 )
 from envcfg.launch.plan import (
@@ -120,6 +121,7 @@ def resolve(
             *unknown_notes(facts.missed),
             *broken_up,
             *masking_notes(profile, planned),
+            *runtime_notes(profile, options, container),
             *image_notes(container),
             *lifecycle_notes(profile),
         ),

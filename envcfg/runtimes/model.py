@@ -8,6 +8,21 @@ from typing import NamedTuple
 from envcfg.bind import Bind
 
 
+class Refusal(NamedTuple):
+    """What an image is, where a runtime cannot take it, and how to make one that it can."""
+
+    kind: str
+    fix: str
+
+
+def _takes(image: str) -> Refusal | None:  # noqa: ARG001 # as records want it
+    return None
+
+
+def _right(image: str) -> str | None:  # noqa: ARG001
+    return None
+
+
 class Runtime(NamedTuple):
     """What is particular to a container runtime.
 
@@ -15,13 +30,16 @@ class Runtime(NamedTuple):
         name: also that of its module.
         program: its name on PATH.
         template: of ``bash/templates/runtimes``, which enters a container. Those that share
-            one can be tried one after another in the job.
+            one can be tried one after another in the job, and take the same arguments.
         is_reference: whether an image's text is to be fetched, not opened as a path.
-        is_pulled: whether each rank that begins would fetch what the text names.
-        misspelt: how a text that looks like a reference, and is none, is written; or None.
+        is_pulled: whether a job that begins would fetch what the text names.
         format_bind: the text of a bind as this runtime takes it; ValueError: it cannot.
-        pull: a command that makes a file of a reference, for hints.
+        misspelt: how a text that looks like a reference, and is none, is written; or None.
+        refuse: why an image cannot be of a form that this runtime takes; or None.
+        pulled: what happens to an image that is fetched, for a warning.
+        pull: what to do before the job instead.
         unpacked: names of which an image that is a folder has one at least.
+        is_text: arguments go through it as UTF-8, so that other bytes would be changed.
     """
 
     name: str
@@ -29,7 +47,10 @@ class Runtime(NamedTuple):
     template: str
     is_reference: Callable[[str], bool]
     is_pulled: Callable[[str], bool]
-    misspelt: Callable[[str], str | None]
     format_bind: Callable[[Bind], str]
-    pull: str
-    unpacked: tuple[str, ...] = ()
+    misspelt: Callable[[str], str | None] = _right
+    refuse: Callable[[str], Refusal | None] = _takes
+    pulled: str = "every rank of the job would pull and unpack this image"
+    pull: str = ""
+    unpacked: tuple[str, ...] = ("bin", "usr")
+    is_text: bool = False

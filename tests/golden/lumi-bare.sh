@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# envcfg:script 24e0dcab6a467ee9ba5d12d13416e8e6732d057ccda46975fcb815cd51f35d97
+# envcfg:script 5a3daf567a4d176cf0c5aa6f886d4d4836e7af1636382ff5219b22d35c6f1606
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
 # envcfg 0.1.0, profile lumi-g (sha256 71793283d875b36b)
 # made by: envcfg wrap --profile lumi-g --fact rocm=6.2.4 --container none -- python3 dump.py out 'a b'
@@ -21,6 +21,7 @@ ENVCFG_BASHOPTS=$BASHOPTS
 \builtin shopt -u expand_aliases
 
 # --- What this job needs ------------------------------------------------------------
+
 ENVCFG_RANKS=''
 ENVCFG_SHELL='/bin/sh'
 ENVCFG_MASKS='0x00fe000000000000,0xfe00000000000000,0x0000000000fe0000,0x00000000fe000000,0x00000000000000fe,0x000000000000fe00,0x000000fe00000000,0x0000fe0000000000'

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# envcfg:script d115517297c24a06431eb6946037a90aec71abbe6819d6dacacb9a176fa5bd44
+# envcfg:script a6c37c654bc10127e3983346aaa9e1725959583cb7fbd5658f6dc2ef34b837cb
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
 # envcfg 0.1.0, profile workstation (sha256 026d5474f27c3eb6)
 # made by: envcfg wrap --profile workstation --container none --ranks 2 -- python3 dump.py out 'a b'
@@ -23,6 +23,7 @@ ENVCFG_BASHOPTS=$BASHOPTS
 \builtin shopt -u expand_aliases
 
 # --- What this job needs ------------------------------------------------------------
+
 ENVCFG_RANKS='2'
 ENVCFG_SHELL='/bin/sh'
 

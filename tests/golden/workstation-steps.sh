@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# envcfg:script f692ffafa29e5961915a386488bc10a2eef919f501926932965aaa07fc26f1d7
+# envcfg:script cf787b32d5ce4ab874a3c9d624a78f304a569bb0cfd6f7bf40b8d3e27ba22939
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
 # envcfg 0.1.0, profile workstation (sha256 026d5474f27c3eb6)
 # made by: envcfg wrap --profile workstation --container none
@@ -23,6 +23,7 @@ ENVCFG_BASHOPTS=$BASHOPTS
 \builtin shopt -u expand_aliases
 
 # --- What this job needs ------------------------------------------------------------
+
 ENVCFG_RANKS=''
 ENVCFG_SHELL='/bin/sh'
 
