@@ -30,7 +30,7 @@ def locate_image(
     if container == "none":
         return None, []
     if refusal := runtime.refuse(container):
-        msg = f"{runtime.name} takes no such image: {container} is {refusal.kind}"
+        msg = f"{runtime.name} takes no such image: {container} is {refusal.what}"
         raise UsageError(msg, hint=refusal.fix)
     if runtime.is_reference(container):
         return container, []

@@ -51,9 +51,19 @@ def masking_notes(
 
 
 def image_notes(container: Container | None) -> Iterable[Finding]:
-    """Warn of an image that every rank would pull."""
-    known = container and runtimes.runtime(container.runtimes[0])
-    if container and known and known.is_pulled(container.image):
+    """Warn of an image that every rank would pull, or that signals harm."""
+    if container is None:
+        return
+    known = runtimes.runtime(container.runtimes[0])
+    if doubt := known.doubt(container.image):
+        yield Finding(
+            rule="image-under-signals",
+            severity="warning",
+            subject=container.image,
+            message=doubt.what,
+            fix=doubt.fix,
+        )
+    if known.is_pulled(container.image):
         yield Finding(
             rule="image-pulled-by-every-rank",
             severity="warning",

@@ -3,21 +3,32 @@
 from __future__ import annotations
 
 from envcfg.bind import Bind
-from envcfg.runtimes.model import Refusal, Runtime
+from envcfg.runtimes.model import Runtime, Trouble
 
 
-def refuse(image: str) -> Refusal | None:
+def refuse(image: str) -> Trouble | None:
     """Return what *image* is, where it is no folder and no squashfs file."""
     if "://" in image:
         reference = image.partition("://")[2]
         fix = f"ch-image pull {reference}, then ch-convert {reference} image.sqfs"
-        return Refusal("a reference", fix)
+        return Trouble("a reference", fix)
     if image.endswith(".sif"):
         fix = f"apptainer build --sandbox FOLDER {image}, then --container FOLDER"
-        return Refusal("a .sif file", fix)
+        return Trouble("a .sif file", fix)
     if image.endswith((".tar", ".tar.gz", ".tgz")):
-        return Refusal("an archive", f"ch-convert {image} image.sqfs")
+        return Trouble("an archive", f"ch-convert {image} image.sqfs")
     return None
+
+
+def doubt(image: str) -> Trouble | None:
+    """Return what signals do to a file; of a folder, ch-run becomes the program itself."""
+    if not image.endswith((".sqfs", ".sqsh", ".squashfs")):
+        return None
+    what = (
+        "a signal to a rank ends ch-run, which serves this file, and not the program, "
+        "which then has no files"
+    )
+    return Trouble(what, f"unpack it before: unsquashfs -d FOLDER {image}")
 
 
 def format_bind(bind: Bind) -> str:
@@ -48,5 +59,6 @@ RUNTIME = Runtime(
     is_reference=no_reference,
     is_pulled=no_reference,
     refuse=refuse,
+    doubt=doubt,
     format_bind=format_bind,
 )

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from envcfg.runtimes import podman
-from envcfg.runtimes.model import Refusal
+from envcfg.runtimes.model import Trouble
 
 
-def refuse(image: str) -> Refusal | None:
+def refuse(image: str) -> Trouble | None:
     """Return what *image* is, where it is no name of an image."""
     if image.startswith("docker://"):
         name = image.removeprefix("docker://")
-        return Refusal("a docker URI", f"docker wants the name: --container {name}")
+        return Trouble("a docker URI", f"docker wants the name: --container {name}")
     if refusal := podman.refuse(image):
         fix = refusal.fix.replace("podman", "docker")
         return refusal._replace(fix=fix.replace(podman.FOLDER, _import("FOLDER")))
     if podman.is_reference(image):
         return None
-    return Refusal("a path", f"{_import(image)}, then --container NAME")
+    return Trouble("a path", f"{_import(image)}, then --container NAME")
 
 
 def _import(folder: str) -> str:

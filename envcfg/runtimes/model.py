@@ -8,14 +8,14 @@ from typing import NamedTuple
 from envcfg.bind import Bind
 
 
-class Refusal(NamedTuple):
-    """What an image is, where a runtime cannot take it, and how to make one that it can."""
+class Trouble(NamedTuple):
+    """What is wrong with an image for a runtime, and how to make one that is right."""
 
-    kind: str
+    what: str
     fix: str
 
 
-def _takes(image: str) -> Refusal | None:  # noqa: ARG001 # as records want it
+def _fine(image: str) -> Trouble | None:  # noqa: ARG001 # as records want it
     return None
 
 
@@ -35,7 +35,8 @@ class Runtime(NamedTuple):
         is_pulled: whether a job that begins would fetch what the text names.
         format_bind: the text of a bind as this runtime takes it; ValueError: it cannot.
         misspelt: how a text that looks like a reference, and is none, is written; or None.
-        refuse: why an image cannot be of a form that this runtime takes; or None.
+        refuse: what an image is by its name that this runtime cannot take; or None.
+        doubt: what may go wrong with an image of its form, for a warning; or None.
         pulled: what happens to an image that is fetched, for a warning.
         pull: what to do before the job instead.
         unpacked: names of which an image that is a folder has one at least.
@@ -49,7 +50,8 @@ class Runtime(NamedTuple):
     is_pulled: Callable[[str], bool]
     format_bind: Callable[[Bind], str]
     misspelt: Callable[[str], str | None] = _right
-    refuse: Callable[[str], Refusal | None] = _takes
+    refuse: Callable[[str], Trouble | None] = _fine
+    doubt: Callable[[str], Trouble | None] = _fine
     pulled: str = "every rank of the job would pull and unpack this image"
     pull: str = ""
     unpacked: tuple[str, ...] = ("bin", "usr")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from envcfg.bind import Bind
-from envcfg.runtimes.model import Refusal, Runtime
+from envcfg.runtimes.model import Runtime, Trouble
 
 FOLDER = "--container ./FOLDER"
 
@@ -18,21 +18,21 @@ def is_pulled(image: str) -> bool:
     return is_reference(image) and not image.startswith("localhost/")
 
 
-def refuse(image: str) -> Refusal | None:
+def refuse(image: str) -> Trouble | None:
     """Return what *image* is, where it is neither a name nor a folder."""
     scheme, is_uri, _ = image.partition("://")
     if is_uri and scheme != "docker":
         fix = "give a name in a registry, as in docker.io/NAME:TAG"
-        return Refusal(f"a {scheme} URI", fix)
+        return Trouble(f"a {scheme} URI", fix)
     if image.endswith(".sif"):
         fix = f"apptainer build --sandbox FOLDER {image}, then {FOLDER}"
-        return Refusal("a .sif file", fix)
+        return Trouble("a .sif file", fix)
     if image.endswith((".sqfs", ".sqsh", ".squashfs")):
         fix = f"unsquashfs -d FOLDER {image}, then {FOLDER}"
-        return Refusal("a squashfs file", fix)
+        return Trouble("a squashfs file", fix)
     if image.endswith((".tar", ".tar.gz", ".tgz")):
         fix = f"podman load -i {image}, then --container with the name that it says"
-        return Refusal("an archive", fix)
+        return Trouble("an archive", fix)
     return None
 
 
