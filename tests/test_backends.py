@@ -47,6 +47,10 @@ def test_a_runtime_has_a_template_that_enters_and_mounts(name: str) -> None:
     known = RUNTIMES[name]
     assert known.name == name
     text = text_of("runtimes", known.template)
+    assert (
+        f"\n| `{name}` | `{known.program}` | "
+        in (ROOT / "docs/runtimes.md").read_text()
+    )
     assert set(functions(text)) >= set(RUNTIME)
     assert set(functions(text_of("container"))) >= set(SHARED)
     assert ("envcfg_texts" in functions(text)) == known.is_text
