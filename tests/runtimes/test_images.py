@@ -14,6 +14,7 @@ from envcfg.launch.plan import Container, Options
 from envcfg.profile.model import Profile
 from envcfg.profile.read.loader import load_profile
 from envcfg.runtimes import NAMES, runtime
+from support import Wrap
 
 REASON = "{why: w, source: s, date: 2026-01-01}"
 
@@ -145,3 +146,42 @@ def test_what_a_profile_has_for_another_runtime_is_left_out_and_said(
     notes = list(runtime_notes(made, options, container))
     assert [note.rule for note in notes] == rules
     assert not list(runtime_notes(made, options, None))
+
+
+@pytest.mark.parametrize(
+    ("here", "runtime_line", "note"),
+    [
+        ("ch-run", "ENVCFG_RUNTIMES=(ch-run)", ""),
+        ("apptainer", "ENVCFG_RUNTIMES=(apptainer)", ""),
+        ("", "ENVCFG_RUNTIMES=(apptainer)", "--runtime NAME"),
+    ],
+)
+def test_the_path_where_envcfg_runs_decides_between_kinds(
+    wrap: Wrap,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    here: str,
+    runtime_line: str,
+    note: str,
+) -> None:
+    text = "name: p\nlaunch: {launchers: [local]}\n"
+    text += "container: {runtimes: [apptainer, charliecloud]}\n"
+    (tmp_path / "p.yaml").write_text(text)
+    (tmp_path / "image/usr").mkdir(parents=True)
+    (tmp_path / "bin").mkdir()
+    if here:
+        (tmp_path / "bin" / here).touch(mode=0o755)
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+    made = wrap(
+        *(
+            "--profile",
+            str(tmp_path / "p.yaml"),
+            "--container",
+            str(tmp_path / "image"),
+        ),
+        *("--", "true"),
+    )
+    assert made.code == 0, made.err
+    assert runtime_line in made.text
+    assert ("first runtime, and none of them is on PATH here" in made.err) == bool(note)
+    assert note in made.err
