@@ -18,8 +18,8 @@ from support import ROOT
 
 TEMPLATES = Path(pieces.__file__).parent / "templates"
 # What the templates of a kind of backend must define, by file.
-RUNTIME = "envcfg_enter envcfg_is_clean".split()
-MOUNTS = "envcfg_bind envcfg_bind_if envcfg_argument".split()
+RUNTIME = "envcfg_enter envcfg_is_clean envcfg_bind".split()
+SHARED = "envcfg_bind_if envcfg_argument".split()
 HOST = "envcfg_survey envcfg_name_job envcfg_gpus envcfg_host".split()
 RUNTIMES = {name: runtimes.runtime(name) for name in runtimes.NAMES}
 
@@ -47,11 +47,17 @@ def test_a_runtime_has_a_template_that_enters_and_mounts(name: str) -> None:
     known = RUNTIMES[name]
     assert known.name == name
     text = text_of("runtimes", known.template)
-    assert set(functions(text)) >= {*RUNTIME, *MOUNTS}
+    assert (
+        f"\n| `{name}` | `{known.program}` | "
+        in (ROOT / "docs/runtimes.md").read_text()
+    )
+    assert set(functions(text)) >= set(RUNTIME)
+    assert set(functions(text_of("container"))) >= set(SHARED)
+    assert ("envcfg_texts" in functions(text)) == known.is_text
     # The launch line is read from these.
     enters = text.partition("envcfg_enter() {")[2].partition("\n}\n")[0]
     binds = text.partition("envcfg_bind() {")[2].partition("\n}\n")[0]
-    assert re.search(r'ENVCFG_ENTER=\("\$envcfg_name"\)', enters)
+    assert re.search(r'ENVCFG_ENTER=\("\$envcfg_name"', enters)
     assert re.search(r'ENVCFG_ENTER\+=\(.*"\$envcfg_image".*\)', enters)
     assert "\n  envcfg_mounts\n" in enters
     assert re.search(r'ENVCFG_ENTER\+=\(.*"\$\{2-\$1\}"\)', binds)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from envcfg import runtimes
 from envcfg.bash.pieces import has_template
 from envcfg.launch.plan import Container, Plan
@@ -27,6 +29,8 @@ def launch_templates(plan: Plan) -> list[str]:
     names += [name for name in (f"{starter}/step",) if has_template(name)]
     if "cpu_masks" in STARTERS[starter].sections:
         names.append(f"{starter}/{'pin' if plan.masks else 'unpinned'}")
+    if plan.container:
+        names.append("container")
     return [*names, runtime_template(plan)]
 
 
@@ -35,6 +39,23 @@ def runtime_template(plan: Plan) -> str:
     container = plan.container
     known = runtimes.runtime(container.runtimes[0]).template if container else "none"
     return f"runtimes/{known}"
+
+
+def runtime_blocks(container: Container | None, names: Sequence[str]) -> dict[str, str]:
+    """Return the blocks of a runtime's template that do not concern it, as nothing.
+
+    Args:
+        container: whose image may be a file, and may not.
+        names: the runtimes that count, as a block may be named for one.
+    """
+    others = {name: "" for name in runtimes.NAMES if name not in names}
+    return others if container is None or container.is_file else {"file": "", **others}
+
+
+def is_text(plan: Plan) -> bool:
+    """Tell whether the runtime would change arguments that are no text."""
+    container = plan.container
+    return container is not None and runtimes.runtime(container.runtimes[0]).is_text
 
 
 def programs(container: Container) -> list[str]:

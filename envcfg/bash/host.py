@@ -12,9 +12,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from envcfg import __version__
 from envcfg.bash.choice import (
     is_by_interface,
+    is_text,
     launch_templates,
     machine_templates,
     programs,
+    runtime_blocks,
     shell_of,
 )
 from envcfg.bash.launch_line import launch_words, wrapped
@@ -180,7 +182,8 @@ def _settings(plan: Plan) -> str:
 def _started(plan: Plan) -> Iterator[str]:
     """Yield the pieces with the decisions: how ranks are started, how they enter."""
     yield f"{title('How it is started')}\n"
-    left_out = {} if plan.container is None or plan.container.is_file else {"file": ""}
+    container = plan.container
+    left_out = runtime_blocks(container, container.runtimes if container else ())
     for name in launch_templates(plan):
         yield template(name, left_out | _blocks(plan))
 
@@ -210,6 +213,7 @@ def _blocks(plan: Plan) -> dict[str, str]:
         "size": not plan.command,
         "shrink": not plan.command,
         "stated": "nodes" in plan.facts,
+        "text": is_text(plan),
     }
     blocks = {name: "" for name, each in needed.items() if not each}
     if plan.scratch and plan.command:

@@ -5,7 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from envcfg.bash.choice import launch_templates, programs, runtime_template, shell_of
+from envcfg.bash.choice import (
+    launch_templates,
+    programs,
+    runtime_blocks,
+    runtime_template,
+    shell_of,
+)
 from envcfg.bash.pieces import template
 from envcfg.bash.quoting import quote
 from envcfg.launch.plan import Plan
@@ -47,7 +53,8 @@ def _enter(plan: Plan) -> Iterator[str]:
     container = plan.container
     if container is None:
         return
-    text = template(runtime_template(plan))
+    first = container.runtimes[:1]
+    text = template(runtime_template(plan), runtime_blocks(container, first))
     mounts = [quote(each.word) for each in container.arguments]
     for bind in container.binds:
         mounts += _added(text, "envcfg_bind", {'"${2-$1}"': [quote(bind.text)]})

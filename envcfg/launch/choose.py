@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from envcfg import runtimes
 from envcfg.errors import UsageError
@@ -73,8 +73,9 @@ def choose_container(
         ),
         "exec",
     )
-    named = choose_runtimes(profile, options.runtime)
+    named = choose_runtimes(profile, options.runtime, options.found)
     first = named[0]
+    own = choose_arguments(profile.arguments, facts) if knows(profile, first) else ()
     asked = [Mount(bind=each, reason=GIVEN) for each in options.binds]
     words = [PlannedArgument(word=word, reason=GIVEN) for word in options.runtime_args]
     return Container(
@@ -82,22 +83,34 @@ def choose_container(
         is_file=not first.is_reference(options.container),
         runtimes=tuple(each.name for each in named),
         verb=str(verb),
-        arguments=(*choose_arguments(own_arguments(profile, first), facts), *words),
+        arguments=(*own, *words),
         binds=tuple(_binds((*profile.binds.values(), *asked), first, facts)),
     )
 
 
-def choose_runtimes(profile: Profile, wanted: str | None) -> tuple[Runtime, ...]:
-    """Return the runtimes of which the job takes the first that it has: of one template."""
-    names = (wanted,) if wanted else profile.runtimes or runtimes.USUAL
-    known = [runtimes.runtime(name) for name in names]
-    return tuple(each for each in known if each.template == known[0].template)
+def choose_runtimes(
+    profile: Profile, wanted: str | None, found: Collection[str] = ()
+) -> tuple[Runtime, ...]:
+    """Return the runtimes of which the job takes the first that it has: of one template.
+
+    Args:
+        profile: which may name several; else it is the usual ones.
+        wanted: the one that the user has named.
+        found: programs that this machine has; the first of them says which template.
+    """
+    known = [runtimes.runtime(wanted)] if wanted else named_runtimes(profile)
+    first = next((each for each in known if each.program in found), known[0])
+    return tuple(each for each in known if each.template == first.template)
 
 
-def own_arguments(profile: Profile, runtime: Runtime) -> Mapping[str, Argument | None]:
-    """Return the profile's arguments for *runtime*: they are words of its first one's."""
-    usual = choose_runtimes(profile, None)[0]
-    return profile.arguments if runtime.template == usual.template else {}
+def named_runtimes(profile: Profile) -> list[Runtime]:
+    """Return the runtimes of the system, in order; the usual ones where it names none."""
+    return [runtimes.runtime(name) for name in profile.runtimes or runtimes.USUAL]
+
+
+def knows(profile: Profile, runtime: Runtime) -> bool:
+    """Tell whether the profile's arguments are the runtime's: they are its first one's."""
+    return named_runtimes(profile)[0].template == runtime.template
 
 
 def _binds(

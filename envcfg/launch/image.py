@@ -5,6 +5,7 @@ from __future__ import annotations
 import os.path
 import stat
 
+from envcfg.errors import UsageError
 from envcfg.findings import Finding
 from envcfg.launch.plan import Container
 from envcfg.runtimes.model import Runtime
@@ -22,9 +23,15 @@ def locate_image(
         container: what ``--container`` gave; ``none`` is no container.
         folder: the folder to which a relative path belongs.
         runtime: whose image it is.
+
+    Raises:
+        UsageError: the runtime takes no image of such a form.
     """
     if container == "none":
         return None, []
+    if refusal := runtime.refuse(container):
+        msg = f"{runtime.name} takes no such image: {container} is {refusal.what}"
+        raise UsageError(msg, hint=refusal.fix)
     if runtime.is_reference(container):
         return container, []
     path = os.path.join(folder, container)

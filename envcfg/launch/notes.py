@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 
 from envcfg import runtimes
 from envcfg.findings import Finding
-from envcfg.launch.choose import own_arguments
-from envcfg.launch.plan import Container, Plan, Planned
+from envcfg.launch.choose import knows, named_runtimes
+from envcfg.launch.plan import Container, Options, Plan, Planned
 from envcfg.profile.conditions import FACTS
 from envcfg.profile.model import Profile
 from envcfg.starters import STARTERS
@@ -51,32 +51,54 @@ def masking_notes(
 
 
 def image_notes(container: Container | None) -> Iterable[Finding]:
-    """Warn of an image that every rank would pull."""
-    known = container and runtimes.runtime(container.runtimes[0])
-    if container and known and known.is_pulled(container.image):
+    """Warn of an image that every rank would pull, or that signals harm."""
+    if container is None:
+        return
+    known = runtimes.runtime(container.runtimes[0])
+    if doubt := known.doubt(container.image):
+        yield Finding(
+            rule="image-under-signals",
+            severity="warning",
+            subject=container.image,
+            message=doubt.what,
+            fix=doubt.fix,
+        )
+    if known.is_pulled(container.image):
         yield Finding(
             rule="image-pulled-by-every-rank",
             severity="warning",
             subject=container.image,
-            message="every rank of the job would pull and unpack this image",
-            fix=f"pull it once before the job ({known.pull}), "
-            "and give --container image.sif",
+            message=known.pulled,
+            fix=known.pull,
         )
 
 
-def argument_notes(profile: Profile, container: Container | None) -> Iterable[Finding]:
-    """Say which of the profile's arguments another runtime than its own does not get."""
-    words = [each.word for each in profile.arguments.values() if each]
-    if container is None or not words:
+def runtime_notes(
+    profile: Profile, options: Options, container: Container | None
+) -> Iterable[Finding]:
+    """Say which of several kinds of runtimes was taken unseen, and what it does not get."""
+    if container is None:
         return
-    name = container.runtimes[0]
-    if not own_arguments(profile, runtimes.runtime(name)):
+    first = runtimes.runtime(container.runtimes[0])
+    known = named_runtimes(profile)
+    kinds = {each.template for each in known}
+    if options.runtime is None and not options.found and len(kinds) > 1:
         yield Finding(
-            rule="arguments-left-out",
+            rule="runtime-not-here",
             severity="note",
-            subject=", ".join(words),
-            message=f"is left out: the profile has no arguments for {name}",
-            fix="--runtime-arg gives what it needs in their place",
+            subject=first.name,
+            message="is the profile's first runtime, and none of them is on PATH here",
+            fix="if the compute nodes have another: --runtime NAME",
+        )
+    words = [each.word for each in profile.arguments.values() if each]
+    if words and not knows(profile, first):
+        yield Finding(
+            rule="runtime-arguments-left-out",
+            severity="note",
+            subject=" ".join(words),
+            message=f"left out: the profile has this for {known[0].name}, not {first.name}",
+            fix="docs/runtimes.md says how GPUs get into its containers; "
+            "what it takes is given by --runtime-arg",
         )
 
 

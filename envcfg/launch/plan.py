@@ -21,6 +21,7 @@ class Options(NamedTuple):
         container: path or URI of the image; None runs without a container.
         image_file: the file that *container* leads to, if it is a link.
         runtime: one of ``runtimes.NAMES``; None lets profile and job choose.
+        found: programs of runtimes on PATH here, if the profile's differ in kind.
         ranks: processes per node; None leaves it to the job.
         srun_args: options for srun.
         local_rank_at: after how many words of the command ``--local_rank=N`` belongs.
@@ -35,6 +36,7 @@ class Options(NamedTuple):
     container: str | None = None
     image_file: str | None = None
     runtime: str | None = None
+    found: tuple[str, ...] = ()
     runtime_args: tuple[str, ...] = ()
     binds: tuple[Bind, ...] = ()
     launcher: str | None = None

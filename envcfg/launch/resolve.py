@@ -16,10 +16,10 @@ from envcfg.launch.choose import (
 )
 from envcfg.launch.diagnostics import check_log_folder, log_settings
 from envcfg.launch.notes import (
-    argument_notes,
     image_notes,
     lifecycle_notes,
     masking_notes,
+    runtime_notes,
     unknown_notes,
 )
 from envcfg.launch.plan import (
@@ -121,8 +121,8 @@ def resolve(
             *unknown_notes(facts.missed),
             *broken_up,
             *masking_notes(profile, planned),
+            *runtime_notes(profile, options, container),
             *image_notes(container),
-            *argument_notes(profile, container),
             *lifecycle_notes(profile),
         ),
     )

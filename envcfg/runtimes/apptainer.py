@@ -52,6 +52,7 @@ RUNTIME = Runtime(
     is_pulled=is_pulled,
     misspelt=misspelt,
     format_bind=format_bind,
-    pull="apptainer pull image.sif URI",
+    pull="pull it once before the job (apptainer pull image.sif URI), "
+    "and give --container image.sif",
     unpacked=("bin", "usr", ".singularity.d"),
 )

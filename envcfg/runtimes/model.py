@@ -6,6 +6,21 @@ from typing import NamedTuple
 from envcfg.bind import Bind
 
 
+class Trouble(NamedTuple):
+    """What is wrong with an image for a runtime, and how to make one that is right."""
+
+    what: str
+    fix: str
+
+
+def _fine(image: str) -> Trouble | None:  # noqa: ARG001 # as records want it
+    return None
+
+
+def _right(image: str) -> str | None:  # noqa: ARG001
+    return None
+
+
 class Runtime(NamedTuple):
     """What is particular to a container runtime.
 
@@ -13,13 +28,17 @@ class Runtime(NamedTuple):
         name: also that of its module.
         program: its name on PATH.
         template: of ``bash/templates/runtimes``, which enters a container. Those that share
-            one can be tried one after another in the job.
+            one can be tried one after another in the job, and take the same arguments.
         is_reference: whether an image's text is to be fetched, not opened as a path.
-        is_pulled: whether each rank that begins would fetch what the text names.
-        misspelt: how a text that looks like a reference, and is none, is written; or None.
+        is_pulled: whether a job that begins would fetch what the text names.
         format_bind: the text of a bind as this runtime takes it; ValueError: it cannot.
-        pull: a command that makes a file of a reference, for hints.
+        misspelt: how a text that looks like a reference, and is none, is written; or None.
+        refuse: what an image is by its name that this runtime cannot take; or None.
+        doubt: what may go wrong with an image of its form, for a warning; or None.
+        pulled: what happens to an image that is fetched, for a warning.
+        pull: what to do before the job instead.
         unpacked: names of which an image that is a folder has one at least.
+        is_text: arguments go through it as UTF-8, so that other bytes would be changed.
     """
 
     name: str
@@ -27,7 +46,11 @@ class Runtime(NamedTuple):
     template: str
     is_reference: Callable[[str], bool]
     is_pulled: Callable[[str], bool]
-    misspelt: Callable[[str], str | None]
     format_bind: Callable[[Bind], str]
-    pull: str
-    unpacked: tuple[str, ...] = ()
+    misspelt: Callable[[str], str | None] = _right
+    refuse: Callable[[str], Trouble | None] = _fine
+    doubt: Callable[[str], Trouble | None] = _fine
+    pulled: str = "every rank of the job would pull and unpack this image"
+    pull: str = ""
+    unpacked: tuple[str, ...] = ("bin", "usr")
+    is_text: bool = False

@@ -7,5 +7,6 @@ from envcfg.runtimes.apptainer import RUNTIME as _APPTAINER
 RUNTIME = _APPTAINER._replace(
     name="singularity",
     program="singularity",
-    pull="singularity pull image.sif URI",
+    pull="pull it once before the job (singularity pull image.sif URI), "
+    "and give --container image.sif",
 )

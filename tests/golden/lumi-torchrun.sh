@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# envcfg:script c783d5948416b79e389bf87069a671944c1c9bbf762cbdb83295e97c804955ab
+# envcfg:script 699dce4182eb7cb98bf21285f1c01118443db460f1c04ff683df637302fa9b42
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
 # envcfg 0.1.0, profile lumi-g (sha256 71793283d875b36b)
 # made by: envcfg wrap --profile lumi-g --fact rocm=6.2.4 --container /images/pytorch.sif --launcher torchrun -- python3 dump.py out 'a b'
@@ -138,30 +138,15 @@ envcfg_srun() { # COMMAND...: the step itself
   envcfg_wait "${ENVCFG_PIDS[@]}"
 }
 
-envcfg_bind() { # SOURCE [SPEC]: mount it, at the same place or as SPEC says
-  if [[ ! -e $1 ]]; then
-    envcfg_fault "bind source $1 does not exist on ${HOSTNAME:-this host}" "correct or drop the bind '${2-$1}'"
-  fi
-  ENVCFG_ENTER+=(--bind "${2-$1}")
-}
-
-envcfg_bind_if() { # PATH SOURCE [SPEC]: the same, where PATH exists
-  if [[ -e $1 ]]; then envcfg_bind "${@:2}"; fi
-}
-
-envcfg_enter() { # set ENVCFG_ENTER: the words that enter the container
-  local envcfg_name envcfg_image=$ENVCFG_IMAGE
-  ENVCFG_ENTER=()
+envcfg_find() { # set envcfg_name: the first runtime that is on PATH
   for envcfg_name in "${ENVCFG_RUNTIMES[@]}"; do
-    if type -P "$envcfg_name" >/dev/null; then
-      ENVCFG_ENTER=("$envcfg_name")
-      break
-    fi
+    if type -P "$envcfg_name" >/dev/null; then return; fi
   done
-  if ((${#ENVCFG_ENTER[@]} == 0)); then
-    envcfg_fault "no container runtime on PATH: tried ${ENVCFG_RUNTIMES[*]}" \
-      'load its module before, or name it with --runtime'
-  fi
+  envcfg_fault "no container runtime on PATH: tried ${ENVCFG_RUNTIMES[*]}" \
+    'load its module before, or name it with --runtime'
+}
+
+envcfg_find_image() { # set envcfg_image, a path: absolute, and there
   if [[ $envcfg_image != /* ]]; then envcfg_image=$PWD/$envcfg_image; fi
   if [[ ! -e $envcfg_image ]]; then
     envcfg_fault "image $envcfg_image does not exist on ${HOSTNAME:-this host}" \
@@ -169,7 +154,28 @@ envcfg_enter() { # set ENVCFG_ENTER: the words that enter the container
   elif [[ ! -r $envcfg_image ]]; then
     envcfg_fault "image $envcfg_image cannot be read" 'check its permissions'
   fi
-  ENVCFG_ENTER+=("$ENVCFG_VERB")
+}
+
+envcfg_find_source() { # SOURCE [SPEC]: of a bind
+  if [[ ! -e $1 ]]; then
+    envcfg_fault "bind source $1 does not exist on ${HOSTNAME:-this host}" "correct or drop the bind '${2-$1}'"
+  fi
+}
+
+envcfg_bind_if() { # PATH SOURCE [SPEC]: mount it, where PATH exists
+  if [[ -e $1 ]]; then envcfg_bind "${@:2}"; fi
+}
+
+envcfg_bind() { # SOURCE [SPEC]: mount it, at the same place or as SPEC says
+  envcfg_find_source "$@"
+  ENVCFG_ENTER+=(--bind "${2-$1}")
+}
+
+envcfg_enter() { # set ENVCFG_ENTER: the words that enter the container
+  local envcfg_name='' envcfg_image=$ENVCFG_IMAGE
+  envcfg_find
+  envcfg_find_image
+  ENVCFG_ENTER=("$envcfg_name" "$ENVCFG_VERB")
   envcfg_mounts
   ENVCFG_ENTER+=("$envcfg_image")
 }

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# envcfg:script d194114298a2ca4db6f327a21a928d7287f09a2a6f028da7bcacdfab53e414fc
+# envcfg:script 0d52e497a0d6bad121eca1d1a464b57336a5218f20662f48421bc25c7b3313ab
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
 # envcfg 0.1.0, profile tuolumne (sha256 a2a7c87ac65b51ef)
 # made by: envcfg wrap --profile tuolumne --fact rocm=6.4.1 --fact plugin=1.14.2 --container /images/pytorch.sif --runtime-arg=--cleanenv -- python3 dump.py out 'a b'
@@ -163,23 +163,15 @@ envcfg_keeps() { # WORD...: whether Flux passes them as they are; it fills in {{
   done
 }
 
-envcfg_argument() { # ARGUMENT [PATH]: left out if PATH is given and absent
-  if [[ -z ${2-} || -e $2 ]]; then ENVCFG_ENTER+=("$1"); fi
+envcfg_find() { # set envcfg_name: the first runtime that is on PATH
+  for envcfg_name in "${ENVCFG_RUNTIMES[@]}"; do
+    if type -P "$envcfg_name" >/dev/null; then return; fi
+  done
+  envcfg_fault "no container runtime on PATH: tried ${ENVCFG_RUNTIMES[*]}" \
+    'load its module before, or name it with --runtime'
 }
 
-envcfg_enter() { # set ENVCFG_ENTER: the words that enter the container
-  local envcfg_name envcfg_image=$ENVCFG_IMAGE
-  ENVCFG_ENTER=()
-  for envcfg_name in "${ENVCFG_RUNTIMES[@]}"; do
-    if type -P "$envcfg_name" >/dev/null; then
-      ENVCFG_ENTER=("$envcfg_name")
-      break
-    fi
-  done
-  if ((${#ENVCFG_ENTER[@]} == 0)); then
-    envcfg_fault "no container runtime on PATH: tried ${ENVCFG_RUNTIMES[*]}" \
-      'load its module before, or name it with --runtime'
-  fi
+envcfg_find_image() { # set envcfg_image, a path: absolute, and there
   if [[ $envcfg_image != /* ]]; then envcfg_image=$PWD/$envcfg_image; fi
   if [[ ! -e $envcfg_image ]]; then
     envcfg_fault "image $envcfg_image does not exist on ${HOSTNAME:-this host}" \
@@ -187,7 +179,17 @@ envcfg_enter() { # set ENVCFG_ENTER: the words that enter the container
   elif [[ ! -r $envcfg_image ]]; then
     envcfg_fault "image $envcfg_image cannot be read" 'check its permissions'
   fi
-  ENVCFG_ENTER+=("$ENVCFG_VERB")
+}
+
+envcfg_argument() { # ARGUMENT [PATH]: left out if PATH is given and absent
+  if [[ -z ${2-} || -e $2 ]]; then ENVCFG_ENTER+=("$1"); fi
+}
+
+envcfg_enter() { # set ENVCFG_ENTER: the words that enter the container
+  local envcfg_name='' envcfg_image=$ENVCFG_IMAGE
+  envcfg_find
+  envcfg_find_image
+  ENVCFG_ENTER=("$envcfg_name" "$ENVCFG_VERB")
   envcfg_mounts
   ENVCFG_ENTER+=("$envcfg_image")
 }

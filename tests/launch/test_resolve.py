@@ -136,7 +136,7 @@ def test_another_runtime_gets_none_of_the_profile_s_arguments(
     for name, words, rules in (
         ("apptainer", ["--nv", "--x"], []),
         ("singularity", ["--nv", "--x"], []),
-        ("other", ["--x"], ["arguments-left-out"]),
+        ("other", ["--x"], ["runtime-arguments-left-out"]),
     ):
         given = Options(container="a.sif", runtime=name, runtime_args=("--x",))
         made = plan(text, options=given)

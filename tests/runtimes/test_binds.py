@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import csv
+import io
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -73,6 +76,51 @@ def test_apptainer_s_words_are_split_where_they_should_be(
 )
 def test_apptainer_gets_sources_targets_and_options(bind: Bind, text: str) -> None:
     assert runtime("apptainer").format_bind(bind) == text
+
+
+@pytest.mark.parametrize(
+    ("name", "bind", "text"),
+    [
+        ("charliecloud", Bind("/a"), "/a:/a"),
+        ("charliecloud", Bind("/a,b c", "/d\\", ("rw",)), "/a,b c:/d\\"),
+        ("podman", Bind("/a", "", ("ro",)), "type=bind,source=/a,target=/a,readonly"),
+        ("podman", Bind("/a:b", "/c d"), "type=bind,source=/a:b,target=/c d"),
+        ("podman", Bind('/a,"b'), 'type=bind,"source=/a,""b","target=/a,""b"'),
+        ("docker", Bind("/a", "", ("rw",)), "type=bind,source=/a,target=/a"),
+    ],
+)
+def test_a_bind_is_written_as_each_runtime_takes_it(
+    name: str, bind: Bind, text: str
+) -> None:
+    assert runtime(name).format_bind(bind) == text
+
+
+@pytest.mark.parametrize(
+    ("name", "bind", "why"),
+    [
+        ("charliecloud", Bind("/a:b"), "it would split the path at the colon"),
+        ("charliecloud", Bind("/a", "/b:c"), "it would split the path at the colon"),
+        ("charliecloud", Bind("/a", "", ("ro",)), "it has no option 'ro'"),
+        ("podman", Bind("/a", "", ("z",)), "envcfg has no words for its option 'z'"),
+    ],
+)
+def test_what_a_runtime_cannot_bind_is_refused(name: str, bind: Bind, why: str) -> None:
+    with pytest.raises(ValueError, match=why):
+        runtime(name).format_bind(bind)
+
+
+@given(binds)
+def test_podman_s_line_has_the_fields_that_it_should(bind: Bind) -> None:
+    """As encoding/csv of Go reads it, which is as Python's."""
+    plain = bind._replace(options=tuple(set(bind.options) & {"ro", "rw"}))
+    text = runtime("podman").format_bind(plain)
+    fields = next(csv.reader(io.StringIO(text, newline="")))
+    assert fields[:3] == [
+        "type=bind",
+        f"source={bind.source}",
+        f"target={bind.target or bind.source}",
+    ]
+    assert fields[3:] == ["readonly"] * ("ro" in bind.options)
 
 
 def test_every_record_has_the_name_by_which_it_is_asked_for() -> None:

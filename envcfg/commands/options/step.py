@@ -26,7 +26,7 @@ from envcfg.commands.options.option import Option, Table, write_options
 from envcfg.commands.options.selection import open_catalog, overlays, select_profile
 from envcfg.errors import UsageError
 from envcfg.findings import Finding
-from envcfg.launch.choose import choose_runtimes
+from envcfg.launch.choose import choose_runtimes, named_runtimes
 from envcfg.launch.diagnostics import is_path
 from envcfg.launch.image import locate_image
 from envcfg.launch.plan import Options
@@ -49,7 +49,9 @@ STEP: Table = {
         ),
         Option(
             "--runtime",
-            "container runtime (default: the first that the job finds)",
+            "container runtime (default: the first of the profile's that is there): "
+            + ", ".join(runtimes.NAMES),
+            metavar="NAME",
             choices=("auto", *runtimes.NAMES),
             default="auto",
         ),
@@ -177,12 +179,14 @@ def read_step(
     name, reason = select_profile(catalog, options.profile, options.launcher)
     profile = catalog.load(name)
     runtime = None if options.runtime == "auto" else options.runtime
-    first = choose_runtimes(profile, runtime)[0]
+    found = () if runtime else _runtimes_here(profile)
+    first = choose_runtimes(profile, runtime, found)[0]
     image, seen = locate_image(options.container, here, first)
     wanted = Options(
         container=image,
         image_file=image and os.path.realpath(image),
         runtime=runtime,
+        found=found,
         runtime_args=tuple(options.runtime_arg),
         binds=tuple(bind for given in options.bind for bind in given),
         launcher=options.launcher,
@@ -203,6 +207,16 @@ def read_step(
         notes=tuple(overlays(catalog)),
         inputs=(*catalog.files_read(), *_files_of(wanted)),
     )
+
+
+def _runtimes_here(profile: Profile) -> tuple[str, ...]:
+    """Return what is on PATH of a profile's runtimes, where it decides between kinds."""
+    known = named_runtimes(profile)
+    if len({each.template for each in known}) == 1:
+        return ()
+    from shutil import which
+
+    return tuple(each.program for each in known if which(each.program))
 
 
 def _files_of(wanted: Options) -> Iterator[str]:

@@ -1,0 +1,56 @@
+# shellcheck shell=bash
+
+envcfg_bind() { # SOURCE SPEC: mount it, as SPEC says
+  envcfg_find_source "$@"
+  ENVCFG_ENTER+=(--mount "${2-$1}")
+}
+
+envcfg_enter() { # set ENVCFG_ENTER: the words that enter the container
+  local envcfg_name='' envcfg_image=$ENVCFG_IMAGE envcfg_here=${PWD//\"/\"\"}
+  envcfg_find
+  # envcfg:begin file
+  envcfg_find_image
+  if [[ -e $envcfg_image && ! -d $envcfg_image ]]; then
+    envcfg_fault "image $envcfg_image is no folder" 'unpack it, or name what podman images lists'
+  fi
+  # envcfg:end file
+  # Ranks meet by the node's network and shared memory. A program that were the first process
+  # of its own namespace would not end by signals that it has no handler for.
+  ENVCFG_ENTER=("$envcfg_name" run --rm --interactive --network=host --ipc=host --pid=host --entrypoint=)
+  # envcfg:begin docker
+  if [[ $envcfg_name == docker ]]; then # else root owns what the program writes
+    ENVCFG_ENTER+=(--user "$EUID:${GROUPS[0]}")
+  fi
+  # envcfg:end docker
+  envcfg_mounts
+  # Words with a relative path mean in the container what they mean here.
+  if [[ $PWD != / ]]; then
+    ENVCFG_ENTER+=(--mount "type=bind,\"source=$envcfg_here\",\"target=$envcfg_here\"" --workdir "$PWD")
+  fi
+  # envcfg:begin file
+  ENVCFG_ENTER+=(--rootfs)
+  # envcfg:end file
+  ENVCFG_ENTER+=("$envcfg_image")
+}
+
+envcfg_is_clean() { # no variable of the task reaches the program by itself
+  return 0
+}
+
+envcfg_texts() { # WORD...: of other bytes than UTF-8's, the runtime would make something else
+  local LC_ALL=C envcfg_word envcfg_rest envcfg_next=$'[\x80-\xbf]'
+  for envcfg_word; do
+    envcfg_rest=$envcfg_word # each character of several bytes becomes a dot
+    envcfg_rest=${envcfg_rest//[$'\xc2'-$'\xdf']$envcfg_next/.}
+    envcfg_rest=${envcfg_rest//$'\xe0'[$'\xa0'-$'\xbf']$envcfg_next/.}
+    envcfg_rest=${envcfg_rest//$'\xed'[$'\x80'-$'\x9f']$envcfg_next/.}
+    envcfg_rest=${envcfg_rest//[$'\xe1'-$'\xec\xee\xef']$envcfg_next$envcfg_next/.}
+    envcfg_rest=${envcfg_rest//$'\xf0'[$'\x90'-$'\xbf']$envcfg_next$envcfg_next/.}
+    envcfg_rest=${envcfg_rest//[$'\xf1'-$'\xf3']$envcfg_next$envcfg_next$envcfg_next/.}
+    envcfg_rest=${envcfg_rest//$'\xf4'[$'\x80'-$'\x8f']$envcfg_next$envcfg_next/.}
+    if [[ $envcfg_rest == *[$'\x80'-$'\xff']* ]]; then
+      envcfg_fault "not UTF-8, and ${ENVCFG_ENTER[0]} would change it: ${envcfg_word@Q}" \
+        'put such bytes into a file that the program reads'
+    fi
+  done
+}

@@ -1,0 +1,64 @@
+"""Charliecloud: unpacked folders and squashfs files, in a user namespace."""
+
+from __future__ import annotations
+
+from envcfg.bind import Bind
+from envcfg.runtimes.model import Runtime, Trouble
+
+
+def refuse(image: str) -> Trouble | None:
+    """Return what *image* is, where it is no folder and no squashfs file."""
+    if "://" in image:
+        reference = image.partition("://")[2]
+        fix = f"ch-image pull {reference}, then ch-convert {reference} image.sqfs"
+        return Trouble("a reference", fix)
+    if image.endswith(".sif"):
+        fix = f"apptainer build --sandbox FOLDER {image}, then --container FOLDER"
+        return Trouble("a .sif file", fix)
+    if image.endswith((".tar", ".tar.gz", ".tgz")):
+        return Trouble("an archive", f"ch-convert {image} image.sqfs")
+    return None
+
+
+def doubt(image: str) -> Trouble | None:
+    """Return what signals do to a file; of a folder, ch-run becomes the program itself."""
+    if not image.endswith((".sqfs", ".sqsh", ".squashfs")):
+        return None
+    what = (
+        "a signal to a rank ends ch-run, which serves this file, and not the program, "
+        "which then has no files"
+    )
+    return Trouble(what, f"unpack it before: unsquashfs -d FOLDER {image}")
+
+
+def format_bind(bind: Bind) -> str:
+    """Return the value of ``--bind``, which is split at a colon and knows no options.
+
+    Raises:
+        ValueError: a path has a colon, or there are options.
+    """
+    if ":" in f"{bind.source}{bind.target}":
+        msg = "it would split the path at the colon"
+        raise ValueError(msg)
+    for option in bind.options:
+        if option != "rw":  # as all of its binds are
+            msg = f"it has no option {option!r}"
+            raise ValueError(msg)
+    return f"{bind.source}:{bind.target or bind.source}"
+
+
+def no_reference(image: str) -> bool:  # noqa: ARG001 # as records want it
+    """Return False: it opens every image as a path."""
+    return False
+
+
+RUNTIME = Runtime(
+    name="charliecloud",
+    program="ch-run",
+    template="charliecloud",
+    is_reference=no_reference,
+    is_pulled=no_reference,
+    refuse=refuse,
+    doubt=doubt,
+    format_bind=format_bind,
+)

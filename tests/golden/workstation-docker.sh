@@ -1,0 +1,394 @@
+#!/usr/bin/env bash
+# envcfg:script af8e6229cf9a450656dd10b5b1ff2bc2a49a0aa27eaff82077186364b46c9d88
+# shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
+# envcfg 0.1.0, profile workstation (sha256 026d5474f27c3eb6)
+# made by: envcfg wrap --profile workstation --runtime docker --ranks 2 --container localhost/pytorch --bind /data -- python3 dump.py out 'a b'
+# Source it in a batch script, evaluate it, run it, submit it: all the same.
+# It needs bash 4.4 and, on the compute nodes, neither envcfg nor Python.
+# It starts the ranks by:
+#   docker run --rm --interactive --network=host --ipc=host --pid=host --entrypoint= \
+#     --user "$EUID:${GROUPS[0]}" --mount type=bind,source=/data,target=/data --mount \
+#     "type=bind,\"source=$envcfg_here\",\"target=$envcfg_here\"" --workdir "$PWD" \
+#     localhost/pytorch /bin/sh -c "$ENVCFG_RANK" envcfg-rank \
+#     "MASTER_ADDR=$MASTER_ADDR" "MASTER_PORT=$MASTER_PORT" "${ENVCFG_ARGS[@]}" \
+#     "RANK=$envcfg_rank" "LOCAL_RANK=$envcfg_rank" "WORLD_SIZE=$envcfg_ranks" \
+#     "LOCAL_WORLD_SIZE=$envcfg_ranks" NODE_RANK=0 -- python3 dump.py out 'a b'
+
+case ${BASH_VERSION:-none}:${SHELLOPTS-} in
+  none:* | [1-3].* | 4.[0-3].* | *:*posix*) # as sh, too, bash reads other rules
+    printf 'envcfg: error: this needs bash 4.4 or newer, not in its POSIX mode; run it as in: bash job.sh\n' >&2
+    case $- in *i*) return 4 ;; *) exit 4 ;; esac
+    ;;
+esac
+
+# Aliases of the job's shell are not to change what follows; they are back before the step.
+ENVCFG_BASHOPTS=$BASHOPTS
+\builtin shopt -u expand_aliases
+
+# --- What this job needs ------------------------------------------------------------
+
+ENVCFG_RANKS='2'
+ENVCFG_IMAGE='localhost/pytorch'
+ENVCFG_SHELL='/bin/sh'
+ENVCFG_RUNTIMES=(docker) # the first that is on PATH
+
+envcfg_mounts() {
+  envcfg_bind /data type=bind,source=/data,target=/data
+}
+
+envcfg_settings() {
+  :
+}
+
+# --- How it is started --------------------------------------------------------------
+
+envcfg_rank() { # COMMAND...: start one of the ranks
+  envcfg_spawn exec "${ENVCFG_ENTER[@]}" "$ENVCFG_SHELL" -c "$ENVCFG_RANK" envcfg-rank \
+    "MASTER_ADDR=$MASTER_ADDR" "MASTER_PORT=$MASTER_PORT" "${ENVCFG_ARGS[@]}" \
+    "RANK=$envcfg_rank" "LOCAL_RANK=$envcfg_rank" "WORLD_SIZE=$envcfg_ranks" "LOCAL_WORLD_SIZE=$envcfg_ranks" \
+    NODE_RANK=0 -- "$@"
+}
+
+envcfg_launch() { # COMMAND...: the ranks are processes of this machine
+  local envcfg_rank envcfg_ranks=${ENVCFG_RANKS:-1} MASTER_ADDR=${MASTER_ADDR:-127.0.0.1}
+  local MASTER_PORT=${MASTER_PORT-}
+  if [[ -z $MASTER_PORT ]]; then envcfg_port; fi
+  for ((envcfg_rank = 0; envcfg_rank < envcfg_ranks; envcfg_rank++)); do
+    if ((envcfg_rank == 0)); then
+      envcfg_rank "$@" # what is typed goes to rank 0
+    else
+      envcfg_rank "$@" </dev/null
+    fi
+  done
+  envcfg_watch
+}
+
+# Looks at the ranks in growing intervals, as wait -n forgets children that end early.
+envcfg_watch() { # wait for all ranks; the first that fails ends the others
+  local envcfg_pid envcfg_code envcfg_pause envcfg_wait_ms=10 envcfg_grace_ms=10000 envcfg_status=0
+  local -a envcfg_running envcfg_all
+  if ((${#ENVCFG_PIDS[@]} < envcfg_ranks)); then # a signal came before the others
+    envcfg_wait || envcfg_status=$?
+    envcfg_kill TERM
+  fi
+  while :; do
+    ENVCFG_HOLDS=watch
+    jobs -pr >&"$ENVCFG_PIPE" # by bash's own book: a pid that is free again can be another's
+    printf 'end\n' >&"$ENVCFG_PIPE"
+    envcfg_running=() envcfg_pid='' envcfg_all=("${ENVCFG_PIDS[@]}")
+    while [[ $envcfg_pid != end ]]; do
+      read -r -u "$ENVCFG_PIPE" envcfg_pid
+      if [[ $envcfg_pid == [0-9]* ]]; then envcfg_running+=("$envcfg_pid"); fi
+    done
+    ENVCFG_PIDS=("${envcfg_running[@]}")
+    envcfg_release
+    for envcfg_pid in "${envcfg_all[@]}"; do
+      if [[ " ${envcfg_running[*]} " == *" $envcfg_pid "* ]]; then continue; fi
+      envcfg_code=0
+      envcfg_wait "$envcfg_pid" || envcfg_code=$?
+      if ((envcfg_code != 0 && envcfg_status == 0)); then
+        envcfg_status=$envcfg_code
+        envcfg_kill TERM
+      fi
+    done
+    if ((${#ENVCFG_PIDS[@]} == 0)); then return "$envcfg_status"; fi
+    printf -v envcfg_pause '0.%03d' "$envcfg_wait_ms"
+    ENVCFG_HOLDS=watch
+    read -r -t "$envcfg_pause" -u "$ENVCFG_PIPE" || : # only signals say something: to wait, by no process
+    envcfg_release
+    if ((envcfg_status == 0)) && ! kill -0 "$$" 2>/dev/null; then
+      envcfg_status=143 # the shell that wanted this is gone
+      envcfg_kill TERM
+    fi
+    if ((envcfg_status != 0 && (envcfg_grace_ms -= envcfg_wait_ms) <= 0)); then envcfg_kill KILL; fi
+    if ((envcfg_wait_ms < 300)); then envcfg_wait_ms=$((envcfg_wait_ms * 2)); fi
+  done
+}
+
+envcfg_find() { # set envcfg_name: the first runtime that is on PATH
+  for envcfg_name in "${ENVCFG_RUNTIMES[@]}"; do
+    if type -P "$envcfg_name" >/dev/null; then return; fi
+  done
+  envcfg_fault "no container runtime on PATH: tried ${ENVCFG_RUNTIMES[*]}" \
+    'load its module before, or name it with --runtime'
+}
+
+envcfg_find_source() { # SOURCE [SPEC]: of a bind
+  if [[ ! -e $1 ]]; then
+    envcfg_fault "bind source $1 does not exist on ${HOSTNAME:-this host}" "correct or drop the bind '${2-$1}'"
+  fi
+}
+
+envcfg_bind() { # SOURCE SPEC: mount it, as SPEC says
+  envcfg_find_source "$@"
+  ENVCFG_ENTER+=(--mount "${2-$1}")
+}
+
+envcfg_enter() { # set ENVCFG_ENTER: the words that enter the container
+  local envcfg_name='' envcfg_image=$ENVCFG_IMAGE envcfg_here=${PWD//\"/\"\"}
+  envcfg_find
+  # Ranks meet by the node's network and shared memory. A program that were the first process
+  # of its own namespace would not end by signals that it has no handler for.
+  ENVCFG_ENTER=("$envcfg_name" run --rm --interactive --network=host --ipc=host --pid=host --entrypoint=)
+  if [[ $envcfg_name == docker ]]; then # else root owns what the program writes
+    ENVCFG_ENTER+=(--user "$EUID:${GROUPS[0]}")
+  fi
+  envcfg_mounts
+  # Words with a relative path mean in the container what they mean here.
+  if [[ $PWD != / ]]; then
+    ENVCFG_ENTER+=(--mount "type=bind,\"source=$envcfg_here\",\"target=$envcfg_here\"" --workdir "$PWD")
+  fi
+  ENVCFG_ENTER+=("$envcfg_image")
+}
+
+envcfg_texts() { # WORD...: of other bytes than UTF-8's, the runtime would make something else
+  local LC_ALL=C envcfg_word envcfg_rest envcfg_next=$'[\x80-\xbf]'
+  for envcfg_word; do
+    envcfg_rest=$envcfg_word # each character of several bytes becomes a dot
+    envcfg_rest=${envcfg_rest//[$'\xc2'-$'\xdf']$envcfg_next/.}
+    envcfg_rest=${envcfg_rest//$'\xe0'[$'\xa0'-$'\xbf']$envcfg_next/.}
+    envcfg_rest=${envcfg_rest//$'\xed'[$'\x80'-$'\x9f']$envcfg_next/.}
+    envcfg_rest=${envcfg_rest//[$'\xe1'-$'\xec\xee\xef']$envcfg_next$envcfg_next/.}
+    envcfg_rest=${envcfg_rest//$'\xf0'[$'\x90'-$'\xbf']$envcfg_next$envcfg_next/.}
+    envcfg_rest=${envcfg_rest//[$'\xf1'-$'\xf3']$envcfg_next$envcfg_next$envcfg_next/.}
+    envcfg_rest=${envcfg_rest//$'\xf4'[$'\x80'-$'\x8f']$envcfg_next$envcfg_next/.}
+    if [[ $envcfg_rest == *[$'\x80'-$'\xff']* ]]; then
+      envcfg_fault "not UTF-8, and ${ENVCFG_ENTER[0]} would change it: ${envcfg_word@Q}" \
+        'put such bytes into a file that the program reads'
+    fi
+  done
+}
+
+# --- What each rank does first, inside the container --------------------------------
+
+IFS= builtin read -r -d '' ENVCFG_RANK <<'ENVCFG_TEXT' || : # until the text ends
+# A POSIX shell's own commands only: no process is started but the program's, except to
+# make the caches once on each node.
+
+while [ "$#" -gt 0 ]; do # NAME=VALUE | -u NAME, then -- COMMAND
+  case $1 in
+    --)
+      shift
+      break
+      ;;
+    -u)
+      unset -v "$2"
+      shift
+      ;;
+    *) export "${1?}" ;;
+  esac
+  shift
+done
+
+# Who this task is, its shell has said by arguments.
+
+unset -v ENVCFG_PRESET ENVCFG_NODES ENVCFG_CACHE_BASE ENVCFG_LOCAL_RANKS \
+  ENVCFG_MASTER_NODE ENVCFG_MASTER_ADDR ENVCFG_JOB
+exec "$@"
+ENVCFG_TEXT
+
+# --- Machinery: the same in every script ----------------------------------------------
+
+envcfg_error() { # MESSAGE [HINT]
+  printf 'envcfg: error: %s\n' "$1" >&2
+  if [[ -n ${2-} ]]; then printf '  hint: %s\n' "$2" >&2; fi
+}
+
+envcfg_fault() { # MESSAGE [HINT]: an error; the step will not start, but the checks go on
+  envcfg_error "$@"
+  ENVCFG_FAULTS=$((ENVCFG_FAULTS + 1))
+}
+
+envcfg_lengths() { # WORD...: Linux must be able to start a program with them
+  local LC_ALL=C envcfg_word envcfg_sum=0
+  for envcfg_word; do
+    envcfg_sum=$((envcfg_sum + ${#envcfg_word}))
+    if ((${#envcfg_word} > 131071)); then
+      envcfg_fault "'${envcfg_word:0:60}...' has ${#envcfg_word} bytes, and an argument can have 131071" \
+        'put long texts into a file that the program reads'
+    fi
+  done
+  if ((ENVCFG_FAULTS > 0 || envcfg_sum < 100000)) || ! type -P true >/dev/null; then return; fi
+  printf -v envcfg_word '%16384s' '' # room for what launchers add
+  if ! "$(type -P true)" "$@" "$envcfg_word" 2>/dev/null; then
+    envcfg_fault "command and settings have $envcfg_sum bytes, too many beside the job's environment" \
+      'put long texts into a file that the program reads'
+  fi
+}
+
+envcfg_step() { # COMMAND...: one step of the job, from the checks to the exit code
+  ENVCFG_FAULTS=0 ENVCFG_CODE=0 ENVCFG_ARGS=() ENVCFG_PRESET=' '
+  if (($# == 0)); then
+    envcfg_error 'no command' 'give it, as in envcfg_run python train.py'
+    return 2
+  fi
+  envcfg_survey
+  envcfg_enter
+  if ((ENVCFG_FAULTS == 0)); then envcfg_settings; fi
+  envcfg_lengths "${ENVCFG_ENTER[@]}" "$ENVCFG_RANK" "${ENVCFG_ARGS[@]}" "$@"
+  envcfg_texts "${ENVCFG_ENTER[@]}" "$ENVCFG_RANK" "${ENVCFG_ARGS[@]}" "$@"
+  if ((ENVCFG_FAULTS > 0)); then return 4; fi
+  ENVCFG_ARGS+=("ENVCFG_PRESET=$ENVCFG_PRESET")
+  envcfg_listen
+  envcfg_launch "$@" || ENVCFG_CODE=$?
+  return "$ENVCFG_CODE"
+}
+
+envcfg_plain() { # in a shell of envcfg's own: undo what the job's shell has made of bash itself
+  IFS=$' \t\n'
+  builtin unset -f break continue exec exit jobs kill local printf read return set shift type unset
+  set +k
+}
+
+envcfg_apart() { # COMMAND...: one step and its end, in a shell of envcfg's own
+  envcfg_plain
+  ENVCFG_CODE=0
+  envcfg_step "$@" || ENVCFG_CODE=$?
+  return "$ENVCFG_CODE"
+}
+
+# The job's shell waits for a child in the background, as signals interrupt only that. Those
+# that it has a trap for, or ignores, are its own business. With job control, only what is in
+# the foreground has the terminal.
+envcfg_run() { # [--nodes=N] [--ranks=N] [--] COMMAND...: run one step; its exit code is the program's
+  if [[ $- == *m* ]]; then
+    (envcfg_apart "$@")
+    return
+  fi
+  builtin local envcfg_signal envcfg_traps envcfg_own envcfg_code ENVCFG_IGNORED ENVCFG_PIPE
+  builtin local -a ENVCFG_PIDS ENVCFG_HELD ENVCFG_HEARD
+  envcfg_traps=$(builtin trap -p)$'\n' ENVCFG_IGNORED='' envcfg_own=''
+  for envcfg_signal in HUP INT QUIT TERM USR1 USR2; do
+    if [[ $envcfg_traps == *"trap -- '' SIG$envcfg_signal"$'\n'* ]]; then
+      ENVCFG_IGNORED+=" $envcfg_signal "
+    elif [[ $BASHPID == "$$" && $envcfg_traps == *"' SIG$envcfg_signal"$'\n'* ]]; then # a subshell shows its parent's
+      envcfg_own+=" $envcfg_signal "
+    fi
+  done
+  envcfg_listen "$envcfg_own"
+  envcfg_spawn envcfg_apart "$@"
+  envcfg_code=0
+  envcfg_wait "${ENVCFG_PIDS[@]}" || envcfg_code=$?
+  for envcfg_signal in "${ENVCFG_HEARD[@]}"; do builtin trap - "$envcfg_signal"; done
+  builtin exec {ENVCFG_PIPE}>&-
+  for envcfg_signal in HUP TERM INT; do # what would have ended the job's shell does so now
+    if [[ $BASHPID == "$$" && " $ENVCFG_CAUGHT" == *" $envcfg_signal "* ]]; then
+      if [[ $envcfg_signal != INT || $envcfg_code == 130 ]]; then builtin kill -s "$envcfg_signal" "$$"; fi
+    fi
+  done
+  return "$envcfg_code"
+}
+
+envcfg_is_script() { # whether this text is being run as a file, not sourced or evaluated
+  builtin local envcfg_line
+  [[ -f $0 && -r $0 ]] || return 1
+  while IFS= builtin read -r envcfg_line && [[ $envcfg_line == '#'* ]]; do
+    if [[ $envcfg_line == '# envcfg:script '* ]]; then return 0; fi
+  done <"$0"
+  return 1
+}
+
+envcfg_main() { # COMMAND...: what this text is for; run as a file, its shell is the step's
+  if envcfg_is_script; then
+    envcfg_apart "$@"
+  else
+    envcfg_run "$@"
+  fi
+}
+
+envcfg_survey() { # this machine is the job
+  # shellcheck disable=SC2034 # what depends on nodes asks for it
+  ENVCFG_NODES=1
+}
+
+envcfg_port() { # set MASTER_PORT to a free port below the ephemeral range
+  local envcfg_port=$((10000 + BASHPID % 20000))
+  while (: </dev/tcp/127.0.0.1/"$envcfg_port") 2>/dev/null; do envcfg_port=$((envcfg_port + 1)); done
+  MASTER_PORT=$envcfg_port
+}
+
+# --- How signals reach what is spawned, and how it ends --------------------------------
+# A forked shell has its parent's traps for a moment, and loses what comes then: so each says
+# when it has none any more, and until then signals are held. They are, too, where "read"
+# waits with a time limit, which cuts short a trap that waits for something.
+# "builtin": these run in the job's own shell, too, which may have functions of such names.
+
+ENVCFG_IGNORED='' # signals that the job's shell ignores, and so its ranks
+
+envcfg_listen() { # [SIGNALS]: from now on, pass on to what is spawned all but these
+  builtin local envcfg_signal
+  ENVCFG_PIDS=() ENVCFG_HEARD=() ENVCFG_CAUGHT='' ENVCFG_HELD=() ENVCFG_HOLDS=''
+  builtin exec {ENVCFG_PIPE}<> <(:) # by which children and traps speak; empty, it makes "read" a clock
+  for envcfg_signal in HUP INT QUIT TERM USR1 USR2; do
+    if [[ "$ENVCFG_IGNORED${1-}" == *" $envcfg_signal "* ]]; then continue; fi
+    ENVCFG_HEARD+=("$envcfg_signal")
+    # shellcheck disable=SC2064 # the name is meant to be written in now
+    builtin trap "envcfg_relay $envcfg_signal" "$envcfg_signal"
+  done
+}
+
+envcfg_relay() { # SIGNAL: pass it on; a terminal has sent its own to everybody already
+  ENVCFG_CAUGHT+="$1 "
+  if [[ ($1 == INT || $1 == QUIT) && -t 0 && $ENVCFG_HOLDS != spawn ]]; then
+    return
+  elif [[ -n $ENVCFG_HOLDS ]]; then
+    ENVCFG_HELD+=("$1")
+    builtin printf '\n' >&"$ENVCFG_PIPE" # let "read" look up
+  else
+    envcfg_kill "$1"
+  fi
+}
+
+envcfg_release() { # pass on what has been held
+  builtin local envcfg_signal
+  ENVCFG_HOLDS=''
+  for envcfg_signal in "${ENVCFG_HELD[@]}"; do envcfg_kill "$envcfg_signal"; done
+  ENVCFG_HELD=()
+}
+
+envcfg_kill() { # SIGNAL: send it to all that was spawned and runs, by bash's own book: a pid can be another's by now
+  builtin local envcfg_pid envcfg_running
+  envcfg_running=$'\n'$(builtin jobs -pr)$'\n'
+  for envcfg_pid in "${ENVCFG_PIDS[@]}"; do
+    if [[ $envcfg_running == *$'\n'"$envcfg_pid"$'\n'* ]]; then builtin kill -s "$1" "$envcfg_pid" 2>/dev/null || :; fi
+  done
+}
+
+envcfg_spawn() { # WORD...: start it with this shell's input; not after a signal, which ends the step
+  builtin local envcfg_line
+  if [[ -n $ENVCFG_CAUGHT ]]; then return; fi
+  ENVCFG_HOLDS=spawn
+  (
+    # INT and QUIT, too: in the background they are ignored.
+    for envcfg_line in "${ENVCFG_HEARD[@]}"; do builtin trap - "$envcfg_line"; done
+    builtin printf 'ready\n' >&"$ENVCFG_PIPE"
+    builtin exec {ENVCFG_PIPE}>&-
+    "$@"
+  ) <&0 &
+  ENVCFG_PIDS+=("$!")
+  envcfg_line=''
+  while [[ $envcfg_line != ready ]] && builtin kill -0 "${ENVCFG_PIDS[-1]}" 2>/dev/null; do
+    builtin read -r -t 1 -u "$ENVCFG_PIPE" envcfg_line || :
+  done
+  envcfg_release
+}
+
+envcfg_wait() { # [PID]: return its exit code, however often signals cut the wait short
+  builtin local envcfg_code envcfg_later envcfg_ended
+  envcfg_code='' envcfg_ended=''
+  if (($# == 0)); then return $((128 + $(builtin kill -l "${ENVCFG_CAUGHT%% *}"))); fi # a signal came before it
+  while :; do
+    envcfg_later=0
+    builtin wait "$1" || envcfg_later=$?
+    if [[ $envcfg_later != 127 || -z $envcfg_code ]]; then envcfg_code=$envcfg_later; fi # 127: had it already
+    if ((envcfg_later <= 128)) || [[ -n $envcfg_ended ]]; then return "$envcfg_code"; fi
+    # Its own code, or a signal to this shell? If it has ended by now, the next wait tells.
+    if [[ $'\n'$(builtin jobs -pr)$'\n' != *$'\n'"$1"$'\n'* ]]; then envcfg_ended=yes; fi
+  done
+}
+
+# --- Now do it ----------------------------------------------------------------------
+
+if [[ :$ENVCFG_BASHOPTS: == *:expand_aliases:* ]]; then builtin shopt -s expand_aliases; fi
+
+envcfg_main python3 dump.py out 'a b'

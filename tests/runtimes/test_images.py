@@ -1,0 +1,187 @@
+"""Which forms of an image each runtime takes, and what is said of the others."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from envcfg.errors import UsageError
+from envcfg.launch.choose import choose_runtimes
+from envcfg.launch.image import locate_image
+from envcfg.launch.notes import image_notes, runtime_notes
+from envcfg.launch.plan import Container, Options
+from envcfg.profile.model import Profile
+from envcfg.profile.read.loader import load_profile
+from envcfg.runtimes import NAMES, runtime
+from support import Wrap
+
+REASON = "{why: w, source: s, date: 2026-01-01}"
+
+
+def profile(container: str) -> Profile:
+    text = f"name: p\nlaunch: {{launchers: [srun]}}\ncontainer: {container}\n"
+    made = load_profile(text.encode(), path="p", stem="p", problems=(problems := []))
+    assert made, problems
+    return made
+
+
+@pytest.mark.parametrize(
+    ("name", "image", "is_reference", "is_pulled"),
+    [
+        ("apptainer", "docker://a/b:c", True, True),
+        ("apptainer", "localhost/a", False, False),
+        ("charliecloud", "/images/a", False, False),
+        ("podman", "docker.io/a/b:c", True, True),
+        ("podman", "docker://a/b:c", True, True),
+        ("podman", "ubuntu", True, True),
+        ("podman", "localhost/a", True, False),
+        ("podman", "./folder", False, False),
+        ("podman", "/folder", False, False),
+        ("docker", "a/b:c", True, True),
+        ("docker", "localhost/a", True, False),
+    ],
+)
+def test_an_image_is_a_path_or_a_reference_and_that_is_pulled_or_not(
+    name: str, image: str, is_reference: bool, is_pulled: bool
+) -> None:
+    known = runtime(name)
+    assert known.refuse(image) is None
+    assert (known.is_reference(image), known.is_pulled(image)) == (
+        is_reference,
+        is_pulled,
+    )
+    notes = list(image_notes(Container(image, False, (name,), "exec", (), ())))
+    assert [note.fix for note in notes] == [known.pull] * is_pulled
+    assert all(note.message == known.pulled for note in notes)
+
+
+@pytest.mark.parametrize(
+    ("name", "image", "what", "fix"),
+    [
+        ("charliecloud", "docker://a/b:c", "a reference", "ch-image pull a/b:c, then ch-convert a/b:c image.sqfs"),
+        ("charliecloud", "a.sif", "a .sif file", "apptainer build --sandbox FOLDER a.sif, then --container FOLDER"),
+        ("charliecloud", "a.tar.gz", "an archive", "ch-convert a.tar.gz image.sqfs"),
+        ("podman", "a.sif", "a .sif file", "apptainer build --sandbox FOLDER a.sif, then --container ./FOLDER"),
+        ("podman", "a.sqsh", "a squashfs file", "unsquashfs -d FOLDER a.sqsh, then --container ./FOLDER"),
+        ("podman", "a.tar", "an archive", "podman load -i a.tar, then --container with the name that it says"),
+        ("podman", "library://a", "a library URI", "give a name in a registry, as in docker.io/NAME:TAG"),
+        ("docker", "docker://a/b:c", "a docker URI", "docker wants the name: --container a/b:c"),
+        ("docker", "a.sif", "a .sif file", "apptainer build --sandbox FOLDER a.sif, then tar -C FOLDER -c . | docker import - NAME"),
+        ("docker", "a.sqfs", "a squashfs file", "unsquashfs -d FOLDER a.sqfs, then tar -C FOLDER -c . | docker import - NAME"),
+        ("docker", "a.tar", "an archive", "docker load -i a.tar, then --container with the name that it says"),
+        ("docker", "/folder", "a path", "tar -C /folder -c . | docker import - NAME, then --container NAME"),
+    ],
+)  # fmt: skip
+def test_an_image_of_another_form_is_refused_with_what_converts_it(
+    name: str, image: str, what: str, fix: str
+) -> None:
+    with pytest.raises(UsageError) as caught:
+        locate_image(image, "/", runtime(name))
+    assert caught.value.message == f"{name} takes no such image: {image} is {what}"
+    assert caught.value.hint == fix
+
+
+def test_a_squashfs_file_under_charliecloud_is_taken_with_a_warning() -> None:
+    """Tried with 0.31: ch-run serves the file, and does not pass signals on."""
+    known = runtime("charliecloud")
+    doubt = known.doubt("a.sqfs")
+    assert known.refuse("a.sqfs") is None
+    assert known.doubt("/a") is None
+    (note,) = image_notes(Container("a.sqfs", True, ("charliecloud",), "exec", (), ()))
+    assert note.lines() == [
+        f"envcfg: warning: a.sqfs: {doubt and doubt.what}",
+        "  hint: unpack it before: unsquashfs -d FOLDER a.sqfs",
+    ]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_path_that_is_here_becomes_absolute(name: str, tmp_path: Path) -> None:
+    (tmp_path / "image" / "usr").mkdir(parents=True)
+    image, found = (
+        locate_image("./image", str(tmp_path), runtime(name))
+        if name != "docker"
+        else (str(tmp_path / "image"), [])  # it takes none
+    )
+    assert (image, found) == (str(tmp_path / "image"), [])
+
+
+@pytest.mark.parametrize(
+    ("listed", "wanted", "found", "chosen"),
+    [
+        ("[apptainer, singularity]", None, [], "apptainer singularity"),
+        ("[podman, apptainer, docker]", None, [], "podman docker"),
+        ("[podman, apptainer, docker]", None, ["apptainer"], "apptainer"),
+        ("[podman, apptainer, docker]", None, ["docker", "apptainer"], "apptainer"),
+        ("[apptainer, podman, docker]", None, ["docker"], "podman docker"),
+        ("[apptainer, podman]", "charliecloud", ["podman"], "charliecloud"),
+        ("[apptainer, charliecloud]", None, ["ch-run"], "charliecloud"),
+    ],
+)
+def test_runtimes_of_one_kind_are_taken_the_first_that_is_here(
+    listed: str, wanted: str | None, found: list[str], chosen: str
+) -> None:
+    made = choose_runtimes(profile(f"{{runtimes: {listed}}}"), wanted, found)
+    assert [each.name for each in made] == chosen.split()
+
+
+@pytest.mark.parametrize(
+    ("listed", "options", "rules"),
+    [
+        ("[apptainer, singularity]", Options(), []),
+        ("[apptainer, podman]", Options(), ["runtime-not-here"]),
+        ("[apptainer, podman]", Options(found=("apptainer",)), []),
+        ("[apptainer, podman]", Options(found=("podman",)), ["runtime-arguments-left-out"]),
+        ("[apptainer]", Options(runtime="podman"), ["runtime-arguments-left-out"]),
+        ("[podman]", Options(runtime="docker"), []),
+    ],
+)  # fmt: skip
+def test_what_a_profile_has_for_another_runtime_is_left_out_and_said(
+    listed: str, options: Options, rules: list[str]
+) -> None:
+    arguments = f"{{--nv: {REASON}}}"
+    made = profile(f"{{runtimes: {listed}, arguments: {arguments}}}")
+    first = choose_runtimes(made, options.runtime, options.found)[0]
+    container = Container("i", True, (first.name,), "exec", (), ())
+    notes = list(runtime_notes(made, options, container))
+    assert [note.rule for note in notes] == rules
+    assert not list(runtime_notes(made, options, None))
+
+
+@pytest.mark.parametrize(
+    ("here", "runtime_line", "note"),
+    [
+        ("ch-run", "ENVCFG_RUNTIMES=(ch-run)", ""),
+        ("apptainer", "ENVCFG_RUNTIMES=(apptainer)", ""),
+        ("", "ENVCFG_RUNTIMES=(apptainer)", "--runtime NAME"),
+    ],
+)
+def test_the_path_where_envcfg_runs_decides_between_kinds(
+    wrap: Wrap,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    here: str,
+    runtime_line: str,
+    note: str,
+) -> None:
+    text = "name: p\nlaunch: {launchers: [local]}\n"
+    text += "container: {runtimes: [apptainer, charliecloud]}\n"
+    (tmp_path / "p.yaml").write_text(text)
+    (tmp_path / "image/usr").mkdir(parents=True)
+    (tmp_path / "bin").mkdir()
+    if here:
+        (tmp_path / "bin" / here).touch(mode=0o755)
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+    made = wrap(
+        *(
+            "--profile",
+            str(tmp_path / "p.yaml"),
+            "--container",
+            str(tmp_path / "image"),
+        ),
+        *("--", "true"),
+    )
+    assert made.code == 0, made.err
+    assert runtime_line in made.text
+    assert ("first runtime, and none of them is on PATH here" in made.err) == bool(note)
+    assert note in made.err
