@@ -4,8 +4,6 @@ Requests are made with the options of Slurm, and each scheduler says how it spel
 that it has no such thing.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 

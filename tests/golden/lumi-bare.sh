@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# envcfg:script 410d4d7bf5a042d55764a411c50db3c5de53757084c84425f00931bbb7c4fcc6
+# envcfg:script 009a9c848af9963b6d3ae2c9d2bd0659b4aaeaa80f0312cf43fb8e83a1b76a83
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
 # envcfg 0.1.0, profile lumi-g (sha256 71793283d875b36b)
 # made by: envcfg wrap --profile lumi-g --fact rocm=6.2.4 --container none -- python3 dump.py out 'a b'
@@ -391,7 +391,7 @@ envcfg_step() { # COMMAND...: one step of the job, from the checks to the exit c
 
 envcfg_plain() { # in a shell of envcfg's own: undo what the job's shell has made of bash itself
   IFS=$' \t\n'
-  builtin unset -f break continue exec exit jobs kill local printf read return set shift type unset
+  builtin unset -f continue exec exit jobs kill local printf read return set shift type unset
   set +k
 }
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# envcfg:script 6dfb7f23a30a9e828b672d0e31110f8e9b71d928100619a8d431210e0ee0eaf2
+# envcfg:script f80a1a7d97c97de08213742778b89859e941af2f8807d7d2a113d809f81eadb9
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
 # envcfg 0.1.0, profile lumi-g (sha256 71793283d875b36b)
 # made by: envcfg wrap --profile lumi-g --fact rocm=6.2.4 --runtime charliecloud --container /images/pytorch.sqfs --bind /data -- python3 dump.py out 'a b'
@@ -468,7 +468,7 @@ envcfg_step() { # COMMAND...: one step of the job, from the checks to the exit c
 
 envcfg_plain() { # in a shell of envcfg's own: undo what the job's shell has made of bash itself
   IFS=$' \t\n'
-  builtin unset -f break continue exec exit jobs kill local printf read return set shift type unset
+  builtin unset -f continue exec exit jobs kill local printf read return set shift type unset
   set +k
 }
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# envcfg:script b21276ecbd62ca16973a6cebf5ad199c90a9b61e86a540164a37be3ca21d058b
+# envcfg:script 4e87b92d88a3314490860f530e3768a890a255f77387e745c9169b2535e6d4e0
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
 # envcfg 0.1.0, profile lumi-g (sha256 71793283d875b36b)
 # made by: envcfg wrap --profile lumi-g --fact rocm=6.2.4 --runtime podman --container docker.io/a/pytorch:2.9 --bind /data::ro -- python3 dump.py out 'a b'
@@ -480,7 +480,7 @@ envcfg_step() { # COMMAND...: one step of the job, from the checks to the exit c
 
 envcfg_plain() { # in a shell of envcfg's own: undo what the job's shell has made of bash itself
   IFS=$' \t\n'
-  builtin unset -f break continue exec exit jobs kill local printf read return set shift type unset
+  builtin unset -f continue exec exit jobs kill local printf read return set shift type unset
   set +k
 }
 

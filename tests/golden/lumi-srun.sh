@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# envcfg:script ab111253908011b65da55f6047501d0a7a6d54a00df7b944c805c8ebabe65f29
+# envcfg:script 41734b5557985992d8bd76bc4826a4faf61d4346e4cf9f510e86b8f0a401527d
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
 # envcfg 0.1.0, profile lumi-g (sha256 71793283d875b36b)
 # made by: envcfg wrap --profile lumi-g --fact rocm=6.2.4 --container /images/pytorch.sif -- python3 dump.py out 'a b'
@@ -467,7 +467,7 @@ envcfg_step() { # COMMAND...: one step of the job, from the checks to the exit c
 
 envcfg_plain() { # in a shell of envcfg's own: undo what the job's shell has made of bash itself
   IFS=$' \t\n'
-  builtin unset -f break continue exec exit jobs kill local printf read return set shift type unset
+  builtin unset -f continue exec exit jobs kill local printf read return set shift type unset
   set +k
 }
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# envcfg:script 4a77d01d8c19f3621ce8d7e3eb95d91e781c1a77cfe1aaf5d0fc3efe2e296791
+# envcfg:script be1378906d49a9d440e7906228b08d97035fcecff6c555c64a2447ae03423352
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
 # envcfg 0.1.0, profile lumi-g (sha256 71793283d875b36b)
 # made by: envcfg wrap --profile lumi-g --fact rocm=6.2.4 --container /images/pytorch.sif
@@ -505,7 +505,7 @@ envcfg_step() { # COMMAND...: one step of the job, from the checks to the exit c
 
 envcfg_plain() { # in a shell of envcfg's own: undo what the job's shell has made of bash itself
   IFS=$' \t\n'
-  builtin unset -f break continue exec exit jobs kill local printf read return set shift type unset
+  builtin unset -f continue exec exit jobs kill local printf read return set shift type unset
   set +k
 }
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# envcfg:script 699dce4182eb7cb98bf21285f1c01118443db460f1c04ff683df637302fa9b42
+# envcfg:script f53f01347e7c7496445545bd1ffe129d55d10abdd49352cdbf75f55791fcf575
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
 # envcfg 0.1.0, profile lumi-g (sha256 71793283d875b36b)
 # made by: envcfg wrap --profile lumi-g --fact rocm=6.2.4 --container /images/pytorch.sif --launcher torchrun -- python3 dump.py out 'a b'
@@ -452,7 +452,7 @@ envcfg_step() { # COMMAND...: one step of the job, from the checks to the exit c
 
 envcfg_plain() { # in a shell of envcfg's own: undo what the job's shell has made of bash itself
   IFS=$' \t\n'
-  builtin unset -f break continue exec exit jobs kill local printf read return set shift type unset
+  builtin unset -f continue exec exit jobs kill local printf read return set shift type unset
   set +k
 }
 

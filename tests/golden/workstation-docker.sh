@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# envcfg:script af8e6229cf9a450656dd10b5b1ff2bc2a49a0aa27eaff82077186364b46c9d88
+# envcfg:script ae691afd677eb14f9086cf0701bd9d6d8b7709d6fddce95ad6daabeb132bc3bd
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
 # envcfg 0.1.0, profile workstation (sha256 026d5474f27c3eb6)
 # made by: envcfg wrap --profile workstation --runtime docker --ranks 2 --container localhost/pytorch --bind /data -- python3 dump.py out 'a b'
@@ -236,7 +236,7 @@ envcfg_step() { # COMMAND...: one step of the job, from the checks to the exit c
 
 envcfg_plain() { # in a shell of envcfg's own: undo what the job's shell has made of bash itself
   IFS=$' \t\n'
-  builtin unset -f break continue exec exit jobs kill local printf read return set shift type unset
+  builtin unset -f continue exec exit jobs kill local printf read return set shift type unset
   set +k
 }
 

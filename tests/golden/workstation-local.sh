@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# envcfg:script a6c37c654bc10127e3983346aaa9e1725959583cb7fbd5658f6dc2ef34b837cb
+# envcfg:script 3a9519a08d1871e19558daaa373359a42f0f2737762683826cc8c0c6dc7aec3c
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
 # envcfg 0.1.0, profile workstation (sha256 026d5474f27c3eb6)
 # made by: envcfg wrap --profile workstation --container none --ranks 2 -- python3 dump.py out 'a b'
@@ -176,7 +176,7 @@ envcfg_step() { # COMMAND...: one step of the job, from the checks to the exit c
 
 envcfg_plain() { # in a shell of envcfg's own: undo what the job's shell has made of bash itself
   IFS=$' \t\n'
-  builtin unset -f break continue exec exit jobs kill local printf read return set shift type unset
+  builtin unset -f continue exec exit jobs kill local printf read return set shift type unset
   set +k
 }
 

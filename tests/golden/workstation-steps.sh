@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# envcfg:script cf787b32d5ce4ab874a3c9d624a78f304a569bb0cfd6f7bf40b8d3e27ba22939
+# envcfg:script 85eaf94d28ce7cec19fe814a26273de28c4b8beabea62c9155038be6c34b89f2
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
 # envcfg 0.1.0, profile workstation (sha256 026d5474f27c3eb6)
 # made by: envcfg wrap --profile workstation --container none
@@ -207,7 +207,7 @@ envcfg_step() { # COMMAND...: one step of the job, from the checks to the exit c
 
 envcfg_plain() { # in a shell of envcfg's own: undo what the job's shell has made of bash itself
   IFS=$' \t\n'
-  builtin unset -f break continue exec exit jobs kill local printf read return set shift type unset
+  builtin unset -f continue exec exit jobs kill local printf read return set shift type unset
   set +k
 }
 
