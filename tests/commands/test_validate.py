@@ -142,6 +142,21 @@ def test_json_has_every_field(check: Callable[..., Wrapped]) -> None:
     assert "did you mean 'summary'" in found["fix"]
 
 
+@pytest.mark.parametrize(
+    ("text", "rule"),
+    [
+        (PROBLEMS["slip"][0], "profile-variable"),
+        (PROBLEMS["value"][0], "profile-variable"),
+        (PROBLEMS["no YAML"][0], "profile-invalid"),
+    ],
+)
+def test_each_kind_of_problem_has_its_rule(
+    check: Callable[..., Wrapped], text: str, rule: str
+) -> None:
+    (file,) = json.loads(check(text, "--json").text)["checked"]
+    assert {each["rule"] for each in file["findings"]} == {rule}
+
+
 def test_github_is_told_the_place_of_each(check: Callable[..., Wrapped]) -> None:
     done = check("sumary: x\n", "--format", "github")
     assert done.code == 1

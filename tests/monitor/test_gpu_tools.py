@@ -79,6 +79,7 @@ def test_what_nvidia_smi_says_instead_is_kept(name: str) -> None:
         ([A100], 3, "nvidia-smi ended with code 3"),
         ([A100, "all is well"], 0, None),
         (["", "nothing here"], 0, "nothing here"),
+        (["the first line", "and more"], 1, "the first line"),
         ([A100, "0, failed"], 0, None),  # a row of data, whatever it holds
         ([A100, "Failed " + "x" * 200], 0, "Failed " + "x" * 153),
     ],

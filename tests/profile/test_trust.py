@@ -171,6 +171,8 @@ def test_a_record_is_on_content_and_place(found: Examined, tmp_path: Path) -> No
     never = refusal(found._replace(doubt=final), "p.yaml", folder)
     assert never
     assert never.message.startswith("never trusted: everybody may write ")
+    assert never.fix
+    assert never.fix.startswith("look at it (envcfg profiles show p.yaml), then ")
 
 
 @pytest.mark.parametrize("mode", [0o770, 0o702, 0o1777])

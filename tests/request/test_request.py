@@ -144,6 +144,24 @@ def test_what_the_system_refuses_is_an_error_with_its_remedy(
     assert hint in found[0].fix
 
 
+@pytest.mark.parametrize(
+    ("value", "refused"), [("gpu*", False), ("small*", True), ("small-g", True)]
+)
+def test_a_value_that_must_not_be_is_refused_and_no_other(
+    built_in: Catalog, value: str, refused: bool
+) -> None:
+    profile = built_in.load("lumi-g")
+    some = next(rule for rule in profile.rules.values() if rule)
+    against = some._replace(option="--partition", rule="must not", value=value)
+    profile = profile._replace(rules={"--partition": against})
+    plan = resolve(profile, "0" * 64, Options())
+    if not refused:
+        assert make_request(profile, plan, Asked(named=SMALL)).partition == "small-g"
+        return
+    with pytest.raises(RequestError, match="--partition must not be small-g"):
+        make_request(profile, plan, Asked(named=SMALL))
+
+
 def test_what_is_said_is_as_reviewed(
     built_in: Catalog, request: pytest.FixtureRequest
 ) -> None:
