@@ -104,6 +104,12 @@ def allowed_launchers(given: Sequence[str] | None) -> list[str]:
     return allowed + [name for name in LAUNCHERS if name not in barred]
 
 
+def is_local(launcher: str | None) -> bool:
+    """Tell whether *launcher* is a starter that leaves out all nodes but this one."""
+    starter = STARTERS.get(launcher or "")
+    return starter is not None and not starter.spans_nodes
+
+
 def starter_of(launcher: str, given: Sequence[str] | None) -> str:
     """Return who starts the tasks of *launcher*: itself, or the first that is allowed."""
     if launcher in STARTERS:

@@ -24,6 +24,7 @@ from envcfg.bash.limits import checked_part
 from envcfg.bash.pieces import (
     assemble,
     blocks_of,
+    functions_in,
     has_template,
     heredoc,
     template,
@@ -84,16 +85,27 @@ def _header(plan: Plan, command_line: Sequence[str]) -> str:
 
 def _body(plan: Plan) -> list[str]:
     """Return the pieces behind the header; data that nothing uses is left out."""
-    rest = [*_started(plan), *_rank_parts(plan), *_machinery(plan), *_tail(plan)]
-    settings = _settings(plan)
-    used = assemble([settings, *rest], _FOR_USERS)
-    return [template("head_aliases"), _needs(plan, settings, used), *rest]
+    inside, blocks = inside_text(plan), _blocks(plan)
+    functions = _settings(plan)
+    if plan.container:
+        functions = f"{_mounts(plan.container)}\n{functions}"
+    rest = assemble(
+        [
+            *_started(plan, blocks),
+            *_rank_parts(plan, inside),
+            *_machinery(plan, blocks),
+            *_tail(plan),
+        ],
+        (*_FOR_USERS, *functions_in(functions)),
+    )
+    needs = _needs(plan, functions, inside, rest)
+    return [template("head_aliases"), needs, rest]
 
 
-def _needs(plan: Plan, settings: str, used: str) -> str:
+def _needs(plan: Plan, functions: str, inside: str, rest: str) -> str:
     """Return what is particular to this job: data, mounts, settings."""
     lines = [f"{title('What this job needs')}\n\n"]
-    referred = set(re.findall(r"\$\{?(ENVCFG_\w+)", used))
+    referred = set(re.findall(r"\$\{?(ENVCFG_\w+)", functions + rest))
     lines += [
         f"{name}={quote_always(value)}\n"
         for name, value in _data(plan).items()
@@ -102,8 +114,7 @@ def _needs(plan: Plan, settings: str, used: str) -> str:
     if plan.container:
         names = " ".join(map(quote, programs(plan.container)))
         lines.append(f"ENVCFG_RUNTIMES=({names}) # the first that is on PATH\n")
-        lines.append(f"\n{_mounts(plan.container)}")
-    lines.append(f"\n{settings}")
+    lines.append(f"\n{functions}")
     if plan.diagnostics.nccl_log is not None:
         folder = quote_word(with_defaults(plan.diagnostics.nccl_log), "--nccl-debug")
         lines.append(f"\nENVCFG_LOG={folder} # for NCCL's log, a file per process\n")
@@ -111,8 +122,8 @@ def _needs(plan: Plan, settings: str, used: str) -> str:
         # Read when the script is sourced: a message there could end the job's shell.
         root = quote_word(with_defaults(plan.scratch.root), "scratch.root")
         lines.append(f"\nENVCFG_SCRATCH={root} # for node-local caches\n")
-    if inside := inside_text(plan):
-        lines.append(f"\n{inside}")
+    if inside:
+        lines.append(f"\n{heredoc('ENVCFG_INSIDE', inside)}")
     return "".join(lines)
 
 
@@ -179,20 +190,19 @@ def _settings(plan: Plan) -> str:
     return f"envcfg_settings() {{\n{body or _NOTHING}}}\n"
 
 
-def _started(plan: Plan) -> Iterator[str]:
+def _started(plan: Plan, blocks: Mapping[str, str]) -> Iterator[str]:
     """Yield the pieces with the decisions: how ranks are started, how they enter."""
     yield f"{title('How it is started')}\n"
     container = plan.container
     left_out = runtime_blocks(container, container.runtimes if container else ())
     for name in launch_templates(plan):
-        yield template(name, left_out | _blocks(plan))
+        yield template(name, {**left_out, **blocks})
 
 
-def _rank_parts(plan: Plan) -> Iterator[str]:
+def _rank_parts(plan: Plan, inside: str) -> Iterator[str]:
     yield f"{title('What each rank does first, inside the container')}\n"
-    has_inside = bool(inside_text(plan))
-    text = checked_part(rank_text(plan), more=inside_text(plan))
-    join = "ENVCFG_RANK=$ENVCFG_INSIDE$ENVCFG_RANK\n" if has_inside else ""
+    text = checked_part(rank_text(plan, inside), more=inside)
+    join = "ENVCFG_RANK=$ENVCFG_INSIDE$ENVCFG_RANK\n" if inside else ""
     yield f"{heredoc('ENVCFG_RANK', text)}{join}"
     if LAUNCHERS[plan.launcher].is_agent:
         worker = checked_part(worker_text(plan), "ENVCFG_WORKER")
@@ -221,8 +231,8 @@ def _blocks(plan: Plan) -> dict[str, str]:
     return blocks | {"host": blocks_of(f"{plan.starter}/words")["host"]}
 
 
-def _machinery(plan: Plan) -> Iterator[str]:
-    asked, blocks = plan.diagnostics, _blocks(plan)
+def _machinery(plan: Plan, blocks: Mapping[str, str]) -> Iterator[str]:
+    asked = plan.diagnostics
     for name in machine_templates(plan):
         yield template(name, blocks)
     if asked.smoke_test:

@@ -16,7 +16,6 @@ from envcfg.bash.pieces import (
     blocks_of,
     functions_in,
     has_template,
-    heredoc,
     template,
 )
 from envcfg.bash.quoting import quote, rename
@@ -31,14 +30,14 @@ _OPTIONS = "# envcfg:options\n"  # where a template takes them
 
 
 def inside_text(plan: Plan) -> str:
-    """Return the bash that holds what a task sets; empty if there is nothing."""
-    text = _function(plan, _here(plan))
-    return heredoc("ENVCFG_INSIDE", text) if text else ""
+    """Return the function that sets what a task sets; empty if there is nothing."""
+    here = _here(plan)
+    outside = [each for each in plan.settings if each.scope == "host"]
+    return _function(here, [*outside, *here], _masking(plan))
 
 
-def rank_text(plan: Plan) -> str:
+def rank_text(plan: Plan, inside: str) -> str:
     """Return what each task that a starter starts runs first, behind ``inside_text``."""
-    inside = _function(plan, _here(plan))
     pieces = [template("rank/core"), *setup_pieces(plan.diagnostics)]
     pieces += [template("rank/arguments"), *_identity(plan), template("rank/folders")]
     if plan.scratch:
@@ -52,7 +51,8 @@ def rank_text(plan: Plan) -> str:
 
 def worker_text(plan: Plan) -> str:
     """Return what each rank runs first that an agent has started."""
-    inside = _function(plan, [each for each in _inside(plan) if each.scope == "rank"])
+    ranked = [each for each in _inside(plan) if each.scope == "rank"]
+    inside = _function(ranked, ranked)
     pieces = [inside, template("rank/core"), template("rank/worker")]
     pieces.append(template("rank/folders"))
     if inside:
@@ -67,19 +67,22 @@ def contract_names(plan: Plan) -> tuple[str, ...]:
     return tuple(dict.fromkeys(re.findall(_SETS, _launcher(plan))))
 
 
-def _function(plan: Plan, settings: Sequence[Planned]) -> str:
-    """Return the function that sets them and makes their folders; empty without any."""
-    body = ""
-    own = {each.name for each in plan.settings}
-    layer = plan.visibility
+def _masking(plan: Plan) -> str:
+    """Return the lines that leave one layer of GPU masking, once for each task."""
+    own, layer = {each.name for each in plan.settings}, plan.visibility
     names = [name for name in (layer.clear if layer else ()) if name not in own]
-    is_worker = any(each.scope == "rank" for each in settings) and _is_agent(plan)
-    if layer and names and not is_worker:
-        body += f"  # One layer of GPU masking: {layer.variable}.\n"
-        body += f"  unset -v {' '.join(names)}\n"
-    body += setting_lines(settings, "  ", "envcfg_in")
-    outside = [each for each in plan.settings if each.scope == "host"]
-    body += folder_lines(settings if is_worker else [*outside, *settings], "  ")
+    if not (layer and names):
+        return ""
+    comment = f"  # One layer of GPU masking: {layer.variable}.\n"
+    return f"{comment}  unset -v {' '.join(names)}\n"
+
+
+def _function(
+    settings: Sequence[Planned], folders: Sequence[Planned], first: str = ""
+) -> str:
+    """Return the function that sets *settings* and makes *folders*; empty without any."""
+    body = first + setting_lines(settings, "  ", "envcfg_in")
+    body += folder_lines(folders, "  ")
     if not body:
         return ""
     return (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import groupby
 from typing import NamedTuple
 
 from envcfg import __version__
@@ -80,13 +81,9 @@ def _header(script: Script) -> Iterator[str]:
 def _directives(script: Script) -> Iterator[str]:
     request = script.request
     yield title("What is asked for, and why")
-    before = ""
-    for line in request.lines:
-        if line.why != before:
-            yield ""
-            yield from _comment(line.why)
-            before = line.why
-        yield _directive(line, request)
+    for why, lines in groupby(request.lines, lambda line: line.why):
+        yield from ("", *_comment(why))
+        yield from (_directive(line, request) for line in lines)
 
 
 def _directive(line: Line, request: Request) -> str:
@@ -124,13 +121,10 @@ def _modules(script: Script) -> Iterator[str]:
 def _repeats(request: Request) -> Iterator[str]:
     if request.repeats:
         yield title("What srun must be told again")
-    before = ""
-    for each in request.repeats:
-        if each.why != before:
-            yield ""
-            yield from _comment(each.why)
-            before = each.why
-        yield f"export {each.name}={quote_word(each.value, each.name)}"
+    for why, repeats in groupby(request.repeats, lambda each: each.why):
+        yield from ("", *_comment(why))
+        for each in repeats:
+            yield f"export {each.name}={quote_word(each.value, each.name)}"
 
 
 def _start(script: Script) -> str:

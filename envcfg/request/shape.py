@@ -8,11 +8,10 @@ from typing import NamedTuple
 from envcfg.errors import FindingsError
 from envcfg.findings import Finding
 from envcfg.launch.plan import Plan
-from envcfg.launchers import LAUNCHERS
+from envcfg.launchers import LAUNCHERS, is_local
 from envcfg.profile.model import Node, Profile
 from envcfg.profile.scheduler import Partition
 from envcfg.request.amounts import mebibytes, size_text
-from envcfg.starters import STARTERS
 
 # Options that ask for the same thing: a rule against one is a rule against asking.
 _ASKING = {
@@ -91,9 +90,7 @@ def refused(message: str, fix: str) -> Finding:
 
 def tasks_per_node(launcher: str, gpus: int, ranks: int | None) -> int:
     """Return how many tasks srun is to start on a node of *gpus* GPUs."""
-    starter = STARTERS.get(launcher)
-    is_here = starter is not None and not starter.spans_nodes
-    is_one = is_here or LAUNCHERS[launcher].is_agent
+    is_one = is_local(launcher) or LAUNCHERS[launcher].is_agent
     return 1 if is_one else ranks or gpus
 
 

@@ -51,3 +51,12 @@ def test_a_command_that_spans_lines_stays_in_the_comment(wrap: Wrap) -> None:
     made = wrap(*PLAIN[:4], "--", "echo", "a\nrm -rf x\r\n$(id)\u2028").text
     head = made.partition("\n\n")[0].splitlines()
     assert all(line.startswith("#") for line in head)
+
+
+def test_ranks_of_an_agent_leave_its_masks_alone(wrap: Wrap) -> None:
+    """The task has left one layer before; what the agent sets then is the rank's."""
+    made = wrap(*PLAIN[:4], "--launcher", "torchrun", *PLAIN[4:]).text
+    worker = made.partition("ENVCFG_WORKER <<")[2].partition("\nENVCFG_TEXT\n")[0]
+    assert 'exec "$@"' in worker
+    assert "_VISIBLE_DEVICES" not in worker
+    assert made.count("unset -v HIP_VISIBLE_DEVICES") == 1

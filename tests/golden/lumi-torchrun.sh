@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# envcfg:script f53f01347e7c7496445545bd1ffe129d55d10abdd49352cdbf75f55791fcf575
+# envcfg:script b648aedd252f29daf1948efa9076bc0885dcdc446c14818b51d173f7a836589c
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
 # envcfg 0.1.0, profile lumi-g (sha256 71793283d875b36b)
 # made by: envcfg wrap --profile lumi-g --fact rocm=6.2.4 --container /images/pytorch.sif --launcher torchrun -- python3 dump.py out 'a b'
@@ -350,11 +350,6 @@ ENVCFG_TEXT
 ENVCFG_RANK=$ENVCFG_INSIDE$ENVCFG_RANK
 
 IFS= builtin read -r -d '' ENVCFG_WORKER <<'ENVCFG_TEXT' || : # until the text ends
-envcfg_inside() { # what is set in each task, in the container
-  # One layer of GPU masking: ROCR_VISIBLE_DEVICES.
-  unset -v HIP_VISIBLE_DEVICES CUDA_VISIBLE_DEVICES GPU_DEVICE_ORDINAL
-}
-
 # A POSIX shell's own commands only: no process is started but the program's, except to
 # make the caches once on each node.
 
@@ -368,8 +363,6 @@ envcfg_fail() { # MESSAGE [HINT]
 [ -n "${RANK-}" ] || envcfg_fail 'this process was not started as a rank' \
   'let --config_file say distributed_type: MULTI_GPU, or leave it out'
 export NODE_RANK="$GROUP_RANK" # as torchrun has ordered the nodes
-
-envcfg_inside
 
 unset -v ENVCFG_PRESET ENVCFG_NODES ENVCFG_CACHE_BASE ENVCFG_LOCAL_RANKS \
   ENVCFG_MASTER_NODE ENVCFG_MASTER_ADDR ENVCFG_JOB

@@ -17,8 +17,8 @@ from envcfg.commands.machine import (
 )
 from envcfg.errors import UsageError
 from envcfg.findings import Finding
+from envcfg.launchers import is_local
 from envcfg.profile.catalog import Catalog, profile_folders
-from envcfg.starters import STARTERS
 
 if TYPE_CHECKING:
     from envcfg.profile.detect import Machine
@@ -133,9 +133,8 @@ def select_profile(
     place = f"cluster {cluster}" if cluster else "no cluster named"
     place += f", host {machine.host}"
     job = job_kind()
-    starter = STARTERS.get(launcher or "")
-    here = starter is not None and not starter.spans_nodes
-    if job and not here:  # one process of many nodes would look like success
+    # One process of many nodes would look like success.
+    if job and not is_local(launcher):
         raise _unknown_in_job(job, place, detection.broken)
     note = Finding(
         rule="profile-not-detected",
