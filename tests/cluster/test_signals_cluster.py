@@ -60,13 +60,15 @@ def runs(random: Random) -> list[Run]:
 def codes(run: Run) -> set[int]:
     """Return the exit codes that are right, as subprocess gives them.
 
-    srun's own is the highest of its tasks', and it kills those that are slow to end.
+    srun's own is the highest of its tasks'. It terminates those that are still there when
+    another has failed, which a signal in the first 100 ms can find, and kills the slow.
     """
-    dies, ends, killed = -run.sent, 128 + run.sent, 128 + signal.SIGKILL
+    dies, ends = -run.sent, 128 + run.sent
+    by_srun = {128 + signal.SIGTERM, 128 + signal.SIGKILL}
     if run.to == "steps":  # to what srun makes of it the shell has nothing to add
-        return {ends, killed}
+        return {ends, *by_srun}
     if run.form == "file" or run.sent in (signal.SIGUSR1, signal.SIGUSR2):
-        return {dies, ends, killed}
+        return {dies, ends, *by_srun}
     return {dies}
 
 
