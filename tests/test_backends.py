@@ -46,10 +46,10 @@ def test_backends_are_the_modules_of_their_room_but_for_the_model(
 def test_a_runtime_has_a_template_that_enters_and_mounts(name: str) -> None:
     known = RUNTIMES[name]
     assert known.name == name
+    assert bool(known.program) != bool(known.option)
     text = text_of("runtimes", known.template)
     assert (
-        f"\n| `{name}` | `{known.program}` | "
-        in (ROOT / "docs/runtimes.md").read_text()
+        f"\n| `{name}` | `{known.sign}` | " in (ROOT / "docs/runtimes.md").read_text()
     )
     assert set(functions(text)) >= set(RUNTIME)
     assert set(functions(text_of("container"))) >= set(SHARED)
@@ -57,10 +57,15 @@ def test_a_runtime_has_a_template_that_enters_and_mounts(name: str) -> None:
     # The launch line is read from these.
     enters = text.partition("envcfg_enter() {")[2].partition("\n}\n")[0]
     binds = text.partition("envcfg_bind() {")[2].partition("\n}\n")[0]
-    assert re.search(r'ENVCFG_ENTER=\("\$envcfg_name"', enters)
-    assert re.search(r'ENVCFG_ENTER\+=\(.*"\$envcfg_image".*\)', enters)
+    first = re.escape(known.option or '"$envcfg_name"')
+    assert re.search(rf"ENVCFG_ENTER=\({first}", enters)
     assert "\n  envcfg_mounts\n" in enters
-    assert re.search(r'ENVCFG_ENTER\+=\(.*"\$\{2-\$1\}"\)', binds)
+    assert "envcfg_find_source" in binds
+    if known.program:
+        assert re.search(r'ENVCFG_ENTER\+=\(.*"\$envcfg_image".*\)', enters)
+        assert re.search(r'ENVCFG_ENTER\+=\(.*"\$\{2-\$1\}"\)', binds)
+    else:
+        assert f"envcfg_find_option {known.option} " in enters
 
 
 def test_no_template_of_a_runtime_is_left_over() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from envcfg import runtimes
-from envcfg.bash.pieces import has_template
+from envcfg.bash.pieces import functions_in, has_template, template
 from envcfg.launch.plan import Container, Plan
 from envcfg.launchers import LAUNCHERS
 from envcfg.starters import STARTERS
@@ -31,6 +31,8 @@ def launch_templates(plan: Plan) -> list[str]:
         names.append(f"{starter}/{'pin' if plan.masks else 'unpinned'}")
     if plan.container:
         names.append("container")
+        if runtimes.runtime(plan.container.runtimes[0]).option:
+            names.append(f"{starter}/plugin")
     return [*names, runtime_template(plan)]
 
 
@@ -58,9 +60,15 @@ def is_text(plan: Plan) -> bool:
     return container is not None and runtimes.runtime(container.runtimes[0]).is_text
 
 
+def leaves(plan: Plan) -> bool:
+    """Tell whether the runtime has something to do behind each step."""
+    return "envcfg_leave" in functions_in(template(runtime_template(plan)))
+
+
 def programs(container: Container) -> list[str]:
-    """Return the names of the runtimes on PATH, in the order in which they are tried."""
-    return [runtimes.runtime(name).program for name in container.runtimes]
+    """Return the runtimes' names on PATH, in the order in which they are tried, if any."""
+    known = (runtimes.runtime(name) for name in container.runtimes)
+    return [each.program for each in known if each.program]
 
 
 def machine_templates(plan: Plan) -> list[str]:

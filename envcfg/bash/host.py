@@ -14,6 +14,7 @@ from envcfg.bash.choice import (
     is_by_interface,
     is_text,
     launch_templates,
+    leaves,
     machine_templates,
     programs,
     runtime_blocks,
@@ -35,6 +36,7 @@ from envcfg.bash.rank_part import contract_names, inside_text, rank_text, worker
 from envcfg.bash.settings import (
     argument_lines,
     bundle_lines,
+    export_lines,
     mount_lines,
     option_lines,
     setting_lines,
@@ -111,8 +113,8 @@ def _needs(plan: Plan, functions: str, inside: str, rest: str) -> str:
         for name, value in _data(plan).items()
         if name in referred
     ]
-    if plan.container:
-        names = " ".join(map(quote, programs(plan.container)))
+    if plan.container and (known := programs(plan.container)):
+        names = " ".join(map(quote, known))
         lines.append(f"ENVCFG_RUNTIMES=({names}) # the first that is on PATH\n")
     lines.append(f"\n{functions}")
     if plan.diagnostics.nccl_log is not None:
@@ -141,13 +143,14 @@ def _data(plan: Plan) -> Mapping[str, str]:
         "ENVCFG_MASKS": ",".join(masks),
         "ENVCFG_MASKS_UNION": _union(masks),
         "ENVCFG_INTERFACE": meeting or "",
+        "ENVCFG_EDF": "",
     }
 
 
 def _mounts(container: Container) -> str:
-    body = argument_lines(container.arguments, "  ") + mount_lines(
-        container.binds, "  "
-    )
+    body = export_lines(container.exports, "  ")
+    body += argument_lines(container.arguments, "  ")
+    body += mount_lines(container.binds, "  ")
     return f"envcfg_mounts() {{\n{body or _NOTHING}}}\n"
 
 
@@ -224,6 +227,7 @@ def _blocks(plan: Plan) -> dict[str, str]:
         "shrink": not plan.command,
         "stated": "nodes" in plan.facts,
         "text": is_text(plan),
+        "leave": leaves(plan),
     }
     blocks = {name: "" for name, each in needed.items() if not each}
     if plan.scratch and plan.command:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
+from envcfg import runtimes
 from envcfg.bash.choice import (
     launch_templates,
     programs,
@@ -55,7 +56,12 @@ def _enter(plan: Plan) -> Iterator[str]:
         return
     first = container.runtimes[:1]
     text = template(runtime_template(plan), runtime_blocks(container, first))
-    mounts = [quote(each.word) for each in container.arguments]
+    filed = runtimes.runtime(first[0]).filed
+    mounts = [
+        quote(each.word)
+        for each in container.arguments
+        if not each.word.startswith(filed)
+    ]
     for bind in container.binds:
         mounts += _added(text, "envcfg_bind", {'"${2-$1}"': [quote(bind.text)]})
     known = {

@@ -9,6 +9,7 @@ from envcfg.launch.plan import (
     Planned,
     PlannedArgument,
     PlannedBundle,
+    PlannedExport,
     PlannedMount,
 )
 from envcfg.profile.conditions import Condition
@@ -57,6 +58,16 @@ def argument_lines(arguments: Sequence[PlannedArgument], margin: str) -> str:
             words.append(quote(each.if_exists))
         lines.append(_reason(each.reason, margin))
         lines.append(_guarded([(each.tests, f"{' '.join(words)}\n")], margin))
+    return "".join(lines)
+
+
+def export_lines(exports: Sequence[PlannedExport], margin: str) -> str:
+    """Return the calls that export what hooks of the runtime read."""
+    lines = []
+    for each in exports:
+        lines.append(_reason(each.reason, margin))
+        call = f"envcfg_export {each.name} {quote(each.value)}\n"
+        lines.append(_guarded([(each.tests, call)], margin))
     return "".join(lines)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 
 from envcfg.errors import UsageError
 from envcfg.schedulers import SCHEDULERS
@@ -27,6 +28,28 @@ def interfaces() -> list[str]:
         return sorted(os.listdir("/sys/class/net"))
     except OSError:
         return []
+
+
+def srun_has(options: Sequence[str]) -> list[str]:
+    """Return those of *options* that srun has here, which plug-ins add to it."""
+    import subprocess
+    from shutil import which
+
+    if not (srun := which("srun")):
+        return []
+    try:
+        asked = subprocess.run(
+            [srun, "--help"],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=10,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return []
+    return [each for each in options if f"{each}=" in asked.stdout]
 
 
 def job_kind() -> str | None:

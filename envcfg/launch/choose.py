@@ -13,6 +13,7 @@ from envcfg.launch.plan import (
     Options,
     PlannedArgument,
     PlannedBundle,
+    PlannedExport,
     PlannedMount,
 )
 from envcfg.profile.conditions import Condition, Truth
@@ -56,12 +57,12 @@ def choose_container(
         UsageError: if options for a container are given without one.
     """
     if options.container is None:
-        for name, given in (
+        for name, value in (
             ("--bind", options.binds),
             ("--runtime-arg", options.runtime_args),
             ("--runtime", options.runtime),
         ):
-            if given:
+            if value:
                 msg = f"{name} needs a container, and --container is none"
                 raise UsageError(msg, hint=f"drop {name}, or name the image")
         return None
@@ -73,34 +74,46 @@ def choose_container(
         ),
         "exec",
     )
-    named = choose_runtimes(profile, options.runtime, options.found)
+    named = chosen_runtimes(profile, options)
     first = named[0]
-    own = choose_arguments(profile.arguments, facts) if knows(profile, first) else ()
+    own = choose_arguments(profile_arguments(profile, first), facts)
     asked = [Mount(bind=each, reason=GIVEN) for each in options.binds]
-    words = [PlannedArgument(word=word, reason=GIVEN) for word in options.runtime_args]
+    given = [PlannedArgument(word=word, reason=GIVEN) for word in options.runtime_args]
+    words = [_checked(each, first) for each in (*own, *given)]
     return Container(
         image=options.container,
         is_file=not first.is_reference(options.container),
         runtimes=tuple(each.name for each in named),
         verb=str(verb),
-        arguments=(*own, *words),
+        arguments=tuple(words),
         binds=tuple(_binds((*profile.binds.values(), *asked), first, facts)),
+        exports=tuple(_exports(profile, facts)),
     )
 
 
 def choose_runtimes(
-    profile: Profile, wanted: str | None, found: Collection[str] = ()
+    profile: Profile, wanted: str | None, found: Collection[str], image: str
 ) -> tuple[Runtime, ...]:
-    """Return the runtimes of which the job takes the first that it has: of one template.
+    """Return the runtimes of which the job takes the first that it has: of one kind.
 
     Args:
         profile: which may name several; else it is the usual ones.
         wanted: the one that the user has named.
-        found: programs that this machine has; the first of them says which template.
+        found: the signs of those that this machine has.
+        image: which only some of them may take.
     """
     known = [runtimes.runtime(wanted)] if wanted else named_runtimes(profile)
-    first = next((each for each in known if each.program in found), known[0])
-    return tuple(each for each in known if each.template == first.template)
+    takes = [each for each in known if each.refuse(image) is None] or known
+    first = next((each for each in takes if each.sign in found), takes[0])
+    return tuple(each for each in takes if each.kind == first.kind)
+
+
+def chosen_runtimes(profile: Profile, options: Options) -> tuple[Runtime, ...]:
+    """Return the same for the options of a job; none without a container."""
+    image = options.container
+    if image is None:
+        return ()
+    return choose_runtimes(profile, options.runtime, options.found, image)
 
 
 def named_runtimes(profile: Profile) -> list[Runtime]:
@@ -108,9 +121,35 @@ def named_runtimes(profile: Profile) -> list[Runtime]:
     return [runtimes.runtime(name) for name in profile.runtimes or runtimes.USUAL]
 
 
-def knows(profile: Profile, runtime: Runtime) -> bool:
-    """Tell whether the profile's arguments are the runtime's: they are its first one's."""
-    return named_runtimes(profile)[0].template == runtime.template
+def profile_arguments(profile: Profile, runtime: Runtime) -> dict[str, Argument | None]:
+    """Return the profile's arguments for *runtime*.
+
+    One whose condition asks for no runtime is for the kind that the profile names first.
+    """
+    is_first = named_runtimes(profile)[0].kind == runtime.kind
+    return {
+        word: each
+        for word, each in profile.arguments.items()
+        if each and (is_first or asks_runtime(each))
+    }
+
+
+def asks_runtime(argument: Argument) -> bool:
+    """Tell whether it depends on the runtime to which of them an argument belongs."""
+    return any(test.fact == "runtime" for test in argument.when)
+
+
+def _checked(argument: PlannedArgument, runtime: Runtime) -> PlannedArgument:
+    """Return *argument*, if the runtime can have it.
+
+    Raises:
+        UsageError: envcfg itself says it, or it means nothing.
+    """
+    if refusal := runtime.refuse_argument(argument.word):
+        place = f"{argument.reason.place}: " if argument.reason.date else ""
+        msg = f"{place}{argument.word} is not for {runtime.name}: {refusal.what}"
+        raise UsageError(msg, hint=refusal.fix)
+    return argument
 
 
 def _binds(
@@ -134,6 +173,12 @@ def _binds(
             tests=tests,
             reason=mount.reason,
         )
+
+
+def _exports(profile: Profile, facts: Facts) -> Iterable[PlannedExport]:
+    for each in profile.exports.values():
+        if each and (tests := _tests_left(each.when, each.name, facts)) is not None:
+            yield PlannedExport(each.name, each.value, each.reason, tests)
 
 
 def choose_bundles(

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from envcfg import runtimes
 from envcfg.findings import Finding
-from envcfg.launch.choose import knows, named_runtimes
+from envcfg.launch.choose import asks_runtime, named_runtimes
 from envcfg.launch.plan import Container, Options, Plan, Planned
 from envcfg.profile.conditions import FACTS
 from envcfg.profile.model import Profile
@@ -81,7 +81,7 @@ def runtime_notes(
         return
     first = runtimes.runtime(container.runtimes[0])
     known = named_runtimes(profile)
-    kinds = {each.template for each in known}
+    kinds = {each.kind for each in known}
     if options.runtime is None and not options.found and len(kinds) > 1:
         yield Finding(
             rule="runtime-not-here",
@@ -90,13 +90,17 @@ def runtime_notes(
             message="is the profile's first runtime, and none of them is on PATH here",
             fix="if the compute nodes have another: --runtime NAME",
         )
-    words = [each.word for each in profile.arguments.values() if each]
-    if words and not knows(profile, first):
+    words = [
+        word
+        for word, each in profile.arguments.items()
+        if each and first.kind not in (kinds if asks_runtime(each) else {known[0].kind})
+    ]
+    if words:
         yield Finding(
             rule="runtime-arguments-left-out",
             severity="note",
             subject=" ".join(words),
-            message=f"left out: the profile has this for {known[0].name}, not {first.name}",
+            message=f"left out: the profile has this for its own, not for {first.name}",
             fix="docs/runtimes.md says how GPUs get into its containers; "
             "what it takes is given by --runtime-arg",
         )

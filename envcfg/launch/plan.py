@@ -89,6 +89,15 @@ class PlannedArgument(NamedTuple):
     tests: Condition = ALWAYS
 
 
+class PlannedExport(NamedTuple):
+    """A variable that hooks of the runtime read; what the job has set already wins."""
+
+    name: str
+    value: str
+    reason: Reason
+    tests: Condition = ALWAYS
+
+
 class PlannedBundle(NamedTuple):
     """Variables and options of srun that are set together, if the tests hold, or not."""
 
@@ -114,6 +123,7 @@ class Container(NamedTuple):
     verb: str
     arguments: tuple[PlannedArgument, ...]
     binds: tuple[PlannedMount, ...]
+    exports: tuple[PlannedExport, ...] = ()
 
 
 class Plan(NamedTuple):

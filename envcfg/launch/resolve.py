@@ -13,6 +13,7 @@ from envcfg.launch.choose import (
     choose_branches,
     choose_bundles,
     choose_container,
+    chosen_runtimes,
 )
 from envcfg.launch.diagnostics import check_log_folder, log_settings
 from envcfg.launch.notes import (
@@ -32,6 +33,7 @@ from envcfg.launch.plan import (
 from envcfg.launch.recognise import recognise
 from envcfg.launch.tasks import (
     agent_options,
+    check_starter,
     choose_launcher,
     has_contract,
     srun_options,
@@ -64,7 +66,9 @@ def resolve(
     can_pin = (
         "cpu_masks" in STARTERS[starter].sections and not LAUNCHERS[launcher].is_agent
     )
-    facts = _facts(profile, options, launcher)
+    named = chosen_runtimes(profile, options)
+    check_starter(named, starter, launcher)
+    facts = _facts(profile, options, launcher, named[0].kind if named else "none")
     planned = {
         name: made
         for name, setting in profile.env.items()
@@ -128,11 +132,16 @@ def resolve(
     )
 
 
-def _facts(profile: Profile, options: Options, launcher: str) -> Facts:
-    """Return what is known: the launcher, what the image's name tells, what is stated."""
+def _facts(profile: Profile, options: Options, launcher: str, runtime: str) -> Facts:
+    """Return what is known: launcher, runtime, what the image's name tells and the user."""
     chosen = GIVEN._replace(why="the launcher of this job", source="envcfg")
     image = GIVEN._replace(why="the name of the image's file", source="--container")
-    facts = {"launcher": Fact(launcher, chosen), "container": Fact("none", image)}
+    entered = GIVEN._replace(why="the runtime of this job", source="envcfg")
+    facts = {
+        "launcher": Fact(launcher, chosen),
+        "runtime": Fact(runtime, entered),
+        "container": Fact("none", image),
+    }
     if options.container is not None:
         name = (options.image_file or options.container).rstrip("/").rpartition("/")[2]
         facts["container"] = Fact(name, image)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from envcfg.errors import UsageError
 from envcfg.launch.choose import GIVEN, choose_arguments
 from envcfg.launch.diagnostics import says_log
@@ -9,6 +11,7 @@ from envcfg.launch.plan import Options, PlannedArgument
 from envcfg.launchers import LAUNCHERS, allowed_launchers, starter_of
 from envcfg.profile.facts import Facts
 from envcfg.profile.model import Profile
+from envcfg.runtimes.model import Runtime
 from envcfg.starters import STARTERS
 
 
@@ -34,6 +37,22 @@ def choose_launcher(profile: Profile, options: Options) -> tuple[str, str]:
         ]
         raise UsageError(msg, hint=f"choose one of: {', '.join(names)}")
     return launcher, starter
+
+
+def check_starter(named: Sequence[Runtime], starter: str, launcher: str) -> None:
+    """Check that *starter* can start tasks in containers of the runtimes.
+
+    Raises:
+        UsageError: it cannot.
+    """
+    for each in named:
+        if each.starters and starter not in each.starters:
+            by = " or ".join(each.starters)
+            msg = f"{each.name} enters its containers by options of {by}, and launcher "
+            msg += f"{launcher} starts no rank by it"
+            raise UsageError(
+                msg, hint=f"--launcher {each.starters[0]}, or --runtime NAME"
+            )
 
 
 def srun_options(

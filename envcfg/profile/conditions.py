@@ -6,10 +6,11 @@ when the bash is generated; those in ``IN_JOB`` only in the job, where they beco
 """
 
 import enum
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
 from fnmatch import fnmatchcase
 from typing import NamedTuple
 
+from envcfg import runtimes
 from envcfg.launchers import LAUNCHERS
 
 # What a condition may ask for. The kind decides how values compare.
@@ -23,9 +24,15 @@ FACTS: Mapping[str, str] = {
     "plugin": "version",  # aws-ofi-nccl or aws-ofi-rccl in the image
     "rccl": "version",
     "rocm": "version",
+    "runtime": "text",
     "torch": "version",
 }
 IN_JOB = frozenset({"nodes"})
+# Texts of which only some are known.
+_NAMES: Mapping[str, Callable[[], Collection[str]]] = {
+    "launcher": LAUNCHERS.keys,
+    "runtime": lambda: (*runtimes.kinds(), "none"),
+}
 
 _COMPARISONS = ("<=", ">=", "==", "!=", "<", ">")  # the longer ones first
 _MOST_DIGITS = 9
@@ -92,8 +99,8 @@ def parse_tests(fact: str, text: str) -> list[Test]:
     kind = FACTS[fact]
     if kind == "text":
         test = Test(fact, "glob", text)
-        if fact == "launcher":
-            _check_launchers(test)
+        if fact in _NAMES:
+            _check_names(test)
         return [test]
     tests = []
     for part in text.split(","):
@@ -107,10 +114,11 @@ def parse_tests(fact: str, text: str) -> list[Test]:
     return tests
 
 
-def _check_launchers(test: Test) -> None:
+def _check_names(test: Test) -> None:
+    names = _NAMES[test.fact]()
     for glob in map(str.strip, test.operand.removeprefix("!").split("|")):
-        if not any(_fits(name, glob) for name in LAUNCHERS):
-            msg = f"{glob!r} fits no launcher: they are {', '.join(LAUNCHERS)}"
+        if not any(_fits(name, glob) for name in names):
+            msg = f"{glob!r} fits no {test.fact}: they are {', '.join(names)}"
             raise ValueError(msg)
 
 

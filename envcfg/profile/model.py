@@ -1,8 +1,7 @@
 """The model of a profile: frozen data, no behaviour but lookups.
 
 A ``Profile`` is what one file says, or what a chain of files says together. A field that
-is None was not given; in ``env``, ``binds`` and ``arguments`` a None unsets what a family
-gave.
+is None was not given; in ``env``, ``binds`` and the like a None unsets what a family gave.
 """
 
 from collections.abc import Mapping
@@ -61,6 +60,15 @@ class Argument(NamedTuple):
     word: str
     reason: Reason
     if_exists: str | None = None
+    when: Condition = ALWAYS
+
+
+class Export(NamedTuple):
+    """A variable that hooks of the runtime read before there is a container."""
+
+    name: str
+    value: str
+    reason: Reason
     when: Condition = ALWAYS
 
 
@@ -234,6 +242,7 @@ class Profile(NamedTuple):
     expect: Expect | None = None
     binds: Mapping[str, Mount | None] = {}
     arguments: Mapping[str, Argument | None] = {}
+    exports: Mapping[str, Export | None] = {}
     env: Mapping[str, Setting | None] = {}
     bundles: Mapping[str, Bundle | None] = {}
     srun: Mapping[str, Argument | None] = {}

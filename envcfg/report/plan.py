@@ -11,6 +11,7 @@ from envcfg.launch.plan import (
     Planned,
     PlannedArgument,
     PlannedBundle,
+    PlannedExport,
     PlannedMount,
 )
 from envcfg.profile.conditions import Condition
@@ -71,6 +72,8 @@ def plan_lines(plan: Plan) -> Iterator[str]:
             yield f"  {each.word}{_optional(each)}"
         for mount in plan.container.binds:
             yield f"  {mount.bind}{_optional(mount)}"
+        for export in plan.container.exports:
+            yield f"  {export.name}={export.value}{_tests(export.tests)}"
     else:
         yield "container  none"
     for name, fact in sorted(plan.facts.items()):
@@ -157,6 +160,16 @@ def _container(plan: Plan) -> dict[str, object] | None:
         "verb": plan.container.verb,
         "arguments": [_argument(each) for each in plan.container.arguments],
         "binds": [_mount(each) for each in plan.container.binds],
+        "exports": [_export(each) for each in plan.container.exports],
+    }
+
+
+def _export(export: PlannedExport) -> dict[str, object]:
+    return {
+        "name": export.name,
+        "value": export.value,
+        "when": _test_texts(export.tests),
+        **_said(export.reason),
     }
 
 

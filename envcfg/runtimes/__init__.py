@@ -17,6 +17,11 @@ USUAL = ("apptainer", "singularity")
 NAMES = backends(__file__, USUAL)
 
 
+def kinds() -> list[str]:
+    """Return what conditions call them: names, without those that are another's."""
+    return list(dict.fromkeys(runtime(name).kind for name in NAMES))
+
+
 def runtime(name: str) -> Runtime:
     """Return the record of a runtime in :data:`NAMES`."""
     found: Runtime = import_module(f"envcfg.runtimes.{name}").RUNTIME

@@ -13,7 +13,7 @@ class Trouble(NamedTuple):
     fix: str
 
 
-def _fine(image: str) -> Trouble | None:  # noqa: ARG001 # as records want it
+def _fine(text: str) -> Trouble | None:  # noqa: ARG001 # as records want it
     return None
 
 
@@ -26,13 +26,17 @@ class Runtime(NamedTuple):
 
     Attributes:
         name: also that of its module.
-        program: its name on PATH.
-        template: of ``bash/templates/runtimes``, which enters a container. Those that share
-            one can be tried one after another in the job, and take the same arguments.
+        program: its name on PATH; empty where an option of srun enters the container.
+        option: that option, by which it is known that the runtime is there.
+        alias_of: the runtime whose options it takes under another name.
+        filed: how words for it begin that go into a file, not into the launch line.
+        starters: who can start tasks in its containers; empty: all.
+        template: of ``bash/templates/runtimes``, which enters a container.
         is_reference: whether an image's text is to be fetched, not opened as a path.
         is_pulled: whether a job that begins would fetch what the text names.
         format_bind: the text of a bind as this runtime takes it; ValueError: it cannot.
         misspelt: how a text that looks like a reference, and is none, is written; or None.
+        refuse_argument: what is wrong with a word for it; or None.
         refuse: what an image is by its name that this runtime cannot take; or None.
         doubt: what may go wrong with an image of its form, for a warning; or None.
         pulled: what happens to an image that is fetched, for a warning.
@@ -47,10 +51,25 @@ class Runtime(NamedTuple):
     is_reference: Callable[[str], bool]
     is_pulled: Callable[[str], bool]
     format_bind: Callable[[Bind], str]
+    option: str = ""
+    alias_of: str = ""
+    filed: tuple[str, ...] = ()
+    starters: tuple[str, ...] = ()
     misspelt: Callable[[str], str | None] = _right
     refuse: Callable[[str], Trouble | None] = _fine
+    refuse_argument: Callable[[str], Trouble | None] = _fine
     doubt: Callable[[str], Trouble | None] = _fine
     pulled: str = "every rank of the job would pull and unpack this image"
     pull: str = ""
     unpacked: tuple[str, ...] = ("bin", "usr")
     is_text: bool = False
+
+    @property
+    def kind(self) -> str:
+        """What a condition calls it; those of one kind are tried in turn in the job."""
+        return self.alias_of or self.name
+
+    @property
+    def sign(self) -> str:
+        """By what it shows that it is there: a program, or an option of srun."""
+        return self.program or self.option

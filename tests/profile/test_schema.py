@@ -235,6 +235,7 @@ FULL: dict[str, Any] = {
         "image_facts": [{"pattern": "(?P<v>7)", "facts": {"rocm": "{v}"}, **REASON}],
         "binds": {"/a:/b:ro": {"if_exists": True, **REASON}},
         "arguments": {"--nv": {"if_exists": "/dev/nvidiactl", **REASON}},
+        "exports": {"A": {"value": "all", "when": {"runtime": "pyxis"}, **REASON}},
     },
     "scratch": {"root": "${TMPDIR:-/tmp}", "in_memory": False, **REASON},
     "env": {
@@ -263,7 +264,7 @@ FULL: dict[str, Any] = {
         **REASON,
     },
 }  # fmt: skip
-BEYOND_A_SCHEMA = "fits no launcher|no regular expression|no named group|is no CPU mask"
+BEYOND_A_SCHEMA = "fits no launcher|fits no runtime|no regular expression|no named group|is no CPU mask"
 WRONG: list[object] = [
     None, "", " ", "text", "a$", "-1", "0x0", "2026-05-32", "^(", 7, -1, 1.5, True,
     [], ["a"], [[]], {}, {"zzz": 1},

@@ -86,6 +86,10 @@ def test_apptainer_gets_sources_targets_and_options(bind: Bind, text: str) -> No
         ("podman", Bind("/a", "", ("ro",)), "type=bind,source=/a,target=/a,readonly"),
         ("podman", Bind("/a:b", "/c d"), "type=bind,source=/a:b,target=/c d"),
         ("podman", Bind('/a,"b'), 'type=bind,"source=/a,""b","target=/a,""b"'),
+        ("pyxis", Bind("/a"), "/a"),
+        ("pyxis", Bind("/a b", "/c\\d"), "/a b:/c\\d"),
+        ("pyxis", Bind("/a", "", ("ro", "private")), "/a:/a:ro+private"),
+        ("ce", Bind("/a", "/b", ("ro",)), "/a:/b:ro"),
         ("docker", Bind("/a", "", ("rw",)), "type=bind,source=/a,target=/a"),
     ],
 )
@@ -101,6 +105,11 @@ def test_a_bind_is_written_as_each_runtime_takes_it(
         ("charliecloud", Bind("/a:b"), "it would split the path at the colon"),
         ("charliecloud", Bind("/a", "/b:c"), "it would split the path at the colon"),
         ("charliecloud", Bind("/a", "", ("ro",)), "it has no option 'ro'"),
+        ("pyxis", Bind("/a,b"), "it has no way to write ,"),
+        ("pyxis", Bind("/a", "/b:c"), "it has no way to write :"),
+        ("pyxis", Bind("/$HOME"), "it has no way to write \\$"),
+        ("pyxis", Bind("/a", "", ("a`",)), "it has no way to write `"),
+        ("ce", Bind('/a"'), 'it has no way to write "'),
         ("podman", Bind("/a", "", ("z",)), "envcfg has no words for its option 'z'"),
     ],
 )

@@ -14,6 +14,7 @@ from envcfg.launch.plan import Container, Options
 from envcfg.profile.model import Profile
 from envcfg.profile.read.loader import load_profile
 from envcfg.runtimes import NAMES, runtime
+from envcfg.runtimes.pyxis import IMPORT
 from support import Wrap
 
 REASON = "{why: w, source: s, date: 2026-01-01}"
@@ -40,6 +41,20 @@ def profile(container: str) -> Profile:
         ("podman", "/folder", False, False),
         ("docker", "a/b:c", True, True),
         ("docker", "localhost/a", True, False),
+        ("pyxis", "nvcr.io#nvidia/pytorch:24.01", True, True),
+        ("pyxis", "me@nvcr.io#nvidia/pytorch:24.01", True, True),
+        ("pyxis", "docker://a/b:c", True, True),
+        ("pyxis", "./a", False, False),
+        (
+            "pyxis",
+            "a.sqsh",
+            False,
+            False,
+        ),  # Pyxis itself would look for it in Docker Hub
+        ("ce", "nvcr.io#a/b:c", True, False),
+        ("ce", "my-environment", True, False),
+        ("ce", "my.toml", False, False),
+        ("ce", "a.sqsh", False, False),
     ],
 )
 def test_an_image_is_a_path_or_a_reference_and_that_is_pulled_or_not(
@@ -59,6 +74,12 @@ def test_an_image_is_a_path_or_a_reference_and_that_is_pulled_or_not(
 @pytest.mark.parametrize(
     ("name", "image", "what", "fix"),
     [
+        ("pyxis", "a.sif", "a .sif file", f"make one of the same image: {IMPORT}, then --container ./image.sqsh"),
+        ("pyxis", "library://a", "a library URI", "as in docker://REGISTRY#NAME:TAG"),
+        ("pyxis", "a.tar", "an archive", "podman load -i a.tar, enroot import -o image.sqsh podman://NAME"),
+        ("ce", "a.sif", "a .sif file", f"make one of the same image: {IMPORT}, then --container ./image.sqsh"),
+        ("ce", "docker://nvcr.io/a/b:c", "a docker URI", "it writes the same as --container nvcr.io#a/b:c"),
+        ("ce", "docker://a/b:c", "a docker URI", "it writes the same as --container a/b:c"),
         ("charliecloud", "docker://a/b:c", "a reference", "ch-image pull a/b:c, then ch-convert a/b:c image.sqfs"),
         ("charliecloud", "a.sif", "a .sif file", "apptainer build --sandbox FOLDER a.sif, then --container FOLDER"),
         ("charliecloud", "a.tar.gz", "an archive", "ch-convert a.tar.gz image.sqfs"),
@@ -107,21 +128,27 @@ def test_a_path_that_is_here_becomes_absolute(name: str, tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize(
-    ("listed", "wanted", "found", "chosen"),
+    ("listed", "image", "wanted", "found", "chosen"),
     [
-        ("[apptainer, singularity]", None, [], "apptainer singularity"),
-        ("[podman, apptainer, docker]", None, [], "podman docker"),
-        ("[podman, apptainer, docker]", None, ["apptainer"], "apptainer"),
-        ("[podman, apptainer, docker]", None, ["docker", "apptainer"], "apptainer"),
-        ("[apptainer, podman, docker]", None, ["docker"], "podman docker"),
-        ("[apptainer, podman]", "charliecloud", ["podman"], "charliecloud"),
-        ("[apptainer, charliecloud]", None, ["ch-run"], "charliecloud"),
+        ("[apptainer, singularity]", "i", None, [], "apptainer singularity"),
+        ("[singularity, podman, apptainer]", "i", None, [], "singularity apptainer"),
+        ("[podman, apptainer, docker]", "i", None, [], "podman"),
+        ("[podman, apptainer, docker]", "i", None, ["apptainer"], "apptainer"),
+        ("[podman, apptainer, docker]", "i", None, ["docker", "apptainer"], "apptainer"),
+        ("[apptainer, podman, docker]", "i", None, ["docker"], "docker"),
+        ("[apptainer, podman]", "i", "charliecloud", ["podman"], "charliecloud"),
+        ("[apptainer, charliecloud]", "i", None, ["ch-run"], "charliecloud"),
+        ("[pyxis, apptainer]", "./i.sqsh", None, [], "pyxis"),
+        ("[pyxis, apptainer]", "i", None, ["--container-image", "apptainer"], "pyxis"),
+        ("[pyxis, apptainer]", "i", None, ["apptainer"], "apptainer"),
+        ("[pyxis, apptainer]", "i.sif", None, ["--container-image"], "apptainer"),
+        ("[pyxis, ce]", "i.sif", None, [], "pyxis"),  # none takes it
     ],
-)
-def test_runtimes_of_one_kind_are_taken_the_first_that_is_here(
-    listed: str, wanted: str | None, found: list[str], chosen: str
+)  # fmt: skip
+def test_of_the_runtimes_that_take_the_image_the_first_kind_that_is_here_is_taken(
+    listed: str, image: str, wanted: str | None, found: list[str], chosen: str
 ) -> None:
-    made = choose_runtimes(profile(f"{{runtimes: {listed}}}"), wanted, found)
+    made = choose_runtimes(profile(f"{{runtimes: {listed}}}"), wanted, found, image)
     assert [each.name for each in made] == chosen.split()
 
 
@@ -129,11 +156,12 @@ def test_runtimes_of_one_kind_are_taken_the_first_that_is_here(
     ("listed", "options", "rules"),
     [
         ("[apptainer, singularity]", Options(), []),
+        ("[singularity]", Options(runtime="apptainer"), []),
         ("[apptainer, podman]", Options(), ["runtime-not-here"]),
         ("[apptainer, podman]", Options(found=("apptainer",)), []),
         ("[apptainer, podman]", Options(found=("podman",)), ["runtime-arguments-left-out"]),
         ("[apptainer]", Options(runtime="podman"), ["runtime-arguments-left-out"]),
-        ("[podman]", Options(runtime="docker"), []),
+        ("[podman]", Options(runtime="docker"), ["runtime-arguments-left-out"]),
     ],
 )  # fmt: skip
 def test_what_a_profile_has_for_another_runtime_is_left_out_and_said(
@@ -141,7 +169,7 @@ def test_what_a_profile_has_for_another_runtime_is_left_out_and_said(
 ) -> None:
     arguments = f"{{--nv: {REASON}}}"
     made = profile(f"{{runtimes: {listed}, arguments: {arguments}}}")
-    first = choose_runtimes(made, options.runtime, options.found)[0]
+    first = choose_runtimes(made, options.runtime, options.found, "i")[0]
     container = Container("i", True, (first.name,), "exec", (), ())
     notes = list(runtime_notes(made, options, container))
     assert [note.rule for note in notes] == rules

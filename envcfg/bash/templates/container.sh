@@ -28,6 +28,10 @@ envcfg_bind_if() { # PATH SOURCE [SPEC]: mount it, where PATH exists
   if [[ -e $1 ]]; then envcfg_bind "${@:2}"; fi
 }
 
+envcfg_export() { # NAME VALUE: hooks read it before there is a container; what the job has set wins
+  export "$1=${!1-$2}"
+}
+
 envcfg_argument() { # ARGUMENT [PATH]: left out if PATH is given and absent
   if [[ -z ${2-} || -e $2 ]]; then ENVCFG_ENTER+=("$1"); fi
 }

@@ -156,6 +156,9 @@ envcfg_apart() { # COMMAND...: one step and its end, in a shell of envcfg's own
   envcfg_plain
   ENVCFG_CODE=0
   envcfg_step "$@" || ENVCFG_CODE=$?
+  # envcfg:begin leave
+  envcfg_leave
+  # envcfg:end leave
   # envcfg:begin end
   # The job's own shell does it at its end, if there is one and it is still there.
   if envcfg_is_script || ! kill -0 "$$" 2>/dev/null; then envcfg_end; fi

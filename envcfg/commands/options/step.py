@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from envcfg import runtimes
-from envcfg.commands.machine import current_folder
+from envcfg.commands.machine import current_folder, srun_has
 from envcfg.commands.options.arguments import (
     number_of,
     read_binds,
@@ -180,7 +180,7 @@ def read_step(
     profile = catalog.load(name)
     runtime = None if options.runtime == "auto" else options.runtime
     found = () if runtime else _runtimes_here(profile)
-    first = choose_runtimes(profile, runtime, found)[0]
+    first = choose_runtimes(profile, runtime, found, options.container)[0]
     image, seen = locate_image(options.container, here, first)
     wanted = Options(
         container=image,
@@ -210,13 +210,15 @@ def read_step(
 
 
 def _runtimes_here(profile: Profile) -> tuple[str, ...]:
-    """Return what is on PATH of a profile's runtimes, where it decides between kinds."""
+    """Return the signs of the profile's runtimes that are here, where they decide."""
     known = named_runtimes(profile)
-    if len({each.template for each in known}) == 1:
+    if len({each.kind for each in known}) == 1:
         return ()
     from shutil import which
 
-    return tuple(each.program for each in known if which(each.program))
+    programs = [each.program for each in known if each.program and which(each.program)]
+    options = [each.option for each in known if each.option]
+    return (*programs, *(srun_has(options) if options else ()))
 
 
 def _files_of(wanted: Options) -> Iterator[str]:

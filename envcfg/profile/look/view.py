@@ -41,12 +41,13 @@ SECTIONS: Mapping[str, Keys] = {
     "image_facts": ("container", "image_facts"),
     "binds": ("container", "binds"),
     "arguments": ("container", "arguments"),
+    "exports": ("container", "exports"),
     "env": ("env",),
     "bundles": ("bundles",),
     "expect": ("expect",),
 }
 _MAPPINGS = frozenset(
-    "rules partitions modules srun torchrun binds arguments env bundles".split()
+    "rules partitions modules srun torchrun binds arguments exports env bundles".split()
 )
 # Sections that count with some starters or launchers only.
 _PARTICULAR = frozenset(

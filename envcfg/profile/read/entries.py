@@ -14,7 +14,7 @@ from typing import TypeVar
 from envcfg.bind import parse_bind
 from envcfg.profile import conditions, words
 from envcfg.profile.identity import FIXED
-from envcfg.profile.model import Argument, Case, Mount, NameFact, Setting
+from envcfg.profile.model import Argument, Case, Export, Mount, NameFact, Setting
 from envcfg.profile.read.nodes import Field
 from envcfg.profile.reason import Reason
 
@@ -155,6 +155,26 @@ def read_options(field: Field) -> dict[str, Argument | None]:
             found[word] = None
         elif entry := _read_optional(each, word):
             found[word] = Argument(word, *entry)
+    return found
+
+
+def read_exports(field: Field) -> dict[str, Export | None]:
+    """Read the variables that are there before the container; their values are plain."""
+    found: dict[str, Export | None] = {}
+    for name, each in field.mapping().items():
+        if problem := name_problem(name):
+            each.problem(*problem)
+        if each.is_null:
+            found[name] = None
+            continue
+        keys = each.mapping({"value", "when", *REASON})
+        reason = read_reason(each, keys)
+        value = read_if_given(keys, "value", Field.text)
+        when = read_condition(keys)
+        if "value" not in keys:
+            each.problem("no value", f"to drop it: {name}: null")
+        if reason is not None and value is not None:
+            found[name] = Export(name, value, reason, when)
     return found
 
 

@@ -27,6 +27,7 @@ from envcfg.profile.read.entries import (
     REASON,
     read_binds,
     read_env,
+    read_exports,
     read_image_facts,
     read_options,
     read_setting,
@@ -214,6 +215,7 @@ _SECTIONS: Mapping[str, Callable[[Field], object]] = {
             "image_facts": read_image_facts,
             "binds": read_binds,
             "arguments": read_options,
+            "exports": read_exports,
         }
     ),
     "scratch": block(Scratch, {"root": read_word, "in_memory": Field.flag}, ["root"]),

@@ -1,0 +1,60 @@
+"""CSCS' Container Engine: a file says what the container is, an option of srun names it.
+
+The file is an EDF (environment definition file, in TOML), which the job writes for a step.
+"""
+
+from __future__ import annotations
+
+import re
+
+from envcfg.runtimes import pyxis
+from envcfg.runtimes.model import Runtime, Trouble
+
+_ANNOTATION = re.compile(r"--annotation=[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*=.*")
+
+
+def is_reference(image: str) -> bool:
+    """Tell whether *image* is a name: in a registry, or of an EDF in the search path."""
+    return pyxis.is_reference(image) and not image.endswith(".toml")
+
+
+def is_pulled(image: str) -> bool:  # noqa: ARG001 # as records want it
+    """Return False: what it pulls is kept in the user's own store, for all nodes."""
+    return False
+
+
+def refuse(image: str) -> Trouble | None:
+    """Return what *image* is, where it is no EDF, no squashfs file and of no registry."""
+    if image.startswith("docker://"):
+        host, _, name = image.removeprefix("docker://").partition("/")
+        is_host = bool(name) and ("." in host or ":" in host)
+        known = f"{host}#{name}" if is_host else image.removeprefix("docker://")
+        return Trouble("a docker URI", f"it writes the same as --container {known}")
+    return pyxis.refuse(image)
+
+
+def refuse_argument(word: str) -> Trouble | None:
+    """Return what is wrong with a word that is for the EDF, and must be right in it."""
+    if word.partition("=")[0] == "--environment":
+        fix = "name that file, or the name of its environment, by --container"
+        return Trouble("envcfg writes a file of its own for it", fix)
+    if word.startswith("--annotation") and not _ANNOTATION.fullmatch(word):
+        fix = "as in --annotation=com.hooks.cxi.enabled=true"
+        return Trouble("it is no annotation", fix)
+    return None
+
+
+RUNTIME = Runtime(
+    name="ce",
+    program="",
+    option="--environment",
+    filed=("--annotation=",),
+    starters=("srun",),
+    template="ce",
+    is_reference=is_reference,
+    is_pulled=is_pulled,
+    refuse=refuse,
+    refuse_argument=refuse_argument,
+    # What the file says is handed to Pyxis, which CE is made of.
+    format_bind=pyxis.format_bind,
+)

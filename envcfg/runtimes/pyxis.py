@@ -1,0 +1,75 @@
+"""Pyxis, a plug-in of Slurm's: tasks enter an Enroot container by options of srun."""
+
+from __future__ import annotations
+
+from envcfg.bind import Bind
+from envcfg.runtimes.model import Runtime, Trouble
+
+SQUASHED = (".sqsh", ".sqfs", ".squashfs")
+ARCHIVES = (".tar", ".tar.gz", ".tgz")
+IMPORT = "enroot import -o image.sqsh docker://REGISTRY#NAME:TAG"
+# Pyxis has no escape for the first two, and writes paths into a line that bash reads.
+_NEVER = ',:$`"'
+_OURS = {
+    "--container-image": "--container IMAGE",
+    "--container-mounts": "--bind SOURCE:TARGET",
+}
+
+
+def is_reference(image: str) -> bool:
+    """Tell whether *image* is a name in a registry: neither a path nor a squashfs file."""
+    return not image.startswith(("/", "./", "../")) and not image.endswith(SQUASHED)
+
+
+def refuse(image: str) -> Trouble | None:
+    """Return what *image* is, where it is neither of a registry nor a squashfs file."""
+    if image.endswith(".sif"):
+        fix = f"make one of the same image: {IMPORT}, then --container ./image.sqsh"
+        return Trouble("a .sif file", fix)
+    if image.endswith(ARCHIVES):
+        fix = f"podman load -i {image}, enroot import -o image.sqsh podman://NAME"
+        return Trouble("an archive", fix)
+    scheme, is_uri, _ = image.partition("://")
+    if is_uri and scheme not in {"docker", "dockerd"}:
+        return Trouble(f"a {scheme} URI", "as in docker://REGISTRY#NAME:TAG")
+    return None
+
+
+def refuse_argument(word: str) -> Trouble | None:
+    """Return why *word* is envcfg's own: of two such options, srun takes the last alone."""
+    instead = _OURS.get(word.partition("=")[0])
+    if instead is None:
+        return None
+    return Trouble("of two srun takes the last alone", f"give {instead}")
+
+
+def format_bind(bind: Bind) -> str:
+    """Return the bind as a part of ``--container-mounts``, which joins all by commas.
+
+    Raises:
+        ValueError: a path or an option has a character that it cannot take.
+    """
+    for text in (bind.source, bind.target, *bind.options):
+        if wrong := next((sign for sign in text if sign in _NEVER), None):
+            msg = f"it has no way to write {wrong}"
+            raise ValueError(msg)
+    if not bind.target and not bind.options:
+        return bind.source
+    options = "+".join(bind.options)
+    return f"{bind.source}:{bind.target or bind.source}" + (options and f":{options}")
+
+
+RUNTIME = Runtime(
+    name="pyxis",
+    program="",
+    option="--container-image",
+    starters=("srun",),
+    template="pyxis",
+    is_reference=is_reference,
+    is_pulled=is_reference,
+    refuse=refuse,
+    refuse_argument=refuse_argument,
+    format_bind=format_bind,
+    pulled="each node would pull and unpack this image as each step starts",
+    pull=f"fetch it once before the job ({IMPORT}), and give --container ./image.sqsh",
+)
