@@ -11,6 +11,7 @@ PACKAGES=(
   libseccomp2 libsqlite3-0 # linked by Apptainer
   strace                   # tests count what an entrypoint does
   g++ libpython3.11-dev    # DeepSpeed's operator is compiled
+  libslurm-dev             # a plug-in of ours, too
   mpich openmpi-bin        # their mpiexec starts ranks as on systems with PBS
   charliecloud-runtime podman runc
 )

@@ -1,0 +1,249 @@
+"""Containers that options of srun enter: Pyxis, and CSCS' Container Engine.
+
+A stand-in keeps the rules that were tried with Pyxis 0.24.0, and those that CSCS documents:
+tests/runtimes/README.md says how to run these tests with the real ones.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from cluster import Cluster
+from job import Job
+from support import environment, wrap_text, zero_separated
+
+NODES = ("-N2", "--gpus-per-node=8", "--partition=standard-g")
+TASKS = (*NODES, "--ntasks-per-node=2")
+OPTIONS = ("--profile", "lumi-g", "--fact", "rocm=6.2.4")
+HOSTILE = [
+    *(
+        b"",
+        b" ",
+        b"a b",
+        b"two\nlines\n",
+        b"\t",
+        b"'",
+        b'"',
+        b"\\",
+        b"$HOME",
+        b"${HOME}",
+    ),
+    *(b"$(touch canary)", b"`touch canary`", b"*", b"~", b"#", b"--", b"-u", b"-c"),
+    *(
+        b"--container-image=x",
+        b"--environment=x",
+        b"A=1",
+        b"a,b",
+        b"{{id}}",
+        b"\xe9\xff",
+    ),
+]
+# As `enroot import` writes what an image says of itself. With PYTORCH_VERSION, hooks of
+# Enroot and Pyxis set what belongs to ranks.
+IMAGE_ENVIRONMENT = """\
+PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
+NCCL_SOCKET_IFNAME=wrong0
+EXPORTED=the image's
+IMAGE_OWN=kept
+PYTORCH_VERSION=2.13.0
+"""
+IMAGE_START = 'mkdir -p "/workspace" 2> /dev/null\ncd "/workspace"\nexec "$@"\n'
+RUNTIMES = ("pyxis", "ce")
+
+
+@pytest.fixture(scope="module")
+def image(cluster: Cluster) -> Iterator[Path]:
+    """The image with PyTorch as Enroot has it: a squashfs file and no more."""
+    file = cluster.home / "pytorch.sqsh"
+    root = cluster.home / "pytorch.root"
+    start = cluster.pytorch_image.read_bytes().find(b"hsqs")
+    squashed(["unsquashfs", "-n", "-o", str(start), "-d", root, cluster.pytorch_image])
+    (root / "workspace").mkdir()
+    (root / "etc/environment").write_text(IMAGE_ENVIRONMENT)
+    (root / "etc/rc").write_text(IMAGE_START)
+    squashed(["mksquashfs", root, file, "-comp", "lz4", "-noappend", "-no-progress"])
+    subprocess.run(["rm", "-rf", root], check=True)
+    yield file
+    file.unlink()
+
+
+def squashed(words: Sequence[str | Path]) -> None:
+    subprocess.run(words, check=True, stdout=subprocess.DEVNULL)
+
+
+Submit = Callable[..., Job]
+
+
+@pytest.fixture(params=RUNTIMES)
+def submit(
+    request: pytest.FixtureRequest, cluster: Cluster, image: Path, workdir: Path
+) -> Submit:
+    """Return what runs a command by a runtime, in a job."""
+
+    def submitted(
+        *words: str | bytes, before: str = "", asked: tuple[str, ...] = TASKS
+    ) -> Job:
+        made = wrap_text(
+            *(*OPTIONS, "--runtime", request.param, "--container", str(image)), *words
+        )
+        assert made.code == 0, made.err
+        (workdir / "wrap.sh").write_bytes(made.out)
+        return cluster.sbatch(
+            f"#!/bin/bash\nset -euo pipefail\n{before}\nsource ./wrap.sh\n",
+            *asked,
+            timeout=180,
+        )
+
+    submitted.__name__ = request.param
+    return submitted
+
+
+def left(cluster: Cluster, workdir: Path) -> list[str]:
+    """Return what a step has left: processes, environments, caches, containers."""
+    found = [*map(str, cluster.left_running()), *map(str, workdir.glob(".envcfg*"))]
+    for node in cluster.nodes:
+        done = cluster.node(node, ["ls", "/tmp"])
+        found += [
+            name for name in done.stdout.split() if name.startswith(("env", "cont"))
+        ]
+    return found
+
+
+def test_settings_words_and_folder_arrive_whatever_image_and_hooks_say(
+    submit: Submit, cluster: Cluster, programs: Path, workdir: Path
+) -> None:
+    """The stand-in is seen to have its way with what is no setting."""
+    (workdir / "data").mkdir()
+    (workdir / "data/it").write_text("bound")
+    done = submit(
+        *("--set", "V=a,b='$$c'\n\"\\", "--set", "OMP_NUM_THREADS=8"),
+        *("--bind", f"{workdir}/data:/mnt/data:ro", "--bind", str(programs.parent)),
+        *("--", "/bin/sh", "-c", 'cp /mnt/data/it "it.$RANK"; exec "$@"', "sh"),
+        *("python3", str(programs / "dump.py"), "out", *HOSTILE),
+        before="export EXPORTED=job MASTER_PORT=12345 LC_ALL=C.UTF-8",
+    )
+    assert (done.state, done.exit_code) == ("COMPLETED", 0), done.stdout
+    for rank in range(4):
+        assert (workdir / f"it.{rank}").read_text() == "bound"
+        assert zero_separated(workdir / f"out/{rank}.args") == HOSTILE
+        seen = environment(workdir / f"out/{rank}.env")
+        expected = EXPECTED | {
+            "RANK": str(rank),
+            "LOCAL_RANK": str(rank % 2),
+            "MASTER_ADDR": cluster.nodes[0],
+            "PWD": str(workdir),
+        }
+        assert expected == {
+            name: seen.get(name.encode(), b"none").decode() for name in expected
+        }
+        assert seen[b"MIOPEN_USER_DB_PATH"].startswith(b"/tmp/envcfg-")
+    assert left(cluster, workdir) == []
+    assert not list(workdir.rglob("canary"))
+
+
+EXPECTED = {
+    "NCCL_SOCKET_IFNAME": "hsn0,hsn1,hsn2,hsn3",  # the profile's over the image's
+    "V": "a,b='$c'\n\"\\",
+    "OMP_NUM_THREADS": "8",  # over a hook's
+    "MASTER_PORT": "12345",  # the job's over a hook's
+    "EXPORTED": "the image's",  # as nobody has told envcfg of it
+    "IMAGE_OWN": "kept",
+    "LC_ALL": "none",
+    "WORLD_SIZE": "4",
+}
+
+
+@pytest.mark.parametrize(
+    ("options", "command", "asked"),
+    [
+        ((), ["python3"], TASKS),
+        (("--ranks", "2"), ["torchrun"], NODES),
+    ],
+    ids=["ranks", "torchrun"],
+)
+def test_ranks_of_two_nodes_train_together(
+    submit: Submit,
+    cluster: Cluster,
+    programs: Path,
+    options: tuple[str, ...],
+    command: list[str],
+    asked: tuple[str, ...],
+) -> None:
+    done = submit(
+        *(*options, "--bind", str(programs.parent)),
+        *("--", *command, str(programs / "ddp.py")),
+        asked=asked,
+    )
+    assert (done.state, done.exit_code) == ("COMPLETED", 0), done.stdout
+    said = [json.loads(line) for line in done.stdout.splitlines() if line[:2] == '{"']
+    assert sorted(int(each["RANK"]) for each in said) == [0, 1, 2, 3]
+    assert {each["WORLD_SIZE"] for each in said} == {"4"}
+    assert len({(each["loss"], each["weights"]) for each in said}) == 1
+    assert cluster.left_running() == []
+
+
+def test_the_first_rank_that_fails_ends_the_step_with_its_code(
+    submit: Submit, cluster: Cluster, workdir: Path
+) -> None:
+    done = submit("--", "/bin/sh", "-c", 'test "$RANK" = 2 || exec sleep 100; exit 37')
+    assert (done.state, done.exit_code) == ("FAILED", 37), done.stdout
+    assert left(cluster, workdir) == []
+
+
+@pytest.mark.parametrize("sent", ["USR1", "TERM"])
+def test_a_signal_to_the_step_reaches_every_program(
+    submit: Submit, cluster: Cluster, workdir: Path, sent: str
+) -> None:
+    program = f"trap 'touch heard.$RANK; exit 5' {sent}; touch on.$RANK; "
+    program += "while :; do sleep 0.1; done"
+    signalled = (
+        "(until set -- on.?; [[ $# == 4 ]]; do sleep 0.1; done\n"
+        f"scancel --signal={sent} $SLURM_JOB_ID) &"
+    )
+    done = submit("--", "/bin/sh", "-c", program, before=signalled)
+    assert (done.state, done.exit_code) == ("FAILED", 5), done.stdout
+    assert len([*workdir.glob("heard.*")]) == 4
+    assert left(cluster, workdir) == []
+
+
+def test_what_the_container_cannot_have_is_refused_before_the_step(
+    submit: Submit, workdir: Path
+) -> None:
+    (workdir / "a,b").mkdir()
+    done = submit("--", "echo", "started", before="cd 'a,b'; ln -s ../wrap.sh .")
+    assert done.exit_code == 4, done.stdout
+    assert "the container cannot have the folder of the job: " in done.stdout
+    assert "started" not in done.stdout
+
+
+def test_the_user_s_own_environment_is_kept_and_what_it_says_is_as_it_was(
+    cluster: Cluster, image: Path, workdir: Path
+) -> None:
+    """An EDF by its name, and annotations, which the stand-in reads with a TOML library."""
+    (workdir / "mine.toml").write_text(
+        f'image = "{image}"\nmounts = ["${{DATA}}:/mnt/mine"]\n[env]\nOWN = "$${{EDF}}"\n'
+    )
+    (workdir / "data").mkdir()
+    (workdir / "data/it").write_text("from the environment")
+    made = wrap_text(
+        *(*OPTIONS, "--runtime", "ce", "--container", "mine"),
+        *("--runtime-arg=--annotation=com.hooks.cxi.enabled=false",),
+        *("--runtime-arg=--annotation=com.hooks.cxi.enabled=tr$ue",),
+        *("--", "/bin/sh", "-c", 'echo "$OWN $(cat /mnt/mine/it) $PWD"'),
+    )
+    assert made.code == 0, made.err
+    (workdir / "wrap.sh").write_bytes(made.out)
+    done = cluster.sbatch(
+        "#!/bin/bash\nexport EDF_PATH=$PWD DATA=$PWD/data SCRATCH=$PWD\nsource ./wrap.sh\n",
+        *("-N1", "--ntasks-per-node=1", "--partition=small-g"),
+    )
+    assert (done.state, done.exit_code) == ("COMPLETED", 0), done.stdout
+    assert f"${{EDF}} from the environment {workdir}\n" in done.stdout
+    assert os.listdir(workdir / "data") == ["it"]
+    assert not list(workdir.glob(".envcfg*"))
