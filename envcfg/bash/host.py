@@ -12,11 +12,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from envcfg import __version__
 from envcfg.bash.choice import (
     is_by_interface,
-    is_text,
     launch_templates,
     machine_templates,
     programs,
     runtime_blocks,
+    runtime_of,
     shell_of,
 )
 from envcfg.bash.launch_line import launch_words, wrapped
@@ -216,6 +216,7 @@ def _rank_parts(plan: Plan, inside: str) -> Iterator[str]:
 def _blocks(plan: Plan) -> dict[str, str]:
     """Return what the blocks hold of which a plain job has no need: nothing."""
     asked = plan.diagnostics
+    runtime = runtime_of(plan)
     needed = {
         "end": plan.scratch,
         "smoke": asked.smoke_test,
@@ -223,7 +224,8 @@ def _blocks(plan: Plan) -> dict[str, str]:
         "size": not plan.command,
         "shrink": not plan.command,
         "stated": "nodes" in plan.facts,
-        "text": is_text(plan),
+        "text": runtime is not None and runtime.is_text,
+        "leave": runtime is not None and runtime.outlives,
     }
     blocks = {name: "" for name, each in needed.items() if not each}
     if plan.scratch and plan.command:

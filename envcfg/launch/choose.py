@@ -91,16 +91,16 @@ def choose_container(
 def choose_runtimes(
     profile: Profile, wanted: str | None, found: Collection[str] = ()
 ) -> tuple[Runtime, ...]:
-    """Return the runtimes of which the job takes the first that it has: of one template.
+    """Return the runtimes of which the job takes the first that it has: of one kind.
 
     Args:
         profile: which may name several; else it is the usual ones.
         wanted: the one that the user has named.
-        found: programs that this machine has; the first of them says which template.
+        found: programs that this machine has; the first of them says which kind.
     """
     known = [runtimes.runtime(wanted)] if wanted else named_runtimes(profile)
     first = next((each for each in known if each.program in found), known[0])
-    return tuple(each for each in known if each.template == first.template)
+    return tuple(each for each in known if each.kind == first.kind)
 
 
 def named_runtimes(profile: Profile) -> list[Runtime]:
@@ -110,7 +110,7 @@ def named_runtimes(profile: Profile) -> list[Runtime]:
 
 def knows(profile: Profile, runtime: Runtime) -> bool:
     """Tell whether the profile's arguments are the runtime's: they are its first one's."""
-    return named_runtimes(profile)[0].template == runtime.template
+    return named_runtimes(profile)[0].kind == runtime.kind
 
 
 def _binds(

@@ -81,7 +81,7 @@ def runtime_notes(
         return
     first = runtimes.runtime(container.runtimes[0])
     known = named_runtimes(profile)
-    kinds = {each.template for each in known}
+    kinds = {each.kind for each in known}
     if options.runtime is None and not options.found and len(kinds) > 1:
         yield Finding(
             rule="runtime-not-here",

@@ -25,10 +25,11 @@ class Runtime(NamedTuple):
     """What is particular to a container runtime.
 
     Attributes:
-        name: also that of its module.
+        name: also that of its module, in which a dash is an underscore.
         program: its name on PATH.
-        template: of ``bash/templates/runtimes``, which enters a container. Those that share
-            one can be tried one after another in the job, and take the same arguments.
+        template: of ``bash/templates/runtimes``, which enters a container.
+        kind: those of one kind take the same images and arguments, and share a template, so
+            that the job can try one after another.
         is_reference: whether an image's text is to be fetched, not opened as a path.
         is_pulled: whether a job that begins would fetch what the text names.
         format_bind: the text of a bind as this runtime takes it; ValueError: it cannot.
@@ -39,11 +40,13 @@ class Runtime(NamedTuple):
         pull: what to do before the job instead.
         unpacked: names of which an image that is a folder has one at least.
         is_text: arguments go through it as UTF-8, so that other bytes would be changed.
+        outlives: a container goes on where its client is killed; the template ends it.
     """
 
     name: str
     program: str
     template: str
+    kind: str
     is_reference: Callable[[str], bool]
     is_pulled: Callable[[str], bool]
     format_bind: Callable[[Bind], str]
@@ -54,3 +57,4 @@ class Runtime(NamedTuple):
     pull: str = ""
     unpacked: tuple[str, ...] = ("bin", "usr")
     is_text: bool = False
+    outlives: bool = False

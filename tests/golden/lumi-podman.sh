@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# envcfg:script 4e87b92d88a3314490860f530e3768a890a255f77387e745c9169b2535e6d4e0
+# envcfg:script 0a27e7c63f03e833268e90bcc1a11e00199c0983837b2b781e7796ffb6ad83ae
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
 # envcfg 0.1.0, profile lumi-g (sha256 71793283d875b36b)
 # made by: envcfg wrap --profile lumi-g --fact rocm=6.2.4 --runtime podman --container docker.io/a/pytorch:2.9 --bind /data::ro -- python3 dump.py out 'a b'
@@ -7,9 +7,9 @@
 # It needs bash 4.4 and, on the compute nodes, neither envcfg nor Python.
 # It starts the ranks by:
 #   srun --kill-on-bad-exit=1 --export=ALL "${ENVCFG_SRUN[@]}" podman run --rm \
-#     --interactive --network=host --ipc=host --pid=host --entrypoint= --mount \
-#     type=bind,source=/var/spool/slurmd,target=/var/spool/slurmd --mount \
-#     type=bind,source=/opt/cray,target=/opt/cray --mount \
+#     --interactive --entrypoint= --label "$ENVCFG_LABEL" --network=host --ipc=host \
+#     --pid=host --mount type=bind,source=/var/spool/slurmd,target=/var/spool/slurmd \
+#     --mount type=bind,source=/opt/cray,target=/opt/cray --mount \
 #     type=bind,source=/usr/lib64/libcxi.so.1,target=/usr/lib64/libcxi.so.1 --mount \
 #     type=bind,source=/pfs,target=/pfs --mount \
 #     type=bind,source=/scratch,target=/scratch --mount \
@@ -17,7 +17,7 @@
 #     type=bind,source=/project,target=/project --mount \
 #     type=bind,source=/flash,target=/flash --mount type=bind,source=/appl,target=/appl \
 #     --mount type=bind,source=/data,target=/data,readonly --mount \
-#     "type=bind,\"source=$envcfg_here\",\"target=$envcfg_here\"" --workdir "$PWD" \
+#     "type=bind,\"source=$envcfg_here\",\"target=$envcfg_here\"" --workdir "$PWD" -- \
 #     docker.io/a/pytorch:2.9 /bin/sh -c "$ENVCFG_RANK" envcfg-rank "${ENVCFG_ARGS[@]}" \
 #     -- python3 dump.py out 'a b'
 
@@ -207,19 +207,32 @@ envcfg_bind() { # SOURCE SPEC: mount it, as SPEC says
 envcfg_enter() { # set ENVCFG_ENTER: the words that enter the container
   local envcfg_name='' envcfg_image=$ENVCFG_IMAGE envcfg_here=${PWD//\"/\"\"}
   envcfg_find
+  ENVCFG_LABEL=envcfg=${HOSTNAME-}.$BASHPID # of all containers of this step
+  ENVCFG_ENTER=("$envcfg_name" run --rm --interactive --entrypoint= --label "$ENVCFG_LABEL")
   # Ranks meet by the node's network and shared memory. A program that were the first process
   # of its own namespace would not end by signals that it has no handler for.
-  ENVCFG_ENTER=("$envcfg_name" run --rm --interactive --network=host --ipc=host --pid=host --entrypoint=)
+  ENVCFG_ENTER+=(--network=host --ipc=host --pid=host)
   envcfg_mounts
   # Words with a relative path mean in the container what they mean here.
   if [[ $PWD != / ]]; then
     ENVCFG_ENTER+=(--mount "type=bind,\"source=$envcfg_here\",\"target=$envcfg_here\"" --workdir "$PWD")
   fi
-  ENVCFG_ENTER+=("$envcfg_image")
+  # podman-hpc takes options of its own out of all that stands before the first two dashes.
+  ENVCFG_ENTER+=(-- "$envcfg_image")
 }
 
 envcfg_is_clean() { # no variable of the task reaches the program by itself
   return 0
+}
+
+envcfg_leave() { # after a failure: a client that is killed leaves its container running on the node
+  (
+    builtin trap '' HUP INT QUIT TERM USR1 USR2 # a signal does not cut this short
+    # shellcheck disable=SC2016 # to be expanded on the node
+    envcfg_host bash -c 'left=$("$1" ps --quiet --filter "label=$2") || exit
+      if [[ -n $left ]]; then "$1" kill $left; fi' envcfg-leave "${ENVCFG_ENTER[0]}" "$ENVCFG_LABEL" >/dev/null \
+      || envcfg_note 'could not end what the runtime may have left running'
+  )
 }
 
 envcfg_texts() { # WORD...: of other bytes than UTF-8's, the runtime would make something else
@@ -475,6 +488,7 @@ envcfg_step() { # COMMAND...: one step of the job, from the checks to the exit c
   ENVCFG_ARGS+=("ENVCFG_PRESET=$ENVCFG_PRESET")
   envcfg_listen
   envcfg_launch "$@" || ENVCFG_CODE=$?
+  if ((ENVCFG_CODE != 0)); then envcfg_leave; fi
   return "$ENVCFG_CODE"
 }
 

@@ -140,6 +140,9 @@ envcfg_step() { # COMMAND...: one step of the job, from the checks to the exit c
   # envcfg:end smoke
   envcfg_listen
   envcfg_launch "$@" || ENVCFG_CODE=$?
+  # envcfg:begin leave
+  if ((ENVCFG_CODE != 0)); then envcfg_leave; fi
+  # envcfg:end leave
   # envcfg:begin log
   if ((ENVCFG_CODE == 0)); then envcfg_log_end; fi
   # envcfg:end log
