@@ -35,11 +35,11 @@ def functions(text: str) -> list[str]:
 def test_backends_are_the_modules_of_their_room_but_for_the_model(
     tmp_path: Path,
 ) -> None:
-    for name in ("__init__.py", "model.py", "b.py", "c.py", "a.py", "notes.txt"):
+    for name in ("__init__.py", "model.py", "b_x.py", "c.py", "a.py", "notes.txt"):
         (tmp_path / name).touch()
     room = str(tmp_path / "__init__.py")
-    assert backends(room) == ("a", "b", "c")
-    assert backends(room, ("c",)) == ("c", "a", "b")
+    assert backends(room) == ("a", "b-x", "c")
+    assert backends(room, ("c",)) == ("c", "a", "b-x")
 
 
 @pytest.mark.parametrize("name", RUNTIMES)
@@ -54,6 +54,7 @@ def test_a_runtime_has_a_template_that_enters_and_mounts(name: str) -> None:
     assert set(functions(text)) >= set(RUNTIME)
     assert set(functions(text_of("container"))) >= set(SHARED)
     assert ("envcfg_texts" in functions(text)) == known.is_text
+    assert ("envcfg_leave" in functions(text)) == known.outlives
     # The launch line is read from these.
     enters = text.partition("envcfg_enter() {")[2].partition("\n}\n")[0]
     binds = text.partition("envcfg_bind() {")[2].partition("\n}\n")[0]

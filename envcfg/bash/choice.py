@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from envcfg import runtimes
-from envcfg.bash.pieces import functions_in, has_template, template
+from envcfg.bash.pieces import has_template
 from envcfg.launch.plan import Container, Plan
 from envcfg.launchers import LAUNCHERS
+from envcfg.runtimes.model import Runtime
 from envcfg.starters import STARTERS
 
 
@@ -38,9 +39,8 @@ def launch_templates(plan: Plan) -> list[str]:
 
 def runtime_template(plan: Plan) -> str:
     """Return the template that enters the container; there is one for none, too."""
-    container = plan.container
-    known = runtimes.runtime(container.runtimes[0]).template if container else "none"
-    return f"runtimes/{known}"
+    known = runtime_of(plan)
+    return f"runtimes/{known.template if known else 'none'}"
 
 
 def runtime_blocks(container: Container | None, names: Sequence[str]) -> dict[str, str]:
@@ -54,15 +54,9 @@ def runtime_blocks(container: Container | None, names: Sequence[str]) -> dict[st
     return others if container is None or container.is_file else {"file": "", **others}
 
 
-def is_text(plan: Plan) -> bool:
-    """Tell whether the runtime would change arguments that are no text."""
-    container = plan.container
-    return container is not None and runtimes.runtime(container.runtimes[0]).is_text
-
-
-def leaves(plan: Plan) -> bool:
-    """Tell whether the runtime has something to do behind each step."""
-    return "envcfg_leave" in functions_in(template(runtime_template(plan)))
+def runtime_of(plan: Plan) -> Runtime | None:
+    """Return the first of the job's runtimes, which are of one kind; None without one."""
+    return plan.container and runtimes.runtime(plan.container.runtimes[0])
 
 
 def programs(container: Container) -> list[str]:

@@ -12,12 +12,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from envcfg import __version__
 from envcfg.bash.choice import (
     is_by_interface,
-    is_text,
     launch_templates,
-    leaves,
     machine_templates,
     programs,
     runtime_blocks,
+    runtime_of,
     shell_of,
 )
 from envcfg.bash.launch_line import launch_words, wrapped
@@ -144,6 +143,7 @@ def _data(plan: Plan) -> Mapping[str, str]:
         "ENVCFG_MASKS_UNION": _union(masks),
         "ENVCFG_INTERFACE": meeting or "",
         "ENVCFG_EDF": "",
+        "ENVCFG_LABEL": "",
     }
 
 
@@ -219,6 +219,7 @@ def _rank_parts(plan: Plan, inside: str) -> Iterator[str]:
 def _blocks(plan: Plan) -> dict[str, str]:
     """Return what the blocks hold of which a plain job has no need: nothing."""
     asked = plan.diagnostics
+    runtime = runtime_of(plan)
     needed = {
         "end": plan.scratch,
         "smoke": asked.smoke_test,
@@ -226,8 +227,8 @@ def _blocks(plan: Plan) -> dict[str, str]:
         "size": not plan.command,
         "shrink": not plan.command,
         "stated": "nodes" in plan.facts,
-        "text": is_text(plan),
-        "leave": leaves(plan),
+        "text": runtime is not None and runtime.is_text,
+        "leave": runtime is not None and runtime.outlives,
     }
     blocks = {name: "" for name, each in needed.items() if not each}
     if plan.scratch and plan.command:

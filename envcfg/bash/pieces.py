@@ -14,7 +14,7 @@ from typing import NamedTuple
 _TEMPLATES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "templates")
 _BEGIN = "# envcfg:begin "
 _BLOCK = re.compile(
-    r"^(?P<indent>[ ]*)# envcfg:begin (?P<name>\w+)\n"
+    r"^(?P<indent>[ ]*)# envcfg:begin (?P<name>[\w-]+)\n"
     r"(?P<body>.*?)^[ ]*# envcfg:end (?P=name)\n",
     re.MULTILINE | re.DOTALL,
 )

@@ -7,9 +7,7 @@ it is needed. CONTRIBUTING.md says how to add one.
 
 from __future__ import annotations
 
-from importlib import import_module
-
-from envcfg.backends import backends
+from envcfg.backends import backend, backends
 from envcfg.runtimes.model import Runtime
 
 # In the order in which they are tried where neither user nor profile names one.
@@ -24,5 +22,5 @@ def kinds() -> list[str]:
 
 def runtime(name: str) -> Runtime:
     """Return the record of a runtime in :data:`NAMES`."""
-    found: Runtime = import_module(f"envcfg.runtimes.{name}").RUNTIME
+    found: Runtime = backend(__name__, name).RUNTIME
     return found

@@ -48,6 +48,7 @@ RUNTIME = Runtime(
     name="apptainer",
     program="apptainer",
     template="apptainer",
+    kind="apptainer",
     is_reference=is_reference,
     is_pulled=is_pulled,
     misspelt=misspelt,

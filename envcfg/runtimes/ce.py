@@ -51,10 +51,12 @@ RUNTIME = Runtime(
     filed=("--annotation=",),
     starters=("srun",),
     template="ce",
+    kind="ce",
     is_reference=is_reference,
     is_pulled=is_pulled,
     refuse=refuse,
     refuse_argument=refuse_argument,
     # What the file says is handed to Pyxis, which CE is made of.
     format_bind=pyxis.format_bind,
+    outlives=True,
 )

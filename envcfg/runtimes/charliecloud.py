@@ -56,6 +56,7 @@ RUNTIME = Runtime(
     name="charliecloud",
     program="ch-run",
     template="charliecloud",
+    kind="charliecloud",
     is_reference=no_reference,
     is_pulled=no_reference,
     refuse=refuse,

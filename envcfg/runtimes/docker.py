@@ -26,6 +26,7 @@ def _import(folder: str) -> str:
 RUNTIME = podman.RUNTIME._replace(
     name="docker",
     program="docker",
+    kind="docker",
     refuse=refuse,
     pull="pull it before: docker pull IMAGE",
 )

@@ -25,13 +25,14 @@ class Runtime(NamedTuple):
     """What is particular to a container runtime.
 
     Attributes:
-        name: also that of its module.
+        name: also that of its module, in which a dash is an underscore.
         program: its name on PATH; empty where an option of srun enters the container.
         option: that option, by which it is known that the runtime is there.
-        alias_of: the runtime whose options it takes under another name.
         filed: how words for it begin that go into a file, not into the launch line.
         starters: who can start tasks in its containers; empty: all.
         template: of ``bash/templates/runtimes``, which enters a container.
+        kind: those of one kind take the same images and arguments, and share a template, so
+            that the job can try one after another; conditions call them by it.
         is_reference: whether an image's text is to be fetched, not opened as a path.
         is_pulled: whether a job that begins would fetch what the text names.
         format_bind: the text of a bind as this runtime takes it; ValueError: it cannot.
@@ -43,16 +44,17 @@ class Runtime(NamedTuple):
         pull: what to do before the job instead.
         unpacked: names of which an image that is a folder has one at least.
         is_text: arguments go through it as UTF-8, so that other bytes would be changed.
+        outlives: a step can leave something behind, of which the template makes an end.
     """
 
     name: str
     program: str
     template: str
+    kind: str
     is_reference: Callable[[str], bool]
     is_pulled: Callable[[str], bool]
     format_bind: Callable[[Bind], str]
     option: str = ""
-    alias_of: str = ""
     filed: tuple[str, ...] = ()
     starters: tuple[str, ...] = ()
     misspelt: Callable[[str], str | None] = _right
@@ -63,11 +65,7 @@ class Runtime(NamedTuple):
     pull: str = ""
     unpacked: tuple[str, ...] = ("bin", "usr")
     is_text: bool = False
-
-    @property
-    def kind(self) -> str:
-        """What a condition calls it; those of one kind are tried in turn in the job."""
-        return self.alias_of or self.name
+    outlives: bool = False
 
     @property
     def sign(self) -> str:

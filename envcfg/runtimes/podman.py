@@ -63,6 +63,7 @@ RUNTIME = Runtime(
     name="podman",
     program="podman",
     template="podman",
+    kind="podman",
     is_reference=is_reference,
     is_pulled=is_pulled,
     refuse=refuse,
@@ -70,4 +71,5 @@ RUNTIME = Runtime(
     pulled="each node whose store lacks this image would pull it as the job starts",
     pull="pull it on each node before: srun --ntasks-per-node=1 podman pull IMAGE",
     is_text=True,
+    outlives=True,
 )

@@ -65,6 +65,7 @@ RUNTIME = Runtime(
     option="--container-image",
     starters=("srun",),
     template="pyxis",
+    kind="pyxis",
     is_reference=is_reference,
     is_pulled=is_reference,
     refuse=refuse,

@@ -7,13 +7,11 @@ and the few words in which others differ (``words.sh``). CONTRIBUTING.md tells t
 
 from __future__ import annotations
 
-from importlib import import_module
-
-from envcfg.backends import backends
+from envcfg.backends import backend, backends
 from envcfg.starters.model import Starter
 
 # The first is what a profile gets that does not say.
 STARTERS: dict[str, Starter] = {
-    name: import_module(f"envcfg.starters.{name}").STARTER
+    name: backend(__name__, name).STARTER
     for name in backends(__file__, ("srun", "flux", "local"))
 }

@@ -38,6 +38,14 @@ CASES = {
         *(*LUMI, "--runtime", "podman", "--container", "docker.io/a/pytorch:2.9"),
         *("--bind", "/data::ro"),
     ),
+    "perlmutter-podman-hpc": (
+        *("--profile", "perlmutter", "--runtime", "podman-hpc", "--container", "docker.io/a/pytorch:2.9"),
+        *("--runtime-arg=--gpu", "--bind", "/data::ro"),
+    ),
+    "perlmutter-shifter": (
+        *("--profile", "perlmutter", "--runtime", "shifter", "--container", "docker:a/pytorch:2.9"),
+        *("--runtime-arg=--module=gpu", "--bind", "/data::ro"),
+    ),
     "workstation-docker": (
         *("--profile", "workstation", "--runtime", "docker", "--ranks", "2"),
         *("--container", "localhost/pytorch", "--bind", "/data"),

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# envcfg:script 4e87b92d88a3314490860f530e3768a890a255f77387e745c9169b2535e6d4e0
+# envcfg:script 9cf2ac91b57c85637c90a7f3b8fc20cf23f2cdc08fe6fb344728ca2c5b8c7e22
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
 # envcfg 0.1.0, profile lumi-g (sha256 71793283d875b36b)
 # made by: envcfg wrap --profile lumi-g --fact rocm=6.2.4 --runtime podman --container docker.io/a/pytorch:2.9 --bind /data::ro -- python3 dump.py out 'a b'
@@ -7,9 +7,9 @@
 # It needs bash 4.4 and, on the compute nodes, neither envcfg nor Python.
 # It starts the ranks by:
 #   srun --kill-on-bad-exit=1 --export=ALL "${ENVCFG_SRUN[@]}" podman run --rm \
-#     --interactive --network=host --ipc=host --pid=host --entrypoint= --mount \
-#     type=bind,source=/var/spool/slurmd,target=/var/spool/slurmd --mount \
-#     type=bind,source=/opt/cray,target=/opt/cray --mount \
+#     --interactive --entrypoint= --label "$ENVCFG_LABEL" --network=host --ipc=host \
+#     --pid=host --mount type=bind,source=/var/spool/slurmd,target=/var/spool/slurmd \
+#     --mount type=bind,source=/opt/cray,target=/opt/cray --mount \
 #     type=bind,source=/usr/lib64/libcxi.so.1,target=/usr/lib64/libcxi.so.1 --mount \
 #     type=bind,source=/pfs,target=/pfs --mount \
 #     type=bind,source=/scratch,target=/scratch --mount \
@@ -17,7 +17,7 @@
 #     type=bind,source=/project,target=/project --mount \
 #     type=bind,source=/flash,target=/flash --mount type=bind,source=/appl,target=/appl \
 #     --mount type=bind,source=/data,target=/data,readonly --mount \
-#     "type=bind,\"source=$envcfg_here\",\"target=$envcfg_here\"" --workdir "$PWD" \
+#     "type=bind,\"source=$envcfg_here\",\"target=$envcfg_here\"" --workdir "$PWD" -- \
 #     docker.io/a/pytorch:2.9 /bin/sh -c "$ENVCFG_RANK" envcfg-rank "${ENVCFG_ARGS[@]}" \
 #     -- python3 dump.py out 'a b'
 
@@ -39,6 +39,7 @@ ENVCFG_IMAGE='docker.io/a/pytorch:2.9'
 ENVCFG_SHELL='/bin/sh'
 ENVCFG_MASKS='0x00fe000000000000,0xfe00000000000000,0x0000000000fe0000,0x00000000fe000000,0x00000000000000fe,0x000000000000fe00,0x000000fe00000000,0x0000fe0000000000'
 ENVCFG_MASKS_UNION='fefefefe,fefefefe'
+ENVCFG_LABEL=''
 ENVCFG_RUNTIMES=(podman) # the first that is on PATH
 
 envcfg_mounts() {
@@ -207,19 +208,33 @@ envcfg_bind() { # SOURCE SPEC: mount it, as SPEC says
 envcfg_enter() { # set ENVCFG_ENTER: the words that enter the container
   local envcfg_name='' envcfg_image=$ENVCFG_IMAGE envcfg_here=${PWD//\"/\"\"}
   envcfg_find
+  ENVCFG_LABEL=envcfg=${HOSTNAME-}.$BASHPID # of all containers of this step
+  ENVCFG_ENTER=("$envcfg_name" run --rm --interactive --entrypoint= --label "$ENVCFG_LABEL")
   # Ranks meet by the node's network and shared memory. A program that were the first process
   # of its own namespace would not end by signals that it has no handler for.
-  ENVCFG_ENTER=("$envcfg_name" run --rm --interactive --network=host --ipc=host --pid=host --entrypoint=)
+  ENVCFG_ENTER+=(--network=host --ipc=host --pid=host)
   envcfg_mounts
   # Words with a relative path mean in the container what they mean here.
   if [[ $PWD != / ]]; then
     ENVCFG_ENTER+=(--mount "type=bind,\"source=$envcfg_here\",\"target=$envcfg_here\"" --workdir "$PWD")
   fi
-  ENVCFG_ENTER+=("$envcfg_image")
+  # podman-hpc takes options of its own out of all that stands before the first two dashes.
+  ENVCFG_ENTER+=(-- "$envcfg_image")
 }
 
 envcfg_is_clean() { # no variable of the task reaches the program by itself
   return 0
+}
+
+envcfg_leave() { # after a failure: a client that is killed leaves its container running on the node
+  if [[ -z $ENVCFG_LABEL ]] || ((ENVCFG_CODE == 0 || ENVCFG_FAULTS > 0)); then return; fi
+  (
+    builtin trap '' HUP INT QUIT TERM USR1 USR2 # a signal does not cut this short
+    # shellcheck disable=SC2016 # to be expanded on the node
+    envcfg_host bash -c 'left=$("$1" ps --quiet --filter "label=$2") || exit
+      if [[ -n $left ]]; then "$1" kill $left; fi' envcfg-leave "${ENVCFG_ENTER[0]}" "$ENVCFG_LABEL" >/dev/null \
+      || envcfg_note 'could not end what the runtime may have left running'
+  )
 }
 
 envcfg_texts() { # WORD...: of other bytes than UTF-8's, the runtime would make something else
@@ -488,6 +503,7 @@ envcfg_apart() { # COMMAND...: one step and its end, in a shell of envcfg's own
   envcfg_plain
   ENVCFG_CODE=0
   envcfg_step "$@" || ENVCFG_CODE=$?
+  envcfg_leave
   envcfg_end "$ENVCFG_CACHE_BASE"
   return "$ENVCFG_CODE"
 }

@@ -1,14 +1,15 @@
 #!/usr/bin/env bash
-# envcfg:script ae691afd677eb14f9086cf0701bd9d6d8b7709d6fddce95ad6daabeb132bc3bd
+# envcfg:script 87cacdfc10809fe5bc4ea06461305d244c57b9604471ccf7670ec245aa1cfebe
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
 # envcfg 0.1.0, profile workstation (sha256 026d5474f27c3eb6)
 # made by: envcfg wrap --profile workstation --runtime docker --ranks 2 --container localhost/pytorch --bind /data -- python3 dump.py out 'a b'
 # Source it in a batch script, evaluate it, run it, submit it: all the same.
 # It needs bash 4.4 and, on the compute nodes, neither envcfg nor Python.
 # It starts the ranks by:
-#   docker run --rm --interactive --network=host --ipc=host --pid=host --entrypoint= \
-#     --user "$EUID:${GROUPS[0]}" --mount type=bind,source=/data,target=/data --mount \
-#     "type=bind,\"source=$envcfg_here\",\"target=$envcfg_here\"" --workdir "$PWD" \
+#   docker run --rm --interactive --entrypoint= --label "$ENVCFG_LABEL" --network=host \
+#     --ipc=host --pid=host --user "$EUID:${GROUPS[0]}" --mount \
+#     type=bind,source=/data,target=/data --mount \
+#     "type=bind,\"source=$envcfg_here\",\"target=$envcfg_here\"" --workdir "$PWD" -- \
 #     localhost/pytorch /bin/sh -c "$ENVCFG_RANK" envcfg-rank \
 #     "MASTER_ADDR=$MASTER_ADDR" "MASTER_PORT=$MASTER_PORT" "${ENVCFG_ARGS[@]}" \
 #     "RANK=$envcfg_rank" "LOCAL_RANK=$envcfg_rank" "WORLD_SIZE=$envcfg_ranks" \
@@ -30,6 +31,7 @@ ENVCFG_BASHOPTS=$BASHOPTS
 ENVCFG_RANKS='2'
 ENVCFG_IMAGE='localhost/pytorch'
 ENVCFG_SHELL='/bin/sh'
+ENVCFG_LABEL=''
 ENVCFG_RUNTIMES=(docker) # the first that is on PATH
 
 envcfg_mounts() {
@@ -127,9 +129,11 @@ envcfg_bind() { # SOURCE SPEC: mount it, as SPEC says
 envcfg_enter() { # set ENVCFG_ENTER: the words that enter the container
   local envcfg_name='' envcfg_image=$ENVCFG_IMAGE envcfg_here=${PWD//\"/\"\"}
   envcfg_find
+  ENVCFG_LABEL=envcfg=${HOSTNAME-}.$BASHPID # of all containers of this step
+  ENVCFG_ENTER=("$envcfg_name" run --rm --interactive --entrypoint= --label "$ENVCFG_LABEL")
   # Ranks meet by the node's network and shared memory. A program that were the first process
   # of its own namespace would not end by signals that it has no handler for.
-  ENVCFG_ENTER=("$envcfg_name" run --rm --interactive --network=host --ipc=host --pid=host --entrypoint=)
+  ENVCFG_ENTER+=(--network=host --ipc=host --pid=host)
   if [[ $envcfg_name == docker ]]; then # else root owns what the program writes
     ENVCFG_ENTER+=(--user "$EUID:${GROUPS[0]}")
   fi
@@ -138,7 +142,19 @@ envcfg_enter() { # set ENVCFG_ENTER: the words that enter the container
   if [[ $PWD != / ]]; then
     ENVCFG_ENTER+=(--mount "type=bind,\"source=$envcfg_here\",\"target=$envcfg_here\"" --workdir "$PWD")
   fi
-  ENVCFG_ENTER+=("$envcfg_image")
+  # podman-hpc takes options of its own out of all that stands before the first two dashes.
+  ENVCFG_ENTER+=(-- "$envcfg_image")
+}
+
+envcfg_leave() { # after a failure: a client that is killed leaves its container running on the node
+  if [[ -z $ENVCFG_LABEL ]] || ((ENVCFG_CODE == 0 || ENVCFG_FAULTS > 0)); then return; fi
+  (
+    builtin trap '' HUP INT QUIT TERM USR1 USR2 # a signal does not cut this short
+    # shellcheck disable=SC2016 # to be expanded on the node
+    envcfg_host bash -c 'left=$("$1" ps --quiet --filter "label=$2") || exit
+      if [[ -n $left ]]; then "$1" kill $left; fi' envcfg-leave "${ENVCFG_ENTER[0]}" "$ENVCFG_LABEL" >/dev/null \
+      || envcfg_note 'could not end what the runtime may have left running'
+  )
 }
 
 envcfg_texts() { # WORD...: of other bytes than UTF-8's, the runtime would make something else
@@ -199,6 +215,10 @@ envcfg_fault() { # MESSAGE [HINT]: an error; the step will not start, but the ch
   ENVCFG_FAULTS=$((ENVCFG_FAULTS + 1))
 }
 
+envcfg_note() { # MESSAGE
+  printf 'envcfg: note: %s\n' "$1" >&2
+}
+
 envcfg_lengths() { # WORD...: Linux must be able to start a program with them
   local LC_ALL=C envcfg_word envcfg_sum=0
   for envcfg_word; do
@@ -244,6 +264,7 @@ envcfg_apart() { # COMMAND...: one step and its end, in a shell of envcfg's own
   envcfg_plain
   ENVCFG_CODE=0
   envcfg_step "$@" || ENVCFG_CODE=$?
+  envcfg_leave
   return "$ENVCFG_CODE"
 }
 
@@ -299,6 +320,10 @@ envcfg_main() { # COMMAND...: what this text is for; run as a file, its shell is
 envcfg_survey() { # this machine is the job
   # shellcheck disable=SC2034 # what depends on nodes asks for it
   ENVCFG_NODES=1
+}
+
+envcfg_host() { # COMMAND...: run it on this machine
+  "$@"
 }
 
 envcfg_port() { # set MASTER_PORT to a free port below the ephemeral range

@@ -129,7 +129,7 @@ def test_another_runtime_gets_none_of_the_profile_s_arguments(
 ) -> None:
     """They are words of the runtime that the profile names, or of the usual one."""
     known = runtimes.runtime("apptainer")
-    other = known._replace(name="other", template="other")
+    other = known._replace(name="other", kind="other")
     found = {"apptainer": known, "singularity": known, "other": other}
     monkeypatch.setattr(runtimes, "runtime", found.__getitem__)
     text = f"container: {{arguments: {{--nv: {{{REASON}}}}}}}"

@@ -91,6 +91,11 @@ def test_apptainer_gets_sources_targets_and_options(bind: Bind, text: str) -> No
         ("pyxis", Bind("/a", "", ("ro", "private")), "/a:/a:ro+private"),
         ("ce", Bind("/a", "/b", ("ro",)), "/a:/b:ro"),
         ("docker", Bind("/a", "", ("rw",)), "type=bind,source=/a,target=/a"),
+        ("podman-hpc", Bind("/a:b", "/c d"), "type=bind,source=/a:b,target=/c d"),
+        ("shifter", Bind("/a"), "/a:/a"),
+        ("shifter", Bind("/a", "/b-1.0+x_y", ("ro",)), "/a:/b-1.0+x_y:ro"),
+        ("shifter", Bind("/etc/a", "/var/tmp/a"), "/etc/a:/var/tmp/a"),
+        ("shifter", Bind("/a", "/opt/b", ("rw",)), "/a:/opt/b"),
     ],
 )
 def test_a_bind_is_written_as_each_runtime_takes_it(
@@ -111,6 +116,21 @@ def test_a_bind_is_written_as_each_runtime_takes_it(
         ("pyxis", Bind("/a", "", ("a`",)), "it has no way to write `"),
         ("ce", Bind('/a"'), 'it has no way to write "'),
         ("podman", Bind("/a", "", ("z",)), "envcfg has no words for its option 'z'"),
+        ("shifter", Bind("/a:b"), "it would split the path at the colon"),
+        ("shifter", Bind("/a b"), "it would leave ' ' out of the path"),
+        ("shifter", Bind("/a", "/b;c"), "it would leave ';' out of the path"),
+        ("shifter", Bind("/\u00e9"), "it would leave '\u00e9' out of the path"),
+        ("shifter", Bind("/a/../b"), "it takes no path with two dots"),
+        ("shifter", Bind("/etc"), "it lets nobody mount on /opt, below /etc, /var"),
+        ("shifter", Bind("/a", "/var/lib/a"), "it lets nobody mount on /opt"),
+        ("shifter", Bind("/a", "/var/tmpa"), "it lets nobody mount on /opt"),
+        ("shifter", Bind("/a", "/opt/udiImage/a"), "it lets nobody mount on /opt"),
+        ("shifter", Bind("/a", "/opt/"), "it lets nobody mount on /opt"),
+        (
+            "shifter",
+            Bind("/a", "", ("rec",)),
+            "envcfg has no words for its option 'rec'",
+        ),
     ],
 )
 def test_what_a_runtime_cannot_bind_is_refused(name: str, bind: Bind, why: str) -> None:

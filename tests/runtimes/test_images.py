@@ -39,6 +39,11 @@ def profile(container: str) -> Profile:
         ("podman", "localhost/a", True, False),
         ("podman", "./folder", False, False),
         ("podman", "/folder", False, False),
+        ("podman-hpc", "docker.io/a/b:c", True, True),
+        ("podman-hpc", "localhost/a", True, False),
+        ("shifter", "docker:a/b:c", True, False),
+        ("shifter", "a/b:c", True, False),
+        ("shifter", "id:0123abcd", True, False),
         ("docker", "a/b:c", True, True),
         ("docker", "localhost/a", True, False),
         ("pyxis", "nvcr.io#nvidia/pytorch:24.01", True, True),
@@ -87,6 +92,15 @@ def test_an_image_is_a_path_or_a_reference_and_that_is_pulled_or_not(
         ("podman", "a.sqsh", "a squashfs file", "unsquashfs -d FOLDER a.sqsh, then --container ./FOLDER"),
         ("podman", "a.tar", "an archive", "podman load -i a.tar, then --container with the name that it says"),
         ("podman", "library://a", "a library URI", "give a name in a registry, as in docker.io/NAME:TAG"),
+        ("podman-hpc", "docker://a/b:c", "a docker URI", "podman-hpc wants the name: --container a/b:c"),
+        ("podman-hpc", "a.sif", "a .sif file", "apptainer build --sandbox FOLDER a.sif, then tar -C FOLDER -c . | podman-hpc import - NAME, then podman-hpc migrate NAME and --container localhost/NAME"),
+        ("podman-hpc", "a.tar", "an archive", "podman-hpc load -i a.tar, then podman-hpc migrate and --container with the name that it says"),
+        ("podman-hpc", "/folder", "a path", "tar -C /folder -c . | podman-hpc import - NAME, then podman-hpc migrate NAME and --container localhost/NAME"),
+        ("shifter", "docker://a/b:c", "a docker URI", "write it as Shifter does: docker:a/b:c"),
+        ("shifter", "library://a", "a library URI", "write it as Shifter does: docker:NAME:TAG"),
+        ("shifter", "a.sif", "a path", "shifterimg pull docker:NAME:TAG, then --container docker:NAME:TAG"),
+        ("shifter", "./a", "a path", "shifterimg pull docker:NAME:TAG, then --container docker:NAME:TAG"),
+        ("shifter", "docker:a@sha256:0", "a name with '@', which Shifter would leave out", "name it by a tag, as shifterimg images does"),
         ("docker", "docker://a/b:c", "a docker URI", "docker wants the name: --container a/b:c"),
         ("docker", "a.sif", "a .sif file", "apptainer build --sandbox FOLDER a.sif, then tar -C FOLDER -c . | docker import - NAME"),
         ("docker", "a.sqfs", "a squashfs file", "unsquashfs -d FOLDER a.sqfs, then tar -C FOLDER -c . | docker import - NAME"),
@@ -121,7 +135,7 @@ def test_a_path_that_is_here_becomes_absolute(name: str, tmp_path: Path) -> None
     (tmp_path / "image" / "usr").mkdir(parents=True)
     image, found = (
         locate_image("./image", str(tmp_path), runtime(name))
-        if name != "docker"
+        if not runtime(name).refuse("./image")
         else (str(tmp_path / "image"), [])  # it takes none
     )
     assert (image, found) == (str(tmp_path / "image"), [])
@@ -143,6 +157,9 @@ def test_a_path_that_is_here_becomes_absolute(name: str, tmp_path: Path) -> None
         ("[pyxis, apptainer]", "i", None, ["apptainer"], "apptainer"),
         ("[pyxis, apptainer]", "i.sif", None, ["--container-image"], "apptainer"),
         ("[pyxis, ce]", "i.sif", None, [], "pyxis"),  # none takes it
+        ("[podman-hpc, podman, shifter]", "i", None, [], "podman-hpc"),
+        ("[podman-hpc, podman, shifter]", "i", None, ["podman"], "podman"),
+        ("[podman-hpc, shifter]", "i", None, ["shifter"], "shifter"),
     ],
 )  # fmt: skip
 def test_of_the_runtimes_that_take_the_image_the_first_kind_that_is_here_is_taken(

@@ -14,9 +14,11 @@ envcfg_enter() { # set ENVCFG_ENTER: the words that enter the container
     envcfg_fault "image $envcfg_image is no folder" 'unpack it, or name what podman images lists'
   fi
   # envcfg:end file
+  ENVCFG_LABEL=envcfg=${HOSTNAME-}.$BASHPID # of all containers of this step
+  ENVCFG_ENTER=("$envcfg_name" run --rm --interactive --entrypoint= --label "$ENVCFG_LABEL")
   # Ranks meet by the node's network and shared memory. A program that were the first process
   # of its own namespace would not end by signals that it has no handler for.
-  ENVCFG_ENTER=("$envcfg_name" run --rm --interactive --network=host --ipc=host --pid=host --entrypoint=)
+  ENVCFG_ENTER+=(--network=host --ipc=host --pid=host)
   # envcfg:begin docker
   if [[ $envcfg_name == docker ]]; then # else root owns what the program writes
     ENVCFG_ENTER+=(--user "$EUID:${GROUPS[0]}")
@@ -30,11 +32,23 @@ envcfg_enter() { # set ENVCFG_ENTER: the words that enter the container
   # envcfg:begin file
   ENVCFG_ENTER+=(--rootfs)
   # envcfg:end file
-  ENVCFG_ENTER+=("$envcfg_image")
+  # podman-hpc takes options of its own out of all that stands before the first two dashes.
+  ENVCFG_ENTER+=(-- "$envcfg_image")
 }
 
 envcfg_is_clean() { # no variable of the task reaches the program by itself
   return 0
+}
+
+envcfg_leave() { # after a failure: a client that is killed leaves its container running on the node
+  if [[ -z $ENVCFG_LABEL ]] || ((ENVCFG_CODE == 0 || ENVCFG_FAULTS > 0)); then return; fi
+  (
+    builtin trap '' HUP INT QUIT TERM USR1 USR2 # a signal does not cut this short
+    # shellcheck disable=SC2016 # to be expanded on the node
+    envcfg_host bash -c 'left=$("$1" ps --quiet --filter "label=$2") || exit
+      if [[ -n $left ]]; then "$1" kill $left; fi' envcfg-leave "${ENVCFG_ENTER[0]}" "$ENVCFG_LABEL" >/dev/null \
+      || envcfg_note 'could not end what the runtime may have left running'
+  )
 }
 
 envcfg_texts() { # WORD...: of other bytes than UTF-8's, the runtime would make something else

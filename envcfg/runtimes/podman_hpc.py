@@ -1,0 +1,43 @@
+"""podman-hpc: Podman's options and some more, with squashed copies of images."""
+
+from __future__ import annotations
+
+from envcfg.runtimes import podman
+from envcfg.runtimes.model import Trouble
+
+
+def is_reference(image: str) -> bool:  # noqa: ARG001 # as records want it
+    """Return True: it knows names alone."""
+    return True
+
+
+def refuse(image: str) -> Trouble | None:
+    """Return what *image* is, where it is no name of an image."""
+    if image.startswith("docker://"):
+        name = image.removeprefix("docker://")
+        return Trouble("a docker URI", f"podman-hpc wants the name: --container {name}")
+    if refusal := podman.refuse(image):
+        fix = refusal.fix.replace("podman load", "podman-hpc load")
+        fix = fix.replace("--container with", "podman-hpc migrate and --container with")
+        return refusal._replace(fix=fix.replace(podman.FOLDER, _import("FOLDER")))
+    if podman.is_reference(image):
+        return None
+    return Trouble("a path", _import(image))
+
+
+def _import(folder: str) -> str:
+    return (
+        f"tar -C {folder} -c . | podman-hpc import - NAME, then podman-hpc migrate NAME "
+        "and --container localhost/NAME"
+    )
+
+
+RUNTIME = podman.RUNTIME._replace(
+    name="podman-hpc",
+    program="podman-hpc",
+    kind="podman-hpc",
+    is_reference=is_reference,
+    refuse=refuse,
+    pulled="each node would pull this image as the job starts, if it was not pulled before",
+    pull="pull it once, which makes a squashed copy for all nodes: podman-hpc pull IMAGE",
+)

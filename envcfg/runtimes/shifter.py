@@ -1,0 +1,85 @@
+"""Shifter: images that the site's gateway has fetched and squashed, known by name."""
+
+from __future__ import annotations
+
+import re
+
+from envcfg.bind import Bind
+from envcfg.runtimes.model import Runtime, Trouble
+
+# All others it leaves out of a path or a name, and says nothing.
+_KEPT = re.compile(r"[A-Za-z0-9_.+/-]*")
+# By how their paths begin; whatever follows.
+_OWN = ("/etc", "/var", "/opt/udiImage")
+
+
+def is_reference(image: str) -> bool:  # noqa: ARG001 # as records want it
+    """Return True: it knows names alone."""
+    return True
+
+
+def is_pulled(image: str) -> bool:  # noqa: ARG001
+    """Return False: ``shifterimg pull`` does it, never a job."""
+    return False
+
+
+def refuse(image: str) -> Trouble | None:
+    """Return what *image* is, where it is no name that Shifter can know."""
+    scheme, is_uri, name = image.partition("://")
+    if is_uri:
+        known = f"docker:{name}" if scheme == "docker" else "docker:NAME:TAG"
+        return Trouble(f"a {scheme} URI", f"write it as Shifter does: {known}")
+    if image.startswith(("/", ".")) or re.search(r"\.(sif|sqfs|sqsh|tar|t?gz)$", image):
+        fix = "shifterimg pull docker:NAME:TAG, then --container docker:NAME:TAG"
+        return Trouble("a path", fix)
+    if sign := _lost(image.replace(":", "")):
+        fix = "name it by a tag, as shifterimg images does"
+        return Trouble(f"a name with {sign!r}, which Shifter would leave out", fix)
+    return None
+
+
+def format_bind(bind: Bind) -> str:
+    """Return the value of ``--volume``, ``SOURCE:TARGET`` with ``:ro``, maybe.
+
+    Raises:
+        ValueError: a path has what Shifter leaves out or splits at, it does not allow the
+            target, or there are options but ``ro`` and ``rw``.
+    """
+    target = bind.target or bind.source
+    for path in (bind.source, target):
+        if ":" in path:
+            msg = "it would split the path at the colon"
+            raise ValueError(msg)
+        if sign := _lost(path):
+            msg = f"it would leave {sign!r} out of the path"
+            raise ValueError(msg)
+        if ".." in path:
+            msg = "it takes no path with two dots"
+            raise ValueError(msg)
+    is_own = target.startswith(_OWN) and not f"{target}/".startswith("/var/tmp/")  # noqa: S108 # a target
+    if is_own or target.rstrip("/") == "/opt":
+        msg = "it lets nobody mount on /opt, below /etc, /var and /opt/udiImage"
+        raise ValueError(msg)
+    for option in bind.options:
+        if option not in {"ro", "rw"}:
+            msg = f"envcfg has no words for its option {option!r}"
+            raise ValueError(msg)
+    return f"{bind.source}:{target}{':ro' if 'ro' in bind.options else ''}"
+
+
+def _lost(text: str) -> str:
+    """Return the first sign of *text* that Shifter would leave out, or nothing."""
+    kept = _KEPT.match(text)
+    return text[kept.end() :][:1] if kept else ""
+
+
+RUNTIME = Runtime(
+    name="shifter",
+    program="shifter",
+    template="shifter",
+    kind="shifter",
+    is_reference=is_reference,
+    is_pulled=is_pulled,
+    refuse=refuse,
+    format_bind=format_bind,
+)
