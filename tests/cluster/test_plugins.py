@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
@@ -106,12 +107,17 @@ def submit(
 
 def left(cluster: Cluster, workdir: Path) -> list[str]:
     """Return what a step has left: processes, environments, caches, containers."""
-    found = [*map(str, cluster.left_running()), *map(str, workdir.glob(".envcfg*"))]
-    for node in cluster.nodes:
-        done = cluster.node(node, ["ls", "/tmp"])
-        found += [
-            name for name in done.stdout.split() if name.startswith(("env", "cont"))
-        ]
+    found: list[str] = []
+    for _ in range(50):  # the plug-in ends after its step, and removes what is its own
+        found = [*map(str, cluster.left_running()), *map(str, workdir.glob(".envcfg*"))]
+        for node in cluster.nodes:
+            names = cluster.node(node, ["ls", "/tmp"]).stdout.split()
+            found += [
+                name for name in names if name.startswith(("envcfg-", "container."))
+            ]
+        if not found:
+            break
+        time.sleep(0.1)
     return found
 
 
