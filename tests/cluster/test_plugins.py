@@ -212,7 +212,7 @@ def test_a_signal_to_the_step_reaches_every_program(
 
 
 def test_what_the_container_cannot_have_is_refused_before_the_step(
-    submit: Submit, workdir: Path
+    submit: Submit,
 ) -> None:
     folder = "mkdir 'a,b'; cd 'a,b'; ln -s ../wrap.sh ."
     done = submit("--", "echo", "started", before=folder)
