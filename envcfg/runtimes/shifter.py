@@ -11,6 +11,7 @@ from envcfg.runtimes.model import Runtime, Trouble
 _KEPT = re.compile(r"[A-Za-z0-9_.+/-]*")
 # By how their paths begin; whatever follows.
 _OWN = ("/etc", "/var", "/opt/udiImage")
+_NOT_OWN = "/var/tmp/"  # noqa: S108 # nothing is made there
 
 
 def is_reference(image: str) -> bool:  # noqa: ARG001 # as records want it
@@ -56,7 +57,7 @@ def format_bind(bind: Bind) -> str:
         if ".." in path:
             msg = "it takes no path with two dots"
             raise ValueError(msg)
-    is_own = target.startswith(_OWN) and not f"{target}/".startswith("/var/tmp/")  # noqa: S108 # a target
+    is_own = target.startswith(_OWN) and not f"{target}/".startswith(_NOT_OWN)
     if is_own or target.rstrip("/") == "/opt":
         msg = "it lets nobody mount on /opt, below /etc, /var and /opt/udiImage"
         raise ValueError(msg)

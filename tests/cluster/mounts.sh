@@ -40,13 +40,19 @@ make_host() {
   overlay /etc "$upper/etc" "$(apptainer_dir)/etc" "$STATE/etc"
   printf '%s\n' "$host" >/etc/hostname
   bind_devices
-  # A new sysfs shows the interfaces of the new network namespace.
+  # A new sysfs shows the interfaces of the new network namespace; runc wants cgroups in it.
+  mkdir -p "$upper/cgroup"
+  mount --rbind /sys/fs/cgroup "$upper/cgroup"
   umount -l /sys
   mount -t sysfs sysfs /sys
+  mount --rbind "$upper/cgroup" /sys/fs/cgroup
   [[ $host == "$LOGIN" ]] && return
   # Nodes share no scratch and no memory with one another, nor with login.
   mount -t tmpfs -o mode=1777 tmpfs /tmp
   mount -t tmpfs -o mode=1777 tmpfs /dev/shm
+  # Podman shares it with whoever shares memory; on a real node systemd mounts it.
+  mkdir -p /dev/mqueue
+  mount -t mqueue mqueue /dev/mqueue
 }
 
 # with_apptainer CMD... - for building images, before any host exists.

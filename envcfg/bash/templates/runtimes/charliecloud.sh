@@ -16,6 +16,10 @@ envcfg_enter() { # set ENVCFG_ENTER: the words that enter the container
     envcfg_fault "$envcfg_name cannot bind the folder of the job, $PWD: a colon splits it" \
       'start the job in another folder'
   fi
+  if ((ENVCFG_FAULTS == 0)) && [[ ! -d $envcfg_image ]]; then
+    # It mounts the file there; ranks of one node that make the folder at once fail.
+    envcfg_host mkdir -p "/var/tmp/$USER.ch/mnt"
+  fi
   ENVCFG_ENTER=("$envcfg_name")
   envcfg_mounts
   # Words with a relative path mean in the container what they mean here.

@@ -12,7 +12,11 @@ envcfg_enter() { # set ENVCFG_ENTER: the words that enter the container
   envcfg_find_image
   if [[ -e $envcfg_image && ! -d $envcfg_image ]]; then
     envcfg_fault "image $envcfg_image is no folder" 'unpack it, or name what podman images lists'
+  elif [[ $envcfg_image == *[:,\\]* ]]; then # options of a mount would be split there
+    envcfg_fault "$envcfg_name takes no folder with a colon, comma or backslash: $envcfg_image" \
+      'name it by a link without one'
   fi
+  envcfg_image+=:O # what a rank writes into it is the rank's own, and gone afterwards
   # envcfg:end file
   ENVCFG_LABEL=envcfg=${HOSTNAME-}.$BASHPID # of all containers of this step
   ENVCFG_ENTER=("$envcfg_name" run --rm --interactive --entrypoint= --label "$ENVCFG_LABEL")
