@@ -27,7 +27,13 @@ def unknown_notes(unknown: Mapping[str, list[str]]) -> Iterable[Finding]:
 
 
 def _example(fact: str) -> str:
-    known = {"plugin": "1.14.2", "nccl": "2.24.3", "rccl": "2.22.3", "torch": "2.6.0"}
+    known = {
+        "cuda": "12.8",
+        "plugin": "1.14.2",
+        "nccl": "2.24.3",
+        "rccl": "2.22.3",
+        "torch": "2.6.0",
+    }
     kind = {"version": "6.2.4", "integer": "2", "text": "NAME"}[FACTS[fact]]
     return known.get(fact, kind)
 
