@@ -23,7 +23,8 @@ class Launcher(NamedTuple):
         modules: the same for ``python -m``: how their names begin.
         takes_any: its command starts any program, not only Python's.
         own_options: a profile can give it options, under ``launch.NAME``.
-        needs_pmi: its ranks meet by the PMI that an option of the starter names.
+        needs_pmi: its ranks meet by a PMI; where the starter has several, an option of it
+            says which.
         may_use_pmi: they do where one is named; then no variables are needed.
     """
 
@@ -77,7 +78,7 @@ LAUNCHERS: Mapping[str, Launcher] = {
     # the cluster environments of Lightning (2.6.6, environments/slurm.py)
     "lightning": Launcher(has_template=True),
     "mpi": Launcher(
-        starters=("srun",),
+        starters=("srun", "pbs"),
         programs=("mpirun", "mpiexec"),
         takes_any=True,
         needs_pmi=True,

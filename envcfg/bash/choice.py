@@ -30,6 +30,8 @@ def launch_templates(plan: Plan) -> list[str]:
     names += [name for name in (f"{starter}/step",) if has_template(name)]
     if "cpu_masks" in STARTERS[starter].sections:
         names.append(f"{starter}/{'pin' if plan.masks else 'unpinned'}")
+        if plan.masks:
+            names.append("covers")
     if plan.container:
         names.append("container")
         if runtimes.runtime(plan.container.runtimes[0]).option:

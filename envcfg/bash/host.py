@@ -141,6 +141,7 @@ def _data(plan: Plan) -> Mapping[str, str]:
         "ENVCFG_SHELL": shell_of(plan),
         "ENVCFG_MASKS": ",".join(masks),
         "ENVCFG_MASKS_UNION": _union(masks),
+        "ENVCFG_CPUS": ":".join(map(_ranges, masks)),
         "ENVCFG_INTERFACE": meeting or "",
         "ENVCFG_EDF": "",
         "ENVCFG_LABEL": "",
@@ -185,7 +186,7 @@ def _settings(plan: Plan) -> str:
         body += "  envcfg_log\n"
     if asked.profiled:
         body += '  ENVCFG_ARGS+=("ENVCFG_JOB=$ENVCFG_JOB")\n'
-    body += option_lines(plan.srun, "  ")
+    body += option_lines(starter.own, plan.started, "  ")
     body += "".join(bundle_lines(each, "  ") for each in plan.bundles)
     tested = [branch.tests for each in plan.settings for branch in each.branches]
     if any((*tested, *(option.tests for option in plan.agent))):
@@ -259,6 +260,14 @@ def _tail(plan: Plan) -> Iterator[str]:
         yield f"envcfg_main {' '.join(words)}\n"
     else:
         yield template("tail_trap" if plan.scratch else "tail_steps")
+
+
+def _ranges(mask: str) -> str:
+    """Return the CPUs of a mask as a list of ranges: ``8-15,40-47``."""
+    bits = f"{int(mask, 16):b}"[::-1]
+    return ",".join(
+        f"{match.start()}-{match.end() - 1}" for match in re.finditer("1+", bits)
+    )
 
 
 def _union(masks: Sequence[str]) -> str:

@@ -16,6 +16,7 @@ from envcfg.bash.choice import (
 from envcfg.bash.pieces import template
 from envcfg.bash.quoting import quote
 from envcfg.launch.plan import Plan
+from envcfg.starters import STARTERS
 
 _LINE = re.compile(r"\benvcfg_spawn exec ((?:[^\n]*\\\n)*[^\n]*)\n")
 _ADDED = re.compile(r"\b(?:ENVCFG_ENTER\+?=\(([^)\n]+)\)|envcfg_mounts$)", re.MULTILINE)
@@ -31,8 +32,9 @@ def launch_words(plan: Plan) -> Iterator[str]:
     """Yield the words of the launch line, each as bash reads it."""
     texts = (template(name) for name in launch_templates(plan))
     line = next(match[1] for text in texts if (match := _LINE.search(text)))
+    options = f'"${{ENVCFG_{STARTERS[plan.starter].own.upper()}[@]}}"'
     known = {
-        '"${ENVCFG_SRUN[@]}"': [*_options(plan), '"${ENVCFG_SRUN[@]}"'],
+        options: [*_options(plan), options],
         '"${envcfg_task[@]}"': [],  # only where the runtime keeps the environment out
         '"${ENVCFG_ENTER[@]}"': list(_enter(plan)),
         '"$ENVCFG_SHELL"': [shell_of(plan)],
@@ -43,7 +45,7 @@ def launch_words(plan: Plan) -> Iterator[str]:
 
 
 def _options(plan: Plan) -> Iterator[str]:
-    yield from (quote(each.word) for each in plan.srun)
+    yield from (quote(each.word) for each in plan.started)
     for bundle in plan.bundles:
         yield from (f"--network={value}" for value in bundle.network)
         yield from map(quote, bundle.srun)

@@ -81,12 +81,12 @@ def folder_lines(settings: Sequence[Planned], margin: str) -> str:
     return f"{margin}envcfg_folders {joined}\n"
 
 
-def option_lines(options: Sequence[PlannedArgument], margin: str) -> str:
-    """Return the lines that add options to srun, each with its reason."""
+def option_lines(own: str, options: Sequence[PlannedArgument], margin: str) -> str:
+    """Return the lines that add options of the starter *own*, each with its reason."""
     lines = []
     for option in options:
         lines.append(_reason(option.reason, margin))
-        call = f"ENVCFG_SRUN+=({quote(option.word)})\n"
+        call = f"ENVCFG_{own.upper()}+=({quote(option.word)})\n"
         lines.append(_guarded([(option.tests, call)], margin))
     return "".join(lines)
 

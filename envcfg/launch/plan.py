@@ -23,7 +23,7 @@ class Options(NamedTuple):
         runtime: one of ``runtimes.NAMES``; None lets profile and job choose.
         found: programs of runtimes on PATH here, if the profile's differ in kind.
         ranks: processes per node; None leaves it to the job.
-        srun_args: options for srun.
+        starter_args: options for the program that starts the tasks, by its name.
         local_rank_at: after how many words of the command ``--local_rank=N`` belongs.
         local_rank_option: how that is spelled.
         agent_options: options for torchrun or accelerate, as the command gave them.
@@ -41,7 +41,7 @@ class Options(NamedTuple):
     binds: tuple[Bind, ...] = ()
     launcher: str | None = None
     ranks: int | None = None
-    srun_args: tuple[str, ...] = ()
+    starter_args: Mapping[str, tuple[str, ...]] = {}
     agent_options: tuple[str, ...] = ()
     has_mode: bool = False
     local_rank_at: int | None = None
@@ -81,7 +81,7 @@ class PlannedMount(NamedTuple):
 
 
 class PlannedArgument(NamedTuple):
-    """A word for the runtime, for srun or for an agent; *if_exists* as of a mount."""
+    """A word for the runtime, for a starter or an agent; *if_exists* as of a mount."""
 
     word: str
     reason: Reason
@@ -135,7 +135,7 @@ class Plan(NamedTuple):
         facts: all that was known when the plan was made, with who says so.
         settings: in the order in which they are set.
         bundles: what is set together with options of srun.
-        srun: options that the system needs.
+        started: options of the starter that the system needs.
         local_rank_at: after how many words of the command ``--local_rank=N`` belongs.
         local_rank_option: how that is spelled.
         has_mode: the agent's options say what it is to start.
@@ -156,7 +156,7 @@ class Plan(NamedTuple):
     facts: Mapping[str, Fact]
     command: tuple[str, ...]
     bundles: tuple[PlannedBundle, ...] = ()
-    srun: tuple[PlannedArgument, ...] = ()
+    started: tuple[PlannedArgument, ...] = ()
     agent: tuple[PlannedArgument, ...] = ()
     has_mode: bool = False
     contract: bool = False

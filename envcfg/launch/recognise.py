@@ -46,8 +46,8 @@ def recognise(options: Options) -> tuple[Options, list[Finding]]:
         msg = (
             f"the command begins with {name}, and envcfg writes the {name} line itself"
         )
-        has_options = "srun" in STARTERS[name].sections
-        hint = "; --srun-arg for its options" if has_options else ""
+        own = STARTERS[name].own
+        hint = f"; --{own}-arg for its options" if own else ""
         raise UsageError(msg, hint=f"give the program alone{hint}")
     python, module = _interpreter(name, command)
     if not _is_launcher(name, module):

@@ -36,7 +36,7 @@ from envcfg.launch.tasks import (
     check_starter,
     choose_launcher,
     has_contract,
-    srun_options,
+    starter_options,
 )
 from envcfg.launchers import LAUNCHERS
 from envcfg.profile.conditions import FACTS, IN_JOB, fact_problem
@@ -90,7 +90,7 @@ def resolve(
     broken_up: list[Finding] = []
     if "bundles" in STARTERS[starter].sections:
         bundles, broken_up = choose_bundles(profile, options, facts)
-    srun = srun_options(profile, options, launcher, starter, facts)
+    started = starter_options(profile, options, launcher, starter, facts)
     _check(profile, {launcher, starter}, planned, bundles)
     settings, handed_on = _ordered(planned)
     needs_cache = any("ENVCFG_CACHE" in _refs(each) for each in settings)
@@ -102,9 +102,9 @@ def resolve(
         container=container,
         settings=settings,
         bundles=tuple(bundles),
-        srun=srun,
+        started=started,
         agent=agent_options(profile, options, launcher, facts),
-        contract=has_contract(launcher, starter, srun),
+        contract=has_contract(launcher, starter, started),
         handed_on=handed_on,
         facts=facts.known,
         command=options.command,

@@ -55,25 +55,27 @@ def check_starter(named: Sequence[Runtime], starter: str, launcher: str) -> None
             )
 
 
-def srun_options(
+def starter_options(
     profile: Profile, options: Options, launcher: str, starter: str, facts: Facts
 ) -> tuple[PlannedArgument, ...]:
-    """Return the options of srun, the user's last; none where another starts the tasks.
+    """Return the options of the starter's program, the user's last.
 
     Raises:
-        UsageError: if there are some and srun starts nothing, or MPI lacks its PMI.
+        UsageError: if there are some for another one, or MPI lacks its PMI.
     """
     by = STARTERS[starter]
-    if "srun" not in by.sections:
-        if options.srun_args:
-            msg = f"--srun-arg is given, but {starter} starts the tasks, not srun"
+    for own, words in options.starter_args.items():
+        if words and own != by.own:
+            msg = f"--{own}-arg is given, but {starter} starts the tasks, not {own}"
             raise UsageError(msg, hint="drop it, or choose another --launcher")
+    if not by.own:
         return ()
     unbuffered = by.unbuffered if says_log(options.diagnostics) else ()
-    words = (*unbuffered, *options.srun_args)
+    words = (*unbuffered, *options.starter_args.get(by.own, ()))
     given = [PlannedArgument(word=word, reason=GIVEN) for word in words]
-    chosen = (*choose_arguments(profile.srun, facts), *given)
-    if LAUNCHERS[launcher].needs_pmi and not _names_pmi(chosen, starter):
+    chosen = (*choose_arguments(getattr(profile, by.own), facts), *given)
+    needs_pmi = LAUNCHERS[launcher].needs_pmi and by.pmi is not None
+    if needs_pmi and not _names_pmi(chosen, starter):
         msg = f"profile {profile.name} does not say by which PMI the ranks of MPI meet"
         hint = (
             "srun --mpi=list names what the site has, and the image's MPI must know it: "
@@ -95,14 +97,14 @@ def agent_options(
 
 
 def has_contract(
-    launcher: str, starter: str, srun: tuple[PlannedArgument, ...]
+    launcher: str, starter: str, started: tuple[PlannedArgument, ...]
 ) -> bool:
     """Tell whether ranks must be told what their library reads; not if a PMI tells it."""
     known = LAUNCHERS[launcher]
-    by_pmi = known.may_use_pmi and _names_pmi(srun, starter)
+    by_pmi = known.may_use_pmi and _names_pmi(started, starter)
     return known.has_template and not known.is_agent and not by_pmi
 
 
-def _names_pmi(srun: tuple[PlannedArgument, ...], starter: str) -> bool:
+def _names_pmi(started: tuple[PlannedArgument, ...], starter: str) -> bool:
     pmi = STARTERS[starter].pmi
-    return pmi is not None and any(each.word.startswith(pmi) for each in srun)
+    return pmi is not None and any(each.word.startswith(pmi) for each in started)

@@ -55,7 +55,7 @@ class Mount(NamedTuple):
 
 
 class Argument(NamedTuple):
-    """A word for the runtime, for srun or for an agent; *if_exists* as of a mount."""
+    """A word for the runtime, for a starter or an agent; *if_exists* as of a mount."""
 
     word: str
     reason: Reason
@@ -246,6 +246,7 @@ class Profile(NamedTuple):
     env: Mapping[str, Setting | None] = {}
     bundles: Mapping[str, Bundle | None] = {}
     srun: Mapping[str, Argument | None] = {}
+    mpiexec: Mapping[str, Argument | None] = {}
     torchrun: Mapping[str, Argument | None] = {}
     request: Asking | None = None
     rules: Mapping[str, RequestRule | None] = {}

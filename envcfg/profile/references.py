@@ -38,12 +38,19 @@ def clashing_references(
 ) -> Iterator[Finding]:
     """Yield what refers to something that is not there, or to itself by way of others.
 
+    And what the rank part needs as one of the starters says it.
+
     Args:
         words: each variable with the values it can take.
         launchers: those that may start the ranks.
         has_scratch: whether there is a place for node-local caches.
     """
+    starters = [STARTERS[each] for each in launchers if each in STARTERS]
+    told = {name: each.name for each in starters for name in each.shared_names}
     for name, values in words.items():
+        if name in told:
+            what = f"{name} is each rank's own under {told[name]} and cannot be set"
+            yield _clash(name, what, "the rank part needs it")
         for ref in dict.fromkeys(ref for word in values for ref in references(word)):
             if found := _reference(ref, launchers, has_scratch=has_scratch):
                 yield _clash(name, f"{name} refers to {ref}, {found[0]}", found[1])

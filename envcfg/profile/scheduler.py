@@ -10,7 +10,7 @@ class Asking(NamedTuple):
     """How nodes and GPUs are asked for.
 
     Attributes:
-        scheduler: ``slurm``, ``flux`` or ``none``.
+        scheduler: ``slurm``, ``flux``, ``pbs`` or ``none``.
         gpus: the option that takes the number of GPUs, such as ``--gres``.
         gpu_type: where the option wants it named, as in ``--gres=gpu:a100:4``.
     """

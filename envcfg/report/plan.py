@@ -20,6 +20,7 @@ from envcfg.profile.reason import Reason
 from envcfg.profile.words import format_word
 from envcfg.report.document import json_text
 from envcfg.report.styled import make_console
+from envcfg.starters import OWN, STARTERS
 
 SCHEMA_VERSION = 2
 
@@ -40,7 +41,10 @@ def plan_json(plan: Plan) -> str:
         "container": _container(plan),
         "settings": [_setting(each) for each in plan.settings],
         "bundles": [_bundle(each) for each in plan.bundles],
-        "srun": [_argument(each) for each in plan.srun],
+        **{
+            own: [_argument(each) for each in plan.started if by.name == plan.starter]
+            for own, by in OWN.items()
+        },
         "agent": [_argument(each) for each in plan.agent],
         "gpus_per_node": plan.gpus,
         "visibility": _with_reason(plan.visibility),
@@ -78,8 +82,8 @@ def plan_lines(plan: Plan) -> Iterator[str]:
         yield "container  none"
     for name, fact in sorted(plan.facts.items()):
         yield f"fact       {name}={fact.value}  ({'; '.join(_reason_lines(fact.reason))})"
-    for option in plan.srun:
-        yield f"srun       {option.word}{_tests(option.tests)}"
+    for option in plan.started:
+        yield f"{STARTERS[plan.starter].own:<10} {option.word}{_tests(option.tests)}"
     for option in plan.agent:
         yield f"{plan.launcher:<10} {option.word}{_tests(option.tests)}"
     for bundle in plan.bundles:

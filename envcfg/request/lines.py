@@ -28,7 +28,7 @@ def request_lines(
     profile: Profile, plan: Plan, scheduler: Asking, asked: Asked, shape: Shape
 ) -> Iterator[Line]:
     """Yield the lines of the request, in the order in which people read them."""
-    named = asked.named
+    named, by = asked.named, SCHEDULERS[scheduler.scheduler]
     yield Line("--job-name", named.get("--job-name"), "its name in the queue")
     yield from _named(
         profile, named, "--account", "--partition", "--qos", "--constraint"
@@ -40,9 +40,9 @@ def request_lines(
         if plan.masks:
             why = f"binding ranks to cores needs whole nodes; {plan.masks.reason.why}"
         yield Line("--exclusive", None, _why(profile, "--exclusive", why))
-    if SCHEDULERS[scheduler.scheduler].asks_amounts:
+    if by.asks_amounts:
         yield from _amounts(profile, plan, scheduler, shape)
-    yield from _named(profile, named, "--network")
+    yield from _named(profile, named, *by.resources)
     if asked.seconds is not None:
         why = _why(
             profile, "--time", "the job is ended after it; the shorter, the sooner"
@@ -50,7 +50,7 @@ def request_lines(
         yield Line("--time", time_text(asked.seconds), why)
     array = "--array" in named
     yield from _named(profile, named, "--array")
-    output = named.get("--output") or ("%x-%A_%a.out" if array else "%x-%j.out")
+    output = named.get("--output") or (by.output and by.output[array])
     which = "job and number" if array else "name and number of the job"
     yield Line("--output", output, f"stdout and stderr, by {which}")
     if asked.signal:
@@ -74,12 +74,13 @@ def request_lines(
 def _amounts(
     profile: Profile, plan: Plan, scheduler: Asking, shape: Shape
 ) -> Iterator[Line]:
-    option, reason = scheduler.gpus or "--gpus-per-node", scheduler.reason
+    option = scheduler.gpus or SCHEDULERS[scheduler.scheduler].gpus
+    reason = scheduler.reason
     kind = f"{scheduler.gpu_type}:" if scheduler.gpu_type else ""
     if option == "--gres":
         disk = f",nvme:{shape.nvme}" if shape.nvme else ""
         yield _said(option, f"gpu:{kind}{shape.gpus}{disk}", reason)
-    else:
+    elif option:
         yield _said(option, f"{kind}{shape.gpus}", reason)
     if shape.asks_tasks:
         one = f"one task, in which {plan.launcher} starts the ranks"

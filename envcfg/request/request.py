@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -22,10 +23,11 @@ class Request(NamedTuple):
     """What is asked of the scheduler.
 
     Attributes:
-        scheduler: ``slurm`` or ``flux``.
+        scheduler: by its name in ``SCHEDULERS``.
         lines: in order; options by Slurm's names.
         whole: the job gets whole nodes, whatever it asked for.
-        ranks: what ``wrap`` must be told of ranks per node; None where srun knows.
+        ranks: what ``wrap`` must be told of ranks per node; None where the starter
+            learns it, or takes it for granted.
         repeats: what the script exports before the step.
         findings: what the user should know.
     """
@@ -87,7 +89,7 @@ def make_request(profile: Profile, plan: Plan, asked: Asked) -> Request:
         partition=named.get("--partition"),
         whole=exclusive or whole,
         seconds=asked.seconds,
-        ranks=None if shape.asks_tasks or shape.tasks == 1 else shape.tasks,
+        ranks=None if _is_told(profile, scheduler.scheduler, shape) else shape.tasks,
         repeats=tuple(repeats(profile, shape, lines)),
         findings=tuple(findings),
     )
@@ -106,6 +108,15 @@ def _partition(
     return known[name], []
 
 
+def _is_told(profile: Profile, scheduler: str, shape: Shape) -> bool:
+    """Tell whether the starter knows by itself how many tasks a node is to have."""
+    if shape.tasks == 1:
+        return True
+    if SCHEDULERS[scheduler].tells_tasks:
+        return shape.asks_tasks
+    return profile.node is not None and shape.tasks == profile.node.gpus
+
+
 def _lacking(scheduler: Scheduler, asked: Asked) -> Iterator[Finding]:
     """Yield what is asked for and of which no source says how the scheduler takes it."""
     given = {
@@ -120,6 +131,22 @@ def _lacking(scheduler: Scheduler, asked: Asked) -> Iterator[Finding]:
         if given.get(flag):
             yield refused(
                 f"{flag} is Slurm's, and this is {scheduler.title}", f"leave out {flag}"
+            )
+    array, output = asked.named.get("--array"), asked.named.get("--output")
+    if array and not re.fullmatch(scheduler.array, array):
+        yield refused(
+            f"--array {array}: {scheduler.title} takes one range", "as in 0-9 or 0-9:2"
+        )
+    if output and scheduler.output is None and re.search("%(?!x)", output):
+        yield refused(
+            f"--log {output}: {scheduler.title} fills in %x alone, the job's name",
+            "leave --log out: the job's own number is in the name then",
+        )
+    for word in asked.extra:
+        if not (scheduler.by_letter or word.startswith("--")):
+            yield refused(
+                f"--request-arg={word}: {scheduler.title}'s options have long names here",
+                "write it as --reservation=NAME",
             )
 
 

@@ -56,14 +56,16 @@ def taken_from_rules(
     """
     taken: dict[str, str] = {}
     findings = []
-    for option in ("--partition", "--qos", "--constraint", "--network"):
+    known_by = SCHEDULERS.get(profile.request.scheduler) if profile.request else None
+    options = (*known_by.taken, *known_by.resources) if known_by else ()
+    for option in options:
         name = option_in(profile, option)
         rule = profile.rules.get(name)
         given = option in asked.named or _in_extra(asked, name)
         if given or rule is None or rule.rule != "must" or not _is_value(rule):
             continue
         taken[option] = str(rule.value)
-        if option != "--network":
+        if known_by and option in known_by.taken:
             known = [key for key, each in profile.partitions.items() if each]
             others = (
                 f": {', '.join(known)}" if option == "--partition" and known else ""

@@ -16,8 +16,7 @@ from envcfg.profile.conditions import Truth, judge
 from envcfg.profile.model import Profile
 from envcfg.profile.words import quote_comment
 from envcfg.request.request import Request
-from envcfg.request.rules import Line
-from envcfg.schedulers import SCHEDULERS, JobNames
+from envcfg.schedulers import SCHEDULERS, Directive, JobNames
 
 _WIDTH = 88
 
@@ -45,10 +44,12 @@ class Script(NamedTuple):
 
 def render_job(script: Script) -> str:
     """Return the job script, with a line that says whose it is and shows later edits."""
+    beginning = SCHEDULERS[script.request.scheduler].beginning
     parts = [
         "\n".join(_header(script)),
         "\n".join(_directives(script)),
         template("guard"),
+        template(beginning) if beginning else "",
         "\n".join(_modules(script)),
         "\n".join(_repeats(script.request)),
         _start(script),
@@ -81,16 +82,21 @@ def _header(script: Script) -> Iterator[str]:
 def _directives(script: Script) -> Iterator[str]:
     request = script.request
     yield title("What is asked for, and why")
-    for why, lines in groupby(request.lines, lambda line: line.why):
-        yield from ("", *_comment(why))
-        yield from (_directive(line, request) for line in lines)
-
-
-def _directive(line: Line, request: Request) -> str:
-    value = line.value and quote_directive(line.option, line.value)
     name = next(each.value for each in request.lines if each.option == "--job-name")
+    asked = [
+        (line.option, line.value and quote_directive(line.option, line.value))
+        for line in request.lines
+    ]
     spell = SCHEDULERS[request.scheduler].spell
-    return spell(line.option, value, JobNames(str(name), request.seconds))
+    spelled = spell(asked, JobNames(str(name), request.seconds))
+    for why, directives in groupby(spelled, lambda each: _whys(request, each)):
+        yield from ("", *(line for each in why for line in _comment(each)))
+        yield from (each.text for each in directives)
+
+
+def _whys(request: Request, directive: Directive) -> tuple[str, ...]:
+    """Return the reasons for a line, each once."""
+    return tuple(dict.fromkeys(request.lines[each].why for each in directive.of))
 
 
 def _modules(script: Script) -> Iterator[str]:

@@ -13,5 +13,7 @@ from envcfg.starters.model import Starter
 # The first is what a profile gets that does not say.
 STARTERS: dict[str, Starter] = {
     name: backend(__name__, name).STARTER
-    for name in backends(__file__, ("srun", "flux", "local"))
+    for name in backends(__file__, ("srun", "flux", "pbs", "local"))
 }
+# Who of them has options of its own, by the name that they go by.
+OWN: dict[str, Starter] = {each.own: each for each in STARTERS.values() if each.own}

@@ -9,12 +9,16 @@ class Starter(NamedTuple):
     Attributes:
         name: also that of its folder of templates.
         task_names: what only a task knows of itself. Nobody can set it.
+        shared_names: the same, but others may set it, too: fixed where this one starts
+            the tasks.
         step_names: what it tells of the step and of the task's node. Nobody can set it.
         job_names: what the job has of it, and nobody can set.
         choice_names: what it sets in a task, and a job may choose.
         prefix: how the names of the scheduler's own variables begin.
         node_name: the variable that names the node of a task.
         sections: of a profile, those that count with this starter alone.
+        own: of its sections that with options of its program, ``launch.OWN``; so are
+            called the option ``--OWN-arg`` and the array of bash that holds them.
         unbuffered: options with which the ranks' lines come at once.
         pmi: how the option begins that says by which PMI the ranks of MPI meet.
         starts_agents: it has an ``agent.sh``: one task per node, which starts the ranks.
@@ -24,12 +28,14 @@ class Starter(NamedTuple):
 
     name: str
     task_names: tuple[str, ...] = ()
+    shared_names: tuple[str, ...] = ()
     step_names: tuple[str, ...] = ()
     job_names: tuple[str, ...] = ()
     choice_names: tuple[str, ...] = ()
     prefix: str = ""
     node_name: str = "NODE_RANK"
     sections: tuple[str, ...] = ()
+    own: str = ""
     unbuffered: tuple[str, ...] = ()
     pmi: str | None = None
     starts_agents: bool = False

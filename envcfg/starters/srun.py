@@ -19,6 +19,7 @@ STARTER = Starter(
     prefix="SLURM_",
     node_name="SLURMD_NODENAME",
     sections=("bundles", "srun", "cpu_masks"),
+    own="srun",
     unbuffered=("--unbuffered",),
     pmi="--mpi=",
     starts_agents=True,

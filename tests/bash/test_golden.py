@@ -55,6 +55,10 @@ CASES = {
         *("--profile", "tuolumne", "--fact", "rocm=6.4.1", "--fact", "plugin=1.14.2"),
         *("--container", "/images/pytorch.sif", "--runtime-arg=--cleanenv"),
     ),
+    "polaris-pbs": (
+        *("--profile", "polaris", "--container", "/images/pytorch.sif"),
+        "--runtime-arg=--cleanenv",
+    ),
 }  # fmt: skip
 
 
@@ -94,7 +98,8 @@ def test_the_script_is_clean_bash_around_a_clean_posix_part(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", [name for name in CASES if not name.endswith(("-torchrun", "-flux"))]
+    "name",
+    [name for name in CASES if not name.endswith(("-torchrun", "-flux", "-pbs"))],
 )
 def test_the_script_runs_and_each_rank_gets_what_the_plan_says(
     name: str, fakes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
-# envcfg:script c149dd01e40ecbd57a1247577398cc5e0a0eece2dd3ab7fc6d273e5939ef880b
+# envcfg:script 1ba2ef8b2aa46b6b9b8a0a72ca34ae56d1072d34a832bfac0f840d8b5a9ae0b1
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
-# envcfg 0.1.0, profile perlmutter (sha256 ba4f91eae9b0d601)
+# envcfg 0.1.0, profile perlmutter (sha256 e9e703c8eddae7b2)
 # made by: envcfg wrap --profile perlmutter --runtime podman-hpc --container docker.io/a/pytorch:2.9 --runtime-arg=--gpu --bind /data::ro -- python3 dump.py out 'a b'
 # Source it in a batch script, evaluate it, run it, submit it: all the same.
 # It needs bash 4.4 and, on the compute nodes, neither envcfg nor Python.
 # It starts the ranks by:
 #   srun --kill-on-bad-exit=1 --export=ALL --gpu-bind=none "${ENVCFG_SRUN[@]}" \
 #     podman-hpc run --rm --interactive --entrypoint= --label "$ENVCFG_LABEL" \
-#     --network=host --ipc=host --pid=host --gpu --mount \
+#     --network=host --ipc=host --pid=host --gpu --nccl --gpu --mount \
 #     type=bind,source=/data,target=/data,readonly --mount \
 #     "type=bind,\"source=$envcfg_here\",\"target=$envcfg_here\"" --workdir "$PWD" -- \
 #     docker.io/a/pytorch:2.9 /bin/sh -c "$ENVCFG_RANK" envcfg-rank "${ENVCFG_ARGS[@]}" \
@@ -36,6 +36,12 @@ ENVCFG_LABEL=''
 ENVCFG_RUNTIMES=(podman-hpc) # the first that is on PATH
 
 envcfg_mounts() {
+  # a module of the site's podman-hpc brings the driver's libraries and devices
+  # [profiles/perlmutter.yaml:65]
+  envcfg_argument --gpu
+  # a module of the site's podman-hpc brings the plugin and its libfabric; of the variables
+  # that it sets, those that stand here win [profiles/perlmutter.yaml:70]
+  envcfg_argument --nccl
   envcfg_argument --gpu
   envcfg_bind /data type=bind,source=/data,target=/data,readonly
 }
@@ -47,7 +53,7 @@ envcfg_settings() {
     envcfg_unset NCCL_NET
   fi
   # as the site writes it; NCCL takes it as the beginning of the four names
-  # [profiles/perlmutter.yaml:82]
+  # [profiles/perlmutter.yaml:105]
   envcfg_set NCCL_SOCKET_IFNAME hsn
   # gloo reads its own variable, not that of NCCL, and takes exact names, no prefixes
   # [profiles/slingshot.yaml:93]
@@ -63,12 +69,12 @@ envcfg_settings() {
   # keeps the provider from GPU calls that can deadlock [profiles/slingshot.yaml:115]
   envcfg_set FI_CXI_DISABLE_HOST_REGISTER 1
   # HDF5 cannot lock on the site's shared file systems, and opening a file fails
-  # [profiles/perlmutter.yaml:87]
+  # [profiles/perlmutter.yaml:110]
   envcfg_set HDF5_USE_FILE_LOCKING FALSE
   envcfg_preset TRITON_CACHE_DIR TORCH_EXTENSIONS_DIR TORCHINDUCTOR_CACHE_DIR MASTER_ADDR MASTER_PORT
   ENVCFG_ARGS+=("ENVCFG_CACHE_BASE=$ENVCFG_CACHE_BASE")
   # where Slurm gives each task its GPU alone, GPUs of a node cannot reach each other
-  # [profiles/perlmutter.yaml:46]
+  # [profiles/perlmutter.yaml:48]
   ENVCFG_SRUN+=(--gpu-bind=none)
   ENVCFG_ARGS+=("ENVCFG_NODES=$ENVCFG_NODES")
 }

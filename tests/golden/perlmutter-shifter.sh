@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
-# envcfg:script ee78a7168e250ee0404d35b896e92e6beb9f59aa2713fa7ef3061d6a8de105ad
+# envcfg:script 3891ee58cd83e57dfca9f89eadfb76df9e0340e005d17bcaedf2909265620708
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
-# envcfg 0.1.0, profile perlmutter (sha256 ba4f91eae9b0d601)
+# envcfg 0.1.0, profile perlmutter (sha256 e9e703c8eddae7b2)
 # made by: envcfg wrap --profile perlmutter --runtime shifter --container docker:a/pytorch:2.9 --runtime-arg=--module=gpu --bind /data::ro -- python3 dump.py out 'a b'
 # Source it in a batch script, evaluate it, run it, submit it: all the same.
 # It needs bash 4.4 and, on the compute nodes, neither envcfg nor Python.
 # It starts the ranks by:
 #   srun --kill-on-bad-exit=1 --export=ALL --gpu-bind=none "${ENVCFG_SRUN[@]}" shifter \
-#     --workdir "$PWD" --module=gpu --volume /data:/data:ro --image \
-#     docker:a/pytorch:2.9 /bin/sh -c "$ENVCFG_RANK" envcfg-rank "${ENVCFG_ARGS[@]}" -- \
-#     python3 dump.py out 'a b'
+#     --workdir "$PWD" --module=gpu,nccl-plugin --module=gpu --volume /data:/data:ro \
+#     --image docker:a/pytorch:2.9 /bin/sh -c "$ENVCFG_RANK" envcfg-rank \
+#     "${ENVCFG_ARGS[@]}" -- python3 dump.py out 'a b'
 
 case ${BASH_VERSION:-none}:${SHELLOPTS-} in
   none:* | [1-3].* | 4.[0-3].* | *:*posix*) # as sh, too, bash reads other rules
@@ -32,6 +32,9 @@ ENVCFG_MASKS_UNION='ffffffff,ffffffff,ffffffff,ffffffff'
 ENVCFG_RUNTIMES=(shifter) # the first that is on PATH
 
 envcfg_mounts() {
+  # the same for Shifter; it takes the place of the modules that a job has by itself
+  # [profiles/perlmutter.yaml:77]
+  envcfg_argument --module=gpu,nccl-plugin
   envcfg_argument --module=gpu
   envcfg_bind /data /data:/data:ro
 }
@@ -43,7 +46,7 @@ envcfg_settings() {
     envcfg_unset NCCL_NET
   fi
   # as the site writes it; NCCL takes it as the beginning of the four names
-  # [profiles/perlmutter.yaml:82]
+  # [profiles/perlmutter.yaml:105]
   envcfg_set NCCL_SOCKET_IFNAME hsn
   # gloo reads its own variable, not that of NCCL, and takes exact names, no prefixes
   # [profiles/slingshot.yaml:93]
@@ -59,12 +62,12 @@ envcfg_settings() {
   # keeps the provider from GPU calls that can deadlock [profiles/slingshot.yaml:115]
   envcfg_set FI_CXI_DISABLE_HOST_REGISTER 1
   # HDF5 cannot lock on the site's shared file systems, and opening a file fails
-  # [profiles/perlmutter.yaml:87]
+  # [profiles/perlmutter.yaml:110]
   envcfg_set HDF5_USE_FILE_LOCKING FALSE
   envcfg_preset TRITON_CACHE_DIR TORCH_EXTENSIONS_DIR TORCHINDUCTOR_CACHE_DIR MASTER_ADDR MASTER_PORT
   ENVCFG_ARGS+=("ENVCFG_CACHE_BASE=$ENVCFG_CACHE_BASE")
   # where Slurm gives each task its GPU alone, GPUs of a node cannot reach each other
-  # [profiles/perlmutter.yaml:46]
+  # [profiles/perlmutter.yaml:48]
   ENVCFG_SRUN+=(--gpu-bind=none)
   ENVCFG_ARGS+=("ENVCFG_NODES=$ENVCFG_NODES")
 }

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# envcfg:script b0972f8f0e498fb6490174bccbe0d8ee0b80b6d10ae897a836a6432683646033
+# envcfg:script 105be8b69d26d6fcfee6d14a8115d786cea31e20f2ec44accafa0df8082118de
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
-# envcfg 0.1.0, profile tuolumne (sha256 a2a7c87ac65b51ef)
+# envcfg 0.1.0, profile tuolumne (sha256 2c93f557ce581136)
 # made by: envcfg wrap --profile tuolumne --fact rocm=6.4.1 --fact plugin=1.14.2 --container /images/pytorch.sif --runtime-arg=--cleanenv -- python3 dump.py out 'a b'
 # Source it in a batch script, evaluate it, run it, submit it: all the same.
 # It needs bash 4.4 and, on the compute nodes, neither envcfg nor Python.
@@ -35,15 +35,15 @@ envcfg_mounts() {
 }
 
 envcfg_settings() {
-  # the same, by the name that the plugins for older ROCm have [profiles/tuolumne.yaml:108]
+  # the same, by the name that the plugins for older ROCm have [profiles/tuolumne.yaml:156]
   if [ "$ENVCFG_NODES" -gt 1 ]; then
     envcfg_set NCCL_NET 'AWS Libfabric'
   fi
   # the interfaces of Slingshot have other names here than elsewhere
-  # [profiles/tuolumne.yaml:114]
+  # [profiles/tuolumne.yaml:162]
   envcfg_set NCCL_SOCKET_IFNAME hsi0
   # gloo reads its own variable, and takes the name as it stands
-  # [profiles/tuolumne.yaml:119]
+  # [profiles/tuolumne.yaml:167]
   envcfg_set GLOO_SOCKET_IFNAME hsi0
   # GPU RDMA wherever GPU and NIC hang on the same NUMA node [profiles/slingshot.yaml:98]
   envcfg_set NCCL_NET_GDR_LEVEL PHB
@@ -58,41 +58,41 @@ envcfg_settings() {
   # large jobs overrun the default completion queue [profiles/slingshot.yaml:120]
   envcfg_set FI_CXI_DEFAULT_CQ_SIZE 131072
   # the provider's own size serves here, which the family doubles
-  # [profiles/tuolumne.yaml:129]
+  # [profiles/tuolumne.yaml:177]
   envcfg_set FI_CXI_DEFAULT_TX_SIZE 1024
   # falls back to software when the NIC's matching resources run out
   # [profiles/slingshot.yaml:130]
   envcfg_set FI_CXI_RX_MATCH_MODE hybrid
   # rocFFT keeps a SQLite cache in the home folder [profiles/slingshot-rocm.yaml:63]
   envcfg_set ROCFFT_RTC_CACHE_PATH /dev/null
-  # AMD's advice for collectives on these nodes [profiles/tuolumne.yaml:124]
+  # AMD's advice for collectives on these nodes [profiles/tuolumne.yaml:172]
   envcfg_set NCCL_MIN_NCHANNELS 24
   # lets PyTorch give MIOpen convolutions in the layout that is fast on MI300A
-  # [profiles/tuolumne.yaml:135]
+  # [profiles/tuolumne.yaml:183]
   envcfg_set PYTORCH_MIOPEN_SUGGEST_NHWC 1
   # batch normalization must have the layout of the convolutions around it
-  # [profiles/tuolumne.yaml:140]
+  # [profiles/tuolumne.yaml:188]
   envcfg_set PYTORCH_MIOPEN_SUGGEST_NHWC_BATCHNORM 1
   # a program that finds it takes itself for one that MPI starts, and may start itself again
-  # (Lightning) [profiles/tuolumne.yaml:153]
+  # (Lightning) [profiles/tuolumne.yaml:201]
   envcfg_unset PMI_RANK
-  # as PMI_RANK [profiles/tuolumne.yaml:159]
-  envcfg_unset PMI_SIZE
-  # as PMI_RANK [profiles/tuolumne.yaml:165]
-  envcfg_unset PMI_FD
-  # as PMI_RANK [profiles/tuolumne.yaml:171]
-  envcfg_unset PMI_SPAWNED
-  # as PMI_RANK [profiles/tuolumne.yaml:177]
-  envcfg_unset PMI_CONTROL_PORT
-  # as PMI_RANK [profiles/tuolumne.yaml:183]
-  envcfg_unset PALS_RANKID
-  # as PMI_RANK [profiles/tuolumne.yaml:189]
-  envcfg_unset PALS_NODEID
-  # as PMI_RANK [profiles/tuolumne.yaml:195]
-  envcfg_unset PALS_APID
-  # as PMI_RANK [profiles/tuolumne.yaml:201]
-  envcfg_unset PALS_APINFO
   # as PMI_RANK [profiles/tuolumne.yaml:207]
+  envcfg_unset PMI_SIZE
+  # as PMI_RANK [profiles/tuolumne.yaml:213]
+  envcfg_unset PMI_FD
+  # as PMI_RANK [profiles/tuolumne.yaml:219]
+  envcfg_unset PMI_SPAWNED
+  # as PMI_RANK [profiles/tuolumne.yaml:225]
+  envcfg_unset PMI_CONTROL_PORT
+  # as PMI_RANK [profiles/tuolumne.yaml:231]
+  envcfg_unset PALS_RANKID
+  # as PMI_RANK [profiles/tuolumne.yaml:237]
+  envcfg_unset PALS_NODEID
+  # as PMI_RANK [profiles/tuolumne.yaml:243]
+  envcfg_unset PALS_APID
+  # as PMI_RANK [profiles/tuolumne.yaml:249]
+  envcfg_unset PALS_APINFO
+  # as PMI_RANK [profiles/tuolumne.yaml:255]
   envcfg_unset PALS_SPOOL_DIR
   envcfg_preset TRITON_CACHE_DIR TORCH_EXTENSIONS_DIR TORCHINDUCTOR_CACHE_DIR MIOPEN_USER_DB_PATH MIOPEN_CUSTOM_CACHE_DIR MASTER_ADDR MASTER_PORT
   ENVCFG_ARGS+=("ENVCFG_CACHE_BASE=$ENVCFG_CACHE_BASE")

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# envcfg:script 87cacdfc10809fe5bc4ea06461305d244c57b9604471ccf7670ec245aa1cfebe
+# envcfg:script 48d857a8eadff1377f03c22a5ab1ca16ee853e117c6f263c0a38e121dd62be1b
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
-# envcfg 0.1.0, profile workstation (sha256 026d5474f27c3eb6)
+# envcfg 0.1.0, profile workstation (sha256 c2c25a46465ed4fb)
 # made by: envcfg wrap --profile workstation --runtime docker --ranks 2 --container localhost/pytorch --bind /data -- python3 dump.py out 'a b'
 # Source it in a batch script, evaluate it, run it, submit it: all the same.
 # It needs bash 4.4 and, on the compute nodes, neither envcfg nor Python.

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# envcfg:script 3a9519a08d1871e19558daaa373359a42f0f2737762683826cc8c0c6dc7aec3c
+# envcfg:script a316096a3c192d1e0c91cfd8c691282ba2f0c0afea66ac709384d48b11bd4a12
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
-# envcfg 0.1.0, profile workstation (sha256 026d5474f27c3eb6)
+# envcfg 0.1.0, profile workstation (sha256 c2c25a46465ed4fb)
 # made by: envcfg wrap --profile workstation --container none --ranks 2 -- python3 dump.py out 'a b'
 # Source it in a batch script, evaluate it, run it, submit it: all the same.
 # It needs bash 4.4 and, on the compute nodes, neither envcfg nor Python.

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# envcfg:script 85eaf94d28ce7cec19fe814a26273de28c4b8beabea62c9155038be6c34b89f2
+# envcfg:script 082365ee3dece31d85bcf970f90afc4becff8a9fc6ced8960452c6ad7a1fd314
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
-# envcfg 0.1.0, profile workstation (sha256 026d5474f27c3eb6)
+# envcfg 0.1.0, profile workstation (sha256 c2c25a46465ed4fb)
 # made by: envcfg wrap --profile workstation --container none
 # Source it in a batch script, evaluate it, run it, submit it: all the same.
 # It needs bash 4.4 and, on the compute nodes, neither envcfg nor Python.

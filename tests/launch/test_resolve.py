@@ -249,7 +249,7 @@ def test_an_image_that_every_rank_would_pull_is_a_warning(
         ({"binds": (Bind("/a"),)}, "--bind needs a container, and --container is none", "drop --bind, or name the image"),
         ({"runtime_args": ("--nv",)}, "--runtime-arg needs a container, and --container is none", "drop --runtime-arg, or name the image"),
         ({"runtime": "apptainer"}, "--runtime needs a container, and --container is none", "drop --runtime, or name the image"),
-        ({"launcher": "local", "srun_args": ("--x",)}, "--srun-arg is given, but local starts the tasks, not srun", "drop it, or choose another --launcher"),
+        ({"launcher": "local", "starter_args": {"srun": ("--x",)}}, "--srun-arg is given, but local starts the tasks, not srun", "drop it, or choose another --launcher"),
         ({"launcher": "mpi"}, "profile p does not say by which PMI the ranks of MPI meet", "srun --mpi=list names what the site has, and the image's MPI must know it: --srun-arg=--mpi=pmix, or launch.srun in the profile"),
     ],
 )  # fmt: skip

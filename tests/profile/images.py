@@ -33,7 +33,9 @@ class Stack(NamedTuple):
 
 def stacks(profile: Profile) -> Iterator[Stack]:
     """Yield what may be known of an image and matters to the profile."""
-    asked = {test.fact for test in parts(profile, Test)} - IN_JOB - {"launcher"}
+    asked = (
+        {test.fact for test in parts(profile, Test)} - IN_JOB - {"launcher", "runtime"}
+    )
     yield Stack()
     for image in IMAGES if "container" in asked else ():
         yield Stack(f"container={image}", image=image)

@@ -35,7 +35,7 @@ MASKING = (
 # Stands in for python and for the program: as torchrun it starts two ranks, as the program
 # it writes down its environment.
 PROGRAM = r"""#!/bin/sh
-node=${SLURM_NODEID-0}
+node=${SLURM_NODEID-${PALS_NODEID-0}}
 if [ "$1" != -m ]; then
   exec env -0 >"$OUT/${RANK-none${SLURM_PROCID-}${FLUX_TASK_RANK-}}.env"
 fi
@@ -133,6 +133,9 @@ def run(made: Plan, nodes: int, folder: Path) -> Outcome:
     }
     if made.starter == "flux":
         env["FLUX_URI"] = "local:///tmp/flux-AbCdEf/local-0"
+    elif made.starter == "pbs":
+        (folder / "nodes").write_text("".join(f"node{n + 1}\n" for n in range(nodes)))
+        env |= {"PBS_JOBID": "4321.pbs", "PBS_NODEFILE": f"{folder}/nodes"}
     elif made.starter == "srun":
         nodelist = "node1" if nodes == 1 else f"node[1-{nodes}]"
         env |= {
@@ -164,6 +167,7 @@ def _bare(
     start = {
         "srun": "srun",
         "flux": 'flux run -N "$FAKE_NODES" -n $((FAKE_NODES * FAKE_TASKS))',
+        "pbs": 'mpiexec -n $((FAKE_NODES * FAKE_TASKS)) -ppn "$FAKE_TASKS"',
         "local": "",
     }[starter]
     agent = "./python3 -m x --no-python" if by_torchrun else ""
@@ -225,7 +229,7 @@ def _text(path: Path) -> Environ:
 
 def _lines(notes: Path, folder: Path) -> Iterator[str]:
     """Yield what the launcher, the runtime and torchrun were given, each as a line."""
-    for program in ("srun", "flux-run", "runtime", "agent0"):
+    for program in ("srun", "flux-run", "mpiexec", "runtime", "agent0"):
         words = [word.decode() for word in zero_separated(notes / program)]
         if not words:
             continue
@@ -234,6 +238,9 @@ def _lines(notes: Path, folder: Path) -> Iterator[str]:
             words = ["srun", *words[:end]]
         elif program == "flux-run":
             words = ["flux", "run", *words]
+        elif program == "mpiexec":  # as with srun
+            again = [n for n, word in enumerate(words) if word == "--np"][1:2]
+            words = ["mpiexec", *(words[: again[0]] if again else words)]
         elif program == "runtime":  # as many times as ranks were run
             many = words.count(words[0])
             assert words == words[: len(words) // many] * many
@@ -253,5 +260,7 @@ def normal(text: str, folder: Path) -> str:
     text = text.replace(f"{folder}/root", "").replace(str(folder), "/home/me")
     cache, host = rf"envcfg-{os.getuid()}-(\w+)-\d+\.0-", re.escape(os.uname().nodename)
     text = re.sub(r"(rdzv-id=local-|127\.0\.0\.1:)\d+", r"\1PORT", text)
+    pbs = r"(rdzv-id=4321\.)\d\d+(\s+(?:\\\s+)?--rdzv-endpoint=node1:)\d+"
+    text = re.sub(pbs, r"\1PID\2PORT", text)  # of the step's shell
     text = re.sub(rf"{cache}{host}\b", r"envcfg-UID-\1-PID.0-HOST", text)
     return re.sub(cache, r"envcfg-UID-\1-PID.0-", text)

@@ -124,7 +124,7 @@ PROBLEMS = [
     (b"name: x\nsummary: \xff\n", "2:10", "byte 0xff is not UTF-8"),
     ("name: x\nenv: {A: {}}\n", "2:10", "env.A: no value"),
     ("name: x\ncontainer: {verb: {}}\n", "2:19", "container.verb: no value"),
-    (f"name: x\nenv: {{A: {{value: 1, when: {{launcher: srum}}, {REASON}}}}}\n", "2:38", "env.A.when.launcher: 'srum' fits no launcher: they are srun, flux, local, torchrun, accelerate, deepspeed, horovod, jax, lightning, mpi, transformers"),
+    (f"name: x\nenv: {{A: {{value: 1, when: {{launcher: srum}}, {REASON}}}}}\n", "2:38", "env.A.when.launcher: 'srum' fits no launcher: they are srun, flux, pbs, local, torchrun, accelerate, deepspeed, horovod, jax, lightning, mpi, transformers"),
     ("name: x\nenv: {A: {value: 1, why: ' ', source: s, date: 2026-05-19}}\n", "2:26", "env.A.why: the why is empty"),
     (f"name: x\nnode: {{gpus: 8, memory_per_gpu: lots, {REASON}}}\n", "2:33", "node.memory_per_gpu: 'lots' is no memory, as in 60G"),
     (f"name: x\nlaunch: {{srun: {{mpi: {{{REASON}}}}}}}\n", "2:22", "launch.srun.mpi: 'mpi' is no option: it begins with -"),
@@ -209,4 +209,4 @@ def test_all_problems_come_in_one_run() -> None:
 
 def test_a_misspelling_gets_a_suggestion() -> None:
     _, (problem, *_) = load("name: x\nlaunch: {launchers: [srum]}\n")
-    assert problem.fix == "did you mean 'srun'? known: flux, local, srun, torchrun"
+    assert problem.fix == "did you mean 'srun'? known: flux, local, pbs, srun, torchrun"

@@ -36,6 +36,8 @@ PUBLISHED = {
     "lumi: 65 GiB": ("lumi-g", Used(1, 1, 7, memory(65), partition=SMALL), "1", "memory"),
     "lumi: 480 GiB": ("lumi-g", Used(1, 1, 7, memory(480), partition=SMALL), "4", "memory"),
     # Puhti: a core 1, a GiB 0.1, a GPU 60, a GiB of NVMe 0.006, all added up.
+    "derecho: a node": ("derecho", Used(1, 4, 64, partition="main"), "4", "whole nodes"),
+    "derecho: a GPU": ("derecho", Used(1, 1, 16, partition="develop"), "1", "GPUs"),
     "puhti: a GPU": ("puhti", Used(1, 1, 10, memory(90), nvme=100), "79.6", None),
     "puhti: two nodes": ("puhti", Used(2, 8, 80, memory(740)), "634", None),
     # Mahti: 100 for a GPU, and the NVMe.

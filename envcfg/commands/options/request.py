@@ -13,7 +13,7 @@ from envcfg.profile.words import is_plain
 from envcfg.request.amounts import array_tasks, mebibytes, seconds
 from envcfg.request.shape import Asked, Signal
 
-_OPTION = re.compile(r"--[A-Za-z][A-Za-z0-9_-]*")
+_OPTION = re.compile(r"--?[A-Za-z][A-Za-z0-9_-]*")
 _SIGNAL = re.compile(
     r"(?:(?:SIG)?(?P<name>USR1|USR2|TERM|INT|HUP)@)?(?P<seconds>\d{1,5})"
 )

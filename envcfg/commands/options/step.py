@@ -33,6 +33,7 @@ from envcfg.launch.plan import Options
 from envcfg.launch.resolve import check_facts
 from envcfg.launchers import LAUNCHERS
 from envcfg.profile.model import Profile
+from envcfg.starters import OWN
 
 STEP: Table = {
     "what to run, and where": (
@@ -79,6 +80,12 @@ STEP: Table = {
         Option(
             "--srun-arg",
             "option for srun, as in --srun-arg=--mpi=pmix; may be repeated",
+            metavar="ARG",
+            kind="many",
+        ),
+        Option(
+            "--mpiexec-arg",
+            "the same for mpiexec in a PBS job, as in --mpiexec-arg=--no-vni",
             metavar="ARG",
             kind="many",
         ),
@@ -190,7 +197,7 @@ def read_step(
         runtime_args=tuple(options.runtime_arg),
         binds=tuple(bind for given in options.bind for bind in given),
         launcher=options.launcher,
-        srun_args=tuple(options.srun_arg),
+        starter_args={own: tuple(getattr(options, f"{own}_arg")) for own in OWN},
         ranks=options.ranks,
         settings=dict(options.changes),
         facts=facts,

@@ -32,6 +32,7 @@ SECTIONS: Mapping[str, Keys] = {
     "launchers": ("launch", "launchers"),
     "cpu_masks": ("launch", "cpu_masks"),
     "srun": ("launch", "srun"),
+    "mpiexec": ("launch", "mpiexec"),
     "torchrun": ("launch", "torchrun"),
     "visibility": ("visibility",),
     "rendezvous": ("rendezvous",),
@@ -47,7 +48,8 @@ SECTIONS: Mapping[str, Keys] = {
     "expect": ("expect",),
 }
 _MAPPINGS = frozenset(
-    "rules partitions modules srun torchrun binds arguments exports env bundles".split()
+    "rules partitions modules srun mpiexec torchrun "
+    "binds arguments exports env bundles".split()
 )
 # Sections that count with some starters or launchers only.
 _PARTICULAR = frozenset(

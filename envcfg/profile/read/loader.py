@@ -196,6 +196,7 @@ _SECTIONS: Mapping[str, Callable[[Field], object]] = {
                 ["masks"],
             ),
             "srun": read_options,
+            "mpiexec": read_options,
             "torchrun": read_options,
         }
     ),

@@ -15,15 +15,3 @@ envcfg_pin() { # bind each rank to the cores next to its GPU, if the node is all
     ENVCFG_SRUN+=(--cpus-per-task="$SLURM_CPUS_PER_TASK")
   fi
 }
-
-envcfg_covers() { # ALLOWED: whether these CPUs hold all masks; groups of 32 bits, in hex
-  local -a envcfg_need envcfg_allowed
-  local envcfg_i envcfg_group
-  IFS=, read -r -a envcfg_need <<<"$ENVCFG_MASKS_UNION"
-  IFS=, read -r -a envcfg_allowed <<<"$1"
-  for ((envcfg_i = 1; envcfg_i <= ${#envcfg_need[@]}; envcfg_i++)); do
-    envcfg_group=0
-    if ((envcfg_i <= ${#envcfg_allowed[@]})); then envcfg_group=${envcfg_allowed[-envcfg_i]}; fi
-    if (((16#$envcfg_group & 16#${envcfg_need[-envcfg_i]}) != 16#${envcfg_need[-envcfg_i]})); then return 1; fi
-  done
-}

@@ -1,0 +1,21 @@
+# shellcheck shell=bash
+# In each task, outside the container: hand on what mpiexec told it, as arguments, where the
+# runtime keeps variables from the container: behind so many words, else 0.
+envcfg_given=()
+if (($1 > 0)); then
+  for envcfg_name in "${!PALS@}" "${!PMI@}" "${!MPI_LOCAL@}" "${!OMPI_@}" PBS_JOBID ROCR_VISIBLE_DEVICES \
+    HIP_VISIBLE_DEVICES CUDA_VISIBLE_DEVICES GPU_DEVICE_ORDINAL ZE_AFFINITY_MASK; do
+    if [[ -n ${!envcfg_name+set} ]]; then envcfg_given+=("$envcfg_name=${!envcfg_name}"); fi
+  done
+fi
+set -- "${@:2:$1}" "${envcfg_given[@]}" "${@:$1+2}"
+if [[ -z ${PMI_FD-} ]]; then exec "$@"; fi
+# Hydra lets the others run on when a rank fails, unless one asks it by PMI to end all.
+trap : HUP INT QUIT TERM USR1 USR2 # they come to the program, too: it is of the same group
+envcfg_code=0
+"$@" || envcfg_code=$?
+trap : PIPE
+if ((envcfg_code != 0)); then
+  { printf 'cmd=abort exitcode=%d\n' "$envcfg_code" >&"$PMI_FD"; } 2>/dev/null || :
+fi
+exit "$envcfg_code"

@@ -1,0 +1,18 @@
+"""The ``mpiexec`` of a PBS job: that of PALS, of MPICH (Hydra) or of Open MPI."""
+
+from __future__ import annotations
+
+from envcfg.starters.model import Starter
+
+STARTER = Starter(
+    name="pbs",
+    # ALCF's and NCAR's guides; mpiexec(1) of MPICH 4.0; mpirun(1) of Open MPI 4.1. Flux
+    # and srun set some of them, too.
+    shared_names=(
+        *("PALS_RANKID", "PALS_LOCAL_RANKID", "PMI_RANK", "MPI_LOCALRANKID"),
+        *("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_LOCAL_RANK"),
+    ),
+    sections=("mpiexec", "cpu_masks"),
+    own="mpiexec",
+    starts_agents=True,
+)

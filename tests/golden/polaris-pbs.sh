@@ -1,0 +1,719 @@
+#!/usr/bin/env bash
+# envcfg:script 60763c5e7ebb4ad17508e2a55e0e947f153a4ba2d30288901266fc1eda883c34
+# shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
+# envcfg 0.1.0, profile polaris (sha256 fb0b78fc77e05b32)
+# made by: envcfg wrap --profile polaris --container /images/pytorch.sif --runtime-arg=--cleanenv -- python3 dump.py out 'a b'
+# Source it in a batch script, evaluate it, run it, submit it: all the same.
+# It needs bash 4.4 and, on the compute nodes, neither envcfg nor Python.
+# It starts the ranks by:
+#   mpiexec "${ENVCFG_SIZED[@]}" "${ENVCFG_MPIEXEC[@]}" apptainer exec --nv --fakeroot \
+#     --cleanenv /images/pytorch.sif /bin/sh -c "$ENVCFG_RANK" envcfg-rank \
+#     "${ENVCFG_ARGS[@]}" -- python3 dump.py out 'a b'
+
+case ${BASH_VERSION:-none}:${SHELLOPTS-} in
+  none:* | [1-3].* | 4.[0-3].* | *:*posix*) # as sh, too, bash reads other rules
+    printf 'envcfg: error: this needs bash 4.4 or newer, not in its POSIX mode; run it as in: bash job.sh\n' >&2
+    case $- in *i*) return 4 ;; *) exit 4 ;; esac
+    ;;
+esac
+
+# Aliases of the job's shell are not to change what follows; they are back before the step.
+ENVCFG_BASHOPTS=$BASHOPTS
+\builtin shopt -u expand_aliases
+
+# --- What this job needs ------------------------------------------------------------
+
+ENVCFG_RANKS=''
+ENVCFG_GPUS='4'
+ENVCFG_IMAGE='/images/pytorch.sif'
+ENVCFG_VERB='exec'
+ENVCFG_SHELL='/bin/sh'
+ENVCFG_MASKS_UNION='ffffffff,ffffffff'
+ENVCFG_CPUS='24-31,56-63:16-23,48-55:8-15,40-47:0-7,32-39'
+ENVCFG_RUNTIMES=(apptainer) # the first that is on PATH
+
+envcfg_mounts() {
+  # the driver's libraries come from the host and must fit its kernel module, so the runtime
+  # has to put them into the container [profiles/slingshot-cuda.yaml:37]
+  envcfg_argument --nv /dev/nvidiactl
+  # without it Apptainer fails on the compute nodes ("starter-suid")
+  # [profiles/polaris.yaml:59]
+  envcfg_argument --fakeroot
+  envcfg_argument --cleanenv
+}
+
+envcfg_settings() {
+  # the plugin brings two to three times the bandwidth of sockets; where it does not load,
+  # the job ends. Megatron-DeepSpeed may hang with it: --unset NCCL_NET
+  # [profiles/polaris.yaml:159]
+  if [ "$ENVCFG_NODES" -gt 1 ]; then
+    envcfg_set NCCL_NET 'AWS Libfabric'
+  fi
+  # the two Slingshot interfaces of a node, where the family names four
+  # [profiles/polaris.yaml:167]
+  envcfg_set NCCL_SOCKET_IFNAME hsn0,hsn1
+  # gloo reads its own variable, not that of NCCL, and takes exact names, no prefixes
+  # [profiles/slingshot.yaml:93]
+  envcfg_set GLOO_SOCKET_IFNAME hsn0
+  # GPU RDMA wherever GPU and NIC hang on the same NUMA node [profiles/slingshot.yaml:98]
+  envcfg_set NCCL_NET_GDR_LEVEL PHB
+  # Slingshot is no rail network; rings may leave and enter by different NICs
+  # [profiles/slingshot.yaml:103]
+  envcfg_set NCCL_CROSS_NIC 1
+  # memhooks intercepts malloc and can deadlock with RCCL and NCCL; kdreg2 serves as well,
+  # but needs a kernel module [profiles/slingshot.yaml:108]
+  envcfg_set FI_MR_CACHE_MONITOR userfaultfd
+  # keeps the provider from GPU calls that can deadlock [profiles/slingshot.yaml:115]
+  envcfg_set FI_CXI_DISABLE_HOST_REGISTER 1
+  # large jobs overrun the default completion queue [profiles/slingshot.yaml:120]
+  envcfg_set FI_CXI_DEFAULT_CQ_SIZE 131072
+  # part of the settings that ALCF measured as best [profiles/polaris.yaml:172]
+  envcfg_set NCCL_COLLNET_ENABLE 1
+  envcfg_preset TRITON_CACHE_DIR TORCH_EXTENSIONS_DIR TORCHINDUCTOR_CACHE_DIR MASTER_ADDR MASTER_PORT
+  ENVCFG_ARGS+=("ENVCFG_CACHE_BASE=$ENVCFG_CACHE_BASE")
+  ENVCFG_ARGS+=("ENVCFG_NODES=$ENVCFG_NODES")
+}
+
+ENVCFG_SCRATCH=/tmp # for node-local caches
+
+IFS= builtin read -r -d '' ENVCFG_INSIDE <<'ENVCFG_TEXT' || : # until the text ends
+envcfg_inside() { # what is set in each task, in the container
+  # the default is in the home folder; on a shared file system many ranks corrupt it
+  # [profiles/slingshot.yaml:136]
+  envcfg_in_set TRITON_CACHE_DIR "${ENVCFG_CACHE}"/triton
+  # compiled extensions default to the home folder, where ranks race for a lock
+  # [profiles/slingshot.yaml:142]
+  envcfg_in_set TORCH_EXTENSIONS_DIR "${ENVCFG_CACHE}"/torch_extensions
+  # the default is in /tmp by user name, so jobs that share a node share it
+  # [profiles/slingshot.yaml:148]
+  envcfg_in_set TORCHINDUCTOR_CACHE_DIR "${ENVCFG_CACHE}"/inductor
+  envcfg_folders TRITON_CACHE_DIR "${TRITON_CACHE_DIR-}" \
+    TORCH_EXTENSIONS_DIR "${TORCH_EXTENSIONS_DIR-}" \
+    TORCHINDUCTOR_CACHE_DIR "${TORCHINDUCTOR_CACHE_DIR-}"
+}
+ENVCFG_TEXT
+
+# --- How it is started --------------------------------------------------------------
+
+envcfg_launch() { # COMMAND...: one task per rank
+  local envcfg_ranks=${ENVCFG_RANKS:-$ENVCFG_GPUS}
+  if [[ -z $envcfg_ranks ]]; then
+    envcfg_error 'how many ranks per node? the profile has no GPUs' 'give --ranks N'
+    return 2
+  fi
+  envcfg_sized "$envcfg_ranks"
+  envcfg_pin "$envcfg_ranks"
+  envcfg_mpiexec "$envcfg_ranks" "$@"
+}
+
+envcfg_mpiexec() { # TASKS COMMAND...: the step itself, with so many tasks on each node
+  local envcfg_number=${PBS_JOBID%%[!0-9]*} envcfg_word envcfg_behind=0
+  local -a envcfg_task=() envcfg_words=()
+  # The port is the job's and the step's own, below the ephemeral range.
+  ENVCFG_ARGS+=("ENVCFG_DIALECT=$ENVCFG_DIALECT" "ENVCFG_TASKS=$1" "ENVCFG_STEP_NODES=$ENVCFG_NODES"
+    "ENVCFG_STEP=${PBS_JOBID%%.*}.$BASHPID" "ENVCFG_MASTER_ADDR=$ENVCFG_MASTER_ADDR"
+    "ENVCFG_MASTER_PORT=$((10000 + (${envcfg_number:-0} * 101 + BASHPID) % 20000))")
+  shift
+  for envcfg_word; do # to every mpiexec a word ":" ends the command; the rank part takes one off again
+    if [[ -n $envcfg_word && $envcfg_word != *[!:]* ]]; then envcfg_word+=:; fi
+    envcfg_words+=("$envcfg_word")
+  done
+  if [[ "${envcfg_words[*]}" != "$*" ]]; then ENVCFG_ARGS+=(ENVCFG_COLONS=yes); fi
+  set -- "${envcfg_words[@]}"
+  if envcfg_is_clean; then
+    envcfg_behind=$((${#ENVCFG_ENTER[@]} + 4)) # the rank part's name
+  fi
+  if ((envcfg_behind > 0)) || [[ $ENVCFG_DIALECT == hydra ]]; then
+    envcfg_task=(bash -c "$ENVCFG_TASK" envcfg-task "$envcfg_behind")
+  fi
+  envcfg_spawn exec mpiexec "${ENVCFG_SIZED[@]}" "${ENVCFG_MPIEXEC[@]}" "${envcfg_task[@]}" \
+    "${ENVCFG_ENTER[@]}" "$ENVCFG_SHELL" -c "$ENVCFG_RANK" envcfg-rank "${ENVCFG_ARGS[@]}" -- "$@"
+  envcfg_wait "${ENVCFG_PIDS[@]}"
+}
+
+envcfg_is_bound() { # whether the user has chosen a binding
+  [[ -n ${PALS_CPU_BIND-} || " ${ENVCFG_MPIEXEC[*]-}" == *' -'*bind* ]]
+}
+
+envcfg_unbind() { # a task has all cores of the job; some mpiexec would give it one
+  if envcfg_is_bound; then return; fi
+  case $ENVCFG_DIALECT in
+    pals) ENVCFG_SIZED+=(--cpu-bind none) ;;
+    openmpi) ENVCFG_SIZED+=(--bind-to none) ;;
+  esac
+}
+
+envcfg_pin() { # RANKS: bind each of a node to the cores next to its GPU, if the node is all ours
+  local envcfg_key envcfg_value envcfg_allowed=''
+  local -a envcfg_cpus
+  if envcfg_is_bound; then return; fi
+  IFS=: read -r -a envcfg_cpus <<<"$ENVCFG_CPUS"
+  while IFS=$': \t' read -r envcfg_key envcfg_value; do
+    if [[ $envcfg_key == Cpus_allowed ]]; then envcfg_allowed=$envcfg_value; fi
+  done </proc/self/status
+  if [[ $ENVCFG_DIALECT != pals ]]; then
+    envcfg_note 'ranks are not bound to the cores next to their GPUs: that is known of the mpiexec of PALS only'
+  elif (($1 > ${#envcfg_cpus[@]})); then
+    envcfg_note "ranks are not bound to cores: $1 per node, but the profile has masks for ${#envcfg_cpus[@]}"
+  elif ! envcfg_covers "$envcfg_allowed"; then
+    envcfg_note 'ranks are not bound to the cores next to their GPUs: this job does not own a whole node'
+  else
+    ENVCFG_SIZED+=(--cpu-bind "list:$ENVCFG_CPUS")
+    return
+  fi
+  envcfg_unbind
+}
+
+envcfg_covers() { # ALLOWED: whether these CPUs hold all masks; groups of 32 bits, in hex
+  local -a envcfg_need envcfg_allowed
+  local envcfg_i envcfg_group
+  IFS=, read -r -a envcfg_need <<<"$ENVCFG_MASKS_UNION"
+  IFS=, read -r -a envcfg_allowed <<<"$1"
+  for ((envcfg_i = 1; envcfg_i <= ${#envcfg_need[@]}; envcfg_i++)); do
+    envcfg_group=0
+    if ((envcfg_i <= ${#envcfg_allowed[@]})); then envcfg_group=${envcfg_allowed[-envcfg_i]}; fi
+    if (((16#$envcfg_group & 16#${envcfg_need[-envcfg_i]}) != 16#${envcfg_need[-envcfg_i]})); then return 1; fi
+  done
+}
+
+envcfg_find() { # set envcfg_name: the first runtime that is on PATH
+  for envcfg_name in "${ENVCFG_RUNTIMES[@]}"; do
+    if type -P "$envcfg_name" >/dev/null; then return; fi
+  done
+  envcfg_fault "no container runtime on PATH: tried ${ENVCFG_RUNTIMES[*]}" \
+    'load its module before, or name it with --runtime'
+}
+
+envcfg_find_image() { # set envcfg_image, a path: absolute, and there
+  if [[ $envcfg_image != /* ]]; then envcfg_image=$PWD/$envcfg_image; fi
+  if [[ ! -e $envcfg_image ]]; then
+    envcfg_fault "image $envcfg_image does not exist on ${HOSTNAME:-this host}" \
+      'give the path as the compute nodes see it'
+  elif [[ ! -r $envcfg_image ]]; then
+    envcfg_fault "image $envcfg_image cannot be read" 'check its permissions'
+  fi
+}
+
+envcfg_argument() { # ARGUMENT [PATH]: left out if PATH is given and absent
+  if [[ -z ${2-} || -e $2 ]]; then ENVCFG_ENTER+=("$1"); fi
+}
+
+envcfg_enter() { # set ENVCFG_ENTER: the words that enter the container
+  local envcfg_name='' envcfg_image=$ENVCFG_IMAGE
+  envcfg_find
+  envcfg_find_image
+  ENVCFG_ENTER=("$envcfg_name" "$ENVCFG_VERB")
+  envcfg_mounts
+  ENVCFG_ENTER+=("$envcfg_image")
+}
+
+envcfg_is_clean() { # whether the runtime keeps the task's variables from the container
+  local envcfg_word
+  for envcfg_word in "${ENVCFG_ENTER[@]}"; do
+    case $envcfg_word in
+      --cleanenv* | --containall* | --compat* | --no-env*) return 0 ;;
+      --*) ;;
+      -*[eC]*) return 0 ;;
+    esac
+  done
+  [[ -n ${SINGULARITY_CLEANENV-}${SINGULARITY_CONTAINALL-}${SINGULARITY_COMPAT-} ]] \
+    || [[ -n ${APPTAINER_CLEANENV-}${APPTAINER_CONTAINALL-}${APPTAINER_COMPAT-} ]] \
+    || [[ -n ${APPTAINER_NOENV-}${SINGULARITY_NOENV-} ]]
+}
+
+# --- What each rank does first, inside the container --------------------------------
+
+IFS= builtin read -r -d '' ENVCFG_RANK <<'ENVCFG_TEXT' || : # until the text ends
+# A POSIX shell's own commands only: no process is started but the program's, except to
+# make the caches once on each node.
+
+envcfg_fail() { # MESSAGE [HINT]
+  printf 'envcfg: error: %s\n' "$1" >&2
+  [ -z "${2-}" ] || printf '  hint: %s\n' "$2" >&2
+  exit 4
+}
+
+envcfg_need() { # NAME VALUE: what the task's launcher must have told it
+  [ -n "$2" ] || envcfg_fail "$1 is not set in this task, or empty" \
+    'what starts tasks sets it: does something between that and here take it away?'
+}
+
+envcfg_is_preset() { # NAME: whether the job has set it, so that its value stays
+  case $ENVCFG_PRESET in *" $1 "*) return 0 ;; esac
+  return 1
+}
+
+envcfg_in_set() { # NAME VALUE
+  envcfg_is_preset "$1" || export "$1=$2"
+}
+
+while [ "$#" -gt 0 ]; do # NAME=VALUE | -u NAME, then -- COMMAND
+  case $1 in
+    --)
+      shift
+      break
+      ;;
+    -u)
+      unset -v "$2"
+      shift
+      ;;
+    *) export "${1?}" ;;
+  esac
+  shift
+done
+
+# Who this task is, as its mpiexec says; not which node it is on. That follows, as each node
+# has the same number of tasks, numbered node by node.
+case $ENVCFG_DIALECT in
+  pals)
+    envcfg_need PALS_RANKID "${PALS_RANKID-}"
+    envcfg_need PALS_LOCAL_RANKID "${PALS_LOCAL_RANKID-}"
+    export RANK="$PALS_RANKID" LOCAL_RANK="$PALS_LOCAL_RANKID"
+    ;;
+  hydra)
+    envcfg_need PMI_RANK "${PMI_RANK-}"
+    envcfg_need MPI_LOCALRANKID "${MPI_LOCALRANKID-}"
+    export RANK="$PMI_RANK" LOCAL_RANK="$MPI_LOCALRANKID"
+    ;;
+  openmpi)
+    envcfg_need OMPI_COMM_WORLD_RANK "${OMPI_COMM_WORLD_RANK-}"
+    envcfg_need OMPI_COMM_WORLD_LOCAL_RANK "${OMPI_COMM_WORLD_LOCAL_RANK-}"
+    export RANK="$OMPI_COMM_WORLD_RANK" LOCAL_RANK="$OMPI_COMM_WORLD_LOCAL_RANK"
+    ;;
+esac
+export LOCAL_WORLD_SIZE="$ENVCFG_TASKS" WORLD_SIZE="$((ENVCFG_TASKS * ENVCFG_STEP_NODES))"
+export NODE_RANK="$((RANK / LOCAL_WORLD_SIZE))"
+[ "$LOCAL_RANK" -eq "$((RANK % LOCAL_WORLD_SIZE))" ] || envcfg_fail \
+  "task $RANK is number $LOCAL_RANK on its node, so tasks are not numbered node by node" \
+  'has an option or a variable told mpiexec to place them otherwise?'
+if ! envcfg_is_preset MASTER_ADDR; then
+  export MASTER_ADDR="$ENVCFG_MASTER_ADDR${envcfg_suffix-}"
+fi
+if ! envcfg_is_preset MASTER_PORT; then
+  export MASTER_PORT="$ENVCFG_MASTER_PORT"
+fi
+envcfg_need MASTER_ADDR "${MASTER_ADDR-unset}" # the job's own, maybe
+envcfg_need MASTER_PORT "${MASTER_PORT-unset}"
+if [ -n "${ENVCFG_COLONS-}" ]; then # see where mpiexec is started
+  for envcfg_word; do
+    shift
+    case $envcfg_word in
+      '' | *[!:]*) ;;
+      *) envcfg_word=${envcfg_word#:} ;;
+    esac
+    set -- "$@" "$envcfg_word"
+  done
+fi
+unset -v ENVCFG_DIALECT ENVCFG_TASKS ENVCFG_STEP_NODES ENVCFG_STEP ENVCFG_MASTER_PORT \
+  ENVCFG_HOSTS ENVCFG_COLONS
+
+envcfg_own() { # PATH...: what is there must be folders of ours, not links
+  for envcfg_folder; do
+    if [ -h "$envcfg_folder" ] || [ ! -d "$envcfg_folder" ] || [ ! -O "$envcfg_folder" ]; then
+      envcfg_fail "$envcfg_folder is not a folder of yours; it will not be used for caches" \
+        'remove it, or ask who made it: a link or a foreign folder there can do harm'
+    fi
+  done
+}
+
+envcfg_mkdir() { # ARGUMENT...: a signal waits for its end, as a folder that came later would stay
+  for envcfg_signal in 1 2 3 10 12 15; do
+    # shellcheck disable=SC2064 # the number is meant to be written in now
+    trap "exit $((128 + envcfg_signal))" "$envcfg_signal"
+  done
+  envcfg_code=0
+  mkdir -m 700 "$@" || envcfg_code=$?
+  trap - 1 2 3 10 12 15
+  return "$envcfg_code"
+}
+
+envcfg_folders() { # NAME PATH...: make those that the job has not set itself; ranks may race
+  envcfg_left=$(($# / 2))
+  while [ "$envcfg_left" -gt 0 ]; do
+    if [ -n "$2" ] && ! envcfg_is_preset "$1"; then set -- "$@" "$2"; fi
+    shift 2
+    envcfg_left=$((envcfg_left - 1))
+  done
+  for envcfg_folder; do
+    if [ ! -d "$envcfg_folder" ]; then
+      envcfg_mkdir -p -- "$@" || envcfg_fail "cannot make the cache folders $*"
+      break
+    fi
+  done
+  envcfg_own "$@"
+}
+
+# mkdir without -p: what is there already, a link too, is not taken over but checked.
+read -r envcfg_host </proc/sys/kernel/hostname # mpiexec does not tell
+export ENVCFG_CACHE="$ENVCFG_CACHE_BASE-$envcfg_host"
+if [ ! -d "$ENVCFG_CACHE" ] && ! envcfg_mkdir -- "$ENVCFG_CACHE" 2>/dev/null; then
+  [ -e "$ENVCFG_CACHE" ] || [ -h "$ENVCFG_CACHE" ] || envcfg_fail \
+    "cannot make the folder $ENVCFG_CACHE for caches" \
+    'is its parent there and yours to write, and mkdir in the image?'
+fi
+envcfg_own "$ENVCFG_CACHE"
+
+envcfg_inside
+
+unset -v ENVCFG_PRESET ENVCFG_NODES ENVCFG_CACHE_BASE ENVCFG_LOCAL_RANKS \
+  ENVCFG_MASTER_NODE ENVCFG_MASTER_ADDR ENVCFG_JOB
+exec "$@"
+ENVCFG_TEXT
+ENVCFG_RANK=$ENVCFG_INSIDE$ENVCFG_RANK
+
+IFS= builtin read -r -d '' ENVCFG_TASK <<'ENVCFG_TEXT' || : # until the text ends
+# In each task, outside the container: hand on what mpiexec told it, as arguments, where the
+# runtime keeps variables from the container: behind so many words, else 0.
+envcfg_given=()
+if (($1 > 0)); then
+  for envcfg_name in "${!PALS@}" "${!PMI@}" "${!MPI_LOCAL@}" "${!OMPI_@}" PBS_JOBID ROCR_VISIBLE_DEVICES \
+    HIP_VISIBLE_DEVICES CUDA_VISIBLE_DEVICES GPU_DEVICE_ORDINAL ZE_AFFINITY_MASK; do
+    if [[ -n ${!envcfg_name+set} ]]; then envcfg_given+=("$envcfg_name=${!envcfg_name}"); fi
+  done
+fi
+set -- "${@:2:$1}" "${envcfg_given[@]}" "${@:$1+2}"
+if [[ -z ${PMI_FD-} ]]; then exec "$@"; fi
+# Hydra lets the others run on when a rank fails, unless one asks it by PMI to end all.
+trap : HUP INT QUIT TERM USR1 USR2 # they come to the program, too: it is of the same group
+envcfg_code=0
+"$@" || envcfg_code=$?
+trap : PIPE
+if ((envcfg_code != 0)); then
+  { printf 'cmd=abort exitcode=%d\n' "$envcfg_code" >&"$PMI_FD"; } 2>/dev/null || :
+fi
+exit "$envcfg_code"
+ENVCFG_TEXT
+
+# --- Machinery: the same in every script ----------------------------------------------
+
+envcfg_error() { # MESSAGE [HINT]
+  printf 'envcfg: error: %s\n' "$1" >&2
+  if [[ -n ${2-} ]]; then printf '  hint: %s\n' "$2" >&2; fi
+}
+
+envcfg_fault() { # MESSAGE [HINT]: an error; the step will not start, but the checks go on
+  envcfg_error "$@"
+  ENVCFG_FAULTS=$((ENVCFG_FAULTS + 1))
+}
+
+envcfg_note() { # MESSAGE
+  printf 'envcfg: note: %s\n' "$1" >&2
+}
+
+envcfg_set() { # NAME VALUE: what the job has set already wins
+  ENVCFG_ARGS+=("$1=${!1-$2}")
+}
+
+envcfg_preset() { # NAME...: what the job has set already wins over the rank part
+  local envcfg_name
+  for envcfg_name; do
+    if [[ -n ${!envcfg_name+set} ]]; then
+      ENVCFG_ARGS+=("$envcfg_name=${!envcfg_name}")
+      ENVCFG_PRESET+="$envcfg_name "
+    fi
+  done
+}
+
+envcfg_lengths() { # WORD...: Linux must be able to start a program with them
+  local LC_ALL=C envcfg_word envcfg_sum=0
+  for envcfg_word; do
+    envcfg_sum=$((envcfg_sum + ${#envcfg_word}))
+    if ((${#envcfg_word} > 131071)); then
+      envcfg_fault "'${envcfg_word:0:60}...' has ${#envcfg_word} bytes, and an argument can have 131071" \
+        'put long texts into a file that the program reads'
+    fi
+  done
+  if ((ENVCFG_FAULTS > 0 || envcfg_sum < 100000)) || ! type -P true >/dev/null; then return; fi
+  printf -v envcfg_word '%16384s' '' # room for what launchers add
+  if ! "$(type -P true)" "$@" "$envcfg_word" 2>/dev/null; then
+    envcfg_fault "command and settings have $envcfg_sum bytes, too many beside the job's environment" \
+      'put long texts into a file that the program reads'
+  fi
+}
+
+envcfg_step() { # COMMAND...: one step of the job, from the checks to the exit code
+  ENVCFG_FAULTS=0 ENVCFG_CODE=0 ENVCFG_ARGS=() ENVCFG_PRESET=' '
+  if (($# == 0)); then
+    envcfg_error 'no command' 'give it, as in envcfg_run python train.py'
+    return 2
+  fi
+  envcfg_survey
+  envcfg_enter
+  if ((ENVCFG_FAULTS == 0)); then envcfg_settings; fi
+  envcfg_lengths "${ENVCFG_ENTER[@]}" "$ENVCFG_RANK" "${ENVCFG_ARGS[@]}" "$@"
+  if ((ENVCFG_FAULTS > 0)); then return 4; fi
+  ENVCFG_ARGS+=("ENVCFG_PRESET=$ENVCFG_PRESET")
+  envcfg_listen
+  envcfg_launch "$@" || ENVCFG_CODE=$?
+  return "$ENVCFG_CODE"
+}
+
+envcfg_plain() { # in a shell of envcfg's own: undo what the job's shell has made of bash itself
+  IFS=$' \t\n'
+  builtin unset -f continue exec exit jobs kill local printf read return set shift type unset
+  set +k
+}
+
+envcfg_apart() { # COMMAND...: one step and its end, in a shell of envcfg's own
+  envcfg_plain
+  ENVCFG_CODE=0
+  envcfg_step "$@" || ENVCFG_CODE=$?
+  envcfg_end "$ENVCFG_CACHE_BASE"
+  return "$ENVCFG_CODE"
+}
+
+# The job's shell waits for a child in the background, as signals interrupt only that. Those
+# that it has a trap for, or ignores, are its own business. With job control, only what is in
+# the foreground has the terminal.
+envcfg_run() { # [--nodes=N] [--ranks=N] [--] COMMAND...: run one step; its exit code is the program's
+  if [[ $- == *m* ]]; then
+    (envcfg_apart "$@")
+    return
+  fi
+  builtin local envcfg_signal envcfg_traps envcfg_own envcfg_code ENVCFG_IGNORED ENVCFG_PIPE
+  builtin local -a ENVCFG_PIDS ENVCFG_HELD ENVCFG_HEARD
+  envcfg_traps=$(builtin trap -p)$'\n' ENVCFG_IGNORED='' envcfg_own=''
+  for envcfg_signal in HUP INT QUIT TERM USR1 USR2; do
+    if [[ $envcfg_traps == *"trap -- '' SIG$envcfg_signal"$'\n'* ]]; then
+      ENVCFG_IGNORED+=" $envcfg_signal "
+    elif [[ $BASHPID == "$$" && $envcfg_traps == *"' SIG$envcfg_signal"$'\n'* ]]; then # a subshell shows its parent's
+      envcfg_own+=" $envcfg_signal "
+    fi
+  done
+  envcfg_listen "$envcfg_own"
+  envcfg_spawn envcfg_apart "$@"
+  envcfg_code=0
+  envcfg_wait "${ENVCFG_PIDS[@]}" || envcfg_code=$?
+  for envcfg_signal in "${ENVCFG_HEARD[@]}"; do builtin trap - "$envcfg_signal"; done
+  builtin exec {ENVCFG_PIPE}>&-
+  for envcfg_signal in HUP TERM INT; do # what would have ended the job's shell does so now
+    if [[ $BASHPID == "$$" && " $ENVCFG_CAUGHT" == *" $envcfg_signal "* ]]; then
+      if [[ $envcfg_signal != INT || $envcfg_code == 130 ]]; then builtin kill -s "$envcfg_signal" "$$"; fi
+    fi
+  done
+  return "$envcfg_code"
+}
+
+envcfg_is_script() { # whether this text is being run as a file, not sourced or evaluated
+  builtin local envcfg_line
+  [[ -f $0 && -r $0 ]] || return 1
+  while IFS= builtin read -r envcfg_line && [[ $envcfg_line == '#'* ]]; do
+    if [[ $envcfg_line == '# envcfg:script '* ]]; then return 0; fi
+  done <"$0"
+  return 1
+}
+
+envcfg_main() { # COMMAND...: what this text is for; run as a file, its shell is the step's
+  if envcfg_is_script; then
+    envcfg_apart "$@"
+  else
+    envcfg_run "$@"
+  fi
+}
+
+envcfg_survey() { # what the job is: the nodes that PBS names, and whose mpiexec starts tasks there
+  local envcfg_name
+  local -A envcfg_seen=()
+  ENVCFG_NODES=1 ENVCFG_HOSTS=() ENVCFG_MPIEXEC=() ENVCFG_MASTER_ADDR=''
+  if [[ -z ${PBS_JOBID-} || -z ${PBS_NODEFILE-} ]]; then
+    envcfg_fault 'this is no PBS job: PBS_JOBID or PBS_NODEFILE is not set' \
+      'use it in a script of qsub or under qsub -I, or choose --launcher local'
+    return
+  elif [[ -n ${PALS_RANKID-}${PMI_RANK-}${OMPI_COMM_WORLD_RANK-} ]]; then
+    envcfg_fault 'this is a task of mpiexec, not the job around it' \
+      'use it in a script of qsub or under qsub -I'
+    return
+  elif [[ ! -r $PBS_NODEFILE ]]; then
+    envcfg_fault "PBS_NODEFILE=$PBS_NODEFILE cannot be read here" \
+      'PBS keeps it on the first node of the job: run this there'
+    return
+  fi
+  while read -r envcfg_name || [[ -n $envcfg_name ]]; do # a node stands there once for each of its slots
+    if [[ $envcfg_name == *[!A-Za-z0-9_.-]* ]]; then
+      envcfg_fault "PBS_NODEFILE=$PBS_NODEFILE names no node by '$envcfg_name'" 'it has one name in each line'
+    elif [[ -n $envcfg_name && -z ${envcfg_seen[$envcfg_name]-} ]]; then
+      envcfg_seen[$envcfg_name]=yes
+      ENVCFG_HOSTS+=("$envcfg_name")
+    fi
+  done <"$PBS_NODEFILE"
+  ENVCFG_NODES=${#ENVCFG_HOSTS[@]}
+  ENVCFG_MASTER_ADDR=${ENVCFG_HOSTS[0]-}
+  if ((ENVCFG_NODES == 0)); then
+    envcfg_fault "PBS_NODEFILE=$PBS_NODEFILE names no node" 'see what qstat -f says of this job'
+  fi
+  envcfg_dialect
+}
+
+envcfg_dialect() { # set ENVCFG_DIALECT: options and the variables of a task are each mpiexec's own
+  local envcfg_said=''
+  if type -P mpiexec >/dev/null; then
+    envcfg_said=$(mpiexec --version 2>&1 </dev/null) || :
+  fi
+  case $envcfg_said in
+    *'mpiexec version '[0-9]*) ENVCFG_DIALECT=pals ;;
+    *HYDRA*) ENVCFG_DIALECT=hydra ;;
+    *OpenRTE* | *'Open MPI'*) ENVCFG_DIALECT=openmpi ;;
+    '') envcfg_fault 'mpiexec is not on PATH, or says nothing' "load the module of the system's MPI" ;;
+    *) envcfg_fault "this mpiexec is none that is known: '${envcfg_said%%$'\n'*}'" \
+      'load the module of PALS, of MPICH or of Open MPI' ;;
+  esac
+}
+
+envcfg_name_job() { # set ENVCFG_JOB, by which the files of this job differ from all others
+  ENVCFG_JOB=${PBS_JOBID-}
+  ENVCFG_JOB=${ENVCFG_JOB%%.*}              # without the server
+  ENVCFG_JOB=${ENVCFG_JOB//[!A-Za-z0-9_]/-} # 123[4], of an array
+  ENVCFG_JOB=${ENVCFG_JOB%-}
+  ENVCFG_JOB=${ENVCFG_JOB:-none}
+}
+
+envcfg_is_here() { # NODE: whether this is that node
+  local envcfg_name
+  read -r envcfg_name </proc/sys/kernel/hostname
+  [[ ${envcfg_name%%.*} == "${1%%.*}" ]]
+}
+
+envcfg_sized() { # TASKS: set ENVCFG_SIZED, mpiexec's words for so many on each node of the step
+  local envcfg_each=$1 envcfg_hosts envcfg_name
+  printf -v envcfg_hosts ',%s' "${ENVCFG_HOSTS[@]:0:ENVCFG_NODES}"
+  case $ENVCFG_DIALECT in
+    pals) ENVCFG_SIZED=(--np $((envcfg_each * ENVCFG_NODES)) --ppn "$envcfg_each" --hosts "${envcfg_hosts:1}") ;;
+    hydra) ENVCFG_SIZED=(-n $((envcfg_each * ENVCFG_NODES)) -ppn "$envcfg_each" -hosts "${envcfg_hosts:1}") ;;
+    openmpi)
+      envcfg_hosts=${envcfg_hosts//,/":$envcfg_each,"}:$envcfg_each
+      ENVCFG_SIZED=(-n $((envcfg_each * ENVCFG_NODES)) --host "${envcfg_hosts#*,}" --map-by "ppr:$envcfg_each:node")
+      while read -r envcfg_name; do # the others pass the job's environment by themselves
+        case $envcfg_name in
+          OMPI_* | PMIX_* | HOSTNAME | PWD | OLDPWD | SHLVL | _) ;;
+          *) ENVCFG_SIZED+=(-x "$envcfg_name") ;;
+        esac
+      done < <(compgen -e)
+      ;;
+  esac
+}
+
+envcfg_host() { # COMMAND...: run it once on each node, beside whatever runs there
+  if ((${#ENVCFG_HOSTS[@]} == 1)) && envcfg_is_here "${ENVCFG_HOSTS[0]}"; then
+    "$@"
+    return
+  fi
+  (
+    ENVCFG_NODES=${#ENVCFG_HOSTS[@]}
+    envcfg_sized 1
+    exec mpiexec "${ENVCFG_SIZED[@]}" "$@" </dev/null
+  )
+}
+
+# --- How signals reach what is spawned, and how it ends --------------------------------
+# A forked shell has its parent's traps for a moment, and loses what comes then: so each says
+# when it has none any more, and until then signals are held. They are, too, where "read"
+# waits with a time limit, which cuts short a trap that waits for something.
+# "builtin": these run in the job's own shell, too, which may have functions of such names.
+
+ENVCFG_IGNORED='' # signals that the job's shell ignores, and so its ranks
+
+envcfg_listen() { # [SIGNALS]: from now on, pass on to what is spawned all but these
+  builtin local envcfg_signal
+  ENVCFG_PIDS=() ENVCFG_HEARD=() ENVCFG_CAUGHT='' ENVCFG_HELD=() ENVCFG_HOLDS=''
+  builtin exec {ENVCFG_PIPE}<> <(:) # by which children and traps speak; empty, it makes "read" a clock
+  for envcfg_signal in HUP INT QUIT TERM USR1 USR2; do
+    if [[ "$ENVCFG_IGNORED${1-}" == *" $envcfg_signal "* ]]; then continue; fi
+    ENVCFG_HEARD+=("$envcfg_signal")
+    # shellcheck disable=SC2064 # the name is meant to be written in now
+    builtin trap "envcfg_relay $envcfg_signal" "$envcfg_signal"
+  done
+}
+
+envcfg_relay() { # SIGNAL: pass it on; a terminal has sent its own to everybody already
+  ENVCFG_CAUGHT+="$1 "
+  if [[ ($1 == INT || $1 == QUIT) && -t 0 && $ENVCFG_HOLDS != spawn ]]; then
+    return
+  elif [[ -n $ENVCFG_HOLDS ]]; then
+    ENVCFG_HELD+=("$1")
+    builtin printf '\n' >&"$ENVCFG_PIPE" # let "read" look up
+  else
+    envcfg_kill "$1"
+  fi
+}
+
+envcfg_release() { # pass on what has been held
+  builtin local envcfg_signal
+  ENVCFG_HOLDS=''
+  for envcfg_signal in "${ENVCFG_HELD[@]}"; do envcfg_kill "$envcfg_signal"; done
+  ENVCFG_HELD=()
+}
+
+envcfg_kill() { # SIGNAL: send it to all that was spawned and runs, by bash's own book: a pid can be another's by now
+  builtin local envcfg_pid envcfg_running
+  envcfg_running=$'\n'$(builtin jobs -pr)$'\n'
+  for envcfg_pid in "${ENVCFG_PIDS[@]}"; do
+    if [[ $envcfg_running == *$'\n'"$envcfg_pid"$'\n'* ]]; then builtin kill -s "$1" "$envcfg_pid" 2>/dev/null || :; fi
+  done
+}
+
+envcfg_spawn() { # WORD...: start it with this shell's input; not after a signal, which ends the step
+  builtin local envcfg_line
+  if [[ -n $ENVCFG_CAUGHT ]]; then return; fi
+  ENVCFG_HOLDS=spawn
+  (
+    # INT and QUIT, too: in the background they are ignored.
+    for envcfg_line in "${ENVCFG_HEARD[@]}"; do builtin trap - "$envcfg_line"; done
+    builtin printf 'ready\n' >&"$ENVCFG_PIPE"
+    builtin exec {ENVCFG_PIPE}>&-
+    "$@"
+  ) <&0 &
+  ENVCFG_PIDS+=("$!")
+  envcfg_line=''
+  while [[ $envcfg_line != ready ]] && builtin kill -0 "${ENVCFG_PIDS[-1]}" 2>/dev/null; do
+    builtin read -r -t 1 -u "$ENVCFG_PIPE" envcfg_line || :
+  done
+  envcfg_release
+}
+
+envcfg_wait() { # [PID]: return its exit code, however often signals cut the wait short
+  builtin local envcfg_code envcfg_later envcfg_ended
+  envcfg_code='' envcfg_ended=''
+  if (($# == 0)); then return $((128 + $(builtin kill -l "${ENVCFG_CAUGHT%% *}"))); fi # a signal came before it
+  while :; do
+    envcfg_later=0
+    builtin wait "$1" || envcfg_later=$?
+    if [[ $envcfg_later != 127 || -z $envcfg_code ]]; then envcfg_code=$envcfg_later; fi # 127: had it already
+    if ((envcfg_later <= 128)) || [[ -n $envcfg_ended ]]; then return "$envcfg_code"; fi
+    # Its own code, or a signal to this shell? If it has ended by now, the next wait tells.
+    if [[ $'\n'$(builtin jobs -pr)$'\n' != *$'\n'"$1"$'\n'* ]]; then envcfg_ended=yes; fi
+  done
+}
+
+envcfg_end() { # [BASE...]: remove these node-local caches, or all of this shell, on every node
+  (
+    builtin trap '' HUP INT QUIT TERM USR1 USR2 # a signal does not cut this short
+    envcfg_plain
+    if (($# == 0)); then set -- ${ENVCFG_CACHES[@]+"${ENVCFG_CACHES[@]}"}; fi
+    ENVCFG_FAULTS=0
+    envcfg_survey 2>/dev/null
+    if (($# == 0 || ENVCFG_FAULTS > 0)); then exit 0; fi # never a job: nothing was made
+    # Not what the ranks have refused: a link, a file, a folder of somebody else.
+    # shellcheck disable=SC2016 # to be expanded on the node
+    envcfg_host bash -c 'trap "" HUP INT QUIT TERM USR1 USR2
+read -r envcfg_host </proc/sys/kernel/hostname # mpiexec does not tell
+    for cache in "${@/%/-$envcfg_host}"; do
+      if [[ -d $cache && ! -h $cache && -O $cache ]]; then rm -rf -- "$cache" || exit; fi
+    done' envcfg-end "$@" || envcfg_note "could not remove the caches $*"
+  )
+}
+
+# --- Now do it ----------------------------------------------------------------------
+
+if [[ :$ENVCFG_BASHOPTS: == *:expand_aliases:* ]]; then builtin shopt -s expand_aliases; fi
+
+# Each sourcing has caches of its own, so that nothing side by side shares any. They belong
+# to the shell that sources; a subshell does not inherit them.
+if [[ ${ENVCFG_OWNER-} != "$BASHPID" ]]; then
+  ENVCFG_OWNER=$BASHPID
+  ENVCFG_CACHES=()
+fi
+envcfg_name_job
+ENVCFG_CACHE_BASE=$ENVCFG_SCRATCH/envcfg-$UID-${ENVCFG_JOB%%-*}-$BASHPID.${#ENVCFG_CACHES[@]}
+ENVCFG_CACHES+=("$ENVCFG_CACHE_BASE")
+
+envcfg_main python3 dump.py out 'a b'
