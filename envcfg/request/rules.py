@@ -22,7 +22,7 @@ class Line(NamedTuple):
     source: str = ""
 
 
-# Options of envcfg sbatch by the scheduler's names; the others go by --request-arg.
+# Options of envcfg job by the scheduler's names; the others go by --request-arg.
 _FLAGS = frozenset(
     "--account --partition --qos --constraint --nodes --time --exclusive --array "
     "--job-name --output --requeue --signal --gpus-per-node --gpus".split()

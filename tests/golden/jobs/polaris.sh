@@ -1,0 +1,66 @@
+#!/bin/bash
+# envcfg:job HASH
+# shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
+# envcfg 0.1.0, profile polaris (sha256 HASH)
+# made by: envcfg sbatch --profile polaris --account Catalyst --partition debug --nodes 2 --time 15 --container none -- python3 dump.py out 'a b'
+# Submit it by: qsub FILE
+# Who says so, and since when: envcfg profiles show polaris
+
+# --- What is asked for, and why -----------------------------------------------------
+
+# its name in the queue
+#PBS -N dump
+
+# hours are booked to a project
+#PBS -A Catalyst
+
+# to try things out
+#PBS -q debug
+
+# 4 GPUs on each node
+# one PBS serves several systems; ALCF's scripts name theirs
+#PBS -l select=2:system=polaris
+
+# 4 GPUs on each node
+#PBS -l place=scatter
+
+# a job starts only while the file systems that it names are up
+#PBS -l filesystems=home:eagle
+
+# the job is ended after it; the shorter, the sooner
+#PBS -l walltime=00:15:00
+
+# stdout and stderr, by name and number of the job
+#PBS -j oe
+
+case ${BASH_VERSION:-none}:${SHELLOPTS-} in
+  none:* | [1-3].* | 4.[0-3].* | *:*posix*) # as sh, too, bash reads other rules
+    printf 'envcfg: error: this needs bash 4.4 or newer, not in its POSIX mode; run it as in: bash job.sh\n' >&2
+    case $- in *i*) return 4 ;; *) exit 4 ;; esac
+    ;;
+esac
+
+cd "${PBS_O_WORKDIR:-.}" || exit # PBS starts a job in the home folder
+
+# --- Modules ------------------------------------------------------------------------
+
+if type module >/dev/null 2>&1; then
+  # where ALCF keeps its own modules
+  module use /soft/modulefiles
+  # the modules of Apptainer come with it
+  module load spack-pe-base
+  # brings Apptainer, which is on compute nodes only
+  module load apptainer
+else
+  printf 'envcfg: note: no modules here, so none is loaded\n' >&2
+fi
+
+# --- The step -----------------------------------------------------------------------
+
+if ! command -v envcfg >/dev/null; then
+  printf 'envcfg: error: envcfg is not on PATH in the job\n' >&2
+  printf '  hint: put it there, or make this script with --inline\n' >&2
+  exit 127
+fi
+# shellcheck disable=SC1090 # envcfg writes it
+source <(envcfg wrap --profile polaris --container none -- python3 dump.py out 'a b' || echo exit $?)
