@@ -38,6 +38,19 @@ _INSTEAD = {
     "--mem-per-cpu": "--mem-per-gpu",
     "--cpus-per-gpu": "--cpus-per-gpu",
     "--mem-per-gpu": "--mem-per-gpu",
+    # by letter, and by PBS' names of resources
+    "-A": "--account",
+    "-J": "--array",
+    "-N": "--job-name",
+    "-j": "--log",
+    "-l": "--request-arg=--NAME=VALUE",
+    "-o": "--log",
+    "-q": "--partition",
+    "--ncpus": "--cpus-per-gpu",
+    "--ngpus": "--gpus-per-node",
+    "--place": "--exclusive",
+    "--select": "--nodes",
+    "--walltime": "--time",
 }
 
 
