@@ -35,7 +35,9 @@ exit codes: 0 ok, 1 findings, 2 wrong usage or configuration, 3 inconclusive,
 # What runs each command; a module is imported when its command is chosen.
 COMMANDS = {
     "wrap": "envcfg.commands.wrap",
-    "sbatch": "envcfg.commands.sbatch",
+    "job": "envcfg.commands.job",
+    "sbatch": "envcfg.commands.job",
+    "qsub": "envcfg.commands.job",
     "check-log": "envcfg.commands.check_log",
     "explain": "envcfg.commands.explain",
     "monitor": "envcfg.commands.monitor",
@@ -100,9 +102,9 @@ def build_parser(only: str | None = None) -> Parser:
     commands = parser.add_subparsers(
         dest="command_name", metavar="COMMAND", prog="envcfg", parser_class=Parser
     )
-    for name, module in COMMANDS.items():
-        if only in (None, name):
-            import_module(module).add_parser(commands)
+    wanted = COMMANDS if only is None else {only}
+    for module in dict.fromkeys(COMMANDS[name] for name in COMMANDS if name in wanted):
+        import_module(module).add_parser(commands)
     return parser
 
 

@@ -52,7 +52,7 @@ class Scheduler(NamedTuple):
         by_letter: it has options of one letter.
         taken: options whose value is taken from a profile that has one; those of
             *resources*, too, which no option of ``envcfg job`` is for.
-        lacks: options of ``envcfg sbatch`` of which no source says how it takes them.
+        lacks: options of ``envcfg job`` of which no source says how it takes them.
         rule_names: what the rules of a profile call an option, where that differs.
         tells_tasks: its starter learns from the job how many tasks a node has.
         asks_amounts: tasks, cores and memory are asked for; else whole nodes are.

@@ -52,11 +52,23 @@ _MORE = (
 
 def _by_sbatch(options: Iterable[str]) -> dict[str, str]:
     return {
-        option: f"the job asks for it: #SBATCH {option}, or envcfg sbatch"
+        option: f"the job asks for it: #SBATCH {option}, or envcfg job"
         for option in options
     }
 
 
+_SCRIPT = {
+    **_STEP,
+    **_ASKED,
+    **{option: f"--request-arg={option}=VALUE" for option in _MORE},
+    "-e": "--request-arg=--error=FILE; a variable: --set NAME=VALUE",
+    "-d": "--request-arg=--dependency=LIST",
+    "-D": "--request-arg=--chdir=FOLDER",
+    "-w": "--request-arg=--nodelist=LIST",
+    "-x": "--request-arg=--exclude=LIST",
+    "--dry-run": "envcfg submits nothing; it prints the job script",
+    "--print": "envcfg wrap --print plan shows what would be set, and why",
+}
 SYNONYMS: Mapping[str, Mapping[str, str]] = {
     "envcfg": {
         "help": "envcfg --help",
@@ -74,17 +86,16 @@ SYNONYMS: Mapping[str, Mapping[str, str]] = {
         "--verbose": _PLAN,
         "-v": _PLAN,
     },
-    "envcfg sbatch": {
-        **_STEP,
-        **_ASKED,
-        **{option: f"--request-arg={option}=VALUE" for option in _MORE},
-        "-e": "--request-arg=--error=FILE; a variable: --set NAME=VALUE",
-        "-d": "--request-arg=--dependency=LIST",
-        "-D": "--request-arg=--chdir=FOLDER",
-        "-w": "--request-arg=--nodelist=LIST",
-        "-x": "--request-arg=--exclude=LIST",
-        "--dry-run": "sbatch of envcfg submits nothing; it prints the job script",
-        "--print": "envcfg wrap --print plan shows what would be set, and why",
+    "envcfg job": _SCRIPT,
+    "envcfg sbatch": _SCRIPT,
+    "envcfg qsub": {
+        **_SCRIPT,
+        "-q": "--partition NAME, a queue of PBS",
+        "-l": "--nodes, --time; a resource: --request-arg=--filesystems=home:eagle",
+        "-A": "--account NAME",
+        "-N": "--job-name NAME",
+        "-r": "--request-arg=-r=y",
+        "-W": "--request-arg=-W=depend=afterok:ID",
     },
     "envcfg check-log": {
         "-p": "--profile NAME",

@@ -18,7 +18,17 @@ Said = Callable[..., tuple[int, str]]
 IMAGE = ("--profile", "workstation", "--container", "x.sif")
 JOB = (*IMAGE[2:], "--profile", "lumi-g", "--account", "project_465000001")
 JOB = (*JOB, "--time", "30", "--partition", "standard-g")
-COMMANDS = ("", "wrap", "sbatch", "check-log", "explain", "monitor", "profiles")
+COMMANDS = (
+    "",
+    "wrap",
+    "job",
+    "sbatch",
+    "qsub",
+    "check-log",
+    "explain",
+    "monitor",
+    "profiles",
+)
 ACTIONS = ("list", "show", "validate", "diff", "new", "detect")
 EVERY = (*COMMANDS, *(f"profiles {action}" for action in ACTIONS))
 
@@ -81,8 +91,8 @@ SLIPS: dict[str, Slip] = {
     "wrap: number with a unit": (("wrap", *IMAGE, "--ranks", "8G"), 2, "'8G' is no number of processes", "wrap --help"),
     "wrap: no pair": (("wrap", *IMAGE, "--set", "A"), 2, "--set: 'A' is not NAME=VALUE", "wrap --help"),
     "wrap: -p": (("wrap", *IMAGE, "-p", "small"), 2, "unknown option -p", "write --profile NAME; the job asks for a partition"),
-    "wrap: -N": (("wrap", *IMAGE, "-N2"), 2, "unknown option -N2", "#SBATCH -N, or envcfg sbatch"),
-    "wrap: an option of sbatch": (("wrap", *IMAGE, "--nodes", "2"), 2, "unknown option --nodes", "#SBATCH --nodes, or envcfg sbatch"),
+    "wrap: -N": (("wrap", *IMAGE, "-N2"), 2, "unknown option -N2", "#SBATCH -N, or envcfg job"),
+    "wrap: an option of sbatch": (("wrap", *IMAGE, "--nodes", "2"), 2, "unknown option --nodes", "#SBATCH --nodes, or envcfg job"),
     "wrap: an option of torchrun": (("wrap", *IMAGE, "--nproc-per-node=8"), 2, "unknown option --nproc-per-node", "write --ranks N"),
     "wrap: an option of apptainer": (("wrap", *IMAGE, "--env", "A=1"), 2, "unknown option --env", "write --set NAME=VALUE"),
     "wrap: option given twice": (("wrap", *IMAGE, "--ranks", "4", "--ranks", "8"), 0, "note: --ranks: is given twice", "the last one counts"),

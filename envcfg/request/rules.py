@@ -22,7 +22,7 @@ class Line(NamedTuple):
     source: str = ""
 
 
-# Options of envcfg sbatch by the scheduler's names; the others go by --request-arg.
+# Options of envcfg job by the scheduler's names; the others go by --request-arg.
 _FLAGS = frozenset(
     "--account --partition --qos --constraint --nodes --time --exclusive --array "
     "--job-name --output --requeue --signal --gpus-per-node --gpus".split()
@@ -38,6 +38,19 @@ _INSTEAD = {
     "--mem-per-cpu": "--mem-per-gpu",
     "--cpus-per-gpu": "--cpus-per-gpu",
     "--mem-per-gpu": "--mem-per-gpu",
+    # by letter, and by PBS' names of resources
+    "-A": "--account",
+    "-J": "--array",
+    "-N": "--job-name",
+    "-j": "--log",
+    "-l": "--request-arg=--NAME=VALUE",
+    "-o": "--log",
+    "-q": "--partition",
+    "--ncpus": "--cpus-per-gpu",
+    "--ngpus": "--gpus-per-node",
+    "--place": "--exclusive",
+    "--select": "--nodes",
+    "--walltime": "--time",
 }
 
 

@@ -48,6 +48,11 @@ CASES = {
         *(*asking("mahti"), "--requeue", "--signal", "USR2@300", "--array", "0-9%2"),
         *("--set", "WORDS=a 'b' ${RANK}", "--unset", "NCCL_DEBUG"),
     ),
+    "derecho-shared": (
+        *("--profile", "derecho", "--account", "U1", "--partition", "develop"),
+        *("--gpus", "2", "--time", "1:30:00", "--array", "0-9%2", "--log", "logs/%x.out"),
+        *("--request-arg=--job_priority=economy", "--request-arg=-r=y", "--exclusive"),
+    ),
     "puhti-disk": (*asking("puhti"), "--nvme", "100", "--request-arg=--mail-type=END"),
 }  # fmt: skip
 
@@ -75,7 +80,7 @@ def test_the_job_script_is_as_reviewed(
     assert lint_shell(text.encode(), "bash") == ""
 
 
-def test_every_system_with_slurm_or_flux_is_asked(built_in: Catalog) -> None:
+def test_every_system_with_a_scheduler_is_asked(built_in: Catalog) -> None:
     schedulers = {name: built_in.load(name).request for name in built_in.names()}
     asked = {
         name for name, each in schedulers.items() if each and each.scheduler != "none"
@@ -90,7 +95,7 @@ def test_every_system_gets_a_clean_script(
     assert callable(wrap)
     done = envcfg("sbatch", *asking(name), "--inline", *STEP)
     assert done.code == 0, done.err
-    assert "--nodes=1\n" in done.text
+    assert re.search(r"--nodes=1\n|select=1[:\n]", done.text)
     text = done.text
     assert bash("bash -n", stdin=text.encode()).returncode == 0
     assert lint_shell(text.encode(), "bash") == ""
@@ -127,15 +132,24 @@ def run(text: str, folder: Path, **env: str) -> tuple[int, str]:
 
 @pytest.mark.parametrize("inline", [(), ("--inline",)], ids=["sourced", "inline"])
 @pytest.mark.parametrize(
-    "name", ["lumi-g", "setonix", "mahti", "perlmutter", "tuolumne"]
+    "name",
+    ["lumi-g", "setonix", "mahti", "perlmutter", "tuolumne", "polaris", "derecho"],
 )
 def test_the_job_script_runs_its_program_on_every_rank(
-    name: str, inline: tuple[str, ...], folder: Path
+    name: str,
+    inline: tuple[str, ...],
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     tasks = 8 if name in {"lumi-g", "setonix"} else 4
     env = {"FAKE_NODES": "2", "FAKE_TASKS": str(tasks), "SLURM_NNODES": "2"}
     if name == "tuolumne":
         env["FLUX_URI"] = "local:///run/flux/local"
+    if name in {"polaris", "derecho"}:
+        (folder / "nodes").write_text("n1\nn2\n")
+        env |= {"PBS_JOBID": "1.pbs", "PBS_NODEFILE": f"{folder}/nodes"}
+        env["PBS_O_WORKDIR"] = str(folder)  # PBS starts its jobs in the home folder
+        monkeypatch.chdir("/")
     code, said = run(made(name, *inline), folder, **env)
     assert code == 0, said
     ranks = range(2 * tasks)

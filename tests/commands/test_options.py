@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from envcfg.bind import Bind
 from envcfg.cli import COMMANDS, build_parser, split_command
-from envcfg.commands import sbatch, wrap
+from envcfg.commands import job, wrap
 from envcfg.commands.options.arguments import write_removal, write_setting
 from envcfg.commands.options.option import Option, Table, write_options
 from envcfg.commands.options.step import STEP, read_step, wrap_words
@@ -22,7 +22,7 @@ from envcfg.parser import Parser
 from envcfg.profile.read.entries import name_problem
 from fuzzing import tries
 
-TABLES: dict[str, Table] = {"wrap": wrap.OPTIONS, "sbatch": sbatch.OPTIONS}
+TABLES: dict[str, Table] = {"wrap": wrap.OPTIONS, "job": job.OPTIONS}
 BARE = ("--container", "none")
 # What looks like something else: an option, the end of options, shell, no text at all.
 HOSTILE = (

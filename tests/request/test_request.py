@@ -17,6 +17,7 @@ from envcfg.request.shape import Asked, RequestError, Signal, tasks_per_node
 
 LUMI = {"--account": "project_1", "--job-name": "j"}
 SMALL = {**LUMI, "--partition": "small-g"}
+DEBUG = {"--account": "a", "--partition": "debug", "--job-name": "j"}
 MAHTI = {"--account": "project_1", "--job-name": "j", "--partition": "gpumedium"}
 
 
@@ -75,8 +76,15 @@ ASKED: dict[str, tuple[str, dict[str, Any], dict[str, str | None]]] = {
                        "extra": ("--licenses=scratch",)}, {"--licenses": "scratch"}),
     "Flux": ("tuolumne", {"named": {"--account": "guests", "--job-name": "j"}}, {
         "--partition": "pbatch", "--exclusive": None, "-g": None, "--ntasks-per-node": None}),
+    "PBS": ("polaris", {"named": DEBUG, "seconds": 60}, {
+        "--filesystems": "home:eagle", "--system": "polaris", "--output": None, "--mem": None,
+        "--gpus-per-node": None, "--cpus-per-task": None, "--exclusive": None}),
+    "other file systems": ("polaris", {"named": DEBUG, "extra": ("--filesystems=home",)}, {
+        "--filesystems": "home"}),
+    "GPUs of PBS": ("derecho", {"gpus": 2, "named": {**LUMI, "--partition": "develop"}}, {
+        "--ngpus": "2", "--partition": "develop"}),
 }  # fmt: skip
-PRESENT = {("a constraint", "--exclusive"), ("a QOS", "--exclusive"), ("as it stands", "--hold"), ("Flux", "--exclusive")}  # fmt: skip
+PRESENT = {("a constraint", "--exclusive"), ("a QOS", "--exclusive"), ("as it stands", "--hold"), ("Flux", "--exclusive"), ("PBS", "--output")}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", ASKED)
@@ -126,6 +134,13 @@ REFUSED: dict[str, tuple[str, dict[str, Any], str, str]] = {
     "a signal that ends srun": ("lumi-g", {"requeue": True, "signal": Signal("TERM", 60), "named": LUMI}, "srun does not hand TERM on", "USR1@60"),
     "a signal that ends torchrun": ("lumi-g", {"requeue": True, "signal": Signal("USR1", 60), "launcher": "torchrun", "named": LUMI}, "torchrun itself ends", "--launcher srun"),
     "an array on Flux": ("tuolumne", {"named": {"--account": "a", "--array": "0-1"}}, "--array is Slurm's", "leave out --array"),
+    "a list on PBS": ("polaris", {"named": {**DEBUG, "--array": "1,3"}}, "--array 1,3: PBS takes one range", "0-9:2"),
+    "a number in PBS' output": ("polaris", {"named": {**DEBUG, "--output": "%x-%j.out"}}, "--log %x-%j.out: PBS fills in %x alone", "leave --log out"),
+    "a signal on PBS": ("polaris", {"signal": Signal("USR1", 60), "named": DEBUG}, "--signal is Slurm's, and this is PBS", "leave out --signal"),
+    "a queue": ("polaris", {"named": {"--account": "a"}}, "--partition is missing: the queue decides", "one of: debug, debug-scaling, prod"),
+    "a letter of PBS": ("polaris", {"extra": ("-q=prod",), "named": DEBUG}, "--request-arg=-q: the request has it already", "give --partition"),
+    "a resource of PBS": ("polaris", {"extra": ("--walltime=1",), "named": DEBUG}, "--request-arg=--walltime", "give --time"),
+    "a letter of Slurm": ("lumi-g", {"extra": ("-x=n1",), "named": LUMI}, "Slurm's options have long names here", "--reservation=NAME"),
     "a bank": ("tuolumne", {}, "--account is missing: time is granted to banks", "give --account guests"),
 }  # fmt: skip
 
@@ -283,3 +298,24 @@ def test_the_launcher_decides_on_the_tasks(
     launcher: str, ranks: int | None, tasks: int
 ) -> None:
     assert tasks_per_node(launcher, 8, ranks) == tasks
+
+
+@pytest.mark.parametrize(
+    ("profile", "named", "gpus", "ranks"),
+    [
+        ("polaris", DEBUG, None, None),  # as many as the profile has GPUs, by itself
+        ("derecho", {**LUMI, "--partition": "develop"}, 2, 2),
+        ("tuolumne", {"--account": "guests"}, 2, 2),
+        ("lumi-g", SMALL, 2, None),  # srun learns it from the job
+    ],
+)
+def test_a_starter_that_learns_no_tasks_from_the_job_is_told(
+    built_in: Catalog,
+    profile: str,
+    named: dict[str, str],
+    gpus: int | None,
+    ranks: int | None,
+) -> None:
+    asked = {"--job-name": "j", **named}
+    request = request_of(built_in, profile, gpus=gpus, named=asked)
+    assert request.ranks == ranks

@@ -1,6 +1,6 @@
 """The options that say what a step runs, in what, and with which settings.
 
-Every command that makes such a step takes them: ``wrap``, ``sbatch``.
+Every command that makes such a step takes them: ``wrap``, ``job``.
 """
 
 import argparse

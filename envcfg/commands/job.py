@@ -1,10 +1,10 @@
-"""``envcfg sbatch``: from a container and a command to a job script, with its cost."""
+"""``envcfg job``, also ``sbatch`` and ``qsub``: a job script, and what it costs."""
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from envcfg.commands.formats import (
     STRICT,
@@ -31,22 +31,53 @@ The command stands behind a --. What the system's rules want and nobody gives is
 that says how to give it; what the job will cost stands on stderr.
 
 examples:
-  envcfg sbatch --profile lumi-g --container pytorch.sif --account project_465000001 \\
+"""
+_SLURM = """\
+  envcfg {name} --profile lumi-g --container pytorch.sif --account project_465000001 \\
     --nodes 2 --time 4:00:00 -o job.sh -- python train.py
   sbatch job.sh
 
   # what the system would refuse, and what it costs, as annotations of a workflow
-  envcfg sbatch --format github --profile lumi-g --container pytorch.sif -- python train.py
+  envcfg {name} --format github --profile lumi-g --container pytorch.sif -- python train.py
 
   # one GPU of a node that others use too
-  envcfg sbatch --profile lumi-g --container pytorch.sif --account project_465000001 \\
+  envcfg {name} --profile lumi-g --container pytorch.sif --account project_465000001 \\
     --partition small-g --gpus 1 --time 30 -- python train.py | sbatch
 
   # save two minutes before the end, and start again until the program is done
-  envcfg sbatch --profile mahti --container pytorch.sif --account project_2001234 \\
+  envcfg {name} --profile mahti --container pytorch.sif --account project_2001234 \\
     --partition gpumedium --time 1-12 --requeue -- python train.py
 """
-_EXAMPLE = "envcfg sbatch --container pytorch.sif --time 1:00:00 -- python train.py"
+_PBS = """\
+  envcfg {name} --profile polaris --container pytorch.sif --account Catalyst \\
+    --partition debug --nodes 2 --time 1:00:00 -o job.sh -- python train.py
+  qsub job.sh
+
+  # a resource of the job by its name, and an option by its letter
+  envcfg {name} --profile polaris --container pytorch.sif --account Catalyst \\
+    --partition preemptable --request-arg=--filesystems=home:grand --request-arg=-r=y \\
+    --time 3-0 -- python train.py | qsub
+"""
+
+
+class _Name(NamedTuple):
+    """A name of this command: what the list of commands says of it, and examples."""
+
+    help: str
+    examples: str
+
+
+# One command for all schedulers: the profile says which it is. Two more names, by which
+# people look for it.
+NAMES = {
+    "job": _Name(
+        "make a job script: what is asked for, why, what it costs, and the step",
+        f"{_SLURM}\n{_PBS}",
+    ),
+    "sbatch": _Name("the same, with examples for Slurm", _SLURM),
+    "qsub": _Name("the same, with examples for PBS", _PBS),
+}
+_EXAMPLE = "envcfg job --container pytorch.sif --time 1:00:00 -- python train.py"
 
 
 OPTIONS: Table = {
@@ -67,17 +98,18 @@ OPTIONS: Table = {
 
 
 def add_parser(commands: argparse._SubParsersAction[Any]) -> None:
-    """Add the options of ``sbatch``."""
-    parser = commands.add_parser(
-        "sbatch",
-        help="make a job script: what is asked for, why, what it costs, and the step",
-        description="Make a job script: what is asked for and why, and the step.",
-        usage="envcfg sbatch --container IMAGE|none [options] -- COMMAND...",
-        epilog=_EPILOG,
-        formatter_class=Formatter,
-        allow_abbrev=False,
-    )
-    add_options(parser, OPTIONS)
+    """Add the options of ``job``, by each of its names."""
+    for name, known in NAMES.items():
+        parser = commands.add_parser(
+            name,
+            help=known.help,
+            description="Make a job script: what is asked for and why, and the step.",
+            usage=f"envcfg {name} --container IMAGE|none [options] -- COMMAND...",
+            epilog=_EPILOG + known.examples.format(name=name),
+            formatter_class=Formatter,
+            allow_abbrev=False,
+        )
+        add_options(parser, OPTIONS)
 
 
 def run(

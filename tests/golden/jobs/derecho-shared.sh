@@ -1,0 +1,70 @@
+#!/bin/bash
+# envcfg:job HASH
+# shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
+# envcfg 0.1.0, profile derecho (sha256 HASH)
+# made by: envcfg sbatch --profile derecho --account U1 --partition develop --gpus 2 --time 1:30:00 --array 0-9%2 --log logs/%x.out --request-arg=--job_priority=economy --request-arg=-r=y --exclusive --container none -- python3 dump.py out 'a b'
+# Submit it by: qsub FILE
+# Who says so, and since when: envcfg profiles show derecho
+
+# --- What is asked for, and why -----------------------------------------------------
+
+# its name in the queue
+#PBS -N dump
+
+# hours are booked to a project
+#PBS -A U1
+
+# to try things out, on nodes that others use too
+#PBS -q develop
+
+# 2 GPUs on each node
+# GPUs are part of what is selected, and make it a job of GPU nodes
+# 64 cores and four A100 of 40 GB, a Slingshot port for each
+#PBS -l select=1:ngpus=2:ncpus=32
+
+# given for this job
+#PBS -l place=scatter:excl
+
+# the job is ended after it; the shorter, the sooner
+#PBS -l walltime=01:30:00
+
+# given for this job
+#PBS -J 0-9%2
+
+# stdout and stderr, by job and number
+#PBS -j oe
+#PBS -o logs/dump.out
+
+# given
+#PBS -l job_priority=economy
+#PBS -r y
+
+case ${BASH_VERSION:-none}:${SHELLOPTS-} in
+  none:* | [1-3].* | 4.[0-3].* | *:*posix*) # as sh, too, bash reads other rules
+    printf 'envcfg: error: this needs bash 4.4 or newer, not in its POSIX mode; run it as in: bash job.sh\n' >&2
+    case $- in *i*) return 4 ;; *) exit 4 ;; esac
+    ;;
+esac
+
+cd "${PBS_O_WORKDIR:-.}" || exit # PBS starts a job in the home folder
+
+# --- Modules ------------------------------------------------------------------------
+
+if type module >/dev/null 2>&1; then
+  # brings Apptainer, also by the name of singularity
+  module load apptainer
+  # NCAR warns that nodes may lock up where programs use GPUs without it
+  module load cuda
+else
+  printf 'envcfg: note: no modules here, so none is loaded\n' >&2
+fi
+
+# --- The step -----------------------------------------------------------------------
+
+if ! command -v envcfg >/dev/null; then
+  printf 'envcfg: error: envcfg is not on PATH in the job\n' >&2
+  printf '  hint: put it there, or make this script with --inline\n' >&2
+  exit 127
+fi
+# shellcheck disable=SC1090 # envcfg writes it
+source <(envcfg wrap --profile derecho --container none --ranks 2 -- python3 dump.py out 'a b' || echo exit $?)
