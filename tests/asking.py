@@ -36,6 +36,20 @@ NEEDED: dict[str, tuple[str, ...]] = {
 }
 
 
+# An image by runtime, of a form that it takes.
+IMAGES: dict[str, str] = {
+    "apptainer": "/images/pytorch.sif",
+    "ce": "/images/pytorch.toml",
+    "charliecloud": "/images/pytorch",
+    "docker": "docker.io/me/pytorch:2.9",
+    "podman": "docker.io/me/pytorch:2.9",
+    "podman-hpc": "docker.io/me/pytorch:2.9",
+    "pyxis": "/images/pytorch.sqsh",
+    "shifter": "docker:me/pytorch:2.9",
+    "singularity": "/images/pytorch.sif",
+}
+
+
 def asking(profile: str, nodes: int = 1) -> tuple[str, ...]:
     """Return the options of ``envcfg sbatch`` for a job of whole nodes."""
     size = ("--nodes", str(nodes), "--time", "15")

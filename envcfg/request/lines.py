@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from envcfg import runtimes
 from envcfg.launch.plan import Plan
 from envcfg.profile.model import Profile
 from envcfg.profile.reason import Reason
@@ -33,6 +34,7 @@ def request_lines(
     yield from _named(
         profile, named, "--account", "--partition", "--qos", "--constraint"
     )
+    yield from _image(plan, scheduler)
     size = f"{shape.gpus} GPUs on each node"
     yield Line("--nodes", str(shape.nodes), _why(profile, "--nodes", size))
     if asked.exclusive:
@@ -96,6 +98,14 @@ def _amounts(
     if shape.asks_memory and shape.memory:
         each = size_text(shape.memory // shape.gpus)
         yield Line("--mem", size_text(shape.memory), f"{each} for each GPU", source)
+
+
+def _image(plan: Plan, scheduler: Asking) -> Iterator[Line]:
+    if plan.container:
+        known = runtimes.runtime(plan.container.runtimes[0])
+        if option := known.directives.get(scheduler.scheduler):
+            why = f"{known.name} mounts it once on each node, not for each task"
+            yield Line(option, plan.container.image, why)
 
 
 def _named(profile: Profile, named: Mapping[str, str], *options: str) -> Iterator[Line]:

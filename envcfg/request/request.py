@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from envcfg import runtimes
 from envcfg.errors import UsageError, suggest
 from envcfg.findings import Finding
 from envcfg.launch.plan import Plan
@@ -63,6 +64,7 @@ def make_request(profile: Profile, plan: Plan, asked: Asked) -> Request:
     refusals += _limits(asked, partition)
     refusals += _masks(profile, plan, asked, shape)
     refusals += _deaf(plan, asked)
+    refusals += _entering(asked)
     findings += _ended_by(plan, asked)
     whole = _gives_whole_nodes(profile, partition)
     exclusive = _is_exclusive(profile, plan, asked, shape, whole)
@@ -93,6 +95,21 @@ def make_request(profile: Profile, plan: Plan, asked: Asked) -> Request:
         repeats=tuple(repeats(profile, shape, lines)),
         findings=tuple(findings),
     )
+
+
+def _entering(asked: Asked) -> Iterator[Finding]:
+    """Yield options that would put the job script itself into a container."""
+    if not asked.extra:
+        return
+    known = map(runtimes.runtime, runtimes.NAMES)
+    entered = {each.option: each.name for each in known if each.option}
+    for word in asked.extra:
+        option = word.partition("=")[0]
+        if option in entered:
+            yield refused(
+                f"{option} puts the job script itself into the container, where no srun is",
+                f"for the ranks alone: --runtime {entered[option]} --container IMAGE",
+            )
 
 
 def _partition(

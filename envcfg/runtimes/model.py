@@ -1,6 +1,6 @@
 """What is particular to a container runtime."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from envcfg.bind import Bind
@@ -30,6 +30,7 @@ class Runtime(NamedTuple):
         option: that option, by which it is known that the runtime is there.
         filed: how words for it begin that go into a file, not into the launch line.
         starters: who can start tasks in its containers; empty: all.
+        directives: by scheduler, the option of a job that mounts the image once per node.
         template: of ``bash/templates/runtimes``, which enters a container.
         kind: those of one kind take the same images and arguments, and share a template, so
             that the job can try one after another; conditions call them by it.
@@ -57,6 +58,7 @@ class Runtime(NamedTuple):
     option: str = ""
     filed: tuple[str, ...] = ()
     starters: tuple[str, ...] = ()
+    directives: Mapping[str, str] = {}
     misspelt: Callable[[str], str | None] = _right
     refuse: Callable[[str], Trouble | None] = _fine
     refuse_argument: Callable[[str], Trouble | None] = _fine

@@ -79,6 +79,7 @@ RUNTIME = Runtime(
     program="shifter",
     template="shifter",
     kind="shifter",
+    directives={"slurm": "--image"},
     is_reference=is_reference,
     is_pulled=is_pulled,
     refuse=refuse,
