@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# envcfg:script f80a1a7d97c97de08213742778b89859e941af2f8807d7d2a113d809f81eadb9
+# envcfg:script 8357a8b7512fc2df577ce2fdd8be5865f74eb9942ce39750cb6ed34de4ef3c3c
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
 # envcfg 0.1.0, profile lumi-g (sha256 71793283d875b36b)
 # made by: envcfg wrap --profile lumi-g --fact rocm=6.2.4 --runtime charliecloud --container /images/pytorch.sqfs --bind /data -- python3 dump.py out 'a b'
@@ -217,6 +217,10 @@ envcfg_enter() { # set ENVCFG_ENTER: the words that enter the container
   if [[ $PWD == *:* ]]; then
     envcfg_fault "$envcfg_name cannot bind the folder of the job, $PWD: a colon splits it" \
       'start the job in another folder'
+  fi
+  if ((ENVCFG_FAULTS == 0)) && [[ ! -d $envcfg_image ]]; then
+    # It mounts the file there; ranks of one node that make the folder at once fail.
+    envcfg_host mkdir -p "/var/tmp/$USER.ch/mnt"
   fi
   ENVCFG_ENTER=("$envcfg_name")
   envcfg_mounts

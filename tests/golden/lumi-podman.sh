@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# envcfg:script 0a27e7c63f03e833268e90bcc1a11e00199c0983837b2b781e7796ffb6ad83ae
+# envcfg:script 42f85751e111af8943fe883486448ccf022f416f816a8faf20ce1d4d195bda4d
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
 # envcfg 0.1.0, profile lumi-g (sha256 71793283d875b36b)
 # made by: envcfg wrap --profile lumi-g --fact rocm=6.2.4 --runtime podman --container docker.io/a/pytorch:2.9 --bind /data::ro -- python3 dump.py out 'a b'
@@ -225,12 +225,13 @@ envcfg_is_clean() { # no variable of the task reaches the program by itself
   return 0
 }
 
-envcfg_leave() { # after a failure: a client that is killed leaves its container running on the node
+envcfg_leave() { # after a failure: a client that is killed leaves its container on the node
   (
     builtin trap '' HUP INT QUIT TERM USR1 USR2 # a signal does not cut this short
     # shellcheck disable=SC2016 # to be expanded on the node
-    envcfg_host bash -c 'left=$("$1" ps --quiet --filter "label=$2") || exit
-      if [[ -n $left ]]; then "$1" kill $left; fi' envcfg-leave "${ENVCFG_ENTER[0]}" "$ENVCFG_LABEL" >/dev/null \
+    envcfg_host bash -c 'left=$("$1" ps --all --quiet --filter "label=$2") || exit
+      if [[ -n $left ]]; then "$1" kill $left; "$1" rm --force $left; fi >/dev/null 2>&1
+      exit 0' envcfg-leave "${ENVCFG_ENTER[0]}" "$ENVCFG_LABEL" \
       || envcfg_note 'could not end what the runtime may have left running'
   )
 }

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# envcfg:script 223e2900bfc63810596926ed652526c06e4ae963acbf09d80fc2cf07011a9a73
+# envcfg:script 8e630d56fa9f52dec7100c16e9a84a9ee1b27626bfaa7ebeb41389916b7f9a15
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
 # envcfg 0.1.0, profile perlmutter (sha256 ba4f91eae9b0d601)
 # made by: envcfg wrap --profile perlmutter --runtime podman-hpc --container docker.io/a/pytorch:2.9 --runtime-arg=--gpu --bind /data::ro -- python3 dump.py out 'a b'
@@ -203,12 +203,13 @@ envcfg_is_clean() { # no variable of the task reaches the program by itself
   return 0
 }
 
-envcfg_leave() { # after a failure: a client that is killed leaves its container running on the node
+envcfg_leave() { # after a failure: a client that is killed leaves its container on the node
   (
     builtin trap '' HUP INT QUIT TERM USR1 USR2 # a signal does not cut this short
     # shellcheck disable=SC2016 # to be expanded on the node
-    envcfg_host bash -c 'left=$("$1" ps --quiet --filter "label=$2") || exit
-      if [[ -n $left ]]; then "$1" kill $left; fi' envcfg-leave "${ENVCFG_ENTER[0]}" "$ENVCFG_LABEL" >/dev/null \
+    envcfg_host bash -c 'left=$("$1" ps --all --quiet --filter "label=$2") || exit
+      if [[ -n $left ]]; then "$1" kill $left; "$1" rm --force $left; fi >/dev/null 2>&1
+      exit 0' envcfg-leave "${ENVCFG_ENTER[0]}" "$ENVCFG_LABEL" \
       || envcfg_note 'could not end what the runtime may have left running'
   )
 }

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# envcfg:script de678514dfb84fca7c28ccd9780ac589f822dc14f7728967752135578f894755
+# envcfg:script 597bad6697a839a396133f2bb49f6e125bfd9e5973f085df6399c3232ceed3a0
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
 # envcfg 0.1.0, profile workstation (sha256 026d5474f27c3eb6)
 # made by: envcfg wrap --profile workstation --runtime docker --ranks 2 --container localhost/pytorch --bind /data -- python3 dump.py out 'a b'
@@ -145,12 +145,13 @@ envcfg_enter() { # set ENVCFG_ENTER: the words that enter the container
   ENVCFG_ENTER+=(-- "$envcfg_image")
 }
 
-envcfg_leave() { # after a failure: a client that is killed leaves its container running on the node
+envcfg_leave() { # after a failure: a client that is killed leaves its container on the node
   (
     builtin trap '' HUP INT QUIT TERM USR1 USR2 # a signal does not cut this short
     # shellcheck disable=SC2016 # to be expanded on the node
-    envcfg_host bash -c 'left=$("$1" ps --quiet --filter "label=$2") || exit
-      if [[ -n $left ]]; then "$1" kill $left; fi' envcfg-leave "${ENVCFG_ENTER[0]}" "$ENVCFG_LABEL" >/dev/null \
+    envcfg_host bash -c 'left=$("$1" ps --all --quiet --filter "label=$2") || exit
+      if [[ -n $left ]]; then "$1" kill $left; "$1" rm --force $left; fi >/dev/null 2>&1
+      exit 0' envcfg-leave "${ENVCFG_ENTER[0]}" "$ENVCFG_LABEL" \
       || envcfg_note 'could not end what the runtime may have left running'
   )
 }
