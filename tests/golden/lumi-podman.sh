@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# envcfg:script 9cf2ac91b57c85637c90a7f3b8fc20cf23f2cdc08fe6fb344728ca2c5b8c7e22
+# envcfg:script a548891b3c3c8bd830026a3913caccc27467ec9d64cbe44e61e5f4b3938c2dc2
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
 # envcfg 0.1.0, profile lumi-g (sha256 71793283d875b36b)
 # made by: envcfg wrap --profile lumi-g --fact rocm=6.2.4 --runtime podman --container docker.io/a/pytorch:2.9 --bind /data::ro -- python3 dump.py out 'a b'
@@ -226,13 +226,14 @@ envcfg_is_clean() { # no variable of the task reaches the program by itself
   return 0
 }
 
-envcfg_leave() { # after a failure: a client that is killed leaves its container running on the node
+envcfg_leave() { # after a failure: a client that is killed leaves its container on the node
   if [[ -z $ENVCFG_LABEL ]] || ((ENVCFG_CODE == 0 || ENVCFG_FAULTS > 0)); then return; fi
   (
     builtin trap '' HUP INT QUIT TERM USR1 USR2 # a signal does not cut this short
     # shellcheck disable=SC2016 # to be expanded on the node
-    envcfg_host bash -c 'left=$("$1" ps --quiet --filter "label=$2") || exit
-      if [[ -n $left ]]; then "$1" kill $left; fi' envcfg-leave "${ENVCFG_ENTER[0]}" "$ENVCFG_LABEL" >/dev/null \
+    envcfg_host bash -c 'left=$("$1" ps --all --quiet --filter "label=$2") || exit
+      if [[ -n $left ]]; then "$1" kill $left; "$1" rm --force $left; fi >/dev/null 2>&1
+      exit 0' envcfg-leave "${ENVCFG_ENTER[0]}" "$ENVCFG_LABEL" \
       || envcfg_note 'could not end what the runtime may have left running'
   )
 }

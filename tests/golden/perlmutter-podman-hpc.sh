@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# envcfg:script 1ba2ef8b2aa46b6b9b8a0a72ca34ae56d1072d34a832bfac0f840d8b5a9ae0b1
+# envcfg:script e5aa93f53d64f347841b3c753657da2ea395ab325a742a987a68d80cc2ac8b4a
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
 # envcfg 0.1.0, profile perlmutter (sha256 e9e703c8eddae7b2)
 # made by: envcfg wrap --profile perlmutter --runtime podman-hpc --container docker.io/a/pytorch:2.9 --runtime-arg=--gpu --bind /data::ro -- python3 dump.py out 'a b'
@@ -210,13 +210,14 @@ envcfg_is_clean() { # no variable of the task reaches the program by itself
   return 0
 }
 
-envcfg_leave() { # after a failure: a client that is killed leaves its container running on the node
+envcfg_leave() { # after a failure: a client that is killed leaves its container on the node
   if [[ -z $ENVCFG_LABEL ]] || ((ENVCFG_CODE == 0 || ENVCFG_FAULTS > 0)); then return; fi
   (
     builtin trap '' HUP INT QUIT TERM USR1 USR2 # a signal does not cut this short
     # shellcheck disable=SC2016 # to be expanded on the node
-    envcfg_host bash -c 'left=$("$1" ps --quiet --filter "label=$2") || exit
-      if [[ -n $left ]]; then "$1" kill $left; fi' envcfg-leave "${ENVCFG_ENTER[0]}" "$ENVCFG_LABEL" >/dev/null \
+    envcfg_host bash -c 'left=$("$1" ps --all --quiet --filter "label=$2") || exit
+      if [[ -n $left ]]; then "$1" kill $left; "$1" rm --force $left; fi >/dev/null 2>&1
+      exit 0' envcfg-leave "${ENVCFG_ENTER[0]}" "$ENVCFG_LABEL" \
       || envcfg_note 'could not end what the runtime may have left running'
   )
 }
