@@ -124,9 +124,11 @@ def test_settings_words_and_folder_arrive_whatever_image_and_hooks_say(
         *("--bind", f"{workdir}/data:/mnt/data:ro", "--bind", str(programs.parent)),
         *("--", "/bin/sh", "-c", 'cp /mnt/data/it "it.$RANK"; exec "$@"', "sh"),
         *("python3", str(programs / "dump.py"), "out", *HOSTILE),
-        before="export EXPORTED=job MASTER_PORT=12345 LC_ALL=C.UTF-8",
+        before="export EXPORTED=job MASTER_PORT=12345 LC_ALL=C.UTF-8\n"
+        "export PYXIS_CONTAINER_IMAGE=/nowhere.sqsh",  # not for steps on the host
     )
     assert (done.state, done.exit_code) == ("COMPLETED", 0), done.stdout
+    assert "nowhere" not in done.stdout
     for rank in range(4):
         assert (workdir / f"it.{rank}").read_text() == "bound"
         assert zero_separated(workdir / f"out/{rank}.args") == HOSTILE

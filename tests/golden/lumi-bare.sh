@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# envcfg:script 009a9c848af9963b6d3ae2c9d2bd0659b4aaeaa80f0312cf43fb8e83a1b76a83
+# envcfg:script c55b85034dec36c5481ac81dd668cf7237045a2ffbf89a721271691fdf8f93a6
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
 # envcfg 0.1.0, profile lumi-g (sha256 71793283d875b36b)
 # made by: envcfg wrap --profile lumi-g --fact rocm=6.2.4 --container none -- python3 dump.py out 'a b'
@@ -513,7 +513,7 @@ envcfg_host() { # COMMAND...: run it once on each node, outside the container
   fi
   (
     unset -v SLURM_NTASKS SLURM_NPROCS SLURM_NTASKS_PER_NODE SLURM_TASKS_PER_NODE \
-      SLURM_CPUS_PER_TASK SLURM_CPU_BIND SLURM_DISTRIBUTION
+      SLURM_CPUS_PER_TASK SLURM_CPU_BIND SLURM_DISTRIBUTION "${!PYXIS_@}"
     envcfg_whole
     # --mem=0: beside the memory that a step holds, or has not given back yet
     exec srun --overlap --mem=0 --nodes="$ENVCFG_JOB_NODES" --ntasks="$ENVCFG_JOB_NODES" \

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# envcfg:script 8357a8b7512fc2df577ce2fdd8be5865f74eb9942ce39750cb6ed34de4ef3c3c
+# envcfg:script e1dbfb59dfd40111a603f7fb31280b9e363bad2ab3d9ffb2f2b0da65d75e2709
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
 # envcfg 0.1.0, profile lumi-g (sha256 71793283d875b36b)
 # made by: envcfg wrap --profile lumi-g --fact rocm=6.2.4 --runtime charliecloud --container /images/pytorch.sqfs --bind /data -- python3 dump.py out 'a b'
@@ -594,7 +594,7 @@ envcfg_host() { # COMMAND...: run it once on each node, outside the container
   fi
   (
     unset -v SLURM_NTASKS SLURM_NPROCS SLURM_NTASKS_PER_NODE SLURM_TASKS_PER_NODE \
-      SLURM_CPUS_PER_TASK SLURM_CPU_BIND SLURM_DISTRIBUTION
+      SLURM_CPUS_PER_TASK SLURM_CPU_BIND SLURM_DISTRIBUTION "${!PYXIS_@}"
     envcfg_whole
     # --mem=0: beside the memory that a step holds, or has not given back yet
     exec srun --overlap --mem=0 --nodes="$ENVCFG_JOB_NODES" --ntasks="$ENVCFG_JOB_NODES" \

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# envcfg:script a548891b3c3c8bd830026a3913caccc27467ec9d64cbe44e61e5f4b3938c2dc2
+# envcfg:script da28bfb4b4ea4cff2de37ba6b60bb34a3cfc55b3b639d82fa6f105ddf12017c5
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
 # envcfg 0.1.0, profile lumi-g (sha256 71793283d875b36b)
 # made by: envcfg wrap --profile lumi-g --fact rocm=6.2.4 --runtime podman --container docker.io/a/pytorch:2.9 --bind /data::ro -- python3 dump.py out 'a b'
@@ -619,7 +619,7 @@ envcfg_host() { # COMMAND...: run it once on each node, outside the container
   fi
   (
     unset -v SLURM_NTASKS SLURM_NPROCS SLURM_NTASKS_PER_NODE SLURM_TASKS_PER_NODE \
-      SLURM_CPUS_PER_TASK SLURM_CPU_BIND SLURM_DISTRIBUTION
+      SLURM_CPUS_PER_TASK SLURM_CPU_BIND SLURM_DISTRIBUTION "${!PYXIS_@}"
     envcfg_whole
     # --mem=0: beside the memory that a step holds, or has not given back yet
     exec srun --overlap --mem=0 --nodes="$ENVCFG_JOB_NODES" --ntasks="$ENVCFG_JOB_NODES" \

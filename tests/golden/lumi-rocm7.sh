@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# envcfg:script 1daa6fe27c1ddc292c15abb0dd7fee769253d875670cb73e6341c7e6b2f8f849
+# envcfg:script 81a689d5992b91121d44eacf417bc0e20488f01d24f11057b59a1a562b01ed93
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
 # envcfg 0.1.0, profile lumi-g (sha256 71793283d875b36b)
 # made by: envcfg wrap --profile lumi-g --bind /data:/data:ro --runtime-arg=--cleanenv --container /images/lumi-multitorch-full-u24r70f21m50t210-20260513.sif --set 'NCCL_NET=AWS Libfabric' --set 'QUOTE='"'"'"$$HOME`id`\' --set 'SEED=${RANK}${SLURM_JOB_ID}' --unset NCCL_DEBUG -- python3 dump.py out 'a b'
@@ -642,7 +642,7 @@ envcfg_host() { # COMMAND...: run it once on each node, outside the container
   fi
   (
     unset -v SLURM_NTASKS SLURM_NPROCS SLURM_NTASKS_PER_NODE SLURM_TASKS_PER_NODE \
-      SLURM_CPUS_PER_TASK SLURM_CPU_BIND SLURM_DISTRIBUTION
+      SLURM_CPUS_PER_TASK SLURM_CPU_BIND SLURM_DISTRIBUTION "${!PYXIS_@}"
     envcfg_whole
     # --mem=0: beside the memory that a step holds, or has not given back yet
     exec srun --overlap --mem=0 --nodes="$ENVCFG_JOB_NODES" --ntasks="$ENVCFG_JOB_NODES" \

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# envcfg:script be1378906d49a9d440e7906228b08d97035fcecff6c555c64a2447ae03423352
+# envcfg:script e36314408ee89520bbac89be09b844f875dcc711ec0fbe919a088931950f472c
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
 # envcfg 0.1.0, profile lumi-g (sha256 71793283d875b36b)
 # made by: envcfg wrap --profile lumi-g --fact rocm=6.2.4 --container /images/pytorch.sif
@@ -628,7 +628,7 @@ envcfg_host() { # COMMAND...: run it once on each node, outside the container
   fi
   (
     unset -v SLURM_NTASKS SLURM_NPROCS SLURM_NTASKS_PER_NODE SLURM_TASKS_PER_NODE \
-      SLURM_CPUS_PER_TASK SLURM_CPU_BIND SLURM_DISTRIBUTION
+      SLURM_CPUS_PER_TASK SLURM_CPU_BIND SLURM_DISTRIBUTION "${!PYXIS_@}"
     envcfg_whole
     # --mem=0: beside the memory that a step holds, or has not given back yet
     exec srun --overlap --mem=0 --nodes="$ENVCFG_JOB_NODES" --ntasks="$ENVCFG_JOB_NODES" \

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# envcfg:script b648aedd252f29daf1948efa9076bc0885dcdc446c14818b51d173f7a836589c
+# envcfg:script 9e43d4511dec09be74fdeeb1ae5dd4a2b79836af29b0c543ad0fb2eb78ad3e3e
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
 # envcfg 0.1.0, profile lumi-g (sha256 71793283d875b36b)
 # made by: envcfg wrap --profile lumi-g --fact rocm=6.2.4 --container /images/pytorch.sif --launcher torchrun -- python3 dump.py out 'a b'
@@ -567,7 +567,7 @@ envcfg_host() { # COMMAND...: run it once on each node, outside the container
   fi
   (
     unset -v SLURM_NTASKS SLURM_NPROCS SLURM_NTASKS_PER_NODE SLURM_TASKS_PER_NODE \
-      SLURM_CPUS_PER_TASK SLURM_CPU_BIND SLURM_DISTRIBUTION
+      SLURM_CPUS_PER_TASK SLURM_CPU_BIND SLURM_DISTRIBUTION "${!PYXIS_@}"
     envcfg_whole
     # --mem=0: beside the memory that a step holds, or has not given back yet
     exec srun --overlap --mem=0 --nodes="$ENVCFG_JOB_NODES" --ntasks="$ENVCFG_JOB_NODES" \

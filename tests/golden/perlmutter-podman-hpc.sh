@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# envcfg:script e5aa93f53d64f347841b3c753657da2ea395ab325a742a987a68d80cc2ac8b4a
+# envcfg:script d093b56fdcaca621844b5978229ee92068b076b50d6fa7971676960d1f4b88bd
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
 # envcfg 0.1.0, profile perlmutter (sha256 e9e703c8eddae7b2)
 # made by: envcfg wrap --profile perlmutter --runtime podman-hpc --container docker.io/a/pytorch:2.9 --runtime-arg=--gpu --bind /data::ro -- python3 dump.py out 'a b'
@@ -607,7 +607,7 @@ envcfg_host() { # COMMAND...: run it once on each node, outside the container
   fi
   (
     unset -v SLURM_NTASKS SLURM_NPROCS SLURM_NTASKS_PER_NODE SLURM_TASKS_PER_NODE \
-      SLURM_CPUS_PER_TASK SLURM_CPU_BIND SLURM_DISTRIBUTION
+      SLURM_CPUS_PER_TASK SLURM_CPU_BIND SLURM_DISTRIBUTION "${!PYXIS_@}"
     envcfg_whole
     # --mem=0: beside the memory that a step holds, or has not given back yet
     exec srun --overlap --mem=0 --nodes="$ENVCFG_JOB_NODES" --ntasks="$ENVCFG_JOB_NODES" \

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# envcfg:script 3891ee58cd83e57dfca9f89eadfb76df9e0340e005d17bcaedf2909265620708
+# envcfg:script edae59748242c331a72cd362d4b54ca09e24a7744ee426c486bf11034a477e1f
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
 # envcfg 0.1.0, profile perlmutter (sha256 e9e703c8eddae7b2)
 # made by: envcfg wrap --profile perlmutter --runtime shifter --container docker:a/pytorch:2.9 --runtime-arg=--module=gpu --bind /data::ro -- python3 dump.py out 'a b'
@@ -561,7 +561,7 @@ envcfg_host() { # COMMAND...: run it once on each node, outside the container
   fi
   (
     unset -v SLURM_NTASKS SLURM_NPROCS SLURM_NTASKS_PER_NODE SLURM_TASKS_PER_NODE \
-      SLURM_CPUS_PER_TASK SLURM_CPU_BIND SLURM_DISTRIBUTION
+      SLURM_CPUS_PER_TASK SLURM_CPU_BIND SLURM_DISTRIBUTION "${!PYXIS_@}"
     envcfg_whole
     # --mem=0: beside the memory that a step holds, or has not given back yet
     exec srun --overlap --mem=0 --nodes="$ENVCFG_JOB_NODES" --ntasks="$ENVCFG_JOB_NODES" \

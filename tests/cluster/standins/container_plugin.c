@@ -84,7 +84,11 @@ int slurm_spank_user_init(spank_t sp, int ac, char **av) {
   gid_t gid = 0;
   char **host = NULL, *words[2 * COUNT + 5], *end;
   int count = 0, status = 0;
+  char usual[4096]; /* what holds for every step that says nothing else */
   (void)ac, (void)av;
+  if (!is_active() &&
+      spank_getenv(sp, "PYXIS_CONTAINER_IMAGE", usual, sizeof usual) == ESPANK_SUCCESS)
+    given[IMAGE] = strdup(usual);
   if (!is_active())
     return 0;
   spank_get_item(sp, S_JOB_ID, &job);

@@ -11,7 +11,7 @@ envcfg_master() { # find the address of $ENVCFG_INTERFACE on the job's first nod
   if [[ ${SLURMD_NODENAME-} != "$envcfg_node" ]]; then
     envcfg_ask=(srun --overlap --mem=0 --nodes=1 --ntasks=1 --nodelist="$envcfg_node" "${envcfg_ask[@]}")
   fi
-  read -r _ _ _ envcfg_address _ < <("${envcfg_ask[@]}" </dev/null) || :
+  read -r _ _ _ envcfg_address _ < <(unset -v "${!PYXIS_@}" && "${envcfg_ask[@]}" </dev/null) || :
   if [[ -z $envcfg_address ]]; then
     envcfg_fault "node $envcfg_node has no address on $ENVCFG_INTERFACE" \
       'set MASTER_ADDR, or correct rendezvous.interface in the profile'
