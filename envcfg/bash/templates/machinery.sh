@@ -141,7 +141,7 @@ envcfg_step() { # COMMAND...: one step of the job, from the checks to the exit c
   envcfg_listen
   envcfg_launch "$@" || ENVCFG_CODE=$?
   # envcfg:begin leave
-  if ((ENVCFG_CODE != 0)); then envcfg_leave; fi
+  envcfg_leave
   # envcfg:end leave
   # envcfg:begin log
   if ((ENVCFG_CODE == 0)); then envcfg_log_end; fi
