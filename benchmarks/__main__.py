@@ -10,13 +10,14 @@ import sys
 import tempfile
 from pathlib import Path
 
-from benchmarks import check_log, entrypoint, growth, start_up
+from benchmarks import check_log, entrypoint, growth, runtimes, start_up
 from benchmarks.rows import Row, render_table
 from benchmarks.trace import find_missing
 
 BENCHMARKS = {
     "start-up": start_up.measure,
     "entrypoint": entrypoint.measure,
+    "runtimes": runtimes.measure,
     "growth": growth.measure,
     "check-log": check_log.measure,
 }

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from itertools import product
 from pathlib import Path
@@ -39,23 +39,28 @@ def generate(nodes: int, nodelist: str) -> str:
 
 def build_rank_argv(folder: Path) -> list[str]:
     """Return what srun is asked to start in each task for the program ``true``."""
+    return noted_words(folder, generate(1, "nid000001"), _base())
+
+
+def noted_words(folder: Path, script: str, env: Mapping[str, str]) -> list[str]:
+    """Return what the script of no command has srun start in each task for ``true``."""
     (folder / "bin").mkdir(exist_ok=True)
     srun = folder / "bin" / "srun"
     srun.write_text(_SRUN)
     srun.chmod(0o755)
-    script, noted = folder / "job.sh", folder / "noted"
-    script.write_text(generate(1, "nid000001"))
-    base = _base()
-    env = base | _job(1, "nid000001") | {"NOTED": str(noted)}
-    env["PATH"] = f"{folder}/bin:{base['PATH']}"
+    made, noted = folder / "job.sh", folder / "noted"
+    made.write_text(script)
+    env = {**env, **_job(1, "nid000001"), "NOTED": str(noted)}
+    env["PATH"] = f"{folder}/bin:{env['PATH']}"
     subprocess.run(
-        ["bash", "-c", 'source "$1" && envcfg_run true', "job", str(script)],
+        ["bash", "-c", 'source "$1" && envcfg_run true', "job", str(made)],
         env=env,
         stderr=subprocess.DEVNULL,
         check=True,
     )
     words = noted.read_text().split("\0")[:-1]
-    return words[words.index("/bin/sh") :]
+    options = [word.startswith("--") for word in words].index(False)
+    return words[options:]
 
 
 @contextmanager

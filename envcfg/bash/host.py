@@ -144,7 +144,6 @@ def _data(plan: Plan) -> Mapping[str, str]:
         "ENVCFG_CPUS": ":".join(map(_ranges, masks)),
         "ENVCFG_INTERFACE": meeting or "",
         "ENVCFG_EDF": "",
-        "ENVCFG_LABEL": "",
     }
 
 
@@ -230,6 +229,7 @@ def _blocks(plan: Plan) -> dict[str, str]:
         "stated": "nodes" in plan.facts,
         "text": runtime is not None and runtime.is_text,
         "leave": runtime is not None and runtime.outlives,
+        "written": runtime is not None and runtime.writes,
     }
     blocks = {name: "" for name, each in needed.items() if not each}
     if plan.scratch and plan.command:

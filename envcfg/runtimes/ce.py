@@ -58,5 +58,5 @@ RUNTIME = Runtime(
     refuse_argument=refuse_argument,
     # What the file says is handed to Pyxis, which CE is made of.
     format_bind=pyxis.format_bind,
-    outlives=True,
+    writes=True,
 )

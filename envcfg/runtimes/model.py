@@ -45,7 +45,8 @@ class Runtime(NamedTuple):
         pull: what to do before the job instead.
         unpacked: names of which an image that is a folder has one at least.
         is_text: arguments go through it as UTF-8, so that other bytes would be changed.
-        outlives: a step can leave something behind, of which the template makes an end.
+        outlives: a container goes on where its client is killed; the template ends it.
+        writes: the template writes a file for each step, and removes it.
     """
 
     name: str
@@ -68,6 +69,7 @@ class Runtime(NamedTuple):
     unpacked: tuple[str, ...] = ("bin", "usr")
     is_text: bool = False
     outlives: bool = False
+    writes: bool = False
 
     @property
     def sign(self) -> str:

@@ -100,8 +100,8 @@ def _store(forms: Forms) -> None:
         f'[storage]\ndriver = "overlay"\ngraphroot = "{forms.store}"\n'
         f'runroot = "{forms.root}/run"\n'
     )
-    words = " ".join(f"{name}={value}" for name, value in ENV.items())
-    changes = f"ENV {words}", f"WORKDIR {WORKDIR}", 'ENTRYPOINT ["/bin/false"]'
+    changes = [f"ENV {name}={value}" for name, value in ENV.items()]
+    changes += [f"WORKDIR {WORKDIR}", 'ENTRYPOINT ["/bin/false"]']
     options = [word for change in changes for word in ("--change", change)]
     script = 'export CONTAINERS_STORAGE_CONF=$1; tar -C "$2" -c . | podman import "${@:4}" - "$3"'
     _run(

@@ -140,6 +140,9 @@ envcfg_step() { # COMMAND...: one step of the job, from the checks to the exit c
   # envcfg:end smoke
   envcfg_listen
   envcfg_launch "$@" || ENVCFG_CODE=$?
+  # envcfg:begin leave
+  envcfg_leave
+  # envcfg:end leave
   # envcfg:begin log
   if ((ENVCFG_CODE == 0)); then envcfg_log_end; fi
   # envcfg:end log
@@ -156,9 +159,9 @@ envcfg_apart() { # COMMAND...: one step and its end, in a shell of envcfg's own
   envcfg_plain
   ENVCFG_CODE=0
   envcfg_step "$@" || ENVCFG_CODE=$?
-  # envcfg:begin leave
-  envcfg_leave
-  # envcfg:end leave
+  # envcfg:begin written
+  envcfg_remove
+  # envcfg:end written
   # envcfg:begin end
   # The job's own shell does it at its end, if there is one and it is still there.
   if envcfg_is_script || ! kill -0 "$$" 2>/dev/null; then envcfg_end; fi

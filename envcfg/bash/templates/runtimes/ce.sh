@@ -53,7 +53,7 @@ envcfg_define() { # IMAGE: write the file, with the annotations that are among t
     'start the job in a folder that you may write to, and that all nodes see'
 }
 
-envcfg_leave() { # remove the file
+envcfg_remove() { # what was written
   if [[ -n ${ENVCFG_EDF-} ]]; then rm -f -- "$ENVCFG_EDF"; fi
 }
 
