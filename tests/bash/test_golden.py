@@ -40,11 +40,19 @@ CASES = {
     ),
     "perlmutter-podman-hpc": (
         *("--profile", "perlmutter", "--runtime", "podman-hpc", "--container", "docker.io/a/pytorch:2.9"),
-        *("--runtime-arg=--gpu", "--bind", "/data::ro"),
+        *("--bind", "/data::ro"),
     ),
     "perlmutter-shifter": (
         *("--profile", "perlmutter", "--runtime", "shifter", "--container", "docker:a/pytorch:2.9"),
-        *("--runtime-arg=--module=gpu", "--bind", "/data::ro"),
+        *("--bind", "/data::ro"),
+    ),
+    "aws-pyxis": (
+        *("--profile", "aws-p5", "--runtime", "pyxis", "--container", "/images/pytorch.sqsh"),
+        *("--bind", "/data:/mnt/data:ro"),
+    ),
+    "alps-ce": (
+        *("--profile", "alps-clariden", "--runtime", "ce", "--container", "my-environment"),
+        *("--fact", "cuda=13.0", "--bind", "/data:/mnt/data:ro"),
     ),
     "workstation-docker": (
         *("--profile", "workstation", "--runtime", "docker", "--ranks", "2"),

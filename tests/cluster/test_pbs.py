@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from pathlib import Path
 
 import pytest
@@ -92,6 +93,15 @@ def submit(cluster: Cluster, workdir: Path, *options: str, start: str = "") -> J
     return cluster.submit(f"{HEAD}{start}\nsource ./wrap.sh\n", *SIZE)
 
 
+def left_running(cluster: Cluster) -> list[tuple[str, ...]]:
+    """Return the user's processes; Open MPI does not wait for what stands for ssh here."""
+    for _ in range(10):
+        if not (left := cluster.left_running()):
+            break
+        time.sleep(0.5)
+    return left
+
+
 def image(cluster: Cluster) -> tuple[str, ...]:
     return ("--runtime", "apptainer", "--container", str(cluster.pytorch_image))
 
@@ -116,7 +126,7 @@ def test_training_over_two_nodes_is_right(
     if launcher == "pbs":
         assert ranks[0]["MASTER_ADDR"] == cluster.nodes[0]
         assert 10000 <= int(ranks[0]["MASTER_PORT"]) < 30000
-    assert cluster.left_running() == []
+    assert left_running(cluster) == []
 
 
 @pytest.mark.parametrize(
@@ -167,7 +177,7 @@ def test_the_first_rank_that_fails_ends_the_step(
         job = submit(cluster, workdir, *container, "--", "sh", "-c", program)
         job.wait(timeout=35)
         assert (job.state, job.exit_code) == ("FAILED", 7), (mpiexec, job.stdout)
-        assert cluster.left_running() == []
+        assert left_running(cluster) == []
         assert caches(cluster, job) == []
 
 
@@ -181,13 +191,12 @@ def test_a_signal_to_the_job_reaches_the_program(
     job.cancel(f"--signal={name}", "--batch")
     job.wait(timeout=40)
     got = re.findall(r"rank \d got SIG(\w+)", job.stdout)
-    if name == "TERM" and mpiexec == "openmpi":
-        # its daemon on a node may be gone before the last rank there has said so
-        assert got.count("TERM") >= 2, job.stdout
-    else:
-        assert got.count(name) >= 2, job.stdout
+    # That of USR1 whose program ends first ends the others. With Open MPI a node's daemon may
+    # be gone before its last rank has said so.
+    least = 4 if (mpiexec, name) == ("hydra", "TERM") else 2
+    assert got.count(name) >= least, job.stdout
     assert job.state in {"FAILED", "CANCELLED"}
-    assert cluster.left_running() == []
+    assert left_running(cluster) == []
     assert caches(cluster, job) == []
 
 
@@ -207,3 +216,51 @@ def test_steps_of_a_job_share_caches_and_differ_in_size_and_port(
     assert len({port for _, port, _ in said}) == 2
     assert len({cache for *_, cache in said}) == 2  # one on each node
     assert caches(cluster, job) == []
+
+
+@pytest.mark.parametrize("mpiexec", ["hydra"], indirect=True)
+@pytest.mark.parametrize("launcher", ["pbs", "torchrun"])
+@pytest.mark.parametrize(
+    ("rendezvous", "address"),
+    [("suffix: -hsn0", "nid001000-hsn0"), ("interface: hsn1", "10.253.1.")],
+)
+def test_ranks_meet_by_the_name_or_address_that_the_profile_says(
+    cluster: Cluster,
+    programs: Path,
+    workdir: Path,
+    tmp_path: Path,
+    mpiexec: str,
+    launcher: str,
+    rendezvous: str,
+    address: str,
+) -> None:
+    reason = "why: w, source: s, date: 2026-01-01"
+    profile = tmp_path / "p.yaml"
+    profile.write_text(
+        "name: p\nlaunch: {launchers: [pbs, torchrun]}\n"
+        f"rendezvous: {{{rendezvous}, {reason}}}\n"
+        f"env: {{GLOO_SOCKET_IFNAME: {{value: hsn1, {reason}}}}}\n"
+    )
+    options = ("--profile", str(profile), *image(cluster), "--launcher", launcher)
+    job = submit(cluster, workdir, *options, "--", "python3", str(programs / "ddp.py"))
+    job.wait(timeout=120)
+    assert (job.state, job.exit_code) == ("COMPLETED", 0), (mpiexec, job.stdout)
+    found = [json.loads(x) for x in job.stdout.splitlines() if x.startswith("{")]
+    assert len({rank["loss"] for rank in found}) == 1
+    assert len(found) == 4
+    if launcher == "pbs":  # torchrun tells its ranks an address of its own
+        (where,) = {rank["MASTER_ADDR"] for rank in found}
+        assert where.startswith(address)
+
+
+@pytest.mark.parametrize("mpiexec", ["pals"], indirect=True)
+def test_the_profile_of_polaris_runs_as_it_is(
+    cluster: Cluster, programs: Path, workdir: Path, mpiexec: str
+) -> None:
+    """With its option for Apptainer and its masks, for which the nodes lack the cores."""
+    options = ("--profile", "polaris", *image(cluster), "--set", "NCCL_NET=x")
+    job = submit(cluster, workdir, *options, "--", "python3", str(programs / "ddp.py"))
+    job.wait(timeout=120)
+    assert (job.state, job.exit_code) == ("COMPLETED", 0), (mpiexec, job.stdout)
+    assert "this job does not own a whole node" in job.stdout
+    assert len([x for x in job.stdout.splitlines() if x.startswith("{")]) == 4

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# envcfg:script da28bfb4b4ea4cff2de37ba6b60bb34a3cfc55b3b639d82fa6f105ddf12017c5
+# envcfg:script df15f2a64d6046bc9a54bb6bc1e46d40be9f7d154058c477bc09d9667045e909
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
 # envcfg 0.1.0, profile lumi-g (sha256 71793283d875b36b)
 # made by: envcfg wrap --profile lumi-g --fact rocm=6.2.4 --runtime podman --container docker.io/a/pytorch:2.9 --bind /data::ro -- python3 dump.py out 'a b'
@@ -39,7 +39,6 @@ ENVCFG_IMAGE='docker.io/a/pytorch:2.9'
 ENVCFG_SHELL='/bin/sh'
 ENVCFG_MASKS='0x00fe000000000000,0xfe00000000000000,0x0000000000fe0000,0x00000000fe000000,0x00000000000000fe,0x000000000000fe00,0x000000fe00000000,0x0000fe0000000000'
 ENVCFG_MASKS_UNION='fefefefe,fefefefe'
-ENVCFG_LABEL=''
 ENVCFG_RUNTIMES=(podman) # the first that is on PATH
 
 envcfg_mounts() {
@@ -226,16 +225,24 @@ envcfg_is_clean() { # no variable of the task reaches the program by itself
   return 0
 }
 
-envcfg_leave() { # after a failure: a client that is killed leaves its container on the node
-  if [[ -z $ENVCFG_LABEL ]] || ((ENVCFG_CODE == 0 || ENVCFG_FAULTS > 0)); then return; fi
-  (
+# A client that is killed leaves its container; that of a plain user ends by TERM at once, with
+# code 0 (4.3), whatever its program still does.
+envcfg_leave() { # end what runs on after its client, on every node; then the step has not ended well
+  local envcfg_left
+  # shellcheck disable=SC2016 # to be expanded on the node
+  if ! envcfg_left=$(
     builtin trap '' HUP INT QUIT TERM USR1 USR2 # a signal does not cut this short
-    # shellcheck disable=SC2016 # to be expanded on the node
-    envcfg_host bash -c 'left=$("$1" ps --all --quiet --filter "label=$2") || exit
-      if [[ -n $left ]]; then "$1" kill $left; "$1" rm --force $left; fi >/dev/null 2>&1
-      exit 0' envcfg-leave "${ENVCFG_ENTER[0]}" "$ENVCFG_LABEL" \
-      || envcfg_note 'could not end what the runtime may have left running'
-  )
+    envcfg_host bash -c 'left=$("$1" ps --quiet --filter "label=$2") || exit
+      if [[ -n $left ]]; then "$1" stop $left; fi
+      left=$("$1" ps --all --quiet --filter "label=$2") || exit
+      if [[ -n $left ]]; then "$1" rm --force $left >/dev/null 2>&1; fi
+      exit 0' envcfg-leave "${ENVCFG_ENTER[0]}" "$ENVCFG_LABEL"
+  ); then
+    envcfg_note 'could not look for containers that are left'
+  elif [[ -n $envcfg_left ]]; then
+    envcfg_note 'containers ran on after the step, and were ended'
+    if ((ENVCFG_CODE == 0)); then ENVCFG_CODE=143; fi
+  fi
 }
 
 envcfg_texts() { # WORD...: of other bytes than UTF-8's, the runtime would make something else
@@ -491,6 +498,7 @@ envcfg_step() { # COMMAND...: one step of the job, from the checks to the exit c
   ENVCFG_ARGS+=("ENVCFG_PRESET=$ENVCFG_PRESET")
   envcfg_listen
   envcfg_launch "$@" || ENVCFG_CODE=$?
+  envcfg_leave
   return "$ENVCFG_CODE"
 }
 
@@ -504,7 +512,6 @@ envcfg_apart() { # COMMAND...: one step and its end, in a shell of envcfg's own
   envcfg_plain
   ENVCFG_CODE=0
   envcfg_step "$@" || ENVCFG_CODE=$?
-  envcfg_leave
   envcfg_end "$ENVCFG_CACHE_BASE"
   return "$ENVCFG_CODE"
 }

@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
-# envcfg:script d093b56fdcaca621844b5978229ee92068b076b50d6fa7971676960d1f4b88bd
+# envcfg:script d7d3527f4aa1e7955ef6c0489db1e5cabc7fb46607cfecfe50758488571e5f5b
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
 # envcfg 0.1.0, profile perlmutter (sha256 e9e703c8eddae7b2)
-# made by: envcfg wrap --profile perlmutter --runtime podman-hpc --container docker.io/a/pytorch:2.9 --runtime-arg=--gpu --bind /data::ro -- python3 dump.py out 'a b'
+# made by: envcfg wrap --profile perlmutter --runtime podman-hpc --container docker.io/a/pytorch:2.9 --bind /data::ro -- python3 dump.py out 'a b'
 # Source it in a batch script, evaluate it, run it, submit it: all the same.
 # It needs bash 4.4 and, on the compute nodes, neither envcfg nor Python.
 # It starts the ranks by:
 #   srun --kill-on-bad-exit=1 --export=ALL --gpu-bind=none "${ENVCFG_SRUN[@]}" \
 #     podman-hpc run --rm --interactive --entrypoint= --label "$ENVCFG_LABEL" \
-#     --network=host --ipc=host --pid=host --gpu --nccl --gpu --mount \
+#     --network=host --ipc=host --pid=host --gpu --nccl --mount \
 #     type=bind,source=/data,target=/data,readonly --mount \
 #     "type=bind,\"source=$envcfg_here\",\"target=$envcfg_here\"" --workdir "$PWD" -- \
 #     docker.io/a/pytorch:2.9 /bin/sh -c "$ENVCFG_RANK" envcfg-rank "${ENVCFG_ARGS[@]}" \
@@ -32,7 +32,6 @@ ENVCFG_IMAGE='docker.io/a/pytorch:2.9'
 ENVCFG_SHELL='/bin/sh'
 ENVCFG_MASKS='0xffff000000000000ffff000000000000,0x0000ffff000000000000ffff00000000,0x00000000ffff000000000000ffff0000,0x000000000000ffff000000000000ffff'
 ENVCFG_MASKS_UNION='ffffffff,ffffffff,ffffffff,ffffffff'
-ENVCFG_LABEL=''
 ENVCFG_RUNTIMES=(podman-hpc) # the first that is on PATH
 
 envcfg_mounts() {
@@ -42,7 +41,6 @@ envcfg_mounts() {
   # a module of the site's podman-hpc brings the plugin and its libfabric; of the variables
   # that it sets, those that stand here win [profiles/perlmutter.yaml:70]
   envcfg_argument --nccl
-  envcfg_argument --gpu
   envcfg_bind /data type=bind,source=/data,target=/data,readonly
 }
 
@@ -210,16 +208,24 @@ envcfg_is_clean() { # no variable of the task reaches the program by itself
   return 0
 }
 
-envcfg_leave() { # after a failure: a client that is killed leaves its container on the node
-  if [[ -z $ENVCFG_LABEL ]] || ((ENVCFG_CODE == 0 || ENVCFG_FAULTS > 0)); then return; fi
-  (
+# A client that is killed leaves its container; that of a plain user ends by TERM at once, with
+# code 0 (4.3), whatever its program still does.
+envcfg_leave() { # end what runs on after its client, on every node; then the step has not ended well
+  local envcfg_left
+  # shellcheck disable=SC2016 # to be expanded on the node
+  if ! envcfg_left=$(
     builtin trap '' HUP INT QUIT TERM USR1 USR2 # a signal does not cut this short
-    # shellcheck disable=SC2016 # to be expanded on the node
-    envcfg_host bash -c 'left=$("$1" ps --all --quiet --filter "label=$2") || exit
-      if [[ -n $left ]]; then "$1" kill $left; "$1" rm --force $left; fi >/dev/null 2>&1
-      exit 0' envcfg-leave "${ENVCFG_ENTER[0]}" "$ENVCFG_LABEL" \
-      || envcfg_note 'could not end what the runtime may have left running'
-  )
+    envcfg_host bash -c 'left=$("$1" ps --quiet --filter "label=$2") || exit
+      if [[ -n $left ]]; then "$1" stop $left; fi
+      left=$("$1" ps --all --quiet --filter "label=$2") || exit
+      if [[ -n $left ]]; then "$1" rm --force $left >/dev/null 2>&1; fi
+      exit 0' envcfg-leave "${ENVCFG_ENTER[0]}" "$ENVCFG_LABEL"
+  ); then
+    envcfg_note 'could not look for containers that are left'
+  elif [[ -n $envcfg_left ]]; then
+    envcfg_note 'containers ran on after the step, and were ended'
+    if ((ENVCFG_CODE == 0)); then ENVCFG_CODE=143; fi
+  fi
 }
 
 envcfg_texts() { # WORD...: of other bytes than UTF-8's, the runtime would make something else
@@ -479,6 +485,7 @@ envcfg_step() { # COMMAND...: one step of the job, from the checks to the exit c
   ENVCFG_ARGS+=("ENVCFG_PRESET=$ENVCFG_PRESET")
   envcfg_listen
   envcfg_launch "$@" || ENVCFG_CODE=$?
+  envcfg_leave
   return "$ENVCFG_CODE"
 }
 
@@ -492,7 +499,6 @@ envcfg_apart() { # COMMAND...: one step and its end, in a shell of envcfg's own
   envcfg_plain
   ENVCFG_CODE=0
   envcfg_step "$@" || ENVCFG_CODE=$?
-  envcfg_leave
   envcfg_end "$ENVCFG_CACHE_BASE"
   return "$ENVCFG_CODE"
 }

@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
-# envcfg:script edae59748242c331a72cd362d4b54ca09e24a7744ee426c486bf11034a477e1f
+# envcfg:script f2f988ef64e926c69168ffb5c6e773953ba8ea0840397bdbf6115a669bfa27d0
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
 # envcfg 0.1.0, profile perlmutter (sha256 e9e703c8eddae7b2)
-# made by: envcfg wrap --profile perlmutter --runtime shifter --container docker:a/pytorch:2.9 --runtime-arg=--module=gpu --bind /data::ro -- python3 dump.py out 'a b'
+# made by: envcfg wrap --profile perlmutter --runtime shifter --container docker:a/pytorch:2.9 --bind /data::ro -- python3 dump.py out 'a b'
 # Source it in a batch script, evaluate it, run it, submit it: all the same.
 # It needs bash 4.4 and, on the compute nodes, neither envcfg nor Python.
 # It starts the ranks by:
 #   srun --kill-on-bad-exit=1 --export=ALL --gpu-bind=none "${ENVCFG_SRUN[@]}" shifter \
-#     --workdir "$PWD" --module=gpu,nccl-plugin --module=gpu --volume /data:/data:ro \
-#     --image docker:a/pytorch:2.9 /bin/sh -c "$ENVCFG_RANK" envcfg-rank \
-#     "${ENVCFG_ARGS[@]}" -- python3 dump.py out 'a b'
+#     --workdir "$PWD" --module=gpu,nccl-plugin --volume /data:/data:ro --image \
+#     docker:a/pytorch:2.9 /bin/sh -c "$ENVCFG_RANK" envcfg-rank "${ENVCFG_ARGS[@]}" -- \
+#     python3 dump.py out 'a b'
 
 case ${BASH_VERSION:-none}:${SHELLOPTS-} in
   none:* | [1-3].* | 4.[0-3].* | *:*posix*) # as sh, too, bash reads other rules
@@ -35,7 +35,6 @@ envcfg_mounts() {
   # the same for Shifter; it takes the place of the modules that a job has by itself
   # [profiles/perlmutter.yaml:77]
   envcfg_argument --module=gpu,nccl-plugin
-  envcfg_argument --module=gpu
   envcfg_bind /data /data:/data:ro
 }
 

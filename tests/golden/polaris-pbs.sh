@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# envcfg:script 60763c5e7ebb4ad17508e2a55e0e947f153a4ba2d30288901266fc1eda883c34
+# envcfg:script b7f77140cc9973b400b599fd62abc10b5aefc7aaa02c0a8647ffa3f41721d782
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
 # envcfg 0.1.0, profile polaris (sha256 fb0b78fc77e05b32)
 # made by: envcfg wrap --profile polaris --container /images/pytorch.sif --runtime-arg=--cleanenv -- python3 dump.py out 'a b'
@@ -374,11 +374,15 @@ fi
 set -- "${@:2:$1}" "${envcfg_given[@]}" "${@:$1+2}"
 if [[ -z ${PMI_FD-} ]]; then exec "$@"; fi
 # Hydra lets the others run on when a rank fails, unless one asks it by PMI to end all.
-trap : HUP INT QUIT TERM USR1 USR2 # they come to the program, too: it is of the same group
+# Signals come to the program, too, as it is of the same group. Those that end all have
+# come to all: each may take its time to save.
+envcfg_ended=''
+trap 'envcfg_ended=yes' HUP INT QUIT TERM
+trap : USR1 USR2
 envcfg_code=0
 "$@" || envcfg_code=$?
 trap : PIPE
-if ((envcfg_code != 0)); then
+if ((envcfg_code != 0)) && [[ -z $envcfg_ended ]]; then
   { printf 'cmd=abort exitcode=%d\n' "$envcfg_code" >&"$PMI_FD"; } 2>/dev/null || :
 fi
 exit "$envcfg_code"

@@ -269,6 +269,11 @@ def test_problems_of_all_layers_come_together(catalog: Catalog) -> None:
         ("dardel", "anything", "dardel"),
         (None, "clariden-ln001", "alps-clariden"),
         (None, "tuolumne1001", "tuolumne"),
+        (None, "polaris-login-02", "polaris"),
+        (None, "x3006c0s13b1n0", "polaris"),
+        (None, "x4006c0s2b0n0", None),  # Aurora's
+        (None, "derecho3", "derecho"),
+        (None, "deg0001", "derecho"),
         (None, "laptop", None),
         # nodes and login nodes of Cray EX bear these names at many sites
         (None, "nid005001", None),

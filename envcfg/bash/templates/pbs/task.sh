@@ -11,11 +11,15 @@ fi
 set -- "${@:2:$1}" "${envcfg_given[@]}" "${@:$1+2}"
 if [[ -z ${PMI_FD-} ]]; then exec "$@"; fi
 # Hydra lets the others run on when a rank fails, unless one asks it by PMI to end all.
-trap : HUP INT QUIT TERM USR1 USR2 # they come to the program, too: it is of the same group
+# Signals come to the program, too, as it is of the same group. Those that end all have
+# come to all: each may take its time to save.
+envcfg_ended=''
+trap 'envcfg_ended=yes' HUP INT QUIT TERM
+trap : USR1 USR2
 envcfg_code=0
 "$@" || envcfg_code=$?
 trap : PIPE
-if ((envcfg_code != 0)); then
+if ((envcfg_code != 0)) && [[ -z $envcfg_ended ]]; then
   { printf 'cmd=abort exitcode=%d\n' "$envcfg_code" >&"$PMI_FD"; } 2>/dev/null || :
 fi
 exit "$envcfg_code"

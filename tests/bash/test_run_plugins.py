@@ -1,0 +1,148 @@
+"""Runtimes that options of srun enter, with a fake srun; tests/cluster has a real one."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+import tomllib
+from hypothesis import given
+from hypothesis import strategies as st
+
+from envcfg.bash.pieces import template
+from support import Wrap, bash, zero_separated
+
+PYXIS = ("--profile", "aws-p5", "--runtime", "pyxis", "--container", "a#b:c")
+CE = ("--profile", "alps-clariden", "--runtime", "ce", "--container", "mine")
+COMMAND = ("--", "sh", "-c", 'cat .envcfg* >edf; env -0 >"env.$RANK"')
+
+
+@pytest.fixture(autouse=True)
+def folder(
+    tmp_path: Path, fakes: Path, wrap: Wrap, monkeypatch: pytest.MonkeyPatch
+) -> Path:
+    """Return the folder of the job, apart from what fakes note."""
+    assert fakes.is_dir()
+    assert callable(wrap)
+    made = tmp_path / "job"
+    made.mkdir()
+    monkeypatch.chdir(made)
+    monkeypatch.delenv("SCRATCH", raising=False)
+    return made
+
+
+@pytest.mark.parametrize(
+    ("options", "missing"),
+    [(PYXIS, "--container-image: Pyxis"), (CE, "--environment: the Container Engine")],
+)
+def test_where_the_plug_in_is_not_installed_no_rank_starts(
+    wrap: Wrap, options: tuple[str, ...], missing: str
+) -> None:
+    done = bash(wrap(*options, *COMMAND).out, FAKE_PLUGINS="--environments")
+    assert done.returncode == 4
+    assert f"srun has no option {missing} is not installed on " in done.stderr.decode()
+    assert not list(Path().glob("env.*"))
+
+
+def test_mounts_are_one_option_and_the_user_s_words_come_behind(
+    wrap: Wrap, folder: Path, fakes: Path
+) -> None:
+    words = (
+        "--bind",
+        "/usr",
+        "--bind",
+        "/etc:/mnt:ro",
+        "--runtime-arg=--container-x=y",
+    )
+    done = bash(wrap(*PYXIS, *words, *COMMAND).out)
+    assert done.returncode == 0, done.stderr.decode()
+    given = [word.decode() for word in zero_separated(fakes / "srun")]
+    at = given.index("--container-image")
+    assert given[at : at + 8] == [
+        *("--container-image", "a#b:c", "--no-container-entrypoint"),
+        *("--container-workdir", str(folder), "--container-x=y"),
+        *("--container-mounts", f"{folder},/usr,/etc:/mnt:ro"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("own", "seen"), [({}, b"all"), ({"NVIDIA_VISIBLE_DEVICES": "0"}, b"0")]
+)
+def test_what_hooks_read_is_there_before_and_the_job_s_own_wins(
+    wrap: Wrap, own: dict[str, str], seen: bytes
+) -> None:
+    done = bash(f"{wrap(*PYXIS, *COMMAND).text}\nenv -0 >after", **own)
+    assert done.returncode == 0, done.stderr.decode()
+    assert b"NVIDIA_VISIBLE_DEVICES=" + seen in zero_separated(Path("env.0"))
+    after = [
+        each for each in zero_separated(Path("after")) if each.startswith(b"NVIDIA_V")
+    ]
+    assert after == [
+        b"NVIDIA_VISIBLE_DEVICES=" + each.encode() for each in own.values()
+    ]
+
+
+def test_the_file_says_what_the_profile_and_the_job_want_and_is_gone_afterwards(
+    wrap: Wrap, folder: Path
+) -> None:
+    words = ("--bind", "/etc:/mnt:ro", "--fact", "cuda=13.0")
+    words += ("--runtime-arg=--annotation=com.hooks.mine=a=$b'\\\"",)
+    done = bash(wrap(*CE, *words, *COMMAND).out)
+    assert done.returncode == 0, done.stderr.decode()
+    said = tomllib.loads(Path("edf").read_text())
+    hooks = said["annotations"]["com"]["hooks"]
+    assert hooks["aws_ofi_nccl"] == {"enabled": "true", "variant": "cuda13"}
+    assert hooks["mine"] == "a=$$b'\\\""  # a dollar of the text
+    assert said["base_environment"] == "mine"
+    assert said["mounts"] == [f"{folder}:{folder}", "/etc:/mnt:ro"]
+    assert (said["workdir"], said["entrypoint"]) == (str(folder), False)
+    assert not list(Path().glob(".envcfg*"))
+
+
+def test_the_file_goes_where_the_step_fails_before_and_is_no_one_else_s(
+    wrap: Wrap, folder: Path
+) -> None:
+    text = wrap(*CE, "--bind", "/nowhere", *COMMAND).text
+    (folder / "keep").touch()
+    done = bash(text, ENVCFG_EDF=str(folder / "keep"))
+    assert done.returncode == 4
+    assert sorted(each.name for each in folder.iterdir()) == ["keep"]
+    assert bash(text, SCRATCH="/nowhere/at/all").returncode == 4
+
+
+SCRIPT = f"""
+{template("runtimes/ce")}
+envcfg_fault() {{ echo fault; exit; }}
+envcfg_toml "$1"
+printf 'a = %s' "$envcfg_text"
+"""
+
+
+@given(st.text(st.characters(exclude_characters="\0", exclude_categories=("Cs",))))
+def test_every_text_is_one_string_in_the_file_or_a_fault(text: str) -> None:
+    done = subprocess.run(
+        ["bash", "-c", SCRIPT, "bash", text], capture_output=True, check=True
+    )
+    said = done.stdout.decode()
+    if said.startswith("fault"):
+        assert any(not each.isprintable() for each in text)
+    else:
+        assert tomllib.loads(said)["a"].replace("$$", "$") == text
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ((*PYXIS, "--runtime-arg=--container-mounts=/a"), "of two srun takes the last alone"),
+        ((*PYXIS, "--launcher", "local"), "pyxis enters its containers by options of srun"),
+        ((*CE, "--runtime-arg=--environment=b"), "envcfg writes a file of its own for it"),
+        ((*CE, "--runtime-arg=--annotation=a b=c"), "it is no annotation"),
+    ],
+)  # fmt: skip
+def test_what_they_cannot_have_is_refused(
+    wrap: Wrap, options: tuple[str, ...], said: str
+) -> None:
+    made = wrap(*options, *COMMAND)
+    assert made.code == 2
+    assert said in made.err

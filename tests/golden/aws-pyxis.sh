@@ -1,0 +1,532 @@
+#!/usr/bin/env bash
+# envcfg:script 2565dd82b452ac3cec9d23f717e3cda86c466b73af6d748d317e39058546a912
+# shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
+# envcfg 0.1.0, profile aws-p5 (sha256 700257b6e556f7c0)
+# made by: envcfg wrap --profile aws-p5 --runtime pyxis --container /images/pytorch.sqsh --bind /data:/mnt/data:ro -- python3 dump.py out 'a b'
+# Source it in a batch script, evaluate it, run it, submit it: all the same.
+# It needs bash 4.4 and, on the compute nodes, neither envcfg nor Python.
+# It starts the ranks by:
+#   srun --kill-on-bad-exit=1 --export=ALL --cpu-bind=none "${ENVCFG_SRUN[@]}" \
+#     --container-image /images/pytorch.sqsh --no-container-entrypoint \
+#     --container-workdir "$PWD" --container-mounts "$ENVCFG_MOUNTS" /bin/sh -c \
+#     "$ENVCFG_RANK" envcfg-rank "${ENVCFG_ARGS[@]}" -- python3 dump.py out 'a b'
+
+case ${BASH_VERSION:-none}:${SHELLOPTS-} in
+  none:* | [1-3].* | 4.[0-3].* | *:*posix*) # as sh, too, bash reads other rules
+    printf 'envcfg: error: this needs bash 4.4 or newer, not in its POSIX mode; run it as in: bash job.sh\n' >&2
+    case $- in *i*) return 4 ;; *) exit 4 ;; esac
+    ;;
+esac
+
+# Aliases of the job's shell are not to change what follows; they are back before the step.
+ENVCFG_BASHOPTS=$BASHOPTS
+\builtin shopt -u expand_aliases
+
+# --- What this job needs ------------------------------------------------------------
+
+ENVCFG_RANKS=''
+ENVCFG_IMAGE='/images/pytorch.sqsh'
+ENVCFG_SHELL='/bin/sh'
+
+envcfg_mounts() {
+  # without it Enroot puts no driver into an image that is not based on NVIDIA's
+  # [profiles/efa.yaml:79]
+  envcfg_export NVIDIA_VISIBLE_DEVICES all
+  # of the driver, Enroot by itself brings what nvidia-smi needs, and no CUDA
+  # [profiles/efa.yaml:85]
+  envcfg_export NVIDIA_DRIVER_CAPABILITIES compute,utility
+  envcfg_bind /data /data:/mnt/data:ro
+}
+
+envcfg_settings() {
+  # names of interfaces differ by instance and image (ens6, enp40s0), so it is said which
+  # cannot reach another node [profiles/efa.yaml:102]
+  envcfg_set NCCL_SOCKET_IFNAME '^docker,lo,veth'
+  envcfg_preset MASTER_ADDR MASTER_PORT
+  # the node is the job's, so ranks may use all of its cores, not the few of srun's choice
+  # [profiles/efa.yaml:44]
+  ENVCFG_SRUN+=(--cpu-bind=none)
+}
+
+# --- How it is started --------------------------------------------------------------
+
+envcfg_fits() { # RANKS GPUS, per node: what is sure to fail ends here, what is idle is said
+  if [[ -z $1 || -z $2 || $2 == 0 || $1 == "$2" ]]; then
+    return 0
+  elif (($1 < $2)); then
+    envcfg_note "$1 ranks per node, but $2 GPUs: the others idle, unless a rank takes several"
+  elif [[ -z $ENVCFG_RANKS ]]; then
+    envcfg_error "$1 tasks per node, but $2 GPUs: no two ranks can share one in NCCL or RCCL" \
+      "ask for --ntasks-per-node=$2, or give --ranks $1 if that is meant"
+    return 2
+  fi
+}
+
+envcfg_launch() { # COMMAND...: one task per rank
+  local envcfg_ranks=$ENVCFG_RANKS envcfg_gpus envcfg_tasks
+  envcfg_gpus=$(envcfg_gpus)
+  envcfg_tasks=$(envcfg_tasks)
+  if [[ -z $envcfg_ranks && -z $envcfg_tasks && $envcfg_gpus != 0 ]]; then
+    envcfg_ranks=$envcfg_gpus # nobody said how many: one per GPU
+  fi
+  if [[ -n $envcfg_ranks ]]; then
+    ENVCFG_SRUN+=(--ntasks=$((envcfg_ranks * ENVCFG_NODES)) --ntasks-per-node="$envcfg_ranks")
+  fi
+  envcfg_fits "${envcfg_ranks:-$envcfg_tasks}" "$envcfg_gpus" || return
+  envcfg_pin
+  envcfg_srun "$@"
+}
+
+envcfg_srun() { # COMMAND...: the step itself
+  local -a envcfg_task=()
+  if envcfg_is_clean; then
+    # The words up to the rank part's name, then what srun told this task, then the rest.
+    envcfg_task=(bash -c "$ENVCFG_TASK" envcfg-task $((${#ENVCFG_ENTER[@]} + 4)))
+  fi
+  envcfg_spawn exec srun --kill-on-bad-exit=1 --export=ALL "${ENVCFG_SRUN[@]}" "${envcfg_task[@]}" \
+    "${ENVCFG_ENTER[@]}" "$ENVCFG_SHELL" -c "$ENVCFG_RANK" envcfg-rank "${ENVCFG_ARGS[@]}" -- "$@"
+  envcfg_wait "${ENVCFG_PIDS[@]}"
+}
+
+envcfg_pin() { # the profile has no CPU masks: srun's own binding, with the job's cores
+  if [[ -n ${SLURM_CPUS_PER_TASK-} ]]; then
+    ENVCFG_SRUN+=(--cpus-per-task="$SLURM_CPUS_PER_TASK") # some versions do not inherit it
+  fi
+}
+
+envcfg_find_image() { # set envcfg_image, a path: absolute, and there
+  if [[ $envcfg_image != /* ]]; then envcfg_image=$PWD/$envcfg_image; fi
+  if [[ ! -e $envcfg_image ]]; then
+    envcfg_fault "image $envcfg_image does not exist on ${HOSTNAME:-this host}" \
+      'give the path as the compute nodes see it'
+  elif [[ ! -r $envcfg_image ]]; then
+    envcfg_fault "image $envcfg_image cannot be read" 'check its permissions'
+  fi
+}
+
+envcfg_find_source() { # SOURCE [SPEC]: of a bind
+  if [[ ! -e $1 ]]; then
+    envcfg_fault "bind source $1 does not exist on ${HOSTNAME:-this host}" "correct or drop the bind '${2-$1}'"
+  fi
+}
+
+envcfg_export() { # NAME VALUE: hooks read it before there is a container; what the job has set wins
+  export "$1=${!1-$2}"
+}
+
+# Where a plug-in of Slurm's makes the container, which adds options to srun.
+
+envcfg_find_option() { # OPTION NAME: of srun, if NAME is installed
+  if [[ $(srun --help </dev/null 2>&1) != *"$1"[=[:space:]]* ]]; then
+    envcfg_fault "srun has no option $1: $2 is not installed on ${HOSTNAME:-this host}" \
+      'name the runtime that is there with --runtime'
+  fi
+}
+
+envcfg_bind_here() { # words with a relative path mean in the container what they mean here
+  if [[ $PWD == *[,:\$\`\"]* ]]; then
+    envcfg_fault "the container cannot have the folder of the job: ${PWD@Q}" \
+      'start it in one whose path has none of , : $ ` "'
+  elif [[ $PWD != / ]]; then
+    envcfg_bind "$PWD"
+  fi
+}
+
+envcfg_bind() { # SOURCE [SPEC]: mount it, at the same place or as SPEC says
+  envcfg_find_source "$@"
+  ENVCFG_MOUNTS+=",${2-$1}"
+}
+
+envcfg_enter() { # set ENVCFG_ENTER: the options by which tasks enter the container
+  local envcfg_image=$ENVCFG_IMAGE
+  envcfg_find_option --container-image Pyxis
+  envcfg_find_image
+  ENVCFG_ENTER=(--container-image "$envcfg_image" --no-container-entrypoint --container-workdir "$PWD")
+  ENVCFG_MOUNTS=''
+  envcfg_bind_here
+  envcfg_mounts
+  ENVCFG_MOUNTS=${ENVCFG_MOUNTS#,} # in one option, as of several the last alone counts
+  if [[ -n $ENVCFG_MOUNTS ]]; then ENVCFG_ENTER+=(--container-mounts "$ENVCFG_MOUNTS"); fi
+}
+
+envcfg_is_clean() { # the task's variables reach the program, where the image has no other value
+  return 1
+}
+
+# --- What each rank does first, inside the container --------------------------------
+
+IFS= builtin read -r -d '' ENVCFG_RANK <<'ENVCFG_TEXT' || : # until the text ends
+# A POSIX shell's own commands only: no process is started but the program's, except to
+# make the caches once on each node.
+
+envcfg_fail() { # MESSAGE [HINT]
+  printf 'envcfg: error: %s\n' "$1" >&2
+  [ -z "${2-}" ] || printf '  hint: %s\n' "$2" >&2
+  exit 4
+}
+
+envcfg_need() { # NAME VALUE: what the task's launcher must have told it
+  [ -n "$2" ] || envcfg_fail "$1 is not set in this task, or empty" \
+    'what starts tasks sets it: does something between that and here take it away?'
+}
+
+envcfg_is_preset() { # NAME: whether the job has set it, so that its value stays
+  case $ENVCFG_PRESET in *" $1 "*) return 0 ;; esac
+  return 1
+}
+
+while [ "$#" -gt 0 ]; do # NAME=VALUE | -u NAME, then -- COMMAND
+  case $1 in
+    --)
+      shift
+      break
+      ;;
+    -u)
+      unset -v "$2"
+      shift
+      ;;
+    *) export "${1?}" ;;
+  esac
+  shift
+done
+
+envcfg_first_node() { # LIST: set envcfg_node to the first host of a Slurm node list; fail if it is none
+  envcfg_node=''
+  envcfg_rest=$1
+  while :; do
+    case $envcfg_rest in
+      '' | ,*) break ;;
+      \[*']'*) # of a bracket, what stands before its first comma or dash
+        envcfg_item=${envcfg_rest%%]*}
+        envcfg_item=${envcfg_item#?}
+        envcfg_rest=${envcfg_rest#*]}
+        case ,$envcfg_item, in *[!0-9,-]* | *[,-][,-]*) return 1 ;; esac
+        case ${envcfg_item%%,*} in *-*-*) return 1 ;; esac
+        envcfg_node=$envcfg_node${envcfg_item%%[,-]*}
+        ;;
+      *)
+        envcfg_item=${envcfg_rest%%[[,]*}
+        envcfg_rest=${envcfg_rest#"$envcfg_item"}
+        case $envcfg_item in '' | *[!A-Za-z0-9_.-]*) return 1 ;; esac
+        envcfg_node=$envcfg_node$envcfg_item
+        ;;
+    esac
+  done
+  [ -n "$envcfg_node" ]
+}
+
+# Who this task is, as srun says. The step's first node is found here because only the
+# step has its list; the port is the job's and the step's own, below the ephemeral range.
+envcfg_need SLURM_PROCID "${SLURM_PROCID-}"
+envcfg_need SLURM_NODEID "${SLURM_NODEID-}"
+export NODE_RANK="$SLURM_NODEID"
+if ! envcfg_is_preset MASTER_ADDR; then
+  envcfg_need SLURM_STEP_NODELIST "${SLURM_STEP_NODELIST-}"
+  envcfg_first_node "$SLURM_STEP_NODELIST" || envcfg_fail \
+    "SLURM_STEP_NODELIST is no list of nodes: '$SLURM_STEP_NODELIST'" 'set MASTER_ADDR'
+  export MASTER_ADDR="$envcfg_node${envcfg_suffix-}"
+fi
+if ! envcfg_is_preset MASTER_PORT; then
+  envcfg_need SLURM_JOB_ID "${SLURM_JOB_ID-}"
+  envcfg_need SLURM_STEP_ID "${SLURM_STEP_ID-}"
+  export MASTER_PORT="$((10000 + (SLURM_JOB_ID * 101 + SLURM_STEP_ID) % 20000))"
+fi
+envcfg_need MASTER_ADDR "${MASTER_ADDR-unset}" # the job's own, maybe
+envcfg_need MASTER_PORT "${MASTER_PORT-unset}"
+
+# "4(x2),3": four tasks on two nodes, three on the next. How many are on this one?
+envcfg_need SLURM_STEP_TASKS_PER_NODE "${SLURM_STEP_TASKS_PER_NODE-}"
+envcfg_rest=$SLURM_STEP_TASKS_PER_NODE
+envcfg_skip=$SLURM_NODEID
+while :; do
+  envcfg_item=${envcfg_rest%%,*}
+  case $envcfg_item in
+    *'(x'*)
+      envcfg_count=${envcfg_item#*(x}
+      envcfg_count=${envcfg_count%)}
+      ;;
+    *) envcfg_count=1 ;;
+  esac
+  if [ "$envcfg_skip" -lt "$envcfg_count" ] || [ "$envcfg_rest" = "$envcfg_item" ]; then
+    break
+  fi
+  envcfg_skip=$((envcfg_skip - envcfg_count))
+  envcfg_rest=${envcfg_rest#*,}
+done
+envcfg_need SLURM_LOCALID "${SLURM_LOCALID-}"
+envcfg_need SLURM_STEP_NUM_TASKS "${SLURM_STEP_NUM_TASKS-}"
+export RANK="$SLURM_PROCID" LOCAL_RANK="$SLURM_LOCALID"
+export WORLD_SIZE="$SLURM_STEP_NUM_TASKS" LOCAL_WORLD_SIZE="${envcfg_item%%(*}"
+
+unset -v ENVCFG_PRESET ENVCFG_NODES ENVCFG_CACHE_BASE ENVCFG_LOCAL_RANKS \
+  ENVCFG_MASTER_NODE ENVCFG_MASTER_ADDR ENVCFG_JOB
+exec "$@"
+ENVCFG_TEXT
+
+IFS= builtin read -r -d '' ENVCFG_TASK <<'ENVCFG_TEXT' || : # until the text ends
+# In each task, outside the container: hand on what srun told it, as arguments.
+envcfg_given=()
+for envcfg_name in "${!SLURM@}" "${!PMI@}" ROCR_VISIBLE_DEVICES HIP_VISIBLE_DEVICES \
+  CUDA_VISIBLE_DEVICES GPU_DEVICE_ORDINAL ZE_AFFINITY_MASK; do
+  if [[ -n ${!envcfg_name+set} ]]; then envcfg_given+=("$envcfg_name=${!envcfg_name}"); fi
+done
+exec "${@:2:$1}" "${envcfg_given[@]}" "${@:$1+2}"
+ENVCFG_TEXT
+
+# --- Machinery: the same in every script ----------------------------------------------
+
+envcfg_error() { # MESSAGE [HINT]
+  printf 'envcfg: error: %s\n' "$1" >&2
+  if [[ -n ${2-} ]]; then printf '  hint: %s\n' "$2" >&2; fi
+}
+
+envcfg_fault() { # MESSAGE [HINT]: an error; the step will not start, but the checks go on
+  envcfg_error "$@"
+  ENVCFG_FAULTS=$((ENVCFG_FAULTS + 1))
+}
+
+envcfg_note() { # MESSAGE
+  printf 'envcfg: note: %s\n' "$1" >&2
+}
+
+envcfg_set() { # NAME VALUE: what the job has set already wins
+  ENVCFG_ARGS+=("$1=${!1-$2}")
+}
+
+envcfg_preset() { # NAME...: what the job has set already wins over the rank part
+  local envcfg_name
+  for envcfg_name; do
+    if [[ -n ${!envcfg_name+set} ]]; then
+      ENVCFG_ARGS+=("$envcfg_name=${!envcfg_name}")
+      ENVCFG_PRESET+="$envcfg_name "
+    fi
+  done
+}
+
+envcfg_lengths() { # WORD...: Linux must be able to start a program with them
+  local LC_ALL=C envcfg_word envcfg_sum=0
+  for envcfg_word; do
+    envcfg_sum=$((envcfg_sum + ${#envcfg_word}))
+    if ((${#envcfg_word} > 131071)); then
+      envcfg_fault "'${envcfg_word:0:60}...' has ${#envcfg_word} bytes, and an argument can have 131071" \
+        'put long texts into a file that the program reads'
+    fi
+  done
+  if ((ENVCFG_FAULTS > 0 || envcfg_sum < 100000)) || ! type -P true >/dev/null; then return; fi
+  printf -v envcfg_word '%16384s' '' # room for what launchers add
+  if ! "$(type -P true)" "$@" "$envcfg_word" 2>/dev/null; then
+    envcfg_fault "command and settings have $envcfg_sum bytes, too many beside the job's environment" \
+      'put long texts into a file that the program reads'
+  fi
+}
+
+envcfg_step() { # COMMAND...: one step of the job, from the checks to the exit code
+  ENVCFG_FAULTS=0 ENVCFG_CODE=0 ENVCFG_ARGS=() ENVCFG_PRESET=' '
+  if (($# == 0)); then
+    envcfg_error 'no command' 'give it, as in envcfg_run python train.py'
+    return 2
+  fi
+  envcfg_survey
+  envcfg_enter
+  if ((ENVCFG_FAULTS == 0)); then envcfg_settings; fi
+  envcfg_lengths "${ENVCFG_ENTER[@]}" "$ENVCFG_RANK" "${ENVCFG_ARGS[@]}" "$@"
+  if ((ENVCFG_FAULTS > 0)); then return 4; fi
+  ENVCFG_ARGS+=("ENVCFG_PRESET=$ENVCFG_PRESET")
+  envcfg_listen
+  envcfg_launch "$@" || ENVCFG_CODE=$?
+  return "$ENVCFG_CODE"
+}
+
+envcfg_plain() { # in a shell of envcfg's own: undo what the job's shell has made of bash itself
+  IFS=$' \t\n'
+  builtin unset -f continue exec exit jobs kill local printf read return set shift type unset
+  set +k
+}
+
+envcfg_apart() { # COMMAND...: one step and its end, in a shell of envcfg's own
+  envcfg_plain
+  ENVCFG_CODE=0
+  envcfg_step "$@" || ENVCFG_CODE=$?
+  return "$ENVCFG_CODE"
+}
+
+# The job's shell waits for a child in the background, as signals interrupt only that. Those
+# that it has a trap for, or ignores, are its own business. With job control, only what is in
+# the foreground has the terminal.
+envcfg_run() { # [--nodes=N] [--ranks=N] [--] COMMAND...: run one step; its exit code is the program's
+  if [[ $- == *m* ]]; then
+    (envcfg_apart "$@")
+    return
+  fi
+  builtin local envcfg_signal envcfg_traps envcfg_own envcfg_code ENVCFG_IGNORED ENVCFG_PIPE
+  builtin local -a ENVCFG_PIDS ENVCFG_HELD ENVCFG_HEARD
+  envcfg_traps=$(builtin trap -p)$'\n' ENVCFG_IGNORED='' envcfg_own=''
+  for envcfg_signal in HUP INT QUIT TERM USR1 USR2; do
+    if [[ $envcfg_traps == *"trap -- '' SIG$envcfg_signal"$'\n'* ]]; then
+      ENVCFG_IGNORED+=" $envcfg_signal "
+    elif [[ $BASHPID == "$$" && $envcfg_traps == *"' SIG$envcfg_signal"$'\n'* ]]; then # a subshell shows its parent's
+      envcfg_own+=" $envcfg_signal "
+    fi
+  done
+  envcfg_listen "$envcfg_own"
+  envcfg_spawn envcfg_apart "$@"
+  envcfg_code=0
+  envcfg_wait "${ENVCFG_PIDS[@]}" || envcfg_code=$?
+  for envcfg_signal in "${ENVCFG_HEARD[@]}"; do builtin trap - "$envcfg_signal"; done
+  builtin exec {ENVCFG_PIPE}>&-
+  for envcfg_signal in HUP TERM INT; do # what would have ended the job's shell does so now
+    if [[ $BASHPID == "$$" && " $ENVCFG_CAUGHT" == *" $envcfg_signal "* ]]; then
+      if [[ $envcfg_signal != INT || $envcfg_code == 130 ]]; then builtin kill -s "$envcfg_signal" "$$"; fi
+    fi
+  done
+  return "$envcfg_code"
+}
+
+envcfg_is_script() { # whether this text is being run as a file, not sourced or evaluated
+  builtin local envcfg_line
+  [[ -f $0 && -r $0 ]] || return 1
+  while IFS= builtin read -r envcfg_line && [[ $envcfg_line == '#'* ]]; do
+    if [[ $envcfg_line == '# envcfg:script '* ]]; then return 0; fi
+  done <"$0"
+  return 1
+}
+
+envcfg_main() { # COMMAND...: what this text is for; run as a file, its shell is the step's
+  if envcfg_is_script; then
+    envcfg_apart "$@"
+  else
+    envcfg_run "$@"
+  fi
+}
+
+envcfg_survey() { # what the allocation is
+  if [[ -z ${SLURM_JOB_ID-} ]]; then
+    envcfg_fault 'this is no Slurm job: SLURM_JOB_ID is not set' \
+      'use it in an sbatch script or under salloc, or choose --launcher local'
+  elif ! type -P srun >/dev/null; then
+    envcfg_fault 'srun is not on PATH' "load Slurm's module"
+  fi
+  envcfg_numbers SLURM_NNODES SLURM_JOB_NUM_NODES SLURM_NTASKS SLURM_NPROCS SLURM_CPUS_PER_TASK
+  ENVCFG_SRUN=()
+  ENVCFG_JOB_NODES=${SLURM_NNODES:-${SLURM_JOB_NUM_NODES:-1}} # a step may have fewer
+  ENVCFG_NODES=$ENVCFG_JOB_NODES
+}
+
+envcfg_numbers() { # NAME...: without zeros in front, by which arithmetic would take them for octal
+  local envcfg_name
+  for envcfg_name; do
+    if [[ ${!envcfg_name-} == *[!0-9]* ]]; then
+      envcfg_fault "$envcfg_name=${!envcfg_name} is no number" 'unset it, or set what the job has'
+    elif [[ ${!envcfg_name-} == 0* ]]; then
+      printf -v "$envcfg_name" '%d' "$((10#${!envcfg_name}))"
+    fi
+  done
+}
+
+envcfg_gpus() { # print how many GPUs per node the job asked for ("4", "a100:2,h100:2"), else has
+  local envcfg_item envcfg_sum=''
+  local -a envcfg_items
+  IFS=, read -r -a envcfg_items <<<"${SLURM_GPUS_PER_NODE:-${SLURM_GPUS_ON_NODE-}}"
+  for envcfg_item in "${envcfg_items[@]}"; do
+    envcfg_item=${envcfg_item##*:}
+    if [[ $envcfg_item == *[!0-9]* || -z $envcfg_item ]]; then envcfg_item=1; fi # "mi250x" is one
+    envcfg_sum=$((envcfg_sum + 10#$envcfg_item))
+  done
+  printf '%s' "$envcfg_sum"
+}
+
+envcfg_tasks() { # print how many tasks per node the job asked for, if it did
+  local envcfg_tasks=${SLURM_NTASKS:-${SLURM_NPROCS-}}
+  if [[ -n ${SLURM_NTASKS_PER_NODE-} ]]; then
+    envcfg_tasks=${SLURM_NTASKS_PER_NODE%%[!0-9]*}
+    printf '%d' "$((10#${envcfg_tasks:-1}))"
+  elif [[ -n $envcfg_tasks ]]; then
+    printf '%d' $(((envcfg_tasks + ENVCFG_JOB_NODES - 1) / ENVCFG_JOB_NODES))
+  fi
+}
+
+# --- How signals reach what is spawned, and how it ends --------------------------------
+# A forked shell has its parent's traps for a moment, and loses what comes then: so each says
+# when it has none any more, and until then signals are held. They are, too, where "read"
+# waits with a time limit, which cuts short a trap that waits for something.
+# "builtin": these run in the job's own shell, too, which may have functions of such names.
+
+ENVCFG_IGNORED='' # signals that the job's shell ignores, and so its ranks
+
+envcfg_listen() { # [SIGNALS]: from now on, pass on to what is spawned all but these
+  builtin local envcfg_signal
+  ENVCFG_PIDS=() ENVCFG_HEARD=() ENVCFG_CAUGHT='' ENVCFG_HELD=() ENVCFG_HOLDS=''
+  builtin exec {ENVCFG_PIPE}<> <(:) # by which children and traps speak; empty, it makes "read" a clock
+  for envcfg_signal in HUP INT QUIT TERM USR1 USR2; do
+    if [[ "$ENVCFG_IGNORED${1-}" == *" $envcfg_signal "* ]]; then continue; fi
+    ENVCFG_HEARD+=("$envcfg_signal")
+    # shellcheck disable=SC2064 # the name is meant to be written in now
+    builtin trap "envcfg_relay $envcfg_signal" "$envcfg_signal"
+  done
+}
+
+envcfg_relay() { # SIGNAL: pass it on; a terminal has sent its own to everybody already
+  ENVCFG_CAUGHT+="$1 "
+  if [[ ($1 == INT || $1 == QUIT) && -t 0 && $ENVCFG_HOLDS != spawn ]]; then
+    return
+  elif [[ -n $ENVCFG_HOLDS ]]; then
+    ENVCFG_HELD+=("$1")
+    builtin printf '\n' >&"$ENVCFG_PIPE" # let "read" look up
+  else
+    envcfg_kill "$1"
+  fi
+}
+
+envcfg_release() { # pass on what has been held
+  builtin local envcfg_signal
+  ENVCFG_HOLDS=''
+  for envcfg_signal in "${ENVCFG_HELD[@]}"; do envcfg_kill "$envcfg_signal"; done
+  ENVCFG_HELD=()
+}
+
+envcfg_kill() { # SIGNAL: send it to all that was spawned and runs, by bash's own book: a pid can be another's by now
+  builtin local envcfg_pid envcfg_running
+  envcfg_running=$'\n'$(builtin jobs -pr)$'\n'
+  for envcfg_pid in "${ENVCFG_PIDS[@]}"; do
+    if [[ $envcfg_running == *$'\n'"$envcfg_pid"$'\n'* ]]; then builtin kill -s "$1" "$envcfg_pid" 2>/dev/null || :; fi
+  done
+}
+
+envcfg_spawn() { # WORD...: start it with this shell's input; not after a signal, which ends the step
+  builtin local envcfg_line
+  if [[ -n $ENVCFG_CAUGHT ]]; then return; fi
+  ENVCFG_HOLDS=spawn
+  (
+    # INT and QUIT, too: in the background they are ignored.
+    for envcfg_line in "${ENVCFG_HEARD[@]}"; do builtin trap - "$envcfg_line"; done
+    builtin printf 'ready\n' >&"$ENVCFG_PIPE"
+    builtin exec {ENVCFG_PIPE}>&-
+    "$@"
+  ) <&0 &
+  ENVCFG_PIDS+=("$!")
+  envcfg_line=''
+  while [[ $envcfg_line != ready ]] && builtin kill -0 "${ENVCFG_PIDS[-1]}" 2>/dev/null; do
+    builtin read -r -t 1 -u "$ENVCFG_PIPE" envcfg_line || :
+  done
+  envcfg_release
+}
+
+envcfg_wait() { # [PID]: return its exit code, however often signals cut the wait short
+  builtin local envcfg_code envcfg_later envcfg_ended
+  envcfg_code='' envcfg_ended=''
+  if (($# == 0)); then return $((128 + $(builtin kill -l "${ENVCFG_CAUGHT%% *}"))); fi # a signal came before it
+  while :; do
+    envcfg_later=0
+    builtin wait "$1" || envcfg_later=$?
+    if [[ $envcfg_later != 127 || -z $envcfg_code ]]; then envcfg_code=$envcfg_later; fi # 127: had it already
+    if ((envcfg_later <= 128)) || [[ -n $envcfg_ended ]]; then return "$envcfg_code"; fi
+    # Its own code, or a signal to this shell? If it has ended by now, the next wait tells.
+    if [[ $'\n'$(builtin jobs -pr)$'\n' != *$'\n'"$1"$'\n'* ]]; then envcfg_ended=yes; fi
+  done
+}
+
+# --- Now do it ----------------------------------------------------------------------
+
+if [[ :$ENVCFG_BASHOPTS: == *:expand_aliases:* ]]; then builtin shopt -s expand_aliases; fi
+
+envcfg_main python3 dump.py out 'a b'
