@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
-import tomllib
 from hypothesis import given
 from hypothesis import strategies as st
 
 from envcfg.bash.pieces import template
 from support import Wrap, bash, zero_separated
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
 
 PYXIS = ("--profile", "aws-p5", "--runtime", "pyxis", "--container", "a#b:c")
 CE = ("--profile", "alps-clariden", "--runtime", "ce", "--container", "mine")
