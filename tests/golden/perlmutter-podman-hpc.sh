@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# envcfg:script 8e630d56fa9f52dec7100c16e9a84a9ee1b27626bfaa7ebeb41389916b7f9a15
+# envcfg:script 18e001da69e0ba47e29da442a375b1bc57a43d420c1541c916ccb81b347032ff
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
 # envcfg 0.1.0, profile perlmutter (sha256 ba4f91eae9b0d601)
 # made by: envcfg wrap --profile perlmutter --runtime podman-hpc --container docker.io/a/pytorch:2.9 --runtime-arg=--gpu --bind /data::ro -- python3 dump.py out 'a b'
@@ -203,15 +203,24 @@ envcfg_is_clean() { # no variable of the task reaches the program by itself
   return 0
 }
 
-envcfg_leave() { # after a failure: a client that is killed leaves its container on the node
-  (
+# A client that is killed leaves its container; that of a plain user ends by TERM at once, with
+# code 0 (4.3), whatever its program still does.
+envcfg_leave() { # end what runs on after its client, on every node; then the step has not ended well
+  local envcfg_left
+  # shellcheck disable=SC2016 # to be expanded on the node
+  if ! envcfg_left=$(
     builtin trap '' HUP INT QUIT TERM USR1 USR2 # a signal does not cut this short
-    # shellcheck disable=SC2016 # to be expanded on the node
-    envcfg_host bash -c 'left=$("$1" ps --all --quiet --filter "label=$2") || exit
-      if [[ -n $left ]]; then "$1" kill $left; "$1" rm --force $left; fi >/dev/null 2>&1
-      exit 0' envcfg-leave "${ENVCFG_ENTER[0]}" "$ENVCFG_LABEL" \
-      || envcfg_note 'could not end what the runtime may have left running'
-  )
+    envcfg_host bash -c 'left=$("$1" ps --quiet --filter "label=$2") || exit
+      if [[ -n $left ]]; then "$1" stop $left; fi
+      left=$("$1" ps --all --quiet --filter "label=$2") || exit
+      if [[ -n $left ]]; then "$1" rm --force $left >/dev/null 2>&1; fi
+      exit 0' envcfg-leave "${ENVCFG_ENTER[0]}" "$ENVCFG_LABEL"
+  ); then
+    envcfg_note 'could not look for containers that are left'
+  elif [[ -n $envcfg_left ]]; then
+    envcfg_note 'containers ran on after the step, and were ended'
+    if ((ENVCFG_CODE == 0)); then ENVCFG_CODE=143; fi
+  fi
 }
 
 envcfg_texts() { # WORD...: of other bytes than UTF-8's, the runtime would make something else
@@ -471,7 +480,7 @@ envcfg_step() { # COMMAND...: one step of the job, from the checks to the exit c
   ENVCFG_ARGS+=("ENVCFG_PRESET=$ENVCFG_PRESET")
   envcfg_listen
   envcfg_launch "$@" || ENVCFG_CODE=$?
-  if ((ENVCFG_CODE != 0)); then envcfg_leave; fi
+  envcfg_leave
   return "$ENVCFG_CODE"
 }
 

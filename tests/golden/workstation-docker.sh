@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# envcfg:script 597bad6697a839a396133f2bb49f6e125bfd9e5973f085df6399c3232ceed3a0
+# envcfg:script a240054923ee1c68ee8d3bead648207874323d44c7817d037cd3560db5cb5392
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
 # envcfg 0.1.0, profile workstation (sha256 026d5474f27c3eb6)
 # made by: envcfg wrap --profile workstation --runtime docker --ranks 2 --container localhost/pytorch --bind /data -- python3 dump.py out 'a b'
@@ -145,15 +145,24 @@ envcfg_enter() { # set ENVCFG_ENTER: the words that enter the container
   ENVCFG_ENTER+=(-- "$envcfg_image")
 }
 
-envcfg_leave() { # after a failure: a client that is killed leaves its container on the node
-  (
+# A client that is killed leaves its container; that of a plain user ends by TERM at once, with
+# code 0 (4.3), whatever its program still does.
+envcfg_leave() { # end what runs on after its client, on every node; then the step has not ended well
+  local envcfg_left
+  # shellcheck disable=SC2016 # to be expanded on the node
+  if ! envcfg_left=$(
     builtin trap '' HUP INT QUIT TERM USR1 USR2 # a signal does not cut this short
-    # shellcheck disable=SC2016 # to be expanded on the node
-    envcfg_host bash -c 'left=$("$1" ps --all --quiet --filter "label=$2") || exit
-      if [[ -n $left ]]; then "$1" kill $left; "$1" rm --force $left; fi >/dev/null 2>&1
-      exit 0' envcfg-leave "${ENVCFG_ENTER[0]}" "$ENVCFG_LABEL" \
-      || envcfg_note 'could not end what the runtime may have left running'
-  )
+    envcfg_host bash -c 'left=$("$1" ps --quiet --filter "label=$2") || exit
+      if [[ -n $left ]]; then "$1" stop $left; fi
+      left=$("$1" ps --all --quiet --filter "label=$2") || exit
+      if [[ -n $left ]]; then "$1" rm --force $left >/dev/null 2>&1; fi
+      exit 0' envcfg-leave "${ENVCFG_ENTER[0]}" "$ENVCFG_LABEL"
+  ); then
+    envcfg_note 'could not look for containers that are left'
+  elif [[ -n $envcfg_left ]]; then
+    envcfg_note 'containers ran on after the step, and were ended'
+    if ((ENVCFG_CODE == 0)); then ENVCFG_CODE=143; fi
+  fi
 }
 
 envcfg_texts() { # WORD...: of other bytes than UTF-8's, the runtime would make something else
@@ -250,7 +259,7 @@ envcfg_step() { # COMMAND...: one step of the job, from the checks to the exit c
   ENVCFG_ARGS+=("ENVCFG_PRESET=$ENVCFG_PRESET")
   envcfg_listen
   envcfg_launch "$@" || ENVCFG_CODE=$?
-  if ((ENVCFG_CODE != 0)); then envcfg_leave; fi
+  envcfg_leave
   return "$ENVCFG_CODE"
 }
 
