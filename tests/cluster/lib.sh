@@ -78,6 +78,15 @@ require_root_debian() {
   [[ $(uname -m) == x86_64 ]] || die "the cluster is made for x86_64"
 }
 
+# Close what the caller has open, such as a lock of its own: daemons would go on holding it.
+let_go() {
+  local open
+  for open in "/proc/$BASHPID/fd/"*; do
+    open=${open##*/}
+    ((open < 3 || open == 255)) || exec {open}>&- # bash reads the script by 255
+  done
+}
+
 # One script at a time changes the cluster; descriptor 9 stays out of the daemons.
 take_lock() {
   mkdir -p "$CACHE"
