@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# envcfg:script bce9acaa1591b225c87c171efe445574408d00be04802e8336a05a47ff4a610a
+# envcfg:script c18966ca5119b84fe5e906078add5de543cbb4c8eb5eb236354c15fa51045b3c
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
-# envcfg 0.1.0, profile polaris (sha256 88633cf206eb437c)
+# envcfg 0.1.0, profile polaris (sha256 ef7cff9ddb96a8bd)
 # made by: envcfg wrap --profile polaris --container /images/pytorch.sif --runtime-arg=--cleanenv -- python3 dump.py out 'a b'
 # Source it in a batch script, evaluate it, run it, submit it: all the same.
 # It needs bash 4.4 and, on the compute nodes, neither envcfg nor Python.
@@ -36,7 +36,8 @@ envcfg_mounts() {
   # the driver's libraries come from the host and must fit its kernel module, so the runtime
   # has to put them into the container [profiles/slingshot-cuda.yaml:37]
   envcfg_argument --nv /dev/nvidiactl
-  # without it Apptainer fails on the compute nodes ("starter-suid")
+  # without it Apptainer fails on the compute nodes ("starter-suid"). With it the home
+  # folder is /root inside: what is called by its path there needs a --bind
   # [profiles/polaris.yaml:59]
   envcfg_argument --fakeroot
   envcfg_argument --cleanenv
@@ -45,12 +46,12 @@ envcfg_mounts() {
 envcfg_settings() {
   # the plugin brings two to three times the bandwidth of sockets; where it does not load,
   # the job ends. Megatron-DeepSpeed may hang with it: --unset NCCL_NET
-  # [profiles/polaris.yaml:159]
+  # [profiles/polaris.yaml:161]
   if [ "$ENVCFG_NODES" -gt 1 ]; then
     envcfg_set NCCL_NET 'AWS Libfabric'
   fi
   # the two Slingshot interfaces of a node, where the family names four
-  # [profiles/polaris.yaml:167]
+  # [profiles/polaris.yaml:169]
   envcfg_set NCCL_SOCKET_IFNAME hsn0,hsn1
   # gloo reads its own variable, not that of NCCL, and takes exact names, no prefixes
   # [profiles/slingshot.yaml:93]
@@ -67,7 +68,7 @@ envcfg_settings() {
   envcfg_set FI_CXI_DISABLE_HOST_REGISTER 1
   # large jobs overrun the default completion queue [profiles/slingshot.yaml:120]
   envcfg_set FI_CXI_DEFAULT_CQ_SIZE 131072
-  # part of the settings that ALCF measured as best [profiles/polaris.yaml:172]
+  # part of the settings that ALCF measured as best [profiles/polaris.yaml:174]
   envcfg_set NCCL_COLLNET_ENABLE 1
   envcfg_preset TRITON_CACHE_DIR TORCH_EXTENSIONS_DIR TORCHINDUCTOR_CACHE_DIR MASTER_ADDR MASTER_PORT
   ENVCFG_ARGS+=("ENVCFG_CACHE_BASE=$ENVCFG_CACHE_BASE")
