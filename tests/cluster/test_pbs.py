@@ -257,8 +257,11 @@ def test_ranks_meet_by_the_name_or_address_that_the_profile_says(
 def test_the_profile_of_polaris_runs_as_it_is(
     cluster: Cluster, programs: Path, workdir: Path, mpiexec: str
 ) -> None:
-    """With its option for Apptainer and its masks, for which the nodes lack the cores."""
-    options = ("--profile", "polaris", *image(cluster), "--set", "NCCL_NET=x")
+    """With its masks, for which the nodes lack the cores, and its option for Apptainer.
+
+    By that the user's home folder, where the program is, has another place.
+    """
+    options = ("--profile", "polaris", *image(cluster), "--bind", str(programs))
     job = submit(cluster, workdir, *options, "--", "python3", str(programs / "ddp.py"))
     job.wait(timeout=120)
     assert (job.state, job.exit_code) == ("COMPLETED", 0), (mpiexec, job.stdout)

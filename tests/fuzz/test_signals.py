@@ -22,13 +22,14 @@ RUNS = 60
 # Who starts how many ranks.
 STARTERS = (
     *(("local", 1), ("local", 8), ("local", 64), ("local", 8), ("local", 64)),
-    *(("torchrun", 1), ("srun", 1), ("flux", 1)),
+    *(("torchrun", 1), ("srun", 1), ("flux", 1), ("pbs", 1)),
 )
 OPTIONS = {
     "local": ("--profile", "lumi-g", "--fact", "rocm=6.2", "--launcher", "local"),
     "torchrun": ("--profile", "agents.yaml", "--launcher", "torchrun"),
     "srun": ("--profile", "lumi-g", "--fact", "rocm=6.2"),
     "flux": ("--profile", "tuolumne", "--fact", "rocm=6.4.1"),
+    "pbs": ("--profile", "derecho"),
 }
 STAND_INS = {
     "torchrun": """while [[ $1 != /bin/sh ]]; do shift; done
@@ -47,6 +48,10 @@ exec "$@"
 esac
 export FLUX_TASK_RANK=0 FLUX_TASK_LOCAL_ID=0 FLUX_JOB_SIZE=1 FLUX_JOB_NNODES=1 FLUX_JOB_ID=f1
 exec "$@"
+""",
+    "mpiexec": """if [[ $1 == --version ]]; then echo 'mpiexec version 1'; exit; fi
+while [[ $1 == --* ]]; do shift 2; done
+PALS_RANKID=0 PALS_LOCAL_RANKID=0 exec "$@"
 """,
 }
 SIGNALS = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGUSR1, signal.SIGUSR2)
@@ -138,6 +143,8 @@ def environ(folder: Path) -> dict[str, str]:
         "SLURM_JOB_ID": JOB,
         "SLURMD_NODENAME": "node1",
         "FLUX_URI": "local:///tmp/flux",
+        "PBS_JOBID": f"{JOB}.pbs",
+        "PBS_NODEFILE": "/proc/sys/kernel/hostname",
     }
 
 

@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
-# envcfg:script 18e001da69e0ba47e29da442a375b1bc57a43d420c1541c916ccb81b347032ff
+# envcfg:script d7d3527f4aa1e7955ef6c0489db1e5cabc7fb46607cfecfe50758488571e5f5b
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
-# envcfg 0.1.0, profile perlmutter (sha256 ba4f91eae9b0d601)
-# made by: envcfg wrap --profile perlmutter --runtime podman-hpc --container docker.io/a/pytorch:2.9 --runtime-arg=--gpu --bind /data::ro -- python3 dump.py out 'a b'
+# envcfg 0.1.0, profile perlmutter (sha256 e9e703c8eddae7b2)
+# made by: envcfg wrap --profile perlmutter --runtime podman-hpc --container docker.io/a/pytorch:2.9 --bind /data::ro -- python3 dump.py out 'a b'
 # Source it in a batch script, evaluate it, run it, submit it: all the same.
 # It needs bash 4.4 and, on the compute nodes, neither envcfg nor Python.
 # It starts the ranks by:
 #   srun --kill-on-bad-exit=1 --export=ALL --gpu-bind=none "${ENVCFG_SRUN[@]}" \
 #     podman-hpc run --rm --interactive --entrypoint= --label "$ENVCFG_LABEL" \
-#     --network=host --ipc=host --pid=host --gpu --mount \
+#     --network=host --ipc=host --pid=host --gpu --nccl --mount \
 #     type=bind,source=/data,target=/data,readonly --mount \
 #     "type=bind,\"source=$envcfg_here\",\"target=$envcfg_here\"" --workdir "$PWD" -- \
 #     docker.io/a/pytorch:2.9 /bin/sh -c "$ENVCFG_RANK" envcfg-rank "${ENVCFG_ARGS[@]}" \
@@ -35,7 +35,12 @@ ENVCFG_MASKS_UNION='ffffffff,ffffffff,ffffffff,ffffffff'
 ENVCFG_RUNTIMES=(podman-hpc) # the first that is on PATH
 
 envcfg_mounts() {
+  # a module of the site's podman-hpc brings the driver's libraries and devices
+  # [profiles/perlmutter.yaml:65]
   envcfg_argument --gpu
+  # a module of the site's podman-hpc brings the plugin and its libfabric; of the variables
+  # that it sets, those that stand here win [profiles/perlmutter.yaml:70]
+  envcfg_argument --nccl
   envcfg_bind /data type=bind,source=/data,target=/data,readonly
 }
 
@@ -46,7 +51,7 @@ envcfg_settings() {
     envcfg_unset NCCL_NET
   fi
   # as the site writes it; NCCL takes it as the beginning of the four names
-  # [profiles/perlmutter.yaml:82]
+  # [profiles/perlmutter.yaml:105]
   envcfg_set NCCL_SOCKET_IFNAME hsn
   # gloo reads its own variable, not that of NCCL, and takes exact names, no prefixes
   # [profiles/slingshot.yaml:93]
@@ -62,12 +67,12 @@ envcfg_settings() {
   # keeps the provider from GPU calls that can deadlock [profiles/slingshot.yaml:115]
   envcfg_set FI_CXI_DISABLE_HOST_REGISTER 1
   # HDF5 cannot lock on the site's shared file systems, and opening a file fails
-  # [profiles/perlmutter.yaml:87]
+  # [profiles/perlmutter.yaml:110]
   envcfg_set HDF5_USE_FILE_LOCKING FALSE
   envcfg_preset TRITON_CACHE_DIR TORCH_EXTENSIONS_DIR TORCHINDUCTOR_CACHE_DIR MASTER_ADDR MASTER_PORT
   ENVCFG_ARGS+=("ENVCFG_CACHE_BASE=$ENVCFG_CACHE_BASE")
   # where Slurm gives each task its GPU alone, GPUs of a node cannot reach each other
-  # [profiles/perlmutter.yaml:46]
+  # [profiles/perlmutter.yaml:48]
   ENVCFG_SRUN+=(--gpu-bind=none)
   ENVCFG_ARGS+=("ENVCFG_NODES=$ENVCFG_NODES")
 }
@@ -608,7 +613,7 @@ envcfg_host() { # COMMAND...: run it once on each node, outside the container
   fi
   (
     unset -v SLURM_NTASKS SLURM_NPROCS SLURM_NTASKS_PER_NODE SLURM_TASKS_PER_NODE \
-      SLURM_CPUS_PER_TASK SLURM_CPU_BIND SLURM_DISTRIBUTION
+      SLURM_CPUS_PER_TASK SLURM_CPU_BIND SLURM_DISTRIBUTION "${!PYXIS_@}"
     envcfg_whole
     # --mem=0: beside the memory that a step holds, or has not given back yet
     exec srun --overlap --mem=0 --nodes="$ENVCFG_JOB_NODES" --ntasks="$ENVCFG_JOB_NODES" \

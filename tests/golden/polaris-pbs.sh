@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# envcfg:script b7f77140cc9973b400b599fd62abc10b5aefc7aaa02c0a8647ffa3f41721d782
+# envcfg:script 471f47385994e04121c5aeb7625e29b695e87dad424709544cfd42d0813834cf
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
-# envcfg 0.1.0, profile polaris (sha256 fb0b78fc77e05b32)
+# envcfg 0.1.0, profile polaris (sha256 960ada74b69294cc)
 # made by: envcfg wrap --profile polaris --container /images/pytorch.sif --runtime-arg=--cleanenv -- python3 dump.py out 'a b'
 # Source it in a batch script, evaluate it, run it, submit it: all the same.
 # It needs bash 4.4 and, on the compute nodes, neither envcfg nor Python.
@@ -36,7 +36,8 @@ envcfg_mounts() {
   # the driver's libraries come from the host and must fit its kernel module, so the runtime
   # has to put them into the container [profiles/slingshot-cuda.yaml:37]
   envcfg_argument --nv /dev/nvidiactl
-  # without it Apptainer fails on the compute nodes ("starter-suid")
+  # without it Apptainer fails on the compute nodes ("starter-suid"). With it the home
+  # folder is /root inside: what is called by its path there needs a --bind
   # [profiles/polaris.yaml:59]
   envcfg_argument --fakeroot
   envcfg_argument --cleanenv
@@ -45,12 +46,12 @@ envcfg_mounts() {
 envcfg_settings() {
   # the plugin brings two to three times the bandwidth of sockets; where it does not load,
   # the job ends. Megatron-DeepSpeed may hang with it: --unset NCCL_NET
-  # [profiles/polaris.yaml:159]
+  # [profiles/polaris.yaml:161]
   if [ "$ENVCFG_NODES" -gt 1 ]; then
     envcfg_set NCCL_NET 'AWS Libfabric'
   fi
   # the two Slingshot interfaces of a node, where the family names four
-  # [profiles/polaris.yaml:167]
+  # [profiles/polaris.yaml:169]
   envcfg_set NCCL_SOCKET_IFNAME hsn0,hsn1
   # gloo reads its own variable, not that of NCCL, and takes exact names, no prefixes
   # [profiles/slingshot.yaml:93]
@@ -67,7 +68,7 @@ envcfg_settings() {
   envcfg_set FI_CXI_DISABLE_HOST_REGISTER 1
   # large jobs overrun the default completion queue [profiles/slingshot.yaml:120]
   envcfg_set FI_CXI_DEFAULT_CQ_SIZE 131072
-  # part of the settings that ALCF measured as best [profiles/polaris.yaml:172]
+  # part of the settings that ALCF measured as best [profiles/polaris.yaml:174]
   envcfg_set NCCL_COLLNET_ENABLE 1
   envcfg_preset TRITON_CACHE_DIR TORCH_EXTENSIONS_DIR TORCHINDUCTOR_CACHE_DIR MASTER_ADDR MASTER_PORT
   ENVCFG_ARGS+=("ENVCFG_CACHE_BASE=$ENVCFG_CACHE_BASE")

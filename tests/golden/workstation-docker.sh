@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# envcfg:script a240054923ee1c68ee8d3bead648207874323d44c7817d037cd3560db5cb5392
+# envcfg:script e7011881512895aadd2d25c71bee3a578fe1f3c8a90d8f2ad9d09e913ab79a53
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
-# envcfg 0.1.0, profile workstation (sha256 026d5474f27c3eb6)
+# envcfg 0.1.0, profile workstation (sha256 c2c25a46465ed4fb)
 # made by: envcfg wrap --profile workstation --runtime docker --ranks 2 --container localhost/pytorch --bind /data -- python3 dump.py out 'a b'
 # Source it in a batch script, evaluate it, run it, submit it: all the same.
 # It needs bash 4.4 and, on the compute nodes, neither envcfg nor Python.
