@@ -60,6 +60,10 @@ def measure(folder: Path) -> list[Row]:
         for title, runtime, _, image in KINDS
         if runtime not in absent
     }
+    for title, command in list(commands.items()):
+        if why := _why_not(command):
+            print(f"benchmarks: note: not measured: {title}: {why}", file=sys.stderr)
+            del commands[title]
     commands["bare"] = Command([shutil.which("true") or "/bin/true"], env)
     times = race(commands, rounds=ROUNDS)
     return [
@@ -72,6 +76,15 @@ def measure(folder: Path) -> list[Row]:
         for title in commands
         if title != "bare"
     ]
+
+
+def _why_not(command: Command) -> str:
+    """Return the last line that a command says if it fails, as where it lacks rights."""
+    done = subprocess.run(
+        command.argv, env=dict(command.env), capture_output=True, text=True, check=False
+    )
+    said = done.stderr.strip().splitlines() or [f"exit code {done.returncode}"]
+    return said[-1] if done.returncode != 0 else ""
 
 
 def _make_images(folder: Path) -> None:
