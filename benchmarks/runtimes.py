@@ -65,7 +65,12 @@ def measure(folder: Path) -> list[Row]:
             print(f"benchmarks: note: not measured: {title}: {why}", file=sys.stderr)
             del commands[title]
     commands["bare"] = Command([shutil.which("true") or "/bin/true"], env)
-    times = race(commands, rounds=ROUNDS)
+    try:
+        times = race(commands, rounds=ROUNDS)
+    finally:
+        if "podman-hpc" not in absent:
+            remove = ["podman-hpc", "rmi", "localhost/image"]
+            subprocess.run(remove, env=env, capture_output=True, check=False)
     return [
         ratio_row(
             f"start of a rank: {title}",
