@@ -52,7 +52,7 @@ def noted(fakes: Path) -> str:
 SIZED = {
     "pals": "--np 8 --ppn 4 --hosts x1.hsn.cm,x2.hsn.cm",
     "hydra": "-n 8 -ppn 4 -hosts x1.hsn.cm,x2.hsn.cm",
-    "openmpi": "-n 8 --host x1.hsn.cm:4,x2.hsn.cm:4 --map-by ppr:4:node",
+    "openmpi": "-n 8 --host x1.hsn.cm:4,x2.hsn.cm:4 --map-by ppr:4:node:oversubscribe",
 }
 
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# envcfg:script 471f47385994e04121c5aeb7625e29b695e87dad424709544cfd42d0813834cf
+# envcfg:script 6a261aab824437a0fadcec155192a2eacea6bf2c1b824bef6d9430b2a5202fbb
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
-# envcfg 0.1.0, profile polaris (sha256 960ada74b69294cc)
+# envcfg 0.1.0, profile polaris (sha256 ef7cff9ddb96a8bd)
 # made by: envcfg wrap --profile polaris --container /images/pytorch.sif --runtime-arg=--cleanenv -- python3 dump.py out 'a b'
 # Source it in a batch script, evaluate it, run it, submit it: all the same.
 # It needs bash 4.4 and, on the compute nodes, neither envcfg nor Python.
@@ -586,7 +586,8 @@ envcfg_sized() { # TASKS: set ENVCFG_SIZED, mpiexec's words for so many on each 
     hydra) ENVCFG_SIZED=(-n $((envcfg_each * ENVCFG_NODES)) -ppn "$envcfg_each" -hosts "${envcfg_hosts:1}") ;;
     openmpi)
       envcfg_hosts=${envcfg_hosts//,/":$envcfg_each,"}:$envcfg_each
-      ENVCFG_SIZED=(-n $((envcfg_each * ENVCFG_NODES)) --host "${envcfg_hosts#*,}" --map-by "ppr:$envcfg_each:node")
+      # oversubscribe: where it asks PBS itself, a node has as many slots as lines in PBS_NODEFILE
+      ENVCFG_SIZED=(-n $((envcfg_each * ENVCFG_NODES)) --host "${envcfg_hosts#*,}" --map-by "ppr:$envcfg_each:node:oversubscribe")
       while read -r envcfg_name; do # the others pass the job's environment by themselves
         case $envcfg_name in
           OMPI_* | PMIX_* | HOSTNAME | PWD | OLDPWD | SHLVL | _) ;;

@@ -74,7 +74,8 @@ envcfg_sized() { # TASKS: set ENVCFG_SIZED, mpiexec's words for so many on each 
     hydra) ENVCFG_SIZED=(-n $((envcfg_each * ENVCFG_NODES)) -ppn "$envcfg_each" -hosts "${envcfg_hosts:1}") ;;
     openmpi)
       envcfg_hosts=${envcfg_hosts//,/":$envcfg_each,"}:$envcfg_each
-      ENVCFG_SIZED=(-n $((envcfg_each * ENVCFG_NODES)) --host "${envcfg_hosts#*,}" --map-by "ppr:$envcfg_each:node")
+      # oversubscribe: where it asks PBS itself, a node has as many slots as lines in PBS_NODEFILE
+      ENVCFG_SIZED=(-n $((envcfg_each * ENVCFG_NODES)) --host "${envcfg_hosts#*,}" --map-by "ppr:$envcfg_each:node:oversubscribe")
       while read -r envcfg_name; do # the others pass the job's environment by themselves
         case $envcfg_name in
           OMPI_* | PMIX_* | HOSTNAME | PWD | OLDPWD | SHLVL | _) ;;
