@@ -11,6 +11,7 @@ import os
 import subprocess
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -57,23 +58,44 @@ IMAGE_START = 'mkdir -p "/workspace" 2> /dev/null\ncd "/workspace"\nexec "$@"\n'
 RUNTIMES = ("pyxis", "ce")
 
 
+class Images(NamedTuple):
+    """Images as Enroot has them: a squashfs file and no more.
+
+    Attributes:
+        full: with PyTorch; each step unpacks all of it on each node.
+        small: with a shell alone.
+    """
+
+    full: Path
+    small: Path
+
+
 @pytest.fixture(scope="module")
-def image(cluster: Cluster) -> Iterator[Path]:
-    """The image with PyTorch as Enroot has it: a squashfs file and no more."""
-    file = cluster.home / "pytorch.sqsh"
-    root = cluster.home / "pytorch.root"
-    start = cluster.pytorch_image.read_bytes().find(b"hsqs")
-    squashed(["unsquashfs", "-n", "-o", str(start), "-d", root, cluster.pytorch_image])
+def images(cluster: Cluster) -> Iterator[Images]:
+    """Make them of those that Apptainer has."""
+    made = Images(
+        squashed(cluster.pytorch_image, cluster.home / "pytorch.sqsh"),
+        squashed(cluster.busybox_image, cluster.home / "busybox.sqsh"),
+    )
+    yield made
+    for file in made:
+        file.unlink()
+
+
+def squashed(image: Path, file: Path) -> Path:
+    """Write what *image* holds, with what an image says of itself, as Enroot writes it."""
+    root = file.with_suffix(".root")
+    start = image.read_bytes().find(b"hsqs")
+    do(["unsquashfs", "-n", "-o", str(start), "-d", root, image])
     (root / "workspace").mkdir()
     (root / "etc/environment").write_text(IMAGE_ENVIRONMENT)
     (root / "etc/rc").write_text(IMAGE_START)
-    squashed(["mksquashfs", root, file, "-comp", "lz4", "-noappend", "-no-progress"])
-    subprocess.run(["rm", "-rf", root], check=True)
-    yield file
-    file.unlink()
+    do(["mksquashfs", root, file, "-comp", "lz4", "-noappend", "-no-progress"])
+    do(["rm", "-rf", root])
+    return file
 
 
-def squashed(words: Sequence[str | Path]) -> None:
+def do(words: Sequence[str | Path]) -> None:
     subprocess.run(words, check=True, stdout=subprocess.DEVNULL)
 
 
@@ -82,12 +104,15 @@ Submit = Callable[..., Job]
 
 @pytest.fixture(params=RUNTIMES)
 def submit(
-    request: pytest.FixtureRequest, cluster: Cluster, image: Path, workdir: Path
+    request: pytest.FixtureRequest, cluster: Cluster, images: Images, workdir: Path
 ) -> Submit:
     """Return what runs a command by a runtime, in a job."""
 
     def submitted(
-        *words: str | bytes, before: str = "", asked: tuple[str, ...] = TASKS
+        *words: str | bytes,
+        before: str = "",
+        asked: tuple[str, ...] = TASKS,
+        image: Path = images.small,
     ) -> Job:
         made = wrap_text(
             *(*OPTIONS, "--runtime", request.param, "--container", str(image)), *words
@@ -114,16 +139,15 @@ def left(cluster: Cluster, workdir: Path) -> list[str]:
 
 
 def test_settings_words_and_folder_arrive_whatever_image_and_hooks_say(
-    submit: Submit, cluster: Cluster, programs: Path, workdir: Path
+    submit: Submit, cluster: Cluster, workdir: Path
 ) -> None:
     """The stand-in is seen to have its way with what is no setting."""
     (workdir / "data").mkdir()
     (workdir / "data/it").write_text("bound")
     done = submit(
         *("--set", "V=a,b='$$c'\n\"\\", "--set", "OMP_NUM_THREADS=8"),
-        *("--bind", f"{workdir}/data:/mnt/data:ro", "--bind", str(programs.parent)),
-        *("--", "/bin/sh", "-c", 'cp /mnt/data/it "it.$RANK"; exec "$@"', "sh"),
-        *("python3", str(programs / "dump.py"), "out", *HOSTILE),
+        *("--bind", f"{workdir}/data:/mnt/data:ro", "--", "/bin/sh", "-c", NOTES, "sh"),
+        *HOSTILE,
         before="export EXPORTED=job MASTER_PORT=12345 LC_ALL=C.UTF-8\n"
         "export PYXIS_CONTAINER_IMAGE=/nowhere.sqsh",  # not for steps on the host
     )
@@ -131,8 +155,8 @@ def test_settings_words_and_folder_arrive_whatever_image_and_hooks_say(
     assert "nowhere" not in done.stdout
     for rank in range(4):
         assert (workdir / f"it.{rank}").read_text() == "bound"
-        assert zero_separated(workdir / f"out/{rank}.args") == HOSTILE
-        seen = environment(workdir / f"out/{rank}.env")
+        assert zero_separated(workdir / f"args.{rank}") == HOSTILE
+        seen = environment(workdir / f"env.{rank}")
         expected = EXPECTED | {
             "RANK": str(rank),
             "LOCAL_RANK": str(rank % 2),
@@ -147,6 +171,11 @@ def test_settings_words_and_folder_arrive_whatever_image_and_hooks_say(
     assert not list(workdir.rglob("canary"))
 
 
+NOTES = """\
+cp /mnt/data/it "it.$RANK"
+printf '%s\\0' "$@" >"args.$RANK"
+cat /proc/self/environ >"env.$RANK"
+"""
 EXPECTED = {
     "NCCL_SOCKET_IFNAME": "hsn0,hsn1,hsn2,hsn3",  # the profile's over the image's
     "V": "a,b='$c'\n\"\\",
@@ -160,16 +189,19 @@ EXPECTED = {
 
 
 @pytest.mark.parametrize(
-    ("options", "command", "asked"),
+    ("submit", "options", "command", "asked"),
     [
-        ((), ["python3"], TASKS),
-        (("--ranks", "2"), ["torchrun"], NODES),
+        ("pyxis", (), ["python3"], TASKS),
+        ("pyxis", ("--ranks", "2"), ["torchrun"], NODES),
+        ("ce", ("--ranks", "2"), ["torchrun"], NODES),
     ],
-    ids=["ranks", "torchrun"],
+    ids=["pyxis", "pyxis-torchrun", "ce-torchrun"],
+    indirect=["submit"],
 )
 def test_ranks_of_two_nodes_train_together(
     submit: Submit,
     cluster: Cluster,
+    images: Images,
     programs: Path,
     options: tuple[str, ...],
     command: list[str],
@@ -179,6 +211,7 @@ def test_ranks_of_two_nodes_train_together(
         *(*options, "--bind", str(programs.parent)),
         *("--", *command, str(programs / "ddp.py")),
         asked=asked,
+        image=images.full,
     )
     assert (done.state, done.exit_code) == ("COMPLETED", 0), done.stdout
     said = [json.loads(line) for line in done.stdout.splitlines() if line[:2] == '{"']
@@ -224,11 +257,11 @@ def test_what_the_container_cannot_have_is_refused_before_the_step(
 
 
 def test_the_user_s_own_environment_is_kept_and_what_it_says_is_as_it_was(
-    cluster: Cluster, image: Path, workdir: Path
+    cluster: Cluster, images: Images, workdir: Path
 ) -> None:
     """An EDF by its name, and annotations, which the stand-in reads with a TOML library."""
     (workdir / "mine.toml").write_text(
-        f'image = "{image}"\nmounts = ["${{DATA}}:/mnt/mine"]\n[env]\nOWN = "$${{EDF}}"\n'
+        f'image = "{images.small}"\nmounts = ["${{DATA}}:/mnt/mine"]\n[env]\nOWN = "$${{EDF}}"\n'
     )
     (workdir / "data").mkdir()
     (workdir / "data/it").write_text("from the environment")
