@@ -10,7 +10,7 @@ import re
 from envcfg.runtimes import pyxis
 from envcfg.runtimes.model import Runtime, Trouble
 
-_ANNOTATION = re.compile(r"--annotation=[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*=.*")
+_ANNOTATION = r"--annotation=[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*=.*"
 
 
 def is_reference(image: str) -> bool:
@@ -38,7 +38,7 @@ def refuse_argument(word: str) -> Trouble | None:
     if word.partition("=")[0] == "--environment":
         fix = "name that file, or the name of its environment, by --container"
         return Trouble("envcfg writes a file of its own for it", fix)
-    if word.startswith("--annotation") and not _ANNOTATION.fullmatch(word):
+    if word.startswith("--annotation") and not re.fullmatch(_ANNOTATION, word):
         fix = "as in --annotation=com.hooks.cxi.enabled=true"
         return Trouble("it is no annotation", fix)
     return None

@@ -8,7 +8,7 @@ from envcfg.bind import Bind
 from envcfg.runtimes.model import Runtime, Trouble
 
 # All others it leaves out of a path or a name, and says nothing.
-_KEPT = re.compile(r"[A-Za-z0-9_.+/-]*")
+_KEPT = r"[A-Za-z0-9_.+/-]*"
 # By how their paths begin; whatever follows.
 _OWN = ("/etc", "/var", "/opt/udiImage")
 _NOT_OWN = "/var/tmp/"  # noqa: S108 # nothing is made there
@@ -70,7 +70,7 @@ def format_bind(bind: Bind) -> str:
 
 def _lost(text: str) -> str:
     """Return the first sign of *text* that Shifter would leave out, or nothing."""
-    kept = _KEPT.match(text)
+    kept = re.match(_KEPT, text)
     return text[kept.end() :][:1] if kept else ""
 
 

@@ -244,7 +244,7 @@ def test_masks_are_used_only_where_the_job_has_all_their_cores(
 ) -> None:
     script = (
         "set -eu\nENVCFG_MASKS_UNION=fefefefe,fefefefe\n"
-        f"{template('srun/pin')}\nif envcfg_covers '{allowed}'; then echo yes; fi"
+        f"{template('covers')}\nif envcfg_covers '{allowed}'; then echo yes; fi"
     )
     done = bash(script)
     assert done.stderr == b""

@@ -76,6 +76,7 @@ def everything() -> dict[str, Json]:
             "launchers": ["srun", "torchrun", "local"],
             "cpu_masks": {"masks": ["0x1"], **SAID},
             "srun": {"--mpi=pmi2": mount},
+            "mpiexec": {"--x": mount},
             "torchrun": {"--x": mount},
         },
         "visibility": {
@@ -97,6 +98,7 @@ def everything() -> dict[str, Json]:
             ],
             "binds": {"/tmp": mount},
             "arguments": {"--nv": mount},
+            "exports": {"FOUR": {"value": "4", "when": {"nodes": ">0"}, **SAID}},
         },
         "scratch": {"root": "/tmp", "in_memory": True, **SAID},
         "env": {
@@ -279,7 +281,17 @@ def fits(way: Keys, pattern: Keys) -> bool:
 
 def test_every_key_of_the_schema_is_in_the_profiles() -> None:
     ways = [way for make in DOCUMENTS.values() for way, _ in places(make())]
-    facts = {"cuda", "launcher", "libfabric", "nccl", "plugin", "rccl", "torch", "rocm"}
+    facts = {
+        "cuda",
+        "launcher",
+        "runtime",
+        "libfabric",
+        "nccl",
+        "plugin",
+        "rccl",
+        "torch",
+        "rocm",
+    }
     entries = ("env", "container", "launch", "bundles", "modules")
     left_out = [
         wanted

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# envcfg:script e7011881512895aadd2d25c71bee3a578fe1f3c8a90d8f2ad9d09e913ab79a53
+# envcfg:script 34d6a1b90deece6cdbcc8c8a59eb3bc7e6803abccd9ff4e26915abd6d2cceaf0
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
 # envcfg 0.1.0, profile workstation (sha256 c2c25a46465ed4fb)
 # made by: envcfg wrap --profile workstation --runtime docker --ranks 2 --container localhost/pytorch --bind /data -- python3 dump.py out 'a b'
@@ -265,7 +265,7 @@ envcfg_step() { # COMMAND...: one step of the job, from the checks to the exit c
 
 envcfg_plain() { # in a shell of envcfg's own: undo what the job's shell has made of bash itself
   IFS=$' \t\n'
-  builtin unset -f continue exec exit jobs kill local printf read return set shift type unset
+  builtin unset -f compgen continue exec exit export jobs kill local printf read return set shift type unset
   set +k
 }
 

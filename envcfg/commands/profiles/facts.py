@@ -38,6 +38,7 @@ def facts_of(profile: Profile, options: argparse.Namespace) -> Mapping[str, str]
     Raises:
         UsageError: for a fact that cannot be, or a launcher that the profile lacks.
     """
+    from envcfg.launch.choose import named_runtimes
     from envcfg.launch.plan import Options
     from envcfg.launch.resolve import check_facts, resolve
 
@@ -54,4 +55,6 @@ def facts_of(profile: Profile, options: argparse.Namespace) -> Mapping[str, str]
     facts = {name: fact.value for name, fact in known.items()}
     if image is None and "container" not in stated:
         del facts["container"]  # not given is not known
+        if "runtime" not in stated:  # as the launcher: the profile's first
+            facts["runtime"] = named_runtimes(profile)[0].kind
     return facts
