@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# envcfg:script 6a261aab824437a0fadcec155192a2eacea6bf2c1b824bef6d9430b2a5202fbb
+# envcfg:script fcd823307d45e399fe80977084d7794f4d39cd425b551071d6cd60fce745f03e
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
-# envcfg 0.1.0, profile polaris (sha256 ef7cff9ddb96a8bd)
+# envcfg 0.1.0, profile polaris (sha256 960ada74b69294cc)
 # made by: envcfg wrap --profile polaris --container /images/pytorch.sif --runtime-arg=--cleanenv -- python3 dump.py out 'a b'
 # Source it in a batch script, evaluate it, run it, submit it: all the same.
 # It needs bash 4.4 and, on the compute nodes, neither envcfg nor Python.
