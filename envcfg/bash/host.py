@@ -229,6 +229,7 @@ def _blocks(plan: Plan) -> dict[str, str]:
         "stated": "nodes" in plan.facts,
         "text": runtime is not None and runtime.is_text,
         "leave": runtime is not None and runtime.outlives,
+        "masked": runtime is not None,
         "written": runtime is not None and runtime.writes,
     }
     blocks = {name: "" for name, each in needed.items() if not each}

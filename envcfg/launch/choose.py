@@ -79,7 +79,7 @@ def choose_container(
     own = choose_arguments(profile_arguments(profile, first), facts)
     asked = [Mount(bind=each, reason=GIVEN) for each in options.binds]
     given = [PlannedArgument(word=word, reason=GIVEN) for word in options.runtime_args]
-    words = [_checked(each, first) for each in (*own, *given)]
+    words = [checked(each, first) for each in (*own, *given)]
     return Container(
         image=options.container,
         is_file=not first.is_reference(options.container),
@@ -139,7 +139,7 @@ def asks_runtime(argument: Argument) -> bool:
     return any(test.fact == "runtime" for test in argument.when)
 
 
-def _checked(argument: PlannedArgument, runtime: Runtime) -> PlannedArgument:
+def checked(argument: PlannedArgument, runtime: Runtime) -> PlannedArgument:
     """Return *argument*, if the runtime can have it.
 
     Raises:

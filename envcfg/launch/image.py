@@ -37,7 +37,9 @@ def locate_image(
     path = os.path.join(folder, container)
     if mode := _mode(path):
         found = _no_image(container, path, runtime) if stat.S_ISDIR(mode) else []
-        return os.path.normpath(path), found
+        # Behind a link, ".." is another folder than normpath takes it for.
+        is_plain = os.pardir not in path.split("/")
+        return os.path.normpath(path) if is_plain else path, found
     if meant := runtime.misspelt(container):
         fix = f"a URI is written {meant}"
         return container, [_not_here("image-not-here", container)._replace(fix=fix)]

@@ -10,6 +10,7 @@ from envcfg.errors import UsageError, suggest
 from envcfg.findings import Finding
 from envcfg.launch.choose import (
     GIVEN,
+    checked,
     choose_branches,
     choose_bundles,
     choose_container,
@@ -91,6 +92,8 @@ def resolve(
     if "bundles" in STARTERS[starter].sections:
         bundles, broken_up = choose_bundles(profile, options, facts)
     started = starter_options(profile, options, launcher, starter, facts)
+    if named and named[0].option:  # it has its words among these
+        started = tuple(checked(each, named[0]) for each in started)
     _check(profile, {launcher, starter}, planned, bundles)
     settings, handed_on = _ordered(planned)
     needs_cache = any("ENVCFG_CACHE" in _refs(each) for each in settings)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -46,6 +47,36 @@ done
     )
     path.chmod(0o755)
     return path
+
+
+@pytest.mark.parametrize(
+    ("runtime", "launcher"),
+    [
+        (("docker",), "local"),
+        (("docker",), "torchrun"),
+        (("apptainer",), "local"),
+    ],
+)
+def test_processes_of_this_machine_see_the_gpus_that_its_shell_allows(
+    wrap: Wrap, tmp_path: Path, fakes: Path, runtime: tuple[str, ...], launcher: str
+) -> None:
+    assert fakes.is_dir()
+    told = "export RANK=0 LOCAL_RANK=0 GROUP_RANK=0 WORLD_SIZE=1 LOCAL_WORLD_SIZE=1"
+    begun = 'while [[ $1 != --no?python ]]; do shift; done\nexec "${@:2}"'
+    (tmp_path / "torchrun").write_text(f"#!/bin/bash\n{told}\n{begun}\n")
+    (tmp_path / "torchrun").chmod(0o755)
+    (tmp_path / "image").touch()
+    image = "a:b" if runtime == ("docker",) else str(tmp_path / "image")
+    words = ("--profile", "workstation", "--container", image, "--runtime", *runtime)
+    words += ("--launcher", launcher, "--set", "ROCR_VISIBLE_DEVICES=1")
+    made = wrap(*words, "--", "sh", "-c", f"env -0 >{tmp_path}/seen")
+    allowed = {"CUDA_VISIBLE_DEVICES": "2,3", "ROCR_VISIBLE_DEVICES": "0"}
+    path = f"{tmp_path}:{os.environ['PATH']}"
+    done = bash(made.out, PATH=path, **allowed)
+    assert done.returncode == 0, done.stderr.decode()
+    seen = environment(tmp_path / "seen")
+    assert seen[b"CUDA_VISIBLE_DEVICES"] == b"2,3"
+    assert seen[b"ROCR_VISIBLE_DEVICES"] == b"1"  # settings win
 
 
 EVERY_RANK: dict[str, Callable[[int], dict[str, str]]] = {

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
+from shutil import which
 
 import pytest
 from hypothesis import given
@@ -116,6 +119,39 @@ def test_the_file_goes_where_the_step_fails_before_and_is_no_one_else_s(
     assert bash(text, SCRATCH="/nowhere/at/all").returncode == 4
 
 
+SLOW = """#!/bin/bash
+if [[ $1 == --help ]]; then exec {srun} --help; fi
+echo ready
+exec sleep 20
+"""
+
+
+@pytest.mark.parametrize("form", ["source <(cat step)", "exec bash step"])
+def test_the_file_goes_where_a_signal_ends_the_step_before_its_ranks(
+    wrap: Wrap, folder: Path, tmp_path: Path, form: str
+) -> None:
+    (folder / "step").write_bytes(wrap(*CE, "--smoke-test", *COMMAND).out)
+    slow = tmp_path / "slow/srun"
+    slow.parent.mkdir()
+    slow.write_text(SLOW.format(srun=which("srun")))
+    slow.chmod(0o755)
+    path = f"{slow.parent}:{os.environ['PATH']}"
+    job = subprocess.Popen(
+        ["bash", "-c", form],
+        env={**os.environ, "PATH": path, "SLURM_GPUS_PER_NODE": "4"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    assert job.stdout
+    assert job.stdout.readline() == b"ready\n"
+    assert list(folder.glob(".envcfg*"))
+    os.killpg(job.pid, signal.SIGTERM)  # as scancel does
+    job.communicate()
+    assert job.returncode != 0
+    assert not list(folder.glob(".envcfg*"))
+
+
 SCRIPT = f"""
 {template("runtimes/ce")}
 envcfg_fault() {{ echo fault; exit; }}
@@ -140,6 +176,10 @@ def test_every_text_is_one_string_in_the_file_or_a_fault(text: str) -> None:
     ("options", "said"),
     [
         ((*PYXIS, "--runtime-arg=--container-mounts=/a"), "of two srun takes the last alone"),
+        ((*PYXIS, "--srun-arg=--container-mounts=/a"), "give --bind SOURCE:TARGET"),
+        ((*CE, "--srun-arg=--environment=b"), "envcfg writes a file of its own for it"),
+        ((*PYXIS, "--fact", "runtime=apptainer"), "--runtime apptainer chooses it"),
+        ((*PYXIS, "--fact", "launcher=local"), "--launcher local chooses it"),
         ((*PYXIS, "--launcher", "local"), "pyxis enters its containers by options of srun"),
         ((*CE, "--runtime-arg=--environment=b"), "envcfg writes a file of its own for it"),
         ((*CE, "--runtime-arg=--annotation=a b=c"), "it is no annotation"),

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# envcfg:script d7dfd16d2a101c46569191b0400d1877e8bb9be6f266359a9637ccb607c0384b
+# envcfg:script 0db72c222ddc619c2854ba345962200a48901039d861430526ec2b601de932a5
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
 # envcfg 0.1.0, profile alps-clariden (sha256 82fe7df4c5fe1a9e)
 # made by: envcfg wrap --profile alps-clariden --runtime ce --container my-environment --fact cuda=13.0 --bind /data:/mnt/data:ro -- python3 dump.py out 'a b'
@@ -489,15 +489,15 @@ envcfg_step() { # COMMAND...: one step of the job, from the checks to the exit c
 
 envcfg_plain() { # in a shell of envcfg's own: undo what the job's shell has made of bash itself
   IFS=$' \t\n'
-  builtin unset -f compgen continue exec exit export jobs kill local printf read return set shift type unset
+  builtin unset -f continue exec exit jobs kill local printf read return set shift type unset
   set +k
 }
 
 envcfg_apart() { # COMMAND...: one step and its end, in a shell of envcfg's own
   envcfg_plain
   ENVCFG_CODE=0
+  builtin trap envcfg_remove EXIT # also where a signal ends this before there are ranks to pass it to
   envcfg_step "$@" || ENVCFG_CODE=$?
-  envcfg_remove
   envcfg_end "$ENVCFG_CACHE_BASE"
   return "$ENVCFG_CODE"
 }

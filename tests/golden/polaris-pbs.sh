@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# envcfg:script ecb6026bce37768fdb874fb2bba0e97fc9abd504334d2415ae737481329734b7
+# envcfg:script fcd823307d45e399fe80977084d7794f4d39cd425b551071d6cd60fce745f03e
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
 # envcfg 0.1.0, profile polaris (sha256 960ada74b69294cc)
 # made by: envcfg wrap --profile polaris --container /images/pytorch.sif --runtime-arg=--cleanenv -- python3 dump.py out 'a b'
@@ -455,7 +455,7 @@ envcfg_step() { # COMMAND...: one step of the job, from the checks to the exit c
 
 envcfg_plain() { # in a shell of envcfg's own: undo what the job's shell has made of bash itself
   IFS=$' \t\n'
-  builtin unset -f compgen continue exec exit export jobs kill local printf read return set shift type unset
+  builtin unset -f continue exec exit jobs kill local printf read return set shift type unset
   set +k
 }
 

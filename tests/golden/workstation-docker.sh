@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# envcfg:script 34d6a1b90deece6cdbcc8c8a59eb3bc7e6803abccd9ff4e26915abd6d2cceaf0
+# envcfg:script a92823c165fedcbad2dec6dfbe3fda9d5e602e423a7a8ac25263af0f77f44649
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
 # envcfg 0.1.0, profile workstation (sha256 c2c25a46465ed4fb)
 # made by: envcfg wrap --profile workstation --runtime docker --ranks 2 --container localhost/pytorch --bind /data -- python3 dump.py out 'a b'
@@ -54,6 +54,7 @@ envcfg_launch() { # COMMAND...: the ranks are processes of this machine
   local envcfg_rank envcfg_ranks=${ENVCFG_RANKS:-1} MASTER_ADDR=${MASTER_ADDR:-127.0.0.1}
   local MASTER_PORT=${MASTER_PORT-}
   if [[ -z $MASTER_PORT ]]; then envcfg_port; fi
+  envcfg_hand_on
   for ((envcfg_rank = 0; envcfg_rank < envcfg_ranks; envcfg_rank++)); do
     if ((envcfg_rank == 0)); then
       envcfg_rank "$@" # what is typed goes to rank 0
@@ -143,6 +144,10 @@ envcfg_enter() { # set ENVCFG_ENTER: the words that enter the container
   fi
   # podman-hpc takes options of its own out of all that stands before the first two dashes.
   ENVCFG_ENTER+=(-- "$envcfg_image")
+}
+
+envcfg_is_clean() { # no variable of the task reaches the program by itself
+  return 0
 }
 
 # A client that is killed leaves its container; that of a plain user ends by TERM at once, with
@@ -265,7 +270,7 @@ envcfg_step() { # COMMAND...: one step of the job, from the checks to the exit c
 
 envcfg_plain() { # in a shell of envcfg's own: undo what the job's shell has made of bash itself
   IFS=$' \t\n'
-  builtin unset -f compgen continue exec exit export jobs kill local printf read return set shift type unset
+  builtin unset -f continue exec exit jobs kill local printf read return set shift type unset
   set +k
 }
 
@@ -338,6 +343,17 @@ envcfg_port() { # set MASTER_PORT to a free port below the ephemeral range
   local envcfg_port=$((10000 + BASHPID % 20000))
   while (: </dev/tcp/127.0.0.1/"$envcfg_port") 2>/dev/null; do envcfg_port=$((envcfg_port + 1)); done
   MASTER_PORT=$envcfg_port
+}
+
+envcfg_hand_on() { # what masks GPUs here, as arguments where the runtime keeps it from the program
+  local envcfg_name
+  local -a envcfg_given=()
+  if ! envcfg_is_clean; then return; fi
+  for envcfg_name in ROCR_VISIBLE_DEVICES HIP_VISIBLE_DEVICES CUDA_VISIBLE_DEVICES \
+    GPU_DEVICE_ORDINAL ZE_AFFINITY_MASK; do
+    if [[ -n ${!envcfg_name+set} ]]; then envcfg_given+=("$envcfg_name=${!envcfg_name}"); fi
+  done
+  ENVCFG_ARGS=("${envcfg_given[@]}" "${ENVCFG_ARGS[@]}") # settings win
 }
 
 # --- How signals reach what is spawned, and how it ends --------------------------------

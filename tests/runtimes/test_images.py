@@ -141,6 +141,18 @@ def test_a_path_that_is_here_becomes_absolute(name: str, tmp_path: Path) -> None
     assert (image, found) == (str(tmp_path / "image"), [])
 
 
+def test_two_dots_behind_a_link_are_the_folder_that_the_system_takes_them_for(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "real/deep").mkdir(parents=True)
+    (tmp_path / "real/a.sif").touch()
+    (tmp_path / "link").symlink_to("real/deep")
+    image, found = locate_image("link/../a.sif", str(tmp_path), runtime("apptainer"))
+    assert not found
+    assert image
+    assert Path(image).samefile(tmp_path / "real/a.sif")
+
+
 @pytest.mark.parametrize(
     ("listed", "image", "wanted", "found", "chosen"),
     [

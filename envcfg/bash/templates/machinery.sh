@@ -158,10 +158,10 @@ envcfg_plain() { # in a shell of envcfg's own: undo what the job's shell has mad
 envcfg_apart() { # COMMAND...: one step and its end, in a shell of envcfg's own
   envcfg_plain
   ENVCFG_CODE=0
-  envcfg_step "$@" || ENVCFG_CODE=$?
   # envcfg:begin written
-  envcfg_remove
+  builtin trap envcfg_remove EXIT # also where a signal ends this before there are ranks to pass it to
   # envcfg:end written
+  envcfg_step "$@" || ENVCFG_CODE=$?
   # envcfg:begin end
   # The job's own shell does it at its end, if there is one and it is still there.
   if envcfg_is_script || ! kill -0 "$$" 2>/dev/null; then envcfg_end; fi

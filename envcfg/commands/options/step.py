@@ -182,6 +182,10 @@ def read_step(
         findings += check_changes(options.changes)
     facts = dict(options.fact)
     check_facts(facts)
+    for chosen in ("launcher", "runtime"):
+        if chosen in facts:
+            msg = f"--fact {chosen}={facts[chosen]}: this is chosen, not stated"
+            raise UsageError(msg, hint=f"--{chosen} {facts[chosen]} chooses it")
     catalog = open_catalog(here)
     name, reason = select_profile(catalog, options.profile, options.launcher)
     profile = catalog.load(name)

@@ -11,6 +11,9 @@ envcfg_launch() { # COMMAND...: the ranks are processes of this machine
   local envcfg_rank envcfg_ranks=${ENVCFG_RANKS:-1} MASTER_ADDR=${MASTER_ADDR:-127.0.0.1}
   local MASTER_PORT=${MASTER_PORT-}
   if [[ -z $MASTER_PORT ]]; then envcfg_port; fi
+  # envcfg:begin masked
+  envcfg_hand_on
+  # envcfg:end masked
   for ((envcfg_rank = 0; envcfg_rank < envcfg_ranks; envcfg_rank++)); do
     if ((envcfg_rank == 0)); then
       envcfg_rank "$@" # what is typed goes to rank 0
