@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# envcfg:script df15f2a64d6046bc9a54bb6bc1e46d40be9f7d154058c477bc09d9667045e909
+# envcfg:script 300b1933faaec7c6cbf20c2c645dd90803e549b0c454b650145224ff53b28106
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
 # envcfg 0.1.0, profile lumi-g (sha256 71793283d875b36b)
 # made by: envcfg wrap --profile lumi-g --fact rocm=6.2.4 --runtime podman --container docker.io/a/pytorch:2.9 --bind /data::ro -- python3 dump.py out 'a b'
@@ -504,7 +504,8 @@ envcfg_step() { # COMMAND...: one step of the job, from the checks to the exit c
 
 envcfg_plain() { # in a shell of envcfg's own: undo what the job's shell has made of bash itself
   IFS=$' \t\n'
-  builtin unset -f continue exec exit jobs kill local printf read return set shift type unset
+  builtin shopt -u expand_aliases nocasematch # bash reads "$(...)" once more as it comes there
+  builtin unset -f compgen continue exec exit export jobs kill local printf read return set shift type unset
   set +k
 }
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# envcfg:script d7d3527f4aa1e7955ef6c0489db1e5cabc7fb46607cfecfe50758488571e5f5b
+# envcfg:script a56125f2be33a070af2b41ff7f5841c9950cc35e7f3be82b7d2c2549c2228a7e
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
 # envcfg 0.1.0, profile perlmutter (sha256 e9e703c8eddae7b2)
 # made by: envcfg wrap --profile perlmutter --runtime podman-hpc --container docker.io/a/pytorch:2.9 --bind /data::ro -- python3 dump.py out 'a b'
@@ -491,7 +491,8 @@ envcfg_step() { # COMMAND...: one step of the job, from the checks to the exit c
 
 envcfg_plain() { # in a shell of envcfg's own: undo what the job's shell has made of bash itself
   IFS=$' \t\n'
-  builtin unset -f continue exec exit jobs kill local printf read return set shift type unset
+  builtin shopt -u expand_aliases nocasematch # bash reads "$(...)" once more as it comes there
+  builtin unset -f compgen continue exec exit export jobs kill local printf read return set shift type unset
   set +k
 }
 

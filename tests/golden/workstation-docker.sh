@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# envcfg:script a92823c165fedcbad2dec6dfbe3fda9d5e602e423a7a8ac25263af0f77f44649
+# envcfg:script bf8381a32c25861b119183ae28b9afbbbcd0784690247e63c900f46cb743cc12
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
 # envcfg 0.1.0, profile workstation (sha256 c2c25a46465ed4fb)
 # made by: envcfg wrap --profile workstation --runtime docker --ranks 2 --container localhost/pytorch --bind /data -- python3 dump.py out 'a b'
@@ -270,7 +270,8 @@ envcfg_step() { # COMMAND...: one step of the job, from the checks to the exit c
 
 envcfg_plain() { # in a shell of envcfg's own: undo what the job's shell has made of bash itself
   IFS=$' \t\n'
-  builtin unset -f continue exec exit jobs kill local printf read return set shift type unset
+  builtin shopt -u expand_aliases nocasematch # bash reads "$(...)" once more as it comes there
+  builtin unset -f compgen continue exec exit export jobs kill local printf read return set shift type unset
   set +k
 }
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# envcfg:script a316096a3c192d1e0c91cfd8c691282ba2f0c0afea66ac709384d48b11bd4a12
+# envcfg:script ed5cf4f3c96f2edd6fda9487734589d6a0e45b230c01ebfbf54d8d5a05e36efc
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
 # envcfg 0.1.0, profile workstation (sha256 c2c25a46465ed4fb)
 # made by: envcfg wrap --profile workstation --container none --ranks 2 -- python3 dump.py out 'a b'
@@ -176,7 +176,8 @@ envcfg_step() { # COMMAND...: one step of the job, from the checks to the exit c
 
 envcfg_plain() { # in a shell of envcfg's own: undo what the job's shell has made of bash itself
   IFS=$' \t\n'
-  builtin unset -f continue exec exit jobs kill local printf read return set shift type unset
+  builtin shopt -u expand_aliases nocasematch # bash reads "$(...)" once more as it comes there
+  builtin unset -f compgen continue exec exit export jobs kill local printf read return set shift type unset
   set +k
 }
 

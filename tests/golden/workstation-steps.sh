@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# envcfg:script 082365ee3dece31d85bcf970f90afc4becff8a9fc6ced8960452c6ad7a1fd314
+# envcfg:script 72fc8cee0563a94d24b51bca391b885f595dc2ed14c770d45e4bcba9a8fdb3c2
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
 # envcfg 0.1.0, profile workstation (sha256 c2c25a46465ed4fb)
 # made by: envcfg wrap --profile workstation --container none
@@ -207,7 +207,8 @@ envcfg_step() { # COMMAND...: one step of the job, from the checks to the exit c
 
 envcfg_plain() { # in a shell of envcfg's own: undo what the job's shell has made of bash itself
   IFS=$' \t\n'
-  builtin unset -f continue exec exit jobs kill local printf read return set shift type unset
+  builtin shopt -u expand_aliases nocasematch # bash reads "$(...)" once more as it comes there
+  builtin unset -f compgen continue exec exit export jobs kill local printf read return set shift type unset
   set +k
 }
 
