@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# envcfg:script 300b1933faaec7c6cbf20c2c645dd90803e549b0c454b650145224ff53b28106
+# envcfg:script c4ff0771f7f1ea04e6ce4318e5990991dca8da028949f26a29285577879ce29d
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
 # envcfg 0.1.0, profile lumi-g (sha256 71793283d875b36b)
 # made by: envcfg wrap --profile lumi-g --fact rocm=6.2.4 --runtime podman --container docker.io/a/pytorch:2.9 --bind /data::ro -- python3 dump.py out 'a b'
@@ -207,7 +207,9 @@ envcfg_bind() { # SOURCE SPEC: mount it, as SPEC says
 envcfg_enter() { # set ENVCFG_ENTER: the words that enter the container
   local envcfg_name='' envcfg_image=$ENVCFG_IMAGE envcfg_here=${PWD//\"/\"\"}
   envcfg_find
-  ENVCFG_LABEL=envcfg=${HOSTNAME-}.$BASHPID # of all containers of this step
+  envcfg_name_job
+  # Of all containers of this step, and no other's: HOSTNAME can be that of a login node.
+  ENVCFG_LABEL=envcfg=$ENVCFG_JOB.${HOSTNAME-}.$BASHPID
   ENVCFG_ENTER=("$envcfg_name" run --rm --interactive --entrypoint= --label "$ENVCFG_LABEL")
   # Ranks meet by the node's network and shared memory. A program that were the first process
   # of its own namespace would not end by signals that it has no handler for.
