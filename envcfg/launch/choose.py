@@ -16,6 +16,7 @@ from envcfg.launch.plan import (
     PlannedExport,
     PlannedMount,
 )
+from envcfg.launchers import allowed_launchers, starter_of
 from envcfg.profile.conditions import Condition, Truth
 from envcfg.profile.facts import Facts
 from envcfg.profile.model import Argument, Case, Mount, Profile, Setting
@@ -92,7 +93,11 @@ def choose_container(
 
 
 def choose_runtimes(
-    profile: Profile, wanted: str | None, found: Collection[str], image: str
+    profile: Profile,
+    wanted: str | None,
+    found: Collection[str],
+    image: str,
+    launcher: str | None = None,
 ) -> tuple[Runtime, ...]:
     """Return the runtimes of which the job takes the first that it has: of one kind.
 
@@ -101,8 +106,12 @@ def choose_runtimes(
         wanted: the one that the user has named.
         found: the signs of those that this machine has.
         image: which only some of them may take.
+        launcher: whose starter may not be theirs; None: the profile's first.
     """
     known = [runtimes.runtime(wanted)] if wanted else named_runtimes(profile)
+    first_launcher = launcher or allowed_launchers(profile.launchers)[0]
+    starter = starter_of(first_launcher, profile.launchers)
+    known = [each for each in known if starter in (each.starters or {starter})] or known
     takes = [each for each in known if each.refuse(image) is None] or known
     first = next((each for each in takes if each.sign in found), takes[0])
     return tuple(each for each in takes if each.kind == first.kind)
@@ -113,7 +122,9 @@ def chosen_runtimes(profile: Profile, options: Options) -> tuple[Runtime, ...]:
     image = options.container
     if image is None:
         return ()
-    return choose_runtimes(profile, options.runtime, options.found, image)
+    return choose_runtimes(
+        profile, options.runtime, options.found, image, options.launcher
+    )
 
 
 def named_runtimes(profile: Profile) -> list[Runtime]:

@@ -51,7 +51,7 @@ def check_starter(named: Sequence[Runtime], starter: str, launcher: str) -> None
             msg = f"{each.name} enters its containers by options of {by}, and launcher "
             msg += f"{launcher} starts no rank by it"
             raise UsageError(
-                msg, hint=f"--launcher {each.starters[0]}, or --runtime NAME"
+                msg, hint="choose another --runtime, or another --launcher"
             )
 
 

@@ -28,6 +28,7 @@ FACTS: Mapping[str, str] = {
     "torch": "version",
 }
 IN_JOB = frozenset({"nodes"})
+CHOSEN = ("launcher", "runtime")  # by options, so that nobody states them
 # Texts of which only some are known.
 _NAMES: Mapping[str, Callable[[], Collection[str]]] = {
     "launcher": LAUNCHERS.keys,

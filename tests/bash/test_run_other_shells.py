@@ -170,15 +170,7 @@ def test_options_and_aliases_of_the_shell_change_nothing(
     assert (tmp_path / "after").read_text() == (tmp_path / "before").read_text()
 
 
-ELSEWHERE = (
-    "smoke_node",
-    "task",
-    "requeue",
-    "folder",
-    "setup_file",
-    "setup_words",
-    "has_envcfg",
-)
+ELSEWHERE = ("smoke_node", "task", "requeue", "setup_file", "setup_words", "has_envcfg", "folder")  # fmt: skip
 QUOTED = re.compile(r"(^|\s)#.*|'[^']*'|\"[^\"\n]*\"", re.M)
 FIRST = re.compile(r"^\s*([a-z]+)\b|[;|&(!]\s*(?=([a-z]+)\b)|\b(?:then|do|else)\s+(?=([a-z]+)\b)", re.M)  # fmt: skip
 

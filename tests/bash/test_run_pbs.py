@@ -49,6 +49,13 @@ def noted(fakes: Path) -> str:
     return " ".join(word.decode() for word in zero_separated(fakes / "mpiexec"))
 
 
+def test_a_number_of_a_job_that_looks_octal_is_none(wrap: Wrap, tmp_path: Path) -> None:
+    text = wrap(*BARE, "--", "sh", "-c", f"echo $MASTER_PORT >>{tmp_path}/ports").text
+    done = bash(text, PBS_JOBID="0089.server")
+    assert done.returncode == 0, done.stderr.decode()
+    assert len({*(tmp_path / "ports").read_text().split()}) == 1
+
+
 SIZED = {
     "pals": "--np 8 --ppn 4 --hosts x1.hsn.cm,x2.hsn.cm",
     "hydra": "-n 8 -ppn 4 -hosts x1.hsn.cm,x2.hsn.cm",

@@ -74,6 +74,17 @@ def test_mounts_are_one_option_and_the_user_s_words_come_behind(
     ]
 
 
+@pytest.mark.parametrize("options", [PYXIS, CE])
+def test_an_alias_of_the_shell_hides_no_plug_in(
+    wrap: Wrap, options: tuple[str, ...]
+) -> None:
+    Path("step").write_bytes(wrap(*options, *COMMAND).out)
+    before = "shopt -s expand_aliases\nalias srun='echo wrong'"
+    done = bash(f"{before}\nsource ./step\nalias srun")
+    assert done.returncode == 0, done.stderr.decode()
+    assert done.stdout == b"alias srun='echo wrong'\n"
+
+
 @pytest.mark.parametrize(
     ("own", "seen"), [({}, b"all"), ({"NVIDIA_VISIBLE_DEVICES": "0"}, b"0")]
 )

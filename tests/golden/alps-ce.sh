@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# envcfg:script 0db72c222ddc619c2854ba345962200a48901039d861430526ec2b601de932a5
+# envcfg:script 34241dc547fc8928e96ef1faae535fb984a10426649dc82a9e9e34a51c4beeb9
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
 # envcfg 0.1.0, profile alps-clariden (sha256 82fe7df4c5fe1a9e)
 # made by: envcfg wrap --profile alps-clariden --runtime ce --container my-environment --fact cuda=13.0 --bind /data:/mnt/data:ro -- python3 dump.py out 'a b'
@@ -489,7 +489,8 @@ envcfg_step() { # COMMAND...: one step of the job, from the checks to the exit c
 
 envcfg_plain() { # in a shell of envcfg's own: undo what the job's shell has made of bash itself
   IFS=$' \t\n'
-  builtin unset -f continue exec exit jobs kill local printf read return set shift type unset
+  builtin shopt -u expand_aliases nocasematch # bash reads "$(...)" once more as it comes there
+  builtin unset -f compgen continue exec exit export jobs kill local printf read return set shift type unset
   set +k
 }
 

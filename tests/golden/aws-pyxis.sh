@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# envcfg:script 5544c9b7fe1ef8a004e488dbdc8667c97de8a370dcb09724dd07c6c672ff662a
+# envcfg:script 5089cb7329cdf1b7dd38fbec9e4eb257ed55e32f1b62d170cb608c54ef69262e
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
 # envcfg 0.1.0, profile aws-p5 (sha256 700257b6e556f7c0)
 # made by: envcfg wrap --profile aws-p5 --runtime pyxis --container /images/pytorch.sqsh --bind /data:/mnt/data:ro -- python3 dump.py out 'a b'
@@ -339,6 +339,7 @@ envcfg_step() { # COMMAND...: one step of the job, from the checks to the exit c
 
 envcfg_plain() { # in a shell of envcfg's own: undo what the job's shell has made of bash itself
   IFS=$' \t\n'
+  builtin shopt -u expand_aliases nocasematch # bash reads "$(...)" once more as it comes there
   builtin unset -f compgen continue exec exit export jobs kill local printf read return set shift type unset
   set +k
 }

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# envcfg:script b8fa76606f5f3c965497f7e3c596aeb78cdefc4916b9219ac687a9449ac02ea5
+# envcfg:script 9c9ed07b26e83b7f8bccae5b3cb974d069505cbc401c64ac7e9693c77b9977f6
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
 # envcfg 0.1.0, profile lumi-g (sha256 71793283d875b36b)
 # made by: envcfg wrap --profile lumi-g --fact rocm=6.2.4 --container none -- python3 dump.py out 'a b'
@@ -391,6 +391,7 @@ envcfg_step() { # COMMAND...: one step of the job, from the checks to the exit c
 
 envcfg_plain() { # in a shell of envcfg's own: undo what the job's shell has made of bash itself
   IFS=$' \t\n'
+  builtin shopt -u expand_aliases nocasematch # bash reads "$(...)" once more as it comes there
   builtin unset -f compgen continue exec exit export jobs kill local printf read return set shift type unset
   set +k
 }

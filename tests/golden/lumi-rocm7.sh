@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# envcfg:script c8f84708a6286f5441051e778fb36bbec43ad23dda82d9276b23a5a364f3b454
+# envcfg:script 2f127bcfe420f6c56ba44f05386b063ff5d40c630258e6e24e3e7a00b838ffcb
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
 # envcfg 0.1.0, profile lumi-g (sha256 71793283d875b36b)
 # made by: envcfg wrap --profile lumi-g --bind /data:/data:ro --runtime-arg=--cleanenv --container /images/lumi-multitorch-full-u24r70f21m50t210-20260513.sif --set 'NCCL_NET=AWS Libfabric' --set 'QUOTE='"'"'"$$HOME`id`\' --set 'SEED=${RANK}${SLURM_JOB_ID}' --unset NCCL_DEBUG -- python3 dump.py out 'a b'
@@ -520,6 +520,7 @@ envcfg_step() { # COMMAND...: one step of the job, from the checks to the exit c
 
 envcfg_plain() { # in a shell of envcfg's own: undo what the job's shell has made of bash itself
   IFS=$' \t\n'
+  builtin shopt -u expand_aliases nocasematch # bash reads "$(...)" once more as it comes there
   builtin unset -f compgen continue exec exit export jobs kill local printf read return set shift type unset
   set +k
 }

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# envcfg:script 40e47fcd43e509ae3c0978a3dfc1b09c9aeed2cac27e05ac4627983f824f19c8
+# envcfg:script 1e1d0a1d7a697e3079c108fb8fd3831f2563f843eb1ef116169d2c3f1c7a5af5
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
 # envcfg 0.1.0, profile lumi-g (sha256 71793283d875b36b)
 # made by: envcfg wrap --profile lumi-g --fact rocm=6.2.4 --container /images/pytorch.sif -- python3 dump.py out 'a b'
@@ -467,6 +467,7 @@ envcfg_step() { # COMMAND...: one step of the job, from the checks to the exit c
 
 envcfg_plain() { # in a shell of envcfg's own: undo what the job's shell has made of bash itself
   IFS=$' \t\n'
+  builtin shopt -u expand_aliases nocasematch # bash reads "$(...)" once more as it comes there
   builtin unset -f compgen continue exec exit export jobs kill local printf read return set shift type unset
   set +k
 }

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# envcfg:script 9da1821bb652c51d9a0bf0342b1f8af024098f7fed181daa54f27d21090cfc4c
+# envcfg:script 8aa02671b15d0275a89e0cc90626814852307fbd038546ff522aeacf9bb536af
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
 # envcfg 0.1.0, profile lumi-g (sha256 71793283d875b36b)
 # made by: envcfg wrap --profile lumi-g --fact rocm=6.2.4 --container /images/pytorch.sif
@@ -505,6 +505,7 @@ envcfg_step() { # COMMAND...: one step of the job, from the checks to the exit c
 
 envcfg_plain() { # in a shell of envcfg's own: undo what the job's shell has made of bash itself
   IFS=$' \t\n'
+  builtin shopt -u expand_aliases nocasematch # bash reads "$(...)" once more as it comes there
   builtin unset -f compgen continue exec exit export jobs kill local printf read return set shift type unset
   set +k
 }

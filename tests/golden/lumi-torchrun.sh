@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# envcfg:script 52535f8fd13e8354073d5ae6a586246b149127ff24b06c207016955acab9e329
+# envcfg:script ee7429f3ee42bef7bb5fd513971af81ce4b7884d40512572d6a0b235cef97bc1
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
 # envcfg 0.1.0, profile lumi-g (sha256 71793283d875b36b)
 # made by: envcfg wrap --profile lumi-g --fact rocm=6.2.4 --container /images/pytorch.sif --launcher torchrun -- python3 dump.py out 'a b'
@@ -445,6 +445,7 @@ envcfg_step() { # COMMAND...: one step of the job, from the checks to the exit c
 
 envcfg_plain() { # in a shell of envcfg's own: undo what the job's shell has made of bash itself
   IFS=$' \t\n'
+  builtin shopt -u expand_aliases nocasematch # bash reads "$(...)" once more as it comes there
   builtin unset -f compgen continue exec exit export jobs kill local printf read return set shift type unset
   set +k
 }

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# envcfg:script bb9faa844b302383792b6a0793a91b776ab1b9c2ce02429e19fec49b28efcd18
+# envcfg:script c720a7e88f55cdc3c4837cf9349349f7788a2f5247dd73d77397297aa5718d5d
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
 # envcfg 0.1.0, profile perlmutter (sha256 e9e703c8eddae7b2)
 # made by: envcfg wrap --profile perlmutter --runtime podman-hpc --container docker.io/a/pytorch:2.9 --bind /data::ro -- python3 dump.py out 'a b'
@@ -190,7 +190,9 @@ envcfg_bind() { # SOURCE SPEC: mount it, as SPEC says
 envcfg_enter() { # set ENVCFG_ENTER: the words that enter the container
   local envcfg_name='' envcfg_image=$ENVCFG_IMAGE envcfg_here=${PWD//\"/\"\"}
   envcfg_find
-  ENVCFG_LABEL=envcfg=${HOSTNAME-}.$BASHPID # of all containers of this step
+  envcfg_name_job
+  # Of all containers of this step, and no other's: HOSTNAME can be that of a login node.
+  ENVCFG_LABEL=envcfg=$ENVCFG_JOB.${HOSTNAME-}.$BASHPID
   ENVCFG_ENTER=("$envcfg_name" run --rm --interactive --entrypoint= --label "$ENVCFG_LABEL")
   # Ranks meet by the node's network and shared memory. A program that were the first process
   # of its own namespace would not end by signals that it has no handler for.
@@ -491,6 +493,7 @@ envcfg_step() { # COMMAND...: one step of the job, from the checks to the exit c
 
 envcfg_plain() { # in a shell of envcfg's own: undo what the job's shell has made of bash itself
   IFS=$' \t\n'
+  builtin shopt -u expand_aliases nocasematch # bash reads "$(...)" once more as it comes there
   builtin unset -f compgen continue exec exit export jobs kill local printf read return set shift type unset
   set +k
 }

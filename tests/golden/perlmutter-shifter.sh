@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# envcfg:script dd7026247f40aed095f154c37bec9fbe94c293747ad37dcd5f6d7f6de866415d
+# envcfg:script d6b0a36cb46748ff50409b4f545b4ea6be7cc8a7dabfe6638364cb0156e46897
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
 # envcfg 0.1.0, profile perlmutter (sha256 e9e703c8eddae7b2)
 # made by: envcfg wrap --profile perlmutter --runtime shifter --container docker:a/pytorch:2.9 --bind /data::ro -- python3 dump.py out 'a b'
@@ -438,6 +438,7 @@ envcfg_step() { # COMMAND...: one step of the job, from the checks to the exit c
 
 envcfg_plain() { # in a shell of envcfg's own: undo what the job's shell has made of bash itself
   IFS=$' \t\n'
+  builtin shopt -u expand_aliases nocasematch # bash reads "$(...)" once more as it comes there
   builtin unset -f compgen continue exec exit export jobs kill local printf read return set shift type unset
   set +k
 }

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# envcfg:script fcd823307d45e399fe80977084d7794f4d39cd425b551071d6cd60fce745f03e
+# envcfg:script 0552d500017591bfb94fda2a2d97e343120ceff476f007b912b5c3335fa2b295
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
 # envcfg 0.1.0, profile polaris (sha256 960ada74b69294cc)
 # made by: envcfg wrap --profile polaris --container /images/pytorch.sif --runtime-arg=--cleanenv -- python3 dump.py out 'a b'
@@ -113,7 +113,7 @@ envcfg_mpiexec() { # TASKS COMMAND...: the step itself, with so many tasks on ea
   # The port is the job's and the step's own, below the ephemeral range.
   ENVCFG_ARGS+=("ENVCFG_DIALECT=$ENVCFG_DIALECT" "ENVCFG_TASKS=$1" "ENVCFG_STEP_NODES=$ENVCFG_NODES"
     "ENVCFG_STEP=${PBS_JOBID%%.*}.$BASHPID" "ENVCFG_MASTER_ADDR=$ENVCFG_MASTER_ADDR"
-    "ENVCFG_MASTER_PORT=$((10000 + (${envcfg_number:-0} * 101 + BASHPID) % 20000))")
+    "ENVCFG_MASTER_PORT=$((10000 + (10#${envcfg_number:-0} * 101 + BASHPID) % 20000))")
   shift
   for envcfg_word; do # to every mpiexec a word ":" ends the command; the rank part takes one off again
     if [[ -n $envcfg_word && $envcfg_word != *[!:]* ]]; then envcfg_word+=:; fi
@@ -455,7 +455,8 @@ envcfg_step() { # COMMAND...: one step of the job, from the checks to the exit c
 
 envcfg_plain() { # in a shell of envcfg's own: undo what the job's shell has made of bash itself
   IFS=$' \t\n'
-  builtin unset -f continue exec exit jobs kill local printf read return set shift type unset
+  builtin shopt -u expand_aliases nocasematch # bash reads "$(...)" once more as it comes there
+  builtin unset -f compgen continue exec exit export jobs kill local printf read return set shift type unset
   set +k
 }
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# envcfg:script fc4974bc6f42d7169f161ada2d8369c51820b7c33bb2970253e99cef599ce64a
+# envcfg:script 2b60f3d358d6da7e68ea14bf39fd17d2ce39b7b1e4803d934e6aafc61d8fc1cc
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
 # envcfg 0.1.0, profile tuolumne (sha256 2c93f557ce581136)
 # made by: envcfg wrap --profile tuolumne --fact rocm=6.4.1 --fact plugin=1.14.2 --container /images/pytorch.sif --runtime-arg=--cleanenv -- python3 dump.py out 'a b'
@@ -414,6 +414,7 @@ envcfg_step() { # COMMAND...: one step of the job, from the checks to the exit c
 
 envcfg_plain() { # in a shell of envcfg's own: undo what the job's shell has made of bash itself
   IFS=$' \t\n'
+  builtin shopt -u expand_aliases nocasematch # bash reads "$(...)" once more as it comes there
   builtin unset -f compgen continue exec exit export jobs kill local printf read return set shift type unset
   set +k
 }

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# envcfg:script a92823c165fedcbad2dec6dfbe3fda9d5e602e423a7a8ac25263af0f77f44649
+# envcfg:script afa7a2227e9c58c7f74c673bc33cf7131b66dd220159a83ca442bf030dcd35eb
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
 # envcfg 0.1.0, profile workstation (sha256 c2c25a46465ed4fb)
 # made by: envcfg wrap --profile workstation --runtime docker --ranks 2 --container localhost/pytorch --bind /data -- python3 dump.py out 'a b'
@@ -129,7 +129,9 @@ envcfg_bind() { # SOURCE SPEC: mount it, as SPEC says
 envcfg_enter() { # set ENVCFG_ENTER: the words that enter the container
   local envcfg_name='' envcfg_image=$ENVCFG_IMAGE envcfg_here=${PWD//\"/\"\"}
   envcfg_find
-  ENVCFG_LABEL=envcfg=${HOSTNAME-}.$BASHPID # of all containers of this step
+  envcfg_name_job
+  # Of all containers of this step, and no other's: HOSTNAME can be that of a login node.
+  ENVCFG_LABEL=envcfg=$ENVCFG_JOB.${HOSTNAME-}.$BASHPID
   ENVCFG_ENTER=("$envcfg_name" run --rm --interactive --entrypoint= --label "$ENVCFG_LABEL")
   # Ranks meet by the node's network and shared memory. A program that were the first process
   # of its own namespace would not end by signals that it has no handler for.
@@ -270,7 +272,8 @@ envcfg_step() { # COMMAND...: one step of the job, from the checks to the exit c
 
 envcfg_plain() { # in a shell of envcfg's own: undo what the job's shell has made of bash itself
   IFS=$' \t\n'
-  builtin unset -f continue exec exit jobs kill local printf read return set shift type unset
+  builtin shopt -u expand_aliases nocasematch # bash reads "$(...)" once more as it comes there
+  builtin unset -f compgen continue exec exit export jobs kill local printf read return set shift type unset
   set +k
 }
 
@@ -333,6 +336,10 @@ envcfg_main() { # COMMAND...: what this text is for; run as a file, its shell is
 envcfg_survey() { # this machine is the job
   # shellcheck disable=SC2034 # what depends on nodes asks for it
   ENVCFG_NODES=1
+}
+
+envcfg_name_job() { # set ENVCFG_JOB, by which the files of this run differ from all others
+  builtin printf -v ENVCFG_JOB 'local-%(%Y%m%dT%H%M%S)T-%d' -1 "$BASHPID"
 }
 
 envcfg_host() { # COMMAND...: run it on this machine

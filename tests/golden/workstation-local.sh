@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# envcfg:script c2f6ff8bed9cce061608ca26d8aed573d0bea4a269556936fcb028699ba30956
+# envcfg:script ed5cf4f3c96f2edd6fda9487734589d6a0e45b230c01ebfbf54d8d5a05e36efc
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
 # envcfg 0.1.0, profile workstation (sha256 c2c25a46465ed4fb)
 # made by: envcfg wrap --profile workstation --container none --ranks 2 -- python3 dump.py out 'a b'
@@ -176,6 +176,7 @@ envcfg_step() { # COMMAND...: one step of the job, from the checks to the exit c
 
 envcfg_plain() { # in a shell of envcfg's own: undo what the job's shell has made of bash itself
   IFS=$' \t\n'
+  builtin shopt -u expand_aliases nocasematch # bash reads "$(...)" once more as it comes there
   builtin unset -f compgen continue exec exit export jobs kill local printf read return set shift type unset
   set +k
 }

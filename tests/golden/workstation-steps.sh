@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# envcfg:script b9db3c8296446f5e4cd07badad627eba8c0e6f8d99b801725e9e64f6a7023e0b
+# envcfg:script 72fc8cee0563a94d24b51bca391b885f595dc2ed14c770d45e4bcba9a8fdb3c2
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
 # envcfg 0.1.0, profile workstation (sha256 c2c25a46465ed4fb)
 # made by: envcfg wrap --profile workstation --container none
@@ -207,6 +207,7 @@ envcfg_step() { # COMMAND...: one step of the job, from the checks to the exit c
 
 envcfg_plain() { # in a shell of envcfg's own: undo what the job's shell has made of bash itself
   IFS=$' \t\n'
+  builtin shopt -u expand_aliases nocasematch # bash reads "$(...)" once more as it comes there
   builtin unset -f compgen continue exec exit export jobs kill local printf read return set shift type unset
   set +k
 }

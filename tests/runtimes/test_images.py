@@ -169,6 +169,8 @@ def test_two_dots_behind_a_link_are_the_folder_that_the_system_takes_them_for(
         ("[pyxis, apptainer]", "i", None, ["apptainer"], "apptainer"),
         ("[pyxis, apptainer]", "i.sif", None, ["--container-image"], "apptainer"),
         ("[pyxis, ce]", "i.sif", None, [], "pyxis"),  # none takes it
+        ("[pyxis, apptainer], launcher: local", "i", None, [], "apptainer"),
+        ("[pyxis], launcher: local", "i", None, [], "pyxis"),  # which is refused then
         ("[podman-hpc, podman, shifter]", "i", None, [], "podman-hpc"),
         ("[podman-hpc, podman, shifter]", "i", None, ["podman"], "podman"),
         ("[podman-hpc, shifter]", "i", None, ["shifter"], "shifter"),
@@ -177,7 +179,11 @@ def test_two_dots_behind_a_link_are_the_folder_that_the_system_takes_them_for(
 def test_of_the_runtimes_that_take_the_image_the_first_kind_that_is_here_is_taken(
     listed: str, image: str, wanted: str | None, found: list[str], chosen: str
 ) -> None:
-    made = choose_runtimes(profile(f"{{runtimes: {listed}}}"), wanted, found, image)
+    listed, _, launcher = listed.partition(", launcher: ")
+    known = profile(f"{{runtimes: {listed}}}")
+    if launcher:
+        known = known._replace(launchers=(launcher,))
+    made = choose_runtimes(known, wanted, found, image, launcher or None)
     assert [each.name for each in made] == chosen.split()
 
 

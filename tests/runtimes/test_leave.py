@@ -70,3 +70,17 @@ def test_a_node_that_cannot_be_asked_is_a_note(
     done = bash(SCRIPT.replace('"$@"; }', "return 1; }"), ENVCFG_CODE="5")
     assert (done.returncode, done.stdout) == (0, b"5\n")
     assert done.stderr == b"could not look for containers that are left\n"
+
+
+def test_steps_of_two_jobs_with_the_login_node_s_name_have_two_labels() -> None:
+    labels = set()
+    for job in ("1", "2"):
+        script = template("runtimes/podman", {"file": "", "docker": ""}) + (
+            "envcfg_find() { envcfg_name=podman; }; envcfg_mounts() { :; }\n"
+            f"envcfg_name_job() {{ ENVCFG_JOB={job}; }}; ENVCFG_IMAGE=a\n"
+            'envcfg_enter && echo "${ENVCFG_LABEL%.*}"'
+        )
+        done = bash(script, HOSTNAME="login1")
+        assert done.returncode == 0, done.stderr.decode()
+        labels.add(done.stdout)
+    assert labels == {b"envcfg=1.login1\n", b"envcfg=2.login1\n"}

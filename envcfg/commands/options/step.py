@@ -32,6 +32,7 @@ from envcfg.launch.image import locate_image
 from envcfg.launch.plan import Options
 from envcfg.launch.resolve import check_facts
 from envcfg.launchers import LAUNCHERS
+from envcfg.profile.conditions import CHOSEN
 from envcfg.profile.model import Profile
 from envcfg.starters import OWN
 
@@ -182,7 +183,7 @@ def read_step(
         findings += check_changes(options.changes)
     facts = dict(options.fact)
     check_facts(facts)
-    for chosen in ("launcher", "runtime"):
+    for chosen in CHOSEN:
         if chosen in facts:
             msg = f"--fact {chosen}={facts[chosen]}: this is chosen, not stated"
             raise UsageError(msg, hint=f"--{chosen} {facts[chosen]} chooses it")
@@ -191,7 +192,9 @@ def read_step(
     profile = catalog.load(name)
     runtime = None if options.runtime == "auto" else options.runtime
     found = () if runtime else _runtimes_here(profile)
-    first = choose_runtimes(profile, runtime, found, options.container)[0]
+    first = choose_runtimes(
+        profile, runtime, found, options.container, options.launcher
+    )[0]
     image, seen = locate_image(options.container, here, first)
     wanted = Options(
         container=image,

@@ -202,7 +202,8 @@ def read_image_facts(field: Field) -> tuple[NameFact, ...]:
         if missing := [key for key in ("pattern", "facts") if key not in keys]:
             each.problem(f"no {', no '.join(missing)}", "a pattern, and what it tells")
         pattern = read_if_given(keys, "pattern", Field.text) or ""
-        facts = keys["facts"].mapping(conditions.FACTS) if "facts" in keys else {}
+        told = [each for each in conditions.FACTS if each not in conditions.CHOSEN]
+        facts = keys["facts"].mapping(told) if "facts" in keys else {}
         texts = {name: value.text() or "" for name, value in facts.items()}
         groups = _groups(pattern, keys)
         for name, text in texts.items():

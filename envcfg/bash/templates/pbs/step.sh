@@ -6,7 +6,7 @@ envcfg_mpiexec() { # TASKS COMMAND...: the step itself, with so many tasks on ea
   # The port is the job's and the step's own, below the ephemeral range.
   ENVCFG_ARGS+=("ENVCFG_DIALECT=$ENVCFG_DIALECT" "ENVCFG_TASKS=$1" "ENVCFG_STEP_NODES=$ENVCFG_NODES"
     "ENVCFG_STEP=${PBS_JOBID%%.*}.$BASHPID" "ENVCFG_MASTER_ADDR=$ENVCFG_MASTER_ADDR"
-    "ENVCFG_MASTER_PORT=$((10000 + (${envcfg_number:-0} * 101 + BASHPID) % 20000))")
+    "ENVCFG_MASTER_PORT=$((10000 + (10#${envcfg_number:-0} * 101 + BASHPID) % 20000))")
   shift
   for envcfg_word; do # to every mpiexec a word ":" ends the command; the rank part takes one off again
     if [[ -n $envcfg_word && $envcfg_word != *[!:]* ]]; then envcfg_word+=:; fi

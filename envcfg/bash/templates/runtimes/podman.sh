@@ -18,7 +18,9 @@ envcfg_enter() { # set ENVCFG_ENTER: the words that enter the container
   fi
   envcfg_image+=:O # what a rank writes into it is the rank's own, and gone afterwards
   # envcfg:end file
-  ENVCFG_LABEL=envcfg=${HOSTNAME-}.$BASHPID # of all containers of this step
+  envcfg_name_job
+  # Of all containers of this step, and no other's: HOSTNAME can be that of a login node.
+  ENVCFG_LABEL=envcfg=$ENVCFG_JOB.${HOSTNAME-}.$BASHPID
   ENVCFG_ENTER=("$envcfg_name" run --rm --interactive --entrypoint= --label "$ENVCFG_LABEL")
   # Ranks meet by the node's network and shared memory. A program that were the first process
   # of its own namespace would not end by signals that it has no handler for.
