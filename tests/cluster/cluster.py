@@ -22,6 +22,7 @@ LOGIN = "login"
 NODES = ("nid001000", "nid001001")
 MAHTI_NODES = ("g1101", "g1102")
 _MOUNTERS = ("squashfuse", "fuse-overlayfs")
+_PAUSE = ("podman",)
 USER = "envcfg"
 UID = 327000100
 
@@ -214,17 +215,19 @@ class Cluster:
         }
 
     def left_running(self) -> list[tuple[str, ...]]:
-        """Return the user's processes on the nodes, but for those that mount images.
+        """Return the user's processes on the nodes, but for those of runtimes themselves.
 
-        They belong to the runtime and outlive a step that is killed here, as this Slurm
-        knows processes by group; where it knows them by cgroup they go with the step.
+        What mounts images, and the process that Podman keeps for its namespaces, outlive
+        a step here, as this Slurm knows processes by group; where it knows them by cgroup
+        they go with the job.
         """
         nodes = (*self.nodes, *self.mahti_nodes)
         return [
             process.argv
             for node in nodes
             for process in self.processes(node)
-            if not any(mounter in process.argv[0] for mounter in _MOUNTERS)
+            if process.argv not in {(), _PAUSE}
+            and not any(mounter in process.argv[0] for mounter in _MOUNTERS)
         ]
 
     def processes(self, host: str) -> list[Process]:

@@ -41,7 +41,7 @@ def main() -> None:
     weights = sum(float(p.detach().double().sum()) for p in model.parameters())
     seen = {name: os.environ.get(name) for name in IDENTITY.split()}
     seen |= {"loss": mean.item() / dist.get_world_size(), "weights": weights}
-    print(json.dumps(seen), flush=True)
+    os.write(1, (json.dumps(seen) + "\n").encode())  # in one piece, beside other ranks
     dist.destroy_process_group()
 
 
