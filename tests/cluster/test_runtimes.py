@@ -57,12 +57,12 @@ additionalimagestores = ["{0}"]
 [storage.options.overlay]
 ignore_chown_errors = "true"
 """
-# A module of the site, whose option the user gives; its value must lose.
+# Modules of the site, whose options the profile gives; their value must lose.
 MODULE = """\
-name: gpu
-cli_arg: gpu
+name: {0}
+cli_arg: {0}
 help: as on Perlmutter
-env: ENABLE_GPU
+env: ENABLE_{0}
 additional_args: ["-e", "NCCL_SOCKET_IFNAME=module0"]
 """
 
@@ -104,7 +104,6 @@ fi
 while :; do sleep 0.2; done
 """
 CHARLIECLOUD = (*LUMI, "--runtime-arg=--set-env", "--bind", "/run/envcfg-cluster/home")
-GPU = (*PERLMUTTER, "--runtime-arg=--gpu")
 OCI = {"passes": False, "is_text": True}
 KINDS = {
     "charliecloud-folder": Kind("charliecloud", "{0}/pytorch", CHARLIECLOUD),
@@ -112,7 +111,7 @@ KINDS = {
     "podman-name": Kind("podman", forms.NAME, waits=False, **OCI),
     "podman-folder": Kind("podman", "{0}/pytorch", has_env=False, waits=False, **OCI),
     "podman-root": Kind("podman", forms.NAME, by_root=True, **OCI),
-    "podman-hpc": Kind("podman-hpc", forms.NAME, GPU, waits=False, **OCI),
+    "podman-hpc": Kind("podman-hpc", forms.NAME, PERLMUTTER, waits=False, **OCI),
     "shifter": Kind("shifter", "docker:pytorch:1.0", PERLMUTTER),
 }  # fmt: skip
 HEARING = [name for name, kind in KINDS.items() if kind.hears and not kind.by_root]
@@ -137,7 +136,8 @@ def place(cluster: Cluster) -> Place:
         folder.mkdir(parents=True, exist_ok=True)
     (home / "containers.conf").write_text(CONTAINERS)
     (home / "storage.conf").write_text(STORAGE.format(made.store))
-    (modules / "gpu.yaml").write_text(MODULE)
+    for name in ("gpu", "nccl"):
+        (modules / f"{name}.yaml").write_text(MODULE.format(name))
     (home / "podman-hpc.yaml").write_text(
         f"modules_dir: {modules}\nhooks_dir: {home}/hooks.d\n"
     )
