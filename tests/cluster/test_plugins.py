@@ -129,12 +129,12 @@ def submit(
     return submitted
 
 
-def left(cluster: Cluster, workdir: Path) -> list[str]:
-    """Return what a step has left: processes, environments, caches."""
+def left(cluster: Cluster, workdir: Path, job: Job) -> list[str]:
+    """Return what a job has left: processes, environments, caches."""
     found = [*map(str, cluster.left_running()), *map(str, workdir.glob(".envcfg*"))]
     for node in cluster.nodes:
         names = cluster.node(node, ["ls", "/tmp"]).stdout.split()
-        found += [name for name in names if name.startswith("envcfg-")]
+        found += [name for name in names if f"-{job.id}-" in name]
     return found
 
 
@@ -167,7 +167,7 @@ def test_settings_words_and_folder_arrive_whatever_image_and_hooks_say(
             name: seen.get(name.encode(), b"none").decode() for name in expected
         }
         assert seen[b"MIOPEN_USER_DB_PATH"].startswith(b"/tmp/envcfg-")
-    assert left(cluster, workdir) == []
+    assert left(cluster, workdir, done) == []
     assert not list(workdir.rglob("canary"))
 
 
@@ -227,7 +227,7 @@ def test_the_first_rank_that_fails_ends_the_step_with_its_code(
     others = "trap 'exit 0' TERM; while :; do sleep 0.1; done"
     done = submit("--", "/bin/sh", "-c", f'test "$RANK" != 2 || exit 37; {others}')
     assert (done.state, done.exit_code) == ("FAILED", 37), done.stdout
-    assert left(cluster, workdir) == []
+    assert left(cluster, workdir, done) == []
 
 
 @pytest.mark.parametrize("sent", ["USR1", "TERM"])
@@ -243,7 +243,7 @@ def test_a_signal_to_the_step_reaches_every_program(
     done = submit("--", "/bin/sh", "-c", program, before=signalled)
     assert (done.state, done.exit_code) == ("FAILED", 5), done.stdout
     assert len([*workdir.glob("heard.*")]) == 4
-    assert left(cluster, workdir) == []
+    assert left(cluster, workdir, done) == []
 
 
 def test_what_the_container_cannot_have_is_refused_before_the_step(
