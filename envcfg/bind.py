@@ -31,6 +31,19 @@ class Bind(NamedTuple):
         return ":".join(fields)
 
 
+def is_read_only(bind: Bind) -> bool:
+    """Tell whether nobody may write there, for runtimes whose words are ``ro`` and ``rw``.
+
+    Raises:
+        ValueError: there are other options.
+    """
+    for option in bind.options:
+        if option not in {"ro", "rw"}:
+            msg = f"envcfg has no words for its option {option!r}"
+            raise ValueError(msg)
+    return "ro" in bind.options
+
+
 def parse_bind(text: str) -> Bind:
     """Return the bind that *text* means.
 

@@ -32,9 +32,9 @@ def launch_templates(plan: Plan) -> list[str]:
         names.append(f"{starter}/{'pin' if plan.masks else 'unpinned'}")
         if plan.masks:
             names.append("covers")
-    if plan.container:
+    if runtime := runtime_of(plan):
         names.append("container")
-        if runtimes.runtime(plan.container.runtimes[0]).option:
+        if runtime.option:
             names.append(f"{starter}/plugin")
     return [*names, runtime_template(plan)]
 

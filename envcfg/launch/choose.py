@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from envcfg import runtimes
 from envcfg.errors import UsageError
@@ -50,9 +50,15 @@ def choose_branches(setting: Setting, facts: Facts) -> Iterable[Branch]:
 
 
 def choose_container(
-    profile: Profile, options: Options, facts: Facts
+    profile: Profile, options: Options, named: Sequence[Runtime], facts: Facts
 ) -> Container | None:
     """Return how the program gets into its image; None without one.
+
+    Args:
+        profile: what the system needs.
+        options: with the image.
+        named: the runtimes of which the job takes the first that it has.
+        facts: what is known.
 
     Raises:
         UsageError: if options for a container are given without one.
@@ -75,7 +81,6 @@ def choose_container(
         ),
         "exec",
     )
-    named = chosen_runtimes(profile, options)
     first = named[0]
     own = choose_arguments(profile_arguments(profile, first), facts)
     asked = [Mount(bind=each, reason=GIVEN) for each in options.binds]
@@ -111,7 +116,7 @@ def choose_runtimes(
     known = [runtimes.runtime(wanted)] if wanted else named_runtimes(profile)
     first_launcher = launcher or allowed_launchers(profile.launchers)[0]
     starter = starter_of(first_launcher, profile.launchers)
-    known = [each for each in known if starter in (each.starters or {starter})] or known
+    known = [each for each in known if each.goes_with(starter)] or known
     takes = [each for each in known if each.refuse(image) is None] or known
     first = next((each for each in takes if each.sign in found), takes[0])
     return tuple(each for each in takes if each.kind == first.kind)

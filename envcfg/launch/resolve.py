@@ -86,7 +86,7 @@ def resolve(
             directory=known is not None and known.directory and word is not None,
         )
     check_log_folder(options.diagnostics, INSIDE | planned.keys())
-    container = choose_container(profile, options, facts)
+    container = choose_container(profile, options, named, facts)
     bundles: list[PlannedBundle] = []
     broken_up: list[Finding] = []
     if "bundles" in STARTERS[starter].sections:

@@ -46,7 +46,7 @@ def check_starter(named: Sequence[Runtime], starter: str, launcher: str) -> None
         UsageError: it cannot.
     """
     for each in named:
-        if each.starters and starter not in each.starters:
+        if not each.goes_with(starter):
             by = " or ".join(each.starters)
             msg = f"{each.name} enters its containers by options of {by}, and launcher "
             msg += f"{launcher} starts no rank by it"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from envcfg.bind import Bind
-from envcfg.runtimes.model import Runtime, Trouble
+from envcfg.runtimes.model import ARCHIVES, SQUASHED, Runtime, Trouble
 
 
 def refuse(image: str) -> Trouble | None:
@@ -15,14 +15,14 @@ def refuse(image: str) -> Trouble | None:
     if image.endswith(".sif"):
         fix = f"apptainer build --sandbox FOLDER {image}, then --container FOLDER"
         return Trouble("a .sif file", fix)
-    if image.endswith((".tar", ".tar.gz", ".tgz")):
+    if image.endswith(ARCHIVES):
         return Trouble("an archive", f"ch-convert {image} image.sqfs")
     return None
 
 
 def doubt(image: str) -> Trouble | None:
     """Return what signals do to a file; of a folder, ch-run becomes the program itself."""
-    if not image.endswith((".sqfs", ".sqsh", ".squashfs")):
+    if not image.endswith(SQUASHED):
         return None
     what = (
         "a signal to a rank ends ch-run, which serves this file, and not the program, "

@@ -5,6 +5,10 @@ from typing import NamedTuple
 
 from envcfg.bind import Bind
 
+# By how their names end: images as squashfs files, and archives of images.
+SQUASHED = (".sqfs", ".sqsh", ".squashfs")
+ARCHIVES = (".tar", ".tar.gz", ".tgz")
+
 
 class Trouble(NamedTuple):
     """What is wrong with an image for a runtime, and how to make one that is right."""
@@ -70,6 +74,10 @@ class Runtime(NamedTuple):
     is_text: bool = False
     outlives: bool = False
     writes: bool = False
+
+    def goes_with(self, starter: str) -> bool:
+        """Tell whether *starter* can start tasks in its containers."""
+        return not self.starters or starter in self.starters
 
     @property
     def sign(self) -> str:

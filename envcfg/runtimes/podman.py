@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from envcfg.bind import Bind
-from envcfg.runtimes.model import Runtime, Trouble
+from envcfg.bind import Bind, is_read_only
+from envcfg.runtimes.model import ARCHIVES, SQUASHED, Runtime, Trouble
 
 FOLDER = "--container ./FOLDER"
 
@@ -27,10 +27,10 @@ def refuse(image: str) -> Trouble | None:
     if image.endswith(".sif"):
         fix = f"apptainer build --sandbox FOLDER {image}, then {FOLDER}"
         return Trouble("a .sif file", fix)
-    if image.endswith((".sqfs", ".sqsh", ".squashfs")):
+    if image.endswith(SQUASHED):
         fix = f"unsquashfs -d FOLDER {image}, then {FOLDER}"
         return Trouble("a squashfs file", fix)
-    if image.endswith((".tar", ".tar.gz", ".tgz")):
+    if image.endswith(ARCHIVES):
         fix = f"podman load -i {image}, then --container with the name that it says"
         return Trouble("an archive", fix)
     return None
@@ -42,13 +42,10 @@ def format_bind(bind: Bind) -> str:
     Raises:
         ValueError: there are options but ``ro`` and ``rw``.
     """
-    for option in bind.options:
-        if option not in {"ro", "rw"}:
-            msg = f"envcfg has no words for its option {option!r}"
-            raise ValueError(msg)
+    ending = ["readonly"] if is_read_only(bind) else []
     fields = ["type=bind", f"source={bind.source}"]
     fields.append(f"target={bind.target or bind.source}")
-    fields += ["readonly"] if "ro" in bind.options else []
+    fields += ending
     return ",".join(map(_field, fields))
 
 

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from envcfg.bind import Bind
-from envcfg.runtimes.model import Runtime, Trouble
+from envcfg.runtimes.model import ARCHIVES, SQUASHED, Runtime, Trouble
 
-SQUASHED = (".sqsh", ".sqfs", ".squashfs")
-ARCHIVES = (".tar", ".tar.gz", ".tgz")
 IMPORT = "enroot import -o image.sqsh docker://REGISTRY#NAME:TAG"
 # Pyxis has no escape for the first two, and writes paths into a line that bash reads.
 _NEVER = ',:$`"'

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from envcfg.bind import Bind
+from envcfg.bind import Bind, is_read_only
 from envcfg.runtimes.model import Runtime, Trouble
 
 # All others it leaves out of a path or a name, and says nothing.
@@ -61,11 +61,7 @@ def format_bind(bind: Bind) -> str:
     if is_own or target.rstrip("/") == "/opt":
         msg = "it lets nobody mount on /opt, below /etc, /var and /opt/udiImage"
         raise ValueError(msg)
-    for option in bind.options:
-        if option not in {"ro", "rw"}:
-            msg = f"envcfg has no words for its option {option!r}"
-            raise ValueError(msg)
-    return f"{bind.source}:{target}{':ro' if 'ro' in bind.options else ''}"
+    return f"{bind.source}:{target}{':ro' if is_read_only(bind) else ''}"
 
 
 def _lost(text: str) -> str:

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# envcfg:script c4ff0771f7f1ea04e6ce4318e5990991dca8da028949f26a29285577879ce29d
+# envcfg:script 16b13868747210c4f423c65f05d9949d545e109d9f775898b822111c4e042987
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
 # envcfg 0.1.0, profile lumi-g (sha256 71793283d875b36b)
 # made by: envcfg wrap --profile lumi-g --fact rocm=6.2.4 --runtime podman --container docker.io/a/pytorch:2.9 --bind /data::ro -- python3 dump.py out 'a b'
@@ -154,12 +154,9 @@ envcfg_srun() { # COMMAND...: the step itself
 }
 
 envcfg_pin() { # bind each rank to the cores next to its GPU, if the node is all ours
-  local envcfg_key envcfg_value envcfg_allowed=''
-  if [[ -n ${SLURM_CPU_BIND-} ]]; then return; fi # srun reads the user's own choice
-  while IFS=$': \t' read -r envcfg_key envcfg_value; do
-    if [[ $envcfg_key == Cpus_allowed ]]; then envcfg_allowed=$envcfg_value; fi
-  done </proc/self/status
-  if envcfg_covers "$envcfg_allowed"; then
+  # The user's own choice srun reads by itself.
+  if [[ -n ${SLURM_CPU_BIND-} ]]; then return; fi
+  if envcfg_owns_masks; then
     ENVCFG_SRUN+=("--cpu-bind=mask_cpu:$ENVCFG_MASKS")
     return
   fi
@@ -167,6 +164,14 @@ envcfg_pin() { # bind each rank to the cores next to its GPU, if the node is all
   if [[ -n ${SLURM_CPUS_PER_TASK-} ]]; then
     ENVCFG_SRUN+=(--cpus-per-task="$SLURM_CPUS_PER_TASK")
   fi
+}
+
+envcfg_owns_masks() { # whether the job has the cores of all masks: it owns the node
+  local envcfg_key envcfg_value envcfg_allowed=''
+  while IFS=$': \t' read -r envcfg_key envcfg_value; do
+    if [[ $envcfg_key == Cpus_allowed ]]; then envcfg_allowed=$envcfg_value; fi
+  done </proc/self/status
+  envcfg_covers "$envcfg_allowed"
 }
 
 envcfg_covers() { # ALLOWED: whether these CPUs hold all masks; groups of 32 bits, in hex

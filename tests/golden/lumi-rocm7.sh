@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# envcfg:script 2f127bcfe420f6c56ba44f05386b063ff5d40c630258e6e24e3e7a00b838ffcb
+# envcfg:script 60fa5361f882c6e39d4b856b901395e97dad247dfb97a5404552888119ce5730
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
 # envcfg 0.1.0, profile lumi-g (sha256 71793283d875b36b)
 # made by: envcfg wrap --profile lumi-g --bind /data:/data:ro --runtime-arg=--cleanenv --container /images/lumi-multitorch-full-u24r70f21m50t210-20260513.sif --set 'NCCL_NET=AWS Libfabric' --set 'QUOTE='"'"'"$$HOME`id`\' --set 'SEED=${RANK}${SLURM_JOB_ID}' --unset NCCL_DEBUG -- python3 dump.py out 'a b'
@@ -165,12 +165,9 @@ envcfg_srun() { # COMMAND...: the step itself
 }
 
 envcfg_pin() { # bind each rank to the cores next to its GPU, if the node is all ours
-  local envcfg_key envcfg_value envcfg_allowed=''
-  if [[ -n ${SLURM_CPU_BIND-} ]]; then return; fi # srun reads the user's own choice
-  while IFS=$': \t' read -r envcfg_key envcfg_value; do
-    if [[ $envcfg_key == Cpus_allowed ]]; then envcfg_allowed=$envcfg_value; fi
-  done </proc/self/status
-  if envcfg_covers "$envcfg_allowed"; then
+  # The user's own choice srun reads by itself.
+  if [[ -n ${SLURM_CPU_BIND-} ]]; then return; fi
+  if envcfg_owns_masks; then
     ENVCFG_SRUN+=("--cpu-bind=mask_cpu:$ENVCFG_MASKS")
     return
   fi
@@ -178,6 +175,14 @@ envcfg_pin() { # bind each rank to the cores next to its GPU, if the node is all
   if [[ -n ${SLURM_CPUS_PER_TASK-} ]]; then
     ENVCFG_SRUN+=(--cpus-per-task="$SLURM_CPUS_PER_TASK")
   fi
+}
+
+envcfg_owns_masks() { # whether the job has the cores of all masks: it owns the node
+  local envcfg_key envcfg_value envcfg_allowed=''
+  while IFS=$': \t' read -r envcfg_key envcfg_value; do
+    if [[ $envcfg_key == Cpus_allowed ]]; then envcfg_allowed=$envcfg_value; fi
+  done </proc/self/status
+  envcfg_covers "$envcfg_allowed"
 }
 
 envcfg_covers() { # ALLOWED: whether these CPUs hold all masks; groups of 32 bits, in hex

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# envcfg:script 1e1d0a1d7a697e3079c108fb8fd3831f2563f843eb1ef116169d2c3f1c7a5af5
+# envcfg:script 496867a03e632793fe761c2fb1cc2e11e5bee0c514b630b2a61f222011a78e33
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
 # envcfg 0.1.0, profile lumi-g (sha256 71793283d875b36b)
 # made by: envcfg wrap --profile lumi-g --fact rocm=6.2.4 --container /images/pytorch.sif -- python3 dump.py out 'a b'
@@ -145,12 +145,9 @@ envcfg_srun() { # COMMAND...: the step itself
 }
 
 envcfg_pin() { # bind each rank to the cores next to its GPU, if the node is all ours
-  local envcfg_key envcfg_value envcfg_allowed=''
-  if [[ -n ${SLURM_CPU_BIND-} ]]; then return; fi # srun reads the user's own choice
-  while IFS=$': \t' read -r envcfg_key envcfg_value; do
-    if [[ $envcfg_key == Cpus_allowed ]]; then envcfg_allowed=$envcfg_value; fi
-  done </proc/self/status
-  if envcfg_covers "$envcfg_allowed"; then
+  # The user's own choice srun reads by itself.
+  if [[ -n ${SLURM_CPU_BIND-} ]]; then return; fi
+  if envcfg_owns_masks; then
     ENVCFG_SRUN+=("--cpu-bind=mask_cpu:$ENVCFG_MASKS")
     return
   fi
@@ -158,6 +155,14 @@ envcfg_pin() { # bind each rank to the cores next to its GPU, if the node is all
   if [[ -n ${SLURM_CPUS_PER_TASK-} ]]; then
     ENVCFG_SRUN+=(--cpus-per-task="$SLURM_CPUS_PER_TASK")
   fi
+}
+
+envcfg_owns_masks() { # whether the job has the cores of all masks: it owns the node
+  local envcfg_key envcfg_value envcfg_allowed=''
+  while IFS=$': \t' read -r envcfg_key envcfg_value; do
+    if [[ $envcfg_key == Cpus_allowed ]]; then envcfg_allowed=$envcfg_value; fi
+  done </proc/self/status
+  envcfg_covers "$envcfg_allowed"
 }
 
 envcfg_covers() { # ALLOWED: whether these CPUs hold all masks; groups of 32 bits, in hex

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# envcfg:script c720a7e88f55cdc3c4837cf9349349f7788a2f5247dd73d77397297aa5718d5d
+# envcfg:script fe27b2c397f26cb4371ab05c0a03018840803c8f670711134911131f894a341a
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
 # envcfg 0.1.0, profile perlmutter (sha256 e9e703c8eddae7b2)
 # made by: envcfg wrap --profile perlmutter --runtime podman-hpc --container docker.io/a/pytorch:2.9 --bind /data::ro -- python3 dump.py out 'a b'
@@ -137,12 +137,9 @@ envcfg_srun() { # COMMAND...: the step itself
 }
 
 envcfg_pin() { # bind each rank to the cores next to its GPU, if the node is all ours
-  local envcfg_key envcfg_value envcfg_allowed=''
-  if [[ -n ${SLURM_CPU_BIND-} ]]; then return; fi # srun reads the user's own choice
-  while IFS=$': \t' read -r envcfg_key envcfg_value; do
-    if [[ $envcfg_key == Cpus_allowed ]]; then envcfg_allowed=$envcfg_value; fi
-  done </proc/self/status
-  if envcfg_covers "$envcfg_allowed"; then
+  # The user's own choice srun reads by itself.
+  if [[ -n ${SLURM_CPU_BIND-} ]]; then return; fi
+  if envcfg_owns_masks; then
     ENVCFG_SRUN+=("--cpu-bind=mask_cpu:$ENVCFG_MASKS")
     return
   fi
@@ -150,6 +147,14 @@ envcfg_pin() { # bind each rank to the cores next to its GPU, if the node is all
   if [[ -n ${SLURM_CPUS_PER_TASK-} ]]; then
     ENVCFG_SRUN+=(--cpus-per-task="$SLURM_CPUS_PER_TASK")
   fi
+}
+
+envcfg_owns_masks() { # whether the job has the cores of all masks: it owns the node
+  local envcfg_key envcfg_value envcfg_allowed=''
+  while IFS=$': \t' read -r envcfg_key envcfg_value; do
+    if [[ $envcfg_key == Cpus_allowed ]]; then envcfg_allowed=$envcfg_value; fi
+  done </proc/self/status
+  envcfg_covers "$envcfg_allowed"
 }
 
 envcfg_covers() { # ALLOWED: whether these CPUs hold all masks; groups of 32 bits, in hex

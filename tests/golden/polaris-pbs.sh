@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# envcfg:script 0552d500017591bfb94fda2a2d97e343120ceff476f007b912b5c3335fa2b295
+# envcfg:script cc897d60a5f497f24abb741a87e1d42d73743304dc6a4d6d4e0194f93a68cc47
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
 # envcfg 0.1.0, profile polaris (sha256 960ada74b69294cc)
 # made by: envcfg wrap --profile polaris --container /images/pytorch.sif --runtime-arg=--cleanenv -- python3 dump.py out 'a b'
@@ -97,11 +97,8 @@ ENVCFG_TEXT
 # --- How it is started --------------------------------------------------------------
 
 envcfg_launch() { # COMMAND...: one task per rank
-  local envcfg_ranks=${ENVCFG_RANKS:-$ENVCFG_GPUS}
-  if [[ -z $envcfg_ranks ]]; then
-    envcfg_error 'how many ranks per node? the profile has no GPUs' 'give --ranks N'
-    return 2
-  fi
+  local envcfg_ranks
+  envcfg_per_node || return
   envcfg_sized "$envcfg_ranks"
   envcfg_pin "$envcfg_ranks"
   envcfg_mpiexec "$envcfg_ranks" "$@"
@@ -145,24 +142,28 @@ envcfg_unbind() { # a task has all cores of the job; some mpiexec would give it 
 }
 
 envcfg_pin() { # RANKS: bind each of a node to the cores next to its GPU, if the node is all ours
-  local envcfg_key envcfg_value envcfg_allowed=''
   local -a envcfg_cpus
   if envcfg_is_bound; then return; fi
   IFS=: read -r -a envcfg_cpus <<<"$ENVCFG_CPUS"
-  while IFS=$': \t' read -r envcfg_key envcfg_value; do
-    if [[ $envcfg_key == Cpus_allowed ]]; then envcfg_allowed=$envcfg_value; fi
-  done </proc/self/status
   if [[ $ENVCFG_DIALECT != pals ]]; then
     envcfg_note 'ranks are not bound to the cores next to their GPUs: that is known of the mpiexec of PALS only'
   elif (($1 > ${#envcfg_cpus[@]})); then
     envcfg_note "ranks are not bound to cores: $1 per node, but the profile has masks for ${#envcfg_cpus[@]}"
-  elif ! envcfg_covers "$envcfg_allowed"; then
+  elif ! envcfg_owns_masks; then
     envcfg_note 'ranks are not bound to the cores next to their GPUs: this job does not own a whole node'
   else
     ENVCFG_SIZED+=(--cpu-bind "list:$ENVCFG_CPUS")
     return
   fi
   envcfg_unbind
+}
+
+envcfg_owns_masks() { # whether the job has the cores of all masks: it owns the node
+  local envcfg_key envcfg_value envcfg_allowed=''
+  while IFS=$': \t' read -r envcfg_key envcfg_value; do
+    if [[ $envcfg_key == Cpus_allowed ]]; then envcfg_allowed=$envcfg_value; fi
+  done </proc/self/status
+  envcfg_covers "$envcfg_allowed"
 }
 
 envcfg_covers() { # ALLOWED: whether these CPUs hold all masks; groups of 32 bits, in hex
@@ -417,6 +418,13 @@ envcfg_preset() { # NAME...: what the job has set already wins over the rank par
       ENVCFG_PRESET+="$envcfg_name "
     fi
   done
+}
+
+envcfg_per_node() { # set envcfg_ranks: how many on each node, where the scheduler does not tell
+  envcfg_ranks=${ENVCFG_RANKS:-$ENVCFG_GPUS}
+  if [[ -n $envcfg_ranks ]]; then return; fi
+  envcfg_error 'how many ranks per node? the profile has no GPUs' 'give --ranks N'
+  return 2
 }
 
 envcfg_lengths() { # WORD...: Linux must be able to start a program with them

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# envcfg:script 2b60f3d358d6da7e68ea14bf39fd17d2ce39b7b1e4803d934e6aafc61d8fc1cc
+# envcfg:script ee3c39fecde07cec57e313c22e18b135e5ad7c9a960ae6919546767c7218db74
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
 # envcfg 0.1.0, profile tuolumne (sha256 2c93f557ce581136)
 # made by: envcfg wrap --profile tuolumne --fact rocm=6.4.1 --fact plugin=1.14.2 --container /images/pytorch.sif --runtime-arg=--cleanenv -- python3 dump.py out 'a b'
@@ -131,12 +131,9 @@ ENVCFG_TEXT
 # --- How it is started --------------------------------------------------------------
 
 envcfg_launch() { # COMMAND...: one task per rank
-  local envcfg_ranks=${ENVCFG_RANKS:-$ENVCFG_GPUS}
+  local envcfg_ranks
   local -a envcfg_task=()
-  if [[ -z $envcfg_ranks ]]; then
-    envcfg_error 'how many ranks per node? the profile has no GPUs' 'give --ranks N'
-    return 2
-  fi
+  envcfg_per_node || return
   ENVCFG_ARGS+=("ENVCFG_MASTER_ADDR=$ENVCFG_MASTER_ADDR")
   envcfg_keeps "${ENVCFG_ENTER[@]}" "$ENVCFG_RANK" "${ENVCFG_ARGS[@]}" "$@" || return 2
   if envcfg_is_clean; then
@@ -376,6 +373,13 @@ envcfg_preset() { # NAME...: what the job has set already wins over the rank par
       ENVCFG_PRESET+="$envcfg_name "
     fi
   done
+}
+
+envcfg_per_node() { # set envcfg_ranks: how many on each node, where the scheduler does not tell
+  envcfg_ranks=${ENVCFG_RANKS:-$ENVCFG_GPUS}
+  if [[ -n $envcfg_ranks ]]; then return; fi
+  envcfg_error 'how many ranks per node? the profile has no GPUs' 'give --ranks N'
+  return 2
 }
 
 envcfg_lengths() { # WORD...: Linux must be able to start a program with them

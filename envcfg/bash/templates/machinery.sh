@@ -77,6 +77,13 @@ envcfg_shrink() { # to the nodes of this step, if it was given a number
   ENVCFG_NODES=$ENVCFG_NODES_WANTED
 }
 
+envcfg_per_node() { # set envcfg_ranks: how many on each node, where the scheduler does not tell
+  envcfg_ranks=${ENVCFG_RANKS:-$ENVCFG_GPUS}
+  if [[ -n $envcfg_ranks ]]; then return; fi
+  envcfg_error 'how many ranks per node? the profile has no GPUs' 'give --ranks N'
+  return 2
+}
+
 envcfg_stated() { # whether the job has the nodes for which this was made
   if [[ $ENVCFG_NODES_STATED != "$ENVCFG_NODES" ]]; then
     envcfg_fault "made for $ENVCFG_NODES_STATED nodes, but the job has $ENVCFG_NODES" \

@@ -1,12 +1,9 @@
 # shellcheck shell=bash
 
 envcfg_launch() { # COMMAND...: one task per rank
-  local envcfg_ranks=${ENVCFG_RANKS:-$ENVCFG_GPUS}
+  local envcfg_ranks
   local -a envcfg_task=()
-  if [[ -z $envcfg_ranks ]]; then
-    envcfg_error 'how many ranks per node? the profile has no GPUs' 'give --ranks N'
-    return 2
-  fi
+  envcfg_per_node || return
   ENVCFG_ARGS+=("ENVCFG_MASTER_ADDR=$ENVCFG_MASTER_ADDR")
   envcfg_keeps "${ENVCFG_ENTER[@]}" "$ENVCFG_RANK" "${ENVCFG_ARGS[@]}" "$@" || return 2
   if envcfg_is_clean; then

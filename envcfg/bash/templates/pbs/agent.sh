@@ -1,11 +1,8 @@
 # shellcheck shell=bash
 
 envcfg_launch() { # COMMAND...: one task per node, in which an agent starts the ranks
-  local envcfg_hosts envcfg_ranks=${ENVCFG_RANKS:-$ENVCFG_GPUS}
-  if [[ -z $envcfg_ranks ]]; then
-    envcfg_error 'how many ranks per node? the profile has no GPUs' 'give --ranks N'
-    return 2
-  fi
+  local envcfg_hosts envcfg_ranks
+  envcfg_per_node || return
   envcfg_sized 1
   envcfg_unbind
   printf -v envcfg_hosts '%s,' "${ENVCFG_HOSTS[@]:0:ENVCFG_NODES}"

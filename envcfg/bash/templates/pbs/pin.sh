@@ -1,18 +1,14 @@
 # shellcheck shell=bash
 
 envcfg_pin() { # RANKS: bind each of a node to the cores next to its GPU, if the node is all ours
-  local envcfg_key envcfg_value envcfg_allowed=''
   local -a envcfg_cpus
   if envcfg_is_bound; then return; fi
   IFS=: read -r -a envcfg_cpus <<<"$ENVCFG_CPUS"
-  while IFS=$': \t' read -r envcfg_key envcfg_value; do
-    if [[ $envcfg_key == Cpus_allowed ]]; then envcfg_allowed=$envcfg_value; fi
-  done </proc/self/status
   if [[ $ENVCFG_DIALECT != pals ]]; then
     envcfg_note 'ranks are not bound to the cores next to their GPUs: that is known of the mpiexec of PALS only'
   elif (($1 > ${#envcfg_cpus[@]})); then
     envcfg_note "ranks are not bound to cores: $1 per node, but the profile has masks for ${#envcfg_cpus[@]}"
-  elif ! envcfg_covers "$envcfg_allowed"; then
+  elif ! envcfg_owns_masks; then
     envcfg_note 'ranks are not bound to the cores next to their GPUs: this job does not own a whole node'
   else
     ENVCFG_SIZED+=(--cpu-bind "list:$ENVCFG_CPUS")
