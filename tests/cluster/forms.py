@@ -51,7 +51,8 @@ def make_forms(sif: Path) -> Forms:
     with tempfile.TemporaryDirectory(dir=CACHE, prefix="tmp.") as folder:
         made = Forms(Path(folder) / "forms")
         made.root.mkdir()
-        _unpack(sif, made.folder)
+        unpack(sif, made.folder)
+        _describe(made.folder)
         _squash(made)
         _store(made)
         (made.images / "docker").mkdir(parents=True)
@@ -64,7 +65,8 @@ def make_forms(sif: Path) -> Forms:
     return forms
 
 
-def _unpack(sif: Path, folder: Path) -> None:
+def unpack(sif: Path, folder: Path) -> None:
+    """Make *folder* with what the image of a SIF file holds."""
     with (
         sif.open("rb") as file,
         mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data,
@@ -80,6 +82,9 @@ def _unpack(sif: Path, folder: Path) -> None:
         folder,
         sif,
     )
+
+
+def _describe(folder: Path) -> None:
     (folder / "ch").mkdir()
     (folder / "ch/environment").write_text(
         "".join(f"{name}={value}\n" for name, value in ENV.items())

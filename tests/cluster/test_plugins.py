@@ -16,6 +16,7 @@ from typing import NamedTuple
 import pytest
 
 from cluster import Cluster
+from forms import unpack
 from job import Job
 from support import environment, wrap_text, zero_separated
 
@@ -85,8 +86,7 @@ def images(cluster: Cluster) -> Iterator[Images]:
 def squashed(image: Path, file: Path) -> Path:
     """Write what *image* holds, with what an image says of itself, as Enroot writes it."""
     root = file.with_suffix(".root")
-    start = image.read_bytes().find(b"hsqs")
-    do(["unsquashfs", "-n", "-o", str(start), "-d", root, image])
+    unpack(image, root)
     (root / "workspace").mkdir()
     (root / "etc/environment").write_text(IMAGE_ENVIRONMENT)
     (root / "etc/rc").write_text(IMAGE_START)
