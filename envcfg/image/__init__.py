@@ -1,0 +1,1 @@
+"""What is in an image: its files read where they lie, and the facts that they show."""

@@ -1,0 +1,128 @@
+"""The files of an image, read where they are: one interface for each form of image."""
+
+from __future__ import annotations
+
+import abc
+import posixpath
+from collections.abc import Iterator
+from typing import BinaryIO, Literal, NamedTuple
+
+_MOST_LINKS = 40  # as Linux has it: more are a circle
+MOST_BYTES = 4 << 20  # of a text that is read whole
+
+Kind = Literal["file", "folder", "link", "other"]
+
+
+class Entry(NamedTuple):
+    """What stands under a name in a folder.
+
+    Attributes:
+        kind: what it is itself, a link not followed.
+        size: in bytes, of a file.
+        executable: whether somebody may run it, of a file.
+        target: what a link names, as it is written there.
+    """
+
+    kind: Kind
+    size: int = 0
+    executable: bool = False
+    target: str = ""
+
+
+class Tree(abc.ABC):
+    """The files of one image. Paths are absolute, as a program in the image names them.
+
+    A form of image says ``entry``, ``children`` and ``open_entry``; links are followed
+    here, and never lead out of the image. What is damaged raises OSError with words for
+    people, whatever the form.
+    """
+
+    @abc.abstractmethod
+    def entry(self, path: str) -> Entry | None:
+        """Return what *path* is; the folders before it are no links. None: not there."""
+
+    @abc.abstractmethod
+    def children(self, path: str) -> list[str]:
+        """Return the names in the folder *path*, which is no link, sorted."""
+
+    @abc.abstractmethod
+    def open_entry(self, path: str) -> BinaryIO:
+        """Open the file *path*, which is no link: to read and to seek in."""
+
+    def resolve(self, path: str) -> str | None:
+        """Return *path* without links, or None where nothing is."""
+        left = [part for part in path.split("/") if part][::-1]
+        done, links = "/", 0
+        while left:
+            part = left.pop()
+            if part == ".":
+                continue
+            if part == "..":
+                done = posixpath.dirname(done)
+                continue
+            here = posixpath.join(done, part)
+            entry = self.entry(here)
+            if entry is None:
+                return None
+            if entry.kind != "link":
+                done = here
+                continue
+            links += 1
+            if links > _MOST_LINKS:
+                return None
+            if entry.target.startswith("/"):
+                done = "/"
+            left.extend([each for each in entry.target.split("/") if each][::-1])
+        return done
+
+    def look(self, path: str) -> Entry | None:
+        """Return what *path* leads to, links followed; None where nothing is."""
+        found = self.resolve(path)
+        return None if found is None else self.entry(found)
+
+    def names(self, folder: str) -> list[str]:
+        """Return the names in *folder*, sorted; none where there is no such folder."""
+        found = self.resolve(folder)
+        if found is None or (entry := self.entry(found)) is None:
+            return []
+        return self.children(found) if entry.kind == "folder" else []
+
+    def open(self, path: str) -> BinaryIO | None:
+        """Open the file *path* to read and to seek in; None where there is no file."""
+        found = self.resolve(path)
+        if found is None or (entry := self.entry(found)) is None:
+            return None
+        return self.open_entry(found) if entry.kind == "file" else None
+
+    def read(self, path: str, most: int = MOST_BYTES) -> bytes | None:
+        """Return the first *most* bytes of the file *path*; None where there is none."""
+        if (file := self.open(path)) is None:
+            return None
+        with file:
+            return file.read(most)
+
+    def text(self, path: str, most: int = MOST_BYTES) -> str | None:
+        """Return the same as text; what is no UTF-8 becomes U+FFFD."""
+        data = self.read(path, most)
+        return None if data is None else data.decode("utf-8", "replace")
+
+    def glob(self, pattern: str) -> Iterator[str]:
+        """Yield the paths that fit *pattern*, sorted; ``*`` stands for within a name.
+
+        Only folders on the way are listed: a pattern is cheap where its parts are few.
+        """
+        from fnmatch import fnmatchcase
+
+        found = [""]
+        for part in pattern.strip("/").split("/"):
+            if any(char in part for char in "*?["):
+                found = [
+                    f"{folder}/{name}"
+                    for folder in found
+                    for name in self.names(folder or "/")
+                    if fnmatchcase(name, part)
+                    and (part.startswith(".") or not name.startswith("."))
+                ]
+            else:
+                found = [f"{folder}/{part}" for folder in found]
+        yield from (path for path in found if self.look(path) is not None)
