@@ -112,7 +112,8 @@ def test_a_rank_says_who_has_set_what(
         "--fact rocm=6.2.4 --report-environment 3 -- true)\n"
         "envcfg environment --json --all envcfg-environment-*-rank3\n"
     )
-    done = cluster.sbatch(script, "-N2", "--gpus-per-node=2", "--partition=small-g")
+    size = ("-N2", "--gpus-per-node=2", "--ntasks-per-node=2", "--partition=small-g")
+    done = cluster.sbatch(script, *size)
     assert done.state == "COMPLETED", done.stdout
     answer = json.loads(done.stdout[done.stdout.index("{") :])
     found = {
