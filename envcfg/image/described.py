@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from envcfg.image.oci import parse_object, texts, variables
+from envcfg.image.oci import BUILD_ARCHITECTURE, machine, parse_object, texts, variables
 from envcfg.image.record import Metadata
 from envcfg.image.tree import Tree
 
@@ -28,7 +28,12 @@ def complete(metadata: Metadata, tree: Tree) -> Metadata:
             name, _, value = line[2:].partition(" ")
             labels[name] = value
         environment |= variables(_read(tree, _ENROOT).splitlines())
-    return metadata._replace(labels=labels, environment=environment)
+    said = machine(labels.get(BUILD_ARCHITECTURE, ""))
+    return metadata._replace(
+        architecture=metadata.architecture or said,
+        labels=labels,
+        environment=environment,
+    )
 
 
 def _read(tree: Tree, path: str) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 
 from envcfg.image.record import Metadata
 
+BUILD_ARCHITECTURE = "org.label-schema.build-arch"  # a label that Apptainer writes
 # As Go names them, and as `uname -m` does; the others have one name.
 _ARCHITECTURES = {"amd64": "x86_64", "arm64": "aarch64", "386": "i686"}
 

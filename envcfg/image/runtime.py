@@ -17,7 +17,7 @@ import shutil
 import signal
 import sys
 
-from envcfg.image.oci import machine, parse_object, texts
+from envcfg.image.oci import BUILD_ARCHITECTURE, machine, parse_object, texts
 from envcfg.image.record import Metadata
 from envcfg.image.tree import MOST_BYTES
 
@@ -31,7 +31,6 @@ found = Client.inspect(sys.argv[2], quiet=True)
 with open(sys.argv[3], "w") as file:
     json.dump(found, file)
 """
-_ARCHITECTURE = "org.label-schema.build-arch"
 
 
 def inspect_by_runtime(
@@ -69,7 +68,7 @@ def inspect_by_runtime(
     if not isinstance(attributes, dict):
         return None
     labels = texts(attributes.get("labels"))
-    return Metadata("sif", machine(labels.get(_ARCHITECTURE, "")), labels)
+    return Metadata("sif", machine(labels.get(BUILD_ARCHITECTURE, "")), labels)
 
 
 def _run(arguments: list[str], folder: str, seconds: float) -> None:

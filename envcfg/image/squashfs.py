@@ -71,7 +71,7 @@ class SquashTree(Layer):
             OSError: it is none that can be read; the message says why.
         """
         self._blocks = Blocks(window)
-        self._lists: OrderedDict[Place, dict[str, Place]] = OrderedDict()
+        self._lists: OrderedDict[tuple[int, int, int], dict[str, Place]] = OrderedDict()
         if self._inode(self._blocks.root).kind != _FOLDER:
             refuse("its root is no folder")
 
@@ -144,15 +144,16 @@ class SquashTree(Layer):
             _, size, block, _, _, offset, _ = inode.body
         else:
             block, _, size, offset, _ = inode.body
-        place = (self._blocks.folders + block, offset)
-        if place in self._lists:
-            self._lists.move_to_end(place)
-            return self._lists[place]
+        # The list of an empty folder is where another one's begins: the size tells them.
+        key = (block, offset, size)
+        if key in self._lists:
+            self._lists.move_to_end(key)
+            return self._lists[key]
         left = size - 3  # which stand for . and .. in a system call
         if left > _MOST_LISTING:
             refuse(f"a folder whose list has {size:,} bytes")
         found: dict[str, Place] = {}
-        at = place
+        at = (self._blocks.folders + block, offset)
         while left > 0:
             data, at = self._blocks.table(at, _RUN.size)
             count, start, _ = _RUN.unpack(data)
@@ -172,7 +173,7 @@ class SquashTree(Layer):
             refuse("a folder that ends in the middle of a name")
         if len(found) > _LARGE_LIST:
             self._lists.clear()
-        return keep(self._lists, place, found, _KEPT_LISTS)
+        return keep(self._lists, key, found, _KEPT_LISTS)
 
     def _file(self, inode: _Inode) -> Stored:
         if inode.extended:
