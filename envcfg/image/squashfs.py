@@ -1,8 +1,8 @@
 """A squashfs, read where it lies: only the folders and files that are asked for.
 
-PySquashfsImage 0.9.0 reads every inode when it opens an image (2.5 s and 236 MB of memory
-for 200,000 files, where this takes a hundredth), trusts all lengths, and reads neither the
-LZO of enroot nor the LZ4 of podman-hpc.
+PySquashfsImage 0.9.0 is not what reads it: it takes every inode when it opens an image (2.5 s
+and 236 MB of memory for 200,000 files, where this takes 5 ms and 12 MB), trusts all lengths,
+and reads neither the LZO of enroot nor the LZ4 of podman-hpc.
 """
 
 from __future__ import annotations
