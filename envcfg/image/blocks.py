@@ -20,6 +20,9 @@ _META = 8192  # bytes in a block of tables
 _STORED = 1 << 15  # in the length of such a block: it is not compressed
 _STORED_DATA = 1 << 24  # the same of a block of data
 _FEWEST_BITS, _MOST_BITS = 12, 20  # a block of data has 4 KiB to 1 MiB
+_NO_ATTRIBUTES = (1 << 64) - 1  # where their table is, if there is none
+_PREFIXES = {0: b"user.", 1: b"trusted.", 2: b"security."}
+_MOST_ATTRIBUTES, _MOST_ATTRIBUTE = 1000, 1 << 16  # of a file, and bytes of one
 _KEPT = 512  # blocks of tables, 4 MiB
 _KEPT_TAILS = (
     4  # blocks where small files end, as those of a folder are next to each other
@@ -62,7 +65,8 @@ class Blocks:
         self._window = window
         (
             magic, _, _, self.block_size, self._fragments, compression, bits, _, _,
-            major, _, root, self._end, _, _, self.inodes, self.folders, self._ends, _,
+            major, _, root, self._end, _, self._attributes,
+            self.inodes, self.folders, self._ends, _,
         ) = _SUPER.unpack(window.read_at(0, _SUPER.size))  # fmt: skip
         if magic != MAGIC or major != 4:
             refuse("it does not begin as a squashfs of version 4")
@@ -124,6 +128,41 @@ class Blocks:
             self._tails.move_to_end(start)
             return self._tails[start]
         return keep(self._tails, start, self.data(start, stored), _KEPT_TAILS)
+
+    def attributes(self, number: int) -> dict[bytes, bytes]:
+        """Return the extended attributes that have this *number*, as an inode says it.
+
+        Those whose value stands elsewhere are left out: only long ones do.
+
+        Raises:
+            OSError: they are damaged.
+        """
+        if number == NONE or self._attributes == _NO_ATTRIBUTES:
+            return {}
+        head = self._window.read_at(self._attributes, 16)
+        table, count, _ = struct.unpack("<QII", head)
+        if number >= count:
+            refuse(f"no attributes have the number {number}")
+        at = self._attributes + 16 + 8 * (number // 512)
+        (block,) = struct.unpack("<Q", self._window.read_at(at, 8))
+        entry, _ = self.table((block, 16 * (number % 512)), 16)
+        place, count, _ = struct.unpack("<QII", entry)
+        if count > _MOST_ATTRIBUTES:
+            refuse(f"a file with {count} attributes")
+        found = {}
+        here = (table + (place >> 16), place & 0xFFFF)
+        for _ in range(count):
+            data, here = self.table(here, 4)
+            kind, length = struct.unpack("<HH", data)
+            name, here = self.table(here, length)
+            data, here = self.table(here, 4)
+            (length,) = struct.unpack("<I", data)
+            if length > _MOST_ATTRIBUTE:
+                refuse(f"an attribute of {length} bytes")
+            value, here = self.table(here, length)
+            if kind in _PREFIXES:
+                found[_PREFIXES[kind] + name] = value
+        return found
 
     def _block(self, start: int) -> tuple[bytes, int]:
         """Return a block of a table and where the next one begins."""

@@ -15,7 +15,7 @@ from envcfg.image.tree import Entry, Tree
 _WHITEOUT = ".wh."  # a file .wh.NAME hides NAME of the layers below
 _OPAQUE = ".wh..wh..opq"  # a folder that holds it hides all of them
 # The same, as overlayfs and fuse-overlayfs write it.
-_OPAQUE_ATTRIBUTES = (
+OPAQUE_ATTRIBUTES = (
     "trusted.overlay.opaque",
     "user.overlay.opaque",
     "user.fuseoverlayfs.opaque",
@@ -65,7 +65,7 @@ class FolderLayer(FolderTree, Layer):
             names = os.listxattr(here, follow_symlinks=False)
             return any(
                 os.getxattr(here, name, follow_symlinks=False) == b"y"
-                for name in _OPAQUE_ATTRIBUTES
+                for name in OPAQUE_ATTRIBUTES
                 if name in names
             )
         except (OSError, ValueError):

@@ -11,6 +11,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+import pytest
+
 from envcfg.image.tree import Tree
 from support import require
 
@@ -59,6 +61,14 @@ def make_folder(root: Path) -> Path:
             f"number = {number}\n" * (number % 50)
         )
     return root
+
+
+def require_attributes(folder: Path) -> None:
+    """Skip where files have no attributes of users, as on an old tmpfs."""
+    try:
+        os.setxattr(folder, "user.tried", b"y")
+    except OSError:
+        pytest.skip(f"{folder} takes no extended attributes")
 
 
 def squash(folder: Path, image: Path, *options: str) -> Path:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import resource
 import signal
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -17,6 +19,7 @@ from envcfg.errors import ImageError
 from envcfg.image import compression
 from envcfg.image.fault import FormError
 from envcfg.image.open import open_image
+from envcfg.image.squashfs import SquashTree
 from envcfg.image.tree import Tree
 from fuzzing import tries
 
@@ -33,6 +36,9 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
     for name in ("etc", "usr/lib/deep/er", "many"):
         (folder / name).mkdir(parents=True)
     (folder / "etc/os-release").write_text("ID=x\n" * 30)
+    with suppress(OSError):  # not every file system has attributes
+        os.setxattr(folder / "usr", "user.overlay.opaque", b"y")
+        os.setxattr(folder / "many", "user.other", b"y" * 300)
     (folder / "link").symlink_to("usr/lib")
     (folder / "usr/lib/large").write_bytes(bytes(range(256)) * 200 + b"z" * 9000)
     for number in range(40):
@@ -68,6 +74,8 @@ def look_around(tree: Tree) -> None:
         try:
             entry = tree.look(path)
             names = tree.names(path)
+            if isinstance(tree, SquashTree):
+                tree.has_opaque_mark(path)
             left += [f"{path.rstrip('/')}/{name}" for name in names[:50]]
             file = tree.open(path) if entry else None
             if file is not None:

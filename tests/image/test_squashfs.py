@@ -7,7 +7,7 @@ import random
 from pathlib import Path
 
 import pytest
-from made_forms import COMPRESSORS, contents, make_folder, squash
+from made_forms import COMPRESSORS, contents, make_folder, require_attributes, squash
 
 from envcfg.image import compression
 from envcfg.image.fault import FormError
@@ -97,6 +97,28 @@ def test_a_device_0_0_is_a_whiteout(tmp_path: Path) -> None:
     assert tree.names("/") == ["gone", "null", "plain"]
     marks = [name for name in tree.names("/") if tree.is_whiteout(f"/{name}")]
     assert marks == ["gone"]
+
+
+@pytest.mark.parametrize("options", [[], ["-noX"], ["-no-xattrs"]])
+def test_an_attribute_makes_a_folder_opaque(options: list[str], tmp_path: Path) -> None:
+    require_attributes(tmp_path)
+    folder = tmp_path / "folder"
+    for number in range(600):  # more than one block of the table
+        (folder / f"other-{number}").mkdir(parents=True)
+    for name, attributes in {
+        "opaque": {"user.overlay.opaque": b"y", "user.other": b"x" * 3000},
+        "odd": {"user.overlay.opaque": b"n"},
+        "else": {"user.else": b"y"},
+        "plain": {},
+    }.items():
+        (folder / name).mkdir()
+        for attribute, value in attributes.items():
+            os.setxattr(folder / name, attribute, value)
+    for number in range(600):
+        os.setxattr(folder / f"other-{number}", "user.number", b"%d" % number)
+    tree = opened(squash(folder, tmp_path / "image.sqfs", *options))
+    marked = [name for name in tree.names("/") if tree.has_opaque_mark(f"/{name}")]
+    assert marked == ([] if options == ["-no-xattrs"] else ["opaque"])
 
 
 def test_a_compression_that_python_lacks_is_named(
