@@ -41,6 +41,7 @@ COMMANDS = {
     "check-log": "envcfg.commands.check_log",
     "explain": "envcfg.commands.explain",
     "monitor": "envcfg.commands.monitor",
+    "inspect": "envcfg.commands.inspect",
     "profiles": "envcfg.commands.profiles",
 }
 

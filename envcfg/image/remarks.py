@@ -42,7 +42,7 @@ def torch_remarks(places: Sequence[str]) -> Iterator[Finding]:
     """Remark on PyTorch in several *places*."""
     if len(places) > 1:
         msg = f"is in {len(places)} places: {', '.join(places)}"
-        fix = f"{places[0]} counts; activate the one that is meant, and state it with --fact"
+        fix = f"{places[0]} counts; activate the one that is meant, or state it: --fact"
         yield Finding("image-torch-twice", "note", "torch", msg, fix)
 
 

@@ -10,6 +10,7 @@ from fnmatch import fnmatchcase
 from envcfg.findings import Finding
 from envcfg.image.elf import ElfError, find_words, read_library
 from envcfg.image.loader import Loader
+from envcfg.image.overlay import Overlay
 from envcfg.image.record import Library
 from envcfg.image.signs import LibrarySign, load_signs
 from envcfg.image.tree import Tree
@@ -40,6 +41,8 @@ class Shelf:
         return self._libraries[real]
 
     def _read(self, path: str) -> Library | None:
+        if isinstance(self.tree, Overlay) and (found := self.tree.recorded(path)):
+            return found._replace(path=path)
         file = self.tree.open(path)
         if file is None:
             return None
@@ -52,6 +55,9 @@ class Shelf:
 
     def words(self, path: str, pattern: str) -> Iterator[re.Match[bytes]]:
         """Yield where *pattern* stands in the constants of the file at *path*."""
+        real = self.tree.resolve(path) or path
+        if isinstance(self.tree, Overlay) and self.tree.recorded(real):
+            return  # its words were left where it is
         file = self.tree.open(path)
         if file is None:
             return
