@@ -7,6 +7,7 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+_GCC = ("gcc", "-shared", "-fPIC", "-nostdlib", "-Wl,--no-as-needed")
 SYSTEM = "usr/lib/x86_64-linux-gnu"
 
 
@@ -35,14 +36,14 @@ class Image:
         self._place(path).symlink_to(target)
         return f"/{path}"
 
-    def base(self) -> None:
-        """Write what every image has: a shell, a C library."""
+    def base(self, folder: str = SYSTEM) -> None:
+        """Write what every image has: a shell, a C library in *folder*."""
         for name in ("sh", "bash", "mkdir", "env"):
             self.program(f"usr/bin/{name}")
         if not (self.root / "bin").exists():
             self.link("bin", "usr/bin")
         self.library(
-            f"{SYSTEM}/libc.so.6",
+            f"{folder}/libc.so.6",
             provides={"GLIBC_2.2.5": ["puts"], "GLIBC_2.31": ["newer"]},
             words="stable release version 2.31.",
         )
@@ -79,8 +80,7 @@ class Image:
         source = [f'const char words[] = "{words}";' if words else ""]
         source += [f"int {each} = 1;" for each in symbols]
         options = [f"-Wl,-soname,{file.name if soname is None else soname}"]
-        for name in needs:
-            options.append(str(self._stub(name, {})))
+        options += [str(self._stub(name, {})) for name in needs]
         for name, calls in (uses or {}).items():
             by_version: dict[str, list[str]] = {}
             for call, version in calls.items():
@@ -141,8 +141,7 @@ class Image:
         code = self.work / "code.c"
         code.write_text("\n".join(source) + "\n")
         subprocess.run(
-            ["gcc", "-shared", "-fPIC", "-nostdlib", "-Wl,--no-as-needed", "-o", file]
-            + [code, *options],
+            [*_GCC, "-o", file, code, *options],
             check=True,
             capture_output=True,
         )

@@ -76,11 +76,12 @@ def _of_network(chain: Chain) -> Chain:
 def _layers(profile: Profile, found: Inspection) -> Iterator[Layer]:
     """Yield the mounts of the profile that apply to this image."""
     from envcfg.launch.choose import GIVEN, named_runtimes
-    from envcfg.profile.conditions import Truth
+    from envcfg.profile.conditions import Truth, usable_versions
     from envcfg.profile.facts import Fact, Facts
 
     name = found.image.rstrip("/").rpartition("/")[2]
-    known = {each.name: each.value for each in found.facts if each.taken}
+    taken = {name: each.value for name, each in found.taken().items()}
+    known = usable_versions(taken)
     known |= {"container": name, "runtime": named_runtimes(profile)[0].kind}
     facts = Facts({key: Fact(value, GIVEN) for key, value in known.items()})
     for mount in profile.binds.values():

@@ -196,7 +196,7 @@ def _host_over_image(chain: Chain, setting: Setting) -> Iterator[Finding]:
                 "note",
                 link.library.path,
                 f"is the host's {link.host}, and counts before the image's own "
-                f"{own.value} ({own.evidence})",
+                f"{own.evidence} ({_version(own)})",
                 why="what the image was tested with is not what runs",
             )
 
@@ -249,6 +249,10 @@ def _net_versions(library: Library) -> list[int]:
 def _fact(setting: Setting, name: str) -> ImageFact | None:
     found = (each for each in setting.facts if each.name == name and each.taken)
     return next(found, None)
+
+
+def _version(fact: ImageFact) -> str:
+    return "of no version that it tells" if fact.value == "yes" else fact.value
 
 
 def _shown(link: Link) -> str:

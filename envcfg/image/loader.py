@@ -14,16 +14,11 @@ _MAGIC = b"glibc-ld.so.cache1.1"
 _HEADER, _ENTRY = 48, 24
 _MOST_CACHED = 8 << 20
 _MOST_FOLDERS = 200
-_DEFAULTS = (
-    "/lib/x86_64-linux-gnu",
-    "/usr/lib/x86_64-linux-gnu",
-    "/lib/aarch64-linux-gnu",
-    "/usr/lib/aarch64-linux-gnu",
-    "/lib64",
-    "/usr/lib64",
-    "/lib",
-    "/usr/lib",
-)
+# What the loader of each distribution was built with; ``ld.so --help`` lists them. Debian's
+# and Ubuntu's do not look into lib64.
+_DEBIAN = ("/lib/{}", "/usr/lib/{}", "/lib", "/usr/lib")
+_TRIPLETS = ("x86_64-linux-gnu", "aarch64-linux-gnu", "powerpc64le-linux-gnu")
+_OTHERS = ("/lib64", "/usr/lib64", "/lib", "/usr/lib")
 
 
 class Found(NamedTuple):
@@ -46,6 +41,7 @@ class Loader:
         self._tree = tree
         self.preloaded = tuple(environ.get("LD_PRELOAD", "").replace(":", " ").split())
         self.library_path = _folders(environ.get("LD_LIBRARY_PATH", ""))
+        self.defaults = _defaults(tree)
         self.cache = read_cache(tree.read("/etc/ld.so.cache", _MOST_CACHED) or b"")
 
     def find(self, soname: str, wanted_by: Library | None = None) -> Found | None:
@@ -76,7 +72,7 @@ class Loader:
                 yield f"{folder}/{soname}", f"RUNPATH of {by.path}"
         for path in self.cache.get(soname, ()):
             yield path, "/etc/ld.so.cache"
-        for folder in _DEFAULTS:
+        for folder in self.defaults:
             yield f"{folder}/{soname}", "default folder of the loader"
 
     def folders(self) -> list[str]:
@@ -84,8 +80,17 @@ class Loader:
         cached = (
             posixpath.dirname(each) for all_ in self.cache.values() for each in all_
         )
-        every = dict.fromkeys((*self.library_path, *cached, *_DEFAULTS))
+        every = dict.fromkeys((*self.library_path, *cached, *self.defaults))
         return list(every)[:_MOST_FOLDERS]
+
+
+def _defaults(tree: Tree) -> tuple[str, ...]:
+    for triplet in _TRIPLETS:
+        if tree.look(f"/usr/lib/{triplet}/libc.so.6") or tree.look(
+            f"/lib/{triplet}/libc.so.6"
+        ):
+            return tuple(each.format(triplet) for each in _DEBIAN)
+    return _OTHERS
 
 
 def own_folders(library: Library) -> Iterator[str]:

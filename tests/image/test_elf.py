@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -83,10 +84,8 @@ def test_any_bytes_end_in_a_library_or_an_error(data: bytes) -> None:
             lambda file: read_library(file, "/x", ".*"),
             lambda file: list(find_words(file, "x")),
         ):
-            try:
+            with suppress(ElfError):
                 read(io.BytesIO(head + data))
-            except ElfError as err:
-                assert str(err)
 
 
 @settings(deadline=None)
@@ -99,8 +98,6 @@ def test_a_spoilt_library_ends_in_a_library_or_an_error(
         spoilt[at] = draw.draw(st.sampled_from((0, 1, 0x7F, 0x80, 0xFF)))
     end = draw.draw(st.integers(0, len(data)))
     for bytes_ in (bytes(spoilt), data[:end], bytes(spoilt[:end])):
-        try:
+        with suppress(ElfError):
             read_library(io.BytesIO(bytes_), "/x", ".*")
             list(find_words(io.BytesIO(bytes_), "x+"))
-        except ElfError as err:
-            assert str(err)

@@ -302,7 +302,7 @@ def test_an_image_without_a_shell_is_an_error(tmp_path: Path) -> None:
 def test_libfabric_tells_version_and_providers(image: Image) -> None:
     image.library(
         "opt/cray/libfabric/1.22.0/lib64/libfabric.so.1",
-        words=r"\0cxip_ep_open\0vrb_open\0" + "1.22.0" + r"\0",
+        words=r'\0cxip_ep_open\0vrb_open\0" "1.22.0',
     )
     image.library("opt/cray/libfabric/1.22.0/lib64/libfabric/libefa-fi.so")
     found = look(image).taken()
@@ -326,7 +326,7 @@ def test_hostile_content_is_read_to_an_end(image: Image) -> None:
     image.link("opt/rocm", "/opt/rocm")  # a circle
     image.link(f"{SYSTEM}/libnccl.so.2", "libnccl.so.3")
     image.link(f"{SYSTEM}/libnccl.so.3", "libnccl.so.2")
-    image.text(f"usr/lib/python3/dist-packages/torch-9\x1b[31m.dist-info/METADATA")
+    image.text("usr/lib/python3/dist-packages/torch-9\x1b[31m.dist-info/METADATA")
     image.text(".singularity.d/labels.json", "[" * 5000)
     image.text(f"{SYSTEM}/librccl.so.1", "\x7fELF but not really")
     with (image.root / "etc/ld.so.cache").open("wb") as file:

@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Iterator
 
 from envcfg.image.record import ImageFact, Inspection
-from envcfg.profile.conditions import FACTS, fact_problem
+from envcfg.profile.conditions import usable_versions
 from envcfg.report.styled import Line
 
 _WIDEST = 24  # characters of a value, beyond which the others do not move
@@ -45,14 +45,9 @@ def fact_words(found: Inspection) -> str:
     >>> fact_words(Inspection("i.sif", Metadata("sif"), facts))
     '--fact rocm=6.2.4'
     """
-    words = []
-    for name, each in sorted(found.taken().items()):
-        is_read = (
-            FACTS.get(name) == "version" and fact_problem(name, each.value) is None
-        )
-        if is_read:
-            words += ["--fact", shlex.quote(f"{name}={each.value}")]
-    return " ".join(words)
+    values = {name: each.value for name, each in sorted(found.taken().items())}
+    facts = usable_versions(values).items()
+    return " ".join(f"--fact {shlex.quote(f'{name}={value}')}" for name, value in facts)
 
 
 def _name(each: ImageFact) -> str:
