@@ -13,6 +13,7 @@ from envcfg.image.links import Chain, follow
 from envcfg.image.overlay import Layer, Overlay
 from envcfg.image.record import Inspection
 from envcfg.image.shelf import Shelf
+from envcfg.image.signs import load_signs
 from envcfg.image.tree import Tree
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ def judge_image(
     ]
     if plugin := loaded_plugin(shelf, environ, found.facts):
         starts.append((plugin.path, plugin.why))
-    chain = follow(shelf, starts)
+    chain = follow(shelf, starts, _of_torch(found))
     setting = Setting(
         facts=found.facts,
         host_architecture=host.architecture if host else "",
@@ -71,6 +72,16 @@ def _of_network(chain: Chain) -> Chain:
         each.library.path for each in chain.links if is_plugin(each.library.path)
     }
     return chain if plugins else chain._replace(missing=())
+
+
+def _of_torch(found: Inspection) -> list[str]:
+    """Return the libraries of PyTorch, which are loaded before NCCL looks for a plug-in."""
+    torch = found.taken().get("torch")
+    if torch is None:
+        return []
+    site = torch.evidence.partition("/torch")[0]
+    names = {name for sign in load_signs().libraries for name in sign.needed_by}
+    return [f"{site}/torch/lib/{name}" for name in sorted(names)]
 
 
 def _layers(profile: Profile, found: Inspection) -> Iterator[Layer]:

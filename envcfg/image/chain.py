@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from envcfg.datafile import load_yaml
 from envcfg.findings import Finding, Severity
+from envcfg.image.communication import version_number
 from envcfg.image.links import Chain, Link
 from envcfg.image.record import ImageFact, Library
 
@@ -62,10 +63,10 @@ def interfaces_of(version: str) -> Interfaces | None:
     >>> interfaces_of("1.0") is None
     True
     """
-    number = _number(version)
+    number = version_number(version)
     found = None
     for each in _data()["interfaces"]:
-        if number and number >= _number(each["since"]):
+        if number and number >= version_number(each["since"]):
             found = Interfaces(each["oldest"], each["newest"], each["source"])
     return found
 
@@ -82,7 +83,7 @@ def _architecture(chain: Chain, setting: Setting) -> Iterator[Finding]:
             f"take an image for {host}, or build this one there",
             why="nothing of the image can run",
         )
-    for link in chain.links:
+    for link in chain.own:
         if machine and link.library.machine != machine:
             yield Finding(
                 "chain-architecture",
@@ -121,7 +122,7 @@ def _versions(chain: Chain) -> Iterator[Finding]:
         for link in reversed(chain.links)
         for name in (link.asked, link.library.soname)
     }
-    for link in chain.links:
+    for link in chain.own:
         for soname, wanted in link.library.requires.items():
             provider = by_name.get(soname)
             if provider is None or not provider.library.provides:
@@ -169,7 +170,7 @@ def _interface(chain: Chain, setting: Setting) -> Iterator[Finding]:
     takes = interfaces_of(nccl.value) if nccl else None
     if nccl is None or takes is None:
         return
-    for link in chain.links:
+    for link in chain.own:
         exported = _net_versions(link.library)
         if not is_plugin(link.library.path) or not exported:
             continue
@@ -189,7 +190,7 @@ def _interface(chain: Chain, setting: Setting) -> Iterator[Finding]:
 
 def _host_over_image(chain: Chain, setting: Setting) -> Iterator[Finding]:
     own = _fact(setting, "libfabric")
-    for link in chain.links:
+    for link in chain.own:
         if link.host and link.library.soname.startswith("libfabric.so") and own:
             yield Finding(
                 "chain-host-libfabric",
@@ -259,14 +260,9 @@ def _shown(link: Link) -> str:
     return f"{link.library.path} (the host's)" if link.host else link.library.path
 
 
-def _number(version: str) -> tuple[int, ...]:
-    parts = version.split(".")
-    return tuple(map(int, parts)) if all(each.isdigit() for each in parts) else ()
-
-
 def _sorting(version: str) -> tuple[str, tuple[int, ...]]:
     name, _, number = version.rpartition("_")
-    return name, _number(number)
+    return name, version_number(number)
 
 
 @cache

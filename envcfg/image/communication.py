@@ -12,7 +12,6 @@ from envcfg.image.shelf import Shelf
 from envcfg.image.signs import LibrarySign, load_signs
 
 _UNKNOWN = "yes"  # the version of a library that does not tell it
-_PLUGIN_OF = {"nccl": ("libnccl-net",), "rccl": ("librccl-net", "libnccl-net")}
 
 
 def library_facts(
@@ -154,20 +153,43 @@ def loaded_plugin(
     shelf: Shelf, environ: Mapping[str, str], facts: Sequence[ImageFact]
 ) -> Found | None:
     """Return the plug-in that NCCL or RCCL loads, and what leads to it."""
-    kinds = {each.name for each in facts if each.taken} & _PLUGIN_OF.keys()
-    stems = dict.fromkeys(
-        stem for kind in sorted(kinds, reverse=True) for stem in _PLUGIN_OF[kind]
-    )
     named = environ.get("NCCL_NET_PLUGIN", "").partition(",")[0]
     if named.startswith("/"):
         return Found(named, "NCCL_NET_PLUGIN of the image")
-    for stem in stems or ("libnccl-net", "librccl-net"):
+    for stem in dict.fromkeys(_stems(facts)):
         names = (named, f"{stem}-{named}.so") if named else (f"{stem}.so",)
         for name in names:
             if found := shelf.loader.find(name):
                 why = "NCCL_NET_PLUGIN of the image; " if named else ""
                 return Found(found.path, f"{why}{found.why}")
     return None
+
+
+def _stems(facts: Sequence[ImageFact]) -> Iterator[str]:
+    """Yield what the libraries that count look for; where none is, what any does."""
+    signs = load_signs().plugins.looked_for
+    taken = {each.name: each.value for each in facts if each.taken}
+    names = [name for name in ("rccl", "nccl") if name in taken]
+    if not names:
+        yield from (each.stem for each in signs)
+    for name in names:
+        number = version_number(taken[name])
+        for each in signs:
+            is_old = number < version_number(each.since)
+            is_new = each.before and number >= version_number(each.before)
+            if each.fact == name and not is_old and not is_new:
+                yield each.stem
+                break
+
+
+def version_number(version: str) -> tuple[int, ...]:
+    """Return the numbers of *version*; none of what is no version.
+
+    >>> version_number("2.21.5"), version_number("yes")
+    ((2, 21, 5), ())
+    """
+    parts = version.split(".")
+    return tuple(map(int, parts)) if all(each.isdecimal() for each in parts) else ()
 
 
 def provider_facts(shelf: Shelf, facts: Sequence[ImageFact]) -> Iterator[ImageFact]:

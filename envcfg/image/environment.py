@@ -17,7 +17,7 @@ from envcfg.image.tree import Tree
 _SHELL = "/.singularity.d/env/*.sh"
 _PLAIN = ("/etc/environment", "/ch/environment")  # of enroot, of Charliecloud
 _MOST = 1 << 18  # bytes of one of these files
-_LONGEST = 1 << 16  # characters of a value
+_LONGEST = 1 << 14  # characters of a value
 # What a program finds where nothing sets it, as Apptainer and the OCI tools have it.
 DEFAULT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _ASSIGNMENT = r"(?:export\s+)?(?P<name>[A-Za-z_]\w*)=(?P<word>.*)"
@@ -88,7 +88,10 @@ def shell_assignments(
 
 def _value(word: str, values: Mapping[str, str]) -> str | None:
     """Return what the shell makes of *word*; None where that is not plain to see."""
-    word = re.sub(r"\s*;\s*export\s+\w+\s*$", "", word).strip()
+    head, _, tail = word.rpartition(";")
+    if tail.split()[:1] == ["export"]:  # A=1; export A
+        word = head
+    word = word.strip()
     if len(word) >= 2 and word[0] == word[-1] == "'" and "'" not in word[1:-1]:
         return word[1:-1]
     if len(word) >= 2 and word[0] == word[-1] == '"':

@@ -21,6 +21,7 @@ class Link(NamedTuple):
         needed_by: the path of the library that loads it first; empty: the program.
         why: how the loader found it.
         host: its path on the host, if it is bound over the image; else empty.
+        is_before: it is there before: PyTorch has loaded it.
     """
 
     library: Library
@@ -28,6 +29,7 @@ class Link(NamedTuple):
     needed_by: str
     why: str
     host: str = ""
+    is_before: bool = False
 
 
 class Missing(NamedTuple):
@@ -43,41 +45,53 @@ class Chain(NamedTuple):
     links: tuple[Link, ...] = ()
     missing: tuple[Missing, ...] = ()
 
+    @property
+    def own(self) -> tuple[Link, ...]:
+        """Those that are not there before."""
+        return tuple(each for each in self.links if not each.is_before)
 
-def follow(shelf: Shelf, starts: Sequence[tuple[str, str]]) -> Chain:
+
+def follow(
+    shelf: Shelf, starts: Sequence[tuple[str, str]], before: Sequence[str] = ()
+) -> Chain:
     """Return what is loaded with *starts*.
 
     Args:
         shelf: the libraries of the image, or of the image with the host's over it.
         starts: paths of the first libraries, and why each is one.
+        before: paths of libraries that are loaded, with all that they need, before.
+            What they miss is not looked at.
     """
     links: dict[str, Link] = {}
     missing: dict[str, Missing] = {}
     loaded: set[str] = set()  # by name: a second one of a name is not loaded
-    waiting: list[Link] = []
 
-    def take(path: str, asked: str, by: str, why: str) -> None:
+    def take(path: str, link: Link) -> None:
         library = shelf.library(path)
         if library is None or library.path in links or len(links) >= _MOST:
             return
         host = ""
         if isinstance(shelf.tree, Overlay):
             host = shelf.tree.on_host(library.path) or ""
-        link = Link(library, asked, by, why, host)
-        links[library.path] = link
-        loaded.update((asked, library.soname))
-        waiting.append(link)
+        links[library.path] = link._replace(library=library, host=host)
+        loaded.update((link.asked, library.soname))
+        waiting.append(links[library.path])
 
-    for path, why in starts:
-        take(path, path.rpartition("/")[2], "", why)
-    while waiting:
-        link = waiting.pop(0)
-        for soname in link.library.needed:
-            if soname in loaded:
-                continue
-            found = shelf.loader.find(soname, link.library)
-            if found is None:
-                missing.setdefault(soname, Missing(soname, link.library.path))
-            else:
-                take(found.path, soname, link.library.path, found.why)
+    for is_before, paths in ((True, [(each, "") for each in before]), (False, starts)):
+        waiting: list[Link] = []
+        for path, why in paths:
+            name = path.rpartition("/")[2]
+            take(path, Link(Library(path), name, "", why, is_before=is_before))
+        while waiting:
+            link = waiting.pop(0)
+            by = link.library
+            for soname in by.needed:
+                if soname in loaded:
+                    continue
+                if found := shelf.loader.find(soname, by):
+                    take(
+                        found.path, Link(by, soname, by.path, found.why, "", is_before)
+                    )
+                elif not is_before:
+                    missing.setdefault(soname, Missing(soname, by.path))
     return Chain(tuple(links.values()), tuple(missing.values()))

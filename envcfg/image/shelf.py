@@ -69,9 +69,6 @@ class Shelf:
 
     def version(self, sign: LibrarySign, path: str) -> tuple[str, str] | None:
         """Return the version of the library at *path* and what shows it, or None."""
-        for pattern in sign.strings:
-            for match in self.words(path, pattern):
-                return match["value"].decode("ascii", "replace"), "its own words"
         real = self.tree.resolve(path) or path
         if sign.pc:
             for each in dict.fromkeys((path, real)):
@@ -79,6 +76,9 @@ class Shelf:
                 text = self.tree.text(pc, 1 << 16) or ""
                 if match_ := re.search(r"(?m)^Version:\s*(\d+(?:\.\d+)*)", text):
                     return match_[1], pc
+        for pattern in sign.strings:
+            for match in self.words(path, pattern):
+                return match["value"].decode("ascii", "replace"), "its own words"
         if sign.file and (match_ := re.search(sign.file, real)):
             return match_["value"], "the name of its file"
         if sign.dpkg and real.startswith(_SYSTEM):
@@ -124,11 +124,14 @@ class Shelf:
 
     def _dpkg(self) -> dict[str, str]:
         if self._packages is None:
-            text = self.tree.text(_DPKG, _MOST_DPKG) or ""
-            found = re.finditer(
-                r"(?m)^Package: (\S+)\n(?:[^\n]+\n)*?Version: (\S+)$", text
-            )
-            self._packages = {match[1]: match[2] for match in found}
+            self._packages = {}
+            name = ""
+            for line in (self.tree.text(_DPKG, _MOST_DPKG) or "").splitlines():
+                key, _, value = line.partition(": ")
+                if key == "Package":
+                    name = value
+                elif key == "Version" and name:
+                    self._packages[name] = value
         return self._packages
 
     def _note(self, path: str, err: ElfError) -> None:

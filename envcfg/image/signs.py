@@ -37,10 +37,22 @@ class LibrarySign(NamedTuple):
     in_chain: bool = False
 
 
+class LookedFor(NamedTuple):
+    """What a library looks for as plug-in, from a release on and before another."""
+
+    fact: str
+    stem: str
+    source: str
+    date: str
+    since: str = ""
+    before: str = ""
+
+
 class PluginSign(NamedTuple):
     """How plug-ins of NCCL are called, where they lie and what they export."""
 
     names: tuple[str, ...]
+    looked_for: tuple[LookedFor, ...]
     folders: tuple[str, ...]
     strings: tuple[str, ...]
     symbols: str
@@ -81,6 +93,9 @@ def load_signs() -> Signs:
         libraries=tuple(LibrarySign(**_frozen(each)) for each in data["libraries"]),
         plugins=PluginSign(
             names=tuple(plugins["names"]),
+            looked_for=tuple(
+                LookedFor(**_frozen(each)) for each in plugins["looked_for"]
+            ),
             folders=tuple(plugins["folders"]),
             strings=tuple(plugins["strings"]),
             symbols=plugins["symbols"],

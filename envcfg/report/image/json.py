@@ -21,7 +21,7 @@ def inspection_json(found: Inspection, chain: Chain) -> str:
             "why": link.why,
             "host": link.host or None,
         }
-        for link in chain.links
+        for link in chain.own
     ]
     return json_text(
         {
