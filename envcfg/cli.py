@@ -42,6 +42,7 @@ COMMANDS = {
     "environment": "envcfg.commands.environment",
     "explain": "envcfg.commands.explain",
     "monitor": "envcfg.commands.monitor",
+    "inspect": "envcfg.commands.inspect",
     "profiles": "envcfg.commands.profiles",
 }
 

@@ -27,6 +27,7 @@ COMMANDS = (
     "check-log",
     "explain",
     "monitor",
+    "inspect",
     "profiles",
 )
 ACTIONS = ("list", "show", "validate", "diff", "new", "detect")

@@ -37,6 +37,7 @@ class Library(NamedTuple):
         requires: for each of them, the versions that it must have (``FABRIC_1.7``).
         provides: the versions that it has itself.
         runpath: the folders where it looks, ``$ORIGIN`` as it stands.
+        is_rpath: they are of the older kind, which counts before LD_LIBRARY_PATH.
         symbols: those of its symbols that were asked for (``ncclNetPlugin_v8``).
     """
 
@@ -47,6 +48,7 @@ class Library(NamedTuple):
     requires: Mapping[str, tuple[str, ...]] = {}
     provides: tuple[str, ...] = ()
     runpath: tuple[str, ...] = ()
+    is_rpath: bool = False
     symbols: tuple[str, ...] = ()
 
 

@@ -134,6 +134,19 @@ def fact_problem(fact: str, value: str) -> str | None:
     return None
 
 
+def usable_versions(values: Mapping[str, str]) -> dict[str, str]:
+    """Return those of *values*, read somewhere, that are versions conditions ask for.
+
+    >>> usable_versions({"rocm": "6.2.4", "nccl": "yes", "python": "3.12"})
+    {'rocm': '6.2.4'}
+    """
+    return {
+        name: value
+        for name, value in values.items()
+        if FACTS.get(name) == "version" and fact_problem(name, value) is None
+    }
+
+
 def judge(
     condition: Condition, facts: Mapping[str, str]
 ) -> tuple[Truth, list[str], Condition]:

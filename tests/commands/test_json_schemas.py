@@ -100,9 +100,12 @@ CASES = {
     "profiles-show": [["profiles", "show", name, "--json"] for name in ("./my.yaml", *NAMES)],
     "profiles-diff": [["profiles", "diff", "lumi-g", other, "--json"] for other in ("./my.yaml", *NAMES)],
     "profiles-detect": [["profiles", "detect", "--json"]],
+    "inspect": [["inspect", "/", "--json"], ["inspect", "/", "--json", "--profile", "my.yaml"]],
+    "inspect-host": [["inspect", "--host"]],
     "findings": [
         ["profiles", "validate", "--json", ".envcfg/profiles/bad.yaml", "my.yaml"],
         ["sbatch", *LUMI, "--format", "json", *COMMAND],
+        ["inspect", "/", "--format", "json"],
     ],
 }  # fmt: skip
 

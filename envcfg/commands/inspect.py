@@ -1,0 +1,198 @@
+"""``envcfg inspect``: what is in an image, and whether its libraries would load."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from envcfg.commands.formats import STRICT, check_format, format_option, put_result
+from envcfg.commands.options.option import add_option
+from envcfg.errors import OutputError, UsageError
+from envcfg.findings import exit_code
+from envcfg.parser import Formatter
+
+if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
+    from envcfg.image.host import Host
+    from envcfg.image.links import Chain
+    from envcfg.image.record import Inspection, Metadata
+    from envcfg.image.tree import Tree
+
+_EPILOG = """\
+Nothing of the image is run, and nothing is unpacked.
+
+examples:
+  envcfg inspect pytorch.sif
+  envcfg wrap $(envcfg inspect --facts pytorch.sif) --container pytorch.sif ...
+  envcfg inspect --json pytorch.sif | jq '.facts[] | select(.taken)'
+  envcfg inspect --profile lumi-g pytorch.sif     # with the binds of LUMI-G, on LUMI
+  srun -N1 envcfg inspect --host -o host.json     # what a compute node has
+  envcfg inspect --profile lumi-g --host-file host.json pytorch.sif    # anywhere
+
+exit codes: 0 nothing is wrong, 1 the libraries would not load, or the like, 2 wrong usage,
+            4 the image cannot be read
+"""
+
+
+def add_parser(commands: argparse._SubParsersAction[Any]) -> None:
+    """Add the options of ``inspect``."""
+    parser = commands.add_parser(
+        "inspect",
+        help="say what is in an image, and whether its network libraries would load",
+        description="Say what is in an image, with the file that shows it: ROCm or CUDA, "
+        "NCCL or RCCL and which one counts, plug-in, libfabric, Python, frameworks; and "
+        "whether all libraries are there that they need.",
+        usage="envcfg inspect [options] IMAGE | envcfg inspect --host [-o FILE]",
+        epilog=_EPILOG,
+        formatter_class=Formatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument(
+        "image", metavar="IMAGE", nargs="?", help="file, folder or name"
+    )
+    parser.add_argument("--json", action="store_true", help="all of it, for programs")
+    parser.add_argument(
+        "--facts", action="store_true", help="only the options --fact for wrap and job"
+    )
+    add_option(parser, format_option("print what is wrong alone"))
+    add_option(parser, STRICT)
+    parser.add_argument(
+        "--profile",
+        metavar="NAME|FILE",
+        help="lay this system's binds over the image (default: $ENVCFG_PROFILE, or none)",
+    )
+    parser.add_argument(
+        "--host-file",
+        metavar="FILE",
+        help="take the libraries of the host from here (default: those of this machine)",
+    )
+    parser.add_argument(
+        "--host",
+        action="store_true",
+        help="describe this machine, not an image, as JSON",
+    )
+    parser.add_argument(
+        "-o", "--output", metavar="FILE", help="with --host: write to FILE; -: stdout"
+    )
+    parser.add_argument(
+        "--force",
+        action="store_true",
+        help="with -o: replace a file that envcfg did not write",
+    )
+
+
+def run(
+    options: argparse.Namespace, more: Sequence[str] | None, _: Sequence[str]
+) -> int:
+    """Look into the image, or at this machine, and print what was found."""
+    if more:
+        msg = "envcfg inspect takes no command"
+        raise UsageError(msg, hint="envcfg inspect IMAGE")
+    _check(options)
+    if options.host:
+        return _put_host(options)
+    host = _read_host_file(options.host_file)
+    inspection, chain = _inspect(options, host)
+    if options.format:
+        from envcfg.report.findings import Result
+
+        result = Result({options.image: inspection.findings})
+        return put_result(result, options.format, strict=options.strict)
+    _put(options, inspection, chain)
+    return exit_code(inspection.findings)
+
+
+def _check(options: argparse.Namespace) -> None:
+    """Raise ``UsageError`` where the options do not fit each other."""
+    if options.host and options.image:
+        msg = "--host looks at this machine, not at an image"
+        raise UsageError(msg, hint="leave out one of them")
+    if not options.host and options.image is None:
+        msg = "no image is named"
+        raise UsageError(msg, hint="envcfg inspect IMAGE, or --host for this machine")
+    if (options.output is not None or options.force) and not options.host:
+        msg = "-o and --force belong to --host"
+        raise UsageError(
+            msg, hint="an image goes to stdout: envcfg inspect --json IMAGE"
+        )
+    if options.facts and (options.json or options.format):
+        msg = "--facts and --json or --format both write to stdout"
+        raise UsageError(msg, hint="leave one out")
+    check_format(options)
+
+
+def _open_image(name: str) -> AbstractContextManager[tuple[Tree, Metadata]]:
+    from contextlib import nullcontext
+
+    from envcfg.image.folder import FolderTree
+    from envcfg.image.record import Metadata
+
+    if not os.path.isdir(name):
+        why = "it is no folder" if os.path.exists(name) else "there is no such file"
+        msg = f"{name}: cannot be read: {why}"
+        raise OutputError(msg, hint="name an image that is here")
+    return nullcontext((FolderTree(name), Metadata("folder")))
+
+
+def _inspect(
+    options: argparse.Namespace, host: Host | None
+) -> tuple[Inspection, Chain]:
+    from envcfg.commands.hosting import judge_image
+    from envcfg.image.facts import inspect_tree
+
+    profile = options.profile or os.environ.get("ENVCFG_PROFILE")
+    try:
+        with _open_image(options.image) as (tree, metadata):
+            found = inspect_tree(tree, metadata, options.image)
+            chain, findings = judge_image(tree, found, profile, host)
+    except OSError as err:
+        msg = f"{options.image}: cannot be read: {err.strerror or err}"
+        raise OutputError(
+            msg, hint="is it whole? a download may have ended early"
+        ) from err
+    return found._replace(findings=(*findings, *found.findings)), chain
+
+
+def _put(options: argparse.Namespace, found: Inspection, chain: Chain) -> None:
+    if options.json:
+        from envcfg.report.image.json import inspection_json
+
+        sys.stdout.write(inspection_json(found, chain))
+    else:
+        from envcfg.report.image.text import fact_words, inspection_lines
+        from envcfg.report.styled import put
+
+        put([("", fact_words(found))] if options.facts else inspection_lines(found))
+    sys.stdout.flush()
+
+
+def _put_host(options: argparse.Namespace) -> int:
+    from envcfg.image.host import read_host
+    from envcfg.outputs import Output, check_outputs, write_outputs
+    from envcfg.report.image.json import host_json
+
+    name = "-" if options.output is None else options.output
+    output = Output(name, "--output", "-o host.json", force=options.force)
+    check_outputs([output])
+    write_outputs([(output, host_json(read_host()).encode())])
+    return 0
+
+
+def _read_host_file(name: str | None) -> Host | None:
+    if name is None:
+        return None
+    from envcfg.image.host import parse_host
+    from envcfg.image.tree import MOST_BYTES
+
+    try:
+        with open(name, "rb") as file:
+            data = file.read(MOST_BYTES)
+    except OSError as err:
+        msg = f"{name}: cannot be read: {err.strerror}"
+        hint = "make one on a compute node: envcfg inspect --host -o host.json"
+        raise OutputError(msg, hint=hint) from err
+    return parse_host(data.decode("utf-8", "replace"), name)

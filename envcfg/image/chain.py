@@ -1,0 +1,270 @@
+"""Would the plug-in load? What the chain of libraries says of it; pure."""
+
+from __future__ import annotations
+
+import os
+import posixpath
+from collections.abc import Iterator, Sequence
+from fnmatch import fnmatchcase
+from functools import cache
+from typing import Any, NamedTuple
+
+from envcfg.datafile import load_yaml
+from envcfg.findings import Finding, Severity
+from envcfg.image.communication import version_number
+from envcfg.image.links import Chain, Link
+from envcfg.image.record import ImageFact, Library
+
+_PLUGINS = ("libnccl-net*", "librccl-net*")
+_NET = "ncclNetPlugin_v"
+_WITHOUT = "without it NCCL takes the slow sockets, or the job does not start"
+
+
+class Interfaces(NamedTuple):
+    """What a release of NCCL takes: versions *oldest* to *newest*, and who says so."""
+
+    oldest: int
+    newest: int
+    source: str
+
+
+class Setting(NamedTuple):
+    """What the chain is judged in.
+
+    Attributes:
+        facts: those of the image.
+        host_architecture: of the nodes; empty where no host is known.
+        has_host: the profile's binds were laid over the image.
+    """
+
+    facts: Sequence[ImageFact]
+    host_architecture: str = ""
+    has_host: bool = False
+
+
+def judge_chain(chain: Chain, setting: Setting) -> list[Finding]:
+    """Return all that is wrong with *chain*, that which stops the plug-in first."""
+    return [
+        *_architecture(chain, setting),
+        *_missing(chain, setting),
+        *_versions(chain),
+        *_interface(chain, setting),
+        *_host_over_image(chain, setting),
+        *_two(setting),
+        *_unfound(chain, setting),
+    ]
+
+
+def interfaces_of(version: str) -> Interfaces | None:
+    """Return what NCCL or RCCL of this *version* takes; None where that is not known.
+
+    >>> interfaces_of("2.21.5")[:2]
+    (5, 8)
+    >>> interfaces_of("1.0") is None
+    True
+    """
+    number = version_number(version)
+    found = None
+    for each in _data()["interfaces"]:
+        if number and number >= version_number(each["since"]):
+            found = Interfaces(each["oldest"], each["newest"], each["source"])
+    return found
+
+
+def _architecture(chain: Chain, setting: Setting) -> Iterator[Finding]:
+    own = _fact(setting, "architecture")
+    machine, host = own.value if own else "", setting.host_architecture
+    if own and host and machine != host:
+        yield Finding(
+            "chain-architecture",
+            "error",
+            own.evidence,
+            f"is for {machine}, and the nodes are {host}",
+            f"take an image for {host}, or build this one there",
+            why="nothing of the image can run",
+        )
+    for link in chain.own:
+        if machine and link.library.machine != machine:
+            yield Finding(
+                "chain-architecture",
+                "error",
+                _shown(link),
+                f"is for {link.library.machine}, and the image is for {machine}",
+                "leave its bind out" if link.host else "build it for this machine",
+                why="the loader passes over it",
+            )
+
+
+def _missing(chain: Chain, setting: Setting) -> Iterator[Finding]:
+    by_path = {link.library.path: link for link in chain.links}
+    for soname, needed_by in chain.missing:
+        if any(fnmatchcase(soname, each) for each in _data()["driver"]):
+            continue
+        needing = by_path.get(needed_by)
+        severity: Severity = "error" if setting.has_host else "warning"
+        where = (
+            "neither in the image nor bound" if setting.has_host else "not in the image"
+        )
+        yield Finding(
+            "chain-library-missing",
+            severity,
+            soname,
+            f"is {where}, and {_shown(needing) if needing else needed_by} needs it",
+            f"bind the host's {soname} and name its folder in LD_LIBRARY_PATH, or "
+            "install it in the image",
+            why=_WITHOUT,
+        )
+
+
+def _versions(chain: Chain) -> Iterator[Finding]:
+    by_name = {
+        name: link
+        for link in reversed(chain.links)
+        for name in (link.asked, link.library.soname)
+    }
+    for link in chain.own:
+        for soname, wanted in link.library.requires.items():
+            provider = by_name.get(soname)
+            if provider is None or not provider.library.provides:
+                continue
+            lacking = [each for each in wanted if each not in provider.library.provides]
+            if lacking:
+                yield _lacking(link, provider, soname, sorted(lacking, key=_sorting))
+
+
+def _lacking(link: Link, provider: Link, soname: str, lacking: list[str]) -> Finding:
+    what = f"needs {', '.join(lacking)} of {soname}"
+    if lacking[-1].startswith("GLIBC_") and soname.startswith("libc.so"):
+        newest = next(
+            each
+            for each in sorted(provider.library.provides, key=_sorting, reverse=True)
+            if each[6:7].isdigit()
+        )
+        fix = (
+            "take a newer image; or leave the bind out, and let the image have its own"
+            if link.host
+            else "build it in this image"
+        )
+        what = f"{what}, and that of the image ends with {newest}"
+        return Finding(
+            "chain-glibc-old",
+            "error",
+            _shown(link),
+            what,
+            fix,
+            why=f"the loader refuses it; {_WITHOUT}",
+        )
+    fix = f"let a newer {soname} come first: the image's own, or the host's by a bind"
+    return Finding(
+        "chain-symbol-version",
+        "error",
+        _shown(link),
+        f"{what}, and {_shown(provider)} does not have it ({provider.why})",
+        fix,
+        why=f"the loader refuses it; {_WITHOUT}",
+    )
+
+
+def _interface(chain: Chain, setting: Setting) -> Iterator[Finding]:
+    nccl = _fact(setting, "rccl") or _fact(setting, "nccl")
+    takes = interfaces_of(nccl.value) if nccl else None
+    if nccl is None or takes is None:
+        return
+    for link in chain.own:
+        exported = _net_versions(link.library)
+        if not is_plugin(link.library.path) or not exported:
+            continue
+        if not any(takes.oldest <= each <= takes.newest for each in exported):
+            said = ", ".join(f"v{each}" for each in exported)
+            yield Finding(
+                "chain-plugin-interface",
+                "error",
+                _shown(link),
+                f"has the interfaces {said}, and {nccl.name} {nccl.value} takes "
+                f"v{takes.oldest} to v{takes.newest}",
+                "take a plug-in that was built for this release, or the NCCL that it fits",
+                takes.source,
+                why=f"NCCL passes over it; {_WITHOUT}",
+            )
+
+
+def _host_over_image(chain: Chain, setting: Setting) -> Iterator[Finding]:
+    own = _fact(setting, "libfabric")
+    for link in chain.own:
+        if link.host and link.library.soname.startswith("libfabric.so") and own:
+            yield Finding(
+                "chain-host-libfabric",
+                "note",
+                link.library.path,
+                f"is the host's {link.host}, and counts before the image's own "
+                f"{own.evidence} ({_version(own)})",
+                why="what the image was tested with is not what runs",
+            )
+
+
+def _two(setting: Setting) -> Iterator[Finding]:
+    for name in ("nccl", "rccl"):
+        found = [each for each in setting.facts if each.name == name]
+        taken = next((each for each in found if each.taken), None)
+        others = {each.value: each for each in found if not each.taken}
+        for value, other in others.items():
+            if taken and value != taken.value:
+                yield Finding(
+                    "chain-two-nccl",
+                    "note",
+                    name,
+                    f"is there twice: {taken.value} ({taken.evidence}) counts, not "
+                    f"{value} ({other.evidence}): {taken.why}",
+                    "to take the other one, name it in LD_PRELOAD",
+                )
+
+
+def _unfound(chain: Chain, setting: Setting) -> Iterator[Finding]:
+    if any(is_plugin(link.library.path) for link in chain.links):
+        return
+    for each in setting.facts:
+        if each.name == "plugin":
+            yield Finding(
+                "chain-plugin-unfound",
+                "warning",
+                each.evidence,
+                "is a plug-in that no NCCL of the image looks for",
+                "name its folder in LD_LIBRARY_PATH, or the file in NCCL_NET_PLUGIN",
+                why=_WITHOUT,
+            )
+
+
+def is_plugin(path: str) -> bool:
+    """Tell by the name of a file whether it is a plug-in for NCCL's network."""
+    name = posixpath.basename(path)
+    return any(fnmatchcase(name, each) for each in _PLUGINS)
+
+
+def _net_versions(library: Library) -> list[int]:
+    texts = (
+        each.removeprefix(_NET) for each in library.symbols if each.startswith(_NET)
+    )
+    return sorted(int(each) for each in texts)
+
+
+def _fact(setting: Setting, name: str) -> ImageFact | None:
+    found = (each for each in setting.facts if each.name == name and each.taken)
+    return next(found, None)
+
+
+def _version(fact: ImageFact) -> str:
+    return "of no version that it tells" if fact.value == "yes" else fact.value
+
+
+def _shown(link: Link) -> str:
+    return f"{link.library.path} (the host's)" if link.host else link.library.path
+
+
+def _sorting(version: str) -> tuple[str, tuple[int, ...]]:
+    name, _, number = version.rpartition("_")
+    return name, version_number(number)
+
+
+@cache
+def _data() -> Any:  # noqa: ANN401  # our own file
+    return load_yaml(os.path.join(os.path.dirname(__file__), "chain.yaml"))

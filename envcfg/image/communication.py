@@ -1,0 +1,211 @@
+"""What ranks talk through: NCCL or RCCL, its plug-in, libfabric; which of each counts."""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Iterator, Mapping, Sequence
+from fnmatch import fnmatchcase
+
+from envcfg.image.loader import Found
+from envcfg.image.record import ImageFact
+from envcfg.image.shelf import Shelf
+from envcfg.image.signs import LibrarySign, load_signs
+
+_UNKNOWN = "yes"  # the version of a library that does not tell it
+
+
+def library_facts(
+    shelf: Shelf, sign: LibrarySign, sites: Sequence[str]
+) -> Iterator[ImageFact]:
+    """Yield a fact for each file of one library, the one that counts first.
+
+    Args:
+        shelf: the libraries of the image.
+        sign: of the library.
+        sites: folders of Python packages, the one that counts first.
+    """
+    counted = _counted(shelf, sign, sites)
+    paths = [counted.path] if counted else []
+    if found := shelf.loader.find(sign.soname):
+        paths.append(found.path)
+    for pattern in sign.also:
+        paths += shelf.glob(pattern, list(sites))
+    seen: set[str] = set()
+    made: list[ImageFact] = []
+    for path in paths:
+        real = shelf.tree.resolve(path)
+        if real is None or real in seen or shelf.library(path) is None:
+            continue
+        seen.add(real)
+        version = shelf.version(sign, path)
+        made.append(
+            ImageFact(
+                sign.fact,
+                version[0] if version else _UNKNOWN,
+                path,
+                taken=counted is not None and not made,
+                why=counted.why if counted and not made else "",
+            )
+        )
+    if made and not made[0].taken:
+        why = "the only one" if len(made) == 1 else "the first of several"
+        made[0] = made[0]._replace(
+            taken=True, why=f"{why}; the loader does not find it"
+        )
+    if not made:
+        yield from _built_in(shelf, sign, sites)
+    yield from made[:1]
+    for each in made[1:]:
+        yield each._replace(why=f"{made[0].evidence} comes before it")
+
+
+def _counted(shelf: Shelf, sign: LibrarySign, sites: Sequence[str]) -> Found | None:
+    """Return the file that PyTorch loads, or where it needs none, any program."""
+    stem = sign.soname.partition(".so")[0] + ".so"
+    for path in shelf.loader.preloaded:
+        if posixpath.basename(path).startswith(stem) and shelf.library(path):
+            return Found(path, "LD_PRELOAD of the image: its symbols come first")
+    for site in sites:
+        for name in sign.needed_by:
+            torch = shelf.library(f"{site}/torch/lib/{name}")
+            for soname in torch.needed if torch else ():
+                if soname.startswith(stem):
+                    # Not the libraries that stand beside one that is a link.
+                    return shelf.loader.find(soname, torch)
+    return shelf.loader.find(sign.soname)
+
+
+def _built_in(
+    shelf: Shelf, sign: LibrarySign, sites: Sequence[str]
+) -> Iterator[ImageFact]:
+    for site in sites:
+        for name in sign.built_into:
+            path = f"{site}/torch/lib/{name}"
+            for pattern in sign.strings:
+                for match in shelf.words(path, pattern):
+                    value = match["value"].decode("ascii", "replace")
+                    why = "built into PyTorch, which needs no other"
+                    yield ImageFact(sign.fact, value, path, why=why)
+                    return
+
+
+def plugin_facts(
+    shelf: Shelf, environ: Mapping[str, str], facts: Sequence[ImageFact]
+) -> Iterator[ImageFact]:
+    """Yield for each plug-in its version and interfaces, that which is loaded first.
+
+    Args:
+        shelf: the libraries of the image.
+        environ: what the image sets: ``NCCL_NET_PLUGIN`` counts.
+        facts: those of NCCL and RCCL.
+    """
+    signs = load_signs().plugins
+    counted = loaded_plugin(shelf, environ, facts)
+    paths = [counted.path] if counted else []
+    for folder in signs.folders:
+        folders = (
+            shelf.loader.folders() if folder == "{lib}" else shelf.tree.glob(folder)
+        )
+        for each in folders:
+            paths += [
+                f"{each}/{name}"
+                for name in shelf.tree.names(each)
+                if any(fnmatchcase(name, pattern) for pattern in signs.names)
+            ]
+    seen: set[str] = set()
+    for path in paths:
+        real = shelf.tree.resolve(path)
+        library = None if real is None or real in seen else shelf.library(path)
+        if real is None or library is None:
+            continue
+        seen.add(real)
+        taken = counted is not None and path == counted.path
+        why = (
+            counted.why
+            if counted and taken
+            else "no NCCL of the image looks for it here"
+        )
+        interfaces = " ".join(
+            each.replace("nccl", "", 1)
+            .replace("Plugin_", " ")
+            .lower()
+            .replace(" ", "_")
+            for each in _in_order(library.symbols)
+        )
+        for pattern in signs.strings:
+            for match in shelf.words(path, pattern):
+                value = match["value"].decode("ascii", "replace")
+                kind = match["kind"].decode("ascii", "replace")
+                yield ImageFact("plugin", value, path, taken, f"{kind}; {why}")
+                break
+        if interfaces:
+            yield ImageFact("interfaces", interfaces, path, taken, "what it exports")
+
+
+def _in_order(symbols: Sequence[str]) -> list[str]:
+    return sorted(
+        symbols,
+        key=lambda each: (each.partition("_v")[0], int(each.partition("_v")[2])),
+    )
+
+
+def loaded_plugin(
+    shelf: Shelf, environ: Mapping[str, str], facts: Sequence[ImageFact]
+) -> Found | None:
+    """Return the plug-in that NCCL or RCCL loads, and what leads to it."""
+    named = environ.get("NCCL_NET_PLUGIN", "").partition(",")[0]
+    if named.startswith("/"):
+        return Found(named, "NCCL_NET_PLUGIN of the image")
+    for stem in dict.fromkeys(_stems(facts)):
+        names = (named, f"{stem}-{named}.so") if named else (f"{stem}.so",)
+        for name in names:
+            if found := shelf.loader.find(name):
+                why = "NCCL_NET_PLUGIN of the image; " if named else ""
+                return Found(found.path, f"{why}{found.why}")
+    return None
+
+
+def _stems(facts: Sequence[ImageFact]) -> Iterator[str]:
+    """Yield what the libraries that count look for; where none is, what any does."""
+    signs = load_signs().plugins.looked_for
+    taken = {each.name: each.value for each in facts if each.taken}
+    names = [name for name in ("rccl", "nccl") if name in taken]
+    if not names:
+        yield from (each.stem for each in signs)
+    for name in names:
+        number = version_number(taken[name])
+        for each in signs:
+            is_old = number < version_number(each.since)
+            is_new = each.before and number >= version_number(each.before)
+            if each.fact == name and not is_old and not is_new:
+                yield each.stem
+                break
+
+
+def version_number(version: str) -> tuple[int, ...]:
+    """Return the numbers of *version*; none of what is no version.
+
+    >>> version_number("2.21.5"), version_number("yes")
+    ((2, 21, 5), ())
+    """
+    parts = version.split(".")
+    return tuple(map(int, parts)) if all(each.isdecimal() for each in parts) else ()
+
+
+def provider_facts(shelf: Shelf, facts: Sequence[ImageFact]) -> Iterator[ImageFact]:
+    """Yield the providers of each libfabric: built in, and with files of their own."""
+    signs = load_signs()
+    pattern = "|".join(f"(?P<{n}>{p})" for n, p in signs.providers.items())
+    for fact in facts:
+        if fact.name != "libfabric":
+            continue
+        path = fact.evidence
+        found: dict[str, None] = {}
+        for match in shelf.words(path, pattern):
+            found[str(match.lastgroup)] = None
+        here = posixpath.dirname(path)
+        for file in shelf.tree.glob(signs.provider_files.format(folder=here)):
+            found[posixpath.basename(file)[3:-6]] = None
+        if found:
+            words = " ".join(sorted(found))
+            yield ImageFact("providers", words, path, fact.taken, "of this libfabric")

@@ -1,0 +1,225 @@
+"""ELF files: what a shared library needs and provides, and the words that stand in it.
+
+They come from images of anybody. Whatever their bytes say, reading them ends, takes
+bounded time and memory, and gives a record or an ``ElfError``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import IO, TYPE_CHECKING, Any, BinaryIO, cast
+
+from envcfg.image.record import Library
+
+if TYPE_CHECKING:
+    from elftools.elf.elffile import ELFFile
+
+MOST_SCANNED = 96 << 20  # bytes of constants in which a version is looked for
+_MOST_READS = 400_000  # PyTorch's largest library takes a tenth
+_MOST_BYTES = 64 << 20
+_MOST_SYMBOLS = 60_000
+_CHUNK = 1 << 20
+_LONGEST = 256  # bytes of one word that is looked for
+_BASE = 1  # flag of the version that only names the library itself (VER_FLG_BASE)
+_MACHINES = {
+    "EM_X86_64": "x86_64",
+    "EM_AARCH64": "aarch64",
+    "EM_PPC64": "ppc64le",
+    "EM_RISCV": "riscv64",
+    "EM_386": "i686",
+}
+# What damaged files make pyelftools raise, beside its own errors.
+_DAMAGE = (
+    ArithmeticError,
+    AssertionError,
+    AttributeError,
+    LookupError,
+    MemoryError,
+    NotImplementedError,
+    RecursionError,
+    TypeError,
+    ValueError,
+)
+
+
+class ElfError(ValueError):
+    """A file that is no ELF, or a damaged one; says so in words for people."""
+
+
+def read_library(file: BinaryIO, path: str, symbols: str = "") -> Library:
+    """Return what the ELF file says of itself.
+
+    Args:
+        file: to read and to seek in.
+        path: of it in the image, for the record.
+        symbols: pattern of the exported symbols that are wanted; empty: none.
+
+    Raises:
+        ElfError: it is no ELF file, or a damaged one.
+        OSError: it cannot be read.
+    """
+    from elftools.elf.dynamic import DynamicSegment
+
+    elf = _open(file)
+    with _Mended():
+        machine = str(elf["e_machine"])
+        soname, needed, runpath, is_rpath = "", [], "", False
+        for segment in elf.iter_segments("PT_DYNAMIC"):
+            tags = segment.iter_tags() if isinstance(segment, DynamicSegment) else ()
+            for tag in tags:
+                kind = tag.entry.d_tag
+                if kind == "DT_NEEDED":
+                    needed.append(_named(tag, "needed"))
+                elif kind == "DT_SONAME":
+                    soname = _named(tag, "soname")
+                elif kind == "DT_RUNPATH":  # where both stand, RPATH is not looked at
+                    runpath, is_rpath = _named(tag, "runpath"), False
+                elif kind == "DT_RPATH" and not runpath:
+                    runpath, is_rpath = _named(tag, "rpath"), True
+        return Library(
+            path=path,
+            soname=soname,
+            machine=_MACHINES.get(machine, machine.removeprefix("EM_").lower()),
+            needed=tuple(needed),
+            requires=_requires(elf),
+            provides=tuple(_provides(elf)),
+            runpath=tuple(filter(None, runpath.split(":"))),
+            is_rpath=is_rpath,
+            symbols=tuple(sorted(_symbols(elf, symbols))) if symbols else (),
+        )
+
+
+def find_words(file: BinaryIO, pattern: str) -> Iterator[re.Match[bytes]]:
+    """Yield where *pattern* stands in the constants of an ELF file.
+
+    Only ``.rodata`` is read, the code of GPUs is not; where there are no sections, the
+    beginning of the file. At most ``MOST_SCANNED`` bytes, in pieces.
+
+    Args:
+        file: to read and to seek in.
+        pattern: a regular expression on bytes, as text in ASCII.
+
+    Raises:
+        ElfError: it is no ELF file, or a damaged one.
+        OSError: it cannot be read.
+    """
+    elf = _open(file)
+    with _Mended():
+        section = elf.get_section_by_name(".rodata")
+        start, size = (section["sh_offset"], section["sh_size"]) if section else (0, 0)
+    wanted = re.compile(pattern.encode("ascii"))
+    left = min(size or MOST_SCANNED, MOST_SCANNED)
+    with _Mended():
+        file.seek(start)
+    kept = b""
+    while left > 0 and (piece := file.read(min(_CHUNK, left))):
+        left -= len(piece)
+        text = kept + piece
+        is_last = left <= 0 or len(piece) < _CHUNK
+        # What begins in the last bytes is seen whole with the next piece.
+        end = len(text) if is_last else len(text) - _LONGEST
+        for match in wanted.finditer(text):
+            if match.start() < end:
+                yield match
+        kept = text[end:]
+
+
+def _open(file: BinaryIO) -> ELFFile:
+    from elftools.common.exceptions import ELFError
+    from elftools.elf.elffile import ELFFile
+
+    file.seek(0)
+    if file.read(4) != b"\x7fELF":
+        msg = "no ELF file"
+        raise ElfError(msg)
+    file.seek(0)
+    try:
+        return ELFFile(cast("IO[bytes]", _Metered(file)))
+    except (ELFError, *_DAMAGE) as err:
+        msg = "a damaged ELF file"
+        raise ElfError(msg) from err
+
+
+def _named(tag: object, name: str) -> str:
+    return str(getattr(tag, name))  # each kind of tag has its own
+
+
+def _requires(elf: ELFFile) -> Mapping[str, tuple[str, ...]]:
+    from elftools.elf.gnuversions import GNUVerNeedSection
+
+    section = elf.get_section_by_name(".gnu.version_r")
+    if not isinstance(section, GNUVerNeedSection):
+        return {}
+    return {
+        str(library.name): tuple(str(each.name) for each in versions)
+        for library, versions in section.iter_versions()
+    }
+
+
+def _provides(elf: ELFFile) -> Iterator[str]:
+    from elftools.elf.gnuversions import GNUVerDefSection
+
+    section = elf.get_section_by_name(".gnu.version_d")
+    if not isinstance(section, GNUVerDefSection):
+        return
+    for version, names in section.iter_versions():
+        if not version["vd_flags"] & _BASE:
+            yield from (
+                str(each.name) for _, each in zip(range(1), names, strict=False)
+            )
+
+
+def _symbols(elf: ELFFile, pattern: str) -> Iterator[str]:
+    from elftools.elf.sections import SymbolTableSection
+
+    section = elf.get_section_by_name(".dynsym")
+    if (
+        not isinstance(section, SymbolTableSection)
+        or section.num_symbols() > _MOST_SYMBOLS
+    ):
+        return
+    wanted = re.compile(pattern)
+    for symbol in section.iter_symbols():
+        if symbol["st_shndx"] != "SHN_UNDEF" and wanted.fullmatch(str(symbol.name)):
+            yield str(symbol.name)
+
+
+class _Mended:
+    """Turn whatever damage raises into an ``ElfError``."""
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: Any, err: Any, trace: object) -> None:  # noqa: ANN401
+        from elftools.common.exceptions import ELFError
+
+        if isinstance(err, (ELFError, *_DAMAGE)) and not isinstance(err, ElfError):
+            msg = "a damaged ELF file"
+            raise ElfError(msg) from err
+
+
+class _Metered:
+    """A file that gives only so much: tables of a hostile file may never end."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self._reads = self._bytes = 0
+
+    def read(self, size: int = -1) -> bytes:
+        self._reads += 1
+        if size < 0 or self._reads > _MOST_READS or self._bytes + size > _MOST_BYTES:
+            msg = "an ELF file with tables without end"
+            raise ElfError(msg)
+        data = self._file.read(size)
+        self._bytes += len(data)
+        return data
+
+    def seek(self, offset: int, whence: int = 0) -> int:
+        if whence == 0 and not 0 <= offset < 1 << 62:
+            msg = "an ELF file with places outside of it"
+            raise ElfError(msg)
+        return self._file.seek(offset, whence)
+
+    def tell(self) -> int:
+        return self._file.tell()

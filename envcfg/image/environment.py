@@ -1,0 +1,118 @@
+"""The environment that an image sets, as far as it can be read without running it.
+
+Files of an image may do anything; what is no plain assignment is left out, and nothing
+is ever evaluated.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+from envcfg.image.record import Metadata
+from envcfg.image.tree import Tree
+
+# Where each form of image keeps it; the files of Apptainer in the order of their names.
+_SHELL = "/.singularity.d/env/*.sh"
+_PLAIN = ("/etc/environment", "/ch/environment")  # of enroot, of Charliecloud
+_MOST = 1 << 18  # bytes of one of these files
+_LONGEST = 1 << 14  # characters of a value
+# What a program finds where nothing sets it, as Apptainer and the OCI tools have it.
+DEFAULT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+_ASSIGNMENT = r"(?:export\s+)?(?P<name>[A-Za-z_]\w*)=(?P<word>.*)"
+_REFERENCE = (
+    r"\$(?:(?P<plain>[A-Za-z_]\w*)"
+    r"|\{(?P<name>[A-Za-z_]\w*)(?:(?P<sign>:?[-+])(?P<other>[^{}$`]*))?\})"
+)
+_OPENING = ("if ", "for ", "while ", "until ", "case ")
+_CLOSING = ("fi", "done", "esac", "}")
+
+
+class Variable(NamedTuple):
+    """What a variable is in the image: its value, and the file or form that sets it."""
+
+    value: str
+    evidence: str
+
+
+def read_environment(tree: Tree, metadata: Metadata) -> dict[str, Variable]:
+    """Return the variables that the image sets, later files over earlier ones."""
+    found = {
+        name: Variable(value, f"environment of the {metadata.form}")
+        for name, value in metadata.environment.items()
+    }
+    for path in _PLAIN:
+        for line in (tree.text(path, _MOST) or "").splitlines():
+            name, equals, value = line.partition("=")
+            if equals and name.isidentifier() and len(value) < _LONGEST:
+                found[name] = Variable(value.strip("\"'"), path)
+    for path in tree.glob(_SHELL):
+        for name, value in shell_assignments(tree.text(path, _MOST) or "", found):
+            found[name] = Variable(value, path)
+    return found
+
+
+def shell_assignments(
+    text: str, known: Mapping[str, Variable]
+) -> Iterator[tuple[str, str]]:
+    r"""Yield names and values of the plain assignments of a shell script.
+
+    Those inside of ``if`` and the like may not be made, and are left out; so are values
+    with commands, quotes that go on, or what else is not plain.
+
+    Args:
+        text: of the script.
+        known: the variables set so far, which values may refer to.
+
+    >>> list(shell_assignments('export A="/x:${B:-y}"\nC=$(date)\n', {}))
+    [('A', '/x:y')]
+    """
+    values = {name: each.value for name, each in known.items()}
+    depth = 0
+    for raw in text.splitlines():
+        line = raw.strip()
+        if line.startswith(_OPENING) or line.endswith("{"):
+            depth += 1
+        if line.startswith(_CLOSING) or line.endswith(("; fi", "; done", "; esac")):
+            depth = max(0, depth - 1)
+            continue
+        match = None if depth else re.fullmatch(_ASSIGNMENT, line)
+        if match is None or len(line) > _LONGEST:
+            continue
+        value = _value(match["word"], values)
+        if value is not None and len(value) < _LONGEST:
+            values[match["name"]] = value
+            yield match["name"], value
+
+
+def _value(word: str, values: Mapping[str, str]) -> str | None:
+    """Return what the shell makes of *word*; None where that is not plain to see."""
+    head, _, tail = word.rpartition(";")
+    if tail.split()[:1] == ["export"]:  # A=1; export A
+        word = head
+    word = word.strip()
+    if len(word) >= 2 and word[0] == word[-1] == "'" and "'" not in word[1:-1]:
+        return word[1:-1]
+    if len(word) >= 2 and word[0] == word[-1] == '"':
+        word = word[1:-1]
+        # As spython and Apptainer write it: "${NAME:-"VALUE"}".
+        word = re.sub(r'^(\$\{\w+:-)"(.*)"\}$', r"\1\2}", word)
+        if '"' in word.replace('\\"', ""):
+            return None
+        word = word.replace('\\"', '"')
+    elif re.search(r"[\s;&|<>()'\"]", word):
+        return None
+    if "`" in word or "$(" in word:
+        return None
+
+    def refer(match: re.Match[str]) -> str:
+        value = values.get(match["plain"] or match["name"], "")
+        sign, other = match["sign"] or "", match["other"] or ""
+        if sign.endswith("-"):
+            return value or other
+        return (value and other) if sign else value
+
+    for _ in range(2):  # a default may hold a reference
+        word = re.sub(_REFERENCE, refer, word)
+    return None if re.search(r"\$[\w{]", word) else word.replace("\\$", "$")

@@ -1,0 +1,220 @@
+"""What a machine gives to its containers, written down and read back."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from envcfg.errors import UsageError
+from envcfg.image.folder import FolderTree
+from envcfg.image.links import follow
+from envcfg.image.overlay import RecordedTree
+from envcfg.image.record import ImageFact, Library
+from envcfg.image.shelf import Shelf
+from envcfg.image.signs import load_signs
+from envcfg.image.tree import Tree
+
+SCHEMA_VERSION = 1
+_MOST = 2000  # libraries of one host
+_LONGEST = 4096  # characters of a text
+_MOST_TEXTS = 1000  # in a list
+# Drivers, and the file in which the kernel says their version; read on this machine alone.
+_DRIVERS = {
+    "nvidia": "/sys/module/nvidia/version",
+    "amdgpu": "/sys/module/amdgpu/version",
+    "cxi": "/sys/module/cxi_ss1/version",
+    "mlx5": "/sys/module/mlx5_core/version",
+    "efa": "/sys/module/efa/version",
+}
+
+
+class Host(NamedTuple):
+    """A machine, as far as an image needs it.
+
+    Attributes:
+        name: of the machine.
+        architecture: ``x86_64``, ``aarch64``.
+        drivers: versions of those that are loaded.
+        facts: libfabric, libcxi, glibc ... with their paths.
+        libraries: these, and what they need.
+        links: for further names of these libraries their paths.
+    """
+
+    name: str
+    architecture: str
+    drivers: Mapping[str, str]
+    facts: tuple[ImageFact, ...]
+    libraries: tuple[Library, ...]
+    links: Mapping[str, str]
+
+    def tree(self) -> Tree:
+        """Return the files that were written down."""
+        return RecordedTree({each.path: each for each in self.libraries}, self.links)
+
+
+def read_host(root: str = "/") -> Host:
+    """Return what the machine below *root* has; nothing is run."""
+    tree = FolderTree(root)
+    environ = {"LD_LIBRARY_PATH": os.environ.get("LD_LIBRARY_PATH", "")}
+    shelf = Shelf(tree, environ)
+    facts: list[ImageFact] = []
+    starts: dict[str, str] = {}
+    for sign in load_signs().libraries:
+        if not sign.in_chain:
+            continue
+        paths = [found.path] if (found := shelf.loader.find(sign.soname)) else []
+        for pattern in sign.also:
+            paths += shelf.glob(pattern, [])
+        for path in dict.fromkeys(paths):
+            real = tree.resolve(path)
+            if real is None or shelf.library(path) is None or real in starts.values():
+                starts.setdefault(path, real or path)
+                continue
+            starts[path] = real
+            version = shelf.version(sign, path)
+            taken = path == paths[0]
+            value = version[0] if version else "yes"
+            facts.append(ImageFact(sign.fact, value, path, taken))
+    chain = follow(shelf, [(path, "") for path in starts])
+    links = {path: real for path, real in starts.items() if path != real}
+    for link in chain.links:
+        folder = link.library.path.rpartition("/")[0]
+        for name in (link.asked, link.library.soname):
+            other = f"{folder}/{name}"
+            if name and "/" not in name and tree.resolve(other) == link.library.path:
+                links[other] = link.library.path
+        if (found := shelf.loader.find(link.asked)) and found.path != link.library.path:
+            links[found.path] = link.library.path
+    machine = os.uname()
+    return Host(
+        name=machine.nodename,
+        architecture=machine.machine,
+        drivers=_drivers(tree),
+        facts=tuple(facts),
+        libraries=tuple(link.library for link in chain.links),
+        links={name: real for name, real in links.items() if name != real},
+    )
+
+
+def _drivers(tree: Tree) -> dict[str, str]:
+    found = {}
+    for name, path in _DRIVERS.items():
+        text = (tree.text(path, 200) or "").strip()
+        if re.fullmatch(r"[\w.+~-]{1,60}", text):
+            found[name] = text
+    return found
+
+
+def parse_host(text: str, name: str) -> Host:
+    """Return the host that a file of ``envcfg inspect --host`` describes.
+
+    Args:
+        text: of the file; anybody may have written it.
+        name: of the file, for messages.
+
+    Raises:
+        UsageError: it is no such file.
+    """
+    import json
+
+    try:
+        found = json.loads(text)
+        return _host(found)
+    except (ValueError, RecursionError) as err:
+        why = str(err) if isinstance(err, _NoHostError) else "it is no JSON"
+        msg = f"{name}: no record of a host: {why}"
+        hint = "make one on a compute node: envcfg inspect --host -o host.json"
+        raise UsageError(msg, hint=hint) from err
+
+
+class _NoHostError(ValueError):
+    """Says where a record is not as it should be."""
+
+
+def _host(found: Any) -> Host:  # noqa: ANN401  # anything
+    data = _object(found, "the file")
+    if data.get("schema_version") != SCHEMA_VERSION:
+        msg = f"schema_version is not {SCHEMA_VERSION}"
+        raise _NoHostError(msg)
+    libraries = tuple(
+        Library(
+            path=_path(each.get("path")),
+            soname=_text(each.get("soname"), "soname"),
+            machine=_text(each.get("machine"), "machine"),
+            needed=_texts(each.get("needed"), "needed"),
+            requires={
+                _text(name, "requires"): _texts(value, "requires")
+                for name, value in _object(each.get("requires"), "requires").items()
+            },
+            provides=_texts(each.get("provides"), "provides"),
+            runpath=_texts(each.get("runpath"), "runpath"),
+            is_rpath=each.get("is_rpath") is True,
+            symbols=_texts(each.get("symbols"), "symbols"),
+        )
+        for each in _list(data.get("libraries"), "libraries", _object)
+    )
+    return Host(
+        name=_text(data.get("name"), "name"),
+        architecture=_text(data.get("architecture"), "architecture"),
+        drivers={
+            _text(name, "drivers"): _text(value, "drivers")
+            for name, value in _object(data.get("drivers"), "drivers").items()
+        },
+        facts=tuple(
+            ImageFact(
+                _text(each.get("name"), "facts"),
+                _text(each.get("value"), "facts"),
+                _text(each.get("evidence"), "facts"),
+                taken=each.get("taken") is True,
+                why=_text(each.get("why"), "facts"),
+            )
+            for each in _list(data.get("facts"), "facts", _object)
+        ),
+        libraries=libraries,
+        links={
+            _path(name): _path(value)
+            for name, value in _object(data.get("links"), "links").items()
+        },
+    )
+
+
+def _object(value: object, where: str) -> dict[str, Any]:
+    if not isinstance(value, dict) or len(value) > _MOST:
+        msg = f"{where} is no object of a host"
+        raise _NoHostError(msg)
+    return value
+
+
+def _list(
+    value: object, where: str, read: Callable[[object, str], dict[str, Any]]
+) -> list[dict[str, Any]]:
+    if not isinstance(value, list) or len(value) > _MOST:
+        msg = f"{where} is no list of a host"
+        raise _NoHostError(msg)
+    return [read(each, where) for each in value]
+
+
+def _text(value: object, where: str) -> str:
+    if not isinstance(value, str) or len(value) > _LONGEST:
+        msg = f"{where} holds what is no text"
+        raise _NoHostError(msg)
+    return value
+
+
+def _texts(value: object, where: str) -> tuple[str, ...]:
+    if not isinstance(value, list) or len(value) > _MOST_TEXTS:
+        msg = f"{where} is no list of texts"
+        raise _NoHostError(msg)
+    return tuple(_text(each, where) for each in value)
+
+
+def _path(value: object) -> str:
+    import posixpath
+
+    text = _text(value, "a path")
+    if not text.startswith("/") or posixpath.normpath(text) != text or "\0" in text:
+        msg = f"{text[:80]!r} is no path"
+        raise _NoHostError(msg)
+    return text

@@ -1,0 +1,305 @@
+"""The chain of libraries: for each thing that goes wrong, an image in which it does."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from envcfg.commands.hosting import judge_image
+from envcfg.errors import UsageError
+from envcfg.findings import Finding
+from envcfg.image.chain import interfaces_of
+from envcfg.image.facts import inspect_tree
+from envcfg.image.folder import FolderTree
+from envcfg.image.host import Host, parse_host, read_host
+from envcfg.image.links import Chain
+from envcfg.image.overlay import Layer, Overlay
+from envcfg.image.record import Metadata
+from envcfg.report.image.json import host_json
+from imaging import SYSTEM, Image, environment
+
+PLUGIN = f"{SYSTEM}/libnccl-net.so"
+NET = tuple(f"ncclNetPlugin_v{number}" for number in (6, 7, 8))
+AARCH64 = 183
+REASON = "why: because, source: a page, date: 2026-11-22"
+
+
+def good(image: Image) -> None:
+    """NCCL, a plug-in, its libfabric and libcxi: all in the image."""
+    image.base()
+    image.library(f"{SYSTEM}/libnccl.so.2", words="NCCL version 2.21.5+cuda12.4")
+    image.library(
+        PLUGIN,
+        symbols=NET,
+        words="Initializing aws-ofi-nccl 1.16.2",
+        uses={
+            "libfabric.so.1": {"fi_new": "FABRIC_1.7"},
+            "libc.so.6": {"newer": "GLIBC_2.31"},
+        },
+    )
+    image.library(
+        f"{SYSTEM}/libfabric.so.1",
+        provides={"FABRIC_1.6": ["fi_old"], "FABRIC_1.7": ["fi_new"]},
+        needs=["libcxi.so.1"],
+        words=r'\0" "1.22.0',
+    )
+    image.library(f"{SYSTEM}/libcxi.so.1")
+
+
+def no_libcxi(image: Image) -> None:
+    (image.root / SYSTEM / "libcxi.so.1").unlink()
+
+
+def old_libfabric(image: Image) -> None:
+    image.library(f"{SYSTEM}/libfabric.so.1", provides={"FABRIC_1.6": ["fi_old"]})
+
+
+def new_glibc(image: Image) -> None:
+    image.library(PLUGIN, symbols=NET, uses={"libc.so.6": {"newest": "GLIBC_2.99"}})
+
+
+def other_machine(image: Image) -> None:
+    image.library(f"{SYSTEM}/libfabric.so.1", machine=AARCH64)
+
+
+def new_interface(image: Image) -> None:
+    image.library(PLUGIN, symbols=("ncclNetPlugin_v11", "ncclNetPlugin_v12"))
+
+
+def old_interface(image: Image) -> None:
+    image.library(PLUGIN, symbols=("ncclNetPlugin_v3", "ncclNetPlugin_v4"))
+
+
+def two_nccls(image: Image) -> None:
+    image.library("opt/nccl/lib/libnccl.so.2", words="NCCL version 2.18.3+cuda12.2")
+
+
+def unfound(image: Image) -> None:
+    (image.root / PLUGIN).unlink()
+    image.library(
+        "opt/aws-ofi-nccl/lib/libnccl-net.so", words="Initializing aws-ofi-nccl 1.16.2"
+    )
+
+
+FAULTS: dict[Callable[[Image], None], tuple[str, str, str]] = {
+    no_libcxi: ("chain-library-missing", "warning", "libcxi.so.1"),
+    old_libfabric: ("chain-symbol-version", "error", "needs FABRIC_1.7 of libfabric.so.1"),
+    new_glibc: ("chain-glibc-old", "error", "needs GLIBC_2.99 of libc.so.6, and that of the image ends with GLIBC_2.31"),
+    other_machine: ("chain-architecture", "error", "is for aarch64, and the image is for x86_64"),
+    new_interface: ("chain-plugin-interface", "error", "has the interfaces v11, v12, and nccl 2.21.5 takes v5 to v8"),
+    old_interface: ("chain-plugin-interface", "error", "has the interfaces v3, v4"),
+    two_nccls: ("chain-two-nccl", "note", "2.18.3 (/opt/nccl/lib/libnccl.so.2)"),
+    unfound: ("chain-plugin-unfound", "warning", "/opt/aws-ofi-nccl/lib/libnccl-net.so"),
+}  # fmt: skip
+
+
+@pytest.fixture
+def image(tmp_path: Path) -> Image:
+    made = Image(tmp_path / "image")
+    good(made)
+    return made
+
+
+def judge(
+    image: Image, profile: str | None = None, host: Host | None = None
+) -> tuple[Chain, list[Finding]]:
+    tree = FolderTree(str(image.root))
+    found = inspect_tree(tree, Metadata("folder"), str(image.root))
+    return judge_image(tree, found, profile, host)
+
+
+def test_a_good_chain_has_no_findings(image: Image) -> None:
+    chain, found = judge(image)
+    assert found == []
+    assert [link.asked for link in chain.links] == [
+        *("libnccl.so.2", "libnccl-net.so", "libfabric.so.1", "libc.so.6"),
+        "libcxi.so.1",
+    ]
+    assert [link.needed_by for link in chain.links][2] == f"/{PLUGIN}"
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda each: each.__name__)
+def test_a_fault_is_found(image: Image, fault: Callable[[Image], None]) -> None:
+    fault(image)
+    rule, severity, words = FAULTS[fault]
+    _, found = judge(image)
+    (mine,) = [each for each in found if each.rule == rule]
+    assert mine.severity == severity
+    assert words in f"{mine.subject} {mine.message}"
+    assert mine.why or mine.fix
+    assert {each.rule for each in found} == {rule}
+
+
+def test_what_the_driver_brings_is_not_missing(image: Image) -> None:
+    image.library(PLUGIN, symbols=NET, needs=["libcuda.so.1", "libnvidia-ml.so.1"])
+    assert judge(image)[1] == []
+
+
+@pytest.mark.parametrize(
+    ("version", "wanted"),
+    [
+        *(("2.12.9", None), ("2.18.6", (4, 6)), ("2.19.3", (5, 7)), ("2.22.3", (5, 8))),
+        *(("2.25.1", (5, 9)), ("2.27.7", (6, 10)), ("2.29.2", (6, 11))),
+        *(("2.30.4", (6, 12)), ("yes", None), ("", None)),
+    ],
+)
+def test_a_release_of_nccl_takes_interfaces(
+    version: str, wanted: tuple[int, int] | None
+) -> None:
+    found = interfaces_of(version)
+    assert (found and found[:2]) == wanted
+
+
+@pytest.fixture
+def slingshot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Host]:
+    """Make a host with libfabric in /opt/cray, and a profile that binds it."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("ENVCFG_SITE", str(tmp_path / "no-site"))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "no-user"))
+    monkeypatch.setenv("LD_LIBRARY_PATH", "")
+    (tmp_path / "cray.yaml").write_text(
+        "name: cray\ncontainer:\n  runtimes: [apptainer]\n  binds:\n"
+        f"    /opt/cray: {{{REASON}}}\n"
+        f"    /usr/lib64/libcxi.so.1: {{if_exists: true, {REASON}}}\n"
+        "    /opt/new:\n"
+        f"      {{when: {{libfabric: '>=9'}}, {REASON}}}\n"
+    )
+
+    def make(version: str = "FABRIC_1.7", glibc: str = "GLIBC_2.31") -> Host:
+        host = Image(tmp_path / f"host-{version}-{glibc}")
+        host.base("usr/lib64")  # as SUSE has it
+        host.library(
+            "opt/cray/libfabric/1.15.2/lib64/libfabric.so.1.18",
+            soname="libfabric.so.1",
+            provides={version: ["fi_new"]},
+            needs=["libcxi.so.1"],
+            uses={"libc.so.6": {"newer": glibc}},
+        )
+        host.link("opt/cray/libfabric/1.15.2/lib64/libfabric.so.1", "libfabric.so.1.18")
+        host.library("usr/lib64/libcxi.so.1.5.0", soname="libcxi.so.1")
+        host.link("usr/lib64/libcxi.so.1", "libcxi.so.1.5.0")
+        return parse_host(host_json(read_host(str(host.root))), "host.json")
+
+    return make
+
+
+def test_the_host_over_the_image_is_said(
+    image: Image, slingshot: Callable[..., Host]
+) -> None:
+    environment(image, LD_LIBRARY_PATH="/opt/cray/libfabric/1.15.2/lib64")
+    chain, found = judge(image, "./cray.yaml", slingshot())
+    assert [each.rule for each in found] == ["chain-host-libfabric"]
+    (bound,) = [each for each in chain.links if each.asked == "libfabric.so.1"]
+    assert bound.host == "/opt/cray/libfabric/1.15.2/lib64/libfabric.so.1.18"
+    assert found[0].message.endswith(f"/{SYSTEM}/libfabric.so.1 (1.22.0)")
+
+
+@pytest.mark.parametrize(
+    ("version", "glibc", "rule"),
+    [
+        ("FABRIC_1.6", "GLIBC_2.31", "chain-symbol-version"),
+        ("FABRIC_1.7", "GLIBC_2.38", "chain-glibc-old"),
+    ],
+)
+def test_a_host_library_that_does_not_fit_the_image_is_an_error(
+    image: Image, slingshot: Callable[..., Host], version: str, glibc: str, rule: str
+) -> None:
+    environment(image, LD_LIBRARY_PATH="/opt/cray/libfabric/1.15.2/lib64")
+    _, found = judge(image, "./cray.yaml", slingshot(version, glibc))
+    (mine,) = [each for each in found if each.severity == "error"]
+    assert mine.rule == rule
+    assert "(the host's)" in f"{mine.subject} {mine.message}"
+
+
+def test_what_the_binds_bring_is_not_missing(
+    image: Image, slingshot: Callable[..., Host]
+) -> None:
+    no_libcxi(image)
+    assert [each.severity for each in judge(image)[1]] == ["warning"]
+    host = slingshot()
+    _, found = judge(image, "./cray.yaml", host)
+    assert [(each.rule, each.severity) for each in found] == [
+        ("chain-library-missing", "error")  # bound, and no folder of the loader's
+    ]
+    environment(image, LD_LIBRARY_PATH="/usr/lib64")
+    assert judge(image, "./cray.yaml", host)[1] == []
+
+
+def test_an_image_for_another_machine_is_an_error(
+    image: Image, slingshot: Callable[..., Host]
+) -> None:
+    host = slingshot()._replace(architecture="aarch64")
+    _, found = judge(image, "./cray.yaml", host)
+    assert (found[0].rule, found[0].severity) == ("chain-architecture", "error")
+    assert found[0].message == "is for x86_64, and the nodes are aarch64"
+
+
+def test_a_bind_that_is_not_here_is_noted(
+    image: Image, slingshot: Callable[..., Host]
+) -> None:
+    slingshot()
+    _, found = judge(image, "./cray.yaml")
+    assert [(each.rule, each.severity) for each in found] == [
+        ("chain-bind-absent", "note")
+    ]
+    assert found[0].subject.startswith("/opt/cray")
+
+
+def test_a_host_is_read_back_as_it_was_written(slingshot: Callable[..., Host]) -> None:
+    host = slingshot()
+    assert parse_host(host_json(host), "x") == host
+    paths = {each.path for each in host.libraries}
+    assert "/usr/lib64/libcxi.so.1.5.0" in paths
+    assert host.links["/usr/lib64/libcxi.so.1"] == "/usr/lib64/libcxi.so.1.5.0"
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda _: [],
+        lambda data: {**data, "schema_version": 2},
+        lambda data: {**data, "libraries": {}},
+        lambda data: {**data, "libraries": [1]},
+        lambda data: {**data, "libraries": [{**data["libraries"][0], "path": "../x"}]},
+        lambda data: {**data, "libraries": [{**data["libraries"][0], "needed": "x"}]},
+        lambda data: {**data, "links": {"/a": 1}},
+        lambda data: {**data, "links": {"/a/../b": "/c"}},
+        lambda data: {**data, "name": "x" * 5000},
+        lambda data: {**data, "facts": None},
+        lambda _: {},
+    ],
+)
+def test_a_spoilt_record_of_a_host_is_refused(
+    slingshot: Callable[..., Host], spoil: Callable[[object], object]
+) -> None:
+    text = json.dumps(spoil(json.loads(host_json(slingshot()))))
+    with pytest.raises(UsageError, match=r"^host\.json: no record of a host"):
+        parse_host(text, "host.json")
+
+
+@pytest.mark.parametrize("text", ["", "{", "[" * 100_000, "null"])
+def test_what_is_no_json_is_refused(text: str) -> None:
+    with pytest.raises(UsageError):
+        parse_host(text, "host.json")
+
+
+def test_an_overlay_shows_mounts_as_the_kernel_does(tmp_path: Path) -> None:
+    image, host = Image(tmp_path / "image"), Image(tmp_path / "host")
+    image.text("opt/cray/own", "image")
+    image.text("etc/own", "image")
+    host.text("opt/cray/theirs", "host")
+    host.text("data/file", "host")
+    host.link("data/link", "/etc/own")
+    layers = [Layer("/opt/cray", "/opt/cray"), Layer("/data", "/new/place")]
+    layers.append(Layer("/absent", "/etc"))
+    tree = Overlay(FolderTree(str(image.root)), FolderTree(str(host.root)), layers)
+    assert tree.text("/opt/cray/theirs") == "host"
+    assert tree.look("/opt/cray/own") is None
+    assert tree.text("/etc/own") == "image"
+    assert tree.text("/new/place/link") == "image"  # links lead where they do inside
+    assert tree.names("/new") == ["place"]
+    assert "new" in tree.names("/")
+    assert list(tree.glob("/new/*/f*")) == ["/new/place/file"]
