@@ -15,12 +15,9 @@ from envcfg.findings import exit_code
 from envcfg.parser import Formatter
 
 if TYPE_CHECKING:
-    from contextlib import AbstractContextManager
-
     from envcfg.image.host import Host
     from envcfg.image.links import Chain
-    from envcfg.image.record import Inspection, Metadata
-    from envcfg.image.tree import Tree
+    from envcfg.image.record import Inspection
 
 _EPILOG = """\
 Nothing of the image is run, and nothing is unpacked.
@@ -125,28 +122,16 @@ def _check(options: argparse.Namespace) -> None:
     check_format(options)
 
 
-def _open_image(name: str) -> AbstractContextManager[tuple[Tree, Metadata]]:
-    from contextlib import nullcontext
-
-    from envcfg.image.folder import FolderTree
-    from envcfg.image.record import Metadata
-
-    if not os.path.isdir(name):
-        why = "it is no folder" if os.path.exists(name) else "there is no such file"
-        msg = f"{name}: cannot be read: {why}"
-        raise OutputError(msg, hint="name an image that is here")
-    return nullcontext((FolderTree(name), Metadata("folder")))
-
-
 def _inspect(
     options: argparse.Namespace, host: Host | None
 ) -> tuple[Inspection, Chain]:
     from envcfg.commands.hosting import judge_image
     from envcfg.image.facts import inspect_tree
+    from envcfg.image.open import open_image
 
     profile = options.profile or os.environ.get("ENVCFG_PROFILE")
     try:
-        with _open_image(options.image) as (tree, metadata):
+        with open_image(options.image, program=_runtime()) as (tree, metadata):
             found = inspect_tree(tree, metadata, options.image)
             chain, findings = judge_image(tree, found, profile, host)
     except OSError as err:
@@ -155,6 +140,13 @@ def _inspect(
             msg, hint="is it whole? a download may have ended early"
         ) from err
     return found._replace(findings=(*findings, *found.findings)), chain
+
+
+def _runtime() -> str | None:
+    """Return the runtime that is here, for what only it can open."""
+    from shutil import which
+
+    return next(filter(which, ("apptainer", "singularity")), None)
 
 
 def _put(options: argparse.Namespace, found: Inspection, chain: Chain) -> None:

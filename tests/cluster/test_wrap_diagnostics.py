@@ -101,9 +101,7 @@ def test_each_process_gets_a_file_for_the_log_of_nccl(
     ]
 
 
-def test_a_rank_says_who_has_set_what(
-    cluster: Cluster, tool: Path, workdir: Path
-) -> None:
+def test_a_rank_says_who_has_set_what(cluster: Cluster, tool: Path) -> None:
     """The image sets NCCL_NET and its own variable; the job a level of GPU RDMA."""
     script = (
         "#!/bin/bash\nset -euo pipefail\n"

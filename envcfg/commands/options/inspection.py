@@ -1,0 +1,83 @@
+"""What the image of a step tells of itself, read once and kept for the next time."""
+
+from __future__ import annotations
+
+import os
+
+from envcfg.characters import one_line
+from envcfg.findings import Finding
+from envcfg.image.memory import Memory, identify, keep, memory_folder, recall
+from envcfg.launch.plan import Read
+
+PATIENCE = 10.0  # seconds for a first look: a script waits for it
+
+
+def read_image(image: str | None) -> tuple[Read, list[Finding]]:
+    """Return what *image* shows, and what is to be said of the reading.
+
+    Args:
+        image: a file or a folder that is here; anything else shows nothing.
+    """
+    if image is None or not os.path.exists(image):
+        return Read(), []
+    known, folder = identify(image), memory_folder(os.environ)
+    kept = recall(folder, known) if known and folder else None
+    memory = kept or _look(image)
+    if known and folder and not kept:
+        keep(folder, known, memory)
+    findings = []
+    if memory.why:
+        findings.append(_unread(image, memory.why))
+    elif known and not kept:
+        findings.append(_first(image, memory))
+    return Read(memory.facts, memory.bases), findings
+
+
+def _look(image: str) -> Memory:
+    """Read the image, for as long as a script can wait."""
+    from envcfg.errors import ImageError
+    from envcfg.image.bases import bases_of
+    from envcfg.image.facts import inspect_tree
+    from envcfg.image.open import open_image
+    from envcfg.image.patience import PatientTree, TimeIsUpError
+    from envcfg.profile.conditions import FACTS
+
+    try:
+        with open_image(image) as (tree, metadata):
+            patient = PatientTree(tree, PATIENCE)
+            found = inspect_tree(patient, metadata, image)
+            facts = {
+                name: (fact.value, fact.evidence)
+                for name, fact in found.taken().items()
+                if name in FACTS
+            }
+            return Memory(facts, bases_of(patient, found.metadata.labels))
+    except TimeIsUpError:
+        why = f"it takes longer than {PATIENCE:.0f} s"
+    except ImageError as err:
+        why = err.message.removeprefix(f"{image}: ")
+    except OSError as err:
+        why = err.strerror or str(err)
+    return Memory(why=one_line(why))
+
+
+def _unread(image: str, why: str) -> Finding:
+    return Finding(
+        rule="image-not-read",
+        severity="note",
+        subject=image,
+        message=f"its facts are not known: {why}",
+        fix="state them by --fact; envcfg inspect takes the time that it needs, and says "
+        "more; --no-inspect does not try",
+    )
+
+
+def _first(image: str, memory: Memory) -> Finding:
+    shown = ", ".join(f"{name} {value}" for name, (value, _) in memory.facts.items())
+    return Finding(
+        rule="image-read",
+        severity="note",
+        subject=image,
+        message=f"was read for the first time: {shown or 'none of the facts is in it'}",
+        fix="envcfg inspect shows all that is in it",
+    )
