@@ -39,6 +39,7 @@ COMMANDS = {
     "sbatch": "envcfg.commands.job",
     "qsub": "envcfg.commands.job",
     "check-log": "envcfg.commands.check_log",
+    "environment": "envcfg.commands.environment",
     "explain": "envcfg.commands.explain",
     "monitor": "envcfg.commands.monitor",
     "inspect": "envcfg.commands.inspect",

@@ -48,6 +48,12 @@ class OutputError(EnvcfgError):
     exit_code = EXIT_CANNOT
 
 
+class ImageError(EnvcfgError):
+    """An image that cannot be read: not there, damaged, or of a form that is not known."""
+
+    exit_code = EXIT_CANNOT
+
+
 class JobError(EnvcfgError):
     """A job that cannot be looked at, or a scheduler that does not answer."""
 

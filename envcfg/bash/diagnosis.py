@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from envcfg.bash.pieces import template
-from envcfg.bash.quoting import quote, quote_word
+from envcfg.bash.quoting import quote, quote_always, quote_word
 from envcfg.launch.diagnostics import Diagnostics, is_path
+from envcfg.launch.plan import Planned, PlannedBundle
+from envcfg.profile.conditions import Condition
+from envcfg.profile.words import Word, format_word
 
 
 def setup_pieces(diagnostics: Diagnostics) -> Iterator[str]:
@@ -26,9 +29,13 @@ def ending_pieces(diagnostics: Diagnostics) -> Iterator[str]:
     """Yield what a rank does just before its program."""
     if diagnostics.affinity:
         yield template("rank/affinity")
+    if diagnostics.reported:
+        yield template("told")
+        yield f"envcfg_reported=' {_ranks(diagnostics.reported)} '\n"
+        yield template("rank/report")
     if not diagnostics.profiled:
         return
-    ranks = " ".join(str(rank) for rank in diagnostics.profiled)
+    ranks = _ranks(diagnostics.profiled)
     name, *_ = words = [
         quote_word(word, "--profiler", ("RANK", "ENVCFG_JOB"))
         for word in diagnostics.profiler
@@ -42,3 +49,34 @@ def ending_pieces(diagnostics: Diagnostics) -> Iterator[str]:
         'case $envcfg_profiled in *" $RANK "*)\n'
         f'  set -- {" ".join(words)} "$@" ;;\nesac\n'
     )
+
+
+def planned_lines(settings: Sequence[Planned], bundles: Sequence[PlannedBundle]) -> str:
+    """Return the list that a rank's environment is held against: name, value, when."""
+    rows = [
+        (each.name, branch.value, branch.tests)
+        for each in settings
+        for branch in each.branches
+    ]
+    rows += [
+        (name, value, bundle.tests)
+        for bundle in bundles
+        for name, value in bundle.env.items()
+    ]
+    lines = "".join(
+        f"  {name} {_value(value)} {quote(_when(tests))}\n"
+        for name, value, tests in rows
+    )
+    return f"ENVCFG_PLANNED=( # name, value, when\n{lines})\n"
+
+
+def _value(value: Word | None) -> str:
+    return "-" if value is None else quote_always(f"={format_word(value)}")
+
+
+def _when(tests: Condition) -> str:
+    return ",".join(f"{test.fact}{test.operator}{test.operand}" for test in tests)
+
+
+def _ranks(ranks: Sequence[int]) -> str:
+    return " ".join(str(rank) for rank in ranks)

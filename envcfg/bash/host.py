@@ -19,6 +19,7 @@ from envcfg.bash.choice import (
     runtime_of,
     shell_of,
 )
+from envcfg.bash.diagnosis import planned_lines
 from envcfg.bash.launch_line import launch_words, wrapped
 from envcfg.bash.limits import checked_part
 from envcfg.bash.pieces import (
@@ -115,6 +116,8 @@ def _needs(plan: Plan, functions: str, inside: str, rest: str) -> str:
     if plan.container and (known := programs(plan.container)):
         names = " ".join(map(quote, known))
         lines.append(f"ENVCFG_RUNTIMES=({names}) # the first that is on PATH\n")
+    if plan.diagnostics.reported:
+        lines.append(f"\n{planned_lines(plan.settings, plan.bundles)}")
     lines.append(f"\n{functions}")
     if plan.diagnostics.nccl_log is not None:
         folder = quote_word(with_defaults(plan.diagnostics.nccl_log), "--nccl-debug")
@@ -144,6 +147,8 @@ def _data(plan: Plan) -> Mapping[str, str]:
         "ENVCFG_CPUS": ":".join(map(_ranges, masks)),
         "ENVCFG_INTERFACE": meeting or "",
         "ENVCFG_EDF": "",
+        "ENVCFG_PROFILE": plan.profile,
+        "ENVCFG_REPORTED": " ".join(map(str, plan.diagnostics.reported)),
     }
 
 
@@ -157,7 +162,8 @@ def _mounts(container: Container) -> str:
 def _settings(plan: Plan) -> str:
     """Return the function that fills ENVCFG_ARGS, the rank part's arguments."""
     asked, starter = plan.diagnostics, STARTERS[plan.starter]
-    body = "  envcfg_name_job\n" if asked.profiled or asked.nccl_log else ""
+    names_job = asked.profiled or asked.nccl_log or asked.reported
+    body = "  envcfg_name_job\n" if names_job else ""
     body += setting_lines(
         [each for each in plan.settings if each.scope == "host"], "  ", "envcfg"
     )
@@ -183,6 +189,8 @@ def _settings(plan: Plan) -> str:
         body += "  envcfg_master\n"
     if asked.nccl_log is not None:
         body += "  envcfg_log\n"
+    if asked.reported:
+        body += "  envcfg_report\n"
     if asked.profiled:
         body += '  ENVCFG_ARGS+=("ENVCFG_JOB=$ENVCFG_JOB")\n'
     body += option_lines(starter.own, plan.started, "  ")
@@ -246,6 +254,9 @@ def _machinery(plan: Plan, blocks: Mapping[str, str]) -> Iterator[str]:
         yield template("smoke")
     if asked.nccl_log is not None:
         yield template("nccl_log")
+    if asked.reported:
+        yield template("told")
+        yield template("report")
     if plan.scratch:
         yield template("clean", blocks)
 

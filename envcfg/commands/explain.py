@@ -13,6 +13,7 @@ from envcfg.commands.options.selection import open_catalog, untrusted
 from envcfg.commands.printing import say
 from envcfg.errors import UsageError, suggest
 from envcfg.log.rulebook import Rule, load_rules
+from envcfg.log.stack import stack_rules
 from envcfg.parser import Formatter
 
 if TYPE_CHECKING:
@@ -65,7 +66,7 @@ def run(
     from envcfg.report import explanation
     from envcfg.report.styled import put
 
-    rules = {rule.id: rule for rule in load_rules()}
+    rules = {rule.id: rule for rule in (*load_rules(), *stack_rules())}
     found = [
         each
         for name in options.names

@@ -61,6 +61,7 @@ class Metadata(NamedTuple):
         labels: of the image.
         environment: variables that the image sets, where they are no shell text.
         starts: what ``run`` starts: an entrypoint's words, where the form has them.
+        unread: parts of the image that are not read, in words for people.
     """
 
     form: str
@@ -68,6 +69,7 @@ class Metadata(NamedTuple):
     labels: Mapping[str, str] = {}
     environment: Mapping[str, str] = {}
     starts: tuple[str, ...] = ()
+    unread: tuple[str, ...] = ()
 
 
 class Inspection(NamedTuple):

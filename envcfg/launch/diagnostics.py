@@ -20,6 +20,7 @@ class Diagnostics(NamedTuple):
         nccl_log: folder for NCCL's log, a file per process; None: no such folder.
         removes_log: what is in that folder goes when the step has succeeded.
         profiled: ranks that run under *profiler*, whose words come before the program.
+        reported: ranks that write down their environment.
         setup: shell code that runs before the program, in bash; a path is sourced.
     """
 
@@ -30,6 +31,7 @@ class Diagnostics(NamedTuple):
     removes_log: bool = False
     profiled: tuple[int, ...] = ()
     profiler: tuple[Word, ...] = ()
+    reported: tuple[int, ...] = ()
     setup: str = ""
 
 

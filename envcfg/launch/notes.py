@@ -9,8 +9,12 @@ from envcfg.findings import Finding
 from envcfg.launch.choose import asks_runtime, named_runtimes
 from envcfg.launch.plan import Container, Options, Plan, Planned
 from envcfg.profile.conditions import FACTS
+from envcfg.profile.facts import Fact
 from envcfg.profile.model import Profile
+from envcfg.profile.words import format_word
 from envcfg.starters import STARTERS
+
+VERSIONS = frozenset(name for name, kind in FACTS.items() if kind == "version")
 
 
 def unknown_notes(unknown: Mapping[str, list[str]]) -> Iterable[Finding]:
@@ -26,6 +30,25 @@ def unknown_notes(unknown: Mapping[str, list[str]]) -> Iterable[Finding]:
         )
 
 
+def stack_notes(
+    profile: Profile, facts: Mapping[str, Fact], planned: Mapping[str, Planned]
+) -> Iterable[Finding]:
+    """Warn of versions that are known not to go together, or not with a setting."""
+    known = {name: fact.value for name, fact in facts.items()}
+    if not known.keys() & VERSIONS:  # nor is the table read
+        return []
+    from envcfg.profile.stacks import Job, known_faults
+
+    env = {
+        name: format_word(branch.value)
+        for name, each in planned.items()
+        for branch in each.branches[:1]
+        if branch.value is not None
+    }
+    provider = profile.expect.provider if profile.expect else None
+    return known_faults(Job(known, provider, profile.name, env))
+
+
 def _example(fact: str) -> str:
     known = {
         "cuda": "12.8",
@@ -33,6 +56,7 @@ def _example(fact: str) -> str:
         "nccl": "2.24.3",
         "rccl": "2.22.3",
         "torch": "2.6.0",
+        "architecture": "aarch64",
     }
     kind = {"version": "6.2.4", "integer": "2", "text": "NAME"}[FACTS[fact]]
     return known.get(fact, kind)

@@ -14,12 +14,25 @@ from envcfg.profile.scope import Scope
 from envcfg.profile.words import Word
 
 
+class Read(NamedTuple):
+    """What was read in the image.
+
+    Attributes:
+        facts: the value of each, and where in the image it stands.
+        bases: the images that it was made from, the nearest first.
+    """
+
+    facts: Mapping[str, tuple[str, str]] = {}
+    bases: tuple[str, ...] = ()
+
+
 class Options(NamedTuple):
     """What the user has asked for, checked for form only.
 
     Attributes:
         container: path or URI of the image; None runs without a container.
         image_file: the file that *container* leads to, if it is a link.
+        read: what was read in it.
         runtime: one of ``runtimes.NAMES``; None lets profile and job choose.
         found: programs of runtimes on PATH here, if the profile's differ in kind.
         ranks: processes per node; None leaves it to the job.
@@ -35,6 +48,7 @@ class Options(NamedTuple):
 
     container: str | None = None
     image_file: str | None = None
+    read: Read = Read()
     runtime: str | None = None
     found: tuple[str, ...] = ()
     runtime_args: tuple[str, ...] = ()

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterable, Mapping
 from itertools import chain
 
-from envcfg.errors import UsageError, suggest
+from envcfg.errors import UsageError
 from envcfg.findings import Finding
 from envcfg.launch.choose import (
     GIVEN,
@@ -17,11 +16,13 @@ from envcfg.launch.choose import (
     chosen_runtimes,
 )
 from envcfg.launch.diagnostics import check_log_folder, log_settings
+from envcfg.launch.facts import gather_facts
 from envcfg.launch.notes import (
     image_notes,
     lifecycle_notes,
     masking_notes,
     runtime_notes,
+    stack_notes,
     unknown_notes,
 )
 from envcfg.launch.plan import (
@@ -40,11 +41,9 @@ from envcfg.launch.tasks import (
     starter_options,
 )
 from envcfg.launchers import LAUNCHERS
-from envcfg.profile.conditions import FACTS, IN_JOB, fact_problem
-from envcfg.profile.facts import Fact, Facts
+from envcfg.profile.facts import Facts
 from envcfg.profile.identity import INSIDE
 from envcfg.profile.model import Profile, Setting
-from envcfg.profile.reason import Reason
 from envcfg.profile.references import clashing_bundles, clashing_references
 from envcfg.profile.scope import in_order, scopes
 from envcfg.profile.words import Word, references
@@ -69,7 +68,8 @@ def resolve(
     )
     named = chosen_runtimes(profile, options)
     check_starter(named, starter, launcher)
-    facts = _facts(profile, options, launcher, named[0].kind if named else "none")
+    entered = named[0].kind if named else "none"
+    facts, conflicts = gather_facts(profile, options, launcher, entered)
     planned = {
         name: made
         for name, setting in profile.env.items()
@@ -125,7 +125,9 @@ def resolve(
         notes=(
             *notes,
             *recognised,
+            *conflicts,
             *unknown_notes(facts.missed),
+            *stack_notes(profile, facts.known, planned),
             *broken_up,
             *masking_notes(profile, planned),
             *runtime_notes(profile, options, container),
@@ -133,36 +135,6 @@ def resolve(
             *lifecycle_notes(profile),
         ),
     )
-
-
-def _facts(profile: Profile, options: Options, launcher: str, runtime: str) -> Facts:
-    """Return what is known: launcher, runtime, what the image's name tells and the user."""
-    chosen = GIVEN._replace(why="the launcher of this job", source="envcfg")
-    image = GIVEN._replace(why="the name of the image's file", source="--container")
-    entered = GIVEN._replace(why="the runtime of this job", source="envcfg")
-    facts = {
-        "launcher": Fact(launcher, chosen),
-        "runtime": Fact(runtime, entered),
-        "container": Fact("none", image),
-    }
-    if options.container is not None:
-        name = (options.image_file or options.container).rstrip("/").rpartition("/")[2]
-        facts["container"] = Fact(name, image)
-        for each in profile.image_facts or ():
-            if match := re.search(each.pattern, name):
-                groups = match.groupdict(default="")
-                for fact, text in each.facts.items():
-                    value = text.format_map(groups)
-                    if fact_problem(fact, value) is None:  # a name may mislead
-                        facts[fact] = Fact(value, _by_name(name, each.reason))
-    stated = GIVEN._replace(why="stated for this job", source="--fact")
-    return Facts(
-        {**facts, **{name: Fact(said, stated) for name, said in options.facts.items()}}
-    )
-
-
-def _by_name(name: str, reason: Reason) -> Reason:
-    return reason._replace(why=f"the image's name, {name}, says so: {reason.why}")
 
 
 def _planned(setting: Setting, facts: Facts) -> Planned | None:
@@ -230,21 +202,3 @@ def _refs(setting: Planned) -> list[str]:
         if branch.value is not None
         for ref in references(branch.value)
     ]
-
-
-def check_facts(facts: Mapping[str, str]) -> None:
-    """Check the form of stated facts.
-
-    Raises:
-        UsageError: for an unknown name or a value of the wrong kind.
-    """
-    for name, value in facts.items():
-        if name not in FACTS:
-            msg = f"--fact {name}={value}: unknown fact {name!r}"
-            raise UsageError(msg, hint=suggest(name, FACTS))
-        if problem := fact_problem(name, value):
-            msg = f"--fact {name}={value}: {problem}"
-            raise UsageError(msg)
-    if facts.keys() & IN_JOB and facts.get("nodes") == "0":
-        msg = "--fact nodes=0: a job has at least one node"
-        raise UsageError(msg)

@@ -16,6 +16,7 @@ from envcfg.log.parts import PART, parts_of, with_part
 from envcfg.log.process import Process, Sighting
 from envcfg.log.rank import Symptom, judge_rank
 from envcfg.log.rulebook import Rule
+from envcfg.log.stack import stack_findings
 from envcfg.log.summary import summarize, unknowns_of
 from envcfg.log.traffic import Entity
 from envcfg.log.verdict import (
@@ -82,7 +83,11 @@ def _judge_whole(
         if not world.complete or entity.rank is not None or _is_bad(entity, report)
     ]
     rules = job.rulebook.rules
-    found = [*_rule_findings(job, world), *_symptom_findings(symptoms, rules)]
+    found = [
+        *_rule_findings(job, world),
+        *_symptom_findings(symptoms, rules),
+        *stack_findings(job, expect),
+    ]
     findings = sorted(_placed(found, locate), key=_weight)
     unknowns = unknowns_of(job, world, symptoms, rules)
     overview = job_report(job, world, reports)

@@ -15,6 +15,7 @@ from envcfg.launchers import LAUNCHERS
 
 # What a condition may ask for. The kind decides how values compare.
 FACTS: Mapping[str, str] = {
+    "architecture": "text",  # of the image: x86_64, aarch64
     "container": "text",  # file name of the image, or its URI
     "cuda": "version",
     "launcher": "text",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import time
 from pathlib import Path
@@ -98,3 +99,30 @@ def test_each_process_gets_a_file_for_the_log_of_nccl(
     assert sorted(path.read_text().strip() for path in files) == [
         str(n) for n in range(8)
     ]
+
+
+def test_a_rank_says_who_has_set_what(
+    cluster: Cluster, tool: Path, workdir: Path
+) -> None:
+    """The image sets NCCL_NET and its own variable; the job a level of GPU RDMA."""
+    script = (
+        "#!/bin/bash\nset -euo pipefail\n"
+        f"PATH={tool}:$PATH\nexport NCCL_NET_GDR_LEVEL=SYS\n"
+        f"source <(envcfg wrap --profile lumi-g --container {cluster.pytorch_image} "
+        "--fact rocm=6.2.4 --report-environment 3 -- true)\n"
+        "envcfg environment --json --all envcfg-environment-*-rank3\n"
+    )
+    size = ("-N2", "--gpus-per-node=2", "--ntasks-per-node=2", "--partition=small-g")
+    done = cluster.sbatch(script, *size)
+    assert done.state == "COMPLETED", done.stdout
+    answer = json.loads(done.stdout[done.stdout.index("{") :])
+    found = {
+        each["name"]: (each["state"], each["value"], each["origin"])
+        for each in answer["variables"]
+    }
+    assert (answer["rank"], answer["nodes"]) == (3, 2)
+    assert found["NCCL_SOCKET_IFNAME"][0] == "as planned"
+    assert found["NCCL_NET_GDR_LEVEL"] == ("changed", "SYS", "job")
+    assert found["IMAGE_OWN"] == ("beside", "kept", "image or runtime")
+    assert found["SLURM_PROCID"] == ("beside", "3", "starter")
+    assert found["RANK"] == ("beside", "3", "envcfg or setup")

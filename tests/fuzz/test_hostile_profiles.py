@@ -282,6 +282,7 @@ def fits(way: Keys, pattern: Keys) -> bool:
 def test_every_key_of_the_schema_is_in_the_profiles() -> None:
     ways = [way for make in DOCUMENTS.values() for way, _ in places(make())]
     facts = {
+        "architecture",
         "cuda",
         "launcher",
         "runtime",

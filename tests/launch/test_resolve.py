@@ -10,9 +10,10 @@ from envcfg import runtimes
 from envcfg.bind import Bind
 from envcfg.errors import UsageError
 from envcfg.findings import Finding
+from envcfg.launch.facts import check_facts
 from envcfg.launch.notes import image_notes
 from envcfg.launch.plan import Container, Options, Plan
-from envcfg.launch.resolve import check_facts, resolve
+from envcfg.launch.resolve import resolve
 from envcfg.profile.catalog import Catalog
 from envcfg.profile.conditions import FACTS, Truth, parse_tests
 from envcfg.profile.facts import Facts

@@ -144,3 +144,15 @@ def test_counts_of_a_large_job() -> None:
     assert report.job.ranks_seen == tuple(range(4096))
     assert report.job.networks == {"AWS Libfabric": 4096}
     assert report.verdict == "ok"
+
+
+def test_versions_known_to_fail_together_are_a_note_and_change_no_verdict() -> None:
+    log = text(Job(dialect="nccl-2.27"))
+    before = check(log)
+    report = check(log.replace("NCCL version 2.27.3", "NCCL version 2.28.9"))
+    found = [each for each in report.findings if each.rule.startswith("stack-")]
+    assert [(each.rule, each.severity) for each in found] == [
+        ("stack-nccl-ofi-2.28.9", "note")
+    ]
+    assert found[0].evidence
+    assert report.verdict == before.verdict

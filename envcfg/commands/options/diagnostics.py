@@ -23,6 +23,17 @@ DIAGNOSTICS: Table = {
             kind="switch",
         ),
         Option(
+            "--report-environment",
+            "rank 0 (or these) writes down what it was started with and what its program "
+            "gets, but for what looks secret; envcfg environment FILE reads it",
+            metavar="N[,N...]",
+            kind="maybe",
+            alone=(0,),
+            read=read_ranks,
+            write=write_ranks,
+            default=(),
+        ),
+        Option(
             "--smoke-test",
             "count the GPUs of each node first; where one is missing no rank starts",
             kind="switch",
@@ -94,6 +105,7 @@ def read_diagnostics(options: argparse.Namespace) -> Diagnostics:
         profiler=profiler_words(options.profiler, options.profiler_arg)
         if options.profiler
         else (),
+        reported=options.report_environment,
         setup=options.setup,
     )
 

@@ -28,9 +28,9 @@ from envcfg.errors import UsageError
 from envcfg.findings import Finding
 from envcfg.launch.choose import choose_runtimes, named_runtimes
 from envcfg.launch.diagnostics import is_path
+from envcfg.launch.facts import check_facts
 from envcfg.launch.image import locate_image
 from envcfg.launch.plan import Options
-from envcfg.launch.resolve import check_facts
 from envcfg.launchers import LAUNCHERS
 from envcfg.profile.conditions import CHOSEN
 from envcfg.profile.model import Profile

@@ -39,8 +39,9 @@ def facts_of(profile: Profile, options: argparse.Namespace) -> Mapping[str, str]
         UsageError: for a fact that cannot be, or a launcher that the profile lacks.
     """
     from envcfg.launch.choose import named_runtimes
+    from envcfg.launch.facts import check_facts
     from envcfg.launch.plan import Options
-    from envcfg.launch.resolve import check_facts, resolve
+    from envcfg.launch.resolve import resolve
 
     stated = dict(options.fact)
     check_facts(stated)

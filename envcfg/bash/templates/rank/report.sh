@@ -1,0 +1,15 @@
+# shellcheck shell=sh
+
+# What this task was started with, and what its program gets: held against the plan by
+# "envcfg environment FILE".
+envcfg_file=$ENVCFG_REPORT$RANK
+unset -v ENVCFG_REPORT
+case $envcfg_reported in
+  *" $RANK "*)
+    {
+      envcfg_told start <"/proc/$$/environ"
+      # shellcheck disable=SC2002 # of a process that starts now, not of this shell
+      cat /proc/self/environ | envcfg_told rank
+    } >>"$envcfg_file" || printf 'envcfg: warning: cannot write %s\n' "$envcfg_file" >&2
+    ;;
+esac

@@ -1,0 +1,108 @@
+"""``envcfg environment``: what a rank's environment was, held against the plan."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from envcfg.characters import one_line
+from envcfg.commands.formats import check_format, format_option, put_result
+from envcfg.commands.options.option import Option, add_option
+from envcfg.errors import OutputError, UsageError
+from envcfg.findings import exit_code
+from envcfg.parser import Formatter
+
+_EPILOG = """\
+examples:
+  # in the job: rank 0 and rank 8 write down what they saw
+  source <(envcfg wrap --container pytorch.sif --report-environment 0,8 -- \\
+    python train.py || echo exit $?)
+
+  # then: who has set what?
+  envcfg environment envcfg-environment-4321.70112-rank0
+  envcfg environment --json envcfg-environment-4321.70112-rank0 | \\
+    jq -r '.variables[] | select(.state == "changed") | .name'
+
+exit codes: 0 all that was planned is there, 1 something is missing (with --strict: or has
+            another value), 4 this is no such file, or it is not whole
+"""
+_MOST = 64 << 20  # bytes; Linux gives a program two megabytes of them
+
+
+def add_parser(commands: argparse._SubParsersAction[Any]) -> None:
+    """Add the options of ``environment``."""
+    parser = commands.add_parser(
+        "environment",
+        help="say of each variable of a rank who has set it, and whether it was planned",
+        description="Hold what a rank's environment was, as wrap --report-environment "
+        "wrote it, against the plan: as planned, changed and by whom, missing, beside.",
+        usage="envcfg environment [options] FILE",
+        epilog=_EPILOG,
+        formatter_class=Formatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument("file", metavar="FILE", help="the file of one rank")
+    add_option(
+        parser,
+        Option("--all", "variables that envcfg does not know, too", kind="switch"),
+    )
+    add_option(parser, Option("--json", "the whole answer, as JSON", kind="switch"))
+    add_option(
+        parser, format_option("what is not as planned, as another program reads it")
+    )
+    add_option(
+        parser,
+        Option("--strict", "another value than planned fails, too", kind="switch"),
+    )
+
+
+def run(
+    options: argparse.Namespace, more: Sequence[str] | None, _: Sequence[str]
+) -> int:
+    """Print the answer."""
+    if more:
+        msg = "envcfg environment takes no command"
+        raise UsageError(msg, hint=f"leave out -- {' '.join(more)}")
+    check_format(options, is_check=True)
+    from envcfg.knowledge.variables import load_variables
+    from envcfg.launch.environment import parse_report, rows_of
+    from envcfg.report.environment import (
+        environment_findings,
+        environment_json,
+        environment_lines,
+    )
+    from envcfg.starters import STARTERS
+
+    report = parse_report(_read(options.file), options.file)
+    known = report.rank if options.all else load_variables()
+    prefixes = {each.prefix for each in STARTERS.values() if each.prefix}
+    rows = rows_of(report, known, prefixes)
+    findings = environment_findings(rows)
+    if options.format:
+        from envcfg.report.findings import Result
+
+        result = Result({options.file: findings})
+        return put_result(result, options.format, strict=options.strict)
+    if options.json:
+        sys.stdout.write(environment_json(options.file, report.said, rows))
+    else:
+        from envcfg.report.styled import put
+
+        put(environment_lines(report.said, rows))
+    sys.stdout.flush()
+    return exit_code(findings, strict=options.strict)
+
+
+def _read(name: str) -> bytes:
+    try:
+        if name == "-":
+            return sys.stdin.buffer.read(_MOST)
+        with open(name, "rb") as file:
+            return file.read(_MOST)
+    except OSError as err:
+        msg = f"cannot read {one_line(name)}: {err.strerror}"
+        raise OutputError(
+            msg, hint="name a file that --report-environment wrote"
+        ) from err

@@ -1,0 +1,144 @@
+"""What a file is that is no image which envcfg reads, and what makes one of it."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator
+from typing import NamedTuple
+
+HEAD = 2048  # bytes that tell
+
+_FOLDER = "unpack it, and give the folder"
+_OCI = "make an image of it: {program} build image.sif {scheme}:{path}"
+_ANY = (
+    "give a SIF, a squashfs file, a folder, or the name of an image in Podman's store"
+)
+# What a file begins with, or holds at a place; the first that fits.
+_MAGICS: tuple[tuple[int, bytes, str, str], ...] = (
+    (0, b"\x7fELF", "a program", _ANY),
+    (0, b"PK\x03\x04", "a zip archive", _FOLDER),
+    (0, b"\x1f\x8b", "a file compressed by gzip", "unpack it with gunzip first"),
+    (0, b"\xfd7zXZ\0", "a file compressed by xz", "unpack it with unxz first"),
+    (
+        0,
+        b"\x28\xb5\x2f\xfd",
+        "a file compressed by zstd",
+        "unpack it with unzstd first",
+    ),
+    (0, b"sqsh", "a squashfs of before 2009, or of big-endian machines", _ANY),
+    (0, b"version https://git-lfs", "a pointer of Git LFS", "fetch it: git lfs pull"),
+    (0, b"#!", "a script", _ANY),
+    (
+        1024,
+        b"\xe2\xe1\xf5\xe0",
+        "an EROFS file system, which is not read",
+        "make a squashfs of it: mksquashfs FOLDER image.sqfs",
+    ),
+    (
+        1080,
+        b"\x53\xef",
+        "an ext3 or ext4 file system, which is not read",
+        "make a SIF of it: apptainer build new.sif IMAGE",
+    ),
+)
+_TAR_AT, _TAR = 257, b"ustar"
+_MOST_MEMBERS = 500  # of an archive that is looked through
+_PULLED_BY = {
+    "docker": "{program} pull image.sif {name}",
+    "oras": "{program} pull image.sif {name}",
+    "library": "{program} pull image.sif {name}",
+    "shub": "{program} pull image.sif {name}",
+    "https": "{program} pull image.sif {name}",
+    "http": "{program} pull image.sif {name}",
+    "dockerd": "enroot import -o image.sqsh {name}",
+    "podman": "enroot import -o image.sqsh {name}",
+}
+_ARCHIVES = (
+    "docker-archive",
+    "oci-archive",
+    "oci",
+    "docker-daemon",
+    "containers-storage",
+)
+
+
+class Foreign(NamedTuple):
+    """What something is (*what*), and what to do (*hint*)."""
+
+    what: str
+    hint: str
+
+
+def reference(name: str, program: str) -> Foreign | None:
+    """Return what *name* refers to where it is a URI, which nothing here fetches."""
+    scheme, colon, rest = name.partition(":")
+    if colon and scheme in _ARCHIVES:
+        made = f"{program} build image.sif {name}"
+        return Foreign(
+            "a reference, not a file", f"make one: {made}, then give image.sif"
+        )
+    if "://" not in name or not rest.startswith("//"):
+        return None
+    made = _PULLED_BY.get(scheme, "{program} pull image.sif {name}")
+    made = made.format(program=program, name=name)
+    file = made.split()[made.split().index("-o" if "-o" in made else "pull") + 1]
+    return Foreign("a reference, not a file", f"fetch it: {made}, then give {file}")
+
+
+def special(mode: int) -> str:
+    """Return what a file of this *mode* is, which is neither file nor folder."""
+    for test, what in (
+        (stat.S_ISFIFO, "a FIFO"),
+        (stat.S_ISSOCK, "a socket"),
+        (stat.S_ISBLK, "a block device"),
+        (stat.S_ISCHR, "a device"),
+    ):
+        if test(mode):
+            return what
+    return "no file"
+
+
+def recognise(descriptor: int, head: bytes, path: str, program: str) -> Foreign:
+    """Return what the file *path*, which begins with *head*, is instead of an image."""
+    if not head:
+        return Foreign("an empty file", "build or copy it once more")
+    for place, magic, what, hint in _MAGICS:
+        if head[place : place + len(magic)] == magic:
+            return Foreign(what, hint)
+    if head[_TAR_AT : _TAR_AT + len(_TAR)] == _TAR:
+        return _archive(descriptor, path, program)
+    if not set(head) & set(range(9)):
+        return Foreign("a text", _ANY)
+    return Foreign("no image of a form that is known", _ANY)
+
+
+def _archive(descriptor: int, path: str, program: str) -> Foreign:
+    names = set(_members(descriptor))
+    for marker, scheme, what in (
+        ("oci-layout", "oci-archive", "an archive of an OCI image (oci-archive)"),
+        (
+            "manifest.json",
+            "docker-archive",
+            "an archive of docker save (docker-archive)",
+        ),
+    ):
+        if marker in names:
+            made = _OCI.format(program=program, scheme=scheme, path=path)
+            return Foreign(what, f"{made}, or podman load -i {path}, and give its name")
+    return Foreign("a tar archive", _FOLDER)
+
+
+def _members(descriptor: int) -> Iterator[str]:
+    """Yield the names in a tar archive, going from header to header."""
+    at = 0
+    for _ in range(_MOST_MEMBERS):
+        header = os.pread(descriptor, 512, at)
+        size = header[124:136].rstrip(b"\0 ")
+        if len(header) < 512 or not size.isdigit():
+            return
+        yield header[:100].rstrip(b"\0").decode(errors="replace").removeprefix("./")
+        try:
+            at += 512 + -(-int(size, 8) // 512) * 512
+        except ValueError:
+            return

@@ -1,0 +1,177 @@
+"""Images in the stores of Podman and podman-hpc, read without starting either.
+
+A store (containers/storage 1.55) has a list of images, a list of layers, each with its
+parent, and a folder for each layer; podman-hpc's has a squashfs of them all besides.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
+from typing import Any
+
+from envcfg.image.fault import FormError, refuse
+from envcfg.image.layers import FolderLayer, Layer, LayeredTree
+from envcfg.image.oci import read_config
+from envcfg.image.record import Metadata
+from envcfg.image.squashfs import SquashTree
+from envcfg.image.tree import MOST_BYTES, Tree
+from envcfg.image.window import Window
+
+_DRIVERS = ("overlay", "vfs")
+_SYSTEM = ("/etc/containers/storage.conf", "/usr/share/containers/storage.conf")
+_PREFIXES = ("", "localhost/", "docker.io/library/", "docker.io/")
+_MOST_LIST = 64 << 20  # bytes of a store's lists: thousands of images
+_MOST_LAYERS = 500  # overlayfs takes no more
+_SHORTEST_ID = 12
+
+
+def stores() -> list[str]:
+    """Return the folders where images may be, those of podman-hpc first.
+
+    Its squashed images are all that compute nodes see.
+    """
+    found = [os.environ.get("SQUASH_DIR", "")]
+    if scratch := os.environ.get("SCRATCH"):
+        found.append(f"{scratch}/storage")
+    home = os.path.expanduser("~")
+    configuration = os.environ.get("XDG_CONFIG_HOME") or f"{home}/.config"
+    own = f"{configuration}/containers/storage.conf"
+    for path in (os.environ.get("CONTAINERS_STORAGE_CONF", ""), own, *_SYSTEM):
+        found += _configured(path)
+    data = os.environ.get("XDG_DATA_HOME") or f"{home}/.local/share"
+    found += [f"{data}/containers/storage", "/var/lib/containers/storage"]
+    return [each for each in dict.fromkeys(found) if os.path.isdir(each)]
+
+
+def _configured(path: str) -> list[str]:
+    """Return the stores that a storage.conf names, where its lines are the usual ones."""
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            text = file.read(MOST_BYTES)
+    except OSError:
+        return []
+    keys = "graphroot|rootless_storage_path"
+    found = re.findall(rf'^\s*(?:{keys})\s*=\s*"([^"\n]+)"', text, re.MULTILINE)
+    more = r"^\s*additionalimagestores\s*=\s*\[([^\]]*)\]"
+    for inside in re.findall(more, text, re.MULTILINE):
+        found += re.findall(r'"([^"\n]+)"', re.sub(r"(?m)^\s*#.*", "", inside))
+    return [
+        os.path.expandvars(each.replace("$UID", str(os.getuid()))) for each in found
+    ]
+
+
+def open_stored_image(name: str, stack: ExitStack) -> tuple[Tree, Metadata] | None:
+    """Return the files of the image *name* and what is said of it; None: no such image.
+
+    Args:
+        name: ``localhost/pytorch:24.1``, ``pytorch``, or an ID, as Podman takes it.
+        stack: closes what is opened here.
+
+    Raises:
+        OSError: it is there and cannot be read.
+    """
+    for store in stores():
+        for driver in _DRIVERS:
+            images = _list(f"{store}/{driver}-images/images.json")
+            image = _named(images, name)
+            if image is not None:
+                tree = _tree(store, driver, str(image.get("layer")), stack)
+                return tree, _metadata(store, driver, str(image["id"]))
+    return None
+
+
+def _list(path: str) -> list[dict[str, Any]]:
+    """Return the objects in a list of a store; none where there is no such list."""
+    import json
+
+    try:
+        with open(path, "rb") as file:
+            found = json.loads(file.read(_MOST_LIST))
+    except (FileNotFoundError, NotADirectoryError, PermissionError):
+        return []
+    except (ValueError, RecursionError):
+        refuse(f"{path} is no JSON")
+    objects = found if isinstance(found, list) else []
+    return [
+        each
+        for each in objects
+        if isinstance(each, dict) and re.fullmatch("[0-9a-f]+", str(each.get("id")))
+    ]
+
+
+def _named(images: list[dict[str, Any]], name: str) -> Mapping[str, Any] | None:
+    tagged = ":" in name.rpartition("/")[2] or "@" in name
+    full = name if tagged else f"{name}:latest"
+    for prefix in _PREFIXES:
+        for image in images:
+            if prefix + full in (image.get("names") or ()):
+                return image
+    short = name.removeprefix("sha256:")
+    if len(short) < _SHORTEST_ID:
+        return None
+    return next((each for each in images if each["id"].startswith(short)), None)
+
+
+def _tree(store: str, driver: str, top: str, stack: ExitStack) -> Tree:
+    chain = list(_chain(store, driver, top))
+    if driver == "vfs":  # each layer is the whole
+        return FolderLayer(f"{store}/vfs/dir/{chain[0]}")
+    squashed = _squashed(store, chain[0])
+    if squashed is not None:
+        descriptor = os.open(squashed, os.O_RDONLY | os.O_CLOEXEC)
+        stack.callback(os.close, descriptor)
+        return SquashTree(Window(descriptor))
+    layers: list[Layer] = []
+    for layer in chain:
+        folder = f"{store}/overlay/{layer}/diff"
+        if not os.path.isdir(folder):
+            refuse(f"its layer {folder} is not there")
+        if not os.access(folder, os.R_OK | os.X_OK):
+            hint = "run envcfg as the one to whom the store belongs"
+            raise FormError(f"its layer {folder} is not ours to read", hint)  # noqa: EM102
+        layers.append(FolderLayer(folder))
+    return LayeredTree(layers)
+
+
+def _chain(store: str, driver: str, top: str) -> Iterator[str]:
+    """Yield the layer *top*, its parent, and so on."""
+    layers = {
+        each["id"]: each
+        for name in ("layers.json", "volatile-layers.json")
+        for each in _list(f"{store}/{driver}-layers/{name}")
+    }
+    layer = top
+    for _ in range(_MOST_LAYERS):
+        if layer not in layers:
+            refuse(f"the store {store} does not know its layer {layer}")
+        yield layer
+        layer = str(layers[layer].get("parent") or "")
+        if not layer:
+            return
+    refuse(f"more than {_MOST_LAYERS} layers, or a circle of them")
+
+
+def _squashed(store: str, layer: str) -> str | None:
+    """Return podman-hpc's squashfs of *layer* and of all below it, where there is one."""
+    try:
+        with open(f"{store}/overlay/{layer}/link", encoding="ascii") as file:
+            link = file.read(64).strip()
+    except (OSError, ValueError):
+        return None
+    path = f"{store}/overlay/l/{os.path.basename(link)}.squash"
+    return path if link and os.path.isfile(path) else None
+
+
+def _metadata(store: str, driver: str, image: str) -> Metadata:
+    """Return what the configuration says, a file by a name that is base64."""
+    import base64
+
+    name = "=" + base64.b64encode(f"sha256:{image}".encode()).decode()
+    try:
+        with open(f"{store}/{driver}-images/{image}/{name}", "rb") as file:
+            return read_config("podman", file.read(MOST_BYTES))
+    except OSError:  # Podman needs it only to start the image
+        return Metadata("podman")

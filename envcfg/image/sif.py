@@ -1,0 +1,151 @@
+"""A SIF: which of its parts is the image's root, and what it says beside the files.
+
+A header of 128 bytes and descriptors of 585, numbers little-endian wherever it was made
+(sif v2.19, pkg/sif: header.go, descriptor.go). Signatures are not looked at.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from envcfg.image.fault import FormError, refuse
+from envcfg.image.layers import LayeredTree
+from envcfg.image.oci import machine, parse_object, read_config, texts
+from envcfg.image.record import Metadata
+from envcfg.image.squashfs import SquashTree
+from envcfg.image.tree import MOST_BYTES, Tree
+from envcfg.image.window import Window
+
+MAGIC = b"SIF_MAGIC\0"
+MAGIC_AT = 32  # after the line that makes it a program
+_HEADER = struct.Struct("<32s10s3s3s16s8q")
+_DESCRIPTOR = struct.Struct("<i?III7q128s384s")
+_PARTITION = struct.Struct("<ii3s")
+_MOST_DESCRIPTORS = 4096  # a SIF has 48, made with another number a few more
+
+_LABELS, _PARTITIONS, _OCI_INDEX, _OCI_BLOB = 0x4003, 0x4004, 0x400A, 0x400B
+_SQUASHFS, _ENCRYPTED = 1, 5
+_FILE_SYSTEMS = {2: "ext3", 3: "an archive", 4: "raw"}
+_ROOT, _OVERLAY = 2, 4
+_ARCHITECTURES = {
+    "01": "386", "02": "amd64", "03": "arm", "04": "arm64", "05": "ppc64",
+    "06": "ppc64le", "07": "mips", "08": "mipsle", "09": "mips64", "10": "mips64le",
+    "11": "s390x", "12": "riscv64",
+}  # fmt: skip
+_ENCRYPTED_HINT = (
+    "inspect it where it is not encrypted: the files are in an encrypted partition, "
+    "which only the runtime opens, with its key"
+)
+_BUILD_HINT = "make a SIF with a squashfs of it: apptainer build new.sif IMAGE"
+
+
+class _Part(NamedTuple):
+    """One descriptor: its data, and what its type says of them."""
+
+    kind: int
+    window: Window
+    extra: bytes
+
+
+def read_sif(window: Window) -> tuple[Tree, Metadata]:
+    """Return the files of the SIF that *window* is, and what it says beside them.
+
+    Raises:
+        OSError: it is damaged, or its files cannot be read; FormError has a hint.
+    """
+    magic, code, start, length = _read_header(window)
+    if magic != MAGIC:
+        refuse("it does not begin as a SIF")
+    parts = list(_parts(window, start, length))
+    if any(part.kind == _OCI_INDEX for part in parts):
+        return _read_oci(parts)
+    labels: dict[str, str] = {}
+    unread = []
+    root = None
+    for part in parts:
+        if part.kind == _LABELS and part.window.size <= MOST_BYTES:
+            data = part.window.read_at(0, part.window.size)
+            labels |= texts(parse_object(data.rstrip(b"\0 \n")))
+        if part.kind != _PARTITIONS:
+            continue
+        file_system, use, own = _PARTITION.unpack(part.extra[: _PARTITION.size])
+        if use == _ROOT:
+            root, kind, code = part.window, file_system, own
+        elif use == _OVERLAY:
+            unread.append("an overlay in the SIF, whose files cover those of the image")
+    if root is None:
+        raise FormError("a SIF without a root file system", _BUILD_HINT)  # noqa: EM101
+    if kind == _ENCRYPTED:
+        raise FormError("a SIF whose files are encrypted", _ENCRYPTED_HINT)  # noqa: EM101
+    if kind != _SQUASHFS:
+        system = _FILE_SYSTEMS.get(kind, f"of the unknown kind {kind}")
+        msg = f"a SIF whose root file system is {system}, which is not read"
+        raise FormError(msg, _BUILD_HINT)
+    name = _ARCHITECTURES.get(_text(code), "")
+    return SquashTree(root), Metadata(
+        "sif", machine(name), labels, unread=tuple(unread)
+    )
+
+
+def _read_header(window: Window) -> tuple[bytes, bytes, int, int]:
+    header = _HEADER.unpack(window.read_at(0, _HEADER.size))
+    magic, architecture = header[1], header[3]
+    total, start, length = header[8], header[9], header[10]
+    if length % _DESCRIPTOR.size or not 0 < total <= _MOST_DESCRIPTORS:
+        refuse(f"{total} descriptors in {length} bytes")
+    if length != total * _DESCRIPTOR.size or start < _HEADER.size:
+        refuse(f"{total} descriptors in {length} bytes")
+    return magic, architecture, start, length
+
+
+def _parts(window: Window, start: int, length: int) -> list[_Part]:
+    found = []
+    for fields in _DESCRIPTOR.iter_unpack(window.read_at(start, length)):
+        kind, used, _, _, _, offset, size = fields[:7]
+        if used:
+            found.append(_Part(kind, window.part(offset, size), fields[-1]))
+    return found
+
+
+def _read_oci(parts: Sequence[_Part]) -> tuple[Tree, Metadata]:
+    """Return what an OCI-SIF holds, whose layers are squashfs (SingularityCE 4)."""
+    blobs = {_text(part.extra): part.window for part in parts if part.kind == _OCI_BLOB}
+    index = next(part.window for part in parts if part.kind == _OCI_INDEX)
+    manifests = parse_object(_whole(index)).get("manifests")
+    manifest = parse_object(_whole(_blob(blobs, manifests, 0)))
+    metadata = read_config("sif", _whole(_blob(blobs, [manifest.get("config")], 0)))
+    layers = manifest.get("layers")
+    if not isinstance(layers, list) or not layers:
+        refuse("an OCI-SIF without layers")
+    trees = []
+    for number, layer in enumerate(layers):
+        kind = str(layer.get("mediaType")) if isinstance(layer, dict) else ""
+        if not kind.endswith("squashfs"):
+            msg = f"an OCI-SIF with a layer of the type {kind}, which is not read"
+            hint = "pull it once more with layers as squashfs: singularity pull --oci"
+            raise FormError(msg, hint)
+        trees.append(SquashTree(_blob(blobs, layers, number)))
+    if len(trees) == 1:
+        return trees[0], metadata
+    return LayeredTree(trees[::-1]), metadata
+
+
+def _blob(blobs: dict[str, Window], entries: object, number: int) -> Window:
+    """Return the blob of an entry in a list, by its digest."""
+    entry = entries[number] if isinstance(entries, list) and entries else None
+    digest = entry.get("digest") if isinstance(entry, dict) else None
+    if not isinstance(digest, str) or digest not in blobs:
+        refuse(f"an OCI-SIF without the blob {digest}")
+    return blobs[digest]
+
+
+def _whole(window: Window) -> bytes:
+    if window.size > MOST_BYTES:
+        refuse(f"a description of {window.size:,} bytes")
+    return window.read_at(0, window.size)
+
+
+def _text(data: bytes) -> str:
+    return data.partition(b"\0")[0].decode("ascii", "replace")

@@ -1,0 +1,197 @@
+"""A squashfs, read where it lies: only the folders and files that are asked for.
+
+PySquashfsImage 0.9.0 is not what reads it: that takes every inode when it opens an image
+(2.5 s and 236 MB of memory for 200,000 files, where this takes 5 ms and 12 MB), trusts all
+lengths, and reads neither the LZO of enroot nor the LZ4 of podman-hpc.
+"""
+
+from __future__ import annotations
+
+import struct
+from array import array
+from collections import OrderedDict
+from typing import BinaryIO, NamedTuple
+
+from envcfg.image.blocks import NONE, Blocks, Place, keep
+from envcfg.image.contents import Stored, open_stored
+from envcfg.image.fault import refuse
+from envcfg.image.layers import OPAQUE_ATTRIBUTES, Layer
+from envcfg.image.tree import Entry, Kind
+from envcfg.image.window import Window
+
+# Above these an image lies, or is none that anybody runs: they bound time and memory.
+_MOST_LISTING = 4 << 20  # bytes of a folder's list: more than 100,000 names
+_MOST_BLOCKS = 8 << 20  # of a file: 1 TiB in blocks of 128 KiB
+_MOST_TARGET = 1 << 16  # bytes of a link's target
+_KEPT_LISTS = 64
+_LARGE_LIST = 10_000  # names; of lists beyond this, one is kept
+
+# What follows the common 16 bytes, by type; extended types have 7 more than plain ones.
+_FOLDER, _FILE, _LINK, _CHARACTERS = 1, 2, 3, 5
+_LARGE = 7
+_KINDS: dict[int, Kind] = {_FOLDER: "folder", _FILE: "file", _LINK: "link"}
+_BODIES = {
+    1: struct.Struct("<IIHHI"),
+    2: struct.Struct("<IIII"),
+    3: struct.Struct("<II"),
+    4: struct.Struct("<II"),
+    5: struct.Struct("<II"),
+    6: struct.Struct("<I"),
+    7: struct.Struct("<I"),
+    8: struct.Struct("<IIIIHHI"),
+    9: struct.Struct("<QQQIIII"),
+    10: struct.Struct("<II"),
+    11: struct.Struct("<III"),
+    12: struct.Struct("<III"),
+    13: struct.Struct("<II"),
+    14: struct.Struct("<II"),
+}
+_HEAD = struct.Struct("<HHHHII")
+_RUN = struct.Struct("<III")  # entries of a folder whose inodes stand in one block
+_NAME = struct.Struct("<HhHH")
+
+
+class _Inode(NamedTuple):
+    """What stands in an inode: *body* as its type has it; *rest* is where it goes on."""
+
+    kind: int
+    mode: int
+    body: tuple[int, ...]
+    rest: Place
+    extended: bool
+
+
+class SquashTree(Layer):
+    """The files of a squashfs that lies in a file, or in a part of it."""
+
+    def __init__(self, window: Window) -> None:
+        """Read the first 96 bytes of *window*, which is the file system.
+
+        Raises:
+            OSError: it is none that can be read; the message says why.
+        """
+        self._blocks = Blocks(window)
+        self._lists: OrderedDict[tuple[int, int, int], dict[str, Place]] = OrderedDict()
+        if self._inode(self._blocks.root).kind != _FOLDER:
+            refuse("its root is no folder")
+
+    def entry(self, path: str) -> Entry | None:
+        """See ``Tree``."""
+        inode = self._find(path)
+        if inode is None:
+            return None
+        target = self._target(inode) if inode.kind == _LINK else ""
+        size = 0
+        if inode.kind == _FILE:
+            size = inode.body[1] if inode.extended else inode.body[3]
+        kind = _KINDS.get(inode.kind, "other")
+        return Entry(kind, size, bool(inode.mode & 0o111), target)
+
+    def children(self, path: str) -> list[str]:
+        """See ``Tree``."""
+        inode = self._find(path)
+        return [] if inode is None else sorted(self._list(inode))
+
+    def open_entry(self, path: str) -> BinaryIO:
+        """See ``Tree``."""
+        inode = self._find(path)
+        if inode is None or inode.kind != _FILE:
+            raise FileNotFoundError(path)
+        return open_stored(self._blocks, self._file(inode))
+
+    def is_whiteout(self, path: str) -> bool:
+        """See ``Layer``."""
+        inode = self._find(path)
+        return inode is not None and inode.kind == _CHARACTERS and inode.body[1] == 0
+
+    def has_opaque_mark(self, path: str) -> bool:
+        """See ``Layer``."""
+        inode = self._find(path)
+        if inode is None or inode.kind != _FOLDER or not inode.extended:
+            return False
+        found = self._blocks.attributes(inode.body[-1])
+        return any(found.get(name.encode()) == b"y" for name in OPAQUE_ATTRIBUTES)
+
+    def _find(self, path: str) -> _Inode | None:
+        inode = self._inode(self._blocks.root)
+        for part in path.split("/"):
+            if not part:
+                continue
+            if inode.kind != _FOLDER:
+                return None
+            place = self._list(inode).get(part)
+            if place is None:
+                return None
+            inode = self._inode(place)
+        return inode
+
+    def _inode(self, place: Place) -> _Inode:
+        data, place = self._blocks.table(place, _HEAD.size)
+        kind, mode, *_ = _HEAD.unpack(data)
+        body = _BODIES.get(kind)
+        if body is None:
+            refuse(f"an inode of type {kind}")
+        data, place = self._blocks.table(place, body.size)
+        extended = kind > _LARGE
+        plain = kind - _LARGE if extended else kind
+        return _Inode(plain, mode, body.unpack(data), place, extended)
+
+    def _target(self, inode: _Inode) -> str:
+        length = inode.body[1]
+        if not 0 < length <= _MOST_TARGET:
+            refuse(f"a link of {length} bytes")
+        return _text(self._blocks.table(inode.rest, length)[0])
+
+    def _list(self, inode: _Inode) -> dict[str, Place]:
+        """Return the names in a folder, with the places of their inodes."""
+        if inode.extended:
+            _, size, block, _, _, offset, _ = inode.body
+        else:
+            block, _, size, offset, _ = inode.body
+        # The list of an empty folder is where another one's begins: the size tells them.
+        key = (block, offset, size)
+        if key in self._lists:
+            self._lists.move_to_end(key)
+            return self._lists[key]
+        left = size - 3  # which stand for . and .. in a system call
+        if left > _MOST_LISTING:
+            refuse(f"a folder whose list has {size:,} bytes")
+        found: dict[str, Place] = {}
+        at = (self._blocks.folders + block, offset)
+        while left > 0:
+            data, at = self._blocks.table(at, _RUN.size)
+            count, start, _ = _RUN.unpack(data)
+            left -= _RUN.size
+            if count >= 256:
+                refuse(f"a folder with {count + 1} names in one run")
+            for _ in range(count + 1):
+                data, at = self._blocks.table(at, _NAME.size)
+                byte, _, _, length = _NAME.unpack(data)
+                data, at = self._blocks.table(at, length + 1)
+                left -= _NAME.size + length + 1
+                name = _text(data)
+                if "/" in name or name in {".", ".."}:
+                    refuse(f"a file named {name!r}")
+                found[name] = (self._blocks.inodes + start, byte)
+        if left < 0:
+            refuse("a folder that ends in the middle of a name")
+        if len(found) > _LARGE_LIST:
+            self._lists.clear()
+        return keep(self._lists, key, found, _KEPT_LISTS)
+
+    def _file(self, inode: _Inode) -> Stored:
+        if inode.extended:
+            start, size, _, _, fragment, offset, _ = inode.body
+        else:
+            start, fragment, offset, size = inode.body
+        whole, rest = divmod(size, self._blocks.block_size)
+        count = whole + (rest > 0 and fragment == NONE)
+        if count > _MOST_BLOCKS:
+            refuse(f"a file of {size:,} bytes")
+        sizes = array("I", self._blocks.table(inode.rest, 4 * count)[0])
+        tail = None if fragment == NONE or not rest else (fragment, offset)
+        return Stored(size, start, sizes, tail)
+
+
+def _text(data: bytes) -> str:
+    return data.decode("utf-8", "surrogateescape")

@@ -1,0 +1,110 @@
+"""A rank writes down its environment; ``envcfg environment`` reads it."""
+
+from __future__ import annotations
+
+import json
+import stat
+from pathlib import Path
+
+import pytest
+
+from support import Wrap, bash, envcfg
+
+LUMI = ("--profile", "lumi-g", "--container", "none", "--fact", "rocm=6.2.4")
+
+
+def reports(wrap: Wrap, folder: Path, *options: str, **env: str) -> list[Path]:
+    made = wrap(*LUMI, "--launcher", "local", "--ranks", "3", *options, "--", "true")
+    assert made.code == 0, made.err
+    done = bash(f"cd {folder}\nset -euo pipefail\n{made.text}", **env)
+    assert done.returncode == 0, done.stderr
+    return sorted(folder.glob("envcfg-environment-*"))
+
+
+def answer(path: Path, *options: str) -> dict[str, dict[str, str]]:
+    done = envcfg("environment", "--json", *options, str(path))
+    assert done.code == 0, done.err
+    return {each["name"]: each for each in json.loads(done.text)["variables"]}
+
+
+def test_the_ranks_that_are_asked_write_a_file_each(wrap: Wrap, tmp_path: Path) -> None:
+    found = reports(wrap, tmp_path, "--report-environment", "0,2")
+    assert [path.name.rpartition("-")[2] for path in found] == ["rank0", "rank2"]
+    for path in found:
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600
+
+
+def test_rank_0_does_where_none_is_named(wrap: Wrap, tmp_path: Path) -> None:
+    (path,) = reports(wrap, tmp_path, "--report-environment")
+    assert path.name.endswith("-rank0")
+
+
+def test_who_has_set_what(wrap: Wrap, tmp_path: Path) -> None:
+    (path,) = reports(
+        wrap,
+        tmp_path,
+        "--report-environment",
+        "--setup",
+        "export NCCL_PROTO=LL",
+        NCCL_NET_GDR_LEVEL="SYS",
+        FI_PROVIDER="a\nenvcfg:rank\nb",
+    )
+    found = answer(path)
+    assert found["NCCL_SOCKET_IFNAME"]["state"] == "as planned"
+    assert (
+        found["MIOPEN_USER_DB_PATH"]["state"] == "as planned"
+    )  # refers to the job's cache
+    gdr = found["NCCL_NET_GDR_LEVEL"]
+    assert (gdr["state"], gdr["planned"], gdr["value"], gdr["origin"]) == (
+        "changed", "PHB", "SYS", "job",
+    )  # fmt: skip
+    assert found["FI_PROVIDER"]["value"] == "a\nenvcfg:rank\nb"
+    assert (found["NCCL_PROTO"]["state"], found["NCCL_PROTO"]["origin"]) == (
+        "beside", "envcfg or setup",
+    )  # fmt: skip
+    assert "ENVCFG_REPORT" not in answer(path, "--all")
+
+
+@pytest.mark.parametrize(
+    "name", ["HF_TOKEN", "aws_secret_access_key", "MY_PASSWORD", "WANDB_API_KEY"]
+)
+def test_what_looks_secret_is_not_written(
+    wrap: Wrap, tmp_path: Path, name: str
+) -> None:
+    (path,) = reports(
+        wrap,
+        tmp_path,
+        "--report-environment",
+        **{name: "line\nhunter2", "OPEN": "seen"},
+    )
+    data = path.read_bytes()
+    assert b"hunter2" not in data
+    assert data.count(b"OPEN=seen") == 3
+
+
+def test_a_folder_that_cannot_be_written_ends_the_job_before_its_ranks(
+    wrap: Wrap,
+) -> None:
+    made = wrap(
+        *LUMI, "--launcher", "local", "--report-environment", "--", "echo", "ran"
+    )
+    done = bash(f"cd /proc\n{made.text}")
+    assert (done.returncode, done.stdout) == (4, b"")
+    assert b"cannot write /proc/envcfg-environment-" in done.stderr
+
+
+def test_a_changed_value_is_a_warning_and_fails_only_if_that_is_asked(
+    wrap: Wrap, tmp_path: Path
+) -> None:
+    (path,) = reports(wrap, tmp_path, "--report-environment", NCCL_NET_GDR_LEVEL="SYS")
+    assert envcfg("environment", str(path)).code == 0
+    strict = envcfg("environment", "--strict", str(path))
+    assert strict.code == 1
+    assert "NCCL_NET_GDR_LEVEL=SYS" in strict.text
+
+
+def test_a_file_that_is_none_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "x").write_text("x")
+    done = envcfg("environment", str(tmp_path / "x"))
+    assert done.code == 4
+    assert "no report of a rank's environment" in done.err

@@ -1,0 +1,126 @@
+"""Images of the real Apptainer and Podman are read as a container shows them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+
+import pytest
+
+from cluster import IMAGES, Cluster
+from envcfg.errors import ImageError
+from envcfg.image.open import open_image
+from envcfg.image.tree import Tree
+from forms import NAME, make_forms
+from tool import PYTHON
+
+# Without /etc, /tmp and the like: there Apptainer binds files of the host.
+FOLDERS = "/usr /opt /bin /.singularity.d"
+LIST = f"find {FOLDERS} -type f 2>/dev/null | sort; true"
+SUMS = f"find {FOLDERS} -type f -exec md5sum {{}} + 2>/dev/null; true"
+CONTAINED = ("--contain", "--no-home", "--cleanenv")
+
+
+def in_container(cluster: Cluster, image: Path, script: str) -> str:
+    words = ["apptainer", "exec", *CONTAINED, image, "sh", "-c", script]
+    return cluster.run(words, check=True, timeout=300).stdout
+
+
+def files(tree: Tree, folder: str) -> list[str]:
+    """Return the files below *folder*, no link followed, as find lists them."""
+    found = []
+    entry = tree.entry(folder)
+    for name in tree.children(folder) if entry and entry.kind == "folder" else ():
+        path = f"{folder}/{name}"
+        entry = tree.entry(path)
+        if entry and entry.kind == "file":
+            found.append(path)
+        found += files(tree, path)
+    return found
+
+
+def check_sums(tree: Tree, sums: str) -> int:
+    """Compare what md5sum said of files with what is in them; return how many."""
+    lines = sums.splitlines()
+    for line in lines:
+        expected, _, path = line.partition("  ")
+        with tree.open_entry(path) as file:
+            found = hashlib.md5(usedforsecurity=False)
+            while data := file.read(1 << 20):
+                found.update(data)
+        assert found.hexdigest() == expected, path
+    return len(lines)
+
+
+@pytest.mark.parametrize("name", ["busybox", "pytorch", "frameworks"])
+def test_a_sif_shows_what_a_container_sees(name: str, cluster: Cluster) -> None:
+    image = IMAGES / f"{name}.sif"
+    script = LIST if name == "frameworks" else f"{LIST}; echo; {SUMS}"
+    listed, _, sums = in_container(cluster, image, script).partition("\n\n")
+    with open_image(str(image)) as (tree, metadata):
+        seen = [path for folder in FOLDERS.split() for path in files(tree, folder)]
+        assert sorted(seen) == sorted(listed.splitlines())
+        assert check_sums(tree, sums) == (0 if name == "frameworks" else len(seen))
+    assert metadata.architecture == "x86_64"
+    told = cluster.run(
+        ["apptainer", "inspect", "--labels", "--json", image], check=True
+    )
+    assert metadata.labels == json.loads(told.stdout)["data"]["attributes"]["labels"]
+
+
+@pytest.mark.parametrize("compressor", ["gzip", "lzo", "lz4", "xz", "zstd"])
+def test_what_apptainer_compresses_is_read(compressor: str, cluster: Cluster) -> None:
+    image = cluster.workdir / "built.sif"
+    make = "mkdir -p root/bin; cp /bin/busybox root/bin; for i in sh find md5sum; do "
+    make += "ln -s busybox root/bin/$i; done"
+    cluster.run(["sh", "-c", make], check=True)
+    options = ["--mksquashfs-args", f"-comp {compressor}"]
+    build = ["apptainer", "build", *options, image, "root"]
+    cluster.run(build, check=True, timeout=120)
+    with open_image(str(image)) as (tree, metadata):
+        assert check_sums(tree, in_container(cluster, image, SUMS)) > 5
+        assert metadata.form == "sif"
+
+
+def test_the_runtime_tells_the_same_labels(cluster: Cluster, tool: Path) -> None:
+    code = (
+        "import json, sys; from envcfg.image.runtime import inspect_by_runtime as ask; "
+        "print(json.dumps(ask(sys.argv[1], sys.argv[2])))"
+    )
+    image = cluster.busybox_image
+    env = {"PYTHONPATH": str(tool.parent / "lib"), "MESSAGELEVEL": "odd"}
+    words = [PYTHON, "-c", code, image, "apptainer"]
+    done = cluster.run(words, env=env, check=True)
+    assert done.stderr == ""
+    told = json.loads(done.stdout)
+    with open_image(str(image)) as (_, metadata):
+        assert told[1] == metadata.architecture
+        assert told[2] == metadata.labels
+
+
+def test_a_store_of_podman_shows_its_image(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    forms = make_forms(cluster.pytorch_image)
+    configuration = cluster.workdir / "storage.conf"
+    text = f'[storage]\ngraphroot = "{forms.store}"\n'
+    cluster.run(["tee", configuration], stdin=text, check=True)
+    monkeypatch.setenv("CONTAINERS_STORAGE_CONF", str(configuration))
+    with (
+        open_image(NAME) as (tree, metadata),
+        open_image(str(cluster.pytorch_image)) as (same, _),
+    ):
+        for folder in FOLDERS.split():
+            assert files(tree, folder) == files(same, folder)
+    assert metadata.form == "podman"
+    assert metadata.environment["IMAGE_OWN"] == "kept"
+    assert metadata.starts
+
+
+def test_a_cut_sif_is_refused(cluster: Cluster) -> None:
+    image = cluster.workdir / "cut.sif"
+    script = 'head -c 700000 "$1" >"$2"'
+    cluster.run(["sh", "-c", script, "sh", cluster.busybox_image, image], check=True)
+    with pytest.raises(ImageError, match="the image is damaged: bytes"):
+        open_image(str(image)).__enter__()

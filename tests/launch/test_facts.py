@@ -1,0 +1,118 @@
+"""Who says what of an image: its name, its content, the user; and who wins."""
+
+from __future__ import annotations
+
+import pytest
+
+from envcfg.launch.plan import Options, Plan, Read
+from envcfg.launch.resolve import resolve
+from envcfg.profile.model import Profile
+from envcfg.profile.read.loader import load_profile
+
+SAID = "why: w, source: s, date: 2026-01-01"
+TEXT = f"""
+name: site
+container:
+  image_facts:
+    - {{pattern: "-r(?P<major>[0-9])(?P<minor>[0-9])-", facts: {{rocm: "{{major}}.{{minor}}"}}, {SAID}}}
+env:
+  GDR: {{value: PHB, when: {{rocm: "<7"}}, {SAID}}}
+  OWN: {{value: 1, when: {{container: "site-*"}}, {SAID}}}
+"""
+NOTHING = Read()
+READ = {"rocm": ("6.2.4", "/opt/rocm/.info/version")}
+
+
+def profile() -> Profile:
+    problems: list[object] = []
+    made = load_profile(TEXT.encode(), path="site.yaml", stem="site", problems=problems)  # type: ignore[arg-type]
+    assert made, problems
+    return made
+
+
+def plan(image: str, read: Read = NOTHING, **facts: str) -> Plan:
+    return resolve(profile(), "0", Options(container=image, read=read, facts=facts))
+
+
+def set_in(made: Plan) -> set[str]:
+    return {each.name for each in made.settings}
+
+
+def notes(made: Plan) -> dict[str, list[str]]:
+    return {
+        each.rule: each.lines() for each in made.notes if each.rule == "fact-conflict"
+    }
+
+
+def test_what_is_read_in_the_image_is_known_and_says_where_it_stands() -> None:
+    made = plan("/x/my.sif", Read(READ))
+    fact = made.facts["rocm"]
+    assert (fact.value, fact.reason.why) == (
+        "6.2.4",
+        "read in the image: /opt/rocm/.info/version",
+    )
+    assert "GDR" in set_in(made)
+    assert not any(each.rule == "fact-unknown" for each in made.notes)
+
+
+def test_a_stated_fact_wins_and_the_conflict_is_a_warning() -> None:
+    made = plan("/x/my.sif", Read(READ), rocm="7.0")
+    assert made.facts["rocm"].value == "7.0"
+    assert "GDR" not in set_in(made)
+    assert notes(made) == {
+        "fact-conflict": [
+            "envcfg: warning: rocm: --fact says 7.0, which wins: the image has 6.2.4 (read in the image: /opt/rocm/.info/version)",
+            "  hint: leave out --fact rocm=7.0, or take the image that has it",
+        ]
+    }
+
+
+def test_the_content_wins_over_the_name_and_the_conflict_is_a_warning() -> None:
+    made = plan("/x/site-r70-x.sif", Read(READ))
+    assert made.facts["rocm"].value == "6.2.4"
+    (lines,) = notes(made).values()
+    assert "its name says 7.0" in lines[0]
+
+
+@pytest.mark.parametrize("stated", ["6", "6.2", "6.2.4"])
+def test_to_say_the_same_less_precisely_is_no_conflict(stated: str) -> None:
+    made = plan("/x/site-r62-x.sif", Read(READ), rocm=stated)
+    assert notes(made) == {}
+
+
+def test_an_image_made_from_one_of_the_site_counts_as_that_one() -> None:
+    bases = ("/appl/images/site-r70-x.sif", "docker://ubuntu:24.04")
+    made = plan("/home/me/mine.sif", Read(bases=bases))
+    assert made.facts["container"].value == "site-r70-x.sif"
+    assert (
+        made.facts["container"].reason.why == "the image was made from site-r70-x.sif"
+    )
+    assert made.facts["rocm"].value == "7.0"
+    assert "OWN" in set_in(made)
+
+
+def test_one_made_from_what_nobody_knows_keeps_its_name() -> None:
+    made = plan("/home/me/mine.sif", Read(bases=("ubuntu:24.04",)))
+    assert made.facts["container"].value == "mine.sif"
+    assert "OWN" not in set_in(made)
+
+
+def test_its_own_name_comes_first() -> None:
+    made = plan("/x/site-r62-y.sif", Read(bases=("site-r70-x.sif",)))
+    assert made.facts["container"].value == "site-r62-y.sif"
+
+
+@pytest.mark.parametrize(
+    "facts", [{"rocm": ("new", "/x")}, {"colour": ("7", "/x")}], ids=["value", "name"]
+)
+def test_what_cannot_be_a_fact_is_none(facts: dict[str, tuple[str, str]]) -> None:
+    made = plan("/x/my.sif", Read(facts))
+    assert not made.facts.keys() & facts.keys()
+
+
+def test_versions_that_do_not_go_together_are_a_warning() -> None:
+    read = {"nccl": ("2.28.9", "/n"), "plugin": ("1.17.2", "/p")}
+    made = plan("/x/my.sif", Read(read))
+    assert [each.rule for each in made.notes if each.rule.startswith("stack-")] == [
+        "stack-nccl-ofi-2.28.9"
+    ]
