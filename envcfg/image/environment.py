@@ -13,9 +13,7 @@ from typing import NamedTuple
 from envcfg.image.record import Metadata
 from envcfg.image.tree import Tree
 
-# Where each form of image keeps it; the files of Apptainer in the order of their names.
-_SHELL = "/.singularity.d/env/*.sh"
-_PLAIN = ("/etc/environment", "/ch/environment")  # of enroot, of Charliecloud
+_SHELL = "/.singularity.d/env/*.sh"  # of Apptainer, in the order of their names
 _MOST = 1 << 18  # bytes of one of these files
 _LONGEST = 1 << 14  # characters of a value
 # What a program finds where nothing sets it, as Apptainer and the OCI tools have it.
@@ -44,11 +42,6 @@ def read_environment(tree: Tree, metadata: Metadata) -> dict[str, Variable]:
         name: Variable(value, f"environment of the {metadata.form}")
         for name, value in metadata.environment.items()
     }
-    for path in _PLAIN:
-        for line in (tree.text(path, _MOST) or "").splitlines():
-            name, equals, value = line.partition("=")
-            if equals and name.isidentifier() and len(value) < _LONGEST:
-                found[name] = Variable(value.strip("\"'"), path)
     for path in tree.glob(_SHELL):
         for name, value in shell_assignments(tree.text(path, _MOST) or "", found):
             found[name] = Variable(value, path)

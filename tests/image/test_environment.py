@@ -68,16 +68,14 @@ def test_what_is_read_is_what_a_shell_makes_of_it(word: str) -> None:
     assert done.stdout.decode() == f"{found['A']}|", word
 
 
-def test_each_form_keeps_it_elsewhere(tmp_path: Path) -> None:
+def test_a_later_file_counts_before_an_earlier_one(tmp_path: Path) -> None:
     image = Image(tmp_path / "image")
-    image.text("etc/environment", 'A=1\nB="2"\nno line\n')
     image.text(".singularity.d/env/10-docker.sh", "export A=3\n")
     image.text(".singularity.d/env/90-environment.sh", "export A=4\n")
     found = read_environment(
         FolderTree(str(image.root)), Metadata("sif", environment={"A": "0", "C": "5"})
     )
     assert found["A"] == Variable("4", "/.singularity.d/env/90-environment.sh")
-    assert found["B"] == Variable("2", "/etc/environment")
     assert found["C"] == Variable("5", "environment of the sif")
 
 
