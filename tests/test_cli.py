@@ -412,6 +412,7 @@ def test_no_annotation_of_a_named_tuple_is_compiled_to_make_a_script() -> None:
         ("check-log", "--profile", "lumi-g", "/dev/null"),
         ("explain", "NCCL_NET"),
         ("monitor", "12"),
+        ("inspect", "/", "--profile", "lumi-g"),
         ("profiles", "list"),
     ],
 )

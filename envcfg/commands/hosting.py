@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from envcfg.findings import Finding
-from envcfg.image.chain import Setting, is_plugin, judge_chain
+from envcfg.image.chain import Setting, judge_chain
 from envcfg.image.communication import loaded_plugin
 from envcfg.image.folder import FolderTree
 from envcfg.image.links import Chain, follow
@@ -18,7 +18,11 @@ from envcfg.image.tree import Tree
 
 if TYPE_CHECKING:
     from envcfg.image.host import Host
+    from envcfg.profile.facts import Facts
     from envcfg.profile.model import Profile
+
+# By which the loader and NCCL find libraries; the job has the profile's.
+_FINDING = ("LD_LIBRARY_PATH", "LD_PRELOAD", "NCCL_NET_PLUGIN")
 
 
 def judge_image(
@@ -43,12 +47,13 @@ def judge_image(
         catalog = open_catalog()
         chosen = catalog.load(profile)
         machine = host.tree() if host else FolderTree("/")
-        layers = list(_layers(chosen, found))
+        facts = _facts(chosen, found)
+        layers = list(_layers(chosen, facts))
         absent = [each.source for each in layers if machine.look(each.source) is None]
         if absent and host is None:
             findings.append(_absent(absent))
         tree = Overlay(tree, machine, layers)
-        environ |= _library_path(chosen)
+        environ |= _settings(chosen, facts)
     shelf = Shelf(tree, environ)
     starts = [
         (each.evidence, each.why)
@@ -63,15 +68,7 @@ def judge_image(
         host_architecture=host.architecture if host else "",
         has_host=profile is not None and not findings,
     )
-    return _of_network(chain), [*judge_chain(chain, setting), *findings]
-
-
-def _of_network(chain: Chain) -> Chain:
-    """Leave the missing libraries of NCCL itself out: the driver and ROCm have them."""
-    plugins = {
-        each.library.path for each in chain.links if is_plugin(each.library.path)
-    }
-    return chain if plugins else chain._replace(missing=())
+    return chain, [*judge_chain(chain, setting), *findings]
 
 
 def _of_torch(found: Inspection) -> list[str]:
@@ -84,30 +81,41 @@ def _of_torch(found: Inspection) -> list[str]:
     return [f"{site}/torch/lib/{name}" for name in sorted(names)]
 
 
-def _layers(profile: Profile, found: Inspection) -> Iterator[Layer]:
-    """Yield the mounts of the profile that apply to this image."""
+def _facts(profile: Profile, found: Inspection) -> Facts:
+    """Return what the profile's conditions are judged by: what is in the image."""
     from envcfg.launch.choose import GIVEN, named_runtimes
-    from envcfg.profile.conditions import Truth, usable_versions
+    from envcfg.profile.conditions import usable_versions
     from envcfg.profile.facts import Fact, Facts
 
-    name = found.image.rstrip("/").rpartition("/")[2]
     taken = {name: each.value for name, each in found.taken().items()}
     known = usable_versions(taken)
-    known |= {"container": name, "runtime": named_runtimes(profile)[0].kind}
-    facts = Facts({key: Fact(value, GIVEN) for key, value in known.items()})
+    known["container"] = found.image.rstrip("/").rpartition("/")[2]
+    known["runtime"] = named_runtimes(profile)[0].kind
+    return Facts({name: Fact(value, GIVEN) for name, value in known.items()})
+
+
+def _layers(profile: Profile, facts: Facts) -> Iterator[Layer]:
+    """Yield the mounts of the profile that apply to this image."""
+    from envcfg.profile.conditions import Truth
+
     for mount in profile.binds.values():
         if mount and facts.judge(mount.when, str(mount.bind))[0] is Truth.YES:
-            bind = mount.bind
-            yield Layer(bind.source, bind.target or bind.source)
+            yield Layer(mount.bind.source, mount.bind.target or mount.bind.source)
 
 
-def _library_path(profile: Profile) -> dict[str, str]:
-    """Return what the profile sets ``LD_LIBRARY_PATH`` to, if that is plain text."""
-    setting = profile.env.get("LD_LIBRARY_PATH")
-    for case in setting.cases if setting else ():
-        if not case.when and case.value and all(isinstance(w, str) for w in case.value):
-            return {"LD_LIBRARY_PATH": "".join(map(str, case.value))}
-    return {}
+def _settings(profile: Profile, facts: Facts) -> dict[str, str]:
+    """Return what the profile sets of the variables by which libraries are found."""
+    from envcfg.launch.choose import choose_branches
+
+    found = {}
+    for name in _FINDING:
+        setting = profile.env.get(name)
+        branches = choose_branches(setting, facts) if setting else ()
+        first = next(iter(branches), None)
+        word = first.value if first and not first.tests else None
+        if word and all(isinstance(each, str) for each in word):
+            found[name] = "".join(map(str, word))
+    return found
 
 
 def _absent(sources: list[str]) -> Finding:

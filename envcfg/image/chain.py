@@ -2,30 +2,21 @@
 
 from __future__ import annotations
 
-import os
-import posixpath
 from collections.abc import Iterator, Sequence
-from fnmatch import fnmatchcase
-from functools import cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from envcfg.datafile import load_yaml
 from envcfg.findings import Finding, Severity
 from envcfg.image.communication import version_number
+from envcfg.image.interfaces import (
+    interfaces_of,
+    is_of_driver,
+    is_plugin,
+    net_versions,
+)
 from envcfg.image.links import Chain, Link
-from envcfg.image.record import ImageFact, Library
+from envcfg.image.record import ImageFact
 
-_PLUGINS = ("libnccl-net*", "librccl-net*")
-_NET = "ncclNetPlugin_v"
 _WITHOUT = "without it NCCL takes the slow sockets, or the job does not start"
-
-
-class Interfaces(NamedTuple):
-    """What a release of NCCL takes: versions *oldest* to *newest*, and who says so."""
-
-    oldest: int
-    newest: int
-    source: str
 
 
 class Setting(NamedTuple):
@@ -55,22 +46,6 @@ def judge_chain(chain: Chain, setting: Setting) -> list[Finding]:
     ]
 
 
-def interfaces_of(version: str) -> Interfaces | None:
-    """Return what NCCL or RCCL of this *version* takes; None where that is not known.
-
-    >>> interfaces_of("2.21.5")[:2]
-    (5, 8)
-    >>> interfaces_of("1.0") is None
-    True
-    """
-    number = version_number(version)
-    found = None
-    for each in _data()["interfaces"]:
-        if number and number >= version_number(each["since"]):
-            found = Interfaces(each["oldest"], each["newest"], each["source"])
-    return found
-
-
 def _architecture(chain: Chain, setting: Setting) -> Iterator[Finding]:
     own = _fact(setting, "architecture")
     machine, host = own.value if own else "", setting.host_architecture
@@ -97,21 +72,22 @@ def _architecture(chain: Chain, setting: Setting) -> Iterator[Finding]:
 
 def _missing(chain: Chain, setting: Setting) -> Iterator[Finding]:
     by_path = {link.library.path: link for link in chain.links}
+    lacking: dict[str, list[str]] = {}
     for soname, needed_by in chain.missing:
-        if any(fnmatchcase(soname, each) for each in _data()["driver"]):
-            continue
-        needing = by_path.get(needed_by)
-        severity: Severity = "error" if setting.has_host else "warning"
-        where = (
-            "neither in the image nor bound" if setting.has_host else "not in the image"
-        )
+        if not is_of_driver(soname):
+            lacking.setdefault(needed_by, []).append(soname)
+    severity: Severity = "error" if setting.has_host else "warning"
+    where = "neither in the image nor bound" if setting.has_host else "not in the image"
+    for needed_by, sonames in lacking.items():
+        link = by_path.get(needed_by)
+        are = "are" if len(sonames) > 1 else "is"
         yield Finding(
             "chain-library-missing",
             severity,
-            soname,
-            f"is {where}, and {_shown(needing) if needing else needed_by} needs it",
-            f"bind the host's {soname} and name its folder in LD_LIBRARY_PATH, or "
-            "install it in the image",
+            ", ".join(sonames),
+            f"{are} {where}, and {_shown(link) if link else needed_by} needs that",
+            "bind what the host has and name its folder in LD_LIBRARY_PATH, or install it "
+            "in the image",
             why=_WITHOUT,
         )
 
@@ -171,7 +147,7 @@ def _interface(chain: Chain, setting: Setting) -> Iterator[Finding]:
     if nccl is None or takes is None:
         return
     for link in chain.own:
-        exported = _net_versions(link.library)
+        exported = net_versions(link.library.symbols)
         if not is_plugin(link.library.path) or not exported:
             continue
         if not any(takes.oldest <= each <= takes.newest for each in exported):
@@ -234,19 +210,6 @@ def _unfound(chain: Chain, setting: Setting) -> Iterator[Finding]:
             )
 
 
-def is_plugin(path: str) -> bool:
-    """Tell by the name of a file whether it is a plug-in for NCCL's network."""
-    name = posixpath.basename(path)
-    return any(fnmatchcase(name, each) for each in _PLUGINS)
-
-
-def _net_versions(library: Library) -> list[int]:
-    texts = (
-        each.removeprefix(_NET) for each in library.symbols if each.startswith(_NET)
-    )
-    return sorted(int(each) for each in texts)
-
-
 def _fact(setting: Setting, name: str) -> ImageFact | None:
     found = (each for each in setting.facts if each.name == name and each.taken)
     return next(found, None)
@@ -263,8 +226,3 @@ def _shown(link: Link) -> str:
 def _sorting(version: str) -> tuple[str, tuple[int, ...]]:
     name, _, number = version.rpartition("_")
     return name, version_number(number)
-
-
-@cache
-def _data() -> Any:  # noqa: ANN401  # our own file
-    return load_yaml(os.path.join(os.path.dirname(__file__), "chain.yaml"))

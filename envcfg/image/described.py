@@ -37,7 +37,4 @@ def complete(metadata: Metadata, tree: Tree) -> Metadata:
 
 
 def _read(tree: Tree, path: str) -> str:
-    try:
-        return tree.text(path) or ""
-    except PermissionError:  # of a folder
-        return ""
+    return tree.text(path) or ""

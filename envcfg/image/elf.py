@@ -20,6 +20,8 @@ _MOST_READS = 400_000  # PyTorch's largest library takes a tenth
 _MOST_BYTES = 64 << 20
 _MOST_SYMBOLS = 60_000
 _CHUNK = 1 << 20
+_PAGE = 1 << 17  # the usual block of squashfs
+_MOST_PAGES = 128
 _LONGEST = 256  # bytes of one word that is looked for
 _BASE = 1  # flag of the version that only names the library itself (VER_FLG_BASE)
 _MACHINES = {
@@ -200,26 +202,46 @@ class _Mended:
 
 
 class _Metered:
-    """A file that gives only so much: tables of a hostile file may never end."""
+    """A file that gives only so much: tables of a hostile file may never end.
+
+    Pages are kept: tables are read here and there, and each read of a compressed image
+    would unpack its block once more.
+    """
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
-        self._reads = self._bytes = 0
+        self._reads = self._bytes = self._at = 0
+        self._end = file.seek(0, 2)
+        self._pages: dict[int, bytes] = {}
 
     def read(self, size: int = -1) -> bytes:
         self._reads += 1
         if size < 0 or self._reads > _MOST_READS or self._bytes + size > _MOST_BYTES:
             msg = "an ELF file with tables without end"
             raise ElfError(msg)
-        data = self._file.read(size)
-        self._bytes += len(data)
-        return data
+        size = max(0, min(size, self._end - self._at))
+        first, last = self._at // _PAGE, (self._at + size) // _PAGE
+        data = b"".join(self._page(number) for number in range(first, last + 1))
+        start = self._at - first * _PAGE
+        self._at += size
+        self._bytes += size
+        return data[start : start + size]
+
+    def _page(self, number: int) -> bytes:
+        if number not in self._pages:
+            if len(self._pages) >= _MOST_PAGES:
+                self._pages.clear()
+            self._file.seek(number * _PAGE)
+            self._pages[number] = self._file.read(_PAGE)
+        return self._pages[number]
 
     def seek(self, offset: int, whence: int = 0) -> int:
-        if whence == 0 and not 0 <= offset < 1 << 62:
+        at = offset + (0, self._at, self._end)[whence]
+        if not 0 <= at < 1 << 62:
             msg = "an ELF file with places outside of it"
             raise ElfError(msg)
-        return self._file.seek(offset, whence)
+        self._at = at
+        return at
 
     def tell(self) -> int:
-        return self._file.tell()
+        return self._at

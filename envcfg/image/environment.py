@@ -13,17 +13,17 @@ from typing import NamedTuple
 from envcfg.image.record import Metadata
 from envcfg.image.tree import Tree
 
-# Where each form of image keeps it; the files of Apptainer in the order of their names.
-_SHELL = "/.singularity.d/env/*.sh"
-_PLAIN = ("/etc/environment", "/ch/environment")  # of enroot, of Charliecloud
+_SHELL = "/.singularity.d/env/*.sh"  # of Apptainer, in the order of their names
 _MOST = 1 << 18  # bytes of one of these files
 _LONGEST = 1 << 14  # characters of a value
 # What a program finds where nothing sets it, as Apptainer and the OCI tools have it.
 DEFAULT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _ASSIGNMENT = r"(?:export\s+)?(?P<name>[A-Za-z_]\w*)=(?P<word>.*)"
+_SIMPLE = r"\$(?:([A-Za-z_]\w*)|\{([A-Za-z_]\w*)\})"
 _REFERENCE = (
     r"\$(?:(?P<plain>[A-Za-z_]\w*)"
-    r"|\{(?P<name>[A-Za-z_]\w*)(?:(?P<sign>:?[-+])(?P<other>[^{}$`]*))?\})"
+    r"|\{(?P<name>[A-Za-z_]\w*)"
+    r"(?:(?P<sign>:?[-+])(?P<other>(?:[^{}$`]|\$[A-Za-z_]\w*|\$\{[A-Za-z_]\w*\})*))?\})"
 )
 _OPENING = ("if ", "for ", "while ", "until ", "case ")
 _CLOSING = ("fi", "done", "esac", "}")
@@ -42,11 +42,6 @@ def read_environment(tree: Tree, metadata: Metadata) -> dict[str, Variable]:
         name: Variable(value, f"environment of the {metadata.form}")
         for name, value in metadata.environment.items()
     }
-    for path in _PLAIN:
-        for line in (tree.text(path, _MOST) or "").splitlines():
-            name, equals, value = line.partition("=")
-            if equals and name.isidentifier() and len(value) < _LONGEST:
-                found[name] = Variable(value.strip("\"'"), path)
     for path in tree.glob(_SHELL):
         for name, value in shell_assignments(tree.text(path, _MOST) or "", found):
             found[name] = Variable(value, path)
@@ -88,31 +83,35 @@ def shell_assignments(
 
 def _value(word: str, values: Mapping[str, str]) -> str | None:
     """Return what the shell makes of *word*; None where that is not plain to see."""
-    head, _, tail = word.rpartition(";")
-    if tail.split()[:1] == ["export"]:  # A=1; export A
+    head, semicolon, tail = word.rpartition(";")
+    if semicolon and re.fullmatch(r"\s*export\s+\w+\s*", tail):  # A=1; export A
         word = head
-    word = word.strip()
+    word = word.rstrip()
     if len(word) >= 2 and word[0] == word[-1] == "'" and "'" not in word[1:-1]:
         return word[1:-1]
     if len(word) >= 2 and word[0] == word[-1] == '"':
         word = word[1:-1]
         # As spython and Apptainer write it: "${NAME:-"VALUE"}".
         word = re.sub(r'^(\$\{\w+:-)"(.*)"\}$', r"\1\2}", word)
-        if '"' in word.replace('\\"', ""):
+        if '"' in word:
             return None
-        word = word.replace('\\"', '"')
-    elif re.search(r"[\s;&|<>()'\"]", word):
+    elif re.search(r"[\s;&|<>()'\"*?\[~]", word):
         return None
-    if "`" in word or "$(" in word:
+    if "`" in word or "\\" in word:
         return None
+
+    def simple(match: re.Match[str]) -> str:
+        return values.get(match[1] or match[2], "")
 
     def refer(match: re.Match[str]) -> str:
-        value = values.get(match["plain"] or match["name"], "")
-        sign, other = match["sign"] or "", match["other"] or ""
+        name, sign = match["plain"] or match["name"], match["sign"] or ""
+        value = values.get(name, "")
+        counts = bool(value) if sign.startswith(":") else name in values
+        other = re.sub(_SIMPLE, simple, match["other"] or "", flags=re.ASCII)
         if sign.endswith("-"):
-            return value or other
-        return (value and other) if sign else value
+            return value if counts else other
+        return (other if counts else "") if sign else value
 
-    for _ in range(2):  # a default may hold a reference
-        word = re.sub(_REFERENCE, refer, word)
-    return None if re.search(r"\$[\w{]", word) else word.replace("\\$", "$")
+    if "$" in re.sub(_REFERENCE, "", word, flags=re.ASCII):
+        return None
+    return re.sub(_REFERENCE, refer, word, flags=re.ASCII)

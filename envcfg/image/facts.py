@@ -18,12 +18,13 @@ from envcfg.image.record import ImageFact, Inspection, Library, Metadata
 from envcfg.image.remarks import (
     program_remarks,
     torch_remarks,
+    unread_remarks,
     variable_remarks,
     with_labels,
 )
 from envcfg.image.shelf import Shelf
 from envcfg.image.signs import load_signs
-from envcfg.image.start import read_labels, start_fact
+from envcfg.image.start import start_fact
 from envcfg.image.tree import Tree
 
 # What people look for first, first; the others follow in the order in which they are read.
@@ -47,8 +48,7 @@ def inspect_tree(tree: Tree, metadata: Metadata, image: str) -> Inspection:
     """
     variables = read_environment(tree, metadata)
     environ = {name: each.value for name, each in variables.items()}
-    labels = dict(metadata.labels) or read_labels(tree)
-    metadata = metadata._replace(environment=environ, labels=labels)
+    metadata = metadata._replace(environment=environ)
     shelf = Shelf(tree, environ)
     python = find_python(tree, environ)
     sites = order_sites(tree, python, load_signs().sites)
@@ -63,13 +63,14 @@ def inspect_tree(tree: Tree, metadata: Metadata, image: str) -> Inspection:
         *_shared_facts(shelf, environ, sites),
         *_system_facts(tree, shelf, metadata, environ),
     ]
-    facts, said = with_labels(_prefer_wheel(tree, facts, counted), labels)
+    facts, said = with_labels(_prefer_wheel(tree, facts, counted), metadata.labels)
     return Inspection(
         image=image,
         metadata=metadata,
         facts=tuple(_settled(tree, facts)),
         libraries=tuple(_libraries(shelf, facts)),
         findings=(
+            *unread_remarks(metadata.unread),
             *said,
             *torch_remarks([each for each in sites if _has_torch(tree, each)]),
             *program_remarks(facts),

@@ -38,6 +38,18 @@ def _agree(one: str, other: str) -> bool:
     return one == "yes" or left[:short] == right[:short]
 
 
+def unread_remarks(parts: Sequence[str]) -> Iterator[Finding]:
+    """Remark on what of the image was not read."""
+    for part in parts:
+        yield Finding(
+            "image-part-unread",
+            "warning",
+            part,
+            "is not read, and may say otherwise",
+            "state with --fact what envcfg gets wrong",
+        )
+
+
 def torch_remarks(places: Sequence[str]) -> Iterator[Finding]:
     """Remark on PyTorch in several *places*."""
     if len(places) > 1:

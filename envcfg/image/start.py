@@ -1,4 +1,4 @@
-"""How an image wants to be started, and its labels, where its files say so."""
+"""How an image wants to be started, as its runscript or its entrypoint shows."""
 
 from __future__ import annotations
 
@@ -8,9 +8,7 @@ from envcfg.image.record import ImageFact, Metadata
 from envcfg.image.tree import Tree
 
 _RUNSCRIPT = "/.singularity.d/runscript"
-_LABELS = "/.singularity.d/labels.json"
 _MOST = 1 << 18
-_MOST_LABELS = 1000
 
 
 def start_fact(tree: Tree, metadata: Metadata) -> ImageFact:
@@ -39,17 +37,3 @@ def start_fact(tree: Tree, metadata: Metadata) -> ImageFact:
         why = "the runscript prepares something, then runs what it is given"
         return ImageFact("start", "run", _RUNSCRIPT, why=why)
     return ImageFact("start", "exec", _RUNSCRIPT, why="the runscript adds nothing")
-
-
-def read_labels(tree: Tree) -> dict[str, str]:
-    """Return the labels that Apptainer keeps among the files; none of damaged ones."""
-    import json
-
-    try:
-        found = json.loads(tree.text(_LABELS, _MOST) or "{}")
-    except (ValueError, RecursionError):
-        return {}
-    if not isinstance(found, dict):
-        return {}
-    pairs = list(found.items())[:_MOST_LABELS]
-    return {name: value for name, value in pairs if isinstance(value, str)}

@@ -92,7 +92,10 @@ class Tree(abc.ABC):
         found = self.resolve(path)
         if found is None or (entry := self.entry(found)) is None:
             return None
-        return self.open_entry(found) if entry.kind == "file" else None
+        try:
+            return self.open_entry(found) if entry.kind == "file" else None
+        except PermissionError:  # what nobody may read shows nothing
+            return None
 
     def read(self, path: str, most: int = MOST_BYTES) -> bytes | None:
         """Return the first *most* bytes of the file *path*; None where there is none."""

@@ -255,6 +255,7 @@ ENFORCED = {
     "sbatch": ("sbatch", *NAMED, "--time", "5", "--", "true"),
     "check-log": ("check-log", "--profile", "workstation", "/dev/null"),
     "monitor": ("monitor", "12", "--profile", "workstation"),
+    "inspect": ("inspect", "/", "--profile", "workstation"),
     "profiles new": ("profiles", "new", "x", "--extends", "workstation", "-o", "-"),
 }
 

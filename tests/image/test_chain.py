@@ -11,15 +11,15 @@ import pytest
 from envcfg.commands.hosting import judge_image
 from envcfg.errors import UsageError
 from envcfg.findings import Finding
-from envcfg.image.chain import interfaces_of
 from envcfg.image.facts import inspect_tree
 from envcfg.image.folder import FolderTree
 from envcfg.image.host import Host, parse_host, read_host
+from envcfg.image.interfaces import interfaces_of
 from envcfg.image.links import Chain
 from envcfg.image.overlay import Layer, Overlay
 from envcfg.image.record import Metadata
 from envcfg.report.image.json import host_json
-from imaging import SYSTEM, Image, environment
+from imaging import SITE, SYSTEM, Image, environment, python, torch
 
 PLUGIN = f"{SYSTEM}/libnccl-net.so"
 NET = tuple(f"ncclNetPlugin_v{number}" for number in (6, 7, 8))
@@ -136,6 +136,59 @@ def test_a_fault_is_found(image: Image, fault: Callable[[Image], None]) -> None:
 def test_what_the_driver_brings_is_not_missing(image: Image) -> None:
     image.library(PLUGIN, symbols=NET, needs=["libcuda.so.1", "libnvidia-ml.so.1"])
     assert judge(image)[1] == []
+
+
+def test_what_pytorch_has_loaded_is_not_missing(image: Image) -> None:
+    image.library(PLUGIN, symbols=NET, needs=["libcudart.so.12"])
+    assert [each.rule for each in judge(image)[1]] == ["chain-library-missing"]
+    site = f"usr/local/{SITE}"
+    python(image, "usr/local")
+    torch(image, site, "2.5.1+cu124", cuda="12.4")
+    cuda = f"{site}/nvidia/cuda_runtime/lib/libcudart.so.12"
+    image.library(cuda, needs=["libnowhere.so.1"])
+    image.library(
+        f"{site}/torch/lib/libtorch_global_deps.so",
+        needs=["libcudart.so.12"],
+        rpath="$ORIGIN/../../nvidia/cuda_runtime/lib",
+    )
+    chain, found = judge(image)
+    assert found == []
+    assert f"/{cuda}" not in [each.library.path for each in chain.own]
+
+
+@pytest.mark.parametrize(
+    ("version", "found"),
+    [("2.26.6", []), ("2.27.7", ["chain-plugin-unfound"]), ("2.30.4", [])],
+)
+def test_rccl_of_rocm_7_2_looks_for_the_plugin_by_another_name(
+    tmp_path: Path, version: str, found: list[str]
+) -> None:
+    image = Image(tmp_path / "rocm")
+    image.base()
+    image.library(f"{SYSTEM}/librccl.so.1", words=f"RCCL version : {version}-HEAD")
+    image.library(
+        f"{SYSTEM}/librccl-net.so",
+        symbols=("ncclNetPlugin_v10",),
+        words="Initializing aws-ofi-nccl 1.19.1",
+    )
+    assert [each.rule for each in judge(image)[1]] == found
+    environment(image, NCCL_NET_PLUGIN=f"/{SYSTEM}/librccl-net.so")
+    assert judge(image)[1] == []
+
+
+def test_what_the_profile_sets_finds_the_plugin(
+    image: Image, slingshot: Callable[..., Host], tmp_path: Path
+) -> None:
+    unfound(image)
+    host = slingshot()
+    assert [each.rule for each in judge(image, "./cray.yaml", host)[1]] == [
+        "chain-plugin-unfound"
+    ]
+    with (tmp_path / "cray.yaml").open("a") as file:
+        file.write(
+            f"env:\n  LD_LIBRARY_PATH: {{value: /opt/aws-ofi-nccl/lib, {REASON}}}\n"
+        )
+    assert judge(image, "./cray.yaml", host)[1] == []
 
 
 @pytest.mark.parametrize(

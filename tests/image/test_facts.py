@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import BinaryIO
 
 import pytest
 
+from envcfg.image.described import complete
 from envcfg.image.facts import inspect_tree
 from envcfg.image.folder import FolderTree
 from envcfg.image.record import Inspection, Metadata
@@ -16,9 +18,8 @@ INTERFACES = ("ncclNetPlugin_v7", "ncclNetPlugin_v8", "ncclTunerPlugin_v2")
 
 
 def look(image: Image, **metadata: object) -> Inspection:
-    return inspect_tree(
-        FolderTree(str(image.root)), Metadata("folder", **metadata), "image"
-    )
+    tree = FolderTree(str(image.root))
+    return inspect_tree(tree, complete(Metadata("folder", **metadata), tree), "image")
 
 
 def lumi_like(image: Image) -> None:
@@ -320,6 +321,23 @@ def test_pkgconfig_and_dpkg_tell_versions(image: Image) -> None:
     image.text("opt/mpich/lib/pkgconfig/mpich.pc", "Name: mpich\nVersion: 4.2.3\n")
     found = look(image).taken()
     assert (found["ucx"].value, found["mpich"].value) == ("1.12.1", "4.2.3")
+
+
+def test_what_was_not_read_is_said(image: Image) -> None:
+    (found,) = look(image, unread=("an overlay",)).findings
+    assert (found.rule, found.subject) == ("image-part-unread", "an overlay")
+
+
+def test_a_file_that_nobody_may_read_shows_nothing(
+    image: Image, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    static(image)
+
+    def refuse(_: FolderTree, path: str) -> BinaryIO:
+        raise PermissionError(13, "Permission denied", path)
+
+    monkeypatch.setattr(FolderTree, "open_entry", refuse)
+    assert look(image).taken()["sh"].value == "yes"
 
 
 def test_hostile_content_is_read_to_an_end(image: Image) -> None:
