@@ -61,6 +61,12 @@ def fakes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return notes
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _own_memory(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """What is read of images is kept for this run alone, not for who runs the tests."""
+    os.environ["XDG_CACHE_HOME"] = str(tmp_path_factory.mktemp("memory"))
+
+
 @pytest.fixture
 def wrap(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Wrapped]:
     """Run ``envcfg wrap`` in a folder of its own, with no layers but the built-in."""

@@ -3,8 +3,6 @@
 An image is the same as long as path, size, time of change and inode are.
 """
 
-from __future__ import annotations
-
 import os
 import stat
 from collections.abc import Mapping

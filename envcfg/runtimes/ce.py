@@ -49,6 +49,7 @@ RUNTIME = Runtime(
     program="",
     option="--environment",
     filed=("--annotation=",),
+    described=(".toml",),
     starters=("srun",),
     template="ce",
     kind="ce",

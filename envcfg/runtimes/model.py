@@ -48,6 +48,7 @@ class Runtime(NamedTuple):
         pulled: what happens to an image that is fetched, for a warning.
         pull: what to do before the job instead.
         unpacked: names of which an image that is a folder has one at least.
+        described: how names end of files that describe an image, and are none.
         is_text: arguments go through it as UTF-8, so that other bytes would be changed.
         outlives: a container goes on where its client is killed; the template ends it.
         writes: the template writes a file for each step, and removes it.
@@ -71,6 +72,7 @@ class Runtime(NamedTuple):
     pulled: str = "every rank of the job would pull and unpack this image"
     pull: str = ""
     unpacked: tuple[str, ...] = ("bin", "usr")
+    described: tuple[str, ...] = ()
     is_text: bool = False
     outlives: bool = False
     writes: bool = False

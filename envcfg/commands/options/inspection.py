@@ -11,19 +11,21 @@ from envcfg.launch.plan import Read
 
 PATIENCE = 10.0  # seconds for a first look: a script waits for it
 
+_TOO_LONG = f"it takes longer than {PATIENCE:.0f} s"
 
-def read_image(image: str | None) -> tuple[Read, list[Finding]]:
+
+def read_image(image: str) -> tuple[Read, list[Finding]]:
     """Return what *image* shows, and what is to be said of the reading.
 
     Args:
         image: a file or a folder that is here; anything else shows nothing.
     """
-    if image is None or not os.path.exists(image):
+    if not os.path.exists(image):
         return Read(), []
     known, folder = identify(image), memory_folder(os.environ)
     kept = recall(folder, known) if known and folder else None
     memory = kept or _look(image)
-    if known and folder and not kept:
+    if known and folder and not kept and memory.why != _TOO_LONG:
         keep(folder, known, memory)
     findings = []
     if memory.why:
@@ -40,20 +42,20 @@ def _look(image: str) -> Memory:
     from envcfg.image.facts import inspect_tree
     from envcfg.image.open import open_image
     from envcfg.image.patience import PatientTree, TimeIsUpError
-    from envcfg.profile.conditions import FACTS
+    from envcfg.profile.conditions import usable_versions
 
     try:
         with open_image(image) as (tree, metadata):
             patient = PatientTree(tree, PATIENCE)
             found = inspect_tree(patient, metadata, image)
-            facts = {
-                name: (fact.value, fact.evidence)
-                for name, fact in found.taken().items()
-                if name in FACTS
-            }
+            taken = found.taken()
+            usable = usable_versions({name: each.value for name, each in taken.items()})
+            facts = {name: (usable[name], taken[name].evidence) for name in usable}
+            if architecture := taken.get("architecture"):
+                facts["architecture"] = (architecture.value, architecture.evidence)
             return Memory(facts, bases_of(patient, found.metadata.labels))
     except TimeIsUpError:
-        why = f"it takes longer than {PATIENCE:.0f} s"
+        why = _TOO_LONG  # which may be otherwise the next time
     except ImageError as err:
         why = err.message.removeprefix(f"{image}: ")
     except OSError as err:

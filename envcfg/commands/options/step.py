@@ -22,6 +22,7 @@ from envcfg.commands.options.arguments import (
     write_setting,
 )
 from envcfg.commands.options.diagnostics import DIAGNOSTICS, read_diagnostics
+from envcfg.commands.options.inspection import read_image
 from envcfg.commands.options.option import Option, Table, write_options
 from envcfg.commands.options.selection import open_catalog, overlays, select_profile
 from envcfg.errors import UsageError
@@ -30,7 +31,7 @@ from envcfg.launch.choose import choose_runtimes, named_runtimes
 from envcfg.launch.diagnostics import is_path
 from envcfg.launch.facts import check_facts
 from envcfg.launch.image import locate_image
-from envcfg.launch.plan import Options
+from envcfg.launch.plan import Options, Read
 from envcfg.launchers import LAUNCHERS
 from envcfg.profile.conditions import CHOSEN
 from envcfg.profile.model import Profile
@@ -124,6 +125,11 @@ STEP: Table = {
             read=read_pair,
             write=write_pair,
         ),
+        Option(
+            "--no-inspect",
+            "do not read facts in the image: state them, or do without",
+            kind="switch",
+        ),
     ),
     **DIAGNOSTICS,
 }
@@ -196,9 +202,14 @@ def read_step(
         profile, runtime, found, options.container, options.launcher
     )[0]
     image, seen = locate_image(options.container, here, first)
+    read = Read()
+    if not options.no_inspect and image and not image.endswith(first.described or "\0"):
+        read, found_in = read_image(image)
+        seen += found_in
     wanted = Options(
         container=image,
         image_file=image and os.path.realpath(image),
+        read=read,
         runtime=runtime,
         found=found,
         runtime_args=tuple(options.runtime_arg),

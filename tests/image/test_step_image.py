@@ -1,0 +1,247 @@
+"""``wrap`` reads facts in the image by itself, once, and keeps them."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+from made_forms import squash
+
+from envcfg.commands.options import inspection
+from envcfg.commands.options.inspection import read_image
+from envcfg.image.bases import bases_of
+from envcfg.image.folder import FolderTree
+from envcfg.image.memory import Memory, identify, keep, memory_folder, recall
+from envcfg.image.patience import PatientTree, TimeIsUpError
+from envcfg.launch.plan import Read
+from imaging import Image
+from support import Wrap
+
+LUMI = ("--profile", "lumi-g", "--runtime", "apptainer")
+READ = "read in the image: /opt/rocm/.info/version"
+
+
+@pytest.fixture
+def image(tmp_path: Path) -> Image:
+    made = Image(tmp_path / "root")
+    made.text("opt/rocm/.info/version", "6.2.4-139\n")
+    made.text("usr/bin/env", "")
+    return made
+
+
+@pytest.fixture
+def file(image: Image, tmp_path: Path) -> Path:
+    return squash(image.root, tmp_path / "own.sqfs")
+
+
+def facts(wrap: Wrap, image: Path, *options: str) -> dict[str, dict[str, str]]:
+    done = wrap(*LUMI, "--container", str(image), "--json", *options)
+    assert done.code == 0, done.err
+    found: dict[str, dict[str, str]] = json.loads(done.text)["facts"]
+    return found
+
+
+@pytest.fixture(autouse=True)
+def _no_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+
+
+def test_facts_are_read_in_a_file_and_say_where_they_stand(
+    wrap: Wrap, file: Path
+) -> None:
+    found = facts(wrap, file)
+    assert (found["rocm"]["value"], found["rocm"]["why"]) == ("6.2.4", READ)
+    plan = wrap(*LUMI, "--container", str(file), "--print", "plan").text
+    assert f"rocm=6.2.4  ({READ}" in plan
+    assert "NCCL_NET_GDR_LEVEL=PHB" in plan
+
+
+def test_facts_are_read_in_a_folder(wrap: Wrap, image: Image) -> None:
+    assert facts(wrap, image.root)["rocm"]["value"] == "6.2.4"
+
+
+def test_a_file_is_read_once_and_says_so(wrap: Wrap, file: Path) -> None:
+    words = (*LUMI, "--container", str(file))
+    assert "was read for the first time: rocm 6.2.4" in wrap(*words).err
+    assert wrap(*words).err == ""
+
+
+def test_a_file_that_has_changed_is_read_again(
+    wrap: Wrap, image: Image, file: Path
+) -> None:
+    assert facts(wrap, file)["rocm"]["value"] == "6.2.4"
+    image.text("opt/rocm/.info/version", "7.0.2\n")
+    squash(image.root, file)
+    assert facts(wrap, file)["rocm"]["value"] == "7.0.2"
+
+
+def test_what_is_kept_is_what_is_used(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before, (note,) = read_image(str(file))
+    assert note.rule == "image-read"
+    monkeypatch.setattr(inspection, "_look", pytest.fail)
+    assert read_image(str(file)) == (before, [])
+
+
+def test_nothing_is_read_where_that_is_not_wanted(wrap: Wrap, file: Path) -> None:
+    assert "rocm" not in facts(wrap, file, "--no-inspect")
+
+
+def test_a_stated_fact_wins_with_a_warning(wrap: Wrap, file: Path) -> None:
+    done = wrap(*LUMI, "--container", str(file), "--fact", "rocm=7.1", "--json")
+    assert json.loads(done.text)["facts"]["rocm"]["value"] == "7.1"
+    assert "warning: rocm: --fact says 7.1, which wins: the image has 6.2.4" in done.err
+
+
+def test_the_name_of_the_file_loses_with_a_warning(
+    wrap: Wrap, image: Image, tmp_path: Path
+) -> None:
+    made = squash(image.root, tmp_path / "lumi-multitorch-full-u24r70f21m50t210.sif")
+    done = wrap(*LUMI, "--container", str(made), "--json")
+    assert json.loads(done.text)["facts"]["rocm"]["value"] == "6.2.4"
+    assert "the image has 6.2.4" in done.err
+    assert "its name says 7.0" in done.err
+
+
+def test_an_image_made_from_one_of_the_site_is_known_by_that(
+    wrap: Wrap, image: Image, tmp_path: Path
+) -> None:
+    base = "lumi-multitorch-full-u24r70f21m50t210.sif"
+    image.text(
+        ".singularity.d/Singularity", f"Bootstrap: localimage\nFrom: /appl/{base}\n"
+    )
+    made = squash(image.root, tmp_path / "mine.sif")
+    assert facts(wrap, made)["container"]["value"] == base
+
+
+@pytest.mark.parametrize(
+    "data", [b"", b"hsqs" + b"\xff" * 200, b"#!/bin/sh\n", b"\x7fELF"]
+)
+def test_what_cannot_be_read_is_a_note_and_no_end(
+    wrap: Wrap, tmp_path: Path, data: bytes
+) -> None:
+    (tmp_path / "x.sif").write_bytes(data)
+    done = wrap(*LUMI, "--container", "x.sif")
+    assert done.code == 0
+    assert "its facts are not known: " in done.err
+
+
+def test_reading_ends_when_the_time_is_up_and_is_tried_again(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(inspection, "PATIENCE", -1.0)
+    read, (note,) = read_image(str(file))
+    assert (read, note.rule) == (Read(), "image-not-read")
+    assert note.message == "its facts are not known: it takes longer than 10 s"
+    monkeypatch.setattr(inspection, "PATIENCE", 60.0)
+    read, _ = read_image(str(file))
+    assert read.facts["rocm"][0] == "6.2.4"
+
+
+def test_a_tree_of_which_the_time_is_up_is_read_no_further(image: Image) -> None:
+    now = [0.0]
+    tree = PatientTree(FolderTree(str(image.root)), 5.0, lambda: now[0])
+    file = tree.open("/opt/rocm/.info/version")
+    assert file
+    assert file.read() == b"6.2.4-139\n"
+    now[0] = 6.0
+    with pytest.raises(TimeIsUpError):
+        tree.names("/opt")
+
+
+# What is kept
+
+
+def test_memory_is_for_its_owner_alone(tmp_path: Path) -> None:
+    file = tmp_path / "x.sif"
+    file.write_bytes(b"x")
+    known = identify(str(file))
+    assert known
+    memory = Memory({"rocm": ("6.2.4", "/a\nb")}, ("base.sif",))
+    keep(str(tmp_path / "kept"), known, memory)
+    assert recall(str(tmp_path / "kept"), known) == memory
+    (kept,) = (tmp_path / "kept").iterdir()
+    assert kept.stat().st_mode & 0o777 == 0o600
+    kept.chmod(0o666)  # others may have written it
+    assert recall(str(tmp_path / "kept"), known) is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "{",
+        "[]",
+        "null",
+        "{}",
+        '{"form": 1}',
+        "\xff",
+        '{"form": "1 0.1.0", "image": 3}',
+    ],
+)
+def test_what_is_no_memory_is_as_good_as_nothing(tmp_path: Path, text: str) -> None:
+    file = tmp_path / "x.sif"
+    file.write_bytes(b"x")
+    known = identify(str(file))
+    assert known
+    keep(str(tmp_path), known, Memory())
+    (kept,) = tmp_path.glob("*.json")
+    kept.write_text(text, encoding="latin-1")
+    assert recall(str(tmp_path), known) is None
+
+
+def test_a_folder_that_cannot_be_made_loses_nothing_but_time(tmp_path: Path) -> None:
+    file = tmp_path / "x.sif"
+    file.write_bytes(b"x")
+    known = identify(str(file))
+    assert known
+    keep(f"{file}/no", known, Memory())
+    assert recall(f"{file}/no", known) is None
+
+
+@pytest.mark.parametrize(
+    ("environ", "folder"),
+    [
+        ({"XDG_CACHE_HOME": "/c", "HOME": "/h"}, "/c/envcfg/images"),
+        ({"XDG_CACHE_HOME": "c", "HOME": "/h"}, "/h/.cache/envcfg/images"),
+        ({"HOME": "/h"}, "/h/.cache/envcfg/images"),
+        ({"HOME": "here"}, None),
+        ({}, None),
+    ],
+)
+def test_where_it_is_kept(environ: dict[str, str], folder: str | None) -> None:
+    assert memory_folder(environ) == folder
+
+
+def test_only_plain_files_are_known_again(tmp_path: Path) -> None:
+    assert identify(str(tmp_path)) is None
+    assert identify(str(tmp_path / "none")) is None
+    os.mkfifo(tmp_path / "pipe")
+    assert identify(str(tmp_path / "pipe")) is None
+
+
+# From what an image was made
+
+
+def test_the_nearest_base_comes_first(image: Image) -> None:
+    image.text(
+        ".singularity.d/Singularity",
+        "bootstrap: localimage\nfrom: c.sif\n\n%post\n  echo From: no\n",
+    )
+    image.text(
+        ".singularity.d/bootstrap_history/Apptainer0", "Bootstrap: docker\nFrom: a:1\n"
+    )
+    image.text(
+        ".singularity.d/bootstrap_history/Apptainer1",
+        "Bootstrap: localimage\nFrom: b.sif\n",
+    )
+    labels = {"org.opencontainers.image.base.name": "docker.io/x:2"}
+    tree = FolderTree(str(image.root))
+    assert bases_of(tree, labels) == ("docker.io/x:2", "c.sif", "b.sif", "a:1")
+
+
+def test_an_image_that_does_not_say_has_none(image: Image) -> None:
+    assert bases_of(FolderTree(str(image.root)), {}) == ()
