@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
+from envcfg.commands.options.inspection import step_facts
 from envcfg.findings import Finding
 from envcfg.image.chain import Setting, judge_chain
 from envcfg.image.communication import loaded_plugin
@@ -41,19 +42,21 @@ def judge_image(
     """
     environ = dict(found.metadata.environment)
     findings: list[Finding] = []
+    chosen: Profile | None = None
+    facts: Facts | None = None
     if profile is not None:
         from envcfg.commands.options.selection import open_catalog
 
         catalog = open_catalog()
         chosen = catalog.load(profile)
         machine = host.tree() if host else FolderTree("/")
-        facts = _facts(chosen, found)
+        facts = _facts(chosen, found, tree)
         layers = list(_layers(chosen, facts))
         absent = [each.source for each in layers if machine.look(each.source) is None]
         if absent and host is None:
             findings.append(_absent(absent))
         tree = Overlay(tree, machine, layers)
-        environ |= _settings(chosen, facts)
+        environ |= _settings(chosen, facts, _FINDING)
     shelf = Shelf(tree, environ)
     starts = [
         (each.evidence, each.why)
@@ -68,7 +71,11 @@ def judge_image(
         host_architecture=host.architecture if host else "",
         has_host=profile is not None and not findings,
     )
-    return chain, [*judge_chain(chain, setting), *findings]
+    return chain, [
+        *judge_chain(chain, setting),
+        *_known_faults(found, chosen, facts),
+        *findings,
+    ]
 
 
 def _of_torch(found: Inspection) -> list[str]:
@@ -81,17 +88,34 @@ def _of_torch(found: Inspection) -> list[str]:
     return [f"{site}/torch/lib/{name}" for name in sorted(names)]
 
 
-def _facts(profile: Profile, found: Inspection) -> Facts:
+def _facts(profile: Profile, found: Inspection, tree: Tree) -> Facts:
     """Return what the profile's conditions are judged by: what is in the image."""
-    from envcfg.launch.choose import GIVEN, named_runtimes
-    from envcfg.profile.conditions import usable_versions
-    from envcfg.profile.facts import Fact, Facts
+    from envcfg.image.bases import bases_of
+    from envcfg.launch.choose import named_runtimes
+    from envcfg.launch.facts import gather_facts
+    from envcfg.launch.plan import Options, Read
+    from envcfg.launchers import allowed_launchers
 
-    taken = {name: each.value for name, each in found.taken().items()}
-    known = usable_versions(taken)
-    known["container"] = found.image.rstrip("/").rpartition("/")[2]
-    known["runtime"] = named_runtimes(profile)[0].kind
-    return Facts({name: Fact(value, GIVEN) for name, value in known.items()})
+    read = Read(step_facts(found), bases_of(tree, found.metadata.labels))
+    launcher = allowed_launchers(profile.launchers)[0]
+    runtime = named_runtimes(profile)[0].kind
+    options = Options(container=found.image, read=read)
+    return gather_facts(profile, options, launcher, runtime)[0]
+
+
+def _known_faults(
+    found: Inspection, profile: Profile | None, facts: Facts | None
+) -> list[Finding]:
+    """Return what is known of these versions, with what the profile sets."""
+    from envcfg.profile.stacks import Job, known_faults
+
+    if profile is None or facts is None:
+        values = {name: value for name, (value, _) in step_facts(found).items()}
+        return known_faults(Job(values))
+    known = {name: fact.value for name, fact in facts.known.items()}
+    provider = profile.expect.provider if profile.expect else None
+    env = _settings(profile, facts, profile.env)
+    return known_faults(Job(known, provider, profile.name, env))
 
 
 def _layers(profile: Profile, facts: Facts) -> Iterator[Layer]:
@@ -103,12 +127,12 @@ def _layers(profile: Profile, facts: Facts) -> Iterator[Layer]:
             yield Layer(mount.bind.source, mount.bind.target or mount.bind.source)
 
 
-def _settings(profile: Profile, facts: Facts) -> dict[str, str]:
-    """Return what the profile sets of the variables by which libraries are found."""
+def _settings(profile: Profile, facts: Facts, names: Iterable[str]) -> dict[str, str]:
+    """Return what the profile sets of the variables *names*, where that is known."""
     from envcfg.launch.choose import choose_branches
 
     found = {}
-    for name in _FINDING:
+    for name in names:
         setting = profile.env.get(name)
         branches = choose_branches(setting, facts) if setting else ()
         first = next(iter(branches), None)

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import os
+from typing import TYPE_CHECKING
 
 from envcfg.characters import one_line
 from envcfg.findings import Finding
 from envcfg.image.memory import Memory, identify, keep, memory_folder, recall
 from envcfg.launch.plan import Read
+
+if TYPE_CHECKING:
+    from envcfg.image.record import Inspection
 
 PATIENCE = 10.0  # seconds for a first look: a script waits for it
 
@@ -35,6 +39,18 @@ def read_image(image: str) -> tuple[Read, list[Finding]]:
     return Read(memory.facts, memory.bases), findings
 
 
+def step_facts(found: Inspection) -> dict[str, tuple[str, str]]:
+    """Return those facts that conditions ask for: the value of each, and its place."""
+    from envcfg.profile.conditions import usable_versions
+
+    taken = found.taken()
+    usable = usable_versions({name: each.value for name, each in taken.items()})
+    facts = {name: (usable[name], taken[name].evidence) for name in usable}
+    if architecture := taken.get("architecture"):
+        facts["architecture"] = (architecture.value, architecture.evidence)
+    return facts
+
+
 def _look(image: str) -> Memory:
     """Read the image, for as long as a script can wait."""
     from envcfg.errors import ImageError
@@ -42,18 +58,12 @@ def _look(image: str) -> Memory:
     from envcfg.image.facts import inspect_tree
     from envcfg.image.open import open_image
     from envcfg.image.patience import PatientTree, TimeIsUpError
-    from envcfg.profile.conditions import usable_versions
 
     try:
         with open_image(image) as (tree, metadata):
             patient = PatientTree(tree, PATIENCE)
             found = inspect_tree(patient, metadata, image)
-            taken = found.taken()
-            usable = usable_versions({name: each.value for name, each in taken.items()})
-            facts = {name: (usable[name], taken[name].evidence) for name in usable}
-            if architecture := taken.get("architecture"):
-                facts["architecture"] = (architecture.value, architecture.evidence)
-            return Memory(facts, bases_of(patient, found.metadata.labels))
+            return Memory(step_facts(found), bases_of(patient, found.metadata.labels))
     except TimeIsUpError:
         why = _TOO_LONG  # which may be otherwise the next time
     except ImageError as err:
