@@ -37,7 +37,11 @@ FACTS = {"architecture": os.uname().machine, "torch": "2.13.0"}
 @pytest.fixture(scope="module")
 def image(cluster: Cluster) -> Path:
     """Return the image that the recipe makes; some two minutes the first time."""
-    inputs = [RECIPE.read_bytes(), (HERE / "build").read_bytes(), repr((MIRROR, WHEELS))]
+    inputs = [
+        RECIPE.read_bytes(),
+        (HERE / "build").read_bytes(),
+        repr((MIRROR, WHEELS)),
+    ]
     key = hashlib.sha256(repr(inputs).encode()).hexdigest()
     target = CACHE / f"recipe-{key[:16]}" / "pytorch-cpu.sif"
     if not target.exists():
@@ -131,7 +135,8 @@ def test_its_help_says_how_it_is_used(
     cluster: Cluster, image: Path, tool: Path, workdir: Path
 ) -> None:
     shown = cluster.run(["apptainer", "run-help", image], check=True).stdout
-    (line,) = [each for each in shown.splitlines() if each.startswith("envcfg ")]
+    lines = map(str.strip, shown.splitlines())
+    (line,) = [each for each in lines if each.startswith("envcfg ")]
     (workdir / "train.py").write_text(
         "import torch, torch.distributed as dist\n"
         "dist.init_process_group('gloo')\n"
@@ -140,9 +145,43 @@ def test_its_help_says_how_it_is_used(
         "print('sum', number.item(), flush=True)\n"
     )
     words = line.replace("THIS.sif", str(image)).split()
-    done = cluster.run([tool / words[0], *words[1:]], timeout=120)
+    script = cluster.run([tool / words[0], *words[1:]], check=True).stdout
+    (workdir / "job.sh").write_text(script)
+    done = cluster.run(["bash", "job.sh"], timeout=120)
     assert done.returncode == 0, done.stderr
     assert "sum 3.0" in done.stdout + done.stderr
+
+
+def test_an_image_on_top_of_another_keeps_what_that_one_says(
+    cluster: Cluster, workdir: Path, tmp_path: Path
+) -> None:
+    """As those of Horovod and DeepSpeed do."""
+    root = tmp_path / "root"
+    for folder in "bin dev etc proc root sys tmp var/tmp".split():
+        (root / folder).mkdir(parents=True)
+    for file in "group hosts passwd resolv.conf".split():
+        (root / "etc" / file).touch()
+    shutil.copy("/bin/busybox", root / "bin/sh")
+    below, above = tmp_path / "below", tmp_path / "above"
+    stack(
+        root,
+        below,
+        "%post\n  :\n%environment\n  export A=1\n%labels\n  org.envcfg.torch 1\n",
+    )
+    stack(below, above, "%post\n  :\n%test\n  true\n")
+    labels = json.loads((above / ".singularity.d/labels.json").read_text())
+    assert labels["org.envcfg.torch"] == "1"
+    seen = shutil.copytree(above, workdir / "above", symlinks=True)
+    argv = ["apptainer", "exec", seen, "/bin/sh", "-c", 'echo "$A"']
+    done = cluster.run(argv)
+    assert done.stdout == "1\n", done.stderr
+
+
+def stack(image: Path, target: Path, sections: str) -> None:
+    """Build a folder with an image from another one."""
+    recipe = target.with_suffix(".def")
+    recipe.write_text(f"Bootstrap: localimage\nFrom: {image}\n\n{sections}")
+    run(HERE / "build", "--sandbox", target, recipe)
 
 
 @pytest.mark.skipif("inspect" not in COMMANDS, reason="envcfg inspect is not there yet")
