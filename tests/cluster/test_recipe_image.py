@@ -36,7 +36,7 @@ FACTS = {"architecture": os.uname().machine, "torch": "2.13.0"}
 
 @pytest.fixture(scope="module")
 def image(cluster: Cluster) -> Path:
-    """Return the image that the recipe makes; some two minutes the first time."""
+    """Return the image that the recipe makes; some three minutes the first time."""
     inputs = [
         RECIPE.read_bytes(),
         (HERE / "build").read_bytes(),
