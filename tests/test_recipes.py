@@ -1,17 +1,22 @@
 """The container recipes: pinned, labelled, and silent on what profiles set.
 
-spython's parser reads them; what it gets wrong (letter case of the base image) and what
-it does not read (the values in ``%post``) is read here.
+spython's parser reads those whose base is an image of Docker's, as it knows no other; what
+it gets wrong (letter case of the base image) and what it does not read (the values in
+``%post``) is read here. One of them is built: tests/cluster/test_recipe_image.py.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+import shutil
+import subprocess
+import textwrap
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import pytest
 
+from envcfg.knowledge.variables import find_variable
 from envcfg.profile.catalog import Catalog
 from envcfg.profile.conditions import FACTS, fact_problem
 from support import ROOT
@@ -20,7 +25,16 @@ FOLDER = ROOT / "container-recipes"
 RECIPES = sorted(FOLDER.glob("*.def"))
 LABEL = "org.envcfg."
 
-recipes = pytest.mark.parametrize("path", RECIPES, ids=lambda path: path.stem)
+BUILT = {"pytorch-cpu"}  # by tests/cluster/test_recipe_image.py
+SUMS = {"sha256sum": 64, "sha512sum": 128}  # digits of what they print
+SHELL_SECTIONS = ("post", "environment", "test")
+
+
+def each(paths: Iterable[Path]) -> pytest.MarkDecorator:
+    return pytest.mark.parametrize("path", list(paths), ids=lambda path: path.stem)
+
+
+recipes = each(RECIPES)
 
 
 def header(path: Path, key: str) -> str:
@@ -38,8 +52,27 @@ def section(path: Path, name: str) -> list[str]:
     return [line for line in lines if line and not line.startswith("#")]
 
 
+def script(path: Path, name: str) -> str:
+    """Return a section as the shell reads it, without its indentation; "" for none."""
+    _, _, rest = path.read_text().partition(f"\n%{name}\n")
+    return textwrap.dedent(re.split(r"^%\w", rest, maxsplit=1, flags=re.MULTILINE)[0])
+
+
+def commands(path: Path) -> list[str]:
+    """Return the lines of ``%post``, where continued ones are one."""
+    text = "\n".join(section(path, "post")).replace("\\\n", " ")
+    return [re.sub(" +", " ", line) for line in text.splitlines()]
+
+
+def base(path: Path) -> Path:
+    """Return the recipe that starts from an image of Docker's: this or the one below."""
+    if header(path, "Bootstrap") == "docker":
+        return path
+    return FOLDER / header(path, "From").replace(".sif", ".def")
+
+
 def facts(path: Path) -> dict[str, str]:
-    """Return the labels that are facts."""
+    """Return the labels that are facts; those that are only known when it is built not."""
     pairs = (line.split(maxsplit=1) for line in section(path, "labels"))
     return {
         name.removeprefix(LABEL): value
@@ -62,14 +95,24 @@ def parse(path: Path) -> Mapping[str, object]:
     return dict(vars(recipe))
 
 
-def test_there_is_a_recipe_for_rocm_and_one_for_cpus() -> None:
-    assert [path.stem for path in RECIPES] == ["pytorch-cpu", "pytorch-rocm"]
+def test_there_is_a_recipe_for_each_kind_of_gpu_and_framework() -> None:
+    assert [path.stem for path in RECIPES] == [
+        "deepspeed",
+        "horovod",
+        "pytorch-cpu",
+        "pytorch-cuda-slingshot",
+        "pytorch-rocm",
+    ]
 
 
 @recipes
 def test_the_base_image_is_pinned(path: Path) -> None:
-    assert header(path, "Bootstrap") == "docker"
     image = header(path, "From")
+    if header(path, "Bootstrap") == "localimage":
+        assert base(path) in RECIPES, "no recipe here makes it"
+        assert header(base(path), "Bootstrap") == "docker"
+        return
+    assert header(path, "Bootstrap") == "docker"
     if "@" not in image:
         name, _, tag = image.partition(":")
         assert name
@@ -77,7 +120,7 @@ def test_the_base_image_is_pinned(path: Path) -> None:
         assert tag != "latest"
 
 
-@recipes
+@each(path for path in RECIPES if base(path) == path)
 def test_spython_reads_the_same(path: Path) -> None:
     read = parse(path)
     assert read["fromHeader"] == header(path, "From").lower()
@@ -88,12 +131,61 @@ def test_spython_reads_the_same(path: Path) -> None:
 
 
 @recipes
+def test_it_has_the_sections_that_it_needs_and_no_other(path: Path) -> None:
+    names = re.findall(r"^%(\w+)$", path.read_text(), re.MULTILINE)
+    order = ["post", "environment", "test", "labels", "help"]
+    assert names == [name for name in order if name in names]
+    assert {"post", "test", "help"} <= set(names)
+
+
+@recipes
+@pytest.mark.parametrize("name", ["post", "test"])
+def test_a_failure_ends_the_build(path: Path, name: str) -> None:
+    assert section(path, name)[0] == "set -eu"
+    assert not re.search(r"\|\| (:|true)$", script(path, name), re.MULTILINE)
+
+
+@recipes
+@pytest.mark.parametrize("name", SHELL_SECTIONS)
+@pytest.mark.skipif(not shutil.which("shellcheck"), reason="there is no shellcheck")
+def test_shellcheck_finds_nothing(path: Path, name: str) -> None:
+    # SC2154: Apptainer sets one of the two variables for labels, SingularityCE the other.
+    argv = ["shellcheck", "--shell=sh", "--exclude=SC2154", "-"]
+    done = subprocess.run(
+        argv, input=script(path, name), capture_output=True, text=True, check=False
+    )
+    assert done.stdout == ""
+
+
+@recipes
+@pytest.mark.parametrize("name", SHELL_SECTIONS)
+@pytest.mark.skipif(not shutil.which("shfmt"), reason="there is no shfmt")
+def test_shfmt_would_change_nothing(path: Path, name: str) -> None:
+    text = script(path, name).rstrip("\n") + "\n"
+    argv = ["shfmt", "-ln", "posix", "-i", "2", "-ci", "-bn", "-d"]
+    done = subprocess.run(argv, input=text, capture_output=True, text=True, check=False)
+    assert done.stdout == ""
+
+
+@recipes
 def test_labels_are_facts_that_envcfg_takes(path: Path) -> None:
-    labels = facts(path)
+    labels = facts(base(path))
     assert labels
-    for name, value in labels.items():
+    for name, value in {**labels, **facts(path)}.items():
         assert name in FACTS
         assert None is fact_problem(name, value)
+
+
+@recipes
+def test_the_machine_that_builds_says_its_architecture(path: Path) -> None:
+    lines = [line for line in commands(path) if "org.envcfg.architecture" in line]
+    wanted = base(path) == path
+    assert len(lines) == wanted, "an image on top of another has its labels"
+    assert "architecture" not in facts(path)
+    for line in lines:
+        assert line.endswith(
+            '"$(uname -m)" >>"${APPTAINER_LABELS:-$SINGULARITY_LABELS}"'
+        )
 
 
 @recipes
@@ -106,8 +198,10 @@ def test_labels_agree_with_what_is_installed(path: Path) -> None:
         if name in installed:
             assert value == installed[name]
         else:
-            named = rf"{name}(_release_)?_?{re.escape(value)}(_|$)"
+            named = rf"{name}(_release_)?[_:]?{re.escape(value)}([_.-]|$)"
             assert re.search(named, image), f"{name} {value} is not in {image}"
+    known = {name for name in installed if name in FACTS} - {"libfabric"}
+    assert known <= set(facts(path)), "a fact without its label"
 
 
 @recipes
@@ -115,6 +209,14 @@ def test_help_states_the_versions_of_the_labels(path: Path) -> None:
     text = "\n".join(section(path, "help"))
     for name, value in facts(path).items():
         assert name == "plugin" or value in text
+
+
+@recipes
+def test_the_test_looks_at_the_versions_of_the_labels(path: Path) -> None:
+    text = script(path, "test").replace("\\.", ".")
+    for name, value in facts(path).items():
+        number = "{}{:0>2}{:0>2}".format(*value.split(".")) if name == "nccl" else value
+        assert name == "plugin" or number in text, name
 
 
 @recipes
@@ -128,20 +230,60 @@ def test_no_variable_is_set_that_a_profile_sets(path: Path, built_in: Catalog) -
         name for each in profiles if each.visibility for name in each.visibility.clear
     }
     assert "NCCL_SOCKET_IFNAME" in owned
-    assert assigned(path)
+    assert assigned(base(path))
     assert not assigned(path) & owned
     prefixes = ("NCCL_", "RCCL_", "FI_", "OFI_", "MIOPEN_", "HSA_", "CXI_", "MASTER_")
     assert not [name for name in assigned(path) if name.startswith(prefixes)]
+    assert not re.search(r"_ENVIRONMENT\b|singularity\.d", script(path, "post"))
 
 
 @recipes
 def test_what_is_downloaded_is_checked(path: Path) -> None:
-    lines = section(path, "post")
+    text = script(path, "post")
+    assert not re.search(r"\b(git clone|wget|git\+)", text)
+    assert len(re.findall(r"\bcurl -", text)) == ("fetch()" in text)
+    for line in commands(path):
+        if "https://" in line and "pip install" not in line:
+            found = re.fullmatch(r'fetch "https://\S+" (\w+) ([0-9a-f]+)', line)
+            assert found, line
+            assert len(found[2]) == SUMS[found[1]]
+
+
+@recipes
+def test_what_pip_installs_is_pinned(path: Path) -> None:
+    lines = [line for line in commands(path) if "pip install" in line]
+    assert bool(lines) != (path.stem == "pytorch-rocm"), "AMD's image has all of it"
     for line in lines:
-        if "https://" in line:
-            assert line.startswith("fetch ") or "pip install" in line
-    checksums = [line for line in lines if re.fullmatch("[0-9a-f]{64}", line)]
-    assert len(checksums) == len([line for line in lines if line.startswith("fetch ")])
+        words = line.partition("pip install")[2].split()
+        words = [word for word in words if not word.startswith(("-", "https:"))]
+        for word in words:
+            assert "==" in word or word == "./source", word
+
+
+@recipes
+def test_what_pip_installs_from_here_needs_no_other_package(path: Path) -> None:
+    for line in commands(path):
+        if line.endswith(" ./source"):
+            assert " --no-deps --no-build-isolation " in line
+
+
+@recipes
+def test_a_recipe_says_whether_it_was_built(path: Path) -> None:
+    built = path.stem in BUILT
+    assert ("NOT BUILT YET" in path.read_text()) != built
+    (row,) = [
+        line
+        for line in (FOLDER / "README.md").read_text().splitlines()
+        if line.startswith(f"| [{path.name}]")
+    ]
+    assert row.endswith("| built in CI |" if built else "| not built yet |")
+
+
+@recipes
+def test_the_variables_that_a_build_is_told_by_are_known(path: Path) -> None:
+    names = set(re.findall(r"\b((?:HOROVOD|DS|TORCH)_[A-Z_]+)=", script(path, "post")))
+    assert all(find_variable(name) for name in names)
+    assert names or base(path) == path
 
 
 @recipes

@@ -40,7 +40,13 @@ WRONG = [
     ("NCCL_TREE_THRESHOLD", "0", "warning", "since 2.5"),
     ("NCCL_SINGLE_RING_THRESHOLD", "0", "warning", "leave it out"),
     ("OFI_NCCL_RDMA_MIN_POSTED_BOUNCE_BUFFERS", "1", "warning", "by now"),
+    ("HOROVOD_ROCM_PATH", "/opt/rocm", "error", "write HOROVOD_ROCM_HOME"),
+    ("RCCL_INCLUDE_DIRS", "/opt/rocm/include", "error", "leave it out"),
+    ("HOROVOD_WITH_GLOO", "1", "warning", "see HOROVOD_WITHOUT_GLOO"),
+    ("DS_BUILD_SPARSE_ATTN", "0", "warning", "by now"),
+    ("DS_BUILD_FUSED_ADMA", "1", "warning", "did you mean DS_BUILD_FUSED_ADAM?"),
     # words
+    ("HOROVOD_GPU_OPERATIONS", "nccl", "error", "write NCCL"),
     ("NCCL_NET_GDR_LEVEL", "3", "warning", "write PHB"),
     ("NCCL_NET_GDR_LEVEL", "0", "warning", "write LOC"),
     ("NCCL_NET_GDR_LEVEL", "5", "warning", "write SYS"),
@@ -68,6 +74,8 @@ WRONG = [
     ("OFI_NCCL_PROTOCOL", "SEND", "error", "did you mean SENDRECV?"),
     ("OFI_NCCL_PROTOCOL", "TCP", "error", "does not start"),
     # switches
+    ("DS_BUILD_OPS", "yes", "error", "not 1 or 0"),
+    ("HOROVOD_WITH_PYTORCH", "true", "error", "not 1 or 0"),
     ("NCCL_DMABUF_ENABLE", "true", "error", "is not 1 or 0"),
     ("NCCL_IB_DISABLE", "yes", "error", "takes the digits"),
     ("NCCL_PXN_DISABLE", "2", "error", "is not 1 or 0"),
@@ -210,6 +218,12 @@ RIGHT = [
     ("MPICH_OFI_NIC_POLICY", "NUMA"),
     ("PMI_SHARED_SECRET", ""),
     ("PMIX_MCA_psec", "^munge"),
+    ("HOROVOD_GPU_OPERATIONS", "NCCL"),
+    ("HOROVOD_NCCL_LINK", "shared"),
+    ("HOROVOD_BUILD_CUDA_CC_LIST", "80,90"),
+    ("DS_BUILD_FUSED_ADAM", "1"),
+    ("TORCH_CUDA_ARCH_LIST", "8.0;9.0"),
+    ("PYTORCH_ROCM_ARCH", "gfx90a;gfx942"),
 ]
 
 
