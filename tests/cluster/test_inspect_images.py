@@ -69,6 +69,54 @@ def test_a_sif_shows_what_a_container_sees(name: str, cluster: Cluster) -> None:
     assert metadata.labels == json.loads(told.stdout)["data"]["attributes"]["labels"]
 
 
+# What a container says of itself, by the names of facts.
+SELF = """
+import importlib.metadata as packages, json, platform, shutil
+said = {name: "yes" for name in ("sh", "bash", "mkdir", "env") if shutil.which(name)}
+said |= {
+    "python": ".".join(platform.python_version_tuple()[:2]),
+    "glibc": platform.libc_ver()[1],
+    "architecture": platform.machine(),
+    "distribution": platform.freedesktop_os_release()["PRETTY_NAME"],
+}
+for name in ("torch", "accelerate", "deepspeed", "jax", "lightning", "transformers"):
+    try:
+        said[name] = packages.version(name).partition("+")[0]
+    except packages.PackageNotFoundError:
+        pass
+print(json.dumps(said))
+"""
+
+
+def told_by_inspect(cluster: Cluster, tool: Path, image: Path) -> dict[str, str]:
+    done = cluster.run([tool / "envcfg", "inspect", "--json", image])
+    assert done.returncode in {0, 1}, done.stderr
+    facts = json.loads(done.stdout)["facts"]
+    return {each["name"]: each["value"] for each in facts if each["taken"]}
+
+
+@pytest.mark.parametrize("name", ["pytorch", "frameworks"])
+def test_inspect_tells_what_a_container_says_of_itself(
+    name: str, cluster: Cluster, tool: Path
+) -> None:
+    image = IMAGES / f"{name}.sif"
+    words = ["apptainer", "exec", *CONTAINED, image, "python3", "-c", SELF]
+    said = json.loads(cluster.run(words, check=True).stdout)
+    found = told_by_inspect(cluster, tool, image)
+    assert {each: found.get(each) for each in said} == said
+    assert found.keys() - said.keys() == {"start"}
+
+
+@pytest.mark.parametrize(
+    ("name", "more"), [("busybox", {}), ("dash", {"glibc": "2.36"})]
+)
+def test_inspect_of_an_image_with_a_shell_alone(
+    name: str, more: dict[str, str], cluster: Cluster, tool: Path
+) -> None:
+    found = told_by_inspect(cluster, tool, IMAGES / f"{name}.sif")
+    assert found == {"architecture": "x86_64", "sh": "yes", "start": "exec", **more}
+
+
 @pytest.mark.parametrize("compressor", ["gzip", "lzo", "lz4", "xz", "zstd"])
 def test_what_apptainer_compresses_is_read(compressor: str, cluster: Cluster) -> None:
     image = cluster.workdir / "built.sif"

@@ -7,15 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from imaging import SITE, Image, python, wheel
+from imaging import Image
 from support import envcfg
 
 
 @pytest.fixture
 def image(tmp_path: Path) -> Image:
     made = Image(tmp_path / "root")
-    python(made, "usr")
-    wheel(made, f"usr/{SITE}", "nvidia_nccl_cu12", "2.28.9")
     made.text("usr/bin/env", "")
     return made
 
@@ -26,9 +24,9 @@ def rules(image: Image, *options: str) -> set[str]:
     return {each["rule"] for each in json.loads(done.text)["findings"]}
 
 
-def test_a_label_of_the_recipe_counts_as_the_rest(image: Image) -> None:
-    image.text(".singularity.d/labels.json", '{"org.envcfg.plugin": "1.17.2"}')
-    image.text("opt/rocm/.info/version", "7.0.2\n")
+def test_versions_that_fail_together_are_named(image: Image) -> None:
+    labels = {"org.envcfg.plugin": "1.17.2", "org.envcfg.nccl": "2.28.9"}
+    image.text(".singularity.d/labels.json", json.dumps(labels))
     assert "stack-nccl-ofi-2.28.9" in rules(image)
 
 

@@ -15,12 +15,13 @@ _STYLES = {"error": "red", "warning": "yellow", "note": ""}
 
 def inspection_lines(found: Inspection) -> Iterator[Line]:
     """Yield the facts with their evidence, those that do not count dim, then findings."""
-    names = [_name(each) for each in found.facts]
+    facts = [each for each in found.facts if not _says_it_again(each, found)]
+    names = [_name(each) for each in facts]
     width = max(map(len, names), default=0)
-    values = [len(each.value) for each in found.facts if len(each.value) <= _WIDEST]
+    values = [len(each.value) for each in facts if len(each.value) <= _WIDEST]
     room = max(values, default=0)
     yield "bold", f"{found.image}: {found.metadata.form}"
-    for name, each in zip(names, found.facts, strict=True):
+    for name, each in zip(names, facts, strict=True):
         why = f"  ({each.why})" if each.why else ""
         line = f"  {name:<{width}}  {each.value:<{room}}  {each.evidence}{why}"
         yield "" if each.taken else "dim", line
@@ -48,6 +49,13 @@ def fact_words(found: Inspection) -> str:
     values = {name: each.value for name, each in sorted(found.taken().items())}
     facts = usable_versions(values).items()
     return " ".join(f"--fact {shlex.quote(f'{name}={value}')}" for name, value in facts)
+
+
+def _says_it_again(each: ImageFact, found: Inspection) -> bool:
+    """Tell whether it is only a second sign of one thing; a second library is not."""
+    taken = found.taken().get(each.name)
+    is_same = taken is not None and taken.value == each.value
+    return is_same and not each.taken and ".so" not in each.evidence
 
 
 def _name(each: ImageFact) -> str:
