@@ -8,10 +8,7 @@ import stat
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from envcfg import __version__
-
-FORM = 1  # counts what is kept; another is read anew
-_MOST = 1 << 20  # bytes of such a file
+from envcfg import kept
 
 
 class Identity(NamedTuple):
@@ -49,64 +46,29 @@ def identify(path: str) -> Identity | None:
     return Identity(real, status.st_size, status.st_mtime_ns, status.st_ino)
 
 
-def memory_folder(environ: Mapping[str, str]) -> str | None:
-    """Return where the user's memories are, by the environment; None without a home."""
-    cache = environ.get("XDG_CACHE_HOME", "")
-    if not cache.startswith("/"):  # as its specification has it
-        home = environ.get("HOME", "")
-        if not home.startswith("/"):
-            return None
-        cache = f"{home}/.cache"
-    return f"{cache}/envcfg/images"
-
-
 def recall(folder: str, image: Identity) -> Memory | None:
-    """Return what is kept of *image*, or None: nothing, or not ours, or of another."""
-    import json
-
+    """Return what is kept of *image* in *folder*, or None."""
+    found = kept.recall(_below(folder), _name(image), list(image))
     try:
-        with open(_file(folder, image), "rb") as file:
-            if not _is_own(os.fstat(file.fileno())):
-                return None
-            found = json.loads(file.read(_MOST))
-        if found["form"] != _form() or found["image"] != list(image):
-            return None
         facts = {
             str(name): (str(value), str(evidence))
             for name, (value, evidence) in found["facts"].items()
         }
         return Memory(facts, tuple(map(str, found["bases"])), str(found["why"]))
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+    except (ValueError, KeyError, TypeError, AttributeError):
         return None  # as good as nothing: it is read anew
 
 
 def keep(folder: str, image: Identity, memory: Memory) -> None:
-    """Keep what was read of *image*; where that cannot be, it is read again."""
-    import json
-
-    from envcfg.files import make_beside
-
-    document = {"form": _form(), "image": list(image), **memory._asdict()}
-    data = json.dumps(document).encode("ascii")
-    path = _file(folder, image)
-    try:
-        os.makedirs(folder, mode=0o700, exist_ok=True)
-        made = make_beside(path, data, 0o600, None, private=True)
-        os.replace(made, path)
-    except OSError:
-        return
+    """Keep in *folder* what was read of *image*."""
+    kept.keep(_below(folder), _name(image), list(image), memory._asdict())
 
 
-def _form() -> str:
-    return f"{FORM} {__version__}"
+def _below(folder: str) -> str:
+    return os.path.join(folder, "images")
 
 
-def _file(folder: str, image: Identity) -> str:
+def _name(image: Identity) -> str:
     from envcfg.digest import sha256_of
 
-    name = sha256_of(os.fsencode(image.path))[:32]
-    return os.path.join(folder, f"{name}.json")
-
-
-def _is_own(status: os.stat_result) -> bool:
-    return status.st_uid == os.geteuid() and not status.st_mode & 0o022
+    return sha256_of(os.fsencode(image.path))[:32]

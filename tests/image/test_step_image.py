@@ -13,7 +13,7 @@ from envcfg.commands.options import inspection
 from envcfg.commands.options.inspection import read_image
 from envcfg.image.bases import bases_of
 from envcfg.image.folder import FolderTree
-from envcfg.image.memory import Memory, identify, keep, memory_folder, recall
+from envcfg.image.memory import Memory, identify, keep, recall
 from envcfg.image.patience import PatientTree, TimeIsUpError
 from envcfg.launch.plan import Read
 from imaging import Image
@@ -163,7 +163,7 @@ def test_memory_is_for_its_owner_alone(tmp_path: Path) -> None:
     memory = Memory({"rocm": ("6.2.4", "/a\nb")}, ("base.sif",))
     keep(str(tmp_path / "kept"), known, memory)
     assert recall(str(tmp_path / "kept"), known) == memory
-    (kept,) = (tmp_path / "kept").iterdir()
+    (kept,) = (tmp_path / "kept/images").iterdir()
     assert kept.stat().st_mode & 0o777 == 0o600
     kept.chmod(0o666)  # others may have written it
     assert recall(str(tmp_path / "kept"), known) is None
@@ -188,7 +188,7 @@ def test_what_is_no_memory_is_as_good_as_nothing(tmp_path: Path, text: str) -> N
     known = identify(str(file))
     assert known
     keep(str(tmp_path), known, Memory())
-    (kept,) = tmp_path.glob("*.json")
+    (kept,) = tmp_path.glob("images/*.json")
     kept.write_text(text, encoding="latin-1")
     assert recall(str(tmp_path), known) is None
 
@@ -200,20 +200,6 @@ def test_a_folder_that_cannot_be_made_loses_nothing_but_time(tmp_path: Path) -> 
     assert known
     keep(f"{file}/no", known, Memory())
     assert recall(f"{file}/no", known) is None
-
-
-@pytest.mark.parametrize(
-    ("environ", "folder"),
-    [
-        ({"XDG_CACHE_HOME": "/c", "HOME": "/h"}, "/c/envcfg/images"),
-        ({"XDG_CACHE_HOME": "c", "HOME": "/h"}, "/h/.cache/envcfg/images"),
-        ({"HOME": "/h"}, "/h/.cache/envcfg/images"),
-        ({"HOME": "here"}, None),
-        ({}, None),
-    ],
-)
-def test_where_it_is_kept(environ: dict[str, str], folder: str | None) -> None:
-    assert memory_folder(environ) == folder
 
 
 def test_only_plain_files_are_known_again(tmp_path: Path) -> None:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from envcfg.characters import one_line
 from envcfg.findings import Finding
-from envcfg.image.memory import Memory, identify, keep, memory_folder, recall
+from envcfg.image.memory import Memory, identify, keep, recall
+from envcfg.kept import kept_folder
 from envcfg.launch.plan import Read
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ def read_image(image: str) -> tuple[Read, list[Finding]]:
     """
     if not os.path.exists(image):
         return Read(), []
-    known, folder = identify(image), memory_folder(os.environ)
+    known, folder = identify(image), kept_folder(os.environ)
     kept = recall(folder, known) if known and folder else None
     memory = kept or _look(image)
     if known and folder and not kept and memory.why != _TOO_LONG:

@@ -1,0 +1,68 @@
+"""What took long to find out, kept for the next time in the user's own folder.
+
+A file that cannot be written, that somebody else could have written, or that holds
+something else, is as good as none: what it would have said is found out again.
+"""
+
+import os
+import stat
+from collections.abc import Mapping
+from typing import Any
+
+from envcfg import __version__
+
+_MOST = 16 << 20  # bytes of such a file
+_FORM = f"1 {__version__}"  # counts what is kept; another is found out again
+
+
+def kept_folder(environ: Mapping[str, str]) -> str | None:
+    """Return where such files are, by the environment; None without a home."""
+    cache = environ.get("XDG_CACHE_HOME", "")
+    if not cache.startswith("/"):  # as its specification has it
+        home = environ.get("HOME", "")
+        if not home.startswith("/"):
+            return None
+        cache = f"{home}/.cache"
+    return f"{cache}/envcfg"
+
+
+def recall(folder: str, name: str, key: object) -> Any:  # noqa: ANN401  # what JSON can say
+    """Return what is kept under *name* in *folder*, if it was found out of *key*.
+
+    Args:
+        folder: as ``kept_folder`` has it, or one below.
+        name: of the file, without its ending.
+        key: by what it is known that nothing has changed; what JSON can say.
+    """
+    import json
+
+    try:
+        with open(os.path.join(folder, f"{name}.json"), "rb") as file:
+            status = os.fstat(file.fileno())
+            is_own = status.st_uid == os.geteuid() and not status.st_mode & 0o022
+            if not is_own or not stat.S_ISREG(status.st_mode):
+                return None
+            found = json.loads(file.read(_MOST))
+        if found["form"] == _FORM and found["key"] == key:
+            return found["value"]
+    except (OSError, ValueError, KeyError, TypeError):
+        pass
+    return None
+
+
+def keep(folder: str, name: str, key: object, value: object) -> None:
+    """Keep *value*, which was found out of *key*; both are what JSON can say."""
+    import json
+
+    from envcfg.files import make_beside
+
+    document = {"form": _FORM, "key": key, "value": value}
+    path = os.path.join(folder, f"{name}.json")
+    try:
+        os.makedirs(folder, mode=0o700, exist_ok=True)
+        made = make_beside(
+            path, json.dumps(document).encode("ascii"), 0o600, None, private=True
+        )
+        os.replace(made, path)
+    except OSError:
+        return
