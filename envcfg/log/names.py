@@ -68,7 +68,7 @@ def _find(kind: str, name: str) -> Mapping[str, Any] | None:
 
 @lru_cache(maxsize=1)
 def _names() -> Mapping[str, Sequence[Mapping[str, Any]]]:
-    from envcfg.datafile import load_yaml
+    from envcfg.datafile import load_kept
 
-    names: Mapping[str, Sequence[Mapping[str, Any]]] = load_yaml(_FILE)
+    names: Mapping[str, Sequence[Mapping[str, Any]]] = load_kept("names", [_FILE])[0]
     return names

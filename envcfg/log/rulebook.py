@@ -14,7 +14,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from envcfg.datafile import load_yaml
+from envcfg.datafile import load_kept
 from envcfg.findings import Severity
 
 FOLDER = os.path.join(os.path.dirname(__file__), "rules")
@@ -133,14 +133,14 @@ class Rulebook:
 
 
 def load_rules(folder: str = FOLDER) -> list[Rule]:
-    """Read every rule of *folder*, in the order of files and of each file."""
-    rules = []
-    for name in sorted(os.listdir(folder)):
-        if name.endswith(".yaml"):
-            data = load_yaml(os.path.join(folder, name))
-            gates = tuple(data.get("gates", ()))
-            rules += [_rule(each, name, gates) for each in data["rules"]]
-    return rules
+    """Return every rule of *folder*, in the order of files and of each file."""
+    names = sorted(name for name in os.listdir(folder) if name.endswith(".yaml"))
+    files = load_kept("rules", [os.path.join(folder, name) for name in names])
+    return [
+        _rule(each, name, tuple(data.get("gates", ())))
+        for name, data in zip(names, files, strict=True)
+        for each in data["rules"]
+    ]
 
 
 def _rule(data: dict[str, Any], where: str, gates: tuple[str, ...]) -> Rule:

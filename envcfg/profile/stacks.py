@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from fnmatch import fnmatchcase
 from typing import Any, NamedTuple
 
-from envcfg.datafile import load_knowledge_file
+from envcfg.datafile import knowledge_path, load_kept
 from envcfg.findings import Finding, Severity
 from envcfg.profile.conditions import Condition, Test, Truth, judge, parse_tests
 
@@ -61,7 +61,10 @@ class Job(NamedTuple):
 
 def load_stacks() -> list[Stack]:
     """Read all stacks that are known to fail."""
-    return [_stack(each) for each in load_knowledge_file(DATA)["stacks"]]
+    return [
+        _stack(each)
+        for each in load_kept("stacks", [knowledge_path(DATA)])[0]["stacks"]
+    ]
 
 
 def known_faults(job: Job, stacks: Iterable[Stack] | None = None) -> list[Finding]:
