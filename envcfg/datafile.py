@@ -50,7 +50,12 @@ def load_kept(name: str, paths: Sequence[str]) -> list[Any]:
     folder = kept_folder(os.environ)
     found: list[Any] | None = recall(folder, name, key) if folder else None
     if found is None:
-        found = [load_yaml(path) for path in paths]
+        import json
+
+        read = [load_yaml(path) for path in paths]
+        found = json.loads(
+            json.dumps(read, default=str)
+        )  # the same, kept or not: a date is text
         if folder:
             keep(folder, name, key, found)
     return found
