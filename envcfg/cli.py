@@ -41,6 +41,7 @@ COMMANDS = {
     "check-log": "envcfg.commands.check_log",
     "explain": "envcfg.commands.explain",
     "monitor": "envcfg.commands.monitor",
+    "preflight": "envcfg.commands.preflight",
     "profiles": "envcfg.commands.profiles",
 }
 

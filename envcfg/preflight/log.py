@@ -1,0 +1,92 @@
+"""NCCL's log of the collective, judged by the rules of check-log while it is written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from envcfg.findings import Finding
+from envcfg.log.expectations import Expectations
+from envcfg.log.job import Job
+from envcfg.log.judge import Read, judge
+from envcfg.log.names import network_kind
+from envcfg.log.numbers import number_ranges
+from envcfg.log.process import Spot
+from envcfg.log.reader import Reader
+from envcfg.log.rulebook import Rulebook, load_rules
+from envcfg.log.verdict import LogReport, RankReport
+
+_NAME = "NCCL's log"
+_BLOCK = 1 << 16  # bytes that are read at once
+_BAD = ("broken", "degraded")
+
+
+class LiveLog:
+    """The lines of the ranks that are not envcfg's own."""
+
+    def __init__(self) -> None:
+        """Begin with nothing."""
+        self._reader = Reader(Job(Rulebook(load_rules())))
+        self._number = self._reader.begin(_NAME, plain=False)
+        self._waiting = b""
+        self._offset = self._lines = 0
+        self.has_any = False
+
+    def take(self, line: str) -> None:
+        """Add a line."""
+        self._waiting += line.encode("utf-8", "replace")
+        if len(self._waiting) >= _BLOCK:
+            self._flush()
+
+    def report(self, expect: Expectations) -> LogReport:
+        """Return what the log comes to by now."""
+        self._flush()
+        reader = self._reader
+        read = Read(reader.files, reader.size)
+        return judge(reader.jobs[0], expect, reader.locate, read)
+
+    def _flush(self) -> None:
+        text, self._waiting = self._waiting, b""
+        if text:
+            spot = Spot(self._number, self._offset, 0)
+            self.has_any |= self._reader.take(text, spot, self._lines)
+            self._reader.size += len(text)
+            self._offset += len(text)
+            self._lines += text.count(b"\n")
+
+
+def network_state(report: LogReport | None, nodes: int) -> str:
+    """Return ``fast``, ``slow`` or ``unknown``: whether the log proves a fast network.
+
+    ``unneeded`` on one node.
+    """
+    if nodes == 1:
+        return "unneeded"
+    if report is None:
+        return "unknown"
+    if report.verdict in _BAD:
+        return "slow"
+    kinds = {network_kind(name) for name in report.job.networks}
+    is_fast = report.verdict == "ok" and kinds and "socket" not in kinds
+    return "fast" if is_fast else "unknown"
+
+
+def log_findings(report: LogReport, hosts: Mapping[str, str]) -> Iterator[Finding]:
+    """Yield what a bad log says: of each host with bad ranks, and of all.
+
+    Args:
+        report: what the log comes to.
+        hosts: the job's name of a node, by what NCCL calls it.
+    """
+    if report.verdict not in _BAD:
+        return
+    bad: dict[str, list[RankReport]] = {}
+    for rank in report.ranks:
+        if rank.verdict in _BAD:
+            bad.setdefault(hosts.get(rank.host, rank.host), []).append(rank)
+    for host, ranks in bad.items():
+        numbers = number_ranges(sorted(each.rank for each in ranks))
+        many = f"rank{'s' if len(ranks) > 1 else ''} {numbers}"
+        said = f"{many}: {ranks[0].reason or ranks[0].verdict}"
+        fix = next((each.fix for each in report.findings if each.fix), None)
+        yield Finding(f"network-{ranks[0].verdict}", "error", host, said, fix)
+    yield from (each._replace(evidence=None) for each in report.findings if each.cause)
