@@ -179,5 +179,6 @@ def _expanded(word: Word) -> str | None:
 
 
 def _pass_on(end: StepEnd) -> None:
-    for line in end.errors[-_SAID:]:
+    said = [line for line in end.errors if not line.startswith("envcfg: note: ")]
+    for line in said[-_SAID:]:
         sys.stderr.write(f"{one_line(line)}\n")

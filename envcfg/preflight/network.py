@@ -60,7 +60,7 @@ def judge_ranks(
         each.severity == "error"
         for each in (*job, *chain.from_iterable(found.values()))
     ):
-        for finding in _stuck(ranks, world):
+        for finding in _stuck(wanted, ranks, world):
             found.get(finding.subject, job).append(finding)
     return found, job
 
@@ -131,8 +131,16 @@ def _failed(
             )
 
 
-def _stuck(ranks: Mapping[int, RankAnswer], world: int | None) -> Iterator[Finding]:
+def _stuck(
+    wanted: Wanted, ranks: Mapping[int, RankAnswer], world: int | None
+) -> Iterator[Finding]:
     if not ranks or is_done(ranks, world) or any(e.lacks for e in ranks.values()):
+        return
+    silent = [each for each in wanted.hosts if each not in _by_host(ranks)]
+    for host in silent:
+        said = "no rank has begun there, and others have"
+        yield Finding("collective-stuck", "error", host, said, _LEAVE)
+    if silent:
         return
     late, stage = late_ranks(ranks, world)
     hosts: dict[str, list[int]] = {}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from math import inf
 
 from envcfg.findings import Finding, Severity
 from envcfg.log.numbers import count_of, number_ranges
@@ -29,6 +30,7 @@ def judge_nodes(
         ended: nodes whose task has ended before its time, with what is known of that.
     """
     usual = _usual_networks(answers.values())
+    locked = _usual_memlock(answers.values())
     found: dict[str, list[Finding]] = {}
     for host in wanted.hosts:
         answer = answers.get(host)
@@ -40,7 +42,7 @@ def judge_nodes(
             *_devices(answer),
             *_gpus(answer, wanted),
             *_health(answer),
-            *_memlock(answer, wanted),
+            *_memlock(answer, wanted, locked),
             *_folders(answer),
             *_plugin(answer),
         ]
@@ -208,12 +210,25 @@ def _health(answer: NodeAnswer) -> Iterator[Finding]:
         yield _mark(answer, "gpu-held-down", "warning", said, fix)
 
 
-def _memlock(answer: NodeAnswer, wanted: Wanted) -> Iterator[Finding]:
+def _usual_memlock(answers: Iterable[NodeAnswer]) -> float:
+    """Return how many bytes a process may lock on most nodes."""
+    from statistics import median_high
+
+    limits = [each.memlock for each in answers if each.memlock is not None]
+    return median_high([inf if each < 0 else each for each in limits] or [0])
+
+
+def _memlock(answer: NodeAnswer, wanted: Wanted, usual: float) -> Iterator[Finding]:
     limit = answer.memlock
-    if limit is None or limit < 0 or not wanted.is_fast:
+    if limit is None or limit < 0 or (limit >= usual and not wanted.is_fast):
         return
-    severity: Severity = "error" if limit < _LOCKED else "warning"
-    said = f"a process may lock {_size(limit)} of memory; RDMA wants no limit"
+    is_small = limit < usual or limit < _LOCKED
+    severity: Severity = "error" if is_small else "warning"
+    said = f"a process may lock {_size(limit)} of memory"
+    if limit < usual:
+        said += f", on other nodes {'all' if usual == inf else _size(int(usual))}"
+    if wanted.is_fast:
+        said += "; RDMA wants no limit"
     fix = "ulimit -l unlimited in the job, if it may; else tell the site"
     yield _mark(answer, "memlock-small", severity, said, fix)
 

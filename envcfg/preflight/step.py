@@ -70,9 +70,12 @@ def run_step(
                 done = limit = now + _LEAVE
             if now >= limit:
                 break
+        errors = tuple(step.errors)  # what comes later is of the end that we make
     finally:
         step.stop()
-    return StepEnd(code, tuple(step.errors), time.monotonic() - began)
+    if code is not None:
+        errors = tuple(step.errors)
+    return StepEnd(code, errors, time.monotonic() - began)
 
 
 def ended_tasks(errors: tuple[str, ...], pattern: str) -> dict[str, str]:
