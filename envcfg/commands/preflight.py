@@ -42,8 +42,8 @@ examples:
   # a table in the log, and the whole answer for a program
   envcfg preflight --container pytorch.sif --json >"preflight-$SLURM_JOB_ID.json"
 
-exit codes: 0 all nodes pass, 1 a node or the network fails, 2 wrong usage, 3 nothing is bad,
-            but not all could be seen, 4 this is no job, or the step cannot start
+exit codes: 0 all nodes pass, 1 a node or the network fails, 2 wrong usage,
+            3 nothing is bad, but not all could be seen, 4 this is no job, or the step cannot start
 """
 _EXAMPLE = "envcfg preflight --container pytorch.sif"
 

@@ -147,7 +147,7 @@ class Steps:
         return render_script(plan._replace(masks=None), self._argv)
 
     def _ranks(self, seen: Seen) -> int | None:
-        """Return how many ranks a node has; None lets the job say it, as for its program."""
+        """Return how many ranks a node has; None lets the job say it."""
         given = self._step.options.ranks
         if given is not None or not LAUNCHERS[self._launcher].is_agent:
             return given

@@ -25,7 +25,10 @@ _ENOUGH = 1.0  # seconds; what takes longer is not tried again
 _SHARE = 0.6  # of the time that there is, after which no larger sum is begun
 # Bytes of float32: the terms are whole numbers below 2 * 251, so that the sum over up to
 # 2^15 ranks is exact.
-_SUMS = {"cuda": (1 << 16, 1 << 20, 1 << 24, 1 << 27, 1 << 29), "cpu": (1 << 12, 1 << 20, 1 << 24)}  # fmt: skip
+_SUMS = {
+    "cuda": (1 << 16, 1 << 20, 1 << 24, 1 << 27, 1 << 29),
+    "cpu": (1 << 12, 1 << 20, 1 << 24),
+}
 _PAIRS = {"cuda": 1 << 27, "cpu": 1 << 23}
 _PERIOD = 251  # of the values that are summed: a shift or a lost block shows
 _SIDE = 4096  # of the matrices that each GPU multiplies
@@ -88,7 +91,7 @@ def _greet() -> None:
                 )
                 say("clock", f"{offset:.6f}", f"{trip:.6f}")
                 return
-        except OSError as err:
+        except OSError as err:  # noqa: PERF203  # it is tried again
             fault = str(err)
             time.sleep(0.1)
     say("unmet", address, port, fault or "no answer")
@@ -113,7 +116,7 @@ def _ask(door: socket.socket) -> tuple[float, float]:
 class Group:
     """The ranks of this job, joined by torch."""
 
-    def __init__(self, torch: Any, nodes: int, seconds: float) -> None:
+    def __init__(self, torch: Any, nodes: int, seconds: float) -> None:  # noqa: ANN401
         """Join them; the backend is that of the devices that torch sees."""
         from datetime import timedelta
 

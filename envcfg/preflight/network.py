@@ -184,7 +184,7 @@ def _torch(wanted: Wanted, ranks: Mapping[int, RankAnswer]) -> Iterator[Finding]
         return
     known = [each for each in ranks.values() if each.torch]
     if known and all(each.torch and each.torch[1] == "cpu" for each in known):
-        said = "this image's torch is built without GPUs: GPUs and their network were not tried"
+        said = "this image's torch is built without GPUs, so their network was not tried"
         fix = "take an image for the GPUs of this system"
         yield Finding("torch-without-gpus", "warning", "", said, fix)
         return

@@ -15,7 +15,7 @@ envcfg_tell() { # KEY WORD...
 
 envcfg_limited() { # COMMAND...: a node that is ill can make any of them wait for ever
   if envcfg_has timeout; then set -- timeout -s KILL 10 "$@"; fi
-  "$@" </dev/null 2>/dev/null
+  "$@" </dev/null
 }
 
 envcfg_variables() { # NAME...
@@ -31,7 +31,7 @@ envcfg_addresses() { # set envcfg_addressed: the interfaces with an address, eac
     while read -r _ envcfg_name _; do
       envcfg_addressed="$envcfg_addressed$envcfg_name "
     done <<EOF
-$(envcfg_limited ip -o address show scope global)
+$(envcfg_limited ip -o address show scope global 2>/dev/null)
 EOF
     return
   fi
@@ -80,7 +80,7 @@ envcfg_folder() { # PATH: whether it takes a file, and how many KiB it has left
     while read -r _ _ _ envcfg_value _; do
       case $envcfg_value in *[!0-9]* | '') ;; *) envcfg_free=$envcfg_value ;; esac
     done <<EOF
-$(envcfg_limited df -Pk -- "$1")
+$(envcfg_limited df -Pk -- "$1" 2>/dev/null)
 EOF
   fi
   if ! envcfg_has rm; then
@@ -118,10 +118,13 @@ envcfg_plugin() { # what the network plugin needs, and whether the loader finds 
   while read -r envcfg_name envcfg_arrow envcfg_rest; do
     case "$envcfg_arrow $envcfg_rest" in
       '=> not found'*) envcfg_lacks=$envcfg_lacks,$envcfg_name ;;
-      *": version "*" not found"*) envcfg_lacks=$envcfg_lacks,${envcfg_rest##*version } ;;
+      *": version "?*"' not found"*) # of a library that is there: `FABRIC_1.7'
+        envcfg_rest=${envcfg_rest#version ?}
+        envcfg_lacks=$envcfg_lacks,${envcfg_rest%%"'"*}
+        ;;
     esac
   done <<EOF
-$(envcfg_limited ldd "$envcfg_file")
+$(envcfg_limited ldd "$envcfg_file" 2>&1)
 EOF
   if [ -n "$envcfg_lacks" ]; then
     envcfg_tell plugin no "${envcfg_lacks#,}" "$envcfg_file"
@@ -138,7 +141,7 @@ envcfg_health() { # errors of the GPUs' memory, and clocks that the hardware hol
         case $envcfg_card in *[!0-9]* | '') continue ;; esac
         envcfg_tell health "$envcfg_card" "${envcfg_name##*.}" "$envcfg_value"
       done <<EOF
-$(envcfg_limited nvidia-smi --format=csv,noheader,nounits --query-gpu="index,$envcfg_name")
+$(envcfg_limited nvidia-smi --format=csv,noheader,nounits --query-gpu="index,$envcfg_name" 2>/dev/null)
 EOF
     done
     return

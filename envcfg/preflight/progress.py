@@ -66,8 +66,6 @@ class RankProgress:
         self, ranks: Mapping[int, RankAnswer], world: int | None, now: float
     ) -> float | None:
         """Return until when more is waited for; None: all are done, or one cannot go on."""
-        if any(each.failed or each.unmet for each in ranks.values()):
-            self._deadline = min(self._deadline, now + 1)  # others may say it as well
         stages = [each.stage for each in ranks.values() if not each.lacks]
         if world is not None and len(ranks) >= world:
             if not stages or min(stages) == len(STAGES):
@@ -78,6 +76,8 @@ class RankProgress:
         if max(stages, default=0) > max(self._first, self._stage):
             self._first = max(stages)
             self._deadline = now + self._limits.patience + self._more(now)
+        if any(each.failed or each.unmet for each in ranks.values()):
+            self._deadline = min(self._deadline, now + 1)  # others may say it as well
         return self._deadline
 
     def _next(self) -> float:

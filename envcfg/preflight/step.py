@@ -7,6 +7,7 @@ import re
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from queue import Empty, SimpleQueue
 from threading import Thread
 from typing import IO, NamedTuple
@@ -173,6 +174,10 @@ class _Step:
             self._readers, (process.stdout, process.stderr), strict=True
         ):
             reader.join(1)
+            if reader.is_alive():  # something still holds it open
+                with suppress(ProcessLookupError):
+                    os.killpg(process.pid, signal.SIGKILL)
+                reader.join(1)
             if stream and not reader.is_alive():
                 stream.close()
 
