@@ -43,7 +43,8 @@ examples:
   envcfg preflight --container pytorch.sif --json >"preflight-$SLURM_JOB_ID.json"
 
 exit codes: 0 all nodes pass, 1 a node or the network fails, 2 wrong usage,
-            3 nothing is bad, but not all could be seen, 4 this is no job, or the step cannot start
+            3 nothing is bad, but not all could be seen, 4 this is no job, or the step
+            cannot start
 """
 _EXAMPLE = "envcfg preflight --container pytorch.sif"
 

@@ -119,7 +119,7 @@ class Steps:
             tasks=self._by_name(ended_tasks(end.errors, self._starter.ended)),
             code=end.code,
             has_ranks=True,
-            log=log.report(expect) if log.has_any else None,
+            log=log.report(expect),
         )
 
     def _script(

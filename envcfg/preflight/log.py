@@ -29,7 +29,7 @@ class LiveLog:
         self._number = self._reader.begin(_NAME, plain=False)
         self._waiting = b""
         self._offset = self._lines = 0
-        self.has_any = False
+        self._has_any = False
 
     def take(self, line: str) -> None:
         """Add a line."""
@@ -37,9 +37,11 @@ class LiveLog:
         if len(self._waiting) >= _BLOCK:
             self._flush()
 
-    def report(self, expect: Expectations) -> LogReport:
-        """Return what the log comes to by now."""
+    def report(self, expect: Expectations) -> LogReport | None:
+        """Return what the log comes to by now; None: NCCL has said nothing."""
         self._flush()
+        if not self._has_any:
+            return None
         reader = self._reader
         read = Read(reader.files, reader.size)
         return judge(reader.jobs[0], expect, reader.locate, read)
@@ -48,7 +50,7 @@ class LiveLog:
         text, self._waiting = self._waiting, b""
         if text:
             spot = Spot(self._number, self._offset, 0)
-            self.has_any |= self._reader.take(text, spot, self._lines)
+            self._has_any |= self._reader.take(text, spot, self._lines)
             self._reader.size += len(text)
             self._offset += len(text)
             self._lines += text.count(b"\n")

@@ -184,7 +184,9 @@ def _torch(wanted: Wanted, ranks: Mapping[int, RankAnswer]) -> Iterator[Finding]
         return
     known = [each for each in ranks.values() if each.torch]
     if known and all(each.torch and each.torch[1] == "cpu" for each in known):
-        said = "this image's torch is built without GPUs, so their network was not tried"
+        said = (
+            "this image's torch is built without GPUs, so their network was not tried"
+        )
         fix = "take an image for the GPUs of this system"
         yield Finding("torch-without-gpus", "warning", "", said, fix)
         return
@@ -195,8 +197,14 @@ def _torch(wanted: Wanted, ranks: Mapping[int, RankAnswer]) -> Iterator[Finding]
             yield Finding("gpu-unseen", "error", host, said, _LEAVE)
 
 
-def speeds(ranks: Mapping[int, RankAnswer]) -> dict[str, tuple[float, float]]:
-    """Return what each host sends and receives, bytes per second: with its best partner."""
+Speeds = dict[str, tuple[float | None, float | None]]
+
+
+def speeds(ranks: Mapping[int, RankAnswer]) -> Speeds:
+    """Return what each host sends and receives, bytes per second: with its best partner.
+
+    None: that was not measured.
+    """
     sums: dict[tuple[str, str], float] = {}
     for each in ranks.values():
         for pair in each.pairs:
@@ -206,20 +214,21 @@ def speeds(ranks: Mapping[int, RankAnswer]) -> dict[str, tuple[float, float]]:
     hosts = dict.fromkeys(host for key in sums for host in key)
     return {
         host: (
-            max((v for (sender, _), v in sums.items() if sender == host), default=0.0),
-            max((v for (_, taker), v in sums.items() if taker == host), default=0.0),
+            max((v for (sender, _), v in sums.items() if sender == host), default=None),
+            max((v for (_, taker), v in sums.items() if taker == host), default=None),
         )
         for host in hosts
     }
 
 
 def _against(
-    values: Mapping[str, float],
+    given: Mapping[str, float | None],
     say: Callable[[float, float], str],
     rule: str,
     fix: str,
 ) -> Iterator[Finding]:
     """Yield a finding for each that is far below the median of all."""
+    values = {name: each for name, each in given.items() if each is not None}
     usual = median_high(values.values()) if values else 0.0
     for name, value in values.items():
         if value < _WEAK * usual:

@@ -11,7 +11,6 @@ from envcfg.monitor.sample import MIB
 from envcfg.preflight.records import Network, NodeAnswer, Wanted
 
 _GIB = 1 << 30
-_LOCKED = 64 * MIB  # that a process must be able to lock for RDMA at the least
 _LEFT = _GIB  # free in a folder for scratch
 _SHARED = 64 * MIB  # and in /dev/shm, where the ranks of a node meet
 _HELD = _GIB  # of a GPU's memory, before any rank of ours runs
@@ -220,14 +219,15 @@ def _usual_memlock(answers: Iterable[NodeAnswer]) -> float:
 
 def _memlock(answer: NodeAnswer, wanted: Wanted, usual: float) -> Iterator[Finding]:
     limit = answer.memlock
-    if limit is None or limit < 0 or (limit >= usual and not wanted.is_fast):
+    is_needed = wanted.is_fast and len(wanted.hosts) > 1
+    if limit is None or limit < 0 or (limit >= usual and not is_needed):
         return
-    is_small = limit < usual or limit < _LOCKED
-    severity: Severity = "error" if is_small else "warning"
+    # Not each network counts what it pins: less than elsewhere is an error, little is not.
+    severity: Severity = "error" if limit < usual else "warning"
     said = f"a process may lock {_size(limit)} of memory"
     if limit < usual:
         said += f", on other nodes {'all' if usual == inf else _size(int(usual))}"
-    if wanted.is_fast:
+    if is_needed:
         said += "; RDMA wants no limit"
     fix = "ulimit -l unlimited in the job, if it may; else tell the site"
     yield _mark(answer, "memlock-small", severity, said, fix)

@@ -110,7 +110,7 @@ def preflight(cluster: Cluster, tool: Path, options: str) -> Callable[..., Said]
         )
         job = cluster.sbatch(script, *JOB)
         lines = job.stdout.splitlines()
-        assert lines[-2:-1] and lines[-2].startswith("code "), job.stdout
+        assert "code" in "".join(lines[-2:-1]), job.stdout
         begin, end = map(float, lines[-1].split())
         text = (cluster.workdir / "said.json").read_text()
         assert text, job.stdout

@@ -33,9 +33,13 @@ def run_ranks(
         subprocess.Popen(
             collective_command(world, 5),
             env={
-                **{**given, "PATH": path},
-                **{"RANK": str(rank), "WORLD_SIZE": str(world), "LOCAL_RANK": "0"},
-                **{"NODE_RANK": str(rank), "SLURMD_NODENAME": f"n{rank}"},
+                **given,
+                "PATH": path,
+                "RANK": str(rank),
+                "WORLD_SIZE": str(world),
+                "LOCAL_RANK": "0",
+                "NODE_RANK": str(rank),
+                "SLURMD_NODENAME": f"n{rank}",
             },
             stdout=subprocess.PIPE,
             text=True,

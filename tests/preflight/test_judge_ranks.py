@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import pytest
+from said import HOSTS, WANTED, rank_lines, ranks
 
 from envcfg.preflight.network import judge_ranks, speeds
-from said import HOSTS, WANTED, rank_lines, ranks
+from envcfg.preflight.records import Wanted
 
 TWO = WANTED._replace(hosts=HOSTS[:2])
 PLAIN = WANTED._replace(gpus=None)
@@ -25,7 +28,9 @@ def everyone(*said: tuple[str, ...]) -> list[str]:
     ]
 
 
-def rules(lines: list[str], wanted=PLAIN, ended=None) -> list[tuple[str, str, str]]:  # type: ignore[no-untyped-def]
+def rules(
+    lines: list[str], wanted: Wanted = PLAIN, ended: Mapping[str, str] | None = None
+) -> list[tuple[str, str, str]]:
     found, job = judge_ranks(wanted, *ranks(lines), ended or {})
     every = [*job, *(each for some in found.values() for each in some)]
     return [(each.rule, each.severity, each.subject) for each in every]

@@ -94,7 +94,7 @@ def test_without_ip_addresses_are_known_by_their_routes(
         ).stdout.strip()
         (tmp_path / name).symlink_to(source)
     found = subprocess.run(
-        ["sh", "-c", f"command -v {shell.split()[0]}"],
+        ["sh", "-c", f"command -v {shell.split(maxsplit=1)[0]}"],
         capture_output=True,
         text=True,
         check=True,

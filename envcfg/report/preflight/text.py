@@ -53,7 +53,7 @@ def _table(report: Report, wanted: Wanted, failed: Sequence[str]) -> Iterator[Li
             continue
         sent, received = (
             f"{each / _GB:.2f}" if each else "-"
-            for each in measured.get(host, (0.0, 0.0))
+            for each in measured.get(host, (None, None))
         )
         answer = report.answers.get(host, NodeAnswer(host))
         verdict = "FAIL" if host in failed else "PASS"
