@@ -280,13 +280,12 @@ def best_sum(ranks: Mapping[int, RankAnswer]) -> float | None:
 
 def _bandwidth(wanted: Wanted, ranks: Mapping[int, RankAnswer]) -> Iterator[Finding]:
     best = best_sum(ranks)
+    nodes = len(wanted.hosts)
+    is_whole = len(ranks) == nodes * (wanted.gpus or 0)
     on_gpus = any(each.devices for each in ranks.values())
-    if (
-        best is None
-        or wanted.bandwidth is None
-        or not on_gpus
-        or len(wanted.hosts) == 1
-    ):
+    if best is None or wanted.bandwidth is None or not (on_gpus and is_whole):
+        return
+    if nodes == 1:  # what is expected is that of a network
         return
     if best < _WEAK * wanted.bandwidth:
         said = (

@@ -208,8 +208,9 @@ def test_a_sum_is_held_against_what_the_profile_expects(
 ) -> None:
     one = (f"sum 536870912 0.01 {measured}", "torch 2.9 6.4 2")
     lines = everyone(one, ("torch 2.9 6.4 2",), ("torch 2.9 6.4 2",))
-    found = rules(lines, PLAIN._replace(bandwidth=85))
+    found = rules(lines, WANTED._replace(gpus=1, bandwidth=85))
     assert found == ([("bandwidth-low", "warning", "")] if is_low else [])
+    assert rules(lines, WANTED._replace(gpus=8, bandwidth=85)) == []  # a part of nodes
 
 
 def test_a_task_that_ended_by_itself_is_told_where_no_rank_says_why() -> None:
