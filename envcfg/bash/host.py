@@ -117,7 +117,7 @@ def _needs(plan: Plan, functions: str, inside: str, rest: str) -> str:
         lines.append(f"ENVCFG_RUNTIMES=({names}) # the first that is on PATH\n")
     lines.append(f"\n{functions}")
     if plan.preflight:
-        asked = " ".join(map(quote_always, plan.preflight))
+        asked = " ".join(map(quote, plan.preflight))
         lines.append(f"\nENVCFG_PREFLIGHT=({asked})\n")
     if plan.diagnostics.nccl_log is not None:
         folder = quote_word(with_defaults(plan.diagnostics.nccl_log), "--nccl-debug")
