@@ -27,6 +27,7 @@ from envcfg.preflight.step import StepEnd, ended_tasks, run_step
 from envcfg.profile.words import Ref, Word
 from envcfg.starters import STARTERS
 
+_SETTLE = 3.0  # seconds that other ranks have to say that their log is bad, too
 _SAID = 12  # lines of a step's errors that are passed on
 # Of NCCL 2.31 and newer; older ones read neither (user guide, "Diagnostics").
 _DIAGNOSTICS = ("NCCL_RUN_DIAGNOSTICS", "NCCL_RUN_RAS_DIAGNOSTICS")
@@ -104,15 +105,20 @@ class Steps:
             if " NCCL DIAG " in line:
                 sys.stderr.write(f"{one_line(line.rstrip())}\n")
 
-        end = run_step(
-            script,
-            os.environ,
-            take,
-            lambda now: progress.deadline(reader.answers, reader.world, now),
-        )
+        expect = expectations_of(self._step.profile)
+        cut: float | None = None
+
+        def deadline(now: float) -> float | None:
+            nonlocal cut
+            if cut is None and log.is_bad(expect._replace(ranks=reader.world), now):
+                cut = now + _SETTLE
+            limit = progress.deadline(reader.answers, reader.world, now)
+            return limit if limit is None or cut is None else min(limit, cut)
+
+        end = run_step(script, os.environ, take, deadline)
         if end.code != 0:
             _pass_on(end)
-        expect = expectations_of(self._step.profile)._replace(ranks=reader.world)
+        expect = expect._replace(ranks=reader.world)
         return seen._replace(
             ranks=reader.answers,
             world=reader.world,
@@ -120,6 +126,7 @@ class Steps:
             code=end.code,
             has_ranks=True,
             log=log.report(expect),
+            is_cut=cut is not None,
         )
 
     def _script(

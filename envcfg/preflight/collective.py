@@ -20,8 +20,9 @@ from typing import Any
 STAGES = ("began", "met", "imported", "joined", "paired", "done")
 _MEET_SECONDS = 10.0  # for a node to reach the first one
 _ROUNDS = 3  # of pairs, with another node each
-_TRIES = 3  # of a transfer, of which the best counts
-_ENOUGH = 1.0  # seconds; what takes longer is not tried again
+_LEAST, _MOST = 3, 50  # tries of a transfer, of which the best counts
+_SPENT = 0.3  # seconds after which it is not tried again
+_ENOUGH = 1.0  # seconds of one that is not
 _SHARE = 0.6  # of the time that there is, after which no larger sum is begun
 # Bytes of float32: the terms are whole numbers below 2 * 251, so that the sum over up to
 # 2^15 ranks is exact.
@@ -199,28 +200,32 @@ def pairs(group: Group) -> None:
 
 def _transfer(group: Group, other: int, host: str, *, sends: bool) -> None:
     buffer, token = group.empty(_PAIRS[group.kind]), group.empty(4)
-    best = None
-    for last in range(_TRIES, 0, -1):
-        if sends:
-            group.dist.recv(token, other)
-            if token.item() == 0:
-                return
+    if sends:
+        while _is_wanted(group, token, other):
             group.dist.send(buffer, other)
             group.settle()
-            continue
-        enough = best is not None and best > _ENOUGH
-        token.fill_(0 if enough else last)
+        return
+    tried, spent, best = 0, 0.0, float("inf")
+    while tried < _LEAST or (tried < _MOST and spent < _SPENT):
+        token.fill_(1)
         group.dist.send(token, other)
-        if enough:
-            break
         group.settle()
         began = time.monotonic()
         group.dist.recv(buffer, other)
         group.settle()
         took = time.monotonic() - began
-        best = took if best is None else min(best, took)
-    if best is not None:
-        say("pair", other, host, buffer.numel() * 4, f"{best:.6f}")
+        tried, spent, best = tried + 1, spent + took, min(best, took)
+        if took > _ENOUGH:
+            break
+    token.fill_(0)
+    group.dist.send(token, other)
+    say("pair", other, host, buffer.numel() * 4, f"{best:.6f}")
+
+
+def _is_wanted(group: Group, token: Any, other: int) -> bool:  # noqa: ANN401
+    """Tell whether *other* wants another transfer, which it measures."""
+    group.dist.recv(token, other)
+    return bool(token.item())
 
 
 def multiply(group: Group) -> None:

@@ -25,6 +25,7 @@ class Seen(NamedTuple):
         code: the exit code of the ranks' step; None where it was ended from outside.
         has_ranks: there was a collective.
         log: the verdict on NCCL's log; None where NCCL said nothing.
+        is_cut: the ranks were ended as that log was bad.
     """
 
     answers: Mapping[str, NodeAnswer]
@@ -35,6 +36,7 @@ class Seen(NamedTuple):
     code: int | None = None
     has_ranks: bool = False
     log: LogReport | None = None
+    is_cut: bool = False
 
 
 def judge_all(wanted: Wanted, seen: Seen, *, needs_fast: bool) -> Report:
@@ -48,9 +50,11 @@ def judge_all(wanted: Wanted, seen: Seen, *, needs_fast: bool) -> Report:
     nodes = judge_nodes(wanted, seen.answers, seen.ended)
     job: list[Finding] = []
     done = is_done(seen.ranks, seen.world)
-    state = network_state(seen.log if done else None, len(wanted.hosts))
+    state = network_state(seen.log, len(wanted.hosts), is_done=done)
     if seen.has_ranks:
-        found, job = judge_ranks(wanted, seen.ranks, seen.world, seen.tasks)
+        found, job = judge_ranks(
+            wanted, seen.ranks, seen.world, seen.tasks, is_cut=seen.is_cut
+        )
         for host, more in found.items():
             nodes[host] += more
         if seen.log:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from envcfg.findings import Finding
 from envcfg.log.expectations import Expectations
+from envcfg.log.follow import is_safe
 from envcfg.log.job import Job
 from envcfg.log.judge import Read, judge
 from envcfg.log.names import network_kind
@@ -17,6 +18,7 @@ from envcfg.log.verdict import LogReport, RankReport
 
 _NAME = "NCCL's log"
 _BLOCK = 1 << 16  # bytes that are read at once
+_PAUSE = 1.0  # seconds between two looks
 _BAD = ("broken", "degraded")
 
 
@@ -25,11 +27,13 @@ class LiveLog:
 
     def __init__(self) -> None:
         """Begin with nothing."""
-        self._reader = Reader(Job(Rulebook(load_rules())))
+        rules = Rulebook(load_rules())
+        self._reader = Reader(Job(rules), Job(rules, certain=True))
         self._number = self._reader.begin(_NAME, plain=False)
         self._waiting = b""
         self._offset = self._lines = 0
-        self._has_any = False
+        self._has_any = self._is_bad = False
+        self._next = 0.0
 
     def take(self, line: str) -> None:
         """Add a line."""
@@ -40,11 +44,29 @@ class LiveLog:
     def report(self, expect: Expectations) -> LogReport | None:
         """Return what the log comes to by now; None: NCCL has said nothing."""
         self._flush()
-        if not self._has_any:
-            return None
-        reader = self._reader
-        read = Read(reader.files, reader.size)
-        return judge(reader.jobs[0], expect, reader.locate, read)
+        return self._judge(self._reader.jobs[0], expect) if self._has_any else None
+
+    def is_bad(self, expect: Expectations, now: float) -> bool:
+        """Tell whether lines by now show that it is bad, and no later ones can mend it.
+
+        Args:
+            expect: what the log must show.
+            now: seconds of a clock that only goes on; it is not judged all the time.
+        """
+        if self._is_bad or now < self._next:
+            return self._is_bad
+        self._next = now + _PAUSE
+        self._flush()
+        if self._has_any:
+            whole, certain = (self._judge(each, expect) for each in self._reader.jobs)
+            self._is_bad = whole.verdict in _BAD and is_safe(
+                whole, certain, self._reader.jobs[1]
+            )
+        return self._is_bad
+
+    def _judge(self, job: Job, expect: Expectations) -> LogReport:
+        read = Read(self._reader.files, self._reader.size)
+        return judge(job, expect, self._reader.locate, read)
 
     def _flush(self) -> None:
         text, self._waiting = self._waiting, b""
@@ -56,10 +78,10 @@ class LiveLog:
             self._lines += text.count(b"\n")
 
 
-def network_state(report: LogReport | None, nodes: int) -> str:
+def network_state(report: LogReport | None, nodes: int, *, is_done: bool) -> str:
     """Return ``fast``, ``slow`` or ``unknown``: whether the log proves a fast network.
 
-    ``unneeded`` on one node.
+    ``unneeded`` on one node. Only a log that *is_done* proves that all is well.
     """
     if nodes == 1:
         return "unneeded"
@@ -68,7 +90,7 @@ def network_state(report: LogReport | None, nodes: int) -> str:
     if report.verdict in _BAD:
         return "slow"
     kinds = {network_kind(name) for name in report.job.networks}
-    is_fast = report.verdict == "ok" and kinds and "socket" not in kinds
+    is_fast = is_done and report.verdict == "ok" and kinds and "socket" not in kinds
     return "fast" if is_fast else "unknown"
 
 

@@ -14,6 +14,9 @@ from envcfg.preflight.records import RankAnswer, Wanted
 
 _SKEW = 2.0  # seconds that clocks may differ
 _SLOW, _WEAK = 0.5, 0.7  # of the median: fails, is warned of
+_DOUBTFUL = (
+    0.25  # fails of what is no measure of its own: two nodes, or processors' work
+)
 _TWO = 2
 _LEAVE = "leave the node out, and tell the site"
 # What a rank does that has not come to a stage, by the number of stages it has reached.
@@ -34,6 +37,8 @@ def judge_ranks(
     ranks: Mapping[int, RankAnswer],
     world: int | None,
     ended: Mapping[str, str],
+    *,
+    is_cut: bool = False,
 ) -> tuple[Found, list[Finding]]:
     """Return what is wrong by host, and what is wrong with all.
 
@@ -42,6 +47,7 @@ def judge_ranks(
         ranks: by their number.
         world: how many there are, if one has said it.
         ended: hosts whose task has ended before its time, with what is known of that.
+        is_cut: they were ended from outside, for another reason than being late.
     """
     found: Found = {host: [] for host in wanted.hosts}
     job: list[Finding] = []
@@ -56,7 +62,7 @@ def judge_ranks(
         *_bandwidth(wanted, ranks),
     ):
         found.get(finding.subject, job).append(finding)
-    if not any(
+    if not is_cut and not any(
         each.severity == "error"
         for each in (*job, *chain.from_iterable(found.values()))
     ):
@@ -225,15 +231,15 @@ def _against(
     given: Mapping[str, float | None],
     say: Callable[[float, float], str],
     rule: str,
-    fix: str,
+    limit: float,
 ) -> Iterator[Finding]:
-    """Yield a finding for each that is far below the median of all."""
+    """Yield a finding for each far below the median of all; below *limit* it fails."""
     values = {name: each for name, each in given.items() if each is not None}
     usual = median_high(values.values()) if values else 0.0
     for name, value in values.items():
         if value < _WEAK * usual:
-            severity: Severity = "error" if value < _SLOW * usual else "warning"
-            yield Finding(rule, severity, name, say(value, usual), fix)
+            severity: Severity = "error" if value < limit * usual else "warning"
+            yield Finding(rule, severity, name, say(value, usual), _LEAVE)
 
 
 def _slow_nodes(ranks: Mapping[int, RankAnswer]) -> Iterator[Finding]:
@@ -250,10 +256,12 @@ def _slow_nodes(ranks: Mapping[int, RankAnswer]) -> Iterator[Finding]:
     def receiving(value: float, usual: float) -> str:
         return f"receives {_rate(value)}, the median is {_rate(usual)}"
 
-    yield from _against(sends, sending, "node-slow", _LEAVE)
+    on_gpus = any(each.devices for each in ranks.values())
+    limit = _SLOW if on_gpus and not only else _DOUBTFUL
+    yield from _against(sends, sending, "node-slow", limit)
     if not only:
         receives = {host: received for host, (_, received) in both.items()}
-        yield from _against(receives, receiving, "node-slow", _LEAVE)
+        yield from _against(receives, receiving, "node-slow", limit)
 
 
 def _slow_gpus(ranks: Mapping[int, RankAnswer]) -> Iterator[Finding]:

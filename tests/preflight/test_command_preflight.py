@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import sys
+import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -30,7 +32,9 @@ printf '0, 0, 1, 2, 3, A\\n'
 [ -e "lost-$SLURMD_NODENAME" ] || printf '1, 0, 1, 2, 3, A\\n'
 """
 # As a rank, each prints a file of its own.
-PYTHON = '#!/bin/sh\ncat "rank-$RANK"\n'
+PYTHON = (
+    '#!/bin/sh\ncat "rank-$RANK"\n[ ! -e hangs ] || [ "$RANK" = 0 ] || exec sleep 60\n'
+)
 
 
 class Nodes(NamedTuple):
@@ -40,6 +44,7 @@ class Nodes(NamedTuple):
 
     def say(self, log: jobs.Job, *more: str) -> None:
         """Let the ranks say that all is well, with NCCL's lines of *log*, and *more*."""
+        log = replace(log, hosts=("node1", "node2"))
         for rank in range(2):
             own = f"envcfg-rank {rank} node{rank + 1} "
             lines = [each.text for each in jobs.lines(log) if each.rank == rank]
@@ -121,8 +126,23 @@ def test_a_node_that_lacks_a_gpu_ends_it_before_the_ranks_start(nodes: Nodes) ->
 def test_the_slow_network_of_a_node_is_its_fault(nodes: Nodes) -> None:
     nodes.say(jobs.Job(nodes=2, ranks_per_node=1, fallen=frozenset({1})))
     done = preflight()
-    assert done.code == 1
+    assert (done.code, summary(done)) == (1, "2 nodes: 1 passed, 1 failed"), done
+    assert "error: node2: rank 1: " in done.text
+    assert "[network-degraded]" in done.text
     assert "network     slow: degraded: " in done.text
+
+
+def test_a_log_that_is_bad_for_certain_ends_ranks_that_go_on(nodes: Nodes) -> None:
+    nodes.say(jobs.Job(nodes=2, ranks_per_node=1, fallen=frozenset({1})))
+    path = nodes.folder / "rank-1"
+    path.write_text(path.read_text().replace("envcfg-rank 1 node2 done\n", ""))
+    (nodes.folder / "hangs").touch()
+    began = time.monotonic()
+    done = preflight()
+    assert time.monotonic() - began < 15
+    assert (done.code, summary(done)) == (1, "2 nodes: 1 passed, 1 failed"), done
+    assert "[network-degraded]" in done.text
+    assert "collective-stuck" not in done.text
 
 
 @pytest.mark.parametrize(

@@ -42,11 +42,13 @@ def test_ranks_where_all_is_well_have_no_findings() -> None:
 
 
 # All are at 10 GB/s, but for what a case says.
-def speeds_of(sends: float = 10, receives: float = 10) -> list[str]:
+def speeds_of(
+    sends: float = 10, receives: float = 10, gpus: str = "torch 2.9 12.8 2"
+) -> list[str]:
     return everyone(
-        (pair(1, sends), pair(2, 10)),
-        (pair(0, receives), pair(2, receives)),
-        (pair(0, 10), pair(1, sends)),
+        (pair(1, sends), pair(2, 10), gpus),
+        (pair(0, receives), pair(2, receives), gpus),
+        (pair(0, 10), pair(1, sends), gpus),
     )
 
 
@@ -66,6 +68,12 @@ def test_a_slow_node_is_named_against_the_median(
 ) -> None:
     expected = [("node-slow", severity, HOSTS[1])] if severity else []
     assert rules(speeds_of(sends, receives)) == expected
+
+
+@pytest.mark.parametrize(("sends", "severity"), [(4, "warning"), (2, "error")])
+def test_what_processors_measure_fails_later(sends: float, severity: str) -> None:
+    lines = speeds_of(sends, gpus="torch 2.9+cpu cpu 0")
+    assert rules(lines) == [("node-slow", severity, HOSTS[1])]
 
 
 def test_a_node_with_one_slow_partner_is_not_slow() -> None:

@@ -27,9 +27,12 @@ def preflight_lines(report: Report, wanted: Wanted, seconds: float) -> Iterator[
     yield "", ""
     yield from _table(report, wanted, failed)
     yield "", ""
+    alike: dict[Finding, list[str]] = {}
     for host, found in report.nodes.items():
         for each in found:
-            yield from _finding(host, each)
+            alike.setdefault(each._replace(subject=""), []).append(host)
+    for each, hosts in alike.items():
+        yield from _finding(fold_nodes(hosts), each)
     for each in report.job:
         yield from _finding("", each)
     yield from _measured(report)
