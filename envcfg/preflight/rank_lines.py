@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os.path
 from collections.abc import Callable, Collection, Mapping
+from math import isfinite
 
+from envcfg.log.process import MOST_RANKS
 from envcfg.preflight.collective import STAGES
 from envcfg.preflight.node_list import job_name
 from envcfg.preflight.records import Pair, RankAnswer, Sum
@@ -53,7 +55,7 @@ class RankReader:
     def feed(self, line: str) -> bool:
         """Take in a line; return whether it was a rank's own."""
         words = line.rstrip("\r\n").split(" ", 4)
-        if words[0] != MARK or len(words) < 4 or not words[1].isdigit():
+        if words[0] != MARK or len(words) < 4 or not _is_rank(words[1]):
             return False
         rank, host, key = int(words[1]), job_name(words[2], self._hosts), words[3]
         text = words[4] if len(words) > 4 else ""
@@ -63,7 +65,7 @@ class RankReader:
                 stage = STAGES.index(key) + 1
                 answer = answer._replace(stage=max(answer.stage, stage))
                 if key == "began":
-                    self.world = int(text.split()[0])
+                    self.world = min(int(text.split()[0]), MOST_RANKS)
             elif key in _KEYS:
                 answer = _KEYS[key](answer, text)
         except (LookupError, ValueError):
@@ -72,15 +74,27 @@ class RankReader:
         return True
 
 
+def _is_rank(text: str) -> bool:
+    digits = text.isascii() and text.isdigit() and len(text) <= len(str(MOST_RANKS))
+    return digits and int(text) < MOST_RANKS
+
+
+def _number(text: str) -> float:
+    number = float(text)
+    if not isfinite(number):
+        raise ValueError
+    return number
+
+
 def _pair(answer: RankAnswer, text: str) -> RankAnswer:
     sender, _, size, seconds = text.split()
-    pair = Pair(int(sender), int(size), float(seconds))
+    pair = Pair(int(sender), int(size), _number(seconds))
     return answer._replace(pairs=(*answer.pairs, pair))
 
 
 def _sum(answer: RankAnswer, text: str) -> RankAnswer:
     size, seconds, bandwidth = text.split()
-    made = Sum(int(size), float(seconds), float(bandwidth))
+    made = Sum(int(size), _number(seconds), _number(bandwidth))
     return answer._replace(sums=(*answer.sums, made))
 
 
@@ -100,14 +114,14 @@ def _wrong(answer: RankAnswer, text: str) -> RankAnswer:
 
 
 _KEYS: Mapping[str, Callable[[RankAnswer, str], RankAnswer]] = {
-    "clock": lambda answer, text: answer._replace(clock=float(text.split()[0])),
+    "clock": lambda answer, text: answer._replace(clock=_number(text.split()[0])),
     "unmet": lambda answer, text: answer._replace(unmet=text),
     "absent": lambda answer, text: answer._replace(absent=int(text)),
     "torch": _torch,
     "lacks": lambda answer, text: answer._replace(lacks=text),
     "with": _with,
     "pair": _pair,
-    "multiply": lambda answer, text: answer._replace(multiply=float(text)),
+    "multiply": lambda answer, text: answer._replace(multiply=_number(text)),
     "sum": _sum,
     "wrong": _wrong,
     "failed": lambda answer, text: answer._replace(failed=text),

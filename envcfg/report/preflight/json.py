@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import time
 
-from envcfg.preflight.network import speeds
 from envcfg.preflight.node_list import fold_nodes
 from envcfg.preflight.nodes import wanted_gpus
 from envcfg.preflight.records import NodeAnswer, Report, Wanted
+from envcfg.preflight.speed import speeds
 from envcfg.report.document import json_text
 
 SCHEMA_VERSION = 1

@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 from envcfg.findings import Finding
 from envcfg.log.numbers import count_of
 from envcfg.monitor.sample import MIB
-from envcfg.preflight.network import speeds
 from envcfg.preflight.node_list import fold_nodes
 from envcfg.preflight.nodes import said_of_gpus
 from envcfg.preflight.records import NodeAnswer, Report, Sum, Wanted
+from envcfg.preflight.speed import speeds
 from envcfg.report.styled import Line
 
 _HEAD = ("node", "", "GPUs", "sends", "receives")
