@@ -12,6 +12,7 @@ from envcfg.preflight.node_list import job_name
 from envcfg.preflight.records import Pair, RankAnswer, Sum
 
 MARK = "envcfg-rank"
+_LEAST, _MOST = 1e-9, 10**15  # of seconds, of bytes: the rest is torn or made up
 _FOLDER = os.path.dirname(os.path.abspath(__file__))
 # Which Python an image has, and who says that it has none.
 _START = """\
@@ -81,20 +82,27 @@ def _is_rank(text: str) -> bool:
 
 def _number(text: str) -> float:
     number = float(text)
-    if not isfinite(number):
+    if not isfinite(number) or 0 < abs(number) < _LEAST:
+        raise ValueError
+    return number
+
+
+def _count(text: str) -> int:
+    number = int(text)
+    if not 0 < number < _MOST:
         raise ValueError
     return number
 
 
 def _pair(answer: RankAnswer, text: str) -> RankAnswer:
     sender, _, size, seconds = text.split()
-    pair = Pair(int(sender), int(size), _number(seconds))
+    pair = Pair(int(sender), _count(size), _number(seconds))
     return answer._replace(pairs=(*answer.pairs, pair))
 
 
 def _sum(answer: RankAnswer, text: str) -> RankAnswer:
     size, seconds, bandwidth = text.split()
-    made = Sum(int(size), _number(seconds), _number(bandwidth))
+    made = Sum(_count(size), _number(seconds), _number(bandwidth))
     return answer._replace(sums=(*answer.sums, made))
 
 

@@ -25,7 +25,17 @@ WORD = st.one_of(
         [*HOSTS, "-", "yes", "no", "0", "1", "2", "-1", "nan", "inf", "1e999"]
     ),
     st.sampled_from(
-        ["9" * 5000, "\u00b2", "\x1b[2J", "\ud800", "up", "address", "cpu"]
+        [
+            "9" * 5000,
+            "9" * 400,
+            "1e-320",
+            "\u00b2",
+            "\x1b[2J",
+            "\ud800",
+            "up",
+            "address",
+            "cpu",
+        ]
     ),
     st.text(max_size=8),
 )
