@@ -43,6 +43,7 @@ COMMANDS = {
     "explain": "envcfg.commands.explain",
     "monitor": "envcfg.commands.monitor",
     "inspect": "envcfg.commands.inspect",
+    "preflight": "envcfg.commands.preflight",
     "profiles": "envcfg.commands.profiles",
 }
 

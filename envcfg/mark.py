@@ -8,6 +8,7 @@ from envcfg.digest import sha256_of
 _KINDS = {
     "script": ("#!/usr/bin/env bash", "# envcfg:script {}"),
     "job": ("#!/bin/bash", "# envcfg:job {}"),
+    "nodes": ("# Nodes by envcfg preflight, for srun", "# envcfg:nodes {}"),
     "page": ("<!DOCTYPE html>", "<!-- envcfg:page {} -->"),
     "junit": ('<?xml version="1.0" encoding="UTF-8"?>', "<!-- envcfg:junit {} -->"),
 }

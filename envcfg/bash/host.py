@@ -119,6 +119,9 @@ def _needs(plan: Plan, functions: str, inside: str, rest: str) -> str:
     if plan.diagnostics.reported:
         lines.append(f"\n{planned_lines(plan.settings, plan.bundles)}")
     lines.append(f"\n{functions}")
+    if plan.preflight:
+        asked = " ".join(map(quote, plan.preflight))
+        lines.append(f"\nENVCFG_PREFLIGHT=({asked})\n")
     if plan.diagnostics.nccl_log is not None:
         folder = quote_word(with_defaults(plan.diagnostics.nccl_log), "--nccl-debug")
         lines.append(f"\nENVCFG_LOG={folder} # for NCCL's log, a file per process\n")
@@ -231,6 +234,7 @@ def _blocks(plan: Plan) -> dict[str, str]:
     needed = {
         "end": plan.scratch,
         "smoke": asked.smoke_test,
+        "preflight": plan.preflight,
         "log": asked.removes_log,
         "size": not plan.command,
         "shrink": not plan.command,
@@ -252,6 +256,8 @@ def _machinery(plan: Plan, blocks: Mapping[str, str]) -> Iterator[str]:
         yield template(name, blocks)
     if asked.smoke_test:
         yield template("smoke")
+    if plan.preflight:
+        yield template("preflight")
     if asked.nccl_log is not None:
         yield template("nccl_log")
     if asked.reported:

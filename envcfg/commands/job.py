@@ -147,6 +147,10 @@ def run(
     if request.ranks is not None:
         step = step._replace(options=step.options._replace(ranks=request.ranks))
         plan = plan._replace(ranks=request.ranks)
+    if plan.diagnostics.preflight:
+        from envcfg.commands.options.preflight import with_preflight
+
+        plan = with_preflight(plan, step)
     cost, words = charge(step.profile, request)
     text = render_job(
         Script(

@@ -115,6 +115,10 @@ def run(
     )
     check_script(options, step.inputs)
     plan = resolve(step.profile, step.profile_hash, step.options, step.notes)
+    if plan.diagnostics.preflight:
+        from envcfg.commands.options.preflight import with_preflight
+
+        plan = with_preflight(plan, step)
     say(
         [
             *step.findings,

@@ -16,6 +16,7 @@ class Diagnostics(NamedTuple):
     Attributes:
         affinity: each rank says which CPUs it may use.
         smoke_test: GPUs are counted on each node before the step.
+        preflight: nodes and network are looked at before the step.
         nccl: NCCL and RCCL say what ``envcfg check-log`` reads.
         nccl_log: folder for NCCL's log, a file per process; None: no such folder.
         removes_log: what is in that folder goes when the step has succeeded.
@@ -26,6 +27,7 @@ class Diagnostics(NamedTuple):
 
     affinity: bool = False
     smoke_test: bool = False
+    preflight: bool = False
     nccl: bool = False
     nccl_log: Word | None = None
     removes_log: bool = False

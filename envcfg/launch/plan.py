@@ -157,6 +157,7 @@ class Plan(NamedTuple):
         agent: options of the launcher that starts the ranks of a node.
         handed_on: variables of the job that the rank part refers to.
         scratch: only if a setting uses it.
+        preflight: the command line that looks at nodes and network before the step.
         notes: what the user should know.
     """
 
@@ -184,4 +185,5 @@ class Plan(NamedTuple):
     scratch: Scratch | None = None
     expect: Expect | None = None
     diagnostics: Diagnostics = Diagnostics()
+    preflight: tuple[str, ...] = ()
     notes: tuple[Finding, ...] = ()

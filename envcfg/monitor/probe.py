@@ -20,7 +20,7 @@ from envcfg.monitor.sample import (
 )
 
 MARK = "envcfg-probe"
-_SCRIPT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "probe.sh")
+_FOLDER = os.path.dirname(os.path.abspath(__file__))
 _SHORT = (
     4  # columns of /proc/stat: user, nice, system, idle; older kernels have no more
 )
@@ -29,7 +29,16 @@ _MOST_LINES = 4096  # of a sample; more is not ours
 
 def probe_script() -> str:
     """Return the shell script that runs on each node."""
-    with open(_SCRIPT, encoding="utf-8") as file:
+    return f"{gpu_script()}\n{_read('probe.sh')}"
+
+
+def gpu_script() -> str:
+    """Return its beginning, which names the node and defines ``envcfg_gpus``."""
+    return _read("gpus.sh")
+
+
+def _read(name: str) -> str:
+    with open(os.path.join(_FOLDER, name), encoding="utf-8") as file:
         return file.read()
 
 

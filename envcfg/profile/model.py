@@ -144,9 +144,11 @@ class Scratch(NamedTuple):
 
 
 class Expect(NamedTuple):
-    """What the job's NCCL log must show; each field is left out where no one says.
+    """What job and nodes must show; each field is left out where no one says.
 
     Attributes:
+        devices: patterns of paths, each of which a node must have.
+        bandwidth: of a large all-reduce over several nodes ("bus bandwidth"), GB/s.
         dropped: fields that null takes back of a family or a lower layer.
         others: the reasons of fields that come from there; *reason* is that of the rest.
     """
@@ -157,6 +159,8 @@ class Expect(NamedTuple):
     interfaces: tuple[str, ...] = ()
     nics: int | None = None
     gdr: bool | None = None
+    devices: tuple[str, ...] = ()
+    bandwidth: int | None = None
     dropped: frozenset[str] = frozenset()
     others: Mapping[str, Reason] = {}
 

@@ -24,6 +24,12 @@ class Starter(NamedTuple):
         starts_agents: it has an ``agent.sh``: one task per node, which starts the ranks.
         meets_outside: its host part says where ranks meet, not the rank part.
         spans_nodes: it starts tasks on all nodes of a job, not on this one alone.
+        node_names: the command that names the nodes of a job, in order.
+        share_names: by which a job gives each task its share of a node. A task that is
+            alone on its node is started without them.
+        apart: options with which a task that fails does not take others along.
+        ended: how it says that a task has ended: a regular expression with the groups
+            ``host`` and ``how``, for its errors.
     """
 
     name: str
@@ -41,3 +47,7 @@ class Starter(NamedTuple):
     starts_agents: bool = False
     meets_outside: bool = False
     spans_nodes: bool = True
+    node_names: tuple[str, ...] = ("uname", "-n")
+    share_names: tuple[str, ...] = ()
+    apart: tuple[str, ...] = ()
+    ended: str = ""

@@ -15,4 +15,5 @@ STARTER = Starter(
     sections=("mpiexec", "cpu_masks"),
     own="mpiexec",
     starts_agents=True,
+    node_names=("sh", "-c", 'cat -- "$PBS_NODEFILE"'),
 )

@@ -23,4 +23,11 @@ STARTER = Starter(
     unbuffered=("--unbuffered",),
     pmi="--mpi=",
     starts_agents=True,
+    node_names=("scontrol", "show", "hostnames"),
+    share_names=(
+        *("SLURM_GPUS_PER_TASK", "SLURM_TRES_PER_TASK", "SLURM_NTASKS_PER_GPU"),
+        *("SLURM_GPU_BIND", "SLURM_TRES_BIND"),
+    ),
+    apart=("--kill-on-bad-exit=0", "--wait=0"),
+    ended=r"srun: error: (?P<host>[\w.-]+): tasks? [\d,-]+: (?P<how>.*)",
 )

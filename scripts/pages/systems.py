@@ -72,7 +72,7 @@ def _section(profile: Profile) -> Iterator[str]:
     yield from _titled("How to ask for it", _request(profile))
     yield from _titled("Containers", _containers(profile))
     yield from _titled("Settings", _settings(profile))
-    yield from _titled("What the log must show", _expect(profile))
+    yield from _titled("What log and nodes must show", _expect(profile))
     yield from _titled("Billing", _billing(profile.billing))
 
 
@@ -213,6 +213,8 @@ def _expect(profile: Profile) -> Iterator[str]:
             "interfaces": f"interfaces {', '.join(expect.interfaces)}",
             "nics": f"adapters {expect.nics}",
             "gdr": f"GPU RDMA {'yes' if expect.gdr else 'no'}",
+            "devices": f"devices {', '.join(map(code, expect.devices))}",
+            "bandwidth": f"all-reduce {expect.bandwidth} GB/s",
         }
         lines: dict[Reason, list[str]] = {}
         for name in expect.said():

@@ -58,6 +58,10 @@ CASES = {
         *("--profile", "workstation", "--runtime", "docker", "--ranks", "2"),
         *("--container", "localhost/pytorch", "--bind", "/data"),
     ),
+    "lumi-preflight": (
+        *(*LUMI, "--container", "/images/pytorch.sif", "--preflight"),
+        *("--require", "fast", "--set", "A=it's $$5 ${RANK}"),
+    ),
     "lumi-bare": (*LUMI, "--container", "none"),
     "tuolumne-flux": (
         *("--profile", "tuolumne", "--fact", "rocm=6.4.1", "--fact", "plugin=1.14.2"),
@@ -107,7 +111,11 @@ def test_the_script_is_clean_bash_around_a_clean_posix_part(name: str) -> None:
 
 @pytest.mark.parametrize(
     "name",
-    [name for name in CASES if not name.endswith(("-torchrun", "-flux", "-pbs"))],
+    [
+        name
+        for name in CASES
+        if not name.endswith(("-torchrun", "-flux", "-pbs", "-preflight"))
+    ],
 )
 def test_the_script_runs_and_each_rank_gets_what_the_plan_says(
     name: str, fakes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# envcfg:script 34241dc547fc8928e96ef1faae535fb984a10426649dc82a9e9e34a51c4beeb9
+# envcfg:script bf1e7083e65c15336d8f25b320da0321e2dfbf1cad8da7859edf1a81623223f7
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
-# envcfg 0.1.0, profile alps-clariden (sha256 82fe7df4c5fe1a9e)
+# envcfg 0.1.0, profile alps-clariden (sha256 80d3320ca99c5bdb)
 # made by: envcfg wrap --profile alps-clariden --runtime ce --container my-environment --fact cuda=13.0 --bind /data:/mnt/data:ro -- python3 dump.py out 'a b'
 # Source it in a batch script, evaluate it, run it, submit it: all the same.
 # It needs bash 4.4 and, on the compute nodes, neither envcfg nor Python.

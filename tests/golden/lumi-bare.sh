@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# envcfg:script ef0e834ee22dd768c5f86113f012ef97b7cb48eeb1154fbf0b08c99760bf3444
+# envcfg:script 611c5dca0dbf83344e8fe298724207b6dba529449d7453dc3032952f609dca09
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
-# envcfg 0.1.0, profile lumi-g (sha256 71793283d875b36b)
+# envcfg 0.1.0, profile lumi-g (sha256 d4423cd12b345fb6)
 # made by: envcfg wrap --profile lumi-g --fact rocm=6.2.4 --container none -- python3 dump.py out 'a b'
 # Source it in a batch script, evaluate it, run it, submit it: all the same.
 # It needs bash 4.4 and, on the compute nodes, neither envcfg nor Python.

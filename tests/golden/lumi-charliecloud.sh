@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# envcfg:script 8f771d47de9d4bbb94f871c2999b6dbef84373f83d24a163e8d86c26a9ef9bb8
+# envcfg:script 6feb2d983c918fee90ec4dff6a289b9935739ad6fb0d623650a6842eb8bae3ce
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
-# envcfg 0.1.0, profile lumi-g (sha256 71793283d875b36b)
+# envcfg 0.1.0, profile lumi-g (sha256 d4423cd12b345fb6)
 # made by: envcfg wrap --profile lumi-g --fact rocm=6.2.4 --runtime charliecloud --container /images/pytorch.sqfs --bind /data -- python3 dump.py out 'a b'
 # Source it in a batch script, evaluate it, run it, submit it: all the same.
 # It needs bash 4.4 and, on the compute nodes, neither envcfg nor Python.

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# envcfg:script 16b13868747210c4f423c65f05d9949d545e109d9f775898b822111c4e042987
+# envcfg:script 5807967ac85aca7dcea51af0fd0d58c36ed5ca63468f18907015dbfda030aad2
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
-# envcfg 0.1.0, profile lumi-g (sha256 71793283d875b36b)
+# envcfg 0.1.0, profile lumi-g (sha256 d4423cd12b345fb6)
 # made by: envcfg wrap --profile lumi-g --fact rocm=6.2.4 --runtime podman --container docker.io/a/pytorch:2.9 --bind /data::ro -- python3 dump.py out 'a b'
 # Source it in a batch script, evaluate it, run it, submit it: all the same.
 # It needs bash 4.4 and, on the compute nodes, neither envcfg nor Python.

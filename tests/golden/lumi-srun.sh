@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# envcfg:script 496867a03e632793fe761c2fb1cc2e11e5bee0c514b630b2a61f222011a78e33
+# envcfg:script e8a8dbbd7b026b01f3eb902beed3739da0b90abb5e59cc4f684c5cb08c3f333e
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
-# envcfg 0.1.0, profile lumi-g (sha256 71793283d875b36b)
+# envcfg 0.1.0, profile lumi-g (sha256 d4423cd12b345fb6)
 # made by: envcfg wrap --profile lumi-g --fact rocm=6.2.4 --container /images/pytorch.sif -- python3 dump.py out 'a b'
 # Source it in a batch script, evaluate it, run it, submit it: all the same.
 # It needs bash 4.4 and, on the compute nodes, neither envcfg nor Python.

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# envcfg:script 5eb72fabf103899e72cabb3794537307a6403fbaabb80d5b7c6cfd8c0eaa5610
+# envcfg:script e8f078937ce09f8df9c85b8ddab7b2cccd1c1216b8eb3985805881833656eb85
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
-# envcfg 0.1.0, profile lumi-g (sha256 71793283d875b36b)
+# envcfg 0.1.0, profile lumi-g (sha256 d4423cd12b345fb6)
 # made by: envcfg wrap --profile lumi-g --fact rocm=6.2.4 --container /images/pytorch.sif
 # Source it in a batch script, evaluate it, run it, submit it: all the same.
 # It needs bash 4.4 and, on the compute nodes, neither envcfg nor Python.

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# envcfg:script ee7429f3ee42bef7bb5fd513971af81ce4b7884d40512572d6a0b235cef97bc1
+# envcfg:script 353e7b93aff3e85e612af03a1fd57e0502b5560f91400bfb0ba7c1e91589da2e
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
-# envcfg 0.1.0, profile lumi-g (sha256 71793283d875b36b)
+# envcfg 0.1.0, profile lumi-g (sha256 d4423cd12b345fb6)
 # made by: envcfg wrap --profile lumi-g --fact rocm=6.2.4 --container /images/pytorch.sif --launcher torchrun -- python3 dump.py out 'a b'
 # Source it in a batch script, evaluate it, run it, submit it: all the same.
 # It needs bash 4.4 and, on the compute nodes, neither envcfg nor Python.

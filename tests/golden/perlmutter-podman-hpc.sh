@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# envcfg:script fe27b2c397f26cb4371ab05c0a03018840803c8f670711134911131f894a341a
+# envcfg:script 114eab06e8dde86f2255d9875297efc0b6cc658642ec72b22b2eeb05915774fe
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
-# envcfg 0.1.0, profile perlmutter (sha256 e9e703c8eddae7b2)
+# envcfg 0.1.0, profile perlmutter (sha256 234f3fb14b2a7f98)
 # made by: envcfg wrap --profile perlmutter --runtime podman-hpc --container docker.io/a/pytorch:2.9 --bind /data::ro -- python3 dump.py out 'a b'
 # Source it in a batch script, evaluate it, run it, submit it: all the same.
 # It needs bash 4.4 and, on the compute nodes, neither envcfg nor Python.

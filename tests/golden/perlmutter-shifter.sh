@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# envcfg:script 55a8b168673df96a08d40191b7bff7cce6bf6e9279f6856cb0a3e240685f47a0
+# envcfg:script dfbbb3da90c7640b57fa247c5e9366e2879d92f527ac9c01266e0958fe710013
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
-# envcfg 0.1.0, profile perlmutter (sha256 e9e703c8eddae7b2)
+# envcfg 0.1.0, profile perlmutter (sha256 234f3fb14b2a7f98)
 # made by: envcfg wrap --profile perlmutter --runtime shifter --container docker:a/pytorch:2.9 --bind /data::ro -- python3 dump.py out 'a b'
 # Source it in a batch script, evaluate it, run it, submit it: all the same.
 # It needs bash 4.4 and, on the compute nodes, neither envcfg nor Python.

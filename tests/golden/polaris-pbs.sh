@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# envcfg:script cc897d60a5f497f24abb741a87e1d42d73743304dc6a4d6d4e0194f93a68cc47
+# envcfg:script fa08a6ef4558494707732b237ab1f1a0604da8f438915e401b7895bde0281a82
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
-# envcfg 0.1.0, profile polaris (sha256 960ada74b69294cc)
+# envcfg 0.1.0, profile polaris (sha256 94907825007143ff)
 # made by: envcfg wrap --profile polaris --container /images/pytorch.sif --runtime-arg=--cleanenv -- python3 dump.py out 'a b'
 # Source it in a batch script, evaluate it, run it, submit it: all the same.
 # It needs bash 4.4 and, on the compute nodes, neither envcfg nor Python.

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# envcfg:script ee3c39fecde07cec57e313c22e18b135e5ad7c9a960ae6919546767c7218db74
+# envcfg:script 91c351e6cdf2b2d971131bac3936a2d1b16808835fc29b1d6de90653ae8ee7db
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
-# envcfg 0.1.0, profile tuolumne (sha256 2c93f557ce581136)
+# envcfg 0.1.0, profile tuolumne (sha256 be2815e2bd1164f1)
 # made by: envcfg wrap --profile tuolumne --fact rocm=6.4.1 --fact plugin=1.14.2 --container /images/pytorch.sif --runtime-arg=--cleanenv -- python3 dump.py out 'a b'
 # Source it in a batch script, evaluate it, run it, submit it: all the same.
 # It needs bash 4.4 and, on the compute nodes, neither envcfg nor Python.

@@ -55,14 +55,17 @@ def test_each_profile_says_itself_how_it_was_verified(name: str) -> None:
     assert own.lifecycle
 
 
+UVERBS = ("/dev/infiniband/uverbs*",)
+
+
 @pytest.mark.parametrize(
     ("name", "shown"),
     [
         ("aws-p4d", {"provider": "efa", "nics": 4, "gdr": True}),
         ("aws-p5", {"provider": "efa", "nics": 32, "gdr": True}),
-        ("mahti", {"networks": ("IB", "IBext"), "nics": 1}),
-        ("puhti", {"networks": ("IB", "IBext")}),
-        ("juwels-booster", {"networks": ("IB", "IBext"), "interfaces": ("ib0",), "nics": 4}),
+        ("mahti", {"networks": ("IB", "IBext"), "nics": 1, "devices": UVERBS}),
+        ("puhti", {"networks": ("IB", "IBext"), "devices": UVERBS}),
+        ("juwels-booster", {"networks": ("IB", "IBext"), "interfaces": ("ib0",), "nics": 4, "devices": UVERBS}),
         ("roce-rocm-broadcom", {"networks": ("IB",)}),
         ("roce-rocm-pollara", {"networks": ("IB", "RCCL-ANP")}),
     ],

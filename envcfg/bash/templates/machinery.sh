@@ -146,6 +146,9 @@ envcfg_step() { # COMMAND...: one step of the job, from the checks to the exit c
   envcfg_smoke || return
   # envcfg:end smoke
   envcfg_listen
+  # envcfg:begin preflight
+  envcfg_preflight || return
+  # envcfg:end preflight
   envcfg_launch "$@" || ENVCFG_CODE=$?
   # envcfg:begin leave
   envcfg_leave

@@ -15,6 +15,7 @@ from envcfg.launch.diagnostics import (
 )
 from envcfg.profile.words import format_word
 
+SPEEDS = ("fast",)  # that --require can ask for
 DIAGNOSTICS: Table = {
     "what the job tells of itself": (
         Option(
@@ -37,6 +38,16 @@ DIAGNOSTICS: Table = {
             "--smoke-test",
             "count the GPUs of each node first; where one is missing no rank starts",
             kind="switch",
+        ),
+        Option(
+            "--preflight",
+            "look at nodes and network first, by envcfg preflight; a bad node ends the job",
+            kind="switch",
+        ),
+        Option(
+            "--require",
+            "with --preflight: no program, unless NCCL's log proves the fast network",
+            choices=SPEEDS,
         ),
         Option(
             "--nccl-debug",
@@ -93,11 +104,17 @@ def read_diagnostics(options: argparse.Namespace) -> Diagnostics:
     if options.nccl_debug_remove and not options.nccl_debug:
         msg = "--nccl-debug-remove goes with --nccl-debug DIR"
         raise UsageError(msg, hint="in the job's output nothing can be removed")
+    if options.require and not options.preflight:
+        msg = "--require goes with --preflight"
+        raise UsageError(
+            msg, hint="without it, nothing is known before the program runs"
+        )
     if options.setup and not is_path(options.setup):
         _check_bash(options.setup)
     return Diagnostics(
         affinity=options.report_affinity,
         smoke_test=options.smoke_test,
+        preflight=options.preflight,
         nccl=options.nccl_debug is not None,
         nccl_log=options.nccl_debug or None,
         removes_log=options.nccl_debug_remove,

@@ -256,8 +256,13 @@ def _files_of(wanted: Options) -> Iterator[str]:
 
 def wrap_words(step: Step) -> list[str]:
     """Return the command line of ``envcfg wrap`` for *step*, without the command."""
+    return ["envcfg", "wrap", *write_options(STEP, step_values(step))]
+
+
+def step_values(step: Step) -> dict[str, Any]:
+    """Return the values of all options of ``STEP`` as another command line takes them."""
     made, profile = step.options, step.profile_name
-    values = {
+    return {
         **step.given,
         # A path is the job's too, whatever its folder.
         "profile": os.path.abspath(profile) if "/" in profile else profile,
@@ -265,4 +270,3 @@ def wrap_words(step: Step) -> list[str]:
         "ranks": made.ranks,
         "changes": made.settings.items(),  # each once
     }
-    return ["envcfg", "wrap", *write_options(STEP, values)]

@@ -46,6 +46,7 @@ _VARIABLE = r"[A-Za-z_][A-Za-z0-9_]*"
 _MASK = r"0x0*[1-9a-fA-F][0-9a-fA-F]*"
 _MEMORY = r"[0-9]{1,9}[KMGT]?"
 _HOST_PART = r"[A-Za-z0-9_.:-]+"
+_DEVICE = r"/[A-Za-z0-9_.*?/-]+"
 _INTERFACE = r"[A-Za-z0-9_][A-Za-z0-9_.:-]*"
 
 
@@ -149,6 +150,8 @@ _EXPECT: Mapping[str, Callable[[Field], object]] = {
     "interfaces": Field.texts,
     "nics": Field.integer,
     "gdr": Field.flag,
+    "devices": all_of(matching(_DEVICE, "pattern of a path, as in /dev/cxi*")),
+    "bandwidth": Field.integer,
 }
 
 # What null takes back of a family or a lower layer, as it does for each variable.

@@ -1,0 +1,237 @@
+"""``envcfg preflight``: can the nodes of this job do its work, and the network between?"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from envcfg.commands.formats import STRICT, check_format, format_option, put_result
+from envcfg.commands.options.option import Option, Table, add_options
+from envcfg.commands.options.preflight import OWN, SAME, hide_others
+from envcfg.commands.options.step import Step, read_step
+from envcfg.commands.printing import say, write
+from envcfg.errors import JobError, UsageError
+from envcfg.findings import exit_code
+from envcfg.interrupts import raise_signals
+from envcfg.parser import Formatter
+
+if TYPE_CHECKING:
+    from envcfg.outputs import Output
+    from envcfg.preflight.records import Report, Wanted
+
+_EPILOG = """\
+In a job: one task on each node looks at it, in the container, and then all ranks add
+numbers by the image's own torch. It takes seconds, and no node is waited for for ever.
+
+examples:
+  # in an sbatch script: end the job where a node is bad
+  envcfg preflight --container pytorch.sif || exit
+
+  # the same as a part of the step, with its own options
+  source <(envcfg wrap --container pytorch.sif --preflight --require fast \\
+    -- python train.py || echo exit $?)
+
+  # go on with the good nodes, and tell the site of the others
+  envcfg preflight --container pytorch.sif --nodes-file nodes.txt || true
+  . ./nodes.txt
+  srun --nodelist="$pass" --nodes="$pass_count" ...
+
+  # a table in the log, and the whole answer for a program
+  envcfg preflight --container pytorch.sif --json >"preflight-$SLURM_JOB_ID.json"
+
+exit codes: 0 all nodes pass, 1 a node or the network fails, 2 wrong usage,
+            3 nothing is bad, but not all could be seen, 4 this is no job, or the step
+            cannot start
+"""
+_EXAMPLE = "envcfg preflight --container pytorch.sif"
+
+OPTIONS: Table = {
+    **SAME,
+    **OWN,
+    "what to write": (
+        Option("--json", "the whole answer as JSON", kind="switch"),
+        format_option("what was found, by node"),
+        STRICT,
+        Option(
+            "--nodes-file",
+            "write passing and failing nodes to FILE, as bash reads it",
+            metavar="FILE",
+        ),
+        Option(
+            "--force",
+            "with --nodes-file: replace a file that envcfg did not write",
+            kind="switch",
+        ),
+    ),
+}
+
+
+def add_parser(commands: argparse._SubParsersAction[Any]) -> None:
+    """Add the options of ``preflight``."""
+    parser = commands.add_parser(
+        "preflight",
+        help="look at the nodes of a job and their network before it begins",
+        description="Look at the nodes of a job and at the network between them, in the "
+        "image, before the program starts: PASS or FAIL for each node, and why.",
+        usage="envcfg preflight --container IMAGE|none [options]",
+        epilog=_EPILOG,
+        formatter_class=Formatter,
+        allow_abbrev=False,
+    )
+    hide_others(parser)
+    add_options(parser, OPTIONS)
+
+
+def run(
+    options: argparse.Namespace, more: Sequence[str] | None, argv: Sequence[str]
+) -> int:
+    """Look, judge and report; return the exit code."""
+    if more is not None:
+        msg = "envcfg preflight takes no command"
+        raise UsageError(
+            msg, hint="envcfg wrap --preflight ... -- COMMAND runs one after it"
+        )
+    if options.require and options.nodes_only:
+        msg = "--require needs the collective, which --nodes-only leaves out"
+        raise UsageError(msg, hint="leave out one of them")
+    check_format(options)
+    from envcfg.preflight.records import Wanted
+
+    needed, options.require = options.require, None
+    step = read_step(options, None, _EXAMPLE)
+    outputs = _outputs(options, step)
+    if outputs:
+        from envcfg.outputs import check_outputs
+
+        check_outputs(outputs)
+    say([*step.findings, *step.notes])
+    from envcfg.launch.tasks import choose_launcher
+    from envcfg.starters import STARTERS
+
+    starter = STARTERS[choose_launcher(step.profile, step.options)[1]]
+    profile, expect = step.profile, step.profile.expect
+    from envcfg.log.expectations import expectations_of
+
+    wanted = Wanted(
+        hosts=_hosts(starter.node_names),
+        interfaces=(profile.node.nics if profile.node else ())
+        or (expect.interfaces if expect else ()),
+        gpus=profile.node.gpus if profile.node else None,
+        devices=expect.devices if expect else (),
+        is_fast=expectations_of(profile).wants_fast,
+        bandwidth=expect.bandwidth if expect else None,
+        profile=profile.name,
+    )
+    began = time.monotonic()
+    raise_signals()  # steps must be ended
+    report = _look(options, step, wanted, needed, argv)
+    raise_signals(False)
+    _write(options, report, wanted, outputs, time.monotonic() - began)
+    found = [each for some in report.nodes.values() for each in some]
+    return exit_code(
+        [*found, *report.job],
+        strict=options.strict,
+        inconclusive=report.is_inconclusive,
+    )
+
+
+def _look(
+    options: argparse.Namespace,
+    step: Step,
+    wanted: Wanted,
+    needed: str | None,
+    argv: Sequence[str],
+) -> Report:
+    from envcfg.commands.preflight_steps import Steps
+    from envcfg.preflight.judge import Seen, judge_all
+    from envcfg.preflight.progress import Limits
+
+    limits = Limits(options.start, options.patience, options.measure)
+    steps = Steps(step, wanted, limits, argv)
+    answers, ended = steps.look_at_nodes()
+    seen = Seen(answers, ended)
+    report = judge_all(wanted, seen, needs_fast=bool(needed))
+    if report.failed or options.nodes_only:
+        return report._replace(is_inconclusive=False) if options.nodes_only else report
+    seen = steps.add(seen, diagnostics=options.nccl_diagnostics)
+    return judge_all(wanted, seen, needs_fast=bool(needed))
+
+
+def _hosts(command: Sequence[str]) -> tuple[str, ...]:
+    """Return the nodes of the job, in order.
+
+    Raises:
+        JobError: this is no job.
+    """
+    import subprocess
+
+    hint = "run it in a job: in an sbatch script, or under salloc"
+    try:
+        done = subprocess.run(
+            command,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            check=False,
+            timeout=60,
+        )
+    except OSError as err:
+        msg = f"cannot ask for the nodes of this job: {command[0]}: {err.strerror}"
+        raise JobError(msg, hint=f"{hint}, or choose --launcher local") from err
+    except subprocess.TimeoutExpired as err:
+        msg = f"{command[0]} has not answered for 60 s"
+        raise JobError(msg, hint="does the scheduler answer?") from err
+    hosts = tuple(dict.fromkeys(done.stdout.split()))
+    if done.returncode or not hosts:
+        said = done.stderr.strip().splitlines()
+        why = said[-1] if said else f"{command[0]} names none"
+        msg = f"the nodes of this job are not known: {why}"
+        raise JobError(msg, hint=f"{hint}, or choose --launcher local")
+    return hosts
+
+
+def _outputs(options: argparse.Namespace, step: Step) -> list[Output]:
+    if options.nodes_file is None:
+        return []
+    from envcfg.outputs import Output
+
+    example = "--nodes-file nodes.txt"
+    name = options.nodes_file
+    return [Output(name, "--nodes-file", example, step.inputs, force=options.force)]
+
+
+def _write(
+    options: argparse.Namespace,
+    report: Report,
+    wanted: Wanted,
+    outputs: Sequence[Output],
+    seconds: float,
+) -> None:
+    if outputs:
+        from envcfg.mark import marked
+        from envcfg.outputs import write_outputs
+        from envcfg.preflight.node_list import nodes_text
+
+        text = marked("nodes", nodes_text(wanted.hosts, report.failed))
+        write_outputs([(outputs[0], text.encode())])
+    if options.json:
+        from envcfg.report.preflight.json import preflight_json
+
+        write(preflight_json(report, wanted, seconds))
+    elif options.format is not None:
+        from envcfg.report.findings import Result
+
+        found: Mapping[str, Any] = report.nodes
+        if report.job:
+            found = {**found, "job": report.job}
+        put_result(Result(found, "node"), options.format, strict=options.strict)
+    else:
+        from envcfg.report.preflight.text import preflight_lines
+        from envcfg.report.styled import put
+
+        put(preflight_lines(report, wanted, seconds))
+        sys.stdout.flush()

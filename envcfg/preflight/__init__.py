@@ -1,0 +1,1 @@
+"""Whether the nodes of a job can do its work, before it begins."""

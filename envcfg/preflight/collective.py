@@ -1,0 +1,341 @@
+"""What each rank runs in the image: does the job's network carry what it should?
+
+The text of this module is handed to the image's own Python as an argument, so it needs
+the standard library and, behind the first meeting, torch: nothing else. A line is
+
+    envcfg-rank RANK HOST KEY WORD...
+
+and is written at once, whole. Stages come in the order of ``STAGES``; who watches from
+outside (``progress.py``) sees which rank is behind. Times are seconds, sizes bytes.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import sys
+import time
+from typing import Any
+
+STAGES = ("began", "met", "imported", "joined", "paired", "done")
+_MEET_SECONDS = 10.0  # for a node to reach the first one
+_ROUNDS = 3  # of pairs, with another node each
+_LEAST, _MOST = 3, 50  # tries of a transfer, of which the best counts
+_SPENT = 0.3  # seconds after which it is not tried again
+_ENOUGH = 1.0  # seconds of one that is not
+_SHARE = 0.6  # of the time that there is, after which no larger sum is begun
+# Bytes of float32: the terms are whole numbers below 2 * 251, so that the sum over up to
+# 2^15 ranks is exact.
+_SUMS = {
+    "cuda": (1 << 16, 1 << 20, 1 << 24, 1 << 27, 1 << 29),
+    "cpu": (1 << 12, 1 << 20, 1 << 24),
+}
+_PAIRS = {"cuda": 1 << 27, "cpu": 1 << 23}
+_PERIOD = 251  # of the values that are summed: a shift or a lost block shows
+_SIDE = 4096  # of the matrices that each GPU multiplies
+
+RANK = int(os.environ.get("RANK", "0"))
+WORLD = int(os.environ.get("WORLD_SIZE", "1"))
+LOCAL = int(os.environ.get("LOCAL_RANK", "0"))
+NODE = int(os.environ.get("NODE_RANK", "0"))
+HOST = os.environ.get("SLURMD_NODENAME") or socket.gethostname()
+
+
+def say(key: str, *words: object) -> None:
+    """Write a line, whole, whatever is buffered elsewhere."""
+    text = " ".join(str(word) for word in words)
+    text = "".join(each if each.isprintable() else "?" for each in text)
+    os.write(1, f"envcfg-rank {RANK} {HOST} {key} {text[:600]}\n".encode())
+
+
+def meet(nodes: int) -> None:
+    """Let one rank of each node reach the first one, where torch will; compare clocks."""
+    if LOCAL == 0 and RANK != 0:
+        _greet()
+    elif RANK == 0 and nodes > 1:
+        _receive(nodes - 1)
+
+
+def _receive(guests: int) -> None:
+    port = int(os.environ["MASTER_PORT"])
+    family = socket.AF_INET6 if socket.has_ipv6 else socket.AF_INET
+    with socket.socket(family, socket.SOCK_STREAM) as door:
+        door.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if family == socket.AF_INET6:
+            door.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
+        door.bind(("", port))
+        door.listen(1024)
+        end = time.monotonic() + 2 * _MEET_SECONDS
+        while guests and (left := end - time.monotonic()) > 0:
+            door.settimeout(left)
+            try:
+                guest, _ = door.accept()
+                with guest:
+                    guest.settimeout(2)
+                    while guest.recv(1) == b"?":
+                        guest.sendall(f"{time.time():020.6f}".encode())
+                guests -= 1
+            except OSError:
+                continue
+    if guests:
+        say("absent", guests)
+
+
+def _greet() -> None:
+    address, port = os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"])
+    end, fault = time.monotonic() + _MEET_SECONDS, ""
+    while (left := end - time.monotonic()) > 0:
+        try:
+            with socket.create_connection((address, port), timeout=left) as door:
+                offset, trip = min(
+                    (_ask(door) for _ in range(4)), key=lambda each: each[1]
+                )
+                say("clock", f"{offset:.6f}", f"{trip:.6f}")
+                return
+        except OSError as err:  # noqa: PERF203  # it is tried again
+            fault = str(err)
+            time.sleep(0.1)
+    say("unmet", address, port, fault or "no answer")
+    sys.exit(1)
+
+
+def _ask(door: socket.socket) -> tuple[float, float]:
+    """Return how far this node's clock is ahead of the first one's, and the round trip."""
+    before = time.time()
+    door.sendall(b"?")
+    told = b""
+    while len(told) < 20:
+        more = door.recv(20 - len(told))
+        if not more:
+            msg = "the first node hung up"
+            raise OSError(msg)
+        told += more
+    after = time.time()
+    return (before + after) / 2 - float(told), after - before
+
+
+class Group:
+    """The ranks of this job, joined by torch."""
+
+    def __init__(self, torch: Any, nodes: int, seconds: float) -> None:  # noqa: ANN401
+        """Join them; the backend is that of the devices that torch sees."""
+        from datetime import timedelta
+
+        import torch.distributed as dist
+
+        self.torch, self.dist, self.nodes, self.seconds = torch, dist, nodes, seconds
+        count = torch.cuda.device_count() if torch.cuda.is_available() else 0
+        self.kind = "cuda" if count else "cpu"
+        if count:
+            torch.cuda.set_device(LOCAL % count)
+        self.device = torch.device(self.kind, LOCAL % count) if count else self.kind
+        self.store = dist.TCPStore(
+            os.environ["MASTER_ADDR"],
+            int(os.environ["MASTER_PORT"]),
+            WORLD,
+            RANK == 0,
+            timedelta(seconds=60),
+        )
+        dist.init_process_group(
+            "nccl" if count else "gloo",
+            store=self.store,
+            rank=RANK,
+            world_size=WORLD,
+            timeout=timedelta(seconds=max(60, seconds)),
+        )
+        self.began = time.monotonic()
+        self.store.set(f"rank/{NODE}/{LOCAL}", str(RANK))
+        self.store.set(f"host/{RANK}", HOST)
+        self.wait("known")
+
+    def wait(self, name: str) -> None:
+        """Wait for all, by the store: a network that hangs cannot hang this."""
+        if self.store.add(name, 1) == WORLD:
+            self.store.set(f"{name}/all", "1")
+        self.store.wait([f"{name}/all"])
+
+    def part(self) -> None:
+        """Let rank 0, by whose store they wait, go last."""
+        self.wait("end")
+        gone, end = self.store.add("gone", 1), time.monotonic() + 5
+        while RANK == 0 and gone < WORLD and time.monotonic() < end:
+            time.sleep(0.02)
+            gone = self.store.add("gone", 0)
+
+    def settle(self) -> None:
+        """Wait for what this rank's device still does."""
+        if self.kind == "cuda":
+            self.torch.cuda.synchronize()
+
+    def empty(self, size: int) -> Any:  # noqa: ANN401  # a tensor
+        """Return *size* bytes of zeros on this rank's device."""
+        return self.torch.zeros(size // 4, dtype=self.torch.float32, device=self.device)
+
+    def partner(self, number: int) -> int | None:
+        """Return the rank with which this one talks in round *number*, if it has one."""
+        even = self.nodes + self.nodes % 2
+        if even - 1 == NODE:
+            other = number % (even - 1)
+        elif number % (even - 1) == NODE:
+            other = even - 1
+        else:
+            other = (2 * number - NODE) % (even - 1)
+        if not self.store.check([f"rank/{other}/{LOCAL}"]):
+            return None
+        return int(self.store.get(f"rank/{other}/{LOCAL}"))
+
+
+def pairs(group: Group) -> None:
+    """Measure one way and then the other between this rank and others like it."""
+    for number in range(min(_ROUNDS, group.nodes + group.nodes % 2 - 1)):
+        other = group.partner(number)
+        if other is not None:
+            host = group.store.get(f"host/{other}").decode()
+            say("with", other, host)
+            for sends in (other > RANK, other < RANK):
+                _transfer(group, other, host, sends=sends)
+            say("with", "-", "-")
+        group.wait(f"round{number}")
+
+
+def _transfer(group: Group, other: int, host: str, *, sends: bool) -> None:
+    buffer, token = group.empty(_PAIRS[group.kind]), group.empty(4)
+    if sends:
+        while _is_wanted(group, token, other):
+            group.dist.send(buffer, other)
+            group.settle()
+        return
+    tried, spent, best = 0, 0.0, float("inf")
+    while tried < _LEAST or (tried < _MOST and spent < _SPENT):
+        token.fill_(1)
+        group.dist.send(token, other)
+        group.settle()
+        began = time.monotonic()
+        group.dist.recv(buffer, other)
+        group.settle()
+        took = time.monotonic() - began
+        tried, spent, best = tried + 1, spent + took, min(best, took)
+        if took > _ENOUGH:
+            break
+    token.fill_(0)
+    group.dist.send(token, other)
+    say("pair", other, host, buffer.numel() * 4, f"{best:.6f}")
+
+
+def _is_wanted(group: Group, token: Any, other: int) -> bool:  # noqa: ANN401
+    """Tell whether *other* wants another transfer, which it measures."""
+    group.dist.recv(token, other)
+    return bool(token.item())
+
+
+def multiply(group: Group) -> None:
+    """Tell how fast this GPU multiplies: one that is held down is slower than its like."""
+    if group.kind != "cuda":
+        return
+    left = group.torch.ones(
+        (_SIDE, _SIDE), dtype=group.torch.bfloat16, device=group.device
+    )
+    left @ left
+    group.settle()
+    began = time.monotonic()
+    for _ in range(20):
+        left @ left
+    group.settle()
+    seconds = (time.monotonic() - began) / 20
+    say("multiply", f"{2 * _SIDE**3 / seconds / 1e12:.3f}")
+
+
+def sums(group: Group) -> None:
+    """All-reduce over all ranks, by size: is the sum right, and how long does it take?"""
+    for size in _SUMS[group.kind]:
+        wrong, took = _sum_once(group, size)
+        if wrong:
+            say("wrong", size, wrong)
+        spent = _most(group, time.monotonic() - group.began)
+        left = group.seconds * _SHARE - spent
+        count = max(0, min(20, int(min(left, 1.0) / max(took, 1e-6))))
+        if count:
+            took = _timed(group, size, count)
+        if RANK == 0:
+            part = 2 * (WORLD - 1) / WORLD
+            say("sum", size, f"{took:.6f}", f"{part * size / took / 1e9:.4f}")
+        if left < 8 * took:
+            return
+
+
+def _sum_once(group: Group, size: int) -> tuple[int, float]:
+    torch = group.torch
+    base = torch.arange(size // 4, dtype=torch.int32, device=group.device) % _PERIOD
+    value = (base + RANK % _PERIOD).to(torch.float32)
+    group.settle()
+    began = time.monotonic()
+    group.dist.all_reduce(value)
+    group.settle()
+    took = _most(group, time.monotonic() - began)
+    more = sum(rank % _PERIOD for rank in range(WORLD))
+    right = (base * WORLD + more).to(torch.float32)
+    return int((value != right).sum().item()), took
+
+
+def _timed(group: Group, size: int, count: int) -> float:
+    value = group.empty(size)
+    group.settle()
+    began = time.monotonic()
+    for _ in range(count):
+        group.dist.all_reduce(value)
+    group.settle()
+    return _most(group, time.monotonic() - began) / count
+
+
+def _most(group: Group, seconds: float) -> float:
+    """Return the longest time of all ranks, which is then the same for all."""
+    value = group.torch.tensor(
+        [seconds], dtype=group.torch.float64, device=group.device
+    )
+    group.dist.all_reduce(value, op=group.dist.ReduceOp.MAX)
+    return float(value.item())
+
+
+def main(nodes: int, seconds: float) -> None:
+    """Go through the stages; *nodes* there are, and *seconds* for what is measured."""
+    say("began", WORLD, LOCAL)
+    meet(nodes)
+    say("met")
+    try:
+        import torch
+    except ImportError as err:
+        say("lacks", err)
+        return
+    build = getattr(torch.version, "hip", None) or torch.version.cuda or "cpu"
+    count = torch.cuda.device_count() if torch.cuda.is_available() else 0
+    say("torch", torch.__version__, build, count)
+    say("imported")
+    group = Group(torch, nodes, seconds)
+    say("joined")
+    multiply(group)
+    pairs(group)
+    say("paired")
+    sums(group)
+    say("done")
+    group.part()
+
+
+def _leave(code: int) -> None:
+    """End at once: threads of a broken network would be waited for, and NCCL's lines
+    stand in a buffer of C's.
+    """
+    import ctypes
+
+    sys.stdout.flush()
+    sys.stderr.flush()
+    ctypes.CDLL(None).fflush(None)
+    os._exit(code)
+
+
+if __name__ == "__main__":
+    try:
+        main(int(sys.argv[1]), float(sys.argv[2]))
+        _leave(0)
+    except Exception as err:  # noqa: BLE001  # whatever it is, who watches is to know
+        say("failed", type(err).__name__, str(err).strip().partition("\n")[0])
+        _leave(1)

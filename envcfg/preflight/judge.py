@@ -1,0 +1,114 @@
+"""All that was seen, put together: each node, the network, the job; pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from envcfg.findings import Finding
+from envcfg.log.verdict import LogReport
+from envcfg.preflight.log import log_findings, network_state
+from envcfg.preflight.network import is_done, judge_ranks
+from envcfg.preflight.nodes import judge_nodes, not_seen
+from envcfg.preflight.records import NodeAnswer, RankAnswer, Report, Wanted
+
+
+class Seen(NamedTuple):
+    """What was seen.
+
+    Attributes:
+        answers: what the nodes say, by host.
+        ended: hosts whose task ended before it had answered, and how.
+        ranks: what the ranks say.
+        world: how many ranks there are.
+        tasks: hosts with a rank that has ended by itself, and how.
+        code: the exit code of the ranks' step; None where it was ended from outside.
+        has_ranks: there was a collective.
+        log: the verdict on NCCL's log; None where NCCL said nothing.
+        is_cut: the ranks were ended as that log was bad.
+    """
+
+    answers: Mapping[str, NodeAnswer]
+    ended: Mapping[str, str]
+    ranks: Mapping[int, RankAnswer] = {}
+    world: int | None = None
+    tasks: Mapping[str, str] = {}
+    code: int | None = None
+    has_ranks: bool = False
+    log: LogReport | None = None
+    is_cut: bool = False
+
+
+def judge_all(wanted: Wanted, seen: Seen, *, needs_fast: bool) -> Report:
+    """Return what it comes to.
+
+    Args:
+        wanted: what nodes should have.
+        seen: what they have.
+        needs_fast: it is an error if a fast network is not proven.
+    """
+    nodes = judge_nodes(wanted, seen.answers, seen.ended)
+    job: list[Finding] = []
+    done = is_done(seen.ranks, seen.world)
+    state = network_state(seen.log, len(wanted.hosts), is_done=done)
+    if seen.has_ranks:
+        found, job = judge_ranks(
+            wanted, seen.ranks, seen.world, seen.tasks, is_cut=seen.is_cut
+        )
+        for host, more in found.items():
+            nodes[host] += more
+        if seen.log:
+            for each in log_findings(seen.log, _names(wanted)):
+                nodes.get(each.subject, job).append(each)
+        job += _undone(seen)
+    job += [
+        Finding("not-looked-at", "note", "", f"nobody looked at {each}")
+        for each in not_seen(wanted, seen.answers)
+    ]
+    if needs_fast and seen.has_ranks and state not in ("fast", "unneeded"):
+        job.append(_unproven(state, seen))
+    return Report(
+        nodes={host: tuple(some) for host, some in nodes.items()},
+        job=tuple(job),
+        answers=seen.answers,
+        ranks=seen.ranks,
+        network=state,
+        said=_said(state, seen),
+        is_inconclusive=not done or (wanted.is_fast and state == "unknown"),
+    )
+
+
+def _names(wanted: Wanted) -> dict[str, str]:
+    """Return the job's names of nodes by the short ones that NCCL prints."""
+    return {host.partition(".")[0]: host for host in wanted.hosts}
+
+
+def _undone(seen: Seen) -> list[Finding]:
+    """Return why there was no collective, where nothing else says it."""
+    lacks = next((each.lacks for each in seen.ranks.values() if each.lacks), None)
+    if lacks:
+        said = f"no collective: the image lacks what it needs: {lacks}"
+        fix = "name the environment with torch by --setup, or give --nodes-only"
+        return [Finding("torch-missing", "warning", "", said, fix)]
+    if not seen.ranks:
+        how = "has not started" if seen.code is None else f"ended with code {seen.code}"
+        said = f"no rank has said anything: their step {how}"
+        fix = "what it said stands above, on stderr"
+        return [Finding("collective-failed", "error", "", said, fix)]
+    return []
+
+
+def _said(state: str, seen: Seen) -> str:
+    if state == "unneeded":
+        return "one node: no network is needed"
+    if not seen.has_ranks:
+        return "not looked at"
+    if seen.log is None:
+        return "NCCL was not used, so nothing is known of the GPUs' network"
+    return seen.log.summary
+
+
+def _unproven(state: str, seen: Seen) -> Finding:
+    said = f"the fast network is not proven: {_said(state, seen)}"
+    fix = "leave out --require if this job may run on any network"
+    return Finding("fast-unproven", "error", "", said, fix)

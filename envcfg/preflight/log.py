@@ -1,0 +1,116 @@
+"""NCCL's log of the collective, judged by the rules of check-log while it is written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from envcfg.findings import Finding
+from envcfg.log.expectations import Expectations
+from envcfg.log.follow import is_safe
+from envcfg.log.job import Job
+from envcfg.log.judge import Read, judge
+from envcfg.log.names import network_kind
+from envcfg.log.numbers import number_ranges
+from envcfg.log.process import Spot
+from envcfg.log.reader import Reader
+from envcfg.log.rulebook import Rulebook, load_rules
+from envcfg.log.verdict import LogReport, RankReport
+
+_NAME = "NCCL's log"
+_BLOCK = 1 << 16  # bytes that are read at once
+_PAUSE = 1.0  # seconds between two looks
+_BAD = ("broken", "degraded")
+
+
+class LiveLog:
+    """The lines of the ranks that are not envcfg's own."""
+
+    def __init__(self) -> None:
+        """Begin with nothing."""
+        rules = Rulebook(load_rules())
+        self._reader = Reader(Job(rules), Job(rules, certain=True))
+        self._number = self._reader.begin(_NAME, plain=False)
+        self._waiting = b""
+        self._offset = self._lines = 0
+        self._has_any = self._is_bad = False
+        self._next = 0.0
+
+    def take(self, line: str) -> None:
+        """Add a line."""
+        self._waiting += line.encode("utf-8", "replace")
+        if len(self._waiting) >= _BLOCK:
+            self._flush()
+
+    def report(self, expect: Expectations) -> LogReport | None:
+        """Return what the log comes to by now; None: NCCL has said nothing."""
+        self._flush()
+        return self._judge(self._reader.jobs[0], expect) if self._has_any else None
+
+    def is_bad(self, expect: Expectations, now: float) -> bool:
+        """Tell whether lines by now show that it is bad, and no later ones can mend it.
+
+        Args:
+            expect: what the log must show.
+            now: seconds of a clock that only goes on; it is not judged all the time.
+        """
+        if self._is_bad or now < self._next:
+            return self._is_bad
+        self._next = now + _PAUSE
+        self._flush()
+        if self._has_any:
+            whole, certain = (self._judge(each, expect) for each in self._reader.jobs)
+            self._is_bad = whole.verdict in _BAD and is_safe(
+                whole, certain, self._reader.jobs[1]
+            )
+        return self._is_bad
+
+    def _judge(self, job: Job, expect: Expectations) -> LogReport:
+        read = Read(self._reader.files, self._reader.size)
+        return judge(job, expect, self._reader.locate, read)
+
+    def _flush(self) -> None:
+        text, self._waiting = self._waiting, b""
+        if text:
+            spot = Spot(self._number, self._offset, 0)
+            self._has_any |= self._reader.take(text, spot, self._lines)
+            self._reader.size += len(text)
+            self._offset += len(text)
+            self._lines += text.count(b"\n")
+
+
+def network_state(report: LogReport | None, nodes: int, *, is_done: bool) -> str:
+    """Return ``fast``, ``slow`` or ``unknown``: whether the log proves a fast network.
+
+    ``unneeded`` on one node. Only a log that *is_done* proves that all is well.
+    """
+    if nodes == 1:
+        return "unneeded"
+    if report is None:
+        return "unknown"
+    if report.verdict in _BAD:
+        return "slow"
+    kinds = {network_kind(name) for name in report.job.networks}
+    is_fast = is_done and report.verdict == "ok" and kinds and "socket" not in kinds
+    return "fast" if is_fast else "unknown"
+
+
+def log_findings(report: LogReport, hosts: Mapping[str, str]) -> Iterator[Finding]:
+    """Yield what a bad log says: of each host with bad ranks, and of all.
+
+    Args:
+        report: what the log comes to.
+        hosts: the job's name of a node, by what NCCL calls it.
+    """
+    if report.verdict not in _BAD:
+        return
+    bad: dict[str, list[RankReport]] = {}
+    for rank in report.ranks:
+        if rank.verdict in _BAD:
+            bad.setdefault(hosts.get(rank.host, rank.host), []).append(rank)
+    for host, ranks in bad.items():
+        numbers = number_ranges(sorted(each.rank for each in ranks))
+        many = f"rank{'s' if len(ranks) > 1 else ''} {numbers}"
+        said = f"{many}: {ranks[0].reason or ranks[0].verdict}"
+        fix = next((each.fix for each in report.findings if each.fix), None)
+        yield Finding(f"network-{ranks[0].verdict}", "error", host, said, fix)
+    yield from (each._replace(evidence=None) for each in report.findings if each.cause)

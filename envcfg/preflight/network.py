@@ -1,0 +1,201 @@
+"""What is wrong with the network between nodes, by what the ranks have said; pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from itertools import chain
+from statistics import median_high
+
+from envcfg.findings import Finding
+from envcfg.log.numbers import number_ranges
+from envcfg.preflight.collective import STAGES
+from envcfg.preflight.progress import late_ranks
+from envcfg.preflight.records import RankAnswer, Wanted
+from envcfg.preflight.speed import slow_findings
+
+_SKEW = 2.0  # seconds that clocks may differ
+_SLOW, _WEAK = 0.5, 0.7  # of the median: fails, is warned of
+_DOUBTFUL = (
+    0.25  # fails of what is no measure of its own: two nodes, or processors' work
+)
+_LEAVE = "leave the node out, and tell the site"
+# What a rank does that has not come to a stage, by the number of stages it has reached.
+_DOING = (
+    "has not started its Python",
+    "is waited for at the rendezvous",
+    "loads torch",
+    "joins the others (init_process_group)",
+    "talks with one other rank",
+    "adds with all others (all_reduce)",
+)
+
+Found = dict[str, list[Finding]]
+
+
+def judge_ranks(
+    wanted: Wanted,
+    ranks: Mapping[int, RankAnswer],
+    world: int | None,
+    ended: Mapping[str, str],
+    *,
+    is_cut: bool = False,
+) -> tuple[Found, list[Finding]]:
+    """Return what is wrong by host, and what is wrong with all.
+
+    Args:
+        wanted: what nodes should have.
+        ranks: by their number.
+        world: how many there are, if one has said it.
+        ended: hosts whose task has ended before its time, with what is known of that.
+        is_cut: they were ended from outside, for another reason than being late.
+    """
+    found: Found = {host: [] for host in wanted.hosts}
+    job: list[Finding] = []
+    for finding in (
+        *_unmet(wanted, ranks),
+        *_clocks(ranks),
+        *_failed(ranks, ended),
+        *_wrong(ranks),
+        *_torch(wanted, ranks),
+        *slow_findings(wanted, ranks),
+    ):
+        found.get(finding.subject, job).append(finding)
+    if not is_cut and not any(
+        each.severity == "error"
+        for each in (*job, *chain.from_iterable(found.values()))
+    ):
+        for finding in _stuck(wanted, ranks, world):
+            found.get(finding.subject, job).append(finding)
+    return found, job
+
+
+def is_done(ranks: Mapping[int, RankAnswer], world: int | None) -> bool:
+    """Tell whether every rank has come to the end."""
+    return bool(world) and all(
+        number in ranks and ranks[number].stage == len(STAGES)
+        for number in range(world or 0)
+    )
+
+
+def _by_host(ranks: Mapping[int, RankAnswer]) -> dict[str, list[RankAnswer]]:
+    hosts: dict[str, list[RankAnswer]] = {}
+    for each in ranks.values():
+        hosts.setdefault(each.host, []).append(each)
+    return hosts
+
+
+def _unmet(wanted: Wanted, ranks: Mapping[int, RankAnswer]) -> Iterator[Finding]:
+    unmet = [each for each in ranks.values() if each.unmet]
+    fix = (
+        "is the port closed, or the name another one there? MASTER_ADDR and MASTER_PORT"
+    )
+    others = len(wanted.hosts) - 1
+    if len(unmet) == others and others > 1:
+        first = ranks[0].host if 0 in ranks else wanted.hosts[0]
+        said = f"no other node reaches it for the rendezvous: {unmet[0].unmet}"
+        yield Finding("rendezvous-unreachable", "error", first, said, fix)
+        return
+    for each in unmet:
+        said = f"does not reach the first node for the rendezvous: {each.unmet}"
+        yield Finding("rendezvous-unreachable", "error", each.host, said, fix)
+
+
+def _clocks(ranks: Mapping[int, RankAnswer]) -> Iterator[Finding]:
+    ahead = {each.host: each.clock for each in ranks.values() if each.clock is not None}
+    if not ahead:
+        return
+    usual = median_high([0.0, *ahead.values()])  # the first node's own is 0
+    if 0 in ranks:
+        ahead.setdefault(ranks[0].host, 0.0)
+    for host, offset in ahead.items():
+        if abs(offset - usual) > _SKEW:
+            side = "ahead of" if offset > usual else "behind"
+            said = f"its clock is {abs(offset - usual):.1f} s {side} that of the others"
+            yield Finding("clock-skew", "warning", host, said, "tell the site")
+
+
+def _failed(
+    ranks: Mapping[int, RankAnswer], ended: Mapping[str, str]
+) -> Iterator[Finding]:
+    failed = [each for each in ranks.values() if each.failed]
+    # Who fails takes others along: at the lowest stage it began.
+    lowest = min((each.stage for each in failed), default=0)
+    for host, each in {each.host: each for each in reversed(failed)}.items():
+        if each.stage == lowest:
+            said = (
+                f"rank {each.rank} failed while it {_DOING[each.stage]}: {each.failed}"
+            )
+            fix = "the same error would end the job; envcfg check-log knows NCCL's"
+            yield Finding("collective-failed", "error", host, said, fix)
+    if not failed and not any(each.unmet for each in ranks.values()):
+        for host, how in ended.items():
+            said = f"a rank has ended before its time: {how}"
+            yield Finding(
+                "collective-failed", "error", host, said, "see its lines above"
+            )
+
+
+def _stuck(
+    wanted: Wanted, ranks: Mapping[int, RankAnswer], world: int | None
+) -> Iterator[Finding]:
+    if not ranks or is_done(ranks, world) or any(e.lacks for e in ranks.values()):
+        return
+    silent = [each for each in wanted.hosts if each not in _by_host(ranks)]
+    for host in silent:
+        said = "no rank has begun there, and others have"
+        yield Finding("collective-stuck", "error", host, said, _LEAVE)
+    if silent:
+        return
+    late, stage = late_ranks(ranks, world)
+    hosts: dict[str, list[int]] = {}
+    for number in late:
+        hosts.setdefault(ranks[number].host if number in ranks else "", []).append(
+            number
+        )
+    talking = {
+        each.host: each.partner for each in ranks.values() if each.partner is not None
+    }
+    fix = f"{_LEAVE}; of two that talk with each other, either may be at fault"
+    for host, partner in talking.items():
+        said = f"gets no answer from {partner}, nor {partner} from it"
+        yield Finding("collective-stuck", "error", host, said, fix)
+    everyone = len(late) == (world or 0)
+    for host, numbers in hosts.items() if not talking else ():
+        many = f"rank{'s' if len(numbers) > 1 else ''} {number_ranges(numbers)}"
+        if everyone:
+            break
+        said = f"{many} {_DOING[stage]}, and the others are ahead"
+        yield Finding("collective-stuck", "error", host, said, _LEAVE)
+    if everyone and not talking:
+        said = f"every rank {_DOING[stage]}, and none goes on"
+        yield Finding(
+            "collective-stuck", "error", "", said, "envcfg check-log reads why"
+        )
+
+
+def _wrong(ranks: Mapping[int, RankAnswer]) -> Iterator[Finding]:
+    for host, here in _by_host(ranks).items():
+        wrong = [each for each in here if each.wrong]
+        if wrong:
+            numbers = number_ranges(sorted(each.rank for each in wrong))
+            said = f"rank {numbers} got a wrong sum of {wrong[0].wrong} bytes"
+            fix = "no result of such a job is right: tell the site"
+            yield Finding("sum-wrong", "error", host, said, fix)
+
+
+def _torch(wanted: Wanted, ranks: Mapping[int, RankAnswer]) -> Iterator[Finding]:
+    if not wanted.gpus:
+        return
+    known = [each for each in ranks.values() if each.torch]
+    if known and all(each.torch and each.torch[1] == "cpu" for each in known):
+        said = (
+            "this image's torch is built without GPUs, so their network was not tried"
+        )
+        fix = "take an image for the GPUs of this system"
+        yield Finding("torch-without-gpus", "warning", "", said, fix)
+        return
+    for host, here in _by_host(ranks).items():
+        blind = [each.rank for each in here if each.torch and each.devices == 0]
+        if blind:
+            said = f"torch sees no GPU in rank {number_ranges(sorted(blind))}"
+            yield Finding("gpu-unseen", "error", host, said, _LEAVE)

@@ -1,0 +1,69 @@
+"""Names of nodes in the short form that srun's --nodelist and --exclude take; pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Sequence
+from shlex import quote
+
+_NUMBERED = re.compile(r"(.*?)([0-9]+)")
+_LONGEST = 18  # digits of a number that Slurm counts with
+
+
+def fold_nodes(names: Iterable[str]) -> str:
+    """Return *names* as one list, numbers as ranges.
+
+    >>> fold_nodes(["nid001001", "nid001000", "nid001003", "login"])
+    'login,nid[001000-001001,001003]'
+    """
+    numbered: dict[tuple[str, int], list[int]] = {}
+    parts: list[str] = []
+    for name in sorted(set(names)):
+        match = _NUMBERED.fullmatch(name)
+        if match and len(match[2]) <= _LONGEST:
+            numbered.setdefault((match[1], len(match[2])), []).append(int(match[2]))
+        else:
+            parts.append(name)
+    for (prefix, width), numbers in numbered.items():
+        ranges = _ranges(numbers)
+        texts = [
+            f"{first:0{width}}" + (f"-{last:0{width}}" if last > first else "")
+            for first, last in ranges
+        ]
+        joined = ",".join(texts)
+        single = len(numbers) == 1
+        parts.append(f"{prefix}{joined}" if single else f"{prefix}[{joined}]")
+    return ",".join(parts)
+
+
+def _ranges(numbers: Iterable[int]) -> list[tuple[int, int]]:
+    found: list[tuple[int, int]] = []
+    for number in sorted(numbers):
+        if found and number == found[-1][1] + 1:
+            found[-1] = found[-1][0], number
+        else:
+            found.append((number, number))
+    return found
+
+
+def nodes_text(hosts: Sequence[str], failed: Collection[str]) -> str:
+    """Return lists and numbers of passing and failing nodes, as assignments of a shell."""
+    text = ""
+    for name, some in (
+        ("pass", [host for host in hosts if host not in failed]),
+        ("fail", [host for host in hosts if host in failed]),
+    ):
+        text += f"{name}={quote(fold_nodes(some))}\n{name}_count={len(some)}\n"
+    return text
+
+
+def job_name(host: str, hosts: Collection[str]) -> str:
+    """Return the name that the job has for *host*, which may call itself otherwise.
+
+    A node's own name may have a domain that the scheduler's has not, or lack it.
+    """
+    if host in hosts:
+        return host
+    short = host.partition(".")[0]
+    alike = [each for each in hosts if each.partition(".")[0] == short]
+    return alike[0] if len(alike) == 1 else host

@@ -1,0 +1,273 @@
+"""What is wrong with a node, by what its probe has said; pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from math import inf
+
+from envcfg.findings import Finding, Severity
+from envcfg.log.numbers import count_of, number_ranges
+from envcfg.monitor.sample import MIB
+from envcfg.preflight.records import Network, NodeAnswer, Wanted
+
+_GIB = 1 << 30
+_LEFT = _GIB  # free in a folder for scratch
+_SHARED = 64 * MIB  # and in /dev/shm, where the ranks of a node meet
+_HELD = _GIB  # of a GPU's memory, before any rank of ours runs
+_BUSY = 20.0  # percent that such a GPU is used
+_SHM = "/dev/shm"  # noqa: S108  # it is looked at, nothing is put there
+
+
+def judge_nodes(
+    wanted: Wanted, answers: Mapping[str, NodeAnswer], ended: Mapping[str, str]
+) -> dict[str, list[Finding]]:
+    """Return what is wrong with each node of the job.
+
+    Args:
+        wanted: what nodes should have.
+        answers: by host.
+        ended: nodes whose task has ended before its time, with what is known of that.
+    """
+    usual = _usual_networks(answers.values())
+    locked = _usual_memlock(answers.values())
+    found: dict[str, list[Finding]] = {}
+    for host in wanted.hosts:
+        answer = answers.get(host)
+        if answer is None or not answer.is_whole:
+            found[host] = [_silent(host, answer, ended.get(host))]
+            continue
+        found[host] = [
+            *_networks(answer, wanted, usual),
+            *_devices(answer),
+            *_gpus(answer, wanted),
+            *_health(answer),
+            *_memlock(answer, wanted, locked),
+            *_folders(answer),
+            *_plugin(answer),
+        ]
+    return found
+
+
+def not_seen(wanted: Wanted, answers: Mapping[str, NodeAnswer]) -> list[str]:
+    """Return what nobody could look at, as the image lacks what tells."""
+    whole = [each for each in answers.values() if each.is_whole]
+    unseen = []
+    if wanted.gpus and any(each.gpus and each.gpus.tool == "none" for each in whole):
+        unseen.append("the state of the GPUs: no nvidia-smi, rocm-smi or amd-smi")
+    if any(each.plugin and not each.plugin.is_known for each in whole):
+        unseen.append("the libraries of the network plugin: no ldd")
+    if any(folder.is_written is None for each in whole for folder in each.folders):
+        unseen.append("whether folders can be written: no rm")
+    return unseen
+
+
+def _mark(
+    answer: NodeAnswer, rule: str, severity: Severity, message: str, fix: str
+) -> Finding:
+    return Finding(rule, severity, answer.host, message, fix)
+
+
+def _silent(host: str, answer: NodeAnswer | None, ended: str | None) -> Finding:
+    if ended is not None:
+        said = f"its task has ended before it answered: {ended}"
+        return Finding(
+            "node-failed", "error", host, said, "srun -w NODE true tells more"
+        )
+    begun = "has not answered" if answer is None else "has begun to answer, and no more"
+    said = f"{begun}; it hangs, or could not start a container"
+    return Finding(
+        "node-silent", "error", host, said, "leave it out, and tell the site"
+    )
+
+
+def interfaces_of(answer: NodeAnswer, wanted: Wanted) -> list[str]:
+    """Return the beginnings of names that NCCL may use here; ``=`` marks whole names.
+
+    ``NCCL_SOCKET_IFNAME`` as NCCL reads it: a list of beginnings, of names after ``=``,
+    of what is not wanted after ``^``.
+    """
+    said = answer.variables.get("NCCL_SOCKET_IFNAME", "")
+    if said and not said.startswith("^"):
+        is_exact = said.startswith("=")
+        names = said.removeprefix("=").split(",")
+        return [f"={each}" if is_exact else each for each in names if each]
+    return [f"={each}" for each in wanted.interfaces]
+
+
+def _fits(name: str, sign: str) -> bool:
+    return name == sign[1:] if sign.startswith("=") else name.startswith(sign)
+
+
+def _is_well(network: Network) -> bool:
+    return network.is_up and network.has_address
+
+
+def _usual_networks(answers: Iterable[NodeAnswer]) -> frozenset[str]:
+    """Return the interfaces that work on most nodes."""
+    from collections import Counter
+
+    whole = [each for each in answers if each.is_whole]
+    counts = Counter(
+        network.name for each in whole for network in each.networks if _is_well(network)
+    )
+    return frozenset(name for name, count in counts.items() if 2 * count >= len(whole))
+
+
+def _networks(
+    answer: NodeAnswer, wanted: Wanted, usual: frozenset[str]
+) -> Iterator[Finding]:
+    here = {each.name: each for each in answer.networks}
+    signs = interfaces_of(answer, wanted)
+    names = {
+        name: None
+        for sign in signs
+        for name in sorted({*here, *usual})
+        if _fits(name, sign) and (name in usual or sign == f"={name}")
+    }
+    for sign in signs:
+        whole = sign.removeprefix("=")
+        if not any(_fits(name, sign) for name in {*here, *usual}):
+            names[whole] = None
+        elif not any(_fits(name, sign) for name in names):  # down on most nodes
+            names |= {name: None for name in here if _fits(name, sign)}
+    for name in names:
+        network = here.get(name)
+        if network is None:
+            said = f"has no interface {name}"
+        elif not network.is_up:
+            said = f"interface {name} is down"
+        elif not network.has_address:
+            said = f"interface {name} has no address"
+        else:
+            continue
+        fix = "leave the node out, or correct NCCL_SOCKET_IFNAME if it means another"
+        yield _mark(answer, "interface-down", "error", said, fix)
+
+
+def _devices(answer: NodeAnswer) -> Iterator[Finding]:
+    for pattern, count in answer.devices.items():
+        if not count:
+            said = f"has no {pattern} in the container"
+            fix = "does the runtime bind it? else leave the node out, and tell the site"
+            yield _mark(answer, "device-missing", "error", said, fix)
+
+
+def wanted_gpus(answer: NodeAnswer, wanted: Wanted) -> tuple[int, str]:
+    """Return how many GPUs the node should show, and who says so; 0: nobody does."""
+    given = answer.variables.get("SLURM_GPUS_ON_NODE", "")
+    if given.isdigit():
+        return int(given), "Slurm"
+    if answer.gpus and answer.gpus.allotted:
+        return answer.gpus.allotted, "Slurm"
+    return wanted.gpus or 0, f"profile {wanted.profile}"
+
+
+def _gpus(answer: NodeAnswer, wanted: Wanted) -> Iterator[Finding]:
+    count, who = wanted_gpus(answer, wanted)
+    sample = answer.gpus
+    if sample is None:
+        said = "the tool of the GPUs has not answered"
+        yield _mark(answer, "gpu-tool-failed", "error", said, "leave the node out")
+        return
+    seen = [each for each in sample.gpus if each.is_ours]
+    if sample.tool != "none" and len(seen) < count:
+        more = f"; it says: {sample.problem}" if sample.problem else ""
+        said = f"{sample.tool} shows {len(seen)} of {count} GPUs ({who}){more}"
+        fix = "leave the node out, and tell the site"
+        yield _mark(answer, "gpu-missing", "error", said, fix)
+    elif sample.problem:
+        said = f"{sample.tool} says: {sample.problem}"
+        yield _mark(answer, "gpu-tool-failed", "warning", said, "ask the site")
+    held = [
+        each.number
+        for each in seen
+        if (each.memory_used or 0) > _HELD or (each.use or 0.0) > _BUSY
+    ]
+    if held:
+        many = f"{'GPU' if len(held) == 1 else 'GPUs'} {number_ranges(held)}"
+        said = f"{many} in use before the job: somebody's process is left there"
+        fix = "leave the node out, or tell the site"
+        yield _mark(answer, "gpu-in-use", "warning", said, fix)
+
+
+def _health(answer: NodeAnswer) -> Iterator[Finding]:
+    errors = [
+        each.gpu
+        for each in answer.health
+        if each.what == "total" and each.said.isdigit() and int(each.said) > 0
+    ]
+    if errors:
+        said = f"GPU {number_ranges(sorted(set(errors)))} has had memory errors (ECC)"
+        fix = "leave the node out, and tell the site: uncorrected ones end programs"
+        yield _mark(answer, "gpu-memory-errors", "error", said, fix)
+    held = [each.gpu for each in answer.health if each.said == "Active"]
+    if held:
+        said = (
+            f"the hardware holds down the clocks of GPU {number_ranges(sorted(held))}"
+        )
+        fix = "power or cooling: leave the node out, and tell the site"
+        yield _mark(answer, "gpu-held-down", "warning", said, fix)
+
+
+def _usual_memlock(answers: Iterable[NodeAnswer]) -> float:
+    """Return how many bytes a process may lock on most nodes."""
+    from statistics import median_high
+
+    limits = [each.memlock for each in answers if each.memlock is not None]
+    return median_high([inf if each < 0 else each for each in limits] or [0])
+
+
+def _memlock(answer: NodeAnswer, wanted: Wanted, usual: float) -> Iterator[Finding]:
+    limit = answer.memlock
+    is_needed = wanted.is_fast and len(wanted.hosts) > 1
+    if limit is None or limit < 0 or (limit >= usual and not is_needed):
+        return
+    # Not each network counts what it pins: less than elsewhere is an error, little is not.
+    severity: Severity = "error" if limit < usual else "warning"
+    said = f"a process may lock {_size(limit)} of memory"
+    if limit < usual:
+        said += f", on other nodes {'all' if usual == inf else _size(int(usual))}"
+    if is_needed:
+        said += "; RDMA wants no limit"
+    fix = "ulimit -l unlimited in the job, if it may; else tell the site"
+    yield _mark(answer, "memlock-small", severity, said, fix)
+
+
+def _folders(answer: NodeAnswer) -> Iterator[Finding]:
+    for each in answer.folders:
+        least = _SHARED if each.path == _SHM else _LEFT
+        left = "" if each.free is None else f"; {_size(each.free)} are left"
+        if each.is_written is False:
+            said = f"{each.path} takes no file of 1 MiB{left}"
+            fix = "clear it, name another (TMPDIR), or leave the node out"
+            yield _mark(answer, "folder-unwritable", "error", said, fix)
+        elif each.free is not None and each.free < least:
+            said = f"{each.path} has {_size(each.free)} left"
+            fix = "clear it, or name another (TMPDIR)"
+            yield _mark(answer, "folder-full", "warning", said, fix)
+
+
+def _plugin(answer: NodeAnswer) -> Iterator[Finding]:
+    plugin = answer.plugin
+    if plugin and plugin.lacks:
+        some = ", ".join(plugin.lacks[:4])
+        more = len(plugin.lacks) - 4
+        rest = f" and {more} more" if more > 0 else ""
+        said = f"the plugin {plugin.path} lacks {some}{rest}: it will not load"
+        fix = "bind what it needs, or mend LD_LIBRARY_PATH"
+        yield _mark(answer, "plugin-unloadable", "error", said, fix)
+
+
+def _size(size: int) -> str:
+    if size >= _GIB:
+        return f"{size / _GIB:.1f} GiB"
+    return f"{size / MIB:.0f} MiB" if size >= MIB else f"{size / 1024:.0f} KiB"
+
+
+def said_of_gpus(answer: NodeAnswer, wanted: Wanted) -> str:
+    """Return the GPUs of a node for a table: ``8/8``, ``-`` where nobody counts them."""
+    count, _ = wanted_gpus(answer, wanted)
+    if answer.gpus is None or answer.gpus.tool == "none":
+        return "?" if count else "-"
+    seen = sum(each.is_ours for each in answer.gpus.gpus)
+    return f"{seen}/{count}" if count else count_of(seen, "GPU")

@@ -1,0 +1,1 @@
+"""What a preflight comes to, for people and for programs."""

@@ -1,0 +1,66 @@
+"""What nodes and ranks say may be anything: it is read, judged and shown all the same."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from said import HOSTS, WANTED
+
+from envcfg.characters import one_line
+from envcfg.preflight.collective import STAGES
+from envcfg.preflight.judge import Seen, judge_all
+from envcfg.preflight.node_lines import NodeReader
+from envcfg.preflight.progress import Limits, NodeProgress, RankProgress
+from envcfg.preflight.rank_lines import RankReader
+from envcfg.report.preflight.json import preflight_json
+from envcfg.report.preflight.text import preflight_lines
+
+KEYS = ("memlock network device folder variable plugin health end begin clock unmet "
+        "absent torch lacks with pair multiply sum wrong failed").split()  # fmt: skip
+WORD = st.one_of(
+    st.sampled_from(
+        [*HOSTS, "-", "yes", "no", "0", "1", "2", "-1", "nan", "inf", "1e999"]
+    ),
+    st.sampled_from(
+        [
+            "9" * 5000,
+            "9" * 400,
+            "1e-320",
+            "\u00b2",
+            "\x1b[2J",
+            "\ud800",
+            "up",
+            "address",
+            "cpu",
+        ]
+    ),
+    st.text(max_size=8),
+)
+LINE = st.builds(
+    lambda mark, host, key, words: " ".join([*mark, host, key, *words]),
+    st.sampled_from([("envcfg-node",), ("envcfg-rank", "0"), ("envcfg-rank", "1")]),
+    st.sampled_from([*HOSTS, "other", "a.b"]),
+    st.sampled_from([*KEYS, *STAGES]),
+    st.lists(WORD, max_size=5),
+)
+
+
+@given(st.lists(st.one_of(LINE, st.text(max_size=40)), max_size=30))
+def test_no_line_can_break_it(lines: list[str]) -> None:
+    nodes, ranks = NodeReader(HOSTS), RankReader(HOSTS)
+    limits = Limits()
+    progress = NodeProgress(HOSTS, limits, 0.0), RankProgress(limits, 0.0)
+    for now, line in enumerate(lines):
+        nodes.feed(line)
+        ranks.feed(line)
+        progress[0].deadline(nodes.answers, float(now))
+        progress[1].deadline(ranks.answers, ranks.world, float(now))
+    seen = Seen(nodes.answers, {}, ranks.answers, ranks.world, {}, 1, has_ranks=True)
+    report = judge_all(WANTED, seen, needs_fast=True)
+    for _, text in preflight_lines(report, WANTED, 1.0):
+        assert one_line(text) or not text
+    text = preflight_json(report, WANTED, 1.0)
+    json.loads(text, parse_constant=lambda name: pytest.fail(f"{name} is no JSON"))

@@ -1,0 +1,170 @@
+"""The probe of a node itself, by every shell that an image may have, on this machine."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from envcfg.preflight.node_lines import NodeReader, node_script
+from envcfg.preflight.records import NodeAnswer
+from support import lint_shell, require
+
+HOST = "nid001000"
+
+
+@pytest.fixture(params=["bash", "dash", "busybox sh"])
+def shell(request: pytest.FixtureRequest) -> str:
+    name: str = request.param
+    require(name.split(maxsplit=1)[0])
+    return name
+
+
+def probe(shell: str, *words: str, path: str = "", **env: str) -> NodeAnswer:
+    given = {"PATH": f"{path}:{os.environ['PATH']}", "SLURMD_NODENAME": HOST, **env}
+    done = subprocess.run(
+        [*shell.split(), "-c", node_script(), "envcfg-preflight", *words],
+        env=given,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert done.returncode == 0, done.stderr
+    reader = NodeReader((HOST,))
+    for line in done.stdout.splitlines():
+        assert reader.feed(line), line
+    assert done.stderr == ""
+    answer = reader.answers[HOST]
+    assert answer.is_whole
+    return answer
+
+
+def write_tool(folder: Path, name: str, body: str) -> None:
+    (folder / name).write_text(f"#!/bin/sh\n{body}\n")
+    (folder / name).chmod(0o755)
+
+
+def test_the_probe_is_clean_posix_shell() -> None:
+    assert lint_shell(node_script().encode(), "sh") == ""
+
+
+def test_a_node_tells_what_it_has(shell: str, tmp_path: Path) -> None:
+    words = (
+        "device=/dev/nul*",
+        "device=/dev/none*",
+        f"folder={tmp_path}",
+        "folder=/no",
+    )
+    answer = probe(shell, *words, NCCL_SOCKET_IFNAME="hsn0, hsn1")
+    assert answer.devices == {"/dev/nul*": 1, "/dev/none*": 0}
+    mine, none = answer.folders
+    assert (mine.path, mine.is_written, (mine.free or 0) > 0) == (
+        str(tmp_path),
+        True,
+        True,
+    )
+    assert (none.path, none.is_written) == ("/no", False)
+    assert list(tmp_path.iterdir()) == []
+    assert answer.variables == {"NCCL_SOCKET_IFNAME": "hsn0, hsn1"}
+    assert answer.memlock is not None
+    names = sorted(each.name for each in answer.networks)
+    assert names == sorted(os.listdir("/sys/class/net"))
+    assert answer.gpus is not None
+
+
+def test_a_folder_with_spaces_and_signs_is_one_word(shell: str, tmp_path: Path) -> None:
+    folder = tmp_path / "a b $HOME;'*"
+    folder.mkdir()
+    (told,) = probe(shell, f"folder={folder}").folders
+    assert (told.path, told.is_written) == (str(folder), True)
+
+
+def test_without_ip_addresses_are_known_by_their_routes(
+    shell: str, tmp_path: Path
+) -> None:
+    for name in ("rm", "df", "cat", "timeout"):
+        source = subprocess.run(
+            ["sh", "-c", f"command -v {name}"],
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout.strip()
+        (tmp_path / name).symlink_to(source)
+    found = subprocess.run(
+        ["sh", "-c", f"command -v {shell.split(maxsplit=1)[0]}"],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout.strip()
+    with_ip = probe(shell)
+    bare = " ".join([found, *shell.split()[1:]])
+    without = probe(bare, PATH=str(tmp_path))
+    if shell.startswith("busybox"):  # it has an ip of its own
+        return
+    for one, other in zip(with_ip.networks, without.networks, strict=True):
+        assert one.name == other.name
+        assert not (one.has_address and one.name != "lo") or other.has_address
+
+
+@pytest.mark.parametrize(
+    ("said", "lacks"),
+    [
+        ("\tlibc.so.6 => /lib/libc.so.6 (0x1)\n", ()),
+        ("\tlibcxi.so.1 => not found\n\tlibm.so.6 => /m (0x1)\n", ("libcxi.so.1",)),
+        (
+            "./p.so: /lib/libfabric.so.1: version `FABRIC_1.7' not found (by ./p.so)\n",
+            ("FABRIC_1.7",),
+        ),
+    ],
+)
+def test_libraries_that_a_plugin_lacks_are_told(
+    shell: str, tmp_path: Path, said: str, lacks: tuple[str, ...]
+) -> None:
+    write_tool(tmp_path, "ldd", f"cat <<'EOF'\n{said}EOF")
+    plugin = tmp_path / "librccl-net.so"
+    plugin.touch()
+    library = f"/none:{tmp_path}"
+    told = probe(shell, path=str(tmp_path), LD_LIBRARY_PATH=library).plugin
+    assert told is not None
+    assert (told.path, told.is_known) == (str(plugin), True)
+    assert told.lacks == lacks
+
+
+@pytest.mark.parametrize(
+    ("variable", "name"),
+    [
+        ("ofi", "libnccl-net-ofi.so"),
+        ("libmine.so", "libmine.so"),
+        ("none", None),
+        ("other", None),
+    ],
+)
+def test_the_plugin_is_the_one_that_nccl_would_load(
+    shell: str, tmp_path: Path, variable: str, name: str | None
+) -> None:
+    for each in ("libnccl-net-ofi.so", "libmine.so"):
+        (tmp_path / each).touch()
+    env = {"NCCL_NET_PLUGIN": variable, "LD_LIBRARY_PATH": str(tmp_path)}
+    told = probe(shell, **env).plugin
+    assert (told and Path(told.path).name) == name
+
+
+def test_a_gpu_with_errors_is_told(shell: str, tmp_path: Path) -> None:
+    body = (
+        'case "$*" in *ecc*) printf "0, 0\\n1, 3\\n" ;; '
+        '*hw_slowdown*) printf "0, Active\\n1, Not Active\\n" ;; '
+        '*) printf "0, 0, 1, 2, 3, A\\n1, 0, 1, 2, 3, A\\n" ;; esac'
+    )
+    write_tool(tmp_path, "nvidia-smi", body)
+    answer = probe(shell, path=str(tmp_path))
+    assert [(each.gpu, each.what, each.said) for each in answer.health] == [
+        (0, "total", "0"),
+        (1, "total", "3"),
+        (0, "hw_slowdown", "Active"),
+        (1, "hw_slowdown", "Not Active"),
+    ]
+    assert answer.gpus is not None
+    assert len(answer.gpus.gpus) == 2
