@@ -1,0 +1,56 @@
+"""The lines of a script that the scheduler reads: ``#SBATCH``, with where each option stands."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from envcfg.lint.model import Directive
+from envcfg.lint.program import load_programs
+from envcfg.lint.source import Source
+
+_LINE = re.compile(r"^#SBATCH[ \t]+(.*)$", re.MULTILINE)
+_WORD = re.compile(r"""(?:[^\s"']|"[^"]*"|'[^']*')+""")
+_FIRST = re.compile(r"^[ \t]*[^#\s]", re.MULTILINE)
+
+
+def read_directives(source: Source) -> Iterator[Directive]:
+    """Yield every option of every ``#SBATCH`` line; ``##SBATCH`` is a comment."""
+    first = _FIRST.search(source.chars)
+    end = first.start() if first else len(source.chars)
+    for line in _LINE.finditer(source.chars):
+        words = [(w[0], line.start(1) + w.start()) for w in _WORD.finditer(line[1])]
+        yield from _options(words, source.base, line.start(), late=line.start() > end)
+
+
+def _options(
+    words: list[tuple[str, int]], base: int, line_at: int, *, late: bool
+) -> Iterator[Directive]:
+    sbatch = load_programs()["srun"]
+    at = 0
+    while at < len(words):
+        word, offset = words[at]
+        at += 1
+        if word.startswith("#"):
+            return
+        if not word.startswith("-"):
+            continue
+        following = words[at][0] if at < len(words) else None
+        value: str | None = None
+        if word.startswith("--"):
+            name, equals, rest = word[2:].partition("=")
+            if equals:
+                value = rest
+            elif name in sbatch.values and following is not None:
+                value = following
+                at += 1
+        else:
+            name = sbatch.short.get(word[1:2], word[1:2])
+            if len(word) > 2:
+                value = word[2:].removeprefix("=")
+            elif word[1:2] in sbatch.short and name != "exclude":
+                value = following
+                at += 1
+        name = sbatch.same.get(name, name)
+        value = value.strip("\"'") if value is not None else None
+        yield Directive(name, value, base + offset, base + line_at, late)

@@ -1,0 +1,102 @@
+"""All rules on all scripts: from sources to findings."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from envcfg.findings import Evidence, Finding
+from envcfg.lint.facts import job_shape
+from envcfg.lint.model import Model
+from envcfg.lint.reading import read_models
+from envcfg.lint.rule import Edit, Fault, Job, Rule, load_detectors, load_rules
+from envcfg.lint.source import Source, Sources
+
+_IGNORE = re.compile(r"#\s*envcfg:\s*ignore\s+([A-Z0-9, -]+)")
+_COMMENT = re.compile(r"\s*#")
+_LONGEST = 200
+
+
+class Remark(NamedTuple):
+    """A finding of a rule, with what mends it where that is certain."""
+
+    finding: Finding
+    at: int
+    edit: Edit | None = None
+
+
+def judge(
+    given: Sequence[Source],
+    sources: Sources,
+    *,
+    rules: Iterable[str],
+    profile: Any = None,  # noqa: ANN401  # a profile.model.Profile
+) -> Mapping[str, list[Remark]]:
+    """Return what is wrong, by the path of each file that was given or read with it."""
+    found: dict[str, dict[tuple[str, int], Remark]] = {s.path: {} for s in given}
+    wanted = list(rules)
+    for model in read_models(given, sources):
+        for remark in judge_model(model, sources, wanted, profile):
+            where = remark.finding.place
+            path = where.path if where else model.path
+            found.setdefault(path, {}).setdefault((remark.finding.rule, remark.at), remark)
+    return {
+        path: sorted(each.values(), key=lambda r: (r.at, r.finding.rule))
+        for path, each in found.items()
+    }
+
+
+def judge_model(
+    model: Model,
+    sources: Sources,
+    rules: Iterable[str],
+    profile: Any = None,  # noqa: ANN401  # as above
+) -> list[Remark]:
+    """Return what is wrong in one script and what it starts."""
+    job = Job(model, job_shape(model), profile, lambda at: _before(sources, at))
+    known, detectors = load_rules(), load_detectors()
+    found = []
+    for name in rules:
+        for fault in detectors[name](job):
+            if fault.at >= 0 and not is_ignored(name, sources, fault.at):
+                found.append(_remark(known[name], fault, sources))
+    return found
+
+
+def is_ignored(rule: str, sources: Sources, at: int) -> bool:
+    """Return whether a comment on the line, or alone on the one above, says so."""
+    source = sources.find(at)
+    number = sources.line_number(at)
+    lines = source.chars.splitlines()
+    here = lines[number - 1 : number]
+    above = [each for each in lines[max(number - 2, 0) : number - 1] if _COMMENT.match(each)]
+    for line in (*here, *above):
+        said = _IGNORE.search(line)
+        if said and rule in re.split(r"[\s,]+", said[1]):
+            return True
+    return False
+
+
+def _before(sources: Sources, at: int) -> str:
+    source = sources.find(at)
+    offset = at - source.base
+    return source.chars[offset - 1 : offset] if offset > 0 else ""
+
+
+def _remark(rule: Rule, fault: Fault, sources: Sources) -> Remark:
+    place = sources.place(fault.at)
+    message = (fault.message or rule.message).format_map(dict(fault.words))
+    line = sources.line(fault.at)[:_LONGEST]
+    finding = Finding(
+        rule=rule.id,
+        severity=fault.severity or rule.severity,
+        subject="",
+        message=message,
+        fix=(fault.fix or rule.fix).format_map(dict(fault.words)),
+        source=rule.source,
+        why=rule.why,
+        evidence=Evidence(place.path, place.line, line),
+        place=place,
+    )
+    return Remark(finding, fault.at, fault.edit)
