@@ -1,0 +1,94 @@
+"""Where a value goes: which variables and which arguments a ``$`` ends in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from envcfg.lint.model import Array, Assignment, Command, Model, Value
+from envcfg.lint.program import split_at
+from envcfg.lint.text import Hole, Text, Word, holes
+
+# Programs that start processes of their own, one for each GPU.
+AGENTS = frozenset({"torchrun", "accelerate", "deepspeed", "torch.distributed.run",
+                    "torch.distributed.launch"})  # fmt: skip
+
+
+class Option(NamedTuple):
+    """An option of a command: its name with dashes, and its value."""
+
+    name: str
+    value: Word
+    command: Command
+
+
+class Uses(NamedTuple):
+    """All places in which holes end, by the offset of their ``$``."""
+
+    values: dict[int, list[Assignment]]
+    words: dict[int, list[tuple[Command, Word]]]
+    options: dict[int, list[Option]]
+
+
+def texts(value: Value) -> tuple[Text, ...]:
+    """Return the texts of a value."""
+    if value is None:
+        return ()
+    return value.items if isinstance(value, Array) else (value,)
+
+
+def text_of(value: Value) -> Text:
+    """Return the first text of a value."""
+    return next(iter(texts(value)), ())
+
+
+def uses(model: Model) -> Uses:
+    """Return where every hole of *model* ends."""
+    found = Uses({}, {}, {})
+    for assignment in model.assignments:
+        for text in texts(assignment.value):
+            for hole in holes(text):
+                found.values.setdefault(hole.at, []).append(assignment)
+    for command in model.commands:
+        for word in command.words:
+            for hole in holes(word.text):
+                found.words.setdefault(hole.at, []).append((command, word))
+        for option in options(command):
+            for hole in holes(option.value.text):
+                found.options.setdefault(hole.at, []).append(option)
+    return found
+
+
+def options(command: Command) -> Iterator[Option]:
+    """Yield the long options of a command with what stands behind each."""
+    words = command.words
+    for number, word in enumerate(words):
+        said = word.shown
+        if not said.startswith("--") or len(said) < 3:
+            continue
+        name, equals, _ = said[2:].partition("=")
+        name = name.replace("_", "-")
+        if equals:
+            yield Option(name, split_at(word, said.index("=") + 1), command)
+        elif number + 1 < len(words):
+            yield Option(name, words[number + 1], command)
+
+
+def is_agent(command: Command) -> bool:
+    """Return whether a command starts processes of its own, as torchrun does."""
+    if command.name in AGENTS:
+        return command.name != "accelerate" or "launch" in _literals(command)[:2]
+    said = _literals(command)
+    if command.name.startswith("python") and "-m" in said:
+        module = said[said.index("-m") + 1 :][:1]
+        return bool(module) and (module[0] in AGENTS or module[0] == "accelerate.commands.launch")
+    return False
+
+
+def _literals(command: Command) -> list[str]:
+    return [each.shown for each in command.arguments]
+
+
+def find_holes(text: Text, kind: str) -> list[Hole]:
+    """Return the holes of one kind in *text*."""
+    return [each for each in holes(text) if each.kind == kind]
