@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from envcfg.characters import one_line
 from envcfg.commands.formats import format_option, put_result
 from envcfg.commands.options.option import add_option
 from envcfg.errors import UsageError, suggest
 from envcfg.parser import Formatter
 
 if TYPE_CHECKING:
-    from envcfg.lint.source import Source
+    from envcfg.lint.model import Model
+    from envcfg.lint.source import Sources
     from envcfg.profile.model import Profile
 
 _EPILOG = """\
@@ -90,9 +92,9 @@ def run(
     select, ignore = _rules(options.select), _rules(options.ignore)
     sources = Sources()
     given = read_sources(options.files, sources)
-    profile = _profile(options.profile, given)
+    profile_of = _profiles(options.profile, sources)
     rules = chosen(load_rules(), select, ignore)
-    found = judge(given, sources, rules=rules, profile=profile)
+    found = judge(given, sources, rules=rules, profile_of=profile_of)
     result = Result({path: [r.finding for r in each] for path, each in found.items()})
     return put_result(result, options.format, strict=True)
 
@@ -110,19 +112,26 @@ def _rules(given: Sequence[str]) -> list[str]:
     return names
 
 
-def _profile(name: str | None, given: Sequence[Source]) -> Profile | None:
+def _profiles(name: str | None, sources: Sources) -> Callable[[Model], Profile | None]:
+    """Return what says for which system a script is: the one given, or by its signs."""
     from envcfg.commands.options.selection import open_catalog
     from envcfg.lint.system import recognise
 
-    if name is not None:
-        return open_catalog(enforce=False).load(name)
-    found = recognise(given)
-    if found is None:
-        return None
     catalog = open_catalog(enforce=False)
-    if found.profile not in catalog.names():
-        return None
-    signs = ", ".join(found.signs)
-    said = f"the scripts are for {found.profile}, by {signs}"
-    sys.stderr.write(f"envcfg: note: {said}; --profile says otherwise\n")
-    return catalog.load(found.profile)
+    if name is not None:
+        given = catalog.load(name)
+        return lambda _: given
+    known: dict[str, Profile] = {}
+
+    def find(model: Model) -> Profile | None:
+        found = recognise([each for each in sources.all if each.base in model.read])
+        if found is None or found.profile not in catalog.names():
+            return None
+        if found.profile not in known:
+            known[found.profile] = catalog.load(found.profile)
+        signs = ", ".join(found.signs)
+        said = f"{one_line(model.path)} is for {found.profile}, by {signs}"
+        sys.stderr.write(f"envcfg: note: {said}; --profile says otherwise\n")
+        return known[found.profile]
+
+    return find

@@ -5,26 +5,35 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from envcfg.lint.grammar import parse
 from envcfg.lint.model import Directive
 from envcfg.lint.program import load_programs
-from envcfg.lint.source import Source
+from envcfg.lint.text import Flat
 
-_LINE = re.compile(r"^#SBATCH[ \t]+(.*)$", re.MULTILINE)
+_LINE = re.compile(r"#SBATCH[ \t]+(.*)", re.DOTALL)
 _WORD = re.compile(r"""(?:[^\s"']|"[^"]*"|'[^']*')+""")
 _FIRST = re.compile(r"^[ \t]*[^#\s]", re.MULTILINE)
 
 
-def read_directives(source: Source) -> Iterator[Directive]:
-    """Yield every option of every ``#SBATCH`` line; ``##SBATCH`` is a comment."""
-    first = _FIRST.search(source.chars)
-    end = first.start() if first else len(source.chars)
-    for line in _LINE.finditer(source.chars):
-        words = [(w[0], line.start(1) + w.start()) for w in _WORD.finditer(line[1])]
-        yield from _options(words, source.base, line.start(), late=line.start() > end)
+def read_directives(flat: Flat) -> Iterator[Directive]:
+    """Yield every option of every ``#SBATCH`` line; ``##SBATCH`` is a comment.
+
+    Lines in here-documents are not of this script, nor are such within a branch.
+    """
+    first = _FIRST.search(flat.chars)
+    end = first.start() if first else len(flat.chars)
+    for node in parse(flat.chars).children:
+        line = _LINE.match(flat.chars, node.start_byte, node.end_byte)
+        begin = node.start_byte
+        if node.type == "comment" and line and flat.chars[max(begin - 1, 0)] in "\n#":
+            words = [
+                (w[0], flat.origin(line.start(1) + w.start())) for w in _WORD.finditer(line[1])
+            ]
+            yield from _options(words, flat.origin(begin), late=begin > end)
 
 
 def _options(
-    words: list[tuple[str, int]], base: int, line_at: int, *, late: bool
+    words: list[tuple[str, int]], line_at: int, *, late: bool
 ) -> Iterator[Directive]:
     sbatch = load_programs()["srun"]
     at = 0
@@ -53,4 +62,4 @@ def _options(
                 at += 1
         name = sbatch.same.get(name, name)
         value = value.strip("\"'") if value is not None else None
-        yield Directive(name, value, base + offset, base + line_at, late)
+        yield Directive(name, value, offset, line_at, late)

@@ -81,12 +81,11 @@ class Follower:
         self._uncalled: dict[str, Frame] = {}
         self._bodies: dict[str, Node] = {}
 
-    def follow(self, source: Source, scope: Scope) -> None:
-        """Follow a file from its beginning, then the functions that nothing called."""
+    def follow(self, flat: Flat, source: Source) -> None:
+        """Follow a script of *source* to its end, then the functions that nothing called."""
         self.model.read.add(source.base)
-        flat = Flat(plain(source.chars, source.base))
         folder = os.path.dirname(source.path)
-        frame = Frame(flat, scope, State(), folder=folder)
+        frame = Frame(flat, self.model.scope, State(), folder=folder)
         self.run_flat(flat, frame)
         for name in list(self._uncalled):
             if name in self._uncalled:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from envcfg.findings import Evidence, Finding
@@ -31,13 +31,18 @@ def judge(
     sources: Sources,
     *,
     rules: Iterable[str],
-    profile: Any = None,  # noqa: ANN401  # a profile.model.Profile
+    profile_of: Callable[[Model], Any] = lambda _: None,
 ) -> Mapping[str, list[Remark]]:
-    """Return what is wrong, by the path of each file that was given or read with it."""
+    """Return what is wrong, by the path of each file that was given or read with it.
+
+    Args:
+        rules: ids.
+        profile_of: the ``Profile`` of the system that a script is for, or None.
+    """
     found: dict[str, dict[tuple[str, int], Remark]] = {s.path: {} for s in given}
     wanted = list(rules)
     for model in read_models(given, sources):
-        for remark in judge_model(model, sources, wanted, profile):
+        for remark in judge_model(model, sources, wanted, profile_of(model)):
             where = remark.finding.place
             path = where.path if where else model.path
             found.setdefault(path, {}).setdefault((remark.finding.rule, remark.at), remark)
@@ -54,7 +59,13 @@ def judge_model(
     profile: Any = None,  # noqa: ANN401  # as above
 ) -> list[Remark]:
     """Return what is wrong in one script and what it starts."""
-    job = Job(model, job_shape(model), profile, lambda at: _before(sources, at))
+    job = Job(
+        model,
+        job_shape(model),
+        profile,
+        before=lambda at: _before(sources, at),
+        around=lambda at: _around(sources, at),
+    )
     known, detectors = load_rules(), load_detectors()
     found = []
     for name in rules:
@@ -81,7 +92,13 @@ def is_ignored(rule: str, sources: Sources, at: int) -> bool:
 def _before(sources: Sources, at: int) -> str:
     source = sources.find(at)
     offset = at - source.base
-    return source.chars[offset - 1 : offset] if offset > 0 else ""
+    begin = source.chars.rfind("\n", 0, max(offset, 0)) + 1
+    return source.chars[begin : max(offset, 0)]
+
+
+def _around(sources: Sources, at: int) -> str:
+    number = sources.line_number(at)
+    return "\n".join(sources.find(at).chars.splitlines()[max(number - 2, 0) : number])
 
 
 def _remark(rule: Rule, fault: Fault, sources: Sources) -> Remark:

@@ -155,7 +155,7 @@ class Model:
     Attributes:
         opaque: what was run that cannot be read, and may set anything: by what, where.
         functions: names of the functions that are defined.
-        started: files that tasks run.
+        submitted: scripts that it writes itself and gives to sbatch.
     """
 
     def __init__(self, path: str, scope: Scope) -> None:
@@ -169,6 +169,7 @@ class Model:
         self.opaque: list[tuple[str, int]] = []
         self.functions: set[str] = set()
         self.read: set[int] = set()
+        self.submitted: list[Text] = []
         self.own = 0
         self.is_dump = False
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Sequence
 
@@ -10,13 +9,15 @@ from envcfg.lint.directive import read_directives
 from envcfg.lint.follow import Follower
 from envcfg.lint.model import Assignment, Context, Model
 from envcfg.lint.source import Source, Sources
-from envcfg.lint.text import Scope, plain
+from envcfg.lint.text import Flat, Scope, plain
 
 _DIRECTIVE = re.compile(r"^#(?:SBATCH|PBS|flux:)[ \t]", re.MULTILINE)
 _LAUNCH = re.compile(
     r"^[^#\n]*?(?:^|[\s;&|(`\"'])(?:srun|sbatch)(?:[ \t]+[-$\"'\w./]|[ \t]*\\\n)",
     re.MULTILINE,
 )
+_HEREDOC = re.compile(r"<<-?[ \t]*['\"]?(\w+)['\"]?[^\n]*\n(?:.*\n)*?[ \t]*\1[ \t]*$", re.MULTILINE)
+_MOST_SUBMITTED = 8
 _ITSELF = re.compile(
     r"\bsrun\b[^\n#]*(?:\"?\$\{?0\b|BASH_SOURCE)|"
     r"if [^\n]*(?:-z|-n|-v)[ \"']+\$?\{?(?:SLURM_PROCID|SLURM_STEP_ID|SLURM_STEPID)"
@@ -28,7 +29,8 @@ def scope_of(source: Source) -> Scope:
     """Return what the top of a file is run by, as far as the file itself tells."""
     if _ITSELF.search(source.chars):
         return "unknown"  # one file for both: which part runs where is its own matter
-    if _DIRECTIVE.search(source.chars) or _LAUNCH.search(source.chars):
+    chars = _HEREDOC.sub("", source.chars)
+    if _DIRECTIVE.search(chars) or _LAUNCH.search(chars):
         return "batch"
     return "unknown"
 
@@ -43,22 +45,29 @@ def read_models(given: Sequence[Source], sources: Sources) -> list[Model]:
         if source.base in read:
             continue
         if source.kind == "script":
-            model = read_script(source, sources)
+            found = read_script(source, sources)
         elif source.kind == "dump":
-            model = _read_dump(source)
+            found = [_read_dump(source)]
         else:
             continue
-        read |= model.read
-        models.append(model)
+        read.update(*(each.read for each in found))
+        models += found
     return models
 
 
-def read_script(source: Source, sources: Sources) -> Model:
-    """Return what one script does."""
-    model = Model(source.path, scope_of(source))
+def read_script(source: Source, sources: Sources) -> list[Model]:
+    """Return what one script does, and what the scripts do that it submits."""
+    flat = Flat(plain(source.chars, source.base))
+    models = [_follow(flat, Model(source.path, scope_of(source)), source, sources)]
+    for text in models[0].submitted[:_MOST_SUBMITTED]:
+        models.append(_follow(Flat(text), Model(source.path, "batch"), source, sources))
+    return models
+
+
+def _follow(flat: Flat, model: Model, source: Source, sources: Sources) -> Model:
     model.own = source.base
-    model.directives = list(read_directives(source))
-    Follower(sources, model).follow(source, model.scope)
+    model.directives = list(read_directives(flat))
+    Follower(sources, model).follow(flat, source)
     return model
 
 
@@ -76,7 +85,3 @@ def _read_dump(source: Source) -> Model:
         )
     return model
 
-
-def given_paths(models: Sequence[Model]) -> list[str]:
-    """Return the names of what was read, for people."""
-    return [os.path.basename(each.path) for each in models]

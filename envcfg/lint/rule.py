@@ -93,13 +93,15 @@ class Job(NamedTuple):
     Attributes:
         shape: of the whole job.
         profile: the system, where it is known; a ``profile.model.Profile``.
-        before: the character that stands before an offset in the sources.
+        before: what stands before an offset on its line.
+        around: the line of an offset, and the one above it.
     """
 
     model: Model
     shape: Shape
     profile: Any = None
     before: Callable[[int], str] = lambda _: ""
+    around: Callable[[int], str] = lambda _: ""
 
 
 def detects(rule: str) -> Callable[[Detector], Detector]:

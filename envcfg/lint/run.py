@@ -186,8 +186,13 @@ def _shell(
 def _submit(
     follower: Follower, command: Command, frame: Frame, redirects: Redirects
 ) -> None:
-    """A script that another job is made of: it is read by itself, by who gives it."""
-    del follower, command, frame, redirects
+    """Note a script that another job is made of: it is read by itself."""
+    if redirects.document is not None:
+        follower.model.submitted.append(redirects.document)
+    for word in command.arguments:
+        written = frame.state.files.get(_key(word.shown))
+        if written is not None:
+            follower.model.submitted.append(written)
 
 
 def _file(

@@ -9,9 +9,9 @@ import pytest
 from envcfg.lint.judge import judge
 from envcfg.lint.rule import Rule, Sample, load_detectors, load_rules
 from envcfg.lint.source import Sources, read_sources
-from envcfg.profile.catalog import Catalog
-from envcfg.profile.read.loader import load_profile
+from envcfg.profile.catalog import Catalog, built_in_folder
 
+CATALOG = Catalog([built_in_folder()])
 RULES = load_rules()
 
 
@@ -30,8 +30,9 @@ def lint(sample: Sample, tmp_path: Path, rules: list[str]) -> list[tuple[str, in
     for name, text in sample.files.items():
         (tmp_path / name).write_text(text, encoding="utf-8")
     sources = Sources()
-    profile = load_profile(sample.profile, Catalog()) if sample.profile else None
-    found = judge(read_sources([str(script)], sources), sources, rules=rules, profile=profile)
+    profile = CATALOG.load(sample.profile) if sample.profile else None
+    given = read_sources([str(script)], sources)
+    found = judge(given, sources, rules=rules, profile_of=lambda _: profile)
     return [
         (each.finding.rule, each.finding.place.line, each.finding.severity)  # type: ignore[union-attr]
         for remarks in found.values()

@@ -129,7 +129,7 @@ def literal_dollar(job: Job) -> Iterator[Fault]:
             for name, at in _dollars(word):
                 if not (name.startswith("SLURM_") or name in known or _ROLES.fullmatch(name)):
                     continue
-                if at not in seen and job.before(at) == "\\":
+                if at not in seen and job.before(at).endswith("\\"):
                     seen.add(at)
                     edit = Edit(at - 1, at, "")
                     yield Fault(at - 1, {"name": name, "program": command.name}, edit=edit)
@@ -149,7 +149,7 @@ def _assigned_dollars(job: Job, seen: set[int]) -> Iterator[Fault]:
             chars = getattr(piece, "chars", "")
             for found in _LITERAL_DOLLAR.finditer(chars):
                 at = piece.at + found.start() if piece.at >= 0 else -1  # type: ignore[union-attr]
-                if at >= 0 and at not in seen and job.before(at) == "\\":
+                if at >= 0 and at not in seen and job.before(at).endswith("\\"):
                     if found[1].startswith("SLURM_"):
                         seen.add(at)
                         yield Fault(at - 1, {"name": found[1], "program": each.name})
@@ -199,7 +199,7 @@ def called_variable(job: Job) -> Iterator[Fault]:
             continue
         if name in names or name.startswith("SLURM_") or find_variable(name):
             edit = None
-            if job.before(command.at) == "(":
+            if job.before(command.at).endswith("("):
                 edit = Edit(command.at - 1, command.at + len(name) + 1, f"{{{name}}}")
             yield Fault(command.at - 2 if edit else command.at, {"name": name}, edit=edit)
 
@@ -219,7 +219,7 @@ def reparsed_arguments(job: Job) -> Iterator[Fault]:
             continue
         seen.add(each.at)
         sign = each.name
-        form = f"${{{sign}}}" if job.before(each.at + 2) == "{" else f"${sign}"
+        form = f"${{{sign}}}" if job.before(each.at + 2).endswith("{") else f"${sign}"
         edit = Edit(each.at, each.at + len(form), '"$@"')
         yield Fault(each.at, {"form": form}, edit=edit)
     for command in model.commands:
