@@ -500,6 +500,11 @@ class Follower:
         nodes = [c for c in node.children if c.is_named and c not in skipped]
         spans = list(_spans([*nodes, *more]))
         piped = [c for each in heredocs for c in each.children if c.type == "pipeline"]
+
+        def sets(within: Frame, number: int) -> None:
+            for each in assigned:
+                self._assignment(each, within, exported=True, command=number)
+
         said: set[tuple[str, ...]] = set()
         pick, width = 0, 1
         while pick < min(width, MOST):
@@ -512,12 +517,7 @@ class Follower:
                 inside = frame
                 if pick:
                     inside = frame._replace(state=frame.state.fork(), variant=pick)
-                start_command(
-                    self, tuple(words), inside, redirects,
-                    lambda f, number: [
-                        self._assignment(a, f, exported=True, command=number) for a in assigned
-                    ],
-                )  # fmt: skip
+                start_command(self, tuple(words), inside, redirects, sets if assigned else None)
             pick += 1
         for each in piped:
             for command in each.children:

@@ -170,7 +170,7 @@ class Model:
         self.functions: set[str] = set()
         self.read: set[int] = set()
         self.submitted: list[Text] = []
-        self.own = 0
+        self.own = self.size = 0
         self.is_dump = False
 
     def children(self, command: Command) -> list[Command]:

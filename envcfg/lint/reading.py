@@ -65,7 +65,7 @@ def read_script(source: Source, sources: Sources) -> list[Model]:
 
 
 def _follow(flat: Flat, model: Model, source: Source, sources: Sources) -> Model:
-    model.own = source.base
+    model.own, model.size = source.base, len(source.chars)
     model.directives = list(read_directives(flat))
     Follower(sources, model).follow(flat, source)
     return model

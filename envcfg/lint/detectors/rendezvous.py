@@ -218,3 +218,52 @@ def _judged(name: str, value: Text, scope: str, job: Job) -> Iterator[Fault]:
             if (job.shape.nodes or 1) > 1 or (job.shape.per_node or 1) > 1:
                 message = "each task takes a random port of its own: they never meet"
                 yield Fault(hole.at, {"port": "", "name": name}, "error", message)
+
+
+@detects("EC420")
+def rendezvous_options(job: Job) -> Iterator[Fault]:
+    """Options of torchrun that do nothing, or that keep nodes apart."""
+    nodes = job.shape.nodes
+    seen: set[int] = set()
+    for command in job.model.commands:
+        if not is_agent(command) or command.name == "deepspeed" or command.at in seen:
+            continue
+        seen.add(command.at)
+        asked = {o.name: o for o in options(command)}
+        alone = any(w.literal == "--standalone" for w in command.words)
+        in_step = command.scope in ("task", "container")
+        step = next((c for c in job.model.ancestors(command) if c.name == "srun"), None)
+        if step is not None and ("nodes" in step.options or "nodelist" in step.options):
+            nodes = None
+        many = in_step and step is not None and not step.is_open and nodes and nodes > 1
+        if many and alone and not command.context.conditions:
+            message = "--standalone keeps each of {nodes} nodes to itself: they train apart"
+            fix = "leave it out, and give --rdzv-backend=c10d and --rdzv-endpoint"
+            yield Fault(command.at, {"nodes": nodes}, "warning", message, fix)
+            continue
+        count = asked.get("nnodes")
+        said = count.value.literal if count else None
+        if many and count and said and said.isdigit() and int(said) not in (1, nodes):
+            message = "--nnodes is {said}, and the job has {nodes} nodes"
+            fix = "--nnodes=$SLURM_JOB_NUM_NODES"
+            yield Fault(count.value.at, {"said": said, "nodes": nodes}, "warning", message, fix)
+        name = asked.get("rdzv-id")
+        literal_id = name.value.literal if name else None
+        if name and literal_id and "$" not in literal_id:
+            yield Fault(name.value.at, {"value": literal_id})
+        backend = asked.get("rdzv-backend")
+        if backend and backend.value.literal == "c10d":
+            for each in ("node-rank", "master-addr"):
+                if each in asked and not asked[each].value.is_loose:
+                    message = "with c10d nobody reads --{name}"
+                    fix = "leave it out"
+                    yield Fault(
+                        _option_at(asked[each].command, each), {"name": each}, "note", message, fix
+                    )
+
+
+def _option_at(command: Command, name: str) -> int:
+    for word in command.words:
+        if word.shown.replace("_", "-").startswith(f"--{name}"):
+            return word.at
+    return command.at

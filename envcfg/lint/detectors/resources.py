@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from envcfg.lint.facts import Shape, gpus_asked, is_helper, step_shape, steps
-from envcfg.lint.flow import is_agent, options
+from envcfg.lint.flow import is_agent, options, text_of
 from envcfg.lint.model import Command
 from envcfg.lint.rule import Edit, Fault, Job, detects
+from envcfg.lint.text import holes, shown
 
 _OWN_MASKS = ("mask_cpu", "map_cpu", "none", "no", "mask_ldom", "map_ldom")
 _STARTERS = frozenset(
@@ -163,3 +165,40 @@ def _program_without_srun(job: Job) -> Iterator[Fault]:
             fix = "start it by srun"
             yield Fault(command.at, {"tasks": tasks, "name": command.name}, None, message, fix)
             return
+
+
+_MASKS = ("ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES")
+
+
+@detects("EC632")
+def gpu_mask(job: Job) -> Iterator[Fault]:
+    """Two layers of masks: the second counts within the first."""
+    masks = [a for a in job.model.assignments if a.name in _MASKS and a.value is not None]
+    by_name = {a.name: a for a in masks}
+    inner = [by_name[n] for n in _MASKS[1:] if n in by_name]
+    outer = by_name.get("ROCR_VISIBLE_DEVICES")
+    for each in inner:
+        copied = [h for h in holes(text_of(each.value)) if h.name == "ROCR_VISIBLE_DEVICES"]
+        if copied and not _is_dropped(job):
+            message = (
+                "{name} is copied from ROCR_VISIBLE_DEVICES: HIP counts from 0 among what that "
+                "has left"
+            )
+            yield Fault(each.at, {"name": each.name}, "warning", message)
+            return
+    if outer is None or _is_dropped(job):
+        return
+    for each in inner:
+        if each.context.conditions or outer.context.conditions or each.how == "local":
+            continue
+        both = [shown(text_of(outer.value)), shown(text_of(each.value))]
+        per_rank = all(re.search(r"LOCALID|LOCAL_RANK", v) for v in both)
+        lists = all(re.fullmatch(r"\d(?:,\d)*", v) for v in both)
+        is_full = lists and both[0] == both[1] and both[0].startswith("0")
+        if per_rank or (lists and not is_full):
+            yield Fault(each.at, {"name": each.name})
+            return
+
+
+def _is_dropped(job: Job) -> bool:
+    return any(a.how == "unset" and a.name in _MASKS for a in job.model.assignments)
