@@ -43,7 +43,13 @@ def text_of(value: Value) -> Text:
 
 
 def uses(model: Model) -> Uses:
-    """Return where every hole of *model* ends."""
+    """Return where every hole of *model* ends; it is looked for once."""
+    if not isinstance(model.uses, Uses):
+        model.uses = _find_uses(model)
+    return model.uses
+
+
+def _find_uses(model: Model) -> Uses:
     found = Uses({}, {}, {})
     for assignment in model.assignments:
         for text in texts(assignment.value):

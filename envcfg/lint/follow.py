@@ -22,7 +22,7 @@ from envcfg.lint.grammar import parse
 from envcfg.lint.model import Array, Assignment, Context, Expansion, Model, Value
 from envcfg.lint.run import Redirects, record, start_command
 from envcfg.lint.source import Source, Sources
-from envcfg.lint.state import MOST, State, join
+from envcfg.lint.state import MOST, State
 from envcfg.lint.text import Flat, Hole, Scope, Text, Word, plain, unknown
 
 if TYPE_CHECKING:
@@ -155,8 +155,7 @@ class Follower:
             if number:
                 state = frame.state.fork()
                 self.run(part, inside.under(before, state))
-                after = frame.state.fork()
-                self._become(frame.state, join([after, state], frame.state))
+                frame.state.join([frame.state.fork(), state])
             else:
                 self.run(part, inside)
             if number < len(operators):
@@ -200,7 +199,7 @@ class Follower:
                 self._sequence(clause.children, frame.under(failed, states[-1]))
         if not has_else:
             states.append(before.fork())
-        self._become(frame.state, join(states, before))
+        before.join(states)
 
     def _on_while_statement(self, node: Node, frame: Frame) -> None:
         body = [each for each in node.children if each.type == "do_group"]
@@ -232,12 +231,12 @@ class Follower:
         self._loop([c for c in node.children if c.type == "do_group"], frame, "")
 
     def _loop(self, body: Sequence[Node], frame: Frame, condition: str) -> None:
-        before = frame.state.fork()
-        inside = frame.under(condition, before).inside(loop=True)
+        once = frame.state.fork()
+        inside = frame.under(condition, once).inside(loop=True)
         for each in body:
             self.run(each, inside)
-        before.ended = False
-        self._become(frame.state, join([frame.state.fork(), before], frame.state))
+        once.ended = False
+        frame.state.join([frame.state.fork(), once])
 
     def _on_case_statement(self, node: Node, frame: Frame) -> None:
         subject, states, is_whole = "", [], False
@@ -255,7 +254,7 @@ class Follower:
                 self.words([each], frame)
         if not is_whole:
             states.append(frame.state.fork())
-        self._become(frame.state, join(states, frame.state))
+        frame.state.join(states)
 
     def _on_function_definition(self, node: Node, frame: Frame) -> None:
         name = node.child_by_field_name("name")
@@ -315,7 +314,7 @@ class Follower:
             if each.is_named and name.isidentifier():
                 at = frame.flat.origin(each.start_byte)
                 self.assign(name, None, frame, at=at, value_at=at, how="unset")
-                frame.state.variables.pop(name, None)
+                frame.state.unset(name)
 
     def _assignment(
         self,
@@ -369,7 +368,7 @@ class Follower:
             state.append(name, value, exported=exported)
         elif value is not None:
             state.set(name, value, exported=exported)
-        variable = state.variables.get(name)
+        variable = state.find(name)
         is_exported = exported or bool(variable and variable.exported)
         note = Assignment(
             name, value, frame.scope, at, value_at, is_exported, frame.context,
@@ -532,11 +531,6 @@ class Follower:
         at = frame.flat.origin(node.start_byte)
         words = (Word(plain("((", at), at), Word(text, at))
         record(self, words, frame.inside(tested=True), is_builtin=True)
-
-    @staticmethod
-    def _become(state: State, other: State) -> None:
-        state.variables, state.functions = other.variables, other.functions
-        state.options, state.ended = other.options, other.ended
 
 
 def _halves(clause: Node) -> tuple[list[Node], list[Node]]:

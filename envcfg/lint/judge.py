@@ -64,7 +64,7 @@ def judge_model(
         job_shape(model),
         profile,
         before=lambda at: _before(sources, at),
-        around=lambda at: _around(sources, at),
+        around=lambda at: "\n".join(sources.lines(at)),
     )
     known, detectors = load_rules(), load_detectors()
     found = []
@@ -77,12 +77,8 @@ def judge_model(
 
 def is_ignored(rule: str, sources: Sources, at: int) -> bool:
     """Return whether a comment on the line, or alone on the one above, says so."""
-    source = sources.find(at)
-    number = sources.line_number(at)
-    lines = source.chars.splitlines()
-    here = lines[number - 1 : number]
-    above = [each for each in lines[max(number - 2, 0) : number - 1] if _COMMENT.match(each)]
-    for line in (*here, *above):
+    *above, here = sources.lines(at)
+    for line in (here, *filter(_COMMENT.match, above)):
         said = _IGNORE.search(line)
         if said and rule in re.split(r"[\s,]+", said[1]):
             return True
@@ -94,11 +90,6 @@ def _before(sources: Sources, at: int) -> str:
     offset = at - source.base
     begin = source.chars.rfind("\n", 0, max(offset, 0)) + 1
     return source.chars[begin : max(offset, 0)]
-
-
-def _around(sources: Sources, at: int) -> str:
-    number = sources.line_number(at)
-    return "\n".join(sources.find(at).chars.splitlines()[max(number - 2, 0) : number])
 
 
 def _remark(rule: Rule, fault: Fault, sources: Sources) -> Remark:

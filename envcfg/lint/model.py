@@ -172,6 +172,7 @@ class Model:
         self.submitted: list[Text] = []
         self.own = self.size = 0
         self.is_dump = False
+        self.uses: object = None
 
     def children(self, command: Command) -> list[Command]:
         """Return what *command* starts."""

@@ -54,6 +54,7 @@ class Sources:
         self.all: list[Source] = []
         self._starts: list[int] = []
         self._lines: dict[int, list[int]] = {}
+        self._texts: dict[int, list[str]] = {}
         self._end = 0
 
     def add(self, path: str, data: bytes) -> Source:
@@ -82,6 +83,14 @@ class Sources:
         _, offset = self._line(source, at)
         end = source.chars.find("\n", offset)
         return _decoded(source.chars[offset : end if end >= 0 else None])
+
+    def lines(self, at: int) -> list[str]:
+        """Return the line in which *at* lies and the one above it, the last one last."""
+        source = self.find(at)
+        if source.base not in self._texts:
+            self._texts[source.base] = source.chars.split("\n")
+        number = self.line_number(at)
+        return self._texts[source.base][max(number - 2, 0) : number]
 
     def line_number(self, at: int) -> int:
         """Return the number of the line in which *at* lies, from 1."""

@@ -28,7 +28,8 @@ def cores_not_repeated(job: Job) -> Iterator[Fault]:
     count = int(asked[-1].value or 1)
     if count < 2 or "SRUN_CPUS_PER_TASK" in model.set_names():
         return
-    if any(a.name in ("SLURM_CPU_BIND", "SLURM_CPU_BIND_TYPE") for a in model.assignments):
+    binds = [shown(text_of(a.value)) for a in model.assignments if a.name == "SLURM_CPU_BIND"]
+    if any(mask in each for each in binds for mask in _OWN_MASKS):
         return
     lacking: dict[int, list[Command]] = {}
     for step in steps(model):

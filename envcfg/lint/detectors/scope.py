@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from envcfg.findings import Severity
-from envcfg.lint.flow import AGENTS, Uses, options, uses
+from envcfg.lint.flow import AGENTS, Uses, options, texts, uses
 from envcfg.lint.model import Command, Expansion
 from envcfg.lint.rule import Edit, Fault, Job, detects
 from envcfg.lint.run import SHELLS
@@ -144,15 +144,13 @@ def _assigned_dollars(job: Job, seen: set[int]) -> Iterator[Fault]:
             continue
         if each.command is None and not each.exported:
             continue
-        value = each.value if isinstance(each.value, tuple) else None
-        for piece in value or ():
-            chars = getattr(piece, "chars", "")
-            for found in _LITERAL_DOLLAR.finditer(chars):
-                at = piece.at + found.start() if piece.at >= 0 else -1  # type: ignore[union-attr]
-                if at >= 0 and at not in seen and job.before(at).endswith("\\"):
-                    if found[1].startswith("SLURM_"):
-                        seen.add(at)
-                        yield Fault(at - 1, {"name": found[1], "program": each.name})
+        for text in texts(each.value):
+            for name, at in _dollars(Word(text, each.value_at)):
+                if at in seen or not name.startswith("SLURM_"):
+                    continue
+                if job.before(at).endswith("\\"):
+                    seen.add(at)
+                    yield Fault(at - 1, {"name": name, "program": each.name})
 
 
 def _dollars(word: Word) -> Iterator[tuple[str, int]]:
@@ -178,7 +176,8 @@ def node_in_batch(job: Job) -> Iterator[Fault]:
         for each in assigned:
             if each.scope not in ("task", "container") or _MEETS.search(each.name):
                 continue
-            for hole in (h for v in [each.value] if v for h in holes(v) if h.at == at):  # type: ignore[arg-type]
+            found = [h for text in texts(each.value) for h in holes(text) if h.at == at]
+            for hole in found:
                 if hole.scope == "batch" and (
                     hole.name == "SLURMD_NODENAME" or _HOST.match(hole.text)
                 ):

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 
+from envcfg.findings import Finding
 from envcfg.lint.flow import text_of
 from envcfg.lint.model import Array, Assignment
 from envcfg.lint.rule import Edit, Fault, Job, detects
@@ -36,15 +38,13 @@ def _settings(job: Job) -> Iterator[tuple[str, Assignment]]:
             yield _PREFIX.sub("", each.name), each
 
 
-def _used(job: Job, name: str) -> bool:
-    return any(each.name == name for each in job.model.expansions)
-
-
 @detects("EC207")
 def dead_variable(job: Job) -> Iterator[Fault]:
     """A name that no known program reads."""
-    from envcfg.knowledge.variables import check_variable, find_variable
+    from envcfg.knowledge.variables import find_variable
 
+    names = job.model.set_names()
+    used = {each.name for each in job.model.expansions}
     for name, each in _settings(job):
         prefix = _NEAR_PREFIX.match(each.name)
         if prefix and not _PREFIX.match(each.name):
@@ -53,23 +53,30 @@ def dead_variable(job: Job) -> Iterator[Fault]:
             message = f"{{name}} is no {right}...: no container gets it"
             yield Fault(each.at, {"name": each.name}, message=message, fix=fix)
             continue
-        if name in _OWN or _used(job, name) or not _FAMILIES.match(name):
+        if name in _OWN or name in used or not _FAMILIES.match(name):
             continue
         variable = find_variable(name)
         if variable is not None and variable.is_read:
             continue
         if _OF_PLUGINS.match(name) and variable is None:
             continue
-        for found in check_variable(name, None):
+        for found in _checked(name, None):
             near = re.search(r"\b(?:write|did you mean) ([A-Z][A-Z0-9_]+)", found.fix or "")
             severity = "warning" if near or variable else "note"
             edit = None
-            if near and near[1] not in job.model.set_names() and each.name == name:
+            if near and near[1] not in names and each.name == name:
                 edit = Edit(each.at, each.at + len(name), near[1])
             words = {"name": name}
             yield Fault(
                 each.at, words, severity, _said(found.message), _said(found.fix or ""), edit
             )
+
+
+@lru_cache(maxsize=4096)
+def _checked(name: str, value: str | None) -> tuple[Finding, ...]:
+    from envcfg.knowledge.variables import check_variable
+
+    return tuple(check_variable(name, value))
 
 
 def _said(text: str) -> str:
@@ -79,7 +86,7 @@ def _said(text: str) -> str:
 @detects("EC208")
 def deprecated_variable(job: Job) -> Iterator[Fault]:
     """An old name, or one that is read no more."""
-    from envcfg.knowledge.variables import check_variable, find_variable
+    from envcfg.knowledge.variables import find_variable
 
     names = job.model.set_names()
     for name, each in _settings(job):
@@ -88,7 +95,7 @@ def deprecated_variable(job: Job) -> Iterator[Fault]:
             continue
         if variable.renamed and variable.renamed in names:
             continue
-        for found in check_variable(name, None):
+        for found in _checked(name, None):
             yield Fault(
                 each.at, {"name": name}, "note", _said(found.message), _said(found.fix or "")
             )
@@ -97,7 +104,7 @@ def deprecated_variable(job: Job) -> Iterator[Fault]:
 @detects("EC209")
 def wrong_value(job: Job) -> Iterator[Fault]:
     """A value that its reader cannot take."""
-    from envcfg.knowledge.variables import check_variable, find_variable
+    from envcfg.knowledge.variables import find_variable
 
     for name, each in _settings(job):
         variable = find_variable(name)
@@ -119,7 +126,7 @@ def wrong_value(job: Job) -> Iterator[Fault]:
             continue
         if name != each.name and ("$$" in value or "`" in value):
             continue  # the start of the container expands it
-        for found in check_variable(name, value):
+        for found in _checked(name, value):
             if found.severity == "error":
                 words = {"name": name}
                 message = "{name}: " + _said(found.message)
