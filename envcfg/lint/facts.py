@@ -114,11 +114,11 @@ def is_helper(step: Command, model: Model) -> bool:
 def _below(step: Command, model: Model) -> list[Command]:
     """Return what a step runs in the end."""
     starters = {"bash", "sh", "singularity", "apptainer", "env", "timeout", "exec", "time"}
-    inside = {step.number}
     found = []
-    for each in model.commands[step.number + 1 :]:
-        if each.parent in inside:
-            inside.add(each.number)
-            if each.name not in starters:
-                found.append(each)
+    left = model.children(step)
+    while left:
+        each = left[0]
+        left = [*model.children(each), *left[1:]]
+        if each.name not in starters:
+            found.append(each)
     return found

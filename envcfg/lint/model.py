@@ -173,10 +173,18 @@ class Model:
         self.own = self.size = 0
         self.is_dump = False
         self.uses: object = None
+        self._children: dict[int, list[Command]] = {}
+        self._counted = 0
 
     def children(self, command: Command) -> list[Command]:
         """Return what *command* starts."""
-        return [each for each in self.commands if each.parent == command.number]
+        if self._counted != len(self.commands):
+            self._counted = len(self.commands)
+            self._children = {}
+            for each in self.commands:
+                if each.parent is not None:
+                    self._children.setdefault(each.parent, []).append(each)
+        return self._children.get(command.number, [])
 
     def ancestors(self, command: Command) -> list[Command]:
         """Return what starts *command*, the nearest first."""

@@ -13,6 +13,7 @@ from typing import Literal, NamedTuple, TypeAlias
 HOLE = "\x01"
 Scope = Literal["batch", "task", "container", "unknown"]
 _LONGEST = 1 << 16  # characters of a value; a longer one is unknown
+_MOST_PIECES = 512  # parts of which a value is pasted; one of more is unknown
 
 
 class Hole(NamedTuple):
@@ -137,7 +138,7 @@ def plain(chars: str, at: int = -1) -> Text:
 def joined(parts: Iterable[Text]) -> Text:
     """Return the parts as one text; an absurdly long one is unknown."""
     pieces = [piece for part in parts for piece in part]
-    if len(pieces) > _LONGEST or sum(len(each.chars) for each in pieces) > _LONGEST:
+    if len(pieces) > _MOST_PIECES or sum(len(each.chars) for each in pieces) > _LONGEST:
         return unknown("", "unknown", pieces[0].at)
     return tuple(pieces)
 

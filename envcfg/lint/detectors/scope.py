@@ -39,7 +39,7 @@ def rank_in_batch(job: Job) -> Iterator[Fault]:
     """A rank's own variable, expanded once for all by the batch shell."""
     if job.model.scope != "batch":
         return
-    where = uses(job.model)
+    where, certain = uses(job.model), _certain(job)
     for each in job.model.expansions:
         if each.hole.scope != "batch" or not _RANKS.fullmatch(each.name):
             continue
@@ -49,12 +49,14 @@ def rank_in_batch(job: Job) -> Iterator[Fault]:
             continue
         if each.context.function == "trap":
             continue
-        found = _worth(each, where, job)
+        found = _worth(each, where, job, certain)
         if found is not None:
             yield found
 
 
-def _worth(each: Expansion, where: Uses, job: Job) -> Fault | None:
+def _worth(
+    each: Expansion, where: Uses, job: Job, certain: Severity | None
+) -> Fault | None:
     model = job.model
     severity: Severity | None = None
     lucky = False
@@ -85,7 +87,7 @@ def _worth(each: Expansion, where: Uses, job: Job) -> Fault | None:
         numbered = model.commands[each.number : each.number + 1]
         severity = "error" if any(c.name in _TESTS for c in numbered) else "note"
     if severity == "error":
-        severity = _certain(job)
+        severity = certain
         if severity is None:
             return None
     words = {"name": each.name}
