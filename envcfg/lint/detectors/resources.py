@@ -50,8 +50,10 @@ def _lacks_cores(step: Command, job: Job) -> bool:
     told = step.options
     if step.is_open or step.substitution or len(step.words) < 2:
         return False
-    if {"cpus-per-task", "exact", "overlap", "cpus-per-gpu", "jobid", "pty"} & told.keys():
+    if {"cpus-per-task", "exact", "overlap", "cpus-per-gpu", "pty"} & told.keys():
         return False
+    if "jobid" in told and "SLURM_JOB" not in told["jobid"].shown:
+        return False  # a step in a job of its own
     bind = told.get("cpu-bind")
     if bind is not None and (bind.literal is None or any(m in bind.shown for m in _OWN_MASKS)):
         return False

@@ -29,7 +29,7 @@ _MEETS = re.compile(r"ADDR|HOST|MASTER|HEAD|ENDPOINT|RDZV|COORD|SERVER|URL|IP$|N
 _LITERAL_DOLLAR = re.compile(r"\$\{?([A-Z][A-Z0-9_]{2,})\b")
 _READS_DOLLARS = frozenset(
     "awk gawk sed perl grep egrep ssh eval envsubst echo printf sbatch singularity apptainer "
-    "docker podman xargs find trap parallel tee cat python python3 jq su watch screen tmux".split()
+    "docker podman xargs find trap parallel tee cat jq su watch screen tmux".split()
 )
 _ORDER: tuple[Severity, ...] = ("note", "warning", "error")
 
@@ -123,6 +123,8 @@ def literal_dollar(job: Job) -> Iterator[Fault]:
     for command in job.model.commands:
         if command.scope not in ("task", "container") or command.name in _READS_DOLLARS:
             continue
+        if any(each.literal == "-c" for each in command.words):
+            continue  # a program of its own, in a language of its own
         if command.name in SHELLS or command.options or command.name in job.model.functions:
             continue
         if not command.unit and command.name not in AGENTS:
@@ -175,8 +177,10 @@ def node_in_batch(job: Job) -> Iterator[Fault]:
         return
     where = uses(job.model)
     for at, assigned in where.values.items():
+        if any(_MEETS.search(each.name) for each in assigned):
+            continue
         for each in assigned:
-            if each.scope not in ("task", "container") or _MEETS.search(each.name):
+            if each.scope not in ("task", "container"):
                 continue
             found = [h for text in texts(each.value) for h in holes(text) if h.at == at]
             for hole in found:
