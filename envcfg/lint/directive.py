@@ -27,7 +27,8 @@ def read_directives(flat: Flat) -> Iterator[Directive]:
         begin = node.start_byte
         if node.type == "comment" and line and flat.chars[max(begin - 1, 0)] in "\n#":
             words = [
-                (w[0], flat.origin(line.start(1) + w.start())) for w in _WORD.finditer(line[1])
+                (w[0], flat.origin(line.start(1) + w.start()))
+                for w in _WORD.finditer(line[1])
             ]
             yield from _options(words, flat.origin(begin), late=begin > end)
 

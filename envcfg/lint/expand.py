@@ -326,7 +326,13 @@ def _braces(
         _variable(flat, at, name, shell, words, quoted, index)
         return
     hole = Hole(
-        "variable", name, name, shell.scope, flat.origin(at), op=sign or rest[:2], quoted=quoted
+        "variable",
+        name,
+        name,
+        shell.scope,
+        flat.origin(at),
+        op=sign or rest[:2],
+        quoted=quoted,
     )
     values = [] if sign else shell.state.get(name)
     default = _DEFAULT.match(rest)
@@ -342,11 +348,15 @@ def _braces(
     hole = hole._replace(op=default[0], default=other)
     value = _one_of(list(values), shell) if values else None
     shell.expanded(hole, value is not None)
-    if default[0][-1] in "-=?" and isinstance(value, tuple) and value:
+    if value is not None:
         text = _first(value)
-        if text or default[0][0] != ":":
-            _give(text, words, quoted)
-            return
+        is_there = bool(text) or default[0][0] != ":"
+        if default[0][-1] == "+":
+            given = other if is_there else ()
+        else:
+            given = text if is_there else other
+        _give(given, words, quoted)
+        return
     if default[0].endswith("="):
         found: Text = (Piece(HOLE, hole.at, hole),)
         shell.state.set(name, found)

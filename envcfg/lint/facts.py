@@ -54,7 +54,8 @@ def step_shape(step: Command, job: Shape) -> Shape:
     A step of its own size has what it says; one that says nothing has all of the job.
     """
     asked = {
-        name: "" if word.at == step.at else _said(word) for name, word in step.options.items()
+        name: "" if word.at == step.at else _said(word)
+        for name, word in step.options.items()
     }
     if step.is_open:
         return Shape()
@@ -78,7 +79,11 @@ def _shape(asked: Mapping[str, str], base: Shape) -> Shape:
         found = _NODES.fullmatch(asked["nodes"])
         count = int(found[1]) if found and found[2] in (None, found[1]) else None
         shape = shape._replace(nodes=count)
-    numbers = {"ntasks": "tasks", "ntasks-per-node": "tasks_per_node", "cpus-per-task": "cpus"}
+    numbers = {
+        "ntasks": "tasks",
+        "ntasks-per-node": "tasks_per_node",
+        "cpus-per-task": "cpus",
+    }
     for name, field in numbers.items():
         if name in asked:
             found = _NUMBER.fullmatch(asked[name])
@@ -102,7 +107,11 @@ def gpus_asked(asked: Mapping[str, str]) -> dict[str, int]:
 
 def steps(model: Model) -> list[Command]:
     """Return every place in which srun starts something, in order."""
-    return [each for each in model.commands if each.name == "srun" and each.scope != "container"]
+    return [
+        each
+        for each in model.commands
+        if each.name == "srun" and each.scope != "container"
+    ]
 
 
 def is_helper(step: Command, model: Model) -> bool:
@@ -113,7 +122,16 @@ def is_helper(step: Command, model: Model) -> bool:
 
 def _below(step: Command, model: Model) -> list[Command]:
     """Return what a step runs in the end."""
-    starters = {"bash", "sh", "singularity", "apptainer", "env", "timeout", "exec", "time"}
+    starters = {
+        "bash",
+        "sh",
+        "singularity",
+        "apptainer",
+        "env",
+        "timeout",
+        "exec",
+        "time",
+    }
     found = []
     left = model.children(step)
     while left:

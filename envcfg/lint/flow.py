@@ -87,7 +87,9 @@ def is_agent(command: Command) -> bool:
     said = _literals(command)
     if command.name.startswith("python") and "-m" in said:
         module = said[said.index("-m") + 1 :][:1]
-        return bool(module) and (module[0] in AGENTS or module[0] == "accelerate.commands.launch")
+        return bool(module) and (
+            module[0] in AGENTS or module[0] == "accelerate.commands.launch"
+        )
     return False
 
 

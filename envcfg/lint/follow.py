@@ -8,6 +8,7 @@ depth bounded, so that no script, however made, takes long.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -28,12 +29,15 @@ from envcfg.lint.text import Flat, Hole, Scope, Text, Word, plain, unknown
 if TYPE_CHECKING:
     from tree_sitter import Node
 
+_LINE_END = re.compile(r"(?<!\\)\n")
 _STEPS = 40_000  # statements that are followed
 _DEEPEST = 40  # statements and strings within each other
 _BODIES = frozenset({"program", "compound_statement", "do_group", "ERROR"})
 _DECLARES = frozenset({"export", "declare", "local", "readonly", "typeset"})
 _CONTROL = ("then", "elif_clause", "else_clause", "fi")
-_OPERATORS = frozenset({"unary_expression", "binary_expression", "parenthesized_expression"})
+_OPERATORS = frozenset(
+    {"unary_expression", "binary_expression", "parenthesized_expression"}
+)
 _REDIRECTS = frozenset({"file_redirect", "heredoc_redirect", "herestring_redirect"})
 
 
@@ -93,7 +97,9 @@ class Follower:
                 inside = left.inside(function=name)
                 state = frame.state.fork()
                 state.arguments = None
-                self.run(self._bodies[name], inside._replace(state=state, scope="unknown"))
+                self.run(
+                    self._bodies[name], inside._replace(state=state, scope="unknown")
+                )
 
     # Texts
 
@@ -105,7 +111,9 @@ class Follower:
     def run_text(self, text: Text, frame: Frame) -> None:
         """Follow a string that a shell is given."""
         self.units += 1
-        self.run_flat(Flat(text), frame._replace(unit=self.units, depth=frame.depth + 1))
+        self.run_flat(
+            Flat(text), frame._replace(unit=self.units, depth=frame.depth + 1)
+        )
 
     # Statements
 
@@ -138,7 +146,11 @@ class Follower:
     def _on_list(self, node: Node, frame: Frame) -> None:
         parts, operators = [], []
         while node.type == "list" and len(node.children) >= 3:
-            left, operator, right = node.children[0], node.children[1], node.children[-1]
+            left, operator, right = (
+                node.children[0],
+                node.children[1],
+                node.children[-1],
+            )
             parts.append(right)
             operators.append(operator.type)
             node = left
@@ -187,7 +199,9 @@ class Follower:
         for clause in clauses:
             condition, body = _halves(clause)
             self._sequence(condition, frame.inside(tested=True))
-            said = " ".join(_chars(frame.flat, each) for each in condition if each.is_named)
+            said = " ".join(
+                _chars(frame.flat, each) for each in condition if each.is_named
+            )
             states.append(before.fork())
             both = " && ".join(filter(None, (failed, said)))
             self._sequence(body, frame.under(both, states[-1]))
@@ -398,10 +412,14 @@ class Follower:
 
     def words(self, nodes: Sequence[Node], frame: Frame, pick: int = 0) -> list[Word]:
         """Return the words that *nodes* are expanded to."""
-        return self.spans(list(_spans(nodes)), frame, pick, [])
+        return self.spans(list(_spans(nodes, frame.flat.chars)), frame, pick, [])
 
     def spans(
-        self, spans: Sequence[tuple[int, int]], frame: Frame, pick: int, widths: list[int]
+        self,
+        spans: Sequence[tuple[int, int]],
+        frame: Frame,
+        pick: int,
+        widths: list[int],
     ) -> list[Word]:
         """Return the words between pairs of offsets."""
         shell = self.shell(frame, pick, widths)
@@ -419,7 +437,9 @@ class Follower:
         if hole.at >= 0 and key not in self._seen:
             self._seen.add(key)
             number = len(self.model.commands)
-            self.model.expansions.append(Expansion(hole, frame.context, number, known, use))
+            self.model.expansions.append(
+                Expansion(hole, frame.context, number, known, use)
+            )
 
     def _substitute(self, text: Text, frame: Frame) -> None:
         self.steps -= 1
@@ -463,7 +483,9 @@ class Follower:
             if node.type == "file_redirect":
                 sign = next((c.type for c in node.children if not c.is_named), "")
                 targets = [c for c in node.children if c.is_named]
-                words = self.words([c for c in targets if c.type != "file_descriptor"], frame)
+                words = self.words(
+                    [c for c in targets if c.type != "file_descriptor"], frame
+                )
                 if sign in (">", ">>", "&>", ">|", "&>>") and words:
                     output = words[0].text
             elif node.type == "herestring_redirect":
@@ -491,13 +513,19 @@ class Follower:
 
     def _command(self, node: Node, frame: Frame, around: Sequence[Node]) -> None:
         assigned = [c for c in node.children if c.type == "variable_assignment"]
+        skipped = set(assigned)
+        if assigned and _ends_line(frame.flat.chars, assigned[-1], node):
+            # The grammar takes several of them for the beginning of the next line's command.
+            for each in assigned:
+                self._assignment(each, frame)
+            assigned = []
         inner = [c for c in node.children if c.type in _REDIRECTS]
         redirects = self._redirects([*around, *inner], frame)
         heredocs = [c for c in around if c.type == "heredoc_redirect"]
         more = [c for each in heredocs for c in each.children if _is_argument(c)]
-        skipped = {*assigned, *inner}
-        nodes = [c for c in node.children if c.is_named and c not in skipped]
-        spans = list(_spans([*nodes, *more]))
+        skipped |= set(inner)
+        nodes = [c for c in node.children if c not in skipped]
+        spans = list(_spans([*nodes, *more], frame.flat.chars))
         piped = [c for each in heredocs for c in each.children if c.type == "pipeline"]
 
         def sets(within: Frame, number: int) -> None:
@@ -516,13 +544,18 @@ class Follower:
                 inside = frame
                 if pick:
                     inside = frame._replace(state=frame.state.fork(), variant=pick)
-                start_command(self, tuple(words), inside, redirects, sets if assigned else None)
+                start_command(
+                    self, tuple(words), inside, redirects, sets if assigned else None
+                )
             pick += 1
         for each in piped:
             for command in each.children:
                 if command.type == "command" and redirects.document is not None:
                     start_command(
-                        self, tuple(self.words(command.children, frame)), frame, redirects
+                        self,
+                        tuple(self.words(command.children, frame)),
+                        frame,
+                        redirects,
                     )
 
     def _on_arithmetic(self, node: Node, frame: Frame) -> None:
@@ -548,6 +581,14 @@ def _halves(clause: Node) -> tuple[list[Node], list[Node]]:
     return condition, body
 
 
+def _ends_line(chars: str, last: Node, command: Node) -> bool:
+    """Return whether a line ends between the last assignment and the command's name."""
+    name = command.child_by_field_name("name")
+    if name is None:
+        return False
+    return bool(_LINE_END.search(chars, last.end_byte, name.start_byte))
+
+
 def _is_statement(node: Node) -> bool:
     return node.is_named and (
         node.type.endswith(("command", "statement", "assignment", "assignments"))
@@ -571,13 +612,15 @@ def _leaves(node: Node, depth: int = 0) -> Iterator[Node]:
         yield node
 
 
-def _spans(nodes: Sequence[Node]) -> Iterator[tuple[int, int]]:
+def _spans(nodes: Sequence[Node], chars: str) -> Iterator[tuple[int, int]]:
     """Yield where each word stands; what touches is one word, as it is to bash."""
     begin = end = -1
     for node in nodes:
         if node.type == "comment" or node.end_byte == node.start_byte:
             continue
-        if node.start_byte == end:
+        if 0 <= end <= node.start_byte and not chars[end : node.start_byte].replace(
+            "\\\n", ""
+        ):
             end = node.end_byte
             continue
         if begin >= 0:
@@ -589,4 +632,3 @@ def _spans(nodes: Sequence[Node]) -> Iterator[tuple[int, int]]:
 
 def _chars(flat: Flat, node: Node) -> str:
     return flat.chars[node.start_byte : node.end_byte]
-

@@ -45,7 +45,9 @@ def judge(
         for remark in judge_model(model, sources, wanted, profile_of(model)):
             where = remark.finding.place
             path = where.path if where else model.path
-            found.setdefault(path, {}).setdefault((remark.finding.rule, remark.at), remark)
+            found.setdefault(path, {}).setdefault(
+                (remark.finding.rule, remark.at), remark
+            )
     return {
         path: sorted(each.values(), key=lambda r: (r.at, r.finding.rule))
         for path, each in found.items()

@@ -16,7 +16,9 @@ _LAUNCH = re.compile(
     r"^[^#\n]*?(?:^|[\s;&|(`\"'])(?:srun|sbatch)(?:[ \t]+[-$\"'\w./]|[ \t]*\\\n)",
     re.MULTILINE,
 )
-_HEREDOC = re.compile(r"<<-?[ \t]*['\"]?(\w+)['\"]?[^\n]*\n(?:.*\n)*?[ \t]*\1[ \t]*$", re.MULTILINE)
+_HEREDOC = re.compile(
+    r"<<-?[ \t]*['\"]?(\w+)['\"]?[^\n]*\n(?:.*\n)*?[ \t]*\1[ \t]*$", re.MULTILINE
+)
 _MOST_SUBMITTED = 8
 _ITSELF = re.compile(
     r"\bsrun\b[^\n#]*(?:\"?\$\{?0\b|BASH_SOURCE)|"
@@ -81,7 +83,8 @@ def _read_dump(source: Source) -> Model:
         at, value_at = source.base + entry.start(), source.base + entry.start(2)
         value = plain(entry[2].replace("\x02", "\n"), value_at)
         model.assignments.append(
-            Assignment(entry[1], value, "unknown", at, value_at, True, Context(), 0, "env")
+            Assignment(
+                entry[1], value, "unknown", at, value_at, True, Context(), 0, "env"
+            )
         )
     return model
-

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from envcfg.lint.follow import Follower, Frame
 
 
-
 class Redirects(NamedTuple):
     """Where a command reads and writes.
 
@@ -125,10 +124,19 @@ def _within(frame: Frame, command: Command, **changes: object) -> Frame:
 
 
 def _start(
-    follower: Follower, command: Command, found: Start, frame: Frame, redirects: Redirects
+    follower: Follower,
+    command: Command,
+    found: Start,
+    frame: Frame,
+    redirects: Redirects,
 ) -> None:
     scope = found.scope or frame.scope
-    is_same = found.scope is None and command.name in ("exec", "command", "builtin", "time")
+    is_same = found.scope is None and command.name in (
+        "exec",
+        "command",
+        "builtin",
+        "time",
+    )
     state = frame.state.fork() if is_same else frame.state.child(frame.state.arguments)
     if is_same or found.scope is None:
         state.functions = frame.state.functions
@@ -196,7 +204,11 @@ def _submit(
 
 
 def _file(
-    follower: Follower, word: Word, rest: tuple[Word, ...], command: Command, frame: Frame
+    follower: Follower,
+    word: Word,
+    rest: tuple[Word, ...],
+    command: Command,
+    frame: Frame,
 ) -> None:
     said = word.shown
     if "/" in said or said in frame.state.files or said.endswith((".sh", ".bash")):
@@ -240,7 +252,9 @@ def find_file(follower: Follower, word: Word, frame: Frame) -> Source | None:
     if not said or "\0" in said:
         return None
     paths = [os.path.normpath(os.path.join(frame.folder, said))]
-    paths.append(os.path.normpath(os.path.join(os.path.dirname(follower.model.path), said)))
+    paths.append(
+        os.path.normpath(os.path.join(os.path.dirname(follower.model.path), said))
+    )
     for source in follower.sources.all:
         if os.path.normpath(source.path) in paths:
             return source
@@ -354,7 +368,9 @@ def _read(follower: Follower, words: Sequence[Word], frame: Frame) -> None:
         said = word.literal or ""
         if _NAME.fullmatch(said):
             value = unknown(f"${said}", frame.scope, word.at)
-            follower.assign(said, value, frame, at=word.at, value_at=word.at, how="read")
+            follower.assign(
+                said, value, frame, at=word.at, value_at=word.at, how="read"
+            )
 
 
 def _printf(follower: Follower, words: Sequence[Word], frame: Frame) -> None:

@@ -25,7 +25,9 @@ class State:
     as. So a script of many branches does not cost the square of its length.
     """
 
-    def __init__(self, base: State | None = None, *, exported_only: bool = False) -> None:
+    def __init__(
+        self, base: State | None = None, *, exported_only: bool = False
+    ) -> None:
         """Begin as *base*, or as a shell that has just been started."""
         self.base = base
         self.exported_only = exported_only
@@ -82,7 +84,9 @@ class State:
         values: list[Value] = []
         for each in before.values:
             if isinstance(value, Array):
-                items = each.items if isinstance(each, Array) else (each,) if each else ()
+                items = (
+                    each.items if isinstance(each, Array) else (each,) if each else ()
+                )
                 values.append(Array((*items, *value.items)[:MANY]))
             elif isinstance(each, Array):
                 values.append(each)

@@ -28,7 +28,9 @@ def recognise(sources: Iterable[Source]) -> Recognised | None:
     found = []
     for name, signs in load_yaml(_FILE).items():
         seen = tuple(
-            each["sign"] for each in signs if re.search(each["pattern"], text, re.MULTILINE)
+            each["sign"]
+            for each in signs
+            if re.search(each["pattern"], text, re.MULTILINE)
         )
         if len(seen) >= ENOUGH:
             found.append(Recognised(name, seen))

@@ -23,7 +23,9 @@ def samples(kind: str) -> list[object]:
     ]
 
 
-def lint(sample: Sample, tmp_path: Path, rules: list[str]) -> list[tuple[str, int, str]]:
+def lint(
+    sample: Sample, tmp_path: Path, rules: list[str]
+) -> list[tuple[str, int, str]]:
     """Return what is found in a sample: rule, line and severity."""
     script = tmp_path / "job.sh"
     script.write_text(sample.script, encoding="utf-8")
@@ -41,7 +43,9 @@ def lint(sample: Sample, tmp_path: Path, rules: list[str]) -> list[tuple[str, in
 
 
 @pytest.mark.parametrize(("rule", "sample"), samples("bad"))
-def test_a_bad_sample_is_found_at_its_line(rule: str, sample: Sample, tmp_path: Path) -> None:
+def test_a_bad_sample_is_found_at_its_line(
+    rule: str, sample: Sample, tmp_path: Path
+) -> None:
     found = lint(sample, tmp_path, [rule])
     assert [line for _, line, _ in found] == list(sample.lines), found
     if sample.severity:

@@ -40,7 +40,9 @@ def incomplete_miopen(job: Job) -> Iterator[Fault]:
     model = job.model
     if model.is_dump:
         return
-    names = {re.sub(r"^(?:SINGULARITY|APPTAINER)ENV_", "", n) for n in model.set_names()}
+    names = {
+        re.sub(r"^(?:SINGULARITY|APPTAINER)ENV_", "", n) for n in model.set_names()
+    }
     here = [name for name in _PAIR if name in names]
     if len(here) != 1 or any(
         n.startswith(("MIOPEN_USER", "MIOPEN_C")) and n not in _PAIR for n in names
@@ -78,9 +80,7 @@ def made_on_first_node(job: Job) -> Iterator[Fault]:
                 continue
             if hole.at not in seen and each.scope == "batch":
                 seen.add(hole.at)
-                message = (
-                    "mktemp makes {path} on the first node only, and {name} is used on all"
-                )
+                message = "mktemp makes {path} on the first node only, and {name} is used on all"
                 words = {"path": "a folder", "name": each.name}
                 yield Fault(hole.at, words, message=message)
 
@@ -89,7 +89,9 @@ def _goes_to_tasks(path: str, made: Command, job: Job) -> bool:
     for each in _settings(job):
         if shown(text_of(each.value)).startswith(path.rstrip("/")):
             return True
-    launched = {c.number for c in job.model.commands if c.name == "srun" and c.parent is None}
+    launched = {
+        c.number for c in job.model.commands if c.name == "srun" and c.parent is None
+    }
     return any(
         path in word.shown
         for each in job.model.commands
@@ -114,9 +116,13 @@ def shared_name(job: Job) -> Iterator[Fault]:
         if _is_own(value):
             continue
         at = start(value)
-        yield Fault(at if at >= 0 else each.at, {"name": each.name, "path": shown(value)})
+        yield Fault(
+            at if at >= 0 else each.at, {"name": each.name, "path": shown(value)}
+        )
 
 
 def _is_own(value: Text) -> bool:
     """Return whether a path may name user or job; what is not known may."""
-    return any(hole.kind != "variable" or hole.name not in _SAME for hole in holes(value))
+    return any(
+        hole.kind != "variable" or hole.name not in _SAME for hole in holes(value)
+    )

@@ -12,7 +12,9 @@ from envcfg.lint.text import Word, shown
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _SETTING = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
-_FOR_INSIDE = re.compile(r"(?:NCCL|RCCL|FI|MIOPEN|TORCH_NCCL|CXI)_[A-Z]|MASTER_(?:ADDR|PORT)$|RANK$")
+_FOR_INSIDE = re.compile(
+    r"(?:NCCL|RCCL|FI|MIOPEN|TORCH_NCCL|CXI)_[A-Z]|MASTER_(?:ADDR|PORT)$|RANK$"
+)
 _SINGULARITY = frozenset({"singularity", "apptainer"})
 
 
@@ -31,9 +33,13 @@ def container_environment(job: Job) -> Iterator[Fault]:
                 continue
             if cut and said.at not in seen:
                 seen.add(said.at)
-                yield Fault(said.at, {"value": cut[0], "left": cut[1], "name": option.name})
+                yield Fault(
+                    said.at, {"value": cut[0], "left": cut[1], "name": option.name}
+                )
     for directive in job.model.directives:
-        if directive.name == "export" and (cut := _cut_in_export(directive.value or "")):
+        if directive.name == "export" and (
+            cut := _cut_in_export(directive.value or "")
+        ):
             words = {"value": cut[0], "left": cut[1], "name": "export"}
             yield Fault(directive.at, words)
     yield from _export_none(job)
@@ -82,7 +88,9 @@ def _export_none(job: Job) -> Iterator[Fault]:
         if step.name != "srun" or step.scope != "batch" or step.is_open:
             continue
         if "export" not in step.options and exported:
-            message = "--export=NONE holds for srun too: no task sees what the script exports"
+            message = (
+                "--export=NONE holds for srun too: no task sees what the script exports"
+            )
             fix = "srun --export=ALL, or unset SLURM_EXPORT_ENV before"
             yield Fault(step.at, {}, "warning", message, fix)
             return
@@ -112,7 +120,11 @@ def _lost(command: Command, job: Job) -> list[str]:
     given = " ".join(w.shown for w in command.words)
     lost = []
     for each in job.model.assignments:
-        if each.number > command.number or not each.exported or each.scope == "container":
+        if (
+            each.number > command.number
+            or not each.exported
+            or each.scope == "container"
+        ):
             continue
         if not _FOR_INSIDE.match(each.name) or each.name in lost:
             continue

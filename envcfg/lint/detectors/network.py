@@ -52,7 +52,9 @@ def interface_missing(job: Job) -> Iterator[Fault]:
     if "NCCL_SOCKET_IFNAME" in _names(job) or not _uses_collectives(job):
         return
     steps = [c for c in job.model.commands if c.name == "srun" and c.parent is None]
-    if not steps or any("NCCL_SOCKET_IFNAME" in w.shown for s in steps for w in s.words):
+    if not steps or any(
+        "NCCL_SOCKET_IFNAME" in w.shown for s in steps for w in s.words
+    ):
         return
     severity: Severity = "note" if job.model.opaque else "warning"
     yield Fault(steps[-1].at, {"profile": profile.name}, severity)
@@ -65,7 +67,11 @@ def transport_off(job: Job) -> Iterator[Fault]:
         return
     for name, off in _OFF.items():
         for each, value in _values(job, name):
-            if value in off and not each.context.conditions and not _is_explained(each, job):
+            if (
+                value in off
+                and not each.context.conditions
+                and not _is_explained(each, job)
+            ):
                 yield Fault(each.at, {"name": name, "value": value})
 
 

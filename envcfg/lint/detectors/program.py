@@ -12,7 +12,9 @@ from envcfg.lint.rule import Edit, Fault, Job, detects
 from envcfg.lint.text import holes, literal
 
 _PATHS = frozenset({"dirname", "readlink", "realpath", "cd"})
-_ENDS = frozenset({"exit", "return", "wait", "trap", "srun", "[", "[[", "((", "sbatch", "scancel"})
+_ENDS = frozenset(
+    {"exit", "return", "wait", "trap", "srun", "[", "[[", "((", "sbatch", "scancel"}
+)
 _DEBUG = {
     "CUDA_LAUNCH_BLOCKING": ("1",),
     "HIP_LAUNCH_BLOCKING": ("1",),
@@ -53,7 +55,9 @@ def lost_exit_code(job: Job) -> Iterator[Fault]:
             message = "the exit code of srun is lost: the script has that of the pipe's last command"
             first = min((d.line_at for d in model.directives), default=-1)
             del first
-            yield Fault(last.at, {"what": "the pipe"}, None, message, "set -o pipefail before")
+            yield Fault(
+                last.at, {"what": "the pipe"}, None, message, "set -o pipefail before"
+            )
     elif "errexit" not in context.options and (after := _after(last, job)):
         yield Fault(last.at, {"what": after.name or "what follows"})
 
@@ -89,7 +93,12 @@ def no_exec(job: Job) -> Iterator[Fault]:
          and not c.substitution), None
     )  # fmt: skip
     if last is None or last.context != last.context._replace(
-        conditions=(), function="", loop=False, piped=False, background=False, tested=False
+        conditions=(),
+        function="",
+        loop=False,
+        piped=False,
+        background=False,
+        tested=False,
     ):
         return
     hands_on = any(h.name in ("@", "*") for w in last.words for h in holes(w.text))
@@ -117,7 +126,11 @@ def script_location(job: Job) -> Iterator[Fault]:
                     continue
                 # Offsets of another file are of what is sourced, which stays where it is.
                 own = any(d.line_at <= hole.at for d in model.directives)
-                if own and ":-" not in job.before(hole.at) and not _is_elsewhere(hole.at, job):
+                if (
+                    own
+                    and ":-" not in job.before(hole.at)
+                    and not _is_elsewhere(hole.at, job)
+                ):
                     seen.add(hole.at)
                     said = "$0" if hole.name == "0" else "BASH_SOURCE"
                     yield Fault(hole.at, {"name": said})
@@ -131,8 +144,12 @@ def _is_elsewhere(at: int, job: Job) -> bool:
 def _late(job: Job) -> Iterator[Fault]:
     late = [d for d in job.model.directives if d.late]
     if late:
-        message = "sbatch stops reading at the first command: this line counts for nothing"
-        yield Fault(late[0].line_at, {}, None, message, "move it up, before all commands")
+        message = (
+            "sbatch stops reading at the first command: this line counts for nothing"
+        )
+        yield Fault(
+            late[0].line_at, {}, None, message, "move it up, before all commands"
+        )
     for each in job.model.directives:
         value = each.value or ""
         if not each.late and re.search(r"\$\{?[A-Za-z_]", value):

@@ -11,7 +11,9 @@ from envcfg.lint.model import Assignment, Command
 from envcfg.lint.rule import Fault, Job, detects
 from envcfg.lint.text import Hole, Text, Word, holes, literal, shown, start
 
-_ADDRESSES = frozenset({"MASTER_ADDR", "MASTER_IP", "RDZV_HOST", "MASTER_NODE", "HEAD_NODE_IP"})
+_ADDRESSES = frozenset(
+    {"MASTER_ADDR", "MASTER_IP", "RDZV_HOST", "MASTER_NODE", "HEAD_NODE_IP"}
+)
 _ADDRESS_OPTIONS = frozenset(
     {"master-addr", "main-process-ip", "rdzv-endpoint", "rdzv-backend-endpoint"}
 )
@@ -22,7 +24,9 @@ _HOSTNAME = re.compile(r"^(?:/bin/|/usr/bin/)?hostname\b")
 _OCTAL = re.compile(
     r"(?<!10#)(?:\$\{SLURM_JOB_?ID:\s*(?:-\d|\(-\d\))(?::\d+)?\}|\$\([^()]*tail\s+-c\s*-?\d[^()]*\))"
 )
-_SLURM_TOOLS = frozenset("scontrol sinfo squeue srun sacct sbatch salloc scancel".split())
+_SLURM_TOOLS = frozenset(
+    "scontrol sinfo squeue srun sacct sbatch salloc scancel".split()
+)
 _EPHEMERAL = range(32768, 61000)
 
 
@@ -43,7 +47,9 @@ def address_in_task(job: Job) -> Iterator[Fault]:
             yield Fault(launch.at, {"value": "it"}, severity, message)
         elif each.scope in ("task", "container") and nodes and nodes > 1:
             if (at := _own(value)) is not None and not _is_alone(each, job):
-                yield Fault(max(at, each.at), {"value": shown(value), "name": each.name})
+                yield Fault(
+                    max(at, each.at), {"value": shown(value), "name": each.name}
+                )
     yield from _unexported(job)
     if nodes is None or nodes < 2:
         return
@@ -76,7 +82,11 @@ def _own(value: Text) -> int | None:
     for hole in holes(value):
         if hole.scope not in ("task", "container"):
             continue
-        if hole.kind == "command" and _HOSTNAME.match(hole.text) or hole.name == "HOSTNAME":
+        if (
+            hole.kind == "command"
+            and _HOSTNAME.match(hole.text)
+            or hole.name == "HOSTNAME"
+        ):
             return hole.at
         if hole.name == "SLURMD_NODENAME":
             return hole.at
@@ -90,11 +100,15 @@ def _hole(value: Text, name: str) -> Hole | None:
 
 def _is_alone(each: Assignment, job: Job) -> bool:
     """Return whether each rank or node is meant to be a job of its own."""
-    if any(re.search(r"NNODES|NUM_NODES|NODEID|PROCID", c) for c in each.context.conditions):
+    if any(
+        re.search(r"NNODES|NUM_NODES|NODEID|PROCID", c) for c in each.context.conditions
+    ):
         return True
     ports = [a for a in job.model.assignments if _PORTS.fullmatch(a.name)]
     return any(
-        re.search(r"LOCAL|RANK|PROCID|GPU", shown(text_of(a.value))) for a in ports if a.value
+        re.search(r"LOCAL|RANK|PROCID|GPU", shown(text_of(a.value)))
+        for a in ports
+        if a.value
     )
 
 
@@ -104,7 +118,9 @@ def _unexported(job: Job) -> Iterator[Fault]:
     if model.scope != "batch" or model.is_dump:
         return
     assigned = [a for a in model.assignments if a.name == "MASTER_ADDR"]
-    mine = [a for a in assigned if a.how == "=" and a.scope == "batch" and a.command is None]
+    mine = [
+        a for a in assigned if a.how == "=" and a.scope == "batch" and a.command is None
+    ]
     if not mine or any(a.exported for a in assigned):
         return
     if any(e.name == "MASTER_ADDR" for e in model.expansions):
@@ -151,7 +167,9 @@ def _image_at(container: Command) -> int:
 def _binds_slurm(job: Job) -> bool:
     for each in job.model.assignments:
         if "BIND" in each.name and each.value is not None:
-            if re.search(r"slurm|munge|scontrol", shown(text_of(each.value)), re.IGNORECASE):
+            if re.search(
+                r"slurm|munge|scontrol", shown(text_of(each.value)), re.IGNORECASE
+            ):
                 return True
     return False
 
@@ -213,7 +231,8 @@ def _judged(name: str, value: Text, scope: str, job: Job) -> Iterator[Fault]:
             fix = "write 10# before them, or $(( 10000 + SLURM_JOB_ID % 20000 ))"
             yield Fault(hole.at, {"port": "", "name": name}, "error", message, fix)
         elif hole.scope in ("task", "container") and (
-            hole.name == "RANDOM" or (hole.kind == "arithmetic" and "RANDOM" in hole.text)
+            hole.name == "RANDOM"
+            or (hole.kind == "arithmetic" and "RANDOM" in hole.text)
         ):
             if (job.shape.nodes or 1) > 1 or (job.shape.per_node or 1) > 1:
                 message = "each task takes a random port of its own: they never meet"
@@ -237,7 +256,9 @@ def rendezvous_options(job: Job) -> Iterator[Fault]:
             nodes = None
         many = in_step and step is not None and not step.is_open and nodes and nodes > 1
         if many and alone and not command.context.conditions:
-            message = "--standalone keeps each of {nodes} nodes to itself: they train apart"
+            message = (
+                "--standalone keeps each of {nodes} nodes to itself: they train apart"
+            )
             fix = "leave it out, and give --rdzv-backend=c10d and --rdzv-endpoint"
             yield Fault(command.at, {"nodes": nodes}, "warning", message, fix)
             continue
@@ -246,7 +267,9 @@ def rendezvous_options(job: Job) -> Iterator[Fault]:
         if many and count and said and said.isdigit() and int(said) not in (1, nodes):
             message = "--nnodes is {said}, and the job has {nodes} nodes"
             fix = "--nnodes=$SLURM_JOB_NUM_NODES"
-            yield Fault(count.value.at, {"said": said, "nodes": nodes}, "warning", message, fix)
+            yield Fault(
+                count.value.at, {"said": said, "nodes": nodes}, "warning", message, fix
+            )
         name = asked.get("rdzv-id")
         literal_id = name.value.literal if name else None
         if name and literal_id and "$" not in literal_id:
@@ -258,7 +281,11 @@ def rendezvous_options(job: Job) -> Iterator[Fault]:
                     message = "with c10d nobody reads --{name}"
                     fix = "leave it out"
                     yield Fault(
-                        _option_at(asked[each].command, each), {"name": each}, "note", message, fix
+                        _option_at(asked[each].command, each),
+                        {"name": each},
+                        "note",
+                        message,
+                        fix,
                     )
 
 

@@ -15,7 +15,9 @@ _OWN_MASKS = ("mask_cpu", "map_cpu", "none", "no", "mask_ldom", "map_ldom")
 _STARTERS = frozenset(
     "srun mpirun mpiexec jsrun ssh pdsh clush flux parallel sbatch aprun prun ibrun".split()
 )
-_PROCESSES = frozenset({"nproc-per-node", "num-processes", "num-gpus", "num-accelerators"})
+_PROCESSES = frozenset(
+    {"nproc-per-node", "num-processes", "num-gpus", "num-accelerators"}
+)
 
 
 @detects("EC626")
@@ -28,7 +30,9 @@ def cores_not_repeated(job: Job) -> Iterator[Fault]:
     count = int(asked[-1].value or 1)
     if count < 2 or "SRUN_CPUS_PER_TASK" in model.set_names():
         return
-    binds = [shown(text_of(a.value)) for a in model.assignments if a.name == "SLURM_CPU_BIND"]
+    binds = [
+        shown(text_of(a.value)) for a in model.assignments if a.name == "SLURM_CPU_BIND"
+    ]
     if any(mask in each for each in binds for mask in _OWN_MASKS):
         return
     lacking: dict[int, list[Command]] = {}
@@ -36,7 +40,9 @@ def cores_not_repeated(job: Job) -> Iterator[Fault]:
         if step.scope == "batch":
             lacking.setdefault(step.at, []).append(step)
     wrong = [
-        same[0] for same in lacking.values() if all(_lacks_cores(each, job) for each in same)
+        same[0]
+        for same in lacking.values()
+        if all(_lacks_cores(each, job) for each in same)
     ]
     if not wrong:
         return
@@ -55,7 +61,9 @@ def _lacks_cores(step: Command, job: Job) -> bool:
     if "jobid" in told and "SLURM_JOB" not in told["jobid"].shown:
         return False  # a step in a job of its own
     bind = told.get("cpu-bind")
-    if bind is not None and (bind.literal is None or any(m in bind.shown for m in _OWN_MASKS)):
+    if bind is not None and (
+        bind.literal is None or any(m in bind.shown for m in _OWN_MASKS)
+    ):
         return False
     if not job.model.children(step):
         return False
@@ -136,15 +144,21 @@ def _agent_without_srun(job: Job) -> Iterator[Fault]:
         return
     starters = {c.name for c in model.commands} & _STARTERS
     for command in model.commands:
-        if command.scope != "batch" or not is_agent(command) or command.name == "deepspeed":
+        if (
+            command.scope != "batch"
+            or not is_agent(command)
+            or command.name == "deepspeed"
+        ):
             continue
         if any(c.name not in ("time", "exec", "env") for c in model.ancestors(command)):
             continue
-        if starters - {"srun"} or command.context.function or command.context.conditions:
+        if (
+            starters - {"srun"}
+            or command.context.function
+            or command.context.conditions
+        ):
             continue
-        message = (
-            "{name} runs on the first of {nodes} nodes only: nothing starts it on the others"
-        )
+        message = "{name} runs on the first of {nodes} nodes only: nothing starts it on the others"
         fix = "start it by srun, one task on each node"
         words = {"name": _name(command), "nodes": nodes}
         yield Fault(command.at, words, message=message, fix=fix)
@@ -156,7 +170,9 @@ def _program_without_srun(job: Job) -> Iterator[Fault]:
     tasks = shape.tasks or (shape.per_node or 1) * (shape.nodes or 1)
     if tasks < 2 or model.opaque or {c.name for c in model.commands} & _STARTERS:
         return
-    gpus = shape.gpus_per_node is not None or any("gpu" in d.name for d in model.directives)
+    gpus = shape.gpus_per_node is not None or any(
+        "gpu" in d.name for d in model.directives
+    )
     meets = {"MASTER_ADDR", "WORLD_SIZE", "RANK"} & model.set_names()
     for command in model.commands:
         if command.scope != "batch" or not command.name.startswith("python"):
@@ -164,9 +180,13 @@ def _program_without_srun(job: Job) -> Iterator[Fault]:
         if command.substitution or command.context.conditions or is_agent(command):
             continue
         if gpus and meets and not command.context.function:
-            message = "{tasks} tasks are asked for, and {name} is started once, without srun"
+            message = (
+                "{tasks} tasks are asked for, and {name} is started once, without srun"
+            )
             fix = "start it by srun"
-            yield Fault(command.at, {"tasks": tasks, "name": command.name}, None, message, fix)
+            yield Fault(
+                command.at, {"tasks": tasks, "name": command.name}, None, message, fix
+            )
             return
 
 
@@ -176,12 +196,16 @@ _MASKS = ("ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES")
 @detects("EC632")
 def gpu_mask(job: Job) -> Iterator[Fault]:
     """Two layers of masks: the second counts within the first."""
-    masks = [a for a in job.model.assignments if a.name in _MASKS and a.value is not None]
+    masks = [
+        a for a in job.model.assignments if a.name in _MASKS and a.value is not None
+    ]
     by_name = {a.name: a for a in masks}
     inner = [by_name[n] for n in _MASKS[1:] if n in by_name]
     outer = by_name.get("ROCR_VISIBLE_DEVICES")
     for each in inner:
-        copied = [h for h in holes(text_of(each.value)) if h.name == "ROCR_VISIBLE_DEVICES"]
+        copied = [
+            h for h in holes(text_of(each.value)) if h.name == "ROCR_VISIBLE_DEVICES"
+        ]
         if copied and not _is_dropped(job):
             message = (
                 "{name} is copied from ROCR_VISIBLE_DEVICES: HIP counts from 0 among what that "

@@ -20,12 +20,16 @@ _ROLES = re.compile(
     r"(?:LOCAL_|NODE_|GROUP_|GLOBAL_|WORLD_|MACHINE_)?RANK|(?:ROCR|HIP|CUDA)_VISIBLE_DEVICES|"
     r"MACHINE_RANK|NODE_ID|NODEID|LOCAL_ID|GPU_DEVICE_ORDINAL"
 )
-_ROLE_OPTIONS = frozenset("node-rank machine-rank rank local-rank node-id proc-id".split())
+_ROLE_OPTIONS = frozenset(
+    "node-rank machine-rank rank local-rank node-id proc-id".split()
+)
 _SAYS = frozenset({"echo", "printf", "logger", "cat"})
 _TESTS = frozenset({"[", "[[", "((", "test"})
 _ASKS = frozenset({"-z", "-n", "-v"})
 _HOST = re.compile(r"^(?:/bin/|/usr/bin/)?hostname(?:\s+-[a-zA-Z]+|\s+--\w+)?\s*$")
-_MEETS = re.compile(r"ADDR|HOST|MASTER|HEAD|ENDPOINT|RDZV|COORD|SERVER|URL|IP$|NODE0|LEADER", re.I)
+_MEETS = re.compile(
+    r"ADDR|HOST|MASTER|HEAD|ENDPOINT|RDZV|COORD|SERVER|URL|IP$|NODE0|LEADER", re.I
+)
 _LITERAL_DOLLAR = re.compile(r"\$\{?([A-Z][A-Z0-9_]{2,})\b")
 _READS_DOLLARS = frozenset(
     "awk gawk sed perl grep egrep ssh eval envsubst echo printf sbatch singularity apptainer "
@@ -105,7 +109,9 @@ def _certain(job: Job) -> Severity | None:
     shape = job.shape
     alone = shape.nodes == 1 and (shape.per_node or 1) == 1
     runs = [c for c in job.model.commands if c.name == "srun"]
-    if alone and not any("ntasks" in c.options or "ntasks-per-node" in c.options for c in runs):
+    if alone and not any(
+        "ntasks" in c.options or "ntasks-per-node" in c.options for c in runs
+    ):
         return None
     many = (shape.nodes or 1) > 1 or (shape.per_node or 1) > 1 or (shape.tasks or 1) > 1
     return "error" if many else "warning"
@@ -125,24 +131,36 @@ def literal_dollar(job: Job) -> Iterator[Fault]:
             continue
         if any(each.literal == "-c" for each in command.words):
             continue  # a program of its own, in a language of its own
-        if command.name in SHELLS or command.options or command.name in job.model.functions:
+        if (
+            command.name in SHELLS
+            or command.options
+            or command.name in job.model.functions
+        ):
             continue
         if not command.unit and command.name not in AGENTS:
             continue
         for word in command.words:
             for name, at in _dollars(word):
-                if not (name.startswith("SLURM_") or name in known or _ROLES.fullmatch(name)):
+                if not (
+                    name.startswith("SLURM_") or name in known or _ROLES.fullmatch(name)
+                ):
                     continue
                 if at not in seen and job.before(at).endswith("\\"):
                     seen.add(at)
                     edit = Edit(at - 1, at, "")
-                    yield Fault(at - 1, {"name": name, "program": command.name}, edit=edit)
+                    yield Fault(
+                        at - 1, {"name": name, "program": command.name}, edit=edit
+                    )
     yield from _assigned_dollars(job, seen)
 
 
 def _assigned_dollars(job: Job, seen: set[int]) -> Iterator[Fault]:
     for each in job.model.assignments:
-        if each.scope not in ("task", "container") or not each.unit or each.how == "env":
+        if (
+            each.scope not in ("task", "container")
+            or not each.unit
+            or each.how == "env"
+        ):
             continue
         if each.name.startswith(("SINGULARITYENV_", "APPTAINERENV_")):
             continue
@@ -197,7 +215,7 @@ def called_variable(job: Job) -> Iterator[Fault]:
 
     names = job.model.set_names()
     for command in job.model.commands:
-        if not command.substitution or len(command.words) != 1 or command.parent is not None:
+        if not command.substitution or len(command.words) != 1:
             continue
         name = command.words[0].literal or ""
         if not re.fullmatch(r"[A-Z][A-Z0-9_]*", name) or name in job.model.functions:
@@ -206,7 +224,9 @@ def called_variable(job: Job) -> Iterator[Fault]:
             edit = None
             if job.before(command.at).endswith("("):
                 edit = Edit(command.at - 1, command.at + len(name) + 1, f"{{{name}}}")
-            yield Fault(command.at - 2 if edit else command.at, {"name": name}, edit=edit)
+            yield Fault(
+                command.at - 2 if edit else command.at, {"name": name}, edit=edit
+            )
 
 
 @detects("EC105")
@@ -231,13 +251,17 @@ def reparsed_arguments(job: Job) -> Iterator[Fault]:
         found = _pasted(command)
         if found is not None and found not in seen and found >= 0:
             seen.add(found)
-            message = "the arguments are pasted into a text that a shell reads once more"
-            fix = "write bash -c '... \"$@\"' bash \"$@\""
+            message = (
+                "the arguments are pasted into a text that a shell reads once more"
+            )
+            fix = 'write bash -c \'... "$@"\' bash "$@"'
             yield Fault(found, {"form": "$@"}, message=message, fix=fix)
 
 
 def _command_with(commands: list[Command], each: Expansion) -> Command | None:
     """Return the command in whose words the arguments stand."""
+    if each.is_known:
+        return commands[each.number]
     for command in commands[each.number : each.number + 3]:
         for word in command.words:
             if any(hole.at == each.at for hole in holes(word.text)):
@@ -246,7 +270,11 @@ def _command_with(commands: list[Command], each: Expansion) -> Command | None:
 
 
 def _passes_on(command: Command) -> bool:
-    silent = _SAYS | _TESTS | {"for", "set", "shift", "module", "source", ".", "exit", "return"}
+    silent = (
+        _SAYS
+        | _TESTS
+        | {"for", "set", "shift", "module", "source", ".", "exit", "return"}
+    )
     if command.name in silent or not command.words or command.substitution:
         return False
     return bool(command.name) or command.words[0].is_loose
@@ -257,7 +285,9 @@ def _pasted(command: Command) -> int | None:
     if command.name not in SHELLS:
         return None
     said = [each.shown for each in command.words]
-    at = next((n for n, w in enumerate(said) if re.fullmatch(r"-[a-z]*c[a-z]*", w)), None)
+    at = next(
+        (n for n, w in enumerate(said) if re.fullmatch(r"-[a-z]*c[a-z]*", w)), None
+    )
     if at is None or at + 1 >= len(command.words):
         return None
     text = command.words[at + 1].text

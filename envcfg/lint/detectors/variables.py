@@ -26,7 +26,9 @@ _OF_PLUGINS = re.compile(
     r"NCCL_USE_SNAP|OFI_NCCL_|RCCL_AINIC_|NCCL_PROFILER"
 )
 _UNQUOTED = re.compile(r",$")
-_OWN = frozenset({"NCCL_HOME", "NCCL_DIR", "NCCL_ROOT", "NCCL_INCLUDE", "NCCL_LIB", "NCCL_PATH"})
+_OWN = frozenset(
+    {"NCCL_HOME", "NCCL_DIR", "NCCL_ROOT", "NCCL_INCLUDE", "NCCL_LIB", "NCCL_PATH"}
+)
 
 
 def _settings(job: Job) -> Iterator[tuple[str, Assignment]]:
@@ -61,14 +63,21 @@ def dead_variable(job: Job) -> Iterator[Fault]:
         if _OF_PLUGINS.match(name) and variable is None:
             continue
         for found in _checked(name, None):
-            near = re.search(r"\b(?:write|did you mean) ([A-Z][A-Z0-9_]+)", found.fix or "")
+            near = re.search(
+                r"\b(?:write|did you mean) ([A-Z][A-Z0-9_]+)", found.fix or ""
+            )
             severity = "warning" if near or variable else "note"
             edit = None
             if near and near[1] not in names and each.name == name:
                 edit = Edit(each.at, each.at + len(name), near[1])
             words = {"name": name}
             yield Fault(
-                each.at, words, severity, _said(found.message), _said(found.fix or ""), edit
+                each.at,
+                words,
+                severity,
+                _said(found.message),
+                _said(found.fix or ""),
+                edit,
             )
 
 
@@ -97,7 +106,11 @@ def deprecated_variable(job: Job) -> Iterator[Fault]:
             continue
         for found in _checked(name, None):
             yield Fault(
-                each.at, {"name": name}, "note", _said(found.message), _said(found.fix or "")
+                each.at,
+                {"name": name},
+                "note",
+                _said(found.message),
+                _said(found.fix or ""),
             )
 
 
@@ -119,7 +132,9 @@ def wrong_value(job: Job) -> Iterator[Fault]:
                 "of its own"
             )
             words = {"name": name, "value": shown(text)}
-            yield Fault(max(each.value_at, 0), words, "error", message, "put it in quotes")
+            yield Fault(
+                max(each.value_at, 0), words, "error", message, "put it in quotes"
+            )
             continue
         value = _profile_form(text)
         if value is None or "\n" in value:
@@ -131,7 +146,9 @@ def wrong_value(job: Job) -> Iterator[Fault]:
                 words = {"name": name}
                 message = "{name}: " + _said(found.message)
                 at = each.value_at if each.value_at >= 0 else each.at
-                yield Fault(at, words, None, message, _said(found.fix or "see envcfg explain"))
+                yield Fault(
+                    at, words, None, message, _said(found.fix or "see envcfg explain")
+                )
 
 
 def _cut(job: Job, each: Assignment, text: Text) -> bool:
