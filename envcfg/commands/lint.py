@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _EPILOG = """\
 examples:
   envcfg lint job.sh
-  envcfg lint job.sh launch.sh              # read together: what the one starts of the other
+  envcfg lint job.sh launch.sh              # read together, as one starts the other
   envcfg lint --profile lumi-g jobs/        # all scripts of a folder, with what LUMI needs
   env | envcfg lint -                       # an environment
   envcfg lint --select EC4 --ignore EC419 job.sh
@@ -30,7 +30,7 @@ examples:
 A comment on the line, or alone on the line above, leaves a finding out:
   # envcfg: ignore EC419
 
-exit codes: 0 nothing is wrong, 1 a warning or an error, 2 wrong usage, 4 a file cannot be read
+exit codes: 0 nothing is wrong, 1 a warning or an error, 4 a file cannot be read
 """
 
 
@@ -40,10 +40,10 @@ def add_parser(commands: argparse._SubParsersAction[Any]) -> None:
         "lint",
         help="find what is wrong in job scripts, rank wrappers and environments",
         description=(
-            "Find what is wrong in job scripts, rank wrappers and environments, and say why. "
-            "Nothing is run; what a script does not show itself is not guessed."
+            "Find what is wrong in job scripts, rank wrappers and environments, and "
+            "say why. Nothing is run; what a script does not show itself is not guessed."
         ),
-        usage="envcfg lint FILE|FOLDER|-... [--profile NAME|FILE] [--format FORMAT | --json]",
+        usage="envcfg lint FILE|FOLDER|-... [--profile NAME|FILE] [options]",
         epilog=_EPILOG,
         formatter_class=Formatter,
         allow_abbrev=False,

@@ -1,4 +1,4 @@
-"""The lines of a script that the scheduler reads: ``#SBATCH``, with where each option stands."""
+"""The lines of a script that sbatch reads, with where each option stands."""
 
 from __future__ import annotations
 

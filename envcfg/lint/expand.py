@@ -349,12 +349,11 @@ def _braces(
     value = _one_of(list(values), shell) if values else None
     shell.expanded(hole, value is not None)
     if value is not None:
-        text = _first(value)
-        is_there = bool(text) or default[0][0] != ":"
+        first = _first(value)
+        is_there = bool(first) or default[0][0] != ":"
+        given = first if is_there else other
         if default[0][-1] == "+":
             given = other if is_there else ()
-        else:
-            given = text if is_there else other
         _give(given, words, quoted)
         return
     if default[0].endswith("="):

@@ -14,10 +14,10 @@ _NODES = re.compile(r"(\d+)(?:-(\d+))?")
 _GRES = re.compile(r"gpu(?::[A-Za-z][\w.-]*)?(?::(\d+))?")
 _COUNTED = re.compile(r"(?:[A-Za-z][\w.-]*:)?(\d+)")
 HELPERS = frozenset(
-    "hostname uname date echo printf cat ls mkdir rmdir rm cp mv ln tar unzip rsync sbcast chmod "
-    "touch find du df free lscpu nvidia-smi rocm-smi amd-smi rocminfo fi_info ulimit env printenv "
-    "sleep true false whoami id pwd which type test [ module nproc numactl_s grep sed awk head "
-    "tail wc kill pkill sync lsof ss ip ifconfig getent stat tee hwloc-ls lstopo "
+    "hostname uname date echo printf cat ls mkdir rmdir rm cp mv ln tar unzip rsync sbcast "
+    "touch find du df free lscpu nvidia-smi rocm-smi amd-smi rocminfo fi_info ulimit chmod "
+    "sleep true false whoami id pwd which type test [ module nproc env printenv grep sed "
+    "awk head tail wc kill pkill sync lsof ss ip ifconfig getent stat tee hwloc-ls lstopo "
     "scontrol".split()
 )
 

@@ -86,7 +86,7 @@ class Follower:
         self._bodies: dict[str, Node] = {}
 
     def follow(self, flat: Flat, source: Source) -> None:
-        """Follow a script of *source* to its end, then the functions that nothing called."""
+        """Follow a script of *source*, then the functions that nothing called."""
         self.model.read.add(source.base)
         folder = os.path.dirname(source.path)
         frame = Frame(flat, self.model.scope, State(), folder=folder)
@@ -282,6 +282,8 @@ class Follower:
 
     def call(self, name: str, arguments: tuple[Word, ...], frame: Frame) -> None:
         """Follow a function of the state of *frame*."""
+        body: Node
+        home: Frame
         body, home = frame.state.functions[name]  # type: ignore[misc]
         self._uncalled.pop(name, None)
         before = frame.state.arguments
@@ -305,7 +307,7 @@ class Follower:
         word = node.children[0].type if node.children else ""
         said = [_chars(frame.flat, each) for each in node.children[1:]]
         flags = "".join(each for each in said if each.startswith("-"))
-        exported = word == "export" and "n" not in flags or "x" in flags
+        exported = (word == "export" and "n" not in flags) or "x" in flags
         how = "export" if exported else word if word in _DECLARES else "="
         for each in node.children[1:]:
             if each.type == "variable_assignment":
@@ -515,7 +517,7 @@ class Follower:
         assigned = [c for c in node.children if c.type == "variable_assignment"]
         skipped = set(assigned)
         if assigned and _ends_line(frame.flat.chars, assigned[-1], node):
-            # The grammar takes several of them for the beginning of the next line's command.
+            # The grammar takes several of them for the beginning of the next line.
             for each in assigned:
                 self._assignment(each, frame)
             assigned = []

@@ -69,11 +69,13 @@ def judge_model(
         around=lambda at: "\n".join(sources.lines(at)),
     )
     known, detectors = load_rules(), load_detectors()
-    found = []
+    found: list[Remark] = []
     for name in rules:
-        for fault in detectors[name](job):
-            if fault.at >= 0 and not is_ignored(name, sources, fault.at):
-                found.append(_remark(known[name], fault, sources))
+        found += [
+            _remark(known[name], fault, sources)
+            for fault in detectors[name](job)
+            if fault.at >= 0 and not is_ignored(name, sources, fault.at)
+        ]
     return found
 
 

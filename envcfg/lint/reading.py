@@ -62,7 +62,8 @@ def read_script(source: Source, sources: Sources) -> list[Model]:
     flat = Flat(plain(source.chars, source.base))
     models = [_follow(flat, Model(source.path, scope_of(source)), source, sources)]
     for text in models[0].submitted[:_MOST_SUBMITTED]:
-        models.append(_follow(Flat(text), Model(source.path, "batch"), source, sources))
+        model = Model(source.path, "batch")
+        models += [_follow(Flat(text), model, source, sources)]
     return models
 
 

@@ -1,4 +1,4 @@
-"""Rules: what is wrong, why, and what to do is data; what looks for it is registered by id."""
+"""Rules: what is wrong, why, what to do; and, by id, what looks for it."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ from envcfg.lint.facts import Shape
 from envcfg.lint.model import Model
 
 FOLDER = os.path.join(os.path.dirname(__file__), "rules")
-_DETECTORS = ("scope", "variables", "caches", "rendezvous", "network", "resources", "program",
-              "container")  # fmt: skip
+_DETECTORS = (
+    "scope variables caches rendezvous network resources program container".split()
+)
 Detector = Callable[["Job"], Iterator["Fault"]]
 _detectors: dict[str, Detector] = {}
 
@@ -151,7 +152,7 @@ def _sample(entry: Mapping[str, Any]) -> Sample:
 def chosen(
     rules: Mapping[str, Rule], select: Sequence[str], ignore: Sequence[str]
 ) -> list[str]:
-    """Return the ids that begin with one of *select* (all, if none) and none of *ignore*."""
+    """Return the ids that begin with one of *select*, and with none of *ignore*."""
     wanted = [r for r in rules if not select or _named(rules[r], select)]
     return [r for r in wanted if not _named(rules[r], ignore)]
 

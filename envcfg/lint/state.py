@@ -1,4 +1,4 @@
-"""The variables of a shell while its script is followed: each with the values it may have."""
+"""The variables of a shell whose script is followed: each with what it may be."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ class State:
         self.own[name] = before._replace(exported=True)
 
     def unset(self, name: str) -> None:
-        """Take *name* away: what it is outside counts no more, and nothing is known of it."""
+        """Take *name* away."""
         self.own[name] = Variable((None,))
 
     def forget(self, name: str) -> None:

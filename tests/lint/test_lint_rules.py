@@ -71,7 +71,7 @@ def test_a_rule_has_all_that_it_needs(rule: Rule) -> None:
     assert len(rule.bad) >= 2
     assert len(rule.good) >= 2
     assert all(each.shows for each in rule.good)
-    assert rule.source and rule.date and rule.why and rule.fix
+    assert all((rule.source, rule.date, rule.why, rule.fix))
 
 
 def test_each_rule_has_what_looks_for_it_and_no_other_is_looked_for() -> None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from following import HEAD, expansions_of, model_of
 
 from envcfg.lint.directive import read_directives
 from envcfg.lint.source import Sources, kind_of
 from envcfg.lint.text import Flat, plain
-from following import HEAD, expansions_of, model_of
 
 
 @pytest.mark.parametrize(

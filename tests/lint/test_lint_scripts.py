@@ -10,7 +10,6 @@ import re
 from pathlib import Path
 
 import pytest
-
 from following import found_in
 
 SCRIPTS = Path(__file__).parent / "scripts"

@@ -5,12 +5,12 @@ from __future__ import annotations
 import subprocess
 
 import pytest
+from following import model_of, words_of
 from hypothesis import given
 from hypothesis import strategies as st
 
 from envcfg.lint.expand import closing
 from envcfg.lint.text import Flat, Piece, plain
-from following import model_of, words_of
 from fuzzing import tries
 
 # The grammar loses a blank behind a backslash that begins a word; nobody writes that.

@@ -17,8 +17,6 @@ _CACHES = re.compile(
     r"TRITON_CACHE_DIR|TRITON_HOME|TORCHINDUCTOR_CACHE_DIR|AITER_JIT_DIR|TORCH_EXTENSIONS_DIR|"
     r"TORCHELASTIC_ERROR_FILE|VLLM_CACHE_ROOT|NUMBA_CACHE_DIR|CUDA_CACHE_PATH|XDG_CACHE_HOME)"
 )
-_OWN = frozenset({"USER", "LOGNAME", "UID", "EUID", "SLURM_JOB_ID", "SLURM_JOBID", "RANDOM", "$",
-                  "SLURM_JOB_USER", "BASHPID", "SRANDOM", "SLURM_ARRAY_JOB_ID"})  # fmt: skip
 _SAME = frozenset(
     "SLURM_PROCID SLURM_LOCALID SLURM_NODEID LOCAL_RANK RANK NODE_RANK HOSTNAME "
     "SLURMD_NODENAME OMPI_COMM_WORLD_RANK OMPI_COMM_WORLD_LOCAL_RANK".split()
@@ -80,7 +78,9 @@ def made_on_first_node(job: Job) -> Iterator[Fault]:
                 continue
             if hole.at not in seen and each.scope == "batch":
                 seen.add(hole.at)
-                message = "mktemp makes {path} on the first node only, and {name} is used on all"
+                message = (
+                    "mktemp makes {path} on the first node, and {name} is used on all"
+                )
                 words = {"path": "a folder", "name": each.name}
                 yield Fault(hole.at, words, message=message)
 

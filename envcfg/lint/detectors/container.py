@@ -50,7 +50,7 @@ def _cut_in_env(word: Word) -> tuple[str, str] | None:
     """Return a setting that loses what stands behind a comma, and what is left of it."""
     said = shown(word.text)
     parts = said.split(",")
-    if len(parts) < 2 or said.count("=") < 2 or '"' in said:  # noqa: PLR2004
+    if len(parts) < 2 or said.count("=") < 2 or '"' in said:
         return None
     if not any(_SETTING.match(each) for each in parts[1:]):
         return None
@@ -110,7 +110,7 @@ def _clean(job: Job) -> Iterator[Fault]:
         if lost:
             message = "--cleanenv takes {names} away, exported for what runs inside"
             words = {"names": ", ".join(lost[:3])}
-            fix = "export them with the prefix SINGULARITYENV_ or APPTAINERENV_, or use --env"
+            fix = "export them as SINGULARITYENV_... or APPTAINERENV_..., or use --env"
             yield Fault(command.at, words, "warning", message, fix)
             return
 

@@ -26,11 +26,11 @@ _ON_SLINGSHOT = re.compile(r"FI_CXI_|CXI_")
 
 def _values(job: Job, name: str) -> list[tuple[Assignment, str | None]]:
     """Return what a variable is set to, in any scope and with any prefix of a container."""
-    found = []
-    for each in job.model.assignments:
-        if _PREFIX.sub("", each.name) == name and each.value is not None:
-            found.append((each, literal(text_of(each.value))))
-    return found
+    return [
+        (each, literal(text_of(each.value)))
+        for each in job.model.assignments
+        if _PREFIX.sub("", each.name) == name and each.value is not None
+    ]
 
 
 def _names(job: Job) -> set[str]:
@@ -118,9 +118,11 @@ def _rendezvous_get(job: Job) -> Iterator[Fault]:
 def _network(job: Job) -> str:
     """Return all that sbatch and srun are told of the network."""
     said = [d.value or "" for d in job.model.directives if d.name == "network"]
-    for command in job.model.commands:
-        if command.name == "srun" and "network" in command.options:
-            said.append(command.options["network"].shown)
+    said += [
+        command.options["network"].shown
+        for command in job.model.commands
+        if command.name == "srun" and "network" in command.options
+    ]
     said += [
         value or "?" for name in ("SLURM_NETWORK", "SBATCH_NETWORK")
         for _, value in _values(job, name)

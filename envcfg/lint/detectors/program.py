@@ -1,4 +1,4 @@
-"""The batch script as a program: what it returns, where it is, what was left switched on."""
+"""The batch script as a program: what it returns, where it is, what is left on."""
 
 from __future__ import annotations
 
@@ -52,9 +52,7 @@ def lost_exit_code(job: Job) -> Iterator[Fault]:
         yield Fault(last.at, {"what": "|| true"})
     elif context.piped:
         if "pipefail" not in context.options:
-            message = "the exit code of srun is lost: the script has that of the pipe's last command"
-            first = min((d.line_at for d in model.directives), default=-1)
-            del first
+            message = "the exit code of srun is lost: that of the pipe's end counts"
             yield Fault(
                 last.at, {"what": "the pipe"}, None, message, "set -o pipefail before"
             )
@@ -69,9 +67,12 @@ def _after(step: Command, job: Job) -> Command | None:
     for each in job.model.commands[step.number + 1 :]:
         if each.parent in inside or each.at == step.at:
             inside.add(each.number)
-        elif each.substitution or each.unit != step.unit or each.parent is not None:
-            continue
-        elif each.context.function:
+        elif (
+            each.substitution
+            or each.unit != step.unit
+            or each.parent is not None
+            or each.context.function
+        ):
             continue
         elif each.name in _ENDS or each.context.options & {"errexit"}:
             return None

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from envcfg.findings import Severity
-from envcfg.lint.flow import is_agent, options, text_of
+from envcfg.lint.flow import Option, is_agent, options, text_of
 from envcfg.lint.model import Assignment, Command
 from envcfg.lint.rule import Fault, Job, detects
-from envcfg.lint.text import Hole, Text, Word, holes, literal, shown, start
+from envcfg.lint.text import Hole, Text, holes, literal, shown, start
 
 _ADDRESSES = frozenset(
     {"MASTER_ADDR", "MASTER_IP", "RDZV_HOST", "MASTER_NODE", "HEAD_NODE_IP"}
@@ -46,7 +46,8 @@ def address_in_task(job: Job) -> Iterator[Fault]:
             severity: Severity = "error" if (nodes or 1) > 1 else "warning"
             yield Fault(launch.at, {"value": "it"}, severity, message)
         elif each.scope in ("task", "container") and nodes and nodes > 1:
-            if (at := _own(value)) is not None and not _is_alone(each, job):
+            at = _own(value)
+            if at is not None and not _is_alone(each, job):
                 yield Fault(
                     max(at, each.at), {"value": shown(value), "name": each.name}
                 )
@@ -71,10 +72,9 @@ def address_in_task(job: Job) -> Iterator[Fault]:
                     yield Fault(at, words)
 
 
-def _one_node(asked: dict[str, object]) -> bool:
+def _one_node(asked: Mapping[str, Option]) -> bool:
     nodes = asked.get("nnodes") or asked.get("num-machines")
-    value = getattr(nodes, "value", None)
-    return isinstance(value, Word) and value.literal == "1"
+    return nodes is not None and nodes.value.literal == "1"
 
 
 def _own(value: Text) -> int | None:
@@ -83,10 +83,8 @@ def _own(value: Text) -> int | None:
         if hole.scope not in ("task", "container"):
             continue
         if (
-            hole.kind == "command"
-            and _HOSTNAME.match(hole.text)
-            or hole.name == "HOSTNAME"
-        ):
+            hole.kind == "command" and _HOSTNAME.match(hole.text)
+        ) or hole.name == "HOSTNAME":
             return hole.at
         if hole.name == "SLURMD_NODENAME":
             return hole.at
@@ -165,13 +163,11 @@ def _image_at(container: Command) -> int:
 
 
 def _binds_slurm(job: Job) -> bool:
-    for each in job.model.assignments:
-        if "BIND" in each.name and each.value is not None:
-            if re.search(
-                r"slurm|munge|scontrol", shown(text_of(each.value)), re.IGNORECASE
-            ):
-                return True
-    return False
+    return any(
+        re.search(r"slurm|munge|scontrol", shown(text_of(each.value)), re.IGNORECASE)
+        for each in job.model.assignments
+        if "BIND" in each.name
+    )
 
 
 @detects("EC419")
@@ -225,18 +221,25 @@ def _judged(name: str, value: Text, scope: str, job: Job) -> Iterator[Fault]:
     for hole in holes(value):
         if hole.kind == "arithmetic" and _OCTAL.search(hole.text):
             message = (
-                "the last digits of the job id are read as an octal number where they begin "
-                "with 0: 0812 is an error"
+                "the last digits of the job id are an octal number where they begin with "
+                "0: 0812 is an error"
             )
             fix = "write 10# before them, or $(( 10000 + SLURM_JOB_ID % 20000 ))"
             yield Fault(hole.at, {"port": "", "name": name}, "error", message, fix)
-        elif hole.scope in ("task", "container") and (
-            hole.name == "RANDOM"
-            or (hole.kind == "arithmetic" and "RANDOM" in hole.text)
-        ):
-            if (job.shape.nodes or 1) > 1 or (job.shape.per_node or 1) > 1:
-                message = "each task takes a random port of its own: they never meet"
-                yield Fault(hole.at, {"port": "", "name": name}, "error", message)
+        elif hole.scope in ("task", "container") and _is_random(hole) and _is_many(job):
+            message = "each task takes a random port of its own: they never meet"
+            yield Fault(hole.at, {"port": "", "name": name}, "error", message)
+
+
+def _is_random(hole: Hole) -> bool:
+    return hole.name == "RANDOM" or (
+        hole.kind == "arithmetic" and "RANDOM" in hole.text
+    )
+
+
+def _is_many(job: Job) -> bool:
+    """Return whether there is more than one task, as far as the job says."""
+    return (job.shape.nodes or 1) > 1 or (job.shape.per_node or 1) > 1
 
 
 @detects("EC420")

@@ -72,7 +72,7 @@ def _lacks_cores(step: Command, job: Job) -> bool:
 
 @detects("EC633")
 def launcher_mismatch(job: Job) -> Iterator[Fault]:
-    """Tasks of Slurm times processes of a launcher, or fewer of both than were asked for."""
+    """Tasks of Slurm times processes of a launcher, or fewer than were asked for."""
     yield from _different(job)
     if job.model.scope != "batch":
         return
@@ -101,7 +101,7 @@ def _many_agents(job: Job) -> Iterator[Fault]:
         if command.scope not in ("task", "container"):
             continue
         step = next((c for c in model.ancestors(command) if c.name == "srun"), None)
-        if step is None or step.is_open or command.is_open and not _counts(command):
+        if step is None or step.is_open or (command.is_open and not _counts(command)):
             continue
         shape = step_shape(step, job.shape)
         tasks = shape.per_node
@@ -158,14 +158,16 @@ def _agent_without_srun(job: Job) -> Iterator[Fault]:
             or command.context.conditions
         ):
             continue
-        message = "{name} runs on the first of {nodes} nodes only: nothing starts it on the others"
+        message = (
+            "{name} runs on the first of {nodes} nodes: nothing starts it elsewhere"
+        )
         fix = "start it by srun, one task on each node"
         words = {"name": _name(command), "nodes": nodes}
         yield Fault(command.at, words, message=message, fix=fix)
 
 
 def _program_without_srun(job: Job) -> Iterator[Fault]:
-    """Yield where tasks are asked for, and the one program of the job starts without srun."""
+    """Yield where tasks are asked for, and the program starts without srun."""
     model, shape = job.model, job.shape
     tasks = shape.tasks or (shape.per_node or 1) * (shape.nodes or 1)
     if tasks < 2 or model.opaque or {c.name for c in model.commands} & _STARTERS:
@@ -208,8 +210,8 @@ def gpu_mask(job: Job) -> Iterator[Fault]:
         ]
         if copied and not _is_dropped(job):
             message = (
-                "{name} is copied from ROCR_VISIBLE_DEVICES: HIP counts from 0 among what that "
-                "has left"
+                "{name} is copied from ROCR_VISIBLE_DEVICES: HIP counts from 0 among "
+                "what that has left"
             )
             yield Fault(each.at, {"name": each.name}, "warning", message)
             return

@@ -32,7 +32,8 @@ _MEETS = re.compile(
 )
 _LITERAL_DOLLAR = re.compile(r"\$\{?([A-Z][A-Z0-9_]{2,})\b")
 _READS_DOLLARS = frozenset(
-    "awk gawk sed perl grep egrep ssh eval envsubst echo printf sbatch singularity apptainer "
+    "awk gawk sed perl grep egrep ssh eval envsubst echo printf sbatch singularity "
+    "apptainer "
     "docker podman xargs find trap parallel tee cat jq su watch screen tmux".split()
 )
 _ORDER: tuple[Severity, ...] = ("note", "warning", "error")

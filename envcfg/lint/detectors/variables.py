@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from functools import lru_cache
 
-from envcfg.findings import Finding
+from envcfg.findings import Finding, Severity
 from envcfg.lint.flow import text_of
 from envcfg.lint.model import Array, Assignment
 from envcfg.lint.rule import Edit, Fault, Job, detects
@@ -66,7 +66,7 @@ def dead_variable(job: Job) -> Iterator[Fault]:
             near = re.search(
                 r"\b(?:write|did you mean) ([A-Z][A-Z0-9_]+)", found.fix or ""
             )
-            severity = "warning" if near or variable else "note"
+            severity: Severity = "warning" if near or variable else "note"
             edit = None
             if near and near[1] not in names and each.name == name:
                 edit = Edit(each.at, each.at + len(name), near[1])
@@ -128,8 +128,8 @@ def wrong_value(job: Job) -> Iterator[Fault]:
         text = text_of(each.value)
         if _cut(job, each, text):
             message = (
-                "the blank ends the value of {name}: it is {value}, and what follows is a word "
-                "of its own"
+                "the blank ends the value of {name}: it is {value}, and what follows is "
+                "a word of its own"
             )
             words = {"name": name, "value": shown(text)}
             yield Fault(
@@ -137,7 +137,7 @@ def wrong_value(job: Job) -> Iterator[Fault]:
             )
             continue
         value = _profile_form(text)
-        if value is None or "\n" in value:
+        if "\n" in value:
             continue
         if name != each.name and ("$$" in value or "`" in value):
             continue  # the start of the container expands it
@@ -169,9 +169,8 @@ def _cut(job: Job, each: Assignment, text: Text) -> bool:
     return False
 
 
-def _profile_form(text: Text) -> str | None:
+def _profile_form(text: Text) -> str:
     """Return *text* as profiles write it, which is how values are checked."""
-    parts = []
-    for piece in text:
-        parts.append("${X}" if piece.hole else piece.chars.replace("$", "$$"))
-    return "".join(parts)
+    return "".join(
+        "${X}" if piece.hole else piece.chars.replace("$", "$$") for piece in text
+    )
