@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from envcfg.findings import Evidence, Finding
 from envcfg.lint.facts import job_shape
@@ -12,6 +12,9 @@ from envcfg.lint.model import Model
 from envcfg.lint.reading import read_models
 from envcfg.lint.rule import Edit, Fault, Job, Rule, load_detectors, load_rules
 from envcfg.lint.source import Source, Sources
+
+if TYPE_CHECKING:
+    from envcfg.profile.model import Profile
 
 _IGNORE = re.compile(r"#\s*envcfg:\s*ignore\s+([A-Z0-9, -]+)")
 _COMMENT = re.compile(r"\s*#")
@@ -31,7 +34,7 @@ def judge(
     sources: Sources,
     *,
     rules: Iterable[str],
-    profile_of: Callable[[Model], Any] = lambda _: None,
+    profile_of: Callable[[Model], Profile | None] = lambda _: None,
 ) -> Mapping[str, list[Remark]]:
     """Return what is wrong, by the path of each file that was given or read with it.
 
@@ -58,7 +61,7 @@ def judge_model(
     model: Model,
     sources: Sources,
     rules: Iterable[str],
-    profile: Any = None,  # noqa: ANN401  # as above
+    profile: Profile | None = None,
 ) -> list[Remark]:
     """Return what is wrong in one script and what it starts."""
     job = Job(

@@ -6,12 +6,15 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from importlib import import_module
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from envcfg.datafile import load_yaml
 from envcfg.findings import Severity
 from envcfg.lint.facts import Shape
 from envcfg.lint.model import Model
+
+if TYPE_CHECKING:
+    from envcfg.profile.model import Profile
 
 FOLDER = os.path.join(os.path.dirname(__file__), "rules")
 _DETECTORS = (
@@ -93,14 +96,14 @@ class Job(NamedTuple):
 
     Attributes:
         shape: of the whole job.
-        profile: the system, where it is known; a ``profile.model.Profile``.
+        profile: the system, where it is known.
         before: what stands before an offset on its line.
         around: the line of an offset, and the one above it.
     """
 
     model: Model
     shape: Shape
-    profile: Any = None
+    profile: Profile | None = None
     before: Callable[[int], str] = lambda _: ""
     around: Callable[[int], str] = lambda _: ""
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Any
 
 from envcfg.findings import Severity
 from envcfg.lint.flow import is_agent, text_of
@@ -45,9 +44,10 @@ def _uses_collectives(job: Job) -> bool:
 @detects("EC521")
 def interface_missing(job: Job) -> Iterator[Fault]:
     """The interface that a Slingshot system needs named, and nobody names."""
-    profile: Any = job.profile
-    setting = profile.env.get("NCCL_SOCKET_IFNAME") if profile is not None else None
-    if setting is None or (job.shape.nodes or 1) < 2 or job.model.scope != "batch":
+    profile = job.profile
+    if profile is None or profile.env.get("NCCL_SOCKET_IFNAME") is None:
+        return
+    if (job.shape.nodes or 1) < 2 or job.model.scope != "batch":
         return
     if "NCCL_SOCKET_IFNAME" in _names(job) or not _uses_collectives(job):
         return
