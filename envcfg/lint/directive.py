@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from envcfg.lint.grammar import parse
 from envcfg.lint.model import Directive
-from envcfg.lint.program import load_programs
+from envcfg.lint.program import sbatch_options
 from envcfg.lint.text import Flat
 
 _LINE = re.compile(r"#SBATCH[ \t]+(.*)", re.DOTALL)
@@ -36,7 +36,7 @@ def read_directives(flat: Flat) -> Iterator[Directive]:
 def _options(
     words: list[tuple[str, int]], line_at: int, *, late: bool
 ) -> Iterator[Directive]:
-    sbatch = load_programs()["srun"]
+    sbatch = sbatch_options()
     at = 0
     while at < len(words):
         word, offset = words[at]

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from envcfg.lint.model import Command, Model
+from envcfg.lint.program import SHELLS, load_programs
 from envcfg.lint.text import Word
 
 _NUMBER = re.compile(r"\d+")
@@ -108,9 +109,7 @@ def gpus_asked(asked: Mapping[str, str]) -> dict[str, int]:
 def steps(model: Model) -> list[Command]:
     """Return every place in which srun starts something, in order."""
     return [
-        each
-        for each in model.commands
-        if each.name == "srun" and each.scope != "container"
+        each for each in model.commands if each.is_step and each.scope != "container"
     ]
 
 
@@ -122,21 +121,11 @@ def is_helper(step: Command, model: Model) -> bool:
 
 def _below(step: Command, model: Model) -> list[Command]:
     """Return what a step runs in the end."""
-    starters = {
-        "bash",
-        "sh",
-        "singularity",
-        "apptainer",
-        "env",
-        "timeout",
-        "exec",
-        "time",
-    }
     found = []
     left = model.children(step)
     while left:
         each = left[0]
         left = [*model.children(each), *left[1:]]
-        if each.name not in starters:
+        if each.name not in SHELLS and each.name not in load_programs():
             found.append(each)
     return found

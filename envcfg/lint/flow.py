@@ -6,12 +6,8 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from envcfg.lint.model import Array, Assignment, Command, Model, Value
-from envcfg.lint.program import split_at
+from envcfg.lint.program import Agent, find_agent, split_at
 from envcfg.lint.text import Hole, Text, Word, holes
-
-# Programs that start processes of their own, one for each GPU.
-AGENTS = frozenset({"torchrun", "accelerate", "deepspeed", "torch.distributed.run",
-                    "torch.distributed.launch"})  # fmt: skip
 
 
 class Option(NamedTuple):
@@ -80,21 +76,14 @@ def options(command: Command) -> Iterator[Option]:
             yield Option(name, words[number + 1], command)
 
 
+def agent_of(command: Command) -> Agent | None:
+    """Return the record of what starts processes of its own, as torchrun does."""
+    return find_agent(command.name, [each.shown for each in command.arguments])
+
+
 def is_agent(command: Command) -> bool:
-    """Return whether a command starts processes of its own, as torchrun does."""
-    if command.name in AGENTS:
-        return command.name != "accelerate" or "launch" in _literals(command)[:2]
-    said = _literals(command)
-    if command.name.startswith("python") and "-m" in said:
-        module = said[said.index("-m") + 1 :][:1]
-        return bool(module) and (
-            module[0] in AGENTS or module[0] == "accelerate.commands.launch"
-        )
-    return False
-
-
-def _literals(command: Command) -> list[str]:
-    return [each.shown for each in command.arguments]
+    """Return whether a command starts processes of its own."""
+    return agent_of(command) is not None
 
 
 def find_holes(text: Text, kind: str) -> list[Hole]:

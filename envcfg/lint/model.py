@@ -57,6 +57,8 @@ class Command(NamedTuple):
         substitution: its output is taken.
         stands: the bytes of the statement, of the file.
         is_open: words are missing, as they are not known.
+        output: the file that it writes, if any.
+        kind: of ``programs.yaml``, if it is there.
     """
 
     name: str
@@ -72,11 +74,22 @@ class Command(NamedTuple):
     substitution: bool = False
     is_open: bool = False
     output: Text = ()
+    kind: str = ""
 
     @property
     def arguments(self) -> tuple[Word, ...]:
         """The words behind the name."""
         return self.words[1:]
+
+    @property
+    def is_step(self) -> bool:
+        """Whether it starts tasks, as srun does."""
+        return self.kind == "step"
+
+    @property
+    def is_image(self) -> bool:
+        """Whether it starts a container from an image, with Apptainer's options."""
+        return self.kind == "image"
 
 
 class Assignment(NamedTuple):

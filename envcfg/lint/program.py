@@ -12,13 +12,16 @@ from envcfg.datafile import load_yaml
 from envcfg.lint.text import Piece, Scope, Text, Word
 
 _FILE = os.path.join(os.path.dirname(__file__), "programs.yaml")
+SHELLS = frozenset({"bash", "sh", "zsh", "dash", "ksh"})
 _IMAGE = re.compile(r"\.(?:sif|img|simg|sqsh|squashfs)$|://|^[\w./-]+:[\w.-]+$|^\d")
+_AGENTS = os.path.join(os.path.dirname(__file__), "agents.yaml")
 _ASSIGNS = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
 
 
 class Program(NamedTuple):
     """One entry of ``programs.yaml``."""
 
+    kind: str = ""
     scope: Scope | None = None
     verbs: tuple[str, ...] = ()
     operands: int = 0
@@ -49,6 +52,38 @@ class Start(NamedTuple):
     scope: Scope | None
     shell: bool = False
     is_open: bool = False
+
+
+class Agent(NamedTuple):
+    """One entry of ``agents.yaml``: a program that starts processes of its own."""
+
+    modules: tuple[str, ...] = ()
+    verb: str = ""
+    each_gpu: bool = False
+    own_hosts: bool = False
+
+
+@cache
+def load_agents() -> Mapping[str, Agent]:
+    """Return every such program by its name."""
+    return {name: Agent(**entry) for name, entry in load_yaml(_AGENTS).items()}
+
+
+def find_agent(name: str, arguments: Sequence[str]) -> Agent | None:
+    """Return the agent that a command is, by its own name or as a module of Python."""
+    agents = load_agents()
+    if agent := agents.get(name):
+        return agent if not agent.verb or agent.verb in arguments[:2] else None
+    if name.startswith("python") and "-m" in arguments:
+        module = arguments[arguments.index("-m") + 1 :][:1]
+        found = (each for each in agents.values() if {*module} & {*each.modules})
+        return next(found, None)
+    return None
+
+
+def sbatch_options() -> Program:
+    """Return what sbatch takes, in which each step is like it."""
+    return next(each for each in load_programs().values() if each.kind == "step")
 
 
 @cache

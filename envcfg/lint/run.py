@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from envcfg.lint.model import Command
-from envcfg.lint.program import Start, load_programs, split_at, unwrap
+from envcfg.lint.program import SHELLS, Start, load_programs, split_at, unwrap
 from envcfg.lint.source import Source, kind_of, read_beside
 from envcfg.lint.text import Flat, Text, Word, joined, literal, plain, shown, unknown
 
@@ -28,7 +28,6 @@ class Redirects(NamedTuple):
     output: Text = ()
 
 
-SHELLS = frozenset({"bash", "sh", "zsh", "dash", "ksh"})
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _DEEPEST = 40
 
@@ -52,6 +51,7 @@ def record(
         last = first.text[-1]
         said = last.chars if not last.hole and "/" in last.chars else ""
     number = len(follower.model.commands)
+    program = None if is_builtin else load_programs().get(os.path.basename(said))
     context = frame.context._replace(options=frame.state.options)
     command = Command(
         name=said if is_builtin else os.path.basename(said.rstrip("/")),
@@ -67,6 +67,7 @@ def record(
         substitution=frame.substitution,
         is_open=is_open,
         output=output,
+        kind=program.kind if program else "",
     )
     follower.model.commands.append(command)
     return command

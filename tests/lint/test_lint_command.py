@@ -89,7 +89,7 @@ def test_json_is_the_one_document_of_all_checks(job: Path) -> None:
     jsonschema.validate(document, SCHEMA)
     (checked,) = document["checked"]
     found = {each["rule"]: each for each in checked["findings"]}
-    assert found["EC101"]["place"] == {"file": "job.sh", "line": 4, "column": 13}
+    assert found["EC101"]["place"] == {"path": "job.sh", "line": 4, "column": 13}
     assert found["EC101"]["source"]
     assert job.exists()
 

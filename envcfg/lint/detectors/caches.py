@@ -89,9 +89,7 @@ def _goes_to_tasks(path: str, made: Command, job: Job) -> bool:
     for each in _settings(job):
         if shown(text_of(each.value)).startswith(path.rstrip("/")):
             return True
-    launched = {
-        c.number for c in job.model.commands if c.name == "srun" and c.parent is None
-    }
+    launched = {c.number for c in job.model.commands if c.is_step and c.parent is None}
     return any(
         path in word.shown
         for each in job.model.commands

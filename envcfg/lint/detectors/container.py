@@ -15,7 +15,6 @@ _SETTING = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
 _FOR_INSIDE = re.compile(
     r"(?:NCCL|RCCL|FI|MIOPEN|TORCH_NCCL|CXI)_[A-Z]|MASTER_(?:ADDR|PORT)$|RANK$"
 )
-_SINGULARITY = frozenset({"singularity", "apptainer"})
 
 
 @detects("EC838")
@@ -25,9 +24,9 @@ def container_environment(job: Job) -> Iterator[Fault]:
     for command in job.model.commands:
         for option in options(command):
             said = option.value
-            if command.name in _SINGULARITY and option.name == "env":
+            if command.is_image and option.name == "env":
                 cut = _cut_in_env(said)
-            elif command.name == "srun" and option.name == "export":
+            elif command.is_step and option.name == "export":
                 cut = _cut_in_export(said.shown)
             else:
                 continue
@@ -85,7 +84,7 @@ def _export_none(job: Job) -> Iterator[Fault]:
         return
     exported = [a for a in model.assignments if a.exported and a.scope == "batch"]
     for step in model.commands:
-        if step.name != "srun" or step.scope != "batch" or step.is_open:
+        if not step.is_step or step.scope != "batch" or step.is_open:
             continue
         if "export" not in step.options and exported:
             message = (
@@ -99,7 +98,7 @@ def _export_none(job: Job) -> Iterator[Fault]:
 def _clean(job: Job) -> Iterator[Fault]:
     """Yield where a container takes nothing of what is exported for it."""
     for command in job.model.commands:
-        if command.name not in _SINGULARITY or command.variant:
+        if not command.is_image or command.variant:
             continue
         told = command.options
         if not {"cleanenv", "e", "containall", "C"} & told.keys() or "env-file" in told:

@@ -51,7 +51,7 @@ def interface_missing(job: Job) -> Iterator[Fault]:
         return
     if "NCCL_SOCKET_IFNAME" in _names(job) or not _uses_collectives(job):
         return
-    steps = [c for c in job.model.commands if c.name == "srun" and c.parent is None]
+    steps = [c for c in job.model.commands if c.is_step and c.parent is None]
     if not steps or any(
         "NCCL_SOCKET_IFNAME" in w.shown for s in steps for w in s.words
     ):
@@ -108,7 +108,7 @@ def _rendezvous_get(job: Job) -> Iterator[Fault]:
         return
     if "disable_rdzv_get" in _network(job):
         return
-    steps = [c for c in job.model.commands if c.name == "srun"]
+    steps = [c for c in job.model.commands if c.is_step]
     severity: Severity | None = None
     if any(each.is_open for each in steps) or found[0].context.conditions or not steps:
         severity = "note"
@@ -121,7 +121,7 @@ def _network(job: Job) -> str:
     said += [
         command.options["network"].shown
         for command in job.model.commands
-        if command.name == "srun" and "network" in command.options
+        if command.is_step and "network" in command.options
     ]
     said += [
         value or "?" for name in ("SLURM_NETWORK", "SBATCH_NETWORK")

@@ -6,14 +6,14 @@ import re
 from collections.abc import Iterator
 
 from envcfg.lint.facts import is_helper, steps
-from envcfg.lint.flow import text_of
+from envcfg.lint.flow import is_agent, text_of
 from envcfg.lint.model import Command
 from envcfg.lint.rule import Edit, Fault, Job, detects
 from envcfg.lint.text import holes, literal
 
 _PATHS = frozenset({"dirname", "readlink", "realpath", "cd"})
 _ENDS = frozenset(
-    {"exit", "return", "wait", "trap", "srun", "[", "[[", "((", "sbatch", "scancel"}
+    {"exit", "return", "wait", "trap", "[", "[[", "((", "sbatch", "scancel"}
 )
 _DEBUG = {
     "CUDA_LAUNCH_BLOCKING": ("1",),
@@ -74,7 +74,7 @@ def _after(step: Command, job: Job) -> Command | None:
             or each.context.function
         ):
             continue
-        elif each.name in _ENDS or each.context.options & {"errexit"}:
+        elif each.is_step or each.name in _ENDS or each.context.options & {"errexit"}:
             return None
         else:
             found = each
@@ -103,9 +103,13 @@ def no_exec(job: Job) -> Iterator[Fault]:
     ):
         return
     hands_on = any(h.name in ("@", "*") for w in last.words for h in holes(w.text))
-    if hands_on and (last.name in ("python", "python3", "torchrun") or not last.name):
+    if hands_on and (_is_program(last) or not last.name):
         edit = Edit(last.at, last.at, "exec ")
         yield Fault(last.at, {"name": last.name or "the program"}, edit=edit)
+
+
+def _is_program(command: Command) -> bool:
+    return command.name.startswith("python") or is_agent(command)
 
 
 @detects("EC736")

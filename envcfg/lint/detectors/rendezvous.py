@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 
 from envcfg.findings import Severity
-from envcfg.lint.flow import Option, is_agent, options, text_of
+from envcfg.lint.flow import Option, agent_of, is_agent, options, text_of
 from envcfg.lint.model import Assignment, Command
 from envcfg.lint.rule import Fault, Job, detects
 from envcfg.lint.text import Hole, Text, holes, literal, shown, start
@@ -125,7 +125,7 @@ def _unexported(job: Job) -> Iterator[Fault]:
         return
     if any("allexport" in c.context.options for c in model.commands):
         return
-    if any(c.name == "srun" for c in model.commands) and not mine[0].context.function:
+    if any(c.is_step for c in model.commands) and not mine[0].context.function:
         message = "MASTER_ADDR is neither exported nor used: no task sees it"
         yield Fault(mine[0].at, {}, "error", message, fix="export MASTER_ADDR")
 
@@ -248,13 +248,14 @@ def rendezvous_options(job: Job) -> Iterator[Fault]:
     nodes = job.shape.nodes
     seen: set[int] = set()
     for command in job.model.commands:
-        if not is_agent(command) or command.name == "deepspeed" or command.at in seen:
+        agent = agent_of(command)
+        if agent is None or agent.own_hosts or command.at in seen:
             continue
         seen.add(command.at)
         asked = {o.name: o for o in options(command)}
         alone = any(w.literal == "--standalone" for w in command.words)
         in_step = command.scope in ("task", "container")
-        step = next((c for c in job.model.ancestors(command) if c.name == "srun"), None)
+        step = next((c for c in job.model.ancestors(command) if c.is_step), None)
         if step is not None and ("nodes" in step.options or "nodelist" in step.options):
             nodes = None
         many = in_step and step is not None and not step.is_open and nodes and nodes > 1

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from envcfg.lint.facts import Shape, gpus_asked, is_helper, step_shape, steps
-from envcfg.lint.flow import is_agent, options, text_of
+from envcfg.lint.flow import agent_of, is_agent, options, text_of
 from envcfg.lint.model import Command
 from envcfg.lint.rule import Edit, Fault, Job, detects
 from envcfg.lint.text import holes, shown
@@ -100,7 +100,7 @@ def _many_agents(job: Job) -> Iterator[Fault]:
             continue
         if command.scope not in ("task", "container"):
             continue
-        step = next((c for c in model.ancestors(command) if c.name == "srun"), None)
+        step = next((c for c in model.ancestors(command) if c.is_step), None)
         if step is None or step.is_open or (command.is_open and not _counts(command)):
             continue
         shape = step_shape(step, job.shape)
@@ -129,7 +129,8 @@ def _starts_many(command: Command, shape: Shape) -> bool:
             return True  # as many as there are GPUs
     del shape
     # Without a number torchrun starts one process, the others one for each GPU.
-    return command.name in ("accelerate", "deepspeed")
+    agent = agent_of(command)
+    return agent is not None and agent.each_gpu
 
 
 def _name(command: Command) -> str:
@@ -142,21 +143,14 @@ def _agent_without_srun(job: Job) -> Iterator[Fault]:
     model = job.model
     if nodes is None or nodes < 2:
         return
-    starters = {c.name for c in model.commands} & _STARTERS
+    others = {c.name for c in model.commands if not c.is_step} & _STARTERS
     for command in model.commands:
-        if (
-            command.scope != "batch"
-            or not is_agent(command)
-            or command.name == "deepspeed"
-        ):
+        agent = agent_of(command)
+        if command.scope != "batch" or agent is None or agent.own_hosts:
             continue
         if any(c.name not in ("time", "exec", "env") for c in model.ancestors(command)):
             continue
-        if (
-            starters - {"srun"}
-            or command.context.function
-            or command.context.conditions
-        ):
+        if others or command.context.function or command.context.conditions:
             continue
         message = (
             "{name} runs on the first of {nodes} nodes: nothing starts it elsewhere"
@@ -218,7 +212,7 @@ def gpu_mask(job: Job) -> Iterator[Fault]:
     if outer is None or _is_dropped(job):
         return
     for each in inner:
-        if each.context.conditions or outer.context.conditions or each.how == "local":
+        if each.context.conditions or outer.context.conditions or not each.exported:
             continue
         both = [shown(text_of(outer.value)), shown(text_of(each.value))]
         per_rank = all(re.search(r"LOCALID|LOCAL_RANK", v) for v in both)

@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterator
 
 from envcfg.findings import Severity
-from envcfg.lint.flow import AGENTS, Uses, options, texts, uses
+from envcfg.lint.flow import Uses, is_agent, options, texts, uses
 from envcfg.lint.model import Command, Expansion
+from envcfg.lint.program import SHELLS
 from envcfg.lint.rule import Edit, Fault, Job, detects
-from envcfg.lint.run import SHELLS
 from envcfg.lint.text import Word, holes
 
 _RANKS = re.compile(
@@ -82,7 +82,7 @@ def _worth(
             severity = "error"
         elif command.name in _SAYS:
             severity = _more(severity, "note")
-        elif "/" in word.shown and command.name not in SHELLS | {"srun"}:
+        elif "/" in word.shown and not (command.is_step or command.name in SHELLS):
             severity = _more(severity, "warning")
         else:
             severity = _more(severity, "note")
@@ -109,7 +109,7 @@ def _certain(job: Job) -> Severity | None:
     """Return what a wrong rank is worth: in a job of one task it is right."""
     shape = job.shape
     alone = shape.nodes == 1 and (shape.per_node or 1) == 1
-    runs = [c for c in job.model.commands if c.name == "srun"]
+    runs = [c for c in job.model.commands if c.is_step]
     if alone and not any(
         "ntasks" in c.options or "ntasks-per-node" in c.options for c in runs
     ):
@@ -138,7 +138,7 @@ def literal_dollar(job: Job) -> Iterator[Fault]:
             or command.name in job.model.functions
         ):
             continue
-        if not command.unit and command.name not in AGENTS:
+        if not command.unit and not is_agent(command):
             continue
         for word in command.words:
             for name, at in _dollars(word):
