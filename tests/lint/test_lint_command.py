@@ -148,6 +148,18 @@ def test_text_of_a_script_does_not_reach_the_terminal_as_it_is() -> None:
     assert b"\x1b" not in done.stdout
 
 
+def test_a_rule_is_explained_by_id_and_name() -> None:
+    done = envcfg("explain", "EC101")
+    assert done.code == 0
+    assert done.text.startswith("EC101 rank-var-in-batch-shell (error)\n")
+    assert "not: single quotes; a backslash" in done.text
+    (told,) = json.loads(
+        envcfg("explain", "--json", "escaped-dollar-in-single-quotes").text
+    )
+    assert (told["kind"], told["id"]) == ("lint rule", "EC102")
+    assert envcfg("explain", "EC999").code == 2
+
+
 def test_no_other_command_imports_the_grammar() -> None:
     code = "import sys, envcfg.cli; envcfg.cli.main(['profiles', 'list']); print(sorted(m for m in sys.modules if 'tree_sitter' in m or 'envcfg.lint' in m))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
