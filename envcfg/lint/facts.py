@@ -43,6 +43,11 @@ class Shape(NamedTuple):
         return None
 
 
+def is_many(shape: Shape) -> bool:
+    """Return whether there is more than one task, as far as the job says."""
+    return (shape.nodes or 1) > 1 or (shape.per_node or 1) > 1
+
+
 def job_shape(model: Model) -> Shape:
     """Return what the directives ask for."""
     asked = {d.name: d.value or "" for d in model.directives if not d.late}

@@ -86,7 +86,7 @@ def lint_lines(rule: LintRule) -> Iterator[Line]:
     yield "bold", f"{rule.id} {rule.name} ({rule.severity})"
     yield from _titled("group", rule.group)
     yield from _titled("why", rule.why)
-    yield from _titled("fix", rule.fix)
+    yield from _titled("fix", rule.fix.replace("{{", "{").replace("}}", "}"))
     yield from _titled("source", f"{rule.source} ({rule.date})")
     yield "", "  found in"
     for line in rule.bad[0].script.rstrip().splitlines():

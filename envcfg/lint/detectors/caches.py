@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 
 from envcfg.findings import Severity
+from envcfg.lint.facts import is_many
 from envcfg.lint.flow import text_of
 from envcfg.lint.model import Assignment, Command
 from envcfg.lint.rule import Fault, Job, detects
@@ -20,6 +21,14 @@ _CACHES = re.compile(
 _SAME = frozenset(
     "SLURM_PROCID SLURM_LOCALID SLURM_NODEID LOCAL_RANK RANK NODE_RANK HOSTNAME "
     "SLURMD_NODENAME OMPI_COMM_WORLD_RANK OMPI_COMM_WORLD_LOCAL_RANK".split()
+)
+_COMPILED = re.compile(
+    r"TRITON_CACHE_DIR|TORCH_EXTENSIONS_DIR|TORCHINDUCTOR_CACHE_DIR|AITER_JIT_DIR|"
+    r"MIOPEN_USER_DB_PATH|MIOPEN_CUSTOM_CACHE_DIR|VLLM_CACHE_ROOT|NUMBA_CACHE_DIR"
+)
+_BY_RANK = re.compile(r"LOCALID|LOCAL_RANK|PROCID")
+_EVERYTHING = re.compile(
+    r"^(?:/dev/shm|/tmp)/(?:\*|[\w$-]*cache)|^(?:~|\$HOME)/\.cache\b"
 )
 _MKTEMP = re.compile(r"^mktemp\b")
 _ELSEWHERE = re.compile(r"\s-[a-z]*p\b|--tmpdir|\s/(?!tmp|dev/shm|var/tmp)\w|\$")
@@ -124,3 +133,64 @@ def _is_own(value: Text) -> bool:
     return any(
         hole.kind != "variable" or hole.name not in _SAME for hole in holes(value)
     )
+
+
+@detects("EC313")
+def shared_file_system(job: Job) -> Iterator[Fault]:
+    """A cache of compiled code in the home folder, or below wherever the job began."""
+    if not is_many(job.shape):
+        return
+    for each in _settings(job):
+        value = text_of(each.value)
+        said = shown(value)
+        if not _COMPILED.fullmatch(each.name) or each.scope == "unknown" or not said:
+            continue
+        at_home = said.startswith("~/") or (
+            bool(value) and bool(value[0].hole) and value[0].hole.name == "HOME"
+        )
+        relative = (
+            not value[0].hole and re.match(r"\.{0,2}/?\w", said) and said[0] != "/"
+        )
+        if at_home or relative:
+            at = start(value)
+            words = {"name": each.name, "path": said}
+            yield Fault(at if at >= 0 else each.at, words)
+
+
+@detects("EC314")
+def live_data(job: Job) -> Iterator[Fault]:
+    """What one rank deletes while others use it."""
+    for command in job.model.commands:
+        if command.name != "rm" or command.context.function == "trap":
+            continue
+        flags = "".join(w.shown for w in command.arguments if w.shown.startswith("-"))
+        by_one = any(_BY_RANK.search(each) for each in command.context.conditions)
+        in_task = command.scope in ("task", "container")
+        if "r" not in flags.lower() or not (by_one or in_task):
+            continue
+        for word in command.arguments:
+            if _EVERYTHING.search(word.shown) and not _names_job(word.text):
+                yield Fault(command.at, {"path": word.shown})
+                break
+
+
+def _names_job(value: Text) -> bool:
+    return any("JOB" in hole.name or hole.kind == "unknown" for hole in holes(value))
+
+
+@detects("EC315")
+def sleep_as_barrier(job: Job) -> Iterator[Fault]:
+    """Seconds in place of a condition."""
+    before: list[Command] = []
+    for command in job.model.commands:
+        if command.substitution or command.name in ("[", "[[", "((", "test"):
+            continue
+        seconds = command.arguments[0].literal if command.arguments else None
+        waits = command.name == "sleep" and re.fullmatch(r"\d+[sm]?", seconds or "")
+        if waits and not command.context.loop and not command.context.background:
+            same = [c for c in before[-8:] if c.unit == command.unit]
+            near = [command, *same[-3:]]
+            by_one = any(_BY_RANK.search(c) for n in near for c in n.context.conditions)
+            if by_one or any(c.is_step and c.context.background for c in same):
+                yield Fault(command.at, {"seconds": seconds})
+        before.append(command)

@@ -131,3 +131,20 @@ def _lost(command: Command, job: Job) -> list[str]:
         if not prefixed & names and f"{each.name}=" not in given:
             lost.append(each.name)
     return lost
+
+
+@detects("EC839")
+def container_start(job: Job) -> Iterator[Fault]:
+    """Options that do not fit the image."""
+    for command in job.model.commands:
+        if not command.is_image or command.variant:
+            continue
+        image = command.options.get("image")
+        name = image.shown.lower() if image is not None else ""
+        if "nv" in command.options and "rocm" in name:
+            yield Fault(command.options["nv"].at, {})
+        told = command.options
+        if "workdir" in told and not {"contain", "containall", "c", "C"} & told.keys():
+            message = "--workdir does nothing without --contain"
+            fix = "add --contain, or leave --workdir out"
+            yield Fault(told["workdir"].at, {}, None, message, fix)

@@ -135,3 +135,28 @@ def _is_slingshot(job: Job) -> bool:
         return True
     values = [value or "" for _, value in _values(job, "NCCL_SOCKET_IFNAME")]
     return any(map(_ON_SLINGSHOT.match, _names(job))) or any("hsn" in v for v in values)
+
+
+@detects("EC522")
+def other_fabric(job: Job) -> Iterator[Fault]:
+    """Settings of a fabric that the system does not have."""
+    if job.profile is None:
+        return
+    is_slingshot = any(name.startswith("FI_CXI_") for name in job.profile.env)
+    for each in job.model.assignments:
+        name = _PREFIX.sub("", each.name)
+        value = literal(text_of(each.value)) or ""
+        if each.value is None or each.context.conditions:
+            continue
+        words = {"name": name, "value": value, "profile": job.profile.name}
+        if is_slingshot and name.startswith("NCCL_IB_"):
+            is_off = name == "NCCL_IB_DISABLE" and value == "1"
+            yield Fault(each.at, words, "note" if is_off else None)
+        elif is_slingshot and name.endswith("SOCKET_IFNAME"):
+            if re.match(r"=?(?:ib|eth|en)\d", value):
+                yield Fault(each.at, words)
+        elif not is_slingshot and name.endswith("SOCKET_IFNAME"):
+            if re.match(r"=?hsn", value):
+                yield Fault(each.at, words)
+        elif not is_slingshot and name.startswith("FI_CXI_"):
+            yield Fault(each.at, words)

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 
 from envcfg.findings import Severity
+from envcfg.lint.facts import is_many
 from envcfg.lint.flow import Option, agent_of, is_agent, options, text_of
 from envcfg.lint.model import Assignment, Command
 from envcfg.lint.rule import Fault, Job, detects
@@ -27,6 +28,7 @@ _OCTAL = re.compile(
 _SLURM_TOOLS = frozenset(
     "scontrol sinfo squeue srun sacct sbatch salloc scancel".split()
 )
+_NTH = re.compile(r"hostname\s+(?:-I|--all-ip-addresses)\b.*\|\s*(?:awk|cut)\b")
 _EPHEMERAL = range(32768, 61000)
 
 
@@ -226,7 +228,11 @@ def _judged(name: str, value: Text, scope: str, job: Job) -> Iterator[Fault]:
             )
             fix = "write 10# before them, or $(( 10000 + SLURM_JOB_ID % 20000 ))"
             yield Fault(hole.at, {"port": "", "name": name}, "error", message, fix)
-        elif hole.scope in ("task", "container") and _is_random(hole) and _is_many(job):
+        elif (
+            hole.scope in ("task", "container")
+            and _is_random(hole)
+            and is_many(job.shape)
+        ):
             message = "each task takes a random port of its own: they never meet"
             yield Fault(hole.at, {"port": "", "name": name}, "error", message)
 
@@ -235,11 +241,6 @@ def _is_random(hole: Hole) -> bool:
     return hole.name == "RANDOM" or (
         hole.kind == "arithmetic" and "RANDOM" in hole.text
     )
-
-
-def _is_many(job: Job) -> bool:
-    """Return whether there is more than one task, as far as the job says."""
-    return (job.shape.nodes or 1) > 1 or (job.shape.per_node or 1) > 1
 
 
 @detects("EC420")
@@ -298,3 +299,14 @@ def _option_at(command: Command, name: str) -> int:
         if word.shown.replace("_", "-").startswith(f"--{name}"):
             return word.at
     return command.at
+
+
+@detects("EC418")
+def address_source(job: Job) -> Iterator[Fault]:
+    """The address of the n-th interface, whichever that is."""
+    for each in job.model.assignments:
+        if each.name not in _ADDRESSES and "HOST_IP" not in each.name:
+            continue
+        for hole in holes(text_of(each.value)):
+            if hole.kind == "command" and _NTH.search(hole.text):
+                yield Fault(hole.at, {"name": each.name})

@@ -15,6 +15,7 @@ _OWN_MASKS = ("mask_cpu", "map_cpu", "none", "no", "mask_ldom", "map_ldom")
 _STARTERS = frozenset(
     "srun mpirun mpiexec jsrun ssh pdsh clush flux parallel sbatch aprun prun ibrun".split()
 )
+_PER_NODE = frozenset({"nproc-per-node", "num-gpus", "num-accelerators"})
 _PROCESSES = frozenset(
     {"nproc-per-node", "num-processes", "num-gpus", "num-accelerators"}
 )
@@ -225,3 +226,27 @@ def gpu_mask(job: Job) -> Iterator[Fault]:
 
 def _is_dropped(job: Job) -> bool:
     return any(a.how == "unset" and a.name in _MASKS for a in job.model.assignments)
+
+
+@detects("EC627")
+def too_few_cores(job: Job) -> Iterator[Fault]:
+    """Fewer cores for a task than it starts processes."""
+    for command in job.model.commands:
+        if not is_agent(command) or command.variant:
+            continue
+        step = next((c for c in job.model.ancestors(command) if c.is_step), None)
+        shape = step_shape(step, job.shape) if step is not None else job.shape
+        counts = [o for o in options(command) if o.name in _PER_NODE]
+        said = counts[-1].value.literal if counts else None
+        if (
+            shape.cpus is None
+            or shape.is_exclusive
+            or said is None
+            or not said.isdigit()
+        ):
+            continue
+        if step is not None and step.is_open:
+            continue
+        if shape.cpus < int(said):
+            words = {"cores": shape.cpus, "count": said, "name": _name(command)}
+            yield Fault(counts[-1].value.at, words)
