@@ -1,37 +1,26 @@
-"""What a command does: builtins, functions, programs that start others, shells, files."""
+"""What a command does: functions, programs that start others, shells, files."""
 
 from __future__ import annotations
 
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
+from envcfg.lint.builtin import BUILTINS
+from envcfg.lint.frame import Frame, Redirects
+from envcfg.lint.locate import file_key, find_file, find_written, note_written
 from envcfg.lint.model import Command
 from envcfg.lint.program import SHELLS, Start, load_programs, split_at, unwrap
-from envcfg.lint.source import Source, kind_of, read_beside
-from envcfg.lint.text import Flat, Text, Word, joined, literal, plain, shown, unknown
+from envcfg.lint.source import kind_of
+from envcfg.lint.text import Flat, Text, Word, joined, plain, shown
 
 if TYPE_CHECKING:
-    from envcfg.lint.follow import Follower, Frame
+    from envcfg.lint.follow import Follower
 
-
-class Redirects(NamedTuple):
-    """Where a command reads and writes.
-
-    Attributes:
-        document: what a here-document or here-string gives it, or None.
-        output: the file that it writes, if any.
-    """
-
-    document: Text | None = None
-    output: Text = ()
-
-
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _DEEPEST = 40
 
-Assigns = Callable[["Frame", int], object]
+Assigns = Callable[[Frame, int], object]
 
 
 def record(
@@ -104,10 +93,10 @@ def start_command(
         assigns(inside, command.number)
         frame = inside
     if redirects.document is not None:
-        _written(words, redirects, frame)
+        note_written(words, redirects, frame)
     if name in frame.state.functions:
         follower.call(name, words[1:], frame._replace(parent=frame.parent))
-    elif builtin := _BUILTINS.get(name):
+    elif builtin := BUILTINS.get(name):
         builtin(follower, words, frame)
     elif found:
         _start(follower, command, found, frame, redirects)
@@ -199,7 +188,7 @@ def _submit(
     if redirects.document is not None:
         follower.model.submitted.append(redirects.document)
     for word in command.arguments:
-        written = frame.state.files.get(_key(word.shown))
+        written = frame.state.files.get(file_key(word.shown))
         if written is not None:
             follower.model.submitted.append(written)
 
@@ -221,7 +210,7 @@ def run_file(
 ) -> None:
     """Follow a script that a command starts, if it can be read."""
     inside = _within(frame, command, state=frame.state.child(tuple(rest)))
-    written = _find_written(word, frame)
+    written = find_written(word, frame)
     if written is not None:
         if kind_of(shown(written)) == "script":
             follower.run_text(written, inside)
@@ -240,171 +229,3 @@ def run_file(
     follower.units += 1
     inside = inside._replace(unit=follower.units, folder=os.path.dirname(source.path))
     follower.run_flat(flat, inside)
-
-
-def find_file(follower: Follower, word: Word, frame: Frame) -> Source | None:
-    """Return the file that *word* names: given as well, or beside this one."""
-    said = literal(word.text)
-    if said is None:
-        last = word.text[-1]
-        if last.hole or not last.chars.startswith("/"):
-            return None
-        said = last.chars[1:]  # below a folder that is not known, most often this one
-    if not said or "\0" in said:
-        return None
-    paths = [os.path.normpath(os.path.join(frame.folder, said))]
-    paths.append(
-        os.path.normpath(os.path.join(os.path.dirname(follower.model.path), said))
-    )
-    for source in follower.sources.all:
-        if os.path.normpath(source.path) in paths:
-            return source
-    if os.path.isabs(said):
-        name = os.path.basename(said)
-        same = [s for s in follower.sources.all if os.path.basename(s.path) == name]
-        return same[0] if len(same) == 1 else None
-    if follower.model.path == "-":
-        return None
-    for path in paths:
-        if not path.startswith("..") and (data := read_beside(path)) is not None:
-            return follower.sources.add(path, data)
-    return None
-
-
-def _written(words: Sequence[Word], redirects: Redirects, frame: Frame) -> None:
-    """A here-document that becomes a file, which may be started later."""
-    name = os.path.basename(words[0].literal or "")
-    target = redirects.output
-    if name == "tee" and len(words) > 1:
-        target = words[-1].text
-    if name in ("cat", "tee") and target and redirects.document is not None:
-        frame.state.files[_key(shown(target))] = redirects.document
-
-
-def _find_written(word: Word, frame: Frame) -> Text | None:
-    said = _key(word.shown)
-    found = frame.state.files.get(said)
-    if found is None:
-        name = os.path.basename(said)
-        same = [t for p, t in frame.state.files.items() if os.path.basename(p) == name]
-        found = same[0] if name and len(same) == 1 else None
-    return found
-
-
-def _key(path: str) -> str:
-    return path.removeprefix("./").removeprefix("$PWD/")
-
-
-# Builtins
-
-
-def _eval(follower: Follower, words: Sequence[Word], frame: Frame) -> None:
-    parts: list[Text] = []
-    for each in words[1:]:
-        parts += [each.text, plain(" ")]
-    follower.run_text(joined(parts[:-1]), frame)
-
-
-def _source(follower: Follower, words: Sequence[Word], frame: Frame) -> None:
-    if len(words) < 2:
-        return
-    word = words[1]
-    written = _find_written(word, frame)
-    if written is not None:
-        follower.run_text(written, frame)
-        return
-    source = find_file(follower, word, frame)
-    if source is None or source.kind == "other" or frame.depth > _DEEPEST // 2:
-        follower.model.opaque.append((f"source {word.shown}", word.at))
-        return
-    follower.model.read.add(source.base)
-    flat = Flat(plain(source.chars, source.base))
-    follower.units += 1
-    folder = os.path.dirname(source.path)
-    inside = frame._replace(unit=follower.units, folder=folder, depth=frame.depth + 1)
-    follower.run_flat(flat, inside)
-
-
-def _module(follower: Follower, words: Sequence[Word], frame: Frame) -> None:
-    del frame
-    verbs = {each.shown for each in words[1:2]}
-    if words[0].literal == "ml" or verbs & {"load", "use", "add", "swap", "restore"}:
-        said = " ".join(each.shown for each in words)
-        follower.model.opaque.append((said, words[0].at))
-
-
-def _set(follower: Follower, words: Sequence[Word], frame: Frame) -> None:
-    del follower
-    options = set(frame.state.options)
-    names = {"e": "errexit", "u": "nounset", "a": "allexport", "x": "xtrace"}
-    for number, word in enumerate(words[1:], 1):
-        said = word.shown
-        if said == "--":
-            rest = words[number + 1 :]
-            frame.state.arguments = tuple(rest)
-            break
-        if not said.startswith(("-", "+")):
-            continue
-        asked = {names[letter] for letter in said[1:] if letter in names}
-        if "o" in said[1:] and number + 1 < len(words):
-            asked.add(words[number + 1].shown)
-        options = options | asked if said[0] == "-" else options - asked
-    frame.state.options = frozenset(options)
-
-
-def _shift(follower: Follower, words: Sequence[Word], frame: Frame) -> None:
-    del follower
-    arguments = frame.state.arguments
-    if arguments is None:
-        return
-    count = words[1].literal if len(words) > 1 else "1"
-    known = count is not None and count.isdigit() and not frame.context.conditions
-    gone = int(count or 1) if known else 0
-    known = known and not any(each.is_loose for each in arguments[:gone])
-    frame.state.arguments = arguments[gone:] if known else None
-
-
-def _read(follower: Follower, words: Sequence[Word], frame: Frame) -> None:
-    for word in words[1:]:
-        said = word.literal or ""
-        if _NAME.fullmatch(said):
-            value = unknown(f"${said}", frame.scope, word.at)
-            follower.assign(
-                said, value, frame, at=word.at, value_at=word.at, how="read"
-            )
-
-
-def _printf(follower: Follower, words: Sequence[Word], frame: Frame) -> None:
-    if len(words) > 2 and words[1].literal == "-v":
-        _read(follower, words[1:3], frame)
-
-
-def _end(follower: Follower, words: Sequence[Word], frame: Frame) -> None:
-    del follower, words
-    frame.state.ended = True
-
-
-def _trap(follower: Follower, words: Sequence[Word], frame: Frame) -> None:
-    if len(words) > 2 and words[1].shown not in ("-", "--"):
-        state = frame.state.fork()
-        inside = frame.inside(function="trap")
-        follower.run_text(words[1].text, inside._replace(state=state))
-
-
-_BUILTINS: Mapping[str, Callable[[Follower, Sequence[Word], Frame], None]] = {
-    "eval": _eval,
-    "source": _source,
-    ".": _source,
-    "module": _module,
-    "ml": _module,
-    "set": _set,
-    "shift": _shift,
-    "read": _read,
-    "mapfile": _read,
-    "readarray": _read,
-    "getopts": _read,
-    "printf": _printf,
-    "exit": _end,
-    "return": _end,
-    "trap": _trap,
-}

@@ -145,12 +145,9 @@ def shared_file_system(job: Job) -> Iterator[Fault]:
         said = shown(value)
         if not _COMPILED.fullmatch(each.name) or each.scope == "unknown" or not said:
             continue
-        at_home = said.startswith("~/") or (
-            bool(value) and bool(value[0].hole) and value[0].hole.name == "HOME"
-        )
-        relative = (
-            not value[0].hole and re.match(r"\.{0,2}/?\w", said) and said[0] != "/"
-        )
+        first = value[0].hole
+        at_home = said.startswith("~/") or (first is not None and first.name == "HOME")
+        relative = first is None and said[0] != "/" and re.match(r"\.{0,2}/?\w", said)
         if at_home or relative:
             at = start(value)
             words = {"name": each.name, "path": said}
