@@ -111,6 +111,8 @@ def expand_words(flat: Flat, start_at: int, end: int, shell: Shell) -> list[Word
     for pieces, quoted in zip(words.done, words.quotes, strict=True):
         text = joined([tuple(pieces)])
         where = start(text)
+        if where == at + 1 and quoted:
+            where = at  # the quote is part of the word
         found.append(Word(text, where if where >= 0 else at, quoted))
     return found
 

@@ -23,7 +23,7 @@ BITS = [
     b'eval "$X"; X="$X$X"', b"f() { f; }; f\n", b'A+=("${A[@]}")\n', b"source $0\n", b"X+=$X;",
     b'srun bash -c "', b"#SBATCH -N2 --x", b"export ", b"A[1]=", b"${A[", b"${X:-", b"$((",
 ]  # fmt: skip
-TRIES = 2500
+TRIES = 10_000
 LONGEST = 20  # seconds, of which a script takes some milliseconds
 
 
