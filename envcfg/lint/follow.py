@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING
 
 from envcfg.lint.assign import ASSIGNMENTS
 from envcfg.lint.branch import BRANCHES
-from envcfg.lint.expand import Shell, expand_document, expand_string, expand_words
+from envcfg.lint.expand import expand_document, expand_string, expand_words
 from envcfg.lint.frame import Frame
 from envcfg.lint.grammar import parse
 from envcfg.lint.model import Array, Assignment, Expansion, Model, Value
 from envcfg.lint.node import chars_of, word_spans
+from envcfg.lint.shell import Shell
 from envcfg.lint.simple import SIMPLE
 from envcfg.lint.source import Source, Sources
 from envcfg.lint.state import State

@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from envcfg.lint.assign import assign_node
-from envcfg.lint.expand import Shell, expand_arithmetic, expand_document
+from envcfg.lint.expand import expand_arithmetic, expand_document
 from envcfg.lint.frame import Frame, Redirects
 from envcfg.lint.node import chars_of, leaves, word_spans
 from envcfg.lint.run import record, start_command
+from envcfg.lint.shell import Shell
 from envcfg.lint.state import MOST
 from envcfg.lint.text import Text, Word, plain
 
