@@ -30,6 +30,10 @@ _BY_RANK = re.compile(r"LOCALID|LOCAL_RANK|PROCID")
 _EVERYTHING = re.compile(
     r"^(?:/dev/shm|/tmp)/(?:\*|[\w$-]*cache)|^(?:~|\$HOME)/\.cache\b"
 )
+# Where an image is pulled and built, which is done in batch.
+_FOR_IMAGES = re.compile(
+    r"(?:SINGULARITY|APPTAINER)_(?:TMPDIR|CACHEDIR|PULLDIR|PULLFOLDER)$"
+)
 _MKTEMP = re.compile(r"^mktemp\b")
 _ELSEWHERE = re.compile(r"\s-[a-z]*p\b|--tmpdir|\s/(?!tmp|dev/shm|var/tmp)\w|\$")
 _PAIR = ("MIOPEN_USER_DB_PATH", "MIOPEN_CUSTOM_CACHE_DIR")
@@ -96,6 +100,8 @@ def made_on_first_node(job: Job) -> Iterator[Fault]:
 
 def _goes_to_tasks(path: str, made: Command, job: Job) -> bool:
     for each in _settings(job):
+        if _FOR_IMAGES.match(each.name):
+            continue
         if shown(text_of(each.value)).startswith(path.rstrip("/")):
             return True
     launched = {c.number for c in job.model.commands if c.is_step and c.parent is None}
