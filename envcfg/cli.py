@@ -38,6 +38,7 @@ COMMANDS = {
     "job": "envcfg.commands.job",
     "sbatch": "envcfg.commands.job",
     "qsub": "envcfg.commands.job",
+    "lint": "envcfg.commands.lint",
     "check-log": "envcfg.commands.check_log",
     "environment": "envcfg.commands.environment",
     "explain": "envcfg.commands.explain",

@@ -17,6 +17,7 @@ from envcfg.log.stack import stack_rules
 from envcfg.parser import Formatter
 
 if TYPE_CHECKING:
+    from envcfg.lint.rule import Rule as LintRule
     from envcfg.profile.catalog import Catalog
     from envcfg.report.explanation import Explained
 
@@ -24,6 +25,7 @@ _EPILOG = """\
 examples:
   envcfg explain socket-fallback     what it means, what to do, who says so
   envcfg explain NCCL_NET_GDR_LEVEL  what it does and takes, and which profiles set it
+  envcfg explain EC101               what lint finds, and what it leaves alone
   envcfg explain MIOPEN_USER_DB      what to write instead of a name that nobody reads
   envcfg explain NCCL_NET --profile lumi-g
   envcfg explain                     every rule, one line each
@@ -71,7 +73,9 @@ def run(
         each
         for name in options.names
         for each in (
-            [rules[name]] if name in rules else _variable(name, options, rules)
+            [rules[name]]
+            if name in rules
+            else _lint_rule(name) or _variable(name, options, rules)
         )
     ] or list(rules.values())
     if options.json:
@@ -81,6 +85,8 @@ def run(
             explanation.rule_data(each)
             if isinstance(each, Rule)
             else explanation.variable_data(each)
+            if isinstance(each, explanation.Explained)
+            else explanation.lint_data(each)
             for each in found
         ]
         sys.stdout.write(json_text(document))
@@ -94,12 +100,28 @@ def run(
     return 0
 
 
-def _lines(each: Rule | Explained) -> Iterator[tuple[str, str]]:
+def _lint_rule(name: str) -> list[LintRule]:
+    """Return the rule of lint of this id or name, if there is one."""
+    if not re.fullmatch(r"EC\d+|[a-z0-9]+(?:-[a-z0-9]+)+|port", name):
+        return []
+    from envcfg.lint.rule import load_rules as load_lint_rules
+
+    return [r for r in load_lint_rules().values() if name in (r.id, r.name)]
+
+
+def _lines(each: Rule | Explained | LintRule) -> Iterator[tuple[str, str]]:
     from envcfg.knowledge.variables import load_knowledge
-    from envcfg.report.explanation import rule_lines, variable_lines
+    from envcfg.report.explanation import (
+        Explained,
+        lint_lines,
+        rule_lines,
+        variable_lines,
+    )
 
     if isinstance(each, Rule):
         return rule_lines(each)
+    if not isinstance(each, Explained):
+        return lint_lines(each)
     return variable_lines(each, load_knowledge())
 
 

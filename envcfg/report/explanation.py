@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from envcfg.knowledge.variables import Knowledge, Variable
+from envcfg.lint.rule import Rule as LintRule
 from envcfg.log.rulebook import Rule
 from envcfg.profile.look.uses import Use, Uses
 from envcfg.report.conditions import condition_text
@@ -78,6 +79,25 @@ def variable_lines(found: Explained, known: Knowledge) -> Iterator[Line]:
         yield from _use_lines(found.name, use)
     if found.uses.taken_back:
         yield "", f"  taken back by: {', '.join(found.uses.taken_back)}"
+
+
+def lint_lines(rule: LintRule) -> Iterator[Line]:
+    """Yield what a rule of lint finds, why, what to do, and what it leaves alone."""
+    yield "bold", f"{rule.id} {rule.name} ({rule.severity})"
+    yield from _titled("group", rule.group)
+    yield from _titled("why", rule.why)
+    yield from _titled("fix", rule.fix.replace("{{", "{").replace("}}", "}"))
+    yield from _titled("source", f"{rule.source} ({rule.date})")
+    yield "", "  found in"
+    for line in rule.bad[0].script.rstrip().splitlines():
+        yield "dim", f"    {line}"
+    yield from _titled("not", "; ".join(each.shows for each in rule.good))
+
+
+def lint_data(rule: LintRule) -> dict[str, object]:
+    """Return a rule of lint for JSON."""
+    kept = ("id", "name", "group", "severity", "why", "fix", "source", "date")
+    return {"kind": "lint rule", **{name: getattr(rule, name) for name in kept}}
 
 
 def rule_data(rule: Rule) -> dict[str, object]:

@@ -64,6 +64,7 @@ def finding_lines(result: Result) -> Iterator[Line]:
             where = each.where or name
             said = each.message if each.subject == name else _said(each)
             yield _STYLES[each.severity], f"{where}: {each.severity}: {said}"
+            yield from _excerpt(each)
             if each.fix:
                 yield "dim", f"  hint: {each.fix}"
     severities = [each.severity for each in result.all]
@@ -72,6 +73,18 @@ def finding_lines(result: Result) -> Iterator[Line]:
         for severity in ("error", "warning")
     )
     yield "bold", f"{_count(len(result.found), result.kind)}: {counts}"
+
+
+def _excerpt(each: Finding) -> Iterator[Line]:
+    """Yield the line in which something is to be mended, with a caret below the place."""
+    place, shown = each.place, each.evidence
+    if not place or not shown or (shown.file, shown.line) != place[:2]:
+        return
+    indent = len(shown.text) - len(shown.text.lstrip())
+    yield "", f"    {one_line(shown.text[indent:])}"
+    if indent < place.column <= len(shown.text) + 1:
+        before = one_line(shown.text[indent : place.column - 1])
+        yield "green", f"    {' ' * len(before)}^ {each.rule}"
 
 
 def _text(result: Result) -> str:

@@ -1,0 +1,1 @@
+"""What job scripts do, in which scope, and what is wrong in them."""

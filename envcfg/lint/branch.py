@@ -1,0 +1,193 @@
+"""Statements that choose, repeat or join others: what is true behind them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from envcfg.lint.frame import Frame
+from envcfg.lint.model import Value
+from envcfg.lint.node import chars_of
+from envcfg.lint.state import State
+from envcfg.lint.text import Text, unknown
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+    from envcfg.lint.follow import Follower
+
+_CONTROL = ("then", "elif_clause", "else_clause", "fi")
+
+
+def _on_list(follower: Follower, node: Node, frame: Frame) -> None:
+    parts, operators = [], []
+    while node.type == "list" and len(node.children) >= 3:
+        left, operator, right = (
+            node.children[0],
+            node.children[1],
+            node.children[-1],
+        )
+        parts.append(right)
+        operators.append(operator.type)
+        node = left
+    parts.append(node)
+    parts.reverse()
+    operators.reverse()
+    before = ""
+    for number, part in enumerate(parts):
+        inside = frame
+        if number < len(operators):
+            rest = chars_of(frame.flat, parts[number + 1]).split(maxsplit=1)
+            is_lost = operators[number] == "||" and rest[:1] in (["true"], [":"])
+            inside = frame.inside(tested=not is_lost, forgiven=is_lost)
+        if number:
+            state = frame.state.fork()
+            follower.run(part, inside.under(before, state))
+            frame.state.join([frame.state.fork(), state])
+        else:
+            follower.run(part, inside)
+        if number < len(operators):
+            sign = "" if operators[number] == "&&" else "! "
+            before = sign + chars_of(frame.flat, part)
+
+
+def _on_pipeline(follower: Follower, node: Node, frame: Frame) -> None:
+    parts = [each for each in node.children if each.is_named]
+    for each in parts[:-1]:
+        inside = frame.inside(piped=True)._replace(state=frame.state.fork())
+        follower.run(each, inside)
+    if parts:
+        inside = frame._replace(state=frame.state.fork(), depth=frame.depth + 1)
+        follower.run(parts[-1], inside)
+
+
+def _on_subshell(follower: Follower, node: Node, frame: Frame) -> None:
+    inside = frame._replace(state=frame.state.fork())
+    follower.sequence(node.children, inside._replace(depth=frame.depth + 1))
+
+
+def _on_negated_command(follower: Follower, node: Node, frame: Frame) -> None:
+    follower.sequence(node.children, frame.inside(tested=True))
+
+
+def _on_if_statement(follower: Follower, node: Node, frame: Frame) -> None:
+    before = frame.state
+    states: list[State] = []
+    failed = ""
+    has_else = False
+    clauses = [node, *(c for c in node.children if c.type.endswith("if_clause"))]
+    for clause in clauses:
+        condition, body = _halves(clause)
+        follower.sequence(condition, frame.inside(tested=True))
+        said = " ".join(
+            chars_of(frame.flat, each) for each in condition if each.is_named
+        )
+        states.append(before.fork())
+        both = " && ".join(filter(None, (failed, said)))
+        follower.sequence(body, frame.under(both, states[-1]))
+        failed = " && ".join(filter(None, (failed, f"! ( {said} )")))[:400]
+    for clause in node.children:
+        if clause.type == "else_clause":
+            has_else = True
+            states.append(before.fork())
+            follower.sequence(clause.children, frame.under(failed, states[-1]))
+    if not has_else:
+        states.append(before.fork())
+    before.join(states)
+
+
+def _on_while_statement(follower: Follower, node: Node, frame: Frame) -> None:
+    body = [each for each in node.children if each.type == "do_group"]
+    head = [each for each in node.children if each.type != "do_group"]
+    follower.sequence(head, frame.inside(tested=True, loop=True))
+    _loop(follower, body, frame, " ".join(chars_of(frame.flat, each) for each in head))
+
+
+def _on_for_statement(follower: Follower, node: Node, frame: Frame) -> None:
+    values: list[Text] = []
+    name = None
+    for each in node.children:
+        if each.type == "variable_name":
+            name = each
+        elif each.is_named and each.type != "do_group":
+            values += [word.text for word in follower.words([each], frame)]
+    if name is not None:
+        at = frame.flat.origin(name.start_byte)
+        said = chars_of(frame.flat, name)
+        value: Value = unknown(f"${said}", frame.scope, at)
+        if len(values) == 1:
+            value = values[0]
+        follower.assign(said, value, frame, at=at, value_at=at, how="for")
+    _loop(follower, [c for c in node.children if c.type == "do_group"], frame, "")
+
+
+def _on_c_style_for_statement(follower: Follower, node: Node, frame: Frame) -> None:
+    for each in node.children:
+        if each.type == "variable_assignment":
+            frame.state.forget(chars_of(frame.flat, each).partition("=")[0].strip())
+    _loop(follower, [c for c in node.children if c.type == "do_group"], frame, "")
+
+
+def _loop(
+    follower: Follower, body: Sequence[Node], frame: Frame, condition: str
+) -> None:
+    once = frame.state.fork()
+    inside = frame.under(condition, once).inside(loop=True)
+    for each in body:
+        follower.run(each, inside)
+    once.ended = False
+    frame.state.join([frame.state.fork(), once])
+
+
+def _on_case_statement(follower: Follower, node: Node, frame: Frame) -> None:
+    subject, states, is_whole = "", [], False
+    for each in node.children:
+        if each.type == "case_item":
+            state = frame.state.fork()
+            pattern = chars_of(frame.flat, each).partition(")")[0].strip()
+            is_whole = is_whole or pattern == "*"
+            inside = frame.under(f"case {subject} in {pattern}", state)
+            body = [c for c in each.children if _is_statement(c)]
+            follower.sequence(body, inside)
+            states.append(state)
+        elif each.is_named and not subject:
+            subject = chars_of(frame.flat, each)
+            follower.words([each], frame)
+    if not is_whole:
+        states.append(frame.state.fork())
+    frame.state.join(states)
+
+
+def _halves(clause: Node) -> tuple[list[Node], list[Node]]:
+    """Return condition and body of a branch."""
+    condition: list[Node] = []
+    body: list[Node] = []
+    part = condition
+    for each in clause.children:
+        if each.type == "then":
+            part = body
+        elif each.type in _CONTROL:
+            break
+        else:
+            part.append(each)
+    return condition, body
+
+
+def _is_statement(node: Node) -> bool:
+    return node.is_named and (
+        node.type.endswith(("command", "statement", "assignment", "assignments"))
+        or node.type in ("list", "pipeline", "subshell", "ERROR")
+    )
+
+
+BRANCHES = {
+    "list": _on_list,
+    "pipeline": _on_pipeline,
+    "subshell": _on_subshell,
+    "negated_command": _on_negated_command,
+    "if_statement": _on_if_statement,
+    "while_statement": _on_while_statement,
+    "for_statement": _on_for_statement,
+    "c_style_for_statement": _on_c_style_for_statement,
+    "case_statement": _on_case_statement,
+}

@@ -1,0 +1,131 @@
+"""Commands of the shell itself: they change what it knows, and start nothing."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from envcfg.lint.frame import Frame
+from envcfg.lint.locate import find_file, find_written
+from envcfg.lint.text import Flat, Text, Word, joined, plain, unknown
+
+if TYPE_CHECKING:
+    from envcfg.lint.follow import Follower
+
+Builtin = Callable[["Follower", Sequence[Word], Frame], None]
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_DEEPEST = 40
+
+
+def _eval(follower: Follower, words: Sequence[Word], frame: Frame) -> None:
+    parts: list[Text] = []
+    for each in words[1:]:
+        parts += [each.text, plain(" ")]
+    follower.run_text(joined(parts[:-1]), frame)
+
+
+def _source(follower: Follower, words: Sequence[Word], frame: Frame) -> None:
+    if len(words) < 2:
+        return
+    word = words[1]
+    written = find_written(word, frame)
+    if written is not None:
+        follower.run_text(written, frame)
+        return
+    source = find_file(follower, word, frame)
+    if source is None or source.kind == "other" or frame.depth > _DEEPEST // 2:
+        follower.model.opaque.append((f"source {word.shown}", word.at))
+        return
+    follower.model.read.add(source.base)
+    flat = Flat(plain(source.chars, source.base))
+    follower.units += 1
+    folder = os.path.dirname(source.path)
+    inside = frame._replace(unit=follower.units, folder=folder, depth=frame.depth + 1)
+    follower.run_flat(flat, inside)
+
+
+def _module(follower: Follower, words: Sequence[Word], frame: Frame) -> None:
+    del frame
+    verbs = {each.shown for each in words[1:2]}
+    if words[0].literal == "ml" or verbs & {"load", "use", "add", "swap", "restore"}:
+        said = " ".join(each.shown for each in words)
+        follower.model.opaque.append((said, words[0].at))
+
+
+def _set(follower: Follower, words: Sequence[Word], frame: Frame) -> None:
+    del follower
+    options = set(frame.state.options)
+    names = {"e": "errexit", "u": "nounset", "a": "allexport", "x": "xtrace"}
+    for number, word in enumerate(words[1:], 1):
+        said = word.shown
+        if said == "--":
+            rest = words[number + 1 :]
+            frame.state.arguments = tuple(rest)
+            break
+        if not said.startswith(("-", "+")):
+            continue
+        asked = {names[letter] for letter in said[1:] if letter in names}
+        if "o" in said[1:] and number + 1 < len(words):
+            asked.add(words[number + 1].shown)
+        options = options | asked if said[0] == "-" else options - asked
+    frame.state.options = frozenset(options)
+
+
+def _shift(follower: Follower, words: Sequence[Word], frame: Frame) -> None:
+    del follower
+    arguments = frame.state.arguments
+    if arguments is None:
+        return
+    count = words[1].literal if len(words) > 1 else "1"
+    known = count is not None and count.isdigit() and not frame.context.conditions
+    gone = int(count or 1) if known else 0
+    known = known and not any(each.is_loose for each in arguments[:gone])
+    frame.state.arguments = arguments[gone:] if known else None
+
+
+def _read(follower: Follower, words: Sequence[Word], frame: Frame) -> None:
+    for word in words[1:]:
+        said = word.literal or ""
+        if _NAME.fullmatch(said):
+            value = unknown(f"${said}", frame.scope, word.at)
+            follower.assign(
+                said, value, frame, at=word.at, value_at=word.at, how="read"
+            )
+
+
+def _printf(follower: Follower, words: Sequence[Word], frame: Frame) -> None:
+    if len(words) > 2 and words[1].literal == "-v":
+        _read(follower, words[1:3], frame)
+
+
+def _end(follower: Follower, words: Sequence[Word], frame: Frame) -> None:
+    del follower, words
+    frame.state.ended = True
+
+
+def _trap(follower: Follower, words: Sequence[Word], frame: Frame) -> None:
+    if len(words) > 2 and words[1].shown not in ("-", "--"):
+        state = frame.state.fork()
+        inside = frame.inside(function="trap")
+        follower.run_text(words[1].text, inside._replace(state=state))
+
+
+BUILTINS: Mapping[str, Builtin] = {
+    "eval": _eval,
+    "source": _source,
+    ".": _source,
+    "module": _module,
+    "ml": _module,
+    "set": _set,
+    "shift": _shift,
+    "read": _read,
+    "mapfile": _read,
+    "readarray": _read,
+    "getopts": _read,
+    "printf": _printf,
+    "exit": _end,
+    "return": _end,
+    "trap": _trap,
+}

@@ -1,0 +1,1 @@
+"""What looks for each rule, by the groups of the rules."""

@@ -1,0 +1,199 @@
+"""Caches and temporary files: where they are, and who makes them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from envcfg.findings import Severity
+from envcfg.lint.facts import is_many
+from envcfg.lint.flow import text_of
+from envcfg.lint.model import Assignment, Command
+from envcfg.lint.rule import Fault, Job, detects
+from envcfg.lint.text import Text, holes, shown, start
+
+_LOCAL = re.compile(r"^(?:/tmp|/dev/shm|/var/tmp)(?:/|$)")
+_CACHES = re.compile(
+    r"(?:SINGULARITYENV_|APPTAINERENV_)?(?:MIOPEN_USER_DB_PATH|MIOPEN_CUSTOM_CACHE_DIR|"
+    r"TRITON_CACHE_DIR|TRITON_HOME|TORCHINDUCTOR_CACHE_DIR|AITER_JIT_DIR|TORCH_EXTENSIONS_DIR|"
+    r"TORCHELASTIC_ERROR_FILE|VLLM_CACHE_ROOT|NUMBA_CACHE_DIR|CUDA_CACHE_PATH|XDG_CACHE_HOME)"
+)
+_SAME = frozenset(
+    "SLURM_PROCID SLURM_LOCALID SLURM_NODEID LOCAL_RANK RANK NODE_RANK HOSTNAME "
+    "SLURMD_NODENAME OMPI_COMM_WORLD_RANK OMPI_COMM_WORLD_LOCAL_RANK".split()
+)
+_COMPILED = re.compile(
+    r"TRITON_CACHE_DIR|TORCH_EXTENSIONS_DIR|TORCHINDUCTOR_CACHE_DIR|AITER_JIT_DIR|"
+    r"MIOPEN_USER_DB_PATH|MIOPEN_CUSTOM_CACHE_DIR|VLLM_CACHE_ROOT|NUMBA_CACHE_DIR"
+)
+_BY_RANK = re.compile(r"LOCALID|LOCAL_RANK|PROCID")
+_EVERYTHING = re.compile(
+    r"^(?:/dev/shm|/tmp)/(?:\*|[\w$-]*cache)|^(?:~|\$HOME)/\.cache\b"
+)
+# Where an image is pulled and built, which is done in batch.
+_FOR_IMAGES = re.compile(
+    r"(?:SINGULARITY|APPTAINER)_(?:TMPDIR|CACHEDIR|PULLDIR|PULLFOLDER)$"
+)
+_MKTEMP = re.compile(r"^mktemp\b")
+_ELSEWHERE = re.compile(r"\s-[a-z]*p\b|--tmpdir|\s/(?!tmp|dev/shm|var/tmp)\w|\$")
+_PAIR = ("MIOPEN_USER_DB_PATH", "MIOPEN_CUSTOM_CACHE_DIR")
+
+
+def _settings(job: Job) -> Iterator[Assignment]:
+    for each in job.model.assignments:
+        if each.value is not None and (each.exported or each.how == "env"):
+            yield each
+
+
+@detects("EC310")
+def incomplete_miopen(job: Job) -> Iterator[Fault]:
+    """One of MIOpen's two folders is set, and not the other."""
+    model = job.model
+    if model.is_dump:
+        return
+    names = {
+        re.sub(r"^(?:SINGULARITY|APPTAINER)ENV_", "", n) for n in model.set_names()
+    }
+    here = [name for name in _PAIR if name in names]
+    if len(here) != 1 or any(
+        n.startswith(("MIOPEN_USER", "MIOPEN_C")) and n not in _PAIR for n in names
+    ):
+        return
+    lacking = next(name for name in _PAIR if name not in names)
+    severity: Severity = "note" if model.opaque else "warning"
+    first = next(a for a in model.assignments if a.name.endswith(here[0]))
+    if model.scope != "unknown" or first.scope != "unknown":
+        yield Fault(first.at, {"name": here[0], "lacking": lacking}, severity)
+
+
+@detects("EC311")
+def made_on_first_node(job: Job) -> Iterator[Fault]:
+    """A folder in the memory or on the disk of the first node, for tasks of all nodes."""
+    if job.model.scope != "batch" or (job.shape.nodes or 1) < 2:
+        return
+    seen: set[int] = set()
+    for command in job.model.commands:
+        if command.name not in ("mkdir", "install") or command.scope != "batch":
+            continue
+        if command.parent is not None or command.substitution or command.context.loop:
+            continue
+        for word in command.arguments:
+            path = word.shown
+            if not _LOCAL.match(path) or path.rstrip("/") in ("/tmp", "/dev/shm"):  # noqa: S108
+                continue
+            if _goes_to_tasks(path, command, job) and command.at not in seen:
+                seen.add(command.at)
+                yield Fault(command.at, {"path": path})
+    for each in _settings(job):
+        for hole in holes(text_of(each.value)):
+            temporary = hole.kind == "command" and _MKTEMP.match(hole.text)
+            if not temporary or hole.scope != "batch" or _ELSEWHERE.search(hole.text):
+                continue
+            if hole.at not in seen and each.scope == "batch":
+                seen.add(hole.at)
+                message = (
+                    "mktemp makes {path} on the first node, and {name} is used on all"
+                )
+                words = {"path": "a folder", "name": each.name}
+                yield Fault(hole.at, words, message=message)
+
+
+def _goes_to_tasks(path: str, made: Command, job: Job) -> bool:
+    for each in _settings(job):
+        if _FOR_IMAGES.match(each.name):
+            continue
+        if shown(text_of(each.value)).startswith(path.rstrip("/")):
+            return True
+    launched = {c.number for c in job.model.commands if c.is_step and c.parent is None}
+    return any(
+        path in word.shown
+        for each in job.model.commands
+        if each.number in launched and each.number > made.number and not _copies(each)
+        for word in each.words
+    )
+
+
+def _copies(step: Command) -> bool:
+    return any(w.literal in ("mkdir", "cp", "rsync", "tar", "rm") for w in step.words)
+
+
+@detects("EC312")
+def shared_name(job: Job) -> Iterator[Fault]:
+    """A cache on the node that all users and jobs name alike."""
+    if job.model.is_dump:
+        return
+    for each in _settings(job):
+        value = text_of(each.value)
+        if not _CACHES.fullmatch(each.name) or not _LOCAL.match(shown(value)):
+            continue
+        if _is_own(value):
+            continue
+        at = start(value)
+        yield Fault(
+            at if at >= 0 else each.at, {"name": each.name, "path": shown(value)}
+        )
+
+
+def _is_own(value: Text) -> bool:
+    """Return whether a path may name user or job; what is not known may."""
+    return any(
+        hole.kind != "variable" or hole.name not in _SAME for hole in holes(value)
+    )
+
+
+@detects("EC313")
+def shared_file_system(job: Job) -> Iterator[Fault]:
+    """A cache of compiled code in the home folder, or below wherever the job began."""
+    if not is_many(job.shape):
+        return
+    for each in _settings(job):
+        value = text_of(each.value)
+        said = shown(value)
+        if not _COMPILED.fullmatch(each.name) or each.scope == "unknown" or not said:
+            continue
+        first = value[0].hole
+        at_home = said.startswith("~/") or (first is not None and first.name == "HOME")
+        relative = first is None and said[0] != "/" and re.match(r"\.{0,2}/?\w", said)
+        if at_home or relative:
+            at = start(value)
+            words = {"name": each.name, "path": said}
+            yield Fault(at if at >= 0 else each.at, words)
+
+
+@detects("EC314")
+def live_data(job: Job) -> Iterator[Fault]:
+    """What one rank deletes while others use it."""
+    for command in job.model.commands:
+        if command.name != "rm" or command.context.function == "trap":
+            continue
+        flags = "".join(w.shown for w in command.arguments if w.shown.startswith("-"))
+        by_one = any(_BY_RANK.search(each) for each in command.context.conditions)
+        in_task = command.scope in ("task", "container")
+        if "r" not in flags.lower() or not (by_one or in_task):
+            continue
+        for word in command.arguments:
+            if _EVERYTHING.search(word.shown) and not _names_job(word.text):
+                yield Fault(command.at, {"path": word.shown})
+                break
+
+
+def _names_job(value: Text) -> bool:
+    return any("JOB" in hole.name or hole.kind == "unknown" for hole in holes(value))
+
+
+@detects("EC315")
+def sleep_as_barrier(job: Job) -> Iterator[Fault]:
+    """Seconds in place of a condition."""
+    before: list[Command] = []
+    for command in job.model.commands:
+        if command.substitution or command.name in ("[", "[[", "((", "test"):
+            continue
+        seconds = command.arguments[0].literal if command.arguments else None
+        waits = command.name == "sleep" and re.fullmatch(r"\d+[sm]?", seconds or "")
+        if waits and not command.context.loop and not command.context.background:
+            same = [c for c in before[-8:] if c.unit == command.unit]
+            near = [command, *same[-3:]]
+            by_one = any(_BY_RANK.search(c) for n in near for c in n.context.conditions)
+            if by_one or any(c.is_step and c.context.background for c in same):
+                yield Fault(command.at, {"seconds": seconds})
+        before.append(command)

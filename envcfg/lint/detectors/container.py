@@ -1,0 +1,150 @@
+"""Containers: how variables reach what runs inside."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from envcfg.lint.flow import options
+from envcfg.lint.model import Command
+from envcfg.lint.rule import Fault, Job, detects
+from envcfg.lint.text import Word, shown
+
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_SETTING = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
+_FOR_INSIDE = re.compile(
+    r"(?:NCCL|RCCL|FI|MIOPEN|TORCH_NCCL|CXI)_[A-Z]|MASTER_(?:ADDR|PORT)$|RANK$"
+)
+
+
+@detects("EC838")
+def container_environment(job: Job) -> Iterator[Fault]:
+    """A value that arrives cut, or not at all."""
+    seen: set[int] = set()
+    for command in job.model.commands:
+        for option in options(command):
+            said = option.value
+            if command.is_image and option.name == "env":
+                cut = _cut_in_env(said)
+            elif command.is_step and option.name == "export":
+                cut = _cut_in_export(said.shown)
+            else:
+                continue
+            if cut and said.at not in seen:
+                seen.add(said.at)
+                yield Fault(
+                    said.at, {"value": cut[0], "left": cut[1], "name": option.name}
+                )
+    for directive in job.model.directives:
+        if directive.name == "export" and (
+            cut := _cut_in_export(directive.value or "")
+        ):
+            words = {"value": cut[0], "left": cut[1], "name": "export"}
+            yield Fault(directive.at, words)
+    yield from _export_none(job)
+    yield from _clean(job)
+
+
+def _cut_in_env(word: Word) -> tuple[str, str] | None:
+    """Return a setting that loses what stands behind a comma, and what is left of it."""
+    said = shown(word.text)
+    parts = said.split(",")
+    if len(parts) < 2 or said.count("=") < 2 or '"' in said:
+        return None
+    if not any(_SETTING.match(each) for each in parts[1:]):
+        return None
+    return _cut(parts)
+
+
+def _cut_in_export(said: str) -> tuple[str, str] | None:
+    parts = said.split(",")
+    if not any("=" in each for each in parts) or '"' in said or "'" in said:
+        return None
+    cut = _cut(parts)
+    # A name in capitals may be one that is meant to be handed on.
+    return None if cut is None or cut[1].rpartition(",")[2].isupper() else cut
+
+
+def _cut(parts: list[str]) -> tuple[str, str] | None:
+    before = ""
+    for each in parts:
+        if _SETTING.match(each):
+            before = each
+        elif before and each and not (each.isupper() and _NAME.fullmatch(each)):
+            return f"{before},{each}", before
+    return None
+
+
+def _export_none(job: Job) -> Iterator[Fault]:
+    model = job.model
+    none = [d for d in model.directives if d.name == "export" and d.value == "NONE"]
+    if not none or {"SLURM_EXPORT_ENV"} & model.set_names():
+        return
+    if any(e.name == "SLURM_EXPORT_ENV" for e in model.expansions):
+        return
+    exported = [a for a in model.assignments if a.exported and a.scope == "batch"]
+    for step in model.commands:
+        if not step.is_step or step.scope != "batch" or step.is_open:
+            continue
+        if "export" not in step.options and exported:
+            message = (
+                "--export=NONE holds for srun too: no task sees what the script exports"
+            )
+            fix = "srun --export=ALL, or unset SLURM_EXPORT_ENV before"
+            yield Fault(step.at, {}, "warning", message, fix)
+            return
+
+
+def _clean(job: Job) -> Iterator[Fault]:
+    """Yield where a container takes nothing of what is exported for it."""
+    for command in job.model.commands:
+        if not command.is_image or command.variant:
+            continue
+        told = command.options
+        if not {"cleanenv", "e", "containall", "C"} & told.keys() or "env-file" in told:
+            continue
+        if command.is_open:
+            continue
+        lost = _lost(command, job)
+        if lost:
+            message = "--cleanenv takes {names} away, exported for what runs inside"
+            words = {"names": ", ".join(lost[:3])}
+            fix = "export them as SINGULARITYENV_... or APPTAINERENV_..., or use --env"
+            yield Fault(command.at, words, "warning", message, fix)
+            return
+
+
+def _lost(command: Command, job: Job) -> list[str]:
+    names = job.model.set_names()
+    given = " ".join(w.shown for w in command.words)
+    lost = []
+    for each in job.model.assignments:
+        if (
+            each.number > command.number
+            or not each.exported
+            or each.scope == "container"
+        ):
+            continue
+        if not _FOR_INSIDE.match(each.name) or each.name in lost:
+            continue
+        prefixed = {f"SINGULARITYENV_{each.name}", f"APPTAINERENV_{each.name}"}
+        if not prefixed & names and f"{each.name}=" not in given:
+            lost.append(each.name)
+    return lost
+
+
+@detects("EC839")
+def container_start(job: Job) -> Iterator[Fault]:
+    """Options that do not fit the image."""
+    for command in job.model.commands:
+        if not command.is_image or command.variant:
+            continue
+        image = command.options.get("image")
+        name = image.shown.lower() if image is not None else ""
+        if "nv" in command.options and "rocm" in name:
+            yield Fault(command.options["nv"].at, {})
+        told = command.options
+        if "workdir" in told and not {"contain", "containall", "c", "C"} & told.keys():
+            message = "--workdir does nothing without --contain"
+            fix = "add --contain, or leave --workdir out"
+            yield Fault(told["workdir"].at, {}, None, message, fix)

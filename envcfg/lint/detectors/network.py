@@ -1,0 +1,162 @@
+"""Network: what a fabric needs, and what keeps it from being used."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from envcfg.findings import Severity
+from envcfg.lint.flow import is_agent, text_of
+from envcfg.lint.model import Assignment
+from envcfg.lint.rule import Fault, Job, detects
+from envcfg.lint.text import literal
+
+_PREFIX = re.compile(r"^(?:SINGULARITY|APPTAINER)ENV_")
+_COLLECTIVE = re.compile(r"NCCL_|RCCL_|MASTER_ADDR$|TORCH_NCCL_")
+_REMARK = re.compile(r"(?:^|\s)#(?!SBATCH|!|PBS).*\w")
+_OFF = {
+    "NCCL_NET": ("Socket", "socket"),
+    "NCCL_P2P_DISABLE": ("1",),
+    "NCCL_SHM_DISABLE": ("1",),
+    "FI_MR_CACHE_MONITOR": ("disabled",),
+}
+_ON_SLINGSHOT = re.compile(r"FI_CXI_|CXI_")
+
+
+def _values(job: Job, name: str) -> list[tuple[Assignment, str | None]]:
+    """Return what a variable is set to, in any scope and with any prefix of a container."""
+    return [
+        (each, literal(text_of(each.value)))
+        for each in job.model.assignments
+        if _PREFIX.sub("", each.name) == name and each.value is not None
+    ]
+
+
+def _names(job: Job) -> set[str]:
+    return {_PREFIX.sub("", name) for name in job.model.set_names()}
+
+
+def _uses_collectives(job: Job) -> bool:
+    commands = job.model.commands
+    return any(map(_COLLECTIVE.match, _names(job))) or any(map(is_agent, commands))
+
+
+@detects("EC521")
+def interface_missing(job: Job) -> Iterator[Fault]:
+    """The interface that a Slingshot system needs named, and nobody names."""
+    profile = job.profile
+    if profile is None or profile.env.get("NCCL_SOCKET_IFNAME") is None:
+        return
+    if (job.shape.nodes or 1) < 2 or job.model.scope != "batch":
+        return
+    if "NCCL_SOCKET_IFNAME" in _names(job) or not _uses_collectives(job):
+        return
+    steps = [c for c in job.model.commands if c.is_step and c.parent is None]
+    if not steps or any(
+        "NCCL_SOCKET_IFNAME" in w.shown for s in steps for w in s.words
+    ):
+        return
+    severity: Severity = "note" if job.model.opaque else "warning"
+    yield Fault(steps[-1].at, {"profile": profile.name}, severity)
+
+
+@detects("EC523")
+def transport_off(job: Job) -> Iterator[Fault]:
+    """A transport that somebody has switched off, and nobody said why."""
+    if (job.shape.nodes or 1) < 2:
+        return
+    for name, off in _OFF.items():
+        for each, value in _values(job, name):
+            if (
+                value in off
+                and not each.context.conditions
+                and not _is_explained(each, job)
+            ):
+                yield Fault(each.at, {"name": name, "value": value})
+
+
+def _is_explained(each: Assignment, job: Job) -> bool:
+    return any(map(_REMARK.search, job.around(each.at).splitlines()))
+
+
+@detects("EC524")
+def cxi_coupling(job: Job) -> Iterator[Fault]:
+    """Settings of Slingshot that only work together."""
+    yield from _rendezvous_get(job)
+    for each, value in _values(job, "FI_MR_CACHE_MONITOR"):
+        if value == "memhooks" and _uses_collectives(job):
+            message = "memhooks and NCCL or RCCL wait for each other, and the job hangs"
+            fix = "FI_MR_CACHE_MONITOR=userfaultfd, or kdreg2 where the kernel has it"
+            yield Fault(each.at, {}, "warning", message, fix)
+    if job.shape.nodes != 1 or not _is_slingshot(job):
+        return
+    if "single_node_vni" in _network(job):
+        return
+    for each, value in _values(job, "NCCL_NET"):
+        if value in ("AWS Libfabric", "OFI") and not each.context.conditions:
+            message = (
+                "{value} is forced on one node, where Slurm gives no access to the network "
+                "unless asked"
+            )
+            fix = "leave NCCL_NET out on one node, or add #SBATCH --network=single_node_vni"
+            yield Fault(each.at, {"value": value}, "warning", message, fix)
+
+
+def _rendezvous_get(job: Job) -> Iterator[Fault]:
+    found = [a for a, value in _values(job, "FI_CXI_RDZV_PROTO") if value == "alt_read"]
+    if not found or job.model.scope == "unknown" or job.model.is_dump:
+        return
+    if "disable_rdzv_get" in _network(job):
+        return
+    steps = [c for c in job.model.commands if c.is_step]
+    severity: Severity | None = None
+    if any(each.is_open for each in steps) or found[0].context.conditions or not steps:
+        severity = "note"
+    yield Fault(found[0].at, {}, severity)
+
+
+def _network(job: Job) -> str:
+    """Return all that sbatch and srun are told of the network."""
+    said = [d.value or "" for d in job.model.directives if d.name == "network"]
+    said += [
+        command.options["network"].shown
+        for command in job.model.commands
+        if command.is_step and "network" in command.options
+    ]
+    said += [
+        value or "?" for name in ("SLURM_NETWORK", "SBATCH_NETWORK")
+        for _, value in _values(job, name)
+    ]  # fmt: skip
+    return " ".join(said)
+
+
+def _is_slingshot(job: Job) -> bool:
+    if job.profile is not None and job.profile.env.get("FI_CXI_DEFAULT_CQ_SIZE"):
+        return True
+    values = [value or "" for _, value in _values(job, "NCCL_SOCKET_IFNAME")]
+    return any(map(_ON_SLINGSHOT.match, _names(job))) or any("hsn" in v for v in values)
+
+
+@detects("EC522")
+def other_fabric(job: Job) -> Iterator[Fault]:
+    """Settings of a fabric that the system does not have."""
+    if job.profile is None:
+        return
+    is_slingshot = any(name.startswith("FI_CXI_") for name in job.profile.env)
+    for each in job.model.assignments:
+        name = _PREFIX.sub("", each.name)
+        value = literal(text_of(each.value)) or ""
+        if each.value is None or each.context.conditions:
+            continue
+        words = {"name": name, "value": value, "profile": job.profile.name}
+        if is_slingshot and name.startswith("NCCL_IB_"):
+            is_off = name == "NCCL_IB_DISABLE" and value == "1"
+            yield Fault(each.at, words, "note" if is_off else None)
+        elif is_slingshot and name.endswith("SOCKET_IFNAME"):
+            if re.match(r"=?(?:ib|eth|en)\d", value):
+                yield Fault(each.at, words)
+        elif not is_slingshot and name.endswith("SOCKET_IFNAME"):
+            if re.match(r"=?hsn", value):
+                yield Fault(each.at, words)
+        elif not is_slingshot and name.startswith("FI_CXI_"):
+            yield Fault(each.at, words)

@@ -1,0 +1,185 @@
+"""The batch script as a program: what it returns, where it is, what is left on."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from envcfg.lint.facts import is_helper, steps
+from envcfg.lint.flow import is_agent, text_of
+from envcfg.lint.model import Command
+from envcfg.lint.rule import Edit, Fault, Job, detects
+from envcfg.lint.text import holes, literal
+
+_PATHS = frozenset({"dirname", "readlink", "realpath", "cd"})
+_ENDS = frozenset(
+    {"exit", "return", "wait", "trap", "[", "[[", "((", "sbatch", "scancel"}
+)
+_DEBUG = {
+    "CUDA_LAUNCH_BLOCKING": ("1",),
+    "HIP_LAUNCH_BLOCKING": ("1",),
+    "AMD_SERIALIZE_KERNEL": ("1", "2", "3"),
+    "AMD_SERIALIZE_COPY": ("1", "2", "3"),
+    "TORCH_DISTRIBUTED_DEBUG": ("DETAIL",),
+    "NCCL_DEBUG": ("TRACE", "trace"),
+    "RCCL_KERNEL_COLL_TRACE_ENABLE": ("1",),
+    "FI_LOG_LEVEL": ("debug", "trace"),
+}
+
+
+@detects("EC734")
+def lost_exit_code(job: Job) -> Iterator[Fault]:
+    """A job that ends well whatever its step did."""
+    model = job.model
+    if model.scope != "batch" or not model.directives:
+        return
+    if any(e.name in ("?", "PIPESTATUS") for e in model.expansions):
+        return
+    main = [
+        s
+        for s in steps(model)
+        if s.parent is None and not s.substitution and s.scope == "batch"
+        and len(s.words) > 1 and not is_helper(s, model)
+    ]  # fmt: skip
+    main = [s for s in main if model.children(s)]
+    if not main:
+        return
+    last = main[-1]
+    context = last.context
+    if context.tested or context.function or context.background or context.loop:
+        return
+    if context.forgiven:
+        yield Fault(last.at, {"what": "|| true"})
+    elif context.piped:
+        if "pipefail" not in context.options:
+            message = "the exit code of srun is lost: that of the pipe's end counts"
+            yield Fault(
+                last.at, {"what": "the pipe"}, None, message, "set -o pipefail before"
+            )
+    elif "errexit" not in context.options and (after := _after(last, job)):
+        yield Fault(last.at, {"what": after.name or "what follows"})
+
+
+def _after(step: Command, job: Job) -> Command | None:
+    """Return the command that ends the script in place of *step*."""
+    inside = {step.number}
+    found = None
+    for each in job.model.commands[step.number + 1 :]:
+        if each.parent in inside or each.at == step.at:
+            inside.add(each.number)
+        elif (
+            each.substitution
+            or each.unit != step.unit
+            or each.parent is not None
+            or each.context.function
+        ):
+            continue
+        elif each.is_step or each.name in _ENDS or each.context.options & {"errexit"}:
+            return None
+        else:
+            found = each
+    return found
+
+
+@detects("EC735")
+def no_exec(job: Job) -> Iterator[Fault]:
+    """A shell that stays between Slurm and the program, and gets its signals."""
+    model = job.model
+    if model.scope != "unknown" or model.is_dump or not model.commands:
+        return
+    if any(c.name in ("trap", "wait", "exec") for c in model.commands):
+        return
+    last = next(
+        (c for c in reversed(model.commands) if c.parent is None and c.unit == 0
+         and not c.substitution), None
+    )  # fmt: skip
+    if last is None or last.context != last.context._replace(
+        conditions=(),
+        function="",
+        loop=False,
+        piped=False,
+        background=False,
+        tested=False,
+    ):
+        return
+    hands_on = any(h.name in ("@", "*") for w in last.words for h in holes(w.text))
+    if hands_on and (_is_program(last) or not last.name):
+        edit = Edit(last.at, last.at, "exec ")
+        yield Fault(last.at, {"name": last.name or "the program"}, edit=edit)
+
+
+def _is_program(command: Command) -> bool:
+    return command.name.startswith("python") or is_agent(command)
+
+
+@detects("EC736")
+def script_location(job: Job) -> Iterator[Fault]:
+    """The place of a script that sbatch has copied elsewhere."""
+    model = job.model
+    if model.scope != "batch" or not model.directives:
+        return
+    yield from _late(job)
+    seen: set[int] = set()
+    for command in model.commands:
+        if command.name not in _PATHS or command.scope != "batch":
+            continue
+        if any("SLURM" in c or "BASH_SOURCE" in c for c in command.context.conditions):
+            continue
+        for word in command.arguments:
+            for hole in holes(word.text):
+                if hole.name not in ("0", "BASH_SOURCE") or hole.op or hole.at in seen:
+                    continue
+                # Offsets of another file are of what is sourced, which stays where it is.
+                own = any(d.line_at <= hole.at for d in model.directives)
+                if (
+                    own
+                    and ":-" not in job.before(hole.at)
+                    and not _is_elsewhere(hole.at, job)
+                ):
+                    seen.add(hole.at)
+                    said = "$0" if hole.name == "0" else "BASH_SOURCE"
+                    yield Fault(hole.at, {"name": said})
+
+
+def _is_elsewhere(at: int, job: Job) -> bool:
+    """Return whether *at* is in another file than the script."""
+    return at < job.model.own or at >= job.model.own + job.model.size
+
+
+def _late(job: Job) -> Iterator[Fault]:
+    late = [d for d in job.model.directives if d.late]
+    if late:
+        message = (
+            "sbatch stops reading at the first command: this line counts for nothing"
+        )
+        yield Fault(
+            late[0].line_at, {}, None, message, "move it up, before all commands"
+        )
+    for each in job.model.directives:
+        value = each.value or ""
+        if not each.late and re.search(r"\$\{?[A-Za-z_]", value):
+            message = "sbatch expands no variables: {value} is taken as it stands"
+            fix = "a pattern of sbatch such as %j or %x, or the option on the command line"
+            yield Fault(each.at, {"value": value}, None, message, fix)
+
+
+@detects("EC737")
+def debug_left_on(job: Job) -> Iterator[Fault]:
+    """What helps to find a fault, and slows every run."""
+    for each in job.model.assignments:
+        if each.value is None or each.context.conditions:
+            continue
+        if not (each.exported or each.how == "env" or each.command is not None):
+            continue
+        name = re.sub(r"^(?:SINGULARITY|APPTAINER)ENV_", "", each.name)
+        value = literal(text_of(each.value))
+        if value is not None and value in _DEBUG.get(name, ()):
+            severity = None if name.endswith(("BLOCKING", "KERNEL", "COPY")) else "note"
+            yield Fault(each.at, {"name": name, "value": value}, severity)  # type: ignore[arg-type]
+        elif name == "NCCL_DEBUG_SUBSYS" and value:
+            parts = set(value.upper().split(","))
+            if not any(p.startswith("^") for p in parts) and not parts & {"NET", "ALL"}:
+                message = "{value} hides why a network plugin was not loaded"
+                edit = Edit(each.value_at, each.value_at + len(value), "INIT,ENV,NET")
+                fix = "INIT,ENV,NET"
+                yield Fault(each.at, {"value": value}, "note", message, fix, edit)

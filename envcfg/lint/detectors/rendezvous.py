@@ -1,0 +1,312 @@
+"""Rendezvous: where ranks look for the first of them, and at which port."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+
+from envcfg.findings import Severity
+from envcfg.lint.facts import is_many
+from envcfg.lint.flow import Option, agent_of, is_agent, options, text_of
+from envcfg.lint.model import Assignment, Command
+from envcfg.lint.rule import Fault, Job, detects
+from envcfg.lint.text import Hole, Text, holes, literal, shown, start
+
+_ADDRESSES = frozenset(
+    {"MASTER_ADDR", "MASTER_IP", "RDZV_HOST", "MASTER_NODE", "HEAD_NODE_IP"}
+)
+_ADDRESS_OPTIONS = frozenset(
+    {"master-addr", "main-process-ip", "rdzv-endpoint", "rdzv-backend-endpoint"}
+)
+_PORTS = re.compile(r"(?:MASTER|RDZV|MAIN_PROCESS|RENDEZVOUS|RAY|DIST|HEAD)_?PORT")
+_PORT_OPTIONS = frozenset({"master-port", "main-process-port", "rdzv-port"})
+_HERE = re.compile(r"^(?:localhost|127\.0\.0\.1|0\.0\.0\.0)(?::|$)")
+_HOSTNAME = re.compile(r"^(?:/bin/|/usr/bin/)?hostname\b")
+_OCTAL = re.compile(
+    r"(?<!10#)(?:\$\{SLURM_JOB_?ID:\s*(?:-\d|\(-\d\))(?::\d+)?\}|\$\([^()]*tail\s+-c\s*-?\d[^()]*\))"
+)
+_SLURM_TOOLS = frozenset(
+    "scontrol sinfo squeue srun sacct sbatch salloc scancel".split()
+)
+_NTH = re.compile(r"hostname\s+(?:-I|--all-ip-addresses)\b.*\|\s*(?:awk|cut)\b")
+_EPHEMERAL = range(32768, 61000)
+
+
+@detects("EC416")
+def address_in_task(job: Job) -> Iterator[Fault]:
+    """Every node takes itself for the first, or the address is never seen."""
+    nodes = job.shape.nodes
+    for each in job.model.assignments:
+        if each.name not in _ADDRESSES or each.value is None:
+            continue
+        value = text_of(each.value)
+        if launch := _hole(value, "SLURM_LAUNCH_NODE_IPADDR"):
+            message = (
+                "SLURM_LAUNCH_NODE_IPADDR is the node on which srun was called, which need "
+                "not be the first of the step"
+            )
+            severity: Severity = "error" if (nodes or 1) > 1 else "warning"
+            yield Fault(launch.at, {"value": "it"}, severity, message)
+        elif each.scope in ("task", "container") and nodes and nodes > 1:
+            at = _own(value)
+            if at is not None and not _is_alone(each, job):
+                yield Fault(
+                    max(at, each.at), {"value": shown(value), "name": each.name}
+                )
+    yield from _unexported(job)
+    if nodes is None or nodes < 2:
+        return
+    for command in job.model.commands:
+        if command.scope not in ("task", "container"):
+            continue
+        asked = {o.name: o for o in options(command)}
+        if "standalone" in asked or _one_node(asked):
+            continue
+        if any(each.name == "standalone" for each in options(command)) or any(
+            w.literal == "--standalone" for w in command.words
+        ):
+            continue
+        for option in asked.values():
+            if option.name in _ADDRESS_OPTIONS and is_agent(command):
+                at = _own(option.value.text)
+                if at is not None:
+                    words = {"value": option.value.shown, "name": f"--{option.name}"}
+                    yield Fault(at, words)
+
+
+def _one_node(asked: Mapping[str, Option]) -> bool:
+    nodes = asked.get("nnodes") or asked.get("num-machines")
+    return nodes is not None and nodes.value.literal == "1"
+
+
+def _own(value: Text) -> int | None:
+    """Return where *value* names the node on which it is read; None where it does not."""
+    for hole in holes(value):
+        if hole.scope not in ("task", "container"):
+            continue
+        if (
+            hole.kind == "command" and _HOSTNAME.match(hole.text)
+        ) or hole.name == "HOSTNAME":
+            return hole.at
+        if hole.name == "SLURMD_NODENAME":
+            return hole.at
+    said = literal(value)
+    return start(value) if said is not None and _HERE.match(said) else None
+
+
+def _hole(value: Text, name: str) -> Hole | None:
+    return next((each for each in holes(value) if each.name == name), None)
+
+
+def _is_alone(each: Assignment, job: Job) -> bool:
+    """Return whether each rank or node is meant to be a job of its own."""
+    if any(
+        re.search(r"NNODES|NUM_NODES|NODEID|PROCID", c) for c in each.context.conditions
+    ):
+        return True
+    ports = [a for a in job.model.assignments if _PORTS.fullmatch(a.name)]
+    return any(
+        re.search(r"LOCAL|RANK|PROCID|GPU", shown(text_of(a.value)))
+        for a in ports
+        if a.value
+    )
+
+
+def _unexported(job: Job) -> Iterator[Fault]:
+    """Yield where the address is computed and no task ever sees it."""
+    model = job.model
+    if model.scope != "batch" or model.is_dump:
+        return
+    assigned = [a for a in model.assignments if a.name == "MASTER_ADDR"]
+    mine = [
+        a for a in assigned if a.how == "=" and a.scope == "batch" and a.command is None
+    ]
+    if not mine or any(a.exported for a in assigned):
+        return
+    if any(e.name == "MASTER_ADDR" for e in model.expansions):
+        return
+    if any("allexport" in c.context.options for c in model.commands):
+        return
+    if any(c.is_step for c in model.commands) and not mine[0].context.function:
+        message = "MASTER_ADDR is neither exported nor used: no task sees it"
+        yield Fault(mine[0].at, {}, "error", message, fix="export MASTER_ADDR")
+
+
+@detects("EC417")
+def slurm_in_container(job: Job) -> Iterator[Fault]:
+    """Slurm's commands where only the image's programs are."""
+    for command in job.model.commands:
+        if command.name not in _SLURM_TOOLS or command.scope != "container":
+            continue
+        if not (command.words[0].literal or "").endswith(command.name):
+            continue
+        if any(command.name in c for c in command.context.conditions):
+            continue  # asked for first, as by command -v
+        containers = [c for c in job.model.ancestors(command) if c.options or c.is_open]
+        if any(_brings_slurm(each) for each in containers) or _binds_slurm(job):
+            continue
+        severity: Severity | None = None
+        if any(each.is_open for each in containers) or command.context.forgiven:
+            severity = "warning"
+        yield Fault(command.at, {"name": command.name}, severity)
+
+
+def _brings_slurm(container: Command) -> bool:
+    said = " ".join(each.shown for each in container.words[: _image_at(container)])
+    return bool(re.search(r"slurm|munge|scontrol|/usr/bin\b", said, re.IGNORECASE))
+
+
+def _image_at(container: Command) -> int:
+    image = container.options.get("image")
+    for number, word in enumerate(container.words):
+        if image is not None and word is image:
+            return number + 1
+    return len(container.words)
+
+
+def _binds_slurm(job: Job) -> bool:
+    return any(
+        re.search(r"slurm|munge|scontrol", shown(text_of(each.value)), re.IGNORECASE)
+        for each in job.model.assignments
+        if "BIND" in each.name
+    )
+
+
+@detects("EC419")
+def port(job: Job) -> Iterator[Fault]:
+    """A port that another job may have, or that cannot be computed."""
+    seen: set[int] = set()
+    for name, value, scope in _port_values(job):
+        for fault in _judged(name, value, scope, job):
+            if fault.at not in seen:
+                seen.add(fault.at)
+                yield fault
+
+
+def _port_values(job: Job) -> Iterator[tuple[str, Text, str]]:
+    for each in job.model.assignments:
+        if _PORTS.fullmatch(each.name) and each.value is not None:
+            yield each.name, text_of(each.value), each.scope
+    for command in job.model.commands:
+        alone = any(w.literal == "--standalone" for w in command.words)
+        for option in options(command):
+            if alone or command.substitution:
+                continue
+            if option.name in _PORT_OPTIONS:
+                yield f"--{option.name}", option.value.text, command.scope
+            elif option.name == "rdzv-endpoint":
+                said = option.value.text
+                if said and not said[-1].hole and ":" in said[-1].chars:
+                    piece = said[-1]
+                    skip = piece.chars.rindex(":") + 1
+                    at = piece.at + skip if piece.at >= 0 else -1
+                    rest = piece._replace(chars=piece.chars[skip:], at=at)
+                    yield f"--{option.name}", (rest,), command.scope
+
+
+def _judged(name: str, value: Text, scope: str, job: Job) -> Iterator[Fault]:
+    said = literal(value)
+    if said is not None:
+        if said.isdigit() and int(said):
+            number, at = int(said), start(value)
+            if at >= 0:
+                is_taken = number in _EPHEMERAL and scope != "unknown"
+                severity: Severity = "warning" if is_taken else "note"
+                message = None
+                if is_taken:
+                    message = (
+                        "port {port} is of those that Linux gives to any connection "
+                        "(32768 to 60999): it may be taken"
+                    )
+                yield Fault(at, {"port": said, "name": name}, severity, message)
+        return
+    for hole in holes(value):
+        if hole.kind == "arithmetic" and _OCTAL.search(hole.text):
+            message = (
+                "the last digits of the job id are an octal number where they begin with "
+                "0: 0812 is an error"
+            )
+            fix = "write 10# before them, or $(( 10000 + SLURM_JOB_ID % 20000 ))"
+            yield Fault(hole.at, {"port": "", "name": name}, "error", message, fix)
+        elif (
+            hole.scope in ("task", "container")
+            and _is_random(hole)
+            and is_many(job.shape)
+        ):
+            message = "each task takes a random port of its own: they never meet"
+            yield Fault(hole.at, {"port": "", "name": name}, "error", message)
+
+
+def _is_random(hole: Hole) -> bool:
+    return hole.name == "RANDOM" or (
+        hole.kind == "arithmetic" and "RANDOM" in hole.text
+    )
+
+
+@detects("EC420")
+def rendezvous_options(job: Job) -> Iterator[Fault]:
+    """Options of torchrun that do nothing, or that keep nodes apart."""
+    nodes = job.shape.nodes
+    seen: set[int] = set()
+    for command in job.model.commands:
+        agent = agent_of(command)
+        if agent is None or agent.own_hosts or command.at in seen:
+            continue
+        seen.add(command.at)
+        asked = {o.name: o for o in options(command)}
+        alone = any(w.literal == "--standalone" for w in command.words)
+        in_step = command.scope in ("task", "container")
+        step = next((c for c in job.model.ancestors(command) if c.is_step), None)
+        if step is not None and ("nodes" in step.options or "nodelist" in step.options):
+            nodes = None
+        many = in_step and step is not None and not step.is_open and nodes and nodes > 1
+        if many and alone and not command.context.conditions:
+            message = (
+                "--standalone keeps each of {nodes} nodes to itself: they train apart"
+            )
+            fix = "leave it out, and give --rdzv-backend=c10d and --rdzv-endpoint"
+            yield Fault(command.at, {"nodes": nodes}, "warning", message, fix)
+            continue
+        count = asked.get("nnodes")
+        said = count.value.literal if count else None
+        if many and count and said and said.isdigit() and int(said) not in (1, nodes):
+            message = "--nnodes is {said}, and the job has {nodes} nodes"
+            fix = "--nnodes=$SLURM_JOB_NUM_NODES"
+            yield Fault(
+                count.value.at, {"said": said, "nodes": nodes}, "warning", message, fix
+            )
+        name = asked.get("rdzv-id")
+        literal_id = name.value.literal if name else None
+        if name and literal_id and "$" not in literal_id:
+            yield Fault(name.value.at, {"value": literal_id})
+        backend = asked.get("rdzv-backend")
+        if backend and backend.value.literal == "c10d":
+            for each in ("node-rank", "master-addr"):
+                if each in asked and not asked[each].value.is_loose:
+                    message = "with c10d nobody reads --{name}"
+                    fix = "leave it out"
+                    yield Fault(
+                        _option_at(asked[each].command, each),
+                        {"name": each},
+                        "note",
+                        message,
+                        fix,
+                    )
+
+
+def _option_at(command: Command, name: str) -> int:
+    for word in command.words:
+        if word.shown.replace("_", "-").startswith(f"--{name}"):
+            return word.at
+    return command.at
+
+
+@detects("EC418")
+def address_source(job: Job) -> Iterator[Fault]:
+    """The address of the n-th interface, whichever that is."""
+    for each in job.model.assignments:
+        if each.name not in _ADDRESSES and "HOST_IP" not in each.name:
+            continue
+        for hole in holes(text_of(each.value)):
+            if hole.kind == "command" and _NTH.search(hole.text):
+                yield Fault(hole.at, {"name": each.name})

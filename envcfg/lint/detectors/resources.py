@@ -1,0 +1,252 @@
+"""Resources: what steps get of what the job has, and who starts the processes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from envcfg.lint.facts import Shape, gpus_asked, is_helper, step_shape, steps
+from envcfg.lint.flow import agent_of, is_agent, options, text_of
+from envcfg.lint.model import Command
+from envcfg.lint.rule import Edit, Fault, Job, detects
+from envcfg.lint.text import holes, shown
+
+_OWN_MASKS = ("mask_cpu", "map_cpu", "none", "no", "mask_ldom", "map_ldom")
+_STARTERS = frozenset(
+    "srun mpirun mpiexec jsrun ssh pdsh clush flux parallel sbatch aprun prun ibrun".split()
+)
+_PER_NODE = frozenset({"nproc-per-node", "num-gpus", "num-accelerators"})
+_PROCESSES = frozenset(
+    {"nproc-per-node", "num-processes", "num-gpus", "num-accelerators"}
+)
+
+
+@detects("EC626")
+def cores_not_repeated(job: Job) -> Iterator[Fault]:
+    """The cores of the job that srun does not take for its step."""
+    model = job.model
+    asked = [d for d in model.directives if d.name == "cpus-per-task" and not d.late]
+    if model.scope != "batch" or not asked or not (asked[-1].value or "").isdigit():
+        return
+    count = int(asked[-1].value or 1)
+    if count < 2 or "SRUN_CPUS_PER_TASK" in model.set_names():
+        return
+    binds = [
+        shown(text_of(a.value)) for a in model.assignments if a.name == "SLURM_CPU_BIND"
+    ]
+    if any(mask in each for each in binds for mask in _OWN_MASKS):
+        return
+    lacking: dict[int, list[Command]] = {}
+    for step in steps(model):
+        if step.scope == "batch":
+            lacking.setdefault(step.at, []).append(step)
+    wrong = [
+        same[0]
+        for same in lacking.values()
+        if all(_lacks_cores(each, job) for each in same)
+    ]
+    if not wrong:
+        return
+    first = wrong[0]
+    others = f" (and of {len(wrong) - 1} more)" if len(wrong) > 1 else ""
+    edit = Edit(first.at + 4, first.at + 4, " --cpus-per-task=$SLURM_CPUS_PER_TASK")
+    yield Fault(first.at, {"count": count, "others": others}, edit=edit)
+
+
+def _lacks_cores(step: Command, job: Job) -> bool:
+    told = step.options
+    if step.is_open or step.substitution or len(step.words) < 2:
+        return False
+    if {"cpus-per-task", "exact", "overlap", "cpus-per-gpu", "pty"} & told.keys():
+        return False
+    if "jobid" in told and "SLURM_JOB" not in told["jobid"].shown:
+        return False  # a step in a job of its own
+    bind = told.get("cpu-bind")
+    if bind is not None and (
+        bind.literal is None or any(m in bind.shown for m in _OWN_MASKS)
+    ):
+        return False
+    if not job.model.children(step):
+        return False
+    return not is_helper(step, job.model)
+
+
+@detects("EC633")
+def launcher_mismatch(job: Job) -> Iterator[Fault]:
+    """Tasks of Slurm times processes of a launcher, or fewer than were asked for."""
+    yield from _different(job)
+    if job.model.scope != "batch":
+        return
+    yield from _many_agents(job)
+    yield from _agent_without_srun(job)
+    yield from _program_without_srun(job)
+
+
+def _different(job: Job) -> Iterator[Fault]:
+    asked = {d.name: d for d in job.model.directives if not d.late}
+    counts = gpus_asked({name: d.value or "" for name, d in asked.items()})
+    if len(set(counts.values())) > 1:
+        said = " and ".join(f"--{name}={asked[name].value}" for name in counts)
+        message = "{said} ask for different numbers of GPUs"
+        at = max(asked[name].at for name in counts)
+        yield Fault(at, {"said": said}, message=message, fix="keep one of them")
+
+
+def _many_agents(job: Job) -> Iterator[Fault]:
+    """Yield where several tasks of a node each start a launcher of their own."""
+    model = job.model
+    seen: set[int] = set()
+    for command in model.commands:
+        if not is_agent(command) or command.at in seen:
+            continue
+        if command.scope not in ("task", "container"):
+            continue
+        step = next((c for c in model.ancestors(command) if c.is_step), None)
+        if step is None or step.is_open or (command.is_open and not _counts(command)):
+            continue
+        shape = step_shape(step, job.shape)
+        tasks = shape.per_node
+        if tasks is None and shape.tasks and shape.tasks > 1 and shape.nodes == 1:
+            tasks = shape.tasks
+        if tasks is None or tasks < 2 or not _starts_many(command, shape):
+            continue
+        if any("LOCALID" in c or "PROCID" in c for c in command.context.conditions):
+            continue
+        seen.add(command.at)
+        yield Fault(command.at, {"tasks": tasks, "name": _name(command)})
+
+
+def _counts(command: Command) -> bool:
+    return any(each.name in _PROCESSES for each in options(command))
+
+
+def _starts_many(command: Command, shape: Shape) -> bool:
+    """Return whether a launcher starts more than one process."""
+    for option in options(command):
+        if option.name in _PROCESSES:
+            said = option.value.literal
+            if said is not None and said.isdigit():
+                return int(said) > 1
+            return True  # as many as there are GPUs
+    del shape
+    # Without a number torchrun starts one process, the others one for each GPU.
+    agent = agent_of(command)
+    return agent is not None and agent.each_gpu
+
+
+def _name(command: Command) -> str:
+    return "the launcher" if command.name.startswith("python") else command.name
+
+
+def _agent_without_srun(job: Job) -> Iterator[Fault]:
+    """Yield where several nodes are asked for, and torchrun runs on the first only."""
+    nodes = job.shape.nodes
+    model = job.model
+    if nodes is None or nodes < 2:
+        return
+    others = {c.name for c in model.commands if not c.is_step} & _STARTERS
+    for command in model.commands:
+        agent = agent_of(command)
+        if command.scope != "batch" or agent is None or agent.own_hosts:
+            continue
+        if any(c.name not in ("time", "exec", "env") for c in model.ancestors(command)):
+            continue
+        if others or command.context.function or command.context.conditions:
+            continue
+        message = (
+            "{name} runs on the first of {nodes} nodes: nothing starts it elsewhere"
+        )
+        fix = "start it by srun, one task on each node"
+        words = {"name": _name(command), "nodes": nodes}
+        yield Fault(command.at, words, message=message, fix=fix)
+
+
+def _program_without_srun(job: Job) -> Iterator[Fault]:
+    """Yield where tasks are asked for, and the program starts without srun."""
+    model, shape = job.model, job.shape
+    tasks = shape.tasks or (shape.per_node or 1) * (shape.nodes or 1)
+    if tasks < 2 or model.opaque or {c.name for c in model.commands} & _STARTERS:
+        return
+    gpus = shape.gpus_per_node is not None or any(
+        "gpu" in d.name for d in model.directives
+    )
+    meets = {"MASTER_ADDR", "WORLD_SIZE", "RANK"} & model.set_names()
+    for command in model.commands:
+        if command.scope != "batch" or not command.name.startswith("python"):
+            continue
+        if command.substitution or command.context.conditions or is_agent(command):
+            continue
+        if gpus and meets and not command.context.function:
+            message = (
+                "{tasks} tasks are asked for, and {name} is started once, without srun"
+            )
+            fix = "start it by srun"
+            yield Fault(
+                command.at, {"tasks": tasks, "name": command.name}, None, message, fix
+            )
+            return
+
+
+_MASKS = ("ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES")
+
+
+@detects("EC632")
+def gpu_mask(job: Job) -> Iterator[Fault]:
+    """Two layers of masks: the second counts within the first."""
+    masks = [
+        a for a in job.model.assignments if a.name in _MASKS and a.value is not None
+    ]
+    by_name = {a.name: a for a in masks}
+    inner = [by_name[n] for n in _MASKS[1:] if n in by_name]
+    outer = by_name.get("ROCR_VISIBLE_DEVICES")
+    for each in inner:
+        copied = [
+            h for h in holes(text_of(each.value)) if h.name == "ROCR_VISIBLE_DEVICES"
+        ]
+        if copied and not _is_dropped(job):
+            message = (
+                "{name} is copied from ROCR_VISIBLE_DEVICES: HIP counts from 0 among "
+                "what that has left"
+            )
+            yield Fault(each.at, {"name": each.name}, "warning", message)
+            return
+    if outer is None or _is_dropped(job):
+        return
+    for each in inner:
+        if each.context.conditions or outer.context.conditions or not each.exported:
+            continue
+        both = [shown(text_of(outer.value)), shown(text_of(each.value))]
+        per_rank = all(re.search(r"LOCALID|LOCAL_RANK", v) for v in both)
+        lists = all(re.fullmatch(r"\d(?:,\d)*", v) for v in both)
+        is_full = lists and both[0] == both[1] and both[0].startswith("0")
+        if per_rank or (lists and not is_full):
+            yield Fault(each.at, {"name": each.name})
+            return
+
+
+def _is_dropped(job: Job) -> bool:
+    return any(a.how == "unset" and a.name in _MASKS for a in job.model.assignments)
+
+
+@detects("EC627")
+def too_few_cores(job: Job) -> Iterator[Fault]:
+    """Fewer cores for a task than it starts processes."""
+    for command in job.model.commands:
+        if not is_agent(command) or command.variant:
+            continue
+        step = next((c for c in job.model.ancestors(command) if c.is_step), None)
+        shape = step_shape(step, job.shape) if step is not None else job.shape
+        counts = [o for o in options(command) if o.name in _PER_NODE]
+        said = counts[-1].value.literal if counts else None
+        if (
+            shape.cpus is None
+            or shape.is_exclusive
+            or said is None
+            or not said.isdigit()
+        ):
+            continue
+        if step is not None and step.is_open:
+            continue
+        if shape.cpus < int(said):
+            words = {"cores": shape.cpus, "count": said, "name": _name(command)}
+            yield Fault(counts[-1].value.at, words)

@@ -1,0 +1,346 @@
+"""Scope and quoting: what is expanded by the wrong shell, or never."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from envcfg.findings import Severity
+from envcfg.lint.flow import Uses, is_agent, options, texts, uses
+from envcfg.lint.model import Command, Expansion
+from envcfg.lint.program import SHELLS
+from envcfg.lint.rule import Edit, Fault, Job, detects
+from envcfg.lint.text import Word, holes
+
+_RANKS = re.compile(
+    r"SLURM_(?:PROCID|LOCALID|NODEID|TASK_PID)|PMIX?_(?:LOCAL_)?RANK|MPI_LOCALRANKID|"
+    r"OMPI_COMM_WORLD_(?:NODE_|LOCAL_)?RANK|FLUX_TASK_(?:RANK|LOCAL_ID)"
+)
+_ROLES = re.compile(
+    r"(?:LOCAL_|NODE_|GROUP_|GLOBAL_|WORLD_|MACHINE_)?RANK|(?:ROCR|HIP|CUDA)_VISIBLE_DEVICES|"
+    r"MACHINE_RANK|NODE_ID|NODEID|LOCAL_ID|GPU_DEVICE_ORDINAL"
+)
+_ROLE_OPTIONS = frozenset(
+    "node-rank machine-rank rank local-rank node-id proc-id".split()
+)
+_SAYS = frozenset({"echo", "printf", "logger", "cat"})
+_TESTS = frozenset({"[", "[[", "((", "test"})
+_ASKS = frozenset({"-z", "-n", "-v"})
+_HOST = re.compile(r"^(?:/bin/|/usr/bin/)?hostname(?:\s+-[a-zA-Z]+|\s+--\w+)?\s*$")
+_MEETS = re.compile(
+    r"ADDR|HOST|MASTER|HEAD|ENDPOINT|RDZV|COORD|SERVER|URL|IP$|NODE0|LEADER", re.I
+)
+_LITERAL_DOLLAR = re.compile(r"\$\{?([A-Z][A-Z0-9_]{2,})\b")
+_READS_DOLLARS = frozenset(
+    "awk gawk sed perl grep egrep ssh eval envsubst echo printf sbatch singularity "
+    "apptainer "
+    "docker podman xargs find trap parallel tee cat jq su watch screen tmux".split()
+)
+_ORDER: tuple[Severity, ...] = ("note", "warning", "error")
+
+
+@detects("EC101")
+def rank_in_batch(job: Job) -> Iterator[Fault]:
+    """A rank's own variable, expanded once for all by the batch shell."""
+    if job.model.scope != "batch":
+        return
+    where, certain = uses(job.model), _certain(job)
+    for each in job.model.expansions:
+        if each.hole.scope != "batch" or not _RANKS.fullmatch(each.name):
+            continue
+        if each.is_known or each.hole.op[:2] in (":-", "-", ":?", ":+", "+"):
+            continue
+        if any(each.name in c for c in each.context.conditions):
+            continue
+        if each.context.function == "trap":
+            continue
+        found = _worth(each, where, job, certain)
+        if found is not None:
+            yield found
+
+
+def _worth(
+    each: Expansion, where: Uses, job: Job, certain: Severity | None
+) -> Fault | None:
+    model = job.model
+    severity: Severity | None = None
+    lucky = False
+    for option in where.options.get(each.at, ()):
+        if option.name in _ROLE_OPTIONS:
+            severity = "error"
+            names = {o.name: o.value.literal for o in options(option.command)}
+            lucky = lucky or names.get("rdzv-backend") == "c10d"
+    for assignment in where.values.get(each.at, ()):
+        if _ROLES.fullmatch(assignment.name):
+            severity = "error"
+        else:
+            severity = _more(severity, "warning")
+    for command, word in where.words.get(each.at, ()):
+        if command.name in _TESTS:
+            if any(w.shown in _ASKS for w in command.words):
+                return None
+            severity = "error"
+        elif command.name in _SAYS:
+            severity = _more(severity, "note")
+        elif "/" in word.shown and not (command.is_step or command.name in SHELLS):
+            severity = _more(severity, "warning")
+        else:
+            severity = _more(severity, "note")
+    if severity is None and each.use == "document":
+        severity = "note"
+    if severity is None:
+        numbered = model.commands[each.number : each.number + 1]
+        severity = "error" if any(c.name in _TESTS for c in numbered) else "note"
+    if severity == "error":
+        severity = certain
+        if severity is None:
+            return None
+    words = {"name": each.name}
+    if lucky and severity == "error":
+        message = (
+            "{name} is expanded by the batch shell, where it is 0: right by luck, as c10d "
+            "takes no notice of it"
+        )
+        return Fault(each.at, words, "warning", message)
+    return Fault(each.at, words, severity)
+
+
+def _certain(job: Job) -> Severity | None:
+    """Return what a wrong rank is worth: in a job of one task it is right."""
+    shape = job.shape
+    alone = shape.nodes == 1 and (shape.per_node or 1) == 1
+    runs = [c for c in job.model.commands if c.is_step]
+    if alone and not any(
+        "ntasks" in c.options or "ntasks-per-node" in c.options for c in runs
+    ):
+        return None
+    many = (shape.nodes or 1) > 1 or (shape.per_node or 1) > 1 or (shape.tasks or 1) > 1
+    return "error" if many else "warning"
+
+
+def _more(one: Severity | None, other: Severity) -> Severity:
+    return other if one is None else max(one, other, key=_ORDER.index)
+
+
+@detects("EC102")
+def literal_dollar(job: Job) -> Iterator[Fault]:
+    r"""``\$NAME`` that no shell is left to expand."""
+    known = job.model.set_names()
+    seen = set()
+    for command in job.model.commands:
+        if command.scope not in ("task", "container") or command.name in _READS_DOLLARS:
+            continue
+        if any(each.literal == "-c" for each in command.words):
+            continue  # a program of its own, in a language of its own
+        if (
+            command.name in SHELLS
+            or command.options
+            or command.name in job.model.functions
+        ):
+            continue
+        if not command.unit and not is_agent(command):
+            continue
+        for word in command.words:
+            for name, at in _dollars(word):
+                if not (
+                    name.startswith("SLURM_") or name in known or _ROLES.fullmatch(name)
+                ):
+                    continue
+                if at not in seen and job.before(at).endswith("\\"):
+                    seen.add(at)
+                    edit = Edit(at - 1, at, "")
+                    yield Fault(
+                        at - 1, {"name": name, "program": command.name}, edit=edit
+                    )
+    yield from _assigned_dollars(job, seen)
+
+
+def _assigned_dollars(job: Job, seen: set[int]) -> Iterator[Fault]:
+    for each in job.model.assignments:
+        if (
+            each.scope not in ("task", "container")
+            or not each.unit
+            or each.how == "env"
+        ):
+            continue
+        if each.name.startswith(("SINGULARITYENV_", "APPTAINERENV_")):
+            continue
+        if each.command is None and not each.exported:
+            continue
+        for text in texts(each.value):
+            for name, at in _dollars(Word(text, each.value_at)):
+                if at in seen or not name.startswith("SLURM_"):
+                    continue
+                if job.before(at).endswith("\\"):
+                    seen.add(at)
+                    yield Fault(at - 1, {"name": name, "program": each.name})
+
+
+def _dollars(word: Word) -> Iterator[tuple[str, int]]:
+    for number, piece in enumerate(word.text):
+        if piece.hole or piece.at < 0:
+            continue
+        for found in _LITERAL_DOLLAR.finditer(piece.chars):
+            yield found[1], piece.at + found.start()
+        # A dollar that ends its piece goes on in the next.
+        if piece.chars == "$" and number + 1 < len(word.text):
+            name = re.match(r"\{?([A-Z][A-Z0-9_]{2,})\b", word.text[number + 1].chars)
+            if name:
+                yield name[1], piece.at
+
+
+@detects("EC103")
+def node_in_batch(job: Job) -> Iterator[Fault]:
+    """The name of the first node, given to all of them as their own."""
+    if job.model.scope != "batch" or (job.shape.nodes or 0) < 2:
+        return
+    where = uses(job.model)
+    for at, assigned in where.values.items():
+        if any(_MEETS.search(each.name) for each in assigned):
+            continue
+        for each in assigned:
+            if each.scope not in ("task", "container"):
+                continue
+            found = [h for text in texts(each.value) for h in holes(text) if h.at == at]
+            for hole in found:
+                if hole.scope == "batch" and (
+                    hole.name == "SLURMD_NODENAME" or _HOST.match(hole.text)
+                ):
+                    yield Fault(at, {"name": hole.name or f"$({hole.text})"})
+
+
+@detects("EC104")
+def called_variable(job: Job) -> Iterator[Fault]:
+    """``$(NAME)`` where ``${NAME}`` is meant."""
+    from envcfg.knowledge.variables import find_variable
+
+    names = job.model.set_names()
+    for command in job.model.commands:
+        if not command.substitution or len(command.words) != 1:
+            continue
+        name = command.words[0].literal or ""
+        if not re.fullmatch(r"[A-Z][A-Z0-9_]*", name) or name in job.model.functions:
+            continue
+        if name in names or name.startswith("SLURM_") or find_variable(name):
+            edit = None
+            if job.before(command.at).endswith("("):
+                edit = Edit(command.at - 1, command.at + len(name) + 1, f"{{{name}}}")
+            yield Fault(
+                command.at - 2 if edit else command.at, {"name": name}, edit=edit
+            )
+
+
+@detects("EC105")
+def reparsed_arguments(job: Job) -> Iterator[Fault]:
+    """Arguments that are passed on and split, or read once more, on the way."""
+    model = job.model
+    seen: set[int] = set()
+    for each in model.expansions:
+        if each.name not in ("@", "*") or each.use != "word" or each.hole.quoted:
+            continue
+        if each.hole.op or each.number >= len(model.commands) or each.at in seen:
+            continue
+        command = _command_with(model.commands, each)
+        if command is None or not _passes_on(command):
+            continue
+        seen.add(each.at)
+        sign = each.name
+        form = f"${{{sign}}}" if job.before(each.at + 2).endswith("{") else f"${sign}"
+        edit = Edit(each.at, each.at + len(form), '"$@"')
+        yield Fault(each.at, {"form": form}, edit=edit)
+    for command in model.commands:
+        found = _pasted(command)
+        if found is not None and found not in seen and found >= 0:
+            seen.add(found)
+            message = (
+                "the arguments are pasted into a text that a shell reads once more"
+            )
+            fix = 'write bash -c \'... "$@"\' bash "$@"'
+            yield Fault(found, {"form": "$@"}, message=message, fix=fix)
+
+
+def _command_with(commands: list[Command], each: Expansion) -> Command | None:
+    """Return the command in whose words the arguments stand."""
+    if each.is_known:
+        return commands[each.number]
+    for command in commands[each.number : each.number + 3]:
+        for word in command.words:
+            if any(hole.at == each.at for hole in holes(word.text)):
+                return command
+    return None
+
+
+def _passes_on(command: Command) -> bool:
+    silent = (
+        _SAYS
+        | _TESTS
+        | {"for", "set", "shift", "module", "source", ".", "exit", "return"}
+    )
+    if command.name in silent or not command.words or command.substitution:
+        return False
+    return bool(command.name) or command.words[0].is_loose
+
+
+def _pasted(command: Command) -> int | None:
+    """Return where arguments were put into the text of a shell, if they were."""
+    if command.name not in SHELLS:
+        return None
+    said = [each.shown for each in command.words]
+    at = next(
+        (n for n, w in enumerate(said) if re.fullmatch(r"-[a-z]*c[a-z]*", w)), None
+    )
+    if at is None or at + 1 >= len(command.words):
+        return None
+    text = command.words[at + 1].text
+    if len(text) < 2:
+        return None  # the whole command is what was given: nothing is added to it
+    for hole in holes(text):
+        if hole.name in ("@", "*"):
+            return hole.at
+    return None
+
+
+_WRONG_NAMES = {
+    "SLURM_JOBNAME": "SLURM_JOB_NAME",
+    "SLURM_NNODE": "SLURM_NNODES",
+    "SLURM_NUM_NODES": "SLURM_JOB_NUM_NODES",
+    "SLURM_NODES": "SLURM_JOB_NUM_NODES",
+    "SLURM_JOB_NNODES": "SLURM_JOB_NUM_NODES",
+    "SLURM_LOCAL_ID": "SLURM_LOCALID",
+    "SLURM_PROC_ID": "SLURM_PROCID",
+    "SLURM_NODE_ID": "SLURM_NODEID",
+    "SLURM_LOCALRANK": "SLURM_LOCALID",
+    "SLURM_RANK": "SLURM_PROCID",
+    "SLURM_NODE_LIST": "SLURM_JOB_NODELIST",
+    "SLURM_JOB_NODE_LIST": "SLURM_JOB_NODELIST",
+    "SLURM_TASKS_PER_NODES": "SLURM_TASKS_PER_NODE",
+    "SLURM_CPU_PER_TASK": "SLURM_CPUS_PER_TASK",
+    "SLURM_CPUS_PER_TASKS": "SLURM_CPUS_PER_TASK",
+    "SLURM_NTASK": "SLURM_NTASKS",
+    "SLURM_NTASKS_PER_NODES": "SLURM_NTASKS_PER_NODE",
+    "SLURM_GPU_PER_NODE": "SLURM_GPUS_PER_NODE",
+    "SLURM_JOB_GPU": "SLURM_JOB_GPUS",
+    "JOBID": "SLURM_JOB_ID",
+    "JOB_ID": "SLURM_JOB_ID",
+}
+
+
+@detects("EC106")
+def undefined_variable(job: Job) -> Iterator[Fault]:
+    """A name that Slurm is thought to set, and does not."""
+    names = job.model.set_names()
+    if job.model.scope != "batch":
+        return
+    for each in job.model.expansions:
+        right = _WRONG_NAMES.get(each.name)
+        if right is None or each.is_known or each.name in names or each.hole.op:
+            continue
+        if any(each.name in c for c in each.context.conditions):
+            continue
+        opened = [what for what, _ in job.model.opaque if what.startswith("source ")]
+        if opened and not each.name.startswith("SLURM_"):
+            continue
+        command = _command_with(job.model.commands, each)
+        if command and any(w.shown in _ASKS for w in command.words):
+            continue
+        yield Fault(each.at, {"name": each.name, "right": right})

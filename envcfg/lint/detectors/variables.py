@@ -1,0 +1,176 @@
+"""Variables and values: names that nobody reads, old names, values that do not fit."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+
+from envcfg.findings import Finding, Severity
+from envcfg.lint.flow import text_of
+from envcfg.lint.model import Array, Assignment
+from envcfg.lint.rule import Edit, Fault, Job, detects
+from envcfg.lint.text import Text, literal, shown
+
+_FAMILIES = re.compile(
+    r"(?:NCCL|RCCL|TORCH_NCCL|FI|CXI|MIOPEN|HSA|OMPI_MCA|TORCHINDUCTOR|TORCH|TRITON|HIP|ROCR|"
+    r"AMD|PYTORCH|GLOO|MPICH|OFI_NCCL|SINGULARITY|APPTAINER|MIOOPEN)_"
+)
+_PREFIX = re.compile(r"(?:SINGULARITYENV|APPTAINERENV)_")
+_NEAR_PREFIX = re.compile(
+    r"(?:SINGULARITY_ENV|SINGULARTYENV|SINGULARITYENVS?|SINGULARITYENV|APPTAINER_ENV|"
+    r"APPTAINERENVS|APTAINERENV|APPTAINERRENV)_(?=[A-Z])"
+)
+_OF_PLUGINS = re.compile(
+    r"NCCL_(?:FASTRAK|SHIMNET|GPUDIRECTTCPX|TUNER|NVLSTREE|IB|GPUVIPER|CTRAN|SOCKET_NTHREADS)_?|"
+    r"NCCL_USE_SNAP|OFI_NCCL_|RCCL_AINIC_|NCCL_PROFILER"
+)
+_UNQUOTED = re.compile(r",$")
+_OWN = frozenset(
+    {"NCCL_HOME", "NCCL_DIR", "NCCL_ROOT", "NCCL_INCLUDE", "NCCL_LIB", "NCCL_PATH"}
+)
+
+
+def _settings(job: Job) -> Iterator[tuple[str, Assignment]]:
+    """Yield every setting of a variable that programs see, without container prefixes."""
+    for each in job.model.assignments:
+        if each.how in ("for", "read", "local", "unset") or each.bare:
+            continue
+        if each.exported or each.how == "env" or each.command is not None:
+            yield _PREFIX.sub("", each.name), each
+
+
+@detects("EC207")
+def dead_variable(job: Job) -> Iterator[Fault]:
+    """A name that no known program reads."""
+    from envcfg.knowledge.variables import find_variable
+
+    names = job.model.set_names()
+    used = {each.name for each in job.model.expansions}
+    for name, each in _settings(job):
+        prefix = _NEAR_PREFIX.match(each.name)
+        if prefix and not _PREFIX.match(each.name):
+            right = "SINGULARITYENV_" if prefix[0].startswith("S") else "APPTAINERENV_"
+            fix = f"write {right}{each.name[prefix.end() :]}"
+            message = f"{{name}} is no {right}...: no container gets it"
+            yield Fault(each.at, {"name": each.name}, message=message, fix=fix)
+            continue
+        if name in _OWN or name in used or not _FAMILIES.match(name):
+            continue
+        variable = find_variable(name)
+        if variable is not None and variable.is_read:
+            continue
+        if _OF_PLUGINS.match(name) and variable is None:
+            continue
+        for found in _checked(name, None):
+            near = re.search(
+                r"\b(?:write|did you mean) ([A-Z][A-Z0-9_]+)", found.fix or ""
+            )
+            severity: Severity = "warning" if near or variable else "note"
+            edit = None
+            if near and near[1] not in names and each.name == name:
+                edit = Edit(each.at, each.at + len(name), near[1])
+            words = {"name": name}
+            yield Fault(
+                each.at,
+                words,
+                severity,
+                _said(found.message),
+                _said(found.fix or ""),
+                edit,
+            )
+
+
+@lru_cache(maxsize=4096)
+def _checked(name: str, value: str | None) -> tuple[Finding, ...]:
+    from envcfg.knowledge.variables import check_variable
+
+    return tuple(check_variable(name, value))
+
+
+def _said(text: str) -> str:
+    return text.replace("{", "{{").replace("}", "}}")
+
+
+@detects("EC208")
+def deprecated_variable(job: Job) -> Iterator[Fault]:
+    """An old name, or one that is read no more."""
+    from envcfg.knowledge.variables import find_variable
+
+    names = job.model.set_names()
+    for name, each in _settings(job):
+        variable = find_variable(name)
+        if variable is None or not variable.is_read:
+            continue
+        if variable.renamed and variable.renamed in names:
+            continue
+        for found in _checked(name, None):
+            yield Fault(
+                each.at,
+                {"name": name},
+                "note",
+                _said(found.message),
+                _said(found.fix or ""),
+            )
+
+
+@detects("EC209")
+def wrong_value(job: Job) -> Iterator[Fault]:
+    """A value that its reader cannot take."""
+    from envcfg.knowledge.variables import find_variable
+
+    for name, each in _settings(job):
+        variable = find_variable(name)
+        if variable is None or not variable.is_read or isinstance(each.value, Array):
+            continue
+        if each.value is None or each.appended:
+            continue
+        text = text_of(each.value)
+        if _cut(job, each, text):
+            message = (
+                "the blank ends the value of {name}: it is {value}, and what follows is "
+                "a word of its own"
+            )
+            words = {"name": name, "value": shown(text)}
+            yield Fault(
+                max(each.value_at, 0), words, "error", message, "put it in quotes"
+            )
+            continue
+        value = _profile_form(text)
+        if "\n" in value:
+            continue
+        if name != each.name and ("$$" in value or "`" in value):
+            continue  # the start of the container expands it
+        for found in _checked(name, value):
+            if found.severity == "error":
+                words = {"name": name}
+                message = "{name}: " + _said(found.message)
+                at = each.value_at if each.value_at >= 0 else each.at
+                yield Fault(
+                    at, words, None, message, _said(found.fix or "see envcfg explain")
+                )
+
+
+def _cut(job: Job, each: Assignment, text: Text) -> bool:
+    """Return whether a blank without quotes has cut the value."""
+    said = literal(text)
+    if said is None or any(piece.hole for piece in text):
+        return False
+    if each.command is not None and each.command < len(job.model.commands):
+        name = job.model.commands[each.command].name
+        return bool(_UNQUOTED.search(said)) or (said == "AWS" and name == "Libfabric")
+    if each.how == "export" and _UNQUOTED.search(said):
+        return True
+    if each.how == "export" and said == "AWS":
+        return any(
+            a.bare and a.name == "Libfabric" and 0 < a.at - each.at < 60
+            for a in job.model.assignments
+        )
+    return False
+
+
+def _profile_form(text: Text) -> str:
+    """Return *text* as profiles write it, which is how values are checked."""
+    return "".join(
+        "${X}" if piece.hole else piece.chars.replace("$", "$$") for piece in text
+    )

@@ -1,0 +1,136 @@
+"""What is certain of a job: nodes, tasks, cores and GPUs, of the whole and of each step."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from envcfg.lint.model import Command, Model
+from envcfg.lint.program import SHELLS, load_programs
+from envcfg.lint.text import Word
+
+_NUMBER = re.compile(r"\d+")
+_NODES = re.compile(r"(\d+)(?:-(\d+))?")
+_GRES = re.compile(r"gpu(?::[A-Za-z][\w.-]*)?(?::(\d+))?")
+_COUNTED = re.compile(r"(?:[A-Za-z][\w.-]*:)?(\d+)")
+HELPERS = frozenset(
+    "hostname uname date echo printf cat ls mkdir rmdir rm cp mv ln tar unzip rsync sbcast "
+    "touch find du df free lscpu nvidia-smi rocm-smi amd-smi rocminfo fi_info ulimit chmod "
+    "sleep true false whoami id pwd which type test [ module nproc env printenv grep sed "
+    "awk head tail wc kill pkill sync lsof ss ip ifconfig getent stat tee hwloc-ls lstopo "
+    "scontrol".split()
+)
+
+
+class Shape(NamedTuple):
+    """What a job or step asks for; None where it is not known."""
+
+    nodes: int | None = None
+    tasks: int | None = None
+    tasks_per_node: int | None = None
+    cpus: int | None = None
+    gpus_per_node: int | None = None
+    is_exclusive: bool = False
+
+    @property
+    def per_node(self) -> int | None:
+        """Tasks on each node."""
+        if self.tasks_per_node is not None:
+            return self.tasks_per_node
+        if self.tasks is not None and self.nodes:
+            return -(-self.tasks // self.nodes)
+        return None
+
+
+def is_many(shape: Shape) -> bool:
+    """Return whether there is more than one task, as far as the job says."""
+    return (shape.nodes or 1) > 1 or (shape.per_node or 1) > 1
+
+
+def job_shape(model: Model) -> Shape:
+    """Return what the directives ask for."""
+    asked = {d.name: d.value or "" for d in model.directives if not d.late}
+    return _shape(asked, Shape())
+
+
+def step_shape(step: Command, job: Shape) -> Shape:
+    """Return what a step gets: its own options, else the job's.
+
+    A step of its own size has what it says; one that says nothing has all of the job.
+    """
+    asked = {
+        name: "" if word.at == step.at else _said(word)
+        for name, word in step.options.items()
+    }
+    if step.is_open:
+        return Shape()
+    base = job
+    if "nodes" in asked or "ntasks" in asked:
+        base = job._replace(tasks=None)
+    if "ntasks" in asked and "ntasks-per-node" not in asked:
+        base = base._replace(tasks_per_node=None)
+    if "ntasks-per-node" in asked and "ntasks" not in asked:
+        base = base._replace(tasks=None)
+    return _shape(asked, base)
+
+
+def _said(word: Word) -> str:
+    return word.literal if word.literal is not None else "?"
+
+
+def _shape(asked: Mapping[str, str], base: Shape) -> Shape:
+    shape = base
+    if "nodes" in asked:
+        found = _NODES.fullmatch(asked["nodes"])
+        count = int(found[1]) if found and found[2] in (None, found[1]) else None
+        shape = shape._replace(nodes=count)
+    numbers = {
+        "ntasks": "tasks",
+        "ntasks-per-node": "tasks_per_node",
+        "cpus-per-task": "cpus",
+    }
+    for name, field in numbers.items():
+        if name in asked:
+            found = _NUMBER.fullmatch(asked[name])
+            shape = shape._replace(**{field: int(found[0]) if found else None})  # type: ignore[arg-type]
+    if gpus := gpus_asked(asked):
+        shape = shape._replace(gpus_per_node=max(gpus.values()))
+    if "exclusive" in asked:
+        shape = shape._replace(is_exclusive=True)
+    return shape
+
+
+def gpus_asked(asked: Mapping[str, str]) -> dict[str, int]:
+    """Return the GPUs of a node, by the option that says how many."""
+    found = {}
+    if gres := _GRES.search(asked.get("gres", "")):
+        found["gres"] = int(gres[1] or 1)
+    if count := _COUNTED.fullmatch(asked.get("gpus-per-node", "")):
+        found["gpus-per-node"] = int(count[1])
+    return found
+
+
+def steps(model: Model) -> list[Command]:
+    """Return every place in which srun starts something, in order."""
+    return [
+        each for each in model.commands if each.is_step and each.scope != "container"
+    ]
+
+
+def is_helper(step: Command, model: Model) -> bool:
+    """Return whether a step only looks or tidies up; what is not known is none."""
+    names = [each.name for each in _below(step, model)]
+    return bool(names) and all(each in HELPERS for each in names)
+
+
+def _below(step: Command, model: Model) -> list[Command]:
+    """Return what a step runs in the end."""
+    found = []
+    left = model.children(step)
+    while left:
+        each = left[0]
+        left = [*model.children(each), *left[1:]]
+        if each.name not in SHELLS and each.name not in load_programs():
+            found.append(each)
+    return found

@@ -1,0 +1,91 @@
+"""Where a value goes: which variables and which arguments a ``$`` ends in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from envcfg.lint.model import Array, Assignment, Command, Model, Value
+from envcfg.lint.program import Agent, find_agent, split_at
+from envcfg.lint.text import Hole, Text, Word, holes
+
+
+class Option(NamedTuple):
+    """An option of a command: its name with dashes, and its value."""
+
+    name: str
+    value: Word
+    command: Command
+
+
+class Uses(NamedTuple):
+    """All places in which holes end, by the offset of their ``$``."""
+
+    values: dict[int, list[Assignment]]
+    words: dict[int, list[tuple[Command, Word]]]
+    options: dict[int, list[Option]]
+
+
+def texts(value: Value) -> tuple[Text, ...]:
+    """Return the texts of a value."""
+    if value is None:
+        return ()
+    return value.items if isinstance(value, Array) else (value,)
+
+
+def text_of(value: Value) -> Text:
+    """Return the first text of a value."""
+    return next(iter(texts(value)), ())
+
+
+def uses(model: Model) -> Uses:
+    """Return where every hole of *model* ends; it is looked for once."""
+    if not isinstance(model.uses, Uses):
+        model.uses = _find_uses(model)
+    return model.uses
+
+
+def _find_uses(model: Model) -> Uses:
+    found = Uses({}, {}, {})
+    for assignment in model.assignments:
+        for text in texts(assignment.value):
+            for hole in holes(text):
+                found.values.setdefault(hole.at, []).append(assignment)
+    for command in model.commands:
+        for word in command.words:
+            for hole in holes(word.text):
+                found.words.setdefault(hole.at, []).append((command, word))
+        for option in options(command):
+            for hole in holes(option.value.text):
+                found.options.setdefault(hole.at, []).append(option)
+    return found
+
+
+def options(command: Command) -> Iterator[Option]:
+    """Yield the long options of a command with what stands behind each."""
+    words = command.words
+    for number, word in enumerate(words):
+        said = word.shown
+        if not said.startswith("--") or len(said) < 3:
+            continue
+        name, equals, _ = said[2:].partition("=")
+        name = name.replace("_", "-")
+        if equals:
+            yield Option(name, split_at(word, said.index("=") + 1), command)
+        elif number + 1 < len(words):
+            yield Option(name, words[number + 1], command)
+
+
+def agent_of(command: Command) -> Agent | None:
+    """Return the record of what starts processes of its own, as torchrun does."""
+    return find_agent(command.name, [each.shown for each in command.arguments])
+
+
+def is_agent(command: Command) -> bool:
+    """Return whether a command starts processes of its own."""
+    return agent_of(command) is not None
+
+
+def find_holes(text: Text, kind: str) -> list[Hole]:
+    """Return the holes of one kind in *text*."""
+    return [each for each in holes(text) if each.kind == kind]

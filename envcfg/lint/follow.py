@@ -1,0 +1,224 @@
+"""Following a script: statement by statement, as bash would, with nothing run.
+
+Branches are both followed and joined, loops once, functions where they are called. What a
+command does is in ``run``; what words are is in ``expand``. Every step is counted and every
+depth bounded, so that no script, however made, takes long.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from envcfg.lint.assign import ASSIGNMENTS
+from envcfg.lint.branch import BRANCHES
+from envcfg.lint.expand import expand_document, expand_string, expand_words
+from envcfg.lint.frame import Frame
+from envcfg.lint.grammar import parse
+from envcfg.lint.model import Array, Assignment, Expansion, Model, Value
+from envcfg.lint.node import chars_of, word_spans
+from envcfg.lint.shell import Shell
+from envcfg.lint.simple import SIMPLE
+from envcfg.lint.source import Source, Sources
+from envcfg.lint.state import State
+from envcfg.lint.text import Flat, Hole, Text, Word
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+_STEPS = 40_000  # statements that are followed
+_DEEPEST = 40  # statements and strings within each other
+_BODIES = frozenset({"program", "compound_statement", "do_group", "ERROR"})
+_HANDLERS = {**BRANCHES, **ASSIGNMENTS, **SIMPLE}
+
+
+class Follower:
+    """Follows one script, and writes down what it does."""
+
+    def __init__(self, sources: Sources, model: Model) -> None:
+        """Begin with an empty *model*."""
+        self.sources = sources
+        self.model = model
+        self.steps = _STEPS
+        self.units = 0
+        self._seen: set[tuple[int, str]] = set()
+        self._uncalled: dict[str, Frame] = {}
+        self._bodies: dict[str, Node] = {}
+
+    def follow(self, flat: Flat, source: Source) -> None:
+        """Follow a script of *source*, then the functions that nothing called."""
+        self.model.read.add(source.base)
+        folder = os.path.dirname(source.path)
+        frame = Frame(flat, self.model.scope, State(), folder=folder)
+        self.run_flat(flat, frame)
+        for name in list(self._uncalled):
+            if name in self._uncalled:
+                left = self._uncalled.pop(name)
+                inside = left.inside(function=name)
+                state = frame.state.fork()
+                state.arguments = None
+                self.run(
+                    self._bodies[name], inside._replace(state=state, scope="unknown")
+                )
+
+    # Texts
+
+    def run_flat(self, flat: Flat, frame: Frame) -> None:
+        """Follow a whole text."""
+        if frame.depth < _DEEPEST and flat.chars.strip():
+            self.run(parse(flat.chars), frame._replace(flat=flat))
+
+    def run_text(self, text: Text, frame: Frame) -> None:
+        """Follow a string that a shell is given."""
+        self.units += 1
+        self.run_flat(
+            Flat(text), frame._replace(unit=self.units, depth=frame.depth + 1)
+        )
+
+    # Statements
+
+    def run(self, node: Node, frame: Frame) -> None:
+        """Follow one node of the tree, whatever it is."""
+        self.steps -= 1
+        if self.steps < 0 or frame.depth > _DEEPEST:
+            return
+        kind = node.type
+        if kind == "compound_statement" and node.children[0].type == "((":
+            _HANDLERS["arithmetic"](self, node, frame)
+        elif kind in _BODIES:
+            self.sequence(node.children, frame._replace(depth=frame.depth + 1))
+        elif kind == "function_definition":
+            self._define(node, frame)
+        elif handler := _HANDLERS.get(kind):
+            handler(self, node, frame)
+
+    def sequence(self, nodes: Sequence[Node], frame: Frame) -> None:
+        """Follow statements in their order, until one ends the script."""
+        for number, node in enumerate(nodes):
+            if not node.is_named or node.type == "comment":
+                continue
+            if frame.state.ended and frame.depth > 1:
+                return
+            following = nodes[number + 1].type if number + 1 < len(nodes) else ""
+            inside = frame
+            if following == "&":
+                context = frame.context._replace(background=True)
+                inside = frame._replace(context=context)
+            self.run(node, inside)
+
+    def _define(self, node: Node, frame: Frame) -> None:
+        name = node.child_by_field_name("name")
+        body = node.child_by_field_name("body")
+        if name is None or body is None:
+            return
+        said = chars_of(frame.flat, name)
+        frame.state.functions[said] = (body, frame)
+        self.model.functions.add(said)
+        self._uncalled[said], self._bodies[said] = frame, body
+
+    def call(self, name: str, arguments: tuple[Word, ...], frame: Frame) -> None:
+        """Follow a function of the state of *frame*."""
+        body: Node
+        home: Frame
+        body, home = frame.state.functions[name]  # type: ignore[misc]
+        self._uncalled.pop(name, None)
+        before = frame.state.arguments
+        frame.state.arguments = arguments
+        inside = frame.inside(function=name)._replace(flat=home.flat, unit=home.unit)
+        if frame.depth < _DEEPEST // 2 and frame.context.function != name:
+            self.run(body, inside)
+        frame.state.ended = False
+        frame.state.arguments = before
+
+    # Variables
+
+    def assign(
+        self,
+        name: str,
+        value: Value,
+        frame: Frame,
+        *,
+        at: int,
+        value_at: int,
+        how: str = "=",
+        exported: bool = False,
+        appended: bool = False,
+        command: int | None = None,
+    ) -> None:
+        """Give a variable a value, and write it down."""
+        state = frame.state
+        if appended:
+            state.append(name, value, exported=exported)
+        elif value is not None:
+            state.set(name, value, exported=exported)
+        variable = state.find(name)
+        is_exported = exported or bool(variable and variable.exported)
+        note = Assignment(
+            name, value, frame.scope, at, value_at, is_exported, frame.context,
+            len(self.model.commands), how, command, appended, frame.unit,
+        )  # fmt: skip
+        self.model.assignments.append(note)
+        prefix = name.startswith(("SINGULARITYENV_", "APPTAINERENV_"))
+        if prefix and isinstance(value, tuple) and not isinstance(value, Array):
+            # These are read once more by the shell that starts the container.
+            inner = frame._replace(scope="container", state=state.fork())
+            expand_document(value, self.shell(inner, 0, [], "document"))
+
+    # Words
+
+    def shell(
+        self, frame: Frame, pick: int, widths: list[int], use: str = "word"
+    ) -> Shell:
+        """Return who expands in *frame*."""
+        return Shell(
+            frame.state,
+            frame.scope,
+            pick,
+            lambda hole, known: self._expanded(hole, known, frame, use),
+            lambda text: self._substitute(text, frame),
+            widths.append,
+        )
+
+    def words(self, nodes: Sequence[Node], frame: Frame, pick: int = 0) -> list[Word]:
+        """Return the words that *nodes* are expanded to."""
+        return self.spans(list(word_spans(nodes, frame.flat.chars)), frame, pick, [])
+
+    def spans(
+        self,
+        spans: Sequence[tuple[int, int]],
+        frame: Frame,
+        pick: int,
+        widths: list[int],
+    ) -> list[Word]:
+        """Return the words between pairs of offsets."""
+        shell = self.shell(frame, pick, widths)
+        found: list[Word] = []
+        for begin, end in spans:
+            found += expand_words(frame.flat, begin, end, shell)
+        return found
+
+    def string(self, begin: int, end: int, frame: Frame) -> Text:
+        """Return what stands between two offsets, expanded and not split."""
+        return expand_string(frame.flat, begin, end, self.shell(frame, 0, [], "value"))
+
+    def _expanded(self, hole: Hole, known: bool, frame: Frame, use: str) -> None:
+        key = (hole.at, frame.scope)
+        if hole.at >= 0 and key not in self._seen:
+            self._seen.add(key)
+            number = len(self.model.commands)
+            self.model.expansions.append(
+                Expansion(hole, frame.context, number, known, use)
+            )
+
+    def _substitute(self, text: Text, frame: Frame) -> None:
+        self.steps -= 1
+        if self.steps < 0:
+            return
+        inside = frame._replace(
+            state=frame.state.fork(), substitution=True, depth=frame.depth + 1
+        )
+        self.units += 1
+        self.run_flat(Flat(text), inside._replace(unit=self.units))
+
+    # Commands

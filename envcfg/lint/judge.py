@@ -1,0 +1,117 @@
+"""All rules on all scripts: from sources to findings."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from envcfg.findings import Evidence, Finding
+from envcfg.lint.facts import job_shape
+from envcfg.lint.model import Model
+from envcfg.lint.reading import read_models
+from envcfg.lint.rule import Edit, Fault, Job, Rule, load_detectors, load_rules
+from envcfg.lint.source import Source, Sources
+
+if TYPE_CHECKING:
+    from envcfg.profile.model import Profile
+
+_IGNORE = re.compile(r"#\s*envcfg:\s*ignore\s+([A-Z0-9, -]+)")
+_COMMENT = re.compile(r"\s*#")
+_LONGEST = 200
+
+
+class Remark(NamedTuple):
+    """A finding of a rule, with what mends it where that is certain."""
+
+    finding: Finding
+    at: int
+    edit: Edit | None = None
+
+
+def judge(
+    given: Sequence[Source],
+    sources: Sources,
+    *,
+    rules: Iterable[str],
+    profile_of: Callable[[Model], Profile | None] = lambda _: None,
+) -> Mapping[str, list[Remark]]:
+    """Return what is wrong, by the path of each file that was given or read with it.
+
+    Args:
+        rules: ids.
+        profile_of: the ``Profile`` of the system that a script is for, or None.
+    """
+    found: dict[str, dict[tuple[str, int], Remark]] = {s.path: {} for s in given}
+    wanted = list(rules)
+    for model in read_models(given, sources):
+        for remark in judge_model(model, sources, wanted, profile_of(model)):
+            where = remark.finding.place
+            path = where.path if where else model.path
+            found.setdefault(path, {}).setdefault(
+                (remark.finding.rule, remark.at), remark
+            )
+    return {
+        path: sorted(each.values(), key=lambda r: (r.at, r.finding.rule))
+        for path, each in found.items()
+    }
+
+
+def judge_model(
+    model: Model,
+    sources: Sources,
+    rules: Iterable[str],
+    profile: Profile | None = None,
+) -> list[Remark]:
+    """Return what is wrong in one script and what it starts."""
+    job = Job(
+        model,
+        job_shape(model),
+        profile,
+        before=lambda at: _before(sources, at),
+        around=lambda at: "\n".join(sources.lines(at)),
+    )
+    known, detectors = load_rules(), load_detectors()
+    found: list[Remark] = []
+    for name in rules:
+        found += [
+            _remark(known[name], fault, sources)
+            for fault in detectors[name](job)
+            if fault.at >= 0 and not is_ignored(name, sources, fault.at)
+        ]
+    return found
+
+
+def is_ignored(rule: str, sources: Sources, at: int) -> bool:
+    """Return whether a comment on the line, or alone on the one above, says so."""
+    *above, here = sources.lines(at)
+    for line in (here, *filter(_COMMENT.match, above)):
+        said = _IGNORE.search(line)
+        if said and rule in re.split(r"[\s,]+", said[1]):
+            return True
+    return False
+
+
+def _before(sources: Sources, at: int) -> str:
+    source = sources.find(at)
+    offset = at - source.base
+    begin = source.chars.rfind("\n", 0, max(offset, 0)) + 1
+    return source.chars[begin : max(offset, 0)]
+
+
+def _remark(rule: Rule, fault: Fault, sources: Sources) -> Remark:
+    place = sources.place(fault.at)
+    message = (fault.message or rule.message).format_map(dict(fault.words))
+    line = sources.line(fault.at)[:_LONGEST]
+    finding = Finding(
+        rule=rule.id,
+        severity=fault.severity or rule.severity,
+        subject="",
+        message=message,
+        fix=(fault.fix or rule.fix).format_map(dict(fault.words)),
+        source=rule.source,
+        why=rule.why,
+        evidence=Evidence(place.path, place.line, line),
+        place=place,
+    )
+    return Remark(finding, fault.at, fault.edit)

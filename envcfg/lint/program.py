@@ -1,0 +1,208 @@
+"""Programs that start another: what they are told, what they start, and in which scope."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import Any, NamedTuple
+
+from envcfg.datafile import load_yaml
+from envcfg.lint.text import Piece, Scope, Text, Word
+
+_FILE = os.path.join(os.path.dirname(__file__), "programs.yaml")
+SHELLS = frozenset({"bash", "sh", "zsh", "dash", "ksh"})
+_IMAGE = re.compile(r"\.(?:sif|img|simg|sqsh|squashfs)$|://|^[\w./-]+:[\w.-]+$|^\d")
+_AGENTS = os.path.join(os.path.dirname(__file__), "agents.yaml")
+_ASSIGNS = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
+
+
+class Program(NamedTuple):
+    """One entry of ``programs.yaml``."""
+
+    kind: str = ""
+    scope: Scope | None = None
+    verbs: tuple[str, ...] = ()
+    operands: int = 0
+    short: Mapping[str, str] = {}
+    values: frozenset[str] = frozenset()
+    same: Mapping[str, str] = {}
+    assigns: bool = False
+    containers: tuple[str, ...] = ()
+    single_dash: bool = False
+    shell: bool = False
+
+
+class Start(NamedTuple):
+    """What a program is told, and what it starts.
+
+    Attributes:
+        options: by long name, without dashes; the word is the value, or the option itself.
+        assigned: words ``NAME=value`` before the command.
+        rest: the command that is started.
+        scope: in which it runs; None: as before.
+        shell: a shell there reads the words once more.
+        is_open: some of the words are not known, options or the beginning of the command.
+    """
+
+    options: Mapping[str, Word]
+    assigned: tuple[Word, ...]
+    rest: tuple[Word, ...]
+    scope: Scope | None
+    shell: bool = False
+    is_open: bool = False
+
+
+class Agent(NamedTuple):
+    """One entry of ``agents.yaml``: a program that starts processes of its own."""
+
+    modules: tuple[str, ...] = ()
+    verb: str = ""
+    each_gpu: bool = False
+    own_hosts: bool = False
+
+
+@cache
+def load_agents() -> Mapping[str, Agent]:
+    """Return every such program by its name."""
+    return {name: Agent(**entry) for name, entry in load_yaml(_AGENTS).items()}
+
+
+def find_agent(name: str, arguments: Sequence[str]) -> Agent | None:
+    """Return the agent that a command is, by its own name or as a module of Python."""
+    agents = load_agents()
+    if agent := agents.get(name):
+        return agent if not agent.verb or agent.verb in arguments[:2] else None
+    if name.startswith("python") and "-m" in arguments:
+        module = arguments[arguments.index("-m") + 1 :][:1]
+        found = (each for each in agents.values() if {*module} & {*each.modules})
+        return next(found, None)
+    return None
+
+
+def sbatch_options() -> Program:
+    """Return what sbatch takes, in which each step is like it."""
+    return next(each for each in load_programs().values() if each.kind == "step")
+
+
+@cache
+def load_programs() -> Mapping[str, Program]:
+    """Return every program that is known to start others, by its name."""
+    return {name: _program(entry) for name, entry in load_yaml(_FILE).items()}
+
+
+def _program(entry: Mapping[str, Any]) -> Program:
+    fields = {k: v for k, v in entry.items() if k not in ("source", "date")}
+    fields["values"] = frozenset(fields.get("values", "").split())
+    for key in ("verbs", "containers"):
+        fields[key] = tuple(fields.get(key, ()))
+    return Program(**fields)
+
+
+def unwrap(name: str, words: Sequence[Word]) -> Start | None:
+    """Return what *name* starts with *words*, its own name not among them."""
+    program = load_programs().get(name)
+    if program is None:
+        return None
+    words = list(words)
+    if program.verbs:
+        at = next((i for i, w in enumerate(words) if w.literal in program.verbs), None)
+        if at is None or any(not _is_option(each) for each in words[:at]):
+            return None
+        words = words[at + 1 :]
+    options, rest, is_open = _options(program, words, program.operands)
+    assigned: list[Word] = []
+    while program.assigns and rest and _ASSIGNS.match(rest[0].shown):
+        assigned.append(rest.pop(0))
+    scope = program.scope
+    if any(each in options for each in program.containers):
+        scope = "container"
+    return Start(options, tuple(assigned), tuple(rest), scope, program.shell, is_open)
+
+
+def _is_option(word: Word) -> bool:
+    return word.is_loose or word.shown.startswith("-")
+
+
+def _options(
+    program: Program, words: list[Word], operands: int
+) -> tuple[dict[str, Word], list[Word], bool]:
+    options: dict[str, Word] = {}
+    vague: list[Word] = []  # options, or an image, or nothing
+    at = 0
+    while at < len(words):
+        word = words[at]
+        said = word.shown
+        if word.is_loose and word.text[0].hole and not _names_program(word):
+            vague.append(word)
+            at += 1
+        elif said == "--":
+            at += 1
+            break
+        elif said.startswith("-") and len(said) > 1 and not word.text[0].hole:
+            at = _option(program, words, at, options)
+        elif operands and not (vague and not _is_image(word)):
+            options.setdefault("image", word)
+            operands -= 1
+            at += 1
+        else:
+            break
+    if operands and vague:
+        options.setdefault("image", vague.pop())
+    return options, words[at:], bool(vague)
+
+
+def _is_image(word: Word) -> bool:
+    """Return whether a word looks like an image rather than like a command."""
+    said = word.literal
+    return said is None or bool(_IMAGE.search(said))
+
+
+def _names_program(word: Word) -> bool:
+    """Return whether a word that is not known goes on as a path (``$DIR/run.sh``)."""
+    return len(word.text) > 1 and word.text[-1].chars.startswith("/")
+
+
+def _option(
+    program: Program, words: list[Word], at: int, options: dict[str, Word]
+) -> int:
+    word = words[at]
+    said = word.shown
+    long = said.startswith("--") or program.single_dash
+    if long and said.lstrip("-").partition("=")[0] not in program.short:
+        name, equals, _ = said.lstrip("-").partition("=")
+        name = program.same.get(name, name)
+        if equals:
+            options[name] = split_at(word, said.index("=") + 1)
+            return at + 1
+        takes = name in program.values and at + 1 < len(words)
+    else:
+        letter = said[1:2]
+        name = program.short.get(letter, letter)
+        if letter in program.short and len(said) > 2:
+            skip = 3 if said[2] == "=" else 2
+            options[name] = split_at(word, skip)
+            return at + 1
+        takes = letter in program.short and at + 1 < len(words)
+    options[name] = words[at + 1] if takes else word
+    return at + (2 if takes else 1)
+
+
+def split_at(word: Word, index: int) -> Word:
+    """Return what stands behind the first *index* characters, none of them a hole."""
+    pieces: list[Piece] = []
+    left = index
+    for piece in word.text:
+        if left >= len(piece.chars) and not piece.hole:
+            left -= len(piece.chars)
+        elif left and not piece.hole:
+            at = piece.at + left if piece.at >= 0 else -1
+            pieces.append(Piece(piece.chars[left:], at))
+            left = 0
+        else:
+            pieces.append(piece)
+            left = 0
+    text: Text = tuple(pieces)
+    at = next((each.at for each in text if each.at >= 0), word.at)
+    return Word(text, at, word.quoted)

@@ -1,0 +1,164 @@
+"""Rules: what is wrong, why, what to do; and, by id, what looks for it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from envcfg.datafile import load_yaml
+from envcfg.findings import Severity
+from envcfg.lint.facts import Shape
+from envcfg.lint.model import Model
+
+if TYPE_CHECKING:
+    from envcfg.profile.model import Profile
+
+FOLDER = os.path.join(os.path.dirname(__file__), "rules")
+_DETECTORS = (
+    "scope variables caches rendezvous network resources program container".split()
+)
+Detector = Callable[["Job"], Iterator["Fault"]]
+_detectors: dict[str, Detector] = {}
+
+
+class Sample(NamedTuple):
+    """A script that shows a rule, or that it does not speak.
+
+    Attributes:
+        lines: where the rule speaks; empty in a good one.
+        shows: which "not" of the rule it stands for.
+        files: other files beside it, by name.
+    """
+
+    script: str
+    lines: tuple[int, ...] = ()
+    shows: str = ""
+    files: Mapping[str, str] = {}
+    profile: str | None = None
+    severity: Severity | None = None
+
+
+class Rule(NamedTuple):
+    """One fault that scripts have.
+
+    Attributes:
+        id: ``EC`` with its group and its number in the list of all rules; never reused.
+        name: the same in words.
+        message: one sentence, in which ``{...}`` is what the detector found.
+        why: what it does to the job.
+        fix: what to write instead.
+    """
+
+    id: str
+    name: str
+    group: str
+    severity: Severity
+    message: str
+    why: str
+    fix: str
+    source: str
+    date: str
+    bad: tuple[Sample, ...] = ()
+    good: tuple[Sample, ...] = ()
+
+
+class Edit(NamedTuple):
+    """What mends a fault: the characters from *start* to *end*, offsets in the sources."""
+
+    start: int
+    end: int
+    text: str
+
+
+class Fault(NamedTuple):
+    """What a detector has found.
+
+    Attributes:
+        at: offset in the sources.
+        words: what the message of the rule is filled with.
+        severity, message, fix: where they differ from the rule's.
+        edit: what mends it without a doubt.
+    """
+
+    at: int
+    words: Mapping[str, object] = {}
+    severity: Severity | None = None
+    message: str | None = None
+    fix: str | None = None
+    edit: Edit | None = None
+
+
+class Job(NamedTuple):
+    """What detectors look at: the model of a script, and what is certain of it.
+
+    Attributes:
+        shape: of the whole job.
+        profile: the system, where it is known.
+        before: what stands before an offset on its line.
+        around: the line of an offset, and the one above it.
+    """
+
+    model: Model
+    shape: Shape
+    profile: Profile | None = None
+    before: Callable[[int], str] = lambda _: ""
+    around: Callable[[int], str] = lambda _: ""
+
+
+def detects(rule: str) -> Callable[[Detector], Detector]:
+    """Register a function as what looks for *rule*."""
+
+    def register(detector: Detector) -> Detector:
+        _detectors[rule] = detector
+        return detector
+
+    return register
+
+
+def load_detectors() -> Mapping[str, Detector]:
+    """Return what looks for each rule."""
+    for name in _DETECTORS:
+        import_module(f"envcfg.lint.detectors.{name}")
+    return _detectors
+
+
+@cache
+def load_rules() -> Mapping[str, Rule]:
+    """Return every rule by its id, sorted."""
+    rules = {}
+    for file in sorted(os.listdir(FOLDER)):
+        if file.endswith(".yaml"):
+            data = load_yaml(os.path.join(FOLDER, file))
+            for entry in data["rules"]:
+                rule = _rule(entry, data["group"])
+                rules[rule.id] = rule
+    return dict(sorted(rules.items()))
+
+
+def _rule(entry: Mapping[str, Any], group: str) -> Rule:
+    fields = dict(entry) | {"group": group, "date": str(entry["date"])}
+    for key in ("bad", "good"):
+        fields[key] = tuple(map(_sample, entry.get(key, ())))
+    return Rule(**fields)
+
+
+def _sample(entry: Mapping[str, Any]) -> Sample:
+    fields = dict(entry)
+    lines = fields.pop("line", ())
+    fields["lines"] = (lines,) if isinstance(lines, int) else tuple(lines)
+    return Sample(**fields)
+
+
+def chosen(
+    rules: Mapping[str, Rule], select: Sequence[str], ignore: Sequence[str]
+) -> list[str]:
+    """Return the ids that begin with one of *select*, and with none of *ignore*."""
+    wanted = [r for r in rules if not select or _named(rules[r], select)]
+    return [r for r in wanted if not _named(rules[r], ignore)]
+
+
+def _named(rule: Rule, names: Sequence[str]) -> bool:
+    return any(rule.id.startswith(each) or rule.name == each for each in names)

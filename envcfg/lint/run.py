@@ -1,0 +1,231 @@
+"""What a command does: functions, programs that start others, shells, files."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from envcfg.lint.builtin import BUILTINS
+from envcfg.lint.frame import Frame, Redirects
+from envcfg.lint.locate import file_key, find_file, find_written, note_written
+from envcfg.lint.model import Command
+from envcfg.lint.program import SHELLS, Start, load_programs, split_at, unwrap
+from envcfg.lint.source import kind_of
+from envcfg.lint.text import Flat, Text, Word, joined, plain, shown
+
+if TYPE_CHECKING:
+    from envcfg.lint.follow import Follower
+
+_DEEPEST = 40
+
+Assigns = Callable[[Frame, int], object]
+
+
+def record(
+    follower: Follower,
+    words: Sequence[Word],
+    frame: Frame,
+    *,
+    options: Mapping[str, Word] | None = None,
+    is_open: bool = False,
+    is_builtin: bool = False,
+    output: Text = (),
+) -> Command:
+    """Write down a command."""
+    first = words[0]
+    said = first.literal
+    if said is None:
+        last = first.text[-1]
+        said = last.chars if not last.hole and "/" in last.chars else ""
+    number = len(follower.model.commands)
+    program = None if is_builtin else load_programs().get(os.path.basename(said))
+    context = frame.context._replace(options=frame.state.options)
+    command = Command(
+        name=said if is_builtin else os.path.basename(said.rstrip("/")),
+        words=tuple(words),
+        scope=frame.scope,
+        at=first.at,
+        context=context,
+        number=number,
+        options=options or {},
+        parent=frame.parent,
+        variant=frame.variant,
+        unit=frame.unit,
+        substitution=frame.substitution,
+        is_open=is_open,
+        output=output,
+        kind=program.kind if program else "",
+    )
+    follower.model.commands.append(command)
+    return command
+
+
+def start_command(
+    follower: Follower,
+    words: tuple[Word, ...],
+    frame: Frame,
+    redirects: Redirects,
+    assigns: Assigns | None = None,
+) -> None:
+    """Write down what *words* start, and follow it as far as it can be read."""
+    while words and words[0].is_loose:
+        if len(words) == 1 or words[0].text[-1].chars.startswith("/"):
+            break
+        words = words[1:]  # it may be no word, or a prefix that is not known
+    if not words:
+        if assigns:
+            assigns(frame, -1)
+        return
+    follower.steps -= 1
+    if frame.depth > _DEEPEST:
+        return
+    name = os.path.basename(words[0].literal or "")
+    found = unwrap(name, words[1:])
+    command = record(
+        follower, words, frame, options=found.options if found else {},
+        is_open=found.is_open if found else any(each.is_loose for each in words),
+        output=redirects.output,
+    )  # fmt: skip
+    if assigns:
+        inside = frame._replace(state=frame.state.fork())
+        assigns(inside, command.number)
+        frame = inside
+    if redirects.document is not None:
+        note_written(words, redirects, frame)
+    if name in frame.state.functions:
+        follower.call(name, words[1:], frame._replace(parent=frame.parent))
+    elif builtin := BUILTINS.get(name):
+        builtin(follower, words, frame)
+    elif found:
+        _start(follower, command, found, frame, redirects)
+    elif name in SHELLS:
+        _shell(follower, command, frame, redirects)
+    elif name == "sbatch":
+        _submit(follower, command, frame, redirects)
+    else:
+        _file(follower, words[0], words[1:], command, frame)
+
+
+def _within(frame: Frame, command: Command, **changes: object) -> Frame:
+    inside = frame._replace(parent=command.number, depth=frame.depth + 1)
+    return inside._replace(**changes)  # type: ignore[arg-type]
+
+
+def _start(
+    follower: Follower,
+    command: Command,
+    found: Start,
+    frame: Frame,
+    redirects: Redirects,
+) -> None:
+    scope = found.scope or frame.scope
+    is_same = found.scope is None and command.name in (
+        "exec",
+        "command",
+        "builtin",
+        "time",
+    )
+    state = frame.state.fork() if is_same else frame.state.child(frame.state.arguments)
+    if is_same or found.scope is None:
+        state.functions = frame.state.functions
+    inside = _within(frame, command, scope=scope, state=state)
+    for word in found.assigned:
+        said = word.shown
+        value = split_at(word, said.index("=") + 1)
+        follower.assign(
+            said.partition("=")[0], value.text, inside, at=word.at, value_at=value.at,
+            how="env", exported=True, command=command.number,
+        )  # fmt: skip
+    if not found.rest:
+        if command.name == "exec" and not found.options and len(command.words) > 1:
+            frame.state.ended = True
+        return
+    if found.shell:
+        parts: list[Text] = []
+        for each in found.rest:
+            parts += [each.text, plain(" ")]
+        follower.run_text(joined(parts), inside)
+        return
+    start_command(follower, found.rest, inside, redirects)
+    if command.name == "exec":
+        frame.state.ended = True
+
+
+def _shell(
+    follower: Follower, command: Command, frame: Frame, redirects: Redirects
+) -> None:
+    words = command.arguments
+    for number, word in enumerate(words):
+        said = word.shown
+        if re.fullmatch(r"[-+][A-Za-z]*o", said):
+            continue
+        if re.fullmatch(r"-[A-Za-z]*c[A-Za-z]*", said):
+            rest = words[number + 1 :]
+            if rest:
+                state = frame.state.child(rest[2:])
+                inside = _within(frame, command, state=state)
+                follower.run_text(rest[0].text, inside)
+            return
+        if said.startswith(("-", "+")):
+            if said in ("-s", "-"):
+                break
+            continue
+        if number and re.fullmatch(r"[-+][A-Za-z]*o", words[number - 1].shown):
+            continue
+        run_file(follower, word, words[number + 1 :], command, frame)
+        return
+    if redirects.document is not None:
+        state = frame.state.child(())
+        follower.run_text(redirects.document, _within(frame, command, state=state))
+
+
+def _submit(
+    follower: Follower, command: Command, frame: Frame, redirects: Redirects
+) -> None:
+    """Note a script that another job is made of: it is read by itself."""
+    if redirects.document is not None:
+        follower.model.submitted.append(redirects.document)
+    for word in command.arguments:
+        written = frame.state.files.get(file_key(word.shown))
+        if written is not None:
+            follower.model.submitted.append(written)
+
+
+def _file(
+    follower: Follower,
+    word: Word,
+    rest: tuple[Word, ...],
+    command: Command,
+    frame: Frame,
+) -> None:
+    said = word.shown
+    if "/" in said or said in frame.state.files or said.endswith((".sh", ".bash")):
+        run_file(follower, word, rest, command, frame)
+
+
+def run_file(
+    follower: Follower, word: Word, rest: Sequence[Word], command: Command, frame: Frame
+) -> None:
+    """Follow a script that a command starts, if it can be read."""
+    inside = _within(frame, command, state=frame.state.child(tuple(rest)))
+    written = find_written(word, frame)
+    if written is not None:
+        if kind_of(shown(written)) == "script":
+            follower.run_text(written, inside)
+        return
+    source = find_file(follower, word, frame)
+    if source is None:
+        if shown(word.text).endswith((".sh", ".bash")) or "/" in shown(word.text):
+            follower.model.opaque.append((word.shown, word.at))
+        if rest and (rest[0].literal in SHELLS or rest[0].literal in load_programs()):
+            start_command(follower, tuple(rest), inside, Redirects())
+        return
+    if source.kind != "script" or source.base in follower.model.read:
+        return
+    follower.model.read.add(source.base)
+    flat = Flat(plain(source.chars, source.base))
+    follower.units += 1
+    inside = inside._replace(unit=follower.units, folder=os.path.dirname(source.path))
+    follower.run_flat(flat, inside)

@@ -1,0 +1,89 @@
+"""A shell that expands words, and the words while they grow."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import NamedTuple
+
+from envcfg.lint.state import State
+from envcfg.lint.text import Hole, Piece, Scope, Text, joined, plain
+
+_BLANKS = re.compile(r"[ \t\n]+")
+
+
+class Shell(NamedTuple):
+    """Who expands: the state of a shell, its scope, and whom to tell.
+
+    Attributes:
+        pick: which of the values of a variable is taken, where there are several.
+        expanded: told of each ``$``, and whether its value is known.
+        substitute: told of each command whose output is taken.
+        widen: told how many values a variable has.
+    """
+
+    state: State
+    scope: Scope
+    pick: int
+    expanded: Callable[[Hole, bool], None]
+    substitute: Callable[[Text], None]
+    widen: Callable[[int], None]
+
+
+class Words:
+    """Words while they grow."""
+
+    def __init__(self, *, splits: bool) -> None:
+        """Begin with none; *splits*: blanks of what is expanded end a word."""
+        self.splits = splits
+        self.done: list[list[Piece]] = []
+        self.quotes: list[bool] = []
+        self.now: list[Piece] = []
+        self.begun = self.quoted = False
+
+    def add(self, text: Text, *, quoted: bool) -> None:
+        """Add text that is not split."""
+        self.now += text
+        self.begun = self.begun or quoted or bool(text)
+        self.quoted = self.quoted or quoted
+
+    def split(self, text: Text) -> None:
+        """Add what an unquoted ``$`` gave, which is split at blanks."""
+        if not self.splits:
+            self.add(text, quoted=False)
+            return
+        for piece in text:
+            if piece.hole:
+                loose = piece.hole._replace(loose=True)
+                self.add((piece._replace(hole=loose),), quoted=False)
+                continue
+            last = 0
+            for blank in _BLANKS.finditer(piece.chars):
+                self.add(_part(piece, last, blank.start()), quoted=False)
+                self.end()
+                last = blank.end()
+            self.add(_part(piece, last, len(piece.chars)), quoted=False)
+
+    def give(self, text: Text, *, quoted: bool) -> None:
+        """Add what a ``$`` gave."""
+        if quoted:
+            self.add(text, quoted=True)
+        else:
+            self.split(text)
+
+    @property
+    def text(self) -> Text:
+        """The word that grows."""
+        return joined([tuple(self.now)])
+
+    def end(self) -> None:
+        """The word ends here, if there is one."""
+        if self.begun:
+            self.done.append(self.now)
+            self.quotes.append(self.quoted)
+        self.now, self.begun, self.quoted = [], False, False
+
+
+def _part(piece: Piece, low: int, high: int) -> Text:
+    at = piece.at + low if piece.at >= 0 else -1
+    return plain(piece.chars[low:high], at)

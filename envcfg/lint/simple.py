@@ -1,0 +1,168 @@
+"""Simple commands: their words, what they read and write, and tests."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from envcfg.lint.assign import assign_node
+from envcfg.lint.expand import expand_arithmetic, expand_document
+from envcfg.lint.frame import Frame, Redirects
+from envcfg.lint.node import chars_of, leaves, word_spans
+from envcfg.lint.run import record, start_command
+from envcfg.lint.shell import Shell
+from envcfg.lint.state import MOST
+from envcfg.lint.text import Text, Word, plain
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+    from envcfg.lint.follow import Follower
+
+_LINE_END = re.compile(r"(?<!\\)\n")
+_REDIRECTS = frozenset({"file_redirect", "heredoc_redirect", "herestring_redirect"})
+
+
+def _on_test_command(follower: Follower, node: Node, frame: Frame) -> None:
+    sign = node.children[0].type if node.children else "["
+    nodes = [leaf for each in node.children[1:-1] for leaf in leaves(each)]
+    at = frame.flat.origin(node.start_byte)
+    words = (Word(plain(sign, at), at), *follower.words(nodes, frame))
+    record(follower, words, frame.inside(tested=True), is_builtin=True)
+
+
+def _on_redirected_statement(follower: Follower, node: Node, frame: Frame) -> None:
+    body = node.child_by_field_name("body") or node.children[0]
+    redirects = [each for each in node.children if each.type in _REDIRECTS]
+    if body.type == "command":
+        _command(follower, body, frame, redirects)
+        return
+    read = _redirects(follower, redirects, frame)
+    if body.type in _REDIRECTS:
+        return
+    del read
+    follower.run(body, frame._replace(depth=frame.depth + 1))
+
+
+def _on_command(follower: Follower, node: Node, frame: Frame) -> None:
+    _command(follower, node, frame, [])
+
+
+def _redirects(follower: Follower, nodes: Sequence[Node], frame: Frame) -> Redirects:
+    document: Text | None = None
+    output: Text = ()
+    shell = follower.shell(frame, 0, [], "document")
+    for node in nodes:
+        if node.type == "file_redirect":
+            sign = next((c.type for c in node.children if not c.is_named), "")
+            targets = [c for c in node.children if c.is_named]
+            words = follower.words(
+                [c for c in targets if c.type != "file_descriptor"], frame
+            )
+            if sign in (">", ">>", "&>", ">|", "&>>") and words:
+                output = words[0].text
+        elif node.type == "herestring_redirect":
+            words = follower.words([c for c in node.children if c.is_named], frame)
+            document = words[0].text if words else None
+        else:
+            document = _document(node, frame, shell)
+            inner = [c for c in node.children if c.type == "file_redirect"]
+            output = _redirects(follower, inner, frame).output or output
+    return Redirects(document, output)
+
+
+def _document(node: Node, frame: Frame, shell: Shell) -> Text | None:
+    parts = {each.type: each for each in node.children}
+    begin, end = parts.get("heredoc_start"), parts.get("heredoc_end")
+    if begin is None or end is None:
+        return None
+    chars = frame.flat.chars
+    first = chars.find("\n", begin.end_byte) + 1
+    last = chars.rfind("\n", 0, end.end_byte) + 1
+    if not 0 < first <= last:
+        return ()
+    body = frame.flat.cut(first, last)
+    is_quoted = any(sign in chars_of(frame.flat, begin) for sign in "'\"\\")
+    return body if is_quoted else expand_document(body, shell)
+
+
+def _command(
+    follower: Follower, node: Node, frame: Frame, around: Sequence[Node]
+) -> None:
+    assigned = [c for c in node.children if c.type == "variable_assignment"]
+    skipped = set(assigned)
+    if assigned and _ends_line(frame.flat.chars, assigned[-1], node):
+        # The grammar takes several of them for the beginning of the next line.
+        for each in assigned:
+            assign_node(follower, each, frame)
+        assigned = []
+    inner = [c for c in node.children if c.type in _REDIRECTS]
+    redirects = _redirects(follower, [*around, *inner], frame)
+    heredocs = [c for c in around if c.type == "heredoc_redirect"]
+    more = [c for each in heredocs for c in each.children if _is_argument(c)]
+    skipped |= set(inner)
+    nodes = [c for c in node.children if c not in skipped]
+    spans = list(word_spans([*nodes, *more], frame.flat.chars))
+    piped = [c for each in heredocs for c in each.children if c.type == "pipeline"]
+
+    def sets(within: Frame, number: int) -> None:
+        for each in assigned:
+            assign_node(follower, each, within, exported=True, command=number)
+
+    said: set[tuple[str, ...]] = set()
+    pick, width = 0, 1
+    while pick < min(width, MOST):
+        widths: list[int] = []
+        words = follower.spans(spans, frame, pick, widths)
+        width = max([width, *widths])
+        key = tuple(each.shown for each in words)
+        if key not in said:
+            said.add(key)
+            inside = frame
+            if pick:
+                inside = frame._replace(state=frame.state.fork(), variant=pick)
+            start_command(
+                follower, tuple(words), inside, redirects, sets if assigned else None
+            )
+        pick += 1
+    for each in piped:
+        for command in each.children:
+            if command.type == "command" and redirects.document is not None:
+                start_command(
+                    follower,
+                    tuple(follower.words(command.children, frame)),
+                    frame,
+                    redirects,
+                )
+
+
+def _on_arithmetic(follower: Follower, node: Node, frame: Frame) -> None:
+    shell = follower.shell(frame, 0, [])
+    text = expand_arithmetic(frame.flat, node.start_byte, node.end_byte - 2, shell)
+    at = frame.flat.origin(node.start_byte)
+    words = (Word(plain("((", at), at), Word(text, at))
+    record(follower, words, frame.inside(tested=True), is_builtin=True)
+
+
+def _ends_line(chars: str, last: Node, command: Node) -> bool:
+    """Return whether a line ends between the last assignment and the command's name."""
+    name = command.child_by_field_name("name")
+    if name is None:
+        return False
+    return bool(_LINE_END.search(chars, last.end_byte, name.start_byte))
+
+
+def _is_argument(node: Node) -> bool:
+    return node.is_named and node.type in (
+        "word", "string", "raw_string", "simple_expansion", "expansion", "concatenation",
+        "number",
+    )  # fmt: skip
+
+
+SIMPLE = {
+    "test_command": _on_test_command,
+    "redirected_statement": _on_redirected_statement,
+    "command": _on_command,
+    "arithmetic": _on_arithmetic,
+}

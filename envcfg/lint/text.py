@@ -1,0 +1,184 @@
+"""Text that remembers where each of its characters came from, with holes for the unknown.
+
+A script is bytes; here each is one character (Latin-1), so that offsets are those of the
+grammar. A ``Text`` is a row of pieces: characters that stood together in a source, or one
+``HOLE`` for what only the job knows. Pasting and cutting keep the origins, so that a fault
+in a string that was built in variables is shown where somebody typed it.
+"""
+
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator
+from typing import Literal, NamedTuple, TypeAlias
+
+HOLE = "\x01"
+Scope = Literal["batch", "task", "container", "unknown"]
+_LONGEST = 1 << 16  # characters of a value; a longer one is unknown
+_MOST_PIECES = 512  # parts of which a value is pasted; one of more is unknown
+
+
+class Hole(NamedTuple):
+    """A part that is not known before the job runs.
+
+    Attributes:
+        kind: ``variable``, ``command`` (a substitution), ``arithmetic`` or ``unknown``.
+        text: what was written inside: a name, a command, an expression.
+        name: of a variable; else empty.
+        scope: where the ``$`` was expanded at last.
+        at: offset of the ``$``; -1 where it stands in no source.
+        loose: it may be no word, or many.
+        quoted: it stands in double quotes.
+        op: what the braces did (``:-``, ``%``), if anything.
+        default: what holds where the variable is unset, as ``${X:-default}`` says.
+    """
+
+    kind: Literal["variable", "command", "arithmetic", "unknown"]
+    text: str
+    name: str
+    scope: Scope
+    at: int
+    loose: bool = False
+    op: str = ""
+    default: "Text | None" = None
+    quoted: bool = False
+
+
+class Piece(NamedTuple):
+    """Characters that stood together, the first of them at *at* (-1: in no source)."""
+
+    chars: str
+    at: int
+    hole: Hole | None = None
+
+
+Text: TypeAlias = tuple[Piece, ...]
+
+
+class Word(NamedTuple):
+    """One argument of a command.
+
+    Attributes:
+        at: offset of its first character in the sources.
+        quoted: some of it stood in quotes.
+    """
+
+    text: Text
+    at: int
+    quoted: bool = False
+
+    @property
+    def literal(self) -> str | None:
+        """The argument itself; None where a part of it is not known."""
+        return literal(self.text)
+
+    @property
+    def shown(self) -> str:
+        """The argument, with what is not known as it was written."""
+        return shown(self.text)
+
+    @property
+    def is_loose(self) -> bool:
+        """Whether it may be no argument, or many."""
+        return any(each.loose for each in holes(self.text))
+
+
+class Flat:
+    """A text as one string, each index of which leads back to its origin."""
+
+    def __init__(self, text: Text) -> None:
+        """Lay out *text*."""
+        self.text = text
+        self.chars = "".join(each.chars for each in text)
+        self.starts: list[int] = []
+        at = 0
+        for each in text:
+            self.starts.append(at)
+            at += len(each.chars)
+
+    def origin(self, index: int) -> int:
+        """Return where the character at *index* was typed, or the nearest before it."""
+        if not self.text:
+            return -1
+        number = max(bisect_right(self.starts, index) - 1, 0)
+        piece = self.text[number]
+        if piece.hole:
+            return piece.hole.at
+        if piece.at < 0:
+            return -1
+        return piece.at + min(index - self.starts[number], len(piece.chars))
+
+    def hole(self, index: int) -> Hole:
+        """Return the hole at *index*, where a ``HOLE`` stands."""
+        found = self.text[bisect_right(self.starts, index) - 1].hole
+        return found or Hole("unknown", "", "", "unknown", self.origin(index))
+
+    def cut(self, start: int, end: int) -> Text:
+        """Return the text from *start* to *end*."""
+        pieces = []
+        number = max(bisect_right(self.starts, start) - 1, 0)
+        while number < len(self.text) and self.starts[number] < end:
+            piece, at = self.text[number], self.starts[number]
+            low, high = max(start - at, 0), min(end - at, len(piece.chars))
+            if low < high:
+                origin = piece.at + low if piece.at >= 0 else -1
+                pieces.append(Piece(piece.chars[low:high], origin, piece.hole))
+            number += 1
+        return tuple(pieces)
+
+
+def unknown(text: str, scope: Scope, at: int) -> Text:
+    """Return a text of which nothing is known."""
+    return (Piece(HOLE, at, Hole("unknown", text, "", scope, at)),)
+
+
+def plain(chars: str, at: int = -1) -> Text:
+    """Return *chars* as a text that stands at *at*."""
+    return (Piece(chars, at),) if chars else ()
+
+
+def joined(parts: Iterable[Text]) -> Text:
+    """Return the parts as one text; an absurdly long one is unknown."""
+    pieces = [piece for part in parts for piece in part]
+    if len(pieces) > _MOST_PIECES or sum(len(each.chars) for each in pieces) > _LONGEST:
+        return unknown("", "unknown", pieces[0].at)
+    return tuple(pieces)
+
+
+def literal(text: Text) -> str | None:
+    """Return what *text* is, or None where a part of it is not known."""
+    if any(each.hole for each in text):
+        return None
+    return "".join(each.chars for each in text)
+
+
+def shown(text: Text) -> str:
+    """Return *text* for people: what is not known as it was written."""
+    return "".join(_shown(each) for each in text)
+
+
+def _shown(piece: Piece) -> str:
+    hole = piece.hole
+    if hole is None:
+        return piece.chars
+    forms = {"command": "$({})", "arithmetic": "$(({}))", "unknown": "{}"}
+    if hole.kind == "variable":
+        return f"${{{hole.name}}}" if hole.op else f"${hole.name}"
+    return forms[hole.kind].format(hole.text or "...")
+
+
+def holes(text: Text) -> Iterator[Hole]:
+    """Yield what is not known in *text*, with what defaults hold."""
+    for each in text:
+        if each.hole:
+            yield each.hole
+            if each.hole.default:
+                yield from holes(each.hole.default)
+
+
+def names(text: Text) -> list[str]:
+    """Return the variables that *text* waits for."""
+    return [each.name for each in holes(text) if each.kind == "variable"]
+
+
+def start(text: Text) -> int:
+    """Return where *text* begins in the sources; -1 where it came from none."""
+    return next((each.at for each in text if each.at >= 0), -1)

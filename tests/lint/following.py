@@ -1,0 +1,52 @@
+"""Scripts as texts, for the tests of lint: what is read in them, and what is found."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from envcfg.lint.judge import judge
+from envcfg.lint.model import Model
+from envcfg.lint.reading import read_models
+from envcfg.lint.rule import load_rules
+from envcfg.lint.source import Sources, read_sources
+
+HEAD = "#!/bin/bash\n#SBATCH --nodes=2\n"
+
+
+def model_of(text: str, folder: Path | None = None, **files: str) -> Model:
+    """Return what the first script does; *files* lie beside it, by name without ending."""
+    sources = Sources()
+    if folder is None:
+        source = sources.add("-", text.encode())
+    else:
+        for name, other in files.items():
+            (folder / f"{name}.sh").write_text(other, encoding="utf-8")
+        (folder / "job.sh").write_text(text, encoding="utf-8")
+        (source,) = read_sources([str(folder / "job.sh")], sources)
+    return read_models([source], sources)[0]
+
+
+def words_of(text: str) -> list[list[str]]:
+    """Return the commands of a script as words, with what is not known as written."""
+    return [[word.shown for word in each.words] for each in model_of(text).commands]
+
+
+def expansions_of(text: str) -> dict[str, str]:
+    """Return the scope in which each variable is expanded at last."""
+    return {each.name: each.hole.scope for each in model_of(text).expansions}
+
+
+def found_in(texts: Mapping[str, str], folder: Path) -> list[tuple[str, int, str]]:
+    """Return file, line and rule of what is found in scripts that are given together."""
+    for name, text in texts.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    sources = Sources()
+    given = read_sources([str(folder / name) for name in texts], sources)
+    found = judge(given, sources, rules=list(load_rules()))
+    return [
+        (Path(path).name, each.finding.place.line, each.finding.rule)
+        for path, remarks in found.items()
+        for each in remarks
+        if each.finding.severity != "note" and each.finding.place
+    ]

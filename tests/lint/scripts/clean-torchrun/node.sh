@@ -1,0 +1,5 @@
+#!/bin/bash
+export MIOPEN_USER_DB_PATH=/tmp/$USER-$SLURM_JOB_ID
+export MIOPEN_CUSTOM_CACHE_DIR=$MIOPEN_USER_DB_PATH
+[ "$SLURM_LOCALID" -eq 0 ] && mkdir -p "$MIOPEN_USER_DB_PATH"
+exec "$@"

@@ -1,0 +1,173 @@
+"""``envcfg lint`` as users run it: forms, choice of rules, exit codes, what is read together."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from envcfg.lint.rule import load_rules
+from support import ROOT, Wrapped, envcfg
+
+BAD = """\
+#!/bin/bash
+#SBATCH --nodes=2
+#SBATCH --ntasks-per-node=4
+export RANK=$SLURM_PROCID
+export MASTER_PORT=29500
+srun python train.py
+"""
+SCHEMA = json.loads((ROOT / "docs/findings.schema.json").read_text())
+
+
+@pytest.fixture
+def job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "job.sh").write_text(BAD)
+    return tmp_path
+
+
+def lint(*arguments: str) -> Wrapped:
+    return envcfg("lint", *arguments)
+
+
+def given(text: str | bytes, *arguments: str) -> subprocess.CompletedProcess[bytes]:
+    data = text.encode() if isinstance(text, str) else text
+    command = [sys.executable, "-m", "envcfg", "lint", *arguments, "-"]
+    return subprocess.run(
+        command, input=data, capture_output=True, check=False, timeout=60
+    )
+
+
+def test_a_finding_shows_its_line_with_a_caret(job: Path) -> None:
+    done = lint("job.sh")
+    assert done.code == 1
+    lines = done.text.splitlines()
+    assert lines[0].startswith("job.sh:4:13: error: SLURM_PROCID is expanded")
+    assert lines[1] == "    export RANK=$SLURM_PROCID"
+    assert lines[2] == f"    {' ' * 12}^ EC101"
+    assert lines[-1] == "1 file: 1 error, 0 warnings"
+    assert job.exists()
+
+
+def test_rules_are_chosen_by_id_beginning_and_name(job: Path) -> None:
+    assert "EC419" not in lint("--ignore", "EC419", "job.sh").text
+    assert "EC101" not in lint("--select", "EC4", "job.sh").text
+    assert lint("--ignore", "rank-var-in-batch-shell", "job.sh").code == 0
+    assert lint("--ignore", "EC101,EC419", "job.sh").text.startswith("job.sh: ok")
+    done = lint("--select", "EC999", "job.sh")
+    assert done.code == 2
+    assert "there is no rule 'EC999'" in done.err
+    assert job.exists()
+
+
+@pytest.mark.parametrize(
+    ("before", "behind", "is_found"),
+    [
+        ("", "  # envcfg: ignore EC101", False),
+        ("# envcfg: ignore EC101 EC419\n", "", False),
+        ("", "  # envcfg: ignore EC419", True),
+        ("echo # envcfg: ignore EC101\n", "", True),
+    ],
+)
+def test_a_comment_leaves_a_finding_out(
+    before: str, behind: str, is_found: bool
+) -> None:
+    line = "export RANK=$SLURM_PROCID"
+    done = given(BAD.replace(line, f"{before}{line}{behind}"))
+    assert (b"EC101" in done.stdout) is is_found
+
+
+def test_json_is_the_one_document_of_all_checks(job: Path) -> None:
+    done = lint("--json", "job.sh")
+    document = json.loads(done.text)
+    jsonschema.validate(document, SCHEMA)
+    (checked,) = document["checked"]
+    found = {each["rule"]: each for each in checked["findings"]}
+    assert found["EC101"]["place"] == {"path": "job.sh", "line": 4, "column": 13}
+    assert found["EC101"]["source"]
+    assert job.exists()
+
+
+@pytest.mark.parametrize("form", ["github", "sarif", "junit"])
+def test_every_form_names_rule_and_line(form: str, job: Path) -> None:
+    done = lint("--format", form, "job.sh")
+    assert done.code == 1
+    assert "EC101" in done.text or "SLURM_PROCID" in done.text
+    assert job.exists()
+
+
+def test_an_environment_is_recognised(job: Path) -> None:
+    dump = "PATH=/bin\nHOME=/root\nMIOPEN_USER_DB=/tmp/x\n"
+    done = given(dump)
+    assert (done.returncode, b"-:3:1: warning" in done.stdout) == (1, True)
+    done = given(dump.replace("\n", "\0"))
+    assert b"MIOPEN_USER_DB" in done.stdout
+    assert job.exists()
+
+
+def test_files_given_together_are_read_together(job: Path) -> None:
+    (job / "sub").mkdir()
+    (job / "sub/inside.sh").write_text("#!/bin/bash\nscontrol show hostnames\n")
+    script = BAD.replace("python train.py", "singularity exec a.sif /mnt/inside.sh")
+    (job / "job.sh").write_text(script)
+    assert "EC417" not in lint("--select", "EC417", "job.sh").text
+    done = lint("--select", "EC417", "job.sh", "sub")
+    assert "sub/inside.sh:2:1: error" in done.text
+
+
+def test_a_system_is_recognised_by_two_signs_and_said(job: Path) -> None:
+    signs = "#SBATCH --partition=standard-g\n#SBATCH --account=project_465000001\n"
+    script = BAD.replace("export RANK=$SLURM_PROCID", "export MASTER_ADDR=$(hostname)")
+    (job / "job.sh").write_text(
+        script.replace("#SBATCH --nodes", f"{signs}#SBATCH --nodes")
+    )
+    done = lint("job.sh")
+    assert "job.sh is for lumi-g, by partition, account" in done.err
+    assert "EC521" in done.text
+    (job / "job.sh").write_text(script)
+    assert (lint("job.sh").err, "EC521" in lint("job.sh").text) == ("", False)
+    assert "EC521" in lint("--profile", "lumi-g", "job.sh").text
+
+
+def test_what_cannot_be_read_is_an_error_of_its_own(job: Path) -> None:
+    done = lint("none.sh")
+    assert done.code == 4
+    assert "none.sh: cannot be read" in done.err
+    assert lint("job.sh", "--", "x").code == 2
+    assert job.exists()
+
+
+def test_text_of_a_script_does_not_reach_the_terminal_as_it_is() -> None:
+    done = given(BAD.replace("$SLURM_PROCID", "$SLURM_PROCID'\x1b[31m'"))
+    assert b"\x1b" not in done.stdout
+
+
+def test_a_rule_is_explained_by_id_and_name() -> None:
+    done = envcfg("explain", "EC101")
+    assert done.code == 0
+    assert done.text.startswith("EC101 rank-var-in-batch-shell (error)\n")
+    assert "not: single quotes; a backslash" in done.text
+    (told,) = json.loads(
+        envcfg("explain", "--json", "escaped-dollar-in-single-quotes").text
+    )
+    assert (told["kind"], told["id"]) == ("lint rule", "EC102")
+    assert envcfg("explain", "EC999").code == 2
+
+
+def test_no_other_command_imports_the_grammar() -> None:
+    code = "import sys, envcfg.cli; envcfg.cli.main(['profiles', 'list']); print(sorted(m for m in sys.modules if 'tree_sitter' in m or 'envcfg.lint' in m))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
+    assert done.stdout.splitlines()[-1] == b"[]"
+
+
+def test_the_page_has_every_rule() -> None:
+    page = (ROOT / "docs/lint.md").read_text()
+    told = re.findall(r"^\| `(EC\d+)` \| (\S+) \| (\w+) \| ([^|]+) \|$", page, re.M)
+    rules = load_rules().values()
+    assert told == [(r.id, r.name, r.severity, r.group) for r in rules]

@@ -1,0 +1,45 @@
+"""Nothing that envcfg itself writes is a fault to it: all profiles, launchers and runtimes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from asking import NEEDED, asking
+from envcfg.lint.judge import judge
+from envcfg.lint.rule import load_rules
+from envcfg.lint.source import Sources, read_sources
+from envcfg.profile.catalog import Catalog, built_in_folder
+from support import ROOT, envcfg
+
+GOLDEN = sorted(
+    [*(ROOT / "tests/golden").rglob("*.sh"), *(ROOT / "examples").glob("*.sbatch")]
+)
+CATALOG = Catalog([built_in_folder()])
+
+
+def found(path: Path, profile: str | None = None) -> list[str]:
+    sources = Sources()
+    given = read_sources([str(path)], sources)
+    system = CATALOG.load(profile) if profile else None
+    result = judge(
+        given, sources, rules=list(load_rules()), profile_of=lambda _: system
+    )
+    return [
+        f"{r.finding.place}: {r.finding.rule}" for each in result.values() for r in each
+    ]
+
+
+@pytest.mark.parametrize("path", GOLDEN, ids=lambda each: each.stem)
+def test_no_finding_on_what_we_write(path: Path) -> None:
+    assert found(path) == []
+
+
+@pytest.mark.parametrize("profile", NEEDED)
+def test_no_finding_on_a_job_of_any_system(profile: str, tmp_path: Path) -> None:
+    step = ("--container", "none", "--", "python3", "train.py")
+    done = envcfg("job", *asking(profile, 2), *step)
+    assert done.code == 0, done.err
+    (tmp_path / "job.sh").write_bytes(done.out)
+    assert found(tmp_path / "job.sh", profile) == []
