@@ -5,7 +5,7 @@ envcfg_report() { # begin the file of each rank that reports its environment: pl
   ENVCFG_ARGS+=("ENVCFG_REPORT=$envcfg_file")
   for envcfg_rank in $ENVCFG_REPORTED; do
     if ! (
-      umask 077
+      builtin umask 077
       {
         printf '%s\0' envcfg:environment "profile=$ENVCFG_PROFILE" "rank=$envcfg_rank" \
           "nodes=$ENVCFG_NODES" envcfg:plan "${ENVCFG_PLANNED[@]}"
