@@ -135,10 +135,24 @@ def test_reading_ends_when_the_time_is_up_and_is_tried_again(
     monkeypatch.setattr(inspection, "PATIENCE", -1.0)
     read, (note,) = read_image(str(file))
     assert (read, note.rule) == (Read(), "image-not-read")
-    assert note.message == "its facts are not known: it takes longer than 10 s"
+    assert note.message == "its facts are not known: it takes longer than -1 s"
     monkeypatch.setattr(inspection, "PATIENCE", 60.0)
     read, _ = read_image(str(file))
     assert read.facts["rocm"][0] == "6.2.4"
+
+
+@pytest.mark.parametrize("err", [PermissionError(13, "Permission denied"), KeyError(1)])
+def test_what_fails_once_is_tried_again(
+    file: Path, monkeypatch: pytest.MonkeyPatch, err: Exception
+) -> None:
+    def fail(*_: object) -> None:
+        raise err
+
+    with monkeypatch.context() as patch:
+        patch.setattr("envcfg.image.facts.inspect_tree", fail)
+        read, (note,) = read_image(str(file))
+    assert (read, note.rule) == (Read(), "image-not-read")
+    assert read_image(str(file))[0].facts["rocm"][0] == "6.2.4"
 
 
 def test_a_tree_of_which_the_time_is_up_is_read_no_further(image: Image) -> None:
