@@ -62,6 +62,16 @@ def test_facts_are_read_in_a_folder(wrap: Wrap, image: Image) -> None:
     assert facts(wrap, image.root)["rocm"]["value"] == "6.2.4"
 
 
+def test_a_name_in_a_store_is_no_folder_of_the_same_name(
+    wrap: Wrap, image: Image, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(image.root.parent)
+    words = ("--profile", "workstation", "--runtime", "podman", "--json")
+    for name, is_read in (("root", False), ("./root", True)):
+        found = json.loads(wrap(*words, "--container", name).text)["facts"]
+        assert ("rocm" in found) is is_read, name
+
+
 def test_a_file_is_read_once_and_says_so(wrap: Wrap, file: Path) -> None:
     words = (*LUMI, "--container", str(file))
     assert "was read for the first time: rocm 6.2.4" in wrap(*words).err
