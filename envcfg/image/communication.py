@@ -124,11 +124,10 @@ def plugin_facts(
             continue
         seen.add(real)
         taken = counted is not None and path == counted.path
-        why = (
-            counted.why
-            if counted and taken
-            else "no NCCL of the image looks for it here"
-        )
+        if counted and shelf.library(counted.path):
+            why = counted.why if taken else f"{counted.path} comes before it"
+        else:
+            why = "no NCCL of the image looks for it here"
         interfaces = " ".join(
             each.replace("nccl", "", 1)
             .replace("Plugin_", " ")

@@ -17,6 +17,7 @@ from envcfg.image.python import (
 from envcfg.image.pytorch import fitting, prefer_wheel, said_by_torch
 from envcfg.image.record import ImageFact, Inspection, Library, Metadata
 from envcfg.image.remarks import (
+    agree,
     program_remarks,
     torch_remarks,
     unread_remarks,
@@ -187,7 +188,10 @@ def _settled(tree: Tree, facts: Sequence[ImageFact]) -> Iterator[ImageFact]:
         seen = {(mine[0].value, tree.resolve(mine[0].evidence))}
         for each in mine[1:]:
             what = each.value, tree.resolve(each.evidence) or each.evidence
-            if what not in seen:
+            is_shorter = each.evidence == mine[0].evidence and agree(
+                each.value, mine[0].value
+            )
+            if what not in seen and not is_shorter:
                 seen.add(what)
                 why = (
                     each.why if not each.taken else f"{mine[0].evidence} says it first"

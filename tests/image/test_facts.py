@@ -285,6 +285,30 @@ def test_what_pytorch_is_not_made_for_does_not_count(image: Image) -> None:
     assert said["cuda"] == said["nccl"] == "PyTorch is made for ROCm"
 
 
+def test_what_one_file_says_twice_is_said_once(image: Image) -> None:
+    lumi_like(image)
+    names = [each.evidence for each in look(image).facts if each.name == "rocm"]
+    assert len(names) == len(set(names)) == 2
+
+
+def test_a_plugin_behind_another_says_so(image: Image) -> None:
+    ngc_like(image)
+    first = image.library("opt/hpcx/lib/libnccl-net.so", symbols=INTERFACES)
+    environment(image, LD_LIBRARY_PATH="/opt/hpcx/lib:/opt/amazon/ofi-nccl/lib")
+    (plugin,) = [each for each in look(image).facts if each.name == "plugin"]
+    assert not plugin.taken
+    assert plugin.why == f"aws-ofi-nccl; {first} comes before it"
+
+
+@pytest.mark.parametrize(
+    "prefix",
+    ["opt/micromamba/envs/base", "workspace/.venv", "venv", "root/miniconda3/envs/x"],
+)
+def test_pytorch_is_found_where_people_put_it(image: Image, prefix: str) -> None:
+    torch(image, f"{prefix}/{SITE}", "2.9.0+cu128", cuda="12.8")
+    assert look(image).taken()["torch"].value == "2.9.0"
+
+
 def test_a_runpath_counts_after_ld_library_path(image: Image) -> None:
     pip_wheel(image)
     image.library(
