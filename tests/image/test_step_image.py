@@ -193,6 +193,20 @@ def test_memory_is_for_its_owner_alone(tmp_path: Path) -> None:
     assert recall(str(tmp_path / "kept"), known) is None
 
 
+def test_what_another_envcfg_has_read_is_read_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known = identify(__file__)
+    assert known
+    monkeypatch.setattr("envcfg.image.memory.__file__", str(tmp_path / "memory.py"))
+    os.utime(tmp_path, ns=(1, 1))
+    keep(str(tmp_path / "x/y"), known, Memory())
+    os.utime(tmp_path, ns=(1, 1))
+    assert recall(str(tmp_path / "x/y"), known) == Memory()
+    os.utime(tmp_path, ns=(2, 2))
+    assert recall(str(tmp_path / "x/y"), known) is None
+
+
 @pytest.mark.parametrize(
     "text",
     [
