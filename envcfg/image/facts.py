@@ -14,8 +14,10 @@ from envcfg.image.python import (
     find_python,
     order_sites,
 )
+from envcfg.image.pytorch import fitting, prefer_wheel, said_by_torch
 from envcfg.image.record import ImageFact, Inspection, Library, Metadata
 from envcfg.image.remarks import (
+    agree,
     program_remarks,
     torch_remarks,
     unread_remarks,
@@ -56,14 +58,18 @@ def inspect_tree(tree: Tree, metadata: Metadata, image: str) -> Inspection:
     if counted:  # the libraries of this one are those that a job loads
         sites.sort(key=lambda each: each != counted)
     own = python.sites if python else ()
-    facts = [
-        *_python_facts(python),
+    installed = [
         *_package_facts(tree, sites, own, counted),
         *_text_facts(tree, sites, own, counted),
-        *_shared_facts(shelf, environ, sites),
+    ]
+    said = said_by_torch(installed, counted)
+    facts = [
+        *_python_facts(python),
+        *fitting(installed, said),
+        *_shared_facts(shelf, environ, sites, said),
         *_system_facts(tree, shelf, metadata, environ),
     ]
-    facts, said = with_labels(_prefer_wheel(tree, facts, counted), metadata.labels)
+    facts, remarks = with_labels(prefer_wheel(tree, facts, counted), metadata.labels)
     return Inspection(
         image=image,
         metadata=metadata,
@@ -71,7 +77,7 @@ def inspect_tree(tree: Tree, metadata: Metadata, image: str) -> Inspection:
         libraries=tuple(_libraries(shelf, facts)),
         findings=(
             *unread_remarks(metadata.unread),
-            *said,
+            *remarks,
             *torch_remarks([each for each in sites if _has_torch(tree, each)]),
             *program_remarks(facts),
             *variable_remarks(variables),
@@ -135,13 +141,19 @@ def _text_facts(
 
 
 def _shared_facts(
-    shelf: Shelf, environ: Mapping[str, str], sites: Sequence[str]
+    shelf: Shelf,
+    environ: Mapping[str, str],
+    sites: Sequence[str],
+    said: Mapping[str, str],
 ) -> list[ImageFact]:
-    facts = [
-        fact
-        for sign in load_signs().libraries
-        for fact in library_facts(shelf, sign, sites)
-    ]
+    facts = fitting(
+        [
+            fact
+            for sign in load_signs().libraries
+            for fact in library_facts(shelf, sign, sites)
+        ],
+        said,
+    )
     return [*facts, *plugin_facts(shelf, environ, facts), *provider_facts(shelf, facts)]
 
 
@@ -164,27 +176,6 @@ def _system_facts(
             yield ImageFact(name, "yes", path)
 
 
-def _prefer_wheel(
-    tree: Tree, facts: list[ImageFact], counted: str | None
-) -> list[ImageFact]:
-    """Let the ROCm that PyTorch brings count before the system's: it is what it loads."""
-    libraries = tree.names(f"{counted}/torch/lib") if counted else []
-    if not any(each.startswith("libamdhip64.so") for each in libraries):
-        return facts
-    why = "PyTorch brings its own ROCm, and loads that"
-    mine = [
-        each._replace(why=why)
-        for each in facts
-        if each.name == "rocm" and each.evidence.startswith(f"{counted}/")
-    ]
-    left = [
-        each
-        for each in facts
-        if each.name != "rocm" or each._replace(why=why) not in mine
-    ]
-    return [*mine, *left]
-
-
 def _settled(tree: Tree, facts: Sequence[ImageFact]) -> Iterator[ImageFact]:
     """Yield the facts in order; of each name the first that counts, then the others."""
     order = {name: at for at, name in enumerate(_ORDER)}
@@ -197,7 +188,10 @@ def _settled(tree: Tree, facts: Sequence[ImageFact]) -> Iterator[ImageFact]:
         seen = {(mine[0].value, tree.resolve(mine[0].evidence))}
         for each in mine[1:]:
             what = each.value, tree.resolve(each.evidence) or each.evidence
-            if what not in seen:
+            is_shorter = each.evidence == mine[0].evidence and agree(
+                each.value, mine[0].value
+            )
+            if what not in seen and not is_shorter:
                 seen.add(what)
                 why = (
                     each.why if not each.taken else f"{mine[0].evidence} says it first"

@@ -62,6 +62,16 @@ def test_facts_are_read_in_a_folder(wrap: Wrap, image: Image) -> None:
     assert facts(wrap, image.root)["rocm"]["value"] == "6.2.4"
 
 
+def test_a_name_in_a_store_is_no_folder_of_the_same_name(
+    wrap: Wrap, image: Image, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(image.root.parent)
+    words = ("--profile", "workstation", "--runtime", "podman", "--json")
+    for name, is_read in (("root", False), ("./root", True)):
+        found = json.loads(wrap(*words, "--container", name).text)["facts"]
+        assert ("rocm" in found) is is_read, name
+
+
 def test_a_file_is_read_once_and_says_so(wrap: Wrap, file: Path) -> None:
     words = (*LUMI, "--container", str(file))
     assert "was read for the first time: rocm 6.2.4" in wrap(*words).err
@@ -135,10 +145,24 @@ def test_reading_ends_when_the_time_is_up_and_is_tried_again(
     monkeypatch.setattr(inspection, "PATIENCE", -1.0)
     read, (note,) = read_image(str(file))
     assert (read, note.rule) == (Read(), "image-not-read")
-    assert note.message == "its facts are not known: it takes longer than 10 s"
+    assert note.message == "its facts are not known: it takes longer than -1 s"
     monkeypatch.setattr(inspection, "PATIENCE", 60.0)
     read, _ = read_image(str(file))
     assert read.facts["rocm"][0] == "6.2.4"
+
+
+@pytest.mark.parametrize("err", [PermissionError(13, "Permission denied"), KeyError(1)])
+def test_what_fails_once_is_tried_again(
+    file: Path, monkeypatch: pytest.MonkeyPatch, err: Exception
+) -> None:
+    def fail(*_: object) -> None:
+        raise err
+
+    with monkeypatch.context() as patch:
+        patch.setattr("envcfg.image.facts.inspect_tree", fail)
+        read, (note,) = read_image(str(file))
+    assert (read, note.rule) == (Read(), "image-not-read")
+    assert read_image(str(file))[0].facts["rocm"][0] == "6.2.4"
 
 
 def test_a_tree_of_which_the_time_is_up_is_read_no_further(image: Image) -> None:
@@ -167,6 +191,20 @@ def test_memory_is_for_its_owner_alone(tmp_path: Path) -> None:
     assert kept.stat().st_mode & 0o777 == 0o600
     kept.chmod(0o666)  # others may have written it
     assert recall(str(tmp_path / "kept"), known) is None
+
+
+def test_what_another_envcfg_has_read_is_read_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known = identify(__file__)
+    assert known
+    monkeypatch.setattr("envcfg.image.memory.__file__", str(tmp_path / "memory.py"))
+    os.utime(tmp_path, ns=(1, 1))
+    keep(str(tmp_path / "x/y"), known, Memory())
+    os.utime(tmp_path, ns=(1, 1))
+    assert recall(str(tmp_path / "x/y"), known) == Memory()
+    os.utime(tmp_path, ns=(2, 2))
+    assert recall(str(tmp_path / "x/y"), known) is None
 
 
 @pytest.mark.parametrize(

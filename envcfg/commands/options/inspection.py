@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
 PATIENCE = 10.0  # seconds for a first look: a script waits for it
 
-_TOO_LONG = f"it takes longer than {PATIENCE:.0f} s"
-
 
 def read_image(image: str) -> tuple[Read, list[Finding]]:
     """Return what *image* shows, and what is to be said of the reading.
@@ -30,7 +28,8 @@ def read_image(image: str) -> tuple[Read, list[Finding]]:
     known, folder = identify(image), kept_folder(os.environ)
     kept = recall(folder, known) if known and folder else None
     memory = kept or _look(image)
-    if known and folder and not kept and memory.why != _TOO_LONG:
+    # What has failed may not fail again: rights, a file system, this Python.
+    if known and folder and not kept and not memory.why:
         keep(folder, known, memory)
     findings = []
     if memory.why:
@@ -66,11 +65,13 @@ def _look(image: str) -> Memory:
             found = inspect_tree(patient, metadata, image)
             return Memory(step_facts(found), bases_of(patient, found.metadata.labels))
     except TimeIsUpError:
-        why = _TOO_LONG  # which may be otherwise the next time
+        why = f"it takes longer than {PATIENCE:.0f} s"
     except ImageError as err:
         why = err.message.removeprefix(f"{image}: ")
     except OSError as err:
         why = err.strerror or str(err)
+    except Exception as err:  # noqa: BLE001  # a job must not fail for a fact
+        why = f"a bug in envcfg, which envcfg inspect shows: {type(err).__name__}"
     return Memory(why=one_line(why))
 
 
