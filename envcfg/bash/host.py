@@ -222,7 +222,8 @@ def _rank_parts(plan: Plan, inside: str) -> Iterator[str]:
     yield f"{heredoc('ENVCFG_RANK', text)}{join}"
     if LAUNCHERS[plan.launcher].is_agent:
         worker = checked_part(worker_text(plan), "ENVCFG_WORKER")
-        yield heredoc("ENVCFG_WORKER", worker)
+        # torch's agent puts ranks for names in its arguments, and makes one $ of two.
+        yield heredoc("ENVCFG_WORKER", worker.replace("$$", "$$$$"))
     if has_template(f"{plan.starter}/task"):
         yield heredoc("ENVCFG_TASK", template(f"{plan.starter}/task"))
     if plan.diagnostics.smoke_test:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import stat
 from pathlib import Path
+from string import Template
 
 import pytest
 
@@ -178,3 +179,18 @@ def test_a_file_that_is_cut_anywhere_is_refused(wrap: Wrap, tmp_path: Path) -> N
     for size in (0, 1, len(data) // 2, *range(len(data) - 40, len(data) - 1)):
         with pytest.raises(OutputError):
             environment.parse_report(data[:size], "cut")
+
+
+@pytest.mark.parametrize("launcher", ["torchrun", "accelerate"])
+def test_the_agent_of_torch_leaves_the_rank_s_text_as_it_was(
+    wrap: Wrap, launcher: str
+) -> None:
+    """It puts the rank for ${local_rank} in its arguments, by string.Template."""
+    more = ("--launcher", launcher, "--report-environment", "--set", "A=x$$$$y${RANK}")
+    made = wrap(*LUMI, *more, "--", "train.py")
+    assert made.code == 0, made.err
+    text = made.text.partition("ENVCFG_WORKER <<'ENVCFG_TEXT'")[2]
+    text = text.partition("\nENVCFG_TEXT\n")[0]
+    seen = Template(text).safe_substitute(local_rank="0")
+    assert "'x$$y'" in seen
+    assert "</proc/self/environ" in seen

@@ -7,7 +7,7 @@ unset -v ENVCFG_REPORT
 case $envcfg_reported in
   *" $RANK "*)
     {
-      envcfg_told start <"/proc/$$/environ" \
+      envcfg_told start </proc/self/environ \
         && (exec cat /proc/self/environ) | envcfg_told rank \
         && printf 'envcfg:end\0' # of a process that starts now; all is there
     } >>"$envcfg_file" || printf 'envcfg: warning: cannot write %s\n' "$envcfg_file" >&2
