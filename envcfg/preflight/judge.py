@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from envcfg.findings import Finding
+from envcfg.log.names import network_kind
 from envcfg.log.verdict import LogReport
 from envcfg.preflight.log import log_findings, network_state
 from envcfg.preflight.network import is_done, judge_ranks
@@ -60,6 +61,7 @@ def judge_all(wanted: Wanted, seen: Seen, *, needs_fast: bool) -> Report:
         if seen.log:
             for each in log_findings(seen.log, _names(wanted)):
                 nodes.get(each.subject, job).append(each)
+            job += _on_sockets(seen.log, state)
         job += _undone(seen)
     job += [
         Finding("not-looked-at", "note", "", f"nobody looked at {each}")
@@ -76,6 +78,14 @@ def judge_all(wanted: Wanted, seen: Seen, *, needs_fast: bool) -> Report:
         said=_said(state, seen),
         is_inconclusive=not done or (wanted.is_fast and state == "unknown"),
     )
+
+
+def _on_sockets(log: LogReport, state: str) -> Iterator[Finding]:
+    """Yield that traffic takes TCP, where the log does not name the ranks that use it."""
+    kinds = {network_kind(name) for name in log.job.networks}
+    if state == "slow" and "socket" in kinds and not log.ranks:
+        fix = next((each.fix for each in log.findings if each.fix), None)
+        yield Finding(f"network-{log.verdict}", "error", "", log.summary, fix)
 
 
 def _names(wanted: Wanted) -> dict[str, str]:

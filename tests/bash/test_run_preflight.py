@@ -110,3 +110,17 @@ def test_the_launcher_that_a_command_names_is_the_preflight_s(
         *("--", "torchrun", "--nproc-per-node", "8", "train.py"),
     )
     assert " --launcher torchrun --ranks 8)\n" in done.text
+
+
+def test_what_the_job_s_shell_has_not_exported_is_seen_as_the_ranks_see_it(
+    wrap: Callable[..., Wrapped], made: Wrapped, tmp_path: Path
+) -> None:
+    assert made.code == 0
+    made = wrap(
+        *("--profile", "lumi-g", "--container", "none", "--launcher", "local"),
+        *("--preflight", "--set", "MPICH_X=${NAMED}", "--", "true"),
+    )
+    stand_in(tmp_path, 'echo "$NCCL_SOCKET_IFNAME $NAMED"')
+    mine = "NCCL_SOCKET_IFNAME=nmn0\nNAMED='a b'\n"
+    done = bash(f"set -euo pipefail\n{mine}{made.text}")
+    assert (done.returncode, done.stdout) == (0, b"nmn0 a b\n"), done.stderr

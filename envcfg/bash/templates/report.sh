@@ -9,7 +9,8 @@ envcfg_report() { # begin the file of each rank that reports its environment: pl
       {
         printf '%s\0' envcfg:environment "profile=$ENVCFG_PROFILE" "rank=$envcfg_rank" \
           "nodes=$ENVCFG_NODES" envcfg:plan "${ENVCFG_PLANNED[@]}"
-        (exec cat /proc/self/environ) | envcfg_told job # of a process that starts now
+        # Of a process that starts now.
+        (envcfg_share && exec cat /proc/self/environ) | envcfg_told job
       } >"$envcfg_file$envcfg_rank"
     ); then
       envcfg_fault "cannot write $envcfg_file$envcfg_rank" \
