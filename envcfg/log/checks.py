@@ -19,6 +19,7 @@ from envcfg.log.process import Process
 from envcfg.log.rank import Symptom
 from envcfg.log.traffic import Entity, kinds_of, traffic_of
 from envcfg.log.versions import ranges_disjoint
+from envcfg.log.warned import reasons_of
 from envcfg.log.world import World
 
 Found = tuple[Entity | None, Symptom]
@@ -245,7 +246,10 @@ def _masks(job: Job, expect: Expectations) -> Iterator[Found]:
 
 
 def _warnings(job: Job) -> Iterator[Found]:
-    for count, sighting in job.unknown.values():
+    told = reasons_of(job)
+    for shape, (count, sighting) in job.unknown.items():
+        if shape in told:
+            continue
         words = sighting.text.partition("NCCL WARN ")[2][:100]
         times = count_of(count, "time")
         detail = f"warns of what envcfg has no rule for ({times}): {words}"

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from envcfg.findings import Evidence, Finding
 from envcfg.log import checks
 from envcfg.log.expectations import Expectations
+from envcfg.log.errors import first_errors, in_order
 from envcfg.log.job import Job, Occurrence
 from envcfg.log.membership import member_symptoms
 from envcfg.log.numbers import first_of, named, number_ranges, said_of
@@ -17,7 +18,7 @@ from envcfg.log.process import Process, Sighting
 from envcfg.log.rank import Symptom, judge_rank
 from envcfg.log.rulebook import Rule
 from envcfg.log.stack import stack_findings
-from envcfg.log.summary import summarize, unknowns_of
+from envcfg.log.summary import ending, summarize, unknowns_of
 from envcfg.log.traffic import Entity
 from envcfg.log.verdict import (
     WORST_FIRST,
@@ -27,6 +28,7 @@ from envcfg.log.verdict import (
     RankReport,
     Verdict,
 )
+from envcfg.log.warned import RULE as WARNED
 from envcfg.log.world import World, world_of
 
 Locate = Callable[[Sequence[Sighting]], Sequence[Evidence]]
@@ -84,15 +86,18 @@ def _judge_whole(
     ]
     rules = job.rulebook.rules
     found = [
-        *_rule_findings(job, world),
+        *_rule_findings(job, world, symptoms),
         *_symptom_findings(symptoms, rules),
         *stack_findings(job, expect),
     ]
     findings = sorted(_placed(found, locate), key=_weight)
     unknowns = unknowns_of(job, world, symptoms, rules)
     overview = job_report(job, world, reports)
+    of_network = [each for each in findings if not _ends(rules, each)]
+    network = _job_verdict(of_network, reports, unknowns, overview)
     report = LogReport(
         verdict=_job_verdict(findings, reports, unknowns, overview),
+        network_verdict=network,
         summary="",
         job=overview,
         ranks=tuple(_one_each(report for report in reports if report.rank >= 0)),
@@ -106,7 +111,11 @@ def _judge_whole(
             sum(count for count, _ in job.unknown.values()),
         ),
     )
-    return report._replace(summary=summarize(report, world, symptoms)), world
+    alone = report._replace(verdict=network, findings=tuple(of_network))
+    said = summarize(alone, world, symptoms)
+    if report.verdict != network:
+        said = f"{report.verdict}: {ending(findings, rules)}; network {said}"
+    return report._replace(summary=said), world
 
 
 def _beside_all(entity: Entity, found: Sequence[Symptom]) -> list[Symptom]:
@@ -153,14 +162,20 @@ def _job_verdict(
 
 def _weight(finding: Finding) -> tuple[bool, int, int]:
     order = ("error", "warning", "note")
-    return not finding.cause, order.index(finding.severity), -finding.count
+    # Errors stay in their order: the first in time is the cause.
+    often = 0 if finding.severity == "error" else -finding.count
+    return not finding.cause, order.index(finding.severity), often
+
+
+def _ends(rules: dict[str, Rule], finding: Finding) -> bool:
+    return finding.rule in rules and rules[finding.rule].ends
 
 
 def _broken_processes(job: Job) -> dict[tuple[str, int | None], str]:
     return {
         key: occurrence.rule.meaning
         for occurrence in job.occurrences.values()
-        if occurrence.rule.severity == "error"
+        if occurrence.rule.severity == "error" and not occurrence.rule.ends
         for key in occurrence.processes
     }
 
@@ -204,18 +219,19 @@ def _placed(found: Sequence[Found], locate: Locate) -> list[Finding]:
     ]
 
 
-def _rule_findings(job: Job, world: World) -> list[Found]:
+def _rule_findings(
+    job: Job, world: World, symptoms: Sequence[tuple[Entity | None, Symptom]]
+) -> list[Found]:
     ranks = {id(entity.process): entity.rank for entity in world.entities}
-    firsts = {id(occurrence) for occurrence in job.first_errors.values()}
-    has_cause = bool(firsts)
+    warned = any(symptom.rule == WARNED for _, symptom in symptoms)
+    firsts = first_errors(job, warned=warned)
+    has_cause = bool(firsts) or warned
     found: list[Found] = []
-    for occurrence in job.occurrences.values():
+    for occurrence in in_order(job.occurrences.values()):
         rule = occurrence.rule
         if rule.severity is None:
             continue
-        follows = (
-            rule.severity == "error" and has_cause and id(occurrence) not in firsts
-        )
+        follows = rule.severity == "error" and has_cause and occurrence not in firsts
         finding = Finding(
             rule=rule.id,
             severity=rule.severity,

@@ -12,6 +12,12 @@ from envcfg.log.process import MANY, MOST_RANKS, Communicator, Edge, Process, Si
 Fields = Mapping[str, "str | None"]
 _INTERFACE = re.compile(r"\[\d+\]([\w.-]+):")
 _PORT = re.compile(r"\[\d+\]\S")
+_UP = "Init COMPLETE"
+# What a process says as it goes on.
+_STEPS = frozenset(
+    "channel channel-local communicator network network-assigned rings topology "
+    "trees".split()
+)
 
 
 def learn(
@@ -21,6 +27,8 @@ def learn(
     if event == "plugin-failed" and not is_plugin(fields.get("name") or ""):
         return  # NCCL tries its own networks in turn
     process.keep(event, sighting)
+    if event in _STEPS and fields.get("phase", _UP) == _UP:
+        process.go_on(record.device)
     teach = _EVENTS.get(event)
     if teach is not None and not (record.torn and event == "channel"):
         teach(process, fields, record, sighting)
@@ -169,10 +177,9 @@ def _setting(p: Process, fields: Fields, _: Record, __: Sighting) -> None:
         p.settings[fields.get("name") or ""] = fields.get("value") or ""
 
 
-def _trace(p: Process, fields: Fields, _: Record, __: Sighting) -> None:
-    if len(p.traces) < 64:
-        file = (fields.get("file") or "").partition(":")[0]
-        p.traces.add((file.rpartition("/")[2], fields.get("code") or ""))
+def _trace(p: Process, fields: Fields, record: Record, _: Sighting) -> None:
+    file = (fields.get("file") or "").partition(":")[0]
+    p.trace(record.device, file.rpartition("/")[2], fields.get("code") or "")
 
 
 _EVENTS: Mapping[str, Callable[[Process, Fields, Record, Sighting], None]] = {

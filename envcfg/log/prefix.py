@@ -28,6 +28,7 @@ class Record(NamedTuple):
         repeated: how many more such lines Ray left out.
         torn: another process's line begins in the middle of this one.
         glued: it begins behind other text, of which the host may hold the end.
+        where: what stands between the prefix and NCCL: a place in its source.
         certain: who wrote it is certain: the line begins with NCCL's own prefix, or with
             that of libfabric, Slurm or the C++ part of PyTorch. A program that quotes a
             line, or says the same words, does not begin so.
@@ -44,6 +45,7 @@ class Record(NamedTuple):
     repeated: int = 0
     torn: bool = False
     glued: bool = False
+    where: str = ""
     certain: bool = False
 
 
@@ -241,6 +243,7 @@ def _record(
                     torn,
                     found.start() > 0
                     and _GLUE.match(text, found.start() - 1) is not None,
+                    part.get("where") or "",
                 )
                 begins = record.pid is not None and not text[: found.start()].strip()
                 return record, begins

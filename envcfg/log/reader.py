@@ -115,7 +115,7 @@ class Reader:
             record.level in ("WARN", "")
             and len(line) < _LONG
             and any(beginning in line for beginning in _BEGINNINGS)
-            and self._match(record.message) is None
+            and self._match(record.message, record.where) is None
         )
 
     def _resume(self, text: bytes, spot: Spot) -> bool:

@@ -106,6 +106,12 @@ def summarize(
     return "inconclusive: the log does not show which network the job used"
 
 
+def ending(findings: Sequence[Finding], rules: Mapping[str, Rule]) -> str:
+    """Say what ended the program, the cause first."""
+    ends = [each for each in findings if each.rule in rules and rules[each.rule].ends]
+    return _said(min(ends, key=lambda each: rules[each.rule].consequence))
+
+
 def _said(finding: Finding) -> str:
     return (
         finding.message

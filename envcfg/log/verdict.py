@@ -145,6 +145,7 @@ class LogReport(NamedTuple):
 
     Attributes:
         verdict: of the job.
+        network_verdict: of its network alone, whatever ended its program.
         summary: the verdict in one sentence, beginning with the verdict.
         job: what is known of the job.
         ranks: one entry for each rank of the world that was seen, rising.
@@ -155,6 +156,7 @@ class LogReport(NamedTuple):
     """
 
     verdict: Verdict
+    network_verdict: Verdict
     summary: str
     job: JobReport
     ranks: tuple[RankReport, ...]
