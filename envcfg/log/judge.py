@@ -7,15 +7,16 @@ from typing import NamedTuple
 
 from envcfg.findings import Evidence, Finding
 from envcfg.log import checks
-from envcfg.log.expectations import Expectations
 from envcfg.log.errors import first_errors, in_order
+from envcfg.log.expectations import Expectations
 from envcfg.log.job import Job, Occurrence
 from envcfg.log.membership import member_symptoms
 from envcfg.log.numbers import first_of, named, number_ranges, said_of
 from envcfg.log.overview import job_report, transports_of
 from envcfg.log.parts import PART, parts_of, with_part
 from envcfg.log.process import Process, Sighting
-from envcfg.log.rank import Symptom, judge_rank
+from envcfg.log.rank import Symptom, judge_rank, told_together
+from envcfg.log.reasons import Reasons
 from envcfg.log.rulebook import Rule
 from envcfg.log.stack import stack_findings
 from envcfg.log.summary import ending, summarize, unknowns_of
@@ -74,11 +75,12 @@ def _judge_whole(
         *member_symptoms(job, world, expect),
         *checks.job_symptoms(job, world, expect),
     ]
-    symptoms += together
+    reasons = Reasons(job.everyone, job.rulebook.rules)
+    symptoms = reasons.with_reasons([*symptoms, *together])
     shared: dict[Entity | None, list[Symptom]] = {}
     for holder, symptom in together:
         shared.setdefault(holder, []).append(symptom)
-    broken = _broken_processes(job)
+    broken = _broken_processes(job, reasons)
     reports = [
         _marked(_with_errors(report, entity, broken), shared.get(entity, ()))
         for entity, report, _ in judged
@@ -86,8 +88,8 @@ def _judge_whole(
     ]
     rules = job.rulebook.rules
     found = [
-        *_rule_findings(job, world, symptoms),
-        *_symptom_findings(symptoms, rules),
+        *_rule_findings(job, world, symptoms, reasons),
+        *_symptom_findings(symptoms, rules, reasons),
         *stack_findings(job, expect),
     ]
     findings = sorted(_placed(found, locate), key=_weight)
@@ -112,7 +114,7 @@ def _judge_whole(
         ),
     )
     alone = report._replace(verdict=network, findings=tuple(of_network))
-    said = summarize(alone, world, symptoms)
+    said = summarize(alone, world, symptoms, rules)
     if report.verdict != network:
         said = f"{report.verdict}: {ending(findings, rules)}; network {said}"
     return report._replace(summary=said), world
@@ -171,12 +173,12 @@ def _ends(rules: dict[str, Rule], finding: Finding) -> bool:
     return finding.rule in rules and rules[finding.rule].ends
 
 
-def _broken_processes(job: Job) -> dict[tuple[str, int | None], str]:
+def _broken_processes(job: Job, reasons: Reasons) -> dict[tuple[str, int | None], str]:
     return {
-        key: occurrence.rule.meaning
+        key: reasons.words(occurrence.rule.id, [process]).meaning
         for occurrence in job.occurrences.values()
         if occurrence.rule.severity == "error" and not occurrence.rule.ends
-        for key in occurrence.processes
+        for key, process in occurrence.processes.items()
     }
 
 
@@ -191,7 +193,7 @@ def _marked(report: RankReport, symptoms: Sequence[Symptom]) -> RankReport:
     """Return *report* with what only the whole job shows of its rank, if that is worse."""
     for symptom in symptoms:
         if WORST_FIRST.index(symptom.verdict) < WORST_FIRST.index(report.verdict):
-            reason = said_of(1, symptom.detail)
+            reason = said_of(1, symptom.said)
             report = report._replace(verdict=symptom.verdict, reason=reason)
     return report
 
@@ -220,7 +222,10 @@ def _placed(found: Sequence[Found], locate: Locate) -> list[Finding]:
 
 
 def _rule_findings(
-    job: Job, world: World, symptoms: Sequence[tuple[Entity | None, Symptom]]
+    job: Job,
+    world: World,
+    symptoms: Sequence[tuple[Entity | None, Symptom]],
+    reasons: Reasons,
 ) -> list[Found]:
     ranks = {id(entity.process): entity.rank for entity in world.entities}
     warned = any(symptom.rule == WARNED for _, symptom in symptoms)
@@ -231,14 +236,15 @@ def _rule_findings(
         rule = occurrence.rule
         if rule.severity is None:
             continue
+        words = reasons.words(rule.id, occurrence.processes.values())
         follows = rule.severity == "error" and has_cause and occurrence not in firsts
         finding = Finding(
             rule=rule.id,
             severity=rule.severity,
             subject=_subject(_people(occurrence, ranks)),
-            message=rule.meaning,
-            fix=rule.fix,
-            source=rule.source,
+            message=words.meaning,
+            fix=words.fix,
+            source=words.source,
             count=occurrence.count,
             cause=not follows,
         )
@@ -255,6 +261,7 @@ def _people(
 def _symptom_findings(
     symptoms: Sequence[tuple[Entity | None, Symptom]],
     rules: dict[str, Rule],
+    reasons: Reasons,
 ) -> list[Found]:
     grouped: dict[tuple[str, str], list[tuple[Entity | None, Symptom]]] = {}
     for entity, symptom in symptoms:
@@ -262,19 +269,22 @@ def _symptom_findings(
             key = symptom.rule, symptom.detail
             grouped.setdefault(key, []).append((entity, symptom))
     found: list[Found] = []
-    for (name, detail), members in grouped.items():
-        rule = rules[name]
+    for (name, _), members in grouped.items():
+        holders = [entity.process for entity, _ in members if entity]
+        rule, words = rules[name], reasons.words(name, holders)
+        said = told_together([each for _, each in members])
         people = [(entity.rank, entity.process) for entity, _ in members if entity]
         sighting = next((each.sighting for _, each in members if each.sighting), None)
         finding = Finding(
             rule=name,
             severity=rule.severity or "note",
             subject=_subject(people) if people else "job",
-            message=said_of(named(rank for rank, _ in people) or 2, detail),
-            fix=rule.fix,
-            source=rule.source,
-            why=rule.meaning,
+            message=said_of(named(rank for rank, _ in people) or 2, said),
+            fix=words.fix,
+            source=words.source,
+            why=words.meaning,
             count=len(members),
+            cause=not reasons.explain(name, holders),
         )
         found.append((finding, sighting))
     return found

@@ -109,9 +109,14 @@ def _ports(p: Process, fields: Fields, _: Record, __: Sighting) -> None:
 
 
 def _gdr_device(p: Process, fields: Fields, _: Record, sighting: Sighting) -> None:
+    network, nic = fields.get("network"), fields.get("nic")
+    able = fields.get("state") == "Enabled"
     # A NIC that is too far from a GPU says nothing: there are others.
-    if fields.get("state") == "Disabled" and fields.get("reason") == "no module":
-        p.keep("gdr-off-ib", sighting)
+    far = fields.get("reason") not in (None, "no module")
+    if network and nic and not far and len(p.nic_gdr) < MANY:
+        p.nic_gdr[network, nic] = able or p.nic_gdr.get((network, nic), False)
+        if not able:
+            p.keep("gdr-off-nic", sighting)
 
 
 def _loaded(p: Process, fields: Fields, _: Record, __: Sighting) -> None:
@@ -172,9 +177,11 @@ def _affinity(p: Process, fields: Fields, record: Record, _: Sighting) -> None:
         p.masks[rank] = (fields.get("mask") or "").removeprefix("0x").replace(",", "")
 
 
-def _setting(p: Process, fields: Fields, _: Record, __: Sighting) -> None:
+def _setting(p: Process, fields: Fields, _: Record, sighting: Sighting) -> None:
+    name = fields.get("name") or ""
     if len(p.settings) < 256:
-        p.settings[fields.get("name") or ""] = fields.get("value") or ""
+        p.settings[name] = fields.get("value") or ""
+        p.keep(f"setting {name}", sighting)
 
 
 def _trace(p: Process, fields: Fields, record: Record, _: Sighting) -> None:

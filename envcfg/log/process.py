@@ -80,6 +80,11 @@ class Communicator:
         return "Init COMPLETE" in self.phases
 
     @property
+    def only_left(self) -> bool:
+        """Whether the end of its part is all that it said."""
+        return bool(self.phases) and not any("Init" in each for each in self.phases)
+
+    @property
     def only_began(self) -> bool:
         """Whether the begin of its start is all that it said."""
         return self.phases == {"Init START"}
@@ -114,6 +119,7 @@ class Process:
         self.versions: dict[str, set[str]] = {}
         self.dialects: set[tuple[str, str]] = set()
         self.ring_gdr: set[str] = set()
+        self.nic_gdr: dict[tuple[str, str], bool] = {}
         self.rings = 0
         self.trees = 0
         self.masks: dict[int | None, str] = {}

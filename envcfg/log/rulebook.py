@@ -20,7 +20,7 @@ from envcfg.findings import Severity
 FOLDER = os.path.join(os.path.dirname(__file__), "rules")
 KEYS = (
     "id needle where pattern event anywhere explains when severity ends benign consequence "
-    "versions meaning fix source samples counter"
+    "versions says meaning fix source samples counter"
 ).split()
 
 
@@ -35,13 +35,14 @@ class Rule(NamedTuple):
         pattern: regular expression that is searched for in the message.
         event: what the state of a rank learns from it; None where it learns nothing.
         anywhere: it is evidence without a prefix, and wherever it stands in the line.
-        explains: ids of findings that it gives a reason for; see :mod:`~envcfg.log.reasons`.
+        explains: ids of findings that it gives a reason for.
         when: what must be known of a process for that.
         severity: what a line of this kind is worth; None: it is evidence, no finding.
         ends: the program ended by it, whatever the network did.
         benign: it looks bad and is not.
         consequence: it follows from another error, which is the one to mend.
         versions: library to the range of versions that print it (``2.22-2.25``).
+        says: of one that explains another: what it says of ranks, as of several.
         meaning: why, in a sentence.
         fix: what to do.
         source: who says so, with version or date.
@@ -63,6 +64,7 @@ class Rule(NamedTuple):
     benign: bool = False
     consequence: bool = False
     versions: Mapping[str, str] = {}
+    says: str = ""
     meaning: str = ""
     fix: str | None = None
     source: str = ""

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from envcfg.findings import Finding
 from envcfg.log.job import Job
 from envcfg.log.numbers import count_of, first_of, named, number_ranges, said_of
-from envcfg.log.rank import Symptom
+from envcfg.log.rank import Symptom, told_together
 from envcfg.log.rulebook import Rule
 from envcfg.log.traffic import Entity, plugin_state
 from envcfg.log.verdict import LogReport, Unknown
@@ -86,6 +86,7 @@ def summarize(
     report: LogReport,
     world: World,
     symptoms: Sequence[tuple[Entity | None, Symptom]],
+    rules: Mapping[str, Rule],
 ) -> str:
     """Return the verdict in one sentence that begins with it."""
     if report.verdict == "ok":
@@ -100,7 +101,7 @@ def summarize(
                 each for each in report.findings if each.severity == "warning"
             )
             return f"degraded: {_said(finding)}"
-        return f"degraded: {_bad(report, world, bad)}"
+        return f"degraded: {_bad(report, world, bad, rules)}"
     if report.unknowns:
         return f"inconclusive: {report.unknowns[0].what}"
     return "inconclusive: the log does not show which network the job used"
@@ -132,14 +133,20 @@ def _good(report: LogReport, world: World) -> str:
 
 
 def _bad(
-    report: LogReport, world: World, symptoms: Sequence[tuple[Entity, Symptom]]
+    report: LogReport,
+    world: World,
+    symptoms: Sequence[tuple[Entity, Symptom]],
+    rules: Mapping[str, Rule],
 ) -> str:
     """Return what most of the degraded ranks suffer from, and why."""
     worst: dict[Entity, Symptom] = {}
     for entity, symptom in symptoms:
         if entity not in worst or symptom.rule == "socket-fallback":
             worst[entity] = symptom
-    detail, count = Counter(each.detail for each in worst.values()).most_common(1)[0]
+    usual = Counter((each.rule, each.detail) for each in worst.values())
+    (rule, detail), count = usual.most_common(1)[0]
+    same = [e for e in worst.values() if (e.rule, e.detail) == (rule, detail)]
+    detail = told_together(same)
     ranked = all(entity.rank is not None for entity in worst) and report.job.world_size
     noun = ("rank", "ranks") if ranked else ("process", "processes")
     many = f"{count} of {count_of(ranked or len(world.entities), *noun)}"
@@ -151,4 +158,7 @@ def _bad(
         }
         if hosts:
             tails.append(f"plugin {words} on {first_of(hosts)}")
+    why = Counter(s.detail for _, s in symptoms if rule in rules[s.rule].explains)
+    for reason, holders in why.most_common(1):
+        tails.append(f"{'they' if holders > 1 else 'it'} {said_of(holders, reason)}")
     return "; ".join([f"{many} {said_of(count, detail)}", *tails])

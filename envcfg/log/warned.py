@@ -1,8 +1,8 @@
 """Warnings that an error went up behind: they are its reason, whatever their words.
 
-NCCL says at each function through which an error goes up where that is (``proxy.cc:700 ->
-2``). It does so for what it only tries, too; then the process goes on, and says what it does
-next.
+NCCL says of each function through which an error goes up where that is (``proxy.cc:700 ->
+2``). It does so for what it only tries, too; then the process goes on, and tells what it
+does next.
 """
 
 from __future__ import annotations

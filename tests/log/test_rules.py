@@ -16,6 +16,7 @@ import yaml
 
 from envcfg.findings import Severity
 from envcfg.log.prefix import parse
+from envcfg.log.reasons import WHEN
 from envcfg.log.rulebook import FOLDER, KEYS, Match, Rule, Rulebook, load_rules
 
 FILES = sorted(Path(FOLDER).glob("*.yaml"))
@@ -355,3 +356,23 @@ def test_a_search_grows_no_faster_than_its_text(rule: Rule) -> None:
                 text = head + tail * (LONG // len(tail))
                 short = seconds(pattern, text[: LONG // 2])
                 assert seconds(pattern, text[:LONG]) < 5 * max(short, 0.05), (cut, tail)
+
+
+REASONS = [rule for rule in RULES if rule.explains]
+
+
+@pytest.mark.parametrize("rule", REASONS, ids=lambda rule: rule.id)
+def test_what_explains_names_rules_that_are_there(rule: Rule) -> None:
+    assert set(rule.explains) <= BOOK.rules.keys()
+    assert rule.id not in rule.explains
+    assert rule.when.keys() <= WHEN
+    events = [
+        name
+        for key in ("seen", "unseen", "elsewhere")
+        for name in rule.when.get(key, ())
+    ]
+    assert set(events) <= EVENTS.keys() | {"gdr-off-nic"}
+    assert bool(rule.says) == bool(rule.when and rule.severity)
+    for text in rule.when.values():
+        if isinstance(text, str):
+            re.compile(text)
