@@ -45,6 +45,7 @@ class Job:
         self.first_ends: dict[str, Occurrence] = {}
         self.records = 0
         self.deduplicated = 0
+        self.kinds: dict[str, str] = {}  # files that are no text, and what they are
         self.cut = 0  # lines of which the end was not looked at
         self.unknown: dict[str, tuple[int, Sighting]] = {}
         self._hosts: set[str] = set()
@@ -67,6 +68,7 @@ class Job:
         if match is None and not record.level:
             return
         process = self._process(record)
+        process.sources.add(spot.source)
         self.records += bool(record.level)
         process.records += bool(record.level)
         process.informed = process.informed or record.level == "INFO"

@@ -125,6 +125,7 @@ class Process:
         self.masks: dict[int | None, str] = {}
         self.settings: dict[str, str] = {}
         self.seen: dict[str, Sighting] = {}
+        self.sources: set[int] = set()
         self.traces: set[tuple[str, str]] = set()
         self.warned: dict[int | None, Raised] = {}
         self.raised: dict[int | None, Raised] = {}

@@ -63,6 +63,8 @@ class Reader:
             OutputError: it cannot be read.
         """
         number = self.begin(source.name, plain=source.plain)
+        for job in self.jobs if source.kind else ():
+            job.kinds[source.name] = source.kind
         seek = None
         lines = watched = 0
         for buffer, end, offset in source.raw_blocks():

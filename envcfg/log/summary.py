@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -32,7 +33,12 @@ def unknowns_of(
 def _gaps(job: Job, world: World) -> Iterator[tuple[str, str]]:
     people = job.everyone
     if not job.records and not any(p.seen for p in people):
-        yield "no-nccl-lines", "the log holds no line of NCCL or RCCL"
+        what = "the log holds no line of NCCL or RCCL"
+        said = [f"{_called(name)} is {kind}" for name, kind in job.kinds.items()]
+        yield (
+            "no-nccl-lines",
+            ": ".join([what, ", ".join(said[:3])] if said else [what]),
+        )
         return
     if not any(p.informed or p.networks for p in people):
         yield "no-info-lines", "NCCL wrote warnings only, no INFO line"
@@ -59,6 +65,10 @@ def _gaps(job: Job, world: World) -> Iterator[tuple[str, str]]:
     for nranks, count in sorted(absent.items()):
         groups = "a communicator" if count == 1 else f"{count} communicators"
         yield "ranks-missing", f"ranks of {groups} of {nranks} are not in the log"
+
+
+def _called(name: str) -> str:
+    return "standard input" if name == "-" else os.path.basename(name)
 
 
 def _doubts(

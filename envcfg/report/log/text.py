@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 
 from envcfg.findings import Finding
 from envcfg.log.numbers import count_of, number_ranges
-from envcfg.log.verdict import LogReport, RankReport
+from envcfg.log.verdict import JobRow, LogReport, RankReport
 
 # One cell per rank; letters tell verdicts apart where there are no colours.
 CELLS = {"ok": "=", "degraded": "d", "broken": "B", "inconclusive": "?"}
@@ -26,6 +26,9 @@ _WIDTH = 88
 def log_lines(report: LogReport) -> Iterator[tuple[str, str]]:
     """Yield the lines of the report, each with its style."""
     yield report.summary, _STYLES[report.verdict]
+    if report.jobs:
+        yield from _jobs(report.jobs)
+        yield "", ""
     yield from (("  " + line, "") for line in _facts(report))
     if report.ranks:
         yield "", ""
@@ -49,6 +52,18 @@ def log_lines(report: LogReport) -> Iterator[tuple[str, str]]:
             yield from (
                 (line, "dim") for line in _wrap(remedy, "    to find out: ", "      ")
             )
+
+
+def _jobs(jobs: Sequence[JobRow]) -> Iterator[tuple[str, str]]:
+    """Yield a line per job, the worst first."""
+    ordered = sorted(jobs, key=lambda each: list(_RANKED).index(each.verdict))
+    wide = max(len(each.name) for each in ordered)
+    for name, verdict, summary in ordered:
+        text = f"  {name:<{wide}}  {summary}"
+        yield (
+            text if len(text) <= _WIDTH else text[: _WIDTH - 3] + "...",
+            _STYLES[verdict],
+        )
 
 
 def _facts(report: LogReport) -> Iterator[str]:
