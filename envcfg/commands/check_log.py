@@ -274,8 +274,11 @@ def _act(command: str, proof: LogReport) -> None:
     """Run what was given for a bad verdict, if lines that are certain show that it is."""
     import subprocess
 
-    if proof.verdict not in _BAD:
-        sys.stderr.write("envcfg: note: --on-bad: not run: no certain line shows it\n")
+    if proof.network_verdict not in _BAD:
+        why = "its program ended, and no certain line shows that its network is bad"
+        if proof.verdict not in _BAD:
+            why = "no certain line shows it"
+        sys.stderr.write(f"envcfg: note: --on-bad: not run: {why}\n")
         return
     raise_signals()  # it is not left alone
     env = {

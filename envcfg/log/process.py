@@ -129,6 +129,7 @@ class Process:
         self.traces: set[tuple[str, str]] = set()
         self.warned: dict[int | None, Raised] = {}
         self.raised: dict[int | None, Raised] = {}
+        self.steps: set[int | None] = set()
 
     @property
     def is_anyone(self) -> bool:
@@ -158,9 +159,17 @@ class Process:
             self.raised.setdefault(device, warning).files.add(file)
 
     def go_on(self, device: int | None) -> None:
-        """Take in that it does something new, whatever it warned of before."""
-        self.warned.pop(device, None)
-        self.raised.pop(device, None)
+        """Take in that it does something new, whatever it warned of before.
+
+        Of several GPUs each goes on by itself. What was said before the process chose its
+        GPU belongs to any.
+        """
+        self.steps.add(device)
+        for known in (self.warned, self.raised):
+            for other in [
+                key for key in known if key == device or key not in self.steps
+            ]:
+                del known[other]
 
     def keep(self, key: str, sighting: Sighting) -> None:
         """Keep the first sighting of *key*."""
