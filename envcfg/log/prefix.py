@@ -80,6 +80,11 @@ _REDACTED = (
 )
 _STRIPPED = rf"(?:\[(?P<device>-?\d+)\] )?(?:(?<!\S)\S+:\d+(?: \([\w ]*\))? )?{_LEVEL}"
 _PREFIXES = tuple(map(re.compile, (_OWN, _PATCHED, _REDACTED, _STRIPPED)))
+# Before NCCL 2.3 its name was not said.
+_OLDEST = re.compile(
+    rf"{_NO_CLOCK}(?P<host>{_HOST}):(?P<pid>\d{{1,11}}):\d+ \[(?P<device>-?\d{{1,9}})\] "
+    r"(?:(?P<where>[\w./+-]{1,200}\.c[cu]?:\d+) )?(?P<level>INFO|WARN) "
+)
 _NEXT = re.compile(
     rf"(?:\[{_TIME}[^\]]*\] )?{_BEGIN}{_HOST}:\d+:\d+ (?:\[-?\d+\] )?(?:[^ ].{{0,400}}? )??"
     r"NCCL (?:INFO|WARN|CALL|TRACE)(?: |$)"
@@ -248,6 +253,22 @@ def _record(
                 begins = record.pid is not None and not text[: found.start()].strip()
                 return record, begins
     text = text.strip()
+    if old := _OLDEST.match(text):
+        part = old.groupdict()
+        record = Record(
+            part["host"],
+            _number(part["pid"]),
+            _number(part["device"]),
+            part["level"],
+            text[old.end() :].strip(),
+            label,
+            is_rank,
+            "",
+            repeated,
+            torn,
+            where=part["where"] or "",
+        )
+        return record, False
     bare = Record("", None, None, "", text, label, is_rank, "", repeated, torn)
     return bare, False
 

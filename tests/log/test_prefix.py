@@ -72,6 +72,21 @@ DOUBTFUL = RECORD._replace(certain=False)  # a copy, or text that nobody knows i
             Record("gpu-07", 9, None, "CALL", "ncclAllReduce(1)", certain=True),
         ),
         (
+            "gpu-07:9:9 [0] INFO Using internal Network IB",
+            Record("gpu-07", 9, 0, "INFO", "Using internal Network IB"),
+        ),
+        (
+            "gpu-07:9:9 [0] misc/ibvwrap.cu:60 WARN Failed to open libibverbs.so[.1]",
+            Record(
+                "gpu-07",
+                9,
+                0,
+                "WARN",
+                "Failed to open libibverbs.so[.1]",
+                where="misc/ibvwrap.cu:60",
+            ),
+        ),
+        (
             "<redacted>:9:9 [0] NCCL INFO Using network IB",
             Record("<redacted>", 9, 0, "INFO", "Using network IB", certain=True),
         ),

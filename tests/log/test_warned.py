@@ -54,3 +54,15 @@ def test_an_error_that_tells_its_reason_wins() -> None:
 def test_lines_that_name_no_process_are_not_put_together() -> None:
     report = check(f"NCCL WARN The cable hums\n{UP}\n")
     assert report.verdict == "inconclusive"
+
+
+def test_a_warning_of_the_oldest_versions_is_one() -> None:
+    """They do not say that they are NCCL."""
+    log = "".join(
+        f"gpu{rank}:9:9 [0] INFO Using internal Network IB\n" for rank in (1, 2)
+    )
+    assert check(log).coverage.records == 2
+    report = check(f"{log}gpu1:9:9 [0] transport/net.cu:60 WARN The cable hums\n")
+    assert report.coverage.unknown_warnings == 1
+    known = "gpu1:9:9 [0] include/shm.cu:60 WARN Cuda failure 'out of memory'\n"
+    assert check(log + known).verdict == "broken"
