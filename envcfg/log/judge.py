@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from envcfg.findings import Evidence, Finding
+from envcfg.findings import Finding
 from envcfg.log import checks
-from envcfg.log.errors import first_errors, in_order
 from envcfg.log.expectations import Expectations
-from envcfg.log.job import Job, Occurrence
+from envcfg.log.found import Locate, ends, findings_of
+from envcfg.log.job import Job
 from envcfg.log.membership import member_symptoms
-from envcfg.log.numbers import first_of, named, number_ranges, said_of
+from envcfg.log.numbers import said_of
 from envcfg.log.overview import job_report, transports_of
 from envcfg.log.parts import PART, parts_of, with_part
-from envcfg.log.process import Process, Sighting
-from envcfg.log.rank import Symptom, judge_rank, told_together
+from envcfg.log.rank import Symptom, judge_rank
 from envcfg.log.reasons import Reasons
-from envcfg.log.rulebook import Rule
-from envcfg.log.stack import stack_findings
 from envcfg.log.summary import ending, summarize, unknowns_of
 from envcfg.log.traffic import Entity
 from envcfg.log.verdict import (
@@ -29,11 +26,8 @@ from envcfg.log.verdict import (
     RankReport,
     Verdict,
 )
-from envcfg.log.warned import RULE as WARNED
 from envcfg.log.world import World, world_of
 
-Locate = Callable[[Sequence[Sighting]], Sequence[Evidence]]
-Found = tuple[Finding, Sighting | None]
 _EFFECT: dict[str, Verdict] = {"error": "broken", "warning": "degraded"}
 
 
@@ -87,15 +81,10 @@ def _judge_whole(
         if not world.complete or entity.rank is not None or _is_bad(entity, report)
     ]
     rules = job.rulebook.rules
-    found = [
-        *_rule_findings(job, world, symptoms, reasons),
-        *_symptom_findings(symptoms, rules, reasons),
-        *stack_findings(job, expect),
-    ]
-    findings = sorted(_placed(found, locate), key=_weight)
+    findings = findings_of(job, world, symptoms, reasons, expect, locate)
     unknowns = unknowns_of(job, world, symptoms, rules)
     overview = job_report(job, world, reports)
-    of_network = [each for each in findings if not _ends(rules, each)]
+    of_network = [each for each in findings if not ends(rules, each)]
     network = _job_verdict(of_network, reports, unknowns, overview)
     report = LogReport(
         verdict=_job_verdict(findings, reports, unknowns, overview),
@@ -162,17 +151,6 @@ def _job_verdict(
     return "ok"
 
 
-def _weight(finding: Finding) -> tuple[bool, int, int]:
-    order = ("error", "warning", "note")
-    # Errors stay in their order: the first in time is the cause.
-    often = 0 if finding.severity == "error" else -finding.count
-    return not finding.cause, order.index(finding.severity), often
-
-
-def _ends(rules: dict[str, Rule], finding: Finding) -> bool:
-    return finding.rule in rules and rules[finding.rule].ends
-
-
 def _broken_processes(job: Job, reasons: Reasons) -> dict[tuple[str, int | None], str]:
     return {
         key: reasons.words(occurrence.rule.id, [process]).meaning
@@ -209,91 +187,3 @@ def _one_each(reports: Iterable[RankReport]) -> list[RankReport]:
         if worse:
             best[report.rank] = report
     return [best[rank] for rank in sorted(best)]
-
-
-def _placed(found: Sequence[Found], locate: Locate) -> list[Finding]:
-    """Return the findings, with the places of the lines that show them."""
-    seen = [sighting for _, sighting in found if sighting]
-    places = dict(zip(seen, locate(seen), strict=True))
-    return [
-        finding._replace(evidence=places[sighting]) if sighting else finding
-        for finding, sighting in found
-    ]
-
-
-def _rule_findings(
-    job: Job,
-    world: World,
-    symptoms: Sequence[tuple[Entity | None, Symptom]],
-    reasons: Reasons,
-) -> list[Found]:
-    ranks = {id(entity.process): entity.rank for entity in world.entities}
-    warned = any(symptom.rule == WARNED for _, symptom in symptoms)
-    firsts = first_errors(job, warned=warned)
-    has_cause = bool(firsts) or warned
-    found: list[Found] = []
-    for occurrence in in_order(job.occurrences.values()):
-        rule = occurrence.rule
-        if rule.severity is None:
-            continue
-        words = reasons.words(rule.id, occurrence.processes.values())
-        follows = rule.severity == "error" and has_cause and occurrence not in firsts
-        finding = Finding(
-            rule=rule.id,
-            severity=rule.severity,
-            subject=_subject(_people(occurrence, ranks)),
-            message=words.meaning,
-            fix=words.fix,
-            source=words.source,
-            count=occurrence.count,
-            cause=not follows,
-        )
-        found.append((finding, occurrence.first))
-    return found
-
-
-def _people(
-    occurrence: Occurrence, ranks: dict[int, int | None]
-) -> list[tuple[int | None, Process]]:
-    return [(ranks.get(id(p)), p) for p in occurrence.processes.values()]
-
-
-def _symptom_findings(
-    symptoms: Sequence[tuple[Entity | None, Symptom]],
-    rules: dict[str, Rule],
-    reasons: Reasons,
-) -> list[Found]:
-    grouped: dict[tuple[str, str], list[tuple[Entity | None, Symptom]]] = {}
-    for entity, symptom in symptoms:
-        if rules[symptom.rule].severity:  # the others are only something unknown
-            key = symptom.rule, symptom.detail
-            grouped.setdefault(key, []).append((entity, symptom))
-    found: list[Found] = []
-    for (name, _), members in grouped.items():
-        holders = [entity.process for entity, _ in members if entity]
-        rule, words = rules[name], reasons.words(name, holders)
-        said = told_together([each for _, each in members])
-        people = [(entity.rank, entity.process) for entity, _ in members if entity]
-        sighting = next((each.sighting for _, each in members if each.sighting), None)
-        finding = Finding(
-            rule=name,
-            severity=rule.severity or "note",
-            subject=_subject(people) if people else "job",
-            message=said_of(named(rank for rank, _ in people) or 2, said),
-            fix=words.fix,
-            source=words.source,
-            why=words.meaning,
-            count=len(members),
-            cause=not reasons.explain(name, holders),
-        )
-        found.append((finding, sighting))
-    return found
-
-
-def _subject(people: Sequence[tuple[int | None, Process]]) -> str:
-    ranks = sorted({rank for rank, _ in people if rank is not None})
-    named = first_of({process.host for _, process in people if process.host})
-    if not ranks:
-        return named or "job"
-    where = f" ({named})" if named else ""
-    return f"rank{'s' if len(ranks) > 1 else ''} {number_ranges(ranks)}{where}"

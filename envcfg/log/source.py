@@ -6,23 +6,13 @@ import glob
 import os
 import sys
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from envcfg.errors import OutputError, UsageError
+from envcfg.log.content import decompressed, head_of, kind_of
 
 BLOCK = 1 << 17  # larger reads are slower: this much stays in the processor's cache
 LONGEST = 1 << 20  # a line that is longer is looked at in pieces
-_HEAD = 512  # bytes by which a file is known
-# What people give that is no log, by how it begins.
-_KINDS = (
-    (b"PK\x03\x04", "a zip archive, which must be unpacked first"),
-    (b"7z\xbc\xaf\x27\x1c", "a 7z archive, which must be unpacked first"),
-    (b"BZh", "a file of bzip2, which must be unpacked first"),
-    (b"\x7fELF", "a program or library"),
-    (b"%PDF", "a PDF document"),
-    (b"\x89PNG", "a picture"),
-    (b"\xff\xd8\xff", "a picture"),
-)
 _OVERLAP = 1 << 12  # of a piece that is looked at again with the next one
 LARGE = 1 << 24  # in a file beyond this, the middle is looked at sparingly
 EDGE = 1 << 23  # what counts as the beginning and the end of such a file
@@ -119,13 +109,13 @@ class Source:
         self._lines: dict[int, int] | None = None
         try:
             self._raw = sys.stdin.buffer if name == "-" else open(name, "rb")  # noqa: SIM115
-            self._head = _head(self._raw)
-            plain, self._stream, self._errors = _decompressed(name, self._raw)
+            head = head_of(self._raw)
+            plain, self._stream, self._errors = decompressed(name, self._raw)
         except OSError as err:
             msg = f"{name}: {err.strerror or err}"
             raise OutputError(msg, hint="can you read it?") from err
         regular = name != "-" and os.path.isfile(name)
-        self.kind = _kind(self._head)
+        self.kind = kind_of(head)
         self.plain = plain and regular
         self.size = os.path.getsize(name) if self.plain else 0
         self.large = self.size > LARGE
@@ -175,105 +165,6 @@ class Source:
         """Close the log."""
         if self.name != "-":
             self._raw.close()
-
-
-def _head(raw: Any) -> bytes:  # noqa: ANN401  # a binary file
-    """Return the first bytes of *raw*, which stay to be read."""
-    return bytes(raw.peek(_HEAD)[:_HEAD]) if hasattr(raw, "peek") else b""
-
-
-def _kind(head: bytes) -> str:
-    """Return what a file is that begins with *head*, if that is no text of a log."""
-    if not head:
-        return "empty"
-    found = next((kind for magic, kind in _KINDS if head.startswith(magic)), "")
-    if found or is_compressed(head) or _encoding(head):
-        return found
-    # A log may hold holes, which are read as zeros, and text of any encoding.
-    strange = sum(byte < 9 or 13 < byte < 27 for byte in head.replace(b"\0", b""))
-    return "a binary file" if strange > len(head) / 20 else ""
-
-
-def _encoding(head: bytes) -> str:
-    """Return the encoding of text in two bytes for a letter, as Windows writes it."""
-    if head.startswith((b"\xff\xfe", b"\xfe\xff")):
-        return "utf-16"
-    if len(head) < 8 or len(head[::2]) != len(head[1::2]):
-        head = head[: len(head) // 2 * 2]
-    first, second = head[::2], head[1::2]
-    if len(first) > 3 and not any(second) and all(first):
-        return "utf-16-le"
-    return "utf-16-be" if len(first) > 3 and not any(first) and all(second) else ""
-
-
-class _Recoded:
-    """A stream of UTF-8, read from one in another encoding."""
-
-    def __init__(self, raw: Any, encoding: str) -> None:  # noqa: ANN401
-        import codecs
-
-        self._raw = raw
-        self._decoder = codecs.getincrementaldecoder(encoding)("replace")
-        self._left = b""
-
-    def readinto(self, into: memoryview) -> int:
-        """Read what fits *into* it; return how many bytes, 0 at the end."""
-        while not self._left:
-            given = self._raw.read(BLOCK // 4)
-            text = self._decoder.decode(given, final=not given)
-            self._left = text.encode("utf-8", "replace")
-            if not given:
-                break
-        count = min(len(into), len(self._left))
-        into[:count] = self._left[:count]
-        self._left = self._left[count:]
-        return count
-
-
-_Opened = tuple[bool, Any, tuple[type[Exception], ...]]
-
-
-def _decompressed(name: str, raw: Any) -> _Opened:  # noqa: ANN401  # a binary file
-    """Return whether *raw* is plain, a stream of what is in it, and how that fails."""
-    head = _head(raw)
-    if encoding := _encoding(head):
-        return False, _Recoded(raw, encoding), (OSError,)
-    for magic, open_stream in _COMPRESSED.items():
-        if head.startswith(magic):
-            return False, *open_stream(raw)
-    if name == "-" or not os.path.isfile(name):
-        return True, raw, (OSError,)
-    raw.raw.seek(0)
-    return True, raw.raw, (OSError,)  # without a second buffer in between
-
-
-def _gzip(raw: Any) -> tuple[Any, tuple[type[Exception], ...]]:  # noqa: ANN401
-    import gzip
-    import zlib
-
-    return gzip.GzipFile(fileobj=raw), (OSError, EOFError, zlib.error)
-
-
-def _xz(raw: Any) -> tuple[Any, tuple[type[Exception], ...]]:  # noqa: ANN401
-    import lzma
-
-    return lzma.LZMAFile(raw), (OSError, EOFError, lzma.LZMAError)
-
-
-def _zstd(raw: Any) -> tuple[Any, tuple[type[Exception], ...]]:  # noqa: ANN401
-    if sys.version_info >= (3, 14):
-        from compression import zstd
-    else:
-        from backports import zstd
-    return zstd.ZstdFile(raw), (OSError, EOFError, zstd.ZstdError)
-
-
-_COMPRESSED = {b"\x1f\x8b": _gzip, b"\xfd7zXZ\x00": _xz, b"\x28\xb5\x2f\xfd": _zstd}
-
-
-def is_compressed(head: bytes) -> bool:
-    """Return whether a file that begins with *head* is one that we unpack."""
-    return head.startswith(tuple(_COMPRESSED))
 
 
 def count_lines(name: str, offsets: Sequence[int]) -> dict[int, int]:
