@@ -45,9 +45,8 @@ def reasons_of(job: Job) -> dict[str, Reason]:
             holders = (*known.processes, process)
             found[raised.shape] = known._replace(processes=holders)
     if not found and not job.first_errors and _is_asked_for(job):
-        for shape, (_, sighting) in job.unknown.items():
-            raised = Raised(shape, sighting, harmless=False, over=False)
-            return {shape: Reason(_words(raised), raised, ())}
+        first = next(_warnings(job), None)
+        return {first.shape: Reason(_words(first), first, ())} if first else {}
     return found
 
 
@@ -61,6 +60,16 @@ def warned_symptoms(job: Job, world: World) -> Iterator[tuple[Entity | None, Sym
             yield None, symptom._replace(detail=f"NCCL {detail}")
         for process in reason.processes:
             yield entities.get(id(process), Entity(None, process)), symptom
+
+
+def _warnings(job: Job) -> Iterator[Raised]:
+    """Yield the warnings that may be a reason: those that no rule knows come first."""
+    for shape, (_, sighting) in job.unknown.items():
+        yield Raised(shape, sighting, harmless=False, over=False)
+    for process in job.everyone:
+        for warning in process.warned.values():
+            if not (warning.harmless or warning.over):
+                yield warning
 
 
 def _words(raised: Raised) -> str:

@@ -506,6 +506,10 @@ SCENARIOS: dict[str, Scenario] = {
     "warning-unknown-and-an-error-that-asks-for-it": Scenario(
         small(then=by_rank(r1=MOON)) + "RuntimeError: NCCL error in: ../x.cpp:1, unhandled system error, NCCL version 2.21.5\n"
     ),
+    "warning-known-and-an-error-that-asks-for-it": Scenario(
+        "nid1:70:70 [0] transport/net_ib.cc:117 NCCL WARN NET/IB : Unable to open device mlx5_0\n"
+        "RuntimeError: NCCL error in: ../x.cpp:1, unhandled system error, NCCL version 2.21.5\n"
+    ),
     "good-warning-of-ras": Scenario(small(then=by_rank(r1="ras/client_support.cc:181 NCCL WARN Call to bind failed: Address already in use\nras/ras.cc:9 -> 2"))),
     "errors-at-different-times": Scenario(
         stamped(small(then=by_rank(r1=MEMORY)), "2026-03-04 05:06:09") + stamped(small(then=by_rank(r2="a:1 NCCL WARN Cuda failure 'named symbol not found'")), "2026-03-04 05:06:07")
