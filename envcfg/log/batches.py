@@ -34,8 +34,9 @@ def by_job(files: Sequence[str]) -> dict[str, list[str]]:
 def by_communicator(job: Job, files: Sequence[str]) -> dict[str, list[str]]:
     """Return *files* by what they have to do with each other, as their lines tell.
 
-    Files belong together that name one communicator, or one process. Those that name no
-    communicator stand under no name, where they say anything at all.
+    Files belong together that name one communicator, or one process; one that has all
+    ranks of a communicator is a job of its own. Those that name no communicator stand
+    under a name of their own.
 
     Args:
         job: what all of them said.
@@ -51,15 +52,17 @@ def by_communicator(job: Job, files: Sequence[str]) -> dict[str, list[str]]:
     homes: dict[str, int] = {}
     spoken: set[int] = set()
     for process in job.processes.values():
-        ids = [c.comm_id for c in process.communicators.values() if c.comm_id]
         if not process.sources:
             continue
         first = min(process.sources)
         for at in process.sources:
             heads[head(at)] = head(first)
-        for name in ids:
-            spoken.add(first)
-            heads[head(first)] = head(homes.setdefault(name, first))
+        for comm in process.communicators.values():
+            # One of a single rank tells nothing: each process may be a world of its own.
+            if comm.comm_id and comm.nranks > 1:
+                spoken.add(first)
+                heads[head(first)] = head(homes.setdefault(comm.comm_id, first))
+    spoken |= _whole(job)
     groups: dict[int, list[str]] = {}
     named = {head(at) for at in spoken}
     for at, name in enumerate(files):
@@ -69,6 +72,20 @@ def by_communicator(job: Job, files: Sequence[str]) -> dict[str, list[str]]:
         return {"": list(files)}
     jobs = {_files(found): found for found in groups.values()}
     return {**jobs, LOOSE: loose} if loose else jobs
+
+
+def _whole(job: Job) -> set[int]:
+    """Return the files that hold all ranks of their largest communicator."""
+    ranks: dict[int, dict[int, set[int]]] = {}
+    for process in job.processes.values():
+        for comm in process.communicators.values() if len(process.sources) == 1 else ():
+            sizes = ranks.setdefault(min(process.sources), {})
+            sizes.setdefault(comm.nranks, set()).add(comm.rank)
+    return {
+        at
+        for at, sizes in ranks.items()
+        if max(sizes) > 1 and len(sizes[max(sizes)]) == max(sizes)
+    }
 
 
 def _files(names: Sequence[str]) -> str:

@@ -241,3 +241,29 @@ def test_what_a_file_of_no_communicator_says_counts(tmp_path: Path) -> None:
     assert done.text.startswith(
         "broken: files without a communicator: a task ended with an error"
     )
+
+
+def test_files_of_old_versions_that_hold_all_ranks_are_jobs_of_their_own(
+    tmp_path: Path,
+) -> None:
+    """Before NCCL 2.16 a communicator has no id."""
+    for number in (1, 2):
+        log = text(Job(dialect=OLD, ranks_per_node=2)).replace("nid00", f"nid0{number}")
+        (tmp_path / f"{number}.log").write_text(log)
+    report = json.loads(envcfg("check-log", "--json", str(tmp_path)).text)
+    verdicts = {each["name"]: each["verdict"] for each in report["jobs"]}
+    assert verdicts == {"1.log": "ok", "2.log": "ok"}
+
+
+@pytest.mark.parametrize("dialect", [OLD, NEW])
+def test_files_of_processes_that_are_worlds_of_their_own_are_one_job(
+    tmp_path: Path, dialect: str
+) -> None:
+    for number in range(4):
+        log = text(Job(nodes=1, ranks_per_node=1, dialect=dialect))
+        log = log.replace("commId 0x", f"commId 0x{number}")
+        log = log.replace("nid00", f"nid0{number}")
+        (tmp_path / f"{number}.log").write_text(log)
+    report = json.loads(envcfg("check-log", "--json", str(tmp_path)).text)
+    assert (report["verdict"], report["jobs"]) == ("broken", [])
+    assert "worlds-of-one" in {each["rule"] for each in report["findings"]}

@@ -21,6 +21,7 @@ _STYLES = {
 }
 _NODES = 24  # more are folded into those that look the same
 _WIDTH = 88
+_NAME = 32  # characters of a job's name in a table
 
 
 def log_lines(report: LogReport) -> Iterator[tuple[str, str]]:
@@ -57,13 +58,13 @@ def log_lines(report: LogReport) -> Iterator[tuple[str, str]]:
 def _jobs(jobs: Sequence[JobRow]) -> Iterator[tuple[str, str]]:
     """Yield a line per job, the worst first."""
     ordered = sorted(jobs, key=lambda each: list(_RANKED).index(each.verdict))
-    wide = max(len(each.name) for each in ordered)
+    wide = min(_NAME, max(len(each.name) for each in ordered))
     for name, verdict, summary in ordered:
-        text = f"  {name:<{wide}}  {summary}"
-        yield (
-            text if len(text) <= _WIDTH else text[: _WIDTH - 3] + "...",
-            _STYLES[verdict],
-        )
+        yield _cut(f"  {_cut(name, wide):<{wide}}  {summary}", _WIDTH), _STYLES[verdict]
+
+
+def _cut(text: str, wide: int) -> str:
+    return text if len(text) <= wide else text[: wide - 3] + "..."
 
 
 def _facts(report: LogReport) -> Iterator[str]:
