@@ -291,6 +291,26 @@ def test_what_one_file_says_twice_is_said_once(image: Image) -> None:
     assert len(names) == len(set(names)) == 2
 
 
+def test_nccl_looks_for_its_plugin_where_its_runpath_leads(image: Image) -> None:
+    """As packages of conda-forge are made."""
+    nccl = "opt/conda/lib/libnccl.so.2"
+    image.library(nccl, words="NCCL version 2.27.5+cuda12.9", rpath="$ORIGIN")
+    site = f"opt/conda/{SITE}"
+    python(image, "opt/conda")
+    torch(image, site, "2.8.0", cuda="12.9")
+    image.library(
+        f"{site}/torch/lib/libtorch_cuda.so",
+        needs=["libnccl.so.2"],
+        rpath="$ORIGIN/../../../..",
+    )
+    plugin = image.library(
+        "opt/conda/lib/libnccl-net.so", words="aws-ofi-nccl 1.17.1", symbols=INTERFACES
+    )
+    found = look(image).taken()["plugin"]
+    assert (found.value, found.evidence) == ("1.17.1", plugin)
+    assert found.why == f"aws-ofi-nccl; RPATH of /{nccl}"
+
+
 def test_a_plugin_behind_another_says_so(image: Image) -> None:
     ngc_like(image)
     first = image.library("opt/hpcx/lib/libnccl-net.so", symbols=INTERFACES)
