@@ -12,6 +12,7 @@ from envcfg.image.described import complete
 from envcfg.image.facts import inspect_tree
 from envcfg.image.folder import FolderTree
 from envcfg.image.record import Inspection, Metadata
+from envcfg.report.image.text import fact_words
 from imaging import SITE, SYSTEM, Image, environment, python, torch, wheel
 
 INTERFACES = ("ncclNetPlugin_v7", "ncclNetPlugin_v8", "ncclTunerPlugin_v2")
@@ -381,6 +382,12 @@ def test_two_pytorches_are_said(image: Image) -> None:
     (found,) = look(image).findings
     assert found.rule == "image-torch-twice"
     assert look(image).taken()["torch"].value == "1.13.1"
+
+
+def test_facts_in_which_environments_differ_are_not_handed_on(image: Image) -> None:
+    for number, hip in enumerate(("6.2.4", "7.0.2")):
+        torch(image, f"opt/e{number}/{SITE}", "2.7.1", hip=hip)
+    assert fact_words(look(image)) == "--fact torch=2.7.1"
 
 
 def test_an_image_without_a_shell_is_an_error(tmp_path: Path) -> None:
