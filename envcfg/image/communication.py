@@ -159,29 +159,33 @@ def loaded_plugin(
     named = environ.get("NCCL_NET_PLUGIN", "").partition(",")[0]
     if named.startswith("/"):
         return Found(named, "NCCL_NET_PLUGIN of the image")
-    for stem in dict.fromkeys(_stems(facts)):
+    for stem, path in dict.fromkeys(_stems(facts)):
         names = (named, f"{stem}-{named}.so") if named else (f"{stem}.so",)
+        by = shelf.library(path) if path else None  # whose RUNPATH counts for dlopen
         for name in names:
-            if found := shelf.loader.find(name):
+            if found := shelf.loader.find(name, by):
                 why = "NCCL_NET_PLUGIN of the image; " if named else ""
                 return Found(found.path, f"{why}{found.why}")
     return None
 
 
-def _stems(facts: Sequence[ImageFact]) -> Iterator[str]:
-    """Yield what the libraries that count look for; where none is, what any does."""
+def _stems(facts: Sequence[ImageFact]) -> Iterator[tuple[str, str]]:
+    """Yield what the libraries that count look for, and their paths.
+
+    Where none is: what any looks for, and nothing.
+    """
     signs = load_signs().plugins.looked_for
-    taken = {each.name: each.value for each in facts if each.taken}
+    taken = {each.name: each for each in facts if each.taken}
     names = [name for name in ("rccl", "nccl") if name in taken]
     if not names:
-        yield from (each.stem for each in signs)
+        yield from ((each.stem, "") for each in signs)
     for name in names:
-        number = version_number(taken[name])
+        number = version_number(taken[name].value)
         for each in signs:
             is_old = number < version_number(each.since)
             is_new = each.before and number >= version_number(each.before)
             if each.fact == name and not is_old and not is_new:
-                yield each.stem
+                yield each.stem, taken[name].evidence
                 break
 
 

@@ -34,6 +34,7 @@ _ORDER = (
     "torch rocm cuda rccl nccl plugin interfaces libfabric providers libcxi rdma-core ucx "
     "mpich open-mpi python"
 ).split()
+_ELSEWHERE = "PyTorch is here, and not where the image's PATH leads to"
 _LAST = "glibc architecture distribution start sh bash mkdir env".split()
 
 
@@ -86,6 +87,30 @@ def inspect_tree(tree: Tree, metadata: Metadata, image: str) -> Inspection:
     )
 
 
+def unclear_facts(found: Inspection) -> set[str]:
+    """Return the names of facts in which environments differ, of which PATH takes none.
+
+    Which one a job activates is not in the image.
+    """
+    chosen = found.taken().get("torch")
+    if chosen is None or chosen.why != _ELSEWHERE:
+        return set()
+    taken = found.taken()
+    sites = {_site(each) for each in found.facts if each.name == "torch"}
+    others = tuple(f"{site}/" for site in sites - {_site(chosen)})
+    return {
+        each.name
+        for each in found.facts
+        if each.name in taken
+        and each.evidence.startswith(others)
+        and not agree(each.value, taken[each.name].value)
+    }
+
+
+def _site(fact: ImageFact) -> str:
+    return fact.evidence.rpartition("/torch")[0]
+
+
 def _python_facts(python: Python | None) -> Iterator[ImageFact]:
     if python:
         why = (
@@ -103,7 +128,7 @@ def _why(site: str, own: Sequence[str], counted: str | None) -> tuple[bool, str]
     if site in own and (counted is None or counted in own):
         return True, "the Python of the image's PATH finds it"
     if site == counted:
-        return True, "PyTorch is here, and not where the image's PATH leads to"
+        return True, _ELSEWHERE
     return False, "the Python that counts does not look here"
 
 

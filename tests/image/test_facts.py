@@ -12,6 +12,7 @@ from envcfg.image.described import complete
 from envcfg.image.facts import inspect_tree
 from envcfg.image.folder import FolderTree
 from envcfg.image.record import Inspection, Metadata
+from envcfg.report.image.text import fact_words
 from imaging import SITE, SYSTEM, Image, environment, python, torch, wheel
 
 INTERFACES = ("ncclNetPlugin_v7", "ncclNetPlugin_v8", "ncclTunerPlugin_v2")
@@ -291,6 +292,26 @@ def test_what_one_file_says_twice_is_said_once(image: Image) -> None:
     assert len(names) == len(set(names)) == 2
 
 
+def test_nccl_looks_for_its_plugin_where_its_runpath_leads(image: Image) -> None:
+    """As packages of conda-forge are made."""
+    nccl = "opt/conda/lib/libnccl.so.2"
+    image.library(nccl, words="NCCL version 2.27.5+cuda12.9", rpath="$ORIGIN")
+    site = f"opt/conda/{SITE}"
+    python(image, "opt/conda")
+    torch(image, site, "2.8.0", cuda="12.9")
+    image.library(
+        f"{site}/torch/lib/libtorch_cuda.so",
+        needs=["libnccl.so.2"],
+        rpath="$ORIGIN/../../../..",
+    )
+    plugin = image.library(
+        "opt/conda/lib/libnccl-net.so", words="aws-ofi-nccl 1.17.1", symbols=INTERFACES
+    )
+    found = look(image).taken()["plugin"]
+    assert (found.value, found.evidence) == ("1.17.1", plugin)
+    assert found.why == f"aws-ofi-nccl; RPATH of /{nccl}"
+
+
 def test_a_plugin_behind_another_says_so(image: Image) -> None:
     ngc_like(image)
     first = image.library("opt/hpcx/lib/libnccl-net.so", symbols=INTERFACES)
@@ -361,6 +382,12 @@ def test_two_pytorches_are_said(image: Image) -> None:
     (found,) = look(image).findings
     assert found.rule == "image-torch-twice"
     assert look(image).taken()["torch"].value == "1.13.1"
+
+
+def test_facts_in_which_environments_differ_are_not_handed_on(image: Image) -> None:
+    for number, hip in enumerate(("6.2.4", "7.0.2")):
+        torch(image, f"opt/e{number}/{SITE}", "2.7.1", hip=hip)
+    assert fact_words(look(image)) == "--fact torch=2.7.1"
 
 
 def test_an_image_without_a_shell_is_an_error(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from envcfg.image.folder import FolderTree
 from envcfg.image.memory import Memory, identify, keep, recall
 from envcfg.image.patience import PatientTree, TimeIsUpError
 from envcfg.launch.plan import Read
-from imaging import Image
+from imaging import SITE, Image, environment, python, torch
 from support import Wrap
 
 LUMI = ("--profile", "lumi-g", "--runtime", "apptainer")
@@ -60,6 +60,28 @@ def test_facts_are_read_in_a_file_and_say_where_they_stand(
 
 def test_facts_are_read_in_a_folder(wrap: Wrap, image: Image) -> None:
     assert facts(wrap, image.root)["rocm"]["value"] == "6.2.4"
+
+
+@pytest.mark.parametrize(
+    ("others", "path", "wanted"),
+    [
+        (["6.2.4"], "/usr/bin", {"torch": "2.7.1", "rocm": "6.2.4"}),
+        (["6.2.4", "6.2.4"], "/usr/bin", {"torch": "2.7.1", "rocm": "6.2.4"}),
+        (["6.2.4", "7.0.2"], "/usr/bin", {"torch": "2.7.1"}),
+        (["6.2.4", "7.0.2"], "/opt/e1/bin", {"torch": "2.7.1", "rocm": "7.0.2"}),
+    ],
+)
+def test_which_environment_a_job_activates_is_not_guessed(
+    tmp_path: Path, others: list[str], path: str, wanted: dict[str, str]
+) -> None:
+    image = Image(tmp_path / "several")
+    python(image, "usr")
+    environment(image, PATH=path)
+    for number, rocm in enumerate(others):
+        python(image, f"opt/e{number}")
+        torch(image, f"opt/e{number}/{SITE}", f"2.7.1+rocm{rocm}", hip=rocm)
+    read, _ = read_image(str(image.root))
+    assert {name: value for name, (value, _) in read.facts.items()} == wanted
 
 
 def test_a_name_in_a_store_is_no_folder_of_the_same_name(

@@ -40,10 +40,15 @@ def read_image(image: str) -> tuple[Read, list[Finding]]:
 
 
 def step_facts(found: Inspection) -> dict[str, tuple[str, str]]:
-    """Return those facts that conditions ask for: the value of each, and its place."""
+    """Return those facts that conditions ask for: the value of each, and its place.
+
+    A fact that depends on which environment of the image a job activates is none.
+    """
+    from envcfg.image.facts import unclear_facts
     from envcfg.profile.conditions import usable_versions
 
-    taken = found.taken()
+    unclear = unclear_facts(found)
+    taken = {n: each for n, each in found.taken().items() if n not in unclear}
     usable = usable_versions({name: each.value for name, each in taken.items()})
     facts = {name: (usable[name], taken[name].evidence) for name in usable}
     if architecture := taken.get("architecture"):
