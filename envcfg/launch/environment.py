@@ -143,9 +143,10 @@ def _holds(when: str, said: Mapping[str, str]) -> bool:
             return True  # what cannot be judged is not hidden
         try:
             tests = parse_tests(fact, part.removeprefix(fact))
+            holds = all(test.holds_for(said[fact]) for test in tests)
         except ValueError:
             return True
-        if not all(test.holds_for(said[fact]) for test in tests):
+        if not holds:
             return False
     return True
 

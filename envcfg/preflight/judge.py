@@ -96,7 +96,7 @@ def _names(wanted: Wanted) -> dict[str, str]:
 def _undone(seen: Seen) -> list[Finding]:
     """Return why there was no collective, where nothing else says it."""
     lacks = next((each.lacks for each in seen.ranks.values() if each.lacks), None)
-    if lacks:
+    if lacks and not any(each.torch for each in seen.ranks.values()):
         said = f"no collective: the image lacks what it needs: {lacks}"
         fix = "name the environment with torch by --setup, or give --nodes-only"
         return [Finding("torch-missing", "warning", "", said, fix)]

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# envcfg:script e5e16a8062c55c68f5049a652777dc183f9080146e62cf503245dda8f79d4553
+# envcfg:script 3efce1d5caff0bb3767c2e25cb202bf798338dab64b2d1444f07e7e18d09e3c2
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
 # envcfg 0.1.0, profile lumi-g (sha256 d4423cd12b345fb6)
 # made by: envcfg wrap --profile lumi-g --fact rocm=6.2.4 --container /images/pytorch.sif --preflight --require fast --set 'A=it'"'"'s $$5 ${RANK}' -- python3 dump.py out 'a b'
@@ -702,7 +702,7 @@ envcfg_share() { # in a shell of its own: export what a step takes from the job'
 
 envcfg_look() { # become the preflight, which is to see what the ranks will
   envcfg_share
-  exec "${ENVCFG_PREFLIGHT[@]}"
+  exec "${ENVCFG_PREFLIGHT[@]}" >&2 # stdout is the program's
 }
 
 envcfg_preflight() { # look at nodes and network; what is bad ends the step before any rank starts

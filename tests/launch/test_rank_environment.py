@@ -127,3 +127,12 @@ def test_what_is_written_is_read(job: Pairs, start: Pairs, rank: Pairs) -> None:
         start,
         {"RANK": "3", **rank},
     )
+
+
+def test_a_number_that_is_none_is_no_number() -> None:
+    from envcfg.report.environment import environment_json
+
+    for text in ("9" * 5000, "\u00b2", "-1"):
+        assert '"nodes": null' in environment_json("f", {"nodes": text}, [])
+        found = rows([("A", "=1", "nodes>1")], {}, {}, {"A": "1"}, nodes=text)
+        assert [row.state for row in found] == ["as planned"] * (text != "-1")

@@ -2,7 +2,7 @@
 
 envcfg_look() { # become the preflight, which is to see what the ranks will
   envcfg_share
-  exec "${ENVCFG_PREFLIGHT[@]}"
+  exec "${ENVCFG_PREFLIGHT[@]}" >&2 # stdout is the program's
 }
 
 envcfg_preflight() { # look at nodes and network; what is bad ends the step before any rank starts
