@@ -1,7 +1,5 @@
 """The verdict of a job: every rank's verdict, and what only all of them together show."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 

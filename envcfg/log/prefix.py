@@ -5,8 +5,6 @@ but the message may be missing. ``[DEV]`` is the index of a GPU in its process, 
 rank.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from itertools import pairwise

@@ -1,7 +1,5 @@
 """What is known of one process: facts that its lines add up to, in any order."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 _TEXT = 400  # characters of a line that are kept as evidence

@@ -1,7 +1,5 @@
 """The verdict of one rank: what its process used, and what speaks against it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """From sources to a job: one pass over every block, in bounded memory."""
 
-from __future__ import annotations
-
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from typing import NamedTuple

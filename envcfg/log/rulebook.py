@@ -7,8 +7,6 @@ has words. Patterns are compiled when a line first holds their needle, so that a
 pays for a few of them.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence

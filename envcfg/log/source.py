@@ -1,7 +1,5 @@
 """Where a log comes from: files, folders, patterns, standard input, compressed files."""
 
-from __future__ import annotations
-
 import glob
 import os
 import sys

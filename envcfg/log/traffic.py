@@ -1,7 +1,5 @@
 """What a rank used, as far as its lines show it: networks, plugin, GPU RDMA."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from envcfg.log.names import network_group, network_kind

@@ -3,8 +3,6 @@
 Plain data: :mod:`envcfg.log.judge` makes it, the reports show it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Literal, NamedTuple
 

@@ -5,8 +5,6 @@ NCCL says of each function through which an error goes up where that is (``proxy
 does next.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """Who is who: the size of the world, which process holds which rank, how many nodes."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping
 from typing import NamedTuple
