@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from envcfg import __version__
 from envcfg.bash.choice import (
+    ends_at_colon,
     is_by_interface,
     launch_templates,
     machine_templates,
@@ -240,6 +241,7 @@ def _blocks(plan: Plan) -> dict[str, str]:
         "preflight": plan.preflight,
         "log": asked.removes_log,
         "size": not plan.command,
+        "colons": ends_at_colon(plan),
         "shrink": not plan.command,
         "stated": "nodes" in plan.facts,
         "text": runtime is not None and runtime.is_text,
