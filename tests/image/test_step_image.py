@@ -17,7 +17,7 @@ from envcfg.image.memory import Memory, identify, keep, recall
 from envcfg.image.patience import PatientTree, TimeIsUpError
 from envcfg.launch.plan import Read
 from imaging import SITE, Image, environment, python, torch
-from support import Wrap
+from support import Wrap, bash
 
 LUMI = ("--profile", "lumi-g", "--runtime", "apptainer")
 READ = "read in the image: /opt/rocm/.info/version"
@@ -196,6 +196,21 @@ def test_a_tree_of_which_the_time_is_up_is_read_no_further(image: Image) -> None
     now[0] = 6.0
     with pytest.raises(TimeIsUpError):
         tree.names("/opt")
+
+
+def test_a_script_says_that_the_image_has_changed_since(
+    wrap: Wrap, image: Image, file: Path, fakes: Path
+) -> None:
+    assert fakes
+    text = wrap(*LUMI, "--container", str(file), "--", "true").text
+    words = b"has changed since envcfg read it"
+    assert words not in bash(f"stat() {{ :; }}\n{text}").stderr
+    image.text("opt/rocm/.info/version", "7.0.2\n")
+    squash(image.root, file)
+    os.utime(file, (1, 1))
+    done = bash(f"set -euo pipefail\n{text}")
+    assert done.returncode == 0, done.stderr
+    assert words in done.stderr
 
 
 # What is kept

@@ -36,7 +36,8 @@ def read_image(image: str) -> tuple[Read, list[Finding]]:
         findings.append(_unread(image, memory.why))
     elif known and not kept:
         findings.append(_first(image, memory))
-    return Read(memory.facts, memory.bases), findings
+    stamp = f"{known.size} {known.time // 10**9}" if known and memory.facts else ""
+    return Read(memory.facts, memory.bases, stamp), findings
 
 
 def step_facts(found: Inspection) -> dict[str, tuple[str, str]]:
