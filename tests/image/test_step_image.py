@@ -16,7 +16,7 @@ from envcfg.image.folder import FolderTree
 from envcfg.image.memory import Memory, identify, keep, recall
 from envcfg.image.patience import PatientTree, TimeIsUpError
 from envcfg.launch.plan import Read
-from imaging import SITE, Image, environment, python, torch
+from imaging import SITE, Image, python, torch, wheel
 from support import Wrap, bash
 
 LUMI = ("--profile", "lumi-g", "--runtime", "apptainer")
@@ -196,6 +196,17 @@ def test_a_tree_of_which_the_time_is_up_is_read_no_further(image: Image) -> None
     now[0] = 6.0
     with pytest.raises(TimeIsUpError):
         tree.names("/opt")
+
+
+@pytest.mark.parametrize(("build", "is_known"), [("2.9.0", True), ("2.9.0+cpu", False)])
+def test_a_pytorch_for_cpus_decides_nothing_about_gpus(
+    build: str, is_known: bool, image: Image
+) -> None:
+    python(image, "usr")
+    torch(image, f"usr/{SITE}", build)
+    wheel(image, f"usr/{SITE}", "torch", build)
+    read, _ = read_image(str(image.root))
+    assert ("torch" in read.facts) == is_known
 
 
 def test_a_script_says_that_the_image_has_changed_since(

@@ -14,6 +14,7 @@ from envcfg.launch.plan import Read
 if TYPE_CHECKING:
     from envcfg.image.record import Inspection
 
+_CPU_BUILD = "+cpu"  # the local part of the version of PyTorch's wheels for CPUs
 PATIENCE = 10.0  # seconds for a first look: a script waits for it
 
 
@@ -43,13 +44,16 @@ def read_image(image: str) -> tuple[Read, list[Finding]]:
 def step_facts(found: Inspection) -> dict[str, tuple[str, str]]:
     """Return those facts that conditions ask for: the value of each, and its place.
 
-    A fact that depends on which environment of the image a job activates is none.
+    A fact that depends on which environment of the image a job activates is none; nor is
+    the version of a PyTorch for CPUs, as conditions on it are about its way with GPUs.
     """
     from envcfg.image.facts import unclear_facts
     from envcfg.profile.conditions import usable_versions
 
     unclear = unclear_facts(found)
     taken = {n: each for n, each in found.taken().items() if n not in unclear}
+    if (torch := taken.get("torch")) and _CPU_BUILD in torch.evidence:
+        del taken["torch"]
     usable = usable_versions({name: each.value for name, each in taken.items()})
     facts = {name: (usable[name], taken[name].evidence) for name in usable}
     if architecture := taken.get("architecture"):
