@@ -16,7 +16,7 @@ from envcfg.image.folder import FolderTree
 from envcfg.image.memory import Memory, identify, keep, recall
 from envcfg.image.patience import PatientTree, TimeIsUpError
 from envcfg.launch.plan import Read
-from imaging import SITE, Image, python, torch, wheel
+from imaging import SITE, Image, environment, python, torch, wheel
 from support import Wrap, bash
 
 LUMI = ("--profile", "lumi-g", "--runtime", "apptainer")
