@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from envcfg.lint.model import Array, Assignment, Command, Model, Value
 from envcfg.lint.program import Agent, find_agent, split_at
 from envcfg.lint.text import Hole, Text, Word, holes
+
+if TYPE_CHECKING:
+    from envcfg.lint.rule import Job
 
 
 class Option(NamedTuple):
@@ -89,3 +93,15 @@ def is_agent(command: Command) -> bool:
 def find_holes(text: Text, kind: str) -> list[Hole]:
     """Return the holes of one kind in *text*."""
     return [each for each in holes(text) if each.kind == kind]
+
+
+def image_names(job: Job) -> list[str]:
+    """Return the file names of the images that are started, as far as they are known."""
+    said = [
+        each.options[name].shown
+        for each in job.model.commands
+        for name in ("image", "container-image")
+        if name in each.options and (each.is_image or each.is_step)
+    ]
+    names = [os.path.basename(each) for each in said if "$" not in os.path.basename(each)]
+    return list(dict.fromkeys(names))
