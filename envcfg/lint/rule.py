@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 FOLDER = os.path.join(os.path.dirname(__file__), "rules")
 _DETECTORS = (
-    "scope variables caches rendezvous network resources system program container".split()
+    "scope variables caches rendezvous network resources system program container start".split()
 )
 Detector = Callable[["Job"], Iterator["Fault"]]
 _detectors: dict[str, Detector] = {}
