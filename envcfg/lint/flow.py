@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
-from envcfg.lint.model import Array, Assignment, Command, Model, Value
+from envcfg.lint.model import Array, Assignment, Command, Expansion, Model, Value
 from envcfg.lint.program import Agent, find_agent, split_at
 from envcfg.lint.text import Hole, Text, Word, holes
 
 if TYPE_CHECKING:
     from envcfg.lint.rule import Job
+
+_PORTS = re.compile(r"(?:MASTER|RDZV|MAIN_PROCESS|RENDEZVOUS|RAY|DIST|HEAD)_?PORT")
 
 
 class Option(NamedTuple):
@@ -103,5 +106,28 @@ def image_names(job: Job) -> list[str]:
         for name in ("image", "container-image")
         if name in each.options and (each.is_image or each.is_step)
     ]
-    names = [os.path.basename(each) for each in said if "$" not in os.path.basename(each)]
+    names = [
+        os.path.basename(each) for each in said if "$" not in os.path.basename(each)
+    ]
     return list(dict.fromkeys(names))
+
+
+def program_name(command: Command) -> str:
+    """Return what a launcher is called in a message."""
+    return "the launcher" if command.name.startswith("python") else command.name
+
+
+def is_port_name(name: str) -> bool:
+    """Return whether a variable of this name holds the port of a rendezvous."""
+    return bool(_PORTS.fullmatch(name))
+
+
+def command_with(commands: list[Command], each: Expansion) -> Command | None:
+    """Return the command in whose words the arguments stand."""
+    if each.is_known:
+        return commands[each.number]
+    for command in commands[each.number : each.number + 3]:
+        for word in command.words:
+            if any(hole.at == each.at for hole in holes(word.text)):
+                return command
+    return None

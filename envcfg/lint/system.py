@@ -1,4 +1,4 @@
-"""The system of a script: which it shows by two signs or more, and what its profile says."""
+"""The system of a script: which it shows by two signs or more, and what it gives."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def directives(job: Job) -> dict[str, Directive]:
 
 
 def asked_partition(job: Job) -> str | None:
-    """Return the one partition that a script names; None where there is none, or several."""
+    """Return the one partition that a script names; None where it is not one."""
     found = directives(job).get("partition")
     said = (found.value or "") if found else ""
     return said if re.fullmatch(r"[\w-]+", said) else None

@@ -136,10 +136,14 @@ def _lost(command: Command, job: Job) -> list[str]:
 
 
 def _blank_in_env(job: Job) -> Iterator[Fault]:
-    """Yield where a blank without quotes ends a value, so that a word of it is the image."""
+    """Yield where a blank without quotes ends a value, and the rest is the image."""
     for command in job.model.commands:
         told = command.options
-        if not command.is_image or command.variant or not {"env", "image"} <= told.keys():
+        if (
+            not command.is_image
+            or command.variant
+            or not {"env", "image"} <= told.keys()
+        ):
             continue
         if told["env"].shown.endswith("=AWS") and told["image"].shown == "Libfabric":
             words = {"value": "NCCL_NET=AWS Libfabric", "left": "NCCL_NET=AWS"}
@@ -153,9 +157,12 @@ def _replaced(job: Job) -> Iterator[Fault]:
     if first is None:
         return
     for each in job.model.assignments:
-        name = each.name == "LD_LIBRARY_PATH" and each.scope in ("batch", "task")
-        if name and each.exported and each.number < first.number and not each.command:
-            message = "the container has an LD_LIBRARY_PATH of its own: this one is not seen"
-            fix = "SINGULARITYENV_LD_LIBRARY_PATH or APPTAINERENV_LD_LIBRARY_PATH, if inside"
+        if each.name != "LD_LIBRARY_PATH" or each.scope not in ("batch", "task"):
+            continue
+        if each.exported and each.number < first.number and each.command is None:
+            message = (
+                "the container has an LD_LIBRARY_PATH of its own: this is not seen"
+            )
+            fix = "for the inside, SINGULARITYENV_... or APPTAINERENV_LD_LIBRARY_PATH"
             yield Fault(each.at, {}, "note", message, fix)
             return

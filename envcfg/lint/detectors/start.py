@@ -29,7 +29,9 @@ def container_start(job: Job) -> Iterator[Fault]:
     for command in job.model.commands:
         if _IMAGE_FILE.search(command.name) and command.unit == 0:
             message = "an image is started as a command: no GPU and no options reach it"
-            yield Fault(command.at, {}, None, message, "singularity run, or apptainer run")
+            yield Fault(
+                command.at, {}, None, message, "singularity run, or apptainer run"
+            )
         if not command.is_image or command.variant:
             continue
         told = command.options
@@ -94,7 +96,11 @@ def host_leaks(job: Job) -> Iterator[Fault]:
     for each in job.model.assignments:
         if each.number >= first.number or each.value is None or each.name in unset:
             continue
-        if not each.exported or each.scope not in ("batch", "task") or each.how == "env":
+        if (
+            not each.exported
+            or each.scope not in ("batch", "task")
+            or each.how == "env"
+        ):
             continue
         yield from _leak(each)
     for what, at in job.model.opaque:
@@ -136,6 +142,8 @@ def _user_packages(job: Job, first: Command) -> Iterator[Fault]:
     for command in job.model.commands[: first.number]:
         said = [each.shown for each in command.words]
         if command.scope == "batch" and "install" in said and "--user" in said:
-            message = "packages of pip install --user are found inside the container, too"
+            message = (
+                "packages of pip install --user are found inside the container, too"
+            )
             yield Fault(command.at, {}, "note", message, "export PYTHONNOUSERSITE=1")
             return
