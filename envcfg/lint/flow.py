@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from envcfg.lint.model import Array, Assignment, Command, Expansion, Model, Value
-from envcfg.lint.program import Agent, find_agent, split_at
+from envcfg.lint.program import Agent, find_agent, may_be_agent, split_at
 from envcfg.lint.text import Hole, Text, Word, holes
 
 if TYPE_CHECKING:
@@ -72,6 +72,8 @@ def options(command: Command) -> Iterator[Option]:
     """Yield the long options of a command with what stands behind each."""
     words = command.words
     for number, word in enumerate(words):
+        if not word.text or word.text[0].chars[:1] != "-":
+            continue
         said = word.shown
         if not said.startswith("--") or len(said) < 3:
             continue
@@ -85,6 +87,8 @@ def options(command: Command) -> Iterator[Option]:
 
 def agent_of(command: Command) -> Agent | None:
     """Return the record of what starts processes of its own, as torchrun does."""
+    if not may_be_agent(command.name):
+        return None
     return find_agent(command.name, [each.shown for each in command.arguments])
 
 
@@ -131,3 +135,8 @@ def command_with(commands: list[Command], each: Expansion) -> Command | None:
             if any(hole.at == each.at for hole in holes(word.text)):
                 return command
     return None
+
+
+def is_alone(command: Command) -> bool:
+    """Return whether a launcher is told to ask no other node."""
+    return any(each.literal == "--standalone" for each in command.words)

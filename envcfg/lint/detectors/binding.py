@@ -94,8 +94,10 @@ def _is_part_of_node(job: Job) -> bool:
 
 def _taskset(job: Job) -> Iterator[Fault]:
     for command in job.model.commands:
+        if command.name != "taskset":
+            continue
         flags = [w.shown for w in command.arguments if w.shown.startswith("-")]
-        if command.name != "taskset" or not any("p" in each for each in flags):
+        if not any("p" in each for each in flags):
             continue
         names = {hole.name for hole in holes(command.words[-1].text)}
         if names & _RANKS:

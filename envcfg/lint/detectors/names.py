@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 
 from envcfg.lint.flow import command_with
@@ -45,6 +46,7 @@ _ALSO = frozenset(
     "SLURM_TASK_PID SLURM_CPUS_PER_NODE SLURM_RESERVATION SLURM_PARTITION SLURM_ACCOUNT "
     "SLURM_QOS SLURM_SHARDS_ON_NODE SLURM_TRES_PER_TASK SLURM_RLIMIT_CORE".split()
 )
+_NO_DIGIT = re.compile(r"\D+")
 _SHORTEST = 5  # letters of a name of which another is a slip
 
 
@@ -56,11 +58,14 @@ def undefined_variable(job: Job) -> Iterator[Fault]:
         return
     sourced = any(what.startswith("source ") for what, _ in job.model.opaque)
     slips: set[str] = set()
+    alike: dict[str, list[str]] = {}
+    for name in names:
+        alike.setdefault(_NO_DIGIT.sub("", name), []).append(name)
     for each in job.model.expansions:
         if each.is_known or each.name in names or each.hole.op:
             continue
         right = _of_slurm(each.name)
-        own = None if right else _slip(each.name, names)
+        own = None if right else _slip(each.name, alike)
         if right is None and (own is None or each.name in slips):
             continue
         if right is not None and sourced and not each.name.startswith("SLURM_"):
@@ -102,12 +107,13 @@ def _near_slurm(name: str) -> str | None:
     return near[0] if len(near) == 1 else None
 
 
-def _slip(name: str, names: set[str]) -> str | None:
-    """Return the one name of *names* that differs by a letter."""
+def _slip(name: str, alike: Mapping[str, list[str]]) -> str | None:
+    """Return the one name that differs by a letter, of those with the same digits."""
     from envcfg.knowledge.variables import find_variable
 
     if len(name) < _SHORTEST or name.startswith(("SLURM_", "_")) or not name.isupper():
         return None
+    names = alike.get(_NO_DIGIT.sub("", name), ())
     near = [each for each in names if _is_slip(name, each)]
     return near[0] if len(near) == 1 and find_variable(name) is None else None
 

@@ -7,12 +7,13 @@ from collections.abc import Iterator
 
 from envcfg.findings import Severity
 from envcfg.lint.facts import is_many
-from envcfg.lint.flow import is_port_name, options, text_of
+from envcfg.lint.flow import is_alone, is_port_name, options, text_of
 from envcfg.lint.rule import Fault, Job, detects
 from envcfg.lint.system import owns_nodes
 from envcfg.lint.text import Hole, Text, holes, literal, start
 
 _PORT_OPTIONS = frozenset({"master-port", "main-process-port", "rdzv-port"})
+_ALL_OPTIONS = _PORT_OPTIONS | {"rdzv-endpoint"}
 _OCTAL = re.compile(
     r"(?<!10#)(?:\$\{SLURM_JOB_?ID:\s*(?:-\d|\(-\d\))(?::\d+)?\}|\$\([^()]*tail\s+-c\s*-?\d[^()]*\))"
 )
@@ -35,9 +36,8 @@ def _port_values(job: Job) -> Iterator[tuple[str, Text, str]]:
         if is_port_name(each.name) and each.value is not None:
             yield each.name, text_of(each.value), each.scope
     for command in job.model.commands:
-        alone = any(w.literal == "--standalone" for w in command.words)
-        for option in options(command):
-            if alone or command.substitution:
+        for option in () if command.substitution else options(command):
+            if option.name not in _ALL_OPTIONS or is_alone(command):
                 continue
             if option.name in _PORT_OPTIONS:
                 yield f"--{option.name}", option.value.text, command.scope

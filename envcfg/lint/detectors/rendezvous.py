@@ -10,6 +10,7 @@ from envcfg.lint.flow import (
     Option,
     agent_of,
     is_agent,
+    is_alone,
     is_port_name,
     options,
     text_of,
@@ -62,8 +63,8 @@ def address_in_task(job: Job) -> Iterator[Fault]:
         asked = {o.name: o for o in options(command)}
         if "standalone" in asked or _one_node(asked):
             continue
-        if any(each.name == "standalone" for each in options(command)) or any(
-            w.literal == "--standalone" for w in command.words
+        if any(each.name == "standalone" for each in options(command)) or is_alone(
+            command
         ):
             continue
         for option in asked.values():
@@ -190,7 +191,7 @@ def rendezvous_options(job: Job) -> Iterator[Fault]:
             continue
         seen.add(command.at)
         asked = {o.name: o for o in options(command)}
-        alone = any(w.literal == "--standalone" for w in command.words)
+        alone = is_alone(command)
         in_step = command.scope in ("task", "container")
         step = next((c for c in job.model.ancestors(command) if c.is_step), None)
         if step is not None and ("nodes" in step.options or "nodelist" in step.options):
