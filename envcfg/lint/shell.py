@@ -59,14 +59,14 @@ class Words:
                 self.add((piece._replace(hole=loose),), quoted=False)
                 continue
             last = 0
-            if len(self.done) > _MOST:
-                hole = Hole("unknown", "", "", "unknown", piece.at, loose=True)
-                self.add((Piece(HOLE, piece.at, hole),), quoted=False)
-                return
             for blank in _BLANKS.finditer(piece.chars):
                 self.add(_part(piece, last, blank.start()), quoted=False)
                 self.end()
                 last = blank.end()
+                if len(self.done) > _MOST:
+                    hole = Hole("unknown", "", "", "unknown", piece.at, loose=True)
+                    self.add((Piece(HOLE, piece.at, hole),), quoted=False)
+                    return
             self.add(_part(piece, last, len(piece.chars)), quoted=False)
 
     def give(self, text: Text, *, quoted: bool) -> None:

@@ -58,7 +58,9 @@ def interface_missing(job: Job) -> Iterator[Fault]:
         "NCCL_SOCKET_IFNAME" in w.shown for s in steps for w in s.words
     ):
         return
-    severity: Severity = "note" if job.model.opaque else "warning"
+    # An image may set it, or what starts one, as CSCS' environments do.
+    inside = any(c.scope == "container" for c in job.model.commands)
+    severity: Severity = "note" if job.model.opaque or inside else "warning"
     yield Fault(steps[-1].at, {"profile": profile.name}, severity)
 
 

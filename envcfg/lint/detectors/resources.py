@@ -115,8 +115,9 @@ def _apart(job: Job) -> Iterator[Fault]:
             continue
         nodes = step_shape(step, job.shape).nodes
         asked = {each.name: each for each in options(command)}
-        known = step.is_open or command.is_open or "config-file" in asked
-        if known or not nodes or nodes < 2 or command.at in seen:
+        may_be_told = command.is_open and "num-machines" not in asked
+        is_open = step.is_open or may_be_told or "config-file" in asked
+        if is_open or not nodes or nodes < 2 or command.at in seen:
             continue
         if command.context.conditions or "nodelist" in step.options:
             continue

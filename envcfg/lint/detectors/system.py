@@ -82,6 +82,8 @@ def _partition(job: Job, asked: dict[str, Directive]) -> Iterator[Fault]:
                 asked["partition"].at, words, severity, message, "one of: {known}"
             )
         return
+    if asked.keys() & {"qos", "reservation"}:
+        return  # either may have limits of its own
     limit = _time(found.time)
     wanted = _time(asked["time"].value) if "time" in asked else None
     if limit and wanted and wanted > limit:
