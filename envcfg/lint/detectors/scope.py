@@ -54,6 +54,8 @@ def rank_in_batch(job: Job) -> Iterator[Fault]:
             continue
         if each.context.function == "trap":
             continue
+        if each.name == "SLURM_NODEID" and job.shape.nodes == 1:
+            continue  # 0, as it is for each task
         found = _worth(each, where, job, certain)
         if found is not None:
             yield found

@@ -17,7 +17,9 @@ _IMAGE_FILE = re.compile(r"\.(?:sif|simg)$")
 _GPU_OPTIONS = frozenset({"nv", "nvccli", "rocm"})
 _GPU_SWITCH = re.compile(r"(?:SINGULARITY|APPTAINER)_(?:NV|NVCCLI|ROCM)$")
 _APART = frozenset({"cleanenv", "e", "containall", "C"})
-_LEAKS = re.compile(r"PYTHONHOME|VIRTUAL_ENV|CONDA_(?:PREFIX|DEFAULT_ENV)|LD_PRELOAD")
+_LEAKS = re.compile(r"PYTHONHOME|LD_PRELOAD")
+# Some images ask for these themselves.
+_MEANT = re.compile(r"VIRTUAL_ENV|CONDA_(?:PREFIX|DEFAULT_ENV)")
 _PACKAGES = re.compile(r"/(?:site|dist)-packages\b|\.local/lib/python")
 _VERSIONED = re.compile(r"/libfabric/\d+(?:\.\d+)+")
 _SOURCES = re.compile(r"source (?:.*/)?(?:bin/)?activate\b")
@@ -118,6 +120,8 @@ def _leak(each: Assignment) -> Iterator[Fault]:
     if _LEAKS.fullmatch(each.name):
         if literal(text_of(each.value)) != "":
             yield Fault(each.at, words)
+    elif _MEANT.fullmatch(each.name) and value:
+        yield Fault(each.at, words, "note")
     elif each.name == "PYTHONPATH" and value:
         # The user's own modules may be meant; packages of another Python never are.
         if _PACKAGES.search(value):
