@@ -107,11 +107,12 @@ def _agent_without_srun(job: Job) -> Iterator[Fault]:
 
 
 def _apart(job: Job) -> Iterator[Fault]:
-    """Yield where accelerate runs on several nodes, and none knows of the others."""
+    """Yield where a launcher runs on several nodes, and none knows of the others."""
     seen: set[int] = set()
     for command in job.model.commands:
         step = next((c for c in job.model.ancestors(command) if c.is_step), None)
-        if command.name != "accelerate" or not is_agent(command) or step is None:
+        agent = agent_of(command)
+        if agent is None or not agent.counts_all or step is None:
             continue
         nodes = step_shape(step, job.shape).nodes
         asked = {each.name: each for each in options(command)}
@@ -125,10 +126,11 @@ def _apart(job: Job) -> Iterator[Fault]:
         machines = asked.get("num-machines")
         count = machines.value.literal if machines else "1"
         if count == "1" and not {n for n in job.model.set_names() if "ACCELERATE" in n}:
-            message = "accelerate runs on {nodes} nodes, each of which trains apart"
+            message = "{name} runs on {nodes} nodes, each of which trains apart"
             fix = "--num_machines, --machine_rank and --main_process_ip"
             at = machines.value.at if machines else command.at
-            yield Fault(at, {"nodes": nodes}, None, message, fix)
+            words = {"name": program_name(command), "nodes": nodes}
+            yield Fault(at, words, None, message, fix)
             continue
         total, each_node = asked.get("num-processes"), job.shape.gpus_per_node
         said = total.value.literal if total else None

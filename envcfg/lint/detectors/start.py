@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from envcfg.lint.facts import is_helper
 from envcfg.lint.flow import text_of
 from envcfg.lint.model import Assignment, Command
-from envcfg.lint.program import load_programs
 from envcfg.lint.rule import Fault, Job, detects
 from envcfg.lint.system import is_gpu_job
 from envcfg.lint.text import literal, shown
@@ -90,7 +89,7 @@ def _gpus(command: Command, job: Job) -> Iterator[Fault]:
 @detects("EC840")
 def host_leaks(job: Job) -> Iterator[Fault]:
     """What is set for programs of the host, and changes those in the container."""
-    first = next((c for c in job.model.commands if _takes_environment(c, job)), None)
+    first = next((c for c in job.model.commands if _takes_environment(c)), None)
     if first is None:
         return
     unset = {a.name for a in job.model.assignments if a.how == "unset"}
@@ -134,12 +133,9 @@ def _leak(each: Assignment) -> Iterator[Fault]:
         yield Fault(each.at, {"path": found[0]}, "note", message, fix)
 
 
-def _takes_environment(command: Command, job: Job) -> bool:
+def _takes_environment(command: Command) -> bool:
     """Return whether a command starts a container that sees what the host exports."""
-    del job
-    program = load_programs().get(command.name)
-    is_open = command.is_image or (program is not None and command.name == "shifter")
-    return is_open and not _APART & command.options.keys()
+    return command.is_image and not _APART & command.options.keys()
 
 
 def _user_packages(job: Job, first: Command) -> Iterator[Fault]:
