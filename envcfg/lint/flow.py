@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from envcfg.lint.model import Array, Assignment, Command, Expansion, Model, Value
-from envcfg.lint.program import Agent, find_agent, may_be_agent, split_at
+from envcfg.lint.program import Agent, find_agent, load_agents, split_at
 from envcfg.lint.text import Hole, Text, Word, holes
 
 if TYPE_CHECKING:
@@ -87,7 +87,11 @@ def options(command: Command) -> Iterator[Option]:
 
 def agent_of(command: Command) -> Agent | None:
     """Return the record of what starts processes of its own, as torchrun does."""
-    if not may_be_agent(command.name):
+    # Asked of every command by many rules: most are none by their names alone.
+    if command.name not in load_agents() and not (
+        command.name.startswith("python")
+        and any(each.literal == "-m" for each in command.words)
+    ):
         return None
     return find_agent(command.name, [each.shown for each in command.arguments])
 

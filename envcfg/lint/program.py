@@ -70,11 +70,6 @@ def load_agents() -> Mapping[str, Agent]:
     return {name: Agent(**entry) for name, entry in load_yaml(_AGENTS).items()}
 
 
-def may_be_agent(name: str) -> bool:
-    """Return whether a program of this name can be an agent, by its arguments."""
-    return name in load_agents() or name.startswith("python")
-
-
 def find_agent(name: str, arguments: Sequence[str]) -> Agent | None:
     """Return the agent that a command is, by its own name or as a module of Python."""
     agents = load_agents()
