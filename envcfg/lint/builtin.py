@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 Builtin = Callable[["Follower", Sequence[Word], Frame], None]
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _DEEPEST = 40
+_OPTIONS = {"e": "errexit", "u": "nounset", "a": "allexport", "x": "xtrace"}
+_FIRST_LINE = re.compile(r"#![^\n]*\bbash((?:[ \t]+-\w+)+)")
 
 
 def _eval(follower: Follower, words: Sequence[Word], frame: Frame) -> None:
@@ -54,10 +56,17 @@ def _module(follower: Follower, words: Sequence[Word], frame: Frame) -> None:
         follower.model.opaque.append((said, words[0].at))
 
 
+def first_line_options(chars: str) -> frozenset[str]:
+    """Return the options that the first line of a script gives its shell (``bash -e``)."""
+    line = _FIRST_LINE.match(chars)
+    letters = "".join(each[1:] for each in (line[1].split() if line else ()))
+    return frozenset(_OPTIONS[each] for each in letters if each in _OPTIONS)
+
+
 def _set(follower: Follower, words: Sequence[Word], frame: Frame) -> None:
     del follower
     options = set(frame.state.options)
-    names = {"e": "errexit", "u": "nounset", "a": "allexport", "x": "xtrace"}
+    names = _OPTIONS
     for number, word in enumerate(words[1:], 1):
         said = word.shown
         if said == "--":

@@ -21,6 +21,11 @@ _IN_ARITHMETIC = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 def expand_words(flat: Flat, start_at: int, end: int, shell: Shell) -> list[Word]:
     """Return what the shell makes of one word between *start_at* and *end*."""
+    run = _PLAIN.match(flat.chars, start_at, end)
+    if run and run.end() == end:  # most words are only what they are
+        text = flat.cut(start_at, end)
+        where = start(text)
+        return [Word(text, where if where >= 0 else flat.origin(start_at))]
     words = Words(splits=True)
     _scan(flat, start_at, end, shell, words, "word")
     words.end()

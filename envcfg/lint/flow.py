@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from envcfg.lint.model import Array, Assignment, Command, Model, Value
-from envcfg.lint.program import Agent, find_agent, split_at
+from envcfg.lint.model import Array, Assignment, Command, Expansion, Model, Value
+from envcfg.lint.program import Agent, find_agent, load_agents, split_at
 from envcfg.lint.text import Hole, Text, Word, holes
+
+if TYPE_CHECKING:
+    from envcfg.lint.rule import Job
+
+_PORTS = re.compile(r"(?:MASTER|RDZV|MAIN_PROCESS|RENDEZVOUS|RAY|DIST|HEAD)_?PORT")
 
 
 class Option(NamedTuple):
@@ -65,6 +72,8 @@ def options(command: Command) -> Iterator[Option]:
     """Yield the long options of a command with what stands behind each."""
     words = command.words
     for number, word in enumerate(words):
+        if not word.text or word.text[0].chars[:1] != "-":
+            continue
         said = word.shown
         if not said.startswith("--") or len(said) < 3:
             continue
@@ -78,6 +87,12 @@ def options(command: Command) -> Iterator[Option]:
 
 def agent_of(command: Command) -> Agent | None:
     """Return the record of what starts processes of its own, as torchrun does."""
+    # Asked of every command by many rules: most are none by their names alone.
+    if command.name not in load_agents() and not (
+        command.name.startswith("python")
+        and any(each.literal == "-m" for each in command.words)
+    ):
+        return None
     return find_agent(command.name, [each.shown for each in command.arguments])
 
 
@@ -89,3 +104,43 @@ def is_agent(command: Command) -> bool:
 def find_holes(text: Text, kind: str) -> list[Hole]:
     """Return the holes of one kind in *text*."""
     return [each for each in holes(text) if each.kind == kind]
+
+
+def image_names(job: Job) -> list[str]:
+    """Return the file names of the images that are started, as far as they are known."""
+    said = [
+        each.options[name].shown
+        for each in job.model.commands
+        for name in ("image", "container-image")
+        if name in each.options and (each.is_image or each.is_step)
+    ]
+    names = [
+        os.path.basename(each) for each in said if "$" not in os.path.basename(each)
+    ]
+    return list(dict.fromkeys(names))
+
+
+def program_name(command: Command) -> str:
+    """Return what a launcher is called in a message."""
+    return "the launcher" if command.name.startswith("python") else command.name
+
+
+def is_port_name(name: str) -> bool:
+    """Return whether a variable of this name holds the port of a rendezvous."""
+    return bool(_PORTS.fullmatch(name))
+
+
+def command_with(commands: list[Command], each: Expansion) -> Command | None:
+    """Return the command in whose words the arguments stand."""
+    if each.is_known:
+        return commands[each.number]
+    for command in commands[each.number : each.number + 3]:
+        for word in command.words:
+            if any(hole.at == each.at for hole in holes(word.text)):
+                return command
+    return None
+
+
+def is_alone(command: Command) -> bool:
+    """Return whether a launcher is told to ask no other node."""
+    return any(each.literal == "--standalone" for each in command.words)

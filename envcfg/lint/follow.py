@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from envcfg.lint.assign import ASSIGNMENTS
 from envcfg.lint.branch import BRANCHES
+from envcfg.lint.builtin import first_line_options
 from envcfg.lint.expand import expand_document, expand_string, expand_words
 from envcfg.lint.frame import Frame
 from envcfg.lint.grammar import parse
@@ -50,7 +51,9 @@ class Follower:
         """Follow a script of *source*, then the functions that nothing called."""
         self.model.read.add(source.base)
         folder = os.path.dirname(source.path)
-        frame = Frame(flat, self.model.scope, State(), folder=folder)
+        state = State()
+        state.options = first_line_options(flat.chars)
+        frame = Frame(flat, self.model.scope, state, folder=folder)
         self.run_flat(flat, frame)
         for name in list(self._uncalled):
             if name in self._uncalled:

@@ -61,6 +61,7 @@ class Agent(NamedTuple):
     verb: str = ""
     each_gpu: bool = False
     own_hosts: bool = False
+    counts_all: bool = False
 
 
 @cache

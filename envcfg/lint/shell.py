@@ -7,8 +7,9 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from envcfg.lint.state import State
-from envcfg.lint.text import Hole, Piece, Scope, Text, joined, plain
+from envcfg.lint.text import HOLE, Hole, Piece, Scope, Text, joined, plain
 
+_MOST = 400  # words of a command that variables give before the rest is unknown
 _BLANKS = re.compile(r"[ \t\n]+")
 
 
@@ -62,6 +63,10 @@ class Words:
                 self.add(_part(piece, last, blank.start()), quoted=False)
                 self.end()
                 last = blank.end()
+                if len(self.done) > _MOST:
+                    hole = Hole("unknown", "", "", "unknown", piece.at, loose=True)
+                    self.add((Piece(HOLE, piece.at, hole),), quoted=False)
+                    return
             self.add(_part(piece, last, len(piece.chars)), quoted=False)
 
     def give(self, text: Text, *, quoted: bool) -> None:

@@ -1,18 +1,25 @@
-"""For which system a script was written, as far as it shows that by two signs or more."""
+"""The system of a script: which it shows by two signs or more, and what it gives."""
 
 from __future__ import annotations
 
 import os
 import re
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from envcfg.datafile import load_yaml
 from envcfg.lint.source import Source
+from envcfg.request.amounts import mebibytes
+
+if TYPE_CHECKING:
+    from envcfg.lint.model import Directive
+    from envcfg.lint.rule import Job
+    from envcfg.profile.model import Profile
 
 _FILE = os.path.join(os.path.dirname(__file__), "systems.yaml")
 _COMMENT = re.compile(r"^[ \t]*#(?!SBATCH|PBS|flux:).*$", re.MULTILINE)
 ENOUGH = 2
+_ASK_GPUS = frozenset("gpus gres gpus-per-node gpus-per-task ntasks-per-gpu".split())
 
 
 class Recognised(NamedTuple):
@@ -37,3 +44,62 @@ def recognise(sources: Iterable[Source]) -> Recognised | None:
     most = max((len(each.signs) for each in found), default=0)
     best = [each for each in found if len(each.signs) == most]
     return best[0] if len(best) == 1 else None
+
+
+def directives(job: Job) -> dict[str, Directive]:
+    """Return what the script asks of the scheduler, by long name; the last one counts."""
+    return {each.name: each for each in job.model.directives if not each.late}
+
+
+def asked_partition(job: Job) -> str | None:
+    """Return the one partition that a script names; None where it is not one."""
+    found = directives(job).get("partition")
+    said = (found.value or "") if found else ""
+    return said if re.fullmatch(r"[\w-]+", said) else None
+
+
+def owns_nodes(job: Job) -> bool | None:
+    """Return whether the job has its nodes to itself; None where nobody says."""
+    if job.shape.is_exclusive:
+        return True
+    if job.profile is None:
+        return None
+    found = job.profile.partitions.get(asked_partition(job) or "")
+    return found.exclusive if found else None
+
+
+def is_gpu_job(job: Job) -> bool:
+    """Return whether a directive asks for GPUs."""
+    return any(
+        "gpu" in f"{name}={each.value or ''}"
+        for name, each in directives(job).items()
+        if name in _ASK_GPUS
+    )
+
+
+def most_cores(profile: Profile | None) -> int | None:
+    """Return how many cores, as Slurm counts them, a job can have of a node.
+
+    Masks name them all. Where there are none, twice what the GPUs have is a bound that
+    holds with two threads for each core, too.
+    """
+    if profile is None or profile.node is None:
+        return None
+    if profile.cpu_masks is not None:
+        every = 0
+        for mask in profile.cpu_masks.masks:
+            every |= int(mask, 16)
+        return every.bit_count()
+    share = profile.node.cores_per_gpu
+    return 2 * share * profile.node.gpus if share else None
+
+
+def most_memory(profile: Profile | None) -> int | None:
+    """Return how much memory, in MiB, no node has for jobs."""
+    if profile is None or profile.node is None:
+        return None
+    if profile.billing and profile.billing.memory_per_share:
+        return profile.billing.memory_per_share * profile.node.gpus << 10
+    share = profile.node.memory_per_gpu
+    # A share is no limit: some of a node's memory belongs to no GPU.
+    return mebibytes(share) * profile.node.gpus * 5 // 4 if share else None

@@ -145,6 +145,8 @@ def joined(parts: Iterable[Text]) -> Text:
 
 def literal(text: Text) -> str | None:
     """Return what *text* is, or None where a part of it is not known."""
+    if len(text) == 1:
+        return None if text[0].hole else text[0].chars
     if any(each.hole for each in text):
         return None
     return "".join(each.chars for each in text)
@@ -152,6 +154,8 @@ def literal(text: Text) -> str | None:
 
 def shown(text: Text) -> str:
     """Return *text* for people: what is not known as it was written."""
+    if len(text) == 1 and text[0].hole is None:
+        return text[0].chars
     return "".join(_shown(each) for each in text)
 
 

@@ -74,6 +74,12 @@ def test_variables_are_followed(script: str, words: list[str]) -> None:
     assert [word.shown for word in first.words] == words
 
 
+def test_words_without_end_are_one_that_is_not_known() -> None:
+    (last,) = model_of("A='" + "x " * 5000 + "'\np $A\n").commands
+    assert 100 < len(last.words) < 1000
+    assert last.words[-1].is_loose
+
+
 def test_each_way_through_a_branch_is_a_variant() -> None:
     model = model_of("if x; then A=1 B=2; else A=3 B=4; fi\np $A $B\n")
     last = [each for each in model.commands if each.name == "p"]

@@ -41,8 +41,10 @@ def container_environment(job: Job) -> Iterator[Fault]:
         ):
             words = {"value": cut[0], "left": cut[1], "name": "export"}
             yield Fault(directive.at, words)
+    yield from _blank_in_env(job)
     yield from _export_none(job)
     yield from _clean(job)
+    yield from _replaced(job)
 
 
 def _cut_in_env(word: Word) -> tuple[str, str] | None:
@@ -133,18 +135,34 @@ def _lost(command: Command, job: Job) -> list[str]:
     return lost
 
 
-@detects("EC839")
-def container_start(job: Job) -> Iterator[Fault]:
-    """Options that do not fit the image."""
+def _blank_in_env(job: Job) -> Iterator[Fault]:
+    """Yield where a blank without quotes ends a value, and the rest is the image."""
     for command in job.model.commands:
-        if not command.is_image or command.variant:
-            continue
-        image = command.options.get("image")
-        name = image.shown.lower() if image is not None else ""
-        if "nv" in command.options and "rocm" in name:
-            yield Fault(command.options["nv"].at, {})
         told = command.options
-        if "workdir" in told and not {"contain", "containall", "c", "C"} & told.keys():
-            message = "--workdir does nothing without --contain"
-            fix = "add --contain, or leave --workdir out"
-            yield Fault(told["workdir"].at, {}, None, message, fix)
+        if (
+            not command.is_image
+            or command.variant
+            or not {"env", "image"} <= told.keys()
+        ):
+            continue
+        if told["env"].shown.endswith("=AWS") and told["image"].shown == "Libfabric":
+            words = {"value": "NCCL_NET=AWS Libfabric", "left": "NCCL_NET=AWS"}
+            message = "a blank without quotes ends the value: {value} arrives as {left}"
+            yield Fault(told["env"].at, words, "error", message, "put it in quotes")
+
+
+def _replaced(job: Job) -> Iterator[Fault]:
+    """Yield where the start of the container puts its own value in place of ours."""
+    first = next((c for c in job.model.commands if c.is_image), None)
+    if first is None:
+        return
+    for each in job.model.assignments:
+        if each.name != "LD_LIBRARY_PATH" or each.scope not in ("batch", "task"):
+            continue
+        if each.exported and each.number < first.number and each.command is None:
+            message = (
+                "the container has an LD_LIBRARY_PATH of its own: this is not seen"
+            )
+            fix = "for the inside, SINGULARITYENV_... or APPTAINERENV_LD_LIBRARY_PATH"
+            yield Fault(each.at, {}, "note", message, fix)
+            return

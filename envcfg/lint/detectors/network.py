@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator
 
 from envcfg.findings import Severity
-from envcfg.lint.flow import is_agent, text_of
+from envcfg.lint.flow import image_names, is_agent, text_of
 from envcfg.lint.model import Assignment
-from envcfg.lint.rule import Fault, Job, detects
+from envcfg.lint.rule import Edit, Fault, Job, detects
 from envcfg.lint.text import literal
 
 _PREFIX = re.compile(r"^(?:SINGULARITY|APPTAINER)ENV_")
@@ -20,6 +20,8 @@ _OFF = {
     "NCCL_SHM_DISABLE": ("1",),
     "FI_MR_CACHE_MONITOR": ("disabled",),
 }
+_SIZES = ("FI_CXI_RDZV_GET_MIN", "FI_CXI_RDZV_THRESHOLD", "FI_CXI_RDZV_EAGER_SIZE")
+_LEVEL = "NCCL_NET_GDR_LEVEL"
 _ON_SLINGSHOT = re.compile(r"FI_CXI_|CXI_")
 
 
@@ -56,7 +58,9 @@ def interface_missing(job: Job) -> Iterator[Fault]:
         "NCCL_SOCKET_IFNAME" in w.shown for s in steps for w in s.words
     ):
         return
-    severity: Severity = "note" if job.model.opaque else "warning"
+    # An image may set it, or what starts one, as CSCS' environments do.
+    inside = any(c.scope == "container" for c in job.model.commands)
+    severity: Severity = "note" if job.model.opaque or inside else "warning"
     yield Fault(steps[-1].at, {"profile": profile.name}, severity)
 
 
@@ -88,6 +92,8 @@ def cxi_coupling(job: Job) -> Iterator[Fault]:
             message = "memhooks and NCCL or RCCL wait for each other, and the job hangs"
             fix = "FI_MR_CACHE_MONITOR=userfaultfd, or kdreg2 where the kernel has it"
             yield Fault(each.at, {}, "warning", message, fix)
+    yield from _sizes(job)
+    yield from _plugin(job)
     if job.shape.nodes != 1 or not _is_slingshot(job):
         return
     if "single_node_vni" in _network(job):
@@ -100,6 +106,33 @@ def cxi_coupling(job: Job) -> Iterator[Fault]:
             )
             fix = "leave NCCL_NET out on one node, or add #SBATCH --network=single_node_vni"
             yield Fault(each.at, {"value": value}, "warning", message, fix)
+
+
+def _sizes(job: Job) -> Iterator[Fault]:
+    """Yield where some messages go by rendezvous from the first byte, and others do not."""
+    found = {name: _values(job, name) for name in _SIZES}
+    zero = [each[-1] for each in found.values() if each and each[-1][1] == "0"]
+    lacking = [name for name, each in found.items() if not each]
+    if zero and lacking and _uses_collectives(job):
+        severity: Severity = "note" if job.model.opaque else "warning"
+        message = "{name}=0 is one of three that go together: {lacking} is not set"
+        words = {"name": zero[0][0].name, "lacking": ", ".join(lacking)}
+        fix = "set all of " + ", ".join(f"{name}=0" for name in _SIZES)
+        yield Fault(zero[0][0].at, words, severity, message, fix)
+
+
+def _plugin(job: Job) -> Iterator[Fault]:
+    """Yield where the plugin that is loaded is not the network that is forced."""
+    nets = {value for _, value in _values(job, "NCCL_NET") if value}
+    for each, value in _values(job, "NCCL_NET_PLUGIN"):
+        if each.context.conditions or value is None or len(nets) != 1:
+            continue
+        net = next(iter(nets))
+        none, own = value == "none", net in ("Socket", "IB", "socket", "ib")
+        if none != own and (none or re.search(r"ofi|libfabric|librccl-net", value)):
+            message = "NCCL_NET_PLUGIN={value} has no network of the name {net}"
+            words = {"value": value or "''", "net": net}
+            yield Fault(each.at, words, "warning", message, "leave one of them out")
 
 
 def _rendezvous_get(job: Job) -> Iterator[Fault]:
@@ -160,3 +193,54 @@ def other_fabric(job: Job) -> Iterator[Fault]:
                 yield Fault(each.at, words)
         elif not is_slingshot and name.startswith("FI_CXI_"):
             yield Fault(each.at, words)
+
+
+@detects("EC525")
+def known_hang(job: Job) -> Iterator[Fault]:
+    """A level of GPU RDMA with which jobs hang, by what is known of image and system."""
+    from envcfg.profile.stacks import Job as Facts
+    from envcfg.profile.stacks import known_faults, load_stacks
+
+    if job.profile is None:
+        return
+    stacks = [
+        each for each in load_stacks() if any(test.fact == _LEVEL for test in each.env)
+    ]
+    provider = job.profile.expect.provider if job.profile.expect else None
+    for facts in _images(job):
+        for each, value in _values(job, _LEVEL):
+            if value is None or each.context.conditions:
+                continue
+            known = Facts(facts, provider, job.profile.name, {_LEVEL: value})
+            for found in known_faults(known, stacks):
+                words = {"value": value, "image": facts["container"]}
+                yield Fault(
+                    each.at, words, fix=found.fix, edit=_without_line(each, job)
+                )
+
+
+def _images(job: Job) -> Iterator[dict[str, str]]:
+    """Yield what the names of the images tell, as the profile reads them."""
+    profile = job.profile
+    if profile is None:
+        return
+    nodes = {} if job.shape.nodes is None else {"nodes": str(job.shape.nodes)}
+    for name in image_names(job):
+        facts = {"container": name, **nodes}
+        for each in profile.image_facts or ():
+            if match := re.search(each.pattern, name):
+                facts |= {
+                    fact: text.format(**match.groupdict())
+                    for fact, text in each.facts.items()
+                }
+        yield facts
+
+
+def _without_line(each: Assignment, job: Job) -> Edit | None:
+    """Return what takes the line of an assignment away, where it holds nothing else."""
+    before, line = job.before(each.at), job.around(each.at).split("\n")[-1]
+    alone = re.fullmatch(rf"\s*(?:export\s+)?{each.name}=[\w\"']*\s*", line)
+    if not alone or not line.isascii():
+        return None
+    begin = each.at - len(before)
+    return Edit(begin, begin + len(line) + 1, "")

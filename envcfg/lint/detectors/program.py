@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator
 
+from envcfg.findings import Severity
 from envcfg.lint.facts import is_helper, steps
 from envcfg.lint.flow import is_agent, text_of
 from envcfg.lint.model import Command
@@ -14,6 +16,12 @@ from envcfg.lint.text import holes, literal
 _PATHS = frozenset({"dirname", "readlink", "realpath", "cd"})
 _ENDS = frozenset(
     {"exit", "return", "wait", "trap", "[", "[[", "((", "sbatch", "scancel"}
+)
+_SUCCEED = frozenset(
+    "echo printf date set unset export kill pkill killall sleep rm rmdir cp mv rsync tar "
+    "mkdir touch ls cat tail head grep true : cd pwd module ml conda deactivate sync seff "
+    "sacct sstat scontrol squeue nvidia-smi rocm-smi hostname df du free uname env "
+    "tee mail".split()
 )
 _DEBUG = {
     "CUDA_LAUNCH_BLOCKING": ("1",),
@@ -57,7 +65,9 @@ def lost_exit_code(job: Job) -> Iterator[Fault]:
                 last.at, {"what": "the pipe"}, None, message, "set -o pipefail before"
             )
     elif "errexit" not in context.options and (after := _after(last, job)):
-        yield Fault(last.at, {"what": after.name or "what follows"})
+        # What may fail itself, as a second program, can say what the job is worth.
+        severity: Severity | None = None if after.name in _SUCCEED else "note"
+        yield Fault(last.at, {"what": after.name or "what follows"}, severity)
 
 
 def _after(step: Command, job: Job) -> Command | None:
@@ -119,6 +129,7 @@ def script_location(job: Job) -> Iterator[Fault]:
     if model.scope != "batch" or not model.directives:
         return
     yield from _late(job)
+    yield from _made_too_late(job)
     seen: set[int] = set()
     for command in model.commands:
         if command.name not in _PATHS or command.scope != "batch":
@@ -161,6 +172,30 @@ def _late(job: Job) -> Iterator[Fault]:
             message = "sbatch expands no variables: {value} is taken as it stands"
             fix = "a pattern of sbatch such as %j or %x, or the option on the command line"
             yield Fault(each.at, {"value": value}, None, message, fix)
+
+
+def _made_too_late(job: Job) -> Iterator[Fault]:
+    """Yield where the script makes the folder that its own output had to be in."""
+    folders = {
+        os.path.normpath(os.path.dirname(each.value or "")): each.name
+        for each in job.model.directives
+        if each.name in ("output", "error") and "/" in (each.value or "")
+    }
+    for command in job.model.commands:
+        if command.name != "mkdir" or command.scope != "batch" or command.unit:
+            continue
+        if command.context.conditions or command.context.function:
+            continue
+        for word in command.arguments:
+            said = os.path.normpath(word.literal or ".")
+            if said in folders:
+                message = "{folder} is made when the job runs, too late for --{option}"
+                fix = (
+                    "make it before sbatch: without it the job fails, and says nothing"
+                )
+                words = {"folder": said, "option": folders[said]}
+                yield Fault(word.at, words, "warning", message, fix)
+                return
 
 
 @detects("EC737")

@@ -6,8 +6,15 @@ import re
 from collections.abc import Iterator, Mapping
 
 from envcfg.findings import Severity
-from envcfg.lint.facts import is_many
-from envcfg.lint.flow import Option, agent_of, is_agent, options, text_of
+from envcfg.lint.flow import (
+    Option,
+    agent_of,
+    is_agent,
+    is_alone,
+    is_port_name,
+    options,
+    text_of,
+)
 from envcfg.lint.model import Assignment, Command
 from envcfg.lint.rule import Fault, Job, detects
 from envcfg.lint.text import Hole, Text, holes, literal, shown, start
@@ -18,18 +25,12 @@ _ADDRESSES = frozenset(
 _ADDRESS_OPTIONS = frozenset(
     {"master-addr", "main-process-ip", "rdzv-endpoint", "rdzv-backend-endpoint"}
 )
-_PORTS = re.compile(r"(?:MASTER|RDZV|MAIN_PROCESS|RENDEZVOUS|RAY|DIST|HEAD)_?PORT")
-_PORT_OPTIONS = frozenset({"master-port", "main-process-port", "rdzv-port"})
 _HERE = re.compile(r"^(?:localhost|127\.0\.0\.1|0\.0\.0\.0)(?::|$)")
 _HOSTNAME = re.compile(r"^(?:/bin/|/usr/bin/)?hostname\b")
-_OCTAL = re.compile(
-    r"(?<!10#)(?:\$\{SLURM_JOB_?ID:\s*(?:-\d|\(-\d\))(?::\d+)?\}|\$\([^()]*tail\s+-c\s*-?\d[^()]*\))"
-)
 _SLURM_TOOLS = frozenset(
     "scontrol sinfo squeue srun sacct sbatch salloc scancel".split()
 )
 _NTH = re.compile(r"hostname\s+(?:-I|--all-ip-addresses)\b.*\|\s*(?:awk|cut)\b")
-_EPHEMERAL = range(32768, 61000)
 
 
 @detects("EC416")
@@ -62,8 +63,8 @@ def address_in_task(job: Job) -> Iterator[Fault]:
         asked = {o.name: o for o in options(command)}
         if "standalone" in asked or _one_node(asked):
             continue
-        if any(each.name == "standalone" for each in options(command)) or any(
-            w.literal == "--standalone" for w in command.words
+        if any(each.name == "standalone" for each in options(command)) or is_alone(
+            command
         ):
             continue
         for option in asked.values():
@@ -104,7 +105,7 @@ def _is_alone(each: Assignment, job: Job) -> bool:
         re.search(r"NNODES|NUM_NODES|NODEID|PROCID", c) for c in each.context.conditions
     ):
         return True
-    ports = [a for a in job.model.assignments if _PORTS.fullmatch(a.name)]
+    ports = [a for a in job.model.assignments if is_port_name(a.name)]
     return any(
         re.search(r"LOCAL|RANK|PROCID|GPU", shown(text_of(a.value)))
         for a in ports
@@ -129,7 +130,14 @@ def _unexported(job: Job) -> Iterator[Fault]:
         return
     if any(c.is_step for c in model.commands) and not mine[0].context.function:
         message = "MASTER_ADDR is neither exported nor used: no task sees it"
-        yield Fault(mine[0].at, {}, "error", message, fix="export MASTER_ADDR")
+        # One node finds itself, and a launcher that is told another way needs none.
+        told = any(
+            option.name in _ADDRESS_OPTIONS
+            for command in model.commands
+            for option in options(command)
+        )
+        severity: Severity = "note" if told or job.shape.nodes == 1 else "error"
+        yield Fault(mine[0].at, {}, severity, message, fix="export MASTER_ADDR")
 
 
 @detects("EC417")
@@ -172,77 +180,6 @@ def _binds_slurm(job: Job) -> bool:
     )
 
 
-@detects("EC419")
-def port(job: Job) -> Iterator[Fault]:
-    """A port that another job may have, or that cannot be computed."""
-    seen: set[int] = set()
-    for name, value, scope in _port_values(job):
-        for fault in _judged(name, value, scope, job):
-            if fault.at not in seen:
-                seen.add(fault.at)
-                yield fault
-
-
-def _port_values(job: Job) -> Iterator[tuple[str, Text, str]]:
-    for each in job.model.assignments:
-        if _PORTS.fullmatch(each.name) and each.value is not None:
-            yield each.name, text_of(each.value), each.scope
-    for command in job.model.commands:
-        alone = any(w.literal == "--standalone" for w in command.words)
-        for option in options(command):
-            if alone or command.substitution:
-                continue
-            if option.name in _PORT_OPTIONS:
-                yield f"--{option.name}", option.value.text, command.scope
-            elif option.name == "rdzv-endpoint":
-                said = option.value.text
-                if said and not said[-1].hole and ":" in said[-1].chars:
-                    piece = said[-1]
-                    skip = piece.chars.rindex(":") + 1
-                    at = piece.at + skip if piece.at >= 0 else -1
-                    rest = piece._replace(chars=piece.chars[skip:], at=at)
-                    yield f"--{option.name}", (rest,), command.scope
-
-
-def _judged(name: str, value: Text, scope: str, job: Job) -> Iterator[Fault]:
-    said = literal(value)
-    if said is not None:
-        if said.isdigit() and int(said):
-            number, at = int(said), start(value)
-            if at >= 0:
-                is_taken = number in _EPHEMERAL and scope != "unknown"
-                severity: Severity = "warning" if is_taken else "note"
-                message = None
-                if is_taken:
-                    message = (
-                        "port {port} is of those that Linux gives to any connection "
-                        "(32768 to 60999): it may be taken"
-                    )
-                yield Fault(at, {"port": said, "name": name}, severity, message)
-        return
-    for hole in holes(value):
-        if hole.kind == "arithmetic" and _OCTAL.search(hole.text):
-            message = (
-                "the last digits of the job id are an octal number where they begin with "
-                "0: 0812 is an error"
-            )
-            fix = "write 10# before them, or $(( 10000 + SLURM_JOB_ID % 20000 ))"
-            yield Fault(hole.at, {"port": "", "name": name}, "error", message, fix)
-        elif (
-            hole.scope in ("task", "container")
-            and _is_random(hole)
-            and is_many(job.shape)
-        ):
-            message = "each task takes a random port of its own: they never meet"
-            yield Fault(hole.at, {"port": "", "name": name}, "error", message)
-
-
-def _is_random(hole: Hole) -> bool:
-    return hole.name == "RANDOM" or (
-        hole.kind == "arithmetic" and "RANDOM" in hole.text
-    )
-
-
 @detects("EC420")
 def rendezvous_options(job: Job) -> Iterator[Fault]:
     """Options of torchrun that do nothing, or that keep nodes apart."""
@@ -254,7 +191,7 @@ def rendezvous_options(job: Job) -> Iterator[Fault]:
             continue
         seen.add(command.at)
         asked = {o.name: o for o in options(command)}
-        alone = any(w.literal == "--standalone" for w in command.words)
+        alone = is_alone(command)
         in_step = command.scope in ("task", "container")
         step = next((c for c in job.model.ancestors(command) if c.is_step), None)
         if step is not None and ("nodes" in step.options or "nodelist" in step.options):

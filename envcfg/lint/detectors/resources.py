@@ -1,74 +1,22 @@
-"""Resources: what steps get of what the job has, and who starts the processes."""
+"""Processes: who starts them, how many, and which GPUs they see."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
 
-from envcfg.lint.facts import Shape, gpus_asked, is_helper, step_shape, steps
-from envcfg.lint.flow import agent_of, is_agent, options, text_of
+from envcfg.lint.facts import Shape, gpus_asked, step_shape
+from envcfg.lint.flow import agent_of, is_agent, options, program_name, text_of
 from envcfg.lint.model import Command
-from envcfg.lint.rule import Edit, Fault, Job, detects
+from envcfg.lint.rule import Fault, Job, detects
 from envcfg.lint.text import holes, shown
 
-_OWN_MASKS = ("mask_cpu", "map_cpu", "none", "no", "mask_ldom", "map_ldom")
 _STARTERS = frozenset(
     "srun mpirun mpiexec jsrun ssh pdsh clush flux parallel sbatch aprun prun ibrun".split()
 )
-_PER_NODE = frozenset({"nproc-per-node", "num-gpus", "num-accelerators"})
 _PROCESSES = frozenset(
     {"nproc-per-node", "num-processes", "num-gpus", "num-accelerators"}
 )
-
-
-@detects("EC626")
-def cores_not_repeated(job: Job) -> Iterator[Fault]:
-    """The cores of the job that srun does not take for its step."""
-    model = job.model
-    asked = [d for d in model.directives if d.name == "cpus-per-task" and not d.late]
-    if model.scope != "batch" or not asked or not (asked[-1].value or "").isdigit():
-        return
-    count = int(asked[-1].value or 1)
-    if count < 2 or "SRUN_CPUS_PER_TASK" in model.set_names():
-        return
-    binds = [
-        shown(text_of(a.value)) for a in model.assignments if a.name == "SLURM_CPU_BIND"
-    ]
-    if any(mask in each for each in binds for mask in _OWN_MASKS):
-        return
-    lacking: dict[int, list[Command]] = {}
-    for step in steps(model):
-        if step.scope == "batch":
-            lacking.setdefault(step.at, []).append(step)
-    wrong = [
-        same[0]
-        for same in lacking.values()
-        if all(_lacks_cores(each, job) for each in same)
-    ]
-    if not wrong:
-        return
-    first = wrong[0]
-    others = f" (and of {len(wrong) - 1} more)" if len(wrong) > 1 else ""
-    edit = Edit(first.at + 4, first.at + 4, " --cpus-per-task=$SLURM_CPUS_PER_TASK")
-    yield Fault(first.at, {"count": count, "others": others}, edit=edit)
-
-
-def _lacks_cores(step: Command, job: Job) -> bool:
-    told = step.options
-    if step.is_open or step.substitution or len(step.words) < 2:
-        return False
-    if {"cpus-per-task", "exact", "overlap", "cpus-per-gpu", "pty"} & told.keys():
-        return False
-    if "jobid" in told and "SLURM_JOB" not in told["jobid"].shown:
-        return False  # a step in a job of its own
-    bind = told.get("cpu-bind")
-    if bind is not None and (
-        bind.literal is None or any(m in bind.shown for m in _OWN_MASKS)
-    ):
-        return False
-    if not job.model.children(step):
-        return False
-    return not is_helper(step, job.model)
 
 
 @detects("EC633")
@@ -79,6 +27,7 @@ def launcher_mismatch(job: Job) -> Iterator[Fault]:
         return
     yield from _many_agents(job)
     yield from _agent_without_srun(job)
+    yield from _apart(job)
     yield from _program_without_srun(job)
 
 
@@ -113,7 +62,7 @@ def _many_agents(job: Job) -> Iterator[Fault]:
         if any("LOCALID" in c or "PROCID" in c for c in command.context.conditions):
             continue
         seen.add(command.at)
-        yield Fault(command.at, {"tasks": tasks, "name": _name(command)})
+        yield Fault(command.at, {"tasks": tasks, "name": program_name(command)})
 
 
 def _counts(command: Command) -> bool:
@@ -132,10 +81,6 @@ def _starts_many(command: Command, shape: Shape) -> bool:
     # Without a number torchrun starts one process, the others one for each GPU.
     agent = agent_of(command)
     return agent is not None and agent.each_gpu
-
-
-def _name(command: Command) -> str:
-    return "the launcher" if command.name.startswith("python") else command.name
 
 
 def _agent_without_srun(job: Job) -> Iterator[Fault]:
@@ -157,8 +102,46 @@ def _agent_without_srun(job: Job) -> Iterator[Fault]:
             "{name} runs on the first of {nodes} nodes: nothing starts it elsewhere"
         )
         fix = "start it by srun, one task on each node"
-        words = {"name": _name(command), "nodes": nodes}
+        words = {"name": program_name(command), "nodes": nodes}
         yield Fault(command.at, words, message=message, fix=fix)
+
+
+def _apart(job: Job) -> Iterator[Fault]:
+    """Yield where a launcher runs on several nodes, and none knows of the others."""
+    seen: set[int] = set()
+    for command in job.model.commands:
+        step = next((c for c in job.model.ancestors(command) if c.is_step), None)
+        agent = agent_of(command)
+        if agent is None or not agent.counts_all or step is None:
+            continue
+        nodes = step_shape(step, job.shape).nodes
+        asked = {each.name: each for each in options(command)}
+        may_be_told = command.is_open and "num-machines" not in asked
+        is_open = step.is_open or may_be_told or "config-file" in asked
+        if is_open or not nodes or nodes < 2 or command.at in seen:
+            continue
+        if command.context.conditions or "nodelist" in step.options:
+            continue
+        seen.add(command.at)
+        machines = asked.get("num-machines")
+        count = machines.value.literal if machines else "1"
+        if count == "1" and not {n for n in job.model.set_names() if "ACCELERATE" in n}:
+            message = "{name} runs on {nodes} nodes, each of which trains apart"
+            fix = "--num_machines, --machine_rank and --main_process_ip"
+            at = machines.value.at if machines else command.at
+            words = {"name": program_name(command), "nodes": nodes}
+            yield Fault(at, words, None, message, fix)
+            continue
+        total, each_node = asked.get("num-processes"), job.shape.gpus_per_node
+        said = total.value.literal if total else None
+        if total and each_node and said == str(each_node) and count == str(nodes):
+            message = (
+                "--num_processes counts those of all nodes: {count} for {nodes} nodes "
+                "with {count} GPUs each"
+            )
+            words = {"count": each_node, "nodes": nodes}
+            fix = f"--num_processes {each_node * nodes}"
+            yield Fault(total.value.at, words, "warning", message, fix)
 
 
 def _program_without_srun(job: Job) -> Iterator[Fault]:
@@ -226,27 +209,3 @@ def gpu_mask(job: Job) -> Iterator[Fault]:
 
 def _is_dropped(job: Job) -> bool:
     return any(a.how == "unset" and a.name in _MASKS for a in job.model.assignments)
-
-
-@detects("EC627")
-def too_few_cores(job: Job) -> Iterator[Fault]:
-    """Fewer cores for a task than it starts processes."""
-    for command in job.model.commands:
-        if not is_agent(command) or command.variant:
-            continue
-        step = next((c for c in job.model.ancestors(command) if c.is_step), None)
-        shape = step_shape(step, job.shape) if step is not None else job.shape
-        counts = [o for o in options(command) if o.name in _PER_NODE]
-        said = counts[-1].value.literal if counts else None
-        if (
-            shape.cpus is None
-            or shape.is_exclusive
-            or said is None
-            or not said.isdigit()
-        ):
-            continue
-        if step is not None and step.is_open:
-            continue
-        if shape.cpus < int(said):
-            words = {"cores": shape.cpus, "count": said, "name": _name(command)}
-            yield Fault(counts[-1].value.at, words)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from envcfg.findings import Severity
 from envcfg.lint.flow import Uses, is_agent, options, texts, uses
-from envcfg.lint.model import Command, Expansion
+from envcfg.lint.model import Expansion
 from envcfg.lint.program import SHELLS
 from envcfg.lint.rule import Edit, Fault, Job, detects
 from envcfg.lint.text import Word, holes
@@ -54,6 +54,8 @@ def rank_in_batch(job: Job) -> Iterator[Fault]:
             continue
         if each.context.function == "trap":
             continue
+        if each.name == "SLURM_NODEID" and job.shape.nodes == 1:
+            continue  # 0, as it is for each task
         found = _worth(each, where, job, certain)
         if found is not None:
             yield found
@@ -228,119 +230,3 @@ def called_variable(job: Job) -> Iterator[Fault]:
             yield Fault(
                 command.at - 2 if edit else command.at, {"name": name}, edit=edit
             )
-
-
-@detects("EC105")
-def reparsed_arguments(job: Job) -> Iterator[Fault]:
-    """Arguments that are passed on and split, or read once more, on the way."""
-    model = job.model
-    seen: set[int] = set()
-    for each in model.expansions:
-        if each.name not in ("@", "*") or each.use != "word" or each.hole.quoted:
-            continue
-        if each.hole.op or each.number >= len(model.commands) or each.at in seen:
-            continue
-        command = _command_with(model.commands, each)
-        if command is None or not _passes_on(command):
-            continue
-        seen.add(each.at)
-        sign = each.name
-        form = f"${{{sign}}}" if job.before(each.at + 2).endswith("{") else f"${sign}"
-        edit = Edit(each.at, each.at + len(form), '"$@"')
-        yield Fault(each.at, {"form": form}, edit=edit)
-    for command in model.commands:
-        found = _pasted(command)
-        if found is not None and found not in seen and found >= 0:
-            seen.add(found)
-            message = (
-                "the arguments are pasted into a text that a shell reads once more"
-            )
-            fix = 'write bash -c \'... "$@"\' bash "$@"'
-            yield Fault(found, {"form": "$@"}, message=message, fix=fix)
-
-
-def _command_with(commands: list[Command], each: Expansion) -> Command | None:
-    """Return the command in whose words the arguments stand."""
-    if each.is_known:
-        return commands[each.number]
-    for command in commands[each.number : each.number + 3]:
-        for word in command.words:
-            if any(hole.at == each.at for hole in holes(word.text)):
-                return command
-    return None
-
-
-def _passes_on(command: Command) -> bool:
-    silent = (
-        _SAYS
-        | _TESTS
-        | {"for", "set", "shift", "module", "source", ".", "exit", "return"}
-    )
-    if command.name in silent or not command.words or command.substitution:
-        return False
-    return bool(command.name) or command.words[0].is_loose
-
-
-def _pasted(command: Command) -> int | None:
-    """Return where arguments were put into the text of a shell, if they were."""
-    if command.name not in SHELLS:
-        return None
-    said = [each.shown for each in command.words]
-    at = next(
-        (n for n, w in enumerate(said) if re.fullmatch(r"-[a-z]*c[a-z]*", w)), None
-    )
-    if at is None or at + 1 >= len(command.words):
-        return None
-    text = command.words[at + 1].text
-    if len(text) < 2:
-        return None  # the whole command is what was given: nothing is added to it
-    for hole in holes(text):
-        if hole.name in ("@", "*"):
-            return hole.at
-    return None
-
-
-_WRONG_NAMES = {
-    "SLURM_JOBNAME": "SLURM_JOB_NAME",
-    "SLURM_NNODE": "SLURM_NNODES",
-    "SLURM_NUM_NODES": "SLURM_JOB_NUM_NODES",
-    "SLURM_NODES": "SLURM_JOB_NUM_NODES",
-    "SLURM_JOB_NNODES": "SLURM_JOB_NUM_NODES",
-    "SLURM_LOCAL_ID": "SLURM_LOCALID",
-    "SLURM_PROC_ID": "SLURM_PROCID",
-    "SLURM_NODE_ID": "SLURM_NODEID",
-    "SLURM_LOCALRANK": "SLURM_LOCALID",
-    "SLURM_RANK": "SLURM_PROCID",
-    "SLURM_NODE_LIST": "SLURM_JOB_NODELIST",
-    "SLURM_JOB_NODE_LIST": "SLURM_JOB_NODELIST",
-    "SLURM_TASKS_PER_NODES": "SLURM_TASKS_PER_NODE",
-    "SLURM_CPU_PER_TASK": "SLURM_CPUS_PER_TASK",
-    "SLURM_CPUS_PER_TASKS": "SLURM_CPUS_PER_TASK",
-    "SLURM_NTASK": "SLURM_NTASKS",
-    "SLURM_NTASKS_PER_NODES": "SLURM_NTASKS_PER_NODE",
-    "SLURM_GPU_PER_NODE": "SLURM_GPUS_PER_NODE",
-    "SLURM_JOB_GPU": "SLURM_JOB_GPUS",
-    "JOBID": "SLURM_JOB_ID",
-    "JOB_ID": "SLURM_JOB_ID",
-}
-
-
-@detects("EC106")
-def undefined_variable(job: Job) -> Iterator[Fault]:
-    """A name that Slurm is thought to set, and does not."""
-    names = job.model.set_names()
-    if job.model.scope != "batch":
-        return
-    for each in job.model.expansions:
-        right = _WRONG_NAMES.get(each.name)
-        if right is None or each.is_known or each.name in names or each.hole.op:
-            continue
-        if any(each.name in c for c in each.context.conditions):
-            continue
-        opened = [what for what, _ in job.model.opaque if what.startswith("source ")]
-        if opened and not each.name.startswith("SLURM_"):
-            continue
-        command = _command_with(job.model.commands, each)
-        if command and any(w.shown in _ASKS for w in command.words):
-            continue
-        yield Fault(each.at, {"name": each.name, "right": right})

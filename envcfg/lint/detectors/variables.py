@@ -25,6 +25,8 @@ _OF_PLUGINS = re.compile(
     r"NCCL_(?:FASTRAK|SHIMNET|GPUDIRECTTCPX|TUNER|NVLSTREE|IB|GPUVIPER|CTRAN|SOCKET_NTHREADS)_?|"
     r"NCCL_USE_SNAP|OFI_NCCL_|RCCL_AINIC_|NCCL_PROFILER"
 )
+# What nobody reads then is a line of the log, and no run goes wrong by it.
+_ONLY_SAY = frozenset({"FI_LOG_LEVEL", "FI_LOG_PROV", "FI_LOG_SUBSYS", "LOGLEVEL"})
 _UNQUOTED = re.compile(r",$")
 _OWN = frozenset(
     {"NCCL_HOME", "NCCL_DIR", "NCCL_ROOT", "NCCL_INCLUDE", "NCCL_LIB", "NCCL_PATH"}
@@ -144,10 +146,15 @@ def wrong_value(job: Job) -> Iterator[Fault]:
         for found in _checked(name, value):
             if found.severity == "error":
                 words = {"name": name}
+                severity: Severity | None = "note" if name in _ONLY_SAY else None
                 message = "{name}: " + _said(found.message)
                 at = each.value_at if each.value_at >= 0 else each.at
                 yield Fault(
-                    at, words, None, message, _said(found.fix or "see envcfg explain")
+                    at,
+                    words,
+                    severity,
+                    message,
+                    _said(found.fix or "see envcfg explain"),
                 )
 
 

@@ -1,0 +1,144 @@
+"""Binding: CPU masks that do not fit tasks or GPUs, and GPUs apart from each other."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import combinations
+
+from envcfg.lint.facts import step_shape, steps
+from envcfg.lint.model import Command
+from envcfg.lint.rule import Fault, Job, detects
+from envcfg.lint.system import directives, most_cores, owns_nodes
+from envcfg.lint.text import holes
+
+_MASKS = re.compile(r"(?:[a-z]+,)*(mask_cpu|map_cpu)[:=](.+)")
+_RANKS = frozenset({"SLURM_LOCALID", "SLURM_PROCID", "SLURM_NODEID", "LOCAL_RANK"})
+
+
+@detects("EC629")
+def cpu_mask(job: Job) -> Iterator[Fault]:
+    """CPU masks that srun refuses, or that bind to the wrong cores."""
+    yield from _taskset(job)
+    seen: set[int] = set()
+    for step in steps(job.model):
+        bind = step.options.get("cpu-bind")
+        found = _MASKS.fullmatch(bind.shown) if bind else None
+        if bind is None or found is None or step.is_open or step.at in seen:
+            continue
+        seen.add(step.at)
+        if _is_part_of_node(job):
+            message = (
+                "{kind} on part of a node: srun refuses cores that are not the job's"
+            )
+            fix = "add --exclusive, take a partition of whole nodes, or leave the masks out"
+            yield Fault(bind.at, {"kind": found[1]}, "error", message, fix)
+        elif bind.literal is not None:
+            yield from _entries(found[1], found[2], bind.at, step, job)
+
+
+def _entries(kind: str, said: str, at: int, step: Command, job: Job) -> Iterator[Fault]:
+    shape = step_shape(step, job.shape)
+    parts = said.split(",")
+    if shape.per_node is not None and len(parts) != shape.per_node:
+        words = {"kind": kind, "count": len(parts), "tasks": shape.per_node}
+        yield Fault(at, words)
+        return
+    if kind != "mask_cpu":
+        return
+    try:
+        masks = [int(each, 16) for each in parts]
+    except ValueError:
+        return
+    if any(one & other for one, other in combinations(masks, 2)):
+        message = "masks of different tasks share cores"
+        yield Fault(at, {}, None, message, "give each task cores of its own")
+    elif _is_other_order(masks, job):
+        words = {"name": job.profile.name if job.profile else ""}
+        message = "the order of the masks is not that of the GPUs of {name}"
+        fix = "envcfg profiles show {name} has the masks, in the order of the GPUs"
+        yield Fault(at, words, None, message, fix)
+    if "hint" in step.options or "hint" in directives(job):
+        yield Fault(
+            at, {}, "note", "--hint does nothing beside masks", "leave --hint out"
+        )
+
+
+def _is_other_order(masks: list[int], job: Job) -> bool:
+    """Return whether masks fit the GPUs of the profile, but others than their own."""
+    profile = job.profile
+    if profile is None or profile.cpu_masks is None or job.model.opaque:
+        return False
+    if any("VISIBLE_DEVICES" in name for name in job.model.set_names()):
+        return False  # the script has an order of its own
+    theirs = [int(each, 16) for each in profile.cpu_masks.masks]
+    if len(masks) != len(theirs):
+        return False
+    places = [
+        next((n for n, wide in enumerate(theirs) if mask and mask & wide == mask), None)
+        for mask in masks
+    ]
+    return None not in places and sorted(places) != places  # type: ignore[type-var]
+
+
+def _is_part_of_node(job: Job) -> bool:
+    """Return whether the job certainly has less than all cores of its nodes."""
+    profile, shape = job.profile, job.shape
+    if profile is None or profile.node is None or owns_nodes(job) is not False:
+        return False
+    cores, most = shape.cpus, most_cores(profile)
+    if cores and most and cores * (shape.per_node or 1) >= most:
+        return False
+    return shape.gpus_per_node is not None and shape.gpus_per_node < profile.node.gpus
+
+
+def _taskset(job: Job) -> Iterator[Fault]:
+    for command in job.model.commands:
+        if command.name != "taskset":
+            continue
+        flags = [w.shown for w in command.arguments if w.shown.startswith("-")]
+        if not any("p" in each for each in flags):
+            continue
+        names = {hole.name for hole in holes(command.words[-1].text)}
+        if names & _RANKS:
+            message = "taskset -p wants a process id, and gets ${name}"
+            fix = "taskset -cp LIST $$, or --cpu-bind of srun"
+            words = {"name": next(iter(names & _RANKS))}
+            yield Fault(command.words[-1].at, words, "error", message, fix)
+
+
+@detects("EC631")
+def separated_devices(job: Job) -> Iterator[Fault]:
+    """GPUs that are separated by task, where tasks need those of their neighbours."""
+    profile = job.profile
+    if profile is None or profile.node is None:
+        return
+    advised_none = any("--gpu-bind=none" in name for name in profile.srun)
+    avoided = {
+        name.lstrip("-")
+        for name, rule in profile.rules.items()
+        if rule and rule.rule == "avoid"
+    }
+    wanted = {"gpus-per-task", "ntasks-per-gpu", "gpu-bind"}
+    looked = wanted if advised_none else wanted & avoided
+    if not looked:
+        return
+    asked = {n: d.value or "" for n, d in directives(job).items()}
+    places = {n: d.at for n, d in directives(job).items()}
+    seen: set[int] = set()
+    for step in steps(job.model):
+        told = {**asked, **{n: w.shown for n, w in step.options.items()}}
+        where = {**places, **{n: w.at for n, w in step.options.items()}}
+        tasks = step_shape(step, job.shape).per_node
+        bind = told.get("gpu-bind", "")
+        if step.is_open or not tasks or tasks < 2 or "none" in bind:
+            continue
+        if "allow-task-sharing" in told.get("gres-flags", "") or "$" in bind:
+            continue
+        found = next((n for n in sorted(looked, reverse=True) if n in told), None)
+        if found is None or told.get("gpus-per-task") == str(profile.node.gpus):
+            continue
+        if where[found] not in seen:
+            seen.add(where[found])
+            words = {"option": found, "name": profile.name}
+            yield Fault(where[found], words)

@@ -1,0 +1,133 @@
+"""Cores: what steps and launchers get of those that the job has."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from envcfg.findings import Severity
+from envcfg.lint.facts import Shape, is_helper, step_shape, steps
+from envcfg.lint.flow import agent_of, is_agent, options, program_name, text_of
+from envcfg.lint.model import Command
+from envcfg.lint.rule import Edit, Fault, Job, detects
+from envcfg.lint.system import owns_nodes
+from envcfg.lint.text import shown
+
+_OWN_MASKS = ("mask_cpu", "map_cpu", "none", "no", "mask_ldom", "map_ldom")
+_PER_NODE = ("nproc-per-node", "num-gpus", "num-accelerators")
+
+
+@detects("EC626")
+def cores_not_repeated(job: Job) -> Iterator[Fault]:
+    """The cores of the job that srun does not take for its step."""
+    model = job.model
+    asked = [d for d in model.directives if d.name == "cpus-per-task" and not d.late]
+    if model.scope != "batch" or not asked or not (asked[-1].value or "").isdigit():
+        return
+    count = int(asked[-1].value or 1)
+    if count < 2 or "SRUN_CPUS_PER_TASK" in model.set_names():
+        return
+    binds = [
+        shown(text_of(a.value)) for a in model.assignments if a.name == "SLURM_CPU_BIND"
+    ]
+    if any(mask in each for each in binds for mask in _OWN_MASKS):
+        return
+    lacking: dict[int, list[Command]] = {}
+    for step in steps(model):
+        if step.scope == "batch":
+            lacking.setdefault(step.at, []).append(step)
+    wrong = [
+        same[0]
+        for same in lacking.values()
+        if all(_lacks_cores(each, job) for each in same)
+    ]
+    if not wrong:
+        return
+    first = wrong[0]
+    others = f" (and of {len(wrong) - 1} more)" if len(wrong) > 1 else ""
+    edit = Edit(first.at + 4, first.at + 4, " --cpus-per-task=$SLURM_CPUS_PER_TASK")
+    yield Fault(first.at, {"count": count, "others": others}, edit=edit)
+
+
+def _lacks_cores(step: Command, job: Job) -> bool:
+    told = step.options
+    if step.is_open or step.substitution or len(step.words) < 2:
+        return False
+    if {"cpus-per-task", "exact", "overlap", "cpus-per-gpu", "pty"} & told.keys():
+        return False
+    if "jobid" in told and "SLURM_JOB" not in told["jobid"].shown:
+        return False  # a step in a job of its own
+    bind = told.get("cpu-bind")
+    if bind is not None and (
+        bind.literal is None or any(m in bind.shown for m in _OWN_MASKS)
+    ):
+        return False
+    if not job.model.children(step):
+        return False
+    return not is_helper(step, job.model)
+
+
+@detects("EC627")
+def too_few_cores(job: Job) -> Iterator[Fault]:
+    """Fewer cores for a task than it starts processes."""
+    seen: set[int] = set()
+    for command in job.model.commands:
+        if not is_agent(command) or command.variant or command.at in seen:
+            continue
+        step = next((c for c in job.model.ancestors(command) if c.is_step), None)
+        if step is None and (command.scope != "batch" or command.parent is not None):
+            continue
+        if step is not None and (step.is_open or _binds_itself(step)):
+            continue
+        shape = step_shape(step, job.shape) if step is not None else job.shape
+        found = _processes(command, shape)
+        cores = shape.cpus
+        if step is None and cores is not None:
+            cores *= (
+                shape.per_node or 1
+            )  # the batch shell has what all tasks would have
+        if found is None or found[0] < 2 or owns_nodes(job) is True:
+            continue
+        count, at = found
+        words = {"cores": cores, "count": count, "name": program_name(command)}
+        if cores is not None and cores < count:
+            seen.add(command.at)
+            is_sure = shape.gpus_per_node is not None and step is not None
+            yield Fault(at, words, "error" if is_sure else None)
+        elif _asks_no_cores(job, step) and shape.gpus_per_node is not None:
+            seen.add(command.at)
+            message = "{name} starts {count} processes, and no cores are asked for"
+            severity: Severity = "warning" if owns_nodes(job) is False else "note"
+            yield Fault(at, words, severity, message)
+
+
+def _processes(command: Command, shape: Shape) -> tuple[int, int] | None:
+    """Return how many processes a launcher starts on a node, and where that is said."""
+    agent = agent_of(command)
+    asked = {each.name: each for each in options(command)}
+    for name in _PER_NODE:
+        if name in asked:
+            said, at = asked[name].value.literal, asked[name].value.at
+            if said in ("gpu", "auto") and shape.gpus_per_node:
+                return shape.gpus_per_node, at
+            return (int(said), at) if said and said.isdigit() else None
+    if "num-processes" in asked:
+        said, at = asked["num-processes"].value.literal, asked["num-processes"].value.at
+        count = int(said) if said and said.isdigit() else None
+        return (count // shape.nodes, at) if count and shape.nodes else None
+    if agent is not None and agent.each_gpu and shape.gpus_per_node:
+        return shape.gpus_per_node, command.at
+    return None
+
+
+def _asks_no_cores(job: Job, step: Command | None) -> bool:
+    asked = {d.name for d in job.model.directives}
+    asked |= step.options.keys() if step else set()
+    if any("exclusive" in each or "cpu" in each or "core" in each for each in asked):
+        return False
+    tasks = job.shape.per_node or job.shape.tasks or 1
+    return bool(job.model.directives) and tasks == 1
+
+
+def _binds_itself(step: Command) -> bool:
+    bind = step.options.get("cpu-bind")
+    return bind is not None and any(mask in bind.shown for mask in _OWN_MASKS)

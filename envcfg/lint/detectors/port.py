@@ -1,0 +1,104 @@
+"""Ports: what another job may have, and what cannot be computed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from envcfg.findings import Severity
+from envcfg.lint.facts import is_many
+from envcfg.lint.flow import is_alone, is_port_name, options, text_of
+from envcfg.lint.rule import Fault, Job, detects
+from envcfg.lint.system import owns_nodes
+from envcfg.lint.text import Hole, Text, holes, literal, start
+
+_PORT_OPTIONS = frozenset({"master-port", "main-process-port", "rdzv-port"})
+_ALL_OPTIONS = _PORT_OPTIONS | {"rdzv-endpoint"}
+_OCTAL = re.compile(
+    r"(?<!10#)(?:\$\{SLURM_JOB_?ID:\s*(?:-\d|\(-\d\))(?::\d+)?\}|\$\([^()]*tail\s+-c\s*-?\d[^()]*\))"
+)
+_EPHEMERAL = range(32768, 61000)
+
+
+@detects("EC419")
+def port(job: Job) -> Iterator[Fault]:
+    """A port that another job may have, or that cannot be computed."""
+    seen: set[int] = set()
+    for name, value, scope in _port_values(job):
+        for fault in _judged(name, value, scope, job):
+            if fault.at not in seen:
+                seen.add(fault.at)
+                yield fault
+
+
+def _port_values(job: Job) -> Iterator[tuple[str, Text, str]]:
+    for each in job.model.assignments:
+        if is_port_name(each.name) and each.value is not None:
+            yield each.name, text_of(each.value), each.scope
+    for command in job.model.commands:
+        for option in () if command.substitution else options(command):
+            if option.name not in _ALL_OPTIONS or is_alone(command):
+                continue
+            if option.name in _PORT_OPTIONS:
+                yield f"--{option.name}", option.value.text, command.scope
+            elif option.name == "rdzv-endpoint":
+                said = option.value.text
+                if said and not said[-1].hole and ":" in said[-1].chars:
+                    piece = said[-1]
+                    skip = piece.chars.rindex(":") + 1
+                    at = piece.at + skip if piece.at >= 0 else -1
+                    rest = piece._replace(chars=piece.chars[skip:], at=at)
+                    yield f"--{option.name}", (rest,), command.scope
+
+
+def _judged(name: str, value: Text, scope: str, job: Job) -> Iterator[Fault]:
+    said = literal(value)
+    if said is not None:
+        if said.isdigit() and int(said):
+            number, at = int(said), start(value)
+            if at >= 0:
+                is_taken = number in _EPHEMERAL and scope != "unknown"
+                is_shared = _shares_nodes(job) and scope == "batch"
+                severity: Severity = "warning" if is_taken or is_shared else "note"
+                message = None
+                if is_shared:
+                    message = (
+                        "port {port} may be taken by another job: the partition shares its "
+                        "nodes"
+                    )
+                if is_taken:
+                    message = (
+                        "port {port} is of those that Linux gives to any connection "
+                        "(32768 to 60999): it may be taken"
+                    )
+                yield Fault(at, {"port": said, "name": name}, severity, message)
+        return
+    for hole in holes(value):
+        if hole.kind == "arithmetic" and _OCTAL.search(hole.text):
+            message = (
+                "the last digits of the job id are an octal number where they begin with "
+                "0: 0812 is an error"
+            )
+            fix = "write 10# before them, or $(( 10000 + SLURM_JOB_ID % 20000 ))"
+            yield Fault(hole.at, {"port": "", "name": name}, "error", message, fix)
+        elif (
+            hole.scope in ("task", "container")
+            and _is_random(hole)
+            and is_many(job.shape)
+        ):
+            message = "each task takes a random port of its own: they never meet"
+            yield Fault(hole.at, {"port": "", "name": name}, "error", message)
+
+
+def _shares_nodes(job: Job) -> bool:
+    """Return whether the profile says that other jobs may be on the same nodes."""
+    profile, gpus = job.profile, job.shape.gpus_per_node
+    if profile is None or profile.node is None or owns_nodes(job) is not False:
+        return False
+    return gpus is None or gpus < profile.node.gpus
+
+
+def _is_random(hole: Hole) -> bool:
+    return hole.name == "RANDOM" or (
+        hole.kind == "arithmetic" and "RANDOM" in hole.text
+    )

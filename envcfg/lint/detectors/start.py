@@ -1,0 +1,149 @@
+"""How containers start: what does not fit the image, and what of the host gets inside."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from envcfg.lint.facts import is_helper
+from envcfg.lint.flow import text_of
+from envcfg.lint.model import Assignment, Command
+from envcfg.lint.rule import Fault, Job, detects
+from envcfg.lint.system import is_gpu_job
+from envcfg.lint.text import literal, shown
+
+_IMAGE_FILE = re.compile(r"\.(?:sif|simg)$")
+_GPU_OPTIONS = frozenset({"nv", "nvccli", "rocm"})
+_GPU_SWITCH = re.compile(r"(?:SINGULARITY|APPTAINER)_(?:NV|NVCCLI|ROCM)$")
+_APART = frozenset({"cleanenv", "e", "containall", "C"})
+_LEAKS = re.compile(r"PYTHONHOME|LD_PRELOAD")
+# Some images ask for these themselves.
+_MEANT = re.compile(r"VIRTUAL_ENV|CONDA_(?:PREFIX|DEFAULT_ENV)")
+_PACKAGES = re.compile(r"/(?:site|dist)-packages\b|\.local/lib/python")
+_VERSIONED = re.compile(r"/libfabric/\d+(?:\.\d+)+")
+_SOURCES = re.compile(r"source (?:.*/)?(?:bin/)?activate\b")
+
+
+@detects("EC839")
+def container_start(job: Job) -> Iterator[Fault]:
+    """Options that do not fit the image."""
+    for command in job.model.commands:
+        if _IMAGE_FILE.search(command.name) and command.unit == 0:
+            message = "an image is started as a command: no GPU and no options reach it"
+            yield Fault(
+                command.at, {}, None, message, "singularity run, or apptainer run"
+            )
+        if not command.is_image or command.variant:
+            continue
+        told = command.options
+        image = told.get("image")
+        name = image.shown.lower() if image is not None else ""
+        if "nv" in told and "rocm" in name:
+            yield Fault(told["nv"].at, {})
+        if "workdir" in told and not {"contain", "containall", "c", "C"} & told.keys():
+            message = "--workdir does nothing without --contain"
+            fix = "add --contain, or leave --workdir out"
+            yield Fault(told["workdir"].at, {}, None, message, fix)
+        yield from _verb(command, job)
+        yield from _gpus(command, job)
+
+
+def _verb(command: Command, job: Job) -> Iterator[Fault]:
+    """Yield where an image wants ``run``, as its profile says, and is given ``exec``."""
+    verb = job.profile.verb if job.profile else None
+    image = command.options.get("image")
+    at = next((w for w in command.words if w.literal == "exec"), None)
+    if verb is None or image is None or at is None or command.is_open:
+        return
+    name = (image.literal or "").rpartition("/")[2]
+    for case in verb.cases:
+        globs = [test for test in case.when if test.fact == "container"]
+        if not globs or len(globs) != len(case.when):
+            return
+        if name and all(test.holds_for(name) for test in globs):
+            value = "".join(map(str, case.value or ()))
+            if value == "run":
+                message = "{image} is started by exec, and needs run"
+                words = {"image": name}
+                yield Fault(at.at, words, None, message, "singularity run")
+            return
+
+
+def _gpus(command: Command, job: Job) -> Iterator[Fault]:
+    """Yield where NVIDIA's GPUs stay outside of the container."""
+    profile, told = job.profile, command.options
+    if profile is None or profile.visibility is None or command.is_open:
+        return
+    if profile.visibility.variable != "CUDA_VISIBLE_DEVICES" or not is_gpu_job(job):
+        return
+    if _GPU_OPTIONS & told.keys() or any(map(_GPU_SWITCH.match, job.model.set_names())):
+        return
+    starts = [each for each in job.model.children(command) if each.name]
+    above = [each for each in job.model.ancestors(command) if each.is_step]
+    python = any(each.name.startswith("python") for each in starts)
+    if python and above and not is_helper(above[0], job.model):
+        message = "without --nv no GPU is seen in the container"
+        yield Fault(command.at, {}, None, message, "add --nv")
+
+
+@detects("EC840")
+def host_leaks(job: Job) -> Iterator[Fault]:
+    """What is set for programs of the host, and changes those in the container."""
+    first = next((c for c in job.model.commands if _takes_environment(c)), None)
+    if first is None:
+        return
+    unset = {a.name for a in job.model.assignments if a.how == "unset"}
+    named = job.model.set_names()
+    for each in job.model.assignments:
+        if each.number >= first.number or each.value is None or each.name in unset:
+            continue
+        if (
+            not each.exported
+            or each.scope not in ("batch", "task")
+            or each.how == "env"
+        ):
+            continue
+        yield from _leak(each)
+    for what, at in job.model.opaque:
+        if _SOURCES.match(what) and at < first.at and "VIRTUAL_ENV" not in unset:
+            message = "an environment of the host is active when the container starts"
+            yield Fault(at, {}, "note", message)
+            break
+    if "PYTHONNOUSERSITE" not in named and "PYTHONUSERBASE" not in named:
+        yield from _user_packages(job, first)
+
+
+def _leak(each: Assignment) -> Iterator[Fault]:
+    value = shown(text_of(each.value))
+    words = {"name": each.name}
+    if _LEAKS.fullmatch(each.name):
+        if literal(text_of(each.value)) != "":
+            yield Fault(each.at, words)
+    elif _MEANT.fullmatch(each.name) and value:
+        yield Fault(each.at, words, "note")
+    elif each.name == "PYTHONPATH" and value:
+        # The user's own modules may be meant; packages of another Python never are.
+        if _PACKAGES.search(value):
+            yield Fault(each.at, words)
+        else:
+            yield Fault(each.at, words, "note")
+    elif each.name.endswith("LD_LIBRARY_PATH") and (found := _VERSIONED.search(value)):
+        message = "{path} is gone with the next update of the system"
+        fix = "bind what the system itself names, such as /opt/cray"
+        yield Fault(each.at, {"path": found[0]}, "note", message, fix)
+
+
+def _takes_environment(command: Command) -> bool:
+    """Return whether a command starts a container that sees what the host exports."""
+    return command.is_image and not _APART & command.options.keys()
+
+
+def _user_packages(job: Job, first: Command) -> Iterator[Fault]:
+    for command in job.model.commands[: first.number]:
+        said = [each.shown for each in command.words]
+        if command.scope == "batch" and "install" in said and "--user" in said:
+            message = (
+                "packages of pip install --user are found inside the container, too"
+            )
+            yield Fault(command.at, {}, "note", message, "export PYTHONNOUSERSITE=1")
+            return

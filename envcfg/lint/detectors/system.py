@@ -1,0 +1,166 @@
+"""The system: what its profile says of partitions, cores, memory and bills."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from envcfg.findings import Severity
+from envcfg.lint.model import Directive
+from envcfg.lint.rule import Fault, Job, detects
+from envcfg.lint.system import (
+    asked_partition,
+    directives,
+    is_gpu_job,
+    most_cores,
+    most_memory,
+)
+from envcfg.request.amounts import mebibytes, seconds, time_text
+
+_THREADS = frozenset({"threads-per-core", "hint", "core-spec", "ntasks-per-core"})
+_GIB = 1024
+_MANY = 100_000  # cores, of which no node has so many
+
+
+@detects("EC628")
+def over_limit(job: Job) -> Iterator[Fault]:
+    """More cores, memory, time or nodes than the system gives."""
+    asked = directives(job)
+    if job.profile is None or not asked:
+        return
+    yield from _cores(job, asked)
+    yield from _memory(job, asked)
+    yield from _partition(job, asked)
+
+
+def _cores(job: Job, asked: dict[str, Directive]) -> Iterator[Fault]:
+    most = most_cores(job.profile)
+    shape = job.shape
+    if (
+        most is None
+        or shape.cpus is None
+        or shape.cpus > _MANY
+        or _THREADS & asked.keys()
+    ):
+        return
+    cores = shape.cpus * (shape.per_node or 1)
+    if cores > most:
+        words = {"asked": f"{cores} cores of a node", "most": most, "name": _name(job)}
+        yield Fault(asked["cpus-per-task"].at, words)
+
+
+def _memory(job: Job, asked: dict[str, Directive]) -> Iterator[Fault]:
+    most = most_memory(job.profile)
+    if most is None or not job.profile or not job.profile.node:
+        return
+    gpus = min(job.shape.gpus_per_node or 1, job.profile.node.gpus)
+    for name, times in (("mem", 1), ("mem-per-gpu", gpus)):
+        if name in asked and (size := _size(asked[name])) and size * times >= most:
+            words = {
+                "asked": f"{size * times // _GIB} GiB of a node",
+                "most": f"less than {most // _GIB} GiB",
+                "name": _name(job),
+            }
+            yield Fault(asked[name].at, words)
+
+
+def _partition(job: Job, asked: dict[str, Directive]) -> Iterator[Fault]:
+    if job.profile is None or "partition" not in asked:
+        return
+    name = asked["partition"].value or ""
+    known = {n: each for n, each in job.profile.partitions.items() if each}
+    found = known.get(name)
+    if found is None:
+        if known and is_gpu_job(job) and re.fullmatch(r"[\w-]+", name):
+            from difflib import get_close_matches
+
+            near = get_close_matches(name, known, 1, 0.85)
+            severity: Severity = "warning" if near else "note"
+            words = {"partition": name, "name": _name(job), "known": ", ".join(known)}
+            message = "{name} has no partition {partition} with GPUs that is known"
+            yield Fault(
+                asked["partition"].at, words, severity, message, "one of: {known}"
+            )
+        return
+    if asked.keys() & {"qos", "reservation"}:
+        return  # either may have limits of its own
+    limit = _time(found.time)
+    wanted = _time(asked["time"].value) if "time" in asked else None
+    if limit and wanted and wanted > limit:
+        words = {
+            "asked": time_text(wanted), "most": time_text(limit), "name": name
+        }  # fmt: skip
+        yield Fault(asked["time"].at, words)
+    nodes = job.shape.nodes
+    if found.nodes and nodes and nodes > found.nodes:
+        words = {
+            "asked": f"{nodes} nodes",
+            "most": str(found.nodes),
+            "name": name,
+        }
+        yield Fault(asked["nodes"].at, words)
+
+
+def _name(job: Job) -> str:
+    return job.profile.name if job.profile else ""
+
+
+def _size(directive: Directive) -> int | None:
+    try:
+        return mebibytes(directive.value or "")
+    except ValueError:
+        return None
+
+
+def _time(text: str | None) -> int | None:
+    try:
+        return seconds(text or "")
+    except ValueError:
+        return None
+
+
+@detects("EC630")
+def billing(job: Job) -> Iterator[Fault]:
+    """What is paid for, and not used."""
+    asked, profile, shape = directives(job), job.profile, job.shape
+    if profile is None or profile.billing is None or profile.node is None:
+        return
+    name, bill = asked_partition(job), profile.billing
+    if name is None or not shape.gpus_per_node:
+        return
+    gpus = shape.gpus_per_node
+    at = next((asked[n].at for n in ("gpus-per-node", "gres") if n in asked), -1)
+    memory = _size(asked["mem"]) if "mem" in asked else None
+    if name in bill.whole_nodes:
+        words = {"partition": name, "gpus": gpus, "most": profile.node.gpus}
+        if gpus < profile.node.gpus and not shape.is_exclusive:
+            yield Fault(at, words)
+        elif memory and (most := most_memory(profile)) and memory * 2 < most:
+            message = (
+                "{partition} bills whole nodes, and the job takes {memory} GiB of each"
+            )
+            words = {"partition": name, "memory": memory // _GIB}
+            yield Fault(
+                asked["mem"].at, words, "note", message, "--mem=0, or all of it"
+            )
+        return
+    if (
+        bill.charge != "largest share"
+        or shape.is_exclusive
+        or name not in profile.partitions
+    ):
+        return
+    cores = (shape.cpus or 0) * (shape.per_node or 1)
+    for what, number, share, option in (
+        ("cores", cores, bill.cores_per_share, "cpus-per-task"),
+        ("GiB", (memory or 0) // _GIB, bill.memory_per_share, "mem"),
+    ):
+        if share and number > gpus * share and option in asked:
+            message = (
+                "{number} {what} are billed as {shares} GPUs, and the job has {gpus}"
+            )
+            words = {
+                "number": number, "what": what, "gpus": gpus, "shares": -(-number // share)
+            }  # fmt: skip
+            fix = f"at most {gpus * share} {what}, which is the share of {gpus}"
+            yield Fault(asked[option].at, words, None, message, fix)
