@@ -1,4 +1,4 @@
-"""A page for each rule of lint, and the table of them all in docs/lint.md; written if run."""
+"""A page for each rule of lint, and their table in docs/lint.md; written if run."""
 
 from __future__ import annotations
 
