@@ -27,36 +27,44 @@ def find_step(script: Script, *, pins: bool) -> Step:
 
 
 def _chosen(script: Script) -> tuple[Stood, Command]:
-    commands = script.model.commands
     path = script.source.path
     for is_wanted in (_is_step, _is_container, _is_agent):
-        found: dict[Stood, list[Command]] = {}
-        for stood in script.stood:
-            for each in commands[stood.first : stood.behind]:
-                above = script.model.ancestors(each)
-                if (
-                    is_wanted(each, script)
-                    and not each.substitution
-                    and not any(is_wanted(other, script) for other in above)
-                ):
-                    found.setdefault(_inmost(script, stood, each), []).append(each)
+        found: dict[tuple[int, int], list[tuple[Stood, Command]]] = {}
+        for each in script.model.commands:
+            above = script.model.ancestors(each)
+            if not is_wanted(each, script) or each.substitution:
+                continue
+            stood = _inmost(script, each)
+            if stood and not any(is_wanted(other, script) for other in above):
+                found.setdefault((stood.start, stood.end), []).append((stood, each))
+        lines = ", ".join(str(script.line(start)) for start, _ in found)
+        hint = "make a script of each, or write envcfg_run for each: docs/wrap.md"
         if len(found) > 1:
-            lines = ", ".join(str(script.line(each.start)) for each in found)
             msg = f"{path} starts programs in lines {lines}, and --from takes one step"
-            hint = "make a script of each, or write envcfg_run for each: docs/wrap.md"
             raise UsageError(msg, hint=hint)
-        for stood, several in found.items():
-            return stood, max(several, key=lambda c: (len(c.words), -c.variant))
+        for several in found.values():
+            first = several[0][0]
+            words = {tuple(w.shown for w in c.words) for s, c in several if s != first}
+            own = {tuple(w.shown for w in c.words) for s, c in several if s == first}
+            if words - own:
+                msg = f"{path} runs line {lines} several times, with other words"
+                raise UsageError(msg, hint=hint)
+            mine = [command for stood, command in several if stood == first]
+            return first, max(mine, key=lambda c: (len(c.words), -c.variant))
     msg = f"{path} starts no program that envcfg could: no srun, container, torchrun"
     raise UsageError(msg, hint="is it a job script? envcfg wrap --help has examples")
 
 
-def _inmost(script: Script, stood: Stood, command: Command) -> Stood:
+def _inmost(script: Script, command: Command) -> Stood | None:
     """Return the smallest command of the script itself that gave *command*."""
     around = [
         each for each in script.stood if each.first <= command.number < each.behind
     ]
-    return min(around, key=lambda each: each.end - each.start, default=stood)
+    return min(
+        around,
+        key=lambda each: (each.behind - each.first, each.end - each.start),
+        default=None,
+    )
 
 
 def _is_step(command: Command, script: Script) -> bool:

@@ -69,12 +69,20 @@ class Script(NamedTuple):
             return piece
         base = self.source.base
         is_here = stood is not None and stood.start <= hole.at - base < stood.end
-        is_set = hole.kind != "variable" or hole.name in self.model.set_names()
+        is_argument = not hole.name.isidentifier()
+        is_set = (
+            hole.kind != "variable"
+            or bool(hole.op)
+            or is_argument
+            or hole.name in self.model.set_names()
+        )
         if not is_here and is_set and (name := self._held_by(hole)):
             held = Hole("variable", name, name, hole.scope, -1, quoted=hole.quoted)
             return Piece(piece.chars, piece.at, held._replace(loose=hole.loose))
         if hole.kind != "variable":
             return piece
+        if is_argument and not is_here:  # of a function they are others
+            return Piece(piece.chars, piece.at, hole._replace(kind="unknown", text=""))
         found = self.sources.find(hole.at)
         name = re.escape(hole.name)
         form = rf"\$(?:{name}(?!\w)|\{{{name}(?:\}}|:?-|\[@\]\}}))"

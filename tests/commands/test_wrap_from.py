@@ -130,8 +130,8 @@ NO = ("--container", "none")
         ),
         # variables: the ranks' own, plain, of the container, with a reference
         (
-            "export RANK=$SLURM_PROCID MASTER_PORT=29500\nexport A=1 B='x $y'\n"
-            "export SINGULARITYENV_C=2\nexport D=/tmp/$USER\nsrun python t.py",
+            ("export RANK=$SLURM_PROCID MASTER_PORT=29500\nexport A=1 B='x $y'\n"
+            "export SINGULARITYENV_C=2\nexport D=/tmp/$USER\nsrun python t.py"),
             [
                 *NO,
                 *("--set=A=1", "--set=B=x $$y", "--set=C=2", "--set=D=/tmp/${USER}"),
@@ -162,6 +162,10 @@ def test_a_script_becomes_options(body: str, expected: list[str], here: Path) ->
             "if [ -n \"$D\" ]; then\n  export A=1\nfi\nsrun python t.py",
             ['if [ -n "$D" ]; then', "  export A=1", "fi"],
         ),
+        (
+            'H=${D:-$(dirname "$E")}\nsrun python "$H/t.py"',
+            ['H=${D:-$(dirname "$E")}'],
+        ),
         ("export SRUN_CPUS_PER_TASK=7\nsrun python t.py", ["export SRUN_CPUS_PER_TASK=7"]),
     ],
 )  # fmt: skip
@@ -169,6 +173,16 @@ def test_what_is_not_understood_stays(body: str, lines: list[str], here: Path) -
     done = convert(f"{HEAD}{body}\n")
     assert done.code == 0, done.err
     assert kept(done.text) == lines
+    assert here.exists()
+
+
+def test_a_step_in_a_function_is_replaced_there(here: Path) -> None:
+    done = convert(f"{HEAD}go() {{\n  cd /x\n  srun python $1\n}}\ngo t.py\n")
+    body = done.text[done.text.index("go() {") :]
+    line = "source <(envcfg wrap --container none -- python t.py || echo exit $?)"
+    assert body == f"go() {{\n  cd /x\n  {line}\n}}\ngo t.py\n"
+    done = convert(f'{HEAD}go() {{\n  srun python $1\n}}\ngo "$2"\n')
+    assert "is not known to the job's shell" in done.err  # there $2 would be another
     assert here.exists()
 
 
@@ -346,6 +360,7 @@ def test_options_that_do_not_go_together(
     [
         ("echo\n", "starts no program"),
         ("srun python a.py\nsrun python b.py\n", "lines 4, 5"),
+        ("go() { srun python $1; }\ngo a\ngo b\n", "several times"),
         ("srun torchrun --what=1 t.py\n", "does not know this option"),
     ],
 )
