@@ -35,6 +35,7 @@ class Step(NamedTuple):
         arguments: options of ``wrap``.
         settings: variables that are set for it alone, by name.
         command: the program and its arguments.
+        redirects: where it writes, as it was written among its words.
         taken: what envcfg does by itself: options, variables.
         left: what could not be carried over.
     """
@@ -45,6 +46,7 @@ class Step(NamedTuple):
     arguments: tuple[Argument, ...]
     settings: dict[str, Text]
     command: tuple[Word, ...]
+    redirects: tuple[str, ...] = ()
     taken: tuple[str, ...] = ()
     left: tuple[Left, ...] = ()
 

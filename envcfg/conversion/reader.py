@@ -11,10 +11,10 @@ from envcfg.conversion.trace import Script, Stood
 from envcfg.conversion.words import is_foreign
 from envcfg.launch.recognise import decided_words
 from envcfg.lint.facts import job_shape, step_shape
-from envcfg.lint.model import Command
+from envcfg.lint.model import Array, Command
 from envcfg.lint.program import SHELLS, find_agent, load_programs, options_of, unwrap
 from envcfg.lint.text import Flat, Text, Word, plain
-from envcfg.profile.identity import INSIDE
+from envcfg.profile.identity import INSIDE, MASKS
 
 
 class Reader:
@@ -33,7 +33,9 @@ class Reader:
         """Return the step that *first* is."""
         for each in reversed(self.script.model.ancestors(first)):
             if each.name not in PASSED:
-                self._leave(each.at, each.words[0].shown, "stands before the step")
+                own = each.words[: len(each.words) - len(first.words)]
+                said = " ".join(word.shown for word in own)
+                self._leave(each.at, said, "stands before the step")
         self._variants(first)
         command, words = first, first.words
         while True:
@@ -44,6 +46,10 @@ class Reader:
                 break
             command = following
         words = self.script.safe_words(words, self.stood)
+        words = tuple(
+            each._replace(text=self.script.spread(each.text, self.stood))
+            for each in words
+        )
         words = self._without_decided(words)
         self._shape(first, command)
         return Step(
@@ -53,6 +59,7 @@ class Reader:
             arguments=tuple(self.arguments),
             settings=self.settings,
             command=words,
+            redirects=self.stood.redirects,
             taken=tuple(self.taken),
             left=tuple(self.left),
         )
@@ -119,7 +126,8 @@ class Reader:
             own = each.words[: len(each.words) - len(shells[-1].words)]
             if any(is_foreign(word.text) for word in own):
                 return False
-        return not any(is_foreign(each.text) for each in words)
+        signs = any(set("*?[{~") & {*(each.literal or "")} for each in words)
+        return not signs and not any(is_foreign(each.text) for each in words)
 
     def _assigned(self, command: Command) -> None:
         """Take over what is set for *command* alone."""
@@ -127,10 +135,12 @@ class Reader:
             inner = command.unit and each.unit == command.unit and each.command is None
             if each.command != command.number and not inner:
                 continue
-            if each.name in INSIDE:
+            if each.name in MASKS:
+                self._leave(each.at, each.name, "envcfg shows each rank its GPUs")
+            elif each.name in INSIDE:
                 self.taken.append(each.name)
-            elif isinstance(each.value, tuple) and each.value is not None:
-                self.settings[each.name] = self.script.safe(each.value, self.stood)  # type: ignore[arg-type]
+            elif isinstance(each.value, tuple) and not isinstance(each.value, Array):
+                self.settings[each.name] = self.script.safe(each.value, self.stood)
 
     # Options
 
@@ -212,7 +222,8 @@ class Reader:
             begin = end + 1
 
     def _add(self, flag: str, value: Text) -> None:
-        self.arguments.append(Argument(flag, self.script.safe(value, self.stood)))
+        text = self.script.spread(self.script.safe(value, self.stood), self.stood)
+        self.arguments.append(Argument(flag, text))
 
     # The program
 

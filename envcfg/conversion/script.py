@@ -21,7 +21,7 @@ from envcfg.conversion.words import (
 )
 from envcfg.errors import UsageError
 from envcfg.lint.grammar import parse
-from envcfg.lint.text import Text, literal, plain
+from envcfg.lint.text import Text, literal, plain, shown
 from envcfg.mark import marked
 from envcfg.profile.words import quote_comment
 
@@ -81,7 +81,8 @@ def convert(
         used += [each.value or ()] if said else []
         if not said:
             why = "is not known before the job runs"
-            left.append(Left(script.line(step.start), each.flag, why))
+            said_as = f"{each.flag}={shown(each.value or ())}"
+            left.append(Left(script.line(step.start), said_as, why))
     for name, value in {**settings.values, **step.settings}.items():
         if can_be_set(value):
             words.append(quote(f"--set={name}={as_value(value)}"))
@@ -92,16 +93,17 @@ def convert(
     try:
         words += [render(word.text) for word in step.command]
     except UnsafeError:
-        shown = " ".join(word.shown for word in step.command)
+        command = " ".join(word.shown for word in step.command)
         place = f"{script.source.path}:{script.line(step.start)}"
-        msg = f"{place}: a part of {shown!r} is not known to the job's shell"
+        msg = f"{place}: a part of {command!r} is not known to the job's shell"
         hint = "write the command so that the script's own shell expands it"
         raise UsageError(msg, hint=hint) from None
     used += [word.text for word in step.command]
     names = names_in(used)
     text, more = _cut_faults(script, step, settings, names, faults)
     line = " ".join(words)
-    whole = text.replace(_STEP, f"source <({line} || echo exit $?)")
+    written = "".join(f" {decoded(each)}" for each in step.redirects)
+    whole = text.replace(_STEP, f"source <({line} || echo exit $?){written}")
     directives = tuple(
         decoded(each)
         for each in script.source.chars.splitlines()
@@ -145,7 +147,8 @@ def _option(each: Argument) -> list[str]:
         said = render(each.value, is_one=True)
     except UnsafeError:
         return []
-    if each.flag in _APART and not said.startswith("-"):
+    # No ~ is a folder behind a sign of equality.
+    if said.startswith("~") or (each.flag in _APART and not said.startswith("-")):
         return [each.flag, said]
     return [f"{each.flag}={said}"]
 

@@ -10,9 +10,9 @@ from envcfg.conversion.model import Left
 from envcfg.conversion.table import load_table
 from envcfg.conversion.trace import Script, Statement
 from envcfg.conversion.words import as_value, can_be_set, is_foreign
-from envcfg.lint.model import Assignment
-from envcfg.lint.text import Text, holes
-from envcfg.profile.identity import INSIDE
+from envcfg.lint.model import Array, Assignment
+from envcfg.lint.text import Piece, Text, holes
+from envcfg.profile.identity import INSIDE, MASKS
 from envcfg.profile.read.entries import name_problem
 
 _KINDS = frozenset(
@@ -87,7 +87,11 @@ def read_settings(
         gone[statement] = tuple(each.name for each in several)
         for each in outer:
             name = _inner_name(each.name)
-            if name in INSIDE:
+            if name in MASKS:
+                why = "envcfg shows each rank its GPUs"
+                what = script.source.chars[statement.start : statement.end]
+                left.append(Left(script.line(statement.start), what, why))
+            elif name in INSIDE:
                 taken.append(name)
             elif isinstance(each.value, tuple) and not each.bare:
                 value = script.safe(each.value)  # type: ignore[arg-type]
@@ -137,11 +141,21 @@ def _is_understood(each: Assignment, times: int, elsewhere: Collection[str]) -> 
         return False
     if name == each.name and name.startswith(own):
         return False
+    if re.search(load_table()["secret"], name.upper()):
+        return False
     if not isinstance(each.value, tuple) or name_problem(name):
         return False
-    value: Text = each.value  # type: ignore[assignment]
+    if isinstance(each.value, Array) or _has_tilde(each):
+        return False
+    value: Text = each.value
     refers = any(hole.name == each.name for hole in holes(value))
     return can_be_set(value) and not is_foreign(value) and not refers
+
+
+def _has_tilde(each: Assignment) -> bool:
+    """Return whether bash may make a folder of a ``~``: the script is to go on doing so."""
+    pieces = each.value if isinstance(each.value, tuple) else ()
+    return any("~" in piece.chars for piece in pieces if isinstance(piece, Piece))
 
 
 def _inner_name(name: str) -> str:

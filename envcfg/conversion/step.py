@@ -49,6 +49,10 @@ def _chosen(script: Script) -> tuple[Stood, Command]:
             if words - own:
                 msg = f"{path} runs line {lines} several times, with other words"
                 raise UsageError(msg, hint=hint)
+            if first.reads:
+                msg = f"{path}: the step in line {lines} reads a part of the script"
+                hint = "put it into a file, which the program reads"
+                raise UsageError(msg, hint=hint)
             mine = [command for stood, command in several if stood == first]
             return first, max(mine, key=lambda c: (len(c.words), -c.variant))
     msg = f"{path} starts no program that envcfg could: no srun, container, torchrun"

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, NamedTuple
 from envcfg.lint.follow import Follower
 from envcfg.lint.frame import Frame
 from envcfg.lint.grammar import parse
-from envcfg.lint.model import Model
+from envcfg.lint.model import Array, Model
+from envcfg.lint.node import chars_of
 from envcfg.lint.reading import scope_of
 from envcfg.lint.source import Source, Sources
-from envcfg.lint.text import Hole, Piece, Text, Word
+from envcfg.lint.text import HOLE, Hole, Piece, Text, Word
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -20,12 +21,21 @@ _RAW = re.compile(r"\$\{[^{}\"'`\\]*\}")
 
 
 class Stood(NamedTuple):
-    """A command of the script itself: offsets, and which commands of the model it gave."""
+    """A command of the script itself.
+
+    Attributes:
+        start, end: offsets.
+        first, behind: which commands of the model it gave.
+        redirects: where it writes, as it stands among its words.
+        reads: a part of the script is its input.
+    """
 
     start: int
     end: int
     first: int
     behind: int
+    redirects: tuple[str, ...] = ()
+    reads: bool = False
 
 
 class Statement(NamedTuple):
@@ -63,6 +73,24 @@ class Script(NamedTuple):
         """Return the same of words."""
         return tuple(each._replace(text=self.safe(each.text, stood)) for each in words)
 
+    def spread(self, text: Text, stood: Stood) -> Text:
+        """Return *text* in which a bare ``*``, ``{``, ``~`` of the step stays bare."""
+        found: list[Piece] = []
+        bare = _bare(self.source.chars, stood.start, stood.end)
+        for piece in text:
+            at = piece.at - self.source.base
+            if piece.hole or not stood.start <= at < stood.end:
+                found.append(piece)
+                continue
+            for n, sign in enumerate(piece.chars):
+                here = piece.at + n
+                if at + n in bare:
+                    hole = Hole("unknown", sign, "", "batch", here, loose=True)
+                    found.append(Piece(HOLE, here, hole))
+                else:
+                    found.append(Piece(sign, here))
+        return tuple(found)
+
     def _safe(self, piece: Piece, stood: Stood | None) -> Piece:
         hole = piece.hole
         if hole is None or hole.at < 0:
@@ -77,8 +105,11 @@ class Script(NamedTuple):
             or hole.name in self.model.set_names()
         )
         if not is_here and is_set and (name := self._held_by(hole)):
-            held = Hole("variable", name, name, hole.scope, -1, quoted=hole.quoted)
+            quoted = hole.quoted and not hole.loose
+            held = Hole("variable", name, name, hole.scope, -1, quoted=quoted)
             return Piece(piece.chars, piece.at, held._replace(loose=hole.loose))
+        if not is_here and self._is_item(hole):
+            return Piece(piece.chars, piece.at, hole._replace(kind="unknown", text=""))
         if hole.kind != "variable":
             return piece
         if is_argument and not is_here:  # of a function they are others
@@ -87,12 +118,27 @@ class Script(NamedTuple):
         name = re.escape(hole.name)
         form = rf"\$(?:{name}(?!\w)|\{{{name}(?:\}}|:?-|\[@\]\}}))"
         at = hole.at - found.base
-        if re.compile(form).match(found.chars, at):
-            return piece
+        if written := re.compile(form).match(found.chars, at):
+            is_array = "[" in written[0] or is_argument
+            if hole.loose and hole.quoted and not is_array:  # split where it was used
+                hole = hole._replace(quoted=False)
+            return piece._replace(hole=hole)
         # As it was written: its own shell expands it as before.
         raw = _RAW.match(found.chars, at)
         said = raw[0] if raw and hole.name in raw[0] else ""
         return Piece(piece.chars, piece.at, hole._replace(kind="unknown", text=said))
+
+    def _is_item(self, hole: Hole) -> bool:
+        """Return whether it may be several items of an array, or only the first of them."""
+        if hole.kind == "variable":
+            return False
+        return any(
+            piece.hole and piece.hole.at == hole.at
+            for each in self.model.assignments
+            if isinstance(each.value, Array)
+            for item in each.value.items
+            for piece in item
+        )
 
     def _held_by(self, hole: Hole) -> str:
         """Return the one variable whose value is this and nothing else, if any."""
@@ -126,8 +172,38 @@ class _Tracer(Follower):
             return
         start = frame.flat.origin(body.start_byte) - self.source.base
         end = start + body.end_byte - body.start_byte
+        inner = [
+            chars_of(frame.flat, each)
+            for each in body.children
+            if each.type == "file_redirect"
+        ]
+        parts = {each.type for each in (*node.children, *body.children)}
         if 0 <= start < end <= len(self.source.chars):
-            self.stood.append(Stood(start, end, first, len(self.model.commands)))
+            behind = len(self.model.commands)
+            reads = bool(parts & {"heredoc_redirect", "herestring_redirect"})
+            stood = Stood(start, end, first, behind, tuple(inner), reads)
+            self.stood.append(stood)
+
+
+def _bare(chars: str, start: int, end: int) -> frozenset[int]:
+    """Return where signs stand that bash expands to names, between two offsets."""
+    found = set()
+    quote, at = "", start
+    while at < end:
+        sign = chars[at]
+        if sign == "\\" and quote != "'":
+            at += 2
+            continue
+        if quote:
+            quote = "" if sign == quote else quote
+        elif sign in "'\"":
+            quote = sign
+        elif sign in "*?[]{}," or (
+            sign == "~" and chars[at - 1 : at] in (" ", "\t", "\n")
+        ):
+            found.add(at)
+        at += 1
+    return frozenset(found)
 
 
 def read_script(source: Source, sources: Sources) -> Script:

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from envcfg.lint.text import HOLE, Hole, Piece, Text, holes, literal
 from envcfg.profile.words import PLAIN_DEFAULT
 
+_SIGNS = tuple("*?[]{},~")  # by which bash makes several words of one, or a path
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
@@ -86,7 +87,7 @@ def _rendered(piece: Piece, is_one: bool) -> str:
         return shlex.quote(decoded(piece.chars)) if piece.chars else ""
     if is_foreign((piece,)) or HOLE in hole.text:
         raise UnsafeError
-    if is_one:
+    if is_one and hole.text not in _SIGNS:
         hole = hole._replace(loose=False)
     said = _expansion(hole)
     if hole.loose and not hole.quoted:
@@ -99,7 +100,7 @@ def _expansion(hole: Hole) -> str:
         return f"$({decoded(hole.text)})"
     if hole.kind == "arithmetic" and hole.text:
         return f"$(({decoded(hole.text)}))"
-    if hole.kind == "unknown" and hole.text.startswith("${"):
+    if hole.kind == "unknown" and (hole.text in _SIGNS or hole.text.startswith("${")):
         return decoded(hole.text)
     if hole.kind != "variable" or not hole.name:
         raise UnsafeError

@@ -128,6 +128,9 @@ NO = ("--container", "none")
             "srun singularity exec $SIF python t.py",
             ["--container", "${SIF}", "--runtime", "singularity", "--", "python", "t.py"],
         ),
+        # what bash makes paths or several words of, it does still
+        ("srun python ~/t.py *.txt '*' {a,b}", [*NO, "--", "python", "~/t.py", "*.txt", "*", "{a,b}"]),
+        ('A="x y"\nsrun python "$A"z \'{\'', [*NO, "--", "python", "x yz", "{"]),
         # variables: the ranks' own, plain, of the container, with a reference
         (
             ("export RANK=$SLURM_PROCID MASTER_PORT=29500\nexport A=1 B='x $y'\n"
@@ -166,6 +169,9 @@ def test_a_script_becomes_options(body: str, expected: list[str], here: Path) ->
             'H=${D:-$(dirname "$E")}\nsrun python "$H/t.py"',
             ['H=${D:-$(dirname "$E")}'],
         ),
+        # what looks secret is not for a command line, which others see
+        ("export WANDB_API_KEY=abc\nsrun python t.py", ["export WANDB_API_KEY=abc"]),
+        ("export A=~/x\nsrun python t.py", ["export A=~/x"]),
         ("export SRUN_CPUS_PER_TASK=7\nsrun python t.py", ["export SRUN_CPUS_PER_TASK=7"]),
     ],
 )  # fmt: skip
@@ -183,6 +189,14 @@ def test_a_step_in_a_function_is_replaced_there(here: Path) -> None:
     assert body == f"go() {{\n  cd /x\n  {line}\n}}\ngo t.py\n"
     done = convert(f'{HEAD}go() {{\n  srun python $1\n}}\ngo "$2"\n')
     assert "is not known to the job's shell" in done.err  # there $2 would be another
+    assert here.exists()
+
+
+def test_a_star_stays_bare_and_a_quoted_one_quoted(here: Path) -> None:
+    done = convert(f"{HEAD}srun apptainer exec -B ~/a ~/i.sif python *.txt '*' ~/x\n")
+    assert "--container ~/i.sif" in done.text
+    assert "--bind ~/a " in done.text
+    assert "-- python *.txt '*' ~/x ||" in done.text
     assert here.exists()
 
 
@@ -206,7 +220,15 @@ def test_the_lines_for_the_scheduler_stay_as_they_are(here: Path) -> None:
         ),
         ("srun -N 1 -n 8 python t.py", "1 of 2 nodes: the step runs on all nodes"),
         ("srun $OPTIONS python t.py", "$OPTIONS: options of srun that are not known"),
-        ("timeout 60 srun python t.py", "timeout: stands before the step"),
+        ("timeout 60 srun python t.py", "timeout 60: stands before the step"),
+        (
+            "export CUDA_VISIBLE_DEVICES=0,1\nsrun python t.py",
+            "envcfg shows each rank its GPUs",
+        ),
+        (
+            "N=($(scontrol show hostnames))\nsrun -w ${N[0]} python t.py",
+            "line 5: --srun-arg=--nodelist=",
+        ),
         (
             "A=''\nif [ -d /x ]; then A=--label; fi\nsrun $A python t.py",
             "srun python t.py: another form of the step",
@@ -360,6 +382,8 @@ def test_options_that_do_not_go_together(
     [
         ("echo\n", "starts no program"),
         ("srun python a.py\nsrun python b.py\n", "lines 4, 5"),
+        ("srun python <<<'print(1)'\n", "reads a part of the script"),
+        ("srun python - <<E\nprint(1)\nE\n", "reads a part of the script"),
         ("go() { srun python $1; }\ngo a\ngo b\n", "several times"),
         ("srun torchrun --what=1 t.py\n", "does not know this option"),
     ],
@@ -389,5 +413,5 @@ def test_the_document_is_as_its_schema_says(here: Path) -> None:
     done = convert(f"{HEAD}timeout 5 srun python t.py\n", "--json")
     jsonschema.validate(json.loads(done.text), schema)
     (left,) = json.loads(done.text)["not_carried_over"]
-    assert left == {"line": 4, "what": "timeout", "why": "stands before the step"}
+    assert left == {"line": 4, "what": "timeout 5", "why": "stands before the step"}
     assert here.exists()
