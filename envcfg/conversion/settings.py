@@ -10,7 +10,7 @@ from envcfg.conversion.model import Left
 from envcfg.conversion.table import load_table
 from envcfg.conversion.trace import Script, Statement
 from envcfg.conversion.words import as_value, can_be_set, is_foreign
-from envcfg.lint.model import Array, Assignment
+from envcfg.lint.model import Array, Assignment, Value
 from envcfg.lint.text import Piece, Text, holes
 from envcfg.profile.identity import INSIDE, MASKS
 from envcfg.profile.read.entries import name_problem
@@ -81,7 +81,12 @@ def read_settings(
             out |= {each.name for each in several}
             continue
         if not all(
-            _is_understood(each, names.count(each.name), elsewhere) for each in outer
+            _is_understood(
+                each._replace(value=_safe(script, each)),
+                names.count(each.name),
+                elsewhere,
+            )
+            for each in outer
         ):
             continue
         gone[statement] = tuple(each.name for each in several)
@@ -129,6 +134,12 @@ def _assignments(script: Script) -> dict[Statement, list[Assignment]]:
         for statement, several in found.items()
         if several and not any(each.how in ("readonly", "local") for each in several)
     }
+
+
+def _safe(script: Script, each: Assignment) -> Value:
+    if each.value is None or isinstance(each.value, Array):
+        return each.value
+    return script.safe(each.value)
 
 
 def _is_understood(each: Assignment, times: int, elsewhere: Collection[str]) -> bool:

@@ -96,7 +96,7 @@ def decided_words(command: Sequence[str]) -> Collection[int]:
         is_flag = option in _SCRIPT or (kind or "flags").endswith("flags")
         width = 1 if is_flag or equals else 2
         if (kind or "").startswith("decided"):
-            decided += range(at, at + width)
+            decided += range(at, min(at + width, len(command)))
         at += width
     return decided if begin < at else ()
 

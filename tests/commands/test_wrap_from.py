@@ -13,9 +13,17 @@ from pathlib import Path
 
 import jsonschema
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from envcfg.conversion.script import convert as make
+from envcfg.conversion.script import job_text
+from envcfg.conversion.settings import read_settings
+from envcfg.conversion.step import find_step
+from envcfg.conversion.trace import read_script
+from envcfg.errors import EnvcfgError
+from envcfg.lint.rule import load_rules
+from envcfg.lint.source import Sources
 from support import ROOT, Wrapped, bash, envcfg, zero_separated
 
 SCRIPTS = ROOT / "tests/lint/scripts"
@@ -415,3 +423,49 @@ def test_the_document_is_as_its_schema_says(here: Path) -> None:
     (left,) = json.loads(done.text)["not_carried_over"]
     assert left == {"line": 4, "what": "timeout 5", "why": "stands before the step"}
     assert here.exists()
+
+
+SAMPLES = [
+    sample.script
+    for rule in load_rules().values()
+    for sample in (*rule.bad, *rule.good)
+    if "srun" in sample.script or "torchrun" in sample.script
+]
+PIECES = st.sampled_from(
+    [
+        *("\"'$`(){};|~\\\n\1"),
+        *("<<E\n", "$(x)", '"${A[@]}"', "&&"),
+        *SAMPLES,
+    ]
+)
+
+
+@settings(deadline=None, max_examples=150)
+@given(
+    st.sampled_from(SAMPLES),
+    st.lists(st.tuples(st.integers(0, 600), st.integers(0, 30), PIECES), max_size=3),
+)
+@example("srun torchrun --nnodes", [])
+@example("srun python t.py", [(0, 0, "export A=${B&C}\n")])
+def test_no_script_is_too_strange(
+    script: str, changes: list[tuple[int, int, str]]
+) -> None:
+    for at, cut, piece in changes:
+        script = script[:at] + piece[:80] + script[at + cut :]
+    sources = Sources()
+    read = read_script(sources.add("old.sh", script.encode()), sources)
+    try:
+        step = find_step(read, pins=False)
+        made = make(
+            read,
+            step,
+            read_settings(read, {}, {}),
+            profile=None,
+            given=[],
+            flags=(),
+            known=(),
+            faults=lambda _: {},
+        )
+    except EnvcfgError:
+        return
+    assert job_text(made, "old.sh", ["envcfg"]).count("source <(envcfg wrap ") >= 1
