@@ -20,7 +20,9 @@ def main() -> None:
     with open_image(image) as (tree, metadata):
         for path in tree.glob(f"{folders}/METADATA"):
             total += len(tree.read(path) or b"")
-        for path in tree.glob("/usr/lib/lib*.so.*"):  # the ends and middle of ELF files
+        for path in tree.glob(
+            "/usr/lib/python3*/site-packages/torch/lib/lib*"
+        ):  # the ends and middle of ELF files
             if (file := tree.open(path)) is None:
                 continue
             with file:

@@ -74,4 +74,14 @@ def machine_templates(plan: Plan) -> list[str]:
         names += [f"{plan.starter}/interface"]
         if has_template(f"{plan.starter}/first_node"):
             names.append(f"{plan.starter}/first_node")
+    if ends_at_colon(plan):
+        names.append("colons")
     return [*names, "signals"]
+
+
+def ends_at_colon(plan: Plan) -> bool:
+    """Tell whether a word of the command may be nothing but colons, and end it."""
+    words = plan.command or (":",)  # steps may have any
+    return STARTERS[plan.starter].ends_at_colon and any(
+        word and not word.strip(":") for word in words
+    )

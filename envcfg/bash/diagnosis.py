@@ -7,9 +7,11 @@ from collections.abc import Iterator, Sequence
 from envcfg.bash.pieces import template
 from envcfg.bash.quoting import quote, quote_always, quote_word
 from envcfg.launch.diagnostics import Diagnostics, is_path
-from envcfg.launch.plan import Planned, PlannedBundle
+from envcfg.launch.environment import is_secret
+from envcfg.launch.plan import Plan, Planned, PlannedBundle
 from envcfg.profile.conditions import Condition
-from envcfg.profile.words import Word, format_word
+from envcfg.profile.identity import FIXED
+from envcfg.profile.words import Word, format_word, references
 
 
 def setup_pieces(diagnostics: Diagnostics) -> Iterator[str]:
@@ -66,6 +68,7 @@ def planned_lines(settings: Sequence[Planned], bundles: Sequence[PlannedBundle])
     lines = "".join(
         f"  {name} {_value(value)} {quote(_when(tests))}\n"
         for name, value, tests in rows
+        if not is_secret(name, format_word(value or ()))
     )
     return f"ENVCFG_PLANNED=( # name, value, when\n{lines})\n"
 
@@ -80,3 +83,17 @@ def _when(tests: Condition) -> str:
 
 def _ranks(ranks: Sequence[int]) -> str:
     return " ".join(str(rank) for rank in ranks)
+
+
+def taken_names(plan: Plan) -> list[str]:
+    """Return the variables that a step takes from the job's shell, exported or not."""
+    words = [b.value for each in plan.settings for b in each.branches if b.value]
+    words += [value for each in plan.bundles for value in each.env.values()]
+    words += [plan.scratch.root] if plan.scratch else []
+    names = {"MASTER_ADDR", "MASTER_PORT"}
+    names |= {each.name for each in plan.settings}
+    names |= {name for each in plan.bundles for name in each.env}
+    names |= {name for word in words for name in references(word)}
+    if plan.container:
+        names |= {each.name for each in plan.container.exports}
+    return sorted(each for each in names - FIXED if not each.startswith("ENVCFG_"))

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from envcfg import __version__
 from envcfg.bash.choice import (
+    ends_at_colon,
     is_by_interface,
     launch_templates,
     machine_templates,
@@ -19,7 +20,7 @@ from envcfg.bash.choice import (
     runtime_of,
     shell_of,
 )
-from envcfg.bash.diagnosis import planned_lines
+from envcfg.bash.diagnosis import planned_lines, taken_names
 from envcfg.bash.launch_line import launch_words, wrapped
 from envcfg.bash.limits import checked_part
 from envcfg.bash.pieces import (
@@ -116,6 +117,8 @@ def _needs(plan: Plan, functions: str, inside: str, rest: str) -> str:
     if plan.container and (known := programs(plan.container)):
         names = " ".join(map(quote, known))
         lines.append(f"ENVCFG_RUNTIMES=({names}) # the first that is on PATH\n")
+    if plan.preflight or plan.diagnostics.reported:
+        lines.append(f"\nENVCFG_TAKEN=({' '.join(taken_names(plan))})\n")
     if plan.diagnostics.reported:
         lines.append(f"\n{planned_lines(plan.settings, plan.bundles)}")
     lines.append(f"\n{functions}")
@@ -143,6 +146,7 @@ def _data(plan: Plan) -> Mapping[str, str]:
         "ENVCFG_RANKS": "" if plan.ranks is None else str(plan.ranks),
         "ENVCFG_GPUS": str(plan.gpus or ""),
         "ENVCFG_IMAGE": container.image if container else "",
+        "ENVCFG_IMAGE_READ": container.stamp if container else "",
         "ENVCFG_VERB": container.verb if container else "",
         "ENVCFG_SHELL": shell_of(plan),
         "ENVCFG_MASKS": ",".join(masks),
@@ -220,7 +224,8 @@ def _rank_parts(plan: Plan, inside: str) -> Iterator[str]:
     yield f"{heredoc('ENVCFG_RANK', text)}{join}"
     if LAUNCHERS[plan.launcher].is_agent:
         worker = checked_part(worker_text(plan), "ENVCFG_WORKER")
-        yield heredoc("ENVCFG_WORKER", worker)
+        # torch's agent puts ranks for names in its arguments, and makes one $ of two.
+        yield heredoc("ENVCFG_WORKER", worker.replace("$$", "$$$$"))
     if has_template(f"{plan.starter}/task"):
         yield heredoc("ENVCFG_TASK", template(f"{plan.starter}/task"))
     if plan.diagnostics.smoke_test:
@@ -237,6 +242,8 @@ def _blocks(plan: Plan) -> dict[str, str]:
         "preflight": plan.preflight,
         "log": asked.removes_log,
         "size": not plan.command,
+        "colons": ends_at_colon(plan),
+        "read": plan.container is not None and plan.container.stamp,
         "shrink": not plan.command,
         "stated": "nodes" in plan.facts,
         "text": runtime is not None and runtime.is_text,
@@ -256,6 +263,8 @@ def _machinery(plan: Plan, blocks: Mapping[str, str]) -> Iterator[str]:
         yield template(name, blocks)
     if asked.smoke_test:
         yield template("smoke")
+    if plan.preflight or asked.reported:
+        yield template("share")
     if plan.preflight:
         yield template("preflight")
     if asked.nccl_log is not None:

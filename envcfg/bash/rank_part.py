@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from envcfg.bash.choice import is_by_interface
+from envcfg.bash.choice import ends_at_colon, is_by_interface
 from envcfg.bash.diagnosis import ending_pieces, setup_pieces
 from envcfg.bash.pieces import (
     assemble,
@@ -40,6 +40,8 @@ def rank_text(plan: Plan, inside: str) -> str:
     """Return what each task that a starter starts runs first, behind ``inside_text``."""
     pieces = [template("rank/core"), *setup_pieces(plan.diagnostics)]
     pieces += [template("rank/arguments"), *_identity(plan), template("rank/folders")]
+    if ends_at_colon(plan):
+        pieces.append(template("rank/colons"))
     if plan.scratch:
         pieces.append(template("rank/cache", {"host": _words(plan)["host"]}))
     if inside:

@@ -21,7 +21,7 @@ from envcfg.commands.reports import (
 from envcfg.errors import UsageError
 from envcfg.findings import exit_code
 from envcfg.interrupts import raise_signals
-from envcfg.log.batches import SEVERAL, by_job, of_jobs
+from envcfg.log.batches import SEVERAL, by_communicator, by_job, of_jobs
 from envcfg.log.expectations import Expectations, expectations_of
 from envcfg.log.follow import follow, present
 from envcfg.log.job import Job
@@ -150,9 +150,7 @@ def run(
         report, proof = _followed(options, names, rulebook, expect)
     else:
         files = expand(names)
-        jobs = by_job(files)
-        reports = {job: _read(jobs[job], rulebook, expect) for job in jobs}
-        report = of_jobs(reports, rulebook.rules[SEVERAL])
+        report = of_jobs(_reports(files, rulebook, expect), rulebook.rules[SEVERAL])
     put_reports(options, report, outputs, files)
     if options.on_bad and proof and report.verdict in _BAD:
         _act(options.on_bad, proof)
@@ -214,8 +212,31 @@ def _expectations(options: argparse.Namespace) -> Expectations:
     )
 
 
-def _read(files: Sequence[str], rulebook: Rulebook, expect: Expectations) -> LogReport:
-    """Return what the files of one job come to."""
+def _reports(
+    files: Sequence[str], rulebook: Rulebook, expect: Expectations
+) -> dict[str, LogReport]:
+    """Return what each job comes to, by its name."""
+    reports: dict[str, LogReport] = {}
+    numbered = by_job(files)
+    for number, names in numbered.items():
+        name = f"job {number}" if number else "files without a number"
+        job, report = _read(names, rulebook, expect)
+        # What is no file, such as a pipe, cannot be read again.
+        again = all(os.path.isfile(each) for each in names)
+        parts = by_communicator(job, names) if again else {"": names}
+        if len(parts) == 1:
+            reports[name] = report
+            continue
+        for part, own in parts.items():
+            called = f"{name}, {part}" if len(numbered) > 1 else part
+            reports[called] = _read(own, rulebook, expect)[1]
+    return reports
+
+
+def _read(
+    files: Sequence[str], rulebook: Rulebook, expect: Expectations
+) -> tuple[Job, LogReport]:
+    """Return what the files of one job say, and what that comes to."""
     job = Job(rulebook)
     reader = Reader(job)
     with reading(files) as progress:
@@ -228,7 +249,7 @@ def _read(files: Sequence[str], rulebook: Rulebook, expect: Expectations) -> Log
             finally:
                 source.close()
             behind += source.offset
-    return judge(job, expect, reader.locate, Read(reader.files, reader.size))
+    return job, judge(job, expect, reader.locate, Read(reader.files, reader.size))
 
 
 def _followed(
@@ -253,8 +274,11 @@ def _act(command: str, proof: LogReport) -> None:
     """Run what was given for a bad verdict, if lines that are certain show that it is."""
     import subprocess
 
-    if proof.verdict not in _BAD:
-        sys.stderr.write("envcfg: note: --on-bad: not run: no certain line shows it\n")
+    if proof.network_verdict not in _BAD:
+        why = "its program ended, and no certain line shows that its network is bad"
+        if proof.verdict not in _BAD:
+            why = "no certain line shows it"
+        sys.stderr.write(f"envcfg: note: --on-bad: not run: {why}\n")
         return
     raise_signals()  # it is not left alone
     env = {

@@ -83,7 +83,7 @@ def _of_torch(found: Inspection) -> list[str]:
     torch = found.taken().get("torch")
     if torch is None:
         return []
-    site = torch.evidence.partition("/torch")[0]
+    site = torch.evidence.rpartition("/torch")[0]  # an environment may be called so
     names = {name for sign in load_signs().libraries for name in sign.needed_by}
     return [f"{site}/torch/lib/{name}" for name in sorted(names)]
 

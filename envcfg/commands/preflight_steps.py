@@ -146,8 +146,8 @@ class Steps:
             ranks=ranks,
             command=command,
             starter_args=own,
-            settings={**given.settings, **(settings or {})},
             # As --nccl-debug; the log goes to stdout, where it is read.
+            settings={**given.settings, **(settings or {}), "NCCL_DEBUG_FILE": None},
             diagnostics=Diagnostics(nccl=True, setup=given.diagnostics.setup),
         )
         plan = resolve(self._step.profile, self._step.profile_hash, options)

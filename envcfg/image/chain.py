@@ -111,17 +111,15 @@ def _versions(chain: Chain) -> Iterator[Finding]:
 def _lacking(link: Link, provider: Link, soname: str, lacking: list[str]) -> Finding:
     what = f"needs {', '.join(lacking)} of {soname}"
     if lacking[-1].startswith("GLIBC_") and soname.startswith("libc.so"):
-        newest = next(
-            each
-            for each in sorted(provider.library.provides, key=_sorting, reverse=True)
-            if each[6:7].isdigit()
-        )
+        numbered = [each for each in provider.library.provides if each[6:7].isdigit()]
+        newest = max(numbered, key=_sorting, default="")
         fix = (
             "take a newer image; or leave the bind out, and let the image have its own"
             if link.host
             else "build it in this image"
         )
-        what = f"{what}, and that of the image ends with {newest}"
+        ends = f"ends with {newest}" if newest else "has no version"
+        what = f"{what}, and that of the image {ends}"
         return Finding(
             "chain-glibc-old",
             "error",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import posixpath
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 
@@ -25,6 +26,9 @@ def library_facts(
         sites: folders of Python packages, the one that counts first.
     """
     counted = _counted(shelf, sign, sites)
+    built_in = None if counted else next(_built_in(shelf, sign, sites), None)
+    if counted is None and built_in is None:
+        counted = shelf.loader.find(sign.soname)
     paths = [counted.path] if counted else []
     if found := shelf.loader.find(sign.soname):
         paths.append(found.path)
@@ -47,20 +51,20 @@ def library_facts(
                 why=counted.why if counted and not made else "",
             )
         )
+    if built_in:
+        made.insert(0, built_in)
     if made and not made[0].taken:
         why = "the only one" if len(made) == 1 else "the first of several"
         made[0] = made[0]._replace(
             taken=True, why=f"{why}; the loader does not find it"
         )
-    if not made:
-        yield from _built_in(shelf, sign, sites)
     yield from made[:1]
     for each in made[1:]:
         yield each._replace(why=f"{made[0].evidence} comes before it")
 
 
 def _counted(shelf: Shelf, sign: LibrarySign, sites: Sequence[str]) -> Found | None:
-    """Return the file that PyTorch loads, or where it needs none, any program."""
+    """Return the file that PyTorch loads; None where it needs none."""
     stem = sign.soname.partition(".so")[0] + ".so"
     for path in shelf.loader.preloaded:
         if posixpath.basename(path).startswith(stem) and shelf.library(path):
@@ -72,7 +76,7 @@ def _counted(shelf: Shelf, sign: LibrarySign, sites: Sequence[str]) -> Found | N
                 if soname.startswith(stem):
                     # Not the libraries that stand beside one that is a link.
                     return shelf.loader.find(soname, torch)
-    return shelf.loader.find(sign.soname)
+    return None
 
 
 def _built_in(
@@ -120,11 +124,10 @@ def plugin_facts(
             continue
         seen.add(real)
         taken = counted is not None and path == counted.path
-        why = (
-            counted.why
-            if counted and taken
-            else "no NCCL of the image looks for it here"
-        )
+        if counted and shelf.library(counted.path):
+            why = counted.why if taken else f"{counted.path} comes before it"
+        else:
+            why = "no NCCL of the image looks for it here"
         interfaces = " ".join(
             each.replace("nccl", "", 1)
             .replace("Plugin_", " ")
@@ -156,29 +159,33 @@ def loaded_plugin(
     named = environ.get("NCCL_NET_PLUGIN", "").partition(",")[0]
     if named.startswith("/"):
         return Found(named, "NCCL_NET_PLUGIN of the image")
-    for stem in dict.fromkeys(_stems(facts)):
+    for stem, path in dict.fromkeys(_stems(facts)):
         names = (named, f"{stem}-{named}.so") if named else (f"{stem}.so",)
+        by = shelf.library(path) if path else None  # whose RUNPATH counts for dlopen
         for name in names:
-            if found := shelf.loader.find(name):
+            if found := shelf.loader.find(name, by):
                 why = "NCCL_NET_PLUGIN of the image; " if named else ""
                 return Found(found.path, f"{why}{found.why}")
     return None
 
 
-def _stems(facts: Sequence[ImageFact]) -> Iterator[str]:
-    """Yield what the libraries that count look for; where none is, what any does."""
+def _stems(facts: Sequence[ImageFact]) -> Iterator[tuple[str, str]]:
+    """Yield what the libraries that count look for, and their paths.
+
+    Where none is: what any looks for, and nothing.
+    """
     signs = load_signs().plugins.looked_for
-    taken = {each.name: each.value for each in facts if each.taken}
+    taken = {each.name: each for each in facts if each.taken}
     names = [name for name in ("rccl", "nccl") if name in taken]
     if not names:
-        yield from (each.stem for each in signs)
+        yield from ((each.stem, "") for each in signs)
     for name in names:
-        number = version_number(taken[name])
+        number = version_number(taken[name].value)
         for each in signs:
             is_old = number < version_number(each.since)
             is_new = each.before and number >= version_number(each.before)
             if each.fact == name and not is_old and not is_new:
-                yield each.stem
+                yield each.stem, taken[name].evidence
                 break
 
 
@@ -188,8 +195,8 @@ def version_number(version: str) -> tuple[int, ...]:
     >>> version_number("2.21.5"), version_number("yes")
     ((2, 21, 5), ())
     """
-    parts = version.split(".")
-    return tuple(map(int, parts)) if all(each.isdecimal() for each in parts) else ()
+    is_version = re.fullmatch(r"[0-9]{1,9}(\.[0-9]{1,9}){0,9}", version)
+    return tuple(map(int, version.split("."))) if is_version else ()
 
 
 def provider_facts(shelf: Shelf, facts: Sequence[ImageFact]) -> Iterator[ImageFact]:

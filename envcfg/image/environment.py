@@ -42,8 +42,11 @@ def read_environment(tree: Tree, metadata: Metadata) -> dict[str, Variable]:
         name: Variable(value, f"environment of the {metadata.form}")
         for name, value in metadata.environment.items()
     }
+    # `PATH=/opt/venv/bin:$PATH` goes before what the runtime starts with.
+    known = {"PATH": Variable(DEFAULT_PATH, "the runtime"), **found}
     for path in tree.glob(_SHELL):
-        for name, value in shell_assignments(tree.text(path, _MOST) or "", found):
+        text = tree.text(path, _MOST) or ""
+        for name, value in shell_assignments(text, known | found):
             found[name] = Variable(value, path)
     return found
 

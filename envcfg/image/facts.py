@@ -14,8 +14,10 @@ from envcfg.image.python import (
     find_python,
     order_sites,
 )
+from envcfg.image.pytorch import fitting, prefer_wheel, said_by_torch
 from envcfg.image.record import ImageFact, Inspection, Library, Metadata
 from envcfg.image.remarks import (
+    agree,
     program_remarks,
     torch_remarks,
     unread_remarks,
@@ -32,6 +34,7 @@ _ORDER = (
     "torch rocm cuda rccl nccl plugin interfaces libfabric providers libcxi rdma-core ucx "
     "mpich open-mpi python"
 ).split()
+_ELSEWHERE = "PyTorch is here, and not where the image's PATH leads to"
 _LAST = "glibc architecture distribution start sh bash mkdir env".split()
 
 
@@ -56,14 +59,18 @@ def inspect_tree(tree: Tree, metadata: Metadata, image: str) -> Inspection:
     if counted:  # the libraries of this one are those that a job loads
         sites.sort(key=lambda each: each != counted)
     own = python.sites if python else ()
-    facts = [
-        *_python_facts(python),
+    installed = [
         *_package_facts(tree, sites, own, counted),
         *_text_facts(tree, sites, own, counted),
-        *_shared_facts(shelf, environ, sites),
+    ]
+    said = said_by_torch(installed, counted)
+    facts = [
+        *_python_facts(python),
+        *fitting(installed, said),
+        *_shared_facts(shelf, environ, sites, said),
         *_system_facts(tree, shelf, metadata, environ),
     ]
-    facts, said = with_labels(_prefer_wheel(tree, facts, counted), metadata.labels)
+    facts, remarks = with_labels(prefer_wheel(tree, facts, counted), metadata.labels)
     return Inspection(
         image=image,
         metadata=metadata,
@@ -71,13 +78,37 @@ def inspect_tree(tree: Tree, metadata: Metadata, image: str) -> Inspection:
         libraries=tuple(_libraries(shelf, facts)),
         findings=(
             *unread_remarks(metadata.unread),
-            *said,
+            *remarks,
             *torch_remarks([each for each in sites if _has_torch(tree, each)]),
             *program_remarks(facts),
             *variable_remarks(variables),
             *shelf.damaged,
         ),
     )
+
+
+def unclear_facts(found: Inspection) -> set[str]:
+    """Return the names of facts in which environments differ, of which PATH takes none.
+
+    Which one a job activates is not in the image.
+    """
+    chosen = found.taken().get("torch")
+    if chosen is None or chosen.why != _ELSEWHERE:
+        return set()
+    taken = found.taken()
+    sites = {_site(each) for each in found.facts if each.name == "torch"}
+    others = tuple(f"{site}/" for site in sites - {_site(chosen)})
+    return {
+        each.name
+        for each in found.facts
+        if each.name in taken
+        and each.evidence.startswith(others)
+        and not agree(each.value, taken[each.name].value)
+    }
+
+
+def _site(fact: ImageFact) -> str:
+    return fact.evidence.rpartition("/torch")[0]
 
 
 def _python_facts(python: Python | None) -> Iterator[ImageFact]:
@@ -97,7 +128,7 @@ def _why(site: str, own: Sequence[str], counted: str | None) -> tuple[bool, str]
     if site in own and (counted is None or counted in own):
         return True, "the Python of the image's PATH finds it"
     if site == counted:
-        return True, "PyTorch is here, and not where the image's PATH leads to"
+        return True, _ELSEWHERE
     return False, "the Python that counts does not look here"
 
 
@@ -135,13 +166,19 @@ def _text_facts(
 
 
 def _shared_facts(
-    shelf: Shelf, environ: Mapping[str, str], sites: Sequence[str]
+    shelf: Shelf,
+    environ: Mapping[str, str],
+    sites: Sequence[str],
+    said: Mapping[str, str],
 ) -> list[ImageFact]:
-    facts = [
-        fact
-        for sign in load_signs().libraries
-        for fact in library_facts(shelf, sign, sites)
-    ]
+    facts = fitting(
+        [
+            fact
+            for sign in load_signs().libraries
+            for fact in library_facts(shelf, sign, sites)
+        ],
+        said,
+    )
     return [*facts, *plugin_facts(shelf, environ, facts), *provider_facts(shelf, facts)]
 
 
@@ -164,27 +201,6 @@ def _system_facts(
             yield ImageFact(name, "yes", path)
 
 
-def _prefer_wheel(
-    tree: Tree, facts: list[ImageFact], counted: str | None
-) -> list[ImageFact]:
-    """Let the ROCm that PyTorch brings count before the system's: it is what it loads."""
-    libraries = tree.names(f"{counted}/torch/lib") if counted else []
-    if not any(each.startswith("libamdhip64.so") for each in libraries):
-        return facts
-    why = "PyTorch brings its own ROCm, and loads that"
-    mine = [
-        each._replace(why=why)
-        for each in facts
-        if each.name == "rocm" and each.evidence.startswith(f"{counted}/")
-    ]
-    left = [
-        each
-        for each in facts
-        if each.name != "rocm" or each._replace(why=why) not in mine
-    ]
-    return [*mine, *left]
-
-
 def _settled(tree: Tree, facts: Sequence[ImageFact]) -> Iterator[ImageFact]:
     """Yield the facts in order; of each name the first that counts, then the others."""
     order = {name: at for at, name in enumerate(_ORDER)}
@@ -197,7 +213,10 @@ def _settled(tree: Tree, facts: Sequence[ImageFact]) -> Iterator[ImageFact]:
         seen = {(mine[0].value, tree.resolve(mine[0].evidence))}
         for each in mine[1:]:
             what = each.value, tree.resolve(each.evidence) or each.evidence
-            if what not in seen:
+            is_shorter = each.evidence == mine[0].evidence and agree(
+                each.value, mine[0].value
+            )
+            if what not in seen and not is_shorter:
                 seen.add(what)
                 why = (
                     each.why if not each.taken else f"{mine[0].evidence} says it first"

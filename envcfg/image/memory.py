@@ -1,6 +1,7 @@
 """What was read of an image, kept for the next time: by its file, in a user's folder.
 
-An image is the same as long as path, size, time of change and inode are.
+An image is the same as long as path, size, time of change and inode are. It is read anew
+when what reads it has changed: an update need not change the version.
 """
 
 import os
@@ -48,7 +49,7 @@ def identify(path: str) -> Identity | None:
 
 def recall(folder: str, image: Identity) -> Memory | None:
     """Return what is kept of *image* in *folder*, or None."""
-    found = kept.recall(_below(folder), _name(image), list(image))
+    found = kept.recall(_below(folder), _name(image), _key(image))
     try:
         facts = {
             str(name): (str(value), str(evidence))
@@ -61,7 +62,12 @@ def recall(folder: str, image: Identity) -> Memory | None:
 
 def keep(folder: str, image: Identity, memory: Memory) -> None:
     """Keep in *folder* what was read of *image*."""
-    kept.keep(_below(folder), _name(image), list(image), memory._asdict())
+    kept.keep(_below(folder), _name(image), _key(image), memory._asdict())
+
+
+def _key(image: Identity) -> list[str | int]:
+    reader = os.stat(os.path.dirname(__file__))  # files are replaced, not written to
+    return [*image, reader.st_mtime_ns]
 
 
 def _below(folder: str) -> str:

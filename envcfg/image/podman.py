@@ -14,7 +14,7 @@ from typing import Any
 
 from envcfg.image.fault import FormError, refuse
 from envcfg.image.layers import FolderLayer, Layer, LayeredTree
-from envcfg.image.oci import read_config
+from envcfg.image.oci import read_config, words
 from envcfg.image.record import Metadata
 from envcfg.image.squashfs import SquashTree
 from envcfg.image.tree import MOST_BYTES, Tree
@@ -107,7 +107,7 @@ def _named(images: list[dict[str, Any]], name: str) -> Mapping[str, Any] | None:
     full = name if tagged else f"{name}:latest"
     for prefix in _PREFIXES:
         for image in images:
-            if prefix + full in (image.get("names") or ()):
+            if prefix + full in words(image.get("names")):
                 return image
     short = name.removeprefix("sha256:")
     if len(short) < _SHORTEST_ID:

@@ -25,14 +25,15 @@ def with_labels(
         facts.append(
             ImageFact(name, value, evidence, why="the maker of the image says so")
         )
-        if read and not _agree(read.value, value):
+        if read and not agree(read.value, value):
             msg = f"the label says {value}, and {read.evidence} says {read.value}"
             fix = "what the files say counts; state another with --fact, or mend the label"
             findings.append(Finding("image-label-wrong", "warning", label, msg, fix))
     return facts, findings
 
 
-def _agree(one: str, other: str) -> bool:
+def agree(one: str, other: str) -> bool:
+    """Tell whether two versions are the same as far as both go; ``yes`` fits any."""
     left, right = one.split("."), other.split(".")
     short = min(len(left), len(right))
     return one == "yes" or left[:short] == right[:short]

@@ -94,6 +94,7 @@ def choose_container(
         arguments=tuple(words),
         binds=tuple(_binds((*profile.binds.values(), *asked), first, facts)),
         exports=tuple(_exports(profile, facts)),
+        stamp=options.read.stamp,
     )
 
 

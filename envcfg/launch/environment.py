@@ -16,7 +16,13 @@ from envcfg.profile.words import Ref, WordError, parse_word
 State = Literal["as planned", "changed", "missing", "beside"]
 # Names that are nobody's wish: the shell's, and envcfg's own.
 _SHELL = frozenset({"_", "PWD", "OLDPWD", "SHLVL"})
-_PARTS = ("environment", "plan", "job", "start", "rank")
+_PARTS = ("environment", "plan", "job", "start", "rank", "end")
+# What is not written: by the name, or with a password in an address. The template "told"
+# has the same.
+_HIDDEN = (
+    "^[^=]*(KEY|TOKEN|SECRET|PASS|CREDENTIAL|AUTH|COOKIE|PRIVATE)[^=]*="
+    "|^[^=]*=.*://[^/@]*:[^/@]+@"
+)
 
 
 class Report(NamedTuple):
@@ -55,6 +61,14 @@ class Row(NamedTuple):
     origin: str = ""
 
 
+def is_secret(name: str, value: str) -> bool:
+    """Tell whether a variable looks secret, and so is not written down."""
+    import re
+
+    text = f"{name}={value}"
+    return re.search(_HIDDEN, text, re.IGNORECASE | re.DOTALL) is not None
+
+
 def parse_report(data: bytes, name: str) -> Report:
     """Read what ``--report-environment`` wrote.
 
@@ -76,7 +90,10 @@ def parse_report(data: bytes, name: str) -> Report:
     if "environment" not in parts:
         msg = f"{name} is no report of a rank's environment"
         raise OutputError(msg, hint="wrap --report-environment makes one")
-    if missing := [each for each in _PARTS if each not in parts]:
+    missing = [each for each in _PARTS if each not in parts]
+    if not missing and not any(each.startswith("RANK=") for each in parts["rank"]):
+        missing = ["rank"]  # its head is there, but a tool was not
+    if missing:
         msg = f"{name} has no part {missing[0]!r}: the rank did not come so far"
         hint = "the job's output says why; cat, grep and tr must be in the image"
         raise OutputError(msg, hint=hint)
@@ -126,9 +143,10 @@ def _holds(when: str, said: Mapping[str, str]) -> bool:
             return True  # what cannot be judged is not hidden
         try:
             tests = parse_tests(fact, part.removeprefix(fact))
+            holds = all(test.holds_for(said[fact]) for test in tests)
         except ValueError:
             return True
-        if not all(test.holds_for(said[fact]) for test in tests):
+        if not holds:
             return False
     return True
 

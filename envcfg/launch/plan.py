@@ -20,10 +20,13 @@ class Read(NamedTuple):
     Attributes:
         facts: the value of each, and where in the image it stands.
         bases: the images that it was made from, the nearest first.
+        stamp: size and time of change of its file, as ``stat -c '%s %Y'`` says them; empty
+            where nothing was read, or no file.
     """
 
     facts: Mapping[str, tuple[str, str]] = {}
     bases: tuple[str, ...] = ()
+    stamp: str = ""
 
 
 class Options(NamedTuple):
@@ -129,6 +132,7 @@ class Container(NamedTuple):
     Attributes:
         is_file: a path, not a reference.
         runtimes: by name; the first that the job has is taken. They share a template.
+        stamp: of its file when facts were read in it; see ``Read``.
     """
 
     image: str
@@ -138,6 +142,7 @@ class Container(NamedTuple):
     arguments: tuple[PlannedArgument, ...]
     binds: tuple[PlannedMount, ...]
     exports: tuple[PlannedExport, ...] = ()
+    stamp: str = ""
 
 
 class Plan(NamedTuple):

@@ -1,4 +1,4 @@
-"""Files of several jobs, as their names tell: each job is judged by itself."""
+"""Files of several jobs, as their names or lines tell: each is judged by itself."""
 
 from __future__ import annotations
 
@@ -8,15 +8,17 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from envcfg.findings import Finding
+from envcfg.log.job import Job
 from envcfg.log.numbers import count_of
 from envcfg.log.rulebook import Rule
-from envcfg.log.verdict import WORST_FIRST, Coverage, LogReport
+from envcfg.log.verdict import WORST_FIRST, Coverage, JobRow, LogReport
 
 SEVERAL = "several-jobs"  # the rule that says so
 # As Slurm, Flux, PBS and SGE name a job's output. What follows may be a task of an array
 # or a rank of one job.
 _NUMBERED = re.compile(r"^(?:slurm|flux)-([^\W_]+)|\.[oe](\d+)(?![^.])")
 _NAMED = 8  # jobs whose verdict is named
+LOOSE = "files without a communicator"
 
 
 def by_job(files: Sequence[str]) -> dict[str, list[str]]:
@@ -29,21 +31,88 @@ def by_job(files: Sequence[str]) -> dict[str, list[str]]:
     return jobs if len(numbered) > 1 else {"".join(numbered): list(files)}
 
 
+def by_communicator(job: Job, files: Sequence[str]) -> dict[str, list[str]]:
+    """Return *files* by what they have to do with each other, as their lines tell.
+
+    Files belong together that name one communicator, or one process; one that has all
+    ranks of a communicator is a job of its own. Those that name no communicator stand
+    under a name of their own.
+
+    Args:
+        job: what all of them said.
+        files: in the order in which they were read.
+    """
+    heads = list(range(len(files)))
+
+    def head(at: int) -> int:
+        while heads[at] != at:
+            at = heads[at]
+        return at
+
+    homes: dict[str, int] = {}
+    spoken: set[int] = set()
+    for process in job.processes.values():
+        if not process.sources:
+            continue
+        first = min(process.sources)
+        for at in process.sources:
+            heads[head(at)] = head(first)
+        for comm in process.communicators.values():
+            # One of a single rank tells nothing: each process may be a world of its own.
+            if comm.comm_id and comm.nranks > 1:
+                spoken.add(first)
+                heads[head(first)] = head(homes.setdefault(comm.comm_id, first))
+    spoken |= _whole(job)
+    groups: dict[int, list[str]] = {}
+    named = {head(at) for at in spoken}
+    for at, name in enumerate(files):
+        groups.setdefault(head(at) if head(at) in named else -1, []).append(name)
+    loose = groups.pop(-1, [])
+    if len(groups) < 2:
+        return {"": list(files)}
+    jobs = {_files(found): found for found in groups.values()}
+    return {**jobs, LOOSE: loose} if loose else jobs
+
+
+def _whole(job: Job) -> set[int]:
+    """Return the files that hold all ranks of their largest communicator."""
+    ranks: dict[int, dict[int, set[int]]] = {}
+    for process in job.processes.values():
+        for comm in process.communicators.values() if len(process.sources) == 1 else ():
+            sizes = ranks.setdefault(min(process.sources), {})
+            sizes.setdefault(comm.nranks, set()).add(comm.rank)
+    return {
+        at
+        for at, sizes in ranks.items()
+        if max(sizes) > 1 and len(sizes[max(sizes)]) == max(sizes)
+    }
+
+
+def _files(names: Sequence[str]) -> str:
+    more = len(names) - 1
+    return os.path.basename(names[0]) + (
+        f" and {count_of(more, 'file')} more" if more else ""
+    )
+
+
 def of_jobs(reports: Mapping[str, LogReport], rule: Rule) -> LogReport:
-    """Return the worst of *reports*, by job, with a note of what the others come to."""
+    """Return the worst of *reports*, by name of the job, and what the others come to."""
+    spoken = {
+        name: each for name, each in reports.items() if not _is_silent(name, each)
+    }
+    reports = spoken or reports
     if len(reports) == 1:
         return next(iter(reports.values()))
-    names = {job: f"job {job}" if job else "files without a number" for job in reports}
     worst = min(reports, key=lambda job: WORST_FIRST.index(reports[job].verdict))
     report = reports[worst]
     counts = Counter(each.verdict for each in reports.values())
     said = ", ".join(f"{counts[each]} {each}" for each in WORST_FIRST if counts[each])
     if len(reports) <= _NAMED:
-        said = ", ".join(f"{names[job]} {reports[job].verdict}" for job in reports)
+        said = ", ".join(f"{name} {each.verdict}" for name, each in reports.items())
     note = Finding(
         rule=rule.id,
         severity="note",
-        subject=names[worst],
+        subject=worst,
         message=f"one of {count_of(len(reports), 'job')}, each judged by itself: {said}",
         fix=rule.fix,
         source=rule.source,
@@ -51,7 +120,15 @@ def of_jobs(reports: Mapping[str, LogReport], rule: Rule) -> LogReport:
     )
     read = [each.coverage for each in reports.values()]
     return report._replace(
-        summary=f"{report.verdict}: {names[worst]}: {report.summary.partition(': ')[2]}",
+        summary=f"{report.verdict}: {worst}: {report.summary.partition(': ')[2]}",
         findings=(*report.findings, note),
         coverage=Coverage(*map(sum, zip(*read, strict=True))),
+        jobs=tuple(
+            JobRow(name, each.verdict, each.summary) for name, each in reports.items()
+        ),
     )
+
+
+def _is_silent(name: str, report: LogReport) -> bool:
+    """Return whether files of no job have nothing to say: scripts, configurations."""
+    return name == LOOSE and not (report.findings or report.coverage.records)

@@ -17,11 +17,13 @@ from envcfg.log.names import (
 from envcfg.log.numbers import count_of
 from envcfg.log.process import Process
 from envcfg.log.rank import Symptom
-from envcfg.log.traffic import Entity, kinds_of, traffic_of
+from envcfg.log.traffic import RDMA, Entity, kinds_of, traffic_of
 from envcfg.log.versions import ranges_disjoint
+from envcfg.log.warned import reasons_of
 from envcfg.log.world import World
 
 Found = tuple[Entity | None, Symptom]
+KNOWN = RDMA | {"socket"}  # kinds whose lines tell of GPU RDMA
 _STORE = "store-unreachable"
 _LIBRARIES = ("nccl", "rccl")
 
@@ -137,7 +139,10 @@ def _gdr(world: World, expect: Expectations) -> Iterator[Found]:
         for process in people
         for (_, name), (_, staged) in process.channels.items()
     ) or any(network_kind(name) == "socket" for p in people for name in p.networks)
-    witness = next((p for p in people if "0" in p.ring_gdr), None)
+    strange = any(
+        network_kind(name) not in KNOWN for p in people for name in p.networks
+    )
+    witness = next((p for p in people if "0" in p.ring_gdr and not strange), None)
     if witness and not culprits:
         detail = "a rank of the communicator has no GPU RDMA, which its rings show"
         yield (
@@ -245,7 +250,10 @@ def _masks(job: Job, expect: Expectations) -> Iterator[Found]:
 
 
 def _warnings(job: Job) -> Iterator[Found]:
-    for count, sighting in job.unknown.values():
+    told = reasons_of(job)
+    for shape, (count, sighting) in job.unknown.items():
+        if shape in told:
+            continue
         words = sighting.text.partition("NCCL WARN ")[2][:100]
         times = count_of(count, "time")
         detail = f"warns of what envcfg has no rule for ({times}): {words}"

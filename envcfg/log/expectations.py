@@ -1,7 +1,5 @@
 """What a job's log must show, by its profile and by options."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from envcfg.log.names import network_family, network_kind

@@ -9,10 +9,11 @@ from glob import glob
 
 from envcfg.errors import UsageError
 from envcfg.log.batches import by_job
+from envcfg.log.content import is_compressed
 from envcfg.log.job import Job
 from envcfg.log.process import Process, Spot
 from envcfg.log.reader import Reader
-from envcfg.log.source import BLOCK, LONGEST, files_in, is_compressed
+from envcfg.log.source import BLOCK, LONGEST, files_in
 from envcfg.log.verdict import LogReport
 
 _PAUSE = 0.15  # seconds between two looks

@@ -21,6 +21,7 @@ class Group:
             share a host name and process ids.
         finished: some rank said that the communicator is up.
         doubled: several processes hold one and the same rank.
+        left: all that was seen of it is how ranks left it.
     """
 
     def __init__(self, comm_id: str | None, nranks: int) -> None:
@@ -32,6 +33,7 @@ class Group:
         self.alike: list[Process] = []
         self.finished = False
         self.doubled = False
+        self.left = True
 
     def add(self, process: Process, comms: Sequence[Communicator]) -> None:
         """Take in the parts of one process."""
@@ -40,12 +42,19 @@ class Group:
         self.doubled |= not ranks.isdisjoint(self.ranks)
         self.ranks |= ranks
         self.finished |= any(comm.is_up for comm in comms)
+        self.left &= all(comm.only_left for comm in comms)
         devices: dict[int, int] = {}
         for comm in comms:
             held = devices.setdefault(comm.device or 0, comm.rank)
             if comm.device is not None and held != comm.rank:
                 self.alike.append(process)
                 return
+
+    def join(self, other: Group) -> None:
+        """Take in *other*, which is a part of the same communicator."""
+        self.ranks |= other.ranks
+        self.holders |= other.holders
+        self.alike += other.alike
 
     @property
     def absent(self) -> int:
@@ -62,7 +71,26 @@ def groups_of(processes: Iterable[Process]) -> list[Group]:
             parts.setdefault((comm.comm_id, comm.nranks), []).append(comm)
         for key, comms in parts.items():
             groups.setdefault(key, Group(*key)).add(process, comms)
+    for key, group in list(groups.items()):
+        homes = [each for each in groups.values() if _completes(group, each)]
+        if len(homes) == 1:
+            homes[0].join(groups.pop(key))
     return list(groups.values())
+
+
+def _completes(part: Group, whole: Group) -> bool:
+    """Return whether *part* is what *whole* lacks: its ranks were only seen to leave.
+
+    A line on the end of a communicator does not tell its id.
+    """
+    return (
+        part.left
+        and part.comm_id is None
+        and whole.comm_id is not None
+        and part.nranks == whole.nranks
+        and part.ranks.isdisjoint(whole.ranks)
+        and part.holders.isdisjoint(whole.holders)
+    )
 
 
 def connected(groups: Sequence[Group]) -> list[list[Group]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from envcfg.log.learning import learn
 from envcfg.log.names import longest_end, network_kind
 from envcfg.log.prefix import Record
-from envcfg.log.process import Process, Sighting, Spot, clip
+from envcfg.log.process import Process, Raised, Sighting, Spot, clip
 from envcfg.log.rulebook import Match, Rule, Rulebook
 
 _MANY = 1 << 16  # processes that one rule keeps; more are only counted
@@ -42,8 +42,10 @@ class Job:
         ] = {}  # lines that name no process, by label
         self.occurrences: dict[str, Occurrence] = {}
         self.first_errors: dict[str, Occurrence] = {}
+        self.first_ends: dict[str, Occurrence] = {}
         self.records = 0
         self.deduplicated = 0
+        self.kinds: dict[str, str] = {}  # files that are no text, and what they are
         self.cut = 0  # lines of which the end was not looked at
         self.unknown: dict[str, tuple[int, Sighting]] = {}
         self._hosts: set[str] = set()
@@ -59,13 +61,14 @@ class Job:
         if self.certain and not record.certain:
             return
         self.deduplicated += record.repeated
-        match = self.rulebook.match(record.message)
+        match = self.rulebook.match(record.message, record.where)
         bare = not record.level and record.pid is None
         if bare and match and not _is_said_bare(match):
             match = None
         if match is None and not record.level:
             return
         process = self._process(record)
+        process.sources.add(spot.source)
         self.records += bool(record.level)
         process.records += bool(record.level)
         process.informed = process.informed or record.level == "INFO"
@@ -73,11 +76,13 @@ class Job:
             process.label, process.label_is_rank = record.label, record.is_rank
             if record.is_rank:
                 self._by_label.setdefault(record.label, process)
+        sighting = Sighting(spot, clip(text))
+        if record.level == "WARN" and (match is None or _may_matter(match.rule)):
+            process.warn(record.device, _warning(process, record, match, sighting))
         if match is None:
             if record.level == "WARN":
-                self._unknown_warning(record, text, spot)
+                self._unknown_warning(record, sighting)
             return
-        sighting = Sighting(spot, clip(text))
         rule = match.rule
         if rule.severity:
             self._occurrence(rule, process, sighting, record.time)
@@ -118,16 +123,40 @@ class Job:
             order = len(self.occurrences)
             known = self.occurrences[rule.id] = Occurrence(rule, sighting, order, time)
         known.count += 1
+        if time and time < known.time:  # files are read one after another
+            known.time, known.first = time, sighting
         if len(known.processes) < _MANY:
             known.processes[process.host, process.pid] = process
         if rule.severity == "error" and not rule.consequence:
-            self.first_errors.setdefault(process.host, known)
+            firsts = self.first_ends if rule.ends else self.first_errors
+            firsts.setdefault(process.host, known)
 
-    def _unknown_warning(self, record: Record, text: str, spot: Spot) -> None:
-        shape = "".join("#" if c.isdigit() else c for c in record.message[:60])
-        count, first = self.unknown.get(shape, (0, Sighting(spot, clip(text))))
+    def _unknown_warning(self, record: Record, sighting: Sighting) -> None:
+        shape = _shape(record.message)
+        count, first = self.unknown.get(shape, (0, sighting))
         if shape in self.unknown or len(self.unknown) < 64:
             self.unknown[shape] = count + 1, first
+
+
+def _shape(message: str) -> str:
+    """Return the first words of a warning without its numbers: of many, one is shown."""
+    return "".join("#" if c.isdigit() else c for c in message[:60])
+
+
+def _may_matter(rule: Rule) -> bool:
+    """Return whether a warning may be the reason of an error that follows it."""
+    return rule.severity != "error" and not rule.where
+
+
+def _warning(
+    process: Process, record: Record, match: Match | None, sighting: Sighting
+) -> Raised:
+    return Raised(
+        _shape(record.message),
+        sighting,
+        harmless=match is not None and match.rule.benign,
+        over=process.has_ended,
+    )
 
 
 def _is_said_bare(match: Match) -> bool:

@@ -1,23 +1,20 @@
 """The verdict of a job: every rank's verdict, and what only all of them together show."""
 
-from __future__ import annotations
-
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from envcfg.findings import Evidence, Finding
+from envcfg.findings import Finding
 from envcfg.log import checks
 from envcfg.log.expectations import Expectations
-from envcfg.log.job import Job, Occurrence
+from envcfg.log.found import Locate, ends, findings_of
+from envcfg.log.job import Job
 from envcfg.log.membership import member_symptoms
-from envcfg.log.numbers import first_of, named, number_ranges, said_of
+from envcfg.log.numbers import said_of
 from envcfg.log.overview import job_report, transports_of
 from envcfg.log.parts import PART, parts_of, with_part
-from envcfg.log.process import Process, Sighting
 from envcfg.log.rank import Symptom, judge_rank
-from envcfg.log.rulebook import Rule
-from envcfg.log.stack import stack_findings
-from envcfg.log.summary import summarize, unknowns_of
+from envcfg.log.reasons import Reasons
+from envcfg.log.summary import ending, summarize, unknowns_of
 from envcfg.log.traffic import Entity
 from envcfg.log.verdict import (
     WORST_FIRST,
@@ -29,8 +26,6 @@ from envcfg.log.verdict import (
 )
 from envcfg.log.world import World, world_of
 
-Locate = Callable[[Sequence[Sighting]], Sequence[Evidence]]
-Found = tuple[Finding, Sighting | None]
 _EFFECT: dict[str, Verdict] = {"error": "broken", "warning": "degraded"}
 
 
@@ -72,27 +67,26 @@ def _judge_whole(
         *member_symptoms(job, world, expect),
         *checks.job_symptoms(job, world, expect),
     ]
-    symptoms += together
+    reasons = Reasons(job.everyone, job.rulebook.rules)
+    symptoms = reasons.with_reasons([*symptoms, *together])
     shared: dict[Entity | None, list[Symptom]] = {}
     for holder, symptom in together:
         shared.setdefault(holder, []).append(symptom)
-    broken = _broken_processes(job)
+    broken = _broken_processes(job, reasons)
     reports = [
         _marked(_with_errors(report, entity, broken), shared.get(entity, ()))
         for entity, report, _ in judged
         if not world.complete or entity.rank is not None or _is_bad(entity, report)
     ]
     rules = job.rulebook.rules
-    found = [
-        *_rule_findings(job, world),
-        *_symptom_findings(symptoms, rules),
-        *stack_findings(job, expect),
-    ]
-    findings = sorted(_placed(found, locate), key=_weight)
+    findings = findings_of(job, world, symptoms, reasons, expect, locate)
     unknowns = unknowns_of(job, world, symptoms, rules)
     overview = job_report(job, world, reports)
+    of_network = [each for each in findings if not ends(rules, each)]
+    network = _job_verdict(of_network, reports, unknowns, overview)
     report = LogReport(
         verdict=_job_verdict(findings, reports, unknowns, overview),
+        network_verdict=network,
         summary="",
         job=overview,
         ranks=tuple(_one_each(report for report in reports if report.rank >= 0)),
@@ -106,7 +100,11 @@ def _judge_whole(
             sum(count for count, _ in job.unknown.values()),
         ),
     )
-    return report._replace(summary=summarize(report, world, symptoms)), world
+    alone = report._replace(verdict=network, findings=tuple(of_network))
+    said = summarize(alone, world, symptoms, rules)
+    if report.verdict != network:
+        said = f"{report.verdict}: {ending(findings, rules)}; network {said}"
+    return report._replace(summary=said), world
 
 
 def _beside_all(entity: Entity, found: Sequence[Symptom]) -> list[Symptom]:
@@ -151,17 +149,12 @@ def _job_verdict(
     return "ok"
 
 
-def _weight(finding: Finding) -> tuple[bool, int, int]:
-    order = ("error", "warning", "note")
-    return not finding.cause, order.index(finding.severity), -finding.count
-
-
-def _broken_processes(job: Job) -> dict[tuple[str, int | None], str]:
+def _broken_processes(job: Job, reasons: Reasons) -> dict[tuple[str, int | None], str]:
     return {
-        key: occurrence.rule.meaning
+        key: reasons.words(occurrence.rule.id, [process]).meaning
         for occurrence in job.occurrences.values()
-        if occurrence.rule.severity == "error"
-        for key in occurrence.processes
+        if occurrence.rule.severity == "error" and not occurrence.rule.ends
+        for key, process in occurrence.processes.items()
     }
 
 
@@ -176,7 +169,7 @@ def _marked(report: RankReport, symptoms: Sequence[Symptom]) -> RankReport:
     """Return *report* with what only the whole job shows of its rank, if that is worse."""
     for symptom in symptoms:
         if WORST_FIRST.index(symptom.verdict) < WORST_FIRST.index(report.verdict):
-            reason = said_of(1, symptom.detail)
+            reason = said_of(1, symptom.said)
             report = report._replace(verdict=symptom.verdict, reason=reason)
     return report
 
@@ -192,82 +185,3 @@ def _one_each(reports: Iterable[RankReport]) -> list[RankReport]:
         if worse:
             best[report.rank] = report
     return [best[rank] for rank in sorted(best)]
-
-
-def _placed(found: Sequence[Found], locate: Locate) -> list[Finding]:
-    """Return the findings, with the places of the lines that show them."""
-    seen = [sighting for _, sighting in found if sighting]
-    places = dict(zip(seen, locate(seen), strict=True))
-    return [
-        finding._replace(evidence=places[sighting]) if sighting else finding
-        for finding, sighting in found
-    ]
-
-
-def _rule_findings(job: Job, world: World) -> list[Found]:
-    ranks = {id(entity.process): entity.rank for entity in world.entities}
-    firsts = {id(occurrence) for occurrence in job.first_errors.values()}
-    has_cause = bool(firsts)
-    found: list[Found] = []
-    for occurrence in job.occurrences.values():
-        rule = occurrence.rule
-        if rule.severity is None:
-            continue
-        follows = (
-            rule.severity == "error" and has_cause and id(occurrence) not in firsts
-        )
-        finding = Finding(
-            rule=rule.id,
-            severity=rule.severity,
-            subject=_subject(_people(occurrence, ranks)),
-            message=rule.meaning,
-            fix=rule.fix,
-            source=rule.source,
-            count=occurrence.count,
-            cause=not follows,
-        )
-        found.append((finding, occurrence.first))
-    return found
-
-
-def _people(
-    occurrence: Occurrence, ranks: dict[int, int | None]
-) -> list[tuple[int | None, Process]]:
-    return [(ranks.get(id(p)), p) for p in occurrence.processes.values()]
-
-
-def _symptom_findings(
-    symptoms: Sequence[tuple[Entity | None, Symptom]],
-    rules: dict[str, Rule],
-) -> list[Found]:
-    grouped: dict[tuple[str, str], list[tuple[Entity | None, Symptom]]] = {}
-    for entity, symptom in symptoms:
-        if rules[symptom.rule].severity:  # the others are only something unknown
-            key = symptom.rule, symptom.detail
-            grouped.setdefault(key, []).append((entity, symptom))
-    found: list[Found] = []
-    for (name, detail), members in grouped.items():
-        rule = rules[name]
-        people = [(entity.rank, entity.process) for entity, _ in members if entity]
-        sighting = next((each.sighting for _, each in members if each.sighting), None)
-        finding = Finding(
-            rule=name,
-            severity=rule.severity or "note",
-            subject=_subject(people) if people else "job",
-            message=said_of(named(rank for rank, _ in people) or 2, detail),
-            fix=rule.fix,
-            source=rule.source,
-            why=rule.meaning,
-            count=len(members),
-        )
-        found.append((finding, sighting))
-    return found
-
-
-def _subject(people: Sequence[tuple[int | None, Process]]) -> str:
-    ranks = sorted({rank for rank, _ in people if rank is not None})
-    named = first_of({process.host for _, process in people if process.host})
-    if not ranks:
-        return named or "job"
-    where = f" ({named})" if named else ""
-    return f"rank{'s' if len(ranks) > 1 else ''} {number_ranges(ranks)}{where}"

@@ -12,6 +12,12 @@ from envcfg.log.process import MANY, MOST_RANKS, Communicator, Edge, Process, Si
 Fields = Mapping[str, "str | None"]
 _INTERFACE = re.compile(r"\[\d+\]([\w.-]+):")
 _PORT = re.compile(r"\[\d+\]\S")
+_UP = "Init COMPLETE"
+# What a process says as it goes on.
+_STEPS = frozenset(
+    "channel channel-local communicator network network-assigned rings topology "
+    "trees".split()
+)
 
 
 def learn(
@@ -21,6 +27,8 @@ def learn(
     if event == "plugin-failed" and not is_plugin(fields.get("name") or ""):
         return  # NCCL tries its own networks in turn
     process.keep(event, sighting)
+    if event in _STEPS and fields.get("phase", _UP) == _UP:
+        process.go_on(record.device)
     teach = _EVENTS.get(event)
     if teach is not None and not (record.torn and event == "channel"):
         teach(process, fields, record, sighting)
@@ -101,9 +109,14 @@ def _ports(p: Process, fields: Fields, _: Record, __: Sighting) -> None:
 
 
 def _gdr_device(p: Process, fields: Fields, _: Record, sighting: Sighting) -> None:
+    network, nic = fields.get("network"), fields.get("nic")
+    able = fields.get("state") == "Enabled"
     # A NIC that is too far from a GPU says nothing: there are others.
-    if fields.get("state") == "Disabled" and fields.get("reason") == "no module":
-        p.keep("gdr-off-ib", sighting)
+    far = fields.get("reason") not in (None, "no module")
+    if network and nic and not far and len(p.nic_gdr) < MANY:
+        p.nic_gdr[network, nic] = able or p.nic_gdr.get((network, nic), False)
+        if not able:
+            p.keep("gdr-off-nic", sighting)
 
 
 def _loaded(p: Process, fields: Fields, _: Record, __: Sighting) -> None:
@@ -164,15 +177,16 @@ def _affinity(p: Process, fields: Fields, record: Record, _: Sighting) -> None:
         p.masks[rank] = (fields.get("mask") or "").removeprefix("0x").replace(",", "")
 
 
-def _setting(p: Process, fields: Fields, _: Record, __: Sighting) -> None:
+def _setting(p: Process, fields: Fields, _: Record, sighting: Sighting) -> None:
+    name = fields.get("name") or ""
     if len(p.settings) < 256:
-        p.settings[fields.get("name") or ""] = fields.get("value") or ""
+        p.settings[name] = fields.get("value") or ""
+        p.keep(f"setting {name}", sighting)
 
 
-def _trace(p: Process, fields: Fields, _: Record, __: Sighting) -> None:
-    if len(p.traces) < 64:
-        file = (fields.get("file") or "").partition(":")[0]
-        p.traces.add((file.rpartition("/")[2], fields.get("code") or ""))
+def _trace(p: Process, fields: Fields, record: Record, _: Sighting) -> None:
+    file = (fields.get("file") or "").partition(":")[0]
+    p.trace(record.device, file.rpartition("/")[2], fields.get("code") or "")
 
 
 _EVENTS: Mapping[str, Callable[[Process, Fields, Record, Sighting], None]] = {

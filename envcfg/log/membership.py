@@ -7,16 +7,21 @@ from collections.abc import Iterator
 from envcfg.log.expectations import Expectations
 from envcfg.log.job import Job
 from envcfg.log.numbers import count_of
-from envcfg.log.process import Process, Sighting
+from envcfg.log.process import GAVE_UP, Process, Sighting
 from envcfg.log.rank import Symptom
+from envcfg.log.rulebook import Rule
 from envcfg.log.traffic import Entity
+from envcfg.log.warned import reasons_of, warned_symptoms
 from envcfg.log.world import World, world_communicators
 
 Found = tuple[Entity | None, Symptom]
-_CARRIERS = ("net.cc", "proxy.cc", "transport.cc", "generic.cc")
+_CARRIERS = frozenset(
+    f"{name}.{end}"
+    for name in ("net", "proxy", "transport", "generic")
+    for end in ("cc", "cu")
+)
 _FAULTS = {"2", "6"}  # a system call or the network failed, a remote rank failed
 _SMALLER = "began with a smaller communicator and did not finish it"
-_GAVE_UP = ("group.cc", "init.cc", "enqueue.cc", "bootstrap.cc", "collectives.cc")
 
 
 def member_symptoms(job: Job, world: World, expect: Expectations) -> list[Found]:
@@ -29,6 +34,7 @@ def member_symptoms(job: Job, world: World, expect: Expectations) -> list[Found]
         *_incomplete(world),
         *_idle(world),
         *_traces(job, world),
+        *warned_symptoms(job, world),
     ]
 
 
@@ -113,20 +119,22 @@ def _stage(process: Process) -> str:
     return "began to initialise and did not finish"
 
 
+def _is_reason(rule: Rule) -> bool:
+    return rule.severity == "error" and not rule.ends
+
+
 def _traces(job: Job, world: World) -> Iterator[Found]:
     """Errors that went up through NCCL without a line that says why."""
-    if any(each.rule.severity == "error" for each in job.occurrences.values()):
+    if any(_is_reason(each.rule) for each in job.occurrences.values()):
         return  # the reason is there
+    told = {id(p) for each in reasons_of(job).values() for p in each.processes}
     for entity in world.entities:
         process = entity.process
+        if id(process) in told:
+            continue
         sighting = process.seen.get("error-trace")
-        ended = any(
-            phase.startswith(("Destroy", "Abort"))
-            for comm in process.communicators.values()
-            for phase in comm.phases
-        )
-        codes = {code for file, code in process.traces if file in _CARRIERS + _GAVE_UP}
-        if not ended and any(file in _GAVE_UP for file, _ in process.traces):
+        codes = {code for file, code in process.traces if file in _CARRIERS | GAVE_UP}
+        if not process.has_ended and any(file in GAVE_UP for file, _ in process.traces):
             detail = "NCCL gave up and does not say why"
             yield entity, Symptom("failed-silently", "broken", detail, sighting)
         elif codes & _FAULTS:

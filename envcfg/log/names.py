@@ -47,10 +47,18 @@ def provider_family(name: str) -> str:
     return known["pattern"] if known else name
 
 
-def interface_fault(name: str) -> str | None:
-    """Return what is wrong with an interface for traffic between nodes, if anything."""
+def interface_fault(name: str, *, multi: bool | None) -> str | None:
+    """Return what is wrong with an interface for traffic between nodes, if anything.
+
+    Args:
+        name: of the interface.
+        multi: whether there are several nodes; None: unknown.
+    """
     known = _find("interfaces", name)
-    return known["meaning"] if known else None
+    # Ranks that meet over the loopback are on one node, unless they show another.
+    if known is None or (known.get("inside") and not multi):
+        return None
+    return str(known["meaning"])
 
 
 def longest_end(name: str, known: Set[str]) -> str:

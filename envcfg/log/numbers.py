@@ -46,6 +46,7 @@ _SINGULAR = {
     "see": "sees",
     "are": "is",
     "send": "sends",
+    "lack": "lacks",
 }
 
 

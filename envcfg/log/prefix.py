@@ -5,8 +5,6 @@ but the message may be missing. ``[DEV]`` is the index of a GPU in its process, 
 rank.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from itertools import pairwise
@@ -28,6 +26,7 @@ class Record(NamedTuple):
         repeated: how many more such lines Ray left out.
         torn: another process's line begins in the middle of this one.
         glued: it begins behind other text, of which the host may hold the end.
+        where: what stands between the prefix and NCCL: a place in its source.
         certain: who wrote it is certain: the line begins with NCCL's own prefix, or with
             that of libfabric, Slurm or the C++ part of PyTorch. A program that quotes a
             line, or says the same words, does not begin so.
@@ -44,6 +43,7 @@ class Record(NamedTuple):
     repeated: int = 0
     torn: bool = False
     glued: bool = False
+    where: str = ""
     certain: bool = False
 
 
@@ -78,6 +78,11 @@ _REDACTED = (
 )
 _STRIPPED = rf"(?:\[(?P<device>-?\d+)\] )?(?:(?<!\S)\S+:\d+(?: \([\w ]*\))? )?{_LEVEL}"
 _PREFIXES = tuple(map(re.compile, (_OWN, _PATCHED, _REDACTED, _STRIPPED)))
+# Before NCCL 2.3 its name was not said.
+_OLDEST = re.compile(
+    rf"{_NO_CLOCK}(?P<host>{_HOST}):(?P<pid>\d{{1,11}}):\d+ \[(?P<device>-?\d{{1,9}})\] "
+    r"(?:(?P<where>[\w./+-]{1,200}\.c[cu]?:\d+) )?(?P<level>INFO|WARN) "
+)
 _NEXT = re.compile(
     rf"(?:\[{_TIME}[^\]]*\] )?{_BEGIN}{_HOST}:\d+:\d+ (?:\[-?\d+\] )?(?:[^ ].{{0,400}}? )??"
     r"NCCL (?:INFO|WARN|CALL|TRACE)(?: |$)"
@@ -241,10 +246,27 @@ def _record(
                     torn,
                     found.start() > 0
                     and _GLUE.match(text, found.start() - 1) is not None,
+                    part.get("where") or "",
                 )
                 begins = record.pid is not None and not text[: found.start()].strip()
                 return record, begins
     text = text.strip()
+    if old := _OLDEST.match(text):
+        part = old.groupdict()
+        record = Record(
+            part["host"],
+            _number(part["pid"]),
+            _number(part["device"]),
+            part["level"],
+            text[old.end() :].strip(),
+            label,
+            is_rank,
+            "",
+            repeated,
+            torn,
+            where=part["where"] or "",
+        )
+        return record, False
     bare = Record("", None, None, "", text, label, is_rank, "", repeated, torn)
     return bare, False
 

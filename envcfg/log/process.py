@@ -1,11 +1,14 @@
 """What is known of one process: facts that its lines add up to, in any order."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 _TEXT = 400  # characters of a line that are kept as evidence
 MANY = 4096  # of one kind in one process: more is no news
+GAVE_UP = frozenset(  # files of NCCL from which an error goes to the program
+    f"{name}.{end}"
+    for name in ("group", "init", "enqueue", "bootstrap", "collectives")
+    for end in ("cc", "cu")
+)
 MOST_RANKS = 1 << 22  # of a job; a larger number is torn, mistyped or made up
 
 
@@ -35,6 +38,28 @@ class Edge(NamedTuple):
     nranks: int | None
 
 
+class Raised:
+    """A warning, and the files through which an error went up behind it.
+
+    Attributes:
+        shape: its first words, without numbers.
+        sighting: its line.
+        harmless: what it says is harmless where the process goes on.
+        over: a communicator had been put away before: the program was at its end.
+        files: of NCCL's source; none yet where nothing went up.
+    """
+
+    def __init__(
+        self, shape: str, sighting: Sighting, *, harmless: bool, over: bool
+    ) -> None:
+        """Begin with the warning."""
+        self.shape = shape
+        self.sighting = sighting
+        self.harmless = harmless
+        self.over = over
+        self.files: set[str] = set()
+
+
 class Communicator:
     """One rank's part in a communicator."""
 
@@ -51,6 +76,11 @@ class Communicator:
     def is_up(self) -> bool:
         """Whether it said that its start is complete."""
         return "Init COMPLETE" in self.phases
+
+    @property
+    def only_left(self) -> bool:
+        """Whether the end of its part is all that it said."""
+        return bool(self.phases) and not any("Init" in each for each in self.phases)
 
     @property
     def only_began(self) -> bool:
@@ -87,12 +117,57 @@ class Process:
         self.versions: dict[str, set[str]] = {}
         self.dialects: set[tuple[str, str]] = set()
         self.ring_gdr: set[str] = set()
+        self.nic_gdr: dict[tuple[str, str], bool] = {}
         self.rings = 0
         self.trees = 0
         self.masks: dict[int | None, str] = {}
         self.settings: dict[str, str] = {}
         self.seen: dict[str, Sighting] = {}
+        self.sources: set[int] = set()
         self.traces: set[tuple[str, str]] = set()
+        self.warned: dict[int | None, Raised] = {}
+        self.raised: dict[int | None, Raised] = {}
+        self.steps: set[int | None] = set()
+
+    @property
+    def is_anyone(self) -> bool:
+        """Whether its lines may be those of many processes, which name none."""
+        return self.pid is None and self.label is None
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether it has put a communicator away."""
+        return any(
+            phase.startswith(("Destroy", "Abort"))
+            for comm in self.communicators.values()
+            for phase in comm.phases
+        )
+
+    def warn(self, device: int | None, warning: Raised) -> None:
+        """Take in a warning; the first one counts, and a harmless one the least."""
+        known = self.warned.get(device)
+        if known is None or (known.harmless and not warning.harmless):
+            self.warned[device] = warning
+
+    def trace(self, device: int | None, file: str, code: str) -> None:
+        """Take in that an error went up through a *file* of NCCL's source."""
+        if len(self.traces) < 64:
+            self.traces.add((file, code))
+        if warning := self.warned.get(device):
+            self.raised.setdefault(device, warning).files.add(file)
+
+    def go_on(self, device: int | None) -> None:
+        """Take in that it does something new, whatever it warned of before.
+
+        Of several GPUs each goes on by itself. What was said before the process chose its
+        GPU belongs to any.
+        """
+        self.steps.add(device)
+        for known in (self.warned, self.raised):
+            for other in [
+                key for key in known if key == device or key not in self.steps
+            ]:
+                del known[other]
 
     def keep(self, key: str, sighting: Sighting) -> None:
         """Keep the first sighting of *key*."""

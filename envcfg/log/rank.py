@@ -1,13 +1,11 @@
 """The verdict of one rank: what its process used, and what speaks against it."""
 
-from __future__ import annotations
-
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from envcfg.log.expectations import Expectations
 from envcfg.log.names import interface_fault, is_fast, network_kind
-from envcfg.log.numbers import said_of
+from envcfg.log.numbers import first_of, said_of
 from envcfg.log.process import Process, Sighting
 from envcfg.log.traffic import (
     Entity,
@@ -30,12 +28,25 @@ class Symptom(NamedTuple):
         verdict: what it makes of the rank.
         detail: what is different, in a few words.
         sighting: the line that shows it.
+        on: the interface that it is about; those of many ranks are told together.
     """
 
     rule: str
     verdict: Verdict
     detail: str
     sighting: Sighting | None = None
+    on: str = ""
+
+    @property
+    def said(self) -> str:
+        """What is different, with the interface."""
+        return f"{self.detail} on {self.on}" if self.on else self.detail
+
+
+def told_together(symptoms: Sequence[Symptom]) -> str:
+    """Return what *symptoms* of one detail say, with all their interfaces."""
+    names = {each.on for each in symptoms if each.on}
+    return symptoms[0]._replace(on=first_of(names)).said
 
 
 def judge_rank(
@@ -54,7 +65,7 @@ def judge_rank(
     ]
     symptoms.sort(key=lambda each: WORST_FIRST.index(each.verdict))
     verdict = symptoms[0].verdict if symptoms else "ok"
-    reason = said_of(1, symptoms[0].detail) if verdict != "ok" else ""
+    reason = said_of(1, symptoms[0].said) if verdict != "ok" else ""
     report = RankReport(
         rank=-1 if entity.rank is None else entity.rank,
         host=process.host,
@@ -157,8 +168,8 @@ def _socket(
         return
     if multi or plugin_state(process) == "failed" or expect.wants_fast:
         interface = next(iter(process.interfaces.get("socket", ())), None)
-        detail = f"use TCP sockets on {interface}" if interface else "use TCP sockets"
-        yield Symptom("socket-fallback", "degraded", detail, sighting)
+        detail = "use TCP sockets"
+        yield Symptom("socket-fallback", "degraded", detail, sighting, interface or "")
         if plugin_state(process) == "missing":
             reason = f": {process.reason}" if process.reason else ""
             detail = f"do not find the network plugin{reason}"
@@ -219,7 +230,7 @@ def _gdr(
     if gdr in ("no", "partial") and (multi or process.channels or expect.gdr):
         staged = (f"channel {name} host" for name in networks)
         keys = [
-            key for key in (*staged, "gdr-off", "gdr-off-ib") if key in process.seen
+            key for key in (*staged, "gdr-off", "gdr-off-nic") if key in process.seen
         ]
         sighting = process.seen[keys[0]] if keys else None
         detail = "have no GPU RDMA"
@@ -241,12 +252,13 @@ def _interfaces(
             continue
         for name in process.interfaces.get(use, ()):
             sighting = process.seen.get(event)
+            fault = interface_fault(name, multi=multi)
             if expect.interfaces and not name.startswith(expect.interfaces):
                 detail = f"use {name} for {use}"
                 yield Symptom("interface-unexpected", "degraded", detail, sighting)
-            elif use == "socket" and multi is not False and interface_fault(name):
-                detail = f"send over {name}, {interface_fault(name)}"
+            elif use == "socket" and multi is not False and fault:
+                detail = f"send over {name}, {fault}"
                 yield Symptom("socket-slow", "degraded", detail, sighting)
-            elif fault := interface_fault(name):
+            elif fault:
                 detail = f"use {name} for {use}, {fault}"
                 yield Symptom("interface-slow", "ok", detail, sighting)

@@ -1,7 +1,5 @@
 """From sources to a job: one pass over every block, in bounded memory."""
 
-from __future__ import annotations
-
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
@@ -63,6 +61,8 @@ class Reader:
             OutputError: it cannot be read.
         """
         number = self.begin(source.name, plain=source.plain)
+        for job in self.jobs if source.kind else ():
+            job.kinds[source.name] = source.kind
         seek = None
         lines = watched = 0
         for buffer, end, offset in source.raw_blocks():
@@ -115,7 +115,7 @@ class Reader:
             record.level in ("WARN", "")
             and len(line) < _LONG
             and any(beginning in line for beginning in _BEGINNINGS)
-            and self._match(record.message) is None
+            and self._match(record.message, record.where) is None
         )
 
     def _resume(self, text: bytes, spot: Spot) -> bool:

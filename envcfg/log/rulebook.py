@@ -7,8 +7,6 @@ has words. Patterns are compiled when a line first holds their needle, so that a
 pays for a few of them.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,8 +17,8 @@ from envcfg.findings import Severity
 
 FOLDER = os.path.join(os.path.dirname(__file__), "rules")
 KEYS = (
-    "id needle pattern event anywhere severity benign consequence versions meaning fix "
-    "source samples counter"
+    "id needle where pattern event anywhere explains when severity ends benign consequence "
+    "versions says meaning fix source samples counter"
 ).split()
 
 
@@ -30,13 +28,19 @@ class Rule(NamedTuple):
     Attributes:
         id: short stable name, never reused.
         needle: text that every line of this format holds; empty for a judgement.
+        where: text that the place in NCCL's source holds, which stands in front of a
+            warning; such a rule needs no needle and wins over those without.
         pattern: regular expression that is searched for in the message.
         event: what the state of a rank learns from it; None where it learns nothing.
         anywhere: it is evidence without a prefix, and wherever it stands in the line.
+        explains: ids of findings that it gives a reason for.
+        when: what must be known of a process for that.
         severity: what a line of this kind is worth; None: it is evidence, no finding.
+        ends: the program ended by it, whatever the network did.
         benign: it looks bad and is not.
         consequence: it follows from another error, which is the one to mend.
         versions: library to the range of versions that print it (``2.22-2.25``).
+        says: of one that explains another: what it says of ranks, as of several.
         meaning: why, in a sentence.
         fix: what to do.
         source: who says so, with version or date.
@@ -47,13 +51,18 @@ class Rule(NamedTuple):
 
     id: str
     needle: str = ""
+    where: str = ""
     pattern: str = ""
     event: str | None = None
     anywhere: bool = False
+    explains: tuple[str, ...] = ()
+    when: Mapping[str, Any] = {}
     severity: Severity | None = None
+    ends: bool = False
     benign: bool = False
     consequence: bool = False
     versions: Mapping[str, str] = {}
+    says: str = ""
     meaning: str = ""
     fix: str | None = None
     source: str = ""
@@ -86,7 +95,7 @@ class Rulebook:
         self.gates = tuple(gate.encode() for gate in gates)
         self._by_needle: dict[str, list[Rule]] = {}
         for rule in rules:
-            if rule.needle:
+            if rule.needle and not rule.where:
                 self._by_needle.setdefault(rule.needle, []).append(rule)
         # Longest first: at one place a longer needle says more than its beginning.
         needles = sorted(self._by_needle, key=lambda each: (-len(each), each))
@@ -96,21 +105,32 @@ class Rulebook:
             needle: [known for known in needles if needle.startswith(known)]
             for needle in needles
         }
+        self._placed = [rule for rule in rules if rule.where]
         self._channels = [
             rule for rule in rules if rule.event in ("channel", "channel-local")
         ]
         self._compiled: dict[str, re.Pattern[str]] = {}
 
-    def match(self, message: str) -> Match | None:
-        """Return the first rule that *message* matches, or None."""
+    def match(self, message: str, where: str = "") -> Match | None:
+        """Return the first rule that *message* matches, or None.
+
+        Args:
+            message: without what stands in front of it.
+            where: the place in the source that stands there.
+        """
         if message.startswith("Channel "):  # nine in ten lines of a large debug log
             for rule in self._channels:
                 if found := self._pattern(rule).search(message):
                     return Match(rule, found.groupdict(), found.start())
-        return next(self.matches(message), None)
+        return next(self.matches(message, where), None)
 
-    def matches(self, message: str) -> Iterator[Match]:
+    def matches(self, message: str, where: str = "") -> Iterator[Match]:
         """Yield every rule that *message* matches, in the order of its needles."""
+        for rule in self._placed if where else ():
+            found = rule.where in where and self._pattern(rule).search(message)
+            if found:
+                yield Match(rule, found.groupdict(), found.start())
+                return
         at = 0
         tried = set()
         while gate := self._gate.search(message, at):
@@ -147,6 +167,6 @@ def _rule(data: dict[str, Any], where: str, gates: tuple[str, ...]) -> Rule:
     if unknown := set(data) - set(KEYS):
         msg = f"{where}: {data.get('id')}: unknown {sorted(unknown)}"
         raise ValueError(msg)
-    for name in ("samples", "counter"):
+    for name in ("explains", "samples", "counter"):
         data[name] = tuple(data.get(name, ()))
     return Rule(**data, gates=gates)

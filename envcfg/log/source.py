@@ -1,14 +1,13 @@
 """Where a log comes from: files, folders, patterns, standard input, compressed files."""
 
-from __future__ import annotations
-
 import glob
 import os
 import sys
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from envcfg.errors import OutputError, UsageError
+from envcfg.log.content import decompressed, head_of, kind_of
 
 BLOCK = 1 << 17  # larger reads are slower: this much stays in the processor's cache
 LONGEST = 1 << 20  # a line that is longer is looked at in pieces
@@ -94,6 +93,7 @@ class Source:
         plain: a file on disk that is not compressed.
         size: its bytes; 0 where nobody knows (a pipe, a compressed file).
         large: so large that its middle is looked at sparingly.
+        kind: what it is where it is no text (``empty``, ``a zip archive``); else nothing.
     """
 
     def __init__(self, name: str) -> None:
@@ -107,11 +107,13 @@ class Source:
         self._lines: dict[int, int] | None = None
         try:
             self._raw = sys.stdin.buffer if name == "-" else open(name, "rb")  # noqa: SIM115
-            plain, self._stream, self._errors = _decompressed(name, self._raw)
+            head = head_of(self._raw)
+            plain, self._stream, self._errors = decompressed(name, self._raw)
         except OSError as err:
             msg = f"{name}: {err.strerror or err}"
             raise OutputError(msg, hint="can you read it?") from err
         regular = name != "-" and os.path.isfile(name)
+        self.kind = kind_of(head)
         self.plain = plain and regular
         self.size = os.path.getsize(name) if self.plain else 0
         self.large = self.size > LARGE
@@ -161,50 +163,6 @@ class Source:
         """Close the log."""
         if self.name != "-":
             self._raw.close()
-
-
-_Opened = tuple[bool, Any, tuple[type[Exception], ...]]
-
-
-def _decompressed(name: str, raw: Any) -> _Opened:  # noqa: ANN401  # a binary file
-    """Return whether *raw* is plain, a stream of what is in it, and how that fails."""
-    head = raw.peek(6)[:6] if hasattr(raw, "peek") else b""
-    for magic, open_stream in _COMPRESSED.items():
-        if head.startswith(magic):
-            return False, *open_stream(raw)
-    if name == "-" or not os.path.isfile(name):
-        return True, raw, (OSError,)
-    raw.raw.seek(0)
-    return True, raw.raw, (OSError,)  # without a second buffer in between
-
-
-def _gzip(raw: Any) -> tuple[Any, tuple[type[Exception], ...]]:  # noqa: ANN401
-    import gzip
-    import zlib
-
-    return gzip.GzipFile(fileobj=raw), (OSError, EOFError, zlib.error)
-
-
-def _xz(raw: Any) -> tuple[Any, tuple[type[Exception], ...]]:  # noqa: ANN401
-    import lzma
-
-    return lzma.LZMAFile(raw), (OSError, EOFError, lzma.LZMAError)
-
-
-def _zstd(raw: Any) -> tuple[Any, tuple[type[Exception], ...]]:  # noqa: ANN401
-    if sys.version_info >= (3, 14):
-        from compression import zstd
-    else:
-        from backports import zstd
-    return zstd.ZstdFile(raw), (OSError, EOFError, zstd.ZstdError)
-
-
-_COMPRESSED = {b"\x1f\x8b": _gzip, b"\xfd7zXZ\x00": _xz, b"\x28\xb5\x2f\xfd": _zstd}
-
-
-def is_compressed(head: bytes) -> bool:
-    """Return whether a file that begins with *head* is one that we unpack."""
-    return head.startswith(tuple(_COMPRESSED))
 
 
 def count_lines(name: str, offsets: Sequence[int]) -> dict[int, int]:

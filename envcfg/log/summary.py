@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from envcfg.findings import Finding
 from envcfg.log.job import Job
 from envcfg.log.numbers import count_of, first_of, named, number_ranges, said_of
-from envcfg.log.rank import Symptom
+from envcfg.log.rank import Symptom, told_together
 from envcfg.log.rulebook import Rule
 from envcfg.log.traffic import Entity, plugin_state
 from envcfg.log.verdict import LogReport, Unknown
@@ -32,7 +33,12 @@ def unknowns_of(
 def _gaps(job: Job, world: World) -> Iterator[tuple[str, str]]:
     people = job.everyone
     if not job.records and not any(p.seen for p in people):
-        yield "no-nccl-lines", "the log holds no line of NCCL or RCCL"
+        what = "the log holds no line of NCCL or RCCL"
+        said = [f"{_called(name)} is {kind}" for name, kind in job.kinds.items()]
+        yield (
+            "no-nccl-lines",
+            ": ".join([what, ", ".join(said[:3])] if said else [what]),
+        )
         return
     if not any(p.informed or p.networks for p in people):
         yield "no-info-lines", "NCCL wrote warnings only, no INFO line"
@@ -61,6 +67,10 @@ def _gaps(job: Job, world: World) -> Iterator[tuple[str, str]]:
         yield "ranks-missing", f"ranks of {groups} of {nranks} are not in the log"
 
 
+def _called(name: str) -> str:
+    return "standard input" if name == "-" else os.path.basename(name)
+
+
 def _doubts(
     symptoms: Sequence[tuple[Entity | None, Symptom]],
 ) -> Iterator[tuple[str, str]]:
@@ -86,6 +96,7 @@ def summarize(
     report: LogReport,
     world: World,
     symptoms: Sequence[tuple[Entity | None, Symptom]],
+    rules: Mapping[str, Rule],
 ) -> str:
     """Return the verdict in one sentence that begins with it."""
     if report.verdict == "ok":
@@ -100,10 +111,16 @@ def summarize(
                 each for each in report.findings if each.severity == "warning"
             )
             return f"degraded: {_said(finding)}"
-        return f"degraded: {_bad(report, world, bad)}"
+        return f"degraded: {_bad(report, world, bad, rules)}"
     if report.unknowns:
         return f"inconclusive: {report.unknowns[0].what}"
     return "inconclusive: the log does not show which network the job used"
+
+
+def ending(findings: Sequence[Finding], rules: Mapping[str, Rule]) -> str:
+    """Say what ended the program, the cause first."""
+    ends = [each for each in findings if each.rule in rules and rules[each.rule].ends]
+    return _said(min(ends, key=lambda each: rules[each.rule].consequence))
 
 
 def _said(finding: Finding) -> str:
@@ -126,14 +143,20 @@ def _good(report: LogReport, world: World) -> str:
 
 
 def _bad(
-    report: LogReport, world: World, symptoms: Sequence[tuple[Entity, Symptom]]
+    report: LogReport,
+    world: World,
+    symptoms: Sequence[tuple[Entity, Symptom]],
+    rules: Mapping[str, Rule],
 ) -> str:
     """Return what most of the degraded ranks suffer from, and why."""
     worst: dict[Entity, Symptom] = {}
     for entity, symptom in symptoms:
         if entity not in worst or symptom.rule == "socket-fallback":
             worst[entity] = symptom
-    detail, count = Counter(each.detail for each in worst.values()).most_common(1)[0]
+    usual = Counter((each.rule, each.detail) for each in worst.values())
+    (rule, detail), count = usual.most_common(1)[0]
+    same = [e for e in worst.values() if (e.rule, e.detail) == (rule, detail)]
+    detail = told_together(same)
     ranked = all(entity.rank is not None for entity in worst) and report.job.world_size
     noun = ("rank", "ranks") if ranked else ("process", "processes")
     many = f"{count} of {count_of(ranked or len(world.entities), *noun)}"
@@ -145,4 +168,7 @@ def _bad(
         }
         if hosts:
             tails.append(f"plugin {words} on {first_of(hosts)}")
+    why = Counter(s.detail for _, s in symptoms if rule in rules[s.rule].explains)
+    for reason, holders in why.most_common(1):
+        tails.append(f"{'they' if holders > 1 else 'it'} {said_of(holders, reason)}")
     return "; ".join([f"{many} {said_of(count, detail)}", *tails])

@@ -1,12 +1,13 @@
 """What a rank used, as far as its lines show it: networks, plugin, GPU RDMA."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from envcfg.log.names import network_group, network_kind
 from envcfg.log.process import Process
 from envcfg.log.verdict import PluginState, Share
+
+# Kinds of networks of which it is known how their lines tell of GPU RDMA.
+RDMA = frozenset({"libfabric", "verbs"})
 
 
 class Entity(NamedTuple):
@@ -48,9 +49,8 @@ def traffic_of(entity: Entity, *, silent: bool = False) -> Traffic:
         if shared and entity.rank is not None and own != entity.rank:
             continue
         names.append(name)
-        if network_kind(name) != "socket":
-            with_gdr += direct
-            without_gdr += staged
+        with_gdr += direct if network_kind(name) != "socket" else 0
+        without_gdr += staged if network_kind(name) in RDMA else 0
     if not names and "socket-interfaces" in process.seen:
         names = ["Socket"]  # only a process that falls back to sockets lists them
     if not names and silent:
@@ -117,11 +117,14 @@ def gdr_of(entity: Entity, traffic: Traffic, *, multi: bool | None) -> Share:
     kinds = {network_kind(name) for name in traffic.networks}
     if "gdr-off" in entity.process.seen or kinds == {"socket"}:
         return "no"
-    if kinds == {"verbs"} and "gdr-off-ib" in entity.process.seen:
-        return "no"
     if multi and entity.process.ring_gdr == {"1"} and _spans(entity.process):
         return "yes"
-    return "unknown"
+    able = [
+        can
+        for (name, _), can in entity.process.nic_gdr.items()
+        if network_kind(name) in kinds & RDMA
+    ]
+    return "no" if able and not any(able) and kinds <= RDMA else "unknown"
 
 
 def _spans(process: Process) -> bool:

@@ -3,8 +3,6 @@
 Plain data: :mod:`envcfg.log.judge` makes it, the reports show it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Literal, NamedTuple
 
@@ -140,11 +138,26 @@ class Coverage(NamedTuple):
     unknown_warnings: int
 
 
+class JobRow(NamedTuple):
+    """One of several jobs that were read.
+
+    Attributes:
+        name: number of the job, or the files that are its.
+        verdict: of this job.
+        summary: the verdict in one sentence, beginning with the verdict.
+    """
+
+    name: str
+    verdict: Verdict
+    summary: str
+
+
 class LogReport(NamedTuple):
     """The answer of ``envcfg check-log``.
 
     Attributes:
         verdict: of the job.
+        network_verdict: of its network alone, whatever ended its program.
         summary: the verdict in one sentence, beginning with the verdict.
         job: what is known of the job.
         ranks: one entry for each rank of the world that was seen, rising.
@@ -152,9 +165,11 @@ class LogReport(NamedTuple):
         findings: causes first, worst first.
         unknowns: what the log does not show.
         coverage: how much was read.
+        jobs: all jobs, where several were read and this is the worst; else none.
     """
 
     verdict: Verdict
+    network_verdict: Verdict
     summary: str
     job: JobReport
     ranks: tuple[RankReport, ...]
@@ -162,3 +177,4 @@ class LogReport(NamedTuple):
     findings: tuple[Finding, ...]
     unknowns: tuple[Unknown, ...]
     coverage: Coverage
+    jobs: tuple[JobRow, ...] = ()

@@ -1,7 +1,5 @@
 """Who is who: the size of the world, which process holds which rank, how many nodes."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -13,6 +11,10 @@ from envcfg.log.names import NAMES_NETWORK, longest_end
 from envcfg.log.process import Communicator, Process
 from envcfg.log.traffic import Entity
 from envcfg.log.versions import is_older
+
+# Versions before this one say how processes find each other as the oldest ones do. Those of
+# them that name the network are told from the others by doing so.
+_SAME_WORDS = "2.8"
 
 
 class World(NamedTuple):
@@ -171,7 +173,12 @@ def _hosts(processes: list[Process]) -> list[str]:
 
 
 def _silent(processes: list[Process]) -> bool:
-    known = [version for p in processes for version in p.versions.get("nccl", ())]
+    known = {version for p in processes for version in p.versions.get("nccl", ())}
+    if not known and not any(process.networks for process in processes):
+        # Only one process tells its version. The others tell it by their words.
+        words = {each for p in processes for each in p.dialects if each[0] == "nccl"}
+        known = {last for _, text in words if (last := text.partition("-")[2])}
+        return any(is_older(version, _SAME_WORDS) for version in known)
     return bool(known) and all(is_older(version, NAMES_NETWORK) for version in known)
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from envcfg.findings import Finding
+from envcfg.log.names import network_kind
 from envcfg.log.verdict import LogReport
 from envcfg.preflight.log import log_findings, network_state
 from envcfg.preflight.network import is_done, judge_ranks
@@ -60,6 +61,7 @@ def judge_all(wanted: Wanted, seen: Seen, *, needs_fast: bool) -> Report:
         if seen.log:
             for each in log_findings(seen.log, _names(wanted)):
                 nodes.get(each.subject, job).append(each)
+            job += _on_sockets(seen.log, state)
         job += _undone(seen)
     job += [
         Finding("not-looked-at", "note", "", f"nobody looked at {each}")
@@ -78,6 +80,14 @@ def judge_all(wanted: Wanted, seen: Seen, *, needs_fast: bool) -> Report:
     )
 
 
+def _on_sockets(log: LogReport, state: str) -> Iterator[Finding]:
+    """Yield that traffic takes TCP, where the log does not name the ranks that use it."""
+    kinds = {network_kind(name) for name in log.job.networks}
+    if state == "slow" and "socket" in kinds and not log.ranks:
+        fix = next((each.fix for each in log.findings if each.fix), None)
+        yield Finding(f"network-{log.verdict}", "error", "", log.summary, fix)
+
+
 def _names(wanted: Wanted) -> dict[str, str]:
     """Return the job's names of nodes by the short ones that NCCL prints."""
     return {host.partition(".")[0]: host for host in wanted.hosts}
@@ -86,7 +96,7 @@ def _names(wanted: Wanted) -> dict[str, str]:
 def _undone(seen: Seen) -> list[Finding]:
     """Return why there was no collective, where nothing else says it."""
     lacks = next((each.lacks for each in seen.ranks.values() if each.lacks), None)
-    if lacks:
+    if lacks and not any(each.torch for each in seen.ranks.values()):
         said = f"no collective: the image lacks what it needs: {lacks}"
         fix = "name the environment with torch by --setup, or give --nodes-only"
         return [Finding("torch-missing", "warning", "", said, fix)]

@@ -55,6 +55,7 @@ def judge_ranks(
         *_unmet(wanted, ranks),
         *_clocks(ranks),
         *_failed(ranks, ended),
+        *_lacking(ranks),
         *_wrong(ranks),
         *_torch(wanted, ranks),
         *slow_findings(wanted, ranks),
@@ -133,6 +134,17 @@ def _failed(
             yield Finding(
                 "collective-failed", "error", host, said, "see its lines above"
             )
+
+
+def _lacking(ranks: Mapping[int, RankAnswer]) -> Iterator[Finding]:
+    """Yield who has not what others have; an image without it is nobody's fault."""
+    if not any(each.torch for each in ranks.values()):
+        return
+    for host, here in _by_host(ranks).items():
+        if lacking := [each for each in here if each.lacks]:
+            numbers = number_ranges(sorted(each.rank for each in lacking))
+            said = f"rank {numbers} lacks what others have: {lacking[0].lacks}"
+            yield Finding("collective-failed", "error", host, said, _LEAVE)
 
 
 def _stuck(

@@ -11,6 +11,7 @@ from envcfg.preflight.node_list import job_name
 from envcfg.preflight.records import Folder, Health, Network, NodeAnswer, Plugin
 
 MARK = "envcfg-node"
+_DIGITS = 20  # of the largest number of 64 bits
 _SCRIPT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "node.sh")
 
 
@@ -53,12 +54,23 @@ class NodeReader:
         return True
 
 
+def _count(text: str) -> int:
+    """Return the number that *text* is, in digits as a node writes them.
+
+    Raises:
+        ValueError: it is none, or more than any node counts.
+    """
+    if not (text.isascii() and text.isdigit() and len(text) <= _DIGITS):
+        raise ValueError
+    return int(text)
+
+
 def _end(answer: NodeAnswer, _: str) -> NodeAnswer:
     return answer._replace(is_whole=True)
 
 
 def _memlock(answer: NodeAnswer, text: str) -> NodeAnswer:
-    return answer._replace(memlock=-1 if text == "unlimited" else int(text))
+    return answer._replace(memlock=-1 if text == "unlimited" else _count(text))
 
 
 def _network(answer: NodeAnswer, text: str) -> NodeAnswer:
@@ -69,13 +81,13 @@ def _network(answer: NodeAnswer, text: str) -> NodeAnswer:
 
 def _device(answer: NodeAnswer, text: str) -> NodeAnswer:
     count, pattern = text.split(" ", 1)
-    return answer._replace(devices={**answer.devices, pattern: int(count)})
+    return answer._replace(devices={**answer.devices, pattern: _count(count)})
 
 
 def _folder(answer: NodeAnswer, text: str) -> NodeAnswer:
     written, free, path = text.split(" ", 2)
     is_written = {"yes": True, "no": False, "unknown": None}[written]
-    folder = Folder(path, is_written, None if free == "-" else int(free) * KIB)
+    folder = Folder(path, is_written, None if free == "-" else _count(free) * KIB)
     return answer._replace(folders=(*answer.folders, folder))
 
 
@@ -92,7 +104,7 @@ def _plugin(answer: NodeAnswer, text: str) -> NodeAnswer:
 
 def _health(answer: NodeAnswer, text: str) -> NodeAnswer:
     gpu, what, said = text.split(" ", 2)
-    return answer._replace(health=(*answer.health, Health(int(gpu), what, said)))
+    return answer._replace(health=(*answer.health, Health(_count(gpu), what, said)))
 
 
 _KEYS: Mapping[str, Callable[[NodeAnswer, str], NodeAnswer]] = {

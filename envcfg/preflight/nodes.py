@@ -14,6 +14,7 @@ _GIB = 1 << 30
 _LEFT = _GIB  # free in a folder for scratch
 _SHARED = 64 * MIB  # and in /dev/shm, where the ranks of a node meet
 _HELD = _GIB  # of a GPU's memory, before any rank of ours runs
+_DIGITS = 9  # of a number of GPUs or errors; more is made up
 _BUSY = 20.0  # percent that such a GPU is used
 _SHM = "/dev/shm"  # noqa: S108  # it is looked at, nothing is put there
 
@@ -152,10 +153,14 @@ def _devices(answer: NodeAnswer) -> Iterator[Finding]:
             yield _mark(answer, "device-missing", "error", said, fix)
 
 
+def _is_count(text: str) -> bool:
+    return text.isascii() and text.isdigit() and len(text) <= _DIGITS
+
+
 def wanted_gpus(answer: NodeAnswer, wanted: Wanted) -> tuple[int, str]:
     """Return how many GPUs the node should show, and who says so; 0: nobody does."""
     given = answer.variables.get("SLURM_GPUS_ON_NODE", "")
-    if given.isdigit():
+    if _is_count(given):
         return int(given), "Slurm"
     if answer.gpus and answer.gpus.allotted:
         return answer.gpus.allotted, "Slurm"
@@ -194,7 +199,7 @@ def _health(answer: NodeAnswer) -> Iterator[Finding]:
     errors = [
         each.gpu
         for each in answer.health
-        if each.what == "total" and each.said.isdigit() and int(each.said) > 0
+        if each.what == "total" and _is_count(each.said) and int(each.said) > 0
     ]
     if errors:
         said = f"GPU {number_ranges(sorted(set(errors)))} has had memory errors (ECC)"

@@ -1,7 +1,5 @@
 """Versions that are known not to go together: data, and the judge of it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from fnmatch import fnmatchcase
 from typing import Any, NamedTuple

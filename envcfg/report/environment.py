@@ -102,4 +102,8 @@ def _said(row: Row) -> str:
 
 
 def _number(text: str | None) -> int | None:
-    return int(text) if text and text.isascii() and text.isdigit() else None
+    return (
+        int(text)
+        if text and text.isascii() and text.isdigit() and len(text) < 10
+        else None
+    )

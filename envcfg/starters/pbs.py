@@ -13,6 +13,7 @@ STARTER = Starter(
         *("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_LOCAL_RANK"),
     ),
     sections=("mpiexec", "cpu_masks"),
+    ends_at_colon=True,
     own="mpiexec",
     starts_agents=True,
     node_names=("sh", "-c", 'cat -- "$PBS_NODEFILE"'),

@@ -5,11 +5,16 @@ from __future__ import annotations
 import json
 import stat
 from pathlib import Path
+from string import Template
 
 import pytest
 
+from envcfg.bash.pieces import template
+from envcfg.errors import OutputError
+from envcfg.launch import environment
 from support import Wrap, bash, envcfg
 
+LOCAL = ("--launcher", "local", "--ranks", "1", "--report-environment")
 LUMI = ("--profile", "lumi-g", "--container", "none", "--fact", "rocm=6.2.4")
 
 
@@ -108,3 +113,84 @@ def test_a_file_that_is_none_is_refused(tmp_path: Path) -> None:
     done = envcfg("environment", str(tmp_path / "x"))
     assert done.code == 4
     assert "no report of a rank's environment" in done.err
+
+
+def test_a_variable_that_the_job_has_not_exported_is_the_job_s(
+    wrap: Wrap, tmp_path: Path
+) -> None:
+    made = wrap(*LUMI, *LOCAL, "--set", "A=${NAMED}", "--", "true")
+    mine = "NCCL_SOCKET_IFNAME=nmn0\nNAMED='a b'\n"
+    done = bash(f"cd {tmp_path}\nset -euo pipefail\n{mine}{made.text}")
+    assert done.returncode == 0, done.stderr
+    found = answer(*tmp_path.glob("envcfg-environment-*"))
+    name = found["NCCL_SOCKET_IFNAME"]
+    assert (name["state"], name["origin"]) == ("changed", "job")
+    assert (found["A"]["state"], found["A"]["value"]) == ("as planned", "a b")
+
+
+def test_no_secret_is_written_be_it_planned_or_in_an_address(
+    wrap: Wrap, tmp_path: Path
+) -> None:
+    (path,) = reports(
+        wrap,
+        tmp_path,
+        *("--report-environment", "--set", "MY_TOKEN=hush1", "--set", "my_Pass=hush2"),
+        *("--set", "MY_PROXY=http://me:hush3@proxy"),
+        HTTPS_PROXY="http://me:hush4@proxy:80",
+        SOME_KEY="a\nhush5\n",
+    )
+    assert b"hush" not in path.read_bytes()
+    assert not {"MY_TOKEN", "my_Pass", "MY_PROXY"} & set(answer(path, "--all"))
+
+
+def test_shell_and_python_agree_on_what_looks_secret() -> None:
+    assert environment._HIDDEN in template("told")
+
+
+@pytest.mark.parametrize("exported", ["", "export -f grep tr cat\n"])
+def test_functions_of_the_job_s_shell_are_not_called(
+    wrap: Wrap, tmp_path: Path, exported: str
+) -> None:
+    made = wrap(*LUMI, *LOCAL, "--", "true")
+    mine = "grep() { echo mine; }; tr() { echo mine; }; cat() { echo mine; }\n"
+    done = bash(f"cd {tmp_path}\nset -euo pipefail\n{mine}{exported}{made.text}")
+    assert (done.returncode, done.stdout) == (0, b""), done.stderr
+    assert answer(*tmp_path.glob("envcfg-environment-*"))["RANK"]["value"] == "0"
+
+
+def test_where_a_tool_is_missing_in_the_rank_nothing_is_said_of_variables(
+    wrap: Wrap, tmp_path: Path
+) -> None:
+    (tmp_path / "bin").mkdir()
+    for name in ("cat", "tr", "mkdir"):
+        (tmp_path / "bin" / name).symlink_to(f"/usr/bin/{name}")
+    made = wrap(*LUMI, *LOCAL, "--set", f"PATH={tmp_path}/bin", "--", "/bin/true")
+    done = bash(f"cd {tmp_path}\nset -euo pipefail\n{made.text}")
+    assert done.returncode == 0
+    (path,) = tmp_path.glob("envcfg-environment-*")
+    told = envcfg("environment", str(path))
+    assert (told.code, "cat, grep and tr must be in the image" in told.err) == (4, True)
+
+
+def test_a_file_that_is_cut_anywhere_is_refused(wrap: Wrap, tmp_path: Path) -> None:
+    (path,) = reports(wrap, tmp_path, "--report-environment")
+    data = path.read_bytes()
+    answer(path)
+    for size in (0, 1, len(data) // 2, *range(len(data) - 40, len(data) - 1)):
+        with pytest.raises(OutputError):
+            environment.parse_report(data[:size], "cut")
+
+
+@pytest.mark.parametrize("launcher", ["torchrun", "accelerate"])
+def test_the_agent_of_torch_leaves_the_rank_s_text_as_it_was(
+    wrap: Wrap, launcher: str
+) -> None:
+    """It puts the rank for ${local_rank} in its arguments, by string.Template."""
+    more = ("--launcher", launcher, "--report-environment", "--set", "A=x$$$$y${RANK}")
+    made = wrap(*LUMI, *more, "--", "train.py")
+    assert made.code == 0, made.err
+    text = made.text.partition("ENVCFG_WORKER <<'ENVCFG_TEXT'")[2]
+    text = text.partition("\nENVCFG_TEXT\n")[0]
+    seen = Template(text).safe_substitute(local_rank="0")
+    assert "'x$$y'" in seen
+    assert "</proc/self/environ" in seen

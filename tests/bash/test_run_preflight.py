@@ -59,7 +59,8 @@ def test_the_program_runs_where_nothing_is_known_to_be_bad(
     stand_in(tmp_path, f"echo table; exit {code}")
     done = bash(f"set -euo pipefail\n{made.text}")
     assert done.returncode == (0 if runs else code)
-    assert done.stdout.startswith(b"table\n")
+    assert done.stderr.startswith(b"table\n")
+    assert b"table" not in done.stdout  # which is the program's
     assert (b"program runs" in done.stdout) is runs
     if not runs:
         assert f"ended with code {code}, and no rank".encode() in done.stderr
@@ -110,3 +111,18 @@ def test_the_launcher_that_a_command_names_is_the_preflight_s(
         *("--", "torchrun", "--nproc-per-node", "8", "train.py"),
     )
     assert " --launcher torchrun --ranks 8)\n" in done.text
+
+
+def test_what_the_job_s_shell_has_not_exported_is_seen_as_the_ranks_see_it(
+    wrap: Callable[..., Wrapped], made: Wrapped, tmp_path: Path
+) -> None:
+    assert made.code == 0
+    made = wrap(
+        *("--profile", "lumi-g", "--container", "none", "--launcher", "local"),
+        *("--preflight", "--set", "MPICH_X=${NAMED}", "--", "true"),
+    )
+    stand_in(tmp_path, 'echo "$NCCL_SOCKET_IFNAME $NAMED" >seen')
+    mine = "NCCL_SOCKET_IFNAME=nmn0\nNAMED='a b'\n"
+    done = bash(f"set -euo pipefail\n{mine}{made.text}")
+    assert (done.returncode, done.stdout) == (0, b""), done.stderr
+    assert (tmp_path / "seen").read_text() == "nmn0 a b\n"

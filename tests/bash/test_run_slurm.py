@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from pathlib import Path
 
 import pytest
@@ -368,3 +369,24 @@ def test_zeros_in_front_change_no_number_of_the_job(wrap: Wrap, fakes: Path) -> 
     done = bash(wrap(*BARE, "--", "true").out, SLURM_NNODES="two")
     assert done.returncode == 4
     assert b"SLURM_NNODES=two is no number" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "arguments", [[":"], ["::", "a:", ":b", ""], ["x", ":", "y"]], ids=" ".join
+)
+def test_a_colon_does_not_end_the_command_of_a_step(
+    arguments: list[str], wrap: Wrap, fakes: Path
+) -> None:
+    """In a script of one command, and in one of several steps."""
+    assert fakes
+    words = ["printf", "<%s>", *arguments]
+    whole = wrap(*BARE, "--", *words)
+    steps = wrap(*BARE)
+    said = "".join(f"<{each}>" for each in arguments).encode()
+    for text in (whole.text, f"{steps.text}\nenvcfg_run {shlex.join(words)}\n"):
+        done = bash(text, FAKE_TASKS="1")
+        assert (done.returncode, done.stdout) == (0, said), done.stderr
+
+
+def test_a_plain_command_has_nothing_to_hide_from_srun(wrap: Wrap) -> None:
+    assert "colons" not in wrap(*BARE, "--", "python", "a:b", "::c").text

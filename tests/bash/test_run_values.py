@@ -19,6 +19,8 @@ from support import CACHED, LOCAL, Wrap, bash, zero_separated
 
 ARGUMENTS = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]))
 HOSTILE = [
+    ":",
+    "::",
     "", " ", "a b", "*", "~", "$HOME", "${HOME}", "$(touch canary)", "`touch canary`",
     "; touch canary", "| touch canary", "&", "\\", "\\\\n", "'", '"', "'\"'", "\n", "a\n\nb\n",
     "\t", "\r\n", "!!", "#", "--", "-u", "A=B", "ENVCFG_TEXT", "\nENVCFG_TEXT\ntouch canary\n",

@@ -78,7 +78,7 @@ class Said(NamedTuple):
 
 
 @pytest.fixture
-def site(cluster: Cluster, workdir: Path) -> Path:
+def site(cluster: Cluster, workdir: Path) -> Iterator[Path]:
     """A profile of this cluster, and a tool of the GPUs, in the folder of the test."""
     (workdir / "site.yaml").write_text(PROFILE)
     (workdir / "bin").mkdir()
@@ -86,7 +86,9 @@ def site(cluster: Cluster, workdir: Path) -> Path:
     (workdir / "bin/rocm-smi").chmod(0o755)
     for node in cluster.nodes:
         cluster.node(node, ["mkdir", "-p", "-m", "1777", SCRATCH])
-    return workdir
+    yield workdir
+    for node in cluster.nodes:
+        cluster.node(node, ["rm", "-rf", SCRATCH])
 
 
 @pytest.fixture

@@ -124,3 +124,24 @@ def test_a_rank_says_who_has_set_what(cluster: Cluster, tool: Path) -> None:
     assert found["IMAGE_OWN"] == ("beside", "kept", "image or runtime")
     assert found["SLURM_PROCID"] == ("beside", "3", "starter")
     assert found["RANK"] == ("beside", "3", "envcfg or setup")
+
+
+def test_a_rank_of_torchrun_says_it_too(cluster: Cluster, tool: Path) -> None:
+    """In a folder with a blank, of a job that has not exported what it sets."""
+    script = (
+        "#!/bin/bash\nset -euo pipefail\n"
+        f"PATH={tool}:$PATH\nNCCL_PROTO=LL\nmkdir 'a b'\ncd 'a b'\n"
+        "printf 'name: site\\nsummary: a test\\ncontainer: {runtimes: [apptainer]}\\n' >site.yaml\n"
+        f"source <(envcfg wrap --profile ./site.yaml --container {cluster.pytorch_image} "
+        "--set 'A=${NCCL_PROTO}' --setup 'export B=$$' --report-environment 3 "
+        "-- torchrun --nproc-per-node 2 --no-python /bin/true)\n"
+        "envcfg environment --json --all envcfg-environment-*-rank3\n"
+    )
+    size = ("-N2", "--gpus-per-node=2", "--partition=small-g")
+    done = cluster.sbatch(script, *size)
+    assert done.state == "COMPLETED", done.stdout
+    answer = json.loads(done.stdout[done.stdout.index("{\n") :])
+    found = {each["name"]: each for each in answer["variables"]}
+    assert (found["A"]["state"], found["A"]["value"]) == ("as planned", "LL")
+    assert found["B"]["value"].isdigit()
+    assert found["RANK"]["value"] == "3"

@@ -14,6 +14,8 @@ from support import environment, wrap_text, zero_separated
 BASE = ("--profile", "lumi-g", "--fact", "rocm=6.2.4")
 # Values that other mechanisms break: commas, spaces, quotes, references, newlines.
 HOSTILE = [
+    ":",
+    "::",
     "", " ", "AWS Libfabric", "hsn0,hsn1", "^LL128", "==hsn0", "a=b=c", "a,b='c'", "$HOME",
     "${HOME}", "$(touch canary)", "`touch canary`", "; touch canary", "'", '"', "\\", "\\n",
     "\n", "two\nlines\n", "\t", "*", "~", "#", "--", "-u", "A=B", "ENVCFG_TEXT", "äö€𝄞", "%s",

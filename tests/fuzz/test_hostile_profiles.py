@@ -168,6 +168,8 @@ def everything() -> dict[str, Json]:
             "interfaces": ["hsn0"],
             "nics": 1,
             "gdr": True,
+            "devices": ["/dev/cxi*"],
+            "bandwidth": 85,
             **SAID,
         },
     }

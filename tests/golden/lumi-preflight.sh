@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# envcfg:script 00cbe02bf3d3191e84de530b741c6555b507883c6ce127503c46a8da8d6fd5df
+# envcfg:script 3efce1d5caff0bb3767c2e25cb202bf798338dab64b2d1444f07e7e18d09e3c2
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
 # envcfg 0.1.0, profile lumi-g (sha256 d4423cd12b345fb6)
 # made by: envcfg wrap --profile lumi-g --fact rocm=6.2.4 --container /images/pytorch.sif --preflight --require fast --set 'A=it'"'"'s $$5 ${RANK}' -- python3 dump.py out 'a b'
@@ -32,6 +32,8 @@ ENVCFG_SHELL='/bin/sh'
 ENVCFG_MASKS='0x00fe000000000000,0xfe00000000000000,0x0000000000fe0000,0x00000000fe000000,0x00000000000000fe,0x000000000000fe00,0x000000fe00000000,0x0000fe0000000000'
 ENVCFG_MASKS_UNION='fefefefe,fefefefe'
 ENVCFG_RUNTIMES=(singularity) # the first that is on PATH
+
+ENVCFG_TAKEN=(A AITER_JIT_DIR GLOO_SOCKET_IFNAME MASTER_ADDR MASTER_PORT MIOPEN_CUSTOM_CACHE_DIR MIOPEN_USER_DB_PATH NCCL_NET_GDR_LEVEL NCCL_SOCKET_IFNAME ROCFFT_RTC_CACHE_PATH TORCHINDUCTOR_CACHE_DIR TORCH_EXTENSIONS_DIR TRITON_CACHE_DIR)
 
 envcfg_mounts() {
   # PMI and Slurm clients in the container look here [profiles/lumi-g.yaml:133]
@@ -691,6 +693,18 @@ envcfg_wait() { # [PID]: return its exit code, however often signals cut the wai
   done
 }
 
+envcfg_share() { # in a shell of its own: export what a step takes from the job's shell, exported there or not
+  local envcfg_name
+  for envcfg_name in "${ENVCFG_TAKEN[@]}"; do
+    if [[ -n ${!envcfg_name+set} ]]; then export "${envcfg_name?}"; fi
+  done
+}
+
+envcfg_look() { # become the preflight, which is to see what the ranks will
+  envcfg_share
+  exec "${ENVCFG_PREFLIGHT[@]}" >&2 # stdout is the program's
+}
+
 envcfg_preflight() { # look at nodes and network; what is bad ends the step before any rank starts
   local envcfg_code=0
   if ! type -P "${ENVCFG_PREFLIGHT[0]}" >/dev/null; then
@@ -698,7 +712,7 @@ envcfg_preflight() { # look at nodes and network; what is bad ends the step befo
       'load its module or activate its environment in the job, or leave out --preflight'
     return 4
   fi
-  envcfg_spawn exec "${ENVCFG_PREFLIGHT[@]}"
+  envcfg_spawn envcfg_look
   envcfg_wait "${ENVCFG_PIDS[@]}" || envcfg_code=$?
   ENVCFG_PIDS=()
   if ((envcfg_code == 3)); then

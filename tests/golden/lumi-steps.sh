@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# envcfg:script e8f078937ce09f8df9c85b8ddab7b2cccd1c1216b8eb3985805881833656eb85
+# envcfg:script 79c2d7076f6bb770ecc72ad9a67beeffe8b94dd154343f0a9b2a13845674cbed
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
 # envcfg 0.1.0, profile lumi-g (sha256 d4423cd12b345fb6)
 # made by: envcfg wrap --profile lumi-g --fact rocm=6.2.4 --container /images/pytorch.sif
@@ -146,6 +146,8 @@ envcfg_srun() { # COMMAND...: the step itself
     ENVCFG_SRUN+=(--nodes="$ENVCFG_NODES")
     unset -v SLURM_GPUS # how many the job has on all its nodes
   fi
+  envcfg_colons "$@"
+  set -- "${ENVCFG_WORDS[@]}"
   envcfg_spawn exec srun --kill-on-bad-exit=1 --export=ALL "${ENVCFG_SRUN[@]}" "${envcfg_task[@]}" \
     "${ENVCFG_ENTER[@]}" "$ENVCFG_SHELL" -c "$ENVCFG_RANK" envcfg-rank "${ENVCFG_ARGS[@]}" -- "$@"
   envcfg_wait "${ENVCFG_PIDS[@]}"
@@ -384,6 +386,18 @@ envcfg_folders() { # NAME PATH...: make those that the job has not set itself; r
   done
   envcfg_own "$@"
 }
+
+if [ -n "${ENVCFG_COLONS-}" ]; then # a word of colons has one more than it was given
+  for envcfg_word; do
+    shift
+    case $envcfg_word in
+      '' | *[!:]*) ;;
+      *) envcfg_word=${envcfg_word#:} ;;
+    esac
+    set -- "$@" "$envcfg_word"
+  done
+fi
+unset -v ENVCFG_COLONS
 
 # mkdir without -p: what is there already, a link too, is not taken over but checked.
 envcfg_host=${SLURMD_NODENAME:-local}
@@ -640,6 +654,16 @@ envcfg_host() { # COMMAND...: run it once on each node, outside the container
     exec srun --overlap --mem=0 --nodes="$ENVCFG_JOB_NODES" --ntasks="$ENVCFG_JOB_NODES" \
       --ntasks-per-node=1 --export=ALL "$@" </dev/null
   )
+}
+
+envcfg_colons() { # COMMAND...: set ENVCFG_WORDS to it; what starts the tasks takes a word ":" for its end
+  local envcfg_word
+  ENVCFG_WORDS=()
+  for envcfg_word; do # the rank part takes one off again
+    if [[ -n $envcfg_word && $envcfg_word != *[!:]* ]]; then envcfg_word+=:; fi
+    ENVCFG_WORDS+=("$envcfg_word")
+  done
+  if [[ "${ENVCFG_WORDS[*]}" != "$*" ]]; then ENVCFG_ARGS+=(ENVCFG_COLONS=yes); fi
 }
 
 # --- How signals reach what is spawned, and how it ends --------------------------------

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# envcfg:script fa08a6ef4558494707732b237ab1f1a0604da8f438915e401b7895bde0281a82
+# envcfg:script fdf1676029727c25d80caf41efd692d8a37823e51cea2187c3510eadccf8c522
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
 # envcfg 0.1.0, profile polaris (sha256 94907825007143ff)
 # made by: envcfg wrap --profile polaris --container /images/pytorch.sif --runtime-arg=--cleanenv -- python3 dump.py out 'a b'
@@ -105,19 +105,13 @@ envcfg_launch() { # COMMAND...: one task per rank
 }
 
 envcfg_mpiexec() { # TASKS COMMAND...: the step itself, with so many tasks on each node
-  local envcfg_number=${PBS_JOBID%%[!0-9]*} envcfg_word envcfg_behind=0
-  local -a envcfg_task=() envcfg_words=()
+  local envcfg_number=${PBS_JOBID%%[!0-9]*} envcfg_behind=0
+  local -a envcfg_task=()
   # The port is the job's and the step's own, below the ephemeral range.
   ENVCFG_ARGS+=("ENVCFG_DIALECT=$ENVCFG_DIALECT" "ENVCFG_TASKS=$1" "ENVCFG_STEP_NODES=$ENVCFG_NODES"
     "ENVCFG_STEP=${PBS_JOBID%%.*}.$BASHPID" "ENVCFG_MASTER_ADDR=$ENVCFG_MASTER_ADDR"
     "ENVCFG_MASTER_PORT=$((10000 + (10#${envcfg_number:-0} * 101 + BASHPID) % 20000))")
   shift
-  for envcfg_word; do # to every mpiexec a word ":" ends the command; the rank part takes one off again
-    if [[ -n $envcfg_word && $envcfg_word != *[!:]* ]]; then envcfg_word+=:; fi
-    envcfg_words+=("$envcfg_word")
-  done
-  if [[ "${envcfg_words[*]}" != "$*" ]]; then ENVCFG_ARGS+=(ENVCFG_COLONS=yes); fi
-  set -- "${envcfg_words[@]}"
   if envcfg_is_clean; then
     envcfg_behind=$((${#ENVCFG_ENTER[@]} + 4)) # the rank part's name
   fi
@@ -296,18 +290,8 @@ if ! envcfg_is_preset MASTER_PORT; then
 fi
 envcfg_need MASTER_ADDR "${MASTER_ADDR-unset}" # the job's own, maybe
 envcfg_need MASTER_PORT "${MASTER_PORT-unset}"
-if [ -n "${ENVCFG_COLONS-}" ]; then # see where mpiexec is started
-  for envcfg_word; do
-    shift
-    case $envcfg_word in
-      '' | *[!:]*) ;;
-      *) envcfg_word=${envcfg_word#:} ;;
-    esac
-    set -- "$@" "$envcfg_word"
-  done
-fi
 unset -v ENVCFG_DIALECT ENVCFG_TASKS ENVCFG_STEP_NODES ENVCFG_STEP ENVCFG_MASTER_PORT \
-  ENVCFG_HOSTS ENVCFG_COLONS
+  ENVCFG_HOSTS
 
 envcfg_own() { # PATH...: what is there must be folders of ours, not links
   for envcfg_folder; do

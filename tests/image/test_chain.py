@@ -156,6 +156,33 @@ def test_what_pytorch_has_loaded_is_not_missing(image: Image) -> None:
     assert f"/{cuda}" not in [each.library.path for each in chain.own]
 
 
+def test_an_environment_may_be_called_torch(image: Image) -> None:
+    image.library(PLUGIN, symbols=NET, needs=["libcudart.so.12"])
+    prefix = "opt/conda/envs/torch"
+    python(image, prefix)
+    torch(image, f"{prefix}/{SITE}", "2.5.1+cu124", cuda="12.4")
+    image.library(f"{prefix}/{SITE}/torch/lib/libcudart.so.12")
+    image.library(
+        f"{prefix}/{SITE}/torch/lib/libtorch_global_deps.so",
+        needs=["libcudart.so.12"],
+        rpath="$ORIGIN",
+    )
+    assert judge(image)[1] == []
+
+
+def test_a_c_library_without_numbered_versions_is_older_than_any(image: Image) -> None:
+    image.library(f"{SYSTEM}/libc.so.6", provides={"GLIBC_PRIVATE": ["own"]})
+    (found,) = judge(image)[1]
+    assert found.rule == "chain-glibc-old"
+    assert found.message.endswith("that of the image has no version")
+
+
+@pytest.mark.parametrize("version", ["9" * 5000 + ".1.1", "2." + "1" * 30 + ".1"])
+def test_a_version_without_end_is_none(image: Image, version: str) -> None:
+    image.library(f"{SYSTEM}/libnccl.so.2", words=f"NCCL version {version}")
+    assert judge(image)[1] == []
+
+
 @pytest.mark.parametrize(
     ("version", "found"),
     [("2.26.6", []), ("2.27.7", ["chain-plugin-unfound"]), ("2.30.4", [])],

@@ -9,7 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from envcfg.image.environment import Variable, read_environment, shell_assignments
+from envcfg.image.environment import (
+    DEFAULT_PATH,
+    Variable,
+    read_environment,
+    shell_assignments,
+)
 from envcfg.image.folder import FolderTree
 from envcfg.image.record import Metadata
 from imaging import Image
@@ -77,6 +82,23 @@ def test_a_later_file_counts_before_an_earlier_one(tmp_path: Path) -> None:
     )
     assert found["A"] == Variable("4", "/.singularity.d/env/90-environment.sh")
     assert found["C"] == Variable("5", "environment of the sif")
+
+
+@pytest.mark.parametrize(
+    ("set_before", "path"),
+    [({}, f"/opt/venv/bin:{DEFAULT_PATH}"), ({"PATH": "/b"}, "/opt/venv/bin:/b")],
+)
+def test_a_path_goes_before_that_of_the_runtime(
+    tmp_path: Path, set_before: dict[str, str], path: str
+) -> None:
+    image = Image(tmp_path / "image")
+    image.text(
+        ".singularity.d/env/90-environment.sh", 'export PATH="/opt/venv/bin:$PATH"\n'
+    )
+    found = read_environment(
+        FolderTree(str(image.root)), Metadata("sif", environment=set_before)
+    )
+    assert found["PATH"].value == path
 
 
 @pytest.mark.parametrize(

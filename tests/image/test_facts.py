@@ -12,6 +12,7 @@ from envcfg.image.described import complete
 from envcfg.image.facts import inspect_tree
 from envcfg.image.folder import FolderTree
 from envcfg.image.record import Inspection, Metadata
+from envcfg.report.image.text import fact_words
 from imaging import SITE, SYSTEM, Image, environment, python, torch, wheel
 
 INTERFACES = ("ncclNetPlugin_v7", "ncclNetPlugin_v8", "ncclTunerPlugin_v2")
@@ -102,6 +103,38 @@ def static(image: Image) -> None:
     )
 
 
+def static_over_system(image: Image) -> None:
+    """The same on an image with an NCCL in its system, which nobody loads."""
+    static(image)
+    image.library(f"{SYSTEM}/libnccl.so.2", words="NCCL version 2.21.5+cuda12.4")
+
+
+def left_over(image: Image) -> None:
+    """PyTorch for ROCm, with the wheels of NVIDIA that something else has brought."""
+    site = f"usr/local/{SITE}"
+    python(image, "usr/local")
+    torch(image, site, "2.7.1+rocm6.3", hip="6.3.42131")
+    wheel(image, site, "torch", "2.10.0")  # of which nothing else is there
+    wheel(image, site, "nvidia_nccl_cu12", "2.26.2")
+    wheel(image, site, "nvidia_cuda_runtime_cu12", "12.6.77")
+    image.library(
+        f"{site}/nvidia/nccl/lib/libnccl.so.2", words="NCCL version 2.26.2+cuda12.4"
+    )
+    image.library(f"{site}/torch/lib/librccl.so", words="RCCL version 2.21.5+hip6.3")
+    image.library(
+        f"{site}/torch/lib/libtorch_hip.so", needs=["librccl.so"], runpath="$ORIGIN"
+    )
+
+
+def two_runtimes(image: Image) -> None:
+    """Wheels of two releases of CUDA, of which PyTorch takes the newer one."""
+    site = f"usr/local/{SITE}"
+    python(image, "usr/local")
+    torch(image, site, "2.9.0+cu130", cuda="13.0")
+    wheel(image, site, "nvidia_cuda_runtime_cu12", "12.6.77")
+    wheel(image, site, "nvidia_cuda_runtime_cu13", "13.0.48")
+
+
 def rocm_docker(image: Image) -> None:
     """rocm/pytorch: conda on PATH, the system's ROCm and RCCL by the loader's cache."""
     site = f"opt/conda/envs/py_3.11/{SITE}"
@@ -162,6 +195,13 @@ WANTED = {
     },
     preloaded: {"nccl": ("2.18.3", f"/{SYSTEM}/libnccl.so.2")},
     static: {"nccl": ("2.14.3", f"/usr/local/{SITE}/torch/lib/libtorch_cuda.so")},
+    static_over_system: {"nccl": ("2.14.3", f"/usr/local/{SITE}/torch/lib/libtorch_cuda.so")},
+    left_over: {
+        "torch": ("2.7.1", f"/usr/local/{SITE}/torch-2.7.1+rocm6.3.dist-info"),
+        "rocm": ("6.3", f"/usr/local/{SITE}/torch/version.py"),
+        "rccl": ("2.21.5", f"/usr/local/{SITE}/torch/lib/librccl.so"),
+    },
+    two_runtimes: {"cuda": ("13.0.48", f"/usr/local/{SITE}/nvidia_cuda_runtime_cu13-13.0.48.dist-info")},
     rocm_docker: {
         "rocm": ("6.4.1", "/opt/rocm/.info/version"),
         "rccl": ("2.22.3", "/opt/rocm-6.4.1/lib/librccl.so.1"),
@@ -238,6 +278,58 @@ def test_the_other_nccl_is_named_and_does_not_count(image: Image) -> None:
     assert other.why.endswith("nvidia/nccl/lib/libnccl.so.2 comes before it")
 
 
+def test_what_pytorch_is_not_made_for_does_not_count(image: Image) -> None:
+    left_over(image)
+    found = look(image)
+    assert not found.taken().keys() & {"cuda", "nccl"}
+    said = {each.name: each.why for each in found.facts}
+    assert said["cuda"] == said["nccl"] == "PyTorch is made for ROCm"
+
+
+def test_what_one_file_says_twice_is_said_once(image: Image) -> None:
+    lumi_like(image)
+    names = [each.evidence for each in look(image).facts if each.name == "rocm"]
+    assert len(names) == len(set(names)) == 2
+
+
+def test_nccl_looks_for_its_plugin_where_its_runpath_leads(image: Image) -> None:
+    """As packages of conda-forge are made."""
+    nccl = "opt/conda/lib/libnccl.so.2"
+    image.library(nccl, words="NCCL version 2.27.5+cuda12.9", rpath="$ORIGIN")
+    site = f"opt/conda/{SITE}"
+    python(image, "opt/conda")
+    torch(image, site, "2.8.0", cuda="12.9")
+    image.library(
+        f"{site}/torch/lib/libtorch_cuda.so",
+        needs=["libnccl.so.2"],
+        rpath="$ORIGIN/../../../..",
+    )
+    plugin = image.library(
+        "opt/conda/lib/libnccl-net.so", words="aws-ofi-nccl 1.17.1", symbols=INTERFACES
+    )
+    found = look(image).taken()["plugin"]
+    assert (found.value, found.evidence) == ("1.17.1", plugin)
+    assert found.why == f"aws-ofi-nccl; RPATH of /{nccl}"
+
+
+def test_a_plugin_behind_another_says_so(image: Image) -> None:
+    ngc_like(image)
+    first = image.library("opt/hpcx/lib/libnccl-net.so", symbols=INTERFACES)
+    environment(image, LD_LIBRARY_PATH="/opt/hpcx/lib:/opt/amazon/ofi-nccl/lib")
+    (plugin,) = [each for each in look(image).facts if each.name == "plugin"]
+    assert not plugin.taken
+    assert plugin.why == f"aws-ofi-nccl; {first} comes before it"
+
+
+@pytest.mark.parametrize(
+    "prefix",
+    ["opt/micromamba/envs/base", "workspace/.venv", "venv", "root/miniconda3/envs/x"],
+)
+def test_pytorch_is_found_where_people_put_it(image: Image, prefix: str) -> None:
+    torch(image, f"{prefix}/{SITE}", "2.9.0+cu128", cuda="12.8")
+    assert look(image).taken()["torch"].value == "2.9.0"
+
+
 def test_a_runpath_counts_after_ld_library_path(image: Image) -> None:
     pip_wheel(image)
     image.library(
@@ -290,6 +382,12 @@ def test_two_pytorches_are_said(image: Image) -> None:
     (found,) = look(image).findings
     assert found.rule == "image-torch-twice"
     assert look(image).taken()["torch"].value == "1.13.1"
+
+
+def test_facts_in_which_environments_differ_are_not_handed_on(image: Image) -> None:
+    for number, hip in enumerate(("6.2.4", "7.0.2")):
+        torch(image, f"opt/e{number}/{SITE}", "2.7.1", hip=hip)
+    assert fact_words(look(image)) == "--fact torch=2.7.1"
 
 
 def test_an_image_without_a_shell_is_an_error(tmp_path: Path) -> None:

@@ -143,6 +143,11 @@ def broken_stores() -> dict[str, tuple[str, str, str]]:
         "no list": ("overlay-images/images.json", "[{", "is no JSON"),
         "deep list": ("overlay-images/images.json", "[" * 99_999, "is no JSON"),
         "odd list": ("overlay-images/images.json", '{"id": 3}', "no such image"),
+        "odd names": (
+            "overlay-images/images.json",
+            '[{"id": "ab", "names": 5}]',
+            "no such image",
+        ),
         "odd images": (
             "overlay-images/images.json",
             '[3, {"id": "../x"}]',

@@ -16,8 +16,8 @@ from envcfg.image.folder import FolderTree
 from envcfg.image.memory import Memory, identify, keep, recall
 from envcfg.image.patience import PatientTree, TimeIsUpError
 from envcfg.launch.plan import Read
-from imaging import Image
-from support import Wrap
+from imaging import SITE, Image, environment, python, torch, wheel
+from support import Wrap, bash
 
 LUMI = ("--profile", "lumi-g", "--runtime", "apptainer")
 READ = "read in the image: /opt/rocm/.info/version"
@@ -60,6 +60,38 @@ def test_facts_are_read_in_a_file_and_say_where_they_stand(
 
 def test_facts_are_read_in_a_folder(wrap: Wrap, image: Image) -> None:
     assert facts(wrap, image.root)["rocm"]["value"] == "6.2.4"
+
+
+@pytest.mark.parametrize(
+    ("others", "path", "wanted"),
+    [
+        (["6.2.4"], "/usr/bin", {"torch": "2.7.1", "rocm": "6.2.4"}),
+        (["6.2.4", "6.2.4"], "/usr/bin", {"torch": "2.7.1", "rocm": "6.2.4"}),
+        (["6.2.4", "7.0.2"], "/usr/bin", {"torch": "2.7.1"}),
+        (["6.2.4", "7.0.2"], "/opt/e1/bin", {"torch": "2.7.1", "rocm": "7.0.2"}),
+    ],
+)
+def test_which_environment_a_job_activates_is_not_guessed(
+    tmp_path: Path, others: list[str], path: str, wanted: dict[str, str]
+) -> None:
+    image = Image(tmp_path / "several")
+    python(image, "usr")
+    environment(image, PATH=path)
+    for number, rocm in enumerate(others):
+        python(image, f"opt/e{number}")
+        torch(image, f"opt/e{number}/{SITE}", f"2.7.1+rocm{rocm}", hip=rocm)
+    read, _ = read_image(str(image.root))
+    assert {name: value for name, (value, _) in read.facts.items()} == wanted
+
+
+def test_a_name_in_a_store_is_no_folder_of_the_same_name(
+    wrap: Wrap, image: Image, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(image.root.parent)
+    words = ("--profile", "workstation", "--runtime", "podman", "--json")
+    for name, is_read in (("root", False), ("./root", True)):
+        found = json.loads(wrap(*words, "--container", name).text)["facts"]
+        assert ("rocm" in found) is is_read, name
 
 
 def test_a_file_is_read_once_and_says_so(wrap: Wrap, file: Path) -> None:
@@ -135,10 +167,24 @@ def test_reading_ends_when_the_time_is_up_and_is_tried_again(
     monkeypatch.setattr(inspection, "PATIENCE", -1.0)
     read, (note,) = read_image(str(file))
     assert (read, note.rule) == (Read(), "image-not-read")
-    assert note.message == "its facts are not known: it takes longer than 10 s"
+    assert note.message == "its facts are not known: it takes longer than -1 s"
     monkeypatch.setattr(inspection, "PATIENCE", 60.0)
     read, _ = read_image(str(file))
     assert read.facts["rocm"][0] == "6.2.4"
+
+
+@pytest.mark.parametrize("err", [PermissionError(13, "Permission denied"), KeyError(1)])
+def test_what_fails_once_is_tried_again(
+    file: Path, monkeypatch: pytest.MonkeyPatch, err: Exception
+) -> None:
+    def fail(*_: object) -> None:
+        raise err
+
+    with monkeypatch.context() as patch:
+        patch.setattr("envcfg.image.facts.inspect_tree", fail)
+        read, (note,) = read_image(str(file))
+    assert (read, note.rule) == (Read(), "image-not-read")
+    assert read_image(str(file))[0].facts["rocm"][0] == "6.2.4"
 
 
 def test_a_tree_of_which_the_time_is_up_is_read_no_further(image: Image) -> None:
@@ -150,6 +196,32 @@ def test_a_tree_of_which_the_time_is_up_is_read_no_further(image: Image) -> None
     now[0] = 6.0
     with pytest.raises(TimeIsUpError):
         tree.names("/opt")
+
+
+@pytest.mark.parametrize(("build", "is_known"), [("2.9.0", True), ("2.9.0+cpu", False)])
+def test_a_pytorch_for_cpus_decides_nothing_about_gpus(
+    build: str, is_known: bool, image: Image
+) -> None:
+    python(image, "usr")
+    torch(image, f"usr/{SITE}", build)
+    wheel(image, f"usr/{SITE}", "torch", build)
+    read, _ = read_image(str(image.root))
+    assert ("torch" in read.facts) == is_known
+
+
+def test_a_script_says_that_the_image_has_changed_since(
+    wrap: Wrap, image: Image, file: Path, fakes: Path
+) -> None:
+    assert fakes
+    text = wrap(*LUMI, "--container", str(file), "--", "true").text
+    words = b"has changed since envcfg read it"
+    assert words not in bash(f"stat() {{ :; }}\n{text}").stderr
+    image.text("opt/rocm/.info/version", "7.0.2\n")
+    squash(image.root, file)
+    os.utime(file, (1, 1))
+    done = bash(f"set -euo pipefail\n{text}")
+    assert done.returncode == 0, done.stderr
+    assert words in done.stderr
 
 
 # What is kept
@@ -167,6 +239,20 @@ def test_memory_is_for_its_owner_alone(tmp_path: Path) -> None:
     assert kept.stat().st_mode & 0o777 == 0o600
     kept.chmod(0o666)  # others may have written it
     assert recall(str(tmp_path / "kept"), known) is None
+
+
+def test_what_another_envcfg_has_read_is_read_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known = identify(__file__)
+    assert known
+    monkeypatch.setattr("envcfg.image.memory.__file__", str(tmp_path / "memory.py"))
+    os.utime(tmp_path, ns=(1, 1))
+    keep(str(tmp_path / "x/y"), known, Memory())
+    os.utime(tmp_path, ns=(1, 1))
+    assert recall(str(tmp_path / "x/y"), known) == Memory()
+    os.utime(tmp_path, ns=(2, 2))
+    assert recall(str(tmp_path / "x/y"), known) is None
 
 
 @pytest.mark.parametrize(

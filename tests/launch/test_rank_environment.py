@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from envcfg.errors import OutputError
 from envcfg.launch.environment import Report, Row, parse_report, rows_of
 
-KNOWN = {"NCCL_NET", "NCCL_PROTO", "FI_PROVIDER", "RANK", "SLURM_PROCID"}
+KNOWN = {"NCCL_NET", "NCCL_PROTO", "FI_PROVIDER", "LOCAL_RANK", "SLURM_PROCID"}
 SLURM = ("SLURM_",)
 
 Pairs = dict[str, str]
@@ -32,8 +32,13 @@ def written(
         "envcfg:plan",
     ]
     words += [word for row in plan for word in row]
-    for name, pairs in (("job", job), ("start", start), ("rank", rank)):
+    for name, pairs in (
+        ("job", job),
+        ("start", start),
+        ("rank", {"RANK": "3", **rank}),
+    ):
         words += [f"envcfg:{name}", *(f"{key}={value}" for key, value in pairs.items())]
+    words.append("envcfg:end")
     return "".join(f"{word}\0" for word in words).encode("utf-8", "surrogateescape")
 
 
@@ -60,7 +65,7 @@ NET = [("NCCL_NET", "=OFI", "")]
         ([], {}, {"NCCL_PROTO": "LL"}, {"NCCL_PROTO": "LL"}, Row("NCCL_PROTO", "beside", None, "LL", "image or runtime")),
         ([], {"FI_PROVIDER": "cxi"}, {"FI_PROVIDER": "cxi"}, {"FI_PROVIDER": "cxi"}, Row("FI_PROVIDER", "beside", None, "cxi", "job")),
         ([], {}, {"SLURM_PROCID": "3"}, {"SLURM_PROCID": "3"}, Row("SLURM_PROCID", "beside", None, "3", "starter")),
-        ([], {}, {}, {"RANK": "3"}, Row("RANK", "beside", None, "3", "envcfg or setup")),
+        ([], {}, {}, {"LOCAL_RANK": "3"}, Row("LOCAL_RANK", "beside", None, "3", "envcfg or setup")),
     ],
 )  # fmt: skip
 def test_a_variable_says_who_has_set_it(
@@ -84,6 +89,14 @@ def test_what_nobody_knows_is_not_shown() -> None:
         (b"#!/bin/bash\nexit 0\n", "no report"),
         (b"envcfg:environment\0profile=p\0envcfg:plan\0", "no part 'job'"),
         (b"envcfg:environment\0envcfg:plan\0envcfg:job\0A=1\0", "no part 'start'"),
+        (
+            b"envcfg:environment\0envcfg:plan\0envcfg:job\0envcfg:start\0envcfg:rank\0RANK=1\0",
+            "no part 'end'",
+        ),
+        (
+            b"envcfg:environment\0envcfg:plan\0envcfg:job\0envcfg:start\0envcfg:rank\0envcfg:end\0",
+            "no part 'rank'",
+        ),
     ],
 )
 def test_what_is_no_whole_report_is_refused(data: bytes, words: str) -> None:
@@ -108,5 +121,18 @@ PAIRS = st.dictionaries(NAMES, VALUES, max_size=5)
 def test_what_is_written_is_read(job: Pairs, start: Pairs, rank: Pairs) -> None:
     report = parse_report(written([], job, start, rank), "f")
     assert report == Report(
-        {"profile": "p", "rank": "3", "nodes": "2"}, (), job, start, rank
+        {"profile": "p", "rank": "3", "nodes": "2"},
+        (),
+        job,
+        start,
+        {"RANK": "3", **rank},
     )
+
+
+def test_a_number_that_is_none_is_no_number() -> None:
+    from envcfg.report.environment import environment_json
+
+    for text in ("9" * 5000, "\u00b2", "-1"):
+        assert '"nodes": null' in environment_json("f", {"nodes": text}, [])
+        found = rows([("A", "=1", "nodes>1")], {}, {}, {"A": "1"}, nodes=text)
+        assert [row.state for row in found] == ["as planned"] * (text != "-1")

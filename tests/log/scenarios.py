@@ -135,6 +135,24 @@ def one_process(log: str) -> str:
     return re.sub(r"(?m)^(nid\d):\d+:", r"\1:7:", log)
 
 
+EXIT = "srun: error: nid1: tasks 0-1: Exited with exit code 1\n"
+LIMIT = "slurmstepd: error: *** STEP 4.0 ON nid1 CANCELLED AT 2026-03-04T05:06:07 DUE TO TIME LIMIT ***\n"
+MOON = "a:1 NCCL WARN The moon is full on day 11"
+FAMILY = "a:1 NCCL WARN ncclSocketInit: connecting to address  with family 52321 is neither AF_INET(2) nor AF_INET6(10)"
+NIC_OFF = "NET/IB : GPU Direct RDMA Disabled for HCA 0 'mlx5_0'"
+
+
+def stamped(log: str, time: str) -> str:
+    """Return *log* with the time in front of its warnings, as newer versions have it."""
+    return re.sub(r"(?m)^(?=.* NCCL WARN )", f"[{time}] ", log)
+
+
+def left(log: str) -> str:
+    """Return *log* without rank 0, and of the others how they left their communicator."""
+    said = re.sub(r"(?m)^nid1:70:.*\n|.* Init START\n", "", log)
+    return re.sub(r" commId \S+ - Init COMPLETE", " - Destroy COMPLETE", said)
+
+
 HIDDEN = r"comm 0x\w+ rank|Bootstrap"
 GOOD = small()
 
@@ -467,6 +485,63 @@ SCENARIOS: dict[str, Scenario] = {
         newer(small(channel=None, comm_id="0xc9", end="Connected all rings, use ring PXN 0 GDR 1"))
         + small(size=2, only=(0, 1), comm_id="0xc8", channel=None, network="").replace("Bootstrap :", "Bootstrap:")
     ),
+    # what ended the job, beside what is known of its network
+    "ended-by-exit-code": Scenario(GOOD + EXIT),
+    "ended-by-a-crash-and-exit-codes": Scenario(GOOD + EXIT * 2 + "srun: error: nid2: task 3: Segmentation fault (core dumped)\n"),
+    "ended-by-want-of-memory": Scenario(GOOD + "[rank3]: torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.\n" + EXIT),
+    "ended-by-its-time": Scenario(small(network=SOCKET, channel=SENT) + LIMIT),
+    "ended-by-its-time-and-nothing-known": Scenario(LIMIT),
+    "ended-by-an-error-and-exit-codes": Scenario(small(then=by_rank(r1=MEMORY)) + EXIT),
+    # warnings and what follows them
+    "warning-unknown-and-traces": Scenario(small(then=by_rank(r1=f"{MOON}\n{CARRIER}\n{GAVE_UP}"))),
+    "warning-unknown-of-many-and-traces": Scenario(
+        small(then=by_rank(n0=f"{MOON}\n{CARRIER}", r3=f"{MOON.replace('11', '12')}\ntransport/net.cu:7 -> 7"))
+    ),
+    "warning-unknown-and-traces-and-on": Scenario(small(start=f"{MOON}\n{CARRIER}")),
+    "warning-unknown-and-traces-at-the-end": Scenario(
+        small(then=by_rank(r1=f"comm 0xba rank 1 nranks 4 cudaDev 1 busId c1 - Destroy COMPLETE\n{MOON}\n{CARRIER}"))
+    ),
+    "warning-harmless-and-gave-up": Scenario(small(then=by_rank(r1=f"a:1 NCCL WARN lib wrapper not initialized.\n{GAVE_UP}"))),
+    "good-warning-harmless-and-traces": Scenario(small(then=by_rank(r1="a:1 NCCL WARN lib wrapper not initialized.\nmisc/ibvwrap.cc:94 -> 3"))),
+    "warning-unknown-and-an-error-that-asks-for-it": Scenario(
+        small(then=by_rank(r1=MOON)) + "RuntimeError: NCCL error in: ../x.cpp:1, unhandled system error, NCCL version 2.21.5\n"
+    ),
+    "warning-known-and-an-error-that-asks-for-it": Scenario(
+        "nid1:70:70 [0] transport/net_ib.cc:117 NCCL WARN NET/IB : Unable to open device mlx5_0\n"
+        "RuntimeError: NCCL error in: ../x.cpp:1, unhandled system error, NCCL version 2.21.5\n"
+    ),
+    "good-warning-of-ras": Scenario(small(then=by_rank(r1="ras/client_support.cc:181 NCCL WARN Call to bind failed: Address already in use\nras/ras.cc:9 -> 2"))),
+    "errors-at-different-times": Scenario(
+        stamped(small(then=by_rank(r1=MEMORY)), "2026-03-04 05:06:09") + stamped(small(then=by_rank(r2="a:1 NCCL WARN Cuda failure 'named symbol not found'")), "2026-03-04 05:06:07")
+    ),
+    # reasons
+    "sockets-ib-disabled": Scenario(small(start="NCCL_IB_DISABLE set by environment to 1.", network=SOCKET, channel=SENT)),
+    "sockets-asked": Scenario(small(start="NCCL_NET set by environment to Socket.", network=SOCKET, channel=SENT)),
+    "sockets-named-nic-absent": Scenario(
+        small(start="NCCL_IB_HCA set to mlx5_9\nNET/IB : No device found.", network=SOCKET, channel=SENT)
+    ),
+    "sockets-plugin-lacks-a-library": Scenario(
+        small(start=f"NET/Plugin: libfabric.so.1: cannot open shared object file: No such file or directory\n{ABSENT}", network=SOCKET, channel=SENT)
+    ),
+    "sockets-on-interfaces-that-differ": Scenario(
+        small(network=SOCKET, channel=SENT, instead=by_rank(n1=SOCKET.replace("hsn", "eno")))
+    ),
+    "sockets-on-infiniband": Scenario(small(network=SOCKET.replace("hsn", "ib"), channel=SENT)),
+    "address-without-family": Scenario(small(then=by_rank(r1=f"{FAMILY}\nbootstrap.cc:9 -> 2"))),
+    "address-without-family-of-a-channel": Scenario(small(then=by_rank(r1=f"{FAMILY}\ntransport/net_ib.cc:9 -> 2"))),
+    # networks
+    "gdr-off-for-every-nic": Scenario(small(start=NIC_OFF, channel=None)),
+    "good-gdr-off-for-one-nic": Scenario(small(start=f"{NIC_OFF}\n{NIC_OFF.replace('Dis', 'En').replace('mlx5_0', 'mlx5_1').replace('HCA 0', 'HCA 1')}", channel=None)),
+    "good-gdr-off-for-nics-of-sockets": Scenario(small(start=NIC_OFF.replace("NET/IB", "NET/Socket"), channel=None)),
+    "good-network-of-google": Scenario(small(network="Using network FasTrak", channel="NET/FasTrak/0")),
+    "good-network-of-google-roce": Scenario(small(network="Using network gIB", channel="NET/gIB/0/GDRDMA")),
+    "network-strange-without-gdr": Scenario(newer(small(network="Using network Quux", channel="NET/Quux/0", end="Connected all rings, use ring PXN 0 GDR 0"))),
+    "loopback-on-one-node": Scenario(small(here=4, channel=None).replace("hsn0", "lo")),
+    "good-loopback-on-two-nodes": Scenario(small().replace("hsn0", "lo")),
+    "good-old-and-no-version": Scenario(
+        small(network="NET/IB : Using [0]mlx5_0:1/IB ; OOB hsn0:10.0.0.1<0>", comm_id="", nodes=False).replace("Using hsn0", "Using [0]hsn0")
+    ),
+    "good-left-by-some": Scenario(small(only=(0,), comm_id="0xc1") + left(small(comm_id="0xc1"))),
     # jobs as they are
     "old-nccl": Scenario(text(Job(ranks_per_node=2, dialect="nccl-2.4"))),
     "new-rccl-fallen": Scenario(text(Job(ranks_per_node=2, dialect="rccl-2.27", fallen=frozenset({1}), ended=True))),

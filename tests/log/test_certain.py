@@ -158,6 +158,18 @@ def test_a_verdict_without_proof_is_given_and_not_acted_on(tmp_path: Path) -> No
     assert err == "envcfg: note: --on-bad: not run: no certain line shows it\n"
 
 
+def test_a_task_that_ended_ends_the_answer_and_stops_nothing(tmp_path: Path) -> None:
+    """Another step of the job may run on."""
+    ended = "srun: error: nid001: task 3: Exited with exit code 1\n"
+    code, answer, err, acted = followed(ended + HALF, tmp_path)
+    assert (code, answer.partition(":")[0], acted) == (1, "broken", False)
+    assert err == (
+        "envcfg: note: --on-bad: not run: its program ended, and no certain line shows "
+        "that its network is bad\n"
+    )
+    assert followed(ended + FALLEN, tmp_path)[3]
+
+
 def test_one_job_is_followed_and_no_other(tmp_path: Path) -> None:
     (tmp_path / "slurm-6.out").write_text(FALLEN)
     (tmp_path / "slurm-7.out").write_text(GOOD)

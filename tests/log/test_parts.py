@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from checking import check
-from jobs import Job, text
+from jobs import Job, lines, text
 
 from envcfg.log.batches import by_job
 from envcfg.log.verdict import WORST_FIRST
@@ -187,3 +187,83 @@ def test_files_of_many_jobs_are_counted(
     assert done.code == 0
     assert done.text.startswith("ok: job 0: all 4 ranks on 2 nodes")
     assert "one of 9 jobs, each judged by itself: 9 ok" in done.text
+
+
+@pytest.mark.parametrize(
+    ("change", "several"),
+    [({}, True), ({"nid00": "nid00"}, False), ({"commId 0x": "commId 0x"}, False)],
+)
+def test_files_that_name_no_communicator_in_common_are_several_jobs(
+    tmp_path: Path, change: dict[str, str], several: bool
+) -> None:
+    one = text(Job(dialect=NEW, ranks_per_node=2))
+    other = text(Job(dialect=NEW, ranks_per_node=2, fallen=frozenset({1})))
+    for old, new in {"nid00": "nid01", "commId 0x": "commId 0xf", **change}.items():
+        other = other.replace(old, new)
+    (tmp_path / "a.log").write_text(one)
+    (tmp_path / "b.log").write_text(other)
+    (tmp_path / "run.sh").write_text("srun python train.py\n")
+    report = json.loads(envcfg("check-log", "--json", str(tmp_path)).text)
+    verdicts = {each["name"]: each["verdict"] for each in report["jobs"]}
+    if not several:
+        assert verdicts == {}
+        return
+    assert verdicts == {"a.log": "ok", "b.log": "degraded"}
+    assert report["summary"].startswith("degraded: b.log: 2 of 4 ranks use TCP sockets")
+    junit = envcfg("check-log", "--junit", "-", str(tmp_path)).text
+    assert '<testcase classname="jobs" name="a.log"' in junit
+    shown = envcfg("check-log", str(tmp_path)).text.splitlines()
+    assert shown[1].startswith("  b.log  degraded: 2 of 4 ranks")
+    assert shown[2].startswith("  a.log  ok: all 4 ranks")
+
+
+def test_a_file_for_each_process_is_one_job(tmp_path: Path) -> None:
+    job = Job(dialect=NEW, ranks_per_node=2, groups=("node", "alone"))
+    for rank, line in lines(job):
+        with (tmp_path / f"nccl-{rank}.log").open("a") as file:
+            file.write(f"{line}\n")
+    report = json.loads(envcfg("check-log", "--json", str(tmp_path)).text)
+    assert (report["verdict"], report["jobs"]) == ("ok", [])
+    assert report["coverage"]["files"] == 4
+
+
+def test_what_a_file_of_no_communicator_says_counts(tmp_path: Path) -> None:
+    for number in (0, 1):
+        log = text(Job(dialect=NEW, ranks_per_node=2))
+        log = log.replace("commId 0x", f"commId 0x{number}f")
+        log = log.replace("nid00", f"nid0{number}")
+        (tmp_path / f"{number}.log").write_text(log)
+    assert envcfg("check-log", str(tmp_path)).code == 0
+    ended = "srun: error: nid001: task 3: Exited with exit code 1\n"
+    (tmp_path / "all.err").write_text(ended)
+    done = envcfg("check-log", str(tmp_path))
+    assert done.code == 1
+    assert done.text.startswith(
+        "broken: files without a communicator: a task ended with an error"
+    )
+
+
+def test_files_of_old_versions_that_hold_all_ranks_are_jobs_of_their_own(
+    tmp_path: Path,
+) -> None:
+    """Before NCCL 2.16 a communicator has no id."""
+    for number in (1, 2):
+        log = text(Job(dialect=OLD, ranks_per_node=2)).replace("nid00", f"nid0{number}")
+        (tmp_path / f"{number}.log").write_text(log)
+    report = json.loads(envcfg("check-log", "--json", str(tmp_path)).text)
+    verdicts = {each["name"]: each["verdict"] for each in report["jobs"]}
+    assert verdicts == {"1.log": "ok", "2.log": "ok"}
+
+
+@pytest.mark.parametrize("dialect", [OLD, NEW])
+def test_files_of_processes_that_are_worlds_of_their_own_are_one_job(
+    tmp_path: Path, dialect: str
+) -> None:
+    for number in range(4):
+        log = text(Job(nodes=1, ranks_per_node=1, dialect=dialect))
+        log = log.replace("commId 0x", f"commId 0x{number}")
+        log = log.replace("nid00", f"nid0{number}")
+        (tmp_path / f"{number}.log").write_text(log)
+    report = json.loads(envcfg("check-log", "--json", str(tmp_path)).text)
+    assert (report["verdict"], report["jobs"]) == ("broken", [])
+    assert "worlds-of-one" in {each["rule"] for each in report["findings"]}

@@ -51,16 +51,40 @@ DOUBTFUL = RECORD._replace(certain=False)  # a copy, or text that nobody knows i
                 "WARN",
                 "no",
                 time="2026-03-04 05:06:07",
+                where="plugin/net.cc:302 (init)",
                 certain=True,
             ),
         ),
         (
             "gpu-07:9:9 [0] int create(nccl_ofi_plugin_t**, int):46 NCCL WARN NET/OFI no",
-            Record("gpu-07", 9, 0, "WARN", "NET/OFI no", certain=True),
+            Record(
+                "gpu-07",
+                9,
+                0,
+                "WARN",
+                "NET/OFI no",
+                where="int create(nccl_ofi_plugin_t**, int):46",
+                certain=True,
+            ),
         ),
         (
             "gpu-07:9:9 NCCL CALL ncclAllReduce(1)",
             Record("gpu-07", 9, None, "CALL", "ncclAllReduce(1)", certain=True),
+        ),
+        (
+            "gpu-07:9:9 [0] INFO Using internal Network IB",
+            Record("gpu-07", 9, 0, "INFO", "Using internal Network IB"),
+        ),
+        (
+            "gpu-07:9:9 [0] misc/ibvwrap.cu:60 WARN Failed to open libibverbs.so[.1]",
+            Record(
+                "gpu-07",
+                9,
+                0,
+                "WARN",
+                "Failed to open libibverbs.so[.1]",
+                where="misc/ibvwrap.cu:60",
+            ),
         ),
         (
             "<redacted>:9:9 [0] NCCL INFO Using network IB",

@@ -284,7 +284,41 @@ def _judged(log: str, block: int) -> LogReport:
     return judge(state, Expectations(), reader.locate, Read(1, len(data)))
 
 
-def test_empty_file(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("data", "kind"),
+    [
+        (b"", "empty"),
+        (
+            b"PK\x03\x04" + bytes(range(256)),
+            "a zip archive, which must be unpacked first",
+        ),
+        (b"BZh91AY&SY", "a file of bzip2, which must be unpacked first"),
+        (b"\x7fELF\x02\x01\x01\x00", "a program or library"),
+        (bytes(range(1, 256)) * 4, "a binary file"),
+    ],
+)
+def test_what_is_no_log_says_what_it_is(tmp_path: Path, data: bytes, kind: str) -> None:
     path = tmp_path / "a.log"
-    path.touch()
+    path.write_bytes(data)
+    nothing = "inconclusive: the log holds no line of NCCL or RCCL"
+    assert read(path).summary == f"{nothing}: a.log is {kind}"
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["step 1 loss 0.5\n", "\0" * 600 + "step\n", "\x1b[31mstep\x1b[0m\n" * 9, "\u00e4\u00f6\u00fc\n" * 99],
+)  # fmt: skip
+def test_text_is_text(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "a.log"
+    path.write_text(text)
     assert read(path).summary == "inconclusive: the log holds no line of NCCL or RCCL"
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be"])
+def test_text_of_windows_is_read(tmp_path: Path, encoding: str) -> None:
+    log = text(Job(dialect="nccl-2.24", fallen=frozenset({1})))
+    path = tmp_path / "a.log"
+    path.write_text(log)
+    plain = read(path)
+    path.write_bytes(log.encode(encoding))
+    assert read(path)._replace(coverage=plain.coverage) == plain

@@ -16,7 +16,8 @@ import yaml
 
 from envcfg.findings import Severity
 from envcfg.log.prefix import parse
-from envcfg.log.rulebook import FOLDER, KEYS, Rule, Rulebook, load_rules
+from envcfg.log.reasons import WHEN
+from envcfg.log.rulebook import FOLDER, KEYS, Match, Rule, Rulebook, load_rules
 
 FILES = sorted(Path(FOLDER).glob("*.yaml"))
 RULES = load_rules()
@@ -32,7 +33,7 @@ EVENTS = {
     "communicator": "comm rank nranks dev comm_id phase",
     "deduplicated": "count",
     "error-trace": "file code where",
-    "gdr-device": "state nic reason",
+    "gdr-device": "network state nic reason",
     "gdr-off": "",
     "ib-devices": "devices",
     "ib-none": "",
@@ -79,7 +80,7 @@ NEEDED = {
 LIBRARIES = {"nccl", "rccl", "rocm"}
 HOSTS = {"", "nid001234", "gpu-07", "x1000c0s2b1n0"}
 # Names that look like the first word of a sentence.
-NAMES = {"Apptainer", "Gloo", "Ray"}
+NAMES = {"Apptainer", "Gloo", "Google", "Ray", "Slurm"}
 LONG = 20_000  # twice what is looked at of a line without end
 
 
@@ -95,6 +96,12 @@ def samples(rules: list[Rule]) -> list[Any]:
 def message_of(rule: Rule, line: str) -> str:
     """Return what the rule is held against; a wrapper's own words are taken off."""
     return line if rule.event == "deduplicated" else parse(line).message
+
+
+def matches_of(rule: Rule, line: str, end: int | None = None) -> list[Match]:
+    """Return what matches a line, its message cut at *end*."""
+    message = message_of(rule, line)
+    return list(BOOK.matches(message[:end], parse(line).where))
 
 
 @pytest.fixture(params=LINE_RULES, ids=[rule.id for rule in LINE_RULES])
@@ -135,6 +142,7 @@ def test_a_rule_says_what_it_means_and_who_says_so(rule: Rule) -> None:
         assert rule.fix
     assert not (rule.benign and (rule.consequence or rule.severity == "error"))
     assert not rule.consequence or rule.severity
+    assert not rule.ends or rule.severity == "error"
 
 
 @pytest.mark.parametrize("rule", RULES, ids=[rule.id for rule in RULES])
@@ -157,6 +165,7 @@ def test_a_rule_without_pattern_has_words_only() -> None:
     for rule in RULES:
         if not rule.pattern:
             assert not rule.needle, rule.id
+            assert not rule.where, rule.id
             assert not rule.event, rule.id
             assert not rule.samples, rule.id
             assert not rule.counter, rule.id
@@ -171,7 +180,7 @@ def test_events_and_captures_are_known(rule: Rule) -> None:
 
 
 def test_every_rule_has_a_needle_and_a_sample(rule: Rule) -> None:
-    assert len(rule.needle) >= 3
+    assert len(rule.needle or rule.where) >= 3
     assert rule.samples
 
 
@@ -183,7 +192,8 @@ def test_every_event_has_a_rule() -> None:
 def test_a_sample_is_matched_by_its_rule_alone(rule: Rule, line: str) -> None:
     message = message_of(rule, line)
     assert rule.needle in message
-    matched = list(BOOK.matches(message))
+    assert rule.where in parse(line).where
+    matched = matches_of(rule, line)
     assert [match.rule.id for match in matched] == [rule.id]
     needed = NEEDED.get(rule.event or "", "").split()
     values = {name: matched[0].fields.get(name) for name in needed}
@@ -206,7 +216,7 @@ def test_samples_are_of_invented_hosts_and_read_in_full(rule: Rule) -> None:
     ],
 )
 def test_a_near_miss_is_not_matched(rule: Rule, line: str) -> None:
-    found = [match.rule.id for match in BOOK.matches(message_of(rule, line))]
+    found = [match.rule.id for match in matches_of(rule, line)]
     assert rule.id not in found
 
 
@@ -230,9 +240,9 @@ COUNTED = {"communicator", "topology"}
 @pytest.mark.parametrize(("rule", "line"), samples(LINE_RULES))
 def test_a_cut_sample_says_nothing_better_than_the_whole(rule: Rule, line: str) -> None:
     message = message_of(rule, line)
-    whole = next(BOOK.matches(message)).fields
+    whole = matches_of(rule, line)[0].fields
     for end in range(len(message)):
-        for match in BOOK.matches(message[:end]):
+        for match in matches_of(rule, line, end):
             if match.rule.event != rule.event:
                 continue
             for name in GOOD.keys() & match.fields.keys():
@@ -342,7 +352,27 @@ def test_a_search_grows_no_faster_than_its_text(rule: Rule) -> None:
         message = message_of(rule, line)
         for cut in (1, 2 / 3, 1 / 2):
             head = message[: max(3, int(len(message) * cut))]
-            for tail in (head, rule.needle, message[-1], " ", "a ", "0"):
+            for tail in (head, rule.needle or head, message[-1], " ", "a ", "0"):
                 text = head + tail * (LONG // len(tail))
                 short = seconds(pattern, text[: LONG // 2])
                 assert seconds(pattern, text[:LONG]) < 5 * max(short, 0.05), (cut, tail)
+
+
+REASONS = [rule for rule in RULES if rule.explains]
+
+
+@pytest.mark.parametrize("rule", REASONS, ids=lambda rule: rule.id)
+def test_what_explains_names_rules_that_are_there(rule: Rule) -> None:
+    assert set(rule.explains) <= BOOK.rules.keys()
+    assert rule.id not in rule.explains
+    assert rule.when.keys() <= WHEN
+    events = [
+        name
+        for key in ("seen", "unseen", "elsewhere")
+        for name in rule.when.get(key, ())
+    ]
+    assert set(events) <= EVENTS.keys() | {"gdr-off-nic"}
+    assert bool(rule.says) == bool(rule.when and rule.severity)
+    for text in rule.when.values():
+        if isinstance(text, str):
+            re.compile(text)

@@ -32,9 +32,7 @@ printf '0, 0, 1, 2, 3, A\\n'
 [ -e "lost-$SLURMD_NODENAME" ] || printf '1, 0, 1, 2, 3, A\\n'
 """
 # As a rank, each prints a file of its own.
-PYTHON = (
-    '#!/bin/sh\ncat "rank-$RANK"\n[ ! -e hangs ] || [ "$RANK" = 0 ] || exec sleep 60\n'
-)
+PYTHON = '#!/bin/sh\necho "${NCCL_DEBUG_FILE-none}" >"file-$RANK"\ncat "rank-$RANK"\n[ ! -e hangs ] || [ "$RANK" = 0 ] || exec sleep 60\n'
 
 
 class Nodes(NamedTuple):
@@ -247,3 +245,25 @@ def test_here_alone_one_node_needs_no_network(
     assert done.code == 3, done
     assert "network     unneeded: one node" in done.text
     assert "no collective: the image lacks what it needs: No module" in done.text
+
+
+def test_sockets_of_processes_whose_ranks_are_not_named_fail_it(nodes: Nodes) -> None:
+    from scenarios import SCENARIOS
+
+    text = SCENARIOS["sockets-of-processes-without-ranks"][0]
+    for rank in range(2):
+        path = nodes.folder / f"rank-{rank}"
+        said = path.read_text().splitlines()
+        own = [line for line in said if line.startswith("envcfg-rank")]
+        path.write_text("\n".join([*(text.splitlines() if rank else ()), *own]) + "\n")
+    done = preflight()
+    assert done.code == 1, done
+    assert "[network-degraded]" in done.text
+
+
+def test_the_log_comes_here_whatever_file_the_job_names(
+    nodes: Nodes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NCCL_DEBUG_FILE", "/tmp/nccl.%h")
+    assert preflight("--set", "NCCL_DEBUG_FILE=x").code == 0
+    assert (nodes.folder / "file-0").read_text() == "none\n"

@@ -64,3 +64,30 @@ def test_no_line_can_break_it(lines: list[str]) -> None:
         assert one_line(text) or not text
     text = preflight_json(report, WANTED, 1.0)
     json.loads(text, parse_constant=lambda name: pytest.fail(f"{name} is no JSON"))
+
+
+MANY = ("9" * 400, "9" * 5000, "\u00b2", "-1", "0x9")
+
+
+@pytest.mark.parametrize("number", MANY)
+@pytest.mark.parametrize(
+    "line",
+    [
+        "memlock {}",
+        "folder no {} /tmp",
+        "device {} /dev/x",
+        "health {} total 3",
+        "health 1 total {}",
+        "variable SLURM_GPUS_ON_NODE {}",
+    ],
+)
+def test_a_number_that_is_none_stays_unknown(line: str, number: str) -> None:
+    nodes = NodeReader(HOSTS)
+    nodes.feed(f"envcfg-node {HOSTS[1]} memlock unlimited")
+    nodes.feed(f"envcfg-node {HOSTS[0]} {line.format(number)}")
+    for host in HOSTS:
+        nodes.feed(f"envcfg-node {host} end")
+    wanted = WANTED._replace(is_fast=True)
+    report = judge_all(wanted, Seen(nodes.answers, {}), needs_fast=True)
+    assert all(one_line(text) or not text for _, text in preflight_lines(report, wanted, 1.0))  # fmt: skip
+    preflight_json(report, wanted, 1.0)

@@ -226,3 +226,14 @@ def test_a_task_that_ended_by_itself_is_told_where_no_rank_says_why() -> None:
     lines = rank_lines(0, HOSTS[0], stages=1)
     found = rules(lines, ended={HOSTS[1]: "Killed"})
     assert found == [("collective-failed", "error", HOSTS[1])]
+
+
+def test_who_lacks_what_others_have_is_named() -> None:
+    lines = everyone()
+    own = f"envcfg-rank 1 {HOSTS[1]} "
+    kept = [line for line in lines if not line.startswith(own)]
+    kept += [f"{own}began 3 0", f"{own}met", f"{own}lacks No module named 'torch'"]
+    kept += [f"envcfg-rank 0 {HOSTS[0]} torch 2.9 12.8 2"]
+    assert ("collective-failed", "error", HOSTS[1]) in rules(kept)
+    alone = [line for line in kept if line.startswith(own)]
+    assert rules(alone) == []

@@ -261,7 +261,7 @@ FULL: dict[str, Any] = {
     },
     "expect": {
         "networks": ["IB"], "provider": "cxi", "interfaces": ["a"], "nics": 4, "gdr": True,
-        **REASON,
+        "devices": ["/dev/cxi*"], "bandwidth": 85, **REASON,
     },
 }  # fmt: skip
 BEYOND_A_SCHEMA = "fits no launcher|fits no runtime|no regular expression|no named group|is no CPU mask"

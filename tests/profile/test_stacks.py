@@ -34,6 +34,7 @@ SOUND = {
     "one node": Job({**LUMI, "nodes": "1"}, profile="lumi-g", env={"NCCL_NET_GDR_LEVEL": "PHB"}),
     "LUMI as its profile has it": Job(LUMI, profile="lumi-g", env={"FI_MR_CACHE_MONITOR": "userfaultfd"}),
     "LL128 switched off": Job({**GH200, "nccl": "2.30.4"}, provider="cxi", env={"NCCL_PROTO": "^LL128"}),
+    "LL128 switched off with others": Job({**GH200, "nccl": "2.30.4"}, provider="cxi", env={"NCCL_PROTO": "^ll128,LL"}),
     "LL128 over C2C switched off": Job({**GH200, "nccl": "2.30.4"}, provider="cxi", env={"NCCL_LL128_C2C": "0"}),
     "another network": Job({**GH200, "nccl": "2.30.4"}, provider="efa", env={}),
     "x86_64": Job({"nccl": "2.28.9", "architecture": "x86_64", "nodes": "4"}, provider="cxi", env={}),

@@ -74,6 +74,7 @@ def job(
     verb = f"{len(slow)} of {size:,} ranks use TCP sockets instead of the NIC"
     return LogReport(
         verdict="degraded" if slow else "ok",
+        network_verdict="degraded" if slow else "ok",
         summary=f"degraded: {verb}"
         if slow
         else f"ok: all {size:,} ranks use AWS Libfabric (cxi) with GPU RDMA",
@@ -217,6 +218,7 @@ def empty() -> LogReport:
     """A log in which nothing was found, every field as empty as it can be."""
     return LogReport(
         verdict="inconclusive",
+        network_verdict="inconclusive",
         summary="inconclusive: there is no line of NCCL in the log",
         job=JobReport(
             world_size=None,

@@ -16,6 +16,11 @@ envcfg_find_image() { # set envcfg_image, a path: absolute, and there
   elif [[ ! -r $envcfg_image ]]; then
     envcfg_fault "image $envcfg_image cannot be read" 'check its permissions'
   fi
+  # envcfg:begin read
+  if [[ $(exec stat -L -c '%s %Y' -- "$envcfg_image" 2>/dev/null) != "$ENVCFG_IMAGE_READ" ]]; then
+    envcfg_note "image $envcfg_image has changed since envcfg read it, and its facts may have: make this script again"
+  fi
+  # envcfg:end read
 }
 
 envcfg_find_source() { # SOURCE [SPEC]: of a bind

@@ -1,5 +1,10 @@
 # shellcheck shell=bash
 
+envcfg_look() { # become the preflight, which is to see what the ranks will
+  envcfg_share
+  exec "${ENVCFG_PREFLIGHT[@]}" >&2 # stdout is the program's
+}
+
 envcfg_preflight() { # look at nodes and network; what is bad ends the step before any rank starts
   local envcfg_code=0
   if ! type -P "${ENVCFG_PREFLIGHT[0]}" >/dev/null; then
@@ -7,7 +12,7 @@ envcfg_preflight() { # look at nodes and network; what is bad ends the step befo
       'load its module or activate its environment in the job, or leave out --preflight'
     return 4
   fi
-  envcfg_spawn exec "${ENVCFG_PREFLIGHT[@]}"
+  envcfg_spawn envcfg_look
   envcfg_wait "${ENVCFG_PIDS[@]}" || envcfg_code=$?
   ENVCFG_PIDS=()
   if ((envcfg_code == 3)); then

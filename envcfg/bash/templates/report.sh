@@ -5,11 +5,12 @@ envcfg_report() { # begin the file of each rank that reports its environment: pl
   ENVCFG_ARGS+=("ENVCFG_REPORT=$envcfg_file")
   for envcfg_rank in $ENVCFG_REPORTED; do
     if ! (
-      umask 077
+      builtin umask 077
       {
         printf '%s\0' envcfg:environment "profile=$ENVCFG_PROFILE" "rank=$envcfg_rank" \
           "nodes=$ENVCFG_NODES" envcfg:plan "${ENVCFG_PLANNED[@]}"
-        (exec cat /proc/self/environ) | envcfg_told job # of a process that starts now
+        # Of a process that starts now.
+        (envcfg_share && exec cat /proc/self/environ) | envcfg_told job
       } >"$envcfg_file$envcfg_rank"
     ); then
       envcfg_fault "cannot write $envcfg_file$envcfg_rank" \

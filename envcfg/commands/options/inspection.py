@@ -14,9 +14,8 @@ from envcfg.launch.plan import Read
 if TYPE_CHECKING:
     from envcfg.image.record import Inspection
 
+_CPU_BUILD = "+cpu"  # the local part of the version of PyTorch's wheels for CPUs
 PATIENCE = 10.0  # seconds for a first look: a script waits for it
-
-_TOO_LONG = f"it takes longer than {PATIENCE:.0f} s"
 
 
 def read_image(image: str) -> tuple[Read, list[Finding]]:
@@ -30,21 +29,31 @@ def read_image(image: str) -> tuple[Read, list[Finding]]:
     known, folder = identify(image), kept_folder(os.environ)
     kept = recall(folder, known) if known and folder else None
     memory = kept or _look(image)
-    if known and folder and not kept and memory.why != _TOO_LONG:
+    # What has failed may not fail again: rights, a file system, this Python.
+    if known and folder and not kept and not memory.why:
         keep(folder, known, memory)
     findings = []
     if memory.why:
         findings.append(_unread(image, memory.why))
     elif known and not kept:
         findings.append(_first(image, memory))
-    return Read(memory.facts, memory.bases), findings
+    stamp = f"{known.size} {known.time // 10**9}" if known and memory.facts else ""
+    return Read(memory.facts, memory.bases, stamp), findings
 
 
 def step_facts(found: Inspection) -> dict[str, tuple[str, str]]:
-    """Return those facts that conditions ask for: the value of each, and its place."""
+    """Return those facts that conditions ask for: the value of each, and its place.
+
+    A fact that depends on which environment of the image a job activates is none; nor is
+    the version of a PyTorch for CPUs, as conditions on it are about its way with GPUs.
+    """
+    from envcfg.image.facts import unclear_facts
     from envcfg.profile.conditions import usable_versions
 
-    taken = found.taken()
+    unclear = unclear_facts(found)
+    taken = {n: each for n, each in found.taken().items() if n not in unclear}
+    if (torch := taken.get("torch")) and _CPU_BUILD in torch.evidence:
+        del taken["torch"]
     usable = usable_versions({name: each.value for name, each in taken.items()})
     facts = {name: (usable[name], taken[name].evidence) for name in usable}
     if architecture := taken.get("architecture"):
@@ -66,11 +75,13 @@ def _look(image: str) -> Memory:
             found = inspect_tree(patient, metadata, image)
             return Memory(step_facts(found), bases_of(patient, found.metadata.labels))
     except TimeIsUpError:
-        why = _TOO_LONG  # which may be otherwise the next time
+        why = f"it takes longer than {PATIENCE:.0f} s"
     except ImageError as err:
         why = err.message.removeprefix(f"{image}: ")
     except OSError as err:
         why = err.strerror or str(err)
+    except Exception as err:  # noqa: BLE001  # a job must not fail for a fact
+        why = f"a bug in envcfg, which envcfg inspect shows: {type(err).__name__}"
     return Memory(why=one_line(why))
 
 

@@ -203,7 +203,10 @@ def read_step(
     )[0]
     image, seen = locate_image(options.container, here, first)
     read = Read()
-    if not options.no_inspect and image and not image.endswith(first.described or "\0"):
+    # A name is the runtime's to look up, whatever lies here under the same.
+    named = not image or first.is_reference(image)
+    described = image and image.endswith(first.described or "\0")
+    if image and not (named or described or options.no_inspect):
         read, found_in = read_image(image)
         seen += found_in
     wanted = Options(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator
 
+from envcfg.image.facts import unclear_facts
 from envcfg.image.record import ImageFact, Inspection
 from envcfg.profile.conditions import usable_versions
 from envcfg.report.styled import Line
@@ -46,7 +47,12 @@ def fact_words(found: Inspection) -> str:
     >>> fact_words(Inspection("i.sif", Metadata("sif"), facts))
     '--fact rocm=6.2.4'
     """
-    values = {name: each.value for name, each in sorted(found.taken().items())}
+    unclear = unclear_facts(found)
+    values = {
+        name: each.value
+        for name, each in sorted(found.taken().items())
+        if name not in unclear
+    }
     facts = usable_versions(values).items()
     return " ".join(f"--fact {shlex.quote(f'{name}={value}')}" for name, value in facts)
 

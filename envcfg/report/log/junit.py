@@ -27,6 +27,8 @@ def log_junit(report: LogReport) -> str:
 
 def _of_job(report: LogReport) -> Iterator[JUnitCase]:
     yield _judged(JUnitCase("job", "verdict"), report.verdict, report.summary)
+    for job in report.jobs:
+        yield _judged(JUnitCase("jobs", job.name), job.verdict, job.summary)
     missing = report.job.ranks_missing
     every = JUnitCase("job", "every rank is in the log")
     if missing:

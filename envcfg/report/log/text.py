@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 
 from envcfg.findings import Finding
 from envcfg.log.numbers import count_of, number_ranges
-from envcfg.log.verdict import LogReport, RankReport
+from envcfg.log.verdict import JobRow, LogReport, RankReport
 
 # One cell per rank; letters tell verdicts apart where there are no colours.
 CELLS = {"ok": "=", "degraded": "d", "broken": "B", "inconclusive": "?"}
@@ -21,11 +21,15 @@ _STYLES = {
 }
 _NODES = 24  # more are folded into those that look the same
 _WIDTH = 88
+_NAME = 32  # characters of a job's name in a table
 
 
 def log_lines(report: LogReport) -> Iterator[tuple[str, str]]:
     """Yield the lines of the report, each with its style."""
     yield report.summary, _STYLES[report.verdict]
+    if report.jobs:
+        yield from _jobs(report.jobs)
+        yield "", ""
     yield from (("  " + line, "") for line in _facts(report))
     if report.ranks:
         yield "", ""
@@ -49,6 +53,18 @@ def log_lines(report: LogReport) -> Iterator[tuple[str, str]]:
             yield from (
                 (line, "dim") for line in _wrap(remedy, "    to find out: ", "      ")
             )
+
+
+def _jobs(jobs: Sequence[JobRow]) -> Iterator[tuple[str, str]]:
+    """Yield a line per job, the worst first."""
+    ordered = sorted(jobs, key=lambda each: list(_RANKED).index(each.verdict))
+    wide = min(_NAME, max(len(each.name) for each in ordered))
+    for name, verdict, summary in ordered:
+        yield _cut(f"  {_cut(name, wide):<{wide}}  {summary}", _WIDTH), _STYLES[verdict]
+
+
+def _cut(text: str, wide: int) -> str:
+    return text if len(text) <= wide else text[: wide - 3] + "..."
 
 
 def _facts(report: LogReport) -> Iterator[str]:

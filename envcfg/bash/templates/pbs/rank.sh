@@ -47,15 +47,5 @@ while [ "$envcfg_skip" -gt 0 ]; do
 done
 envcfg_address=${envcfg_rest%%,*}${envcfg_suffix-} # of this node, for its agent
 # envcfg:end address
-if [ -n "${ENVCFG_COLONS-}" ]; then # see where mpiexec is started
-  for envcfg_word; do
-    shift
-    case $envcfg_word in
-      '' | *[!:]*) ;;
-      *) envcfg_word=${envcfg_word#:} ;;
-    esac
-    set -- "$@" "$envcfg_word"
-  done
-fi
 unset -v ENVCFG_DIALECT ENVCFG_TASKS ENVCFG_STEP_NODES ENVCFG_STEP ENVCFG_MASTER_PORT \
-  ENVCFG_HOSTS ENVCFG_COLONS
+  ENVCFG_HOSTS

@@ -1,19 +1,17 @@
 # shellcheck shell=bash
 
 envcfg_mpiexec() { # TASKS COMMAND...: the step itself, with so many tasks on each node
-  local envcfg_number=${PBS_JOBID%%[!0-9]*} envcfg_word envcfg_behind=0
-  local -a envcfg_task=() envcfg_words=()
+  local envcfg_number=${PBS_JOBID%%[!0-9]*} envcfg_behind=0
+  local -a envcfg_task=()
   # The port is the job's and the step's own, below the ephemeral range.
   ENVCFG_ARGS+=("ENVCFG_DIALECT=$ENVCFG_DIALECT" "ENVCFG_TASKS=$1" "ENVCFG_STEP_NODES=$ENVCFG_NODES"
     "ENVCFG_STEP=${PBS_JOBID%%.*}.$BASHPID" "ENVCFG_MASTER_ADDR=$ENVCFG_MASTER_ADDR"
     "ENVCFG_MASTER_PORT=$((10000 + (10#${envcfg_number:-0} * 101 + BASHPID) % 20000))")
   shift
-  for envcfg_word; do # to every mpiexec a word ":" ends the command; the rank part takes one off again
-    if [[ -n $envcfg_word && $envcfg_word != *[!:]* ]]; then envcfg_word+=:; fi
-    envcfg_words+=("$envcfg_word")
-  done
-  if [[ "${envcfg_words[*]}" != "$*" ]]; then ENVCFG_ARGS+=(ENVCFG_COLONS=yes); fi
-  set -- "${envcfg_words[@]}"
+  # envcfg:begin colons
+  envcfg_colons "$@"
+  set -- "${ENVCFG_WORDS[@]}"
+  # envcfg:end colons
   if envcfg_is_clean; then
     envcfg_behind=$((${#ENVCFG_ENTER[@]} + 4)) # the rank part's name
   fi

@@ -7,9 +7,9 @@ unset -v ENVCFG_REPORT
 case $envcfg_reported in
   *" $RANK "*)
     {
-      envcfg_told start <"/proc/$$/environ"
-      # shellcheck disable=SC2002 # of a process that starts now, not of this shell
-      cat /proc/self/environ | envcfg_told rank
+      envcfg_told start </proc/self/environ \
+        && (exec cat /proc/self/environ) | envcfg_told rank \
+        && printf 'envcfg:end\0' # of a process that starts now; all is there
     } >>"$envcfg_file" || printf 'envcfg: warning: cannot write %s\n' "$envcfg_file" >&2
     ;;
 esac

@@ -12,6 +12,10 @@ envcfg_srun() { # COMMAND...: the step itself
     unset -v SLURM_GPUS # how many the job has on all its nodes
   fi
   # envcfg:end size
+  # envcfg:begin colons
+  envcfg_colons "$@"
+  set -- "${ENVCFG_WORDS[@]}"
+  # envcfg:end colons
   envcfg_spawn exec srun --kill-on-bad-exit=1 --export=ALL "${ENVCFG_SRUN[@]}" "${envcfg_task[@]}" \
     "${ENVCFG_ENTER[@]}" "$ENVCFG_SHELL" -c "$ENVCFG_RANK" envcfg-rank "${ENVCFG_ARGS[@]}" -- "$@"
   envcfg_wait "${ENVCFG_PIDS[@]}"

@@ -1,0 +1,119 @@
+"""What a file is by its first bytes: text, compressed, in another encoding, or none."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Any
+
+_PIECE = 1 << 15  # bytes that are recoded at once
+_HEAD = 512  # bytes by which a file is known
+# What people give that is no log, by how it begins.
+_KINDS = (
+    (b"PK\x03\x04", "a zip archive, which must be unpacked first"),
+    (b"7z\xbc\xaf\x27\x1c", "a 7z archive, which must be unpacked first"),
+    (b"BZh", "a file of bzip2, which must be unpacked first"),
+    (b"\x7fELF", "a program or library"),
+    (b"%PDF", "a PDF document"),
+    (b"\x89PNG", "a picture"),
+    (b"\xff\xd8\xff", "a picture"),
+)
+
+
+def head_of(raw: Any) -> bytes:  # noqa: ANN401  # a binary file
+    """Return the first bytes of *raw*, which stay to be read."""
+    return bytes(raw.peek(_HEAD)[:_HEAD]) if hasattr(raw, "peek") else b""
+
+
+def kind_of(head: bytes) -> str:
+    """Return what a file is that begins with *head*, if that is no text of a log."""
+    if not head:
+        return "empty"
+    found = next((kind for magic, kind in _KINDS if head.startswith(magic)), "")
+    if found or is_compressed(head) or _encoding(head):
+        return found
+    # A log may hold holes, which are read as zeros, and text of any encoding.
+    strange = sum(byte < 9 or 13 < byte < 27 for byte in head.replace(b"\0", b""))
+    return "a binary file" if strange > len(head) / 20 else ""
+
+
+def _encoding(head: bytes) -> str:
+    """Return the encoding of text in two bytes for a letter, as Windows writes it."""
+    if head.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return "utf-16"
+    if len(head) < 8 or len(head[::2]) != len(head[1::2]):
+        head = head[: len(head) // 2 * 2]
+    first, second = head[::2], head[1::2]
+    if len(first) > 3 and not any(second) and all(first):
+        return "utf-16-le"
+    return "utf-16-be" if len(first) > 3 and not any(first) and all(second) else ""
+
+
+class _Recoded:
+    """A stream of UTF-8, read from one in another encoding."""
+
+    def __init__(self, raw: Any, encoding: str) -> None:  # noqa: ANN401
+        import codecs
+
+        self._raw = raw
+        self._decoder = codecs.getincrementaldecoder(encoding)("replace")
+        self._left = b""
+
+    def readinto(self, into: memoryview) -> int:
+        """Read what fits *into* it; return how many bytes, 0 at the end."""
+        while not self._left:
+            given = self._raw.read(_PIECE)
+            text = self._decoder.decode(given, final=not given)
+            self._left = text.encode("utf-8", "replace")
+            if not given:
+                break
+        count = min(len(into), len(self._left))
+        into[:count] = self._left[:count]
+        self._left = self._left[count:]
+        return count
+
+
+_Opened = tuple[bool, Any, tuple[type[Exception], ...]]
+
+
+def decompressed(name: str, raw: Any) -> _Opened:  # noqa: ANN401  # a binary file
+    """Return whether *raw* is plain, a stream of what is in it, and how that fails."""
+    head = head_of(raw)
+    if encoding := _encoding(head):
+        return False, _Recoded(raw, encoding), (OSError,)
+    for magic, open_stream in _COMPRESSED.items():
+        if head.startswith(magic):
+            return False, *open_stream(raw)
+    if name == "-" or not os.path.isfile(name):
+        return True, raw, (OSError,)
+    raw.raw.seek(0)
+    return True, raw.raw, (OSError,)  # without a second buffer in between
+
+
+def _gzip(raw: Any) -> tuple[Any, tuple[type[Exception], ...]]:  # noqa: ANN401
+    import gzip
+    import zlib
+
+    return gzip.GzipFile(fileobj=raw), (OSError, EOFError, zlib.error)
+
+
+def _xz(raw: Any) -> tuple[Any, tuple[type[Exception], ...]]:  # noqa: ANN401
+    import lzma
+
+    return lzma.LZMAFile(raw), (OSError, EOFError, lzma.LZMAError)
+
+
+def _zstd(raw: Any) -> tuple[Any, tuple[type[Exception], ...]]:  # noqa: ANN401
+    if sys.version_info >= (3, 14):
+        from compression import zstd
+    else:
+        from backports import zstd
+    return zstd.ZstdFile(raw), (OSError, EOFError, zstd.ZstdError)
+
+
+_COMPRESSED = {b"\x1f\x8b": _gzip, b"\xfd7zXZ\x00": _xz, b"\x28\xb5\x2f\xfd": _zstd}
+
+
+def is_compressed(head: bytes) -> bool:
+    """Return whether a file that begins with *head* is one that we unpack."""
+    return head.startswith(tuple(_COMPRESSED))
