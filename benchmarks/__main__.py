@@ -10,7 +10,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from benchmarks import check_log, entrypoint, growth, images, runtimes, start_up
+from benchmarks import check_log, entrypoint, growth, images, lint, runtimes, start_up
 from benchmarks.rows import Row, render_table
 from benchmarks.trace import find_missing
 
@@ -21,6 +21,7 @@ BENCHMARKS = {
     "growth": growth.measure,
     "check-log": check_log.measure,
     "images": images.measure,
+    "lint": lint.measure,
 }
 
 

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from envcfg.characters import one_line
 from envcfg.commands.formats import format_option, put_result
 from envcfg.commands.options.option import add_option
+from envcfg.commands.printing import say
 from envcfg.errors import UsageError, suggest
+from envcfg.findings import exit_code
 from envcfg.parser import Formatter
 
 if TYPE_CHECKING:
@@ -25,12 +27,15 @@ examples:
   envcfg lint --profile lumi-g jobs/        # all scripts of a folder, with what LUMI needs
   env | envcfg lint -                       # an environment
   envcfg lint --select EC4 --ignore EC419 job.sh
+  envcfg lint --diff job.sh                 # what --fix would change
+  envcfg lint --fix job.sh
   envcfg lint --format github *.sbatch      # in a workflow of GitHub's
 
 A comment on the line, or alone on the line above, leaves a finding out:
   # envcfg: ignore EC419
 
-exit codes: 0 nothing is wrong, 1 a warning or an error, 4 a file cannot be read
+exit codes: 0 nothing is wrong (with --fix: is left), 1 a warning or an error,
+            4 a file cannot be read or written
 """
 
 
@@ -67,6 +72,11 @@ def add_parser(commands: argparse._SubParsersAction[Any]) -> None:
             default=[],
             help=f"{what} with these names, or that begin so",
         )
+    for name, what in (
+        ("fix", "mend what can be mended without a doubt, in the files themselves"),
+        ("diff", "show what --fix would change, and change nothing"),
+    ):
+        parser.add_argument(f"--{name}", action="store_true", help=what)
     add_option(parser, format_option("what to print (default: text)", default="text"))
     parser.add_argument(
         "--json",
@@ -83,20 +93,43 @@ def run(
     """Read the scripts, and print what is wrong."""
     from envcfg.lint.judge import judge
     from envcfg.lint.rule import chosen, load_rules
-    from envcfg.lint.source import Sources, read_sources
+    from envcfg.lint.source import Sources, read_files
     from envcfg.report.findings import Result
 
     if more:
         msg = "envcfg lint runs no command"
         raise UsageError(msg, hint=f"leave out -- {more[0]}")
+    _check(options)
     select, ignore = _rules(options.select), _rules(options.ignore)
-    sources = Sources()
-    given = read_sources(options.files, sources)
-    profile_of = _profiles(options.profile, sources)
     rules = chosen(load_rules(), select, ignore)
-    found = judge(given, sources, rules=rules, profile_of=profile_of)
+    profile_of = _profiles(options.profile)
+    texts: Mapping[str, bytes] = read_files(options.files)
+    if options.fix or options.diff:
+        from envcfg.commands.mending import put_mended, read_unlike
+
+        texts = put_mended(read_unlike(texts), rules, profile_of, is_shown=options.diff)
+    sources = Sources()
+    given = [sources.add(path, data) for path, data in texts.items()]
+    found = judge(given, sources, rules=rules, profile_of=profile_of(sources))
     result = Result({path: [r.finding for r in each] for path, each in found.items()})
+    if options.diff:
+        return exit_code(result.all, strict=True)
+    if options.fix and "-" in texts:
+        say(result.all)
+        return exit_code(result.all, strict=True)
     return put_result(result, options.format, strict=True)
+
+
+def _check(options: argparse.Namespace) -> None:
+    """See that only one thing goes to stdout."""
+    shows = options.diff or (options.fix and "-" in options.files)
+    if shows and options.format != "text":
+        what = "--diff" if options.diff else "--fix of standard input"
+        msg = f"{what} and --format both write to stdout"
+        raise UsageError(msg, hint="leave one of them out")
+    if options.fix and not options.diff and {"-"} < {*options.files}:
+        msg = "--fix writes standard input to stdout, and files in their place"
+        raise UsageError(msg, hint="mend one kind at a time")
 
 
 def _rules(given: Sequence[str]) -> list[str]:
@@ -112,7 +145,9 @@ def _rules(given: Sequence[str]) -> list[str]:
     return names
 
 
-def _profiles(name: str | None, sources: Sources) -> Callable[[Model], Profile | None]:
+def _profiles(
+    name: str | None,
+) -> Callable[[Sources], Callable[[Model], Profile | None]]:
     """Return what says for which system a script is: the one given, or by its signs."""
     from envcfg.commands.options.selection import open_catalog
     from envcfg.lint.system import recognise
@@ -120,18 +155,21 @@ def _profiles(name: str | None, sources: Sources) -> Callable[[Model], Profile |
     catalog = open_catalog(enforce=False)
     if name is not None:
         given = catalog.load(name)
-        return lambda _: given
+        return lambda _: lambda _: given
     known: dict[str, Profile] = {}
+    said: set[str] = set()
 
-    def find(model: Model) -> Profile | None:
+    def find(sources: Sources, model: Model) -> Profile | None:
         found = recognise([each for each in sources.all if each.base in model.read])
         if found is None or found.profile not in catalog.names():
             return None
         if found.profile not in known:
             known[found.profile] = catalog.load(found.profile)
-        signs = ", ".join(found.signs)
-        said = f"{one_line(model.path)} is for {found.profile}, by {signs}"
-        sys.stderr.write(f"envcfg: note: {said}; --profile says otherwise\n")
+        if model.path not in said:
+            said.add(model.path)
+            signs = ", ".join(found.signs)
+            what = f"{one_line(model.path)} is for {found.profile}, by {signs}"
+            sys.stderr.write(f"envcfg: note: {what}; --profile says otherwise\n")
         return known[found.profile]
 
-    return find
+    return lambda sources: lambda model: find(sources, model)

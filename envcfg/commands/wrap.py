@@ -45,6 +45,9 @@ examples:
   envcfg wrap --container none --launcher local --ranks 2 -o job.sh -- python train.py
   ./job.sh
 
+  # from a script that there is: its short replacement, and what could not be carried over
+  envcfg wrap --from old.sh -o job.sh
+
   # as it was started before: torchrun, accelerate launch, deepspeed ... are recognised
   source <(envcfg wrap --container pytorch.sif -- \\
     torchrun --nproc-per-node 8 train.py || echo exit $?)
@@ -62,6 +65,15 @@ values: ${NAME} and ${NAME:-default} refer to a variable, $$ is a dollar, all el
 
 
 OPTIONS: Table = {
+    "from a script": (
+        Option(
+            "--from",
+            "read a job script, and make the short one that replaces it",
+            metavar="SCRIPT",
+            dest="script",
+            spares="--container",
+        ),
+    ),
     **STEP,
     "what to print": (
         Option(
@@ -83,7 +95,10 @@ def add_parser(commands: argparse._SubParsersAction[Any]) -> None:
         "wrap",
         help="make the bash that runs a command in a container, on every rank",
         description="Make the bash that runs a command in a container, on every rank.",
-        usage="envcfg wrap --container IMAGE|none [options] [-- COMMAND...]",
+        usage=(
+            "envcfg wrap --container IMAGE|none [options] [-- COMMAND...]\n"
+            "       envcfg wrap --from SCRIPT [options]"
+        ),
         epilog=_EPILOG,
         formatter_class=Formatter,
         allow_abbrev=False,
@@ -110,6 +125,10 @@ def run(
     if options.output is not None and (options.json or options.what != "script"):
         msg = "-o writes the script, so it excludes --json and --print"
         raise UsageError(msg, hint="redirect stdout to a file instead")
+    if options.script is not None:
+        from envcfg.commands.conversion import convert_script
+
+        return convert_script(options, command, argv)
     step = read_step(
         options, command, "envcfg wrap --container pytorch.sif -- python train.py"
     )

@@ -5,7 +5,7 @@ options that the job decides are left out, with a note. What options there are i
 ``knowledge/launchers.yaml``, read only for such a command.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Any, NamedTuple
 
@@ -73,6 +73,32 @@ def recognise(options: Options) -> tuple[Options, list[Finding]]:
         local_rank_at=at if takes_rank else None,
         local_rank_option=known.get("local_rank_option", options.local_rank_option),
     ), [_note(command[0], launcher, split)]
+
+
+def decided_words(command: Sequence[str]) -> Collection[int]:
+    """Return which words of a command are options of a launcher that the job decides.
+
+    None of them where the command begins with no launcher, or is not understood.
+    """
+    name = command[0].rpartition("/")[2] if command else ""
+    module = _interpreter(name, command)[1]
+    if not _is_launcher(name, module):
+        return ()
+    found = _program(module or (name, *command[1:]), is_module=bool(module))
+    if found is None:
+        return ()
+    known, words = found
+    at = begin = len(command) - len(words)
+    decided: list[int] = []
+    while at < len(command) and command[at].startswith("-") and command[at] != "--":
+        option, equals, _ = command[at].partition("=")
+        kind = _kind(option.replace("_", "-"), known)
+        is_flag = option in _SCRIPT or (kind or "flags").endswith("flags")
+        width = 1 if is_flag or equals else 2
+        if (kind or "").startswith("decided"):
+            decided += range(at, min(at + width, len(command)))
+        at += width
+    return decided if begin < at else ()
 
 
 def _is_launcher(name: str, module: tuple[str, ...]) -> bool:

@@ -42,9 +42,22 @@ def judge(
         rules: ids.
         profile_of: the ``Profile`` of the system that a script is for, or None.
     """
+    models = read_models(given, sources)
+    return judge_models(models, given, sources, rules=rules, profile_of=profile_of)
+
+
+def judge_models(
+    models: Iterable[Model],
+    given: Sequence[Source],
+    sources: Sources,
+    *,
+    rules: Iterable[str],
+    profile_of: Callable[[Model], Profile | None],
+) -> Mapping[str, list[Remark]]:
+    """Return the same of what was read of the sources before."""
     found: dict[str, dict[tuple[str, int], Remark]] = {s.path: {} for s in given}
     wanted = list(rules)
-    for model in read_models(given, sources):
+    for model in models:
         for remark in judge_model(model, sources, wanted, profile_of(model)):
             where = remark.finding.place
             path = where.path if where else model.path

@@ -129,10 +129,19 @@ def read_sources(given: Iterable[str], sources: Sources) -> list[Source]:
     Raises:
         OutputError: something cannot be read.
     """
-    found = []
+    return [sources.add(path, data) for path, data in read_files(given).items()]
+
+
+def read_files(given: Iterable[str]) -> dict[str, bytes]:
+    """Return files by their path, and of folders those that are scripts.
+
+    Raises:
+        OutputError: something cannot be read, or is larger than any script.
+    """
+    found: dict[str, bytes] = {}
     for path in given:
         names = _scripts(path) if path != "-" and os.path.isdir(path) else [path]
-        found += [sources.add(name, _read(name)) for name in names]
+        found |= {name: _read(name) for name in names if name not in found}
     return found
 
 

@@ -71,6 +71,7 @@ def run(wrap: Callable[..., Wrapped], tmp_path: Path) -> Callable[..., str]:
     (tmp_path / "my.yaml").write_text(
         "name: my\nextends: lumi-g\nenv: {NCCL_CROSS_NIC: null}\n"
     )
+    (tmp_path / "old.sh").write_text("#SBATCH -N 2\ntimeout 9 srun -l python a.py\n")
     (tmp_path / ".envcfg/profiles").mkdir(parents=True)
     (tmp_path / ".envcfg/profiles/bad.yaml").write_text("name: bad\nsumary: x\n")
 
@@ -89,6 +90,10 @@ CASES = {
         ["wrap", "--profile", "./my.yaml", "--container", "none", "--json"],
         ["wrap", *LUMI, "--json", "--fact", "rocm=6.2.4", "--", "torchrun", "train.py"],
         *(["wrap", "--profile", name, "--container", "none", "--json"] for name in NAMES),
+    ],
+    "wrap-from": [
+        ["wrap", "--from", "old.sh", "--json"],
+        ["wrap", "--from", "old.sh", "--json", "--profile", "lumi-g", "--set", "A=1"],
     ],
     "sbatch": [
         ["sbatch", *LUMI, *ACCOUNT, "--json", *COMMAND],
@@ -175,6 +180,8 @@ def test_a_look_at_a_job_is_as_its_schema_says(nodes: tuple[NodeView, ...]) -> N
         ("wrap", "facts.launcher.place", "a:1:1"),
         ("wrap", "settings.0.branches.0.date", None),
         ("wrap", "container.extra", 1),
+        ("wrap-from", "not_carried_over.0.line", -1),
+        ("wrap-from", "profile", 1),
         ("sbatch", "request.nodes", 0),
         ("sbatch", "cost.per_hour", 4),
         ("sbatch", "findings.0.hint", "x"),

@@ -20,6 +20,7 @@ class Option(NamedTuple):
         choices: the texts that there are, if any may not stand.
         default: the value where nothing is given; of ``many`` an empty list.
         dest: what its value is called; else *flag* says it.
+        spares: another option, which is not required where this one is given.
     """
 
     flag: str
@@ -34,6 +35,7 @@ class Option(NamedTuple):
     dest: str = ""
     short: str = ""
     required: bool = False
+    spares: str = ""
 
     @property
     def name(self) -> str:
@@ -91,11 +93,33 @@ def _declaration(option: Option) -> dict[str, Any]:
         "default": option.default,
         "required": option.required,
     }
-    if option.kind == "many":
+    if option.spares:
+        columns |= {"action": _Sparing, "spares": option.spares}
+    elif option.kind == "many":
         columns |= {"action": "append", "default": []}
     elif option.kind == "maybe":
         columns |= {"nargs": "?", "const": option.alone}
     return columns
+
+
+class _Sparing(argparse.Action):
+    """Keep a value, and require another option no more."""
+
+    def __init__(self, *, spares: str, **columns: Any) -> None:  # noqa: ANN401
+        super().__init__(**columns)
+        self.spares = spares
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: Any,  # noqa: ANN401  # as in argparse
+        option_string: str | None = None,
+    ) -> None:
+        parser._option_string_actions[self.spares].required = False  # noqa: SLF001
+        parser._registry_get("action", None, None)(  # noqa: SLF001
+            self.option_strings, self.dest
+        )(parser, namespace, values, option_string)
 
 
 def _words(option: Option, value: Any) -> Sequence[str]:  # noqa: ANN401  # any option's

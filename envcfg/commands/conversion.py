@@ -1,0 +1,227 @@
+"""``envcfg wrap --from``: from a job script to the short one that replaces it."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from envcfg.characters import one_line
+from envcfg.commands.options.option import write_options
+from envcfg.commands.options.selection import open_catalog
+from envcfg.commands.options.step import STEP
+from envcfg.commands.printing import check_script, put_script, write
+from envcfg.errors import UsageError
+from envcfg.launch.plan import Options
+from envcfg.launch.resolve import resolve
+from envcfg.profile.words import format_word
+
+if TYPE_CHECKING:
+    from envcfg.conversion.model import Converted, Step
+    from envcfg.conversion.trace import Script
+    from envcfg.profile.catalog import Catalog
+    from envcfg.profile.model import Profile
+
+# Their values are read, not joined to those of the script.
+_SINGLE = frozenset(
+    each.flag for each in STEP["what to run, and where"] if each.kind == "one"
+)
+
+
+def convert_script(
+    options: argparse.Namespace, command: Sequence[str] | None, argv: Sequence[str]
+) -> int:
+    """Print or write the script that replaces another one; say what is not in it.
+
+    Args:
+        options: those of ``wrap``, with ``script``.
+        command: the words behind ``--``; the script has them, so there is to be none.
+        argv: the whole command line, for the header.
+    """
+    from envcfg.conversion.script import convert, job_text, left_text
+    from envcfg.conversion.settings import read_settings
+    from envcfg.conversion.step import find_step
+    from envcfg.conversion.trace import read_script
+    from envcfg.lint.source import Sources
+
+    _check(options, command)
+    check_script(options, [options.script])
+    text = _mended(options.script)
+    sources = Sources()
+    source = sources.add(options.script, text)
+    script = read_script(source, sources)
+    catalog = open_catalog()
+    name = options.profile or _recognised(script, catalog)
+    profile = catalog.load(name) if name else None
+    find = _faults(profile, options.script)
+    step = find_step(script, pins=bool(profile and profile.cpu_masks))
+    settings = read_settings(script, _covered(profile), find(source.chars))
+    values = vars(options)
+    step = _accepted(step, script, profile)
+    converted = convert(
+        script,
+        step,
+        settings,
+        profile=name,
+        given=list(write_options(STEP, values)),
+        flags=_given(values),
+        known=_known(profile),
+        faults=lambda text: find(
+            text.encode("utf-8", "surrogateescape").decode("latin-1")
+        ),
+    )
+    for each in converted.left:
+        sys.stderr.write(
+            f"envcfg: warning: not carried over: {one_line(left_text(each))}\n"
+        )
+    made = job_text(converted, options.script, argv)
+    if options.json:
+        write(_json(converted, options.script, made))
+    else:
+        put_script(options, made, [options.script])
+    return 0
+
+
+def _check(options: argparse.Namespace, command: Sequence[str] | None) -> None:
+    if command is not None:
+        msg = "--from takes the command from the script, and one stands behind --"
+        raise UsageError(msg, hint="leave out one of them")
+    if options.what != "script":
+        msg = f"--from makes a script, so it excludes --print {options.what}"
+        raise UsageError(msg, hint="--json has what it is made of")
+    if not options.script:
+        msg = "--from is empty"
+        raise UsageError(msg, hint="is the variable set that it comes from?")
+
+
+def _mended(path: str) -> bytes:
+    """Return a script without the faults that are mended without a doubt."""
+    from envcfg.lint.mending import mend
+    from envcfg.lint.rule import load_rules
+    from envcfg.lint.source import read_files
+
+    texts = read_files([path])
+    if list(texts) != [path]:
+        msg = f"{path} is a folder"
+        raise UsageError(msg, hint="name one script")
+    mended = mend(texts, rules=list(load_rules()), profile_of=lambda _: lambda _: None)
+    return mended.texts[path].replace(b"\r\n", b"\n")
+
+
+def _recognised(script: Script, catalog: Catalog) -> str | None:
+    from envcfg.lint.system import recognise
+
+    read = [each for each in script.sources.all if each.base in script.model.read]
+    found = recognise(read)
+    if found is None or found.profile not in catalog.names():
+        what = "its system is not recognised, so that the job detects it"
+        sys.stderr.write(f"envcfg: note: {one_line(script.source.path)}: {what}\n")
+        sys.stderr.write("  hint: --profile NAME says which it is\n")
+        return None
+    said = f"is for {found.profile}, by {', '.join(found.signs)}"
+    path = one_line(script.source.path)
+    sys.stderr.write(f"envcfg: note: {path} {said}; --profile says otherwise\n")
+    return found.profile
+
+
+def _covered(profile: Profile | None) -> Mapping[str, str]:
+    """Return what the profile sets for certain, whatever the job."""
+    if profile is None:
+        return {}
+    plan = resolve(profile, "", Options())
+    return {
+        each.name: format_word(each.branches[0].value)
+        for each in plan.settings
+        if len(each.branches) == 1
+        and each.branches[0].value is not None
+        and not each.branches[0].tests
+    }
+
+
+def _known(profile: Profile | None) -> Collection[tuple[str, str]]:
+    """Return options of ``wrap`` that say what the profile has already."""
+    if profile is None:
+        return ()
+    from envcfg import runtimes
+    from envcfg.launch.choose import named_runtimes
+
+    first = named_runtimes(profile)[0]
+    same = [
+        each for each in runtimes.NAMES if runtimes.runtime(each).kind == first.kind
+    ]
+    found = {("--runtime", each) for each in same}
+    plan = resolve(profile, "", Options(container="image.sif", runtime=same[0]))
+    words = plan.container.arguments if plan.container else ()
+    return found | {("--runtime-arg", each.word) for each in words}
+
+
+def _accepted(step: Step, script: Script, profile: Profile | None) -> Step:
+    """Return *step* without the options that envcfg refuses, which are named.
+
+    Raises:
+        UsageError: the command is one that envcfg does not understand.
+    """
+    from envcfg.conversion.model import Left
+    from envcfg.launch.recognise import recognise
+    from envcfg.lint.text import literal
+
+    recognise(Options(command=tuple(each.literal or "1" for each in step.command)))
+    kept, left = [], []
+    for each in step.arguments:
+        value = literal(each.value or ())
+        try:
+            if profile and value and each.flag == "--srun-arg":
+                resolve(profile, "", Options(starter_args={"srun": (value,)}))
+        except UsageError as err:
+            left.append(Left(script.line(step.start), f"srun {value}", err.message))
+            continue
+        kept.append(each)
+    return step._replace(arguments=tuple(kept), left=(*step.left, *left))
+
+
+def _faults(profile: Profile | None, path: str) -> Callable[[str], Mapping[int, str]]:
+    """Return what says which errors and warnings lint finds in a text, by offset."""
+    from envcfg.lint.judge import judge
+    from envcfg.lint.rule import load_rules
+    from envcfg.lint.source import Sources
+
+    def find(chars: str) -> Mapping[int, str]:
+        sources = Sources()
+        given = [sources.add(path, chars.encode("latin-1"))]
+        found = judge(
+            given, sources, rules=list(load_rules()), profile_of=lambda _: profile
+        )
+        return {
+            each.at: f"{each.finding.rule}: {each.finding.message}"
+            for each in found.get(path, ())
+            if each.finding.severity != "note"
+        }
+
+    return find
+
+
+def _given(values: Mapping[str, object]) -> set[str]:
+    return {
+        each.flag
+        for options in STEP.values()
+        for each in options
+        if each.flag in _SINGLE and values[each.name] != each.default
+    }
+
+
+def _json(converted: Converted, path: str, text: str) -> str:
+    from envcfg.report.document import json_text
+
+    return json_text(
+        {
+            "schema_version": 1,
+            "from": path,
+            "profile": converted.profile,
+            "words": converted.words,
+            "directives": converted.directives,
+            "done_by_envcfg": converted.taken,
+            "not_carried_over": converted.left,
+            "script": text,
+        }
+    )
