@@ -4,8 +4,6 @@ The file is what ``wrap --report-environment`` makes the rank write: words that 
 NUL, in parts whose heads hold no ``=``, which a variable has.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator, Mapping
 from typing import Literal, NamedTuple
 
