@@ -233,7 +233,13 @@ def _cut(script: Script, step: Step, gone: Iterable[Statement]) -> str:
     chars = script.source.chars
     holder = _holding(script.statements, step.start)
     before = "\n".join(
-        ["", title("The step"), "", template("job/needs_envcfg").rstrip("\n"), ""]
+        [
+            "",
+            title("The step"),
+            "",
+            template("job/has_envcfg", {"inline": ""}).rstrip("\n"),
+            "",
+        ]
     )
     cuts = [(each.start, _end(chars, each.end), "") for each in gone]
     cuts += [(step.start, step.end, _STEP), (holder.start, holder.start, before)]
