@@ -2,7 +2,7 @@
 
 import torch
 from accelerate import Accelerator
-from said import say
+from said import leave, say
 
 accelerator = Accelerator(cpu=True)
 model = torch.nn.Linear(4, 1)
@@ -14,3 +14,4 @@ optimizer.step()
 total = accelerator.reduce(torch.tensor(accelerator.process_index + 1.0))
 say("accelerate", accelerator.process_index, accelerator.num_processes, total)
 accelerator.end_training()
+leave()

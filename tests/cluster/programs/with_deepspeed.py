@@ -3,7 +3,7 @@
 import deepspeed
 import torch
 from deepspeed import comm
-from said import say
+from said import leave, say
 
 deepspeed.init_distributed(dist_backend="gloo")
 model = torch.nn.Linear(4, 1)
@@ -18,3 +18,4 @@ total = torch.tensor(comm.get_rank() + 1.0)
 comm.all_reduce(total)
 say("deepspeed", comm.get_rank(), comm.get_world_size(), total)
 comm.destroy_process_group()
+leave()

@@ -7,7 +7,7 @@ import os
 
 import torch
 from lightning.pytorch import LightningModule, Trainer
-from said import say
+from said import leave, say
 
 
 class Model(LightningModule):
@@ -45,3 +45,4 @@ Trainer(
     enable_progress_bar=False,
     enable_model_summary=False,
 ).fit(Model(), torch.utils.data.DataLoader(torch.ones(64, 4), batch_size=2))
+leave()
