@@ -5,7 +5,7 @@ Each rank prints a line of JSON (see said.py). Nothing is downloaded.
 
 import torch
 import torch.distributed as dist
-from said import say
+from said import leave, say
 from transformers import GPT2Config, GPT2LMHeadModel, Trainer, TrainingArguments
 
 config = GPT2Config(vocab_size=32, n_positions=8, n_embd=8, n_layer=1, n_head=1)
