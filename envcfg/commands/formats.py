@@ -6,7 +6,7 @@ import argparse
 import sys
 from typing import TYPE_CHECKING
 
-from envcfg.commands.options.option import Option
+from envcfg.commands.options.option import Option, add_option
 from envcfg.errors import UsageError
 from envcfg.findings import exit_code
 
@@ -32,6 +32,18 @@ def format_option(what: str, *, default: str | None = None) -> Option:
         f"{what}; github: annotations of a workflow; sarif: 2.1.0; junit: XML",
         choices=FORMATS,
         default=default,
+    )
+
+
+def add_format(parser: argparse.ArgumentParser) -> None:
+    """Add ``--format`` and ``--json`` of a command that is nothing but a check."""
+    add_option(parser, format_option("what to print (default: text)", default="text"))
+    parser.add_argument(
+        "--json",
+        action="store_const",
+        const="json",
+        dest="format",
+        help="as --format json",
     )
 
 

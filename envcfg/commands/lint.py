@@ -8,8 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from envcfg.characters import one_line
-from envcfg.commands.formats import format_option, put_result
-from envcfg.commands.options.option import add_option
+from envcfg.commands.formats import add_format, put_result
 from envcfg.commands.printing import say
 from envcfg.errors import UsageError, suggest
 from envcfg.findings import exit_code
@@ -77,14 +76,7 @@ def add_parser(commands: argparse._SubParsersAction[Any]) -> None:
         ("diff", "show what --fix would change, and change nothing"),
     ):
         parser.add_argument(f"--{name}", action="store_true", help=what)
-    add_option(parser, format_option("what to print (default: text)", default="text"))
-    parser.add_argument(
-        "--json",
-        action="store_const",
-        const="json",
-        dest="format",
-        help="as --format json",
-    )
+    add_format(parser)
 
 
 def run(

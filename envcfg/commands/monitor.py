@@ -18,7 +18,7 @@ from envcfg.commands.formats import (
     format_option,
     put_result,
 )
-from envcfg.commands.options.option import add_option
+from envcfg.commands.options.option import add_option, within
 from envcfg.commands.printing import say
 from envcfg.errors import EnvcfgError, JobError, UsageError
 from envcfg.interrupts import raise_signals
@@ -78,7 +78,7 @@ def add_parser(commands: argparse._SubParsersAction[Any]) -> None:
     parser.add_argument(
         "--interval",
         metavar="SECONDS",
-        type=_interval,
+        type=within(0.2, 86400, "seconds"),
         default=2.0,
         help="between two looks (default: 2)",
     )
@@ -95,7 +95,7 @@ def add_parser(commands: argparse._SubParsersAction[Any]) -> None:
     parser.add_argument(
         "--gpus-idle-below",
         metavar="PERCENT",
-        type=_percent,
+        type=within(0, 100, "percent"),
         default=5.0,
         help="mark GPUs that are used less (default: 5)",
     )
@@ -273,22 +273,3 @@ def _state(name: str) -> str:
         return ask_job(name).state
     except JobError:  # some sites forget a job as soon as it has ended
         return "unknown to Slurm"
-
-
-def _interval(text: str) -> float:
-    return _number(text, 0.2, 86400, "number of seconds, 0.2 to 86400")
-
-
-def _percent(text: str) -> float:
-    return _number(text, 0, 100, "number of percent, 0 to 100")
-
-
-def _number(text: str, least: float, most: float, what: str) -> float:
-    try:
-        number = float(text)
-    except ValueError:
-        number = float("nan")
-    if not least <= number <= most:
-        msg = f"{text!r} is no {what}"
-        raise argparse.ArgumentTypeError(msg)
-    return number

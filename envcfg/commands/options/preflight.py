@@ -1,10 +1,9 @@
 """The options of ``envcfg preflight``, and how a job's script calls it."""
 
 import argparse
-from collections.abc import Callable
 
 from envcfg.commands.options.diagnostics import SPEEDS
-from envcfg.commands.options.option import Option, Table, write_options
+from envcfg.commands.options.option import Option, Table, within, write_options
 from envcfg.commands.options.step import STEP, Step, step_values
 from envcfg.errors import UsageError
 from envcfg.launch.plan import Plan
@@ -12,18 +11,15 @@ from envcfg.launch.plan import Plan
 _DIAGNOSTICS = "what the job tells of itself"
 
 
-def _seconds(least: float, most: float) -> Callable[[str], float]:
-    def read(text: str) -> float:
-        try:
-            number = float(text)
-        except ValueError:
-            number = float("nan")
-        if not least <= number <= most:
-            msg = f"{text!r} is no number of seconds, {least:g} to {most:g}"
-            raise argparse.ArgumentTypeError(msg)
-        return number
-
-    return read
+def _seconds(flag: str, what: str, default: float, most: float = 3600) -> Option:
+    return Option(
+        flag,
+        f"{what} (default: {default:g})",
+        metavar="SECONDS",
+        read=within(1, most, "seconds"),
+        write=lambda seconds: f"{seconds:g}",
+        default=default,
+    )
 
 
 def _same_step() -> Table:
@@ -49,30 +45,9 @@ OWN: Table = {
             "let NCCL (2.31 or newer) run its own, and pass on what they say",
             kind="switch",
         ),
-        Option(
-            "--start",
-            "for the first node to answer, and to load torch (default: 120)",
-            metavar="SECONDS",
-            read=_seconds(1, 3600),
-            write=lambda seconds: f"{seconds:g}",
-            default=120.0,
-        ),
-        Option(
-            "--patience",
-            "for the others, once the first is as far (default: 20)",
-            metavar="SECONDS",
-            read=_seconds(1, 3600),
-            write=lambda seconds: f"{seconds:g}",
-            default=20.0,
-        ),
-        Option(
-            "--measure",
-            "for what is measured, at most (default: 20)",
-            metavar="SECONDS",
-            read=_seconds(1, 20),
-            write=lambda seconds: f"{seconds:g}",
-            default=20.0,
-        ),
+        _seconds("--start", "for the first node to answer, and to load torch", 120.0),
+        _seconds("--patience", "for the others, once the first is as far", 20.0),
+        _seconds("--measure", "for what is measured, at most", 20.0, 20),
     ),
 }
 

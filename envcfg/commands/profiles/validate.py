@@ -7,8 +7,7 @@ import os
 import sys
 
 from envcfg.characters import one_line
-from envcfg.commands.formats import format_option, put_result
-from envcfg.commands.options.option import add_option
+from envcfg.commands.formats import add_format, put_result
 from envcfg.errors import EXIT_CANNOT
 from envcfg.profile.catalog import Catalog
 
@@ -36,14 +35,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "files", metavar="FILE", nargs="+", help="profile, or folder of profiles"
     )
     parser.add_argument("--strict", action="store_true", help="warnings fail too")
-    add_option(parser, format_option("what to print (default: text)", default="text"))
-    parser.add_argument(
-        "--json",
-        action="store_const",
-        const="json",
-        dest="format",
-        help="as --format json",
-    )
+    add_format(parser)
 
 
 def run(options: argparse.Namespace, catalog: Catalog) -> int:
