@@ -53,9 +53,8 @@ def load_kept(name: str, paths: Sequence[str]) -> list[Any]:
         import json
 
         read = [load_yaml(path) for path in paths]
-        found = json.loads(
-            json.dumps(read, default=str)
-        )  # the same, kept or not: a date is text
+        # The same, kept or not: a date is text.
+        found = json.loads(json.dumps(read, default=str))
         if folder:
             keep(folder, name, key, found)
     return found

@@ -107,15 +107,14 @@ def _known_faults(
     found: Inspection, profile: Profile | None, facts: Facts | None
 ) -> list[Finding]:
     """Return what is known of these versions, with what the profile sets."""
-    from envcfg.profile.stacks import Job, known_faults
-
     if profile is None or facts is None:
+        from envcfg.profile.stacks import Job, known_faults
+
         values = {name: value for name, (value, _) in step_facts(found).items()}
         return known_faults(Job(values))
-    known = {name: fact.value for name, fact in facts.known.items()}
-    provider = profile.expect.provider if profile.expect else None
-    env = _settings(profile, facts, profile.env)
-    return known_faults(Job(known, provider, profile.name, env))
+    from envcfg.launch.notes import stack_notes
+
+    return stack_notes(profile, facts.known, _settings(profile, facts, profile.env))
 
 
 def _layers(profile: Profile, facts: Facts) -> Iterator[Layer]:

@@ -31,22 +31,32 @@ def unknown_notes(unknown: Mapping[str, list[str]]) -> Iterable[Finding]:
 
 
 def stack_notes(
-    profile: Profile, facts: Mapping[str, Fact], planned: Mapping[str, Planned]
-) -> Iterable[Finding]:
-    """Warn of versions that are known not to go together, or not with a setting."""
+    profile: Profile, facts: Mapping[str, Fact], env: Mapping[str, str]
+) -> list[Finding]:
+    """Warn of versions that are known not to go together, or not with a setting.
+
+    Args:
+        profile: of the system.
+        facts: all that is known.
+        env: the values that ranks get, as far as they are known.
+    """
     known = {name: fact.value for name, fact in facts.items()}
     if not known.keys() & VERSIONS:  # nor is the table read
         return []
     from envcfg.profile.stacks import Job, known_faults
 
-    env = {
+    provider = profile.expect.provider if profile.expect else None
+    return known_faults(Job(known, provider, profile.name, env))
+
+
+def first_values(planned: Mapping[str, Planned]) -> dict[str, str]:
+    """Return of each variable that is set the first value that it can have."""
+    return {
         name: format_word(branch.value)
         for name, each in planned.items()
         for branch in each.branches[:1]
         if branch.value is not None
     }
-    provider = profile.expect.provider if profile.expect else None
-    return known_faults(Job(known, provider, profile.name, env))
 
 
 def _example(fact: str) -> str:

@@ -18,6 +18,7 @@ from envcfg.launch.choose import (
 from envcfg.launch.diagnostics import check_log_folder, log_settings
 from envcfg.launch.facts import gather_facts
 from envcfg.launch.notes import (
+    first_values,
     image_notes,
     lifecycle_notes,
     masking_notes,
@@ -127,7 +128,7 @@ def resolve(
             *recognised,
             *conflicts,
             *unknown_notes(facts.missed),
-            *stack_notes(profile, facts.known, planned),
+            *stack_notes(profile, facts.known, first_values(planned)),
             *broken_up,
             *masking_notes(profile, planned),
             *runtime_notes(profile, options, container),

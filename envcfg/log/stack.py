@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from envcfg.findings import Finding
 from envcfg.log.expectations import Expectations
 from envcfg.log.job import Job
@@ -62,7 +64,8 @@ def stack_rules() -> list[Rule]:
 
 def _numbers(version: str) -> str:
     """Return what can be compared of a version: ``1.16.1`` of ``1.16.1-aws``."""
-    kept = version[: len(version) - len(version.lstrip("0123456789."))].strip(".")
+    found = re.match(r"[0-9.]*", version)
+    kept = found[0].strip(".") if found else ""
     return kept if kept and fact_problem("plugin", kept) is None else ""
 
 

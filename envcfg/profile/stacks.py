@@ -119,5 +119,4 @@ def _stack(data: dict[str, Any]) -> Stack:
         for test in parse_tests(fact, str(text))
     )
     env = (Test(name, "glob", text) for name, text in data.pop("env", {}).items())
-    data["date"] = str(data["date"])
     return Stack(when=tuple(when), env=tuple(env), **data)
