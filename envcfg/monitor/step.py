@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import time
-from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import count
-from queue import Empty, SimpleQueue
-from threading import Thread
-from typing import IO
 
 from envcfg.errors import JobError
 from envcfg.monitor.board import Board
+from envcfg.monitor.output import Output
 from envcfg.monitor.probe import ProbeReader, probe_script
 
 PATIENCE = 10.0  # seconds after which a node that has answered before is silent
 _START = 60.0  # seconds for the first answer: a large job's step starts slowly
-_LEAVE = 5.0  # seconds to end in each way, from the gentlest on
 _KEPT = 20  # lines of srun's errors
+_LEAVE = 5.0  # seconds to end in each way, from the gentlest on
 # Slurm's own settings for clients; all else that is named SLURM_ speaks of another job or
 # step, and would be taken for an option of srun.
 _CLIENT = frozenset({"SLURM_CONF", "SLURM_JWT", "SLURM_TIME_FORMAT"})
@@ -94,14 +91,8 @@ class NodeStep:
         except OSError as err:
             msg = f"cannot run {argv[0]}: {err.strerror}"
             raise JobError(msg, hint="run it where Slurm's commands are") from err
-        self.errors: deque[str] = deque(maxlen=_KEPT)
-        self._lines: SimpleQueue[str | None] = SimpleQueue()
-        self._readers = [
-            Thread(target=self._read, args=(self._process.stdout,), daemon=True),
-            Thread(target=self._read_errors, args=(self._process.stderr,), daemon=True),
-        ]
-        for reader in self._readers:
-            reader.start()
+        self._output = Output(self._process, _KEPT)
+        self.errors = self._output.errors
 
     def tick(self, number: int) -> None:
         """Ask every node for a sample."""
@@ -118,13 +109,7 @@ class NodeStep:
         Raises:
             EOFError: the step has ended.
         """
-        try:
-            line = self._lines.get(timeout=max(0.0, timeout))
-        except Empty:
-            return None
-        if line is None:
-            raise EOFError
-        return line
+        return self._output.line(timeout)
 
     def stop(self) -> int:
         """End the step on all nodes; return srun's exit code."""
@@ -142,22 +127,8 @@ class NodeStep:
                 break
             except TimeoutExpired:
                 harder()
-        for reader, stream in zip(
-            self._readers, (process.stdout, process.stderr), strict=True
-        ):
-            reader.join(_LEAVE)
-            if stream and not reader.is_alive():
-                stream.close()
+        self._output.close(_LEAVE)
         return process.returncode if process.returncode is not None else -9
-
-    def _read(self, stream: IO[str]) -> None:
-        for line in stream:
-            self._lines.put(line)
-        self._lines.put(None)
-
-    def _read_errors(self, stream: IO[str]) -> None:
-        for line in stream:
-            self.errors.append(line.rstrip())
 
 
 def rounds(step: NodeStep, board: Board, interval: float) -> Iterator[float]:

@@ -5,14 +5,12 @@ from __future__ import annotations
 import os
 import re
 import time
-from collections import deque
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from queue import Empty, SimpleQueue
-from threading import Thread
-from typing import IO, NamedTuple
+from typing import NamedTuple
 
 from envcfg.errors import JobError
+from envcfg.monitor.output import Output
 
 _LEAVE = 10.0  # seconds to end in each way, from the gentlest on
 _KEPT = 400  # lines of errors
@@ -124,14 +122,8 @@ class _Step:
             raise JobError(msg, hint="is bash on PATH?") from err
         finally:
             os.close(handle)
-        self.errors: deque[str] = deque(maxlen=_KEPT)
-        self._lines: SimpleQueue[str | None] = SimpleQueue()
-        self._readers = [
-            Thread(target=self._read, args=(self._process.stdout,), daemon=True),
-            Thread(target=self._read_errors, args=(self._process.stderr,), daemon=True),
-        ]
-        for reader in self._readers:
-            reader.start()
+        self._output = Output(self._process, _KEPT)
+        self.errors = self._output.errors
 
     def line(self, timeout: float) -> str | None:
         """Return the next line, or None when none came within *timeout* seconds.
@@ -139,13 +131,7 @@ class _Step:
         Raises:
             EOFError: there are no more.
         """
-        try:
-            line = self._lines.get(timeout=timeout)
-        except Empty:
-            return None
-        if line is None:
-            raise EOFError
-        return line
+        return self._output.line(timeout)
 
     def code(self) -> int:
         """Return the exit code, which comes soon."""
@@ -170,22 +156,7 @@ class _Step:
                     continue
                 except ProcessLookupError:
                     break
-        for reader, stream in zip(
-            self._readers, (process.stdout, process.stderr), strict=True
-        ):
-            reader.join(1)
-            if reader.is_alive():  # something still holds it open
-                with suppress(ProcessLookupError):
-                    os.killpg(process.pid, signal.SIGKILL)
-                reader.join(1)
-            if stream and not reader.is_alive():
-                stream.close()
-
-    def _read(self, stream: IO[str]) -> None:
-        for line in stream:
-            self._lines.put(line)
-        self._lines.put(None)
-
-    def _read_errors(self, stream: IO[str]) -> None:
-        for line in stream:
-            self.errors.append(line.rstrip())
+        if not self._output.close(1):  # something still holds one open
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            self._output.close(1)
