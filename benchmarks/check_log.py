@@ -6,17 +6,20 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 import time
 from pathlib import Path
 from statistics import median
 
 from benchmarks import logs
 from benchmarks.logs import MB, Growth
-from benchmarks.race import Command, Usage, best, weigh
+from benchmarks.race import Command, Usage, best, race, weigh
 from benchmarks.rows import Row, ratio_row
 from benchmarks.trace import ENVCFG
 
 PEER = "LC_ALL=C grep -cE 'NCCL (INFO|WARN)'"
+START_UP = "python -c 'import argparse, yaml'"
+SMALL = ((2, 2, 3.0), (16, 8, 6.0))  # MB, nodes, and how many times as long as START_UP
 ROOM = 2_000 * MB  # on the disk: one log lies there at a time, the largest has 1 GB
 MOST_MEMORY = 100.0  # MB
 MOST_GROWTH = 1.1
@@ -37,9 +40,37 @@ def measure(folder: Path) -> list[Row]:
         raise OSError(msg)
     log = folder / "job.log"
     try:
-        return [*_large(log), *_many_ranks(log), *_follow(log)]
+        return [*_small(log), *_large(log), *_many_ranks(log), *_follow(log)]
     finally:
         log.unlink(missing_ok=True)
+
+
+def _small(log: Path) -> list[Row]:
+    """Time the logs that most users have, rules kept by the run before."""
+    rows = []
+    for size, nodes, most in SMALL:
+        logs.small_log(log, size * MB, nodes)
+        checked = _check(log)
+        weigh(checked)
+        times = race(
+            {
+                "check-log": checked,
+                START_UP: Command(
+                    [sys.executable, "-c", "import argparse, yaml"], checked.env
+                ),
+            },
+            rounds=20,
+        )
+        rows.append(
+            ratio_row(
+                f"{size} MB of {8 * nodes} ranks: time",
+                measured=times["check-log"],
+                peer=times[START_UP],
+                against=START_UP,
+                most=most,
+            )
+        )
+    return rows
 
 
 def _large(log: Path) -> list[Row]:

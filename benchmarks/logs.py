@@ -34,6 +34,16 @@ def training_log(path: Path, size: int) -> int:
     return said.count(b"\n")
 
 
+def small_log(path: Path, size: int, nodes: int) -> None:
+    """Write the start of *nodes* times 8 ranks, and training output up to *size* bytes."""
+    jobs = _generator()
+    with path.open("wb") as file:
+        file.write(jobs.text(_job(jobs, nodes=nodes, channels=4)).encode())
+        block = _block(jobs, 2)
+        while (left := size - file.tell()) > 0:
+            file.write(block[:left])
+
+
 def nccl_log(path: Path, size: int, dialect: str = "nccl-2.24") -> int:
     """Write *size* bytes of nothing but the lines of 256 ranks that send all to all.
 

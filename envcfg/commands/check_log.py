@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from envcfg.characters import one_line
-from envcfg.commands.options.arguments import number_of
+from envcfg.commands.options.numbers import number_of
 from envcfg.commands.printing import say
 from envcfg.commands.progress import reading
 from envcfg.commands.reports import (

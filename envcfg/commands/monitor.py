@@ -18,7 +18,8 @@ from envcfg.commands.formats import (
     format_option,
     put_result,
 )
-from envcfg.commands.options.option import add_option, within
+from envcfg.commands.options.numbers import within
+from envcfg.commands.options.option import add_option
 from envcfg.commands.printing import say
 from envcfg.errors import EnvcfgError, JobError, UsageError
 from envcfg.interrupts import raise_signals

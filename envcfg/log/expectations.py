@@ -1,9 +1,11 @@
 """What a job's log must show, by its profile and by options."""
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from envcfg.log.names import network_family, network_kind
-from envcfg.profile.model import Profile
+
+if TYPE_CHECKING:
+    from envcfg.profile.model import Profile
 
 
 class Expectations(NamedTuple):
@@ -41,7 +43,7 @@ class Expectations(NamedTuple):
         return any(network_kind(name) != "socket" for name in self.networks)
 
 
-def expectations_of(profile: Profile) -> Expectations:
+def expectations_of(profile: "Profile") -> Expectations:
     """Return what *profile* says that the log must show."""
     masks = (
         tuple(int(mask, 16) for mask in profile.cpu_masks.masks)

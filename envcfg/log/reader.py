@@ -1,6 +1,5 @@
 """From sources to a job: one pass over every block, in bounded memory."""
 
-from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
@@ -11,7 +10,6 @@ from envcfg.log.process import Sighting, Spot
 from envcfg.log.scan import MIDDLE, Scanner, Seeker
 from envcfg.log.source import Source, count_lines
 
-_SMALL = 1 << 20  # bytes after which it pays to load the faster search
 _WRAPPED = 3  # lines more that a message may fill, where a terminal or a mail wraps it
 _LONG = 1000  # bytes; a longer line was not wrapped
 _LAST = b"Last error:"  # a gate, too: what rules know stands on the lines behind it
@@ -68,10 +66,8 @@ class Reader:
         for buffer, end, offset in source.raw_blocks():
             if progress:
                 progress(offset)
-            if seek is None and (source.large or offset > _SMALL):
-                seek = Seeker(buffer)
-                self._scanner.holds = seek.holds
-            if seek and source.middle(offset):
+            if source.middle(offset):
+                seek = seek or Seeker(buffer)
                 # Most of it is the program's own output: find out fast what to skip.
                 watched = 2 if seek.finds(MIDDLE, end) else watched - 1
                 if watched < 0:
@@ -85,20 +81,19 @@ class Reader:
 
     def take(self, text: bytes, spot: Spot, lines: int | None = None) -> bool:
         """Read the lines of a block at *spot*; return whether any was looked at."""
-        given, text = text, _with_newlines(text)
+        rows = _Rows(text)
+        text = _with_newlines(text)
         looked = self._resume(text, spot)
         split: list[bytes] = []
-        rows: _Rows | None = None
-        for number, line in self._scanner.candidates(text):
+        for start, line in self._scanner.candidates(text):
             looked = True
             words = _decoded(line)
-            rows = rows or _Rows(given)
-            here = Spot(spot.source, spot.block, rows.of(number))
+            here = Spot(spot.source, spot.block, rows.before(start))
             for record in records(words):
                 self._fold(record, words, here)
             if self._may_go_on(record, line):
                 split = split or _split(text)
-                behind = split[number + 1 :]
+                behind = split[text.count(b"\n", 0, start) + 1 :]
                 self._join(_Begun(record, words, here), behind, spot, len(text))
         for job in self.jobs:
             job.cut = self._scanner.cut
@@ -186,18 +181,15 @@ class _Rows:
     """The numbers of a block's lines in the file, where only a newline counts."""
 
     def __init__(self, text: bytes) -> None:
-        """Find the lines of *text* that end in a carriage return alone."""
-        self._broken: list[int] = []
-        if b"\r" in text:
-            number = 0
-            for line in text.replace(b"\r\n", b"\n").split(b"\n"):
-                returns = line.count(b"\r")
-                self._broken.extend(range(number, number + returns))
-                number += returns + 1
+        """Count in *text*, as it stands in the file."""
+        self._text = text
+        self._at = self._count = 0
 
-    def of(self, number: int) -> int:
-        """Return the number in the file of line *number* of the block, from 0."""
-        return number - bisect_left(self._broken, number)
+    def before(self, at: int) -> int:
+        """Return how many lines end before *at*, which never is less than the last."""
+        self._count += self._text.count(b"\n", self._at, at)
+        self._at = at
+        return self._count
 
 
 def _decoded(line: bytes) -> str:

@@ -101,10 +101,7 @@ class Rulebook:
         needles = sorted(self._by_needle, key=lambda each: (-len(each), each))
         self.needles = tuple(needle.encode() for needle in needles)
         self._gate = re.compile("|".join(map(re.escape, needles)))
-        self._beginnings = {
-            needle: [known for known in needles if needle.startswith(known)]
-            for needle in needles
-        }
+        self._beginnings: dict[str, list[str]] = {}
         self._placed = [rule for rule in rules if rule.where]
         self._channels = [
             rule for rule in rules if rule.event in ("channel", "channel-local")
@@ -137,7 +134,7 @@ class Rulebook:
             needle = gate[0]
             at = gate.start() + 1
             # A needle may begin with another; both have rules of their own.
-            for known in self._beginnings[needle]:
+            for known in self._beginnings_of(needle):
                 if known in tried:
                     continue
                 tried.add(known)
@@ -145,6 +142,13 @@ class Rulebook:
                     found = self._pattern(rule).search(message)
                     if found:
                         yield Match(rule, found.groupdict(), found.start())
+
+    def _beginnings_of(self, needle: str) -> list[str]:
+        """Return the needles that *needle* begins with, itself first, the longest first."""
+        if needle not in self._beginnings:
+            known = (each for each in self._by_needle if needle.startswith(each))
+            self._beginnings[needle] = sorted(known, key=len, reverse=True)
+        return self._beginnings[needle]
 
     def _pattern(self, rule: Rule) -> re.Pattern[str]:
         if rule.id not in self._compiled:

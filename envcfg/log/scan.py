@@ -2,9 +2,10 @@
 
 Almost all of a large log is the program's own output. A block is searched for the short
 *gates* that stand in the files of the rules, and of which every line of meaning holds one;
-only lines with one are looked at. In the middle
-of a large file, where gigabytes of output stand, only one is searched for; the block with
-a hit and what follows are looked at in full again.
+only lines with one are looked at. Output differs in its numbers and says the same
+otherwise: what it says without them is searched once. In the middle
+of a large file, where gigabytes of output stand, only one gate is searched for; the block
+with a hit and what follows are looked at in full again.
 
 Channel lines are most of a debug log and differ in the number of the channel only, so that
 each is looked at once.
@@ -13,7 +14,7 @@ each is looked at once.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -31,11 +32,11 @@ _WORD = 512  # bytes; a longer word is cut
 _MOST = 100  # pieces of one line that are looked at
 _MANY = 1 << 16  # channel lines that are remembered
 _PAIRS = 1 << 12  # channel lines after which their pairs of ranks are no news
+_NUMBERS = b"0123456789., "  # what lines of output differ in, and lists of numbers
+_USUAL = 1 << 12  # lines without a gate that are remembered, without their numbers
+_USUAL_LENGTH = 1 << 9  # bytes; a longer one is not
 _SAMPLE = 1 << 13  # bytes that tell whether a block is full of NCCL lines
 _DENSE = 20  # NCCL lines in the sample of a block whose lines are all gone through
-
-
-Holds = Callable[[bytes, bytes], bool]
 
 
 class Scanner:
@@ -44,21 +45,21 @@ class Scanner:
     Attributes:
         gates: what a line must hold one of.
         cut: lines so full of gates that their end was not looked at.
-        holds: a faster search, for large logs.
     """
 
     def __init__(self, gates: Sequence[bytes]) -> None:
         """Begin with no line seen; NCCL's own prefix is a gate beside *gates*."""
         self.gates = (NCCL, *gates)
+        self._bare = [(gate, gate.translate(None, _NUMBERS)) for gate in self.gates]
+        self._usual = {b""}
         self._channels = {b""}
         self._looked = 0
         self._pieces = 0  # of the line that is looked at
         self._is_open = False  # it has begun in the block before
         self.cut = 0
-        self.holds: Holds | None = None
 
     def candidates(self, block: bytes) -> Iterator[tuple[int, bytes]]:
-        """Yield the number in the block (from 0) and the text of each line to look at."""
+        """Yield where in the block it begins, and its text, of each line to look at."""
         if not self._is_open:
             self._pieces = 0
         self._is_open = not block.endswith(b"\n")
@@ -74,31 +75,30 @@ class Scanner:
         if known.issuperset(keys):
             return
         lines = block.split(b"\n")
+        at = before = 0
         for number, key in enumerate(keys):
             if key in known:
                 continue
             line = lines[number]
+            at += sum(map(len, lines[before:number])) + number - before
+            before = number
             if len(line) > _AFTER:
                 self._pieces = 0 if number else self._pieces
-                for _, part in self._gated(line):
-                    yield number, part
+                for start, part in self._gated(line):
+                    yield at + start, part
             elif _MARK in key:
                 if len(known) > _MANY:
                     known.clear()
                     known.add(b"")
                 known.add(key)
                 self._looked += 1
-                yield number, line
+                yield at, line
             elif any(gate in line for gate in self.gates):
-                yield number, line
+                yield at, line
 
     def _gated(self, block: bytes) -> Iterator[tuple[int, bytes]]:
         found = set()
-        holds = self.holds
-        gates: Sequence[bytes] = self.gates
-        if holds:
-            gates = [gate for gate in gates if holds(block, gate)]
-        for gate in gates:
+        for gate in self._open_gates(block):
             at = block.find(gate)
             while at >= 0:
                 start = block.rfind(b"\n", max(0, at - _BEFORE), at) + 1
@@ -107,18 +107,37 @@ class Scanner:
                 end = end if end >= 0 else min(len(block), at + _AFTER)
                 found.add((start, end))
                 at = block.find(gate, end)
-        number = counted = 0
+        counted = 0
         for start, end in _joined(sorted(found)):
-            ends = block.count(b"\n", counted, start)
-            number += ends
+            if block.find(b"\n", counted, start) >= 0:
+                self._pieces = 0
             counted = start
-            self._pieces = 0 if ends else self._pieces
             for piece in _pieces(block, start, end):
                 self._pieces += 1
                 self.cut += self._pieces == _MOST + 1
                 if self._pieces > _MOST:
                     break
-                yield number, piece
+                yield start, piece
+
+    def _open_gates(self, block: bytes) -> list[bytes]:
+        """Return the gates that *block* may hold, among them each that it does.
+
+        What holds one holds it when numbers are left out of both, too.
+        """
+        usual = self._usual
+        news = set(block.translate(None, _NUMBERS).split(b"\n")) - usual
+        text = b"\n".join(news)
+        found = [(gate, bare) for gate, bare in self._bare if bare in text]
+        bares = [bare for _, bare in found]
+        if len(usual) > _USUAL:
+            usual.clear()
+            usual.add(b"")
+        usual.update(
+            line
+            for line in news
+            if len(line) < _USUAL_LENGTH and not any(bare in line for bare in bares)
+        )
+        return [gate for gate, _ in found]
 
 
 def _pieces(block: bytes, start: int, end: int) -> Iterator[bytes]:
@@ -178,13 +197,6 @@ class Seeker:
             self._memmem.restype = pointer
             self._hold = (ctypes.c_char * len(buffer)).from_buffer(buffer)
             self._address = ctypes.addressof(self._hold)
-
-    def holds(self, block: bytes, gate: bytes) -> bool:
-        """Return whether *gate* is in *block*, which is not the buffer."""
-        if self._memmem is None:
-            return gate in block
-        found: int | None = self._memmem(block, len(block), gate, len(gate))
-        return found is not None
 
     def finds(self, gates: Sequence[bytes], end: int) -> bool:
         """Return whether one of *gates* is in the first *end* bytes."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
 
 from envcfg.bind import Bind, parse_binds
 from envcfg.profile.read.entries import name_problem
@@ -12,21 +11,6 @@ from envcfg.profile.words import Word, WordError, format_word, parse_word
 # A variable and what it is set to; None: it is taken away.
 Change = tuple[str, "Word | None"]
 _DIGITS = 9  # of a rank, at most
-
-
-def number_of(things: str) -> Callable[[str], int]:
-    """Return what reads a number of *things*, at least one."""
-
-    def read(text: str) -> int:
-        from envcfg.log.process import MOST_RANKS
-
-        digits = text.isascii() and text.isdigit() and len(text) <= len(str(MOST_RANKS))
-        if not (digits and 0 < int(text) <= MOST_RANKS):
-            msg = f"{text!r} is no number of {things}, 1 to {MOST_RANKS}"
-            raise argparse.ArgumentTypeError(msg)
-        return int(text)
-
-    return read
 
 
 def read_binds(text: str) -> tuple[Bind, ...]:

@@ -122,22 +122,6 @@ class _Sparing(argparse.Action):
         )(parser, namespace, values, option_string)
 
 
-def within(least: float, most: float, things: str) -> Callable[[str], float]:
-    """Return what reads a number of *things*, fractions too, in these bounds."""
-
-    def read(text: str) -> float:
-        try:
-            number = float(text)
-        except ValueError:
-            number = float("nan")
-        if not least <= number <= most:
-            msg = f"{text!r} is no number of {things}, {least:g} to {most:g}"
-            raise argparse.ArgumentTypeError(msg)
-        return number
-
-    return read
-
-
 def _words(option: Option, value: Any) -> Sequence[str]:  # noqa: ANN401  # any option's
     """Return how *option* says *value*; nothing where it need not, or cannot."""
     if option.kind == "switch":

@@ -3,7 +3,8 @@
 import argparse
 
 from envcfg.commands.options.diagnostics import SPEEDS
-from envcfg.commands.options.option import Option, Table, within, write_options
+from envcfg.commands.options.numbers import within
+from envcfg.commands.options.option import Option, Table, write_options
 from envcfg.commands.options.step import STEP, Step, step_values
 from envcfg.errors import UsageError
 from envcfg.launch.plan import Plan

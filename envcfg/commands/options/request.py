@@ -7,7 +7,7 @@ import os
 import re
 from collections.abc import Callable, Sequence
 
-from envcfg.commands.options.arguments import number_of
+from envcfg.commands.options.numbers import number_of
 from envcfg.commands.options.option import Option, Table
 from envcfg.profile.words import is_plain
 from envcfg.request.amounts import array_tasks, mebibytes, seconds

@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 from envcfg import runtimes
 from envcfg.commands.machine import current_folder, srun_has
 from envcfg.commands.options.arguments import (
-    number_of,
     read_binds,
     read_pair,
     read_removal,
@@ -23,6 +22,7 @@ from envcfg.commands.options.arguments import (
 )
 from envcfg.commands.options.diagnostics import DIAGNOSTICS, read_diagnostics
 from envcfg.commands.options.inspection import read_image
+from envcfg.commands.options.numbers import number_of
 from envcfg.commands.options.option import Option, Table, write_options
 from envcfg.commands.options.selection import open_catalog, overlays, select_profile
 from envcfg.errors import UsageError

@@ -1,0 +1,35 @@
+"""Numbers of options: each read and held against its bounds, for argparse."""
+
+import argparse
+from collections.abc import Callable
+
+
+def number_of(things: str) -> Callable[[str], int]:
+    """Return what reads a number of *things*, at least one."""
+
+    def read(text: str) -> int:
+        from envcfg.log.process import MOST_RANKS
+
+        digits = text.isascii() and text.isdigit() and len(text) <= len(str(MOST_RANKS))
+        if not (digits and 0 < int(text) <= MOST_RANKS):
+            msg = f"{text!r} is no number of {things}, 1 to {MOST_RANKS}"
+            raise argparse.ArgumentTypeError(msg)
+        return int(text)
+
+    return read
+
+
+def within(least: float, most: float, things: str) -> Callable[[str], float]:
+    """Return what reads a number of *things*, fractions too, in these bounds."""
+
+    def read(text: str) -> float:
+        try:
+            number = float(text)
+        except ValueError:
+            number = float("nan")
+        if not least <= number <= most:
+            msg = f"{text!r} is no number of {things}, {least:g} to {most:g}"
+            raise argparse.ArgumentTypeError(msg)
+        return number
+
+    return read
