@@ -28,7 +28,7 @@ def systems_page(catalog: Catalog) -> str:
     others = [each for each in profiles if not each.node]
     parts = [_HEAD, _overview(systems), "## Families and generic profiles\n"]
     parts.append(_overview(others))
-    parts += ["\n".join(_section(each)) for each in (*systems, *others)]
+    parts += ["\n".join(profile_lines(each)) for each in (*systems, *others)]
     return "\n".join(parts).rstrip("\n") + "\n"
 
 
@@ -57,7 +57,7 @@ def _network(profile: Profile) -> str:
     return f"{expect.nics} x {name}" if expect.nics else name
 
 
-def _section(profile: Profile) -> Iterator[str]:
+def profile_lines(profile: Profile) -> Iterator[str]:
     """Yield the lines about one profile."""
     yield f"## {profile.name}\n"
     family = profile.extends

@@ -1,0 +1,30 @@
+"""MkDocs' hook: adds what is made from data, and leads links where the site has them."""
+
+from __future__ import annotations
+
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.structure.files import File, Files
+from mkdocs.structure.pages import Page
+
+from scripts.pages.pictures import pictures
+from scripts.pages.site import relinked, site_pages
+
+
+def on_files(files: Files, *, config: MkDocsConfig) -> Files:
+    """Add the pages that no file of docs/ holds."""
+    for path, page in {**site_pages(), **pictures()}.items():
+        files.append(File.generated(config, path, content=page))
+    return files
+
+
+def on_page_markdown(
+    markdown: str,
+    *,
+    page: Page,
+    config: MkDocsConfig,  # noqa: ARG001  # MkDocs names them
+    files: Files,  # noqa: ARG001
+) -> str:
+    """Return a page of docs/ with links to the project's own files as pages."""
+    path = page.file.src_uri
+    own = page.file.generated_by is None
+    return relinked(markdown, f"docs/{path}", path) if own else markdown

@@ -1,0 +1,100 @@
+"""The site: built as a user builds it, complete, without dead links and foreign hosts."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from envcfg.knowledge.variables import load_variables
+from envcfg.lint.rule import load_rules as load_lint_rules
+from envcfg.log.rulebook import load_rules
+from envcfg.profile.catalog import Catalog, built_in_folder
+from scripts.pages.site import relinked
+from support import ROOT
+
+# What a page loads by itself; links that a reader follows are none of it.
+_LOADED = re.compile(
+    r'<(?:script|img|iframe)[^>]* src="(https?:[^"]*)"|@import|url\(http'
+)
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("site")
+    mkdocs = Path(sys.executable).parent / "mkdocs"
+    done = subprocess.run(
+        [mkdocs, "build", "--strict", "--site-dir", out],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": ".", "NO_MKDOCS_2_WARNING": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return out
+
+
+def test_each_entry_has_its_page(site: Path) -> None:
+    wanted = {
+        "reference/profiles": Catalog([built_in_folder()]).names(),
+        "reference/rules": [rule.id for rule in load_rules()],
+        "reference/variables": list(load_variables()),
+        "lint": list(load_lint_rules()),
+    }
+    for folder, names in wanted.items():
+        there = {path.stem for path in (site / folder).glob("*.html")}
+        assert set(names) - there == set(), folder
+
+
+def test_pages_load_nothing_from_elsewhere(site: Path) -> None:
+    for name in ("index", "wrap", "tutorials/lumi", "reference/rules/socket-fallback"):
+        page = (site / f"{name}.html").read_text()
+        assert not _LOADED.search(page), name
+
+
+def test_text_of_data_is_no_markup(site: Path) -> None:
+    page = (site / "reference/rules/socket-fallback.html").read_text()
+    assert "<script>alert" not in page
+    assert page.count("<h1") == 1
+
+
+@pytest.mark.parametrize(
+    ("source", "page", "given", "made"),
+    [
+        ("README.md", "index.md", "[a](docs/wrap.md#flux)", "[a](wrap.md#flux)"),
+        (
+            "README.md",
+            "index.md",
+            "[a](CONTRIBUTING.md)",
+            "[a](project/contributing.md)",
+        ),
+        (
+            "docs/how-to/index.md",
+            "how-to/index.md",
+            "[a](../../SECURITY.md)",
+            "[a](../project/security.md)",
+        ),
+        ("README.md", "index.md", "[a](tests/support.py)", "a"),
+        (
+            "README.md",
+            "index.md",
+            "![a](docs/images/check-log.png)",
+            "![a](images/check-log.png)",
+        ),
+        (
+            "README.md",
+            "index.md",
+            "[a](https://example.org/x.md)",
+            "[a](https://example.org/x.md)",
+        ),
+    ],
+)
+def test_links_lead_where_the_site_has_the_page(
+    source: str, page: str, given: str, made: str
+) -> None:
+    assert relinked(given, source, page) == made
