@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from envcfg.findings import Evidence
 from envcfg.log.beside import read_beside
 from envcfg.log.content import decompressed
 
@@ -32,6 +33,24 @@ class Answer(NamedTuple):
     text: str
     time: float | None
     report: RasReport
+
+
+class Said(NamedTuple):
+    """A finding before it has its rule's words.
+
+    Attributes:
+        rule: whose words it gets.
+        subject: ranks, processes, a communicator.
+        message: what is said of them.
+        evidence: where it stands.
+        doubt: the question that it leaves open, if any.
+    """
+
+    rule: str
+    subject: str
+    message: str
+    evidence: Evidence | None = None
+    doubt: str = ""
 
 
 class Traces(NamedTuple):
