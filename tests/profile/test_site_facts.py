@@ -74,7 +74,9 @@ def test_what_is_preloaded_on_lumi_never_reaches_the_host_s_own_programs(
 ) -> None:
     image = tmp_path / R64.format("full", "20260225_144743")
     image.touch()
-    text = render_script(plan(built_in, "lumi-g", {"nodes": "2"}, str(image)), ["envcfg"])
+    text = render_script(
+        plan(built_in, "lumi-g", {"nodes": "2"}, str(image)), ["envcfg"]
+    )
     (line,) = (each.strip() for each in text.splitlines() if PRELOADED in each)
     assert line == f"envcfg_set LD_PRELOAD '{PRELOADED}'"
     assert "export LD_PRELOAD" not in text
@@ -87,8 +89,12 @@ def test_lumi_asks_for_no_network_on_one_node(
 ) -> None:
     made = plan(built_in, "lumi-g", {"nodes": nodes}, image)
     assert made.bundles == ()
-    assert settings(made).keys().isdisjoint(
-        {"NCCL_DMABUF_ENABLE", "FI_HMEM_ROCR_USE_DMABUF", "HSA_NO_SCRATCH_RECLAIM"}
+    assert (
+        settings(made)
+        .keys()
+        .isdisjoint(
+            {"NCCL_DMABUF_ENABLE", "FI_HMEM_ROCR_USE_DMABUF", "HSA_NO_SCRATCH_RECLAIM"}
+        )
     )
 
 
@@ -106,7 +112,9 @@ def test_lumi_s_link_to_its_latest_image_tells_what_the_image_s_own_name_tells(
     assert (facts["rocm"], facts["torch"]) == ("7.0", "2.10")
 
 
-@pytest.mark.parametrize("name", ["frontier", "alps-clariden", "isambard-ai", "polaris"])
+@pytest.mark.parametrize(
+    "name", ["frontier", "alps-clariden", "isambard-ai", "polaris"]
+)
 @pytest.mark.parametrize("facts", [{}, {"plugin": "1.4"}, {"plugin": "1.19.2"}])
 def test_where_a_site_wants_it_a_fallback_to_sockets_ends_the_job(
     built_in: Catalog, name: str, facts: dict[str, str]
