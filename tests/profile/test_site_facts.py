@@ -113,7 +113,7 @@ def test_lumi_s_link_to_its_latest_image_tells_what_the_image_s_own_name_tells(
 
 
 @pytest.mark.parametrize(
-    "name", ["frontier", "alps-clariden", "isambard-ai", "polaris"]
+    "name", ["frontier", "alps-clariden", "isambard-ai", "perlmutter", "polaris"]
 )
 @pytest.mark.parametrize("facts", [{}, {"plugin": "1.4"}, {"plugin": "1.19.2"}])
 def test_where_a_site_wants_it_a_fallback_to_sockets_ends_the_job(
