@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from envcfg.characters import one_line
@@ -17,18 +17,24 @@ from envcfg.log.stack import stack_rules
 from envcfg.parser import Formatter
 
 if TYPE_CHECKING:
+    from typing import TypeAlias
+
+    from envcfg.knowledge.topics import Topic
     from envcfg.lint.rule import Rule as LintRule
     from envcfg.profile.catalog import Catalog
+    from envcfg.report.background import Said
     from envcfg.report.explanation import Explained
+
+    Explainable: TypeAlias = Rule | LintRule | Said | Explained
 
 _EPILOG = """\
 examples:
-  envcfg explain socket-fallback     what it means, what to do, who says so
+  envcfg explain socket-fallback     what stands behind it, and where to look further
   envcfg explain NCCL_NET_GDR_LEVEL  what it does and takes, and which profiles set it
   envcfg explain EC101               what lint finds, and what it leaves alone
   envcfg explain MIOPEN_USER_DB      what to write instead of a name that nobody reads
   envcfg explain NCCL_NET --profile lumi-g
-  envcfg explain                     every rule, one line each
+  envcfg explain                     every finding there is, one line each, by topic
   envcfg explain --json              all of them for a program
 """
 
@@ -65,38 +71,39 @@ def run(
     if more:
         msg = "envcfg explain takes no command"
         raise UsageError(msg, hint=f"leave out -- {' '.join(more)}")
-    from envcfg.report import explanation
+    from envcfg.knowledge.topics import load_topics
+    from envcfg.report.background import listing, said_findings
+    from envcfg.report.explanation import Explained
     from envcfg.report.styled import put
 
     rules = {rule.id: rule for rule in (*load_rules(), *stack_rules())}
-    found = [
+    topics = load_topics()
+    said = said_findings(topics)
+    found: list[Explainable] = [
         each
         for name in options.names
         for each in (
             [rules[name]]
             if name in rules
-            else _lint_rule(name) or _variable(name, options, rules)
+            else [said[name]]
+            if name in said
+            else _lint_rule(name) or _variable(name, options, rules, said)
         )
-    ] or list(rules.values())
+    ]
+    if not options.names:
+        found = [*rules.values(), *said.values(), *_lint_rules()]
     if options.json:
         from envcfg.report.document import json_text
 
-        document = [
-            explanation.rule_data(each)
-            if isinstance(each, Rule)
-            else explanation.variable_data(each)
-            if isinstance(each, explanation.Explained)
-            else explanation.lint_data(each)
-            for each in found
-        ]
-        sys.stdout.write(json_text(document))
+        sys.stdout.write(json_text([_data(each, topics, rules) for each in found]))
     elif not options.names:
-        lines = (f"{rule.id:<36} {explanation.effect(rule)}" for rule in rules.values())
-        put(("", line) for line in lines)
+        put(
+            listing([each for each in found if not isinstance(each, Explained)], topics)
+        )
     else:
         for index, each in enumerate(found):
             put([("", "")] if index else [])
-            put(_lines(each))
+            put(_lines(each, topics, rules))
     return 0
 
 
@@ -104,29 +111,58 @@ def _lint_rule(name: str) -> list[LintRule]:
     """Return the rule of lint of this id or name, if there is one."""
     if not re.fullmatch(r"EC\d+|[a-z0-9]+(?:-[a-z0-9]+)+|port", name):
         return []
+    return [rule for rule in _lint_rules() if name in (rule.id, rule.name)]
+
+
+def _lint_rules() -> list[LintRule]:
     from envcfg.lint.rule import load_rules as load_lint_rules
 
-    return [r for r in load_lint_rules().values() if name in (r.id, r.name)]
+    return list(load_lint_rules().values())
 
 
-def _lines(each: Rule | Explained | LintRule) -> Iterator[tuple[str, str]]:
+def _lines(
+    each: Explainable, topics: list[Topic], rules: dict[str, Rule]
+) -> Iterator[tuple[str, str]]:
     from envcfg.knowledge.variables import load_knowledge
-    from envcfg.report.explanation import (
-        Explained,
-        lint_lines,
-        rule_lines,
-        variable_lines,
-    )
+    from envcfg.report import background, explanation
 
+    known = load_knowledge()
+    if isinstance(each, explanation.Explained):
+        yield from explanation.variable_lines(each, known)
+        return
     if isinstance(each, Rule):
-        return rule_lines(each)
-    if not isinstance(each, Explained):
-        return lint_lines(each)
-    return variable_lines(each, load_knowledge())
+        yield from explanation.rule_lines(each)
+    elif isinstance(each, background.Said):
+        yield from background.said_lines(each)
+    else:
+        yield from explanation.lint_lines(each)
+    behind = background.find_behind(each, topics, rules, known.variables)
+    yield from background.behind_lines(behind)
+
+
+def _data(
+    each: Explainable, topics: list[Topic], rules: dict[str, Rule]
+) -> dict[str, object]:
+    from envcfg.knowledge.variables import load_variables
+    from envcfg.report import background, explanation
+
+    if isinstance(each, explanation.Explained):
+        return explanation.variable_data(each)
+    if isinstance(each, Rule):
+        data = explanation.rule_data(each)
+    elif isinstance(each, background.Said):
+        data = background.said_data(each)
+    else:
+        data = explanation.lint_data(each)
+    behind = background.find_behind(each, topics, rules, load_variables())
+    return {**data, "behind": background.behind_data(behind)}
 
 
 def _variable(
-    name: str, options: argparse.Namespace, rules: dict[str, Rule]
+    name: str,
+    options: argparse.Namespace,
+    rules: dict[str, Rule],
+    said: Collection[str],
 ) -> Iterator[Explained]:
     """Yield a variable; behind a name that nobody reads, the one that is meant."""
     from envcfg.knowledge.variables import load_variables
@@ -139,7 +175,7 @@ def _variable(
     known, uses = variables.get(name), uses_of(name, catalog, profiles)
     say(untrusted(catalog))
     if known is None and not uses.uses:
-        raise _unknown(name, [*rules, *variables], catalog.names())
+        raise _unknown(name, [*rules, *said, *variables], catalog.names())
     word = re.compile(rf"(?<![A-Z0-9_]){re.escape(name)}(?![A-Z0-9_])")
     yield Explained(
         name,
@@ -154,7 +190,7 @@ def _variable(
     )
     right = known and (known.instead or known.renamed)
     if right in variables and right not in options.names:
-        yield from _variable(str(right), options, rules)
+        yield from _variable(str(right), options, rules, said)
 
 
 def _words(rule: Rule) -> str:
@@ -187,4 +223,4 @@ def _unknown(name: str, known: Sequence[str], profiles: Sequence[str]) -> UsageE
             hints = [f"did you mean {name.upper()!r}? upper and lower case count"]
     if not hints and "did you" in (hint := suggest(name, known)):
         hints = [hint.partition("?")[0] + "?"]
-    return UsageError(msg, hint=(hints or ["envcfg explain lists all rules"])[0])
+    return UsageError(msg, hint=(hints or ["envcfg explain lists all findings"])[0])

@@ -13,7 +13,7 @@ from envcfg.profile.look.uses import Use, Uses
 from envcfg.report.conditions import condition_text
 from envcfg.report.styled import Line
 
-_WIDTH = 88
+WIDTH = 88
 
 
 class Explained(NamedTuple):
@@ -45,10 +45,10 @@ def rule_lines(rule: Rule) -> Iterator[Line]:
     """Yield what a rule means, what to do, and who says so."""
     yield "bold", f"{rule.id} ({effect(rule)})"
     versions = ", ".join(f"{library} {text}" for library, text in rule.versions.items())
-    yield from _titled("meaning", rule.meaning)
-    yield from _titled("fix", rule.fix)
-    yield from _titled("versions", versions)
-    yield from _titled("source", rule.source)
+    yield from titled("meaning", rule.meaning)
+    yield from titled("fix", rule.fix)
+    yield from titled("versions", versions)
+    yield from titled("source", rule.source)
     for sample in rule.samples:
         yield "dim", f"  as in: {sample.strip()}"
 
@@ -60,21 +60,21 @@ def variable_lines(found: Explained, known: Knowledge) -> Iterator[Line]:
         yield "bold", f"{found.name}: nothing is known of it but that profiles set it"
     elif not variable.is_read:
         yield "bold red", f"{found.name}: no program reads this name"
-        yield from _titled("meaning", variable.meaning)
-        yield from _titled("instead", variable.instead or "leave it out")
+        yield from titled("meaning", variable.meaning)
+        yield from titled("instead", variable.instead or "leave it out")
     else:
         yield "bold", found.name
-        yield from _titled("meaning", variable.meaning)
-        yield from _titled("takes", _takes(variable, known))
-        yield from _titled("default", variable.default)
-        yield from _titled("versions", _versions(variable))
-        yield from _titled("renamed", variable.renamed)
-        yield from _titled("read by", ", ".join(variable.read_by))
+        yield from titled("meaning", variable.meaning)
+        yield from titled("takes", _takes(variable, known))
+        yield from titled("default", variable.default)
+        yield from titled("versions", _versions(variable))
+        yield from titled("renamed", variable.renamed)
+        yield from titled("read by", ", ".join(variable.read_by))
     if variable:
-        yield from _titled("source", f"{variable.source}, {variable.date}")
-        yield from _titled("related", ", ".join(variable.related))
-    yield from _titled("not read, or old", ", ".join(found.slips))
-    yield from _titled("log rules", ", ".join(found.rules))
+        yield from titled("source", f"{variable.source}, {variable.date}")
+        yield from titled("related", ", ".join(variable.related))
+    yield from titled("not read, or old", ", ".join(found.slips))
+    yield from titled("log rules", ", ".join(found.rules))
     for use in found.uses.uses:
         yield from _use_lines(found.name, use)
     if found.uses.taken_back:
@@ -84,14 +84,14 @@ def variable_lines(found: Explained, known: Knowledge) -> Iterator[Line]:
 def lint_lines(rule: LintRule) -> Iterator[Line]:
     """Yield what a rule of lint finds, why, what to do, and what it leaves alone."""
     yield "bold", f"{rule.id} {rule.name} ({rule.severity})"
-    yield from _titled("group", rule.group)
-    yield from _titled("why", rule.why)
-    yield from _titled("fix", rule.fix.replace("{{", "{").replace("}}", "}"))
-    yield from _titled("source", f"{rule.source} ({rule.date})")
+    yield from titled("group", rule.group)
+    yield from titled("why", rule.why)
+    yield from titled("fix", rule.fix.replace("{{", "{").replace("}}", "}"))
+    yield from titled("source", f"{rule.source} ({rule.date})")
     yield "", "  found in"
     for line in rule.bad[0].script.rstrip().splitlines():
         yield "dim", f"    {line}"
-    yield from _titled("not", "; ".join(each.shows for each in rule.good))
+    yield from titled("not", "; ".join(each.shows for each in rule.good))
 
 
 def lint_data(rule: LintRule) -> dict[str, object]:
@@ -174,7 +174,8 @@ def _versions(variable: Variable) -> str:
     return ", ".join(f"{field} {version}" for field, version in given if version)
 
 
-def _titled(title: str, text: str | None) -> Iterator[Line]:
+def titled(title: str, text: str | None) -> Iterator[Line]:
+    """Yield a titled text, wrapped; nothing where there is none."""
     if text:
         yield from _wrapped(f"{title}: {text}", "  ", "    ")
 
@@ -182,7 +183,7 @@ def _titled(title: str, text: str | None) -> Iterator[Line]:
 def _wrapped(text: str, first: str, then: str | None = None) -> Iterator[Line]:
     for line in textwrap.wrap(
         text,
-        _WIDTH,
+        WIDTH,
         initial_indent=first,
         subsequent_indent=first if then is None else then,
         break_long_words=False,

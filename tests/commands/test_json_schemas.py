@@ -74,6 +74,9 @@ def run(wrap: Callable[..., Wrapped], tmp_path: Path) -> Callable[..., str]:
     (tmp_path / "old.sh").write_text("#SBATCH -N 2\ntimeout 9 srun -l python a.py\n")
     (tmp_path / ".envcfg/profiles").mkdir(parents=True)
     (tmp_path / ".envcfg/profiles/bad.yaml").write_text("name: bad\nsumary: x\n")
+    (tmp_path / ".envcfg/profiles/own.yaml").write_text(
+        "name: own\nenv: {MY_OWN: {value: 1, why: mine, source: s, date: 2026-01-01}}\n"
+    )
 
     def run(*arguments: str) -> str:
         done = envcfg(*arguments)
@@ -107,6 +110,10 @@ CASES = {
     "profiles-detect": [["profiles", "detect", "--json"]],
     "inspect": [["inspect", "/", "--json"], ["inspect", "/", "--json", "--profile", "my.yaml"]],
     "inspect-host": [["inspect", "--host"]],
+    "explain": [
+        ["explain", "--json"],
+        ["explain", "--json", "NCCL_NET", "MIOPEN_USER_DB", "chain-two-nccl", "EC101", "MY_OWN"],
+    ],
     "findings": [
         ["profiles", "validate", "--json", ".envcfg/profiles/bad.yaml", "my.yaml"],
         ["sbatch", *LUMI, "--format", "json", *COMMAND],

@@ -218,12 +218,63 @@ def test_a_slip_is_an_error_that_names_the_right_name(slip: Variable) -> None:
         ("NCCL_ENABLE_DMABUF_SUPPORT", "NCCL_DMABUF_ENABLE"),
         ("NCCL_IB_HCAS", "NCCL_IB_HCA"),
         ("NCCL_MAX_P2P_CHANNELS", "NCCL_MAX_P2P_NCHANNELS"),
+        ("NCCL_P2P_CHUNKSIZE", "NCCL_P2P_NET_CHUNKSIZE"),
         ("NET_OPTIONAL_RECV_COMPLETION", "NCCL_NET_OPTIONAL_RECV_COMPLETION"),
         ("RCCL_DEBUG", "NCCL_DEBUG"),
     ],
 )
 def test_slips_that_scripts_and_guides_hold_are_known(name: str, right: str) -> None:
     assert VARIABLES[name].instead == right
+
+
+@pytest.mark.parametrize(
+    ("name", "reader", "default", "since"),
+    [
+        ("NCCL_RAS_ENABLE", "nccl", "1", "2.24"),
+        ("NCCL_RAS_ADDR", "nccl", "localhost:28028", "2.24"),
+        ("NCCL_RAS_TIMEOUT_FACTOR", "nccl", "1", "2.24"),
+        ("NCCL_RUN_DIAGNOSTICS", "nccl", "0", "2.31"),
+        ("NCCL_RUN_RAS_DIAGNOSTICS", "nccl", "0", "2.31"),
+        ("NCCL_DIAGNOSTICS_ECC_THRESHOLD", "nccl", "0", "2.31"),
+        ("NCCL_DIAGNOSTICS_IB_BW_TIMEOUT", "nccl", "5", "2.32"),
+        ("NCCL_IB_RESILIENCY_PORT_FAILOVER", "nccl", "0", "2.29"),
+        ("NCCL_GIN_PROXY_QUEUE_SIZE", "nccl", None, None),
+        ("NCCL_IB_PKEY_VALUE", "nccl", "-1", "2.31"),
+        ("NCCL_INSPECTOR_ENABLE", "nccl-inspector", "0", None),
+        ("NCCL_FASTRAK_IFNAME", "google-nccl", None, None),
+        ("NCCL_GPUDIRECTTCPX_CTRL_DEV", "google-nccl", None, None),
+        ("NCCL_TUNER_CONFIG_PATH", "google-nccl", None, None),
+        ("NCCL_IBEXT_DISABLE", "nccl-rdma-sharp", "0", None),
+        ("SHARP_COLL_ENABLE_SAT", "sharp", None, None),
+        ("NCCL_IB_QPS_PER_P2P", "rccl", "0", None),
+        ("TORCH_FR_BUFFER_SIZE", "pytorch", "2000", "2.10"),
+        ("TORCH_NCCL_TRACE_BUFFER_SIZE", "pytorch", "2000", None),
+        ("TORCH_NCCL_USE_COMM_NONBLOCKING", "pytorch", "0", None),
+        ("HOROVOD_GPU_OPERATIONS", "horovod", None, None),
+        ("DS_BUILD_OPS", "deepspeed", "0", None),
+        ("LD_PRELOAD", "ld.so", None, None),
+    ],
+)
+def test_what_newer_versions_and_clouds_read_is_known(
+    name: str, reader: str, default: str | None, since: str | None
+) -> None:
+    found = VARIABLES[name]
+    assert (found.read_by[0], found.default, found.since) == (reader, default, since)
+    assert check_variable(name, found.default) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("NCCL_FASTRAK_IFNAME", "=eth1"),  # names are exact, without a mark
+        ("NCCL_RUN_DIAGNOSTICS", "true"),
+        ("NCCL_INSPECTOR_DUMP_THREAD_INTERVAL_MICROSECONDS", "500us"),
+        ("TORCH_FR_BUFFER_SIZE", "-1"),
+        ("NCCL_PLUGIN_P2P", "verbs"),
+    ],
+)
+def test_what_newer_variables_do_not_take_is_an_error(name: str, value: str) -> None:
+    assert [each.severity for each in check_variable(name, value)] == ["error"]
 
 
 def test_everything_is_read_once() -> None:

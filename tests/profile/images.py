@@ -20,7 +20,10 @@ FACTS = {
     "torch": ("2.4.1", "2.8.0", "2.9.1"),
 }
 # Images that a condition on the container's name is for.
-IMAGES = ("lumi-multitorch-full-u24r70f21m50t210.sif",)
+IMAGES = (
+    "lumi-multitorch-full-u24r70f21m50t210.sif",
+    "lumi-multitorch-full-u24r64f21m43t29-20260225_144743.sif",
+)
 
 
 class Stack(NamedTuple):

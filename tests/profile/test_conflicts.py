@@ -101,14 +101,17 @@ def test_elsewhere_the_gdr_level_stays_whatever_rocm(built_in: Catalog) -> None:
         ("slingshot-rocm", {"nodes": "1", "plugin": "1.13"}, None),
         ("slingshot-rocm", {"nodes": "1"}, None),
         ("isambard-ai", {"nodes": "4", "plugin": "1.4"}, "AWS Libfabric"),
-        ("isambard-ai", {"nodes": "4", "plugin": "1.13"}, "OFI"),
+        # sites that force it do so by the name that every version knows, unasked
+        ("isambard-ai", {"nodes": "4", "plugin": "1.13"}, "AWS Libfabric"),
+        ("isambard-ai", {"nodes": "4"}, "AWS Libfabric"),
+        ("isambard-ai", {"nodes": "1"}, None),
         ("alps-clariden", {"nodes": "4", "plugin": "1.4"}, "AWS Libfabric"),
-        ("alps-clariden", {"nodes": "4", "plugin": "1.13"}, "OFI"),
-        ("alps-clariden", {"nodes": "4"}, LEFT_ALONE),
+        ("alps-clariden", {"nodes": "4", "plugin": "1.13"}, "AWS Libfabric"),
+        ("alps-clariden", {"nodes": "4"}, "AWS Libfabric"),
         ("alps-clariden", {"nodes": "1", "plugin": "1.13"}, None),
         ("frontier", {"nodes": "4", "plugin": "1.4"}, "AWS Libfabric"),
-        ("frontier", {"nodes": "4", "plugin": "1.13"}, "OFI"),
-        ("frontier", {"nodes": "4"}, LEFT_ALONE),
+        ("frontier", {"nodes": "4", "plugin": "1.13"}, "AWS Libfabric"),
+        ("frontier", {"nodes": "4"}, "AWS Libfabric"),
         ("frontier", {"nodes": "1"}, "Socket"),
         ("tuolumne", {"nodes": "4", "plugin": "1.4", "rocm": "6.4"}, "AWS Libfabric"),
         ("tuolumne", {"nodes": "4", "plugin": "1.18", "rocm": "7.1"}, "libfabric"),
@@ -149,10 +152,10 @@ def test_who_does_not_state_the_plugin_is_told_how(built_in: Catalog) -> None:
         ("tuolumne", {"rocm": "7.1", "plugin": "1.18"}, "librccl-net.so", None),
         ("tuolumne", {"rocm": "6.4", "plugin": "1.18"}, LEFT_ALONE, None),
         ("tuolumne", {"rocm": "7.1"}, LEFT_ALONE, "plugin"),
-        # OLCF wants it with any ROCm
+        # OLCF wants it with any ROCm, where the network is used at all
         ("frontier", {"rocm": "6.2.4", "plugin": "1.4"}, "librccl-net.so", None),
-        ("frontier", {"plugin": "1.19.2"}, "librccl-net.so", None),
-        ("frontier", {"rocm": "7.1"}, LEFT_ALONE, "plugin"),
+        ("frontier", {"nodes": "2"}, "librccl-net.so", None),
+        ("frontier", {"nodes": "1", "plugin": "1.19.2"}, LEFT_ALONE, None),
         # LUMI's images have the plugin where RCCL looks; CSCS warns of the variable
         ("lumi-g", {"rocm": "7.1", "plugin": "1.18"}, LEFT_ALONE, None),
         ("alps-clariden", {"nccl": "2.27.5", "plugin": "1.18"}, LEFT_ALONE, None),
@@ -280,7 +283,7 @@ def of(names: Mapping[str, str], seen: Mapping[str, str]) -> dict[str, str]:
         ("slingshot-rocm", 1, None),
         ("slingshot-rocm", 4, "OFI"),
         ("frontier", 1, "Socket"),
-        ("frontier", 4, "OFI"),
+        ("frontier", 4, "AWS Libfabric"),
     ],
 )
 def test_where_nobody_states_the_nodes_the_job_names_the_network(
@@ -372,38 +375,6 @@ def test_sites_that_do_not_want_the_alternate_rendezvous_have_none(
     assert built_in.load(name).bundles["alternate-rendezvous"] is None
     made = plan(built_in, name, {**STACK, "nodes": "4"})
     assert [bundle.name for bundle in made.bundles] == []
-
-
-# A network on one node: LUMI's first images with ROCm 7 open it there, too.
-
-VNI = {
-    "NCCL_DMABUF_ENABLE": "0",
-    "FI_HMEM_ROCR_USE_DMABUF": "0",
-    "HSA_NO_SCRATCH_RECLAIM": "1",
-}
-
-
-@pytest.mark.parametrize(
-    ("image", "facts", "nodes", "applies"),
-    [
-        (MULTITORCH_7, {}, 1, True),
-        (MULTITORCH_7, {}, 2, False),
-        (MULTITORCH_7, {"rocm": "7.1"}, 1, False),
-        (MULTITORCH_6, {}, 1, False),
-        ("x.sif", {"rocm": "7.0"}, 1, False),
-        ("lumi-multitorch-latest.sif", {}, 1, False),  # of which ROCm?
-    ],
-)
-def test_the_network_of_a_single_node_is_opened_for_the_images_that_need_it(
-    built_in: Catalog, notes: Path, tmp_path: Path,
-    image: str, facts: dict[str, str], nodes: int, applies: bool,
-) -> None:  # fmt: skip
-    (tmp_path / image).touch()
-    made = plan(built_in, "lumi-g", facts, image=str(tmp_path / image))
-    seen, asked, _ = run(made, notes, nodes)
-    assert of(VNI, seen) == (VNI if applies else {})
-    assert ("--network=single_node_vni" in asked) is applies
-    assert asks_for(made, "rocm") == ("latest" in image)
 
 
 def test_two_bundles_share_one_option_of_the_network(

@@ -49,10 +49,12 @@ esac
 # --- Modules ------------------------------------------------------------------------
 
 if type module >/dev/null 2>&1; then
-  # makes the module of singularity known
-  module load PDC
-  # the runtime is not there without
-  module load singularity/4.1.1-cpeGNU-23.12
+  # makes the module of singularity known; 23.12, of which PDC's page speaks, is
+  # PDCOLD/23.12 now
+  module load PDC/24.11
+  # the runtime is not there without; users of Apptainer load
+  # apptainer/1.4.0-cpeGNU-24.11
+  module load singularity/4.2.0-cpeGNU-24.11
 else
   printf 'envcfg: note: no modules here, so none is loaded\n' >&2
 fi

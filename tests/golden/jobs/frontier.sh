@@ -49,13 +49,10 @@ esac
 # --- Modules ------------------------------------------------------------------------
 
 if type module >/dev/null 2>&1; then
-  # makes the two modules for containers known
+  # makes the modules for containers known
   module load olcf-container-tools
   # binds the host's MPI and libfabric; must not be loaded where an image is built
   module load apptainer-enable-mpi
-  # adds what GPU-aware MPI needs of the host; must not be loaded where an image is
-  # built
-  module load apptainer-enable-gpu
 else
   printf 'envcfg: note: no modules here, so none is loaded\n' >&2
 fi

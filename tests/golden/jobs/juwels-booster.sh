@@ -45,6 +45,8 @@ esac
 # --- Modules ------------------------------------------------------------------------
 
 if type module >/dev/null 2>&1; then
+  # most load it before, as the modules of a stage hang on a compiler
+  module load GCC
   # Apptainer is not there without it
   module load Apptainer-Tools
 else

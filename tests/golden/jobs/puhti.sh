@@ -27,7 +27,7 @@
 #SBATCH --ntasks-per-node=4
 
 # a quarter of 40 cores, the most that CSC allows with a GPU, and of the 373 GiB that a
-# job can have of 384 GB
+# job can have of 384 GB; CSC's rule is memory in the same proportion as GPUs
 #SBATCH --cpus-per-task=10
 
 # 93G for each GPU

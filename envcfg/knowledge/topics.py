@@ -1,0 +1,72 @@
+"""What stands behind findings: background, how to look further, what belongs to it.
+
+A finding says what is so and what to do; a topic says more than that of all the findings it
+is for. What is known is data: ``topics/*.yaml``.
+"""
+
+import os
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from envcfg.datafile import knowledge_path, load_yaml
+
+
+class Topic(NamedTuple):
+    """What several findings have in common.
+
+    Attributes:
+        name: as a heading has it.
+        rules: ids of findings, or patterns of them, whose words stand elsewhere: rules of
+            logs and known stacks.
+        says: ids of findings that write their own words, each with what it means.
+        background: what one has to know to understand them.
+        look: commands and places that show more.
+        variables: that have to do with it.
+        related: ids of other findings.
+        source: who says so.
+        date: of the source, or when it was read.
+    """
+
+    name: str
+    rules: tuple[str, ...]
+    says: Mapping[str, str]
+    background: str
+    look: tuple[str, ...]
+    variables: tuple[str, ...]
+    related: tuple[str, ...]
+    source: str
+    date: str
+
+
+def load_topics() -> list[Topic]:
+    """Return every topic, in the order of files and of each file."""
+    folder = knowledge_path("topics")
+    names = sorted(name for name in os.listdir(folder) if name.endswith(".yaml"))
+    return [
+        Topic(
+            name=data["topic"],
+            rules=tuple(data.get("rules", ())),
+            says=data.get("says", {}),
+            background=data["background"],
+            look=tuple(data.get("look", ())),
+            variables=tuple(data.get("variables", ())),
+            related=tuple(data.get("related", ())),
+            source=data["source"],
+            date=str(data["date"]),
+        )
+        for name in names
+        for data in load_yaml(os.path.join(folder, name))["topics"]
+    ]
+
+
+def find_topic(topics: list[Topic], finding: str) -> Topic | None:
+    """Return the topic of a finding by its id: the one that names it most exactly."""
+    from fnmatch import fnmatchcase
+
+    found = [
+        ((pattern == finding, len(pattern)), at)
+        for at, topic in enumerate(topics)
+        for pattern in (*topic.rules, *topic.says)
+        if fnmatchcase(finding, pattern)
+    ]
+    return topics[max(found)[1]] if found else None

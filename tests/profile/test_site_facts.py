@@ -1,0 +1,191 @@
+"""What a second reading of the sites showed: each value that was wrong, stale or missing.
+
+What needs other keys of a profile (limits by size and QOS) is tested where those keys are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from envcfg.bash.host import render_script
+from envcfg.launch.plan import Options, Plan
+from envcfg.launch.resolve import resolve
+from envcfg.profile.catalog import Catalog
+from envcfg.profile.words import format_word
+
+R64 = "lumi-multitorch-{}-u24r64f21m43t29-{}.sif"
+R70 = "lumi-multitorch-full-u24r70f21m50t210-20260513_121430.sif"
+PRELOADED = "/usr/lib/libfabric.so.1 /opt/rocm/lib/librccl.so.1"
+
+
+def plan(
+    built_in: Catalog,
+    name: str,
+    facts: Mapping[str, str],
+    image: str = "pytorch.sif",
+    image_file: str | None = None,
+) -> Plan:
+    options = Options(
+        container=image,
+        image_file=image_file,
+        facts=facts,
+        command=("python", "train.py"),
+        ranks=1,
+    )
+    return resolve(built_in.load(name), "0", options)
+
+
+def settings(made: Plan) -> dict[str, str | None]:
+    """Return what is sure to be set; None is taken away."""
+    return {
+        each.name: branch.value and format_word(branch.value)
+        for each in made.settings
+        for branch in each.branches
+        if not branch.tests
+    }
+
+
+@pytest.mark.parametrize(
+    ("image", "nodes", "preloads"),
+    [
+        (R64.format("full", "20260124_092648"), "2", True),
+        (R64.format("full", "20260216_093549"), "2", True),
+        (R64.format("torch", "20260225_144743"), "16", True),
+        (R64.format("full", "20260225_144743"), "1", False),
+        (R64.format("full", "20260319_153422"), "2", False),
+        (R64.format("full", "20251209_134408"), "2", False),
+        (R70, "2", False),
+        ("lumi-multitorch-latest.sif", "2", False),
+        ("pytorch.sif", "2", False),
+    ],
+)
+def test_lumi_s_images_of_early_2026_get_the_rccl_that_knows_slingshot(
+    built_in: Catalog, image: str, nodes: str, *, preloads: bool
+) -> None:
+    found = settings(plan(built_in, "lumi-g", {"nodes": nodes}, image))
+    assert found.get("LD_PRELOAD") == (PRELOADED if preloads else None)
+
+
+def test_what_is_preloaded_on_lumi_never_reaches_the_host_s_own_programs(
+    built_in: Catalog, tmp_path: Path
+) -> None:
+    image = tmp_path / R64.format("full", "20260225_144743")
+    image.touch()
+    text = render_script(
+        plan(built_in, "lumi-g", {"nodes": "2"}, str(image)), ["envcfg"]
+    )
+    (line,) = (each.strip() for each in text.splitlines() if PRELOADED in each)
+    assert line == f"envcfg_set LD_PRELOAD '{PRELOADED}'"
+    assert "export LD_PRELOAD" not in text
+
+
+@pytest.mark.parametrize("image", [R70, R64.format("full", "20260319_153422"), "x.sif"])
+@pytest.mark.parametrize("nodes", ["1", "2"])
+def test_lumi_asks_for_no_network_on_one_node(
+    built_in: Catalog, image: str, nodes: str
+) -> None:
+    made = plan(built_in, "lumi-g", {"nodes": nodes}, image)
+    assert made.bundles == ()
+    assert (
+        settings(made)
+        .keys()
+        .isdisjoint(
+            {"NCCL_DMABUF_ENABLE", "FI_HMEM_ROCR_USE_DMABUF", "HSA_NO_SCRATCH_RECLAIM"}
+        )
+    )
+
+
+def test_lumi_s_link_to_its_latest_image_tells_what_the_image_s_own_name_tells(
+    built_in: Catalog,
+) -> None:
+    made = plan(
+        built_in,
+        "lumi-g",
+        {"nodes": "2"},
+        "/appl/local/laifs/containers/lumi-multitorch-latest.sif",
+        f"/appl/local/laifs/containers/{R70}",
+    )
+    facts = {name: fact.value for name, fact in made.facts.items()}
+    assert (facts["rocm"], facts["torch"]) == ("7.0", "2.10")
+
+
+@pytest.mark.parametrize(
+    "name", ["frontier", "alps-clariden", "isambard-ai", "perlmutter", "polaris"]
+)
+@pytest.mark.parametrize("facts", [{}, {"plugin": "1.4"}, {"plugin": "1.19.2"}])
+def test_where_a_site_wants_it_a_fallback_to_sockets_ends_the_job(
+    built_in: Catalog, name: str, facts: dict[str, str]
+) -> None:
+    several = settings(plan(built_in, name, {"nodes": "2", **facts}))
+    assert several["NCCL_NET"] == "AWS Libfabric"
+    one = settings(plan(built_in, name, {"nodes": "1", **facts}))
+    assert one.get("NCCL_NET") in {None, "Socket"}
+
+
+def test_frontier_names_the_plugin_without_which_it_is_not_used(
+    built_in: Catalog,
+) -> None:
+    found = settings(plan(built_in, "frontier", {"nodes": "2"}))
+    assert found["NCCL_NET_PLUGIN"] == "librccl-net.so"
+    assert "NCCL_NET_PLUGIN" not in settings(plan(built_in, "frontier", {"nodes": "1"}))
+
+
+@pytest.mark.parametrize(
+    ("name", "partition", "limits"),
+    [
+        ("alps-clariden", "normal", (None, "12:00:00", True)),
+        ("alps-clariden", "debug", (4, None, True)),
+        ("alps-clariden", "low", (None, "1-00:00:00", True)),
+        ("lumi-g", "dev-g", (32, "03:00:00", False)),
+    ],
+)
+def test_partitions_have_the_limits_that_the_site_gives_them(
+    built_in: Catalog,
+    name: str,
+    partition: str,
+    limits: tuple[int | None, str | None, bool],
+) -> None:
+    found = built_in.load(name).partitions[partition]
+    assert found
+    assert (found.nodes, found.time, found.exclusive) == limits
+
+
+@pytest.mark.parametrize(
+    ("name", "modules"),
+    [
+        ("frontier", ["olcf-container-tools", "apptainer-enable-mpi"]),
+        ("dardel", ["PDC/24.11", "singularity/4.2.0-cpeGNU-24.11"]),
+        ("juwels-booster", ["GCC", "Apptainer-Tools"]),
+    ],
+)
+def test_modules_are_those_that_the_site_s_users_load_and_in_their_order(
+    built_in: Catalog, name: str, modules: list[str]
+) -> None:
+    assert [key for key, each in built_in.load(name).modules.items() if each] == modules
+
+
+@pytest.mark.parametrize(
+    ("name", "runtimes"),
+    [
+        ("perlmutter", ["podman-hpc", "shifter"]),
+        ("alps-clariden", ["ce"]),
+        ("aws-p5", ["pyxis"]),
+        ("aws-p4d", ["pyxis"]),
+    ],
+)
+def test_the_runtimes_that_a_site_offers_come_before_one_of_one_s_own(
+    built_in: Catalog, name: str, runtimes: list[str]
+) -> None:
+    found = built_in.load(name).runtimes
+    assert found
+    assert list(found)[: len(runtimes)] == runtimes
+
+
+def test_puhti_asks_for_memory_in_the_proportion_of_its_gpus(built_in: Catalog) -> None:
+    node = built_in.load("puhti").node
+    assert node
+    # CSC's rule of thumb; a whole node has 373 GiB for jobs
+    assert (node.memory_per_gpu, node.gpus) == ("93G", 4)
