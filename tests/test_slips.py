@@ -30,7 +30,17 @@ COMMANDS = (
     "inspect",
     "profiles",
 )
-ACTIONS = ("list", "show", "validate", "diff", "new", "detect")
+ACTIONS = (
+    "list",
+    "show",
+    "validate",
+    "diff",
+    "new",
+    "add",
+    "update",
+    "remove",
+    "detect",
+)
 EVERY = (*COMMANDS, *(f"profiles {action}" for action in ACTIONS))
 
 

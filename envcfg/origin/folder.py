@@ -25,6 +25,10 @@ def read_folder(path: str, folder: str | None) -> Fetched:
     try:
         for each in FOLDERS if folder is None else (folder,):
             where = os.path.join(path, each).rstrip("/")
+            if os.path.realpath(where) != f"{os.path.realpath(path)}/{each}".rstrip(
+                "/"
+            ):
+                continue  # a link, which could lead out of it
             if names := profiles_among(_entries(where), where):
                 return Fetched({name: _read(where, name) for name in names}, each)
     except OSError as err:

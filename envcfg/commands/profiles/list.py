@@ -18,8 +18,8 @@ examples:
   envcfg profiles list
   envcfg profiles list --json | jq -r '.profiles[] | select(.family | not) | .name'
 
-(family) marks what is no system, but what systems have in common. Below the list stand the
-sources of profiles from elsewhere (envcfg profiles add), each with the commit it is pinned at.
+(family) marks what is no system, but what systems have in common. Below the list stands
+where profiles from elsewhere are from (envcfg profiles add), and at what they are pinned.
 
 exit codes: 0 ok, 1 if a file is broken: what is wrong with it is said on stderr
 """

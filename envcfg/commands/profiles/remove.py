@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from contextlib import suppress
 
 from envcfg.characters import one_line
 from envcfg.errors import ProfileError
@@ -43,10 +44,8 @@ def run(options: argparse.Namespace, catalog: Catalog) -> int:
     source = found[options.name]
     proposal = Proposal(source, None, ())
     if source:
-        try:
+        with suppress(ProfileError):  # broken: the more reason to go
             proposal = elsewhere.propose(catalog, store, source, None, None)
-        except ProfileError:  # broken: the more reason to go
-            pass
     store.drop(options.name)
     proposal = proposal._replace(done=True)
     if options.json:
