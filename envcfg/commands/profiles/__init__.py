@@ -19,7 +19,7 @@ ACTIONS = {
     "show": "one profile, resolved: every value, why, and when it applies",
     "validate": "everything that is wrong in profile files",
     "diff": "what differs between two profiles",
-    "new": "a commented starter for a system of your own",
+    "new": "a commented starter for a system of your own, by what this machine says",
     "add": "take profiles of a repository or folder, pinned, after a look at them",
     "update": "take what has changed where added profiles are from, after a look at it",
     "remove": "take back what was added",
