@@ -274,7 +274,7 @@ def test_a_starter_is_valid_and_never_replaces_a_file(here: Path) -> None:
 
 
 def test_what_is_commented_out_in_a_starter_is_valid_too(here: Path) -> None:
-    text = run("new", "mine", "--extends", "fam", "-o", "-").text
+    text = run("new", "mine", "--extends", "fam", "--blank", "-o", "-").text
     head, _, _ = text.partition("#\n# fam sets")
     begin = head.index("# By what")
     blocks = head[begin:].splitlines()

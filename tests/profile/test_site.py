@@ -76,8 +76,12 @@ def drafted(
 
 def test_a_cluster_s_words_become_a_valid_profile(built_in: Catalog) -> None:
     text, profile = drafted(site(), built_in)
-    assert profile.detect and profile.detect.clusters == ("mine",)
-    assert profile.node and profile.request and profile.billing and profile.expect
+    assert profile.detect
+    assert profile.detect.clusters == ("mine",)
+    assert profile.node
+    assert profile.request
+    assert profile.billing
+    assert profile.expect
     assert profile.node[1:4] == (4, 16, "128750M")
     assert profile.node.nics == ("mlx5_0", "mlx5_1")
     assert (profile.request.scheduler, profile.request.gpus) == (
@@ -86,7 +90,8 @@ def test_a_cluster_s_words_become_a_valid_profile(built_in: Catalog) -> None:
     )
     assert list(profile.partitions) == ["gpu", "long"]
     gpu = profile.partitions["gpu"]
-    assert gpu and (gpu.nodes, gpu.time, gpu.exclusive) == (64, "2-00:00:00", True)
+    assert gpu
+    assert (gpu.nodes, gpu.time, gpu.exclusive) == (64, "2-00:00:00", True)
     assert profile.billing.charge == "sum"
     assert (profile.billing.per_gpu, profile.billing.per_core, profile.billing.per_gib) == (
         "16", "1", "0.25",
@@ -193,7 +198,8 @@ def test_a_partition_must_be_named_where_none_is_the_default(built_in: Catalog) 
     )
     _, profile = drafted(seen, built_in)
     rule = profile.rules["--partition"]
-    assert rule and rule.rule == "must"
+    assert rule
+    assert rule.rule == "must"
 
 
 TEXT = st.text(max_size=30) | st.sampled_from(

@@ -55,7 +55,7 @@ class Draft:
             f"  clusters: [{scalar(self.site.cluster)}]",
         ]
         if self.claimed_by:
-            yield f"# {self.claimed_by} takes this cluster already; two that do are an error."
+            yield f"# {self.claimed_by} takes this cluster already; two that do so fail."
             yield from (f"# {line.removeprefix('# ')}" for line in lines)
         else:
             yield from lines
@@ -100,7 +100,7 @@ class Draft:
         site = self.site
         if site.scheduler is None:
             return
-        yield "# How nodes are asked for. Check: what must be named (account, QOS, constraint),"
+        yield "# How nodes are asked for. Check: what must be named (account, QOS ...),"
         yield "# and limits that are of a QOS (sacctmgr show qos)."
         yield "request:"
         yield f"  scheduler: {site.scheduler}"
@@ -200,7 +200,8 @@ class Draft:
     def _container(self) -> Entries:
         if not self.site.runtimes:
             return
-        yield f"# On PATH of {one_word(self.site.host)}. Check: that nodes have them; the first counts."
+        yield comment(f"On PATH of {self.site.host}. Check: that nodes have them;")
+        yield "# the first counts."
         yield "container:"
         yield f"  runtimes: [{_list(self.site.runtimes)}]"
 
@@ -234,7 +235,7 @@ class Draft:
 
 
 _RUNTIME_MODULES = frozenset(
-    "apptainer singularity singularityce singularity-ce charliecloud podman podman-hpc".split()
+    "apptainer singularity singularityce singularity-ce charliecloud podman".split()
 )
 
 

@@ -17,7 +17,7 @@ def scalar(text: str) -> str:
         return text
     import json
 
-    return json.dumps(one_word(text))
+    return json.dumps(one_word(text), ensure_ascii=False)
 
 
 def one_word(text: str) -> str:
