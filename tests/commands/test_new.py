@@ -153,7 +153,7 @@ def test_blank_asks_nothing(bin_folder: Path) -> None:
     assert new("--blank", "--extends", "slingshot", "-o", "mine.yaml").code == 0
     assert not Path("ran").exists()
     assert "Built on" not in works("./mine.yaml")
-    done = new("--blank", "-o", "other.yaml")
+    done = new("--blank", "-o", "-")
     assert (done.code, "--extends is missing" in done.err) == (2, True)
 
 
