@@ -112,7 +112,7 @@ class Repository:
             progress=progress,
         )
         if got.code:
-            raise _failed(url, ref, got)
+            raise _failed(url, ref, got, is_full=self._is_full())
         form = "--format=%H%x00%cI%x00%an <%ae>"
         said = self._git("log", "-1", "--no-show-signature", form, "FETCH_HEAD")
         commit, date, by = _text(said).rstrip("\n").split("\0", 2)
@@ -141,6 +141,11 @@ class Repository:
             raise OutputError(msg, hint="the repository may be damaged")
         return done.out
 
+    def _is_full(self) -> bool:
+        """Tell whether a file has reached the limit: git says nothing of that."""
+        with os.scandir(f"{self.folder}/objects/pack") as found:
+            return any(each.stat().st_size >= _MOST_BYTES for each in found)
+
     def _run(
         self,
         words: Sequence[str],
@@ -150,7 +155,12 @@ class Repository:
         progress: Callable[[str], None] | None = None,
     ) -> Ended:
         config = [word for each in _CONFIG for word in ("-c", each)]
-        limit = ["sh", "-c", 'ulimit -f "$0" && exec "$@"', str(_MOST_BYTES // _BLOCK)]
+        limit = [
+            "sh",
+            "-c",
+            'ulimit -f "$0" 2>/dev/null; exec "$@"',
+            str(_MOST_BYTES // _BLOCK),
+        ]
         return run_bounded(
             [*limit, "git", f"--git-dir={self.folder}", *config, *words],
             environ=self.environ,
@@ -175,11 +185,11 @@ def _text(data: bytes) -> str:
     return data.decode("utf-8", "surrogateescape")
 
 
-def _failed(url: str, ref: str | None, done: Ended) -> OutputError:
+def _failed(url: str, ref: str | None, done: Ended, *, is_full: bool) -> OutputError:
     at = f" at {ref}" if ref else ""
     if done.is_late:
         why = f"not within {FETCH_SECONDS} s"
-    elif "File too large" in done.said or done.is_full:
+    elif is_full:
         why = f"more than {_MOST_BYTES >> 20} MiB"
     else:
         why = done.said or f"git ended with {done.code}"

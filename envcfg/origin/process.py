@@ -33,11 +33,6 @@ class Ended(NamedTuple):
     is_cut: bool
     is_late: bool
 
-    @property
-    def is_full(self) -> bool:
-        """Whether it was ended for a file that became too large."""
-        return self.code in {-signal.SIGXFSZ, 128 + signal.SIGXFSZ}
-
 
 def run_bounded(
     argv: Sequence[str],
