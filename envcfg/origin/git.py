@@ -6,6 +6,7 @@ working tree there are no links, filters, attributes, submodules or hooks.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from shutil import which
