@@ -42,7 +42,7 @@ def this_site() -> Site:
         host=os.uname().nodename,
         cluster=config.get("ClusterName"),
         scheduler=_scheduler(is_slurm=bool(config)),
-        selects_gpus="cons_tres" in config.get("SelectType", ""),
+        gpus=_gpus(config.get("SelectType")),
         takes_most="MAX_TRES" in config.get("PriorityFlags", ""),
         partitions=tuple(read_partitions(partitions, read_shapes(shapes))),
         interfaces=tuple(interfaces()),
@@ -61,6 +61,13 @@ def _scheduler(*, is_slurm: bool) -> str | None:
     if which("flux"):
         return "flux"
     return "pbs" if which("qsub") and which("qstat") else None
+
+
+def _gpus(selected_by: str | None) -> str | None:
+    """Return the option for GPUs: only one of Slurm's ways to select takes the newer."""
+    if selected_by is None:
+        return None
+    return "--gpus-per-node" if "cons_tres" in selected_by else "--gres"
 
 
 def _adapters() -> Iterator[tuple[str, str]]:

@@ -47,7 +47,7 @@ def site(**changed: object) -> Site:
         host="login1",
         cluster=read_config(CONFIG)["ClusterName"],
         scheduler="slurm",
-        selects_gpus=True,
+        gpus="--gpus-per-node",
         partitions=tuple(partitions),
         adapters={"mlx5_0": "InfiniBand", "mlx5_1": "InfiniBand", "mlx5_2": "Ethernet"},
         runtimes=("apptainer",),

@@ -105,8 +105,8 @@ class Draft:
         yield "request:"
         yield f"  scheduler: {site.scheduler}"
         source = f"what is on PATH of {site.host}"
-        if site.scheduler == "slurm":
-            yield f"  gpus: {'--gpus-per-node' if site.selects_gpus else '--gres'}"
+        if site.gpus:
+            yield f"  gpus: {site.gpus}"
             source = "scontrol show config: SelectType"
         yield from self._reason("  ", "how this cluster asks for GPUs", source)
         taken = self._partitions()

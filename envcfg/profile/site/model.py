@@ -45,7 +45,7 @@ class Site(NamedTuple):
     Attributes:
         cluster: its name, by Slurm's configuration.
         scheduler: slurm, flux or pbs, by what is on PATH; None: none.
-        selects_gpus: Slurm takes ``--gpus-per-node``, not only ``--gres``.
+        gpus: the option that takes the number of GPUs, where that is known.
         takes_most: a job is billed for the largest of its shares, not for their sum.
         interfaces: of the network, by name.
         adapters: by name, the link of each: ``InfiniBand``, ``Ethernet``, ``EFA``.
@@ -57,7 +57,7 @@ class Site(NamedTuple):
     host: str
     cluster: str | None = None
     scheduler: str | None = None
-    selects_gpus: bool = False
+    gpus: str | None = None
     takes_most: bool = False
     partitions: tuple[SeenPartition, ...] = ()
     interfaces: tuple[str, ...] = ()
