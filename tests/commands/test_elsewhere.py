@@ -553,3 +553,24 @@ def test_a_lost_record_says_what_to_do(data: Path, group: Group) -> None:
     assert run("list").code == 0
     assert run("remove", "group").code == 0
     nothing_left(data)
+
+
+@pytest.mark.parametrize("form", ["ssh://me@example.org{}", "me@example.org:{}"])
+def test_a_repository_by_ssh_is_fetched_by_the_user_s_own_ssh(
+    data: Path,
+    group: Group,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    form: str,
+) -> None:
+    # What sshd would run there runs here.
+    ssh = tmp_path / "ssh"
+    ssh.write_text('#!/bin/sh\nfor each; do :; done\nexec sh -c "$each"\n')
+    ssh.chmod(0o755)
+    monkeypatch.setenv("GIT_SSH_COMMAND", str(ssh))
+    monkeypatch.setenv("GIT_SSH_VARIANT", "ssh")
+    commit = group.commit(lumi_g=LUMI)
+    done = run("add", form.format(group.path), "--yes")
+    assert done.code == 0, done.err
+    assert added(data) == ["group"]
+    assert commit[:12] in run("update").text
