@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from envcfg.profile.site.model import Site
 
 DESCRIPTION = """\
-Write a commented starter for a system of your own, with what this machine says of itself:
+Write a commented starter for a system of your own, with what this machine says:
 partitions, nodes, billing, network, runtimes. It is valid as it is."""
 USAGE = "NAME [--extends FAMILY] [--blank] [--output FILE]"
 EPILOG = """\
