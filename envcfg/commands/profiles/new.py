@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from envcfg.profile.site.model import Site
 
 DESCRIPTION = """\
-Write a commented starter for a system of your own, with what this machine says:
-partitions, nodes, billing, network, runtimes. It is valid as it is."""
+Write a commented starter for a system of your own, with what this machine
+says of partitions, nodes, billing, network and runtimes. It is valid as it is."""
 USAGE = "NAME [--extends FAMILY] [--blank] [--output FILE]"
 EPILOG = """\
 examples:
