@@ -30,7 +30,17 @@ COMMANDS = (
     "inspect",
     "profiles",
 )
-ACTIONS = ("list", "show", "validate", "diff", "new", "detect")
+ACTIONS = (
+    "list",
+    "show",
+    "validate",
+    "diff",
+    "new",
+    "add",
+    "update",
+    "remove",
+    "detect",
+)
 EVERY = (*COMMANDS, *(f"profiles {action}" for action in ACTIONS))
 
 
@@ -150,7 +160,7 @@ SLIPS: dict[str, Slip] = {
     "profiles: name for a file": (("profiles", "validate", "lumi-g"), 4, "lumi-g: cannot be read", "a profile is a file"),
     "profiles: empty folder": (("profiles", "validate", "folder"), 4, "folder: no profile in this folder", "its name ends in .yaml"),
     "profiles: unknown family": (("profiles", "new", "mine", "--extends", "lumi"), 2, "unknown profile 'lumi'", "did you mean 'lumi-g'?"),
-    "profiles: family missing": (("profiles", "new", "mine"), 2, "--extends is missing", "--extends FAMILY"),
+    "profiles: family missing": (("profiles", "new", "mine", "--blank"), 2, "--extends is missing", "--extends FAMILY"),
     # explain
     "explain: misspelt rule": (("explain", "socket-falback"), 2, "unknown rule or variable", "did you mean 'socket-fallback'?"),
     "explain: misspelt variable": (("explain", "NCCL_DEBG"), 2, "nothing is known of a variable NCCL_DEBG", "did you mean NCCL_DEBUG?"),

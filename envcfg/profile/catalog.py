@@ -1,11 +1,12 @@
 """The profiles there are: layers of folders, families, and which one fits here.
 
 A profile of the same name in a higher layer is laid over the one below it, entry by
-entry. Order, lowest first: built-in, site, user, project.
+entry. Order, lowest first: built-in, site, added (from elsewhere, by the user), user,
+project.
 """
 
 import os.path
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import cache
 from typing import NamedTuple, NoReturn
 
@@ -43,6 +44,7 @@ class Catalog:
         *,
         records: str | None = None,
         enforce: bool = True,
+        added: Collection[str] = (),
     ) -> None:
         """Look into *folders*, some of which may not exist.
 
@@ -52,10 +54,12 @@ class Catalog:
                 asked, and every file counts.
             enforce: a file that does not count is an error; else it is read, and what
                 would be said stands in ``refused``.
+            added: those of *folders* that hold profiles from elsewhere.
         """
         self.folders = folders
         self.records = records
         self.enforce = enforce
+        self.added = added
         self.refused: dict[str, Finding] = {}  # by the real path of each file
         self._read: dict[str, bytes] = {}
         self._merged: dict[tuple[str, ...], Profile] = {}
@@ -219,21 +223,36 @@ def profile_folders(environ: Mapping[str, str], start: str) -> list[str]:
     """Return the folders of the layers, lowest first; not all need exist.
 
     Args:
-        environ: read for ``ENVCFG_SITE`` (default ``/etc/envcfg``), ``XDG_CONFIG_HOME``
-            and ``HOME``.
+        environ: read for ``ENVCFG_SITE`` (default ``/etc/envcfg``), ``XDG_DATA_HOME``,
+            ``XDG_CONFIG_HOME`` and ``HOME``.
         start: where the project layer is looked for: here or in the nearest folder above
             that has ``.envcfg``.
     """
     home = environ.get("HOME", "/nonexistent")
     user = environ.get("XDG_CONFIG_HOME") or f"{home}/.config"
     site = environ.get("ENVCFG_SITE") or "/etc/envcfg"
-    folders = [built_in_folder(), f"{site}/profiles", f"{user}/envcfg/profiles"]
+    added = added_folders(environ)
+    folders = [built_in_folder(), f"{site}/profiles", *added, f"{user}/envcfg/profiles"]
     folder = os.path.abspath(start)
     while not os.path.isdir(f"{folder}/.envcfg"):
         if folder == os.path.dirname(folder):
             return folders
         folder = os.path.dirname(folder)
     return [*folders, f"{folder}/.envcfg/profiles"]
+
+
+def data_folder(environ: Mapping[str, str]) -> str:
+    """Return where profiles from elsewhere are kept, with what is known of them."""
+    data = environ.get("XDG_DATA_HOME", "")
+    if not data.startswith("/"):  # as its specification has it
+        data = f"{environ.get('HOME', '/nonexistent')}/.local/share"
+    return f"{data}/envcfg"
+
+
+def added_folders(environ: Mapping[str, str]) -> list[str]:
+    """Return the folders of profiles from elsewhere, by the names of their sources."""
+    root = f"{data_folder(environ)}/added"
+    return [f"{root}/{name}" for name in sorted(_list(root)) if name[0] != "."]
 
 
 @cache

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from envcfg.findings import Finding, Place
+from envcfg.profile.read.nodes import MAX_BYTES
 from envcfg.profile.records import folder_problem, is_recorded, recorded_paths
 from envcfg.profile.trust import Doubt, Entry, judge
 
@@ -43,9 +44,13 @@ def examine(path: str, *, site: str) -> Examined:
     real, way = _follow(path)
     # Where the way counts, nobody else can change it before the next line; where it does
     # not, the user's word is on the bytes that are read here.
-    with open(real, "rb") as file:
-        way[-1] = _entry(real, os.fstat(file.fileno()))
-        data = file.read()
+    # Until then another may put a link there, or a pipe that nobody writes to.
+    handle = os.open(real, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    with open(handle, "rb") as file:
+        way[-1] = _entry(real, os.fstat(handle))
+        if not stat.S_ISREG(way[-1].mode):
+            raise OSError(errno.EINVAL, "it is no plain file", real)
+        data = file.read(MAX_BYTES + 1)
     uid = os.geteuid()
     is_site = os.path.dirname(path) == site or os.path.dirname(real) == site
     doubt = judge(way, uid, site=is_site)

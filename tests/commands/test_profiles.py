@@ -74,7 +74,20 @@ def run(*arguments: str) -> Wrapped:
 
 
 @pytest.mark.parametrize(
-    "action", ["", "list", "show", "validate", "diff", "new", "detect", "trust"]
+    "action",
+    [
+        "",
+        "list",
+        "show",
+        "validate",
+        "diff",
+        "new",
+        "add",
+        "update",
+        "remove",
+        "detect",
+        "trust",
+    ],
 )
 def test_help_has_examples(action: str) -> None:
     done = run(*filter(None, [action]), "--help")
@@ -124,6 +137,7 @@ def test_the_list_tells_systems_from_families_and_names_the_layer(here: Path) ->
     assert found["sys"] == {
         "name": "sys", "summary": "a system of four GPUs", "state": "ends", "verified": "run",
         "verified_date": "2026-05-19", "extends": "fam", "family": False, "layers": ["site", "project"],
+        "sources": [],
     }  # fmt: skip
     assert [
         found[name]["family"] for name in ("fam", "slingshot", "lumi-g", "workstation")
@@ -260,7 +274,7 @@ def test_a_starter_is_valid_and_never_replaces_a_file(here: Path) -> None:
 
 
 def test_what_is_commented_out_in_a_starter_is_valid_too(here: Path) -> None:
-    text = run("new", "mine", "--extends", "fam", "-o", "-").text
+    text = run("new", "mine", "--extends", "fam", "--blank", "-o", "-").text
     head, _, _ = text.partition("#\n# fam sets")
     begin = head.index("# By what")
     blocks = head[begin:].splitlines()

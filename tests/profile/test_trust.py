@@ -13,6 +13,7 @@ import pytest
 
 from envcfg.profile import guard, records
 from envcfg.profile.guard import Examined, examine, refusal
+from envcfg.profile.read.nodes import MAX_BYTES
 from envcfg.profile.trust import Doubt, Entry, judge
 
 ME, ROOT, OTHER = 1000, 0, 1001
@@ -195,3 +196,13 @@ def test_a_record_that_is_not_the_user_s_own_does_not_count(
     monkeypatch.setattr(os, "geteuid", lambda: me + 1)
     assert not records.is_recorded(str(tmp_path), found.real, found.data)
     assert records.folder_problem(str(tmp_path)) == f"{tmp_path} is not yours"
+
+
+def test_neither_a_pipe_nor_a_file_without_end_holds_it_up(tmp_path: Path) -> None:
+    pipe, large = tmp_path / "pipe.yaml", tmp_path / "large.yaml"
+    os.mkfifo(pipe)
+    with pytest.raises(OSError, match="it is no plain file"):
+        examine(str(pipe), site="/nowhere")
+    with open(large, "wb") as file:
+        file.truncate(1 << 40)  # with nothing in it
+    assert len(examine(str(large), site="/nowhere").data) == MAX_BYTES + 1

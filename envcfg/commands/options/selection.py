@@ -18,7 +18,7 @@ from envcfg.commands.machine import (
 from envcfg.errors import UsageError
 from envcfg.findings import Finding
 from envcfg.launchers import is_local
-from envcfg.profile.catalog import Catalog, profile_folders
+from envcfg.profile.catalog import Catalog, added_folders, profile_folders
 
 if TYPE_CHECKING:
     from envcfg.profile.detect import Machine
@@ -35,8 +35,12 @@ def open_catalog(here: str | None = None, *, enforce: bool = True) -> Catalog:
     Raises:
         UsageError: the current folder is gone.
     """
-    folders = profile_folders(os.environ, here or current_folder())
-    return Catalog(folders, records=records_folder(os.environ), enforce=enforce)
+    return Catalog(
+        profile_folders(os.environ, here or current_folder()),
+        records=records_folder(os.environ),
+        enforce=enforce,
+        added=added_folders(os.environ),
+    )
 
 
 def records_folder(environ: Mapping[str, str]) -> str:

@@ -9,7 +9,8 @@ from envcfg.errors import ProfileError
 from envcfg.findings import Finding
 from envcfg.profile.catalog import Catalog
 
-_LAYERS = ("built-in", "site", "user", "project")
+_LOWEST = ("built-in", "site")
+_HIGHEST = ("user", "project")
 
 
 class Summary(NamedTuple):
@@ -19,6 +20,7 @@ class Summary(NamedTuple):
         state: of its life: active, ends or retired.
         family: it is no system, but what systems have in common.
         layers: those that have a file of this name, lowest first.
+        sources: where those from elsewhere are from, by the name they were added under.
     """
 
     name: str
@@ -29,6 +31,7 @@ class Summary(NamedTuple):
     extends: str | None
     family: bool
     layers: tuple[str, ...]
+    sources: tuple[str, ...] = ()
 
 
 def survey(catalog: Catalog) -> tuple[list[Summary], list[Finding]]:
@@ -38,6 +41,7 @@ def survey(catalog: Catalog) -> tuple[list[Summary], list[Finding]]:
     for name in catalog.names():
         try:
             resolved, own = catalog.load(name), catalog.own(name)
+            own_folders = list(map(os.path.dirname, catalog.files(name)))
         except ProfileError as err:
             problems += err.findings
             continue
@@ -50,7 +54,12 @@ def survey(catalog: Catalog) -> tuple[list[Summary], list[Finding]]:
                 verified_date=own.verified and own.verified.reason.date,
                 extends=own.extends and own.extends.name,
                 family=resolved.node is None,
-                layers=tuple(_layers_of(name, catalog)),
+                layers=tuple(map(layer_names(catalog).__getitem__, own_folders)),
+                sources=tuple(
+                    os.path.basename(each)
+                    for each in own_folders
+                    if each in catalog.added
+                ),
             )
         )
     parents = {each.extends for each in found}
@@ -60,11 +69,11 @@ def survey(catalog: Catalog) -> tuple[list[Summary], list[Finding]]:
     return found, list(dict.fromkeys(problems))
 
 
-def _layers_of(name: str, catalog: Catalog) -> list[str]:
-    """Return the names of the layers that have a file of this name."""
-    named = zip(_LAYERS, catalog.folders, strict=False)
-    return [
-        layer
-        for layer, folder in named
-        if os.path.isfile(os.path.join(folder, f"{name}.yaml"))
-    ]
+def layer_names(catalog: Catalog) -> dict[str, str]:
+    """Return the name of the layer that each folder of *catalog* is."""
+    above = [each for each in catalog.folders[2:] if each not in catalog.added]
+    return {
+        **dict(zip(catalog.folders[:2], _LOWEST, strict=False)),
+        **dict.fromkeys(catalog.added, "added"),
+        **dict(zip(above, _HIGHEST, strict=False)),
+    }

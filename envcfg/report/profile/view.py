@@ -54,7 +54,12 @@ def view_lines(view: View, facts: Mapping[str, str]) -> Iterator[Line]:
 
 def view_json(view: View, facts: Mapping[str, str]) -> str:
     """Return the profile as JSON; ``schema_version`` counts incompatible changes."""
-    document = {
+    return json_text(view_document(view, facts))
+
+
+def view_document(view: View, facts: Mapping[str, str]) -> dict[str, object]:
+    """Return the profile as it stands in JSON."""
+    return {
         "schema_version": SCHEMA_VERSION,
         "profile": view.profile.name,
         "files": list(view.files),
@@ -85,7 +90,6 @@ def view_json(view: View, facts: Mapping[str, str]) -> str:
             for each in view.taken_back
         ],
     }
-    return json_text(document)
 
 
 def reason_lines(reason: Reason, indent: str = "      ") -> Iterator[str]:

@@ -1,0 +1,127 @@
+"""What this machine says of itself: Slurm's commands, /sys, /dev, PATH and MODULEPATH."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from shutil import which
+
+from envcfg.commands.machine import interfaces
+from envcfg.profile.site.model import Site
+from envcfg.profile.site.slurm import (
+    SINFO_FORMAT,
+    read_config,
+    read_partitions,
+    read_shapes,
+)
+
+_SECONDS = 30
+_MOST = 8 << 20  # characters of an answer
+_DEVICES = ("/dev/nvidiactl", "/dev/kfd", "/dev/cxi0")
+_ADAPTERS = "/sys/class/infiniband"
+# Modules that a container's job may want: how their names begin.
+_WANTED = (
+    *("apptainer", "singularity", "charliecloud", "podman"),
+    *("aws-ofi-", "nccl", "rccl", "libfabric", "cuda", "rocm"),
+)
+_MOST_MODULES = 2000
+
+
+def this_site() -> Site:
+    """Return what can be told here; what does not answer is left out."""
+    from envcfg.runtimes import NAMES, runtime
+
+    config = read_config(_ask(["scontrol", "show", "config"]))
+    shapes, partitions = "", ""
+    if config:
+        sinfo = ["sinfo", "--all", "--noheader", "--exact", f"--format={SINFO_FORMAT}"]
+        shapes = _ask(sinfo)
+        partitions = _ask(["scontrol", "--all", "--oneliner", "show", "partition"])
+    programs = {name: runtime(name).program for name in NAMES}
+    return Site(
+        host=os.uname().nodename,
+        cluster=config.get("ClusterName"),
+        scheduler=_scheduler(is_slurm=bool(config)),
+        gpus=_gpus(config.get("SelectType")),
+        takes_most="MAX_TRES" in config.get("PriorityFlags", ""),
+        partitions=tuple(read_partitions(partitions, read_shapes(shapes))),
+        interfaces=tuple(interfaces()),
+        adapters=dict(_adapters()),
+        devices=tuple(each for each in _DEVICES if os.path.exists(each)),
+        runtimes=tuple(
+            name for name, program in programs.items() if program and which(program)
+        ),
+        modules=tuple(_modules(os.environ)),
+    )
+
+
+def _scheduler(*, is_slurm: bool) -> str | None:
+    if is_slurm:
+        return "slurm"
+    if which("flux"):
+        return "flux"
+    return "pbs" if which("qsub") and which("qstat") else None
+
+
+def _gpus(selected_by: str | None) -> str | None:
+    """Return the option for GPUs: only one of Slurm's ways to select takes the newer."""
+    if selected_by is None:
+        return None
+    return "--gpus-per-node" if "cons_tres" in selected_by else "--gres"
+
+
+def _adapters() -> Iterator[tuple[str, str]]:
+    """Yield the adapters with RDMA, and what their first port is linked by."""
+    for name in _names(_ADAPTERS):
+        if name.startswith("efa"):
+            yield name, "EFA"
+            continue
+        try:
+            with open(
+                f"{_ADAPTERS}/{name}/ports/1/link_layer", encoding="ascii"
+            ) as file:
+                yield name, file.read(100).strip()
+        except (OSError, ValueError):
+            continue
+
+
+def _modules(environ: Mapping[str, str]) -> Iterator[str]:
+    """Yield the modules that may be wanted, by the folders of MODULEPATH; none is run."""
+    looked = 0
+    for folder in dict.fromkeys(filter(None, environ.get("MODULEPATH", "").split(":"))):
+        for name in _names(folder):
+            looked += 1
+            if looked > _MOST_MODULES or not name.lower().startswith(_WANTED):
+                continue
+            path = os.path.join(folder, name)
+            versions = _names(path) if os.path.isdir(path) else []
+            last = [each for each in versions if each[0] != "."][-1:]
+            yield "/".join([name, *last]).removesuffix(".lua")
+
+
+def _names(folder: str) -> list[str]:
+    try:
+        return sorted(os.listdir(folder))
+    except OSError:
+        return []
+
+
+def _ask(argv: Sequence[str]) -> str:
+    """Return what a command says; nothing, where it is not there or fails."""
+    import subprocess
+
+    if not (program := which(argv[0])):
+        return ""
+    try:
+        done = subprocess.run(
+            [program, *argv[1:]],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=_SECONDS,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return "" if done.returncode else done.stdout[:_MOST]

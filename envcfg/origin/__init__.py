@@ -1,0 +1,1 @@
+"""Profiles from elsewhere: addresses, what is fetched from there, and where it is kept."""

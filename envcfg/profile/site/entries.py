@@ -1,0 +1,252 @@
+"""The entries of a profile that a machine's words make, as YAML.
+
+Each says where it was read and what a person must check. What the machine says is data:
+it ends as a scalar or in a comment of one line, or is left out where no profile takes it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+from envcfg.profile.site.model import SeenPartition, Shape, Site, main_shape
+from envcfg.profile.site.scalars import comment, one_word, scalar
+from envcfg.profile.site.weights import amounts, largest_shares, sums
+
+_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]*")  # as a profile takes a partition's
+_MODULE = re.compile(r"[A-Za-z0-9_/][A-Za-z0-9_./+:@~=-]*")
+_MOST = 30  # partitions
+
+Entries = Iterator[str]
+
+
+class Draft:
+    """The entries for one machine; a section of which nothing is known has no text."""
+
+    def __init__(self, site: Site, *, claimed_by: str | None, today: str) -> None:
+        """Write for *site*; *claimed_by*: a profile that its cluster's name leads to."""
+        self.site = site
+        self.claimed_by = claimed_by
+        self.today = today
+        self.shape = main_shape(site)
+
+    def sections(self) -> dict[str, str]:
+        """Return the text of each section that the machine says something of."""
+        made = {
+            "detect": self._detect(),
+            "node": self._node(),
+            "request": self._request(),
+            "billing": self._billing(),
+            "modules": self._modules(),
+            "container": self._container(),
+            "expect": self._expect(),
+        }
+        texts = {
+            name: "".join(f"{line}\n" for line in each) for name, each in made.items()
+        }
+        return {name: text for name, text in texts.items() if text}
+
+    def _detect(self) -> Entries:
+        if not self.site.cluster:
+            return
+        lines = [
+            "# By what the system is known: ClusterName of scontrol show config.",
+            "detect:",
+            f"  clusters: [{scalar(self.site.cluster)}]",
+        ]
+        if self.claimed_by:
+            yield f"# {self.claimed_by} takes this cluster already; two that do so fail."
+            yield from (f"# {line.removeprefix('# ')}" for line in lines)
+        else:
+            yield from lines
+
+    def _node(self) -> Entries:
+        shape = self.shape
+        if not shape:
+            return
+        yield "# The nodes with GPUs that are the default partition's, or else the most."
+        yield "# Check: what is kept for the system, and which cores are near a GPU."
+        yield from self._other_shapes(shape)
+        yield "node:"
+        yield f"  gpus: {shape.gpus}"
+        if cores := shape.cores // shape.gpus:
+            yield f"  cores_per_gpu: {cores}"
+        if memory := shape.memory // shape.gpus:
+            yield f"  memory_per_gpu: {memory}M"
+        if nics := self._fast():
+            yield f"  nics: [{_list(nics)}]"
+        yield from self._reason(
+            "  ", "what Slurm has of a node, by its number of GPUs", "sinfo"
+        )
+
+    def _other_shapes(self, shape: Shape) -> Entries:
+        others = {
+            other: each.name
+            for each in self.site.partitions
+            for other in each.shapes
+            if other.gpus and other._replace(number=0) != shape._replace(number=0)
+        }
+        for other, name in list(others.items())[:_MOST]:
+            kinds = f" {'+'.join(other.kinds)}" if other.kinds else ""
+            yield comment(
+                f"Other nodes, in {name}: {other.gpus}{kinds}, {other.cores} cores"
+            )
+        if len(shape.kinds) > 1:
+            yield comment(
+                f"Check: GPUs of several kinds in a node: {', '.join(shape.kinds)}"
+            )
+
+    def _request(self) -> Entries:
+        site = self.site
+        if site.scheduler is None:
+            return
+        yield "# How nodes are asked for. Check: what must be named (account, QOS ...),"
+        yield "# and limits that are of a QOS (sacctmgr show qos)."
+        yield "request:"
+        yield f"  scheduler: {site.scheduler}"
+        source = f"what is on PATH of {site.host}"
+        if site.gpus:
+            yield f"  gpus: {site.gpus}"
+            source = "scontrol show config: SelectType"
+        yield from self._reason("  ", "how this cluster asks for GPUs", source)
+        taken = self._partitions()
+        if taken and not any(each.is_default for each in site.partitions):
+            yield "  rules:"
+            yield "    --partition:"
+            yield "      rule: must"
+            yield from self._reason(
+                "      ", "none is the default", "scontrol show partition"
+            )
+        if taken:
+            yield "  partitions:"
+        for each in taken:
+            yield f"    {scalar(each.name)}:"
+            if each.nodes:
+                yield f"      nodes: {each.nodes}"
+            if each.time:
+                yield f"      time: {scalar(each.time)}"
+            if each.is_exclusive:
+                yield "      exclusive: true"
+            yield from self._reason(
+                "      ", _nodes_of(each), "scontrol show partition"
+            )
+        for each in site.partitions:
+            if not _NAME.fullmatch(each.name):
+                yield comment(f"Left out, for its name: {each.name}", "  ")
+
+    def _partitions(self) -> list[SeenPartition]:
+        """Return those that are for the nodes of this profile, by names that it takes."""
+        usable = [
+            each
+            for each in self.site.partitions
+            if each.is_up and _NAME.fullmatch(each.name)
+        ]
+        if not self.shape:
+            return usable[:_MOST]
+        alike = self.shape._replace(number=0)
+        with_them = [
+            each
+            for each in usable
+            if any(shape._replace(number=0) == alike for shape in each.shapes)
+        ]
+        return with_them[:_MOST]
+
+    def _billing(self) -> Entries:
+        weights = {
+            each.name: tuple(sorted(each.weights.items()))
+            for each in self._partitions()
+        }
+        if not any(weights.values()):
+            return
+        if len(set(weights.values())) > 1:
+            yield "# TRESBillingWeights differ by partition, and a profile has one bill:"
+            for name, each in weights.items():
+                said = ", ".join(f"{resource} {weight}" for resource, weight in each)
+                yield comment(f"  {name}: {said or 'nothing'}")
+            return
+        found = dict(amounts(dict(next(iter(weights.values())))))
+        keys = list(largest_shares(found) if self.site.takes_most else sums(found))
+        if not keys:
+            yield "# TRESBillingWeights are none of the ways to bill that a profile has."
+            return
+        yield "# Check: the unit's name; what the centre charges may be something else."
+        yield "billing:"
+        yield "  unit: billing hours"
+        yield f"  charge: {'largest share' if self.site.takes_most else 'sum'}"
+        yield from (f"  {key}: {value}" for key, value in keys)
+        why = "Slurm's weights of what is reserved, for each hour"
+        yield from self._reason(
+            "  ", why, "scontrol show partition: TRESBillingWeights"
+        )
+
+    def _modules(self) -> Entries:
+        found = [each for each in self.site.modules if _MODULE.fullmatch(each)]
+        if not found:
+            return
+        runtimes = [each for each in found if each.split("/")[0] in _RUNTIME_MODULES]
+        needed = [] if self.site.runtimes else runtimes[:1]
+        for each in found[:_MOST]:
+            if each not in needed:
+                yield comment(f"A module that may be wanted: {each}")
+        if needed:
+            yield "# Check: the version; without a runtime on PATH no container starts."
+            yield "modules:"
+            yield f"  {scalar(needed[0])}:"
+            yield "    action: load"
+            yield from self._reason(
+                "    ", "it has the container runtime", "MODULEPATH"
+            )
+
+    def _container(self) -> Entries:
+        if not self.site.runtimes:
+            return
+        yield comment(f"On PATH of {self.site.host}. Check: that nodes have them;")
+        yield "# the first counts."
+        yield "container:"
+        yield f"  runtimes: [{_list(self.site.runtimes)}]"
+
+    def _expect(self) -> Entries:
+        if not (fast := self._fast()):
+            return
+        yield "# What a job's log must show. Check: that nodes have what was seen here."
+        yield "expect:"
+        if fast[0] in self.site.interfaces:
+            yield f"  interfaces: [{_list(fast)}]"
+        yield f"  nics: {len(fast)}"
+        why = f"the fast network of {one_word(self.site.host)}"
+        yield from self._reason("  ", why, "/sys/class/net and /sys/class/infiniband")
+
+    def _fast(self) -> list[str]:
+        """Return the adapters of the network between nodes, as far as they are here."""
+        if hsn := [
+            each for each in self.site.interfaces if re.fullmatch("hsn[0-9]+", each)
+        ]:
+            return hsn
+        links = self.site.adapters
+        for link in ("EFA", "InfiniBand"):
+            if found := [name for name in links if links[name] == link]:
+                return found
+        return []
+
+    def _reason(self, indent: str, why: str, source: str) -> Entries:
+        yield f"{indent}why: {scalar(why)}"
+        yield f"{indent}source: {scalar(f'{source}, on {self.site.host}')}"
+        yield f"{indent}date: {self.today}"
+
+
+_RUNTIME_MODULES = frozenset(
+    "apptainer singularity singularityce singularity-ce charliecloud podman".split()
+)
+
+
+def _list(names: Iterable[str]) -> str:
+    return ", ".join(map(scalar, names))
+
+
+def _nodes_of(partition: SeenPartition) -> str:
+    count = sum(each.number for each in partition.shapes)
+    first = partition.shapes[0] if partition.shapes else None
+    if not first:
+        return "as Slurm shows it"
+    kinds = f" ({', '.join(first.kinds)})" if first.kinds else ""
+    return one_word(f"{count} nodes, the first ones with {first.gpus} GPUs{kinds}")

@@ -1,0 +1,134 @@
+"""What a machine says of itself; frozen data. Any text of it is the machine's, not ours."""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+
+class Shape(NamedTuple):
+    """Nodes that are alike.
+
+    Attributes:
+        number: how many there are in a partition.
+        gpus: of each, all kinds together.
+        kinds: of its GPUs, as Slurm calls them.
+        cores: of each, without their threads.
+        memory: of each, in MiB.
+    """
+
+    number: int
+    gpus: int
+    kinds: tuple[str, ...]
+    cores: int
+    memory: int
+
+
+class SeenPartition(NamedTuple):
+    """A partition as Slurm shows it; *nodes* and *time* are limits of a job, if any.
+
+    Attributes:
+        weights: by resource (``cpu``, ``mem``, ``gpu``), as TRESBillingWeights has them.
+    """
+
+    name: str
+    nodes: int | None = None
+    time: str | None = None
+    is_exclusive: bool = False
+    is_default: bool = False
+    is_up: bool = True
+    weights: Mapping[str, str] = {}
+    shapes: tuple[Shape, ...] = ()
+
+
+class Site(NamedTuple):
+    """A machine, as far as it can be asked.
+
+    Attributes:
+        cluster: its name, by Slurm's configuration.
+        scheduler: slurm, flux or pbs, by what is on PATH; None: none.
+        gpus: the option that takes the number of GPUs, where that is known.
+        takes_most: a job is billed for the largest of its shares, not for their sum.
+        interfaces: of the network, by name.
+        adapters: by name, the link of each: ``InfiniBand``, ``Ethernet``, ``EFA``.
+        devices: paths that are there, of those that tell GPUs and networks.
+        runtimes: names of those that can be run here.
+        modules: that may matter, as they would be loaded.
+    """
+
+    host: str
+    cluster: str | None = None
+    scheduler: str | None = None
+    gpus: str | None = None
+    takes_most: bool = False
+    partitions: tuple[SeenPartition, ...] = ()
+    interfaces: tuple[str, ...] = ()
+    adapters: Mapping[str, str] = {}
+    devices: tuple[str, ...] = ()
+    runtimes: tuple[str, ...] = ()
+    modules: tuple[str, ...] = ()
+
+
+_NVIDIA = (
+    "a100",
+    "h100",
+    "h200",
+    "gh200",
+    "b200",
+    "gb200",
+    "v100",
+    "a40",
+    "l40",
+    "a30",
+)
+
+
+def family_of(site: Site) -> tuple[str | None, str]:
+    """Return the profile that a machine's is to build on, and by what that is known.
+
+    None where nothing tells the network, or no family has this network and these GPUs.
+    """
+    maker, by = _maker(site)
+    hsn = [each for each in site.interfaces if each.startswith("hsn")]
+    if hsn or "/dev/cxi0" in site.devices:
+        found = {"nvidia": "slingshot-cuda", "amd": "slingshot-rocm"}
+        what = f"Slingshot: {hsn[0] if hsn else '/dev/cxi0'}"
+        return found.get(maker or "", "slingshot"), f"{what}; {by}"
+    links = {link: name for name, link in sorted(site.adapters.items(), reverse=True)}
+    if "EFA" in links:
+        return "efa", f"EFA: {links['EFA']}"
+    ib = [each for each in site.interfaces if each.startswith("ib")]
+    if "InfiniBand" in links or ib:
+        what = f"InfiniBand: {links.get('InfiniBand') or ib[0]}; {by}"
+        return (None if maker == "amd" else "infiniband-cuda"), what
+    if "Ethernet" in links and maker == "amd":
+        return "roce-rocm", f"RDMA over Ethernet: {links['Ethernet']}; {by}"
+    if site.scheduler is None:
+        return "workstation", "no scheduler, and no network of a cluster"
+    return None, f"no network of a cluster is seen on {site.host}; {by}"
+
+
+def main_shape(site: Site) -> Shape | None:
+    """Return the nodes that a profile is most likely for: those with GPUs.
+
+    Those of the partition that is taken where none is named, else the most.
+    """
+    found = [
+        (each.is_default, shape.number, shape)
+        for each in site.partitions
+        for shape in each.shapes
+        if shape.gpus
+    ]
+    return max(found)[2] if found else None
+
+
+def _maker(site: Site) -> tuple[str | None, str]:
+    if "/dev/nvidiactl" in site.devices:
+        return "nvidia", "/dev/nvidiactl"
+    if "/dev/kfd" in site.devices:
+        return "amd", "/dev/kfd"
+    shape = main_shape(site)
+    for kind in shape.kinds if shape else ():
+        if kind.lower().startswith("mi"):
+            return "amd", f"Slurm's GPUs are {kind}"
+        if kind.lower().startswith(_NVIDIA):
+            return "nvidia", f"Slurm's GPUs are {kind}"
+    return None, "nothing tells whose the GPUs are"

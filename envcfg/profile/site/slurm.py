@@ -1,0 +1,93 @@
+"""What Slurm's commands say of a cluster, read; what cannot be read is left out."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+
+from envcfg.profile.site.model import SeenPartition, Shape
+
+# A character that no name in slurm.conf can hold.
+SINFO_FORMAT = "%R\x1f%G\x1f%c\x1f%Z\x1f%m\x1f%D"
+_PAIR = re.compile(r"(?:^| )([A-Za-z]\w*)=(\S*)")
+_GPU = re.compile(r"(?:^|,)gpu(?::(?P<kind>[^:,()]+))?:(?P<number>\d{1,4})(?=[,(]|$)")
+_TIME = re.compile(r"([0-9]+-)?[0-9]{1,3}(:[0-9]{2}){0,2}")
+_CONFIG = re.compile(r"^(\w+)\s*=\s*(.*?)\s*$", re.MULTILINE)
+_RESOURCES = {"cpu": "cpu", "mem": "mem", "gres/gpu": "gpu"}
+
+
+def read_config(text: str) -> dict[str, str]:
+    """Return what ``scontrol show config`` says, by key."""
+    return dict(_CONFIG.findall(text))
+
+
+def read_partitions(
+    text: str, shapes: Mapping[str, tuple[Shape, ...]]
+) -> list[SeenPartition]:
+    """Return what ``scontrol show partition --oneliner`` says, in its order.
+
+    Args:
+        text: its output.
+        shapes: the nodes of each partition, as ``read_shapes`` has them.
+    """
+    found = []
+    for line in text.splitlines():
+        said = dict(_PAIR.findall(line))
+        if name := said.get("PartitionName"):
+            time = said.get("MaxTime", "")
+            found.append(
+                SeenPartition(
+                    name=name,
+                    nodes=_number(said.get("MaxNodes", "")),
+                    time=time if _TIME.fullmatch(time) else None,
+                    is_exclusive=said.get("OverSubscribe") == "EXCLUSIVE",
+                    is_default=said.get("Default") == "YES",
+                    is_up=said.get("State", "UP") == "UP",
+                    weights=dict(_weights(said.get("TRESBillingWeights", ""))),
+                    shapes=shapes.get(name, ()),
+                )
+            )
+    return found
+
+
+def read_shapes(text: str) -> dict[str, tuple[Shape, ...]]:
+    """Return the nodes of each partition that ``sinfo`` shows in ``SINFO_FORMAT``."""
+    found: dict[str, tuple[Shape, ...]] = {}
+    for line in text.splitlines():
+        fields = [each.strip() for each in line.split("\x1f")]
+        if len(fields) != SINFO_FORMAT.count("\x1f") + 1:
+            continue
+        name, gres, *numbers = fields
+        threads, memory, count, cpus = (
+            _number(numbers[at].rstrip("+")) for at in (1, 2, 3, 0)
+        )
+        if not (cpus and memory and count):
+            continue
+        gpus = [(each["kind"], int(each["number"])) for each in _GPU.finditer(gres)]
+        shape = Shape(
+            number=count,
+            gpus=sum(number for _, number in gpus),
+            kinds=tuple(dict.fromkeys(kind for kind, _ in gpus if kind)),
+            cores=cpus // max(threads or 1, 1),
+            memory=memory,
+        )
+        found[name] = (*found.get(name, ()), shape)
+    return found
+
+
+def _weights(text: str) -> Iterator[tuple[str, str]]:
+    """Yield what is billed of each resource; kinds of GPUs only where there is no whole."""
+    for each in text.split(","):
+        resource, _, weight = each.partition("=")
+        plain = resource.lower()
+        if plain in _RESOURCES and weight:
+            yield _RESOURCES[plain], weight
+        elif (
+            plain.startswith("gres/gpu:") and weight and "gres/gpu=" not in text.lower()
+        ):
+            yield "gpu", weight
+
+
+def _number(text: str) -> int | None:
+    # A profile takes no number of more digits.
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else None

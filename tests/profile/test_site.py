@@ -1,0 +1,247 @@
+"""What a machine says of itself, as the entries of a profile: tables, hostile names."""
+
+from __future__ import annotations
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from envcfg.findings import Finding
+from envcfg.profile.catalog import Catalog
+from envcfg.profile.draft import starter
+from envcfg.profile.model import Profile
+from envcfg.profile.read.loader import load_profile
+from envcfg.profile.site.entries import Draft
+from envcfg.profile.site.model import SeenPartition, Shape, Site, family_of, main_shape
+from envcfg.profile.site.scalars import scalar
+from envcfg.profile.site.slurm import read_config, read_partitions, read_shapes
+
+PARTITIONS = """\
+PartitionName=cpu AllowGroups=ALL Default=NO MaxNodes=UNLIMITED MaxTime=UNLIMITED OverSubscribe=NO State=UP
+PartitionName=gpu AllowGroups=ALL Default=YES MaxNodes=64 MaxTime=2-00:00:00 OverSubscribe=EXCLUSIVE State=UP TRESBillingWeights=CPU=1.0,Mem=0.25G,GRES/gpu=16
+PartitionName=long Default=NO MaxNodes=8 MaxTime=7-00:00:00 OverSubscribe=NO State=UP TRESBillingWeights=CPU=1.0,Mem=0.25G,GRES/gpu=16
+PartitionName=down Default=NO MaxNodes=8 MaxTime=7-00:00:00 OverSubscribe=NO State=DOWN
+PartitionName=old Default=NO MaxTime=1:00:00 State=UP
+"""
+NODES = [
+    ("cpu", "(null)", "256", "2", "250000", "900"),
+    ("gpu", "gpu:a100:4(S:0-1),nvme:1", "128", "2", "515000+", "100"),
+    ("long", "gpu:a100:4(S:0-1)", "128", "2", "515000", "20"),
+    ("down", "gpu:a100:4", "128", "2", "515000", "20"),
+    ("old", "gpu:v100:2,gpu:t4:1", "40", "1", "190000", "400"),
+    ("off", "(null)", "0", "0", "0", "0"),
+]
+SINFO = "".join("\x1f".join(each) + "\n" for each in NODES)
+CONFIG = """\
+Configuration data as of 2026-11-22T14:00:00
+ClusterName             = mine
+PriorityFlags           =
+SelectType              = select/cons_tres
+"""
+
+
+def site(**changed: object) -> Site:
+    partitions = read_partitions(PARTITIONS, read_shapes(SINFO))
+    known = Site(
+        host="login1",
+        cluster=read_config(CONFIG)["ClusterName"],
+        scheduler="slurm",
+        gpus="--gpus-per-node",
+        partitions=tuple(partitions),
+        adapters={"mlx5_0": "InfiniBand", "mlx5_1": "InfiniBand", "mlx5_2": "Ethernet"},
+        runtimes=("apptainer",),
+        modules=("nccl/2.28", "apptainer/1.4"),
+    )
+    return known._replace(**changed)
+
+
+def drafted(
+    seen: Site, built_in: Catalog, claimed_by: str | None = None
+) -> tuple[str, Profile]:
+    """Return the text, and what it says alone; it is valid."""
+    sections = Draft(seen, claimed_by=claimed_by, today="2026-11-22").sections()
+    family = built_in.load("infiniband-cuda")
+    text = starter(
+        "mine", "infiniband-cuda", family, "2026-11-22", why="w", sections=sections
+    )
+    problems: list[Finding] = []
+    profile = load_profile(
+        text.encode(), path="mine.yaml", stem="mine", problems=problems
+    )
+    assert problems == []
+    assert profile is not None
+    return text, profile
+
+
+def test_a_cluster_s_words_become_a_valid_profile(built_in: Catalog) -> None:
+    text, profile = drafted(site(), built_in)
+    assert profile.detect
+    assert profile.detect.clusters == ("mine",)
+    assert profile.node
+    assert profile.request
+    assert profile.billing
+    assert profile.expect
+    assert profile.node[1:4] == (4, 16, "128750M")
+    assert profile.node.nics == ("mlx5_0", "mlx5_1")
+    assert (profile.request.scheduler, profile.request.gpus) == (
+        "slurm",
+        "--gpus-per-node",
+    )
+    assert list(profile.partitions) == ["gpu", "long"]
+    gpu = profile.partitions["gpu"]
+    assert gpu
+    assert (gpu.nodes, gpu.time, gpu.exclusive) == (64, "2-00:00:00", True)
+    assert profile.billing.charge == "sum"
+    assert (profile.billing.per_gpu, profile.billing.per_core, profile.billing.per_gib) == (
+        "16", "1", "0.25",
+    )  # fmt: skip
+    assert profile.expect.nics == 2
+    assert profile.modules == {}
+    for said in (
+        "# Built on infiniband-cuda: w.\n",
+        "# Other nodes, in old: 3v100+t4, 40 cores\n".replace("3v", "3 v"),
+        "# A module that may be wanted: nccl/2.28\n",
+        'source: "scontrol show partition, on login1"\n',
+        "# Check: ",
+    ):
+        assert said in text, said
+
+
+@pytest.mark.parametrize(
+    ("weights", "most", "expected"),
+    [
+        ("CPU=1,Mem=0.5G,GRES/gpu=32", False, ("sum", "32", "1", "0.5", None, None)),
+        (
+            "CPU=1,Mem=0.5G,GRES/gpu=32",
+            True,
+            ("largest share", "32", None, None, 32, 64),
+        ),
+        ("GRES/gpu:a100=2.5", False, ("sum", "2.5", None, None, None, None)),
+        ("CPU=1,Mem=0.001", False, ("sum", None, "1", "1.024", None, None)),
+        ("CPU=3,GRES/gpu=32", True, None),  # no whole share of cores
+        ("CPU=1", True, None),
+        ("CPU=nan,GRES/gpu=-3,Mem=1e99G", False, None),
+        ("", False, None),
+    ],
+)
+def test_weights_become_a_bill_where_the_format_can_say_it(
+    built_in: Catalog, weights: str, most: bool, expected: tuple[object, ...] | None
+) -> None:
+    line = f"PartitionName=gpu Default=YES State=UP TRESBillingWeights={weights}"
+    seen = tuple(read_partitions(line, {"gpu": (Shape(1, 4, (), 64, 1000),)}))
+    _, profile = drafted(site(partitions=seen, takes_most=most), built_in)
+    bill = profile.billing
+    found = bill and (
+        bill.charge, bill.per_gpu, bill.per_core, bill.per_gib,
+        bill.cores_per_share, bill.memory_per_share,
+    )  # fmt: skip
+    assert found == expected
+
+
+def test_weights_that_differ_are_only_told(built_in: Catalog) -> None:
+    first, *others = site().partitions
+    seen = (first, *(each._replace(weights={"gpu": each.name[:1]}) for each in others))
+    text, profile = drafted(site(partitions=seen), built_in)
+    assert profile.billing is None
+    assert "#   gpu: gpu g\n#   long: gpu l\n" in text
+
+
+@pytest.mark.parametrize(
+    ("changed", "family"),
+    [
+        ({}, "infiniband-cuda"),
+        ({"interfaces": ("hsn0", "hsn1")}, "slingshot-cuda"),
+        ({"interfaces": ("hsn0",), "devices": ("/dev/kfd",)}, "slingshot-rocm"),
+        ({"interfaces": ("hsn0",), "partitions": ()}, "slingshot"),
+        ({"adapters": {"efa0": "EFA"}}, "efa"),
+        ({"adapters": {"bnxt0": "Ethernet"}, "devices": ("/dev/kfd",)}, "roce-rocm"),
+        ({"adapters": {}, "interfaces": ("ib0", "lo")}, "infiniband-cuda"),
+        ({"adapters": {"a": "InfiniBand"}, "devices": ("/dev/kfd",)}, None),
+        ({"adapters": {}}, None),
+        ({"adapters": {}, "scheduler": None}, "workstation"),
+    ],
+)
+def test_the_family_is_told_by_network_and_gpus(
+    changed: dict[str, object], family: str | None
+) -> None:
+    found, why = family_of(site(**changed))
+    assert found == family
+    assert why
+
+
+def test_a_module_is_loaded_where_no_runtime_is_on_path(built_in: Catalog) -> None:
+    _, profile = drafted(site(runtimes=()), built_in)
+    assert list(profile.modules) == ["apptainer/1.4"]
+
+
+def test_a_cluster_that_another_profile_takes_is_only_a_comment(
+    built_in: Catalog,
+) -> None:
+    text, profile = drafted(site(), built_in, claimed_by="lumi-g")
+    assert profile.detect is None
+    assert "# lumi-g takes this cluster already" in text
+    assert "#   clusters: [mine]\n" in text
+
+
+def test_without_gpus_all_partitions_are_told(built_in: Catalog) -> None:
+    seen = site(partitions=tuple(read_partitions(PARTITIONS, {})))
+    assert main_shape(seen) is None
+    _, profile = drafted(seen, built_in)
+    assert profile.node is None
+    assert list(profile.partitions) == ["cpu", "gpu", "long", "old"]
+
+
+def test_a_partition_must_be_named_where_none_is_the_default(built_in: Catalog) -> None:
+    seen = site(
+        partitions=tuple(each._replace(is_default=False) for each in site().partitions)
+    )
+    _, profile = drafted(seen, built_in)
+    rule = profile.rules["--partition"]
+    assert rule
+    assert rule.rule == "must"
+
+
+TEXT = st.text(max_size=30) | st.sampled_from(
+    ['"', "a: b", "# x", "null", "a\nenv: {A: 1}", "\x1b[2J", "\u202e", "$(touch x)", "\udcff", "- a"]
+)  # fmt: skip
+
+
+@given(TEXT, TEXT, TEXT)
+def test_hostile_names_never_say_anything_else(one: str, two: str, three: str) -> None:
+    partition = SeenPartition(
+        one, is_default=True, shapes=(Shape(1, 2, (two, three), 8, 1000),)
+    )
+    seen = Site(
+        host=two,
+        cluster=three or None,
+        scheduler="slurm",
+        partitions=(partition,),
+        interfaces=(one, "hsn0"),
+        adapters={two: "InfiniBand"},
+        modules=(three, f"apptainer/{one}"),
+    )
+    sections = Draft(seen, claimed_by=None, today="2026-11-22").sections()
+    text = "name: mine\n" + "".join(sections.values())
+    assert text.replace("\n", "").isprintable()
+    problems: list[Finding] = []
+    profile = load_profile(
+        text.encode(), path="mine.yaml", stem="mine", problems=problems
+    )
+    assert profile is not None
+    assert [each.message for each in problems] == []
+    assert profile.env == {}
+    assert set(profile.modules) <= {f"apptainer/{one}"}
+
+
+@given(TEXT)
+def test_a_scalar_is_one_text_on_one_line(text: str) -> None:
+    written = scalar(text)
+    assert written.isprintable()
+    assert isinstance(yaml.safe_load(f"a: {written}")["a"], (str, int))
+
+
+@given(st.text())
+def test_whatever_slurm_says_can_be_read(text: str) -> None:
+    read_config(text)
+    read_partitions(f"PartitionName=a {text}", read_shapes(text + "\x1f" * 5))
