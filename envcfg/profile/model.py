@@ -11,7 +11,14 @@ from envcfg.bind import Bind
 from envcfg.findings import Place
 from envcfg.profile.conditions import ALWAYS, Condition
 from envcfg.profile.reason import Reason
-from envcfg.profile.scheduler import Asking, Billing, Module, Partition, RequestRule
+from envcfg.profile.scheduler import (
+    Asking,
+    Billing,
+    Module,
+    Partition,
+    Qos,
+    RequestRule,
+)
 from envcfg.profile.words import Word
 
 
@@ -223,6 +230,7 @@ class Profile(NamedTuple):
     """What a system needs.
 
     Attributes:
+        closed: of ``partitions`` and ``qos`` those that name all that there are.
         dropped: the blocks that it takes back by null. *expect* stays among them where a
             higher layer gives it again, as it must not be laid over the family's then.
     """
@@ -255,6 +263,8 @@ class Profile(NamedTuple):
     request: Asking | None = None
     rules: Mapping[str, RequestRule | None] = {}
     partitions: Mapping[str, Partition | None] = {}
+    qos: Mapping[str, Qos | None] = {}
+    closed: tuple[str, ...] | None = None
     modules: Mapping[str, Module | None] = {}
     billing: Billing | None = None
 

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from envcfg.findings import Finding
 from envcfg.profile.model import Profile
 from envcfg.profile.scheduler import RequestRule
+from envcfg.request.limits import is_closed, known_queues
 from envcfg.request.shape import Asked, may_ask, refused
 from envcfg.schedulers import SCHEDULERS
 
@@ -79,10 +80,8 @@ def taken_from_rules(
             continue
         taken[option] = str(rule.value)
         if known_by and option in known_by.taken:
-            known = [key for key, each in profile.partitions.items() if each]
-            others = (
-                f": {', '.join(known)}" if option == "--partition" and known else ""
-            )
+            known = known_queues(profile, option)
+            others = f": {', '.join(known)}" if known else ""
             findings.append(
                 Finding(
                     rule="taken-from-profile",
@@ -96,8 +95,8 @@ def taken_from_rules(
     return taken, findings
 
 
-def _fitting(profile: Profile, rule: RequestRule) -> list[str]:
-    known = [name for name, each in profile.partitions.items() if each]
+def _fitting(profile: Profile, option: str, rule: RequestRule) -> list[str]:
+    known = list(known_queues(profile, option))
     if rule.value and not _is_value(rule):
         known = [name for name in known if fnmatchcase(name, rule.value)]
     return known
@@ -125,8 +124,10 @@ def check_lines(
             flag = ours.get(option)
             name = f"{flag} " if flag else f"--request-arg={option}="
             hint = f"give {name}{rule.value or '...'}"
-            if flag == "--partition" and profile.partitions:
-                hint = f"give one of: {', '.join(_fitting(profile, rule))}"
+            if flag and (fitting := _fitting(profile, flag, rule)):
+                hint = f"give one of: {', '.join(fitting)}"
+                if rule.value and not _is_value(rule) and not is_closed(profile, flag):
+                    hint += f", or another like {rule.value}"
             elif rule.value:
                 hint += (
                     ", with your own" if _is_value(rule) else ", whatever stands for *"

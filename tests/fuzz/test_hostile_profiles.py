@@ -142,10 +142,27 @@ def everything() -> dict[str, Json]:
                     "nodes": 4,
                     "time": "1-00:00:00",
                     "exclusive": False,
+                    "default": True,
                     "gpus": 4,
+                    "min_nodes": 1,
+                    "min_gpus": 1,
+                    "sizes": [{"nodes": 4, "time": "1-00:00:00"}],
                     **SAID,
                 }
             },
+            "qos": {
+                "normal": {
+                    "nodes": 4,
+                    "time": "1-00:00:00",
+                    "gpus": 4,
+                    "min_nodes": 1,
+                    "min_gpus": 1,
+                    "sizes": [{"nodes": 4, "time": "1-00:00:00"}],
+                    "partitions": ["gpu"],
+                    **SAID,
+                }
+            },
+            "closed": ["partitions"],
         },
         "modules": {"m/1": {"action": "load", "when": {"nodes": ">0"}, **SAID}},
         "billing": {

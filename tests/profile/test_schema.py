@@ -250,8 +250,18 @@ FULL: dict[str, Any] = {
         "scheduler": "slurm", "gpus": "--gres", "gpu_type": "a100", **REASON,
         "rules": {"--mem": {"rule": "must not", "value": "0", **REASON}},
         "partitions": {
-            "p": {"nodes": 1, "time": "1-00:00:00", "exclusive": True, "gpus": 4, **REASON}
+            "p": {
+                "nodes": 1, "time": "1-00:00:00", "exclusive": True, "default": True, "gpus": 4,
+                "min_nodes": 1, "min_gpus": 4, "sizes": [{"nodes": 1, "time": "2:00:00"}], **REASON,
+            }
         },
+        "qos": {
+            "q": {
+                "nodes": 1, "time": 30, "gpus": 4, "min_nodes": 1, "min_gpus": 4,
+                "sizes": [{"nodes": 1, "time": "2:00:00"}], "partitions": ["p"], **REASON,
+            }
+        },
+        "closed": ["partitions", "qos"],
     },
     "modules": {"m": {"action": "use", "when": {"launcher": "s*"}, **REASON}},
     "billing": {
@@ -264,7 +274,7 @@ FULL: dict[str, Any] = {
         "devices": ["/dev/cxi*"], "bandwidth": 85, **REASON,
     },
 }  # fmt: skip
-BEYOND_A_SCHEMA = "fits no launcher|fits no runtime|no regular expression|no named group|is no CPU mask"
+BEYOND_A_SCHEMA = "are not more than the|fits no launcher|fits no runtime|no regular expression|no named group|is no CPU mask"
 WRONG: list[object] = [
     None, "", " ", "text", "a$", "-1", "0x0", "2026-05-32", "^(", 7, -1, 1.5, True,
     [], ["a"], [[]], {}, {"zzz": 1},

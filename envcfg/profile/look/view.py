@@ -27,6 +27,8 @@ SECTIONS: Mapping[str, Keys] = {
     "request": ("request",),
     "rules": ("request", "rules"),
     "partitions": ("request", "partitions"),
+    "qos": ("request", "qos"),
+    "closed": ("request", "closed"),
     "modules": ("modules",),
     "billing": ("billing",),
     "launchers": ("launch", "launchers"),
@@ -48,7 +50,7 @@ SECTIONS: Mapping[str, Keys] = {
     "expect": ("expect",),
 }
 _MAPPINGS = frozenset(
-    "rules partitions modules srun mpiexec torchrun "
+    "rules partitions qos modules srun mpiexec torchrun "
     "binds arguments exports env bundles".split()
 )
 # Sections that count with some starters or launchers only.

@@ -58,6 +58,10 @@ class Field:
         """Whether the node is an explicit or empty null."""
         return self.node.tag == _NULL
 
+    def is_text(self, text: str) -> bool:
+        """Tell whether the node is this text, as it is written."""
+        return isinstance(self.node, yaml.ScalarNode) and self.node.value == text
+
     def problem(self, message: str, hint: str | None = None) -> None:
         """Collect what is wrong with this node."""
         if len(message) > _LONG:
