@@ -210,7 +210,7 @@ class Parent(NamedTuple):
 
 
 class Detect(NamedTuple):
-    """By what a system is known.
+    """By what a system is known; *reason* is None where the names speak for themselves.
 
     Attributes:
         clusters: globs on the cluster's name.
@@ -224,12 +224,14 @@ class Detect(NamedTuple):
     hosts: tuple[str, ...] = ()
     interfaces: tuple[str, ...] = ()
     devices: tuple[str, ...] = ()
+    reason: Reason | None = None
 
 
 class Profile(NamedTuple):
     """What a system needs.
 
     Attributes:
+        envcfg: the versions of envcfg for which it is written, as ``>=0.2``.
         closed: of ``partitions`` and ``qos`` those that name all that there are.
         dropped: the blocks that it takes back by null. *expect* stays among them where a
             higher layer gives it again, as it must not be laid over the family's then.
@@ -237,6 +239,7 @@ class Profile(NamedTuple):
 
     name: str
     dropped: frozenset[str] = frozenset()
+    envcfg: str | None = None
     summary: str | None = None
     extends: Parent | None = None
     lifecycle: Status | None = None

@@ -55,6 +55,7 @@ def everything() -> dict[str, Json]:
     mount = {"if_exists": "/tmp", "when": {"nodes": ">0"}, **SAID}
     return {
         "name": "x",
+        "envcfg": ">=0",
         "summary": "s",
         "extends": "base",
         "lifecycle": {"state": "active", **SAID},
@@ -64,6 +65,7 @@ def everything() -> dict[str, Json]:
             "hosts": ["h"],
             "interfaces": ["i"],
             "devices": ["/d"],
+            **SAID,
         },
         "node": {
             "gpus": 1,

@@ -215,11 +215,12 @@ def test_every_key_is_described() -> None:
 
 FULL: dict[str, Any] = {
     "name": "x",
+    "envcfg": ">=0",
     "summary": "s",
     "extends": "y",
     "lifecycle": {"state": "ends", **REASON},
     "verified": {"state": "generated", **REASON},
-    "detect": {"clusters": ["a"], "hosts": ["b*"], "interfaces": ["c"], "devices": ["/d"]},
+    "detect": {"clusters": ["a"], "hosts": ["b*"], "interfaces": ["c"], "devices": ["/d"], **REASON},
     "node": {"gpus": 8, "cores_per_gpu": 7, "memory_per_gpu": "60G", "nics": ["a"], **REASON},
     "launch": {
         "launchers": ["flux"],
@@ -274,7 +275,7 @@ FULL: dict[str, Any] = {
         "devices": ["/dev/cxi*"], "bandwidth": 85, **REASON,
     },
 }  # fmt: skip
-BEYOND_A_SCHEMA = "are not more than the|fits no launcher|fits no runtime|no regular expression|no named group|is no CPU mask"
+BEYOND_A_SCHEMA = "this profile needs envcfg|are not more than the|fits no launcher|fits no runtime|no regular expression|no named group|is no CPU mask"
 WRONG: list[object] = [
     None, "", " ", "text", "a$", "-1", "0x0", "2026-05-32", "^(", 7, -1, 1.5, True,
     [], ["a"], [[]], {}, {"zzz": 1},

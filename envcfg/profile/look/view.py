@@ -18,6 +18,7 @@ from envcfg.starters import STARTERS
 
 # Fields of a profile, in the order in which people read them, and where a file has them.
 SECTIONS: Mapping[str, Keys] = {
+    "envcfg": ("envcfg",),
     "summary": ("summary",),
     "extends": ("extends",),
     "lifecycle": ("lifecycle",),

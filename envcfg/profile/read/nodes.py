@@ -156,6 +156,14 @@ class Field:
                 found[name] = child
         return found
 
+    def peek(self, key: str) -> Field | None:
+        """Return the field of a key, if this is a mapping that has it; no problem else."""
+        if isinstance(self.node, yaml.MappingNode):
+            for key_node, value_node in self.node.value:
+                if key_node.value == key:
+                    return Field(value_node, self._join(key), self.path, self.problems)
+        return None
+
     def _join(self, name: str) -> str:
         return f"{self.key}.{name}" if self.key else name
 
