@@ -11,7 +11,7 @@ from envcfg.launch.environment import is_secret
 from envcfg.launch.plan import Plan, Planned, PlannedBundle
 from envcfg.profile.conditions import Condition
 from envcfg.profile.identity import FIXED
-from envcfg.profile.words import Word, format_word, references
+from envcfg.profile.words import Word, format_word, parse_word, references
 
 
 def setup_pieces(diagnostics: Diagnostics) -> Iterator[str]:
@@ -96,4 +96,7 @@ def taken_names(plan: Plan) -> list[str]:
     names |= {name for word in words for name in references(word)}
     if plan.container:
         names |= {each.name for each in plan.container.exports}
+        binds = (each.bind for each in plan.container.binds)
+        sources = (parse_word(each.source) for each in binds if each.refers)
+        names |= {name for word in sources for name in references(word)}
     return sorted(each for each in names - FIXED if not each.startswith("ENVCFG_"))

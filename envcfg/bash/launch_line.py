@@ -15,6 +15,7 @@ from envcfg.bash.choice import (
 )
 from envcfg.bash.pieces import template
 from envcfg.bash.quoting import quote
+from envcfg.bash.settings import bind_word
 from envcfg.launch.plan import Plan
 from envcfg.starters import STARTERS
 
@@ -65,7 +66,7 @@ def _enter(plan: Plan) -> Iterator[str]:
         if not each.word.startswith(filed)
     ]
     for bind in container.binds:
-        mounts += _added(text, "envcfg_bind", {'"${2-$1}"': [quote(bind.text)]})
+        mounts += _added(text, "envcfg_bind", {'"${2-$1}"': [bind_word(bind)]})
     known = {
         "envcfg_mounts": mounts,
         '"$envcfg_name"': programs(container)[:1],

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from envcfg import runtimes
+from envcfg.bind import STAND_IN
 from envcfg.errors import UsageError
 from envcfg.findings import Finding, Place
 from envcfg.launch.plan import (
@@ -178,8 +179,11 @@ def _binds(
         tests = _tests_left(mount.when, str(mount.bind), facts)
         if tests is None:
             continue
+        bind = mount.bind
+        if bind.refers:
+            bind = bind._replace(source=STAND_IN)
         try:
-            text = runtime.format_bind(mount.bind)
+            text = runtime.format_bind(bind)
         except ValueError as err:
             msg = f"{runtime.name} cannot bind {mount.bind}: {err}"
             raise UsageError(msg, hint="choose another path, or a link to it") from err

@@ -88,7 +88,10 @@ class Planned(NamedTuple):
 
 
 class PlannedMount(NamedTuple):
-    """A bind, as *text* in the words of the runtime; not if *if_exists* is absent."""
+    """A bind, as *text* in the words of the runtime; not if *if_exists* is absent.
+
+    In *text* ``STAND_IN`` is for a source that variables of the job tell.
+    """
 
     bind: Bind
     text: str

@@ -98,7 +98,7 @@ def everything() -> dict[str, Json]:
             "image_facts": [
                 {"pattern": "image-(?P<v>.*)", "facts": {"rocm": "6.2"}, **SAID}
             ],
-            "binds": {"/tmp": mount},
+            "binds": {"/tmp": mount, "${HOME:-/tmp}:/h": mount},
             "arguments": {"--nv": mount},
             "exports": {"FOUR": {"value": "4", "when": {"nodes": ">0"}, **SAID}},
         },

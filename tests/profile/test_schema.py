@@ -234,7 +234,10 @@ FULL: dict[str, Any] = {
         "runtimes": ["apptainer"],
         "verb": {"value": "run", **REASON},
         "image_facts": [{"pattern": "(?P<v>7)", "facts": {"rocm": "{v}"}, **REASON}],
-        "binds": {"/a:/b:ro": {"if_exists": True, **REASON}},
+        "binds": {
+            "/a:/b:ro": {"if_exists": True, **REASON},
+            "${A:-/a}/b:/b": {"if_exists": "/c", **REASON},
+        },
         "arguments": {"--nv": {"if_exists": "/dev/nvidiactl", **REASON}},
         "exports": {"A": {"value": "all", "when": {"runtime": "pyxis"}, **REASON}},
     },

@@ -1,0 +1,131 @@
+"""What a profile says of variables and words that only the job knows, run with fakes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from support import Wrap, bash, zero_separated
+
+SAID = "why: w, source: s, date: 2026-05-19"
+# bytes that a shell or a runtime would split, expand or take for the end of something
+HOSTILE = " $(touch PWN);`touch PWN`'*?{a}é"
+
+
+def script(wrap: Wrap, container: str, *options: str) -> bytes:
+    """Return the bash of a job on a system with such a block ``container``."""
+    Path("x.yaml").write_text(f"name: x\ncontainer: {{{container}}}\n")
+    Path("image.sif").touch()
+    made = wrap("--profile", "./x.yaml", "--container", "image.sif", *options)
+    assert made.code == 0, made.err
+    return made.out
+
+
+def words(notes: Path) -> list[str]:
+    """Return the words up to the image that the runtime got."""
+    return [word.decode() for word in zero_separated(notes / "runtime")]
+
+
+BINDS = {
+    "alone": ("${SCRATCH}", "apptainer", "--bind {}"),
+    "a folder in it": ("${SCRATCH}/d:/data:ro", "apptainer", "--bind {}/d:/data:ro"),
+    "options alone": ("${SCRATCH}::ro", "apptainer", "--bind {0}:{0}:ro"),
+    "given, with a default": ("${SCRATCH:-/tmp}:/data", "apptainer", "--bind {}:/data"),
+    "a default": ("${NOWHERE:-/tmp}/.:/data", "apptainer", "--bind /tmp/.:/data"),
+    "two of them": ("/${NOWHERE:-tmp}/..${SCRATCH}:/data", "apptainer", "--bind /tmp/..{}:/data"),
+    "by a mount": ("${SCRATCH}:/data", "podman", "--mount type=bind,source={},target=/data"),
+    "of Charliecloud": ("${SCRATCH}", "charliecloud", "--bind {0}:{0}"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", BINDS)
+def test_a_bind_is_of_what_the_job_s_variable_says(
+    name: str, wrap: Wrap, fakes: Path, tmp_path: Path
+) -> None:
+    text, runtime, expected = BINDS[name]
+    folder = tmp_path / "scratch"
+    (folder / "d").mkdir(parents=True)
+    image = "./image.sif" if runtime == "apptainer" else "./folder"
+    Path("image.sif").touch()
+    (tmp_path / "folder/bin").mkdir(parents=True)
+    bind = f"binds: {{'{text}': {{{SAID}}}}}, runtimes: [{runtime}]"
+    Path("x.yaml").write_text(f"name: x\ncontainer: {{{bind}}}\n")
+    made = wrap("--profile", "./x.yaml", "--container", image, "--", "true")
+    assert made.code == 0, made.err
+    done = bash(made.out, SCRATCH=str(folder), SLURM_NTASKS="1", USER="u")
+    assert done.returncode == 0, done.stderr
+    said = " ".join(words(fakes)).replace('"', "")
+    assert expected.format(folder) in said
+
+
+def test_a_source_with_any_other_bytes_is_whole(
+    wrap: Wrap, fakes: Path, tmp_path: Path
+) -> None:
+    folder = tmp_path / HOSTILE
+    folder.mkdir()
+    text = script(wrap, f"binds: {{'${{SCRATCH}}:/d': {{{SAID}}}}}", "--", "true")
+    done = bash(text, SCRATCH=str(folder), SLURM_NTASKS="1")
+    assert done.returncode == 0, done.stderr
+    assert f"{folder}:/d" in words(fakes)
+    assert not (tmp_path / "PWN").exists()
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        (None, "SCRATCH is not set, and the bind '${SCRATCH}:/d' refers to it"),
+        ("", "SCRATCH is not set"),
+        ("tmp", "would be of 'tmp', which is no absolute path"),
+        ("/tmp:/etc", "or has a colon"),
+        ("/tmp,/etc", "or has a colon, comma"),
+        ('/tmp"', "quote"),
+        ("/tmp\\", "backslash"),
+        ("/tmp\n/", "which is no absolute path"),
+        ("/no/such/folder", "bind source /no/such/folder does not exist"),
+    ],
+)
+def test_a_variable_that_leads_nowhere_is_an_error_of_envcfg(
+    value: str | None, message: str, wrap: Wrap, fakes: Path
+) -> None:
+    text = script(wrap, f"binds: {{'${{SCRATCH}}:/d': {{{SAID}}}}}", "--", "true")
+    given = {} if value is None else {"SCRATCH": value}
+    for options in ("", "set -euo pipefail\n"):
+        done = bash(
+            f"unset SCRATCH_\n{options}".encode() + text, SLURM_NTASKS="1", **given
+        )
+        assert done.returncode == 4
+        said = done.stderr.decode()
+        assert said.startswith("envcfg: error: ")
+        assert message in said
+        assert "bash: line" not in said
+    assert not words(fakes)
+
+
+@pytest.mark.parametrize(
+    ("if_exists", "value", "expected"),
+    [
+        ("true", None, False),
+        ("true", "/no/such/folder", False),
+        ("true", "/tmp", True),
+        ("/no/such/folder", "/tmp", False),
+        ("/tmp", "/tmp", True),
+    ],
+)
+def test_a_bind_that_may_be_absent_is_left_out(
+    if_exists: str, value: str | None, expected: bool, wrap: Wrap, fakes: Path
+) -> None:
+    entry = f"{{if_exists: {if_exists}, {SAID}}}"
+    text = script(wrap, f"binds: {{'${{SCRATCH}}': {entry}}}", "--", "true")
+    given = {} if value is None else {"SCRATCH": value}
+    done = bash(text, SLURM_NTASKS="1", **given)
+    assert done.returncode == 0, done.stderr
+    assert ("--bind" in words(fakes)) == expected
+
+
+def test_the_launch_line_shows_where_the_variable_stands(wrap: Wrap) -> None:
+    text = script(
+        wrap, f"binds: {{'${{SCRATCH}}/a b:/d': {{{SAID}}}}}", "--", "true"
+    ).decode()
+    line = " ".join(text.replace("\\\n#", "").split())
+    assert """--bind "${SCRATCH:-}"'/a b':/d""" in line
