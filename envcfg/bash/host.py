@@ -32,7 +32,13 @@ from envcfg.bash.pieces import (
     template,
     title,
 )
-from envcfg.bash.quoting import quote, quote_always, quote_word, with_defaults
+from envcfg.bash.quoting import (
+    needed_names,
+    quote,
+    quote_always,
+    quote_word,
+    with_defaults,
+)
 from envcfg.bash.rank_part import contract_names, inside_text, rank_text, worker_text
 from envcfg.bash.settings import (
     argument_lines,
@@ -191,6 +197,9 @@ def _settings(plan: Plan) -> str:
     if plan.handed_on:
         body += f"  envcfg_pass {' '.join(plan.handed_on)}\n"
     if plan.scratch:
+        needed = needed_names(plan.scratch.root)
+        if needed:
+            body += f"  envcfg_needed scratch.root {' '.join(needed)} || :\n"
         body += '  ENVCFG_ARGS+=("ENVCFG_CACHE_BASE=$ENVCFG_CACHE_BASE")\n'
     if is_by_interface(plan):
         body += "  envcfg_master\n"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from envcfg.bash.quoting import quote, quote_word, with_defaults
+from envcfg.bash.quoting import needed_names, quote, quote_word, with_defaults
 from envcfg.bind import STAND_IN
 from envcfg.launch.plan import (
     Planned,
@@ -16,7 +16,7 @@ from envcfg.launch.plan import (
 from envcfg.profile.conditions import Condition
 from envcfg.profile.identity import NODE, RANK
 from envcfg.profile.reason import Reason
-from envcfg.profile.words import Ref, parse_word, quote_comment
+from envcfg.profile.words import parse_word, quote_comment
 
 _WIDTH = 92
 _TESTS = {"==": "-eq", "!=": "-ne", "<": "-lt", "<=": "-le", ">": "-gt", ">=": "-ge"}
@@ -58,8 +58,8 @@ def mount_lines(mounts: Sequence[PlannedMount], margin: str) -> str:
 def _bind_of_variables(mount: PlannedMount) -> str:
     """Return the call that mounts what variables of the job tell."""
     word = parse_word(mount.bind.source)
-    needed = [r.name for r in word if isinstance(r, Ref) and r.default is None]
-    words = ["envcfg_bind_of", quote(str(mount.bind)), quote(" ".join(needed))]
+    needed = " ".join(needed_names(word))
+    words = ["envcfg_bind_of", quote(str(mount.bind)), quote(needed)]
     words += [quote_word(with_defaults(word), "a bind"), quote(mount.text)]
     if mount.if_exists is not None:
         own = mount.if_exists == mount.bind.source

@@ -129,3 +129,24 @@ def test_the_launch_line_shows_where_the_variable_stands(wrap: Wrap) -> None:
     ).decode()
     line = " ".join(text.replace("\\\n#", "").split())
     assert """--bind "${SCRATCH:-}"'/a b':/d""" in line
+
+
+CACHE = f"env: {{C: {{value: '${{ENVCFG_CACHE}}/c', directory: true, {SAID}}}}}"
+
+
+@pytest.mark.usefixtures("fakes")
+def test_a_scratch_of_a_variable_that_is_not_set_is_an_error_of_envcfg(
+    wrap: Wrap, tmp_path: Path
+) -> None:
+    scratch = f"scratch: {{root: '${{LOCAL_DISK}}/x', {SAID}}}"
+    Path("x.yaml").write_text(f"name: x\n{scratch}\n{CACHE}\n")
+    made = wrap("--profile", "./x.yaml", "--container", "none", "--", "env")
+    assert made.code == 0, made.err
+    done = bash(b"set -eu\n" + made.out, SLURM_NTASKS="1")
+    assert done.returncode == 4
+    said = "envcfg: error: LOCAL_DISK is not set, and scratch.root refers to it"
+    assert done.stderr.decode().startswith(said)
+    (tmp_path / "x").mkdir()
+    done = bash(made.out, SLURM_NTASKS="1", LOCAL_DISK=str(tmp_path))
+    assert done.returncode == 0, done.stderr
+    assert f"C={tmp_path}/x/envcfg-".encode() in done.stdout

@@ -36,13 +36,8 @@ envcfg_bind_if() { # PATH SOURCE [SPEC]: mount it, where PATH exists
 envcfg_bind_of() { # BIND NAMES SOURCE SPEC [own|PATH]: mount what variables of the job tell, where "own" or PATH exists
   local envcfg_word envcfg_rest=$4 envcfg_spec=''
   for envcfg_word in $2; do
-    if [[ -z ${!envcfg_word-} && ${5-} == own ]]; then
-      return 0
-    elif [[ -z ${!envcfg_word-} ]]; then
-      envcfg_fault "$envcfg_word is not set, and the bind '$1' refers to it" \
-        "export $envcfg_word before, or drop the bind"
-      return 0
-    fi
+    if [[ -z ${!envcfg_word-} && ${5-} == own ]]; then return 0; fi
+    envcfg_needed "the bind '$1'" "$envcfg_word" || return 0
   done
   if [[ $3 != /* || $3 == *[[:cntrl:]:,\"\\]* ]]; then
     envcfg_fault "the bind '$1' would be of ${3@Q}, which is no absolute path, or has a colon, comma, quote or backslash" \

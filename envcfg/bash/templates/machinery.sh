@@ -16,6 +16,16 @@ envcfg_note() { # MESSAGE
   printf 'envcfg: note: %s\n' "$1" >&2
 }
 
+envcfg_needed() { # USER NAME...: whether the variables of the job are set to which it refers
+  local envcfg_name
+  for envcfg_name in "${@:2}"; do
+    if [[ -z ${!envcfg_name-} ]]; then
+      envcfg_fault "$envcfg_name is not set, and $1 refers to it" "export $envcfg_name before, or change the profile"
+      return 1
+    fi
+  done
+}
+
 # The settings become arguments of the rank part, NAME=VALUE or -u NAME. Nothing is set
 # here, in the shell from which ranks and containers are started.
 envcfg_force() { # NAME VALUE
