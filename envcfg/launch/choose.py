@@ -95,6 +95,7 @@ def choose_container(
         arguments=tuple(words),
         binds=tuple(_binds((*profile.binds.values(), *asked), first, facts)),
         exports=tuple(_exports(profile, facts)),
+        prefix=_prefix(profile, facts),
         stamp=options.read.stamp,
     )
 
@@ -194,6 +195,13 @@ def _binds(
             tests=tests,
             reason=mount.reason,
         )
+
+
+def _prefix(profile: Profile, facts: Facts) -> tuple[str, ...]:
+    prefix = profile.prefix
+    if prefix is None or _tests_left(prefix.when, prefix.words[0], facts) is None:
+        return ()
+    return prefix.words
 
 
 def _exports(profile: Profile, facts: Facts) -> Iterable[PlannedExport]:

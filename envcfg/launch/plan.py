@@ -135,6 +135,7 @@ class Container(NamedTuple):
     Attributes:
         is_file: a path, not a reference.
         runtimes: by name; the first that the job has is taken. They share a template.
+        prefix: words before each rank's command, in the container.
         stamp: of its file when facts were read in it; see ``Read``.
     """
 
@@ -145,6 +146,7 @@ class Container(NamedTuple):
     arguments: tuple[PlannedArgument, ...]
     binds: tuple[PlannedMount, ...]
     exports: tuple[PlannedExport, ...] = ()
+    prefix: tuple[str, ...] = ()
     stamp: str = ""
 
 

@@ -79,6 +79,14 @@ class Export(NamedTuple):
     when: Condition = ALWAYS
 
 
+class Prefix(NamedTuple):
+    """Words in the container before each rank's command, such as a script of the site's."""
+
+    reason: Reason
+    words: tuple[str, ...]
+    when: Condition = ALWAYS
+
+
 class Bundle(NamedTuple):
     """Variables and options of srun that only work together: all of them or none.
 
@@ -252,6 +260,7 @@ class Profile(NamedTuple):
     rendezvous: Rendezvous | None = None
     runtimes: tuple[str, ...] | None = None
     verb: Setting | None = None
+    prefix: Prefix | None = None
     image_facts: tuple[NameFact, ...] | None = None
     scratch: Scratch | None = None
     expect: Expect | None = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 
 from envcfg.characters import one_line
@@ -76,6 +77,8 @@ def plan_lines(plan: Plan) -> Iterator[str]:
             yield f"  {each.word}{_optional(each)}"
         for mount in plan.container.binds:
             yield f"  {mount.bind}{_optional(mount)}"
+        if plan.container.prefix:
+            yield f"  before each command: {shlex.join(plan.container.prefix)}"
         for export in plan.container.exports:
             yield f"  {export.name}={export.value}{_tests(export.tests)}"
     else:
@@ -164,6 +167,7 @@ def _container(plan: Plan) -> dict[str, object] | None:
         "verb": plan.container.verb,
         "arguments": [_argument(each) for each in plan.container.arguments],
         "binds": [_mount(each) for each in plan.container.binds],
+        "prefix": list(plan.container.prefix),
         "exports": [_export(each) for each in plan.container.exports],
     }
 

@@ -164,6 +164,9 @@ def _containers(profile: Profile) -> Iterator[str]:
     for fact in profile.image_facts or ():
         names = ", ".join(fact.facts)
         yield f"- names like {code(fact.pattern)} tell {names}: {_said(fact.reason)}"
+    if prefix := profile.prefix:
+        words = code(" ".join(prefix.words))
+        yield f"- before each command {words}{_if(prefix.when)}: {_said(prefix.reason)}"
     yield from _arguments("argument", profile.arguments)
     yield from _mounts(profile.binds)
 

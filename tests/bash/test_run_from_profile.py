@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 from pathlib import Path
 
 import pytest
@@ -27,6 +29,12 @@ def words(notes: Path) -> list[str]:
     return [word.decode() for word in zero_separated(notes / "runtime")]
 
 
+# Stands in for torchrun: starts one rank.
+AGENT = """#!/bin/sh
+while [ "$1" != --no-python ]; do shift; done
+shift
+RANK=0 LOCAL_RANK=0 WORLD_SIZE=1 exec "$@"
+"""
 BINDS = {
     "alone": ("${SCRATCH}", "apptainer", "--bind {}"),
     "a folder in it": ("${SCRATCH}/d:/data:ro", "apptainer", "--bind {}/d:/data:ro"),
@@ -150,3 +158,37 @@ def test_a_scratch_of_a_variable_that_is_not_set_is_an_error_of_envcfg(
     done = bash(made.out, SLURM_NTASKS="1", LOCAL_DISK=str(tmp_path))
     assert done.returncode == 0, done.stderr
     assert f"C={tmp_path}/x/envcfg-".encode() in done.stdout
+
+
+@pytest.mark.parametrize("launcher", ["srun", "torchrun", "local"])
+def test_words_of_the_system_come_before_each_rank_s_command(
+    launcher: str, wrap: Wrap, fakes: Path, tmp_path: Path
+) -> None:
+    """They come whole, and once for each rank, not for what starts the ranks."""
+    adapt = tmp_path / "adapt it.sh"
+    adapt.write_text('#!/bin/sh\nprintf "%s\\0" "$@" >"$OUT.$RANK"\n')
+    adapt.chmod(0o755)
+    (tmp_path / "torchrun").write_text(AGENT)
+    (tmp_path / "torchrun").chmod(0o755)
+    hostile = [HOSTILE, "", "-x", "a\nb", "A=1", "--"]
+    prefix = json.dumps([str(adapt), *hostile])
+    block = f"prefix: {{words: {prefix}, {SAID}}}"
+    text = script(
+        wrap, block, "--launcher", launcher, "--ranks", "1", "--", "prog", "a b"
+    )
+    path = f"{tmp_path}:{os.environ['PATH']}"
+    env = {"SLURM_NTASKS": "1", "OUT": str(tmp_path / "out"), "PATH": path}
+    done = bash(text, **env)
+    assert done.returncode == 0, done.stderr
+    got = [word.decode() for word in zero_separated(tmp_path / "out.0")]
+    assert got == [*hostile, "prog", "a b"]
+    assert not (tmp_path / "PWN").exists()
+    assert words(fakes)
+
+
+def test_words_of_the_system_are_for_containers_alone(wrap: Wrap) -> None:
+    script(wrap, f"prefix: {{words: [adapt], {SAID}}}", "--", "true")
+    made = wrap("--profile", "./x.yaml", "--container", "none", "--", "true")
+    assert "adapt" not in made.text
+    other = f"prefix: {{words: [adapt], when: {{runtime: pyxis}}, {SAID}}}"
+    assert b"adapt" not in script(wrap, other, "--", "true")

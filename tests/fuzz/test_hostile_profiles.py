@@ -95,6 +95,7 @@ def everything() -> dict[str, Json]:
                 "otherwise": "run",
                 **SAID,
             },
+            "prefix": {"words": ["env", "X=1"], "when": {"container": "*"}, **SAID},
             "image_facts": [
                 {"pattern": "image-(?P<v>.*)", "facts": {"rocm": "6.2"}, **SAID}
             ],

@@ -167,6 +167,9 @@ PROBLEMS = [
     (f"name: x\ncontainer: {{verb: {{value: run, otherwise: x, {REASON}}}}}\n", "2:19", "container.verb: the verb is exec or run, otherwise too"),
     (f"name: x\ncontainer: {{image_facts: [{{facts: {{rocm: '6'}}, {REASON}}}]}}\n", "2:27", "container.image_facts[0]: no pattern"),
     (f"name: x\ncontainer: {{image_facts: [{{pattern: 'a(?P<b>c)', facts: {{rocm: '{{b}}{{d}}'}}, {REASON}}}]}}\n", "2:64", "container.image_facts[0].facts.rocm: {d} is no named group of the pattern"),
+    (f"name: x\ncontainer: {{prefix: {{{REASON}}}}}\n", "2:21", "container.prefix: no words"),
+    (f"name: x\ncontainer: {{prefix: {{words: [-x], {REASON}}}}}\n", "2:21", "container.prefix: '-x' is no program"),
+    (f"name: x\ncontainer: {{prefix: {{words: [a], when: {{nodes: 1}}, {REASON}}}}}\n", "2:21", "container.prefix: the prefix is chosen before the job: it cannot ask for nodes"),
     # the scheduler
     (f"name: x\nrequest: {{gpus: --gres, {REASON}}}\n", "2:10", "request: no scheduler"),
     (f"name: x\nrequest: {{scheduler: slurm, gpus: gres, {REASON}}}\n", "2:35", "request.gpus: 'gres' is no option without its value, as in --gres"),

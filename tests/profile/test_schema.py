@@ -233,6 +233,7 @@ FULL: dict[str, Any] = {
     "container": {
         "runtimes": ["apptainer"],
         "verb": {"value": "run", **REASON},
+        "prefix": {"words": ["/x"], "when": {"runtime": "apptainer"}, **REASON},
         "image_facts": [{"pattern": "(?P<v>7)", "facts": {"rocm": "{v}"}, **REASON}],
         "binds": {
             "/a:/b:ro": {"if_exists": True, **REASON},

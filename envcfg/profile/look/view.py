@@ -42,6 +42,7 @@ SECTIONS: Mapping[str, Keys] = {
     "scratch": ("scratch",),
     "runtimes": ("container", "runtimes"),
     "verb": ("container", "verb"),
+    "prefix": ("container", "prefix"),
     "image_facts": ("container", "image_facts"),
     "binds": ("container", "binds"),
     "arguments": ("container", "arguments"),
@@ -209,11 +210,15 @@ def _block(
         yield Value(section, "", text(content), place)
     else:
         own: Reason | None = getattr(content, "reason", None)
+        when = getattr(content, "when", ALWAYS)
+        state, missing = _judge(when, facts)
         fields = list(given(content)) or [("", "as the reason says")]
         for key, each in fields:
             reason = content.reason_of(key) if isinstance(content, Expect) else own
             at = reason.place if reason else place
-            yield Value(section, key, text(each), at, reason)
+            yield Value(
+                section, key, text(each), at, reason, when, state=state, missing=missing
+            )
 
 
 def _cases(

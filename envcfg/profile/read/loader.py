@@ -16,6 +16,7 @@ from envcfg.profile.model import (
     Masks,
     Node,
     Parent,
+    Prefix,
     Profile,
     Rendezvous,
     Scratch,
@@ -27,6 +28,7 @@ from envcfg.profile.read.blocks import all_of, block, matching, one_of, read_blo
 from envcfg.profile.read.entries import (
     REASON,
     read_binds,
+    read_condition,
     read_env,
     read_exports,
     read_image_facts,
@@ -137,6 +139,18 @@ def _read_verb(field: Field) -> Setting | None:
     return verb
 
 
+def _read_prefix(field: Field) -> Prefix | None:
+    keys = field.mapping({"words", "when", *REASON})
+    when = read_condition(keys)
+    if any(test.fact in IN_JOB for test in when):
+        field.problem("the prefix is chosen before the job: it cannot ask for nodes")
+    readers = {"words": all_of(Field.text)}
+    found = read_block(field, Prefix, readers, ["words"], keys=keys, when=when)
+    if found and (not found.words[0] or found.words[0].startswith("-")):
+        field.problem(f"{found.words[0]!r} is no program", "as in [/host/adapt.sh]")
+    return found
+
+
 def _read_rendezvous(field: Field) -> Rendezvous | None:
     rendezvous = _RENDEZVOUS(field)
     if rendezvous and rendezvous.suffix and rendezvous.interface:
@@ -197,7 +211,7 @@ _EXPECT: Mapping[str, Callable[[Field], object]] = {
 
 # What null takes back of a family or a lower layer, as it does for each variable.
 _BLOCKS = frozenset(
-    "billing cpu_masks expect image_facts node rendezvous request scratch verb "
+    "billing cpu_masks expect image_facts node prefix rendezvous request scratch verb "
     "visibility".split()
 )
 
@@ -251,6 +265,7 @@ _SECTIONS: Mapping[str, Callable[[Field], object]] = {
         {
             "runtimes": all_of(one_of(*runtimes.NAMES)),
             "verb": _read_verb,
+            "prefix": _read_prefix,
             "image_facts": read_image_facts,
             "binds": read_binds,
             "arguments": read_options,
