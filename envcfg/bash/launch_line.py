@@ -33,7 +33,7 @@ def launch_words(plan: Plan) -> Iterator[str]:
     """Yield the words of the launch line, each as bash reads it."""
     texts = (template(name) for name in launch_templates(plan))
     line = next(match[1] for text in texts if (match := _LINE.search(text)))
-    options = f'"${{ENVCFG_{STARTERS[plan.starter].own.upper()}[@]}}"'
+    options = f'"${{ENVCFG_{STARTERS[plan.starter].bundled.upper()}[@]}}"'
     known = {
         options: [*_options(plan), options],
         '"${envcfg_task[@]}"': [],  # only where the runtime keeps the environment out
@@ -49,7 +49,7 @@ def _options(plan: Plan) -> Iterator[str]:
     yield from (quote(each.word) for each in plan.started)
     for bundle in plan.bundles:
         yield from (f"--network={value}" for value in bundle.network)
-        yield from map(quote, bundle.srun)
+        yield from map(quote, bundle.options)
 
 
 def _enter(plan: Plan) -> Iterator[str]:

@@ -129,8 +129,14 @@ def agent_lines(options: Sequence[PlannedArgument]) -> str:
     return "".join(lines)
 
 
-def bundle_lines(bundle: PlannedBundle, margin: str) -> str:
-    """Return the lines that set all of a bundle, or say why nothing of it is set."""
+def bundle_lines(bundle: PlannedBundle, margin: str, program: str) -> str:
+    """Return the lines that set all of a bundle, or say why nothing of it is set.
+
+    Args:
+        bundle: what works together only.
+        margin: before each line.
+        program: who gets its options, as ``Starter.bundled`` has it.
+    """
     inner = margin + "  "
     pairs = [
         f"{name} {quote_word(value, name, frozenset())}"
@@ -138,7 +144,8 @@ def bundle_lines(bundle: PlannedBundle, margin: str) -> str:
     ]
     body = [f"envcfg_force {pair}" for pair in pairs]
     body += [f"envcfg_network {quote(value)}" for value in bundle.network]
-    body += [f"ENVCFG_SRUN+=({quote(option)})" for option in bundle.srun]
+    array = f"ENVCFG_{program.upper()}"
+    body += [f"{array}+=({quote(option)})" for option in bundle.options]
     call = f"envcfg_agrees {quote(bundle.name)}"
     call += "".join(f" \\\n{inner}{pair}" for pair in pairs)
     tests = f"{_test_text(bundle.tests)} && " if bundle.tests else ""

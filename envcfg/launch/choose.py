@@ -211,12 +211,20 @@ def _exports(profile: Profile, facts: Facts) -> Iterable[PlannedExport]:
 
 
 def choose_bundles(
-    profile: Profile, options: Options, facts: Facts
+    profile: Profile, options: Options, program: str, facts: Facts
 ) -> tuple[list[PlannedBundle], list[Finding]]:
-    """Return the bundles that can apply, and a note on each that the options break up."""
+    """Return the bundles that can apply, and a note on each that the options break up.
+
+    Args:
+        profile: what the system needs.
+        options: with what is set for this job.
+        program: who starts the ranks, as ``Starter.bundled`` has it.
+        facts: what is known.
+    """
     chosen, notes = [], []
     for bundle in profile.bundles.values():
-        if bundle is None:
+        words = bundle and bundle.options_of(program)
+        if bundle is None or words is None:
             continue
         tests = _tests_left(bundle.when, bundle.name, facts)
         if tests is None:
@@ -238,8 +246,8 @@ def choose_bundles(
             PlannedBundle(
                 name=bundle.name,
                 env=bundle.env,
-                network=bundle.network,
-                srun=bundle.srun,
+                network=bundle.network if program == "srun" else (),
+                options=words,
                 reason=bundle.reason,
                 tests=tests,
             )

@@ -119,12 +119,12 @@ class PlannedExport(NamedTuple):
 
 
 class PlannedBundle(NamedTuple):
-    """Variables and options of srun that are set together, if the tests hold, or not."""
+    """Variables and options of the starter, set together, if the tests hold, or not."""
 
     name: str
     env: Mapping[str, Word]
     network: tuple[str, ...]
-    srun: tuple[str, ...]
+    options: tuple[str, ...]
     reason: Reason
     tests: Condition = ALWAYS
 

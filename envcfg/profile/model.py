@@ -88,12 +88,12 @@ class Prefix(NamedTuple):
 
 
 class Bundle(NamedTuple):
-    """Variables and options of srun that only work together: all of them or none.
+    """Variables and options of who starts the ranks: all of them together, or none.
 
     Attributes:
         env: values by variable.
         network: values for srun's ``--network``, which takes several.
-        srun: other options of srun.
+        srun: other options of srun; *mpiexec*, *flux*: of that, and of flux run.
     """
 
     name: str
@@ -101,7 +101,18 @@ class Bundle(NamedTuple):
     env: Mapping[str, Word] = {}
     network: tuple[str, ...] = ()
     srun: tuple[str, ...] = ()
+    mpiexec: tuple[str, ...] = ()
+    flux: tuple[str, ...] = ()
     when: Condition = ALWAYS
+
+    def options_of(self, program: str) -> tuple[str, ...] | None:
+        """Return its options for ``srun``, ``mpiexec`` or ``flux``; None: it has none.
+
+        A bundle without options for who starts the ranks says nothing of such a job.
+        """
+        found = getattr(self, program) if program else ()
+        is_for = found or (program == "srun" and self.network)
+        return found if is_for else None
 
 
 class NameFact(NamedTuple):

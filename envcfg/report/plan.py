@@ -24,6 +24,7 @@ from envcfg.report.styled import make_console
 from envcfg.starters import OWN, STARTERS
 
 SCHEMA_VERSION = 2
+_BUNDLED = tuple(each.bundled for each in STARTERS.values() if each.bundled)
 
 
 def plan_json(plan: Plan) -> str:
@@ -41,7 +42,9 @@ def plan_json(plan: Plan) -> str:
         "command": list(plan.command),
         "container": _container(plan),
         "settings": [_setting(each) for each in plan.settings],
-        "bundles": [_bundle(each) for each in plan.bundles],
+        "bundles": [
+            _bundle(each, STARTERS[plan.starter].bundled) for each in plan.bundles
+        ],
         **{
             own: [_argument(each) for each in plan.started if by.name == plan.starter]
             for own, by in OWN.items()
@@ -94,8 +97,12 @@ def plan_lines(plan: Plan) -> Iterator[str]:
         yield f"bundle {bundle.name}{_tests(bundle.tests)}"
         for name, word in bundle.env.items():
             yield f"  {name}={format_word(word)}"
-        for text in (*(f"--network={each}" for each in bundle.network), *bundle.srun):
-            yield f"  srun {text}"
+        program = STARTERS[plan.starter].bundled
+        for text in (
+            *(f"--network={each}" for each in bundle.network),
+            *bundle.options,
+        ):
+            yield f"  {program} {text}"
         yield from (f"    {line}" for line in _reason_lines(bundle.reason))
     for setting in plan.settings:
         yield ""
@@ -199,12 +206,13 @@ def _argument(argument: PlannedArgument) -> dict[str, object]:
     }
 
 
-def _bundle(bundle: PlannedBundle) -> dict[str, object]:
+def _bundle(bundle: PlannedBundle, program: str) -> dict[str, object]:
     return {
         "name": bundle.name,
         "env": {name: format_word(value) for name, value in bundle.env.items()},
         "network": list(bundle.network),
-        "srun": list(bundle.srun),
+        **{name: [] for name in _BUNDLED},
+        program: list(bundle.options),
         "when": _test_texts(bundle.tests),
         **_said(bundle.reason),
     }

@@ -192,3 +192,48 @@ def test_words_of_the_system_are_for_containers_alone(wrap: Wrap) -> None:
     assert "adapt" not in made.text
     other = f"prefix: {{words: [adapt], when: {{runtime: pyxis}}, {SAID}}}"
     assert b"adapt" not in script(wrap, other, "--", "true")
+
+
+BUNDLE = """\
+launch: {{launchers: [{launcher}]}}
+node: {{gpus: 1, {said}}}
+bundles:
+  b: {{env: {{B: '1 $$x'}}, srun: [--srun=x], flux: ['--flux=$(touch${{IFS}}PWN)'], mpiexec: [--mpiexec=x], {said}}}
+  c: {{env: {{C: 1}}, {others}, {said}}}
+"""
+BUNDLED = {
+    "srun": ("srun", "--srun=x", "flux: [--c], mpiexec: [--c]"),
+    "flux": ("flux run", "--flux=$(touch${IFS}PWN)", "srun: [--c], network: [c]"),
+    "pbs": ("mpiexec", "--mpiexec=x", "srun: [--c], flux: [--c]"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("launcher", BUNDLED)
+def test_a_bundle_counts_where_it_has_options_for_who_starts_the_ranks(
+    launcher: str,
+    wrap: Wrap,
+    fakes: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    if launcher != "srun":
+        monkeypatch.delenv("SLURM_JOB_ID")
+    _, expected, others = BUNDLED[launcher]
+    text = BUNDLE.format(launcher=launcher, said=SAID, others=others)
+    Path("x.yaml").write_text(f"name: x\n{text}")
+    (tmp_path / "nodes").write_text("node1\n")
+    made = wrap("--profile", "./x.yaml", "--container", "none", "--", "env")
+    assert made.code == 0, made.err
+    job = {"SLURM_NTASKS": "1", "FLUX_URI": "local:///x", "PBS_JOBID": "7.x"}
+    job["PBS_NODEFILE"] = str(tmp_path / "nodes")
+    done = bash(b"set -euo pipefail\n" + made.out, **job)
+    assert done.returncode == 0, done.stderr
+    assert b"\nB=1 $x\n" in done.stdout
+    assert b"\nC=1\n" not in done.stdout
+    noted = [w.decode() for note in fakes.iterdir() for w in zero_separated(note)]
+    assert expected in noted
+    assert "--c" not in noted
+    assert not (tmp_path / "PWN").exists()
+    done = bash(made.out, **job, B="2")
+    assert b"b is left out as a whole: the job sets B=2" in done.stderr
+    assert b"\nB=2\n" in done.stdout

@@ -185,7 +185,7 @@ PROBLEMS = [
     (f"name: x\nrequest: {{qos: {{a: {{exclusive: true, {REASON}}}}}}}\n", "2:21", "request.qos.a: unknown key 'exclusive'"),
     (f"name: x\nbilling: {{unit: u, charge: gpus, per_gpu: much, {REASON}}}\n", "2:43", "billing.per_gpu: 'much' is no amount, as in 0.5"),
     (f"name: x\nbilling: {{unit: u, {REASON}}}\n", "2:10", "billing: no charge"),
-    (f"name: x\nbundles: {{b: {{env: {{A: 1}}, {REASON}}}}}\n", "2:14", "bundles.b: a bundle couples variables with options of srun"),
+    (f"name: x\nbundles: {{b: {{env: {{A: 1}}, {REASON}}}}}\n", "2:14", "bundles.b: a bundle couples variables with options of srun, mpiexec or flux run"),
     (f"name: x\nbundles: {{b: {{env: {{A: '${{B}}'}}, srun: [--x], {REASON}}}}}\n", "2:24", "bundles.b.env.A: a bundle's values are plain: they are compared as they stand"),
     (f"name: x\nbundles: {{b: {{env: {{1A: 1}}, srun: [--x], {REASON}}}}}\n", "2:25", "bundles.b.env.1A: '1A' is no variable name"),
     (f"name: x\nbundles: {{b: {{env: {{A: 1}}, network: [a b], srun: [--x], {REASON}}}}}\n", "2:38", "bundles.b.network[0]: 'a b' is no value of srun --network"),

@@ -249,7 +249,7 @@ FULL: dict[str, Any] = {
         "C": None,
     },
     "bundles": {
-        "b": {"env": {"D": 1}, "network": ["a", "b=c"], "srun": ["--x"], "when": {"nodes": 1}, **REASON}
+        "b": {"env": {"D": 1}, "network": ["a", "b=c"], "srun": ["--x"], "mpiexec": ["--y"], "flux": ["-oz=1"], "when": {"nodes": 1}, **REASON}
     },
     "request": {
         "scheduler": "slurm", "gpus": "--gres", "gpu_type": "a100", **REASON,

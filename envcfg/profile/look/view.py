@@ -134,8 +134,11 @@ def look_at(
             values += _block(section, content, place(*keys), facts)
     launcher = facts.get("launcher") or allowed_launchers(profile.launchers)[0]
     left_out = _left_out(launcher, profile)
+    program = STARTERS[starter_of(launcher, profile.launchers)].bundled
     values = [
-        each._replace(state=State.NOT, missing=()) if each.section in left_out else each
+        each._replace(state=State.NOT, missing=())
+        if each.section in left_out or _is_others(each, profile, program)
+        else each
         for each in values
     ]
     return View(
@@ -144,6 +147,12 @@ def look_at(
         values=tuple(values),
         taken_back=tuple(_taken_back(profile, known)),
     )
+
+
+def _is_others(value: Value, profile: Profile, program: str) -> bool:
+    """Tell whether a value is of a bundle that has no options for this program."""
+    bundle = profile.bundles.get(value.name) if value.section == "bundles" else None
+    return bundle is not None and bundle.options_of(program) is None
 
 
 def _left_out(launcher: str, profile: Profile) -> frozenset[str]:

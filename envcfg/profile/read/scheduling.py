@@ -126,9 +126,11 @@ def read_bundle(name: str, field: Field) -> Bundle | None:
     keys = field.mapping({*_BUNDLE, "why", "source", "date", "when"})
     when = read_condition(keys)
     found = read_block(field, Bundle, _BUNDLE, keys=keys, name=name, when=when)
-    if found and not (found.env and (found.network or found.srun)):
+    if found and not (
+        found.env and (found.network or found.srun or found.mpiexec or found.flux)
+    ):
         field.problem(
-            "a bundle couples variables with options of srun",
+            "a bundle couples variables with options of srun, mpiexec or flux run",
             "give both, or make it plain entries of env or launch.srun",
         )
     return found
@@ -179,7 +181,7 @@ _REQUEST = {
 _BUNDLE = {
     "env": _read_values,
     "network": all_of(matching(_NETWORK, "value of srun --network"), may_be_empty=True),
-    "srun": all_of(_option, may_be_empty=True),
+    **dict.fromkeys(("srun", "mpiexec", "flux"), all_of(_option, may_be_empty=True)),
 }
 read_bundles = by_name(read_bundle)
 read_modules = by_name(_read_module)
