@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# envcfg:script fe23dc37626b0128408175feafbf7cb32fc3dbdbde999b3404ff6fd1c6e60258
+# envcfg:script d1a0e611fd0cbce94e062f1000ae08eda398a3d8f303dc6135fdc05e4a97fae7
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
-# envcfg 0.1.0, profile lumi-g (sha256 d4423cd12b345fb6)
+# envcfg 0.1.0, profile lumi-g (sha256 c14dc94c38e93319)
 # made by: envcfg wrap --profile lumi-g --bind /data:/data:ro --runtime-arg=--cleanenv --container /images/lumi-multitorch-full-u24r70f21m50t210-20260513.sif --set 'NCCL_NET=AWS Libfabric' --set 'QUOTE='"'"'"$$HOME`id`\' --set 'SEED=${RANK}${SLURM_JOB_ID}' --unset NCCL_DEBUG -- python3 dump.py out 'a b'
 # Source it in a batch script, evaluate it, run it, submit it: all the same.
 # It needs bash 4.4 and, on the compute nodes, neither envcfg nor Python.
@@ -61,10 +61,10 @@ envcfg_settings() {
   # [profiles/slingshot.yaml:93]
   envcfg_set GLOO_SOCKET_IFNAME hsn0
   # multi-node jobs hang with it in the ROCm 7 images; without it they are as fast
-  # [profiles/lumi-g.yaml:294]
+  # [profiles/lumi-g.yaml:295]
   envcfg_unset NCCL_NET_GDR_LEVEL
   # keeps these images from hanging when a second process group is made
-  # [profiles/lumi-g.yaml:307]
+  # [profiles/lumi-g.yaml:308]
   envcfg_set FI_MR_CACHE_MONITOR userfaultfd
   # rocFFT keeps a SQLite cache in the home folder [profiles/slingshot-rocm.yaml:63]
   envcfg_set ROCFFT_RTC_CACHE_PATH /dev/null
@@ -78,7 +78,7 @@ envcfg_settings() {
   # [profiles/lumi-g.yaml:52]
   ENVCFG_SRUN+=(--mpi=pmi2)
   # the plugin of these images opens the network on one node too, where Slurm gives none
-  # [profiles/lumi-g.yaml:284]
+  # [profiles/lumi-g.yaml:285]
   if [ "$ENVCFG_NODES" -eq 1 ] && envcfg_agrees single-node-vni \
     NCCL_DMABUF_ENABLE 0 \
     FI_HMEM_ROCR_USE_DMABUF 0 \
@@ -112,7 +112,7 @@ envcfg_inside() { # what is set in each task, in the container
   # by itself, where users clash [profiles/slingshot-rocm.yaml:55]
   envcfg_in_set MIOPEN_CUSTOM_CACHE_DIR "${MIOPEN_USER_DB_PATH}"
   # AITER compiles kernels under a lock that Lustre does not keep well
-  # [profiles/lumi-g.yaml:319]
+  # [profiles/lumi-g.yaml:320]
   envcfg_in_set AITER_JIT_DIR "${ENVCFG_CACHE}"/aiter
   envcfg_in_force SEED "${RANK}""${ENVCFG_REF_SLURM_JOB_ID?is not set, and SEED refers to it}"
   envcfg_folders TRITON_CACHE_DIR "${TRITON_CACHE_DIR-}" \
@@ -470,6 +470,18 @@ envcfg_unset() { # NAME: what the job has set already wins
   if [[ -n ${!1+set} ]]; then ENVCFG_ARGS+=("$1=${!1}"); else ENVCFG_ARGS+=(-u "$1"); fi
 }
 
+envcfg_agrees() { # BUNDLE NAME VALUE...: whether the job itself sets none of it otherwise
+  local envcfg_bundle=$1
+  shift
+  while (($# > 0)); do
+    if [[ -n ${!1+set} && ${!1} != "$2" ]]; then
+      envcfg_note "$envcfg_bundle is left out as a whole: the job sets $1=${!1}, not $2"
+      return 1
+    fi
+    shift 2
+  done
+}
+
 envcfg_pass() { # NAME...: hand on what the rank part refers to, under a name of its own
   local envcfg_name
   for envcfg_name; do
@@ -654,18 +666,6 @@ envcfg_host() { # COMMAND...: run it once on each node, outside the container
     exec srun --overlap --mem=0 --nodes="$ENVCFG_JOB_NODES" --ntasks="$ENVCFG_JOB_NODES" \
       --ntasks-per-node=1 --export=ALL "$@" </dev/null
   )
-}
-
-envcfg_agrees() { # BUNDLE NAME VALUE...: whether the job itself sets none of it otherwise
-  local envcfg_bundle=$1
-  shift
-  while (($# > 0)); do
-    if [[ -n ${!1+set} && ${!1} != "$2" ]]; then
-      envcfg_note "$envcfg_bundle is left out as a whole: the job sets $1=${!1}, not $2"
-      return 1
-    fi
-    shift 2
-  done
 }
 
 envcfg_network() { # VALUE: with what the job has asked for, as srun takes all by one option

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# envcfg:script 114eab06e8dde86f2255d9875297efc0b6cc658642ec72b22b2eeb05915774fe
+# envcfg:script b617f0d794796975c365cc4e9c59675e748fa54fea24503c180725228a54a28d
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
-# envcfg 0.1.0, profile perlmutter (sha256 234f3fb14b2a7f98)
+# envcfg 0.1.0, profile perlmutter (sha256 4bfa25ccae0ba699)
 # made by: envcfg wrap --profile perlmutter --runtime podman-hpc --container docker.io/a/pytorch:2.9 --bind /data::ro -- python3 dump.py out 'a b'
 # Source it in a batch script, evaluate it, run it, submit it: all the same.
 # It needs bash 4.4 and, on the compute nodes, neither envcfg nor Python.
@@ -51,7 +51,7 @@ envcfg_settings() {
     envcfg_unset NCCL_NET
   fi
   # as the site writes it; NCCL takes it as the beginning of the four names
-  # [profiles/perlmutter.yaml:105]
+  # [profiles/perlmutter.yaml:135]
   envcfg_set NCCL_SOCKET_IFNAME hsn
   # gloo reads its own variable, not that of NCCL, and takes exact names, no prefixes
   # [profiles/slingshot.yaml:93]
@@ -67,7 +67,7 @@ envcfg_settings() {
   # keeps the provider from GPU calls that can deadlock [profiles/slingshot.yaml:115]
   envcfg_set FI_CXI_DISABLE_HOST_REGISTER 1
   # HDF5 cannot lock on the site's shared file systems, and opening a file fails
-  # [profiles/perlmutter.yaml:110]
+  # [profiles/perlmutter.yaml:140]
   envcfg_set HDF5_USE_FILE_LOCKING FALSE
   envcfg_preset TRITON_CACHE_DIR TORCH_EXTENSIONS_DIR TORCHINDUCTOR_CACHE_DIR MASTER_ADDR MASTER_PORT
   ENVCFG_ARGS+=("ENVCFG_CACHE_BASE=$ENVCFG_CACHE_BASE")
