@@ -89,7 +89,7 @@ def taken_names(plan: Plan) -> list[str]:
     """Return the variables that a step takes from the job's shell, exported or not."""
     words = [b.value for each in plan.settings for b in each.branches if b.value]
     words += [value for each in plan.bundles for value in each.env.values()]
-    words += [plan.scratch.root] if plan.scratch else []
+    words += [plan.scratch.root, plan.scratch.disk or ()] if plan.scratch else []
     names = {"MASTER_ADDR", "MASTER_PORT"}
     names |= {each.name for each in plan.settings}
     names |= {name for each in plan.bundles for name in each.env}

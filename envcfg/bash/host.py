@@ -51,6 +51,7 @@ from envcfg.bash.settings import (
 from envcfg.launch.plan import Container, Plan
 from envcfg.launchers import LAUNCHERS
 from envcfg.mark import marked
+from envcfg.profile.model import Scratch
 from envcfg.profile.words import quote_comment
 from envcfg.starters import STARTERS
 
@@ -138,9 +139,20 @@ def _needs(plan: Plan, functions: str, inside: str, rest: str) -> str:
         # Read when the script is sourced: a message there could end the job's shell.
         root = quote_word(with_defaults(plan.scratch.root), "scratch.root")
         lines.append(f"\nENVCFG_SCRATCH={root} # for node-local caches\n")
+        lines.append(_disk(plan.scratch))
     if inside:
         lines.append(f"\n{heredoc('ENVCFG_INSIDE', inside)}")
     return "".join(lines)
+
+
+def _disk(scratch: Scratch) -> str:
+    """Return the line that takes the disk of a job that has asked for it; maybe none."""
+    if scratch.disk is None:
+        return ""
+    disk = quote_word(with_defaults(scratch.disk), "scratch.disk")
+    tests = [f"-n ${{{name}-}}" for name in needed_names(scratch.disk)]
+    tests += [f"-d {disk}", f"-w {disk}"]
+    return f"if [[ {' && '.join(tests)} ]]; then ENVCFG_SCRATCH={disk}; fi\n"
 
 
 def _data(plan: Plan) -> Mapping[str, str]:

@@ -162,11 +162,19 @@ class Rendezvous(NamedTuple):
 
 
 class Scratch(NamedTuple):
-    """Where node-local caches go; *in_memory*: they count against the job's memory."""
+    """Where node-local caches go.
+
+    Attributes:
+        in_memory: files below *root* count against the job's memory.
+        disk: a folder that is taken instead of *root* in jobs that have it.
+        disk_request: the options by which a job asks for it, such as ``--constraint``.
+    """
 
     reason: Reason
     root: Word
     in_memory: bool = False
+    disk: Word | None = None
+    disk_request: Mapping[str, str] = {}
 
 
 class Expect(NamedTuple):

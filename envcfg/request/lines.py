@@ -115,8 +115,11 @@ def _named(profile: Profile, named: Mapping[str, str], *options: str) -> Iterato
             value = named[option]
             queue = known_queues(profile, option).get(value)
             rule = profile.rules.get(option_in(profile, option))
+            disk = profile.scratch.disk_request if profile.scratch else {}
             if queue:
                 yield _said(option, value, queue.reason)
+            elif profile.scratch and disk.get(option) == value:
+                yield _said(option, value, profile.scratch.reason)
             elif rule:
                 yield _said(option, value, rule.reason)
             else:

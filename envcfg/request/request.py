@@ -15,7 +15,13 @@ from envcfg.profile.model import Profile
 from envcfg.profile.scheduler import Partition
 from envcfg.request.lines import Repeat, repeats, request_lines
 from envcfg.request.queues import beyond_limits, chosen_queues
-from envcfg.request.rules import Line, check_extra, check_lines, taken_from_rules
+from envcfg.request.rules import (
+    Line,
+    check_extra,
+    check_lines,
+    taken_from_rules,
+    with_disk,
+)
 from envcfg.request.shape import Asked, RequestError, Shape, refused, shape_of
 from envcfg.schedulers import NONE, SCHEDULERS, Scheduler
 
@@ -56,7 +62,7 @@ def make_request(profile: Profile, plan: Plan, asked: Asked) -> Request:
         hint = "envcfg wrap -o job.sh ... makes a script that runs as it is"
         raise UsageError(msg, hint=hint)
     taken, findings = taken_from_rules(profile, asked)
-    named = {**taken, **asked.named}
+    named = with_disk({**taken, **asked.named}, profile, plan, asked)
     partition, qos, refusals, more = chosen_queues(profile, named)
     findings += more
     shape, beyond = shape_of(profile, plan, asked)

@@ -102,7 +102,9 @@ def _node(profile: Profile) -> Iterator[str]:
         yield f"- rendezvous at the first node by {name}{suffix}: {_said(meet.reason)}"
     if scratch := profile.scratch:
         memory = ", in the node's memory" if scratch.in_memory else ""
-        yield f"- caches in {_word(scratch.root)}{memory}: {_said(scratch.reason)}"
+        asked = " ".join(f"{k}={value}" for k, value in scratch.disk_request.items())
+        disk = f", or {_word(scratch.disk)} with {code(asked)}" if scratch.disk else ""
+        yield f"- caches in {_word(scratch.root)}{memory}{disk}: {_said(scratch.reason)}"
 
 
 def _request(profile: Profile) -> Iterator[str]:

@@ -44,6 +44,7 @@ def test_each_rank_gets_what_the_plan_says(
     noted = [word.decode() for word in zero_separated(in_flux / "flux-run")]
     assert " ".join(noted) == (
         f"--exclusive -N {nodes} -n {4 * nodes} {OPTIONS} -o cpu-affinity=per-task"
+        + (" --setattr=rdzv_get_en=0" if nodes > 1 else "")
     )
     ports = set()
     for rank in range(4 * nodes):

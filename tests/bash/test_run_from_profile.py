@@ -237,3 +237,23 @@ def test_a_bundle_counts_where_it_has_options_for_who_starts_the_ranks(
     done = bash(made.out, **job, B="2")
     assert b"b is left out as a whole: the job sets B=2" in done.stderr
     assert b"\nB=2\n" in done.stdout
+
+
+@pytest.mark.usefixtures("fakes")
+def test_caches_go_to_the_disk_of_a_job_that_has_it(wrap: Wrap, tmp_path: Path) -> None:
+    disk = f"disk: '{tmp_path}/bb ${{WHO}}'"
+    scratch = f"scratch: {{root: /tmp, {disk}, {SAID}}}"
+    Path("x.yaml").write_text(f"name: x\n{scratch}\n{CACHE}\n")
+    made = wrap("--profile", "./x.yaml", "--container", "none", "--", "env")
+    assert made.code == 0, made.err
+    (tmp_path / "bb me").mkdir()
+    (tmp_path / "bb ").mkdir()
+    for given, root in (
+        ({"WHO": "me"}, f"{tmp_path}/bb me"),
+        ({"WHO": "you"}, "/tmp"),
+        ({}, "/tmp"),
+    ):
+        job = {"SLURM_NTASKS": "1", **given}
+        done = bash(b"set -euo pipefail\n" + made.out, **job)
+        assert done.returncode == 0, done.stderr
+        assert f"\nC={root}/envcfg-".encode() in done.stdout

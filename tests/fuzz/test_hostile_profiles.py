@@ -103,7 +103,13 @@ def everything() -> dict[str, Json]:
             "arguments": {"--nv": mount},
             "exports": {"FOUR": {"value": "4", "when": {"nodes": ">0"}, **SAID}},
         },
-        "scratch": {"root": "/tmp", "in_memory": True, **SAID},
+        "scratch": {
+            "root": "/tmp",
+            "in_memory": True,
+            "disk": "/tmp/${NOBODY}",
+            "disk_request": {"--licenses": "nvme"},
+            **SAID,
+        },
         "env": {
             "ONE": {
                 "value": "1",

@@ -195,6 +195,8 @@ PROBLEMS = [
     (f"name: x\nrendezvous: {{suffix: a b, {REASON}}}\n", "2:22", "rendezvous.suffix: 'a b' is no part of a host's name"),
     (f"name: x\nlifecycle: {{state: good, {REASON}}}\n", "2:20", "lifecycle.state: unknown value 'good'"),
     (f"name: x\nverified: {{state: tried, {REASON}}}\n", "2:19", "verified.state: unknown value 'tried'"),
+    (f"name: x\nscratch: {{root: /a, disk_request: {{C: n}}, {REASON}}}\n", "2:39", "scratch.disk_request.C: 'C' is no option"),
+    (f"name: x\nscratch: {{root: /a, disk_request: {{-C: 'a b'}}, {REASON}}}\n", "2:40", "scratch.disk_request.-C: 'a b' holds what a line of a job script cannot"),
     (f"name: x\nscratch: {{in_memory: true, {REASON}}}\n", "2:10", "scratch: no root"),
 ]  # fmt: skip
 

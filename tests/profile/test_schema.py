@@ -242,7 +242,7 @@ FULL: dict[str, Any] = {
         "arguments": {"--nv": {"if_exists": "/dev/nvidiactl", **REASON}},
         "exports": {"A": {"value": "all", "when": {"runtime": "pyxis"}, **REASON}},
     },
-    "scratch": {"root": "${TMPDIR:-/tmp}", "in_memory": False, **REASON},
+    "scratch": {"root": "${TMPDIR:-/tmp}", "in_memory": False, "disk": "/d/${A}", "disk_request": {"--constraint": "nvme"}, **REASON},
     "env": {
         "A": {"value": "a$$${B}", "when": {"rocm": "<6.2,>=6"}, "otherwise": 1, "force": True, **REASON},
         "B": {"cases": [{"value": None, "when": {"nodes": ">1"}, **REASON}], "directory": True},

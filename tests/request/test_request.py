@@ -63,6 +63,11 @@ ASKED: dict[str, tuple[str, dict[str, Any], dict[str, str | None]]] = {
         "--gpus-per-node": "8", "--mem": None, "--ntasks-per-node": None,
         "--cpus-per-task": None, "--exclusive": None}),
     "a network": ("frontier", {"named": LUMI}, {"--network": "disable_rdzv_get"}),
+    "a disk for the caches": ("frontier", {"named": LUMI}, {"--constraint": "nvme"}),
+    "a disk beside a constraint": ("frontier", {"named": {**LUMI, "--constraint": "a"}}, {"--constraint": "a&nvme"}),
+    "a disk beside either": ("frontier", {"named": {**LUMI, "--constraint": "a|b"}}, {"--constraint": "(a|b)&nvme"}),
+    "a disk that is asked for": ("frontier", {"named": {**LUMI, "--constraint": "a&nvme"}}, {"--constraint": "a&nvme"}),
+    "a disk by its size": ("frontier", {"nvme": 100, "named": LUMI}, {"--constraint": "nvme"}),
     "a constraint": ("adastra-mi300a", {"named": LUMI}, {
         "--constraint": "MI300", "--exclusive": None, "--mem": "500G"}),
     "a QOS": ("perlmutter", {"named": {"--account": "m_g", "--constraint": "gpu", "--job-name": "j"}}, {

@@ -39,6 +39,7 @@ from envcfg.profile.read.entries import (
 )
 from envcfg.profile.read.nodes import Field, read_fields
 from envcfg.profile.read.scheduling import (
+    read_asked,
     read_billing,
     read_bundles,
     read_modules,
@@ -272,7 +273,16 @@ _SECTIONS: Mapping[str, Callable[[Field], object]] = {
             "exports": read_exports,
         }
     ),
-    "scratch": block(Scratch, {"root": read_word, "in_memory": Field.flag}, ["root"]),
+    "scratch": block(
+        Scratch,
+        {
+            "root": read_word,
+            "in_memory": Field.flag,
+            "disk": read_word,
+            "disk_request": read_asked,
+        },
+        ["root"],
+    ),
     "env": lambda field: {"env": read_env(field)},
     "bundles": lambda field: {"bundles": read_bundles(field)},
     "request": read_request,

@@ -73,6 +73,16 @@ def _read_rule(option: str, field: Field) -> RequestRule | None:
     return read_block(field, RequestRule, readers, ["rule"], option=option)
 
 
+def read_asked(field: Field) -> dict[str, str]:
+    """Read options of a request with their values."""
+    found = {}
+    for option, each in field.mapping().items():
+        if not re.fullmatch(_FLAG, option):
+            each.problem(f"{option!r} is no option", "write it as --constraint")
+        found[option] = _plain(each) or ""
+    return found
+
+
 def _plain(field: Field) -> str | None:
     text = field.text()
     if text is not None and not is_plain(text):
