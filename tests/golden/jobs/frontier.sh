@@ -17,6 +17,9 @@
 # OLCF favours large jobs, and the larger one is, the longer it may run
 #SBATCH --partition=batch
 
+# /tmp is in memory; the two disks of a node are there for jobs that ask for them
+#SBATCH --constraint=nvme
+
 # 8 GPUs on each node
 #SBATCH --nodes=2
 
