@@ -222,7 +222,9 @@ def _settings(plan: Plan) -> str:
     if asked.profiled:
         body += '  ENVCFG_ARGS+=("ENVCFG_JOB=$ENVCFG_JOB")\n'
     body += option_lines(starter.own, plan.started, "  ")
-    body += "".join(bundle_lines(each, "  ", starter.bundled) for each in plan.bundles)
+    body += "".join(
+        bundle_lines(each, "  ", starter.bundled[0]) for each in plan.bundles
+    )
     tested = [branch.tests for each in plan.settings for branch in each.branches]
     if any((*tested, *(option.tests for option in plan.agent))):
         body += '  ENVCFG_ARGS+=("ENVCFG_NODES=$ENVCFG_NODES")\n'

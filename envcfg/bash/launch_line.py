@@ -33,7 +33,8 @@ def launch_words(plan: Plan) -> Iterator[str]:
     """Yield the words of the launch line, each as bash reads it."""
     texts = (template(name) for name in launch_templates(plan))
     line = next(match[1] for text in texts if (match := _LINE.search(text)))
-    options = f'"${{ENVCFG_{STARTERS[plan.starter].bundled.upper()}[@]}}"'
+    array = "".join(STARTERS[plan.starter].bundled[:1]).upper()
+    options = f'"${{ENVCFG_{array}[@]}}"'
     known = {
         options: [*_options(plan), options],
         '"${envcfg_task[@]}"': [],  # only where the runtime keeps the environment out

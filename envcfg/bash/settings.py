@@ -135,7 +135,7 @@ def bundle_lines(bundle: PlannedBundle, margin: str, program: str) -> str:
     Args:
         bundle: what works together only.
         margin: before each line.
-        program: who gets its options, as ``Starter.bundled`` has it.
+        program: who gets its options, the first of ``Starter.bundled``.
     """
     inner = margin + "  "
     pairs = [

@@ -211,20 +211,19 @@ def _exports(profile: Profile, facts: Facts) -> Iterable[PlannedExport]:
 
 
 def choose_bundles(
-    profile: Profile, options: Options, program: str, facts: Facts
+    profile: Profile, options: Options, keys: Sequence[str], facts: Facts
 ) -> tuple[list[PlannedBundle], list[Finding]]:
     """Return the bundles that can apply, and a note on each that the options break up.
 
     Args:
         profile: what the system needs.
         options: with what is set for this job.
-        program: who starts the ranks, as ``Starter.bundled`` has it.
+        keys: those of a bundle that are for who starts the ranks, as ``Starter.bundled``.
         facts: what is known.
     """
     chosen, notes = [], []
     for bundle in profile.bundles.values():
-        words = bundle and bundle.options_of(program)
-        if bundle is None or words is None:
+        if bundle is None or not bundle.is_for(keys):
             continue
         tests = _tests_left(bundle.when, bundle.name, facts)
         if tests is None:
@@ -246,8 +245,8 @@ def choose_bundles(
             PlannedBundle(
                 name=bundle.name,
                 env=bundle.env,
-                network=bundle.network if program == "srun" else (),
-                options=words,
+                network=bundle.network if "network" in keys else (),
+                options=getattr(bundle, keys[0]),
                 reason=bundle.reason,
                 tests=tests,
             )

@@ -4,7 +4,7 @@ A ``Profile`` is what one file says, or what a chain of files says together. A f
 is None was not given; in ``env``, ``binds`` and the like a None unsets what a family gave.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from envcfg.bind import Bind
@@ -105,14 +105,12 @@ class Bundle(NamedTuple):
     flux: tuple[str, ...] = ()
     when: Condition = ALWAYS
 
-    def options_of(self, program: str) -> tuple[str, ...] | None:
-        """Return its options for ``srun``, ``mpiexec`` or ``flux``; None: it has none.
+    def is_for(self, keys: Sequence[str]) -> bool:
+        """Tell whether it says something of a starter, whose keys of a bundle these are.
 
-        A bundle without options for who starts the ranks says nothing of such a job.
+        Variables that go with another one's options alone are nothing for its jobs.
         """
-        found = getattr(self, program) if program else ()
-        is_for = found or (program == "srun" and self.network)
-        return found if is_for else None
+        return any(getattr(self, key) for key in keys)
 
 
 class NameFact(NamedTuple):

@@ -24,7 +24,7 @@ from envcfg.report.styled import make_console
 from envcfg.starters import OWN, STARTERS
 
 SCHEMA_VERSION = 2
-_BUNDLED = tuple(each.bundled for each in STARTERS.values() if each.bundled)
+_BUNDLED = tuple(each.bundled[0] for each in STARTERS.values() if each.bundled)
 
 
 def plan_json(plan: Plan) -> str:
@@ -43,7 +43,7 @@ def plan_json(plan: Plan) -> str:
         "container": _container(plan),
         "settings": [_setting(each) for each in plan.settings],
         "bundles": [
-            _bundle(each, STARTERS[plan.starter].bundled) for each in plan.bundles
+            _bundle(each, STARTERS[plan.starter].bundled[0]) for each in plan.bundles
         ],
         **{
             own: [_argument(each) for each in plan.started if by.name == plan.starter]
@@ -97,7 +97,7 @@ def plan_lines(plan: Plan) -> Iterator[str]:
         yield f"bundle {bundle.name}{_tests(bundle.tests)}"
         for name, word in bundle.env.items():
             yield f"  {name}={format_word(word)}"
-        program = STARTERS[plan.starter].bundled
+        program = STARTERS[plan.starter].bundled[0]
         for text in (
             *(f"--network={each}" for each in bundle.network),
             *bundle.options,

@@ -13,7 +13,7 @@ STARTER = Starter(
         *("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_LOCAL_RANK"),
     ),
     sections=("bundles", "mpiexec", "cpu_masks"),
-    bundled="mpiexec",
+    bundled=("mpiexec",),
     ends_at_colon=True,
     own="mpiexec",
     starts_agents=True,

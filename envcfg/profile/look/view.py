@@ -134,10 +134,10 @@ def look_at(
             values += _block(section, content, place(*keys), facts)
     launcher = facts.get("launcher") or allowed_launchers(profile.launchers)[0]
     left_out = _left_out(launcher, profile)
-    program = STARTERS[starter_of(launcher, profile.launchers)].bundled
+    bundled = STARTERS[starter_of(launcher, profile.launchers)].bundled
     values = [
         each._replace(state=State.NOT, missing=())
-        if each.section in left_out or _is_others(each, profile, program)
+        if each.section in left_out or _is_others(each, profile, bundled)
         else each
         for each in values
     ]
@@ -149,10 +149,10 @@ def look_at(
     )
 
 
-def _is_others(value: Value, profile: Profile, program: str) -> bool:
-    """Tell whether a value is of a bundle that has no options for this program."""
+def _is_others(value: Value, profile: Profile, bundled: Sequence[str]) -> bool:
+    """Tell whether a value is of a bundle that is for other starters."""
     bundle = profile.bundles.get(value.name) if value.section == "bundles" else None
-    return bundle is not None and bundle.options_of(program) is None
+    return bundle is not None and not bundle.is_for(bundled)
 
 
 def _left_out(launcher: str, profile: Profile) -> frozenset[str]:
