@@ -7,6 +7,9 @@ colon, a comma or a backslash of a path. How a runtime wants it is the runtime's
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+# What stands for a source in the words of a runtime, where the job tells it.
+STAND_IN = "/ENVCFG_BIND_SOURCE"
+
 
 class Bind(NamedTuple):
     """A folder or file of the host in the container.
@@ -15,15 +18,17 @@ class Bind(NamedTuple):
         source: its path on the host.
         target: where it appears; empty: at the same place.
         options: such as ``ro``.
+        refers: *source* is as profiles write values: variables of the job tell it.
     """
 
     source: str
     target: str = ""
     options: tuple[str, ...] = ()
+    refers: bool = False
 
     def __str__(self) -> str:
         """Return the text that :func:`parse_bind` reads."""
-        fields = [_escape(self.source)]
+        fields = [self.source if self.refers else _escape(self.source)]
         if self.target or self.options:
             fields.append(_escape(self.target))
         if self.options:
@@ -44,21 +49,26 @@ def is_read_only(bind: Bind) -> bool:
     return "ro" in bind.options
 
 
-def parse_bind(text: str) -> Bind:
+def parse_bind(text: str, *, refers: bool = False) -> Bind:
     """Return the bind that *text* means.
+
+    Args:
+        text: as on a command line.
+        refers: its source is as a profile writes values, ``${NAME:-/default}/folder``.
 
     Raises:
         ValueError: it has no source, or more than three parts.
     """
-    fields = list(_split(text, ":"))
+    fields = list(_split(text, ":", refers=refers))
     if len(fields) > 3 or not fields[0]:
         msg = f"{text!r} is no bind: SOURCE[:TARGET[:OPTIONS]]"
         raise ValueError(msg)
     source, target, options = (*fields, "", "")[:3]
     return Bind(
-        source=_plain(source),
+        source=source if refers else _plain(source),
         target=_plain(target),
         options=tuple(_plain(each) for each in _split(options, ",") if each),
+        refers=refers,
     )
 
 
@@ -99,12 +109,14 @@ def _plain(text: str) -> str:
     return plain
 
 
-def _split(text: str, sign: str) -> Iterator[str]:
+def _split(text: str, sign: str, *, refers: bool = False) -> Iterator[str]:
     """Yield the parts between *sign*, still with their backslashes."""
     start = at = 0
     while at < len(text):
         if text[at] == "\\":
             at += 1
+        elif refers and text.startswith("${", at):
+            at = max(at, text.find("}", at))  # its default begins with a colon
         elif text[at] == sign:
             yield text[start:at]
             start = at + 1

@@ -11,7 +11,7 @@ from envcfg.launch.environment import is_secret
 from envcfg.launch.plan import Plan, Planned, PlannedBundle
 from envcfg.profile.conditions import Condition
 from envcfg.profile.identity import FIXED
-from envcfg.profile.words import Word, format_word, references
+from envcfg.profile.words import Word, format_word, parse_word, references
 
 
 def setup_pieces(diagnostics: Diagnostics) -> Iterator[str]:
@@ -89,11 +89,14 @@ def taken_names(plan: Plan) -> list[str]:
     """Return the variables that a step takes from the job's shell, exported or not."""
     words = [b.value for each in plan.settings for b in each.branches if b.value]
     words += [value for each in plan.bundles for value in each.env.values()]
-    words += [plan.scratch.root] if plan.scratch else []
+    words += [plan.scratch.root, plan.scratch.disk or ()] if plan.scratch else []
     names = {"MASTER_ADDR", "MASTER_PORT"}
     names |= {each.name for each in plan.settings}
     names |= {name for each in plan.bundles for name in each.env}
     names |= {name for word in words for name in references(word)}
     if plan.container:
         names |= {each.name for each in plan.container.exports}
+        binds = (each.bind for each in plan.container.binds)
+        sources = (parse_word(each.source) for each in binds if each.refers)
+        names |= {name for word in sources for name in references(word)}
     return sorted(each for each in names - FIXED if not each.startswith("ENVCFG_"))

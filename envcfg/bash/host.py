@@ -32,7 +32,13 @@ from envcfg.bash.pieces import (
     template,
     title,
 )
-from envcfg.bash.quoting import quote, quote_always, quote_word, with_defaults
+from envcfg.bash.quoting import (
+    needed_names,
+    quote,
+    quote_always,
+    quote_word,
+    with_defaults,
+)
 from envcfg.bash.rank_part import contract_names, inside_text, rank_text, worker_text
 from envcfg.bash.settings import (
     argument_lines,
@@ -45,6 +51,7 @@ from envcfg.bash.settings import (
 from envcfg.launch.plan import Container, Plan
 from envcfg.launchers import LAUNCHERS
 from envcfg.mark import marked
+from envcfg.profile.model import Scratch
 from envcfg.profile.words import quote_comment
 from envcfg.starters import STARTERS
 
@@ -132,9 +139,20 @@ def _needs(plan: Plan, functions: str, inside: str, rest: str) -> str:
         # Read when the script is sourced: a message there could end the job's shell.
         root = quote_word(with_defaults(plan.scratch.root), "scratch.root")
         lines.append(f"\nENVCFG_SCRATCH={root} # for node-local caches\n")
+        lines.append(_disk(plan.scratch))
     if inside:
         lines.append(f"\n{heredoc('ENVCFG_INSIDE', inside)}")
     return "".join(lines)
+
+
+def _disk(scratch: Scratch) -> str:
+    """Return the line that takes the disk of a job that has asked for it; maybe none."""
+    if scratch.disk is None:
+        return ""
+    disk = quote_word(with_defaults(scratch.disk), "scratch.disk")
+    tests = [f"-n ${{{name}-}}" for name in needed_names(scratch.disk)]
+    tests += [f"-d {disk}", f"-w {disk}"]
+    return f"if [[ {' && '.join(tests)} ]]; then ENVCFG_SCRATCH={disk}; fi\n"
 
 
 def _data(plan: Plan) -> Mapping[str, str]:
@@ -191,6 +209,9 @@ def _settings(plan: Plan) -> str:
     if plan.handed_on:
         body += f"  envcfg_pass {' '.join(plan.handed_on)}\n"
     if plan.scratch:
+        needed = needed_names(plan.scratch.root)
+        if needed:
+            body += f"  envcfg_needed scratch.root {' '.join(needed)} || :\n"
         body += '  ENVCFG_ARGS+=("ENVCFG_CACHE_BASE=$ENVCFG_CACHE_BASE")\n'
     if is_by_interface(plan):
         body += "  envcfg_master\n"
@@ -201,7 +222,9 @@ def _settings(plan: Plan) -> str:
     if asked.profiled:
         body += '  ENVCFG_ARGS+=("ENVCFG_JOB=$ENVCFG_JOB")\n'
     body += option_lines(starter.own, plan.started, "  ")
-    body += "".join(bundle_lines(each, "  ") for each in plan.bundles)
+    body += "".join(
+        bundle_lines(each, "  ", starter.bundled[0]) for each in plan.bundles
+    )
     tested = [branch.tests for each in plan.settings for branch in each.branches]
     if any((*tested, *(option.tests for option in plan.agent))):
         body += '  ENVCFG_ARGS+=("ENVCFG_NODES=$ENVCFG_NODES")\n'

@@ -15,6 +15,7 @@ from envcfg.bash.choice import (
 )
 from envcfg.bash.pieces import template
 from envcfg.bash.quoting import quote
+from envcfg.bash.settings import bind_word
 from envcfg.launch.plan import Plan
 from envcfg.starters import STARTERS
 
@@ -32,7 +33,8 @@ def launch_words(plan: Plan) -> Iterator[str]:
     """Yield the words of the launch line, each as bash reads it."""
     texts = (template(name) for name in launch_templates(plan))
     line = next(match[1] for text in texts if (match := _LINE.search(text)))
-    options = f'"${{ENVCFG_{STARTERS[plan.starter].own.upper()}[@]}}"'
+    array = "".join(STARTERS[plan.starter].bundled[:1]).upper()
+    options = f'"${{ENVCFG_{array}[@]}}"'
     known = {
         options: [*_options(plan), options],
         '"${envcfg_task[@]}"': [],  # only where the runtime keeps the environment out
@@ -48,7 +50,7 @@ def _options(plan: Plan) -> Iterator[str]:
     yield from (quote(each.word) for each in plan.started)
     for bundle in plan.bundles:
         yield from (f"--network={value}" for value in bundle.network)
-        yield from map(quote, bundle.srun)
+        yield from map(quote, bundle.options)
 
 
 def _enter(plan: Plan) -> Iterator[str]:
@@ -65,7 +67,7 @@ def _enter(plan: Plan) -> Iterator[str]:
         if not each.word.startswith(filed)
     ]
     for bind in container.binds:
-        mounts += _added(text, "envcfg_bind", {'"${2-$1}"': [quote(bind.text)]})
+        mounts += _added(text, "envcfg_bind", {'"${2-$1}"': [bind_word(bind)]})
     known = {
         "envcfg_mounts": mounts,
         '"$envcfg_name"': programs(container)[:1],

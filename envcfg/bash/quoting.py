@@ -46,6 +46,12 @@ def with_defaults(word: Word) -> Word:
     )
 
 
+def needed_names(word: Word) -> list[str]:
+    """Return the variables that must be set, as *word* has no default for them."""
+    given = (part for part in word if isinstance(part, Ref) and part.default is None)
+    return list(dict.fromkeys(ref.name for ref in given))
+
+
 def rename(word: Word, names: Mapping[str, str]) -> Word:
     """Return *word* with references to *names* led elsewhere."""
     return tuple(

@@ -18,7 +18,7 @@ from envcfg.bash.pieces import (
     has_template,
     template,
 )
-from envcfg.bash.quoting import quote, rename
+from envcfg.bash.quoting import quote, quote_always, rename
 from envcfg.bash.settings import agent_lines, folder_lines, setting_lines
 from envcfg.launch.plan import Plan, Planned
 from envcfg.launchers import LAUNCHERS
@@ -123,6 +123,9 @@ def _program(plan: Plan) -> Iterator[str]:
         )
         yield template("rank/local_rank")
     yield from ending_pieces(plan.diagnostics)  # a profiler's words move the program's
+    if plan.container and plan.container.prefix:
+        words = " ".join(map(quote_always, plan.container.prefix))
+        yield f'set -- {words} "$@" # what the system wants before each command\n'
     if plan.handed_on:
         yield f"unset -v {' '.join(_handed_on(plan).values())}\n"
     yield template("rank/exec")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from envcfg.bash.quoting import quote, quote_word
+from envcfg.bash.quoting import needed_names, quote, quote_word, with_defaults
+from envcfg.bind import STAND_IN
 from envcfg.launch.plan import (
     Planned,
     PlannedArgument,
@@ -15,7 +16,7 @@ from envcfg.launch.plan import (
 from envcfg.profile.conditions import Condition
 from envcfg.profile.identity import NODE, RANK
 from envcfg.profile.reason import Reason
-from envcfg.profile.words import quote_comment
+from envcfg.profile.words import parse_word, quote_comment
 
 _WIDTH = 92
 _TESTS = {"==": "-eq", "!=": "-ne", "<": "-lt", "<=": "-le", ">": "-gt", ">=": "-ge"}
@@ -38,6 +39,11 @@ def mount_lines(mounts: Sequence[PlannedMount], margin: str) -> str:
     """Return the calls that mount: source and, where it differs, the runtime's text."""
     lines = []
     for mount in mounts:
+        if mount.bind.refers:
+            call = _bind_of_variables(mount)
+            lines.append(_reason(mount.reason, margin))
+            lines.append(_guarded([(mount.tests, call)], margin))
+            continue
         words = ["envcfg_bind"]
         if mount.if_exists is not None:
             words = ["envcfg_bind_if", quote(mount.if_exists)]
@@ -47,6 +53,27 @@ def mount_lines(mounts: Sequence[PlannedMount], margin: str) -> str:
         lines.append(_reason(mount.reason, margin))
         lines.append(_guarded([(mount.tests, f"{' '.join(words)}\n")], margin))
     return "".join(lines)
+
+
+def _bind_of_variables(mount: PlannedMount) -> str:
+    """Return the call that mounts what variables of the job tell."""
+    word = parse_word(mount.bind.source)
+    needed = " ".join(needed_names(word))
+    words = ["envcfg_bind_of", quote(str(mount.bind)), quote(needed)]
+    words += [quote_word(with_defaults(word), "a bind"), quote(mount.text)]
+    if mount.if_exists is not None:
+        own = mount.if_exists == mount.bind.source
+        words.append("own" if own else quote(mount.if_exists))
+    return f"{' '.join(words)}\n"
+
+
+def bind_word(mount: PlannedMount) -> str:
+    """Return the text of a bind as one word of bash, in which variables expand."""
+    if not mount.bind.refers:
+        return quote(mount.text)
+    source = quote_word(with_defaults(parse_word(mount.bind.source)), "a bind")
+    parts = (quote(part) if part else "" for part in mount.text.split(STAND_IN))
+    return source.join(parts)
 
 
 def argument_lines(arguments: Sequence[PlannedArgument], margin: str) -> str:
@@ -102,8 +129,14 @@ def agent_lines(options: Sequence[PlannedArgument]) -> str:
     return "".join(lines)
 
 
-def bundle_lines(bundle: PlannedBundle, margin: str) -> str:
-    """Return the lines that set all of a bundle, or say why nothing of it is set."""
+def bundle_lines(bundle: PlannedBundle, margin: str, program: str) -> str:
+    """Return the lines that set all of a bundle, or say why nothing of it is set.
+
+    Args:
+        bundle: what works together only.
+        margin: before each line.
+        program: who gets its options, the first of ``Starter.bundled``.
+    """
     inner = margin + "  "
     pairs = [
         f"{name} {quote_word(value, name, frozenset())}"
@@ -111,7 +144,8 @@ def bundle_lines(bundle: PlannedBundle, margin: str) -> str:
     ]
     body = [f"envcfg_force {pair}" for pair in pairs]
     body += [f"envcfg_network {quote(value)}" for value in bundle.network]
-    body += [f"ENVCFG_SRUN+=({quote(option)})" for option in bundle.srun]
+    array = f"ENVCFG_{program.upper()}"
+    body += [f"{array}+=({quote(option)})" for option in bundle.options]
     call = f"envcfg_agrees {quote(bundle.name)}"
     call += "".join(f" \\\n{inner}{pair}" for pair in pairs)
     tests = f"{_test_text(bundle.tests)} && " if bundle.tests else ""

@@ -122,7 +122,9 @@ def _layers(profile: Profile, facts: Facts) -> Iterator[Layer]:
     from envcfg.profile.conditions import Truth
 
     for mount in profile.binds.values():
-        if mount and facts.judge(mount.when, str(mount.bind))[0] is Truth.YES:
+        if not mount or mount.bind.refers:
+            continue  # where the job's variables lead is not known here
+        if facts.judge(mount.when, str(mount.bind))[0] is Truth.YES:
             yield Layer(mount.bind.source, mount.bind.target or mount.bind.source)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from envcfg import runtimes
+from envcfg.bind import STAND_IN
 from envcfg.errors import UsageError
 from envcfg.findings import Finding, Place
 from envcfg.launch.plan import (
@@ -94,6 +95,7 @@ def choose_container(
         arguments=tuple(words),
         binds=tuple(_binds((*profile.binds.values(), *asked), first, facts)),
         exports=tuple(_exports(profile, facts)),
+        prefix=_prefix(profile, facts),
         stamp=options.read.stamp,
     )
 
@@ -178,8 +180,11 @@ def _binds(
         tests = _tests_left(mount.when, str(mount.bind), facts)
         if tests is None:
             continue
+        bind = mount.bind
+        if bind.refers:
+            bind = bind._replace(source=STAND_IN)
         try:
-            text = runtime.format_bind(mount.bind)
+            text = runtime.format_bind(bind)
         except ValueError as err:
             msg = f"{runtime.name} cannot bind {mount.bind}: {err}"
             raise UsageError(msg, hint="choose another path, or a link to it") from err
@@ -192,6 +197,13 @@ def _binds(
         )
 
 
+def _prefix(profile: Profile, facts: Facts) -> tuple[str, ...]:
+    prefix = profile.prefix
+    if prefix is None or _tests_left(prefix.when, prefix.words[0], facts) is None:
+        return ()
+    return prefix.words
+
+
 def _exports(profile: Profile, facts: Facts) -> Iterable[PlannedExport]:
     for each in profile.exports.values():
         if each and (tests := _tests_left(each.when, each.name, facts)) is not None:
@@ -199,12 +211,19 @@ def _exports(profile: Profile, facts: Facts) -> Iterable[PlannedExport]:
 
 
 def choose_bundles(
-    profile: Profile, options: Options, facts: Facts
+    profile: Profile, options: Options, keys: Sequence[str], facts: Facts
 ) -> tuple[list[PlannedBundle], list[Finding]]:
-    """Return the bundles that can apply, and a note on each that the options break up."""
+    """Return the bundles that can apply, and a note on each that the options break up.
+
+    Args:
+        profile: what the system needs.
+        options: with what is set for this job.
+        keys: those of a bundle that are for who starts the ranks, as ``Starter.bundled``.
+        facts: what is known.
+    """
     chosen, notes = [], []
     for bundle in profile.bundles.values():
-        if bundle is None:
+        if bundle is None or not bundle.is_for(keys):
             continue
         tests = _tests_left(bundle.when, bundle.name, facts)
         if tests is None:
@@ -226,8 +245,8 @@ def choose_bundles(
             PlannedBundle(
                 name=bundle.name,
                 env=bundle.env,
-                network=bundle.network,
-                srun=bundle.srun,
+                network=bundle.network if "network" in keys else (),
+                options=getattr(bundle, keys[0]),
                 reason=bundle.reason,
                 tests=tests,
             )

@@ -52,7 +52,9 @@ def missing_sources(container: Container | None) -> list[Finding]:
     return [
         _not_here("bind-not-here", str(bind.bind))
         for bind in (container.binds if container else ())
-        if bind.if_exists is None and not os.path.exists(bind.bind.source)
+        if bind.if_exists is None
+        and not bind.bind.refers
+        and not os.path.exists(bind.bind.source)
     ]
 
 

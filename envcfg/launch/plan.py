@@ -88,7 +88,10 @@ class Planned(NamedTuple):
 
 
 class PlannedMount(NamedTuple):
-    """A bind, as *text* in the words of the runtime; not if *if_exists* is absent."""
+    """A bind, as *text* in the words of the runtime; not if *if_exists* is absent.
+
+    In *text* ``STAND_IN`` is for a source that variables of the job tell.
+    """
 
     bind: Bind
     text: str
@@ -116,12 +119,12 @@ class PlannedExport(NamedTuple):
 
 
 class PlannedBundle(NamedTuple):
-    """Variables and options of srun that are set together, if the tests hold, or not."""
+    """Variables and options of the starter, set together, if the tests hold, or not."""
 
     name: str
     env: Mapping[str, Word]
     network: tuple[str, ...]
-    srun: tuple[str, ...]
+    options: tuple[str, ...]
     reason: Reason
     tests: Condition = ALWAYS
 
@@ -132,6 +135,7 @@ class Container(NamedTuple):
     Attributes:
         is_file: a path, not a reference.
         runtimes: by name; the first that the job has is taken. They share a template.
+        prefix: words before each rank's command, in the container.
         stamp: of its file when facts were read in it; see ``Read``.
     """
 
@@ -142,6 +146,7 @@ class Container(NamedTuple):
     arguments: tuple[PlannedArgument, ...]
     binds: tuple[PlannedMount, ...]
     exports: tuple[PlannedExport, ...] = ()
+    prefix: tuple[str, ...] = ()
     stamp: str = ""
 
 

@@ -91,7 +91,8 @@ def resolve(
     bundles: list[PlannedBundle] = []
     broken_up: list[Finding] = []
     if "bundles" in STARTERS[starter].sections:
-        bundles, broken_up = choose_bundles(profile, options, facts)
+        keys = STARTERS[starter].bundled
+        bundles, broken_up = choose_bundles(profile, options, keys, facts)
     started = starter_options(profile, options, launcher, starter, facts)
     if named and named[0].option:  # it has its words among these
         started = tuple(checked(each, named[0]) for each in started)

@@ -104,6 +104,16 @@ def parse_tests(fact: str, text: str) -> list[Test]:
         if fact in _NAMES:
             _check_names(test)
         return [test]
+    return parse_comparisons(fact, text)
+
+
+def parse_comparisons(fact: str, text: str) -> list[Test]:
+    """Read comma-separated comparisons of a version or a number; of what is no fact, too.
+
+    Raises:
+        ValueError: with a sentence, if *text* is none.
+    """
+    kind = FACTS.get(fact, "version")
     tests = []
     for part in text.split(","):
         said = part.strip()
@@ -126,7 +136,7 @@ def _check_names(test: Test) -> None:
 
 def fact_problem(fact: str, value: str) -> str | None:
     """Return what is wrong with *value* for this fact, as a sentence, or None."""
-    kind = FACTS[fact]
+    kind = FACTS.get(fact, "version")
     if kind == "version" and not all(map(_is_number, value.split("."))):
         return f"{value!r} is no version: expected numbers and dots, as in 6.2.4"
     if kind == "integer" and not _is_number(value):

@@ -4,14 +4,21 @@ A ``Profile`` is what one file says, or what a chain of files says together. A f
 is None was not given; in ``env``, ``binds`` and the like a None unsets what a family gave.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from envcfg.bind import Bind
 from envcfg.findings import Place
 from envcfg.profile.conditions import ALWAYS, Condition
 from envcfg.profile.reason import Reason
-from envcfg.profile.scheduler import Asking, Billing, Module, Partition, RequestRule
+from envcfg.profile.scheduler import (
+    Asking,
+    Billing,
+    Module,
+    Partition,
+    Qos,
+    RequestRule,
+)
 from envcfg.profile.words import Word
 
 
@@ -72,13 +79,21 @@ class Export(NamedTuple):
     when: Condition = ALWAYS
 
 
+class Prefix(NamedTuple):
+    """Words in the container before each rank's command, such as a script of the site's."""
+
+    reason: Reason
+    words: tuple[str, ...]
+    when: Condition = ALWAYS
+
+
 class Bundle(NamedTuple):
-    """Variables and options of srun that only work together: all of them or none.
+    """Variables and options of who starts the ranks: all of them together, or none.
 
     Attributes:
         env: values by variable.
         network: values for srun's ``--network``, which takes several.
-        srun: other options of srun.
+        srun: other options of srun; *mpiexec*, *flux*: of that, and of flux run.
     """
 
     name: str
@@ -86,7 +101,16 @@ class Bundle(NamedTuple):
     env: Mapping[str, Word] = {}
     network: tuple[str, ...] = ()
     srun: tuple[str, ...] = ()
+    mpiexec: tuple[str, ...] = ()
+    flux: tuple[str, ...] = ()
     when: Condition = ALWAYS
+
+    def is_for(self, keys: Sequence[str]) -> bool:
+        """Tell whether it says something of a starter, whose keys of a bundle these are.
+
+        Variables that go with another one's options alone are nothing for its jobs.
+        """
+        return any(getattr(self, key) for key in keys)
 
 
 class NameFact(NamedTuple):
@@ -136,11 +160,19 @@ class Rendezvous(NamedTuple):
 
 
 class Scratch(NamedTuple):
-    """Where node-local caches go; *in_memory*: they count against the job's memory."""
+    """Where node-local caches go.
+
+    Attributes:
+        in_memory: files below *root* count against the job's memory.
+        disk: a folder that is taken instead of *root* in jobs that have it.
+        disk_request: the options by which a job asks for it, such as ``--constraint``.
+    """
 
     reason: Reason
     root: Word
     in_memory: bool = False
+    disk: Word | None = None
+    disk_request: Mapping[str, str] = {}
 
 
 class Expect(NamedTuple):
@@ -203,7 +235,7 @@ class Parent(NamedTuple):
 
 
 class Detect(NamedTuple):
-    """By what a system is known.
+    """By what a system is known; *reason* is None where the names speak for themselves.
 
     Attributes:
         clusters: globs on the cluster's name.
@@ -217,18 +249,22 @@ class Detect(NamedTuple):
     hosts: tuple[str, ...] = ()
     interfaces: tuple[str, ...] = ()
     devices: tuple[str, ...] = ()
+    reason: Reason | None = None
 
 
 class Profile(NamedTuple):
     """What a system needs.
 
     Attributes:
+        envcfg: the versions of envcfg for which it is written, as ``>=0.2``.
+        closed: of ``partitions`` and ``qos`` those that name all that there are.
         dropped: the blocks that it takes back by null. *expect* stays among them where a
             higher layer gives it again, as it must not be laid over the family's then.
     """
 
     name: str
     dropped: frozenset[str] = frozenset()
+    envcfg: str | None = None
     summary: str | None = None
     extends: Parent | None = None
     lifecycle: Status | None = None
@@ -241,6 +277,7 @@ class Profile(NamedTuple):
     rendezvous: Rendezvous | None = None
     runtimes: tuple[str, ...] | None = None
     verb: Setting | None = None
+    prefix: Prefix | None = None
     image_facts: tuple[NameFact, ...] | None = None
     scratch: Scratch | None = None
     expect: Expect | None = None
@@ -255,6 +292,8 @@ class Profile(NamedTuple):
     request: Asking | None = None
     rules: Mapping[str, RequestRule | None] = {}
     partitions: Mapping[str, Partition | None] = {}
+    qos: Mapping[str, Qos | None] = {}
+    closed: tuple[str, ...] | None = None
     modules: Mapping[str, Module | None] = {}
     billing: Billing | None = None
 

@@ -5,13 +5,17 @@ from typing import NamedTuple
 from envcfg.profile.conditions import ALWAYS, Condition
 from envcfg.profile.reason import Reason
 
+# What ``request.gpus`` says of a system whose scheduler does not know its GPUs.
+UNASKED = "none"
+
 
 class Asking(NamedTuple):
     """How nodes and GPUs are asked for.
 
     Attributes:
         scheduler: ``slurm``, ``flux``, ``pbs`` or ``none``.
-        gpus: the option that takes the number of GPUs, such as ``--gres``.
+        gpus: the option that takes the number of GPUs, such as ``--gres``; ``UNASKED``: a
+            job has all of its nodes', and none can be asked for.
         gpu_type: where the option wants it named, as in ``--gres=gpu:a100:4``.
     """
 
@@ -35,8 +39,23 @@ class RequestRule(NamedTuple):
     value: str | None = None
 
 
+class Size(NamedTuple):
+    """How long jobs of up to *nodes* nodes may run; *time* as Slurm writes it."""
+
+    nodes: int
+    time: str
+
+
 class Partition(NamedTuple):
-    """A partition and its limits; *time* as Slurm writes it; *exclusive*: whole nodes."""
+    """A partition, or a queue, and its limits.
+
+    Attributes:
+        nodes: the most of a job, as *gpus*; *min_nodes*, *min_gpus*: the fewest.
+        time: the longest, as Slurm writes it.
+        sizes: where the longest time depends on the nodes: by size, the smallest first.
+        exclusive: whole nodes.
+        default: a job that names none gets it.
+    """
 
     name: str
     reason: Reason
@@ -44,6 +63,36 @@ class Partition(NamedTuple):
     time: str | None = None
     exclusive: bool | None = None
     gpus: int | None = None
+    min_nodes: int | None = None
+    min_gpus: int | None = None
+    sizes: tuple[Size, ...] = ()
+    default: bool = False
+
+    def __str__(self) -> str:
+        """Return what messages call it."""
+        return f"partition {self.name}"
+
+
+class Qos(NamedTuple):
+    """A quality of service; its limits, as a partition's, take the place of those.
+
+    Attributes:
+        partitions: those that it is for; none: all of them.
+    """
+
+    name: str
+    reason: Reason
+    nodes: int | None = None
+    time: str | None = None
+    gpus: int | None = None
+    min_nodes: int | None = None
+    min_gpus: int | None = None
+    sizes: tuple[Size, ...] = ()
+    partitions: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        """Return what messages call it."""
+        return f"QOS {self.name}"
 
 
 class Module(NamedTuple):

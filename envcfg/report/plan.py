@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 
 from envcfg.characters import one_line
@@ -23,6 +24,7 @@ from envcfg.report.styled import make_console
 from envcfg.starters import OWN, STARTERS
 
 SCHEMA_VERSION = 2
+_BUNDLED = tuple(each.bundled[0] for each in STARTERS.values() if each.bundled)
 
 
 def plan_json(plan: Plan) -> str:
@@ -40,7 +42,9 @@ def plan_json(plan: Plan) -> str:
         "command": list(plan.command),
         "container": _container(plan),
         "settings": [_setting(each) for each in plan.settings],
-        "bundles": [_bundle(each) for each in plan.bundles],
+        "bundles": [
+            _bundle(each, STARTERS[plan.starter].bundled[0]) for each in plan.bundles
+        ],
         **{
             own: [_argument(each) for each in plan.started if by.name == plan.starter]
             for own, by in OWN.items()
@@ -76,6 +80,8 @@ def plan_lines(plan: Plan) -> Iterator[str]:
             yield f"  {each.word}{_optional(each)}"
         for mount in plan.container.binds:
             yield f"  {mount.bind}{_optional(mount)}"
+        if plan.container.prefix:
+            yield f"  before each command: {shlex.join(plan.container.prefix)}"
         for export in plan.container.exports:
             yield f"  {export.name}={export.value}{_tests(export.tests)}"
     else:
@@ -91,8 +97,12 @@ def plan_lines(plan: Plan) -> Iterator[str]:
         yield f"bundle {bundle.name}{_tests(bundle.tests)}"
         for name, word in bundle.env.items():
             yield f"  {name}={format_word(word)}"
-        for text in (*(f"--network={each}" for each in bundle.network), *bundle.srun):
-            yield f"  srun {text}"
+        program = STARTERS[plan.starter].bundled[0]
+        for text in (
+            *(f"--network={each}" for each in bundle.network),
+            *bundle.options,
+        ):
+            yield f"  {program} {text}"
         yield from (f"    {line}" for line in _reason_lines(bundle.reason))
     for setting in plan.settings:
         yield ""
@@ -164,6 +174,7 @@ def _container(plan: Plan) -> dict[str, object] | None:
         "verb": plan.container.verb,
         "arguments": [_argument(each) for each in plan.container.arguments],
         "binds": [_mount(each) for each in plan.container.binds],
+        "prefix": list(plan.container.prefix),
         "exports": [_export(each) for each in plan.container.exports],
     }
 
@@ -195,12 +206,13 @@ def _argument(argument: PlannedArgument) -> dict[str, object]:
     }
 
 
-def _bundle(bundle: PlannedBundle) -> dict[str, object]:
+def _bundle(bundle: PlannedBundle, program: str) -> dict[str, object]:
     return {
         "name": bundle.name,
         "env": {name: format_word(value) for name, value in bundle.env.items()},
         "network": list(bundle.network),
-        "srun": list(bundle.srun),
+        **{name: [] for name in _BUNDLED},
+        program: list(bundle.options),
         "when": _test_texts(bundle.tests),
         **_said(bundle.reason),
     }

@@ -9,9 +9,10 @@ from envcfg import runtimes
 from envcfg.launch.plan import Plan
 from envcfg.profile.model import Profile
 from envcfg.profile.reason import Reason
-from envcfg.profile.scheduler import Asking
+from envcfg.profile.scheduler import UNASKED, Asking
 from envcfg.profile.words import Ref, Word
 from envcfg.request.amounts import size_text, time_text
+from envcfg.request.limits import known_queues
 from envcfg.request.rules import Line, option_in
 from envcfg.request.shape import Asked, Shape
 from envcfg.schedulers import SCHEDULERS
@@ -82,7 +83,7 @@ def _amounts(
     if option == "--gres":
         disk = f",nvme:{shape.nvme}" if shape.nvme else ""
         yield _said(option, f"gpu:{kind}{shape.gpus}{disk}", reason)
-    elif option:
+    elif option and option != UNASKED:
         yield _said(option, f"{kind}{shape.gpus}", reason)
     if shape.asks_tasks:
         one = f"one task, in which {plan.launcher} starts the ranks"
@@ -112,12 +113,13 @@ def _named(profile: Profile, named: Mapping[str, str], *options: str) -> Iterato
     for option in options:
         if option in named:
             value = named[option]
-            partition = (
-                profile.partitions.get(value) if option == "--partition" else None
-            )
+            queue = known_queues(profile, option).get(value)
             rule = profile.rules.get(option_in(profile, option))
-            if partition:
-                yield _said(option, value, partition.reason)
+            disk = profile.scratch.disk_request if profile.scratch else {}
+            if queue:
+                yield _said(option, value, queue.reason)
+            elif profile.scratch and disk.get(option) == value:
+                yield _said(option, value, profile.scratch.reason)
             elif rule:
                 yield _said(option, value, rule.reason)
             else:

@@ -7,15 +7,21 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from envcfg import runtimes
-from envcfg.errors import UsageError, suggest
+from envcfg.errors import UsageError
 from envcfg.findings import Finding
 from envcfg.launch.plan import Plan
 from envcfg.launchers import LAUNCHERS
 from envcfg.profile.model import Profile
 from envcfg.profile.scheduler import Partition
-from envcfg.request.amounts import seconds, time_text
 from envcfg.request.lines import Repeat, repeats, request_lines
-from envcfg.request.rules import Line, check_extra, check_lines, taken_from_rules
+from envcfg.request.queues import beyond_limits, chosen_queues
+from envcfg.request.rules import (
+    Line,
+    check_extra,
+    check_lines,
+    taken_from_rules,
+    with_disk,
+)
 from envcfg.request.shape import Asked, RequestError, Shape, refused, shape_of
 from envcfg.schedulers import NONE, SCHEDULERS, Scheduler
 
@@ -56,12 +62,14 @@ def make_request(profile: Profile, plan: Plan, asked: Asked) -> Request:
         hint = "envcfg wrap -o job.sh ... makes a script that runs as it is"
         raise UsageError(msg, hint=hint)
     taken, findings = taken_from_rules(profile, asked)
-    named = {**taken, **asked.named}
-    partition, refusals = _partition(profile, named.get("--partition"))
-    shape, more = shape_of(profile, plan, asked, partition)
-    refusals += more
+    named = with_disk({**taken, **asked.named}, profile, plan, asked)
+    partition, qos, refusals, more = chosen_queues(profile, named)
+    findings += more
+    shape, beyond = shape_of(profile, plan, asked)
+    refusals += beyond
+    refusals += beyond_limits(profile, asked, shape, partition, qos)
     refusals += _lacking(SCHEDULERS[scheduler.scheduler], asked)
-    refusals += _limits(asked, partition)
+    refusals += _late(asked)
     refusals += _masks(profile, plan, asked, shape)
     refusals += _deaf(plan, asked)
     refusals += _entering(asked)
@@ -112,19 +120,6 @@ def _entering(asked: Asked) -> Iterator[Finding]:
             )
 
 
-def _partition(
-    profile: Profile, name: str | None
-) -> tuple[Partition | None, list[Finding]]:
-    known = {key: each for key, each in profile.partitions.items() if each}
-    if name is None or not known:
-        return None, []
-    if name not in known:
-        hint = suggest(name, known) + "; a profile of your project can add one"
-        message = f"profile {profile.name} knows no partition {name}"
-        return None, [refused(message, hint)]
-    return known[name], []
-
-
 def _is_told(profile: Profile, scheduler: str, shape: Shape) -> bool:
     """Tell whether the starter knows by itself how many tasks a node is to have."""
     if shape.tasks == 1:
@@ -167,17 +162,7 @@ def _lacking(scheduler: Scheduler, asked: Asked) -> Iterator[Finding]:
             )
 
 
-def _limits(asked: Asked, partition: Partition | None) -> Iterator[Finding]:
-    if asked.seconds is not None and partition and partition.time:
-        most = seconds(partition.time)
-        if asked.seconds > most:
-            reason = partition.reason
-            yield refused(
-                f"--time {time_text(asked.seconds)} is more than partition "
-                f"{partition.name} gives: {time_text(most)} "
-                f"({reason.source}, {reason.date})",
-                "ask for less, or choose another --partition",
-            )
+def _late(asked: Asked) -> Iterator[Finding]:
     if asked.signal and asked.seconds and asked.signal.seconds >= asked.seconds:
         yield refused(
             f"--signal {asked.signal.seconds} s before the end of a job of "

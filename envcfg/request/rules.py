@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import NamedTuple
 
 from envcfg.findings import Finding
+from envcfg.launch.plan import Plan
 from envcfg.profile.model import Profile
 from envcfg.profile.scheduler import RequestRule
+from envcfg.request.limits import is_closed, known_queues
 from envcfg.request.shape import Asked, may_ask, refused
 from envcfg.schedulers import SCHEDULERS
 
@@ -79,10 +82,8 @@ def taken_from_rules(
             continue
         taken[option] = str(rule.value)
         if known_by and option in known_by.taken:
-            known = [key for key, each in profile.partitions.items() if each]
-            others = (
-                f": {', '.join(known)}" if option == "--partition" and known else ""
-            )
+            known = known_queues(profile, option)
+            others = f": {', '.join(known)}" if known else ""
             findings.append(
                 Finding(
                     rule="taken-from-profile",
@@ -96,8 +97,28 @@ def taken_from_rules(
     return taken, findings
 
 
-def _fitting(profile: Profile, rule: RequestRule) -> list[str]:
-    known = [name for name, each in profile.partitions.items() if each]
+def with_disk(
+    named: Mapping[str, str], profile: Profile, plan: Plan, asked: Asked
+) -> dict[str, str]:
+    """Return the values with those that ask for the node's disk, if the job uses it.
+
+    It does where caches go there, or where ``--nvme`` says so. Constraints hold together.
+    """
+    wanted = profile.scratch.disk_request if profile.scratch else {}
+    found = dict(named)
+    if not (plan.scratch or asked.nvme):
+        return found
+    for option, value in wanted.items():
+        own = found.get(option)
+        if own is None and not _in_extra(asked, option):
+            found[option] = value
+        elif own and option == "--constraint" and value not in re.split("[&()]", own):
+            found[option] = f"({own})&{value}" if "|" in own else f"{own}&{value}"
+    return found
+
+
+def _fitting(profile: Profile, option: str, rule: RequestRule) -> list[str]:
+    known = list(known_queues(profile, option))
     if rule.value and not _is_value(rule):
         known = [name for name in known if fnmatchcase(name, rule.value)]
     return known
@@ -125,8 +146,10 @@ def check_lines(
             flag = ours.get(option)
             name = f"{flag} " if flag else f"--request-arg={option}="
             hint = f"give {name}{rule.value or '...'}"
-            if flag == "--partition" and profile.partitions:
-                hint = f"give one of: {', '.join(_fitting(profile, rule))}"
+            if flag and (fitting := _fitting(profile, flag, rule)):
+                hint = f"give one of: {', '.join(fitting)}"
+                if rule.value and not _is_value(rule) and not is_closed(profile, flag):
+                    hint += f", or another like {rule.value}"
             elif rule.value:
                 hint += (
                     ", with your own" if _is_value(rule) else ", whatever stands for *"
@@ -154,7 +177,9 @@ def check_lines(
             rule = profile.rules["--mem" if what == "memory" else "--cpus-per-task"]
             why = f": {rule.reason.why} ({rule.reason.source})" if rule else ""
             yield refused(f"{flag} must not be given{why}", f"leave out {flag}")
-    if asked.nvme and (profile.billing is None or not profile.billing.per_nvme_gib):
+    is_billed = profile.billing and profile.billing.per_nvme_gib
+    can_ask = is_billed or (profile.scratch and profile.scratch.disk_request)
+    if asked.nvme and not can_ask:
         message = f"profile {profile.name} knows no local disk to ask for"
         yield refused(message, "leave out --nvme")
 

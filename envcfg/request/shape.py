@@ -10,7 +10,7 @@ from envcfg.findings import Finding
 from envcfg.launch.plan import Plan
 from envcfg.launchers import LAUNCHERS, is_local
 from envcfg.profile.model import Node, Profile
-from envcfg.profile.scheduler import Partition
+from envcfg.profile.scheduler import UNASKED
 from envcfg.request.amounts import mebibytes, size_text
 
 # Options that ask for the same thing: a rule against one is a rule against asking.
@@ -105,9 +105,7 @@ def may_ask(profile: Profile, what: str) -> bool:
     )
 
 
-def shape_of(
-    profile: Profile, plan: Plan, asked: Asked, partition: Partition | None
-) -> tuple[Shape, list[Finding]]:
+def shape_of(profile: Profile, plan: Plan, asked: Asked) -> tuple[Shape, list[Finding]]:
     """Return the shape of the job, and what is wrong with what was asked for.
 
     Raises:
@@ -128,7 +126,7 @@ def shape_of(
         asks_cores=may_ask(profile, "cores"),
         asks_memory=may_ask(profile, "memory"),
     )
-    refusals = [*_beyond_node(node, asked, gpus), *_beyond_partition(partition, shape)]
+    refusals = [*_beyond_node(node, asked, gpus), *_unasked(profile, gpus)]
     return shape, refusals
 
 
@@ -157,6 +155,17 @@ def _undivided(gpus: int, nodes: int) -> RequestError:
     return RequestError([refused(message, "give --nodes N --gpus-per-node M")])
 
 
+def _unasked(profile: Profile, gpus: int) -> Iterator[Finding]:
+    """Yield that a job cannot have some of a node's GPUs, where they are not asked for."""
+    asking, node = profile.request, profile.node
+    if asking and asking.gpus == UNASKED and node and gpus < node.gpus:
+        yield refused(
+            f"{gpus} GPUs of a node, but no request names GPUs here, and a job has all "
+            f"{node.gpus} ({asking.reason.source}, {asking.reason.date})",
+            f"leave out the number, and start fewer ranks: --ranks {gpus}",
+        )
+
+
 def _beyond_node(node: Node | None, asked: Asked, gpus: int) -> Iterator[Finding]:
     if node is None:
         return
@@ -182,20 +191,4 @@ def _beyond_node(node: Node | None, asked: Asked, gpus: int) -> Iterator[Finding
                 f"{size_text(wanted)} of memory on a node, but a job can have "
                 f"{size_text(most)} {said}",
                 f"--mem-per-gpu is {size_text(most // gpus)} here at most",
-            )
-
-
-def _beyond_partition(partition: Partition | None, shape: Shape) -> Iterator[Finding]:
-    if partition is None:
-        return
-    said = f"({partition.reason.source}, {partition.reason.date})"
-    for what, wanted, most in (
-        ("nodes", shape.nodes, partition.nodes),
-        ("GPUs", shape.nodes * shape.gpus, partition.gpus),
-    ):
-        if most is not None and wanted > most:
-            yield refused(
-                f"{wanted} {what}, but partition {partition.name} gives a job "
-                f"{most} at most {said}",
-                "ask for less, or choose another --partition",
             )

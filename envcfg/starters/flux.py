@@ -9,5 +9,7 @@ STARTER = Starter(
     # flux-environment(7), "JOB ENVIRONMENT"
     task_names=("FLUX_TASK_RANK", "FLUX_TASK_LOCAL_ID"),
     step_names=("FLUX_JOB_ID", "FLUX_JOB_SIZE", "FLUX_JOB_NNODES", "FLUX_JOB_TMPDIR"),
+    sections=("bundles",),
+    bundled=("flux",),
     node_names=("flux", "hostlist", "--expand", "instance"),
 )

@@ -17,6 +17,8 @@ class Starter(NamedTuple):
         prefix: how the names of the scheduler's own variables begin.
         node_name: the variable that names the node of a task.
         sections: of a profile, those that count with this starter alone.
+        bundled: the keys of a bundle that are for it, that of its program's options first;
+            so is called the array of bash that holds them. None: no bundle counts with it.
         ends_at_colon: a word ":" ends the command for its program, and begins another.
         own: of its sections that with options of its program, ``launch.OWN``; so are
             called the option ``--OWN-arg`` and the array of bash that holds them.
@@ -42,6 +44,7 @@ class Starter(NamedTuple):
     prefix: str = ""
     node_name: str = "NODE_RANK"
     sections: tuple[str, ...] = ()
+    bundled: tuple[str, ...] = ()
     ends_at_colon: bool = False
     own: str = ""
     unbuffered: tuple[str, ...] = ()

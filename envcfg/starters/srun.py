@@ -19,6 +19,7 @@ STARTER = Starter(
     prefix="SLURM_",
     node_name="SLURMD_NODENAME",
     sections=("bundles", "srun", "cpu_masks"),
+    bundled=("srun", "network"),
     # of srun(1), heterogeneous steps; 22.05 looks at the words of the program, too
     ends_at_colon=True,
     own="srun",

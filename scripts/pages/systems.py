@@ -9,7 +9,7 @@ from envcfg.profile.catalog import Catalog, built_in_folder
 from envcfg.profile.conditions import Condition
 from envcfg.profile.model import Argument, Mount, Profile, Setting
 from envcfg.profile.reason import Reason
-from envcfg.profile.scheduler import Billing
+from envcfg.profile.scheduler import UNASKED, Billing, Partition, Qos
 from envcfg.profile.words import Word, format_word
 from scripts.pages.markdown import code, linked, table, text
 
@@ -102,13 +102,17 @@ def _node(profile: Profile) -> Iterator[str]:
         yield f"- rendezvous at the first node by {name}{suffix}: {_said(meet.reason)}"
     if scratch := profile.scratch:
         memory = ", in the node's memory" if scratch.in_memory else ""
-        yield f"- caches in {_word(scratch.root)}{memory}: {_said(scratch.reason)}"
+        asked = " ".join(f"{k}={value}" for k, value in scratch.disk_request.items())
+        disk = f", or {_word(scratch.disk)} with {code(asked)}" if scratch.disk else ""
+        yield f"- caches in {_word(scratch.root)}{memory}{disk}: {_said(scratch.reason)}"
 
 
 def _request(profile: Profile) -> Iterator[str]:
     if request := profile.request:
         kind = f"gpu:{request.gpu_type}:N" if request.gpu_type else "N"
         gpus = f", GPUs by {code(f'{request.gpus} {kind}')}" if request.gpus else ""
+        if request.gpus == UNASKED:
+            gpus = ", GPUs are not asked for"
         yield f"- {request.scheduler}{gpus}: {_said(request.reason)}"
     for rule in filter(None, profile.rules.values()):
         like = f", as in {code(rule.value)}" if rule.value else ""
@@ -116,22 +120,40 @@ def _request(profile: Profile) -> Iterator[str]:
     for module in filter(None, profile.modules.values()):
         what = f"module {module.action} {module.name}"
         yield f"- {code(what)}{_if(module.when)}: {_said(module.reason)}"
+    yield from _queues("partition", profile.partitions.values())
+    yield from _queues("QOS", profile.qos.values())
+
+
+def _queues(title: str, queues: Iterable[Partition | Qos | None]) -> Iterator[str]:
+    """Yield the limits of partitions or QOS as a table; maybe nothing."""
+    kinds = {True: "whole nodes", False: "shared", None: ""}
     rows = [
         [
             code(each.name),
-            str(each.nodes or ""),
-            str(each.gpus or ""),
-            str(each.time or ""),
-            {True: "whole nodes", False: "shared", None: ""}[each.exclusive],
+            _bounds(each.min_nodes, each.nodes),
+            _bounds(each.min_gpus, each.gpus),
+            _longest(each),
+            kinds[getattr(each, "exclusive", None)],
             *_reason(each.reason),
         ]
-        for each in profile.partitions.values()
+        for each in queues
         if each
     ]
     if rows:
         yield ""
-        titles = "partition|nodes|GPUs|time|nodes are|why|source"
+        titles = f"{title}|nodes|GPUs|time|nodes are|why|source"
         yield from table(titles.split("|"), rows)
+
+
+def _bounds(least: int | None, most: int | None) -> str:
+    if least and least > 1:
+        return f"{least}-{most}" if most else f"from {least}"
+    return str(most or "")
+
+
+def _longest(queue: Partition | Qos) -> str:
+    by_size = (f"{each.time} up to {each.nodes} nodes" for each in queue.sizes)
+    return ", ".join(by_size) or str(queue.time or "")
 
 
 def _containers(profile: Profile) -> Iterator[str]:
@@ -144,6 +166,9 @@ def _containers(profile: Profile) -> Iterator[str]:
     for fact in profile.image_facts or ():
         names = ", ".join(fact.facts)
         yield f"- names like {code(fact.pattern)} tell {names}: {_said(fact.reason)}"
+    if prefix := profile.prefix:
+        words = code(" ".join(prefix.words))
+        yield f"- before each command {words}{_if(prefix.when)}: {_said(prefix.reason)}"
     yield from _arguments("argument", profile.arguments)
     yield from _mounts(profile.binds)
 

@@ -44,6 +44,7 @@ def test_each_rank_gets_what_the_plan_says(
     noted = [word.decode() for word in zero_separated(in_flux / "flux-run")]
     assert " ".join(noted) == (
         f"--exclusive -N {nodes} -n {4 * nodes} {OPTIONS} -o cpu-affinity=per-task"
+        + (" --setattr=rdzv_get_en=0" if nodes > 1 else "")
     )
     ports = set()
     for rank in range(4 * nodes):
@@ -262,7 +263,9 @@ def test_the_rank_part_runs_in_any_posix_shell(shell: list[str]) -> None:
 
 def test_the_plan_is_shown_and_checked_as_flux_s(wrap: Wrap) -> None:
     line = wrap(*BARE, "--print", "exec-line", "--", "true").text
-    assert line.startswith('flux run --exclusive "${ENVCFG_FLUX[@]}" /bin/sh -c ')
+    assert line.startswith(
+        'flux run --exclusive --setattr=rdzv_get_en=0 "${ENVCFG_FLUX[@]}" /bin/sh -c '
+    )
     made = wrap(*BARE, "--set", "X=${HOSTNAME}", "--", "true")
     assert "use ${NODE_RANK}" in made.err
     show = wrap(*BARE, "--ranks", "2", "--set", "X=${FLUX_TASK_RANK}", "--", "sh", "-c")

@@ -55,6 +55,7 @@ def everything() -> dict[str, Json]:
     mount = {"if_exists": "/tmp", "when": {"nodes": ">0"}, **SAID}
     return {
         "name": "x",
+        "envcfg": ">=0",
         "summary": "s",
         "extends": "base",
         "lifecycle": {"state": "active", **SAID},
@@ -64,6 +65,7 @@ def everything() -> dict[str, Json]:
             "hosts": ["h"],
             "interfaces": ["i"],
             "devices": ["/d"],
+            **SAID,
         },
         "node": {
             "gpus": 1,
@@ -93,14 +95,21 @@ def everything() -> dict[str, Json]:
                 "otherwise": "run",
                 **SAID,
             },
+            "prefix": {"words": ["env", "X=1"], "when": {"container": "*"}, **SAID},
             "image_facts": [
                 {"pattern": "image-(?P<v>.*)", "facts": {"rocm": "6.2"}, **SAID}
             ],
-            "binds": {"/tmp": mount},
+            "binds": {"/tmp": mount, "${HOME:-/tmp}:/h": mount},
             "arguments": {"--nv": mount},
             "exports": {"FOUR": {"value": "4", "when": {"nodes": ">0"}, **SAID}},
         },
-        "scratch": {"root": "/tmp", "in_memory": True, **SAID},
+        "scratch": {
+            "root": "/tmp",
+            "in_memory": True,
+            "disk": "/tmp/${NOBODY}",
+            "disk_request": {"--licenses": "nvme"},
+            **SAID,
+        },
         "env": {
             "ONE": {
                 "value": "1",
@@ -121,6 +130,8 @@ def everything() -> dict[str, Json]:
                 "env": {"THREE": "3"},
                 "network": ["job_vni"],
                 "srun": ["--x=1"],
+                "mpiexec": ["--x=1"],
+                "flux": ["--x=1"],
                 **SAID,
             }
         },
@@ -142,10 +153,27 @@ def everything() -> dict[str, Json]:
                     "nodes": 4,
                     "time": "1-00:00:00",
                     "exclusive": False,
+                    "default": True,
                     "gpus": 4,
+                    "min_nodes": 1,
+                    "min_gpus": 1,
+                    "sizes": [{"nodes": 4, "time": "1-00:00:00"}],
                     **SAID,
                 }
             },
+            "qos": {
+                "normal": {
+                    "nodes": 4,
+                    "time": "1-00:00:00",
+                    "gpus": 4,
+                    "min_nodes": 1,
+                    "min_gpus": 1,
+                    "sizes": [{"nodes": 4, "time": "1-00:00:00"}],
+                    "partitions": ["gpu"],
+                    **SAID,
+                }
+            },
+            "closed": ["partitions"],
         },
         "modules": {"m/1": {"action": "load", "when": {"nodes": ">0"}, **SAID}},
         "billing": {
@@ -303,6 +331,7 @@ def test_every_key_of_the_schema_is_in_the_profiles() -> None:
         # Each kind of entry shows a condition, on one fact; all are read alike.
         and not (wanted[-2:-1] == ("when",) and wanted[-1] in {*facts, "container"})
         and not (wanted[0] in entries and wanted[1:2] == ("verb",))
+        and wanted != ("container", "prefix", "when", "nodes")  # it cannot be asked for
         and not (wanted[0] == "env" and wanted[-1] in {"cases", "value", "when"})
         and not (wanted[0] == "env" and "cases" in wanted)
     ]

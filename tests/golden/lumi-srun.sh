@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# envcfg:script b1677bd7b8358d6821c2e3c1ec4ffafb080f0859c3bfd6f812999c43ed355823
+# envcfg:script b9a8958e539a0a6cc607602471ed6ec7e1ac780d96cbf9f5f01f33e24eb8961a
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
-# envcfg 0.1.0, profile lumi-g (sha256 8ea58257a6f0c336)
+# envcfg 0.1.0, profile lumi-g (sha256 c14dc94c38e93319)
 # made by: envcfg wrap --profile lumi-g --fact rocm=6.2.4 --container /images/pytorch.sif -- python3 dump.py out 'a b'
 # Source it in a batch script, evaluate it, run it, submit it: all the same.
 # It needs bash 4.4 and, on the compute nodes, neither envcfg nor Python.
@@ -34,24 +34,24 @@ ENVCFG_MASKS_UNION='fefefefe,fefefefe'
 ENVCFG_RUNTIMES=(singularity) # the first that is on PATH
 
 envcfg_mounts() {
-  # PMI and Slurm clients in the container look here [profiles/lumi-g.yaml:137]
+  # PMI and Slurm clients in the container look here [profiles/lumi-g.yaml:133]
   envcfg_bind_if /var/spool/slurmd /var/spool/slurmd
   # the host's libfabric for the plugin; the newer images bring their own
-  # [profiles/lumi-g.yaml:142]
+  # [profiles/lumi-g.yaml:138]
   envcfg_bind_if /opt/cray /opt/cray
-  # the host's libfabric needs the host's libcxi [profiles/lumi-g.yaml:148]
+  # the host's libfabric needs the host's libcxi [profiles/lumi-g.yaml:144]
   envcfg_bind_if /usr/lib64/libcxi.so.1 /usr/lib64/libcxi.so.1
-  # /scratch, /project and others are links into it [profiles/lumi-g.yaml:154]
+  # /scratch, /project and others are links into it [profiles/lumi-g.yaml:150]
   envcfg_bind_if /pfs /pfs
-  # the project's scratch [profiles/lumi-g.yaml:159]
+  # the project's scratch [profiles/lumi-g.yaml:155]
   envcfg_bind_if /scratch /scratch
-  # the project's own software [profiles/lumi-g.yaml:164]
+  # the project's own software [profiles/lumi-g.yaml:160]
   envcfg_bind_if /projappl /projappl
-  # the project's persistent storage [profiles/lumi-g.yaml:169]
+  # the project's persistent storage [profiles/lumi-g.yaml:165]
   envcfg_bind_if /project /project
-  # the project's flash storage [profiles/lumi-g.yaml:174]
+  # the project's flash storage [profiles/lumi-g.yaml:170]
   envcfg_bind_if /flash /flash
-  # the system's software and its container images [profiles/lumi-g.yaml:179]
+  # the system's software and its container images [profiles/lumi-g.yaml:175]
   envcfg_bind_if /appl /appl
 }
 
@@ -63,7 +63,7 @@ envcfg_settings() {
   # [profiles/slingshot.yaml:93]
   envcfg_set GLOO_SOCKET_IFNAME hsn0
   # GPU RDMA between GPU and NIC of a NUMA node; said to be the default from ROCm 6.2 on,
-  # which RCCL's source does not show, so it stays explicit [profiles/lumi-g.yaml:293]
+  # which RCCL's source does not show, so it stays explicit [profiles/lumi-g.yaml:300]
   envcfg_set NCCL_NET_GDR_LEVEL PHB
   # rocFFT keeps a SQLite cache in the home folder [profiles/slingshot-rocm.yaml:63]
   envcfg_set ROCFFT_RTC_CACHE_PATH /dev/null
@@ -93,7 +93,7 @@ envcfg_inside() { # what is set in each task, in the container
   # by itself, where users clash [profiles/slingshot-rocm.yaml:55]
   envcfg_in_set MIOPEN_CUSTOM_CACHE_DIR "${MIOPEN_USER_DB_PATH}"
   # AITER compiles kernels under a lock that Lustre does not keep well
-  # [profiles/lumi-g.yaml:324]
+  # [profiles/lumi-g.yaml:320]
   envcfg_in_set AITER_JIT_DIR "${ENVCFG_CACHE}"/aiter
   envcfg_folders TRITON_CACHE_DIR "${TRITON_CACHE_DIR-}" \
     TORCH_EXTENSIONS_DIR "${TORCH_EXTENSIONS_DIR-}" \

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# envcfg:script 6ab5c9d183ba6dcf106523796c55b9e360d9642e110bcc7bd4fb86e4f51df30b
+# envcfg:script b617f0d794796975c365cc4e9c59675e748fa54fea24503c180725228a54a28d
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
-# envcfg 0.1.0, profile perlmutter (sha256 528d38114c16b1f4)
+# envcfg 0.1.0, profile perlmutter (sha256 4bfa25ccae0ba699)
 # made by: envcfg wrap --profile perlmutter --runtime podman-hpc --container docker.io/a/pytorch:2.9 --bind /data::ro -- python3 dump.py out 'a b'
 # Source it in a batch script, evaluate it, run it, submit it: all the same.
 # It needs bash 4.4 and, on the compute nodes, neither envcfg nor Python.
@@ -45,18 +45,13 @@ envcfg_mounts() {
 }
 
 envcfg_settings() {
-  # as in the family; a job of one node has no address on Slingshot
-  # [profiles/perlmutter.yaml:106]
-  # as the site's module for podman-hpc has it: a plugin that does not load then ends the
-  # job; every version of the plugin has this name, or takes it for its own
-  # [profiles/perlmutter.yaml:111]
+  # a single-node job has no address on Slingshot; to force the network there costs time, or
+  # ends the job [profiles/slingshot.yaml:64]
   if [ "$ENVCFG_NODES" -eq 1 ]; then
     envcfg_unset NCCL_NET
-  elif [ "$ENVCFG_NODES" -gt 1 ]; then
-    envcfg_set NCCL_NET 'AWS Libfabric'
   fi
   # as the site writes it; NCCL takes it as the beginning of the four names
-  # [profiles/perlmutter.yaml:119]
+  # [profiles/perlmutter.yaml:135]
   envcfg_set NCCL_SOCKET_IFNAME hsn
   # gloo reads its own variable, not that of NCCL, and takes exact names, no prefixes
   # [profiles/slingshot.yaml:93]
@@ -72,7 +67,7 @@ envcfg_settings() {
   # keeps the provider from GPU calls that can deadlock [profiles/slingshot.yaml:115]
   envcfg_set FI_CXI_DISABLE_HOST_REGISTER 1
   # HDF5 cannot lock on the site's shared file systems, and opening a file fails
-  # [profiles/perlmutter.yaml:124]
+  # [profiles/perlmutter.yaml:140]
   envcfg_set HDF5_USE_FILE_LOCKING FALSE
   envcfg_preset TRITON_CACHE_DIR TORCH_EXTENSIONS_DIR TORCHINDUCTOR_CACHE_DIR MASTER_ADDR MASTER_PORT
   ENVCFG_ARGS+=("ENVCFG_CACHE_BASE=$ENVCFG_CACHE_BASE")

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# envcfg:script 2ff03b6862c3ac12653a2cee09a4a1e1f2321e5be339fe985433e042c40163f0
+# envcfg:script 4d1d52bececb8dc855b1b5e73f3de1ea6f4ee174affedfc3b2cce95492de9773
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
-# envcfg 0.1.0, profile perlmutter (sha256 528d38114c16b1f4)
+# envcfg 0.1.0, profile perlmutter (sha256 4bfa25ccae0ba699)
 # made by: envcfg wrap --profile perlmutter --runtime shifter --container docker:a/pytorch:2.9 --bind /data::ro -- python3 dump.py out 'a b'
 # Source it in a batch script, evaluate it, run it, submit it: all the same.
 # It needs bash 4.4 and, on the compute nodes, neither envcfg nor Python.
@@ -39,18 +39,13 @@ envcfg_mounts() {
 }
 
 envcfg_settings() {
-  # as in the family; a job of one node has no address on Slingshot
-  # [profiles/perlmutter.yaml:106]
-  # as the site's module for podman-hpc has it: a plugin that does not load then ends the
-  # job; every version of the plugin has this name, or takes it for its own
-  # [profiles/perlmutter.yaml:111]
+  # a single-node job has no address on Slingshot; to force the network there costs time, or
+  # ends the job [profiles/slingshot.yaml:64]
   if [ "$ENVCFG_NODES" -eq 1 ]; then
     envcfg_unset NCCL_NET
-  elif [ "$ENVCFG_NODES" -gt 1 ]; then
-    envcfg_set NCCL_NET 'AWS Libfabric'
   fi
   # as the site writes it; NCCL takes it as the beginning of the four names
-  # [profiles/perlmutter.yaml:119]
+  # [profiles/perlmutter.yaml:135]
   envcfg_set NCCL_SOCKET_IFNAME hsn
   # gloo reads its own variable, not that of NCCL, and takes exact names, no prefixes
   # [profiles/slingshot.yaml:93]
@@ -66,7 +61,7 @@ envcfg_settings() {
   # keeps the provider from GPU calls that can deadlock [profiles/slingshot.yaml:115]
   envcfg_set FI_CXI_DISABLE_HOST_REGISTER 1
   # HDF5 cannot lock on the site's shared file systems, and opening a file fails
-  # [profiles/perlmutter.yaml:124]
+  # [profiles/perlmutter.yaml:140]
   envcfg_set HDF5_USE_FILE_LOCKING FALSE
   envcfg_preset TRITON_CACHE_DIR TORCH_EXTENSIONS_DIR TORCHINDUCTOR_CACHE_DIR MASTER_ADDR MASTER_PORT
   ENVCFG_ARGS+=("ENVCFG_CACHE_BASE=$ENVCFG_CACHE_BASE")

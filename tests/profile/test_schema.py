@@ -215,11 +215,12 @@ def test_every_key_is_described() -> None:
 
 FULL: dict[str, Any] = {
     "name": "x",
+    "envcfg": ">=0",
     "summary": "s",
     "extends": "y",
     "lifecycle": {"state": "ends", **REASON},
     "verified": {"state": "generated", **REASON},
-    "detect": {"clusters": ["a"], "hosts": ["b*"], "interfaces": ["c"], "devices": ["/d"]},
+    "detect": {"clusters": ["a"], "hosts": ["b*"], "interfaces": ["c"], "devices": ["/d"], **REASON},
     "node": {"gpus": 8, "cores_per_gpu": 7, "memory_per_gpu": "60G", "nics": ["a"], **REASON},
     "launch": {
         "launchers": ["flux"],
@@ -232,26 +233,40 @@ FULL: dict[str, Any] = {
     "container": {
         "runtimes": ["apptainer"],
         "verb": {"value": "run", **REASON},
+        "prefix": {"words": ["/x"], "when": {"runtime": "apptainer"}, **REASON},
         "image_facts": [{"pattern": "(?P<v>7)", "facts": {"rocm": "{v}"}, **REASON}],
-        "binds": {"/a:/b:ro": {"if_exists": True, **REASON}},
+        "binds": {
+            "/a:/b:ro": {"if_exists": True, **REASON},
+            "${A:-/a}/b:/b": {"if_exists": "/c", **REASON},
+        },
         "arguments": {"--nv": {"if_exists": "/dev/nvidiactl", **REASON}},
         "exports": {"A": {"value": "all", "when": {"runtime": "pyxis"}, **REASON}},
     },
-    "scratch": {"root": "${TMPDIR:-/tmp}", "in_memory": False, **REASON},
+    "scratch": {"root": "${TMPDIR:-/tmp}", "in_memory": False, "disk": "/d/${A}", "disk_request": {"--constraint": "nvme"}, **REASON},
     "env": {
         "A": {"value": "a$$${B}", "when": {"rocm": "<6.2,>=6"}, "otherwise": 1, "force": True, **REASON},
         "B": {"cases": [{"value": None, "when": {"nodes": ">1"}, **REASON}], "directory": True},
         "C": None,
     },
     "bundles": {
-        "b": {"env": {"D": 1}, "network": ["a", "b=c"], "srun": ["--x"], "when": {"nodes": 1}, **REASON}
+        "b": {"env": {"D": 1}, "network": ["a", "b=c"], "srun": ["--x"], "mpiexec": ["--y"], "flux": ["-oz=1"], "when": {"nodes": 1}, **REASON}
     },
     "request": {
         "scheduler": "slurm", "gpus": "--gres", "gpu_type": "a100", **REASON,
         "rules": {"--mem": {"rule": "must not", "value": "0", **REASON}},
         "partitions": {
-            "p": {"nodes": 1, "time": "1-00:00:00", "exclusive": True, "gpus": 4, **REASON}
+            "p": {
+                "nodes": 1, "time": "1-00:00:00", "exclusive": True, "default": True, "gpus": 4,
+                "min_nodes": 1, "min_gpus": 4, "sizes": [{"nodes": 1, "time": "2:00:00"}], **REASON,
+            }
         },
+        "qos": {
+            "q": {
+                "nodes": 1, "time": 30, "gpus": 4, "min_nodes": 1, "min_gpus": 4,
+                "sizes": [{"nodes": 1, "time": "2:00:00"}], "partitions": ["p"], **REASON,
+            }
+        },
+        "closed": ["partitions", "qos"],
     },
     "modules": {"m": {"action": "use", "when": {"launcher": "s*"}, **REASON}},
     "billing": {
@@ -264,7 +279,7 @@ FULL: dict[str, Any] = {
         "devices": ["/dev/cxi*"], "bandwidth": 85, **REASON,
     },
 }  # fmt: skip
-BEYOND_A_SCHEMA = "fits no launcher|fits no runtime|no regular expression|no named group|is no CPU mask"
+BEYOND_A_SCHEMA = "this profile needs envcfg|are not more than the|fits no launcher|fits no runtime|no regular expression|no named group|is no CPU mask"
 WRONG: list[object] = [
     None, "", " ", "text", "a$", "-1", "0x0", "2026-05-32", "^(", 7, -1, 1.5, True,
     [], ["a"], [[]], {}, {"zzz": 1},

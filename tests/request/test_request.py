@@ -11,7 +11,10 @@ from envcfg.errors import UsageError
 from envcfg.launch.plan import Options
 from envcfg.launch.resolve import resolve
 from envcfg.profile.catalog import Catalog
+from envcfg.profile.model import Profile
+from envcfg.profile.scheduler import UNASKED
 from envcfg.request.charge import charge
+from envcfg.request.limits import longest
 from envcfg.request.request import Request, make_request
 from envcfg.request.shape import Asked, RequestError, Signal, tasks_per_node
 
@@ -60,6 +63,11 @@ ASKED: dict[str, tuple[str, dict[str, Any], dict[str, str | None]]] = {
         "--gpus-per-node": "8", "--mem": None, "--ntasks-per-node": None,
         "--cpus-per-task": None, "--exclusive": None}),
     "a network": ("frontier", {"named": LUMI}, {"--network": "disable_rdzv_get"}),
+    "a disk for the caches": ("frontier", {"named": LUMI}, {"--constraint": "nvme"}),
+    "a disk beside a constraint": ("frontier", {"named": {**LUMI, "--constraint": "a"}}, {"--constraint": "a&nvme"}),
+    "a disk beside either": ("frontier", {"named": {**LUMI, "--constraint": "a|b"}}, {"--constraint": "(a|b)&nvme"}),
+    "a disk that is asked for": ("frontier", {"named": {**LUMI, "--constraint": "a&nvme"}}, {"--constraint": "a&nvme"}),
+    "a disk by its size": ("frontier", {"nvme": 100, "named": LUMI}, {"--constraint": "nvme"}),
     "a constraint": ("adastra-mi300a", {"named": LUMI}, {
         "--constraint": "MI300", "--exclusive": None, "--mem": "500G"}),
     "a QOS": ("perlmutter", {"named": {"--account": "m_g", "--constraint": "gpu", "--job-name": "j"}}, {
@@ -109,12 +117,20 @@ REFUSED: dict[str, tuple[str, dict[str, Any], str, str]] = {
     "no account": ("lumi-g", {}, "--account is missing: time is granted", "give --account project_465000000"),
     "not such an account": ("setonix", {"named": {"--account": "paw"}}, "--account paw is not like *-gpu", "fits *-gpu"),
     "no partition": ("juwels-booster", {"named": LUMI}, "--partition is missing", "one of: booster, develbooster"),
-    "no QOS": ("marenostrum5-acc", {"named": LUMI, "seconds": 60}, "--qos is missing", "acc_*"),
+    "no QOS": ("marenostrum5-acc", {"named": LUMI, "seconds": 60}, "--qos is missing", "one of: acc_debug, acc_ehpc, acc_interactive, or another like acc_*"),
     "no time": ("isambard-ai", {}, "--time is missing", "give --time"),
     "no constraint": ("perlmutter", {"named": {"--account": "m_g"}}, "--constraint is missing", "gpu*"),
     "a slip": ("lumi-g", {"named": {**LUMI, "--partition": "standrad-g"}}, "knows no partition", "did you mean 'standard-g'"),
-    "too many nodes": ("lumi-g", {"nodes": 5, "named": SMALL}, "5 nodes, but partition small-g gives a job 4 at most (https://", "another --partition"),
+    "too many nodes": ("lumi-g", {"nodes": 5, "named": SMALL}, "5 nodes, but partition small-g gives a job 4 at most (https://", "ask for less, or give --partition standard-g or --partition dev-g"),
     "too many GPUs": ("mahti", {"named": {**MAHTI, "--partition": "gpusmall"}}, "4 GPUs, but partition gpusmall gives a job 2", "ask for less"),
+    "too long for its size": ("frontier", {"nodes": 91, "seconds": 7201, "named": LUMI}, "--time 02:00:01 is more than partition batch gives 91 nodes: 02:00:00 (https://", "ask for less, or choose another --partition"),
+    "long and small": ("frontier", {"nodes": 64, "seconds": 10800, "named": LUMI}, "gives 64 nodes: 02:00:00", "or give --partition extended"),
+    "large without its QOS": ("leonardo", {"nodes": 128, "named": LUMI}, "128 nodes, but partition boost_usr_prod gives a job 64 at most (CINECA", "ask for less, or give --qos boost_qos_bprod"),
+    "long without its QOS": ("leonardo", {"nodes": 2, "seconds": 172800, "named": LUMI}, "2-00:00:00 is more than partition boost_usr_prod gives: 1-00:00:00", "or give --qos boost_qos_lprod"),
+    "too small for its QOS": ("leonardo", {"nodes": 2, "named": {**LUMI, "--qos": "boost_qos_bprod"}}, "2 nodes, but QOS boost_qos_bprod gives a job 65 at least (CINECA", "ask for more, or leave out --qos"),
+    "too long for its QOS": ("perlmutter", {"seconds": 3600, "named": {"--account": "m_g", "--constraint": "gpu", "--qos": "debug"}}, "--time 01:00:00 is more than QOS debug gives: 00:30:00", "--qos regular or --qos interactive"),
+    "a partition that is not there": ("marenostrum5-acc", {"seconds": 60, "named": {**LUMI, "--partition": "gpp", "--qos": "acc_debug"}}, "knows no partition gpp", "known: acc"),
+    "too few GPUs": ("roihu", {"gpus": 2, "named": {**LUMI, "--partition": "gpularge"}}, "2 GPUs, but partition gpularge gives a job 4 at least (https://", "ask for more, or give --partition gputest"),
     "too long": ("lumi-g", {"seconds": 172801, "named": LUMI}, "2-00:00:01 is more than partition standard-g gives: 2-00:00:00 (https://", "ask for less"),
     "more than a node's GPUs": ("lumi-g", {"gpus_per_node": 9, "named": LUMI}, "a node has 8 (https://", "8 at most"),
     "more than a node's cores": ("lumi-g", {"cpus_per_gpu": 8, "named": LUMI}, "a job can have 56 cores of a node", "7 here at most"),
@@ -177,6 +193,59 @@ def test_a_value_that_must_not_be_is_refused_and_no_other(
         make_request(profile, plan, Asked(named=SMALL))
 
 
+def superchips(built_in: Catalog) -> Profile:
+    """Return a system whose nodes have one GPU, for which nobody asks."""
+    profile = built_in.load("infiniband-cuda")
+    node = built_in.load("roihu").node
+    assert node is not None
+    assert profile.request is not None
+    asking = profile.request._replace(gpus=UNASKED)
+    return profile._replace(request=asking, node=node._replace(gpus=2))
+
+
+def test_gpus_that_are_not_asked_for_have_no_line(built_in: Catalog) -> None:
+    profile = superchips(built_in)
+    plan = resolve(profile, "0" * 64, Options())
+    request = make_request(profile, plan, Asked(nodes=2, named={"--job-name": "j"}))
+    lines = lines_of(request)
+    assert lines["--ntasks-per-node"] == "2"
+    assert not [option for option in lines if "gpu" in option or "gres" in option]
+
+
+def test_some_of_the_gpus_that_are_not_asked_for_cannot_be_had(
+    built_in: Catalog,
+) -> None:
+    profile = superchips(built_in)
+    plan = resolve(profile, "0" * 64, Options())
+    with pytest.raises(RequestError, match="no request names GPUs here") as caught:
+        make_request(profile, plan, Asked(gpus=1, named={"--job-name": "j"}))
+    assert "--ranks 1" in str(caught.value.findings[0].fix)
+
+
+@pytest.mark.parametrize(
+    ("nodes", "expected"),
+    [(1, 7200), (91, 7200), (92, 21600), (183, 21600), (184, 43200), (9999, None)],
+)
+def test_the_longest_time_is_that_of_the_size(
+    built_in: Catalog, nodes: int, expected: int | None
+) -> None:
+    batch = built_in.load("frontier").partitions["batch"]
+    assert batch is not None
+    assert longest(batch, nodes) == expected
+    assert longest(batch, None) == 43200
+
+
+def test_a_qos_is_for_its_partitions_alone(built_in: Catalog) -> None:
+    profile = built_in.load("marenostrum5-acc")
+    acc = profile.partitions["acc"]
+    assert acc is not None
+    profile = profile._replace(partitions={"acc": acc, "b": acc._replace(name="b")})
+    plan = resolve(profile, "0" * 64, Options())
+    named = {**LUMI, "--partition": "b", "--qos": "acc_debug"}
+    with pytest.raises(RequestError, match="QOS acc_debug is not for partition b"):
+        make_request(profile, plan, Asked(named=named, seconds=60))
+
+
 def test_what_is_said_is_as_reviewed(
     built_in: Catalog, request: pytest.FixtureRequest
 ) -> None:
@@ -219,6 +288,10 @@ def test_without_a_scheduler_wrap_is_the_remedy(built_in: Catalog) -> None:
 # profile, what is asked for, the rules of what is said (cost aside)
 SAID: dict[str, tuple[str, dict[str, Any], list[str]]] = {
     "nothing": ("lumi-g", {"named": {**LUMI, "--partition": "standard-g"}}, []),
+    "the largest of a size": ("frontier", {"nodes": 91, "named": LUMI}, []),
+    "a QOS beyond its partition": ("leonardo", {"nodes": 65, "named": {**LUMI, "--qos": "boost_qos_bprod", "--partition": "boost_usr_prod"}}, ["billing-unknown"]),
+    "a QOS that nobody knows": ("leonardo", {"named": {**LUMI, "--qos": "eufus", "--partition": "boost_usr_prod"}}, ["queue-unknown", "billing-unknown"]),
+    "a partition that nobody knows": ("roihu", {"named": {**LUMI, "--partition": "gpu-medium"}}, ["queue-unknown"]),
     "taken": ("lumi-g", {"named": LUMI}, ["taken-from-profile"]),
     "GPUs by task": ("lumi-g", {"named": SMALL, "extra": ("--gpus-per-task=1",)}, ["option-discouraged"]),
     "exclusive": ("isambard-ai", {"exclusive": True, "gpus": 1, "nodes": 1, "named": {"--job-name": "j"}}, ["option-discouraged", "gpus-idle"]),

@@ -14,7 +14,10 @@ from envcfg.runtimes import NAMES, runtime
 
 paths = st.text("/ab:,\\ é\n", min_size=1, max_size=8)
 options = st.lists(st.sampled_from(["ro", "rw", "id=1"]), max_size=2).map(tuple)
-binds = st.builds(Bind, source=paths, target=st.just("") | paths, options=options)
+targets = st.just("") | paths
+binds = st.builds(
+    Bind, source=paths, target=targets, options=options, refers=st.just(False)
+)
 
 
 @pytest.mark.parametrize(
@@ -43,6 +46,19 @@ def test_what_is_no_bind_is_refused(text: str) -> None:
 @given(binds)
 def test_a_bind_is_written_as_it_is_read(bind: Bind) -> None:
     assert parse_bind(str(bind)) == bind
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("${A}", Bind("${A}", refers=True)),
+        ("${A:-/a}/b:/c:ro", Bind("${A:-/a}/b", "/c", ("ro",), refers=True)),
+        ("/${A}:/c\\:d", Bind("/${A}", "/c:d", refers=True)),
+    ],
+)
+def test_a_source_may_refer_to_variables(text: str, found: Bind) -> None:
+    assert parse_bind(text, refers=True) == found
+    assert str(found) == text
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,16 @@ envcfg_note() { # MESSAGE
   printf 'envcfg: note: %s\n' "$1" >&2
 }
 
+envcfg_needed() { # USER NAME...: whether the variables of the job are set to which it refers
+  local envcfg_name
+  for envcfg_name in "${@:2}"; do
+    if [[ -z ${!envcfg_name-} ]]; then
+      envcfg_fault "$envcfg_name is not set, and $1 refers to it" "export $envcfg_name before, or change the profile"
+      return 1
+    fi
+  done
+}
+
 # The settings become arguments of the rank part, NAME=VALUE or -u NAME. Nothing is set
 # here, in the shell from which ranks and containers are started.
 envcfg_force() { # NAME VALUE
@@ -32,6 +42,18 @@ envcfg_force_unset() { # NAME
 
 envcfg_unset() { # NAME: what the job has set already wins
   if [[ -n ${!1+set} ]]; then ENVCFG_ARGS+=("$1=${!1}"); else ENVCFG_ARGS+=(-u "$1"); fi
+}
+
+envcfg_agrees() { # BUNDLE NAME VALUE...: whether the job itself sets none of it otherwise
+  local envcfg_bundle=$1
+  shift
+  while (($# > 0)); do
+    if [[ -n ${!1+set} && ${!1} != "$2" ]]; then
+      envcfg_note "$envcfg_bundle is left out as a whole: the job sets $1=${!1}, not $2"
+      return 1
+    fi
+    shift 2
+  done
 }
 
 envcfg_pass() { # NAME...: hand on what the rank part refers to, under a name of its own

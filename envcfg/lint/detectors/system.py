@@ -15,7 +15,9 @@ from envcfg.lint.system import (
     most_cores,
     most_memory,
 )
-from envcfg.request.amounts import mebibytes, seconds, time_text
+from envcfg.profile.scheduler import Partition
+from envcfg.request.amounts import mebibytes, seconds
+from envcfg.request.limits import Wanted, default_partition, exceeded
 
 _THREADS = frozenset({"threads-per-core", "hint", "core-spec", "ntasks-per-core"})
 _GIB = 1024
@@ -65,7 +67,10 @@ def _memory(job: Job, asked: dict[str, Directive]) -> Iterator[Fault]:
 
 
 def _partition(job: Job, asked: dict[str, Directive]) -> Iterator[Fault]:
-    if job.profile is None or "partition" not in asked:
+    if job.profile is None:
+        return
+    if "partition" not in asked:
+        yield from _limits(job, asked, default_partition(job.profile))
         return
     name = asked["partition"].value or ""
     known = {n: each for n, each in job.profile.partitions.items() if each}
@@ -82,23 +87,34 @@ def _partition(job: Job, asked: dict[str, Directive]) -> Iterator[Fault]:
                 asked["partition"].at, words, severity, message, "one of: {known}"
             )
         return
-    if asked.keys() & {"qos", "reservation"}:
-        return  # either may have limits of its own
-    limit = _time(found.time)
-    wanted = _time(asked["time"].value) if "time" in asked else None
-    if limit and wanted and wanted > limit:
-        words = {
-            "asked": time_text(wanted), "most": time_text(limit), "name": name
-        }  # fmt: skip
-        yield Fault(asked["time"].at, words)
-    nodes = job.shape.nodes
-    if found.nodes and nodes and nodes > found.nodes:
-        words = {
-            "asked": f"{nodes} nodes",
-            "most": str(found.nodes),
-            "name": name,
-        }
-        yield Fault(asked["nodes"].at, words)
+    yield from _limits(job, asked, found)
+
+
+def _limits(
+    job: Job, asked: dict[str, Directive], partition: Partition | None
+) -> Iterator[Fault]:
+    """Yield what a script asks for beyond its partition and QOS."""
+    if job.profile is None or "reservation" in asked:
+        return  # which may have limits of its own
+    named = asked["qos"].value if "qos" in asked else None
+    qos = job.profile.qos.get(named or "")
+    if "qos" in asked and qos is None:
+        return
+    shape = job.shape
+    all_gpus = (shape.nodes or 0) * (shape.gpus_per_node or 0)
+    wanted = Wanted(
+        nodes=shape.nodes,
+        gpus=all_gpus or None,
+        seconds=_time(asked["time"].value) if "time" in asked else None,
+    )
+    for each in exceeded(wanted, partition, qos):
+        names = {"gpus": ("gpus-per-node", "gres", "gpus")}.get(each.what, (each.what,))
+        at = next((asked[name].at for name in names if name in asked), None)
+        if at is None:
+            continue
+        words = {"asked": each.asked, "most": each.limit, "name": each.queue.name}
+        message = "{asked} are asked for, and {name} gives {most} at least"
+        yield Fault(at, words, message=message if each.is_least else None)
 
 
 def _name(job: Job) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from envcfg.profile.model import Setting
+from envcfg.profile.scheduler import Size
 from envcfg.profile.words import format_word
 
 _ASIDE = frozenset(
@@ -33,6 +34,8 @@ def text(value: object) -> str:
         return "true" if value else "false"
     if isinstance(value, dict):
         return " ".join(f"{name}={format_word(word)}" for name, word in value.items())
+    if isinstance(value, tuple) and value and isinstance(value[0], Size):
+        return ", ".join(f"up to {each.nodes} nodes {each.time}" for each in value)
     if isinstance(value, tuple):
         plain = all(isinstance(each, str) for each in value)
         return ", ".join(map(str, value)) if plain else format_word(value)

@@ -18,6 +18,7 @@ from envcfg.starters import STARTERS
 
 # Fields of a profile, in the order in which people read them, and where a file has them.
 SECTIONS: Mapping[str, Keys] = {
+    "envcfg": ("envcfg",),
     "summary": ("summary",),
     "extends": ("extends",),
     "lifecycle": ("lifecycle",),
@@ -27,6 +28,8 @@ SECTIONS: Mapping[str, Keys] = {
     "request": ("request",),
     "rules": ("request", "rules"),
     "partitions": ("request", "partitions"),
+    "qos": ("request", "qos"),
+    "closed": ("request", "closed"),
     "modules": ("modules",),
     "billing": ("billing",),
     "launchers": ("launch", "launchers"),
@@ -39,6 +42,7 @@ SECTIONS: Mapping[str, Keys] = {
     "scratch": ("scratch",),
     "runtimes": ("container", "runtimes"),
     "verb": ("container", "verb"),
+    "prefix": ("container", "prefix"),
     "image_facts": ("container", "image_facts"),
     "binds": ("container", "binds"),
     "arguments": ("container", "arguments"),
@@ -48,7 +52,7 @@ SECTIONS: Mapping[str, Keys] = {
     "expect": ("expect",),
 }
 _MAPPINGS = frozenset(
-    "rules partitions modules srun mpiexec torchrun "
+    "rules partitions qos modules srun mpiexec torchrun "
     "binds arguments exports env bundles".split()
 )
 # Sections that count with some starters or launchers only.
@@ -130,8 +134,11 @@ def look_at(
             values += _block(section, content, place(*keys), facts)
     launcher = facts.get("launcher") or allowed_launchers(profile.launchers)[0]
     left_out = _left_out(launcher, profile)
+    bundled = STARTERS[starter_of(launcher, profile.launchers)].bundled
     values = [
-        each._replace(state=State.NOT, missing=()) if each.section in left_out else each
+        each._replace(state=State.NOT, missing=())
+        if each.section in left_out or _is_others(each, profile, bundled)
+        else each
         for each in values
     ]
     return View(
@@ -140,6 +147,12 @@ def look_at(
         values=tuple(values),
         taken_back=tuple(_taken_back(profile, known)),
     )
+
+
+def _is_others(value: Value, profile: Profile, bundled: Sequence[str]) -> bool:
+    """Tell whether a value is of a bundle that is for other starters."""
+    bundle = profile.bundles.get(value.name) if value.section == "bundles" else None
+    return bundle is not None and not bundle.is_for(bundled)
 
 
 def _left_out(launcher: str, profile: Profile) -> frozenset[str]:
@@ -206,11 +219,15 @@ def _block(
         yield Value(section, "", text(content), place)
     else:
         own: Reason | None = getattr(content, "reason", None)
+        when = getattr(content, "when", ALWAYS)
+        state, missing = _judge(when, facts)
         fields = list(given(content)) or [("", "as the reason says")]
         for key, each in fields:
             reason = content.reason_of(key) if isinstance(content, Expect) else own
             at = reason.place if reason else place
-            yield Value(section, key, text(each), at, reason)
+            yield Value(
+                section, key, text(each), at, reason, when, state=state, missing=missing
+            )
 
 
 def _cases(

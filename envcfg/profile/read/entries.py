@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from datetime import date
 from typing import TypeVar
 
-from envcfg.bind import parse_bind
+from envcfg.bind import Bind, parse_bind
 from envcfg.profile import conditions, words
 from envcfg.profile.identity import FIXED
 from envcfg.profile.model import Argument, Case, Export, Mount, NameFact, Setting
@@ -132,17 +132,43 @@ def read_binds(field: Field) -> dict[str, Mount | None]:
     found: dict[str, Mount | None] = {}
     for text, each in field.mapping().items():
         try:
-            bind = parse_bind(text)
+            bind = _bind(text)
+        except words.WordError as err:
+            each.problem(f"{text!r} is no bind: {err}", err.hint)
+            continue
         except ValueError as err:
             each.problem(str(err))
             continue
-        if not bind.source.startswith("/"):
-            each.problem(f"{text!r} is no bind: its source is an absolute path")
         if each.is_null:
             found[text] = None
         elif entry := _read_optional(each, bind.source):
             found[text] = Mount(bind, *entry)
     return found
+
+
+def _bind(text: str) -> Bind:
+    """Return the bind that *text* means; its source may refer to variables of the job.
+
+    Raises:
+        ValueError: it is none; ``WordError``: its source does not follow the grammar.
+    """
+    bind = parse_bind(text, refers="$" in text)
+    begins = bind.source
+    if bind.refers:
+        word = words.parse_word(bind.source)
+        if not words.references(word):  # a dollar or two, and perhaps not in the source
+            bind = parse_bind(text.replace("$$", "$"))
+            word = (bind.source,)
+        for name in words.references(word):
+            if name.startswith("ENVCFG_"):
+                msg = f"{text!r} refers to {name}, which is envcfg's own"
+                raise ValueError(msg)
+        first = word[0]
+        begins = first if isinstance(first, str) else first.default or "/"
+    if not begins.startswith("/"):
+        msg = f"{text!r} is no bind: its source is an absolute path"
+        raise ValueError(msg)
+    return bind
 
 
 def read_options(field: Field) -> dict[str, Argument | None]:

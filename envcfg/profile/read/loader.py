@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from itertools import takewhile
 
-from envcfg import runtimes
+from envcfg import __version__, runtimes
 from envcfg.findings import Finding
 from envcfg.launchers import ALLOWABLE
 from envcfg.profile import words
-from envcfg.profile.conditions import IN_JOB
+from envcfg.profile.conditions import IN_JOB, parse_comparisons
 from envcfg.profile.model import (
     Detect,
     Expect,
     Masks,
     Node,
     Parent,
+    Prefix,
     Profile,
     Rendezvous,
     Scratch,
@@ -26,15 +28,18 @@ from envcfg.profile.read.blocks import all_of, block, matching, one_of, read_blo
 from envcfg.profile.read.entries import (
     REASON,
     read_binds,
+    read_condition,
     read_env,
     read_exports,
     read_image_facts,
     read_options,
+    read_reason,
     read_setting,
     read_word,
 )
 from envcfg.profile.read.nodes import Field, read_fields
 from envcfg.profile.read.scheduling import (
+    read_asked,
     read_billing,
     read_bundles,
     read_modules,
@@ -64,6 +69,8 @@ def load_profile(
     root = read_fields(data, path, problems)
     if root is None:
         return None
+    if not _is_for_this(root):
+        return None
     before = len(problems)
     keys = root.mapping(_SECTIONS.keys() | {"name"})
     if not keys and len(problems) > before:
@@ -88,6 +95,34 @@ def load_profile(
     return Profile(name=stem, dropped=dropped, **given)  # type: ignore[arg-type]
 
 
+def _is_for_this(root: Field) -> bool:
+    """Tell whether this envcfg is new enough to know the file's other words."""
+    wanted = root.peek("envcfg")
+    text = _read_needed(Field(wanted.node, "", root.path, [])) if wanted else None
+    tests = parse_comparisons("envcfg", text) if text else []
+    number = ".".join(takewhile(str.isdigit, __version__.split(".")))
+    if wanted is None or all(test.holds_for(number) is not False for test in tests):
+        return True
+    wanted.problem(
+        f"this profile needs envcfg {text}, and this is {__version__}",
+        "update envcfg, or take a profile of its time",
+    )
+    return False
+
+
+def _read_needed(field: Field) -> str | None:
+    """Read the versions of envcfg for which the profile is."""
+    text = field.text()
+    if text is None:
+        return None
+    try:
+        parse_comparisons("envcfg", text)
+    except ValueError as err:
+        field.problem(str(err), 'write it as ">=0.2"')
+        return None
+    return text
+
+
 def _read_parent(field: Field) -> Parent | None:
     name = _profile_name(field)
     return None if name is None else Parent(name=name, place=field.place)
@@ -105,11 +140,32 @@ def _read_verb(field: Field) -> Setting | None:
     return verb
 
 
+def _read_prefix(field: Field) -> Prefix | None:
+    keys = field.mapping({"words", "when", *REASON})
+    when = read_condition(keys)
+    if any(test.fact in IN_JOB for test in when):
+        field.problem("the prefix is chosen before the job: it cannot ask for nodes")
+    readers = {"words": all_of(Field.text)}
+    found = read_block(field, Prefix, readers, ["words"], keys=keys, when=when)
+    if found and (not found.words[0] or found.words[0].startswith("-")):
+        field.problem(f"{found.words[0]!r} is no program", "as in [/host/adapt.sh]")
+    return found
+
+
 def _read_rendezvous(field: Field) -> Rendezvous | None:
     rendezvous = _RENDEZVOUS(field)
     if rendezvous and rendezvous.suffix and rendezvous.interface:
         field.problem("suffix and interface exclude each other", "keep one of them")
     return rendezvous
+
+
+def _read_detect(field: Field) -> Detect:
+    """Read by what a system is known; it may say why, and then says all three."""
+    keys = field.mapping({"clusters", "hosts", "interfaces", "devices", *REASON})
+    said = any(key in keys for key in REASON)
+    reason = read_reason(field, keys) if said else None
+    globs = {key: each.texts() for key, each in keys.items() if key not in REASON}
+    return Detect(**globs, reason=reason)
 
 
 def _read_expect(field: Field) -> Expect | None:
@@ -156,12 +212,13 @@ _EXPECT: Mapping[str, Callable[[Field], object]] = {
 
 # What null takes back of a family or a lower layer, as it does for each variable.
 _BLOCKS = frozenset(
-    "billing cpu_masks expect image_facts node rendezvous request scratch verb "
+    "billing cpu_masks expect image_facts node prefix rendezvous request scratch verb "
     "visibility".split()
 )
 
 # Each key of a profile, and what reads it. A dict is laid into the profile's fields.
 _SECTIONS: Mapping[str, Callable[[Field], object]] = {
+    "envcfg": _read_needed,
     "summary": Field.text,
     "extends": _read_parent,
     "lifecycle": block(
@@ -172,14 +229,7 @@ _SECTIONS: Mapping[str, Callable[[Field], object]] = {
         {"state": one_of(*VERIFIED)},
         ["state"],
     ),
-    "detect": lambda field: Detect(
-        **{
-            key: each.texts()
-            for key, each in field.mapping(
-                {"clusters", "hosts", "interfaces", "devices"}
-            ).items()
-        }
-    ),
+    "detect": _read_detect,
     "node": block(
         Node,
         {
@@ -216,13 +266,23 @@ _SECTIONS: Mapping[str, Callable[[Field], object]] = {
         {
             "runtimes": all_of(one_of(*runtimes.NAMES)),
             "verb": _read_verb,
+            "prefix": _read_prefix,
             "image_facts": read_image_facts,
             "binds": read_binds,
             "arguments": read_options,
             "exports": read_exports,
         }
     ),
-    "scratch": block(Scratch, {"root": read_word, "in_memory": Field.flag}, ["root"]),
+    "scratch": block(
+        Scratch,
+        {
+            "root": read_word,
+            "in_memory": Field.flag,
+            "disk": read_word,
+            "disk_request": read_asked,
+        },
+        ["root"],
+    ),
     "env": lambda field: {"env": read_env(field)},
     "bundles": lambda field: {"bundles": read_bundles(field)},
     "request": read_request,

@@ -58,6 +58,10 @@ class Field:
         """Whether the node is an explicit or empty null."""
         return self.node.tag == _NULL
 
+    def is_text(self, text: str) -> bool:
+        """Tell whether the node is this text, as it is written."""
+        return isinstance(self.node, yaml.ScalarNode) and self.node.value == text
+
     def problem(self, message: str, hint: str | None = None) -> None:
         """Collect what is wrong with this node."""
         if len(message) > _LONG:
@@ -151,6 +155,14 @@ class Field:
             else:
                 found[name] = child
         return found
+
+    def peek(self, key: str) -> Field | None:
+        """Return the field of a key, if this is a mapping that has it; no problem else."""
+        if isinstance(self.node, yaml.MappingNode):
+            for key_node, value_node in self.node.value:
+                if key_node.value == key:
+                    return Field(value_node, self._join(key), self.path, self.problems)
+        return None
 
     def _join(self, name: str) -> str:
         return f"{self.key}.{name}" if self.key else name

@@ -22,7 +22,16 @@ from envcfg.profile.read.entries import (
     read_word,
 )
 from envcfg.profile.read.nodes import Field
-from envcfg.profile.scheduler import Asking, Billing, Module, Partition, RequestRule
+from envcfg.profile.scheduler import (
+    UNASKED,
+    Asking,
+    Billing,
+    Module,
+    Partition,
+    Qos,
+    RequestRule,
+    Size,
+)
 from envcfg.profile.words import Word, is_plain, references
 
 _FLAG = r"--?[A-Za-z][A-Za-z0-9_-]*"
@@ -41,16 +50,17 @@ _amount = matching(_AMOUNT, "amount, as in 0.5")
 
 
 def read_request(field: Field) -> dict[str, object]:
-    """Read how nodes are asked for, with the rules on options and the partitions."""
-    keys = field.mapping({*_REQUEST, "why", "source", "date", "rules", "partitions"})
+    """Read how nodes are asked for, with rules on options, partitions and QOS."""
+    keys = field.mapping({*_REQUEST, "why", "source", "date", *_BESIDE})
     found: dict[str, object] = {}
-    if keys.keys() - {"rules", "partitions"}:
+    if keys.keys() - _BESIDE.keys():
         found["request"] = read_block(field, Asking, _REQUEST, ["scheduler"], keys=keys)
-    if "rules" in keys:
-        found["rules"] = by_name(_read_rule)(keys["rules"])
-    if "partitions" in keys:
-        found["partitions"] = by_name(_read_partition)(keys["partitions"])
+    found |= {key: read(keys[key]) for key, read in _BESIDE.items() if key in keys}
     return found
+
+
+def _read_gpus(field: Field) -> str | None:
+    return UNASKED if field.is_text(UNASKED) else _flag(field)
 
 
 def _read_rule(option: str, field: Field) -> RequestRule | None:
@@ -61,6 +71,16 @@ def _read_rule(option: str, field: Field) -> RequestRule | None:
         "value": _plain,
     }
     return read_block(field, RequestRule, readers, ["rule"], option=option)
+
+
+def read_asked(field: Field) -> dict[str, str]:
+    """Read options of a request with their values."""
+    found = {}
+    for option, each in field.mapping().items():
+        if not re.fullmatch(_FLAG, option):
+            each.problem(f"{option!r} is no option", "write it as --constraint")
+        found[option] = _plain(each) or ""
+    return found
 
 
 def _plain(field: Field) -> str | None:
@@ -77,7 +97,38 @@ def _plain(field: Field) -> str | None:
 def _read_partition(name: str, field: Field) -> Partition | None:
     if not re.fullmatch(_PARTITION_NAME, name):
         field.problem(f"{name!r} is no name of a partition", "as in gpu-small")
-    return read_block(field, Partition, _PARTITION, name=name)
+    readers = {**_LIMITS, "exclusive": Field.flag, "default": Field.flag}
+    return read_block(field, Partition, readers, name=name)
+
+
+def _read_qos(name: str, field: Field) -> Qos | None:
+    if not re.fullmatch(_PARTITION_NAME, name):
+        field.problem(f"{name!r} is no name of a QOS", "as in gpu_debug")
+    readers = {**_LIMITS, "partitions": all_of(_partition_name)}
+    return read_block(field, Qos, readers, name=name)
+
+
+def _read_sizes(field: Field) -> tuple[Size, ...]:
+    """Read times by size; each size is larger than the one before."""
+    found: list[Size] = []
+    items = field.items()
+    if not items and not field.is_null:
+        field.problem("the list is empty")
+    for each in items:
+        keys = each.mapping({"nodes", "time"})
+        if missing := [key for key in ("nodes", "time") if key not in keys]:
+            each.problem(f"no {', no '.join(missing)}", "{nodes: 91, time: '2:00:00'}")
+        nodes = read_if_given(keys, "nodes", Field.integer)
+        time = read_if_given(keys, "time", _time)
+        if nodes is None or time is None:
+            continue
+        if found and nodes <= found[-1].nodes:
+            each.problem(
+                f"{nodes} nodes are not more than the {found[-1].nodes} before",
+                "the smallest size first",
+            )
+        found.append(Size(nodes=nodes, time=time))
+    return tuple(found)
 
 
 def read_bundle(name: str, field: Field) -> Bundle | None:
@@ -85,9 +136,11 @@ def read_bundle(name: str, field: Field) -> Bundle | None:
     keys = field.mapping({*_BUNDLE, "why", "source", "date", "when"})
     when = read_condition(keys)
     found = read_block(field, Bundle, _BUNDLE, keys=keys, name=name, when=when)
-    if found and not (found.env and (found.network or found.srun)):
+    if found and not (
+        found.env and (found.network or found.srun or found.mpiexec or found.flux)
+    ):
         field.problem(
-            "a bundle couples variables with options of srun",
+            "a bundle couples variables with options of srun, mpiexec or flux run",
             "give both, or make it plain entries of env or launch.srun",
         )
     return found
@@ -113,21 +166,32 @@ def _read_module(name: str, field: Field) -> Module | None:
     return read_block(field, Module, {}, keys=keys, name=name, action=action, when=when)
 
 
-_PARTITION: Mapping[str, Callable[[Field], object]] = {
+_time = matching(_TIME, "time limit, as in 2-00:00:00")
+_partition_name = matching(_PARTITION_NAME, "name of a partition, as in gpu-small")
+_LIMITS: Mapping[str, Callable[[Field], object]] = {
     "nodes": Field.integer,
-    "time": matching(_TIME, "time limit, as in 2-00:00:00"),
-    "exclusive": Field.flag,
+    "time": _time,
     "gpus": Field.integer,
+    "min_nodes": Field.integer,
+    "min_gpus": Field.integer,
+    "sizes": _read_sizes,
+}
+# What stands in ``request`` and is no part of its block.
+_BESIDE: Mapping[str, Callable[[Field], object]] = {
+    "rules": by_name(_read_rule),
+    "partitions": by_name(_read_partition),
+    "qos": by_name(_read_qos),
+    "closed": all_of(one_of("partitions", "qos"), may_be_empty=True),
 }
 _REQUEST = {
     "scheduler": one_of(*schedulers.NAMES, schedulers.NONE),
-    "gpus": _flag,
+    "gpus": _read_gpus,
     "gpu_type": _kind,
 }
 _BUNDLE = {
     "env": _read_values,
     "network": all_of(matching(_NETWORK, "value of srun --network"), may_be_empty=True),
-    "srun": all_of(_option, may_be_empty=True),
+    **dict.fromkeys(("srun", "mpiexec", "flux"), all_of(_option, may_be_empty=True)),
 }
 read_bundles = by_name(read_bundle)
 read_modules = by_name(_read_module)

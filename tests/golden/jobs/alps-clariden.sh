@@ -14,7 +14,7 @@
 # given for this job
 #SBATCH --account=a-big01
 
-# the default, for all production
+# for all production
 #SBATCH --partition=normal
 
 # 4 GPUs on each node

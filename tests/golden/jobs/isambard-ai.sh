@@ -11,7 +11,7 @@
 # its name in the queue
 #SBATCH --job-name=dump
 
-# the default, for general use
+# for general use
 #SBATCH --partition=workq
 
 # without it the GPUs of a small job are spread over nodes

@@ -14,7 +14,7 @@
 # each grant has a budget of its own, and saldo tells what is left
 #SBATCH --account=iscra
 
-# all of the Booster; a day is the limit of the normal QOS
+# all of the Booster; so much has a job without --qos
 #SBATCH --partition=boost_usr_prod
 
 # 4 GPUs on each node

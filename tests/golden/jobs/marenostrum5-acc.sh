@@ -14,7 +14,7 @@
 # there is no default account
 #SBATCH --account=bsc12
 
-# the queue is chosen by it, not by a partition
+# to try things out; 640 cores, which are those of 8 nodes
 #SBATCH --qos=acc_debug
 
 # 4 GPUs on each node

@@ -14,7 +14,7 @@
 # hours on GPU nodes are booked to a project's second account, with this ending
 #SBATCH --account=m1234_g
 
-# a job that names none lands in debug
+# whole nodes, as many as there are
 #SBATCH --qos=regular
 
 # it chooses GPU nodes; gpu&hbm80g those with 80 GB per GPU

@@ -2,8 +2,7 @@
 
 envcfg_survey() { # what the allocation is: an instance of Flux, with a broker on each node
   local -a envcfg_hosts=()
-  ENVCFG_NODES=1
-  ENVCFG_MASTER_ADDR=''
+  ENVCFG_NODES=1 ENVCFG_FLUX=() ENVCFG_MASTER_ADDR=''
   if [[ -z ${FLUX_URI-} ]]; then
     envcfg_fault 'this is no Flux allocation: FLUX_URI is not set' \
       'use it in a script of flux batch or under flux alloc, or choose --launcher local'

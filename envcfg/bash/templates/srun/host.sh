@@ -69,18 +69,6 @@ envcfg_host() { # COMMAND...: run it once on each node, outside the container
   )
 }
 
-envcfg_agrees() { # BUNDLE NAME VALUE...: whether the job itself sets none of it otherwise
-  local envcfg_bundle=$1
-  shift
-  while (($# > 0)); do
-    if [[ -n ${!1+set} && ${!1} != "$2" ]]; then
-      envcfg_note "$envcfg_bundle is left out as a whole: the job sets $1=${!1}, not $2"
-      return 1
-    fi
-    shift 2
-  done
-}
-
 envcfg_network() { # VALUE: with what the job has asked for, as srun takes all by one option
   ENVCFG_NETWORK=${ENVCFG_NETWORK-${SLURM_NETWORK-}}
   case ",$ENVCFG_NETWORK," in

@@ -1,0 +1,111 @@
+"""The partition and the QOS of a request, and what they would refuse; pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from envcfg.errors import suggest
+from envcfg.findings import Finding, Severity
+from envcfg.profile.model import Profile
+from envcfg.profile.scheduler import Partition, Qos
+from envcfg.request.limits import (
+    Wanted,
+    default_partition,
+    exceeded,
+    is_closed,
+    known_queues,
+    serves,
+    takers,
+)
+from envcfg.request.shape import Asked, Shape, refused
+
+_NEAR = 0.85  # of a name that is another one with a slip
+
+
+def chosen_queues(
+    profile: Profile, named: Mapping[str, str]
+) -> tuple[Partition | None, Qos | None, list[Finding], list[Finding]]:
+    """Return partition and QOS of a job, what the system refuses, and what is to be said.
+
+    None where none is named, or the profile does not know it.
+    """
+    refusals: list[Finding] = []
+    findings: list[Finding] = []
+    for option, title in (("--partition", "partition"), ("--qos", "QOS")):
+        name, known = named.get(option), known_queues(profile, option)
+        if name is None or not known or name in known:
+            continue
+        message = f"profile {profile.name} knows no {title} {name}"
+        if is_closed(profile, option):
+            hint = suggest(name, known) + "; a profile of your project can add one"
+            refusals.append(refused(message, hint))
+        else:
+            findings.append(_unknown(option, name, known, message))
+    partition = profile.partitions.get(named.get("--partition", ""))
+    if "--partition" not in named:
+        partition = default_partition(profile)
+    qos = profile.qos.get(named.get("--qos", ""))
+    if qos and not serves(qos, partition):
+        said = f"({qos.reason.source}, {qos.reason.date})"
+        refusals.append(
+            refused(
+                f"{qos} is not for {partition}, but for {', '.join(qos.partitions)} {said}",
+                f"give --partition {qos.partitions[0]}, or leave out --qos",
+            )
+        )
+    return partition, qos, refusals, findings
+
+
+def _unknown(
+    option: str, name: str, known: Mapping[str, object], message: str
+) -> Finding:
+    from difflib import get_close_matches
+
+    near = get_close_matches(name, known, 1, _NEAR)
+    severity: Severity = "warning" if near else "note"
+    return Finding(
+        rule="queue-unknown",
+        severity=severity,
+        subject=f"{option}={name}",
+        message=f"{message}, so that its limits are not checked",
+        fix=suggest(name, known),
+    )
+
+
+def beyond_limits(
+    profile: Profile,
+    asked: Asked,
+    shape: Shape,
+    partition: Partition | None,
+    qos: Qos | None,
+) -> Iterator[Finding]:
+    """Yield the limits of partition and QOS that a job does not keep, with who takes it."""
+    wanted = Wanted(shape.nodes, shape.nodes * shape.gpus, asked.seconds)
+    for each in exceeded(wanted, partition, qos):
+        said = f"({each.queue.reason.source}, {each.queue.reason.date})"
+        if each.what == "time":
+            size = f" {shape.nodes} nodes" if each.queue.sizes else ""
+            message = f"--time {each.asked} is more than {each.queue} gives{size}: "
+            message += f"{each.limit} {said}"
+        elif each.is_least:
+            message = f"{each.asked}, but {each.queue} gives a job {each.limit} at "
+            message += f"least {said}"
+        else:
+            message = f"{each.asked}, but {each.queue} gives a job {each.limit} at "
+            message += f"most {said}"
+        amount = "more" if each.is_least else "less"
+        yield refused(
+            message, f"ask for {amount}, {_instead(profile, wanted, partition, qos)}"
+        )
+
+
+def _instead(
+    profile: Profile, wanted: Wanted, partition: Partition | None, qos: Qos | None
+) -> str:
+    """Return by which option the system would take the job as it is."""
+    takes, partitions = takers(profile, wanted, partition)
+    if qos and partition and partition.name in partitions:
+        return "or leave out --qos"
+    ways = [f"--qos {name}" for name in takes]
+    ways += [f"--partition {name}" for name in partitions]
+    return f"or give {' or '.join(ways)}" if ways else "or choose another --partition"
