@@ -256,24 +256,33 @@ envcfg_ask_ras() { # HOST:PORT: as NCCL's own client asks
     return
   fi
   printf 'CLIENT PROTOCOL 2\nTIMEOUT 5\nSET FORMAT json\n' >&"$envcfg_ras"
+  envcfg_line=
   read -r -t 5 -u "$envcfg_ras" envcfg_line
-  if [[ $envcfg_line != 'SERVER PROTOCOL '* ]]; then
-    envcfg_tell ras-end "$envcfg_port stranger"
-    return
-  fi
+  case $envcfg_line in
+    'SERVER PROTOCOL '*) ;;
+    '') # it listens, and says nothing: the process may be stopped
+      envcfg_tell ras-end "$envcfg_port silent"
+      return
+      ;;
+    *)
+      envcfg_tell ras-end "$envcfg_port stranger"
+      return
+      ;;
+  esac
   read -r -t 5 -u "$envcfg_ras" envcfg_line # of the time limit
   read -r -t 5 -u "$envcfg_ras" envcfg_line # before 2.28.7 an error: then it is text
   printf 'VERBOSE STATUS\n' >&"$envcfg_ras"
   envcfg_until=$((SECONDS + envcfg_wait))
-  while IFS= read -r -t "$((envcfg_until - SECONDS))" -u "$envcfg_ras" envcfg_line ||
-    [[ -n $envcfg_line ]]; do
+  while IFS= read -r -t "$((envcfg_until - SECONDS))" -u "$envcfg_ras" envcfg_line \
+    || [[ -n $envcfg_line ]]; do
     envcfg_tell ras "$envcfg_port $envcfg_line"
-    if ((++envcfg_count >= 20000 || SECONDS >= envcfg_until)); then
-      envcfg_tell ras-end "$envcfg_port cut"
-      return
-    fi
+    ((++envcfg_count < 20000 && SECONDS < envcfg_until)) || break
   done
-  envcfg_tell ras-end "$envcfg_port complete"
+  if ((envcfg_count < 20000 && SECONDS < envcfg_until)); then
+    envcfg_tell ras-end "$envcfg_port complete"
+  else
+    envcfg_tell ras-end "$envcfg_port cut"
+  fi
 }
 
 envcfg_all_ras() {
