@@ -1,0 +1,1 @@
+"""What a job's libraries recorded of themselves: RAS, Flight Recorder, Inspector."""

@@ -1,0 +1,268 @@
+"""PyTorch's Flight Recorder: the last operations of each rank, as records.
+
+With ``TORCH_FR_BUFFER_SIZE`` (in older PyTorch ``TORCH_NCCL_TRACE_BUFFER_SIZE``) set, each
+process keeps them, and writes them to a file whose name ends in its rank when a collective
+times out; ``torchfrtrace`` reads these. The file is a pickle, what PyTorch's server for
+debugging gives is JSON. Nothing but the bytes that are handed in is read, and nothing of
+them is run. Source: pytorch v2.13.0 torch/csrc/distributed/c10d/FlightRecorderDetail.hpp
+(format 2.10).
+"""
+
+import re
+from collections.abc import Mapping
+from itertools import islice
+from typing import Any, NamedTuple
+
+from envcfg.trace.errors import TraceError, check_size
+from envcfg.trace.fields import integer, mapping, mappings, sequence, text_of
+from envcfg.trace.pickled import load_plain
+
+_FORMAT = "2"  # the major version of what is known here
+_MOST = 1 << 17  # operations of one rank
+_TENSORS, _DIMENSIONS, _FRAMES = (
+    1 << 10,
+    1 << 6,
+    1 << 6,
+)  # of an operation that are kept
+_RANK = re.compile(r"(\d{1,9})(?:\.json|\.pkl|\.pickle)?$")
+_NUMBER = re.compile(r"\d{1,9}")
+# Frames of these are between the program and the operation.
+_WITHIN = ("/torch/", "/typing_extensions.py", "/contextlib.py", "/multiprocessing/")
+DEFAULT = "default_pg"  # how PyTorch describes the group of all ranks
+
+
+class FlightEntry(NamedTuple):
+    """One operation of one rank.
+
+    Attributes:
+        group: name and description of its process group.
+        seq: its number among the collectives of the group, from 1.
+        p2p_seq: its number among sends and receives of the group.
+        is_p2p: it is one of the latter, and of ``seq`` only the last is known.
+        backend: ``nccl``, ``gloo`` ...
+        name: of the operation, as in ``all_reduce`` or ``send 0->1``.
+        state: ``scheduled``, ``started`` or ``completed``.
+        retired: PyTorch looks at it no more.
+        done: it has ended, as far as is known.
+        input_sizes: of each tensor.
+        output_sizes: of each tensor.
+        dtypes: of the inputs, then of the outputs, as in ``Float``.
+        created: when it was called, in ns since 1970; None where unknown.
+        completed: when PyTorch saw its end, likewise.
+        timeout_ms: after which it fails; None where unknown.
+        place: ``FILE:LINE`` of the program that called it; empty where not recorded.
+    """
+
+    group: tuple[str, str]
+    seq: int
+    p2p_seq: int
+    is_p2p: bool
+    backend: str
+    name: str
+    state: str
+    retired: bool
+    done: bool
+    input_sizes: tuple[tuple[int, ...], ...]
+    output_sizes: tuple[tuple[int, ...], ...]
+    dtypes: tuple[str, ...]
+    created: int | None
+    completed: int | None
+    timeout_ms: int | None
+    place: str
+
+    @property
+    def timed_out(self) -> bool:
+        """Whether PyTorch gave it up: retired and not completed, which NCCL alone tells."""
+        return self.backend == "nccl" and self.retired and self.state != "completed"
+
+    @property
+    def said(self) -> str:
+        """The operation and its sizes, as in ``all_reduce of 16 Float``."""
+        sizes = " + ".join("x".join(map(str, each)) or "1" for each in self.input_sizes)
+        kind = f" {self.dtypes[0]}" if self.dtypes else ""
+        return f"{self.name} of {sizes}{kind}" if sizes else self.name
+
+
+class GroupStatus(NamedTuple):
+    """How far a rank is in a group; -1: nothing yet, or not known.
+
+    Attributes:
+        enqueued: number of the last collective that it has called.
+        started: of the last that has begun on the GPU.
+        completed: of the last that has ended.
+    """
+
+    enqueued: int
+    started: int
+    completed: int
+
+
+class FlightDump(NamedTuple):
+    """What one rank recorded.
+
+    Attributes:
+        rank: its number in the job.
+        version: of the format, as in ``2.10``.
+        library: version of NCCL; empty where unknown.
+        ranks: of each group, by name; none where they are not known.
+        status: how far the rank is, by name and description of the group.
+        entries: operations in their order; a full buffer has lost the first.
+    """
+
+    rank: int
+    version: str
+    library: str
+    ranks: Mapping[str, tuple[int, ...]]
+    status: Mapping[tuple[str, str], GroupStatus]
+    entries: tuple[FlightEntry, ...]
+
+
+def is_flight(head: bytes) -> bool:
+    """Return whether a file that begins with *head* (some 500 bytes) may be a dump."""
+    if head.startswith(b"\x80"):
+        return b"version" in head and (b"pg_config" in head or b"entries" in head)
+    begin = head.lstrip()
+    # Keys of the JSON are in the order of letters, and operations are long.
+    own = (b'"collective_seq_id"', b'"pg_config"')
+    return begin.startswith(b"{") and any(key in begin for key in own)
+
+
+def rank_of(name: str) -> int | None:
+    """Return the rank that the *name* of a dump's file ends in; None where it has none.
+
+    >>> rank_of("/tmp/nccl_trace_rank_12"), rank_of("trace.json")
+    (12, None)
+    """
+    found = _RANK.search(name)
+    return int(found[1]) if found else None
+
+
+def read_flight(data: bytes, rank: int) -> FlightDump:
+    """Return what *rank* recorded.
+
+    Args:
+        data: the whole file, a pickle or JSON.
+        rank: its number, which the file does not hold: :func:`rank_of`.
+
+    Raises:
+        TraceError: it is neither, damaged, of an unknown version, or too large.
+    """
+    check_size(len(data))
+    dump = mapping(_loaded(data))
+    version = text_of(dump.get("version"))
+    if "pg_config" not in dump and "entries" not in dump:
+        msg = "no dump of PyTorch's Flight Recorder"
+        raise TraceError(msg, hint="the files whose names end in a rank are")
+    if version.partition(".")[0] != _FORMAT:
+        msg = f"a dump of version {version or 'unknown'}, which nobody here has seen"
+        raise TraceError(msg, hint="torchfrtrace of the PyTorch that wrote it reads it")
+    raw = mappings(dump.get("entries"))
+    if len(raw) > _MOST:
+        msg = f"a dump of {len(raw)} operations"
+        raise TraceError(msg, hint="set TORCH_FR_BUFFER_SIZE lower")
+    status = {key: _status(each) for key, each in _items(dump.get("pg_status"))}
+    named: dict[tuple[str, str], GroupStatus] = {}
+    for each in raw:
+        known = status.get(str(integer(each.get("pg_id"))))
+        if known:
+            named.setdefault(_group(each), known)
+    return FlightDump(
+        rank=rank,
+        version=version,
+        library=text_of(dump.get("comm_lib_version") or dump.get("nccl_version")),
+        ranks={
+            key: ranks
+            for key, each in _items(dump.get("pg_config"))
+            if (ranks := _ranks(each.get("ranks")))
+        },
+        status=named,
+        entries=tuple(_entry(each, named) for each in raw),
+    )
+
+
+def _loaded(data: bytes) -> object:
+    if data.startswith(b"\x80"):
+        return load_plain(data)
+    import json
+
+    try:
+        return json.loads(data)
+    except (ValueError, RecursionError) as err:
+        msg = "neither a pickle nor JSON, or cut off"
+        raise TraceError(msg, hint="copy it again") from err
+
+
+def _items(value: object) -> list[tuple[str, Mapping[str, Any]]]:
+    return [
+        (key, each)
+        for key, each in mapping(value).items()
+        if isinstance(key, str) and isinstance(each, dict)
+    ]
+
+
+def _status(data: Mapping[str, Any]) -> GroupStatus:
+    numbers = (
+        integer(data.get(f"last_{each}_collective")) for each in GroupStatus._fields
+    )
+    return GroupStatus(*(-1 if each is None else each for each in numbers))
+
+
+def _ranks(value: object) -> tuple[int, ...]:
+    """Return the ranks of a group, which stand there as the text of a list."""
+    text = value[: 1 << 23] if isinstance(value, str) else ""
+    return tuple(sorted({int(each[0]) for each in _NUMBER.finditer(text)}))
+
+
+def _group(data: Mapping[str, Any]) -> tuple[str, str]:
+    name, desc = (*sequence(data.get("process_group"))[:2], "", "")[:2]
+    return text_of(name), text_of(desc)
+
+
+def _entry(
+    data: Mapping[str, Any], status: Mapping[tuple[str, str], GroupStatus]
+) -> FlightEntry:
+    group, seq = _group(data), integer(data.get("collective_seq_id"))
+    backend, _, name = text_of(data.get("profiling_name")).rpartition(":")
+    state, is_p2p = text_of(data.get("state")), data.get("is_p2p") is True
+    retired = data.get("retired") is True
+    ended = seq is not None and group in status and seq <= status[group].completed
+    # Of gloo and others only the end of a work is known, not that of its events.
+    done = state == "completed" or (retired and backend != "nccl")
+    return FlightEntry(
+        group=group,
+        seq=-1 if seq is None else seq,
+        p2p_seq=integer(data.get("p2p_seq_id")) or 0,
+        is_p2p=is_p2p,
+        backend=backend,
+        name=name,
+        state=state,
+        retired=retired,
+        done=done or (ended and not is_p2p),
+        input_sizes=_sizes(data.get("input_sizes")),
+        output_sizes=_sizes(data.get("output_sizes")),
+        dtypes=tuple(
+            text_of(each)
+            for side in ("input_dtypes", "output_dtypes")
+            for each in sequence(data.get(side))[:_TENSORS]
+        ),
+        created=integer(data.get("time_created_ns")) or None,
+        completed=integer(data.get("time_discovered_completed_ns")) or None,
+        timeout_ms=integer(data.get("timeout_ms")),
+        place=_place(data.get("frames")),
+    )
+
+
+def _sizes(value: object) -> tuple[tuple[int, ...], ...]:
+    return tuple(
+        tuple(integer(each) or 0 for each in sequence(tensor)[:_DIMENSIONS])
+        for tensor in sequence(value)[:_TENSORS]
+    )
+
+
+def _place(frames: object) -> str:
+    """Return where the program called an operation: its innermost frame outside PyTorch."""
+    for frame in islice(sequence(frames), _FRAMES):
+        name = text_of(mapping(frame).get("filename"))
+        if name and not any(each in name for each in _WITHIN):
+            return f"{name}:{integer(mapping(frame).get('line')) or 0}"
+    return ""

@@ -1,0 +1,167 @@
+"""NCCL's Inspector: how fast each operation was, as records.
+
+A profiler plugin (``NCCL_PROFILER_PLUGIN``, ``NCCL_INSPECTOR_ENABLE=1``) writes a line of JSON
+for each operation and rank: of NCCL since 2.28, of RCCL of ROCm 10 in the same form. Numbers
+are GB/s (10^9 bytes) and microseconds. Source: NVIDIA/nccl
+plugins/profiler/inspector/inspector_json.cc (format v4.0; in 2.28 ext-profiler/inspector);
+rocm.docs.amd.com/projects/rccl, using-rccl-inspector-plugin (2026-11).
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from statistics import median
+from typing import NamedTuple
+
+from envcfg.trace.fields import integer, mapping, number, text_of
+
+_LONGEST = 1 << 20  # letters of a line; with all its events one has some 20 kB
+_BEGIN = ('{"header"', '{ "header"')
+_SLOW = 0.5  # of the median of its peers, under which a rank is slow
+_FEW = 4  # operations of a rank that are needed to tell
+
+
+class Operation(NamedTuple):
+    """One operation of one rank.
+
+    Attributes:
+        comm: number of the communicator, as hex digits.
+        comm_name: its name in the program; empty where it has none.
+        rank: in the communicator.
+        size: ranks of the communicator.
+        nodes: of the communicator.
+        host: node of the rank.
+        pid: its process.
+        name: ``AllReduce``, ``Send`` ...
+        seq: its number in the communicator.
+        peer: the rank that it sends to or receives from; None for a collective.
+        bytes: of its message.
+        time_us: how long it took.
+        timing: by whose clock: ``kernel_gpu``, ``kernel_cpu``, ``collective_cpu``.
+        algbw: message over time.
+        busbw: what that means for the links, by which sizes and numbers of ranks compare.
+    """
+
+    comm: str
+    comm_name: str
+    rank: int
+    size: int
+    nodes: int
+    host: str
+    pid: int | None
+    name: str
+    seq: int
+    peer: int | None
+    bytes: int
+    time_us: int
+    timing: str
+    algbw: float
+    busbw: float
+
+
+class Speed(NamedTuple):
+    """How fast all ranks of a communicator did one thing.
+
+    Attributes:
+        comm: number of the communicator.
+        comm_name: its name in the program; empty where it has none.
+        name: of the operation.
+        bytes: of its message.
+        count: how often it was done, over all ranks.
+        busbw: GB/s, the median.
+        slow: ranks whose own median is under half of that of all, with host and GB/s.
+    """
+
+    comm: str
+    comm_name: str
+    name: str
+    bytes: int
+    count: int  # type: ignore[assignment]  # hides tuple.count, which nobody needs
+    busbw: float
+    slow: tuple[tuple[int, str, float], ...]
+
+
+def is_inspector(head: str) -> bool:
+    """Return whether a file that begins with *head* (500 letters) is the Inspector's."""
+    begin = head.lstrip()
+    return begin.startswith(_BEGIN) and '"n_ranks"' in begin
+
+
+def read_operations(lines: Iterable[str]) -> Iterator[Operation]:
+    """Yield the operations that *lines* tell of; what is no such line is left out."""
+    import json
+
+    for line in lines:
+        if not line.lstrip().startswith("{") or len(line) > _LONGEST:
+            continue
+        try:
+            data = json.loads(line)
+        except (ValueError, RecursionError):  # the last line may be cut off
+            continue
+        if found := _operation(data):
+            yield found
+
+
+def _operation(data: object) -> Operation | None:
+    record = mapping(data)
+    head, meta = mapping(record.get("header")), mapping(record.get("metadata"))
+    kind = "p2p" if "p2p_perf" in record else "coll"
+    perf = mapping(record.get(f"{kind}_perf"))
+    rank, size = integer(head.get("rank")), integer(head.get("n_ranks"))
+    seq = integer(perf.get(f"{kind}_sn"))
+    message = integer(perf.get(f"{kind}_msg_size_bytes"))
+    time = integer(perf.get(f"{kind}_exec_time_us"))
+    speeds = (number(perf.get(f"{kind}_{each}_gbs")) for each in ("algobw", "busbw"))
+    algbw, busbw = speeds
+    if None in (rank, size, seq, message, time, algbw, busbw):
+        return None
+    name = text_of(head.get("comm_name"))
+    return Operation(
+        comm=text_of(head.get("id")).removeprefix("0x"),
+        comm_name="" if name == "unknown" else name,
+        rank=rank or 0,
+        size=size or 0,
+        nodes=integer(head.get("nnodes")) or 0,
+        host=text_of(meta.get("hostname")),
+        pid=integer(meta.get("pid")),
+        name=text_of(perf.get(kind)),
+        seq=seq or 0,
+        peer=integer(perf.get("p2p_peer")) if kind == "p2p" else None,
+        bytes=message or 0,
+        time_us=time or 0,
+        timing=text_of(perf.get(f"{kind}_timing_source")),
+        algbw=algbw or 0.0,
+        busbw=busbw or 0.0,
+    )
+
+
+def speeds_of(operations: Iterable[Operation]) -> tuple[Speed, ...]:
+    """Return how fast each operation of each size was, the largest messages first.
+
+    A collective takes as long as its slowest rank on all of them, so that a rank that
+    stands out by half came late or measures otherwise: it is a hint, and no proof.
+    """
+    kinds: dict[tuple[str, str, str, int], dict[tuple[int, str], list[float]]] = {}
+    for each in operations:
+        ranks = kinds.setdefault((each.comm, each.comm_name, each.name, each.bytes), {})
+        ranks.setdefault((each.rank, each.host), []).append(each.busbw)
+    speeds = [_speed(*key, ranks=ranks) for key, ranks in kinds.items()]
+    return tuple(sorted(speeds, key=lambda each: (-each.bytes, each.name)))
+
+
+def _speed(
+    comm: str,
+    comm_name: str,
+    name: str,
+    size: int,
+    *,
+    ranks: dict[tuple[int, str], list[float]],
+) -> Speed:
+    everything: Sequence[float] = [each for own in ranks.values() for each in own]
+    all_together = median(everything)
+    slow = [
+        (rank, host, median(own))
+        for (rank, host), own in sorted(ranks.items())
+        if len(own) >= _FEW and median(own) < _SLOW * all_together
+    ]
+    return Speed(
+        comm, comm_name, name, size, len(everything), all_together, tuple(slow)
+    )

@@ -1,0 +1,216 @@
+"""Which ranks hold the others up, from the Flight Recorder dumps of several.
+
+The ranks of a process group call the same collectives in the same order, so that the first
+number which some have called and others have not says who is missing; and a number under
+which they called different things says that they took different ways.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from math import prod
+from typing import NamedTuple
+
+from envcfg.trace.flight import DEFAULT, FlightDump, FlightEntry
+
+# Of these each rank gives as much as the others; of what has a root, or sizes for each
+# rank, it need not. Names of ProcessGroupNCCL.cpp and ProcessGroupGloo.cpp of PyTorch.
+_EVEN = frozenset(
+    "all_reduce allreduce _all_gather_base all_gather_single _reduce_scatter_base "
+    "reduce_scatter_single".split()
+)
+
+
+class GroupLag(NamedTuple):
+    """The first collective of a group that has not ended everywhere.
+
+    Attributes:
+        group: name of the process group.
+        desc: PyTorch's description of it, as in ``default_pg``.
+        seq: number of the collective in the group.
+        operation: what it is, with sizes, in the words of a rank that called it.
+        place: ``FILE:LINE`` of the program where it was called; empty where unknown.
+        absent: ranks that have not called it, and how far each is: the ones to look at.
+        waiting: ranks that called it and wait; ``started`` on the GPU, or ``scheduled``.
+        done: ranks where it has ended, well or not.
+        unseen: ranks of the group without a dump.
+        since: when the first called it, in ns since 1970; None where unknown.
+        timed_out: PyTorch has given it up on some rank.
+    """
+
+    group: str
+    desc: str
+    seq: int
+    operation: str
+    place: str
+    absent: Mapping[int, int]
+    waiting: Mapping[int, str]
+    done: tuple[int, ...]
+    unseen: tuple[int, ...]
+    since: int | None
+    timed_out: bool
+
+
+class Step(NamedTuple):
+    """What ranks called under one number: *called*, and the *ranks* that did, rising."""
+
+    called: str
+    ranks: tuple[int, ...]
+
+
+class OutOfStep(NamedTuple):
+    """The first number of a group under which ranks called different things.
+
+    Attributes:
+        group: name of the process group.
+        desc: PyTorch's description of it.
+        seq: the number.
+        differs: ``operation``, ``size`` or ``type``.
+        steps: two or more, the most ranks first.
+    """
+
+    group: str
+    desc: str
+    seq: int
+    differs: str
+    steps: tuple[Step, ...]
+
+
+_Calls = Mapping[
+    int, Sequence[FlightEntry]
+]  # by number; several where they are one launch
+
+
+class _Member:
+    """How far one rank is in one group."""
+
+    def __init__(self, dump: FlightDump, group: tuple[str, str]) -> None:
+        calls: dict[int, list[FlightEntry]] = {}
+        for each in dump.entries:
+            if each.group == group and not each.is_p2p:
+                calls.setdefault(each.seq, []).append(each)
+        self.calls: _Calls = calls
+        status = dump.status.get(group)
+        self.enqueued = max([0, *calls, status.enqueued if status else 0])
+
+    def first_open(self, last: int) -> int | None:
+        """Return the first number up to *last* that has not ended here."""
+        waits = [seq for seq, own in self.calls.items() if not _done(own)]
+        return min(
+            [*waits, *([self.enqueued + 1] if self.enqueued < last else [])],
+            default=None,
+        )
+
+
+def _done(calls: Iterable[FlightEntry]) -> bool:
+    return all(each.done for each in calls)
+
+
+def lag(dumps: Sequence[FlightDump]) -> tuple[GroupLag, ...]:
+    """Return for each group with an open collective who is missing and who waits.
+
+    A dump shows one moment: of a job that runs, ranks may be apart for a while. Groups with
+    missing ranks come first.
+    """
+    found = [each for group in _groups(dumps) for each in _lag(dumps, group)]
+    return tuple(sorted(found, key=lambda each: not each.absent))
+
+
+def out_of_step(dumps: Sequence[FlightDump]) -> tuple[OutOfStep, ...]:
+    """Return for each group the first number that ranks called different things by."""
+    return tuple(
+        each for group in _groups(dumps) for each in _differences(dumps, group)
+    )
+
+
+def _groups(dumps: Sequence[FlightDump]) -> list[tuple[str, str]]:
+    return list(
+        dict.fromkeys(
+            entry.group for dump in dumps for entry in dump.entries if not entry.is_p2p
+        )
+    )
+
+
+def _members(
+    dumps: Sequence[FlightDump], group: tuple[str, str]
+) -> tuple[dict[int, _Member], set[int]]:
+    """Return the ranks of a group with a dump, and those without one."""
+    ranks = {rank for dump in dumps for rank in dump.ranks.get(group[0], ())}
+    is_all = group[1] == DEFAULT and not ranks
+    members: dict[int, _Member] = {}
+    for dump in dumps:
+        member = _Member(dump, group)
+        if member.calls or dump.rank in ranks or is_all:
+            members[dump.rank] = member
+    return members, ranks - set(members)
+
+
+def _lag(dumps: Sequence[FlightDump], group: tuple[str, str]) -> Iterator[GroupLag]:
+    members, unseen = _members(dumps, group)
+    last = max(each.enqueued for each in members.values())
+    opened = [each.first_open(last) for each in members.values()]
+    seq = min((each for each in opened if each is not None), default=None)
+    if seq is None:
+        return
+    absent = {
+        rank: each.enqueued for rank, each in members.items() if each.enqueued < seq
+    }
+    calls = {
+        rank: each.calls[seq] for rank, each in members.items() if seq in each.calls
+    }
+    waiting = {rank: own[-1].state for rank, own in calls.items() if not _done(own)}
+    entries = [entry for own in calls.values() for entry in own]
+    created = [entry.created for entry in entries if entry.created]
+    yield GroupLag(
+        group=group[0],
+        desc=group[1],
+        seq=seq,
+        operation=entries[0].said if entries else "",
+        place=next((entry.place for entry in entries if entry.place), ""),
+        absent=dict(sorted(absent.items())),
+        waiting=dict(sorted(waiting.items())),
+        # What a full buffer has lost had ended.
+        done=tuple(sorted(set(members) - set(absent) - set(waiting))),
+        unseen=tuple(sorted(unseen)),
+        since=min(created, default=None),
+        timed_out=any(entry.timed_out for entry in entries),
+    )
+
+
+def _differences(
+    dumps: Sequence[FlightDump], group: tuple[str, str]
+) -> Iterator[OutOfStep]:
+    members, _ = _members(dumps, group)
+    for seq in sorted({seq for each in members.values() for seq in each.calls}):
+        calls = {r: each.calls[seq] for r, each in members.items() if seq in each.calls}
+        for differs, key in _KEYS.items():
+            if len({key(own) for own in calls.values()}) > 1:
+                steps: dict[str, list[int]] = {}
+                for rank, own in calls.items():
+                    said = ", ".join(each.said for each in own[:3])
+                    steps.setdefault(said, []).append(rank)
+                ordered = sorted(steps.items(), key=lambda each: -len(each[1]))
+                yield OutOfStep(
+                    *group,
+                    seq,
+                    differs,
+                    tuple(Step(said, tuple(sorted(ranks))) for said, ranks in ordered),
+                )
+                return
+
+
+def _names(calls: Sequence[FlightEntry]) -> object:
+    return tuple(each.name for each in calls)
+
+
+def _counts(calls: Sequence[FlightEntry]) -> object:
+    return tuple(
+        sum(prod(size) for size in each.input_sizes)
+        for each in calls
+        if each.name in _EVEN
+    )
+
+
+def _types(calls: Sequence[FlightEntry]) -> object:
+    return tuple(each.dtypes for each in calls if each.name in _EVEN)
+
+
+_KEYS = {"operation": _names, "size": _counts, "type": _types}

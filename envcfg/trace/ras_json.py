@@ -1,0 +1,168 @@
+"""An answer of RAS in JSON: ``ncclras -f json``, since NCCL 2.28.7."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from envcfg.trace.errors import TraceError
+from envcfg.trace.fields import integer, mapping, mappings, text_of
+from envcfg.trace.ras import (
+    STATUS,
+    RasComm,
+    RasProcess,
+    RasRank,
+    RasReport,
+    Share,
+    Spread,
+    spread_of,
+)
+
+_SUCCESS, _IN_PROGRESS = 0, 7  # of ncclResult_t, src/nccl.h.in
+# The words of the text, src/ras/client_support.cc.
+_ERRORS = {
+    1: "Unhandled CUDA error",
+    2: "System error",
+    3: "Internal error",
+    4: "Invalid argument",
+    5: "Invalid usage",
+    6: "Remote process error",
+}
+
+
+def from_json(text: str) -> RasReport:
+    """Return what an answer in JSON says.
+
+    Raises:
+        TraceError: it is no JSON, or that of something else.
+    """
+    import json
+
+    try:
+        data = mapping(json.loads(text))
+    except (ValueError, RecursionError) as err:
+        msg = "no JSON, or cut off"
+        raise TraceError(msg, hint="ask RAS again") from err
+    if "communicators" not in data:
+        msg = "JSON, but no answer of NCCL's RAS"
+        raise TraceError(msg, hint="ncclras -f json prints one")
+    comms = tuple(_comm(each) for each in mappings(data["communicators"]))
+    silent = tuple(_silent(comms))
+    versions = (
+        integer(data.get(f"cuda_{each}_version")) for each in ("runtime", "driver")
+    )
+    return RasReport(
+        version=text_of(data.get("nccl_version")),
+        cuda=tuple(each for each in versions if each is not None),
+        time=text_of(data.get("timestamp")),
+        nodes=None,
+        processes=None,
+        gpus=None,
+        missing=sum(not each.dead for each in silent),
+        dead=sum(each.dead for each in silent),
+        silent=silent,
+        timeouts=integer(mapping(data.get("ras")).get("timeouts_count")) or 0,
+        groups=(),
+        comms=comms,
+        whole="ras" in data,
+    )
+
+
+def _comm(data: Mapping[str, Any]) -> RasComm:
+    told = [_rank(each) for each in mappings(data.get("ranks"))]
+    absent = [_missing(each) for each in mappings(data.get("missing_ranks"))]
+    spreads = tuple(_spreads([*told, *(each for each in absent if each.status)]))
+    lost = sum(each.silent for each in absent)
+    problems = {
+        "INCOMPLETE": lost > 0,
+        "ERROR": any(each.error for each in told),
+        "MISMATCH": bool(spreads),
+    }
+    number = integer(data.get("hash"), base=16)
+    return RasComm(
+        hash="" if number is None else f"{number:016x}",
+        name="",
+        size=integer(data.get("size")),
+        missing=lost,
+        problems=tuple(each for each, is_so in problems.items() if is_so),
+        ranks=tuple(sorted([*told, *absent], key=lambda each: each.rank)),
+        spreads=spreads,
+    )
+
+
+def _rank(data: Mapping[str, Any]) -> RasRank:
+    state = mapping(data.get("status"))
+    begun, later = (integer(state.get(each)) for each in ("init_state", "async_error"))
+    status = "INIT"
+    # In this order: src/ras/client_support.cc, rasClientRunComms.
+    if state.get("abort_flag") is True:
+        status = "ABORT"
+    elif True in (state.get("finalize_called"), state.get("destroy_flag")):
+        status = "FINALIZE"
+    elif begun == _SUCCESS:
+        status = "RUNNING"
+    failed = [
+        each for each in (begun, later) if each not in (None, _SUCCESS, _IN_PROGRESS)
+    ]
+    counts = {
+        name: number
+        for name, given in mapping(data.get("collective_counts")).items()
+        if (number := integer(given)) is not None
+    }
+    return _placed(data)._replace(
+        status=status if state else "",
+        error=_ERRORS.get(failed[0] or 0, "Unexpected error") if failed else "",
+        counts=counts,
+    )
+
+
+def _missing(data: Mapping[str, Any]) -> RasRank:
+    state = mapping(data.get("status"))
+    silent = state.get("unresponsive") is True
+    dead = state.get("considered_dead") is True
+    # Its process answered, and knows nothing of this communicator.
+    status = "NOCOMM" if state.get("unresponsive") is False and not dead else ""
+    return _placed(data)._replace(status=status, silent=silent or dead, dead=dead)
+
+
+def _placed(data: Mapping[str, Any]) -> RasRank:
+    host, pid = text_of(data.get("host")), integer(data.get("pid"))
+    gpu, nvml = integer(data.get("cuda_dev")), integer(data.get("nvml_dev"))
+    rank = integer(data.get("rank"))
+    return RasRank(
+        rank=-1 if rank is None else rank,
+        host="" if host == "unknown" else host,
+        pid=None if pid == -1 else pid,
+        gpu=gpu,
+        nvml=None if nvml == gpu else nvml,
+    )
+
+
+def _spreads(ranks: Sequence[RasRank]) -> Iterator[Spread]:
+    """Yield what ranks differ in."""
+    told = [each for each in ranks if each.status]
+    yield from _spread(STATUS, [(each.status, each) for each in told])
+    counted = [each for each in ranks if each.counts]
+    for name in dict.fromkeys(name for each in counted for name in each.counts):
+        yield from _spread(name, [(each.counts.get(name, 0), each) for each in counted])
+
+
+def _spread(what: str, values: Iterable[tuple[int | str, RasRank]]) -> Iterator[Spread]:
+    sharers: dict[int | str, list[RasRank]] = {}
+    for value, rank in values:
+        sharers.setdefault(value, []).append(rank)
+    if len(sharers) > 1:
+        shares = [
+            Share(value, len(own), tuple(sorted(own, key=lambda each: each.rank)))
+            for value, own in sharers.items()
+        ]
+        yield spread_of(what, shares)
+
+
+def _silent(comms: Iterable[RasComm]) -> Iterator[RasProcess]:
+    """Yield the processes that did not answer, each once."""
+    gpus: dict[tuple[str, int | None, bool], set[int]] = {}
+    for rank in (each for comm in comms for each in comm.ranks if each.silent):
+        own = gpus.setdefault((rank.host, rank.pid, rank.dead), set())
+        if rank.gpu is not None:
+            own.add(rank.gpu)
+    for (host, pid, dead), own in gpus.items():
+        yield RasProcess(host, pid, tuple(sorted(own)), dead)

@@ -1,0 +1,275 @@
+"""Dumps of PyTorch's Flight Recorder, made by PyTorch itself, and what is made of them."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from envcfg.trace.errors import TraceError
+from envcfg.trace.flight import FlightDump, is_flight, rank_of, read_flight
+from envcfg.trace.lag import lag, out_of_step
+
+# Four ranks over gloo, PyTorch 2.13.0: three collectives of all ranks, one of two of them,
+# and then what the folder says: one rank stays away, or one calls something else.
+DUMPS = Path(__file__).parent / "dumps"
+
+
+def dumps(case: str) -> list[FlightDump]:
+    """Return the dumps of a case, in the order of their ranks."""
+    files = sorted((DUMPS / case).glob("nccl_trace_rank_*"))
+    return [read_flight(each.read_bytes(), rank_of(each.name) or 0) for each in files]
+
+
+def entry(seq: int, **more: Any) -> dict[str, Any]:  # noqa: ANN401
+    """Return an operation as a dump of NCCL has it."""
+    return {
+        "record_id": seq,
+        "pg_id": 0,
+        "process_group": ("0", "default_pg"),
+        "collective_seq_id": seq,
+        "p2p_seq_id": 0,
+        "op_id": seq,
+        "profiling_name": "nccl:all_reduce",
+        "time_created_ns": 1_000_000_000 + seq,
+        "input_sizes": [[4, 4]],
+        "input_dtypes": ["Float"],
+        "output_sizes": [[4, 4]],
+        "output_dtypes": ["Float"],
+        "state": "completed",
+        "time_discovered_started_ns": 1,
+        "time_discovered_completed_ns": 2,
+        "retired": True,
+        "timeout_ms": 600000,
+        "is_p2p": False,
+        **more,
+    }
+
+
+def dump(rank: int, *entries: dict[str, Any], size: int = 2, **more: Any) -> FlightDump:  # noqa: ANN401
+    """Return the dump of *rank*, pickled as Python does it."""
+    ranks = str(list(range(size)))
+    data = {
+        "version": "2.10",
+        "pg_config": {"0": {"name": "0", "desc": "default_pg", "ranks": ranks}},
+        "pg_status": {},
+        "entries": list(entries),
+        **more,
+    }
+    return read_flight(pickle.dumps(data), rank)
+
+
+def test_what_one_rank_recorded() -> None:
+    first, *_ = dumps("lag")
+    assert (first.rank, first.version, len(first.entries)) == (0, "2.10", 5)
+    assert first.status["0", "default_pg"] == (4, -1, 3)
+    done, last = first.entries[0], first.entries[-1]
+    assert (done.backend, done.name, done.seq, done.done) == (
+        "gloo",
+        "all_reduce",
+        1,
+        True,
+    )
+    assert (last.name, last.seq, last.done, last.state) == (
+        "all_gather",
+        4,
+        False,
+        "scheduled",
+    )
+    assert last.input_sizes == ((16,),)
+    assert last.output_sizes == ((4, 16),)
+    assert last.dtypes == ("Float", "Float")
+    assert last.timeout_ms == 8000
+    assert last.place == "/home/user/train_2.py:16"
+
+
+def test_no_lag_where_all_is_well() -> None:
+    assert lag(dumps("ok")) == ()
+    assert out_of_step(dumps("ok")) == ()
+
+
+def test_a_rank_that_stays_away() -> None:
+    (found,) = lag(dumps("lag"))
+    assert (found.desc, found.seq, found.operation) == (
+        "default_pg",
+        4,
+        "all_gather of 16 Float",
+    )
+    assert found.absent == {2: 3}
+    assert found.waiting == dict.fromkeys((0, 1, 3), "scheduled")
+    assert found.place == "/home/user/train_2.py:16"
+    assert out_of_step(dumps("lag")) == ()
+
+
+def test_a_rank_that_calls_something_else() -> None:
+    (found,) = out_of_step(dumps("mismatch"))
+    assert (found.seq, found.differs) == (4, "operation")
+    assert [each.ranks for each in found.steps] == [(0, 2, 3), (1,)]
+    assert found.steps[1].called == "broadcast of 16 Float"
+
+
+@pytest.mark.parametrize("case", ["ok/fr_0", "mismatch/fr_1"])
+def test_json_says_the_same(case: str) -> None:
+    path = DUMPS / f"{case}.json"
+    assert is_flight(path.read_bytes()[:512])
+    rank = rank_of(path.name) or 0
+    given_, other = read_flight(path.read_bytes(), rank), dumps(path.parent.name)[rank]
+    plain = [each._replace(place="") for each in other.entries]
+    assert list(given_.entries) == plain
+    assert given_.status == other.status
+
+
+def test_sizes_and_types_differ() -> None:
+    for differs, change in (
+        ("size", {"input_sizes": [[4, 5]]}),
+        ("type", {"input_dtypes": ["Half"]}),
+    ):
+        (found,) = out_of_step([dump(0, entry(7)), dump(1, entry(7, **change))])
+        assert (found.seq, found.differs) == (7, differs)
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("nccl:broadcast", {"input_sizes": [[9]]}),  # of the root alone
+        ("nccl:all_to_all", {"input_sizes": [[9]]}),
+        ("nccl:all_reduce", {"input_sizes": [[16]]}),  # as many, in another shape
+    ],
+)
+def test_sizes_may_differ(name: str, change: dict[str, Any]) -> None:
+    ours = dump(0, entry(7, profiling_name=name))
+    assert out_of_step([ours, dump(1, entry(7, profiling_name=name, **change))]) == ()
+
+
+def test_the_end_of_a_full_buffer_is_compared_alone() -> None:
+    old = dump(0, *(entry(seq) for seq in range(1, 9)))
+    new = dump(1, *(entry(seq) for seq in range(6, 9)))
+    assert lag([old, new]) == ()
+    assert out_of_step([old, new]) == ()
+
+
+def test_a_collective_that_timed_out() -> None:
+    waits = dump(0, entry(1), entry(2, state="started", retired=False))
+    gone = dump(0, entry(1), entry(2, state="started", retired=True))
+    late = dump(1, entry(1))
+    assert [each.timed_out for each in lag([waits, late]) + lag([gone, late])] == [
+        False,
+        True,
+    ]
+    (found,) = lag([gone, late])
+    assert (found.absent, found.waiting) == ({1: 1}, {0: "started"})
+
+
+def test_ranks_without_a_dump() -> None:
+    (found,) = lag([dump(0, entry(1, state="started"), size=4), dump(1, size=4)])
+    assert found.unseen == (2, 3)
+    assert found.absent == {1: 0}
+
+
+def test_sends_and_receives_are_no_collectives() -> None:
+    send = entry(3, profiling_name="nccl:send 0->1", is_p2p=True, state="started")
+    assert lag([dump(0, entry(3), send), dump(1, entry(3))]) == ()
+
+
+def test_rank_of() -> None:
+    assert rank_of("/x/nccl_trace_rank_12") == 12
+    assert rank_of("fr_3.json") == 3
+    assert rank_of("dump") is None
+
+
+class _Evil:
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Path.touch, (Path("/tmp/envcfg-was-here"),)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        pickle.dumps(_Evil()),
+        pickle.dumps({"entries": _Evil(), "version": "2.10"}, protocol=2),
+        pickle.dumps(Path("x")),
+        b"\x80\x02cos\nsystem\n(X\x02\x00\x00\x00idtR.",
+        b"\x80\x04\x95\x00\x00\x00\x00\x00\x00\x00\x00\x8c\x02os\x8c\x06system\x93.",
+        b"\x80\x02ios\nsystem\n.",
+        b"\x80\x02\x82\x01.",  # of the registry of extensions
+        b"\x80\x02]r\xff\xff\xff\x7f.",  # a place far away in the memo
+        b"\x80\x04\x8d\xff\xff\xff\xff\xff\xff\xff\x7fa.",  # a text of any length
+        b"\x80\x05\x96\xff\xff\xff\xff\xff\xff\xff\x7fa.",
+        b"\x80\x02(((((((.",
+        b"\x80\x02.",
+        b"\x80",
+        b"\x80\x02}(]]u.",  # a list as a key
+        b"\x80\x02]q\x00h\x00a.",  # a list in itself
+        b"\x80\x02" + b"(" * 100_000,
+        b"\x80\x02" + b"]" + b"\x85" * 100_000 + b".",
+        b"[" * 100_000,
+        b'{"version": "2.1"}',
+        b'{"version": "9.1", "entries": []}',
+        b'{"entries": []}',
+        b"hello",
+        b"",
+    ],
+)
+def test_what_is_refused(data: bytes) -> None:
+    with pytest.raises(TraceError):
+        read_flight(data, 0)
+    assert not Path("/tmp/envcfg-was-here").exists()
+
+
+def test_one_operation_many_times_over_is_refused() -> None:
+    with pytest.raises(TraceError, match="operations"):
+        dump(0, *([entry(1)] * (1 << 18)))
+
+
+def test_lists_that_hold_each_other_many_times_take_no_time() -> None:
+    sizes: list[Any] = [[1] * 1000] * 1000
+    wide = entry(1, input_sizes=sizes, frames=[{"filename": "/x/torch/y"}] * 100_000)
+    assert len(dump(0, *([wide] * 200)).entries) == 200
+
+
+REAL = (DUMPS / "lag/nccl_trace_rank_0").read_bytes()
+
+
+@given(st.data())
+def test_a_spoilt_dump_is_read_or_refused(data: st.DataObject) -> None:
+    spoilt = bytearray(REAL)
+    for _ in range(data.draw(st.integers(1, 4))):
+        spoilt[data.draw(st.integers(0, len(spoilt) - 1))] = data.draw(
+            st.integers(0, 255)
+        )
+    try:
+        found = read_flight(bytes(spoilt), 0)
+    except TraceError:
+        return
+    lag([found, *dumps("lag")[1:]])
+    out_of_step([found, *dumps("lag")[1:]])
+
+
+_ANY = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=6),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.text(max_size=4), inner, max_size=3)
+    ),
+    max_leaves=8,
+)
+
+
+@given(st.dictionaries(st.sampled_from(sorted(entry(1))), _ANY), _ANY, _ANY)
+def test_fields_of_any_kind(
+    more: dict[str, Any], status: object, config: object
+) -> None:
+    data = {
+        "version": "2.10",
+        "pg_config": config,
+        "pg_status": status,
+        "entries": [entry(1), entry(2, **more)],
+    }
+    one = read_flight(json.dumps(data).encode(), 0)
+    lag([one, dump(1, entry(1))])
+    out_of_step([one, dump(1, entry(1))])

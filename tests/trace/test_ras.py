@@ -1,0 +1,182 @@
+"""Answers of RAS become records: text of all kinds, JSON, what is cut, what is spoilt."""
+
+from __future__ import annotations
+
+import json
+from contextlib import suppress
+
+import answers
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from envcfg.trace.errors import TraceError
+from envcfg.trace.ras import RasProcess, RasReport, is_ras, laggards, read_ras
+
+TEXTS = {
+    name: getattr(answers, name)
+    for name in ("OK", "BEHIND", "DEAD", "FAILED", "UNEVEN", "NONE")
+}
+JSONS = {
+    name: getattr(answers, name) for name in dir(answers) if name.startswith("JSON_")
+}
+ALL = {**TEXTS, **JSONS}
+
+
+def test_the_head_of_a_text() -> None:
+    report = read_ras(answers.OK)
+    assert (report.version, report.cuda) == ("2.27.7", (12090, 13000))
+    assert (report.nodes, report.processes, report.gpus) == (2, 8, 8)
+    assert report.whole
+    (group,) = report.groups
+    assert group == (1, 2, 8, "RUNNING", ())
+    assert (report.comms, report.silent, report.missing, report.dead) == ((), (), 0, 0)
+
+
+def test_nodes_with_different_numbers_of_processes() -> None:
+    report = read_ras(answers.UNEVEN)
+    assert (report.nodes, report.processes, report.gpus) == (2, 7, 7)
+    assert len(report.groups) == 1
+
+
+def test_who_is_behind() -> None:
+    for text, size in ((answers.BEHIND, 7), (answers.JSON_BEHIND, 7)):
+        report = read_ras(text)
+        (found,) = laggards(report)
+        assert (found.operation, found.share.value, found.most) == (
+            "AllReduce",
+            119,
+            120,
+        )
+        (rank,) = found.share.ranks
+        assert (rank.rank, rank.host, rank.gpu) == (5, "10.0.0.2", 1)
+        assert found.comm.size == 8
+        assert found.comm.problems == ("MISMATCH",)
+        (spread,) = found.comm.spreads
+        assert [each.count for each in spread.shares] == [1, size]
+
+
+def test_who_is_dead_and_who_does_not_answer() -> None:
+    report = read_ras(answers.DEAD)
+    assert (report.missing, report.dead, report.timeouts) == (1, 1, 1)
+    assert report.silent == (
+        RasProcess("10.0.0.2", 4712, (2,), dead=False),
+        RasProcess("10.0.0.2", 4711, (1, 2), dead=True),
+    )
+    (comm,) = report.comms
+    assert (comm.missing, comm.size, comm.name) == (2, 8, "#0-0")
+    assert [(each.rank, each.nvml, each.dead) for each in comm.ranks] == [
+        (5, 5, True),
+        (6, None, False),
+    ]
+    told = read_ras(answers.JSON_DEAD)
+    assert (told.missing, told.dead) == (1, 1)
+    assert [(each.pid, each.dead) for each in told.silent] == [
+        (4005, True),
+        (4006, False),
+    ]
+    (comm,) = told.comms
+    assert comm.problems == ("INCOMPLETE", "MISMATCH")
+    assert comm.ranks[7].status == "NOCOMM"
+    assert [share.value for share in comm.spreads[0].shares] == ["RUNNING", "NOCOMM"]
+
+
+def test_errors_and_status() -> None:
+    (comm,) = read_ras(answers.FAILED).comms
+    assert comm.hash == "00003c7f1a2b4c5d"
+    assert comm.problems == ("ERROR", "MISMATCH")
+    assert {each.rank: (each.error, each.status) for each in comm.ranks} == {
+        0: ("", ""),
+        2: ("Remote process error", "ABORT"),
+        3: ("Remote process error", "ABORT"),
+    }
+    assert {
+        each.what: [share.value for share in each.shares] for each in comm.spreads
+    } == {
+        "status": ["RUNNING", "ABORT"],
+        "Broadcast": [0, 1],
+    }
+    (told,) = read_ras(answers.JSON_FAILED).comms
+    assert told.hash == comm.hash
+    assert told.problems == ("ERROR", "MISMATCH")
+    assert (told.ranks[7].error, told.ranks[7].status) == (
+        "Remote process error",
+        "ABORT",
+    )
+    assert told.ranks[0].counts == {"Broadcast": 0, "AllReduce": 120, "AllGather": 0}
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_each_is_known_by_its_beginning(name: str) -> None:
+    assert is_ras(ALL[name][:4096])
+    assert is_ras("SERVER PROTOCOL 3\nOK\n" + ALL[name][:4000]) == (name in TEXTS)
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        "",
+        "{}",
+        '{"a": 1}',
+        "gpu-07:1:1 [0] NCCL INFO NCCL version 2.27.7+cuda12.9\n",
+        "NCCL version 2.27.7+cuda12.9\nJob summary of mine\n",
+        "training ...\n" + answers.OK,
+    ],
+)
+def test_what_is_none(head: str) -> None:
+    assert not is_ras(head)
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"x": 1}', "hello", "[" * 100_000])
+def test_what_cannot_be_read(text: str) -> None:
+    with pytest.raises(TraceError):
+        read_ras(text)
+
+
+def _sane(report: RasReport) -> None:
+    for comm in report.comms:
+        for spread in comm.spreads:
+            assert len(spread.shares) > 1
+    laggards(report)
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_a_text_that_is_cut_says_no_more_than_the_whole(name: str) -> None:
+    whole = read_ras(TEXTS[name])
+    for end in range(60, len(TEXTS[name]), 7):
+        part = read_ras(TEXTS[name][:end])
+        _sane(part)
+        assert {each.hash for each in part.comms} <= {each.hash for each in whole.comms}
+        assert len(laggards(part)) <= len(laggards(whole))
+
+
+@given(st.sampled_from(sorted(ALL)), st.data())
+def test_what_is_spoilt_is_read_or_refused(name: str, data: st.DataObject) -> None:
+    text = ALL[name]
+    at = data.draw(st.integers(0, len(text) - 1))
+    new = data.draw(
+        st.sampled_from(["", "-1", "9" * 40, '"', "\n", "\x00", "null", "[", "é"])
+    )
+    with suppress(TraceError):
+        _sane(read_ras(text[:at] + new + text[at + data.draw(st.integers(0, 9)) :]))
+
+
+_JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
+    lambda inner: (
+        st.lists(inner, max_size=4)
+        | st.dictionaries(
+            st.sampled_from(
+                ["ranks", "status", "rank", "size", "hash", "missing_ranks"]
+            ),
+            inner,
+            max_size=4,
+        )
+    ),
+    max_leaves=20,
+)
+
+
+@given(_JSON, _JSON)
+def test_json_of_any_shape(comms: object, ras: object) -> None:
+    _sane(read_ras(json.dumps({"communicators": comms, "ras": ras})))
