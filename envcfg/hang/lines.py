@@ -22,7 +22,7 @@ _THREAD = re.compile(r'Thread .*?(?:: )?"(?P<name>[^"]*)"')
 
 
 def probe_script() -> str:
-    """Return the bash that runs on each node; its arguments are those of ``envcfg_probe``."""
+    """Return the bash that runs on each node, with the arguments of ``envcfg_probe``."""
     with open(os.path.join(_FOLDER, "probe.sh"), encoding="utf-8") as file:
         return f'{gpu_script()}\n{file.read()}\nenvcfg_probe "$@"\n'
 
@@ -177,7 +177,8 @@ def _number(word: str) -> int | None:
 def _main_thread(said: Sequence[str]) -> tuple[tuple[str, ...], str]:
     """Return the frames of the first thread as py-spy writes them, or what it says instead.
 
-    The innermost frame stands first; a thread begins with ``Thread 12 (idle): "MainThread"``.
+    The innermost frame stands first. A thread begins with
+    ``Thread 12 (idle): "MainThread"``.
     """
     threads: dict[str, list[str]] = {}
     at: list[str] | None = None

@@ -76,6 +76,7 @@ class NodeView(NamedTuple):
         ras: what listens there.
         gpus: of the job, as the node's tool has them.
         state: what Slurm says of it, where it was asked: ``allocated*``.
+        reason: why it cannot be reached, as srun says it; empty where it can.
     """
 
     host: str
@@ -86,6 +87,7 @@ class NodeView(NamedTuple):
     ras: tuple[RasAnswer, ...] = ()
     gpus: tuple[Gpu, ...] = ()
     state: str = ""
+    reason: str = ""
 
 
 class LastLine(NamedTuple):
@@ -119,6 +121,8 @@ class Behind(NamedTuple):
         most: how many those have that wait.
         since: seconds for which the others have waited; None where not told.
         where: the line of the program from which the others wait; empty where not told.
+        differs: in what they are out of step (``operation``, ``size``, ``type``); empty
+            where they are behind.
     """
 
     by: str
@@ -130,6 +134,7 @@ class Behind(NamedTuple):
     most: int | None = None
     since: float | None = None
     where: str = ""
+    differs: str = ""
 
 
 class Evidence(NamedTuple):

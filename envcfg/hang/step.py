@@ -82,9 +82,7 @@ def _step(
 ) -> tuple[dict[str, str], list[str]]:
     asking = asking_nodes(hosts)
     program = ("/bin/bash", "-c", probe_script(), "envcfg-hang", job, *asking)
-    argv = step_argv(
-        job, hosts, chosen=chosen, more=more, name="hang", program=program
-    )
+    argv = step_argv(job, hosts, chosen=chosen, more=more, name="hang", program=program)
     step = NodeStep(argv, step_environment(os.environ))
     try:
         _collect(step, reader, len(hosts))
