@@ -38,8 +38,8 @@ def add_parser(commands: argparse._SubParsersAction[Any]) -> None:
     parser = commands.add_parser(
         "hang",
         help="say who holds up a running job that is silent",
-        description="Say who holds up a running job that is silent: what each rank does, what "
-        "NCCL's RAS and PyTorch's Flight Recorder know, and which node does not answer.",
+        description="Say who holds up a running job that is silent: what each rank does, "
+        "what NCCL's RAS and PyTorch's Flight Recorder know, which node does not answer.",
         usage="envcfg hang [options] [JOBID]",
         epilog=_EPILOG,
         formatter_class=Formatter,
