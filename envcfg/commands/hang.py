@@ -25,7 +25,7 @@ examples:
   envcfg hang 4321                    # a running job that says nothing any more
   envcfg hang --json 4321 | jq -r '.findings[].message'
   envcfg hang --nodes nid001003 4321  # this node alone
-  envcfg wrap --flight-recorder ...   # next time it can say which collective, and since when
+  envcfg wrap --flight-recorder ...   # next time: in which collective, and since when
 
 exit codes: 0 it may not hang, 1 somebody holds it up, 2 wrong usage, 3 it cannot be told,
             4 the job does not run, is another's or unknown, or no node answers,

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from envcfg.hang.records import Behind, LastLine, NodeView, RankView
 from envcfg.trace.errors import LARGEST, TraceError
+from envcfg.trace.flight import FlightDump
 from envcfg.trace.ras import RasRank, RasReport
 
 RAS, FLIGHT = "RAS", "Flight Recorder"
@@ -142,7 +143,7 @@ def _job_rank(one: RasRank, ranks: Sequence[RankView]) -> int | None:
 def _flights(
     ranks: Sequence[RankView], now: float, problems: dict[str, str]
 ) -> tuple[list[Behind], tuple[int, ...]]:
-    from envcfg.trace.flight import FlightDump, read_flight
+    from envcfg.trace.flight import read_flight
     from envcfg.trace.lag import lag, out_of_step
 
     fresh = [each for each in ranks if each.dump == "new"]
@@ -165,24 +166,23 @@ def _flights(
     found = []
     for group in lag(dumps):
         absent: Mapping[int, int] = group.absent
-        # Who cannot write a dump cannot call anything either.
-        ranks_behind = tuple(sorted(absent)) or group.unseen
-        if not ranks_behind or not group.waiting:
+        if not absent or not group.waiting:
             continue
         since = None if group.since is None else max(0.0, now - group.since / 1e9)
         found.append(
             Behind(
                 by=FLIGHT,
-                ranks=ranks_behind,
+                ranks=tuple(sorted(absent)),
                 waiting=len(group.waiting),
                 operation=group.operation,
                 group=group.desc or group.group,
-                number=max(absent.values()) if absent else None,
+                number=max(absent.values()),
                 most=group.seq,
                 since=since,
                 where=group.place,
             )
         )
+    found += _without_dump(dumps, now)
     for other in out_of_step(dumps):
         least = other.steps[-1]
         found.append(
@@ -197,6 +197,43 @@ def _flights(
             )
         )
     return found, tuple(each.rank for each in dumps)
+
+
+def _without_dump(dumps: Sequence[FlightDump], now: float) -> Iterator[Behind]:
+    """Yield the ranks that all others wait for and that have written nothing.
+
+    Who cannot write a dump, as it is stopped, cannot call anything either.
+    """
+    seen = {each.rank for each in dumps}
+    for name, members in {
+        k: v for each in dumps for k, v in each.ranks.items()
+    }.items():
+        unseen = tuple(sorted(set(members) - seen))
+        ours = [each for each in dumps if each.rank in members]
+        calls = [
+            [
+                entry
+                for entry in each.entries
+                if entry.group[0] == name and not entry.is_p2p
+            ]
+            for each in ours
+        ]
+        if not unseen or not ours or not all(calls):
+            continue
+        last = [each[-1] for each in calls]
+        if any(each.done for each in last) or len({each.seq for each in last}) > 1:
+            continue
+        began = min((each.created for each in last if each.created), default=None)
+        yield Behind(
+            by=FLIGHT,
+            ranks=unseen,
+            waiting=len(last),
+            operation=last[0].said,
+            group=last[0].group[1] or name,
+            most=last[0].seq,
+            since=None if began is None else max(0.0, now - began / 1e9),
+            where=last[0].place,
+        )
 
 
 def _bytes(path: str) -> bytes:

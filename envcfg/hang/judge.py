@@ -127,14 +127,18 @@ def _blamed(certain: Sequence[Finding], seen: Evidence) -> set[int]:
 
 
 def _of_libraries(seen: Evidence, words: Words, blamed: set[int]) -> Iterator[Finding]:
-    hosts = {rank.rank: rank.host for rank in seen.ranks}
+    views = {rank.rank: rank for rank in seen.ranks}
+    hosts = {number: rank.host for number, rank in views.items()}
     for each in seen.behind:
         if not each.ranks:
             subject = f"communicator {each.group}"
         else:
             subject = _ranks(each.ranks, hosts)
         rule = "hang-ranks-out-of-step" if each.differs else "hang-rank-behind"
-        finding = words.finding(rule, subject, f"{_behind_said(each)} ({each.by})")
+        said = f"{_behind_said(each)} ({each.by})"
+        if len(each.ranks) == 1 and (rank := views.get(each.ranks[0])):
+            said = f"{_does(rank)}; {said}"
+        finding = words.finding(rule, subject, said)
         # Where a process is stopped, this follows from it.
         yield finding._replace(cause=not set(each.ranks) & blamed)
 
@@ -142,20 +146,23 @@ def _of_libraries(seen: Evidence, words: Words, blamed: set[int]) -> Iterator[Fi
 def _behind_said(each: Behind) -> str:
     if each.differs:
         return f"out of step at {each.most} of {each.group}: {each.operation}"
-    one = len(each.ranks) == 1
+    has = _has(each.ranks)
     waits = f"{each.waiting} wait{'s' if each.waiting == 1 else ''}"
     where = f" at {each.where}" if each.where else ""
     since = f" for {span(each.since)}" if each.since is not None else ""
     if each.by == FLIGHT:
-        done = "" if each.number is None else f", only {each.number} before it"
-        what = f"not called collective {each.most} of {each.group}{done}"
+        done = (
+            f"{has} written no dump"
+            if each.number is None
+            else f"{has} called {each.number} collectives of {each.group}"
+        )
         return (
-            f"{'has' if one else 'have'} {what}, {each.operation}, "
-            f"in which {waits}{since}{where}"
+            f"{done}; {waits} in number {each.most} of {each.group}, {each.operation}"
+            f"{since}{where}"
         )
     return (
-        f"{'has' if one else 'have'} begun {each.number} {each.operation} of communicator "
-        f"{each.group}, {each.waiting} other{'s' if each.waiting != 1 else ''} {each.most}"
+        f"{has} begun {each.number} {each.operation} of communicator {each.group}, "
+        f"{count_of(each.waiting, 'other')} {each.most}"
     )
 
 

@@ -6,7 +6,7 @@
 #   envcfg_probe JOB [HOST...]      the hosts are those that ask RAS
 #
 # A line is "envcfg-hang HOST KIND TEXT"; of a long text "+KIND" brings what stands before.
-declare -A envcfg_of=() envcfg_parent=() envcfg_rank=() envcfg_ticks=() envcfg_dumped=()
+declare -A envcfg_of=() envcfg_parent=() envcfg_rank=() envcfg_ticks=() envcfg_dumped=() envcfg_is_asked=()
 envcfg_mains=()
 envcfg_wait=20 # seconds for stacks, and for RAS
 
@@ -207,26 +207,27 @@ envcfg_ask_dumps() {
     envcfg_pipe=${envcfg_of[${envcfg_pid}_TORCH_NCCL_DEBUG_INFO_PIPE_FILE]-}
     envcfg_pipe=/proc/$envcfg_pid/root$envcfg_pipe${envcfg_rank[$envcfg_pid]}.pipe
     if [[ -p $envcfg_pipe ]]; then
-      { printf '1\n' 1<>"$envcfg_pipe"; } 2>/dev/null
+      { printf '1\n' 1<>"$envcfg_pipe"; } 2>/dev/null && envcfg_is_asked[$envcfg_pid]=yes
     fi
   done
 }
 
 envcfg_say_dumps() {
-  local envcfg_pid envcfg_seen envcfg_before envcfg_until=$((SECONDS + 6)) envcfg_state
+  local envcfg_pid envcfg_seen envcfg_before envcfg_until=$((SECONDS + 15)) envcfg_state
   for envcfg_pid in "${envcfg_mains[@]}"; do
     envcfg_dump_name "$envcfg_pid" || continue
     envcfg_before=
     while :; do # new, and not growing any more
       envcfg_seen=$(stat -c '%y %s' "/proc/$envcfg_pid/root$envcfg_dump" 2>/dev/null)
       [[ -z $envcfg_seen || $envcfg_seen == "${envcfg_dumped[$envcfg_pid]-}" ||
-        $envcfg_seen != "$envcfg_before" ]] || break
-      ((SECONDS < envcfg_until)) || break
+        $envcfg_seen != "$envcfg_before" || $envcfg_seen == *' 0' ]] || break
+      [[ -n ${envcfg_is_asked[$envcfg_pid]-} ]] && ((SECONDS < envcfg_until)) || break
+      ! envcfg_stat "$envcfg_pid" || [[ ${envcfg_fields[0]} != [TtZX] ]] || break # it cannot
       envcfg_before=$envcfg_seen
       sleep 0.3
     done
     envcfg_state=none
-    if [[ -n $envcfg_seen ]]; then
+    if [[ -n $envcfg_seen && $envcfg_seen != *' 0' ]]; then
       envcfg_state=old
       [[ $envcfg_seen == "${envcfg_dumped[$envcfg_pid]-}" ]] || envcfg_state=new
     fi

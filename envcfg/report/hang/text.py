@@ -12,7 +12,7 @@ from envcfg.log.numbers import count_of, first_of, number_ranges
 from envcfg.report.styled import Line
 
 _STYLES = {"error": "bold red", "warning": "yellow", "note": ""}
-_HEAD = ("ranks", "nodes", "what they do")
+_HEAD = ("ranks", "nodes", "what each does")
 
 
 def hang_lines(seen: Evidence, judgement: Judgement) -> Iterator[Line]:
