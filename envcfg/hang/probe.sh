@@ -221,7 +221,7 @@ envcfg_say_dumps() {
       envcfg_seen=$(stat -c '%y %s' "/proc/$envcfg_pid/root$envcfg_dump" 2>/dev/null)
       [[ -z $envcfg_seen || $envcfg_seen == "${envcfg_dumped[$envcfg_pid]-}" ||
         $envcfg_seen != "$envcfg_before" || $envcfg_seen == *' 0' ]] || break
-      [[ -n ${envcfg_is_asked[$envcfg_pid]-} ]] && ((SECONDS < envcfg_until)) || break
+      if [[ -z ${envcfg_is_asked[$envcfg_pid]-} ]] || ((SECONDS >= envcfg_until)); then break; fi
       ! envcfg_stat "$envcfg_pid" || [[ ${envcfg_fields[0]} != [TtZX] ]] || break # it cannot
       envcfg_before=$envcfg_seen
       sleep 0.3
