@@ -109,9 +109,8 @@ def run(
     judgement = judge(seen)
     if options.format is not None:
         from envcfg.report.findings import Result
-        from envcfg.report.hang.text import by_subject
 
-        result = Result(by_subject(judgement.findings), "job")
+        result = Result({f"job {job.name}": judgement.findings}, "job")
         put_result(result, options.format, strict=options.strict)
     elif options.json:
         from envcfg.report.hang.json import hang_json

@@ -72,8 +72,8 @@ def _of_nodes(seen: Evidence, words: Words) -> Iterator[Finding]:
             state = f"; Slurm has it as {node.state}" if node.state else ""
             said = f"does not answer{why}{_elsewhere(seen)}{state}"
             yield words.finding("hang-node-silent", node.host, said)
-        elif node.whole and not node.ranks and any(each.ranks for each in answering):
-            said = "runs no rank of the job, as other nodes do"
+        elif node.whole and not node.ranks and seen.ranks and (unseen := _unseen(seen)):
+            said = f"runs no rank, and {_ranks(unseen)} {_has(unseen)} no process elsewhere"
             yield words.finding("hang-node-empty", node.host, said)
 
 

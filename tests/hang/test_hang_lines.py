@@ -27,7 +27,7 @@ envcfg-hang n1 stack 2464     wait (threading.py:320)
 envcfg-hang n1 stack 2464     <module> (train.py:9)
 envcfg-hang n1 dump 2464 new /a b/rank_3
 envcfg-hang n1 ras-end 28028 complete
-envcfg-hang n1 end 
+envcfg-hang n1 end
 """.splitlines()
 
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
-from envcfg.findings import Finding
 from envcfg.hang.activity import activity, place
 from envcfg.hang.judge import Judgement, span
 from envcfg.hang.records import Evidence, RankView
@@ -79,11 +78,3 @@ def _sources(seen: Evidence) -> str:
         f"RAS of {count_of(len(seen.ras_read), 'node')}, "
         f"Flight Recorder of {count_of(len(seen.flights), 'rank')}"
     )
-
-
-def by_subject(found: Sequence[Finding]) -> dict[str, list[Finding]]:
-    """Return *found* by what each is about, in their order."""
-    subjects: dict[str, list[Finding]] = {}
-    for each in found:
-        subjects.setdefault(each.subject, []).append(each)
-    return subjects
