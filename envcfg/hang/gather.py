@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from envcfg.hang.records import Behind, LastLine, NodeView, RankView
 from envcfg.trace.errors import LARGEST, TraceError
-from envcfg.trace.flight import FlightDump
+from envcfg.trace.flight import FlightDump, FlightEntry
 from envcfg.trace.ras import RasRank, RasReport
 
 RAS, FLIGHT = "RAS", "Flight Recorder"
@@ -182,7 +182,7 @@ def _flights(
                 where=group.place,
             )
         )
-    found += _without_dump(dumps, now)
+    found += _without_dump(dumps, {each.rank for each in ranks}, now)
     for other in out_of_step(dumps):
         least = other.steps[-1]
         found.append(
@@ -199,40 +199,40 @@ def _flights(
     return found, tuple(each.rank for each in dumps)
 
 
-def _without_dump(dumps: Sequence[FlightDump], now: float) -> Iterator[Behind]:
+def _without_dump(
+    dumps: Sequence[FlightDump], everyone: set[int], now: float
+) -> Iterator[Behind]:
     """Yield the ranks that all others wait for and that have written nothing.
 
-    Who cannot write a dump, as it is stopped, cannot call anything either.
+    Who cannot write a dump, as it is stopped, cannot call anything either. The group of all
+    ranks is *everyone*; gloo does not say whose the others are.
     """
-    seen = {each.rank for each in dumps}
-    for name, members in {
-        k: v for each in dumps for k, v in each.ranks.items()
-    }.items():
-        unseen = tuple(sorted(set(members) - seen))
-        ours = [each for each in dumps if each.rank in members]
-        calls = [
-            [
-                entry
-                for entry in each.entries
-                if entry.group[0] == name and not entry.is_p2p
-            ]
-            for each in ours
-        ]
-        if not unseen or not ours or not all(calls):
+    from envcfg.trace.flight import DEFAULT
+
+    calls: dict[tuple[str, str], dict[int, FlightEntry]] = {}
+    for dump in dumps:
+        for entry in dump.entries:
+            if not entry.is_p2p:
+                calls.setdefault(entry.group, {})[dump.rank] = entry  # the last one
+    known = {name: ranks for dump in dumps for name, ranks in dump.ranks.items()}
+    seen = {dump.rank for dump in dumps}
+    for (name, desc), last in calls.items():
+        members = everyone if desc == DEFAULT else set(known.get(name, ()))
+        unseen = tuple(sorted(members - seen))
+        same = {entry.seq for entry in last.values()}
+        if not unseen or len(same) > 1 or any(each.done for each in last.values()):
             continue
-        last = [each[-1] for each in calls]
-        if any(each.done for each in last) or len({each.seq for each in last}) > 1:
-            continue
-        began = min((each.created for each in last if each.created), default=None)
+        first = next(iter(last.values()))
+        times = [each.created for each in last.values() if each.created is not None]
         yield Behind(
             by=FLIGHT,
             ranks=unseen,
             waiting=len(last),
-            operation=last[0].said,
-            group=last[0].group[1] or name,
-            most=last[0].seq,
-            since=None if began is None else max(0.0, now - began / 1e9),
-            where=last[0].place,
+            operation=first.said,
+            group=desc or name,
+            most=first.seq,
+            since=max(0.0, now - min(times) / 1e9) if times else None,
+            where=first.place,
         )
 
 
