@@ -143,17 +143,17 @@ def test_a_rank_that_is_stopped_is_named_and_what_ras_says_follows(
 ) -> None:
     (cluster.workdir / "ras.json").write_text(ras_answer(7, 7, 7, 6))
     serve = f"python3 {programs}/ras.py ras.json"
-    job = hung(
-        "stop", before=f"srun --overlap --ntasks-per-node=1 --ntasks=2 {serve} &"
-    )
+    before = f"srun --overlap --ntasks-per-node=1 --ntasks=2 {serve} &"
+    job = hung("stop", "--flight-recorder", before=before)
     code, text = hang(job)
     assert code == 1, text
     lines = text.splitlines()
     assert lines[0].startswith(f"job {job.id}: 2 of 2 nodes answer, 4 ranks seen")
     assert "error: rank 3 on nid001001: is stopped by a signal (process " in text
     assert "follows from the above  [hang-rank-behind]" in text
-    assert "[hang-flight-absent]\n  fix: start the job with envcfg wrap --fl" in text
-    assert "[hang-ras-absent]" not in text
+    assert "has begun 6 AllReduce of communicator " in text
+    assert "has written no dump; 3 wait in number 4 of default_pg, all_reduce " in text
+    assert "-absent]" not in text.replace("[hang-stacks-absent]", "")
     assert "RAS of 2 nodes" in lines[-1]
     assert "goes on" in lines[-2], "the line of the log that was last"
 
@@ -170,6 +170,8 @@ def test_a_stack_says_in_which_line_a_rank_is(
     assert "error: rank 3 on nid001001: runs in main (" in text, text
     assert "hung.py:" in text
     assert "Python stacks of 4" in text.splitlines()[-1]
+    assert "[hang-flight-absent]\n  fix: start the job with envcfg wrap --fl" in text
+    assert "[hang-ras-absent]" in text
 
 
 @contextmanager
