@@ -22,6 +22,7 @@ from envcfg.errors import UsageError
 from envcfg.findings import exit_code
 from envcfg.interrupts import raise_signals
 from envcfg.log.batches import SEVERAL, by_communicator, by_job, of_jobs
+from envcfg.log.beside import kinds_of
 from envcfg.log.expectations import Expectations, expectations_of
 from envcfg.log.follow import follow, present
 from envcfg.log.job import Job
@@ -75,7 +76,8 @@ def add_parser(commands: argparse._SubParsersAction[Any]) -> None:
         "files",
         metavar="FILE",
         nargs="*",
-        help="log, also .gz .xz .zst; folder; pattern; - for standard input",
+        help="log, also .gz .xz .zst; folder; pattern; - for standard input; what ncclras "
+        "printed, Flight Recorder dumps, the Inspector's lines",
     )
     wanted = parser.add_argument_group("what the log must show")
     wanted.add_argument(
@@ -150,7 +152,7 @@ def run(
         report, proof = _followed(options, names, rulebook, expect)
     else:
         files = expand(names)
-        report = of_jobs(_reports(files, rulebook, expect), rulebook.rules[SEVERAL])
+        report = _read_all(files, rulebook, expect)
     put_reports(options, report, outputs, files)
     if options.on_bad and proof and report.verdict in _BAD:
         _act(options.on_bad, proof)
@@ -210,6 +212,22 @@ def _expectations(options: argparse.Namespace) -> Expectations:
         gdr=options.require_gdr or expect.gdr,
         allow_socket=options.allow_socket,
     )
+
+
+def _read_all(
+    files: Sequence[str], rulebook: Rulebook, expect: Expectations
+) -> LogReport:
+    """Return what logs come to, with what files beside them tell of a hang or of speed."""
+    kinds = kinds_of(files)
+    logs = [name for name in files if name not in kinds]
+    reports = _reports(logs, rulebook, expect)
+    report = of_jobs(reports, rulebook.rules[SEVERAL])
+    if not kinds:
+        return report
+    from envcfg.log.diagnosis import with_traces
+    from envcfg.log.traces import load_traces
+
+    return with_traces(report, load_traces(kinds), rulebook.rules, alone=not logs)
 
 
 def _reports(

@@ -47,6 +47,8 @@ _SINGULAR = {
     "are": "is",
     "send": "sends",
     "lack": "lacks",
+    "know": "knows",
+    "wait": "waits",
 }
 
 

@@ -25,6 +25,9 @@ _TENSORS, _DIMENSIONS, _FRAMES = (
     1 << 6,
 )  # of an operation that are kept
 _RANK = re.compile(r"(\d{1,9})(?:\.json|\.pkl|\.pickle)?$")
+# Of these an operation has events, by which PyTorch sees its end; of gloo and others it is
+# retired at its end, good or bad.
+_WATCHED = frozenset(("nccl", "xccl"))
 _NUMBER = re.compile(r"\d{1,9}")
 # Frames of these are between the program and the operation.
 _WITHIN = ("/torch/", "/typing_extensions.py", "/contextlib.py", "/multiprocessing/")
@@ -72,8 +75,9 @@ class FlightEntry(NamedTuple):
 
     @property
     def timed_out(self) -> bool:
-        """Whether PyTorch gave it up: retired and not completed, which NCCL alone tells."""
-        return self.backend == "nccl" and self.retired and self.state != "completed"
+        """Whether PyTorch gave it up: retired and not completed, of NCCL."""
+        given_up = self.retired and self.state != "completed"
+        return given_up and self.backend in _WATCHED
 
     @property
     def said(self) -> str:
@@ -226,8 +230,7 @@ def _entry(
     state, is_p2p = text_of(data.get("state")), data.get("is_p2p") is True
     retired = data.get("retired") is True
     ended = seq is not None and group in status and seq <= status[group].completed
-    # Of gloo and others only the end of a work is known, not that of its events.
-    done = state == "completed" or (retired and backend != "nccl")
+    done = state == "completed" or (retired and backend not in _WATCHED)
     return FlightEntry(
         group=group,
         seq=-1 if seq is None else seq,

@@ -1,9 +1,9 @@
 """NCCL's Inspector: how fast each operation was, as records.
 
-A profiler plugin (``NCCL_PROFILER_PLUGIN``, ``NCCL_INSPECTOR_ENABLE=1``) writes a line of JSON
-for each operation and rank: of NCCL since 2.28, of RCCL of ROCm 10 in the same form. Numbers
-are GB/s (10^9 bytes) and microseconds. Source: NVIDIA/nccl
-plugins/profiler/inspector/inspector_json.cc (format v4.0; in 2.28 ext-profiler/inspector);
+A profiler plugin (``NCCL_PROFILER_PLUGIN``, ``NCCL_INSPECTOR_ENABLE=1``) writes a line of
+JSON for each operation and rank: of NCCL since 2.28, of RCCL of ROCm 10 in the same form.
+Numbers are GB/s (10^9 bytes) and microseconds. Source: NVIDIA/nccl
+plugins/profiler/inspector/inspector_json.cc (v4.0; in 2.28 ext-profiler/inspector);
 rocm.docs.amd.com/projects/rccl, using-rccl-inspector-plugin (2026-11).
 """
 

@@ -101,7 +101,8 @@ class _Member:
 
 
 def _done(calls: Iterable[FlightEntry]) -> bool:
-    return all(each.done for each in calls)
+    # Of operations that are launched together only the one that launches them has an end.
+    return any(each.done for each in calls)
 
 
 def lag(dumps: Sequence[FlightDump]) -> tuple[GroupLag, ...]:

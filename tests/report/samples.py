@@ -8,6 +8,7 @@ from envcfg.findings import Evidence, Finding
 from envcfg.log.verdict import (
     Coverage,
     JobReport,
+    JobRow,
     LogReport,
     Plugin,
     RankReport,
@@ -268,6 +269,7 @@ def hostile(text: str = HOSTILE) -> LogReport:
     evidence = Evidence(text, 1, text)
     return base._replace(
         summary=f"degraded: {text}",
+        jobs=(JobRow(text, "ok", f"ok: {text}"), JobRow(text, "broken", text)),
         job=base.job._replace(
             nodes=(text, text + "2"),
             network=text,

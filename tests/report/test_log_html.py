@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from envcfg.findings import Finding
-from envcfg.log.verdict import LogReport, Transport
+from envcfg.log.verdict import JobRow, LogReport, Transport
 from envcfg.report.log import html as module
 from envcfg.report.log.html import log_html
 from report import samples
@@ -121,7 +121,7 @@ def test_a_policy_admits_only_the_script_and_style_of_the_template() -> None:
 def test_every_blank_of_the_template_is_filled() -> None:
     assert set(re.findall(r"\{\{(\w+)\}\}", TEMPLATE)) == {
         "style_hash", "script_hash", "title", "verdict", "summary", "facts", "findings",
-        "unknowns", "ranks", "transports", "table", "data",
+        "unknowns", "ranks", "transports", "table", "data", "jobs",
     }  # fmt: skip
     assert "{{" not in page(samples.job(slow_nodes=[1]))
 
@@ -136,6 +136,18 @@ def test_the_headline_is_the_verdict() -> None:
     assert f"<h1>{report.summary}</h1>" in text
     assert '<header class="degraded">' in text
     assert f"<title>degraded: {TITLE} (envcfg check-log)</title>" in text
+
+
+def test_several_jobs_stand_in_a_table_the_worst_first() -> None:
+    rows = (
+        JobRow("job 1", "ok", "ok: all is <well>"),
+        JobRow("job 2", "broken", "broken: b"),
+    )
+    text = page(samples.broken()._replace(jobs=rows))
+    assert '<h2 id="jobs-title">2 jobs</h2>' in text
+    found = re.findall(r"<tr><td>(.*?)</td><td>(.*?)</td><td>(.*?)</td></tr>", text)
+    assert found == [("job 2", "broken", "b"), ("job 1", "ok", "all is &lt;well&gt;")]
+    assert "jobs-title" not in page(samples.job())
 
 
 def test_a_title_of_many_files_is_cut() -> None:

@@ -171,6 +171,15 @@ def test_ranks_without_a_dump() -> None:
     assert found.absent == {1: 0}
 
 
+def test_operations_that_are_launched_together() -> None:
+    part = entry(2, state="scheduled", retired=False)
+    for state, found in (("completed", 0), ("started", 1)):
+        whole = entry(2, profiling_name="nccl:coalesced", state=state, retired=False)
+        ranks = [dump(rank, entry(1), part, part, whole) for rank in range(2)]
+        assert len(lag(ranks)) == found
+        assert out_of_step(ranks) == ()
+
+
 def test_sends_and_receives_are_no_collectives() -> None:
     send = entry(3, profiling_name="nccl:send 0->1", is_p2p=True, state="started")
     assert lag([dump(0, entry(3), send), dump(1, entry(3))]) == ()

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 
 from envcfg.findings import Finding
 from envcfg.log.numbers import count_of, number_ranges
-from envcfg.log.verdict import LogReport, Transport
+from envcfg.log.verdict import WORST_FIRST, JobRow, LogReport, Transport
 from envcfg.mark import marked
 from envcfg.report.log.facts import job_facts
 from envcfg.report.log.grid import (
@@ -47,6 +47,7 @@ def log_html(report: LogReport, title: str) -> str:
         "verdict": escape(report.verdict),
         "summary": escape(report.summary),
         "facts": _facts(report),
+        "jobs": _jobs(report.jobs),
         "findings": _findings(causes, effects),
         "unknowns": _unknowns(report),
         "ranks": _ranks(layout),
@@ -67,6 +68,28 @@ def _facts(report: LogReport) -> str:
             value = f'<span class="odd">{value}</span>' if fact.odd else value
         pairs[escape(fact.name)] = value
     return definitions(pairs)
+
+
+def _jobs(jobs: Sequence[JobRow]) -> str:
+    """Return a row for each job, the worst first; nothing where there is one."""
+    if not jobs:
+        return ""
+    head = "".join(f'<th scope="col">{each}</th>' for each in ("Job", "Verdict", "Why"))
+    rows = "\n".join(
+        f"<tr><td>{escape(name)}</td><td>{escape(verdict)}</td>"
+        f"<td>{escape(summary.partition(': ')[2])}</td></tr>"
+        for name, verdict, summary in sorted(
+            jobs, key=lambda each: WORST_FIRST.index(each.verdict)
+        )
+    )
+    table = (
+        f"<table>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{rows}\n</tbody>\n</table>"
+    )
+    content = (
+        "<p>What follows is of the first.</p>\n"
+        f"{_scrolled(table, 'Table of jobs', look=' tall')}"
+    )
+    return _section("jobs", count_of(len(jobs), "job"), content)
 
 
 def _findings(causes: Sequence[Finding], effects: Sequence[Finding]) -> str:

@@ -1,0 +1,110 @@
+"""From RAS, Flight Recorder and Inspector to findings, and to the verdict with them.
+
+They tell of a hang, or of speed, and nothing of which network a job used: with them a
+verdict gets worse, never better.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from envcfg.characters import one_line
+from envcfg.findings import Finding
+from envcfg.log.answers import of_answers
+from envcfg.log.dumps import of_dumps, of_speeds
+from envcfg.log.numbers import first_of
+from envcfg.log.rulebook import Rule
+from envcfg.log.traces import Said, Traces
+from envcfg.log.verdict import WORST_FIRST, LogReport, Unknown, Verdict
+
+_MOST = 5  # files that cannot be read, by name
+_EFFECT: Mapping[str, Verdict] = {"error": "broken", "warning": "degraded"}
+_NO_LINES = "no-nccl-lines"
+
+
+def with_traces(
+    report: LogReport, traces: Traces, rules: Mapping[str, Rule], *, alone: bool
+) -> LogReport:
+    """Return *report* with what *traces* tell.
+
+    Args:
+        report: on the log.
+        traces: the files beside it.
+        rules: their words, by id.
+        alone: there is no log, and *report* is on nothing.
+    """
+    said = [
+        *of_answers(traces.answers),
+        *of_dumps(traces),
+        *of_speeds(traces.speeds),
+    ]
+    found = [_finding(each, rules[each.rule]) for each in said]
+    doubts = [
+        Unknown(each.doubt, rules[each.rule].fix or "") for each in said if each.doubt
+    ]
+    doubts += [Unknown(what, rules[rule].fix or "") for rule, what in _doubts(traces)]
+    open_questions = [*doubts, *report.unknowns]
+    if alone:
+        what = "which network the job used: there is no log"
+        own = [each for each in report.unknowns if each.remedy != rules[_NO_LINES].fix]
+        open_questions = [*doubts, *own, Unknown(what, rules["trace-alone"].fix or "")]
+    effects: list[Verdict] = [_EFFECT.get(each.severity, "ok") for each in found]
+    if doubts or alone:
+        effects.append("inconclusive")
+    verdict = min([*effects, report.verdict], key=WORST_FIRST.index)
+    return report._replace(
+        verdict=verdict,
+        summary=_summary(report, verdict, found, open_questions, alone=alone),
+        findings=tuple(sorted([*found, *report.findings], key=_weight)),
+        unknowns=tuple(open_questions),
+        coverage=report.coverage._replace(
+            files=report.coverage.files + _files(traces),
+            size=report.coverage.size + traces.size,
+        ),
+    )
+
+
+def _summary(
+    report: LogReport,
+    verdict: Verdict,
+    found: Sequence[Finding],
+    unknowns: Sequence[Unknown],
+    *,
+    alone: bool,
+) -> str:
+    if verdict == report.verdict and not alone:
+        return report.summary
+    bad = [each for each in found if _EFFECT.get(each.severity) == verdict]
+    words = f"{bad[0].subject}: {bad[0].message}" if bad else unknowns[0].what
+    network = "" if alone else f"; network {report.summary}"
+    return f"{verdict}: {words}{network}"
+
+
+def _files(traces: Traces) -> int:
+    many = len(traces.answers) + len(traces.dumps) + len(traces.unread)
+    return many + len(traces.nameless) + traces.inspected
+
+
+def _weight(finding: Finding) -> tuple[bool, int]:
+    return not finding.cause, ("error", "warning", "note").index(finding.severity)
+
+
+def _finding(said: Said, rule: Rule) -> Finding:
+    return Finding(
+        rule=rule.id,
+        severity=rule.severity or "note",
+        subject=one_line(said.subject),
+        message=one_line(said.message),
+        fix=rule.fix,
+        source=rule.source,
+        why=rule.meaning,
+        evidence=said.evidence,
+    )
+
+
+def _doubts(traces: Traces) -> Iterator[tuple[str, str]]:
+    for name, why in list(traces.unread.items())[:_MOST]:
+        yield "trace-unread", f"what {one_line(name)} says: {one_line(why)}"
+    if traces.nameless:
+        names = first_of([one_line(each) for each in traces.nameless])
+        yield "trace-rank", f"whose dump it is: {names}"
