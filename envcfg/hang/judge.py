@@ -14,14 +14,14 @@ from typing import Literal, NamedTuple
 
 from envcfg.findings import Evidence as Line
 from envcfg.findings import Finding
-from envcfg.hang.activity import activity, is_in_collective, place
+from envcfg.hang.activity import activity
+from envcfg.hang.compare import compared, does
 from envcfg.hang.gather import FLIGHT, RAS
-from envcfg.hang.records import Behind, Evidence, RankView
+from envcfg.hang.records import Behind, Evidence
 from envcfg.hang.rules import Words
 from envcfg.log.numbers import count_of, first_of, number_ranges
 
 _MOVES = 15.0  # seconds without a new line, below which a job is not silent
-_MOST = 2 / 3  # of the ranks, who must be alike for the others to stand out
 
 Verdict = Literal["named", "moves", "unclear"]
 
@@ -50,8 +50,8 @@ def judge(seen: Evidence) -> Judgement:
     certain = [*_of_nodes(seen, words), *_of_processes(seen, words)]
     blamed = _blamed(certain, seen)
     behind = list(_of_libraries(seen, words, blamed))
-    compared = [] if certain or behind else list(_compared(seen.ranks, words))
-    found = [*certain, *behind, *compared]
+    apart = [] if certain or behind else list(compared(seen.ranks, words))
+    found = [*certain, *behind, *apart]
     notes = list(_missing(seen, words))
     if any(each.severity == "error" for each in found):
         return Judgement("named", (*_with_log(found, seen), *notes))
@@ -111,9 +111,9 @@ def _of_processes(seen: Evidence, words: Words) -> Iterator[Finding]:
         ("stuck", "hang-rank-disk"),
     ):
         for rank in seen.ranks:
-            does = activity(rank)
-            if does.kind == kind:
-                said = f"{does.said} (process {rank.pid}, state {rank.state})"
+            act = activity(rank)
+            if act.kind == kind:
+                said = f"{act.said} (process {rank.pid}, state {rank.state})"
                 yield words.finding(rule, f"rank {rank.rank} on {rank.host}", said)
 
 
@@ -137,7 +137,7 @@ def _of_libraries(seen: Evidence, words: Words, blamed: set[int]) -> Iterator[Fi
         rule = "hang-ranks-out-of-step" if each.differs else "hang-rank-behind"
         said = f"{_behind_said(each)} ({each.by})"
         if len(each.ranks) == 1 and (rank := views.get(each.ranks[0])):
-            said = f"{_does(rank)}; {said}"
+            said = f"{does(rank)}; {said}"
         finding = words.finding(rule, subject, said)
         # Where a process is stopped, this follows from it.
         yield finding._replace(cause=not set(each.ranks) & blamed)
@@ -166,80 +166,6 @@ def _behind_said(each: Behind) -> str:
     )
 
 
-def _compared(ranks: Sequence[RankView], words: Words) -> Iterator[Finding]:
-    """Yield ranks that do something else than most, by their stacks or by the kernel."""
-    if len(ranks) < 2:
-        return
-    if all(rank.stack for rank in ranks):
-        apart = [rank for rank in ranks if not is_in_collective(rank)]
-        if 0 < len(apart) < len(ranks):
-            yield from _apart(apart, ranks, words)
-            return
-        if others := _minority(ranks, [place(rank) for rank in ranks]):
-            yield from _apart(others, ranks, words)
-            return
-    does = [activity(rank) for rank in ranks]
-    kinds = Counter(each.kind for each in does)
-    if set(kinds) == {"sleeps", "waits"} and kinds["sleeps"] <= kinds["waits"]:
-        # No collective sleeps while it waits for others, so that two ranks are enough.
-        sleeping = [
-            r for r, each in zip(ranks, does, strict=True) if each.kind == "sleeps"
-        ]
-        yield from _apart(sleeping, ranks, words)
-        return
-    others = _minority(ranks, [each.kind for each in does])
-    if (
-        not others
-        and set(kinds) == {"runs", "waits"}
-        and kinds["runs"] <= kinds["waits"]
-    ):
-        others = [r for r, each in zip(ranks, does, strict=True) if each.kind == "runs"]
-    if others and activity(others[0]).kind == "runs":
-        rest = count_of(len(ranks) - len(others), "other")
-        verb = "computes" if len(others) == 1 else "compute"
-        for rank in others:
-            yield words.finding(
-                "hang-rank-busy",
-                f"rank {rank.rank} on {rank.host}",
-                f"{verb if len(others) == 1 else 'computes'}{_at(rank)}, while {rest} wait",
-            )
-    elif others:
-        yield from _apart(others, ranks, words)
-
-
-def _minority(ranks: Sequence[RankView], signs: Sequence[str]) -> list[RankView]:
-    """Return the ranks whose sign is not that of most; nobody where most are not alike."""
-    (common, count), *_ = Counter(signs).most_common(1)
-    if len(ranks) < 3 or count == len(ranks) or count < _MOST * len(ranks):
-        return []
-    return [rank for rank, sign in zip(ranks, signs, strict=True) if sign != common]
-
-
-def _apart(
-    apart: Sequence[RankView], ranks: Sequence[RankView], words: Words
-) -> Iterator[Finding]:
-    rest = [rank for rank in ranks if rank not in apart]
-    usual, count = Counter(_does(rank) for rank in rest).most_common(1)[0]
-    others = (
-        f"{count} of {count_of(len(rest), 'other')}" if len(rest) > 1 else "the other"
-    )
-    for rank in apart:
-        yield words.finding(
-            "hang-rank-apart",
-            f"rank {rank.rank} on {rank.host}",
-            f"{_does(rank)}; {others}: {usual}",
-        )
-
-
-def _does(rank: RankView) -> str:
-    return f"{activity(rank).said}{_at(rank)}"
-
-
-def _at(rank: RankView) -> str:
-    where = place(rank)
-    return f" in {where}" if where else ""
-
-
 def _why_unclear(seen: Evidence) -> str:
     ranks = seen.ranks
     if not any(node.answers for node in seen.nodes):
@@ -249,10 +175,10 @@ def _why_unclear(seen: Evidence) -> str:
             "no process of the job says that it is a rank (RANK, or a task of a step)"
         )
     if len(ranks) == 1:
-        return f"I cannot tell: its one rank {_does(ranks[0])}"
-    does = Counter(_does(rank) for rank in ranks)
+        return f"I cannot tell: its one rank {does(ranks[0])}"
+    counts = Counter(does(rank) for rank in ranks)
     said = "; ".join(
-        f"{count_of(count, 'rank')}: {what}" for what, count in does.most_common(4)
+        f"{count_of(count, 'rank')}: {what}" for what, count in counts.most_common(4)
     )
     return f"I cannot tell who holds it up: {said}"
 

@@ -155,7 +155,8 @@ def test_a_rank_that_is_stopped_is_named_and_what_ras_says_follows(
     assert "has written no dump; 3 wait in number 4 of default_pg, all_reduce " in text
     assert "-absent]" not in text.replace("[hang-stacks-absent]", "")
     assert "RAS of 2 nodes" in lines[-1]
-    assert "goes on" in lines[-2], "the line of the log that was last"
+    assert lines[-2].startswith(f"log: {job.output}:"), "the line that was last"
+    assert ": rank " in lines[-2]
 
 
 def test_a_stack_says_in_which_line_a_rank_is(
