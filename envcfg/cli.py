@@ -43,6 +43,7 @@ COMMANDS = {
     "environment": "envcfg.commands.environment",
     "explain": "envcfg.commands.explain",
     "monitor": "envcfg.commands.monitor",
+    "hang": "envcfg.commands.hang",
     "inspect": "envcfg.commands.inspect",
     "preflight": "envcfg.commands.preflight",
     "profiles": "envcfg.commands.profiles",

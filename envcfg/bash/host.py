@@ -135,6 +135,9 @@ def _needs(plan: Plan, functions: str, inside: str, rest: str) -> str:
     if plan.diagnostics.nccl_log is not None:
         folder = quote_word(with_defaults(plan.diagnostics.nccl_log), "--nccl-debug")
         lines.append(f"\nENVCFG_LOG={folder} # for NCCL's log, a file per process\n")
+    if plan.diagnostics.flight is not None:
+        folder = quote_word(with_defaults(plan.diagnostics.flight), "--flight-recorder")
+        lines.append(f"\nENVCFG_FLIGHT={folder} # for Flight Recorder\n")
     if plan.scratch:
         # Read when the script is sourced: a message there could end the job's shell.
         root = quote_word(with_defaults(plan.scratch.root), "scratch.root")
@@ -187,7 +190,7 @@ def _mounts(container: Container) -> str:
 def _settings(plan: Plan) -> str:
     """Return the function that fills ENVCFG_ARGS, the rank part's arguments."""
     asked, starter = plan.diagnostics, STARTERS[plan.starter]
-    names_job = asked.profiled or asked.nccl_log or asked.reported
+    names_job = asked.profiled or asked.nccl_log or asked.flight or asked.reported
     body = "  envcfg_name_job\n" if names_job else ""
     body += setting_lines(
         [each for each in plan.settings if each.scope == "host"], "  ", "envcfg"
@@ -217,6 +220,8 @@ def _settings(plan: Plan) -> str:
         body += "  envcfg_master\n"
     if asked.nccl_log is not None:
         body += "  envcfg_log\n"
+    if asked.flight is not None:
+        body += "  envcfg_flight\n"
     if asked.reported:
         body += "  envcfg_report\n"
     if asked.profiled:
@@ -292,6 +297,8 @@ def _machinery(plan: Plan, blocks: Mapping[str, str]) -> Iterator[str]:
         yield template("preflight")
     if asked.nccl_log is not None:
         yield template("nccl_log")
+    if asked.flight is not None:
+        yield template("flight")
     if asked.reported:
         yield template("told")
         yield template("report")

@@ -12,6 +12,7 @@ from envcfg.characters import one_line
 from envcfg.commands.options.selection import open_catalog, untrusted
 from envcfg.commands.printing import say
 from envcfg.errors import UsageError, suggest
+from envcfg.hang.rules import hang_rules
 from envcfg.log.rulebook import Rule, load_rules
 from envcfg.log.stack import stack_rules
 from envcfg.parser import Formatter
@@ -76,7 +77,7 @@ def run(
     from envcfg.report.explanation import Explained
     from envcfg.report.styled import put
 
-    rules = {rule.id: rule for rule in (*load_rules(), *stack_rules())}
+    rules = {rule.id: rule for rule in (*load_rules(), *stack_rules())} | hang_rules()
     topics = load_topics()
     said = said_findings(topics)
     found: list[Explainable] = [

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import re
 import sys
 import time
 from collections.abc import Sequence
@@ -18,10 +17,11 @@ from envcfg.commands.formats import (
     format_option,
     put_result,
 )
+from envcfg.commands.looking import choose_nodes, job_name, no_answer, user_name
 from envcfg.commands.options.numbers import within
 from envcfg.commands.options.option import add_option
 from envcfg.commands.printing import say
-from envcfg.errors import EnvcfgError, JobError, UsageError
+from envcfg.errors import JobError, UsageError
 from envcfg.interrupts import raise_signals
 from envcfg.parser import Formatter
 
@@ -48,17 +48,6 @@ exit codes: 0 also when the job has ended meanwhile, 2 wrong usage, 4 the job do
 """
 _LOOKS = 2  # rates and idle GPUs need two
 _END_SECONDS = 5.0  # until Slurm knows of the end that we have seen
-# What srun says, and what helps.
-_REMEDIES = (
-    (
-        "interconnect",
-        "on Slingshot a step takes a share of the network: try --srun-arg=--network=no_vni",
-    ),
-    ("nvalid job id", "squeue --me lists your jobs"),
-    ("ermission denied", "only the owner of a job may start a step in it"),
-    ("ccess/permission", "only the owner of a job may start a step in it"),
-    ("busy", "the nodes take no further step now; is --overlap allowed at this site?"),
-)
 
 
 def add_parser(commands: argparse._SubParsersAction[Any]) -> None:
@@ -125,7 +114,7 @@ def run(
         msg = "envcfg monitor takes no command"
         raise UsageError(msg, hint="envcfg monitor JOBID")
     check_format(options)
-    name = _job_name(options.job)
+    name = job_name(options.job, "monitor")
     wanted = _wanted(options.profile)
     from envcfg.commands.slurm import ask_job, expand_nodes
     from envcfg.monitor.board import Board
@@ -141,10 +130,10 @@ def run(
     from envcfg.report.findings import Result
 
     job = ask_job(name)
-    check_job(job, _user())
+    check_job(job, user_name())
     hosts = expand_nodes(job.nodes)
     if options.nodes:
-        hosts = _choose(expand_nodes(options.nodes), hosts, name)
+        hosts = choose_nodes(expand_nodes(options.nodes), hosts, name)
     wanted = wanted._replace(asked_gpus=job.gpus)
     board = Board(hosts, idle_below=options.gpus_idle_below)
     argv = step_argv(job.id, hosts, chosen=bool(options.nodes), more=options.srun_arg)
@@ -157,7 +146,7 @@ def run(
         with _display(options, job, wanted) as show:
             for now in rounds(step, board, options.interval):
                 if not board.has_any():
-                    raise _no_answer(step.errors, "no node has answered")
+                    raise no_answer(step.errors, "no node has answered")
                 looks += 1
                 if is_once and looks < _LOOKS:
                     continue
@@ -173,26 +162,6 @@ def run(
     finally:
         step.stop()
     return _after_end(name, step.errors)
-
-
-def _job_name(given: str | None) -> str:
-    name = given or os.environ.get("SLURM_JOB_ID")
-    if not name:
-        msg = "no job given, and this is none (SLURM_JOB_ID is not set)"
-        raise UsageError(msg, hint="envcfg monitor JOBID; squeue --me lists yours")
-    if not re.fullmatch(r"[0-9]+(?:[_+][0-9]+)?", name, re.ASCII):
-        msg = f"{name!r} is no job id"
-        raise UsageError(msg, hint="as squeue shows it: 4321, of an array 4321_7")
-    return name
-
-
-def _user() -> str:
-    import pwd
-
-    try:
-        return pwd.getpwuid(os.geteuid()).pw_name
-    except KeyError:
-        return os.environ.get("USER", str(os.geteuid()))
 
 
 def _wanted(given: str | None) -> Wanted:
@@ -218,14 +187,6 @@ def _wanted(given: str | None) -> Wanted:
     )
 
 
-def _choose(chosen: Sequence[str], hosts: Sequence[str], name: str) -> list[str]:
-    foreign = [host for host in chosen if host not in hosts]
-    if foreign:
-        msg = f"--nodes: {', '.join(foreign)} is not in job {name}"
-        raise UsageError(msg, hint=f"its nodes: {', '.join(hosts[:8])}")
-    return list(dict.fromkeys(chosen))
-
-
 def _display(
     options: argparse.Namespace, job: SlurmJob, wanted: Wanted
 ) -> AbstractContextManager[Show]:
@@ -240,16 +201,6 @@ def _display(
     return nullcontext(text_show(job, wanted.interfaces, once=options.once))
 
 
-def _no_answer(errors: Sequence[str], what: str) -> EnvcfgError:
-    said = [line for line in errors if line]
-    text = "\n".join(said)
-    hint = next((fix for word, fix in _REMEDIES if word in text), None)
-    msg = f"{what}: {said[-1]}" if said else what
-    return JobError(
-        msg, hint=hint or "srun --overlap --jobid=JOBID hostname tells more"
-    )
-
-
 def _after_end(name: str, errors: Sequence[str]) -> int:
     """Say that the job has ended, if it has; return 0.
 
@@ -262,7 +213,7 @@ def _after_end(name: str, errors: Sequence[str]) -> int:
         time.sleep(0.5)
         state = _state(name)
     if state == "RUNNING":
-        raise _no_answer(errors, f"the step in job {name} has ended, the job has not")
+        raise no_answer(errors, f"the step in job {name} has ended, the job has not")
     sys.stderr.write(f"envcfg: job {one_line(name)} has ended: {one_line(state)}\n")
     return 0
 

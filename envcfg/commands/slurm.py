@@ -10,7 +10,7 @@ from envcfg.monitor.slurm_job import SQUEUE_FORMAT, SlurmJob, read_squeue, unkno
 _TIMEOUT = 60
 
 
-def ask_job(name: str) -> SlurmJob:
+def ask_job(name: str, command: str = "monitor") -> SlurmJob:
     """Return what squeue says of one job, which may have ended lately.
 
     Raises:
@@ -24,7 +24,7 @@ def ask_job(name: str) -> SlurmJob:
     if code:
         msg = f"squeue failed: {err.strip() or code}"
         raise JobError(msg, hint="scontrol ping says whether Slurm answers")
-    return read_squeue(out, name)
+    return read_squeue(out, name, command)
 
 
 def expand_nodes(nodes: str) -> list[str]:
@@ -38,6 +38,30 @@ def expand_nodes(nodes: str) -> list[str]:
         msg = f"{nodes!r} is no list of nodes: {err.strip()}"
         raise JobError(msg, hint="as in nid[001000-001003,001007]")
     return out.split()
+
+
+def node_states(hosts: Sequence[str]) -> dict[str, str]:
+    """Return how Slurm has each node: a state, with ``*`` where it does not answer either.
+
+    What is not known is not there: this only adds to what is known already.
+    """
+    argv = ["sinfo", "--noheader", "--Node", f"--nodes={','.join(hosts)}"]
+    try:
+        code, out, _ = _run([*argv, "--format=%N|%T"])
+    except JobError:
+        return {}
+    rows = [line.strip().split("|") for line in out.splitlines()] if not code else []
+    return {row[0]: row[1] for row in rows if len(row) == 2}
+
+
+def output_path(number: str) -> str:
+    """Return where the batch script of a job writes; nothing where Slurm names no file."""
+    try:
+        code, out, _ = _run(["scontrol", "show", "job", number])
+    except JobError:
+        return ""
+    lines = [line.strip() for line in out.splitlines()] if not code else []
+    return next((line[7:] for line in lines if line.startswith("StdOut=/")), "")
 
 
 def _run(argv: Sequence[str]) -> tuple[int, str, str]:

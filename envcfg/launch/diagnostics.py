@@ -4,6 +4,8 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
 from envcfg.errors import UsageError
+from envcfg.findings import Place
+from envcfg.profile.reason import Reason
 from envcfg.profile.words import Word, parse_word
 
 PROFILERS = ("rocprof", "rocprofv3", "nsys", "py-spy")
@@ -19,6 +21,8 @@ class Diagnostics(NamedTuple):
         preflight: nodes and network are looked at before the step.
         nccl: NCCL and RCCL say what ``envcfg check-log`` reads.
         nccl_log: folder for NCCL's log, a file per process; None: no such folder.
+        flight: folder for what PyTorch's Flight Recorder writes, a folder per job in it;
+            None: it records nothing.
         removes_log: what is in that folder goes when the step has succeeded.
         profiled: ranks that run under *profiler*, whose words come before the program.
         reported: ranks that write down their environment.
@@ -30,6 +34,7 @@ class Diagnostics(NamedTuple):
     preflight: bool = False
     nccl: bool = False
     nccl_log: Word | None = None
+    flight: Word | None = None
     removes_log: bool = False
     profiled: tuple[int, ...] = ()
     profiler: tuple[Word, ...] = ()
@@ -74,8 +79,35 @@ def log_settings(diagnostics: Diagnostics) -> dict[str, Word | None]:
     return settings
 
 
+def flight_settings(diagnostics: Diagnostics) -> dict[str, tuple[Word, Reason]]:
+    """Return the settings of PyTorch's Flight Recorder, each with its reason.
+
+    The folder is of one job, as files there are named by rank alone.
+    """
+    if diagnostics.flight is None:
+        return {}
+    from envcfg.datafile import load_knowledge_file
+
+    folder = (*_absolute(diagnostics.flight), *parse_word("/flight-${ENVCFG_JOB}"))
+    place = Place("command line", 1)
+    known: Mapping[str, Mapping[str, str]] = load_knowledge_file("flight_recorder.yaml")
+    return {
+        name: (
+            _below(each["value"], folder),
+            Reason(each["why"], each["source"], str(each["date"]), place),
+        )
+        for name, each in known.items()
+    }
+
+
+def _below(value: str, folder: Word) -> Word:
+    """Return *value*, in which a first ``${OUT}`` is the *folder*."""
+    rest = value.removeprefix("${OUT}")
+    return (*folder, *parse_word(rest)) if rest != value else parse_word(value)
+
+
 def check_log_folder(diagnostics: Diagnostics, inside: Collection[str]) -> None:
-    """Check that NCCL's folder can be made before the step.
+    """Check that the folders of NCCL's log and of Flight Recorder can be made before.
 
     Args:
         diagnostics: what was asked for.
@@ -84,6 +116,11 @@ def check_log_folder(diagnostics: Diagnostics, inside: Collection[str]) -> None:
     Raises:
         UsageError: if its name is another one in each task.
     """
+    for part in diagnostics.flight or ():
+        if not isinstance(part, str) and part.name in inside:
+            name = f"--flight-recorder refers to {part.name}"
+            said = f"{name}, which is made in the tasks only"
+            raise UsageError(said, hint="name one folder for all ranks")
     for part in diagnostics.nccl_log or ():
         hint = "name one folder for all: each process writes a file of its own there"
         if isinstance(part, str) and "%" in part:

@@ -15,7 +15,11 @@ from envcfg.launch.choose import (
     choose_container,
     chosen_runtimes,
 )
-from envcfg.launch.diagnostics import check_log_folder, log_settings
+from envcfg.launch.diagnostics import (
+    check_log_folder,
+    flight_settings,
+    log_settings,
+)
 from envcfg.launch.facts import gather_facts
 from envcfg.launch.notes import (
     first_values,
@@ -76,6 +80,9 @@ def resolve(
         for name, setting in profile.env.items()
         if setting and (made := _planned(setting, facts))
     }
+    for name, (value, reason) in flight_settings(options.diagnostics).items():
+        # no force: what the job's environment says of it wins
+        planned[name] = Planned(name=name, branches=(Branch(value, reason),))
     settings_given = {**log_settings(options.diagnostics), **options.settings}
     for name, word in settings_given.items():
         branch = Branch(value=word, reason=GIVEN)

@@ -37,8 +37,8 @@ class SlurmJob(NamedTuple):
     nodes: str
 
 
-def read_squeue(text: str, asked: str) -> SlurmJob:
-    """Return the one job that squeue printed by ``SQUEUE_FORMAT``.
+def read_squeue(text: str, asked: str, command: str = "monitor") -> SlurmJob:
+    """Return the one job that squeue printed by ``SQUEUE_FORMAT``, for ``envcfg COMMAND``.
 
     Raises:
         JobError: there is none.
@@ -52,7 +52,7 @@ def read_squeue(text: str, asked: str) -> SlurmJob:
     if len(rows) > 1:
         names = ", ".join(row[1] for row in rows[:8])
         msg = f"job {asked} is {len(rows)} jobs: {names}"
-        raise UsageError(msg, hint=f"choose one: envcfg monitor {rows[0][1]}")
+        raise UsageError(msg, hint=f"choose one: envcfg {command} {rows[0][1]}")
     number, name, state, user, count, reason, tres, nodes = rows[0][:8]
     gpus = _GPUS.search(tres)
     return SlurmJob(
@@ -74,7 +74,7 @@ def unknown_job(asked: str) -> JobError:
     return JobError(msg, hint=hint)
 
 
-def check_job(job: SlurmJob, user: str) -> None:
+def check_job(job: SlurmJob, user: str, command: str = "monitor") -> None:
     """Check that *user* can start a step in *job* now.
 
     Raises:
@@ -94,5 +94,5 @@ def check_job(job: SlurmJob, user: str) -> None:
     if user not in (job.user, "root"):
         msg = f"job {job.name} belongs to {job.user}, and you are {user}"
         raise JobError(
-            msg, hint=f"only {job.user} may look into it: envcfg monitor {job.name}"
+            msg, hint=f"only {job.user} may look into it: envcfg {command} {job.name}"
         )

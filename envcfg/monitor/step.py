@@ -21,7 +21,13 @@ _CLIENT = frozenset({"SLURM_CONF", "SLURM_JWT", "SLURM_TIME_FORMAT"})
 
 
 def step_argv(
-    job: str, hosts: Sequence[str], *, chosen: bool, more: Sequence[str] = ()
+    job: str,
+    hosts: Sequence[str],
+    *,
+    chosen: bool,
+    more: Sequence[str] = (),
+    name: str = "monitor",
+    program: Sequence[str] = (),
 ) -> list[str]:
     """Return the srun that starts one probe on each of *hosts*.
 
@@ -30,12 +36,14 @@ def step_argv(
         hosts: where to.
         chosen: they are not all nodes of the job, so that they must be named.
         more: further options of srun.
+        name: of the command that asks.
+        program: the probe; none: that of the monitor.
     """
     size = len(hosts)
     return [
         "srun",
         f"--jobid={job}",
-        "--job-name=envcfg-monitor",
+        f"--job-name=envcfg-{name}",
         "--overlap",  # beside the step that works
         f"--nodes={size}",
         f"--ntasks={size}",
@@ -49,9 +57,7 @@ def step_argv(
         "--input=all",
         *([f"--nodelist={','.join(hosts)}"] if chosen else []),
         *more,
-        "/bin/sh",
-        "-c",
-        probe_script(),
+        *(program or ("/bin/sh", "-c", probe_script())),
     ]
 
 

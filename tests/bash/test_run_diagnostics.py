@@ -160,6 +160,54 @@ def test_a_step_that_succeeds_leaves_the_logs_of_one_that_failed(
     assert left.name.endswith("-3.log")
 
 
+FLIGHT = (
+    *("TORCH_NCCL_TRACE_BUFFER_SIZE", "TORCH_NCCL_DUMP_ON_TIMEOUT"),
+    *("TORCH_NCCL_DEBUG_INFO_TEMP_FILE", "TORCH_NCCL_DEBUG_INFO_PIPE_FILE"),
+)
+
+
+@pytest.mark.usefixtures("fakes")
+@pytest.mark.parametrize(
+    ("options", "folder"),
+    [
+        (("--flight-recorder",), "."),
+        (("--flight-recorder", "my $$(id) dumps"), "my $(id) dumps"),
+        (("--flight-recorder=${HERE}/x",), "x"),
+    ],
+)
+def test_flight_recorder_has_a_folder_for_each_job(
+    wrap: Wrap, tmp_path: Path, options: tuple[str, ...], folder: str
+) -> None:
+    show = "".join(f"${name}|" for name in FLIGHT)
+    done = run(wrap, *options, "--", "sh", "-c", f'echo "{show}"', HERE=str(tmp_path))
+    assert done.returncode == 0, done.stderr.decode()
+    ours = tmp_path / folder / f"flight-{JOB}"
+    assert ours.is_dir()
+    assert {*done.stdout.decode().splitlines()} == {
+        f"2000|1|{ours}/rank_|{ours}/rank_|"
+    }
+
+
+@pytest.mark.usefixtures("fakes")
+def test_what_the_job_sets_of_flight_recorder_wins(wrap: Wrap) -> None:
+    given = ("--flight-recorder", "--set", "TORCH_NCCL_DUMP_ON_TIMEOUT=0")
+    show = "echo $TORCH_NCCL_TRACE_BUFFER_SIZE $TORCH_NCCL_DUMP_ON_TIMEOUT"
+    size = {"TORCH_NCCL_TRACE_BUFFER_SIZE": "7"}
+    done = run(wrap, *given, "--", "sh", "-c", show, **size)
+    assert {*done.stdout.decode().splitlines()} == {"7 0"}
+
+
+@pytest.mark.usefixtures("fakes")
+def test_a_folder_that_cannot_be_made_ends_the_step_before_it(
+    wrap: Wrap, tmp_path: Path
+) -> None:
+    (tmp_path / "file").touch()
+    done = run(wrap, "--flight-recorder", "file", "--", "echo", "started")
+    assert done.returncode != 0
+    assert b"started" not in done.stdout
+    assert "cannot make the folder file for Flight Recorder" in done.stderr.decode()
+
+
 @pytest.mark.parametrize(
     ("profiler", "words"),
     [
@@ -273,6 +321,8 @@ def test_a_setup_that_fails_ends_the_rank(wrap: Wrap, setup: str, message: str) 
         (("--nccl-debug=logs/${RANK}",), "--nccl-debug refers to RANK"),
         (("--nccl-debug=${A}/x", "--set", "A=1"), "--nccl-debug refers to A"),
         (("--nccl-debug=logs-%h",), "NCCL reads % as a sign"),
+        (("--flight-recorder=",), "is the variable set that it comes from?"),
+        (("--flight-recorder=x/${RANK}",), "--flight-recorder refers to RANK"),
         (("--setup", "echo 'open"), "bash cannot read it"),
         (("--setup", "} ; { echo"), "bash cannot read it"),
     ],

@@ -92,6 +92,7 @@ TEXTS = {
     "--unset": NAME,
     "--fact": pairs(TEXT.map(lambda text: text.replace("=", "") or "a"), TEXT),
     "--nccl-debug": WORD.filter(bool),
+    "--flight-recorder": WORD.filter(bool),
     "--profile-rank": st.lists(st.integers(0, 10**9 - 1).map(str), min_size=1).map(",".join),
     "--report-environment": st.lists(st.integers(0, 10**9 - 1).map(str), min_size=1).map(",".join),
     **dict.fromkeys(("--nodes", "--gpus", "--gpus-per-node", "--cpus-per-gpu", "--nvme"), NUMBER),

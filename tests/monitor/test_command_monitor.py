@@ -286,7 +286,7 @@ def test_a_job_of_somebody_else_is_said(
 ) -> None:
     assert notes.is_dir()
     monkeypatch.setenv("FAKE_USER", "alice")
-    monkeypatch.setattr("envcfg.commands.monitor._user", lambda: "bob")
+    monkeypatch.setattr("envcfg.commands.monitor.user_name", lambda: "bob")
     assert cli.main(["monitor", "12"]) == 4
     said = capfd.readouterr().err
     assert "job 12 belongs to alice, and you are bob" in said

@@ -13,7 +13,7 @@ from envcfg.launch.diagnostics import (
     is_path,
     profiler_words,
 )
-from envcfg.profile.words import format_word
+from envcfg.profile.words import format_word, parse_word
 
 SPEEDS = ("fast",)  # that --require can ask for
 DIAGNOSTICS: Table = {
@@ -62,6 +62,16 @@ DIAGNOSTICS: Table = {
             "--nccl-debug-remove",
             "with DIR: remove those files when the step has succeeded",
             kind="switch",
+        ),
+        Option(
+            "--flight-recorder",
+            "PyTorch keeps each rank's last collectives for envcfg hang, and writes them "
+            "in DIR (default: here) when one times out",
+            metavar="DIR",
+            kind="maybe",
+            alone=parse_word("${PWD}"),
+            read=read_word,
+            write=format_word,
         ),
         Option(
             "--profile-rank",
@@ -117,6 +127,7 @@ def read_diagnostics(options: argparse.Namespace) -> Diagnostics:
         preflight=options.preflight,
         nccl=options.nccl_debug is not None,
         nccl_log=options.nccl_debug or None,
+        flight=options.flight_recorder,
         removes_log=options.nccl_debug_remove,
         profiled=options.profile_rank,
         profiler=profiler_words(options.profiler, options.profiler_arg)

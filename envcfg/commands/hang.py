@@ -1,0 +1,132 @@
+"""``envcfg hang``: who holds up a running job that is silent."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from envcfg.characters import one_line
+from envcfg.commands.formats import check_format, format_option, put_result
+from envcfg.commands.looking import choose_nodes, job_name, no_answer, user_name
+from envcfg.commands.options.option import Option, add_option
+from envcfg.errors import UsageError
+from envcfg.findings import exit_code
+from envcfg.interrupts import raise_signals
+from envcfg.parser import Formatter
+
+_EPILOG = """\
+One step beside the job's own (srun --overlap) runs a bash script on every node, for some
+seconds; it changes nothing and takes no GPU. The nodes need no Python and no envcfg.
+
+examples:
+  envcfg hang 4321                    # a running job that says nothing any more
+  envcfg hang --json 4321 | jq -r '.findings[].message'
+  envcfg hang --nodes nid001003 4321  # this node alone
+  envcfg wrap --flight-recorder ...   # next time: in which collective, and since when
+
+exit codes: 0 it may not hang, 1 somebody holds it up, 2 wrong usage, 3 it cannot be told,
+            4 the job does not run, is another's or unknown, or no node answers,
+            130 interrupted
+"""
+
+
+def add_parser(commands: argparse._SubParsersAction[Any]) -> None:
+    """Add the options of ``hang``."""
+    parser = commands.add_parser(
+        "hang",
+        help="say who holds up a running job that is silent",
+        description="Say who holds up a running job that is silent: what each rank does, "
+        "what NCCL's RAS and PyTorch's Flight Recorder know, which node does not answer.",
+        usage="envcfg hang [options] [JOBID]",
+        epilog=_EPILOG,
+        formatter_class=Formatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument(
+        "job", metavar="JOBID", nargs="?", help="default: the job that this runs in"
+    )
+    parser.add_argument(
+        "--json", action="store_true", help="all that was seen, as JSON"
+    )
+    add_option(parser, format_option("print the findings alone"))
+    add_option(parser, Option("--strict", "warnings fail too", kind="switch"))
+    parser.add_argument(
+        "--nodes", metavar="LIST", help="only these, as in nid[001000-001003]"
+    )
+    parser.add_argument(
+        "--srun-arg",
+        metavar="OPTION",
+        action="append",
+        default=[],
+        help="a further option of srun; may be repeated",
+    )
+
+
+def run(
+    options: argparse.Namespace, more: Sequence[str] | None, _: Sequence[str]
+) -> int:
+    """Look at the job once; return 1 where somebody holds it up."""
+    if more:
+        msg = "envcfg hang takes no command"
+        raise UsageError(msg, hint="envcfg hang JOBID")
+    check_format(options, is_check=True)
+    name = job_name(options.job, "hang")
+    from envcfg.commands.slurm import ask_job, expand_nodes, node_states, output_path
+    from envcfg.hang.gather import ask_libraries, last_line
+    from envcfg.hang.judge import judge
+    from envcfg.hang.records import Evidence, LastLine
+    from envcfg.hang.step import look
+    from envcfg.monitor.slurm_job import check_job
+
+    job = ask_job(name, "hang")
+    check_job(job, user_name(), "hang")
+    hosts = expand_nodes(job.nodes)
+    if options.nodes:
+        hosts = choose_nodes(expand_nodes(options.nodes), hosts, name)
+    path = output_path(job.id)
+    # Before the step, as Flight Recorder says in the log that it writes a dump.
+    log = last_line(path, time.time()) if path else LastLine()
+    raise_signals()  # the step must be ended
+    reader, lost, errors = look(
+        job.id, hosts, chosen=bool(options.nodes), more=options.srun_arg, say=_say
+    )
+    if not reader.answering:
+        raise no_answer(errors, "no node has answered")
+    nodes = reader.nodes()
+    silent = [node.host for node in nodes if not node.answers]
+    states = node_states(silent) if silent else {}
+    nodes = tuple(
+        node._replace(state=states.get(node.host, ""), reason=lost.get(node.host, ""))
+        if node.host in silent
+        else node
+        for node in nodes
+    )
+    behind, ras_read, flights, problems = ask_libraries(nodes, time.time())
+    seen = Evidence(job.name, nodes, log, behind, flights, ras_read, problems)
+    judgement = judge(seen)
+    if options.format is not None:
+        from envcfg.report.findings import Result
+
+        result = Result({f"job {job.name}": judgement.findings}, "job")
+        put_result(result, options.format, strict=options.strict)
+    elif options.json:
+        from envcfg.report.hang.json import hang_json
+
+        sys.stdout.write(hang_json(seen, judgement))
+    else:
+        from envcfg.report.hang.text import hang_lines
+        from envcfg.report.styled import put
+
+        put(hang_lines(seen, judgement))
+    return exit_code(
+        judgement.findings,
+        strict=options.strict,
+        inconclusive=judgement.is_inconclusive,
+    )
+
+
+def _say(text: str) -> None:
+    sys.stderr.write(f"envcfg: {one_line(text)}\n")

@@ -1,0 +1,71 @@
+"""What commands that look at a running job have in common: which job, which nodes."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Sequence
+
+from envcfg.errors import JobError, UsageError
+
+# What srun says, and what helps.
+_REMEDIES = (
+    (
+        "interconnect",
+        "on Slingshot a step takes a share of the network: try --srun-arg=--network=no_vni",
+    ),
+    ("nvalid job id", "squeue --me lists your jobs"),
+    ("ermission denied", "only the owner of a job may start a step in it"),
+    ("ccess/permission", "only the owner of a job may start a step in it"),
+    ("busy", "the nodes take no further step now; is --overlap allowed at this site?"),
+)
+
+
+def job_name(given: str | None, command: str) -> str:
+    """Return which job ``envcfg COMMAND`` looks at: *given*, or the one that it runs in.
+
+    Raises:
+        UsageError: there is none, or it is no job id.
+    """
+    name = given or os.environ.get("SLURM_JOB_ID")
+    if not name:
+        msg = "no job given, and this is none (SLURM_JOB_ID is not set)"
+        raise UsageError(msg, hint=f"envcfg {command} JOBID; squeue --me lists yours")
+    if not re.fullmatch(r"[0-9]+(?:[_+][0-9]+)?", name, re.ASCII):
+        msg = f"{name!r} is no job id"
+        raise UsageError(msg, hint="as squeue shows it: 4321, of an array 4321_7")
+    return name
+
+
+def user_name() -> str:
+    """Return who runs this."""
+    import pwd
+
+    try:
+        return pwd.getpwuid(os.geteuid()).pw_name
+    except KeyError:
+        return os.environ.get("USER", str(os.geteuid()))
+
+
+def choose_nodes(chosen: Sequence[str], hosts: Sequence[str], name: str) -> list[str]:
+    """Return the *chosen* of the *hosts* of job *name*, each once.
+
+    Raises:
+        UsageError: one is not among them.
+    """
+    foreign = [host for host in chosen if host not in hosts]
+    if foreign:
+        msg = f"--nodes: {', '.join(foreign)} is not in job {name}"
+        raise UsageError(msg, hint=f"its nodes: {', '.join(hosts[:8])}")
+    return list(dict.fromkeys(chosen))
+
+
+def no_answer(errors: Sequence[str], what: str) -> JobError:
+    """Return the error for a step of which nothing came, with what srun said last."""
+    said = [line for line in errors if line]
+    text = "\n".join(said)
+    hint = next((fix for word, fix in _REMEDIES if word in text), None)
+    msg = f"{what}: {said[-1]}" if said else what
+    return JobError(
+        msg, hint=hint or "srun --overlap --jobid=JOBID hostname tells more"
+    )

@@ -1,0 +1,95 @@
+"""What a process does, in words, from what the kernel says of its first thread; pure."""
+
+from __future__ import annotations
+
+import re
+from typing import Literal, NamedTuple
+
+from envcfg.hang.records import RankView
+
+Kind = Literal["stopped", "ended", "stuck", "sleeps", "waits", "runs", "unknown"]
+
+# By the kernel's function in which it waits, the first that fits (kernel/, fs/, net/ and
+# mm/ of Linux 4.18 to 6.12, where the words of these have stayed).
+_CHANNELS: tuple[tuple[str, Kind, str], ...] = (
+    (r"nanosleep", "sleeps", "sleeps"),
+    (r"^(do_)?futex", "waits", "waits for another thread (a lock)"),
+    (r"epoll|^ep_poll", "waits", "waits for a connection (epoll)"),
+    (r"poll|select", "waits", "waits for a connection (poll)"),
+    (r"^(wait_woken|sk_wait|tcp_|unix_|inet_|skb_)", "waits", "waits for a connection"),
+    (r"pipe_(read|wait)|^pipe_", "waits", "waits for a pipe"),
+    (r"^do_wait|wait4|waitid", "waits", "waits for a process that it has started"),
+    (r"flock|posix_lock|locks_", "waits", "waits for the lock of a file"),
+    (r"nfs|rpc_|ll_|cl_|ldlm|ptlrpc|gpfs|cxi|fuse", "waits", "waits for a file system"),
+    (r"n_tty|tty_", "waits", "waits for a terminal"),
+    (
+        r"sigsuspend|^sigtimedwait|do_sigtimedwait|signalfd",
+        "waits",
+        "waits for a signal",
+    ),
+    (r"nvidia|^os_acquire|amdgpu|kfd_|dma_fence", "waits", "waits for a GPU's driver"),
+)
+# nanosleep and clock_nanosleep of x86_64 and of arm64, where no function is named.
+_SLEEPS = frozenset({35, 230, 101, 115})
+# Frames of PyTorch and what is built on it, between the program and the communication.
+_COLLECTIVE = re.compile(
+    r"distributed_c10d\.py|c10d_logger\.py|functional_collectives|torch/distributed/"
+    r"|deepspeed/comm/|horovod/torch/mpi_ops"
+)
+_FRAME = re.compile(r"(?P<function>.*) \((?P<place>[^()]*:\d+)\)$")
+
+
+class Activity(NamedTuple):
+    """What a rank does.
+
+    Attributes:
+        kind: what others are compared by.
+        said: the same, as said of the rank.
+    """
+
+    kind: Kind
+    said: str
+
+
+def activity(rank: RankView) -> Activity:
+    """Return what *rank* does."""
+    if rank.state in "Tt":
+        by = "by a debugger" if rank.state == "t" else "by a signal"
+        return Activity("stopped", f"is stopped {by}")
+    if rank.state in "ZX":
+        return Activity("ended", "has ended")
+    if rank.state == "D":
+        at = f" ({rank.channel})" if rank.channel else ""
+        return Activity("stuck", f"cannot be interrupted in the kernel{at}")
+    if rank.state == "R":
+        return Activity("runs", "runs")
+    for pattern, kind, said in _CHANNELS:
+        if rank.channel and re.search(pattern, rank.channel):
+            return Activity(kind, said)
+    if rank.call in _SLEEPS:
+        return Activity("sleeps", "sleeps")
+    if rank.channel:
+        return Activity("waits", f"waits in {rank.channel}")
+    return Activity("unknown", "waits for something that the kernel does not tell")
+
+
+def is_in_collective(rank: RankView) -> bool:
+    """Tell whether its stack shows that it waits in a collective."""
+    return any(_COLLECTIVE.search(frame) for frame in rank.stack)
+
+
+def place(rank: RankView) -> str:
+    """Return where its program is: the innermost frame that is its own; or nothing.
+
+    What stands between a program and the end of its call is Python's or PyTorch's.
+    """
+    for frame in rank.stack:
+        if not re.search(r"\((?:torch|contextlib|threading|socket|selectors)", frame):
+            return frame
+    return rank.stack[0] if rank.stack else ""
+
+
+def said_place(frame: str) -> str:
+    """Return a frame of py-spy as people say it: ``step (train.py:12)``."""
+    match = _FRAME.match(frame)
+    return f"{match['function']} ({match['place']})" if match else frame

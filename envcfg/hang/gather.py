@@ -1,0 +1,243 @@
+"""What stands beside the processes: the end of the log, RAS, Flight Recorder's dumps."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator, Mapping, Sequence
+
+from envcfg.hang.records import Behind, LastLine, NodeView, RankView
+from envcfg.trace.errors import LARGEST, TraceError
+from envcfg.trace.flight import FlightDump, FlightEntry
+from envcfg.trace.ras import RasRank, RasReport
+
+RAS, FLIGHT = "RAS", "Flight Recorder"
+_TAIL = 1 << 16  # bytes of a log in which its last line is looked for
+_MOST = 1 << 24  # bytes of a log whose lines are counted
+_WIDTH = 300  # characters of a line that are told
+
+
+def last_line(path: str, now: float) -> LastLine:
+    """Return how the log at *path* ends; *now* is the time, seconds since 1970."""
+    try:
+        # A pipe or a terminal would have its bytes taken away.
+        with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb") as file:
+            status = os.fstat(file.fileno())
+            if not stat.S_ISREG(status.st_mode):
+                return LastLine(path, "it is no file")
+            file.seek(max(0, status.st_size - _TAIL))
+            tail = file.read(_TAIL).split(b"\n")
+            below = next(
+                (n for n, each in enumerate(reversed(tail)) if each.strip()), None
+            )
+            number = None
+            if below is not None and status.st_size <= _MOST:
+                file.seek(0)
+                count = sum(
+                    block.count(b"\n") for block in iter(lambda: file.read(_TAIL), b"")
+                )
+                number = count + 1 - below
+    except OSError as err:
+        return LastLine(path, err.strerror or str(err))
+    text = b"" if below is None else tail[-1 - below]
+    return LastLine(
+        path=path,
+        line=number,
+        text=text.decode("utf-8", "replace").strip()[:_WIDTH],
+        age=max(0.0, now - status.st_mtime),
+    )
+
+
+def ask_libraries(
+    nodes: Sequence[NodeView], now: float
+) -> tuple[tuple[Behind, ...], tuple[str, ...], tuple[int, ...], dict[str, str]]:
+    """Return what NCCL and PyTorch know of ranks that lag.
+
+    Args:
+        nodes: what they have said.
+        now: the time, seconds since 1970.
+
+    Returns:
+        Who is behind; nodes whose RAS could be read; ranks whose dump could be read; why
+        one of the two could not be.
+    """
+    problems: dict[str, str] = {}
+    behind, read = _ras(nodes, problems)
+    more, flights = _flights(
+        [each for node in nodes for each in node.ranks], now, problems
+    )
+    return (*behind, *more), read, flights, problems
+
+
+def _ras(
+    nodes: Sequence[NodeView], problems: dict[str, str]
+) -> tuple[list[Behind], tuple[str, ...]]:
+    from envcfg.trace.ras import read_ras
+
+    found: dict[tuple[object, ...], Behind] = {}
+    read: list[str] = []
+    ranks = [each for node in nodes for each in node.ranks]
+    for node in nodes:
+        for answer in node.ras:
+            if answer.end in ("silent", "stranger"):
+                said = f"port {answer.port} of {node.host} is open, and no RAS answers"
+                problems.setdefault(RAS, said)
+            if not answer.text:
+                continue
+            try:
+                report = read_ras(answer.text)
+            except TraceError as err:
+                problems.setdefault(RAS, f"the answer of {node.host}: {err.message}")
+                continue
+            if _is_foreign(report, ranks):
+                problems.setdefault(RAS, f"on {node.host} another job's answers")
+                continue
+            read.append(node.host)
+            # Each node tells of the whole job: the same is said once.
+            for each in _ras_behind(report, ranks):
+                found.setdefault((each.group, each.operation, each.ranks), each)
+    if read:
+        problems.pop(RAS, None)
+    return list(found.values()), tuple(dict.fromkeys(read))
+
+
+def _is_foreign(report: RasReport, ranks: Sequence[RankView]) -> bool:
+    """Tell whether none of its processes is the job's: several jobs may share a node."""
+    told = {each.pid for comm in report.comms for each in comm.ranks} - {None}
+    ours = {each.pid for each in ranks}
+    # A container may count its processes anew; then the number of ranks has to do.
+    sizes = {comm.size for comm in report.comms}
+    worlds = {each.world for each in ranks if each.world}
+    return bool(told) and not told & ours and bool(worlds) and not sizes & worlds
+
+
+def _ras_behind(report: RasReport, ranks: Sequence[RankView]) -> Iterator[Behind]:
+    from envcfg.trace.ras import laggards
+
+    worlds = {each.world for each in ranks if each.world}
+    for each in laggards(report):
+        named = {_job_rank(one, ranks) for one in each.share.ranks}
+        if None in named and each.comm.size in worlds:
+            named = {one.rank for one in each.share.ranks}
+        rest = [
+            share for spread in each.comm.spreads if spread.what == each.operation
+            for share in spread.shares if share.value == each.most
+        ]  # fmt: skip
+        yield Behind(
+            by=RAS,
+            ranks=tuple(sorted(rank for rank in named if rank is not None)),
+            waiting=sum(share.count for share in rest),
+            operation=each.operation,
+            group=each.comm.name or each.comm.hash,
+            number=int(each.share.value),
+            most=each.most,
+        )
+
+
+def _job_rank(one: RasRank, ranks: Sequence[RankView]) -> int | None:
+    """Return the job's number of a rank of a communicator, by its process."""
+    same = {each.rank for each in ranks if one.pid is not None and each.pid == one.pid}
+    return same.pop() if len(same) == 1 else None
+
+
+def _flights(
+    ranks: Sequence[RankView], now: float, problems: dict[str, str]
+) -> tuple[list[Behind], tuple[int, ...]]:
+    from envcfg.trace.flight import read_flight
+    from envcfg.trace.lag import lag, out_of_step
+
+    fresh = [each for each in ranks if each.dump == "new"]
+    asked = [each for each in ranks if each.dump]
+    if asked and not fresh:
+        old = [each for each in ranks if each.dump == "old"]
+        problems[FLIGHT] = "no rank has written a dump now" + (
+            ", and those that are there are older" if old else ""
+        )
+        return [], ()
+    dumps: list[FlightDump] = []
+    for each in fresh:
+        path = each.dump_path
+        try:
+            dumps.append(read_flight(_bytes(path), each.rank))
+        except OSError as err:
+            problems[FLIGHT] = f"{path} (of {each.host}) cannot be read: {err.strerror}"
+        except TraceError as err:
+            problems[FLIGHT] = f"{path}: {err.message}"
+    found = []
+    for group in lag(dumps):
+        absent: Mapping[int, int] = group.absent
+        if not absent or not group.waiting:
+            continue
+        since = None if group.since is None else max(0.0, now - group.since / 1e9)
+        found.append(
+            Behind(
+                by=FLIGHT,
+                ranks=tuple(sorted(absent)),
+                waiting=len(group.waiting),
+                operation=group.operation,
+                group=group.desc or group.group,
+                number=max(absent.values()),
+                most=group.seq,
+                since=since,
+                where=group.place,
+            )
+        )
+    found += _without_dump(dumps, {each.rank for each in ranks}, now)
+    for other in out_of_step(dumps):
+        least = other.steps[-1]
+        found.append(
+            Behind(
+                by=FLIGHT,
+                ranks=least.ranks,
+                waiting=sum(len(step.ranks) for step in other.steps[:-1]),
+                operation=f"{least.called} where others call {other.steps[0].called}",
+                group=other.desc or other.group,
+                most=other.seq,
+                differs=other.differs,
+            )
+        )
+    return found, tuple(each.rank for each in dumps)
+
+
+def _without_dump(
+    dumps: Sequence[FlightDump], everyone: set[int], now: float
+) -> Iterator[Behind]:
+    """Yield the ranks that all others wait for and that have written nothing.
+
+    Who cannot write a dump, as it is stopped, cannot call anything either. The group of all
+    ranks is *everyone*; gloo does not say whose the others are.
+    """
+    from envcfg.trace.flight import DEFAULT
+
+    calls: dict[tuple[str, str], dict[int, FlightEntry]] = {}
+    for dump in dumps:
+        for entry in dump.entries:
+            if not entry.is_p2p:
+                calls.setdefault(entry.group, {})[dump.rank] = entry  # the last one
+    known = {name: ranks for dump in dumps for name, ranks in dump.ranks.items()}
+    seen = {dump.rank for dump in dumps}
+    for (name, desc), last in calls.items():
+        members = everyone if desc == DEFAULT else set(known.get(name, ()))
+        unseen = tuple(sorted(members - seen))
+        same = {entry.seq for entry in last.values()}
+        if not unseen or len(same) > 1 or any(each.done for each in last.values()):
+            continue
+        first = next(iter(last.values()))
+        times = [each.created for each in last.values() if each.created is not None]
+        yield Behind(
+            by=FLIGHT,
+            ranks=unseen,
+            waiting=len(last),
+            operation=first.said,
+            group=desc or name,
+            most=first.seq,
+            since=max(0.0, now - min(times) / 1e9) if times else None,
+            where=first.place,
+        )
+
+
+def _bytes(path: str) -> bytes:
+    with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb") as file:
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise OSError(0, "it is no file")
+        return file.read(LARGEST + 1)

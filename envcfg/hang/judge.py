@@ -1,0 +1,236 @@
+"""Who holds the job up, from what its processes and libraries say; pure.
+
+What is certain comes first: a node that does not answer, a process that is stopped, gone
+or stuck in the kernel. Then what NCCL or PyTorch know: ranks that have not begun what
+others wait in. Only where neither names anybody, a rank is compared with the others; where
+most are not alike, nobody is named.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Literal, NamedTuple
+
+from envcfg.findings import Evidence as Line
+from envcfg.findings import Finding
+from envcfg.hang.activity import activity
+from envcfg.hang.compare import compared, does
+from envcfg.hang.gather import FLIGHT, RAS
+from envcfg.hang.records import Behind, Evidence
+from envcfg.hang.rules import Words
+from envcfg.log.numbers import count_of, first_of, number_ranges
+
+_MOVES = 15.0  # seconds without a new line, below which a job is not silent
+
+Verdict = Literal["named", "moves", "unclear"]
+
+
+class Judgement(NamedTuple):
+    """What envcfg hang says.
+
+    Attributes:
+        verdict: ``named``: somebody holds the job up; ``moves``: it may not hang at all;
+            ``unclear``: what was seen does not tell.
+        findings: the reasons, the certain ones first, then what was missing.
+    """
+
+    verdict: Verdict
+    findings: tuple[Finding, ...]
+
+    @property
+    def is_inconclusive(self) -> bool:
+        """Whether nobody could be named though the job is silent."""
+        return self.verdict == "unclear"
+
+
+def judge(seen: Evidence) -> Judgement:
+    """Return who holds the job up, and what would have told more."""
+    words = Words()
+    certain = [*_of_nodes(seen, words), *_of_processes(seen, words)]
+    blamed = _blamed(certain, seen)
+    behind = list(_of_libraries(seen, words, blamed))
+    apart = [] if certain or behind else list(compared(seen.ranks, words))
+    found = [*certain, *behind, *apart]
+    notes = list(_missing(seen, words))
+    if any(each.severity == "error" for each in found):
+        return Judgement("named", (*_with_log(found, seen), *notes))
+    age = seen.log.age
+    if age is not None and age < _MOVES and not seen.log.problem:
+        said = f"its last line is {age:.0f} s old, so that it may not hang"
+        moves = words.finding("hang-log-moves", f"job {seen.job}", said)
+        return Judgement("moves", (*found, *_with_log([moves], seen)))
+    unclear = words.finding("hang-unclear", f"job {seen.job}", _why_unclear(seen))
+    return Judgement("unclear", (*_with_log([*found, unclear], seen), *notes))
+
+
+def _of_nodes(seen: Evidence, words: Words) -> Iterator[Finding]:
+    answering = [node for node in seen.nodes if node.answers]
+    for node in seen.nodes:
+        if not node.answers and answering:
+            why = f" ({node.reason})" if node.reason else ""
+            state = f"; Slurm has it as {node.state}" if node.state else ""
+            said = f"does not answer{why}{_elsewhere(seen)}{state}"
+            yield words.finding("hang-node-silent", node.host, said)
+        elif node.whole and not node.ranks and seen.ranks and (unseen := _unseen(seen)):
+            said = f"runs no rank, and {_ranks(unseen)} {_has(unseen)} no process elsewhere"
+            yield words.finding("hang-node-empty", node.host, said)
+
+
+def _elsewhere(seen: Evidence) -> str:
+    """Return which ranks are on nodes that do not answer, if that is known."""
+    silent = sum(not node.answers for node in seen.nodes)
+    unseen = _unseen(seen)
+    if not unseen:
+        return ""
+    ranks = f"rank{'s' if len(unseen) > 1 else ''} {number_ranges(unseen)}"
+    return f", with {ranks}" + (" there or on another such node" if silent > 1 else "")
+
+
+def _unseen(seen: Evidence) -> list[int]:
+    """Return the ranks that the others know of and nobody has seen."""
+    worlds = Counter(each.world for each in seen.ranks if each.world)
+    if len(worlds) != 1:
+        return []
+    (world,) = worlds
+    return sorted(set(range(world or 0)) - {each.rank for each in seen.ranks})
+
+
+def _of_processes(seen: Evidence, words: Words) -> Iterator[Finding]:
+    everyone = all(node.whole for node in seen.nodes)
+    if (
+        everyone
+        and (unseen := _unseen(seen))
+        and all(node.ranks for node in seen.nodes)
+    ):
+        said = f"{_has(unseen)} no process on any node of the job"
+        yield words.finding("hang-rank-missing", _ranks(unseen), said)
+    for kind, rule in (
+        ("stopped", "hang-rank-stopped"),
+        ("ended", "hang-rank-missing"),
+        ("stuck", "hang-rank-disk"),
+    ):
+        for rank in seen.ranks:
+            act = activity(rank)
+            if act.kind == kind:
+                said = f"{act.said} (process {rank.pid}, state {rank.state})"
+                yield words.finding(rule, f"rank {rank.rank} on {rank.host}", said)
+
+
+def _blamed(certain: Sequence[Finding], seen: Evidence) -> set[int]:
+    """Return the ranks for which there is a certain reason already."""
+    if not certain:
+        return set()
+    kinds = {"stopped", "ended", "stuck"}
+    found = {rank.rank for rank in seen.ranks if activity(rank).kind in kinds}
+    return found | set(_unseen(seen))
+
+
+def _of_libraries(seen: Evidence, words: Words, blamed: set[int]) -> Iterator[Finding]:
+    views = {rank.rank: rank for rank in seen.ranks}
+    hosts = {number: rank.host for number, rank in views.items()}
+    for each in seen.behind:
+        if not each.ranks:
+            subject = f"communicator {each.group}"
+        else:
+            subject = _ranks(each.ranks, hosts)
+        rule = "hang-ranks-out-of-step" if each.differs else "hang-rank-behind"
+        said = f"{_behind_said(each)} ({each.by})"
+        if len(each.ranks) == 1 and (rank := views.get(each.ranks[0])):
+            said = f"{does(rank)}; {said}"
+        finding = words.finding(rule, subject, said)
+        # Where a process is stopped, this follows from it.
+        yield finding._replace(cause=not set(each.ranks) & blamed)
+
+
+def _behind_said(each: Behind) -> str:
+    if each.differs:
+        return f"out of step at {each.most} of {each.group}: {each.operation}"
+    has = _has(each.ranks)
+    waits = f"{each.waiting} wait{'s' if each.waiting == 1 else ''}"
+    where = f" at {each.where}" if each.where else ""
+    since = f" for {span(each.since)}" if each.since is not None else ""
+    if each.by == FLIGHT:
+        done = (
+            f"{has} written no dump"
+            if each.number is None
+            else f"{has} called {each.number} collectives of {each.group}"
+        )
+        return (
+            f"{done}; {waits} in number {each.most} of {each.group}, {each.operation}"
+            f"{since}{where}"
+        )
+    return (
+        f"{has} begun {each.number} {each.operation} of communicator {each.group}, "
+        f"{count_of(each.waiting, 'other')} {each.most}"
+    )
+
+
+def _why_unclear(seen: Evidence) -> str:
+    ranks = seen.ranks
+    if not any(node.answers for node in seen.nodes):
+        return "no node has answered"
+    if not ranks:
+        return (
+            "no process of the job says that it is a rank (RANK, or a task of a step)"
+        )
+    if len(ranks) == 1:
+        return f"I cannot tell: its one rank {does(ranks[0])}"
+    counts = Counter(does(rank) for rank in ranks)
+    said = "; ".join(
+        f"{count_of(count, 'rank')}: {what}" for what, count in counts.most_common(4)
+    )
+    return f"I cannot tell who holds it up: {said}"
+
+
+def _missing(seen: Evidence, words: Words) -> Iterator[Finding]:
+    """Yield what would have told more, and was not there."""
+    if not seen.ranks:
+        return
+    job = f"job {seen.job}"
+    if not seen.ras_read:
+        said = seen.problems.get(RAS, "NCCL's RAS does not answer on any node")
+        yield words.finding("hang-ras-absent", job, said)
+    if not seen.flights:
+        said = seen.problems.get(FLIGHT, "Flight Recorder is not set up")
+        yield words.finding("hang-flight-absent", job, said)
+    without = [rank for rank in seen.ranks if not rank.stack]
+    if without:
+        problem = next(
+            (rank.stack_problem for rank in without if rank.stack_problem), ""
+        )
+        said = f"no Python stack of {_ranks([rank.rank for rank in without])}"
+        yield words.finding(
+            "hang-stacks-absent", job, f"{said}: {problem}" if problem else said
+        )
+
+
+def _with_log(found: Iterable[Finding], seen: Evidence) -> Iterator[Finding]:
+    """Yield *found*, the first with the line of the log that was last."""
+    log, is_first = seen.log, True
+    for each in found:
+        if is_first and log.text:
+            yield each._replace(evidence=Line(log.path, log.line or 1, log.text))
+        else:
+            yield each
+        is_first = False
+
+
+def _ranks(ranks: Sequence[int], hosts: dict[int, str] | None = None) -> str:
+    known = sorted({hosts[rank] for rank in ranks if rank in hosts}) if hosts else []
+    on = f" on {first_of(known)}" if known else ""
+    return f"rank{'s' if len(ranks) > 1 else ''} {number_ranges(sorted(ranks))}{on}"
+
+
+def _has(ranks: Sequence[int]) -> str:
+    return "has" if len(ranks) == 1 else "have"
+
+
+def span(seconds: float) -> str:
+    """Return a time as people say it: ``40 s``, ``12 min``, ``3 h 20 min``."""
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    minutes = round(seconds / 60)
+    if minutes < 100:
+        return f"{minutes} min"
+    return f"{minutes // 60} h {minutes % 60} min"

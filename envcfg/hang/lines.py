@@ -1,0 +1,195 @@
+"""The lines of the probe, read into views of nodes; others, and torn ones, are passed over.
+
+Lines of several nodes come mixed, and so do those of the parts of a probe that run beside
+each other. What they hold comes from processes of the job: text that anybody may have made.
+"""
+
+from __future__ import annotations
+
+import os.path
+import re
+from collections.abc import Callable, Sequence
+
+from envcfg.hang.records import NodeView, RankView, RasAnswer
+from envcfg.monitor.probe import ProbeReader, gpu_script
+from envcfg.monitor.sample import GpuSample
+
+MARK = "envcfg-hang"
+_FOLDER = os.path.dirname(os.path.abspath(__file__))
+_MOST_PARTS = 1 << 20  # characters of a text that came in parts
+_MOST_LINES = 20_000  # of a node's answer of RAS
+_THREAD = re.compile(r'Thread .*?(?:: )?"(?P<name>[^"]*)"')
+
+
+def probe_script() -> str:
+    """Return the bash that runs on each node, with the arguments of ``envcfg_probe``."""
+    with open(os.path.join(_FOLDER, "probe.sh"), encoding="utf-8") as file:
+        return f'{gpu_script()}\n{file.read()}\nenvcfg_probe "$@"\n'
+
+
+class HangReader:
+    """Reads lines of all nodes, in any order."""
+
+    def __init__(self, hosts: Sequence[str]) -> None:
+        """Expect *hosts*; who else says something is passed over."""
+        self._nodes = {host: NodeView(host) for host in hosts}
+        self._parts: dict[tuple[str, str], str] = {}
+        self._ranks: dict[tuple[str, int], RankView] = {}
+        self._stacks: dict[tuple[str, int], list[str]] = {}
+        self._ras: dict[tuple[str, str], list[str]] = {}
+        self._gpus = ProbeReader()
+        self._takers: dict[str, Callable[[str, str], None]] = {
+            "processes": self._take_processes,
+            "rank": self._take_rank,
+            "kernel": self._take_kernel,
+            "stack": self._take_stack,
+            "dump": self._take_dump,
+            "ras": self._take_ras,
+            "ras-end": self._take_ras_end,
+            "end": self._take_end,
+        }
+
+    def feed(self, line: str) -> None:
+        """Take a line of the step."""
+        if sample := self._gpus.feed(line):
+            if isinstance(sample, GpuSample) and sample.host in self._nodes:
+                ours = tuple(each for each in sample.gpus if each.is_ours)
+                self._change(sample.host, gpus=ours)
+            return
+        mark, host, kind, text = (*line.rstrip("\r\n").split(" ", 3), "", "", "")[:4]
+        if mark != MARK or host not in self._nodes:
+            return
+        if kind.startswith("+"):
+            before = self._parts.get((host, kind[1:]), "")
+            if len(before) < _MOST_PARTS:
+                self._parts[host, kind[1:]] = before + text
+            return
+        text = self._parts.pop((host, kind), "") + text
+        self._change(host, answers=True)
+        try:
+            if take := self._takers.get(kind):
+                take(host, text)
+        except (IndexError, ValueError):
+            return  # torn, or of a process that makes fun of us: it stays unknown
+
+    @property
+    def answering(self) -> tuple[str, ...]:
+        """The nodes that have said something."""
+        return tuple(host for host, node in self._nodes.items() if node.answers)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether every node has said all."""
+        return all(node.whole for node in self._nodes.values())
+
+    def nodes(self) -> tuple[NodeView, ...]:
+        """Return what was read, by node in the order of their names as they were given."""
+        found = []
+        for host, node in self._nodes.items():
+            ranks = [
+                self._with_stack(each)
+                for (at, _), each in self._ranks.items()
+                if at == host
+            ]
+            # a program that starts another of the same rank is seen twice
+            first: dict[int, RankView] = {}
+            for each in sorted(ranks, key=lambda each: (each.rank, -each.age)):
+                first.setdefault(each.rank, each)
+            found.append(node._replace(ranks=tuple(first.values())))
+        return tuple(found)
+
+    def _with_stack(self, rank: RankView) -> RankView:
+        said = self._stacks.get((rank.host, rank.pid), [])
+        frames, problem = _main_thread(said)
+        return rank._replace(stack=frames, stack_problem=problem)
+
+    def _change(self, host: str, **fields: object) -> None:
+        self._nodes[host] = self._nodes[host]._replace(**fields)  # type: ignore[arg-type]
+
+    def _take_processes(self, host: str, text: str) -> None:
+        self._change(host, processes=int(text))
+
+    def _take_rank(self, host: str, text: str) -> None:
+        words = text.split(" ", 11)
+        pid, rank = int(words[0]), int(words[1])
+        spent, passed = _number(words[5]), _number(words[6])
+        self._ranks[host, pid] = RankView(
+            rank=rank,
+            host=host,
+            pid=pid,
+            local_rank=_number(words[2]),
+            world=_number(words[3]),
+            state=words[4][:1] or "?",
+            use=spent / passed if spent is not None and passed else None,
+            age=int(words[7]),
+            threads=int(words[8]),
+            call=_number(words[9]),
+            channel="" if words[10] in ("-", "0") else words[10],
+            name=words[11],
+        )
+
+    def _take_kernel(self, host: str, text: str) -> None:
+        key, line = self._key(host, text)
+        kernel = self._ranks[key].kernel
+        if len(kernel) < 8:
+            self._ranks[key] = self._ranks[key]._replace(kernel=(*kernel, line))
+
+    def _take_stack(self, host: str, text: str) -> None:
+        key, line = self._key(host, text)
+        said = self._stacks.setdefault(key, [])
+        if len(said) < 400:
+            said.append(line)
+
+    def _take_dump(self, host: str, text: str) -> None:
+        key, line = self._key(host, text)
+        state, _, path = line.partition(" ")
+        self._ranks[key] = self._ranks[key]._replace(dump=state, dump_path=path)
+
+    def _take_ras(self, host: str, text: str) -> None:
+        port, _, line = text.partition(" ")
+        said = self._ras.setdefault((host, port), [])
+        if len(said) < _MOST_LINES:
+            said.append(line)
+
+    def _take_ras_end(self, host: str, text: str) -> None:
+        port, _, end = text.partition(" ")
+        lines = self._ras.pop((host, port), [])
+        answer = RasAnswer(port, end, "".join(f"{line}\n" for line in lines))
+        self._change(host, ras=(*self._nodes[host].ras, answer))
+
+    def _take_end(self, host: str, _: str) -> None:
+        self._change(host, whole=True)
+
+    def _key(self, host: str, text: str) -> tuple[tuple[str, int], str]:
+        """Return which process *text* is of, and what it says; ValueError: of none."""
+        pid, _, rest = text.partition(" ")
+        key = host, int(pid)
+        if key not in self._ranks:
+            raise ValueError
+        return key, rest
+
+
+def _number(word: str) -> int | None:
+    """Return a number that may not be told; a word is no number."""
+    return int(word) if re.fullmatch(r"-?[0-9]{1,18}", word, re.ASCII) else None
+
+
+def _main_thread(said: Sequence[str]) -> tuple[tuple[str, ...], str]:
+    """Return the frames of the first thread as py-spy writes them, or what it says instead.
+
+    The innermost frame stands first. A thread begins with
+    ``Thread 12 (idle): "MainThread"``.
+    """
+    threads: dict[str, list[str]] = {}
+    at: list[str] | None = None
+    for line in said:
+        if match := _THREAD.match(line):
+            at = threads.setdefault(match["name"], [])
+        elif line.startswith("Thread "):  # one without a name
+            at = threads.setdefault("", [])
+        elif line.startswith("    ") and at is not None:
+            at.append(line.strip())
+    frames = threads.get("MainThread") or next(iter(threads.values()), [])
+    if frames:
+        return tuple(frames), ""
+    return (), next((line for line in said if line.strip()), "")

@@ -1,0 +1,165 @@
+"""What the nodes of a silent job say, and what was found beside them; data."""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from envcfg.monitor.sample import Gpu
+
+
+class RankView(NamedTuple):
+    """The program of a rank, at one moment.
+
+    Attributes:
+        rank: of the whole job, as its environment says.
+        host: its node, as Slurm names it.
+        pid: its process id there.
+        local_rank: on its node; None where not told.
+        world: ranks of the job, as it knows; None where not told.
+        state: as the kernel has it: ``R``, ``S``, ``D``, ``T``, ``t``, ``Z`` ...
+        use: cores that it used during the look: 1.0 is one; None where not told.
+        age: seconds since it was started.
+        threads: how many it has.
+        call: number of the system call in which its first thread waits; None where it runs
+            or that may not be read.
+        channel: the kernel's function in which that waits; empty where not told.
+        name: of the process.
+        stack: of its first thread, by py-spy, the innermost first; empty where unknown.
+        stack_problem: what py-spy says instead.
+        kernel: of its first thread, where the kernel lets it be read.
+        dump: ``new``, ``old`` or ``none`` of Flight Recorder; empty where it is not set.
+        dump_path: its file, as the program names it.
+    """
+
+    rank: int
+    host: str
+    pid: int
+    local_rank: int | None = None
+    world: int | None = None
+    state: str = "?"
+    use: float | None = None
+    age: int = 0
+    threads: int = 1
+    call: int | None = None
+    channel: str = ""
+    name: str = ""
+    stack: tuple[str, ...] = ()
+    stack_problem: str = ""
+    kernel: tuple[str, ...] = ()
+    dump: str = ""
+    dump_path: str = ""
+
+
+class RasAnswer(NamedTuple):
+    """What listens on NCCL's port of a node.
+
+    Attributes:
+        port: which.
+        end: ``complete``, ``cut``, ``silent`` (it listens, and says nothing), ``stranger``
+            (no RAS), ``refused`` (nobody listens).
+        text: the answer.
+    """
+
+    port: str
+    end: str
+    text: str = ""
+
+
+class NodeView(NamedTuple):
+    """A node.
+
+    Attributes:
+        host: as Slurm names it.
+        answers: it has said something.
+        whole: it has said all that it had to.
+        processes: of the job.
+        ranks: their programs.
+        ras: what listens there.
+        gpus: of the job, as the node's tool has them.
+        state: what Slurm says of it, where it was asked: ``allocated*``.
+        reason: why it cannot be reached, as srun says it; empty where it can.
+    """
+
+    host: str
+    answers: bool = False
+    whole: bool = False
+    processes: int = 0
+    ranks: tuple[RankView, ...] = ()
+    ras: tuple[RasAnswer, ...] = ()
+    gpus: tuple[Gpu, ...] = ()
+    state: str = ""
+    reason: str = ""
+
+
+class LastLine(NamedTuple):
+    """The end of the job's log.
+
+    Attributes:
+        path: of the log; empty where Slurm names none.
+        problem: why it cannot be read; empty where it can.
+        line: the number of the last line that is not empty, from 1; None of a long log.
+        text: that line.
+        age: seconds since something was written.
+    """
+
+    path: str = ""
+    problem: str = ""
+    line: int | None = None
+    text: str = ""
+    age: float | None = None
+
+
+class Behind(NamedTuple):
+    """Ranks that have not begun what others wait in; from RAS or Flight Recorder.
+
+    Attributes:
+        by: ``RAS`` or ``Flight Recorder``.
+        ranks: those that are behind, rising: of the job.
+        waiting: how many wait for them.
+        operation: the collective, as its source names it.
+        group: the communicator or group of processes.
+        number: operations that they have begun of it; None where not told.
+        most: how many those have that wait.
+        since: seconds for which the others have waited; None where not told.
+        where: the line of the program from which the others wait; empty where not told.
+        differs: in what they are out of step (``operation``, ``size``, ``type``); empty
+            where they are behind.
+    """
+
+    by: str
+    ranks: tuple[int, ...]
+    waiting: int
+    operation: str
+    group: str
+    number: int | None = None
+    most: int | None = None
+    since: float | None = None
+    where: str = ""
+    differs: str = ""
+
+
+class Evidence(NamedTuple):
+    """All that is known of a job at one moment.
+
+    Attributes:
+        job: as the user names it.
+        nodes: in Slurm's order.
+        log: its end.
+        behind: who lags, as the libraries know.
+        flights: ranks of which a dump was read.
+        ras_read: nodes whose answer could be read.
+        problems: why a half of the evidence could not be read, by its name.
+    """
+
+    job: str
+    nodes: tuple[NodeView, ...]
+    log: LastLine = LastLine()
+    behind: tuple[Behind, ...] = ()
+    flights: tuple[int, ...] = ()
+    ras_read: tuple[str, ...] = ()
+    problems: Mapping[str, str] = {}
+
+    @property
+    def ranks(self) -> tuple[RankView, ...]:
+        """All ranks that were seen, rising."""
+        found = [each for node in self.nodes for each in node.ranks]
+        return tuple(sorted(found, key=lambda each: (each.rank, each.host, each.pid)))

@@ -1,0 +1,206 @@
+"""Who holds a real job up: ranks over gloo on two nodes, one of which does not come."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+from referencing import Registry, Resource
+
+from cluster import LOGIN, Cluster
+from job import Job
+from support import ROOT
+
+FOUR = ("-N2", "--ntasks-per-node=2", "--partition=small-g")
+PORTS = ("nmn0", "hsn0", "hsn1", "hsn2", "hsn3")
+Run = Callable[..., tuple[int, str]]
+
+
+@pytest.fixture
+def hang(cluster: Cluster, tool: Path) -> Run:
+    """Run envcfg hang on the login node; return its exit code and what it says."""
+
+    def run(job: Job, *words: str, path: str = "/usr/bin:/bin") -> tuple[int, str]:
+        argv = [str(tool / "envcfg"), "hang", *words, str(job.id)]
+        done = cluster.run(argv, env={"PATH": path})
+        return done.returncode, done.stdout or done.stderr
+
+    return run
+
+
+@pytest.fixture
+def hung(cluster: Cluster, tool: Path, programs: Path) -> Callable[..., Job]:
+    """Start four ranks, of which the last hangs as told; return the job when it does."""
+
+    def start(how: str, *options: str, before: str = "") -> Job:
+        image = (
+            f"--profile lumi-g --fact rocm=6.2.4 --container {cluster.pytorch_image}"
+        )
+        job = cluster.submit(
+            f"#!/bin/bash\nPATH={tool}:$PATH\n{before}\n"
+            f"source <(envcfg wrap {image} {' '.join(options)} -- "
+            f"python3 {programs}/hung.py 3 {how})\n",
+            *FOUR,
+        )
+        for rank in range(4 if how == "none" else 3):
+            job.wait_output(f"rank {rank} goes on")
+        return job.wait_output("rank 3 step 2")
+
+    return start
+
+
+def rules(found: dict[str, Any]) -> list[tuple[str, str]]:
+    return [(each["rule"], each["subject"]) for each in found["findings"]]
+
+
+def problems(document: object) -> list[str]:
+    schemas = {
+        path.name: json.loads(path.read_text())
+        for path in (ROOT / "docs").glob("*.schema.json")
+    }
+    registry: Any = Registry().with_resources(
+        (name, Resource.from_contents(schema)) for name, schema in schemas.items()
+    )
+    validator = jsonschema.Draft202012Validator(
+        schemas["hang.schema.json"], registry=registry
+    )
+    return [each.message for each in validator.iter_errors(document)]
+
+
+def ras_answer(*counts: int) -> str:
+    """Return what RAS of NCCL 2.28.7 says of ranks that have begun so many all-reduces."""
+    status = dict.fromkeys(("finalize_called", "destroy_flag", "abort_flag"), False)
+    ranks = [
+        {
+            "rank": rank,
+            "host": "10.120.0.10",
+            "pid": 100 + rank,  # as a container counts them
+            "cuda_dev": rank,
+            "nvml_dev": rank,
+            "status": {"init_state": 0, "async_error": 0, **status},
+            "collective_counts": {"Broadcast": 0, "AllReduce": count, "AllGather": 1},
+        }
+        for rank, count in enumerate(counts)
+    ]
+    communicator = {
+        "hash": "0x3c7f1a2b4c5d",
+        "secondary_hash": "0x1:0x2",
+        "size": len(ranks),
+        "ranks_count": len(ranks),
+        "missing_ranks_count": 0,
+        "ranks": ranks,
+        "missing_ranks": [],
+    }
+    whole = {
+        "nccl_version": "2.28.7+cuda13.0",
+        "cuda_runtime_version": 13000,
+        "cuda_driver_version": 13000,
+        "timestamp": "2026-11-22 05:06:07",
+        "communicators_count": 1,
+        "communicators": [communicator],
+        "ras": {"collection_time_sec": 0.003, "timeouts_count": 0},
+    }
+    return json.dumps(whole, indent=2)
+
+
+def test_a_rank_that_sleeps_is_named_with_the_collective_that_others_wait_in(
+    hang: Run, hung: Callable[..., Job]
+) -> None:
+    """The recorder is PyTorch's own, and so is the dump that is asked for by the pipe."""
+    job = hung("sleep", "--flight-recorder")
+    code, text = hang(job, "--json")
+    found = json.loads(text)
+    assert (code, found["verdict"], problems(found)) == (1, "named", [])
+    assert rules(found)[0] == ("hang-rank-behind", "rank 3 on nid001001")
+    (behind,) = found["behind"]
+    assert (behind["by"], behind["ranks"], behind["waiting"]) == (
+        "Flight Recorder",
+        [3],
+        3,
+    )
+    assert (behind["begun"], behind["most"]) == (3, 4)
+    assert behind["operation"].startswith("all_reduce of 16 ")
+    assert 0 < behind["waiting_seconds"] < 60
+    assert behind["called_at"].rpartition(":")[0].endswith("/hung.py")
+    assert [each["activity"] for each in found["ranks"]] == ["waits"] * 3 + ["sleeps"]
+    assert [each["node"] for each in found["ranks"]] == ["nid001000"] * 2 + [
+        "nid001001"
+    ] * 2
+    assert found["log"]["path"] == str(job.output)
+    assert job.refresh().state == "RUNNING"
+
+
+def test_a_rank_that_is_stopped_is_named_and_what_ras_says_follows(
+    cluster: Cluster, hang: Run, hung: Callable[..., Job], programs: Path
+) -> None:
+    (cluster.workdir / "ras.json").write_text(ras_answer(7, 7, 7, 6))
+    serve = f"python3 {programs}/ras.py ras.json"
+    before = f"srun --overlap --ntasks-per-node=1 --ntasks=2 {serve} &"
+    job = hung("stop", "--flight-recorder", before=before)
+    code, text = hang(job)
+    assert code == 1, text
+    lines = text.splitlines()
+    assert lines[0].startswith(f"job {job.id}: 2 of 2 nodes answer, 4 ranks seen")
+    assert "error: rank 3 on nid001001: is stopped by a signal (process " in text
+    assert "follows from the above  [hang-rank-behind]" in text
+    assert "has begun 6 AllReduce of communicator " in text
+    assert "has written no dump; 3 wait in number 4 of default_pg, all_reduce " in text
+    assert "-absent]" not in text.replace("[hang-stacks-absent]", "")
+    assert "RAS of 2 nodes" in lines[-1]
+    assert lines[-2].startswith(f"log: {job.output}:"), "the line that was last"
+    assert ": rank " in lines[-2]
+
+
+def test_a_stack_says_in_which_line_a_rank_is(
+    cluster: Cluster, hang: Run, hung: Callable[..., Job]
+) -> None:
+    spy = shutil.which("py-spy", path=os.path.dirname(sys.executable))
+    assert spy, "pip install py-spy"
+    shutil.copy(spy, cluster.workdir / "py-spy")
+    job = hung("loop")
+    code, text = hang(job, path=f"{cluster.workdir}:/usr/bin:/bin")
+    assert code == 1, text
+    assert "error: rank 3 on nid001001: runs in main (" in text, text
+    assert "hung.py:" in text
+    assert "Python stacks of 4" in text.splitlines()[-1]
+    assert "[hang-flight-absent]\n  fix: start the job with envcfg wrap --fl" in text
+    assert "[hang-ras-absent]" in text
+
+
+@contextmanager
+def cut_off(cluster: Cluster, node: str) -> Iterator[None]:
+    """Take away every network of *node*, and give it back."""
+    ports = [f"{node.removeprefix('nid')}-{port}" for port in PORTS]
+    try:
+        for port in ports:
+            cluster.node(LOGIN, ["ip", "link", "set", port, "down"])
+        yield
+    finally:
+        for port in ports:
+            cluster.node(LOGIN, ["ip", "link", "set", port, "up"])
+
+
+def test_a_node_that_is_cut_off_is_named_with_its_ranks_and_the_others_are_told(
+    cluster: Cluster, hang: Run, hung: Callable[..., Job]
+) -> None:
+    job = hung("none")
+    with cut_off(cluster, "nid001001"):
+        code, text = hang(job, "--json")
+    found = json.loads(text)
+    assert (code, problems(found)) == (1, [])
+    assert rules(found)[0] == ("hang-node-silent", "nid001001")
+    assert "with ranks 2-3" in found["findings"][0]["message"]
+    assert "Communication connection failure" in found["findings"][0]["message"]
+    assert [node["answers"] for node in found["nodes"]] == [True, False]
+    assert [(each["rank"], each["activity"]) for each in found["ranks"]] == [
+        (0, "waits"),
+        (1, "waits"),
+    ]

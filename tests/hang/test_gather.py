@@ -1,0 +1,167 @@
+"""Who lags, from answers of RAS and from dumps that PyTorch wrote (tests/trace/dumps)."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from views import evidence, rank
+
+from envcfg.hang.gather import ask_libraries
+from envcfg.hang.records import NodeView, RasAnswer
+from support import ROOT
+
+DUMPS = ROOT / "tests/trace/dumps"
+HOURS = 1e9  # a time long after the dumps
+
+
+def answer(
+    counts: dict[int, int], *, first_pid: int = 100, end: str = "complete"
+) -> RasAnswer:
+    """Return what RAS says in JSON: all-reduces by rank, processes counted from *first_pid*."""
+    flags = dict.fromkeys(("finalize_called", "destroy_flag", "abort_flag"), False)
+    ranks = [
+        {
+            "rank": number,
+            "host": "10.0.0.1",
+            "pid": first_pid + number,
+            "cuda_dev": 0,
+            "nvml_dev": 0,
+            "status": {"init_state": 0, "async_error": 0, **flags},
+            "collective_counts": {"AllReduce": count},
+        }
+        for number, count in counts.items()
+    ]
+    comm = {
+        "hash": "0x1",
+        "secondary_hash": "0x2:0x3",
+        "size": len(ranks),
+        "ranks_count": len(ranks),
+        "missing_ranks_count": 0,
+        "ranks": ranks,
+        "missing_ranks": [],
+    }
+    whole = {
+        "nccl_version": "2.28.7+cuda13.0",
+        "cuda_runtime_version": 13000,
+        "cuda_driver_version": 13000,
+        "timestamp": "",
+        "communicators_count": 1,
+        "communicators": [comm],
+        "ras": {"collection_time_sec": 0.0, "timeouts_count": 0},
+    }
+    return RasAnswer("28028", end, json.dumps(whole, indent=1))
+
+
+def nodes(*answers: RasAnswer) -> list[NodeView]:
+    """Return two nodes with two ranks each, of which each gives all *answers*."""
+    found = evidence(*(rank(number) for number in range(4))).nodes
+    return [node._replace(ras=answers) for node in found]
+
+
+def test_ras_names_the_rank_of_the_job_by_its_process_once_for_all_nodes() -> None:
+    # in the communicator it is rank 0, in the job rank 2
+    said = answer({0: 6, 1: 7}, first_pid=102)
+    behind, read, flights, problems = ask_libraries(nodes(said), HOURS)
+    (each,) = behind
+    assert (each.by, each.ranks, each.waiting) == ("RAS", (2,), 1)
+    assert (each.operation, each.number, each.most) == ("AllReduce", 6, 7)
+    assert (read, flights, problems) == (("node1", "node2"), (), {})
+
+
+def test_where_a_container_counts_processes_anew_the_number_of_the_rank_counts() -> (
+    None
+):
+    ((each,), *_) = ask_libraries(
+        nodes(answer({0: 7, 1: 7, 2: 7, 3: 5}, first_pid=1)), 0
+    )
+    assert each.ranks == (3,)
+
+
+def test_another_job_on_the_node_does_not_count() -> None:
+    behind, read, _, problems = ask_libraries(
+        nodes(answer({0: 6, 1: 7}, first_pid=1)), 0
+    )
+    assert (behind, read) == ((), ())
+    assert problems == {"RAS": "on node1 another job's answers"}
+
+
+@pytest.mark.parametrize(
+    ("given", "problem"),
+    [
+        (RasAnswer("1", "refused"), None),
+        (RasAnswer("1", "silent"), "port 1 of node1 is open, and no RAS answers"),
+        (RasAnswer("1", "stranger"), "port 1 of node1 is open, and no RAS answers"),
+        (
+            RasAnswer("1", "complete", "hello"),
+            "the answer of node1: no answer of NCCL's RAS",
+        ),
+    ],
+)
+def test_an_answer_that_is_none_is_said(given: RasAnswer, problem: str | None) -> None:
+    behind, read, _, problems = ask_libraries(nodes(given), 0)
+    assert (behind, read, problems.get("RAS")) == ((), (), problem)
+
+
+def dumped(case: str, *states: str) -> list[NodeView]:
+    """Return a node whose ranks have written the dumps of *case*, each new, old or none."""
+    ranks = tuple(
+        rank(
+            number,
+            host="node1",
+            dump=state,
+            dump_path=str(DUMPS / case / f"nccl_trace_rank_{number}"),
+        )
+        for number, state in enumerate(states)
+    )
+    return [NodeView("node1", True, True, 4, ranks)]
+
+
+def test_dumps_name_the_rank_that_has_not_called() -> None:
+    behind, _, flights, problems = ask_libraries(dumped("lag", *["new"] * 4), HOURS * 9)
+    (each,) = behind
+    assert (each.by, each.ranks, flights) == ("Flight Recorder", (2,), (0, 1, 2, 3))
+    assert each.most == (each.number or 0) + 1
+    assert each.since is not None
+    assert problems == {}
+
+
+def test_a_rank_without_a_dump_is_the_one_that_the_others_wait_for() -> None:
+    behind, _, flights, _ = ask_libraries(dumped("lag", "new", "new", "old", "new"), 0)
+    assert flights == (0, 1, 3)
+    assert any(each.ranks == (2,) and each.number is None for each in behind)
+
+
+def test_ranks_that_are_out_of_step_are_told() -> None:
+    behind, *_ = ask_libraries(dumped("mismatch", *["new"] * 4), HOURS)
+    assert any(each.differs for each in behind)
+
+
+@pytest.mark.parametrize(
+    ("states", "problem"),
+    [
+        (
+            ("old", "old"),
+            "no rank has written a dump now, and those that are there are older",
+        ),
+        (("none", "none"), "no rank has written a dump now"),
+        (("", ""), None),
+    ],
+)
+def test_old_dumps_do_not_count(states: tuple[str, ...], problem: str | None) -> None:
+    behind, _, flights, problems = ask_libraries(dumped("lag", *states), 0)
+    assert (behind, flights, problems.get("Flight Recorder")) == ((), (), problem)
+
+
+def test_a_dump_that_cannot_be_read_is_said(tmp_path: Path) -> None:
+    (tmp_path / "rank_1").write_bytes(b"\x80\x02cos\nsystem\n.")
+    (node,) = dumped("lag", "new", "new")
+    gone, spoilt = (
+        each._replace(dump_path=str(tmp_path / name))
+        for each, name in zip(node.ranks, ("rank_0", "rank_1"), strict=True)
+    )
+    for ranks, said in (((gone,), "No such file"), ((spoilt,), "rank_1: ")):
+        _, _, flights, problems = ask_libraries([node._replace(ranks=ranks)], 0)
+        assert flights == ()
+        assert said in problems["Flight Recorder"]

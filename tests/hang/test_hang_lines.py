@@ -1,0 +1,105 @@
+"""What the probe says, read: whole, torn, mixed, and of processes that make fun of us."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from envcfg.hang.lines import HangReader
+from envcfg.hang.records import NodeView, RankView, RasAnswer
+
+SAID = """\
+envcfg-hang n1 begin 1795357460
+envcfg-hang n1 processes 2
+envcfg-hang n1 rank 2464 3 1 4 S 50 100 12 9 202 futex_wait_queue pt main thread
+envcfg-probe n1 1 gpus begin nvidia-smi -
+envcfg-probe n1 1 gpus text 0, 98, 1024, 2048, 300.00, A100
+envcfg-hang n1 +ras 28028 {"a":
+envcfg-hang n1 kernel 2464 hrtimer_nanosleep+0x74/0xf0
+envcfg-hang n1 ras  1
+envcfg-hang n1 ras 28028 }
+envcfg-probe n1 1 gpus end 2 0
+envcfg-hang n1 stack 2464 Process 2464: python train.py
+envcfg-hang n1 stack 2464 Thread 2470 (active): "pt_autograd_0"
+envcfg-hang n1 stack 2464     backward (torch/autograd/graph.py:1)
+envcfg-hang n1 stack 2464 Thread 2464 (idle): "MainThread"
+envcfg-hang n1 stack 2464     wait (threading.py:320)
+envcfg-hang n1 stack 2464     <module> (train.py:9)
+envcfg-hang n1 dump 2464 new /a b/rank_3
+envcfg-hang n1 ras-end 28028 complete
+envcfg-hang n1 end
+""".splitlines()
+
+
+def read(*lines: str, hosts: tuple[str, ...] = ("n1",)) -> tuple[NodeView, ...]:
+    reader = HangReader(hosts)
+    for line in lines:
+        reader.feed(f"{line}\n")
+    return reader.nodes()
+
+
+def test_a_node_is_read() -> None:
+    (node,) = read(*SAID)
+    (rank,) = node.ranks
+    assert rank == RankView(
+        rank=3,
+        host="n1",
+        pid=2464,
+        local_rank=1,
+        world=4,
+        state="S",
+        use=0.5,
+        age=12,
+        threads=9,
+        call=202,
+        channel="futex_wait_queue",
+        name="pt main thread",
+        stack=("wait (threading.py:320)", "<module> (train.py:9)"),
+        kernel=("hrtimer_nanosleep+0x74/0xf0",),
+        dump="new",
+        dump_path="/a b/rank_3",
+    )
+    assert node.ras == (RasAnswer("28028", "complete", '{"a": 1\n}\n'),)
+    assert [gpu.use for gpu in node.gpus] == [98.0]
+    assert (node.answers, node.whole, node.processes) == (True, True, 2)
+
+
+def test_lines_of_two_nodes_may_be_mixed() -> None:
+    other = [line.replace(" n1 ", " n2 ", 1) for line in SAID]
+    mixed = [line for pair in zip(SAID, other, strict=True) for line in pair]
+    first, second = read(*mixed, hosts=("n1", "n2"))
+    assert [first] == list(read(*SAID))
+    assert second.ranks[0] == first.ranks[0]._replace(host="n2")
+
+
+def test_what_is_not_told_stays_unknown() -> None:
+    (node,) = read("envcfg-hang n1 rank 7 0 - - R 0 0 5 1 running 0 -")
+    assert node.ranks == (RankView(0, "n1", 7, state="R", age=5, name="-"),)
+
+
+def test_py_spy_may_say_why_it_cannot() -> None:
+    (node,) = read(SAID[2], "envcfg-hang n1 stack 2464 Error: Permission denied")
+    assert node.ranks[0].stack == ()
+    assert node.ranks[0].stack_problem == "Error: Permission denied"
+
+
+def test_a_program_that_starts_itself_again_is_one_rank() -> None:
+    younger = SAID[2].replace("2464", "2500").replace(" 12 9 ", " 3 9 ")
+    (node,) = read(younger, SAID[2])
+    assert [each.pid for each in node.ranks] == [2464]
+
+
+def test_a_host_that_nobody_asked_is_passed_over() -> None:
+    assert read(*SAID, hosts=("n9",)) == (NodeView("n9"),)
+
+
+@given(st.lists(st.sampled_from(SAID), max_size=30), st.data())
+def test_torn_and_foreign_lines_do_no_harm(
+    lines: list[str], data: st.DataObject
+) -> None:
+    torn = [line[: data.draw(st.integers(0, len(line)))] for line in lines]
+    hostile = data.draw(st.text(max_size=40))
+    kinds = ("rank", "stack", "dump", "ras", "ras-end", "processes", "+ras", "kernel")
+    kind = data.draw(st.sampled_from(kinds))
+    for rank in read(*torn, f"envcfg-hang n1 {kind} {hostile}", *lines)[0].ranks:
+        assert rank.rank >= 0

@@ -1,0 +1,224 @@
+"""The probe itself, on this machine: real processes, a pipe, a stand-in for NCCL's RAS."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from envcfg.hang.lines import HangReader, probe_script
+from envcfg.hang.records import NodeView
+from support import ROOT, lint_shell
+
+JOB = "77000123"
+RAS = ROOT / "tests/cluster/programs/ras.py"
+SLEEP = "import time; time.sleep(60)"
+Start = Callable[..., "subprocess.Popen[str]"]
+
+
+@pytest.fixture
+def start() -> Iterator[Start]:
+    """Start a program as a task of the job; all are ended afterwards."""
+    started: list[subprocess.Popen[str]] = []
+
+    def run(*argv: str, **names: str) -> subprocess.Popen[str]:
+        env = {
+            "PATH": os.environ["PATH"],
+            "SLURM_JOB_ID": JOB,
+            "SLURM_STEP_ID": "0",
+            "SLURMD_NODENAME": "n1",
+            "NCCL_RAS_ENABLE": "0",
+            **names,
+        }
+        process = subprocess.Popen(
+            argv, env=env, stdout=subprocess.PIPE, text=True, start_new_session=True
+        )
+        started.append(process)
+        return process
+
+    yield run
+    for process in started:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        if process.stdout is not None:
+            process.stdout.close()
+
+
+def python(start: Start, code: str, **names: str) -> subprocess.Popen[str]:
+    """Start Python and wait until it has said that it runs."""
+    process = start(sys.executable, "-c", f"print('runs', flush=True); {code}", **names)
+    assert process.stdout is not None
+    assert process.stdout.readline() == "runs\n"
+    return process
+
+
+def probe(*asking: str, path: str = "/usr/bin:/bin") -> NodeView:
+    env = {"PATH": path, "SLURMD_NODENAME": "n1", "SLURM_STEP_ID": "9"}
+    done = subprocess.run(
+        ["/bin/bash", "-c", probe_script(), "envcfg-hang", JOB, *asking],
+        env={**env, "SLURM_JOB_ID": JOB},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=90,
+    )
+    assert done.returncode in (0, 1), done.stderr
+    assert done.stderr == ""
+    reader = HangReader(["n1"])
+    for line in done.stdout.splitlines():
+        assert len(line) < 800
+        reader.feed(line)
+    (node,) = reader.nodes()
+    assert node.whole, done.stdout
+    return node
+
+
+def test_it_is_valid_bash() -> None:
+    assert lint_shell(probe_script().encode(), "bash") == ""
+
+
+def test_what_each_rank_does_is_told(start: Start) -> None:
+    sleeping = python(start, SLEEP, RANK="0", LOCAL_RANK="0", WORLD_SIZE="3")
+    running = python(start, "exec('while True: pass')", RANK="1", LOCAL_RANK="1")
+    stopped = python(start, SLEEP, RANK="2", LOCAL_RANK="2")
+    os.kill(stopped.pid, signal.SIGSTOP)
+    node = probe()
+    first, second, third = node.ranks
+    assert [each.pid for each in node.ranks] == [
+        each.pid for each in (sleeping, running, stopped)
+    ]
+    assert (first.state, first.local_rank, first.world) == ("S", 0, 3)
+    assert "nanosleep" in first.channel or first.call in (35, 230, 101, 115)
+    assert first.use is not None
+    assert first.use < 0.1
+    assert second.use is not None
+    assert second.use > 0.1
+    assert third.state == "T"
+    assert node.processes == 3
+
+
+def test_a_rank_is_its_program_not_what_holds_it_nor_what_it_starts(
+    start: Start,
+) -> None:
+    code = f"import subprocess; subprocess.run(['sleep', '60']); {SLEEP}"
+    shell = f'"{sys.executable}" -c "{code}"; true'
+    process = start("bash", "-c", shell, RANK="5")
+    deadline = time.monotonic() + 10
+    while time.monotonic() < deadline:
+        node = probe()
+        if node.processes == 3:
+            break
+    (rank,) = node.ranks
+    assert rank.name.startswith("python")
+    assert rank.pid != process.pid
+
+
+def test_others_do_not_count(start: Start) -> None:
+    python(start, SLEEP, RANK="0", SLURM_JOB_ID="1")
+    python(start, SLEEP, RANK="1", SLURMD_NODENAME="n2")
+    python(start, SLEEP, RANK="2", SLURM_STEP_ID="9")
+    assert probe().ranks == ()
+
+
+def test_a_container_without_slurm_s_variables_is_known_by_what_is_above_it(
+    start: Start,
+) -> None:
+    bare = f"env -i RANK=4 '{sys.executable}' -c '{SLEEP}'; true"
+    start("bash", "-c", bare)
+    time.sleep(0.5)
+    assert [each.rank for each in probe().ranks] == [4]
+
+
+def test_without_rank_a_task_is_one(start: Start) -> None:
+    python(start, SLEEP, SLURM_PROCID="6", SLURM_LOCALID="2")
+    (rank,) = probe().ranks
+    assert (rank.rank, rank.local_rank) == (6, 2)
+
+
+def test_the_stack_is_told_by_py_spy_of_the_image_s_path(start: Start) -> None:
+    folder = os.path.dirname(sys.executable)
+    if not os.access(f"{folder}/py-spy", os.X_OK):
+        pytest.fail("pip install py-spy")
+    python(start, SLEEP, RANK="0", PATH=f"/nowhere:{folder}")
+    (rank,) = probe().ranks
+    assert rank.stack == ("<module> (<string>:1)",), rank.stack_problem
+
+
+DUMPS = """
+import os, time
+os.mkfifo('{pipe}')
+reader = os.open('{pipe}', os.O_RDONLY | os.O_NONBLOCK)
+print('ready', flush=True)
+while True:
+    try:
+        if os.read(reader, 9): open('{dump}', 'w').write('x' * 9000)
+    except BlockingIOError: pass
+    time.sleep(0.2)
+"""
+
+
+def test_a_dump_is_asked_for_and_awaited(start: Start, tmp_path: Path) -> None:
+    stem = tmp_path / "a b_"
+    names = {
+        "TORCH_NCCL_DEBUG_INFO_PIPE_FILE": str(stem),
+        "TORCH_NCCL_DEBUG_INFO_TEMP_FILE": str(stem),
+    }
+    code = DUMPS.format(pipe=f"{stem}3.pipe", dump=f"{stem}3")
+    writer = python(start, f"exec({code!r})", RANK="3", **names)
+    assert writer.stdout is not None
+    writer.stdout.readline()
+    python(start, SLEEP, RANK="4", **names)
+    (tmp_path / "a b_4").write_text("of an hour ago")
+    third, fourth = probe().ranks
+    assert (third.dump, third.dump_path) == ("new", f"{stem}3")
+    assert os.path.getsize(f"{stem}3") == 9000
+    assert (fourth.dump, fourth.dump_path) == ("old", f"{stem}4")
+
+
+@pytest.mark.parametrize(
+    "answer", ['{"communicators_count": 0,\n"a": 1}', "Job summary\n" + "x" * 5000]
+)
+def test_ras_is_asked_as_its_own_client_asks(
+    start: Start, tmp_path: Path, answer: str
+) -> None:
+    (tmp_path / "answer").write_text(answer)
+    server = start(sys.executable, str(RAS), str(tmp_path / "answer"), "127.0.0.1:0")
+    assert server.stdout is not None
+    port = server.stdout.readline().split()[-1]
+    names = {"NCCL_RAS_ENABLE": "1", "NCCL_RAS_ADDR": f"localhost:{port}"}
+    python(start, SLEEP, RANK="0", **names)
+    ((said, end, text),) = probe("n1").ras
+    assert (said, end, text.rstrip("\n")) == (port, "complete", answer)
+    assert probe("n2").ras == (), "another node asks"
+
+
+def test_ras_that_does_not_listen_is_said(start: Start) -> None:
+    names = {"NCCL_RAS_ENABLE": "1", "NCCL_RAS_ADDR": "[127.0.0.1]:1"}
+    python(start, SLEEP, RANK="0", **names)
+    assert [each.end for each in probe("n1").ras] == ["refused"]
+
+
+def test_values_of_the_environment_are_never_run(start: Start, tmp_path: Path) -> None:
+    evil = f"$(touch {tmp_path}/bad)`touch {tmp_path}/bad`"
+    python(
+        start,
+        SLEEP,
+        RANK=f"a[{evil}]",
+        WORLD_SIZE=evil,
+        LOCAL_RANK=evil,
+        SLURM_PROCID=f"a[{evil}]",
+        NCCL_RAS_ENABLE="1",
+        NCCL_RAS_ADDR=f"{evil}:a[{evil}]",
+        TORCH_NCCL_DEBUG_INFO_TEMP_FILE=f"/{evil}",
+        TORCH_NCCL_DEBUG_INFO_PIPE_FILE=f"/{evil}",
+    )
+    python(start, SLEEP, RANK="1", WORLD_SIZE=evil, LOCAL_RANK=f"a[{evil}]\n$(x)")
+    probe("n1")
+    assert not (tmp_path / "bad").exists()

@@ -1,0 +1,272 @@
+"""Who is named, for what, and when nobody is."""
+
+from __future__ import annotations
+
+import pytest
+from views import (
+    IN_LOADER,
+    IN_SUM,
+    RUNS,
+    SLEEPS,
+    STOPPED,
+    WAITS,
+    evidence,
+    rank,
+)
+
+from envcfg.hang.activity import activity
+from envcfg.hang.judge import judge, span
+from envcfg.hang.records import Behind, Evidence, LastLine, RankView
+from envcfg.hang.rules import hang_rules
+
+OLD = LastLine("/log", line=7, text="step 3", age=700.0)
+BEHIND = Behind("RAS", (3,), 3, "AllReduce", "#0-0", 6, 7)
+
+
+def four(*does: dict[str, object]) -> list[RankView]:
+    return [rank(number, **each) for number, each in enumerate(does)]
+
+
+CASES: dict[str, tuple[Evidence, str, list[tuple[str, str]]]] = {
+    "one is stopped": (
+        evidence(*four(WAITS, WAITS, WAITS, STOPPED)),
+        "named",
+        [("hang-rank-stopped", "rank 3 on node2")],
+    ),
+    "one is stuck in the kernel": (
+        evidence(*four(WAITS, {"state": "D", "channel": "rpc_wait_bit"}, WAITS, WAITS)),
+        "named",
+        [("hang-rank-disk", "rank 1 on node1")],
+    ),
+    "one has ended and is not collected": (
+        evidence(*four(WAITS, WAITS, WAITS, {"state": "Z"})),
+        "named",
+        [("hang-rank-missing", "rank 3 on node2")],
+    ),
+    "one is gone": (
+        evidence(*four(WAITS, WAITS, WAITS)),
+        "named",
+        [("hang-rank-missing", "rank 3")],
+    ),
+    "all of a node are gone": (
+        evidence(*four(WAITS, WAITS)),
+        "named",
+        [("hang-node-empty", "node2")],
+    ),
+    "a node does not answer": (
+        evidence(*four(WAITS, WAITS), silent=("node2",)),
+        "named",
+        [("hang-node-silent", "node2")],
+    ),
+    "one sleeps": (
+        evidence(*four(WAITS, WAITS, SLEEPS, WAITS)),
+        "named",
+        [("hang-rank-apart", "rank 2 on node2")],
+    ),
+    "one of two sleeps": (
+        evidence(rank(0, world=2, **WAITS), rank(1, host="node2", **SLEEPS, world=2)),
+        "named",
+        [("hang-rank-apart", "rank 1 on node2")],
+    ),
+    "all sleep": (evidence(*four(SLEEPS, SLEEPS, SLEEPS, SLEEPS)), "unclear", []),
+    "half sleep, half run": (
+        evidence(*four(SLEEPS, SLEEPS, RUNS, RUNS)),
+        "unclear",
+        [],
+    ),
+    "all wait": (evidence(*four(WAITS, WAITS, WAITS, WAITS)), "unclear", []),
+    "one runs": (
+        evidence(*four(WAITS, RUNS, WAITS, WAITS)),
+        "unclear",
+        [("hang-rank-busy", "rank 1 on node1")],
+    ),
+    "all but one run, as in a collective of NCCL": (
+        evidence(*four(RUNS, RUNS, RUNS, WAITS)),
+        "named",
+        [("hang-rank-apart", "rank 3 on node2")],
+    ),
+    "one is not in the collective, by its stack": (
+        evidence(
+            *four(*[{**WAITS, "stack": IN_SUM}] * 3, {**WAITS, "stack": IN_LOADER})
+        ),
+        "named",
+        [("hang-rank-apart", "rank 3 on node2")],
+    ),
+    "all are in the collective, by their stacks": (
+        evidence(*four(*[{**WAITS, "stack": IN_SUM}] * 4)),
+        "unclear",
+        [],
+    ),
+    "NCCL knows who is behind": (
+        evidence(*four(RUNS, RUNS, RUNS, RUNS), behind=(BEHIND,)),
+        "named",
+        [("hang-rank-behind", "rank 3 on node2")],
+    ),
+    "NCCL does not name them": (
+        evidence(*four(RUNS, RUNS), behind=(BEHIND._replace(ranks=()),)),
+        "named",
+        [("hang-node-empty", "node2"), ("hang-rank-behind", "communicator #0-0")],
+    ),
+    "they are out of step": (
+        evidence(
+            *four(RUNS, RUNS, RUNS, RUNS), behind=(BEHIND._replace(differs="size"),)
+        ),
+        "named",
+        [("hang-ranks-out-of-step", "rank 3 on node2")],
+    ),
+    "the log moves": (
+        evidence(*four(WAITS, WAITS, WAITS, WAITS), log=OLD._replace(age=2.0)),
+        "moves",
+        [("hang-log-moves", "job 12")],
+    ),
+    "the log moves, and one is stopped": (
+        evidence(*four(WAITS, WAITS, WAITS, STOPPED), log=OLD._replace(age=2.0)),
+        "named",
+        [("hang-rank-stopped", "rank 3 on node2")],
+    ),
+    "nobody is a rank": (evidence(), "unclear", []),
+    "one rank": (evidence(rank(0, world=1, **WAITS)), "unclear", []),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("seen", "verdict", "rules"), CASES.values(), ids=CASES)
+def test_who_is_named(
+    seen: Evidence, verdict: str, rules: list[tuple[str, str]]
+) -> None:
+    judgement = judge(seen)
+    found = [
+        (each.rule, each.subject)
+        for each in judgement.findings
+        if not each.rule.endswith("-absent") and each.rule != "hang-unclear"
+    ]
+    assert (judgement.verdict, found) == (verdict, rules)
+    unclear = [each for each in judgement.findings if each.rule == "hang-unclear"]
+    assert len(unclear) == (verdict == "unclear") == judgement.is_inconclusive
+
+
+def messages(seen: Evidence) -> dict[str, str]:
+    return {each.rule: each.message for each in judge(seen).findings}
+
+
+def test_a_silent_node_is_told_with_its_ranks_and_what_slurm_says() -> None:
+    seen = evidence(*four(WAITS, WAITS), silent=("node2",))
+    last = seen.nodes[1]._replace(reason="No route to host", state="allocated*")
+    said = messages(seen._replace(nodes=(seen.nodes[0], last)))["hang-node-silent"]
+    assert said == (
+        "does not answer (No route to host), with ranks 2-3; Slurm has it as allocated*"
+    )
+
+
+def test_what_follows_from_a_stopped_process_says_so() -> None:
+    ranks = four(RUNS, RUNS, RUNS, STOPPED)
+    first, second, *_ = judge(evidence(*ranks, behind=(BEHIND,))).findings
+    assert (first.rule, first.cause) == ("hang-rank-stopped", True)
+    assert (second.rule, second.cause) == ("hang-rank-behind", False)
+
+
+FLIGHT = Behind(
+    *("Flight Recorder", (3,), 3, "all_reduce of 16 Float", "default_pg"),
+    *(3, 4, 700.0, "train.py:64"),
+)
+SAID = {
+    "RAS": (BEHIND, "sleeps; has begun 6 AllReduce of communicator #0-0, 3 others 7 (RAS)"),
+    "Flight Recorder": (
+        FLIGHT,
+        (
+            "sleeps; has called 3 collectives of default_pg; 3 wait in number 4 of "
+            "default_pg, all_reduce of 16 Float for 12 min at train.py:64 (Flight Recorder)"
+        ),
+    ),
+    "no dump": (
+        FLIGHT._replace(number=None, since=None, where=""),
+        (
+            "sleeps; has written no dump; 3 wait in number 4 of default_pg, "
+            "all_reduce of 16 Float (Flight Recorder)"
+        ),
+    ),
+    "several": (
+        BEHIND._replace(ranks=(2, 3), waiting=1),
+        "have begun 6 AllReduce of communicator #0-0, 1 other 7 (RAS)",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("behind", "said"), SAID.values(), ids=SAID)
+def test_who_is_behind_is_said_with_the_collective(behind: Behind, said: str) -> None:
+    ranks = four(RUNS, RUNS, RUNS, SLEEPS)
+    assert messages(evidence(*ranks, behind=(behind,)))["hang-rank-behind"] == said
+
+
+def test_the_first_finding_has_the_line_of_the_log_that_was_last() -> None:
+    first, *rest = judge(
+        evidence(*four(WAITS, WAITS, WAITS, STOPPED), log=OLD)
+    ).findings
+    assert first.evidence is not None
+    assert first.evidence == ("/log", 7, "step 3")
+    assert all(each.evidence is None for each in rest)
+
+
+def test_what_was_missing_is_said_and_nothing_that_was_there() -> None:
+    ranks = four(*[{**WAITS, "stack": IN_SUM}] * 4)
+    bare = messages(evidence(*four(WAITS, WAITS, WAITS, WAITS)))
+    assert {each for each in bare if each.endswith("-absent")} == {
+        *("hang-ras-absent", "hang-flight-absent", "hang-stacks-absent")
+    }
+    assert bare["hang-stacks-absent"] == "no Python stack of ranks 0-3"
+    full = messages(evidence(*ranks, ras_read=("node1",), flights=(0, 1, 2, 3)))
+    assert not [each for each in full if each.endswith("-absent")]
+    denied = four(*[{**WAITS, "stack_problem": "Permission denied"}] * 4)
+    said = messages(evidence(*denied, problems={"RAS": "port 1 is silent"}))
+    assert said["hang-stacks-absent"].endswith(": Permission denied")
+    assert said["hang-ras-absent"] == "port 1 is silent"
+
+
+@pytest.mark.parametrize(
+    ("channel", "call", "said"),
+    [
+        ("hrtimer_nanosleep", 230, "sleeps"),
+        ("", 230, "sleeps"),
+        ("", 115, "sleeps"),
+        ("", 202, "waits for something that the kernel does not tell"),
+        ("futex_wait_queue", 202, "waits for another thread (a lock)"),
+        ("futex_wait_queue_me", 202, "waits for another thread (a lock)"),
+        ("do_epoll_wait", None, "waits for a connection (epoll)"),
+        ("ep_poll", None, "waits for a connection (epoll)"),
+        ("poll_schedule_timeout.constprop.0", None, "waits for a connection (poll)"),
+        ("anon_pipe_read", None, "waits for a pipe"),
+        ("do_wait", None, "waits for a process that it has started"),
+        ("locks_lock_inode_wait", None, "waits for the lock of a file"),
+        ("ldlm_completion_ast", None, "waits for a file system"),
+        ("something_new", None, "waits in something_new"),
+    ],
+)
+def test_what_the_kernel_says_in_words(
+    channel: str, call: int | None, said: str
+) -> None:
+    assert activity(rank(0, state="S", channel=channel, call=call)).said == said
+
+
+@pytest.mark.parametrize(
+    ("seconds", "said"),
+    [
+        (0.2, "0 s"),
+        (99, "99 s"),
+        (120, "2 min"),
+        (5000, "83 min"),
+        (12000, "3 h 20 min"),
+    ],
+)
+def test_a_time_as_people_say_it(seconds: float, said: str) -> None:
+    assert span(seconds) == said
+
+
+def test_each_rule_has_words_and_can_be_found() -> None:
+    rules = hang_rules()
+    judged = {rule for _, _, found in CASES.values() for rule, _ in found}
+    absent = {"hang-ras-absent", "hang-flight-absent", "hang-stacks-absent"}
+    assert judged | absent | {"hang-unclear"} == set(rules)
+    for rule in rules.values():
+        assert rule.meaning
+        assert rule.fix
+        assert rule.source
+        assert not rule.meaning.endswith(".")
