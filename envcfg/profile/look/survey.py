@@ -5,6 +5,7 @@ from __future__ import annotations
 import os.path
 from typing import NamedTuple
 
+from envcfg.datafile import is_data
 from envcfg.errors import ProfileError
 from envcfg.findings import Finding
 from envcfg.profile.catalog import Catalog
@@ -66,5 +67,5 @@ def _layers_of(name: str, catalog: Catalog) -> list[str]:
     return [
         layer
         for layer, folder in named
-        if os.path.isfile(os.path.join(folder, f"{name}.yaml"))
+        if is_data(os.path.join(folder, f"{name}.yaml"))
     ]
