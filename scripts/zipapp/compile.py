@@ -3,6 +3,8 @@
 Reads a folder, writes one file: where each module's code is, and the codes.
 """
 
+from __future__ import annotations
+
 import marshal
 import os
 import sys
@@ -10,9 +12,10 @@ import zlib
 from _frozen_importlib_external import MAGIC_NUMBER
 
 
-def main(tree, out):
+def main(tree: str, out: str) -> None:
     """Compile all modules below *tree* into *out*."""
-    places, codes = {}, b""
+    places: dict[str, tuple[int, int, bool]] = {}
+    codes = b""
     for folder, folders, files in os.walk(tree):
         folders.sort()
         for file in sorted(files):

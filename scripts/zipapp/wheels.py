@@ -56,7 +56,9 @@ def fetch(
     for wheel in wheels:
         for each in _requirements(wheel, "3.10"):
             if canonicalize_name(each.name) not in there:
-                msg = f"{wheel.name} requires {each}, which is not fetched: decide on it"
+                msg = (
+                    f"{wheel.name} requires {each}, which is not fetched: decide on it"
+                )
                 raise ValueError(msg)
     return wheels
 
@@ -82,11 +84,15 @@ def _place(name: str, tags: Iterable[Tag]) -> str | None:
         return None
     if name.endswith(".so"):
         machines = {tag.platform.partition("_")[2] for tag in tags}
-        machine = next(m for m in ("x86_64", "aarch64") if any(m in x for x in machines))
+        machine = next(
+            m for m in ("x86_64", "aarch64") if any(m in x for x in machines)
+        )
         return f"native/{machine}/{name}"
     if ".dist-info" in folder or folder.endswith(".dist-info"):
         # Which versions these are, and their licences, which must go with them.
-        is_wanted = file == "METADATA" or "LICEN" in file.upper() or "/licenses" in folder
+        is_wanted = (
+            file == "METADATA" or "LICEN" in file.upper() or "/licenses" in folder
+        )
         return name if is_wanted else None
     return None if ".data/" in name or file.endswith((".pyi", ".h", ".c")) else name
 
@@ -96,7 +102,8 @@ def _strip(path: Path) -> None:
     for prefix in ("", "aarch64-linux-gnu-", "x86_64-linux-gnu-"):
         if strip := shutil.which(f"{prefix}strip"):
             argv = [strip, "--strip-unneeded", str(path)]
-            if subprocess.run(argv, stderr=subprocess.DEVNULL, check=False).returncode == 0:
+            done = subprocess.run(argv, stderr=subprocess.DEVNULL, check=False)
+            if done.returncode == 0:
                 return
 
 

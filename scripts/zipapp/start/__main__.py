@@ -7,11 +7,19 @@ import os
 import sys
 
 if sys.version_info < (3, 10):
+    import subprocess
+
     for minor in range(20, 9, -1):
         for folder in os.environ.get("PATH", os.defpath).split(os.pathsep):
             python = os.path.join(folder, "python3.%d" % minor)
-            if os.access(python, os.X_OK) and not os.path.isdir(python):
-                os.execv(python, [python, "-IS"] + sys.argv)
+            if not os.access(python, os.X_OK):
+                continue
+            # Some are no more than a note where the real one might be.
+            with open(os.devnull, "w") as null:
+                ask = "import sys; sys.exit(sys.version_info < (3, 10))"
+                argv = [python, "-IS", "-c", ask]
+                if subprocess.call(argv, stdout=null, stderr=null) == 0:
+                    os.execv(python, [python, "-IS"] + sys.argv)
     sys.stderr.write(
         "envcfg: error: this needs Python 3.10 or newer, and %s is %d.%d; none is on PATH\n"
         "  hint: load a module with a newer Python (cray-python, python), or name one:"
