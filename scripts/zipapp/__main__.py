@@ -34,6 +34,7 @@ def main() -> int:
             return 4
         for wheel in (own, *found):
             wheels.unpack(wheel, tree)
+        wheels.close_namespaces(tree)
         for name in ("__main__.py", "start.py"):
             shutil.copy(archive.HERE / "start" / name, tree)
         compiled = []

@@ -40,10 +40,7 @@ def write(tree: Path, compiled: Sequence[Path], out: Path) -> None:
             magic, places, data = marshal.loads(path.read_bytes())  # noqa: S302  # ours
             where = f"code/{magic.hex()}"
             start = _start(_add(archive, where, data))
-            moved = {
-                name: (at + start, size, is_package)
-                for name, (at, size, is_package) in places.items()
-            }
+            moved = {name: (at + start, size) for name, (at, size) in places.items()}
             info = _add(archive, f"{where}.index", _dump(moved))
             codes[magic] = (_start(info), info.file_size)
         _add(archive, "index", _dump({"files": files, "code": codes}))

@@ -14,7 +14,7 @@ from _frozen_importlib_external import MAGIC_NUMBER
 
 def main(tree: str, out: str) -> None:
     """Compile all modules below *tree* into *out*."""
-    places: dict[str, tuple[int, int, bool]] = {}
+    places: dict[str, tuple[int, int]] = {}
     codes = b""
     for folder, folders, files in os.walk(tree):
         folders.sort()
@@ -29,10 +29,8 @@ def main(tree: str, out: str) -> None:
             except SyntaxError:  # of a later Python, and never imported by this one
                 continue
             name = path[: -len(".py")].replace("/", ".")
-            is_package = name.endswith(".__init__")
             data = zlib.compress(marshal.dumps(code), 9)
-            name = name[: -len(".__init__")] if is_package else name
-            places[name] = (len(codes), len(data), is_package)
+            places[name.removesuffix(".__init__")] = (len(codes), len(data))
             codes += data
     with open(out, "wb") as file:
         marshal.dump((MAGIC_NUMBER, places, codes), file)

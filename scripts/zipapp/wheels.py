@@ -77,6 +77,14 @@ def unpack(wheel: Path, tree: Path) -> None:
                     _strip(path)
 
 
+def close_namespaces(tree: Path) -> None:
+    """Give each folder of modules that several wheels share (``backports``) its file."""
+    for folder in tree.iterdir():
+        is_code = folder.name != "native" and not folder.name.endswith(".dist-info")
+        if folder.is_dir() and is_code and not (folder / "__init__.py").exists():
+            (folder / "__init__.py").touch()
+
+
 def _place(name: str, tags: Iterable[Tag]) -> str | None:
     """Return where a file of a wheel goes; None: nowhere."""
     folder, _, file = name.rpartition("/")

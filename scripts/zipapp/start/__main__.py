@@ -40,7 +40,7 @@ if MAGIC_NUMBER in index["code"]:  # where the codes for this Python's bytecode 
     start, size = index["code"][MAGIC_NUMBER]
     code = marshal.loads(os.pread(archive, size, start))
 if "start" in code:
-    start, size, _ = code["start"]
+    start, size = code["start"]
     text = marshal.loads(zlib.decompress(os.pread(archive, size, start)))
 else:
     text = compile(__loader__.get_data("start.py"), "start.py", "exec")

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from types import CodeType, ModuleType
 
     Files = dict[str, tuple[int, int, int, bool]]
-    Code = dict[str, tuple[int, int, bool]]
+    Code = dict[str, tuple[int, int]]
 
 
 class Importer:
@@ -38,13 +38,15 @@ class Importer:
             archive: its absolute path.
             descriptor: of the open file.
             files: name: (start in the archive, bytes there, bytes, whether deflated).
-            code: module: (start, bytes there, whether it is a package), for this Python.
+            code: module: (start, bytes there), for this Python.
         """
         self.archive = archive
         self._descriptor = descriptor
         self._files = files
         self._code = code
         self._tops = {name.partition("/")[0].partition(".")[0] for name in files}
+        self._native = f"native/{os.uname().machine}"
+        self._suffixes = extension_suffixes()
         self._open: list[object] = []
 
     def find_spec(
@@ -54,14 +56,11 @@ class Importer:
         if fullname.partition(".")[0] not in self._tops:
             return None
         stem = fullname.replace(".", "/")
-        if fullname in self._code:
-            is_package = self._code[fullname][2]
-        elif f"{stem}/__init__.py" in self._files:
-            is_package = True
-        elif f"{stem}.py" in self._files:
-            is_package = False
-        else:
-            return self._find_extension(fullname, stem)
+        is_package = f"{stem}/__init__.py" in self._files
+        if not is_package:  # what is compiled goes before what stands in for it
+            extension = self._find_extension(fullname, stem)
+            if extension or f"{stem}.py" not in self._files:
+                return extension
         file = f"{self.archive}/{stem}{'/__init__' if is_package else ''}.py"
         spec = ModuleSpec(fullname, self, origin=file, is_package=is_package)
         spec.has_location = True
@@ -79,8 +78,7 @@ class Importer:
     def get_code(self, fullname: str) -> CodeType:
         """Return the code of a module."""
         if fullname in self._code:
-            start, size, _ = self._code[fullname]
-            return marshal.loads(zlib.decompress(self._read(start, size)))
+            return marshal.loads(zlib.decompress(self._read(*self._code[fullname])))
         name = self._source(fullname)
         return compile(self.get_data(name), name, "exec", dont_inherit=True)
 
@@ -136,9 +134,8 @@ class Importer:
         return data
 
     def _find_extension(self, fullname: str, stem: str) -> ModuleSpec | None:
-        machine = os.uname().machine
-        for suffix in extension_suffixes():
-            name = f"native/{machine}/{stem}{suffix}"
+        for suffix in self._suffixes:
+            name = f"{self._native}/{stem}{suffix}"
             if name in self._files:
                 file = self._place(name)
                 loader = ExtensionFileLoader(fullname, file)
