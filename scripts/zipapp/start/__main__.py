@@ -25,8 +25,9 @@ if sys.version_info < (3, 10):
         "  hint: load a module with a newer Python (cray-python, python), or name one:"
         " python3.11 %s\n" % ((sys.executable,) + sys.version_info[:2] + (sys.argv[0],))
     )
-    # `source <(envcfg wrap ...)` must not go on without its step.
-    sys.stdout.write("(exit 4); return 4 2>/dev/null || exit 4\n")
+    if "wrap" in sys.argv and not os.isatty(1):
+        # As envcfg does where it fails: a job must not go on without its step.
+        sys.stdout.write("if [[ $- != *i* ]]; then exit 4; fi\nreturn 4\n")
     sys.exit(4)
 
 import marshal
