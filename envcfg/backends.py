@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from importlib import import_module
 from types import ModuleType
 
+from envcfg.datafile import names_in
+
 
 def backends(room: str, first: Sequence[str] = ()) -> tuple[str, ...]:
     """Return the names of the backends of a room, by its modules but for ``model``.
@@ -18,7 +20,7 @@ def backends(room: str, first: Sequence[str] = ()) -> tuple[str, ...]:
         room: path of the ``__init__.py`` beside them.
         first: those that come first, in their order; the others are sorted.
     """
-    files = os.listdir(os.path.dirname(os.path.abspath(room)))
+    files = names_in(os.path.dirname(os.path.abspath(room)))
     modules = {name.removesuffix(".py") for name in files if name.endswith(".py")}
     names = {name.replace("_", "-") for name in modules - {"__init__", "model"}}
     return (*first, *sorted(names - {*first}))

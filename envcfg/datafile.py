@@ -1,4 +1,9 @@
-"""The project's own data: YAML files beside the modules that use them."""
+"""The project's own data: files beside the modules that use them.
+
+They are named by path, as in a folder. Where envcfg is one archive (a zipapp, or what
+``scripts/build-zipapp`` makes), a path goes on behind that of the archive, and what imports
+the modules reads the data too.
+"""
 
 from __future__ import annotations
 
@@ -7,12 +12,81 @@ from collections.abc import Sequence
 from typing import Any
 
 _KNOWLEDGE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "knowledge")
+_LOADER: Any = __spec__.loader if __spec__ else None
+# The zip that we are in, if any: zipimport's importers say where it is.
+_PATH: str = getattr(_LOADER, "archive", "")
+ARCHIVE = os.path.abspath(_PATH) if _PATH else ""
+
+
+def read_data(path: str) -> bytes:
+    """Return what is in a file: one of our own, wherever they are, or any other.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    if inside := _inside(path):
+        found: bytes = _LOADER.get_data(inside)
+        return found
+    with open(path, "rb") as file:
+        return file.read()
+
+
+def read_text(path: str) -> str:
+    """Return the text of one of our own files."""
+    return read_data(path).decode("utf-8")
+
+
+def names_in(folder: str) -> list[str]:
+    """Return the names in a folder, as ``os.listdir`` has them.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    inside = _inside(folder)
+    if not inside:
+        return os.listdir(folder)
+    if hasattr(_LOADER, "names_in"):
+        names: list[str] = _LOADER.names_in(inside)
+        return names
+    import zipfile
+
+    with zipfile.ZipFile(ARCHIVE) as archive:
+        return [each.name for each in zipfile.Path(archive, f"{inside}/").iterdir()]
+
+
+def is_data(path: str) -> bool:
+    """Tell whether there is such a file."""
+    inside = _inside(path)
+    if not inside:
+        return os.path.isfile(path)
+    try:
+        _LOADER.get_data(inside)
+    except OSError:
+        return False
+    return True
+
+
+def stamp(path: str) -> list[int]:
+    """Return by what it is known that a file, or a folder, of ours has not changed.
+
+    Returns:
+        size in bytes and time of the last change in ns: the archive's, where we are one.
+    """
+    status = os.stat(ARCHIVE if _inside(path) else path)
+    return [status.st_size, status.st_mtime_ns]
+
+
+def _inside(path: str) -> str:
+    """Return where in the archive a path is; empty for all that is not in one."""
+    if not ARCHIVE:
+        return ""
+    whole = os.path.abspath(path)
+    return whole[len(ARCHIVE) + 1 :] if whole.startswith(f"{ARCHIVE}/") else ""
 
 
 def load_yaml(path: str) -> Any:  # noqa: ANN401  # checked by tests, not at each start
     """Read one of our own data files."""
-    with open(path, encoding="utf-8") as file:
-        return parse_yaml(file.read())
+    return parse_yaml(read_text(path))
 
 
 def parse_yaml(text: str) -> Any:  # noqa: ANN401  # as above
@@ -42,11 +116,7 @@ def load_kept(name: str, paths: Sequence[str]) -> list[Any]:
     """
     from envcfg.kept import keep, kept_folder, recall
 
-    stats = [os.stat(path) for path in paths]
-    key = [
-        [path, status.st_size, status.st_mtime_ns]
-        for path, status in zip(paths, stats, strict=True)
-    ]
+    key = [[path, *stamp(path)] for path in paths]
     folder = kept_folder(os.environ)
     found: list[Any] | None = recall(folder, name, key) if folder else None
     if found is None:

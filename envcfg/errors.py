@@ -60,6 +60,18 @@ class JobError(EnvcfgError):
     exit_code = EXIT_CANNOT
 
 
+class LibraryError(EnvcfgError):
+    """A library that this installation does not have, or not for this Python."""
+
+    exit_code = EXIT_CANNOT
+
+    def __init__(self, *, package: str, use: str) -> None:
+        """Say that *use*, such as "reading bash", needs *package*, as pip names it."""
+        what = f"{use} needs {package}, which this Python does not have"
+        others = "envcfg.pyz has it for some Pythons only, see docs/install.md"
+        super().__init__(what, hint=f"python3 -m pip install {package}; {others}")
+
+
 class FindingsError(EnvcfgError):
     """Something that checks found cannot be used; carries all that they found."""
 

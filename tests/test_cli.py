@@ -372,7 +372,7 @@ def test_nothing_heavy_is_imported_to_make_a_script() -> None:
     heavy = {
         *("rich", "spython", "importlib_metadata", "subprocess", "asyncio", "json"),
         *("difflib", "dataclasses", "hashlib", "locale", "encodings.utf_8_sig"),
-        *("envcfg.datafile", "envcfg.slips", "envcfg.synonyms", "envcfg.narrow"),
+        *("envcfg.slips", "envcfg.synonyms", "envcfg.narrow"),
         *("envcfg.outputs", "envcfg.files", "envcfg.profile.naming"),
         *("envcfg.profile.detect", "envcfg.profile.guard", "envcfg.profile.validate"),
     }

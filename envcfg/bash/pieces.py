@@ -11,6 +11,8 @@ from collections.abc import Collection, Mapping, Sequence
 from functools import cache
 from typing import NamedTuple
 
+from envcfg.datafile import is_data, read_text
+
 _TEMPLATES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "templates")
 _BEGIN = "# envcfg:begin "
 _BLOCK = re.compile(
@@ -54,13 +56,12 @@ def blocks_of(name: str) -> dict[str, str]:
 @cache
 def has_template(name: str) -> bool:
     """Tell whether there is such a template."""
-    return os.path.exists(os.path.join(_TEMPLATES, f"{name}.sh"))
+    return is_data(os.path.join(_TEMPLATES, f"{name}.sh"))
 
 
 @cache
 def _read(name: str) -> str:
-    with open(os.path.join(_TEMPLATES, f"{name}.sh"), encoding="utf-8") as file:
-        return file.read()
+    return read_text(os.path.join(_TEMPLATES, f"{name}.sh"))
 
 
 def title(text: str) -> str:

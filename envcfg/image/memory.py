@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from envcfg import kept
+from envcfg.datafile import stamp
 
 
 class Identity(NamedTuple):
@@ -66,8 +67,8 @@ def keep(folder: str, image: Identity, memory: Memory) -> None:
 
 
 def _key(image: Identity) -> list[str | int]:
-    reader = os.stat(os.path.dirname(__file__))  # files are replaced, not written to
-    return [*image, reader.st_mtime_ns]
+    # Files are replaced, not written to.
+    return [*image, stamp(os.path.dirname(__file__))[-1]]
 
 
 def _below(folder: str) -> str:

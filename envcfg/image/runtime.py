@@ -17,6 +17,7 @@ import shutil
 import signal
 import sys
 
+from envcfg.datafile import ARCHIVE
 from envcfg.image.oci import BUILD_ARCHITECTURE, machine, parse_object, texts
 from envcfg.image.record import Metadata
 from envcfg.image.tree import MOST_BYTES
@@ -76,9 +77,10 @@ def _run(arguments: list[str], folder: str, seconds: float) -> None:
     import subprocess
 
     env = {name: os.environ[name] for name in os.environ if name != "MESSAGELEVEL"}
+    path = [ARCHIVE, *sys.path] if ARCHIVE else sys.path
     env["PATH"] = folder + os.pathsep + env.get("PATH", os.defpath)
     process = subprocess.Popen(
-        [sys.executable, "-I", "-c", _ASK, os.pathsep.join(sys.path), *arguments],
+        [sys.executable, "-I", "-c", _ASK, os.pathsep.join(path), *arguments],
         env=env,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,

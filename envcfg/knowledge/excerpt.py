@@ -12,7 +12,8 @@ from collections.abc import Iterator
 from functools import cache, lru_cache
 from typing import Any
 
-from envcfg.datafile import parse_yaml
+from envcfg import datafile
+from envcfg.datafile import names_in, parse_yaml
 
 Data = dict[str, Any]
 _FAMILY = re.compile(r"^  (\w+): (open|closed)$", re.M)
@@ -30,7 +31,7 @@ def texts_for(folder: str, name: str) -> Iterator[str]:
 
 @lru_cache(maxsize=1)
 def _files(folder: str) -> tuple[str, ...]:
-    return tuple(sorted(name for name in os.listdir(folder) if name.endswith(".yaml")))
+    return tuple(sorted(name for name in names_in(folder) if name.endswith(".yaml")))
 
 
 def _subject(file: str) -> str:
@@ -40,8 +41,7 @@ def _subject(file: str) -> str:
 @cache
 def read_text(path: str) -> str:
     """Return the text of one data file."""
-    with open(path, encoding="utf-8") as file:
-        return file.read()
+    return datafile.read_text(path)
 
 
 def cut_variable(text: str, name: str) -> Data | None:

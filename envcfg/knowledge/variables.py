@@ -12,7 +12,7 @@ from collections.abc import Collection, Mapping
 from functools import cache, lru_cache
 from typing import Any, NamedTuple
 
-from envcfg.datafile import load_yaml, parse_yaml
+from envcfg.datafile import load_yaml, names_in, parse_yaml
 from envcfg.findings import Finding
 from envcfg.knowledge.excerpt import (
     cut_entry,
@@ -123,7 +123,7 @@ def load_knowledge() -> Knowledge:
     """Read every data file, once."""
     variables: dict[str, Variable] = {}
     families: dict[str, bool] = {}
-    for file in sorted(os.listdir(FOLDER)):
+    for file in sorted(names_in(FOLDER)):
         if file.endswith(".yaml"):
             data = load_yaml(os.path.join(FOLDER, file))
             for beginning, state in data["families"].items():

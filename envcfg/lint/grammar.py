@@ -5,6 +5,8 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING
 
+from envcfg.errors import LibraryError
+
 if TYPE_CHECKING:
     from tree_sitter import Node, Parser
 
@@ -19,7 +21,11 @@ def parse(chars: str) -> Node:
 
 @cache
 def _parser() -> Parser:
-    import tree_sitter_bash
-    from tree_sitter import Language, Parser
-
+    try:
+        import tree_sitter_bash
+        from tree_sitter import Language, Parser
+    except ImportError as err:
+        raise LibraryError(
+            package="tree-sitter tree-sitter-bash", use="reading bash"
+        ) from err
     return Parser(Language(tree_sitter_bash.language()))

@@ -8,7 +8,7 @@ from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from envcfg.datafile import load_yaml
+from envcfg.datafile import load_yaml, names_in
 from envcfg.findings import Severity
 from envcfg.lint.facts import Shape
 from envcfg.lint.model import Model
@@ -130,7 +130,7 @@ def load_detectors() -> Mapping[str, Detector]:
 def load_rules() -> Mapping[str, Rule]:
     """Return every rule by its id, sorted."""
     rules = {}
-    for file in sorted(os.listdir(FOLDER)):
+    for file in sorted(names_in(FOLDER)):
         if file.endswith(".yaml"):
             data = load_yaml(os.path.join(FOLDER, file))
             for entry in data["rules"]:

@@ -104,10 +104,15 @@ def _xz(raw: Any) -> tuple[Any, tuple[type[Exception], ...]]:  # noqa: ANN401
 
 
 def _zstd(raw: Any) -> tuple[Any, tuple[type[Exception], ...]]:  # noqa: ANN401
-    if sys.version_info >= (3, 14):
-        from compression import zstd
-    else:
-        from backports import zstd
+    try:
+        if sys.version_info >= (3, 14):
+            from compression import zstd
+        else:
+            from backports import zstd
+    except ImportError as err:
+        from envcfg.errors import LibraryError
+
+        raise LibraryError(package="backports.zstd", use="a log in zstd") from err
     return zstd.ZstdFile(raw), (OSError, EOFError, zstd.ZstdError)
 
 

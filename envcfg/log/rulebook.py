@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from envcfg.datafile import load_kept
+from envcfg.datafile import load_kept, names_in
 from envcfg.findings import Severity
 
 FOLDER = os.path.join(os.path.dirname(__file__), "rules")
@@ -158,7 +158,7 @@ class Rulebook:
 
 def load_rules(folder: str = FOLDER) -> list[Rule]:
     """Return every rule of *folder*, in the order of files and of each file."""
-    names = sorted(name for name in os.listdir(folder) if name.endswith(".yaml"))
+    names = sorted(name for name in names_in(folder) if name.endswith(".yaml"))
     files = load_kept("rules", [os.path.join(folder, name) for name in names])
     return [
         _rule(each, name, tuple(data.get("gates", ())))

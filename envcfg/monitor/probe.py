@@ -9,6 +9,7 @@ import os.path
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
+from envcfg.datafile import read_text
 from envcfg.monitor.gpu import mark_ours, read_gpus
 from envcfg.monitor.sample import (
     KIB,
@@ -38,8 +39,7 @@ def gpu_script() -> str:
 
 
 def _read(name: str) -> str:
-    with open(os.path.join(_FOLDER, name), encoding="utf-8") as file:
-        return file.read()
+    return read_text(os.path.join(_FOLDER, name))
 
 
 class _Open(NamedTuple):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os.path
 from collections.abc import Callable, Collection, Mapping
 
+from envcfg.datafile import read_text
 from envcfg.monitor.probe import ProbeReader, gpu_script
 from envcfg.monitor.sample import KIB, GpuSample
 from envcfg.preflight.node_list import job_name
@@ -17,8 +18,7 @@ _SCRIPT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "node.sh")
 
 def node_script() -> str:
     """Return the shell script that runs on each node."""
-    with open(_SCRIPT, encoding="utf-8") as file:
-        return f"{gpu_script()}\n{file.read()}"
+    return f"{gpu_script()}\n{read_text(_SCRIPT)}"
 
 
 class NodeReader:

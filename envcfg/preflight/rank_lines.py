@@ -6,6 +6,7 @@ import os.path
 from collections.abc import Callable, Collection, Mapping
 from math import isfinite
 
+from envcfg.datafile import read_text
 from envcfg.log.process import MOST_RANKS
 from envcfg.preflight.collective import STAGES
 from envcfg.preflight.node_list import job_name
@@ -31,8 +32,7 @@ def collective_command(nodes: int, seconds: float) -> tuple[str, ...]:
         nodes: how many nodes the job has.
         seconds: for what is measured.
     """
-    with open(os.path.join(_FOLDER, "collective.py"), encoding="utf-8") as file:
-        text = file.read()
+    text = read_text(os.path.join(_FOLDER, "collective.py"))
     return (
         "/bin/sh",
         "-c",

@@ -10,6 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 from functools import cache
 from typing import NamedTuple, NoReturn
 
+from envcfg.datafile import is_data, names_in, read_data
 from envcfg.digest import sha256_of
 from envcfg.errors import ProfileError
 from envcfg.findings import NOWHERE, Finding, Place
@@ -146,8 +147,7 @@ class Catalog:
             ProfileError: others may have written it, and it is not trusted.
         """
         if self.records is None or os.path.dirname(path) == self.folders[0]:
-            with open(path, "rb") as file:
-                return file.read()
+            return read_data(path)
         from envcfg.profile.guard import examine, refusal
 
         found = examine(path, site=self.folders[1])
@@ -161,7 +161,7 @@ class Catalog:
         if not PROFILE_NAME.fullmatch(name):
             return []
         paths = [os.path.join(folder, f"{name}.yaml") for folder in self.folders]
-        return [path for path in paths if os.path.isfile(path)]
+        return [path for path in paths if is_data(path)]
 
     def _resolve(self, files: Sequence[str]) -> Profile:
         made: Profile | None = None
@@ -261,7 +261,7 @@ def built_in_folder() -> str:
     installed = f"{_PACKAGE}/profiles"
     return (
         installed
-        if os.path.isdir(installed)
+        if is_data(f"{installed}/schema.json")
         else f"{os.path.dirname(_PACKAGE)}/profiles"
     )
 
@@ -275,7 +275,7 @@ def shown(path: str) -> str:
 def _list(folder: str) -> list[str]:
     """Return what is in a folder; nothing where it is absent or closed to us."""
     try:
-        return os.listdir(folder)
+        return names_in(folder)
     except OSError:
         return []
 

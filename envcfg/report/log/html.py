@@ -10,6 +10,7 @@ import os
 import re
 from collections.abc import Iterable, Sequence
 
+from envcfg.datafile import read_text
 from envcfg.findings import Finding
 from envcfg.log.numbers import count_of, number_ranges
 from envcfg.log.verdict import WORST_FIRST, JobRow, LogReport, Transport
@@ -35,8 +36,7 @@ _MOST_LISTED = 50_000  # transports that the script gets: it lists those of one 
 
 def log_html(report: LogReport, title: str) -> str:
     """Return the report as a page; *title* names the log."""
-    with open(_TEMPLATE, encoding="utf-8") as file:
-        template = file.read()
+    template = read_text(_TEMPLATE)
     layout = lay_out(report)
     causes = [each for each in report.findings if each.cause]
     effects = [each for each in report.findings if not each.cause]
