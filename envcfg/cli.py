@@ -46,6 +46,7 @@ COMMANDS = {
     "inspect": "envcfg.commands.inspect",
     "preflight": "envcfg.commands.preflight",
     "profiles": "envcfg.commands.profiles",
+    "completion": "envcfg.commands.completion",
 }
 
 
@@ -130,6 +131,7 @@ def _dispatch(words: list[str]) -> int:
         raise UsageError(msg, hint="envcfg wrap --help")
     Wanted.script = hasattr(options, "wants_script") and options.wants_script(options)
     command = import_module(COMMANDS[options.command_name])
+    options.build_parser = build_parser  # for the command that is about all of them
     if not gc.isenabled():  # see __main__: what is imported by now stays
         gc.freeze()
         gc.enable()

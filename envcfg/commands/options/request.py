@@ -95,7 +95,7 @@ _AMOUNTS = (
 # What goes to the scheduler as it stands.
 _NAMED = (
     Option("--account", "who pays", "NAME", read=_plain),
-    Option("--partition", "partition or queue", "NAME", read=_plain),
+    Option("--partition", "partition or queue", "PARTITION", read=_plain),
     Option("--qos", "quality of service", "NAME", read=_plain),
     Option("--constraint", "features of nodes", "TEXT", read=_plain),
     Option("--job-name", "default: the program's name", "NAME", read=_plain),
