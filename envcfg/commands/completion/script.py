@@ -7,11 +7,11 @@ behind a ``--``.
 from __future__ import annotations
 
 import argparse
-import os
 import re
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 
-_SHELLS = os.path.join(os.path.dirname(__file__), "shells")
+SHELLS_FOLDER = Path(__file__).parent / "shells"
 _FILE, _FOLDER = "file", "folder"  # what a shell completes by itself
 # What an option's metavar means; None: a text or number that nobody can guess.
 MEANT: Mapping[str, str | None] = {
@@ -53,7 +53,7 @@ def completion_script(parser: argparse.ArgumentParser, shell: str) -> str:
     """
     import shtab
 
-    for action in _taking_values(parser):
+    for action in taking_values(parser):
         if action.choices is None and (kind := MEANT.get(str(action.metavar))):
             action.complete = {shell: _completer(shell, kind)}  # type: ignore[attr-defined]
         if shell == "zsh":  # its --profile= is --profile NAME as well
@@ -65,11 +65,12 @@ def completion_script(parser: argparse.ArgumentParser, shell: str) -> str:
     return _mended(text, shell).rstrip("\n") + "\n"
 
 
-def _taking_values(parser: argparse.ArgumentParser) -> Iterator[argparse.Action]:
+def taking_values(parser: argparse.ArgumentParser) -> Iterator[argparse.Action]:
+    """Yield what takes a value, of all commands and of the commands' commands."""
     for action in parser._actions:  # noqa: SLF001  # argparse has no other way
         if isinstance(action, argparse._SubParsersAction):  # noqa: SLF001
             for each in action.choices.values():
-                yield from _taking_values(each)
+                yield from taking_values(each)
         elif action.nargs != 0:
             yield action
 
@@ -90,11 +91,8 @@ def _completer(shell: str, kind: str) -> str:
 
 
 def _preamble(shell: str) -> str:
-    path = os.path.join(_SHELLS, f"completion.{shell}")
-    if not os.path.exists(path):
-        return ""
-    with open(path, encoding="utf-8") as file:
-        return file.read()
+    path = SHELLS_FOLDER / f"completion.{shell}"
+    return path.read_text(encoding="utf-8") if path.exists() else ""
 
 
 def _mended(text: str, shell: str) -> str:
@@ -103,8 +101,11 @@ def _mended(text: str, shell: str) -> str:
     text = re.sub(r"(?m)^# (?:Usage:|\d\) |See also: |   ).*\n", "", text)
     if shell == "bash":
         return text.replace("-F _shtab_envcfg envcfg", "-F _envcfg envcfg")
+    if shell == "fish":
+        behind = "contains -- -- (commandline -opc)"
+        return f"{text}complete -c envcfg -n '{behind}' -xa '(_envcfg_command)'\n"
     if shell == "zsh":  # which may also be sourced
-        return text.replace("[-1] == eval ", "[-1] != loadautofunc ")
+        return text.replace("[-1] == eval ", "[-1] == (eval|file) ")
     if shell == "tcsh":
         # What stands on the line is data: without :x, tcsh would run what is in `...`.
         text = text.replace("($COMMAND_LINE ", "($COMMAND_LINE:x ")
