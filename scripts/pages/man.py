@@ -141,6 +141,8 @@ def _sections(epilog: str) -> Iterator[tuple[str, str]]:
 
 
 def _section(title: str, lines: list[str]) -> Iterator[tuple[str, str]]:
+    if title == "EXIT STATUS":  # stood behind its title
+        lines = [line.strip() for line in lines]
     if text := "\n".join(lines).strip("\n"):
         yield title, text
 
