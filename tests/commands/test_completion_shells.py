@@ -42,6 +42,8 @@ LINES: dict[str, list[str]] = {
     "envcfg profiles sho": ["envcfg", "profiles", "show"],
     "envcfg profiles show mah": ["envcfg", "profiles", "show", "mahti"],
     "envcfg profiles new x --extends own-c": ["envcfg", "profiles", "new", "x", "--extends", "own-cluster"],
+    "envcfg job --profile lumi-g -p small-": ["envcfg", "job", "--profile", "lumi-g", "-p", "small-g"],
+    "envcfg wrap --container x.sif -- cat my": ["envcfg", "wrap", "--container", "x.sif", "--", "cat", "my image.sif"],
     "envcfg completion fis": ["envcfg", "completion", "fish"],
     # what stands on the line already is not run
     "envcfg wrap --set 'A=`touch pwned`' --profile lum": ["envcfg", "wrap", "--set", "A=`touch pwned`", "--profile", "lumi-g"],
@@ -280,3 +282,23 @@ def test_no_shell_given_is_said_with_those_that_there_are() -> None:
     assert done.code == 2
     assert "envcfg completion bash|zsh|fish|tcsh" in done.err
     assert "did you mean 'fish'?" in envcfg("completion", "fisch").err
+
+
+def test_names_of_profiles_are_asked_for_without_reading_one() -> None:
+    code = (
+        "import sys, envcfg.cli\n"
+        "envcfg.cli.main(['completion', '--values', 'profiles', '--', ''])\n"
+        "print(*sys.modules, file=sys.stderr)"
+    )
+    argv = [sys.executable, "-c", code]
+    done = subprocess.run(argv, capture_output=True, check=True, text=True)
+    assert "lumi-g" in done.stdout
+    heavy = {
+        "yaml",
+        "shtab",
+        "json",
+        "subprocess",
+        "envcfg.profile.detect",
+        "envcfg.lint",
+    }
+    assert not heavy & set(done.stderr.split())

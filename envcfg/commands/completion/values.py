@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import os
 import re
-import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from envcfg.commands.options.selection import open_catalog, this_machine
 from envcfg.errors import UsageError
 
 # What no shell takes for anything but itself: names come from files of others, too.
-_PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:+@%-]*")
+_PLAIN = r"[A-Za-z0-9_][A-Za-z0-9_.:+@%-]*"
 
 
 def values(kind: str, words: Sequence[str] | None) -> Iterator[str]:
@@ -32,11 +31,13 @@ def values(kind: str, words: Sequence[str] | None) -> Iterator[str]:
     if word.startswith("--") and "=" in word:
         word = word.partition("=")[2]
     before, comma, begun = word.rpartition(",")
-    found = sorted({each for each in KINDS[kind](line) if _PLAIN.fullmatch(each)})
+    found = sorted({each for each in KINDS[kind](line) if re.fullmatch(_PLAIN, each)})
     yield from (f"{before}{comma}{each}" for each in found if each.startswith(begun))
 
 
 def _tcsh_words() -> list[str]:
+    import shlex
+
     text = os.environ.get("COMMAND_LINE", "")
     try:
         words = shlex.split(text)
