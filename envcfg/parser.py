@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import sys
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NoReturn
@@ -53,8 +54,9 @@ class Formatter(argparse.RawDescriptionHelpFormatter):
         super().__init__(prog, max_help_position=30, width=help_width())
 
     def _format_action_invocation(self, action: argparse.Action) -> str:
-        """Return ``-o, --output FILE``: older versions of Python say FILE twice."""
-        if not action.option_strings or action.nargs == 0:
+        """Return ``-o, --output FILE``: Python before 3.13 says FILE twice."""
+        is_new = sys.version_info >= (3, 13)
+        if is_new or not action.option_strings or action.nargs == 0:
             return super()._format_action_invocation(action)
         default = self._get_default_metavar_for_optional(action)
         value = self._format_args(action, default)

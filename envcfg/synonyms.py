@@ -96,6 +96,9 @@ SYNONYMS: Mapping[str, Mapping[str, str]] = {
     "envcfg sbatch": _SCRIPT,
     "envcfg qsub": {
         **_SCRIPT,
+        **{letter: _ASKED[letter] for letter in ("-t", "-p", "-G", "-C")},
+        "-n": "--ntasks N",
+        "-c": "--cpus-per-task N",
         "-l": "--nodes, --time; a resource: --request-arg=--filesystems=home:eagle",
         "-r": "--request-arg=-r=y",
         "-W": "--request-arg=-W=depend=afterok:ID",

@@ -116,6 +116,7 @@ SLIPS: dict[str, Slip] = {
     "sbatch: -c that GPUs cannot share": (("sbatch", *JOB, "-N1", "-n4", "-c", "7", "--", "true"), 2, "no whole number for each of 8 GPUs", "--cpus-per-gpu N"),
     "sbatch: -o of sbatch": (("sbatch", *JOB, "-o", "%x-%j.out", "--", "true"), 2, "-o names the script here", "--log=%x-%j.out"),
     "sbatch: -D": (("sbatch", *JOB, "-D", "/x", "--", "true"), 2, "unknown option -D", "write --request-arg=--chdir=FOLDER"),
+    "qsub: -t": (("qsub", *JOB, "-t", "30", "--", "true"), 2, "unknown option -t", "write --time"),
     "qsub: -l": (("qsub", *JOB, "-l", "select=2", "--", "true"), 2, "unknown option -l", "write --nodes, --time"),
     "sbatch: --gres": (("sbatch", *JOB, "--gres=gpu:8", "--", "true"), 2, "unknown option --gres", "write --gpus-per-node"),
     "sbatch: --mem": (("sbatch", *JOB, "--mem", "60G", "--", "true"), 2, "unknown option --mem", "write --mem-per-gpu"),

@@ -165,7 +165,7 @@ def fish(home: Path, line: str, **env: str) -> list[str]:
     require("fish")
     code = "source $HOME/script.fish; complete -C $argv[1]"
     done = subprocess.run(
-        ["fish", "--no-config", "-c", code, line],
+        ["fish", "-c", code, line],
         capture_output=True,
         check=True,
         cwd=home,

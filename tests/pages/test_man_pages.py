@@ -59,7 +59,7 @@ def test_a_page_is_clean(name: str) -> None:
 
 @pytest.mark.parametrize("name", PAGES)
 def test_a_page_has_what_people_look_for(name: str) -> None:
-    require("mandoc")
+    require("mandoc", "col")
     done = subprocess.run(
         ["mandoc", "-Tascii", "-Owidth=100", str(FOLDER / name)],
         capture_output=True,
@@ -79,5 +79,6 @@ def test_the_wheel_has_them_where_man_looks(tmp_path: Path) -> None:
     subprocess.run([*argv, "--wheel-dir", str(tmp_path), str(ROOT)], check=True)
     (wheel,) = tmp_path.glob("*.whl")
     with zipfile.ZipFile(wheel) as archive:
-        names = {Path(each).name for each in archive.namelist() if "/man/man1/" in each}
-    assert names == set(PAGES)
+        names = archive.namelist()
+    assert {Path(each).name for each in names if "/man/man1/" in each} == set(PAGES)
+    assert "envcfg/commands/completion/shells/completion.zsh" in names
