@@ -27,6 +27,14 @@ from envcfg.interrupts import Held, interruption, raise_signals
 from envcfg.parser import Formatter, ParseError, Parser
 
 _EPILOG = """\
+envcfg COMMAND --help has the options of each, and examples.
+
+examples:
+  envcfg profiles list
+  envcfg sbatch --profile lumi-g --container pytorch.sif --account project_465000001 \\
+    --time 1:00:00 -o job.sh -- python train.py
+  envcfg check-log slurm-123.out
+
 exit codes: 0 ok, 1 findings, 2 wrong usage or configuration, 3 inconclusive,
             4 cannot read, write or run something, 70 a bug, 130 interrupted
 """
@@ -47,6 +55,16 @@ COMMANDS = {
     "inspect": "envcfg.commands.inspect",
     "preflight": "envcfg.commands.preflight",
     "profiles": "envcfg.commands.profiles",
+    "completion": "envcfg.commands.completion",
+}
+# What they are for, as the help lists them.
+ROLES = {
+    "before the job": (
+        *("profiles", "inspect", "wrap", "job", "sbatch", "qsub", "lint"),
+        "completion",
+    ),
+    "in the job": ("preflight", "monitor"),
+    "after the job": ("check-log", "environment", "explain"),
 }
 
 
@@ -100,6 +118,7 @@ def build_parser(only: str | None = None) -> Parser:
             "on every system that has a profile."
         ),
         epilog=_EPILOG,
+        usage="envcfg COMMAND [options]",
         formatter_class=Formatter,
         allow_abbrev=False,
     )
@@ -110,6 +129,8 @@ def build_parser(only: str | None = None) -> Parser:
     wanted = COMMANDS if only is None else {only}
     for module in dict.fromkeys(COMMANDS[name] for name in COMMANDS if name in wanted):
         import_module(module).add_parser(commands)
+    if only is None:
+        parser.roles = ROLES
     return parser
 
 
@@ -127,14 +148,21 @@ def _dispatch(words: list[str]) -> int:
     if twice := getattr(options, "given_twice", None):
         _say_twice(twice)
     if options.command_name is None:
+        if sys.stderr.isatty():
+            sys.stderr.write(build_parser().format_help() + "\n")
         msg = "no command given"
         raise UsageError(msg, hint="envcfg wrap --help")
     Wanted.script = hasattr(options, "wants_script") and options.wants_script(options)
     command = import_module(COMMANDS[options.command_name])
+    options.build_parser = build_parser  # for the command that is about all of them
     if not gc.isenabled():  # see __main__: what is imported by now stays
         gc.freeze()
         gc.enable()
     code: int = command.run(options, tail if separated else None, ["envcfg", *words])
+    if sys.stderr.isatty():
+        from envcfg.commands.next import say_next
+
+        say_next(options, code)
     return code
 
 

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import argparse
 import os
+import sys
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NoReturn
 
 from envcfg.errors import UsageError
 
-_WIDTH = 88
+_WIDTH, _WIDEST = (
+    88,
+    120,
+)  # columns: where nobody says, and that one still likes to read
 # argparse's texts stay as they are: slips.py reads them. To look for translations takes two
 # dozen file operations, and a module that parses locales.
 argparse._ = str  # type: ignore[attr-defined]  # there is no other way
@@ -26,7 +30,7 @@ def help_width() -> int:
         width = int(os.environ.get("COLUMNS") or os.get_terminal_size(1).columns)
     except (ValueError, OSError):  # no number, or no terminal
         return _WIDTH
-    return min(width, _WIDTH) if width > 0 else _WIDTH
+    return min(width, _WIDEST) if width > 0 else _WIDTH
 
 
 class ParseError(UsageError):
@@ -49,6 +53,22 @@ class Formatter(argparse.RawDescriptionHelpFormatter):
         """Format help for *prog*."""
         super().__init__(prog, max_help_position=30, width=help_width())
 
+    def _format_action_invocation(self, action: argparse.Action) -> str:
+        """Return ``-o, --output FILE``: Python before 3.13 says FILE twice."""
+        is_new = sys.version_info >= (3, 13)
+        if is_new or not action.option_strings or action.nargs == 0:
+            return super()._format_action_invocation(action)
+        default = self._get_default_metavar_for_optional(action)
+        value = self._format_args(action, default)
+        return f"{', '.join(action.option_strings)} {value}"
+
+    def _split_lines(self, text: str, width: int) -> list[str]:
+        """Return *text* in lines; an option stays in one."""
+        import textwrap
+
+        words = " ".join(text.split())
+        return textwrap.wrap(words, width, break_on_hyphens=False)
+
 
 class Parser(argparse.ArgumentParser):
     """A parser that raises instead of leaving, so that one place decides what is said.
@@ -56,9 +76,11 @@ class Parser(argparse.ArgumentParser):
     Attributes:
         words: those that it was to read.
         taken: what it has read of them so far, with the defaults of the others.
+        roles: its commands by what they are for, as its help lists them.
     """
 
     words: Sequence[str] = ()
+    roles: Mapping[str, Sequence[str]] = {}
     taken = argparse.Namespace()
 
     def __init__(self, *arguments: Any, **options: Any) -> None:  # noqa: ANN401  # argparse's
@@ -104,7 +126,28 @@ class Parser(argparse.ArgumentParser):
         """Return the help; lines that are written by hand are folded where they must."""
         from envcfg.narrow import fold
 
-        return fold(super().format_help(), help_width())
+        return fold(
+            self._grouped() if self.roles else super().format_help(), help_width()
+        )
+
+    def _grouped(self) -> str:
+        """Return the help of a parser whose commands stand by their roles."""
+        formatter = self._get_formatter()
+        formatter.add_usage(self.usage, self._actions, self._mutually_exclusive_groups)
+        formatter.add_text(self.description)
+        (commands,) = (each for each in self._actions if each.dest == "command_name")
+        listed = commands._get_subactions()  # type: ignore[attr-defined]  # noqa: SLF001
+        known = {each.dest: each for each in listed}
+        options = [each for each in self._actions if each is not commands]
+        for title, actions in (
+            *((role, [known[n] for n in names]) for role, names in self.roles.items()),
+            ("options", options),
+        ):
+            formatter.start_section(title)
+            formatter.add_arguments(actions)
+            formatter.end_section()
+        formatter.add_text(self.epilog)
+        return formatter.format_help()
 
     def _get_values(self, action: argparse.Action, arg_strings: list[str]) -> Any:  # noqa: ANN401
         """Return the value of *action*; a ``--`` is one as well, as in ``--setup=--``.

@@ -43,6 +43,13 @@ _ASKED = {
     "--mem": "--mem-per-gpu",
     "--mem-per-cpu": "--mem-per-gpu",
 }
+# What job and sbatch take as it is.
+_TAKEN = {
+    "-n",
+    "--ntasks",
+    "--cpus-per-task",
+    *(each for each in _ASKED if len(each) == 2),
+}
 _MORE = (
     "--begin --chdir --comment --dependency --error --exclude --export --hint --licenses "
     "--mail-type --mail-user --nice --nodelist --open-mode --reservation --switches "
@@ -58,8 +65,7 @@ def _by_sbatch(options: Iterable[str]) -> dict[str, str]:
 
 
 _SCRIPT = {
-    **_STEP,
-    **_ASKED,
+    **{name: right for name, right in (_STEP | _ASKED).items() if name not in _TAKEN},
     **{option: f"--request-arg={option}=VALUE" for option in _MORE},
     "-e": "--request-arg=--error=FILE; a variable: --set NAME=VALUE",
     "-d": "--request-arg=--dependency=LIST",
@@ -90,10 +96,10 @@ SYNONYMS: Mapping[str, Mapping[str, str]] = {
     "envcfg sbatch": _SCRIPT,
     "envcfg qsub": {
         **_SCRIPT,
-        "-q": "--partition NAME, a queue of PBS",
+        **{letter: _ASKED[letter] for letter in ("-t", "-p", "-G", "-C")},
+        "-n": "--ntasks N",
+        "-c": "--cpus-per-task N",
         "-l": "--nodes, --time; a resource: --request-arg=--filesystems=home:eagle",
-        "-A": "--account NAME",
-        "-N": "--job-name NAME",
         "-r": "--request-arg=-r=y",
         "-W": "--request-arg=-W=depend=afterok:ID",
     },

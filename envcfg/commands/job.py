@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from envcfg.commands.formats import (
@@ -13,7 +13,12 @@ from envcfg.commands.formats import (
     put_result,
 )
 from envcfg.commands.options.option import Option, Table, add_options
-from envcfg.commands.options.request import REQUEST, read_request
+from envcfg.commands.options.request import (
+    REQUEST,
+    read_request,
+    share_out,
+    with_cores,
+)
 from envcfg.commands.options.step import STEP, read_step, wrap_words
 from envcfg.commands.printing import (
     OUTPUT,
@@ -28,7 +33,8 @@ from envcfg.parser import Formatter
 
 _EPILOG = """\
 The command stands behind a --. What the system's rules want and nobody gives is an error
-that says how to give it; what the job will cost stands on stderr.
+that says how to give it; what the job will cost stands on stderr. Letters are those of
+{program}, but for -o, which writes the script; the job's output is --log.
 
 examples:
 """
@@ -61,10 +67,16 @@ _PBS = """\
 
 
 class _Name(NamedTuple):
-    """A name of this command: what the list of commands says of it, and examples."""
+    """A name of this command.
+
+    Attributes:
+        help: what the list of commands says of it.
+        letters: of options, as the users of its scheduler know them; None: Slurm's.
+    """
 
     help: str
     examples: str
+    letters: Mapping[str, str] | None = None
 
 
 # One command for all schedulers: the profile says which it is. Two more names, by which
@@ -75,7 +87,11 @@ NAMES = {
         f"{_SLURM}\n{_PBS}",
     ),
     "sbatch": _Name("the same, with examples for Slurm", _SLURM),
-    "qsub": _Name("the same, with examples for PBS", _PBS),
+    "qsub": _Name(
+        "the same, with letters and examples for PBS",
+        _PBS,
+        {"--account": "-A", "--partition": "-q", "--job-name": "-N", "--array": "-J"},
+    ),
 }
 _EXAMPLE = "envcfg job --container pytorch.sif --time 1:00:00 -- python train.py"
 
@@ -105,11 +121,27 @@ def add_parser(commands: argparse._SubParsersAction[Any]) -> None:
             help=known.help,
             description="Make a job script: what is asked for and why, and the step.",
             usage=f"envcfg {name} --container IMAGE|none [options] -- COMMAND...",
-            epilog=_EPILOG + known.examples.format(name=name),
+            epilog=(_EPILOG + known.examples).format(
+                name=name, program="qsub" if known.letters else "sbatch"
+            ),
             formatter_class=Formatter,
             allow_abbrev=False,
         )
-        add_options(parser, OPTIONS)
+        add_options(parser, OPTIONS if known.letters is None else _lettered(known))
+
+
+def _lettered(name: _Name) -> Table:
+    """Return the options with the letters of *name* in place of Slurm's."""
+    letters = name.letters or {}
+    return {
+        title: [
+            each._replace(short=letters.get(each.flag, ""))
+            if title in REQUEST
+            else each
+            for each in options
+        ]
+        for title, options in OPTIONS.items()
+    }
 
 
 def run(
@@ -131,6 +163,7 @@ def run(
     from envcfg.request.shape import RequestError
 
     _check(options)
+    share_out(options)
     if command is None:
         msg = "no command, and a job needs one"
         raise UsageError(msg, hint=_EXAMPLE)
@@ -139,6 +172,7 @@ def run(
     plan = resolve(step.profile, step.profile_hash, step.options, step.notes)
     asked = read_request(options, command)
     try:
+        asked = with_cores(options, asked, step.profile, plan)
         request = make_request(step.profile, plan, asked)
     except RequestError as err:
         if options.format is None:
@@ -185,6 +219,9 @@ def run(
 
 
 def _check(options: argparse.Namespace) -> None:
+    if "%" in (options.output or ""):
+        msg = "-o names the script here, and the job's output is --log"
+        raise UsageError(msg, hint=f"--log={options.output}")
     if options.output is not None and (options.json or options.format):
         other = "--json" if options.json else "--format"
         msg = f"-o writes the script, so it excludes {other}"

@@ -15,8 +15,6 @@ from envcfg.digest import sha256_of
 from envcfg.errors import ProfileError
 from envcfg.findings import NOWHERE, Finding, Place
 from envcfg.profile.model import Parent, Profile
-from envcfg.profile.read.loader import load_profile
-from envcfg.profile.read.nodes import invalid
 from envcfg.profile.words import PROFILE_NAME
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -193,6 +191,9 @@ class Catalog:
     def _merge(self, files: Sequence[str]) -> Profile:
         if tuple(files) in self._merged:
             return self._merged[tuple(files)]
+        # YAML takes longer than all else here, and names alone need none.
+        from envcfg.profile.read.loader import load_profile
+
         problems: list[Finding] = []
         merged: Profile | None = None
         for path in files:
@@ -213,6 +214,8 @@ class Catalog:
             try:
                 self._read[path] = self.read(path)
             except OSError as err:
+                from envcfg.profile.read.nodes import invalid
+
                 place = Place(path=shown(path), line=1)
                 message = f"cannot be read: {err.strerror}"
                 raise ProfileError([invalid(place, "", message)]) from err
@@ -281,4 +284,6 @@ def _list(folder: str) -> list[str]:
 
 
 def _fail(parent: Parent, message: str, hint: str | None) -> NoReturn:
+    from envcfg.profile.read.nodes import invalid
+
     raise ProfileError([invalid(parent.place, "extends", message, hint)])

@@ -95,7 +95,7 @@ TEXTS = {
     "--flight-recorder": WORD.filter(bool),
     "--profile-rank": st.lists(st.integers(0, 10**9 - 1).map(str), min_size=1).map(",".join),
     "--report-environment": st.lists(st.integers(0, 10**9 - 1).map(str), min_size=1).map(",".join),
-    **dict.fromkeys(("--nodes", "--gpus", "--gpus-per-node", "--cpus-per-gpu", "--nvme"), NUMBER),
+    **dict.fromkeys(("--nodes", "--gpus", "--gpus-per-node", "--cpus-per-gpu", "--nvme", "--ntasks", "--cpus-per-task"), NUMBER),
     "--mem-per-gpu": st.tuples(NUMBER, st.sampled_from(["", "M", "g", "TB"])).map("".join),
     "--time": st.sampled_from(["90", "5:07", "1:30:00", "2-00", "9999-999999:99:99"]),
     **dict.fromkeys(("--account", "--partition", "--qos", "--constraint"), PLAIN),

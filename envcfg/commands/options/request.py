@@ -6,12 +6,18 @@ import argparse
 import os
 import re
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 from envcfg.commands.options.numbers import number_of
 from envcfg.commands.options.option import Option, Table
+from envcfg.errors import UsageError
 from envcfg.profile.words import is_plain
 from envcfg.request.amounts import array_tasks, mebibytes, seconds
-from envcfg.request.shape import Asked, Signal
+from envcfg.request.shape import Asked, Signal, shape_of
+
+if TYPE_CHECKING:
+    from envcfg.launch.plan import Plan
+    from envcfg.profile.model import Profile
 
 _OPTION = re.compile(r"--?[A-Za-z][A-Za-z0-9_-]*")
 _SIGNAL = re.compile(
@@ -69,14 +75,29 @@ _AMOUNTS = (
         "default: 1, or as many as the GPUs need",
         "N",
         read=number_of("nodes"),
+        short="-N",
     ),
-    Option("--gpus", "GPUs in all, on all nodes", "N", read=_gpus),
+    Option("--gpus", "GPUs in all, on all nodes", "N", read=_gpus, short="-G"),
     Option("--gpus-per-node", "default: all of a node", "N", read=_gpus),
     Option(
         "--cpus-per-gpu",
         "cores for each GPU (default: its share)",
         "N",
         read=number_of("cores"),
+    ),
+    Option(
+        "--ntasks",
+        "ranks on all --nodes together, as srun counts them: stands for --ranks",
+        "N",
+        read=number_of("tasks"),
+        short="-n",
+    ),
+    Option(
+        "--cpus-per-task",
+        "cores for each task, where not for each GPU",
+        "N",
+        read=number_of("cores"),
+        short="-c",
     ),
     Option(
         "--mem-per-gpu",
@@ -90,21 +111,29 @@ _AMOUNTS = (
         "GIB",
         read=number_of("GiB"),
     ),
-    Option("--time", "30 (minutes), 1:30:00, 2-00:00:00", "TIME", read=_time),
+    Option(
+        "--time", "30 (minutes), 1:30:00, 2-00:00:00", "TIME", read=_time, short="-t"
+    ),
 )
 # What goes to the scheduler as it stands.
 _NAMED = (
-    Option("--account", "who pays", "NAME", read=_plain),
-    Option("--partition", "partition or queue", "NAME", read=_plain),
-    Option("--qos", "quality of service", "NAME", read=_plain),
-    Option("--constraint", "features of nodes", "TEXT", read=_plain),
-    Option("--job-name", "default: the program's name", "NAME", read=_plain),
+    Option("--account", "who pays", "NAME", read=_plain, short="-A"),
+    Option("--partition", "partition or queue", "PARTITION", read=_plain, short="-p"),
+    Option("--qos", "quality of service", "NAME", read=_plain, short="-q"),
+    Option("--constraint", "features of nodes", "TEXT", read=_plain, short="-C"),
     Option(
-        "--array", "as in 0-9 or 0-99%%10: many jobs of one script", "LIST", read=_array
+        "--job-name", "default: the program's name", "NAME", read=_plain, short="-J"
+    ),
+    Option(
+        "--array",
+        "as in 0-9 or 0-99%%10: many jobs of one script",
+        "LIST",
+        read=_array,
+        short="-a",
     ),
     Option(
         "--log",
-        "file for the job's output (default: %%x-%%j.out)",
+        "file for the job's output, which is -o of sbatch (default: %%x-%%j.out)",
         "PATTERN",
         read=_plain,
     ),
@@ -161,6 +190,52 @@ def read_request(options: argparse.Namespace, command: Sequence[str]) -> Asked:
         named=named,
         extra=tuple(options.request_arg),
     )
+
+
+def share_out(options: argparse.Namespace) -> None:
+    """Let ``--ntasks``, which counts on all nodes, stand for ``--ranks``.
+
+    Raises:
+        UsageError: nobody says on how many nodes, or they do not divide.
+    """
+    tasks, nodes = options.ntasks, options.nodes
+    if tasks is None:
+        return
+    if options.ranks is not None:
+        msg = "--ntasks and --ranks both say how many ranks there are"
+        raise UsageError(msg, hint="--ranks counts them per node: leave one out")
+    if nodes is None:
+        msg = "--ntasks counts on all nodes, and --nodes is not given"
+        hint = f"as in --nodes 1 --ntasks {tasks}; --ranks counts them per node"
+        raise UsageError(msg, hint=hint)
+    if tasks % nodes:
+        msg = f"{tasks} tasks are not the same number on each of {nodes} nodes"
+        raise UsageError(msg, hint=f"as in --ntasks {(tasks // nodes + 1) * nodes}")
+    options.ranks = tasks // nodes
+
+
+def with_cores(
+    options: argparse.Namespace, asked: Asked, profile: Profile, plan: Plan
+) -> Asked:
+    """Return *asked* with the cores of ``--cpus-per-task``, for each GPU.
+
+    Raises:
+        UsageError: both are given, or they are no whole number for each GPU.
+    """
+    cores = options.cpus_per_task
+    if cores is None:
+        return asked
+    if asked.cpus_per_gpu is not None:
+        msg = "--cpus-per-task and --cpus-per-gpu both say how many cores there are"
+        raise UsageError(msg, hint="leave one out")
+    shape, _ = shape_of(profile, plan, asked, None)
+    if cores * shape.tasks % shape.gpus:
+        msg = (
+            f"{cores} cores for each of {shape.tasks} tasks are no whole number for "
+            f"each of {shape.gpus} GPUs"
+        )
+        raise UsageError(msg, hint="--cpus-per-gpu N says how many for each GPU")
+    return asked._replace(cpus_per_gpu=cores * shape.tasks // shape.gpus)
 
 
 def _job_name(command: Sequence[str]) -> str:

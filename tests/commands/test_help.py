@@ -1,0 +1,64 @@
+"""Every help has examples, and every example can be read by the parser of its command."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import shlex
+from collections.abc import Iterator
+
+import pytest
+
+from envcfg.cli import build_parser, split_command
+from envcfg.parser import Parser
+
+
+def parsers(
+    parser: argparse.ArgumentParser, path: str = ""
+) -> Iterator[tuple[str, Parser]]:
+    """Yield every command and its own commands, by what one types for it."""
+    assert isinstance(parser, Parser)
+    yield path or "envcfg", parser
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for name, each in action.choices.items():
+                yield from parsers(each, f"{path} {name}".strip())
+
+
+ALL = dict(parsers(build_parser()))
+
+
+def examples(parser: Parser) -> list[list[str]]:
+    """Return the command lines of envcfg among the examples, as words without envcfg."""
+    text = (parser.epilog or "").partition("examples:\n")[2]
+    text = re.split(r"\n\n(?=\S)", text)[0].replace("\\\n", " ")
+    lines = [each for each in text.splitlines() if not each.strip().startswith("#")]
+    # What stands behind two spaces is what a line is for, but for aligned options.
+    plain = [
+        re.sub(r"(?<=\S) {2,}(?!-).*", "", re.sub(r" +(?=-)", " ", e)) for e in lines
+    ]
+    inner = [part for line in plain for part in re.findall(r"\$\(([^()]*)\)", line)]
+    outer = [re.sub(r"\"?\$\([^()]*\)\"?", "made", line) for line in plain]
+    parts = [part for line in (*inner, *outer) for part in re.split(r"[|;&()<>]", line)]
+    ours = [part.strip() for part in parts if part.strip().startswith("envcfg ")]
+    return [shlex.split(part)[1:] for part in ours]
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_a_help_has_examples_and_each_can_be_read(name: str) -> None:
+    found = examples(ALL[name])
+    assert found, f"{name} has no examples"
+    own = [] if name == "envcfg" else name.split()
+    assert any(each[: len(own)] == own for each in found)
+    for words in found:
+        head, _, _ = split_command([each for each in words if each != "..."])
+        if "..." not in words:
+            build_parser(head[0]).parse_args(head)
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_a_help_says_what_the_command_is_for(name: str) -> None:
+    assert ALL[name].description
+    commands = {"command_name", "action"}  # each of which has a help of its own
+    silent = {each.dest for each in ALL[name]._actions if not each.help}
+    assert silent <= commands
