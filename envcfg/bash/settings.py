@@ -10,6 +10,7 @@ from envcfg.launch.plan import (
     PlannedArgument,
     PlannedBundle,
     PlannedExport,
+    PlannedModule,
     PlannedMount,
 )
 from envcfg.profile.conditions import Condition
@@ -67,6 +68,17 @@ def export_lines(exports: Sequence[PlannedExport], margin: str) -> str:
     for each in exports:
         lines.append(_reason(each.reason, margin))
         call = f"envcfg_export {each.name} {quote(each.value)}\n"
+        lines.append(_guarded([(each.tests, call)], margin))
+    return "".join(lines)
+
+
+def module_lines(modules: Sequence[PlannedModule], margin: str) -> str:
+    """Return the calls that load modules, each with its reason."""
+    lines = []
+    for each in modules:
+        lines.append(_reason(each.reason, margin))
+        own = " own" if each.is_own else ""
+        call = f"envcfg_module {each.action} {quote(each.name)}{own}\n"
         lines.append(_guarded([(each.tests, call)], margin))
     return "".join(lines)
 

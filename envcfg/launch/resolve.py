@@ -17,6 +17,7 @@ from envcfg.launch.choose import (
 )
 from envcfg.launch.diagnostics import check_log_folder, log_settings
 from envcfg.launch.facts import gather_facts
+from envcfg.launch.modules import choose_modules
 from envcfg.launch.notes import (
     first_values,
     image_notes,
@@ -87,6 +88,7 @@ def resolve(
             directory=known is not None and known.directory and word is not None,
         )
     check_log_folder(options.diagnostics, INSIDE | planned.keys())
+    modules, known_modules = choose_modules(profile, options, facts)
     container = choose_container(profile, options, named, facts)
     bundles: list[PlannedBundle] = []
     broken_up: list[Finding] = []
@@ -121,6 +123,8 @@ def resolve(
         masks=profile.cpu_masks if can_pin else None,
         visibility=profile.visibility,
         rendezvous=profile.rendezvous,
+        modules=modules,
+        known_modules=known_modules,
         scratch=profile.scratch if needs_cache else None,
         expect=profile.expect,
         notes=(

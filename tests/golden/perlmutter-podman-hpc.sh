@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# envcfg:script 114eab06e8dde86f2255d9875297efc0b6cc658642ec72b22b2eeb05915774fe
+# envcfg:script 40fcffbbc92c7dbf57a6207d6e683c67387e651f55fc5c5ca519420bb494f3ec
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
 # envcfg 0.1.0, profile perlmutter (sha256 234f3fb14b2a7f98)
 # made by: envcfg wrap --profile perlmutter --runtime podman-hpc --container docker.io/a/pytorch:2.9 --bind /data::ro -- python3 dump.py out 'a b'
@@ -29,6 +29,7 @@ ENVCFG_BASHOPTS=$BASHOPTS
 
 ENVCFG_RANKS=''
 ENVCFG_IMAGE='docker.io/a/pytorch:2.9'
+ENVCFG_KNOWN=''
 ENVCFG_SHELL='/bin/sh'
 ENVCFG_MASKS='0xffff000000000000ffff000000000000,0x0000ffff000000000000ffff00000000,0x00000000ffff000000000000ffff0000,0x000000000000ffff000000000000ffff'
 ENVCFG_MASKS_UNION='ffffffff,ffffffff,ffffffff,ffffffff'
@@ -174,7 +175,7 @@ envcfg_find() { # set envcfg_name: the first runtime that is on PATH
     if type -P "$envcfg_name" >/dev/null; then return; fi
   done
   envcfg_fault "no container runtime on PATH: tried ${ENVCFG_RUNTIMES[*]}" \
-    'load its module before, or name it with --runtime'
+    "load its module before${ENVCFG_KNOWN:+ ($ENVCFG_KNOWN)}, or name it with --runtime"
 }
 
 envcfg_find_source() { # SOURCE [SPEC]: of a bind

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# envcfg:script dfbbb3da90c7640b57fa247c5e9366e2879d92f527ac9c01266e0958fe710013
+# envcfg:script e5c0b65e27d6d54cd4c737b8934078332ed7b32f02c6d769c1bfde24cf041d39
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
 # envcfg 0.1.0, profile perlmutter (sha256 234f3fb14b2a7f98)
 # made by: envcfg wrap --profile perlmutter --runtime shifter --container docker:a/pytorch:2.9 --bind /data::ro -- python3 dump.py out 'a b'
@@ -26,6 +26,7 @@ ENVCFG_BASHOPTS=$BASHOPTS
 
 ENVCFG_RANKS=''
 ENVCFG_IMAGE='docker:a/pytorch:2.9'
+ENVCFG_KNOWN=''
 ENVCFG_SHELL='/bin/sh'
 ENVCFG_MASKS='0xffff000000000000ffff000000000000,0x0000ffff000000000000ffff00000000,0x00000000ffff000000000000ffff0000,0x000000000000ffff000000000000ffff'
 ENVCFG_MASKS_UNION='ffffffff,ffffffff,ffffffff,ffffffff'
@@ -168,7 +169,7 @@ envcfg_find() { # set envcfg_name: the first runtime that is on PATH
     if type -P "$envcfg_name" >/dev/null; then return; fi
   done
   envcfg_fault "no container runtime on PATH: tried ${ENVCFG_RUNTIMES[*]}" \
-    'load its module before, or name it with --runtime'
+    "load its module before${ENVCFG_KNOWN:+ ($ENVCFG_KNOWN)}, or name it with --runtime"
 }
 
 envcfg_find_source() { # SOURCE [SPEC]: of a bind

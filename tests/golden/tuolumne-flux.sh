@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# envcfg:script 91c351e6cdf2b2d971131bac3936a2d1b16808835fc29b1d6de90653ae8ee7db
+# envcfg:script b5b25e73cb8a2abf778f96c7ac10dd33675007d6023f5ad2c97acc83eb7706f2
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
 # envcfg 0.1.0, profile tuolumne (sha256 be2815e2bd1164f1)
 # made by: envcfg wrap --profile tuolumne --fact rocm=6.4.1 --fact plugin=1.14.2 --container /images/pytorch.sif --runtime-arg=--cleanenv -- python3 dump.py out 'a b'
@@ -26,6 +26,7 @@ ENVCFG_BASHOPTS=$BASHOPTS
 ENVCFG_RANKS=''
 ENVCFG_GPUS='4'
 ENVCFG_IMAGE='/images/pytorch.sif'
+ENVCFG_KNOWN=''
 ENVCFG_VERB='exec'
 ENVCFG_SHELL='/bin/sh'
 ENVCFG_RUNTIMES=(singularity apptainer) # the first that is on PATH
@@ -165,7 +166,7 @@ envcfg_find() { # set envcfg_name: the first runtime that is on PATH
     if type -P "$envcfg_name" >/dev/null; then return; fi
   done
   envcfg_fault "no container runtime on PATH: tried ${ENVCFG_RUNTIMES[*]}" \
-    'load its module before, or name it with --runtime'
+    "load its module before${ENVCFG_KNOWN:+ ($ENVCFG_KNOWN)}, or name it with --runtime"
 }
 
 envcfg_find_image() { # set envcfg_image, a path: absolute, and there

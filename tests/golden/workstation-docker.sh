@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# envcfg:script afa7a2227e9c58c7f74c673bc33cf7131b66dd220159a83ca442bf030dcd35eb
+# envcfg:script 06cd46a0ba736b8e784a973c06229d6c49a40cfa402b97efabb4edd19d922633
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
 # envcfg 0.1.0, profile workstation (sha256 c2c25a46465ed4fb)
 # made by: envcfg wrap --profile workstation --runtime docker --ranks 2 --container localhost/pytorch --bind /data -- python3 dump.py out 'a b'
@@ -30,6 +30,7 @@ ENVCFG_BASHOPTS=$BASHOPTS
 
 ENVCFG_RANKS='2'
 ENVCFG_IMAGE='localhost/pytorch'
+ENVCFG_KNOWN=''
 ENVCFG_SHELL='/bin/sh'
 ENVCFG_RUNTIMES=(docker) # the first that is on PATH
 
@@ -112,7 +113,7 @@ envcfg_find() { # set envcfg_name: the first runtime that is on PATH
     if type -P "$envcfg_name" >/dev/null; then return; fi
   done
   envcfg_fault "no container runtime on PATH: tried ${ENVCFG_RUNTIMES[*]}" \
-    'load its module before, or name it with --runtime'
+    "load its module before${ENVCFG_KNOWN:+ ($ENVCFG_KNOWN)}, or name it with --runtime"
 }
 
 envcfg_find_source() { # SOURCE [SPEC]: of a bind

@@ -110,6 +110,9 @@ envcfg_lengths() { # WORD...: Linux must be able to start a program with them
 
 envcfg_step() { # COMMAND...: one step of the job, from the checks to the exit code
   ENVCFG_FAULTS=0 ENVCFG_CODE=0 ENVCFG_ARGS=() ENVCFG_PRESET=' '
+  # envcfg:begin modular
+  ENVCFG_UNLOADED=()
+  # envcfg:end modular
   # envcfg:begin size
   local ENVCFG_RANKS=$ENVCFG_RANKS ENVCFG_NODES_WANTED=''
   while [[ ${1-} == --nodes=* || ${1-} == --ranks=* ]]; do
@@ -127,6 +130,9 @@ envcfg_step() { # COMMAND...: one step of the job, from the checks to the exit c
     envcfg_error 'no command' 'give it, as in envcfg_run python train.py'
     return 2
   fi
+  # envcfg:begin modules
+  envcfg_modules
+  # envcfg:end modules
   envcfg_survey
   # envcfg:begin stated
   envcfg_stated
@@ -134,6 +140,9 @@ envcfg_step() { # COMMAND...: one step of the job, from the checks to the exit c
   # envcfg:begin shrink
   envcfg_shrink
   # envcfg:end shrink
+  # envcfg:begin tested-modules
+  envcfg_tested_modules
+  # envcfg:end tested-modules
   envcfg_enter
   if ((ENVCFG_FAULTS == 0)); then envcfg_settings; fi
   envcfg_lengths "${ENVCFG_ENTER[@]}" "$ENVCFG_RANK" "${ENVCFG_ARGS[@]}" "$@"

@@ -46,17 +46,6 @@ case ${BASH_VERSION:-none}:${SHELLOPTS-} in
     ;;
 esac
 
-# --- Modules ------------------------------------------------------------------------
-
-if type module >/dev/null 2>&1; then
-  # makes the module of singularity known
-  module load PDC
-  # the runtime is not there without
-  module load singularity/4.1.1-cpeGNU-23.12
-else
-  printf 'envcfg: note: no modules here, so none is loaded\n' >&2
-fi
-
 # --- What srun must be told again ---------------------------------------------------
 
 # srun of Slurm 22.05 to 23.02 does not take it over from the batch job

@@ -46,20 +46,6 @@ case ${BASH_VERSION:-none}:${SHELLOPTS-} in
     ;;
 esac
 
-# --- Modules ------------------------------------------------------------------------
-
-if type module >/dev/null 2>&1; then
-  # makes the two modules for containers known
-  module load olcf-container-tools
-  # binds the host's MPI and libfabric; must not be loaded where an image is built
-  module load apptainer-enable-mpi
-  # adds what GPU-aware MPI needs of the host; must not be loaded where an image is
-  # built
-  module load apptainer-enable-gpu
-else
-  printf 'envcfg: note: no modules here, so none is loaded\n' >&2
-fi
-
 # --- What srun must be told again ---------------------------------------------------
 
 # srun of Slurm 22.05 to 23.02 does not take it over from the batch job
