@@ -38,6 +38,13 @@ def quote_word(word: Word, user: str, sure: Collection[str] = ()) -> str:
     )
 
 
+def unsure_names(word: Word, sure: Collection[str]) -> list[str]:
+    """Return the names to which *word* refers that may have no value, each once."""
+    refs = (part for part in word if isinstance(part, Ref))
+    unsure = (ref.name for ref in refs if ref.default is None and ref.name not in sure)
+    return list(dict.fromkeys(unsure))
+
+
 def with_defaults(word: Word) -> Word:
     """Return *word* with an empty default wherever it has none."""
     return tuple(

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
-from envcfg.bash.quoting import quote, quote_word
+from envcfg.bash.quoting import quote, quote_word, unsure_names
 from envcfg.launch.plan import (
     Planned,
     PlannedArgument,
@@ -16,7 +16,7 @@ from envcfg.launch.plan import (
 from envcfg.profile.conditions import Condition
 from envcfg.profile.identity import NODE, RANK
 from envcfg.profile.reason import Reason
-from envcfg.profile.words import quote_comment
+from envcfg.profile.words import quote_comment, references
 
 _WIDTH = 92
 _TESTS = {"==": "-eq", "!=": "-ne", "<": "-lt", "<=": "-le", ">": "-gt", ">=": "-ge"}
@@ -148,12 +148,23 @@ def _setting(setting: Planned, margin: str, verb: str, sure: frozenset[str]) -> 
             call = f"{verb}_{force}unset {setting.name}\n"
         else:
             how = "force" if setting.force else "set"
-            value = quote_word(branch.value, setting.name, sure - {setting.name})
+            names = references(branch.value)
+            value = quote_word(branch.value, setting.name, names)
             call = f"{verb}_{how} {setting.name} {value}\n"
+            unsure = unsure_names(branch.value, sure - {setting.name})
+            if unsure:
+                call = f"{verb}_{_lacks(setting.name, branch.reason, unsure)} || {call}"
         steps.append((branch.tests, call))
     reasons = dict.fromkeys(branch.reason for branch in setting.branches)
     comments = "".join(_reason(each, margin) for each in reasons)
     return comments + _guarded(steps, margin)
+
+
+def _lacks(name: str, reason: Reason, unsure: Iterable[str]) -> str:
+    """Return the words that end the step where a name is not set that a value needs."""
+    place = f"{reason.place.path}:{reason.place.line}" if reason.date else "--set"
+    pairs = "".join(f' {each} "${{{each}+set}}"' for each in unsure)
+    return f"lacks {name} {quote(place)}{pairs}"
 
 
 def _always_set(setting: Planned) -> bool:

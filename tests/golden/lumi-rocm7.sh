@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# envcfg:script f492ef727f7a80b6794c9048e5b583e12e0d54aab043efe3cf6d8dec8865ac46
+# envcfg:script 6287084262e3d17bb21831d1545346dff49abf4f09579400d330e1c8e85f1a7e
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
 # envcfg 0.1.0, profile lumi-g (sha256 d4423cd12b345fb6)
 # made by: envcfg wrap --profile lumi-g --bind /data:/data:ro --runtime-arg=--cleanenv --container /images/lumi-multitorch-full-u24r70f21m50t210-20260513.sif --set 'NCCL_NET=AWS Libfabric' --set 'QUOTE='"'"'"$$HOME`id`\' --set 'SEED=${RANK}${SLURM_JOB_ID}' --unset NCCL_DEBUG -- python3 dump.py out 'a b'
@@ -124,7 +124,7 @@ envcfg_inside() { # what is set in each task, in the container
   # AITER compiles kernels under a lock that Lustre does not keep well
   # [profiles/lumi-g.yaml:319]
   envcfg_in_set AITER_JIT_DIR "${ENVCFG_CACHE}"/aiter
-  envcfg_in_force SEED "${RANK}""${ENVCFG_REF_SLURM_JOB_ID?is not set, and SEED refers to it}"
+  envcfg_in_lacks SEED --set ENVCFG_REF_SLURM_JOB_ID "${ENVCFG_REF_SLURM_JOB_ID+set}" || envcfg_in_force SEED "${RANK}""${ENVCFG_REF_SLURM_JOB_ID}"
   envcfg_folders TRITON_CACHE_DIR "${TRITON_CACHE_DIR-}" \
     TORCH_EXTENSIONS_DIR "${TORCH_EXTENSIONS_DIR-}" \
     TORCHINDUCTOR_CACHE_DIR "${TORCHINDUCTOR_CACHE_DIR-}" \
@@ -286,6 +286,17 @@ envcfg_need() { # NAME VALUE: what the task's launcher must have told it
 
 envcfg_is_preset() { # NAME: whether the job has set it, so that its value stays
   case $ENVCFG_PRESET in *" $1 "*) return 0 ;; esac
+  return 1
+}
+
+envcfg_in_lacks() { # NAME PLACE {REFERENCE SET}...: fail if its value refers to what is not set
+  envcfg_name="$1 ($2)"
+  while [ "$#" -gt 2 ]; do
+    [ -n "$4" ] || envcfg_fail "$envcfg_name refers to ${3#ENVCFG_REF_}, which is not set in this task" \
+      "export it before the step, or give a value of your own: --set ${envcfg_name%% *}=VALUE"
+    shift 2
+  done
+  unset -v envcfg_name
   return 1
 }
 

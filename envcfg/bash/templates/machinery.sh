@@ -26,6 +26,19 @@ envcfg_set() { # NAME VALUE: what the job has set already wins
   ENVCFG_ARGS+=("$1=${!1-$2}")
 }
 
+envcfg_lacks() { # NAME PLACE {REFERENCE SET}...: whether its value refers to what is not set, which is a fault
+  local envcfg_name=$1 envcfg_place=$2
+  while (($# > 2)); do
+    if [[ -z $4 ]]; then
+      envcfg_fault "$envcfg_name ($envcfg_place) refers to $3, which is not set in this job" \
+        "export $3 before the step, or give a value of your own: --set $envcfg_name=VALUE"
+      return 0
+    fi
+    shift 2
+  done
+  return 1
+}
+
 envcfg_force_unset() { # NAME
   ENVCFG_ARGS+=(-u "$1")
 }
