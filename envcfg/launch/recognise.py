@@ -57,6 +57,8 @@ def recognise(options: Options) -> tuple[Options, list[Finding]]:
         return options, []
     known, words = found
     launcher = known["launcher"]
+    if LAUNCHERS[launcher].is_whole:
+        return _whole(options, launcher)
     if options.launcher not in {None, launcher}:
         msg = f"the command begins with {name}, which --launcher {options.launcher} is not"
         hint = f"leave out --launcher, or {name} from the command"
@@ -73,6 +75,21 @@ def recognise(options: Options) -> tuple[Options, list[Finding]]:
         local_rank_at=at if takes_rank else None,
         local_rank_option=known.get("local_rank_option", options.local_rank_option),
     ), [_note(command[0], launcher, split)]
+
+
+def _whole(options: Options, launcher: str) -> tuple[Options, list[Finding]]:
+    """Return the options with a program that takes a whole node, unless the user differs."""
+    if options.launcher or options.ranks:
+        return options, []
+    name = options.command[0].rpartition("/")[2]
+    note = Finding(
+        rule="launcher-recognised",
+        severity="note",
+        subject=f"launcher {launcher}",
+        message=f"is taken, as {name} takes all GPUs of its node itself: one task per node",
+        fix="otherwise: --ranks N, for so many per node",
+    )
+    return options._replace(launcher=launcher), [note]
 
 
 def decided_words(command: Sequence[str]) -> Collection[int]:

@@ -40,6 +40,7 @@ from envcfg.launch.tasks import (
     check_starter,
     choose_launcher,
     has_contract,
+    ranks_per_node,
     starter_options,
 )
 from envcfg.launchers import LAUNCHERS
@@ -66,7 +67,7 @@ def resolve(
     options, recognised = recognise(options)
     launcher, starter = choose_launcher(profile, options)
     can_pin = (
-        "cpu_masks" in STARTERS[starter].sections and not LAUNCHERS[launcher].is_agent
+        "cpu_masks" in STARTERS[starter].sections and not LAUNCHERS[launcher].has_node
     )
     named = chosen_runtimes(profile, options)
     check_starter(named, starter, launcher)
@@ -118,7 +119,7 @@ def resolve(
         has_mode=options.has_mode,
         local_rank_at=options.local_rank_at,
         local_rank_option=options.local_rank_option,
-        ranks=options.ranks,
+        ranks=ranks_per_node(launcher, options),
         gpus=profile.node.gpus if profile.node else None,
         masks=profile.cpu_masks if can_pin else None,
         visibility=profile.visibility,

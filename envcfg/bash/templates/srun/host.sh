@@ -54,6 +54,16 @@ envcfg_whole() { # a task that has a node to itself takes all GPUs: what the job
   unset -v SLURM_GPUS_PER_TASK SLURM_TRES_PER_TASK SLURM_NTASKS_PER_GPU SLURM_GPU_BIND SLURM_TRES_BIND
 }
 
+envcfg_alone() { # one task per node, which gets the GPUs and the cores of all
+  local envcfg_tasks
+  ENVCFG_SRUN+=(--ntasks="$ENVCFG_NODES" --ntasks-per-node=1)
+  envcfg_whole
+  if [[ -n ${SLURM_CPUS_PER_TASK-} ]]; then
+    envcfg_tasks=$(envcfg_tasks)
+    ENVCFG_SRUN+=(--cpus-per-task=$((SLURM_CPUS_PER_TASK * ${envcfg_tasks:-1})))
+  fi
+}
+
 envcfg_host() { # COMMAND...: run it once on each node, outside the container
   if [[ $ENVCFG_JOB_NODES == 1 && -n ${SLURMD_NODENAME-} ]]; then
     "$@" # this is the node
