@@ -18,6 +18,7 @@ from envcfg.launch.choose import (
 from envcfg.launch.diagnostics import check_log_folder, log_settings
 from envcfg.launch.facts import gather_facts
 from envcfg.launch.modules import choose_modules
+from envcfg.launch.nested import look_inside
 from envcfg.launch.notes import (
     first_values,
     image_notes,
@@ -64,6 +65,7 @@ def resolve(
     Raises:
         UsageError: if profile and options cannot go together.
     """
+    options, inside = look_inside(options)
     options, recognised = recognise(options)
     launcher, starter = choose_launcher(profile, options)
     can_pin = (
@@ -130,6 +132,7 @@ def resolve(
         expect=profile.expect,
         notes=(
             *notes,
+            *inside,
             *recognised,
             *conflicts,
             *unknown_notes(facts.missed),

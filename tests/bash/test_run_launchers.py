@@ -401,6 +401,12 @@ def test_a_program_that_takes_a_whole_node_is_one_task_with_all_gpus_and_cores(
     assert b"GPUs: the others idle" not in done.stderr
 
 
+def test_a_variable_of_the_job_is_no_number_of_ranks_yet(wrap: Wrap) -> None:
+    made = wrap(*LUMI, "--ranks", "${SLURM_GPUS_PER_NODE}", "--", "true")
+    assert made.code == 2
+    assert "} is not known before the job runs: give the number of proc" in made.err
+
+
 def test_several_ranks_per_node_are_refused_where_one_task_has_it(wrap: Wrap) -> None:
     made = wrap(*LUMI, "--launcher", "whole-node", "--ranks", "2", "--", "true")
     assert made.code == 2

@@ -24,6 +24,11 @@ TAKEN = {
         *("torchrun", None, "--max-restarts=3 --tee 3"),
         (*PYTHON, "-m", "pkg.train", "-x"),
     ),
+    "torchrun --nproc-per-node=${SLURM_GPUS_PER_NODE} t.py": (
+        *("torchrun", None, ""),
+        (*PYTHON, "t.py"),
+    ),
+    "torchrun --nproc_per_node $SLURM_GPUS_ON_NODE t.py": ("torchrun", None, "", (*PYTHON, "t.py")),
     "torchrun --no-python ./a.out b": ("torchrun", None, "", ("./a.out", "b")),
     "/opt/venv/bin/torchrun t.py": ("torchrun", None, "", (*PYTHON, "t.py")),
     "/opt/bin/python3.11 -m torch.distributed.run --rdzv-id 7 t.py": (
@@ -170,6 +175,7 @@ WRONG = {
     "accelerate launch --cpu t.py": "does not know this option",
     "torchrun --nnodes": "a value is missing",
     "torchrun --nproc-per-node=many t.py": "'many' is no number of ranks",
+    "torchrun --nproc-per-node=${WORKERS} t.py": "WORKERS. is not known before the job runs",
     "torchrun --nnodes=2": "no program behind torchrun",
     "horovodrun --fusion-threshold-mb 32 python t.py": "does not know this option",
     "mpirun -x NCCL_DEBUG=INFO ./a": "does not know this option",
