@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# envcfg:script bf1e7083e65c15336d8f25b320da0321e2dfbf1cad8da7859edf1a81623223f7
+# envcfg:script c6a4cb89fa63925b15759b63626161fa557c890629f475eab7e3104d7f4e1fd4
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
 # envcfg 0.1.0, profile alps-clariden (sha256 80d3320ca99c5bdb)
 # made by: envcfg wrap --profile alps-clariden --runtime ce --container my-environment --fact cuda=13.0 --bind /data:/mnt/data:ro -- python3 dump.py out 'a b'
@@ -506,7 +506,7 @@ envcfg_apart() { # COMMAND...: one step and its end, in a shell of envcfg's own
 # The job's shell waits for a child in the background, as signals interrupt only that. Those
 # that it has a trap for, or ignores, are its own business. With job control, only what is in
 # the foreground has the terminal.
-envcfg_run() { # [--nodes=N] [--ranks=N] [--] COMMAND...: run one step; its exit code is the program's
+envcfg_run() { # [--on NODES | --nodes=N] [--ranks=N] [--overlap] [--] COMMAND...: run one step; its exit code is the program's
   if [[ $- == *m* ]]; then
     (envcfg_apart "$@")
     return

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# envcfg:script bd8ac5aeb5d3412122592c29b64eaf15dbb22ed6d91cba488840f2cef72f9897
+# envcfg:script e4f5130381ec849a8131b87ec36b54089117a4d02294df24a0ed4d82c05213e0
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
 # envcfg 0.1.0, profile lumi-g (sha256 d4423cd12b345fb6)
 # made by: envcfg wrap --profile lumi-g --fact rocm=6.2.4 --container /images/pytorch.sif
@@ -477,6 +477,36 @@ envcfg_size() { # OPTION: of a step that is smaller than the job
   fi
 }
 
+envcfg_choose() { # set ENVCFG_CHOSEN, the numbers of this step's nodes, if it was given any
+  local envcfg_number
+  if [[ $ENVCFG_ON == all || $ENVCFG_FAULTS != 0 ]]; then return; fi
+  if [[ -n $ENVCFG_NODES_WANTED ]]; then
+    envcfg_fault '--on and --nodes exclude each other' '--on says which nodes, and so how many'
+    return
+  fi
+  case $ENVCFG_ON in
+    first) ENVCFG_CHOSEN=(0) ;;
+    others) for ((envcfg_number = 1; envcfg_number < ENVCFG_NODES; envcfg_number++)); do ENVCFG_CHOSEN+=("$envcfg_number"); done ;;
+    *[!0-9,]* | '' | ,* | *, | *,,* | *[0-9][0-9][0-9][0-9][0-9][0-9]*)
+      envcfg_fault "--on $ENVCFG_ON names no nodes" 'as in --on first, --on others, --on all, --on 0,2'
+      return
+      ;;
+    *)
+      for envcfg_number in ${ENVCFG_ON//,/ }; do
+        envcfg_number=$((10#$envcfg_number))
+        if ((envcfg_number >= ENVCFG_NODES)); then
+          envcfg_fault "--on $ENVCFG_ON: there is no node $envcfg_number" "the job has $ENVCFG_NODES, which are numbered from 0"
+          return
+        elif [[ " ${ENVCFG_CHOSEN[*]} " != *" $envcfg_number "* ]]; then
+          ENVCFG_CHOSEN+=("$envcfg_number")
+        fi
+      done
+      ;;
+  esac
+  ENVCFG_NODES_WANTED=${#ENVCFG_CHOSEN[@]}
+  envcfg_chosen
+}
+
 envcfg_shrink() { # to the nodes of this step, if it was given a number
   if [[ -z $ENVCFG_NODES_WANTED || $ENVCFG_NODES_WANTED == "$ENVCFG_NODES" ]]; then
     return
@@ -506,15 +536,25 @@ envcfg_lengths() { # WORD...: Linux must be able to start a program with them
 envcfg_step() { # COMMAND...: one step of the job, from the checks to the exit code
   ENVCFG_FAULTS=0 ENVCFG_CODE=0 ENVCFG_ARGS=() ENVCFG_PRESET=' '
   ENVCFG_UNLOADED=()
-  local ENVCFG_RANKS=$ENVCFG_RANKS ENVCFG_NODES_WANTED=''
-  while [[ ${1-} == --nodes=* || ${1-} == --ranks=* ]]; do
-    envcfg_size "$1"
+  local ENVCFG_RANKS=$ENVCFG_RANKS ENVCFG_NODES_WANTED='' ENVCFG_ON=all ENVCFG_OVERLAP=''
+  local -a ENVCFG_CHOSEN=()
+  while :; do
+    case ${1-} in
+      --nodes=* | --ranks=*) envcfg_size "$1" ;;
+      --on=*) ENVCFG_ON=${1#*=} ;;
+      --on)
+        set -- "--on=${2-}" "${@:3}"
+        continue
+        ;;
+      --overlap) ENVCFG_OVERLAP=yes ;;
+      *) break ;;
+    esac
     shift
   done
   if [[ ${1-} == -- ]]; then
     shift
   elif [[ ${1-} == -* ]]; then
-    envcfg_error "unknown option $1" 'as in envcfg_run --nodes=1 --ranks=1 -- COMMAND'
+    envcfg_error "unknown option $1" 'as in envcfg_run --on first --ranks=1 -- COMMAND'
     return 2
   fi
   if (($# == 0)); then
@@ -523,7 +563,13 @@ envcfg_step() { # COMMAND...: one step of the job, from the checks to the exit c
   fi
   envcfg_modules
   envcfg_survey
+  if [[ $ENVCFG_ON == others && $ENVCFG_NODES == 1 && $ENVCFG_FAULTS == 0 ]]; then
+    envcfg_note 'nothing to do on others: the job has one node'
+    return 0
+  fi
+  envcfg_choose
   envcfg_shrink
+  if [[ -n $ENVCFG_OVERLAP ]]; then envcfg_overlap; fi
   envcfg_enter
   if ((ENVCFG_FAULTS == 0)); then envcfg_settings; fi
   envcfg_lengths "${ENVCFG_ENTER[@]}" "$ENVCFG_RANK" "${ENVCFG_ARGS[@]}" "$@"
@@ -553,7 +599,7 @@ envcfg_apart() { # COMMAND...: one step and its end, in a shell of envcfg's own
 # The job's shell waits for a child in the background, as signals interrupt only that. Those
 # that it has a trap for, or ignores, are its own business. With job control, only what is in
 # the foreground has the terminal.
-envcfg_run() { # [--nodes=N] [--ranks=N] [--] COMMAND...: run one step; its exit code is the program's
+envcfg_run() { # [--on NODES | --nodes=N] [--ranks=N] [--overlap] [--] COMMAND...: run one step; its exit code is the program's
   if [[ $- == *m* ]]; then
     (envcfg_apart "$@")
     return
@@ -608,6 +654,7 @@ envcfg_survey() { # what the allocation is
   fi
   envcfg_numbers SLURM_NNODES SLURM_JOB_NUM_NODES SLURM_NTASKS SLURM_NPROCS SLURM_CPUS_PER_TASK
   ENVCFG_SRUN=()
+  ENVCFG_HOSTS=()
   ENVCFG_JOB_NODES=${SLURM_NNODES:-${SLURM_JOB_NUM_NODES:-1}} # a step may have fewer
   ENVCFG_NODES=$ENVCFG_JOB_NODES
 }
@@ -651,6 +698,25 @@ envcfg_tasks() { # print how many tasks per node the job asked for, if it did
 
 envcfg_whole() { # a task that has a node to itself takes all GPUs: what the job said of each rank's goes
   unset -v SLURM_GPUS_PER_TASK SLURM_TRES_PER_TASK SLURM_NTASKS_PER_GPU SLURM_GPU_BIND SLURM_TRES_BIND
+}
+
+envcfg_chosen() { # the step's nodes are these of the job's
+  local envcfg_name
+  local -a envcfg_names=()
+  while read -r envcfg_name; do
+    envcfg_names+=("$envcfg_name")
+  done < <(scontrol show hostnames "${SLURM_JOB_NODELIST-}" </dev/null)
+  if ((${#envcfg_names[@]} != ENVCFG_JOB_NODES)); then
+    envcfg_fault "scontrol names ${#envcfg_names[@]} nodes in '${SLURM_JOB_NODELIST-}', but the job has $ENVCFG_JOB_NODES" \
+      'leave out --on, then the step has all nodes'
+    return
+  fi
+  for envcfg_name in "${ENVCFG_CHOSEN[@]}"; do ENVCFG_HOSTS+=("${envcfg_names[envcfg_name]}"); done
+  ENVCFG_SRUN+=("--nodelist=$(IFS=, && printf '%s' "${ENVCFG_HOSTS[*]}")")
+}
+
+envcfg_overlap() { # the step runs beside others on the same nodes, with what they hold
+  ENVCFG_SRUN+=(--overlap --mem=0)
 }
 
 envcfg_host() { # COMMAND...: run it once on each node, outside the container

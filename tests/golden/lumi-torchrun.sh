@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# envcfg:script 69f81407f16b9cae1fb7f80ca318f37db5d2a04d6e5df702fb8481207d3868e9
+# envcfg:script 3a1453176b5b6448306aa60cb198c68350b7f7f574076454bcb88f378e1f1439
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
 # envcfg 0.1.0, profile lumi-g (sha256 d4423cd12b345fb6)
 # made by: envcfg wrap --profile lumi-g --fact rocm=6.2.4 --container /images/pytorch.sif --launcher torchrun -- python3 dump.py out 'a b'
@@ -119,7 +119,7 @@ ENVCFG_TEXT
 # --- How it is started --------------------------------------------------------------
 
 envcfg_launch() { # COMMAND...: one task per node, in which an agent starts the ranks
-  local envcfg_tasks envcfg_ranks=$ENVCFG_RANKS
+  local envcfg_ranks=$ENVCFG_RANKS
   if [[ -z $envcfg_ranks ]]; then envcfg_ranks=$(envcfg_gpus); fi
   envcfg_ranks=${envcfg_ranks:-$ENVCFG_GPUS}
   if [[ -z $envcfg_ranks || $envcfg_ranks == 0 ]]; then
@@ -127,12 +127,7 @@ envcfg_launch() { # COMMAND...: one task per node, in which an agent starts the 
       'give --ranks N'
     return 2
   fi
-  ENVCFG_SRUN+=(--ntasks="$ENVCFG_NODES" --ntasks-per-node=1)
-  envcfg_whole
-  if [[ -n ${SLURM_CPUS_PER_TASK-} ]]; then # one task gets the cores of all
-    envcfg_tasks=$(envcfg_tasks)
-    ENVCFG_SRUN+=(--cpus-per-task=$((SLURM_CPUS_PER_TASK * ${envcfg_tasks:-1})))
-  fi
+  envcfg_alone
   ENVCFG_ARGS+=("ENVCFG_LOCAL_RANKS=$envcfg_ranks" "ENVCFG_WORKER=$ENVCFG_WORKER")
   envcfg_srun "$@"
 }
@@ -473,7 +468,7 @@ envcfg_apart() { # COMMAND...: one step and its end, in a shell of envcfg's own
 # The job's shell waits for a child in the background, as signals interrupt only that. Those
 # that it has a trap for, or ignores, are its own business. With job control, only what is in
 # the foreground has the terminal.
-envcfg_run() { # [--nodes=N] [--ranks=N] [--] COMMAND...: run one step; its exit code is the program's
+envcfg_run() { # [--on NODES | --nodes=N] [--ranks=N] [--overlap] [--] COMMAND...: run one step; its exit code is the program's
   if [[ $- == *m* ]]; then
     (envcfg_apart "$@")
     return
@@ -571,6 +566,16 @@ envcfg_tasks() { # print how many tasks per node the job asked for, if it did
 
 envcfg_whole() { # a task that has a node to itself takes all GPUs: what the job said of each rank's goes
   unset -v SLURM_GPUS_PER_TASK SLURM_TRES_PER_TASK SLURM_NTASKS_PER_GPU SLURM_GPU_BIND SLURM_TRES_BIND
+}
+
+envcfg_alone() { # one task per node, which gets the GPUs and the cores of all
+  local envcfg_tasks
+  ENVCFG_SRUN+=(--ntasks="$ENVCFG_NODES" --ntasks-per-node=1)
+  envcfg_whole
+  if [[ -n ${SLURM_CPUS_PER_TASK-} ]]; then
+    envcfg_tasks=$(envcfg_tasks)
+    ENVCFG_SRUN+=(--cpus-per-task=$((SLURM_CPUS_PER_TASK * ${envcfg_tasks:-1})))
+  fi
 }
 
 envcfg_host() { # COMMAND...: run it once on each node, outside the container

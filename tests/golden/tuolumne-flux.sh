@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# envcfg:script b5b25e73cb8a2abf778f96c7ac10dd33675007d6023f5ad2c97acc83eb7706f2
+# envcfg:script 37e49ba7397e7f55f7478ee4182f468f4713b9e7eaed64e5d89fea57dd4cf781
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
 # envcfg 0.1.0, profile tuolumne (sha256 be2815e2bd1164f1)
 # made by: envcfg wrap --profile tuolumne --fact rocm=6.4.1 --fact plugin=1.14.2 --container /images/pytorch.sif --runtime-arg=--cleanenv -- python3 dump.py out 'a b'
@@ -435,7 +435,7 @@ envcfg_apart() { # COMMAND...: one step and its end, in a shell of envcfg's own
 # The job's shell waits for a child in the background, as signals interrupt only that. Those
 # that it has a trap for, or ignores, are its own business. With job control, only what is in
 # the foreground has the terminal.
-envcfg_run() { # [--nodes=N] [--ranks=N] [--] COMMAND...: run one step; its exit code is the program's
+envcfg_run() { # [--on NODES | --nodes=N] [--ranks=N] [--overlap] [--] COMMAND...: run one step; its exit code is the program's
   if [[ $- == *m* ]]; then
     (envcfg_apart "$@")
     return
@@ -482,8 +482,7 @@ envcfg_main() { # COMMAND...: what this text is for; run as a file, its shell is
 }
 
 envcfg_survey() { # what the allocation is: an instance of Flux, with a broker on each node
-  local -a envcfg_hosts=()
-  ENVCFG_NODES=1
+  ENVCFG_NODES=1 ENVCFG_HOSTS=()
   ENVCFG_MASTER_ADDR=''
   if [[ -z ${FLUX_URI-} ]]; then
     envcfg_fault 'this is no Flux allocation: FLUX_URI is not set' \
@@ -494,9 +493,9 @@ envcfg_survey() { # what the allocation is: an instance of Flux, with a broker o
   elif ! type -P flux >/dev/null; then
     envcfg_fault 'flux is not on PATH' "load Flux's module, or add its folder to PATH"
   else
-    read -r -a envcfg_hosts < <(flux hostlist --expand instance </dev/null) || :
-    ENVCFG_NODES=${#envcfg_hosts[@]}
-    ENVCFG_MASTER_ADDR=${envcfg_hosts[0]-}
+    read -r -a ENVCFG_HOSTS < <(flux hostlist --expand instance </dev/null) || :
+    ENVCFG_NODES=${#ENVCFG_HOSTS[@]}
+    ENVCFG_MASTER_ADDR=${ENVCFG_HOSTS[0]-}
     if ((ENVCFG_NODES == 0)); then
       envcfg_fault 'flux hostlist names no node of this allocation' \
         "see what 'flux hostlist instance' says here; old versions of Flux lack it"
