@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# envcfg:script e4f5130381ec849a8131b87ec36b54089117a4d02294df24a0ed4d82c05213e0
+# envcfg:script 89d19f7002774a99210259c4047542373d77c0f423f66e7a270aa5bb9febd485
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
 # envcfg 0.1.0, profile lumi-g (sha256 d4423cd12b345fb6)
 # made by: envcfg wrap --profile lumi-g --fact rocm=6.2.4 --container /images/pytorch.sif
@@ -477,8 +477,8 @@ envcfg_size() { # OPTION: of a step that is smaller than the job
   fi
 }
 
-envcfg_choose() { # set ENVCFG_CHOSEN, the numbers of this step's nodes, if it was given any
-  local envcfg_number
+envcfg_choose() { # set ENVCFG_CHOSEN, the numbers of this step's nodes in their order, if it was given any
+  local envcfg_number envcfg_wanted=' '
   if [[ $ENVCFG_ON == all || $ENVCFG_FAULTS != 0 ]]; then return; fi
   if [[ -n $ENVCFG_NODES_WANTED ]]; then
     envcfg_fault '--on and --nodes exclude each other' '--on says which nodes, and so how many'
@@ -497,9 +497,11 @@ envcfg_choose() { # set ENVCFG_CHOSEN, the numbers of this step's nodes, if it w
         if ((envcfg_number >= ENVCFG_NODES)); then
           envcfg_fault "--on $ENVCFG_ON: there is no node $envcfg_number" "the job has $ENVCFG_NODES, which are numbered from 0"
           return
-        elif [[ " ${ENVCFG_CHOSEN[*]} " != *" $envcfg_number "* ]]; then
-          ENVCFG_CHOSEN+=("$envcfg_number")
         fi
+        envcfg_wanted+="$envcfg_number "
+      done
+      for ((envcfg_number = 0; envcfg_number < ENVCFG_NODES; envcfg_number++)); do
+        if [[ $envcfg_wanted == *" $envcfg_number "* ]]; then ENVCFG_CHOSEN+=("$envcfg_number"); fi
       done
       ;;
   esac

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# envcfg:script d6ba5f1df28961fc5ad2723f131e33abe60d50d93e574a997b97392c938ddc9d
+# envcfg:script 804231ccbaff11ebbe119b3257d546b7863e0c03c186745391ca16f24f90d398
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
 # envcfg 0.1.0, profile workstation (sha256 c2c25a46465ed4fb)
 # made by: envcfg wrap --profile workstation --container none
@@ -154,8 +154,8 @@ envcfg_size() { # OPTION: of a step that is smaller than the job
   fi
 }
 
-envcfg_choose() { # set ENVCFG_CHOSEN, the numbers of this step's nodes, if it was given any
-  local envcfg_number
+envcfg_choose() { # set ENVCFG_CHOSEN, the numbers of this step's nodes in their order, if it was given any
+  local envcfg_number envcfg_wanted=' '
   if [[ $ENVCFG_ON == all || $ENVCFG_FAULTS != 0 ]]; then return; fi
   if [[ -n $ENVCFG_NODES_WANTED ]]; then
     envcfg_fault '--on and --nodes exclude each other' '--on says which nodes, and so how many'
@@ -174,9 +174,11 @@ envcfg_choose() { # set ENVCFG_CHOSEN, the numbers of this step's nodes, if it w
         if ((envcfg_number >= ENVCFG_NODES)); then
           envcfg_fault "--on $ENVCFG_ON: there is no node $envcfg_number" "the job has $ENVCFG_NODES, which are numbered from 0"
           return
-        elif [[ " ${ENVCFG_CHOSEN[*]} " != *" $envcfg_number "* ]]; then
-          ENVCFG_CHOSEN+=("$envcfg_number")
         fi
+        envcfg_wanted+="$envcfg_number "
+      done
+      for ((envcfg_number = 0; envcfg_number < ENVCFG_NODES; envcfg_number++)); do
+        if [[ $envcfg_wanted == *" $envcfg_number "* ]]; then ENVCFG_CHOSEN+=("$envcfg_number"); fi
       done
       ;;
   esac
