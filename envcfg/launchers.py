@@ -17,6 +17,8 @@ class Launcher(NamedTuple):
 
     Attributes:
         is_agent: one task per node, which starts the ranks in it.
+        is_whole: one task per node as well, which is the program itself and takes all that
+            the node has.
         has_template: whether there is a ``bash/templates/launchers/NAME.sh``.
         starters: who can start its tasks.
         programs: by which a command shows that it means this launcher.
@@ -29,6 +31,7 @@ class Launcher(NamedTuple):
     """
 
     is_agent: bool = False
+    is_whole: bool = False
     has_template: bool = False
     starters: tuple[str, ...] = tuple(STARTERS)
     programs: tuple[str, ...] = ()
@@ -37,6 +40,11 @@ class Launcher(NamedTuple):
     own_options: bool = False
     needs_pmi: bool = False
     may_use_pmi: bool = False
+
+    @property
+    def has_node(self) -> bool:
+        """Whether a task has a node to itself."""
+        return self.is_agent or self.is_whole
 
 
 _AGENT_STARTERS = tuple(name for name, each in STARTERS.items() if each.starts_agents)
@@ -84,6 +92,13 @@ LAUNCHERS: Mapping[str, Launcher] = {
         needs_pmi=True,
     ),
     "transformers": Launcher(),
+    # servers, and what is a node of a cluster of its own
+    "whole-node": Launcher(
+        is_whole=True,
+        programs=("ray", "sglang", "vllm"),
+        modules=("ray.scripts.", "sglang.", "vllm.entrypoints."),
+        takes_any=True,
+    ),
 }
 AGENTS = tuple(name for name, each in LAUNCHERS.items() if each.is_agent)
 # What a profile may allow; each of the others goes with one of these.

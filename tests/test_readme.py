@@ -54,7 +54,7 @@ SOURCED = [
     for path in (
         *DOCS,
         ROOT / "envcfg/commands/wrap.py",
-        ROOT / "examples/train.sbatch",
+        *(ROOT / "examples").glob("*.sbatch"),
     )
     for line in path.read_text().splitlines()
     if line.strip().startswith("source <(envcfg ")

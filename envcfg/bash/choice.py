@@ -26,7 +26,7 @@ def is_by_interface(plan: Plan) -> bool:
 def launch_templates(plan: Plan) -> list[str]:
     """Return the templates with the decisions: how ranks are started, how they enter."""
     starter = plan.starter
-    names = [f"{starter}/{'agent' if LAUNCHERS[plan.launcher].is_agent else 'ranks'}"]
+    names = [_launch_template(plan)]
     names += [name for name in (f"{starter}/step",) if has_template(name)]
     if "cpu_masks" in STARTERS[starter].sections:
         names.append(f"{starter}/{'pin' if plan.masks else 'unpinned'}")
@@ -37,6 +37,15 @@ def launch_templates(plan: Plan) -> list[str]:
         if runtime.option:
             names.append(f"{starter}/plugin")
     return [*names, runtime_template(plan)]
+
+
+def _launch_template(plan: Plan) -> str:
+    known = LAUNCHERS[plan.launcher]
+    if known.is_agent:
+        return f"{plan.starter}/agent"
+    whole = f"{plan.starter}/whole"
+    is_own = known.is_whole and has_template(whole)
+    return whole if is_own else f"{plan.starter}/ranks"
 
 
 def runtime_template(plan: Plan) -> str:

@@ -44,6 +44,7 @@ from envcfg.bash.settings import (
     argument_lines,
     bundle_lines,
     export_lines,
+    module_lines,
     mount_lines,
     option_lines,
     setting_lines,
@@ -99,6 +100,8 @@ def _body(plan: Plan) -> list[str]:
     functions = _settings(plan)
     if plan.container:
         functions = f"{_mounts(plan.container)}\n{functions}"
+    if plan.modules:
+        functions = f"{_modules(plan)}\n{functions}"
     rest = assemble(
         [
             *_started(plan, blocks),
@@ -168,6 +171,9 @@ def _data(plan: Plan) -> Mapping[str, str]:
         "ENVCFG_GPUS": str(plan.gpus or ""),
         "ENVCFG_IMAGE": container.image if container else "",
         "ENVCFG_IMAGE_READ": container.stamp if container else "",
+        "ENVCFG_KNOWN": "; ".join(
+            f"module {each.action} {each.name}" for each in plan.known_modules
+        ),
         "ENVCFG_VERB": container.verb if container else "",
         "ENVCFG_SHELL": shell_of(plan),
         "ENVCFG_MASKS": ",".join(masks),
@@ -178,6 +184,17 @@ def _data(plan: Plan) -> Mapping[str, str]:
         "ENVCFG_PROFILE": plan.profile,
         "ENVCFG_REPORTED": " ".join(map(str, plan.diagnostics.reported)),
     }
+
+
+def _modules(plan: Plan) -> str:
+    """Return the functions that load modules: before anything is looked for, or counted."""
+    text = ""
+    for name, is_tested in (("envcfg_modules", False), ("envcfg_tested_modules", True)):
+        chosen = [each for each in plan.modules if bool(each.tests) is is_tested]
+        if chosen:
+            body = module_lines(chosen, "  ")
+            text += f"{name}() {{\n{body}  envcfg_unloaded\n}}\n\n"
+    return text.rstrip("\n") + "\n"
 
 
 def _mounts(container: Container) -> str:
@@ -272,6 +289,9 @@ def _blocks(plan: Plan) -> dict[str, str]:
         "size": not plan.command,
         "colons": ends_at_colon(plan),
         "read": plan.container is not None and plan.container.stamp,
+        "modular": plan.modules,
+        "modules": not all(each.tests for each in plan.modules),
+        "tested-modules": any(each.tests for each in plan.modules),
         "shrink": not plan.command,
         "stated": "nodes" in plan.facts,
         "text": runtime is not None and runtime.is_text,
@@ -302,6 +322,8 @@ def _machinery(plan: Plan, blocks: Mapping[str, str]) -> Iterator[str]:
     if asked.reported:
         yield template("told")
         yield template("report")
+    if plan.modules:
+        yield template("modules")
     if plan.scratch:
         yield template("clean", blocks)
 

@@ -46,10 +46,15 @@ def with_defaults(word: Word) -> Word:
     )
 
 
-def needed_names(word: Word) -> list[str]:
-    """Return the variables that must be set, as *word* has no default for them."""
-    given = (part for part in word if isinstance(part, Ref) and part.default is None)
-    return list(dict.fromkeys(ref.name for ref in given))
+def needed_names(word: Word, sure: Collection[str] = ()) -> list[str]:
+    """Return the variables that must be set, as *word* has no default for them.
+
+    Args:
+        word: the value that refers to them.
+        sure: names that are set, whatever the job has.
+    """
+    refs = (part for part in word if isinstance(part, Ref) and part.default is None)
+    return list(dict.fromkeys(ref.name for ref in refs if ref.name not in sure))
 
 
 def rename(word: Word, names: Mapping[str, str]) -> Word:

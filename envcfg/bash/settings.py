@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from envcfg.bash.quoting import needed_names, quote, quote_word, with_defaults
 from envcfg.bind import STAND_IN
@@ -11,12 +11,13 @@ from envcfg.launch.plan import (
     PlannedArgument,
     PlannedBundle,
     PlannedExport,
+    PlannedModule,
     PlannedMount,
 )
 from envcfg.profile.conditions import Condition
 from envcfg.profile.identity import NODE, RANK
 from envcfg.profile.reason import Reason
-from envcfg.profile.words import parse_word, quote_comment
+from envcfg.profile.words import parse_word, quote_comment, references
 
 _WIDTH = 92
 _TESTS = {"==": "-eq", "!=": "-ne", "<": "-lt", "<=": "-le", ">": "-gt", ">=": "-ge"}
@@ -98,6 +99,17 @@ def export_lines(exports: Sequence[PlannedExport], margin: str) -> str:
     return "".join(lines)
 
 
+def module_lines(modules: Sequence[PlannedModule], margin: str) -> str:
+    """Return the calls that load modules, each with its reason."""
+    lines = []
+    for each in modules:
+        lines.append(_reason(each.reason, margin))
+        own = " own" if each.is_own else ""
+        call = f"envcfg_module {each.action} {quote(each.name)}{own}\n"
+        lines.append(_guarded([(each.tests, call)], margin))
+    return "".join(lines)
+
+
 def folder_lines(settings: Sequence[Planned], margin: str) -> str:
     """Return the call that makes the folders which the settings name; maybe none."""
     names = [each.name for each in settings if each.directory]
@@ -170,12 +182,23 @@ def _setting(setting: Planned, margin: str, verb: str, sure: frozenset[str]) -> 
             call = f"{verb}_{force}unset {setting.name}\n"
         else:
             how = "force" if setting.force else "set"
-            value = quote_word(branch.value, setting.name, sure - {setting.name})
+            names = references(branch.value)
+            value = quote_word(branch.value, setting.name, names)
             call = f"{verb}_{how} {setting.name} {value}\n"
+            unsure = needed_names(branch.value, sure - {setting.name})
+            if unsure:
+                call = f"{verb}_{_lacks(setting.name, branch.reason, unsure)} || {call}"
         steps.append((branch.tests, call))
     reasons = dict.fromkeys(branch.reason for branch in setting.branches)
     comments = "".join(_reason(each, margin) for each in reasons)
     return comments + _guarded(steps, margin)
+
+
+def _lacks(name: str, reason: Reason, unsure: Iterable[str]) -> str:
+    """Return the words that end the step where a name is not set that a value needs."""
+    place = f"{reason.place.path}:{reason.place.line}" if reason.date else "--set"
+    pairs = "".join(f' {each} "${{{each}+set}}"' for each in unsure)
+    return f"lacks {name} {quote(place)}{pairs}"
 
 
 def _always_set(setting: Planned) -> bool:

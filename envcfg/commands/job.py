@@ -188,7 +188,6 @@ def run(
     cost, words = charge(step.profile, request)
     text = render_job(
         Script(
-            profile=step.profile,
             plan=plan,
             request=request,
             wrap=tuple(wrap_words(step)),

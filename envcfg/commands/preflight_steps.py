@@ -155,8 +155,8 @@ class Steps:
 
     def _ranks(self, seen: Seen) -> int | None:
         """Return how many ranks a node has; None lets the job say it."""
-        given = self._step.options.ranks
-        if given is not None or not LAUNCHERS[self._launcher].is_agent:
+        given, known = self._step.options.ranks, LAUNCHERS[self._launcher]
+        if not known.is_whole and (given is not None or not known.is_agent):
             return given
         counts = [wanted_gpus(each, self._wanted)[0] for each in seen.answers.values()]
         return min(counts, default=0) or None

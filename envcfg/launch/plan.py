@@ -46,6 +46,7 @@ class Options(NamedTuple):
         has_mode: those options say what accelerate is to start.
         settings: from ``--set`` (a word) and ``--unset`` (None), in order.
         facts: stated by the user.
+        modules: to be loaded, beside those of the profile; *no_modules*: without those.
         command: the program and its arguments; empty for a script of several steps.
     """
 
@@ -65,6 +66,8 @@ class Options(NamedTuple):
     local_rank_option: str = "--local_rank"
     settings: Mapping[str, Word | None] = {}
     facts: Mapping[str, str] = {}
+    modules: tuple[str, ...] = ()
+    no_modules: bool = False
     command: tuple[str, ...] = ()
     diagnostics: Diagnostics = Diagnostics()
 
@@ -118,6 +121,16 @@ class PlannedExport(NamedTuple):
     tests: Condition = ALWAYS
 
 
+class PlannedModule(NamedTuple):
+    """What the ``module`` command is to do; it must succeed where the user wants it."""
+
+    name: str
+    action: str
+    reason: Reason
+    tests: Condition = ALWAYS
+    is_own: bool = False
+
+
 class PlannedBundle(NamedTuple):
     """Variables and options of the starter, set together, if the tests hold, or not."""
 
@@ -166,6 +179,8 @@ class Plan(NamedTuple):
         contract: the launcher's template tells each rank what its library reads.
         agent: options of the launcher that starts the ranks of a node.
         handed_on: variables of the job that the rank part refers to.
+        modules: in the order in which they are loaded.
+        known_modules: those of them that the profile has, also where none is loaded.
         scratch: only if a setting uses it.
         preflight: the command line that looks at nodes and network before the step.
         notes: what the user should know.
@@ -192,6 +207,8 @@ class Plan(NamedTuple):
     masks: Masks | None = None
     visibility: Visibility | None = None
     rendezvous: Rendezvous | None = None
+    modules: tuple[PlannedModule, ...] = ()
+    known_modules: tuple[PlannedModule, ...] = ()
     scratch: Scratch | None = None
     expect: Expect | None = None
     diagnostics: Diagnostics = Diagnostics()

@@ -19,6 +19,9 @@ _PYTHON = ("python3", "-u")  # as these launchers start a script
 _PYTHON_VALUES = frozenset(("-W", "-X", "--check-hash-based-pycs"))
 _SCRIPT = frozenset(("-m", "--module", "--no-python"))
 
+# What says in a job how many GPUs its nodes have.
+_GPUS = frozenset(name for each in STARTERS.values() for name in each.gpu_names)
+
 
 class _Split(NamedTuple):
     """A launcher's command: kept options, what is left out, ranks, and the program."""
@@ -49,14 +52,14 @@ def recognise(options: Options) -> tuple[Options, list[Finding]]:
         own = STARTERS[name].own
         hint = f"; --{own}-arg for its options" if own else ""
         raise UsageError(msg, hint=f"give the program alone{hint}")
-    python, module = _interpreter(name, command)
-    if not _is_launcher(name, module):
-        return options, []
-    found = _program(module or (name, *command[1:]), is_module=bool(module))
+    found = launcher_of(command)
     if found is None:
         return options, []
     known, words = found
+    python, _ = _interpreter(name, command)
     launcher = known["launcher"]
+    if LAUNCHERS[launcher].is_whole:
+        return _whole(options, launcher)
     if options.launcher not in {None, launcher}:
         msg = f"the command begins with {name}, which --launcher {options.launcher} is not"
         hint = f"leave out --launcher, or {name} from the command"
@@ -75,16 +78,27 @@ def recognise(options: Options) -> tuple[Options, list[Finding]]:
     ), [_note(command[0], launcher, split)]
 
 
+def _whole(options: Options, launcher: str) -> tuple[Options, list[Finding]]:
+    """Return the options of a program that takes a whole node, unless the user differs."""
+    if options.launcher or options.ranks:
+        return options, []
+    name = options.command[0].rpartition("/")[2]
+    note = Finding(
+        rule="launcher-recognised",
+        severity="note",
+        subject=f"launcher {launcher}",
+        message=f"is taken, as {name} takes all GPUs of its node itself: one task per node",
+        fix="otherwise: --ranks N, for so many per node",
+    )
+    return options._replace(launcher=launcher), [note]
+
+
 def decided_words(command: Sequence[str]) -> Collection[int]:
     """Return which words of a command are options of a launcher that the job decides.
 
     None of them where the command begins with no launcher, or is not understood.
     """
-    name = command[0].rpartition("/")[2] if command else ""
-    module = _interpreter(name, command)[1]
-    if not _is_launcher(name, module):
-        return ()
-    found = _program(module or (name, *command[1:]), is_module=bool(module))
+    found = launcher_of(command)
     if found is None:
         return ()
     known, words = found
@@ -99,6 +113,17 @@ def decided_words(command: Sequence[str]) -> Collection[int]:
             decided += range(at, min(at + width, len(command)))
         at += width
     return decided if begin < at else ()
+
+
+def launcher_of(
+    command: Sequence[str],
+) -> tuple[Mapping[str, Any], Sequence[str]] | None:
+    """Return what is known of the launcher that begins *command*, and what follows it."""
+    name = command[0].rpartition("/")[2] if command else ""
+    module = _interpreter(name, command)[1]
+    if not _is_launcher(name, module):
+        return None
+    return _program(module or (name, *command[1:]), is_module=bool(module))
 
 
 def _is_launcher(name: str, module: tuple[str, ...]) -> bool:
@@ -223,8 +248,14 @@ def _rest(
 def _ranks(name: str, given: str | None) -> int | None:
     if given is None or given in {"auto", "gpu", "-1"}:
         return None
+    if given.strip("${}") in _GPUS and given.startswith("$"):
+        return None  # what the job decides by itself, from the same
     if given.isascii() and given.isdigit() and int(given) > 0:
         return int(given)
+    if given.startswith("$"):
+        msg = f"{name}: {given} is not known before the job runs, and no shell reads it"
+        hint = "leave it out, then the job decides: one rank per GPU; or --ranks N"
+        raise UsageError(msg, hint=hint)
     msg = f"{name}: {given!r} is no number of ranks per node"
     raise UsageError(msg, hint="give --ranks N to envcfg")
 

@@ -21,6 +21,8 @@ from envcfg.launch.diagnostics import (
     log_settings,
 )
 from envcfg.launch.facts import gather_facts
+from envcfg.launch.modules import choose_modules
+from envcfg.launch.nested import look_inside
 from envcfg.launch.notes import (
     first_values,
     image_notes,
@@ -43,6 +45,7 @@ from envcfg.launch.tasks import (
     check_starter,
     choose_launcher,
     has_contract,
+    ranks_per_node,
     starter_options,
 )
 from envcfg.launchers import LAUNCHERS
@@ -66,10 +69,11 @@ def resolve(
     Raises:
         UsageError: if profile and options cannot go together.
     """
+    options, inside = look_inside(options)
     options, recognised = recognise(options)
     launcher, starter = choose_launcher(profile, options)
     can_pin = (
-        "cpu_masks" in STARTERS[starter].sections and not LAUNCHERS[launcher].is_agent
+        "cpu_masks" in STARTERS[starter].sections and not LAUNCHERS[launcher].has_node
     )
     named = chosen_runtimes(profile, options)
     check_starter(named, starter, launcher)
@@ -94,6 +98,7 @@ def resolve(
             directory=known is not None and known.directory and word is not None,
         )
     check_log_folder(options.diagnostics, INSIDE | planned.keys())
+    modules, known_modules = choose_modules(profile, options, facts)
     container = choose_container(profile, options, named, facts)
     bundles: list[PlannedBundle] = []
     broken_up: list[Finding] = []
@@ -124,15 +129,18 @@ def resolve(
         has_mode=options.has_mode,
         local_rank_at=options.local_rank_at,
         local_rank_option=options.local_rank_option,
-        ranks=options.ranks,
+        ranks=ranks_per_node(launcher, options),
         gpus=profile.node.gpus if profile.node else None,
         masks=profile.cpu_masks if can_pin else None,
         visibility=profile.visibility,
         rendezvous=profile.rendezvous,
+        modules=modules,
+        known_modules=known_modules,
         scratch=profile.scratch if needs_cache else None,
         expect=profile.expect,
         notes=(
             *notes,
+            *inside,
             *recognised,
             *conflicts,
             *unknown_notes(facts.missed),

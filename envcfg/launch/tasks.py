@@ -39,6 +39,20 @@ def choose_launcher(profile: Profile, options: Options) -> tuple[str, str]:
     return launcher, starter
 
 
+def ranks_per_node(launcher: str, options: Options) -> int | None:
+    """Return how many ranks the user wants on a node; None leaves it to the job.
+
+    Raises:
+        UsageError: several, where each has a node to itself.
+    """
+    if not LAUNCHERS[launcher].is_whole:
+        return options.ranks
+    if options.ranks not in {None, 1}:
+        msg = f"--ranks {options.ranks}, but --launcher {launcher} is one task per node"
+        raise UsageError(msg, hint="leave out one of them")
+    return 1
+
+
 def check_starter(named: Sequence[Runtime], starter: str, launcher: str) -> None:
     """Check that *starter* can start tasks in containers of the runtimes.
 

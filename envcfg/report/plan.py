@@ -13,6 +13,7 @@ from envcfg.launch.plan import (
     PlannedArgument,
     PlannedBundle,
     PlannedExport,
+    PlannedModule,
     PlannedMount,
 )
 from envcfg.profile.conditions import Condition
@@ -41,6 +42,7 @@ def plan_json(plan: Plan) -> str:
         },
         "command": list(plan.command),
         "container": _container(plan),
+        "modules": [_module(each) for each in plan.modules],
         "settings": [_setting(each) for each in plan.settings],
         "bundles": [
             _bundle(each, STARTERS[plan.starter].bundled[0]) for each in plan.bundles
@@ -86,6 +88,8 @@ def plan_lines(plan: Plan) -> Iterator[str]:
             yield f"  {export.name}={export.value}{_tests(export.tests)}"
     else:
         yield "container  none"
+    for module in plan.modules:
+        yield f"module     {module.action} {module.name}{_tests(module.tests)}"
     for name, fact in sorted(plan.facts.items()):
         yield f"fact       {name}={fact.value}  ({'; '.join(_reason_lines(fact.reason))})"
     for option in plan.started:
@@ -203,6 +207,16 @@ def _argument(argument: PlannedArgument) -> dict[str, object]:
         "word": argument.word,
         "if_exists": argument.if_exists,
         "when": _test_texts(argument.tests),
+    }
+
+
+def _module(module: PlannedModule) -> dict[str, object]:
+    return {
+        "name": module.name,
+        "action": module.action,
+        "own": module.is_own,
+        "when": _test_texts(module.tests),
+        **_said(module.reason),
     }
 
 

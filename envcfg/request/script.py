@@ -12,8 +12,6 @@ from envcfg.bash.pieces import template, title
 from envcfg.bash.quoting import quote, quote_directive, quote_word
 from envcfg.launch.plan import Plan
 from envcfg.mark import marked
-from envcfg.profile.conditions import Truth, judge
-from envcfg.profile.model import Profile
 from envcfg.profile.words import quote_comment
 from envcfg.request.request import Request
 from envcfg.schedulers import SCHEDULERS, Directive, JobNames
@@ -32,7 +30,6 @@ class Script(NamedTuple):
         made_by: the command line of this script.
     """
 
-    profile: Profile
     plan: Plan
     request: Request
     wrap: tuple[str, ...]
@@ -50,7 +47,6 @@ def render_job(script: Script) -> str:
         "\n".join(_directives(script)),
         template("guard"),
         template(beginning) if beginning else "",
-        "\n".join(_modules(script)),
         "\n".join(_repeats(script.request)),
         _start(script),
     ]
@@ -97,31 +93,6 @@ def _directives(script: Script) -> Iterator[str]:
 def _whys(request: Request, directive: Directive) -> tuple[str, ...]:
     """Return the reasons for a line, each once."""
     return tuple(dict.fromkeys(request.lines[each].why for each in directive.of))
-
-
-def _modules(script: Script) -> Iterator[str]:
-    nodes = script.request.shape.nodes
-    facts = {name: fact.value for name, fact in script.plan.facts.items()}
-    facts["nodes"] = str(nodes)
-    lines: list[str] = []
-    for module in script.profile.modules.values():
-        if module is None:
-            continue
-        truth, unknown, _ = judge(module.when, facts)
-        load = f"module {module.action} {quote(module.name)}"
-        if truth is Truth.UNKNOWN:
-            asks = f"{load}: depends on {', '.join(unknown)}, which is not known"
-            lines += _comment(asks, "  ")
-        elif truth is not Truth.NO:
-            lines += [*_comment(module.reason.why, "  "), f"  {load}"]
-    if any(line.startswith("  module ") for line in lines):
-        yield title("Modules")
-        yield ""
-        yield "if type module >/dev/null 2>&1; then"
-        yield from lines
-        yield "else"
-        yield "  printf 'envcfg: note: no modules here, so none is loaded\\n' >&2"
-        yield "fi"
 
 
 def _repeats(request: Request) -> Iterator[str]:

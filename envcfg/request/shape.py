@@ -90,7 +90,7 @@ def refused(message: str, fix: str) -> Finding:
 
 def tasks_per_node(launcher: str, gpus: int, ranks: int | None) -> int:
     """Return how many tasks srun is to start on a node of *gpus* GPUs."""
-    is_one = is_local(launcher) or LAUNCHERS[launcher].is_agent
+    is_one = is_local(launcher) or LAUNCHERS[launcher].has_node
     return 1 if is_one else ranks or gpus
 
 

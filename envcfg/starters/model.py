@@ -13,6 +13,7 @@ class Starter(NamedTuple):
             the tasks.
         step_names: what it tells of the step and of the task's node. Nobody can set it.
         job_names: what the job has of it, and nobody can set.
+        gpu_names: variables by which it tells a job how many GPUs a node has.
         choice_names: what it sets in a task, and a job may choose.
         prefix: how the names of the scheduler's own variables begin.
         node_name: the variable that names the node of a task.
@@ -40,6 +41,7 @@ class Starter(NamedTuple):
     shared_names: tuple[str, ...] = ()
     step_names: tuple[str, ...] = ()
     job_names: tuple[str, ...] = ()
+    gpu_names: tuple[str, ...] = ()
     choice_names: tuple[str, ...] = ()
     prefix: str = ""
     node_name: str = "NODE_RANK"

@@ -15,6 +15,7 @@ STARTER = Starter(
         "SLURM_TOPOLOGY_ADDR",
     ),
     job_names=("SLURM_JOB_ID",),
+    gpu_names=("SLURM_GPUS_PER_NODE", "SLURM_GPUS_ON_NODE"),
     choice_names=("SLURM_CPU_BIND",),
     prefix="SLURM_",
     node_name="SLURMD_NODENAME",

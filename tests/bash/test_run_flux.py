@@ -270,4 +270,4 @@ def test_the_plan_is_shown_and_checked_as_flux_s(wrap: Wrap) -> None:
     assert "use ${NODE_RANK}" in made.err
     show = wrap(*BARE, "--ranks", "2", "--set", "X=${FLUX_TASK_RANK}", "--", "sh", "-c")
     assert show.code == 0
-    assert 'X "${FLUX_TASK_RANK?' in show.text.partition("ENVCFG_INSIDE <<")[2]
+    assert "lacks X --set FLUX_TASK_RANK " in show.text.partition("ENVCFG_INSIDE <<")[2]

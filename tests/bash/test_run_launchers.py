@@ -378,3 +378,36 @@ def test_mpi_goes_by_the_pmi_that_is_named_and_horovod_leaves_gloo_then(
         run(wrap, *LUMI, *options, "--", "python3", str(DUMP), "out")
         assert b"--mpi=pmix" in zero_separated(fakes / "srun")
         assert "HOROVOD_RANK" not in seen(tmp_path, 0)
+
+
+def test_a_program_that_takes_a_whole_node_is_one_task_with_all_gpus_and_cores(
+    wrap: Wrap, fakes: Path, tmp_path: Path
+) -> None:
+    program = tmp_path / "vllm"
+    program.write_text(
+        '#!/bin/sh\necho "$NODE_RANK/$WORLD_SIZE ${SLURM_GPUS_PER_TASK-all}"\n'
+    )
+    program.chmod(0o755)
+    made = wrap(*LUMI, "--", str(program), "serve", "m")
+    job = {"SLURM_NTASKS_PER_NODE": "8", "SLURM_CPUS_PER_TASK": "7", "FAKE_NODES": "2"}
+    own = {"SLURM_NNODES": "2", "SLURM_GPUS_PER_TASK": "1", "SLURM_GPUS_PER_NODE": "8"}
+    done = bash(f"set -euo pipefail\n{made.text}", **job, **own, FAKE_TASKS="1")
+    assert done.returncode == 0, done.stderr.decode()
+    assert sorted(done.stdout.split(b"\n")) == [b"", b"0/2 all", b"1/2 all"]
+    words = [word.decode() for word in zero_separated(fakes / "srun")]
+    for each in ("--ntasks=2", "--ntasks-per-node=1", "--cpus-per-task=56"):
+        assert each in words
+    assert not [word for word in words if word.startswith("--cpu-bind")]
+    assert b"GPUs: the others idle" not in done.stderr
+
+
+def test_a_variable_of_the_job_is_no_number_of_ranks_yet(wrap: Wrap) -> None:
+    made = wrap(*LUMI, "--ranks", "${SLURM_GPUS_PER_NODE}", "--", "true")
+    assert made.code == 2
+    assert "} is not known before the job runs: give the number of proc" in made.err
+
+
+def test_several_ranks_per_node_are_refused_where_one_task_has_it(wrap: Wrap) -> None:
+    made = wrap(*LUMI, "--launcher", "whole-node", "--ranks", "2", "--", "true")
+    assert made.code == 2
+    assert "--ranks 2, but --launcher whole-node is one task per node" in made.err

@@ -113,7 +113,7 @@ def check(profile: Mapping[str, object], job: dict[str, str], nodes: int, launch
         expected = environment(plan, job, identity, nodes)
     if expected is None:
         assert done.returncode != 0
-        assert b": is not set, and " in done.stderr
+        assert b", which is not set in this " in done.stderr
         assert done.stdout == b""
         return
     assert done.returncode == 0, done.stderr.decode()

@@ -233,8 +233,39 @@ def test_a_reference_to_nothing_ends_the_step_and_says_why(wrap: Wrap) -> None:
     made = wrap(*LOCAL, "--set", "X=${GONE}", "--", "echo", "started")
     done = bash(made.out + b"\necho goes on")
     assert done.stdout == b"goes on\n"
-    assert b"GONE: is not set, and X refers to it" in done.stderr
+    hint = "  hint: export GONE before the step, or give a value of your own: --set X=VALUE\n"
+    said = (
+        "envcfg: error: X (--set) refers to GONE, which is not set in this {}\n" + hint
+    )
+    assert done.stderr.decode() == said.format("job")
     made = wrap(*LOCAL, "--set", "X=${GONE}/${RANK}", "--", "echo", "started")
     done = bash(made.out)
     assert done.returncode != 0
     assert done.stdout == b""
+    assert done.stderr.decode() == said.format("task").replace(" GONE b", " it b")
+
+
+@pytest.mark.parametrize("options", ["", "set -euo pipefail\n", "set -u\n"])
+def test_a_reference_of_a_profile_to_nothing_names_profile_variable_and_remedy(
+    wrap: Wrap, tmp_path: Path, options: str
+) -> None:
+    """A project's folder by ${SLURM_JOB_ACCOUNT}, as on LUMI: a job may lack it."""
+    (tmp_path / "p.yaml").write_text(
+        "name: p\nenv:\n"
+        "  HF_HOME: {value: '/scratch/${SLURM_JOB_ACCOUNT}/hf', why: w, source: s, date: 2026-01-01}\n"
+        "  OTHER: {value: '${GONE}', why: w, source: s, date: 2026-01-01}\n"
+    )
+    made = wrap(
+        *("--profile", "./p.yaml", "--container", "none", "--launcher", "local"),
+        *("--", "printenv", "HF_HOME"),
+    )
+    done = bash(options.encode() + made.out, GONE="x")
+    assert (done.returncode, done.stdout) == (4, b"")
+    assert done.stderr.decode() == (
+        "envcfg: error: HF_HOME (./p.yaml:3) refers to SLURM_JOB_ACCOUNT, which is not "
+        "set in this job\n"
+        "  hint: export SLURM_JOB_ACCOUNT before the step, or give a value of your own: "
+        "--set HF_HOME=VALUE\n"
+    )
+    done = bash(options.encode() + made.out, GONE="x", SLURM_JOB_ACCOUNT="p_1")
+    assert (done.returncode, done.stdout) == (0, b"/scratch/p_1/hf\n")

@@ -91,6 +91,7 @@ TEXTS = {
     "--set": pairs(NAME, WORD),
     "--unset": NAME,
     "--fact": pairs(TEXT.map(lambda text: text.replace("=", "") or "a"), TEXT),
+    "--module": st.sampled_from(["pytorch", "gcc/13.2", "/a/b", "a:b@c~=d+e"]),
     "--nccl-debug": WORD.filter(bool),
     "--flight-recorder": WORD.filter(bool),
     "--profile-rank": st.lists(st.integers(0, 10**9 - 1).map(str), min_size=1).map(",".join),

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# envcfg:script ecf931ad2b2cb655f3880f0c4997e451360173a23cb99e90fe097372d17395c8
+# envcfg:script c6a4cb89fa63925b15759b63626161fa557c890629f475eab7e3104d7f4e1fd4
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
-# envcfg 0.1.0, profile alps-clariden (sha256 3f991b3a0fd27f5b)
+# envcfg 0.1.0, profile alps-clariden (sha256 80d3320ca99c5bdb)
 # made by: envcfg wrap --profile alps-clariden --runtime ce --container my-environment --fact cuda=13.0 --bind /data:/mnt/data:ro -- python3 dump.py out 'a b'
 # Source it in a batch script, evaluate it, run it, submit it: all the same.
 # It needs bash 4.4 and, on the compute nodes, neither envcfg nor Python.
@@ -47,7 +47,7 @@ envcfg_settings() {
     envcfg_unset NCCL_NET
   fi
   # as CSCS's own images have it; NCCL takes it as the beginning of the four names
-  # [profiles/alps-clariden.yaml:108]
+  # [profiles/alps-clariden.yaml:107]
   envcfg_set NCCL_SOCKET_IFNAME hsn
   # gloo reads its own variable, not that of NCCL, and takes exact names, no prefixes
   # [profiles/slingshot.yaml:93]
@@ -65,21 +65,21 @@ envcfg_settings() {
   # large jobs overrun the default completion queue [profiles/slingshot.yaml:120]
   envcfg_set FI_CXI_DEFAULT_CQ_SIZE 131072
   # CSCS measured it best over many programs; the 32768 of older lists is not valid
-  # [profiles/alps-clariden.yaml:121]
+  # [profiles/alps-clariden.yaml:120]
   envcfg_set FI_CXI_DEFAULT_TX_SIZE 16384
-  # CSCS measured it best over many programs [profiles/alps-clariden.yaml:126]
+  # CSCS measured it best over many programs [profiles/alps-clariden.yaml:125]
   envcfg_set FI_CXI_RX_MATCH_MODE software
   # from 2.27 on NCCL uses LL128 between nodes, which is slower on Slingshot, and on GH200
-  # can hand over wrong data without a word [profiles/alps-clariden.yaml:114]
+  # can hand over wrong data without a word [profiles/alps-clariden.yaml:113]
   envcfg_set NCCL_PROTO '^LL128'
   # PMIx looks for munge, which is not in the container, and warns in every rank
-  # [profiles/alps-clariden.yaml:131]
+  # [profiles/alps-clariden.yaml:130]
   envcfg_set PMIX_MCA_psec '^munge'
   # a failed collective ends the job instead of leaving it to hang
-  # [profiles/alps-clariden.yaml:136]
+  # [profiles/alps-clariden.yaml:135]
   envcfg_set TORCH_NCCL_ASYNC_ERROR_HANDLING 1
   # CUDA keeps compiled kernels in the home folder, which many ranks share
-  # [profiles/alps-clariden.yaml:141]
+  # [profiles/alps-clariden.yaml:140]
   envcfg_set CUDA_CACHE_DISABLE 1
   envcfg_preset TRITON_CACHE_DIR TORCH_EXTENSIONS_DIR TORCHINDUCTOR_CACHE_DIR MASTER_ADDR MASTER_PORT
   ENVCFG_ARGS+=("ENVCFG_CACHE_BASE=$ENVCFG_CACHE_BASE")
@@ -506,7 +506,7 @@ envcfg_apart() { # COMMAND...: one step and its end, in a shell of envcfg's own
 # The job's shell waits for a child in the background, as signals interrupt only that. Those
 # that it has a trap for, or ignores, are its own business. With job control, only what is in
 # the foreground has the terminal.
-envcfg_run() { # [--nodes=N] [--ranks=N] [--] COMMAND...: run one step; its exit code is the program's
+envcfg_run() { # [--on NODES | --nodes=N] [--ranks=N] [--overlap] [--] COMMAND...: run one step; its exit code is the program's
   if [[ $- == *m* ]]; then
     (envcfg_apart "$@")
     return

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# envcfg:script 5089cb7329cdf1b7dd38fbec9e4eb257ed55e32f1b62d170cb608c54ef69262e
+# envcfg:script 95a2605c7cca43f401cf8b05866b8defb3628168192da8f8f6627cf2745e090d
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
 # envcfg 0.1.0, profile aws-p5 (sha256 700257b6e556f7c0)
 # made by: envcfg wrap --profile aws-p5 --runtime pyxis --container /images/pytorch.sqsh --bind /data:/mnt/data:ro -- python3 dump.py out 'a b'
@@ -354,7 +354,7 @@ envcfg_apart() { # COMMAND...: one step and its end, in a shell of envcfg's own
 # The job's shell waits for a child in the background, as signals interrupt only that. Those
 # that it has a trap for, or ignores, are its own business. With job control, only what is in
 # the foreground has the terminal.
-envcfg_run() { # [--nodes=N] [--ranks=N] [--] COMMAND...: run one step; its exit code is the program's
+envcfg_run() { # [--on NODES | --nodes=N] [--ranks=N] [--overlap] [--] COMMAND...: run one step; its exit code is the program's
   if [[ $- == *m* ]]; then
     (envcfg_apart "$@")
     return

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# envcfg:script d84dd8aa6120a0eed4cf72bbb916dd126078e1f22ef3bf66811cf7dd557749a1
+# envcfg:script a3aceb9a78ed64899b48a6d3edd658e6ff11ebfae68f8475f730cf3305c20bab
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
-# envcfg 0.1.0, profile lumi-g (sha256 c14dc94c38e93319)
+# envcfg 0.1.0, profile lumi-g (sha256 d4423cd12b345fb6)
 # made by: envcfg wrap --profile lumi-g --fact rocm=6.2.4 --container /images/pytorch.sif --preflight --require fast --set 'A=it'"'"'s $$5 ${RANK}' -- python3 dump.py out 'a b'
 # Source it in a batch script, evaluate it, run it, submit it: all the same.
 # It needs bash 4.4 and, on the compute nodes, neither envcfg nor Python.
@@ -27,6 +27,7 @@ ENVCFG_BASHOPTS=$BASHOPTS
 
 ENVCFG_RANKS=''
 ENVCFG_IMAGE='/images/pytorch.sif'
+ENVCFG_KNOWN='module use /appl/local/containers/ai-modules; module load singularity-AI-bindings'
 ENVCFG_VERB='exec'
 ENVCFG_SHELL='/bin/sh'
 ENVCFG_MASKS='0x00fe000000000000,0xfe00000000000000,0x0000000000fe0000,0x00000000fe000000,0x00000000000000fe,0x000000000000fe00,0x000000fe00000000,0x0000fe0000000000'
@@ -34,6 +35,15 @@ ENVCFG_MASKS_UNION='fefefefe,fefefefe'
 ENVCFG_RUNTIMES=(singularity) # the first that is on PATH
 
 ENVCFG_TAKEN=(A AITER_JIT_DIR GLOO_SOCKET_IFNAME MASTER_ADDR MASTER_PORT MIOPEN_CUSTOM_CACHE_DIR MIOPEN_USER_DB_PATH NCCL_NET_GDR_LEVEL NCCL_SOCKET_IFNAME ROCFFT_RTC_CACHE_PATH TORCHINDUCTOR_CACHE_DIR TORCH_EXTENSIONS_DIR TRITON_CACHE_DIR)
+
+envcfg_modules() {
+  # holds the bindings for images that run on the host's libfabric
+  # [profiles/lumi-g.yaml:195]
+  envcfg_module use /appl/local/containers/ai-modules
+  # binds the file systems, libcxi and the host's libfabric [profiles/lumi-g.yaml:201]
+  envcfg_module load singularity-AI-bindings
+  envcfg_unloaded
+}
 
 envcfg_mounts() {
   # PMI and Slurm clients in the container look here [profiles/lumi-g.yaml:133]
@@ -65,7 +75,7 @@ envcfg_settings() {
   # [profiles/slingshot.yaml:93]
   envcfg_set GLOO_SOCKET_IFNAME hsn0
   # GPU RDMA between GPU and NIC of a NUMA node; said to be the default from ROCm 6.2 on,
-  # which RCCL's source does not show, so it stays explicit [profiles/lumi-g.yaml:300]
+  # which RCCL's source does not show, so it stays explicit [profiles/lumi-g.yaml:299]
   envcfg_set NCCL_NET_GDR_LEVEL PHB
   # rocFFT keeps a SQLite cache in the home folder [profiles/slingshot-rocm.yaml:63]
   envcfg_set ROCFFT_RTC_CACHE_PATH /dev/null
@@ -97,7 +107,7 @@ envcfg_inside() { # what is set in each task, in the container
   # by itself, where users clash [profiles/slingshot-rocm.yaml:55]
   envcfg_in_set MIOPEN_CUSTOM_CACHE_DIR "${MIOPEN_USER_DB_PATH}"
   # AITER compiles kernels under a lock that Lustre does not keep well
-  # [profiles/lumi-g.yaml:320]
+  # [profiles/lumi-g.yaml:319]
   envcfg_in_set AITER_JIT_DIR "${ENVCFG_CACHE}"/aiter
   envcfg_in_force A 'it'"'"'s $5 '"${RANK}"
   envcfg_folders TRITON_CACHE_DIR "${TRITON_CACHE_DIR-}" \
@@ -187,7 +197,7 @@ envcfg_find() { # set envcfg_name: the first runtime that is on PATH
     if type -P "$envcfg_name" >/dev/null; then return; fi
   done
   envcfg_fault "no container runtime on PATH: tried ${ENVCFG_RUNTIMES[*]}" \
-    'load its module before, or name it with --runtime'
+    "load its module before${ENVCFG_KNOWN:+ ($ENVCFG_KNOWN)}, or name it with --runtime"
 }
 
 envcfg_find_image() { # set envcfg_image, a path: absolute, and there
@@ -464,10 +474,12 @@ envcfg_lengths() { # WORD...: Linux must be able to start a program with them
 
 envcfg_step() { # COMMAND...: one step of the job, from the checks to the exit code
   ENVCFG_FAULTS=0 ENVCFG_CODE=0 ENVCFG_ARGS=() ENVCFG_PRESET=' '
+  ENVCFG_UNLOADED=()
   if (($# == 0)); then
     envcfg_error 'no command' 'give it, as in envcfg_run python train.py'
     return 2
   fi
+  envcfg_modules
   envcfg_survey
   envcfg_enter
   if ((ENVCFG_FAULTS == 0)); then envcfg_settings; fi
@@ -498,7 +510,7 @@ envcfg_apart() { # COMMAND...: one step and its end, in a shell of envcfg's own
 # The job's shell waits for a child in the background, as signals interrupt only that. Those
 # that it has a trap for, or ignores, are its own business. With job control, only what is in
 # the foreground has the terminal.
-envcfg_run() { # [--nodes=N] [--ranks=N] [--] COMMAND...: run one step; its exit code is the program's
+envcfg_run() { # [--on NODES | --nodes=N] [--ranks=N] [--overlap] [--] COMMAND...: run one step; its exit code is the program's
   if [[ $- == *m* ]]; then
     (envcfg_apart "$@")
     return
@@ -723,6 +735,60 @@ envcfg_preflight() { # look at nodes and network; what is bad ends the step befo
       'start again without the nodes that failed: sbatch --exclude=NODES'
     return "$envcfg_code"
   fi
+}
+
+# Modules are loaded in the shell of the step: the job's own stays as it is.
+envcfg_has_modules() { # whether there is a module command; if need be its own file defines it
+  local - envcfg_folder
+  if type -t module >/dev/null; then return; fi
+  set +eu
+  for envcfg_folder in "${LMOD_PKG-}" "${MODULESHOME-}"; do
+    if [[ -n $envcfg_folder && -r $envcfg_folder/init/bash ]]; then
+      # shellcheck disable=SC1091 # it is the system's
+      builtin source "$envcfg_folder/init/bash" </dev/null >&2
+    fi
+    if type -t module >/dev/null; then return; fi
+  done
+  return 1
+}
+
+envcfg_is_loaded() { # ACTION NAME: whether that is done already, with any version where none is named
+  case $1 in
+    load) [[ :${LOADEDMODULES-}: == *":$2:"* || :${LOADEDMODULES-}: == *":$2/"* ]] ;;
+    unload) [[ :${LOADEDMODULES-}: != *":$2:"* && :${LOADEDMODULES-}: != *":$2/"* ]] ;;
+    use) [[ :${MODULEPATH-}: == *":$2:"* ]] ;;
+  esac
+}
+
+envcfg_module() { # ACTION NAME [own]: what the profile has may be missing, what the user wants not
+  local - envcfg_code=0
+  if envcfg_is_loaded "$1" "$2"; then return; fi
+  if ! envcfg_has_modules; then
+    if [[ -n ${3-} ]]; then
+      envcfg_fault "no module command here, so --module $2 is not loaded" \
+        'source the file by which the system defines it before, as login shells do'
+    else
+      ENVCFG_UNLOADED+=("$1 $2")
+    fi
+    return
+  fi
+  set +eu +o pipefail # they are not made for it
+  module "$1" "$2" </dev/null >&2 || envcfg_code=$?
+  if ((envcfg_code == 0)); then
+    return
+  elif [[ -n ${3-} ]]; then
+    envcfg_fault "module $1 $2 failed" 'module avail shows what there is'
+  else
+    envcfg_note "module $1 $2, which the profile wants, failed: the step goes on without it"
+  fi
+}
+
+envcfg_unloaded() { # say what is not loaded where there is no module command, once
+  local envcfg_names
+  if ((${#ENVCFG_UNLOADED[@]} == 0)); then return; fi
+  printf -v envcfg_names ', module %s' "${ENVCFG_UNLOADED[@]}"
+  envcfg_note "no module command here, so this is left out: ${envcfg_names:2}"
+  ENVCFG_UNLOADED=()
 }
 
 envcfg_end() { # [BASE...]: remove these node-local caches, or all of this shell, on every node

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# envcfg:script d1a0e611fd0cbce94e062f1000ae08eda398a3d8f303dc6135fdc05e4a97fae7
+# envcfg:script 7fc86e3e1af61b365ae79b4786e1a06d6588e5c73be34da23de9da6f4b7b5f64
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
-# envcfg 0.1.0, profile lumi-g (sha256 c14dc94c38e93319)
+# envcfg 0.1.0, profile lumi-g (sha256 d4423cd12b345fb6)
 # made by: envcfg wrap --profile lumi-g --bind /data:/data:ro --runtime-arg=--cleanenv --container /images/lumi-multitorch-full-u24r70f21m50t210-20260513.sif --set 'NCCL_NET=AWS Libfabric' --set 'QUOTE='"'"'"$$HOME`id`\' --set 'SEED=${RANK}${SLURM_JOB_ID}' --unset NCCL_DEBUG -- python3 dump.py out 'a b'
 # Source it in a batch script, evaluate it, run it, submit it: all the same.
 # It needs bash 4.4 and, on the compute nodes, neither envcfg nor Python.
@@ -28,11 +28,21 @@ ENVCFG_BASHOPTS=$BASHOPTS
 
 ENVCFG_RANKS=''
 ENVCFG_IMAGE='/images/lumi-multitorch-full-u24r70f21m50t210-20260513.sif'
+ENVCFG_KNOWN='module load Local-LAIF; module load lumi-aif-singularity-bindings'
 ENVCFG_VERB='run'
 ENVCFG_SHELL='/bin/sh'
 ENVCFG_MASKS='0x00fe000000000000,0xfe00000000000000,0x0000000000fe0000,0x00000000fe000000,0x00000000000000fe,0x000000000000fe00,0x000000fe00000000,0x0000fe0000000000'
 ENVCFG_MASKS_UNION='fefefefe,fefefefe'
 ENVCFG_RUNTIMES=(singularity) # the first that is on PATH
+
+envcfg_modules() {
+  # makes the modules of the LUMI AI Factory known [profiles/lumi-g.yaml:183]
+  envcfg_module load Local-LAIF
+  # binds the file systems and what MPI and Slurm need in these images
+  # [profiles/lumi-g.yaml:189]
+  envcfg_module load lumi-aif-singularity-bindings
+  envcfg_unloaded
+}
 
 envcfg_mounts() {
   envcfg_argument --cleanenv
@@ -61,10 +71,10 @@ envcfg_settings() {
   # [profiles/slingshot.yaml:93]
   envcfg_set GLOO_SOCKET_IFNAME hsn0
   # multi-node jobs hang with it in the ROCm 7 images; without it they are as fast
-  # [profiles/lumi-g.yaml:295]
+  # [profiles/lumi-g.yaml:294]
   envcfg_unset NCCL_NET_GDR_LEVEL
   # keeps these images from hanging when a second process group is made
-  # [profiles/lumi-g.yaml:308]
+  # [profiles/lumi-g.yaml:307]
   envcfg_set FI_MR_CACHE_MONITOR userfaultfd
   # rocFFT keeps a SQLite cache in the home folder [profiles/slingshot-rocm.yaml:63]
   envcfg_set ROCFFT_RTC_CACHE_PATH /dev/null
@@ -78,7 +88,7 @@ envcfg_settings() {
   # [profiles/lumi-g.yaml:52]
   ENVCFG_SRUN+=(--mpi=pmi2)
   # the plugin of these images opens the network on one node too, where Slurm gives none
-  # [profiles/lumi-g.yaml:285]
+  # [profiles/lumi-g.yaml:284]
   if [ "$ENVCFG_NODES" -eq 1 ] && envcfg_agrees single-node-vni \
     NCCL_DMABUF_ENABLE 0 \
     FI_HMEM_ROCR_USE_DMABUF 0 \
@@ -112,9 +122,9 @@ envcfg_inside() { # what is set in each task, in the container
   # by itself, where users clash [profiles/slingshot-rocm.yaml:55]
   envcfg_in_set MIOPEN_CUSTOM_CACHE_DIR "${MIOPEN_USER_DB_PATH}"
   # AITER compiles kernels under a lock that Lustre does not keep well
-  # [profiles/lumi-g.yaml:320]
+  # [profiles/lumi-g.yaml:319]
   envcfg_in_set AITER_JIT_DIR "${ENVCFG_CACHE}"/aiter
-  envcfg_in_force SEED "${RANK}""${ENVCFG_REF_SLURM_JOB_ID?is not set, and SEED refers to it}"
+  envcfg_in_lacks SEED --set ENVCFG_REF_SLURM_JOB_ID "${ENVCFG_REF_SLURM_JOB_ID+set}" || envcfg_in_force SEED "${RANK}""${ENVCFG_REF_SLURM_JOB_ID}"
   envcfg_folders TRITON_CACHE_DIR "${TRITON_CACHE_DIR-}" \
     TORCH_EXTENSIONS_DIR "${TORCH_EXTENSIONS_DIR-}" \
     TORCHINDUCTOR_CACHE_DIR "${TORCHINDUCTOR_CACHE_DIR-}" \
@@ -202,7 +212,7 @@ envcfg_find() { # set envcfg_name: the first runtime that is on PATH
     if type -P "$envcfg_name" >/dev/null; then return; fi
   done
   envcfg_fault "no container runtime on PATH: tried ${ENVCFG_RUNTIMES[*]}" \
-    'load its module before, or name it with --runtime'
+    "load its module before${ENVCFG_KNOWN:+ ($ENVCFG_KNOWN)}, or name it with --runtime"
 }
 
 envcfg_find_image() { # set envcfg_image, a path: absolute, and there
@@ -276,6 +286,17 @@ envcfg_need() { # NAME VALUE: what the task's launcher must have told it
 
 envcfg_is_preset() { # NAME: whether the job has set it, so that its value stays
   case $ENVCFG_PRESET in *" $1 "*) return 0 ;; esac
+  return 1
+}
+
+envcfg_in_lacks() { # NAME PLACE {REFERENCE SET}...: fail if its value refers to what is not set
+  envcfg_name="$1 ($2)"
+  while [ "$#" -gt 2 ]; do
+    [ -n "$4" ] || envcfg_fail "$envcfg_name refers to ${3#ENVCFG_REF_}, which is not set in this task" \
+      "export it before the step, or give a value of your own: --set ${envcfg_name%% *}=VALUE"
+    shift 2
+  done
+  unset -v envcfg_name
   return 1
 }
 
@@ -470,18 +491,6 @@ envcfg_unset() { # NAME: what the job has set already wins
   if [[ -n ${!1+set} ]]; then ENVCFG_ARGS+=("$1=${!1}"); else ENVCFG_ARGS+=(-u "$1"); fi
 }
 
-envcfg_agrees() { # BUNDLE NAME VALUE...: whether the job itself sets none of it otherwise
-  local envcfg_bundle=$1
-  shift
-  while (($# > 0)); do
-    if [[ -n ${!1+set} && ${!1} != "$2" ]]; then
-      envcfg_note "$envcfg_bundle is left out as a whole: the job sets $1=${!1}, not $2"
-      return 1
-    fi
-    shift 2
-  done
-}
-
 envcfg_pass() { # NAME...: hand on what the rank part refers to, under a name of its own
   local envcfg_name
   for envcfg_name; do
@@ -520,10 +529,12 @@ envcfg_lengths() { # WORD...: Linux must be able to start a program with them
 
 envcfg_step() { # COMMAND...: one step of the job, from the checks to the exit code
   ENVCFG_FAULTS=0 ENVCFG_CODE=0 ENVCFG_ARGS=() ENVCFG_PRESET=' '
+  ENVCFG_UNLOADED=()
   if (($# == 0)); then
     envcfg_error 'no command' 'give it, as in envcfg_run python train.py'
     return 2
   fi
+  envcfg_modules
   envcfg_survey
   envcfg_enter
   if ((ENVCFG_FAULTS == 0)); then envcfg_settings; fi
@@ -553,7 +564,7 @@ envcfg_apart() { # COMMAND...: one step and its end, in a shell of envcfg's own
 # The job's shell waits for a child in the background, as signals interrupt only that. Those
 # that it has a trap for, or ignores, are its own business. With job control, only what is in
 # the foreground has the terminal.
-envcfg_run() { # [--nodes=N] [--ranks=N] [--] COMMAND...: run one step; its exit code is the program's
+envcfg_run() { # [--on NODES | --nodes=N] [--ranks=N] [--overlap] [--] COMMAND...: run one step; its exit code is the program's
   if [[ $- == *m* ]]; then
     (envcfg_apart "$@")
     return
@@ -668,6 +679,18 @@ envcfg_host() { # COMMAND...: run it once on each node, outside the container
   )
 }
 
+envcfg_agrees() { # BUNDLE NAME VALUE...: whether the job itself sets none of it otherwise
+  local envcfg_bundle=$1
+  shift
+  while (($# > 0)); do
+    if [[ -n ${!1+set} && ${!1} != "$2" ]]; then
+      envcfg_note "$envcfg_bundle is left out as a whole: the job sets $1=${!1}, not $2"
+      return 1
+    fi
+    shift 2
+  done
+}
+
 envcfg_network() { # VALUE: with what the job has asked for, as srun takes all by one option
   ENVCFG_NETWORK=${ENVCFG_NETWORK-${SLURM_NETWORK-}}
   case ",$ENVCFG_NETWORK," in
@@ -755,6 +778,60 @@ envcfg_wait() { # [PID]: return its exit code, however often signals cut the wai
     # Its own code, or a signal to this shell? If it has ended by now, the next wait tells.
     if [[ $'\n'$(builtin jobs -pr)$'\n' != *$'\n'"$1"$'\n'* ]]; then envcfg_ended=yes; fi
   done
+}
+
+# Modules are loaded in the shell of the step: the job's own stays as it is.
+envcfg_has_modules() { # whether there is a module command; if need be its own file defines it
+  local - envcfg_folder
+  if type -t module >/dev/null; then return; fi
+  set +eu
+  for envcfg_folder in "${LMOD_PKG-}" "${MODULESHOME-}"; do
+    if [[ -n $envcfg_folder && -r $envcfg_folder/init/bash ]]; then
+      # shellcheck disable=SC1091 # it is the system's
+      builtin source "$envcfg_folder/init/bash" </dev/null >&2
+    fi
+    if type -t module >/dev/null; then return; fi
+  done
+  return 1
+}
+
+envcfg_is_loaded() { # ACTION NAME: whether that is done already, with any version where none is named
+  case $1 in
+    load) [[ :${LOADEDMODULES-}: == *":$2:"* || :${LOADEDMODULES-}: == *":$2/"* ]] ;;
+    unload) [[ :${LOADEDMODULES-}: != *":$2:"* && :${LOADEDMODULES-}: != *":$2/"* ]] ;;
+    use) [[ :${MODULEPATH-}: == *":$2:"* ]] ;;
+  esac
+}
+
+envcfg_module() { # ACTION NAME [own]: what the profile has may be missing, what the user wants not
+  local - envcfg_code=0
+  if envcfg_is_loaded "$1" "$2"; then return; fi
+  if ! envcfg_has_modules; then
+    if [[ -n ${3-} ]]; then
+      envcfg_fault "no module command here, so --module $2 is not loaded" \
+        'source the file by which the system defines it before, as login shells do'
+    else
+      ENVCFG_UNLOADED+=("$1 $2")
+    fi
+    return
+  fi
+  set +eu +o pipefail # they are not made for it
+  module "$1" "$2" </dev/null >&2 || envcfg_code=$?
+  if ((envcfg_code == 0)); then
+    return
+  elif [[ -n ${3-} ]]; then
+    envcfg_fault "module $1 $2 failed" 'module avail shows what there is'
+  else
+    envcfg_note "module $1 $2, which the profile wants, failed: the step goes on without it"
+  fi
+}
+
+envcfg_unloaded() { # say what is not loaded where there is no module command, once
+  local envcfg_names
+  if ((${#ENVCFG_UNLOADED[@]} == 0)); then return; fi
+  printf -v envcfg_names ', module %s' "${ENVCFG_UNLOADED[@]}"
+  envcfg_note "no module command here, so this is left out: ${envcfg_names:2}"
+  ENVCFG_UNLOADED=()
 }
 
 envcfg_end() { # [BASE...]: remove these node-local caches, or all of this shell, on every node

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# envcfg:script 97a8a01e253359f031b8aa97f2d3534314948b60ebd5354c19ad4a9376633211
+# envcfg:script 89d19f7002774a99210259c4047542373d77c0f423f66e7a270aa5bb9febd485
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
-# envcfg 0.1.0, profile lumi-g (sha256 c14dc94c38e93319)
+# envcfg 0.1.0, profile lumi-g (sha256 d4423cd12b345fb6)
 # made by: envcfg wrap --profile lumi-g --fact rocm=6.2.4 --container /images/pytorch.sif
 # Source it in a batch script, evaluate it, run it, submit it: all the same.
 # It needs bash 4.4 and, on the compute nodes, neither envcfg nor Python.
@@ -27,11 +27,21 @@ ENVCFG_BASHOPTS=$BASHOPTS
 
 ENVCFG_RANKS=''
 ENVCFG_IMAGE='/images/pytorch.sif'
+ENVCFG_KNOWN='module use /appl/local/containers/ai-modules; module load singularity-AI-bindings'
 ENVCFG_VERB='exec'
 ENVCFG_SHELL='/bin/sh'
 ENVCFG_MASKS='0x00fe000000000000,0xfe00000000000000,0x0000000000fe0000,0x00000000fe000000,0x00000000000000fe,0x000000000000fe00,0x000000fe00000000,0x0000fe0000000000'
 ENVCFG_MASKS_UNION='fefefefe,fefefefe'
 ENVCFG_RUNTIMES=(singularity) # the first that is on PATH
+
+envcfg_modules() {
+  # holds the bindings for images that run on the host's libfabric
+  # [profiles/lumi-g.yaml:195]
+  envcfg_module use /appl/local/containers/ai-modules
+  # binds the file systems, libcxi and the host's libfabric [profiles/lumi-g.yaml:201]
+  envcfg_module load singularity-AI-bindings
+  envcfg_unloaded
+}
 
 envcfg_mounts() {
   # PMI and Slurm clients in the container look here [profiles/lumi-g.yaml:133]
@@ -63,7 +73,7 @@ envcfg_settings() {
   # [profiles/slingshot.yaml:93]
   envcfg_set GLOO_SOCKET_IFNAME hsn0
   # GPU RDMA between GPU and NIC of a NUMA node; said to be the default from ROCm 6.2 on,
-  # which RCCL's source does not show, so it stays explicit [profiles/lumi-g.yaml:300]
+  # which RCCL's source does not show, so it stays explicit [profiles/lumi-g.yaml:299]
   envcfg_set NCCL_NET_GDR_LEVEL PHB
   # rocFFT keeps a SQLite cache in the home folder [profiles/slingshot-rocm.yaml:63]
   envcfg_set ROCFFT_RTC_CACHE_PATH /dev/null
@@ -93,7 +103,7 @@ envcfg_inside() { # what is set in each task, in the container
   # by itself, where users clash [profiles/slingshot-rocm.yaml:55]
   envcfg_in_set MIOPEN_CUSTOM_CACHE_DIR "${MIOPEN_USER_DB_PATH}"
   # AITER compiles kernels under a lock that Lustre does not keep well
-  # [profiles/lumi-g.yaml:320]
+  # [profiles/lumi-g.yaml:319]
   envcfg_in_set AITER_JIT_DIR "${ENVCFG_CACHE}"/aiter
   envcfg_folders TRITON_CACHE_DIR "${TRITON_CACHE_DIR-}" \
     TORCH_EXTENSIONS_DIR "${TORCH_EXTENSIONS_DIR-}" \
@@ -191,7 +201,7 @@ envcfg_find() { # set envcfg_name: the first runtime that is on PATH
     if type -P "$envcfg_name" >/dev/null; then return; fi
   done
   envcfg_fault "no container runtime on PATH: tried ${ENVCFG_RUNTIMES[*]}" \
-    'load its module before, or name it with --runtime'
+    "load its module before${ENVCFG_KNOWN:+ ($ENVCFG_KNOWN)}, or name it with --runtime"
 }
 
 envcfg_find_image() { # set envcfg_image, a path: absolute, and there
@@ -467,6 +477,38 @@ envcfg_size() { # OPTION: of a step that is smaller than the job
   fi
 }
 
+envcfg_choose() { # set ENVCFG_CHOSEN, the numbers of this step's nodes in their order, if it was given any
+  local envcfg_number envcfg_wanted=' '
+  if [[ $ENVCFG_ON == all || $ENVCFG_FAULTS != 0 ]]; then return; fi
+  if [[ -n $ENVCFG_NODES_WANTED ]]; then
+    envcfg_fault '--on and --nodes exclude each other' '--on says which nodes, and so how many'
+    return
+  fi
+  case $ENVCFG_ON in
+    first) ENVCFG_CHOSEN=(0) ;;
+    others) for ((envcfg_number = 1; envcfg_number < ENVCFG_NODES; envcfg_number++)); do ENVCFG_CHOSEN+=("$envcfg_number"); done ;;
+    *[!0-9,]* | '' | ,* | *, | *,,* | *[0-9][0-9][0-9][0-9][0-9][0-9]*)
+      envcfg_fault "--on $ENVCFG_ON names no nodes" 'as in --on first, --on others, --on all, --on 0,2'
+      return
+      ;;
+    *)
+      for envcfg_number in ${ENVCFG_ON//,/ }; do
+        envcfg_number=$((10#$envcfg_number))
+        if ((envcfg_number >= ENVCFG_NODES)); then
+          envcfg_fault "--on $ENVCFG_ON: there is no node $envcfg_number" "the job has $ENVCFG_NODES, which are numbered from 0"
+          return
+        fi
+        envcfg_wanted+="$envcfg_number "
+      done
+      for ((envcfg_number = 0; envcfg_number < ENVCFG_NODES; envcfg_number++)); do
+        if [[ $envcfg_wanted == *" $envcfg_number "* ]]; then ENVCFG_CHOSEN+=("$envcfg_number"); fi
+      done
+      ;;
+  esac
+  ENVCFG_NODES_WANTED=${#ENVCFG_CHOSEN[@]}
+  envcfg_chosen
+}
+
 envcfg_shrink() { # to the nodes of this step, if it was given a number
   if [[ -z $ENVCFG_NODES_WANTED || $ENVCFG_NODES_WANTED == "$ENVCFG_NODES" ]]; then
     return
@@ -495,23 +537,41 @@ envcfg_lengths() { # WORD...: Linux must be able to start a program with them
 
 envcfg_step() { # COMMAND...: one step of the job, from the checks to the exit code
   ENVCFG_FAULTS=0 ENVCFG_CODE=0 ENVCFG_ARGS=() ENVCFG_PRESET=' '
-  local ENVCFG_RANKS=$ENVCFG_RANKS ENVCFG_NODES_WANTED=''
-  while [[ ${1-} == --nodes=* || ${1-} == --ranks=* ]]; do
-    envcfg_size "$1"
+  ENVCFG_UNLOADED=()
+  local ENVCFG_RANKS=$ENVCFG_RANKS ENVCFG_NODES_WANTED='' ENVCFG_ON=all ENVCFG_OVERLAP=''
+  local -a ENVCFG_CHOSEN=()
+  while :; do
+    case ${1-} in
+      --nodes=* | --ranks=*) envcfg_size "$1" ;;
+      --on=*) ENVCFG_ON=${1#*=} ;;
+      --on)
+        set -- "--on=${2-}" "${@:3}"
+        continue
+        ;;
+      --overlap) ENVCFG_OVERLAP=yes ;;
+      *) break ;;
+    esac
     shift
   done
   if [[ ${1-} == -- ]]; then
     shift
   elif [[ ${1-} == -* ]]; then
-    envcfg_error "unknown option $1" 'as in envcfg_run --nodes=1 --ranks=1 -- COMMAND'
+    envcfg_error "unknown option $1" 'as in envcfg_run --on first --ranks=1 -- COMMAND'
     return 2
   fi
   if (($# == 0)); then
     envcfg_error 'no command' 'give it, as in envcfg_run python train.py'
     return 2
   fi
+  envcfg_modules
   envcfg_survey
+  if [[ $ENVCFG_ON == others && $ENVCFG_NODES == 1 && $ENVCFG_FAULTS == 0 ]]; then
+    envcfg_note 'nothing to do on others: the job has one node'
+    return 0
+  fi
+  envcfg_choose
   envcfg_shrink
+  if [[ -n $ENVCFG_OVERLAP ]]; then envcfg_overlap; fi
   envcfg_enter
   if ((ENVCFG_FAULTS == 0)); then envcfg_settings; fi
   envcfg_lengths "${ENVCFG_ENTER[@]}" "$ENVCFG_RANK" "${ENVCFG_ARGS[@]}" "$@"
@@ -541,7 +601,7 @@ envcfg_apart() { # COMMAND...: one step and its end, in a shell of envcfg's own
 # The job's shell waits for a child in the background, as signals interrupt only that. Those
 # that it has a trap for, or ignores, are its own business. With job control, only what is in
 # the foreground has the terminal.
-envcfg_run() { # [--nodes=N] [--ranks=N] [--] COMMAND...: run one step; its exit code is the program's
+envcfg_run() { # [--on NODES | --nodes=N] [--ranks=N] [--overlap] [--] COMMAND...: run one step; its exit code is the program's
   if [[ $- == *m* ]]; then
     (envcfg_apart "$@")
     return
@@ -596,6 +656,7 @@ envcfg_survey() { # what the allocation is
   fi
   envcfg_numbers SLURM_NNODES SLURM_JOB_NUM_NODES SLURM_NTASKS SLURM_NPROCS SLURM_CPUS_PER_TASK
   ENVCFG_SRUN=()
+  ENVCFG_HOSTS=()
   ENVCFG_JOB_NODES=${SLURM_NNODES:-${SLURM_JOB_NUM_NODES:-1}} # a step may have fewer
   ENVCFG_NODES=$ENVCFG_JOB_NODES
 }
@@ -639,6 +700,25 @@ envcfg_tasks() { # print how many tasks per node the job asked for, if it did
 
 envcfg_whole() { # a task that has a node to itself takes all GPUs: what the job said of each rank's goes
   unset -v SLURM_GPUS_PER_TASK SLURM_TRES_PER_TASK SLURM_NTASKS_PER_GPU SLURM_GPU_BIND SLURM_TRES_BIND
+}
+
+envcfg_chosen() { # the step's nodes are these of the job's
+  local envcfg_name
+  local -a envcfg_names=()
+  while read -r envcfg_name; do
+    envcfg_names+=("$envcfg_name")
+  done < <(scontrol show hostnames "${SLURM_JOB_NODELIST-}" </dev/null)
+  if ((${#envcfg_names[@]} != ENVCFG_JOB_NODES)); then
+    envcfg_fault "scontrol names ${#envcfg_names[@]} nodes in '${SLURM_JOB_NODELIST-}', but the job has $ENVCFG_JOB_NODES" \
+      'leave out --on, then the step has all nodes'
+    return
+  fi
+  for envcfg_name in "${ENVCFG_CHOSEN[@]}"; do ENVCFG_HOSTS+=("${envcfg_names[envcfg_name]}"); done
+  ENVCFG_SRUN+=("--nodelist=$(IFS=, && printf '%s' "${ENVCFG_HOSTS[*]}")")
+}
+
+envcfg_overlap() { # the step runs beside others on the same nodes, with what they hold
+  ENVCFG_SRUN+=(--overlap --mem=0)
 }
 
 envcfg_host() { # COMMAND...: run it once on each node, outside the container
@@ -744,6 +824,60 @@ envcfg_wait() { # [PID]: return its exit code, however often signals cut the wai
     # Its own code, or a signal to this shell? If it has ended by now, the next wait tells.
     if [[ $'\n'$(builtin jobs -pr)$'\n' != *$'\n'"$1"$'\n'* ]]; then envcfg_ended=yes; fi
   done
+}
+
+# Modules are loaded in the shell of the step: the job's own stays as it is.
+envcfg_has_modules() { # whether there is a module command; if need be its own file defines it
+  local - envcfg_folder
+  if type -t module >/dev/null; then return; fi
+  set +eu
+  for envcfg_folder in "${LMOD_PKG-}" "${MODULESHOME-}"; do
+    if [[ -n $envcfg_folder && -r $envcfg_folder/init/bash ]]; then
+      # shellcheck disable=SC1091 # it is the system's
+      builtin source "$envcfg_folder/init/bash" </dev/null >&2
+    fi
+    if type -t module >/dev/null; then return; fi
+  done
+  return 1
+}
+
+envcfg_is_loaded() { # ACTION NAME: whether that is done already, with any version where none is named
+  case $1 in
+    load) [[ :${LOADEDMODULES-}: == *":$2:"* || :${LOADEDMODULES-}: == *":$2/"* ]] ;;
+    unload) [[ :${LOADEDMODULES-}: != *":$2:"* && :${LOADEDMODULES-}: != *":$2/"* ]] ;;
+    use) [[ :${MODULEPATH-}: == *":$2:"* ]] ;;
+  esac
+}
+
+envcfg_module() { # ACTION NAME [own]: what the profile has may be missing, what the user wants not
+  local - envcfg_code=0
+  if envcfg_is_loaded "$1" "$2"; then return; fi
+  if ! envcfg_has_modules; then
+    if [[ -n ${3-} ]]; then
+      envcfg_fault "no module command here, so --module $2 is not loaded" \
+        'source the file by which the system defines it before, as login shells do'
+    else
+      ENVCFG_UNLOADED+=("$1 $2")
+    fi
+    return
+  fi
+  set +eu +o pipefail # they are not made for it
+  module "$1" "$2" </dev/null >&2 || envcfg_code=$?
+  if ((envcfg_code == 0)); then
+    return
+  elif [[ -n ${3-} ]]; then
+    envcfg_fault "module $1 $2 failed" 'module avail shows what there is'
+  else
+    envcfg_note "module $1 $2, which the profile wants, failed: the step goes on without it"
+  fi
+}
+
+envcfg_unloaded() { # say what is not loaded where there is no module command, once
+  local envcfg_names
+  if ((${#ENVCFG_UNLOADED[@]} == 0)); then return; fi
+  printf -v envcfg_names ', module %s' "${ENVCFG_UNLOADED[@]}"
+  envcfg_note "no module command here, so this is left out: ${envcfg_names:2}"
+  ENVCFG_UNLOADED=()
 }
 
 envcfg_end() { # [BASE...]: remove these node-local caches, or all of this shell, on every node

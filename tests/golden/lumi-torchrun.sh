@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# envcfg:script d22748fdd3193b0e776250857c68e6cb1b98af35a57ea92627f941e795e77608
+# envcfg:script 3a1453176b5b6448306aa60cb198c68350b7f7f574076454bcb88f378e1f1439
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
-# envcfg 0.1.0, profile lumi-g (sha256 c14dc94c38e93319)
+# envcfg 0.1.0, profile lumi-g (sha256 d4423cd12b345fb6)
 # made by: envcfg wrap --profile lumi-g --fact rocm=6.2.4 --container /images/pytorch.sif --launcher torchrun -- python3 dump.py out 'a b'
 # Source it in a batch script, evaluate it, run it, submit it: all the same.
 # It needs bash 4.4 and, on the compute nodes, neither envcfg nor Python.
@@ -28,9 +28,19 @@ ENVCFG_BASHOPTS=$BASHOPTS
 ENVCFG_RANKS=''
 ENVCFG_GPUS='8'
 ENVCFG_IMAGE='/images/pytorch.sif'
+ENVCFG_KNOWN='module use /appl/local/containers/ai-modules; module load singularity-AI-bindings'
 ENVCFG_VERB='exec'
 ENVCFG_SHELL='/bin/sh'
 ENVCFG_RUNTIMES=(singularity) # the first that is on PATH
+
+envcfg_modules() {
+  # holds the bindings for images that run on the host's libfabric
+  # [profiles/lumi-g.yaml:195]
+  envcfg_module use /appl/local/containers/ai-modules
+  # binds the file systems, libcxi and the host's libfabric [profiles/lumi-g.yaml:201]
+  envcfg_module load singularity-AI-bindings
+  envcfg_unloaded
+}
 
 envcfg_mounts() {
   # PMI and Slurm clients in the container look here [profiles/lumi-g.yaml:133]
@@ -62,12 +72,12 @@ envcfg_settings() {
   # [profiles/slingshot.yaml:93]
   envcfg_set GLOO_SOCKET_IFNAME hsn0
   # GPU RDMA between GPU and NIC of a NUMA node; said to be the default from ROCm 6.2 on,
-  # which RCCL's source does not show, so it stays explicit [profiles/lumi-g.yaml:300]
+  # which RCCL's source does not show, so it stays explicit [profiles/lumi-g.yaml:299]
   envcfg_set NCCL_NET_GDR_LEVEL PHB
   # rocFFT keeps a SQLite cache in the home folder [profiles/slingshot-rocm.yaml:63]
   envcfg_set ROCFFT_RTC_CACHE_PATH /dev/null
   # torchrun, which accelerate is too, sets 1 where nobody says; seven cores belong to each
-  # GCD [profiles/lumi-g.yaml:314]
+  # GCD [profiles/lumi-g.yaml:313]
   envcfg_set OMP_NUM_THREADS 7
   envcfg_preset TRITON_CACHE_DIR TORCH_EXTENSIONS_DIR TORCHINDUCTOR_CACHE_DIR MIOPEN_USER_DB_PATH MIOPEN_CUSTOM_CACHE_DIR AITER_JIT_DIR MASTER_ADDR MASTER_PORT
   ENVCFG_ARGS+=("ENVCFG_CACHE_BASE=$ENVCFG_CACHE_BASE")
@@ -95,7 +105,7 @@ envcfg_inside() { # what is set in each task, in the container
   # by itself, where users clash [profiles/slingshot-rocm.yaml:55]
   envcfg_in_set MIOPEN_CUSTOM_CACHE_DIR "${MIOPEN_USER_DB_PATH}"
   # AITER compiles kernels under a lock that Lustre does not keep well
-  # [profiles/lumi-g.yaml:320]
+  # [profiles/lumi-g.yaml:319]
   envcfg_in_set AITER_JIT_DIR "${ENVCFG_CACHE}"/aiter
   envcfg_folders TRITON_CACHE_DIR "${TRITON_CACHE_DIR-}" \
     TORCH_EXTENSIONS_DIR "${TORCH_EXTENSIONS_DIR-}" \
@@ -109,7 +119,7 @@ ENVCFG_TEXT
 # --- How it is started --------------------------------------------------------------
 
 envcfg_launch() { # COMMAND...: one task per node, in which an agent starts the ranks
-  local envcfg_tasks envcfg_ranks=$ENVCFG_RANKS
+  local envcfg_ranks=$ENVCFG_RANKS
   if [[ -z $envcfg_ranks ]]; then envcfg_ranks=$(envcfg_gpus); fi
   envcfg_ranks=${envcfg_ranks:-$ENVCFG_GPUS}
   if [[ -z $envcfg_ranks || $envcfg_ranks == 0 ]]; then
@@ -117,12 +127,7 @@ envcfg_launch() { # COMMAND...: one task per node, in which an agent starts the 
       'give --ranks N'
     return 2
   fi
-  ENVCFG_SRUN+=(--ntasks="$ENVCFG_NODES" --ntasks-per-node=1)
-  envcfg_whole
-  if [[ -n ${SLURM_CPUS_PER_TASK-} ]]; then # one task gets the cores of all
-    envcfg_tasks=$(envcfg_tasks)
-    ENVCFG_SRUN+=(--cpus-per-task=$((SLURM_CPUS_PER_TASK * ${envcfg_tasks:-1})))
-  fi
+  envcfg_alone
   ENVCFG_ARGS+=("ENVCFG_LOCAL_RANKS=$envcfg_ranks" "ENVCFG_WORKER=$ENVCFG_WORKER")
   envcfg_srun "$@"
 }
@@ -143,7 +148,7 @@ envcfg_find() { # set envcfg_name: the first runtime that is on PATH
     if type -P "$envcfg_name" >/dev/null; then return; fi
   done
   envcfg_fault "no container runtime on PATH: tried ${ENVCFG_RUNTIMES[*]}" \
-    'load its module before, or name it with --runtime'
+    "load its module before${ENVCFG_KNOWN:+ ($ENVCFG_KNOWN)}, or name it with --runtime"
 }
 
 envcfg_find_image() { # set envcfg_image, a path: absolute, and there
@@ -428,10 +433,12 @@ envcfg_lengths() { # WORD...: Linux must be able to start a program with them
 
 envcfg_step() { # COMMAND...: one step of the job, from the checks to the exit code
   ENVCFG_FAULTS=0 ENVCFG_CODE=0 ENVCFG_ARGS=() ENVCFG_PRESET=' '
+  ENVCFG_UNLOADED=()
   if (($# == 0)); then
     envcfg_error 'no command' 'give it, as in envcfg_run python train.py'
     return 2
   fi
+  envcfg_modules
   envcfg_survey
   envcfg_enter
   if ((ENVCFG_FAULTS == 0)); then envcfg_settings; fi
@@ -461,7 +468,7 @@ envcfg_apart() { # COMMAND...: one step and its end, in a shell of envcfg's own
 # The job's shell waits for a child in the background, as signals interrupt only that. Those
 # that it has a trap for, or ignores, are its own business. With job control, only what is in
 # the foreground has the terminal.
-envcfg_run() { # [--nodes=N] [--ranks=N] [--] COMMAND...: run one step; its exit code is the program's
+envcfg_run() { # [--on NODES | --nodes=N] [--ranks=N] [--overlap] [--] COMMAND...: run one step; its exit code is the program's
   if [[ $- == *m* ]]; then
     (envcfg_apart "$@")
     return
@@ -561,6 +568,16 @@ envcfg_whole() { # a task that has a node to itself takes all GPUs: what the job
   unset -v SLURM_GPUS_PER_TASK SLURM_TRES_PER_TASK SLURM_NTASKS_PER_GPU SLURM_GPU_BIND SLURM_TRES_BIND
 }
 
+envcfg_alone() { # one task per node, which gets the GPUs and the cores of all
+  local envcfg_tasks
+  ENVCFG_SRUN+=(--ntasks="$ENVCFG_NODES" --ntasks-per-node=1)
+  envcfg_whole
+  if [[ -n ${SLURM_CPUS_PER_TASK-} ]]; then
+    envcfg_tasks=$(envcfg_tasks)
+    ENVCFG_SRUN+=(--cpus-per-task=$((SLURM_CPUS_PER_TASK * ${envcfg_tasks:-1})))
+  fi
+}
+
 envcfg_host() { # COMMAND...: run it once on each node, outside the container
   if [[ $ENVCFG_JOB_NODES == 1 && -n ${SLURMD_NODENAME-} ]]; then
     "$@" # this is the node
@@ -654,6 +671,60 @@ envcfg_wait() { # [PID]: return its exit code, however often signals cut the wai
     # Its own code, or a signal to this shell? If it has ended by now, the next wait tells.
     if [[ $'\n'$(builtin jobs -pr)$'\n' != *$'\n'"$1"$'\n'* ]]; then envcfg_ended=yes; fi
   done
+}
+
+# Modules are loaded in the shell of the step: the job's own stays as it is.
+envcfg_has_modules() { # whether there is a module command; if need be its own file defines it
+  local - envcfg_folder
+  if type -t module >/dev/null; then return; fi
+  set +eu
+  for envcfg_folder in "${LMOD_PKG-}" "${MODULESHOME-}"; do
+    if [[ -n $envcfg_folder && -r $envcfg_folder/init/bash ]]; then
+      # shellcheck disable=SC1091 # it is the system's
+      builtin source "$envcfg_folder/init/bash" </dev/null >&2
+    fi
+    if type -t module >/dev/null; then return; fi
+  done
+  return 1
+}
+
+envcfg_is_loaded() { # ACTION NAME: whether that is done already, with any version where none is named
+  case $1 in
+    load) [[ :${LOADEDMODULES-}: == *":$2:"* || :${LOADEDMODULES-}: == *":$2/"* ]] ;;
+    unload) [[ :${LOADEDMODULES-}: != *":$2:"* && :${LOADEDMODULES-}: != *":$2/"* ]] ;;
+    use) [[ :${MODULEPATH-}: == *":$2:"* ]] ;;
+  esac
+}
+
+envcfg_module() { # ACTION NAME [own]: what the profile has may be missing, what the user wants not
+  local - envcfg_code=0
+  if envcfg_is_loaded "$1" "$2"; then return; fi
+  if ! envcfg_has_modules; then
+    if [[ -n ${3-} ]]; then
+      envcfg_fault "no module command here, so --module $2 is not loaded" \
+        'source the file by which the system defines it before, as login shells do'
+    else
+      ENVCFG_UNLOADED+=("$1 $2")
+    fi
+    return
+  fi
+  set +eu +o pipefail # they are not made for it
+  module "$1" "$2" </dev/null >&2 || envcfg_code=$?
+  if ((envcfg_code == 0)); then
+    return
+  elif [[ -n ${3-} ]]; then
+    envcfg_fault "module $1 $2 failed" 'module avail shows what there is'
+  else
+    envcfg_note "module $1 $2, which the profile wants, failed: the step goes on without it"
+  fi
+}
+
+envcfg_unloaded() { # say what is not loaded where there is no module command, once
+  local envcfg_names
+  if ((${#ENVCFG_UNLOADED[@]} == 0)); then return; fi
+  printf -v envcfg_names ', module %s' "${ENVCFG_UNLOADED[@]}"
+  envcfg_note "no module command here, so this is left out: ${envcfg_names:2}"
+  ENVCFG_UNLOADED=()
 }
 
 envcfg_end() { # [BASE...]: remove these node-local caches, or all of this shell, on every node

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# envcfg:script 4d1d52bececb8dc855b1b5e73f3de1ea6f4ee174affedfc3b2cce95492de9773
+# envcfg:script 61fe1eb03729dbe61a72461905fd38432f8da6903b959e26089b04b130a144ab
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
-# envcfg 0.1.0, profile perlmutter (sha256 4bfa25ccae0ba699)
+# envcfg 0.1.0, profile perlmutter (sha256 234f3fb14b2a7f98)
 # made by: envcfg wrap --profile perlmutter --runtime shifter --container docker:a/pytorch:2.9 --bind /data::ro -- python3 dump.py out 'a b'
 # Source it in a batch script, evaluate it, run it, submit it: all the same.
 # It needs bash 4.4 and, on the compute nodes, neither envcfg nor Python.
@@ -26,6 +26,7 @@ ENVCFG_BASHOPTS=$BASHOPTS
 
 ENVCFG_RANKS=''
 ENVCFG_IMAGE='docker:a/pytorch:2.9'
+ENVCFG_KNOWN=''
 ENVCFG_SHELL='/bin/sh'
 ENVCFG_MASKS='0xffff000000000000ffff000000000000,0x0000ffff000000000000ffff00000000,0x00000000ffff000000000000ffff0000,0x000000000000ffff000000000000ffff'
 ENVCFG_MASKS_UNION='ffffffff,ffffffff,ffffffff,ffffffff'
@@ -45,7 +46,7 @@ envcfg_settings() {
     envcfg_unset NCCL_NET
   fi
   # as the site writes it; NCCL takes it as the beginning of the four names
-  # [profiles/perlmutter.yaml:135]
+  # [profiles/perlmutter.yaml:105]
   envcfg_set NCCL_SOCKET_IFNAME hsn
   # gloo reads its own variable, not that of NCCL, and takes exact names, no prefixes
   # [profiles/slingshot.yaml:93]
@@ -61,7 +62,7 @@ envcfg_settings() {
   # keeps the provider from GPU calls that can deadlock [profiles/slingshot.yaml:115]
   envcfg_set FI_CXI_DISABLE_HOST_REGISTER 1
   # HDF5 cannot lock on the site's shared file systems, and opening a file fails
-  # [profiles/perlmutter.yaml:140]
+  # [profiles/perlmutter.yaml:110]
   envcfg_set HDF5_USE_FILE_LOCKING FALSE
   envcfg_preset TRITON_CACHE_DIR TORCH_EXTENSIONS_DIR TORCHINDUCTOR_CACHE_DIR MASTER_ADDR MASTER_PORT
   ENVCFG_ARGS+=("ENVCFG_CACHE_BASE=$ENVCFG_CACHE_BASE")
@@ -168,7 +169,7 @@ envcfg_find() { # set envcfg_name: the first runtime that is on PATH
     if type -P "$envcfg_name" >/dev/null; then return; fi
   done
   envcfg_fault "no container runtime on PATH: tried ${ENVCFG_RUNTIMES[*]}" \
-    'load its module before, or name it with --runtime'
+    "load its module before${ENVCFG_KNOWN:+ ($ENVCFG_KNOWN)}, or name it with --runtime"
 }
 
 envcfg_find_source() { # SOURCE [SPEC]: of a bind
@@ -459,7 +460,7 @@ envcfg_apart() { # COMMAND...: one step and its end, in a shell of envcfg's own
 # The job's shell waits for a child in the background, as signals interrupt only that. Those
 # that it has a trap for, or ignores, are its own business. With job control, only what is in
 # the foreground has the terminal.
-envcfg_run() { # [--nodes=N] [--ranks=N] [--] COMMAND...: run one step; its exit code is the program's
+envcfg_run() { # [--on NODES | --nodes=N] [--ranks=N] [--overlap] [--] COMMAND...: run one step; its exit code is the program's
   if [[ $- == *m* ]]; then
     (envcfg_apart "$@")
     return

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# envcfg:script fdf1676029727c25d80caf41efd692d8a37823e51cea2187c3510eadccf8c522
+# envcfg:script e3f98e07841ac496403684d4d23f8ead55adce03d41cc9df80e59376dc430d6c
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
 # envcfg 0.1.0, profile polaris (sha256 94907825007143ff)
 # made by: envcfg wrap --profile polaris --container /images/pytorch.sif --runtime-arg=--cleanenv -- python3 dump.py out 'a b'
@@ -26,11 +26,22 @@ ENVCFG_BASHOPTS=$BASHOPTS
 ENVCFG_RANKS=''
 ENVCFG_GPUS='4'
 ENVCFG_IMAGE='/images/pytorch.sif'
+ENVCFG_KNOWN='module use /soft/modulefiles; module load spack-pe-base; module load apptainer'
 ENVCFG_VERB='exec'
 ENVCFG_SHELL='/bin/sh'
 ENVCFG_MASKS_UNION='ffffffff,ffffffff'
 ENVCFG_CPUS='24-31,56-63:16-23,48-55:8-15,40-47:0-7,32-39'
 ENVCFG_RUNTIMES=(apptainer) # the first that is on PATH
+
+envcfg_modules() {
+  # where ALCF keeps its own modules [profiles/polaris.yaml:67]
+  envcfg_module use /soft/modulefiles
+  # the modules of Apptainer come with it [profiles/polaris.yaml:72]
+  envcfg_module load spack-pe-base
+  # brings Apptainer, which is on compute nodes only [profiles/polaris.yaml:77]
+  envcfg_module load apptainer
+  envcfg_unloaded
+}
 
 envcfg_mounts() {
   # the driver's libraries come from the host and must fit its kernel module, so the runtime
@@ -177,7 +188,7 @@ envcfg_find() { # set envcfg_name: the first runtime that is on PATH
     if type -P "$envcfg_name" >/dev/null; then return; fi
   done
   envcfg_fault "no container runtime on PATH: tried ${ENVCFG_RUNTIMES[*]}" \
-    'load its module before, or name it with --runtime'
+    "load its module before${ENVCFG_KNOWN:+ ($ENVCFG_KNOWN)}, or name it with --runtime"
 }
 
 envcfg_find_image() { # set envcfg_image, a path: absolute, and there
@@ -430,10 +441,12 @@ envcfg_lengths() { # WORD...: Linux must be able to start a program with them
 
 envcfg_step() { # COMMAND...: one step of the job, from the checks to the exit code
   ENVCFG_FAULTS=0 ENVCFG_CODE=0 ENVCFG_ARGS=() ENVCFG_PRESET=' '
+  ENVCFG_UNLOADED=()
   if (($# == 0)); then
     envcfg_error 'no command' 'give it, as in envcfg_run python train.py'
     return 2
   fi
+  envcfg_modules
   envcfg_survey
   envcfg_enter
   if ((ENVCFG_FAULTS == 0)); then envcfg_settings; fi
@@ -463,7 +476,7 @@ envcfg_apart() { # COMMAND...: one step and its end, in a shell of envcfg's own
 # The job's shell waits for a child in the background, as signals interrupt only that. Those
 # that it has a trap for, or ignores, are its own business. With job control, only what is in
 # the foreground has the terminal.
-envcfg_run() { # [--nodes=N] [--ranks=N] [--] COMMAND...: run one step; its exit code is the program's
+envcfg_run() { # [--on NODES | --nodes=N] [--ranks=N] [--overlap] [--] COMMAND...: run one step; its exit code is the program's
   if [[ $- == *m* ]]; then
     (envcfg_apart "$@")
     return
@@ -681,6 +694,60 @@ envcfg_wait() { # [PID]: return its exit code, however often signals cut the wai
     # Its own code, or a signal to this shell? If it has ended by now, the next wait tells.
     if [[ $'\n'$(builtin jobs -pr)$'\n' != *$'\n'"$1"$'\n'* ]]; then envcfg_ended=yes; fi
   done
+}
+
+# Modules are loaded in the shell of the step: the job's own stays as it is.
+envcfg_has_modules() { # whether there is a module command; if need be its own file defines it
+  local - envcfg_folder
+  if type -t module >/dev/null; then return; fi
+  set +eu
+  for envcfg_folder in "${LMOD_PKG-}" "${MODULESHOME-}"; do
+    if [[ -n $envcfg_folder && -r $envcfg_folder/init/bash ]]; then
+      # shellcheck disable=SC1091 # it is the system's
+      builtin source "$envcfg_folder/init/bash" </dev/null >&2
+    fi
+    if type -t module >/dev/null; then return; fi
+  done
+  return 1
+}
+
+envcfg_is_loaded() { # ACTION NAME: whether that is done already, with any version where none is named
+  case $1 in
+    load) [[ :${LOADEDMODULES-}: == *":$2:"* || :${LOADEDMODULES-}: == *":$2/"* ]] ;;
+    unload) [[ :${LOADEDMODULES-}: != *":$2:"* && :${LOADEDMODULES-}: != *":$2/"* ]] ;;
+    use) [[ :${MODULEPATH-}: == *":$2:"* ]] ;;
+  esac
+}
+
+envcfg_module() { # ACTION NAME [own]: what the profile has may be missing, what the user wants not
+  local - envcfg_code=0
+  if envcfg_is_loaded "$1" "$2"; then return; fi
+  if ! envcfg_has_modules; then
+    if [[ -n ${3-} ]]; then
+      envcfg_fault "no module command here, so --module $2 is not loaded" \
+        'source the file by which the system defines it before, as login shells do'
+    else
+      ENVCFG_UNLOADED+=("$1 $2")
+    fi
+    return
+  fi
+  set +eu +o pipefail # they are not made for it
+  module "$1" "$2" </dev/null >&2 || envcfg_code=$?
+  if ((envcfg_code == 0)); then
+    return
+  elif [[ -n ${3-} ]]; then
+    envcfg_fault "module $1 $2 failed" 'module avail shows what there is'
+  else
+    envcfg_note "module $1 $2, which the profile wants, failed: the step goes on without it"
+  fi
+}
+
+envcfg_unloaded() { # say what is not loaded where there is no module command, once
+  local envcfg_names
+  if ((${#ENVCFG_UNLOADED[@]} == 0)); then return; fi
+  printf -v envcfg_names ', module %s' "${ENVCFG_UNLOADED[@]}"
+  envcfg_note "no module command here, so this is left out: ${envcfg_names:2}"
+  ENVCFG_UNLOADED=()
 }
 
 envcfg_end() { # [BASE...]: remove these node-local caches, or all of this shell, on every node

@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
-# envcfg:script 32d24f0dfb29d46917c71c309aedbdf0e402c55cdb7754231e001cf5cacd2225
+# envcfg:script 37e49ba7397e7f55f7478ee4182f468f4713b9e7eaed64e5d89fea57dd4cf781
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
-# envcfg 0.1.0, profile tuolumne (sha256 9ebc6ff8ba97138c)
+# envcfg 0.1.0, profile tuolumne (sha256 be2815e2bd1164f1)
 # made by: envcfg wrap --profile tuolumne --fact rocm=6.4.1 --fact plugin=1.14.2 --container /images/pytorch.sif --runtime-arg=--cleanenv -- python3 dump.py out 'a b'
 # Source it in a batch script, evaluate it, run it, submit it: all the same.
 # It needs bash 4.4 and, on the compute nodes, neither envcfg nor Python.
 # It starts the ranks by:
-#   flux run --exclusive --setattr=rdzv_get_en=0 "${ENVCFG_FLUX[@]}" singularity exec \
-#     --cleanenv /images/pytorch.sif /bin/sh -c "$ENVCFG_RANK" envcfg-rank \
-#     "${ENVCFG_ARGS[@]}" -- python3 dump.py out 'a b'
+#   flux run --exclusive "${ENVCFG_FLUX[@]}" singularity exec --cleanenv \
+#     /images/pytorch.sif /bin/sh -c "$ENVCFG_RANK" envcfg-rank "${ENVCFG_ARGS[@]}" -- \
+#     python3 dump.py out 'a b'
 
 case ${BASH_VERSION:-none}:${SHELLOPTS-} in
   none:* | [1-3].* | 4.[0-3].* | *:*posix*) # as sh, too, bash reads other rules
@@ -26,6 +26,7 @@ ENVCFG_BASHOPTS=$BASHOPTS
 ENVCFG_RANKS=''
 ENVCFG_GPUS='4'
 ENVCFG_IMAGE='/images/pytorch.sif'
+ENVCFG_KNOWN=''
 ENVCFG_VERB='exec'
 ENVCFG_SHELL='/bin/sh'
 ENVCFG_RUNTIMES=(singularity apptainer) # the first that is on PATH
@@ -35,15 +36,15 @@ envcfg_mounts() {
 }
 
 envcfg_settings() {
-  # the same, by the name that the plugins for older ROCm have [profiles/tuolumne.yaml:164]
+  # the same, by the name that the plugins for older ROCm have [profiles/tuolumne.yaml:156]
   if [ "$ENVCFG_NODES" -gt 1 ]; then
     envcfg_set NCCL_NET 'AWS Libfabric'
   fi
   # the interfaces of Slingshot have other names here than elsewhere
-  # [profiles/tuolumne.yaml:170]
+  # [profiles/tuolumne.yaml:162]
   envcfg_set NCCL_SOCKET_IFNAME hsi0
   # gloo reads its own variable, and takes the name as it stands
-  # [profiles/tuolumne.yaml:175]
+  # [profiles/tuolumne.yaml:167]
   envcfg_set GLOO_SOCKET_IFNAME hsi0
   # GPU RDMA wherever GPU and NIC hang on the same NUMA node [profiles/slingshot.yaml:98]
   envcfg_set NCCL_NET_GDR_LEVEL PHB
@@ -58,57 +59,44 @@ envcfg_settings() {
   # large jobs overrun the default completion queue [profiles/slingshot.yaml:120]
   envcfg_set FI_CXI_DEFAULT_CQ_SIZE 131072
   # the provider's own size serves here, which the family doubles
-  # [profiles/tuolumne.yaml:185]
+  # [profiles/tuolumne.yaml:177]
   envcfg_set FI_CXI_DEFAULT_TX_SIZE 1024
   # falls back to software when the NIC's matching resources run out
   # [profiles/slingshot.yaml:130]
   envcfg_set FI_CXI_RX_MATCH_MODE hybrid
   # rocFFT keeps a SQLite cache in the home folder [profiles/slingshot-rocm.yaml:63]
   envcfg_set ROCFFT_RTC_CACHE_PATH /dev/null
-  # AMD's advice for collectives on these nodes [profiles/tuolumne.yaml:180]
+  # AMD's advice for collectives on these nodes [profiles/tuolumne.yaml:172]
   envcfg_set NCCL_MIN_NCHANNELS 24
   # lets PyTorch give MIOpen convolutions in the layout that is fast on MI300A
-  # [profiles/tuolumne.yaml:191]
+  # [profiles/tuolumne.yaml:183]
   envcfg_set PYTORCH_MIOPEN_SUGGEST_NHWC 1
   # batch normalization must have the layout of the convolutions around it
-  # [profiles/tuolumne.yaml:196]
+  # [profiles/tuolumne.yaml:188]
   envcfg_set PYTORCH_MIOPEN_SUGGEST_NHWC_BATCHNORM 1
   # a program that finds it takes itself for one that MPI starts, and may start itself again
-  # (Lightning) [profiles/tuolumne.yaml:209]
+  # (Lightning) [profiles/tuolumne.yaml:201]
   envcfg_unset PMI_RANK
-  # as PMI_RANK [profiles/tuolumne.yaml:215]
+  # as PMI_RANK [profiles/tuolumne.yaml:207]
   envcfg_unset PMI_SIZE
-  # as PMI_RANK [profiles/tuolumne.yaml:221]
+  # as PMI_RANK [profiles/tuolumne.yaml:213]
   envcfg_unset PMI_FD
-  # as PMI_RANK [profiles/tuolumne.yaml:227]
+  # as PMI_RANK [profiles/tuolumne.yaml:219]
   envcfg_unset PMI_SPAWNED
-  # as PMI_RANK [profiles/tuolumne.yaml:233]
+  # as PMI_RANK [profiles/tuolumne.yaml:225]
   envcfg_unset PMI_CONTROL_PORT
-  # as PMI_RANK [profiles/tuolumne.yaml:239]
+  # as PMI_RANK [profiles/tuolumne.yaml:231]
   envcfg_unset PALS_RANKID
-  # as PMI_RANK [profiles/tuolumne.yaml:245]
+  # as PMI_RANK [profiles/tuolumne.yaml:237]
   envcfg_unset PALS_NODEID
-  # as PMI_RANK [profiles/tuolumne.yaml:251]
+  # as PMI_RANK [profiles/tuolumne.yaml:243]
   envcfg_unset PALS_APID
-  # as PMI_RANK [profiles/tuolumne.yaml:257]
+  # as PMI_RANK [profiles/tuolumne.yaml:249]
   envcfg_unset PALS_APINFO
-  # as PMI_RANK [profiles/tuolumne.yaml:263]
+  # as PMI_RANK [profiles/tuolumne.yaml:255]
   envcfg_unset PALS_SPOOL_DIR
   envcfg_preset TRITON_CACHE_DIR TORCH_EXTENSIONS_DIR TORCHINDUCTOR_CACHE_DIR MIOPEN_USER_DB_PATH MIOPEN_CUSTOM_CACHE_DIR MASTER_ADDR MASTER_PORT
   ENVCFG_ARGS+=("ENVCFG_CACHE_BASE=$ENVCFG_CACHE_BASE")
-  # as the family's; here an attribute of the step turns the scheduler's own way off
-  # [profiles/tuolumne.yaml:145]
-  if [ "$ENVCFG_NODES" -gt 1 ] && envcfg_agrees alternate-rendezvous \
-    FI_CXI_RDZV_PROTO alt_read \
-    FI_CXI_RDZV_EAGER_SIZE 0 \
-    FI_CXI_RDZV_THRESHOLD 0 \
-    FI_CXI_RDZV_GET_MIN 0; then
-    envcfg_force FI_CXI_RDZV_PROTO alt_read
-    envcfg_force FI_CXI_RDZV_EAGER_SIZE 0
-    envcfg_force FI_CXI_RDZV_THRESHOLD 0
-    envcfg_force FI_CXI_RDZV_GET_MIN 0
-    ENVCFG_FLUX+=(--setattr=rdzv_get_en=0)
-  fi
   ENVCFG_ARGS+=("ENVCFG_NODES=$ENVCFG_NODES")
 }
 
@@ -156,7 +144,7 @@ envcfg_launch() { # COMMAND...: one task per rank
   # exit-timeout: else Flux ends the ranks that are busy 30 s after the first is done.
   # mpibind, LLNL's plugin, and gpu-affinity would each hide GPUs; LOCAL_RANK counts all.
   ENVCFG_FLUX=(-N "$ENVCFG_NODES" -n $((envcfg_ranks * ENVCFG_NODES)) -o exit-on-error -o exit-timeout=none
-    -o mpibind=off -o gpu-affinity=off -o cpu-affinity=per-task "${ENVCFG_FLUX[@]}")
+    -o mpibind=off -o gpu-affinity=off -o cpu-affinity=per-task)
   envcfg_spawn exec flux run --exclusive "${ENVCFG_FLUX[@]}" "${envcfg_task[@]}" \
     "${ENVCFG_ENTER[@]}" "$ENVCFG_SHELL" -c "$ENVCFG_RANK" envcfg-rank "${ENVCFG_ARGS[@]}" -- "$@"
   envcfg_wait "${ENVCFG_PIDS[@]}"
@@ -178,7 +166,7 @@ envcfg_find() { # set envcfg_name: the first runtime that is on PATH
     if type -P "$envcfg_name" >/dev/null; then return; fi
   done
   envcfg_fault "no container runtime on PATH: tried ${ENVCFG_RUNTIMES[*]}" \
-    'load its module before, or name it with --runtime'
+    "load its module before${ENVCFG_KNOWN:+ ($ENVCFG_KNOWN)}, or name it with --runtime"
 }
 
 envcfg_find_image() { # set envcfg_image, a path: absolute, and there
@@ -370,30 +358,12 @@ envcfg_note() { # MESSAGE
   printf 'envcfg: note: %s\n' "$1" >&2
 }
 
-# The settings become arguments of the rank part, NAME=VALUE or -u NAME. Nothing is set
-# here, in the shell from which ranks and containers are started.
-envcfg_force() { # NAME VALUE
-  ENVCFG_ARGS+=("$1=$2")
-}
-
 envcfg_set() { # NAME VALUE: what the job has set already wins
   ENVCFG_ARGS+=("$1=${!1-$2}")
 }
 
 envcfg_unset() { # NAME: what the job has set already wins
   if [[ -n ${!1+set} ]]; then ENVCFG_ARGS+=("$1=${!1}"); else ENVCFG_ARGS+=(-u "$1"); fi
-}
-
-envcfg_agrees() { # BUNDLE NAME VALUE...: whether the job itself sets none of it otherwise
-  local envcfg_bundle=$1
-  shift
-  while (($# > 0)); do
-    if [[ -n ${!1+set} && ${!1} != "$2" ]]; then
-      envcfg_note "$envcfg_bundle is left out as a whole: the job sets $1=${!1}, not $2"
-      return 1
-    fi
-    shift 2
-  done
 }
 
 envcfg_preset() { # NAME...: what the job has set already wins over the rank part
@@ -465,7 +435,7 @@ envcfg_apart() { # COMMAND...: one step and its end, in a shell of envcfg's own
 # The job's shell waits for a child in the background, as signals interrupt only that. Those
 # that it has a trap for, or ignores, are its own business. With job control, only what is in
 # the foreground has the terminal.
-envcfg_run() { # [--nodes=N] [--ranks=N] [--] COMMAND...: run one step; its exit code is the program's
+envcfg_run() { # [--on NODES | --nodes=N] [--ranks=N] [--overlap] [--] COMMAND...: run one step; its exit code is the program's
   if [[ $- == *m* ]]; then
     (envcfg_apart "$@")
     return
@@ -512,8 +482,8 @@ envcfg_main() { # COMMAND...: what this text is for; run as a file, its shell is
 }
 
 envcfg_survey() { # what the allocation is: an instance of Flux, with a broker on each node
-  local -a envcfg_hosts=()
-  ENVCFG_NODES=1 ENVCFG_FLUX=() ENVCFG_MASTER_ADDR=''
+  ENVCFG_NODES=1 ENVCFG_HOSTS=()
+  ENVCFG_MASTER_ADDR=''
   if [[ -z ${FLUX_URI-} ]]; then
     envcfg_fault 'this is no Flux allocation: FLUX_URI is not set' \
       'use it in a script of flux batch or under flux alloc, or choose --launcher local'
@@ -523,9 +493,9 @@ envcfg_survey() { # what the allocation is: an instance of Flux, with a broker o
   elif ! type -P flux >/dev/null; then
     envcfg_fault 'flux is not on PATH' "load Flux's module, or add its folder to PATH"
   else
-    read -r -a envcfg_hosts < <(flux hostlist --expand instance </dev/null) || :
-    ENVCFG_NODES=${#envcfg_hosts[@]}
-    ENVCFG_MASTER_ADDR=${envcfg_hosts[0]-}
+    read -r -a ENVCFG_HOSTS < <(flux hostlist --expand instance </dev/null) || :
+    ENVCFG_NODES=${#ENVCFG_HOSTS[@]}
+    ENVCFG_MASTER_ADDR=${ENVCFG_HOSTS[0]-}
     if ((ENVCFG_NODES == 0)); then
       envcfg_fault 'flux hostlist names no node of this allocation' \
         "see what 'flux hostlist instance' says here; old versions of Flux lack it"

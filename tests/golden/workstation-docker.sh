@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# envcfg:script afa7a2227e9c58c7f74c673bc33cf7131b66dd220159a83ca442bf030dcd35eb
+# envcfg:script c351c4e015ce5ed7f948c71b192e21ea75821d9452c937e1a7b44fca3ed5cd60
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
 # envcfg 0.1.0, profile workstation (sha256 c2c25a46465ed4fb)
 # made by: envcfg wrap --profile workstation --runtime docker --ranks 2 --container localhost/pytorch --bind /data -- python3 dump.py out 'a b'
@@ -30,6 +30,7 @@ ENVCFG_BASHOPTS=$BASHOPTS
 
 ENVCFG_RANKS='2'
 ENVCFG_IMAGE='localhost/pytorch'
+ENVCFG_KNOWN=''
 ENVCFG_SHELL='/bin/sh'
 ENVCFG_RUNTIMES=(docker) # the first that is on PATH
 
@@ -112,7 +113,7 @@ envcfg_find() { # set envcfg_name: the first runtime that is on PATH
     if type -P "$envcfg_name" >/dev/null; then return; fi
   done
   envcfg_fault "no container runtime on PATH: tried ${ENVCFG_RUNTIMES[*]}" \
-    'load its module before, or name it with --runtime'
+    "load its module before${ENVCFG_KNOWN:+ ($ENVCFG_KNOWN)}, or name it with --runtime"
 }
 
 envcfg_find_source() { # SOURCE [SPEC]: of a bind
@@ -287,7 +288,7 @@ envcfg_apart() { # COMMAND...: one step and its end, in a shell of envcfg's own
 # The job's shell waits for a child in the background, as signals interrupt only that. Those
 # that it has a trap for, or ignores, are its own business. With job control, only what is in
 # the foreground has the terminal.
-envcfg_run() { # [--nodes=N] [--ranks=N] [--] COMMAND...: run one step; its exit code is the program's
+envcfg_run() { # [--on NODES | --nodes=N] [--ranks=N] [--overlap] [--] COMMAND...: run one step; its exit code is the program's
   if [[ $- == *m* ]]; then
     (envcfg_apart "$@")
     return

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# envcfg:script ed5cf4f3c96f2edd6fda9487734589d6a0e45b230c01ebfbf54d8d5a05e36efc
+# envcfg:script e1c817436c10c046a0f9280c41b5225d9bc97fdcdd9ea4e60cc43df079e04e50
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
 # envcfg 0.1.0, profile workstation (sha256 c2c25a46465ed4fb)
 # made by: envcfg wrap --profile workstation --container none --ranks 2 -- python3 dump.py out 'a b'
@@ -191,7 +191,7 @@ envcfg_apart() { # COMMAND...: one step and its end, in a shell of envcfg's own
 # The job's shell waits for a child in the background, as signals interrupt only that. Those
 # that it has a trap for, or ignores, are its own business. With job control, only what is in
 # the foreground has the terminal.
-envcfg_run() { # [--nodes=N] [--ranks=N] [--] COMMAND...: run one step; its exit code is the program's
+envcfg_run() { # [--on NODES | --nodes=N] [--ranks=N] [--overlap] [--] COMMAND...: run one step; its exit code is the program's
   if [[ $- == *m* ]]; then
     (envcfg_apart "$@")
     return

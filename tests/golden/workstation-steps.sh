@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# envcfg:script 72fc8cee0563a94d24b51bca391b885f595dc2ed14c770d45e4bcba9a8fdb3c2
+# envcfg:script 804231ccbaff11ebbe119b3257d546b7863e0c03c186745391ca16f24f90d398
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
 # envcfg 0.1.0, profile workstation (sha256 c2c25a46465ed4fb)
 # made by: envcfg wrap --profile workstation --container none
@@ -140,6 +140,10 @@ envcfg_fault() { # MESSAGE [HINT]: an error; the step will not start, but the ch
   ENVCFG_FAULTS=$((ENVCFG_FAULTS + 1))
 }
 
+envcfg_note() { # MESSAGE
+  printf 'envcfg: note: %s\n' "$1" >&2
+}
+
 envcfg_size() { # OPTION: of a step that is smaller than the job
   if [[ ${1#*=} == *[!0-9]* || ${1#*=} == '' || ${1#*=} == 0* ]]; then
     envcfg_fault "$1 is no number of ${1%%=*}" 'as in envcfg_run --nodes=1 --ranks=1 -- COMMAND'
@@ -148,6 +152,38 @@ envcfg_size() { # OPTION: of a step that is smaller than the job
   else
     ENVCFG_RANKS=${1#*=}
   fi
+}
+
+envcfg_choose() { # set ENVCFG_CHOSEN, the numbers of this step's nodes in their order, if it was given any
+  local envcfg_number envcfg_wanted=' '
+  if [[ $ENVCFG_ON == all || $ENVCFG_FAULTS != 0 ]]; then return; fi
+  if [[ -n $ENVCFG_NODES_WANTED ]]; then
+    envcfg_fault '--on and --nodes exclude each other' '--on says which nodes, and so how many'
+    return
+  fi
+  case $ENVCFG_ON in
+    first) ENVCFG_CHOSEN=(0) ;;
+    others) for ((envcfg_number = 1; envcfg_number < ENVCFG_NODES; envcfg_number++)); do ENVCFG_CHOSEN+=("$envcfg_number"); done ;;
+    *[!0-9,]* | '' | ,* | *, | *,,* | *[0-9][0-9][0-9][0-9][0-9][0-9]*)
+      envcfg_fault "--on $ENVCFG_ON names no nodes" 'as in --on first, --on others, --on all, --on 0,2'
+      return
+      ;;
+    *)
+      for envcfg_number in ${ENVCFG_ON//,/ }; do
+        envcfg_number=$((10#$envcfg_number))
+        if ((envcfg_number >= ENVCFG_NODES)); then
+          envcfg_fault "--on $ENVCFG_ON: there is no node $envcfg_number" "the job has $ENVCFG_NODES, which are numbered from 0"
+          return
+        fi
+        envcfg_wanted+="$envcfg_number "
+      done
+      for ((envcfg_number = 0; envcfg_number < ENVCFG_NODES; envcfg_number++)); do
+        if [[ $envcfg_wanted == *" $envcfg_number "* ]]; then ENVCFG_CHOSEN+=("$envcfg_number"); fi
+      done
+      ;;
+  esac
+  ENVCFG_NODES_WANTED=${#ENVCFG_CHOSEN[@]}
+  envcfg_chosen
 }
 
 envcfg_shrink() { # to the nodes of this step, if it was given a number
@@ -178,15 +214,25 @@ envcfg_lengths() { # WORD...: Linux must be able to start a program with them
 
 envcfg_step() { # COMMAND...: one step of the job, from the checks to the exit code
   ENVCFG_FAULTS=0 ENVCFG_CODE=0 ENVCFG_ARGS=() ENVCFG_PRESET=' '
-  local ENVCFG_RANKS=$ENVCFG_RANKS ENVCFG_NODES_WANTED=''
-  while [[ ${1-} == --nodes=* || ${1-} == --ranks=* ]]; do
-    envcfg_size "$1"
+  local ENVCFG_RANKS=$ENVCFG_RANKS ENVCFG_NODES_WANTED='' ENVCFG_ON=all ENVCFG_OVERLAP=''
+  local -a ENVCFG_CHOSEN=()
+  while :; do
+    case ${1-} in
+      --nodes=* | --ranks=*) envcfg_size "$1" ;;
+      --on=*) ENVCFG_ON=${1#*=} ;;
+      --on)
+        set -- "--on=${2-}" "${@:3}"
+        continue
+        ;;
+      --overlap) ENVCFG_OVERLAP=yes ;;
+      *) break ;;
+    esac
     shift
   done
   if [[ ${1-} == -- ]]; then
     shift
   elif [[ ${1-} == -* ]]; then
-    envcfg_error "unknown option $1" 'as in envcfg_run --nodes=1 --ranks=1 -- COMMAND'
+    envcfg_error "unknown option $1" 'as in envcfg_run --on first --ranks=1 -- COMMAND'
     return 2
   fi
   if (($# == 0)); then
@@ -194,7 +240,13 @@ envcfg_step() { # COMMAND...: one step of the job, from the checks to the exit c
     return 2
   fi
   envcfg_survey
+  if [[ $ENVCFG_ON == others && $ENVCFG_NODES == 1 && $ENVCFG_FAULTS == 0 ]]; then
+    envcfg_note 'nothing to do on others: the job has one node'
+    return 0
+  fi
+  envcfg_choose
   envcfg_shrink
+  if [[ -n $ENVCFG_OVERLAP ]]; then envcfg_overlap; fi
   envcfg_enter
   if ((ENVCFG_FAULTS == 0)); then envcfg_settings; fi
   envcfg_lengths "${ENVCFG_ENTER[@]}" "$ENVCFG_RANK" "${ENVCFG_ARGS[@]}" "$@"
@@ -222,7 +274,7 @@ envcfg_apart() { # COMMAND...: one step and its end, in a shell of envcfg's own
 # The job's shell waits for a child in the background, as signals interrupt only that. Those
 # that it has a trap for, or ignores, are its own business. With job control, only what is in
 # the foreground has the terminal.
-envcfg_run() { # [--nodes=N] [--ranks=N] [--] COMMAND...: run one step; its exit code is the program's
+envcfg_run() { # [--on NODES | --nodes=N] [--ranks=N] [--overlap] [--] COMMAND...: run one step; its exit code is the program's
   if [[ $- == *m* ]]; then
     (envcfg_apart "$@")
     return
@@ -271,6 +323,14 @@ envcfg_main() { # COMMAND...: what this text is for; run as a file, its shell is
 envcfg_survey() { # this machine is the job
   # shellcheck disable=SC2034 # what depends on nodes asks for it
   ENVCFG_NODES=1
+}
+
+envcfg_chosen() { # there is one node only
+  :
+}
+
+envcfg_overlap() { # all steps here may
+  :
 }
 
 envcfg_port() { # set MASTER_PORT to a free port below the ephemeral range

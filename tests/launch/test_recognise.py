@@ -24,6 +24,11 @@ TAKEN = {
         *("torchrun", None, "--max-restarts=3 --tee 3"),
         (*PYTHON, "-m", "pkg.train", "-x"),
     ),
+    "torchrun --nproc-per-node=${SLURM_GPUS_PER_NODE} t.py": (
+        *("torchrun", None, ""),
+        (*PYTHON, "t.py"),
+    ),
+    "torchrun --nproc_per_node $SLURM_GPUS_ON_NODE t.py": ("torchrun", None, "", (*PYTHON, "t.py")),
     "torchrun --no-python ./a.out b": ("torchrun", None, "", ("./a.out", "b")),
     "/opt/venv/bin/torchrun t.py": ("torchrun", None, "", (*PYTHON, "t.py")),
     "/opt/bin/python3.11 -m torch.distributed.run --rdzv-id 7 t.py": (
@@ -70,7 +75,32 @@ def test_the_launcher_is_taken_out_of_the_command(line: str) -> None:
     assert (note.rule, note.subject) == ("launcher-recognised", f"launcher {launcher}")
 
 
+WHOLE = (
+    "vllm serve model --tensor-parallel-size 8",
+    "/opt/venv/bin/vllm serve model",
+    "python3 -m vllm.entrypoints.openai.api_server --model m",
+    "sglang serve --model-path m",
+    "python -u -m sglang.launch_server --model-path m --tp 8",
+    "ray start --head --block",
+    "ray symmetric-run --address a:6379 -- python t.py",
+)
+
+
+@pytest.mark.parametrize("line", WHOLE)
+def test_a_program_that_takes_a_whole_node_starts_once_on_each(line: str) -> None:
+    command = tuple(line.split())
+    found, (note,) = recognise(Options(command=command))
+    assert found == Options(command=command, launcher="whole-node")
+    assert note.rule == "launcher-recognised"
+    for given in (Options(launcher="srun"), Options(ranks=4)):
+        asked = given._replace(command=command)
+        assert recognise(asked) == (asked, [])
+
+
 LEFT_ALONE = (
+    "vllm bench latency",
+    "ray status",
+    "python -m vllm.collect_env",
     "python train.py",
     "python -m train",
     "python -u -m train -m torch.distributed.run",
@@ -145,6 +175,7 @@ WRONG = {
     "accelerate launch --cpu t.py": "does not know this option",
     "torchrun --nnodes": "a value is missing",
     "torchrun --nproc-per-node=many t.py": "'many' is no number of ranks",
+    "torchrun --nproc-per-node=${WORKERS} t.py": "WORKERS. is not known before the job runs",
     "torchrun --nnodes=2": "no program behind torchrun",
     "horovodrun --fusion-threshold-mb 32 python t.py": "does not know this option",
     "mpirun -x NCCL_DEBUG=INFO ./a": "does not know this option",

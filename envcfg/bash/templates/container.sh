@@ -5,7 +5,7 @@ envcfg_find() { # set envcfg_name: the first runtime that is on PATH
     if type -P "$envcfg_name" >/dev/null; then return; fi
   done
   envcfg_fault "no container runtime on PATH: tried ${ENVCFG_RUNTIMES[*]}" \
-    'load its module before, or name it with --runtime'
+    "load its module before${ENVCFG_KNOWN:+ ($ENVCFG_KNOWN)}, or name it with --runtime"
 }
 
 envcfg_find_image() { # set envcfg_image, a path: absolute, and there

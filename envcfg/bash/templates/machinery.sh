@@ -36,6 +36,19 @@ envcfg_set() { # NAME VALUE: what the job has set already wins
   ENVCFG_ARGS+=("$1=${!1-$2}")
 }
 
+envcfg_lacks() { # NAME PLACE {REFERENCE SET}...: whether its value refers to what is not set, which is a fault
+  local envcfg_name=$1 envcfg_place=$2
+  while (($# > 2)); do
+    if [[ -z $4 ]]; then
+      envcfg_fault "$envcfg_name ($envcfg_place) refers to $3, which is not set in this job" \
+        "export $3 before the step, or give a value of your own: --set $envcfg_name=VALUE"
+      return 0
+    fi
+    shift 2
+  done
+  return 1
+}
+
 envcfg_force_unset() { # NAME
   ENVCFG_ARGS+=(-u "$1")
 }
@@ -85,6 +98,38 @@ envcfg_size() { # OPTION: of a step that is smaller than the job
   fi
 }
 
+envcfg_choose() { # set ENVCFG_CHOSEN, the numbers of this step's nodes in their order, if it was given any
+  local envcfg_number envcfg_wanted=' '
+  if [[ $ENVCFG_ON == all || $ENVCFG_FAULTS != 0 ]]; then return; fi
+  if [[ -n $ENVCFG_NODES_WANTED ]]; then
+    envcfg_fault '--on and --nodes exclude each other' '--on says which nodes, and so how many'
+    return
+  fi
+  case $ENVCFG_ON in
+    first) ENVCFG_CHOSEN=(0) ;;
+    others) for ((envcfg_number = 1; envcfg_number < ENVCFG_NODES; envcfg_number++)); do ENVCFG_CHOSEN+=("$envcfg_number"); done ;;
+    *[!0-9,]* | '' | ,* | *, | *,,* | *[0-9][0-9][0-9][0-9][0-9][0-9]*)
+      envcfg_fault "--on $ENVCFG_ON names no nodes" 'as in --on first, --on others, --on all, --on 0,2'
+      return
+      ;;
+    *)
+      for envcfg_number in ${ENVCFG_ON//,/ }; do
+        envcfg_number=$((10#$envcfg_number))
+        if ((envcfg_number >= ENVCFG_NODES)); then
+          envcfg_fault "--on $ENVCFG_ON: there is no node $envcfg_number" "the job has $ENVCFG_NODES, which are numbered from 0"
+          return
+        fi
+        envcfg_wanted+="$envcfg_number "
+      done
+      for ((envcfg_number = 0; envcfg_number < ENVCFG_NODES; envcfg_number++)); do
+        if [[ $envcfg_wanted == *" $envcfg_number "* ]]; then ENVCFG_CHOSEN+=("$envcfg_number"); fi
+      done
+      ;;
+  esac
+  ENVCFG_NODES_WANTED=${#ENVCFG_CHOSEN[@]}
+  envcfg_chosen
+}
+
 envcfg_shrink() { # to the nodes of this step, if it was given a number
   if [[ -z $ENVCFG_NODES_WANTED || $ENVCFG_NODES_WANTED == "$ENVCFG_NODES" ]]; then
     return
@@ -132,16 +177,29 @@ envcfg_lengths() { # WORD...: Linux must be able to start a program with them
 
 envcfg_step() { # COMMAND...: one step of the job, from the checks to the exit code
   ENVCFG_FAULTS=0 ENVCFG_CODE=0 ENVCFG_ARGS=() ENVCFG_PRESET=' '
+  # envcfg:begin modular
+  ENVCFG_UNLOADED=()
+  # envcfg:end modular
   # envcfg:begin size
-  local ENVCFG_RANKS=$ENVCFG_RANKS ENVCFG_NODES_WANTED=''
-  while [[ ${1-} == --nodes=* || ${1-} == --ranks=* ]]; do
-    envcfg_size "$1"
+  local ENVCFG_RANKS=$ENVCFG_RANKS ENVCFG_NODES_WANTED='' ENVCFG_ON=all ENVCFG_OVERLAP=''
+  local -a ENVCFG_CHOSEN=()
+  while :; do
+    case ${1-} in
+      --nodes=* | --ranks=*) envcfg_size "$1" ;;
+      --on=*) ENVCFG_ON=${1#*=} ;;
+      --on)
+        set -- "--on=${2-}" "${@:3}"
+        continue
+        ;;
+      --overlap) ENVCFG_OVERLAP=yes ;;
+      *) break ;;
+    esac
     shift
   done
   if [[ ${1-} == -- ]]; then
     shift
   elif [[ ${1-} == -* ]]; then
-    envcfg_error "unknown option $1" 'as in envcfg_run --nodes=1 --ranks=1 -- COMMAND'
+    envcfg_error "unknown option $1" 'as in envcfg_run --on first --ranks=1 -- COMMAND'
     return 2
   fi
   # envcfg:end size
@@ -149,13 +207,25 @@ envcfg_step() { # COMMAND...: one step of the job, from the checks to the exit c
     envcfg_error 'no command' 'give it, as in envcfg_run python train.py'
     return 2
   fi
+  # envcfg:begin modules
+  envcfg_modules
+  # envcfg:end modules
   envcfg_survey
   # envcfg:begin stated
   envcfg_stated
   # envcfg:end stated
   # envcfg:begin shrink
+  if [[ $ENVCFG_ON == others && $ENVCFG_NODES == 1 && $ENVCFG_FAULTS == 0 ]]; then
+    envcfg_note 'nothing to do on others: the job has one node'
+    return 0
+  fi
+  envcfg_choose
   envcfg_shrink
+  if [[ -n $ENVCFG_OVERLAP ]]; then envcfg_overlap; fi
   # envcfg:end shrink
+  # envcfg:begin tested-modules
+  envcfg_tested_modules
+  # envcfg:end tested-modules
   envcfg_enter
   if ((ENVCFG_FAULTS == 0)); then envcfg_settings; fi
   envcfg_lengths "${ENVCFG_ENTER[@]}" "$ENVCFG_RANK" "${ENVCFG_ARGS[@]}" "$@"
@@ -205,7 +275,7 @@ envcfg_apart() { # COMMAND...: one step and its end, in a shell of envcfg's own
 # The job's shell waits for a child in the background, as signals interrupt only that. Those
 # that it has a trap for, or ignores, are its own business. With job control, only what is in
 # the foreground has the terminal.
-envcfg_run() { # [--nodes=N] [--ranks=N] [--] COMMAND...: run one step; its exit code is the program's
+envcfg_run() { # [--on NODES | --nodes=N] [--ranks=N] [--overlap] [--] COMMAND...: run one step; its exit code is the program's
   if [[ $- == *m* ]]; then
     (envcfg_apart "$@")
     return

@@ -70,6 +70,16 @@ def write_removal(change: Change) -> str | None:
     return name if value is None else None
 
 
+def read_module(name: str) -> str:
+    """Read the name of a module, as in ``pytorch/2.7``."""
+    from envcfg.profile.read.scheduling import is_module
+
+    if not is_module(name):
+        msg = f"{name!r} is no module, as in pytorch/2.7"
+        raise argparse.ArgumentTypeError(msg)
+    return name
+
+
 def read_ranks(text: str) -> tuple[int, ...]:
     """Read ranks: ``2`` or ``0,8``."""
     parts = text.split(",")

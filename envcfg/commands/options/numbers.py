@@ -10,6 +10,11 @@ def number_of(things: str) -> Callable[[str], int]:
     def read(text: str) -> int:
         from envcfg.log.process import MOST_RANKS
 
+        if text.startswith("$"):
+            msg = (
+                f"{text} is not known before the job runs: give the number of {things}"
+            )
+            raise argparse.ArgumentTypeError(msg)
         digits = text.isascii() and text.isdigit() and len(text) <= len(str(MOST_RANKS))
         if not (digits and 0 < int(text) <= MOST_RANKS):
             msg = f"{text!r} is no number of {things}, 1 to {MOST_RANKS}"

@@ -228,7 +228,7 @@ def with_cores(
     if asked.cpus_per_gpu is not None:
         msg = "--cpus-per-task and --cpus-per-gpu both say how many cores there are"
         raise UsageError(msg, hint="leave one out")
-    shape, _ = shape_of(profile, plan, asked, None)
+    shape, _ = shape_of(profile, plan, asked)
     if cores * shape.tasks % shape.gpus:
         msg = (
             f"{cores} cores for each of {shape.tasks} tasks are no whole number for "

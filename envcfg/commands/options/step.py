@@ -12,6 +12,7 @@ from envcfg import runtimes
 from envcfg.commands.machine import current_folder, srun_has
 from envcfg.commands.options.arguments import (
     read_binds,
+    read_module,
     read_pair,
     read_removal,
     read_setting,
@@ -96,6 +97,18 @@ STEP: Table = {
             "processes per node (default: as the job says, else one per GPU; local: 1)",
             metavar="N",
             read=number_of("processes"),
+        ),
+        Option(
+            "--module",
+            "load a module of your own, after those of the profile; may be repeated",
+            metavar="NAME",
+            kind="many",
+            read=read_module,
+        ),
+        Option(
+            "--no-modules",
+            "load none of the profile's modules",
+            kind="switch",
         ),
     ),
     "what to set": (
@@ -222,6 +235,8 @@ def read_step(
         ranks=options.ranks,
         settings=dict(options.changes),
         facts=facts,
+        modules=tuple(dict.fromkeys(options.module)),
+        no_modules=options.no_modules,
         command=tuple(command or ()),
         diagnostics=read_diagnostics(options),
     )

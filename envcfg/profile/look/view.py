@@ -158,7 +158,7 @@ def _is_others(value: Value, profile: Profile, bundled: Sequence[str]) -> bool:
 def _left_out(launcher: str, profile: Profile) -> frozenset[str]:
     """Return the sections that do not count with this launcher."""
     kept = {launcher, *STARTERS[starter_of(launcher, profile.launchers)].sections}
-    if LAUNCHERS[launcher].is_agent:
+    if LAUNCHERS[launcher].has_node:
         kept.discard("cpu_masks")
     return _PARTICULAR - kept
 

@@ -157,9 +157,14 @@ def _read_values(field: Field) -> dict[str, Word]:
     return values
 
 
+def is_module(name: str) -> bool:
+    """Tell whether a module can be called so."""
+    return re.fullmatch(_MODULE, name) is not None
+
+
 def _read_module(name: str, field: Field) -> Module | None:
     keys = field.mapping({"action", "when", "why", "source", "date"})
-    if not re.fullmatch(_MODULE, name):
+    if not is_module(name):
         field.problem(f"{name!r} is no module", "as in apptainer/1.4, or a path")
     action = read_if_given(keys, "action", one_of("load", "unload", "use")) or "load"
     when = read_condition(keys)

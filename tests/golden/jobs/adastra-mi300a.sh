@@ -50,15 +50,6 @@ case ${BASH_VERSION:-none}:${SHELLOPTS-} in
     ;;
 esac
 
-# --- Modules ------------------------------------------------------------------------
-
-if type module >/dev/null 2>&1; then
-  # RCCL of the site finds the network by it; an image needs a plugin of its own
-  module load aws-ofi-rccl
-else
-  printf 'envcfg: note: no modules here, so none is loaded\n' >&2
-fi
-
 # --- What srun must be told again ---------------------------------------------------
 
 # srun of Slurm 22.05 to 23.02 does not take it over from the batch job

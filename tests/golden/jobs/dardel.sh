@@ -46,19 +46,6 @@ case ${BASH_VERSION:-none}:${SHELLOPTS-} in
     ;;
 esac
 
-# --- Modules ------------------------------------------------------------------------
-
-if type module >/dev/null 2>&1; then
-  # makes the module of singularity known; 23.12, of which PDC's page speaks, is
-  # PDCOLD/23.12 now
-  module load PDC/24.11
-  # the runtime is not there without; users of Apptainer load
-  # apptainer/1.4.0-cpeGNU-24.11
-  module load singularity/4.2.0-cpeGNU-24.11
-else
-  printf 'envcfg: note: no modules here, so none is loaded\n' >&2
-fi
-
 # --- What srun must be told again ---------------------------------------------------
 
 # srun of Slurm 22.05 to 23.02 does not take it over from the batch job

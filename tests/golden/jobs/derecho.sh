@@ -40,17 +40,6 @@ esac
 
 cd "${PBS_O_WORKDIR:-.}" || exit # PBS starts a job in the home folder
 
-# --- Modules ------------------------------------------------------------------------
-
-if type module >/dev/null 2>&1; then
-  # brings Apptainer, also by the name of singularity
-  module load apptainer
-  # NCAR warns that nodes may lock up where programs use GPUs without it
-  module load cuda
-else
-  printf 'envcfg: note: no modules here, so none is loaded\n' >&2
-fi
-
 # --- The step -----------------------------------------------------------------------
 
 if ! command -v envcfg >/dev/null; then

@@ -14,11 +14,8 @@
 # node hours belong to projects
 #SBATCH --account=ABC123
 
-# OLCF favours large jobs, and the larger one is, the longer it may run
+# the default; below 184 nodes 6 hours are the limit, below 92 nodes 2
 #SBATCH --partition=batch
-
-# /tmp is in memory; the two disks of a node are there for jobs that ask for them
-#SBATCH --constraint=nvme
 
 # 8 GPUs on each node
 #SBATCH --nodes=2
@@ -48,17 +45,6 @@ case ${BASH_VERSION:-none}:${SHELLOPTS-} in
     case $- in *i*) return 4 ;; *) exit 4 ;; esac
     ;;
 esac
-
-# --- Modules ------------------------------------------------------------------------
-
-if type module >/dev/null 2>&1; then
-  # makes the modules for containers known
-  module load olcf-container-tools
-  # binds the host's MPI and libfabric; must not be loaded where an image is built
-  module load apptainer-enable-mpi
-else
-  printf 'envcfg: note: no modules here, so none is loaded\n' >&2
-fi
 
 # --- What srun must be told again ---------------------------------------------------
 

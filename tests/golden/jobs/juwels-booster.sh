@@ -42,17 +42,6 @@ case ${BASH_VERSION:-none}:${SHELLOPTS-} in
     ;;
 esac
 
-# --- Modules ------------------------------------------------------------------------
-
-if type module >/dev/null 2>&1; then
-  # most load it before, as the modules of a stage hang on a compiler
-  module load GCC
-  # Apptainer is not there without it
-  module load Apptainer-Tools
-else
-  printf 'envcfg: note: no modules here, so none is loaded\n' >&2
-fi
-
 # --- What srun must be told again ---------------------------------------------------
 
 # srun of Slurm 22.05 to 23.02 does not take it over from sbatch, and gives each task

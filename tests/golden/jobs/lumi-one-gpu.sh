@@ -47,17 +47,6 @@ case ${BASH_VERSION:-none}:${SHELLOPTS-} in
     ;;
 esac
 
-# --- Modules ------------------------------------------------------------------------
-
-if type module >/dev/null 2>&1; then
-  # holds the bindings for images that run on the host's libfabric
-  module use /appl/local/containers/ai-modules
-  # binds the file systems, libcxi and the host's libfabric
-  module load singularity-AI-bindings
-else
-  printf 'envcfg: note: no modules here, so none is loaded\n' >&2
-fi
-
 # --- What srun must be told again ---------------------------------------------------
 
 # srun goes by the number of tasks that it finds in the environment

@@ -42,19 +42,6 @@ esac
 
 cd "${PBS_O_WORKDIR:-.}" || exit # PBS starts a job in the home folder
 
-# --- Modules ------------------------------------------------------------------------
-
-if type module >/dev/null 2>&1; then
-  # where ALCF keeps its own modules
-  module use /soft/modulefiles
-  # the modules of Apptainer come with it
-  module load spack-pe-base
-  # brings Apptainer, which is on compute nodes only
-  module load apptainer
-else
-  printf 'envcfg: note: no modules here, so none is loaded\n' >&2
-fi
-
 # --- The step -----------------------------------------------------------------------
 
 if ! command -v envcfg >/dev/null; then

@@ -37,16 +37,6 @@ case ${BASH_VERSION:-none}:${SHELLOPTS-} in
     ;;
 esac
 
-# --- Modules ------------------------------------------------------------------------
-
-if type module >/dev/null 2>&1; then
-  # the variant that gives the container the host's libfabric and MPI, and binds the
-  # file systems
-  module load singularity/4.1.0-mpi
-else
-  printf 'envcfg: note: no modules here, so none is loaded\n' >&2
-fi
-
 # --- What srun must be told again ---------------------------------------------------
 
 # srun takes nothing over from the request

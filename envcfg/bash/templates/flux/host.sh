@@ -1,8 +1,7 @@
 # shellcheck shell=bash
 
 envcfg_survey() { # what the allocation is: an instance of Flux, with a broker on each node
-  local -a envcfg_hosts=()
-  ENVCFG_NODES=1 ENVCFG_FLUX=() ENVCFG_MASTER_ADDR=''
+  ENVCFG_NODES=1 ENVCFG_HOSTS=() ENVCFG_FLUX=() ENVCFG_MASTER_ADDR=''
   if [[ -z ${FLUX_URI-} ]]; then
     envcfg_fault 'this is no Flux allocation: FLUX_URI is not set' \
       'use it in a script of flux batch or under flux alloc, or choose --launcher local'
@@ -12,9 +11,9 @@ envcfg_survey() { # what the allocation is: an instance of Flux, with a broker o
   elif ! type -P flux >/dev/null; then
     envcfg_fault 'flux is not on PATH' "load Flux's module, or add its folder to PATH"
   else
-    read -r -a envcfg_hosts < <(flux hostlist --expand instance </dev/null) || :
-    ENVCFG_NODES=${#envcfg_hosts[@]}
-    ENVCFG_MASTER_ADDR=${envcfg_hosts[0]-}
+    read -r -a ENVCFG_HOSTS < <(flux hostlist --expand instance </dev/null) || :
+    ENVCFG_NODES=${#ENVCFG_HOSTS[@]}
+    ENVCFG_MASTER_ADDR=${ENVCFG_HOSTS[0]-}
     if ((ENVCFG_NODES == 0)); then
       envcfg_fault 'flux hostlist names no node of this allocation' \
         "see what 'flux hostlist instance' says here; old versions of Flux lack it"
@@ -30,6 +29,19 @@ envcfg_name_job() { # set ENVCFG_JOB, by which the files of this job differ from
 
 envcfg_gpus() { # Flux does not tell how many the allocation has
   :
+}
+
+envcfg_chosen() { # the step's nodes are these of the allocation's
+  local envcfg_number
+  local -a envcfg_names=()
+  for envcfg_number in "${ENVCFG_CHOSEN[@]}"; do envcfg_names+=("${ENVCFG_HOSTS[envcfg_number]}"); done
+  ENVCFG_HOSTS=("${envcfg_names[@]}")
+  ENVCFG_MASTER_ADDR=${ENVCFG_HOSTS[0]}
+}
+
+envcfg_overlap() { # a node has one step at a time
+  envcfg_fault 'Flux runs no step beside another on the same nodes: --overlap' \
+    'let the steps have different nodes (--on), or start both in one'
 }
 
 envcfg_host() { # COMMAND...: run it once on each node, beside whatever runs there

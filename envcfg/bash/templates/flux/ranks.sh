@@ -14,6 +14,11 @@ envcfg_launch() { # COMMAND...: one task per rank
   # mpibind, LLNL's plugin, and gpu-affinity would each hide GPUs; LOCAL_RANK counts all.
   ENVCFG_FLUX=(-N "$ENVCFG_NODES" -n $((envcfg_ranks * ENVCFG_NODES)) -o exit-on-error -o exit-timeout=none
     -o mpibind=off -o gpu-affinity=off -o cpu-affinity=per-task "${ENVCFG_FLUX[@]}")
+  # envcfg:begin size
+  if ((${#ENVCFG_CHOSEN[@]} > 0)); then
+    ENVCFG_FLUX+=("--requires=host:$(IFS=, && printf '%s' "${ENVCFG_HOSTS[*]}")")
+  fi
+  # envcfg:end size
   envcfg_spawn exec flux run --exclusive "${ENVCFG_FLUX[@]}" "${envcfg_task[@]}" \
     "${ENVCFG_ENTER[@]}" "$ENVCFG_SHELL" -c "$ENVCFG_RANK" envcfg-rank "${ENVCFG_ARGS[@]}" -- "$@"
   envcfg_wait "${ENVCFG_PIDS[@]}"

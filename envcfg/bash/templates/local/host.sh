@@ -13,6 +13,14 @@ envcfg_gpus() { # nobody has asked for any here
   :
 }
 
+envcfg_chosen() { # there is one node only
+  :
+}
+
+envcfg_overlap() { # all steps here may
+  :
+}
+
 envcfg_host() { # COMMAND...: run it on this machine
   "$@"
 }

@@ -18,6 +18,17 @@ envcfg_is_preset() { # NAME: whether the job has set it, so that its value stays
   return 1
 }
 
+envcfg_in_lacks() { # NAME PLACE {REFERENCE SET}...: fail if its value refers to what is not set
+  envcfg_name="$1 ($2)"
+  while [ "$#" -gt 2 ]; do
+    [ -n "$4" ] || envcfg_fail "$envcfg_name refers to ${3#ENVCFG_REF_}, which is not set in this task" \
+      "export it before the step, or give a value of your own: --set ${envcfg_name%% *}=VALUE"
+    shift 2
+  done
+  unset -v envcfg_name
+  return 1
+}
+
 envcfg_in_force() { # NAME VALUE
   export "$1=$2"
 }

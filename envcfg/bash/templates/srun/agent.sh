@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 
 envcfg_launch() { # COMMAND...: one task per node, in which an agent starts the ranks
-  local envcfg_tasks envcfg_ranks=$ENVCFG_RANKS
+  local envcfg_ranks=$ENVCFG_RANKS
   if [[ -z $envcfg_ranks ]]; then envcfg_ranks=$(envcfg_gpus); fi
   envcfg_ranks=${envcfg_ranks:-$ENVCFG_GPUS}
   if [[ -z $envcfg_ranks || $envcfg_ranks == 0 ]]; then
@@ -9,12 +9,7 @@ envcfg_launch() { # COMMAND...: one task per node, in which an agent starts the 
       'give --ranks N'
     return 2
   fi
-  ENVCFG_SRUN+=(--ntasks="$ENVCFG_NODES" --ntasks-per-node=1)
-  envcfg_whole
-  if [[ -n ${SLURM_CPUS_PER_TASK-} ]]; then # one task gets the cores of all
-    envcfg_tasks=$(envcfg_tasks)
-    ENVCFG_SRUN+=(--cpus-per-task=$((SLURM_CPUS_PER_TASK * ${envcfg_tasks:-1})))
-  fi
+  envcfg_alone
   ENVCFG_ARGS+=("ENVCFG_LOCAL_RANKS=$envcfg_ranks" "ENVCFG_WORKER=$ENVCFG_WORKER")
   envcfg_srun "$@"
 }

@@ -9,6 +9,9 @@ envcfg_survey() { # what the allocation is
   fi
   envcfg_numbers SLURM_NNODES SLURM_JOB_NUM_NODES SLURM_NTASKS SLURM_NPROCS SLURM_CPUS_PER_TASK
   ENVCFG_SRUN=()
+  # envcfg:begin size
+  ENVCFG_HOSTS=()
+  # envcfg:end size
   ENVCFG_JOB_NODES=${SLURM_NNODES:-${SLURM_JOB_NUM_NODES:-1}} # a step may have fewer
   ENVCFG_NODES=$ENVCFG_JOB_NODES
 }
@@ -52,6 +55,35 @@ envcfg_tasks() { # print how many tasks per node the job asked for, if it did
 
 envcfg_whole() { # a task that has a node to itself takes all GPUs: what the job said of each rank's goes
   unset -v SLURM_GPUS_PER_TASK SLURM_TRES_PER_TASK SLURM_NTASKS_PER_GPU SLURM_GPU_BIND SLURM_TRES_BIND
+}
+
+envcfg_alone() { # one task per node, which gets the GPUs and the cores of all
+  local envcfg_tasks
+  ENVCFG_SRUN+=(--ntasks="$ENVCFG_NODES" --ntasks-per-node=1)
+  envcfg_whole
+  if [[ -n ${SLURM_CPUS_PER_TASK-} ]]; then
+    envcfg_tasks=$(envcfg_tasks)
+    ENVCFG_SRUN+=(--cpus-per-task=$((SLURM_CPUS_PER_TASK * ${envcfg_tasks:-1})))
+  fi
+}
+
+envcfg_chosen() { # the step's nodes are these of the job's
+  local envcfg_name
+  local -a envcfg_names=()
+  while read -r envcfg_name; do
+    envcfg_names+=("$envcfg_name")
+  done < <(scontrol show hostnames "${SLURM_JOB_NODELIST-}" </dev/null)
+  if ((${#envcfg_names[@]} != ENVCFG_JOB_NODES)); then
+    envcfg_fault "scontrol names ${#envcfg_names[@]} nodes in '${SLURM_JOB_NODELIST-}', but the job has $ENVCFG_JOB_NODES" \
+      'leave out --on, then the step has all nodes'
+    return
+  fi
+  for envcfg_name in "${ENVCFG_CHOSEN[@]}"; do ENVCFG_HOSTS+=("${envcfg_names[envcfg_name]}"); done
+  ENVCFG_SRUN+=("--nodelist=$(IFS=, && printf '%s' "${ENVCFG_HOSTS[*]}")")
+}
+
+envcfg_overlap() { # the step runs beside others on the same nodes, with what they hold
+  ENVCFG_SRUN+=(--overlap --mem=0)
 }
 
 envcfg_host() { # COMMAND...: run it once on each node, outside the container

@@ -4,7 +4,11 @@ envcfg_master() { # find the address of $ENVCFG_INTERFACE on the job's first nod
   local envcfg_address='' PATH=$PATH:/usr/sbin:/sbin
   if [[ -n ${MASTER_ADDR+set} ]]; then return; fi # the job's own
   local -a envcfg_ask=(ip -4 -o address show dev "$ENVCFG_INTERFACE" scope global)
-  if ! envcfg_first_node "${SLURM_JOB_NODELIST-}"; then
+  local envcfg_node=''
+  # envcfg:begin size
+  envcfg_node=${ENVCFG_HOSTS[0]-}
+  # envcfg:end size
+  if [[ -z $envcfg_node ]] && ! envcfg_first_node "${SLURM_JOB_NODELIST-}"; then
     envcfg_fault "SLURM_JOB_NODELIST names no node: '${SLURM_JOB_NODELIST-}'" 'set MASTER_ADDR'
     return
   fi

@@ -1,0 +1,79 @@
+"""Steps on chosen nodes of a real job: one beside another, and a cluster of its own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from cluster import Cluster
+
+NODES = ("-N2", "--gpus-per-node=2", "--partition=standard-g")
+EXAMPLE = Path(__file__).parents[2] / "examples/ray.sbatch"
+
+
+def test_steps_run_on_the_nodes_that_they_are_given(
+    cluster: Cluster, tool: Path
+) -> None:
+    show = "sh -c 'echo \"step $1 $RANK/$WORLD_SIZE $SLURMD_NODENAME $MASTER_ADDR\"' x"
+    wrap = f"envcfg wrap --container {cluster.busybox_image} --runtime apptainer --fact rocm=6.2.4"  # fmt: skip
+    done = cluster.sbatch(
+        "#!/bin/bash\nset -euo pipefail\n"
+        f"PATH={tool}:$PATH\n"
+        f"source <({wrap})\n"
+        f"envcfg_run --on first --ranks=1 -- {show} a\n"
+        f"envcfg_run --on others -- {show} b\n"
+        f"envcfg_run --on 1,0 --ranks=1 -- {show} c\n"
+        # Both hold all of a node at the same time, and end only together.
+        f"envcfg_run --on 0 --ranks=1 -- sh -c 'until [ -e two ]; do sleep 0.1; done' &\n"
+        f"envcfg_run --on 0 --overlap --ranks=1 -- {show} d\n"
+        "envcfg_run --on 1 --ranks=1 -- touch two\n"
+        'wait "$!"\n',
+        *NODES,
+        "--ntasks-per-node=2",
+    )
+    assert done.state == "COMPLETED", done.stdout
+    said = sorted(line[5:] for line in done.stdout.splitlines() if line[:5] == "step ")
+    one, two = cluster.nodes
+    assert said == [
+        f"a 0/1 {one} {one}",
+        f"b 0/2 {two} {two}",
+        f"b 1/2 {two} {two}",
+        f"c 0/2 {one} {one}",
+        f"c 1/2 {two} {one}",
+        f"d 0/1 {one} {one}",
+    ]
+    assert cluster.left_running() == []
+
+
+@pytest.mark.parametrize("code", [0, 7])
+def test_the_example_of_ray_has_a_head_workers_and_a_program(
+    cluster: Cluster, tool: Path, workdir: Path, code: int
+) -> None:
+    """By a program that stands in for ray; its own wheel is tried by hand."""
+    programs = workdir / "bin"
+    programs.mkdir()
+    (programs / "ray").write_text(
+        f'#!/bin/sh\nexec python3 {tool.parent}/programs/standin_ray.py "$@"\n'
+    )
+    (programs / "ray").chmod(0o755)
+    text = EXAMPLE.read_text()
+    options = f"--container {cluster.pytorch_image} --runtime apptainer --set 'PATH={programs}:${{PATH}}'"
+    for old, new in (
+        ("--container ray.sif", options),
+        ("set -euo pipefail\n", f"set -euo pipefail\nPATH={tool}:$PATH\n"),
+        ("python -u train.py", f"ray ask 2 {code}"),
+    ):
+        assert old in text
+        text = text.replace(old, new)
+    more = ("--ntasks-per-node=1", "--cpus-per-task=2", "--mem=0", "--time=5")
+    done = cluster.sbatch(text, *NODES, *more, cwd=workdir)
+    assert (done.state, done.exit_code) == (
+        "FAILED" if code else "COMPLETED",
+        code,
+    ), done.stdout
+    one, two = cluster.nodes
+    assert f"cluster {one} {two} asked by {one} sees all" in done.stdout.replace(
+        "0,1", "all"
+    )
+    assert cluster.left_running() == []
