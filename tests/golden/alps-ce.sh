@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# envcfg:script c6a4cb89fa63925b15759b63626161fa557c890629f475eab7e3104d7f4e1fd4
+# envcfg:script 7820848121b184041fc24adaab90e6632df07dee6b51bb70a08098b879dcfe41
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
-# envcfg 0.1.0, profile alps-clariden (sha256 80d3320ca99c5bdb)
+# envcfg 0.1.0, profile alps-clariden (sha256 bc68583a680e3af7)
 # made by: envcfg wrap --profile alps-clariden --runtime ce --container my-environment --fact cuda=13.0 --bind /data:/mnt/data:ro -- python3 dump.py out 'a b'
 # Source it in a batch script, evaluate it, run it, submit it: all the same.
 # It needs bash 4.4 and, on the compute nodes, neither envcfg nor Python.
@@ -41,13 +41,18 @@ envcfg_mounts() {
 }
 
 envcfg_settings() {
-  # a single-node job has no address on Slingshot; to force the network there costs time, or
-  # ends the job [profiles/slingshot.yaml:64]
+  # as in the family; a job of one node has no address on Slingshot
+  # [profiles/alps-clariden.yaml:110]
+  # a plugin that does not load then ends the job, where NCCL would go on over TCP; every
+  # version of the plugin has this name, or takes it for its own
+  # [profiles/alps-clariden.yaml:115]
   if [ "$ENVCFG_NODES" -eq 1 ]; then
     envcfg_unset NCCL_NET
+  elif [ "$ENVCFG_NODES" -gt 1 ]; then
+    envcfg_set NCCL_NET 'AWS Libfabric'
   fi
   # as CSCS's own images have it; NCCL takes it as the beginning of the four names
-  # [profiles/alps-clariden.yaml:107]
+  # [profiles/alps-clariden.yaml:123]
   envcfg_set NCCL_SOCKET_IFNAME hsn
   # gloo reads its own variable, not that of NCCL, and takes exact names, no prefixes
   # [profiles/slingshot.yaml:93]
@@ -65,21 +70,21 @@ envcfg_settings() {
   # large jobs overrun the default completion queue [profiles/slingshot.yaml:120]
   envcfg_set FI_CXI_DEFAULT_CQ_SIZE 131072
   # CSCS measured it best over many programs; the 32768 of older lists is not valid
-  # [profiles/alps-clariden.yaml:120]
+  # [profiles/alps-clariden.yaml:136]
   envcfg_set FI_CXI_DEFAULT_TX_SIZE 16384
-  # CSCS measured it best over many programs [profiles/alps-clariden.yaml:125]
+  # CSCS measured it best over many programs [profiles/alps-clariden.yaml:141]
   envcfg_set FI_CXI_RX_MATCH_MODE software
   # from 2.27 on NCCL uses LL128 between nodes, which is slower on Slingshot, and on GH200
-  # can hand over wrong data without a word [profiles/alps-clariden.yaml:113]
+  # can hand over wrong data without a word [profiles/alps-clariden.yaml:129]
   envcfg_set NCCL_PROTO '^LL128'
   # PMIx looks for munge, which is not in the container, and warns in every rank
-  # [profiles/alps-clariden.yaml:130]
+  # [profiles/alps-clariden.yaml:146]
   envcfg_set PMIX_MCA_psec '^munge'
   # a failed collective ends the job instead of leaving it to hang
-  # [profiles/alps-clariden.yaml:135]
+  # [profiles/alps-clariden.yaml:151]
   envcfg_set TORCH_NCCL_ASYNC_ERROR_HANDLING 1
   # CUDA keeps compiled kernels in the home folder, which many ranks share
-  # [profiles/alps-clariden.yaml:140]
+  # [profiles/alps-clariden.yaml:156]
   envcfg_set CUDA_CACHE_DISABLE 1
   envcfg_preset TRITON_CACHE_DIR TORCH_EXTENSIONS_DIR TORCHINDUCTOR_CACHE_DIR MASTER_ADDR MASTER_PORT
   ENVCFG_ARGS+=("ENVCFG_CACHE_BASE=$ENVCFG_CACHE_BASE")

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# envcfg:script 7429a85fd0196296ff6d184732eb78fa382df3ed3202b66435cc133b2ea45666
+# envcfg:script 00f5e3d68e5e68e424113640481737a6ccbb464fd49f8e83f0e286a0c78e2bd0
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
-# envcfg 0.1.0, profile lumi-g (sha256 d4423cd12b345fb6)
+# envcfg 0.1.0, profile lumi-g (sha256 7c97951f355dbe4e)
 # made by: envcfg wrap --profile lumi-g --fact rocm=6.2.4 --container none -- python3 dump.py out 'a b'
 # Source it in a batch script, evaluate it, run it, submit it: all the same.
 # It needs bash 4.4 and, on the compute nodes, neither envcfg nor Python.
@@ -29,9 +29,9 @@ ENVCFG_MASKS_UNION='fefefefe,fefefefe'
 
 envcfg_modules() {
   # holds the bindings for images that run on the host's libfabric
-  # [profiles/lumi-g.yaml:195]
+  # [profiles/lumi-g.yaml:199]
   envcfg_module use /appl/local/containers/ai-modules
-  # binds the file systems, libcxi and the host's libfabric [profiles/lumi-g.yaml:201]
+  # binds the file systems, libcxi and the host's libfabric [profiles/lumi-g.yaml:205]
   envcfg_module load singularity-AI-bindings
   envcfg_unloaded
 }
@@ -44,7 +44,7 @@ envcfg_settings() {
   # [profiles/slingshot.yaml:93]
   envcfg_set GLOO_SOCKET_IFNAME hsn0
   # GPU RDMA between GPU and NIC of a NUMA node; said to be the default from ROCm 6.2 on,
-  # which RCCL's source does not show, so it stays explicit [profiles/lumi-g.yaml:299]
+  # which RCCL's source does not show, so it stays explicit [profiles/lumi-g.yaml:294]
   envcfg_set NCCL_NET_GDR_LEVEL PHB
   # rocFFT keeps a SQLite cache in the home folder [profiles/slingshot-rocm.yaml:63]
   envcfg_set ROCFFT_RTC_CACHE_PATH /dev/null
@@ -74,7 +74,7 @@ envcfg_inside() { # what is set in each task, in the container
   # by itself, where users clash [profiles/slingshot-rocm.yaml:55]
   envcfg_in_set MIOPEN_CUSTOM_CACHE_DIR "${MIOPEN_USER_DB_PATH}"
   # AITER compiles kernels under a lock that Lustre does not keep well
-  # [profiles/lumi-g.yaml:319]
+  # [profiles/lumi-g.yaml:325]
   envcfg_in_set AITER_JIT_DIR "${ENVCFG_CACHE}"/aiter
   envcfg_folders TRITON_CACHE_DIR "${TRITON_CACHE_DIR-}" \
     TORCH_EXTENSIONS_DIR "${TORCH_EXTENSIONS_DIR-}" \

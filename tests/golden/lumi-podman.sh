@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# envcfg:script ea66520811feb06183131050464a9d92a9a28ca922ff7314383a6fb2dea82ed7
+# envcfg:script bcaea0a7b3018b7f4e1b9dfa28e630e2db5c325ba239d7907d096a0575d79f03
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
-# envcfg 0.1.0, profile lumi-g (sha256 d4423cd12b345fb6)
+# envcfg 0.1.0, profile lumi-g (sha256 7c97951f355dbe4e)
 # made by: envcfg wrap --profile lumi-g --fact rocm=6.2.4 --runtime podman --container docker.io/a/pytorch:2.9 --bind /data::ro -- python3 dump.py out 'a b'
 # Source it in a batch script, evaluate it, run it, submit it: all the same.
 # It needs bash 4.4 and, on the compute nodes, neither envcfg nor Python.
@@ -44,32 +44,32 @@ ENVCFG_RUNTIMES=(podman) # the first that is on PATH
 
 envcfg_modules() {
   # holds the bindings for images that run on the host's libfabric
-  # [profiles/lumi-g.yaml:195]
+  # [profiles/lumi-g.yaml:199]
   envcfg_module use /appl/local/containers/ai-modules
-  # binds the file systems, libcxi and the host's libfabric [profiles/lumi-g.yaml:201]
+  # binds the file systems, libcxi and the host's libfabric [profiles/lumi-g.yaml:205]
   envcfg_module load singularity-AI-bindings
   envcfg_unloaded
 }
 
 envcfg_mounts() {
-  # PMI and Slurm clients in the container look here [profiles/lumi-g.yaml:133]
+  # PMI and Slurm clients in the container look here [profiles/lumi-g.yaml:137]
   envcfg_bind_if /var/spool/slurmd /var/spool/slurmd type=bind,source=/var/spool/slurmd,target=/var/spool/slurmd
   # the host's libfabric for the plugin; the newer images bring their own
-  # [profiles/lumi-g.yaml:138]
+  # [profiles/lumi-g.yaml:142]
   envcfg_bind_if /opt/cray /opt/cray type=bind,source=/opt/cray,target=/opt/cray
-  # the host's libfabric needs the host's libcxi [profiles/lumi-g.yaml:144]
+  # the host's libfabric needs the host's libcxi [profiles/lumi-g.yaml:148]
   envcfg_bind_if /usr/lib64/libcxi.so.1 /usr/lib64/libcxi.so.1 type=bind,source=/usr/lib64/libcxi.so.1,target=/usr/lib64/libcxi.so.1
-  # /scratch, /project and others are links into it [profiles/lumi-g.yaml:150]
+  # /scratch, /project and others are links into it [profiles/lumi-g.yaml:154]
   envcfg_bind_if /pfs /pfs type=bind,source=/pfs,target=/pfs
-  # the project's scratch [profiles/lumi-g.yaml:155]
+  # the project's scratch [profiles/lumi-g.yaml:159]
   envcfg_bind_if /scratch /scratch type=bind,source=/scratch,target=/scratch
-  # the project's own software [profiles/lumi-g.yaml:160]
+  # the project's own software [profiles/lumi-g.yaml:164]
   envcfg_bind_if /projappl /projappl type=bind,source=/projappl,target=/projappl
-  # the project's persistent storage [profiles/lumi-g.yaml:165]
+  # the project's persistent storage [profiles/lumi-g.yaml:169]
   envcfg_bind_if /project /project type=bind,source=/project,target=/project
-  # the project's flash storage [profiles/lumi-g.yaml:170]
+  # the project's flash storage [profiles/lumi-g.yaml:174]
   envcfg_bind_if /flash /flash type=bind,source=/flash,target=/flash
-  # the system's software and its container images [profiles/lumi-g.yaml:175]
+  # the system's software and its container images [profiles/lumi-g.yaml:179]
   envcfg_bind_if /appl /appl type=bind,source=/appl,target=/appl
   envcfg_bind /data type=bind,source=/data,target=/data,readonly
 }
@@ -82,7 +82,7 @@ envcfg_settings() {
   # [profiles/slingshot.yaml:93]
   envcfg_set GLOO_SOCKET_IFNAME hsn0
   # GPU RDMA between GPU and NIC of a NUMA node; said to be the default from ROCm 6.2 on,
-  # which RCCL's source does not show, so it stays explicit [profiles/lumi-g.yaml:299]
+  # which RCCL's source does not show, so it stays explicit [profiles/lumi-g.yaml:294]
   envcfg_set NCCL_NET_GDR_LEVEL PHB
   # rocFFT keeps a SQLite cache in the home folder [profiles/slingshot-rocm.yaml:63]
   envcfg_set ROCFFT_RTC_CACHE_PATH /dev/null
@@ -112,7 +112,7 @@ envcfg_inside() { # what is set in each task, in the container
   # by itself, where users clash [profiles/slingshot-rocm.yaml:55]
   envcfg_in_set MIOPEN_CUSTOM_CACHE_DIR "${MIOPEN_USER_DB_PATH}"
   # AITER compiles kernels under a lock that Lustre does not keep well
-  # [profiles/lumi-g.yaml:319]
+  # [profiles/lumi-g.yaml:325]
   envcfg_in_set AITER_JIT_DIR "${ENVCFG_CACHE}"/aiter
   envcfg_folders TRITON_CACHE_DIR "${TRITON_CACHE_DIR-}" \
     TORCH_EXTENSIONS_DIR "${TORCH_EXTENSIONS_DIR-}" \

@@ -1,17 +1,16 @@
 #!/usr/bin/env bash
-# envcfg:script 7fc86e3e1af61b365ae79b4786e1a06d6588e5c73be34da23de9da6f4b7b5f64
+# envcfg:script 27bcd570ba4c2dbcdea61325f85ee2875346bde8bdd119bd3f4f2d2782285078
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
-# envcfg 0.1.0, profile lumi-g (sha256 d4423cd12b345fb6)
+# envcfg 0.1.0, profile lumi-g (sha256 7c97951f355dbe4e)
 # made by: envcfg wrap --profile lumi-g --bind /data:/data:ro --runtime-arg=--cleanenv --container /images/lumi-multitorch-full-u24r70f21m50t210-20260513.sif --set 'NCCL_NET=AWS Libfabric' --set 'QUOTE='"'"'"$$HOME`id`\' --set 'SEED=${RANK}${SLURM_JOB_ID}' --unset NCCL_DEBUG -- python3 dump.py out 'a b'
 # Source it in a batch script, evaluate it, run it, submit it: all the same.
 # It needs bash 4.4 and, on the compute nodes, neither envcfg nor Python.
 # It starts the ranks by:
-#   srun --kill-on-bad-exit=1 --export=ALL --mpi=pmi2 --network=single_node_vni \
-#     "${ENVCFG_SRUN[@]}" singularity run --cleanenv --bind /var/spool/slurmd --bind \
-#     /pfs --bind /scratch --bind /projappl --bind /project --bind /flash --bind /appl \
-#     --bind /data:/data:ro /images/lumi-multitorch-full-u24r70f21m50t210-20260513.sif \
-#     /bin/sh -c "$ENVCFG_RANK" envcfg-rank "${ENVCFG_ARGS[@]}" -- python3 dump.py out \
-#     'a b'
+#   srun --kill-on-bad-exit=1 --export=ALL --mpi=pmi2 "${ENVCFG_SRUN[@]}" singularity \
+#     run --cleanenv --bind /var/spool/slurmd --bind /pfs --bind /scratch --bind \
+#     /projappl --bind /project --bind /flash --bind /appl --bind /data:/data:ro \
+#     /images/lumi-multitorch-full-u24r70f21m50t210-20260513.sif /bin/sh -c \
+#     "$ENVCFG_RANK" envcfg-rank "${ENVCFG_ARGS[@]}" -- python3 dump.py out 'a b'
 
 case ${BASH_VERSION:-none}:${SHELLOPTS-} in
   none:* | [1-3].* | 4.[0-3].* | *:*posix*) # as sh, too, bash reads other rules
@@ -36,29 +35,29 @@ ENVCFG_MASKS_UNION='fefefefe,fefefefe'
 ENVCFG_RUNTIMES=(singularity) # the first that is on PATH
 
 envcfg_modules() {
-  # makes the modules of the LUMI AI Factory known [profiles/lumi-g.yaml:183]
+  # makes the modules of the LUMI AI Factory known [profiles/lumi-g.yaml:187]
   envcfg_module load Local-LAIF
   # binds the file systems and what MPI and Slurm need in these images
-  # [profiles/lumi-g.yaml:189]
+  # [profiles/lumi-g.yaml:193]
   envcfg_module load lumi-aif-singularity-bindings
   envcfg_unloaded
 }
 
 envcfg_mounts() {
   envcfg_argument --cleanenv
-  # PMI and Slurm clients in the container look here [profiles/lumi-g.yaml:133]
+  # PMI and Slurm clients in the container look here [profiles/lumi-g.yaml:137]
   envcfg_bind_if /var/spool/slurmd /var/spool/slurmd
-  # /scratch, /project and others are links into it [profiles/lumi-g.yaml:150]
+  # /scratch, /project and others are links into it [profiles/lumi-g.yaml:154]
   envcfg_bind_if /pfs /pfs
-  # the project's scratch [profiles/lumi-g.yaml:155]
+  # the project's scratch [profiles/lumi-g.yaml:159]
   envcfg_bind_if /scratch /scratch
-  # the project's own software [profiles/lumi-g.yaml:160]
+  # the project's own software [profiles/lumi-g.yaml:164]
   envcfg_bind_if /projappl /projappl
-  # the project's persistent storage [profiles/lumi-g.yaml:165]
+  # the project's persistent storage [profiles/lumi-g.yaml:169]
   envcfg_bind_if /project /project
-  # the project's flash storage [profiles/lumi-g.yaml:170]
+  # the project's flash storage [profiles/lumi-g.yaml:174]
   envcfg_bind_if /flash /flash
-  # the system's software and its container images [profiles/lumi-g.yaml:175]
+  # the system's software and its container images [profiles/lumi-g.yaml:179]
   envcfg_bind_if /appl /appl
   envcfg_bind /data /data:/data:ro
 }
@@ -71,10 +70,10 @@ envcfg_settings() {
   # [profiles/slingshot.yaml:93]
   envcfg_set GLOO_SOCKET_IFNAME hsn0
   # multi-node jobs hang with it in the ROCm 7 images; without it they are as fast
-  # [profiles/lumi-g.yaml:294]
+  # [profiles/lumi-g.yaml:289]
   envcfg_unset NCCL_NET_GDR_LEVEL
   # keeps these images from hanging when a second process group is made
-  # [profiles/lumi-g.yaml:307]
+  # [profiles/lumi-g.yaml:302]
   envcfg_set FI_MR_CACHE_MONITOR userfaultfd
   # rocFFT keeps a SQLite cache in the home folder [profiles/slingshot-rocm.yaml:63]
   envcfg_set ROCFFT_RTC_CACHE_PATH /dev/null
@@ -85,19 +84,8 @@ envcfg_settings() {
   envcfg_pass SLURM_JOB_ID
   ENVCFG_ARGS+=("ENVCFG_CACHE_BASE=$ENVCFG_CACHE_BASE")
   # the MPICH of these images finds its ranks by PMI2; others think they are alone
-  # [profiles/lumi-g.yaml:52]
+  # [profiles/lumi-g.yaml:56]
   ENVCFG_SRUN+=(--mpi=pmi2)
-  # the plugin of these images opens the network on one node too, where Slurm gives none
-  # [profiles/lumi-g.yaml:284]
-  if [ "$ENVCFG_NODES" -eq 1 ] && envcfg_agrees single-node-vni \
-    NCCL_DMABUF_ENABLE 0 \
-    FI_HMEM_ROCR_USE_DMABUF 0 \
-    HSA_NO_SCRATCH_RECLAIM 1; then
-    envcfg_force NCCL_DMABUF_ENABLE 0
-    envcfg_force FI_HMEM_ROCR_USE_DMABUF 0
-    envcfg_force HSA_NO_SCRATCH_RECLAIM 1
-    envcfg_network single_node_vni
-  fi
 }
 
 ENVCFG_SCRATCH=/tmp # for node-local caches
@@ -122,7 +110,7 @@ envcfg_inside() { # what is set in each task, in the container
   # by itself, where users clash [profiles/slingshot-rocm.yaml:55]
   envcfg_in_set MIOPEN_CUSTOM_CACHE_DIR "${MIOPEN_USER_DB_PATH}"
   # AITER compiles kernels under a lock that Lustre does not keep well
-  # [profiles/lumi-g.yaml:319]
+  # [profiles/lumi-g.yaml:325]
   envcfg_in_set AITER_JIT_DIR "${ENVCFG_CACHE}"/aiter
   envcfg_in_lacks SEED --set ENVCFG_REF_SLURM_JOB_ID "${ENVCFG_REF_SLURM_JOB_ID+set}" || envcfg_in_force SEED "${RANK}""${ENVCFG_REF_SLURM_JOB_ID}"
   envcfg_folders TRITON_CACHE_DIR "${TRITON_CACHE_DIR-}" \
@@ -677,27 +665,6 @@ envcfg_host() { # COMMAND...: run it once on each node, outside the container
     exec srun --overlap --mem=0 --nodes="$ENVCFG_JOB_NODES" --ntasks="$ENVCFG_JOB_NODES" \
       --ntasks-per-node=1 --export=ALL "$@" </dev/null
   )
-}
-
-envcfg_agrees() { # BUNDLE NAME VALUE...: whether the job itself sets none of it otherwise
-  local envcfg_bundle=$1
-  shift
-  while (($# > 0)); do
-    if [[ -n ${!1+set} && ${!1} != "$2" ]]; then
-      envcfg_note "$envcfg_bundle is left out as a whole: the job sets $1=${!1}, not $2"
-      return 1
-    fi
-    shift 2
-  done
-}
-
-envcfg_network() { # VALUE: with what the job has asked for, as srun takes all by one option
-  ENVCFG_NETWORK=${ENVCFG_NETWORK-${SLURM_NETWORK-}}
-  case ",$ENVCFG_NETWORK," in
-    *",$1,"*) ;;
-    *) ENVCFG_NETWORK=${ENVCFG_NETWORK:+$ENVCFG_NETWORK,}$1 ;;
-  esac
-  ENVCFG_SRUN+=("--network=$ENVCFG_NETWORK") # of several, the last counts
 }
 
 # --- How signals reach what is spawned, and how it ends --------------------------------

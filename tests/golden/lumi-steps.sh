@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# envcfg:script 89d19f7002774a99210259c4047542373d77c0f423f66e7a270aa5bb9febd485
+# envcfg:script c90092bd01360a8ddd03a1cd43df2b47ce8a120661557ec18a7489df49e03593
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
-# envcfg 0.1.0, profile lumi-g (sha256 d4423cd12b345fb6)
+# envcfg 0.1.0, profile lumi-g (sha256 7c97951f355dbe4e)
 # made by: envcfg wrap --profile lumi-g --fact rocm=6.2.4 --container /images/pytorch.sif
 # Source it in a batch script, evaluate it, run it, submit it: all the same.
 # It needs bash 4.4 and, on the compute nodes, neither envcfg nor Python.
@@ -36,32 +36,32 @@ ENVCFG_RUNTIMES=(singularity) # the first that is on PATH
 
 envcfg_modules() {
   # holds the bindings for images that run on the host's libfabric
-  # [profiles/lumi-g.yaml:195]
+  # [profiles/lumi-g.yaml:199]
   envcfg_module use /appl/local/containers/ai-modules
-  # binds the file systems, libcxi and the host's libfabric [profiles/lumi-g.yaml:201]
+  # binds the file systems, libcxi and the host's libfabric [profiles/lumi-g.yaml:205]
   envcfg_module load singularity-AI-bindings
   envcfg_unloaded
 }
 
 envcfg_mounts() {
-  # PMI and Slurm clients in the container look here [profiles/lumi-g.yaml:133]
+  # PMI and Slurm clients in the container look here [profiles/lumi-g.yaml:137]
   envcfg_bind_if /var/spool/slurmd /var/spool/slurmd
   # the host's libfabric for the plugin; the newer images bring their own
-  # [profiles/lumi-g.yaml:138]
+  # [profiles/lumi-g.yaml:142]
   envcfg_bind_if /opt/cray /opt/cray
-  # the host's libfabric needs the host's libcxi [profiles/lumi-g.yaml:144]
+  # the host's libfabric needs the host's libcxi [profiles/lumi-g.yaml:148]
   envcfg_bind_if /usr/lib64/libcxi.so.1 /usr/lib64/libcxi.so.1
-  # /scratch, /project and others are links into it [profiles/lumi-g.yaml:150]
+  # /scratch, /project and others are links into it [profiles/lumi-g.yaml:154]
   envcfg_bind_if /pfs /pfs
-  # the project's scratch [profiles/lumi-g.yaml:155]
+  # the project's scratch [profiles/lumi-g.yaml:159]
   envcfg_bind_if /scratch /scratch
-  # the project's own software [profiles/lumi-g.yaml:160]
+  # the project's own software [profiles/lumi-g.yaml:164]
   envcfg_bind_if /projappl /projappl
-  # the project's persistent storage [profiles/lumi-g.yaml:165]
+  # the project's persistent storage [profiles/lumi-g.yaml:169]
   envcfg_bind_if /project /project
-  # the project's flash storage [profiles/lumi-g.yaml:170]
+  # the project's flash storage [profiles/lumi-g.yaml:174]
   envcfg_bind_if /flash /flash
-  # the system's software and its container images [profiles/lumi-g.yaml:175]
+  # the system's software and its container images [profiles/lumi-g.yaml:179]
   envcfg_bind_if /appl /appl
 }
 
@@ -73,7 +73,7 @@ envcfg_settings() {
   # [profiles/slingshot.yaml:93]
   envcfg_set GLOO_SOCKET_IFNAME hsn0
   # GPU RDMA between GPU and NIC of a NUMA node; said to be the default from ROCm 6.2 on,
-  # which RCCL's source does not show, so it stays explicit [profiles/lumi-g.yaml:299]
+  # which RCCL's source does not show, so it stays explicit [profiles/lumi-g.yaml:294]
   envcfg_set NCCL_NET_GDR_LEVEL PHB
   # rocFFT keeps a SQLite cache in the home folder [profiles/slingshot-rocm.yaml:63]
   envcfg_set ROCFFT_RTC_CACHE_PATH /dev/null
@@ -103,7 +103,7 @@ envcfg_inside() { # what is set in each task, in the container
   # by itself, where users clash [profiles/slingshot-rocm.yaml:55]
   envcfg_in_set MIOPEN_CUSTOM_CACHE_DIR "${MIOPEN_USER_DB_PATH}"
   # AITER compiles kernels under a lock that Lustre does not keep well
-  # [profiles/lumi-g.yaml:319]
+  # [profiles/lumi-g.yaml:325]
   envcfg_in_set AITER_JIT_DIR "${ENVCFG_CACHE}"/aiter
   envcfg_folders TRITON_CACHE_DIR "${TRITON_CACHE_DIR-}" \
     TORCH_EXTENSIONS_DIR "${TORCH_EXTENSIONS_DIR-}" \

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# envcfg:script 571cf1eaf2582c035962f4e4dffb0833c18cff2c92ca0b3ea713910bc0ed19ca
+# envcfg:script 057898aa252b6c7ab3fa5c74d6ad6dde985e2515ef056c9316463e2b4a227348
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
-# envcfg 0.1.0, profile perlmutter (sha256 234f3fb14b2a7f98)
+# envcfg 0.1.0, profile perlmutter (sha256 495de45bc5320ab1)
 # made by: envcfg wrap --profile perlmutter --runtime podman-hpc --container docker.io/a/pytorch:2.9 --bind /data::ro -- python3 dump.py out 'a b'
 # Source it in a batch script, evaluate it, run it, submit it: all the same.
 # It needs bash 4.4 and, on the compute nodes, neither envcfg nor Python.
@@ -46,13 +46,18 @@ envcfg_mounts() {
 }
 
 envcfg_settings() {
-  # a single-node job has no address on Slingshot; to force the network there costs time, or
-  # ends the job [profiles/slingshot.yaml:64]
+  # as in the family; a job of one node has no address on Slingshot
+  # [profiles/perlmutter.yaml:136]
+  # as the site's module for podman-hpc has it: a plugin that does not load then ends the
+  # job; every version of the plugin has this name, or takes it for its own
+  # [profiles/perlmutter.yaml:141]
   if [ "$ENVCFG_NODES" -eq 1 ]; then
     envcfg_unset NCCL_NET
+  elif [ "$ENVCFG_NODES" -gt 1 ]; then
+    envcfg_set NCCL_NET 'AWS Libfabric'
   fi
   # as the site writes it; NCCL takes it as the beginning of the four names
-  # [profiles/perlmutter.yaml:105]
+  # [profiles/perlmutter.yaml:149]
   envcfg_set NCCL_SOCKET_IFNAME hsn
   # gloo reads its own variable, not that of NCCL, and takes exact names, no prefixes
   # [profiles/slingshot.yaml:93]
@@ -68,7 +73,7 @@ envcfg_settings() {
   # keeps the provider from GPU calls that can deadlock [profiles/slingshot.yaml:115]
   envcfg_set FI_CXI_DISABLE_HOST_REGISTER 1
   # HDF5 cannot lock on the site's shared file systems, and opening a file fails
-  # [profiles/perlmutter.yaml:110]
+  # [profiles/perlmutter.yaml:154]
   envcfg_set HDF5_USE_FILE_LOCKING FALSE
   envcfg_preset TRITON_CACHE_DIR TORCH_EXTENSIONS_DIR TORCHINDUCTOR_CACHE_DIR MASTER_ADDR MASTER_PORT
   ENVCFG_ARGS+=("ENVCFG_CACHE_BASE=$ENVCFG_CACHE_BASE")

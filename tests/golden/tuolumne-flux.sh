@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
-# envcfg:script 37e49ba7397e7f55f7478ee4182f468f4713b9e7eaed64e5d89fea57dd4cf781
+# envcfg:script 106e140bd06ff035a8f7ca9a81b9dc9d3a212a694194c9a1211b44875e7f1f10
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
-# envcfg 0.1.0, profile tuolumne (sha256 be2815e2bd1164f1)
+# envcfg 0.1.0, profile tuolumne (sha256 9ebc6ff8ba97138c)
 # made by: envcfg wrap --profile tuolumne --fact rocm=6.4.1 --fact plugin=1.14.2 --container /images/pytorch.sif --runtime-arg=--cleanenv -- python3 dump.py out 'a b'
 # Source it in a batch script, evaluate it, run it, submit it: all the same.
 # It needs bash 4.4 and, on the compute nodes, neither envcfg nor Python.
 # It starts the ranks by:
-#   flux run --exclusive "${ENVCFG_FLUX[@]}" singularity exec --cleanenv \
-#     /images/pytorch.sif /bin/sh -c "$ENVCFG_RANK" envcfg-rank "${ENVCFG_ARGS[@]}" -- \
-#     python3 dump.py out 'a b'
+#   flux run --exclusive --setattr=rdzv_get_en=0 "${ENVCFG_FLUX[@]}" singularity exec \
+#     --cleanenv /images/pytorch.sif /bin/sh -c "$ENVCFG_RANK" envcfg-rank \
+#     "${ENVCFG_ARGS[@]}" -- python3 dump.py out 'a b'
 
 case ${BASH_VERSION:-none}:${SHELLOPTS-} in
   none:* | [1-3].* | 4.[0-3].* | *:*posix*) # as sh, too, bash reads other rules
@@ -36,15 +36,15 @@ envcfg_mounts() {
 }
 
 envcfg_settings() {
-  # the same, by the name that the plugins for older ROCm have [profiles/tuolumne.yaml:156]
+  # the same, by the name that the plugins for older ROCm have [profiles/tuolumne.yaml:164]
   if [ "$ENVCFG_NODES" -gt 1 ]; then
     envcfg_set NCCL_NET 'AWS Libfabric'
   fi
   # the interfaces of Slingshot have other names here than elsewhere
-  # [profiles/tuolumne.yaml:162]
+  # [profiles/tuolumne.yaml:170]
   envcfg_set NCCL_SOCKET_IFNAME hsi0
   # gloo reads its own variable, and takes the name as it stands
-  # [profiles/tuolumne.yaml:167]
+  # [profiles/tuolumne.yaml:175]
   envcfg_set GLOO_SOCKET_IFNAME hsi0
   # GPU RDMA wherever GPU and NIC hang on the same NUMA node [profiles/slingshot.yaml:98]
   envcfg_set NCCL_NET_GDR_LEVEL PHB
@@ -59,44 +59,57 @@ envcfg_settings() {
   # large jobs overrun the default completion queue [profiles/slingshot.yaml:120]
   envcfg_set FI_CXI_DEFAULT_CQ_SIZE 131072
   # the provider's own size serves here, which the family doubles
-  # [profiles/tuolumne.yaml:177]
+  # [profiles/tuolumne.yaml:185]
   envcfg_set FI_CXI_DEFAULT_TX_SIZE 1024
   # falls back to software when the NIC's matching resources run out
   # [profiles/slingshot.yaml:130]
   envcfg_set FI_CXI_RX_MATCH_MODE hybrid
   # rocFFT keeps a SQLite cache in the home folder [profiles/slingshot-rocm.yaml:63]
   envcfg_set ROCFFT_RTC_CACHE_PATH /dev/null
-  # AMD's advice for collectives on these nodes [profiles/tuolumne.yaml:172]
+  # AMD's advice for collectives on these nodes [profiles/tuolumne.yaml:180]
   envcfg_set NCCL_MIN_NCHANNELS 24
   # lets PyTorch give MIOpen convolutions in the layout that is fast on MI300A
-  # [profiles/tuolumne.yaml:183]
+  # [profiles/tuolumne.yaml:191]
   envcfg_set PYTORCH_MIOPEN_SUGGEST_NHWC 1
   # batch normalization must have the layout of the convolutions around it
-  # [profiles/tuolumne.yaml:188]
+  # [profiles/tuolumne.yaml:196]
   envcfg_set PYTORCH_MIOPEN_SUGGEST_NHWC_BATCHNORM 1
   # a program that finds it takes itself for one that MPI starts, and may start itself again
-  # (Lightning) [profiles/tuolumne.yaml:201]
+  # (Lightning) [profiles/tuolumne.yaml:209]
   envcfg_unset PMI_RANK
-  # as PMI_RANK [profiles/tuolumne.yaml:207]
+  # as PMI_RANK [profiles/tuolumne.yaml:215]
   envcfg_unset PMI_SIZE
-  # as PMI_RANK [profiles/tuolumne.yaml:213]
+  # as PMI_RANK [profiles/tuolumne.yaml:221]
   envcfg_unset PMI_FD
-  # as PMI_RANK [profiles/tuolumne.yaml:219]
+  # as PMI_RANK [profiles/tuolumne.yaml:227]
   envcfg_unset PMI_SPAWNED
-  # as PMI_RANK [profiles/tuolumne.yaml:225]
+  # as PMI_RANK [profiles/tuolumne.yaml:233]
   envcfg_unset PMI_CONTROL_PORT
-  # as PMI_RANK [profiles/tuolumne.yaml:231]
+  # as PMI_RANK [profiles/tuolumne.yaml:239]
   envcfg_unset PALS_RANKID
-  # as PMI_RANK [profiles/tuolumne.yaml:237]
+  # as PMI_RANK [profiles/tuolumne.yaml:245]
   envcfg_unset PALS_NODEID
-  # as PMI_RANK [profiles/tuolumne.yaml:243]
+  # as PMI_RANK [profiles/tuolumne.yaml:251]
   envcfg_unset PALS_APID
-  # as PMI_RANK [profiles/tuolumne.yaml:249]
+  # as PMI_RANK [profiles/tuolumne.yaml:257]
   envcfg_unset PALS_APINFO
-  # as PMI_RANK [profiles/tuolumne.yaml:255]
+  # as PMI_RANK [profiles/tuolumne.yaml:263]
   envcfg_unset PALS_SPOOL_DIR
   envcfg_preset TRITON_CACHE_DIR TORCH_EXTENSIONS_DIR TORCHINDUCTOR_CACHE_DIR MIOPEN_USER_DB_PATH MIOPEN_CUSTOM_CACHE_DIR MASTER_ADDR MASTER_PORT
   ENVCFG_ARGS+=("ENVCFG_CACHE_BASE=$ENVCFG_CACHE_BASE")
+  # as the family's; here an attribute of the step turns the scheduler's own way off
+  # [profiles/tuolumne.yaml:145]
+  if [ "$ENVCFG_NODES" -gt 1 ] && envcfg_agrees alternate-rendezvous \
+    FI_CXI_RDZV_PROTO alt_read \
+    FI_CXI_RDZV_EAGER_SIZE 0 \
+    FI_CXI_RDZV_THRESHOLD 0 \
+    FI_CXI_RDZV_GET_MIN 0; then
+    envcfg_force FI_CXI_RDZV_PROTO alt_read
+    envcfg_force FI_CXI_RDZV_EAGER_SIZE 0
+    envcfg_force FI_CXI_RDZV_THRESHOLD 0
+    envcfg_force FI_CXI_RDZV_GET_MIN 0
+    ENVCFG_FLUX+=(--setattr=rdzv_get_en=0)
+  fi
   ENVCFG_ARGS+=("ENVCFG_NODES=$ENVCFG_NODES")
 }
 
@@ -144,7 +157,7 @@ envcfg_launch() { # COMMAND...: one task per rank
   # exit-timeout: else Flux ends the ranks that are busy 30 s after the first is done.
   # mpibind, LLNL's plugin, and gpu-affinity would each hide GPUs; LOCAL_RANK counts all.
   ENVCFG_FLUX=(-N "$ENVCFG_NODES" -n $((envcfg_ranks * ENVCFG_NODES)) -o exit-on-error -o exit-timeout=none
-    -o mpibind=off -o gpu-affinity=off -o cpu-affinity=per-task)
+    -o mpibind=off -o gpu-affinity=off -o cpu-affinity=per-task "${ENVCFG_FLUX[@]}")
   envcfg_spawn exec flux run --exclusive "${ENVCFG_FLUX[@]}" "${envcfg_task[@]}" \
     "${ENVCFG_ENTER[@]}" "$ENVCFG_SHELL" -c "$ENVCFG_RANK" envcfg-rank "${ENVCFG_ARGS[@]}" -- "$@"
   envcfg_wait "${ENVCFG_PIDS[@]}"
@@ -358,12 +371,30 @@ envcfg_note() { # MESSAGE
   printf 'envcfg: note: %s\n' "$1" >&2
 }
 
+# The settings become arguments of the rank part, NAME=VALUE or -u NAME. Nothing is set
+# here, in the shell from which ranks and containers are started.
+envcfg_force() { # NAME VALUE
+  ENVCFG_ARGS+=("$1=$2")
+}
+
 envcfg_set() { # NAME VALUE: what the job has set already wins
   ENVCFG_ARGS+=("$1=${!1-$2}")
 }
 
 envcfg_unset() { # NAME: what the job has set already wins
   if [[ -n ${!1+set} ]]; then ENVCFG_ARGS+=("$1=${!1}"); else ENVCFG_ARGS+=(-u "$1"); fi
+}
+
+envcfg_agrees() { # BUNDLE NAME VALUE...: whether the job itself sets none of it otherwise
+  local envcfg_bundle=$1
+  shift
+  while (($# > 0)); do
+    if [[ -n ${!1+set} && ${!1} != "$2" ]]; then
+      envcfg_note "$envcfg_bundle is left out as a whole: the job sets $1=${!1}, not $2"
+      return 1
+    fi
+    shift 2
+  done
 }
 
 envcfg_preset() { # NAME...: what the job has set already wins over the rank part
@@ -482,8 +513,7 @@ envcfg_main() { # COMMAND...: what this text is for; run as a file, its shell is
 }
 
 envcfg_survey() { # what the allocation is: an instance of Flux, with a broker on each node
-  ENVCFG_NODES=1 ENVCFG_HOSTS=()
-  ENVCFG_MASTER_ADDR=''
+  ENVCFG_NODES=1 ENVCFG_HOSTS=() ENVCFG_FLUX=() ENVCFG_MASTER_ADDR=''
   if [[ -z ${FLUX_URI-} ]]; then
     envcfg_fault 'this is no Flux allocation: FLUX_URI is not set' \
       'use it in a script of flux batch or under flux alloc, or choose --launcher local'

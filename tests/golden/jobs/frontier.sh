@@ -14,8 +14,11 @@
 # node hours belong to projects
 #SBATCH --account=ABC123
 
-# the default; below 184 nodes 6 hours are the limit, below 92 nodes 2
+# OLCF favours large jobs, and the larger one is, the longer it may run
 #SBATCH --partition=batch
+
+# /tmp is in memory; the two disks of a node are there for jobs that ask for them
+#SBATCH --constraint=nvme
 
 # 8 GPUs on each node
 #SBATCH --nodes=2
