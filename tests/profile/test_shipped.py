@@ -21,8 +21,8 @@ BUILT_IN = {name: Catalog([built_in_folder()]).load(name) for name in NAMES}
 
 
 def entries(value: object) -> Iterator[object]:
-    """Yield every setting's case, bind, bundle, rule, partition and block."""
-    if hasattr(value, "_fields") and "reason" in getattr(value, "_fields", ()):
+    """Yield every setting's case, bind, bundle, rule, partition and block with a reason."""
+    if hasattr(value, "_fields") and getattr(value, "reason", None):
         yield value
     if isinstance(value, dict):
         for each in value.values():
