@@ -63,7 +63,7 @@ ROLES = {
         *("profiles", "inspect", "wrap", "job", "sbatch", "qsub", "lint"),
         "completion",
     ),
-    "in the job": ("preflight", "monitor"),
+    "in the job": ("preflight", "monitor", "hang"),
     "after the job": ("check-log", "environment", "explain"),
 }
 

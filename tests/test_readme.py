@@ -43,7 +43,14 @@ def test_each_command_works(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("SLURM_CLUSTER_NAME", "lumi")
-    begun = ("mymachine", "--extends", "slingshot-cuda", "-o", "mymachine.yaml")
+    begun = (
+        "mymachine",
+        "--extends",
+        "slingshot-cuda",
+        "--blank",
+        "-o",
+        "mymachine.yaml",
+    )
     assert envcfg("profiles", "new", *begun).code == 0
     done = envcfg(*command[1:])
     assert done.code == 0, done.err

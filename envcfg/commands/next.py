@@ -54,6 +54,10 @@ NEXT: Mapping[str, Next] = {
     "explain": Next("envcfg explain RULE says more of one"),
     "explain --names": Next("envcfg wrap --set NAME=VALUE sets a variable of a job"),
     "monitor": Next("envcfg check-log slurm-JOBID.out says which network the job used"),
+    "hang": Next(
+        "envcfg explain RULE says more of a finding; --flight-recorder of envcfg wrap "
+        "has the last collectives kept, for the next time"
+    ),
     "inspect": Next(
         "envcfg wrap --container {image} -- python train.py makes a job of it",
         "envcfg explain RULE says more of a finding",

@@ -82,7 +82,10 @@ def pairs(
 
 
 SOME = TEXT.filter(bool)
-BIND = st.builds(Bind, SOME, TEXT, st.lists(SOME, max_size=2).map(tuple))
+# What variables tell is for profiles alone.
+BIND = st.builds(
+    Bind, SOME, TEXT, st.lists(SOME, max_size=2).map(tuple), refers=st.just(False)
+)
 
 # Texts that an option takes, where that is not every text, and no choice.
 TEXTS = {
