@@ -21,15 +21,14 @@ from envcfg.commands.reports import (
 from envcfg.errors import UsageError
 from envcfg.findings import exit_code
 from envcfg.interrupts import raise_signals
-from envcfg.log.batches import SEVERAL, by_communicator, by_job, of_jobs
-from envcfg.log.beside import kinds_of
 from envcfg.log.expectations import Expectations, expectations_of
+from envcfg.log.files import check_files
 from envcfg.log.follow import follow, present
 from envcfg.log.job import Job
 from envcfg.log.judge import Read, judge
 from envcfg.log.reader import Reader
 from envcfg.log.rulebook import Rulebook, load_rules
-from envcfg.log.source import Source, expand
+from envcfg.log.source import expand
 from envcfg.log.verdict import LogReport
 from envcfg.parser import Formatter
 from envcfg.report.log.findings import verdict_finding
@@ -152,7 +151,7 @@ def run(
         report, proof = _followed(options, names, rulebook, expect)
     else:
         files = expand(names)
-        report = _read_all(files, rulebook, expect)
+        report = check_files(files, rulebook, expect, reading)
     put_reports(options, report, outputs, files)
     if options.on_bad and proof and report.verdict in _BAD:
         _act(options.on_bad, proof)
@@ -212,62 +211,6 @@ def _expectations(options: argparse.Namespace) -> Expectations:
         gdr=options.require_gdr or expect.gdr,
         allow_socket=options.allow_socket,
     )
-
-
-def _read_all(
-    files: Sequence[str], rulebook: Rulebook, expect: Expectations
-) -> LogReport:
-    """Return what logs come to, with what files beside them tell of a hang or of speed."""
-    kinds = kinds_of(files)
-    logs = [name for name in files if name not in kinds]
-    reports = _reports(logs, rulebook, expect)
-    report = of_jobs(reports, rulebook.rules[SEVERAL])
-    if not kinds:
-        return report
-    from envcfg.log.diagnosis import with_traces
-    from envcfg.log.traces import load_traces
-
-    return with_traces(report, load_traces(kinds), rulebook.rules, alone=not logs)
-
-
-def _reports(
-    files: Sequence[str], rulebook: Rulebook, expect: Expectations
-) -> dict[str, LogReport]:
-    """Return what each job comes to, by its name."""
-    reports: dict[str, LogReport] = {}
-    numbered = by_job(files)
-    for number, names in numbered.items():
-        name = f"job {number}" if number else "files without a number"
-        job, report = _read(names, rulebook, expect)
-        # What is no file, such as a pipe, cannot be read again.
-        again = all(os.path.isfile(each) for each in names)
-        parts = by_communicator(job, names) if again else {"": names}
-        if len(parts) == 1:
-            reports[name] = report
-            continue
-        for part, own in parts.items():
-            called = f"{name}, {part}" if len(numbered) > 1 else part
-            reports[called] = _read(own, rulebook, expect)[1]
-    return reports
-
-
-def _read(
-    files: Sequence[str], rulebook: Rulebook, expect: Expectations
-) -> tuple[Job, LogReport]:
-    """Return what the files of one job say, and what that comes to."""
-    job = Job(rulebook)
-    reader = Reader(job)
-    with reading(files) as progress:
-        behind = 0
-        for name in files:
-            source = Source(name)
-            try:
-                base = behind
-                reader.read(source, lambda done, base=base: progress(base + done))  # type: ignore[misc]
-            finally:
-                source.close()
-            behind += source.offset
-    return job, judge(job, expect, reader.locate, Read(reader.files, reader.size))
 
 
 def _followed(

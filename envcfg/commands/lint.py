@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from envcfg.characters import one_line
@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from envcfg.lint.model import Model
     from envcfg.lint.source import Sources
     from envcfg.profile.model import Profile
+    from envcfg.report.findings import Result
+
+    ProfileOf = Callable[[Sources], Callable[[Model], Profile | None]]
 
 _EPILOG = """\
 examples:
@@ -83,10 +86,8 @@ def run(
     options: argparse.Namespace, more: Sequence[str] | None, _: Sequence[str]
 ) -> int:
     """Read the scripts, and print what is wrong."""
-    from envcfg.lint.judge import judge
     from envcfg.lint.rule import chosen, load_rules
-    from envcfg.lint.source import Sources, read_files
-    from envcfg.report.findings import Result
+    from envcfg.lint.source import read_files
 
     if more:
         msg = "envcfg lint runs no command"
@@ -94,22 +95,52 @@ def run(
     _check(options)
     select, ignore = _rules(options.select), _rules(options.ignore)
     rules = chosen(load_rules(), select, ignore)
-    profile_of = _profiles(options.profile)
+    profile_of = _profiles(options.profile, sys.stderr.write)
     texts: Mapping[str, bytes] = read_files(options.files)
     if options.fix or options.diff:
         from envcfg.commands.mending import put_mended, read_unlike
 
         texts = put_mended(read_unlike(texts), rules, profile_of, is_shown=options.diff)
-    sources = Sources()
-    given = [sources.add(path, data) for path, data in texts.items()]
-    found = judge(given, sources, rules=rules, profile_of=profile_of(sources))
-    result = Result({path: [r.finding for r in each] for path, each in found.items()})
+    result = _judged(texts, rules, profile_of)
     if options.diff:
         return exit_code(result.all, strict=True)
     if options.fix and "-" in texts:
         say(result.all)
         return exit_code(result.all, strict=True)
     return put_result(result, options.format, strict=True)
+
+
+def find_faults(
+    files: Sequence[str],
+    *,
+    profile: str | None = None,
+    select: Sequence[str] = (),
+    ignore: Sequence[str] = (),
+) -> Result:
+    """Return what is wrong in *files*; nothing is printed.
+
+    Raises:
+        UsageError: there is no such rule; also ``ProfileError``.
+        OutputError: a file cannot be read.
+    """
+    from envcfg.lint.rule import chosen, load_rules
+    from envcfg.lint.source import read_files
+
+    rules = chosen(load_rules(), _rules(select), _rules(ignore))
+    return _judged(read_files(files), rules, _profiles(profile, lambda _: None))
+
+
+def _judged(
+    texts: Mapping[str, bytes], rules: Collection[str], profile_of: ProfileOf
+) -> Result:
+    from envcfg.lint.judge import judge
+    from envcfg.lint.source import Sources
+    from envcfg.report.findings import Result
+
+    sources = Sources()
+    given = [sources.add(path, data) for path, data in texts.items()]
+    found = judge(given, sources, rules=rules, profile_of=profile_of(sources))
+    return Result({path: [r.finding for r in each] for path, each in found.items()})
 
 
 def _check(options: argparse.Namespace) -> None:
@@ -137,10 +168,13 @@ def _rules(given: Sequence[str]) -> list[str]:
     return names
 
 
-def _profiles(
-    name: str | None,
-) -> Callable[[Sources], Callable[[Model], Profile | None]]:
-    """Return what says for which system a script is: the one given, or by its signs."""
+def _profiles(name: str | None, tell: Callable[[str], object]) -> ProfileOf:
+    """Return what says for which system a script is: the one given, or by its signs.
+
+    Args:
+        name: of the one given.
+        tell: takes a line that says by which signs a system was recognised.
+    """
     from envcfg.commands.options.selection import open_catalog
     from envcfg.lint.system import recognise
 
@@ -161,7 +195,7 @@ def _profiles(
             said.add(model.path)
             signs = ", ".join(found.signs)
             what = f"{one_line(model.path)} is for {found.profile}, by {signs}"
-            sys.stderr.write(f"envcfg: note: {what}; --profile says otherwise\n")
+            tell(f"envcfg: note: {what}; --profile says otherwise\n")
         return known[found.profile]
 
     return lambda sources: lambda model: find(sources, model)

@@ -9,9 +9,9 @@ from typing import Any
 
 from envcfg.bash.host import render_script
 from envcfg.bash.launch_line import render_launch_line
-from envcfg.commands.machine import job_nodes
 from envcfg.commands.options.option import Option, Table, add_options
 from envcfg.commands.options.step import STEP, read_step
+from envcfg.commands.planning import plan_step
 from envcfg.commands.printing import (
     OUTPUT,
     check_script,
@@ -21,10 +21,7 @@ from envcfg.commands.printing import (
     write,
 )
 from envcfg.errors import UsageError
-from envcfg.launch.image import missing_sources
-from envcfg.launch.notes import one_node_notes
 from envcfg.launch.plan import Plan
-from envcfg.launch.resolve import resolve
 from envcfg.parser import Formatter
 
 _EPILOG = """\
@@ -133,19 +130,8 @@ def run(
         options, command, "envcfg wrap --container pytorch.sif -- python train.py"
     )
     check_script(options, step.inputs)
-    plan = resolve(step.profile, step.profile_hash, step.options, step.notes)
-    if plan.diagnostics.preflight:
-        from envcfg.commands.options.preflight import with_preflight
-
-        plan = with_preflight(plan, step)
-    say(
-        [
-            *step.findings,
-            *missing_sources(plan.container),
-            *one_node_notes(plan, job_nodes()),
-            *plan.notes,
-        ]
-    )
+    plan = plan_step(step)
+    say(plan.notes)
     _put(options, plan, argv, step.inputs)
     return 0
 

@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
+from envcfg.hang.rules import hang_rules
 from envcfg.knowledge.variables import Variable, load_variables
 from envcfg.log.rulebook import Rule, load_rules
 from envcfg.log.stack import stack_rules
@@ -36,7 +37,7 @@ def site_pages() -> Mapping[str, str]:
     """Return each page by its path in the site, as Markdown."""
     catalog = Catalog([built_in_folder()])
     profiles = {name: catalog.load(name) for name in catalog.names()}
-    rules = {rule.id: rule for rule in (*load_rules(), *stack_rules())}
+    rules = {rule.id: rule for rule in (*load_rules(), *stack_rules())} | hang_rules()
     variables = load_variables()
     pages = {
         page: relinked((ROOT / name).read_text(encoding="utf-8"), name, page)

@@ -8,6 +8,7 @@ from fnmatch import fnmatchcase
 
 import pytest
 
+from envcfg.hang.rules import hang_rules
 from envcfg.knowledge.topics import Topic, find_topic, load_topics
 from envcfg.knowledge.variables import load_variables
 from envcfg.lint.rule import load_rules as load_lint_rules
@@ -15,7 +16,7 @@ from envcfg.log.rulebook import Rule, load_rules
 from envcfg.log.stack import stack_rules
 
 TOPICS = load_topics()
-RULES = [*load_rules(), *stack_rules()]
+RULES = [*load_rules(), *stack_rules(), *hang_rules().values()]
 SAID = {name: topic for topic in TOPICS for name in topic.says}
 LINT = {name for rule in load_lint_rules().values() for name in (rule.id, rule.name)}
 

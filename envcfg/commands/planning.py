@@ -1,0 +1,29 @@
+"""A step to the plan of its job, with all that is to be said of it."""
+
+from __future__ import annotations
+
+from envcfg.commands.machine import job_nodes
+from envcfg.commands.options.step import Step
+from envcfg.launch.image import missing_sources
+from envcfg.launch.notes import one_node_notes
+from envcfg.launch.plan import Plan
+from envcfg.launch.resolve import resolve
+
+
+def plan_step(step: Step) -> Plan:
+    """Return the plan of *step*, in whose notes is what was seen on this machine, too.
+
+    Raises:
+        UsageError: something cannot be right.
+    """
+    plan = resolve(step.profile, step.profile_hash, step.options, step.notes)
+    if plan.diagnostics.preflight:
+        from envcfg.commands.options.preflight import with_preflight
+
+        plan = with_preflight(plan, step)
+    seen = (
+        *step.findings,
+        *missing_sources(plan.container),
+        *one_node_notes(plan, job_nodes()),
+    )
+    return plan._replace(notes=(*seen, *plan.notes))

@@ -1,0 +1,119 @@
+"""envcfg.api: the examples of its page, and the same as the commands say."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jobs import Job, text
+
+from envcfg import api
+from support import ROOT, Wrapped, bash, envcfg
+
+PAGE = (ROOT / "docs/api.md").read_text()
+EXAMPLES = re.findall(r"^```python\n(.*?)^```", PAGE, re.M | re.S)
+SCRIPT = (
+    "#!/bin/bash\n#SBATCH --nodes=2 --ntasks-per-node=8\nexport RANK=$SLURM_PROCID\n"
+    "srun python train.py\n"
+)
+LUMI = {"container": "my.sif", "profile": "lumi-g"}
+
+
+@pytest.fixture
+def here(wrap: Callable[..., Wrapped], tmp_path: Path) -> Path:
+    """The current folder, with a log and a script in it."""
+    assert callable(wrap)  # keeps other layers away
+    (tmp_path / "slurm-123.out").write_text(text(Job(nodes=2, ranks_per_node=2)))
+    (tmp_path / "job.sh").write_text(SCRIPT)
+    return tmp_path
+
+
+def test_the_page_names_every_function() -> None:
+    named = {
+        name
+        for row in re.findall(r"^\| `(\w+)\(", PAGE, re.M)
+        for name in (row, "EnvcfgError", "UsageError")
+    }
+    assert named == set(api.__all__)
+
+
+def test_the_examples_run_and_print_nothing_by_themselves(here: Path) -> None:
+    program = here / "example.py"
+    program.write_text("\n".join(EXAMPLES))
+    done = subprocess.run(
+        [sys.executable, program], cwd=here, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    assert "unknown profile 'lumi'" in done.stdout
+    assert "EC101" not in done.stdout  # a place and a number, as the example says
+    assert re.search(r"^[1-9]\d* \['.*job\.sh:3", done.stdout, re.M)
+
+
+def said(*words: str) -> Any:  # noqa: ANN401  # JSON
+    return json.loads(envcfg(*words).text)
+
+
+@pytest.mark.usefixtures("here")
+def test_each_record_is_that_of_the_command() -> None:
+    command = ["python", "train.py"]
+    plan = api.make_plan(command, **LUMI, facts={"rocm": "6.2.4"})
+    words = ["--container", "my.sif", "--profile", "lumi-g", "--fact", "rocm=6.2.4"]
+    by_command = said("wrap", *words, "--json", "--", *command)
+    assert api.as_json(plan) == by_command
+    report = api.check_log("slurm-123.out", profile="lumi-g")
+    log = said("check-log", "--json", "--profile", "lumi-g", "slurm-123.out")
+    assert api.as_json(report) == log
+    assert api.as_json(api.lint("job.sh")) == said("lint", "--json", "job.sh")
+    view = api.as_json(api.load_profile("lumi-g"))
+    shown = said("profiles", "show", "lumi-g", "--json")
+    known = [(each["section"], each["name"]) for each in shown["values"]]
+    assert [(each["section"], each["name"]) for each in view["values"]] == known
+    names = [each["name"] for each in said("profiles", "list", "--json")["profiles"]]
+    assert api.profile_names() == sorted(names)
+
+
+def test_what_is_rendered_runs(here: Path) -> None:
+    plan = api.make_plan(
+        ["sh", "-c", 'echo "$RANK $GREETING"'],
+        container=None,
+        profile="workstation",
+        ranks=2,
+        settings={"GREETING": "a $$ ${RANK}"},
+    )
+    (here / "run.sh").write_text(api.render(plan))
+    done = bash("./run.sh || bash run.sh", cwd=here)
+    assert sorted(done.stdout.splitlines()) == [b"0 a $ 0", b"1 a $ 1"]
+
+
+@pytest.mark.usefixtures("here")
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: api.make_plan(["true"], **LUMI, ranks=0), "--ranks"),
+        (lambda: api.make_plan(["true"], **LUMI, options=["--bad"]), "--bad"),
+        (lambda: api.make_plan(["true"], **LUMI, settings={"A B": "c"}), "A B"),
+        (api.check_log, "no log given"),
+        (lambda: api.check_log("absent.out"), "absent.out"),
+        (lambda: api.lint("job.sh", select=["EC999"]), "EC999"),
+        (lambda: api.load_profile("absent"), "absent"),
+    ],
+)
+def test_what_is_refused_is_an_error_with_a_hint(
+    call: Callable[[], object], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(api.EnvcfgError, match=re.escape(message)) as caught:
+        call()
+    assert caught.value.exit_code in {2, 4}
+    assert capsys.readouterr() == ("", "")
+
+
+def test_only_its_records_have_json() -> None:
+    with pytest.raises(TypeError, match="str is no record"):
+        api.as_json("text")  # type: ignore[arg-type]
