@@ -1,8 +1,8 @@
 """Schemas that stand alone: each with its name, and with those that it refers to in it.
 
 A schema is written with references to the files beside it, ``findings.schema.json#/...``.
-Run, this gives each its ``$id`` and lays what it refers to into its ``$defs``, as a bundle of JSON
-Schema is made: then it is valid wherever it lies, and nothing is fetched.
+Run, this gives each its ``$id`` and lays what it refers to into its ``$defs``: it is valid
+wherever it lies, and nothing is fetched.
 """
 
 from __future__ import annotations

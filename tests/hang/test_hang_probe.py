@@ -16,7 +16,7 @@ from envcfg.hang.lines import HangReader, probe_script
 from envcfg.hang.records import NodeView
 from support import ROOT, lint_shell
 
-JOB = "77000123"
+JOB = f"77{os.getpid()}"  # other processes of the tests are of other jobs
 RAS = ROOT / "tests/cluster/programs/ras.py"
 SLEEP = "import time; time.sleep(60)"
 Start = Callable[..., "subprocess.Popen[str]"]
