@@ -115,7 +115,12 @@ class Repository:
         if got.code:
             raise _failed(url, ref, got, is_full=self._is_full())
         form = "--format=%H%x00%cI%x00%an <%ae>"
-        said = self._git("log", "-1", "--no-show-signature", form, "FETCH_HEAD")
+        words = ("log", "-1", "--no-show-signature", form, "FETCH_HEAD^{commit}")
+        logged = self._run([*words, "--"], most=_MOST_LISTED)
+        if logged.code:
+            msg = f"{url}: {ref or 'HEAD'} is no commit"
+            raise OutputError(msg, hint="a tag can name anything; take another --ref")
+        said = logged.out
         commit, date, by = _text(said).rstrip("\n").split("\0", 2)
         for each in FOLDERS if folder is None else (folder,):
             tree = f"{commit}:{each}"

@@ -144,6 +144,29 @@ def test_what_is_added_is_shown_first_and_counts_at_its_commit(
     assert os.stat(data / "kept").st_mode & 0o777 == 0o700
 
 
+@pytest.mark.parametrize("of", ["HEAD^{tree}", "HEAD:profiles/lumi-g.yaml"])
+def test_a_tag_of_no_commit_is_none(data: Path, group: Group, of: str) -> None:
+    group.commit(lumi_g=LUMI)
+    group.git("tag", "odd", group.git("rev-parse", of))
+    done = run("add", group.path, "--ref", "odd", "--yes")
+    assert done.code == 4
+    assert "odd is no commit" in done.err
+    nothing_left(data)
+
+
+def test_the_place_without_profiles_is_named(data: Path, group: Group) -> None:
+    group.git("commit", "--quiet", "--allow-empty", "--message=x")
+    group.write("our-own.yaml", OWN)
+    group.git("add", "--all")
+    group.git("commit", "--quiet", "--message=x")
+    assert run("add", group.path, "--yes").code == 0
+    group.git("rm", "--quiet", "our-own.yaml")
+    group.git("commit", "--quiet", "--message=x")
+    done = run("update", "group")
+    assert done.code == 4
+    assert "no profile in its top\n" in done.err
+
+
 def test_an_update_shows_what_differs_between_the_commits(
     data: Path, group: Group
 ) -> None:
