@@ -154,7 +154,23 @@ def test_a_tag_of_no_commit_is_none(data: Path, group: Group, of: str) -> None:
     nothing_left(data)
 
 
-def test_the_place_without_profiles_is_named(data: Path, group: Group) -> None:
+def test_of_a_repository_of_another_it_says_what_makes_git_take_it(
+    data: Path, group: Group
+) -> None:
+    require_root()
+    group.commit(lumi_g=LUMI)
+    for folder, _, files in os.walk(group.path):
+        for each in ("", *files):
+            os.lchown(os.path.join(folder, each), 65534, 65534)
+    done = run("add", group.path, "--yes")
+    assert done.code == 4
+    assert (
+        "if you trust its owner: git config --global --add safe.directory" in done.err
+    )
+    nothing_left(data)
+
+
+def test_the_place_without_profiles_is_named(group: Group) -> None:
     group.git("commit", "--quiet", "--allow-empty", "--message=x")
     group.write("our-own.yaml", OWN)
     group.git("add", "--all")
