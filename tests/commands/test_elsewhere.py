@@ -562,10 +562,15 @@ def test_what_nothing_leads_to_goes_after_a_day(data: Path, group: Group) -> Non
         (data / "kept" / name).mkdir(parents=True)
     long_ago = time.time() - 3 * 24 * 3600
     os.utime(data / "kept/left-0123456789abcdef", (long_ago, long_ago))
+    (data / "added").mkdir()
+    link = data / "added/.left-0123456789abcdef"  # killed before its rename
+    link.symlink_to("../kept/left-0123456789abcdef")
+    os.utime(link, (long_ago, long_ago), follow_symlinks=False)
     group.commit(lumi_g=LUMI)
     assert run("add", group.path, "--yes").code == 0
     left = {name.partition("-")[0] for name in os.listdir(data / "kept")}
     assert left == {"fresh", "group"}
+    assert sorted(os.listdir(data / "added")) == ["group"]
 
 
 def test_kept_profiles_of_another_user_do_not_count(data: Path, group: Group) -> None:
