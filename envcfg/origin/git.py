@@ -117,7 +117,7 @@ class Repository:
             raise _failed(url, ref, got, is_full=self._is_full())
         form = "--format=%H%x00%cI%x00%an <%ae>"
         words = ["rev-parse", "--quiet", "--verify", "FETCH_HEAD^{commit}"]
-        if self._run(words, most=_MOST_LISTED).code:
+        if self._run(words, most=_BLOCK).code:
             msg = f"{url}: {ref or 'HEAD'} is no commit"
             raise OutputError(msg, hint="a tag can name anything; take another --ref")
         said = self._git("log", "-1", "--no-show-signature", form, "FETCH_HEAD")
