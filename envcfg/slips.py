@@ -132,7 +132,8 @@ def _left_over(parser: Parser, words: str) -> UsageError:
 
 
 def _usage(parser: Parser) -> str:
-    return f"{parser.usage or parser.prog}; {_see(parser)}"
+    forms = (parser.usage or parser.prog).splitlines()  # a hint is one line
+    return f"{'; or '.join(each.strip() for each in forms)}; {_see(parser)}"
 
 
 def _see(parser: Parser) -> str:

@@ -83,7 +83,7 @@ SLIPS: dict[str, Slip] = {
     "misspelt action": (("profiles", "lst"), 2, "unknown action 'lst'", "did you mean 'list'?"),
     "no action": (("profiles",), 2, "no action given", "list|show|validate"),
     # wrap
-    "wrap: no container": (("wrap", "--", "true"), 2, "--container is missing", "envcfg wrap --container IMAGE|none"),
+    "wrap: no container": (("wrap", "--", "true"), 2, "--container is missing", "; or envcfg wrap --from SCRIPT [options]; see"),
     "wrap: misspelt required option": (("wrap", "--containr", "x"), 2, "unknown option --containr", "did you mean --container? envcfg wrap --help"),
     "wrap: misspelt option": (("wrap", *IMAGE, "--prifile", "x"), 2, "unknown option --prifile", "did you mean --profile? envcfg wrap --help"),
     "wrap: misspelt option with =": (("wrap", *IMAGE, "--rank=4"), 2, "unknown option --rank", "did you mean --ranks?"),

@@ -13,20 +13,12 @@ from typing import Any, NamedTuple
 from envcfg.findings import Finding, Severity
 from envcfg.launch.plan import Options
 from envcfg.launch.recognise import launcher_of
+from envcfg.launch.shell_text import SHELLS, commands_in, plain_command, shell_text
 from envcfg.launchers import LAUNCHERS
 
-_SHELLS = frozenset(("ash", "bash", "dash", "ksh", "sh", "zsh"))
-# Options of a shell without which a plain command does the same.
-_PLAIN_OPTIONS = frozenset(("-c", "-e", "-u", "-ec", "-uc", "-euc", "-eu"))
-# Whatever means more to a shell than to stand there, quoted or not: better once too often.
-_SPECIAL = frozenset("$`\\*?[]~{}!#()<>|&;\n")
-_PUNCTUATION = ";<>|&()\n"
-# Behind these words of a shell's a command begins.
-_BEFORE = frozenset(
-    ("!", "{", "command", "do", "elif", "else", "exec", "if", "then", "time", "while")
-)
 # Of a wrapper's options those whose value could be called like a program.
-_NAMING = frozenset(("-n", "--name", "-o", "--output"))
+_NAMING = frozenset(("-n", "--name", "-o", "--output", "--python"))
+_SCRIPTS = (".py", ".sh")
 _WHOLE = next(name for name, each in LAUNCHERS.items() if each.is_whole)
 
 
@@ -56,7 +48,7 @@ def look_inside(options: Options) -> tuple[Options, list[Finding]]:
     if found is None or not found.behind:
         return options, []
     launcher = found.known["launcher"]
-    plain = _plain_command(command)
+    plain = plain_command(command)
     if plain and options.launcher in {None, launcher}:
         name = command[0].rpartition("/")[2]
         note = Finding(
@@ -65,7 +57,9 @@ def look_inside(options: Options) -> tuple[Options, list[Finding]]:
             subject=f"{name} -c",
             message=f"is left out: its text is one plain command, of {found.name}",
         )
-        return options._replace(command=plain), [note]
+        # It may be another shell's, or behind a wrapper.
+        inner, said = look_inside(options._replace(command=plain))
+        return inner, [note, *said]
     chosen = options.launcher or (_WHOLE if options.ranks in {None, 1} else None)
     if chosen is None or not LAUNCHERS[chosen].is_whole:
         return options, [_too_many(found, options)]
@@ -98,88 +92,28 @@ def _launchers(
     if not words:
         return
     name = words[0].rpartition("/")[2]
-    if found := launcher_of(words):
+    if (found := launcher_of(words)) and found[1]:  # without a word it starts nothing
         known, rest = found
         given = known["begins"][0] if name.startswith("python") else name
         yield _Inside(known, given, rest, behind)
-    elif name in _SHELLS:
-        text = _text_of(words)
-        for each in _commands_in(text or ""):
+    elif name in SHELLS:
+        for each in commands_in(shell_text(words) or ""):
             yield from _launchers(each, wrappers, (*behind, f"{name} -c"))
     elif name in wrappers and _has_verb(words, wrappers[name]):
         for at in range(1, len(words)):
             if words[at - 1] in _NAMING:
                 continue
             inner = words[at].rpartition("/")[2]
-            if inner in _SHELLS or inner in wrappers or launcher_of(words[at:]):
+            if inner in SHELLS or inner in wrappers or launcher_of(words[at:]):
                 yield from _launchers(words[at:], wrappers, (*behind, name))
                 return
+            if inner.rstrip(".0123456789") == "python" or inner.endswith(_SCRIPTS):
+                return  # the program: what follows are words of its own
 
 
 def _has_verb(words: Sequence[str], known: Mapping[str, str]) -> bool:
     verbs = known.get("verb", "").split()
     return not verbs or any(verb in words[1:] for verb in verbs)
-
-
-def _text_of(words: Sequence[str]) -> str | None:
-    """Return the text that a shell is given to run, if it is."""
-    for at, word in enumerate(words[1:], 1):
-        if not word.startswith("-") or word.startswith("--"):
-            return None
-        if "c" in word[1:]:
-            return words[at + 1] if at + 1 < len(words) else None
-    return None
-
-
-def _commands_in(text: str) -> Iterator[list[str]]:
-    """Yield the simple commands of a shell's text, as far as plain reading goes."""
-    tokens = _tokens(text)
-    command: list[str] = []
-    is_comment = False
-    for token in (*tokens, "\n"):
-        if set(token) <= set(_PUNCTUATION):
-            if "\n" in token:
-                is_comment = False
-            if command:
-                yield command
-            command = []
-        elif is_comment or token.startswith("#"):
-            is_comment = True
-        elif command or not (token in _BEFORE or _is_assignment(token)):
-            command.append(token)
-
-
-def _tokens(text: str) -> list[str]:
-    from shlex import shlex
-
-    reader = shlex(
-        text.replace("\\\n", " "), posix=True, punctuation_chars=_PUNCTUATION
-    )
-    reader.whitespace, reader.whitespace_split, reader.commenters = " \t", True, ""
-    try:
-        return list(reader)
-    except ValueError:  # an open quote: bash will say it
-        return []
-
-
-def _is_assignment(token: str) -> bool:
-    name, equals, _ = token.partition("=")
-    return bool(equals) and name.isidentifier()
-
-
-def _plain_command(command: Sequence[str]) -> tuple[str, ...] | None:
-    """Return the one command that a shell's text is, if the shell adds nothing to it."""
-    if command[0].rpartition("/")[2] not in _SHELLS:
-        return None
-    text = _text_of(command)
-    options = command[1 : command.index(text)] if text in command else ()
-    if text is None or not _PLAIN_OPTIONS.issuperset(options) or _SPECIAL & set(text):
-        return None
-    words = _tokens(text)
-    words = words[1:] if words[:1] == ["exec"] else words
-    if not words or _is_assignment(words[0]) or words[0] in _BEFORE:
-        return None
-    return tuple(words)
 
 
 def _too_many(found: _Inside, options: Options) -> Finding:

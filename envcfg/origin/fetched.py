@@ -71,6 +71,6 @@ def profiles_among(entries: list[Entry], where: str) -> list[str]:
 
 def no_profiles(url: str, folder: str | None) -> OutputError:
     """Return the error for a place where there is none."""
-    places = [folder] if folder is not None else [each or "its top" for each in FOLDERS]
+    places = [each or "its top" for each in (FOLDERS if folder is None else (folder,))]
     msg = f"{url}: no profile in {', '.join(places)}"
     return OutputError(msg, hint="name the folder that holds NAME.yaml: --folder PATH")

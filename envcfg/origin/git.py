@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
+from shlex import quote
 from shutil import which
 
 from envcfg.errors import OutputError
@@ -115,6 +116,10 @@ class Repository:
         if got.code:
             raise _failed(url, ref, got, is_full=self._is_full())
         form = "--format=%H%x00%cI%x00%an <%ae>"
+        words = ["rev-parse", "--quiet", "--verify", "FETCH_HEAD^{commit}"]
+        if self._run(words, most=_BLOCK).code:
+            msg = f"{url}: {ref or 'HEAD'} is no commit"
+            raise OutputError(msg, hint="a tag can name anything; take another --ref")
         said = self._git("log", "-1", "--no-show-signature", form, "FETCH_HEAD")
         commit, date, by = _text(said).rstrip("\n").split("\0", 2)
         for each in FOLDERS if folder is None else (folder,):
@@ -195,4 +200,7 @@ def _failed(url: str, ref: str | None, done: Ended, *, is_full: bool) -> OutputE
     else:
         why = done.said or f"git ended with {done.code}"
     hint = f"git ls-remote {url} says whether it can be reached"
+    if others := re.search("dubious ownership in repository at '(.*?)'", why):
+        hint = "it is another's; if you trust its owner: git config --global --add "
+        hint += f"safe.directory {quote(others[1])}"
     return OutputError(f"{url}{at}: cannot be fetched: {why}", hint=hint)

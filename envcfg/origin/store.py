@@ -118,11 +118,18 @@ class Store:
     def _sweep(self) -> None:
         """Remove what no link leads to, and has not for a day."""
         used = {os.path.realpath(self.at(name)) for name in self.sources()}
-        with os.scandir(f"{self.folder}/kept") as found:
-            for each in found:
-                old = each.stat(follow_symlinks=False).st_mtime < time.time() - _DAY
-                if old and os.path.realpath(each.path) not in used:
-                    shutil.rmtree(each.path, ignore_errors=True)
+        for each in self._old("kept"):
+            if os.path.realpath(each.path) not in used:
+                shutil.rmtree(each.path, ignore_errors=True)
+        for each in self._old("added"):
+            if each.name[0] == "." and each.is_symlink():  # never came into its place
+                os.unlink(each.path)
+
+    def _old(self, folder: str) -> list[os.DirEntry[str]]:
+        """Return what is in a folder, and was there a day ago."""
+        with os.scandir(f"{self.folder}/{folder}") as found:
+            then = time.time() - _DAY
+            return [e for e in found if e.stat(follow_symlinks=False).st_mtime < then]
 
     @contextmanager
     def _changing(self) -> Iterator[None]:

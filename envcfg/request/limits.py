@@ -86,6 +86,8 @@ def longest(queue: Queue, nodes: int | None) -> int | None:
     by_size = [seconds(each.time) for each in queue.sizes]
     if nodes is not None:
         by_size = [seconds(e.time) for e in queue.sizes if nodes <= e.nodes][:1]
+    if nodes is None and queue.time:  # of those that are larger than any size
+        by_size.append(seconds(queue.time))
     if by_size:
         return max(by_size)
     return seconds(queue.time) if queue.time else None

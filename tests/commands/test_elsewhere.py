@@ -144,6 +144,45 @@ def test_what_is_added_is_shown_first_and_counts_at_its_commit(
     assert os.stat(data / "kept").st_mode & 0o777 == 0o700
 
 
+@pytest.mark.parametrize("of", ["HEAD^{tree}", "HEAD:profiles/lumi-g.yaml"])
+def test_a_tag_of_no_commit_is_none(data: Path, group: Group, of: str) -> None:
+    group.commit(lumi_g=LUMI)
+    group.git("tag", "odd", group.git("rev-parse", of))
+    done = run("add", group.path, "--ref", "odd", "--yes")
+    assert done.code == 4
+    assert "odd is no commit" in done.err
+    nothing_left(data)
+
+
+def test_of_a_repository_of_another_it_says_what_makes_git_take_it(
+    data: Path, group: Group
+) -> None:
+    require_root()
+    group.commit(lumi_g=LUMI)
+    for folder, _, files in os.walk(group.path):
+        for each in ("", *files):
+            os.lchown(os.path.join(folder, each), 65534, 65534)
+    done = run("add", group.path, "--yes")
+    assert done.code == 4
+    assert (
+        "if you trust its owner: git config --global --add safe.directory" in done.err
+    )
+    nothing_left(data)
+
+
+def test_the_place_without_profiles_is_named(group: Group) -> None:
+    group.git("commit", "--quiet", "--allow-empty", "--message=x")
+    group.write("our-own.yaml", OWN)
+    group.git("add", "--all")
+    group.git("commit", "--quiet", "--message=x")
+    assert run("add", group.path, "--yes").code == 0
+    group.git("rm", "--quiet", "our-own.yaml")
+    group.git("commit", "--quiet", "--message=x")
+    done = run("update", "group")
+    assert done.code == 4
+    assert "no profile in its top\n" in done.err
+
+
 def test_an_update_shows_what_differs_between_the_commits(
     data: Path, group: Group
 ) -> None:
@@ -523,10 +562,15 @@ def test_what_nothing_leads_to_goes_after_a_day(data: Path, group: Group) -> Non
         (data / "kept" / name).mkdir(parents=True)
     long_ago = time.time() - 3 * 24 * 3600
     os.utime(data / "kept/left-0123456789abcdef", (long_ago, long_ago))
+    (data / "added").mkdir()
+    link = data / "added/.left-0123456789abcdef"  # killed before its rename
+    link.symlink_to("../kept/left-0123456789abcdef")
+    os.utime(link, (long_ago, long_ago), follow_symlinks=False)
     group.commit(lumi_g=LUMI)
     assert run("add", group.path, "--yes").code == 0
     left = {name.partition("-")[0] for name in os.listdir(data / "kept")}
     assert left == {"fresh", "group"}
+    assert sorted(os.listdir(data / "added")) == ["group"]
 
 
 def test_kept_profiles_of_another_user_do_not_count(data: Path, group: Group) -> None:

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# envcfg:script 00f5e3d68e5e68e424113640481737a6ccbb464fd49f8e83f0e286a0c78e2bd0
+# envcfg:script d8e7c53a347fdaaab796ad12dc9b57434fc6a7d485f8c1c7fe48704fa14aad5c
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
 # envcfg 0.1.0, profile lumi-g (sha256 7c97951f355dbe4e)
 # made by: envcfg wrap --profile lumi-g --fact rocm=6.2.4 --container none -- python3 dump.py out 'a b'
@@ -655,6 +655,7 @@ envcfg_module() { # ACTION NAME [own]: what the profile has may be missing, what
   fi
   set +eu +o pipefail # they are not made for it
   module "$1" "$2" </dev/null >&2 || envcfg_code=$?
+  envcfg_plain # a module may have brought functions and a separator of its own
   if ((envcfg_code == 0)); then
     return
   elif [[ -n ${3-} ]]; then

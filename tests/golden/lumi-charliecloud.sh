@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# envcfg:script f51e12c7e1415c45bc4334e80fc5b116ecca10457af791112f25679e05951dd8
+# envcfg:script c1a67d26cca7f40b189a001cf35b2a18c43c3be91aaad0635ac85a9986d26db1
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
 # envcfg 0.1.0, profile lumi-g (sha256 7c97951f355dbe4e)
 # made by: envcfg wrap --profile lumi-g --fact rocm=6.2.4 --runtime charliecloud --container /images/pytorch.sqfs --bind /data -- python3 dump.py out 'a b'
@@ -737,6 +737,7 @@ envcfg_module() { # ACTION NAME [own]: what the profile has may be missing, what
   fi
   set +eu +o pipefail # they are not made for it
   module "$1" "$2" </dev/null >&2 || envcfg_code=$?
+  envcfg_plain # a module may have brought functions and a separator of its own
   if ((envcfg_code == 0)); then
     return
   elif [[ -n ${3-} ]]; then

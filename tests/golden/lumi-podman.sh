@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# envcfg:script bcaea0a7b3018b7f4e1b9dfa28e630e2db5c325ba239d7907d096a0575d79f03
+# envcfg:script 4bd3394a0c9ebd37d38c506037338aae64dfd06ad7a40ab3f21cf616a2e11f0a
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
 # envcfg 0.1.0, profile lumi-g (sha256 7c97951f355dbe4e)
 # made by: envcfg wrap --profile lumi-g --fact rocm=6.2.4 --runtime podman --container docker.io/a/pytorch:2.9 --bind /data::ro -- python3 dump.py out 'a b'
@@ -771,6 +771,7 @@ envcfg_module() { # ACTION NAME [own]: what the profile has may be missing, what
   fi
   set +eu +o pipefail # they are not made for it
   module "$1" "$2" </dev/null >&2 || envcfg_code=$?
+  envcfg_plain # a module may have brought functions and a separator of its own
   if ((envcfg_code == 0)); then
     return
   elif [[ -n ${3-} ]]; then

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# envcfg:script d947f655d1777d1cd5e4bc0cc746fd89c7355c5b8ac76e0e0170bc812f4a43e8
+# envcfg:script f5d5739ea727d6617fcd8ade37ba4c04822abdecc0c3a4822ed3065ed750daa3
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
 # envcfg 0.1.0, profile lumi-g (sha256 7c97951f355dbe4e)
 # made by: envcfg wrap --profile lumi-g --fact rocm=6.2.4 --container /images/pytorch.sif --preflight --require fast --set 'A=it'"'"'s $$5 ${RANK}' -- python3 dump.py out 'a b'
@@ -774,6 +774,7 @@ envcfg_module() { # ACTION NAME [own]: what the profile has may be missing, what
   fi
   set +eu +o pipefail # they are not made for it
   module "$1" "$2" </dev/null >&2 || envcfg_code=$?
+  envcfg_plain # a module may have brought functions and a separator of its own
   if ((envcfg_code == 0)); then
     return
   elif [[ -n ${3-} ]]; then

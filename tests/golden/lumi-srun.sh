@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# envcfg:script 690a5f55d23057b4ee5b71fda07853cf53ac2051a65798166fe7a8b2c7adfc73
+# envcfg:script 74094eb26569b18ccfbedb58bd03cf477afbce3b1dc849a7f4d68aa00a0776ba
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
 # envcfg 0.1.0, profile lumi-g (sha256 7c97951f355dbe4e)
 # made by: envcfg wrap --profile lumi-g --fact rocm=6.2.4 --container /images/pytorch.sif -- python3 dump.py out 'a b'
@@ -732,6 +732,7 @@ envcfg_module() { # ACTION NAME [own]: what the profile has may be missing, what
   fi
   set +eu +o pipefail # they are not made for it
   module "$1" "$2" </dev/null >&2 || envcfg_code=$?
+  envcfg_plain # a module may have brought functions and a separator of its own
   if ((envcfg_code == 0)); then
     return
   elif [[ -n ${3-} ]]; then

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# envcfg:script c90092bd01360a8ddd03a1cd43df2b47ce8a120661557ec18a7489df49e03593
+# envcfg:script cc6a9821690b4c582187d7e8accbb7bd207fc454891ecb633e1f8c710f86a02c
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
 # envcfg 0.1.0, profile lumi-g (sha256 7c97951f355dbe4e)
 # made by: envcfg wrap --profile lumi-g --fact rocm=6.2.4 --container /images/pytorch.sif
@@ -863,6 +863,7 @@ envcfg_module() { # ACTION NAME [own]: what the profile has may be missing, what
   fi
   set +eu +o pipefail # they are not made for it
   module "$1" "$2" </dev/null >&2 || envcfg_code=$?
+  envcfg_plain # a module may have brought functions and a separator of its own
   if ((envcfg_code == 0)); then
     return
   elif [[ -n ${3-} ]]; then

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# envcfg:script 1305a7449ad64c846e9b785c32862ac6f48823a879eacf4866b6880cbb851274
+# envcfg:script fc4dc7f160c75b285d1833188f4631c85c6da6f95e00cd755e4a92fe7598b360
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
 # envcfg 0.1.0, profile lumi-g (sha256 7c97951f355dbe4e)
 # made by: envcfg wrap --profile lumi-g --fact rocm=6.2.4 --container /images/pytorch.sif --launcher torchrun -- python3 dump.py out 'a b'
@@ -710,6 +710,7 @@ envcfg_module() { # ACTION NAME [own]: what the profile has may be missing, what
   fi
   set +eu +o pipefail # they are not made for it
   module "$1" "$2" </dev/null >&2 || envcfg_code=$?
+  envcfg_plain # a module may have brought functions and a separator of its own
   if ((envcfg_code == 0)); then
     return
   elif [[ -n ${3-} ]]; then

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# envcfg:script e3f98e07841ac496403684d4d23f8ead55adce03d41cc9df80e59376dc430d6c
+# envcfg:script 4746b1331d52ae94f11aa922f807212c5d41f38a55ce3a03ad07a6fbf3214605
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
 # envcfg 0.1.0, profile polaris (sha256 94907825007143ff)
 # made by: envcfg wrap --profile polaris --container /images/pytorch.sif --runtime-arg=--cleanenv -- python3 dump.py out 'a b'
@@ -733,6 +733,7 @@ envcfg_module() { # ACTION NAME [own]: what the profile has may be missing, what
   fi
   set +eu +o pipefail # they are not made for it
   module "$1" "$2" </dev/null >&2 || envcfg_code=$?
+  envcfg_plain # a module may have brought functions and a separator of its own
   if ((envcfg_code == 0)); then
     return
   elif [[ -n ${3-} ]]; then

@@ -19,6 +19,8 @@ PLAIN = {
     "sh -c 'exec python3 -m torch.distributed.run t.py'": "python3 -m torch.distributed.run t.py",
     """bash -euc 'accelerate launch "t x.py" 3'""": "accelerate launch 't x.py' 3",
     "/bin/bash -c 'vllm serve m'": "vllm serve m",
+    "bash -euo pipefail -c 'torchrun t.py'": "torchrun t.py",
+    "bash --norc -c -e -- 'torchrun t.py'": "torchrun t.py",
 }  # fmt: skip
 # Started once per node, as it stands: the severity, and a part of what is said.
 ONCE = {
@@ -37,6 +39,11 @@ ONCE = {
     "conda run -n x python -m accelerate.commands.launch t.py": ("warning", "--setup"),
     "env A=1 nsys profile horovodrun -np 2 python t.py": ("warning", "env and nsys"),
     "bash -c 'exec vllm serve $MODEL'": ("note", "all GPUs of its node"),
+    "bash -x -eo pipefail -c 'torchrun t.py'": ("warning", "--setup"),
+    "bash +e --login -c 'torchrun t.py'": ("warning", "--setup"),
+    "bash -c -O extglob 'torchrun t.py'": ("warning", "--setup"),
+    "bash -c 'cat >c.yaml <<E\ndon'\\''t\nE\ntorchrun t.py'": ("warning", "alone"),
+    "bash -c '# don'\\''t\n>log torchrun t.py 2>&1'": ("warning", "alone"),
     "env HF_HOME=/x ray start --head": ("note", "all GPUs of its node"),
 }  # fmt: skip
 NOTHING = (
@@ -51,6 +58,15 @@ NOTHING = (
     "nsys profile -o torchrun python t.py",
     "env python t.py --with=torchrun",
     "bash -c '$TORCHRUN t.py'",
+    "env A=1 python t.py --launcher torchrun t",
+    "nsys profile python3.11 t.py --backend deepspeed x",
+    "timeout 60 ./t.sh bash -c 'torchrun t.py'",
+    "bash -c 'python t.py > torchrun t.py'",
+    "bash -c 'python t.py >| torchrun 2>& deepspeed x'",
+    "bash -c 'cat <<E\ntorchrun t.py\nE\npython t.py'",
+    "bash -c 'cat <<-\"E\" | tee f\n\ttorchrun t.py\n\tE\npython t.py'",
+    "bash -c 'case $x in\n torchrun) echo;;\nesac; python t.py'",
+    "bash -c 'torchrun() { python \"$@\"; }; torchrun'",
     "env",
 )
 
@@ -78,6 +94,15 @@ def test_any_other_launcher_inside_starts_once_per_node(line: str) -> None:
 @pytest.mark.parametrize("line", NOTHING)
 def test_of_anything_else_nothing_is_said(line: str) -> None:
     assert look_inside(options(line)) == (options(line), [])
+
+
+def test_what_a_shell_leaves_is_looked_into_as_well() -> None:
+    found, said = look_inside(options("bash -c 'sh -c \"torchrun t.py\"'"))
+    assert found == options("torchrun t.py")
+    assert [each.rule for each in said] == ["shell-left-out", "shell-left-out"]
+    found, said = look_inside(options("bash -c 'nsys profile torchrun t.py'"))
+    assert found == options("nsys profile torchrun t.py", launcher="whole-node")
+    assert [each.rule for each in said] == ["shell-left-out", "launcher-inside"]
 
 
 def test_what_the_user_wants_stays_and_is_warned_of() -> None:

@@ -233,6 +233,9 @@ def test_the_longest_time_is_that_of_the_size(
     assert batch is not None
     assert longest(batch, nodes) == expected
     assert longest(batch, None) == 43200
+    limited = batch._replace(time="1-00:00:00")
+    assert longest(limited, nodes) == (expected or 86400)
+    assert longest(limited, None) == 86400
 
 
 def test_a_qos_is_for_its_partitions_alone(built_in: Catalog) -> None:
