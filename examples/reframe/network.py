@@ -1,6 +1,6 @@
 """Are the nodes fit, and does NCCL take the fast network? Checks for ReFrame.
 
-    reframe -C settings.py -c network.py --run
+reframe -C settings.py -c network.py --run
 """
 
 from __future__ import annotations
@@ -10,7 +10,12 @@ from pathlib import Path
 
 import reframe as rfm
 import reframe.utility.sanity as sn
-from reframe.core.builtins import performance_function, run_before, sanity_function, variable
+from reframe.core.builtins import (
+    performance_function,
+    run_before,
+    sanity_function,
+    variable,
+)
 
 
 class _InContainer(rfm.RunOnlyRegressionTest):
@@ -51,15 +56,19 @@ class NodesAreFit(_InContainer):
     def passes(self) -> bool:
         """No node fails; 3 is what could not be seen, as the network without NCCL."""
         answer = self.read("preflight.json")
-        return sn.all([
-            sn.assert_eq(answer["failed"], "", "these nodes fail: {0}"),
-            sn.assert_eq(len(answer["nodes"]), 2),
-        ])
+        return sn.all(
+            [
+                sn.assert_eq(answer["failed"], "", "these nodes fail: {0}"),
+                sn.assert_eq(len(answer["nodes"]), 2),
+            ]
+        )
 
     @performance_function("GB/s")
     def all_reduce(self) -> float:
         """The bus bandwidth of the largest sum."""
-        return self.read("preflight.json")["collective"]["sums"][-1]["gigabytes_per_second"]
+        return self.read("preflight.json")["collective"]["sums"][-1][
+            "gigabytes_per_second"
+        ]
 
 
 @rfm.simple_test

@@ -1,7 +1,7 @@
 """Run a Python function on every rank of a job of two nodes, in a container.
 
-submitit writes the job; envcfg starts its ranks. `setup` defines envcfg_run, by which
-submitit's own command then runs; without `use_srun=False` submitit would put srun before it.
+submitit writes the job; envcfg starts its ranks. The line in `setup` defines envcfg_run, by
+which submitit's own command then runs; without `use_srun=False` srun would stand before it.
 """
 
 from __future__ import annotations
