@@ -160,6 +160,37 @@ def test_snakemake_makes_a_model_on_two_nodes(recipe: Recipe) -> None:
     assert (recipe.folder / "model.txt").read_text() == "55 by 4 ranks\n"
 
 
+def test_nextflow_has_a_script_that_runs(recipe: Recipe) -> None:
+    """Nextflow itself cannot be had here: this does by hand what it does with the files."""
+    config = (recipe.folder / "nextflow.config").read_text()
+    (options,) = re.findall(r"clusterOptions = '(.*)'", config)
+    (queue,) = re.findall("queue = '(.*)'", config)
+    process = (recipe.folder / "main.nf").read_text()
+    (script,) = re.findall(r'"""\n(.*?)\n *"""', process, re.DOTALL)
+    image = str(recipe.folder / "pytorch.sif")
+    for name, value in {
+        "params.image": image,
+        "program": "train.py",
+        "data": "data.txt",
+    }.items():
+        script = script.replace(f"${{{name}}}", value)
+    work = recipe.folder / "work"
+    recipe.run("mkdir", work)
+    (recipe.folder / "data.txt").write_text("1\n2\n3\n4\n")
+    for name in ("train.py", "data.txt"):
+        (work / name).symlink_to(recipe.folder / name)
+    (work / ".command.sh").write_text("#!/bin/bash -ue\n" + script.replace(r"\$", "$"))
+    job = recipe.cluster.sbatch(
+        "#!/bin/bash\n/bin/bash -ue .command.sh\n",
+        *(f"--partition={queue}", *options.split()),
+        *("--ntasks-per-node=2", "--time=10"),
+        env=recipe.env,
+        cwd=work,
+    )
+    assert (job.state, job.exit_code) == ("COMPLETED", 0), job.stdout
+    assert (work / "model.txt").read_text() == "10 by 4 ranks\n"
+
+
 def test_reframe_judges_nodes_and_network(recipe: Recipe) -> None:
     """The nodes have no GPU, so what NCCL would say is said by a program."""
     say(recipe, "good", jobs.Job(ranks_per_node=2))
