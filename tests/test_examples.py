@@ -135,3 +135,24 @@ def test_every_finding_of_a_task_is_shown_at_its_line(
 
 def match(pattern: dict[str, Any], line: str) -> re.Match[str] | None:
     return re.search(pattern["regexp"], line)
+
+
+@pytest.mark.parametrize(
+    "name", ["submitit", "hydra", "snakemake", "nextflow", "reframe", "jupyter"]
+)
+def test_a_page_shows_the_lines_of_its_files(name: str) -> None:
+    page = (ROOT / f"docs/how-to/{name}.md").read_text()
+    there = {
+        line.strip()
+        for file in (ROOT / "examples" / name).rglob("*")
+        if file.is_file()
+        for line in file.read_text().splitlines()
+    }
+    shown = {
+        line.partition("  # ")[0].strip()
+        for block in re.findall(
+            r"^```(?:python|yaml|groovy)\n(.*?)^```", page, re.M | re.S
+        )
+        for line in block.splitlines()
+    }
+    assert shown - there <= {"...", ""}
