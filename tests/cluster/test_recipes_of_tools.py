@@ -150,14 +150,33 @@ def test_hydra_sweeps_with_a_job_for_each_value(recipe: Recipe) -> None:
     ]
 
 
+def test_hydra_has_the_error_of_a_rank_that_fails(recipe: Recipe) -> None:
+    _change(recipe.folder / "train.py", {"rank, world =": "1 / 0\n    rank, world ="})
+    done = recipe.run("venv/bin/python", "train.py", "--multirun", "lr=0.1")
+    assert (done.returncode, "ZeroDivisionError" in done.stderr) == (1, True)
+
+
 def test_snakemake_makes_a_model_on_two_nodes(recipe: Recipe) -> None:
-    without_accounting = ("--slurm-status-command", "squeue")
-    quick = ("--slurm-init-seconds-before-status-checks", "1", "--quiet", "progress")
-    done = recipe.run(
-        *("snakemake", "--workflow-profile", "profile", *without_accounting, *quick),
-    )
+    done = pipeline(recipe)
     assert done.returncode == 0, done.stdout + done.stderr
     assert (recipe.folder / "model.txt").read_text() == "55 by 4 ranks\n"
+
+
+def test_snakemake_has_no_model_where_a_rank_fails(recipe: Recipe) -> None:
+    _change(recipe.folder / "train.py", {"dist.destroy": "sys.exit(9)\ndist.destroy"})
+    done = pipeline(recipe)
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert not (recipe.folder / "model.txt").exists()
+
+
+def pipeline(recipe: Recipe) -> subprocess.CompletedProcess[str]:
+    """Run Snakemake on all, without accounting and without long waits."""
+    return recipe.run(
+        *("snakemake", "--workflow-profile", "profile", "--quiet", "progress"),
+        *("--slurm-status-command", "squeue"),
+        *("--slurm-init-seconds-before-status-checks", "1"),
+        *("--seconds-between-status-checks", "1", "--latency-wait", "1"),
+    )
 
 
 def test_nextflow_has_a_script_that_runs(recipe: Recipe) -> None:
