@@ -157,26 +157,13 @@ def test_hydra_has_the_error_of_a_rank_that_fails(recipe: Recipe) -> None:
 
 
 def test_snakemake_makes_a_model_on_two_nodes(recipe: Recipe) -> None:
-    done = pipeline(recipe)
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert (recipe.folder / "model.txt").read_text() == "55 by 4 ranks\n"
-
-
-def test_snakemake_has_no_model_where_a_rank_fails(recipe: Recipe) -> None:
-    _change(recipe.folder / "train.py", {"dist.destroy": "sys.exit(9)\ndist.destroy"})
-    done = pipeline(recipe)
-    assert done.returncode == 1, done.stdout + done.stderr
-    assert not (recipe.folder / "model.txt").exists()
-
-
-def pipeline(recipe: Recipe) -> subprocess.CompletedProcess[str]:
-    """Run Snakemake on all, without accounting and without long waits."""
-    return recipe.run(
+    done = recipe.run(
         *("snakemake", "--workflow-profile", "profile", "--quiet", "progress"),
         *("--slurm-status-command", "squeue"),
         *("--slurm-init-seconds-before-status-checks", "1"),
-        *("--seconds-between-status-checks", "1", "--latency-wait", "1"),
     )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert (recipe.folder / "model.txt").read_text() == "55 by 4 ranks\n"
 
 
 def test_nextflow_has_a_script_that_runs(recipe: Recipe) -> None:
