@@ -1,0 +1,158 @@
+"""The examples that need no cluster: a workflow of GitHub, and tasks of VS Code.
+
+Those that do are in tests/cluster/test_recipes_of_tools.py.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from support import ROOT
+
+BIN = Path(sys.executable).parent
+WORKFLOW = ROOT / "examples/github-actions/envcfg.yml"
+TASKS = ROOT / "examples/vscode/.vscode/tasks.json"
+WHY = "why: a test, source: a test, date: 2026-11-22"
+GOOD_JOB = """\
+#!/bin/bash
+#SBATCH --nodes=2 --gpus-per-node=8 --ntasks-per-node=8 --time=1:00:00
+source <(envcfg wrap --container pytorch.sif -- python train.py || echo exit $?)
+"""
+BAD_JOB = "#!/bin/bash\nexport NCCL_DEBUGG=INFO\nsrun python train.py\n"
+GOOD_PROFILE = f"name: mine\nextends: lumi-g\nenv:\n  MINE: {{value: '1', {WHY}}}\n"
+BAD_PROFILE = "name: mine\nextends: lumi-g\nenvv: {}\n"
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Path:
+    """A folder as a repository of scripts and profiles."""
+    folder = tmp_path / "repository"
+    (folder / "jobs").mkdir(parents=True)
+    (folder / ".envcfg/profiles").mkdir(parents=True)
+    (folder / "jobs/train.sh").write_text(GOOD_JOB)
+    (folder / ".envcfg/profiles/mine.yaml").write_text(GOOD_PROFILE)
+    return folder
+
+
+def run(
+    argv: list[str | Path], folder: Path, **env: str
+) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        argv,
+        cwd=folder,
+        env={**os.environ, "PATH": f"{BIN}:{os.environ['PATH']}", **env},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_the_workflow_is_one_for_github(tmp_path: Path) -> None:
+    argv = [BIN / "check-jsonschema", "--builtin-schema", "vendor.github-workflows"]
+    done = run([*argv, WORKFLOW], tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.fixture
+def fresh(tmp_path: Path) -> str:
+    """A new virtual environment, as the workflow has one; return PATH with it."""
+    done = run([sys.executable, "-m", "venv", tmp_path / "venv"], tmp_path)
+    assert done.returncode == 0, done.stderr
+    return f"{tmp_path}/venv/bin:{os.environ['PATH']}"
+
+
+def test_the_workflow_passes_what_is_right_and_shows_what_is_not(
+    repository: Path, fresh: str
+) -> None:
+    steps = steps_of_workflow()
+    assert all(code == 0 for code, _ in ran(steps, repository, fresh).values())
+    del steps["Install envcfg"]
+    (repository / "jobs/bad.sh").write_text(BAD_JOB)
+    (repository / ".envcfg/profiles/mine.yaml").write_text(BAD_PROFILE)
+    said = ran(steps, repository, fresh)
+    assert said["Lint job scripts"][0] == 1
+    assert "::warning file=jobs/bad.sh,line=2" in said["Lint job scripts"][1]
+    assert said["Validate profiles"][0] == 1
+    assert (
+        "::error file=.envcfg/profiles/mine.yaml,line=3" in said["Validate profiles"][1]
+    )
+
+
+def steps_of_workflow() -> dict[str, str]:
+    """Return what each step of the workflow runs, by its name."""
+    document = yaml.safe_load(WORKFLOW.read_text())
+    steps = document["jobs"]["scripts"]["steps"]
+    return {step["name"]: step["run"] for step in steps if "run" in step}
+
+
+def ran(steps: dict[str, str], folder: Path, path: str) -> dict[str, tuple[int, str]]:
+    """Run steps as GitHub does; return exit code and output of each."""
+    said = {}
+    for name, text in steps.items():
+        shell = ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", text]
+        done = run([*shell], folder, PATH=path, ENVCFG=str(ROOT))
+        said[name] = (done.returncode, done.stdout + done.stderr)
+    return said
+
+
+def tasks() -> list[dict[str, Any]]:
+    """Return VS Code's tasks; its JSON may have comments."""
+    text = re.sub(r"^\s*//.*$", "", TASKS.read_text(), flags=re.M)
+    return json.loads(text)["tasks"]  # type: ignore[no-any-return]
+
+
+@pytest.mark.parametrize("task", tasks(), ids=lambda task: task["label"])
+def test_every_finding_of_a_task_is_shown_at_its_line(
+    repository: Path, task: dict[str, Any]
+) -> None:
+    script = repository / "jobs/bad.sh"
+    script.write_text(BAD_JOB)
+    (repository / ".envcfg/profiles/mine.yaml").write_text(BAD_PROFILE)
+    words = [word.replace("${file}", str(script)) for word in task["args"]]
+    assert task["type"] == "process"  # so that no shell reads the words
+    done = run([task["command"], *words], repository)
+    pattern = task["problemMatcher"]["pattern"]
+    shown = [
+        found for line in done.stdout.splitlines() if (found := match(pattern, line))
+    ]
+    count = re.search(r"(\d+) errors?, (\d+) warnings?$", done.stdout.strip())
+    assert count is not None, done.stdout + done.stderr
+    assert len(shown) == int(count[1]) + int(count[2]) > 0
+    for found in shown:
+        file = repository / found[pattern["file"]]
+        line = file.read_text().splitlines()[int(found[pattern["line"]]) - 1]
+        assert int(found[pattern["column"]]) <= len(line)
+
+
+def match(pattern: dict[str, Any], line: str) -> re.Match[str] | None:
+    return re.search(pattern["regexp"], line)
+
+
+@pytest.mark.parametrize(
+    "name", ["submitit", "hydra", "snakemake", "nextflow", "reframe", "jupyter"]
+)
+def test_a_page_shows_the_lines_of_its_files(name: str) -> None:
+    page = (ROOT / f"docs/how-to/{name}.md").read_text()
+    there = {
+        line.strip()
+        for file in (ROOT / "examples" / name).rglob("*")
+        if file.is_file()
+        for line in file.read_text().splitlines()
+    }
+    shown = {
+        line.partition("  # ")[0].strip()
+        for block in re.findall(
+            r"^```(?:python|yaml|groovy)\n(.*?)^```", page, re.M | re.S
+        )
+        for line in block.splitlines()
+    }
+    assert shown - there <= {"...", ""}
