@@ -209,15 +209,16 @@ def _without_dump(
     """
     from envcfg.trace.flight import DEFAULT
 
-    calls: dict[tuple[str, str], dict[int, FlightEntry]] = {}
+    # Groups of one name may be several, which their ranks tell apart.
+    calls: dict[tuple[str, str, tuple[int, ...]], dict[int, FlightEntry]] = {}
     for dump in dumps:
         for entry in dump.entries:
             if not entry.is_p2p:
-                calls.setdefault(entry.group, {})[dump.rank] = entry  # the last one
-    known = {name: ranks for dump in dumps for name, ranks in dump.ranks.items()}
+                group = (*entry.group, dump.ranks.get(entry.group[0], ()))
+                calls.setdefault(group, {})[dump.rank] = entry  # the last one
     seen = {dump.rank for dump in dumps}
-    for (name, desc), last in calls.items():
-        members = everyone if desc == DEFAULT else set(known.get(name, ()))
+    for (name, desc, ranks), last in calls.items():
+        members = everyone if desc == DEFAULT else set(ranks)
         unseen = tuple(sorted(members - seen))
         same = {entry.seq for entry in last.values()}
         if not unseen or len(same) > 1 or any(each.done for each in last.values()):
