@@ -43,7 +43,8 @@ def last_line(path: str, now: float) -> LastLine:
     return LastLine(
         path=path,
         line=number,
-        text=text.decode("utf-8", "replace").strip()[:_WIDTH],
+        # A bar of progress writes itself again and again on one line.
+        text=text.strip().split(b"\r")[-1].decode("utf-8", "replace").strip()[:_WIDTH],
         age=max(0.0, now - status.st_mtime),
     )
 

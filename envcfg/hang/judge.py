@@ -21,7 +21,9 @@ from envcfg.hang.records import Behind, Evidence
 from envcfg.hang.rules import Words
 from envcfg.log.numbers import count_of, first_of, number_ranges
 
-_MOVES = 15.0  # seconds without a new line, below which a job is not silent
+_MOVES = (
+    15.0  # seconds without a new line or collective, below which a job does not hang
+)
 
 Verdict = Literal["named", "moves", "unclear"]
 
@@ -53,15 +55,29 @@ def judge(seen: Evidence) -> Judgement:
     apart = [] if certain or behind else list(compared(seen.ranks, words))
     found = [*certain, *behind, *apart]
     notes = list(_missing(seen, words))
+    moves = [] if certain else list(_moves(seen, words))
+    if moves:
+        # What is seen of one moment proves nothing of a job that goes on.
+        seen_now = [each._replace(severity="note") for each in found]
+        return Judgement("moves", (*_with_log([*seen_now, *moves], seen),))
     if any(each.severity == "error" for each in found):
         return Judgement("named", (*_with_log(found, seen), *notes))
-    age = seen.log.age
-    if age is not None and age < _MOVES and not seen.log.problem:
-        said = f"its last line is {age:.0f} s old, so that it may not hang"
-        moves = words.finding("hang-log-moves", f"job {seen.job}", said)
-        return Judgement("moves", (*found, *_with_log([moves], seen)))
     unclear = words.finding("hang-unclear", f"job {seen.job}", _why_unclear(seen))
     return Judgement("unclear", (*_with_log([*found, unclear], seen), *notes))
+
+
+def _moves(seen: Evidence, words: Words) -> Iterator[Finding]:
+    """Yield why the job may not hang at all: what it has done only now."""
+    waits = [each.since for each in seen.behind if each.since is not None]
+    if max(waits, default=0.0) >= _MOVES or any(each.differs for each in seen.behind):
+        return
+    job, log = f"job {seen.job}", seen.log
+    if log.age is not None and log.age < _MOVES and not log.problem:
+        said = f"its last line is {log.age:.0f} s old, so that it may not hang"
+        yield words.finding("hang-log-moves", job, said)
+    elif waits:
+        said = f"nobody has waited for more than {max(waits):.0f} s, so that it may not hang"
+        yield words.finding("hang-ranks-move", job, said)
 
 
 def _of_nodes(seen: Evidence, words: Words) -> Iterator[Finding]:
@@ -88,7 +104,9 @@ def _elsewhere(seen: Evidence) -> str:
 
 
 def _unseen(seen: Evidence) -> list[int]:
-    """Return the ranks that the others know of and nobody has seen."""
+    """Return the ranks that the others know of and nobody has seen, where all were looked for."""
+    if seen.is_part:
+        return []
     worlds = Counter(each.world for each in seen.ranks if each.world)
     if len(worlds) != 1:
         return []

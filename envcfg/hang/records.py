@@ -148,6 +148,7 @@ class Evidence(NamedTuple):
         flights: ranks of which a dump was read.
         ras_read: nodes whose answer could be read.
         problems: why a half of the evidence could not be read, by its name.
+        is_part: the job has nodes that were not looked at.
     """
 
     job: str
@@ -157,6 +158,7 @@ class Evidence(NamedTuple):
     flights: tuple[int, ...] = ()
     ras_read: tuple[str, ...] = ()
     problems: Mapping[str, str] = {}
+    is_part: bool = False
 
     @property
     def ranks(self) -> tuple[RankView, ...]:

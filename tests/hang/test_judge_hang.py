@@ -124,6 +124,51 @@ CASES: dict[str, tuple[Evidence, str, list[tuple[str, str]]]] = {
         "named",
         [("hang-rank-stopped", "rank 3 on node2")],
     ),
+    "the log moves, and one is apart now": (
+        evidence(*four(RUNS, RUNS, RUNS, WAITS), log=OLD._replace(age=2.0)),
+        "moves",
+        [("hang-rank-apart", "rank 3 on node2"), ("hang-log-moves", "job 12")],
+    ),
+    "the log moves, and NCCL counts ranks that are apart now": (
+        evidence(*four(RUNS, RUNS, RUNS, RUNS), log=OLD._replace(age=2), behind=(BEHIND,)),
+        "moves",
+        [("hang-rank-behind", "rank 3 on node2"), ("hang-log-moves", "job 12")],
+    ),
+    "the log moves, and others have waited for long": (
+        evidence(
+            *four(RUNS, RUNS, RUNS, RUNS),
+            log=OLD._replace(age=2.0),
+            behind=(BEHIND._replace(since=700.0),),
+        ),
+        "named",
+        [("hang-rank-behind", "rank 3 on node2")],
+    ),
+    "the log is silent, and others have waited for a moment": (
+        evidence(
+            *four(RUNS, RUNS, RUNS, RUNS), log=OLD, behind=(BEHIND._replace(since=0.4),)
+        ),
+        "moves",
+        [("hang-rank-behind", "rank 3 on node2"), ("hang-ranks-move", "job 12")],
+    ),
+    "others have waited for a moment in one group, for long in another": (
+        evidence(
+            *four(RUNS, RUNS, RUNS, RUNS),
+            log=OLD,
+            behind=(BEHIND._replace(since=0.4), BEHIND._replace(since=700.0)),
+        ),
+        "named",
+        [("hang-rank-behind", "rank 3 on node2")] * 2,
+    ),
+    "some nodes are looked at, whose ranks know of more": (
+        Evidence("12", evidence(*four(WAITS, WAITS)).nodes[:1], is_part=True),
+        "unclear",
+        [],
+    ),
+    "some nodes are looked at, and one runs no rank": (
+        evidence(*four(WAITS, WAITS), is_part=True),
+        "unclear",
+        [],
+    ),
     "nobody is a rank": (evidence(), "unclear", []),
     "one rank": (evidence(rank(0, world=1, **WAITS)), "unclear", []),
 }  # fmt: skip
@@ -142,6 +187,14 @@ def test_who_is_named(
     assert (judgement.verdict, found) == (verdict, rules)
     unclear = [each for each in judgement.findings if each.rule == "hang-unclear"]
     assert len(unclear) == (verdict == "unclear") == judgement.is_inconclusive
+
+
+@pytest.mark.parametrize("age", [2.0, 700.0])
+def test_where_the_job_moves_what_is_seen_of_one_moment_is_a_note(age: float) -> None:
+    moment = BEHIND._replace(since=0.4)
+    ranks = four(RUNS, RUNS, RUNS, WAITS)
+    seen = evidence(*ranks, log=OLD._replace(age=age), behind=(moment,))
+    assert {each.severity for each in judge(seen).findings} == {"note"}
 
 
 def messages(seen: Evidence) -> dict[str, str]:
