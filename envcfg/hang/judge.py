@@ -76,7 +76,8 @@ def _moves(seen: Evidence, words: Words) -> Iterator[Finding]:
         said = f"its last line is {log.age:.0f} s old, so that it may not hang"
         yield words.finding("hang-log-moves", job, said)
     elif waits:
-        said = f"nobody has waited for more than {max(waits):.0f} s, so that it may not hang"
+        most = f"{max(waits):.0f} s"
+        said = f"nobody has waited for more than {most}, so that it may not hang"
         yield words.finding("hang-ranks-move", job, said)
 
 
@@ -104,7 +105,7 @@ def _elsewhere(seen: Evidence) -> str:
 
 
 def _unseen(seen: Evidence) -> list[int]:
-    """Return the ranks that the others know of and nobody has seen, where all were looked for."""
+    """Return the ranks that others know of and nobody has seen; none of a part of a job."""
     if seen.is_part:
         return []
     worlds = Counter(each.world for each in seen.ranks if each.world)
