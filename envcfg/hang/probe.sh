@@ -6,7 +6,7 @@
 #   envcfg_probe JOB [HOST...]      the hosts are those that ask RAS
 #
 # A line is "envcfg-hang HOST KIND TEXT"; of a long text "+KIND" brings what stands before.
-declare -A envcfg_of=() envcfg_parent=() envcfg_rank=() envcfg_ticks=() envcfg_dumped=() envcfg_is_asked=()
+declare -A envcfg_of=() envcfg_parent=() envcfg_rank=() envcfg_ticks=() envcfg_turn=() envcfg_dumped=() envcfg_is_asked=()
 envcfg_mains=()
 envcfg_wait=20 # seconds for stacks, and for RAS
 
@@ -130,6 +130,12 @@ envcfg_now() { # hundredths of a second since the node came up
   envcfg_hundredths=$((10#${envcfg_up/./}))
 }
 
+envcfg_take_turn() { # PID, after envcfg_stat: its state, and how often its first thread has run
+  envcfg_turns=
+  read -r _ _ envcfg_turns <"/proc/$1/schedstat"
+  envcfg_turns="${envcfg_fields[0]} $envcfg_turns"
+} 2>/dev/null
+
 envcfg_begin_times() {
   local envcfg_pid
   envcfg_now
@@ -137,6 +143,8 @@ envcfg_begin_times() {
   for envcfg_pid in "${envcfg_mains[@]}"; do
     envcfg_stat "$envcfg_pid" || continue
     envcfg_ticks[$envcfg_pid]=$((envcfg_fields[11] + envcfg_fields[12]))
+    envcfg_take_turn "$envcfg_pid"
+    envcfg_turn[$envcfg_pid]=$envcfg_turns
   done
 }
 
@@ -147,6 +155,9 @@ envcfg_say_ranks() {
     envcfg_stat "$envcfg_pid" || continue
     envcfg_now
     envcfg_spent=$((envcfg_fields[11] + envcfg_fields[12] - ${envcfg_ticks[$envcfg_pid]:-0}))
+    # Who reads a file is in state D again and again; stuck is who was there all the time.
+    envcfg_take_turn "$envcfg_pid"
+    [[ ${envcfg_fields[0]} != D || $envcfg_turns == "${envcfg_turn[$envcfg_pid]-}" ]] || envcfg_fields[0]=S
     envcfg_call=- envcfg_channel=- envcfg_name=-
     read -r envcfg_call _ <"/proc/$envcfg_pid/syscall"
     read -r envcfg_channel <"/proc/$envcfg_pid/wchan" # without a newline
@@ -247,16 +258,24 @@ envcfg_ras_ports() { # where NCCL of these processes listens, each address once
   done
 }
 
+envcfg_is_large() { # JSON would tell of each rank in each communicator: text names those apart
+  local envcfg_pid
+  for envcfg_pid in "${envcfg_mains[@]}"; do
+    [[ ! ${envcfg_of[${envcfg_pid}_WORLD_SIZE]-} =~ ^[0-9]{3,7}$ ]] || return 0
+  done
+  return 1
+}
+
 envcfg_ask_ras() { # HOST:PORT: as NCCL's own client asks
-  local envcfg_line envcfg_count=0 envcfg_until
-  local envcfg_port=${1##*:} envcfg_to=${1%:*}
+  local envcfg_line envcfg_count=0 envcfg_bytes=0 envcfg_until=$((SECONDS + envcfg_wait - 2))
+  local envcfg_port=${1##*:} envcfg_to=${1%:*} envcfg_end=cut
   envcfg_to=${envcfg_to#[}
   envcfg_to=${envcfg_to%]}
   if ! [[ $envcfg_port =~ ^[0-9]+$ ]] || ! { exec {envcfg_ras}<>"/dev/tcp/$envcfg_to/$envcfg_port"; } 2>/dev/null; then
     envcfg_tell ras-end "$envcfg_port refused"
     return
   fi
-  printf 'CLIENT PROTOCOL 2\nTIMEOUT 5\nSET FORMAT json\n' >&"$envcfg_ras"
+  printf 'CLIENT PROTOCOL 2\nTIMEOUT 5\n' >&"$envcfg_ras"
   envcfg_line=
   read -r -t 5 -u "$envcfg_ras" envcfg_line
   case $envcfg_line in
@@ -271,19 +290,21 @@ envcfg_ask_ras() { # HOST:PORT: as NCCL's own client asks
       ;;
   esac
   read -r -t 5 -u "$envcfg_ras" envcfg_line # of the time limit
-  read -r -t 5 -u "$envcfg_ras" envcfg_line # before 2.28.7 an error: then it is text
-  printf 'VERBOSE STATUS\n' >&"$envcfg_ras"
-  envcfg_until=$((SECONDS + envcfg_wait))
-  while IFS= read -r -t "$((envcfg_until - SECONDS))" -u "$envcfg_ras" envcfg_line \
-    || [[ -n $envcfg_line ]]; do
-    envcfg_tell ras "$envcfg_port $envcfg_line"
-    ((++envcfg_count < 20000 && SECONDS < envcfg_until)) || break
-  done
-  if ((envcfg_count < 20000 && SECONDS < envcfg_until)); then
-    envcfg_tell ras-end "$envcfg_port complete"
-  else
-    envcfg_tell ras-end "$envcfg_port cut"
+  if ! envcfg_is_large; then
+    printf 'SET FORMAT json\n' >&"$envcfg_ras"
+    read -r -t 5 -u "$envcfg_ras" envcfg_line # before 2.28.7 an error: then it is text
   fi
+  printf 'VERBOSE STATUS\n' >&"$envcfg_ras"
+  while ((SECONDS < envcfg_until && envcfg_count++ < 20000 && envcfg_bytes < 4000000)); do
+    if ! IFS= read -r -n 65536 -t "$((envcfg_until - SECONDS))" -u "$envcfg_ras" envcfg_line; then
+      ((SECONDS >= envcfg_until)) || envcfg_end=complete
+      [[ -z $envcfg_line ]] || envcfg_tell ras "$envcfg_port $envcfg_line"
+      break
+    fi
+    envcfg_tell ras "$envcfg_port $envcfg_line"
+    ((envcfg_bytes += ${#envcfg_line}))
+  done
+  envcfg_tell ras-end "$envcfg_port $envcfg_end"
 }
 
 envcfg_all_ras() {
