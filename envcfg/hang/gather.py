@@ -159,7 +159,11 @@ def _flights(
     for each in fresh:
         path = each.dump_path
         try:
-            dumps.append(read_flight(_bytes(path), each.rank))
+            data = _bytes(path)
+            if each.dump_size not in (None, len(data)):
+                problems[FLIGHT] = f"{path} here is another file than on {each.host}"
+                continue
+            dumps.append(read_flight(data, each.rank))
         except OSError as err:
             problems[FLIGHT] = f"{path} (of {each.host}) cannot be read: {err.strerror}"
         except TraceError as err:

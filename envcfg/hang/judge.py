@@ -51,8 +51,10 @@ def judge(seen: Evidence) -> Judgement:
     words = Words()
     certain = [*_of_nodes(seen, words), *_of_processes(seen, words)]
     blamed = _blamed(certain, seen)
-    behind = list(_of_libraries(seen, words, blamed))
-    apart = [] if certain or behind else list(compared(seen.ranks, words))
+    is_one = not _twice(seen)
+    behind = list(_of_libraries(seen, words, blamed)) if is_one else []
+    alone = is_one and not (certain or behind)
+    apart = list(compared(seen.ranks, words)) if alone else []
     found = [*certain, *behind, *apart]
     notes = list(_missing(seen, words))
     moves = [] if certain else list(_moves(seen, words))
@@ -106,13 +108,22 @@ def _elsewhere(seen: Evidence) -> str:
 
 def _unseen(seen: Evidence) -> list[int]:
     """Return the ranks that others know of and nobody has seen; none of a part of a job."""
-    if seen.is_part:
+    if seen.is_part or _twice(seen):
         return []
     worlds = Counter(each.world for each in seen.ranks if each.world)
     if len(worlds) != 1:
         return []
     (world,) = worlds
     return sorted(set(range(world or 0)) - {each.rank for each in seen.ranks})
+
+
+def _twice(seen: Evidence) -> str:
+    """Return which rank is on two nodes: each of several programs has its own ranks."""
+    hosts: dict[int, str] = {}
+    for rank in seen.ranks:
+        if (host := hosts.setdefault(rank.rank, rank.host)) != rank.host:
+            return f"rank {rank.rank} is on {host} and on {rank.host}"
+    return ""
 
 
 def _of_processes(seen: Evidence, words: Words) -> Iterator[Finding]:
@@ -195,6 +206,8 @@ def _why_unclear(seen: Evidence) -> str:
         )
     if len(ranks) == 1:
         return f"I cannot tell: its one rank {does(ranks[0])}"
+    if twice := _twice(seen):
+        return f"I cannot tell: several programs run in it, as {twice}"
     counts = Counter(does(rank) for rank in ranks)
     said = "; ".join(
         f"{count_of(count, 'rank')}: {what}" for what, count in counts.most_common(4)

@@ -242,7 +242,8 @@ envcfg_say_dumps() {
       envcfg_state=old
       [[ $envcfg_seen == "${envcfg_dumped[$envcfg_pid]-}" ]] || envcfg_state=new
     fi
-    envcfg_tell dump "$envcfg_pid $envcfg_state $envcfg_dump"
+    [[ $envcfg_seen == *' '* ]] || envcfg_seen=' -'
+    envcfg_tell dump "$envcfg_pid $envcfg_state ${envcfg_seen##* } $envcfg_dump"
   done
 }
 

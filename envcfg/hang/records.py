@@ -27,6 +27,7 @@ class RankView(NamedTuple):
         stack_problem: what py-spy says instead.
         kernel: of its first thread, where the kernel lets it be read.
         dump: ``new``, ``old`` or ``none`` of Flight Recorder; empty where it is not set.
+        dump_size: bytes of its file there; None where there is none.
         dump_path: its file, as the program names it.
     """
 
@@ -46,6 +47,7 @@ class RankView(NamedTuple):
     stack_problem: str = ""
     kernel: tuple[str, ...] = ()
     dump: str = ""
+    dump_size: int | None = None
     dump_path: str = ""
 
 

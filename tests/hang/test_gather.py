@@ -154,6 +154,17 @@ def test_old_dumps_do_not_count(states: tuple[str, ...], problem: str | None) ->
     assert (behind, flights, problems.get("Flight Recorder")) == ((), (), problem)
 
 
+def test_a_file_of_that_name_that_is_another_one_is_not_read() -> None:
+    """A folder such as /tmp is another one on each node."""
+    (node,) = dumped("lag", "new")
+    size = (DUMPS / "lag/nccl_trace_rank_0").stat().st_size
+    for told, read in ((size, (0,)), (size + 1, ())):
+        ranks = (node.ranks[0]._replace(dump_size=told),)
+        _, _, flights, problems = ask_libraries([node._replace(ranks=ranks)], 0)
+        assert flights == read
+        assert ("is another file than on node1" in str(problems)) == (not read)
+
+
 def test_a_dump_that_cannot_be_read_is_said(tmp_path: Path) -> None:
     (tmp_path / "rank_1").write_bytes(b"\x80\x02cos\nsystem\n.")
     (node,) = dumped("lag", "new", "new")

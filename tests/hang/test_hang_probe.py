@@ -210,7 +210,7 @@ def test_a_dump_is_asked_for_and_awaited(start: Start, tmp_path: Path) -> None:
     python(start, SLEEP, RANK="4", **names)
     (tmp_path / "a b_4").write_text("of an hour ago")
     third, fourth = probe().ranks
-    assert (third.dump, third.dump_path) == ("new", f"{stem}3")
+    assert (third.dump, third.dump_size, third.dump_path) == ("new", 9000, f"{stem}3")
     assert os.path.getsize(f"{stem}3") == 9000
     assert (fourth.dump, fourth.dump_path) == ("old", f"{stem}4")
 

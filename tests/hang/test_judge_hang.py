@@ -6,6 +6,7 @@ import pytest
 from views import (
     IN_LOADER,
     IN_SUM,
+    IN_SYNCHRONIZE,
     RUNS,
     SLEEPS,
     STOPPED,
@@ -169,6 +170,19 @@ CASES: dict[str, tuple[Evidence, str, list[tuple[str, str]]]] = {
         "unclear",
         [],
     ),
+    "two programs, of which one computes and one waits": (
+        evidence(*(rank(n, host=f"node{node}", world=3, **does) for n in range(3)
+                   for node, does in ((1, WAITS), (2, RUNS)) if (n, node) != (2, 1))),
+        "unclear",
+        [],
+    ),
+    "one is in a barrier, the others wait for their GPUs": (
+        evidence(
+            *four({**WAITS, "stack": IN_SUM}, *[{**RUNS, "stack": IN_SYNCHRONIZE}] * 3)
+        ),
+        "named",
+        [("hang-rank-apart", "rank 0 on node1")],
+    ),
     "nobody is a rank": (evidence(), "unclear", []),
     "one rank": (evidence(rank(0, world=1, **WAITS)), "unclear", []),
 }  # fmt: skip
@@ -207,6 +221,13 @@ def test_a_silent_node_is_told_with_its_ranks_and_what_slurm_says() -> None:
     said = messages(seen._replace(nodes=(seen.nodes[0], last)))["hang-node-silent"]
     assert said == (
         "does not answer (No route to host), with ranks 2-3; Slurm has it as allocated*"
+    )
+
+
+def test_of_several_programs_it_is_said_that_they_are() -> None:
+    ranks = [rank(0, host=f"node{node}", world=1, **WAITS) for node in (1, 2)]
+    assert messages(evidence(*ranks))["hang-unclear"] == (
+        "I cannot tell: several programs run in it, as rank 0 is on node1 and on node2"
     )
 
 
