@@ -14,6 +14,7 @@ from envcfg.trace.ras import RasRank, RasReport
 RAS, FLIGHT = "RAS", "Flight Recorder"
 _TAIL = 1 << 16  # bytes of a log in which its last line is looked for
 _MOST = 1 << 24  # bytes of a log whose lines are counted
+_BETWEEN = 3.0  # seconds between two answers of RAS; the probe sleeps so long
 _WIDTH = 300  # characters of a line that are told
 
 
@@ -79,6 +80,7 @@ def _ras(
     read: list[str] = []
     ranks = [each for node in nodes for each in node.ranks]
     for node in nodes:
+        reports: dict[str, list[RasReport]] = {}
         for answer in node.ras:
             if answer.end in ("silent", "stranger"):
                 said = f"port {answer.port} of {node.host} is open, and no RAS answers"
@@ -94,8 +96,10 @@ def _ras(
                 problems.setdefault(RAS, f"on {node.host} another job's answers")
                 continue
             read.append(node.host)
+            reports.setdefault(answer.port, []).append(report)
+        for before, last in ((each[:-1], each[-1]) for each in reports.values()):
             # Each node tells of the whole job: the same is said once.
-            for each in _ras_behind(report, ranks):
+            for each in _ras_behind(last, before, ranks):
                 found.setdefault((each.group, each.operation, each.ranks), each)
     if read:
         problems.pop(RAS, None)
@@ -112,14 +116,23 @@ def _is_foreign(report: RasReport, ranks: Sequence[RankView]) -> bool:
     return bool(told) and not told & ours and bool(worlds) and not sizes & worlds
 
 
-def _ras_behind(report: RasReport, ranks: Sequence[RankView]) -> Iterator[Behind]:
+def _ras_behind(
+    report: RasReport, before: Sequence[RasReport], ranks: Sequence[RankView]
+) -> Iterator[Behind]:
+    """Yield who is behind; who was elsewhere a moment *before* waits for a moment only."""
     from envcfg.trace.ras import laggards
 
+    past = {
+        (each.comm.hash, each.operation, each.share.value)
+        for one in before
+        for each in laggards(one)
+    }
     worlds = {each.world for each in ranks if each.world}
     for each in laggards(report):
         named = {_job_rank(one, ranks) for one in each.share.ranks}
         if None in named and each.comm.size in worlds:
             named = {one.rank for one in each.share.ranks}
+        is_new = (each.comm.hash, each.operation, each.share.value) not in past
         rest = [
             share for spread in each.comm.spreads if spread.what == each.operation
             for share in spread.shares if share.value == each.most
@@ -132,6 +145,7 @@ def _ras_behind(report: RasReport, ranks: Sequence[RankView]) -> Iterator[Behind
             group=each.comm.name or each.comm.hash,
             number=int(each.share.value),
             most=each.most,
+            since=_BETWEEN if before and is_new else None,
         )
 
 

@@ -268,11 +268,13 @@ envcfg_is_large() { # JSON would tell of each rank in each communicator: text na
 }
 
 envcfg_ask_ras() { # HOST:PORT: as NCCL's own client asks
-  local envcfg_line envcfg_count=0 envcfg_bytes=0 envcfg_until=$((SECONDS + envcfg_wait - 2))
-  local envcfg_port=${1##*:} envcfg_to=${1%:*} envcfg_end=cut
+  local envcfg_line envcfg_count=0 envcfg_bytes=0
+  local envcfg_port=${1##*:} envcfg_to=${1%:*}
+  envcfg_end='cut'
   envcfg_to=${envcfg_to#[}
   envcfg_to=${envcfg_to%]}
   if ! [[ $envcfg_port =~ ^[0-9]+$ ]] || ! { exec {envcfg_ras}<>"/dev/tcp/$envcfg_to/$envcfg_port"; } 2>/dev/null; then
+    envcfg_end=refused
     envcfg_tell ras-end "$envcfg_port refused"
     return
   fi
@@ -305,14 +307,24 @@ envcfg_ask_ras() { # HOST:PORT: as NCCL's own client asks
     envcfg_tell ras "$envcfg_port $envcfg_line"
     ((envcfg_bytes += ${#envcfg_line}))
   done
+  exec {envcfg_ras}>&-
   envcfg_tell ras-end "$envcfg_port $envcfg_end"
 }
 
+# Twice, as ranks that run may be apart for a moment (envcfg/hang/gather.py knows the time
+# between); the second time only those that have answered.
 envcfg_all_ras() {
-  local envcfg_address
+  local envcfg_address envcfg_until=$((SECONDS + envcfg_wait - 2))
+  local -a envcfg_told=()
   while IFS= read -r envcfg_address; do
     envcfg_ask_ras "$envcfg_address"
+    [[ $envcfg_end != complete ]] || envcfg_told+=("$envcfg_address")
   done < <(envcfg_ras_ports)
+  ((${#envcfg_told[@]} && SECONDS + 8 < envcfg_until)) || return 0
+  sleep 3
+  for envcfg_address in "${envcfg_told[@]}"; do
+    envcfg_ask_ras "$envcfg_address"
+  done
 }
 
 envcfg_leave() { # PID SECONDS: wait so long for what runs beside, then end it

@@ -88,6 +88,24 @@ def test_another_job_on_the_node_does_not_count() -> None:
 
 
 @pytest.mark.parametrize(
+    ("counts", "since"),
+    [({0: 6, 1: 7}, None), ({0: 6, 1: 9}, None), ({0: 7, 1: 8}, 3.0)],
+)
+def test_of_two_answers_the_second_says_whether_ranks_go_on(
+    counts: dict[int, int], since: float | None
+) -> None:
+    said = [answer(each, first_pid=102) for each in ({0: 6, 1: 7}, counts)]
+    ((each,), *_) = ask_libraries(nodes(*said), HOURS)
+    assert (each.ranks, each.most, each.since) == ((2,), counts[1], since)
+
+
+def test_ranks_that_are_even_again_hold_up_nobody() -> None:
+    said = [answer(each, first_pid=102) for each in ({0: 6, 1: 7}, {0: 7, 1: 7})]
+    behind, read, *_ = ask_libraries(nodes(*said), HOURS)
+    assert (behind, read) == ((), ("node1", "node2"))
+
+
+@pytest.mark.parametrize(
     ("given", "problem"),
     [
         (RasAnswer("1", "refused"), None),
