@@ -9,17 +9,18 @@ most are not alike, nobody is named.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import Literal, NamedTuple
 
 from envcfg.findings import Evidence as Line
 from envcfg.findings import Finding
-from envcfg.hang.activity import activity
+from envcfg.hang.certain import blamed, of_nodes, of_processes, twice
 from envcfg.hang.compare import compared, does
 from envcfg.hang.gather import FLIGHT, RAS
 from envcfg.hang.records import Behind, Evidence
 from envcfg.hang.rules import Words
-from envcfg.log.numbers import count_of, first_of, number_ranges
+from envcfg.hang.subjects import has, ranks_said
+from envcfg.log.numbers import count_of
 
 _MOVES = (
     15.0  # seconds without a new line or collective, below which a job does not hang
@@ -49,10 +50,10 @@ class Judgement(NamedTuple):
 def judge(seen: Evidence) -> Judgement:
     """Return who holds the job up, and what would have told more."""
     words = Words()
-    certain = [*_of_nodes(seen, words), *_of_processes(seen, words)]
-    blamed = _blamed(certain, seen)
-    is_one = not _twice(seen)
-    behind = list(_of_libraries(seen, words, blamed)) if is_one else []
+    certain = [*of_nodes(seen, words), *of_processes(seen, words)]
+    blame = blamed(certain, seen)
+    is_one = not twice(seen)
+    behind = list(_of_libraries(seen, words, blame)) if is_one else []
     alone = is_one and not (certain or behind)
     apart = list(compared(seen.ranks, words)) if alone else []
     found = [*certain, *behind, *apart]
@@ -83,79 +84,6 @@ def _moves(seen: Evidence, words: Words) -> Iterator[Finding]:
         yield words.finding("hang-ranks-move", job, said)
 
 
-def _of_nodes(seen: Evidence, words: Words) -> Iterator[Finding]:
-    answering = [node for node in seen.nodes if node.answers]
-    for node in seen.nodes:
-        if not node.answers and answering:
-            why = f" ({node.reason})" if node.reason else ""
-            state = f"; Slurm has it as {node.state}" if node.state else ""
-            said = f"does not answer{why}{_elsewhere(seen)}{state}"
-            yield words.finding("hang-node-silent", node.host, said)
-        elif node.whole and not node.ranks and seen.ranks and (unseen := _unseen(seen)):
-            said = f"runs no rank, and {_ranks(unseen)} {_has(unseen)} no process elsewhere"
-            yield words.finding("hang-node-empty", node.host, said)
-
-
-def _elsewhere(seen: Evidence) -> str:
-    """Return which ranks are on nodes that do not answer, if that is known."""
-    silent = sum(not node.answers for node in seen.nodes)
-    unseen = _unseen(seen)
-    if not unseen:
-        return ""
-    ranks = f"rank{'s' if len(unseen) > 1 else ''} {number_ranges(unseen)}"
-    return f", with {ranks}" + (" there or on another such node" if silent > 1 else "")
-
-
-def _unseen(seen: Evidence) -> list[int]:
-    """Return the ranks that others know of and nobody has seen; none of a part of a job."""
-    if seen.is_part or _twice(seen):
-        return []
-    worlds = Counter(each.world for each in seen.ranks if each.world)
-    if len(worlds) != 1:
-        return []
-    (world,) = worlds
-    return sorted(set(range(world or 0)) - {each.rank for each in seen.ranks})
-
-
-def _twice(seen: Evidence) -> str:
-    """Return which rank is on two nodes: each of several programs has its own ranks."""
-    hosts: dict[int, str] = {}
-    for rank in seen.ranks:
-        if (host := hosts.setdefault(rank.rank, rank.host)) != rank.host:
-            return f"rank {rank.rank} is on {host} and on {rank.host}"
-    return ""
-
-
-def _of_processes(seen: Evidence, words: Words) -> Iterator[Finding]:
-    everyone = all(node.whole for node in seen.nodes)
-    if (
-        everyone
-        and (unseen := _unseen(seen))
-        and all(node.ranks for node in seen.nodes)
-    ):
-        said = f"{_has(unseen)} no process on any node of the job"
-        yield words.finding("hang-rank-missing", _ranks(unseen), said)
-    for kind, rule in (
-        ("stopped", "hang-rank-stopped"),
-        ("ended", "hang-rank-missing"),
-        ("stuck", "hang-rank-disk"),
-    ):
-        for rank in seen.ranks:
-            act = activity(rank)
-            if act.kind == kind:
-                said = f"{act.said} (process {rank.pid}, state {rank.state})"
-                yield words.finding(rule, f"rank {rank.rank} on {rank.host}", said)
-
-
-def _blamed(certain: Sequence[Finding], seen: Evidence) -> set[int]:
-    """Return the ranks for which there is a certain reason already."""
-    if not certain:
-        return set()
-    kinds = {"stopped", "ended", "stuck"}
-    found = {rank.rank for rank in seen.ranks if activity(rank).kind in kinds}
-    return found | set(_unseen(seen))
-
-
 def _of_libraries(seen: Evidence, words: Words, blamed: set[int]) -> Iterator[Finding]:
     views = {rank.rank: rank for rank in seen.ranks}
     hosts = {number: rank.host for number, rank in views.items()}
@@ -163,7 +91,7 @@ def _of_libraries(seen: Evidence, words: Words, blamed: set[int]) -> Iterator[Fi
         if not each.ranks:
             subject = f"communicator {each.group}"
         else:
-            subject = _ranks(each.ranks, hosts)
+            subject = ranks_said(each.ranks, hosts)
         rule = "hang-ranks-out-of-step" if each.differs else "hang-rank-behind"
         said = f"{_behind_said(each)} ({each.by})"
         if len(each.ranks) == 1 and (rank := views.get(each.ranks[0])):
@@ -176,22 +104,22 @@ def _of_libraries(seen: Evidence, words: Words, blamed: set[int]) -> Iterator[Fi
 def _behind_said(each: Behind) -> str:
     if each.differs:
         return f"out of step at {each.most} of {each.group}: {each.operation}"
-    has = _has(each.ranks)
+    verb = has(each.ranks)
     waits = f"{each.waiting} wait{'s' if each.waiting == 1 else ''}"
     where = f" at {each.where}" if each.where else ""
     since = f" for {span(each.since)}" if each.since is not None else ""
     if each.by == FLIGHT:
         done = (
-            f"{has} written no dump"
+            f"{verb} written no dump"
             if each.number is None
-            else f"{has} called {each.number} collectives of {each.group}"
+            else f"{verb} called {each.number} collectives of {each.group}"
         )
         return (
             f"{done}; {waits} in number {each.most} of {each.group}, {each.operation}"
             f"{since}{where}"
         )
     return (
-        f"{has} begun {each.number} {each.operation} of communicator {each.group}, "
+        f"{verb} begun {each.number} {each.operation} of communicator {each.group}, "
         f"{count_of(each.waiting, 'other')} {each.most}"
     )
 
@@ -206,8 +134,8 @@ def _why_unclear(seen: Evidence) -> str:
         )
     if len(ranks) == 1:
         return f"I cannot tell: its one rank {does(ranks[0])}"
-    if twice := _twice(seen):
-        return f"I cannot tell: several programs run in it, as {twice}"
+    if twofold := twice(seen):
+        return f"I cannot tell: several programs run in it, as {twofold}"
     counts = Counter(does(rank) for rank in ranks)
     said = "; ".join(
         f"{count_of(count, 'rank')}: {what}" for what, count in counts.most_common(4)
@@ -231,7 +159,7 @@ def _missing(seen: Evidence, words: Words) -> Iterator[Finding]:
         problem = next(
             (rank.stack_problem for rank in without if rank.stack_problem), ""
         )
-        said = f"no Python stack of {_ranks([rank.rank for rank in without])}"
+        said = f"no Python stack of {ranks_said([rank.rank for rank in without])}"
         yield words.finding(
             "hang-stacks-absent", job, f"{said}: {problem}" if problem else said
         )
@@ -246,16 +174,6 @@ def _with_log(found: Iterable[Finding], seen: Evidence) -> Iterator[Finding]:
         else:
             yield each
         is_first = False
-
-
-def _ranks(ranks: Sequence[int], hosts: dict[int, str] | None = None) -> str:
-    known = sorted({hosts[rank] for rank in ranks if rank in hosts}) if hosts else []
-    on = f" on {first_of(known)}" if known else ""
-    return f"rank{'s' if len(ranks) > 1 else ''} {number_ranges(sorted(ranks))}{on}"
-
-
-def _has(ranks: Sequence[int]) -> str:
-    return "has" if len(ranks) == 1 else "have"
 
 
 def span(seconds: float) -> str:

@@ -224,6 +224,35 @@ def test_a_silent_node_is_told_with_its_ranks_and_what_slurm_says() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("does", "rule", "said"),
+    [
+        (
+            {"state": "D", "channel": "rpc_wait_bit"},
+            "hang-rank-disk",
+            "each cannot be interrupted in the kernel (rpc_wait_bit) (state D)",
+        ),
+        (
+            SLEEPS,
+            "hang-rank-apart",
+            "each sleeps; 10 of 10 others: waits for another thread (a lock)",
+        ),
+        (RUNS, "hang-rank-busy", "each computes, while 10 others wait"),
+    ],
+)
+def test_many_ranks_that_do_the_same_are_one_finding(
+    does: dict[str, object], rule: str, said: str
+) -> None:
+    ranks = [
+        rank(number, host=f"node{1 + number % 2}", world=15, **how)
+        for number, how in enumerate([does] * 5 + [WAITS] * 10)
+    ]
+    found = [each for each in judge(evidence(*ranks)).findings if each.rule == rule]
+    assert [(each.subject, each.message) for each in found] == [
+        ("ranks 0-4 on node1, node2", said)
+    ]
+
+
 def test_of_several_programs_it_is_said_that_they_are() -> None:
     ranks = [rank(0, host=f"node{node}", world=1, **WAITS) for node in (1, 2)]
     assert messages(evidence(*ranks))["hang-unclear"] == (
