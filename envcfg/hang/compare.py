@@ -43,14 +43,15 @@ def compared(ranks: Sequence[RankView], words: Words) -> Iterator[Finding]:
         and kinds["runs"] <= kinds["waits"]
     ):
         others = [r for r, each in zip(ranks, acts, strict=True) if each.kind == "runs"]
-    if others and activity(others[0]).kind == "runs":
-        rest = count_of(len(ranks) - len(others), "other")
-        for subject, some in _alike(others, _at):
-            each = "each " if len(some) > 1 else ""
-            said = f"{each}computes{_at(some[0])}, while {rest} wait"
-            yield words.finding("hang-rank-busy", subject, said)
-    elif others:
-        yield from _apart(others, ranks, words)
+    busy = [each for each in others if activity(each).kind == "runs"]
+    rest = count_of(len(ranks) - len(others), "other")
+    for subject, some in _alike(busy, _at):
+        each = "each " if len(some) > 1 else ""
+        said = f"{each}computes{_at(some[0])}, while {rest} wait"
+        yield words.finding("hang-rank-busy", subject, said)
+    if len(busy) < len(others):
+        idle = [each for each in others if each not in busy]
+        yield from _apart(idle, [each for each in ranks if each not in busy], words)
 
 
 def _minority(ranks: Sequence[RankView], signs: Sequence[str]) -> list[RankView]:

@@ -170,6 +170,12 @@ CASES: dict[str, tuple[Evidence, str, list[tuple[str, str]]]] = {
         "unclear",
         [],
     ),
+    "one runs and one is not told, where most wait": (
+        evidence(*(rank(n, host="node1", world=8, **does) for n, does in enumerate(
+            [RUNS, {"state": "S", "call": 0}, *[WAITS] * 6])), is_part=True),
+        "named",
+        [("hang-rank-busy", "rank 0 on node1"), ("hang-rank-apart", "rank 1 on node1")],
+    ),
     "two programs, of which one computes and one waits": (
         evidence(*(rank(n, host=f"node{node}", world=3, **does) for n in range(3)
                    for node, does in ((1, WAITS), (2, RUNS)) if (n, node) != (2, 1))),
