@@ -105,9 +105,9 @@ def run(
         else node
         for node in nodes
     )
-    behind, ras_read, flights, problems = ask_libraries(nodes, time.time())
+    known = ask_libraries(nodes, time.time())
     is_part = len(hosts) < len(everywhere)
-    seen = Evidence(job.name, nodes, log, behind, flights, ras_read, problems, is_part)
+    seen = Evidence(job.name, nodes, log, is_part=is_part, **known._asdict())
     judgement = judge(seen)
     if options.format is not None:
         from envcfg.report.findings import Result

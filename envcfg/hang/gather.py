@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from envcfg.hang.records import Behind, LastLine, NodeView, RankView
 from envcfg.trace.errors import LARGEST, TraceError
@@ -50,25 +51,35 @@ def last_line(path: str, now: float) -> LastLine:
     )
 
 
-def ask_libraries(
-    nodes: Sequence[NodeView], now: float
-) -> tuple[tuple[Behind, ...], tuple[str, ...], tuple[int, ...], dict[str, str]]:
+class Known(NamedTuple):
+    """What NCCL and PyTorch know; the fields are those of ``Evidence``."""
+
+    behind: tuple[Behind, ...]
+    ras_read: tuple[str, ...]
+    flights: tuple[int, ...]
+    problems: dict[str, str]
+    called: float | None
+
+
+def ask_libraries(nodes: Sequence[NodeView], now: float) -> Known:
     """Return what NCCL and PyTorch know of ranks that lag.
 
     Args:
         nodes: what they have said.
         now: the time, seconds since 1970.
-
-    Returns:
-        Who is behind; nodes whose RAS could be read; ranks whose dump could be read; why
-        one of the two could not be.
     """
     problems: dict[str, str] = {}
     behind, read = _ras(nodes, problems)
-    more, flights = _flights(
-        [each for node in nodes for each in node.ranks], now, problems
+    ranks = [each for node in nodes for each in node.ranks]
+    dumps = _dumps(ranks, problems)
+    calls = [entry.created for dump in dumps for entry in dump.entries if entry.created]
+    return Known(
+        behind=(*behind, *_flights(dumps, {each.rank for each in ranks}, now)),
+        ras_read=read,
+        flights=tuple(each.rank for each in dumps),
+        problems=problems,
+        called=max(0.0, now - max(calls) / 1e9) if calls else None,
     )
-    return (*behind, *more), read, flights, problems
 
 
 def _ras(
@@ -155,11 +166,8 @@ def _job_rank(one: RasRank, ranks: Sequence[RankView]) -> int | None:
     return same.pop() if len(same) == 1 else None
 
 
-def _flights(
-    ranks: Sequence[RankView], now: float, problems: dict[str, str]
-) -> tuple[list[Behind], tuple[int, ...]]:
+def _dumps(ranks: Sequence[RankView], problems: dict[str, str]) -> list[FlightDump]:
     from envcfg.trace.flight import read_flight
-    from envcfg.trace.lag import lag, out_of_step
 
     fresh = [each for each in ranks if each.dump == "new"]
     asked = [each for each in ranks if each.dump]
@@ -168,7 +176,7 @@ def _flights(
         problems[FLIGHT] = "no rank has written a dump now" + (
             ", and those that are there are older" if old else ""
         )
-        return [], ()
+        return []
     dumps: list[FlightDump] = []
     for each in fresh:
         path = each.dump_path
@@ -182,6 +190,14 @@ def _flights(
             problems[FLIGHT] = f"{path} (of {each.host}) cannot be read: {err.strerror}"
         except TraceError as err:
             problems[FLIGHT] = f"{path}: {err.message}"
+    return dumps
+
+
+def _flights(
+    dumps: Sequence[FlightDump], everyone: set[int], now: float
+) -> list[Behind]:
+    from envcfg.trace.lag import lag, out_of_step
+
     found = []
     for group in lag(dumps):
         absent: Mapping[int, int] = group.absent
@@ -201,7 +217,7 @@ def _flights(
                 where=group.place,
             )
         )
-    found += _without_dump(dumps, {each.rank for each in ranks}, now)
+    found += _without_dump(dumps, everyone, now)
     for other in out_of_step(dumps):
         least = other.steps[-1]
         found.append(
@@ -215,7 +231,7 @@ def _flights(
                 differs=other.differs,
             )
         )
-    return found, tuple(each.rank for each in dumps)
+    return found
 
 
 def _without_dump(

@@ -78,9 +78,11 @@ def _moves(seen: Evidence, words: Words) -> Iterator[Finding]:
     if log.age is not None and log.age < _MOVES and not log.problem:
         said = f"its last line is {log.age:.0f} s old, so that it may not hang"
         yield words.finding("hang-log-moves", job, said)
-    elif waits:
-        most = f"{max(waits):.0f} s"
-        said = f"nobody has waited for more than {most}, so that it may not hang"
+    elif waits or (seen.called is not None and seen.called < _MOVES):
+        since = f"{max(waits, default=seen.called or 0.0):.0f} s"
+        said = (
+            f"its ranks were in other collectives {since} ago, so that it may not hang"
+        )
         yield words.finding("hang-ranks-move", job, said)
 
 

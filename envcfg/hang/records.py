@@ -150,6 +150,8 @@ class Evidence(NamedTuple):
         flights: ranks of which a dump was read.
         ras_read: nodes whose answer could be read.
         problems: why a half of the evidence could not be read, by its name.
+        called: seconds since a rank last called a collective, by the dumps; None where none
+            was read.
         is_part: the job has nodes that were not looked at.
     """
 
@@ -160,6 +162,7 @@ class Evidence(NamedTuple):
     flights: tuple[int, ...] = ()
     ras_read: tuple[str, ...] = ()
     problems: Mapping[str, str] = {}
+    called: float | None = None
     is_part: bool = False
 
     @property

@@ -151,6 +151,16 @@ CASES: dict[str, tuple[Evidence, str, list[tuple[str, str]]]] = {
         "moves",
         [("hang-rank-behind", "rank 3 on node2"), ("hang-ranks-move", "job 12")],
     ),
+    "the log is silent, one sleeps, and collectives were called only now": (
+        evidence(*four(WAITS, WAITS, SLEEPS, WAITS), log=OLD, called=0.2),
+        "moves",
+        [("hang-rank-apart", "rank 2 on node2"), ("hang-ranks-move", "job 12")],
+    ),
+    "one sleeps, and the last collective was called long ago": (
+        evidence(*four(WAITS, WAITS, SLEEPS, WAITS), log=OLD, called=700.0),
+        "named",
+        [("hang-rank-apart", "rank 2 on node2")],
+    ),
     "others have waited for a moment in one group, for long in another": (
         evidence(
             *four(RUNS, RUNS, RUNS, RUNS),
