@@ -94,6 +94,7 @@ envcfg_find() { # the processes of the job, and of each rank the one that is its
   if [[ -z $envcfg_has_rank ]]; then # a program of MPI, say: a rank is a task
     for envcfg_pid in "${envcfg_ours[@]}"; do
       envcfg_inherit "$envcfg_pid" SLURM_STEP_ID || continue # the batch script is none
+      [[ $envcfg_value != 42949672?? ]] || continue          # nor is the shell of salloc
       envcfg_inherit "$envcfg_pid" SLURM_PROCID && envcfg_rank[$envcfg_pid]=$envcfg_value
     done
   fi

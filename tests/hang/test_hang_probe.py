@@ -175,6 +175,12 @@ def test_without_rank_a_task_is_one(start: Start) -> None:
     assert (rank.rank, rank.local_rank) == (6, 2)
 
 
+def test_what_runs_in_the_shell_of_salloc_is_no_task(start: Start) -> None:
+    python(start, SLEEP, SLURM_PROCID="0", SLURM_STEP_ID="4294967290")
+    task = python(start, SLEEP, SLURM_PROCID="0")
+    assert [each.pid for each in probe().ranks] == [task.pid]
+
+
 def test_the_stack_is_told_by_py_spy_of_the_image_s_path(start: Start) -> None:
     folder = os.path.dirname(sys.executable)
     if not os.access(f"{folder}/py-spy", os.X_OK):
