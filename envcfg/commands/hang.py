@@ -84,8 +84,9 @@ def run(
     job = ask_job(name, "hang")
     check_job(job, user_name(), "hang")
     hosts = expand_nodes(job.nodes)
+    everywhere = hosts
     if options.nodes:
-        hosts = choose_nodes(expand_nodes(options.nodes), hosts, name)
+        hosts = choose_nodes(expand_nodes(options.nodes), everywhere, name)
     path = output_path(job.id)
     # Before the step, as Flight Recorder says in the log that it writes a dump.
     log = last_line(path, time.time()) if path else LastLine()
@@ -104,8 +105,9 @@ def run(
         else node
         for node in nodes
     )
-    behind, ras_read, flights, problems = ask_libraries(nodes, time.time())
-    seen = Evidence(job.name, nodes, log, behind, flights, ras_read, problems)
+    known = ask_libraries(nodes, time.time())
+    is_part = len(hosts) < len(everywhere)
+    seen = Evidence(job.name, nodes, log, is_part=is_part, **known._asdict())
     judgement = judge(seen)
     if options.format is not None:
         from envcfg.report.findings import Result

@@ -35,6 +35,7 @@ _SLEEPS = frozenset({35, 230, 101, 115})
 _COLLECTIVE = re.compile(
     r"distributed_c10d\.py|c10d_logger\.py|functional_collectives|torch/distributed/"
     r"|deepspeed/comm/|horovod/torch/mpi_ops"
+    r"|^(wait|synchronize) \(torch/(cuda|xpu)/"  # for what its GPU does
 )
 _FRAME = re.compile(r"(?P<function>.*) \((?P<place>[^()]*:\d+)\)$")
 
@@ -74,7 +75,7 @@ def activity(rank: RankView) -> Activity:
 
 
 def is_in_collective(rank: RankView) -> bool:
-    """Tell whether its stack shows that it waits in a collective."""
+    """Tell whether its stack shows that it waits in a collective, or for its GPU in one."""
     return any(_COLLECTIVE.search(frame) for frame in rank.stack)
 
 

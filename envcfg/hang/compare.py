@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from envcfg.findings import Finding
 from envcfg.hang.activity import activity, is_in_collective, place
 from envcfg.hang.records import RankView
 from envcfg.hang.rules import Words
+from envcfg.hang.subjects import subjects
 from envcfg.log.numbers import count_of
 
 _MOST = 2 / 3  # of the ranks, who must be alike for the others to stand out
@@ -42,17 +43,15 @@ def compared(ranks: Sequence[RankView], words: Words) -> Iterator[Finding]:
         and kinds["runs"] <= kinds["waits"]
     ):
         others = [r for r, each in zip(ranks, acts, strict=True) if each.kind == "runs"]
-    if others and activity(others[0]).kind == "runs":
-        rest = count_of(len(ranks) - len(others), "other")
-        verb = "computes" if len(others) == 1 else "compute"
-        for rank in others:
-            yield words.finding(
-                "hang-rank-busy",
-                f"rank {rank.rank} on {rank.host}",
-                f"{verb if len(others) == 1 else 'computes'}{_at(rank)}, while {rest} wait",
-            )
-    elif others:
-        yield from _apart(others, ranks, words)
+    busy = [each for each in others if activity(each).kind == "runs"]
+    rest = count_of(len(ranks) - len(others), "other")
+    for subject, some in _alike(busy, _at):
+        each = "each " if len(some) > 1 else ""
+        said = f"{each}computes{_at(some[0])}, while {rest} wait"
+        yield words.finding("hang-rank-busy", subject, said)
+    if len(busy) < len(others):
+        idle = [each for each in others if each not in busy]
+        yield from _apart(idle, [each for each in ranks if each not in busy], words)
 
 
 def _minority(ranks: Sequence[RankView], signs: Sequence[str]) -> list[RankView]:
@@ -71,12 +70,20 @@ def _apart(
     others = (
         f"{count} of {count_of(len(rest), 'other')}" if len(rest) > 1 else "the other"
     )
-    for rank in apart:
-        yield words.finding(
-            "hang-rank-apart",
-            f"rank {rank.rank} on {rank.host}",
-            f"{does(rank)}; {others}: {usual}",
-        )
+    for subject, some in _alike(apart, does):
+        each = "each " if len(some) > 1 else ""
+        said = f"{each}{does(some[0])}; {others}: {usual}"
+        yield words.finding("hang-rank-apart", subject, said)
+
+
+def _alike(
+    ranks: Sequence[RankView], key: Callable[[RankView], str]
+) -> Iterator[tuple[str, Sequence[RankView]]]:
+    alike: dict[str, list[RankView]] = {}
+    for rank in ranks:
+        alike.setdefault(key(rank), []).append(rank)
+    for some in alike.values():
+        yield from subjects(some)
 
 
 def does(rank: RankView) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from envcfg.hang.records import Behind, LastLine, NodeView, RankView
 from envcfg.trace.errors import LARGEST, TraceError
@@ -14,6 +15,7 @@ from envcfg.trace.ras import RasRank, RasReport
 RAS, FLIGHT = "RAS", "Flight Recorder"
 _TAIL = 1 << 16  # bytes of a log in which its last line is looked for
 _MOST = 1 << 24  # bytes of a log whose lines are counted
+_BETWEEN = 3.0  # seconds between two answers of RAS; the probe sleeps so long
 _WIDTH = 300  # characters of a line that are told
 
 
@@ -43,30 +45,41 @@ def last_line(path: str, now: float) -> LastLine:
     return LastLine(
         path=path,
         line=number,
-        text=text.decode("utf-8", "replace").strip()[:_WIDTH],
+        # A bar of progress writes itself again and again on one line.
+        text=text.strip().split(b"\r")[-1].decode("utf-8", "replace").strip()[:_WIDTH],
         age=max(0.0, now - status.st_mtime),
     )
 
 
-def ask_libraries(
-    nodes: Sequence[NodeView], now: float
-) -> tuple[tuple[Behind, ...], tuple[str, ...], tuple[int, ...], dict[str, str]]:
+class Known(NamedTuple):
+    """What NCCL and PyTorch know; the fields are those of ``Evidence``."""
+
+    behind: tuple[Behind, ...]
+    ras_read: tuple[str, ...]
+    flights: tuple[int, ...]
+    problems: dict[str, str]
+    called: float | None
+
+
+def ask_libraries(nodes: Sequence[NodeView], now: float) -> Known:
     """Return what NCCL and PyTorch know of ranks that lag.
 
     Args:
         nodes: what they have said.
         now: the time, seconds since 1970.
-
-    Returns:
-        Who is behind; nodes whose RAS could be read; ranks whose dump could be read; why
-        one of the two could not be.
     """
     problems: dict[str, str] = {}
     behind, read = _ras(nodes, problems)
-    more, flights = _flights(
-        [each for node in nodes for each in node.ranks], now, problems
+    ranks = [each for node in nodes for each in node.ranks]
+    dumps = _dumps(ranks, problems)
+    calls = [entry.created for dump in dumps for entry in dump.entries if entry.created]
+    return Known(
+        behind=(*behind, *_flights(dumps, {each.rank for each in ranks}, now)),
+        ras_read=read,
+        flights=tuple(each.rank for each in dumps),
+        problems=problems,
+        called=max(0.0, now - max(calls) / 1e9) if calls else None,
     )
-    return (*behind, *more), read, flights, problems
 
 
 def _ras(
@@ -78,6 +91,7 @@ def _ras(
     read: list[str] = []
     ranks = [each for node in nodes for each in node.ranks]
     for node in nodes:
+        reports: dict[str, list[RasReport]] = {}
         for answer in node.ras:
             if answer.end in ("silent", "stranger"):
                 said = f"port {answer.port} of {node.host} is open, and no RAS answers"
@@ -93,8 +107,10 @@ def _ras(
                 problems.setdefault(RAS, f"on {node.host} another job's answers")
                 continue
             read.append(node.host)
+            reports.setdefault(answer.port, []).append(report)
+        for before, last in ((each[:-1], each[-1]) for each in reports.values()):
             # Each node tells of the whole job: the same is said once.
-            for each in _ras_behind(report, ranks):
+            for each in _ras_behind(last, before, ranks):
                 found.setdefault((each.group, each.operation, each.ranks), each)
     if read:
         problems.pop(RAS, None)
@@ -111,14 +127,23 @@ def _is_foreign(report: RasReport, ranks: Sequence[RankView]) -> bool:
     return bool(told) and not told & ours and bool(worlds) and not sizes & worlds
 
 
-def _ras_behind(report: RasReport, ranks: Sequence[RankView]) -> Iterator[Behind]:
+def _ras_behind(
+    report: RasReport, before: Sequence[RasReport], ranks: Sequence[RankView]
+) -> Iterator[Behind]:
+    """Yield who is behind; who was elsewhere a moment *before* waits for a moment only."""
     from envcfg.trace.ras import laggards
 
+    past = {
+        (each.comm.hash, each.operation, each.share.value)
+        for one in before
+        for each in laggards(one)
+    }
     worlds = {each.world for each in ranks if each.world}
     for each in laggards(report):
         named = {_job_rank(one, ranks) for one in each.share.ranks}
         if None in named and each.comm.size in worlds:
             named = {one.rank for one in each.share.ranks}
+        is_new = (each.comm.hash, each.operation, each.share.value) not in past
         rest = [
             share for spread in each.comm.spreads if spread.what == each.operation
             for share in spread.shares if share.value == each.most
@@ -131,6 +156,7 @@ def _ras_behind(report: RasReport, ranks: Sequence[RankView]) -> Iterator[Behind
             group=each.comm.name or each.comm.hash,
             number=int(each.share.value),
             most=each.most,
+            since=_BETWEEN if before and is_new else None,
         )
 
 
@@ -140,11 +166,8 @@ def _job_rank(one: RasRank, ranks: Sequence[RankView]) -> int | None:
     return same.pop() if len(same) == 1 else None
 
 
-def _flights(
-    ranks: Sequence[RankView], now: float, problems: dict[str, str]
-) -> tuple[list[Behind], tuple[int, ...]]:
+def _dumps(ranks: Sequence[RankView], problems: dict[str, str]) -> list[FlightDump]:
     from envcfg.trace.flight import read_flight
-    from envcfg.trace.lag import lag, out_of_step
 
     fresh = [each for each in ranks if each.dump == "new"]
     asked = [each for each in ranks if each.dump]
@@ -153,16 +176,28 @@ def _flights(
         problems[FLIGHT] = "no rank has written a dump now" + (
             ", and those that are there are older" if old else ""
         )
-        return [], ()
+        return []
     dumps: list[FlightDump] = []
     for each in fresh:
         path = each.dump_path
         try:
-            dumps.append(read_flight(_bytes(path), each.rank))
+            data = _bytes(path)
+            if each.dump_size not in (None, len(data)):
+                problems[FLIGHT] = f"{path} here is another file than on {each.host}"
+                continue
+            dumps.append(read_flight(data, each.rank))
         except OSError as err:
             problems[FLIGHT] = f"{path} (of {each.host}) cannot be read: {err.strerror}"
         except TraceError as err:
             problems[FLIGHT] = f"{path}: {err.message}"
+    return dumps
+
+
+def _flights(
+    dumps: Sequence[FlightDump], everyone: set[int], now: float
+) -> list[Behind]:
+    from envcfg.trace.lag import lag, out_of_step
+
     found = []
     for group in lag(dumps):
         absent: Mapping[int, int] = group.absent
@@ -182,7 +217,7 @@ def _flights(
                 where=group.place,
             )
         )
-    found += _without_dump(dumps, {each.rank for each in ranks}, now)
+    found += _without_dump(dumps, everyone, now)
     for other in out_of_step(dumps):
         least = other.steps[-1]
         found.append(
@@ -196,7 +231,7 @@ def _flights(
                 differs=other.differs,
             )
         )
-    return found, tuple(each.rank for each in dumps)
+    return found
 
 
 def _without_dump(
@@ -209,15 +244,16 @@ def _without_dump(
     """
     from envcfg.trace.flight import DEFAULT
 
-    calls: dict[tuple[str, str], dict[int, FlightEntry]] = {}
+    # Groups of one name may be several, which their ranks tell apart.
+    calls: dict[tuple[str, str, tuple[int, ...]], dict[int, FlightEntry]] = {}
     for dump in dumps:
         for entry in dump.entries:
             if not entry.is_p2p:
-                calls.setdefault(entry.group, {})[dump.rank] = entry  # the last one
-    known = {name: ranks for dump in dumps for name, ranks in dump.ranks.items()}
+                group = (*entry.group, dump.ranks.get(entry.group[0], ()))
+                calls.setdefault(group, {})[dump.rank] = entry  # the last one
     seen = {dump.rank for dump in dumps}
-    for (name, desc), last in calls.items():
-        members = everyone if desc == DEFAULT else set(known.get(name, ()))
+    for (name, desc, ranks), last in calls.items():
+        members = everyone if desc == DEFAULT else set(ranks)
         unseen = tuple(sorted(members - seen))
         same = {entry.seq for entry in last.values()}
         if not unseen or len(same) > 1 or any(each.done for each in last.values()):

@@ -9,19 +9,22 @@ most are not alike, nobody is named.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import Literal, NamedTuple
 
 from envcfg.findings import Evidence as Line
 from envcfg.findings import Finding
-from envcfg.hang.activity import activity
+from envcfg.hang.certain import blamed, of_nodes, of_processes, twice
 from envcfg.hang.compare import compared, does
 from envcfg.hang.gather import FLIGHT, RAS
 from envcfg.hang.records import Behind, Evidence
 from envcfg.hang.rules import Words
-from envcfg.log.numbers import count_of, first_of, number_ranges
+from envcfg.hang.subjects import has, ranks_said
+from envcfg.log.numbers import count_of
 
-_MOVES = 15.0  # seconds without a new line, below which a job is not silent
+_MOVES = (
+    15.0  # seconds without a new line or collective, below which a job does not hang
+)
 
 Verdict = Literal["named", "moves", "unclear"]
 
@@ -47,83 +50,40 @@ class Judgement(NamedTuple):
 def judge(seen: Evidence) -> Judgement:
     """Return who holds the job up, and what would have told more."""
     words = Words()
-    certain = [*_of_nodes(seen, words), *_of_processes(seen, words)]
-    blamed = _blamed(certain, seen)
-    behind = list(_of_libraries(seen, words, blamed))
-    apart = [] if certain or behind else list(compared(seen.ranks, words))
+    certain = [*of_nodes(seen, words), *of_processes(seen, words)]
+    blame = blamed(certain, seen)
+    is_one = not twice(seen)
+    behind = list(_of_libraries(seen, words, blame)) if is_one else []
+    alone = is_one and not (certain or behind)
+    apart = list(compared(seen.ranks, words)) if alone else []
     found = [*certain, *behind, *apart]
     notes = list(_missing(seen, words))
+    moves = [] if certain else list(_moves(seen, words))
+    if moves:
+        # What is seen of one moment proves nothing of a job that goes on.
+        seen_now = [each._replace(severity="note") for each in found]
+        return Judgement("moves", (*_with_log([*seen_now, *moves], seen),))
     if any(each.severity == "error" for each in found):
         return Judgement("named", (*_with_log(found, seen), *notes))
-    age = seen.log.age
-    if age is not None and age < _MOVES and not seen.log.problem:
-        said = f"its last line is {age:.0f} s old, so that it may not hang"
-        moves = words.finding("hang-log-moves", f"job {seen.job}", said)
-        return Judgement("moves", (*found, *_with_log([moves], seen)))
     unclear = words.finding("hang-unclear", f"job {seen.job}", _why_unclear(seen))
     return Judgement("unclear", (*_with_log([*found, unclear], seen), *notes))
 
 
-def _of_nodes(seen: Evidence, words: Words) -> Iterator[Finding]:
-    answering = [node for node in seen.nodes if node.answers]
-    for node in seen.nodes:
-        if not node.answers and answering:
-            why = f" ({node.reason})" if node.reason else ""
-            state = f"; Slurm has it as {node.state}" if node.state else ""
-            said = f"does not answer{why}{_elsewhere(seen)}{state}"
-            yield words.finding("hang-node-silent", node.host, said)
-        elif node.whole and not node.ranks and seen.ranks and (unseen := _unseen(seen)):
-            said = f"runs no rank, and {_ranks(unseen)} {_has(unseen)} no process elsewhere"
-            yield words.finding("hang-node-empty", node.host, said)
-
-
-def _elsewhere(seen: Evidence) -> str:
-    """Return which ranks are on nodes that do not answer, if that is known."""
-    silent = sum(not node.answers for node in seen.nodes)
-    unseen = _unseen(seen)
-    if not unseen:
-        return ""
-    ranks = f"rank{'s' if len(unseen) > 1 else ''} {number_ranges(unseen)}"
-    return f", with {ranks}" + (" there or on another such node" if silent > 1 else "")
-
-
-def _unseen(seen: Evidence) -> list[int]:
-    """Return the ranks that the others know of and nobody has seen."""
-    worlds = Counter(each.world for each in seen.ranks if each.world)
-    if len(worlds) != 1:
-        return []
-    (world,) = worlds
-    return sorted(set(range(world or 0)) - {each.rank for each in seen.ranks})
-
-
-def _of_processes(seen: Evidence, words: Words) -> Iterator[Finding]:
-    everyone = all(node.whole for node in seen.nodes)
-    if (
-        everyone
-        and (unseen := _unseen(seen))
-        and all(node.ranks for node in seen.nodes)
-    ):
-        said = f"{_has(unseen)} no process on any node of the job"
-        yield words.finding("hang-rank-missing", _ranks(unseen), said)
-    for kind, rule in (
-        ("stopped", "hang-rank-stopped"),
-        ("ended", "hang-rank-missing"),
-        ("stuck", "hang-rank-disk"),
-    ):
-        for rank in seen.ranks:
-            act = activity(rank)
-            if act.kind == kind:
-                said = f"{act.said} (process {rank.pid}, state {rank.state})"
-                yield words.finding(rule, f"rank {rank.rank} on {rank.host}", said)
-
-
-def _blamed(certain: Sequence[Finding], seen: Evidence) -> set[int]:
-    """Return the ranks for which there is a certain reason already."""
-    if not certain:
-        return set()
-    kinds = {"stopped", "ended", "stuck"}
-    found = {rank.rank for rank in seen.ranks if activity(rank).kind in kinds}
-    return found | set(_unseen(seen))
+def _moves(seen: Evidence, words: Words) -> Iterator[Finding]:
+    """Yield why the job may not hang at all: what it has done only now."""
+    waits = [each.since for each in seen.behind if each.since is not None]
+    if max(waits, default=0.0) >= _MOVES or any(each.differs for each in seen.behind):
+        return
+    job, log = f"job {seen.job}", seen.log
+    if log.age is not None and log.age < _MOVES and not log.problem:
+        said = f"its last line is {log.age:.0f} s old, so that it may not hang"
+        yield words.finding("hang-log-moves", job, said)
+    elif waits or (seen.called is not None and seen.called < _MOVES):
+        since = f"{max(waits, default=seen.called or 0.0):.0f} s"
+        said = (
+            f"its ranks were in other collectives {since} ago, so that it may not hang"
+        )
+        yield words.finding("hang-ranks-move", job, said)
 
 
 def _of_libraries(seen: Evidence, words: Words, blamed: set[int]) -> Iterator[Finding]:
@@ -133,7 +93,7 @@ def _of_libraries(seen: Evidence, words: Words, blamed: set[int]) -> Iterator[Fi
         if not each.ranks:
             subject = f"communicator {each.group}"
         else:
-            subject = _ranks(each.ranks, hosts)
+            subject = ranks_said(each.ranks, hosts)
         rule = "hang-ranks-out-of-step" if each.differs else "hang-rank-behind"
         said = f"{_behind_said(each)} ({each.by})"
         if len(each.ranks) == 1 and (rank := views.get(each.ranks[0])):
@@ -146,22 +106,22 @@ def _of_libraries(seen: Evidence, words: Words, blamed: set[int]) -> Iterator[Fi
 def _behind_said(each: Behind) -> str:
     if each.differs:
         return f"out of step at {each.most} of {each.group}: {each.operation}"
-    has = _has(each.ranks)
+    verb = has(each.ranks)
     waits = f"{each.waiting} wait{'s' if each.waiting == 1 else ''}"
     where = f" at {each.where}" if each.where else ""
     since = f" for {span(each.since)}" if each.since is not None else ""
     if each.by == FLIGHT:
         done = (
-            f"{has} written no dump"
+            f"{verb} written no dump"
             if each.number is None
-            else f"{has} called {each.number} collectives of {each.group}"
+            else f"{verb} called {each.number} collectives of {each.group}"
         )
         return (
             f"{done}; {waits} in number {each.most} of {each.group}, {each.operation}"
             f"{since}{where}"
         )
     return (
-        f"{has} begun {each.number} {each.operation} of communicator {each.group}, "
+        f"{verb} begun {each.number} {each.operation} of communicator {each.group}, "
         f"{count_of(each.waiting, 'other')} {each.most}"
     )
 
@@ -176,6 +136,8 @@ def _why_unclear(seen: Evidence) -> str:
         )
     if len(ranks) == 1:
         return f"I cannot tell: its one rank {does(ranks[0])}"
+    if twofold := twice(seen):
+        return f"I cannot tell: several programs run in it, as {twofold}"
     counts = Counter(does(rank) for rank in ranks)
     said = "; ".join(
         f"{count_of(count, 'rank')}: {what}" for what, count in counts.most_common(4)
@@ -199,7 +161,7 @@ def _missing(seen: Evidence, words: Words) -> Iterator[Finding]:
         problem = next(
             (rank.stack_problem for rank in without if rank.stack_problem), ""
         )
-        said = f"no Python stack of {_ranks([rank.rank for rank in without])}"
+        said = f"no Python stack of {ranks_said([rank.rank for rank in without])}"
         yield words.finding(
             "hang-stacks-absent", job, f"{said}: {problem}" if problem else said
         )
@@ -214,16 +176,6 @@ def _with_log(found: Iterable[Finding], seen: Evidence) -> Iterator[Finding]:
         else:
             yield each
         is_first = False
-
-
-def _ranks(ranks: Sequence[int], hosts: dict[int, str] | None = None) -> str:
-    known = sorted({hosts[rank] for rank in ranks if rank in hosts}) if hosts else []
-    on = f" on {first_of(known)}" if known else ""
-    return f"rank{'s' if len(ranks) > 1 else ''} {number_ranges(sorted(ranks))}{on}"
-
-
-def _has(ranks: Sequence[int]) -> str:
-    return "has" if len(ranks) == 1 else "have"
 
 
 def span(seconds: float) -> str:

@@ -18,6 +18,7 @@ MARK = "envcfg-hang"
 _FOLDER = os.path.dirname(os.path.abspath(__file__))
 _MOST_PARTS = 1 << 20  # characters of a text that came in parts
 _MOST_LINES = 20_000  # of a node's answer of RAS
+_MOST_RANKS = 1 << 20  # of a job; what says more makes fun of us
 _THREAD = re.compile(r'Thread .*?(?:: )?"(?P<name>[^"]*)"')
 
 
@@ -112,13 +113,14 @@ class HangReader:
     def _take_rank(self, host: str, text: str) -> None:
         words = text.split(" ", 11)
         pid, rank = int(words[0]), int(words[1])
+        world = _number(words[3])
         spent, passed = _number(words[5]), _number(words[6])
         self._ranks[host, pid] = RankView(
             rank=rank,
             host=host,
             pid=pid,
             local_rank=_number(words[2]),
-            world=_number(words[3]),
+            world=world if world is not None and world <= _MOST_RANKS else None,
             state=words[4][:1] or "?",
             use=spent / passed if spent is not None and passed else None,
             age=int(words[7]),
@@ -142,8 +144,10 @@ class HangReader:
 
     def _take_dump(self, host: str, text: str) -> None:
         key, line = self._key(host, text)
-        state, _, path = line.partition(" ")
-        self._ranks[key] = self._ranks[key]._replace(dump=state, dump_path=path)
+        state, size, path = line.split(" ", 2)
+        self._ranks[key] = self._ranks[key]._replace(
+            dump=state, dump_size=_number(size), dump_path=path
+        )
 
     def _take_ras(self, host: str, text: str) -> None:
         port, _, line = text.partition(" ")

@@ -6,7 +6,7 @@
 #   envcfg_probe JOB [HOST...]      the hosts are those that ask RAS
 #
 # A line is "envcfg-hang HOST KIND TEXT"; of a long text "+KIND" brings what stands before.
-declare -A envcfg_of=() envcfg_parent=() envcfg_rank=() envcfg_ticks=() envcfg_dumped=() envcfg_is_asked=()
+declare -A envcfg_of=() envcfg_parent=() envcfg_rank=() envcfg_ticks=() envcfg_turn=() envcfg_dumped=() envcfg_is_asked=()
 envcfg_mains=()
 envcfg_wait=20 # seconds for stacks, and for RAS
 
@@ -94,6 +94,7 @@ envcfg_find() { # the processes of the job, and of each rank the one that is its
   if [[ -z $envcfg_has_rank ]]; then # a program of MPI, say: a rank is a task
     for envcfg_pid in "${envcfg_ours[@]}"; do
       envcfg_inherit "$envcfg_pid" SLURM_STEP_ID || continue # the batch script is none
+      [[ $envcfg_value != 42949672?? ]] || continue          # nor is the shell of salloc
       envcfg_inherit "$envcfg_pid" SLURM_PROCID && envcfg_rank[$envcfg_pid]=$envcfg_value
     done
   fi
@@ -130,6 +131,12 @@ envcfg_now() { # hundredths of a second since the node came up
   envcfg_hundredths=$((10#${envcfg_up/./}))
 }
 
+envcfg_take_turn() { # PID, after envcfg_stat: its state, and how often its first thread has run
+  envcfg_turns=
+  read -r _ _ envcfg_turns <"/proc/$1/schedstat"
+  envcfg_turns="${envcfg_fields[0]} $envcfg_turns"
+} 2>/dev/null
+
 envcfg_begin_times() {
   local envcfg_pid
   envcfg_now
@@ -137,6 +144,8 @@ envcfg_begin_times() {
   for envcfg_pid in "${envcfg_mains[@]}"; do
     envcfg_stat "$envcfg_pid" || continue
     envcfg_ticks[$envcfg_pid]=$((envcfg_fields[11] + envcfg_fields[12]))
+    envcfg_take_turn "$envcfg_pid"
+    envcfg_turn[$envcfg_pid]=$envcfg_turns
   done
 }
 
@@ -147,6 +156,9 @@ envcfg_say_ranks() {
     envcfg_stat "$envcfg_pid" || continue
     envcfg_now
     envcfg_spent=$((envcfg_fields[11] + envcfg_fields[12] - ${envcfg_ticks[$envcfg_pid]:-0}))
+    # Who reads a file is in state D again and again; stuck is who was there all the time.
+    envcfg_take_turn "$envcfg_pid"
+    [[ ${envcfg_fields[0]} != D || $envcfg_turns == "${envcfg_turn[$envcfg_pid]-}" ]] || envcfg_fields[0]=S
     envcfg_call=- envcfg_channel=- envcfg_name=-
     read -r envcfg_call _ <"/proc/$envcfg_pid/syscall"
     read -r envcfg_channel <"/proc/$envcfg_pid/wchan" # without a newline
@@ -231,7 +243,8 @@ envcfg_say_dumps() {
       envcfg_state=old
       [[ $envcfg_seen == "${envcfg_dumped[$envcfg_pid]-}" ]] || envcfg_state=new
     fi
-    envcfg_tell dump "$envcfg_pid $envcfg_state $envcfg_dump"
+    [[ $envcfg_seen == *' '* ]] || envcfg_seen=' -'
+    envcfg_tell dump "$envcfg_pid $envcfg_state ${envcfg_seen##* } $envcfg_dump"
   done
 }
 
@@ -247,16 +260,26 @@ envcfg_ras_ports() { # where NCCL of these processes listens, each address once
   done
 }
 
+envcfg_is_large() { # JSON would tell of each rank in each communicator: text names those apart
+  local envcfg_pid
+  for envcfg_pid in "${envcfg_mains[@]}"; do
+    [[ ! ${envcfg_of[${envcfg_pid}_WORLD_SIZE]-} =~ ^[0-9]{3,7}$ ]] || return 0
+  done
+  return 1
+}
+
 envcfg_ask_ras() { # HOST:PORT: as NCCL's own client asks
-  local envcfg_line envcfg_count=0 envcfg_until
+  local envcfg_line envcfg_count=0 envcfg_bytes=0
   local envcfg_port=${1##*:} envcfg_to=${1%:*}
+  envcfg_end='cut'
   envcfg_to=${envcfg_to#[}
   envcfg_to=${envcfg_to%]}
   if ! [[ $envcfg_port =~ ^[0-9]+$ ]] || ! { exec {envcfg_ras}<>"/dev/tcp/$envcfg_to/$envcfg_port"; } 2>/dev/null; then
+    envcfg_end=refused
     envcfg_tell ras-end "$envcfg_port refused"
     return
   fi
-  printf 'CLIENT PROTOCOL 2\nTIMEOUT 5\nSET FORMAT json\n' >&"$envcfg_ras"
+  printf 'CLIENT PROTOCOL 2\nTIMEOUT 5\n' >&"$envcfg_ras"
   envcfg_line=
   read -r -t 5 -u "$envcfg_ras" envcfg_line
   case $envcfg_line in
@@ -271,26 +294,38 @@ envcfg_ask_ras() { # HOST:PORT: as NCCL's own client asks
       ;;
   esac
   read -r -t 5 -u "$envcfg_ras" envcfg_line # of the time limit
-  read -r -t 5 -u "$envcfg_ras" envcfg_line # before 2.28.7 an error: then it is text
-  printf 'VERBOSE STATUS\n' >&"$envcfg_ras"
-  envcfg_until=$((SECONDS + envcfg_wait))
-  while IFS= read -r -t "$((envcfg_until - SECONDS))" -u "$envcfg_ras" envcfg_line \
-    || [[ -n $envcfg_line ]]; do
-    envcfg_tell ras "$envcfg_port $envcfg_line"
-    ((++envcfg_count < 20000 && SECONDS < envcfg_until)) || break
-  done
-  if ((envcfg_count < 20000 && SECONDS < envcfg_until)); then
-    envcfg_tell ras-end "$envcfg_port complete"
-  else
-    envcfg_tell ras-end "$envcfg_port cut"
+  if ! envcfg_is_large; then
+    printf 'SET FORMAT json\n' >&"$envcfg_ras"
+    read -r -t 5 -u "$envcfg_ras" envcfg_line # before 2.28.7 an error: then it is text
   fi
+  printf 'VERBOSE STATUS\n' >&"$envcfg_ras"
+  while ((SECONDS < envcfg_until && envcfg_count++ < 20000 && envcfg_bytes < 4000000)); do
+    if ! IFS= read -r -n 65536 -t "$((envcfg_until - SECONDS))" -u "$envcfg_ras" envcfg_line; then
+      ((SECONDS >= envcfg_until)) || envcfg_end=complete
+      [[ -z $envcfg_line ]] || envcfg_tell ras "$envcfg_port $envcfg_line"
+      break
+    fi
+    envcfg_tell ras "$envcfg_port $envcfg_line"
+    ((envcfg_bytes += ${#envcfg_line}))
+  done
+  exec {envcfg_ras}>&-
+  envcfg_tell ras-end "$envcfg_port $envcfg_end"
 }
 
+# Twice, as ranks that run may be apart for a moment (envcfg/hang/gather.py knows the time
+# between); the second time only those that have answered.
 envcfg_all_ras() {
-  local envcfg_address
+  local envcfg_address envcfg_until=$((SECONDS + envcfg_wait - 2))
+  local -a envcfg_told=()
   while IFS= read -r envcfg_address; do
     envcfg_ask_ras "$envcfg_address"
+    [[ $envcfg_end != complete ]] || envcfg_told+=("$envcfg_address")
   done < <(envcfg_ras_ports)
+  ((${#envcfg_told[@]} && SECONDS + 8 < envcfg_until)) || return 0
+  sleep 3
+  for envcfg_address in "${envcfg_told[@]}"; do
+    envcfg_ask_ras "$envcfg_address"
+  done
 }
 
 envcfg_leave() { # PID SECONDS: wait so long for what runs beside, then end it

@@ -27,6 +27,7 @@ class RankView(NamedTuple):
         stack_problem: what py-spy says instead.
         kernel: of its first thread, where the kernel lets it be read.
         dump: ``new``, ``old`` or ``none`` of Flight Recorder; empty where it is not set.
+        dump_size: bytes of its file there; None where there is none.
         dump_path: its file, as the program names it.
     """
 
@@ -46,6 +47,7 @@ class RankView(NamedTuple):
     stack_problem: str = ""
     kernel: tuple[str, ...] = ()
     dump: str = ""
+    dump_size: int | None = None
     dump_path: str = ""
 
 
@@ -148,6 +150,9 @@ class Evidence(NamedTuple):
         flights: ranks of which a dump was read.
         ras_read: nodes whose answer could be read.
         problems: why a half of the evidence could not be read, by its name.
+        called: seconds since a rank last called a collective, by the dumps; None where none
+            was read.
+        is_part: the job has nodes that were not looked at.
     """
 
     job: str
@@ -157,6 +162,8 @@ class Evidence(NamedTuple):
     flights: tuple[int, ...] = ()
     ras_read: tuple[str, ...] = ()
     problems: Mapping[str, str] = {}
+    called: float | None = None
+    is_part: bool = False
 
     @property
     def ranks(self) -> tuple[RankView, ...]:

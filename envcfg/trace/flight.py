@@ -10,7 +10,7 @@ them is run. Source: pytorch v2.13.0 torch/csrc/distributed/c10d/FlightRecorderD
 
 import re
 from collections.abc import Mapping
-from itertools import islice
+from itertools import accumulate, islice
 from typing import Any, NamedTuple
 
 from envcfg.trace.errors import TraceError, check_size
@@ -24,6 +24,8 @@ _TENSORS, _DIMENSIONS, _FRAMES = (
     1 << 6,
     1 << 6,
 )  # of an operation that are kept
+# Of all operations: a list in a pickle may stand in it many times, and take no room there.
+_SIZES = 1 << 22
 _RANK = re.compile(r"(\d{1,9})(?:\.json|\.pkl|\.pickle)?$")
 # Of these an operation has events, by which PyTorch sees its end; of gloo and others it is
 # retired at its end, good or bad.
@@ -111,6 +113,7 @@ class FlightDump(NamedTuple):
         ranks: of each group, by name; none where they are not known.
         status: how far the rank is, by name and description of the group.
         entries: operations in their order; a full buffer has lost the first.
+        is_full: it has.
     """
 
     rank: int
@@ -119,6 +122,7 @@ class FlightDump(NamedTuple):
     ranks: Mapping[str, tuple[int, ...]]
     status: Mapping[tuple[str, str], GroupStatus]
     entries: tuple[FlightEntry, ...]
+    is_full: bool = False
 
 
 def is_flight(head: bytes) -> bool:
@@ -164,6 +168,9 @@ def read_flight(data: bytes, rank: int) -> FlightDump:
     if len(raw) > _MOST:
         msg = f"a dump of {len(raw)} operations"
         raise TraceError(msg, hint="set TORCH_FR_BUFFER_SIZE lower")
+    if any(each > _SIZES for each in accumulate(map(_count_of_sizes, raw))):
+        msg = f"a dump of more than {_SIZES} sizes of tensors"
+        raise TraceError(msg, hint="set TORCH_FR_BUFFER_SIZE lower")
     status = {key: _status(each) for key, each in _items(dump.get("pg_status"))}
     named: dict[tuple[str, str], GroupStatus] = {}
     for each in raw:
@@ -174,13 +181,10 @@ def read_flight(data: bytes, rank: int) -> FlightDump:
         rank=rank,
         version=version,
         library=text_of(dump.get("comm_lib_version") or dump.get("nccl_version")),
-        ranks={
-            key: ranks
-            for key, each in _items(dump.get("pg_config"))
-            if (ranks := _ranks(each.get("ranks")))
-        },
+        ranks=_members(dump.get("pg_config")),
         status=named,
         entries=tuple(_entry(each, named) for each in raw),
+        is_full=bool(raw) and (integer(raw[0].get("record_id")) or 0) > 0,
     )
 
 
@@ -211,10 +215,22 @@ def _status(data: Mapping[str, Any]) -> GroupStatus:
     return GroupStatus(*(-1 if each is None else each for each in numbers))
 
 
-def _ranks(value: object) -> tuple[int, ...]:
+def _members(config: object) -> dict[str, tuple[int, ...]]:
+    """Return the ranks of each group whose ranks stand there, each list read once."""
+    read: dict[str, tuple[int, ...]] = {}
+    found: dict[str, tuple[int, ...]] = {}
+    for key, each in _items(config):
+        told = each.get("ranks")
+        if isinstance(told, str):
+            ranks = read[told] if told in read else read.setdefault(told, _ranks(told))
+            if ranks:
+                found[key] = ranks
+    return found
+
+
+def _ranks(text: str) -> tuple[int, ...]:
     """Return the ranks of a group, which stand there as the text of a list."""
-    text = value[: 1 << 23] if isinstance(value, str) else ""
-    return tuple(sorted({int(each[0]) for each in _NUMBER.finditer(text)}))
+    return tuple(sorted({int(each[0]) for each in _NUMBER.finditer(text, 0, 1 << 23)}))
 
 
 def _group(data: Mapping[str, Any]) -> tuple[str, str]:
@@ -252,6 +268,14 @@ def _entry(
         completed=integer(data.get("time_discovered_completed_ns")) or None,
         timeout_ms=integer(data.get("timeout_ms")),
         place=_place(data.get("frames")),
+    )
+
+
+def _count_of_sizes(data: Mapping[str, Any]) -> int:
+    return sum(
+        1 + len(sequence(tensor)[:_DIMENSIONS])
+        for side in ("input_sizes", "output_sizes")
+        for tensor in sequence(data.get(side))[:_TENSORS]
     )
 
 

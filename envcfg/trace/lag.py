@@ -79,16 +79,29 @@ _Calls = Mapping[
 ]  # by number; several where they are one launch
 
 
+class _Group(NamedTuple):
+    """A group: *ranks* tell apart those that PyTorch gave one name; none: not known.
+
+    ``split_group`` of older PyTorch counts groups in each process, so that pairs of ranks,
+    of which each knows its own alone, all have the same name.
+    """
+
+    name: str
+    desc: str
+    ranks: tuple[int, ...]
+
+
 class _Member:
     """How far one rank is in one group."""
 
-    def __init__(self, dump: FlightDump, group: tuple[str, str]) -> None:
+    def __init__(self, dump: FlightDump, group: _Group) -> None:
         calls: dict[int, list[FlightEntry]] = {}
         for each in dump.entries:
-            if each.group == group and not each.is_p2p:
+            if each.group == group[:2] and not each.is_p2p:
                 calls.setdefault(each.seq, []).append(each)
         self.calls: _Calls = calls
-        status = dump.status.get(group)
+        status = dump.status.get(group[:2])
+        self.is_lost = dump.is_full and not calls and not status
         self.enqueued = max([0, *calls, status.enqueued if status else 0])
 
     def first_open(self, last: int) -> int | None:
@@ -122,29 +135,35 @@ def out_of_step(dumps: Sequence[FlightDump]) -> tuple[OutOfStep, ...]:
     )
 
 
-def _groups(dumps: Sequence[FlightDump]) -> list[tuple[str, str]]:
+def _groups(dumps: Sequence[FlightDump]) -> list[_Group]:
     return list(
         dict.fromkeys(
-            entry.group for dump in dumps for entry in dump.entries if not entry.is_p2p
+            _Group(*entry.group, dump.ranks.get(entry.group[0], ()))
+            for dump in dumps
+            for entry in dump.entries
+            if not entry.is_p2p
         )
     )
 
 
 def _members(
-    dumps: Sequence[FlightDump], group: tuple[str, str]
+    dumps: Sequence[FlightDump], group: _Group
 ) -> tuple[dict[int, _Member], set[int]]:
-    """Return the ranks of a group with a dump, and those without one."""
-    ranks = {rank for dump in dumps for rank in dump.ranks.get(group[0], ())}
-    is_all = group[1] == DEFAULT and not ranks
+    """Return the ranks of a group of which something is known, and the others."""
+    ranks = set(group.ranks)
+    is_all = group.desc == DEFAULT and not ranks
     members: dict[int, _Member] = {}
     for dump in dumps:
+        if dump.ranks.get(group.name, ()) not in ((), group.ranks):
+            continue
         member = _Member(dump, group)
-        if member.calls or dump.rank in ranks or is_all:
+        # What has pushed all of it out of a full buffer does not say how far the rank is.
+        if not member.is_lost and (member.calls or dump.rank in ranks or is_all):
             members[dump.rank] = member
     return members, ranks - set(members)
 
 
-def _lag(dumps: Sequence[FlightDump], group: tuple[str, str]) -> Iterator[GroupLag]:
+def _lag(dumps: Sequence[FlightDump], group: _Group) -> Iterator[GroupLag]:
     members, unseen = _members(dumps, group)
     last = max(each.enqueued for each in members.values())
     opened = [each.first_open(last) for each in members.values()]
@@ -161,8 +180,8 @@ def _lag(dumps: Sequence[FlightDump], group: tuple[str, str]) -> Iterator[GroupL
     entries = [entry for own in calls.values() for entry in own]
     created = [entry.created for entry in entries if entry.created]
     yield GroupLag(
-        group=group[0],
-        desc=group[1],
+        group=group.name,
+        desc=group.desc,
         seq=seq,
         operation=entries[0].said if entries else "",
         place=next((entry.place for entry in entries if entry.place), ""),
@@ -176,9 +195,7 @@ def _lag(dumps: Sequence[FlightDump], group: tuple[str, str]) -> Iterator[GroupL
     )
 
 
-def _differences(
-    dumps: Sequence[FlightDump], group: tuple[str, str]
-) -> Iterator[OutOfStep]:
+def _differences(dumps: Sequence[FlightDump], group: _Group) -> Iterator[OutOfStep]:
     members, _ = _members(dumps, group)
     for seq in sorted({seq for each in members.values() for seq in each.calls}):
         calls = {r: each.calls[seq] for r, each in members.items() if seq in each.calls}
@@ -190,7 +207,8 @@ def _differences(
                     steps.setdefault(said, []).append(rank)
                 ordered = sorted(steps.items(), key=lambda each: -len(each[1]))
                 yield OutOfStep(
-                    *group,
+                    group.name,
+                    group.desc,
                     seq,
                     differs,
                     tuple(Step(said, tuple(sorted(ranks))) for said, ranks in ordered),

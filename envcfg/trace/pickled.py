@@ -1,7 +1,8 @@
 """Plain values out of a pickle, without Python's own unpickler.
 
 A pickle is a program. Python's unpickler runs it, and even one that finds no class can be
-made to take any amount of memory (a memo of 2^31 places, a text said to be of many GB).
+made to take any amount of memory (a memo of 2^31 places, a text said to be of many GB) or
+of time (keys that all hash alike, or that hold themselves many times over): keys are texts.
 This one knows the two dozen instructions that build texts, numbers, lists and dictionaries,
 and stops at any other. Source: CPython 3.13 Lib/pickle.py; PyTorch writes protocol 2
 (torch/csrc/jit/serialization/pickler.cpp).
@@ -103,6 +104,8 @@ def _run(data: bytes) -> object:
             _held(stack, list).extend(items)
         elif code in b"us":
             items = since_mark() if code == ord("u") else [stack.pop(-2), stack.pop()]
+            if not all(type(each) is str for each in items[::2]):
+                raise TypeError
             _held(stack, dict).update(zip(items[::2], items[1::2], strict=False))
         elif code in _SKIPPED:
             taken(_SKIPPED[code])

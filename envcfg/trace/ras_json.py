@@ -1,6 +1,7 @@
 """An answer of RAS in JSON: ``ncclras -f json``, since NCCL 2.28.7."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any
 
 from envcfg.trace.errors import TraceError
@@ -16,6 +17,7 @@ from envcfg.trace.ras import (
     spread_of,
 )
 
+_COLLECTIVES = 64  # whose counts are compared; NCCL has a dozen
 _SUCCESS, _IN_PROGRESS = 0, 7  # of ncclResult_t, src/nccl.h.in
 # The words of the text, src/ras/client_support.cc.
 _ERRORS = {
@@ -35,9 +37,12 @@ def from_json(text: str) -> RasReport:
         TraceError: it is no JSON, or that of something else.
     """
     import json
+    import re
 
+    # NCCL 2.28.9 leaves a comma out, and only where ranks are missing.
+    whole = re.sub(r'("nvml_dev": -?\d{1,9})(?=\s{1,99}"status")', r"\1,", text)
     try:
-        data = mapping(json.loads(text))
+        data = mapping(json.loads(whole))
     except (ValueError, RecursionError) as err:
         msg = "no JSON, or cut off"
         raise TraceError(msg, hint="ask RAS again") from err
@@ -141,7 +146,8 @@ def _spreads(ranks: Sequence[RasRank]) -> Iterator[Spread]:
     told = [each for each in ranks if each.status]
     yield from _spread(STATUS, [(each.status, each) for each in told])
     counted = [each for each in ranks if each.counts]
-    for name in dict.fromkeys(name for each in counted for name in each.counts):
+    names = dict.fromkeys(name for each in counted for name in each.counts)
+    for name in islice(names, _COLLECTIVES):
         yield from _spread(name, [(each.counts.get(name, 0), each) for each in counted])
 
 

@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -52,7 +53,10 @@ def hung(cluster: Cluster, tool: Path, programs: Path) -> Callable[..., Job]:
         )
         for rank in range(4 if how == "none" else 3):
             job.wait_output(f"rank {rank} goes on")
-        return job.wait_output("rank 3 step 2")
+        job.wait_output("rank 3 step 2")
+        if how in ("sleep", "loop"):
+            time.sleep(16)  # until then it may be slow
+        return job
 
     return start
 
@@ -136,6 +140,18 @@ def test_a_rank_that_sleeps_is_named_with_the_collective_that_others_wait_in(
     ] * 2
     assert found["log"]["path"] == str(job.output)
     assert job.refresh().state == "RUNNING"
+
+
+def test_a_job_that_goes_on_is_held_up_by_nobody(
+    hang: Run, hung: Callable[..., Job]
+) -> None:
+    job = hung("none", "--flight-recorder")
+    for _ in range(3):
+        code, text = hang(job, "--json")
+        found = json.loads(text)
+        assert (code, problems(found)) == (0, []), text
+        assert found["verdict"] == "moves"
+        assert {each["severity"] for each in found["findings"]} == {"note"}
 
 
 def test_a_rank_that_is_stopped_is_named_and_what_ras_says_follows(

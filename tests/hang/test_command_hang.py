@@ -174,6 +174,13 @@ def test_a_job_that_writes_may_not_hang(rank: Rank, notes: Path) -> None:
     assert "[hang-log-moves]" in done.text
 
 
+def test_of_one_node_the_ranks_of_others_are_not_missed(rank: Rank) -> None:
+    four(rank, WAIT)
+    done = envcfg("hang", "--nodes", "node1", "12")
+    assert done.code == 3
+    assert "hang-rank-missing" not in done.text
+
+
 def test_the_findings_alone_are_told_to_other_programs(rank: Rank) -> None:
     four(rank, SLEEP)
     done = envcfg("hang", "--format", "json", "12")
@@ -277,6 +284,9 @@ def test_of_many_nodes_a_few_from_all_over_ask_ras() -> None:
         (b"one\n\n \n", 1, "one"),
         (b"x" * 70_000 + b"\nlast\n", 2, "last"),
         (b"\xff\x1b[31m\n", 1, "\ufffd\x1b[31m"),
+        (b"one\r\n", 1, "one"),
+        (b"one\n" + b"".join(b"\r %d%%" % n for n in range(100)), 2, "99%"),
+        (b"one\n\r 1%\r 2%\r\n", 2, "2%"),
     ],
 )
 def test_the_last_line_of_a_log(

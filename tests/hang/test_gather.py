@@ -63,7 +63,7 @@ def nodes(*answers: RasAnswer) -> list[NodeView]:
 def test_ras_names_the_rank_of_the_job_by_its_process_once_for_all_nodes() -> None:
     # in the communicator it is rank 0, in the job rank 2
     said = answer({0: 6, 1: 7}, first_pid=102)
-    behind, read, flights, problems = ask_libraries(nodes(said), HOURS)
+    behind, read, flights, problems, _ = ask_libraries(nodes(said), HOURS)
     (each,) = behind
     assert (each.by, each.ranks, each.waiting) == ("RAS", (2,), 1)
     assert (each.operation, each.number, each.most) == ("AllReduce", 6, 7)
@@ -80,11 +80,29 @@ def test_where_a_container_counts_processes_anew_the_number_of_the_rank_counts()
 
 
 def test_another_job_on_the_node_does_not_count() -> None:
-    behind, read, _, problems = ask_libraries(
+    behind, read, _, problems, _ = ask_libraries(
         nodes(answer({0: 6, 1: 7}, first_pid=1)), 0
     )
     assert (behind, read) == ((), ())
     assert problems == {"RAS": "on node1 another job's answers"}
+
+
+@pytest.mark.parametrize(
+    ("counts", "since"),
+    [({0: 6, 1: 7}, None), ({0: 6, 1: 9}, None), ({0: 7, 1: 8}, 3.0)],
+)
+def test_of_two_answers_the_second_says_whether_ranks_go_on(
+    counts: dict[int, int], since: float | None
+) -> None:
+    said = [answer(each, first_pid=102) for each in ({0: 6, 1: 7}, counts)]
+    ((each,), *_) = ask_libraries(nodes(*said), HOURS)
+    assert (each.ranks, each.most, each.since) == ((2,), counts[1], since)
+
+
+def test_ranks_that_are_even_again_hold_up_nobody() -> None:
+    said = [answer(each, first_pid=102) for each in ({0: 6, 1: 7}, {0: 7, 1: 7})]
+    behind, read, *_ = ask_libraries(nodes(*said), HOURS)
+    assert (behind, read) == ((), ("node1", "node2"))
 
 
 @pytest.mark.parametrize(
@@ -100,7 +118,7 @@ def test_another_job_on_the_node_does_not_count() -> None:
     ],
 )
 def test_an_answer_that_is_none_is_said(given: RasAnswer, problem: str | None) -> None:
-    behind, read, _, problems = ask_libraries(nodes(given), 0)
+    behind, read, _, problems, _ = ask_libraries(nodes(given), 0)
     assert (behind, read, problems.get("RAS")) == ((), (), problem)
 
 
@@ -119,7 +137,9 @@ def dumped(case: str, *states: str) -> list[NodeView]:
 
 
 def test_dumps_name_the_rank_that_has_not_called() -> None:
-    behind, _, flights, problems = ask_libraries(dumped("lag", *["new"] * 4), HOURS * 9)
+    behind, _, flights, problems, _ = ask_libraries(
+        dumped("lag", *["new"] * 4), HOURS * 9
+    )
     (each,) = behind
     assert (each.by, each.ranks, flights) == ("Flight Recorder", (2,), (0, 1, 2, 3))
     assert each.most == (each.number or 0) + 1
@@ -128,7 +148,9 @@ def test_dumps_name_the_rank_that_has_not_called() -> None:
 
 
 def test_a_rank_without_a_dump_is_the_one_that_the_others_wait_for() -> None:
-    behind, _, flights, _ = ask_libraries(dumped("lag", "new", "new", "old", "new"), 0)
+    behind, _, flights, _, _ = ask_libraries(
+        dumped("lag", "new", "new", "old", "new"), 0
+    )
     assert flights == (0, 1, 3)
     assert any(each.ranks == (2,) and each.number is None for each in behind)
 
@@ -150,8 +172,30 @@ def test_ranks_that_are_out_of_step_are_told() -> None:
     ],
 )
 def test_old_dumps_do_not_count(states: tuple[str, ...], problem: str | None) -> None:
-    behind, _, flights, problems = ask_libraries(dumped("lag", *states), 0)
+    behind, _, flights, problems, _ = ask_libraries(dumped("lag", *states), 0)
     assert (behind, flights, problems.get("Flight Recorder")) == ((), (), problem)
+
+
+def test_the_dumps_say_when_a_rank_last_called_anything() -> None:
+    node = dumped("lag", *["new"] * 4)
+    called = ask_libraries(node, HOURS * 9).called
+    assert called is not None
+    assert called == ask_libraries(node, HOURS * 9 + 5).called - 5  # type: ignore[operator]
+    assert called < min(
+        each.since for each in ask_libraries(node, HOURS * 9).behind if each.since
+    )
+    assert ask_libraries(dumped("lag", ""), HOURS).called is None
+
+
+def test_a_file_of_that_name_that_is_another_one_is_not_read() -> None:
+    """A folder such as /tmp is another one on each node."""
+    (node,) = dumped("lag", "new")
+    size = (DUMPS / "lag/nccl_trace_rank_0").stat().st_size
+    for told, read in ((size, (0,)), (size + 1, ())):
+        ranks = (node.ranks[0]._replace(dump_size=told),)
+        _, _, flights, problems, _ = ask_libraries([node._replace(ranks=ranks)], 0)
+        assert flights == read
+        assert ("is another file than on node1" in str(problems)) == (not read)
 
 
 def test_a_dump_that_cannot_be_read_is_said(tmp_path: Path) -> None:
@@ -162,6 +206,6 @@ def test_a_dump_that_cannot_be_read_is_said(tmp_path: Path) -> None:
         for each, name in zip(node.ranks, ("rank_0", "rank_1"), strict=True)
     )
     for ranks, said in (((gone,), "No such file"), ((spoilt,), "rank_1: ")):
-        _, _, flights, problems = ask_libraries([node._replace(ranks=ranks)], 0)
+        _, _, flights, problems, _ = ask_libraries([node._replace(ranks=ranks)], 0)
         assert flights == ()
         assert said in problems["Flight Recorder"]

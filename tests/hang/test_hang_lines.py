@@ -25,7 +25,7 @@ envcfg-hang n1 stack 2464     backward (torch/autograd/graph.py:1)
 envcfg-hang n1 stack 2464 Thread 2464 (idle): "MainThread"
 envcfg-hang n1 stack 2464     wait (threading.py:320)
 envcfg-hang n1 stack 2464     <module> (train.py:9)
-envcfg-hang n1 dump 2464 new /a b/rank_3
+envcfg-hang n1 dump 2464 new 2048 /a b/rank_3
 envcfg-hang n1 ras-end 28028 complete
 envcfg-hang n1 end
 """.splitlines()
@@ -57,6 +57,7 @@ def test_a_node_is_read() -> None:
         stack=("wait (threading.py:320)", "<module> (train.py:9)"),
         kernel=("hrtimer_nanosleep+0x74/0xf0",),
         dump="new",
+        dump_size=2048,
         dump_path="/a b/rank_3",
     )
     assert node.ras == (RasAnswer("28028", "complete", '{"a": 1\n}\n'),)
@@ -75,6 +76,12 @@ def test_lines_of_two_nodes_may_be_mixed() -> None:
 def test_what_is_not_told_stays_unknown() -> None:
     (node,) = read("envcfg-hang n1 rank 7 0 - - R 0 0 5 1 running 0 -")
     assert node.ranks == (RankView(0, "n1", 7, state="R", age=5, name="-"),)
+
+
+def test_a_world_that_no_job_has_is_not_known() -> None:
+    vast = SAID[2].replace(" 3 1 4 ", " 3 1 999999999999999999 ")
+    (node,) = read(vast)
+    assert node.ranks[0].world is None
 
 
 def test_py_spy_may_say_why_it_cannot() -> None:

@@ -104,6 +104,39 @@ def test_what_each_rank_does_is_told(start: Start) -> None:
     assert node.processes == 3
 
 
+# The one that starts a program cannot be interrupted until that has opened its files; here
+# one is a pipe, which needs somebody at its other end.
+STUCK = """
+import os, time
+os.mkfifo({pipe!r})
+if not os.fork():
+    while {often}:
+        time.sleep(0.2)
+        os.close(os.open({pipe!r}, os.O_WRONLY))
+    os._exit(0)
+print('ready', flush=True)
+while True:
+    os.posix_spawn('/bin/true', ['true'], {{}},
+        file_actions=[(os.POSIX_SPAWN_OPEN, 0, {pipe!r}, os.O_RDONLY, 0)])
+"""
+
+
+def test_who_is_held_in_the_kernel_for_a_moment_is_not_stuck(
+    start: Start, tmp_path: Path
+) -> None:
+    for number in range(2):
+        pipe = str(tmp_path / f"pipe{number}")
+        code = STUCK.format(pipe=pipe, often=bool(number))
+        process = python(start, f"exec({code!r})", RANK=str(number))
+        assert process.stdout is not None
+        process.stdout.readline()
+    time.sleep(0.3)
+    for _ in range(3):
+        stuck, reads = probe().ranks
+        assert stuck.state == "D"
+        assert reads.state != "D"
+
+
 def test_a_rank_is_its_program_not_what_holds_it_nor_what_it_starts(
     start: Start,
 ) -> None:
@@ -142,6 +175,12 @@ def test_without_rank_a_task_is_one(start: Start) -> None:
     assert (rank.rank, rank.local_rank) == (6, 2)
 
 
+def test_what_runs_in_the_shell_of_salloc_is_no_task(start: Start) -> None:
+    python(start, SLEEP, SLURM_PROCID="0", SLURM_STEP_ID="4294967290")
+    task = python(start, SLEEP, SLURM_PROCID="0")
+    assert [each.pid for each in probe().ranks] == [task.pid]
+
+
 def test_the_stack_is_told_by_py_spy_of_the_image_s_path(start: Start) -> None:
     folder = os.path.dirname(sys.executable)
     if not os.access(f"{folder}/py-spy", os.X_OK):
@@ -177,7 +216,7 @@ def test_a_dump_is_asked_for_and_awaited(start: Start, tmp_path: Path) -> None:
     python(start, SLEEP, RANK="4", **names)
     (tmp_path / "a b_4").write_text("of an hour ago")
     third, fourth = probe().ranks
-    assert (third.dump, third.dump_path) == ("new", f"{stem}3")
+    assert (third.dump, third.dump_size, third.dump_path) == ("new", 9000, f"{stem}3")
     assert os.path.getsize(f"{stem}3") == 9000
     assert (fourth.dump, fourth.dump_path) == ("old", f"{stem}4")
 
@@ -194,9 +233,61 @@ def test_ras_is_asked_as_its_own_client_asks(
     port = server.stdout.readline().split()[-1]
     names = {"NCCL_RAS_ENABLE": "1", "NCCL_RAS_ADDR": f"localhost:{port}"}
     python(start, SLEEP, RANK="0", **names)
-    ((said, end, text),) = probe("n1").ras
+    first, second = probe("n1").ras
+    assert first == second
+    said, end, text = first
     assert (said, end, text.rstrip("\n")) == (port, "complete", answer)
     assert probe("n2").ras == (), "another node asks"
+
+
+ENDLESS = """
+import socket
+listener = socket.create_server(('127.0.0.1', 0))
+print(listener.getsockname()[1], flush=True)
+talk, _ = listener.accept()
+talk.sendall(b'SERVER PROTOCOL 2\\nOK\\nOK\\n')
+while True: talk.sendall({text} * 100000)
+"""
+
+
+@pytest.mark.parametrize("text", ["b'x'", "b'x' * 30 + b'\\n'"])
+def test_ras_that_never_ends_is_cut(start: Start, text: str) -> None:
+    code = ENDLESS.format(text=text)
+    server = python(start, f"exec({code!r})")
+    assert server.stdout is not None
+    address = f"localhost:{server.stdout.readline().strip()}"
+    python(start, SLEEP, RANK="0", NCCL_RAS_ENABLE="1", NCCL_RAS_ADDR=address)
+    began = time.monotonic()
+    (answer,) = probe("n1").ras
+    assert time.monotonic() - began < 40
+    assert (answer.end, len(answer.text) < 1 << 23) == ("cut", True)
+
+
+HEARS = """
+import socket
+listener = socket.create_server(('127.0.0.1', 0))
+print(listener.getsockname()[1], flush=True)
+talk, _ = listener.accept()
+for line in talk.makefile('rb'):
+    print(line.decode().strip(), flush=True)
+    if line.startswith(b'VERBOSE'): break
+    talk.sendall(b'SERVER PROTOCOL 2\\n' if line.startswith(b'CLIENT') else b'OK\\n')
+talk.sendall(b'NCCL version 2\\nJob summary\\n')
+"""
+
+
+@pytest.mark.parametrize(("world", "form"), [("64", True), ("4096", False)])
+def test_of_a_large_job_ras_is_asked_for_text(
+    start: Start, world: str, form: bool
+) -> None:
+    server = python(start, f"exec({HEARS!r})")
+    assert server.stdout is not None
+    address = f"localhost:{server.stdout.readline().strip()}"
+    names = {"NCCL_RAS_ENABLE": "1", "NCCL_RAS_ADDR": address, "WORLD_SIZE": world}
+    python(start, SLEEP, RANK="0", **names)
+    (_, end, text), _ = probe("n1").ras
+    assert (end, text) == ("complete", "NCCL version 2\nJob summary\n")
+    assert ("SET FORMAT json\n" in server.stdout.read()) == form
 
 
 def test_ras_that_does_not_listen_is_said(start: Start) -> None:

@@ -6,6 +6,7 @@ import pytest
 from views import (
     IN_LOADER,
     IN_SUM,
+    IN_SYNCHRONIZE,
     RUNS,
     SLEEPS,
     STOPPED,
@@ -124,6 +125,80 @@ CASES: dict[str, tuple[Evidence, str, list[tuple[str, str]]]] = {
         "named",
         [("hang-rank-stopped", "rank 3 on node2")],
     ),
+    "the log moves, and one is apart now": (
+        evidence(*four(RUNS, RUNS, RUNS, WAITS), log=OLD._replace(age=2.0)),
+        "moves",
+        [("hang-rank-apart", "rank 3 on node2"), ("hang-log-moves", "job 12")],
+    ),
+    "the log moves, and NCCL counts ranks that are apart now": (
+        evidence(*four(RUNS, RUNS, RUNS, RUNS), log=OLD._replace(age=2), behind=(BEHIND,)),
+        "moves",
+        [("hang-rank-behind", "rank 3 on node2"), ("hang-log-moves", "job 12")],
+    ),
+    "the log moves, and others have waited for long": (
+        evidence(
+            *four(RUNS, RUNS, RUNS, RUNS),
+            log=OLD._replace(age=2.0),
+            behind=(BEHIND._replace(since=700.0),),
+        ),
+        "named",
+        [("hang-rank-behind", "rank 3 on node2")],
+    ),
+    "the log is silent, and others have waited for a moment": (
+        evidence(
+            *four(RUNS, RUNS, RUNS, RUNS), log=OLD, behind=(BEHIND._replace(since=0.4),)
+        ),
+        "moves",
+        [("hang-rank-behind", "rank 3 on node2"), ("hang-ranks-move", "job 12")],
+    ),
+    "the log is silent, one sleeps, and collectives were called only now": (
+        evidence(*four(WAITS, WAITS, SLEEPS, WAITS), log=OLD, called=0.2),
+        "moves",
+        [("hang-rank-apart", "rank 2 on node2"), ("hang-ranks-move", "job 12")],
+    ),
+    "one sleeps, and the last collective was called long ago": (
+        evidence(*four(WAITS, WAITS, SLEEPS, WAITS), log=OLD, called=700.0),
+        "named",
+        [("hang-rank-apart", "rank 2 on node2")],
+    ),
+    "others have waited for a moment in one group, for long in another": (
+        evidence(
+            *four(RUNS, RUNS, RUNS, RUNS),
+            log=OLD,
+            behind=(BEHIND._replace(since=0.4), BEHIND._replace(since=700.0)),
+        ),
+        "named",
+        [("hang-rank-behind", "rank 3 on node2")] * 2,
+    ),
+    "some nodes are looked at, whose ranks know of more": (
+        Evidence("12", evidence(*four(WAITS, WAITS)).nodes[:1], is_part=True),
+        "unclear",
+        [],
+    ),
+    "some nodes are looked at, and one runs no rank": (
+        evidence(*four(WAITS, WAITS), is_part=True),
+        "unclear",
+        [],
+    ),
+    "one runs and one is not told, where most wait": (
+        evidence(*(rank(n, host="node1", world=8, **does) for n, does in enumerate(
+            [RUNS, {"state": "S", "call": 0}, *[WAITS] * 6])), is_part=True),
+        "named",
+        [("hang-rank-busy", "rank 0 on node1"), ("hang-rank-apart", "rank 1 on node1")],
+    ),
+    "two programs, of which one computes and one waits": (
+        evidence(*(rank(n, host=f"node{node}", world=3, **does) for n in range(3)
+                   for node, does in ((1, WAITS), (2, RUNS)) if (n, node) != (2, 1))),
+        "unclear",
+        [],
+    ),
+    "one is in a barrier, the others wait for their GPUs": (
+        evidence(
+            *four({**WAITS, "stack": IN_SUM}, *[{**RUNS, "stack": IN_SYNCHRONIZE}] * 3)
+        ),
+        "named",
+        [("hang-rank-apart", "rank 0 on node1")],
+    ),
     "nobody is a rank": (evidence(), "unclear", []),
     "one rank": (evidence(rank(0, world=1, **WAITS)), "unclear", []),
 }  # fmt: skip
@@ -144,6 +219,14 @@ def test_who_is_named(
     assert len(unclear) == (verdict == "unclear") == judgement.is_inconclusive
 
 
+@pytest.mark.parametrize("age", [2.0, 700.0])
+def test_where_the_job_moves_what_is_seen_of_one_moment_is_a_note(age: float) -> None:
+    moment = BEHIND._replace(since=0.4)
+    ranks = four(RUNS, RUNS, RUNS, WAITS)
+    seen = evidence(*ranks, log=OLD._replace(age=age), behind=(moment,))
+    assert {each.severity for each in judge(seen).findings} == {"note"}
+
+
 def messages(seen: Evidence) -> dict[str, str]:
     return {each.rule: each.message for each in judge(seen).findings}
 
@@ -154,6 +237,42 @@ def test_a_silent_node_is_told_with_its_ranks_and_what_slurm_says() -> None:
     said = messages(seen._replace(nodes=(seen.nodes[0], last)))["hang-node-silent"]
     assert said == (
         "does not answer (No route to host), with ranks 2-3; Slurm has it as allocated*"
+    )
+
+
+@pytest.mark.parametrize(
+    ("does", "rule", "said"),
+    [
+        (
+            {"state": "D", "channel": "rpc_wait_bit"},
+            "hang-rank-disk",
+            "each cannot be interrupted in the kernel (rpc_wait_bit) (state D)",
+        ),
+        (
+            SLEEPS,
+            "hang-rank-apart",
+            "each sleeps; 10 of 10 others: waits for another thread (a lock)",
+        ),
+        (RUNS, "hang-rank-busy", "each computes, while 10 others wait"),
+    ],
+)
+def test_many_ranks_that_do_the_same_are_one_finding(
+    does: dict[str, object], rule: str, said: str
+) -> None:
+    ranks = [
+        rank(number, host=f"node{1 + number % 2}", world=15, **how)
+        for number, how in enumerate([does] * 5 + [WAITS] * 10)
+    ]
+    found = [each for each in judge(evidence(*ranks)).findings if each.rule == rule]
+    assert [(each.subject, each.message) for each in found] == [
+        ("ranks 0-4 on node1, node2", said)
+    ]
+
+
+def test_of_several_programs_it_is_said_that_they_are() -> None:
+    ranks = [rank(0, host=f"node{node}", world=1, **WAITS) for node in (1, 2)]
+    assert messages(evidence(*ranks))["hang-unclear"] == (
+        "I cannot tell: several programs run in it, as rank 0 is on node1 and on node2"
     )
 
 

@@ -15,6 +15,11 @@ IN_SUM = (
     "step (train.py:40)",
     "<module> (train.py:80)",
 )
+IN_SYNCHRONIZE = (
+    "synchronize (torch/cuda/__init__.py:1083)",
+    "step (train.py:44)",
+    "<module> (train.py:80)",
+)
 IN_LOADER = ("read (data.py:7)", "step (train.py:38)", "<module> (train.py:80)")
 
 

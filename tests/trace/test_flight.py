@@ -213,6 +213,8 @@ class _Evil:
         b"\x80\x02.",
         b"\x80",
         b"\x80\x02}(]]u.",  # a list as a key
+        b"\x80\x02}K\x01K\x02s.",  # a number as a key: numbers may all hash alike
+        b"\x80\x02}N" + b"q\x00h\x00\x86" * 64 + b"Ns.",  # a key that takes 2^64 steps
         b"\x80\x02]q\x00h\x00a.",  # a list in itself
         b"\x80\x02" + b"(" * 100_000,
         b"\x80\x02" + b"]" + b"\x85" * 100_000 + b".",
@@ -238,7 +240,46 @@ def test_one_operation_many_times_over_is_refused() -> None:
 def test_lists_that_hold_each_other_many_times_take_no_time() -> None:
     sizes: list[Any] = [[1] * 1000] * 1000
     wide = entry(1, input_sizes=sizes, frames=[{"filename": "/x/torch/y"}] * 100_000)
-    assert len(dump(0, *([wide] * 200)).entries) == 200
+    assert len(dump(0, *([wide] * 20)).entries) == 20
+    with pytest.raises(TraceError, match="sizes"):
+        dump(0, *([wide] * 100_000))
+
+
+def test_a_long_list_of_ranks_of_many_groups_is_read_once() -> None:
+    long = {"ranks": str(list(range(20_000)))}
+    config = {f"{number}": long for number in range(20_000)}
+    found = dump(0, entry(1), pg_config=config)
+    assert len(found.ranks) == 20_000
+
+
+def test_split_groups_of_one_name_are_groups_of_their_own() -> None:
+    # Older PyTorch counts them in each process: the pairs 0-1 and 2-3 are both "1".
+    def split(rank: int, *entries: dict[str, Any]) -> FlightDump:
+        own = [{**each, "process_group": ("1", "tp")} for each in entries]
+        ranks = "[0, 1]" if rank < 2 else "[2, 3]"
+        return dump(rank, *own, pg_config={"1": {"ranks": ranks}})
+
+    ahead, apart = (entry(1), entry(2)), (entry(1, profiling_name="nccl:broadcast"),)
+    dumps_ = [split(rank, *(ahead if rank < 2 else apart)) for rank in range(4)]
+    assert lag(dumps_) == ()
+    assert out_of_step(dumps_) == ()
+    waits = entry(2, state="started", retired=False)
+    (found,) = lag([*dumps_[:2], split(2, *apart, waits), split(3, *apart)])
+    assert (found.absent, found.waiting) == ({3: 1}, {2: "started"})
+
+
+def test_a_group_that_a_full_buffer_has_lost_is_not_known() -> None:
+    # A stage of a pipeline: what it sends has pushed out the only barrier of all.
+    sends = [
+        entry(1, record_id=each, profiling_name="nccl:send 0->1", is_p2p=True)
+        for each in range(4000, 4004)
+    ]
+    early = dump(1, entry(1))
+    assert lag([dump(0, *sends), early]) == ()
+    (found,) = lag([dump(0, *sends), dump(1, entry(1, state="started"))])
+    assert (found.absent, found.unseen) == ({}, (0,))
+    (found,) = lag([dump(0), early])
+    assert found.absent == {0: 0}
 
 
 REAL = (DUMPS / "lag/nccl_trace_rank_0").read_bytes()

@@ -180,3 +180,20 @@ _JSON = st.recursive(
 @given(_JSON, _JSON)
 def test_json_of_any_shape(comms: object, ras: object) -> None:
     _sane(read_ras(json.dumps({"communicators": comms, "ras": ras})))
+
+
+def test_json_of_2_28_without_a_comma_where_ranks_are_missing() -> None:
+    lacks = answers.JSON_DEAD
+    for number in range(4):
+        lacks = lacks.replace(
+            f'"nvml_dev": {number},\n          "status": {{\n            "unresponsive"',
+            f'"nvml_dev": {number}\n          "status": {{\n            "unresponsive"',
+        )
+    assert lacks != answers.JSON_DEAD
+    assert read_ras(lacks) == read_ras(answers.JSON_DEAD)
+
+
+def test_many_names_of_collectives_take_no_time() -> None:
+    many = [answers.rank(each, **{f"Sum{each}": each}) for each in range(20_000)]
+    (comm,) = read_ras(answers.answer(many, [])).comms
+    assert len(comm.spreads) < 100
