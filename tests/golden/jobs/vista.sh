@@ -14,7 +14,7 @@
 # for production
 #SBATCH --partition=gh
 
-# 1 GPUs on each node
+# 1 GPU on each node
 #SBATCH --nodes=2
 
 # one task, in which srun starts the ranks
