@@ -98,8 +98,11 @@ def most_memory(profile: Profile | None) -> int | None:
     """Return how much memory, in MiB, no node has for jobs."""
     if profile is None or profile.node is None:
         return None
-    if profile.billing and profile.billing.memory_per_share:
-        return profile.billing.memory_per_share * profile.node.gpus << 10
-    share = profile.node.memory_per_gpu
-    # A share is no limit: some of a node's memory belongs to no GPU.
-    return mebibytes(share) * profile.node.gpus * 5 // 4 if share else None
+    asked, billing = profile.node.memory_per_gpu, profile.billing
+    share = mebibytes(asked) if asked else 0
+    priced = (billing.memory_per_share or 0) << 10 if billing else 0
+    # A price by more than what is asked for with a GPU counts all of a node's memory.
+    if priced > share:
+        return priced * profile.node.gpus
+    # Else a share is no limit: some of a node's memory belongs to no GPU.
+    return share * profile.node.gpus * 5 // 4 or None

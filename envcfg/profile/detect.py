@@ -197,12 +197,22 @@ def read_known(data: bytes, *, path: str, stem: str) -> Profile | None:
     text = data.replace(b"\r\n", b"\n") + b"\n"
     named = re.search(rb"^name:[ \t]*(\S+)[ \t]*$", text, re.M)
     if named and named[1] == stem.encode() and _PLAIN_KEYS.match(text):
-        blocks = b"".join(match[0] for match in _WANTED.finditer(text))
-        if b"detect:" not in blocks:
+        wanted = [match.span() for match in _WANTED.finditer(text)]
+        kept = _only(text, [named.span(), *wanted])
+        if b"detect:" not in kept:
             return Profile(name=stem)
-        if profile := _load(named[0] + b"\n" + blocks, path, stem):
+        if profile := _load(kept, path, stem):
             return profile
     return _load(data, path, stem)
+
+
+def _only(text: bytes, spans: Sequence[tuple[int, int]]) -> bytes:
+    """Return what *spans* of *text* hold, each on the line where it was."""
+    parts, done = [], 0
+    for start, end in sorted(spans):
+        parts += [b"\n" * text.count(b"\n", done, start), text[start:end]]
+        done = end
+    return b"".join(parts)
 
 
 def _load(data: bytes, path: str, stem: str) -> Profile | None:

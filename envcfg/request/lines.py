@@ -36,7 +36,7 @@ def request_lines(
         profile, named, "--account", "--partition", "--qos", "--constraint"
     )
     yield from _image(plan, scheduler)
-    size = f"{shape.gpus} GPUs on each node"
+    size = f"{shape.gpus} GPU{'s' * (shape.gpus != 1)} on each node"
     yield Line("--nodes", str(shape.nodes), _why(profile, "--nodes", size))
     if asked.exclusive:
         why = "given for this job"

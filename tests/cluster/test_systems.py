@@ -26,6 +26,8 @@ RIGHT = {
         "crusher[1-2]",
     ),
     "dardel": ("--partition=gpu --gpus-per-node=8 -c8 --mem=456G", "dardel[1-2]"),
+    "delta": ("--partition=gpuA100x4 --gpus-per-node=4 -c16 --mem=232G", "delta[1-2]"),
+    "deltaai": ("--partition=ghx4 --gpus-per-node=4 -c72 --mem=440G", "deltaai[1-2]"),
     "frontier": (
         "--partition=extended --gpus-per-node=8 -c7 --network=disable_rdzv_get",
         "frontier[1-2]",
@@ -34,7 +36,15 @@ RIGHT = {
         "--partition=workq --gpus-per-node=4 -c72 -t1:00:00",
         "isambard[1-2]",
     ),
-    "juwels-booster": ("--partition=booster --gres=gpu:4 -c12", "juwels[1-2]"),
+    "jean-zay": ("--constraint=h100 --gres=gpu:4 -c24", "jeanzay[1-2]"),
+    "jupiter": (
+        "--partition=booster --gres=gpu:4 --ntasks-per-node=4 -c72",
+        "jupiter[1-2]",
+    ),
+    "juwels-booster": (
+        "--partition=booster --gres=gpu:4 -c12 -wjuwels[1-2]",
+        "juwels[1-2]",
+    ),
     "leonardo": (
         "--partition=boost_usr_prod --gres=gpu:4 -c8 --mem=494000M",
         "leonardo[1-2]",
@@ -42,6 +52,11 @@ RIGHT = {
     "lumi-g": ("--partition=dev-g --gpus-per-node=8 -c7", "lumi[1-2]"),
     "mahti": ("--partition=gpumedium --gres=gpu:a100:4 -c32", "g[1101-1102]"),
     "marenostrum5-acc": ("--qos=acc_debug --gres=gpu:4 -c20", "marenostrum[1-2]"),
+    "meluxina": (
+        "--partition=gpu --qos=default --gres=gpu:4 -c16 -wmeluxina[1-2]",
+        "meluxina[1-2]",
+    ),
+    "olivia": ("--partition=accel --gpus-per-node=4 -c70 --mem=440G", "olivia[1-2]"),
     "perlmutter": (
         "--qos=regular --constraint=gpu --gpus-per-node=4 -c32 --account=m1_g",
         "perlmutter[1-2]",
@@ -49,9 +64,10 @@ RIGHT = {
     "puhti": ("--partition=gpu --gres=gpu:v100:4 -c10", "puhti[1-2]"),
     "roihu": ("--partition=gpularge --gres=gpu:gh200:4 -c72", "roihu[1-2]"),
     "setonix": ("--partition=gpu-dev --gpus-per-node=8", "setonix[1-2]"),
+    "vista": ("--partition=gh --ntasks-per-node=1 -c72", "vista[1-2]"),
 }
 #: Those on which a job names no partition.
-NO_PARTITION = ("adastra-", "aws-", "marenostrum5-acc", "perlmutter")
+NO_PARTITION = ("adastra-", "aws-", "jean-zay", "marenostrum5-acc", "perlmutter")
 # Two nodes each, beyond what the system has or allows, and what Slurm says to it.
 UNAVAILABLE = "Requested node configuration is not available"
 WRONG = {
@@ -60,7 +76,10 @@ WRONG = {
     "five A100": ("--partition=gpumedium --gres=gpu:a100:5", UNAVAILABLE),
     "five GH200": ("--partition=gpularge --gres=gpu:gh200:5", UNAVAILABLE),
     "nine GCDs": ("--partition=dev-g --gpus-per-node=9", UNAVAILABLE),
-    "too many cores": ("--partition=booster --gres=gpu:4 --mincpus=49", UNAVAILABLE),
+    "too many cores": (
+        "--partition=develbooster --gres=gpu:4 --mincpus=49",
+        UNAVAILABLE,
+    ),
     "too much memory": ("--partition=workq --gpus-per-node=4 --mem=900G", UNAVAILABLE),
     "another system's feature": ("--partition=workq --constraint=MI300", UNAVAILABLE),
     "a feature that is nowhere": (

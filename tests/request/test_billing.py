@@ -54,6 +54,15 @@ PUBLISHED = {
     "isambard: a node": ("isambard-ai", Used(1, 4, 288, memory(460)), "1", "GPUs"),
     "isambard: a GPU": ("isambard-ai", Used(1, 1, 72, memory(115)), "0.25", "GPUs"),
     "isambard: 108 cores": ("isambard-ai", Used(1, 1, 108), "0.375", "cores"),
+    # Delta: a GPU is 16 cores, or 62.5 GB. DeltaAI: as many GH200 as the cores take.
+    "delta: a node": ("delta", Used(1, 4, 64, memory(232)), "4", "GPUs"),
+    "delta: 32 cores": ("delta", Used(1, 1, 32, memory(58)), "2", "cores"),
+    "deltaai: a node": ("deltaai", Used(1, 4, 288, memory(440)), "4", "GPUs"),
+    "deltaai: 73 cores": ("deltaai", Used(1, 1, 73), "2", "cores"),
+    # JUPITER: 288 hours of cores for a node, which is a whole one. Vista, MeluXina: nodes.
+    "jupiter: a GPU": ("jupiter", Used(1, 1, 72, partition="booster"), "288", "whole nodes"),
+    "vista": ("vista", Used(8, 8, 576, partition="gh"), "8", "whole nodes"),
+    "meluxina": ("meluxina", Used(2, 8, 128, partition="gpu"), "2", "whole nodes"),
 }  # fmt: skip
 
 

@@ -17,7 +17,7 @@
 # single GCDs; without --exclusive the masks do not hold
 #SBATCH --partition=small-g
 
-# 1 GPUs on each node
+# 1 GPU on each node
 #SBATCH --nodes=1
 
 # GPUs that are asked for by node stay in one group of devices, so that those of a node

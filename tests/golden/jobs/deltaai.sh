@@ -1,0 +1,63 @@
+#!/bin/bash
+# envcfg:job HASH
+# shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
+# envcfg 0.1.0, profile deltaai (sha256 HASH)
+# made by: envcfg sbatch --profile deltaai --account abcd-dtai-gh --nodes 2 --time 15 --container none -- python3 dump.py out 'a b'
+# Submit it by: sbatch FILE
+# Who says so, and since when: envcfg profiles show deltaai
+
+# --- What is asked for, and why -----------------------------------------------------
+
+# its name in the queue
+#SBATCH --job-name=dump
+
+# hours are booked to a project, by a name with this ending
+#SBATCH --account=abcd-dtai-gh
+
+# for production; nodes are shared
+#SBATCH --partition=ghx4
+
+# 4 GPUs on each node
+#SBATCH --nodes=2
+
+# GPUs that are asked for by node stay in one group of devices, so that those of a node
+# reach each other's memory
+#SBATCH --gpus-per-node=4
+
+# one task for each GPU
+#SBATCH --ntasks-per-node=4
+
+# a superchip is a GPU with 72 cores and 120 GB, and has an adapter; a job can have a
+# part of a node, and users ask for 110G with each
+#SBATCH --cpus-per-task=72
+
+# 110G for each GPU
+#SBATCH --mem=440G
+
+# the job is ended after it; the shorter, the sooner
+#SBATCH --time=00:15:00
+
+# stdout and stderr, by name and number of the job
+#SBATCH --output=%x-%j.out
+
+case ${BASH_VERSION:-none}:${SHELLOPTS-} in
+  none:* | [1-3].* | 4.[0-3].* | *:*posix*) # as sh, too, bash reads other rules
+    printf 'envcfg: error: this needs bash 4.4 or newer, not in its POSIX mode; run it as in: bash job.sh\n' >&2
+    case $- in *i*) return 4 ;; *) exit 4 ;; esac
+    ;;
+esac
+
+# --- What srun must be told again ---------------------------------------------------
+
+# srun of Slurm 22.05 to 23.02 does not take it over from the batch job
+export SRUN_CPUS_PER_TASK="${SLURM_CPUS_PER_TASK:-72}"
+
+# --- The step -----------------------------------------------------------------------
+
+if ! command -v envcfg >/dev/null; then
+  printf 'envcfg: error: envcfg is not on PATH in the job\n' >&2
+  printf '  hint: put it there, or make this script with --inline\n' >&2
+  exit 127
+fi
+# shellcheck disable=SC1090 # envcfg writes it
+source <(envcfg wrap --profile deltaai --container none -- python3 dump.py out 'a b' || echo exit $?)
