@@ -21,6 +21,8 @@ RIGHT = {
     "alps-clariden": ("--partition=normal --gpus-per-node=4 -c72", "alps[1-2]"),
     "aws-p4d": ("--exclusive --gpus-per-node=8", "awsa[1-2]"),
     "aws-p5": ("--exclusive --gpus-per-node=8", "awsh[1-2]"),
+    "azure-ndgb200": ("--gpus-per-node=4", "azuregb[1-2]"),
+    "azure-ndh100": ("--exclusive --gpus-per-node=8 -c12", "azureh[1-2]"),
     "crusher": (
         "--partition=batch --gpus-per-node=8 -c7 -wcrusher[1-2]",
         "crusher[1-2]",
@@ -30,6 +32,8 @@ RIGHT = {
         "--partition=extended --gpus-per-node=8 -c7 --network=disable_rdzv_get",
         "frontier[1-2]",
     ),
+    "google-a3-mega": ("--gpus-per-node=8", "googlem[1-2]"),
+    "ibm-h100": ("--gres=gpu:8 -c20", "ibmh[1-2]"),
     "isambard-ai": (
         "--partition=workq --gpus-per-node=4 -c72 -t1:00:00",
         "isambard[1-2]",
@@ -42,6 +46,7 @@ RIGHT = {
     "lumi-g": ("--partition=dev-g --gpus-per-node=8 -c7", "lumi[1-2]"),
     "mahti": ("--partition=gpumedium --gres=gpu:a100:4 -c32", "g[1101-1102]"),
     "marenostrum5-acc": ("--qos=acc_debug --gres=gpu:4 -c20", "marenostrum[1-2]"),
+    "oci-h100": ("--exclusive --gpus-per-node=8", "ocih[1-2]"),
     "perlmutter": (
         "--qos=regular --constraint=gpu --gpus-per-node=4 -c32 --account=m1_g",
         "perlmutter[1-2]",
@@ -51,7 +56,10 @@ RIGHT = {
     "setonix": ("--partition=gpu-dev --gpus-per-node=8", "setonix[1-2]"),
 }
 #: Those on which a job names no partition.
-NO_PARTITION = ("adastra-", "aws-", "marenostrum5-acc", "perlmutter")
+NO_PARTITION = (
+    *("adastra-", "aws-", "azure-", "google-", "ibm-", "oci-"),
+    *("marenostrum5-acc", "perlmutter"),
+)
 # Two nodes each, beyond what the system has or allows, and what Slurm says to it.
 UNAVAILABLE = "Requested node configuration is not available"
 WRONG = {
