@@ -42,7 +42,8 @@ NONE = {
 def test_a_script_shows_its_system(name: str) -> None:
     text, signs = SCRIPTS[name]
     found = recognise([Source("job.sh", f"#!/bin/bash\n{text}", 0)])
-    assert found and (found.profile, found.signs) == (name, signs)
+    assert found
+    assert (found.profile, found.signs) == (name, signs)
 
 
 @pytest.mark.parametrize("case", NONE)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-
 from jobs import Job, text
 from scenarios import small
+
 from support import envcfg
 
 FASTRAK = small(

@@ -133,7 +133,7 @@ def test_the_network_of_a3_mega_is_set_where_the_prolog_has_installed_it(
     assert several["NCCL_NET"] == "FasTrak"
     assert several["NCCL_FASTRAK_CTRL_DEV"] == several["NCCL_SOCKET_IFNAME"]
     one = settings(plan(built_in, "google-a3-mega", {"nodes": "1"}))
-    network = {key for key in one if key.startswith("NCCL_") or key.startswith("LD_")}
+    network = {key for key in one if key.startswith(("NCCL_", "LD_"))}
     assert network == {"NCCL_SOCKET_IFNAME"}
 
 
