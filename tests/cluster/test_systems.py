@@ -21,6 +21,8 @@ RIGHT = {
     "alps-clariden": ("--partition=normal --gpus-per-node=4 -c72", "alps[1-2]"),
     "aws-p4d": ("--exclusive --gpus-per-node=8", "awsa[1-2]"),
     "aws-p5": ("--exclusive --gpus-per-node=8", "awsh[1-2]"),
+    "azure-ndgb200": ("--gpus-per-node=4", "azuregb[1-2]"),
+    "azure-ndh100": ("--exclusive --gpus-per-node=8 -c12", "azureh[1-2]"),
     "crusher": (
         "--partition=batch --gpus-per-node=8 -c7 -wcrusher[1-2]",
         "crusher[1-2]",
@@ -32,6 +34,8 @@ RIGHT = {
         "--partition=extended --gpus-per-node=8 -c7 --network=disable_rdzv_get",
         "frontier[1-2]",
     ),
+    "google-a3-mega": ("--gpus-per-node=8", "googlem[1-2]"),
+    "ibm-h100": ("--gres=gpu:8 -c20", "ibmh[1-2]"),
     "isambard-ai": (
         "--partition=workq --gpus-per-node=4 -c72 -t1:00:00",
         "isambard[1-2]",
@@ -57,6 +61,7 @@ RIGHT = {
         "meluxina[1-2]",
     ),
     "olivia": ("--partition=accel --gpus-per-node=4 -c70 --mem=440G", "olivia[1-2]"),
+    "oci-h100": ("--exclusive --gpus-per-node=8", "ocih[1-2]"),
     "perlmutter": (
         "--qos=regular --constraint=gpu --gpus-per-node=4 -c32 --account=m1_g",
         "perlmutter[1-2]",
@@ -67,7 +72,10 @@ RIGHT = {
     "vista": ("--partition=gh --ntasks-per-node=1 -c72", "vista[1-2]"),
 }
 #: Those on which a job names no partition.
-NO_PARTITION = ("adastra-", "aws-", "jean-zay", "marenostrum5-acc", "perlmutter")
+NO_PARTITION = (
+    *("adastra-", "aws-", "azure-", "google-", "ibm-", "oci-"),
+    *("jean-zay", "marenostrum5-acc", "perlmutter"),
+)
 # Two nodes each, beyond what the system has or allows, and what Slurm says to it.
 UNAVAILABLE = "Requested node configuration is not available"
 WRONG = {

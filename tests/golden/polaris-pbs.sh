@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
-# envcfg:script 4746b1331d52ae94f11aa922f807212c5d41f38a55ce3a03ad07a6fbf3214605
+# envcfg:script 768ad540d88a16c2825461960cd64a267a0676ae39a2c24efd2e778edd727cec
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
-# envcfg 0.1.0, profile polaris (sha256 94907825007143ff)
+# envcfg 0.1.0, profile polaris (sha256 b9cbb0281af25afa)
 # made by: envcfg wrap --profile polaris --container /images/pytorch.sif --runtime-arg=--cleanenv -- python3 dump.py out 'a b'
 # Source it in a batch script, evaluate it, run it, submit it: all the same.
 # It needs bash 4.4 and, on the compute nodes, neither envcfg nor Python.
 # It starts the ranks by:
 #   mpiexec "${ENVCFG_SIZED[@]}" "${ENVCFG_MPIEXEC[@]}" apptainer exec --nv --fakeroot \
-#     --cleanenv /images/pytorch.sif /bin/sh -c "$ENVCFG_RANK" envcfg-rank \
-#     "${ENVCFG_ARGS[@]}" -- python3 dump.py out 'a b'
+#     --cleanenv --bind /local/scratch /images/pytorch.sif /bin/sh -c "$ENVCFG_RANK" \
+#     envcfg-rank "${ENVCFG_ARGS[@]}" -- python3 dump.py out 'a b'
 
 case ${BASH_VERSION:-none}:${SHELLOPTS-} in
   none:* | [1-3].* | 4.[0-3].* | *:*posix*) # as sh, too, bash reads other rules
@@ -34,11 +34,11 @@ ENVCFG_CPUS='24-31,56-63:16-23,48-55:8-15,40-47:0-7,32-39'
 ENVCFG_RUNTIMES=(apptainer) # the first that is on PATH
 
 envcfg_modules() {
-  # where ALCF keeps its own modules [profiles/polaris.yaml:67]
+  # where ALCF keeps its own modules [profiles/polaris.yaml:85]
   envcfg_module use /soft/modulefiles
-  # the modules of Apptainer come with it [profiles/polaris.yaml:72]
+  # the modules of Apptainer come with it [profiles/polaris.yaml:90]
   envcfg_module load spack-pe-base
-  # brings Apptainer, which is on compute nodes only [profiles/polaris.yaml:77]
+  # brings Apptainer, which is on compute nodes only [profiles/polaris.yaml:95]
   envcfg_module load apptainer
   envcfg_unloaded
 }
@@ -49,20 +49,23 @@ envcfg_mounts() {
   envcfg_argument --nv /dev/nvidiactl
   # without it Apptainer fails on the compute nodes ("starter-suid"). With it the home
   # folder is /root inside: what is called by its path there needs a --bind
-  # [profiles/polaris.yaml:59]
+  # [profiles/polaris.yaml:77]
   envcfg_argument --fakeroot
   envcfg_argument --cleanenv
+  # the SSDs; Apptainer shows the container no such folder by itself
+  # [profiles/polaris.yaml:71]
+  envcfg_bind_if /local/scratch /local/scratch
 }
 
 envcfg_settings() {
   # the plugin brings two to three times the bandwidth of sockets; where it does not load,
   # the job ends. Megatron-DeepSpeed may hang with it: --unset NCCL_NET
-  # [profiles/polaris.yaml:161]
+  # [profiles/polaris.yaml:182]
   if [ "$ENVCFG_NODES" -gt 1 ]; then
     envcfg_set NCCL_NET 'AWS Libfabric'
   fi
   # the two Slingshot interfaces of a node, where the family names four
-  # [profiles/polaris.yaml:169]
+  # [profiles/polaris.yaml:190]
   envcfg_set NCCL_SOCKET_IFNAME hsn0,hsn1
   # gloo reads its own variable, not that of NCCL, and takes exact names, no prefixes
   # [profiles/slingshot.yaml:93]
@@ -79,7 +82,7 @@ envcfg_settings() {
   envcfg_set FI_CXI_DISABLE_HOST_REGISTER 1
   # large jobs overrun the default completion queue [profiles/slingshot.yaml:120]
   envcfg_set FI_CXI_DEFAULT_CQ_SIZE 131072
-  # part of the settings that ALCF measured as best [profiles/polaris.yaml:174]
+  # part of the settings that ALCF measured as best [profiles/polaris.yaml:195]
   envcfg_set NCCL_COLLNET_ENABLE 1
   envcfg_preset TRITON_CACHE_DIR TORCH_EXTENSIONS_DIR TORCHINDUCTOR_CACHE_DIR MASTER_ADDR MASTER_PORT
   ENVCFG_ARGS+=("ENVCFG_CACHE_BASE=$ENVCFG_CACHE_BASE")
@@ -87,6 +90,7 @@ envcfg_settings() {
 }
 
 ENVCFG_SCRATCH=/tmp # for node-local caches
+if [[ -d /local/scratch && -w /local/scratch ]]; then ENVCFG_SCRATCH=/local/scratch; fi
 
 IFS= builtin read -r -d '' ENVCFG_INSIDE <<'ENVCFG_TEXT' || : # until the text ends
 envcfg_inside() { # what is set in each task, in the container
@@ -201,8 +205,23 @@ envcfg_find_image() { # set envcfg_image, a path: absolute, and there
   fi
 }
 
+envcfg_find_source() { # SOURCE [SPEC]: of a bind
+  if [[ ! -e $1 ]]; then
+    envcfg_fault "bind source $1 does not exist on ${HOSTNAME:-this host}" "correct or drop the bind '${2-$1}'"
+  fi
+}
+
+envcfg_bind_if() { # PATH SOURCE [SPEC]: mount it, where PATH exists
+  if [[ -e $1 ]]; then envcfg_bind "${@:2}"; fi
+}
+
 envcfg_argument() { # ARGUMENT [PATH]: left out if PATH is given and absent
   if [[ -z ${2-} || -e $2 ]]; then ENVCFG_ENTER+=("$1"); fi
+}
+
+envcfg_bind() { # SOURCE [SPEC]: mount it, at the same place or as SPEC says
+  envcfg_find_source "$@"
+  ENVCFG_ENTER+=(--bind "${2-$1}")
 }
 
 envcfg_enter() { # set ENVCFG_ENTER: the words that enter the container
@@ -733,7 +752,6 @@ envcfg_module() { # ACTION NAME [own]: what the profile has may be missing, what
   fi
   set +eu +o pipefail # they are not made for it
   module "$1" "$2" </dev/null >&2 || envcfg_code=$?
-  envcfg_plain # a module may have brought functions and a separator of its own
   if ((envcfg_code == 0)); then
     return
   elif [[ -n ${3-} ]]; then

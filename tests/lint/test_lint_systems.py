@@ -1,4 +1,4 @@
-"""By what scripts, as users write them, a system is recognised."""
+"""Which system a script is for: two signs and no other system's, or none."""
 
 from __future__ import annotations
 
@@ -8,20 +8,44 @@ from envcfg.lint.source import Source
 from envcfg.lint.system import recognise
 
 SCRIPTS = {
-    "jupiter": "#SBATCH --partition=booster --gres=gpu:4 --cpus-per-task=72\ncd /e/project1/m3",
-    "juwels-booster": "#SBATCH --partition=booster --gres=gpu:4\njutil env activate -p hai",
-    "olivia": "#SBATCH --partition=accel --account=nn9999k\nmodule load NRIS/GPU",
-    "delta": "#SBATCH -p gpuA100x4-interactive -A bbka-delta-gpu",
-    "deltaai": "#SBATCH --partition=ghx4\n#SBATCH --account=abcd-dtai-gh",
-    "jean-zay": "#SBATCH -C h100\n#SBATCH -A abc@h100\nmodule load arch/h100",
-    "vista": "#SBATCH -p gh\n#SBATCH -N 2 -n 2\nmodule load tacc-apptainer",
-    "meluxina": "#SBATCH -A p200482 -p gpu -q default\ncd /project/home/p200482",
-    "": "#SBATCH --partition=booster --gres=gpu:4",
+    "azure-ndh100": (
+        "export NCCL_TOPO_FILE=/opt/microsoft/ndv5-topo.xml\nexport UCX_NET_DEVICES=mlx5_ib0:1\n",
+        ("topology", "adapters"),
+    ),
+    "google-a3-mega": (
+        "#SBATCH --partition=a3mega\n. /var/lib/tcpxo/lib64/nccl-env-profile.sh\n",
+        ("partition", "folder"),
+    ),
+    "oci-h100": (
+        "export NCCL_IB_TC=41\nexport NCCL_IB_HCA==mlx5_9,mlx5_10,mlx5_12,mlx5_13\n",
+        ("adapters", "traffic class"),
+    ),
+    "polaris": (
+        "#PBS -l select=2:system=polaris\n#PBS -l filesystems=home:eagle\n#PBS -q prod\n",
+        ("system", "queue", "file systems"),
+    ),
+    "derecho": (
+        "#PBS -q main\n#PBS -l select=1:ngpus=4\ncd /glade/work/me\n",
+        ("folder", "queue"),
+    ),
+}
+NONE = {
+    "Sophia, another system of ALCF": "#PBS -q by-gpu\n#PBS -l filesystems=home:eagle\n",
+    "Aurora, a third": "#PBS -q debug-scaling\n#PBS -l filesystems=home:flare\n",
+    "Casper, NCAR's other system": "#PBS -q casper\ncd /glade/work/me\n",
+    "one sign": "export NCCL_IB_TC=41\n",
+    "in comments": "# /var/lib/tcpxo/lib64\n# export NCCL_FASTRAK_NUM_FLOWS=2\n",
 }
 
 
-@pytest.mark.parametrize("system", SCRIPTS)
-def test_a_system_is_recognised_by_what_its_users_write(system: str) -> None:
-    text = f"#!/bin/bash\n{SCRIPTS[system]}\nsrun python3 train.py\n"
-    found = recognise([Source("job.sh", text, 0)])
-    assert (found.profile if found else "") == system
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_a_script_shows_its_system(name: str) -> None:
+    text, signs = SCRIPTS[name]
+    found = recognise([Source("job.sh", f"#!/bin/bash\n{text}", 0)])
+    assert found
+    assert (found.profile, found.signs) == (name, signs)
+
+
+@pytest.mark.parametrize("case", NONE)
+def test_a_script_of_elsewhere_shows_none(case: str) -> None:
+    assert recognise([Source("job.sh", f"#!/bin/bash\n{NONE[case]}", 0)]) is None

@@ -156,6 +156,8 @@ def test_weights_that_differ_are_only_told(built_in: Catalog) -> None:
         ({"interfaces": ("hsn0",), "partitions": ()}, "slingshot"),
         ({"adapters": {"efa0": "EFA"}}, "efa"),
         ({"adapters": {"bnxt0": "Ethernet"}, "devices": ("/dev/kfd",)}, "roce-rocm"),
+        ({"adapters": {"mlx5_0": "Ethernet"}}, "roce-cuda"),
+        ({"adapters": {"mlx5_0": "Ethernet"}, "partitions": (), "devices": ()}, None),
         ({"adapters": {}, "interfaces": ("ib0", "lo")}, "infiniband-cuda"),
         ({"adapters": {"a": "InfiniBand"}, "devices": ("/dev/kfd",)}, None),
         ({"adapters": {}}, None),

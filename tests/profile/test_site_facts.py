@@ -113,7 +113,8 @@ def test_lumi_s_link_to_its_latest_image_tells_what_the_image_s_own_name_tells(
 
 
 @pytest.mark.parametrize(
-    "name", ["frontier", "alps-clariden", "isambard-ai", "perlmutter", "polaris"]
+    "name",
+    ["frontier", "alps-clariden", "isambard-ai", "perlmutter", "polaris", "derecho"],
 )
 @pytest.mark.parametrize("facts", [{}, {"plugin": "1.4"}, {"plugin": "1.19.2"}])
 def test_where_a_site_wants_it_a_fallback_to_sockets_ends_the_job(
@@ -123,6 +124,27 @@ def test_where_a_site_wants_it_a_fallback_to_sockets_ends_the_job(
     assert several["NCCL_NET"] == "AWS Libfabric"
     one = settings(plan(built_in, name, {"nodes": "1", **facts}))
     assert one.get("NCCL_NET") in {None, "Socket"}
+
+
+def test_the_network_of_a3_mega_is_set_where_the_prolog_has_installed_it(
+    built_in: Catalog,
+) -> None:
+    several = settings(plan(built_in, "google-a3-mega", {"nodes": "2"}))
+    assert several["NCCL_NET"] == "FasTrak"
+    assert several["NCCL_FASTRAK_CTRL_DEV"] == several["NCCL_SOCKET_IFNAME"]
+    one = settings(plan(built_in, "google-a3-mega", {"nodes": "1"}))
+    network = {key for key in one if key.startswith(("NCCL_", "LD_"))}
+    assert network == {"NCCL_SOCKET_IFNAME"}
+
+
+@pytest.mark.parametrize(
+    ("facts", "gid"), [({}, None), ({"nccl": "2.20.5"}, "3"), ({"nccl": "2.21"}, None)]
+)
+def test_old_nccl_is_told_which_address_of_roce_to_use(
+    built_in: Catalog, facts: dict[str, str], gid: str | None
+) -> None:
+    assert settings(plan(built_in, "roce-cuda", facts)).get("NCCL_IB_GID_INDEX") == gid
+    assert settings(plan(built_in, "oci-h100", facts))["NCCL_IB_GID_INDEX"] == "3"
 
 
 def test_frontier_names_the_plugin_without_which_it_is_not_used(

@@ -154,6 +154,8 @@ REFUSED: dict[str, tuple[str, dict[str, Any], str, str]] = {
     "a number in PBS' output": ("polaris", {"named": {**DEBUG, "--output": "%x-%j.out"}}, "--log %x-%j.out: PBS fills in %x alone", "leave --log out"),
     "a signal on PBS": ("polaris", {"signal": Signal("USR1", 60), "named": DEBUG}, "--signal is Slurm's, and this is PBS", "leave out --signal"),
     "a queue": ("polaris", {"named": {"--account": "a"}}, "--partition is missing: the queue decides", "one of: debug, debug-scaling, prod"),
+    "too small for a queue": ("polaris", {"nodes": 9, "named": {**DEBUG, "--partition": "prod"}}, "9 nodes, but partition prod gives a job 10 at least (https://", "ask for more, or give --partition "),
+    "too long for its size on PBS": ("polaris", {"nodes": 24, "seconds": 10801, "named": {**DEBUG, "--partition": "prod"}}, "--time 03:00:01 is more than partition prod gives 24 nodes: 03:00:00 (https://", "ask for less"),
     "a letter of PBS": ("polaris", {"extra": ("-q=prod",), "named": DEBUG}, "--request-arg=-q: the request has it already", "give --partition"),
     "a resource of PBS": ("polaris", {"extra": ("--walltime=1",), "named": DEBUG}, "--request-arg=--walltime", "give --time"),
     "a letter of Slurm": ("lumi-g", {"extra": ("-x=n1",), "named": LUMI}, "Slurm's options have long names here", "--reservation=NAME"),

@@ -99,8 +99,9 @@ def family_of(site: Site) -> tuple[str | None, str]:
     if "InfiniBand" in links or ib:
         what = f"InfiniBand: {links.get('InfiniBand') or ib[0]}; {by}"
         return (None if maker == "amd" else "infiniband-cuda"), what
-    if "Ethernet" in links and maker == "amd":
-        return "roce-rocm", f"RDMA over Ethernet: {links['Ethernet']}; {by}"
+    if "Ethernet" in links and maker:
+        found = {"nvidia": "roce-cuda", "amd": "roce-rocm"}
+        return found[maker], f"RDMA over Ethernet: {links['Ethernet']}; {by}"
     if site.scheduler is None:
         return "workstation", "no scheduler, and no network of a cluster"
     return None, f"no network of a cluster is seen on {site.host}; {by}"
