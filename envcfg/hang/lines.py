@@ -10,6 +10,7 @@ import os.path
 import re
 from collections.abc import Callable, Sequence
 
+from envcfg.datafile import read_text
 from envcfg.hang.records import NodeView, RankView, RasAnswer
 from envcfg.monitor.probe import ProbeReader, gpu_script
 from envcfg.monitor.sample import GpuSample
@@ -24,8 +25,8 @@ _THREAD = re.compile(r'Thread .*?(?:: )?"(?P<name>[^"]*)"')
 
 def probe_script() -> str:
     """Return the bash that runs on each node, with the arguments of ``envcfg_probe``."""
-    with open(os.path.join(_FOLDER, "probe.sh"), encoding="utf-8") as file:
-        return f'{gpu_script()}\n{file.read()}\nenvcfg_probe "$@"\n'
+    probe = read_text(os.path.join(_FOLDER, "probe.sh"))
+    return f'{gpu_script()}\n{probe}\nenvcfg_probe "$@"\n'
 
 
 class HangReader:

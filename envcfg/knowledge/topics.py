@@ -8,7 +8,7 @@ import os
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from envcfg.datafile import knowledge_path, load_yaml
+from envcfg.datafile import knowledge_path, load_yaml, names_in
 
 
 class Topic(NamedTuple):
@@ -41,7 +41,7 @@ class Topic(NamedTuple):
 def load_topics() -> list[Topic]:
     """Return every topic, in the order of files and of each file."""
     folder = knowledge_path("topics")
-    names = sorted(name for name in os.listdir(folder) if name.endswith(".yaml"))
+    names = sorted(name for name in names_in(folder) if name.endswith(".yaml"))
     return [
         Topic(
             name=data["topic"],

@@ -28,6 +28,7 @@ _DOING = (
     "talks with one other rank",
     "adds with all others (all_reduce)",
 )
+_LAST = len(_DOING) - 1  # who says that it fails behind it has failed in its end
 
 Found = dict[str, list[Finding]]
 
@@ -123,9 +124,7 @@ def _failed(
     lowest = min((each.stage for each in failed), default=0)
     for host, each in {each.host: each for each in reversed(failed)}.items():
         if each.stage == lowest:
-            said = (
-                f"rank {each.rank} failed while it {_DOING[each.stage]}: {each.failed}"
-            )
+            said = f"rank {each.rank} failed while it {_DOING[min(each.stage, _LAST)]}: {each.failed}"
             fix = "the same error would end the job; envcfg check-log knows NCCL's"
             yield Finding("collective-failed", "error", host, said, fix)
     if not failed and not any(each.unmet for each in ranks.values()):

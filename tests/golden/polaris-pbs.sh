@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# envcfg:script 768ad540d88a16c2825461960cd64a267a0676ae39a2c24efd2e778edd727cec
+# envcfg:script 23d57b5cd578dbef9203563fc9d798d74729592c291773839373f79159005144
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
 # envcfg 0.1.0, profile polaris (sha256 b9cbb0281af25afa)
 # made by: envcfg wrap --profile polaris --container /images/pytorch.sif --runtime-arg=--cleanenv -- python3 dump.py out 'a b'
@@ -752,6 +752,7 @@ envcfg_module() { # ACTION NAME [own]: what the profile has may be missing, what
   fi
   set +eu +o pipefail # they are not made for it
   module "$1" "$2" </dev/null >&2 || envcfg_code=$?
+  envcfg_plain # a module may have brought functions and a separator of its own
   if ((envcfg_code == 0)); then
     return
   elif [[ -n ${3-} ]]; then

@@ -128,7 +128,7 @@ PROBLEMS = [
     (b"name: x\nsummary: \xff\n", "2:10", "byte 0xff is not UTF-8"),
     ("name: x\nenv: {A: {}}\n", "2:10", "env.A: no value"),
     ("name: x\ncontainer: {verb: {}}\n", "2:19", "container.verb: no value"),
-    (f"name: x\nenv: {{A: {{value: 1, when: {{launcher: srum}}, {REASON}}}}}\n", "2:38", "env.A.when.launcher: 'srum' fits no launcher: they are srun, flux, pbs, local, torchrun, accelerate, deepspeed, horovod, jax, lightning, mpi, transformers"),
+    (f"name: x\nenv: {{A: {{value: 1, when: {{launcher: srum}}, {REASON}}}}}\n", "2:38", "env.A.when.launcher: 'srum' fits no launcher: they are srun, flux, pbs, local, torchrun, accelerate, deepspeed, horovod, jax, lightning, mpi, transformers, whole-node"),
     ("name: x\nenv: {A: {value: 1, why: ' ', source: s, date: 2026-05-19}}\n", "2:26", "env.A.why: the why is empty"),
     (f"name: x\nnode: {{gpus: 8, memory_per_gpu: lots, {REASON}}}\n", "2:33", "node.memory_per_gpu: 'lots' is no memory, as in 60G"),
     (f"name: x\nlaunch: {{srun: {{mpi: {{{REASON}}}}}}}\n", "2:22", "launch.srun.mpi: 'mpi' is no option: it begins with -"),
