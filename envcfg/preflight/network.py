@@ -124,7 +124,8 @@ def _failed(
     lowest = min((each.stage for each in failed), default=0)
     for host, each in {each.host: each for each in reversed(failed)}.items():
         if each.stage == lowest:
-            said = f"rank {each.rank} failed while it {_DOING[min(each.stage, _LAST)]}: {each.failed}"
+            doing = _DOING[min(each.stage, _LAST)]
+            said = f"rank {each.rank} failed while it {doing}: {each.failed}"
             fix = "the same error would end the job; envcfg check-log knows NCCL's"
             yield Finding("collective-failed", "error", host, said, fix)
     if not failed and not any(each.unmet for each in ranks.values()):
