@@ -39,6 +39,9 @@ HOSTILE = [
 PROGRAM = r"""
 printf '%s\0' "$@" >"args.$RANK"
 printf '%s\0' "$PWD" "$(cat /mnt/data/it)" "$MINE" "${OWN-none}" "${ENTRY-none}" >"seen.$RANK"
+# Who fails ends the others: not before they have written theirs.
+tries=600
+until { [ -s seen.0 ] && [ -s seen.1 ]; } || [ "$((tries -= 1))" -lt 0 ]; do sleep 0.05; done
 exit 37
 """
 # By runtime and form of the image.
