@@ -9,9 +9,15 @@ from collections.abc import Sequence
 from typing import Any
 
 from envcfg.characters import one_line
-from envcfg.commands.formats import check_format, format_option, put_result
-from envcfg.commands.looking import choose_nodes, job_name, no_answer, user_name
-from envcfg.commands.options.option import Option, add_option
+from envcfg.commands.formats import STRICT, check_format, format_option, put_result
+from envcfg.commands.looking import (
+    add_target,
+    choose_nodes,
+    job_name,
+    no_answer,
+    user_name,
+)
+from envcfg.commands.options.option import add_option
 from envcfg.errors import UsageError
 from envcfg.findings import exit_code
 from envcfg.interrupts import raise_signals
@@ -45,24 +51,12 @@ def add_parser(commands: argparse._SubParsersAction[Any]) -> None:
         formatter_class=Formatter,
         allow_abbrev=False,
     )
-    parser.add_argument(
-        "job", metavar="JOBID", nargs="?", help="default: the job that this runs in"
-    )
+    add_target(parser)
     parser.add_argument(
         "--json", action="store_true", help="all that was seen, as JSON"
     )
     add_option(parser, format_option("print the findings alone"))
-    add_option(parser, Option("--strict", "warnings fail too", kind="switch"))
-    parser.add_argument(
-        "--nodes", metavar="LIST", help="only these, as in nid[001000-001003]"
-    )
-    parser.add_argument(
-        "--srun-arg",
-        metavar="OPTION",
-        action="append",
-        default=[],
-        help="a further option of srun; may be repeated",
-    )
+    add_option(parser, STRICT)
 
 
 def run(

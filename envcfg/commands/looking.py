@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 import re
 from collections.abc import Sequence
@@ -19,6 +20,23 @@ _REMEDIES = (
     ("ccess/permission", "only the owner of a job may start a step in it"),
     ("busy", "the nodes take no further step now; is --overlap allowed at this site?"),
 )
+
+
+def add_target(parser: argparse.ArgumentParser) -> None:
+    """Add what says which job is looked at, and on which of its nodes."""
+    parser.add_argument(
+        "job", metavar="JOBID", nargs="?", help="default: the job that this runs in"
+    )
+    parser.add_argument(
+        "--nodes", metavar="LIST", help="only these, as in nid[001000-001003]"
+    )
+    parser.add_argument(
+        "--srun-arg",
+        metavar="OPTION",
+        action="append",
+        default=[],
+        help="a further option of srun; may be repeated",
+    )
 
 
 def job_name(given: str | None, command: str) -> str:

@@ -17,7 +17,13 @@ from envcfg.commands.formats import (
     format_option,
     put_result,
 )
-from envcfg.commands.looking import choose_nodes, job_name, no_answer, user_name
+from envcfg.commands.looking import (
+    add_target,
+    choose_nodes,
+    job_name,
+    no_answer,
+    user_name,
+)
 from envcfg.commands.options.numbers import within
 from envcfg.commands.options.option import add_option
 from envcfg.commands.printing import say
@@ -62,9 +68,7 @@ def add_parser(commands: argparse._SubParsersAction[Any]) -> None:
         formatter_class=Formatter,
         allow_abbrev=False,
     )
-    parser.add_argument(
-        "job", metavar="JOBID", nargs="?", help="default: the job that this runs in"
-    )
+    add_target(parser)
     parser.add_argument(
         "--interval",
         metavar="SECONDS",
@@ -90,19 +94,9 @@ def add_parser(commands: argparse._SubParsersAction[Any]) -> None:
         help="mark GPUs that are used less (default: 5)",
     )
     parser.add_argument(
-        "--nodes", metavar="LIST", help="only these, as in nid[001000-001003]"
-    )
-    parser.add_argument(
         "--profile",
         metavar="NAME|FILE",
         help="which GPUs and interfaces a node has (default: of the system detected here)",
-    )
-    parser.add_argument(
-        "--srun-arg",
-        metavar="OPTION",
-        action="append",
-        default=[],
-        help="a further option of srun; may be repeated",
     )
 
 
