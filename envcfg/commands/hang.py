@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from envcfg.characters import one_line
-from envcfg.commands.formats import STRICT, check_format, format_option, put_result
+from envcfg.commands.formats import check_format, format_option, put_result
 from envcfg.commands.looking import (
     add_target,
     choose_nodes,
@@ -17,7 +17,7 @@ from envcfg.commands.looking import (
     no_answer,
     user_name,
 )
-from envcfg.commands.options.option import add_option
+from envcfg.commands.options.option import Option, add_option
 from envcfg.errors import UsageError
 from envcfg.findings import exit_code
 from envcfg.interrupts import raise_signals
@@ -56,7 +56,7 @@ def add_parser(commands: argparse._SubParsersAction[Any]) -> None:
         "--json", action="store_true", help="all that was seen, as JSON"
     )
     add_option(parser, format_option("print the findings alone"))
-    add_option(parser, STRICT)
+    add_option(parser, Option("--strict", "warnings fail too", kind="switch"))
 
 
 def run(
