@@ -68,15 +68,21 @@ def test_a_node_that_has_lost_a_gpu_ends_the_job_before_any_rank_starts(
     (workdir / "bin/rocm-smi").write_text(SMI)
     (workdir / "bin/rocm-smi").chmod(0o755)
     begun = time.monotonic()
-    done = cluster.sbatch(job(tool, workdir, "--smoke-test", "echo here"), *EIGHT)
+    done = cluster.sbatch(
+        job(tool, workdir, "--smoke-test", "echo the rank runs"), *EIGHT
+    )
     assert (done.state, done.exit_code) == ("FAILED", 4), done.stdout
     assert "nid001001: 3 of 4 GPUs answer (rocm-smi" in done.stdout
     assert "nid001000" not in done.stdout
-    assert "here" not in done.stdout
+    assert "the rank runs" not in done.stdout
     assert time.monotonic() - begun < 30
     (workdir / "bin/rocm-smi").write_text(SMI.replace("gpus=3", "gpus=4"))
-    done = cluster.sbatch(job(tool, workdir, "--smoke-test", "echo here"), *EIGHT)
-    assert (done.state, done.stdout.count("here")) == ("COMPLETED", 8), done.stdout
+    done = cluster.sbatch(
+        job(tool, workdir, "--smoke-test", "echo the rank runs"), *EIGHT
+    )
+    assert (done.state, done.stdout.count("the rank runs")) == ("COMPLETED", 8), (
+        done.stdout
+    )
 
 
 def test_each_process_gets_a_file_for_the_log_of_nccl(
