@@ -214,9 +214,8 @@ def test_a_cancelled_job_leaves_no_process(cluster: Cluster) -> None:
     job.cancel()
     assert job.wait().state == "CANCELLED"
     cluster.cancel_jobs()
-    # Who has mounted the image lets go of it in its own time, on a busy machine later.
     until = time.monotonic() + 15
-    while left := [each for node in cluster.nodes for each in cluster.processes(node)]:
+    while left := cluster.left_running():
         assert time.monotonic() < until, left
         time.sleep(0.2)
 
