@@ -74,7 +74,7 @@ class Scheduler(NamedTuple):
     array: str = ".*"
     by_letter: bool = False
     taken: tuple[str, ...] = ("--partition", "--qos", "--constraint")
-    resources: tuple[str, ...] = ("--network",)
+    resources: tuple[str, ...] = ("--network", "--hint")
     lacks: tuple[str, ...] = ()
     rule_names: Mapping[str, str] = {}
     tells_tasks: bool = False

@@ -87,6 +87,10 @@ ASKED: dict[str, tuple[str, dict[str, Any], dict[str, str | None]]] = {
     "PBS": ("polaris", {"named": DEBUG, "seconds": 60}, {
         "--filesystems": "home:eagle", "--system": "polaris", "--output": None, "--mem": None,
         "--gpus-per-node": None, "--cpus-per-task": None, "--exclusive": None}),
+    "cores, not threads": ("jean-zay", {"named": {**LUMI, "--account": "a@h100"}}, {
+        "--hint": "nomultithread", "--cpus-per-task": "24"}),
+    "threads, by one's own choice": ("meluxina", {"named": {**LUMI, "--account": "p200001"},
+                                     "extra": ("--hint=multithread",)}, {"--hint": "multithread"}),
     "other file systems": ("polaris", {"named": DEBUG, "extra": ("--filesystems=home",)}, {
         "--filesystems": "home"}),
     "GPUs of PBS": ("derecho", {"gpus": 2, "named": {**LUMI, "--partition": "develop"}}, {
