@@ -4,6 +4,7 @@ from __future__ import annotations
 
 # Options by profile; the GPUs are those of whole nodes.
 NEEDED: dict[str, tuple[str, ...]] = {
+    "abci3": ("--partition", "rt_HF", "--request-arg=-P=gaa50000"),
     "adastra-mi250x": ("--account", "cad12345"),
     "adastra-mi300a": ("--account", "cad12345"),
     "alps-clariden": ("--account", "a-big01", "--partition", "normal"),
@@ -24,8 +25,11 @@ NEEDED: dict[str, tuple[str, ...]] = {
     "isambard-ai": ("--partition", "workq"),
     "jean-zay": ("--account", "abc@h100"),
     "jupiter": ("--account", "training", "--partition", "booster"),
+    "karolina": ("--account", "OPEN-12-34"),
+    "kestrel": ("--account", "windsim"),
     "juwels-booster": ("--account", "training", "--partition", "booster"),
     "leonardo": ("--account", "iscra"),
+    "lonestar6": (),
     "lumi-g": ("--account", "project_465000001", "--partition", "standard-g"),
     "mahti": ("--account", "project_2001234", "--partition", "gpumedium"),
     "marenostrum5-acc": ("--account", "bsc12", "--qos", "acc_debug"),
@@ -44,6 +48,7 @@ NEEDED: dict[str, tuple[str, ...]] = {
     "slingshot": ("--gpus-per-node", "8"),
     "slingshot-cuda": ("--gpus-per-node", "4"),
     "slingshot-rocm": ("--gpus-per-node", "8"),
+    "snellius": (),
     "tuolumne": ("--account", "guests"),
     "vista": (),
 }

@@ -40,7 +40,10 @@ RIGHT = {
         "--partition=workq --gpus-per-node=4 -c72 -t1:00:00",
         "isambard[1-2]",
     ),
-    "jean-zay": ("--constraint=h100 --gres=gpu:4 -c24", "jeanzay[1-2]"),
+    "jean-zay": (
+        "--constraint=h100 --gres=gpu:4 -c24 --ntasks-per-node=4 --hint=nomultithread",
+        "jeanzay[1-2]",
+    ),
     "jupiter": (
         "--partition=booster --gres=gpu:4 --ntasks-per-node=4 -c72",
         "jupiter[1-2]",
@@ -49,15 +52,19 @@ RIGHT = {
         "--partition=booster --gres=gpu:4 -c12 -wjuwels[1-2]",
         "juwels[1-2]",
     ),
+    "karolina": ("--partition=qgpu --gpus-per-node=8 -c16", "karolina[1-2]"),
+    "kestrel": ("--partition=gpu-h100 --gres=gpu:4 -c32 --mem=348G", "kestrel[1-2]"),
     "leonardo": (
         "--partition=boost_usr_prod --gres=gpu:4 -c8 --mem=494000M",
         "leonardo[1-2]",
     ),
+    "lonestar6": ("--partition=gpu-a100 -c42", "ls[1-2]"),
     "lumi-g": ("--partition=dev-g --gpus-per-node=8 -c7", "lumi[1-2]"),
     "mahti": ("--partition=gpumedium --gres=gpu:a100:4 -c32", "g[1101-1102]"),
     "marenostrum5-acc": ("--qos=acc_debug --gres=gpu:4 -c20", "marenostrum[1-2]"),
     "meluxina": (
-        "--partition=gpu --qos=default --gres=gpu:4 -c16 -wmeluxina[1-2]",
+        "--partition=gpu --qos=default --gres=gpu:4 -c16 --hint=nomultithread "
+        "-wmeluxina[1-2]",
         "meluxina[1-2]",
     ),
     "olivia": ("--partition=accel --gpus-per-node=4 -c70 --mem=440G", "olivia[1-2]"),
@@ -69,6 +76,10 @@ RIGHT = {
     "puhti": ("--partition=gpu --gres=gpu:v100:4 -c10", "puhti[1-2]"),
     "roihu": ("--partition=gpularge --gres=gpu:gh200:4 -c72", "roihu[1-2]"),
     "setonix": ("--partition=gpu-dev --gpus-per-node=8", "setonix[1-2]"),
+    "snellius": (
+        "--partition=gpu_h100 --gpus-per-node=4 -c16 --mem=720G",
+        "snellius[1-2]",
+    ),
     "vista": ("--partition=gh --ntasks-per-node=1 -c72", "vista[1-2]"),
 }
 #: Those on which a job names no partition.
@@ -99,6 +110,11 @@ WRONG = {
         "Requested time limit is invalid",
     ),
     "too many nodes": ("--partition=gpusmall --nodes=2", "Node count specification"),
+    "more cores than threads make": (
+        "--constraint=h100 --partition=jean-zay --gres=gpu:4 --ntasks-per-node=4 -c25 "
+        "--hint=nomultithread",
+        UNAVAILABLE,
+    ),
     "no such partition": ("--partition=gpuhuge", "Invalid partition name"),
 }
 MAHTI_JOB = """#!/bin/bash

@@ -16,6 +16,11 @@ SCRIPTS = {
     "jean-zay": "#SBATCH -C h100\n#SBATCH -A abc@h100\nmodule load arch/h100",
     "vista": "#SBATCH -p gh\n#SBATCH -N 2 -n 2\nmodule load tacc-apptainer",
     "meluxina": "#SBATCH -A p200482 -p gpu -q default\ncd /project/home/p200482",
+    "kestrel": "#SBATCH -p gpu-h100s --gres=gpu:4\ncd /kfs2/projects/wind",
+    "lonestar6": "#SBATCH -p gpu-a100\n#SBATCH -N 2 -n 2\nmodule load tacc-apptainer",
+    "snellius": "#SBATCH -p gpu_h100\nexport NCCL_SOCKET_IFNAME=eno2np0",
+    "karolina": "#SBATCH -A OPEN-12-34\n#SBATCH -p qgpu --gpus-per-node=8",
+    "abci3": "#PBS -q rt_HF\n#PBS -l select=2\n#PBS -P gaa50000",
     "": "#SBATCH --partition=booster --gres=gpu:4",
 }
 

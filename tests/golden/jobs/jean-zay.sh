@@ -29,6 +29,9 @@
 # a quarter of 96 cores
 #SBATCH --cpus-per-task=24
 
+# Slurm counts each core twice, and a rank would get half of its quarter of the node
+#SBATCH --hint=nomultithread
+
 # the job is ended after it; the shorter, the sooner
 #SBATCH --time=00:15:00
 

@@ -32,6 +32,10 @@
 # a quarter of two CPUs with 32 cores each, with two threads each
 #SBATCH --cpus-per-task=16
 
+# LuxProvide advises it, as Slurm counts each core twice, and a rank would get 8 cores
+# of 16
+#SBATCH --hint=nomultithread
+
 # the job is ended after it; the shorter, the sooner
 #SBATCH --time=00:15:00
 

@@ -23,7 +23,7 @@
 # a node is one superchip
 #SBATCH --cpus-per-task=72
 
-# the job is ended after it; the shorter, the sooner
+# a job always says how long it may run
 #SBATCH --time=00:15:00
 
 # stdout and stderr, by name and number of the job

@@ -1,0 +1,58 @@
+#!/bin/bash
+# envcfg:job HASH
+# shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
+# envcfg 0.1.0, profile kestrel (sha256 HASH)
+# made by: envcfg sbatch --profile kestrel --account windsim --nodes 2 --time 15 --container none -- python3 dump.py out 'a b'
+# Submit it by: sbatch FILE
+# Who says so, and since when: envcfg profiles show kestrel
+
+# --- What is asked for, and why -----------------------------------------------------
+
+# its name in the queue
+#SBATCH --job-name=dump
+
+# each job is paid by a project
+#SBATCH --account=windsim
+
+# 4 GPUs on each node
+#SBATCH --nodes=2
+
+# as the centre's examples ask for them; who asks for none gets none
+#SBATCH --gres=gpu:4
+
+# one task for each GPU
+#SBATCH --ntasks-per-node=4
+
+# a quarter of 128 cores, and of about 350G that a job can have
+#SBATCH --cpus-per-task=32
+
+# 87G for each GPU
+#SBATCH --mem=348G
+
+# required; it decides where the job goes
+#SBATCH --time=00:15:00
+
+# stdout and stderr, by name and number of the job
+#SBATCH --output=%x-%j.out
+
+case ${BASH_VERSION:-none}:${SHELLOPTS-} in
+  none:* | [1-3].* | 4.[0-3].* | *:*posix*) # as sh, too, bash reads other rules
+    printf 'envcfg: error: this needs bash 4.4 or newer, not in its POSIX mode; run it as in: bash job.sh\n' >&2
+    case $- in *i*) return 4 ;; *) exit 4 ;; esac
+    ;;
+esac
+
+# --- What srun must be told again ---------------------------------------------------
+
+# srun of Slurm 22.05 to 23.02 does not take it over from the batch job
+export SRUN_CPUS_PER_TASK="${SLURM_CPUS_PER_TASK:-32}"
+
+# --- The step -----------------------------------------------------------------------
+
+if ! command -v envcfg >/dev/null; then
+  printf 'envcfg: error: envcfg is not on PATH in the job\n' >&2
+  printf '  hint: put it there, or make this script with --inline\n' >&2
+  exit 127
+fi
+# shellcheck disable=SC1090 # envcfg writes it
+source <(envcfg wrap --profile kestrel --container none -- python3 dump.py out 'a b' || echo exit $?)
