@@ -83,6 +83,8 @@ def _whole(options: Options, launcher: str) -> tuple[Options, list[Finding]]:
     if options.launcher or options.ranks:
         return options, []
     name = options.command[0].rpartition("/")[2]
+    _, module = _interpreter(name, options.command)
+    name = module[0] if module else name
     note = Finding(
         rule="launcher-recognised",
         severity="note",
