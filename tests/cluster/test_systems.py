@@ -63,8 +63,10 @@ RIGHT = {
     "mahti": ("--partition=gpumedium --gres=gpu:a100:4 -c32", "g[1101-1102]"),
     "marenostrum5-acc": ("--qos=acc_debug --gres=gpu:4 -c20", "marenostrum[1-2]"),
     "meluxina": (
-        "--partition=gpu --qos=default --gres=gpu:4 -c16 --hint=nomultithread "
-        "-wmeluxina[1-2]",
+        (
+            "--partition=gpu --qos=default --gres=gpu:4 -c16 --hint=nomultithread "
+            "-wmeluxina[1-2]"
+        ),
         "meluxina[1-2]",
     ),
     "olivia": ("--partition=accel --gpus-per-node=4 -c70 --mem=440G", "olivia[1-2]"),
@@ -111,8 +113,10 @@ WRONG = {
     ),
     "too many nodes": ("--partition=gpusmall --nodes=2", "Node count specification"),
     "more cores than threads make": (
-        "--constraint=h100 --partition=jean-zay --gres=gpu:4 --ntasks-per-node=4 -c25 "
-        "--hint=nomultithread",
+        (
+            "--constraint=h100 --partition=jean-zay --gres=gpu:4 --ntasks-per-node=4 -c25 "
+            "--hint=nomultithread"
+        ),
         UNAVAILABLE,
     ),
     "no such partition": ("--partition=gpuhuge", "Invalid partition name"),

@@ -114,7 +114,15 @@ def test_lumi_s_link_to_its_latest_image_tells_what_the_image_s_own_name_tells(
 
 @pytest.mark.parametrize(
     "name",
-    ["frontier", "alps-clariden", "isambard-ai", "perlmutter", "polaris", "derecho"],
+    [
+        "frontier",
+        "alps-clariden",
+        "isambard-ai",
+        "perlmutter",
+        "polaris",
+        "derecho",
+        "kestrel",
+    ],
 )
 @pytest.mark.parametrize("facts", [{}, {"plugin": "1.4"}, {"plugin": "1.19.2"}])
 def test_where_a_site_wants_it_a_fallback_to_sockets_ends_the_job(
@@ -211,3 +219,28 @@ def test_puhti_asks_for_memory_in_the_proportion_of_its_gpus(built_in: Catalog) 
     assert node
     # CSC's rule of thumb; a whole node has 373 GiB for jobs
     assert (node.memory_per_gpu, node.gpus) == ("93G", 4)
+
+
+@pytest.mark.parametrize("name", ["jean-zay", "meluxina"])
+def test_where_slurm_counts_each_core_twice_cores_are_asked_for(
+    built_in: Catalog, name: str
+) -> None:
+    hint = built_in.load(name).rules["--hint"]
+    assert hint
+    assert (hint.rule, hint.value) == ("must", "nomultithread")
+
+
+@pytest.mark.parametrize(
+    ("name", "variable", "value"),
+    [
+        # eight adapters of NDR; the ninth is for storage
+        ("abci3", "NCCL_IB_HCA", "mlx5_ibn"),
+        # not InfiniBand: bootstrap alone
+        ("snellius", "NCCL_SOCKET_IFNAME", "eno2np0"),
+        ("snellius", "GLOO_SOCKET_IFNAME", "eno2np0"),
+    ],
+)
+def test_nccl_is_told_what_it_would_choose_wrongly(
+    built_in: Catalog, name: str, variable: str, value: str
+) -> None:
+    assert settings(plan(built_in, name, {"nodes": "2"}))[variable] == value
