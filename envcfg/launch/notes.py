@@ -123,11 +123,14 @@ def runtime_notes(
     known = named_runtimes(profile)
     kinds = {each.kind for each in known}
     if options.runtime is None and not options.found and len(kinds) > 1:
+        place = "first runtime" + (
+            " that takes this image" if first != known[0] else ""
+        )
         yield Finding(
             rule="runtime-not-here",
             severity="note",
             subject=first.name,
-            message="is the profile's first runtime, and none of them is on PATH here",
+            message=f"is the profile's {place}, and none of them is on PATH here",
             fix="if the compute nodes have another: --runtime NAME",
         )
     words = [

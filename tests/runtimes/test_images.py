@@ -248,3 +248,21 @@ def test_the_path_where_envcfg_runs_decides_between_kinds(
     assert runtime_line in made.text
     assert ("first runtime, and none of them is on PATH here" in made.err) == bool(note)
     assert note in made.err
+
+
+def test_a_runtime_that_was_passed_over_for_the_image_is_still_the_profile_s_first(
+    wrap: Wrap, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = "name: p\nlaunch: {launchers: [srun]}\n"
+    text += "container: {runtimes: [ce, apptainer]}\n"
+    (tmp_path / "p.yaml").write_text(text)
+    (tmp_path / "bin").mkdir()
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+    made = wrap(
+        *("--profile", str(tmp_path / "p.yaml"), "--container", "/images/p.sif"),
+        *("--", "true"),
+    )
+    assert made.code == 0, made.err
+    assert "ENVCFG_RUNTIMES=(apptainer)" in made.text
+    first = "apptainer: is the profile's first runtime that takes this image, and none"
+    assert first in made.err
