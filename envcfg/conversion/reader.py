@@ -15,6 +15,7 @@ from envcfg.lint.model import Array, Command
 from envcfg.lint.program import SHELLS, find_agent, load_programs, options_of, unwrap
 from envcfg.lint.text import Flat, Text, Word, plain
 from envcfg.profile.identity import INSIDE, MASKS
+from envcfg.runtimes import runtime
 
 
 class Reader:
@@ -183,8 +184,9 @@ class Reader:
         entry = load_table()["containers"][command.name]
         self.has_container = True
         given = command.options.get("image")
-        if given is not None:
-            self._add("--container", given.text)
+        asked = given.text if given else self._asked_image(entry["runtime"])
+        if asked is not None:
+            self._add("--container", asked)
         self._add("--runtime", plain(entry["runtime"]))
         words = command.words[1:]
         verbs = load_programs()[command.name].verbs
@@ -204,6 +206,16 @@ class Reader:
             for each in [w for w in words if w.is_loose and w.text[0].hole][:1]:
                 if each.at != (given.at if given else -1):
                     self._leave(each.at, each.shown, "options that are not known")
+
+    def _asked_image(self, name: str) -> Text | None:
+        """Return the image that the job's request names, where its runtime looks there."""
+        options = {
+            each.removeprefix("--") for each in runtime(name).directives.values()
+        }
+        for each in self.script.model.directives:
+            if each.name in options and each.value and not each.late:
+                return plain(each.value)
+        return None
 
     def _environment(self, word: Word) -> None:
         """Take over ``--env NAME=VALUE``; a comma begins another one."""

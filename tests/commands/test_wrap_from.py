@@ -151,6 +151,14 @@ NO = ("--container", "none")
         ),
         ("A=1 srun python t.py", [*NO, "--set=A=1", "--", "python", "t.py"]),
         ("exec srun python t.py", [*NO, "--", "python", "t.py"]),
+        # Slurm's plug-in of Shifter has the image from the request
+        (
+            "#SBATCH --image=docker:me/pytorch:2.9\nsrun shifter -V /a:/b python t.py",
+            [
+                *("--container", "docker:me/pytorch:2.9", "--runtime", "shifter"),
+                *("--bind=/a:/b", "--", "python", "t.py"),
+            ],
+        ),
         ("torchrun --standalone t.py", [*NO, "--", "torchrun", "t.py"]),
     ],
 )  # fmt: skip
@@ -394,11 +402,47 @@ def test_options_that_do_not_go_together(
         ("srun python - <<E\nprint(1)\nE\n", "reads a part of the script"),
         ("go() { srun python $1; }\ngo a\ngo b\n", "several times"),
         ("srun torchrun --what=1 t.py\n", "does not know this option"),
+        (
+            "srun -n1 python a.py : -n8 python b.py\n",
+            "line 4 starts several programs side by side",
+        ),
+        ("srun shifter python t.py\n", "the step's image stands nowhere"),
     ],
 )
 def test_a_script_that_is_none_of_one_step(script: str, said: str, here: Path) -> None:
     done = convert(HEAD + script)
     assert (done.code, said in done.err) == (2, True), done.err
+    assert here.exists()
+
+
+@pytest.mark.parametrize(
+    "first", ["#!/bin/tcsh -f", "#! /usr/bin/env -S zsh", "#!/usr/bin/python3"]
+)
+def test_a_script_for_another_shell_is_refused(first: str, here: Path) -> None:
+    done = convert(f"{first}\n#SBATCH --nodes=2\nsetenv A 1\nsrun python t.py\n")
+    assert (done.code, "old.sh is written for " in done.err) == (2, True), done.err
+    assert here.exists()
+
+
+def test_the_mark_of_an_editor_is_no_command(here: Path) -> None:
+    done = convert(f"\ufeff{HEAD}srun python t.py\n")
+    assert done.err.count("warning") == 0
+    assert "\ufeff" not in done.text
+    assert done.text.count("#SBATCH") == 2
+    assert here.exists()
+
+
+def test_an_image_that_stands_nowhere_may_be_given(here: Path) -> None:
+    given = words(f"{HEAD}srun shifter python t.py\n", "--container", "me/pytorch:2.9")
+    assert given == [
+        "--runtime",
+        "shifter",
+        "--container",
+        "me/pytorch:2.9",
+        "--",
+        "python",
+        "t.py",
+    ]
     assert here.exists()
 
 
