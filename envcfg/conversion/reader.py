@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Sequence
 
 from envcfg.conversion.model import Argument, Left, Step
@@ -13,9 +14,14 @@ from envcfg.launch.recognise import decided_words
 from envcfg.lint.facts import job_shape, step_shape
 from envcfg.lint.model import Array, Command
 from envcfg.lint.program import SHELLS, find_agent, load_programs, options_of, unwrap
-from envcfg.lint.text import Flat, Text, Word, plain
+from envcfg.lint.text import Flat, Text, Word, holes, plain
 from envcfg.profile.identity import INSIDE, MASKS
-from envcfg.runtimes import runtime
+
+# Variables of Slurm that hold a number, and so are one word to any shell.
+_COUNT = re.compile(
+    r"SLURM_(?:\w+_ID|NNODES|\w+_NUM_NODES|NTASKS|NPROCS|NTASKS_PER_NODE|CPUS_PER_TASK"
+    r"|GPUS_ON_NODE)"
+)
 
 
 class Reader:
@@ -128,7 +134,10 @@ class Reader:
             if any(is_foreign(word.text) for word in own):
                 return False
         signs = any(set("*?[{~") & {*(each.literal or "")} for each in words)
-        return not signs and not any(is_foreign(each.text) for each in words)
+        # What is pasted into the text the shell would split, and read as its own.
+        found = (hole for each in words for hole in holes(each.text))
+        is_pasted = any(not _COUNT.fullmatch(hole.name) for hole in found)
+        return not (signs or is_pasted or any(is_foreign(w.text) for w in words))
 
     def _assigned(self, command: Command) -> None:
         """Take over what is set for *command* alone."""
@@ -184,10 +193,17 @@ class Reader:
         entry = load_table()["containers"][command.name]
         self.has_container = True
         given = command.options.get("image")
-        asked = given.text if given else self._asked_image(entry["runtime"])
-        if asked is not None:
-            self._add("--container", asked)
+        asked = {
+            each.name: each.value or ""
+            for each in self.script.model.directives
+            if each.name in entry.get("asked", ()) and not each.late
+        }
+        image = given.text if given else plain(asked.get("image", ""))
+        if image:
+            self._add("--container", image)
         self._add("--runtime", plain(entry["runtime"]))
+        for volume in filter(None, asked.get("volume", "").split(";")):
+            self._add("--bind", plain(volume))
         words = command.words[1:]
         verbs = load_programs()[command.name].verbs
         if verbs:
@@ -206,16 +222,6 @@ class Reader:
             for each in [w for w in words if w.is_loose and w.text[0].hole][:1]:
                 if each.at != (given.at if given else -1):
                     self._leave(each.at, each.shown, "options that are not known")
-
-    def _asked_image(self, name: str) -> Text | None:
-        """Return the image that the job's request names, where its runtime looks there."""
-        options = {
-            each.removeprefix("--") for each in runtime(name).directives.values()
-        }
-        for each in self.script.model.directives:
-            if each.name in options and each.value and not each.late:
-                return plain(each.value)
-        return None
 
     def _environment(self, word: Word) -> None:
         """Take over ``--env NAME=VALUE``; a comma begins another one."""

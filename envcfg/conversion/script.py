@@ -210,6 +210,7 @@ def _first_bad(
         said = data[node.start_byte : node.end_byte]
         for each in script.statements if whys and node.is_named else ():
             is_same = script.source.chars[each.start : each.end] == said
+            is_same = is_same and each.kind != "comment"  # a line for the scheduler
             if is_same and each != holder and each not in gone:
                 return each, whys[0]
     return None

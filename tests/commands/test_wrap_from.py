@@ -153,11 +153,22 @@ NO = ("--container", "none")
         ("exec srun python t.py", [*NO, "--", "python", "t.py"]),
         # Slurm's plug-in of Shifter has the image from the request
         (
-            "#SBATCH --image=docker:me/pytorch:2.9\nsrun shifter -V /a:/b python t.py",
+            ("#SBATCH --image=docker:me/pytorch:2.9\n#SBATCH --volume=\"/c d:/e;/f:/g\"\n"
+            "srun shifter -V /a:/b python t.py"),
             [
                 *("--container", "docker:me/pytorch:2.9", "--runtime", "shifter"),
-                *("--bind=/a:/b", "--", "python", "t.py"),
+                *("--bind=/c d:/e", "--bind=/f:/g", "--bind=/a:/b", "--", "python", "t.py"),
             ],
+        ),
+        # text that is pasted into another shell's is read by that shell
+        ('srun bash -c "$CMD"', [*NO, "--", "bash", "-c", "${CMD}"]),
+        (
+            'srun bash -c "python t.py $ARGS"',
+            [*NO, "--", "bash", "-c", "python t.py ${ARGS}"],
+        ),
+        (
+            'srun --ntasks-per-node=1 bash -c "torchrun --nnodes=$SLURM_NNODES --nproc_per_node=$SLURM_GPUS_ON_NODE t.py"',
+            [*NO, "--", "torchrun", "--nproc_per_node=${SLURM_GPUS_ON_NODE}", "t.py"],
         ),
         ("torchrun --standalone t.py", [*NO, "--", "torchrun", "t.py"]),
     ],
@@ -220,6 +231,14 @@ def test_the_lines_for_the_scheduler_stay_as_they_are(here: Path) -> None:
     asked = "#SBATCH --nodes=2   # two\n#SBATCH -A  x\n##SBATCH --no\n"
     done = convert(f"#!/bin/bash\n{asked}srun python t.py\n")
     assert asked in done.text
+    assert here.exists()
+
+
+def test_a_fault_takes_no_line_for_the_scheduler_away(here: Path) -> None:
+    asked = "#SBATCH --partition=standard-g --nodes=1\n#SBATCH --gres=gpu:mi250:2\n"
+    done = convert(f"#!/bin/bash\n{asked}srun python t.py\n", "--profile", "lumi-g")
+    assert asked in done.text
+    assert "in the new script: EC630" in done.err
     assert here.exists()
 
 
