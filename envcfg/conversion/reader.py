@@ -50,6 +50,12 @@ class Reader:
             following = self._enter(command)
             if following is None:
                 words = command.words
+                if (
+                    command.name in load_table()["containers"]
+                    and not self.has_container
+                ):
+                    why = "what it starts is not known, so it stays as it is"
+                    self._leave(command.at, command.name, why)
                 break
             command = following
         words = self.script.safe_words(words, self.stood)
@@ -210,6 +216,9 @@ class Reader:
             at = next(n for n, each in enumerate(words) if each.literal in verbs)
             for each in words[:at]:
                 self._leave(each.at, each.shown, "an option before the verb")
+            if command.is_image and words[at].literal == "run":
+                why = "the image's runscript is left out: the command starts by itself"
+                self._leave(words[at].at, f"{command.name} run", why)
         for name, word in options_of(command.name, words):
             if name == entry.get("binds") and word:
                 self._add("--bind", word.text)

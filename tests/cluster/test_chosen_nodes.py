@@ -68,7 +68,7 @@ def test_a_step_in_a_component_of_a_heterogeneous_job(
         "#SBATCH hetjob\n#SBATCH --nodes=2 --ntasks-per-node=1 --partition=small-g\n"
         f"set -euo pipefail\nPATH={tool}:$PATH\n"
         f"source <({wrap} --srun-arg=--het-group=1 -- {show} || echo exit $?)\n"
-        "srun --het-group=1 sh -c 'ls -d /tmp/envcfg-* 2>/dev/null' || echo 'caches none'\n",
+        'srun --het-group=1 sh -c "ls -d /tmp/envcfg-*-$SLURM_JOB_ID-* 2>&-" || echo "caches none"\n',
     )
     assert done.state == "COMPLETED", done.stdout
     said = sorted(line for line in done.stdout.splitlines() if line[:5] == "step ")

@@ -255,6 +255,14 @@ def test_a_fault_takes_no_line_for_the_scheduler_away(here: Path) -> None:
         ),
         ("srun -N 1 -n 8 python t.py", "1 of 2 nodes: the step runs on all nodes"),
         ("srun $OPTIONS python t.py", "$OPTIONS: options of srun that are not known"),
+        (
+            "srun apptainer run i.sif t.py",
+            "apptainer run: the image's runscript is left out",
+        ),
+        (
+            'srun apptainer exec i.sif "$@"',
+            "apptainer: what it starts is not known, so it stays",
+        ),
         ("timeout 60 srun python t.py", "timeout 60: stands before the step"),
         (
             "export CUDA_VISIBLE_DEVICES=0,1\nsrun python t.py",
