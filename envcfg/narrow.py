@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 _WORD = re.compile(r"(?:'[^']*'|\"[^\"]*\"|[^\s'\"])+")  # as a shell splits them
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
+_FORMS = r"\n(?= +envcfg )"  # a usage may have several, each in a line of its own
 _COLUMNS = re.compile(r"(?<=\S) {2,}(?=\S)")  # between a command and what it is for
 
 
@@ -28,7 +29,8 @@ def fold(text: str, width: int) -> str:
             for line in block.splitlines():
                 lines += _fold_shell(line, width) if _seen(line) > width else [line]
         else:
-            lines += _fold_text(block, width)
+            for form in re.split(_FORMS, block):
+                lines += _fold_text(form, width)
     return "".join(f"{line}\n" for line in lines)
 
 
@@ -41,7 +43,8 @@ def _fold_text(block: str, width: int) -> Iterator[str]:
     """Yield a paragraph anew, its later lines indented as its second one is."""
     first, *rest = block.strip("\n").splitlines()
     yield from [""] * (len(block) - len(block.lstrip("\n")))
-    margin = _margin(rest[0]) if rest else "  " if first.startswith("usage:") else ""
+    is_usage = first.startswith(("usage:", " "))
+    margin = _margin(rest[0]) if rest else f"{_margin(first)}  " if is_usage else ""
     yield from _wrap(" ".join([first, *(line.strip() for line in rest)]), width, margin)
 
 

@@ -48,6 +48,7 @@ FAILURES = {
     "no ranks": (["wrap", *LOCAL, "--ranks", "0"], 2, "'0' is no number of processes"),
     "missing --": (["wrap", *LOCAL, "python", "train.py"], 2, "behind a --, as in -- python train.py"),
     "nothing behind --": (["wrap", *LOCAL, "--"], 2, "no command behind --"),
+    "an empty command": (["wrap", *LOCAL, "--", "", "x"], 2, "the command is empty"),
     "bind without container": (["wrap", *LOCAL, "--bind", "/a"], 2, "--bind needs a container"),
     "circle": (["wrap", *LOCAL, "--set", "A=${B}", "--set", "B=${A}"], 2, "A -> B -> A"),
     "rank's in torchrun": (["wrap", *LOCAL, "--launcher", "torchrun", "--set", "A=${SLURM_LOCALID}"], 2, "use ${LOCAL_RANK}"),

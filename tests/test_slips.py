@@ -284,6 +284,7 @@ def test_help_has_its_own_width_where_the_terminal_has_none(
 
 FOLDED = """\
 usage: envcfg x [options] -- COMMAND...
+       envcfg x --from SCRIPT [options]
 
 A paragraph that is longer than the
 terminal is wide.
@@ -305,6 +306,8 @@ def test_what_is_folded_stays_what_a_shell_can_read() -> None:
     assert fold(FOLDED, 30).splitlines() == [
         "usage: envcfg x [options] --",
         "  COMMAND...",
+        "       envcfg x --from SCRIPT",
+        "         [options]",
         "",
         "A paragraph that is longer",
         "than the terminal is wide.",

@@ -11,6 +11,8 @@ from envcfg.launchers import LAUNCHERS
 from envcfg.runtimes.model import Runtime
 from envcfg.starters import STARTERS
 
+_WIDE = 7  # characters of a range of components, of which Slurm has 128 at most
+
 
 def shell_of(plan: Plan) -> str:
     """Return the shell of the rank part; what --setup gives may be written for bash."""
@@ -85,7 +87,28 @@ def machine_templates(plan: Plan) -> list[str]:
             names.append(f"{plan.starter}/first_node")
     if ends_at_colon(plan):
         names.append("colons")
+    if components(plan):
+        names.append(f"{plan.starter}/components")
     return [*names, "signals"]
+
+
+def components(plan: Plan) -> str:
+    """Return the numbers of the job's components in which its steps are to run: ``0,1``.
+
+    Empty where no option names any, or in a way that its program will refuse.
+    """
+    found = ""
+    for each in plan.started:
+        option, _, value = each.word.partition("=")
+        if option in STARTERS[plan.starter].component_options:
+            found = value
+    numbers: dict[int, None] = {}
+    for part in found.split(","):
+        first, _, last = part.partition("-")
+        if not (first.isdecimal() and (last or first).isdecimal()) or len(part) > _WIDE:
+            return ""
+        numbers |= dict.fromkeys(range(int(first), int(last or first) + 1))
+    return ",".join(map(str, numbers))
 
 
 def ends_at_colon(plan: Plan) -> bool:

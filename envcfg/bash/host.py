@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from envcfg import __version__
 from envcfg.bash.choice import (
+    components,
     ends_at_colon,
     is_by_interface,
     launch_templates,
@@ -167,6 +168,7 @@ def _data(plan: Plan) -> Mapping[str, str]:
     meeting = plan.rendezvous.interface if plan.rendezvous else None
     return {
         "ENVCFG_NODES_STATED": nodes.value if nodes else "",
+        "ENVCFG_COMPONENTS": components(plan),
         "ENVCFG_RANKS": "" if plan.ranks is None else str(plan.ranks),
         "ENVCFG_GPUS": str(plan.gpus or ""),
         "ENVCFG_IMAGE": container.image if container else "",
@@ -288,6 +290,8 @@ def _blocks(plan: Plan) -> dict[str, str]:
         "log": asked.removes_log,
         "size": not plan.command,
         "colons": ends_at_colon(plan),
+        "components": components(plan),
+        "here": not components(plan),
         "read": plan.container is not None and plan.container.stamp,
         "modular": plan.modules,
         "modules": not all(each.tests for each in plan.modules),

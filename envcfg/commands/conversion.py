@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 _SINGLE = frozenset(
     each.flag for each in STEP["what to run, and where"] if each.kind == "one"
 )
+# What bash runs as its own.
+_SHELLS = frozenset({"bash", "sh", "dash", "ash", "ksh"})
+_MARK = b"\xef\xbb\xbf"  # by which editors begin a file
 
 
 def convert_script(
@@ -106,7 +109,19 @@ def _mended(path: str) -> bytes:
         msg = f"{path} is a folder"
         raise UsageError(msg, hint="name one script")
     mended = mend(texts, rules=list(load_rules()), profile_of=lambda _: lambda _: None)
-    return mended.texts[path].replace(b"\r\n", b"\n")
+    text = mended.texts[path].removeprefix(_MARK).replace(b"\r\n", b"\n")
+    _check_shell(path, text)
+    return text
+
+
+def _check_shell(path: str, text: bytes) -> None:
+    """Refuse a script in another language: what stays of it is run by bash."""
+    first = text.partition(b"\n")[0].decode("utf-8", "replace")
+    words = [each.rpartition("/")[2] for each in first.removeprefix("#!").split()]
+    names = [each for each in words if each != "env" and each[:1] != "-"]
+    if first.startswith("#!") and names and names[0] not in _SHELLS:
+        msg = f"{path} is written for {names[0]}, and --from reads bash"
+        raise UsageError(msg, hint="name a script of bash or sh")
 
 
 def _recognised(script: Script, catalog: Catalog) -> str | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Sequence
 
 from envcfg.conversion.model import Argument, Left, Step
@@ -13,8 +14,14 @@ from envcfg.launch.recognise import decided_words
 from envcfg.lint.facts import job_shape, step_shape
 from envcfg.lint.model import Array, Command
 from envcfg.lint.program import SHELLS, find_agent, load_programs, options_of, unwrap
-from envcfg.lint.text import Flat, Text, Word, plain
+from envcfg.lint.text import Flat, Text, Word, holes, plain
 from envcfg.profile.identity import INSIDE, MASKS
+
+# Variables of Slurm that hold a number, and so are one word to any shell.
+_COUNT = re.compile(
+    r"SLURM_(?:\w+_ID|NNODES|\w+_NUM_NODES|NTASKS|NPROCS|NTASKS_PER_NODE|CPUS_PER_TASK"
+    r"|GPUS_ON_NODE)"
+)
 
 
 class Reader:
@@ -43,6 +50,12 @@ class Reader:
             following = self._enter(command)
             if following is None:
                 words = command.words
+                if (
+                    command.name in load_table()["containers"]
+                    and not self.has_container
+                ):
+                    why = "what it starts is not known, so it stays as it is"
+                    self._leave(command.at, command.name, why)
                 break
             command = following
         words = self.script.safe_words(words, self.stood)
@@ -127,7 +140,10 @@ class Reader:
             if any(is_foreign(word.text) for word in own):
                 return False
         signs = any(set("*?[{~") & {*(each.literal or "")} for each in words)
-        return not signs and not any(is_foreign(each.text) for each in words)
+        # What is pasted into the text the shell would split, and read as its own.
+        found = (hole for each in words for hole in holes(each.text))
+        is_pasted = any(not _COUNT.fullmatch(hole.name) for hole in found)
+        return not (signs or is_pasted or any(is_foreign(w.text) for w in words))
 
     def _assigned(self, command: Command) -> None:
         """Take over what is set for *command* alone."""
@@ -183,15 +199,26 @@ class Reader:
         entry = load_table()["containers"][command.name]
         self.has_container = True
         given = command.options.get("image")
-        if given is not None:
-            self._add("--container", given.text)
+        asked = {
+            each.name: each.value or ""
+            for each in self.script.model.directives
+            if each.name in entry.get("asked", ()) and not each.late
+        }
+        image = given.text if given else plain(asked.get("image", ""))
+        if image:
+            self._add("--container", image)
         self._add("--runtime", plain(entry["runtime"]))
+        for volume in filter(None, asked.get("volume", "").split(";")):
+            self._add("--bind", plain(volume))
         words = command.words[1:]
         verbs = load_programs()[command.name].verbs
         if verbs:
             at = next(n for n, each in enumerate(words) if each.literal in verbs)
             for each in words[:at]:
                 self._leave(each.at, each.shown, "an option before the verb")
+            if command.is_image and words[at].literal == "run":
+                why = "the image's runscript is left out: the command starts by itself"
+                self._leave(words[at].at, f"{command.name} run", why)
         for name, word in options_of(command.name, words):
             if name == entry.get("binds") and word:
                 self._add("--bind", word.text)

@@ -60,7 +60,8 @@ def convert(
         faults: what lint finds in a text, by offset.
 
     Raises:
-        UsageError: the command cannot be written so that it means the same.
+        UsageError: the image is not named, or the command cannot be written so that it
+            means the same.
     """
     left = [*step.left, *settings.left]
     arguments = [
@@ -69,7 +70,11 @@ def convert(
         if each.flag not in flags
         and (each.flag, literal(each.value or ())) not in known
     ]
-    if not {"--container"} & {*flags, *(each.flag for each in arguments)}:
+    named = {*flags, *(each.flag for each in arguments)}
+    if "--container" not in named:
+        if any(each.flag == "--runtime" for each in step.arguments):
+            msg = f"{script.source.path}: the step's image stands nowhere"
+            raise UsageError(msg, hint="name it beside --from, by --container IMAGE")
         arguments.insert(0, Argument("--container", plain("none")))
     if profile and "--profile" not in flags:
         arguments.insert(0, Argument("--profile", plain(profile)))
@@ -205,6 +210,7 @@ def _first_bad(
         said = data[node.start_byte : node.end_byte]
         for each in script.statements if whys and node.is_named else ():
             is_same = script.source.chars[each.start : each.end] == said
+            is_same = is_same and each.kind != "comment"  # a line for the scheduler
             if is_same and each != holder and each not in gone:
                 return each, whys[0]
     return None

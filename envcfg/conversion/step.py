@@ -54,7 +54,11 @@ def _chosen(script: Script) -> tuple[Stood, Command]:
                 hint = "put it into a file, which the program reads"
                 raise UsageError(msg, hint=hint)
             mine = [command for stood, command in several if stood == first]
-            return first, max(mine, key=lambda c: (len(c.words), -c.variant))
+            longest = max(mine, key=lambda c: (len(c.words), -c.variant))
+            if longest.is_step and ":" in {each.literal for each in longest.words}:
+                msg = f"{path}: line {lines} starts several programs side by side"
+                raise UsageError(msg, hint=hint)
+            return first, longest
     msg = f"{path} starts no program that envcfg could: no srun, container, torchrun"
     raise UsageError(msg, hint="is it a job script? envcfg wrap --help has examples")
 

@@ -21,6 +21,7 @@ class Starter(NamedTuple):
         bundled: the keys of a bundle that are for it, that of its program's options first;
             so is called the array of bash that holds them. None: no bundle counts with it.
         ends_at_colon: a word ":" ends the command for its program, and begins another.
+        component_options: by which a step runs in another component of a heterogeneous job.
         own: of its sections that with options of its program, ``launch.OWN``; so are
             called the option ``--OWN-arg`` and the array of bash that holds them.
         unbuffered: options with which the ranks' lines come at once.
@@ -48,6 +49,7 @@ class Starter(NamedTuple):
     sections: tuple[str, ...] = ()
     bundled: tuple[str, ...] = ()
     ends_at_colon: bool = False
+    component_options: tuple[str, ...] = ()
     own: str = ""
     unbuffered: tuple[str, ...] = ()
     pmi: str | None = None

@@ -23,6 +23,7 @@ STARTER = Starter(
     bundled=("srun", "network"),
     # of srun(1), heterogeneous steps; 22.05 looks at the words of the program, too
     ends_at_colon=True,
+    component_options=("--het-group", "--pack-group"),
     own="srun",
     unbuffered=("--unbuffered",),
     pmi="--mpi=",

@@ -11,6 +11,15 @@ from cluster import Cluster
 NODES = ("-N2", "--gpus-per-node=2", "--partition=standard-g")
 EXAMPLE = Path(__file__).parents[2] / "examples/ray.sbatch"
 
+# Caches, and a setting that more than one node decides.
+PARTS = """\
+name: parts
+extends: slingshot-rocm
+scratch: {root: /tmp, why: w, source: s, date: 2026-11-22}
+env:
+  SEEN: {value: many, when: {nodes: ">1"}, otherwise: one, why: w, source: s, date: 2026-11-22}
+"""
+
 
 def test_steps_run_on_the_nodes_that_they_are_given(
     cluster: Cluster, tool: Path
@@ -44,6 +53,28 @@ def test_steps_run_on_the_nodes_that_they_are_given(
         f"d 0/1 {one} {one}",
     ]
     assert cluster.left_running() == []
+
+
+def test_a_step_in_a_component_of_a_heterogeneous_job(
+    cluster: Cluster, tool: Path
+) -> None:
+    show = (
+        "sh -c 'echo \"step $RANK/$WORLD_SIZE $SLURMD_NODENAME $MASTER_ADDR $SEEN\"' x"
+    )
+    wrap = f"envcfg wrap --profile ./parts.yaml --container {cluster.busybox_image} --runtime apptainer"  # fmt: skip
+    (cluster.workdir / "parts.yaml").write_text(PARTS)
+    done = cluster.sbatch(
+        "#!/bin/bash\n#SBATCH --nodes=1 --partition=gpusmall\n"
+        "#SBATCH hetjob\n#SBATCH --nodes=2 --ntasks-per-node=1 --partition=small-g\n"
+        f"set -euo pipefail\nPATH={tool}:$PATH\n"
+        f"source <({wrap} --srun-arg=--het-group=1 -- {show} || echo exit $?)\n"
+        'srun --het-group=1 sh -c "ls -d /tmp/envcfg-*-$SLURM_JOB_ID-* 2>&-" || echo "caches none"\n',
+    )
+    assert done.state == "COMPLETED", done.stdout
+    said = sorted(line for line in done.stdout.splitlines() if line[:5] == "step ")
+    one, two = cluster.nodes
+    assert said == [f"step 0/2 {one} {one} many", f"step 1/2 {two} {one} many"]
+    assert "caches none" in done.stdout
 
 
 @pytest.mark.parametrize("code", [0, 7])

@@ -138,3 +138,19 @@ def test_a_job_script_for_nodes_that_stay_idle_is_a_warning(
     done = envcfg("sbatch", *options.split(), "--", "true")
     assert done.code == 0, done.err
     assert ("the job has 2 nodes, and all ranks start on one" in done.err) == warned
+
+
+@pytest.mark.parametrize(
+    ("chosen", "said"),
+    [
+        ("lumi", "error: ENVCFG_PROFILE: unknown profile 'lumi'\n  hint: did you mean 'lumi-g'?"),
+        ("./no.yaml", "error: ENVCFG_PROFILE: profile ./no.yaml: no such file"),
+    ],
+)  # fmt: skip
+def test_a_wrong_choice_of_the_environment_is_said_to_be_its(
+    wrap: Wrap, monkeypatch: pytest.MonkeyPatch, chosen: str, said: str
+) -> None:
+    monkeypatch.setenv("ENVCFG_PROFILE", chosen)
+    done = wrap("--container", "none", "--", "true")
+    assert (done.code, said in done.err) == (2, True), done.err
+    assert "will be used" not in envcfg("profiles", "detect").err

@@ -151,6 +151,25 @@ NO = ("--container", "none")
         ),
         ("A=1 srun python t.py", [*NO, "--set=A=1", "--", "python", "t.py"]),
         ("exec srun python t.py", [*NO, "--", "python", "t.py"]),
+        # Slurm's plug-in of Shifter has the image from the request
+        (
+            ("#SBATCH --image=docker:me/pytorch:2.9\n#SBATCH --volume=\"/c d:/e;/f:/g\"\n"
+            "srun shifter -V /a:/b python t.py"),
+            [
+                *("--container", "docker:me/pytorch:2.9", "--runtime", "shifter"),
+                *("--bind=/c d:/e", "--bind=/f:/g", "--bind=/a:/b", "--", "python", "t.py"),
+            ],
+        ),
+        # text that is pasted into another shell's is read by that shell
+        ('srun bash -c "$CMD"', [*NO, "--", "bash", "-c", "${CMD}"]),
+        (
+            'srun bash -c "python t.py $ARGS"',
+            [*NO, "--", "bash", "-c", "python t.py ${ARGS}"],
+        ),
+        (
+            'srun --ntasks-per-node=1 bash -c "torchrun --nnodes=$SLURM_NNODES --nproc_per_node=$SLURM_GPUS_ON_NODE t.py"',
+            [*NO, "--", "torchrun", "--nproc_per_node=${SLURM_GPUS_ON_NODE}", "t.py"],
+        ),
         ("torchrun --standalone t.py", [*NO, "--", "torchrun", "t.py"]),
     ],
 )  # fmt: skip
@@ -215,6 +234,14 @@ def test_the_lines_for_the_scheduler_stay_as_they_are(here: Path) -> None:
     assert here.exists()
 
 
+def test_a_fault_takes_no_line_for_the_scheduler_away(here: Path) -> None:
+    asked = "#SBATCH --partition=standard-g --nodes=1\n#SBATCH --gres=gpu:mi250:2\n"
+    done = convert(f"#!/bin/bash\n{asked}srun python t.py\n", "--profile", "lumi-g")
+    assert asked in done.text
+    assert "in the new script: EC630" in done.err
+    assert here.exists()
+
+
 @pytest.mark.parametrize(
     ("body", "named"),
     [
@@ -228,6 +255,14 @@ def test_the_lines_for_the_scheduler_stay_as_they_are(here: Path) -> None:
         ),
         ("srun -N 1 -n 8 python t.py", "1 of 2 nodes: the step runs on all nodes"),
         ("srun $OPTIONS python t.py", "$OPTIONS: options of srun that are not known"),
+        (
+            "srun apptainer run i.sif t.py",
+            "apptainer run: the image's runscript is left out",
+        ),
+        (
+            'srun apptainer exec i.sif "$@"',
+            "apptainer: what it starts is not known, so it stays",
+        ),
         ("timeout 60 srun python t.py", "timeout 60: stands before the step"),
         (
             "export CUDA_VISIBLE_DEVICES=0,1\nsrun python t.py",
@@ -394,11 +429,47 @@ def test_options_that_do_not_go_together(
         ("srun python - <<E\nprint(1)\nE\n", "reads a part of the script"),
         ("go() { srun python $1; }\ngo a\ngo b\n", "several times"),
         ("srun torchrun --what=1 t.py\n", "does not know this option"),
+        (
+            "srun -n1 python a.py : -n8 python b.py\n",
+            "line 4 starts several programs side by side",
+        ),
+        ("srun shifter python t.py\n", "the step's image stands nowhere"),
     ],
 )
 def test_a_script_that_is_none_of_one_step(script: str, said: str, here: Path) -> None:
     done = convert(HEAD + script)
     assert (done.code, said in done.err) == (2, True), done.err
+    assert here.exists()
+
+
+@pytest.mark.parametrize(
+    "first", ["#!/bin/tcsh -f", "#! /usr/bin/env -S zsh", "#!/usr/bin/python3"]
+)
+def test_a_script_for_another_shell_is_refused(first: str, here: Path) -> None:
+    done = convert(f"{first}\n#SBATCH --nodes=2\nsetenv A 1\nsrun python t.py\n")
+    assert (done.code, "old.sh is written for " in done.err) == (2, True), done.err
+    assert here.exists()
+
+
+def test_the_mark_of_an_editor_is_no_command(here: Path) -> None:
+    done = convert(f"\ufeff{HEAD}srun python t.py\n")
+    assert done.err.count("warning") == 0
+    assert "\ufeff" not in done.text
+    assert done.text.count("#SBATCH") == 2
+    assert here.exists()
+
+
+def test_an_image_that_stands_nowhere_may_be_given(here: Path) -> None:
+    given = words(f"{HEAD}srun shifter python t.py\n", "--container", "me/pytorch:2.9")
+    assert given == [
+        "--runtime",
+        "shifter",
+        "--container",
+        "me/pytorch:2.9",
+        "--",
+        "python",
+        "t.py",
+    ]
     assert here.exists()
 
 

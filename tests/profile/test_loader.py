@@ -142,7 +142,7 @@ PROBLEMS = [
     ("name: x\nenv:\n", "2:5", "env: expected keys and values, not nothing"),
     ("name: x\nsummary: a\0b\n", "2:11", "character '\\x00' cannot stand in YAML"),
     (f'name: x\nenv: {{"A\\n": {{value: 1, {REASON}}}}}\n', "2:14", "'env.A\\n': 'A\\n' is no variable name"),
-    (b"#" * 100_001, "1:1", "100001 bytes is too large for a profile (limit 100000)"),
+    (b"#" * 100_001, "1:1", "more than 100000 bytes are too many for a profile"),
     ("name: x\nenv: " + "[" * 90_000, "2:25", "nested more than 20 deep"),
     # what may stand where
     ("name: x\nenv: {? [a] : 1}\n", "2:9", "env: expected a text, not a list"),

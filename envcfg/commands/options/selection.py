@@ -101,11 +101,17 @@ def select_profile(
         launcher: what ``--launcher`` says.
 
     Raises:
-        UsageError: this is a job, on a system that no profile knows.
+        UsageError: this is a job, on a system that no profile knows; or there is no
+            such profile as the environment names.
     """
     if given is not None:
         return given, []
     if chosen := os.environ.get("ENVCFG_PROFILE"):
+        try:
+            catalog.files(chosen)
+        except UsageError as err:  # the command line does not show where it is from
+            msg = f"ENVCFG_PROFILE: {err.message}"
+            raise UsageError(msg, hint=err.hint) from None
         return chosen, []
     from envcfg.profile.detect import detect
 

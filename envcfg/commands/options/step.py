@@ -187,12 +187,13 @@ def read_step(
     if command is not None and not command:
         msg = "no command behind --"
         raise UsageError(msg, hint=example)
-    for option, given in (
-        ("--profile", [options.profile]),
-        ("--container", [options.container]),
+    for name, given in (
+        ("--profile", options.profile),
+        ("--container", options.container),
+        ("the command", command[0] if command else None),
     ):
-        if "" in given:
-            msg = f"{option} is empty"
+        if given == "":
+            msg = f"{name} is empty"
             raise UsageError(msg, hint="is the variable set that it comes from?")
     here = current_folder()
     findings: list[Finding] = []

@@ -62,7 +62,7 @@ def _put(detection: Detection, machine: Machine, *, as_json: bool) -> None:
     if len(detection.found) > 1:
         sys.stderr.write("envcfg: error: more than one profile fits\n")
         sys.stderr.write("  hint: choose one with --profile or ENVCFG_PROFILE\n")
-    elif not detection.found:
+    elif not detection.found and not os.environ.get("ENVCFG_PROFILE"):
         job = job_kind()
         then = (
             f"wrap asks for one in a {job} job" if job else "workstation will be used"

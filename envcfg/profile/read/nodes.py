@@ -182,7 +182,7 @@ def read_fields(data: bytes, path: str, problems: list[Finding]) -> Field | None
         problems.append(invalid(place, "", message, hint))
 
     if len(data) > MAX_BYTES:
-        fail(f"{len(data)} bytes is too large for a profile (limit {MAX_BYTES})")
+        fail(f"more than {MAX_BYTES} bytes are too many for a profile")
         return None
     try:
         data = data.removeprefix(BOM_UTF8)

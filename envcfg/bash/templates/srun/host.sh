@@ -13,6 +13,9 @@ envcfg_survey() { # what the allocation is
   ENVCFG_HOSTS=()
   # envcfg:end size
   ENVCFG_JOB_NODES=${SLURM_NNODES:-${SLURM_JOB_NUM_NODES:-1}} # a step may have fewer
+  # envcfg:begin components
+  envcfg_components
+  # envcfg:end components
   ENVCFG_NODES=$ENVCFG_JOB_NODES
 }
 
@@ -87,14 +90,22 @@ envcfg_overlap() { # the step runs beside others on the same nodes, with what th
 }
 
 envcfg_host() { # COMMAND...: run it once on each node, outside the container
+  # envcfg:begin here
   if [[ $ENVCFG_JOB_NODES == 1 && -n ${SLURMD_NODENAME-} ]]; then
     "$@" # this is the node
     return
   fi
+  # envcfg:end here
   (
     unset -v SLURM_NTASKS SLURM_NPROCS SLURM_NTASKS_PER_NODE SLURM_TASKS_PER_NODE \
       SLURM_CPUS_PER_TASK SLURM_CPU_BIND SLURM_DISTRIBUTION "${!PYXIS_@}"
     envcfg_whole
+    # envcfg:begin components
+    if [[ -n $ENVCFG_COMPONENTS ]]; then
+      envcfg_components_host "$@"
+      exit
+    fi
+    # envcfg:end components
     # --mem=0: beside the memory that a step holds, or has not given back yet
     exec srun --overlap --mem=0 --nodes="$ENVCFG_JOB_NODES" --ntasks="$ENVCFG_JOB_NODES" \
       --ntasks-per-node=1 --export=ALL "$@" </dev/null

@@ -13,7 +13,11 @@ envcfg_master() { # find the address of $ENVCFG_INTERFACE on the job's first nod
     return
   fi
   if [[ ${SLURMD_NODENAME-} != "$envcfg_node" ]]; then
-    envcfg_ask=(srun --overlap --mem=0 --nodes=1 --ntasks=1 --nodelist="$envcfg_node" "${envcfg_ask[@]}")
+    envcfg_ask=(--overlap --mem=0 --nodes=1 --ntasks=1 --nodelist="$envcfg_node" "${envcfg_ask[@]}")
+    # envcfg:begin components
+    envcfg_ask=(--het-group="${ENVCFG_COMPONENTS%%,*}" "${envcfg_ask[@]}")
+    # envcfg:end components
+    envcfg_ask=(srun "${envcfg_ask[@]}")
   fi
   read -r _ _ _ envcfg_address _ < <(unset -v "${!PYXIS_@}" && "${envcfg_ask[@]}" </dev/null) || :
   if [[ -z $envcfg_address ]]; then
