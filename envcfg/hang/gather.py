@@ -196,10 +196,11 @@ def _dumps(ranks: Sequence[RankView], problems: dict[str, str]) -> list[FlightDu
 def _flights(
     dumps: Sequence[FlightDump], everyone: set[int], now: float
 ) -> list[Behind]:
-    from envcfg.trace.lag import lag, out_of_step
+    from envcfg.trace.lag import follows, lag, out_of_step
 
     found = []
-    for group in lag(dumps):
+    lags = lag(dumps)
+    for group in lags:
         absent: Mapping[int, int] = group.absent
         if not absent or not group.waiting:
             continue
@@ -215,6 +216,8 @@ def _flights(
                 most=group.seq,
                 since=since,
                 where=group.place,
+                elsewhere=next(iter(group.elsewhere.values()), ""),
+                follows=follows(group, lags),
             )
         )
     found += _without_dump(dumps, everyone, now)

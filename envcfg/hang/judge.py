@@ -100,7 +100,8 @@ def _of_libraries(seen: Evidence, words: Words, blamed: set[int]) -> Iterator[Fi
             said = f"{does(rank)}; {said}"
         finding = words.finding(rule, subject, said)
         # Where a process is stopped, this follows from it.
-        yield finding._replace(cause=not set(each.ranks) & blamed)
+        follows = each.follows or bool(set(each.ranks) & blamed)
+        yield finding._replace(cause=not follows)
 
 
 def _behind_said(each: Behind) -> str:

@@ -125,6 +125,8 @@ class Behind(NamedTuple):
         where: the line of the program from which the others wait; empty where not told.
         differs: in what they are out of step (``operation``, ``size``, ``type``); empty
             where they are behind.
+        elsewhere: in what some of them wait themselves; empty where they do not.
+        follows: others hold up all of them.
     """
 
     by: str
@@ -137,6 +139,8 @@ class Behind(NamedTuple):
     since: float | None = None
     where: str = ""
     differs: str = ""
+    elsewhere: str = ""
+    follows: bool = False
 
 
 class Evidence(NamedTuple):
