@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from envcfg.hang.programs import program_names
 from envcfg.hang.records import Behind, LastLine, NodeView, RankView
 from envcfg.trace.errors import LARGEST, TraceError
 from envcfg.trace.flight import FlightDump, FlightEntry
@@ -61,20 +62,31 @@ class Known(NamedTuple):
     called: float | None
 
 
-def ask_libraries(nodes: Sequence[NodeView], now: float) -> Known:
+def ask_libraries(
+    nodes: Sequence[NodeView], now: float, before: Sequence[NodeView] = ()
+) -> Known:
     """Return what NCCL and PyTorch know of ranks that lag.
 
     Args:
         nodes: what they have said.
         now: the time, seconds since 1970.
+        before: what they said some time ago, if they were looked at twice.
     """
     problems: dict[str, str] = {}
-    behind, read = _ras(nodes, problems)
+    behind, read = _ras(nodes, problems, before)
     ranks = [each for node in nodes for each in node.ranks]
-    dumps = _dumps(ranks, problems)
+    names = program_names(ranks)
+    shared = _shared(ranks, names, problems)
+    dumps: list[FlightDump] = []
+    for program in sorted(set(names.values())):
+        own = [r for r in ranks if names[r.host, r.pid] == program]
+        found = _dumps([r for r in own if r.dump_path not in shared], problems)
+        for each in _flights(found, {r.rank for r in own}, now):
+            behind.append(each._replace(program=program))
+        dumps += found
     calls = [entry.created for dump in dumps for entry in dump.entries if entry.created]
     return Known(
-        behind=(*behind, *_flights(dumps, {each.rank for each in ranks}, now)),
+        behind=tuple(behind),
         ras_read=read,
         flights=tuple(each.rank for each in dumps),
         problems=problems,
@@ -82,18 +94,56 @@ def ask_libraries(nodes: Sequence[NodeView], now: float) -> Known:
     )
 
 
-def _ras(
-    nodes: Sequence[NodeView], problems: dict[str, str]
-) -> tuple[list[Behind], tuple[str, ...]]:
-    from envcfg.trace.ras import read_ras
+def _shared(
+    ranks: Sequence[RankView],
+    names: Mapping[tuple[str, int], str],
+    problems: dict[str, str],
+) -> set[str]:
+    """Return the files that ranks of several programs write their dumps to."""
+    writers: dict[str, set[str]] = {}
+    for each in ranks:
+        if each.dump_path:
+            writers.setdefault(each.dump_path, set()).add(names[each.host, each.pid])
+    shared = {path for path, programs in writers.items() if len(programs) > 1}
+    if shared:
+        problems[FLIGHT] = f"several programs write their dumps to {min(shared)}"
+    return shared
 
+
+def _ras(
+    nodes: Sequence[NodeView], problems: dict[str, str], before: Sequence[NodeView]
+) -> tuple[list[Behind], tuple[str, ...]]:
+    ranks = [each for node in nodes for each in node.ranks]
     found: dict[tuple[object, ...], Behind] = {}
     read: list[str] = []
-    ranks = [each for node in nodes for each in node.ranks]
+    was = _states(r for series in _answers(before, ranks, {}).values() for r in series)
+    for (host, _, _), reports in _answers(nodes, ranks, problems).items():
+        read.append(host)
+        state = _states(reports[-1:])
+        stands = bool(state) and all(was.get(key) == state[key] for key in state)
+        # Each node tells of the whole job: the same is said once.
+        for each in _ras_behind(reports[-1], reports[:-1], ranks):
+            key = (each.group, each.operation, each.ranks)
+            found.setdefault(key, each._replace(stands=stands))
+    if read:
+        problems.pop(RAS, None)
+    return list(found.values()), tuple(dict.fromkeys(read))
+
+
+def _answers(
+    nodes: Sequence[NodeView], ranks: Sequence[RankView], problems: dict[str, str]
+) -> dict[tuple[str, str, int], list[RasReport]]:
+    """Return the answers of each node and port, in their order, of each program by itself.
+
+    Programs of one user may share a port, and then any of them answers.
+    """
+    from envcfg.trace.ras import read_ras
+
+    series: dict[tuple[str, str, int], list[RasReport]] = {}
     for node in nodes:
-        reports: dict[str, list[RasReport]] = {}
         for answer in node.ras:
-            if answer.end in ("silent", "stranger"):
+            is_empty = answer.end == "cut" and not answer.text
+            if is_empty or answer.end in ("silent", "stranger"):
                 said = f"port {answer.port} of {node.host} is open, and no RAS answers"
                 problems.setdefault(RAS, said)
             if not answer.text:
@@ -103,18 +153,41 @@ def _ras(
             except TraceError as err:
                 problems.setdefault(RAS, f"the answer of {node.host}: {err.message}")
                 continue
+            if not report.whole:
+                said = f"the answer of {node.host} was cut off"
+                problems.setdefault(RAS, said)
+                if not report.comms:
+                    continue
             if _is_foreign(report, ranks):
                 problems.setdefault(RAS, f"on {node.host} another job's answers")
                 continue
-            read.append(node.host)
-            reports.setdefault(answer.port, []).append(report)
-        for before, last in ((each[:-1], each[-1]) for each in reports.values()):
-            # Each node tells of the whole job: the same is said once.
-            for each in _ras_behind(last, before, ranks):
-                found.setdefault((each.group, each.operation, each.ranks), each)
-    if read:
-        problems.pop(RAS, None)
-    return list(found.values()), tuple(dict.fromkeys(read))
+            number = 0
+            while held := series.get((node.host, answer.port, number)):
+                if _have_common(held[-1], report):
+                    break
+                number += 1
+            series.setdefault((node.host, answer.port, number), []).append(report)
+    return series
+
+
+def _have_common(one: RasReport, other: RasReport) -> bool:
+    """Tell whether they are of one program, as their communicators say; if they say it.
+
+    The text names only communicators in which something is wrong.
+    """
+    hashes = [{each.hash for each in report.comms} for report in (one, other)]
+    return not all(hashes) or not hashes[0].isdisjoint(hashes[1])
+
+
+def _states(reports: Iterable[RasReport]) -> dict[tuple[str, int], Mapping[str, int]]:
+    """Return what each rank of each communicator has begun, by collective; text lacks it."""
+    return {
+        (comm.hash, rank.rank): rank.counts
+        for report in reports
+        for comm in report.comms
+        if not report.groups
+        for rank in comm.ranks
+    }
 
 
 def _is_foreign(report: RasReport, ranks: Sequence[RankView]) -> bool:
@@ -139,10 +212,15 @@ def _ras_behind(
         for each in laggards(one)
     }
     worlds = {each.world for each in ranks if each.world}
+    names = program_names(ranks)
+    is_one = len(set(names.values())) < 2
+    anybody = min(names.values(), default="")
     for each in laggards(report):
-        named = {_job_rank(one, ranks) for one in each.share.ranks}
-        if None in named and each.comm.size in worlds:
+        views = [_view(one, ranks) for one in each.share.ranks]
+        named = {view.rank if view else None for view in views}
+        if None in named and each.comm.size in worlds and is_one:
             named = {one.rank for one in each.share.ranks}
+        programs = {names[view.host, view.pid] for view in views if view}
         is_new = (each.comm.hash, each.operation, each.share.value) not in past
         rest = [
             share for spread in each.comm.spreads if spread.what == each.operation
@@ -157,13 +235,14 @@ def _ras_behind(
             number=int(each.share.value),
             most=each.most,
             since=_BETWEEN if before and is_new else None,
+            program=programs.pop() if len(programs) == 1 else anybody,
         )
 
 
-def _job_rank(one: RasRank, ranks: Sequence[RankView]) -> int | None:
-    """Return the job's number of a rank of a communicator, by its process."""
-    same = {each.rank for each in ranks if one.pid is not None and each.pid == one.pid}
-    return same.pop() if len(same) == 1 else None
+def _view(one: RasRank, ranks: Sequence[RankView]) -> RankView | None:
+    """Return the rank of the job that a rank of a communicator is, by its process."""
+    same = [each for each in ranks if one.pid is not None and each.pid == one.pid]
+    return same[0] if len(same) == 1 else None
 
 
 def _dumps(ranks: Sequence[RankView], problems: dict[str, str]) -> list[FlightDump]:
