@@ -16,9 +16,8 @@ from envcfg.findings import Evidence as Line
 from envcfg.findings import Finding
 from envcfg.hang.certain import blamed, of_nodes, of_processes, twice
 from envcfg.hang.compare import compared, does
-from envcfg.hang.gather import FLIGHT, RAS
 from envcfg.hang.programs import by_program
-from envcfg.hang.records import Behind, Evidence
+from envcfg.hang.records import FLIGHT, RAS, Behind, Evidence
 from envcfg.hang.rules import Words
 from envcfg.hang.subjects import has, ranks_said
 from envcfg.log.numbers import count_of

@@ -346,7 +346,7 @@ envcfg_ask_again() { # HOST:PORT
   envcfg_tell ras-end "${1##*:} silent"
 }
 
-# Twice, as ranks that run may be apart for a moment (envcfg/hang/gather.py knows the time
+# Twice, as ranks that run may be apart for a moment (envcfg/hang/answers.py knows the time
 # between); the second time only those that have answered.
 envcfg_all_ras() {
   local envcfg_address envcfg_until=$((SECONDS + envcfg_wait - 2))

@@ -5,6 +5,8 @@ from typing import NamedTuple
 
 from envcfg.monitor.sample import Gpu
 
+RAS, FLIGHT = "RAS", "Flight Recorder"
+
 
 class RankView(NamedTuple):
     """The program of a rank, at one moment.

@@ -218,7 +218,7 @@ CASES: dict[str, tuple[Evidence, str, list[tuple[str, str]]]] = {
             *(each._replace(pid=each.pid + 50, step="1") for each in four(*[RUNS] * 4)),
         ),
         "unclear",
-        [("hang-unclear", "job 12")],
+        [],
     ),
     "the log is silent, and others have waited for a moment": (
         evidence(
