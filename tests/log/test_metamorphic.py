@@ -164,6 +164,26 @@ def test_what_launchers_put_in_front_changes_nothing(job: Job, wrapper: str) -> 
     assert gist(around) == gist(check(joined(texts(said))))
 
 
+@tries
+@given(bad(), st.sampled_from(AROUND), seeds)
+def test_all_of_it_together_changes_nothing(job: Job, wrapper: str, seed: int) -> None:
+    """Ranks in another order, with a launcher's prefix, among output, with mixed ends."""
+    if ("watchdog-torn",) in job.errors.values():
+        return
+    rng = random.Random(seed)
+    said = lines(job)
+    turns = [line.rank for line in said]
+    rng.shuffle(turns)
+    streams = {
+        rank: iter([line for line in said if line.rank == rank]) for rank in set(turns)
+    }
+    around = list(wrap(job, (next(streams[rank]) for rank in turns), wrapper))
+    for line in training_output(10, rng.randrange(1 << 16)):
+        around.insert(rng.randrange(len(around) + 1), line)
+    mixed = "".join(line + rng.choice(("\r\n", "\n")) for line in around)
+    assert gist(check(mixed)) == gist(check(joined(texts(said))))
+
+
 @pytest.mark.parametrize("name", ["slurm-crash", "new-words", "ib-async-qp"])
 @pytest.mark.parametrize(
     "pack",
