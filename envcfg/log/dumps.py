@@ -20,7 +20,7 @@ _MOST = 5  # findings of one kind
 
 def of_dumps(traces: Traces) -> Iterator[Said]:
     """Yield what the Flight Recorder dumps of several ranks tell."""
-    from envcfg.trace.lag import follows, lag, out_of_step
+    from envcfg.trace.lag import follows, lag, open_transfers, out_of_step
 
     dumps = [dump for _, dump in traces.dumps.values()]
     steps = out_of_step(dumps)
@@ -40,7 +40,17 @@ def of_dumps(traces: Traces) -> Iterator[Said]:
         :_MOST
     ]:
         yield _lagging(traces, each)._replace(cause=not follows(each, opened))
-    if dumps and not (steps or opened):
+    waits = {rank for each in opened for rank in each.waiting}
+    transfers = {r: what for r, what in open_transfers(dumps).items() if r not in waits}
+    for rank, what in list(transfers.items())[:_MOST] if not steps else ():
+        message = f"in {what}, which has not ended"
+        yield Said(
+            "flight-open",
+            _numbers((rank,)),
+            message,
+            doubt="" if opened else f"whether the job hangs in {what}",
+        )
+    if dumps and not (steps or opened or transfers):
         calls = max(len(dump.entries) for dump in dumps)
         what = f"{count_of(calls, 'operation')} recorded, none of them open"
         yield Said("flight-even", _numbers([each.rank for each in dumps]), what)

@@ -153,12 +153,23 @@ def _waits(dumps: Sequence[FlightDump], lags: Sequence[GroupLag]) -> dict[int, s
         for rank in each.waiting:
             what = f"number {each.seq} of {each.desc or each.group}, {each.operation}"
             waits.setdefault(rank, what)
-    for dump in dumps:
-        for entry in dump.entries:
-            if entry.is_p2p and not entry.done and not entry.retired:
-                what = f"{entry.said} of {entry.group[1] or entry.group[0]}"
-                waits.setdefault(dump.rank, what)
+    for rank, what in open_transfers(dumps).items():
+        waits.setdefault(rank, what)
     return waits
+
+
+def open_transfers(dumps: Sequence[FlightDump]) -> dict[int, str]:
+    """Return for each rank the first send or receive that has not ended, in words."""
+    found: dict[int, str] = {}
+    for dump in dumps:
+        together: dict[tuple[tuple[str, str], int], list[FlightEntry]] = {}
+        for entry in dump.entries:
+            if entry.is_p2p:
+                together.setdefault((entry.group, entry.p2p_seq), []).append(entry)
+        for (group, _), own in together.items():
+            if not any(each.done or each.retired for each in own):
+                found.setdefault(dump.rank, f"{own[0].said} of {group[1] or group[0]}")
+    return found
 
 
 def out_of_step(dumps: Sequence[FlightDump]) -> tuple[OutOfStep, ...]:

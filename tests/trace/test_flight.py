@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from envcfg.trace.errors import TraceError
 from envcfg.trace.flight import FlightDump, is_flight, rank_of, read_flight
-from envcfg.trace.lag import follows, lag, out_of_step
+from envcfg.trace.lag import follows, lag, open_transfers, out_of_step
 
 # Four ranks over gloo, PyTorch 2.13.0: three collectives of all ranks, one of two of them,
 # and then what the folder says: one rank stays away, or one calls something else.
@@ -255,6 +255,24 @@ def test_who_waits_in_a_receive_is_held_up_himself() -> None:
     assert [(each.absent, each.elsewhere) for each in found] == [
         ({0: 1, 1: 1}, {1: "recv 1<-0 of 4x4 Float of default_pg"})
     ]
+
+
+def test_a_transfer_that_has_not_ended() -> None:
+    def moved(name: str, number: int, state: str, *, retired: bool) -> dict[str, Any]:
+        more = {"state": state, "retired": retired, "p2p_seq_id": number}
+        return entry(1, profiling_name=f"nccl:{name}", is_p2p=True, **more)
+
+    # Of those that are launched together only the last, which launches them, has an end.
+    ended = (
+        moved("send 0->1", 1, "scheduled", retired=False),
+        moved("recv 0<-1", 1, "scheduled", retired=False),
+        moved("coalesced", 1, "completed", retired=True),
+    )
+    assert open_transfers([dump(0, *ended)]) == {}
+    waits = moved("recv 0<-1", 2, "started", retired=False)
+    assert open_transfers([dump(0, *ended, waits), dump(1)]) == {
+        0: "recv 0<-1 of 4x4 Float of default_pg"
+    }
 
 
 def test_rank_of() -> None:
