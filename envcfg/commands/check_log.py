@@ -154,7 +154,7 @@ def run(
         report = check_files(files, rulebook, expect, reading)
     put_reports(options, report, outputs, files)
     if options.on_bad and proof and report.verdict in _BAD:
-        _act(options.on_bad, proof)
+        _act(options.on_bad, report, proof)
     return exit_code(
         [verdict_finding(report)],
         strict=options.strict,
@@ -231,7 +231,7 @@ def _followed(
     return follow(names, reader, answer, options.timeout)
 
 
-def _act(command: str, proof: LogReport) -> None:
+def _act(command: str, report: LogReport, proof: LogReport) -> None:
     """Run what was given for a bad verdict, if lines that are certain show that it is."""
     import subprocess
 
@@ -239,6 +239,8 @@ def _act(command: str, proof: LogReport) -> None:
         why = "its program ended, and no certain line shows that its network is bad"
         if proof.verdict not in _BAD:
             why = "no certain line shows it"
+            if report.network_verdict not in _BAD:
+                why = "it tells of a hang, and not of the network"
         sys.stderr.write(f"envcfg: note: --on-bad: not run: {why}\n")
         return
     raise_signals()  # it is not left alone

@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from envcfg.characters import one_line
 from envcfg.commands.formats import check_format, format_option, put_result
@@ -22,6 +22,9 @@ from envcfg.errors import UsageError
 from envcfg.findings import exit_code
 from envcfg.interrupts import raise_signals
 from envcfg.parser import Formatter
+
+if TYPE_CHECKING:
+    from envcfg.hang.records import Evidence, NodeView
 
 _EPILOG = """\
 One step beside the job's own (srun --overlap) runs a bash script on every node, for some
@@ -68,11 +71,12 @@ def run(
         raise UsageError(msg, hint="envcfg hang JOBID")
     check_format(options, is_check=True)
     name = job_name(options.job, "hang")
-    from envcfg.commands.slurm import ask_job, expand_nodes, node_states, output_path
+    from envcfg.commands.slurm import ask_job, expand_nodes, output_path
     from envcfg.hang.gather import ask_libraries, last_line
-    from envcfg.hang.judge import judge
+    from envcfg.hang.judge import judge, wants_another_look
     from envcfg.hang.records import Evidence, LastLine
     from envcfg.hang.step import look
+    from envcfg.hang.still import LEAST, standing
     from envcfg.monitor.slurm_job import check_job
 
     job = ask_job(name, "hang")
@@ -85,24 +89,31 @@ def run(
     # Before the step, as Flight Recorder says in the log that it writes a dump.
     log = last_line(path, time.time()) if path else LastLine()
     raise_signals()  # the step must be ended
-    reader, lost, errors = look(
-        job.id, hosts, chosen=bool(options.nodes), more=options.srun_arg, say=_say
-    )
-    if not reader.answering:
-        raise no_answer(errors, "no node has answered")
-    nodes = reader.nodes()
-    silent = [node.host for node in nodes if not node.answers]
-    states = node_states(silent) if silent else {}
-    nodes = tuple(
-        node._replace(state=states.get(node.host, ""), reason=lost.get(node.host, ""))
-        if node.host in silent
-        else node
-        for node in nodes
-    )
-    known = ask_libraries(nodes, time.time())
     is_part = len(hosts) < len(everywhere)
-    seen = Evidence(job.name, nodes, log, is_part=is_part, **known._asdict())
+
+    def seen_now(before: Sequence[NodeView] = ()) -> Evidence:
+        reader, lost, errors = look(
+            job.id, hosts, chosen=bool(options.nodes), more=options.srun_arg, say=_say
+        )
+        if not reader.answering:
+            raise no_answer(errors, "no node has answered")
+        nodes = _with_states(reader.nodes(), lost)
+        known = ask_libraries(nodes, time.time(), before)
+        return Evidence(job.name, nodes, log, is_part=is_part, **known._asdict())
+
+    seen, began = seen_now(), time.monotonic()
     judgement = judge(seen)
+    if wants_another_look(seen, judgement):
+        _say(
+            f"the log goes on; another look in {LEAST:.0f} s says whether the ranks do"
+        )
+        time.sleep(LEAST)
+        first = seen
+        seen = seen_now(first.nodes)
+        seen = seen._replace(
+            still=standing(first.ranks, seen.ranks), watched=time.monotonic() - began
+        )
+        judgement = judge(seen)
     if options.format is not None:
         from envcfg.report.findings import Result
 
@@ -121,6 +132,24 @@ def run(
         judgement.findings,
         strict=options.strict,
         inconclusive=judgement.is_inconclusive,
+    )
+
+
+def _with_states(
+    nodes: Sequence[NodeView], lost: Mapping[str, str]
+) -> tuple[NodeView, ...]:
+    """Return *nodes* with what srun (*lost*) and Slurm say of those that are silent."""
+    from envcfg.commands.slurm import node_states
+
+    silent = [node.host for node in nodes if not node.answers]
+    states = node_states(silent) if silent else {}
+    return tuple(
+        node
+        if node.answers
+        else node._replace(
+            state=states.get(node.host, ""), reason=lost.get(node.host, "")
+        )
+        for node in nodes
     )
 
 

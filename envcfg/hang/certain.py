@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from envcfg.findings import Finding
 from envcfg.hang.activity import activity
+from envcfg.hang.programs import by_program
 from envcfg.hang.records import Evidence, RankView
 from envcfg.hang.rules import Words
 from envcfg.hang.subjects import has, ranks_said, subjects
@@ -45,7 +46,7 @@ def _elsewhere(seen: Evidence) -> str:
 
 def unseen_ranks(seen: Evidence) -> list[int]:
     """Return the ranks that others know of and nobody has seen; none of a part of a job."""
-    if seen.is_part or twice(seen):
+    if seen.is_part or twice(seen) or len(by_program(seen)) > 1:
         return []
     worlds = Counter(each.world for each in seen.ranks if each.world)
     if len(worlds) != 1:
@@ -55,7 +56,7 @@ def unseen_ranks(seen: Evidence) -> list[int]:
 
 
 def twice(seen: Evidence) -> str:
-    """Return which rank is on two nodes: each of several programs has its own ranks."""
+    """Return which rank is on two nodes: nobody knows whose ranks these are then."""
     hosts: dict[int, str] = {}
     for rank in seen.ranks:
         if (host := hosts.setdefault(rank.rank, rank.host)) != rank.host:

@@ -1,4 +1,4 @@
-"""What stands beside the processes: the end of the log, RAS, Flight Recorder's dumps."""
+"""What stands beside the processes: the end of the log, Flight Recorder's dumps, RAS."""
 
 from __future__ import annotations
 
@@ -7,15 +7,14 @@ import stat
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from envcfg.hang.records import Behind, LastLine, NodeView, RankView
+from envcfg.hang.answers import ask_ras
+from envcfg.hang.programs import program_names
+from envcfg.hang.records import FLIGHT, Behind, LastLine, NodeView, RankView
 from envcfg.trace.errors import LARGEST, TraceError
 from envcfg.trace.flight import FlightDump, FlightEntry
-from envcfg.trace.ras import RasRank, RasReport
 
-RAS, FLIGHT = "RAS", "Flight Recorder"
 _TAIL = 1 << 16  # bytes of a log in which its last line is looked for
 _MOST = 1 << 24  # bytes of a log whose lines are counted
-_BETWEEN = 3.0  # seconds between two answers of RAS; the probe sleeps so long
 _WIDTH = 300  # characters of a line that are told
 
 
@@ -61,20 +60,31 @@ class Known(NamedTuple):
     called: float | None
 
 
-def ask_libraries(nodes: Sequence[NodeView], now: float) -> Known:
+def ask_libraries(
+    nodes: Sequence[NodeView], now: float, before: Sequence[NodeView] = ()
+) -> Known:
     """Return what NCCL and PyTorch know of ranks that lag.
 
     Args:
         nodes: what they have said.
         now: the time, seconds since 1970.
+        before: what they said some time ago, if they were looked at twice.
     """
     problems: dict[str, str] = {}
-    behind, read = _ras(nodes, problems)
+    behind, read = ask_ras(nodes, problems, before)
     ranks = [each for node in nodes for each in node.ranks]
-    dumps = _dumps(ranks, problems)
+    names = program_names(ranks)
+    shared = _shared(ranks, names, problems)
+    dumps: list[FlightDump] = []
+    for program in sorted(set(names.values())):
+        own = [r for r in ranks if names[r.host, r.pid] == program]
+        found = _dumps([r for r in own if r.dump_path not in shared], problems)
+        for each in _flights(found, {r.rank for r in own}, now):
+            behind.append(each._replace(program=program))
+        dumps += found
     calls = [entry.created for dump in dumps for entry in dump.entries if entry.created]
     return Known(
-        behind=(*behind, *_flights(dumps, {each.rank for each in ranks}, now)),
+        behind=tuple(behind),
         ras_read=read,
         flights=tuple(each.rank for each in dumps),
         problems=problems,
@@ -82,88 +92,20 @@ def ask_libraries(nodes: Sequence[NodeView], now: float) -> Known:
     )
 
 
-def _ras(
-    nodes: Sequence[NodeView], problems: dict[str, str]
-) -> tuple[list[Behind], tuple[str, ...]]:
-    from envcfg.trace.ras import read_ras
-
-    found: dict[tuple[object, ...], Behind] = {}
-    read: list[str] = []
-    ranks = [each for node in nodes for each in node.ranks]
-    for node in nodes:
-        reports: dict[str, list[RasReport]] = {}
-        for answer in node.ras:
-            if answer.end in ("silent", "stranger"):
-                said = f"port {answer.port} of {node.host} is open, and no RAS answers"
-                problems.setdefault(RAS, said)
-            if not answer.text:
-                continue
-            try:
-                report = read_ras(answer.text)
-            except TraceError as err:
-                problems.setdefault(RAS, f"the answer of {node.host}: {err.message}")
-                continue
-            if _is_foreign(report, ranks):
-                problems.setdefault(RAS, f"on {node.host} another job's answers")
-                continue
-            read.append(node.host)
-            reports.setdefault(answer.port, []).append(report)
-        for before, last in ((each[:-1], each[-1]) for each in reports.values()):
-            # Each node tells of the whole job: the same is said once.
-            for each in _ras_behind(last, before, ranks):
-                found.setdefault((each.group, each.operation, each.ranks), each)
-    if read:
-        problems.pop(RAS, None)
-    return list(found.values()), tuple(dict.fromkeys(read))
-
-
-def _is_foreign(report: RasReport, ranks: Sequence[RankView]) -> bool:
-    """Tell whether none of its processes is the job's: several jobs may share a node."""
-    told = {each.pid for comm in report.comms for each in comm.ranks} - {None}
-    ours = {each.pid for each in ranks}
-    # A container may count its processes anew; then the number of ranks has to do.
-    sizes = {comm.size for comm in report.comms}
-    worlds = {each.world for each in ranks if each.world}
-    return bool(told) and not told & ours and bool(worlds) and not sizes & worlds
-
-
-def _ras_behind(
-    report: RasReport, before: Sequence[RasReport], ranks: Sequence[RankView]
-) -> Iterator[Behind]:
-    """Yield who is behind; who was elsewhere a moment *before* waits for a moment only."""
-    from envcfg.trace.ras import laggards
-
-    past = {
-        (each.comm.hash, each.operation, each.share.value)
-        for one in before
-        for each in laggards(one)
-    }
-    worlds = {each.world for each in ranks if each.world}
-    for each in laggards(report):
-        named = {_job_rank(one, ranks) for one in each.share.ranks}
-        if None in named and each.comm.size in worlds:
-            named = {one.rank for one in each.share.ranks}
-        is_new = (each.comm.hash, each.operation, each.share.value) not in past
-        rest = [
-            share for spread in each.comm.spreads if spread.what == each.operation
-            for share in spread.shares if share.value == each.most
-        ]  # fmt: skip
-        yield Behind(
-            by=RAS,
-            ranks=tuple(sorted(rank for rank in named if rank is not None)),
-            waiting=sum(share.count for share in rest),
-            operation=each.operation,
-            group=each.comm.name or each.comm.hash,
-            number=int(each.share.value),
-            most=each.most,
-            since=_BETWEEN if before and is_new else None,
-        )
-
-
-def _job_rank(one: RasRank, ranks: Sequence[RankView]) -> int | None:
-    """Return the job's number of a rank of a communicator, by its process."""
-    same = {each.rank for each in ranks if one.pid is not None and each.pid == one.pid}
-    return same.pop() if len(same) == 1 else None
+def _shared(
+    ranks: Sequence[RankView],
+    names: Mapping[tuple[str, int], str],
+    problems: dict[str, str],
+) -> set[str]:
+    """Return the files that ranks of several programs write their dumps to."""
+    writers: dict[str, set[str]] = {}
+    for each in ranks:
+        if each.dump_path:
+            writers.setdefault(each.dump_path, set()).add(names[each.host, each.pid])
+    shared = {path for path, programs in writers.items() if len(programs) > 1}
+    if shared:
+        problems[FLIGHT] = f"several programs write their dumps to {min(shared)}"
+    return shared
 
 
 def _dumps(ranks: Sequence[RankView], problems: dict[str, str]) -> list[FlightDump]:
@@ -196,10 +138,11 @@ def _dumps(ranks: Sequence[RankView], problems: dict[str, str]) -> list[FlightDu
 def _flights(
     dumps: Sequence[FlightDump], everyone: set[int], now: float
 ) -> list[Behind]:
-    from envcfg.trace.lag import lag, out_of_step
+    from envcfg.trace.lag import follows, lag, out_of_step
 
     found = []
-    for group in lag(dumps):
+    lags = lag(dumps)
+    for group in lags:
         absent: Mapping[int, int] = group.absent
         if not absent or not group.waiting:
             continue
@@ -215,6 +158,8 @@ def _flights(
                 most=group.seq,
                 since=since,
                 where=group.place,
+                elsewhere=next(iter(group.elsewhere.values()), ""),
+                follows=follows(group, lags),
             )
         )
     found += _without_dump(dumps, everyone, now)

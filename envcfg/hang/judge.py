@@ -9,15 +9,15 @@ most are not alike, nobody is named.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal, NamedTuple
 
 from envcfg.findings import Evidence as Line
 from envcfg.findings import Finding
 from envcfg.hang.certain import blamed, of_nodes, of_processes, twice
 from envcfg.hang.compare import compared, does
-from envcfg.hang.gather import FLIGHT, RAS
-from envcfg.hang.records import Behind, Evidence
+from envcfg.hang.programs import by_program
+from envcfg.hang.records import FLIGHT, RAS, Behind, Evidence
 from envcfg.hang.rules import Words
 from envcfg.hang.subjects import has, ranks_said
 from envcfg.log.numbers import count_of
@@ -50,16 +50,24 @@ class Judgement(NamedTuple):
 def judge(seen: Evidence) -> Judgement:
     """Return who holds the job up, and what would have told more."""
     words = Words()
-    certain = [*of_nodes(seen, words), *of_processes(seen, words)]
-    blame = blamed(certain, seen)
-    is_one = not twice(seen)
-    behind = list(_of_libraries(seen, words, blame)) if is_one else []
-    alone = is_one and not (certain or behind)
-    apart = list(compared(seen.ranks, words)) if alone else []
-    found = [*certain, *behind, *apart]
+    parts = by_program(seen)
+    certain = list(of_nodes(seen, words))
+    for part in parts:
+        certain += _named(part, of_processes(part, words))
+    found = list(certain)
+    for part in parts:
+        if not twice(part):
+            own = _of_libraries(part, words, blamed(certain, part))
+            found += _named(part, own)
+    if not found:
+        for part in parts:
+            if not twice(part):
+                found += _named(part, compared(part.ranks, words))
     notes = list(_missing(seen, words))
     moves = [] if certain else list(_moves(seen, words))
-    if moves:
+    if moves and _stands(seen, parts, found):
+        found += _still(seen, words)
+    elif moves:
         # What is seen of one moment proves nothing of a job that goes on.
         seen_now = [each._replace(severity="note") for each in found]
         return Judgement("moves", (*_with_log([*seen_now, *moves], seen),))
@@ -67,6 +75,52 @@ def judge(seen: Evidence) -> Judgement:
         return Judgement("named", (*_with_log(found, seen), *notes))
     unclear = words.finding("hang-unclear", f"job {seen.job}", _why_unclear(seen))
     return Judgement("unclear", (*_with_log([*found, unclear], seen), *notes))
+
+
+def _named(part: Evidence, found: Iterable[Finding]) -> Iterator[Finding]:
+    """Yield what was *found* of a program, with its name where the job has several."""
+    for each in found:
+        name = f" of {part.program}" if part.program else ""
+        yield each._replace(subject=f"{each.subject}{name}")
+
+
+def wants_another_look(seen: Evidence, judgement: Judgement) -> bool:
+    """Return whether it is the log alone that moves, and a second look may tell more."""
+    rules = [each.rule for each in judgement.findings]
+    return (
+        judgement.verdict == "moves"
+        and seen.watched is None
+        and "hang-log-moves" in rules
+        and len(rules) > 1
+    )
+
+
+def _stands(
+    seen: Evidence, parts: Sequence[Evidence], found: Sequence[Finding]
+) -> bool:
+    """Return whether the job stands still, though its log goes on.
+
+    Who computes or reads, as for an evaluation on one rank, is no reason to call it hung:
+    those who hold the others up must not have run at all since the look before. Where RAS
+    says that no communicator has moved either, the others may wait as they like, else they
+    must stand still too.
+    """
+    everyone = {(each.host, each.pid) for each in seen.ranks}
+    if found and everyone and everyone <= seen.still:
+        return True
+    for part in parts:
+        still = {r.rank for r in part.ranks if (r.host, r.pid) in seen.still}
+        stands = [set(each.ranks) for each in part.behind if each.stands and each.ranks]
+        if any(ranks <= still for ranks in stands):
+            return True
+    return False
+
+
+def _still(seen: Evidence, words: Words) -> Iterator[Finding]:
+    is_all = len(seen.still) == len(seen.ranks)
+    who = "no rank" if is_all else "no communicator, and none of these ranks,"
+    said = f"its log goes on, but {who} has moved for {span(seen.watched or 0.0)}"
+    yield words.finding("hang-stands-still", f"job {seen.job}", said)
 
 
 def _moves(seen: Evidence, words: Words) -> Iterator[Finding]:
@@ -100,7 +154,8 @@ def _of_libraries(seen: Evidence, words: Words, blamed: set[int]) -> Iterator[Fi
             said = f"{does(rank)}; {said}"
         finding = words.finding(rule, subject, said)
         # Where a process is stopped, this follows from it.
-        yield finding._replace(cause=not set(each.ranks) & blamed)
+        follows = each.follows or bool(set(each.ranks) & blamed)
+        yield finding._replace(cause=not follows)
 
 
 def _behind_said(each: Behind) -> str:
@@ -136,7 +191,7 @@ def _why_unclear(seen: Evidence) -> str:
         )
     if len(ranks) == 1:
         return f"I cannot tell: its one rank {does(ranks[0])}"
-    if twofold := twice(seen):
+    if twofold := next(filter(None, map(twice, by_program(seen))), ""):
         return f"I cannot tell: several programs run in it, as {twofold}"
     counts = Counter(does(rank) for rank in ranks)
     said = "; ".join(

@@ -94,9 +94,9 @@ class HangReader:
                 if at == host
             ]
             # a program that starts another of the same rank is seen twice
-            first: dict[int, RankView] = {}
+            first: dict[tuple[int, str, str], RankView] = {}
             for each in sorted(ranks, key=lambda each: (each.rank, -each.age)):
-                first.setdefault(each.rank, each)
+                first.setdefault((each.rank, each.step, each.port), each)
             found.append(node._replace(ranks=tuple(first.values())))
         return tuple(found)
 
@@ -112,9 +112,11 @@ class HangReader:
         self._change(host, processes=int(text))
 
     def _take_rank(self, host: str, text: str) -> None:
-        words = text.split(" ", 11)
+        words = text.split(" ", 15)
         pid, rank = int(words[0]), int(words[1])
         world = _number(words[3])
+        step, _, port = words[11].partition(":")
+        worked, moment = _number(words[13]), _number(words[14])
         spent, passed = _number(words[5]), _number(words[6])
         self._ranks[host, pid] = RankView(
             rank=rank,
@@ -128,7 +130,12 @@ class HangReader:
             threads=int(words[8]),
             call=_number(words[9]),
             channel="" if words[10] in ("-", "0") else words[10],
-            name=words[11],
+            step="" if step == "-" else step,
+            port="" if port == "-" else port,
+            turns=_number(words[12]),
+            worked=None if worked is None else worked / 100,
+            moment=None if moment is None else moment / 100,
+            name=words[15],
         )
 
     def _take_kernel(self, host: str, text: str) -> None:

@@ -6,8 +6,8 @@
 #   envcfg_probe JOB [HOST...]      the hosts are those that ask RAS
 #
 # A line is "envcfg-hang HOST KIND TEXT"; of a long text "+KIND" brings what stands before.
-declare -A envcfg_of=() envcfg_parent=() envcfg_rank=() envcfg_ticks=() envcfg_turn=() envcfg_dumped=() envcfg_is_asked=()
-envcfg_mains=()
+declare -A envcfg_of=() envcfg_parent=() envcfg_rank=() envcfg_ticks=() envcfg_turn=() envcfg_dumped=() envcfg_is_asked=() envcfg_below=()
+envcfg_ours=() envcfg_mains=()
 envcfg_wait=20 # seconds for stacks, and for RAS
 
 envcfg_tell() { # KIND TEXT: in parts, as srun tears lines of 1000 bytes
@@ -34,7 +34,7 @@ envcfg_environ() { # PID: what counts of the environment that it was started wit
   for envcfg_entry in "${envcfg_all[@]}"; do
     case $envcfg_entry in
       SLURM_JOB_ID=* | SLURM_STEP_ID=* | SLURM_PROCID=* | SLURM_LOCALID=* | SLURMD_NODENAME=* | \
-        RANK=* | LOCAL_RANK=* | WORLD_SIZE=* | PATH=* | NCCL_RAS_ADDR=* | NCCL_RAS_ENABLE=* | \
+        RANK=* | LOCAL_RANK=* | WORLD_SIZE=* | MASTER_PORT=* | PATH=* | NCCL_RAS_ADDR=* | NCCL_RAS_ENABLE=* | \
         TORCH_NCCL_DEBUG_INFO_PIPE_FILE=* | TORCH_NCCL_DEBUG_INFO_TEMP_FILE=* | \
         TORCH_FR_DUMP_TEMP_FILE=*)
         envcfg_of[${1}_${envcfg_entry%%=*}]=${envcfg_entry#*=}
@@ -74,7 +74,7 @@ envcfg_is_wrapper() { # PID: it only holds the program that it has started
 
 envcfg_find() { # the processes of the job, and of each rank the one that is its program
   local envcfg_path envcfg_pid envcfg_has_rank=
-  local -a envcfg_pids=() envcfg_ours=()
+  local -a envcfg_pids=()
   for envcfg_path in /proc/[0-9]*; do
     envcfg_pid=${envcfg_path##*/}
     [[ -O $envcfg_path && $envcfg_pid != "$$" ]] || continue
@@ -125,6 +125,22 @@ envcfg_choose() { # PID...
   done
 }
 
+# What a rank and all that it has started have used of processors, in ticks: of a rank that
+# stands still none of them works.
+envcfg_add_up() {
+  local envcfg_pid envcfg_at envcfg_depth
+  for envcfg_pid in "${envcfg_mains[@]}"; do envcfg_below[$envcfg_pid]=0; done
+  for envcfg_pid in "${envcfg_ours[@]}"; do
+    envcfg_at=$envcfg_pid envcfg_depth=0
+    while [[ -z ${envcfg_below[$envcfg_at]-} ]] && ((envcfg_at > 1 && envcfg_depth++ < 64)); do
+      envcfg_at=${envcfg_parent[$envcfg_at]-0}
+    done
+    [[ -n ${envcfg_below[$envcfg_at]-} ]] || continue
+    envcfg_stat "$envcfg_pid" || continue
+    ((envcfg_below[$envcfg_at] += envcfg_fields[11] + envcfg_fields[12] + envcfg_fields[13] + envcfg_fields[14])) || :
+  done
+}
+
 envcfg_now() { # hundredths of a second since the node came up
   local envcfg_up
   read -r envcfg_up _ </proc/uptime
@@ -150,7 +166,7 @@ envcfg_begin_times() {
 }
 
 envcfg_say_ranks() {
-  local envcfg_pid envcfg_hertz envcfg_call envcfg_channel envcfg_name envcfg_spent
+  local envcfg_pid envcfg_hertz envcfg_call envcfg_channel envcfg_name envcfg_spent envcfg_step
   envcfg_hertz=$(getconf CLK_TCK 2>/dev/null) || envcfg_hertz=100
   for envcfg_pid in "${envcfg_mains[@]}"; do
     envcfg_stat "$envcfg_pid" || continue
@@ -163,13 +179,18 @@ envcfg_say_ranks() {
     read -r envcfg_call _ <"/proc/$envcfg_pid/syscall"
     read -r envcfg_channel <"/proc/$envcfg_pid/wchan" # without a newline
     IFS= read -r envcfg_name <"/proc/$envcfg_pid/comm"
+    envcfg_inherit "$envcfg_pid" SLURM_STEP_ID || envcfg_value=-
+    [[ $envcfg_value =~ ^[0-9]+$ ]] || envcfg_value=-
+    envcfg_step=$envcfg_value:${envcfg_of[${envcfg_pid}_MASTER_PORT]:--}
+    [[ $envcfg_step =~ :[0-9]+$ ]] || envcfg_step=${envcfg_step%%:*}:-
     envcfg_inherit "$envcfg_pid" SLURM_LOCALID || envcfg_value=-
     envcfg_tell rank "$envcfg_pid ${envcfg_rank[$envcfg_pid]} \
 ${envcfg_of[${envcfg_pid}_LOCAL_RANK]:-$envcfg_value} ${envcfg_of[${envcfg_pid}_WORLD_SIZE]:--} \
 ${envcfg_fields[0]} $((envcfg_spent * 100 / envcfg_hertz)) \
 $((envcfg_hundredths - envcfg_began)) \
 $((envcfg_hundredths / 100 - envcfg_fields[19] / envcfg_hertz)) ${envcfg_fields[17]} \
-${envcfg_call:--} ${envcfg_channel:--} ${envcfg_name:--}"
+${envcfg_call:--} ${envcfg_channel:--} $envcfg_step ${envcfg_turns##* } \
+$((envcfg_below[$envcfg_pid] * 100 / envcfg_hertz)) $envcfg_hundredths ${envcfg_name:--}"
   done
 } 2>/dev/null
 
@@ -279,29 +300,32 @@ envcfg_ask_ras() { # HOST:PORT: as NCCL's own client asks
     envcfg_tell ras-end "$envcfg_port refused"
     return
   fi
-  printf 'CLIENT PROTOCOL 2\nTIMEOUT 5\n' >&"$envcfg_ras"
+  printf 'CLIENT PROTOCOL 2\nTIMEOUT 5\n' >&"$envcfg_ras" || :
   envcfg_line=
-  read -r -t 5 -u "$envcfg_ras" envcfg_line
+  read -r -t 3 -u "$envcfg_ras" envcfg_line
   case $envcfg_line in
     'SERVER PROTOCOL '*) ;;
     '') # it listens, and says nothing: the process may be stopped
-      envcfg_tell ras-end "$envcfg_port silent"
+      exec {envcfg_ras}>&-
+      envcfg_end=silent
       return
       ;;
     *)
+      exec {envcfg_ras}>&-
+      envcfg_end=stranger
       envcfg_tell ras-end "$envcfg_port stranger"
       return
       ;;
   esac
   read -r -t 5 -u "$envcfg_ras" envcfg_line # of the time limit
   if ! envcfg_is_large; then
-    printf 'SET FORMAT json\n' >&"$envcfg_ras"
+    printf 'SET FORMAT json\n' >&"$envcfg_ras" || :
     read -r -t 5 -u "$envcfg_ras" envcfg_line # before 2.28.7 an error: then it is text
   fi
-  printf 'VERBOSE STATUS\n' >&"$envcfg_ras"
+  printf 'VERBOSE STATUS\n' >&"$envcfg_ras" || :
   while ((SECONDS < envcfg_until && envcfg_count++ < 20000 && envcfg_bytes < 4000000)); do
     if ! IFS= read -r -n 65536 -t "$((envcfg_until - SECONDS))" -u "$envcfg_ras" envcfg_line; then
-      ((SECONDS >= envcfg_until)) || envcfg_end=complete
+      ((SECONDS >= envcfg_until || envcfg_bytes + ${#envcfg_line} == 0)) || envcfg_end=complete
       [[ -z $envcfg_line ]] || envcfg_tell ras "$envcfg_port $envcfg_line"
       break
     fi
@@ -310,21 +334,32 @@ envcfg_ask_ras() { # HOST:PORT: as NCCL's own client asks
   done
   exec {envcfg_ras}>&-
   envcfg_tell ras-end "$envcfg_port $envcfg_end"
+} 2>/dev/null # who hangs up in between is no news
+
+# All processes of a node share the port (SO_REUSEPORT), and the kernel gives each question to
+# any of them: where one does not answer, as it is stopped, another may.
+envcfg_ask_again() { # HOST:PORT
+  for _ in 1 2 3; do
+    envcfg_ask_ras "$1"
+    [[ $envcfg_end == silent ]] || return 0
+  done
+  envcfg_tell ras-end "${1##*:} silent"
 }
 
-# Twice, as ranks that run may be apart for a moment (envcfg/hang/gather.py knows the time
+# Twice, as ranks that run may be apart for a moment (envcfg/hang/answers.py knows the time
 # between); the second time only those that have answered.
 envcfg_all_ras() {
   local envcfg_address envcfg_until=$((SECONDS + envcfg_wait - 2))
   local -a envcfg_told=()
+  trap '' PIPE # who hangs up must not end what asks the others
   while IFS= read -r envcfg_address; do
-    envcfg_ask_ras "$envcfg_address"
+    envcfg_ask_again "$envcfg_address"
     [[ $envcfg_end != complete ]] || envcfg_told+=("$envcfg_address")
   done < <(envcfg_ras_ports)
   ((${#envcfg_told[@]} && SECONDS + 8 < envcfg_until)) || return 0
   sleep 3
   for envcfg_address in "${envcfg_told[@]}"; do
-    envcfg_ask_ras "$envcfg_address"
+    envcfg_ask_again "$envcfg_address"
   done
 }
 
@@ -352,6 +387,7 @@ envcfg_probe() { # JOB [HOST...]
   fi
   envcfg_begin_times
   sleep 1
+  envcfg_add_up
   envcfg_say_ranks
   envcfg_say_stacks
   envcfg_say_dumps

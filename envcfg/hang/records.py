@@ -5,6 +5,8 @@ from typing import NamedTuple
 
 from envcfg.monitor.sample import Gpu
 
+RAS, FLIGHT = "RAS", "Flight Recorder"
+
 
 class RankView(NamedTuple):
     """The program of a rank, at one moment.
@@ -23,6 +25,11 @@ class RankView(NamedTuple):
             or that may not be read.
         channel: the kernel's function in which that waits; empty where not told.
         name: of the process.
+        step: of Slurm, in which it runs; empty in the batch script itself.
+        port: at which the ranks of its program meet; empty where not told.
+        turns: how often its first thread has run; None where not told.
+        worked: seconds of processors that it and all that it has started have used.
+        moment: when that was seen, in seconds since its node came up.
         stack: of its first thread, by py-spy, the innermost first; empty where unknown.
         stack_problem: what py-spy says instead.
         kernel: of its first thread, where the kernel lets it be read.
@@ -43,6 +50,11 @@ class RankView(NamedTuple):
     call: int | None = None
     channel: str = ""
     name: str = ""
+    step: str = ""
+    port: str = ""
+    turns: int | None = None
+    worked: float | None = None
+    moment: float | None = None
     stack: tuple[str, ...] = ()
     stack_problem: str = ""
     kernel: tuple[str, ...] = ()
@@ -125,6 +137,10 @@ class Behind(NamedTuple):
         where: the line of the program from which the others wait; empty where not told.
         differs: in what they are out of step (``operation``, ``size``, ``type``); empty
             where they are behind.
+        elsewhere: in what some of them wait themselves; empty where they do not.
+        follows: others hold up all of them.
+        program: of whose ranks it speaks; empty where the job has one.
+        stands: in no group that its source knows has anything moved since the look before.
     """
 
     by: str
@@ -137,6 +153,10 @@ class Behind(NamedTuple):
     since: float | None = None
     where: str = ""
     differs: str = ""
+    elsewhere: str = ""
+    follows: bool = False
+    program: str = ""
+    stands: bool = False
 
 
 class Evidence(NamedTuple):
@@ -153,6 +173,9 @@ class Evidence(NamedTuple):
         called: seconds since a rank last called a collective, by the dumps; None where none
             was read.
         is_part: the job has nodes that were not looked at.
+        program: whose ranks these are; empty where the job has one.
+        still: host and process of those of which nothing has run since the look before.
+        watched: seconds between the two looks; None where there was one.
     """
 
     job: str
@@ -164,6 +187,9 @@ class Evidence(NamedTuple):
     problems: Mapping[str, str] = {}
     called: float | None = None
     is_part: bool = False
+    program: str = ""
+    still: frozenset[tuple[str, int]] = frozenset()
+    watched: float | None = None
 
     @property
     def ranks(self) -> tuple[RankView, ...]:

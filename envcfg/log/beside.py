@@ -31,6 +31,15 @@ def kinds_of(files: Sequence[str]) -> dict[str, str]:
     return {name: kind for name, kind in kinds.items() if kind}
 
 
+def may_be_beside(name: str) -> bool:
+    """Return whether the first bytes of a file that is written now may be of such a one."""
+    try:
+        head = _head(name).lstrip()
+    except OSError:
+        return False
+    return any(each.startswith(head[: len(each)]) for each in _BEGINNINGS)
+
+
 def _kind(name: str) -> str:
     try:
         head = _head(name)

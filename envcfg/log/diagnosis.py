@@ -75,6 +75,7 @@ def _summary(
     if verdict == report.verdict and not alone:
         return report.summary
     bad = [each for each in found if _EFFECT.get(each.severity) == verdict]
+    bad.sort(key=lambda each: not each.cause)
     words = f"{bad[0].subject}: {bad[0].message}" if bad else unknowns[0].what
     network = "" if alone else f"; network {report.summary}"
     return f"{verdict}: {words}{network}"
@@ -99,6 +100,7 @@ def _finding(said: Said, rule: Rule) -> Finding:
         source=rule.source,
         why=rule.meaning,
         evidence=said.evidence,
+        cause=said.cause,
     )
 
 

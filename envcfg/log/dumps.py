@@ -20,7 +20,7 @@ _MOST = 5  # findings of one kind
 
 def of_dumps(traces: Traces) -> Iterator[Said]:
     """Yield what the Flight Recorder dumps of several ranks tell."""
-    from envcfg.trace.lag import lag, out_of_step
+    from envcfg.trace.lag import follows, lag, open_transfers, out_of_step
 
     dumps = [dump for _, dump in traces.dumps.values()]
     steps = out_of_step(dumps)
@@ -39,8 +39,18 @@ def of_dumps(traces: Traces) -> Iterator[Said]:
     for each in [each for each in opened if (each.group, each.desc) not in known][
         :_MOST
     ]:
-        yield _lagging(traces, each)
-    if dumps and not (steps or opened):
+        yield _lagging(traces, each)._replace(cause=not follows(each, opened))
+    waits = {rank for each in opened for rank in each.waiting}
+    transfers = {r: what for r, what in open_transfers(dumps).items() if r not in waits}
+    for rank, what in list(transfers.items())[:_MOST] if not steps else ():
+        message = f"in {what}, which has not ended"
+        yield Said(
+            "flight-open",
+            _numbers((rank,)),
+            message,
+            doubt="" if opened else f"whether the job hangs in {what}",
+        )
+    if dumps and not (steps or opened or transfers):
         calls = max(len(dump.entries) for dump in dumps)
         what = f"{count_of(calls, 'operation')} recorded, none of them open"
         yield Said("flight-even", _numbers([each.rank for each in dumps]), what)
@@ -66,8 +76,16 @@ def _lagging(traces: Traces, lag: GroupLag) -> Said:
     waits = said_of(len(lag.waiting or lag.done), "wait")
     called = said_of(len(lag.absent), f"have not called {what}")
     message = f"{called}; the last was {last}, and {waiting} {waits}"
+    message += f"; {_elsewhere(lag)}" if lag.elsewhere else ""
     rule = "flight-timeout" if lag.timed_out else "flight-behind"
     return Said(rule, _numbers(tuple(lag.absent)), message, evidence, doubt)
+
+
+def _elsewhere(lag: GroupLag) -> str:
+    """Return where ranks wait that others wait for."""
+    first, what = next(iter(lag.elsewhere.items()))
+    same = [rank for rank, each in lag.elsewhere.items() if each == what] or [first]
+    return f"{_numbers(same)} {said_of(len(same), 'wait')} in {what}"
 
 
 def _numbers(ranks: Sequence[int]) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from glob import glob
 
 from envcfg.errors import UsageError
+from envcfg.log.appearing import Appearing
 from envcfg.log.batches import by_job
 from envcfg.log.content import is_compressed
 from envcfg.log.job import Job
@@ -74,6 +75,7 @@ def follow(
     """Read *names* while they grow, until a verdict is safe or *timeout* seconds are over.
 
     A file that is not there yet is waited for; patterns and folders are looked at again.
+    Answers of RAS and dumps that appear among them end it where they show an error.
 
     Args:
         names: files, folders or patterns.
@@ -82,22 +84,36 @@ def follow(
         timeout: seconds; None waits for ever.
 
     Returns:
-        What the log comes to, and what its certain lines alone come to.
+        What all of it comes to, and what the certain lines of the log alone come to.
     """
-    look = _Look(names, reader)
+    beside = Appearing(reader.jobs[0].rulebook.rules)
+    look = _Look(names, reader, beside)
     whole, certain = reader.jobs
     end = None if timeout is None else time.monotonic() + timeout
+
+    def answer(report: LogReport) -> LogReport:
+        return beside.added_to(report, alone=not look.growing)
+
     while True:
         mattered = look.again()
         late = end is not None and time.monotonic() >= end
-        if mattered or late:
+        news = beside.has_news()
+        if mattered or late or news:
             report, proof = judge(whole), judge(certain)
             if is_safe(report, proof, certain):
                 _settle(look)
-                return judge(whole), judge(certain)
-            if late:
-                return report, proof
+                return answer(judge(whole)), judge(certain)
+            if late or (news and _shows_error(report, answer(report))):
+                return answer(report), proof
         time.sleep(_PAUSE)
+
+
+def _shows_error(log: LogReport, all_of_it: LogReport) -> bool:
+    """Return whether files beside the *log* show what does not get better any more."""
+    return any(
+        each.severity == "error" and each not in log.findings
+        for each in all_of_it.findings
+    )
 
 
 def _settle(look: _Look) -> None:
@@ -112,9 +128,10 @@ def _settle(look: _Look) -> None:
 class _Look:
     """All files that fit the names, as far as they are read."""
 
-    def __init__(self, names: Sequence[str], reader: Reader) -> None:
+    def __init__(self, names: Sequence[str], reader: Reader, beside: Appearing) -> None:
         self.names = names
         self.reader = reader
+        self.beside = beside
         self.growing: dict[str, Growing] = {}
 
     def again(self) -> bool:
@@ -128,6 +145,8 @@ class _Look:
             raise UsageError(msg, hint="name the file of the job that runs")
         for name in found:
             if name not in self.growing:
+                if self.beside.takes(name) is not False:
+                    continue
                 number = self.reader.begin(name, plain=False)
                 self.growing[name] = Growing(name, number)
             mattered |= self.growing[name].advance(self.reader)

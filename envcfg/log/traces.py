@@ -44,6 +44,7 @@ class Said(NamedTuple):
         message: what is said of them.
         evidence: where it stands.
         doubt: the question that it leaves open, if any.
+        cause: False where it follows from another.
     """
 
     rule: str
@@ -51,6 +52,7 @@ class Said(NamedTuple):
     message: str
     evidence: Evidence | None = None
     doubt: str = ""
+    cause: bool = True
 
 
 class Traces(NamedTuple):

@@ -89,20 +89,6 @@ class FlightEntry(NamedTuple):
         return f"{self.name} of {sizes}{kind}" if sizes else self.name
 
 
-class GroupStatus(NamedTuple):
-    """How far a rank is in a group; -1: nothing yet, or not known.
-
-    Attributes:
-        enqueued: number of the last collective that it has called.
-        started: of the last that has begun on the GPU.
-        completed: of the last that has ended.
-    """
-
-    enqueued: int
-    started: int
-    completed: int
-
-
 class FlightDump(NamedTuple):
     """What one rank recorded.
 
@@ -111,7 +97,6 @@ class FlightDump(NamedTuple):
         version: of the format, as in ``2.10``.
         library: version of NCCL; empty where unknown.
         ranks: of each group, by name; none where they are not known.
-        status: how far the rank is, by name and description of the group.
         entries: operations in their order; a full buffer has lost the first.
         is_full: it has.
     """
@@ -120,7 +105,6 @@ class FlightDump(NamedTuple):
     version: str
     library: str
     ranks: Mapping[str, tuple[int, ...]]
-    status: Mapping[tuple[str, str], GroupStatus]
     entries: tuple[FlightEntry, ...]
     is_full: bool = False
 
@@ -171,19 +155,12 @@ def read_flight(data: bytes, rank: int) -> FlightDump:
     if any(each > _SIZES for each in accumulate(map(_count_of_sizes, raw))):
         msg = f"a dump of more than {_SIZES} sizes of tensors"
         raise TraceError(msg, hint="set TORCH_FR_BUFFER_SIZE lower")
-    status = {key: _status(each) for key, each in _items(dump.get("pg_status"))}
-    named: dict[tuple[str, str], GroupStatus] = {}
-    for each in raw:
-        known = status.get(str(integer(each.get("pg_id"))))
-        if known:
-            named.setdefault(_group(each), known)
     return FlightDump(
         rank=rank,
         version=version,
         library=text_of(dump.get("comm_lib_version") or dump.get("nccl_version")),
         ranks=_members(dump.get("pg_config")),
-        status=named,
-        entries=tuple(_entry(each, named) for each in raw),
+        entries=tuple(_entry(each) for each in raw),
         is_full=bool(raw) and (integer(raw[0].get("record_id")) or 0) > 0,
     )
 
@@ -206,13 +183,6 @@ def _items(value: object) -> list[tuple[str, Mapping[str, Any]]]:
         for key, each in mapping(value).items()
         if isinstance(key, str) and isinstance(each, dict)
     ]
-
-
-def _status(data: Mapping[str, Any]) -> GroupStatus:
-    numbers = (
-        integer(data.get(f"last_{each}_collective")) for each in GroupStatus._fields
-    )
-    return GroupStatus(*(-1 if each is None else each for each in numbers))
 
 
 def _members(config: object) -> dict[str, tuple[int, ...]]:
@@ -238,17 +208,15 @@ def _group(data: Mapping[str, Any]) -> tuple[str, str]:
     return text_of(name), text_of(desc)
 
 
-def _entry(
-    data: Mapping[str, Any], status: Mapping[tuple[str, str], GroupStatus]
-) -> FlightEntry:
-    group, seq = _group(data), integer(data.get("collective_seq_id"))
+def _entry(data: Mapping[str, Any]) -> FlightEntry:
+    # How far a group is as a whole (pg_status) counts sends and receives, too.
+    seq = integer(data.get("collective_seq_id"))
     backend, _, name = text_of(data.get("profiling_name")).rpartition(":")
     state, is_p2p = text_of(data.get("state")), data.get("is_p2p") is True
     retired = data.get("retired") is True
-    ended = seq is not None and group in status and seq <= status[group].completed
     done = state == "completed" or (retired and backend not in _WATCHED)
     return FlightEntry(
-        group=group,
+        group=_group(data),
         seq=-1 if seq is None else seq,
         p2p_seq=integer(data.get("p2p_seq_id")) or 0,
         is_p2p=is_p2p,
@@ -256,7 +224,7 @@ def _entry(
         name=name,
         state=state,
         retired=retired,
-        done=done or (ended and not is_p2p),
+        done=done,
         input_sizes=_sizes(data.get("input_sizes")),
         output_sizes=_sizes(data.get("output_sizes")),
         dtypes=tuple(

@@ -29,6 +29,7 @@ class GroupLag(NamedTuple):
         operation: what it is, with sizes, in the words of a rank that called it.
         place: ``FILE:LINE`` of the program where it was called; empty where unknown.
         absent: ranks that have not called it, and how far each is: the ones to look at.
+        elsewhere: those of them that wait in another group themselves, and in what.
         waiting: ranks that called it and wait; ``started`` on the GPU, or ``scheduled``.
         done: ranks where it has ended, well or not.
         unseen: ranks of the group without a dump.
@@ -42,6 +43,7 @@ class GroupLag(NamedTuple):
     operation: str
     place: str
     absent: Mapping[int, int]
+    elsewhere: Mapping[int, str]
     waiting: Mapping[int, str]
     done: tuple[int, ...]
     unseen: tuple[int, ...]
@@ -100,9 +102,8 @@ class _Member:
             if each.group == group[:2] and not each.is_p2p:
                 calls.setdefault(each.seq, []).append(each)
         self.calls: _Calls = calls
-        status = dump.status.get(group[:2])
-        self.is_lost = dump.is_full and not calls and not status
-        self.enqueued = max([0, *calls, status.enqueued if status else 0])
+        self.is_lost = dump.is_full and not calls
+        self.enqueued = max([0, *calls])
 
     def first_open(self, last: int) -> int | None:
         """Return the first number up to *last* that has not ended here."""
@@ -121,11 +122,54 @@ def _done(calls: Iterable[FlightEntry]) -> bool:
 def lag(dumps: Sequence[FlightDump]) -> tuple[GroupLag, ...]:
     """Return for each group with an open collective who is missing and who waits.
 
-    A dump shows one moment: of a job that runs, ranks may be apart for a while. Groups with
-    missing ranks come first.
+    A dump shows one moment: of a job that runs, ranks may be apart for a while. Groups in
+    which a rank is missing that waits nowhere come first, then others with missing ranks.
     """
     found = [each for group in _groups(dumps) for each in _lag(dumps, group)]
-    return tuple(sorted(found, key=lambda each: not each.absent))
+    waits = _waits(dumps, found)
+    found = [
+        each._replace(elsewhere={r: waits[r] for r in each.absent if r in waits})
+        for each in found
+    ]
+    return tuple(sorted(found, key=lambda each: (not each.absent, not _idle(each))))
+
+
+def follows(lag: GroupLag, lags: Sequence[GroupLag]) -> bool:
+    """Return whether others hold up the ranks that are missing from *lag*.
+
+    Where all who are missing wait for each other, none of them follows from another.
+    """
+    return not _idle(lag) and any(_idle(each) for each in lags)
+
+
+def _idle(lag: GroupLag) -> set[int]:
+    return set(lag.absent) - set(lag.elsewhere)
+
+
+def _waits(dumps: Sequence[FlightDump], lags: Sequence[GroupLag]) -> dict[int, str]:
+    """Return in what each rank waits: a collective, else a send or receive."""
+    waits: dict[int, str] = {}
+    for each in lags:
+        for rank in each.waiting:
+            what = f"number {each.seq} of {each.desc or each.group}, {each.operation}"
+            waits.setdefault(rank, what)
+    for rank, what in open_transfers(dumps).items():
+        waits.setdefault(rank, what)
+    return waits
+
+
+def open_transfers(dumps: Sequence[FlightDump]) -> dict[int, str]:
+    """Return for each rank the first send or receive that has not ended, in words."""
+    found: dict[int, str] = {}
+    for dump in dumps:
+        together: dict[tuple[tuple[str, str], int], list[FlightEntry]] = {}
+        for entry in dump.entries:
+            if entry.is_p2p:
+                together.setdefault((entry.group, entry.p2p_seq), []).append(entry)
+        for (group, _), own in together.items():
+            if not any(each.done or each.retired for each in own):
+                found.setdefault(dump.rank, f"{own[0].said} of {group[1] or group[0]}")
+    return found
 
 
 def out_of_step(dumps: Sequence[FlightDump]) -> tuple[OutOfStep, ...]:
@@ -186,6 +230,7 @@ def _lag(dumps: Sequence[FlightDump], group: _Group) -> Iterator[GroupLag]:
         operation=entries[0].said if entries else "",
         place=next((entry.place for entry in entries if entry.place), ""),
         absent=dict(sorted(absent.items())),
+        elsewhere={},
         waiting=dict(sorted(waiting.items())),
         # What a full buffer has lost had ended.
         done=tuple(sorted(set(members) - set(absent) - set(waiting))),

@@ -46,8 +46,12 @@ _RANK = re.compile(
     r"(?:GPU (\d{1,9})(?: \(NVML (\d{1,9})\))? managed by process (-?\d{1,9}) on node "
     r"(\S{1,64})|\[process information not found\])$"
 )
-# A line without GPUs in the table is of an older kind of it, or of a part.
-_TOTALS = {3: (0, 1, 2), 5: (0, 3, 4)}  # columns: nodes, processes, GPUs
+# By the heads of tables whose numbers are of the whole job: which columns hold its nodes,
+# processes and GPUs.
+_TOTALS = {
+    "(total)pernodeperprocess(total)(total)": (0, 3, 4),
+    "(total)(total)(total)": (0, 1, 2),
+}
 
 
 class _Value(NamedTuple):
@@ -117,6 +121,7 @@ class _Reader:
 
     def __init__(self) -> None:
         self.version, self.cuda = "", tuple[int, ...]()
+        self.columns: tuple[int, ...] = ()
         self.totals: tuple[int, ...] = ()
         self.lost = self.dead = self.timeouts = 0
         self.silent: list[RasProcess] = []
@@ -147,10 +152,12 @@ class _Reader:
             comms, nodes, size = map(int, found.group(1, 2, 3))
             problems = tuple(each for each in found[5].split(",") if each != "OK")
             self.groups.append(RasGroup(comms, nodes, size, found[4], problems))
-        elif self.section == "Job summary" and line.strip() and _NUMBERS.match(line):
+        elif columns := _TOTALS.get(line.replace(" ", "")):
+            self.columns = columns
+        elif self.columns and self.section == "Job summary" and _NUMBERS.match(line):
             numbers = [int(each[:9]) for each in line.split()]
-            if columns := _TOTALS.get(len(numbers)):
-                self.totals = tuple(numbers[each] for each in columns)
+            if len(numbers) > max(self.columns):
+                self.totals = tuple(numbers[each] for each in self.columns)
         elif found := _VERSION.match(line):
             self.version = found[1]
         elif found := _CUDA.match(line):

@@ -154,6 +154,32 @@ def test_a_job_that_goes_on_is_held_up_by_nobody(
         assert {each["severity"] for each in found["findings"]} == {"note"}
 
 
+def test_a_job_that_hangs_while_its_log_goes_on_is_looked_at_twice(
+    hang: Run, hung: Callable[..., Job]
+) -> None:
+    job = hung("beat")
+    job.wait_output("alive")
+    code, text = hang(job, "--json")
+    found = json.loads(text)
+    assert (code, found["verdict"], problems(found)) == (1, "named", []), text
+    assert rules(found)[0] == ("hang-rank-apart", "rank 3 on nid001001")
+    assert ("hang-stands-still", f"job {job.id}") in rules(found)
+    assert [each["stands_still"] for each in found["ranks"]] == [True] * 4
+
+
+def test_of_two_programs_on_the_same_nodes_the_one_that_hangs_is_named(
+    hang: Run, hung: Callable[..., Job]
+) -> None:
+    ranks = "RANK=$SLURM_PROCID WORLD_SIZE=4 exec sleep 600"
+    before = f"srun --overlap --ntasks-per-node=2 --ntasks=4 bash -c '{ranks}' &"
+    job = hung("sleep", before=before)
+    code, text = hang(job)
+    assert code == 1, text
+    assert "8 ranks seen" in text
+    assert "error: rank 3 on nid001001 of step " in text
+    assert text.count("error: ") == 1
+
+
 def test_a_rank_that_is_stopped_is_named_and_what_ras_says_follows(
     cluster: Cluster, hang: Run, hung: Callable[..., Job], programs: Path
 ) -> None:

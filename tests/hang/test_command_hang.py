@@ -85,10 +85,12 @@ def rank() -> Iterator[Rank]:
     """Start a rank of the job, two of which are on a node."""
     started: list[subprocess.Popen[bytes]] = []
 
-    def start(number: int, code: str, *, world: int = 4) -> subprocess.Popen[bytes]:
+    def start(
+        number: int, code: str, *, world: int = 4, step: str = "0"
+    ) -> subprocess.Popen[bytes]:
         env = {
             "SLURM_JOB_ID": "88000123",
-            "SLURM_STEP_ID": "0",
+            "SLURM_STEP_ID": step,
             "SLURMD_NODENAME": f"node{number // 2 + 1}",
             "RANK": str(number),
             "WORLD_SIZE": str(world),
@@ -103,10 +105,10 @@ def rank() -> Iterator[Rank]:
         process.wait()
 
 
-def four(rank: Rank, last: str) -> None:
+def four(rank: Rank, last: str, step: str = "0") -> None:
     for number in range(3):
-        rank(number, WAIT)
-    rank(3, last)
+        rank(number, WAIT, step=step)
+    rank(3, last, step=step)
     time.sleep(0.5)
 
 
@@ -172,6 +174,54 @@ def test_a_job_that_writes_may_not_hang(rank: Rank, notes: Path) -> None:
     done = envcfg("hang", "12")
     assert done.code == 0
     assert "[hang-log-moves]" in done.text
+
+
+def writes(notes: Path) -> subprocess.Popen[bytes]:
+    """Start something that writes to the log, as a heartbeat does."""
+    code = "import sys, time\nwhile open(sys.argv[1], 'a').write('alive\\n'): time.sleep(1)"
+    log = str(notes / "slurm.out")
+    return subprocess.Popen([sys.executable, "-c", code, log])
+
+
+def test_where_only_the_log_goes_on_ranks_that_do_not_are_named(
+    rank: Rank, notes: Path
+) -> None:
+    four(rank, SLEEP)
+    with writes(notes) as writer:
+        time.sleep(1)
+        done = envcfg("hang", "12")
+        writer.kill()
+    assert done.code == 1
+    assert "another look in 15 s says whether the ranks do" in done.err
+    assert "error: rank 3 on node2: sleeps" in done.text
+    assert "its log goes on, but no rank has moved for" in done.text
+
+
+def test_where_the_log_goes_on_a_rank_that_works_is_not_named(
+    rank: Rank, notes: Path
+) -> None:
+    four(rank, "import time; [time.sleep(0.2) for _ in range(600)]")
+    with writes(notes) as writer:
+        time.sleep(1)
+        done = envcfg("hang", "12")
+        writer.kill()
+    assert done.code == 0
+    assert "note: rank 3 on node2: sleeps" in done.text
+    assert "[hang-log-moves]" in done.text
+
+
+def test_two_programs_on_the_same_nodes_are_told_apart(rank: Rank) -> None:
+    four(rank, WAIT)
+    four(rank, SLEEP, step="1")
+    done = envcfg("hang", "12", "--json")
+    found = json.loads(done.text)
+    assert (done.code, problems(found)) == (1, [])
+    assert [each["program"] for each in found["ranks"]].count("step 1") == 4
+    (first, *_) = found["findings"]
+    assert (first["rule"], first["subject"]) == (
+        "hang-rank-apart",
+        "rank 3 on node2 of step 1",
+    )
 
 
 def test_of_one_node_the_ranks_of_others_are_not_missed(rank: Rank) -> None:

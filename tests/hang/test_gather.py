@@ -13,6 +13,31 @@ from envcfg.hang.records import NodeView, RasAnswer
 from support import ROOT
 
 DUMPS = ROOT / "tests/trace/dumps"
+BEHIND_TEXT = """\
+NCCL version 2.27.7 compiled with CUDA 12.9
+
+Job summary
+===========
+
+Communicators... (0.01s)
+=============
+
+Group     Comms     Nodes     Ranks     Ranks     Ranks    Status  Errors
+    #  in group  per comm  per node  per comm  in group
+    0         1         2         2         4         4   RUNNING  MISMATCH
+
+Errors
+======
+
+Warnings
+========
+
+#0-0 (6ddb3c7f1a2b4c5d) MISMATCH
+  Communicator ranks have different AllReduce operation counts
+  3 ranks have launched up to operation 7
+  Rank 3 has launched up to operation 6 -- GPU 1 managed by process 103 on node 10.0.0.2
+
+"""
 HOURS = 1e9  # a time long after the dumps
 
 
@@ -105,12 +130,65 @@ def test_ranks_that_are_even_again_hold_up_nobody() -> None:
     assert (behind, read) == ((), ("node1", "node2"))
 
 
+def looked_twice(*counts: dict[int, int]) -> bool:
+    """Return whether nothing has moved from one look, with one answer, to the next."""
+    before, now = (nodes(answer(each, first_pid=102)) for each in counts)
+    ((each,), *_) = ask_libraries(now, HOURS, before)
+    return each.stands
+
+
+def test_a_look_before_says_whether_any_communicator_has_moved() -> None:
+    behind = {0: 6, 1: 7}
+    assert looked_twice(behind, behind)
+    assert not looked_twice(behind, {0: 6, 1: 8})
+    assert not looked_twice({0: 7, 1: 7}, behind)
+    ((each,), *_) = ask_libraries(nodes(answer(behind, first_pid=102)), HOURS)
+    assert not each.stands
+
+
+def test_text_does_not_say_that_no_communicator_has_moved() -> None:
+    said = nodes(RasAnswer("28028", "complete", BEHIND_TEXT))
+    ((each,), *_) = ask_libraries(said, HOURS, said)
+    assert (each.ranks, each.stands) == ((3,), False)
+
+
+def test_two_programs_that_share_a_port_are_kept_apart() -> None:
+    """Any of them answers: here another one each time."""
+    ranks = [
+        rank(n, step=s, pid=p + n) for s, p in (("0", 100), ("1", 200)) for n in (0, 1)
+    ]
+    (node, _) = evidence(*ranks).nodes
+    first = answer({0: 6, 1: 7}, first_pid=100)
+    other = answer({0: 3, 1: 2}, first_pid=200)
+    other = other._replace(text=other.text.replace('"0x1"', '"0x9"'))
+    behind, *_ = ask_libraries([node._replace(ras=(first, other))], HOURS)
+    assert [(each.program, each.ranks, each.since) for each in behind] == [
+        ("step 0", (0,), None),
+        ("step 1", (1,), None),
+    ]
+
+
+def test_dumps_that_two_programs_write_to_one_file_are_not_read() -> None:
+    (node,) = dumped("lag", "new", "new", "new", "new")
+    twice = [*node.ranks, *(r._replace(step="1", pid=r.pid + 50) for r in node.ranks)]
+    behind, _, flights, problems, _ = ask_libraries(
+        [node._replace(ranks=tuple(twice))], HOURS
+    )
+    assert (behind, flights) == ((), ())
+    assert problems["Flight Recorder"].startswith("several programs write their dumps")
+
+
 @pytest.mark.parametrize(
     ("given", "problem"),
     [
         (RasAnswer("1", "refused"), None),
         (RasAnswer("1", "silent"), "port 1 of node1 is open, and no RAS answers"),
         (RasAnswer("1", "stranger"), "port 1 of node1 is open, and no RAS answers"),
+        (RasAnswer("1", "cut"), "port 1 of node1 is open, and no RAS answers"),
+        (
+            RasAnswer("1", "complete", BEHIND_TEXT.partition("Errors\n=")[0]),
+            "the answer of node1 was cut off",
+        ),
         (
             RasAnswer("1", "complete", "hello"),
             "the answer of node1: no answer of NCCL's RAS",

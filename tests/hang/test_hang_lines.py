@@ -11,7 +11,7 @@ from envcfg.hang.records import NodeView, RankView, RasAnswer
 SAID = """\
 envcfg-hang n1 begin 1795357460
 envcfg-hang n1 processes 2
-envcfg-hang n1 rank 2464 3 1 4 S 50 100 12 9 202 futex_wait_queue pt main thread
+envcfg-hang n1 rank 2464 3 1 4 S 50 100 12 9 202 futex_wait_queue 0:29500 7 1250 99000 pt main thread
 envcfg-probe n1 1 gpus begin nvidia-smi -
 envcfg-probe n1 1 gpus text 0, 98, 1024, 2048, 300.00, A100
 envcfg-hang n1 +ras 28028 {"a":
@@ -54,6 +54,11 @@ def test_a_node_is_read() -> None:
         call=202,
         channel="futex_wait_queue",
         name="pt main thread",
+        step="0",
+        port="29500",
+        turns=7,
+        worked=12.5,
+        moment=990.0,
         stack=("wait (threading.py:320)", "<module> (train.py:9)"),
         kernel=("hrtimer_nanosleep+0x74/0xf0",),
         dump="new",
@@ -74,7 +79,7 @@ def test_lines_of_two_nodes_may_be_mixed() -> None:
 
 
 def test_what_is_not_told_stays_unknown() -> None:
-    (node,) = read("envcfg-hang n1 rank 7 0 - - R 0 0 5 1 running 0 -")
+    (node,) = read("envcfg-hang n1 rank 7 0 - - R 0 0 5 1 running 0 -:- - - - -")
     assert node.ranks == (RankView(0, "n1", 7, state="R", age=5, name="-"),)
 
 
@@ -94,6 +99,12 @@ def test_a_program_that_starts_itself_again_is_one_rank() -> None:
     younger = SAID[2].replace("2464", "2500").replace(" 12 9 ", " 3 9 ")
     (node,) = read(younger, SAID[2])
     assert [each.pid for each in node.ranks] == [2464]
+
+
+def test_two_programs_of_a_node_are_no_one_rank() -> None:
+    other = SAID[2].replace("2464", "2500").replace(" 0:29500 ", " 1:29500 ")
+    (node,) = read(other, SAID[2])
+    assert [(each.pid, each.step) for each in node.ranks] == [(2500, "1"), (2464, "0")]
 
 
 def test_a_host_that_nobody_asked_is_passed_over() -> None:

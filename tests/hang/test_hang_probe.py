@@ -290,10 +290,107 @@ def test_of_a_large_job_ras_is_asked_for_text(
     assert ("SET FORMAT json\n" in server.stdout.read()) == form
 
 
+SHARES = """
+import os, socket, sys, time
+listener = socket.socket()
+listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+listener.bind(('127.0.0.1', int(sys.argv[1])))
+listener.listen()
+print(listener.getsockname()[1], flush=True)
+while True:
+    talk, _ = listener.accept()
+    talk.sendall(b'SERVER PROTOCOL 2\\nOK\\nERROR: Unknown command\\n')
+    talk.sendall(b'NCCL version 2\\nJob summary\\n')
+    talk.shutdown(socket.SHUT_WR)
+"""
+
+
+def test_where_one_of_a_node_does_not_answer_another_is_asked(start: Start) -> None:
+    """All listen on one port, and the kernel gives each question to any of them."""
+    port = "0"
+    for number in range(4):
+        server = start(sys.executable, "-c", SHARES, port)
+        assert server.stdout is not None
+        port = server.stdout.readline().strip()
+        if number % 2:
+            os.kill(server.pid, signal.SIGSTOP)
+    python(
+        start, SLEEP, RANK="0", NCCL_RAS_ENABLE="1", NCCL_RAS_ADDR=f"localhost:{port}"
+    )
+    ends = [each.end for _ in range(2) for each in probe("n1").ras]
+    assert "complete" in ends
+
+
+CLOSES = """
+import socket
+listener = socket.create_server(('127.0.0.1', 0))
+print(listener.getsockname()[1], flush=True)
+kept = []
+while True:
+    talk, _ = listener.accept()
+    talk.sendall({text})
+    if {text}:
+        talk.shutdown(socket.SHUT_WR)
+        kept.append(talk)
+    else:
+        talk.close()
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "end", "said"),
+    [
+        ("b''", "silent", ""),
+        ("b'SERVER PROTOCOL 2'", "cut", ""),
+        ("b'SERVER PROTOCOL 2\\nOK\\nOK\\nNCCL vers'", "complete", "NCCL vers\n"),
+        ("b'220 mail.example\\n'", "stranger", ""),
+    ],
+)
+def test_ras_that_closes_early_holds_up_nothing(
+    start: Start, text: str, end: str, said: str
+) -> None:
+    code = CLOSES.format(text=text)
+    server = python(start, f"exec({code!r})")
+    assert server.stdout is not None
+    address = f"localhost:{server.stdout.readline().strip()}"
+    python(start, SLEEP, RANK="0", NCCL_RAS_ENABLE="1", NCCL_RAS_ADDR=address)
+    began = time.monotonic()
+    answers = probe("n1").ras
+    assert time.monotonic() - began < 20
+    assert {(each.end, each.text) for each in answers} == {(end, said)}
+
+
 def test_ras_that_does_not_listen_is_said(start: Start) -> None:
     names = {"NCCL_RAS_ENABLE": "1", "NCCL_RAS_ADDR": "[127.0.0.1]:1"}
     python(start, SLEEP, RANK="0", **names)
     assert [each.end for each in probe("n1").ras] == ["refused"]
+
+
+def test_what_a_rank_and_its_helpers_have_done_between_two_looks(start: Start) -> None:
+    """A thread that says that it lives is not the program; a helper that works is."""
+    alive = "import threading, time; t = time.sleep; threading.Thread(target=lambda: [print(t(0.1)) for _ in range(600)]).start(); t(60)"
+    helped = (
+        "import os, time; os.fork() or [None for _ in iter(int, 1)]; time.sleep(60)"
+    )
+    for number, code in enumerate((SLEEP, alive, helped, "exec('while True: pass')")):
+        python(start, code, RANK=str(number), MASTER_PORT="29500")
+    first = probe().ranks
+    time.sleep(1)
+    second = probe().ranks
+    assert [each.port for each in first] == ["29500"] * 4
+    assert [each.step for each in first] == ["0"] * 4
+    turned, worked = [], []
+    for before, now in zip(first, second, strict=True):
+        assert now.moment is not None
+        assert before.moment is not None
+        assert now.worked is not None
+        assert before.worked is not None
+        turned.append(now.turns != before.turns)
+        worked.append(
+            (now.worked - before.worked) / (now.moment - before.moment) > 0.05
+        )
+    assert turned == [False, False, False, True]
+    assert worked == [False, False, True, True]
 
 
 def test_values_of_the_environment_are_never_run(start: Start, tmp_path: Path) -> None:

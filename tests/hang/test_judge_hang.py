@@ -16,12 +16,17 @@ from views import (
 )
 
 from envcfg.hang.activity import activity
-from envcfg.hang.judge import judge, span
+from envcfg.hang.judge import judge, span, wants_another_look
 from envcfg.hang.records import Behind, Evidence, LastLine, RankView
 from envcfg.hang.rules import hang_rules
 
 OLD = LastLine("/log", line=7, text="step 3", age=700.0)
+FRESH = OLD._replace(age=2.0)
 BEHIND = Behind("RAS", (3,), 3, "AllReduce", "#0-0", 6, 7)
+
+
+def still(*numbers: int) -> frozenset[tuple[str, int]]:
+    return frozenset((rank(each).host, rank(each).pid) for each in numbers)
 
 
 def four(*does: dict[str, object]) -> list[RankView]:
@@ -143,6 +148,77 @@ CASES: dict[str, tuple[Evidence, str, list[tuple[str, str]]]] = {
         ),
         "named",
         [("hang-rank-behind", "rank 3 on node2")],
+    ),
+    "the log moves, and no rank has between two looks": (
+        evidence(
+            *four(WAITS, WAITS, SLEEPS, WAITS), log=FRESH, still=still(0, 1, 2, 3)
+        ),
+        "named",
+        [("hang-rank-apart", "rank 2 on node2"), ("hang-stands-still", "job 12")],
+    ),
+    "the log moves, and so does a rank that evaluates": (
+        evidence(*four(WAITS, WAITS, RUNS, WAITS), log=FRESH, still=still(0, 1, 3)),
+        "moves",
+        [("hang-rank-busy", "rank 2 on node2"), ("hang-log-moves", "job 12")],
+    ),
+    "the log moves, one sleeps, and the others have gone on": (
+        evidence(*four(RUNS, RUNS, SLEEPS, RUNS), log=FRESH, still=still(2)),
+        "moves",
+        [("hang-rank-apart", "rank 2 on node2"), ("hang-log-moves", "job 12")],
+    ),
+    "the log moves, all stand still, and nobody is apart": (
+        evidence(
+            *four(WAITS, WAITS, WAITS, WAITS), log=FRESH, still=still(0, 1, 2, 3)
+        ),
+        "moves",
+        [("hang-log-moves", "job 12")],
+    ),
+    "the log moves, no communicator has, and neither has who is behind": (
+        evidence(
+            *four(RUNS, RUNS, RUNS, SLEEPS),
+            log=FRESH,
+            behind=(BEHIND._replace(stands=True),),
+            still=still(3),
+        ),
+        "named",
+        [("hang-rank-behind", "rank 3 on node2"), ("hang-stands-still", "job 12")],
+    ),
+    "the log moves, no communicator has, and who is behind computes": (
+        evidence(
+            *four(RUNS, RUNS, RUNS, RUNS),
+            log=FRESH,
+            behind=(BEHIND._replace(stands=True),),
+            still=still(0),
+        ),
+        "moves",
+        [("hang-rank-behind", "rank 3 on node2"), ("hang-log-moves", "job 12")],
+    ),
+    "one of two programs has a rank that sleeps": (
+        evidence(
+            *four(WAITS, WAITS, SLEEPS, WAITS),
+            *(each._replace(pid=each.pid + 50, step="1") for each in four(*[WAITS] * 4)),
+        ),
+        "named",
+        [("hang-rank-apart", "rank 2 on node2 of the batch script")],
+    ),
+    "one of two programs of a step lacks a rank": (
+        evidence(
+            *(each._replace(step="0", port="1") for each in four(WAITS, WAITS, WAITS)),
+            *(
+                each._replace(pid=each.pid + 50, step="0", port="2")
+                for each in four(*[WAITS] * 4)
+            ),
+        ),
+        "named",
+        [("hang-rank-missing", "rank 3 of step 0, port 1")],
+    ),
+    "of two programs that have gone different ways nobody is apart": (
+        evidence(
+            *four(WAITS, WAITS, WAITS, WAITS),
+            *(each._replace(pid=each.pid + 50, step="1") for each in four(*[RUNS] * 4)),
+        ),
+        "unclear",
+        [],
     ),
     "the log is silent, and others have waited for a moment": (
         evidence(
@@ -274,6 +350,26 @@ def test_of_several_programs_it_is_said_that_they_are() -> None:
     assert messages(evidence(*ranks))["hang-unclear"] == (
         "I cannot tell: several programs run in it, as rank 0 is on node1 and on node2"
     )
+
+
+def test_where_the_log_goes_on_it_is_said_for_how_long_nothing_has_moved() -> None:
+    seen = evidence(*four(WAITS, WAITS, SLEEPS, WAITS), log=FRESH)
+    assert wants_another_look(seen, judge(seen))
+    again = seen._replace(still=still(0, 1, 2, 3), watched=21.3)
+    assert not wants_another_look(again, judge(again))
+    assert messages(again)["hang-stands-still"] == (
+        "its log goes on, but no rank has moved for 21 s"
+    )
+
+
+def test_another_look_is_for_jobs_whose_log_alone_moves() -> None:
+    apart = four(WAITS, WAITS, SLEEPS, WAITS)
+    for seen in (
+        evidence(*apart, log=OLD),
+        evidence(*apart, log=OLD, called=0.2),
+        evidence(*four(*[WAITS] * 4), log=FRESH),
+    ):
+        assert not wants_another_look(seen, judge(seen))
 
 
 def test_what_follows_from_a_stopped_process_says_so() -> None:

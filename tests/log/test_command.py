@@ -287,6 +287,9 @@ def test_cpu_masks_against_the_profile(log: Callable[..., str], tmp_path: Path) 
     )
 
 
+DUMPS = Path(__file__).parents[1] / "trace" / "dumps"
+
+
 class Growing:
     """A job that writes its log while the checker follows it."""
 
@@ -392,6 +395,36 @@ def test_follow_takes_up_new_files(tmp_path: Path) -> None:
         (tmp_path / f"nccl-{rank}.log").write_text("".join(said))
     code, out, _ = job.wait()
     assert code == 0, out
+
+
+@pytest.mark.usefixtures("log")
+def test_follow_takes_dumps_that_appear(tmp_path: Path) -> None:
+    job = Growing("--timeout", "60", "--on-bad", "touch acted", name="logs")
+    logs = tmp_path / "logs"
+    logs.mkdir()
+    (logs / "slurm-7.out").write_text(text(Job(missing=frozenset({3}))))
+    dumps = sorted((DUMPS / "mismatch").glob("nccl_trace_rank_*"))
+    for dump in dumps[:2]:  # they come one by one, and each in parts
+        data = dump.read_bytes()
+        with (logs / dump.name).open("wb") as file:
+            for part in (data[:40], data[40:3000], data[3000:]):
+                file.write(part)
+                file.flush()
+                time.sleep(0.3)
+    code, out, err = job.wait()
+    assert code == 1
+    assert "broken: rank 1: called broadcast of 16 Float as number 4" in out
+    assert "--on-bad: not run: it tells of a hang" in err
+    assert not Path("acted").exists()
+
+
+@pytest.mark.usefixtures("log")
+def test_follow_reads_a_short_log_that_begins_as_a_dump_may(tmp_path: Path) -> None:
+    job = Growing("--timeout", "3", "--json", name="nccl-*.log")
+    (tmp_path / "nccl-1.log").write_text("{")
+    (tmp_path / "nccl-2.log").write_text("")
+    code, out, _ = job.wait()
+    assert (code, json.loads(out)["coverage"]["files"]) == (3, 1)
 
 
 @pytest.mark.usefixtures("log")

@@ -169,6 +169,62 @@ def test_a_dump_says_who_is_missing_and_where_the_others_are(
     assert "/home/user/train_2.py:16" in out
 
 
+def test_a_receive_that_has_not_ended_is_an_open_question(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    receive = {
+        "process_group": ["0", "pp"],
+        "p2p_seq_id": 4,
+        "profiling_name": "nccl:recv 1<-0",
+        "is_p2p": True,
+        "state": "started",
+        "retired": False,
+    }
+    dump = {"version": "2.10", "pg_config": {}, "entries": [receive]}
+    for rank, entries in enumerate(([], [receive])):
+        path = tmp_path / f"fr_{rank}.json"
+        path.write_text(json.dumps({**dump, "entries": entries}))
+    _, answer, rules = judged(capsys, tmp_path)
+    assert (answer["verdict"], rules) == ("inconclusive", {"flight-open": "note"})
+    assert "whether the job hangs in recv 1<-0 of pp" in json.dumps(answer["unknowns"])
+
+
+def test_who_is_held_up_by_another_follows_from_him(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    def called(group: str, seq: int, state: str) -> dict[str, object]:
+        return {
+            "process_group": [group, group],
+            "collective_seq_id": seq,
+            "profiling_name": "nccl:all_reduce",
+            "state": state,
+            "retired": state == "completed",
+        }
+
+    entries = (
+        [called("dp", 1, "completed"), called("dp", 2, "started")],
+        [
+            called("dp", 1, "completed"),
+            called("tp", 1, "completed"),
+            called("tp", 2, "started"),
+        ],
+        [called("tp", 1, "completed")],
+    )
+    for rank, own in enumerate(entries):
+        dump = {"version": "2.10", "pg_config": {}, "entries": own}
+        (tmp_path / f"fr_{rank}.json").write_text(json.dumps(dump))
+    main(["check-log", "--json", str(tmp_path)])
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["summary"].startswith(
+        "degraded: rank 2: has not called number 2 of tp"
+    )
+    assert [(each["subject"], each["cause"]) for each in answer["findings"]] == [
+        ("rank 2", True),
+        ("rank 1", False),
+    ]
+    assert "; rank 1 waits in number 2 of tp" in answer["findings"][1]["message"]
+
+
 def test_compressed_and_by_a_pipe(
     capsys: pytest.CaptureFixture[str], folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

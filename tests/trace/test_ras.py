@@ -39,6 +39,12 @@ def test_nodes_with_different_numbers_of_processes() -> None:
     assert len(report.groups) == 1
 
 
+def test_a_table_of_some_nodes_is_not_taken_for_the_whole_job() -> None:
+    cut = answers.UNEVEN[: answers.UNEVEN.index("(total)")]
+    report = read_ras(cut)
+    assert (report.nodes, report.processes, report.gpus) == (None, None, None)
+
+
 def test_who_is_behind() -> None:
     for text, size in ((answers.BEHIND, 7), (answers.JSON_BEHIND, 7)):
         report = read_ras(text)

@@ -6,6 +6,7 @@ import time
 
 from envcfg.hang.activity import activity, is_in_collective
 from envcfg.hang.judge import Judgement
+from envcfg.hang.programs import program_names
 from envcfg.hang.records import Evidence, NodeView, RankView
 from envcfg.report.document import json_text
 
@@ -14,14 +15,16 @@ SCHEMA_VERSION = 1
 
 def hang_json(seen: Evidence, judgement: Judgement) -> str:
     """Return one document; what is unknown is null."""
-    log = seen.log
+    log, programs = seen.log, program_names(seen.ranks)
     document = {
         "schema_version": SCHEMA_VERSION,
         "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         "job": {"id": seen.job, "nodes": len(seen.nodes)},
         "verdict": judgement.verdict,
         "nodes": [_node(node, seen) for node in seen.nodes],
-        "ranks": [_rank(rank, seen) for rank in seen.ranks],
+        "ranks": [
+            _rank(rank, seen, programs[rank.host, rank.pid]) for rank in seen.ranks
+        ],
         "behind": [
             {
                 "by": each.by,
@@ -34,6 +37,8 @@ def hang_json(seen: Evidence, judgement: Judgement) -> str:
                 "waiting_seconds": _rounded(each.since),
                 "called_at": each.where or None,
                 "differs": each.differs or None,
+                "waits_itself_in": each.elsewhere or None,
+                "program": each.program or None,
             }
             for each in seen.behind
         ],
@@ -62,13 +67,14 @@ def _node(node: NodeView, seen: Evidence) -> dict[str, object]:
     }
 
 
-def _rank(rank: RankView, seen: Evidence) -> dict[str, object]:
+def _rank(rank: RankView, seen: Evidence, program: str) -> dict[str, object]:
     does = activity(rank)
     return {
         "rank": rank.rank,
         "local_rank": rank.local_rank,
         "world_size": rank.world,
         "node": rank.host,
+        "program": program or None,
         "pid": rank.pid,
         "process": rank.name,
         "state": rank.state,
@@ -77,6 +83,9 @@ def _rank(rank: RankView, seen: Evidence) -> dict[str, object]:
         "kernel_function": rank.channel or None,
         "kernel_stack": rank.kernel,
         "cores_used": None if rank.use is None else round(rank.use, 2),
+        "stands_still": (
+            (rank.host, rank.pid) in seen.still if seen.watched is not None else None
+        ),
         "age_seconds": rank.age,
         "threads": rank.threads,
         "python_stack": rank.stack,

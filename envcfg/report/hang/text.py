@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from envcfg.hang.activity import activity, place
 from envcfg.hang.judge import Judgement, span
+from envcfg.hang.programs import program_names
 from envcfg.hang.records import Evidence, RankView
 from envcfg.log.numbers import count_of, first_of, number_ranges
 from envcfg.report.styled import Line
@@ -38,14 +39,17 @@ def _title(seen: Evidence) -> str:
 
 
 def _table(seen: Evidence) -> Iterator[Line]:
-    groups: dict[str, list[RankView]] = {}
+    groups: dict[tuple[str, str], list[RankView]] = {}
+    programs = program_names(seen.ranks)
     for rank in seen.ranks:
-        groups.setdefault(_does(rank), []).append(rank)
+        key = programs[rank.host, rank.pid], _does(rank)
+        groups.setdefault(key, []).append(rank)
     rows = [_HEAD] if groups else []
-    for does, ranks in groups.items():
+    for (program, does), ranks in groups.items():
         hosts = {rank.host for rank in ranks}
         where = first_of(hosts) if len(hosts) <= 3 else count_of(len(hosts), "node")
-        rows.append((number_ranges([rank.rank for rank in ranks]), where, does))
+        numbers = number_ranges([rank.rank for rank in ranks])
+        rows.append((f"{numbers} of {program}" if program else numbers, where, does))
     widths = [max((len(row[column]) for row in rows), default=0) for column in (0, 1)]
     for ranks_said, where, does in rows:
         yield "", f"{ranks_said:<{widths[0]}}  {where:<{widths[1]}}  {does}"

@@ -1,6 +1,7 @@
 """Ranks that add numbers over gloo, until one of them does not come: hung.py RANK HOW.
 
-HOW: ``sleep``, ``stop`` (by a signal), ``loop`` (in Python), or ``none``: all go on and on.
+HOW: ``sleep``, ``beat`` (the same, while a thread of rank 0 says that it lives), ``stop`` (by
+a signal), ``loop`` (in Python), or ``none``: all go on and on.
 
 PyTorch asks for Flight Recorder's dumps by a thread of its NCCL alone. Here, over gloo, a
 thread of ours does as that does: it makes the pipe, and writes the real recorder's dump.
@@ -39,6 +40,12 @@ def wait_for_nobody() -> None:
     time.sleep(600)
 
 
+def beat() -> None:
+    while True:
+        print("alive", flush=True)
+        time.sleep(1)
+
+
 def main() -> None:
     guilty, how = int(sys.argv[1]), sys.argv[2]
     torch.set_num_threads(1)
@@ -53,8 +60,10 @@ def main() -> None:
     for step in range(STEPS):
         dist.all_reduce(numbers)
         print(f"rank {rank} step {step}", flush=True)
+    if rank == 0 and how == "beat":
+        threading.Thread(target=beat, daemon=True).start()
     if rank == guilty:
-        if how == "sleep":
+        if how in ("sleep", "beat"):
             wait_for_nobody()
         if how == "stop":
             os.kill(os.getpid(), signal.SIGSTOP)

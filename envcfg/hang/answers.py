@@ -1,0 +1,154 @@
+"""Who lags, from the answers of RAS on the nodes of a job; pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from envcfg.hang.programs import program_names
+from envcfg.hang.records import RAS, Behind, NodeView, RankView
+from envcfg.trace.errors import TraceError
+from envcfg.trace.ras import RasRank, RasReport
+
+_BETWEEN = 3.0  # seconds between two answers of RAS; the probe sleeps so long
+
+
+def ask_ras(
+    nodes: Sequence[NodeView], problems: dict[str, str], before: Sequence[NodeView]
+) -> tuple[list[Behind], tuple[str, ...]]:
+    """Return who lags as NCCL knows, and the nodes whose answers could be read.
+
+    Args:
+        nodes: what they have said.
+        problems: gets why others could not be read.
+        before: what they said some time ago; nothing if they were looked at once.
+    """
+    ranks = [each for node in nodes for each in node.ranks]
+    found: dict[tuple[object, ...], Behind] = {}
+    read: list[str] = []
+    was = _states(r for series in _answers(before, ranks, {}).values() for r in series)
+    for (host, _, _), reports in _answers(nodes, ranks, problems).items():
+        read.append(host)
+        state = _states(reports[-1:])
+        stands = bool(state) and all(was.get(key) == state[key] for key in state)
+        # Each node tells of the whole job: the same is said once.
+        for each in _ras_behind(reports[-1], reports[:-1], ranks):
+            key = (each.group, each.operation, each.ranks)
+            found.setdefault(key, each._replace(stands=stands))
+    if read:
+        problems.pop(RAS, None)
+    return list(found.values()), tuple(dict.fromkeys(read))
+
+
+def _answers(
+    nodes: Sequence[NodeView], ranks: Sequence[RankView], problems: dict[str, str]
+) -> dict[tuple[str, str, int], list[RasReport]]:
+    """Return the answers of each node and port, in their order, of each program by itself.
+
+    Programs of one user may share a port, and then any of them answers.
+    """
+    from envcfg.trace.ras import read_ras
+
+    series: dict[tuple[str, str, int], list[RasReport]] = {}
+    for node in nodes:
+        for answer in node.ras:
+            is_empty = answer.end == "cut" and not answer.text
+            if is_empty or answer.end in ("silent", "stranger"):
+                said = f"port {answer.port} of {node.host} is open, and no RAS answers"
+                problems.setdefault(RAS, said)
+            if not answer.text:
+                continue
+            try:
+                report = read_ras(answer.text)
+            except TraceError as err:
+                problems.setdefault(RAS, f"the answer of {node.host}: {err.message}")
+                continue
+            if not report.whole:
+                said = f"the answer of {node.host} was cut off"
+                problems.setdefault(RAS, said)
+                if not report.comms:
+                    continue
+            if _is_foreign(report, ranks):
+                problems.setdefault(RAS, f"on {node.host} another job's answers")
+                continue
+            number = 0
+            while held := series.get((node.host, answer.port, number)):
+                if _have_common(held[-1], report):
+                    break
+                number += 1
+            series.setdefault((node.host, answer.port, number), []).append(report)
+    return series
+
+
+def _have_common(one: RasReport, other: RasReport) -> bool:
+    """Tell whether they are of one program, as their communicators say; if they say it.
+
+    The text names only communicators in which something is wrong.
+    """
+    hashes = [{each.hash for each in report.comms} for report in (one, other)]
+    return not all(hashes) or not hashes[0].isdisjoint(hashes[1])
+
+
+def _states(reports: Iterable[RasReport]) -> dict[tuple[str, int], Mapping[str, int]]:
+    """Return what each rank of a communicator has begun, by collective; text lacks it."""
+    return {
+        (comm.hash, rank.rank): rank.counts
+        for report in reports
+        for comm in report.comms
+        if not report.groups
+        for rank in comm.ranks
+    }
+
+
+def _is_foreign(report: RasReport, ranks: Sequence[RankView]) -> bool:
+    """Tell whether none of its processes is the job's: several jobs may share a node."""
+    told = {each.pid for comm in report.comms for each in comm.ranks} - {None}
+    ours = {each.pid for each in ranks}
+    # A container may count its processes anew; then the number of ranks has to do.
+    sizes = {comm.size for comm in report.comms}
+    worlds = {each.world for each in ranks if each.world}
+    return bool(told) and not told & ours and bool(worlds) and not sizes & worlds
+
+
+def _ras_behind(
+    report: RasReport, before: Sequence[RasReport], ranks: Sequence[RankView]
+) -> Iterator[Behind]:
+    """Yield who is behind; who was elsewhere a moment *before* waits for a moment only."""
+    from envcfg.trace.ras import laggards
+
+    past = {
+        (each.comm.hash, each.operation, each.share.value)
+        for one in before
+        for each in laggards(one)
+    }
+    worlds = {each.world for each in ranks if each.world}
+    names = program_names(ranks)
+    is_one = len(set(names.values())) < 2
+    anybody = min(names.values(), default="")
+    for each in laggards(report):
+        views = [_view(one, ranks) for one in each.share.ranks]
+        named = {view.rank if view else None for view in views}
+        if None in named and each.comm.size in worlds and is_one:
+            named = {one.rank for one in each.share.ranks}
+        programs = {names[view.host, view.pid] for view in views if view}
+        is_new = (each.comm.hash, each.operation, each.share.value) not in past
+        rest = [
+            share for spread in each.comm.spreads if spread.what == each.operation
+            for share in spread.shares if share.value == each.most
+        ]  # fmt: skip
+        yield Behind(
+            by=RAS,
+            ranks=tuple(sorted(rank for rank in named if rank is not None)),
+            waiting=sum(share.count for share in rest),
+            operation=each.operation,
+            group=each.comm.name or each.comm.hash,
+            number=int(each.share.value),
+            most=each.most,
+            since=_BETWEEN if before and is_new else None,
+            program=programs.pop() if len(programs) == 1 else anybody,
+        )
+
+
+def _view(one: RasRank, ranks: Sequence[RankView]) -> RankView | None:
+    """Return the rank of the job that a rank of a communicator is, by its process."""
+    same = [each for each in ranks if one.pid is not None and each.pid == one.pid]
+    return same[0] if len(same) == 1 else None
