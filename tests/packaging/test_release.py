@@ -62,6 +62,12 @@ def test_easybuild_installs_what_we_require() -> None:
         assert name in BUNDLED or numbers(version) >= numbers(least)
 
 
+def test_easybuild_builds_by_a_new_enough_setuptools() -> None:
+    """Older ones end at backports.zstd: its licence is a name, as PEP 639 has it."""
+    (version,) = re.findall(r"\('setuptools', '([\d.]+)'\)", EASYBUILD.read_text())
+    assert numbers(version) >= (77,)
+
+
 def numbers(version: str) -> tuple[int, ...]:
     return tuple(map(int, version.split(".")))
 
