@@ -48,21 +48,25 @@ def profile_names() -> list[str]:
     return sorted(open_catalog(enforce=False).names())
 
 
-def load_profile(name: Path) -> View:
+def load_profile(name: Path, *, facts: Mapping[str, str] | None = None) -> View:
     """Return every value of a profile, with its reason and where it stands.
 
     Args:
         name: of a profile, or the path of a file.
+        facts: what conditions may ask for (``rocm`` to ``6.2.4``).
 
     Raises:
         ProfileError: there is none, or something is wrong in it; ``findings`` say what.
+        UsageError: for a fact that cannot be.
     """
     from envcfg.commands.options.selection import open_catalog
+    from envcfg.commands.profiles.facts import known_facts
     from envcfg.profile.look.view import look_at
 
     catalog = open_catalog()
     known = os.fspath(name)
-    return look_at(catalog.load(known), catalog.layers(known), {})
+    profile = catalog.load(known)
+    return look_at(profile, catalog.layers(known), known_facts(profile, facts or {}))
 
 
 def make_plan(
@@ -214,7 +218,7 @@ def as_json(record: Plan | LogReport | Result | View) -> dict[str, Any]:
     elif isinstance(record, View):
         from envcfg.report.profile.view import view_json
 
-        text = view_json(record, {})
+        text = view_json(record)
     else:
         from envcfg.report.findings import write_findings
 

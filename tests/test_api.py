@@ -56,6 +56,15 @@ def test_the_examples_run_and_print_nothing_by_themselves(here: Path) -> None:
     assert re.search(r"^[1-9]\d* \['.*job\.sh:3", done.stdout, re.M)
 
 
+def test_the_examples_are_well_typed(here: Path) -> None:
+    (here / "example.py").write_text("\n".join(EXAMPLES))
+    done = subprocess.run(
+        [sys.executable, "-m", "mypy", "--strict", f"--cache-dir={ROOT}/.mypy_cache", "example.py"],
+        cwd=here, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout
+
+
 def said(*words: str) -> Any:  # noqa: ANN401  # JSON
     return json.loads(envcfg(*words).text)
 
@@ -71,10 +80,10 @@ def test_each_record_is_that_of_the_command() -> None:
     log = said("check-log", "--json", "--profile", "lumi-g", "slurm-123.out")
     assert api.as_json(report) == log
     assert api.as_json(api.lint("job.sh")) == said("lint", "--json", "job.sh")
-    view = api.as_json(api.load_profile("lumi-g"))
     shown = said("profiles", "show", "lumi-g", "--json")
-    known = [(each["section"], each["name"]) for each in shown["values"]]
-    assert [(each["section"], each["name"]) for each in view["values"]] == known
+    assert api.as_json(api.load_profile("lumi-g")) == shown
+    shown = said("profiles", "show", "lumi-g", "--json", "--fact", "rocm=6.2.4")
+    assert api.as_json(api.load_profile("lumi-g", facts={"rocm": "6.2.4"})) == shown
     names = [each["name"] for each in said("profiles", "list", "--json")["profiles"]]
     assert api.profile_names() == sorted(names)
 

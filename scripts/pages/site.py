@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from envcfg.hang.rules import hang_rules
-from envcfg.knowledge.variables import Variable, load_variables
+from envcfg.knowledge.variables import load_variables
 from envcfg.log.rulebook import Rule, load_rules
 from envcfg.log.stack import stack_rules
 from envcfg.profile.catalog import Catalog, built_in_folder
@@ -21,6 +21,7 @@ from envcfg.report.explanation import effect
 from scripts.pages.lint_rules import rule_pages
 from scripts.pages.markdown import code, linked, table, text
 from scripts.pages.systems import profile_lines
+from scripts.pages.variables import variable_pages
 
 ROOT = Path(__file__).parents[2]
 # Files of the project that are pages of the site, and what they are called there.
@@ -48,10 +49,7 @@ def site_pages() -> Mapping[str, str]:
         for name, each in profiles.items()
     }
     pages |= {f"reference/rules/{name}.md": _rule(each) for name, each in rules.items()}
-    pages |= {
-        f"reference/variables/{name}.md": _variable(each, variables)
-        for name, each in variables.items()
-    }
+    pages |= variable_pages(variables, rules, catalog)
     pages["reference/rules/index.md"] = _index(
         "Rules of check-log",
         "What a line of a log means; `envcfg explain RULE` says the same.",
@@ -64,7 +62,7 @@ def site_pages() -> Mapping[str, str]:
     pages["reference/variables/index.md"] = _index(
         "Variables",
         "What NCCL, RCCL, libfabric, MIOpen, PyTorch and others read; "
-        "`envcfg explain NAME` says the same, and which profiles set it.",
+        "`envcfg explain NAME` says the same.",
         ["variable", "meaning"],
         (
             [f"[{code(each.name)}]({each.name}.md)", _brief(each.meaning)]
@@ -124,7 +122,9 @@ Made from the data that the commands use.
 
 def _profile(profile: Profile) -> str:
     """Return what docs/systems.md says of one profile, as a page."""
-    said = "\n".join(profile_lines(profile)) + "\n"
+    said = (
+        "\n".join([*profile_lines(profile), "[All systems](../../systems.md)."]) + "\n"
+    )
     return re.sub(
         r"\]\(#([^)]*)\)", r"](\1.md)", re.sub("^#(?=#)", "", said, flags=re.M)
     )
@@ -151,40 +151,6 @@ def _rule_lines(rule: Rule) -> Iterator[str]:
         yield from ("", "## As in", "", "```text")
         yield from (sample.strip("\n") for sample in rule.samples)
         yield "```"
-
-
-def _variable(variable: Variable, known: Mapping[str, Variable]) -> str:
-    return "\n".join(_variable_lines(variable, known)) + "\n"
-
-
-def _variable_lines(each: Variable, known: Mapping[str, Variable]) -> Iterator[str]:
-    yield f"# {each.name}"
-    yield ""
-    yield text(each.meaning)
-    bounds = f" {each.min} to {each.max}" if each.max is not None else ""
-    takes = ", ".join(map(code, each.values)) or each.type + bounds
-    for title, said in (
-        ("Read by", ", ".join(each.read_by)),
-        ("Takes", takes if each.is_read else ""),
-        ("Default", text(each.default or "")),
-        ("Since", each.since or ""),
-        ("Deprecated", each.deprecated or ""),
-        ("Removed", each.removed or ""),
-        ("New name", _names([each.renamed or ""], known)),
-        ("Instead", _names([each.instead or ""], known)),
-        ("Related", _names(each.related, known)),
-        ("Who says so", f"{linked(each.source)}, {each.date}"),
-    ):
-        if said:
-            yield from ("", f"**{title}:** {said}")
-
-
-def _names(names: Iterable[str], known: Mapping[str, Variable]) -> str:
-    return ", ".join(
-        f"[{code(name)}]({name}.md)" if name in known else code(name)
-        for name in names
-        if name
-    )
 
 
 def _brief(words: str) -> str:

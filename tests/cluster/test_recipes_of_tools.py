@@ -71,7 +71,7 @@ def tools(cluster: Cluster) -> Path:
             shutil.rmtree(old)
         _run(PYTHON, "-m", "venv", target)
         pip = (target / "bin/pip", "--quiet", "--disable-pip-version-check")
-        _run(*pip, "install", *PACKAGES)
+        _run(ROOT / "scripts/retry", *pip, "install", *PACKAGES)
         # Only now, as pip would take what the machine has and no image: torch is the image's.
         _run(PYTHON, "-m", "venv", "--system-site-packages", "--without-pip", target)
         _run("chmod", "-R", "a+rX", target)

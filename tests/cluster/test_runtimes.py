@@ -21,7 +21,7 @@ import forms
 from cluster import LOGIN, UID, Cluster
 from forms import Forms
 from job import Job
-from support import environment, wrap_text, zero_separated
+from support import ROOT, environment, wrap_text, zero_separated
 
 HERE = Path(__file__).parent
 PYTHON = "/usr/bin/python3"
@@ -167,7 +167,8 @@ def install_podman_hpc(home: Path, programs: Path) -> None:
     """Install the real podman-hpc for the hosts' Python, with what it wants on PATH."""
     if "podman-hpc" in REAL or (programs / "podman-hpc").exists():
         return
-    pip = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check"]
+    pip = [ROOT / "scripts/retry", sys.executable, "-m", "pip"]
+    pip += ["--quiet", "--disable-pip-version-check"]
     foreign = ["--python-version=3.11", "--only-binary=:all:"]
     library = home / "lib"
     done = subprocess.run(

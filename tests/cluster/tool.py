@@ -18,7 +18,8 @@ def install_tool(folder: Path) -> Path:
         folder, ignore_errors=True
     )  # of a run before, if the cluster stayed up
     wheels, library, programs = folder / "wheels", folder / "lib", folder / "bin"
-    pip = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check"]
+    pip = [str(ROOT / "scripts/retry"), sys.executable, "-m", "pip"]
+    pip += ["--quiet", "--disable-pip-version-check"]
     _run([*pip, "wheel", "--no-deps", "--wheel-dir", str(wheels), str(ROOT)])
     version = _run([PYTHON, "-c", "import sys; print('%d.%d' % sys.version_info[:2])"])
     (wheel,) = wheels.glob("envcfg-*.whl")

@@ -40,7 +40,8 @@ def python(*words: str | Path, **more: str) -> subprocess.CompletedProcess[str]:
 def wheels(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """What docs/install.md makes where there is internet."""
     folder = tmp_path_factory.mktemp("wheels")
-    done = python(sys.executable, "-m", "pip", "wheel", "-q", "-w", folder, ROOT)
+    argv = (sys.executable, "-m", "pip", "wheel", "-q", "-w", folder, ROOT)
+    done = python(ROOT / "scripts/retry", *argv)
     assert done.returncode == 0, done.stderr
     return folder
 

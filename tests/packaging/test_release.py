@@ -53,6 +53,24 @@ def test_spack_requires_what_we_require() -> None:
         ast.parse(path.read_text())
 
 
+def test_spack_has_the_versions_that_it_lacks() -> None:
+    """The packages beside ours: new enough for us, and what EasyBuild fetches, too."""
+    least = {name.lower(): numbers(each) for name, each in required().items()}
+    recipe = EASYBUILD.read_text()
+    paths = set((PACKAGING / "spack/packages").glob("py_*/package.py"))
+    assert paths
+    for path in paths:
+        name = path.parent.name.removeprefix("py_").replace("_", "-")
+        text = path.read_text()
+        ((version, found),) = re.findall(
+            r'version\(\s*"([\d.]+)",\s*sha256="(\w+)"', text
+        )
+        assert numbers(version) >= least[name], name
+        assert f"'{found}'" in recipe, name
+        assert re.search(rf"\('{name}', '{version}'", recipe), name
+        assert f"-{version}.tar.gz" in text, name
+
+
 def test_easybuild_installs_what_we_require() -> None:
     text = EASYBUILD.read_text()
     assert EASYBUILD.name.startswith(f"envcfg-{__version__}-")
@@ -60,6 +78,12 @@ def test_easybuild_installs_what_we_require() -> None:
         own = BUNDLED.get(name, name)
         (version,) = re.findall(rf"\('{own}', '([\d.]+)'", text)
         assert name in BUNDLED or numbers(version) >= numbers(least)
+
+
+def test_easybuild_builds_by_a_new_enough_setuptools() -> None:
+    """Older ones end at backports.zstd: its licence is a name, as PEP 639 has it."""
+    (version,) = re.findall(r"\('setuptools', '([\d.]+)'\)", EASYBUILD.read_text())
+    assert numbers(version) >= (77,)
 
 
 def numbers(version: str) -> tuple[int, ...]:

@@ -63,7 +63,8 @@ def find_old_pythons() -> list[Path]:
 def pyz(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("zipapp") / "envcfg.pyz"
     options = (f"--python={VERSION}", f"--machine={os.uname().machine}")
-    subprocess.run([ROOT / "scripts/build-zipapp", *options, path], check=True)
+    argv = [ROOT / "scripts/retry", ROOT / "scripts/build-zipapp", *options, path]
+    subprocess.run(argv, check=True)
     return path
 
 

@@ -51,6 +51,19 @@ def test_each_entry_has_its_page(site: Path) -> None:
         assert set(names) - there == set(), folder
 
 
+def test_a_variable_leads_to_who_sets_it_and_what_names_it(site: Path) -> None:
+    page = (site / "reference/variables/NCCL_SOCKET_IFNAME.html").read_text()
+    for link in (
+        "../profiles/lumi-g.html",
+        "../rules/interface-unexpected.html",
+        "index.html",
+    ):
+        assert f'href="{link}"' in page, link
+    assert "hsn0,hsn1,hsn2,hsn3" in page
+    of_profile = (site / "reference/profiles/lumi-g.html").read_text()
+    assert 'href="../../systems.html"' in of_profile
+
+
 def test_pages_load_nothing_from_elsewhere(site: Path) -> None:
     for name in ("index", "wrap", "tutorials/lumi", "reference/rules/socket-fallback"):
         page = (site / f"{name}.html").read_text()

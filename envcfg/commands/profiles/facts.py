@@ -33,7 +33,20 @@ def add_facts(parser: argparse.ArgumentParser) -> None:
 
 
 def facts_of(profile: Profile, options: argparse.Namespace) -> Mapping[str, str]:
-    """Return what is known with these options, as ``wrap`` would know it.
+    """Return what is known with these options, as ``known_facts``."""
+    return known_facts(
+        profile, dict(options.fact), image=options.container, launcher=options.launcher
+    )
+
+
+def known_facts(
+    profile: Profile,
+    stated: Mapping[str, str],
+    *,
+    image: str | None = None,
+    launcher: str | None = None,
+) -> Mapping[str, str]:
+    """Return what is known with these facts, as ``wrap`` would know it.
 
     Raises:
         UsageError: for a fact that cannot be, or a launcher that the profile lacks.
@@ -43,13 +56,11 @@ def facts_of(profile: Profile, options: argparse.Namespace) -> Mapping[str, str]
     from envcfg.launch.plan import Options
     from envcfg.launch.resolve import resolve
 
-    stated = dict(options.fact)
     check_facts(stated)
-    image = options.container
     wanted = Options(
         container=None if image == "none" else image,
         image_file=image and os.path.realpath(image),
-        launcher=options.launcher,
+        launcher=launcher,
         facts=stated,
     )
     known = resolve(profile, "", wanted).facts

@@ -39,10 +39,9 @@ def run(options: argparse.Namespace, catalog: Catalog) -> int:
     from envcfg.report.styled import put
 
     profile = catalog.load(options.name)
-    facts = facts_of(profile, options)
-    view = look_at(profile, catalog.layers(options.name), facts)
+    view = look_at(profile, catalog.layers(options.name), facts_of(profile, options))
     if options.json:
-        sys.stdout.write(view_json(view, facts))
+        sys.stdout.write(view_json(view))
     else:
-        put(view_lines(view, facts))
+        put(view_lines(view))
     return 0

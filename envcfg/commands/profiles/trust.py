@@ -119,7 +119,7 @@ def _trust(path: str, found: Examined, records: str) -> list[Finding]:
     if profile is None or problems:
         return problems
     view = look_at(profile, [Layer(path, found.data, profile)], {})
-    put(view_lines(unjudged(view), {}))
+    put(view_lines(unjudged(view)))
     sys.stdout.flush()  # what could not be shown is not recorded
     _record(found, records)
     back = f"envcfg profiles trust --revoke {shlex.quote(found.real)}"

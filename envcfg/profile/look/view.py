@@ -105,12 +105,13 @@ class TakenBack(NamedTuple):
 
 
 class View(NamedTuple):
-    """All that a profile says."""
+    """All that a profile says; *facts* are what conditions were held against."""
 
     profile: Profile
     files: tuple[str, ...]
     values: tuple[Value, ...]
     taken_back: tuple[TakenBack, ...]
+    facts: Mapping[str, str] = {}
 
 
 def look_at(
@@ -146,6 +147,7 @@ def look_at(
         files=tuple(layer.path for layer in layers),
         values=tuple(values),
         taken_back=tuple(_taken_back(profile, known)),
+        facts=facts,
     )
 
 

@@ -81,7 +81,7 @@ def _lines(proposal: Proposal) -> Iterator[Line]:
             continue
         yield "", ""
         if each.view:
-            yield from view_lines(each.view, {})
+            yield from view_lines(each.view)
             yield "", ""
         yield "bold", _title(each)
         yield from difference_lines(each.differences)
@@ -106,7 +106,7 @@ def _document(each: Change) -> dict[str, object]:
         "name": each.name,
         "kind": each.kind,
         "over": each.over,
-        "view": each.view and view_document(each.view, {}),
+        "view": each.view and view_document(each.view),
         "differences": diff_document(each.differences),
     }
 

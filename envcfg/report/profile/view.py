@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from itertools import groupby
 
 from envcfg.profile.look.view import State, Value, View
@@ -23,11 +23,11 @@ _STYLES = {
 }
 
 
-def view_lines(view: View, facts: Mapping[str, str]) -> Iterator[Line]:
+def view_lines(view: View) -> Iterator[Line]:
     """Yield the profile for people, section by section."""
     yield "bold", f"profile {view.profile.name}"
     yield "", f"  files, lowest first: {', '.join(view.files)}"
-    known = ", ".join(f"{name}={value}" for name, value in sorted(facts.items()))
+    known = ", ".join(f"{name}={value}" for name, value in sorted(view.facts.items()))
     yield "", f"  facts: {known or 'none'}"
     if missing := dict.fromkeys(fact for each in view.values for fact in each.missing):
         yield "yellow", f"  asked for, and not known: {', '.join(missing)}"
@@ -52,18 +52,18 @@ def view_lines(view: View, facts: Mapping[str, str]) -> Iterator[Line]:
         yield "", f"  {name} [{gone.place.path}:{gone.place.line}]{was}"
 
 
-def view_json(view: View, facts: Mapping[str, str]) -> str:
+def view_json(view: View) -> str:
     """Return the profile as JSON; ``schema_version`` counts incompatible changes."""
-    return json_text(view_document(view, facts))
+    return json_text(view_document(view))
 
 
-def view_document(view: View, facts: Mapping[str, str]) -> dict[str, object]:
+def view_document(view: View) -> dict[str, object]:
     """Return the profile as it stands in JSON."""
     return {
         "schema_version": SCHEMA_VERSION,
         "profile": view.profile.name,
         "files": list(view.files),
-        "facts": dict(facts),
+        "facts": dict(view.facts),
         "values": [
             {
                 "section": each.section,

@@ -1,0 +1,85 @@
+"""What tutorials and how-tos tell a reader to type, typed: each command of envcfg in its turn.
+
+``sbatch`` is a stand-in that writes the job's output where the script says, so that a later
+``check-log`` of the page must name that file. Jobs run on the cluster (tests/cluster).
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from support import ROOT
+
+PAGES = sorted((*ROOT.glob("docs/tutorials/*.md"), *ROOT.glob("docs/how-to/*.md")))
+BLOCK = re.compile(r"^```console\n(.*?)^```", re.MULTILINE | re.DOTALL)
+LOG = """\
+n1:1:1 [0] NCCL INFO NCCL version 2.18.3+cuda12.2
+n1:1:1 [0] NCCL INFO NET/IB : Using [0]mlx5_0:1/IB [RO]; OOB ib0:10.0.0.1<0>
+n1:1:1 [0] NCCL INFO comm 0x1 rank 0 nranks 2 cudaDev 0 busId 1000 - Init COMPLETE
+"""
+SBATCH = """\
+#!/bin/sh
+for script; do :; done
+name=$(sed -n 's/^#SBATCH --job-name=//p' "$script")
+said=$(sed -n 's/^#SBATCH --output=//p' "$script")
+cp "$LOG" "$(printf '%s' "${said:-slurm-%j.out}" | sed "s/%x/$name/; s/%j/1234567/")"
+"""
+# Codes other than 0 that a page's commands may end with: a verdict, a difference, no system.
+CODES = {
+    "check-log": {0, 1, 3},
+    "profiles diff": {0, 1},
+    "profiles detect": {0, 3},
+}
+
+
+def commands(page: Path) -> Iterator[str]:
+    for block in BLOCK.findall(page.read_text()):
+        for line in block.splitlines():
+            if line.startswith(("$ envcfg ", "$ sbatch ", "$ ./job.sh")):
+                yield line.removeprefix("$ ")
+
+
+@pytest.mark.parametrize(
+    "page", [page for page in PAGES if any(commands(page))], ids=lambda page: page.stem
+)
+def test_each_command_does_what_the_page_says(page: Path, tmp_path: Path) -> None:
+    programs, work = tmp_path / "bin", tmp_path / "work"
+    programs.mkdir()
+    work.mkdir()
+    for name, text in {"sbatch": SBATCH, "apptainer": "#!/bin/sh\n"}.items():
+        (programs / name).write_text(text)
+        (programs / name).chmod(0o755)
+    (tmp_path / "log").write_text(LOG)
+    (work / "pytorch.sif").touch()
+    if page.stem == "laptop":  # its program
+        (work / "hello.sh").write_text(page.read_text().split("```")[3][5:])
+    if page.stem == "read-a-log":  # which comes by mail
+        (work / "slurm-123.out").write_text(LOG)
+    tools = Path(sys.executable).parent
+    env = {
+        "PATH": f"{programs}:{tools}:/usr/bin:/bin",
+        "HOME": str(tmp_path),
+        "LOG": str(tmp_path / "log"),
+        "LANG": os.environ.get("LANG", "C.UTF-8"),
+    }
+    for command in commands(page):
+        if "/appl/" in command and " inspect " in command:
+            continue  # an image of LUMI's
+        done = subprocess.run(
+            ["bash", "-c", command.partition(" | ")[0]],
+            cwd=work, env=env, capture_output=True, text=True, check=False, timeout=60,
+        )  # fmt: skip
+        words = " ".join(command.split()[1:3])
+        if words == "profiles new":  # the reader fills in what the page shows
+            shown = re.findall(r"```yaml\n(.*?)```", page.read_text(), re.DOTALL)
+            with (work / "mymachine.yaml").open("a") as file:
+                file.writelines(shown)
+        allowed = next((CODES[each] for each in CODES if words.startswith(each)), {0})
+        assert done.returncode in allowed, (command, done.stdout[-500:], done.stderr)
