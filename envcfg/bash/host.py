@@ -272,7 +272,8 @@ def _rank_parts(plan: Plan, inside: str) -> Iterator[str]:
         # torch's agent puts ranks for names in its arguments, and makes one $ of two.
         yield heredoc("ENVCFG_WORKER", worker.replace("$$", "$$$$"))
     if has_template(f"{plan.starter}/task"):
-        yield heredoc("ENVCFG_TASK", template(f"{plan.starter}/task"))
+        task = (template("given"), template(f"{plan.starter}/task"))
+        yield heredoc("ENVCFG_TASK", assemble(task))
     if plan.diagnostics.smoke_test:
         yield heredoc("ENVCFG_SMOKE", template("smoke_node"))
 

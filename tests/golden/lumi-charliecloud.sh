@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# envcfg:script c1a67d26cca7f40b189a001cf35b2a18c43c3be91aaad0635ac85a9986d26db1
+# envcfg:script e4c905800eb6e01dd4bc1bb8c862e16ba640f89e83f1f0a69752607f6d04b3dc
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
 # envcfg 0.1.0, profile lumi-g (sha256 7c97951f355dbe4e)
 # made by: envcfg wrap --profile lumi-g --fact rocm=6.2.4 --runtime charliecloud --container /images/pytorch.sqfs --bind /data -- python3 dump.py out 'a b'
@@ -412,12 +412,18 @@ ENVCFG_TEXT
 ENVCFG_RANK=$ENVCFG_INSIDE$ENVCFG_RANK
 
 IFS= builtin read -r -d '' ENVCFG_TASK <<'ENVCFG_TEXT' || : # until the text ends
+ENVCFG_MASKING=(ROCR_VISIBLE_DEVICES HIP_VISIBLE_DEVICES CUDA_VISIBLE_DEVICES GPU_DEVICE_ORDINAL ZE_AFFINITY_MASK)
+
+envcfg_collect() { # NAME...: set envcfg_given to those that are set, as arguments
+  local envcfg_name
+  envcfg_given=()
+  for envcfg_name; do
+    if [[ -n ${!envcfg_name+set} ]]; then envcfg_given+=("$envcfg_name=${!envcfg_name}"); fi
+  done
+}
+
 # In each task, outside the container: hand on what srun told it, as arguments.
-envcfg_given=()
-for envcfg_name in "${!SLURM@}" "${!PMI@}" ROCR_VISIBLE_DEVICES HIP_VISIBLE_DEVICES \
-  CUDA_VISIBLE_DEVICES GPU_DEVICE_ORDINAL ZE_AFFINITY_MASK; do
-  if [[ -n ${!envcfg_name+set} ]]; then envcfg_given+=("$envcfg_name=${!envcfg_name}"); fi
-done
+envcfg_collect "${!SLURM@}" "${!PMI@}" "${ENVCFG_MASKING[@]}"
 exec "${@:2:$1}" "${envcfg_given[@]}" "${@:$1+2}"
 ENVCFG_TEXT
 

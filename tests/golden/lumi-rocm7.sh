@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# envcfg:script 64d8cdf0b2c12e46d4e5aac995790436189fc2b28359fef54eb2fedef9bd2bdd
+# envcfg:script 1852c9aa7b2404248b93a935f83aad746c49c2570198d5975d775fd894319d89
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
 # envcfg 0.1.0, profile lumi-g (sha256 7c97951f355dbe4e)
 # made by: envcfg wrap --profile lumi-g --bind /data:/data:ro --runtime-arg=--cleanenv --container /images/lumi-multitorch-full-u24r70f21m50t210-20260513.sif --set 'NCCL_NET=AWS Libfabric' --set 'QUOTE='"'"'"$$HOME`id`\' --set 'SEED=${RANK}${SLURM_JOB_ID}' --unset NCCL_DEBUG -- python3 dump.py out 'a b'
@@ -436,12 +436,18 @@ ENVCFG_TEXT
 ENVCFG_RANK=$ENVCFG_INSIDE$ENVCFG_RANK
 
 IFS= builtin read -r -d '' ENVCFG_TASK <<'ENVCFG_TEXT' || : # until the text ends
+ENVCFG_MASKING=(ROCR_VISIBLE_DEVICES HIP_VISIBLE_DEVICES CUDA_VISIBLE_DEVICES GPU_DEVICE_ORDINAL ZE_AFFINITY_MASK)
+
+envcfg_collect() { # NAME...: set envcfg_given to those that are set, as arguments
+  local envcfg_name
+  envcfg_given=()
+  for envcfg_name; do
+    if [[ -n ${!envcfg_name+set} ]]; then envcfg_given+=("$envcfg_name=${!envcfg_name}"); fi
+  done
+}
+
 # In each task, outside the container: hand on what srun told it, as arguments.
-envcfg_given=()
-for envcfg_name in "${!SLURM@}" "${!PMI@}" ROCR_VISIBLE_DEVICES HIP_VISIBLE_DEVICES \
-  CUDA_VISIBLE_DEVICES GPU_DEVICE_ORDINAL ZE_AFFINITY_MASK; do
-  if [[ -n ${!envcfg_name+set} ]]; then envcfg_given+=("$envcfg_name=${!envcfg_name}"); fi
-done
+envcfg_collect "${!SLURM@}" "${!PMI@}" "${ENVCFG_MASKING[@]}"
 exec "${@:2:$1}" "${envcfg_given[@]}" "${@:$1+2}"
 ENVCFG_TEXT
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# envcfg:script 74094eb26569b18ccfbedb58bd03cf477afbce3b1dc849a7f4d68aa00a0776ba
+# envcfg:script 22ba2bceedcf159783a8c7db9e741630695ff15456113ec01a0ee9f4220d55ec
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
 # envcfg 0.1.0, profile lumi-g (sha256 7c97951f355dbe4e)
 # made by: envcfg wrap --profile lumi-g --fact rocm=6.2.4 --container /images/pytorch.sif -- python3 dump.py out 'a b'
@@ -407,12 +407,18 @@ ENVCFG_TEXT
 ENVCFG_RANK=$ENVCFG_INSIDE$ENVCFG_RANK
 
 IFS= builtin read -r -d '' ENVCFG_TASK <<'ENVCFG_TEXT' || : # until the text ends
+ENVCFG_MASKING=(ROCR_VISIBLE_DEVICES HIP_VISIBLE_DEVICES CUDA_VISIBLE_DEVICES GPU_DEVICE_ORDINAL ZE_AFFINITY_MASK)
+
+envcfg_collect() { # NAME...: set envcfg_given to those that are set, as arguments
+  local envcfg_name
+  envcfg_given=()
+  for envcfg_name; do
+    if [[ -n ${!envcfg_name+set} ]]; then envcfg_given+=("$envcfg_name=${!envcfg_name}"); fi
+  done
+}
+
 # In each task, outside the container: hand on what srun told it, as arguments.
-envcfg_given=()
-for envcfg_name in "${!SLURM@}" "${!PMI@}" ROCR_VISIBLE_DEVICES HIP_VISIBLE_DEVICES \
-  CUDA_VISIBLE_DEVICES GPU_DEVICE_ORDINAL ZE_AFFINITY_MASK; do
-  if [[ -n ${!envcfg_name+set} ]]; then envcfg_given+=("$envcfg_name=${!envcfg_name}"); fi
-done
+envcfg_collect "${!SLURM@}" "${!PMI@}" "${ENVCFG_MASKING[@]}"
 exec "${@:2:$1}" "${envcfg_given[@]}" "${@:$1+2}"
 ENVCFG_TEXT
 

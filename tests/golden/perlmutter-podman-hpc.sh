@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# envcfg:script 057898aa252b6c7ab3fa5c74d6ad6dde985e2515ef056c9316463e2b4a227348
+# envcfg:script 2a34de3f08c3c2f8d86dfc0b54f9c98020720e12798a2a95c2d7888ffb78b7d7
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
 # envcfg 0.1.0, profile perlmutter (sha256 495de45bc5320ab1)
 # made by: envcfg wrap --profile perlmutter --runtime podman-hpc --container docker.io/a/pytorch:2.9 --bind /data::ro -- python3 dump.py out 'a b'
@@ -423,12 +423,18 @@ ENVCFG_TEXT
 ENVCFG_RANK=$ENVCFG_INSIDE$ENVCFG_RANK
 
 IFS= builtin read -r -d '' ENVCFG_TASK <<'ENVCFG_TEXT' || : # until the text ends
+ENVCFG_MASKING=(ROCR_VISIBLE_DEVICES HIP_VISIBLE_DEVICES CUDA_VISIBLE_DEVICES GPU_DEVICE_ORDINAL ZE_AFFINITY_MASK)
+
+envcfg_collect() { # NAME...: set envcfg_given to those that are set, as arguments
+  local envcfg_name
+  envcfg_given=()
+  for envcfg_name; do
+    if [[ -n ${!envcfg_name+set} ]]; then envcfg_given+=("$envcfg_name=${!envcfg_name}"); fi
+  done
+}
+
 # In each task, outside the container: hand on what srun told it, as arguments.
-envcfg_given=()
-for envcfg_name in "${!SLURM@}" "${!PMI@}" ROCR_VISIBLE_DEVICES HIP_VISIBLE_DEVICES \
-  CUDA_VISIBLE_DEVICES GPU_DEVICE_ORDINAL ZE_AFFINITY_MASK; do
-  if [[ -n ${!envcfg_name+set} ]]; then envcfg_given+=("$envcfg_name=${!envcfg_name}"); fi
-done
+envcfg_collect "${!SLURM@}" "${!PMI@}" "${ENVCFG_MASKING[@]}"
 exec "${@:2:$1}" "${envcfg_given[@]}" "${@:$1+2}"
 ENVCFG_TEXT
 

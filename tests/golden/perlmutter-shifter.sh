@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# envcfg:script 0cd6811e0c3ad69ab6185aee33cdc14a39be292b4eca949986818e2d57ab02c4
+# envcfg:script 7cdb6a17dca185c760d76653b6f9ad69d60f90e9b7b759ecc67e61d128bbc7ab
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
 # envcfg 0.1.0, profile perlmutter (sha256 495de45bc5320ab1)
 # made by: envcfg wrap --profile perlmutter --runtime shifter --container docker:a/pytorch:2.9 --bind /data::ro -- python3 dump.py out 'a b'
@@ -370,12 +370,18 @@ ENVCFG_TEXT
 ENVCFG_RANK=$ENVCFG_INSIDE$ENVCFG_RANK
 
 IFS= builtin read -r -d '' ENVCFG_TASK <<'ENVCFG_TEXT' || : # until the text ends
+ENVCFG_MASKING=(ROCR_VISIBLE_DEVICES HIP_VISIBLE_DEVICES CUDA_VISIBLE_DEVICES GPU_DEVICE_ORDINAL ZE_AFFINITY_MASK)
+
+envcfg_collect() { # NAME...: set envcfg_given to those that are set, as arguments
+  local envcfg_name
+  envcfg_given=()
+  for envcfg_name; do
+    if [[ -n ${!envcfg_name+set} ]]; then envcfg_given+=("$envcfg_name=${!envcfg_name}"); fi
+  done
+}
+
 # In each task, outside the container: hand on what srun told it, as arguments.
-envcfg_given=()
-for envcfg_name in "${!SLURM@}" "${!PMI@}" ROCR_VISIBLE_DEVICES HIP_VISIBLE_DEVICES \
-  CUDA_VISIBLE_DEVICES GPU_DEVICE_ORDINAL ZE_AFFINITY_MASK; do
-  if [[ -n ${!envcfg_name+set} ]]; then envcfg_given+=("$envcfg_name=${!envcfg_name}"); fi
-done
+envcfg_collect "${!SLURM@}" "${!PMI@}" "${ENVCFG_MASKING[@]}"
 exec "${@:2:$1}" "${envcfg_given[@]}" "${@:$1+2}"
 ENVCFG_TEXT
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# envcfg:script c351c4e015ce5ed7f948c71b192e21ea75821d9452c937e1a7b44fca3ed5cd60
+# envcfg:script 9c09f903ff8bb4e0203272a9d06b2f2b80a9cd6886489709209afa09d642b07a
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
 # envcfg 0.1.0, profile workstation (sha256 c2c25a46465ed4fb)
 # made by: envcfg wrap --profile workstation --runtime docker --ranks 2 --container localhost/pytorch --bind /data -- python3 dump.py out 'a b'
@@ -354,14 +354,20 @@ envcfg_port() { # set MASTER_PORT to a free port below the ephemeral range
 }
 
 envcfg_hand_on() { # what masks GPUs here, as arguments where the runtime keeps it from the program
-  local envcfg_name
   local -a envcfg_given=()
   if ! envcfg_is_clean; then return; fi
-  for envcfg_name in ROCR_VISIBLE_DEVICES HIP_VISIBLE_DEVICES CUDA_VISIBLE_DEVICES \
-    GPU_DEVICE_ORDINAL ZE_AFFINITY_MASK; do
+  envcfg_collect "${ENVCFG_MASKING[@]}"
+  ENVCFG_ARGS=("${envcfg_given[@]}" "${ENVCFG_ARGS[@]}") # settings win
+}
+
+ENVCFG_MASKING=(ROCR_VISIBLE_DEVICES HIP_VISIBLE_DEVICES CUDA_VISIBLE_DEVICES GPU_DEVICE_ORDINAL ZE_AFFINITY_MASK)
+
+envcfg_collect() { # NAME...: set envcfg_given to those that are set, as arguments
+  local envcfg_name
+  envcfg_given=()
+  for envcfg_name; do
     if [[ -n ${!envcfg_name+set} ]]; then envcfg_given+=("$envcfg_name=${!envcfg_name}"); fi
   done
-  ENVCFG_ARGS=("${envcfg_given[@]}" "${ENVCFG_ARGS[@]}") # settings win
 }
 
 # --- How signals reach what is spawned, and how it ends --------------------------------
