@@ -58,6 +58,7 @@ def fakes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("FAKE_NOTES", str(notes))
     monkeypatch.setenv("SLURM_JOB_ID", JOB)
     monkeypatch.setenv("SLURM_JOB_NODELIST", "node[1-9]")
+    monkeypatch.setenv("SLURM_NNODES", "1")
     return notes
 
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# envcfg:script d23884d879947f68dcfc3822b16dcdf137ef64e472d7f3cf7af54d8b63dcf94e
+# envcfg:script dee4bb60f924b7396814069832dfc491b8d5316504fb792b7b3b1453b4d693c3
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
 # envcfg 0.1.0, profile lumi-g (sha256 7c97951f355dbe4e)
 # made by: envcfg wrap --profile lumi-g --fact rocm=6.2.4 --container /images/pytorch.sif --launcher torchrun -- python3 dump.py out 'a b'
@@ -526,11 +526,30 @@ envcfg_survey() { # what the allocation is
       'use it in an sbatch script or under salloc, or choose --launcher local'
   elif ! type -P srun >/dev/null; then
     envcfg_fault 'srun is not on PATH' "load Slurm's module"
+  elif [[ -z ${SLURM_NNODES-}${SLURM_JOB_NUM_NODES-} ]]; then
+    envcfg_recall
   fi
   envcfg_numbers SLURM_NNODES SLURM_JOB_NUM_NODES SLURM_NTASKS SLURM_NPROCS SLURM_CPUS_PER_TASK
   ENVCFG_SRUN=()
   ENVCFG_JOB_NODES=${SLURM_NNODES:-${SLURM_JOB_NUM_NODES:-1}} # a step may have fewer
   ENVCFG_NODES=$ENVCFG_JOB_NODES
+}
+
+envcfg_recall() { # the size of the job, which somebody has taken out of its environment
+  local envcfg_job envcfg_nodes envcfg_tasks envcfg_cores envcfg_list
+  while read -r envcfg_job envcfg_nodes envcfg_tasks envcfg_cores envcfg_list; do # an array has several jobs
+    if [[ $envcfg_job == "$SLURM_JOB_ID" ]]; then break; fi
+  done < <(squeue --noheader --jobs="$SLURM_JOB_ID" \
+    --Format=JobID,NumNodes,NumTasks,cpus-per-task,NodeList:4096 </dev/null 2>/dev/null)
+  if [[ -z $envcfg_nodes ]]; then
+    envcfg_fault 'SLURM_NNODES is not set, and squeue does not tell how many nodes the job has' \
+      'keep what Slurm sets in the environment, or export SLURM_NNODES and SLURM_NTASKS'
+    return
+  fi
+  envcfg_note "SLURM_NNODES is not set; by squeue the job has nodes: $envcfg_nodes, tasks: $envcfg_tasks, cores of each: $envcfg_cores"
+  export SLURM_NNODES=$envcfg_nodes SLURM_JOB_NODELIST=${SLURM_JOB_NODELIST:-$envcfg_list}
+  if [[ -z ${SLURM_NTASKS-}${SLURM_NPROCS-}${SLURM_NTASKS_PER_NODE-} ]]; then export SLURM_NTASKS=$envcfg_tasks; fi
+  if [[ -z ${SLURM_CPUS_PER_TASK-} && $envcfg_cores != 1 ]]; then export SLURM_CPUS_PER_TASK=$envcfg_cores; fi
 }
 
 envcfg_name_job() { # set ENVCFG_JOB, by which the files of this job differ from all others
