@@ -7,14 +7,8 @@ from itertools import chain
 
 from envcfg.errors import UsageError
 from envcfg.findings import Finding
-from envcfg.launch.choose import (
-    GIVEN,
-    checked,
-    choose_branches,
-    choose_bundles,
-    choose_container,
-    chosen_runtimes,
-)
+from envcfg.launch.choose import GIVEN, choose_branches, choose_bundles
+from envcfg.launch.container import checked, choose_container, chosen_runtimes
 from envcfg.launch.diagnostics import (
     check_log_folder,
     flight_settings,

@@ -28,7 +28,7 @@ from envcfg.commands.options.option import Option, Table, write_options
 from envcfg.commands.options.selection import open_catalog, overlays, select_profile
 from envcfg.errors import UsageError
 from envcfg.findings import Finding
-from envcfg.launch.choose import choose_runtimes, named_runtimes
+from envcfg.launch.container import choose_runtimes, named_runtimes
 from envcfg.launch.diagnostics import is_path
 from envcfg.launch.facts import check_facts
 from envcfg.launch.image import locate_image
