@@ -16,7 +16,8 @@ from envcfg.findings import Evidence as Line
 from envcfg.findings import Finding
 from envcfg.hang.certain import blamed, of_nodes, of_processes, twice
 from envcfg.hang.compare import compared, does
-from envcfg.hang.gather import FLIGHT, RAS
+from envcfg.hang.flights import FLIGHT
+from envcfg.hang.gather import RAS
 from envcfg.hang.records import Behind, Evidence
 from envcfg.hang.rules import Words
 from envcfg.hang.subjects import has, ranks_said

@@ -12,8 +12,9 @@ from envcfg.launch.plan import (
     PlannedBundle,
 )
 from envcfg.profile.conditions import Condition, Truth
+from envcfg.profile.entries import Argument, Case, Setting
 from envcfg.profile.facts import Facts
-from envcfg.profile.model import Argument, Case, Profile, Setting
+from envcfg.profile.model import Profile
 from envcfg.profile.reason import Reason
 
 # What is given on the command line needs no other reason.

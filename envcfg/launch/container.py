@@ -16,8 +16,9 @@ from envcfg.launch.plan import (
     PlannedMount,
 )
 from envcfg.launchers import allowed_launchers, starter_of
+from envcfg.profile.entries import Argument, Mount
 from envcfg.profile.facts import Facts
-from envcfg.profile.model import Argument, Mount, Profile
+from envcfg.profile.model import Profile
 from envcfg.runtimes.model import Runtime
 
 

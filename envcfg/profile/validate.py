@@ -11,8 +11,9 @@ from envcfg.findings import NOWHERE, Finding, Place
 from envcfg.launchers import allowed_launchers
 from envcfg.profile.catalog import Catalog, shown
 from envcfg.profile.conditions import Condition, Test
+from envcfg.profile.entries import Setting
 from envcfg.profile.look.view import TakenBack, look_at
-from envcfg.profile.model import Profile, Setting
+from envcfg.profile.model import Profile
 from envcfg.profile.places import Keys, places
 from envcfg.profile.read.loader import load_profile
 from envcfg.profile.references import clashing_bundles, clashing_references
