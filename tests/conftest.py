@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 import fuzzing
-from envcfg.profile.catalog import Catalog, built_in_folder
+from envcfg.profile.catalog import Catalog
+from envcfg.profile.folders import built_in_folder
 from support import JOB, Wrapped, wrap_text
 
 HERE = Path(__file__).parent

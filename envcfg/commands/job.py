@@ -6,27 +6,11 @@ import argparse
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from envcfg.commands.formats import (
-    STRICT,
-    check_format,
-    format_option,
-    put_result,
-)
+from envcfg.commands.formats import STRICT, check_format, format_option, put_result
 from envcfg.commands.options.option import Option, Table, add_options
-from envcfg.commands.options.request import (
-    REQUEST,
-    read_request,
-    share_out,
-    with_cores,
-)
+from envcfg.commands.options.request import REQUEST, read_request, share_out, with_cores
 from envcfg.commands.options.step import STEP, read_step, wrap_words
-from envcfg.commands.printing import (
-    OUTPUT,
-    check_script,
-    put_script,
-    say,
-    write,
-)
+from envcfg.commands.printing import OUTPUT, check_script, put_script, say, write
 from envcfg.errors import UsageError
 from envcfg.findings import Finding
 from envcfg.parser import Formatter

@@ -5,12 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from envcfg.findings import Finding, Place
-from envcfg.launch.plan import (
-    Branch,
-    Options,
-    PlannedArgument,
-    PlannedBundle,
-)
+from envcfg.launch.plan import Branch, Options, PlannedArgument, PlannedBundle
 from envcfg.profile.conditions import Condition, Truth
 from envcfg.profile.entries import Argument, Case, Setting
 from envcfg.profile.facts import Facts

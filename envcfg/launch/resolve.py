@@ -9,11 +9,7 @@ from envcfg.errors import UsageError
 from envcfg.findings import Finding
 from envcfg.launch.choose import GIVEN, choose_branches, choose_bundles
 from envcfg.launch.container import checked, choose_container, chosen_runtimes
-from envcfg.launch.diagnostics import (
-    check_log_folder,
-    flight_settings,
-    log_settings,
-)
+from envcfg.launch.diagnostics import check_log_folder, flight_settings, log_settings
 from envcfg.launch.facts import gather_facts
 from envcfg.launch.modules import choose_modules
 from envcfg.launch.nested import look_inside
@@ -26,13 +22,7 @@ from envcfg.launch.notes import (
     stack_notes,
     unknown_notes,
 )
-from envcfg.launch.plan import (
-    Branch,
-    Options,
-    Plan,
-    Planned,
-    PlannedBundle,
-)
+from envcfg.launch.plan import Branch, Options, Plan, Planned, PlannedBundle
 from envcfg.launch.recognise import recognise
 from envcfg.launch.tasks import (
     agent_options,
