@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# envcfg:script e04c9fa9d774753b19d7f5ee2961c6e2869ec6ac3b1fa95b83a9ca495ef1fb74
+# envcfg:script 95990ce06538b8bae81cf9fed99a8524c019382df7b4ddeab2238edf95bc25e6
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
 # envcfg 0.1.0, profile alps-clariden (sha256 bc68583a680e3af7)
 # made by: envcfg wrap --profile alps-clariden --runtime ce --container my-environment --fact cuda=13.0 --bind /data:/mnt/data:ro -- python3 dump.py out 'a b'
@@ -508,7 +508,7 @@ envcfg_step() { # COMMAND...: one step of the job, from the checks to the exit c
 envcfg_plain() { # in a shell of envcfg's own: undo what the job's shell has made of bash itself
   IFS=$' \t\n'
   builtin shopt -u expand_aliases nocasematch # bash reads "$(...)" once more as it comes there
-  builtin unset -f compgen continue exec exit export jobs kill local printf read return set shift type unset
+  builtin unset -f break compgen continue exec exit export jobs kill local printf read return set shift type unset
   set +k
 }
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# envcfg:script 49a52bfb37715ba574e106f98362517940d63d6f483ea6ee8d1c6b8b9dab4a46
+# envcfg:script 2ff262689950e9c5a1aefdce68e351062cd13fc9c805904a9d7ce1ae04e24178
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
 # envcfg 0.1.0, profile aws-p5 (sha256 700257b6e556f7c0)
 # made by: envcfg wrap --profile aws-p5 --runtime pyxis --container /images/pytorch.sqsh --bind /data:/mnt/data:ro -- python3 dump.py out 'a b'
@@ -353,7 +353,7 @@ envcfg_step() { # COMMAND...: one step of the job, from the checks to the exit c
 envcfg_plain() { # in a shell of envcfg's own: undo what the job's shell has made of bash itself
   IFS=$' \t\n'
   builtin shopt -u expand_aliases nocasematch # bash reads "$(...)" once more as it comes there
-  builtin unset -f compgen continue exec exit export jobs kill local printf read return set shift type unset
+  builtin unset -f break compgen continue exec exit export jobs kill local printf read return set shift type unset
   set +k
 }
 

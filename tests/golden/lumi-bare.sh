@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# envcfg:script 283f211051cbb350b76e508a309d6dbfd015436dd77bc35198ac5f7f61142c7e
+# envcfg:script a84d9ccd00ef5ad75f4de40d5ca332ec737fca5318d62c66e7f40cc9de98ab33
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
 # envcfg 0.1.0, profile lumi-g (sha256 7c97951f355dbe4e)
 # made by: envcfg wrap --profile lumi-g --fact rocm=6.2.4 --container none -- python3 dump.py out 'a b'
@@ -421,7 +421,7 @@ envcfg_step() { # COMMAND...: one step of the job, from the checks to the exit c
 envcfg_plain() { # in a shell of envcfg's own: undo what the job's shell has made of bash itself
   IFS=$' \t\n'
   builtin shopt -u expand_aliases nocasematch # bash reads "$(...)" once more as it comes there
-  builtin unset -f compgen continue exec exit export jobs kill local printf read return set shift type unset
+  builtin unset -f break compgen continue exec exit export jobs kill local printf read return set shift type unset
   set +k
 }
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# envcfg:script ea3a5b1c40d0a528f074bb375c7ca72372c28f4142af4489dcb0b7b85c266960
+# envcfg:script 2fe1f332de4a08d298991b024531c6bbb59451edc3d75f2013add9b727994d1a
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
 # envcfg 0.1.0, profile lumi-g (sha256 7c97951f355dbe4e)
 # made by: envcfg wrap --profile lumi-g --fact rocm=6.2.4 --runtime charliecloud --container /images/pytorch.sqfs --bind /data -- python3 dump.py out 'a b'
@@ -503,7 +503,7 @@ envcfg_step() { # COMMAND...: one step of the job, from the checks to the exit c
 envcfg_plain() { # in a shell of envcfg's own: undo what the job's shell has made of bash itself
   IFS=$' \t\n'
   builtin shopt -u expand_aliases nocasematch # bash reads "$(...)" once more as it comes there
-  builtin unset -f compgen continue exec exit export jobs kill local printf read return set shift type unset
+  builtin unset -f break compgen continue exec exit export jobs kill local printf read return set shift type unset
   set +k
 }
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# envcfg:script 929e87a50423153a8b415e1cadc37bc3c3f10c17595c901a8709c0f5195c4a79
+# envcfg:script 3e7a2e9e5684523012891880d27368d129b159a5c237bf8f9b20981ec5d6e96a
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
 # envcfg 0.1.0, profile lumi-g (sha256 7c97951f355dbe4e)
 # made by: envcfg wrap --profile lumi-g --fact rocm=6.2.4 --runtime podman --container docker.io/a/pytorch:2.9 --bind /data::ro -- python3 dump.py out 'a b'
@@ -537,7 +537,7 @@ envcfg_step() { # COMMAND...: one step of the job, from the checks to the exit c
 envcfg_plain() { # in a shell of envcfg's own: undo what the job's shell has made of bash itself
   IFS=$' \t\n'
   builtin shopt -u expand_aliases nocasematch # bash reads "$(...)" once more as it comes there
-  builtin unset -f compgen continue exec exit export jobs kill local printf read return set shift type unset
+  builtin unset -f break compgen continue exec exit export jobs kill local printf read return set shift type unset
   set +k
 }
 

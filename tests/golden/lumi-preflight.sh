@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# envcfg:script be386a037cd62a57c96b218c40cb1fd2bf36b27ad76e6f94444243de12a20abc
+# envcfg:script 4a1a5c5679d905a82db09975616f375e15d4cfe344ca2524a0ee13a723f0716c
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
 # envcfg 0.1.0, profile lumi-g (sha256 7c97951f355dbe4e)
 # made by: envcfg wrap --profile lumi-g --fact rocm=6.2.4 --container /images/pytorch.sif --preflight --require fast --set 'A=it'"'"'s $$5 ${RANK}' -- python3 dump.py out 'a b'
@@ -508,7 +508,7 @@ envcfg_step() { # COMMAND...: one step of the job, from the checks to the exit c
 envcfg_plain() { # in a shell of envcfg's own: undo what the job's shell has made of bash itself
   IFS=$' \t\n'
   builtin shopt -u expand_aliases nocasematch # bash reads "$(...)" once more as it comes there
-  builtin unset -f compgen continue exec exit export jobs kill local printf read return set shift type unset
+  builtin unset -f break compgen continue exec exit export jobs kill local printf read return set shift type unset
   set +k
 }
 

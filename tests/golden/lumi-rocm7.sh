@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# envcfg:script 544648b06e782e46f8c640adfc1f13877d76f53113c0e95ae0a950ee048e8be0
+# envcfg:script b91ce4cf35c66c2beee4f5fbf6a94099d6e3bee0511c57a46fefaa76a2370b45
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
 # envcfg 0.1.0, profile lumi-g (sha256 7c97951f355dbe4e)
 # made by: envcfg wrap --profile lumi-g --bind /data:/data:ro --runtime-arg=--cleanenv --container /images/lumi-multitorch-full-u24r70f21m50t210-20260513.sif --set 'NCCL_NET=AWS Libfabric' --set 'QUOTE='"'"'"$$HOME`id`\' --set 'SEED=${RANK}${SLURM_JOB_ID}' --unset NCCL_DEBUG -- python3 dump.py out 'a b'
@@ -550,7 +550,7 @@ envcfg_step() { # COMMAND...: one step of the job, from the checks to the exit c
 envcfg_plain() { # in a shell of envcfg's own: undo what the job's shell has made of bash itself
   IFS=$' \t\n'
   builtin shopt -u expand_aliases nocasematch # bash reads "$(...)" once more as it comes there
-  builtin unset -f compgen continue exec exit export jobs kill local printf read return set shift type unset
+  builtin unset -f break compgen continue exec exit export jobs kill local printf read return set shift type unset
   set +k
 }
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# envcfg:script 7542f7a03eda5ffdc81451a43f8313b87c9ba07b3d2ff540731f4d07a481b5da
+# envcfg:script 0293269492e6823dd77d1e13f86470a2d7484ac0995db429bc18361d8b58c397
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
 # envcfg 0.1.0, profile lumi-g (sha256 7c97951f355dbe4e)
 # made by: envcfg wrap --profile lumi-g --fact rocm=6.2.4 --container /images/pytorch.sif -- python3 dump.py out 'a b'
@@ -498,7 +498,7 @@ envcfg_step() { # COMMAND...: one step of the job, from the checks to the exit c
 envcfg_plain() { # in a shell of envcfg's own: undo what the job's shell has made of bash itself
   IFS=$' \t\n'
   builtin shopt -u expand_aliases nocasematch # bash reads "$(...)" once more as it comes there
-  builtin unset -f compgen continue exec exit export jobs kill local printf read return set shift type unset
+  builtin unset -f break compgen continue exec exit export jobs kill local printf read return set shift type unset
   set +k
 }
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# envcfg:script f8b3b4fb590a743005961c4c3a9c6a1782c8fd6e670f19f56da6c8e508f1776d
+# envcfg:script 40f06f95d03507cdd74ecf7997e4484c9cbc4f718f68f837968b0e25bf912cca
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
 # envcfg 0.1.0, profile lumi-g (sha256 7c97951f355dbe4e)
 # made by: envcfg wrap --profile lumi-g --fact rocm=6.2.4 --container /images/pytorch.sif
@@ -598,7 +598,7 @@ envcfg_step() { # COMMAND...: one step of the job, from the checks to the exit c
 envcfg_plain() { # in a shell of envcfg's own: undo what the job's shell has made of bash itself
   IFS=$' \t\n'
   builtin shopt -u expand_aliases nocasematch # bash reads "$(...)" once more as it comes there
-  builtin unset -f compgen continue exec exit export jobs kill local printf read return set shift type unset
+  builtin unset -f break compgen continue exec exit export jobs kill local printf read return set shift type unset
   set +k
 }
 

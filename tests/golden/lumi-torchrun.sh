@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# envcfg:script dee4bb60f924b7396814069832dfc491b8d5316504fb792b7b3b1453b4d693c3
+# envcfg:script 542c5c18fc84ad579dfcf4e2bc7e80deb0e2b987ee4ac1a7629241225cc2771d
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
 # envcfg 0.1.0, profile lumi-g (sha256 7c97951f355dbe4e)
 # made by: envcfg wrap --profile lumi-g --fact rocm=6.2.4 --container /images/pytorch.sif --launcher torchrun -- python3 dump.py out 'a b'
@@ -459,7 +459,7 @@ envcfg_step() { # COMMAND...: one step of the job, from the checks to the exit c
 envcfg_plain() { # in a shell of envcfg's own: undo what the job's shell has made of bash itself
   IFS=$' \t\n'
   builtin shopt -u expand_aliases nocasematch # bash reads "$(...)" once more as it comes there
-  builtin unset -f compgen continue exec exit export jobs kill local printf read return set shift type unset
+  builtin unset -f break compgen continue exec exit export jobs kill local printf read return set shift type unset
   set +k
 }
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# envcfg:script a0d4c0dbed36c90fdee30413ef085e2f187f97fee05ac32ef94b48a16acb4e8f
+# envcfg:script c065f21d5275827f6b560fd973a6934ae83b81b0220a81eb2c7b0be06f13904a
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
 # envcfg 0.1.0, profile perlmutter (sha256 495de45bc5320ab1)
 # made by: envcfg wrap --profile perlmutter --runtime podman-hpc --container docker.io/a/pytorch:2.9 --bind /data::ro -- python3 dump.py out 'a b'
@@ -518,7 +518,7 @@ envcfg_step() { # COMMAND...: one step of the job, from the checks to the exit c
 envcfg_plain() { # in a shell of envcfg's own: undo what the job's shell has made of bash itself
   IFS=$' \t\n'
   builtin shopt -u expand_aliases nocasematch # bash reads "$(...)" once more as it comes there
-  builtin unset -f compgen continue exec exit export jobs kill local printf read return set shift type unset
+  builtin unset -f break compgen continue exec exit export jobs kill local printf read return set shift type unset
   set +k
 }
 

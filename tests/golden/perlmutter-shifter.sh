@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# envcfg:script b5d1bcca771ffb7c38ff1f8daf9fb5a01928929b27c2290711a66f666ada5674
+# envcfg:script 897ac6f8a689a229df0310f4d12f967a921808d29b0023f12c8191c6e0b4f3cc
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
 # envcfg 0.1.0, profile perlmutter (sha256 495de45bc5320ab1)
 # made by: envcfg wrap --profile perlmutter --runtime shifter --container docker:a/pytorch:2.9 --bind /data::ro -- python3 dump.py out 'a b'
@@ -463,7 +463,7 @@ envcfg_step() { # COMMAND...: one step of the job, from the checks to the exit c
 envcfg_plain() { # in a shell of envcfg's own: undo what the job's shell has made of bash itself
   IFS=$' \t\n'
   builtin shopt -u expand_aliases nocasematch # bash reads "$(...)" once more as it comes there
-  builtin unset -f compgen continue exec exit export jobs kill local printf read return set shift type unset
+  builtin unset -f break compgen continue exec exit export jobs kill local printf read return set shift type unset
   set +k
 }
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# envcfg:script b72ae7dce1e86b746c7eb37b5266db54276d9acb1bc7fa5941b3f271795de01e
+# envcfg:script 090652baf029bace4f38bbcf19a6c8d94e8cf80e77ee62e46fbd25279a531d62
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
 # envcfg 0.1.0, profile polaris (sha256 b9cbb0281af25afa)
 # made by: envcfg wrap --profile polaris --container /images/pytorch.sif --runtime-arg=--cleanenv -- python3 dump.py out 'a b'
@@ -487,7 +487,7 @@ envcfg_step() { # COMMAND...: one step of the job, from the checks to the exit c
 envcfg_plain() { # in a shell of envcfg's own: undo what the job's shell has made of bash itself
   IFS=$' \t\n'
   builtin shopt -u expand_aliases nocasematch # bash reads "$(...)" once more as it comes there
-  builtin unset -f compgen continue exec exit export jobs kill local printf read return set shift type unset
+  builtin unset -f break compgen continue exec exit export jobs kill local printf read return set shift type unset
   set +k
 }
 

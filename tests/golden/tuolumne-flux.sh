@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# envcfg:script 204fd153b6106f9f564afbadbe2d6955c74cff4113e594f99601eb9a1f391c93
+# envcfg:script 933df4abb2c92a344a2228b8aca02c8bceeecfdfc91952b84b02cad6b3016fae
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
 # envcfg 0.1.0, profile tuolumne (sha256 9ebc6ff8ba97138c)
 # made by: envcfg wrap --profile tuolumne --fact rocm=6.4.1 --fact plugin=1.14.2 --container /images/pytorch.sif --runtime-arg=--cleanenv -- python3 dump.py out 'a b'
@@ -457,7 +457,7 @@ envcfg_step() { # COMMAND...: one step of the job, from the checks to the exit c
 envcfg_plain() { # in a shell of envcfg's own: undo what the job's shell has made of bash itself
   IFS=$' \t\n'
   builtin shopt -u expand_aliases nocasematch # bash reads "$(...)" once more as it comes there
-  builtin unset -f compgen continue exec exit export jobs kill local printf read return set shift type unset
+  builtin unset -f break compgen continue exec exit export jobs kill local printf read return set shift type unset
   set +k
 }
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# envcfg:script 9c09f903ff8bb4e0203272a9d06b2f2b80a9cd6886489709209afa09d642b07a
+# envcfg:script 83b6a85438ce3dd32b68d9f3011a128e2078b43600e057dd01085fa723ac081b
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
 # envcfg 0.1.0, profile workstation (sha256 c2c25a46465ed4fb)
 # made by: envcfg wrap --profile workstation --runtime docker --ranks 2 --container localhost/pytorch --bind /data -- python3 dump.py out 'a b'
@@ -274,7 +274,7 @@ envcfg_step() { # COMMAND...: one step of the job, from the checks to the exit c
 envcfg_plain() { # in a shell of envcfg's own: undo what the job's shell has made of bash itself
   IFS=$' \t\n'
   builtin shopt -u expand_aliases nocasematch # bash reads "$(...)" once more as it comes there
-  builtin unset -f compgen continue exec exit export jobs kill local printf read return set shift type unset
+  builtin unset -f break compgen continue exec exit export jobs kill local printf read return set shift type unset
   set +k
 }
 
