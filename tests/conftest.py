@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 import fuzzing
-from envcfg.profile.catalog import Catalog, built_in_folder
+from envcfg.profile.catalog import Catalog
+from envcfg.profile.folders import built_in_folder
 from support import JOB, Wrapped, wrap_text
 
 HERE = Path(__file__).parent
@@ -58,6 +59,7 @@ def fakes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("FAKE_NOTES", str(notes))
     monkeypatch.setenv("SLURM_JOB_ID", JOB)
     monkeypatch.setenv("SLURM_JOB_NODELIST", "node[1-9]")
+    monkeypatch.setenv("SLURM_NNODES", "1")
     return notes
 
 

@@ -83,6 +83,8 @@ def test_a_starter_has_its_folder_of_templates(name: str) -> None:
     }
     assert files.keys() >= {"host", "ranks", "rank", "words"}
     assert ("agent" in files) == known.starts_agents
+    assert ("envcfg_chosen" in functions(files["host"])) != known.keeps_hosts
+    assert "envcfg_collect" in files.get("task", files["host"])
     assert set(functions(files["host"])) >= set(HOST)
     assert blocks_of(f"{name}/words").keys() >= {"host"}
     for each in {"ranks", "agent"} & files.keys():

@@ -159,7 +159,7 @@ def _known(profile: Profile | None) -> Collection[tuple[str, str]]:
     if profile is None:
         return ()
     from envcfg import runtimes
-    from envcfg.launch.choose import named_runtimes
+    from envcfg.launch.container import named_runtimes
 
     first = named_runtimes(profile)[0]
     same = [

@@ -91,7 +91,7 @@ def _of_torch(found: Inspection) -> list[str]:
 def _facts(profile: Profile, found: Inspection, tree: Tree) -> Facts:
     """Return what the profile's conditions are judged by: what is in the image."""
     from envcfg.image.bases import bases_of
-    from envcfg.launch.choose import named_runtimes
+    from envcfg.launch.container import named_runtimes
     from envcfg.launch.facts import gather_facts
     from envcfg.launch.plan import Options, Read
     from envcfg.launchers import allowed_launchers

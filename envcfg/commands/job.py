@@ -6,27 +6,11 @@ import argparse
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from envcfg.commands.formats import (
-    STRICT,
-    check_format,
-    format_option,
-    put_result,
-)
+from envcfg.commands.formats import STRICT, check_format, format_option, put_result
 from envcfg.commands.options.option import Option, Table, add_options
-from envcfg.commands.options.request import (
-    REQUEST,
-    read_request,
-    share_out,
-    with_cores,
-)
+from envcfg.commands.options.request import REQUEST, read_request, share_out, with_cores
 from envcfg.commands.options.step import STEP, read_step, wrap_words
-from envcfg.commands.printing import (
-    OUTPUT,
-    check_script,
-    put_script,
-    say,
-    write,
-)
+from envcfg.commands.printing import OUTPUT, check_script, put_script, say, write
 from envcfg.errors import UsageError
 from envcfg.findings import Finding
 from envcfg.parser import Formatter
@@ -154,9 +138,7 @@ def run(
         command: the words behind ``--``; None if there was no ``--``.
         argv: the whole command line, for the script's header.
     """
-    from envcfg.launch.image import missing_sources
-    from envcfg.launch.notes import one_node_notes
-    from envcfg.launch.resolve import resolve
+    from envcfg.commands.planning import complete, resolve_step
     from envcfg.request.charge import charge
     from envcfg.request.request import make_request
     from envcfg.request.script import Script, render_job
@@ -169,7 +151,7 @@ def run(
         raise UsageError(msg, hint=_EXAMPLE)
     step = read_step(options, command, _EXAMPLE)
     check_script(options, step.inputs)
-    plan = resolve(step.profile, step.profile_hash, step.options, step.notes)
+    plan = resolve_step(step)
     asked = read_request(options, command)
     try:
         asked = with_cores(options, asked, step.profile, plan)
@@ -181,10 +163,7 @@ def run(
     if request.ranks is not None:
         step = step._replace(options=step.options._replace(ranks=request.ranks))
         plan = plan._replace(ranks=request.ranks)
-    if plan.diagnostics.preflight:
-        from envcfg.commands.options.preflight import with_preflight
-
-        plan = with_preflight(plan, step)
+    plan = complete(plan, step, request.shape.nodes)
     cost, words = charge(step.profile, request)
     text = render_job(
         Script(
@@ -197,14 +176,7 @@ def run(
             made_by=tuple(argv),
         )
     )
-    found = [
-        *step.findings,
-        *missing_sources(plan.container),
-        *one_node_notes(plan, request.shape.nodes),
-        *plan.notes,
-        *request.findings,
-        *words,
-    ]
+    found = [*plan.notes, *request.findings, *words]
     if options.format is not None:
         return _put_found(options, step.profile.name, found)
     say(found)

@@ -16,7 +16,29 @@ def plan_step(step: Step) -> Plan:
     Raises:
         UsageError: something cannot be right.
     """
-    plan = resolve(step.profile, step.profile_hash, step.options, step.notes)
+    return complete(resolve_step(step), step, job_nodes())
+
+
+def resolve_step(step: Step) -> Plan:
+    """Return the plan of *step* as its profile has it, which is not complete yet.
+
+    Raises:
+        UsageError: something cannot be right.
+    """
+    return resolve(step.profile, step.profile_hash, step.options, step.notes)
+
+
+def complete(plan: Plan, step: Step, nodes: int) -> Plan:
+    """Return *plan* with what only the machine and the whole job tell.
+
+    Args:
+        plan: of ``resolve_step``; its number of ranks may be the job's by now.
+        step: which it is of.
+        nodes: how many the job has.
+
+    Raises:
+        UsageError: something cannot be right.
+    """
     if plan.diagnostics.preflight:
         from envcfg.commands.options.preflight import with_preflight
 
@@ -24,6 +46,6 @@ def plan_step(step: Step) -> Plan:
     seen = (
         *step.findings,
         *missing_sources(plan.container),
-        *one_node_notes(plan, job_nodes()),
+        *one_node_notes(plan, nodes),
     )
     return plan._replace(notes=(*seen, *plan.notes))

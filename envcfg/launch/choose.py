@@ -2,27 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
-from envcfg import runtimes
-from envcfg.bind import STAND_IN
-from envcfg.errors import UsageError
 from envcfg.findings import Finding, Place
-from envcfg.launch.plan import (
-    Branch,
-    Container,
-    Options,
-    PlannedArgument,
-    PlannedBundle,
-    PlannedExport,
-    PlannedMount,
-)
-from envcfg.launchers import allowed_launchers, starter_of
+from envcfg.launch.plan import Branch, Options, PlannedArgument, PlannedBundle
 from envcfg.profile.conditions import Condition, Truth
+from envcfg.profile.entries import Argument, Case, Setting
 from envcfg.profile.facts import Facts
-from envcfg.profile.model import Argument, Case, Mount, Profile, Setting
+from envcfg.profile.model import Profile
 from envcfg.profile.reason import Reason
-from envcfg.runtimes.model import Runtime
 
 # What is given on the command line needs no other reason.
 GIVEN = Reason(
@@ -50,166 +38,6 @@ def choose_branches(setting: Setting, facts: Facts) -> Iterable[Branch]:
         yield Branch(value=setting.otherwise, reason=reason)
 
 
-def choose_container(
-    profile: Profile, options: Options, named: Sequence[Runtime], facts: Facts
-) -> Container | None:
-    """Return how the program gets into its image; None without one.
-
-    Args:
-        profile: what the system needs.
-        options: with the image.
-        named: the runtimes of which the job takes the first that it has.
-        facts: what is known.
-
-    Raises:
-        UsageError: if options for a container are given without one.
-    """
-    if options.container is None:
-        for name, value in (
-            ("--bind", options.binds),
-            ("--runtime-arg", options.runtime_args),
-            ("--runtime", options.runtime),
-        ):
-            if value:
-                msg = f"{name} needs a container, and --container is none"
-                raise UsageError(msg, hint=f"drop {name}, or name the image")
-        return None
-    verb = next(
-        (
-            branch.value[0]
-            for branch in (choose_branches(profile.verb, facts) if profile.verb else ())
-            if branch.value
-        ),
-        "exec",
-    )
-    first = named[0]
-    own = choose_arguments(profile_arguments(profile, first), facts)
-    asked = [Mount(bind=each, reason=GIVEN) for each in options.binds]
-    given = [PlannedArgument(word=word, reason=GIVEN) for word in options.runtime_args]
-    words = [checked(each, first) for each in (*own, *given)]
-    return Container(
-        image=options.container,
-        is_file=not first.is_reference(options.container),
-        runtimes=tuple(each.name for each in named),
-        verb=str(verb),
-        arguments=tuple(words),
-        binds=tuple(_binds((*profile.binds.values(), *asked), first, facts)),
-        exports=tuple(_exports(profile, facts)),
-        prefix=_prefix(profile, facts),
-        stamp=options.read.stamp,
-    )
-
-
-def choose_runtimes(
-    profile: Profile,
-    wanted: str | None,
-    found: Collection[str],
-    image: str,
-    launcher: str | None = None,
-) -> tuple[Runtime, ...]:
-    """Return the runtimes of which the job takes the first that it has: of one kind.
-
-    Args:
-        profile: which may name several; else it is the usual ones.
-        wanted: the one that the user has named.
-        found: the signs of those that this machine has.
-        image: which only some of them may take.
-        launcher: whose starter may not be theirs; None: the profile's first.
-    """
-    known = [runtimes.runtime(wanted)] if wanted else named_runtimes(profile)
-    first_launcher = launcher or allowed_launchers(profile.launchers)[0]
-    starter = starter_of(first_launcher, profile.launchers)
-    known = [each for each in known if each.goes_with(starter)] or known
-    takes = [each for each in known if each.refuse(image) is None] or known
-    first = next((each for each in takes if each.sign in found), takes[0])
-    return tuple(each for each in takes if each.kind == first.kind)
-
-
-def chosen_runtimes(profile: Profile, options: Options) -> tuple[Runtime, ...]:
-    """Return the same for the options of a job; none without a container."""
-    image = options.container
-    if image is None:
-        return ()
-    return choose_runtimes(
-        profile, options.runtime, options.found, image, options.launcher
-    )
-
-
-def named_runtimes(profile: Profile) -> list[Runtime]:
-    """Return the runtimes of the system, in order; the usual ones where it names none."""
-    return [runtimes.runtime(name) for name in profile.runtimes or runtimes.USUAL]
-
-
-def profile_arguments(profile: Profile, runtime: Runtime) -> dict[str, Argument | None]:
-    """Return the profile's arguments for *runtime*.
-
-    One whose condition asks for no runtime is for the kind that the profile names first.
-    """
-    is_first = named_runtimes(profile)[0].kind == runtime.kind
-    return {
-        word: each
-        for word, each in profile.arguments.items()
-        if each and (is_first or asks_runtime(each))
-    }
-
-
-def asks_runtime(argument: Argument) -> bool:
-    """Tell whether it depends on the runtime to which of them an argument belongs."""
-    return any(test.fact == "runtime" for test in argument.when)
-
-
-def checked(argument: PlannedArgument, runtime: Runtime) -> PlannedArgument:
-    """Return *argument*, if the runtime can have it.
-
-    Raises:
-        UsageError: envcfg itself says it, or it means nothing.
-    """
-    if refusal := runtime.refuse_argument(argument.word):
-        place = f"{argument.reason.place}: " if argument.reason.date else ""
-        msg = f"{place}{argument.word} is not for {runtime.name}: {refusal.what}"
-        raise UsageError(msg, hint=refusal.fix)
-    return argument
-
-
-def _binds(
-    mounts: Iterable[Mount | None], runtime: Runtime, facts: Facts
-) -> Iterable[PlannedMount]:
-    for mount in mounts:
-        if mount is None:
-            continue
-        tests = _tests_left(mount.when, str(mount.bind), facts)
-        if tests is None:
-            continue
-        bind = mount.bind
-        if bind.refers:
-            bind = bind._replace(source=STAND_IN)
-        try:
-            text = runtime.format_bind(bind)
-        except ValueError as err:
-            msg = f"{runtime.name} cannot bind {mount.bind}: {err}"
-            raise UsageError(msg, hint="choose another path, or a link to it") from err
-        yield PlannedMount(
-            bind=mount.bind,
-            text=text,
-            if_exists=mount.if_exists,
-            tests=tests,
-            reason=mount.reason,
-        )
-
-
-def _prefix(profile: Profile, facts: Facts) -> tuple[str, ...]:
-    prefix = profile.prefix
-    if prefix is None or _tests_left(prefix.when, prefix.words[0], facts) is None:
-        return ()
-    return prefix.words
-
-
-def _exports(profile: Profile, facts: Facts) -> Iterable[PlannedExport]:
-    for each in profile.exports.values():
-        if each and (tests := _tests_left(each.when, each.name, facts)) is not None:
-            yield PlannedExport(each.name, each.value, each.reason, tests)
-
-
 def choose_bundles(
     profile: Profile, options: Options, keys: Sequence[str], facts: Facts
 ) -> tuple[list[PlannedBundle], list[Finding]]:
@@ -225,7 +53,7 @@ def choose_bundles(
     for bundle in profile.bundles.values():
         if bundle is None or not bundle.is_for(keys):
             continue
-        tests = _tests_left(bundle.when, bundle.name, facts)
+        tests = tests_left(bundle.when, bundle.name, facts)
         if tests is None:
             continue
         touched = [name for name in bundle.env if name in options.settings]
@@ -261,7 +89,7 @@ def choose_arguments(
     for each in arguments.values():
         if each is None:
             continue
-        tests = _tests_left(each.when, each.word, facts)
+        tests = tests_left(each.when, each.word, facts)
         if tests is not None:
             yield PlannedArgument(
                 word=each.word,
@@ -271,7 +99,7 @@ def choose_arguments(
             )
 
 
-def _tests_left(when: Condition, user: str, facts: Facts) -> Condition | None:
+def tests_left(when: Condition, user: str, facts: Facts) -> Condition | None:
     """Return what the job must still test for *user* to apply; None: it does not."""
     truth, tests = facts.judge(when, user)
     return tests if truth in {Truth.YES, Truth.IN_JOB} else None

@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 from envcfg.findings import Finding, Severity
 from envcfg.launch.plan import Options
 from envcfg.launch.recognise import launcher_of
-from envcfg.launch.shell_text import SHELLS, commands_in, plain_command, shell_text
 from envcfg.launchers import LAUNCHERS
 
 # Of a wrapper's options those whose value could be called like a program.
@@ -43,6 +42,8 @@ def look_inside(options: Options) -> tuple[Options, list[Finding]]:
     command = options.command
     if not _may_hold_launcher(command):
         return options, []
+    from envcfg.launch.shell_text import plain_command
+
     wrappers = _wrappers()
     found = next(_launchers(command, wrappers, ()), None)
     if found is None or not found.behind:
@@ -89,6 +90,8 @@ def _launchers(
     behind: tuple[str, ...],
 ) -> Iterator[_Inside]:
     """Yield the launchers that *words* start, as far as can be told."""
+    from envcfg.launch.shell_text import SHELLS, commands_in, shell_text
+
     if not words:
         return
     name = words[0].rpartition("/")[2]

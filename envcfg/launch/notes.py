@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from envcfg import runtimes
 from envcfg.findings import Finding
-from envcfg.launch.choose import asks_runtime, named_runtimes
+from envcfg.launch.container import asks_runtime, named_runtimes
 from envcfg.launch.plan import Container, Options, Plan, Planned
 from envcfg.profile.conditions import FACTS
 from envcfg.profile.facts import Fact

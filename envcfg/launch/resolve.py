@@ -7,19 +7,9 @@ from itertools import chain
 
 from envcfg.errors import UsageError
 from envcfg.findings import Finding
-from envcfg.launch.choose import (
-    GIVEN,
-    checked,
-    choose_branches,
-    choose_bundles,
-    choose_container,
-    chosen_runtimes,
-)
-from envcfg.launch.diagnostics import (
-    check_log_folder,
-    flight_settings,
-    log_settings,
-)
+from envcfg.launch.choose import GIVEN, choose_branches, choose_bundles
+from envcfg.launch.container import checked, choose_container, chosen_runtimes
+from envcfg.launch.diagnostics import check_log_folder, flight_settings, log_settings
 from envcfg.launch.facts import gather_facts
 from envcfg.launch.modules import choose_modules
 from envcfg.launch.nested import look_inside
@@ -32,13 +22,7 @@ from envcfg.launch.notes import (
     stack_notes,
     unknown_notes,
 )
-from envcfg.launch.plan import (
-    Branch,
-    Options,
-    Plan,
-    Planned,
-    PlannedBundle,
-)
+from envcfg.launch.plan import Branch, Options, Plan, Planned, PlannedBundle
 from envcfg.launch.recognise import recognise
 from envcfg.launch.tasks import (
     agent_options,
@@ -49,9 +33,10 @@ from envcfg.launch.tasks import (
     starter_options,
 )
 from envcfg.launchers import LAUNCHERS
+from envcfg.profile.entries import Setting
 from envcfg.profile.facts import Facts
 from envcfg.profile.identity import INSIDE
-from envcfg.profile.model import Profile, Setting
+from envcfg.profile.model import Profile
 from envcfg.profile.references import clashing_bundles, clashing_references
 from envcfg.profile.scope import in_order, scopes
 from envcfg.profile.words import Word, references

@@ -6,18 +6,16 @@ project.
 """
 
 import os.path
-from collections.abc import Collection, Mapping, Sequence
-from functools import cache
+from collections.abc import Collection, Sequence
 from typing import NamedTuple, NoReturn
 
-from envcfg.datafile import is_data, names_in, read_data
+from envcfg.datafile import is_data, read_data
 from envcfg.digest import sha256_of
 from envcfg.errors import ProfileError
 from envcfg.findings import NOWHERE, Finding, Place
+from envcfg.profile.folders import listed, shown
 from envcfg.profile.model import Parent, Profile
 from envcfg.profile.words import PROFILE_NAME
-
-_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 
 class Layer(NamedTuple):
@@ -67,7 +65,7 @@ class Catalog:
         """Return the names of all profiles, sorted."""
         found: set[str] = set()
         for folder in self.folders:
-            found |= {n[:-5] for n in _list(folder) if n.endswith(".yaml")}
+            found |= {n[:-5] for n in listed(folder) if n.endswith(".yaml")}
         return sorted(name for name in found if self._files(name))
 
     def misnamed(self) -> list[str]:
@@ -75,7 +73,7 @@ class Catalog:
         return [
             os.path.join(folder, name)
             for folder in self.folders[1:]
-            for name in sorted(_list(folder))
+            for name in sorted(listed(folder))
             if name.endswith(".yaml") and not PROFILE_NAME.fullmatch(name[:-5])
         ]
 
@@ -220,67 +218,6 @@ class Catalog:
                 message = f"cannot be read: {err.strerror}"
                 raise ProfileError([invalid(place, "", message)]) from err
         return self._read[path]
-
-
-def profile_folders(environ: Mapping[str, str], start: str) -> list[str]:
-    """Return the folders of the layers, lowest first; not all need exist.
-
-    Args:
-        environ: read for ``ENVCFG_SITE`` (default ``/etc/envcfg``), ``XDG_DATA_HOME``,
-            ``XDG_CONFIG_HOME`` and ``HOME``.
-        start: where the project layer is looked for: here or in the nearest folder above
-            that has ``.envcfg``.
-    """
-    home = environ.get("HOME", "/nonexistent")
-    user = environ.get("XDG_CONFIG_HOME") or f"{home}/.config"
-    site = environ.get("ENVCFG_SITE") or "/etc/envcfg"
-    added = added_folders(environ)
-    folders = [built_in_folder(), f"{site}/profiles", *added, f"{user}/envcfg/profiles"]
-    folder = os.path.abspath(start)
-    while not os.path.isdir(f"{folder}/.envcfg"):
-        if folder == os.path.dirname(folder):
-            return folders
-        folder = os.path.dirname(folder)
-    return [*folders, f"{folder}/.envcfg/profiles"]
-
-
-def data_folder(environ: Mapping[str, str]) -> str:
-    """Return where profiles from elsewhere are kept, with what is known of them."""
-    data = environ.get("XDG_DATA_HOME", "")
-    if not data.startswith("/"):  # as its specification has it
-        data = f"{environ.get('HOME', '/nonexistent')}/.local/share"
-    return f"{data}/envcfg"
-
-
-def added_folders(environ: Mapping[str, str]) -> list[str]:
-    """Return the folders of profiles from elsewhere, by the names of their sources."""
-    root = f"{data_folder(environ)}/added"
-    return [f"{root}/{name}" for name in sorted(_list(root)) if name[0] != "."]
-
-
-@cache
-def built_in_folder() -> str:
-    """Return the folder of the profiles that come with envcfg."""
-    installed = f"{_PACKAGE}/profiles"
-    return (
-        installed
-        if is_data(f"{installed}/schema.json")
-        else f"{os.path.dirname(_PACKAGE)}/profiles"
-    )
-
-
-def shown(path: str) -> str:
-    """Return how messages and comments name a file; built-in ones the same everywhere."""
-    folder, name = os.path.split(path)
-    return f"profiles/{name}" if folder == built_in_folder() else path
-
-
-def _list(folder: str) -> list[str]:
-    """Return what is in a folder; nothing where it is absent or closed to us."""
-    try:
-        return names_in(folder)
-    except OSError:
-        return []
 
 
 def _fail(parent: Parent, message: str, hint: str | None) -> NoReturn:

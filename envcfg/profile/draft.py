@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 
-from envcfg.profile.catalog import built_in_folder
+from envcfg.profile.folders import built_in_folder
 from envcfg.profile.model import Profile
 from envcfg.profile.words import format_word, quote_comment
 

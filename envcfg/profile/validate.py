@@ -9,10 +9,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from envcfg.errors import ProfileError
 from envcfg.findings import NOWHERE, Finding, Place
 from envcfg.launchers import allowed_launchers
-from envcfg.profile.catalog import Catalog, shown
+from envcfg.profile.catalog import Catalog
 from envcfg.profile.conditions import Condition, Test
+from envcfg.profile.entries import Setting
+from envcfg.profile.folders import shown
 from envcfg.profile.look.view import TakenBack, look_at
-from envcfg.profile.model import Profile, Setting
+from envcfg.profile.model import Profile
 from envcfg.profile.places import Keys, places
 from envcfg.profile.read.loader import load_profile
 from envcfg.profile.references import clashing_bundles, clashing_references

@@ -11,5 +11,6 @@ STARTER = Starter(
     step_names=("FLUX_JOB_ID", "FLUX_JOB_SIZE", "FLUX_JOB_NNODES", "FLUX_JOB_TMPDIR"),
     sections=("bundles",),
     bundled=("flux",),
+    keeps_hosts=True,
     node_names=("flux", "hostlist", "--expand", "instance"),
 )

@@ -27,6 +27,8 @@ class Starter(NamedTuple):
         unbuffered: options with which the ranks' lines come at once.
         pmi: how the option begins that says by which PMI the ranks of MPI meet.
         starts_agents: it has an ``agent.sh``: one task per node, which starts the ranks.
+        keeps_hosts: its host part has the job's nodes in ``ENVCFG_HOSTS``, in order, and
+            the first in ``ENVCFG_MASTER_ADDR``.
         meets_outside: its host part says where ranks meet, not the rank part.
         spans_nodes: it starts tasks on all nodes of a job, not on this one alone.
         node_names: the command that names the nodes of a job, in order.
@@ -54,6 +56,7 @@ class Starter(NamedTuple):
     unbuffered: tuple[str, ...] = ()
     pmi: str | None = None
     starts_agents: bool = False
+    keeps_hosts: bool = False
     meets_outside: bool = False
     spans_nodes: bool = True
     node_names: tuple[str, ...] = ("uname", "-n")

@@ -17,5 +17,6 @@ STARTER = Starter(
     ends_at_colon=True,
     own="mpiexec",
     starts_agents=True,
+    keeps_hosts=True,
     node_names=("sh", "-c", 'cat -- "$PBS_NODEFILE"'),
 )

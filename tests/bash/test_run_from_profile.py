@@ -82,8 +82,11 @@ def test_a_source_with_any_other_bytes_is_whole(
 @pytest.mark.parametrize(
     ("value", "message"),
     [
-        (None, "SCRATCH is not set, and the bind '${SCRATCH}:/d' refers to it"),
-        ("", "SCRATCH is not set"),
+        (
+            None,
+            "the bind '${SCRATCH}:/d' refers to SCRATCH, which is not set in this job",
+        ),
+        ("", "refers to SCRATCH, which is not set in this job"),
         ("tmp", "would be of 'tmp', which is no absolute path"),
         ("/tmp:/etc", "or has a colon"),
         ("/tmp,/etc", "or has a colon, comma"),
@@ -152,7 +155,9 @@ def test_a_scratch_of_a_variable_that_is_not_set_is_an_error_of_envcfg(
     assert made.code == 0, made.err
     done = bash(b"set -eu\n" + made.out, SLURM_NTASKS="1")
     assert done.returncode == 4
-    said = "envcfg: error: LOCAL_DISK is not set, and scratch.root refers to it"
+    said = (
+        "envcfg: error: scratch.root refers to LOCAL_DISK, which is not set in this job"
+    )
     assert done.stderr.decode().startswith(said)
     (tmp_path / "x").mkdir()
     done = bash(made.out, SLURM_NTASKS="1", LOCAL_DISK=str(tmp_path))

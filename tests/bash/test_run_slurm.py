@@ -108,6 +108,66 @@ def test_srun_is_told_what_the_job_leaves_open(
 
 
 @pytest.mark.parametrize(
+    ("words", "env", "expected"),
+    [
+        # Tasks per node alone are not enough for srun where a tool has dropped the rest.
+        ((), {"SLURM_NTASKS_PER_NODE": "4"}, ["--ntasks=8", "--ntasks-per-node=4"]),
+        ((), {"SLURM_NTASKS_PER_NODE": "4", "SLURM_NTASKS": "8"}, []),
+        ((), {"SLURM_NTASKS_PER_NODE": "4", "SLURM_NPROCS": "8"}, []),
+        (("--srun-arg=--ntasks=2",), {"SLURM_NTASKS_PER_NODE": "4"}, ["--ntasks=2"]),
+        (("--srun-arg=-n2",), {"SLURM_GPUS_ON_NODE": "8"}, ["-n2"]),
+        (("--srun-arg=--ntasks-per-node=2",), {"SLURM_GPUS_ON_NODE": "8"}, ["--ntasks-per-node=2"]),
+        (("--srun-arg=--nice=2",), {"SLURM_GPUS_ON_NODE": "8"}, ["--nice=2", "--ntasks=16", "--ntasks-per-node=8"]),
+        (("--ranks", "2"), {"SLURM_NTASKS_PER_NODE": "4"}, ["--ntasks=4", "--ntasks-per-node=2"]),
+    ],
+)  # fmt: skip
+def test_srun_is_told_how_many_tasks_unless_the_user_has(
+    wrap: Wrap, fakes: Path, words: tuple[str, ...], env: dict[str, str], expected: list[str]
+) -> None:  # fmt: skip
+    made = wrap("--profile", "lumi-g", "--container", "none", *words, "--", "true")
+    done = bash(b"set -euo pipefail\n" + made.out, SLURM_NNODES="2", **env)
+    assert done.returncode == 0, done.stderr.decode()
+    noted = [word.decode() for word in zero_separated(fakes / "srun")]
+    assert noted[2 : noted.index("--overlap")] == expected
+
+
+@pytest.mark.parametrize(
+    ("env", "expected"),
+    [
+        ({}, ["--cpus-per-task=7", "nodes=2", "tasks=16", "list=node[4-5]"]),
+        ({"SLURM_CPUS_PER_TASK": "3"}, ["--cpus-per-task=3", "nodes=2", "tasks=16", "list=node[4-5]"]),
+        ({"SLURM_NTASKS": "4", "SLURM_JOB_NODELIST": "x[1-2]"}, ["--cpus-per-task=7", "nodes=2", "tasks=4", "list=x[1-2]"]),
+        ({"SLURM_NTASKS_PER_NODE": "4"}, ["--ntasks=8", "--ntasks-per-node=4", "--cpus-per-task=7", "nodes=2", "tasks=", "list=node[4-5]"]),
+    ],
+)  # fmt: skip
+def test_the_size_of_a_job_is_asked_for_where_its_environment_lacks_it(
+    wrap: Wrap, fakes: Path, env: dict[str, str], expected: list[str]
+) -> None:
+    shows = 'printf "%s\n" "nodes=$SLURM_NNODES" "tasks=${SLURM_NTASKS-}" "list=$SLURM_JOB_NODELIST"'
+    made = wrap("--profile", "lumi-g", "--container", "none", "--", "sh", "-c", shows)
+    gone = b"set -euo pipefail\nunset SLURM_NNODES SLURM_JOB_NODELIST\n"
+    gone += "".join(
+        f"export {name}='{value}'\n" for name, value in env.items()
+    ).encode()
+    said = f"7 1 1 1 node1\n{os.environ['SLURM_JOB_ID']}   2   16   7   node[4-5]   \n8 1 1 1 node1"
+    done = bash(gone + made.out, FAKE_SQUEUE=said)
+    assert done.returncode == 0, done.stderr.decode()
+    noted = [word.decode() for word in zero_separated(fakes / "srun")]
+    options = noted[2 : noted.index("--overlap")]  # behind it, the caches are removed
+    assert [*options, *done.stdout.decode().splitlines()] == expected
+    assert b"by squeue the job has nodes: 2, tasks: 16, cores of each: 7" in done.stderr
+
+
+def test_a_job_whose_size_nobody_knows_starts_nothing(wrap: Wrap, fakes: Path) -> None:
+    made = wrap("--profile", "lumi-g", "--container", "none", "--", "true")
+    for said in ("", "7 1 1 1 node1"):
+        done = bash(b"set -eu\nunset SLURM_NNODES\n" + made.out, FAKE_SQUEUE=said)
+        assert done.returncode == 4
+        assert b"squeue does not tell how many nodes the job has" in done.stderr
+    assert not (fakes / "srun").exists()
+
+
+@pytest.mark.parametrize(
     ("size", "message"),
     [
         ("--nodes 1", "unknown option --nodes"),

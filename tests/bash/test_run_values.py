@@ -13,7 +13,8 @@ from envcfg.bash import pieces as script
 from envcfg.bash.host import render_script
 from envcfg.launch.plan import Options
 from envcfg.launch.resolve import resolve
-from envcfg.profile.catalog import Catalog, built_in_folder
+from envcfg.profile.catalog import Catalog
+from envcfg.profile.folders import built_in_folder
 from envcfg.profile.words import Word
 from support import CACHED, LOCAL, Wrap, bash, zero_separated
 

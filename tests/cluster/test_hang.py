@@ -12,13 +12,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import jsonschema
 import pytest
-from referencing import Registry, Resource
 
+import ras_answers
 from cluster import LOGIN, Cluster
 from job import Job
-from support import ROOT
+from schemas import errors
 
 FOUR = ("-N2", "--ntasks-per-node=2", "--partition=small-g")
 PORTS = ("nmn0", "hsn0", "hsn1", "hsn2", "hsn3")
@@ -65,56 +64,6 @@ def rules(found: dict[str, Any]) -> list[tuple[str, str]]:
     return [(each["rule"], each["subject"]) for each in found["findings"]]
 
 
-def problems(document: object) -> list[str]:
-    schemas = {
-        path.name: json.loads(path.read_text())
-        for path in (ROOT / "docs").glob("*.schema.json")
-    }
-    registry: Any = Registry().with_resources(
-        (name, Resource.from_contents(schema)) for name, schema in schemas.items()
-    )
-    validator = jsonschema.Draft202012Validator(
-        schemas["hang.schema.json"], registry=registry
-    )
-    return [each.message for each in validator.iter_errors(document)]
-
-
-def ras_answer(*counts: int) -> str:
-    """Return what RAS of NCCL 2.28.7 says of ranks that have begun so many all-reduces."""
-    status = dict.fromkeys(("finalize_called", "destroy_flag", "abort_flag"), False)
-    ranks = [
-        {
-            "rank": rank,
-            "host": "10.120.0.10",
-            "pid": 100 + rank,  # as a container counts them
-            "cuda_dev": rank,
-            "nvml_dev": rank,
-            "status": {"init_state": 0, "async_error": 0, **status},
-            "collective_counts": {"Broadcast": 0, "AllReduce": count, "AllGather": 1},
-        }
-        for rank, count in enumerate(counts)
-    ]
-    communicator = {
-        "hash": "0x3c7f1a2b4c5d",
-        "secondary_hash": "0x1:0x2",
-        "size": len(ranks),
-        "ranks_count": len(ranks),
-        "missing_ranks_count": 0,
-        "ranks": ranks,
-        "missing_ranks": [],
-    }
-    whole = {
-        "nccl_version": "2.28.7+cuda13.0",
-        "cuda_runtime_version": 13000,
-        "cuda_driver_version": 13000,
-        "timestamp": "2026-11-22 05:06:07",
-        "communicators_count": 1,
-        "communicators": [communicator],
-        "ras": {"collection_time_sec": 0.003, "timeouts_count": 0},
-    }
-    return json.dumps(whole, indent=2)
-
-
 def test_a_rank_that_sleeps_is_named_with_the_collective_that_others_wait_in(
     hang: Run, hung: Callable[..., Job]
 ) -> None:
@@ -122,7 +71,7 @@ def test_a_rank_that_sleeps_is_named_with_the_collective_that_others_wait_in(
     job = hung("sleep", "--flight-recorder")
     code, text = hang(job, "--json")
     found = json.loads(text)
-    assert (code, found["verdict"], problems(found)) == (1, "named", [])
+    assert (code, found["verdict"], errors("hang", text)) == (1, "named", [])
     assert rules(found)[0] == ("hang-rank-behind", "rank 3 on nid001001")
     (behind,) = found["behind"]
     assert (behind["by"], behind["ranks"], behind["waiting"]) == (
@@ -149,7 +98,7 @@ def test_a_job_that_goes_on_is_held_up_by_nobody(
     for _ in range(3):
         code, text = hang(job, "--json")
         found = json.loads(text)
-        assert (code, problems(found)) == (0, []), text
+        assert (code, errors("hang", text)) == (0, []), text
         assert found["verdict"] == "moves"
         assert {each["severity"] for each in found["findings"]} == {"note"}
 
@@ -183,7 +132,12 @@ def test_of_two_programs_on_the_same_nodes_the_one_that_hangs_is_named(
 def test_a_rank_that_is_stopped_is_named_and_what_ras_says_follows(
     cluster: Cluster, hang: Run, hung: Callable[..., Job], programs: Path
 ) -> None:
-    (cluster.workdir / "ras.json").write_text(ras_answer(7, 7, 7, 6))
+    ranks = [
+        # Processes as a container counts them.
+        ras_answers.rank(number, pid=100, host="10.120.0.10", AllReduce=count)
+        for number, count in enumerate((7, 7, 7, 6))
+    ]
+    (cluster.workdir / "ras.json").write_text(ras_answers.answer(ranks, []))
     serve = f"python3 {programs}/ras.py ras.json"
     before = f"srun --overlap --ntasks-per-node=1 --ntasks=2 {serve} &"
     job = hung("stop", "--flight-recorder", before=before)
@@ -237,7 +191,7 @@ def test_a_node_that_is_cut_off_is_named_with_its_ranks_and_the_others_are_told(
     with cut_off(cluster, "nid001001"):
         code, text = hang(job, "--json")
     found = json.loads(text)
-    assert (code, problems(found)) == (1, [])
+    assert (code, errors("hang", text)) == (1, [])
     assert rules(found)[0] == ("hang-node-silent", "nid001001")
     assert "with ranks 2-3" in found["findings"][0]["message"]
     assert "Communication connection failure" in found["findings"][0]["message"]

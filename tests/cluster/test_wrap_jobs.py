@@ -66,6 +66,23 @@ def test_sourced_evaluated_or_run_it_does_the_same(
     assert caches(cluster, job) == []
 
 
+def test_ranks_are_those_of_the_job_where_a_tool_has_dropped_its_size(
+    cluster: Cluster, workdir: Path
+) -> None:
+    show = 'echo "rank $RANK of $WORLD_SIZE, $LOCAL_RANK of $LOCAL_WORLD_SIZE"'
+    write(workdir, *lumi(cluster, "--", "sh", "-c", show))
+    drop = 'for name in "${!SLURM_@}"; do [[ $name == SLURM_JOB_ID ]] || unset "$name"; done\n'
+    again = "export SLURM_NNODES=2 SLURM_NTASKS_PER_NODE=2\n"
+    for before in (drop, drop + again):  # by squeue; by tasks per node alone
+        job = cluster.sbatch(f"#!/bin/bash\n{before}source ./wrap.sh\n", *TWO_NODES)
+        assert (job.state, job.exit_code) == ("COMPLETED", 0), job.stdout
+        assert sorted(re.findall(r"^rank .*", job.stdout, re.M)) == [
+            f"rank {n} of 4, {n % 2} of 2" for n in range(4)
+        ]
+        told = "by squeue the job has nodes: 2, tasks: 4, cores of each: 1"
+        assert (told in job.stdout) == (before == drop)
+
+
 def test_the_script_itself_can_be_submitted(cluster: Cluster, workdir: Path) -> None:
     write(workdir, *lumi(cluster, "--", "sh", "-c", "echo rank $RANK; exit 7"))
     one = ("-N1", "-n1", "--partition=small-g")  # nobody else that srun would end

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from envcfg.origin.fetched import MOST_FILES
-from envcfg.profile.catalog import profile_folders
+from envcfg.profile.folders import profile_folders
 from support import Wrapped, envcfg, require_root
 
 REASON = "why: w, source: s, date: 2026-01-01"

@@ -9,36 +9,21 @@ from typing import Any
 
 import pytest
 from jsonschema import Draft202012Validator
-from referencing import Registry, Resource
 
 from envcfg.findings import Finding, Place
 from envcfg.monitor.board import GpuView, Link, NodeView
 from envcfg.monitor.sample import Gpu
 from envcfg.monitor.slurm_job import SlurmJob
-from envcfg.profile.catalog import Catalog, built_in_folder
+from envcfg.profile.catalog import Catalog
+from envcfg.profile.folders import built_in_folder
 from envcfg.report.monitor.json import monitor_json
-from support import ROOT, Wrapped, envcfg
+from schemas import SCHEMAS, errors
+from support import Wrapped, envcfg
 
-SCHEMAS = {
-    path.name.removesuffix(".schema.json"): json.loads(path.read_text("utf-8"))
-    for path in sorted((ROOT / "docs").glob("*.schema.json"))
-}
-REGISTRY: Registry[Any] = Registry().with_resources(
-    (f"{name}.schema.json", Resource.from_contents(schema))
-    for name, schema in SCHEMAS.items()
-)
 LUMI = ["--profile", "lumi-g", "--container", "my.sif"]
 ACCOUNT = ["--account", "project_465000001"]
 COMMAND = ["--", "python", "train.py"]
 NAMES = Catalog([built_in_folder()]).names()
-
-
-def errors(name: str, text: str) -> list[str]:
-    validator = Draft202012Validator(SCHEMAS[name], registry=REGISTRY)
-    return [
-        f"{each.json_path}: {each.message}"
-        for each in validator.iter_errors(json.loads(text))
-    ]
 
 
 def objects(schema: object) -> Iterator[dict[str, Any]]:

@@ -215,7 +215,7 @@ def test_a_file_of_a_layer_is_checked_over_those_below_it(
 def test_the_profiles_that_come_with_envcfg_are_right(
     wrap: Callable[..., Wrapped],
 ) -> None:
-    from envcfg.profile.catalog import built_in_folder
+    from envcfg.profile.folders import built_in_folder
 
     assert callable(wrap)
     done = run("--strict", built_in_folder())

@@ -14,8 +14,9 @@ from envcfg.errors import EnvcfgError
 from envcfg.findings import Finding
 from envcfg.launch.plan import Options
 from envcfg.launch.resolve import resolve
-from envcfg.profile.catalog import Catalog, built_in_folder
+from envcfg.profile.catalog import Catalog
 from envcfg.profile.detect import read_known
+from envcfg.profile.folders import built_in_folder
 from envcfg.profile.read.loader import load_profile
 from fuzzing import tries
 

@@ -19,7 +19,8 @@ from hypothesis import strategies as st
 from envcfg.bash.host import render_script
 from envcfg.launch.plan import Options
 from envcfg.launch.resolve import resolve
-from envcfg.profile.catalog import Catalog, built_in_folder
+from envcfg.profile.catalog import Catalog
+from envcfg.profile.folders import built_in_folder
 from envcfg.profile.model import Profile
 from envcfg.profile.words import Word
 from fuzzing import tries

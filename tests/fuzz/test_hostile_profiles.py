@@ -20,7 +20,7 @@ import pytest
 
 from envcfg import cli
 from envcfg.findings import Finding
-from envcfg.profile.catalog import built_in_folder
+from envcfg.profile.folders import built_in_folder
 from envcfg.profile.read.loader import load_profile
 from support import JOB, ROOT
 

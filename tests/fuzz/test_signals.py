@@ -141,6 +141,7 @@ def environ(folder: Path) -> dict[str, str]:
         **os.environ,
         "PATH": f"{folder.parent / 'bin'}:{os.environ['PATH']}",
         "SLURM_JOB_ID": JOB,
+        "SLURM_NNODES": "1",
         "SLURMD_NODENAME": "node1",
         "FLUX_URI": "local:///tmp/flux",
         "PBS_JOBID": f"{JOB}.pbs",

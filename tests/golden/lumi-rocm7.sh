@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# envcfg:script 64d8cdf0b2c12e46d4e5aac995790436189fc2b28359fef54eb2fedef9bd2bdd
+# envcfg:script b91ce4cf35c66c2beee4f5fbf6a94099d6e3bee0511c57a46fefaa76a2370b45
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
 # envcfg 0.1.0, profile lumi-g (sha256 7c97951f355dbe4e)
 # made by: envcfg wrap --profile lumi-g --bind /data:/data:ro --runtime-arg=--cleanenv --container /images/lumi-multitorch-full-u24r70f21m50t210-20260513.sif --set 'NCCL_NET=AWS Libfabric' --set 'QUOTE='"'"'"$$HOME`id`\' --set 'SEED=${RANK}${SLURM_JOB_ID}' --unset NCCL_DEBUG -- python3 dump.py out 'a b'
@@ -136,12 +136,19 @@ envcfg_fits() { # RANKS GPUS, per node: what is sure to fail ends here, what is 
   fi
 }
 
+envcfg_is_sized() { # whether options of the user say how many tasks there are
+  [[ " ${ENVCFG_SRUN[*]}" == *' --ntasks'* || " ${ENVCFG_SRUN[*]}" == *' -n'* ]]
+}
+
 envcfg_launch() { # COMMAND...: one task per rank
-  local envcfg_ranks=$ENVCFG_RANKS envcfg_gpus envcfg_tasks
+  local envcfg_ranks=$ENVCFG_RANKS envcfg_gpus envcfg_tasks=''
   envcfg_gpus=$(envcfg_gpus)
-  envcfg_tasks=$(envcfg_tasks)
-  if [[ -z $envcfg_ranks && -z $envcfg_tasks && $envcfg_gpus != 0 ]]; then
-    envcfg_ranks=$envcfg_gpus # nobody said how many: one per GPU
+  if ! envcfg_is_sized; then
+    envcfg_tasks=$(envcfg_tasks)
+    if [[ -z $envcfg_ranks && -z ${SLURM_NTASKS:-${SLURM_NPROCS-}} ]]; then
+      # By tasks per node alone srun may start one. Where nobody said: one per GPU.
+      envcfg_ranks=${envcfg_tasks:-${envcfg_gpus#0}}
+    fi
   fi
   if [[ -n $envcfg_ranks ]]; then
     ENVCFG_SRUN+=(--ntasks=$((envcfg_ranks * ENVCFG_NODES)) --ntasks-per-node="$envcfg_ranks")
@@ -436,12 +443,18 @@ ENVCFG_TEXT
 ENVCFG_RANK=$ENVCFG_INSIDE$ENVCFG_RANK
 
 IFS= builtin read -r -d '' ENVCFG_TASK <<'ENVCFG_TEXT' || : # until the text ends
+ENVCFG_MASKING=(ROCR_VISIBLE_DEVICES HIP_VISIBLE_DEVICES CUDA_VISIBLE_DEVICES GPU_DEVICE_ORDINAL ZE_AFFINITY_MASK)
+
+envcfg_collect() { # NAME...: set envcfg_given to those that are set, as arguments
+  local envcfg_name
+  envcfg_given=()
+  for envcfg_name; do
+    if [[ -n ${!envcfg_name+set} ]]; then envcfg_given+=("$envcfg_name=${!envcfg_name}"); fi
+  done
+}
+
 # In each task, outside the container: hand on what srun told it, as arguments.
-envcfg_given=()
-for envcfg_name in "${!SLURM@}" "${!PMI@}" ROCR_VISIBLE_DEVICES HIP_VISIBLE_DEVICES \
-  CUDA_VISIBLE_DEVICES GPU_DEVICE_ORDINAL ZE_AFFINITY_MASK; do
-  if [[ -n ${!envcfg_name+set} ]]; then envcfg_given+=("$envcfg_name=${!envcfg_name}"); fi
-done
+envcfg_collect "${!SLURM@}" "${!PMI@}" "${ENVCFG_MASKING[@]}"
 exec "${@:2:$1}" "${envcfg_given[@]}" "${@:$1+2}"
 ENVCFG_TEXT
 
@@ -537,7 +550,7 @@ envcfg_step() { # COMMAND...: one step of the job, from the checks to the exit c
 envcfg_plain() { # in a shell of envcfg's own: undo what the job's shell has made of bash itself
   IFS=$' \t\n'
   builtin shopt -u expand_aliases nocasematch # bash reads "$(...)" once more as it comes there
-  builtin unset -f compgen continue exec exit export jobs kill local printf read return set shift type unset
+  builtin unset -f break compgen continue exec exit export jobs kill local printf read return set shift type unset
   set +k
 }
 
@@ -604,11 +617,30 @@ envcfg_survey() { # what the allocation is
       'use it in an sbatch script or under salloc, or choose --launcher local'
   elif ! type -P srun >/dev/null; then
     envcfg_fault 'srun is not on PATH' "load Slurm's module"
+  elif [[ -z ${SLURM_NNODES-}${SLURM_JOB_NUM_NODES-} ]]; then
+    envcfg_recall
   fi
   envcfg_numbers SLURM_NNODES SLURM_JOB_NUM_NODES SLURM_NTASKS SLURM_NPROCS SLURM_CPUS_PER_TASK
   ENVCFG_SRUN=()
   ENVCFG_JOB_NODES=${SLURM_NNODES:-${SLURM_JOB_NUM_NODES:-1}} # a step may have fewer
   ENVCFG_NODES=$ENVCFG_JOB_NODES
+}
+
+envcfg_recall() { # the size of the job, which somebody has taken out of its environment
+  local envcfg_job envcfg_nodes envcfg_tasks envcfg_cores envcfg_list
+  while read -r envcfg_job envcfg_nodes envcfg_tasks envcfg_cores envcfg_list; do # an array has several jobs
+    if [[ $envcfg_job == "$SLURM_JOB_ID" ]]; then break; fi
+  done < <(squeue --noheader --jobs="$SLURM_JOB_ID" \
+    --Format=JobID,NumNodes,NumTasks,cpus-per-task,NodeList:4096 </dev/null 2>/dev/null)
+  if [[ -z $envcfg_nodes ]]; then
+    envcfg_fault 'SLURM_NNODES is not set, and squeue does not tell how many nodes the job has' \
+      'keep what Slurm sets in the environment, or export SLURM_NNODES and SLURM_NTASKS'
+    return
+  fi
+  envcfg_note "SLURM_NNODES is not set; by squeue the job has nodes: $envcfg_nodes, tasks: $envcfg_tasks, cores of each: $envcfg_cores"
+  export SLURM_NNODES=$envcfg_nodes SLURM_JOB_NODELIST=${SLURM_JOB_NODELIST:-$envcfg_list}
+  if [[ -z ${SLURM_NTASKS-}${SLURM_NPROCS-}${SLURM_NTASKS_PER_NODE-} ]]; then export SLURM_NTASKS=$envcfg_tasks; fi
+  if [[ -z ${SLURM_CPUS_PER_TASK-} && $envcfg_cores != 1 ]]; then export SLURM_CPUS_PER_TASK=$envcfg_cores; fi
 }
 
 envcfg_name_job() { # set ENVCFG_JOB, by which the files of this job differ from all others

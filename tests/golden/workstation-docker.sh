@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# envcfg:script c351c4e015ce5ed7f948c71b192e21ea75821d9452c937e1a7b44fca3ed5cd60
+# envcfg:script 83b6a85438ce3dd32b68d9f3011a128e2078b43600e057dd01085fa723ac081b
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
 # envcfg 0.1.0, profile workstation (sha256 c2c25a46465ed4fb)
 # made by: envcfg wrap --profile workstation --runtime docker --ranks 2 --container localhost/pytorch --bind /data -- python3 dump.py out 'a b'
@@ -274,7 +274,7 @@ envcfg_step() { # COMMAND...: one step of the job, from the checks to the exit c
 envcfg_plain() { # in a shell of envcfg's own: undo what the job's shell has made of bash itself
   IFS=$' \t\n'
   builtin shopt -u expand_aliases nocasematch # bash reads "$(...)" once more as it comes there
-  builtin unset -f compgen continue exec exit export jobs kill local printf read return set shift type unset
+  builtin unset -f break compgen continue exec exit export jobs kill local printf read return set shift type unset
   set +k
 }
 
@@ -354,14 +354,20 @@ envcfg_port() { # set MASTER_PORT to a free port below the ephemeral range
 }
 
 envcfg_hand_on() { # what masks GPUs here, as arguments where the runtime keeps it from the program
-  local envcfg_name
   local -a envcfg_given=()
   if ! envcfg_is_clean; then return; fi
-  for envcfg_name in ROCR_VISIBLE_DEVICES HIP_VISIBLE_DEVICES CUDA_VISIBLE_DEVICES \
-    GPU_DEVICE_ORDINAL ZE_AFFINITY_MASK; do
+  envcfg_collect "${ENVCFG_MASKING[@]}"
+  ENVCFG_ARGS=("${envcfg_given[@]}" "${ENVCFG_ARGS[@]}") # settings win
+}
+
+ENVCFG_MASKING=(ROCR_VISIBLE_DEVICES HIP_VISIBLE_DEVICES CUDA_VISIBLE_DEVICES GPU_DEVICE_ORDINAL ZE_AFFINITY_MASK)
+
+envcfg_collect() { # NAME...: set envcfg_given to those that are set, as arguments
+  local envcfg_name
+  envcfg_given=()
+  for envcfg_name; do
     if [[ -n ${!envcfg_name+set} ]]; then envcfg_given+=("$envcfg_name=${!envcfg_name}"); fi
   done
-  ENVCFG_ARGS=("${envcfg_given[@]}" "${ENVCFG_ARGS[@]}") # settings win
 }
 
 # --- How signals reach what is spawned, and how it ends --------------------------------

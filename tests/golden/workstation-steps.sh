@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# envcfg:script 804231ccbaff11ebbe119b3257d546b7863e0c03c186745391ca16f24f90d398
+# envcfg:script e1bd69d06019e1a063fd4d5d9a1fc836a2775a3af688050873ddd4be0d3e5080
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
 # envcfg 0.1.0, profile workstation (sha256 c2c25a46465ed4fb)
 # made by: envcfg wrap --profile workstation --container none
@@ -260,7 +260,7 @@ envcfg_step() { # COMMAND...: one step of the job, from the checks to the exit c
 envcfg_plain() { # in a shell of envcfg's own: undo what the job's shell has made of bash itself
   IFS=$' \t\n'
   builtin shopt -u expand_aliases nocasematch # bash reads "$(...)" once more as it comes there
-  builtin unset -f compgen continue exec exit export jobs kill local printf read return set shift type unset
+  builtin unset -f break compgen continue exec exit export jobs kill local printf read return set shift type unset
   set +k
 }
 

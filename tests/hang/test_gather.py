@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
 from views import evidence, rank
 
+import ras_answers
 from envcfg.hang.gather import ask_libraries
 from envcfg.hang.records import NodeView, RasAnswer
 from support import ROOT
@@ -45,38 +45,11 @@ def answer(
     counts: dict[int, int], *, first_pid: int = 100, end: str = "complete"
 ) -> RasAnswer:
     """Return what RAS says in JSON: all-reduces by rank, processes counted from *first_pid*."""
-    flags = dict.fromkeys(("finalize_called", "destroy_flag", "abort_flag"), False)
     ranks = [
-        {
-            "rank": number,
-            "host": "10.0.0.1",
-            "pid": first_pid + number,
-            "cuda_dev": 0,
-            "nvml_dev": 0,
-            "status": {"init_state": 0, "async_error": 0, **flags},
-            "collective_counts": {"AllReduce": count},
-        }
+        ras_answers.rank(number, pid=first_pid, AllReduce=count)
         for number, count in counts.items()
     ]
-    comm = {
-        "hash": "0x1",
-        "secondary_hash": "0x2:0x3",
-        "size": len(ranks),
-        "ranks_count": len(ranks),
-        "missing_ranks_count": 0,
-        "ranks": ranks,
-        "missing_ranks": [],
-    }
-    whole = {
-        "nccl_version": "2.28.7+cuda13.0",
-        "cuda_runtime_version": 13000,
-        "cuda_driver_version": 13000,
-        "timestamp": "",
-        "communicators_count": 1,
-        "communicators": [comm],
-        "ras": {"collection_time_sec": 0.0, "timeouts_count": 0},
-    }
-    return RasAnswer("28028", end, json.dumps(whole, indent=1))
+    return RasAnswer("28028", end, ras_answers.answer(ranks, []))
 
 
 def nodes(*answers: RasAnswer) -> list[NodeView]:

@@ -24,7 +24,7 @@ from envcfg.knowledge.variables import (
     load_knowledge,
     load_variables,
 )
-from envcfg.profile.catalog import built_in_folder
+from envcfg.profile.folders import built_in_folder
 
 KEYS = (
     "name meaning type values legacy ignore_case min max separator markers also default "

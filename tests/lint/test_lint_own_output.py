@@ -10,7 +10,8 @@ from asking import NEEDED, asking
 from envcfg.lint.judge import judge
 from envcfg.lint.rule import load_rules
 from envcfg.lint.source import Sources, read_sources
-from envcfg.profile.catalog import Catalog, built_in_folder
+from envcfg.profile.catalog import Catalog
+from envcfg.profile.folders import built_in_folder
 from support import ROOT, envcfg
 
 GOLDEN = sorted(

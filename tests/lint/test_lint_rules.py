@@ -9,7 +9,8 @@ import pytest
 from envcfg.lint.judge import judge
 from envcfg.lint.rule import Rule, Sample, load_detectors, load_rules
 from envcfg.lint.source import Sources, read_sources
-from envcfg.profile.catalog import Catalog, built_in_folder
+from envcfg.profile.catalog import Catalog
+from envcfg.profile.folders import built_in_folder
 
 CATALOG = Catalog([built_in_folder()])
 RULES = load_rules()

@@ -14,7 +14,8 @@ from support import ROOT
 CONSUMER = """\
 from envcfg import __version__
 from envcfg.findings import Finding
-from envcfg.profile.catalog import Catalog, built_in_folder
+from envcfg.profile.catalog import Catalog
+from envcfg.profile.folders import built_in_folder
 from envcfg.profile.model import Profile
 
 

@@ -13,7 +13,8 @@ import pytest
 from envcfg.knowledge.variables import load_variables
 from envcfg.lint.rule import load_rules as load_lint_rules
 from envcfg.log.rulebook import load_rules
-from envcfg.profile.catalog import Catalog, built_in_folder
+from envcfg.profile.catalog import Catalog
+from envcfg.profile.folders import built_in_folder
 from scripts.pages.site import relinked
 from support import ROOT
 

@@ -14,7 +14,8 @@ from pathlib import Path
 import pytest
 
 from envcfg.errors import EnvcfgError, ProfileError, UsageError
-from envcfg.profile.catalog import Catalog, built_in_folder
+from envcfg.profile.catalog import Catalog
+from envcfg.profile.folders import built_in_folder
 
 SOURCES = sorted(Path(built_in_folder()).glob("*.yaml"))
 REASON = "why: w, source: s, date: 2026-05-19"

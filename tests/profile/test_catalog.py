@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 
 from envcfg.errors import ProfileError, UsageError
-from envcfg.profile.catalog import Catalog, profile_folders
+from envcfg.profile.catalog import Catalog
 from envcfg.profile.detect import Machine, detect
+from envcfg.profile.folders import profile_folders
 
 REASON = "why: w, source: s, date: 2026-05-19"
 

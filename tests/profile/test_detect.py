@@ -11,16 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from envcfg.errors import UsageError
-from envcfg.profile.catalog import Catalog, built_in_folder
-from envcfg.profile.detect import (
-    Answer,
-    Known,
-    Machine,
-    _fits,
-    ask,
-    detect,
-    read_known,
-)
+from envcfg.profile.catalog import Catalog
+from envcfg.profile.detect import Answer, Known, Machine, _fits, ask, detect, read_known
+from envcfg.profile.folders import built_in_folder
 from envcfg.profile.model import Detect
 from envcfg.profile.read.loader import load_profile
 

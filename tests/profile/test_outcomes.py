@@ -13,7 +13,8 @@ from outcomes import GPUS, Case, Outcome, launchers, outcomes, plan
 from reviews import review
 
 from envcfg.launch.plan import Plan
-from envcfg.profile.catalog import Catalog, built_in_folder
+from envcfg.profile.catalog import Catalog
+from envcfg.profile.folders import built_in_folder
 from environment import environment
 from support import ROOT
 

@@ -18,7 +18,7 @@ import yaml
 
 from envcfg.findings import Finding
 from envcfg.profile import identity
-from envcfg.profile.catalog import built_in_folder
+from envcfg.profile.folders import built_in_folder
 from envcfg.profile.read import entries
 from envcfg.profile.read.loader import load_profile
 

@@ -11,7 +11,8 @@ from images import Stack, parts
 from outcomes import launchers, plan
 
 from envcfg.bash.host import render_script
-from envcfg.profile.catalog import Catalog, built_in_folder
+from envcfg.profile.catalog import Catalog
+from envcfg.profile.folders import built_in_folder
 from envcfg.profile.model import Profile
 from envcfg.profile.reason import Reason
 from support import require

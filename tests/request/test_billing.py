@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from envcfg.profile.catalog import Catalog, built_in_folder
+from envcfg.profile.catalog import Catalog
+from envcfg.profile.folders import built_in_folder
 from envcfg.profile.scheduler import Billing
 from envcfg.request.billing import Used, cost, decimal_text
 

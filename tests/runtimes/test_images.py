@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from envcfg.errors import UsageError
-from envcfg.launch.choose import choose_runtimes
+from envcfg.launch.container import choose_runtimes
 from envcfg.launch.image import locate_image
 from envcfg.launch.notes import image_notes, runtime_notes
 from envcfg.launch.plan import Container, Options

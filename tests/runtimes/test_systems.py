@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from asking import IMAGES, NEEDED, asking
-from envcfg.profile.catalog import Catalog, built_in_folder
+from envcfg.profile.catalog import Catalog
+from envcfg.profile.folders import built_in_folder
 from envcfg.runtimes import NAMES, USUAL, runtime
 from support import Wrap, envcfg, lint_shell, require
 

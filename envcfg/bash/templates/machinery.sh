@@ -16,11 +16,15 @@ envcfg_note() { # MESSAGE
   printf 'envcfg: note: %s\n' "$1" >&2
 }
 
-envcfg_needed() { # USER NAME...: whether the variables of the job are set to which it refers
+envcfg_missing() { # USER NAME REMEDY
+  envcfg_fault "$1 refers to $2, which is not set in this job" "export $2 before the step, or $3"
+}
+
+envcfg_needed() { # USER NAME...: whether the variables of the job are set to which it refers, and not empty
   local envcfg_name
   for envcfg_name in "${@:2}"; do
     if [[ -z ${!envcfg_name-} ]]; then
-      envcfg_fault "$envcfg_name is not set, and $1 refers to it" "export $envcfg_name before, or change the profile"
+      envcfg_missing "$1" "$envcfg_name" 'change the profile'
       return 1
     fi
   done
@@ -40,8 +44,7 @@ envcfg_lacks() { # NAME PLACE {REFERENCE SET}...: whether its value refers to wh
   local envcfg_name=$1 envcfg_place=$2
   while (($# > 2)); do
     if [[ -z $4 ]]; then
-      envcfg_fault "$envcfg_name ($envcfg_place) refers to $3, which is not set in this job" \
-        "export $3 before the step, or give a value of your own: --set $envcfg_name=VALUE"
+      envcfg_missing "$envcfg_name ($envcfg_place)" "$3" "give a value of your own: --set $envcfg_name=VALUE"
       return 0
     fi
     shift 2
@@ -254,7 +257,7 @@ envcfg_step() { # COMMAND...: one step of the job, from the checks to the exit c
 envcfg_plain() { # in a shell of envcfg's own: undo what the job's shell has made of bash itself
   IFS=$' \t\n'
   builtin shopt -u expand_aliases nocasematch # bash reads "$(...)" once more as it comes there
-  builtin unset -f compgen continue exec exit export jobs kill local printf read return set shift type unset
+  builtin unset -f break compgen continue exec exit export jobs kill local printf read return set shift type unset
   set +k
 }
 

@@ -9,16 +9,12 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from envcfg.commands.machine import (
-    cluster_name,
-    current_folder,
-    interfaces,
-    job_kind,
-)
+from envcfg.commands.machine import cluster_name, current_folder, interfaces, job_kind
 from envcfg.errors import UsageError
 from envcfg.findings import Finding
 from envcfg.launchers import is_local
-from envcfg.profile.catalog import Catalog, added_folders, profile_folders
+from envcfg.profile.catalog import Catalog
+from envcfg.profile.folders import added_folders, profile_folders
 
 if TYPE_CHECKING:
     from envcfg.profile.detect import Machine

@@ -22,13 +22,12 @@ from envcfg.commands.options.arguments import (
     write_setting,
 )
 from envcfg.commands.options.diagnostics import DIAGNOSTICS, read_diagnostics
-from envcfg.commands.options.inspection import read_image
 from envcfg.commands.options.numbers import number_of
 from envcfg.commands.options.option import Option, Table, write_options
 from envcfg.commands.options.selection import open_catalog, overlays, select_profile
 from envcfg.errors import UsageError
 from envcfg.findings import Finding
-from envcfg.launch.choose import choose_runtimes, named_runtimes
+from envcfg.launch.container import choose_runtimes, named_runtimes
 from envcfg.launch.diagnostics import is_path
 from envcfg.launch.facts import check_facts
 from envcfg.launch.image import locate_image
@@ -221,6 +220,8 @@ def read_step(
     named = not image or first.is_reference(image)
     described = image and image.endswith(first.described or "\0")
     if image and not (named or described or options.no_inspect):
+        from envcfg.commands.options.inspection import read_image
+
         read, found_in = read_image(image)
         seen += found_in
     wanted = Options(

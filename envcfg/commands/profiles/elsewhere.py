@@ -13,7 +13,8 @@ from envcfg.errors import ProfileError
 from envcfg.origin.address import Address
 from envcfg.origin.fetched import Fetched
 from envcfg.origin.store import Store, in_two_sources
-from envcfg.profile.catalog import Catalog, data_folder
+from envcfg.profile.catalog import Catalog
+from envcfg.profile.folders import data_folder
 from envcfg.profile.sources import Source
 
 if TYPE_CHECKING:

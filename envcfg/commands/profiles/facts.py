@@ -51,7 +51,7 @@ def known_facts(
     Raises:
         UsageError: for a fact that cannot be, or a launcher that the profile lacks.
     """
-    from envcfg.launch.choose import named_runtimes
+    from envcfg.launch.container import named_runtimes
     from envcfg.launch.facts import check_facts
     from envcfg.launch.plan import Options
     from envcfg.launch.resolve import resolve

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from envcfg.profile.model import Setting
+from envcfg.profile.entries import Setting
 from envcfg.profile.scheduler import Size
 from envcfg.profile.words import format_word
 

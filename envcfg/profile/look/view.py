@@ -10,8 +10,9 @@ from envcfg.findings import Place
 from envcfg.launchers import LAUNCHERS, allowed_launchers, starter_of
 from envcfg.profile.catalog import Layer
 from envcfg.profile.conditions import ALWAYS, Condition, Truth, judge
+from envcfg.profile.entries import Setting
 from envcfg.profile.look.texts import given, text, with_flags
-from envcfg.profile.model import Expect, Profile, Setting
+from envcfg.profile.model import Expect, Profile
 from envcfg.profile.places import Keys, places
 from envcfg.profile.reason import Reason
 from envcfg.starters import STARTERS

@@ -10,17 +10,16 @@ from envcfg.findings import Finding
 from envcfg.launchers import ALLOWABLE
 from envcfg.profile import words
 from envcfg.profile.conditions import IN_JOB, parse_comparisons
+from envcfg.profile.entries import Prefix, Setting
 from envcfg.profile.model import (
     Detect,
     Expect,
     Masks,
     Node,
     Parent,
-    Prefix,
     Profile,
     Rendezvous,
     Scratch,
-    Setting,
     Status,
     Visibility,
 )

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 
 from envcfg import schedulers
-from envcfg.profile.model import Bundle
+from envcfg.profile.entries import Bundle
 from envcfg.profile.read.blocks import (
     all_of,
     block,

@@ -31,14 +31,6 @@ envcfg_gpus() { # Flux does not tell how many the allocation has
   :
 }
 
-envcfg_chosen() { # the step's nodes are these of the allocation's
-  local envcfg_number
-  local -a envcfg_names=()
-  for envcfg_number in "${ENVCFG_CHOSEN[@]}"; do envcfg_names+=("${ENVCFG_HOSTS[envcfg_number]}"); done
-  ENVCFG_HOSTS=("${envcfg_names[@]}")
-  ENVCFG_MASTER_ADDR=${ENVCFG_HOSTS[0]}
-}
-
 envcfg_overlap() { # a node has one step at a time
   envcfg_fault 'Flux runs no step beside another on the same nodes: --overlap' \
     'let the steps have different nodes (--on), or start both in one'

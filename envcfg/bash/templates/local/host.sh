@@ -32,12 +32,8 @@ envcfg_port() { # set MASTER_PORT to a free port below the ephemeral range
 }
 
 envcfg_hand_on() { # what masks GPUs here, as arguments where the runtime keeps it from the program
-  local envcfg_name
   local -a envcfg_given=()
   if ! envcfg_is_clean; then return; fi
-  for envcfg_name in ROCR_VISIBLE_DEVICES HIP_VISIBLE_DEVICES CUDA_VISIBLE_DEVICES \
-    GPU_DEVICE_ORDINAL ZE_AFFINITY_MASK; do
-    if [[ -n ${!envcfg_name+set} ]]; then envcfg_given+=("$envcfg_name=${!envcfg_name}"); fi
-  done
+  envcfg_collect "${ENVCFG_MASKING[@]}"
   ENVCFG_ARGS=("${envcfg_given[@]}" "${ENVCFG_ARGS[@]}") # settings win
 }

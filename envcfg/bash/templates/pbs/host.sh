@@ -60,14 +60,6 @@ envcfg_gpus() { # PBS does not tell how many the job has
   :
 }
 
-envcfg_chosen() { # the step's nodes are these of the job's
-  local envcfg_number
-  local -a envcfg_names=()
-  for envcfg_number in "${ENVCFG_CHOSEN[@]}"; do envcfg_names+=("${ENVCFG_HOSTS[envcfg_number]}"); done
-  ENVCFG_HOSTS=("${envcfg_names[@]}")
-  ENVCFG_MASTER_ADDR=${ENVCFG_HOSTS[0]}
-}
-
 envcfg_overlap() { # mpiexec lets steps run side by side
   :
 }

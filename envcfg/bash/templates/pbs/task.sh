@@ -3,10 +3,7 @@
 # runtime keeps variables from the container: behind so many words, else 0.
 envcfg_given=()
 if (($1 > 0)); then
-  for envcfg_name in "${!PALS@}" "${!PMI@}" "${!MPI_LOCAL@}" "${!OMPI_@}" PBS_JOBID ROCR_VISIBLE_DEVICES \
-    HIP_VISIBLE_DEVICES CUDA_VISIBLE_DEVICES GPU_DEVICE_ORDINAL ZE_AFFINITY_MASK; do
-    if [[ -n ${!envcfg_name+set} ]]; then envcfg_given+=("$envcfg_name=${!envcfg_name}"); fi
-  done
+  envcfg_collect "${!PALS@}" "${!PMI@}" "${!MPI_LOCAL@}" "${!OMPI_@}" PBS_JOBID "${ENVCFG_MASKING[@]}"
 fi
 set -- "${@:2:$1}" "${envcfg_given[@]}" "${@:$1+2}"
 if [[ -z ${PMI_FD-} ]]; then exec "$@"; fi

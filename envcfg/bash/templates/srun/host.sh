@@ -6,6 +6,8 @@ envcfg_survey() { # what the allocation is
       'use it in an sbatch script or under salloc, or choose --launcher local'
   elif ! type -P srun >/dev/null; then
     envcfg_fault 'srun is not on PATH' "load Slurm's module"
+  elif [[ -z ${SLURM_NNODES-}${SLURM_JOB_NUM_NODES-} ]]; then
+    envcfg_recall
   fi
   envcfg_numbers SLURM_NNODES SLURM_JOB_NUM_NODES SLURM_NTASKS SLURM_NPROCS SLURM_CPUS_PER_TASK
   ENVCFG_SRUN=()
@@ -17,6 +19,23 @@ envcfg_survey() { # what the allocation is
   envcfg_components
   # envcfg:end components
   ENVCFG_NODES=$ENVCFG_JOB_NODES
+}
+
+envcfg_recall() { # the size of the job, which somebody has taken out of its environment
+  local envcfg_job envcfg_nodes envcfg_tasks envcfg_cores envcfg_list
+  while read -r envcfg_job envcfg_nodes envcfg_tasks envcfg_cores envcfg_list; do # an array has several jobs
+    if [[ $envcfg_job == "$SLURM_JOB_ID" ]]; then break; fi
+  done < <(squeue --noheader --jobs="$SLURM_JOB_ID" \
+    --Format=JobID,NumNodes,NumTasks,cpus-per-task,NodeList:4096 </dev/null 2>/dev/null)
+  if [[ -z $envcfg_nodes ]]; then
+    envcfg_fault 'SLURM_NNODES is not set, and squeue does not tell how many nodes the job has' \
+      'keep what Slurm sets in the environment, or export SLURM_NNODES and SLURM_NTASKS'
+    return
+  fi
+  envcfg_note "SLURM_NNODES is not set; by squeue the job has nodes: $envcfg_nodes, tasks: $envcfg_tasks, cores of each: $envcfg_cores"
+  export SLURM_NNODES=$envcfg_nodes SLURM_JOB_NODELIST=${SLURM_JOB_NODELIST:-$envcfg_list}
+  if [[ -z ${SLURM_NTASKS-}${SLURM_NPROCS-}${SLURM_NTASKS_PER_NODE-} ]]; then export SLURM_NTASKS=$envcfg_tasks; fi
+  if [[ -z ${SLURM_CPUS_PER_TASK-} && $envcfg_cores != 1 ]]; then export SLURM_CPUS_PER_TASK=$envcfg_cores; fi
 }
 
 envcfg_name_job() { # set ENVCFG_JOB, by which the files of this job differ from all others

@@ -12,12 +12,19 @@ envcfg_fits() { # RANKS GPUS, per node: what is sure to fail ends here, what is 
   fi
 }
 
+envcfg_is_sized() { # whether options of the user say how many tasks there are
+  [[ " ${ENVCFG_SRUN[*]}" == *' --ntasks'* || " ${ENVCFG_SRUN[*]}" == *' -n'* ]]
+}
+
 envcfg_launch() { # COMMAND...: one task per rank
-  local envcfg_ranks=$ENVCFG_RANKS envcfg_gpus envcfg_tasks
+  local envcfg_ranks=$ENVCFG_RANKS envcfg_gpus envcfg_tasks=''
   envcfg_gpus=$(envcfg_gpus)
-  envcfg_tasks=$(envcfg_tasks)
-  if [[ -z $envcfg_ranks && -z $envcfg_tasks && $envcfg_gpus != 0 ]]; then
-    envcfg_ranks=$envcfg_gpus # nobody said how many: one per GPU
+  if ! envcfg_is_sized; then
+    envcfg_tasks=$(envcfg_tasks)
+    if [[ -z $envcfg_ranks && -z ${SLURM_NTASKS:-${SLURM_NPROCS-}} ]]; then
+      # By tasks per node alone srun may start one. Where nobody said: one per GPU.
+      envcfg_ranks=${envcfg_tasks:-${envcfg_gpus#0}}
+    fi
   fi
   # envcfg:begin size
   if [[ -n $ENVCFG_NODES_WANTED ]]; then # as many per node as in the whole job

@@ -1,0 +1,70 @@
+"""Where profiles are: the folders of the layers, and how messages name their files."""
+
+import os.path
+from collections.abc import Mapping
+from functools import cache
+
+from envcfg.datafile import is_data, names_in
+
+_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+
+
+def profile_folders(environ: Mapping[str, str], start: str) -> list[str]:
+    """Return the folders of the layers, lowest first; not all need exist.
+
+    Args:
+        environ: read for ``ENVCFG_SITE`` (default ``/etc/envcfg``), ``XDG_DATA_HOME``,
+            ``XDG_CONFIG_HOME`` and ``HOME``.
+        start: where the project layer is looked for: here or in the nearest folder above
+            that has ``.envcfg``.
+    """
+    home = environ.get("HOME", "/nonexistent")
+    user = environ.get("XDG_CONFIG_HOME") or f"{home}/.config"
+    site = environ.get("ENVCFG_SITE") or "/etc/envcfg"
+    added = added_folders(environ)
+    folders = [built_in_folder(), f"{site}/profiles", *added, f"{user}/envcfg/profiles"]
+    folder = os.path.abspath(start)
+    while not os.path.isdir(f"{folder}/.envcfg"):
+        if folder == os.path.dirname(folder):
+            return folders
+        folder = os.path.dirname(folder)
+    return [*folders, f"{folder}/.envcfg/profiles"]
+
+
+def data_folder(environ: Mapping[str, str]) -> str:
+    """Return where profiles from elsewhere are kept, with what is known of them."""
+    data = environ.get("XDG_DATA_HOME", "")
+    if not data.startswith("/"):  # as its specification has it
+        data = f"{environ.get('HOME', '/nonexistent')}/.local/share"
+    return f"{data}/envcfg"
+
+
+def added_folders(environ: Mapping[str, str]) -> list[str]:
+    """Return the folders of profiles from elsewhere, by the names of their sources."""
+    root = f"{data_folder(environ)}/added"
+    return [f"{root}/{name}" for name in sorted(listed(root)) if name[0] != "."]
+
+
+@cache
+def built_in_folder() -> str:
+    """Return the folder of the profiles that come with envcfg."""
+    installed = f"{_PACKAGE}/profiles"
+    return (
+        installed
+        if is_data(f"{installed}/schema.json")
+        else f"{os.path.dirname(_PACKAGE)}/profiles"
+    )
+
+
+def shown(path: str) -> str:
+    """Return how messages and comments name a file; built-in ones the same everywhere."""
+    folder, name = os.path.split(path)
+    return f"profiles/{name}" if folder == built_in_folder() else path
+
+
+def listed(folder: str) -> list[str]:
+    """Return what is in a folder; nothing where it is absent or closed to us."""
+    try:
+        return names_in(folder)
+    except OSError:
+        return []
