@@ -67,7 +67,8 @@ _PLAIN = re.compile(
 
 # NCCL's own, then those of patched, redacted and stripped logs; the first that fits counts.
 _OWN = (
-    rf"(?:\[(?P<time>{_TIME}[^\]]*)\] )?(?:{_BEGIN}{_NO_CLOCK}(?P<host>{_HOST})|{_TAKEN_OFF})"
+    rf"(?:\[(?P<time>{_TIME}[^\]]*)\] )?"
+    rf"(?:{_BEGIN}{_NO_CLOCK}(?P<host>{_HOST})|{_TAKEN_OFF})"
     rf":(?P<pid>\d+):\d+ (?:\[(?P<device>-?\d+)\] )?{_WHERE}{_LEVEL}"
 )
 _PATCHED = (
