@@ -18,7 +18,7 @@ from envcfg.log.numbers import count_of
 from envcfg.log.process import Process
 from envcfg.log.rank import Symptom
 from envcfg.log.traffic import RDMA, Entity, kinds_of, traffic_of
-from envcfg.log.versions import agreeing, ranges_disjoint
+from envcfg.log.versions import ranges_disjoint
 from envcfg.log.warned import reasons_of
 from envcfg.log.world import World
 
@@ -169,10 +169,12 @@ def _dialects(world: World) -> Iterator[Found]:
     """Compare versions that no line names, by the wording of lines."""
     known: dict[tuple[str, str], Process] = {}
     for process in _processes(world):
-        for dialect in agreeing(process.dialects):
+        for dialect in sorted(process.dialects):
             for other, holder in known.items():
                 if holder is process or not ranges_disjoint(dialect, other):
                     continue
+                if dialect in holder.dialects or other in process.dialects:
+                    continue  # one build says both, and is a patched one
                 if _has_version(process) and _has_version(holder):
                     continue  # the versions themselves are compared
                 builds = f"{other[1]} on {holder.host}, {dialect[1]} on {process.host}"

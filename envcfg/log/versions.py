@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from itertools import combinations
-
 
 def ranges_disjoint(one: tuple[str, str], other: tuple[str, str]) -> bool:
     """Return whether no version of a library lies in both (library, range)."""
@@ -12,13 +9,6 @@ def ranges_disjoint(one: tuple[str, str], other: tuple[str, str]) -> bool:
         return False
     (low, high), (other_low, other_high) = _bounds(one[1]), _bounds(other[1])
     return _below(high, other_low) or _below(other_high, low)
-
-
-def agreeing(ranges: Collection[tuple[str, str]]) -> list[tuple[str, str]]:
-    """Return *ranges* (library, range), sorted; none where two share no version."""
-    known = sorted(ranges)
-    mixed = any(ranges_disjoint(one, other) for one, other in combinations(known, 2))
-    return [] if mixed else known
 
 
 def is_older(version: str, other: str) -> bool:
