@@ -173,6 +173,8 @@ def _dialects(world: World) -> Iterator[Found]:
             for other, holder in known.items():
                 if holder is process or not ranges_disjoint(dialect, other):
                     continue
+                if dialect in holder.dialects or other in process.dialects:
+                    continue  # one build says both, and is a patched one
                 if _has_version(process) and _has_version(holder):
                     continue  # the versions themselves are compared
                 builds = f"{other[1]} on {holder.host}, {dialect[1]} on {process.host}"

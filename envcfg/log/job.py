@@ -98,7 +98,7 @@ class Job:
         if record.glued and host not in self._hosts:
             # The name has the end of other text in front; one that is known may be in it.
             host = longest_end(host, self._hosts)
-        if host and pid is not None:
+        if pid is not None:
             return self._named(host, str(pid))
         if record.is_rank and record.label in self._by_label:
             return self._by_label[record.label]
@@ -109,7 +109,8 @@ class Job:
 
     def _named(self, host: str | None, pid: str | None) -> Process:
         host, number = (host or "").split(".")[0], int((pid or "0")[:11])
-        self._hosts.add(host)
+        if host:
+            self._hosts.add(host)
         key = host, number
         if key not in self.processes:
             self.processes[key] = Process(host, number)

@@ -20,7 +20,7 @@ _CARRIERS = frozenset(
     for name in ("net", "proxy", "transport", "generic")
     for end in ("cc", "cu")
 )
-_FAULTS = {"2", "6"}  # a system call or the network failed, a remote rank failed
+_FAULTS = {"1", "2", "6"}  # CUDA, a system call or the network, a remote rank failed
 _SMALLER = "began with a smaller communicator and did not finish it"
 
 

@@ -52,6 +52,7 @@ _HOST = (
 )
 _CLOCK = r"(?:[01]\d|2[0-3]):[0-5]\d:[0-6]\d"
 _BEGIN = r"(?<![\w<])"  # of a host: inside a long word there is none
+_TAKEN_OFF = r"(?<!\S):?"  # it may be, before a log is shown to others
 # A time of day has the form of HOST:PID:TID.
 _NO_CLOCK = rf"(?!(?:[\d/.-]{{1,16}}[T_])?{_CLOCK}(?!\d))"
 _TIME = r"\d{4}-\d\d-\d\d[T _]\d\d:\d\d:\d\d[.,\d]*(?:Z|[+-]\d\d:?\d\d)?"
@@ -66,8 +67,9 @@ _PLAIN = re.compile(
 
 # NCCL's own, then those of patched, redacted and stripped logs; the first that fits counts.
 _OWN = (
-    rf"(?:\[(?P<time>{_TIME}[^\]]*)\] )?{_BEGIN}{_NO_CLOCK}(?P<host>{_HOST}):(?P<pid>\d+)"
-    rf":\d+ (?:\[(?P<device>-?\d+)\] )?{_WHERE}{_LEVEL}"
+    rf"(?:\[(?P<time>{_TIME}[^\]]*)\] )?"
+    rf"(?:{_BEGIN}{_NO_CLOCK}(?P<host>{_HOST})|{_TAKEN_OFF})"
+    rf":(?P<pid>\d+):\d+ (?:\[(?P<device>-?\d+)\] )?{_WHERE}{_LEVEL}"
 )
 _PATCHED = (
     rf"\[(?P<label>\d{{1,9}})/\d+\]\[(?P<time>{_TIME})\] \[[^\]]*\] "
@@ -81,7 +83,7 @@ _PREFIXES = tuple(map(re.compile, (_OWN, _PATCHED, _REDACTED, _STRIPPED)))
 # Before NCCL 2.3 its name was not said.
 _OLDEST = re.compile(
     rf"{_NO_CLOCK}(?P<host>{_HOST}):(?P<pid>\d{{1,11}}):\d+ \[(?P<device>-?\d{{1,9}})\] "
-    r"(?:(?P<where>[\w./+-]{1,200}\.c[cu]?:\d+) )?(?P<level>INFO|WARN) "
+    r"(?:(?P<where>[\w./+-]{1,200}\.(?:c[cu]?|h):\d+) )?(?P<level>INFO|WARN) "
 )
 _NEXT = re.compile(
     rf"(?:\[{_TIME}[^\]]*\] )?{_BEGIN}{_HOST}:\d+:\d+ (?:\[-?\d+\] )?(?:[^ ].{{0,400}}? )??"

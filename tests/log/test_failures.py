@@ -89,7 +89,7 @@ nid001001:71:71 [0] NCCL INFO group.cc:422 -> 2
         ("misc/strongstream.cc", None),
     ],
 )  # fmt: skip
-@pytest.mark.parametrize("code", ["2", "6", "3"])
+@pytest.mark.parametrize("code", ["1", "2", "6", "3"])
 def test_what_hands_an_error_up_tells_how_far_it_went(
     file: str, rule: str | None, code: str
 ) -> None:

@@ -87,6 +87,18 @@ DOUBTFUL = RECORD._replace(certain=False)  # a copy, or text that nobody knows i
             ),
         ),
         (
+            "gpu-07:9:9 [0] include/socket.h:360 WARN no",
+            Record("gpu-07", 9, 0, "WARN", "no", where="include/socket.h:360"),
+        ),
+        (
+            ":9:9 [0] NCCL INFO Using network IB",
+            Record("", 9, 0, "INFO", "Using network IB", certain=True),
+        ),
+        (
+            "::9:9 [0] NCCL INFO Using network IB",
+            Record("", 9, 0, "INFO", "Using network IB", certain=True),
+        ),
+        (
             "<redacted>:9:9 [0] NCCL INFO Using network IB",
             Record("<redacted>", 9, 0, "INFO", "Using network IB", certain=True),
         ),

@@ -138,6 +138,18 @@ nid001002:72:91 [0] NCCL INFO Using network IB
     assert (report.verdict, rules_of(report)) == ("broken", {"versions-differ"})
 
 
+def test_wordings_that_one_process_mixes_tell_no_builds_apart() -> None:
+    """A patched build, or a version whose words are told wrongly here."""
+    said = """\
+NCCL INFO NET/Plugin: libnccl-net.so: cannot open shared object file: No such file or directory
+NCCL INFO NET/Plugin: Could not find: libnccl-net.so. Using internal net plugin.
+NCCL INFO Using network IB
+"""
+    hosts = ("nid001001:71:71 [0]", "nid001002:72:72 [0]")
+    log = "".join(f"{host} {line}\n" for host in hosts for line in said.splitlines())
+    assert "versions-differ" not in rules_of(check(log))
+
+
 def test_counts_of_a_large_job() -> None:
     """4,096 ranks on 512 nodes; the benchmark does the same with two million lines."""
     report = check(text(Job(nodes=512, dialect="rccl-2.22", channels=1)))
