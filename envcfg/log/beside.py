@@ -14,6 +14,7 @@ from typing import Any
 from envcfg.log.content import decompressed, head_of, is_compressed
 
 _HEAD = 512  # bytes by which a file is known
+_LONG = 1 << 20  # bytes in which a log goes on behind an answer
 # How what may be one of them begins; of all else nothing more is loaded.
 _BEGINNINGS = (
     b"{",
@@ -54,7 +55,18 @@ def _kind(name: str) -> str:
     text = head.decode("utf-8", "replace")
     if is_inspector(text):
         return "inspector"
-    return "flight" if is_flight(head) else "ras" if is_ras(text) else ""
+    if is_flight(head):
+        return "flight"
+    return "ras" if is_ras(text) and not _goes_on(name) else ""
+
+
+def _goes_on(name: str) -> bool:
+    """Return whether a file that begins with an answer of RAS is a log, by what follows."""
+    from envcfg.trace.ras import is_log
+
+    if not os.path.isfile(name):  # what a pipe gives cannot be read again
+        return False
+    return is_log(read_beside(name, _LONG).decode("utf-8", "replace"))
 
 
 def _head(name: str) -> bytes:

@@ -50,7 +50,8 @@ def findings_of(
 
 def ends(rules: Mapping[str, Rule], finding: Finding) -> bool:
     """Return whether a finding says what ended the program, and nothing of its network."""
-    return finding.rule in rules and rules[finding.rule].ends
+    known = rules.get(finding.rule)
+    return known is not None and known.ends and finding.severity == "error"
 
 
 def _rule_findings(

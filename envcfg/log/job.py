@@ -56,6 +56,12 @@ class Job:
         """All processes, with those that lines without a host and pid stand for."""
         return [*self.processes.values(), *self.strangers.values()]
 
+    def settle(self) -> None:
+        """Make notes of errors that mean nothing beside others, when all was read."""
+        for known in self.occurrences.values():
+            if any(other in self.occurrences for other in known.rule.unless):
+                known.rule = known.rule._replace(severity="note", ends=False)
+
     def fold(self, record: Record, text: str, spot: Spot) -> None:
         """Take in one record; *text* is its line, *spot* where that is."""
         if self.certain and not record.certain:

@@ -15,7 +15,7 @@ from envcfg.log.parts import PART, parts_of, with_part
 from envcfg.log.rank import Symptom, judge_rank
 from envcfg.log.reasons import Reasons
 from envcfg.log.summary import ending, summarize, unknowns_of
-from envcfg.log.traffic import Entity
+from envcfg.log.traffic import Entity, is_one_way
 from envcfg.log.verdict import (
     WORST_FIRST,
     Coverage,
@@ -56,8 +56,13 @@ def judge(job: Job, expect: Expectations, locate: Locate, read: Read) -> LogRepo
 def _judge_whole(
     job: Job, expect: Expectations, locate: Locate, read: Read
 ) -> tuple[LogReport, World]:
+    job.settle()
     world = world_of(job, expect)
-    judged = [(entity, *_judge_in(world, entity, expect)) for entity in world.entities]
+    one_way = is_one_way(world.entities) and not expect.gdr
+    judged = [
+        (entity, *_judge_in(world, entity, expect, one_way=one_way))
+        for entity in world.entities
+    ]
     symptoms: list[tuple[Entity | None, Symptom]] = [
         (entity, each)
         for entity, _, found in judged
@@ -126,9 +131,15 @@ def _is_bad(entity: Entity, report: RankReport) -> bool:
 
 
 def _judge_in(
-    world: World, entity: Entity, expect: Expectations
+    world: World, entity: Entity, expect: Expectations, *, one_way: bool
 ) -> tuple[RankReport, list[Symptom]]:
-    return judge_rank(entity, multi=world.multi, expect=expect, silent=world.silent)
+    return judge_rank(
+        entity,
+        multi=world.multi,
+        expect=expect,
+        silent=world.silent,
+        one_way=one_way,
+    )
 
 
 def _job_verdict(

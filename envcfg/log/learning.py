@@ -78,6 +78,7 @@ def _channel(p: Process, fields: Fields, _: Record, sighting: Sighting) -> None:
     gdr = bool(fields.get("gdr"))
     counts = p.channels.setdefault((own, name), [0, 0])
     counts[0 if gdr else 1] += 1
+    p.ways.add((fields.get("direction"), gdr))
     p.keep(f"channel {name} {'gdr' if gdr else 'host'}", sighting)
     nranks = _integer(fields.get("nranks"))
     _edge(p, Edge(sender, receiver, f"NET/{name}", gdr, own, nranks))

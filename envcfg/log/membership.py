@@ -127,11 +127,10 @@ def _traces(job: Job, world: World) -> Iterator[Found]:
     """Errors that went up through NCCL without a line that says why."""
     if any(_is_reason(each.rule) for each in job.occurrences.values()):
         return  # the reason is there
-    told = {id(p) for each in reasons_of(job).values() for p in each.processes}
+    if reasons_of(job):
+        return  # a warning tells it, of another process if not of this one
     for entity in world.entities:
         process = entity.process
-        if id(process) in told:
-            continue
         sighting = process.seen.get("error-trace")
         codes = {code for file, code in process.traces if file in _CARRIERS | GAVE_UP}
         if not process.has_ended and any(file in GAVE_UP for file, _ in process.traces):

@@ -47,16 +47,19 @@ def provider_family(name: str) -> str:
     return known["pattern"] if known else name
 
 
-def interface_fault(name: str, *, multi: bool | None) -> str | None:
+def interface_fault(name: str, *, multi: bool | None, first: bool = True) -> str | None:
     """Return what is wrong with an interface for traffic between nodes, if anything.
 
     Args:
         name: of the interface.
         multi: whether there are several nodes; None: unknown.
+        first: it is the first of those that are in use, which most data goes over.
     """
     known = _find("interfaces", name)
     # Ranks that meet over the loopback are on one node, unless they show another.
     if known is None or (known.get("inside") and not multi):
+        return None
+    if known.get("aside") and not first and multi is None:
         return None
     return str(known["meaning"])
 

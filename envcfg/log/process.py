@@ -104,6 +104,9 @@ class Process:
         self.informed = False
         self.networks: dict[str, set[int | None]] = {}
         self.channels: dict[tuple[int, str], list[int]] = {}
+        self.ways: set[tuple[str | None, bool]] = (
+            set()
+        )  # send or receive, with GPU RDMA
         self.edges: set[Edge] = set()
         self.communicators: dict[str, Communicator] = {}
         self.rows: dict[int, int | None] = {}

@@ -50,9 +50,22 @@ def told_together(symptoms: Sequence[Symptom]) -> str:
 
 
 def judge_rank(
-    entity: Entity, *, multi: bool | None, expect: Expectations, silent: bool = False
+    entity: Entity,
+    *,
+    multi: bool | None,
+    expect: Expectations,
+    silent: bool = False,
+    one_way: bool = False,
 ) -> tuple[RankReport, list[Symptom]]:
-    """Return the rank's report and what speaks against it, worst first."""
+    """Return the rank's report and what speaks against it, worst first.
+
+    Args:
+        entity: the rank.
+        multi: whether there are several nodes; None: unknown.
+        expect: what the log must show.
+        silent: its NCCL is too old to name the network.
+        one_way: all ranks receive to GPU memory directly, and none sends from it.
+    """
     process = entity.process
     traffic = traffic_of(entity, silent=silent)
     gdr = gdr_of(entity, traffic, multi=multi)
@@ -60,7 +73,7 @@ def judge_rank(
         *_network(entity, traffic, multi, expect),
         *_provider(process, traffic, expect),
         *_nics(process, traffic, expect),
-        *_gdr(process, traffic, gdr, multi, expect),
+        *(_one_way(gdr) if one_way else _gdr(process, traffic, gdr, multi, expect)),
         *_interfaces(process, traffic, multi, expect),
     ]
     symptoms.sort(key=lambda each: WORST_FIRST.index(each.verdict))
@@ -243,6 +256,12 @@ def _gdr(
         yield Symptom("gdr-unknown", "inconclusive", detail)
 
 
+def _one_way(gdr: Share) -> Iterator[Symptom]:
+    if gdr in ("no", "partial"):
+        detail = "have GPU RDMA for what they receive, and send through the host"
+        yield Symptom("gdr-sends-staged", "ok", detail)
+
+
 def _interfaces(
     process: Process, traffic: Traffic, multi: bool | None, expect: Expectations
 ) -> Iterator[Symptom]:
@@ -250,9 +269,9 @@ def _interfaces(
     for use, event in (("bootstrap", "bootstrap"), ("socket", "socket-interfaces")):
         if use == "socket" and not payload:
             continue
-        for name in process.interfaces.get(use, ()):
+        for place, name in enumerate(process.interfaces.get(use, ())):
             sighting = process.seen.get(event)
-            fault = interface_fault(name, multi=multi)
+            fault = interface_fault(name, multi=multi, first=not place)
             if expect.interfaces and not name.startswith(expect.interfaces):
                 detail = f"use {name} for {use}"
                 yield Symptom("interface-unexpected", "degraded", detail, sighting)

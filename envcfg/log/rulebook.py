@@ -18,7 +18,7 @@ from envcfg.findings import Severity
 FOLDER = os.path.join(os.path.dirname(__file__), "rules")
 KEYS = (
     "id needle where pattern event anywhere explains when severity ends benign consequence "
-    "versions says meaning fix source samples counter"
+    "unless versions says meaning fix source samples counter"
 ).split()
 
 
@@ -39,6 +39,7 @@ class Rule(NamedTuple):
         ends: the program ended by it, whatever the network did.
         benign: it looks bad and is not.
         consequence: it follows from another error, which is the one to mend.
+        unless: ids of others; where one of them was said, it is a note and ended nothing.
         versions: library to the range of versions that print it (``2.22-2.25``).
         says: of one that explains another: what it says of ranks, as of several.
         meaning: why, in a sentence.
@@ -61,6 +62,7 @@ class Rule(NamedTuple):
     ends: bool = False
     benign: bool = False
     consequence: bool = False
+    unless: tuple[str, ...] = ()
     versions: Mapping[str, str] = {}
     says: str = ""
     meaning: str = ""
@@ -171,6 +173,6 @@ def _rule(data: dict[str, Any], where: str, gates: tuple[str, ...]) -> Rule:
     if unknown := set(data) - set(KEYS):
         msg = f"{where}: {data.get('id')}: unknown {sorted(unknown)}"
         raise ValueError(msg)
-    for name in ("explains", "samples", "counter"):
+    for name in ("explains", "unless", "samples", "counter"):
         data[name] = tuple(data.get(name, ()))
     return Rule(**data, gates=gates)

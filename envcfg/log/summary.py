@@ -119,7 +119,8 @@ def summarize(
 
 def ending(findings: Sequence[Finding], rules: Mapping[str, Rule]) -> str:
     """Say what ended the program, the cause first."""
-    ends = [each for each in findings if each.rule in rules and rules[each.rule].ends]
+    errors = [each for each in findings if each.severity == "error"]
+    ends = [each for each in errors if each.rule in rules and rules[each.rule].ends]
     return _said(min(ends, key=lambda each: rules[each.rule].consequence))
 
 
@@ -136,9 +137,11 @@ def _good(report: LogReport, world: World) -> str:
     many = f"all {len(world.seen)} ranks"
     nodes = f" on {count_of(job.node_count, 'node')}" if job.node_count else ""
     over = f" over {job.provider}" if job.provider else ""
-    gdr = {"yes": ", with GPU RDMA", "no": ", without GPU RDMA"}.get(
-        job.gdr, "; whether with GPU RDMA is not shown"
-    )
+    gdr = {
+        "yes": ", with GPU RDMA",
+        "no": ", without GPU RDMA",
+        "partial": ", with GPU RDMA on some channels",
+    }.get(job.gdr, "; whether with GPU RDMA is not shown")
     return f"{many}{nodes} use {job.network}{over}{gdr}"
 
 

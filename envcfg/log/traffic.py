@@ -1,5 +1,6 @@
 """What a rank used, as far as its lines show it: networks, plugin, GPU RDMA."""
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from envcfg.log.names import network_group, network_kind
@@ -135,6 +136,16 @@ def gdr_of(entity: Entity, traffic: Traffic, *, multi: bool | None) -> Share:
         if network_kind(name) in kinds & RDMA
     ]
     return "no" if able and not any(able) and kinds <= RDMA else "unknown"
+
+
+def is_one_way(entities: Iterable[Entity]) -> bool:
+    """Return whether all that is received goes to GPU memory directly, and nothing sent.
+
+    NCCL has one rule for both ways that the distance of a NIC decides, and a second for
+    sends alone.
+    """
+    ways = {way for entity in entities for way in entity.process.ways}
+    return ways == {("receive", True), ("send", False)}
 
 
 def _spans(process: Process) -> bool:

@@ -8,6 +8,7 @@ The text names single ranks only where they differ from the others, and where th
 JSON tells of each rank. Source: NVIDIA/nccl v2.24.3-1 to v2.31 src/ras/client_support.cc.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
@@ -18,6 +19,8 @@ STATUSES = ("NOCOMM", "INIT", "RUNNING", "FINALIZE", "ABORT")
 STATUS = "status"  # what a Spread is of, where it is of no operation
 _JSON_KEY = '"communicators_count"'
 _TEXT_KEYS = ("Job summary\n", "NCCL version ", "Communicators...")
+# What no answer holds, and the output of nearly every job.
+_OTHERS = r"^\[|\bNCCL (?:INFO|WARN) |^(?:srun|slurmstepd): |^Traceback \(|Error: "
 
 
 class RasProcess(NamedTuple):
@@ -197,6 +200,13 @@ def is_ras(head: str) -> bool:
         begin = begin.partition("\n")[2]
     first = min((begin.find(key) for key in _TEXT_KEYS if key in begin), default=-1)
     return first == 0 and sum(key in begin for key in _TEXT_KEYS) > 1
+
+
+def is_log(text: str) -> bool:
+    """Return whether *text*, which begins as an answer of RAS, goes on as a job's log."""
+    if text.lstrip().startswith("{"):
+        return False
+    return re.search(_OTHERS, text, re.MULTILINE) is not None
 
 
 def read_ras(text: str) -> RasReport:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from checking import check, rules_of
 from jobs import Job, text
 from scenarios import small
 
@@ -70,3 +71,23 @@ def test_polaris_has_two_adapters_and_not_its_family_s_four(
     assert envcfg(*options, str(tmp_path / "log")).code == 0
     (tmp_path / "log").write_text(text(Job(dialect="nccl-2.24", nics=1)))
     assert envcfg(*options, str(tmp_path / "log")).code == 1
+
+
+def test_where_a_plugin_failed_infiniband_that_is_off_is_not_the_reason() -> None:
+    """Images for EFA switch InfiniBand off, which no machine with EFA has."""
+    log = """\
+algo-1:71:90 [0] nccl_net_ofi_create_plugin:259 NCCL WARN NET/OFI aws-ofi-nccl initialization failed
+algo-1:71:90 [0] NCCL INFO NCCL_IB_DISABLE set by environment to 1.
+algo-1:71:90 [0] NCCL INFO NET/Socket : Using [0]eth0:10.0.0.1<0>
+algo-1:71:90 [0] NCCL INFO Using network Socket
+"""
+    assert rules_of(check(log)) == {"socket-fallback", "plugin-init-failed"}
+    without = "".join(log.splitlines(keepends=True)[1:])
+    other = without.replace("algo-1:71", "algo-2:71")
+    comm = (
+        "[0] NCCL INFO comm 0x7 rank {0} nRanks 2 nNodes 2 localRanks 1 localRank 0\n"
+    )
+    both = (
+        without + other + f"algo-1:71:90 {comm.format(0)}algo-2:71:90 {comm.format(1)}"
+    )
+    assert "socket-ib-disabled" in rules_of(check(both))

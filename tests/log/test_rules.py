@@ -80,7 +80,11 @@ NEEDED = {
 LIBRARIES = {"nccl", "rccl", "rocm"}
 HOSTS = {"", "nid001234", "gpu-07", "x1000c0s2b1n0"}
 # Names that look like the first word of a sentence.
-NAMES = {"Apptainer", "Gloo", "Google", "Ray", "Slurm"}
+NAMES = {"Apptainer", "Charliecloud", "Docker", "Enroot", "Gloo", "Google"} | {
+    "Pyxis",
+    "Ray",
+    "Slurm",
+}
 LONG = 20_000  # twice what is looked at of a line without end
 
 

@@ -271,6 +271,22 @@ def test_words_of_an_answer_reach_no_terminal_as_they_stand(
     assert "\u202e" not in out
 
 
+def test_a_log_that_begins_with_an_answer_is_one(
+    capsys: pytest.CaptureFixture[str], folder: Path
+) -> None:
+    """As where the job asks RAS before it fails."""
+    watchdog = (
+        "[rank3]:[E314 09:36:53.4 ProcessGroupNCCL.cpp:632] [Rank 3] Watchdog caught "
+        "collective operation timeout: WorkNCCL(SeqNum=41, OpType=ALLREDUCE, NumelIn=1, "
+        "NumelOut=1, Timeout(ms)=600000) ran for 600027 milliseconds before timing out.\n"
+    )
+    for goes_on in (watchdog, text(Job()) + watchdog):
+        (folder / "mixed").write_text(answers.OK + goes_on)
+        _, answer, rules = judged(capsys, folder / "mixed")
+        assert answer["verdict"] == "broken"
+        assert rules == {"torch-watchdog": "error"}
+
+
 def test_a_log_stays_a_log(tmp_path: Path) -> None:
     heads = [
         "NCCL version 2.27.7+cuda12.9\n",

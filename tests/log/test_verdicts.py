@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from checking import check, rules_of
 from jobs import DIALECTS, Job, text
@@ -168,3 +170,44 @@ def test_versions_known_to_fail_together_are_a_note_and_change_no_verdict() -> N
     ]
     assert found[0].evidence
     assert report.verdict == before.verdict
+
+
+STAGED = re.compile(r"(-> \d+\[\w+\] \[(send|receive)\] via NET/IB/\d+)/GDRDMA")
+
+
+def test_sends_through_the_host_are_a_note_where_all_is_received_directly() -> None:
+    """NCCL does so by itself on GPUs before Ampere without NVLink."""
+    log = text(Job(network="ib"))
+    sends = STAGED.sub(lambda m: m[1] if m[2] == "send" else m[0], log)
+    assert sends != log
+    report = check(sends)
+    assert (report.verdict, report.job.gdr) == ("ok", "partial")
+    assert rules_of(report) == {"gdr-sends-staged"}
+    assert check(sends, gdr=True).verdict == "degraded"
+    # Of one rank alone it is another reason, such as a NIC that is far.
+    receives = STAGED.sub(lambda m: m[1] if m[2] == "receive" else m[0], log)
+    assert check(receives).verdict == "degraded"
+    far = sends.replace("/GDRDMA", "", 1)
+    assert far != sends
+    assert check(far).verdict == "degraded"
+
+
+@pytest.mark.parametrize(
+    ("interfaces", "verdict"),
+    [
+        ("[0]eth0:10.1.1.7<0> [1]veth1a2b3c4:fe80::1%veth1a2b3c4<0>", "inconclusive"),
+        ("[0]docker0:172.17.0.1<0>", "degraded"),
+        ("[0]eth0:10.1.1.7<0> [1]nmn0:10.2.1.7<0>", "degraded"),
+    ],
+)
+def test_a_bridge_beside_others_is_no_fault_of_what_may_be_one_node(
+    interfaces: str, verdict: str
+) -> None:
+    log = f"gpu-07:900:955 [0] NCCL INFO NET/Socket : Using {interfaces}\n"
+    assert check(log).verdict == verdict
+    both = log + log.replace("gpu-07", "gpu-08")
+    comm = (
+        " [0] NCCL INFO comm 0x7 rank {0} nRanks 2 nNodes 2 localRanks 1 localRank 0\n"
+    )
+    both += "gpu-07:900:955" + comm.format(0) + "gpu-08:900:955" + comm.format(1)
+    assert check(both).verdict == "degraded"

@@ -1,0 +1,102 @@
+"""What ended a job, or kept it from starting: it is named, and the network beside it."""
+
+from __future__ import annotations
+
+import pytest
+from checking import check, rules_of
+from jobs import Job, text
+
+GOOD = text(Job())
+KILLED = "srun: error: nid001001: task 3: Killed\n"
+CANCELLED = (
+    "slurmstepd: error: *** STEP 412.0 ON nid001001 CANCELLED AT 2026-03-14T09:26:53 "
+)
+DEEPSPEED = (
+    "[2026-03-14 09:26:53,204] [ERROR] [launch.py:321:sigkill_handler] "
+    "['/opt/venv/bin/python', '-u', 'train.py'] exits with return code = "
+)
+ELASTIC = "torch.distributed.elastic.multiprocessing"
+FATAL = "FATAL:   container creation failed: while mounting image /proc/self/fd/3: x\n"
+ENDINGS = {
+    "killed": (KILLED, "slurm-task-killed"),
+    "preempted": (f"{CANCELLED}DUE TO PREEMPTION ***\n", "slurm-preempted"),
+    "hung-up": (
+        f"{ELASTIC}.api.SignalException: Process 4700 got signal: 1\n",
+        "torch-hangup",
+    ),
+    "deepspeed-memory": (f"{DEEPSPEED}-9\n", "deepspeed-killed"),
+    "deepspeed-crash": (f"{DEEPSPEED}-7\n", "deepspeed-crashed"),
+    "deepspeed-exit": (f"{DEEPSPEED}1\n", "deepspeed-exit"),
+}
+STARTS = {
+    "container": (FATAL, "container-not-started"),
+    "container-by-label": (f"3: {FATAL}", "container-not-started"),
+    "container-and-exit": (
+        f"{FATAL}srun: error: nid001001: task 3: Exited with exit code 255\n",
+        "container-not-started",
+    ),
+    "program": (
+        'FATAL:   "train.py": executable file not found in $PATH\n',
+        "container-program",
+    ),
+    # The hooks of Enroot may say worse things, which its log repeats.
+    "pyxis": (
+        """\
+3: slurmstepd: error: pyxis: container start failed with error code: 1
+3: slurmstepd: error: pyxis:     71 Segmentation fault      (core dumped) | pwck
+""",
+        "pyxis-not-started",
+    ),
+    "launch": (
+        """\
+srun: error: Application launch failed: Socket timed out on send/recv operation
+srun: Job step aborted
+""",
+        "slurm-not-launched",
+    ),
+    "no-program": (
+        """\
+slurmstepd: error: execve(): apptainer: No such file or directory
+srun: error: nid001001: tasks 0-7: Exited with exit code 2
+""",
+        "slurm-program",
+    ),
+}
+WELL = {
+    "cancelled": CANCELLED + "***\n",
+    "cancelled-and-killed": f"{CANCELLED}***\n{KILLED}",
+    "killed-and-cancelled": f"{KILLED}{CANCELLED}***\n",
+    "exit-0": f"{DEEPSPEED}0\n",
+    "words": "FATAL: loss is not a number\npyxis: imported docker image: docker://x\n",
+}
+
+
+@pytest.mark.parametrize("name", ENDINGS)
+def test_the_end_of_a_job_that_was_well(name: str) -> None:
+    said, rule = ENDINGS[name]
+    report = check(GOOD + said)
+    assert (report.verdict, report.network_verdict) == ("broken", "ok")
+    assert next(each for each in report.findings if each.cause).rule == rule
+    assert "network ok" in report.summary
+
+
+@pytest.mark.parametrize("name", STARTS)
+def test_a_job_that_did_not_start(name: str) -> None:
+    said, rule = STARTS[name]
+    report = check(said)
+    assert report.verdict == "broken"
+    assert next(each for each in report.findings if each.cause).rule == rule
+    assert rule in rules_of(report)
+
+
+@pytest.mark.parametrize("name", WELL)
+def test_what_ends_no_job(name: str) -> None:
+    assert check(GOOD + WELL[name]).verdict == "ok"
+
+
+def test_memory_that_is_full_and_memory_that_is_not_there() -> None:
+    warned = "gpu-07:900:955 [0] misc/shmutils.cc:121 NCCL WARN Error while "
+    full = "creating shared memory segment /dev/shm/nccl-aB3dEf (size 33), error: No space left on device (28)\n"
+    gone = "attaching to shared memory segment /dev/shm/nccl-aB3dEf (size 33), error: No such file or directory (2)\n"
+    assert "shared-memory-full" in rules_of(check(warned + full))
+    assert rules_of(check(warned + gone)) == {"shared-memory-gone"}
