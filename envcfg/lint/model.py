@@ -162,11 +162,19 @@ class Directive(NamedTuple):
     late: bool = False
 
 
+class Opaque(NamedTuple):
+    """What was run and cannot be read: ``source ...``, ``module load ...``, a file."""
+
+    what: str
+    at: int
+    scope: Scope
+
+
 class Model:
     """What one script does, with all that it starts and sources.
 
     Attributes:
-        opaque: what was run that cannot be read, and may set anything: by what, where.
+        opaque: what was run that cannot be read, and may set anything.
         functions: names of the functions that are defined.
         submitted: scripts that it writes itself and gives to sbatch.
     """
@@ -179,7 +187,7 @@ class Model:
         self.assignments: list[Assignment] = []
         self.expansions: list[Expansion] = []
         self.directives: list[Directive] = []
-        self.opaque: list[tuple[str, int]] = []
+        self.opaque: list[Opaque] = []
         self.functions: set[str] = set()
         self.read: set[int] = set()
         self.submitted: list[Text] = []

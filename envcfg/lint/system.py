@@ -68,6 +68,14 @@ def owns_nodes(job: Job) -> bool | None:
     return found.exclusive if found else None
 
 
+def shares_nodes(job: Job) -> bool:
+    """Return whether the profile says that other jobs may be on the same nodes."""
+    profile, gpus = job.profile, job.shape.gpus_per_node
+    if profile is None or profile.node is None or owns_nodes(job) is not False:
+        return False
+    return gpus is None or gpus < profile.node.gpus
+
+
 def is_gpu_job(job: Job) -> bool:
     """Return whether a directive asks for GPUs."""
     return any(

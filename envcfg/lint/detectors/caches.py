@@ -10,7 +10,7 @@ from envcfg.lint.facts import is_many
 from envcfg.lint.flow import text_of
 from envcfg.lint.model import Assignment, Command
 from envcfg.lint.rule import Fault, Job, detects
-from envcfg.lint.system import owns_nodes
+from envcfg.lint.system import owns_nodes, shares_nodes
 from envcfg.lint.text import Text, holes, shown, start
 
 _LOCAL = re.compile(r"^(?:/tmp|/dev/shm|/var/tmp)(?:/|$)")
@@ -29,7 +29,7 @@ _COMPILED = re.compile(
 )
 _BY_RANK = re.compile(r"LOCALID|LOCAL_RANK|PROCID")
 _EVERYTHING = re.compile(
-    r"^(?:/dev/shm|/tmp)/(?:\*|[\w$-]*cache)|^(?:~|\$HOME)/\.cache\b"
+    r"^(?:/dev/shm|/tmp|/var/tmp)/(?:\*|[^/]*cache)|^(?:~|\$HOME)/\.cache\b"
 )
 # Where an image is pulled and built, which is done in batch.
 _FOR_IMAGES = re.compile(
@@ -126,16 +126,42 @@ def shared_name(job: Job) -> Iterator[Fault]:
     """A cache on the node that all users and jobs name alike."""
     if job.model.is_dump:
         return
+    seen: set[str] = set()
     for each in _settings(job):
         value = text_of(each.value)
-        if not _CACHES.fullmatch(each.name) or not _LOCAL.match(shown(value)):
+        path = shown(value)
+        if not _CACHES.fullmatch(each.name) or not _LOCAL.match(path) or path in seen:
             continue
+        message = fix = None
         if _is_own(value):
-            continue
+            if not _meets_others(value, job):
+                continue
+            message = "{name} is {path} for every job of the user, and they share nodes"
+            fix = "put ${{SLURM_JOB_ID}} into the name"
+        seen.add(path)
         at = start(value)
-        words = {"name": each.name, "path": shown(value)}
+        words = {"name": each.name, "path": path}
         severity: Severity | None = "note" if owns_nodes(job) else None
-        yield Fault(at if at >= 0 else each.at, words, severity)
+        yield Fault(at if at >= 0 else each.at, words, severity, message, fix)
+
+
+def _meets_others(value: Text, job: Job) -> bool:
+    """Return whether other jobs of the user are on the node, and use or lose the same."""
+    named = {hole.name or hole.text for hole in holes(value)}
+    if not named <= _SAME | {"USER", "LOGNAME", "whoami", "id -un"}:
+        return False  # what is not known may be the job
+    return shares_nodes(job) or (
+        (job.shape.nodes or 0) == 1
+        and job.model.scope == "batch"
+        and any(_deletes(command, shown(value)) for command in job.model.commands)
+    )
+
+
+def _deletes(command: Command, path: str) -> bool:
+    if command.name != "rm" or command.context.function == "trap":
+        return False
+    flags = "".join(w.shown for w in command.arguments if w.shown.startswith("-"))
+    return "r" in flags.lower() and any(w.shown == path for w in command.arguments)
 
 
 def _is_own(value: Text) -> bool:

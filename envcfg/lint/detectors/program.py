@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from envcfg.findings import Severity
 from envcfg.lint.facts import is_helper, steps
 from envcfg.lint.flow import is_agent, text_of
-from envcfg.lint.model import Command
+from envcfg.lint.model import Command, Model
 from envcfg.lint.rule import Edit, Fault, Job, detects
 from envcfg.lint.text import holes, literal
 
@@ -23,6 +23,7 @@ _SUCCEED = frozenset(
     "sacct sstat scontrol squeue nvidia-smi rocm-smi hostname df du free uname env "
     "tee mail".split()
 )
+_THROUGH = frozenset("time env nice ionice stdbuf timeout command nohup".split())
 _DEBUG = {
     "CUDA_LAUNCH_BLOCKING": ("1",),
     "HIP_LAUNCH_BLOCKING": ("1",),
@@ -46,7 +47,7 @@ def lost_exit_code(job: Job) -> Iterator[Fault]:
     main = [
         s
         for s in steps(model)
-        if s.parent is None and not s.substitution and s.scope == "batch"
+        if not s.substitution and s.scope == "batch" and _is_top(s, model)
         and len(s.words) > 1 and not is_helper(s, model)
     ]  # fmt: skip
     main = [s for s in main if model.children(s)]
@@ -70,12 +71,18 @@ def lost_exit_code(job: Job) -> Iterator[Fault]:
         yield Fault(last.at, {"what": after.name or "what follows"}, severity)
 
 
+def _is_top(step: Command, model: Model) -> bool:
+    """Return whether the script itself starts *step*, or ``time`` in it."""
+    return all(each.name in _THROUGH for each in model.ancestors(step))
+
+
 def _after(step: Command, job: Job) -> Command | None:
     """Return the command that ends the script in place of *step*."""
     inside = {step.number}
     found = None
+    top = [step, *job.model.ancestors(step)][-1]
     for each in job.model.commands[step.number + 1 :]:
-        if each.parent in inside or each.at == step.at:
+        if each.parent in inside or each.at in (step.at, top.at):
             inside.add(each.number)
         elif (
             each.substitution

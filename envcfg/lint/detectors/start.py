@@ -104,10 +104,11 @@ def host_leaks(job: Job) -> Iterator[Fault]:
         ):
             continue
         yield from _leak(each)
-    for what, at in job.model.opaque:
-        if _SOURCES.match(what) and at < first.at and "VIRTUAL_ENV" not in unset:
+    for read in job.model.opaque:
+        is_before = read.at < first.at and read.scope != "container"
+        if _SOURCES.match(read.what) and is_before and "VIRTUAL_ENV" not in unset:
             message = "an environment of the host is active when the container starts"
-            yield Fault(at, {}, "note", message)
+            yield Fault(read.at, {}, "note", message)
             break
     if "PYTHONNOUSERSITE" not in named and "PYTHONUSERBASE" not in named:
         yield from _user_packages(job, first)

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Iterator
-from functools import lru_cache
+from collections.abc import Iterator, Mapping
+from functools import cache, lru_cache
+from typing import Any
 
+from envcfg.datafile import load_yaml
 from envcfg.findings import Finding, Severity
 from envcfg.lint.flow import text_of
 from envcfg.lint.model import Array, Assignment
 from envcfg.lint.rule import Edit, Fault, Job, detects
 from envcfg.lint.text import Text, literal, shown
 
+_OUTDATED = os.path.join(os.path.dirname(__file__), os.pardir, "outdated.yaml")
 _FAMILIES = re.compile(
     r"(?:NCCL|RCCL|TORCH_NCCL|FI|CXI|MIOPEN|HSA|OMPI_MCA|TORCHINDUCTOR|TORCH|TRITON|HIP|ROCR|"
     r"AMD|PYTORCH|GLOO|MPICH|OFI_NCCL|SINGULARITY|APPTAINER|MIOOPEN)_"
@@ -114,6 +118,35 @@ def deprecated_variable(job: Job) -> Iterator[Fault]:
                 _said(found.message),
                 _said(found.fix or ""),
             )
+    yield from _outdated(job)
+
+
+def _outdated(job: Job) -> Iterator[Fault]:
+    """Yield what newer software of the fabric that the job uses needs no more."""
+    provider = job.profile.expect.provider if job.profile and job.profile.expect else ""
+    settings = list(_settings(job))
+    for fabric, known in _load_outdated().items():
+        shows = any(
+            name.startswith(known["own"])
+            or (name == "FI_PROVIDER" and literal(text_of(each.value)) == fabric)
+            for name, each in settings
+            if each.value is not None
+        )
+        if provider != fabric and not shows:
+            continue
+        for name, each in settings:
+            found = known["names"].get(name)
+            value = literal(text_of(each.value))
+            if found is None or value is None or found.get("value", value) != value:
+                continue
+            words = {"name": name, "why": found["why"]}
+            message = "{name} is outdated: {why}"
+            yield Fault(each.at, words, found["severity"], message, "leave it out")
+
+
+@cache
+def _load_outdated() -> Mapping[str, Any]:
+    return load_yaml(_OUTDATED)  # type: ignore[no-any-return]
 
 
 @detects("EC209")
