@@ -55,7 +55,7 @@ class Command(NamedTuple):
         variant: of one place: 0, or the number of another way that it can be run.
         unit: number of the text in which it stands: 0 the file, else a string within.
         substitution: its output is taken.
-        stands: the bytes of the statement, of the file.
+        stands: offset of the statement, where its name may be a variable; -1: within one.
         is_open: words are missing, as they are not known.
         output: the file that it writes, if any.
         kind: of ``programs.yaml``, if it is there.
@@ -75,6 +75,7 @@ class Command(NamedTuple):
     is_open: bool = False
     output: Text = ()
     kind: str = ""
+    stands: int = -1
 
     @property
     def arguments(self) -> tuple[Word, ...]:

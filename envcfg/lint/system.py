@@ -12,7 +12,7 @@ from envcfg.lint.source import Source
 from envcfg.request.amounts import mebibytes
 
 if TYPE_CHECKING:
-    from envcfg.lint.model import Directive
+    from envcfg.lint.model import Command, Directive
     from envcfg.lint.rule import Job
     from envcfg.profile.model import Profile
 
@@ -66,6 +66,12 @@ def owns_nodes(job: Job) -> bool | None:
         return None
     found = job.profile.partitions.get(asked_partition(job) or "")
     return found.exclusive if found else None
+
+
+def is_singularity(command: Command, job: Job) -> bool:
+    """Return whether SingularityCE certainly is what *command* starts a container by."""
+    runtimes = job.profile.runtimes if job.profile else None
+    return command.name == "singularity" and runtimes == ("singularity",)
 
 
 def shares_nodes(job: Job) -> bool:

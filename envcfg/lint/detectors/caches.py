@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from envcfg.findings import Severity
 from envcfg.lint.facts import is_many
-from envcfg.lint.flow import text_of
+from envcfg.lint.flow import is_server, text_of
 from envcfg.lint.model import Assignment, Command
 from envcfg.lint.rule import Fault, Job, detects
 from envcfg.lint.system import owns_nodes, shares_nodes
@@ -34,9 +34,6 @@ _EVERYTHING = re.compile(
 # Where an image is pulled and built, which is done in batch.
 _FOR_IMAGES = re.compile(
     r"(?:SINGULARITY|APPTAINER)_(?:TMPDIR|CACHEDIR|PULLDIR|PULLFOLDER)$"
-)
-_SERVER = re.compile(
-    r"(?i)^(?:ray|redis|dask|mlflow|vllm)\b|serve|head|master|schedul|control"
 )
 _MKTEMP = re.compile(r"^mktemp\b")
 _ELSEWHERE = re.compile(r"\s-[a-z]*p\b|--tmpdir|\s/(?!tmp|dev/shm|var/tmp)\w|\$")
@@ -211,16 +208,6 @@ def _names_job(value: Text) -> bool:
     return any("JOB" in hole.name or hole.kind == "unknown" for hole in holes(value))
 
 
-def _is_server(step: Command, job: Job) -> bool:
-    """Return whether a step in the background is what others then ask for something."""
-    if not step.is_step or not step.context.background:
-        return False
-    said = [each.shown for each in step.words]
-    for each in job.model.children(step):
-        said += [word.shown for word in each.words]
-    return any(map(_SERVER.search, said))
-
-
 @detects("EC315")
 def sleep_as_barrier(job: Job) -> Iterator[Fault]:
     """Seconds in place of a condition."""
@@ -234,6 +221,6 @@ def sleep_as_barrier(job: Job) -> Iterator[Fault]:
             same = [c for c in before[-8:] if c.unit == command.unit]
             near = [command, *same[-3:]]
             by_one = any(_BY_RANK.search(c) for n in near for c in n.context.conditions)
-            if by_one or any(_is_server(c, job) for c in same):
+            if by_one or any(is_server(c, job) for c in same):
                 yield Fault(command.at, {"seconds": seconds})
         before.append(command)

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from envcfg.findings import Severity
 from envcfg.lint.facts import is_helper, steps
-from envcfg.lint.flow import is_agent, text_of
+from envcfg.lint.flow import is_agent, is_server, text_of
 from envcfg.lint.model import Command, Model
 from envcfg.lint.rule import Edit, Fault, Job, detects
 from envcfg.lint.text import holes, literal
@@ -55,7 +55,12 @@ def lost_exit_code(job: Job) -> Iterator[Fault]:
         return
     last = main[-1]
     context = last.context
-    if context.tested or context.function or context.background or context.loop:
+    if context.tested or context.function:
+        return
+    if context.background:
+        yield from _waited_for(last, job)
+        return
+    if context.loop:
         return
     if context.forgiven:
         yield Fault(last.at, {"what": "|| true"})
@@ -69,6 +74,21 @@ def lost_exit_code(job: Job) -> Iterator[Fault]:
         # What may fail itself, as a second program, can say what the job is worth.
         severity: Severity | None = None if after.name in _SUCCEED else "note"
         yield Fault(last.at, {"what": after.name or "what follows"}, severity)
+
+
+def _waited_for(step: Command, job: Job) -> Iterator[Fault]:
+    """Yield where all steps are in the background, and none is waited for by its id."""
+    model = job.model
+    if any(each.name == "!" for each in model.expansions) or is_server(step, job):
+        return
+    waits = [c for c in model.commands if c.name == "wait" and c.number > step.number]
+    if not waits or any(each.arguments for each in waits):
+        return
+    if any(c.name in ("exit", "return") for c in model.commands[waits[-1].number :]):
+        return
+    message = "the exit code of srun is lost: wait without an id ends with 0"
+    fix = 'pid=$! behind the &, and wait "$pid"'
+    yield Fault(waits[0].at, {"what": "wait"}, None, message, fix)
 
 
 def _is_top(step: Command, model: Model) -> bool:
@@ -121,8 +141,9 @@ def no_exec(job: Job) -> Iterator[Fault]:
         return
     hands_on = any(h.name in ("@", "*") for w in last.words for h in holes(w.text))
     if hands_on and (_is_program(last) or not last.name):
-        edit = Edit(last.at, last.at, "exec ")
-        yield Fault(last.at, {"name": last.name or "the program"}, edit=edit)
+        at = last.at if last.stands < 0 else last.stands
+        words = {"name": last.name or "the program"}
+        yield Fault(at, words, edit=Edit(at, at, "exec "))
 
 
 def _is_program(command: Command) -> bool:
