@@ -126,9 +126,9 @@ def _command(
             start_command(
                 follower, tuple(words), inside, redirects, sets if assigned else None
             )
-            for command in follower.model.commands[number : number + 1]:
+            for started in follower.model.commands[number : number + 1]:
                 at = frame.flat.origin(spans[0][0])
-                follower.model.commands[number] = command._replace(stands=at)
+                follower.model.commands[number] = started._replace(stands=at)
         pick += 1
     for each in piped:
         for command in each.children:

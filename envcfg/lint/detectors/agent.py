@@ -51,13 +51,32 @@ def _apart(command: Command, asked: Mapping[str, Option], job: Job) -> Iterator[
         yield Fault(count.value.at, words, "warning", message, fix)
     elif agent and not (
         agent.counts_all
-        or command.is_open
-        or _PLACES & asked.keys()
+        or _may_be_told(command)
+        or _has_place(asked)
         or _BY_ENVIRONMENT & job.model.set_names()
     ):
         message = "{name} is told on {nodes} nodes of no node that it could meet"
         words = {"name": command.name, "nodes": nodes}
         yield Fault(command.at, words, "warning", message, fix)
+
+
+def _has_place(asked: Mapping[str, Option]) -> bool:
+    """Return whether a launcher is told where to meet; c10d reads the endpoint alone."""
+    backend = asked.get("rdzv-backend")
+    if backend and backend.value.literal == "c10d":
+        return "rdzv-endpoint" in asked
+    return not _PLACES.isdisjoint(asked)
+
+
+def _may_be_told(command: Command) -> bool:
+    """Return whether words that are not known may be options; a value of one is none."""
+    before = ""
+    for word in command.words:
+        takes = before.startswith("--") and "=" not in before
+        if word.text and word.text[0].hole and word.is_loose and not takes:
+            return True
+        before = word.shown
+    return False
 
 
 def _nodes(command: Command, job: Job) -> int | None:
@@ -102,10 +121,16 @@ def _idle(command: Command, asked: Mapping[str, Option], job: Job) -> Iterator[F
     backend = asked.get("rdzv-backend")
     if backend and backend.value.literal == "c10d":
         for each in ("node-rank", "master-addr"):
-            if each in asked and not asked[each].value.is_loose:
+            if each in asked and _is_there(asked[each]):
                 message = "with c10d nobody reads --{name}"
                 at = _option_at(asked[each].command, each)
                 yield Fault(at, {"name": each}, "note", message, "leave it out")
+
+
+def _is_there(option: Option) -> bool:
+    """Return whether a value is certainly one word, as what Slurm sets is."""
+    names = [hole.name for hole in holes(option.value.text) if hole.loose]
+    return all(name.startswith("SLURM_") for name in names)
 
 
 def _option_at(command: Command, name: str) -> int:

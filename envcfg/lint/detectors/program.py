@@ -23,6 +23,7 @@ _SUCCEED = frozenset(
     "sacct sstat scontrol squeue nvidia-smi rocm-smi hostname df du free uname env "
     "tee mail".split()
 )
+_SLOW = ("BLOCKING", "KERNEL", "COPY", "TORCH_DISTRIBUTED_DEBUG")
 _THROUGH = frozenset("time env nice ionice stdbuf timeout command nohup".split())
 _DEBUG = {
     "CUDA_LAUNCH_BLOCKING": ("1",),
@@ -237,7 +238,7 @@ def debug_left_on(job: Job) -> Iterator[Fault]:
         name = re.sub(r"^(?:SINGULARITY|APPTAINER)ENV_", "", each.name)
         value = literal(text_of(each.value))
         if value is not None and value in _DEBUG.get(name, ()):
-            severity = None if name.endswith(("BLOCKING", "KERNEL", "COPY")) else "note"
+            severity = None if name.endswith(_SLOW) else "note"
             yield Fault(each.at, {"name": name, "value": value}, severity)  # type: ignore[arg-type]
         elif name == "NCCL_DEBUG_SUBSYS" and value:
             parts = set(value.upper().split(","))
