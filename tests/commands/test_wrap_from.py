@@ -394,6 +394,8 @@ def test_options_that_do_not_go_together(
         ("srun python - <<E\nprint(1)\nE\n", "reads a part of the script"),
         ("go() { srun python $1; }\ngo a\ngo b\n", "several times"),
         ("srun torchrun --what=1 t.py\n", "does not know this option"),
+        ("srun $@\n", "'srun $@' starts comes from outside"),
+        ("srun $1 --nnodes=4 -m train\n", "starts comes from outside"),
     ],
 )
 def test_a_script_that_is_none_of_one_step(script: str, said: str, here: Path) -> None:
