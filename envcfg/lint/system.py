@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
 from envcfg.datafile import load_yaml
+from envcfg.lint.program import load_programs
 from envcfg.lint.source import Source
 from envcfg.request.amounts import mebibytes
 
@@ -71,7 +72,9 @@ def owns_nodes(job: Job) -> bool | None:
 def is_singularity(command: Command, job: Job) -> bool:
     """Return whether SingularityCE certainly is what *command* starts a container by."""
     runtimes = job.profile.runtimes if job.profile else None
-    return command.name == "singularity" and runtimes == ("singularity",)
+    program = load_programs().get(command.name)
+    reads_one = program is not None and bool(program.prefix)
+    return reads_one and runtimes == (command.name,)
 
 
 def shares_nodes(job: Job) -> bool:

@@ -27,6 +27,7 @@ _COMPILED = re.compile(
     r"TRITON_CACHE_DIR|TORCH_EXTENSIONS_DIR|TORCHINDUCTOR_CACHE_DIR|AITER_JIT_DIR|"
     r"MIOPEN_USER_DB_PATH|MIOPEN_CUSTOM_CACHE_DIR|VLLM_CACHE_ROOT|NUMBA_CACHE_DIR"
 )
+_PARALLEL = re.compile(r"/(?:scratch|project|projappl|flash|lustre|pfs)/")
 _BY_RANK = re.compile(r"LOCALID|LOCAL_RANK|PROCID")
 _EVERYTHING = re.compile(
     r"^(?:/dev/shm|/tmp|/var/tmp)/(?:\*|[^/]*cache)|^(?:~|\$HOME)/\.cache\b"
@@ -37,7 +38,6 @@ _FOR_IMAGES = re.compile(
 )
 _MKTEMP = re.compile(r"^mktemp\b")
 _ELSEWHERE = re.compile(r"\s-[a-z]*p\b|--tmpdir|\s/(?!tmp|dev/shm|var/tmp)\w|\$")
-_PAIR = ("MIOPEN_USER_DB_PATH", "MIOPEN_CUSTOM_CACHE_DIR")
 
 
 def _settings(job: Job) -> Iterator[Assignment]:
@@ -46,35 +46,24 @@ def _settings(job: Job) -> Iterator[Assignment]:
             yield each
 
 
-@detects("EC310")
-def incomplete_miopen(job: Job) -> Iterator[Fault]:
-    """One of MIOpen's two folders is set, and not the other."""
-    model = job.model
-    if model.is_dump:
-        return
-    names = {
-        re.sub(r"^(?:SINGULARITY|APPTAINER)ENV_", "", n) for n in model.set_names()
-    }
-    here = [name for name in _PAIR if name in names]
-    if len(here) != 1 or any(
-        n.startswith(("MIOPEN_USER", "MIOPEN_C")) and n not in _PAIR for n in names
-    ):
-        return
-    lacking = next(name for name in _PAIR if name not in names)
-    severity: Severity = "note" if model.opaque else "warning"
-    first = next(a for a in model.assignments if a.name.endswith(here[0]))
-    if model.scope != "unknown" or first.scope != "unknown":
-        yield Fault(first.at, {"name": here[0], "lacking": lacking}, severity)
-
-
 @detects("EC311")
 def made_on_first_node(job: Job) -> Iterator[Fault]:
     """A folder in the memory or on the disk of the first node, for tasks of all nodes."""
     if job.model.scope != "batch" or (job.shape.nodes or 1) < 2:
         return
     seen: set[int] = set()
+    made = {
+        word.shown
+        for command in job.model.commands
+        if command.name in ("mkdir", "install")
+        for word in command.arguments
+    }
+    last = max((c.number for c in job.model.commands if c.is_step), default=-1)
     for command in job.model.commands:
-        if command.name not in ("mkdir", "install") or command.scope != "batch":
+        if command.name not in ("mkdir", "install", "rm") or command.scope != "batch":
+            continue
+        is_rm = command.name == "rm"
+        if is_rm and (command.number > last or command.context.function == "trap"):
             continue
         if command.parent is not None or command.substitution or command.context.loop:
             continue
@@ -82,9 +71,12 @@ def made_on_first_node(job: Job) -> Iterator[Fault]:
             path = word.shown
             if not _LOCAL.match(path) or path.rstrip("/") in ("/tmp", "/dev/shm"):  # noqa: S108
                 continue
+            if is_rm and (path in made or not _deletes(command, path)):
+                continue
             if _goes_to_tasks(path, command, job) and command.at not in seen:
                 seen.add(command.at)
-                yield Fault(command.at, {"path": path})
+                message = "{path} is removed on the first node only" if is_rm else None
+                yield Fault(command.at, {"path": path}, message=message)
     for each in _settings(job):
         for hole in holes(text_of(each.value)):
             temporary = hole.kind == "command" and _MKTEMP.match(hole.text)
@@ -181,10 +173,18 @@ def shared_file_system(job: Job) -> Iterator[Fault]:
         first = value[0].hole
         at_home = said.startswith("~/") or (first is not None and first.name == "HOME")
         relative = first is None and said[0] != "/" and re.match(r"\.{0,2}/?\w", said)
-        if at_home or relative:
+        if at_home or relative or _is_shared(said, job):
             at = start(value)
             words = {"name": each.name, "path": said}
             yield Fault(at if at >= 0 else each.at, words)
+
+
+def _is_shared(path: str, job: Job) -> bool:
+    """Return whether a parallel file system of the system is there."""
+    if job.profile is None or not _PARALLEL.match(path):
+        return False
+    scratch = job.profile.scratch
+    return scratch is None or not path.startswith(str(scratch.root))
 
 
 @detects("EC314")

@@ -22,6 +22,7 @@ _OFF = {
     "NCCL_P2P_DISABLE": ("1",),
     "NCCL_SHM_DISABLE": ("1",),
     "FI_MR_CACHE_MONITOR": ("disabled",),
+    "NCCL_NET_GDR_LEVEL": ("0", "LOC"),
 }
 _SIZES = ("FI_CXI_RDZV_GET_MIN", "FI_CXI_RDZV_THRESHOLD", "FI_CXI_RDZV_EAGER_SIZE")
 _ON_SLINGSHOT = re.compile(r"FI_CXI_|CXI_")
@@ -171,6 +172,13 @@ def _is_slingshot(job: Job) -> bool:
     return any(map(_ON_SLINGSHOT.match, _names(job))) or any("hsn" in v for v in values)
 
 
+def _is_other_provider(value: str, profile: Profile) -> bool:
+    provider = profile.expect.provider if profile.expect else None
+    return bool(
+        provider and re.fullmatch(r"[a-z;_,]+", value) and provider not in value
+    )
+
+
 @detects("EC522")
 def other_fabric(job: Job) -> Iterator[Fault]:
     """Settings of a fabric that the system does not have."""
@@ -183,7 +191,9 @@ def other_fabric(job: Job) -> Iterator[Fault]:
         if each.value is None or each.context.conditions:
             continue
         words = {"name": name, "value": value, "profile": job.profile.name}
-        if is_slingshot and name.startswith("NCCL_IB_"):
+        if name == "FI_PROVIDER" and _is_other_provider(value, job.profile):
+            yield Fault(each.at, words)
+        elif is_slingshot and name.startswith("NCCL_IB_"):
             is_off = name == "NCCL_IB_DISABLE" and value == "1"
             yield Fault(each.at, words, "note" if is_off else None)
         elif is_slingshot and name.endswith("SOCKET_IFNAME"):

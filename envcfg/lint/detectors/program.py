@@ -8,10 +8,10 @@ from collections.abc import Iterator
 
 from envcfg.findings import Severity
 from envcfg.lint.facts import is_helper, steps
-from envcfg.lint.flow import is_agent, is_server, text_of
+from envcfg.lint.flow import is_agent, is_server
 from envcfg.lint.model import Command, Model
 from envcfg.lint.rule import Edit, Fault, Job, detects
-from envcfg.lint.text import holes, literal
+from envcfg.lint.text import holes
 
 _PATHS = frozenset({"dirname", "readlink", "realpath", "cd"})
 _ENDS = frozenset(
@@ -23,18 +23,7 @@ _SUCCEED = frozenset(
     "sacct sstat scontrol squeue nvidia-smi rocm-smi hostname df du free uname env "
     "tee mail".split()
 )
-_SLOW = ("BLOCKING", "KERNEL", "COPY", "TORCH_DISTRIBUTED_DEBUG")
 _THROUGH = frozenset("time env nice ionice stdbuf timeout command nohup".split())
-_DEBUG = {
-    "CUDA_LAUNCH_BLOCKING": ("1",),
-    "HIP_LAUNCH_BLOCKING": ("1",),
-    "AMD_SERIALIZE_KERNEL": ("1", "2", "3"),
-    "AMD_SERIALIZE_COPY": ("1", "2", "3"),
-    "TORCH_DISTRIBUTED_DEBUG": ("DETAIL",),
-    "NCCL_DEBUG": ("TRACE", "trace"),
-    "RCCL_KERNEL_COLL_TRACE_ENABLE": ("1",),
-    "FI_LOG_LEVEL": ("debug", "trace"),
-}
 
 
 @detects("EC734")
@@ -160,6 +149,10 @@ def script_location(job: Job) -> Iterator[Fault]:
     yield from _late(job)
     yield from _made_too_late(job)
     seen: set[int] = set()
+    for each in model.expansions:
+        cut = each.name in ("0", "BASH_SOURCE") and each.hole.op[:1] == "%"
+        if cut and each.hole.scope == "batch" and not _is_elsewhere(each.at, job):
+            yield Fault(each.at, {"name": "$0" if each.name == "0" else "BASH_SOURCE"})
     for command in model.commands:
         if command.name not in _PATHS or command.scope != "batch":
             continue
@@ -225,25 +218,3 @@ def _made_too_late(job: Job) -> Iterator[Fault]:
                 words = {"folder": said, "option": folders[said]}
                 yield Fault(word.at, words, "warning", message, fix)
                 return
-
-
-@detects("EC737")
-def debug_left_on(job: Job) -> Iterator[Fault]:
-    """What helps to find a fault, and slows every run."""
-    for each in job.model.assignments:
-        if each.value is None or each.context.conditions:
-            continue
-        if not (each.exported or each.how == "env" or each.command is not None):
-            continue
-        name = re.sub(r"^(?:SINGULARITY|APPTAINER)ENV_", "", each.name)
-        value = literal(text_of(each.value))
-        if value is not None and value in _DEBUG.get(name, ()):
-            severity = None if name.endswith(_SLOW) else "note"
-            yield Fault(each.at, {"name": name, "value": value}, severity)  # type: ignore[arg-type]
-        elif name == "NCCL_DEBUG_SUBSYS" and value:
-            parts = set(value.upper().split(","))
-            if not any(p.startswith("^") for p in parts) and not parts & {"NET", "ALL"}:
-                message = "{value} hides why a network plugin was not loaded"
-                edit = Edit(each.value_at, each.value_at + len(value), "INIT,ENV,NET")
-                fix = "INIT,ENV,NET"
-                yield Fault(each.at, {"value": value}, "note", message, fix, edit)

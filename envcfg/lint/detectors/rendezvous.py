@@ -25,6 +25,7 @@ _ADDRESS_OPTIONS = frozenset(
     {"master-addr", "main-process-ip", "rdzv-endpoint", "rdzv-backend-endpoint"}
 )
 _HERE = re.compile(r"^(?:localhost|127\.0\.0\.1|0\.0\.0\.0)(?::|$)")
+_ELSEWHERE = frozenset({"nodes", "nodelist", "ntasks"})
 _HOSTNAME = re.compile(r"^(?:/bin/|/usr/bin/)?hostname\b")
 _SLURM_TOOLS = frozenset(
     "scontrol sinfo squeue srun sacct sbatch salloc scancel".split()
@@ -53,6 +54,20 @@ def address_in_task(job: Job) -> Iterator[Fault]:
                 yield Fault(
                     max(at, each.at), {"value": shown(value), "name": each.name}
                 )
+        elif each.scope == "batch" and each.exported and (nodes or 1) > 1:
+            said = literal(value)
+            everywhere = any(
+                c.is_step and not _ELSEWHERE & c.options.keys()
+                for c in job.model.commands
+            )
+            if (
+                said
+                and _HERE.match(said)
+                and everywhere
+                and not each.context.conditions
+            ):
+                at = max(start(value), each.at)
+                yield Fault(at, {"value": said, "name": each.name})
     yield from _unexported(job)
     if nodes is None or nodes < 2:
         return

@@ -63,6 +63,11 @@ def dead_variable(job: Job) -> Iterator[Fault]:
             continue
         if name in _OWN or name in used or not _FAMILIES.match(name):
             continue
+        if name.startswith("OMPI_MCA_") and name[9:] != name[9:].lower():
+            right = f"OMPI_MCA_{name[9:].lower()}"
+            message = "{name} is not read: names of Open MPI are in lower case"
+            yield Fault(each.at, {"name": name}, None, message, f"write {right}")
+            continue
         variable = find_variable(name)
         if variable is not None and variable.is_read:
             continue
@@ -110,6 +115,11 @@ def deprecated_variable(job: Job) -> Iterator[Fault]:
             continue
         if variable.renamed and variable.renamed in names:
             continue
+        value = literal(text_of(each.value)) or ""
+        if value in variable.legacy:
+            words = {"name": name, "value": value, "right": variable.legacy[value]}
+            message = "{value} is an old form of {right}"
+            yield Fault(each.at, words, "note", message, f"{name}={{right}}")
         for found in _checked(name, None):
             yield Fault(
                 each.at,
@@ -154,10 +164,14 @@ def wrong_value(job: Job) -> Iterator[Fault]:
     """A value that its reader cannot take."""
     from envcfg.knowledge.variables import find_variable
 
+    off = {n for n, a in _settings(job) if literal(text_of(a.value)) == "1"}
     for name, each in _settings(job):
         variable = find_variable(name)
         if variable is None or not variable.is_read or isinstance(each.value, Array):
             continue
+        if name == "NCCL_P2P_LEVEL" and "NCCL_P2P_DISABLE" in off and each.value:
+            message = "{name} does nothing beside NCCL_P2P_DISABLE=1"
+            yield Fault(each.at, {"name": name}, "warning", message, "keep one of them")
         if each.value is None or each.appended:
             continue
         text = text_of(each.value)
