@@ -5,11 +5,14 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Sequence
+from typing import NoReturn
 
+from envcfg.characters import one_line
 from envcfg.conversion.model import Argument, Left, Step
 from envcfg.conversion.table import PASSED, load_table
 from envcfg.conversion.trace import Script, Stood
 from envcfg.conversion.words import is_foreign
+from envcfg.errors import UsageError
 from envcfg.launch.recognise import decided_words
 from envcfg.lint.facts import job_shape, step_shape
 from envcfg.lint.model import Array, Command
@@ -49,6 +52,8 @@ class Reader:
             self._assigned(command)
             following = self._enter(command)
             if following is None:
+                if command.is_step:
+                    self._fail_unknown(command)
                 words = command.words
                 if (
                     command.name in load_table()["containers"]
@@ -76,6 +81,12 @@ class Reader:
             taken=tuple(self.taken),
             left=tuple(self.left),
         )
+
+    def _fail_unknown(self, step: Command) -> NoReturn:
+        path, line = self.script.source.path, self.script.line(self.stood.start)
+        said = one_line(" ".join(each.shown for each in step.words))[:60]
+        msg = f"{path}:{line}: what '{said}' starts comes from outside of the script"
+        raise UsageError(msg, hint="write the program out behind srun")
 
     def _leave(self, at: int, what: str, why: str) -> None:
         line = self.script.sources.line_number(at) if at >= 0 else 0

@@ -34,7 +34,8 @@ _STAND_IN = "source <(envcfg || echo exit $?)"
 _STEP = "\x02"  # where the step stands, while the text is made
 # Lines of others stand as they were, with what shellcheck has against them.
 _DISABLED = (
-    "SC1003,SC1090,SC1091,SC2016,SC2034,SC2046,SC2086,SC2154,SC2155,SC2164,SC2206"
+    "SC1003,SC1090,SC1091,SC2016,SC2027,SC2034,SC2046,SC2068,SC2086,SC2124,SC2128,"
+    "SC2154,SC2155,SC2164,SC2206,SC2207"
 )
 Faults = Callable[[str], Mapping[int, str]]
 

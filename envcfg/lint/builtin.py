@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from envcfg.lint.frame import Frame
 from envcfg.lint.locate import find_file, find_written
+from envcfg.lint.model import Opaque
 from envcfg.lint.text import Flat, Text, Word, joined, plain, unknown
 
 if TYPE_CHECKING:
@@ -38,7 +39,8 @@ def _source(follower: Follower, words: Sequence[Word], frame: Frame) -> None:
         return
     source = find_file(follower, word, frame)
     if source is None or source.kind == "other" or frame.depth > _DEEPEST // 2:
-        follower.model.opaque.append((f"source {word.shown}", word.at))
+        said = f"source {word.shown}"
+        follower.model.opaque.append(Opaque(said, word.at, frame.scope))
         return
     follower.model.read.add(source.base)
     flat = Flat(plain(source.chars, source.base))
@@ -49,11 +51,10 @@ def _source(follower: Follower, words: Sequence[Word], frame: Frame) -> None:
 
 
 def _module(follower: Follower, words: Sequence[Word], frame: Frame) -> None:
-    del frame
     verbs = {each.shown for each in words[1:2]}
     if words[0].literal == "ml" or verbs & {"load", "use", "add", "swap", "restore"}:
         said = " ".join(each.shown for each in words)
-        follower.model.opaque.append((said, words[0].at))
+        follower.model.opaque.append(Opaque(said, words[0].at, frame.scope))
 
 
 def first_line_options(chars: str) -> frozenset[str]:

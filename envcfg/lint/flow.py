@@ -9,12 +9,17 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from envcfg.lint.model import Array, Assignment, Command, Expansion, Model, Value
 from envcfg.lint.program import Agent, find_agent, load_agents, split_at
-from envcfg.lint.text import Hole, Text, Word, holes
+from envcfg.lint.text import Hole, Text, Word, holes, literal
 
 if TYPE_CHECKING:
     from envcfg.lint.rule import Job
 
 _PORTS = re.compile(r"(?:MASTER|RDZV|MAIN_PROCESS|RENDEZVOUS|RAY|DIST|HEAD)_?PORT")
+
+_PREFIX = re.compile(r"^(?:SINGULARITY|APPTAINER)ENV_")
+_SERVER = re.compile(
+    r"(?i)^(?:ray|redis|dask|mlflow|vllm)\b|serve|head|master|schedul|control"
+)
 
 
 class Option(NamedTuple):
@@ -43,6 +48,20 @@ def texts(value: Value) -> tuple[Text, ...]:
 def text_of(value: Value) -> Text:
     """Return the first text of a value."""
     return next(iter(texts(value)), ())
+
+
+def inner_name(name: str) -> str:
+    """Return the name that a variable has inside a container, without its prefix."""
+    return _PREFIX.sub("", name)
+
+
+def values_of(job: Job, name: str) -> list[tuple[Assignment, str | None]]:
+    """Return what a variable is set to, in any scope and with any prefix of a container."""
+    return [
+        (each, literal(text_of(each.value)))
+        for each in job.model.assignments
+        if inner_name(each.name) == name and each.value is not None
+    ]
 
 
 def uses(model: Model) -> Uses:
@@ -99,6 +118,16 @@ def agent_of(command: Command) -> Agent | None:
 def is_agent(command: Command) -> bool:
     """Return whether a command starts processes of its own."""
     return agent_of(command) is not None
+
+
+def is_server(step: Command, job: Job) -> bool:
+    """Return whether a step in the background is what others then ask for something."""
+    if not step.is_step or not step.context.background:
+        return False
+    said = [each.shown for each in step.words]
+    for each in job.model.children(step):
+        said += [word.shown for word in each.words]
+    return any(map(_SERVER.search, said))
 
 
 def find_holes(text: Text, kind: str) -> list[Hole]:

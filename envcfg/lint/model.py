@@ -55,7 +55,7 @@ class Command(NamedTuple):
         variant: of one place: 0, or the number of another way that it can be run.
         unit: number of the text in which it stands: 0 the file, else a string within.
         substitution: its output is taken.
-        stands: the bytes of the statement, of the file.
+        stands: offset of the statement, where its name may be a variable; -1: within one.
         is_open: words are missing, as they are not known.
         output: the file that it writes, if any.
         kind: of ``programs.yaml``, if it is there.
@@ -75,6 +75,7 @@ class Command(NamedTuple):
     is_open: bool = False
     output: Text = ()
     kind: str = ""
+    stands: int = -1
 
     @property
     def arguments(self) -> tuple[Word, ...]:
@@ -162,11 +163,19 @@ class Directive(NamedTuple):
     late: bool = False
 
 
+class Opaque(NamedTuple):
+    """What was run and cannot be read: ``source ...``, ``module load ...``, a file."""
+
+    what: str
+    at: int
+    scope: Scope
+
+
 class Model:
     """What one script does, with all that it starts and sources.
 
     Attributes:
-        opaque: what was run that cannot be read, and may set anything: by what, where.
+        opaque: what was run that cannot be read, and may set anything.
         functions: names of the functions that are defined.
         submitted: scripts that it writes itself and gives to sbatch.
     """
@@ -179,7 +188,7 @@ class Model:
         self.assignments: list[Assignment] = []
         self.expansions: list[Expansion] = []
         self.directives: list[Directive] = []
-        self.opaque: list[tuple[str, int]] = []
+        self.opaque: list[Opaque] = []
         self.functions: set[str] = set()
         self.read: set[int] = set()
         self.submitted: list[Text] = []

@@ -30,6 +30,7 @@ class Program(NamedTuple):
     same: Mapping[str, str] = {}
     assigns: bool = False
     containers: tuple[str, ...] = ()
+    prefix: str = ""
     single_dash: bool = False
     shell: bool = False
 

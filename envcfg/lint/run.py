@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from envcfg.lint.builtin import BUILTINS
 from envcfg.lint.frame import Frame, Redirects
 from envcfg.lint.locate import file_key, find_file, find_written, note_written
-from envcfg.lint.model import Command
+from envcfg.lint.model import Command, Opaque
 from envcfg.lint.program import SHELLS, Start, load_programs, split_at, unwrap
 from envcfg.lint.source import kind_of
 from envcfg.lint.text import Flat, Text, Word, joined, plain, shown
@@ -218,7 +218,7 @@ def run_file(
     source = find_file(follower, word, frame)
     if source is None:
         if shown(word.text).endswith((".sh", ".bash")) or "/" in shown(word.text):
-            follower.model.opaque.append((word.shown, word.at))
+            follower.model.opaque.append(Opaque(word.shown, word.at, frame.scope))
         if rest and (rest[0].literal in SHELLS or rest[0].literal in load_programs()):
             start_command(follower, tuple(rest), inside, Redirects())
         return

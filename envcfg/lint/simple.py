@@ -122,9 +122,13 @@ def _command(
             inside = frame
             if pick:
                 inside = frame._replace(state=frame.state.fork(), variant=pick)
+            number = len(follower.model.commands)
             start_command(
                 follower, tuple(words), inside, redirects, sets if assigned else None
             )
+            for started in follower.model.commands[number : number + 1]:
+                at = frame.flat.origin(spans[0][0])
+                follower.model.commands[number] = started._replace(stands=at)
         pick += 1
     for each in piped:
         for command in each.children:

@@ -8,11 +8,12 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
 from envcfg.datafile import load_yaml
+from envcfg.lint.program import load_programs
 from envcfg.lint.source import Source
 from envcfg.request.amounts import mebibytes
 
 if TYPE_CHECKING:
-    from envcfg.lint.model import Directive
+    from envcfg.lint.model import Command, Directive
     from envcfg.lint.rule import Job
     from envcfg.profile.model import Profile
 
@@ -66,6 +67,22 @@ def owns_nodes(job: Job) -> bool | None:
         return None
     found = job.profile.partitions.get(asked_partition(job) or "")
     return found.exclusive if found else None
+
+
+def is_singularity(command: Command, job: Job) -> bool:
+    """Return whether SingularityCE certainly is what *command* starts a container by."""
+    runtimes = job.profile.runtimes if job.profile else None
+    program = load_programs().get(command.name)
+    reads_one = program is not None and bool(program.prefix)
+    return reads_one and runtimes == (command.name,)
+
+
+def shares_nodes(job: Job) -> bool:
+    """Return whether the profile says that other jobs may be on the same nodes."""
+    profile, gpus = job.profile, job.shape.gpus_per_node
+    if profile is None or profile.node is None or owns_nodes(job) is not False:
+        return False
+    return gpus is None or gpus < profile.node.gpus
 
 
 def is_gpu_job(job: Job) -> bool:

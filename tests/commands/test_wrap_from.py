@@ -434,6 +434,8 @@ def test_options_that_do_not_go_together(
             "line 4 starts several programs side by side",
         ),
         ("srun shifter python t.py\n", "the step's image stands nowhere"),
+        ("srun $@\n", "'srun $@' starts comes from outside"),
+        ("srun $1 --nnodes=4 -m train\n", "starts comes from outside"),
     ],
 )
 def test_a_script_that_is_none_of_one_step(script: str, said: str, here: Path) -> None:

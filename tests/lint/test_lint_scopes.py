@@ -102,7 +102,7 @@ def test_files_beside_are_read_in_the_scope_that_starts_them(tmp_path: Path) -> 
 
 def test_what_cannot_be_read_is_said() -> None:
     model = model_of(HEAD + "source /site/x.sh\nmodule load y\nsrun ./z.sh\n")
-    assert [what for what, _ in model.opaque] == [
+    assert [each.what for each in model.opaque] == [
         "source /site/x.sh",
         "module load y",
         "./z.sh",

@@ -25,12 +25,18 @@ def reparsed_arguments(job: Job) -> Iterator[Fault]:
     model = job.model
     seen: set[int] = set()
     for each in model.expansions:
-        if each.name not in ("@", "*") or each.use != "word" or each.hole.quoted:
+        if each.name not in ("@", "*") or each.use != "word":
             continue
         if each.hole.op or each.number >= len(model.commands) or each.at in seen:
             continue
         command = command_with(model.commands, each)
         if command is None or not _passes_on(command):
+            continue
+        if each.hole.quoted:
+            if command.name == "eval":
+                seen.add(each.at)
+                message = "eval reads the arguments once more: their quotes are gone"
+                yield Fault(each.at, {}, None, message, '"$@" without eval')
             continue
         seen.add(each.at)
         sign = each.name

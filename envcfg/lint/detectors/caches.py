@@ -7,10 +7,10 @@ from collections.abc import Iterator
 
 from envcfg.findings import Severity
 from envcfg.lint.facts import is_many
-from envcfg.lint.flow import text_of
+from envcfg.lint.flow import is_server, text_of
 from envcfg.lint.model import Assignment, Command
 from envcfg.lint.rule import Fault, Job, detects
-from envcfg.lint.system import owns_nodes
+from envcfg.lint.system import owns_nodes, shares_nodes
 from envcfg.lint.text import Text, holes, shown, start
 
 _LOCAL = re.compile(r"^(?:/tmp|/dev/shm|/var/tmp)(?:/|$)")
@@ -27,20 +27,17 @@ _COMPILED = re.compile(
     r"TRITON_CACHE_DIR|TORCH_EXTENSIONS_DIR|TORCHINDUCTOR_CACHE_DIR|AITER_JIT_DIR|"
     r"MIOPEN_USER_DB_PATH|MIOPEN_CUSTOM_CACHE_DIR|VLLM_CACHE_ROOT|NUMBA_CACHE_DIR"
 )
+_PARALLEL = re.compile(r"/(?:scratch|project|projappl|flash|lustre|pfs)/")
 _BY_RANK = re.compile(r"LOCALID|LOCAL_RANK|PROCID")
 _EVERYTHING = re.compile(
-    r"^(?:/dev/shm|/tmp)/(?:\*|[\w$-]*cache)|^(?:~|\$HOME)/\.cache\b"
+    r"^(?:/dev/shm|/tmp|/var/tmp)/(?:\*|[^/]*cache)|^(?:~|\$HOME)/\.cache\b"
 )
 # Where an image is pulled and built, which is done in batch.
 _FOR_IMAGES = re.compile(
     r"(?:SINGULARITY|APPTAINER)_(?:TMPDIR|CACHEDIR|PULLDIR|PULLFOLDER)$"
 )
-_SERVER = re.compile(
-    r"(?i)^(?:ray|redis|dask|mlflow|vllm)\b|serve|head|master|schedul|control"
-)
 _MKTEMP = re.compile(r"^mktemp\b")
 _ELSEWHERE = re.compile(r"\s-[a-z]*p\b|--tmpdir|\s/(?!tmp|dev/shm|var/tmp)\w|\$")
-_PAIR = ("MIOPEN_USER_DB_PATH", "MIOPEN_CUSTOM_CACHE_DIR")
 
 
 def _settings(job: Job) -> Iterator[Assignment]:
@@ -49,35 +46,24 @@ def _settings(job: Job) -> Iterator[Assignment]:
             yield each
 
 
-@detects("EC310")
-def incomplete_miopen(job: Job) -> Iterator[Fault]:
-    """One of MIOpen's two folders is set, and not the other."""
-    model = job.model
-    if model.is_dump:
-        return
-    names = {
-        re.sub(r"^(?:SINGULARITY|APPTAINER)ENV_", "", n) for n in model.set_names()
-    }
-    here = [name for name in _PAIR if name in names]
-    if len(here) != 1 or any(
-        n.startswith(("MIOPEN_USER", "MIOPEN_C")) and n not in _PAIR for n in names
-    ):
-        return
-    lacking = next(name for name in _PAIR if name not in names)
-    severity: Severity = "note" if model.opaque else "warning"
-    first = next(a for a in model.assignments if a.name.endswith(here[0]))
-    if model.scope != "unknown" or first.scope != "unknown":
-        yield Fault(first.at, {"name": here[0], "lacking": lacking}, severity)
-
-
 @detects("EC311")
 def made_on_first_node(job: Job) -> Iterator[Fault]:
     """A folder in the memory or on the disk of the first node, for tasks of all nodes."""
     if job.model.scope != "batch" or (job.shape.nodes or 1) < 2:
         return
     seen: set[int] = set()
+    made = {
+        word.shown
+        for command in job.model.commands
+        if command.name in ("mkdir", "install")
+        for word in command.arguments
+    }
+    last = max((c.number for c in job.model.commands if c.is_step), default=-1)
     for command in job.model.commands:
-        if command.name not in ("mkdir", "install") or command.scope != "batch":
+        if command.name not in ("mkdir", "install", "rm") or command.scope != "batch":
+            continue
+        is_rm = command.name == "rm"
+        if is_rm and (command.number > last or command.context.function == "trap"):
             continue
         if command.parent is not None or command.substitution or command.context.loop:
             continue
@@ -85,9 +71,12 @@ def made_on_first_node(job: Job) -> Iterator[Fault]:
             path = word.shown
             if not _LOCAL.match(path) or path.rstrip("/") in ("/tmp", "/dev/shm"):  # noqa: S108
                 continue
+            if is_rm and (path in made or not _deletes(command, path)):
+                continue
             if _goes_to_tasks(path, command, job) and command.at not in seen:
                 seen.add(command.at)
-                yield Fault(command.at, {"path": path})
+                message = "{path} is removed on the first node only" if is_rm else None
+                yield Fault(command.at, {"path": path}, message=message)
     for each in _settings(job):
         for hole in holes(text_of(each.value)):
             temporary = hole.kind == "command" and _MKTEMP.match(hole.text)
@@ -126,16 +115,42 @@ def shared_name(job: Job) -> Iterator[Fault]:
     """A cache on the node that all users and jobs name alike."""
     if job.model.is_dump:
         return
+    seen: set[str] = set()
     for each in _settings(job):
         value = text_of(each.value)
-        if not _CACHES.fullmatch(each.name) or not _LOCAL.match(shown(value)):
+        path = shown(value)
+        if not _CACHES.fullmatch(each.name) or not _LOCAL.match(path) or path in seen:
             continue
+        message = fix = None
         if _is_own(value):
-            continue
+            if not _meets_others(value, job):
+                continue
+            message = "{name} is {path} for every job of the user, and they share nodes"
+            fix = "put ${{SLURM_JOB_ID}} into the name"
+        seen.add(path)
         at = start(value)
-        words = {"name": each.name, "path": shown(value)}
+        words = {"name": each.name, "path": path}
         severity: Severity | None = "note" if owns_nodes(job) else None
-        yield Fault(at if at >= 0 else each.at, words, severity)
+        yield Fault(at if at >= 0 else each.at, words, severity, message, fix)
+
+
+def _meets_others(value: Text, job: Job) -> bool:
+    """Return whether other jobs of the user are on the node, and use or lose the same."""
+    named = {hole.name or hole.text for hole in holes(value)}
+    if not named <= _SAME | {"USER", "LOGNAME", "whoami", "id -un"}:
+        return False  # what is not known may be the job
+    return shares_nodes(job) or (
+        (job.shape.nodes or 0) == 1
+        and job.model.scope == "batch"
+        and any(_deletes(command, shown(value)) for command in job.model.commands)
+    )
+
+
+def _deletes(command: Command, path: str) -> bool:
+    if command.name != "rm" or command.context.function == "trap":
+        return False
+    flags = "".join(w.shown for w in command.arguments if w.shown.startswith("-"))
+    return "r" in flags.lower() and any(w.shown == path for w in command.arguments)
 
 
 def _is_own(value: Text) -> bool:
@@ -158,10 +173,18 @@ def shared_file_system(job: Job) -> Iterator[Fault]:
         first = value[0].hole
         at_home = said.startswith("~/") or (first is not None and first.name == "HOME")
         relative = first is None and said[0] != "/" and re.match(r"\.{0,2}/?\w", said)
-        if at_home or relative:
+        if at_home or relative or _is_shared(said, job):
             at = start(value)
             words = {"name": each.name, "path": said}
             yield Fault(at if at >= 0 else each.at, words)
+
+
+def _is_shared(path: str, job: Job) -> bool:
+    """Return whether a parallel file system of the system is there."""
+    if job.profile is None or not _PARALLEL.match(path):
+        return False
+    scratch = job.profile.scratch
+    return scratch is None or not path.startswith(str(scratch.root))
 
 
 @detects("EC314")
@@ -185,16 +208,6 @@ def _names_job(value: Text) -> bool:
     return any("JOB" in hole.name or hole.kind == "unknown" for hole in holes(value))
 
 
-def _is_server(step: Command, job: Job) -> bool:
-    """Return whether a step in the background is what others then ask for something."""
-    if not step.is_step or not step.context.background:
-        return False
-    said = [each.shown for each in step.words]
-    for each in job.model.children(step):
-        said += [word.shown for word in each.words]
-    return any(map(_SERVER.search, said))
-
-
 @detects("EC315")
 def sleep_as_barrier(job: Job) -> Iterator[Fault]:
     """Seconds in place of a condition."""
@@ -208,6 +221,6 @@ def sleep_as_barrier(job: Job) -> Iterator[Fault]:
             same = [c for c in before[-8:] if c.unit == command.unit]
             near = [command, *same[-3:]]
             by_one = any(_BY_RANK.search(c) for n in near for c in n.context.conditions)
-            if by_one or any(_is_server(c, job) for c in same):
+            if by_one or any(is_server(c, job) for c in same):
                 yield Fault(command.at, {"seconds": seconds})
         before.append(command)

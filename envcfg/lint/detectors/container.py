@@ -5,13 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from envcfg.lint.flow import options
+from envcfg.lint.flow import options, text_of
 from envcfg.lint.model import Command
 from envcfg.lint.rule import Fault, Job, detects
+from envcfg.lint.system import is_singularity
 from envcfg.lint.text import Word, shown
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _SETTING = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
+_PREFIXES = ("SINGULARITYENV_", "APPTAINERENV_")
+# A process id, a command, an argument, or a name that no program would export.
+_DOLLAR = re.compile(r"`|\$(?:\$|\d|([a-z][a-z0-9]*)\b)")
 _FOR_INSIDE = re.compile(
     r"(?:NCCL|RCCL|FI|MIOPEN|TORCH_NCCL|CXI)_[A-Z]|MASTER_(?:ADDR|PORT)$|RANK$"
 )
@@ -41,6 +45,8 @@ def container_environment(job: Job) -> Iterator[Fault]:
         ):
             words = {"value": cut[0], "left": cut[1], "name": "export"}
             yield Fault(directive.at, words)
+    yield from _evaluated(job)
+    yield from _other_prefix(job)
     yield from _blank_in_env(job)
     yield from _export_none(job)
     yield from _clean(job)
@@ -133,6 +139,45 @@ def _lost(command: Command, job: Job) -> list[str]:
         if not prefixed & names and f"{each.name}=" not in given:
             lost.append(each.name)
     return lost
+
+
+def _evaluated(job: Job) -> Iterator[Fault]:
+    """Yield what the start of the container takes for a command or a name."""
+    names = job.model.set_names()
+    for each in job.model.assignments:
+        if not each.name.startswith(_PREFIXES) or each.how == "env":
+            continue
+        for piece in text_of(each.value):
+            if piece.hole or piece.at < 0:
+                continue
+            for found in _DOLLAR.finditer(piece.chars):
+                at = piece.at + found.start()
+                if job.before(at).endswith("\\") or found[1] in names:
+                    continue
+                message = (
+                    "{name} is read once more when the container starts: {said} does not "
+                    "arrive as it is written"
+                )
+                words = {"name": each.name, "said": found[0]}
+                yield Fault(
+                    at, words, "error", message, "\\$ in single quotes, or --env"
+                )
+                break
+
+
+def _other_prefix(job: Job) -> Iterator[Fault]:
+    """Yield what is meant for the inside, by a prefix that this runtime does not know."""
+    starts = [c for c in job.model.commands if c.is_image]
+    if not starts or not all(is_singularity(each, job) for each in starts):
+        return
+    names = job.model.set_names()
+    for each in job.model.assignments:
+        name = each.name.removeprefix("APPTAINERENV_")
+        if name == each.name or not each.exported or f"SINGULARITYENV_{name}" in names:
+            continue
+        message = "SingularityCE takes no notice of {name}"
+        words = {"name": each.name}
+        yield Fault(each.at, words, "error", message, f"write SINGULARITYENV_{name}")
 
 
 def _blank_in_env(job: Job) -> Iterator[Fault]:

@@ -56,7 +56,7 @@ def undefined_variable(job: Job) -> Iterator[Fault]:
     names = job.model.set_names()
     if job.model.scope != "batch":
         return
-    sourced = any(what.startswith("source ") for what, _ in job.model.opaque)
+    sourced = any(each.what.startswith("source ") for each in job.model.opaque)
     slips: set[str] = set()
     alike: dict[str, list[str]] = {}
     for name in names:

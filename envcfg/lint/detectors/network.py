@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from envcfg.findings import Severity
-from envcfg.lint.flow import image_names, is_agent, text_of
+from envcfg.lint.flow import inner_name, is_agent, text_of, values_of
 from envcfg.lint.model import Assignment
-from envcfg.lint.rule import Edit, Fault, Job, detects
+from envcfg.lint.rule import Fault, Job, detects
 from envcfg.lint.text import literal
 
-_PREFIX = re.compile(r"^(?:SINGULARITY|APPTAINER)ENV_")
+if TYPE_CHECKING:
+    from envcfg.profile.model import Profile
+
 _COLLECTIVE = re.compile(r"NCCL_|RCCL_|MASTER_ADDR$|TORCH_NCCL_")
 _REMARK = re.compile(r"(?:^|\s)#(?!SBATCH|!|PBS).*\w")
 _OFF = {
@@ -19,23 +22,18 @@ _OFF = {
     "NCCL_P2P_DISABLE": ("1",),
     "NCCL_SHM_DISABLE": ("1",),
     "FI_MR_CACHE_MONITOR": ("disabled",),
+    "NCCL_NET_GDR_LEVEL": ("0", "LOC"),
 }
 _SIZES = ("FI_CXI_RDZV_GET_MIN", "FI_CXI_RDZV_THRESHOLD", "FI_CXI_RDZV_EAGER_SIZE")
-_LEVEL = "NCCL_NET_GDR_LEVEL"
 _ON_SLINGSHOT = re.compile(r"FI_CXI_|CXI_")
 
 
-def _values(job: Job, name: str) -> list[tuple[Assignment, str | None]]:
-    """Return what a variable is set to, in any scope and with any prefix of a container."""
-    return [
-        (each, literal(text_of(each.value)))
-        for each in job.model.assignments
-        if _PREFIX.sub("", each.name) == name and each.value is not None
-    ]
+def _has_slingshot(profile: Profile) -> bool:
+    return any(name.startswith("FI_CXI_") for name in profile.env)
 
 
 def _names(job: Job) -> set[str]:
-    return {_PREFIX.sub("", name) for name in job.model.set_names()}
+    return {inner_name(name) for name in job.model.set_names()}
 
 
 def _uses_collectives(job: Job) -> bool:
@@ -49,6 +47,8 @@ def interface_missing(job: Job) -> Iterator[Fault]:
     profile = job.profile
     if profile is None or profile.env.get("NCCL_SOCKET_IFNAME") is None:
         return
+    if not _has_slingshot(profile):
+        return  # InfiniBand's interfaces are the ones that NCCL takes by itself
     if (job.shape.nodes or 1) < 2 or job.model.scope != "batch":
         return
     if "NCCL_SOCKET_IFNAME" in _names(job) or not _uses_collectives(job):
@@ -70,7 +70,7 @@ def transport_off(job: Job) -> Iterator[Fault]:
     if (job.shape.nodes or 1) < 2:
         return
     for name, off in _OFF.items():
-        for each, value in _values(job, name):
+        for each, value in values_of(job, name):
             if (
                 value in off
                 and not each.context.conditions
@@ -87,7 +87,7 @@ def _is_explained(each: Assignment, job: Job) -> bool:
 def cxi_coupling(job: Job) -> Iterator[Fault]:
     """Settings of Slingshot that only work together."""
     yield from _rendezvous_get(job)
-    for each, value in _values(job, "FI_MR_CACHE_MONITOR"):
+    for each, value in values_of(job, "FI_MR_CACHE_MONITOR"):
         if value == "memhooks" and _uses_collectives(job):
             message = "memhooks and NCCL or RCCL wait for each other, and the job hangs"
             fix = "FI_MR_CACHE_MONITOR=userfaultfd, or kdreg2 where the kernel has it"
@@ -98,7 +98,7 @@ def cxi_coupling(job: Job) -> Iterator[Fault]:
         return
     if "single_node_vni" in _network(job):
         return
-    for each, value in _values(job, "NCCL_NET"):
+    for each, value in values_of(job, "NCCL_NET"):
         if value in ("AWS Libfabric", "OFI") and not each.context.conditions:
             message = (
                 "{value} is forced on one node, where Slurm gives no access to the network "
@@ -110,7 +110,7 @@ def cxi_coupling(job: Job) -> Iterator[Fault]:
 
 def _sizes(job: Job) -> Iterator[Fault]:
     """Yield where some messages go by rendezvous from the first byte, and others do not."""
-    found = {name: _values(job, name) for name in _SIZES}
+    found = {name: values_of(job, name) for name in _SIZES}
     zero = [each[-1] for each in found.values() if each and each[-1][1] == "0"]
     lacking = [name for name, each in found.items() if not each]
     if zero and lacking and _uses_collectives(job):
@@ -123,8 +123,8 @@ def _sizes(job: Job) -> Iterator[Fault]:
 
 def _plugin(job: Job) -> Iterator[Fault]:
     """Yield where the plugin that is loaded is not the network that is forced."""
-    nets = {value for _, value in _values(job, "NCCL_NET") if value}
-    for each, value in _values(job, "NCCL_NET_PLUGIN"):
+    nets = {value for _, value in values_of(job, "NCCL_NET") if value}
+    for each, value in values_of(job, "NCCL_NET_PLUGIN"):
         if each.context.conditions or value is None or len(nets) != 1:
             continue
         net = next(iter(nets))
@@ -136,7 +136,9 @@ def _plugin(job: Job) -> Iterator[Fault]:
 
 
 def _rendezvous_get(job: Job) -> Iterator[Fault]:
-    found = [a for a, value in _values(job, "FI_CXI_RDZV_PROTO") if value == "alt_read"]
+    found = [
+        a for a, value in values_of(job, "FI_CXI_RDZV_PROTO") if value == "alt_read"
+    ]
     if not found or job.model.scope == "unknown" or job.model.is_dump:
         return
     if "disable_rdzv_get" in _network(job):
@@ -158,7 +160,7 @@ def _network(job: Job) -> str:
     ]
     said += [
         value or "?" for name in ("SLURM_NETWORK", "SBATCH_NETWORK")
-        for _, value in _values(job, name)
+        for _, value in values_of(job, name)
     ]  # fmt: skip
     return " ".join(said)
 
@@ -166,8 +168,15 @@ def _network(job: Job) -> str:
 def _is_slingshot(job: Job) -> bool:
     if job.profile is not None and job.profile.env.get("FI_CXI_DEFAULT_CQ_SIZE"):
         return True
-    values = [value or "" for _, value in _values(job, "NCCL_SOCKET_IFNAME")]
+    values = [value or "" for _, value in values_of(job, "NCCL_SOCKET_IFNAME")]
     return any(map(_ON_SLINGSHOT.match, _names(job))) or any("hsn" in v for v in values)
+
+
+def _is_other_provider(value: str, profile: Profile) -> bool:
+    provider = profile.expect.provider if profile.expect else None
+    return bool(
+        provider and re.fullmatch(r"[a-z;_,]+", value) and provider not in value
+    )
 
 
 @detects("EC522")
@@ -175,14 +184,16 @@ def other_fabric(job: Job) -> Iterator[Fault]:
     """Settings of a fabric that the system does not have."""
     if job.profile is None:
         return
-    is_slingshot = any(name.startswith("FI_CXI_") for name in job.profile.env)
+    is_slingshot = _has_slingshot(job.profile)
     for each in job.model.assignments:
-        name = _PREFIX.sub("", each.name)
+        name = inner_name(each.name)
         value = literal(text_of(each.value)) or ""
         if each.value is None or each.context.conditions:
             continue
         words = {"name": name, "value": value, "profile": job.profile.name}
-        if is_slingshot and name.startswith("NCCL_IB_"):
+        if name == "FI_PROVIDER" and _is_other_provider(value, job.profile):
+            yield Fault(each.at, words)
+        elif is_slingshot and name.startswith("NCCL_IB_"):
             is_off = name == "NCCL_IB_DISABLE" and value == "1"
             yield Fault(each.at, words, "note" if is_off else None)
         elif is_slingshot and name.endswith("SOCKET_IFNAME"):
@@ -193,54 +204,3 @@ def other_fabric(job: Job) -> Iterator[Fault]:
                 yield Fault(each.at, words)
         elif not is_slingshot and name.startswith("FI_CXI_"):
             yield Fault(each.at, words)
-
-
-@detects("EC525")
-def known_hang(job: Job) -> Iterator[Fault]:
-    """A level of GPU RDMA with which jobs hang, by what is known of image and system."""
-    from envcfg.profile.stacks import Job as Facts
-    from envcfg.profile.stacks import known_faults, load_stacks
-
-    if job.profile is None:
-        return
-    stacks = [
-        each for each in load_stacks() if any(test.fact == _LEVEL for test in each.env)
-    ]
-    provider = job.profile.expect.provider if job.profile.expect else None
-    for facts in _images(job):
-        for each, value in _values(job, _LEVEL):
-            if value is None or each.context.conditions:
-                continue
-            known = Facts(facts, provider, job.profile.name, {_LEVEL: value})
-            for found in known_faults(known, stacks):
-                words = {"value": value, "image": facts["container"]}
-                yield Fault(
-                    each.at, words, fix=found.fix, edit=_without_line(each, job)
-                )
-
-
-def _images(job: Job) -> Iterator[dict[str, str]]:
-    """Yield what the names of the images tell, as the profile reads them."""
-    profile = job.profile
-    if profile is None:
-        return
-    nodes = {} if job.shape.nodes is None else {"nodes": str(job.shape.nodes)}
-    for name in image_names(job):
-        facts = {"container": name, **nodes}
-        for each in profile.image_facts or ():
-            if match := re.search(each.pattern, name):
-                facts |= {
-                    fact: text.format(**match.groupdict())
-                    for fact, text in each.facts.items()
-                }
-        yield facts
-
-
-def _without_line(each: Assignment, job: Job) -> Edit | None:
-    """Return what takes the line of an assignment away, where it holds nothing else."""
-    before, line = job.before(each.at), job.around(each.at).split("\n")[-1]
-    alone = re.fullmatch(rf"\s*(?:export\s+)?{each.name}=[\w\"']*\s*", line)
-    if not alone or not line.isascii():
-        return None
-    begin = each.at - len(before)
-    return Edit(begin, begin + len(line) + 1, "")

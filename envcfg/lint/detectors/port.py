@@ -9,7 +9,7 @@ from envcfg.findings import Severity
 from envcfg.lint.facts import is_many
 from envcfg.lint.flow import is_alone, is_port_name, options, text_of
 from envcfg.lint.rule import Fault, Job, detects
-from envcfg.lint.system import owns_nodes
+from envcfg.lint.system import shares_nodes
 from envcfg.lint.text import Hole, Text, holes, literal, start
 
 _PORT_OPTIONS = frozenset({"master-port", "main-process-port", "rdzv-port"})
@@ -58,7 +58,7 @@ def _judged(name: str, value: Text, scope: str, job: Job) -> Iterator[Fault]:
             number, at = int(said), start(value)
             if at >= 0:
                 is_taken = number in _EPHEMERAL and scope != "unknown"
-                is_shared = _shares_nodes(job) and scope == "batch"
+                is_shared = shares_nodes(job) and scope == "batch"
                 severity: Severity = "warning" if is_taken or is_shared else "note"
                 message = None
                 if is_shared:
@@ -88,14 +88,6 @@ def _judged(name: str, value: Text, scope: str, job: Job) -> Iterator[Fault]:
         ):
             message = "each task takes a random port of its own: they never meet"
             yield Fault(hole.at, {"port": "", "name": name}, "error", message)
-
-
-def _shares_nodes(job: Job) -> bool:
-    """Return whether the profile says that other jobs may be on the same nodes."""
-    profile, gpus = job.profile, job.shape.gpus_per_node
-    if profile is None or profile.node is None or owns_nodes(job) is not False:
-        return False
-    return gpus is None or gpus < profile.node.gpus
 
 
 def _is_random(hole: Hole) -> bool:

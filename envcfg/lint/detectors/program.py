@@ -8,10 +8,10 @@ from collections.abc import Iterator
 
 from envcfg.findings import Severity
 from envcfg.lint.facts import is_helper, steps
-from envcfg.lint.flow import is_agent, text_of
-from envcfg.lint.model import Command
+from envcfg.lint.flow import is_agent, is_server
+from envcfg.lint.model import Command, Model
 from envcfg.lint.rule import Edit, Fault, Job, detects
-from envcfg.lint.text import holes, literal
+from envcfg.lint.text import holes
 
 _PATHS = frozenset({"dirname", "readlink", "realpath", "cd"})
 _ENDS = frozenset(
@@ -23,16 +23,7 @@ _SUCCEED = frozenset(
     "sacct sstat scontrol squeue nvidia-smi rocm-smi hostname df du free uname env "
     "tee mail".split()
 )
-_DEBUG = {
-    "CUDA_LAUNCH_BLOCKING": ("1",),
-    "HIP_LAUNCH_BLOCKING": ("1",),
-    "AMD_SERIALIZE_KERNEL": ("1", "2", "3"),
-    "AMD_SERIALIZE_COPY": ("1", "2", "3"),
-    "TORCH_DISTRIBUTED_DEBUG": ("DETAIL",),
-    "NCCL_DEBUG": ("TRACE", "trace"),
-    "RCCL_KERNEL_COLL_TRACE_ENABLE": ("1",),
-    "FI_LOG_LEVEL": ("debug", "trace"),
-}
+_THROUGH = frozenset("time env nice ionice stdbuf timeout command nohup".split())
 
 
 @detects("EC734")
@@ -46,7 +37,7 @@ def lost_exit_code(job: Job) -> Iterator[Fault]:
     main = [
         s
         for s in steps(model)
-        if s.parent is None and not s.substitution and s.scope == "batch"
+        if not s.substitution and s.scope == "batch" and _is_top(s, model)
         and len(s.words) > 1 and not is_helper(s, model)
     ]  # fmt: skip
     main = [s for s in main if model.children(s)]
@@ -54,7 +45,12 @@ def lost_exit_code(job: Job) -> Iterator[Fault]:
         return
     last = main[-1]
     context = last.context
-    if context.tested or context.function or context.background or context.loop:
+    if context.tested or context.function:
+        return
+    if context.background:
+        yield from _waited_for(last, job)
+        return
+    if context.loop:
         return
     if context.forgiven:
         yield Fault(last.at, {"what": "|| true"})
@@ -70,12 +66,33 @@ def lost_exit_code(job: Job) -> Iterator[Fault]:
         yield Fault(last.at, {"what": after.name or "what follows"}, severity)
 
 
+def _waited_for(step: Command, job: Job) -> Iterator[Fault]:
+    """Yield where all steps are in the background, and none is waited for by its id."""
+    model = job.model
+    if any(each.name == "!" for each in model.expansions) or is_server(step, job):
+        return
+    waits = [c for c in model.commands if c.name == "wait" and c.number > step.number]
+    if not waits or any(each.arguments for each in waits):
+        return
+    if any(c.name in ("exit", "return") for c in model.commands[waits[-1].number :]):
+        return
+    message = "the exit code of srun is lost: wait without an id ends with 0"
+    fix = 'pid=$! behind the &, and wait "$pid"'
+    yield Fault(waits[0].at, {"what": "wait"}, None, message, fix)
+
+
+def _is_top(step: Command, model: Model) -> bool:
+    """Return whether the script itself starts *step*, or ``time`` in it."""
+    return all(each.name in _THROUGH for each in model.ancestors(step))
+
+
 def _after(step: Command, job: Job) -> Command | None:
     """Return the command that ends the script in place of *step*."""
     inside = {step.number}
     found = None
+    top = [step, *job.model.ancestors(step)][-1]
     for each in job.model.commands[step.number + 1 :]:
-        if each.parent in inside or each.at == step.at:
+        if each.parent in inside or each.at in (step.at, top.at):
             inside.add(each.number)
         elif (
             each.substitution
@@ -114,8 +131,9 @@ def no_exec(job: Job) -> Iterator[Fault]:
         return
     hands_on = any(h.name in ("@", "*") for w in last.words for h in holes(w.text))
     if hands_on and (_is_program(last) or not last.name):
-        edit = Edit(last.at, last.at, "exec ")
-        yield Fault(last.at, {"name": last.name or "the program"}, edit=edit)
+        at = last.at if last.stands < 0 else last.stands
+        words = {"name": last.name or "the program"}
+        yield Fault(at, words, edit=Edit(at, at, "exec "))
 
 
 def _is_program(command: Command) -> bool:
@@ -131,6 +149,10 @@ def script_location(job: Job) -> Iterator[Fault]:
     yield from _late(job)
     yield from _made_too_late(job)
     seen: set[int] = set()
+    for each in model.expansions:
+        cut = each.name in ("0", "BASH_SOURCE") and each.hole.op[:1] == "%"
+        if cut and each.hole.scope == "batch" and not _is_elsewhere(each.at, job):
+            yield Fault(each.at, {"name": "$0" if each.name == "0" else "BASH_SOURCE"})
     for command in model.commands:
         if command.name not in _PATHS or command.scope != "batch":
             continue
@@ -196,25 +218,3 @@ def _made_too_late(job: Job) -> Iterator[Fault]:
                 words = {"folder": said, "option": folders[said]}
                 yield Fault(word.at, words, "warning", message, fix)
                 return
-
-
-@detects("EC737")
-def debug_left_on(job: Job) -> Iterator[Fault]:
-    """What helps to find a fault, and slows every run."""
-    for each in job.model.assignments:
-        if each.value is None or each.context.conditions:
-            continue
-        if not (each.exported or each.how == "env" or each.command is not None):
-            continue
-        name = re.sub(r"^(?:SINGULARITY|APPTAINER)ENV_", "", each.name)
-        value = literal(text_of(each.value))
-        if value is not None and value in _DEBUG.get(name, ()):
-            severity = None if name.endswith(("BLOCKING", "KERNEL", "COPY")) else "note"
-            yield Fault(each.at, {"name": name, "value": value}, severity)  # type: ignore[arg-type]
-        elif name == "NCCL_DEBUG_SUBSYS" and value:
-            parts = set(value.upper().split(","))
-            if not any(p.startswith("^") for p in parts) and not parts & {"NET", "ALL"}:
-                message = "{value} hides why a network plugin was not loaded"
-                edit = Edit(each.value_at, each.value_at + len(value), "INIT,ENV,NET")
-                fix = "INIT,ENV,NET"
-                yield Fault(each.at, {"value": value}, "note", message, fix, edit)

@@ -8,7 +8,6 @@ from collections.abc import Iterator, Mapping
 from envcfg.findings import Severity
 from envcfg.lint.flow import (
     Option,
-    agent_of,
     is_agent,
     is_alone,
     is_port_name,
@@ -26,6 +25,7 @@ _ADDRESS_OPTIONS = frozenset(
     {"master-addr", "main-process-ip", "rdzv-endpoint", "rdzv-backend-endpoint"}
 )
 _HERE = re.compile(r"^(?:localhost|127\.0\.0\.1|0\.0\.0\.0)(?::|$)")
+_ELSEWHERE = frozenset({"nodes", "nodelist", "ntasks"})
 _HOSTNAME = re.compile(r"^(?:/bin/|/usr/bin/)?hostname\b")
 _SLURM_TOOLS = frozenset(
     "scontrol sinfo squeue srun sacct sbatch salloc scancel".split()
@@ -54,6 +54,20 @@ def address_in_task(job: Job) -> Iterator[Fault]:
                 yield Fault(
                     max(at, each.at), {"value": shown(value), "name": each.name}
                 )
+        elif each.scope == "batch" and each.exported and (nodes or 1) > 1:
+            said = literal(value)
+            everywhere = any(
+                c.is_step and not _ELSEWHERE & c.options.keys()
+                for c in job.model.commands
+            )
+            if (
+                said
+                and _HERE.match(said)
+                and everywhere
+                and not each.context.conditions
+            ):
+                at = max(start(value), each.at)
+                yield Fault(at, {"value": said, "name": each.name})
     yield from _unexported(job)
     if nodes is None or nodes < 2:
         return
@@ -178,64 +192,6 @@ def _binds_slurm(job: Job) -> bool:
         for each in job.model.assignments
         if "BIND" in each.name
     )
-
-
-@detects("EC420")
-def rendezvous_options(job: Job) -> Iterator[Fault]:
-    """Options of torchrun that do nothing, or that keep nodes apart."""
-    nodes = job.shape.nodes
-    seen: set[int] = set()
-    for command in job.model.commands:
-        agent = agent_of(command)
-        if agent is None or agent.own_hosts or command.at in seen:
-            continue
-        seen.add(command.at)
-        asked = {o.name: o for o in options(command)}
-        alone = is_alone(command)
-        in_step = command.scope in ("task", "container")
-        step = next((c for c in job.model.ancestors(command) if c.is_step), None)
-        if step is not None and ("nodes" in step.options or "nodelist" in step.options):
-            nodes = None
-        many = in_step and step is not None and not step.is_open and nodes and nodes > 1
-        if many and alone and not command.context.conditions:
-            message = (
-                "--standalone keeps each of {nodes} nodes to itself: they train apart"
-            )
-            fix = "leave it out, and give --rdzv-backend=c10d and --rdzv-endpoint"
-            yield Fault(command.at, {"nodes": nodes}, "warning", message, fix)
-            continue
-        count = asked.get("nnodes")
-        said = count.value.literal if count else None
-        if many and count and said and said.isdigit() and int(said) not in (1, nodes):
-            message = "--nnodes is {said}, and the job has {nodes} nodes"
-            fix = "--nnodes=$SLURM_JOB_NUM_NODES"
-            yield Fault(
-                count.value.at, {"said": said, "nodes": nodes}, "warning", message, fix
-            )
-        name = asked.get("rdzv-id")
-        literal_id = name.value.literal if name else None
-        if name and literal_id and "$" not in literal_id:
-            yield Fault(name.value.at, {"value": literal_id})
-        backend = asked.get("rdzv-backend")
-        if backend and backend.value.literal == "c10d":
-            for each in ("node-rank", "master-addr"):
-                if each in asked and not asked[each].value.is_loose:
-                    message = "with c10d nobody reads --{name}"
-                    fix = "leave it out"
-                    yield Fault(
-                        _option_at(asked[each].command, each),
-                        {"name": each},
-                        "note",
-                        message,
-                        fix,
-                    )
-
-
-def _option_at(command: Command, name: str) -> int:
-    for word in command.words:
-        if word.shown.replace("_", "-").startswith(f"--{name}"):
-            return word.at
-    return command.at
 
 
 @detects("EC418")

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from envcfg.lint.facts import Shape, gpus_asked, step_shape
 from envcfg.lint.flow import agent_of, is_agent, options, program_name, text_of
-from envcfg.lint.model import Command
+from envcfg.lint.model import Assignment, Command
 from envcfg.lint.rule import Fault, Job, detects
 from envcfg.lint.text import holes, shown
 
@@ -179,6 +179,8 @@ def gpu_mask(job: Job) -> Iterator[Fault]:
     masks = [
         a for a in job.model.assignments if a.name in _MASKS and a.value is not None
     ]
+    yield from _too_many_gpus(masks, job)
+    yield from _bound_already(masks, job)
     by_name = {a.name: a for a in masks}
     inner = [by_name[n] for n in _MASKS[1:] if n in by_name]
     outer = by_name.get("ROCR_VISIBLE_DEVICES")
@@ -205,6 +207,35 @@ def gpu_mask(job: Job) -> Iterator[Fault]:
         if per_rank or (lists and not is_full):
             yield Fault(each.at, {"name": each.name})
             return
+
+
+def _too_many_gpus(masks: list[Assignment], job: Job) -> Iterator[Fault]:
+    """Yield where a list names more GPUs than the job has on a node."""
+    gpus = job.shape.gpus_per_node
+    for each in masks:
+        said = shown(text_of(each.value))
+        if gpus and re.fullmatch(r"\d+(?:,\d+)*", said) and said.count(",") >= gpus:
+            message = "{name} names {count} GPUs, and the job has {gpus} on a node"
+            words = {"name": each.name, "count": said.count(",") + 1, "gpus": gpus}
+            yield Fault(each.at, words, "warning", message, "leave it to Slurm")
+
+
+def _bound_already(masks: list[Assignment], job: Job) -> Iterator[Fault]:
+    """Yield where a task that has one GPU by Slurm takes the n-th of those it sees."""
+    asked = {d.name: d.value or "" for d in job.model.directives if not d.late}
+    bound = asked.get("gpus-per-task") == "1" and "none" not in asked.get(
+        "gpu-bind", ""
+    )
+    if not bound or (job.shape.per_node or 1) < 2:
+        return
+    if any("gpu-bind" in c.options for c in job.model.commands if c.is_step):
+        return
+    for each in masks:
+        by_rank = any(h.name == "SLURM_LOCALID" for h in holes(text_of(each.value)))
+        if by_rank and each.scope in ("task", "container"):
+            message = "{name} counts among the one GPU that --gpus-per-task=1 leaves"
+            fix = "leave it out, or --gpu-bind=none"
+            yield Fault(each.at, {"name": each.name}, "warning", message, fix)
 
 
 def _is_dropped(job: Job) -> bool:

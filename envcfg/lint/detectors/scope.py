@@ -10,7 +10,7 @@ from envcfg.lint.flow import Uses, is_agent, options, texts, uses
 from envcfg.lint.model import Expansion
 from envcfg.lint.program import SHELLS
 from envcfg.lint.rule import Edit, Fault, Job, detects
-from envcfg.lint.text import Word, holes
+from envcfg.lint.text import Word
 
 _RANKS = re.compile(
     r"SLURM_(?:PROCID|LOCALID|NODEID|TASK_PID)|PMIX?_(?:LOCAL_)?RANK|MPI_LOCALRANKID|"
@@ -26,10 +26,6 @@ _ROLE_OPTIONS = frozenset(
 _SAYS = frozenset({"echo", "printf", "logger", "cat"})
 _TESTS = frozenset({"[", "[[", "((", "test"})
 _ASKS = frozenset({"-z", "-n", "-v"})
-_HOST = re.compile(r"^(?:/bin/|/usr/bin/)?hostname(?:\s+-[a-zA-Z]+|\s+--\w+)?\s*$")
-_MEETS = re.compile(
-    r"ADDR|HOST|MASTER|HEAD|ENDPOINT|RDZV|COORD|SERVER|URL|IP$|NODE0|LEADER", re.I
-)
 _LITERAL_DOLLAR = re.compile(r"\$\{?([A-Z][A-Z0-9_]{2,})\b")
 _READS_DOLLARS = frozenset(
     "awk gawk sed perl grep egrep ssh eval envsubst echo printf sbatch singularity "
@@ -189,26 +185,6 @@ def _dollars(word: Word) -> Iterator[tuple[str, int]]:
             name = re.match(r"\{?([A-Z][A-Z0-9_]{2,})\b", word.text[number + 1].chars)
             if name:
                 yield name[1], piece.at
-
-
-@detects("EC103")
-def node_in_batch(job: Job) -> Iterator[Fault]:
-    """The name of the first node, given to all of them as their own."""
-    if job.model.scope != "batch" or (job.shape.nodes or 0) < 2:
-        return
-    where = uses(job.model)
-    for at, assigned in where.values.items():
-        if any(_MEETS.search(each.name) for each in assigned):
-            continue
-        for each in assigned:
-            if each.scope not in ("task", "container"):
-                continue
-            found = [h for text in texts(each.value) for h in holes(text) if h.at == at]
-            for hole in found:
-                if hole.scope == "batch" and (
-                    hole.name == "SLURMD_NODENAME" or _HOST.match(hole.text)
-                ):
-                    yield Fault(at, {"name": hole.name or f"$({hole.text})"})
 
 
 @detects("EC104")

@@ -8,8 +8,9 @@ from collections.abc import Iterator
 from envcfg.lint.facts import is_helper
 from envcfg.lint.flow import text_of
 from envcfg.lint.model import Assignment, Command
+from envcfg.lint.module import clashing_module
 from envcfg.lint.rule import Fault, Job, detects
-from envcfg.lint.system import is_gpu_job
+from envcfg.lint.system import is_gpu_job, is_singularity
 from envcfg.lint.text import literal, shown
 
 _IMAGE_FILE = re.compile(r"\.(?:sif|simg)$")
@@ -26,7 +27,14 @@ _SOURCES = re.compile(r"source (?:.*/)?(?:bin/)?activate\b")
 
 @detects("EC839")
 def container_start(job: Job) -> Iterator[Fault]:
-    """Options that do not fit the image."""
+    """Options that do not fit the image, and modules that do not fit each other."""
+    if clash := clashing_module(job.model):
+        word, other = clash
+        words = {"name": word.shown, "other": other}
+        message = "{name} is loaded after {other}: of their binds only the last count"
+        if word.shown.partition("/")[0] == other:
+            message = "{name} is loaded twice"
+        yield Fault(word.at, words, None, message, "load one of them, once")
     for command in job.model.commands:
         if _IMAGE_FILE.search(command.name) and command.unit == 0:
             message = "an image is started as a command: no GPU and no options reach it"
@@ -40,6 +48,14 @@ def container_start(job: Job) -> Iterator[Fault]:
         name = image.shown.lower() if image is not None else ""
         if "nv" in told and "rocm" in name:
             yield Fault(told["nv"].at, {})
+        if "rocm" in told and "rocm" in name and is_singularity(command, job):
+            message = "--rocm lays libraries of the host over the ROCm of the image"
+            at = next(
+                (w.at for w in command.words if w.literal == "--rocm"), command.at
+            )
+            yield Fault(
+                at, {}, "note", message, "leave --rocm out: the devices are there"
+            )
         if "workdir" in told and not {"contain", "containall", "c", "C"} & told.keys():
             message = "--workdir does nothing without --contain"
             fix = "add --contain, or leave --workdir out"
@@ -104,10 +120,11 @@ def host_leaks(job: Job) -> Iterator[Fault]:
         ):
             continue
         yield from _leak(each)
-    for what, at in job.model.opaque:
-        if _SOURCES.match(what) and at < first.at and "VIRTUAL_ENV" not in unset:
+    for read in job.model.opaque:
+        is_before = read.at < first.at and read.scope != "container"
+        if _SOURCES.match(read.what) and is_before and "VIRTUAL_ENV" not in unset:
             message = "an environment of the host is active when the container starts"
-            yield Fault(at, {}, "note", message)
+            yield Fault(read.at, {}, "note", message)
             break
     if "PYTHONNOUSERSITE" not in named and "PYTHONUSERBASE" not in named:
         yield from _user_packages(job, first)

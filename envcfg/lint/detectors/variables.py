@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Iterator
-from functools import lru_cache
+from collections.abc import Iterator, Mapping
+from functools import cache, lru_cache
+from typing import Any
 
+from envcfg.datafile import load_yaml
 from envcfg.findings import Finding, Severity
 from envcfg.lint.flow import text_of
 from envcfg.lint.model import Array, Assignment
 from envcfg.lint.rule import Edit, Fault, Job, detects
 from envcfg.lint.text import Text, literal, shown
 
+_OUTDATED = os.path.join(os.path.dirname(__file__), os.pardir, "outdated.yaml")
 _FAMILIES = re.compile(
     r"(?:NCCL|RCCL|TORCH_NCCL|FI|CXI|MIOPEN|HSA|OMPI_MCA|TORCHINDUCTOR|TORCH|TRITON|HIP|ROCR|"
     r"AMD|PYTORCH|GLOO|MPICH|OFI_NCCL|SINGULARITY|APPTAINER|MIOOPEN)_"
@@ -58,6 +62,11 @@ def dead_variable(job: Job) -> Iterator[Fault]:
             yield Fault(each.at, {"name": each.name}, message=message, fix=fix)
             continue
         if name in _OWN or name in used or not _FAMILIES.match(name):
+            continue
+        if name.startswith("OMPI_MCA_") and name[9:] != name[9:].lower():
+            right = f"OMPI_MCA_{name[9:].lower()}"
+            message = "{name} is not read: names of Open MPI are in lower case"
+            yield Fault(each.at, {"name": name}, None, message, f"write {right}")
             continue
         variable = find_variable(name)
         if variable is not None and variable.is_read:
@@ -106,6 +115,11 @@ def deprecated_variable(job: Job) -> Iterator[Fault]:
             continue
         if variable.renamed and variable.renamed in names:
             continue
+        value = literal(text_of(each.value)) or ""
+        if value in variable.legacy:
+            words = {"name": name, "value": value, "right": variable.legacy[value]}
+            message = "{value} is an old form of {right}"
+            yield Fault(each.at, words, "note", message, f"{name}={{right}}")
         for found in _checked(name, None):
             yield Fault(
                 each.at,
@@ -114,6 +128,35 @@ def deprecated_variable(job: Job) -> Iterator[Fault]:
                 _said(found.message),
                 _said(found.fix or ""),
             )
+    yield from _outdated(job)
+
+
+def _outdated(job: Job) -> Iterator[Fault]:
+    """Yield what newer software of the fabric that the job uses needs no more."""
+    provider = job.profile.expect.provider if job.profile and job.profile.expect else ""
+    settings = list(_settings(job))
+    for fabric, known in _load_outdated().items():
+        shows = any(
+            name.startswith(known["own"])
+            or (name == "FI_PROVIDER" and literal(text_of(each.value)) == fabric)
+            for name, each in settings
+            if each.value is not None
+        )
+        if provider != fabric and not shows:
+            continue
+        for name, each in settings:
+            found = known["names"].get(name)
+            value = literal(text_of(each.value))
+            if found is None or value is None or found.get("value", value) != value:
+                continue
+            words = {"name": name, "why": found["why"]}
+            message = "{name} is outdated: {why}"
+            yield Fault(each.at, words, found["severity"], message, "leave it out")
+
+
+@cache
+def _load_outdated() -> Mapping[str, Any]:
+    return load_yaml(_OUTDATED)  # type: ignore[no-any-return]
 
 
 @detects("EC209")
@@ -121,10 +164,14 @@ def wrong_value(job: Job) -> Iterator[Fault]:
     """A value that its reader cannot take."""
     from envcfg.knowledge.variables import find_variable
 
+    off = {n for n, a in _settings(job) if literal(text_of(a.value)) == "1"}
     for name, each in _settings(job):
         variable = find_variable(name)
         if variable is None or not variable.is_read or isinstance(each.value, Array):
             continue
+        if name == "NCCL_P2P_LEVEL" and "NCCL_P2P_DISABLE" in off and each.value:
+            message = "{name} does nothing beside NCCL_P2P_DISABLE=1"
+            yield Fault(each.at, {"name": name}, "warning", message, "keep one of them")
         if each.value is None or each.appended:
             continue
         text = text_of(each.value)

@@ -1,0 +1,140 @@
+"""Launchers of several processes: what they are told of the other nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from envcfg.lint.facts import step_shape
+from envcfg.lint.flow import Option, agent_of, is_alone, options
+from envcfg.lint.model import Command
+from envcfg.lint.rule import Fault, Job, detects
+from envcfg.lint.text import holes
+
+_PLACES = frozenset({"rdzv-endpoint", "master-addr"})
+_ON_NODES = frozenset({"nodes", "nodelist", "ntasks"})
+# What torchrun reads in place of its options.
+_BY_ENVIRONMENT = frozenset({"PET_RDZV_ENDPOINT", "PET_MASTER_ADDR", "PET_STANDALONE"})
+
+
+@detects("EC420")
+def rendezvous_options(job: Job) -> Iterator[Fault]:
+    """Options of torchrun that do nothing, or that keep nodes apart."""
+    seen: set[int] = set()
+    for command in job.model.commands:
+        agent = agent_of(command)
+        if agent is None or agent.own_hosts or command.at in seen:
+            continue
+        seen.add(command.at)
+        asked = {o.name: o for o in options(command)}
+        apart = list(_apart(command, asked, job))
+        yield from apart
+        if not apart:
+            yield from _size(command, asked, job)
+            yield from _idle(command, asked, job)
+
+
+def _apart(command: Command, asked: Mapping[str, Option], job: Job) -> Iterator[Fault]:
+    """Yield where several nodes run a launcher, each of which asks no other."""
+    nodes = _nodes(command, job)
+    agent = agent_of(command)
+    if nodes is None or nodes < 2 or command.context.conditions:
+        return
+    count = asked.get("nnodes")
+    fix = "--nnodes=$SLURM_JOB_NUM_NODES, --rdzv-backend=c10d and --rdzv-endpoint"
+    if is_alone(command):
+        words = {"option": "--standalone", "nodes": nodes}
+        message = "{option} keeps each of {nodes} nodes to itself: they train apart"
+        yield Fault(command.at, words, "warning", message, fix)
+    elif count and count.value.literal == "1":
+        words = {"option": "--nnodes=1", "nodes": nodes}
+        message = "{option} keeps each of {nodes} nodes to itself: they train apart"
+        yield Fault(count.value.at, words, "warning", message, fix)
+    elif agent and not (
+        agent.counts_all
+        or _may_be_told(command)
+        or _has_place(asked)
+        or _BY_ENVIRONMENT & job.model.set_names()
+    ):
+        message = "{name} is told on {nodes} nodes of no node that it could meet"
+        words = {"name": command.name, "nodes": nodes}
+        yield Fault(command.at, words, "warning", message, fix)
+
+
+def _has_place(asked: Mapping[str, Option]) -> bool:
+    """Return whether a launcher is told where to meet; c10d reads the endpoint alone."""
+    backend = asked.get("rdzv-backend")
+    if backend and backend.value.literal == "c10d":
+        return "rdzv-endpoint" in asked
+    return not _PLACES.isdisjoint(asked)
+
+
+def _may_be_told(command: Command) -> bool:
+    """Return whether words that are not known may be options; a value of one is none."""
+    before = ""
+    for word in command.words:
+        takes = before.startswith("--") and "=" not in before
+        if word.text and word.text[0].hole and word.is_loose and not takes:
+            return True
+        before = word.shown
+    return False
+
+
+def _nodes(command: Command, job: Job) -> int | None:
+    """Return on how many nodes a step certainly starts *command*."""
+    step = next((c for c in job.model.ancestors(command) if c.is_step), None)
+    if step is None or step.is_open or command.scope not in ("task", "container"):
+        return None
+    if _ON_NODES & step.options.keys():
+        return None
+    return job.shape.nodes
+
+
+def _size(command: Command, asked: Mapping[str, Option], job: Job) -> Iterator[Fault]:
+    """Yield where the number of nodes is written out, and is another."""
+    count, nodes = asked.get("nnodes"), _nodes(command, job)
+    said = count.value.literal if count else None
+    if not count or not said or not said.isdigit() or nodes is None or nodes < 2:
+        return
+    step = next(c for c in job.model.ancestors(command) if c.is_step)
+    shape = step_shape(step, job.shape)
+    # With one process each, every task may be a node of its own.
+    sizes = {nodes, shape.tasks, (shape.per_node or 1) * nodes}
+    if int(said) not in sizes:
+        message = "--nnodes is {said}, and the job has {nodes} nodes"
+        fix = "--nnodes=$SLURM_JOB_NUM_NODES"
+        words = {"said": said, "nodes": nodes}
+        yield Fault(count.value.at, words, "warning", message, fix)
+
+
+def _idle(command: Command, asked: Mapping[str, Option], job: Job) -> Iterator[Fault]:
+    """Yield options that are the same for all jobs, differ in each task, or do nothing."""
+    name = asked.get("rdzv-id")
+    literal_id = name.value.literal if name else None
+    if name and literal_id and "$" not in literal_id:
+        yield Fault(name.value.at, {"value": literal_id})
+    elif name and (_nodes(command, job) or 1) > 1:
+        for hole in holes(name.value.text):
+            if hole.scope in ("task", "container") and hole.name in ("RANDOM", "$"):
+                message = "--rdzv-id is another one on each node: they never meet"
+                fix = "--rdzv-id=$SLURM_JOB_ID"
+                yield Fault(hole.at, {}, "error", message, fix)
+    backend = asked.get("rdzv-backend")
+    if backend and backend.value.literal == "c10d":
+        for each in ("node-rank", "master-addr"):
+            if each in asked and _is_there(asked[each]):
+                message = "with c10d nobody reads --{name}"
+                at = _option_at(asked[each].command, each)
+                yield Fault(at, {"name": each}, "note", message, "leave it out")
+
+
+def _is_there(option: Option) -> bool:
+    """Return whether a value is certainly one word, as what Slurm sets is."""
+    names = [hole.name for hole in holes(option.value.text) if hole.loose]
+    return all(name.startswith("SLURM_") for name in names)
+
+
+def _option_at(command: Command, name: str) -> int:
+    for word in command.words:
+        if word.shown.replace("_", "-").startswith(f"--{name}"):
+            return word.at
+    return command.at
