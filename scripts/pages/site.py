@@ -15,7 +15,8 @@ from envcfg.hang.rules import hang_rules
 from envcfg.knowledge.variables import load_variables
 from envcfg.log.rulebook import Rule, load_rules
 from envcfg.log.stack import stack_rules
-from envcfg.profile.catalog import Catalog, built_in_folder
+from envcfg.profile.catalog import Catalog
+from envcfg.profile.folders import built_in_folder
 from envcfg.profile.model import Profile
 from envcfg.report.explanation import effect
 from scripts.pages.lint_rules import rule_pages

@@ -5,8 +5,9 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 
-from envcfg.profile.catalog import Catalog, built_in_folder
+from envcfg.profile.catalog import Catalog
 from envcfg.profile.conditions import Condition
+from envcfg.profile.folders import built_in_folder
 from envcfg.profile.model import Argument, Mount, Profile, Setting
 from envcfg.profile.reason import Reason
 from envcfg.profile.scheduler import UNASKED, Billing, Partition, Qos

@@ -110,7 +110,7 @@ def test_a_job_that_hangs_while_its_log_goes_on_is_looked_at_twice(
     job.wait_output("alive")
     code, text = hang(job, "--json")
     found = json.loads(text)
-    assert (code, found["verdict"], problems(found)) == (1, "named", []), text
+    assert (code, found["verdict"], errors("hang", text)) == (1, "named", []), text
     assert rules(found)[0] == ("hang-rank-apart", "rank 3 on nid001001")
     assert ("hang-stands-still", f"job {job.id}") in rules(found)
     assert [each["stands_still"] for each in found["ranks"]] == [True] * 4
