@@ -133,7 +133,7 @@ def test_two_programs_that_share_a_port_are_kept_apart() -> None:
     (node, _) = evidence(*ranks).nodes
     first = answer({0: 6, 1: 7}, first_pid=100)
     other = answer({0: 3, 1: 2}, first_pid=200)
-    other = other._replace(text=other.text.replace('"0x1"', '"0x9"'))
+    other = other._replace(text=other.text.replace('"0x3c7f', '"0x9c7f'))
     behind, *_ = ask_libraries([node._replace(ras=(first, other))], HOURS)
     assert [(each.program, each.ranks, each.since) for each in behind] == [
         ("step 0", (0,), None),
