@@ -139,12 +139,15 @@ def gdr_of(entity: Entity, traffic: Traffic, *, multi: bool | None) -> Share:
 
 
 def is_one_way(entities: Iterable[Entity]) -> bool:
-    """Return whether all that is received goes to GPU memory directly, and nothing sent.
+    """Return whether NCCL receives all to GPU memory directly, and sends none from it.
 
     NCCL has one rule for both ways that the distance of a NIC decides, and a second for
-    sends alone.
+    sends alone, which it uses where nobody has set ``NCCL_NET_GDR_READ``.
     """
-    ways = {way for entity in entities for way in entity.process.ways}
+    processes = [entity.process for entity in entities]
+    if any("NCCL_NET_GDR_READ" in process.settings for process in processes):
+        return False
+    ways = {way for process in processes for way in process.ways}
     return ways == {("receive", True), ("send", False)}
 
 

@@ -190,6 +190,10 @@ def test_sends_through_the_host_are_a_note_where_all_is_received_directly() -> N
     far = sends.replace("/GDRDMA", "", 1)
     assert far != sends
     assert check(far).verdict == "degraded"
+    # Who has asked for it does without on any GPU.
+    asked = sends.replace("NCCL_SOCKET_IFNAME set", "NCCL_NET_GDR_READ set")
+    assert asked != sends
+    assert check(asked).verdict == "degraded"
 
 
 @pytest.mark.parametrize(
