@@ -33,8 +33,11 @@ def test_a_file_names_no_gate_that_its_rules_do_not_need() -> None:
         assert [gate for gate in gates if gate not in texts] == []
 
 
-def test_a_gate_says_more_than_a_letter() -> None:
+def test_a_gate_says_more_than_a_letter_and_more_than_numbers() -> None:
     assert min(len(gate) for gate in (*GATES, *MIDDLE)) >= 4
+    # Of nothing every line is full: none would be passed over as usual.
+    bare = [gate.translate(None, b"0123456789., ") for gate in GATES]
+    assert min(map(len, bare)) >= 3
 
 
 @pytest.mark.parametrize("gate", MIDDLE)
