@@ -11,7 +11,7 @@ from envcfg.characters import one_line
 from envcfg.commands.formats import add_format, put_result
 from envcfg.commands.printing import say
 from envcfg.errors import UsageError, suggest
-from envcfg.findings import exit_code
+from envcfg.findings import Finding, exit_code
 from envcfg.parser import Formatter
 
 if TYPE_CHECKING:
@@ -140,7 +140,17 @@ def _judged(
     sources = Sources()
     given = [sources.add(path, data) for path, data in texts.items()]
     found = judge(given, sources, rules=rules, profile_of=profile_of(sources))
-    return Result({path: [r.finding for r in each] for path, each in found.items()})
+    said = {path: [r.finding for r in each] for path, each in found.items()}
+    unread = {each.path: [_unread(each.path)] for each in given if each.kind == "other"}
+    return Result(said | unread)
+
+
+def _unread(path: str) -> Finding:
+    message = (
+        "nothing in it was looked at: it is no script of bash, and no output of env"
+    )
+    fix = "give the scripts of bash that the job runs"
+    return Finding("not-a-script", "note", path, message, fix)
 
 
 def _check(options: argparse.Namespace) -> None:

@@ -55,6 +55,22 @@ def test_a_finding_shows_its_line_with_a_caret(job: Path) -> None:
     assert job.exists()
 
 
+@pytest.mark.parametrize(
+    "text",
+    ["#!/bin/tcsh\nsetenv A b\n", "#!/usr/bin/env python3\nprint()\n", "\x7fELF\0\0\0"],
+    ids=["tcsh", "python", "binary"],
+)
+def test_what_is_not_read_is_not_called_ok(text: str, job: Path) -> None:
+    (job / "other").write_text(text)
+    done = lint("other")
+    assert (done.code, ": ok" in done.text) == (0, False)
+    assert "other: note: nothing in it was looked at" in done.text
+    found = json.loads(lint("--format", "json", "other").text)
+    jsonschema.validate(found, SCHEMA)
+    (checked,) = found["checked"]
+    assert [each["rule"] for each in checked["findings"]] == ["not-a-script"]
+
+
 def test_rules_are_chosen_by_id_beginning_and_name(job: Path) -> None:
     assert "EC419" not in lint("--ignore", "EC419", "job.sh").text
     assert "EC101" not in lint("--select", "EC4", "job.sh").text
