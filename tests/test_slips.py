@@ -126,6 +126,7 @@ SLIPS: dict[str, Slip] = {
     "sbatch: -c and --cpus-per-gpu": (("sbatch", *JOB, "-c", "7", "--cpus-per-gpu", "7", "--", "true"), 2, "both say how many cores", "leave one out"),
     "sbatch: -c that GPUs cannot share": (("sbatch", *JOB, "-N1", "-n4", "-c", "7", "--", "true"), 2, "no whole number for each of 8 GPUs", "--cpus-per-gpu N"),
     "sbatch: -o of sbatch": (("sbatch", *JOB, "-o", "%x-%j.out", "--", "true"), 2, "-o names the script here", "--log=%x-%j.out"),
+    "sbatch: -o of sbatch in a folder with a space": (("sbatch", *JOB, "-o", "my logs/%j.out", "--", "true"), 2, "-o names the script here", "'--log=my logs/%j.out'"),
     "sbatch: -D": (("sbatch", *JOB, "-D", "/x", "--", "true"), 2, "unknown option -D", "write --request-arg=--chdir=FOLDER"),
     "qsub: -t": (("qsub", *JOB, "-t", "30", "--", "true"), 2, "unknown option -t", "write --time"),
     "qsub: -l": (("qsub", *JOB, "-l", "select=2", "--", "true"), 2, "unknown option -l", "write --nodes, --time"),

@@ -15,6 +15,7 @@ from envcfg.commands.printing import check_script, put_script, write
 from envcfg.errors import UsageError
 from envcfg.launch.plan import Options
 from envcfg.launch.resolve import resolve
+from envcfg.mark import has_mark
 from envcfg.profile.words import format_word
 
 if TYPE_CHECKING:
@@ -108,6 +109,9 @@ def _mended(path: str) -> bytes:
     if list(texts) != [path]:
         msg = f"{path} is a folder"
         raise UsageError(msg, hint="name one script")
+    if has_mark(texts[path]):
+        msg = f"{path} was made by envcfg, and --from replaces scripts of others"
+        raise UsageError(msg, hint="its head has the command that makes it again")
     mended = mend(texts, rules=list(load_rules()), profile_of=lambda _: lambda _: None)
     text = mended.texts[path].removeprefix(_MARK).replace(b"\r\n", b"\n")
     _check_shell(path, text)

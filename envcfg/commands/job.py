@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -192,7 +193,7 @@ def run(
 def _check(options: argparse.Namespace) -> None:
     if "%" in (options.output or ""):
         msg = "-o names the script here, and the job's output is --log"
-        raise UsageError(msg, hint=f"--log={options.output}")
+        raise UsageError(msg, hint=shlex.quote(f"--log={options.output}"))
     if options.output is not None and (options.json or options.format):
         other = "--json" if options.json else "--format"
         msg = f"-o writes the script, so it excludes {other}"

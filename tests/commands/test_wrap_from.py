@@ -420,6 +420,16 @@ def test_options_that_do_not_go_together(
     assert (here / "old.sh").read_text().startswith(HEAD)
 
 
+def test_a_script_that_envcfg_made_is_none_to_replace(here: Path) -> None:
+    made = envcfg("wrap", "--container", "none", "--", "python", "t.py")
+    done = convert(made.out)
+    assert done.code == 2
+    assert (
+        "old.sh was made by envcfg, and --from replaces scripts of others" in done.err
+    )
+    assert (here / "old.sh").read_bytes() == made.out
+
+
 @pytest.mark.parametrize(
     ("script", "said"),
     [
