@@ -14,6 +14,10 @@ from test_sbatch import job_script, started
 from test_systems import NO_PARTITION, RIGHT
 
 STEP = ("--container", "none", "--", "true")
+OTHER_PARTITION = {
+    "crusher": "batch",  # its partitions had Frontier's names
+    "kestrel": "gpu-h100",  # a plugin of the site's finds the one that fits
+}
 
 
 @pytest.mark.parametrize("inline", [(), ("--inline",)], ids=["sourced", "inline"])
@@ -25,9 +29,9 @@ def test_slurm_takes_the_script_of_every_system(
     done = envcfg("sbatch", *asking(system, nodes), *inline, *STEP)
     assert done.code == 0, done.err
     partition = system if system.startswith(NO_PARTITION) else None
-    if system == "crusher":  # its partitions had Frontier's names
-        partition = "batch"
-    answer = cluster.test_only(done.text, partition=partition)
+    answer = cluster.test_only(
+        done.text, partition=OTHER_PARTITION.get(system, partition)
+    )
     assert answer.returncode == 0, answer.stderr
     assert re.search(r"to start at \S+ using \d+ processors", answer.stderr)
 
