@@ -104,9 +104,8 @@ class Process:
         self.informed = False
         self.networks: dict[str, set[int | None]] = {}
         self.channels: dict[tuple[int, str], list[int]] = {}
-        self.ways: set[tuple[str | None, bool]] = (
-            set()
-        )  # send or receive, with GPU RDMA
+        # Send or receive, and whether with GPU RDMA.
+        self.ways: set[tuple[str | None, bool]] = set()
         self.edges: set[Edge] = set()
         self.communicators: dict[str, Communicator] = {}
         self.rows: dict[int, int | None] = {}
