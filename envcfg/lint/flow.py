@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 _PORTS = re.compile(r"(?:MASTER|RDZV|MAIN_PROCESS|RENDEZVOUS|RAY|DIST|HEAD)_?PORT")
 
+# Options by which a step may run on a part of the job's nodes.
+STEP_SIZES = frozenset({"nodes", "nodelist", "ntasks"})
 _PREFIX = re.compile(r"^(?:SINGULARITY|APPTAINER)ENV_")
 _SERVER = re.compile(
     r"(?i)^(?:ray|redis|dask|mlflow|vllm)\b|serve|head|master|schedul|control"
@@ -53,6 +55,11 @@ def text_of(value: Value) -> Text:
 def inner_name(name: str) -> str:
     """Return the name that a variable has inside a container, without its prefix."""
     return _PREFIX.sub("", name)
+
+
+def inner_names(model: Model) -> set[str]:
+    """Return the variables that are set anywhere, without prefixes of containers."""
+    return {inner_name(name) for name in model.set_names()}
 
 
 def values_of(job: Job, name: str) -> list[tuple[Assignment, str | None]]:

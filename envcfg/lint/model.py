@@ -216,6 +216,10 @@ class Model:
             found.append(command)
         return found
 
+    def step_of(self, command: Command) -> Command | None:
+        """Return the step in which *command* runs, if it is known to run in one."""
+        return next((each for each in self.ancestors(command) if each.is_step), None)
+
     def set_names(self) -> set[str]:
         """Return the variables that are set anywhere."""
         return {each.name for each in self.assignments}

@@ -103,7 +103,7 @@ class _Member:
                 calls.setdefault(each.seq, []).append(each)
         self.calls: _Calls = calls
         self.is_lost = dump.is_full and not calls
-        self.enqueued = max([0, *calls])
+        self.enqueued = max(calls, default=0)
 
     def first_open(self, last: int) -> int | None:
         """Return the first number up to *last* that has not ended here."""

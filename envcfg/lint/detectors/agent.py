@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from envcfg.lint.facts import step_shape
-from envcfg.lint.flow import Option, agent_of, is_alone, options
+from envcfg.lint.flow import STEP_SIZES, Option, agent_of, is_alone, options
 from envcfg.lint.model import Command
 from envcfg.lint.rule import Fault, Job, detects
 from envcfg.lint.text import holes
 
 _PLACES = frozenset({"rdzv-endpoint", "master-addr"})
-_ON_NODES = frozenset({"nodes", "nodelist", "ntasks"})
 # What torchrun reads in place of its options.
 _BY_ENVIRONMENT = frozenset({"PET_RDZV_ENDPOINT", "PET_MASTER_ADDR", "PET_STANDALONE"})
 
@@ -81,10 +80,10 @@ def _may_be_told(command: Command) -> bool:
 
 def _nodes(command: Command, job: Job) -> int | None:
     """Return on how many nodes a step certainly starts *command*."""
-    step = next((c for c in job.model.ancestors(command) if c.is_step), None)
+    step = job.model.step_of(command)
     if step is None or step.is_open or command.scope not in ("task", "container"):
         return None
-    if _ON_NODES & step.options.keys():
+    if STEP_SIZES & step.options.keys():
         return None
     return job.shape.nodes
 
@@ -92,10 +91,9 @@ def _nodes(command: Command, job: Job) -> int | None:
 def _size(command: Command, asked: Mapping[str, Option], job: Job) -> Iterator[Fault]:
     """Yield where the number of nodes is written out, and is another."""
     count, nodes = asked.get("nnodes"), _nodes(command, job)
-    said = count.value.literal if count else None
-    if not count or not said or not said.isdigit() or nodes is None or nodes < 2:
+    said, step = count.value.literal if count else None, job.model.step_of(command)
+    if not (count and said and said.isdigit() and step and nodes and nodes > 1):
         return
-    step = next(c for c in job.model.ancestors(command) if c.is_step)
     shape = step_shape(step, job.shape)
     # With one process each, every task may be a node of its own.
     sizes = {nodes, shape.tasks, (shape.per_node or 1) * nodes}

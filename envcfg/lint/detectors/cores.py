@@ -73,7 +73,7 @@ def too_few_cores(job: Job) -> Iterator[Fault]:
     for command in job.model.commands:
         if not is_agent(command) or command.variant or command.at in seen:
             continue
-        step = next((c for c in job.model.ancestors(command) if c.is_step), None)
+        step = job.model.step_of(command)
         if step is None and (command.scope != "batch" or command.parent is not None):
             continue
         if step is not None and (step.is_open or _binds_itself(step)):

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
-from envcfg.lint.flow import text_of
+from envcfg.lint.flow import inner_name, text_of
 from envcfg.lint.rule import Edit, Fault, Job, detects
 from envcfg.lint.text import literal
 
@@ -30,7 +29,7 @@ def debug_left_on(job: Job) -> Iterator[Fault]:
             continue
         if not (each.exported or each.how == "env" or each.command is not None):
             continue
-        name = re.sub(r"^(?:SINGULARITY|APPTAINER)ENV_", "", each.name)
+        name = inner_name(each.name)
         value = literal(text_of(each.value))
         if value is not None and value in _DEBUG.get(name, ()):
             severity = None if name.endswith(_SLOW) else "note"

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from envcfg.findings import Severity
-from envcfg.lint.flow import text_of
+from envcfg.lint.flow import inner_names, text_of
 from envcfg.lint.rule import Fault, Job, detects
 from envcfg.lint.text import literal
 
@@ -19,9 +18,7 @@ def incomplete_miopen(job: Job) -> Iterator[Fault]:
     model = job.model
     if model.is_dump:
         return
-    names = {
-        re.sub(r"^(?:SINGULARITY|APPTAINER)ENV_", "", n) for n in model.set_names()
-    }
+    names = inner_names(model)
     for each in model.assignments:
         off = each.name == "MIOPEN_DISABLE_CACHE" and each.exported
         if off and literal(text_of(each.value)) == "1":

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from envcfg.findings import Severity
-from envcfg.lint.flow import inner_name, is_agent, text_of, values_of
+from envcfg.lint.flow import inner_name, inner_names, is_agent, text_of, values_of
 from envcfg.lint.model import Assignment
 from envcfg.lint.rule import Fault, Job, detects
 from envcfg.lint.text import literal
@@ -32,13 +32,11 @@ def _has_slingshot(profile: Profile) -> bool:
     return any(name.startswith("FI_CXI_") for name in profile.env)
 
 
-def _names(job: Job) -> set[str]:
-    return {inner_name(name) for name in job.model.set_names()}
-
-
 def _uses_collectives(job: Job) -> bool:
     commands = job.model.commands
-    return any(map(_COLLECTIVE.match, _names(job))) or any(map(is_agent, commands))
+    return any(map(_COLLECTIVE.match, inner_names(job.model))) or any(
+        map(is_agent, commands)
+    )
 
 
 @detects("EC521")
@@ -51,7 +49,7 @@ def interface_missing(job: Job) -> Iterator[Fault]:
         return  # InfiniBand's interfaces are the ones that NCCL takes by itself
     if (job.shape.nodes or 1) < 2 or job.model.scope != "batch":
         return
-    if "NCCL_SOCKET_IFNAME" in _names(job) or not _uses_collectives(job):
+    if "NCCL_SOCKET_IFNAME" in inner_names(job.model) or not _uses_collectives(job):
         return
     steps = [c for c in job.model.commands if c.is_step and c.parent is None]
     if not steps or any(
@@ -169,7 +167,9 @@ def _is_slingshot(job: Job) -> bool:
     if job.profile is not None and job.profile.env.get("FI_CXI_DEFAULT_CQ_SIZE"):
         return True
     values = [value or "" for _, value in values_of(job, "NCCL_SOCKET_IFNAME")]
-    return any(map(_ON_SLINGSHOT.match, _names(job))) or any("hsn" in v for v in values)
+    return any(map(_ON_SLINGSHOT.match, inner_names(job.model))) or any(
+        "hsn" in v for v in values
+    )
 
 
 def _is_other_provider(value: str, profile: Profile) -> bool:

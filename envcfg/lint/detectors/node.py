@@ -52,5 +52,5 @@ def _in_tasks(job: Job) -> Iterator[Hole]:
 
 def _is_one_node(command: Command, job: Job) -> bool:
     """Return whether the step that starts *command* is told on how many nodes, or which."""
-    step = next((c for c in job.model.ancestors(command) if c.is_step), None)
+    step = job.model.step_of(command)
     return step is not None and not {"nodes", "nodelist"}.isdisjoint(step.options)

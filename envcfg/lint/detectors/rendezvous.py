@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 
 from envcfg.findings import Severity
 from envcfg.lint.flow import (
+    STEP_SIZES,
     Option,
     is_agent,
     is_alone,
@@ -25,7 +26,6 @@ _ADDRESS_OPTIONS = frozenset(
     {"master-addr", "main-process-ip", "rdzv-endpoint", "rdzv-backend-endpoint"}
 )
 _HERE = re.compile(r"^(?:localhost|127\.0\.0\.1|0\.0\.0\.0)(?::|$)")
-_ELSEWHERE = frozenset({"nodes", "nodelist", "ntasks"})
 _HOSTNAME = re.compile(r"^(?:/bin/|/usr/bin/)?hostname\b")
 _SLURM_TOOLS = frozenset(
     "scontrol sinfo squeue srun sacct sbatch salloc scancel".split()
@@ -57,7 +57,7 @@ def address_in_task(job: Job) -> Iterator[Fault]:
         elif each.scope == "batch" and each.exported and (nodes or 1) > 1:
             said = literal(value)
             everywhere = any(
-                c.is_step and not _ELSEWHERE & c.options.keys()
+                c.is_step and not STEP_SIZES & c.options.keys()
                 for c in job.model.commands
             )
             if (

@@ -50,7 +50,7 @@ def _many_agents(job: Job) -> Iterator[Fault]:
             continue
         if command.scope not in ("task", "container"):
             continue
-        step = next((c for c in model.ancestors(command) if c.is_step), None)
+        step = model.step_of(command)
         if step is None or step.is_open or (command.is_open and not _counts(command)):
             continue
         shape = step_shape(step, job.shape)
@@ -110,7 +110,7 @@ def _apart(job: Job) -> Iterator[Fault]:
     """Yield where a launcher runs on several nodes, and none knows of the others."""
     seen: set[int] = set()
     for command in job.model.commands:
-        step = next((c for c in job.model.ancestors(command) if c.is_step), None)
+        step = job.model.step_of(command)
         agent = agent_of(command)
         if agent is None or not agent.counts_all or step is None:
             continue
