@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -11,6 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+
+from envcfg.bash.modules import module
 
 ROOT = Path(__file__).parent.parent
 # Slurm's number of the fake job; each worker of a parallel run has one of its own, and so
@@ -115,3 +118,16 @@ def lint_shell(text: bytes, dialect: str, *, exclude: Sequence[str] = ()) -> str
         check=False,
     )
     return (checked.stdout + formatted.stdout + formatted.stderr).decode()
+
+
+def rank_part(*names: str) -> str:
+    """Return what modules add to the rank part, as POSIX shell."""
+    texts = "".join(f"{module(name).text}\n" for name in names)
+    found = re.findall(r"<<'ENVCFG_TEXT'[^\n]*\n(.*?)^ENVCFG_TEXT$", texts, re.S | re.M)
+    return "".join(found)
+
+
+def function_of(name: str, function: str) -> str:
+    """Return a function of a module, of its bash or of its rank part."""
+    text = module(name).text
+    return f"{function}() {{{text.partition(f'{function}() {{')[2].partition(chr(10) + '}' + chr(10))[0]}\n}}\n"

@@ -202,9 +202,9 @@ def test_an_installation_that_is_broken_fails_too(name: str) -> None:
 
 def test_a_file_of_its_own_that_cannot_be_read_fails_too() -> None:
     code = (
-        "import sys\nimport envcfg.bash.pieces as s\n"
+        "import sys\nimport envcfg.bash.modules as s\n"
         "def read(name): raise OSError(5, 'Input/output error', name)\n"
-        "s._read = read\nfrom envcfg.__main__ import main\n"
+        "s.read_text = read\nfrom envcfg.__main__ import main\n"
         f"sys.argv = ['envcfg', 'wrap', *{LOCAL!r}]\nsys.exit(main())"
     )
     done = subprocess.run(
@@ -286,8 +286,8 @@ def test_a_signal_that_is_ignored_stays_so(
     code = (
         f"trap '' {name}\n"
         f'{sys.executable} -c "import sys, envcfg.bash.pieces as s, os\n'
-        f"read = s._read\ndef slow(name): os.kill(os.getpid(), {int(number)}); return read(name)\n"
-        "s._read = slow\nfrom envcfg.__main__ import main\n"
+        f"read = s.read_text\ndef slow(name): os.kill(os.getpid(), {int(number)}); return read(name)\n"
+        "s.read_text = slow\nfrom envcfg.__main__ import main\n"
         f"sys.argv = ['envcfg', 'wrap', *{LOCAL!r}, '--', 'true']\nsys.exit(main())\""
     )
     done = bash(code)

@@ -1,17 +1,118 @@
-"""Which templates a plan needs; pure."""
+"""Which modules a plan needs; pure."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator
 
 from envcfg import runtimes
-from envcfg.bash.pieces import has_template
+from envcfg.bash.diagnosis import rank_modules
+from envcfg.bash.modules import has_module, module
 from envcfg.launch.plan import Container, Plan
 from envcfg.launchers import LAUNCHERS
 from envcfg.runtimes.model import Runtime
 from envcfg.starters import STARTERS
 
 _WIDE = 7  # characters of a range of components, of which Slurm has 128 at most
+# Taken where something calls a function of theirs, behind the core.
+_ASKED = ("references", "bundles", "srun/network", "binds", "image", "per_node")
+
+
+def chosen_modules(plan: Plan, job_part: str) -> list[str]:
+    """Return the names of the modules behind the job's part, in their order.
+
+    Args:
+        plan: of the job.
+        job_part: what is particular to it, which calls functions of modules.
+    """
+    names = list(_modules(plan))
+    called = job_part + "".join(module(name).text for name in names)
+    asked = [
+        name
+        for name in _ASKED
+        if any(re.search(rf"\b{each}\b", called) for each in module(name).functions)
+    ]
+    return ["core", *asked, *names, "end"]
+
+
+def _modules(plan: Plan) -> Iterator[str]:
+    starter, asked = plan.starter, plan.diagnostics
+    yield "signals"
+    yield from rank_modules(asked, is_setup=True)
+    yield starter
+    if "nodes" in plan.facts:
+        yield "stated"
+    if components(plan):
+        yield "srun/components"
+    if not plan.command:
+        yield "steps"
+        if STARTERS[starter].keeps_hosts:
+            yield "hosts"
+        elif has_module(f"{starter}/steps"):
+            yield f"{starter}/steps"
+    if is_by_interface(plan):
+        yield f"{starter}/interface"
+    if ends_at_colon(plan):
+        yield "colons"
+    if plan.modules:
+        yield "modules"
+    if plan.scratch or any(each.directory for each in plan.settings):
+        yield "folders"
+    if plan.scratch:
+        yield "caches"
+    if plan.masks and "cpu_masks" in STARTERS[starter].sections:
+        yield "masks"
+        if has_module(f"{starter}/masks"):
+            yield f"{starter}/masks"
+    yield from _entering(plan)
+    if asked.smoke_test:
+        yield "smoke"
+    if plan.preflight or asked.reported:
+        yield "share"
+    if plan.preflight:
+        yield "preflight"
+    if asked.nccl_log is not None:
+        yield "nccl_log"
+    if asked.flight is not None:
+        yield "flight"
+    yield from _launching(plan)
+    if plan.local_rank_at is not None:
+        yield "local_rank"
+    yield from rank_modules(asked)
+    if plan.container and plan.container.prefix:
+        yield "prefix"
+
+
+def _entering(plan: Plan) -> Iterator[str]:
+    if runtime := runtime_of(plan):
+        yield "container"
+        if runtime.option:
+            yield f"{plan.starter}/plugin"
+        if has_module(f"{plan.starter}/task"):
+            yield f"{plan.starter}/task"
+    yield runtime_module(plan)
+
+
+def _launching(plan: Plan) -> Iterator[str]:
+    """Yield what starts the ranks, and what the launcher's library reads."""
+    yield launch_module(plan)
+    known = LAUNCHERS[plan.launcher]
+    if known.is_agent or plan.contract:
+        yield f"launchers/{plan.launcher}"
+
+
+def launch_module(plan: Plan) -> str:
+    """Return the module with the line that starts the tasks, or what calls it."""
+    known, starter = LAUNCHERS[plan.launcher], plan.starter
+    kind = "agent" if known.is_agent else "whole" if known.is_whole else "ranks"
+    if has_module(f"{starter}/{kind}"):
+        return f"{starter}/{kind}"
+    return f"{starter}/ranks"
+
+
+def launch_texts(plan: Plan) -> Iterator[str]:
+    """Yield the texts of which one has the launch line."""
+    yield from (module(launch_module(plan)).text, module(plan.starter).text)
 
 
 def shell_of(plan: Plan) -> str:
@@ -22,49 +123,13 @@ def shell_of(plan: Plan) -> str:
 def is_by_interface(plan: Plan) -> bool:
     """Tell whether ranks meet at an interface's address, which the starter must ask for."""
     wanted = plan.rendezvous is not None and plan.rendezvous.interface is not None
-    return wanted and has_template(f"{plan.starter}/interface")
+    return wanted and has_module(f"{plan.starter}/interface")
 
 
-def launch_templates(plan: Plan) -> list[str]:
-    """Return the templates with the decisions: how ranks are started, how they enter."""
-    starter = plan.starter
-    names = [_launch_template(plan)]
-    names += [name for name in (f"{starter}/step",) if has_template(name)]
-    if "cpu_masks" in STARTERS[starter].sections:
-        names.append(f"{starter}/{'pin' if plan.masks else 'unpinned'}")
-        if plan.masks:
-            names.append("covers")
-    if runtime := runtime_of(plan):
-        names.append("container")
-        if runtime.option:
-            names.append(f"{starter}/plugin")
-    return [*names, runtime_template(plan)]
-
-
-def _launch_template(plan: Plan) -> str:
-    known = LAUNCHERS[plan.launcher]
-    if known.is_agent:
-        return f"{plan.starter}/agent"
-    whole = f"{plan.starter}/whole"
-    is_own = known.is_whole and has_template(whole)
-    return whole if is_own else f"{plan.starter}/ranks"
-
-
-def runtime_template(plan: Plan) -> str:
-    """Return the template that enters the container; there is one for none, too."""
+def runtime_module(plan: Plan) -> str:
+    """Return the module that enters the container; there is one for none, too."""
     known = runtime_of(plan)
     return f"runtimes/{known.template if known else 'none'}"
-
-
-def runtime_blocks(container: Container | None, names: Sequence[str]) -> dict[str, str]:
-    """Return the blocks of a runtime's template that do not concern it, as nothing.
-
-    Args:
-        container: whose image may be a file, and may not.
-        names: the runtimes that count, as a block may be named for one.
-    """
-    others = {name: "" for name in runtimes.NAMES if name not in names}
-    return others if container is None or container.is_file else {"file": "", **others}
 
 
 def runtime_of(plan: Plan) -> Runtime | None:
@@ -76,24 +141,6 @@ def programs(container: Container) -> list[str]:
     """Return the runtimes' names on PATH, in the order in which they are tried, if any."""
     known = (runtimes.runtime(name) for name in container.runtimes)
     return [each.program for each in known if each.program]
-
-
-def machine_templates(plan: Plan) -> list[str]:
-    """Return the templates that are the same for every job of the starter."""
-    names = ["machinery", f"{plan.starter}/host"]
-    if STARTERS[plan.starter].keeps_hosts and not plan.command:
-        names.append("chosen")
-    if runtime_of(plan) and not has_template(f"{plan.starter}/task"):
-        names.append("given")
-    if is_by_interface(plan):
-        names += [f"{plan.starter}/interface"]
-        if has_template(f"{plan.starter}/first_node"):
-            names.append(f"{plan.starter}/first_node")
-    if ends_at_colon(plan):
-        names.append("colons")
-    if components(plan):
-        names.append(f"{plan.starter}/components")
-    return [*names, "signals"]
 
 
 def components(plan: Plan) -> str:

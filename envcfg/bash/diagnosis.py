@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from envcfg.bash.pieces import template
 from envcfg.bash.quoting import quote, quote_always, quote_word
 from envcfg.launch.diagnostics import Diagnostics, is_path
 from envcfg.launch.environment import is_secret
@@ -14,43 +13,49 @@ from envcfg.profile.identity import FIXED
 from envcfg.profile.words import Word, format_word, parse_word, references
 
 
-def setup_pieces(diagnostics: Diagnostics) -> Iterator[str]:
-    """Yield what prepares the program's environment, as ``--setup`` gives it."""
-    setup = diagnostics.setup
+def rank_modules(asked: Diagnostics, *, is_setup: bool = False) -> Iterator[str]:
+    """Yield the modules that do what is asked in each rank: its preparation, or the rest."""
+    if is_setup:
+        if asked.setup:
+            yield "setup_file" if is_path(asked.setup) else "setup"
+        return
+    if asked.affinity:
+        yield "affinity"
+    if asked.reported:
+        yield "report"
+    if asked.profiled:
+        yield "profiler"
+
+
+def setup_lines(asked: Diagnostics) -> str:
+    """Return what prepares the program's environment, as ``--setup`` gives it."""
+    setup = asked.setup
     if setup and is_path(setup):
         path = setup if "/" in setup else f"./{setup}"  # no search on PATH
-        yield f"envcfg_file={quote(path)}\n"
-        yield template("rank/setup_file")
-    elif setup:
+        return f"envcfg_file={quote(path)}\n"
+    if setup:
         given = "# shellcheck disable=all # as it was given by --setup"
-        yield f"{given}\nenvcfg_setup() {{\n{setup}\n}}\n"
-        yield template("rank/setup_words")
+        return f"{given}\nenvcfg_setup() {{\n{setup}\n}}\n"
+    return ""
 
 
-def ending_pieces(diagnostics: Diagnostics) -> Iterator[str]:
-    """Yield what a rank does just before its program."""
-    if diagnostics.affinity:
-        yield template("rank/affinity")
-    if diagnostics.reported:
-        yield template("told")
-        yield f"envcfg_reported=' {_ranks(diagnostics.reported)} '\n"
-        yield template("rank/report")
-    if not diagnostics.profiled:
-        return
-    ranks = _ranks(diagnostics.profiled)
-    name, *_ = words = [
+def rank_data(asked: Diagnostics) -> str:
+    """Return which ranks the modules are to look at."""
+    text = f"envcfg_reported=' {_ranks(asked.reported)} '\n" if asked.reported else ""
+    if asked.profiled:
+        name = quote_word(asked.profiler[0], "--profiler", ("RANK", "ENVCFG_JOB"))
+        text += f"envcfg_profiled=' {_ranks(asked.profiled)} '\n"
+        text += f"envcfg_last={max(asked.profiled)}\nenvcfg_profiler={name}\n"
+    return text
+
+
+def profiler_lines(asked: Diagnostics) -> str:
+    """Return what puts the profiler's words before the program's in a chosen rank."""
+    words = " ".join(
         quote_word(word, "--profiler", ("RANK", "ENVCFG_JOB"))
-        for word in diagnostics.profiler
-    ]
-    yield (
-        f"envcfg_profiled=' {ranks} '\nenvcfg_last={max(diagnostics.profiled)}\n"
-        f"envcfg_profiler={name}\n"
+        for word in asked.profiler
     )
-    yield template("rank/profiler")
-    yield (
-        'case $envcfg_profiled in *" $RANK "*)\n'
-        f'  set -- {" ".join(words)} "$@" ;;\nesac\n'
-    )
+    return f'case $envcfg_profiled in *" $RANK "*)\n  set -- {words} "$@" ;;\nesac\n'
 
 
 def planned_lines(settings: Sequence[Planned], bundles: Sequence[PlannedBundle]) -> str:

@@ -7,13 +7,13 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from envcfg import runtimes
 from envcfg.bash.choice import (
-    launch_templates,
+    launch_texts,
     programs,
-    runtime_blocks,
-    runtime_template,
+    runtime_module,
     shell_of,
 )
-from envcfg.bash.pieces import template
+from envcfg.bash.masks import cpu_ranges
+from envcfg.bash.modules import module
 from envcfg.bash.quoting import quote
 from envcfg.bash.settings import bind_word
 from envcfg.launch.plan import Plan
@@ -31,8 +31,8 @@ def render_launch_line(plan: Plan) -> str:
 
 def launch_words(plan: Plan) -> Iterator[str]:
     """Yield the words of the launch line, each as bash reads it."""
-    texts = (template(name) for name in launch_templates(plan))
-    line = next(match[1] for text in texts if (match := _LINE.search(text)))
+    found = (match for text in launch_texts(plan) if (match := _LINE.search(text)))
+    line = next(found)[1]
     array = "".join(STARTERS[plan.starter].bundled[:1]).upper()
     options = f'"${{ENVCFG_{array}[@]}}"'
     known = {
@@ -51,6 +51,10 @@ def _options(plan: Plan) -> Iterator[str]:
     for bundle in plan.bundles:
         yield from (f"--network={value}" for value in bundle.network)
         yield from map(quote, bundle.options)
+    if plan.masks and "cpu_masks" in STARTERS[plan.starter].sections:
+        masks = plan.masks.masks
+        filled = {"masks": ",".join(masks), "cpus": ":".join(map(cpu_ranges, masks))}
+        yield from (each.format(**filled) for each in STARTERS[plan.starter].pin)
 
 
 def _enter(plan: Plan) -> Iterator[str]:
@@ -59,7 +63,7 @@ def _enter(plan: Plan) -> Iterator[str]:
     if container is None:
         return
     first = container.runtimes[:1]
-    text = template(runtime_template(plan), runtime_blocks(container, first))
+    text = module(runtime_module(plan)).text
     filed = runtimes.runtime(first[0]).filed
     mounts = [
         quote(each.word)

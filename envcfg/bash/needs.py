@@ -7,7 +7,9 @@ from collections.abc import Mapping, Sequence
 
 from envcfg.bash.choice import components, is_by_interface, programs, shell_of
 from envcfg.bash.diagnosis import planned_lines, taken_names
-from envcfg.bash.pieces import heredoc, title
+from envcfg.bash.inside import contract_names, render_inside
+from envcfg.bash.masks import cpu_ranges, union_of
+from envcfg.bash.modules import module
 from envcfg.bash.quoting import (
     needed_names,
     quote,
@@ -15,7 +17,6 @@ from envcfg.bash.quoting import (
     quote_word,
     with_defaults,
 )
-from envcfg.bash.rank_part import contract_names
 from envcfg.bash.settings import (
     argument_lines,
     bundle_lines,
@@ -23,6 +24,7 @@ from envcfg.bash.settings import (
     module_lines,
     mount_lines,
     option_lines,
+    reason_lines,
     setting_lines,
 )
 from envcfg.launch.plan import Container, Plan
@@ -42,47 +44,51 @@ def render_functions(plan: Plan) -> str:
     return text
 
 
-def render_needs(plan: Plan, functions: str, inside: str, rest: str) -> str:
-    """Return the section of what this job needs.
+def render_data(plan: Plan, functions: str, names: Sequence[str]) -> str:
+    """Return the data of this job.
 
     Args:
         plan: of the job.
         functions: of ``render_functions``.
-        inside: what stands before the rank part.
-        rest: all that comes behind; data that neither it nor *functions* uses is left out.
+        names: of the modules; data that neither they nor *functions* use is left out.
     """
-    lines = [f"{title('What this job needs')}\n\n"]
-    referred = set(re.findall(r"\$\{?(ENVCFG_\w+)", functions + rest))
-    lines += [
+    text = functions + "".join(module(name).text for name in names)
+    referred = set(re.findall(r"\$\{?(ENVCFG_\w+)", text))
+    lines = [
         f"{name}={quote_always(value)}\n"
         for name, value in _data(plan).items()
         if name in referred
     ]
+    if plan.masks and "masks" in names:
+        lines.append(reason_lines(plan.masks.reason, ""))
+        masks = plan.masks.masks
+        lines.append(f"ENVCFG_MASKS={','.join(masks)}\n")
+        lines.append(f"ENVCFG_MASKS_UNION={union_of(masks)}\n")
+        if "ENVCFG_CPUS" in referred:
+            lines.append(f"ENVCFG_CPUS={':'.join(map(cpu_ranges, masks))}\n")
     if plan.container and (known := programs(plan.container)):
-        names = " ".join(map(quote, known))
-        lines.append(f"ENVCFG_RUNTIMES=({names}) # the first that is on PATH\n")
-    if plan.preflight or plan.diagnostics.reported:
-        lines.append(f"\nENVCFG_TAKEN=({' '.join(taken_names(plan))})\n")
+        words = " ".join(map(quote, known))
+        lines.append(f"ENVCFG_RUNTIMES=({words}) # the first that is on PATH\n")
+    if "ENVCFG_TAKEN" in referred:
+        lines.append(f"ENVCFG_TAKEN=({' '.join(taken_names(plan))})\n")
     if plan.diagnostics.reported:
-        lines.append(f"\n{planned_lines(plan.settings, plan.bundles)}")
-    lines.append(f"\n{functions}")
+        lines.append(planned_lines(plan.settings, plan.bundles))
     if plan.preflight:
         asked = " ".join(map(quote, plan.preflight))
-        lines.append(f"\nENVCFG_PREFLIGHT=({asked})\n")
+        lines.append(f"ENVCFG_PREFLIGHT=({asked})\n")
     if plan.diagnostics.nccl_log is not None:
         folder = quote_word(with_defaults(plan.diagnostics.nccl_log), "--nccl-debug")
-        lines.append(f"\nENVCFG_LOG={folder} # for NCCL's log, a file per process\n")
+        lines.append(f"ENVCFG_LOG={folder} # for NCCL's log, a file per process\n")
     if plan.diagnostics.flight is not None:
         folder = quote_word(with_defaults(plan.diagnostics.flight), "--flight-recorder")
-        lines.append(f"\nENVCFG_FLIGHT={folder} # for Flight Recorder\n")
+        lines.append(f"ENVCFG_FLIGHT={folder} # for Flight Recorder\n")
     if plan.scratch:
         # Read when the script is sourced: a message there could end the job's shell.
         root = quote_word(with_defaults(plan.scratch.root), "scratch.root")
-        lines.append(f"\nENVCFG_SCRATCH={root} # for node-local caches\n")
+        lines.append(reason_lines(plan.scratch.reason, ""))
+        lines.append(f"ENVCFG_SCRATCH={root} # for node-local caches\n")
         lines.append(_disk(plan.scratch))
-    if inside:
-        lines.append(f"\n{heredoc('ENVCFG_INSIDE', inside)}")
-    return "".join(lines)
+    return f"{''.join(lines)}\n{render_inside(plan, names)}"
 
 
 def _disk(scratch: Scratch) -> str:
@@ -97,7 +103,7 @@ def _disk(scratch: Scratch) -> str:
 
 def _data(plan: Plan) -> Mapping[str, str]:
     nodes = plan.facts.get("nodes")
-    container, masks = plan.container, plan.masks.masks if plan.masks else ()
+    container = plan.container
     meeting = plan.rendezvous.interface if plan.rendezvous else None
     return {
         "ENVCFG_NODES_STATED": nodes.value if nodes else "",
@@ -105,15 +111,15 @@ def _data(plan: Plan) -> Mapping[str, str]:
         "ENVCFG_RANKS": "" if plan.ranks is None else str(plan.ranks),
         "ENVCFG_GPUS": str(plan.gpus or ""),
         "ENVCFG_IMAGE": container.image if container else "",
-        "ENVCFG_IMAGE_READ": container.stamp if container else "",
         "ENVCFG_KNOWN": "; ".join(
             f"module {each.action} {each.name}" for each in plan.known_modules
         ),
         "ENVCFG_VERB": container.verb if container else "",
         "ENVCFG_SHELL": shell_of(plan),
-        "ENVCFG_MASKS": ",".join(masks),
-        "ENVCFG_MASKS_UNION": _union(masks),
-        "ENVCFG_CPUS": ":".join(map(_ranges, masks)),
+        **({} if plan.masks else {"ENVCFG_MASKS": "", "ENVCFG_CPUS": ""}),
+        "ENVCFG_IS_FILE": "yes" if container and container.is_file else "",
+        "ENVCFG_TESTED": "yes" if any(each.tests for each in plan.modules) else "",
+        "ENVCFG_LOG_ENDS": "yes" if plan.diagnostics.removes_log else "",
         "ENVCFG_INTERFACE": meeting or "",
         "ENVCFG_EDF": "",
         "ENVCFG_PROFILE": plan.profile,
@@ -126,7 +132,7 @@ def _modules(plan: Plan) -> str:
     text = ""
     for name, is_tested in (("envcfg_modules", False), ("envcfg_tested_modules", True)):
         chosen = [each for each in plan.modules if bool(each.tests) is is_tested]
-        if chosen:
+        if chosen or not is_tested:
             body = module_lines(chosen, "  ")
             text += f"{name}() {{\n{body}  envcfg_unloaded\n}}\n\n"
     return text.rstrip("\n") + "\n"
@@ -136,6 +142,8 @@ def _mounts(container: Container) -> str:
     body = export_lines(container.exports, "  ")
     body += argument_lines(container.arguments, "  ")
     body += mount_lines(container.binds, "  ")
+    if container.stamp:
+        body += f"  envcfg_read_image {container.stamp} # when envcfg read it\n"
     return f"envcfg_mounts() {{\n{body or _NOTHING}}}\n"
 
 
@@ -186,23 +194,3 @@ def _settings(plan: Plan) -> str:
     if any((*tested, *(option.tests for option in plan.agent))):
         body += '  ENVCFG_ARGS+=("ENVCFG_NODES=$ENVCFG_NODES")\n'
     return f"envcfg_settings() {{\n{body or _NOTHING}}}\n"
-
-
-def _ranges(mask: str) -> str:
-    """Return the CPUs of a mask as a list of ranges: ``8-15,40-47``."""
-    bits = f"{int(mask, 16):b}"[::-1]
-    return ",".join(
-        f"{match.start()}-{match.end() - 1}" for match in re.finditer("1+", bits)
-    )
-
-
-def _union(masks: Sequence[str]) -> str:
-    """Return all masks together, in groups of 32 bits, as /proc/self/status writes them."""
-    union = 0
-    for mask in masks:
-        union |= int(mask, 16)
-    groups = []
-    while union:
-        groups.append(f"{union & 0xFFFFFFFF:08x}")
-        union >>= 32
-    return ",".join(reversed(groups))

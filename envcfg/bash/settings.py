@@ -42,7 +42,7 @@ def mount_lines(mounts: Sequence[PlannedMount], margin: str) -> str:
     for mount in mounts:
         if mount.bind.refers:
             call = _bind_of_variables(mount)
-            lines.append(_reason(mount.reason, margin))
+            lines.append(reason_lines(mount.reason, margin))
             lines.append(_guarded([(mount.tests, call)], margin))
             continue
         words = ["envcfg_bind"]
@@ -51,7 +51,7 @@ def mount_lines(mounts: Sequence[PlannedMount], margin: str) -> str:
         words.append(quote(mount.bind.source))
         if mount.text != mount.bind.source:
             words.append(quote(mount.text))
-        lines.append(_reason(mount.reason, margin))
+        lines.append(reason_lines(mount.reason, margin))
         lines.append(_guarded([(mount.tests, f"{' '.join(words)}\n")], margin))
     return "".join(lines)
 
@@ -84,7 +84,7 @@ def argument_lines(arguments: Sequence[PlannedArgument], margin: str) -> str:
         words = ["envcfg_argument", quote(each.word)]
         if each.if_exists is not None:
             words.append(quote(each.if_exists))
-        lines.append(_reason(each.reason, margin))
+        lines.append(reason_lines(each.reason, margin))
         lines.append(_guarded([(each.tests, f"{' '.join(words)}\n")], margin))
     return "".join(lines)
 
@@ -93,7 +93,7 @@ def export_lines(exports: Sequence[PlannedExport], margin: str) -> str:
     """Return the calls that export what hooks of the runtime read."""
     lines = []
     for each in exports:
-        lines.append(_reason(each.reason, margin))
+        lines.append(reason_lines(each.reason, margin))
         call = f"envcfg_export {each.name} {quote(each.value)}\n"
         lines.append(_guarded([(each.tests, call)], margin))
     return "".join(lines)
@@ -103,7 +103,7 @@ def module_lines(modules: Sequence[PlannedModule], margin: str) -> str:
     """Return the calls that load modules, each with its reason."""
     lines = []
     for each in modules:
-        lines.append(_reason(each.reason, margin))
+        lines.append(reason_lines(each.reason, margin))
         own = " own" if each.is_own else ""
         call = f"envcfg_module {each.action} {quote(each.name)}{own}\n"
         lines.append(_guarded([(each.tests, call)], margin))
@@ -124,7 +124,7 @@ def option_lines(own: str, options: Sequence[PlannedArgument], margin: str) -> s
     """Return the lines that add options of the starter *own*, each with its reason."""
     lines = []
     for option in options:
-        lines.append(_reason(option.reason, margin))
+        lines.append(reason_lines(option.reason, margin))
         call = f"ENVCFG_{own.upper()}+=({quote(option.word)})\n"
         lines.append(_guarded([(option.tests, call)], margin))
     return "".join(lines)
@@ -134,7 +134,7 @@ def agent_lines(options: Sequence[PlannedArgument]) -> str:
     """Return the lines that put options before an agent's own words, in their order."""
     lines = []
     for option in reversed(options):
-        lines.append(_reason(option.reason, ""))
+        lines.append(reason_lines(option.reason, ""))
         lines.append(
             _guarded([(option.tests, f'set -- {quote(option.word)} "$@"\n')], "")
         )
@@ -163,7 +163,7 @@ def bundle_lines(bundle: PlannedBundle, margin: str, program: str) -> str:
     tests = f"{_test_text(bundle.tests)} && " if bundle.tests else ""
     text = f"{margin}if {tests}{call}; then\n"
     text += "".join(f"{inner}{line}\n" for line in body)
-    return f"{_reason(bundle.reason, margin)}{text}{margin}fi\n"
+    return f"{reason_lines(bundle.reason, margin)}{text}{margin}fi\n"
 
 
 def _test_text(tests: Condition) -> str:
@@ -175,13 +175,12 @@ def _test_text(tests: Condition) -> str:
 
 
 def _setting(setting: Planned, margin: str, verb: str, sure: frozenset[str]) -> str:
-    force = "force_" if setting.force else ""
+    how = "force" if setting.force else "set"
     steps = []
     for branch in setting.branches:
         if branch.value is None:
-            call = f"{verb}_{force}unset {setting.name}\n"
+            call = f"{verb}_{how} -u {setting.name}\n"
         else:
-            how = "force" if setting.force else "set"
             names = references(branch.value)
             value = quote_word(branch.value, setting.name, names)
             call = f"{verb}_{how} {setting.name} {value}\n"
@@ -190,7 +189,7 @@ def _setting(setting: Planned, margin: str, verb: str, sure: frozenset[str]) -> 
                 call = f"{verb}_{_lacks(setting.name, branch.reason, unsure)} || {call}"
         steps.append((branch.tests, call))
     reasons = dict.fromkeys(branch.reason for branch in setting.branches)
-    comments = "".join(_reason(each, margin) for each in reasons)
+    comments = "".join(reason_lines(each, margin) for each in reasons)
     return comments + _guarded(steps, margin)
 
 
@@ -220,7 +219,7 @@ def _guarded(steps: Sequence[tuple[Condition, str]], margin: str) -> str:
     return f"{text}{margin}fi\n"
 
 
-def _reason(reason: Reason, margin: str) -> str:
+def reason_lines(reason: Reason, margin: str) -> str:
     """Return the reason as comment lines, with the place where it can be questioned."""
     if not reason.date:  # given for this job: the header shows the command
         return ""

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from envcfg.bash.host import render_script
+from envcfg.bash.host import render_job_part, render_script
 from envcfg.bash.launch_line import render_launch_line
 from envcfg.commands.options.option import Option, Table, add_options
 from envcfg.commands.options.step import STEP, read_step
@@ -76,7 +76,7 @@ OPTIONS: Table = {
         Option(
             "--print",
             "default: script",
-            choices=("script", "plan", "exec-line"),
+            choices=("script", "job", "plan", "exec-line"),
             default="script",
             dest="what",
         ),
@@ -155,5 +155,7 @@ def _put(
             write(plan_text(plan))
     elif options.what == "exec-line":
         write(render_launch_line(plan) + "\n")
+    elif options.what == "job":
+        write(render_job_part(plan, argv))
     else:
         put_script(options, render_script(plan, argv), inputs)

@@ -244,7 +244,7 @@ def _cut(script: Script, step: Step, gone: Iterable[Statement]) -> str:
             "",
             title("The step"),
             "",
-            template("job/has_envcfg", {"inline": ""}).rstrip("\n"),
+            template("job/has_envcfg_here").rstrip("\n"),
             "",
         ]
     )

@@ -45,7 +45,7 @@ def render_job(script: Script) -> str:
     parts = [
         "\n".join(_header(script)),
         "\n".join(_directives(script)),
-        template("guard"),
+        "" if script.inline else template("guard"),
         template(beginning) if beginning else "",
         "\n".join(_repeats(script.request)),
         _start(script),

@@ -24,6 +24,8 @@ class Starter(NamedTuple):
         component_options: by which a step runs in another component of a heterogeneous job.
         own: of its sections that with options of its program, ``launch.OWN``; so are
             called the option ``--OWN-arg`` and the array of bash that holds them.
+        pin: the options that bind ranks to the cores of masks, where the job has them:
+            ``{masks}`` in hexadecimal, ``{cpus}`` as lists.
         unbuffered: options with which the ranks' lines come at once.
         pmi: how the option begins that says by which PMI the ranks of MPI meet.
         starts_agents: it has an ``agent.sh``: one task per node, which starts the ranks.
@@ -53,6 +55,7 @@ class Starter(NamedTuple):
     ends_at_colon: bool = False
     component_options: tuple[str, ...] = ()
     own: str = ""
+    pin: tuple[str, ...] = ()
     unbuffered: tuple[str, ...] = ()
     pmi: str | None = None
     starts_agents: bool = False

@@ -16,6 +16,7 @@ STARTER = Starter(
     bundled=("mpiexec",),
     ends_at_colon=True,
     own="mpiexec",
+    pin=("--cpu-bind", "list:{cpus}"),
     starts_agents=True,
     keeps_hosts=True,
     node_names=("sh", "-c", 'cat -- "$PBS_NODEFILE"'),

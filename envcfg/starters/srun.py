@@ -25,6 +25,7 @@ STARTER = Starter(
     ends_at_colon=True,
     component_options=("--het-group", "--pack-group"),
     own="srun",
+    pin=("--cpu-bind=mask_cpu:{masks}",),
     unbuffered=("--unbuffered",),
     pmi="--mpi=",
     starts_agents=True,

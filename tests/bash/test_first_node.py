@@ -10,15 +10,14 @@ from ClusterShell.NodeSet import RESOLVER_NOGROUP, NodeSet
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from envcfg.bash.pieces import template
-from support import require
+from support import function_of, require
 
 SHELLS = [["bash", "-u"], ["sh", "-u"], ["busybox", "sh", "-u"]]
 
 
 def first_nodes(shell: list[str], lists: list[str]) -> list[str]:
     require(shell[0])
-    script = template("srun/first_node") + (
+    script = function_of("srun", "envcfg_first_node") + (
         'for list; do envcfg_first_node "$list"; printf "%s\\n" "$envcfg_node"; done'
     )
     done = subprocess.run(
@@ -66,7 +65,7 @@ BROKEN = [
 @pytest.mark.parametrize("shell", SHELLS, ids=" ".join)
 def test_a_broken_list_is_refused_not_guessed(shell: list[str]) -> None:
     require(shell[0])
-    script = template("srun/first_node") + (
+    script = function_of("srun", "envcfg_first_node") + (
         'for list; do if envcfg_first_node "$list"; then printf "%s\\n" "$list"; fi; done'
     )
     done = subprocess.run(

@@ -11,9 +11,12 @@ from pathlib import Path
 
 import pytest
 
+from envcfg.bash.modules import render_module
 from support import JOB, ROOT, Wrapped, bash, environment, lint_shell, zero_separated
 
 GOLDEN = ROOT / "tests/golden"
+# Data in quotes; what modules use, and what they set.
+ACROSS = ["SC1003", "SC2016", "SC2034", "SC2154"]
 DUMP = ROOT / "tests/cluster/programs/dump.py"
 LUMI = ("--profile", "lumi-g", "--fact", "rocm=6.2.4")
 
@@ -85,7 +88,7 @@ def arguments(name: str) -> list[str]:
 def test_the_script_is_as_reviewed(
     name: str, wrap: Callable[..., Wrapped], request: pytest.FixtureRequest
 ) -> None:
-    made = wrap(*arguments(name))
+    made = wrap("--print", "job", *arguments(name))
     assert made.code == 0, made.err
     golden = GOLDEN / f"{name}.sh"
     if request.config.getoption("--update-golden"):
@@ -94,19 +97,29 @@ def test_the_script_is_as_reviewed(
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_the_script_is_clean_bash_around_a_clean_posix_part(name: str) -> None:
+def test_the_script_is_the_reviewed_part_among_whole_modules(
+    name: str, wrap: Callable[..., Wrapped]
+) -> None:
+    text, part = wrap(*arguments(name)).text, (GOLDEN / f"{name}.sh").read_text()
+    listed = part.partition("\n# modules: ")[2].partition("\n")[0].split(", ")
+    for module in listed:
+        assert text.count(f"\n{render_module(module)}") == 1
+        text = text.replace(f"\n{render_module(module)}", "")
+    _, mark, _, body = text.split("\n", 3)
+    assert mark.startswith("# envcfg:script ")
+    head, _, rest = part.partition("\n\n")
+    job, _, last = rest.partition(f"\n# modules: {', '.join(listed)}\n")
+    assert body == f"{head.replace('--print job ', '')}\n\n{job}{last}"
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_job_part_is_clean_bash_around_clean_posix_parts(name: str) -> None:
     text = (GOLDEN / f"{name}.sh").read_bytes()
-    assert lint_shell(text, "bash") == ""
+    assert lint_shell(text, "bash", exclude=ACROSS) == ""
     parts = re.findall(rb"<<'ENVCFG_TEXT' .*?\n(.*?)^ENVCFG_TEXT$", text, re.S | re.M)
     assert parts
     for part in parts:
-        dialect = "bash" if b"envcfg_given" in part else "sh"
-        exclude = [
-            "SC1003",
-            "SC2016",
-            "SC2154",
-        ]  # data in quotes; what the task is given
-        assert lint_shell(part, dialect, exclude=exclude) == ""
+        assert lint_shell(part, "sh", exclude=ACROSS) == ""
 
 
 @pytest.mark.parametrize(
@@ -118,12 +131,16 @@ def test_the_script_is_clean_bash_around_a_clean_posix_part(name: str) -> None:
     ],
 )
 def test_the_script_runs_and_each_rank_gets_what_the_plan_says(
-    name: str, fakes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    name: str,
+    wrap: Callable[..., Wrapped],
+    fakes: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Here with fakes for srun and runtime; in tests/cluster with the real ones."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "dump.py").write_bytes(DUMP.read_bytes())
-    text = (GOLDEN / f"{name}.sh").read_text()
+    text = wrap(*arguments(name)).text
     for path in ("/images", "/data"):  # to where this test may make them
         text = text.replace(f"'{path}", f"'{tmp_path}{path}")
         text = text.replace(f" {path}", f" {tmp_path}{path}")

@@ -9,7 +9,7 @@ from string import Template
 
 import pytest
 
-from envcfg.bash.pieces import template
+from envcfg.bash.modules import module
 from envcfg.errors import OutputError
 from envcfg.launch import environment
 from support import Wrap, bash, envcfg
@@ -144,7 +144,7 @@ def test_no_secret_is_written_be_it_planned_or_in_an_address(
 
 
 def test_shell_and_python_agree_on_what_looks_secret() -> None:
-    assert environment._HIDDEN in template("told")
+    assert environment._HIDDEN in module("report").text
 
 
 @pytest.mark.parametrize("exported", ["", "export -f grep tr cat\n"])

@@ -11,8 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from envcfg.bash.pieces import template
-from support import ROOT, Wrap, bash, environment, require, zero_separated
+from support import ROOT, Wrap, bash, environment, rank_part, require, zero_separated
 
 GOLDEN = ROOT / "tests/golden/tuolumne-flux.sh"
 DUMP = ROOT / "tests/cluster/programs/dump.py"
@@ -237,7 +236,7 @@ def test_exit_code_and_signals_pass_through(wrap: Wrap, tmp_path: Path) -> None:
 def test_the_rank_part_runs_in_any_posix_shell(shell: list[str]) -> None:
     require(shell[0])
     text = (
-        f"{template('rank/core')}{template('flux/rank')}"
+        f"{rank_part('core', 'flux').removesuffix('envcfg_inside' + chr(10))}"
         'echo "$RANK $LOCAL_RANK $WORLD_SIZE $LOCAL_WORLD_SIZE $NODE_RANK '
         '$MASTER_ADDR $MASTER_PORT"'
     )

@@ -17,8 +17,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from envcfg.bash.pieces import template
-from support import ROOT, Wrap, bash, environment, require, wrap_text, zero_separated
+from support import (
+    ROOT,
+    Wrap,
+    bash,
+    environment,
+    rank_part,
+    require,
+    wrap_text,
+    zero_separated,
+)
 
 GOLDEN = ROOT / "tests/golden/polaris-pbs.sh"
 DUMP = ROOT / "tests/cluster/programs/dump.py"
@@ -392,7 +400,7 @@ def test_exit_code_and_signals_pass_through(wrap: Wrap, tmp_path: Path) -> None:
 def test_the_rank_part_runs_in_any_posix_shell(shell: list[str]) -> None:
     require(shell[0])
     text = (
-        f"{template('rank/core')}{template('pbs/rank')}\n{template('rank/colons')}"
+        f"{rank_part('core', 'pbs', 'colons')}"
         'echo "$RANK $LOCAL_RANK $WORLD_SIZE $LOCAL_WORLD_SIZE $NODE_RANK '
         '$MASTER_ADDR $MASTER_PORT $envcfg_address $*"'
     )

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from envcfg.bash.pieces import template
+from envcfg.bash.modules import module
 from support import Wrap, bash, zero_separated
 
 if sys.version_info >= (3, 11):
@@ -164,7 +164,7 @@ def test_the_file_goes_where_a_signal_ends_the_step_before_its_ranks(
 
 
 SCRIPT = f"""
-{template("runtimes/ce")}
+{module("runtimes/ce").text}
 envcfg_fault() {{ echo fault; exit; }}
 envcfg_toml "$1"
 printf 'a = %s' "$envcfg_text"

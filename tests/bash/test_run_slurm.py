@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from envcfg.bash.pieces import template
+from envcfg.bash.modules import module
 from support import Wrap, bash, zero_separated
 
 
@@ -305,7 +305,7 @@ def test_masks_are_used_only_where_the_job_has_all_their_cores(
 ) -> None:
     script = (
         "set -eu\nENVCFG_MASKS_UNION=fefefefe,fefefefe\n"
-        f"{template('covers')}\nif envcfg_covers '{allowed}'; then echo yes; fi"
+        f"{module('masks').text}\nif envcfg_covers '{allowed}'; then echo yes; fi"
     )
     done = bash(script)
     assert done.stderr == b""

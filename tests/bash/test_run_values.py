@@ -168,7 +168,7 @@ def test_names_of_envcfg_s_own_code_are_free(wrap: Wrap) -> None:
 LOCALS = sorted(
     {
         name
-        for path in (Path(script.__file__).parent / "templates").glob("**/*.sh")
+        for path in (Path(script.__file__).parent / "modules").glob("**/*.sh")
         for line in re.findall(r"^ *local (?:-a )?(.*)$", path.read_text(), re.M)
         for name in re.findall(r"(?:^| )([a-z]\w*)", line)
     }

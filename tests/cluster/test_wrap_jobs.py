@@ -9,9 +9,8 @@ from random import Random
 import pytest
 
 from cluster import Cluster
-from envcfg.bash.pieces import template
 from job import Job
-from support import wrap_text
+from support import function_of, wrap_text
 
 TWO_NODES = ("-N2", "--ntasks-per-node=2", "--partition=small-g")
 
@@ -362,7 +361,7 @@ def test_the_first_node_is_that_of_scontrol(cluster: Cluster, workdir: Path) -> 
     lists += [random_list(random) for _ in range(300)]
     (workdir / "lists").write_text("".join(f"{each}\n" for each in lists))
     (workdir / "compare.sh").write_text(
-        template("srun/first_node") + "\nwhile read -r list; do\n"
+        function_of("srun", "envcfg_first_node") + "\nwhile read -r list; do\n"
         '  envcfg_first_node "$list"\n'
         '  { read -r first; } < <(scontrol show hostnames "$list")\n'
         '  echo "$list $first $envcfg_node"\n'

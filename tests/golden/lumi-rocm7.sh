@@ -1,38 +1,67 @@
-#!/usr/bin/env bash
-# envcfg:script b91ce4cf35c66c2beee4f5fbf6a94099d6e3bee0511c57a46fefaa76a2370b45
-# shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
 # envcfg 0.1.0, profile lumi-g (sha256 7c97951f355dbe4e)
-# made by: envcfg wrap --profile lumi-g --bind /data:/data:ro --runtime-arg=--cleanenv --container /images/lumi-multitorch-full-u24r70f21m50t210-20260513.sif --set 'NCCL_NET=AWS Libfabric' --set 'QUOTE='"'"'"$$HOME`id`\' --set 'SEED=${RANK}${SLURM_JOB_ID}' --unset NCCL_DEBUG -- python3 dump.py out 'a b'
+# made by: envcfg wrap --print job --profile lumi-g --bind /data:/data:ro --runtime-arg=--cleanenv --container /images/lumi-multitorch-full-u24r70f21m50t210-20260513.sif --set 'NCCL_NET=AWS Libfabric' --set 'QUOTE='"'"'"$$HOME`id`\' --set 'SEED=${RANK}${SLURM_JOB_ID}' --unset NCCL_DEBUG -- python3 dump.py out 'a b'
 # Source it in a batch script, evaluate it, run it, submit it: all the same.
-# It needs bash 4.4 and, on the compute nodes, neither envcfg nor Python.
+# Compute nodes need bash 4.4, and neither envcfg nor Python.
 # It starts the ranks by:
-#   srun --kill-on-bad-exit=1 --export=ALL --mpi=pmi2 "${ENVCFG_SRUN[@]}" singularity \
-#     run --cleanenv --bind /var/spool/slurmd --bind /pfs --bind /scratch --bind \
-#     /projappl --bind /project --bind /flash --bind /appl --bind /data:/data:ro \
-#     /images/lumi-multitorch-full-u24r70f21m50t210-20260513.sif /bin/sh -c \
-#     "$ENVCFG_RANK" envcfg-rank "${ENVCFG_ARGS[@]}" -- python3 dump.py out 'a b'
-
-case ${BASH_VERSION:-none}:${SHELLOPTS-} in
-  none:* | [1-3].* | 4.[0-3].* | *:*posix*) # as sh, too, bash reads other rules
-    printf 'envcfg: error: this needs bash 4.4 or newer, not in its POSIX mode; run it as in: bash job.sh\n' >&2
-    case $- in *i*) return 4 ;; *) exit 4 ;; esac
-    ;;
-esac
-
-# Aliases of the job's shell are not to change what follows; they are back before the step.
-ENVCFG_BASHOPTS=$BASHOPTS
-\builtin shopt -u expand_aliases
+#   srun --kill-on-bad-exit=1 --export=ALL --mpi=pmi2 \
+#     --cpu-bind=mask_cpu:0x00fe000000000000,0xfe00000000000000,0x0000000000fe0000,0x00000000fe000000,0x00000000000000fe,0x000000000000fe00,0x000000fe00000000,0x0000fe0000000000 \
+#     "${ENVCFG_SRUN[@]}" singularity run --cleanenv --bind /var/spool/slurmd --bind \
+#     /pfs --bind /scratch --bind /projappl --bind /project --bind /flash --bind /appl \
+#     --bind /data:/data:ro /images/lumi-multitorch-full-u24r70f21m50t210-20260513.sif \
+#     /bin/sh -c "$ENVCFG_RANK" envcfg-rank "${ENVCFG_ARGS[@]}" -- python3 dump.py out \
+#     'a b'
 
 # --- What this job needs ------------------------------------------------------------
 
+ENVCFG_COMPONENTS=''
 ENVCFG_RANKS=''
 ENVCFG_IMAGE='/images/lumi-multitorch-full-u24r70f21m50t210-20260513.sif'
 ENVCFG_KNOWN='module load Local-LAIF; module load lumi-aif-singularity-bindings'
 ENVCFG_VERB='run'
 ENVCFG_SHELL='/bin/sh'
-ENVCFG_MASKS='0x00fe000000000000,0xfe00000000000000,0x0000000000fe0000,0x00000000fe000000,0x00000000000000fe,0x000000000000fe00,0x000000fe00000000,0x0000fe0000000000'
-ENVCFG_MASKS_UNION='fefefefe,fefefefe'
+ENVCFG_IS_FILE='yes'
+ENVCFG_TESTED=''
+# the order of GCDs is not that of CCDs; srun obeys masks only where the job owns every core
+# of the node [profiles/lumi-g.yaml:69]
+ENVCFG_MASKS=0x00fe000000000000,0xfe00000000000000,0x0000000000fe0000,0x00000000fe000000,0x00000000000000fe,0x000000000000fe00,0x000000fe00000000,0x0000fe0000000000
+ENVCFG_MASKS_UNION=fefefefe,fefefefe # of all, as /proc has it
 ENVCFG_RUNTIMES=(singularity) # the first that is on PATH
+# node-local, but in memory and counted against the job, so it must be cleaned
+# [profiles/lumi-g.yaml:100]
+ENVCFG_SCRATCH=/tmp # for node-local caches
+
+IFS= builtin read -r -d '' ENVCFG_INSIDE <<'ENVCFG_TEXT' || : # until the text ends
+envcfg_inside() { # what is set in each task, in the container
+  # One layer of GPU masking: ROCR_VISIBLE_DEVICES.
+  unset -v HIP_VISIBLE_DEVICES CUDA_VISIBLE_DEVICES GPU_DEVICE_ORDINAL
+  # the default is in the home folder; on a shared file system many ranks corrupt it
+  # [profiles/slingshot.yaml:136]
+  envcfg_in_set TRITON_CACHE_DIR "${ENVCFG_CACHE}"/triton
+  # compiled extensions default to the home folder, where ranks race for a lock
+  # [profiles/slingshot.yaml:142]
+  envcfg_in_set TORCH_EXTENSIONS_DIR "${ENVCFG_CACHE}"/torch_extensions
+  # the default is in /tmp by user name, so jobs that share a node share it
+  # [profiles/slingshot.yaml:148]
+  envcfg_in_set TORCHINDUCTOR_CACHE_DIR "${ENVCFG_CACHE}"/inductor
+  # MIOpen keeps SQLite databases, whose locks break on Lustre when many ranks try
+  # [profiles/slingshot-rocm.yaml:49]
+  envcfg_in_set MIOPEN_USER_DB_PATH "${ENVCFG_CACHE}"/miopen
+  # the cache of compiled kernels; on a network file system MIOpen moves it to a shared /tmp
+  # by itself, where users clash [profiles/slingshot-rocm.yaml:55]
+  envcfg_in_set MIOPEN_CUSTOM_CACHE_DIR "${MIOPEN_USER_DB_PATH}"
+  # AITER compiles kernels under a lock that Lustre does not keep well
+  # [profiles/lumi-g.yaml:325]
+  envcfg_in_set AITER_JIT_DIR "${ENVCFG_CACHE}"/aiter
+  envcfg_in_lacks SEED --set ENVCFG_REF_SLURM_JOB_ID "${ENVCFG_REF_SLURM_JOB_ID+set}" || envcfg_in_force SEED "${RANK}""${ENVCFG_REF_SLURM_JOB_ID}"
+  envcfg_folders TRITON_CACHE_DIR "${TRITON_CACHE_DIR-}" \
+    TORCH_EXTENSIONS_DIR "${TORCH_EXTENSIONS_DIR-}" \
+    TORCHINDUCTOR_CACHE_DIR "${TORCHINDUCTOR_CACHE_DIR-}" \
+    MIOPEN_USER_DB_PATH "${MIOPEN_USER_DB_PATH-}" \
+    MIOPEN_CUSTOM_CACHE_DIR "${MIOPEN_CUSTOM_CACHE_DIR-}" \
+    AITER_JIT_DIR "${AITER_JIT_DIR-}"
+  unset -v ENVCFG_REF_SLURM_JOB_ID
+}
+ENVCFG_TEXT
 
 envcfg_modules() {
   # makes the modules of the LUMI AI Factory known [profiles/lumi-g.yaml:187]
@@ -71,7 +100,7 @@ envcfg_settings() {
   envcfg_set GLOO_SOCKET_IFNAME hsn0
   # multi-node jobs hang with it in the ROCm 7 images; without it they are as fast
   # [profiles/lumi-g.yaml:289]
-  envcfg_unset NCCL_NET_GDR_LEVEL
+  envcfg_set -u NCCL_NET_GDR_LEVEL
   # keeps these images from hanging when a second process group is made
   # [profiles/lumi-g.yaml:302]
   envcfg_set FI_MR_CACHE_MONITOR userfaultfd
@@ -79,7 +108,7 @@ envcfg_settings() {
   envcfg_set ROCFFT_RTC_CACHE_PATH /dev/null
   envcfg_force NCCL_NET 'AWS Libfabric'
   envcfg_force QUOTE ''"'"'"$HOME`id`\'
-  envcfg_force_unset NCCL_DEBUG
+  envcfg_force -u NCCL_DEBUG
   envcfg_preset TRITON_CACHE_DIR TORCH_EXTENSIONS_DIR TORCHINDUCTOR_CACHE_DIR MIOPEN_USER_DB_PATH MIOPEN_CUSTOM_CACHE_DIR AITER_JIT_DIR MASTER_ADDR MASTER_PORT
   envcfg_pass SLURM_JOB_ID
   ENVCFG_ARGS+=("ENVCFG_CACHE_BASE=$ENVCFG_CACHE_BASE")
@@ -88,782 +117,6 @@ envcfg_settings() {
   ENVCFG_SRUN+=(--mpi=pmi2)
 }
 
-ENVCFG_SCRATCH=/tmp # for node-local caches
-
-IFS= builtin read -r -d '' ENVCFG_INSIDE <<'ENVCFG_TEXT' || : # until the text ends
-envcfg_inside() { # what is set in each task, in the container
-  # One layer of GPU masking: ROCR_VISIBLE_DEVICES.
-  unset -v HIP_VISIBLE_DEVICES CUDA_VISIBLE_DEVICES GPU_DEVICE_ORDINAL
-  # the default is in the home folder; on a shared file system many ranks corrupt it
-  # [profiles/slingshot.yaml:136]
-  envcfg_in_set TRITON_CACHE_DIR "${ENVCFG_CACHE}"/triton
-  # compiled extensions default to the home folder, where ranks race for a lock
-  # [profiles/slingshot.yaml:142]
-  envcfg_in_set TORCH_EXTENSIONS_DIR "${ENVCFG_CACHE}"/torch_extensions
-  # the default is in /tmp by user name, so jobs that share a node share it
-  # [profiles/slingshot.yaml:148]
-  envcfg_in_set TORCHINDUCTOR_CACHE_DIR "${ENVCFG_CACHE}"/inductor
-  # MIOpen keeps SQLite databases, whose locks break on Lustre when many ranks try
-  # [profiles/slingshot-rocm.yaml:49]
-  envcfg_in_set MIOPEN_USER_DB_PATH "${ENVCFG_CACHE}"/miopen
-  # the cache of compiled kernels; on a network file system MIOpen moves it to a shared /tmp
-  # by itself, where users clash [profiles/slingshot-rocm.yaml:55]
-  envcfg_in_set MIOPEN_CUSTOM_CACHE_DIR "${MIOPEN_USER_DB_PATH}"
-  # AITER compiles kernels under a lock that Lustre does not keep well
-  # [profiles/lumi-g.yaml:325]
-  envcfg_in_set AITER_JIT_DIR "${ENVCFG_CACHE}"/aiter
-  envcfg_in_lacks SEED --set ENVCFG_REF_SLURM_JOB_ID "${ENVCFG_REF_SLURM_JOB_ID+set}" || envcfg_in_force SEED "${RANK}""${ENVCFG_REF_SLURM_JOB_ID}"
-  envcfg_folders TRITON_CACHE_DIR "${TRITON_CACHE_DIR-}" \
-    TORCH_EXTENSIONS_DIR "${TORCH_EXTENSIONS_DIR-}" \
-    TORCHINDUCTOR_CACHE_DIR "${TORCHINDUCTOR_CACHE_DIR-}" \
-    MIOPEN_USER_DB_PATH "${MIOPEN_USER_DB_PATH-}" \
-    MIOPEN_CUSTOM_CACHE_DIR "${MIOPEN_CUSTOM_CACHE_DIR-}" \
-    AITER_JIT_DIR "${AITER_JIT_DIR-}"
-}
-ENVCFG_TEXT
-
-# --- How it is started --------------------------------------------------------------
-
-envcfg_fits() { # RANKS GPUS, per node: what is sure to fail ends here, what is idle is said
-  if [[ -z $1 || -z $2 || $2 == 0 || $1 == "$2" ]]; then
-    return 0
-  elif (($1 < $2)); then
-    envcfg_note "$1 ranks per node, but $2 GPUs: the others idle, unless a rank takes several"
-  elif [[ -z $ENVCFG_RANKS ]]; then
-    envcfg_error "$1 tasks per node, but $2 GPUs: no two ranks can share one in NCCL or RCCL" \
-      "ask for --ntasks-per-node=$2, or give --ranks $1 if that is meant"
-    return 2
-  fi
-}
-
-envcfg_is_sized() { # whether options of the user say how many tasks there are
-  [[ " ${ENVCFG_SRUN[*]}" == *' --ntasks'* || " ${ENVCFG_SRUN[*]}" == *' -n'* ]]
-}
-
-envcfg_launch() { # COMMAND...: one task per rank
-  local envcfg_ranks=$ENVCFG_RANKS envcfg_gpus envcfg_tasks=''
-  envcfg_gpus=$(envcfg_gpus)
-  if ! envcfg_is_sized; then
-    envcfg_tasks=$(envcfg_tasks)
-    if [[ -z $envcfg_ranks && -z ${SLURM_NTASKS:-${SLURM_NPROCS-}} ]]; then
-      # By tasks per node alone srun may start one. Where nobody said: one per GPU.
-      envcfg_ranks=${envcfg_tasks:-${envcfg_gpus#0}}
-    fi
-  fi
-  if [[ -n $envcfg_ranks ]]; then
-    ENVCFG_SRUN+=(--ntasks=$((envcfg_ranks * ENVCFG_NODES)) --ntasks-per-node="$envcfg_ranks")
-  fi
-  envcfg_fits "${envcfg_ranks:-$envcfg_tasks}" "$envcfg_gpus" || return
-  envcfg_pin
-  envcfg_srun "$@"
-}
-
-envcfg_srun() { # COMMAND...: the step itself
-  local -a envcfg_task=()
-  if envcfg_is_clean; then
-    # The words up to the rank part's name, then what srun told this task, then the rest.
-    envcfg_task=(bash -c "$ENVCFG_TASK" envcfg-task $((${#ENVCFG_ENTER[@]} + 4)))
-  fi
-  envcfg_spawn exec srun --kill-on-bad-exit=1 --export=ALL "${ENVCFG_SRUN[@]}" "${envcfg_task[@]}" \
-    "${ENVCFG_ENTER[@]}" "$ENVCFG_SHELL" -c "$ENVCFG_RANK" envcfg-rank "${ENVCFG_ARGS[@]}" -- "$@"
-  envcfg_wait "${ENVCFG_PIDS[@]}"
-}
-
-envcfg_pin() { # bind each rank to the cores next to its GPU, if the node is all ours
-  # The user's own choice srun reads by itself.
-  if [[ -n ${SLURM_CPU_BIND-} ]]; then return; fi
-  if envcfg_owns_masks; then
-    ENVCFG_SRUN+=("--cpu-bind=mask_cpu:$ENVCFG_MASKS")
-    return
-  fi
-  envcfg_note 'ranks are not bound to the cores next to their GPUs: this job does not own a whole node'
-  if [[ -n ${SLURM_CPUS_PER_TASK-} ]]; then
-    ENVCFG_SRUN+=(--cpus-per-task="$SLURM_CPUS_PER_TASK")
-  fi
-}
-
-envcfg_owns_masks() { # whether the job has the cores of all masks: it owns the node
-  local envcfg_key envcfg_value envcfg_allowed=''
-  while IFS=$': \t' read -r envcfg_key envcfg_value; do
-    if [[ $envcfg_key == Cpus_allowed ]]; then envcfg_allowed=$envcfg_value; fi
-  done </proc/self/status
-  envcfg_covers "$envcfg_allowed"
-}
-
-envcfg_covers() { # ALLOWED: whether these CPUs hold all masks; groups of 32 bits, in hex
-  local -a envcfg_need envcfg_allowed
-  local envcfg_i envcfg_group
-  IFS=, read -r -a envcfg_need <<<"$ENVCFG_MASKS_UNION"
-  IFS=, read -r -a envcfg_allowed <<<"$1"
-  for ((envcfg_i = 1; envcfg_i <= ${#envcfg_need[@]}; envcfg_i++)); do
-    envcfg_group=0
-    if ((envcfg_i <= ${#envcfg_allowed[@]})); then envcfg_group=${envcfg_allowed[-envcfg_i]}; fi
-    if (((16#$envcfg_group & 16#${envcfg_need[-envcfg_i]}) != 16#${envcfg_need[-envcfg_i]})); then return 1; fi
-  done
-}
-
-envcfg_find() { # set envcfg_name: the first runtime that is on PATH
-  for envcfg_name in "${ENVCFG_RUNTIMES[@]}"; do
-    if type -P "$envcfg_name" >/dev/null; then return; fi
-  done
-  envcfg_fault "no container runtime on PATH: tried ${ENVCFG_RUNTIMES[*]}" \
-    "load its module before${ENVCFG_KNOWN:+ ($ENVCFG_KNOWN)}, or name it with --runtime"
-}
-
-envcfg_find_image() { # set envcfg_image, a path: absolute, and there
-  if [[ $envcfg_image != /* ]]; then envcfg_image=$PWD/$envcfg_image; fi
-  if [[ ! -e $envcfg_image ]]; then
-    envcfg_fault "image $envcfg_image does not exist on ${HOSTNAME:-this host}" \
-      'give the path as the compute nodes see it'
-  elif [[ ! -r $envcfg_image ]]; then
-    envcfg_fault "image $envcfg_image cannot be read" 'check its permissions'
-  fi
-}
-
-envcfg_find_source() { # SOURCE [SPEC]: of a bind
-  if [[ ! -e $1 ]]; then
-    envcfg_fault "bind source $1 does not exist on ${HOSTNAME:-this host}" "correct or drop the bind '${2-$1}'"
-  fi
-}
-
-envcfg_bind_if() { # PATH SOURCE [SPEC]: mount it, where PATH exists
-  if [[ -e $1 ]]; then envcfg_bind "${@:2}"; fi
-}
-
-envcfg_argument() { # ARGUMENT [PATH]: left out if PATH is given and absent
-  if [[ -z ${2-} || -e $2 ]]; then ENVCFG_ENTER+=("$1"); fi
-}
-
-envcfg_bind() { # SOURCE [SPEC]: mount it, at the same place or as SPEC says
-  envcfg_find_source "$@"
-  ENVCFG_ENTER+=(--bind "${2-$1}")
-}
-
-envcfg_enter() { # set ENVCFG_ENTER: the words that enter the container
-  local envcfg_name='' envcfg_image=$ENVCFG_IMAGE
-  envcfg_find
-  envcfg_find_image
-  ENVCFG_ENTER=("$envcfg_name" "$ENVCFG_VERB")
-  envcfg_mounts
-  ENVCFG_ENTER+=("$envcfg_image")
-}
-
-envcfg_is_clean() { # whether the runtime keeps the task's variables from the container
-  local envcfg_word
-  for envcfg_word in "${ENVCFG_ENTER[@]}"; do
-    case $envcfg_word in
-      --cleanenv* | --containall* | --compat* | --no-env*) return 0 ;;
-      --*) ;;
-      -*[eC]*) return 0 ;;
-    esac
-  done
-  [[ -n ${SINGULARITY_CLEANENV-}${SINGULARITY_CONTAINALL-}${SINGULARITY_COMPAT-} ]] \
-    || [[ -n ${APPTAINER_CLEANENV-}${APPTAINER_CONTAINALL-}${APPTAINER_COMPAT-} ]] \
-    || [[ -n ${APPTAINER_NOENV-}${SINGULARITY_NOENV-} ]]
-}
-
-# --- What each rank does first, inside the container --------------------------------
-
-IFS= builtin read -r -d '' ENVCFG_RANK <<'ENVCFG_TEXT' || : # until the text ends
-# A POSIX shell's own commands only: no process is started but the program's, except to
-# make the caches once on each node.
-
-envcfg_fail() { # MESSAGE [HINT]
-  printf 'envcfg: error: %s\n' "$1" >&2
-  [ -z "${2-}" ] || printf '  hint: %s\n' "$2" >&2
-  exit 4
-}
-
-envcfg_need() { # NAME VALUE: what the task's launcher must have told it
-  [ -n "$2" ] || envcfg_fail "$1 is not set in this task, or empty" \
-    'what starts tasks sets it: does something between that and here take it away?'
-}
-
-envcfg_is_preset() { # NAME: whether the job has set it, so that its value stays
-  case $ENVCFG_PRESET in *" $1 "*) return 0 ;; esac
-  return 1
-}
-
-envcfg_in_lacks() { # NAME PLACE {REFERENCE SET}...: fail if its value refers to what is not set
-  envcfg_name="$1 ($2)"
-  while [ "$#" -gt 2 ]; do
-    [ -n "$4" ] || envcfg_fail "$envcfg_name refers to ${3#ENVCFG_REF_}, which is not set in this task" \
-      "export it before the step, or give a value of your own: --set ${envcfg_name%% *}=VALUE"
-    shift 2
-  done
-  unset -v envcfg_name
-  return 1
-}
-
-envcfg_in_force() { # NAME VALUE
-  export "$1=$2"
-}
-
-envcfg_in_set() { # NAME VALUE
-  envcfg_is_preset "$1" || export "$1=$2"
-}
-
-while [ "$#" -gt 0 ]; do # NAME=VALUE | -u NAME, then -- COMMAND
-  case $1 in
-    --)
-      shift
-      break
-      ;;
-    -u)
-      unset -v "$2"
-      shift
-      ;;
-    *) export "${1?}" ;;
-  esac
-  shift
-done
-
-envcfg_first_node() { # LIST: set envcfg_node to the first host of a Slurm node list; fail if it is none
-  envcfg_node=''
-  envcfg_rest=$1
-  while :; do
-    case $envcfg_rest in
-      '' | ,*) break ;;
-      \[*']'*) # of a bracket, what stands before its first comma or dash
-        envcfg_item=${envcfg_rest%%]*}
-        envcfg_item=${envcfg_item#?}
-        envcfg_rest=${envcfg_rest#*]}
-        case ,$envcfg_item, in *[!0-9,-]* | *[,-][,-]*) return 1 ;; esac
-        case ${envcfg_item%%,*} in *-*-*) return 1 ;; esac
-        envcfg_node=$envcfg_node${envcfg_item%%[,-]*}
-        ;;
-      *)
-        envcfg_item=${envcfg_rest%%[[,]*}
-        envcfg_rest=${envcfg_rest#"$envcfg_item"}
-        case $envcfg_item in '' | *[!A-Za-z0-9_.-]*) return 1 ;; esac
-        envcfg_node=$envcfg_node$envcfg_item
-        ;;
-    esac
-  done
-  [ -n "$envcfg_node" ]
-}
-
-# Who this task is, as srun says. The step's first node is found here because only the
-# step has its list; the port is the job's and the step's own, below the ephemeral range.
-envcfg_need SLURM_PROCID "${SLURM_PROCID-}"
-envcfg_need SLURM_NODEID "${SLURM_NODEID-}"
-export NODE_RANK="$SLURM_NODEID"
-if ! envcfg_is_preset MASTER_ADDR; then
-  envcfg_need SLURM_STEP_NODELIST "${SLURM_STEP_NODELIST-}"
-  envcfg_first_node "$SLURM_STEP_NODELIST" || envcfg_fail \
-    "SLURM_STEP_NODELIST is no list of nodes: '$SLURM_STEP_NODELIST'" 'set MASTER_ADDR'
-  export MASTER_ADDR="$envcfg_node${envcfg_suffix-}"
-fi
-if ! envcfg_is_preset MASTER_PORT; then
-  envcfg_need SLURM_JOB_ID "${SLURM_JOB_ID-}"
-  envcfg_need SLURM_STEP_ID "${SLURM_STEP_ID-}"
-  export MASTER_PORT="$((10000 + (SLURM_JOB_ID * 101 + SLURM_STEP_ID) % 20000))"
-fi
-envcfg_need MASTER_ADDR "${MASTER_ADDR-unset}" # the job's own, maybe
-envcfg_need MASTER_PORT "${MASTER_PORT-unset}"
-
-# "4(x2),3": four tasks on two nodes, three on the next. How many are on this one?
-envcfg_need SLURM_STEP_TASKS_PER_NODE "${SLURM_STEP_TASKS_PER_NODE-}"
-envcfg_rest=$SLURM_STEP_TASKS_PER_NODE
-envcfg_skip=$SLURM_NODEID
-while :; do
-  envcfg_item=${envcfg_rest%%,*}
-  case $envcfg_item in
-    *'(x'*)
-      envcfg_count=${envcfg_item#*(x}
-      envcfg_count=${envcfg_count%)}
-      ;;
-    *) envcfg_count=1 ;;
-  esac
-  if [ "$envcfg_skip" -lt "$envcfg_count" ] || [ "$envcfg_rest" = "$envcfg_item" ]; then
-    break
-  fi
-  envcfg_skip=$((envcfg_skip - envcfg_count))
-  envcfg_rest=${envcfg_rest#*,}
-done
-envcfg_need SLURM_LOCALID "${SLURM_LOCALID-}"
-envcfg_need SLURM_STEP_NUM_TASKS "${SLURM_STEP_NUM_TASKS-}"
-export RANK="$SLURM_PROCID" LOCAL_RANK="$SLURM_LOCALID"
-export WORLD_SIZE="$SLURM_STEP_NUM_TASKS" LOCAL_WORLD_SIZE="${envcfg_item%%(*}"
-
-envcfg_own() { # PATH...: what is there must be folders of ours, not links
-  for envcfg_folder; do
-    if [ -h "$envcfg_folder" ] || [ ! -d "$envcfg_folder" ] || [ ! -O "$envcfg_folder" ]; then
-      envcfg_fail "$envcfg_folder is not a folder of yours; it will not be used for caches" \
-        'remove it, or ask who made it: a link or a foreign folder there can do harm'
-    fi
-  done
-}
-
-envcfg_mkdir() { # ARGUMENT...: a signal waits for its end, as a folder that came later would stay
-  for envcfg_signal in 1 2 3 10 12 15; do
-    # shellcheck disable=SC2064 # the number is meant to be written in now
-    trap "exit $((128 + envcfg_signal))" "$envcfg_signal"
-  done
-  envcfg_code=0
-  mkdir -m 700 "$@" || envcfg_code=$?
-  trap - 1 2 3 10 12 15
-  return "$envcfg_code"
-}
-
-envcfg_folders() { # NAME PATH...: make those that the job has not set itself; ranks may race
-  envcfg_left=$(($# / 2))
-  while [ "$envcfg_left" -gt 0 ]; do
-    if [ -n "$2" ] && ! envcfg_is_preset "$1"; then set -- "$@" "$2"; fi
-    shift 2
-    envcfg_left=$((envcfg_left - 1))
-  done
-  for envcfg_folder; do
-    if [ ! -d "$envcfg_folder" ]; then
-      envcfg_mkdir -p -- "$@" || envcfg_fail "cannot make the cache folders $*"
-      break
-    fi
-  done
-  envcfg_own "$@"
-}
-
-# mkdir without -p: what is there already, a link too, is not taken over but checked.
-envcfg_host=${SLURMD_NODENAME:-local}
-export ENVCFG_CACHE="$ENVCFG_CACHE_BASE-$envcfg_host"
-if [ ! -d "$ENVCFG_CACHE" ] && ! envcfg_mkdir -- "$ENVCFG_CACHE" 2>/dev/null; then
-  [ -e "$ENVCFG_CACHE" ] || [ -h "$ENVCFG_CACHE" ] || envcfg_fail \
-    "cannot make the folder $ENVCFG_CACHE for caches" \
-    'is its parent there and yours to write, and mkdir in the image?'
-fi
-envcfg_own "$ENVCFG_CACHE"
-
-envcfg_inside
-
-unset -v ENVCFG_REF_SLURM_JOB_ID
-
-unset -v ENVCFG_PRESET ENVCFG_NODES ENVCFG_CACHE_BASE ENVCFG_LOCAL_RANKS \
-  ENVCFG_MASTER_NODE ENVCFG_MASTER_ADDR ENVCFG_JOB
-exec "$@"
-ENVCFG_TEXT
-ENVCFG_RANK=$ENVCFG_INSIDE$ENVCFG_RANK
-
-IFS= builtin read -r -d '' ENVCFG_TASK <<'ENVCFG_TEXT' || : # until the text ends
-ENVCFG_MASKING=(ROCR_VISIBLE_DEVICES HIP_VISIBLE_DEVICES CUDA_VISIBLE_DEVICES GPU_DEVICE_ORDINAL ZE_AFFINITY_MASK)
-
-envcfg_collect() { # NAME...: set envcfg_given to those that are set, as arguments
-  local envcfg_name
-  envcfg_given=()
-  for envcfg_name; do
-    if [[ -n ${!envcfg_name+set} ]]; then envcfg_given+=("$envcfg_name=${!envcfg_name}"); fi
-  done
-}
-
-# In each task, outside the container: hand on what srun told it, as arguments.
-envcfg_collect "${!SLURM@}" "${!PMI@}" "${ENVCFG_MASKING[@]}"
-exec "${@:2:$1}" "${envcfg_given[@]}" "${@:$1+2}"
-ENVCFG_TEXT
-
-# --- Machinery: the same in every script ----------------------------------------------
-
-envcfg_error() { # MESSAGE [HINT]
-  printf 'envcfg: error: %s\n' "$1" >&2
-  if [[ -n ${2-} ]]; then printf '  hint: %s\n' "$2" >&2; fi
-}
-
-envcfg_fault() { # MESSAGE [HINT]: an error; the step will not start, but the checks go on
-  envcfg_error "$@"
-  ENVCFG_FAULTS=$((ENVCFG_FAULTS + 1))
-}
-
-envcfg_note() { # MESSAGE
-  printf 'envcfg: note: %s\n' "$1" >&2
-}
-
-# The settings become arguments of the rank part, NAME=VALUE or -u NAME. Nothing is set
-# here, in the shell from which ranks and containers are started.
-envcfg_force() { # NAME VALUE
-  ENVCFG_ARGS+=("$1=$2")
-}
-
-envcfg_set() { # NAME VALUE: what the job has set already wins
-  ENVCFG_ARGS+=("$1=${!1-$2}")
-}
-
-envcfg_force_unset() { # NAME
-  ENVCFG_ARGS+=(-u "$1")
-}
-
-envcfg_unset() { # NAME: what the job has set already wins
-  if [[ -n ${!1+set} ]]; then ENVCFG_ARGS+=("$1=${!1}"); else ENVCFG_ARGS+=(-u "$1"); fi
-}
-
-envcfg_pass() { # NAME...: hand on what the rank part refers to, under a name of its own
-  local envcfg_name
-  for envcfg_name; do
-    if [[ -n ${!envcfg_name+set} ]]; then
-      ENVCFG_ARGS+=("ENVCFG_REF_$envcfg_name=${!envcfg_name}")
-    fi
-  done
-}
-
-envcfg_preset() { # NAME...: what the job has set already wins over the rank part
-  local envcfg_name
-  for envcfg_name; do
-    if [[ -n ${!envcfg_name+set} ]]; then
-      ENVCFG_ARGS+=("$envcfg_name=${!envcfg_name}")
-      ENVCFG_PRESET+="$envcfg_name "
-    fi
-  done
-}
-
-envcfg_lengths() { # WORD...: Linux must be able to start a program with them
-  local LC_ALL=C envcfg_word envcfg_sum=0
-  for envcfg_word; do
-    envcfg_sum=$((envcfg_sum + ${#envcfg_word}))
-    if ((${#envcfg_word} > 131071)); then
-      envcfg_fault "'${envcfg_word:0:60}...' has ${#envcfg_word} bytes, and an argument can have 131071" \
-        'put long texts into a file that the program reads'
-    fi
-  done
-  if ((ENVCFG_FAULTS > 0 || envcfg_sum < 100000)) || ! type -P true >/dev/null; then return; fi
-  printf -v envcfg_word '%16384s' '' # room for what launchers add
-  if ! "$(type -P true)" "$@" "$envcfg_word" 2>/dev/null; then
-    envcfg_fault "command and settings have $envcfg_sum bytes, too many beside the job's environment" \
-      'put long texts into a file that the program reads'
-  fi
-}
-
-envcfg_step() { # COMMAND...: one step of the job, from the checks to the exit code
-  ENVCFG_FAULTS=0 ENVCFG_CODE=0 ENVCFG_ARGS=() ENVCFG_PRESET=' '
-  ENVCFG_UNLOADED=()
-  if (($# == 0)); then
-    envcfg_error 'no command' 'give it, as in envcfg_run python train.py'
-    return 2
-  fi
-  envcfg_modules
-  envcfg_survey
-  envcfg_enter
-  if ((ENVCFG_FAULTS == 0)); then envcfg_settings; fi
-  envcfg_lengths "${ENVCFG_ENTER[@]}" "$ENVCFG_RANK" "${ENVCFG_ARGS[@]}" "$@"
-  if ((ENVCFG_FAULTS > 0)); then return 4; fi
-  ENVCFG_ARGS+=("ENVCFG_PRESET=$ENVCFG_PRESET")
-  envcfg_listen
-  envcfg_launch "$@" || ENVCFG_CODE=$?
-  return "$ENVCFG_CODE"
-}
-
-envcfg_plain() { # in a shell of envcfg's own: undo what the job's shell has made of bash itself
-  IFS=$' \t\n'
-  builtin shopt -u expand_aliases nocasematch # bash reads "$(...)" once more as it comes there
-  builtin unset -f break compgen continue exec exit export jobs kill local printf read return set shift type unset
-  set +k
-}
-
-envcfg_apart() { # COMMAND...: one step and its end, in a shell of envcfg's own
-  envcfg_plain
-  ENVCFG_CODE=0
-  envcfg_step "$@" || ENVCFG_CODE=$?
-  envcfg_end "$ENVCFG_CACHE_BASE"
-  return "$ENVCFG_CODE"
-}
-
-# The job's shell waits for a child in the background, as signals interrupt only that. Those
-# that it has a trap for, or ignores, are its own business. With job control, only what is in
-# the foreground has the terminal.
-envcfg_run() { # [--on NODES | --nodes=N] [--ranks=N] [--overlap] [--] COMMAND...: run one step; its exit code is the program's
-  if [[ $- == *m* ]]; then
-    (envcfg_apart "$@")
-    return
-  fi
-  builtin local envcfg_signal envcfg_traps envcfg_own envcfg_code ENVCFG_IGNORED ENVCFG_PIPE
-  builtin local -a ENVCFG_PIDS ENVCFG_HELD ENVCFG_HEARD
-  envcfg_traps=$(builtin trap -p)$'\n' ENVCFG_IGNORED='' envcfg_own=''
-  for envcfg_signal in HUP INT QUIT TERM USR1 USR2; do
-    if [[ $envcfg_traps == *"trap -- '' SIG$envcfg_signal"$'\n'* ]]; then
-      ENVCFG_IGNORED+=" $envcfg_signal "
-    elif [[ $BASHPID == "$$" && $envcfg_traps == *"' SIG$envcfg_signal"$'\n'* ]]; then # a subshell shows its parent's
-      envcfg_own+=" $envcfg_signal "
-    fi
-  done
-  envcfg_listen "$envcfg_own"
-  envcfg_spawn envcfg_apart "$@"
-  envcfg_code=0
-  envcfg_wait "${ENVCFG_PIDS[@]}" || envcfg_code=$?
-  for envcfg_signal in "${ENVCFG_HEARD[@]}"; do builtin trap - "$envcfg_signal"; done
-  builtin exec {ENVCFG_PIPE}>&-
-  for envcfg_signal in HUP TERM INT; do # what would have ended the job's shell does so now
-    if [[ $BASHPID == "$$" && " $ENVCFG_CAUGHT" == *" $envcfg_signal "* ]]; then
-      if [[ $envcfg_signal != INT || $envcfg_code == 130 ]]; then builtin kill -s "$envcfg_signal" "$$"; fi
-    fi
-  done
-  return "$envcfg_code"
-}
-
-envcfg_is_script() { # whether this text is being run as a file, not sourced or evaluated
-  builtin local envcfg_line
-  [[ -f $0 && -r $0 ]] || return 1
-  while IFS= builtin read -r envcfg_line && [[ $envcfg_line == '#'* ]]; do
-    if [[ $envcfg_line == '# envcfg:script '* ]]; then return 0; fi
-  done <"$0"
-  return 1
-}
-
-envcfg_main() { # COMMAND...: what this text is for; run as a file, its shell is the step's
-  if envcfg_is_script; then
-    envcfg_apart "$@"
-  else
-    envcfg_run "$@"
-  fi
-}
-
-envcfg_survey() { # what the allocation is
-  if [[ -z ${SLURM_JOB_ID-} ]]; then
-    envcfg_fault 'this is no Slurm job: SLURM_JOB_ID is not set' \
-      'use it in an sbatch script or under salloc, or choose --launcher local'
-  elif ! type -P srun >/dev/null; then
-    envcfg_fault 'srun is not on PATH' "load Slurm's module"
-  elif [[ -z ${SLURM_NNODES-}${SLURM_JOB_NUM_NODES-} ]]; then
-    envcfg_recall
-  fi
-  envcfg_numbers SLURM_NNODES SLURM_JOB_NUM_NODES SLURM_NTASKS SLURM_NPROCS SLURM_CPUS_PER_TASK
-  ENVCFG_SRUN=()
-  ENVCFG_JOB_NODES=${SLURM_NNODES:-${SLURM_JOB_NUM_NODES:-1}} # a step may have fewer
-  ENVCFG_NODES=$ENVCFG_JOB_NODES
-}
-
-envcfg_recall() { # the size of the job, which somebody has taken out of its environment
-  local envcfg_job envcfg_nodes envcfg_tasks envcfg_cores envcfg_list
-  while read -r envcfg_job envcfg_nodes envcfg_tasks envcfg_cores envcfg_list; do # an array has several jobs
-    if [[ $envcfg_job == "$SLURM_JOB_ID" ]]; then break; fi
-  done < <(squeue --noheader --jobs="$SLURM_JOB_ID" \
-    --Format=JobID,NumNodes,NumTasks,cpus-per-task,NodeList:4096 </dev/null 2>/dev/null)
-  if [[ -z $envcfg_nodes ]]; then
-    envcfg_fault 'SLURM_NNODES is not set, and squeue does not tell how many nodes the job has' \
-      'keep what Slurm sets in the environment, or export SLURM_NNODES and SLURM_NTASKS'
-    return
-  fi
-  envcfg_note "SLURM_NNODES is not set; by squeue the job has nodes: $envcfg_nodes, tasks: $envcfg_tasks, cores of each: $envcfg_cores"
-  export SLURM_NNODES=$envcfg_nodes SLURM_JOB_NODELIST=${SLURM_JOB_NODELIST:-$envcfg_list}
-  if [[ -z ${SLURM_NTASKS-}${SLURM_NPROCS-}${SLURM_NTASKS_PER_NODE-} ]]; then export SLURM_NTASKS=$envcfg_tasks; fi
-  if [[ -z ${SLURM_CPUS_PER_TASK-} && $envcfg_cores != 1 ]]; then export SLURM_CPUS_PER_TASK=$envcfg_cores; fi
-}
-
-envcfg_name_job() { # set ENVCFG_JOB, by which the files of this job differ from all others
-  ENVCFG_JOB=${SLURM_JOB_ID:-none}
-}
-
-envcfg_numbers() { # NAME...: without zeros in front, by which arithmetic would take them for octal
-  local envcfg_name
-  for envcfg_name; do
-    if [[ ${!envcfg_name-} == *[!0-9]* ]]; then
-      envcfg_fault "$envcfg_name=${!envcfg_name} is no number" 'unset it, or set what the job has'
-    elif [[ ${!envcfg_name-} == 0* ]]; then
-      printf -v "$envcfg_name" '%d' "$((10#${!envcfg_name}))"
-    fi
-  done
-}
-
-envcfg_gpus() { # print how many GPUs per node the job asked for ("4", "a100:2,h100:2"), else has
-  local envcfg_item envcfg_sum=''
-  local -a envcfg_items
-  IFS=, read -r -a envcfg_items <<<"${SLURM_GPUS_PER_NODE:-${SLURM_GPUS_ON_NODE-}}"
-  for envcfg_item in "${envcfg_items[@]}"; do
-    envcfg_item=${envcfg_item##*:}
-    if [[ $envcfg_item == *[!0-9]* || -z $envcfg_item ]]; then envcfg_item=1; fi # "mi250x" is one
-    envcfg_sum=$((envcfg_sum + 10#$envcfg_item))
-  done
-  printf '%s' "$envcfg_sum"
-}
-
-envcfg_tasks() { # print how many tasks per node the job asked for, if it did
-  local envcfg_tasks=${SLURM_NTASKS:-${SLURM_NPROCS-}}
-  if [[ -n ${SLURM_NTASKS_PER_NODE-} ]]; then
-    envcfg_tasks=${SLURM_NTASKS_PER_NODE%%[!0-9]*}
-    printf '%d' "$((10#${envcfg_tasks:-1}))"
-  elif [[ -n $envcfg_tasks ]]; then
-    printf '%d' $(((envcfg_tasks + ENVCFG_JOB_NODES - 1) / ENVCFG_JOB_NODES))
-  fi
-}
-
-envcfg_whole() { # a task that has a node to itself takes all GPUs: what the job said of each rank's goes
-  unset -v SLURM_GPUS_PER_TASK SLURM_TRES_PER_TASK SLURM_NTASKS_PER_GPU SLURM_GPU_BIND SLURM_TRES_BIND
-}
-
-envcfg_host() { # COMMAND...: run it once on each node, outside the container
-  if [[ $ENVCFG_JOB_NODES == 1 && -n ${SLURMD_NODENAME-} ]]; then
-    "$@" # this is the node
-    return
-  fi
-  (
-    unset -v SLURM_NTASKS SLURM_NPROCS SLURM_NTASKS_PER_NODE SLURM_TASKS_PER_NODE \
-      SLURM_CPUS_PER_TASK SLURM_CPU_BIND SLURM_DISTRIBUTION "${!PYXIS_@}"
-    envcfg_whole
-    # --mem=0: beside the memory that a step holds, or has not given back yet
-    exec srun --overlap --mem=0 --nodes="$ENVCFG_JOB_NODES" --ntasks="$ENVCFG_JOB_NODES" \
-      --ntasks-per-node=1 --export=ALL "$@" </dev/null
-  )
-}
-
-# --- How signals reach what is spawned, and how it ends --------------------------------
-# A forked shell has its parent's traps for a moment, and loses what comes then: so each says
-# when it has none any more, and until then signals are held. They are, too, where "read"
-# waits with a time limit, which cuts short a trap that waits for something.
-# "builtin": these run in the job's own shell, too, which may have functions of such names.
-
-ENVCFG_IGNORED='' # signals that the job's shell ignores, and so its ranks
-
-envcfg_listen() { # [SIGNALS]: from now on, pass on to what is spawned all but these
-  builtin local envcfg_signal
-  ENVCFG_PIDS=() ENVCFG_HEARD=() ENVCFG_CAUGHT='' ENVCFG_HELD=() ENVCFG_HOLDS=''
-  builtin exec {ENVCFG_PIPE}<> <(:) # by which children and traps speak; empty, it makes "read" a clock
-  for envcfg_signal in HUP INT QUIT TERM USR1 USR2; do
-    if [[ "$ENVCFG_IGNORED${1-}" == *" $envcfg_signal "* ]]; then continue; fi
-    ENVCFG_HEARD+=("$envcfg_signal")
-    # shellcheck disable=SC2064 # the name is meant to be written in now
-    builtin trap "envcfg_relay $envcfg_signal" "$envcfg_signal"
-  done
-}
-
-envcfg_relay() { # SIGNAL: pass it on; a terminal has sent its own to everybody already
-  ENVCFG_CAUGHT+="$1 "
-  if [[ ($1 == INT || $1 == QUIT) && -t 0 && $ENVCFG_HOLDS != spawn ]]; then
-    return
-  elif [[ -n $ENVCFG_HOLDS ]]; then
-    ENVCFG_HELD+=("$1")
-    builtin printf '\n' >&"$ENVCFG_PIPE" # let "read" look up
-  else
-    envcfg_kill "$1"
-  fi
-}
-
-envcfg_release() { # pass on what has been held
-  builtin local envcfg_signal
-  ENVCFG_HOLDS=''
-  for envcfg_signal in "${ENVCFG_HELD[@]}"; do envcfg_kill "$envcfg_signal"; done
-  ENVCFG_HELD=()
-}
-
-envcfg_kill() { # SIGNAL: send it to all that was spawned and runs, by bash's own book: a pid can be another's by now
-  builtin local envcfg_pid envcfg_running
-  envcfg_running=$'\n'$(builtin jobs -pr)$'\n'
-  for envcfg_pid in "${ENVCFG_PIDS[@]}"; do
-    if [[ $envcfg_running == *$'\n'"$envcfg_pid"$'\n'* ]]; then builtin kill -s "$1" "$envcfg_pid" 2>/dev/null || :; fi
-  done
-}
-
-envcfg_spawn() { # WORD...: start it with this shell's input; not after a signal, which ends the step
-  builtin local envcfg_line
-  if [[ -n $ENVCFG_CAUGHT ]]; then return; fi
-  ENVCFG_HOLDS=spawn
-  (
-    # INT and QUIT, too: in the background they are ignored.
-    for envcfg_line in "${ENVCFG_HEARD[@]}"; do builtin trap - "$envcfg_line"; done
-    builtin printf 'ready\n' >&"$ENVCFG_PIPE"
-    builtin exec {ENVCFG_PIPE}>&-
-    "$@"
-  ) <&0 &
-  ENVCFG_PIDS+=("$!")
-  envcfg_line=''
-  while [[ $envcfg_line != ready ]] && builtin kill -0 "${ENVCFG_PIDS[-1]}" 2>/dev/null; do
-    builtin read -r -t 1 -u "$ENVCFG_PIPE" envcfg_line || :
-  done
-  envcfg_release
-}
-
-envcfg_wait() { # [PID]: return its exit code, however often signals cut the wait short
-  builtin local envcfg_code envcfg_later envcfg_ended
-  envcfg_code='' envcfg_ended=''
-  if (($# == 0)); then return $((128 + $(builtin kill -l "${ENVCFG_CAUGHT%% *}"))); fi # a signal came before it
-  while :; do
-    envcfg_later=0
-    builtin wait "$1" || envcfg_later=$?
-    if [[ $envcfg_later != 127 || -z $envcfg_code ]]; then envcfg_code=$envcfg_later; fi # 127: had it already
-    if ((envcfg_later <= 128)) || [[ -n $envcfg_ended ]]; then return "$envcfg_code"; fi
-    # Its own code, or a signal to this shell? If it has ended by now, the next wait tells.
-    if [[ $'\n'$(builtin jobs -pr)$'\n' != *$'\n'"$1"$'\n'* ]]; then envcfg_ended=yes; fi
-  done
-}
-
-# Modules are loaded in the shell of the step: the job's own stays as it is.
-envcfg_has_modules() { # whether there is a module command; if need be its own file defines it
-  local - envcfg_folder
-  if type -t module >/dev/null; then return; fi
-  set +eu
-  for envcfg_folder in "${LMOD_PKG-}" "${MODULESHOME-}"; do
-    if [[ -n $envcfg_folder && -r $envcfg_folder/init/bash ]]; then
-      # shellcheck disable=SC1091 # it is the system's
-      builtin source "$envcfg_folder/init/bash" </dev/null >&2
-    fi
-    if type -t module >/dev/null; then return; fi
-  done
-  return 1
-}
-
-envcfg_is_loaded() { # ACTION NAME: whether that is done already, with any version where none is named
-  case $1 in
-    load) [[ :${LOADEDMODULES-}: == *":$2:"* || :${LOADEDMODULES-}: == *":$2/"* ]] ;;
-    unload) [[ :${LOADEDMODULES-}: != *":$2:"* && :${LOADEDMODULES-}: != *":$2/"* ]] ;;
-    use) [[ :${MODULEPATH-}: == *":$2:"* ]] ;;
-  esac
-}
-
-envcfg_module() { # ACTION NAME [own]: what the profile has may be missing, what the user wants not
-  local - envcfg_code=0
-  if envcfg_is_loaded "$1" "$2"; then return; fi
-  if ! envcfg_has_modules; then
-    if [[ -n ${3-} ]]; then
-      envcfg_fault "no module command here, so --module $2 is not loaded" \
-        'source the file by which the system defines it before, as login shells do'
-    else
-      ENVCFG_UNLOADED+=("$1 $2")
-    fi
-    return
-  fi
-  set +eu +o pipefail # they are not made for it
-  module "$1" "$2" </dev/null >&2 || envcfg_code=$?
-  envcfg_plain # a module may have brought functions and a separator of its own
-  if ((envcfg_code == 0)); then
-    return
-  elif [[ -n ${3-} ]]; then
-    envcfg_fault "module $1 $2 failed" 'module avail shows what there is'
-  else
-    envcfg_note "module $1 $2, which the profile wants, failed: the step goes on without it"
-  fi
-}
-
-envcfg_unloaded() { # say what is not loaded where there is no module command, once
-  local envcfg_names
-  if ((${#ENVCFG_UNLOADED[@]} == 0)); then return; fi
-  printf -v envcfg_names ', module %s' "${ENVCFG_UNLOADED[@]}"
-  envcfg_note "no module command here, so this is left out: ${envcfg_names:2}"
-  ENVCFG_UNLOADED=()
-}
-
-envcfg_end() { # [BASE...]: remove these node-local caches, or all of this shell, on every node
-  (
-    builtin trap '' HUP INT QUIT TERM USR1 USR2 # a signal does not cut this short
-    envcfg_plain
-    if (($# == 0)); then set -- ${ENVCFG_CACHES[@]+"${ENVCFG_CACHES[@]}"}; fi
-    ENVCFG_FAULTS=0
-    envcfg_survey 2>/dev/null
-    if (($# == 0 || ENVCFG_FAULTS > 0)); then exit 0; fi # never a job: nothing was made
-    # Not what the ranks have refused: a link, a file, a folder of somebody else.
-    # shellcheck disable=SC2016 # to be expanded on the node
-    envcfg_host bash -c 'trap "" HUP INT QUIT TERM USR1 USR2
-envcfg_host=${SLURMD_NODENAME:-local}
-    for cache in "${@/%/-$envcfg_host}"; do
-      if [[ -d $cache && ! -h $cache && -O $cache ]]; then rm -rf -- "$cache" || exit; fi
-    done' envcfg-end "$@" || envcfg_note "could not remove the caches $*"
-  )
-}
-
-# --- Now do it ----------------------------------------------------------------------
-
-if [[ :$ENVCFG_BASHOPTS: == *:expand_aliases:* ]]; then builtin shopt -s expand_aliases; fi
-
-# Each sourcing has caches of its own, so that nothing side by side shares any. They belong
-# to the shell that sources; a subshell does not inherit them.
-if [[ ${ENVCFG_OWNER-} != "$BASHPID" ]]; then
-  ENVCFG_OWNER=$BASHPID
-  ENVCFG_CACHES=()
-fi
-envcfg_name_job
-ENVCFG_CACHE_BASE=$ENVCFG_SCRATCH/envcfg-$UID-${ENVCFG_JOB%%-*}-$BASHPID.${#ENVCFG_CACHES[@]}
-ENVCFG_CACHES+=("$ENVCFG_CACHE_BASE")
+# modules: begin, core, references, signals, srun, modules, caches, masks, container, srun/task, runtimes/apptainer, srun/ranks, end
 
 envcfg_main python3 dump.py out 'a b'

@@ -79,8 +79,8 @@ def test_tasks_that_ended_by_themselves_are_known_by_srun_s_words() -> None:
 
 def test_a_task_alone_on_its_node_is_started_without_shares() -> None:
     """The bash unsets the same names for its own tasks of this kind."""
-    from envcfg.bash.pieces import template
+    from envcfg.bash.modules import module
 
-    text = template("srun/host").partition("envcfg_whole() {")[2].partition("}")[0]
+    text = module("srun").text.partition("envcfg_whole() {")[2].partition("}")[0]
     names = text.partition("unset -v ")[2].split()
     assert set(STARTERS["srun"].share_names) == set(names)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from envcfg.bash.pieces import template
+from envcfg.bash.modules import module
 from support import bash
 
 # Stands in for Podman on a node: what "ps" lists stands in a file for each kind of list.
@@ -23,7 +23,8 @@ esac
 """
 SCRIPT = f"""
 set -euo pipefail
-{template("runtimes/podman")}
+ENVCFG_WORDS=() ENVCFG_AFTER=() ENVCFG_IS_FILE=''
+{module("runtimes/podman").text}
 envcfg_note() {{ echo "$1" >&2; }}
 envcfg_host() {{ "$@"; }}
 ENVCFG_ENTER=(./podman) ENVCFG_LABEL=envcfg=step
@@ -75,7 +76,8 @@ def test_a_node_that_cannot_be_asked_is_a_note(
 def test_steps_of_two_jobs_with_the_login_node_s_name_have_two_labels() -> None:
     labels = set()
     for job in ("1", "2"):
-        script = template("runtimes/podman", {"file": "", "docker": ""}) + (
+        script = "ENVCFG_IS_FILE=''\n" + module("runtimes/podman").text + (
+            "envcfg_find_image() { :; }\n"
             "envcfg_find() { envcfg_name=podman; }; envcfg_mounts() { :; }\n"
             f"envcfg_name_job() {{ ENVCFG_JOB={job}; }}; ENVCFG_IMAGE=a\n"
             'envcfg_enter && echo "${ENVCFG_LABEL%.*}"'

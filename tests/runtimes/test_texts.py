@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from envcfg.bash.pieces import template
+from envcfg.bash.modules import module
 from envcfg.runtimes import NAMES, runtime
 
 SCRIPT = f"""
-{template("runtimes/podman")}
+{module("runtimes/podman").text}
 envcfg_fault() {{ ENVCFG_FAULTS=$((ENVCFG_FAULTS + 1)); }}
 ENVCFG_FAULTS=0 ENVCFG_ENTER=(podman)
 envcfg_texts "$@"

@@ -1,0 +1,31 @@
+# shellcheck shell=bash
+# envcfg module colons 1
+# Words of colons in the command: what starts the tasks would take ":" for its end.
+
+ENVCFG_NEXT=$ENVCFG_STEP ENVCFG_STEP=envcfg_colons
+
+envcfg_colons() { # COMMAND...: give each such word one colon more, which the rank part takes off again
+  local envcfg_word
+  local -a envcfg_words=()
+  for envcfg_word; do
+    if [[ -n $envcfg_word && $envcfg_word != *[!:]* ]]; then envcfg_word+=:; fi
+    envcfg_words+=("$envcfg_word")
+  done
+  if [[ "${envcfg_words[*]}" != "$*" ]]; then ENVCFG_ARGS+=(ENVCFG_COLONS=yes); fi
+  "$ENVCFG_NEXT" "${envcfg_words[@]}"
+}
+
+IFS= builtin read -r -d '' ENVCFG_PART <<'ENVCFG_TEXT' || :
+if [ -n "${ENVCFG_COLONS-}" ]; then # a word of colons has one more than it was given
+  for envcfg_word; do
+    shift
+    case $envcfg_word in
+      '' | *[!:]*) ;;
+      *) envcfg_word=${envcfg_word#:} ;;
+    esac
+    set -- "$@" "$envcfg_word"
+  done
+fi
+unset -v ENVCFG_COLONS
+ENVCFG_TEXT
+ENVCFG_RANK+=$ENVCFG_PART

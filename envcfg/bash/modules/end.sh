@@ -1,0 +1,14 @@
+# shellcheck shell=bash
+# envcfg module end 1
+# The last words of each rank; then the job's aliases are back.
+
+IFS= builtin read -r -d '' ENVCFG_PART <<'ENVCFG_TEXT' || :
+unset -v ENVCFG_PRESET ENVCFG_NODES ENVCFG_CACHE_BASE ENVCFG_LOCAL_RANKS \
+  ENVCFG_MASTER_NODE ENVCFG_MASTER_ADDR ENVCFG_JOB ENVCFG_SUFFIX
+exec "$@"
+ENVCFG_TEXT
+ENVCFG_RANK+=$ENVCFG_PART
+if [[ -n $ENVCFG_AGENT ]]; then # torch's agent puts ranks for names in its arguments, and makes one $ of two
+  ENVCFG_WORKER=${ENVCFG_RANK//'$$'/'$$$$'} ENVCFG_RANK=$ENVCFG_AGENT
+fi
+if [[ :$ENVCFG_BASHOPTS: == *:expand_aliases:* ]]; then builtin shopt -s expand_aliases; fi

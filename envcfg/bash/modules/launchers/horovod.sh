@@ -1,0 +1,32 @@
+# shellcheck shell=bash
+# envcfg module launchers/horovod 1
+# Horovod without MPI.
+
+IFS= builtin read -r -d '' ENVCFG_PART <<'ENVCFG_TEXT' || :
+# Without MPI the ranks meet by gloo, at a small server of Horovod's own beside rank 0.
+envcfg_in_set HOROVOD_CONTROLLER gloo
+envcfg_in_set HOROVOD_CPU_OPERATIONS gloo
+envcfg_in_set HOROVOD_HOSTNAME "$NODE_RANK"
+envcfg_in_set HOROVOD_RANK "$RANK"
+envcfg_in_set HOROVOD_SIZE "$WORLD_SIZE"
+envcfg_in_set HOROVOD_LOCAL_RANK "$LOCAL_RANK"
+envcfg_in_set HOROVOD_LOCAL_SIZE "$LOCAL_WORLD_SIZE"
+envcfg_in_set HOROVOD_CROSS_RANK "$NODE_RANK"
+envcfg_in_set HOROVOD_CROSS_SIZE "$envcfg_nodes"
+envcfg_in_set HOROVOD_GLOO_RENDEZVOUS_ADDR "$MASTER_ADDR"
+envcfg_in_set HOROVOD_GLOO_RENDEZVOUS_PORT "$MASTER_PORT"
+[ -z "${GLOO_SOCKET_IFNAME-}" ] || envcfg_in_set HOROVOD_GLOO_IFACE "${GLOO_SOCKET_IFNAME%%,*}"
+if [ "$RANK" -eq 0 ] && ! envcfg_is_preset HOROVOD_GLOO_RENDEZVOUS_ADDR; then # it ends with the program, which is this process soon
+  case ${1##*/} in python | python[0-9]*) envcfg_python=$1 ;; *) envcfg_python=python3 ;; esac
+  "$envcfg_python" -c '
+import os, sys, threading, time
+from horovod.runner.http.http_server import RendezvousHandler, RendezvousHTTPServer
+server = RendezvousHTTPServer(("", int(sys.argv[1])), RendezvousHandler, 0)
+server.init([])
+threading.Thread(target=server.serve_forever, daemon=True).start()
+while os.getppid() == int(sys.argv[2]):
+    time.sleep(1)
+' "$HOROVOD_GLOO_RENDEZVOUS_PORT" "$$" </dev/null &
+fi
+ENVCFG_TEXT
+ENVCFG_RANK+=$ENVCFG_PART

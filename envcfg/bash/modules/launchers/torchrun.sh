@@ -1,0 +1,32 @@
+# shellcheck shell=bash
+# envcfg module launchers/torchrun 1
+# torchrun: one agent per node, which starts the ranks; in each, the worker part runs first.
+
+IFS= builtin read -r -d '' ENVCFG_PART <<'ENVCFG_TEXT' || :
+envcfg_inside
+unset -v RANK LOCAL_RANK WORLD_SIZE LOCAL_WORLD_SIZE
+# One agent per node, which starts the ranks; in each, the worker part runs first.
+envcfg_python=$1
+set -- --no-python /bin/sh -c "$ENVCFG_WORKER" envcfg-rank "$@"
+ENVCFG_TEXT
+ENVCFG_RANK+=$ENVCFG_PART$ENVCFG_OPTIONS
+IFS= builtin read -r -d '' ENVCFG_PART <<'ENVCFG_TEXT' || :
+if [ -n "$envcfg_address" ]; then set -- --local-addr="$envcfg_address" "$@"; fi
+set -- --nnodes="$envcfg_nodes" --nproc-per-node="$ENVCFG_LOCAL_RANKS" \
+  --rdzv-backend=c10d --rdzv-id="$envcfg_id" --rdzv-endpoint="$MASTER_ADDR:$MASTER_PORT" \
+  --rdzv-conf="is_host=$((NODE_RANK == 0))" "$@"
+unset -v ENVCFG_WORKER
+case ${envcfg_python##*/} in
+  python | python[0-9]*) exec "$envcfg_python" -m torch.distributed.run "$@" ;;
+  *) exec torchrun "$@" ;;
+esac
+ENVCFG_TEXT
+ENVCFG_AGENT=$ENVCFG_RANK$ENVCFG_PART # what stands behind it is the worker's
+IFS= builtin read -r -d '' ENVCFG_PART <<'ENVCFG_TEXT' || :
+# accelerate starts one plain process where its configuration says distributed_type: NO.
+[ -n "${RANK-}" ] || envcfg_fail 'this process was not started as a rank' \
+  'let --config_file say distributed_type: MULTI_GPU, or leave it out'
+export NODE_RANK="$GROUP_RANK" # as torchrun has ordered the nodes
+envcfg_inside
+ENVCFG_TEXT
+ENVCFG_RANK=$ENVCFG_INSIDE_RANK$ENVCFG_CORE$ENVCFG_FOLDERS$ENVCFG_PART

@@ -1,0 +1,13 @@
+# shellcheck shell=bash
+# envcfg module local/agent 1
+# One process, in which an agent starts the ranks.
+
+envcfg_launch() { # COMMAND...: one task on this machine, in which an agent starts the ranks
+  local MASTER_ADDR=${MASTER_ADDR:-127.0.0.1} MASTER_PORT=${MASTER_PORT-}
+  if [[ -z $MASTER_PORT ]]; then envcfg_port; fi
+  envcfg_hand_on
+  ENVCFG_ARGS+=("ENVCFG_LOCAL_RANKS=${ENVCFG_RANKS:-1}" "ENVCFG_WORKER=$ENVCFG_WORKER")
+  envcfg_spawn exec "${ENVCFG_ENTER[@]}" "$ENVCFG_SHELL" -c "$ENVCFG_RANK" envcfg-rank \
+    "MASTER_ADDR=$MASTER_ADDR" "MASTER_PORT=$MASTER_PORT" "${ENVCFG_ARGS[@]}" NODE_RANK=0 -- "$@"
+  envcfg_wait "${ENVCFG_PIDS[@]}"
+}

@@ -1,0 +1,64 @@
+# shellcheck shell=bash
+# envcfg module local 1
+# This machine: ranks are this shell's children.
+
+envcfg_survey() { # this machine is the job
+  # shellcheck disable=SC2034 # what depends on nodes asks for it
+  ENVCFG_NODES=1
+}
+
+envcfg_name_job() { # set ENVCFG_JOB, by which the files of this run differ from all others
+  builtin printf -v ENVCFG_JOB 'local-%(%Y%m%dT%H%M%S)T-%d' -1 "$BASHPID"
+}
+
+envcfg_gpus() { # nobody has asked for any here
+  :
+}
+
+envcfg_chosen() { # there is one node only
+  :
+}
+
+envcfg_overlap() { # all steps here may
+  :
+}
+
+envcfg_host() { # COMMAND...: run it on this machine
+  "$@"
+}
+
+envcfg_port() { # set MASTER_PORT to a free port below the ephemeral range
+  local envcfg_port=$((10000 + BASHPID % 20000))
+  while (: </dev/tcp/127.0.0.1/"$envcfg_port") 2>/dev/null; do envcfg_port=$((envcfg_port + 1)); done
+  MASTER_PORT=$envcfg_port
+}
+
+envcfg_hand_on() { # what masks GPUs here, as arguments where the runtime keeps it from the program
+  local envcfg_name
+  local -a envcfg_given=()
+  if ! envcfg_is_clean; then return; fi
+  for envcfg_name in ROCR_VISIBLE_DEVICES HIP_VISIBLE_DEVICES CUDA_VISIBLE_DEVICES GPU_DEVICE_ORDINAL ZE_AFFINITY_MASK; do
+    if [[ -n ${!envcfg_name+set} ]]; then envcfg_given+=("$envcfg_name=${!envcfg_name}"); fi
+  done
+  ENVCFG_ARGS=("${envcfg_given[@]}" "${ENVCFG_ARGS[@]}") # settings win
+}
+
+IFS= builtin read -r -d '' ENVCFG_PART <<'ENVCFG_TEXT' || :
+while [ "$1" != -- ]; do # NAME=VALUE | -u NAME, then -- COMMAND
+  if [ "$1" = -u ]; then
+    shift
+    unset -v "$1"
+  else
+    export "${1?}"
+  fi
+  shift
+done
+shift
+
+envcfg_host=local
+envcfg_nodes=1
+envcfg_id=local-$MASTER_PORT
+envcfg_address=127.0.0.1
+ENVCFG_TEXT
+ENVCFG_RANK+=$ENVCFG_PART
+ENVCFG_NODE_NAME='envcfg_host=local'

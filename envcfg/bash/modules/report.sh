@@ -1,0 +1,47 @@
+# shellcheck shell=bash
+# envcfg module report 1
+# Some ranks write down the environment that they get: docs/environment.md.
+
+envcfg_told() { # SECTION: print the environment that comes in, without what looks secret
+  printf 'envcfg:%s\0' "$1"
+  # "exec": whatever functions there are of these names.
+  (exec tr '\0\n' '\n\001') \
+    | (LC_ALL=C exec grep -Eiv '^[^=]*(KEY|TOKEN|SECRET|PASS|CREDENTIAL|AUTH|COOKIE|PRIVATE)[^=]*=|^[^=]*=.*://[^/@]*:[^/@]+@') \
+    | (exec tr '\n\001' '\0\n')
+}
+
+envcfg_report() { # begin the file of each rank that reports its environment: plan and job
+  local envcfg_rank envcfg_file=$PWD/envcfg-environment-$ENVCFG_JOB.$BASHPID-rank
+  ENVCFG_ARGS+=("ENVCFG_REPORT=$envcfg_file")
+  for envcfg_rank in $ENVCFG_REPORTED; do
+    if ! (
+      builtin umask 077
+      {
+        printf '%s\0' envcfg:environment "profile=$ENVCFG_PROFILE" "rank=$envcfg_rank" \
+          "nodes=$ENVCFG_NODES" envcfg:plan "${ENVCFG_PLANNED[@]}"
+        # Of a process that starts now.
+        (envcfg_share && exec cat /proc/self/environ) | envcfg_told job
+      } >"$envcfg_file$envcfg_rank"
+    ); then
+      envcfg_fault "cannot write $envcfg_file$envcfg_rank" \
+        'start the job in a folder that you may write to, and that the nodes see'
+    fi
+  done
+}
+
+IFS= builtin read -r -d '' ENVCFG_PART <<'ENVCFG_TEXT' || :
+# What this task was started with, and what its program gets: held against the plan by
+# "envcfg environment FILE".
+envcfg_file=$ENVCFG_REPORT$RANK
+unset -v ENVCFG_REPORT
+case $envcfg_reported in
+  *" $RANK "*)
+    {
+      envcfg_told start </proc/self/environ \
+        && (exec cat /proc/self/environ) | envcfg_told rank \
+        && printf 'envcfg:end\0' # of a process that starts now; all is there
+    } >>"$envcfg_file" || printf 'envcfg: warning: cannot write %s\n' "$envcfg_file" >&2
+    ;;
+esac
+ENVCFG_TEXT
+ENVCFG_RANK+=$(declare -f envcfg_told)$'\n'$ENVCFG_PART

@@ -1,0 +1,72 @@
+# shellcheck shell=bash
+# envcfg module runtimes/ce 1
+# CSCS' Container Engine: a file defines the environment of each step.
+
+envcfg_bind() { # SOURCE [SPEC]: mount it, at the same place or as SPEC says
+  local envcfg_text
+  envcfg_find_source "$@"
+  if (($# > 1)); then envcfg_toml "$2"; else envcfg_toml "$1:$1"; fi
+  ENVCFG_MOUNTS+="  $envcfg_text,"$'\n'
+}
+
+envcfg_enter() { # write the file that defines the environment; set ENVCFG_ENTER, which names it
+  local envcfg_image=$ENVCFG_IMAGE
+  envcfg_find_option --environment 'the Container Engine'
+  envcfg_find_image
+  envcfg_name_job
+  ENVCFG_EDF=${SCRATCH:-$PWD}/.envcfg-$ENVCFG_JOB-$BASHPID-$RANDOM.toml # seen by all nodes
+  ENVCFG_ENTER=(--environment "$ENVCFG_EDF")
+  ENVCFG_MOUNTS=''
+  envcfg_bind_here
+  envcfg_mounts
+  envcfg_define "$envcfg_image"
+}
+
+envcfg_define() { # IMAGE: write the file, with the annotations that are among the words
+  local envcfg_key=image envcfg_lines envcfg_text envcfg_word
+  local -a envcfg_words=()
+  local -A envcfg_annotations=() # of several by one name, the last counts
+  for envcfg_word in "${ENVCFG_ENTER[@]}"; do
+    if [[ $envcfg_word == --annotation=* ]]; then
+      envcfg_word=${envcfg_word#*=}
+      envcfg_toml "${envcfg_word#*=}"
+      envcfg_annotations[${envcfg_word%%=*}]=$envcfg_text
+    else
+      envcfg_words+=("$envcfg_word")
+    fi
+  done
+  ENVCFG_ENTER=("${envcfg_words[@]}")
+  # The name of an environment, or its file: all that it says stays, but for what follows.
+  if [[ $1 == *.toml || $1 != *[!A-Za-z0-9_-]* ]]; then envcfg_key=base_environment; fi
+  envcfg_toml "$1"
+  envcfg_lines="$envcfg_key = $envcfg_text"$'\n'
+  envcfg_toml "$PWD"
+  envcfg_lines+="workdir = $envcfg_text"$'\n'"entrypoint = false"$'\n'
+  envcfg_lines+="mounts = ["$'\n'"$ENVCFG_MOUNTS]"$'\n\n'"[annotations]"$'\n'
+  for envcfg_word in "${!envcfg_annotations[@]}"; do
+    envcfg_lines+="$envcfg_word = ${envcfg_annotations[$envcfg_word]}"$'\n'
+  done
+  builtin trap envcfg_remove EXIT # also where a signal ends this before there are ranks to pass it to
+  (
+    set -o noclobber
+    printf '# envcfg has written this for one step, and removes it.\n%s' "$envcfg_lines" >"$ENVCFG_EDF"
+  ) || envcfg_fault "cannot write $ENVCFG_EDF" \
+    'start the job in a folder that you may write to, and that all nodes see'
+}
+
+envcfg_remove() { # what was written
+  if [[ -n ${ENVCFG_EDF-} ]]; then rm -f -- "$ENVCFG_EDF"; fi
+}
+
+envcfg_toml() { # TEXT: set envcfg_text to it as a string of the file, where $ begins a variable
+  envcfg_text=${1//\\/\\\\}
+  envcfg_text=${envcfg_text//\"/\\\"}
+  envcfg_text=\"${envcfg_text//\$/\$\$}\"
+  if [[ $1 == *[[:cntrl:]]* ]]; then
+    envcfg_fault "the Container Engine takes no control characters: ${1@Q}" 'rename what has them'
+  fi
+}
+
+envcfg_is_clean() { # the task's variables reach the program, where the image has no other value
+  return 1
+}

@@ -1,0 +1,34 @@
+# shellcheck shell=bash
+# envcfg module runtimes/charliecloud 1
+# Charliecloud.
+
+envcfg_bind() { # SOURCE SPEC: mount it, as SPEC says; the image must have the target
+  envcfg_find_source "$@"
+  ENVCFG_ENTER+=(--bind "${2-$1}")
+}
+
+envcfg_enter() { # set ENVCFG_ENTER: the words that enter the container
+  local envcfg_name='' envcfg_image=$ENVCFG_IMAGE
+  envcfg_find
+  envcfg_find_image
+  if [[ -z ${USER-} ]]; then
+    envcfg_fault "USER is not set, and $envcfg_name needs it" 'export it before: it is your name here'
+  fi
+  if [[ $PWD == *:* ]]; then
+    envcfg_fault "$envcfg_name cannot bind the folder of the job, $PWD: a colon splits it" \
+      'start the job in another folder'
+  fi
+  if ((ENVCFG_FAULTS == 0)) && [[ ! -d $envcfg_image ]]; then
+    # It mounts the file there; ranks of one node that make the folder at once fail.
+    envcfg_host mkdir -p "/var/tmp/$USER.ch/mnt"
+  fi
+  ENVCFG_ENTER=("$envcfg_name")
+  envcfg_mounts
+  # Words with a relative path mean in the container what they mean here.
+  if [[ $PWD != / ]]; then ENVCFG_ENTER+=(--bind "$PWD:$PWD" --cd "$PWD"); fi
+  ENVCFG_ENTER+=("$envcfg_image" --)
+}
+
+envcfg_is_clean() { # the task's variables reach the program, but for those taken away by name
+  return 1
+}

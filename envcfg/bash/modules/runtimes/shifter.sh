@@ -1,0 +1,22 @@
+# shellcheck shell=bash
+# envcfg module runtimes/shifter 1
+# Shifter.
+
+envcfg_bind() { # SOURCE SPEC: mount it, as SPEC says; the image must have the target
+  envcfg_find_source "$@"
+  ENVCFG_ENTER+=(--volume "${2-$1}")
+}
+
+envcfg_enter() { # set ENVCFG_ENTER: the words that enter the container
+  local envcfg_name='' envcfg_image=$ENVCFG_IMAGE
+  envcfg_find
+  # The site mounts its file systems by itself. Words with a relative path mean in the
+  # container what they mean here, not what they mean in a folder that the image names.
+  ENVCFG_ENTER=("$envcfg_name" --workdir "$PWD")
+  envcfg_mounts
+  ENVCFG_ENTER+=(--image "$envcfg_image")
+}
+
+envcfg_is_clean() { # the task's variables reach the program, but for those that the image sets
+  return 1
+}

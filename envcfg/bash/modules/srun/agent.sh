@@ -1,0 +1,27 @@
+# shellcheck shell=bash
+# envcfg module srun/agent 1
+# One task of srun per node, in which an agent starts the ranks.
+
+envcfg_launch() { # COMMAND...: one task per node, in which an agent starts the ranks
+  local envcfg_ranks=$ENVCFG_RANKS
+  if [[ -z $envcfg_ranks ]]; then envcfg_ranks=$(envcfg_gpus); fi
+  envcfg_ranks=${envcfg_ranks:-$ENVCFG_GPUS}
+  if [[ -z $envcfg_ranks || $envcfg_ranks == 0 ]]; then
+    envcfg_error 'how many ranks per node? neither the job nor the profile has GPUs' \
+      'give --ranks N'
+    return 2
+  fi
+  envcfg_alone
+  ENVCFG_ARGS+=("ENVCFG_LOCAL_RANKS=$envcfg_ranks" "ENVCFG_WORKER=$ENVCFG_WORKER")
+  envcfg_srun "$@"
+}
+
+envcfg_alone() { # one task per node, which gets the GPUs and the cores of all
+  local envcfg_tasks
+  ENVCFG_SRUN+=(--ntasks="$ENVCFG_NODES" --ntasks-per-node=1)
+  envcfg_whole
+  if [[ -n ${SLURM_CPUS_PER_TASK-} ]]; then
+    envcfg_tasks=$(envcfg_tasks)
+    ENVCFG_SRUN+=(--cpus-per-task=$((SLURM_CPUS_PER_TASK * ${envcfg_tasks:-1})))
+  fi
+}

@@ -1,0 +1,38 @@
+# shellcheck shell=bash
+# envcfg module srun/ranks 1
+# One task of srun for each rank.
+
+envcfg_launch() { # COMMAND...
+  local envcfg_ranks=$ENVCFG_RANKS envcfg_gpus envcfg_tasks=''
+  envcfg_gpus=$(envcfg_gpus)
+  if [[ " ${ENVCFG_SRUN[*]}" != *' --ntasks'* && " ${ENVCFG_SRUN[*]}" != *' -n'* ]]; then # not the user's options
+    envcfg_tasks=$(envcfg_tasks)
+    if [[ -z $envcfg_ranks && -z ${SLURM_NTASKS:-${SLURM_NPROCS-}} ]]; then
+      # By tasks per node alone srun may start one. Where nobody said: one per GPU.
+      envcfg_ranks=${envcfg_tasks:-${envcfg_gpus#0}}
+    elif [[ -n $ENVCFG_NODES_WANTED ]]; then # as many per node as in the whole job
+      envcfg_ranks=${envcfg_ranks:-$envcfg_tasks}
+    fi
+  fi
+  if [[ -n $envcfg_ranks ]]; then
+    ENVCFG_SRUN+=(--ntasks=$((envcfg_ranks * ENVCFG_NODES)) --ntasks-per-node="$envcfg_ranks")
+    envcfg_tasks=$envcfg_ranks
+  fi
+  if ((${envcfg_tasks:-0} == 0 || ${envcfg_gpus:-0} == 0 || envcfg_tasks == envcfg_gpus)); then
+    : # as many ranks as GPUs, or not known here
+  elif ((envcfg_tasks < envcfg_gpus)); then
+    envcfg_note "$envcfg_tasks ranks per node, but $envcfg_gpus GPUs: the others idle, unless a rank takes several"
+  elif [[ -z $ENVCFG_RANKS ]]; then
+    envcfg_error "$envcfg_tasks tasks per node, but $envcfg_gpus GPUs: no two ranks can share one in NCCL or RCCL" \
+      "ask for --ntasks-per-node=$envcfg_gpus, or give --ranks $envcfg_tasks if that is meant"
+    return 2
+  fi
+  if [[ -n $ENVCFG_MASKS ]] && envcfg_may_pin; then
+    ENVCFG_SRUN+=("--cpu-bind=mask_cpu:$ENVCFG_MASKS")
+  elif [[ -n ${SLURM_CPUS_PER_TASK-} ]]; then
+    ENVCFG_SRUN+=(--cpus-per-task="$SLURM_CPUS_PER_TASK") # some versions do not inherit it
+  fi
+  envcfg_srun "$@"
+}
+
+ENVCFG_RANK+=$'envcfg_inside\n'

@@ -1,0 +1,100 @@
+# shellcheck shell=bash
+# envcfg module steps 1
+# Several steps in one job: each may take a part of its nodes, or other numbers of ranks.
+
+ENVCFG_MANY=yes ENVCFG_STEP=envcfg_sized_step
+ENVCFG_SHAPE+=(envcfg_choose envcfg_shrink)
+
+envcfg_sized_step() { # [--on NODES | --nodes=N] [--ranks=N] [--overlap] [--] COMMAND...
+  local ENVCFG_RANKS=$ENVCFG_RANKS ENVCFG_ON=all ENVCFG_OVERLAP=''
+  while :; do
+    case ${1-} in
+      --nodes=* | --ranks=*) envcfg_size "$1" ;;
+      --on=*) ENVCFG_ON=${1#*=} ;;
+      --on)
+        set -- "--on=${2-}" "${@:3}"
+        continue
+        ;;
+      --overlap) ENVCFG_OVERLAP=yes ;;
+      *) break ;;
+    esac
+    shift
+  done
+  if [[ ${1-} == -- ]]; then
+    shift
+  elif [[ ${1-} == -* ]]; then
+    envcfg_error "unknown option $1" 'as in envcfg_run --on first --ranks=1 -- COMMAND'
+    return 2
+  fi
+  envcfg_step "$@"
+}
+
+envcfg_size() { # OPTION: of a step that is smaller than the job
+  if [[ ${1#*=} == *[!0-9]* || ${1#*=} == '' || ${1#*=} == 0* ]]; then
+    envcfg_fault "$1 is no number of ${1%%=*}" 'as in envcfg_run --nodes=1 --ranks=1 -- COMMAND'
+  elif [[ $1 == --nodes=* ]]; then
+    ENVCFG_NODES_WANTED=${1#*=}
+  else
+    ENVCFG_RANKS=${1#*=}
+  fi
+}
+
+envcfg_choose() { # set ENVCFG_CHOSEN, the numbers of this step's nodes in their order, if it was given any
+  local envcfg_number envcfg_wanted=' '
+  if [[ $ENVCFG_ON == all || $ENVCFG_FAULTS != 0 ]]; then return; fi
+  if [[ -n $ENVCFG_NODES_WANTED ]]; then
+    envcfg_fault '--on and --nodes exclude each other' '--on says which nodes, and so how many'
+    return
+  fi
+  case $ENVCFG_ON in
+    first) ENVCFG_CHOSEN=(0) ;;
+    others) for ((envcfg_number = 1; envcfg_number < ENVCFG_NODES; envcfg_number++)); do ENVCFG_CHOSEN+=("$envcfg_number"); done ;;
+    *[!0-9,]* | '' | ,* | *, | *,,* | *[0-9][0-9][0-9][0-9][0-9][0-9]*)
+      envcfg_fault "--on $ENVCFG_ON names no nodes" 'as in --on first, --on others, --on all, --on 0,2'
+      return
+      ;;
+    *)
+      for envcfg_number in ${ENVCFG_ON//,/ }; do
+        envcfg_number=$((10#$envcfg_number))
+        if ((envcfg_number >= ENVCFG_NODES)); then
+          envcfg_fault "--on $ENVCFG_ON: there is no node $envcfg_number" "the job has $ENVCFG_NODES, which are numbered from 0"
+          return
+        fi
+        envcfg_wanted+="$envcfg_number "
+      done
+      for ((envcfg_number = 0; envcfg_number < ENVCFG_NODES; envcfg_number++)); do
+        if [[ $envcfg_wanted == *" $envcfg_number "* ]]; then ENVCFG_CHOSEN+=("$envcfg_number"); fi
+      done
+      ;;
+  esac
+  ENVCFG_NODES_WANTED=${#ENVCFG_CHOSEN[@]}
+  envcfg_chosen
+}
+
+envcfg_shrink() { # to the nodes of this step, if it was given a number
+  if [[ -n $ENVCFG_NODES_WANTED && $ENVCFG_NODES_WANTED != "$ENVCFG_NODES" ]]; then
+    if ((ENVCFG_NODES_WANTED > ENVCFG_NODES)); then
+      envcfg_fault "a step of $ENVCFG_NODES_WANTED nodes, but the job has $ENVCFG_NODES" 'give fewer: --nodes=N'
+    elif [[ -n $ENVCFG_NODES_STATED && $ENVCFG_NODES_WANTED != "$ENVCFG_NODES_STATED" ]]; then
+      envcfg_fault "a step of $ENVCFG_NODES_WANTED nodes, but this was made for $ENVCFG_NODES_STATED" \
+        'leave out --fact nodes=..., then each step decides'
+    fi
+    ENVCFG_NODES=$ENVCFG_NODES_WANTED
+  fi
+  if [[ -n $ENVCFG_OVERLAP ]]; then envcfg_overlap; fi
+}
+
+envcfg_begin() { # ARGUMENT...: run as a file, they are the command; else the caches go when this shell does
+  if envcfg_is_script; then
+    envcfg_main "$@"
+  elif ((${#ENVCFG_END[@]} > 0)) && [[ ${ENVCFG_TRAPPED-} != "$BASHPID" ]]; then
+    # In a subshell trap -p shows what is not its own, and a subshell's own EXIT trap is
+    # rarer than a cache that stays.
+    if [[ $BASHPID == "$$" && -n $(builtin trap -p EXIT) ]]; then
+      envcfg_note 'this shell has its own EXIT trap: call envcfg_end in it to remove the caches'
+    else
+      builtin trap envcfg_end EXIT
+    fi
+    ENVCFG_TRAPPED=$BASHPID
+  fi
+}
