@@ -123,10 +123,10 @@ def test_a_signal_leaves_nothing_in_a_folder(
     """It comes when there is something in the folder, or, seen too late, just after."""
     words = [*shell.split(), "-c", node_script(), "sh", *[f"folder={tmp_path}"] * 3]
     caught = 0
-    for _ in range(3):
+    for _ in range(10):
         probing = subprocess.Popen(
             words,
-            stdout=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             start_new_session=True,
         )
@@ -134,11 +134,8 @@ def test_a_signal_leaves_nothing_in_a_folder(
             time.sleep(0.0005)
         with suppress(ProcessLookupError):
             os.killpg(probing.pid, number)
-        caught += probing.wait(30) != 0
-        with suppress(ProcessLookupError):
-            while True:  # all that it has started
-                os.killpg(probing.pid, 0)
-                time.sleep(0.001)
+        probing.communicate(timeout=60)  # until all that it has started has ended
+        caught += probing.returncode != 0
         assert os.listdir(tmp_path) == []
     assert caught
 
