@@ -146,9 +146,12 @@ def _blocks(plan: Plan) -> dict[str, str]:
 
 
 def _machinery(plan: Plan, blocks: Mapping[str, str]) -> Iterator[str]:
-    asked = plan.diagnostics
+    asked, runtime = plan.diagnostics, runtime_of(plan)
     for name in machine_templates(plan):
         yield template(name, blocks)
+    writes = runtime is not None and runtime.writes
+    if writes or asked.nccl_log is not None or asked.flight is not None:
+        yield template("place")
     if asked.smoke_test:
         yield template("smoke")
     if plan.preflight or asked.reported:

@@ -115,7 +115,6 @@ def _data(plan: Plan) -> Mapping[str, str]:
         "ENVCFG_MASKS_UNION": _union(masks),
         "ENVCFG_CPUS": ":".join(map(_ranges, masks)),
         "ENVCFG_INTERFACE": meeting or "",
-        "ENVCFG_EDF": "",
         "ENVCFG_PROFILE": plan.profile,
         "ENVCFG_REPORTED": " ".join(map(str, plan.diagnostics.reported)),
     }

@@ -71,7 +71,7 @@ envcfg_fill() { # write 1 MiB into the folder that was made
   while [ "${#envcfg_text}" -lt 65536 ]; do envcfg_text=$envcfg_text$envcfg_text; done
   for _ in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16; do
     printf '%s' "$envcfg_text" || return
-  done >"$envcfg_placed/fill"
+  done >"$ENVCFG_PLACED/fill"
 }
 
 envcfg_try() { # FOLDER: whether it takes 1 MiB, of which nothing stays, also after a signal

@@ -130,7 +130,7 @@ def test_files_of_a_step_carry_the_job_s_number(wrap: Wrap, tmp_path: Path) -> N
     show = ("--", "sh", "-c", 'echo "$NCCL_DEBUG_FILE ${ENVCFG_JOB-}"')
     done = bash(wrap(*BARE, "--ranks", "1", "--nccl-debug", "logs", *show).out)
     assert re.fullmatch(
-        rf"{tmp_path}/logs/nccl-3AbZ\.\d+-%h-%p\.log \n", done.stdout.decode()
+        rf"{tmp_path}/logs/nccl-3AbZ\.\d+/nccl-%h-%p\.log \n", done.stdout.decode()
     )
 
 

@@ -268,7 +268,7 @@ def test_files_of_a_step_carry_the_job_s_number(wrap: Wrap, tmp_path: Path) -> N
         done = bash(made.out, PBS_JOBID=job)
         assert done.returncode == 0, done.stderr.decode()
         assert re.match(
-            rf"{tmp_path}/logs/nccl-{name}\.\d+-%h-%p\.log\n", done.stdout.decode()
+            rf"{tmp_path}/logs/nccl-{name}\.\d+/nccl-%h-%p\.log\n", done.stdout.decode()
         )
 
 

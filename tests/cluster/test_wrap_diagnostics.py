@@ -96,11 +96,11 @@ def test_each_process_gets_a_file_for_the_log_of_nccl(
     options = f"--nccl-debug={workdir}/logs"
     done = cluster.sbatch(job(tool, workdir, options, write), *EIGHT)
     assert done.state == "COMPLETED", done.stdout
-    files = sorted((workdir / "logs").iterdir())
-    assert [
-        re.sub(r"\.[0-9]+-(.*-)[0-9]+\.log", r"-\1N.log", path.name) for path in files
-    ] == [
-        f"nccl-{done.id}-{node}-N.log" for node in cluster.nodes[:2] for _ in range(4)
+    (folder,) = (workdir / "logs").iterdir()
+    assert re.fullmatch(rf"nccl-{done.id}\.[0-9]+", folder.name)
+    files = sorted(folder.iterdir())
+    assert [re.sub(r"-[0-9]+\.log", "-N.log", path.name) for path in files] == [
+        f"nccl-{node}-N.log" for node in cluster.nodes[:2] for _ in range(4)
     ]
     assert sorted(path.read_text().strip() for path in files) == [
         str(n) for n in range(8)

@@ -123,7 +123,7 @@ def test_a_signal_leaves_nothing_in_a_folder(
     """It comes when there is something in the folder, or, seen too late, just after."""
     words = [*shell.split(), "-c", node_script(), "sh", *[f"folder={tmp_path}"] * 3]
     caught = 0
-    for _ in range(10):
+    for _ in range(3):
         probing = subprocess.Popen(
             words,
             stdout=subprocess.PIPE,

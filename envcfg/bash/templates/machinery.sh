@@ -265,7 +265,7 @@ envcfg_apart() { # COMMAND...: one step and its end, in a shell of envcfg's own
   envcfg_plain
   ENVCFG_CODE=0
   # envcfg:begin written
-  builtin trap envcfg_remove EXIT # also where a signal ends this before there are ranks to pass it to
+  builtin trap envcfg_unplace EXIT # also where a signal ends this before there are ranks to pass it to
   # envcfg:end written
   envcfg_step "$@" || ENVCFG_CODE=$?
   # envcfg:begin end

@@ -6,6 +6,7 @@ envcfg_report() { # begin the file of each rank that reports its environment: pl
   for envcfg_rank in $ENVCFG_REPORTED; do
     if ! (
       builtin umask 077
+      set -o noclobber # what is there already, also a link, is refused
       {
         printf '%s\0' envcfg:environment "profile=$ENVCFG_PROFILE" "rank=$envcfg_rank" \
           "nodes=$ENVCFG_NODES" envcfg:plan "${ENVCFG_PLANNED[@]}"

@@ -6,7 +6,8 @@ envcfg_file=$ENVCFG_REPORT$RANK
 unset -v ENVCFG_REPORT
 case $envcfg_reported in
   *" $RANK "*)
-    {
+    # As it was begun, and by no link to another.
+    [ -O "$envcfg_file" ] && ! [ -h "$envcfg_file" ] && {
       envcfg_told start </proc/self/environ \
         && (exec cat /proc/self/environ) | envcfg_told rank \
         && printf 'envcfg:end\0' # of a process that starts now; all is there
