@@ -214,9 +214,9 @@ def test_a_folder_that_cannot_be_made_ends_the_step_before_it(
     assert said in done.stderr.decode()
 
 
-def _nobody_s(path: Path, target: Path) -> None:
+def _nobody_s(path: Path, owner: Path) -> None:
     path.mkdir()
-    os.chown(path, 65534, 65534)
+    os.chown(path, 65534, owner.stat().st_gid)
 
 
 @pytest.mark.usefixtures("fakes")
