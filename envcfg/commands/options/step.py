@@ -151,7 +151,7 @@ class Step(NamedTuple):
     """What the user wants to run.
 
     Attributes:
-        profile_name: as it was given or detected; a name or a file.
+        profile_name: as it was given or detected; a name, with its layer, or a file.
         profile_hash: SHA-256 over the bytes of the profile's files.
         given: the values of all options of ``STEP``, by name, as they were read.
         options: what they come to.
@@ -243,7 +243,7 @@ def read_step(
         diagnostics=read_diagnostics(options),
     )
     return Step(
-        profile_name=name,
+        profile_name=catalog.qualified(name),
         profile=profile,
         profile_hash=catalog.digest(),
         given=vars(options),
