@@ -11,7 +11,7 @@ from envcfg.bash.host import render_script
 from envcfg.bash.launch_line import render_launch_line
 from envcfg.commands.options.option import Option, Table, add_options
 from envcfg.commands.options.step import STEP, read_step
-from envcfg.commands.planning import plan_step
+from envcfg.commands.planning import made_by, plan_step
 from envcfg.commands.printing import (
     OUTPUT,
     check_script,
@@ -132,7 +132,7 @@ def run(
     check_script(options, step.inputs)
     plan = plan_step(step)
     say(plan.notes)
-    _put(options, plan, argv, step.inputs)
+    _put(options, plan, made_by(argv, step), step.inputs)
     return 0
 
 

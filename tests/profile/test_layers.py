@@ -149,7 +149,14 @@ def test_completion_offers_what_a_layer_has(layers: dict[str, Path]) -> None:
 
     def offered(word: str) -> list[str]:
         done = envcfg(
-            "completion", "values", "profiles", "envcfg", "wrap", "--profile", word
+            "completion",
+            "--values",
+            "profiles",
+            "--",
+            "envcfg",
+            "wrap",
+            "--profile",
+            word,
         )
         return done.text.split()
 

@@ -41,7 +41,7 @@ STEP: Table = {
     "what to run, and where": (
         Option(
             "--profile",
-            "the system (default: the one detected here)",
+            "the system, as in lumi-g or builtin:lumi-g (default: the one detected here)",
             metavar="NAME|FILE",
         ),
         Option(
