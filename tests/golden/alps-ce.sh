@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# envcfg:script 95990ce06538b8bae81cf9fed99a8524c019382df7b4ddeab2238edf95bc25e6
+# envcfg:script 07ce31c542a79fbf6213edc23a412b81224915d608885bbcaef7061edce13d6c
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
 # envcfg 0.1.0, profile alps-clariden (sha256 bc68583a680e3af7)
 # made by: envcfg wrap --profile alps-clariden --runtime ce --container my-environment --fact cuda=13.0 --bind /data:/mnt/data:ro -- python3 dump.py out 'a b'
@@ -7,8 +7,8 @@
 # It needs bash 4.4 and, on the compute nodes, neither envcfg nor Python.
 # It starts the ranks by:
 #   srun --kill-on-bad-exit=1 --export=ALL "${ENVCFG_SRUN[@]}" --environment \
-#     "$ENVCFG_EDF" /bin/sh -c "$ENVCFG_RANK" envcfg-rank "${ENVCFG_ARGS[@]}" -- \
-#     python3 dump.py out 'a b'
+#     "$ENVCFG_PLACED/environment.toml" /bin/sh -c "$ENVCFG_RANK" envcfg-rank \
+#     "${ENVCFG_ARGS[@]}" -- python3 dump.py out 'a b'
 
 case ${BASH_VERSION:-none}:${SHELLOPTS-} in
   none:* | [1-3].* | 4.[0-3].* | *:*posix*) # as sh, too, bash reads other rules
@@ -26,7 +26,6 @@ ENVCFG_BASHOPTS=$BASHOPTS
 ENVCFG_RANKS=''
 ENVCFG_IMAGE='my-environment'
 ENVCFG_SHELL='/bin/sh'
-ENVCFG_EDF=''
 
 envcfg_mounts() {
   # the hook brings the site's plugin and libfabric; without it NCCL goes by TCP
@@ -201,9 +200,12 @@ envcfg_bind() { # SOURCE [SPEC]: mount it, at the same place or as SPEC says
 envcfg_enter() { # write the file that defines the environment; set ENVCFG_ENTER, which names it
   local envcfg_image=$ENVCFG_IMAGE
   envcfg_find_option --environment 'the Container Engine'
-  envcfg_name_job
-  ENVCFG_EDF=${SCRATCH:-$PWD}/.envcfg-$ENVCFG_JOB-$BASHPID-$RANDOM.toml # seen by all nodes
-  ENVCFG_ENTER=(--environment "$ENVCFG_EDF")
+  if ! envcfg_place "${SCRATCH:-$PWD}"; then # seen by all nodes
+    envcfg_fault "cannot make a folder in ${SCRATCH:-$PWD} for the environment of the container" \
+      'set SCRATCH to a folder that you may write to, and that all nodes see'
+    return
+  fi
+  ENVCFG_ENTER=(--environment "$ENVCFG_PLACED/environment.toml")
   ENVCFG_MOUNTS=''
   envcfg_bind_here
   envcfg_mounts
@@ -223,7 +225,6 @@ envcfg_define() { # IMAGE: write the file, with the annotations that are among t
       envcfg_words+=("$envcfg_word")
     fi
   done
-  ENVCFG_ENTER=("${envcfg_words[@]}")
   # The name of an environment, or its file: all that it says stays, but for what follows.
   if [[ $1 == *.toml || $1 != *[!A-Za-z0-9_-]* ]]; then envcfg_key=base_environment; fi
   envcfg_toml "$1"
@@ -234,15 +235,10 @@ envcfg_define() { # IMAGE: write the file, with the annotations that are among t
   for envcfg_word in "${!envcfg_annotations[@]}"; do
     envcfg_lines+="$envcfg_word = ${envcfg_annotations[$envcfg_word]}"$'\n'
   done
-  (
-    set -o noclobber
-    printf '# envcfg has written this for one step, and removes it.\n%s' "$envcfg_lines" >"$ENVCFG_EDF"
-  ) || envcfg_fault "cannot write $ENVCFG_EDF" \
-    'start the job in a folder that you may write to, and that all nodes see'
-}
-
-envcfg_remove() { # what was written
-  if [[ -n ${ENVCFG_EDF-} ]]; then rm -f -- "$ENVCFG_EDF"; fi
+  ENVCFG_ENTER=("${envcfg_words[@]}")
+  printf '# envcfg has written this for one step, and removes it.\n%s' "$envcfg_lines" \
+    >"$ENVCFG_PLACED/environment.toml" || envcfg_fault "cannot write $ENVCFG_PLACED/environment.toml" \
+    'is the disk full? SCRATCH names another folder that all nodes see'
 }
 
 envcfg_toml() { # TEXT: set envcfg_text to it as a string of the file, where $ begins a variable
@@ -515,7 +511,7 @@ envcfg_plain() { # in a shell of envcfg's own: undo what the job's shell has mad
 envcfg_apart() { # COMMAND...: one step and its end, in a shell of envcfg's own
   envcfg_plain
   ENVCFG_CODE=0
-  builtin trap envcfg_remove EXIT # also where a signal ends this before there are ranks to pass it to
+  builtin trap envcfg_unplace EXIT # also where a signal ends this before there are ranks to pass it to
   envcfg_step "$@" || ENVCFG_CODE=$?
   envcfg_end "$ENVCFG_CACHE_BASE"
   return "$ENVCFG_CODE"
@@ -736,6 +732,30 @@ envcfg_wait() { # [PID]: return its exit code, however often signals cut the wai
     # Its own code, or a signal to this shell? If it has ended by now, the next wait tells.
     if [[ $'\n'$(builtin jobs -pr)$'\n' != *$'\n'"$1"$'\n'* ]]; then envcfg_ended=yes; fi
   done
+}
+
+# Where files are made: in folders that only their owner may enter. mkdir without -p refuses
+# what is already there, also a link. So nobody else can say where a file goes.
+ENVCFG_PLACED=''
+
+envcfg_is_own() { # PATH: whether it is a folder of ours, and no link to one
+  [ -d "$1" ] && ! [ -h "$1" ] && [ -O "$1" ]
+}
+
+envcfg_place() { # FOLDER: make a folder with a random name in it for a while; set ENVCFG_PLACED to its path
+  IFS= read -r ENVCFG_PLACED </proc/sys/kernel/random/uuid || return
+  ENVCFG_PLACED=$1/.envcfg-$ENVCFG_PLACED # before mkdir, as a signal may come behind it
+  if envcfg_make "$ENVCFG_PLACED" && envcfg_is_own "$ENVCFG_PLACED"; then return; fi
+  ENVCFG_PLACED=''
+  return 1
+}
+
+envcfg_unplace() { # remove that folder, if there is one
+  [ -z "$ENVCFG_PLACED" ] || rm -rf -- "$ENVCFG_PLACED"
+}
+
+envcfg_make() { # PATH: make this folder, if nothing is there
+  (command umask 077 && exec mkdir -m 700 -- "$1") 2>/dev/null
 }
 
 envcfg_end() { # [BASE...]: remove these node-local caches, or all of this shell, on every node

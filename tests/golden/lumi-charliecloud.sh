@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# envcfg:script 2fe1f332de4a08d298991b024531c6bbb59451edc3d75f2013add9b727994d1a
+# envcfg:script 345052e7e1ac7aa57b4b32a535f01003b5199b0f5e5a513ad1bb9c9960ae9d04
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
 # envcfg 0.1.0, profile lumi-g (sha256 7c97951f355dbe4e)
 # made by: envcfg wrap --profile lumi-g --fact rocm=6.2.4 --runtime charliecloud --container /images/pytorch.sqfs --bind /data -- python3 dump.py out 'a b'
@@ -242,7 +242,13 @@ envcfg_enter() { # set ENVCFG_ENTER: the words that enter the container
   fi
   if ((ENVCFG_FAULTS == 0)) && [[ ! -d $envcfg_image ]]; then
     # It mounts the file there; ranks of one node that make the folder at once fail.
-    envcfg_host mkdir -p "/var/tmp/$USER.ch/mnt"
+    # shellcheck disable=SC2016 # to be expanded on the node
+    envcfg_host bash -c 'for folder in "$1" "$1/mnt"; do
+      mkdir -m 700 -- "$folder" 2>/dev/null
+      if [[ ! -d $folder || -h $folder || ! -O $folder ]]; then exit 1; fi
+    done' envcfg-mount "/var/tmp/$USER.ch" \
+      || envcfg_fault "/var/tmp/$USER.ch is not a folder of yours on each node, and $envcfg_name mounts the image there" \
+        "remove it, or ask who made it: ls -ld /var/tmp/$USER.ch"
   fi
   ENVCFG_ENTER=("$envcfg_name")
   envcfg_mounts
