@@ -250,9 +250,9 @@ def left_over(cluster: Cluster, job: Job) -> list[str]:
         for process in cluster.processes(node):
             # Of a user, Podman keeps one for its namespaces: where Slurm knows processes by
             # cgroup, it goes with the job, as does what Apptainer has mounted for others.
-            if process.argv not in {(), ("podman",)} and not process.argv[0].endswith(
-                "squashfuse_ll"
-            ):
+            if not process.argv or process.is_keeper:
+                continue
+            if not process.argv[0].endswith("squashfuse_ll"):
                 left.append(f"{node}: {process.argv}")
     return left
 
