@@ -17,13 +17,16 @@ SCHEMAS = {
 _REGISTRY: Registry[Any] = Registry().with_resources(
     (f"{name}.schema.json", Resource.from_contents(schema))
     for name, schema in SCHEMAS.items()
-)
+).crawl()
+_VALIDATORS = {
+    name: Draft202012Validator(schema, registry=_REGISTRY)
+    for name, schema in SCHEMAS.items()
+}
 
 
 def errors(name: str, text: str) -> list[str]:
     """Return where the JSON *text* is not as the schema of the command *name* says."""
-    validator = Draft202012Validator(SCHEMAS[name], registry=_REGISTRY)
     return [
         f"{each.json_path}: {each.message}"
-        for each in validator.iter_errors(json.loads(text))
+        for each in _VALIDATORS[name].iter_errors(json.loads(text))
     ]
