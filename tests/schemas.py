@@ -14,10 +14,14 @@ SCHEMAS = {
     path.name.removesuffix(".schema.json"): json.loads(path.read_text("utf-8"))
     for path in sorted((ROOT / "docs").glob("*.schema.json"))
 }
-_REGISTRY: Registry[Any] = Registry().with_resources(
-    (f"{name}.schema.json", Resource.from_contents(schema))
-    for name, schema in SCHEMAS.items()
-).crawl()
+_REGISTRY: Registry[Any] = (
+    Registry()
+    .with_resources(
+        (f"{name}.schema.json", Resource.from_contents(schema))
+        for name, schema in SCHEMAS.items()
+    )
+    .crawl()
+)
 _VALIDATORS = {
     name: Draft202012Validator(schema, registry=_REGISTRY)
     for name, schema in SCHEMAS.items()
