@@ -13,6 +13,7 @@ from envcfg.backends import backends
 from envcfg.bash import pieces
 from envcfg.bash.pieces import blocks_of
 from envcfg.launchers import LAUNCHERS
+from envcfg.schedulers import SCHEDULERS, JobNames
 from envcfg.starters import STARTERS
 from support import ROOT
 
@@ -128,3 +129,13 @@ def test_a_starter_says_what_the_templates_of_its_launchers_ask(name: str) -> No
         for block in blocks_of(f"launchers/{launcher}"):
             body = words.get(block, blocks_of(f"launchers/{launcher}")[block])
             assert body.strip(), (launcher, block)
+
+
+@pytest.mark.parametrize("name", SCHEDULERS)
+def test_an_option_without_a_value_is_never_written_with_none(name: str) -> None:
+    known = SCHEDULERS[name]
+    asked = [("--nodes", "2"), ("--exclusive", None), ("--requeue", None)]
+    lines = [*asked, ("--output", known.output and known.output[0])]
+    spelled = [each.text for each in known.spell(lines, JobNames("job", 60))]
+    assert spelled
+    assert [each for each in spelled if "None" in each] == []

@@ -198,15 +198,13 @@ while kill -0 "$pid" 2>/dev/null; do :; done
 PAUSE
 for ((i = 0; i < 100; i++)); do
   echo "$((pid - 1))" >/proc/sys/kernel/ns_last_pid
-  sleep 15 &
+  sleep 600 &
   if [[ $! == "$pid" ]]; then break; fi
 done
 [[ $! == "$pid" ]] || exit 99
 END
-SECONDS=0
 wait "$job"
 echo "code $?"
-((SECONDS < 8)) || echo late
 kill -0 "$pid" && echo untouched
 """
 
@@ -224,7 +222,7 @@ def test_a_process_with_the_number_of_a_rank_that_has_ended_is_left_alone(
     wrap: Wrap, tmp_path: Path, first: str, pause: str, end: str, code: int
 ) -> None:
     require("unshare")
-    program = f'if [ "$RANK" = 0 ]; then echo "$$" >first; {first}; fi; exec sleep 20'
+    program = f'if [ "$RANK" = 0 ]; then echo "$$" >first; {first}; fi; exec sleep 600'
     made = wrap(*LOCAL, "--ranks", "2", "--", "sh", "-c", program)
     (tmp_path / "job.sh").write_bytes(made.out)
     user = () if os.geteuid() == 0 else ("--user", "--map-root-user")

@@ -175,10 +175,10 @@ def outcome(run: Run, folder: Path, number: int) -> str:
         os.killpg(job.pid, signal.SIGKILL)
         job.communicate()
         return f"it goes on, with {len(running)} processes: {running[:3]}"
-    caches = [path.name for path in Path("/tmp").glob(f"envcfg-*-{JOB}-{job.pid}.*")]
     deadline = time.monotonic() + SETTLES_SECONDS
     while (running := left(mark)) and time.monotonic() < deadline:
         time.sleep(0.02)
+    caches = [path.name for path in Path("/tmp").glob(f"envcfg-*-{JOB}-{job.pid}.*")]
     wrong = []
     if job.returncode not in codes(run):
         wrong.append(f"exit code {job.returncode}, not one of {sorted(codes(run))}")
