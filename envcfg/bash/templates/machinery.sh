@@ -32,11 +32,13 @@ envcfg_needed() { # USER NAME...: whether the variables of the job are set to wh
 
 # The settings become arguments of the rank part, NAME=VALUE or -u NAME. Nothing is set
 # here, in the shell from which ranks and containers are started.
-envcfg_force() { # NAME VALUE
+envcfg_force() { # NAME VALUE [options]: what the job has set does not count
+  envcfg_differs "${3-profile}" "$1" "$2"
   ENVCFG_ARGS+=("$1=$2")
 }
 
 envcfg_set() { # NAME VALUE: what the job has set already wins
+  envcfg_differs job "$1" "$2"
   ENVCFG_ARGS+=("$1=${!1-$2}")
 }
 
@@ -52,11 +54,13 @@ envcfg_lacks() { # NAME PLACE {REFERENCE SET}...: whether its value refers to wh
   return 1
 }
 
-envcfg_force_unset() { # NAME
+envcfg_force_unset() { # NAME [options]
+  envcfg_differs "${2-profile}" "$1"
   ENVCFG_ARGS+=(-u "$1")
 }
 
 envcfg_unset() { # NAME: what the job has set already wins
+  envcfg_differs job "$1"
   if [[ -n ${!1+set} ]]; then ENVCFG_ARGS+=("$1=${!1}"); else ENVCFG_ARGS+=(-u "$1"); fi
 }
 
@@ -65,7 +69,8 @@ envcfg_agrees() { # BUNDLE NAME VALUE...: whether the job itself sets none of it
   shift
   while (($# > 0)); do
     if [[ -n ${!1+set} && ${!1} != "$2" ]]; then
-      envcfg_note "$envcfg_bundle is left out as a whole: the job sets $1=${!1}, not $2"
+      envcfg_show "${!1}"
+      envcfg_note "$envcfg_bundle is left out as a whole: the job sets $1=$envcfg_shown, not $2"
       return 1
     fi
     shift 2
@@ -179,7 +184,8 @@ envcfg_lengths() { # WORD...: Linux must be able to start a program with them
 }
 
 envcfg_step() { # COMMAND...: one step of the job, from the checks to the exit code
-  ENVCFG_FAULTS=0 ENVCFG_CODE=0 ENVCFG_ARGS=() ENVCFG_PRESET=' '
+  ENVCFG_FAULTS=0 ENVCFG_CODE=0 ENVCFG_ARGS=() ENVCFG_PRESET=' ' ENVCFG_JOB_NODES=1 ENVCFG_MASTER_ADDR=''
+  ENVCFG_FROM_JOB='' ENVCFG_FROM_PROFILE='' ENVCFG_FROM_OPTIONS=''
   # envcfg:begin modular
   ENVCFG_UNLOADED=()
   # envcfg:end modular
@@ -214,6 +220,7 @@ envcfg_step() { # COMMAND...: one step of the job, from the checks to the exit c
   envcfg_modules
   # envcfg:end modules
   envcfg_survey
+  envcfg_place
   # envcfg:begin stated
   envcfg_stated
   # envcfg:end stated
@@ -230,7 +237,11 @@ envcfg_step() { # COMMAND...: one step of the job, from the checks to the exit c
   envcfg_tested_modules
   # envcfg:end tested-modules
   envcfg_enter
-  if ((ENVCFG_FAULTS == 0)); then envcfg_settings; fi
+  if ((ENVCFG_FAULTS == 0)); then
+    envcfg_settings
+    envcfg_inherited
+    envcfg_meeting
+  fi
   envcfg_lengths "${ENVCFG_ENTER[@]}" "$ENVCFG_RANK" "${ENVCFG_ARGS[@]}" "$@"
   # envcfg:begin text
   envcfg_texts "${ENVCFG_ENTER[@]}" "$ENVCFG_RANK" "${ENVCFG_ARGS[@]}" "$@"
