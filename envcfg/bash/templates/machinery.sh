@@ -268,7 +268,8 @@ envcfg_step() { # COMMAND...: one step of the job, from the checks to the exit c
 envcfg_plain() { # in a shell of envcfg's own: undo what the job's shell has made of bash itself
   IFS=$' \t\n'
   builtin shopt -u expand_aliases nocasematch # bash reads "$(...)" once more as it comes there
-  builtin unset -f break compgen continue exec exit export jobs kill local printf read return set shift type unset
+  builtin unset -f . : '[' break cd command compgen continue declare echo eval exec exit export false jobs kill local \
+    mapfile printf read readonly return set shift source test trap true type umask unset wait
   set +k
 }
 
@@ -292,7 +293,7 @@ envcfg_apart() { # COMMAND...: one step and its end, in a shell of envcfg's own
 envcfg_run() { # [--on NODES | --nodes=N] [--ranks=N] [--overlap] [--] COMMAND...: run one step; its exit code is the program's
   if [[ $- == *m* ]]; then
     (envcfg_apart "$@")
-    return
+    builtin return
   fi
   builtin local envcfg_signal envcfg_traps envcfg_own envcfg_code ENVCFG_IGNORED ENVCFG_PIPE
   builtin local -a ENVCFG_PIDS ENVCFG_HELD ENVCFG_HEARD
@@ -315,16 +316,16 @@ envcfg_run() { # [--on NODES | --nodes=N] [--ranks=N] [--overlap] [--] COMMAND..
       if [[ $envcfg_signal != INT || $envcfg_code == 130 ]]; then builtin kill -s "$envcfg_signal" "$$"; fi
     fi
   done
-  return "$envcfg_code"
+  builtin return "$envcfg_code"
 }
 
 envcfg_is_script() { # whether this text is being run as a file, not sourced or evaluated
   builtin local envcfg_line
-  [[ -f $0 && -r $0 ]] || return 1
+  [[ -f $0 && -r $0 ]] || builtin return 1
   while IFS= builtin read -r envcfg_line && [[ $envcfg_line == '#'* ]]; do
-    if [[ $envcfg_line == '# envcfg:script '* ]]; then return 0; fi
+    if [[ $envcfg_line == '# envcfg:script '* ]]; then builtin return 0; fi
   done <"$0"
-  return 1
+  builtin return 1
 }
 
 envcfg_main() { # COMMAND...: what this text is for; run as a file, its shell is the step's

@@ -10,7 +10,7 @@ envcfg_survey() { # what the allocation is
     envcfg_recall
   fi
   envcfg_numbers SLURM_NNODES SLURM_JOB_NUM_NODES SLURM_NTASKS SLURM_NPROCS SLURM_CPUS_PER_TASK
-  ENVCFG_SRUN=()
+  ENVCFG_SRUN=() ENVCFG_NETWORK=${SLURM_NETWORK-}
   # envcfg:begin size
   ENVCFG_HOSTS=()
   # envcfg:end size
@@ -156,7 +156,6 @@ envcfg_host() { # COMMAND...: run it once on each node, outside the container
 }
 
 envcfg_network() { # VALUE: with what the job has asked for, as srun takes all by one option
-  ENVCFG_NETWORK=${ENVCFG_NETWORK-${SLURM_NETWORK-}}
   case ",$ENVCFG_NETWORK," in
     *",$1,"*) ;;
     *) ENVCFG_NETWORK=${ENVCFG_NETWORK:+$ENVCFG_NETWORK,}$1 ;;
