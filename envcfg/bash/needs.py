@@ -58,8 +58,6 @@ def render_needs(plan: Plan, functions: str, inside: str, rest: str) -> str:
         for name, value in _data(plan).items()
         if name in referred
     ]
-    clusters = " ".join(map(quote, plan.place.clusters))
-    lines.append(f"ENVCFG_CLUSTERS=({clusters}) # on which it may run; none: on any\n")
     if plan.container and (known := programs(plan.container)):
         names = " ".join(map(quote, known))
         lines.append(f"ENVCFG_RUNTIMES=({names}) # the first that is on PATH\n")
@@ -120,6 +118,7 @@ def _data(plan: Plan) -> Mapping[str, str]:
         "ENVCFG_EDF": "",
         "ENVCFG_PROFILE": plan.profile,
         "ENVCFG_REPORTED": " ".join(map(str, plan.diagnostics.reported)),
+        "ENVCFG_CLUSTERS": " ".join(plan.place.clusters),
         "ENVCFG_ALLOWED": " ".join(plan.place.allowed),
     }
 

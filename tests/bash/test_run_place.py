@@ -189,7 +189,7 @@ def test_caches_go_though_it_was_allowed_for_that_step_alone(wrap: Wrap) -> None
 
 
 def test_all_variables_that_name_interfaces_are_looked_at() -> None:
-    meeting = re.search(r"ENVCFG_MEETING=\((.*?)\)", template("place"), re.S)
+    meeting = re.search(r"ENVCFG_MEETING='(.*?)'", template("place"), re.S)
     assert meeting
     ends = (
         "SOCKET_IFNAME",

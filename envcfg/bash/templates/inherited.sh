@@ -1,7 +1,5 @@
 # shellcheck shell=bash
 
-# --- What the job's environment sets otherwise than the profile -------------------------
-
 envcfg_show() { # TEXT: set envcfg_shown to it, cut, and quoted where a terminal could take it for more than text
   local LC_ALL=C
   envcfg_shown=$1

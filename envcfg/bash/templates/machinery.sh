@@ -184,7 +184,9 @@ envcfg_lengths() { # WORD...: Linux must be able to start a program with them
 }
 
 envcfg_step() { # COMMAND...: one step of the job, from the checks to the exit code
-  ENVCFG_FAULTS=0 ENVCFG_CODE=0 ENVCFG_ARGS=() ENVCFG_PRESET=' ' ENVCFG_JOB_NODES=1 ENVCFG_MASTER_ADDR=''
+  ENVCFG_FAULTS=0 ENVCFG_CODE=0 ENVCFG_ARGS=() ENVCFG_PRESET=' ' ENVCFG_JOB_NODES=1
+  # shellcheck disable=SC2034 # not all that is started meets
+  ENVCFG_MASTER_ADDR=''
   ENVCFG_FROM_JOB='' ENVCFG_FROM_PROFILE='' ENVCFG_FROM_OPTIONS=''
   # envcfg:begin modular
   ENVCFG_UNLOADED=()
