@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# envcfg:script 8d54aa15ca26fcfdbccd38d0a19e610b9d9d508f4172c66a62b88c71f28a86f7
+# envcfg:script 60973dafab2182a6eaef6c5dad32db60091f47e87429c46195c9adafb8149659
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
 # envcfg 0.1.0, profile lumi-g (sha256 7c97951f355dbe4e)
 # made by: envcfg wrap --profile lumi-g --fact rocm=6.2.4 --container /images/pytorch.sif --preflight --require fast --set 'A=it'"'"'s $$5 ${RANK}' -- python3 dump.py out 'a b'
@@ -32,8 +32,8 @@ ENVCFG_VERB='exec'
 ENVCFG_SHELL='/bin/sh'
 ENVCFG_MASKS='0x00fe000000000000,0xfe00000000000000,0x0000000000fe0000,0x00000000fe000000,0x00000000000000fe,0x000000000000fe00,0x000000fe00000000,0x0000fe0000000000'
 ENVCFG_MASKS_UNION='fefefefe,fefefefe'
+ENVCFG_CLUSTERS='lumi'
 ENVCFG_ALLOWED=''
-ENVCFG_CLUSTERS=(lumi) # on which it may run; none: on any
 ENVCFG_RUNTIMES=(singularity) # the first that is on PATH
 
 ENVCFG_TAKEN=(A AITER_JIT_DIR GLOO_SOCKET_IFNAME MASTER_ADDR MASTER_PORT MIOPEN_CUSTOM_CACHE_DIR MIOPEN_USER_DB_PATH NCCL_NET_GDR_LEVEL NCCL_SOCKET_IFNAME ROCFFT_RTC_CACHE_PATH TORCHINDUCTOR_CACHE_DIR TORCH_EXTENSIONS_DIR TRITON_CACHE_DIR)
@@ -493,7 +493,9 @@ envcfg_lengths() { # WORD...: Linux must be able to start a program with them
 }
 
 envcfg_step() { # COMMAND...: one step of the job, from the checks to the exit code
-  ENVCFG_FAULTS=0 ENVCFG_CODE=0 ENVCFG_ARGS=() ENVCFG_PRESET=' ' ENVCFG_JOB_NODES=1 ENVCFG_MASTER_ADDR=''
+  ENVCFG_FAULTS=0 ENVCFG_CODE=0 ENVCFG_ARGS=() ENVCFG_PRESET=' ' ENVCFG_JOB_NODES=1
+  # shellcheck disable=SC2034 # not all that is started meets
+  ENVCFG_MASTER_ADDR=''
   ENVCFG_FROM_JOB='' ENVCFG_FROM_PROFILE='' ENVCFG_FROM_OPTIONS=''
   ENVCFG_UNLOADED=()
   if (($# == 0)); then
@@ -583,13 +585,12 @@ envcfg_main() { # COMMAND...: what this text is for; run as a file, its shell is
   fi
 }
 
-# --- Where this may run -----------------------------------------------------------------
-# Pairs: by the first name a task knows its number, by the second how many there are.
-ENVCFG_TASK_NAMES=(SLURM_PROCID:SLURM_STEP_NUM_TASKS FLUX_TASK_RANK:FLUX_JOB_SIZE PALS_RANKID:PMI_SIZE
-  PMI_RANK:PMI_SIZE OMPI_COMM_WORLD_RANK:OMPI_COMM_WORLD_SIZE PMIX_RANK:OMPI_COMM_WORLD_SIZE)
+# Where this may run. Pairs: by the first name a task knows its number, by the second how many there are.
+ENVCFG_TASK_NAMES='SLURM_PROCID:SLURM_STEP_NUM_TASKS FLUX_TASK_RANK:FLUX_JOB_SIZE PALS_RANKID:PMI_SIZE
+  PMI_RANK:PMI_SIZE OMPI_COMM_WORLD_RANK:OMPI_COMM_WORLD_SIZE PMIX_RANK:OMPI_COMM_WORLD_SIZE'
 # By the addresses and interfaces in these, ranks on different nodes find each other.
-ENVCFG_MEETING=(MASTER_ADDR NCCL_SOCKET_IFNAME NCCL_OOB_NET_IFNAME NCCL_COMM_ID GLOO_SOCKET_IFNAME TP_SOCKET_IFNAME
-  UCX_NET_DEVICES JAX_COORDINATOR_ADDRESS HOROVOD_GLOO_IFACE HOROVOD_GLOO_RENDEZVOUS_ADDR)
+ENVCFG_MEETING='MASTER_ADDR NCCL_SOCKET_IFNAME NCCL_OOB_NET_IFNAME NCCL_COMM_ID GLOO_SOCKET_IFNAME TP_SOCKET_IFNAME
+  UCX_NET_DEVICES JAX_COORDINATOR_ADDRESS HOROVOD_GLOO_IFACE HOROVOD_GLOO_RENDEZVOUS_ADDR'
 
 envcfg_misplaced() { # WORD MESSAGE HINT: a fault, unless the user allows it by this word
   local envcfg_allowed=${ENVCFG_ALLOW-}
@@ -600,24 +601,26 @@ envcfg_misplaced() { # WORD MESSAGE HINT: a fault, unless the user allows it by 
 
 envcfg_place() { # is this the job and none of its tasks, does it use all nodes, is it the right cluster?
   local envcfg_glob
+  local -a envcfg_globs
   if ((ENVCFG_FAULTS == 0)); then envcfg_task; fi
   if ((ENVCFG_JOB_NODES > ENVCFG_NODES)); then
     envcfg_misplaced nodes "the job has $ENVCFG_JOB_NODES nodes, but --launcher local starts ranks on this one only" \
       'make the script with a launcher that uses all nodes, as --launcher srun'
   fi
-  if [[ -z ${SLURM_CLUSTER_NAME-} ]] || ((${#ENVCFG_CLUSTERS[@]} == 0)); then return; fi
-  for envcfg_glob in "${ENVCFG_CLUSTERS[@]}"; do
+  if [[ -z ${SLURM_CLUSTER_NAME-} || -z $ENVCFG_CLUSTERS ]]; then return; fi
+  read -r -a envcfg_globs <<<"$ENVCFG_CLUSTERS"
+  for envcfg_glob in "${envcfg_globs[@]}"; do
     # shellcheck disable=SC2053 # it is a pattern
     if [[ $SLURM_CLUSTER_NAME == $envcfg_glob ]]; then return; fi
   done
   envcfg_show "$SLURM_CLUSTER_NAME"
-  envcfg_misplaced cluster "this is the cluster $envcfg_shown, but the script was made for ${ENVCFG_CLUSTERS[*]}" \
+  envcfg_misplaced cluster "this is the cluster $envcfg_shown, but the script was made for $ENVCFG_CLUSTERS" \
     'make the script on this cluster, or with its profile: --profile NAME'
 }
 
 envcfg_task() { # each of several tasks would start the whole step once more
   local envcfg_pair envcfg_name envcfg_count
-  for envcfg_pair in "${ENVCFG_TASK_NAMES[@]}"; do
+  for envcfg_pair in $ENVCFG_TASK_NAMES; do
     envcfg_name=${envcfg_pair%:*} envcfg_count=${envcfg_pair#*:}
     envcfg_count=${!envcfg_count-}
     # Of a batch script and a shell of salloc, Slurm's number of the step is a very high one.
@@ -660,13 +663,13 @@ envcfg_meeting() { # on several nodes: what the ranks get must lead from one nod
   local envcfg_name envcfg_word
   local -A envcfg_values=()
   if ((ENVCFG_NODES == 1)); then return; fi
-  for envcfg_name in "${ENVCFG_MEETING[@]}"; do
+  for envcfg_name in $ENVCFG_MEETING; do
     if [[ -n ${!envcfg_name+set} ]]; then envcfg_values[$envcfg_name]=${!envcfg_name}; fi
   done
   for envcfg_word in "${ENVCFG_ARGS[@]}"; do # NAME=VALUE, or -u NAME: its value is then any that leads somewhere
     envcfg_values[${envcfg_word%%=*}]=${envcfg_word#*=}
   done
-  for envcfg_name in "${ENVCFG_MEETING[@]}"; do
+  for envcfg_name in $ENVCFG_MEETING; do
     if [[ -z ${envcfg_values[$envcfg_name]+set} ]]; then continue; fi
     envcfg_show "${envcfg_values[$envcfg_name]}"
     envcfg_word=${envcfg_values[$envcfg_name]#=}
@@ -682,8 +685,6 @@ envcfg_meeting() { # on several nodes: what the ranks get must lead from one nod
       "unset $envcfg_name before the step, or give the right one: --set $envcfg_name=VALUE"
   done
 }
-
-# --- What the job's environment sets otherwise than the profile -------------------------
 
 envcfg_show() { # TEXT: set envcfg_shown to it, cut, and quoted where a terminal could take it for more than text
   local LC_ALL=C

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# envcfg:script 09509efb67ea906a3e77948a1e5af0564e2043111cc227b7b8b761650d3154d9
+# envcfg:script aaf2ca0c6a526d978e4164e4b1f2597f6c8e9f1c3ca8a730fa57895b073294a2
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
 # envcfg 0.1.0, profile perlmutter (sha256 495de45bc5320ab1)
 # made by: envcfg wrap --profile perlmutter --runtime podman-hpc --container docker.io/a/pytorch:2.9 --bind /data::ro -- python3 dump.py out 'a b'
@@ -33,8 +33,8 @@ ENVCFG_KNOWN=''
 ENVCFG_SHELL='/bin/sh'
 ENVCFG_MASKS='0xffff000000000000ffff000000000000,0x0000ffff000000000000ffff00000000,0x00000000ffff000000000000ffff0000,0x000000000000ffff000000000000ffff'
 ENVCFG_MASKS_UNION='ffffffff,ffffffff,ffffffff,ffffffff'
+ENVCFG_CLUSTERS='perlmutter'
 ENVCFG_ALLOWED=''
-ENVCFG_CLUSTERS=(perlmutter) # on which it may run; none: on any
 ENVCFG_RUNTIMES=(podman-hpc) # the first that is on PATH
 
 envcfg_mounts() {
@@ -505,7 +505,9 @@ envcfg_lengths() { # WORD...: Linux must be able to start a program with them
 }
 
 envcfg_step() { # COMMAND...: one step of the job, from the checks to the exit code
-  ENVCFG_FAULTS=0 ENVCFG_CODE=0 ENVCFG_ARGS=() ENVCFG_PRESET=' ' ENVCFG_JOB_NODES=1 ENVCFG_MASTER_ADDR=''
+  ENVCFG_FAULTS=0 ENVCFG_CODE=0 ENVCFG_ARGS=() ENVCFG_PRESET=' ' ENVCFG_JOB_NODES=1
+  # shellcheck disable=SC2034 # not all that is started meets
+  ENVCFG_MASTER_ADDR=''
   ENVCFG_FROM_JOB='' ENVCFG_FROM_PROFILE='' ENVCFG_FROM_OPTIONS=''
   if (($# == 0)); then
     envcfg_error 'no command' 'give it, as in envcfg_run python train.py'
@@ -594,13 +596,12 @@ envcfg_main() { # COMMAND...: what this text is for; run as a file, its shell is
   fi
 }
 
-# --- Where this may run -----------------------------------------------------------------
-# Pairs: by the first name a task knows its number, by the second how many there are.
-ENVCFG_TASK_NAMES=(SLURM_PROCID:SLURM_STEP_NUM_TASKS FLUX_TASK_RANK:FLUX_JOB_SIZE PALS_RANKID:PMI_SIZE
-  PMI_RANK:PMI_SIZE OMPI_COMM_WORLD_RANK:OMPI_COMM_WORLD_SIZE PMIX_RANK:OMPI_COMM_WORLD_SIZE)
+# Where this may run. Pairs: by the first name a task knows its number, by the second how many there are.
+ENVCFG_TASK_NAMES='SLURM_PROCID:SLURM_STEP_NUM_TASKS FLUX_TASK_RANK:FLUX_JOB_SIZE PALS_RANKID:PMI_SIZE
+  PMI_RANK:PMI_SIZE OMPI_COMM_WORLD_RANK:OMPI_COMM_WORLD_SIZE PMIX_RANK:OMPI_COMM_WORLD_SIZE'
 # By the addresses and interfaces in these, ranks on different nodes find each other.
-ENVCFG_MEETING=(MASTER_ADDR NCCL_SOCKET_IFNAME NCCL_OOB_NET_IFNAME NCCL_COMM_ID GLOO_SOCKET_IFNAME TP_SOCKET_IFNAME
-  UCX_NET_DEVICES JAX_COORDINATOR_ADDRESS HOROVOD_GLOO_IFACE HOROVOD_GLOO_RENDEZVOUS_ADDR)
+ENVCFG_MEETING='MASTER_ADDR NCCL_SOCKET_IFNAME NCCL_OOB_NET_IFNAME NCCL_COMM_ID GLOO_SOCKET_IFNAME TP_SOCKET_IFNAME
+  UCX_NET_DEVICES JAX_COORDINATOR_ADDRESS HOROVOD_GLOO_IFACE HOROVOD_GLOO_RENDEZVOUS_ADDR'
 
 envcfg_misplaced() { # WORD MESSAGE HINT: a fault, unless the user allows it by this word
   local envcfg_allowed=${ENVCFG_ALLOW-}
@@ -611,24 +612,26 @@ envcfg_misplaced() { # WORD MESSAGE HINT: a fault, unless the user allows it by 
 
 envcfg_place() { # is this the job and none of its tasks, does it use all nodes, is it the right cluster?
   local envcfg_glob
+  local -a envcfg_globs
   if ((ENVCFG_FAULTS == 0)); then envcfg_task; fi
   if ((ENVCFG_JOB_NODES > ENVCFG_NODES)); then
     envcfg_misplaced nodes "the job has $ENVCFG_JOB_NODES nodes, but --launcher local starts ranks on this one only" \
       'make the script with a launcher that uses all nodes, as --launcher srun'
   fi
-  if [[ -z ${SLURM_CLUSTER_NAME-} ]] || ((${#ENVCFG_CLUSTERS[@]} == 0)); then return; fi
-  for envcfg_glob in "${ENVCFG_CLUSTERS[@]}"; do
+  if [[ -z ${SLURM_CLUSTER_NAME-} || -z $ENVCFG_CLUSTERS ]]; then return; fi
+  read -r -a envcfg_globs <<<"$ENVCFG_CLUSTERS"
+  for envcfg_glob in "${envcfg_globs[@]}"; do
     # shellcheck disable=SC2053 # it is a pattern
     if [[ $SLURM_CLUSTER_NAME == $envcfg_glob ]]; then return; fi
   done
   envcfg_show "$SLURM_CLUSTER_NAME"
-  envcfg_misplaced cluster "this is the cluster $envcfg_shown, but the script was made for ${ENVCFG_CLUSTERS[*]}" \
+  envcfg_misplaced cluster "this is the cluster $envcfg_shown, but the script was made for $ENVCFG_CLUSTERS" \
     'make the script on this cluster, or with its profile: --profile NAME'
 }
 
 envcfg_task() { # each of several tasks would start the whole step once more
   local envcfg_pair envcfg_name envcfg_count
-  for envcfg_pair in "${ENVCFG_TASK_NAMES[@]}"; do
+  for envcfg_pair in $ENVCFG_TASK_NAMES; do
     envcfg_name=${envcfg_pair%:*} envcfg_count=${envcfg_pair#*:}
     envcfg_count=${!envcfg_count-}
     # Of a batch script and a shell of salloc, Slurm's number of the step is a very high one.
@@ -671,13 +674,13 @@ envcfg_meeting() { # on several nodes: what the ranks get must lead from one nod
   local envcfg_name envcfg_word
   local -A envcfg_values=()
   if ((ENVCFG_NODES == 1)); then return; fi
-  for envcfg_name in "${ENVCFG_MEETING[@]}"; do
+  for envcfg_name in $ENVCFG_MEETING; do
     if [[ -n ${!envcfg_name+set} ]]; then envcfg_values[$envcfg_name]=${!envcfg_name}; fi
   done
   for envcfg_word in "${ENVCFG_ARGS[@]}"; do # NAME=VALUE, or -u NAME: its value is then any that leads somewhere
     envcfg_values[${envcfg_word%%=*}]=${envcfg_word#*=}
   done
-  for envcfg_name in "${ENVCFG_MEETING[@]}"; do
+  for envcfg_name in $ENVCFG_MEETING; do
     if [[ -z ${envcfg_values[$envcfg_name]+set} ]]; then continue; fi
     envcfg_show "${envcfg_values[$envcfg_name]}"
     envcfg_word=${envcfg_values[$envcfg_name]#=}
@@ -693,8 +696,6 @@ envcfg_meeting() { # on several nodes: what the ranks get must lead from one nod
       "unset $envcfg_name before the step, or give the right one: --set $envcfg_name=VALUE"
   done
 }
-
-# --- What the job's environment sets otherwise than the profile -------------------------
 
 envcfg_show() { # TEXT: set envcfg_shown to it, cut, and quoted where a terminal could take it for more than text
   local LC_ALL=C

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# envcfg:script c89e5835c2be05db1c07703aaeb486a0620a0a06d274d7d14f8366d4b0eee8ea
+# envcfg:script 64522a5817f8534532bac7659c5f6f6c6baf6b2dfd41f1c9d7ffa34f292ab780
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
 # envcfg 0.1.0, profile tuolumne (sha256 9ebc6ff8ba97138c)
 # made by: envcfg wrap --profile tuolumne --fact rocm=6.4.1 --fact plugin=1.14.2 --container /images/pytorch.sif --runtime-arg=--cleanenv -- python3 dump.py out 'a b'
@@ -29,8 +29,8 @@ ENVCFG_IMAGE='/images/pytorch.sif'
 ENVCFG_KNOWN=''
 ENVCFG_VERB='exec'
 ENVCFG_SHELL='/bin/sh'
+ENVCFG_CLUSTERS=''
 ENVCFG_ALLOWED=''
-ENVCFG_CLUSTERS=() # on which it may run; none: on any
 ENVCFG_RUNTIMES=(singularity apptainer) # the first that is on PATH
 
 envcfg_mounts() {
@@ -448,7 +448,9 @@ envcfg_lengths() { # WORD...: Linux must be able to start a program with them
 }
 
 envcfg_step() { # COMMAND...: one step of the job, from the checks to the exit code
-  ENVCFG_FAULTS=0 ENVCFG_CODE=0 ENVCFG_ARGS=() ENVCFG_PRESET=' ' ENVCFG_JOB_NODES=1 ENVCFG_MASTER_ADDR=''
+  ENVCFG_FAULTS=0 ENVCFG_CODE=0 ENVCFG_ARGS=() ENVCFG_PRESET=' ' ENVCFG_JOB_NODES=1
+  # shellcheck disable=SC2034 # not all that is started meets
+  ENVCFG_MASTER_ADDR=''
   ENVCFG_FROM_JOB='' ENVCFG_FROM_PROFILE='' ENVCFG_FROM_OPTIONS=''
   if (($# == 0)); then
     envcfg_error 'no command' 'give it, as in envcfg_run python train.py'
@@ -535,13 +537,12 @@ envcfg_main() { # COMMAND...: what this text is for; run as a file, its shell is
   fi
 }
 
-# --- Where this may run -----------------------------------------------------------------
-# Pairs: by the first name a task knows its number, by the second how many there are.
-ENVCFG_TASK_NAMES=(SLURM_PROCID:SLURM_STEP_NUM_TASKS FLUX_TASK_RANK:FLUX_JOB_SIZE PALS_RANKID:PMI_SIZE
-  PMI_RANK:PMI_SIZE OMPI_COMM_WORLD_RANK:OMPI_COMM_WORLD_SIZE PMIX_RANK:OMPI_COMM_WORLD_SIZE)
+# Where this may run. Pairs: by the first name a task knows its number, by the second how many there are.
+ENVCFG_TASK_NAMES='SLURM_PROCID:SLURM_STEP_NUM_TASKS FLUX_TASK_RANK:FLUX_JOB_SIZE PALS_RANKID:PMI_SIZE
+  PMI_RANK:PMI_SIZE OMPI_COMM_WORLD_RANK:OMPI_COMM_WORLD_SIZE PMIX_RANK:OMPI_COMM_WORLD_SIZE'
 # By the addresses and interfaces in these, ranks on different nodes find each other.
-ENVCFG_MEETING=(MASTER_ADDR NCCL_SOCKET_IFNAME NCCL_OOB_NET_IFNAME NCCL_COMM_ID GLOO_SOCKET_IFNAME TP_SOCKET_IFNAME
-  UCX_NET_DEVICES JAX_COORDINATOR_ADDRESS HOROVOD_GLOO_IFACE HOROVOD_GLOO_RENDEZVOUS_ADDR)
+ENVCFG_MEETING='MASTER_ADDR NCCL_SOCKET_IFNAME NCCL_OOB_NET_IFNAME NCCL_COMM_ID GLOO_SOCKET_IFNAME TP_SOCKET_IFNAME
+  UCX_NET_DEVICES JAX_COORDINATOR_ADDRESS HOROVOD_GLOO_IFACE HOROVOD_GLOO_RENDEZVOUS_ADDR'
 
 envcfg_misplaced() { # WORD MESSAGE HINT: a fault, unless the user allows it by this word
   local envcfg_allowed=${ENVCFG_ALLOW-}
@@ -552,24 +553,26 @@ envcfg_misplaced() { # WORD MESSAGE HINT: a fault, unless the user allows it by 
 
 envcfg_place() { # is this the job and none of its tasks, does it use all nodes, is it the right cluster?
   local envcfg_glob
+  local -a envcfg_globs
   if ((ENVCFG_FAULTS == 0)); then envcfg_task; fi
   if ((ENVCFG_JOB_NODES > ENVCFG_NODES)); then
     envcfg_misplaced nodes "the job has $ENVCFG_JOB_NODES nodes, but --launcher local starts ranks on this one only" \
       'make the script with a launcher that uses all nodes, as --launcher srun'
   fi
-  if [[ -z ${SLURM_CLUSTER_NAME-} ]] || ((${#ENVCFG_CLUSTERS[@]} == 0)); then return; fi
-  for envcfg_glob in "${ENVCFG_CLUSTERS[@]}"; do
+  if [[ -z ${SLURM_CLUSTER_NAME-} || -z $ENVCFG_CLUSTERS ]]; then return; fi
+  read -r -a envcfg_globs <<<"$ENVCFG_CLUSTERS"
+  for envcfg_glob in "${envcfg_globs[@]}"; do
     # shellcheck disable=SC2053 # it is a pattern
     if [[ $SLURM_CLUSTER_NAME == $envcfg_glob ]]; then return; fi
   done
   envcfg_show "$SLURM_CLUSTER_NAME"
-  envcfg_misplaced cluster "this is the cluster $envcfg_shown, but the script was made for ${ENVCFG_CLUSTERS[*]}" \
+  envcfg_misplaced cluster "this is the cluster $envcfg_shown, but the script was made for $ENVCFG_CLUSTERS" \
     'make the script on this cluster, or with its profile: --profile NAME'
 }
 
 envcfg_task() { # each of several tasks would start the whole step once more
   local envcfg_pair envcfg_name envcfg_count
-  for envcfg_pair in "${ENVCFG_TASK_NAMES[@]}"; do
+  for envcfg_pair in $ENVCFG_TASK_NAMES; do
     envcfg_name=${envcfg_pair%:*} envcfg_count=${envcfg_pair#*:}
     envcfg_count=${!envcfg_count-}
     # Of a batch script and a shell of salloc, Slurm's number of the step is a very high one.
@@ -612,13 +615,13 @@ envcfg_meeting() { # on several nodes: what the ranks get must lead from one nod
   local envcfg_name envcfg_word
   local -A envcfg_values=()
   if ((ENVCFG_NODES == 1)); then return; fi
-  for envcfg_name in "${ENVCFG_MEETING[@]}"; do
+  for envcfg_name in $ENVCFG_MEETING; do
     if [[ -n ${!envcfg_name+set} ]]; then envcfg_values[$envcfg_name]=${!envcfg_name}; fi
   done
   for envcfg_word in "${ENVCFG_ARGS[@]}"; do # NAME=VALUE, or -u NAME: its value is then any that leads somewhere
     envcfg_values[${envcfg_word%%=*}]=${envcfg_word#*=}
   done
-  for envcfg_name in "${ENVCFG_MEETING[@]}"; do
+  for envcfg_name in $ENVCFG_MEETING; do
     if [[ -z ${envcfg_values[$envcfg_name]+set} ]]; then continue; fi
     envcfg_show "${envcfg_values[$envcfg_name]}"
     envcfg_word=${envcfg_values[$envcfg_name]#=}
@@ -634,8 +637,6 @@ envcfg_meeting() { # on several nodes: what the ranks get must lead from one nod
       "unset $envcfg_name before the step, or give the right one: --set $envcfg_name=VALUE"
   done
 }
-
-# --- What the job's environment sets otherwise than the profile -------------------------
 
 envcfg_show() { # TEXT: set envcfg_shown to it, cut, and quoted where a terminal could take it for more than text
   local LC_ALL=C
