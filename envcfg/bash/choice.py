@@ -80,7 +80,7 @@ def programs(container: Container) -> list[str]:
 
 def machine_templates(plan: Plan) -> list[str]:
     """Return the templates that are the same for every job of the starter."""
-    names = ["machinery", f"{plan.starter}/host"]
+    names = ["machinery", "where", "inherited", f"{plan.starter}/host"]
     if STARTERS[plan.starter].keeps_hosts and not plan.command:
         names.append("chosen")
     if runtime_of(plan) and not has_template(f"{plan.starter}/task"):

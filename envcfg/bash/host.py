@@ -141,7 +141,8 @@ def _blocks(plan: Plan) -> dict[str, str]:
     }
     blocks = {name: "" for name, each in needed.items() if not each}
     if plan.scratch and plan.command:
-        blocks["end"] = 'envcfg_end "$ENVCFG_CACHE_BASE"\n'
+        end = 'envcfg_end "$ENVCFG_CACHE_BASE"'
+        blocks["end"] = f"if ((ENVCFG_FAULTS == 0)); then {end}; fi\n"
     return blocks | {"host": blocks_of(f"{plan.starter}/words")["host"]}
 
 

@@ -151,8 +151,7 @@ def _identity(plan: Plan) -> Iterator[str]:
     if has_template(f"{starter}/first_node"):
         yield template(f"{starter}/first_node")
     suffix = plan.rendezvous.suffix if plan.rendezvous else ""
-    if suffix:  # what follows a node's name in its address
-        yield f"envcfg_suffix={quote(suffix)}\n"
+    yield f"envcfg_suffix={quote(suffix)} # behind a node's name, in its address\n"
     yield template(f"{starter}/rank", blocks)
     if not _is_agent(plan) and has_template(f"{starter}/rank_one"):
         yield template(f"{starter}/rank_one")

@@ -178,13 +178,16 @@ def _setting(setting: Planned, margin: str, verb: str, sure: frozenset[str]) -> 
     force = "force_" if setting.force else ""
     steps = []
     for branch in setting.branches:
+        # The host part says whose value is not the job's: the profile's, or an option's.
+        asked = setting.force and not branch.reason.date and verb == "envcfg"
+        whose = " options" if asked else ""
         if branch.value is None:
-            call = f"{verb}_{force}unset {setting.name}\n"
+            call = f"{verb}_{force}unset {setting.name}{whose}\n"
         else:
             how = "force" if setting.force else "set"
             names = references(branch.value)
             value = quote_word(branch.value, setting.name, names)
-            call = f"{verb}_{how} {setting.name} {value}\n"
+            call = f"{verb}_{how} {setting.name} {value}{whose}\n"
             unsure = needed_names(branch.value, sure - {setting.name})
             if unsure:
                 call = f"{verb}_{_lacks(setting.name, branch.reason, unsure)} || {call}"

@@ -35,7 +35,7 @@ HOSTILE = [
 ]  # fmt: skip
 NO_TEXT = b"a\xe9\xff"
 LUMI = ("--profile", "lumi-g", "--fact", "rocm=6.2.4")
-PERLMUTTER = ("--profile", "perlmutter")
+PERLMUTTER = ("--profile", "perlmutter", "--allow", "cluster")
 # Small limits, as some machines' are; files for what systemd would keep elsewhere.
 CONTAINERS = """\
 [containers]

@@ -57,6 +57,7 @@ envcfg_bind_of() { # BIND NAMES SOURCE SPEC [own|PATH]: mount what variables of 
 }
 
 envcfg_export() { # NAME VALUE: hooks read it before there is a container; what the job has set wins
+  envcfg_differs job "$1" "$2"
   export "$1=${!1-$2}"
 }
 

@@ -32,11 +32,13 @@ envcfg_needed() { # USER NAME...: whether the variables of the job are set to wh
 
 # The settings become arguments of the rank part, NAME=VALUE or -u NAME. Nothing is set
 # here, in the shell from which ranks and containers are started.
-envcfg_force() { # NAME VALUE
+envcfg_force() { # NAME VALUE [options]: what the job has set does not count
+  envcfg_differs "${3-profile}" "$1" "$2"
   ENVCFG_ARGS+=("$1=$2")
 }
 
 envcfg_set() { # NAME VALUE: what the job has set already wins
+  envcfg_differs job "$1" "$2"
   ENVCFG_ARGS+=("$1=${!1-$2}")
 }
 
@@ -52,11 +54,13 @@ envcfg_lacks() { # NAME PLACE {REFERENCE SET}...: whether its value refers to wh
   return 1
 }
 
-envcfg_force_unset() { # NAME
+envcfg_force_unset() { # NAME [options]
+  envcfg_differs "${2-profile}" "$1"
   ENVCFG_ARGS+=(-u "$1")
 }
 
 envcfg_unset() { # NAME: what the job has set already wins
+  envcfg_differs job "$1"
   if [[ -n ${!1+set} ]]; then ENVCFG_ARGS+=("$1=${!1}"); else ENVCFG_ARGS+=(-u "$1"); fi
 }
 
@@ -65,7 +69,8 @@ envcfg_agrees() { # BUNDLE NAME VALUE...: whether the job itself sets none of it
   shift
   while (($# > 0)); do
     if [[ -n ${!1+set} && ${!1} != "$2" ]]; then
-      envcfg_note "$envcfg_bundle is left out as a whole: the job sets $1=${!1}, not $2"
+      envcfg_show "${!1}"
+      envcfg_note "$envcfg_bundle is left out as a whole: the job sets $1=$envcfg_shown, not $2"
       return 1
     fi
     shift 2
@@ -179,7 +184,10 @@ envcfg_lengths() { # WORD...: Linux must be able to start a program with them
 }
 
 envcfg_step() { # COMMAND...: one step of the job, from the checks to the exit code
-  ENVCFG_FAULTS=0 ENVCFG_CODE=0 ENVCFG_ARGS=() ENVCFG_PRESET=' '
+  ENVCFG_FAULTS=0 ENVCFG_CODE=0 ENVCFG_ARGS=() ENVCFG_PRESET=' ' ENVCFG_JOB_NODES=1
+  # shellcheck disable=SC2034 # not all that is started meets
+  ENVCFG_MASTER_ADDR=''
+  ENVCFG_FROM_JOB='' ENVCFG_FROM_PROFILE='' ENVCFG_FROM_OPTIONS=''
   # envcfg:begin modular
   ENVCFG_UNLOADED=()
   # envcfg:end modular
@@ -214,6 +222,7 @@ envcfg_step() { # COMMAND...: one step of the job, from the checks to the exit c
   envcfg_modules
   # envcfg:end modules
   envcfg_survey
+  envcfg_where
   # envcfg:begin stated
   envcfg_stated
   # envcfg:end stated
@@ -230,7 +239,11 @@ envcfg_step() { # COMMAND...: one step of the job, from the checks to the exit c
   envcfg_tested_modules
   # envcfg:end tested-modules
   envcfg_enter
-  if ((ENVCFG_FAULTS == 0)); then envcfg_settings; fi
+  if ((ENVCFG_FAULTS == 0)); then
+    envcfg_settings
+    envcfg_inherited
+    envcfg_meeting
+  fi
   envcfg_lengths "${ENVCFG_ENTER[@]}" "$ENVCFG_RANK" "${ENVCFG_ARGS[@]}" "$@"
   # envcfg:begin text
   envcfg_texts "${ENVCFG_ENTER[@]}" "$ENVCFG_RANK" "${ENVCFG_ARGS[@]}" "$@"
@@ -257,7 +270,8 @@ envcfg_step() { # COMMAND...: one step of the job, from the checks to the exit c
 envcfg_plain() { # in a shell of envcfg's own: undo what the job's shell has made of bash itself
   IFS=$' \t\n'
   builtin shopt -u expand_aliases nocasematch # bash reads "$(...)" once more as it comes there
-  builtin unset -f break compgen continue exec exit export jobs kill local printf read return set shift type unset
+  builtin unset -f . : '[' break cd command compgen continue declare echo eval exec exit export false jobs kill local \
+    mapfile printf read readonly return set shift source test trap true type umask unset wait
   set +k
 }
 
@@ -281,7 +295,7 @@ envcfg_apart() { # COMMAND...: one step and its end, in a shell of envcfg's own
 envcfg_run() { # [--on NODES | --nodes=N] [--ranks=N] [--overlap] [--] COMMAND...: run one step; its exit code is the program's
   if [[ $- == *m* ]]; then
     (envcfg_apart "$@")
-    return
+    builtin return
   fi
   builtin local envcfg_signal envcfg_traps envcfg_own envcfg_code ENVCFG_IGNORED ENVCFG_PIPE
   builtin local -a ENVCFG_PIDS ENVCFG_HELD ENVCFG_HEARD
@@ -304,16 +318,16 @@ envcfg_run() { # [--on NODES | --nodes=N] [--ranks=N] [--overlap] [--] COMMAND..
       if [[ $envcfg_signal != INT || $envcfg_code == 130 ]]; then builtin kill -s "$envcfg_signal" "$$"; fi
     fi
   done
-  return "$envcfg_code"
+  builtin return "$envcfg_code"
 }
 
 envcfg_is_script() { # whether this text is being run as a file, not sourced or evaluated
   builtin local envcfg_line
-  [[ -f $0 && -r $0 ]] || return 1
+  [[ -f $0 && -r $0 ]] || builtin return 1
   while IFS= builtin read -r envcfg_line && [[ $envcfg_line == '#'* ]]; do
-    if [[ $envcfg_line == '# envcfg:script '* ]]; then return 0; fi
+    if [[ $envcfg_line == '# envcfg:script '* ]]; then builtin return 0; fi
   done <"$0"
-  return 1
+  builtin return 1
 }
 
 envcfg_main() { # COMMAND...: what this text is for; run as a file, its shell is the step's

@@ -31,7 +31,7 @@ from envcfg.launch.container import choose_runtimes, named_runtimes
 from envcfg.launch.diagnostics import is_path
 from envcfg.launch.facts import check_facts
 from envcfg.launch.image import locate_image
-from envcfg.launch.plan import Options, Read
+from envcfg.launch.plan import ALLOWABLE, Options, Read
 from envcfg.launchers import LAUNCHERS
 from envcfg.profile.conditions import CHOSEN
 from envcfg.profile.model import Profile
@@ -103,6 +103,14 @@ STEP: Table = {
             metavar="NAME",
             kind="many",
             read=read_module,
+        ),
+        Option(
+            "--allow",
+            "run also where a script stops: as one of several tasks, with idle nodes, on "
+            "another cluster, with the loopback to meet at; may be repeated",
+            kind="many",
+            choices=ALLOWABLE,
+            dest="allowed",
         ),
         Option(
             "--no-modules",
@@ -240,6 +248,7 @@ def read_step(
         modules=tuple(dict.fromkeys(options.module)),
         no_modules=options.no_modules,
         command=tuple(command or ()),
+        allowed=tuple(dict.fromkeys(options.allowed)),
         diagnostics=read_diagnostics(options),
     )
     return Step(

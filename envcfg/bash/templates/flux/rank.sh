@@ -16,7 +16,7 @@ envcfg_nodes=$FLUX_JOB_NNODES
   "task $RANK is number $LOCAL_RANK on its node, so tasks are not numbered node by node" \
   'envcfg needs the task map block, which is what Flux takes by itself'
 if ! envcfg_is_preset MASTER_ADDR; then
-  export MASTER_ADDR="$ENVCFG_MASTER_ADDR${envcfg_suffix-}"
+  export MASTER_ADDR="$ENVCFG_MASTER_ADDR$envcfg_suffix"
 fi
 if ! envcfg_is_preset MASTER_PORT; then # below the ephemeral range, from the step's own id
   envcfg_need FLUX_JOB_ID "${FLUX_JOB_ID-}"

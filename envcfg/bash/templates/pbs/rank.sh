@@ -31,7 +31,7 @@ envcfg_id=$ENVCFG_STEP # of what this step starts together
   "task $RANK is number $LOCAL_RANK on its node, so tasks are not numbered node by node" \
   'has an option or a variable told mpiexec to place them otherwise?'
 if ! envcfg_is_preset MASTER_ADDR; then
-  export MASTER_ADDR="$ENVCFG_MASTER_ADDR${envcfg_suffix-}"
+  export MASTER_ADDR="$ENVCFG_MASTER_ADDR$envcfg_suffix"
 fi
 if ! envcfg_is_preset MASTER_PORT; then
   export MASTER_PORT="$ENVCFG_MASTER_PORT"
@@ -45,7 +45,7 @@ while [ "$envcfg_skip" -gt 0 ]; do
   envcfg_rest=${envcfg_rest#*,}
   envcfg_skip=$((envcfg_skip - 1))
 done
-envcfg_address=${envcfg_rest%%,*}${envcfg_suffix-} # of this node, for its agent
+envcfg_address=${envcfg_rest%%,*}$envcfg_suffix # of this node, for its agent
 # envcfg:end address
 unset -v ENVCFG_DIALECT ENVCFG_TASKS ENVCFG_STEP_NODES ENVCFG_STEP ENVCFG_MASTER_PORT \
   ENVCFG_HOSTS

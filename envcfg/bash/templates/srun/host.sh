@@ -10,7 +10,7 @@ envcfg_survey() { # what the allocation is
     envcfg_recall
   fi
   envcfg_numbers SLURM_NNODES SLURM_JOB_NUM_NODES SLURM_NTASKS SLURM_NPROCS SLURM_CPUS_PER_TASK
-  ENVCFG_SRUN=()
+  ENVCFG_SRUN=() ENVCFG_NETWORK=${SLURM_NETWORK-}
   # envcfg:begin size
   ENVCFG_HOSTS=()
   # envcfg:end size
@@ -54,15 +54,39 @@ envcfg_numbers() { # NAME...: without zeros in front, by which arithmetic would 
 }
 
 envcfg_gpus() { # print how many GPUs per node the job asked for ("4", "a100:2,h100:2"), else has
-  local envcfg_item envcfg_sum=''
+  local envcfg_sum=''
+  if [[ -n ${SLURM_GPUS_PER_NODE:-${SLURM_GPUS_ON_NODE-}} ]]; then
+    envcfg_add "${SLURM_GPUS_PER_NODE:-$SLURM_GPUS_ON_NODE}"
+  elif [[ -n ${SLURM_GPUS-} ]]; then # on all nodes; where one has more than another, those are left
+    envcfg_add "$SLURM_GPUS"
+    envcfg_sum=$((envcfg_sum / ENVCFG_JOB_NODES))
+  elif [[ -n ${SLURM_JOB_GPUS-} ]]; then # the numbers of those of this node: "0,2-3"
+    envcfg_add_numbers "$SLURM_JOB_GPUS"
+  fi
+  printf '%s' "$envcfg_sum"
+}
+
+envcfg_add() { # COUNTS: set envcfg_sum
+  local envcfg_item
   local -a envcfg_items
-  IFS=, read -r -a envcfg_items <<<"${SLURM_GPUS_PER_NODE:-${SLURM_GPUS_ON_NODE-}}"
+  IFS=, read -r -a envcfg_items <<<"$1"
   for envcfg_item in "${envcfg_items[@]}"; do
     envcfg_item=${envcfg_item##*:}
     if [[ $envcfg_item == *[!0-9]* || -z $envcfg_item ]]; then envcfg_item=1; fi # "mi250x" is one
     envcfg_sum=$((envcfg_sum + 10#$envcfg_item))
   done
-  printf '%s' "$envcfg_sum"
+}
+
+envcfg_add_numbers() { # NUMBERS: set envcfg_sum
+  local envcfg_item
+  local -a envcfg_items
+  IFS=, read -r -a envcfg_items <<<"$1"
+  for envcfg_item in "${envcfg_items[@]}"; do
+    if [[ $envcfg_item == [0-9]*-*[0-9] && $envcfg_item != *[!0-9-]* && $envcfg_item != *-*-* ]]; then
+      envcfg_sum=$((envcfg_sum + 10#${envcfg_item#*-} - 10#${envcfg_item%-*}))
+    fi
+    envcfg_sum=$((envcfg_sum + 1))
+  done
 }
 
 envcfg_tasks() { # print how many tasks per node the job asked for, if it did
@@ -132,7 +156,6 @@ envcfg_host() { # COMMAND...: run it once on each node, outside the container
 }
 
 envcfg_network() { # VALUE: with what the job has asked for, as srun takes all by one option
-  ENVCFG_NETWORK=${ENVCFG_NETWORK-${SLURM_NETWORK-}}
   case ",$ENVCFG_NETWORK," in
     *",$1,"*) ;;
     *) ENVCFG_NETWORK=${ENVCFG_NETWORK:+$ENVCFG_NETWORK,}$1 ;;

@@ -19,7 +19,7 @@ if ! envcfg_is_preset MASTER_ADDR; then
   envcfg_first_node "$SLURM_STEP_NODELIST" || envcfg_fail \
     "SLURM_STEP_NODELIST is no list of nodes: '$SLURM_STEP_NODELIST'" 'set MASTER_ADDR'
   # envcfg:begin master
-  export MASTER_ADDR="$envcfg_node${envcfg_suffix-}"
+  export MASTER_ADDR="$envcfg_node$envcfg_suffix"
   # envcfg:end master
 fi
 if ! envcfg_is_preset MASTER_PORT; then
@@ -30,5 +30,5 @@ fi
 envcfg_need MASTER_ADDR "${MASTER_ADDR-unset}" # the job's own, maybe
 envcfg_need MASTER_PORT "${MASTER_PORT-unset}"
 # envcfg:begin address
-envcfg_address=$SLURMD_NODENAME${envcfg_suffix-} # of this node, for its agent
+envcfg_address=$SLURMD_NODENAME$envcfg_suffix # of this node, for its agent
 # envcfg:end address
