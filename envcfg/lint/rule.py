@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 FOLDER = os.path.join(os.path.dirname(__file__), "rules")
 _DETECTORS = (
-    "scope node arguments names variables miopen caches rendezvous agent port network "
-    "stack resources cores system binding program debug container start".split()
+    "scope subshell node arguments names variables miopen caches rendezvous agent port "
+    "network stack resources cores system binding program debug container start".split()
 )
 Detector = Callable[["Job"], Iterator["Fault"]]
 _detectors: dict[str, Detector] = {}

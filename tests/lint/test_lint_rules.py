@@ -83,7 +83,7 @@ def test_ids_are_group_and_number() -> None:
     for name in RULES:
         assert name.startswith("EC")
         assert 1 <= int(name[2]) <= 8
-        assert 1 <= int(name[3:]) <= 40
+        assert 1 <= int(name[3:]) <= 41
     assert len({each.name for each in RULES.values()}) == len(RULES)
 
 
