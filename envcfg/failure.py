@@ -60,7 +60,7 @@ def may_want_script(words: Sequence[str], commands: Collection[str] = ()) -> boo
     head = list(words)
     if "--" in head:
         del head[head.index("--") :]
-    if head and head[0] in commands:
+    if head and (head[0] in commands or head[0] == "help"):
         return head[0] == "wrap"
     if "wrap" in head:  # behind an option that is none
         return True
@@ -69,7 +69,9 @@ def may_want_script(words: Sequence[str], commands: Collection[str] = ()) -> boo
     # A misspelt name. Of another command no script is wanted: it might be submitted.
     from difflib import get_close_matches
 
-    first = head[0] if head and head[0][:1] != "-" else "wrap"  # which was forgotten
+    first = head[0] if head else ""
+    if first[:1] == "-":  # of envcfg's own options, else of wrap, which was forgotten
+        return not get_close_matches(first, ["--help", "--version"], cutoff=0.75)
     return get_close_matches(first, commands, n=1) in ([], ["wrap"])
 
 

@@ -78,6 +78,10 @@ NO_SCRIPT = {
     "another command": ["check-log", "/nosuch"],
     "another, misspelt": ["sbacth", "--container", "none"],
     "another, behind an option": ["--prifile", "x", "sbatch"],
+    "help of nothing": ["help", "nope"],
+    "help of a slip": ["help", "wrp"],
+    "a slip of --help": ["--hlep"],
+    "a slip of --version": ["--versoin"],
 }
 
 
