@@ -42,8 +42,8 @@ def failing_script(lines: Sequence[str], exit_code: int) -> str:
     return f"""\
 #!/usr/bin/env bash
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
-# envcfg wrap has failed. A shell that nobody sits at ends here, so that a job does not go
-# on without its step.
+# envcfg wrap has no step for this shell. A shell that nobody sits at ends here, so that a
+# job does not go on without its step.
 printf '%s\\n' {words} >&2
 if [[ $- != *i* ]]; then exit {exit_code}; fi
 return {exit_code}

@@ -156,4 +156,4 @@ def _put(
     elif options.what == "exec-line":
         write(render_launch_line(plan) + "\n")
     else:
-        put_script(options, render_script(plan, argv), inputs)
+        put_script(options, render_script(plan, argv), inputs, is_sourced=True)
