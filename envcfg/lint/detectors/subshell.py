@@ -51,9 +51,13 @@ def lost_words(job: Job) -> Iterator[Fault]:
         lost: dict[int, str] = {}
         inner: list[tuple[int, int]] = []  # what is judged as a whole, or not at all
         for hole in _holes(subshell):
+            if hole.kind == "process":  # closed by the line that it stands in
+                lost[hole.at] = hole.text
+            if not subshell.begin < hole.at < subshell.end:
+                continue
             said = _written(subshell, hole.at, hole.text)
             is_count = hole.kind == "arithmetic" and _CHANGES.search(hole.text)
-            if is_count or hole.kind == "process":
+            if is_count:
                 lost[hole.at] = said
             if is_count or hole.kind in _FORMS:
                 inner.append((hole.at, hole.at + len(said)))
@@ -97,9 +101,7 @@ def _subshells(job: Job) -> Iterator[_Subshell]:
 
 def _holes(subshell: _Subshell) -> Iterator[Hole]:
     for word in subshell.command.words:
-        for hole in holes(word.text):
-            if subshell.begin < hole.at < subshell.end:
-                yield hole
+        yield from holes(word.text)
 
 
 def _is_in(at: int, spans: Iterable[tuple[int, int]]) -> bool:
