@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# envcfg:script c065f21d5275827f6b560fd973a6934ae83b81b0220a81eb2c7b0be06f13904a
+# envcfg:script 3307de0af56cee82e54e618b34327558d21968d21100aadcad20152440373273
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
-# envcfg 0.1.0, profile perlmutter (sha256 495de45bc5320ab1)
+# envcfg 0.1.0, profile perlmutter (sha256 01ac0e9e6deb9eee)
 # made by: envcfg wrap --profile perlmutter --runtime podman-hpc --container docker.io/a/pytorch:2.9 --bind /data::ro -- python3 dump.py out 'a b'
 # Source it in a batch script, evaluate it, run it, submit it: all the same.
 # It needs bash 4.4 and, on the compute nodes, neither envcfg nor Python.
@@ -47,17 +47,17 @@ envcfg_mounts() {
 
 envcfg_settings() {
   # as in the family; a job of one node has no address on Slingshot
-  # [profiles/perlmutter.yaml:136]
+  # [profiles/perlmutter.yaml:138]
   # as the site's module for podman-hpc has it: a plugin that does not load then ends the
   # job; every version of the plugin has this name, or takes it for its own
-  # [profiles/perlmutter.yaml:141]
+  # [profiles/perlmutter.yaml:143]
   if [ "$ENVCFG_NODES" -eq 1 ]; then
     envcfg_unset NCCL_NET
   elif [ "$ENVCFG_NODES" -gt 1 ]; then
     envcfg_set NCCL_NET 'AWS Libfabric'
   fi
   # as the site writes it; NCCL takes it as the beginning of the four names
-  # [profiles/perlmutter.yaml:149]
+  # [profiles/perlmutter.yaml:151]
   envcfg_set NCCL_SOCKET_IFNAME hsn
   # gloo reads its own variable, not that of NCCL, and takes exact names, no prefixes
   # [profiles/slingshot.yaml:93]
@@ -73,7 +73,7 @@ envcfg_settings() {
   # keeps the provider from GPU calls that can deadlock [profiles/slingshot.yaml:115]
   envcfg_set FI_CXI_DISABLE_HOST_REGISTER 1
   # HDF5 cannot lock on the site's shared file systems, and opening a file fails
-  # [profiles/perlmutter.yaml:154]
+  # [profiles/perlmutter.yaml:156]
   envcfg_set HDF5_USE_FILE_LOCKING FALSE
   envcfg_preset TRITON_CACHE_DIR TORCH_EXTENSIONS_DIR TORCHINDUCTOR_CACHE_DIR MASTER_ADDR MASTER_PORT
   ENVCFG_ARGS+=("ENVCFG_CACHE_BASE=$ENVCFG_CACHE_BASE")
