@@ -122,7 +122,9 @@ def build_parser(only: str | None = None) -> Parser:
         formatter_class=Formatter,
         allow_abbrev=False,
     )
-    parser.add_argument("--version", action="version", version=f"envcfg {__version__}")
+    parser.add_argument(
+        "-V", "--version", action="version", version=f"envcfg {__version__}"
+    )
     commands = parser.add_subparsers(
         dest="command_name", metavar="COMMAND", prog="envcfg", parser_class=Parser
     )
@@ -136,7 +138,9 @@ def build_parser(only: str | None = None) -> Parser:
 
 def _dispatch(words: list[str]) -> int:
     head, separated, tail = split_command(words)
-    only = head[0] if head and head[0] in {*COMMANDS, "--version"} else None
+    if head[:1] == ["help"]:
+        head = [*(word for word in head if word != "help"), "--help"]
+    only = head[0] if head and head[0] in {*COMMANDS, "-V", "--version"} else None
     try:
         options = build_parser(only).parse_args(head)
     except ParseError as err:

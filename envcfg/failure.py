@@ -42,8 +42,8 @@ def failing_script(lines: Sequence[str], exit_code: int) -> str:
     return f"""\
 #!/usr/bin/env bash
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
-# envcfg wrap has failed. A shell that nobody sits at ends here, so that a job does not go
-# on without its step.
+# envcfg wrap has no step for this shell. A shell that nobody sits at ends here, so that a
+# job does not go on without its step.
 printf '%s\\n' {words} >&2
 if [[ $- != *i* ]]; then exit {exit_code}; fi
 return {exit_code}
@@ -60,7 +60,7 @@ def may_want_script(words: Sequence[str], commands: Collection[str] = ()) -> boo
     head = list(words)
     if "--" in head:
         del head[head.index("--") :]
-    if head and head[0] in commands:
+    if head and (head[0] in commands or head[0] == "help"):
         return head[0] == "wrap"
     if "wrap" in head:  # behind an option that is none
         return True
@@ -69,7 +69,9 @@ def may_want_script(words: Sequence[str], commands: Collection[str] = ()) -> boo
     # A misspelt name. Of another command no script is wanted: it might be submitted.
     from difflib import get_close_matches
 
-    first = head[0] if head and head[0][:1] != "-" else "wrap"  # which was forgotten
+    first = head[0] if head else ""
+    if first[:1] == "-":  # of envcfg's own options, else of wrap, which was forgotten
+        return not get_close_matches(first, ["--help", "--version"], cutoff=0.75)
     return get_close_matches(first, commands, n=1) in ([], ["wrap"])
 
 

@@ -109,6 +109,31 @@ def test_where_no_script_was_asked_for_none_is_printed(
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize(
+    ("words", "same"),
+    [
+        (["help"], ["--help"]),
+        (["help", "wrap"], ["wrap", "--help"]),
+        (["help", "profiles", "show"], ["profiles", "show", "--help"]),
+        (["help", "help"], ["--help"]),
+        (["-V"], ["--version"]),
+    ],
+    ids=str,
+)
+def test_help_and_version_have_the_names_that_people_try(
+    words: list[str], same: list[str]
+) -> None:
+    done = envcfg(*words)
+    assert (done.code, done.err) == (0, "")
+    assert done.out == envcfg(*same).out
+
+
+def test_help_of_what_is_no_command_names_the_one_that_is_meant() -> None:
+    done = envcfg("help", "wrp")
+    assert (done.code, done.out) == (2, b"")
+    assert "did you mean 'wrap'?" in done.err
+
+
 def test_a_broken_profile_is_reported_whole(wrap: Wrap, tmp_path: Path) -> None:
     (tmp_path / "p.yaml").write_text("name: p\nenv:\n  A: {value: $}\n  B: 1\nx: 1\n")
     done = wrap("--profile", "./p.yaml", "--container", "none")

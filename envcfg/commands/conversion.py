@@ -83,7 +83,7 @@ def convert_script(
     if options.json:
         write(_json(converted, options.script, made))
     else:
-        put_script(options, made, [options.script])
+        put_script(options, made, [options.script], is_sourced=True)
     return 0
 
 

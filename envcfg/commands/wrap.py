@@ -32,6 +32,10 @@ examples:
   # in an sbatch script, on the system you are on; || ends it where envcfg is not there
   source <(envcfg wrap --container pytorch.sif -- python train.py || echo exit $?)
 
+  # a variable in the command: the job's own shell expands it, on the line before
+  command=(python train.py --data "${DATA:?}")
+  source <(envcfg wrap --container pytorch.sif -- "${command[@]}" || echo exit $?)
+
   # several steps
   source <(envcfg wrap --profile lumi-g --container pytorch.sif --fact rocm=6.2.4 \\
     || echo exit $?)
@@ -156,4 +160,4 @@ def _put(
     elif options.what == "exec-line":
         write(render_launch_line(plan) + "\n")
     else:
-        put_script(options, render_script(plan, argv), inputs)
+        put_script(options, render_script(plan, argv), inputs, is_sourced=True)

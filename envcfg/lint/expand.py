@@ -12,7 +12,7 @@ from envcfg.lint.parameter import expand_braces, expand_variable
 from envcfg.lint.shell import Shell, Words
 from envcfg.lint.text import HOLE, Flat, Hole, Piece, Text, Word, joined, plain, start
 
-_PLAIN = re.compile(r"[^$`\\\"'\x01]+")
+_PLAIN = re.compile(r"[^$`\\\"'\x01<>]+")
 _PLAIN_QUOTED = re.compile(r"[^$`\\\"\x01]+")
 _PLAIN_HEREDOC = re.compile(r"[^$`\\\x01]+")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*|[0-9@*#?$!-]")
@@ -96,6 +96,8 @@ def _scan(flat: Flat, at: int, end: int, shell: Shell, words: Words, mode: str) 
             close = _backtick(chars, at + 1, end)
             _substitution(flat, (at, at + 1, close), shell, words, quoted)
             at = close + 1
+        elif sign in "<>":  # not in quotes, where _PLAIN_QUOTED takes them
+            at = _process(flat, at, end, shell, words)
         else:
             at = _dollar(flat, at, end, shell, words, quoted)
 
@@ -109,6 +111,18 @@ def _escape(
     kept = quoted and following not in ('$`\\"' if mode == "word" else "$`\\")
     words.add(flat.cut(at if kept else at + 1, min(at + 2, end)), quoted=True)
     return at + 2
+
+
+def _process(flat: Flat, at: int, end: int, shell: Shell, words: Words) -> int:
+    if not flat.chars.startswith("(", at + 1, end):
+        words.add(flat.cut(at, at + 1), quoted=False)
+        return at + 1
+    close = closing(flat.chars, at + 2, end, ")")
+    shell.substitute(flat.cut(at + 2, close))
+    text = flat.chars[at : close + 1].replace(HOLE, "?")
+    hole = Hole("process", text, "", shell.scope, flat.origin(at))
+    words.add((Piece(HOLE, hole.at, hole),), quoted=False)
+    return close + 1
 
 
 def _backtick(chars: str, at: int, end: int) -> int:

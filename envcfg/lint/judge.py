@@ -19,6 +19,21 @@ if TYPE_CHECKING:
 _IGNORE = re.compile(r"#\s*envcfg:\s*ignore\s+([A-Z0-9, -]+)")
 _COMMENT = re.compile(r"\s*#")
 _LONGEST = 200
+# What hints say of a job in Slurm's names, in those of others; the longest first.
+_NAMES = {
+    "pbs": {
+        "SLURM_JOB_ID % ": "${PBS_JOBID%%[!0-9]*} % ",
+        "$SLURM_JOB_NUM_NODES": '$(sort -u "$PBS_NODEFILE" | wc -l)',
+        "SLURM_JOB_ID": "PBS_JOBID",
+        "SLURM_SUBMIT_DIR": "PBS_O_WORKDIR",
+    },
+    "flux": {
+        "SLURM_JOB_ID % ": "$(flux job id --to=dec $(flux getattr jobid)) % ",
+        "$SLURM_JOB_NUM_NODES": "$(flux resource list -no {nnodes})",
+        "${SLURM_JOB_ID}": "$(flux getattr jobid)",
+        "$SLURM_JOB_ID": "$(flux getattr jobid)",
+    },
+}
 
 
 class Remark(NamedTuple):
@@ -88,7 +103,7 @@ def judge_model(
     found: list[Remark] = []
     for name in rules:
         found += [
-            _remark(known[name], fault, sources)
+            _remark(known[name], fault, sources, model.scheduler)
             for fault in detectors[name](job)
             if fault.at >= 0 and not is_ignored(name, sources, fault.at)
         ]
@@ -112,16 +127,19 @@ def _before(sources: Sources, at: int) -> str:
     return source.chars[begin : max(offset, 0)]
 
 
-def _remark(rule: Rule, fault: Fault, sources: Sources) -> Remark:
+def _remark(rule: Rule, fault: Fault, sources: Sources, scheduler: str) -> Remark:
     place = sources.place(fault.at)
     message = (fault.message or rule.message).format_map(dict(fault.words))
+    fix = (fault.fix or rule.fix).format_map(dict(fault.words))
+    for of_slurm, own in _NAMES.get(scheduler, {}).items():
+        fix = fix.replace(of_slurm, own)
     line = sources.line(fault.at)[:_LONGEST]
     finding = Finding(
         rule=rule.id,
         severity=fault.severity or rule.severity,
         subject="",
         message=message,
-        fix=(fault.fix or rule.fix).format_map(dict(fault.words)),
+        fix=fix,
         source=rule.source,
         why=rule.why,
         evidence=Evidence(place.path, place.line, line),

@@ -178,6 +178,7 @@ class Model:
         opaque: what was run that cannot be read, and may set anything.
         functions: names of the functions that are defined.
         submitted: scripts that it writes itself and gives to sbatch.
+        scheduler: by whose directives it asks for nodes: slurm, pbs or flux.
     """
 
     def __init__(self, path: str, scope: Scope) -> None:
@@ -194,6 +195,7 @@ class Model:
         self.submitted: list[Text] = []
         self.own = self.size = 0
         self.is_dump = False
+        self.scheduler = "slurm"
         self.uses: object = None
         self._children: dict[int, list[Command]] = {}
         self._counted = 0

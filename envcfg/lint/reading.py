@@ -11,7 +11,8 @@ from envcfg.lint.model import Assignment, Context, Model
 from envcfg.lint.source import Source, Sources
 from envcfg.lint.text import Flat, Scope, plain
 
-_DIRECTIVE = re.compile(r"^#(?:SBATCH|PBS|flux:)[ \t]", re.MULTILINE)
+_DIRECTIVE = re.compile(r"^#(SBATCH|PBS|flux:)[ \t]", re.MULTILINE)
+_SCHEDULERS = {"PBS": "pbs", "flux:": "flux"}
 _LAUNCH = re.compile(
     r"^[^#\n]*?(?:^|[\s;&|(`\"'])(?:srun|sbatch)(?:[ \t]+[-$\"'\w./]|[ \t]*\\\n)",
     re.MULTILINE,
@@ -70,6 +71,8 @@ def read_script(source: Source, sources: Sources) -> list[Model]:
 def _follow(flat: Flat, model: Model, source: Source, sources: Sources) -> Model:
     model.own, model.size = source.base, len(source.chars)
     model.directives = list(read_directives(flat))
+    if line := _DIRECTIVE.search(source.chars):
+        model.scheduler = _SCHEDULERS.get(line[1], "slurm")
     Follower(sources, model).follow(flat, source)
     return model
 

@@ -63,6 +63,18 @@ class Rule(NamedTuple):
     good: tuple[Sample, ...] = ()
 
 
+class _Named(dict[str, str]):
+    """What a detector fills in, by its name."""
+
+    def __missing__(self, name: str) -> str:
+        return name.upper()
+
+
+def unfilled(words: str) -> str:
+    """Return words of a rule with names in capitals for what its detector fills in."""
+    return words.format_map(_Named())
+
+
 class Edit(NamedTuple):
     """What mends a fault: the characters from *start* to *end*, offsets in the sources."""
 

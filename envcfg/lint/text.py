@@ -20,8 +20,9 @@ class Hole(NamedTuple):
     """A part that is not known before the job runs.
 
     Attributes:
-        kind: ``variable``, ``command`` (a substitution), ``arithmetic`` or ``unknown``.
-        text: what was written inside: a name, a command, an expression.
+        kind: ``variable``, ``command`` (a substitution), ``process`` (such as ``<(...)``),
+            ``arithmetic`` or ``unknown``.
+        text: what was written inside: a name, a command, an expression; all of a process.
         name: of a variable; else empty.
         scope: where the ``$`` was expanded at last.
         at: offset of the ``$``; -1 where it stands in no source.
@@ -31,7 +32,7 @@ class Hole(NamedTuple):
         default: what holds where the variable is unset, as ``${X:-default}`` says.
     """
 
-    kind: Literal["variable", "command", "arithmetic", "unknown"]
+    kind: Literal["variable", "command", "process", "arithmetic", "unknown"]
     text: str
     name: str
     scope: Scope
@@ -163,10 +164,10 @@ def _shown(piece: Piece) -> str:
     hole = piece.hole
     if hole is None:
         return piece.chars
-    forms = {"command": "$({})", "arithmetic": "$(({}))", "unknown": "{}"}
+    forms = {"command": "$({})", "arithmetic": "$(({}))"}
     if hole.kind == "variable":
         return f"${{{hole.name}}}" if hole.op else f"${hole.name}"
-    return forms[hole.kind].format(hole.text or "...")
+    return forms.get(hole.kind, "{}").format(hole.text or "...")
 
 
 def holes(text: Text) -> Iterator[Hole]:

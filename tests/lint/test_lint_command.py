@@ -118,6 +118,24 @@ def test_every_form_names_rule_and_line(form: str, job: Path) -> None:
     assert job.exists()
 
 
+JOB_IDS = {
+    "#SBATCH --nodes=2": "$(( 10000 + SLURM_JOB_ID % 20000 ))",
+    "#PBS -l select=2": "$(( 10000 + ${PBS_JOBID%%[!0-9]*} % 20000 ))",
+    "#flux: -N2": "$(( 10000 + $(flux job id --to=dec $(flux getattr jobid)) % 20000 ))",
+}
+
+
+@pytest.mark.parametrize("line", JOB_IDS)
+def test_a_hint_has_the_names_of_the_scripts_own_scheduler(
+    line: str, job: Path
+) -> None:
+    script = f"#!/bin/bash\n{line}\nexport MASTER_PORT=29500\npython train.py\n"
+    (job / "job.sh").write_text(script)
+    said = lint("job.sh").text
+    assert JOB_IDS[line] in said
+    assert ("SLURM" in said) == ("SBATCH" in line)
+
+
 def test_an_environment_is_recognised(job: Path) -> None:
     dump = "PATH=/bin\nHOME=/root\nMIOPEN_USER_DB=/tmp/x\n"
     done = given(dump)

@@ -153,9 +153,9 @@ def _progress() -> Iterator[Callable[[str], None] | None]:
     """Yield what shows the last word of git, on a terminal: one line, over and over."""
     from shutil import get_terminal_size
 
-    from envcfg.report.styled import is_styled
+    from envcfg.report.styled import is_screen
 
-    if not is_styled(sys.stderr):
+    if not is_screen(sys.stderr):
         yield None
         return
     width = get_terminal_size().columns - 1
