@@ -29,8 +29,7 @@ def launch_templates(plan: Plan) -> list[str]:
     """Return the templates with the decisions: how ranks are started, how they enter."""
     starter = plan.starter
     names = [_launch_template(plan)]
-    own = (f"{starter}/step", f"{starter}/groups")
-    names += [name for name in own if has_template(name)]
+    names += [name for name in (f"{starter}/step",) if has_template(name)]
     if "cpu_masks" in STARTERS[starter].sections:
         names.append(f"{starter}/{'pin' if plan.masks else 'unpinned'}")
         if plan.masks:
