@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# envcfg:script a84d9ccd00ef5ad75f4de40d5ca332ec737fca5318d62c66e7f40cc9de98ab33
+# envcfg:script 10e9337927a679c8043d45974263a22a8d8bb55a4637fc03cd14616b740d2b29
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
 # envcfg 0.1.0, profile lumi-g (sha256 7c97951f355dbe4e)
 # made by: envcfg wrap --profile lumi-g --fact rocm=6.2.4 --container none -- python3 dump.py out 'a b'
@@ -23,6 +23,7 @@ ENVCFG_BASHOPTS=$BASHOPTS
 # --- What this job needs ------------------------------------------------------------
 
 ENVCFG_RANKS=''
+ENVCFG_GROUPS=''
 ENVCFG_SHELL='/bin/sh'
 ENVCFG_MASKS='0x00fe000000000000,0xfe00000000000000,0x0000000000fe0000,0x00000000fe000000,0x00000000000000fe,0x000000000000fe00,0x000000fe00000000,0x0000fe0000000000'
 ENVCFG_MASKS_UNION='fefefefe,fefefefe'
@@ -427,6 +428,7 @@ envcfg_plain() { # in a shell of envcfg's own: undo what the job's shell has mad
 
 envcfg_apart() { # COMMAND...: one step and its end, in a shell of envcfg's own
   envcfg_plain
+  exec {ENVCFG_TIE}>&-
   ENVCFG_CODE=0
   envcfg_step "$@" || ENVCFG_CODE=$?
   envcfg_end "$ENVCFG_CACHE_BASE"
@@ -437,12 +439,17 @@ envcfg_apart() { # COMMAND...: one step and its end, in a shell of envcfg's own
 # that it has a trap for, or ignores, are its own business. With job control, only what is in
 # the foreground has the terminal.
 envcfg_run() { # [--on NODES | --nodes=N] [--ranks=N] [--overlap] [--] COMMAND...: run one step; its exit code is the program's
+  builtin local envcfg_signal envcfg_traps envcfg_own envcfg_code ENVCFG_IGNORED ENVCFG_PIPE ENVCFG_TIE ENVCFG_LIFE
+  builtin local ENVCFG_APART='' # whether what is started leads process groups
+  builtin local -a ENVCFG_PIDS ENVCFG_LED ENVCFG_HELD ENVCFG_HEARD
+  if [[ -n $ENVCFG_GROUPS ]] && ! envcfg_has_terminal; then ENVCFG_APART=yes; fi
+  envcfg_code=0
+  envcfg_tie
   if [[ $- == *m* ]]; then
-    (envcfg_apart "$@")
-    return
+    (envcfg_apart "$@") || envcfg_code=$?
+    builtin exec {ENVCFG_TIE}>&- {ENVCFG_LIFE}<&-
+    return "$envcfg_code"
   fi
-  builtin local envcfg_signal envcfg_traps envcfg_own envcfg_code ENVCFG_IGNORED ENVCFG_PIPE
-  builtin local -a ENVCFG_PIDS ENVCFG_HELD ENVCFG_HEARD
   envcfg_traps=$(builtin trap -p)$'\n' ENVCFG_IGNORED='' envcfg_own=''
   for envcfg_signal in HUP INT QUIT TERM USR1 USR2; do
     if [[ $envcfg_traps == *"trap -- '' SIG$envcfg_signal"$'\n'* ]]; then
@@ -453,10 +460,10 @@ envcfg_run() { # [--on NODES | --nodes=N] [--ranks=N] [--overlap] [--] COMMAND..
   done
   envcfg_listen "$envcfg_own"
   envcfg_spawn envcfg_apart "$@"
-  envcfg_code=0
   envcfg_wait "${ENVCFG_PIDS[@]}" || envcfg_code=$?
   for envcfg_signal in "${ENVCFG_HEARD[@]}"; do builtin trap - "$envcfg_signal"; done
-  builtin exec {ENVCFG_PIPE}>&-
+  builtin exec {ENVCFG_PIPE}>&- {ENVCFG_TIE}>&- {ENVCFG_LIFE}<&-
+  if envcfg_is_script; then return "$envcfg_code"; fi
   for envcfg_signal in HUP TERM INT; do # what would have ended the job's shell does so now
     if [[ $BASHPID == "$$" && " $ENVCFG_CAUGHT" == *" $envcfg_signal "* ]]; then
       if [[ $envcfg_signal != INT || $envcfg_code == 130 ]]; then builtin kill -s "$envcfg_signal" "$$"; fi
@@ -472,14 +479,6 @@ envcfg_is_script() { # whether this text is being run as a file, not sourced or 
     if [[ $envcfg_line == '# envcfg:script '* ]]; then return 0; fi
   done <"$0"
   return 1
-}
-
-envcfg_main() { # COMMAND...: what this text is for; run as a file, its shell is the step's
-  if envcfg_is_script; then
-    envcfg_apart "$@"
-  else
-    envcfg_run "$@"
-  fi
 }
 
 envcfg_survey() { # what the allocation is
@@ -580,7 +579,8 @@ ENVCFG_IGNORED='' # signals that the job's shell ignores, and so its ranks
 
 envcfg_listen() { # [SIGNALS]: from now on, pass on to what is spawned all but these
   builtin local envcfg_signal
-  ENVCFG_PIDS=() ENVCFG_HEARD=() ENVCFG_CAUGHT='' ENVCFG_HELD=() ENVCFG_HOLDS=''
+  ENVCFG_PIDS=() ENVCFG_LED=() ENVCFG_HEARD=() ENVCFG_CAUGHT='' ENVCFG_HELD=() ENVCFG_HOLDS=''
+  ENVCFG_TELL=envcfg_kill           # what passes a signal on
   builtin exec {ENVCFG_PIPE}<> <(:) # by which children and traps speak; empty, it makes "read" a clock
   for envcfg_signal in HUP INT QUIT TERM USR1 USR2; do
     if [[ "$ENVCFG_IGNORED${1-}" == *" $envcfg_signal "* ]]; then continue; fi
@@ -598,14 +598,14 @@ envcfg_relay() { # SIGNAL: pass it on; a terminal has sent its own to everybody 
     ENVCFG_HELD+=("$1")
     builtin printf '\n' >&"$ENVCFG_PIPE" # let "read" look up
   else
-    envcfg_kill "$1"
+    "$ENVCFG_TELL" "$1"
   fi
 }
 
 envcfg_release() { # pass on what has been held
   builtin local envcfg_signal
   ENVCFG_HOLDS=''
-  for envcfg_signal in "${ENVCFG_HELD[@]}"; do envcfg_kill "$envcfg_signal"; done
+  for envcfg_signal in "${ENVCFG_HELD[@]}"; do "$ENVCFG_TELL" "$envcfg_signal"; done
   ENVCFG_HELD=()
 }
 
@@ -621,13 +621,19 @@ envcfg_spawn() { # WORD...: start it with this shell's input; not after a signal
   builtin local envcfg_line
   if [[ -n $ENVCFG_CAUGHT ]]; then return; fi
   ENVCFG_HOLDS=spawn
+  if [[ -n $ENVCFG_APART ]]; then builtin set -m; fi # a process group of its own
   (
     # INT and QUIT, too: in the background they are ignored.
     for envcfg_line in "${ENVCFG_HEARD[@]}"; do builtin trap - "$envcfg_line"; done
     builtin printf 'ready\n' >&"$ENVCFG_PIPE"
     builtin exec {ENVCFG_PIPE}>&-
+    if [[ $1 == exec ]]; then builtin exec {ENVCFG_LIFE}<&-; fi
     "$@"
   ) <&0 &
+  if [[ -n $ENVCFG_APART ]]; then
+    builtin set +m
+    ENVCFG_LED+=("$!")
+  fi
   ENVCFG_PIDS+=("$!")
   envcfg_line=''
   while [[ $envcfg_line != ready ]] && builtin kill -0 "${ENVCFG_PIDS[-1]}" 2>/dev/null; do
@@ -648,6 +654,23 @@ envcfg_wait() { # [PID]: return its exit code, however often signals cut the wai
     # Its own code, or a signal to this shell? If it has ended by now, the next wait tells.
     if [[ $'\n'$(builtin jobs -pr)$'\n' != *$'\n'"$1"$'\n'* ]]; then envcfg_ended=yes; fi
   done
+}
+
+# Two ends of a pipe: who holds the first lives as long as the second gives no end of file.
+envcfg_tie() { # open ENVCFG_TIE, for this shell alone, and ENVCFG_LIFE, for what it starts
+  builtin exec {ENVCFG_PIPE}<> <(:)
+  builtin exec {ENVCFG_TIE}>/dev/fd/"$ENVCFG_PIPE" {ENVCFG_LIFE}</dev/fd/"$ENVCFG_PIPE" {ENVCFG_PIPE}>&-
+}
+
+envcfg_has_terminal() { # whether what is typed can come to this shell: it has or is in front of a terminal
+  builtin local envcfg_stat='' envcfg_group
+  if [[ -t 0 ]]; then return 0; fi
+  IFS= builtin read -r -d '' envcfg_stat 2>/dev/null </proc/self/stat || :
+  envcfg_stat=${envcfg_stat##*) } # behind the name: state, parent, group, session, terminal, group in front
+  envcfg_stat=${envcfg_stat#* * }
+  envcfg_group=${envcfg_stat%% *}
+  envcfg_stat=${envcfg_stat#* * * }
+  [[ -n $envcfg_group && ${envcfg_stat%% *} == "$envcfg_group" ]]
 }
 
 # Modules are loaded in the shell of the step: the job's own stays as it is.
@@ -737,4 +760,4 @@ envcfg_name_job
 ENVCFG_CACHE_BASE=$ENVCFG_SCRATCH/envcfg-$UID-${ENVCFG_JOB%%-*}-$BASHPID.${#ENVCFG_CACHES[@]}
 ENVCFG_CACHES+=("$ENVCFG_CACHE_BASE")
 
-envcfg_main python3 dump.py out 'a b'
+envcfg_run python3 dump.py out 'a b'

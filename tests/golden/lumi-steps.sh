@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# envcfg:script 40f06f95d03507cdd74ecf7997e4484c9cbc4f718f68f837968b0e25bf912cca
+# envcfg:script 3c9599865026003fef3afcfd6572666f21efc23584c83df3233eb1aa16dc3c87
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
 # envcfg 0.1.0, profile lumi-g (sha256 7c97951f355dbe4e)
 # made by: envcfg wrap --profile lumi-g --fact rocm=6.2.4 --container /images/pytorch.sif
@@ -26,6 +26,7 @@ ENVCFG_BASHOPTS=$BASHOPTS
 # --- What this job needs ------------------------------------------------------------
 
 ENVCFG_RANKS=''
+ENVCFG_GROUPS=''
 ENVCFG_IMAGE='/images/pytorch.sif'
 ENVCFG_KNOWN='module use /appl/local/containers/ai-modules; module load singularity-AI-bindings'
 ENVCFG_VERB='exec'
@@ -604,10 +605,11 @@ envcfg_plain() { # in a shell of envcfg's own: undo what the job's shell has mad
 
 envcfg_apart() { # COMMAND...: one step and its end, in a shell of envcfg's own
   envcfg_plain
+  exec {ENVCFG_TIE}>&-
   ENVCFG_CODE=0
   envcfg_step "$@" || ENVCFG_CODE=$?
   # The job's own shell does it at its end, if there is one and it is still there.
-  if envcfg_is_script || ! kill -0 "$$" 2>/dev/null; then envcfg_end; fi
+  if envcfg_is_script || envcfg_is_alone; then envcfg_end; fi
   return "$ENVCFG_CODE"
 }
 
@@ -615,12 +617,17 @@ envcfg_apart() { # COMMAND...: one step and its end, in a shell of envcfg's own
 # that it has a trap for, or ignores, are its own business. With job control, only what is in
 # the foreground has the terminal.
 envcfg_run() { # [--on NODES | --nodes=N] [--ranks=N] [--overlap] [--] COMMAND...: run one step; its exit code is the program's
+  builtin local envcfg_signal envcfg_traps envcfg_own envcfg_code ENVCFG_IGNORED ENVCFG_PIPE ENVCFG_TIE ENVCFG_LIFE
+  builtin local ENVCFG_APART='' # whether what is started leads process groups
+  builtin local -a ENVCFG_PIDS ENVCFG_LED ENVCFG_HELD ENVCFG_HEARD
+  if [[ -n $ENVCFG_GROUPS ]] && ! envcfg_has_terminal; then ENVCFG_APART=yes; fi
+  envcfg_code=0
+  envcfg_tie
   if [[ $- == *m* ]]; then
-    (envcfg_apart "$@")
-    return
+    (envcfg_apart "$@") || envcfg_code=$?
+    builtin exec {ENVCFG_TIE}>&- {ENVCFG_LIFE}<&-
+    return "$envcfg_code"
   fi
-  builtin local envcfg_signal envcfg_traps envcfg_own envcfg_code ENVCFG_IGNORED ENVCFG_PIPE
-  builtin local -a ENVCFG_PIDS ENVCFG_HELD ENVCFG_HEARD
   envcfg_traps=$(builtin trap -p)$'\n' ENVCFG_IGNORED='' envcfg_own=''
   for envcfg_signal in HUP INT QUIT TERM USR1 USR2; do
     if [[ $envcfg_traps == *"trap -- '' SIG$envcfg_signal"$'\n'* ]]; then
@@ -631,10 +638,10 @@ envcfg_run() { # [--on NODES | --nodes=N] [--ranks=N] [--overlap] [--] COMMAND..
   done
   envcfg_listen "$envcfg_own"
   envcfg_spawn envcfg_apart "$@"
-  envcfg_code=0
   envcfg_wait "${ENVCFG_PIDS[@]}" || envcfg_code=$?
   for envcfg_signal in "${ENVCFG_HEARD[@]}"; do builtin trap - "$envcfg_signal"; done
-  builtin exec {ENVCFG_PIPE}>&-
+  builtin exec {ENVCFG_PIPE}>&- {ENVCFG_TIE}>&- {ENVCFG_LIFE}<&-
+  if envcfg_is_script; then return "$envcfg_code"; fi
   for envcfg_signal in HUP TERM INT; do # what would have ended the job's shell does so now
     if [[ $BASHPID == "$$" && " $ENVCFG_CAUGHT" == *" $envcfg_signal "* ]]; then
       if [[ $envcfg_signal != INT || $envcfg_code == 130 ]]; then builtin kill -s "$envcfg_signal" "$$"; fi
@@ -650,14 +657,6 @@ envcfg_is_script() { # whether this text is being run as a file, not sourced or 
     if [[ $envcfg_line == '# envcfg:script '* ]]; then return 0; fi
   done <"$0"
   return 1
-}
-
-envcfg_main() { # COMMAND...: what this text is for; run as a file, its shell is the step's
-  if envcfg_is_script; then
-    envcfg_apart "$@"
-  else
-    envcfg_run "$@"
-  fi
 }
 
 envcfg_survey() { # what the allocation is
@@ -788,7 +787,8 @@ ENVCFG_IGNORED='' # signals that the job's shell ignores, and so its ranks
 
 envcfg_listen() { # [SIGNALS]: from now on, pass on to what is spawned all but these
   builtin local envcfg_signal
-  ENVCFG_PIDS=() ENVCFG_HEARD=() ENVCFG_CAUGHT='' ENVCFG_HELD=() ENVCFG_HOLDS=''
+  ENVCFG_PIDS=() ENVCFG_LED=() ENVCFG_HEARD=() ENVCFG_CAUGHT='' ENVCFG_HELD=() ENVCFG_HOLDS=''
+  ENVCFG_TELL=envcfg_kill           # what passes a signal on
   builtin exec {ENVCFG_PIPE}<> <(:) # by which children and traps speak; empty, it makes "read" a clock
   for envcfg_signal in HUP INT QUIT TERM USR1 USR2; do
     if [[ "$ENVCFG_IGNORED${1-}" == *" $envcfg_signal "* ]]; then continue; fi
@@ -806,14 +806,14 @@ envcfg_relay() { # SIGNAL: pass it on; a terminal has sent its own to everybody 
     ENVCFG_HELD+=("$1")
     builtin printf '\n' >&"$ENVCFG_PIPE" # let "read" look up
   else
-    envcfg_kill "$1"
+    "$ENVCFG_TELL" "$1"
   fi
 }
 
 envcfg_release() { # pass on what has been held
   builtin local envcfg_signal
   ENVCFG_HOLDS=''
-  for envcfg_signal in "${ENVCFG_HELD[@]}"; do envcfg_kill "$envcfg_signal"; done
+  for envcfg_signal in "${ENVCFG_HELD[@]}"; do "$ENVCFG_TELL" "$envcfg_signal"; done
   ENVCFG_HELD=()
 }
 
@@ -829,13 +829,19 @@ envcfg_spawn() { # WORD...: start it with this shell's input; not after a signal
   builtin local envcfg_line
   if [[ -n $ENVCFG_CAUGHT ]]; then return; fi
   ENVCFG_HOLDS=spawn
+  if [[ -n $ENVCFG_APART ]]; then builtin set -m; fi # a process group of its own
   (
     # INT and QUIT, too: in the background they are ignored.
     for envcfg_line in "${ENVCFG_HEARD[@]}"; do builtin trap - "$envcfg_line"; done
     builtin printf 'ready\n' >&"$ENVCFG_PIPE"
     builtin exec {ENVCFG_PIPE}>&-
+    if [[ $1 == exec ]]; then builtin exec {ENVCFG_LIFE}<&-; fi
     "$@"
   ) <&0 &
+  if [[ -n $ENVCFG_APART ]]; then
+    builtin set +m
+    ENVCFG_LED+=("$!")
+  fi
   ENVCFG_PIDS+=("$!")
   envcfg_line=''
   while [[ $envcfg_line != ready ]] && builtin kill -0 "${ENVCFG_PIDS[-1]}" 2>/dev/null; do
@@ -856,6 +862,27 @@ envcfg_wait() { # [PID]: return its exit code, however often signals cut the wai
     # Its own code, or a signal to this shell? If it has ended by now, the next wait tells.
     if [[ $'\n'$(builtin jobs -pr)$'\n' != *$'\n'"$1"$'\n'* ]]; then envcfg_ended=yes; fi
   done
+}
+
+# Two ends of a pipe: who holds the first lives as long as the second gives no end of file.
+envcfg_tie() { # open ENVCFG_TIE, for this shell alone, and ENVCFG_LIFE, for what it starts
+  builtin exec {ENVCFG_PIPE}<> <(:)
+  builtin exec {ENVCFG_TIE}>/dev/fd/"$ENVCFG_PIPE" {ENVCFG_LIFE}</dev/fd/"$ENVCFG_PIPE" {ENVCFG_PIPE}>&-
+}
+
+envcfg_is_alone() { # whether the shell that wanted this is gone
+  builtin read -r -t 0 -u "$ENVCFG_LIFE" || ! builtin kill -0 "$$" 2>/dev/null
+}
+
+envcfg_has_terminal() { # whether what is typed can come to this shell: it has or is in front of a terminal
+  builtin local envcfg_stat='' envcfg_group
+  if [[ -t 0 ]]; then return 0; fi
+  IFS= builtin read -r -d '' envcfg_stat 2>/dev/null </proc/self/stat || :
+  envcfg_stat=${envcfg_stat##*) } # behind the name: state, parent, group, session, terminal, group in front
+  envcfg_stat=${envcfg_stat#* * }
+  envcfg_group=${envcfg_stat%% *}
+  envcfg_stat=${envcfg_stat#* * * }
+  [[ -n $envcfg_group && ${envcfg_stat%% *} == "$envcfg_group" ]]
 }
 
 # Modules are loaded in the shell of the step: the job's own stays as it is.
@@ -946,7 +973,7 @@ ENVCFG_CACHE_BASE=$ENVCFG_SCRATCH/envcfg-$UID-${ENVCFG_JOB%%-*}-$BASHPID.${#ENVC
 ENVCFG_CACHES+=("$ENVCFG_CACHE_BASE")
 
 if envcfg_is_script; then
-  envcfg_main "$@" # run as a file: its arguments are the command
+  envcfg_run "$@" # run as a file: its arguments are the command
 elif [[ ${ENVCFG_TRAPPED-} != "$BASHPID" ]]; then
   # The steps share caches, which go when this shell does. In a subshell trap -p shows what
   # is not its own, and a subshell's own EXIT trap is rarer than a cache that stays.

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# envcfg:script 2df7a294999e053e2716510e03f82554c039743d589bce80b417bf68334dfadb
+# envcfg:script 0764133fde1abc568df1f240750e49a75315a38c98af9b80c94cac0a49543f61
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
 # envcfg 0.1.0, profile workstation (sha256 c2c25a46465ed4fb)
 # made by: envcfg wrap --profile workstation --container none --ranks 2 -- python3 dump.py out 'a b'
@@ -25,6 +25,7 @@ ENVCFG_BASHOPTS=$BASHOPTS
 # --- What this job needs ------------------------------------------------------------
 
 ENVCFG_RANKS='2'
+ENVCFG_GROUPS='yes'
 ENVCFG_SHELL='/bin/sh'
 
 envcfg_settings() {
@@ -44,6 +45,7 @@ envcfg_launch() { # COMMAND...: the ranks are processes of this machine
   local envcfg_rank envcfg_ranks=${ENVCFG_RANKS:-1} MASTER_ADDR=${MASTER_ADDR:-127.0.0.1}
   local MASTER_PORT=${MASTER_PORT-}
   if [[ -z $MASTER_PORT ]]; then envcfg_port; fi
+  ENVCFG_TELL=envcfg_reach
   for ((envcfg_rank = 0; envcfg_rank < envcfg_ranks; envcfg_rank++)); do
     if ((envcfg_rank == 0)); then
       envcfg_rank "$@" # what is typed goes to rank 0
@@ -51,16 +53,102 @@ envcfg_launch() { # COMMAND...: the ranks are processes of this machine
       envcfg_rank "$@" </dev/null
     fi
   done
-  envcfg_watch
+  envcfg_watch "$envcfg_ranks"
+}
+
+# --- What ranks have started ends with them ---------------------------------------------
+# Each rank leads a process group, so that a signal reaches what it has started, too. The
+# shell that starts the ranks is their watcher: it has its own group and a pipe to the shell
+# that the job knows, and when that one is killed, it is still the parent of the ranks.
+#
+# A group is signalled only while it is certainly the rank's. While the rank is in bash's own
+# book its number is taken. Afterwards Linux gives the number to nobody as long as the group
+# has a member. So a group that is found empty is forgotten, and so is one whose number is a
+# process again. What remains is the time between two looks, 0.3 s at most: in it the rank
+# would have to end with all of its group, all other numbers to be given out, and a stranger
+# to take this one, to lead a group, and to end before it.
+#
+# In front of a terminal there are no such groups: what reads a terminal in another group
+# than the one in front is stopped. There the ranks stay in the script's group, with all keys.
+
+envcfg_led() { # set ENVCFG_LED to the groups of ranks that have a member, and are certainly theirs
+  local envcfg_pid envcfg_running
+  local -a envcfg_led=()
+  envcfg_running=$'\n'$(jobs -pr)$'\n'
+  for envcfg_pid in "${ENVCFG_LED[@]}"; do
+    if [[ $envcfg_running == *$'\n'"$envcfg_pid"$'\n'* ]] \
+      || { [[ ! -e /proc/$envcfg_pid ]] && kill -0 -- "-$envcfg_pid" 2>/dev/null; }; then
+      envcfg_led+=("$envcfg_pid")
+    fi
+  done
+  ENVCFG_LED=("${envcfg_led[@]}")
+}
+
+# By parents that live, and by groups: who has left both is nobody's any more.
+envcfg_family() { # set ENVCFG_FAMILY to all processes that ranks have started, and that run
+  local envcfg_file envcfg_line envcfg_pid envcfg_more=yes envcfg_own=''
+  local -A envcfg_group=() envcfg_parent=() envcfg_session=() envcfg_ours=(["$BASHPID"]=yes)
+  ENVCFG_FAMILY=()
+  for envcfg_file in /proc/[0-9]*/stat; do
+    { IFS= read -r -d '' envcfg_line <"$envcfg_file"; } 2>/dev/null || : # it may have ended
+    envcfg_line=${envcfg_line##*) }                                      # behind the name: state, parent, group, session
+    if [[ $envcfg_line != [!ZX]' '* ]]; then continue; fi
+    envcfg_pid=${envcfg_file//[!0-9]/}
+    envcfg_line=${envcfg_line#* }
+    envcfg_parent[$envcfg_pid]=${envcfg_line%% *}
+    envcfg_line=${envcfg_line#* }
+    envcfg_group[$envcfg_pid]=${envcfg_line%% *}
+    envcfg_line=${envcfg_line#* }
+    envcfg_session[$envcfg_pid]=${envcfg_line%% *}
+  done
+  # The group that this shell is in holds nothing but the step if one of its shells leads it.
+  if [[ ${envcfg_group[$BASHPID]-} == "$BASHPID" ]] \
+    || { [[ ${envcfg_group[$BASHPID]-} == "$$" ]] && envcfg_is_script; }; then
+    envcfg_own=${envcfg_group[$BASHPID]}
+  fi
+  while [[ -n $envcfg_more ]]; do
+    envcfg_more=''
+    for envcfg_pid in "${!envcfg_parent[@]}"; do
+      if [[ $envcfg_pid == "$$" || -n ${envcfg_ours[$envcfg_pid]-} ]]; then continue; fi
+      if [[ -n ${envcfg_ours[${envcfg_parent[$envcfg_pid]}]-} || " ${ENVCFG_LED[*]} " == *" ${envcfg_group[$envcfg_pid]} "* ]] \
+        || { # an orphan: its parent by now is one for all sessions
+          [[ ${envcfg_group[$envcfg_pid]} == "$envcfg_own" ]] \
+            && [[ ${envcfg_session[${envcfg_parent[$envcfg_pid]}]-} != "${envcfg_session[$envcfg_pid]}" ]]
+        }; then
+        envcfg_ours[$envcfg_pid]=yes envcfg_more=yes
+        ENVCFG_FAMILY+=("$envcfg_pid")
+      fi
+    done
+  done
+}
+
+envcfg_reach() { # SIGNAL: send it to all that ranks have started; a warning is for the ranks alone
+  local envcfg_pid
+  if [[ $1 == USR[12] ]]; then
+    envcfg_kill "$1"
+    return
+  fi
+  envcfg_led
+  if [[ $1 == KILL || -z $ENVCFG_APART ]]; then # an agent's ranks can be in sessions of their own
+    envcfg_family
+    for envcfg_pid in "${ENVCFG_FAMILY[@]}"; do kill -s "$1" "$envcfg_pid" 2>/dev/null || :; done
+  fi
+  for envcfg_pid in "${ENVCFG_LED[@]}"; do kill -s "$1" -- "-$envcfg_pid" 2>/dev/null || :; done
+}
+
+envcfg_leaves() { # whether ranks have left something that runs
+  envcfg_led
+  if [[ -n $ENVCFG_APART ]] && ((${#ENVCFG_LED[@]} == 0)); then return 1; fi
+  envcfg_family
+  ((${#ENVCFG_FAMILY[@]} > 0))
 }
 
 # Looks at the ranks in growing intervals, as wait -n forgets children that end early.
-envcfg_watch() { # wait for all ranks; the first that fails ends the others
-  local envcfg_pid envcfg_code envcfg_pause envcfg_wait_ms=10 envcfg_grace_ms=10000 envcfg_status=0
+envcfg_watch() { # RANKS: wait for all of them; the first that fails ends the others, and the last what is left
+  local envcfg_pid envcfg_code envcfg_pause envcfg_wait_ms=10 envcfg_grace_ms=10000 envcfg_status=0 envcfg_ends=''
   local -a envcfg_running envcfg_all
-  if ((${#ENVCFG_PIDS[@]} < envcfg_ranks)); then # a signal came before the others
+  if ((${#ENVCFG_PIDS[@]} < $1)); then # a signal came before the others
     envcfg_wait || envcfg_status=$?
-    envcfg_kill TERM
   fi
   while :; do
     ENVCFG_HOLDS=watch
@@ -77,21 +165,27 @@ envcfg_watch() { # wait for all ranks; the first that fails ends the others
       if [[ " ${envcfg_running[*]} " == *" $envcfg_pid "* ]]; then continue; fi
       envcfg_code=0
       envcfg_wait "$envcfg_pid" || envcfg_code=$?
-      if ((envcfg_code != 0 && envcfg_status == 0)); then
-        envcfg_status=$envcfg_code
-        envcfg_kill TERM
-      fi
+      if ((envcfg_status == 0)); then envcfg_status=$envcfg_code; fi
     done
-    if ((${#ENVCFG_PIDS[@]} == 0)); then return "$envcfg_status"; fi
+    if ((envcfg_status == 0)) && envcfg_is_alone; then envcfg_status=143; fi
+    if ((${#ENVCFG_PIDS[@]} == 0)); then
+      if ! envcfg_leaves; then
+        return "$envcfg_status"
+      elif ((envcfg_grace_ms < -5000)); then
+        envcfg_note "processes that ranks have started do not end, not even by KILL: ${ENVCFG_FAMILY[*]}"
+        return "$envcfg_status"
+      fi
+    fi
+    if [[ -z $envcfg_ends ]] && ((envcfg_status != 0 || ${#ENVCFG_PIDS[@]} == 0)); then
+      envcfg_ends=yes
+      envcfg_reach TERM
+    elif [[ -n $envcfg_ends ]] && (((envcfg_grace_ms -= envcfg_wait_ms) <= 0)); then
+      envcfg_reach KILL
+    fi
     printf -v envcfg_pause '0.%03d' "$envcfg_wait_ms"
     ENVCFG_HOLDS=watch
     read -r -t "$envcfg_pause" -u "$ENVCFG_PIPE" || : # only signals say something: to wait, by no process
     envcfg_release
-    if ((envcfg_status == 0)) && ! kill -0 "$$" 2>/dev/null; then
-      envcfg_status=143 # the shell that wanted this is gone
-      envcfg_kill TERM
-    fi
-    if ((envcfg_status != 0 && (envcfg_grace_ms -= envcfg_wait_ms) <= 0)); then envcfg_kill KILL; fi
     if ((envcfg_wait_ms < 300)); then envcfg_wait_ms=$((envcfg_wait_ms * 2)); fi
   done
 }
@@ -140,6 +234,10 @@ envcfg_fault() { # MESSAGE [HINT]: an error; the step will not start, but the ch
   ENVCFG_FAULTS=$((ENVCFG_FAULTS + 1))
 }
 
+envcfg_note() { # MESSAGE
+  printf 'envcfg: note: %s\n' "$1" >&2
+}
+
 envcfg_lengths() { # WORD...: Linux must be able to start a program with them
   local LC_ALL=C envcfg_word envcfg_sum=0
   for envcfg_word; do
@@ -183,6 +281,7 @@ envcfg_plain() { # in a shell of envcfg's own: undo what the job's shell has mad
 
 envcfg_apart() { # COMMAND...: one step and its end, in a shell of envcfg's own
   envcfg_plain
+  exec {ENVCFG_TIE}>&-
   ENVCFG_CODE=0
   envcfg_step "$@" || ENVCFG_CODE=$?
   return "$ENVCFG_CODE"
@@ -192,12 +291,17 @@ envcfg_apart() { # COMMAND...: one step and its end, in a shell of envcfg's own
 # that it has a trap for, or ignores, are its own business. With job control, only what is in
 # the foreground has the terminal.
 envcfg_run() { # [--on NODES | --nodes=N] [--ranks=N] [--overlap] [--] COMMAND...: run one step; its exit code is the program's
+  builtin local envcfg_signal envcfg_traps envcfg_own envcfg_code ENVCFG_IGNORED ENVCFG_PIPE ENVCFG_TIE ENVCFG_LIFE
+  builtin local ENVCFG_APART='' # whether what is started leads process groups
+  builtin local -a ENVCFG_PIDS ENVCFG_LED ENVCFG_HELD ENVCFG_HEARD
+  if [[ -n $ENVCFG_GROUPS ]] && ! envcfg_has_terminal; then ENVCFG_APART=yes; fi
+  envcfg_code=0
+  envcfg_tie
   if [[ $- == *m* ]]; then
-    (envcfg_apart "$@")
-    return
+    (envcfg_apart "$@") || envcfg_code=$?
+    builtin exec {ENVCFG_TIE}>&- {ENVCFG_LIFE}<&-
+    return "$envcfg_code"
   fi
-  builtin local envcfg_signal envcfg_traps envcfg_own envcfg_code ENVCFG_IGNORED ENVCFG_PIPE
-  builtin local -a ENVCFG_PIDS ENVCFG_HELD ENVCFG_HEARD
   envcfg_traps=$(builtin trap -p)$'\n' ENVCFG_IGNORED='' envcfg_own=''
   for envcfg_signal in HUP INT QUIT TERM USR1 USR2; do
     if [[ $envcfg_traps == *"trap -- '' SIG$envcfg_signal"$'\n'* ]]; then
@@ -208,10 +312,10 @@ envcfg_run() { # [--on NODES | --nodes=N] [--ranks=N] [--overlap] [--] COMMAND..
   done
   envcfg_listen "$envcfg_own"
   envcfg_spawn envcfg_apart "$@"
-  envcfg_code=0
   envcfg_wait "${ENVCFG_PIDS[@]}" || envcfg_code=$?
   for envcfg_signal in "${ENVCFG_HEARD[@]}"; do builtin trap - "$envcfg_signal"; done
-  builtin exec {ENVCFG_PIPE}>&-
+  builtin exec {ENVCFG_PIPE}>&- {ENVCFG_TIE}>&- {ENVCFG_LIFE}<&-
+  if envcfg_is_script; then return "$envcfg_code"; fi
   for envcfg_signal in HUP TERM INT; do # what would have ended the job's shell does so now
     if [[ $BASHPID == "$$" && " $ENVCFG_CAUGHT" == *" $envcfg_signal "* ]]; then
       if [[ $envcfg_signal != INT || $envcfg_code == 130 ]]; then builtin kill -s "$envcfg_signal" "$$"; fi
@@ -227,14 +331,6 @@ envcfg_is_script() { # whether this text is being run as a file, not sourced or 
     if [[ $envcfg_line == '# envcfg:script '* ]]; then return 0; fi
   done <"$0"
   return 1
-}
-
-envcfg_main() { # COMMAND...: what this text is for; run as a file, its shell is the step's
-  if envcfg_is_script; then
-    envcfg_apart "$@"
-  else
-    envcfg_run "$@"
-  fi
 }
 
 envcfg_survey() { # this machine is the job
@@ -258,7 +354,8 @@ ENVCFG_IGNORED='' # signals that the job's shell ignores, and so its ranks
 
 envcfg_listen() { # [SIGNALS]: from now on, pass on to what is spawned all but these
   builtin local envcfg_signal
-  ENVCFG_PIDS=() ENVCFG_HEARD=() ENVCFG_CAUGHT='' ENVCFG_HELD=() ENVCFG_HOLDS=''
+  ENVCFG_PIDS=() ENVCFG_LED=() ENVCFG_HEARD=() ENVCFG_CAUGHT='' ENVCFG_HELD=() ENVCFG_HOLDS=''
+  ENVCFG_TELL=envcfg_kill           # what passes a signal on
   builtin exec {ENVCFG_PIPE}<> <(:) # by which children and traps speak; empty, it makes "read" a clock
   for envcfg_signal in HUP INT QUIT TERM USR1 USR2; do
     if [[ "$ENVCFG_IGNORED${1-}" == *" $envcfg_signal "* ]]; then continue; fi
@@ -276,14 +373,14 @@ envcfg_relay() { # SIGNAL: pass it on; a terminal has sent its own to everybody 
     ENVCFG_HELD+=("$1")
     builtin printf '\n' >&"$ENVCFG_PIPE" # let "read" look up
   else
-    envcfg_kill "$1"
+    "$ENVCFG_TELL" "$1"
   fi
 }
 
 envcfg_release() { # pass on what has been held
   builtin local envcfg_signal
   ENVCFG_HOLDS=''
-  for envcfg_signal in "${ENVCFG_HELD[@]}"; do envcfg_kill "$envcfg_signal"; done
+  for envcfg_signal in "${ENVCFG_HELD[@]}"; do "$ENVCFG_TELL" "$envcfg_signal"; done
   ENVCFG_HELD=()
 }
 
@@ -299,13 +396,19 @@ envcfg_spawn() { # WORD...: start it with this shell's input; not after a signal
   builtin local envcfg_line
   if [[ -n $ENVCFG_CAUGHT ]]; then return; fi
   ENVCFG_HOLDS=spawn
+  if [[ -n $ENVCFG_APART ]]; then builtin set -m; fi # a process group of its own
   (
     # INT and QUIT, too: in the background they are ignored.
     for envcfg_line in "${ENVCFG_HEARD[@]}"; do builtin trap - "$envcfg_line"; done
     builtin printf 'ready\n' >&"$ENVCFG_PIPE"
     builtin exec {ENVCFG_PIPE}>&-
+    if [[ $1 == exec ]]; then builtin exec {ENVCFG_LIFE}<&-; fi
     "$@"
   ) <&0 &
+  if [[ -n $ENVCFG_APART ]]; then
+    builtin set +m
+    ENVCFG_LED+=("$!")
+  fi
   ENVCFG_PIDS+=("$!")
   envcfg_line=''
   while [[ $envcfg_line != ready ]] && builtin kill -0 "${ENVCFG_PIDS[-1]}" 2>/dev/null; do
@@ -328,8 +431,29 @@ envcfg_wait() { # [PID]: return its exit code, however often signals cut the wai
   done
 }
 
+# Two ends of a pipe: who holds the first lives as long as the second gives no end of file.
+envcfg_tie() { # open ENVCFG_TIE, for this shell alone, and ENVCFG_LIFE, for what it starts
+  builtin exec {ENVCFG_PIPE}<> <(:)
+  builtin exec {ENVCFG_TIE}>/dev/fd/"$ENVCFG_PIPE" {ENVCFG_LIFE}</dev/fd/"$ENVCFG_PIPE" {ENVCFG_PIPE}>&-
+}
+
+envcfg_is_alone() { # whether the shell that wanted this is gone
+  builtin read -r -t 0 -u "$ENVCFG_LIFE" || ! builtin kill -0 "$$" 2>/dev/null
+}
+
+envcfg_has_terminal() { # whether what is typed can come to this shell: it has or is in front of a terminal
+  builtin local envcfg_stat='' envcfg_group
+  if [[ -t 0 ]]; then return 0; fi
+  IFS= builtin read -r -d '' envcfg_stat 2>/dev/null </proc/self/stat || :
+  envcfg_stat=${envcfg_stat##*) } # behind the name: state, parent, group, session, terminal, group in front
+  envcfg_stat=${envcfg_stat#* * }
+  envcfg_group=${envcfg_stat%% *}
+  envcfg_stat=${envcfg_stat#* * * }
+  [[ -n $envcfg_group && ${envcfg_stat%% *} == "$envcfg_group" ]]
+}
+
 # --- Now do it ----------------------------------------------------------------------
 
 if [[ :$ENVCFG_BASHOPTS: == *:expand_aliases:* ]]; then builtin shopt -s expand_aliases; fi
 
-envcfg_main python3 dump.py out 'a b'
+envcfg_run python3 dump.py out 'a b'
