@@ -180,6 +180,6 @@ def _tail(plan: Plan) -> Iterator[str]:
     if plan.command:
         # What looks like an assignment would be one under "set -k", but not in quotes.
         words = (quote_always(w) if "=" in w else quote(w) for w in plan.command)
-        yield f"envcfg_main {' '.join(words)}\n"
+        yield f"envcfg_run {' '.join(words)}\n"
     else:
         yield template("tail_trap" if plan.scratch else "tail_steps")

@@ -104,6 +104,7 @@ def _data(plan: Plan) -> Mapping[str, str]:
         "ENVCFG_COMPONENTS": components(plan),
         "ENVCFG_RANKS": "" if plan.ranks is None else str(plan.ranks),
         "ENVCFG_GPUS": str(plan.gpus or ""),
+        "ENVCFG_GROUPS": "" if STARTERS[plan.starter].spans_nodes else "yes",
         "ENVCFG_IMAGE": container.image if container else "",
         "ENVCFG_IMAGE_READ": container.stamp if container else "",
         "ENVCFG_KNOWN": "; ".join(

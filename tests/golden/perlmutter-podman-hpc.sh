@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# envcfg:script 3307de0af56cee82e54e618b34327558d21968d21100aadcad20152440373273
+# envcfg:script 91e4aec13cefad229b805c683566130b444c11c7a696caaf18f81987a5d2e05e
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
-# envcfg 0.1.0, profile perlmutter (sha256 01ac0e9e6deb9eee)
+# envcfg 0.1.0, profile perlmutter (sha256 495de45bc5320ab1)
 # made by: envcfg wrap --profile perlmutter --runtime podman-hpc --container docker.io/a/pytorch:2.9 --bind /data::ro -- python3 dump.py out 'a b'
 # Source it in a batch script, evaluate it, run it, submit it: all the same.
 # It needs bash 4.4 and, on the compute nodes, neither envcfg nor Python.
@@ -28,6 +28,7 @@ ENVCFG_BASHOPTS=$BASHOPTS
 # --- What this job needs ------------------------------------------------------------
 
 ENVCFG_RANKS=''
+ENVCFG_GROUPS=''
 ENVCFG_IMAGE='docker.io/a/pytorch:2.9'
 ENVCFG_KNOWN=''
 ENVCFG_SHELL='/bin/sh'
@@ -47,17 +48,17 @@ envcfg_mounts() {
 
 envcfg_settings() {
   # as in the family; a job of one node has no address on Slingshot
-  # [profiles/perlmutter.yaml:138]
+  # [profiles/perlmutter.yaml:136]
   # as the site's module for podman-hpc has it: a plugin that does not load then ends the
   # job; every version of the plugin has this name, or takes it for its own
-  # [profiles/perlmutter.yaml:143]
+  # [profiles/perlmutter.yaml:141]
   if [ "$ENVCFG_NODES" -eq 1 ]; then
     envcfg_unset NCCL_NET
   elif [ "$ENVCFG_NODES" -gt 1 ]; then
     envcfg_set NCCL_NET 'AWS Libfabric'
   fi
   # as the site writes it; NCCL takes it as the beginning of the four names
-  # [profiles/perlmutter.yaml:151]
+  # [profiles/perlmutter.yaml:149]
   envcfg_set NCCL_SOCKET_IFNAME hsn
   # gloo reads its own variable, not that of NCCL, and takes exact names, no prefixes
   # [profiles/slingshot.yaml:93]
@@ -73,7 +74,7 @@ envcfg_settings() {
   # keeps the provider from GPU calls that can deadlock [profiles/slingshot.yaml:115]
   envcfg_set FI_CXI_DISABLE_HOST_REGISTER 1
   # HDF5 cannot lock on the site's shared file systems, and opening a file fails
-  # [profiles/perlmutter.yaml:156]
+  # [profiles/perlmutter.yaml:154]
   envcfg_set HDF5_USE_FILE_LOCKING FALSE
   envcfg_preset TRITON_CACHE_DIR TORCH_EXTENSIONS_DIR TORCHINDUCTOR_CACHE_DIR MASTER_ADDR MASTER_PORT
   ENVCFG_ARGS+=("ENVCFG_CACHE_BASE=$ENVCFG_CACHE_BASE")
@@ -524,6 +525,7 @@ envcfg_plain() { # in a shell of envcfg's own: undo what the job's shell has mad
 
 envcfg_apart() { # COMMAND...: one step and its end, in a shell of envcfg's own
   envcfg_plain
+  exec {ENVCFG_TIE}>&-
   ENVCFG_CODE=0
   envcfg_step "$@" || ENVCFG_CODE=$?
   envcfg_end "$ENVCFG_CACHE_BASE"
@@ -534,12 +536,17 @@ envcfg_apart() { # COMMAND...: one step and its end, in a shell of envcfg's own
 # that it has a trap for, or ignores, are its own business. With job control, only what is in
 # the foreground has the terminal.
 envcfg_run() { # [--on NODES | --nodes=N] [--ranks=N] [--overlap] [--] COMMAND...: run one step; its exit code is the program's
+  builtin local envcfg_signal envcfg_traps envcfg_own envcfg_code ENVCFG_IGNORED ENVCFG_PIPE ENVCFG_TIE ENVCFG_LIFE
+  builtin local ENVCFG_APART='' # whether what is started leads process groups
+  builtin local -a ENVCFG_PIDS ENVCFG_LED ENVCFG_HELD ENVCFG_HEARD
+  if [[ -n $ENVCFG_GROUPS ]] && ! envcfg_has_terminal; then ENVCFG_APART=yes; fi
+  envcfg_code=0
+  envcfg_tie
   if [[ $- == *m* ]]; then
-    (envcfg_apart "$@")
-    return
+    (envcfg_apart "$@") || envcfg_code=$?
+    builtin exec {ENVCFG_TIE}>&- {ENVCFG_LIFE}<&-
+    return "$envcfg_code"
   fi
-  builtin local envcfg_signal envcfg_traps envcfg_own envcfg_code ENVCFG_IGNORED ENVCFG_PIPE
-  builtin local -a ENVCFG_PIDS ENVCFG_HELD ENVCFG_HEARD
   envcfg_traps=$(builtin trap -p)$'\n' ENVCFG_IGNORED='' envcfg_own=''
   for envcfg_signal in HUP INT QUIT TERM USR1 USR2; do
     if [[ $envcfg_traps == *"trap -- '' SIG$envcfg_signal"$'\n'* ]]; then
@@ -550,10 +557,10 @@ envcfg_run() { # [--on NODES | --nodes=N] [--ranks=N] [--overlap] [--] COMMAND..
   done
   envcfg_listen "$envcfg_own"
   envcfg_spawn envcfg_apart "$@"
-  envcfg_code=0
   envcfg_wait "${ENVCFG_PIDS[@]}" || envcfg_code=$?
   for envcfg_signal in "${ENVCFG_HEARD[@]}"; do builtin trap - "$envcfg_signal"; done
-  builtin exec {ENVCFG_PIPE}>&-
+  builtin exec {ENVCFG_PIPE}>&- {ENVCFG_TIE}>&- {ENVCFG_LIFE}<&-
+  if envcfg_is_script; then return "$envcfg_code"; fi
   for envcfg_signal in HUP TERM INT; do # what would have ended the job's shell does so now
     if [[ $BASHPID == "$$" && " $ENVCFG_CAUGHT" == *" $envcfg_signal "* ]]; then
       if [[ $envcfg_signal != INT || $envcfg_code == 130 ]]; then builtin kill -s "$envcfg_signal" "$$"; fi
@@ -569,14 +576,6 @@ envcfg_is_script() { # whether this text is being run as a file, not sourced or 
     if [[ $envcfg_line == '# envcfg:script '* ]]; then return 0; fi
   done <"$0"
   return 1
-}
-
-envcfg_main() { # COMMAND...: what this text is for; run as a file, its shell is the step's
-  if envcfg_is_script; then
-    envcfg_apart "$@"
-  else
-    envcfg_run "$@"
-  fi
 }
 
 envcfg_survey() { # what the allocation is
@@ -677,7 +676,8 @@ ENVCFG_IGNORED='' # signals that the job's shell ignores, and so its ranks
 
 envcfg_listen() { # [SIGNALS]: from now on, pass on to what is spawned all but these
   builtin local envcfg_signal
-  ENVCFG_PIDS=() ENVCFG_HEARD=() ENVCFG_CAUGHT='' ENVCFG_HELD=() ENVCFG_HOLDS=''
+  ENVCFG_PIDS=() ENVCFG_LED=() ENVCFG_HEARD=() ENVCFG_CAUGHT='' ENVCFG_HELD=() ENVCFG_HOLDS=''
+  ENVCFG_TELL=envcfg_kill           # what passes a signal on
   builtin exec {ENVCFG_PIPE}<> <(:) # by which children and traps speak; empty, it makes "read" a clock
   for envcfg_signal in HUP INT QUIT TERM USR1 USR2; do
     if [[ "$ENVCFG_IGNORED${1-}" == *" $envcfg_signal "* ]]; then continue; fi
@@ -695,14 +695,14 @@ envcfg_relay() { # SIGNAL: pass it on; a terminal has sent its own to everybody 
     ENVCFG_HELD+=("$1")
     builtin printf '\n' >&"$ENVCFG_PIPE" # let "read" look up
   else
-    envcfg_kill "$1"
+    "$ENVCFG_TELL" "$1"
   fi
 }
 
 envcfg_release() { # pass on what has been held
   builtin local envcfg_signal
   ENVCFG_HOLDS=''
-  for envcfg_signal in "${ENVCFG_HELD[@]}"; do envcfg_kill "$envcfg_signal"; done
+  for envcfg_signal in "${ENVCFG_HELD[@]}"; do "$ENVCFG_TELL" "$envcfg_signal"; done
   ENVCFG_HELD=()
 }
 
@@ -718,13 +718,19 @@ envcfg_spawn() { # WORD...: start it with this shell's input; not after a signal
   builtin local envcfg_line
   if [[ -n $ENVCFG_CAUGHT ]]; then return; fi
   ENVCFG_HOLDS=spawn
+  if [[ -n $ENVCFG_APART ]]; then builtin set -m; fi # a process group of its own
   (
     # INT and QUIT, too: in the background they are ignored.
     for envcfg_line in "${ENVCFG_HEARD[@]}"; do builtin trap - "$envcfg_line"; done
     builtin printf 'ready\n' >&"$ENVCFG_PIPE"
     builtin exec {ENVCFG_PIPE}>&-
+    if [[ $1 == exec ]]; then builtin exec {ENVCFG_LIFE}<&-; fi
     "$@"
   ) <&0 &
+  if [[ -n $ENVCFG_APART ]]; then
+    builtin set +m
+    ENVCFG_LED+=("$!")
+  fi
   ENVCFG_PIDS+=("$!")
   envcfg_line=''
   while [[ $envcfg_line != ready ]] && builtin kill -0 "${ENVCFG_PIDS[-1]}" 2>/dev/null; do
@@ -745,6 +751,23 @@ envcfg_wait() { # [PID]: return its exit code, however often signals cut the wai
     # Its own code, or a signal to this shell? If it has ended by now, the next wait tells.
     if [[ $'\n'$(builtin jobs -pr)$'\n' != *$'\n'"$1"$'\n'* ]]; then envcfg_ended=yes; fi
   done
+}
+
+# Two ends of a pipe: who holds the first lives as long as the second gives no end of file.
+envcfg_tie() { # open ENVCFG_TIE, for this shell alone, and ENVCFG_LIFE, for what it starts
+  builtin exec {ENVCFG_PIPE}<> <(:)
+  builtin exec {ENVCFG_TIE}>/dev/fd/"$ENVCFG_PIPE" {ENVCFG_LIFE}</dev/fd/"$ENVCFG_PIPE" {ENVCFG_PIPE}>&-
+}
+
+envcfg_has_terminal() { # whether what is typed can come to this shell: it has or is in front of a terminal
+  builtin local envcfg_stat='' envcfg_group
+  if [[ -t 0 ]]; then return 0; fi
+  IFS= builtin read -r -d '' envcfg_stat 2>/dev/null </proc/self/stat || :
+  envcfg_stat=${envcfg_stat##*) } # behind the name: state, parent, group, session, terminal, group in front
+  envcfg_stat=${envcfg_stat#* * }
+  envcfg_group=${envcfg_stat%% *}
+  envcfg_stat=${envcfg_stat#* * * }
+  [[ -n $envcfg_group && ${envcfg_stat%% *} == "$envcfg_group" ]]
 }
 
 envcfg_end() { # [BASE...]: remove these node-local caches, or all of this shell, on every node
@@ -779,4 +802,4 @@ envcfg_name_job
 ENVCFG_CACHE_BASE=$ENVCFG_SCRATCH/envcfg-$UID-${ENVCFG_JOB%%-*}-$BASHPID.${#ENVCFG_CACHES[@]}
 ENVCFG_CACHES+=("$ENVCFG_CACHE_BASE")
 
-envcfg_main python3 dump.py out 'a b'
+envcfg_run python3 dump.py out 'a b'

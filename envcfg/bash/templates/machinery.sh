@@ -277,6 +277,7 @@ envcfg_plain() { # in a shell of envcfg's own: undo what the job's shell has mad
 
 envcfg_apart() { # COMMAND...: one step and its end, in a shell of envcfg's own
   envcfg_plain
+  exec {ENVCFG_TIE}>&-
   ENVCFG_CODE=0
   # envcfg:begin written
   builtin trap envcfg_unplace EXIT # also where a signal ends this before there are ranks to pass it to
@@ -284,7 +285,7 @@ envcfg_apart() { # COMMAND...: one step and its end, in a shell of envcfg's own
   envcfg_step "$@" || ENVCFG_CODE=$?
   # envcfg:begin end
   # The job's own shell does it at its end, if there is one and it is still there.
-  if envcfg_is_script || ! kill -0 "$$" 2>/dev/null; then envcfg_end; fi
+  if envcfg_is_script || envcfg_is_alone; then envcfg_end; fi
   # envcfg:end end
   return "$ENVCFG_CODE"
 }
@@ -293,12 +294,17 @@ envcfg_apart() { # COMMAND...: one step and its end, in a shell of envcfg's own
 # that it has a trap for, or ignores, are its own business. With job control, only what is in
 # the foreground has the terminal.
 envcfg_run() { # [--on NODES | --nodes=N] [--ranks=N] [--overlap] [--] COMMAND...: run one step; its exit code is the program's
+  builtin local envcfg_signal envcfg_traps envcfg_own envcfg_code ENVCFG_IGNORED ENVCFG_PIPE ENVCFG_TIE ENVCFG_LIFE
+  builtin local ENVCFG_APART='' # whether what is started leads process groups
+  builtin local -a ENVCFG_PIDS ENVCFG_LED ENVCFG_HELD ENVCFG_HEARD
+  if [[ -n $ENVCFG_GROUPS ]] && ! envcfg_has_terminal; then ENVCFG_APART=yes; fi
+  envcfg_code=0
+  envcfg_tie
   if [[ $- == *m* ]]; then
-    (envcfg_apart "$@")
-    builtin return
+    (envcfg_apart "$@") || envcfg_code=$?
+    builtin exec {ENVCFG_TIE}>&- {ENVCFG_LIFE}<&-
+    builtin return "$envcfg_code"
   fi
-  builtin local envcfg_signal envcfg_traps envcfg_own envcfg_code ENVCFG_IGNORED ENVCFG_PIPE
-  builtin local -a ENVCFG_PIDS ENVCFG_HELD ENVCFG_HEARD
   envcfg_traps=$(builtin trap -p)$'\n' ENVCFG_IGNORED='' envcfg_own=''
   for envcfg_signal in HUP INT QUIT TERM USR1 USR2; do
     if [[ $envcfg_traps == *"trap -- '' SIG$envcfg_signal"$'\n'* ]]; then
@@ -309,10 +315,10 @@ envcfg_run() { # [--on NODES | --nodes=N] [--ranks=N] [--overlap] [--] COMMAND..
   done
   envcfg_listen "$envcfg_own"
   envcfg_spawn envcfg_apart "$@"
-  envcfg_code=0
   envcfg_wait "${ENVCFG_PIDS[@]}" || envcfg_code=$?
   for envcfg_signal in "${ENVCFG_HEARD[@]}"; do builtin trap - "$envcfg_signal"; done
-  builtin exec {ENVCFG_PIPE}>&-
+  builtin exec {ENVCFG_PIPE}>&- {ENVCFG_TIE}>&- {ENVCFG_LIFE}<&-
+  if envcfg_is_script; then builtin return "$envcfg_code"; fi
   for envcfg_signal in HUP TERM INT; do # what would have ended the job's shell does so now
     if [[ $BASHPID == "$$" && " $ENVCFG_CAUGHT" == *" $envcfg_signal "* ]]; then
       if [[ $envcfg_signal != INT || $envcfg_code == 130 ]]; then builtin kill -s "$envcfg_signal" "$$"; fi
@@ -328,12 +334,4 @@ envcfg_is_script() { # whether this text is being run as a file, not sourced or 
     if [[ $envcfg_line == '# envcfg:script '* ]]; then builtin return 0; fi
   done <"$0"
   builtin return 1
-}
-
-envcfg_main() { # COMMAND...: what this text is for; run as a file, its shell is the step's
-  if envcfg_is_script; then
-    envcfg_apart "$@"
-  else
-    envcfg_run "$@"
-  fi
 }

@@ -1,3 +1,3 @@
 # shellcheck shell=bash
 
-if envcfg_is_script; then envcfg_main "$@"; fi # run as a file: its arguments are the command
+if envcfg_is_script; then envcfg_run "$@"; fi # run as a file: its arguments are the command

@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 
 if envcfg_is_script; then
-  envcfg_main "$@" # run as a file: its arguments are the command
+  envcfg_run "$@" # run as a file: its arguments are the command
 elif [[ ${ENVCFG_TRAPPED-} != "$BASHPID" ]]; then
   # The steps share caches, which go when this shell does. In a subshell trap -p shows what
   # is not its own, and a subshell's own EXIT trap is rarer than a cache that stays.
