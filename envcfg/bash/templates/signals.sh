@@ -89,7 +89,7 @@ envcfg_wait() { # [PID]: return its exit code, however often signals cut the wai
 
 # Two ends of a pipe: who holds the first lives as long as the second gives no end of file.
 envcfg_tie() { # open ENVCFG_TIE, for this shell alone, and ENVCFG_LIFE, for what it starts
-  builtin exec {ENVCFG_PIPE}<> <(:)
+  builtin exec {ENVCFG_PIPE}<> <(builtin :)
   builtin exec {ENVCFG_TIE}>/dev/fd/"$ENVCFG_PIPE" {ENVCFG_LIFE}</dev/fd/"$ENVCFG_PIPE" {ENVCFG_PIPE}>&-
 }
 
@@ -99,8 +99,8 @@ envcfg_is_alone() { # whether the shell that wanted this is gone
 
 envcfg_has_terminal() { # whether what is typed can come to this shell: it has or is in front of a terminal
   builtin local envcfg_stat='' envcfg_group
-  if [[ -t 0 ]]; then return 0; fi
-  IFS= builtin read -r -d '' envcfg_stat 2>/dev/null </proc/self/stat || :
+  if [[ -t 0 ]]; then builtin return 0; fi
+  IFS= builtin read -r -d '' envcfg_stat 2>/dev/null </proc/self/stat || builtin :
   envcfg_stat=${envcfg_stat##*) } # behind the name: state, parent, group, session, terminal, group in front
   envcfg_stat=${envcfg_stat#* * }
   envcfg_group=${envcfg_stat%% *}
