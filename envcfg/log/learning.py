@@ -104,7 +104,9 @@ def _edge(p: Process, edge: Edge) -> None:
     if edge in p.edges or (edge.nranks or 0) > MOST_RANKS:
         return
     # The first shows that there are some; the report draws no more pairs than these.
-    if not p.edges or p.room.takes("pair", len(p.edges)):
+    if not p.edges:
+        p.edges = {edge}
+    elif isinstance(p.edges, set) and p.room.takes("pair", len(p.edges)):
         p.edges.add(edge)
 
 

@@ -122,7 +122,7 @@ class Process:
         self.channels: dict[tuple[int, str], list[int]] = {}
         # Send or receive, and whether with GPU RDMA.
         self.ways: frozenset[tuple[str | None, bool]] = frozenset()
-        self.edges: set[Edge] = set()
+        self.edges: frozenset[Edge] | set[Edge] = frozenset()
         self.communicators: dict[str, Communicator] = {}
         self.rows: dict[int, int | None] = {}
         self.providers: dict[str, int | None] = {}

@@ -15,7 +15,7 @@ T = TypeVar("T")
 # Of all processes together: how many of each are kept. Each takes up to 500 bytes, a
 # process a few thousand.
 MOST = {
-    "process": 80_000,
+    "process": 76_000,
     "line": 1 << 20,
     "channel": 1 << 18,
     "communicator": 1 << 18,
