@@ -134,7 +134,7 @@ _JSON = re.compile(r'"(?:log|message|msg)": ?("(?:[^"\\]|\\.)*")')
 _COLOUR = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07]*\x07|.)")
 _GLUE = re.compile(r"[\w.-]|[=:/%,](?=\d)")  # what may run on into a host
 _QUOTES = "'\"`"
-_END = re.compile(r"(?:<br ?/?>|\\n)+$")  # of a line in a web page, or in quoted text
+_ENDS = ("<br>", "<br/>", "<br >", "<br />", "\\n")  # in a web page, or in quoted text
 _REPEATED = re.compile(r" ?\[repeated (\d+)x across cluster\].*", re.DOTALL)
 _SOURCES = re.compile(r"libfabric:\d+:|slurmstepd: error: |srun: error: ")
 _BOX_ENDS = ("│", "┃", "║")
@@ -147,8 +147,7 @@ def parse(line: str) -> Record:
 
 def records(line: str) -> Iterator[Record]:
     """Yield the records of *line*: more than one where writers ran into each other."""
-    if line.endswith(("<br>", "/>", "\\n")):
-        line = _END.sub("", line)
+    line = _without_ends(line)
     plain = _PLAIN.match(line)
     if plain and " NCCL " not in plain[5] and "\x1b" not in line and "[rep" not in line:
         host, pid, device, level, message = plain.groups()
@@ -180,6 +179,14 @@ def records(line: str) -> Iterator[Record]:
         certain = certain and not glued and not torn
         yield record._replace(glued=record.glued or glued, certain=certain)
         label, glued = None, True  # the label belongs to the first
+
+
+def _without_ends(line: str) -> str:
+    """Return *line* without what ends it where it is quoted or shown, however often."""
+    end = len(line)
+    while line.endswith(_ENDS, 0, end):
+        end -= next(len(each) for each in _ENDS if line.endswith(each, 0, end))
+    return line[:end]
 
 
 def _unwrap(line: str) -> tuple[str, int | None, set[str]]:
@@ -234,7 +241,7 @@ def _record(
                 before = text[: found.start()][-1:]
                 message = text[found.end() :]
                 if before and before in _QUOTES:
-                    message = _END.sub("", message.rpartition(before)[0] or message)
+                    message = _without_ends(message.rpartition(before)[0] or message)
                 record = Record(
                     part.get("host") or "",
                     _number(part.get("pid")),
