@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+from envcfg.characters import whole_number
 from envcfg.lint.model import Array, Value
 from envcfg.lint.shell import Shell, Words
 from envcfg.lint.text import HOLE, Flat, Hole, Piece, Text, plain, unknown
@@ -133,8 +134,8 @@ def _argument(hole: Hole, shell: Shell, words: Words, quoted: bool) -> None:
         texts = tuple(each.text for each in arguments)
         _list(texts, words, quoted and hole.name == "@", quoted)
     else:
-        number = int(hole.name)
-        if any(each.is_loose for each in arguments[:number]):
+        number = whole_number(hole.name)
+        if number is None or any(each.is_loose for each in arguments[:number]):
             words.give((Piece(HOLE, hole.at, hole),), quoted=quoted)
         else:
             known = 0 < number <= len(arguments)
