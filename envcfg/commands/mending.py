@@ -24,9 +24,9 @@ def read_unlike(texts: Texts) -> Texts:
     """
     kept: dict[object, str] = {}
     for path, data in texts.items():
-        if len(data) >= LARGEST:
+        if len(data) > LARGEST:
             msg = f"{path}: is too large to be mended"
-            raise OutputError(msg, hint=f"a script has less than {LARGEST} bytes")
+            raise OutputError(msg, hint=f"a script has at most {LARGEST:,} bytes")
         kept.setdefault(_identity(path), path)
     return {path: texts[path] for path in kept.values()}
 

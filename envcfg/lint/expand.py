@@ -10,8 +10,21 @@ import re
 
 from envcfg.lint.parameter import expand_braces, expand_variable
 from envcfg.lint.shell import Shell, Words
-from envcfg.lint.text import HOLE, Flat, Hole, Piece, Text, Word, joined, plain, start
+from envcfg.lint.text import (
+    HOLE,
+    Flat,
+    Hole,
+    Piece,
+    Text,
+    Word,
+    held,
+    joined,
+    plain,
+    start,
+    unknown,
+)
 
+_DEEPEST = 40  # braces and sums within each other
 _PLAIN = re.compile(r"[^$`\\\"'\x01<>]+")
 _PLAIN_QUOTED = re.compile(r"[^$`\\\"\x01]+")
 _PLAIN_HEREDOC = re.compile(r"[^$`\\\x01]+")
@@ -63,6 +76,10 @@ def expand_arithmetic(flat: Flat, at: int, close: int, shell: Shell) -> Text:
 
 
 def _scan(flat: Flat, at: int, end: int, shell: Shell, words: Words, mode: str) -> None:
+    if words.depth > _DEEPEST:
+        shell.unread(flat.origin(at))
+        words.add(unknown("", shell.scope, flat.origin(at)), quoted=True)
+        return
     chars, quoted = flat.chars, mode == "document"
     while at < end:
         here = (
@@ -210,7 +227,7 @@ def _arithmetic(
 ) -> None:
     origin, inner = flat.origin(at), flat.cut(at + skip, close)
     expression = Flat(inner)
-    inside = Words(splits=False)
+    inside = words.within()
     _scan(expression, 0, len(expression.chars), shell, inside, "document")
     for name in _IN_ARITHMETIC.finditer(expression.chars):
         before = expression.chars[max(name.start() - 1, 0) : name.start()]
@@ -223,9 +240,7 @@ def _arithmetic(
         words.add(plain(known.strip(), origin), quoted=quoted)
         return
     text = expression.chars.replace(HOLE, "?")
-    hole = Hole(
-        "arithmetic", text, "", shell.scope, origin, default=joined([tuple(inside.now)])
-    )
+    hole = Hole("arithmetic", text, "", shell.scope, origin, default=held(inside.text))
     words.add((Piece(HOLE, origin, hole),), quoted=quoted)
 
 

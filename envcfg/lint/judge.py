@@ -11,7 +11,7 @@ from envcfg.lint.facts import job_shape
 from envcfg.lint.model import Model
 from envcfg.lint.reading import read_models
 from envcfg.lint.rule import Edit, Fault, Job, Rule, load_detectors, load_rules
-from envcfg.lint.source import Source, Sources
+from envcfg.lint.source import LARGEST, Source, Sources
 
 if TYPE_CHECKING:
     from envcfg.profile.model import Profile
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 _IGNORE = re.compile(r"#\s*envcfg:\s*ignore\s+([A-Z0-9, -]+)")
 _COMMENT = re.compile(r"\s*#")
 _LONGEST = 200
+_LARGE = f"it has more than {LARGEST >> 10} KiB"
 # What hints say of a job in Slurm's names, in those of others; the longest first.
 _NAMES = {
     "pbs": {
@@ -79,6 +80,10 @@ def judge_models(
             found.setdefault(path, {}).setdefault(
                 (remark.finding.rule, remark.at), remark
             )
+    for each in sources.all:
+        if each.is_cut:
+            last = each.base + len(each.chars) - 1
+            found.setdefault(each.path, {})["", last] = _unread(sources, last, _LARGE)
     return {
         path: sorted(each.values(), key=lambda r: (r.at, r.finding.rule))
         for path, each in found.items()
@@ -100,7 +105,9 @@ def judge_model(
         around=lambda at: "\n".join(sources.lines(at)),
     )
     known, detectors = load_rules(), load_detectors()
-    found: list[Remark] = []
+    found = [
+        _unread(sources, max(at, model.own), why) for why, at in model.unread.items()
+    ]
     for name in rules:
         found += [
             _remark(known[name], fault, sources, model.scheduler)
@@ -108,6 +115,14 @@ def judge_model(
             if fault.at >= 0 and not is_ignored(name, sources, fault.at)
         ]
     return found
+
+
+def _unread(sources: Sources, at: int, why: str) -> Remark:
+    """Return that a part of a script, which begins at *at*, was not looked at."""
+    message = f"from here on, lint did not look at all of it: {why}"
+    fix = "check this part yourself, or make it simpler"
+    place = sources.place(at)
+    return Remark(Finding("part-not-read", "note", "", message, fix, place=place), at)
 
 
 def is_ignored(rule: str, sources: Sources, at: int) -> bool:

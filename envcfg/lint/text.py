@@ -8,11 +8,13 @@ in a string that was built in variables is shown where somebody typed it.
 
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
+from itertools import islice
 from typing import Literal, NamedTuple, TypeAlias
 
 HOLE = "\x01"
 Scope = Literal["batch", "task", "container", "unknown"]
 _LONGEST = 1 << 16  # characters of a value; a longer one is unknown
+_MOST_HELD = 64  # holes within a default, at any depth; one of more is unknown
 _MOST_PIECES = 512  # parts of which a value is pasted; one of more is unknown
 
 
@@ -142,6 +144,13 @@ def joined(parts: Iterable[Text]) -> Text:
     if len(pieces) > _MOST_PIECES or sum(len(each.chars) for each in pieces) > _LONGEST:
         return unknown("", "unknown", pieces[0].at)
     return tuple(pieces)
+
+
+def held(text: Text) -> Text:
+    """Return *text* as a hole may hold it: defaults within defaults would double."""
+    if next(islice(holes(text), _MOST_HELD, None), None) is None:
+        return text
+    return unknown("", "unknown", start(text))
 
 
 def literal(text: Text) -> str | None:
