@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# envcfg:script 95b64be2eb33c943c559b2d2ffc16676d4e0a23a2a1b629d7d9f2bf0aa2505f8
+# envcfg:script 7ea1ce7bad04d5a6631cbd6737a7abd8f1b75d310366d2346dad1c358311113e
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
 # envcfg 0.1.0, profile lumi-g (sha256 7c97951f355dbe4e)
 # made by: envcfg wrap --profile lumi-g --fact rocm=6.2.4 --runtime charliecloud --container /images/pytorch.sqfs --bind /data -- python3 dump.py out 'a b'
@@ -511,6 +511,8 @@ envcfg_plain() { # in a shell of envcfg's own: undo what the job's shell has mad
 envcfg_apart() { # COMMAND...: one step and its end, in a shell of envcfg's own
   envcfg_plain
   exec {ENVCFG_TIE}>&-
+  # Without a trap bash forgets an INT that comes while it waits for a program.
+  if [[ " ${ENVCFG_HEARD[*]-} " == *' INT '* ]]; then trap 'exit 130' INT; fi
   ENVCFG_CODE=0
   envcfg_step "$@" || ENVCFG_CODE=$?
   envcfg_end "$ENVCFG_CACHE_BASE"
@@ -526,8 +528,8 @@ envcfg_run() { # [--on NODES | --nodes=N] [--ranks=N] [--overlap] [--] COMMAND..
   builtin local -a ENVCFG_PIDS ENVCFG_LED ENVCFG_HELD ENVCFG_HEARD
   if [[ -n $ENVCFG_GROUPS ]] && ! envcfg_has_terminal; then ENVCFG_APART=yes; fi
   envcfg_code=0
-  envcfg_tie
   if [[ $- == *m* ]]; then
+    envcfg_tie
     (envcfg_apart "$@") || envcfg_code=$?
     builtin exec {ENVCFG_TIE}>&- {ENVCFG_LIFE}<&-
     return "$envcfg_code"
@@ -541,6 +543,7 @@ envcfg_run() { # [--on NODES | --nodes=N] [--ranks=N] [--overlap] [--] COMMAND..
     fi
   done
   envcfg_listen "$envcfg_own"
+  envcfg_tie
   envcfg_spawn envcfg_apart "$@"
   envcfg_wait "${ENVCFG_PIDS[@]}" || envcfg_code=$?
   for envcfg_signal in "${ENVCFG_HEARD[@]}"; do builtin trap - "$envcfg_signal"; done
@@ -740,8 +743,9 @@ envcfg_wait() { # [PID]: return its exit code, however often signals cut the wai
 
 # Two ends of a pipe: who holds the first lives as long as the second gives no end of file.
 envcfg_tie() { # open ENVCFG_TIE, for this shell alone, and ENVCFG_LIFE, for what it starts
-  builtin exec {ENVCFG_PIPE}<> <(:)
-  builtin exec {ENVCFG_TIE}>/dev/fd/"$ENVCFG_PIPE" {ENVCFG_LIFE}</dev/fd/"$ENVCFG_PIPE" {ENVCFG_PIPE}>&-
+  builtin local envcfg_pipe
+  builtin exec {envcfg_pipe}<> <(:)
+  builtin exec {ENVCFG_TIE}>/dev/fd/"$envcfg_pipe" {ENVCFG_LIFE}</dev/fd/"$envcfg_pipe" {envcfg_pipe}>&-
 }
 
 envcfg_has_terminal() { # whether what is typed can come to this shell: it has or is in front of a terminal

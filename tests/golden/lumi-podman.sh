@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# envcfg:script f6d882feece4b16c17ebb1a9c664d6dacec761eb781e3f73073a084fc64a682c
+# envcfg:script d670da7c8287087b1a56221d00f1279a9400e11c738fd876f30fd6ccc7287a9c
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
 # envcfg 0.1.0, profile lumi-g (sha256 7c97951f355dbe4e)
 # made by: envcfg wrap --profile lumi-g --fact rocm=6.2.4 --runtime podman --container docker.io/a/pytorch:2.9 --bind /data::ro -- python3 dump.py out 'a b'
@@ -545,6 +545,8 @@ envcfg_plain() { # in a shell of envcfg's own: undo what the job's shell has mad
 envcfg_apart() { # COMMAND...: one step and its end, in a shell of envcfg's own
   envcfg_plain
   exec {ENVCFG_TIE}>&-
+  # Without a trap bash forgets an INT that comes while it waits for a program.
+  if [[ " ${ENVCFG_HEARD[*]-} " == *' INT '* ]]; then trap 'exit 130' INT; fi
   ENVCFG_CODE=0
   envcfg_step "$@" || ENVCFG_CODE=$?
   envcfg_end "$ENVCFG_CACHE_BASE"
@@ -560,8 +562,8 @@ envcfg_run() { # [--on NODES | --nodes=N] [--ranks=N] [--overlap] [--] COMMAND..
   builtin local -a ENVCFG_PIDS ENVCFG_LED ENVCFG_HELD ENVCFG_HEARD
   if [[ -n $ENVCFG_GROUPS ]] && ! envcfg_has_terminal; then ENVCFG_APART=yes; fi
   envcfg_code=0
-  envcfg_tie
   if [[ $- == *m* ]]; then
+    envcfg_tie
     (envcfg_apart "$@") || envcfg_code=$?
     builtin exec {ENVCFG_TIE}>&- {ENVCFG_LIFE}<&-
     return "$envcfg_code"
@@ -575,6 +577,7 @@ envcfg_run() { # [--on NODES | --nodes=N] [--ranks=N] [--overlap] [--] COMMAND..
     fi
   done
   envcfg_listen "$envcfg_own"
+  envcfg_tie
   envcfg_spawn envcfg_apart "$@"
   envcfg_wait "${ENVCFG_PIDS[@]}" || envcfg_code=$?
   for envcfg_signal in "${ENVCFG_HEARD[@]}"; do builtin trap - "$envcfg_signal"; done
@@ -774,8 +777,9 @@ envcfg_wait() { # [PID]: return its exit code, however often signals cut the wai
 
 # Two ends of a pipe: who holds the first lives as long as the second gives no end of file.
 envcfg_tie() { # open ENVCFG_TIE, for this shell alone, and ENVCFG_LIFE, for what it starts
-  builtin exec {ENVCFG_PIPE}<> <(:)
-  builtin exec {ENVCFG_TIE}>/dev/fd/"$ENVCFG_PIPE" {ENVCFG_LIFE}</dev/fd/"$ENVCFG_PIPE" {ENVCFG_PIPE}>&-
+  builtin local envcfg_pipe
+  builtin exec {envcfg_pipe}<> <(:)
+  builtin exec {ENVCFG_TIE}>/dev/fd/"$envcfg_pipe" {ENVCFG_LIFE}</dev/fd/"$envcfg_pipe" {envcfg_pipe}>&-
 }
 
 envcfg_has_terminal() { # whether what is typed can come to this shell: it has or is in front of a terminal

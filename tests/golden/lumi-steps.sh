@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# envcfg:script 3c9599865026003fef3afcfd6572666f21efc23584c83df3233eb1aa16dc3c87
+# envcfg:script f36fd9ee26d241637b4c176dd784906a6813b5dbf8481eee1b1c03633a298d36
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
 # envcfg 0.1.0, profile lumi-g (sha256 7c97951f355dbe4e)
 # made by: envcfg wrap --profile lumi-g --fact rocm=6.2.4 --container /images/pytorch.sif
@@ -606,6 +606,8 @@ envcfg_plain() { # in a shell of envcfg's own: undo what the job's shell has mad
 envcfg_apart() { # COMMAND...: one step and its end, in a shell of envcfg's own
   envcfg_plain
   exec {ENVCFG_TIE}>&-
+  # Without a trap bash forgets an INT that comes while it waits for a program.
+  if [[ " ${ENVCFG_HEARD[*]-} " == *' INT '* ]]; then trap 'exit 130' INT; fi
   ENVCFG_CODE=0
   envcfg_step "$@" || ENVCFG_CODE=$?
   # The job's own shell does it at its end, if there is one and it is still there.
@@ -622,8 +624,8 @@ envcfg_run() { # [--on NODES | --nodes=N] [--ranks=N] [--overlap] [--] COMMAND..
   builtin local -a ENVCFG_PIDS ENVCFG_LED ENVCFG_HELD ENVCFG_HEARD
   if [[ -n $ENVCFG_GROUPS ]] && ! envcfg_has_terminal; then ENVCFG_APART=yes; fi
   envcfg_code=0
-  envcfg_tie
   if [[ $- == *m* ]]; then
+    envcfg_tie
     (envcfg_apart "$@") || envcfg_code=$?
     builtin exec {ENVCFG_TIE}>&- {ENVCFG_LIFE}<&-
     return "$envcfg_code"
@@ -637,6 +639,7 @@ envcfg_run() { # [--on NODES | --nodes=N] [--ranks=N] [--overlap] [--] COMMAND..
     fi
   done
   envcfg_listen "$envcfg_own"
+  envcfg_tie
   envcfg_spawn envcfg_apart "$@"
   envcfg_wait "${ENVCFG_PIDS[@]}" || envcfg_code=$?
   for envcfg_signal in "${ENVCFG_HEARD[@]}"; do builtin trap - "$envcfg_signal"; done
@@ -866,8 +869,9 @@ envcfg_wait() { # [PID]: return its exit code, however often signals cut the wai
 
 # Two ends of a pipe: who holds the first lives as long as the second gives no end of file.
 envcfg_tie() { # open ENVCFG_TIE, for this shell alone, and ENVCFG_LIFE, for what it starts
-  builtin exec {ENVCFG_PIPE}<> <(:)
-  builtin exec {ENVCFG_TIE}>/dev/fd/"$ENVCFG_PIPE" {ENVCFG_LIFE}</dev/fd/"$ENVCFG_PIPE" {ENVCFG_PIPE}>&-
+  builtin local envcfg_pipe
+  builtin exec {envcfg_pipe}<> <(:)
+  builtin exec {ENVCFG_TIE}>/dev/fd/"$envcfg_pipe" {ENVCFG_LIFE}</dev/fd/"$envcfg_pipe" {envcfg_pipe}>&-
 }
 
 envcfg_is_alone() { # whether the shell that wanted this is gone

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# envcfg:script 9b054253516797d3d39e052502d4016064dec17ff42345d0d05c33c133bb7312
+# envcfg:script 8833e6b45793b7398ebefc7ba2e59853d790df0e3cfc095beebb2832dc3d0c1a
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
 # envcfg 0.1.0, profile polaris (sha256 b9cbb0281af25afa)
 # made by: envcfg wrap --profile polaris --container /images/pytorch.sif --runtime-arg=--cleanenv -- python3 dump.py out 'a b'
@@ -495,6 +495,8 @@ envcfg_plain() { # in a shell of envcfg's own: undo what the job's shell has mad
 envcfg_apart() { # COMMAND...: one step and its end, in a shell of envcfg's own
   envcfg_plain
   exec {ENVCFG_TIE}>&-
+  # Without a trap bash forgets an INT that comes while it waits for a program.
+  if [[ " ${ENVCFG_HEARD[*]-} " == *' INT '* ]]; then trap 'exit 130' INT; fi
   ENVCFG_CODE=0
   envcfg_step "$@" || ENVCFG_CODE=$?
   envcfg_end "$ENVCFG_CACHE_BASE"
@@ -510,8 +512,8 @@ envcfg_run() { # [--on NODES | --nodes=N] [--ranks=N] [--overlap] [--] COMMAND..
   builtin local -a ENVCFG_PIDS ENVCFG_LED ENVCFG_HELD ENVCFG_HEARD
   if [[ -n $ENVCFG_GROUPS ]] && ! envcfg_has_terminal; then ENVCFG_APART=yes; fi
   envcfg_code=0
-  envcfg_tie
   if [[ $- == *m* ]]; then
+    envcfg_tie
     (envcfg_apart "$@") || envcfg_code=$?
     builtin exec {ENVCFG_TIE}>&- {ENVCFG_LIFE}<&-
     return "$envcfg_code"
@@ -525,6 +527,7 @@ envcfg_run() { # [--on NODES | --nodes=N] [--ranks=N] [--overlap] [--] COMMAND..
     fi
   done
   envcfg_listen "$envcfg_own"
+  envcfg_tie
   envcfg_spawn envcfg_apart "$@"
   envcfg_wait "${ENVCFG_PIDS[@]}" || envcfg_code=$?
   for envcfg_signal in "${ENVCFG_HEARD[@]}"; do builtin trap - "$envcfg_signal"; done
@@ -730,8 +733,9 @@ envcfg_wait() { # [PID]: return its exit code, however often signals cut the wai
 
 # Two ends of a pipe: who holds the first lives as long as the second gives no end of file.
 envcfg_tie() { # open ENVCFG_TIE, for this shell alone, and ENVCFG_LIFE, for what it starts
-  builtin exec {ENVCFG_PIPE}<> <(:)
-  builtin exec {ENVCFG_TIE}>/dev/fd/"$ENVCFG_PIPE" {ENVCFG_LIFE}</dev/fd/"$ENVCFG_PIPE" {ENVCFG_PIPE}>&-
+  builtin local envcfg_pipe
+  builtin exec {envcfg_pipe}<> <(:)
+  builtin exec {ENVCFG_TIE}>/dev/fd/"$envcfg_pipe" {ENVCFG_LIFE}</dev/fd/"$envcfg_pipe" {envcfg_pipe}>&-
 }
 
 envcfg_has_terminal() { # whether what is typed can come to this shell: it has or is in front of a terminal

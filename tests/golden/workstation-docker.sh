@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# envcfg:script be57e2fa5db37ba04ea90fc2e544dd82d5643bcd356e0a2c40d704641078674f
+# envcfg:script 13acbcd1788b2c54868f2fefa564fd64a83aea9ffa811a9b779ac3d00f7c7f19
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
 # envcfg 0.1.0, profile workstation (sha256 c2c25a46465ed4fb)
 # made by: envcfg wrap --profile workstation --runtime docker --ranks 2 --container localhost/pytorch --bind /data -- python3 dump.py out 'a b'
@@ -59,6 +59,7 @@ envcfg_launch() { # COMMAND...: the ranks are processes of this machine
   envcfg_hand_on
   ENVCFG_TELL=envcfg_reach
   for ((envcfg_rank = 0; envcfg_rank < envcfg_ranks; envcfg_rank++)); do
+    if envcfg_is_alone; then ENVCFG_CAUGHT+='TERM '; fi # then nothing is started any more
     if ((envcfg_rank == 0)); then
       envcfg_rank "$@" # what is typed goes to rank 0
     else
@@ -375,6 +376,8 @@ envcfg_plain() { # in a shell of envcfg's own: undo what the job's shell has mad
 envcfg_apart() { # COMMAND...: one step and its end, in a shell of envcfg's own
   envcfg_plain
   exec {ENVCFG_TIE}>&-
+  # Without a trap bash forgets an INT that comes while it waits for a program.
+  if [[ " ${ENVCFG_HEARD[*]-} " == *' INT '* ]]; then trap 'exit 130' INT; fi
   ENVCFG_CODE=0
   envcfg_step "$@" || ENVCFG_CODE=$?
   return "$ENVCFG_CODE"
@@ -389,8 +392,8 @@ envcfg_run() { # [--on NODES | --nodes=N] [--ranks=N] [--overlap] [--] COMMAND..
   builtin local -a ENVCFG_PIDS ENVCFG_LED ENVCFG_HELD ENVCFG_HEARD
   if [[ -n $ENVCFG_GROUPS ]] && ! envcfg_has_terminal; then ENVCFG_APART=yes; fi
   envcfg_code=0
-  envcfg_tie
   if [[ $- == *m* ]]; then
+    envcfg_tie
     (envcfg_apart "$@") || envcfg_code=$?
     builtin exec {ENVCFG_TIE}>&- {ENVCFG_LIFE}<&-
     return "$envcfg_code"
@@ -404,6 +407,7 @@ envcfg_run() { # [--on NODES | --nodes=N] [--ranks=N] [--overlap] [--] COMMAND..
     fi
   done
   envcfg_listen "$envcfg_own"
+  envcfg_tie
   envcfg_spawn envcfg_apart "$@"
   envcfg_wait "${ENVCFG_PIDS[@]}" || envcfg_code=$?
   for envcfg_signal in "${ENVCFG_HEARD[@]}"; do builtin trap - "$envcfg_signal"; done
@@ -551,8 +555,9 @@ envcfg_wait() { # [PID]: return its exit code, however often signals cut the wai
 
 # Two ends of a pipe: who holds the first lives as long as the second gives no end of file.
 envcfg_tie() { # open ENVCFG_TIE, for this shell alone, and ENVCFG_LIFE, for what it starts
-  builtin exec {ENVCFG_PIPE}<> <(:)
-  builtin exec {ENVCFG_TIE}>/dev/fd/"$ENVCFG_PIPE" {ENVCFG_LIFE}</dev/fd/"$ENVCFG_PIPE" {ENVCFG_PIPE}>&-
+  builtin local envcfg_pipe
+  builtin exec {envcfg_pipe}<> <(:)
+  builtin exec {ENVCFG_TIE}>/dev/fd/"$envcfg_pipe" {ENVCFG_LIFE}</dev/fd/"$envcfg_pipe" {envcfg_pipe}>&-
 }
 
 envcfg_is_alone() { # whether the shell that wanted this is gone
