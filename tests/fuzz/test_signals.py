@@ -179,6 +179,7 @@ def outcome(run: Run, folder: Path, number: int) -> str:
         "PROGRAM": " ".join(PROGRAMS[run.program]),
         "SIGNALLED": mark.partition("=")[2],
     }
+    before = {*Path("/tmp").glob("envcfg-*")}  # of others, maybe by the same number
     with (folder / "said").open("wb") as file:
         job = subprocess.Popen(
             ["bash", "-c", FORMS[run.form]],
@@ -202,7 +203,8 @@ def outcome(run: Run, folder: Path, number: int) -> str:
     deadline = time.monotonic() + settles
     while (running := left(mark)) and time.monotonic() < deadline:
         time.sleep(0.02)
-    caches = [path.name for path in Path("/tmp").glob(f"envcfg-*-{job.pid}.*")]
+    made = {*Path("/tmp").glob(f"envcfg-*-{job.pid}.*")} - before
+    caches = [path.name for path in made]
     said = (folder / "said").read_bytes()
     wrong = []
     if job.returncode not in codes(run):

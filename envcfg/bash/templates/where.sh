@@ -8,8 +8,8 @@ ENVCFG_MEETING='MASTER_ADDR NCCL_SOCKET_IFNAME NCCL_OOB_NET_IFNAME NCCL_COMM_ID 
   UCX_NET_DEVICES JAX_COORDINATOR_ADDRESS HOROVOD_GLOO_IFACE HOROVOD_GLOO_RENDEZVOUS_ADDR'
 
 envcfg_misplaced() { # WORD MESSAGE HINT: a fault, unless the user allows it by this word
-  local envcfg_allowed=${ENVCFG_ALLOW-}
-  if [[ " $ENVCFG_ALLOWED ${envcfg_allowed//,/ } " != *" $1 "* ]]; then
+  local envcfg_allows=${ENVCFG_ALLOW-}
+  if [[ " $ENVCFG_ALLOWED ${envcfg_allows//,/ } " != *" $1 "* ]]; then
     envcfg_fault "$2" "$3; if this is meant, export ENVCFG_ALLOW=$1, or make the script with --allow $1"
   fi
 }

@@ -16,6 +16,7 @@ envcfg_launch() { # COMMAND...: the ranks are processes of this machine
   # envcfg:end masked
   ENVCFG_TELL=envcfg_reach
   for ((envcfg_rank = 0; envcfg_rank < envcfg_ranks; envcfg_rank++)); do
+    if envcfg_is_alone; then ENVCFG_CAUGHT+='TERM '; fi # then nothing is started any more
     if ((envcfg_rank == 0)); then
       envcfg_rank "$@" # what is typed goes to rank 0
     else
