@@ -122,16 +122,17 @@ class Job:
         return known[record.label]
 
     def _named(self, host: str | None, pid: str | None) -> Process:
-        host, number = intern((host or "").split(".")[0]), int((pid or "0")[:11])
+        host, number = (host or "").split(".")[0], int((pid or "0")[:11])
         key = host, number
         if (known := self.processes.get(key)) is not None:
             return known
         if not self.room.takes("process"):
             return self._beyond
+        host = intern(host)  # all processes of a node have one text of it
         if host:
             self._hosts.add(host)
-        self.processes[key] = Process(host, number, self.room)
-        return self.processes[key]
+        known = self.processes[host, number] = Process(host, number, self.room)
+        return known
 
     def _occurrence(
         self, rule: Rule, process: Process, sighting: Sighting, time: str
