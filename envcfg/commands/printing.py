@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING
 
 from envcfg.commands.options.option import Option
-from envcfg.failure import put
+from envcfg.failure import STDOUT, put_stream
 from envcfg.findings import Finding
 from envcfg.interrupts import Held
 
@@ -46,7 +46,7 @@ def write(text: str) -> None:
     sys.stdout.flush()
     data = text.encode("utf-8", "surrogateescape")
     with Held() as held:
-        put(sys.stdout.fileno(), data)
+        put_stream(STDOUT, data)
         held.finish()
 
 
@@ -85,7 +85,7 @@ def wants_script(options: argparse.Namespace) -> bool:
     """Tell whether a script is to stand on stdout, by the options of ``--output``."""
     if not options.output:
         return True
-    from envcfg.outputs import STDOUT, descriptor_of
+    from envcfg.outputs import descriptor_of
 
     return descriptor_of(options.output) == STDOUT
 
