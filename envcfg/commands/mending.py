@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from envcfg.characters import one_line
 from envcfg.errors import OutputError
+from envcfg.failure import STDOUT, put_stream
 from envcfg.lint.mending import ProfileOf, Texts, mend
 from envcfg.lint.source import LARGEST
 from envcfg.outputs import Output, write_outputs
@@ -94,7 +95,7 @@ def _lines(data: bytes) -> list[bytes]:
 def _show(lines: Iterable[bytes]) -> None:
     if not sys.stdout.isatty():
         sys.stdout.flush()
-        sys.stdout.buffer.writelines(lines)
+        put_stream(STDOUT, b"".join(lines))
         return
     from envcfg.report.styled import put
 

@@ -11,8 +11,12 @@ from typing import TYPE_CHECKING
 
 from envcfg.characters import one_line
 from envcfg.commands.options.option import Option
+<<<<<<< HEAD
 from envcfg.errors import EXIT_USAGE
 from envcfg.failure import failing_script, put
+=======
+from envcfg.failure import STDOUT, put_stream
+>>>>>>> h-hostile
 from envcfg.findings import Finding
 from envcfg.interrupts import Held
 
@@ -50,7 +54,7 @@ def write(text: str) -> None:
     sys.stdout.flush()
     data = text.encode("utf-8", "surrogateescape")
     with Held() as held:
-        put(sys.stdout.fileno(), data)
+        put_stream(STDOUT, data)
         held.finish()
 
 
@@ -108,7 +112,7 @@ def wants_script(options: argparse.Namespace) -> bool:
     """Tell whether a script is to stand on stdout, by the options of ``--output``."""
     if not options.output:
         return True
-    from envcfg.outputs import STDOUT, descriptor_of
+    from envcfg.outputs import descriptor_of
 
     return descriptor_of(options.output) == STDOUT
 

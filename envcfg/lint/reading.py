@@ -59,8 +59,10 @@ def _without_documents(lines: Sequence[str]) -> Iterator[str]:
             continue
         begin = _HEREDOC.search(line)
         if begin and last.get(begin[1], 0) > number:
-            ending, line = begin[1], line[: begin.start()]
-        yield line
+            ending = begin[1]
+            yield line[: begin.start()]
+        else:
+            yield line
 
 
 def read_models(given: Sequence[Source], sources: Sources) -> list[Model]:

@@ -25,10 +25,9 @@ def nested(before: str, after: str, depth: int, inside: str = "x") -> str:
 def numbers(number: str) -> str:
     """Return a job script with *number* wherever one may stand."""
     names = "nodes ntasks ntasks-per-node cpus-per-task gpus-per-node time mem array gres=gpu"
-    options = " ".join(f"--{name.replace('gres=', 'gres=')}" for name in names.split())
     lines = "".join(
-        f"#SBATCH {each}{':' if '=' in each else '='}{number}\n"
-        for each in options.split()
+        f"#SBATCH --{each}{':' if '=' in each else '='}{number}\n"
+        for each in names.split()
     )
     return f"""\
 #!/bin/bash
@@ -99,10 +98,8 @@ READERS: dict[str, Command] = {
     "lint --diff": lambda path: ["lint", "--diff", path],
     "wrap --from": lambda path: ["wrap", "--profile", "lumi-g", "--from", path],
     "check-log": lambda path: ["check-log", path],
-    "hang": lambda path: ["hang", path],
     "environment": lambda path: ["environment", path],
     "validate": lambda path: ["profiles", "validate", path],
-    "inspect": lambda path: ["inspect", path],
 }
 
 

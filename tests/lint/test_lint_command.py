@@ -71,6 +71,26 @@ def test_what_is_not_read_is_not_called_ok(text: str, job: Path) -> None:
     assert [each["rule"] for each in checked["findings"]] == ["not-a-script"]
 
 
+@pytest.mark.parametrize(
+    ("text", "line", "why"),
+    [
+        ("\nsrun echo " + '"${a:-' * 400 + '}"' * 400, 3, "nested more than 40 deep"),
+        ("\n\nif a; then" + " if a; then" * 90 + " b" + "; fi" * 91, 4, "nested more"),
+        ("\n" * 100 + "a; " * 41_000, 102, "more than 40,000 commands"),
+        ("\n" + "#\n" * 140_000, 131_068, "more than 256 KiB"),
+    ],
+    ids=["braces", "branches", "commands", "bytes"],
+)
+def test_what_is_too_much_is_not_called_ok(
+    text: str, line: int, why: str, job: Path
+) -> None:
+    (job / "other.sh").write_text(f"#!/bin/bash\n{text}\n")
+    (checked,) = json.loads(lint("--format", "json", "other.sh").text)["checked"]
+    (found,) = (x for x in checked["findings"] if x["rule"] == "part-not-read")
+    assert why in found["message"]
+    assert found["place"]["line"] == line
+
+
 def test_rules_are_chosen_by_id_beginning_and_name(job: Path) -> None:
     assert "EC419" not in lint("--ignore", "EC419", "job.sh").text
     assert "EC101" not in lint("--select", "EC4", "job.sh").text

@@ -59,8 +59,8 @@ def run(options: argparse.Namespace, catalog: Catalog) -> int:
     from datetime import date
 
     from envcfg.commands.site import this_site
+    from envcfg.failure import STDOUT
     from envcfg.outputs import (
-        STDOUT,
         Output,
         check_outputs,
         descriptor_of,
