@@ -11,12 +11,8 @@ from typing import TYPE_CHECKING
 
 from envcfg.characters import one_line
 from envcfg.commands.options.option import Option
-<<<<<<< HEAD
 from envcfg.errors import EXIT_USAGE
-from envcfg.failure import failing_script, put
-=======
-from envcfg.failure import STDOUT, put_stream
->>>>>>> h-hostile
+from envcfg.failure import STDOUT, failing_script, put_stream
 from envcfg.findings import Finding
 from envcfg.interrupts import Held
 

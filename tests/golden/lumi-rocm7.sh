@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# envcfg:script 7ef4ed494005b13e1226e1a154e46588d2bbacb6cb5936eb4cc2233e8e89b1db
+# envcfg:script fe4025bd2f2b4154f0e1282aa566bef8a0e83ef2261fd09a3136fcf7d2f0f432
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
 # envcfg 0.1.0, profile lumi-g (sha256 7c97951f355dbe4e)
 # made by: envcfg wrap --profile lumi-g --bind /data:/data:ro --runtime-arg=--cleanenv --container /images/lumi-multitorch-full-u24r70f21m50t210-20260513.sif --set 'NCCL_NET=AWS Libfabric' --set 'QUOTE='"'"'"$$HOME`id`\' --set 'SEED=${RANK}${SLURM_JOB_ID}' --unset NCCL_DEBUG -- python3 dump.py out 'a b'
@@ -33,6 +33,8 @@ ENVCFG_VERB='run'
 ENVCFG_SHELL='/bin/sh'
 ENVCFG_MASKS='0x00fe000000000000,0xfe00000000000000,0x0000000000fe0000,0x00000000fe000000,0x00000000000000fe,0x000000000000fe00,0x000000fe00000000,0x0000fe0000000000'
 ENVCFG_MASKS_UNION='fefefefe,fefefefe'
+ENVCFG_CLUSTERS='lumi'
+ENVCFG_ALLOWED=''
 ENVCFG_RUNTIMES=(singularity) # the first that is on PATH
 
 envcfg_modules() {
@@ -78,10 +80,12 @@ envcfg_settings() {
   envcfg_set FI_MR_CACHE_MONITOR userfaultfd
   # rocFFT keeps a SQLite cache in the home folder [profiles/slingshot-rocm.yaml:63]
   envcfg_set ROCFFT_RTC_CACHE_PATH /dev/null
-  envcfg_force NCCL_NET 'AWS Libfabric'
-  envcfg_force QUOTE ''"'"'"$HOME`id`\'
-  envcfg_force_unset NCCL_DEBUG
-  envcfg_preset TRITON_CACHE_DIR TORCH_EXTENSIONS_DIR TORCHINDUCTOR_CACHE_DIR MIOPEN_USER_DB_PATH MIOPEN_CUSTOM_CACHE_DIR AITER_JIT_DIR MASTER_ADDR MASTER_PORT
+  envcfg_force NCCL_NET 'AWS Libfabric' options
+  envcfg_force QUOTE ''"'"'"$HOME`id`\' options
+  envcfg_force_unset NCCL_DEBUG options
+  envcfg_preset_settings TRITON_CACHE_DIR TORCH_EXTENSIONS_DIR TORCHINDUCTOR_CACHE_DIR MIOPEN_USER_DB_PATH MIOPEN_CUSTOM_CACHE_DIR AITER_JIT_DIR
+  envcfg_preset_meeting
+  envcfg_preset MASTER_PORT
   envcfg_pass SLURM_JOB_ID
   ENVCFG_ARGS+=("ENVCFG_CACHE_BASE=$ENVCFG_CACHE_BASE")
   # the MPICH of these images finds its ranks by PMI2; others think they are alone
@@ -91,7 +95,7 @@ envcfg_settings() {
 
 ENVCFG_SCRATCH=/tmp # for node-local caches
 
-IFS= builtin read -r -d '' ENVCFG_INSIDE <<'ENVCFG_TEXT' || : # until the text ends
+IFS= builtin read -r -d '' ENVCFG_INSIDE <<'ENVCFG_TEXT' || builtin : # until the text ends
 envcfg_inside() { # what is set in each task, in the container
   # One layer of GPU masking: ROCR_VISIBLE_DEVICES.
   unset -v HIP_VISIBLE_DEVICES CUDA_VISIBLE_DEVICES GPU_DEVICE_ORDINAL
@@ -265,7 +269,7 @@ envcfg_is_clean() { # whether the runtime keeps the task's variables from the co
 
 # --- What each rank does first, inside the container --------------------------------
 
-IFS= builtin read -r -d '' ENVCFG_RANK <<'ENVCFG_TEXT' || : # until the text ends
+IFS= builtin read -r -d '' ENVCFG_RANK <<'ENVCFG_TEXT' || builtin : # until the text ends
 # A POSIX shell's own commands only: no process is started but the program's, except to
 # make the caches once on each node.
 
@@ -344,6 +348,8 @@ envcfg_first_node() { # LIST: set envcfg_node to the first host of a Slurm node 
   [ -n "$envcfg_node" ]
 }
 
+envcfg_suffix='' # behind a node's name, in its address
+
 # Who this task is, as srun says. The step's first node is found here because only the
 # step has its list; the port is the job's and the step's own, below the ephemeral range.
 envcfg_need SLURM_PROCID "${SLURM_PROCID-}"
@@ -353,7 +359,7 @@ if ! envcfg_is_preset MASTER_ADDR; then
   envcfg_need SLURM_STEP_NODELIST "${SLURM_STEP_NODELIST-}"
   envcfg_first_node "$SLURM_STEP_NODELIST" || envcfg_fail \
     "SLURM_STEP_NODELIST is no list of nodes: '$SLURM_STEP_NODELIST'" 'set MASTER_ADDR'
-  export MASTER_ADDR="$envcfg_node${envcfg_suffix-}"
+  export MASTER_ADDR="$envcfg_node$envcfg_suffix"
 fi
 if ! envcfg_is_preset MASTER_PORT; then
   envcfg_need SLURM_JOB_ID "${SLURM_JOB_ID-}"
@@ -443,7 +449,7 @@ exec "$@"
 ENVCFG_TEXT
 ENVCFG_RANK=$ENVCFG_INSIDE$ENVCFG_RANK
 
-IFS= builtin read -r -d '' ENVCFG_TASK <<'ENVCFG_TEXT' || : # until the text ends
+IFS= builtin read -r -d '' ENVCFG_TASK <<'ENVCFG_TEXT' || builtin : # until the text ends
 ENVCFG_MASKING=(ROCR_VISIBLE_DEVICES HIP_VISIBLE_DEVICES CUDA_VISIBLE_DEVICES GPU_DEVICE_ORDINAL ZE_AFFINITY_MASK)
 
 envcfg_collect() { # NAME...: set envcfg_given to those that are set, as arguments
@@ -477,19 +483,23 @@ envcfg_note() { # MESSAGE
 
 # The settings become arguments of the rank part, NAME=VALUE or -u NAME. Nothing is set
 # here, in the shell from which ranks and containers are started.
-envcfg_force() { # NAME VALUE
+envcfg_force() { # NAME VALUE [options]: what the job has set does not count
+  envcfg_differs "${3-profile}" "$1" "$2"
   ENVCFG_ARGS+=("$1=$2")
 }
 
 envcfg_set() { # NAME VALUE: what the job has set already wins
+  envcfg_differs job "$1" "$2"
   ENVCFG_ARGS+=("$1=${!1-$2}")
 }
 
-envcfg_force_unset() { # NAME
+envcfg_force_unset() { # NAME [options]
+  envcfg_differs "${2-profile}" "$1"
   ENVCFG_ARGS+=(-u "$1")
 }
 
 envcfg_unset() { # NAME: what the job has set already wins
+  envcfg_differs job "$1"
   if [[ -n ${!1+set} ]]; then ENVCFG_ARGS+=("$1=${!1}"); else ENVCFG_ARGS+=(-u "$1"); fi
 }
 
@@ -530,7 +540,10 @@ envcfg_lengths() { # WORD...: Linux must be able to start a program with them
 }
 
 envcfg_step() { # COMMAND...: one step of the job, from the checks to the exit code
-  ENVCFG_FAULTS=0 ENVCFG_CODE=0 ENVCFG_ARGS=() ENVCFG_PRESET=' '
+  ENVCFG_FAULTS=0 ENVCFG_CODE=0 ENVCFG_ARGS=() ENVCFG_PRESET=' ' ENVCFG_JOB_NODES=1
+  # shellcheck disable=SC2034 # not all that is started meets
+  ENVCFG_MASTER_ADDR=''
+  ENVCFG_FROM_JOB='' ENVCFG_FROM_PROFILE='' ENVCFG_FROM_OPTIONS=''
   ENVCFG_UNLOADED=()
   if (($# == 0)); then
     envcfg_error 'no command' 'give it, as in envcfg_run python train.py'
@@ -538,8 +551,13 @@ envcfg_step() { # COMMAND...: one step of the job, from the checks to the exit c
   fi
   envcfg_modules
   envcfg_survey
+  envcfg_where
   envcfg_enter
-  if ((ENVCFG_FAULTS == 0)); then envcfg_settings; fi
+  if ((ENVCFG_FAULTS == 0)); then
+    envcfg_settings
+    envcfg_inherited
+    envcfg_meeting
+  fi
   envcfg_lengths "${ENVCFG_ENTER[@]}" "$ENVCFG_RANK" "${ENVCFG_ARGS[@]}" "$@"
   if ((ENVCFG_FAULTS > 0)); then return 4; fi
   ENVCFG_ARGS+=("ENVCFG_PRESET=$ENVCFG_PRESET")
@@ -551,7 +569,8 @@ envcfg_step() { # COMMAND...: one step of the job, from the checks to the exit c
 envcfg_plain() { # in a shell of envcfg's own: undo what the job's shell has made of bash itself
   IFS=$' \t\n'
   builtin shopt -u expand_aliases nocasematch # bash reads "$(...)" once more as it comes there
-  builtin unset -f break compgen continue exec exit export jobs kill local printf read return set shift type unset
+  builtin unset -f . : '[' break cd command compgen continue declare echo eval exec exit export false jobs kill local \
+    mapfile printf read readonly return set shift source test trap true type umask unset wait
   set +k
 }
 
@@ -562,7 +581,7 @@ envcfg_apart() { # COMMAND...: one step and its end, in a shell of envcfg's own
   if [[ " ${ENVCFG_HEARD[*]-} " == *' INT '* ]]; then trap 'exit 130' INT; fi
   ENVCFG_CODE=0
   envcfg_step "$@" || ENVCFG_CODE=$?
-  envcfg_end "$ENVCFG_CACHE_BASE"
+  if ((ENVCFG_FAULTS == 0)); then envcfg_end "$ENVCFG_CACHE_BASE"; fi
   return "$ENVCFG_CODE"
 }
 
@@ -579,7 +598,7 @@ envcfg_run() { # [--on NODES | --nodes=N] [--ranks=N] [--overlap] [--] COMMAND..
     envcfg_tie
     (envcfg_apart "$@") || envcfg_code=$?
     builtin exec {ENVCFG_TIE}>&- {ENVCFG_LIFE}<&-
-    return "$envcfg_code"
+    builtin return "$envcfg_code"
   fi
   envcfg_traps=$(builtin trap -p)$'\n' ENVCFG_IGNORED='' envcfg_own=''
   for envcfg_signal in HUP INT QUIT TERM USR1 USR2; do
@@ -595,22 +614,175 @@ envcfg_run() { # [--on NODES | --nodes=N] [--ranks=N] [--overlap] [--] COMMAND..
   envcfg_wait "${ENVCFG_PIDS[@]}" || envcfg_code=$?
   for envcfg_signal in "${ENVCFG_HEARD[@]}"; do builtin trap - "$envcfg_signal"; done
   builtin exec {ENVCFG_PIPE}>&- {ENVCFG_TIE}>&- {ENVCFG_LIFE}<&-
-  if envcfg_is_script; then return "$envcfg_code"; fi
+  if envcfg_is_script; then builtin return "$envcfg_code"; fi
   for envcfg_signal in HUP TERM INT; do # what would have ended the job's shell does so now
     if [[ $BASHPID == "$$" && " $ENVCFG_CAUGHT" == *" $envcfg_signal "* ]]; then
       if [[ $envcfg_signal != INT || $envcfg_code == 130 ]]; then builtin kill -s "$envcfg_signal" "$$"; fi
     fi
   done
-  return "$envcfg_code"
+  builtin return "$envcfg_code"
 }
 
 envcfg_is_script() { # whether this text is being run as a file, not sourced or evaluated
   builtin local envcfg_line
-  [[ -f $0 && -r $0 ]] || return 1
+  [[ -f $0 && -r $0 ]] || builtin return 1
   while IFS= builtin read -r envcfg_line && [[ $envcfg_line == '#'* ]]; do
-    if [[ $envcfg_line == '# envcfg:script '* ]]; then return 0; fi
+    if [[ $envcfg_line == '# envcfg:script '* ]]; then builtin return 0; fi
   done <"$0"
+  builtin return 1
+}
+
+# Where this may run. Pairs: by the first name a task knows its number, by the second how many there are.
+ENVCFG_TASK_NAMES='SLURM_PROCID:SLURM_STEP_NUM_TASKS FLUX_TASK_RANK:FLUX_JOB_SIZE PALS_RANKID:PMI_SIZE
+  PMI_RANK:PMI_SIZE OMPI_COMM_WORLD_RANK:OMPI_COMM_WORLD_SIZE PMIX_RANK:OMPI_COMM_WORLD_SIZE'
+# By the addresses and interfaces in these, ranks on different nodes find each other.
+ENVCFG_MEETING='MASTER_ADDR NCCL_SOCKET_IFNAME NCCL_OOB_NET_IFNAME NCCL_COMM_ID GLOO_SOCKET_IFNAME TP_SOCKET_IFNAME
+  UCX_NET_DEVICES JAX_COORDINATOR_ADDRESS HOROVOD_GLOO_IFACE HOROVOD_GLOO_RENDEZVOUS_ADDR'
+
+envcfg_misplaced() { # WORD MESSAGE HINT: a fault, unless the user allows it by this word
+  local envcfg_allows=${ENVCFG_ALLOW-}
+  if [[ " $ENVCFG_ALLOWED ${envcfg_allows//,/ } " != *" $1 "* ]]; then
+    envcfg_fault "$2" "$3; if this is meant, export ENVCFG_ALLOW=$1, or make the script with --allow $1"
+  fi
+}
+
+envcfg_where() { # is this the job and none of its tasks, does it use all nodes, is it the right cluster?
+  local envcfg_glob
+  local -a envcfg_globs
+  if ((ENVCFG_FAULTS == 0)); then envcfg_task; fi
+  if ((ENVCFG_JOB_NODES > ENVCFG_NODES)); then
+    envcfg_misplaced nodes "the job has $ENVCFG_JOB_NODES nodes, but --launcher local starts ranks on this one only" \
+      'make the script with a launcher that uses all nodes, as --launcher srun'
+  fi
+  if [[ -z ${SLURM_CLUSTER_NAME-} || -z $ENVCFG_CLUSTERS ]]; then return; fi
+  read -r -a envcfg_globs <<<"$ENVCFG_CLUSTERS"
+  for envcfg_glob in "${envcfg_globs[@]}"; do
+    # shellcheck disable=SC2053 # it is a pattern
+    if [[ $SLURM_CLUSTER_NAME == $envcfg_glob ]]; then return; fi
+  done
+  envcfg_show "$SLURM_CLUSTER_NAME"
+  envcfg_misplaced cluster "this is the cluster $envcfg_shown, but the script was made for $ENVCFG_CLUSTERS" \
+    'make the script on this cluster, or with its profile: --profile NAME'
+}
+
+envcfg_task() { # each of several tasks would start the whole step once more
+  local envcfg_pair envcfg_name envcfg_count
+  for envcfg_pair in $ENVCFG_TASK_NAMES; do
+    envcfg_name=${envcfg_pair%:*} envcfg_count=${envcfg_pair#*:}
+    envcfg_count=${!envcfg_count-}
+    # Of a batch script and a shell of salloc, Slurm's number of the step is a very high one.
+    if [[ -z ${!envcfg_name-} || ${!envcfg_name}$envcfg_count == *[!0-9]* ]] \
+      || [[ $envcfg_name == SLURM_* && ${SLURM_STEP_ID-} == 42949672?? ]] \
+      || [[ ${!envcfg_name} != *[1-9]* && $envcfg_count != [1-9]?* && $envcfg_count != [2-9] ]]; then
+      continue
+    elif ! envcfg_is_leftover; then
+      envcfg_misplaced tasks "this is one of ${envcfg_count:-several} tasks ($envcfg_name=${!envcfg_name}), and each would start all ranks" \
+        'start the script once, without srun or mpiexec in front of it'
+    fi
+    return
+  done
+}
+
+envcfg_is_leftover() { # whether a job began nearer to this shell than any task: then variables of tasks are another job's
+  local envcfg_key envcfg_value envcfg_name='' envcfg_pid=$BASHPID
+  while [[ -r /proc/$envcfg_pid/status ]]; do
+    while IFS=$':\t' read -r envcfg_key envcfg_value; do
+      case $envcfg_key in
+        Name) envcfg_name=$envcfg_value ;;
+        PPid) break ;;
+      esac
+    done <"/proc/$envcfg_pid/status"
+    case $envcfg_name in
+      slurmstepd) # it calls itself "slurmstepd: [JOB.STEP]"
+        IFS= read -r -d '' envcfg_name <"/proc/$envcfg_pid/cmdline" || :
+        [[ $envcfg_name == *.@(batch|interactive|extern)']' ]]
+        return
+        ;;
+      salloc | pbs_mom | flux-broker*) return 0 ;;
+      mpiexec* | mpirun | orted | prted | hydra_* | palsd | flux-shell) return 1 ;;
+    esac
+    envcfg_pid=$envcfg_value
+  done
   return 1
+}
+
+envcfg_meeting() { # on several nodes: what the ranks get must lead from one node to another
+  local envcfg_name envcfg_word
+  local -A envcfg_values=()
+  if ((ENVCFG_NODES == 1)); then return; fi
+  for envcfg_name in $ENVCFG_MEETING; do
+    if [[ -n ${!envcfg_name+set} ]]; then envcfg_values[$envcfg_name]=${!envcfg_name}; fi
+  done
+  for envcfg_word in "${ENVCFG_ARGS[@]}"; do # NAME=VALUE, or -u NAME: its value is then any that leads somewhere
+    envcfg_values[${envcfg_word%%=*}]=${envcfg_word#*=}
+  done
+  for envcfg_name in $ENVCFG_MEETING; do
+    if [[ -z ${envcfg_values[$envcfg_name]+set} ]]; then continue; fi
+    envcfg_show "${envcfg_values[$envcfg_name]}"
+    envcfg_word=${envcfg_values[$envcfg_name]#=}
+    case ,${envcfg_word,,}, in
+      ,,) envcfg_shown="$envcfg_name is empty" ;;
+      ,^*) continue ;; # all interfaces but these
+      *,lo,* | *,localhost[,:.]* | *,ip6-localhost,* | *,127.* | *,::1,* | *,'[::1]'*)
+        envcfg_shown="$envcfg_name=$envcfg_shown is the loopback"
+        ;;
+      *) continue ;;
+    esac
+    envcfg_misplaced loopback "$envcfg_shown: ranks on $ENVCFG_NODES nodes cannot connect" \
+      "unset $envcfg_name before the step, or give the right one: --set $envcfg_name=VALUE"
+  done
+}
+
+envcfg_show() { # TEXT: set envcfg_shown to it, cut, and quoted where a terminal could take it for more than text
+  local LC_ALL=C
+  envcfg_shown=$1
+  if ((${#1} > 80)); then envcfg_shown=${1:0:80}...; fi
+  if [[ -z $1 || $1 == *[!A-Za-z0-9_./:,=@%+^-]* ]]; then envcfg_shown=${envcfg_shown@Q}; fi
+}
+
+envcfg_differs() { # FROM NAME [VALUE]: keep for the note what the job has otherwise than profile or options, and who wins
+  local envcfg_shown envcfg_job envcfg_other=' unset'
+  if [[ -z ${!2+set} || ($# == 3 && ${!2} == "$3") ]]; then return; fi
+  envcfg_show "${!2}"
+  envcfg_job=$envcfg_shown
+  if (($# == 3)); then
+    envcfg_show "$3"
+    envcfg_other="=$envcfg_shown"
+  fi
+  case $1 in
+    job) ENVCFG_FROM_JOB+=", $2=$envcfg_job (profile: ${envcfg_other:1})" ;;
+    profile) ENVCFG_FROM_PROFILE+=", $2$envcfg_other (your environment: $envcfg_job)" ;;
+    options) ENVCFG_FROM_OPTIONS+=", $2$envcfg_other (your environment: $envcfg_job)" ;;
+  esac
+}
+
+envcfg_keeps_own() { # NAME TEXT: the same, of what the job has set and each task would find out
+  local envcfg_shown
+  if [[ -z ${!1+set} ]]; then return; fi
+  envcfg_show "${!1}"
+  ENVCFG_FROM_JOB+=", $1=$envcfg_shown ($2)"
+}
+
+envcfg_preset_settings() { # NAME...: as envcfg_preset, of what the profile sets in each task
+  local envcfg_name
+  for envcfg_name; do envcfg_keeps_own "$envcfg_name" 'profile: set in each task'; done
+  envcfg_preset "$@"
+}
+
+envcfg_preset_meeting() { # as envcfg_preset, of where ranks meet
+  local envcfg_first=${ENVCFG_MASTER_ADDR:-${SLURMD_NODENAME-}}
+  if [[ -z $envcfg_first || ${MASTER_ADDR-}. != "$envcfg_first"[!0-9]* ]]; then
+    envcfg_keeps_own MASTER_ADDR "default: the step's first node"
+  fi
+  envcfg_preset MASTER_ADDR
+}
+
+envcfg_inherited() { # say it once, at the start of a step
+  local envcfg_said=''
+  if [[ -n $ENVCFG_FROM_JOB ]]; then envcfg_said+="; from your environment: ${ENVCFG_FROM_JOB:2}"; fi
+  if [[ -n $ENVCFG_FROM_PROFILE ]]; then envcfg_said+="; from the profile: ${ENVCFG_FROM_PROFILE:2}"; fi
+  if [[ -n $ENVCFG_FROM_OPTIONS ]]; then envcfg_said+="; from your options: ${ENVCFG_FROM_OPTIONS:2}"; fi
+  if [[ -n $envcfg_said ]]; then envcfg_note "${envcfg_said:2}"; fi
 }
 
 envcfg_survey() { # what the allocation is
@@ -623,7 +795,7 @@ envcfg_survey() { # what the allocation is
     envcfg_recall
   fi
   envcfg_numbers SLURM_NNODES SLURM_JOB_NUM_NODES SLURM_NTASKS SLURM_NPROCS SLURM_CPUS_PER_TASK
-  ENVCFG_SRUN=()
+  ENVCFG_SRUN=() ENVCFG_NETWORK=${SLURM_NETWORK-}
   ENVCFG_JOB_NODES=${SLURM_NNODES:-${SLURM_JOB_NUM_NODES:-1}} # a step may have fewer
   ENVCFG_NODES=$ENVCFG_JOB_NODES
 }
@@ -661,15 +833,39 @@ envcfg_numbers() { # NAME...: without zeros in front, by which arithmetic would 
 }
 
 envcfg_gpus() { # print how many GPUs per node the job asked for ("4", "a100:2,h100:2"), else has
-  local envcfg_item envcfg_sum=''
+  local envcfg_sum=''
+  if [[ -n ${SLURM_GPUS_PER_NODE:-${SLURM_GPUS_ON_NODE-}} ]]; then
+    envcfg_add "${SLURM_GPUS_PER_NODE:-$SLURM_GPUS_ON_NODE}"
+  elif [[ -n ${SLURM_GPUS-} ]]; then # on all nodes; where one has more than another, those are left
+    envcfg_add "$SLURM_GPUS"
+    envcfg_sum=$((envcfg_sum / ENVCFG_JOB_NODES))
+  elif [[ -n ${SLURM_JOB_GPUS-} ]]; then # the numbers of those of this node: "0,2-3"
+    envcfg_add_numbers "$SLURM_JOB_GPUS"
+  fi
+  printf '%s' "$envcfg_sum"
+}
+
+envcfg_add() { # COUNTS: set envcfg_sum
+  local envcfg_item
   local -a envcfg_items
-  IFS=, read -r -a envcfg_items <<<"${SLURM_GPUS_PER_NODE:-${SLURM_GPUS_ON_NODE-}}"
+  IFS=, read -r -a envcfg_items <<<"$1"
   for envcfg_item in "${envcfg_items[@]}"; do
     envcfg_item=${envcfg_item##*:}
     if [[ $envcfg_item == *[!0-9]* || -z $envcfg_item ]]; then envcfg_item=1; fi # "mi250x" is one
     envcfg_sum=$((envcfg_sum + 10#$envcfg_item))
   done
-  printf '%s' "$envcfg_sum"
+}
+
+envcfg_add_numbers() { # NUMBERS: set envcfg_sum
+  local envcfg_item
+  local -a envcfg_items
+  IFS=, read -r -a envcfg_items <<<"$1"
+  for envcfg_item in "${envcfg_items[@]}"; do
+    if [[ $envcfg_item == [0-9]*-*[0-9] && $envcfg_item != *[!0-9-]* && $envcfg_item != *-*-* ]]; then
+      envcfg_sum=$((envcfg_sum + 10#${envcfg_item#*-} - 10#${envcfg_item%-*}))
+    fi
+    envcfg_sum=$((envcfg_sum + 1))
+  done
 }
 
 envcfg_tasks() { # print how many tasks per node the job asked for, if it did
@@ -712,10 +908,10 @@ ENVCFG_IGNORED='' # signals that the job's shell ignores, and so its ranks
 envcfg_listen() { # [SIGNALS]: from now on, pass on to what is spawned all but these
   builtin local envcfg_signal
   ENVCFG_PIDS=() ENVCFG_LED=() ENVCFG_HEARD=() ENVCFG_CAUGHT='' ENVCFG_HELD=() ENVCFG_HOLDS=''
-  ENVCFG_TELL=envcfg_kill           # what passes a signal on
-  builtin exec {ENVCFG_PIPE}<> <(:) # by which children and traps speak; empty, it makes "read" a clock
+  ENVCFG_TELL=envcfg_kill                   # what passes a signal on
+  builtin exec {ENVCFG_PIPE}<> <(builtin :) # by which children and traps speak; empty, it makes "read" a clock
   for envcfg_signal in HUP INT QUIT TERM USR1 USR2; do
-    if [[ "$ENVCFG_IGNORED${1-}" == *" $envcfg_signal "* ]]; then continue; fi
+    if [[ "$ENVCFG_IGNORED${1-}" == *" $envcfg_signal "* ]]; then builtin continue; fi
     ENVCFG_HEARD+=("$envcfg_signal")
     # shellcheck disable=SC2064 # the name is meant to be written in now
     builtin trap "envcfg_relay $envcfg_signal" "$envcfg_signal"
@@ -725,7 +921,7 @@ envcfg_listen() { # [SIGNALS]: from now on, pass on to what is spawned all but t
 envcfg_relay() { # SIGNAL: pass it on; a terminal has sent its own to everybody already
   ENVCFG_CAUGHT+="$1 "
   if [[ ($1 == INT || $1 == QUIT) && -t 0 && $ENVCFG_HOLDS != spawn ]]; then
-    return
+    builtin return
   elif [[ -n $ENVCFG_HOLDS ]]; then
     ENVCFG_HELD+=("$1")
     builtin printf '\n' >&"$ENVCFG_PIPE" # let "read" look up
@@ -745,13 +941,13 @@ envcfg_kill() { # SIGNAL: send it to all that was spawned and runs, by bash's ow
   builtin local envcfg_pid envcfg_running
   envcfg_running=$'\n'$(builtin jobs -pr)$'\n'
   for envcfg_pid in "${ENVCFG_PIDS[@]}"; do
-    if [[ $envcfg_running == *$'\n'"$envcfg_pid"$'\n'* ]]; then builtin kill -s "$1" "$envcfg_pid" 2>/dev/null || :; fi
+    if [[ $envcfg_running == *$'\n'"$envcfg_pid"$'\n'* ]]; then builtin kill -s "$1" "$envcfg_pid" 2>/dev/null || builtin :; fi
   done
 }
 
 envcfg_spawn() { # WORD...: start it with this shell's input; not after a signal, which ends the step
   builtin local envcfg_line
-  if [[ -n $ENVCFG_CAUGHT ]]; then return; fi
+  if [[ -n $ENVCFG_CAUGHT ]]; then builtin return; fi
   ENVCFG_HOLDS=spawn
   if [[ -n $ENVCFG_APART ]]; then builtin set -m; fi # a process group of its own
   (
@@ -769,7 +965,7 @@ envcfg_spawn() { # WORD...: start it with this shell's input; not after a signal
   ENVCFG_PIDS+=("$!")
   envcfg_line=''
   while [[ $envcfg_line != ready ]] && builtin kill -0 "${ENVCFG_PIDS[-1]}" 2>/dev/null; do
-    builtin read -r -t 1 -u "$ENVCFG_PIPE" envcfg_line || :
+    builtin read -r -t 1 -u "$ENVCFG_PIPE" envcfg_line || builtin :
   done
   envcfg_release
 }
@@ -777,12 +973,12 @@ envcfg_spawn() { # WORD...: start it with this shell's input; not after a signal
 envcfg_wait() { # [PID]: return its exit code, however often signals cut the wait short
   builtin local envcfg_code envcfg_later envcfg_ended
   envcfg_code='' envcfg_ended=''
-  if (($# == 0)); then return $((128 + $(builtin kill -l "${ENVCFG_CAUGHT%% *}"))); fi # a signal came before it
-  while :; do
+  if (($# == 0)); then builtin return $((128 + $(builtin kill -l "${ENVCFG_CAUGHT%% *}"))); fi # a signal came before it
+  for (( ; ; )); do
     envcfg_later=0
     builtin wait "$1" || envcfg_later=$?
     if [[ $envcfg_later != 127 || -z $envcfg_code ]]; then envcfg_code=$envcfg_later; fi # 127: had it already
-    if ((envcfg_later <= 128)) || [[ -n $envcfg_ended ]]; then return "$envcfg_code"; fi
+    if ((envcfg_later <= 128)) || [[ -n $envcfg_ended ]]; then builtin return "$envcfg_code"; fi
     # Its own code, or a signal to this shell? If it has ended by now, the next wait tells.
     if [[ $'\n'$(builtin jobs -pr)$'\n' != *$'\n'"$1"$'\n'* ]]; then envcfg_ended=yes; fi
   done
@@ -791,14 +987,14 @@ envcfg_wait() { # [PID]: return its exit code, however often signals cut the wai
 # Two ends of a pipe: who holds the first lives as long as the second gives no end of file.
 envcfg_tie() { # open ENVCFG_TIE, for this shell alone, and ENVCFG_LIFE, for what it starts
   builtin local envcfg_pipe
-  builtin exec {envcfg_pipe}<> <(:)
+  builtin exec {envcfg_pipe}<> <(builtin :)
   builtin exec {ENVCFG_TIE}>/dev/fd/"$envcfg_pipe" {ENVCFG_LIFE}</dev/fd/"$envcfg_pipe" {envcfg_pipe}>&-
 }
 
 envcfg_has_terminal() { # whether what is typed can come to this shell: it has or is in front of a terminal
   builtin local envcfg_stat='' envcfg_group
-  if [[ -t 0 ]]; then return 0; fi
-  IFS= builtin read -r -d '' envcfg_stat 2>/dev/null </proc/self/stat || :
+  if [[ -t 0 ]]; then builtin return 0; fi
+  IFS= builtin read -r -d '' envcfg_stat 2>/dev/null </proc/self/stat || builtin :
   envcfg_stat=${envcfg_stat##*) } # behind the name: state, parent, group, session, terminal, group in front
   envcfg_stat=${envcfg_stat#* * }
   envcfg_group=${envcfg_stat%% *}
