@@ -49,8 +49,13 @@ def write(text: str) -> None:
     """
     sys.stdout.flush()
     data = text.encode("utf-8", "surrogateescape")
+    try:
+        number = sys.stdout.fileno()
+    except (OSError, AttributeError):  # a program that imports envcfg takes it as text
+        sys.stdout.write(text)
+        return
     with Held() as held:
-        put(sys.stdout.fileno(), data)
+        put(number, data)
         held.finish()
 
 
