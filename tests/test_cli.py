@@ -386,7 +386,9 @@ def test_a_program_that_imports_envcfg_gets_the_script_where_it_looks() -> None:
         "assert out.getvalue().count('#!/usr/bin/env bash') == 2",
         "print(codes)",
     )
-    done = subprocess.run([sys.executable, "-c", "\n".join(lines)], capture_output=True)
+    done = subprocess.run(
+        [sys.executable, "-c", "\n".join(lines)], capture_output=True, check=False
+    )
     assert (done.stdout, done.stderr) == (b"[0, 0]\n", b"")
 
 
@@ -400,7 +402,9 @@ def test_a_stdout_that_cannot_be_written_is_its_own_matter(spoil: str) -> None:
         "code = c.main(['profiles', 'list'])",
         "os.write(1, b'%d' % code)",
     )
-    done = subprocess.run([sys.executable, "-c", "\n".join(lines)], capture_output=True)
+    done = subprocess.run(
+        [sys.executable, "-c", "\n".join(lines)], capture_output=True, check=False
+    )
     assert done.stdout in {b"4", b"70"}, done.stderr
 
 
