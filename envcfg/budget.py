@@ -90,7 +90,7 @@ class Budget:
         if threading.current_thread() is threading.main_thread():
             if not _State.running:
                 _State.before = signal.signal(signal.SIGPROF, _look)
-                signal.setitimer(signal.ITIMER_PROF, _TICK, _TICK)
+                _State.timer = signal.setitimer(signal.ITIMER_PROF, _TICK, _TICK)
             _State.running.append(self)
         return self
 
@@ -100,7 +100,7 @@ class Budget:
         if self in _State.running:
             _State.running.remove(self)
             if not _State.running:
-                signal.setitimer(signal.ITIMER_PROF, 0)
+                signal.setitimer(signal.ITIMER_PROF, *_State.timer)
                 # Not back to the default: a last signal, still on its way to another
                 # thread, would end the process.
                 if callable(_State.before):
@@ -113,10 +113,12 @@ class _State:
     Attributes:
         running: the budgets.
         before: what SIGPROF did before; None where no Python code set it.
+        timer: what the timer was set to.
     """
 
     running: list[Budget] = []  # noqa: RUF012  # of the process, as its timer is
     before: signal._HANDLER = None
+    timer = (0.0, 0.0)
 
 
 def _look(_: int, frame: FrameType | None) -> None:

@@ -99,7 +99,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         code = _fail(words, [what, "  hint: please report the lines above"], EXIT_BUG)
     try:
         sys.stdout.flush()
-    except OSError:
+    except (OSError, ValueError):
         _discard_stdout()  # else the interpreter tries again, and has a code of its own
     sys.stderr.flush()
     return code
@@ -222,4 +222,5 @@ def _mend_streams() -> None:
 
 
 def _discard_stdout() -> None:
-    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    if sys.stdout is sys.__stdout__:  # else it is no matter of ours
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)

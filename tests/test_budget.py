@@ -86,11 +86,14 @@ def test_the_signal_of_a_program_that_imports_envcfg_is_given_back() -> None:
         pass
 
     before = signal.signal(signal.SIGPROF, own)
+    signal.setitimer(signal.ITIMER_PROF, 3600, 60)
     try:
         with Budget("x", seconds=60, megabytes=100):
             assert signal.getsignal(signal.SIGPROF) is not own
         assert signal.getsignal(signal.SIGPROF) is own
+        assert signal.getitimer(signal.ITIMER_PROF)[1] == 60  # it counts on
     finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
         signal.signal(signal.SIGPROF, before or signal.SIG_DFL)
 
 

@@ -375,6 +375,39 @@ def test_what_cannot_be_written_is_an_error(wrap: Wrap, target: str) -> None:
     assert "Traceback" not in done.err
 
 
+# Within another program
+
+
+def test_a_program_that_imports_envcfg_gets_the_script_where_it_looks() -> None:
+    lines = (
+        "import contextlib, io, sys, envcfg.cli as c",
+        "with contextlib.redirect_stdout(io.StringIO()) as out:",
+        f"    codes = [c.main(['wrap', *{LOCAL!r}, '--', 'true']) for _ in range(2)]",
+        "assert out.getvalue().count('#!/usr/bin/env bash') == 2",
+        "print(codes)",
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", "\n".join(lines)], capture_output=True, check=False
+    )
+    assert (done.stdout, done.stderr) == (b"[0, 0]\n", b"")
+
+
+@pytest.mark.parametrize(
+    "spoil", ["open('/dev/full', 'w')", "open(0); sys.stdout.close()"]
+)
+def test_a_stdout_that_cannot_be_written_is_its_own_matter(spoil: str) -> None:
+    lines = (
+        "import os, sys, envcfg.cli as c",
+        f"sys.stdout = {spoil}",
+        "code = c.main(['profiles', 'list'])",
+        "os.write(1, b'%d' % code)",
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", "\n".join(lines)], capture_output=True, check=False
+    )
+    assert done.stdout in {b"4", b"70"}, done.stderr
+
+
 # Start-up
 
 

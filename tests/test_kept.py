@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -135,3 +136,14 @@ def test_where_nothing_can_be_kept_nothing_is_lost(tmp_path: Path) -> None:
 )
 def test_where_it_is_kept(environ: dict[str, str], folder: str | None) -> None:
     assert kept_folder(environ) == folder
+
+
+def test_a_pipe_in_its_place_holds_up_nothing(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "x.json")
+    assert recall(str(tmp_path), "x", 1) is None
+
+
+def test_a_folder_in_its_place_leaves_no_other_file(tmp_path: Path) -> None:
+    (tmp_path / "x.json").mkdir()
+    keep(str(tmp_path), "x", 1, 2)
+    assert os.listdir(tmp_path) == ["x.json"]

@@ -151,7 +151,12 @@ def _machinery(plan: Plan, blocks: Mapping[str, str]) -> Iterator[str]:
     for name in machine_templates(plan):
         yield template(name, blocks)
     writes = runtime is not None and runtime.writes
-    if writes or asked.nccl_log is not None or asked.flight is not None:
+    if (
+        writes
+        or asked.reported
+        or asked.nccl_log is not None
+        or asked.flight is not None
+    ):
         yield template("place")
     if asked.smoke_test:
         yield template("smoke")

@@ -221,6 +221,21 @@ def test_a_dump_is_asked_for_and_awaited(start: Start, tmp_path: Path) -> None:
     assert (fourth.dump, fourth.dump_path) == ("old", f"{stem}4")
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="gives a pipe to somebody else")
+def test_a_pipe_of_a_stranger_is_not_written_to(start: Start, tmp_path: Path) -> None:
+    stem = tmp_path / "x"
+    os.mkfifo(f"{stem}3.pipe")
+    os.chown(f"{stem}3.pipe", 65534, 65534)
+    names = {
+        "TORCH_NCCL_DEBUG_INFO_PIPE_FILE": str(stem),
+        "TORCH_NCCL_DEBUG_INFO_TEMP_FILE": str(stem),
+    }
+    python(start, SLEEP, RANK="3", **names)
+    with open(os.open(f"{stem}3.pipe", os.O_RDWR | os.O_NONBLOCK), "rb", 0) as pipe:
+        probe()
+        assert pipe.read() is None
+
+
 @pytest.mark.parametrize(
     "answer", ['{"communicators_count": 0,\n"a": 1}', "Job summary\n" + "x" * 5000]
 )
