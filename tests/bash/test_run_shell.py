@@ -121,7 +121,9 @@ def test_steps_leave_no_file_open_in_the_shell_nor_in_a_rank(
 ) -> None:
     (tmp_path / "steps.sh").write_bytes(wrap(*LOCAL).out)
     (tmp_path / "open").write_text(f"{OPEN}\n")
-    steps = f"source ./steps.sh; ({OPEN}); envcfg_run true; envcfg_run true; echo; ({OPEN})"
+    steps = (
+        f"source ./steps.sh; ({OPEN}); envcfg_run true; envcfg_run true; echo; ({OPEN})"
+    )
     before, after = bash(f"{setup} {steps}").stdout.splitlines()
     assert after == before
     alone = bash("exec sh ./open").stdout
