@@ -112,6 +112,17 @@ def test_steps_follow_each_other_and_leave_nothing_behind(wrap: Wrap) -> None:
     assert done.stdout == b"unset unset\n"
 
 
+@pytest.mark.parametrize("code", [0, 3])
+def test_what_reads_the_output_of_ranks_comes_to_its_end(wrap: Wrap, code: int) -> None:
+    reader = "while read -r line; do sleep 0.05; echo $line; done"
+    program = f"exec > >({reader}); echo {{1..9}} | fmt -w1; exit {code}"
+    done = bash(wrap(*LOCAL, "--", "bash", "-c", program).out)
+    assert (done.returncode, done.stdout.split()) == (
+        code,
+        b"1 2 3 4 5 6 7 8 9".split(),
+    )
+
+
 OPEN = "cd /proc/$$/fd && printf '%s ' *"
 
 

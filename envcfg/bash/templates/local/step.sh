@@ -89,7 +89,7 @@ envcfg_leaves() { # whether ranks have left something that runs
 
 # Looks at the ranks in growing intervals, as wait -n forgets children that end early.
 envcfg_watch() { # RANKS: wait for all of them; the first that fails ends the others, and the last what is left
-  local envcfg_pid envcfg_code envcfg_pause envcfg_wait_ms=10 envcfg_grace_ms=10000 envcfg_status=0 envcfg_ends=''
+  local envcfg_pid envcfg_code envcfg_pause envcfg_wait_ms=10 envcfg_rest_ms=2000 envcfg_grace_ms=10000 envcfg_status=0 envcfg_ends=''
   local -a envcfg_running envcfg_all
   if ((${#ENVCFG_PIDS[@]} < $1)); then # a signal came before the others
     envcfg_wait || envcfg_status=$?
@@ -120,7 +120,8 @@ envcfg_watch() { # RANKS: wait for all of them; the first that fails ends the ot
         return "$envcfg_status"
       fi
     fi
-    if [[ -z $envcfg_ends ]] && ((envcfg_status != 0 || ${#ENVCFG_PIDS[@]} == 0)); then
+    # What reads the ranks' output, as in "exec > >(tee log)", has time to come to its end.
+    if [[ -z $envcfg_ends ]] && ((${#ENVCFG_PIDS[@]} > 0 ? envcfg_status != 0 : (envcfg_rest_ms -= envcfg_wait_ms) < 0)); then
       envcfg_ends=yes
       envcfg_reach TERM
     elif [[ -n $envcfg_ends ]] && (((envcfg_grace_ms -= envcfg_wait_ms) <= 0)); then
