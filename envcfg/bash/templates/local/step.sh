@@ -29,10 +29,10 @@ envcfg_led() { # set ENVCFG_LED to the groups of ranks that have a member, and a
 }
 
 # By parents that live, and by groups: who has left both is nobody's any more.
-envcfg_family() { # set ENVCFG_FAMILY to all processes that ranks have started, and that run
+envcfg_family() { # set ENVCFG_FAMILY to all processes that ranks have started, and that run; ENVCFG_STRAYS: outside of groups
   local envcfg_file envcfg_line envcfg_pid envcfg_more=yes envcfg_own=''
   local -A envcfg_group=() envcfg_parent=() envcfg_session=() envcfg_ours=(["$BASHPID"]=yes)
-  ENVCFG_FAMILY=()
+  ENVCFG_FAMILY=() ENVCFG_STRAYS=()
   for envcfg_file in /proc/[0-9]*/stat; do
     { IFS= read -r -d '' envcfg_line <"$envcfg_file"; } 2>/dev/null || : # it may have ended
     envcfg_line=${envcfg_line##*) }                                      # behind the name: state, parent, group, session
@@ -61,6 +61,7 @@ envcfg_family() { # set ENVCFG_FAMILY to all processes that ranks have started, 
         }; then
         envcfg_ours[$envcfg_pid]=yes envcfg_more=yes
         ENVCFG_FAMILY+=("$envcfg_pid")
+        if [[ " ${ENVCFG_LED[*]} " != *" ${envcfg_group[$envcfg_pid]} "* ]]; then ENVCFG_STRAYS+=("$envcfg_pid"); fi
       fi
     done
   done
@@ -73,10 +74,8 @@ envcfg_reach() { # SIGNAL: send it to all that ranks have started; a warning is 
     return
   fi
   envcfg_led
-  if [[ $1 == KILL || -z $ENVCFG_APART ]]; then # an agent's ranks can be in sessions of their own
-    envcfg_family
-    for envcfg_pid in "${ENVCFG_FAMILY[@]}"; do kill -s "$1" "$envcfg_pid" 2>/dev/null || :; done
-  fi
+  envcfg_family # while their parents live: an agent's ranks, for one, can be in sessions of their own
+  for envcfg_pid in "${ENVCFG_STRAYS[@]}"; do kill -s "$1" "$envcfg_pid" 2>/dev/null || :; done
   for envcfg_pid in "${ENVCFG_LED[@]}"; do kill -s "$1" -- "-$envcfg_pid" 2>/dev/null || :; done
 }
 
