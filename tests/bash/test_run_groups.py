@@ -130,6 +130,34 @@ def test_whatever_form_the_job_has_nothing_is_left(
     assert left(tmp_path) == []
 
 
+@pytest.mark.parametrize("sent", ["TERM", "HUP", "KILL"])
+def test_a_child_with_a_session_of_its_own_ends_with_its_rank(
+    wrap: Wrap, tmp_path: Path, sent: str
+) -> None:
+    require("setsid")
+    scripts(
+        wrap, tmp_path, "setsid sh ./waits session.$RANK & sleep 600; :", "--ranks", "2"
+    )
+    job = start(tmp_path, FORMS["file"])
+    ready(tmp_path, 2)
+    job.send_signal(getattr(signal, f"SIG{sent}"))
+    job.wait(timeout=60)
+    assert left(tmp_path) == []
+
+
+def test_nothing_is_left_where_a_subshell_of_the_job_is_killed_and_the_job_goes_on(
+    wrap: Wrap, tmp_path: Path
+) -> None:
+    scripts(wrap, tmp_path, CHILDREN["orphan"], "--ranks", "2")
+    step = "source ./steps.sh; envcfg_run bash ./program"
+    job = start(tmp_path, f'({step}; :) & echo "$!" >shell; wait; exec -c sleep 600')
+    ready(tmp_path, 2)
+    os.kill(int((tmp_path / "shell").read_text()), signal.SIGKILL)
+    assert left(tmp_path) == []
+    job.kill()
+    job.wait()
+
+
 @pytest.mark.parametrize("sent", ["TERM", "KILL"])
 def test_nothing_is_left_where_the_whole_group_of_the_script_is_signalled(
     wrap: Wrap, tmp_path: Path, sent: str

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# envcfg:script b40930e9067e9a130a6b8dbbde36fdc5981b6f8ddef5c11406c48a7409409f38
+# envcfg:script 5dc9c239ee99dc9822cabf69279423baefae3c3fcd4ef9e0b64940203411e9e4
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
 # envcfg 0.1.0, profile perlmutter (sha256 01ac0e9e6deb9eee)
 # made by: envcfg wrap --profile perlmutter --runtime shifter --container docker:a/pytorch:2.9 --bind /data::ro -- python3 dump.py out 'a b'
@@ -508,7 +508,7 @@ envcfg_run() { # [--on NODES | --nodes=N] [--ranks=N] [--overlap] [--] COMMAND..
   if [[ $- == *m* ]]; then
     envcfg_tie
     (envcfg_apart "$@") || envcfg_code=$?
-    builtin exec {ENVCFG_TIE}>&- {ENVCFG_LIFE}<&-
+    command exec {ENVCFG_TIE}>&- {ENVCFG_LIFE}<&-
     builtin return "$envcfg_code"
   fi
   envcfg_traps=$(builtin trap -p)$'\n' ENVCFG_IGNORED='' envcfg_own=''
@@ -524,7 +524,7 @@ envcfg_run() { # [--on NODES | --nodes=N] [--ranks=N] [--overlap] [--] COMMAND..
   envcfg_spawn envcfg_apart "$@"
   envcfg_wait "${ENVCFG_PIDS[@]}" || envcfg_code=$?
   for envcfg_signal in "${ENVCFG_HEARD[@]}"; do builtin trap - "$envcfg_signal"; done
-  builtin exec {ENVCFG_PIPE}>&- {ENVCFG_TIE}>&- {ENVCFG_LIFE}<&-
+  command exec {ENVCFG_PIPE}>&- {ENVCFG_TIE}>&- {ENVCFG_LIFE}<&-
   if envcfg_is_script; then builtin return "$envcfg_code"; fi
   for envcfg_signal in HUP TERM INT; do # what would have ended the job's shell does so now
     if [[ $BASHPID == "$$" && " $ENVCFG_CAUGHT" == *" $envcfg_signal "* ]]; then
@@ -634,7 +634,7 @@ envcfg_meeting() { # on several nodes: what the ranks get must lead from one nod
     case ,${envcfg_word,,}, in
       ,,) envcfg_shown="$envcfg_name is empty" ;;
       ,^*) continue ;; # all interfaces but these
-      *,lo,* | *,localhost[,:.]* | *,ip6-localhost,* | *,127.* | *,::1,* | *,'[::1]'*)
+      *,lo[,:]* | *,localhost[46,:.]* | *,ip6-lo* | *[,:]127.[0-9]* | *,0.0.0.0,* | *,::1,* | *,'[::1]'*)
         envcfg_shown="$envcfg_name=$envcfg_shown is the loopback"
         ;;
       *) continue ;;
@@ -820,7 +820,7 @@ envcfg_listen() { # [SIGNALS]: from now on, pass on to what is spawned all but t
   builtin local envcfg_signal
   ENVCFG_PIDS=() ENVCFG_LED=() ENVCFG_HEARD=() ENVCFG_CAUGHT='' ENVCFG_HELD=() ENVCFG_HOLDS=''
   ENVCFG_TELL=envcfg_kill                   # what passes a signal on
-  builtin exec {ENVCFG_PIPE}<> <(builtin :) # by which children and traps speak; empty, it makes "read" a clock
+  command exec {ENVCFG_PIPE}<> <(builtin :) # by which children and traps speak; empty, it makes "read" a clock
   for envcfg_signal in HUP INT QUIT TERM USR1 USR2; do
     if [[ "$ENVCFG_IGNORED${1-}" == *" $envcfg_signal "* ]]; then builtin continue; fi
     ENVCFG_HEARD+=("$envcfg_signal")
@@ -865,8 +865,8 @@ envcfg_spawn() { # WORD...: start it with this shell's input; not after a signal
     # INT and QUIT, too: in the background they are ignored.
     for envcfg_line in "${ENVCFG_HEARD[@]}"; do builtin trap - "$envcfg_line"; done
     builtin printf 'ready\n' >&"$ENVCFG_PIPE"
-    builtin exec {ENVCFG_PIPE}>&-
-    if [[ $1 == exec ]]; then builtin exec {ENVCFG_LIFE}<&-; fi
+    command exec {ENVCFG_PIPE}>&-
+    if [[ $1 == exec ]]; then command exec {ENVCFG_LIFE}<&-; fi
     "$@"
   ) <&0 &
   if [[ -n $ENVCFG_APART ]]; then
@@ -897,9 +897,14 @@ envcfg_wait() { # [PID]: return its exit code, however often signals cut the wai
 
 # Two ends of a pipe: who holds the first lives as long as the second gives no end of file.
 envcfg_tie() { # open ENVCFG_TIE, for this shell alone, and ENVCFG_LIFE, for what it starts
+<<<<<<< HEAD
   builtin local envcfg_pipe
   builtin exec {envcfg_pipe}<> <(builtin :)
   builtin exec {ENVCFG_TIE}>/dev/fd/"$envcfg_pipe" {ENVCFG_LIFE}</dev/fd/"$envcfg_pipe" {envcfg_pipe}>&-
+=======
+  command exec {ENVCFG_PIPE}<> <(builtin :)
+  command exec {ENVCFG_TIE}>/dev/fd/"$ENVCFG_PIPE" {ENVCFG_LIFE}</dev/fd/"$ENVCFG_PIPE" {ENVCFG_PIPE}>&-
+>>>>>>> h-attack1
 }
 
 envcfg_has_terminal() { # whether what is typed can come to this shell: it has or is in front of a terminal

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# envcfg:script 7aefcfda7816a80e879ab20b2eb4c3a075db1832380f00d5c691547cbbd8cf75
+# envcfg:script dbdb7273b011593a13fc1e3f6cbf6c672a8705f7b3816c3bb51175648225e2b2
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
 # envcfg 0.1.0, profile workstation (sha256 c2c25a46465ed4fb)
 # made by: envcfg wrap --profile workstation --container none --ranks 2 -- python3 dump.py out 'a b'
@@ -88,10 +88,10 @@ envcfg_led() { # set ENVCFG_LED to the groups of ranks that have a member, and a
 }
 
 # By parents that live, and by groups: who has left both is nobody's any more.
-envcfg_family() { # set ENVCFG_FAMILY to all processes that ranks have started, and that run
+envcfg_family() { # set ENVCFG_FAMILY to all processes that ranks have started, and that run; ENVCFG_STRAYS: outside of groups
   local envcfg_file envcfg_line envcfg_pid envcfg_more=yes envcfg_own=''
   local -A envcfg_group=() envcfg_parent=() envcfg_session=() envcfg_ours=(["$BASHPID"]=yes)
-  ENVCFG_FAMILY=()
+  ENVCFG_FAMILY=() ENVCFG_STRAYS=()
   for envcfg_file in /proc/[0-9]*/stat; do
     { IFS= read -r -d '' envcfg_line <"$envcfg_file"; } 2>/dev/null || : # it may have ended
     envcfg_line=${envcfg_line##*) }                                      # behind the name: state, parent, group, session
@@ -120,6 +120,7 @@ envcfg_family() { # set ENVCFG_FAMILY to all processes that ranks have started, 
         }; then
         envcfg_ours[$envcfg_pid]=yes envcfg_more=yes
         ENVCFG_FAMILY+=("$envcfg_pid")
+        if [[ " ${ENVCFG_LED[*]} " != *" ${envcfg_group[$envcfg_pid]} "* ]]; then ENVCFG_STRAYS+=("$envcfg_pid"); fi
       fi
     done
   done
@@ -132,10 +133,8 @@ envcfg_reach() { # SIGNAL: send it to all that ranks have started; a warning is 
     return
   fi
   envcfg_led
-  if [[ $1 == KILL || -z $ENVCFG_APART ]]; then # an agent's ranks can be in sessions of their own
-    envcfg_family
-    for envcfg_pid in "${ENVCFG_FAMILY[@]}"; do kill -s "$1" "$envcfg_pid" 2>/dev/null || :; done
-  fi
+  envcfg_family # while their parents live: an agent's ranks, for one, can be in sessions of their own
+  for envcfg_pid in "${ENVCFG_STRAYS[@]}"; do kill -s "$1" "$envcfg_pid" 2>/dev/null || :; done
   for envcfg_pid in "${ENVCFG_LED[@]}"; do kill -s "$1" -- "-$envcfg_pid" 2>/dev/null || :; done
 }
 
@@ -148,7 +147,7 @@ envcfg_leaves() { # whether ranks have left something that runs
 
 # Looks at the ranks in growing intervals, as wait -n forgets children that end early.
 envcfg_watch() { # RANKS: wait for all of them; the first that fails ends the others, and the last what is left
-  local envcfg_pid envcfg_code envcfg_pause envcfg_wait_ms=10 envcfg_grace_ms=10000 envcfg_status=0 envcfg_ends=''
+  local envcfg_pid envcfg_code envcfg_pause envcfg_wait_ms=10 envcfg_rest_ms=2000 envcfg_grace_ms=10000 envcfg_status=0 envcfg_ends=''
   local -a envcfg_running envcfg_all
   if ((${#ENVCFG_PIDS[@]} < $1)); then # a signal came before the others
     envcfg_wait || envcfg_status=$?
@@ -179,7 +178,8 @@ envcfg_watch() { # RANKS: wait for all of them; the first that fails ends the ot
         return "$envcfg_status"
       fi
     fi
-    if [[ -z $envcfg_ends ]] && ((envcfg_status != 0 || ${#ENVCFG_PIDS[@]} == 0)); then
+    # What reads the ranks' output, as in "exec > >(tee log)", has time to come to its end.
+    if [[ -z $envcfg_ends ]] && ((${#ENVCFG_PIDS[@]} > 0 ? envcfg_status != 0 : (envcfg_rest_ms -= envcfg_wait_ms) < 0)); then
       envcfg_ends=yes
       envcfg_reach TERM
     elif [[ -n $envcfg_ends ]] && (((envcfg_grace_ms -= envcfg_wait_ms) <= 0)); then
@@ -315,7 +315,7 @@ envcfg_run() { # [--on NODES | --nodes=N] [--ranks=N] [--overlap] [--] COMMAND..
   if [[ $- == *m* ]]; then
     envcfg_tie
     (envcfg_apart "$@") || envcfg_code=$?
-    builtin exec {ENVCFG_TIE}>&- {ENVCFG_LIFE}<&-
+    command exec {ENVCFG_TIE}>&- {ENVCFG_LIFE}<&-
     builtin return "$envcfg_code"
   fi
   envcfg_traps=$(builtin trap -p)$'\n' ENVCFG_IGNORED='' envcfg_own=''
@@ -331,7 +331,7 @@ envcfg_run() { # [--on NODES | --nodes=N] [--ranks=N] [--overlap] [--] COMMAND..
   envcfg_spawn envcfg_apart "$@"
   envcfg_wait "${ENVCFG_PIDS[@]}" || envcfg_code=$?
   for envcfg_signal in "${ENVCFG_HEARD[@]}"; do builtin trap - "$envcfg_signal"; done
-  builtin exec {ENVCFG_PIPE}>&- {ENVCFG_TIE}>&- {ENVCFG_LIFE}<&-
+  command exec {ENVCFG_PIPE}>&- {ENVCFG_TIE}>&- {ENVCFG_LIFE}<&-
   if envcfg_is_script; then builtin return "$envcfg_code"; fi
   for envcfg_signal in HUP TERM INT; do # what would have ended the job's shell does so now
     if [[ $BASHPID == "$$" && " $ENVCFG_CAUGHT" == *" $envcfg_signal "* ]]; then
@@ -441,7 +441,7 @@ envcfg_meeting() { # on several nodes: what the ranks get must lead from one nod
     case ,${envcfg_word,,}, in
       ,,) envcfg_shown="$envcfg_name is empty" ;;
       ,^*) continue ;; # all interfaces but these
-      *,lo,* | *,localhost[,:.]* | *,ip6-localhost,* | *,127.* | *,::1,* | *,'[::1]'*)
+      *,lo[,:]* | *,localhost[46,:.]* | *,ip6-lo* | *[,:]127.[0-9]* | *,0.0.0.0,* | *,::1,* | *,'[::1]'*)
         envcfg_shown="$envcfg_name=$envcfg_shown is the loopback"
         ;;
       *) continue ;;
@@ -505,7 +505,7 @@ envcfg_listen() { # [SIGNALS]: from now on, pass on to what is spawned all but t
   builtin local envcfg_signal
   ENVCFG_PIDS=() ENVCFG_LED=() ENVCFG_HEARD=() ENVCFG_CAUGHT='' ENVCFG_HELD=() ENVCFG_HOLDS=''
   ENVCFG_TELL=envcfg_kill                   # what passes a signal on
-  builtin exec {ENVCFG_PIPE}<> <(builtin :) # by which children and traps speak; empty, it makes "read" a clock
+  command exec {ENVCFG_PIPE}<> <(builtin :) # by which children and traps speak; empty, it makes "read" a clock
   for envcfg_signal in HUP INT QUIT TERM USR1 USR2; do
     if [[ "$ENVCFG_IGNORED${1-}" == *" $envcfg_signal "* ]]; then builtin continue; fi
     ENVCFG_HEARD+=("$envcfg_signal")
@@ -550,8 +550,8 @@ envcfg_spawn() { # WORD...: start it with this shell's input; not after a signal
     # INT and QUIT, too: in the background they are ignored.
     for envcfg_line in "${ENVCFG_HEARD[@]}"; do builtin trap - "$envcfg_line"; done
     builtin printf 'ready\n' >&"$ENVCFG_PIPE"
-    builtin exec {ENVCFG_PIPE}>&-
-    if [[ $1 == exec ]]; then builtin exec {ENVCFG_LIFE}<&-; fi
+    command exec {ENVCFG_PIPE}>&-
+    if [[ $1 == exec ]]; then command exec {ENVCFG_LIFE}<&-; fi
     "$@"
   ) <&0 &
   if [[ -n $ENVCFG_APART ]]; then
@@ -582,9 +582,14 @@ envcfg_wait() { # [PID]: return its exit code, however often signals cut the wai
 
 # Two ends of a pipe: who holds the first lives as long as the second gives no end of file.
 envcfg_tie() { # open ENVCFG_TIE, for this shell alone, and ENVCFG_LIFE, for what it starts
+<<<<<<< HEAD
   builtin local envcfg_pipe
   builtin exec {envcfg_pipe}<> <(builtin :)
   builtin exec {ENVCFG_TIE}>/dev/fd/"$envcfg_pipe" {ENVCFG_LIFE}</dev/fd/"$envcfg_pipe" {envcfg_pipe}>&-
+=======
+  command exec {ENVCFG_PIPE}<> <(builtin :)
+  command exec {ENVCFG_TIE}>/dev/fd/"$ENVCFG_PIPE" {ENVCFG_LIFE}</dev/fd/"$ENVCFG_PIPE" {ENVCFG_PIPE}>&-
+>>>>>>> h-attack1
 }
 
 envcfg_is_alone() { # whether the shell that wanted this is gone

@@ -12,7 +12,7 @@ envcfg_listen() { # [SIGNALS]: from now on, pass on to what is spawned all but t
   builtin local envcfg_signal
   ENVCFG_PIDS=() ENVCFG_LED=() ENVCFG_HEARD=() ENVCFG_CAUGHT='' ENVCFG_HELD=() ENVCFG_HOLDS=''
   ENVCFG_TELL=envcfg_kill                   # what passes a signal on
-  builtin exec {ENVCFG_PIPE}<> <(builtin :) # by which children and traps speak; empty, it makes "read" a clock
+  command exec {ENVCFG_PIPE}<> <(builtin :) # by which children and traps speak; empty, it makes "read" a clock
   for envcfg_signal in HUP INT QUIT TERM USR1 USR2; do
     if [[ "$ENVCFG_IGNORED${1-}" == *" $envcfg_signal "* ]]; then builtin continue; fi
     ENVCFG_HEARD+=("$envcfg_signal")
@@ -57,8 +57,8 @@ envcfg_spawn() { # WORD...: start it with this shell's input; not after a signal
     # INT and QUIT, too: in the background they are ignored.
     for envcfg_line in "${ENVCFG_HEARD[@]}"; do builtin trap - "$envcfg_line"; done
     builtin printf 'ready\n' >&"$ENVCFG_PIPE"
-    builtin exec {ENVCFG_PIPE}>&-
-    if [[ $1 == exec ]]; then builtin exec {ENVCFG_LIFE}<&-; fi
+    command exec {ENVCFG_PIPE}>&-
+    if [[ $1 == exec ]]; then command exec {ENVCFG_LIFE}<&-; fi
     "$@"
   ) <&0 &
   if [[ -n $ENVCFG_APART ]]; then
@@ -89,9 +89,14 @@ envcfg_wait() { # [PID]: return its exit code, however often signals cut the wai
 
 # Two ends of a pipe: who holds the first lives as long as the second gives no end of file.
 envcfg_tie() { # open ENVCFG_TIE, for this shell alone, and ENVCFG_LIFE, for what it starts
+<<<<<<< HEAD
   builtin local envcfg_pipe
   builtin exec {envcfg_pipe}<> <(builtin :)
   builtin exec {ENVCFG_TIE}>/dev/fd/"$envcfg_pipe" {ENVCFG_LIFE}</dev/fd/"$envcfg_pipe" {envcfg_pipe}>&-
+=======
+  command exec {ENVCFG_PIPE}<> <(builtin :)
+  command exec {ENVCFG_TIE}>/dev/fd/"$ENVCFG_PIPE" {ENVCFG_LIFE}</dev/fd/"$ENVCFG_PIPE" {ENVCFG_PIPE}>&-
+>>>>>>> h-attack1
 }
 
 envcfg_is_alone() { # whether the shell that wanted this is gone

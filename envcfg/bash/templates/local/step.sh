@@ -29,10 +29,10 @@ envcfg_led() { # set ENVCFG_LED to the groups of ranks that have a member, and a
 }
 
 # By parents that live, and by groups: who has left both is nobody's any more.
-envcfg_family() { # set ENVCFG_FAMILY to all processes that ranks have started, and that run
+envcfg_family() { # set ENVCFG_FAMILY to all processes that ranks have started, and that run; ENVCFG_STRAYS: outside of groups
   local envcfg_file envcfg_line envcfg_pid envcfg_more=yes envcfg_own=''
   local -A envcfg_group=() envcfg_parent=() envcfg_session=() envcfg_ours=(["$BASHPID"]=yes)
-  ENVCFG_FAMILY=()
+  ENVCFG_FAMILY=() ENVCFG_STRAYS=()
   for envcfg_file in /proc/[0-9]*/stat; do
     { IFS= read -r -d '' envcfg_line <"$envcfg_file"; } 2>/dev/null || : # it may have ended
     envcfg_line=${envcfg_line##*) }                                      # behind the name: state, parent, group, session
@@ -61,6 +61,7 @@ envcfg_family() { # set ENVCFG_FAMILY to all processes that ranks have started, 
         }; then
         envcfg_ours[$envcfg_pid]=yes envcfg_more=yes
         ENVCFG_FAMILY+=("$envcfg_pid")
+        if [[ " ${ENVCFG_LED[*]} " != *" ${envcfg_group[$envcfg_pid]} "* ]]; then ENVCFG_STRAYS+=("$envcfg_pid"); fi
       fi
     done
   done
@@ -73,10 +74,8 @@ envcfg_reach() { # SIGNAL: send it to all that ranks have started; a warning is 
     return
   fi
   envcfg_led
-  if [[ $1 == KILL || -z $ENVCFG_APART ]]; then # an agent's ranks can be in sessions of their own
-    envcfg_family
-    for envcfg_pid in "${ENVCFG_FAMILY[@]}"; do kill -s "$1" "$envcfg_pid" 2>/dev/null || :; done
-  fi
+  envcfg_family # while their parents live: an agent's ranks, for one, can be in sessions of their own
+  for envcfg_pid in "${ENVCFG_STRAYS[@]}"; do kill -s "$1" "$envcfg_pid" 2>/dev/null || :; done
   for envcfg_pid in "${ENVCFG_LED[@]}"; do kill -s "$1" -- "-$envcfg_pid" 2>/dev/null || :; done
 }
 
@@ -89,7 +88,7 @@ envcfg_leaves() { # whether ranks have left something that runs
 
 # Looks at the ranks in growing intervals, as wait -n forgets children that end early.
 envcfg_watch() { # RANKS: wait for all of them; the first that fails ends the others, and the last what is left
-  local envcfg_pid envcfg_code envcfg_pause envcfg_wait_ms=10 envcfg_grace_ms=10000 envcfg_status=0 envcfg_ends=''
+  local envcfg_pid envcfg_code envcfg_pause envcfg_wait_ms=10 envcfg_rest_ms=2000 envcfg_grace_ms=10000 envcfg_status=0 envcfg_ends=''
   local -a envcfg_running envcfg_all
   if ((${#ENVCFG_PIDS[@]} < $1)); then # a signal came before the others
     envcfg_wait || envcfg_status=$?
@@ -120,7 +119,8 @@ envcfg_watch() { # RANKS: wait for all of them; the first that fails ends the ot
         return "$envcfg_status"
       fi
     fi
-    if [[ -z $envcfg_ends ]] && ((envcfg_status != 0 || ${#ENVCFG_PIDS[@]} == 0)); then
+    # What reads the ranks' output, as in "exec > >(tee log)", has time to come to its end.
+    if [[ -z $envcfg_ends ]] && ((${#ENVCFG_PIDS[@]} > 0 ? envcfg_status != 0 : (envcfg_rest_ms -= envcfg_wait_ms) < 0)); then
       envcfg_ends=yes
       envcfg_reach TERM
     elif [[ -n $envcfg_ends ]] && (((envcfg_grace_ms -= envcfg_wait_ms) <= 0)); then
