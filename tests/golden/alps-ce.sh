@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# envcfg:script 12eb55d54a13663fa8e44dc6f07495f502e2b4db89b3220e2bd20552f2927d63
+# envcfg:script 0de2907d1712144b1327941b158ece19966d508d50789953f4a9b2af25a236ce
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
 # envcfg 0.1.0, profile alps-clariden (sha256 bc68583a680e3af7)
 # made by: envcfg wrap --profile alps-clariden --runtime ce --container my-environment --fact cuda=13.0 --bind /data:/mnt/data:ro -- python3 dump.py out 'a b'
@@ -939,14 +939,9 @@ envcfg_wait() { # [PID]: return its exit code, however often signals cut the wai
 
 # Two ends of a pipe: who holds the first lives as long as the second gives no end of file.
 envcfg_tie() { # open ENVCFG_TIE, for this shell alone, and ENVCFG_LIFE, for what it starts
-<<<<<<< HEAD
   builtin local envcfg_pipe
-  builtin exec {envcfg_pipe}<> <(builtin :)
-  builtin exec {ENVCFG_TIE}>/dev/fd/"$envcfg_pipe" {ENVCFG_LIFE}</dev/fd/"$envcfg_pipe" {envcfg_pipe}>&-
-=======
-  command exec {ENVCFG_PIPE}<> <(builtin :)
-  command exec {ENVCFG_TIE}>/dev/fd/"$ENVCFG_PIPE" {ENVCFG_LIFE}</dev/fd/"$ENVCFG_PIPE" {ENVCFG_PIPE}>&-
->>>>>>> h-attack1
+  command exec {envcfg_pipe}<> <(builtin :)
+  command exec {ENVCFG_TIE}>/dev/fd/"$envcfg_pipe" {ENVCFG_LIFE}</dev/fd/"$envcfg_pipe" {envcfg_pipe}>&-
 }
 
 envcfg_has_terminal() { # whether what is typed can come to this shell: it has or is in front of a terminal

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# envcfg:script 4bd2504a62972143d891dfda752b5d83cc6b11a9cf7c81079d94f41c259e985d
+# envcfg:script a304f408eea4a653c6703fa2825f5eb0118fa366a3f47785c65f66616c2633c1
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
 # envcfg 0.1.0, profile lumi-g (sha256 7c97951f355dbe4e)
 # made by: envcfg wrap --profile lumi-g --fact rocm=6.2.4 --container none -- python3 dump.py out 'a b'
@@ -854,14 +854,9 @@ envcfg_wait() { # [PID]: return its exit code, however often signals cut the wai
 
 # Two ends of a pipe: who holds the first lives as long as the second gives no end of file.
 envcfg_tie() { # open ENVCFG_TIE, for this shell alone, and ENVCFG_LIFE, for what it starts
-<<<<<<< HEAD
   builtin local envcfg_pipe
-  builtin exec {envcfg_pipe}<> <(builtin :)
-  builtin exec {ENVCFG_TIE}>/dev/fd/"$envcfg_pipe" {ENVCFG_LIFE}</dev/fd/"$envcfg_pipe" {envcfg_pipe}>&-
-=======
-  command exec {ENVCFG_PIPE}<> <(builtin :)
-  command exec {ENVCFG_TIE}>/dev/fd/"$ENVCFG_PIPE" {ENVCFG_LIFE}</dev/fd/"$ENVCFG_PIPE" {ENVCFG_PIPE}>&-
->>>>>>> h-attack1
+  command exec {envcfg_pipe}<> <(builtin :)
+  command exec {ENVCFG_TIE}>/dev/fd/"$envcfg_pipe" {ENVCFG_LIFE}</dev/fd/"$envcfg_pipe" {envcfg_pipe}>&-
 }
 
 envcfg_has_terminal() { # whether what is typed can come to this shell: it has or is in front of a terminal

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# envcfg:script cbc041706422bc1d57b80e83c13808398cf07281724d585f8f01e53007a9a284
+# envcfg:script 3fca1818afe821e06b131ce01fde86e047c947d2128f01aad6ea2a17e505c4c5
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
 # envcfg 0.1.0, profile lumi-g (sha256 7c97951f355dbe4e)
 # made by: envcfg wrap --profile lumi-g --fact rocm=6.2.4 --container /images/pytorch.sif
@@ -1063,14 +1063,9 @@ envcfg_wait() { # [PID]: return its exit code, however often signals cut the wai
 
 # Two ends of a pipe: who holds the first lives as long as the second gives no end of file.
 envcfg_tie() { # open ENVCFG_TIE, for this shell alone, and ENVCFG_LIFE, for what it starts
-<<<<<<< HEAD
   builtin local envcfg_pipe
-  builtin exec {envcfg_pipe}<> <(builtin :)
-  builtin exec {ENVCFG_TIE}>/dev/fd/"$envcfg_pipe" {ENVCFG_LIFE}</dev/fd/"$envcfg_pipe" {envcfg_pipe}>&-
-=======
-  command exec {ENVCFG_PIPE}<> <(builtin :)
-  command exec {ENVCFG_TIE}>/dev/fd/"$ENVCFG_PIPE" {ENVCFG_LIFE}</dev/fd/"$ENVCFG_PIPE" {ENVCFG_PIPE}>&-
->>>>>>> h-attack1
+  command exec {envcfg_pipe}<> <(builtin :)
+  command exec {ENVCFG_TIE}>/dev/fd/"$envcfg_pipe" {ENVCFG_LIFE}</dev/fd/"$envcfg_pipe" {envcfg_pipe}>&-
 }
 
 envcfg_is_alone() { # whether the shell that wanted this is gone

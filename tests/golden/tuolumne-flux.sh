@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# envcfg:script bf835c66009b69c90d97f4e43f1e707e14b088a0fce9cdc5396b8a69f193a7ab
+# envcfg:script 1a90264459af453047eea435e88c71f2b96ff718f7923c1f2c6df13d90bcbc57
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
 # envcfg 0.1.0, profile tuolumne (sha256 9ebc6ff8ba97138c)
 # made by: envcfg wrap --profile tuolumne --fact rocm=6.4.1 --fact plugin=1.14.2 --container /images/pytorch.sif --runtime-arg=--cleanenv -- python3 dump.py out 'a b'
@@ -812,14 +812,9 @@ envcfg_wait() { # [PID]: return its exit code, however often signals cut the wai
 
 # Two ends of a pipe: who holds the first lives as long as the second gives no end of file.
 envcfg_tie() { # open ENVCFG_TIE, for this shell alone, and ENVCFG_LIFE, for what it starts
-<<<<<<< HEAD
   builtin local envcfg_pipe
-  builtin exec {envcfg_pipe}<> <(builtin :)
-  builtin exec {ENVCFG_TIE}>/dev/fd/"$envcfg_pipe" {ENVCFG_LIFE}</dev/fd/"$envcfg_pipe" {envcfg_pipe}>&-
-=======
-  command exec {ENVCFG_PIPE}<> <(builtin :)
-  command exec {ENVCFG_TIE}>/dev/fd/"$ENVCFG_PIPE" {ENVCFG_LIFE}</dev/fd/"$ENVCFG_PIPE" {ENVCFG_PIPE}>&-
->>>>>>> h-attack1
+  command exec {envcfg_pipe}<> <(builtin :)
+  command exec {ENVCFG_TIE}>/dev/fd/"$envcfg_pipe" {ENVCFG_LIFE}</dev/fd/"$envcfg_pipe" {envcfg_pipe}>&-
 }
 
 envcfg_has_terminal() { # whether what is typed can come to this shell: it has or is in front of a terminal

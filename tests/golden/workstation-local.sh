@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# envcfg:script dbdb7273b011593a13fc1e3f6cbf6c672a8705f7b3816c3bb51175648225e2b2
+# envcfg:script 7aa56569683f038ed6c3754769effde6e82417d2520420ae99a1d3b731b140f7
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
 # envcfg 0.1.0, profile workstation (sha256 c2c25a46465ed4fb)
 # made by: envcfg wrap --profile workstation --container none --ranks 2 -- python3 dump.py out 'a b'
@@ -582,14 +582,9 @@ envcfg_wait() { # [PID]: return its exit code, however often signals cut the wai
 
 # Two ends of a pipe: who holds the first lives as long as the second gives no end of file.
 envcfg_tie() { # open ENVCFG_TIE, for this shell alone, and ENVCFG_LIFE, for what it starts
-<<<<<<< HEAD
   builtin local envcfg_pipe
-  builtin exec {envcfg_pipe}<> <(builtin :)
-  builtin exec {ENVCFG_TIE}>/dev/fd/"$envcfg_pipe" {ENVCFG_LIFE}</dev/fd/"$envcfg_pipe" {envcfg_pipe}>&-
-=======
-  command exec {ENVCFG_PIPE}<> <(builtin :)
-  command exec {ENVCFG_TIE}>/dev/fd/"$ENVCFG_PIPE" {ENVCFG_LIFE}</dev/fd/"$ENVCFG_PIPE" {ENVCFG_PIPE}>&-
->>>>>>> h-attack1
+  command exec {envcfg_pipe}<> <(builtin :)
+  command exec {ENVCFG_TIE}>/dev/fd/"$envcfg_pipe" {ENVCFG_LIFE}</dev/fd/"$envcfg_pipe" {envcfg_pipe}>&-
 }
 
 envcfg_is_alone() { # whether the shell that wanted this is gone
