@@ -104,8 +104,17 @@ def ready(folder: Path, ranks: int) -> None:
     wait_until("ranks have started", lambda: len([*folder.glob("*.[0-9]*")]) == ranks)
 
 
-@pytest.mark.parametrize("sent", ["TERM", "HUP", "INT", "KILL"])
-@pytest.mark.parametrize("children", CHILDREN)
+@pytest.mark.parametrize(
+    ("children", "sent"),
+    [
+        *((children, "TERM") for children in CHILDREN),
+        *((children, "KILL") for children in CHILDREN),
+        ("grandchild", "HUP"),
+        ("orphan", "HUP"),
+        ("grandchild", "INT"),
+        ("orphan", "INT"),
+    ],
+)
 def test_a_signal_to_the_script_ends_all_that_ranks_have_started(
     wrap: Wrap, tmp_path: Path, children: str, sent: str
 ) -> None:
@@ -291,8 +300,10 @@ READS: Mapping[str, str] = {
 
 
 @pytest.mark.parametrize("reads", READS)
-@pytest.mark.parametrize("form", ["file", "sourced", "strict", "job control"])
-@pytest.mark.parametrize("ranks", ["1", "2"])
+@pytest.mark.parametrize(
+    ("form", "ranks"),
+    [("file", "1"), ("sourced", "1"), ("job control", "1"), ("strict", "2")],
+)
 def test_a_program_at_a_terminal_reads_what_is_typed(
     wrap: Wrap, tmp_path: Path, reads: str, form: str, ranks: str
 ) -> None:
@@ -327,8 +338,16 @@ def test_the_keys_of_a_shell_work_on_a_step(wrap: Wrap, tmp_path: Path) -> None:
     assert left(tmp_path) == []
 
 
-@pytest.mark.parametrize("sent", ["TERM", "HUP", "KILL"])
-@pytest.mark.parametrize("children", ["child", "deaf child", "grandchild", "orphan"])
+@pytest.mark.parametrize(
+    ("children", "sent"),
+    [
+        ("grandchild", "TERM"),
+        ("orphan", "TERM"),
+        ("deaf child", "HUP"),
+        ("child", "KILL"),
+        ("orphan", "KILL"),
+    ],  # fmt: skip
+)
 def test_at_a_terminal_too_nothing_is_left(
     wrap: Wrap, tmp_path: Path, children: str, sent: str
 ) -> None:

@@ -171,6 +171,15 @@ def environ(folder: Path) -> dict[str, str]:
     }
 
 
+def ends(job: subprocess.Popen[bytes], *, seconds: float) -> bool:
+    """Tell whether *job* ends within the time."""
+    try:
+        job.wait(timeout=seconds)
+    except subprocess.TimeoutExpired:
+        return False
+    return True
+
+
 def outcome(run: Run, folder: Path, number: int) -> str:
     """Do it; return what is wrong, or nothing."""
     mark = f"SIGNALLED={os.getpid()}.{number}"
@@ -193,6 +202,10 @@ def outcome(run: Run, folder: Path, number: int) -> str:
     time.sleep(run.after)
     job.send_signal(run.sent)
     try:
+        # bash forgets an INT that comes while it waits for a program and has no trap: the
+        # job's shell before the step, or a rank. Who wants to interrupt tries again.
+        if run.sent == signal.SIGINT and not ends(job, seconds=5):
+            job.send_signal(run.sent)
         job.wait(timeout=20)
     except subprocess.TimeoutExpired:
         running = left(mark)
