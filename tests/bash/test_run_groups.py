@@ -346,7 +346,7 @@ def test_the_keys_of_a_shell_work_on_a_step(wrap: Wrap, tmp_path: Path) -> None:
         ("deaf child", "HUP"),
         ("child", "KILL"),
         ("orphan", "KILL"),
-    ],  # fmt: skip
+    ],
 )
 def test_at_a_terminal_too_nothing_is_left(
     wrap: Wrap, tmp_path: Path, children: str, sent: str
