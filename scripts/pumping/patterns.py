@@ -21,6 +21,8 @@ _CAPS = {
     "envcfg/log/": 20_480,  # scan.py: two pieces of a line
     "envcfg/image/environment.py": 1 << 14,  # _LONGEST
     "envcfg/image/facts.yaml": 1 << 16,  # facts.py: _LONGEST
+    "envcfg/image/bases.py": 1 << 16,  # what it reads of a file
+    "envcfg/image/python.py": 255,  # _LONGEST
     "envcfg/image/host.py": 4096,  # _LONGEST
     "envcfg/image/elf.py": 256,  # _LONGEST
     "envcfg/lint/": 1 << 16,  # text.py: _LONGEST
@@ -39,6 +41,7 @@ class Found(NamedTuple):
     pattern: re.Pattern[str] | re.Pattern[bytes]
     place: str
     cap: int
+    ways: tuple[str, ...] = ("search", "fullmatch")
 
     @property
     def is_bytes(self) -> bool:
@@ -56,9 +59,16 @@ def find_patterns(unread: list[str]) -> Iterator[Found]:
             yield found
 
 
-def _found(pattern: re.Pattern[Any], place: str) -> Found:
+def _found(pattern: re.Pattern[Any], place: str, used: set[str]) -> Found:
+    """Return a pattern of *place*; *used* are the functions of ``re`` that it is for."""
     cap = next((cap for part, cap in _CAPS.items() if place.startswith(part)), _CAP)
-    return Found(pattern, place, cap)
+    anchored = {"match", "fullmatch"}
+    ways = (
+        tuple(used)
+        if used and used <= anchored
+        else (*sorted(used & anchored), "search")
+    )
+    return Found(pattern, place, cap, ways)
 
 
 def _in_modules(unread: list[str]) -> Iterator[Found]:
@@ -67,11 +77,12 @@ def _in_modules(unread: list[str]) -> Iterator[Found]:
         if path.name == "__main__.py" or "templates" in place:
             continue
         name = place.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
-        module = import_module(name)
+        module, text = import_module(name), path.read_text()
         for held, value in vars(module).items():
+            used = set(re.findall(rf"\b{held}\.(\w+)\(", text)) & _CALLS
             for pattern in _patterns_of(value):
-                yield _found(pattern, f"{place}: {held}")
-        for node in ast.walk(ast.parse(path.read_text())):
+                yield _found(pattern, f"{place}: {held}", used)
+        for node in ast.walk(ast.parse(text)):
             if _is_call(node):
                 yield from _of_call(node, module, f"{place}:{node.lineno}", unread)  # type: ignore[attr-defined, arg-type]
 
@@ -112,14 +123,14 @@ def _of_call(
     except (NameError, TypeError, AttributeError):
         unread.append(f"{place}: {ast.unparse(node)[:60]}")
     else:
-        yield _found(pattern, place)
+        yield _found(pattern, place, {node.func.attr} & _CALLS - {"compile"})  # type: ignore[attr-defined]
 
 
 def _in_data() -> Iterator[Found]:
     for path in sorted(PACKAGE.rglob("*.yaml")):
         place = str(path.relative_to(_ROOT))
         for where, text in _texts(yaml.safe_load(path.read_text()), place):
-            yield _found(re.compile(text), where)
+            yield _found(re.compile(text), where, set())
 
 
 def _texts(data: Any, where: str) -> Iterator[tuple[str, str]]:  # noqa: ANN401  # of YAML

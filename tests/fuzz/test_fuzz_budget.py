@@ -14,7 +14,10 @@ from jobs import Job, text
 from envcfg import cli
 from envcfg.budget import Budget
 from envcfg.commands.options import inspection
+from envcfg.image.bases import bases_of
 from envcfg.image.environment import shell_assignments
+from envcfg.image.folder import FolderTree
+from envcfg.image.python import distributions
 from envcfg.log import files, room, scan
 from envcfg.log.expectations import Expectations
 from envcfg.log.prefix import parse
@@ -146,8 +149,30 @@ HOSTILE = [
 
 @pytest.mark.parametrize("line", HOSTILE)
 def test_an_assignment_without_an_end_is_none(line: str) -> None:
-    with Budget("the line", seconds=20, megabytes=500):
+    with Budget("the line", seconds=3, megabytes=500):
         assert dict(shell_assignments(line, {})) == {}
+
+
+@pytest.mark.parametrize("piece", ["\n", "\t", " ", "from:", "z ", "\r"])
+@pytest.mark.parametrize("begin", ["", "from: z"])
+def test_a_definition_without_an_end_has_a_base_or_none(
+    piece: str, begin: str, tmp_path: Path
+) -> None:
+    folder = tmp_path / ".singularity.d"
+    folder.mkdir()
+    folder.joinpath("Singularity").write_text(begin + piece * (1 << 16) + "}")
+    with Budget("the definition", seconds=3, megabytes=500):
+        assert len(bases_of(FolderTree(str(tmp_path)), {})) <= 1
+
+
+def test_a_package_whose_name_is_longer_than_names_are_is_none() -> None:
+    class Names(FolderTree):
+        def names(self, _: str) -> list[str]:
+            return ["a-9" + "a-9" * 20_000, "torch-2.7.1.dist-info"]
+
+    with Budget("the names", seconds=3, megabytes=500):
+        found = [each[:2] for each in distributions(Names("/"), "/site")]
+    assert found == [("torch", "2.7.1")]
 
 
 def test_an_assignment_that_is_longer_than_its_cap_is_not_looked_at() -> None:
