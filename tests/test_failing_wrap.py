@@ -316,7 +316,7 @@ def test_a_signal_while_the_script_is_written_waits_for_its_end() -> None:
     )
     assert done.returncode == 0, done.stderr
     assert bash(done.stdout).returncode == 0
-    assert done.stdout.endswith(b"\nenvcfg_main true\n")
+    assert done.stdout.endswith(b"\nenvcfg_run true\n")
     assert done.stderr == b""
 
 

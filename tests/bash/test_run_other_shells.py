@@ -188,9 +188,9 @@ def test_the_names_that_are_unset_are_all_that_the_step_uses() -> None:
             for match in FIRST.finditer(QUOTED.sub(" ", text)):
                 used |= {*filter(None, match.groups())} & set(names)
     (line,) = re.findall(
-        r"builtin unset -f (.*)", (folder / "machinery.sh").read_text()
+        r"builtin unset -f ((?:.*\\\n)*.*)", (folder / "machinery.sh").read_text()
     )
-    assert used - {"builtin"} == set(line.split())
+    assert used - {"builtin"} <= set(line.replace("\\\n", " ").split())
 
 
 def test_a_step_fails_in_a_function_under_errexit_as_any_command_does(

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# envcfg:script ab603396ff5b95ab4a3b5c69b7e181a61d9634ce4a5bd62ff970e3d3d0757062
+# envcfg:script f2a615b8a90b9d8141eadf3a79d609ad3266bbc7575b020e35289ff1a704b2a1
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
 # envcfg 0.1.0, profile lumi-g (sha256 7c97951f355dbe4e)
 # made by: envcfg wrap --profile lumi-g --bind /data:/data:ro --runtime-arg=--cleanenv --container /images/lumi-multitorch-full-u24r70f21m50t210-20260513.sif --set 'NCCL_NET=AWS Libfabric' --set 'QUOTE='"'"'"$$HOME`id`\' --set 'SEED=${RANK}${SLURM_JOB_ID}' --unset NCCL_DEBUG -- python3 dump.py out 'a b'
@@ -597,7 +597,10 @@ envcfg_run() { # [--on NODES | --nodes=N] [--ranks=N] [--overlap] [--] COMMAND..
   if [[ $- == *m* ]]; then
     envcfg_tie
     (envcfg_apart "$@") || envcfg_code=$?
-    command exec {ENVCFG_TIE}>&- {ENVCFG_LIFE}<&-
+    case $envcfg_code in
+      14[789] | 150) ;; # it is stopped, and may go on
+      *) envcfg_close "$ENVCFG_TIE" "$ENVCFG_LIFE" ;;
+    esac
     builtin return "$envcfg_code"
   fi
   envcfg_traps=$(builtin trap -p)$'\n' ENVCFG_IGNORED='' envcfg_own=''
@@ -613,7 +616,7 @@ envcfg_run() { # [--on NODES | --nodes=N] [--ranks=N] [--overlap] [--] COMMAND..
   envcfg_spawn envcfg_apart "$@"
   envcfg_wait "${ENVCFG_PIDS[@]}" || envcfg_code=$?
   for envcfg_signal in "${ENVCFG_HEARD[@]}"; do builtin trap - "$envcfg_signal"; done
-  command exec {ENVCFG_PIPE}>&- {ENVCFG_TIE}>&- {ENVCFG_LIFE}<&-
+  envcfg_close "$ENVCFG_PIPE" "$ENVCFG_TIE" "$ENVCFG_LIFE"
   if envcfg_is_script; then builtin return "$envcfg_code"; fi
   for envcfg_signal in HUP TERM INT; do # what would have ended the job's shell does so now
     if [[ $BASHPID == "$$" && " $ENVCFG_CAUGHT" == *" $envcfg_signal "* ]]; then
@@ -795,7 +798,9 @@ envcfg_survey() { # what the allocation is
     envcfg_recall
   fi
   envcfg_numbers SLURM_NNODES SLURM_JOB_NUM_NODES SLURM_NTASKS SLURM_NPROCS SLURM_CPUS_PER_TASK
-  ENVCFG_SRUN=() ENVCFG_NETWORK=${SLURM_NETWORK-}
+  ENVCFG_SRUN=()
+  # shellcheck disable=SC2034 # bundles add to it
+  ENVCFG_NETWORK=${SLURM_NETWORK-}
   ENVCFG_JOB_NODES=${SLURM_NNODES:-${SLURM_JOB_NUM_NODES:-1}} # a step may have fewer
   ENVCFG_NODES=$ENVCFG_JOB_NODES
 }
@@ -908,8 +913,8 @@ ENVCFG_IGNORED='' # signals that the job's shell ignores, and so its ranks
 envcfg_listen() { # [SIGNALS]: from now on, pass on to what is spawned all but these
   builtin local envcfg_signal
   ENVCFG_PIDS=() ENVCFG_LED=() ENVCFG_HEARD=() ENVCFG_CAUGHT='' ENVCFG_HELD=() ENVCFG_HOLDS=''
-  ENVCFG_TELL=envcfg_kill                   # what passes a signal on
-  command exec {ENVCFG_PIPE}<> <(builtin :) # by which children and traps speak; empty, it makes "read" a clock
+  ENVCFG_TELL=envcfg_kill                 # what passes a signal on
+  builtin : {ENVCFG_PIPE}<> <(\builtin :) # by which children and traps speak; empty, it makes "read" a clock
   for envcfg_signal in HUP INT QUIT TERM USR1 USR2; do
     if [[ "$ENVCFG_IGNORED${1-}" == *" $envcfg_signal "* ]]; then builtin continue; fi
     ENVCFG_HEARD+=("$envcfg_signal")
@@ -954,8 +959,8 @@ envcfg_spawn() { # WORD...: start it with this shell's input; not after a signal
     # INT and QUIT, too: in the background they are ignored.
     for envcfg_line in "${ENVCFG_HEARD[@]}"; do builtin trap - "$envcfg_line"; done
     builtin printf 'ready\n' >&"$ENVCFG_PIPE"
-    command exec {ENVCFG_PIPE}>&-
-    if [[ $1 == exec ]]; then command exec {ENVCFG_LIFE}<&-; fi
+    envcfg_close "$ENVCFG_PIPE"
+    if [[ $1 == exec ]]; then envcfg_close "$ENVCFG_LIFE"; fi
     "$@"
   ) <&0 &
   if [[ -n $ENVCFG_APART ]]; then
@@ -987,8 +992,15 @@ envcfg_wait() { # [PID]: return its exit code, however often signals cut the wai
 # Two ends of a pipe: who holds the first lives as long as the second gives no end of file.
 envcfg_tie() { # open ENVCFG_TIE, for this shell alone, and ENVCFG_LIFE, for what it starts
   builtin local envcfg_pipe
-  command exec {envcfg_pipe}<> <(builtin :)
-  command exec {ENVCFG_TIE}>/dev/fd/"$envcfg_pipe" {ENVCFG_LIFE}</dev/fd/"$envcfg_pipe" {envcfg_pipe}>&-
+  builtin : {envcfg_pipe}<> <(\builtin :) # such files stay open
+  builtin : {ENVCFG_TIE}>/dev/fd/"$envcfg_pipe" {ENVCFG_LIFE}</dev/fd/"$envcfg_pipe"
+  envcfg_close "$envcfg_pipe"
+}
+
+envcfg_close() { # FILE...: in POSIX mode "exec" is bash's own, whatever function has its name
+  builtin local - envcfg_file
+  builtin set -o posix
+  for envcfg_file; do exec {envcfg_file}>&-; done
 }
 
 envcfg_has_terminal() { # whether what is typed can come to this shell: it has or is in front of a terminal

@@ -304,7 +304,10 @@ envcfg_run() { # [--on NODES | --nodes=N] [--ranks=N] [--overlap] [--] COMMAND..
   if [[ $- == *m* ]]; then
     envcfg_tie
     (envcfg_apart "$@") || envcfg_code=$?
-    command exec {ENVCFG_TIE}>&- {ENVCFG_LIFE}<&-
+    case $envcfg_code in
+      14[789] | 150) ;; # it is stopped, and may go on
+      *) envcfg_close "$ENVCFG_TIE" "$ENVCFG_LIFE" ;;
+    esac
     builtin return "$envcfg_code"
   fi
   envcfg_traps=$(builtin trap -p)$'\n' ENVCFG_IGNORED='' envcfg_own=''
@@ -320,7 +323,7 @@ envcfg_run() { # [--on NODES | --nodes=N] [--ranks=N] [--overlap] [--] COMMAND..
   envcfg_spawn envcfg_apart "$@"
   envcfg_wait "${ENVCFG_PIDS[@]}" || envcfg_code=$?
   for envcfg_signal in "${ENVCFG_HEARD[@]}"; do builtin trap - "$envcfg_signal"; done
-  command exec {ENVCFG_PIPE}>&- {ENVCFG_TIE}>&- {ENVCFG_LIFE}<&-
+  envcfg_close "$ENVCFG_PIPE" "$ENVCFG_TIE" "$ENVCFG_LIFE"
   if envcfg_is_script; then builtin return "$envcfg_code"; fi
   for envcfg_signal in HUP TERM INT; do # what would have ended the job's shell does so now
     if [[ $BASHPID == "$$" && " $ENVCFG_CAUGHT" == *" $envcfg_signal "* ]]; then

@@ -11,8 +11,8 @@ ENVCFG_IGNORED='' # signals that the job's shell ignores, and so its ranks
 envcfg_listen() { # [SIGNALS]: from now on, pass on to what is spawned all but these
   builtin local envcfg_signal
   ENVCFG_PIDS=() ENVCFG_LED=() ENVCFG_HEARD=() ENVCFG_CAUGHT='' ENVCFG_HELD=() ENVCFG_HOLDS=''
-  ENVCFG_TELL=envcfg_kill                   # what passes a signal on
-  command exec {ENVCFG_PIPE}<> <(builtin :) # by which children and traps speak; empty, it makes "read" a clock
+  ENVCFG_TELL=envcfg_kill                 # what passes a signal on
+  builtin : {ENVCFG_PIPE}<> <(\builtin :) # by which children and traps speak; empty, it makes "read" a clock
   for envcfg_signal in HUP INT QUIT TERM USR1 USR2; do
     if [[ "$ENVCFG_IGNORED${1-}" == *" $envcfg_signal "* ]]; then builtin continue; fi
     ENVCFG_HEARD+=("$envcfg_signal")
@@ -57,8 +57,8 @@ envcfg_spawn() { # WORD...: start it with this shell's input; not after a signal
     # INT and QUIT, too: in the background they are ignored.
     for envcfg_line in "${ENVCFG_HEARD[@]}"; do builtin trap - "$envcfg_line"; done
     builtin printf 'ready\n' >&"$ENVCFG_PIPE"
-    command exec {ENVCFG_PIPE}>&-
-    if [[ $1 == exec ]]; then command exec {ENVCFG_LIFE}<&-; fi
+    envcfg_close "$ENVCFG_PIPE"
+    if [[ $1 == exec ]]; then envcfg_close "$ENVCFG_LIFE"; fi
     "$@"
   ) <&0 &
   if [[ -n $ENVCFG_APART ]]; then
@@ -90,8 +90,15 @@ envcfg_wait() { # [PID]: return its exit code, however often signals cut the wai
 # Two ends of a pipe: who holds the first lives as long as the second gives no end of file.
 envcfg_tie() { # open ENVCFG_TIE, for this shell alone, and ENVCFG_LIFE, for what it starts
   builtin local envcfg_pipe
-  command exec {envcfg_pipe}<> <(builtin :)
-  command exec {ENVCFG_TIE}>/dev/fd/"$envcfg_pipe" {ENVCFG_LIFE}</dev/fd/"$envcfg_pipe" {envcfg_pipe}>&-
+  builtin : {envcfg_pipe}<> <(\builtin :) # such files stay open
+  builtin : {ENVCFG_TIE}>/dev/fd/"$envcfg_pipe" {ENVCFG_LIFE}</dev/fd/"$envcfg_pipe"
+  envcfg_close "$envcfg_pipe"
+}
+
+envcfg_close() { # FILE...: in POSIX mode "exec" is bash's own, whatever function has its name
+  builtin local - envcfg_file
+  builtin set -o posix
+  for envcfg_file; do exec {envcfg_file}>&-; done
 }
 
 envcfg_is_alone() { # whether the shell that wanted this is gone

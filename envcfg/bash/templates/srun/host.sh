@@ -10,7 +10,9 @@ envcfg_survey() { # what the allocation is
     envcfg_recall
   fi
   envcfg_numbers SLURM_NNODES SLURM_JOB_NUM_NODES SLURM_NTASKS SLURM_NPROCS SLURM_CPUS_PER_TASK
-  ENVCFG_SRUN=() ENVCFG_NETWORK=${SLURM_NETWORK-}
+  ENVCFG_SRUN=()
+  # shellcheck disable=SC2034 # bundles add to it
+  ENVCFG_NETWORK=${SLURM_NETWORK-}
   # envcfg:begin size
   ENVCFG_HOSTS=()
   # envcfg:end size
