@@ -26,6 +26,7 @@ _CAPS = {
     "envcfg/image/python.py": 255,  # _LONGEST
     "envcfg/image/host.py": 4096,  # _LONGEST
     "envcfg/image/elf.py": 256,  # _LONGEST
+    "envcfg/lint/source.py: _QUOTES": 1000,  # where it is searched
     "envcfg/lint/systems.yaml": 1000,  # system.py: _LONGEST
     "envcfg/lint/detectors/network.py: _REMARK": 1000,  # _LONGEST
     "envcfg/lint/": 1 << 16,  # text.py: _LONGEST
@@ -47,6 +48,11 @@ class Found(NamedTuple):
     ways: tuple[str, ...] = ("search", "fullmatch")
 
     @property
+    def is_line(self) -> bool:
+        """Whether its reader hands it a line at a time."""
+        return self.place.startswith("envcfg/log/")
+
+    @property
     def is_bytes(self) -> bool:
         """Whether it searches bytes."""
         return isinstance(self.pattern.pattern, bytes)
@@ -56,7 +62,7 @@ def find_patterns(unread: list[str]) -> Iterator[Found]:
     """Yield each pattern once; places of which the pattern is not known go to *unread*."""
     seen = set()
     for found in (*_in_modules(unread), *_in_data()):
-        key = found.pattern.pattern, found.pattern.flags, found.cap
+        key = found.pattern.pattern, found.pattern.flags
         if key not in seen:
             seen.add(key)
             yield found
