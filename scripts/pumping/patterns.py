@@ -122,6 +122,8 @@ def _of_call(
 ) -> Iterator[Found]:
     """Yield what a call of ``re`` is given, where the module alone tells."""
     flags = [each.value for each in node.keywords if each.arg == "flags"]
+    if node.func.attr == "compile":  # type: ignore[attr-defined]
+        flags += node.args[1:2]
     try:
         pattern, *more = (
             eval(compile(ast.Expression(each), place, "eval"), vars(module))  # noqa: S307  # our own
