@@ -119,7 +119,7 @@ def kind_of(chars: str, path: str = "") -> Kind:
     lines = [each for each in chars.splitlines() if each.strip()]
     fitting = sum(bool(_DUMPED.fullmatch(each)) for each in lines)
     is_dump = lines and fitting >= len(lines) * 0.8 and _USUAL.search(chars)
-    if is_dump and not any(map(_QUOTES.search, lines[:200])):
+    if is_dump and not any(_QUOTES.search(line, 0, 1000) for line in lines[:200]):
         return "dump"
     if chars.startswith("#!") or path.endswith((".py", ".yaml", ".yml", ".md")):
         return "other"

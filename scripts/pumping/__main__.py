@@ -62,7 +62,7 @@ def _worst(found: Found, stop: float) -> Row:
     """Return what *found* takes at most: of short texts the worst are made long."""
     short = min(_SHORT, found.cap)
     rows = []
-    for hostile in hostile_texts(found.pattern):
+    for hostile in hostile_texts(found.pattern, line=found.is_line):
         rows.append(_time(found, hostile, short, stop / 10))
         if rows[-1].stopped:
             break

@@ -18,6 +18,7 @@ _ROOT = PACKAGE.parent
 # The longest text that a reader hands to a pattern, in characters. Here stands what the
 # readers do; tests hold them to it.
 _CAPS = {
+    "envcfg/log/prefix.py: _WRAPPERS": 512,  # _FRONT
     "envcfg/log/": 20_480,  # scan.py: two pieces of a line
     "envcfg/image/environment.py": 1 << 14,  # _LONGEST
     "envcfg/image/facts.yaml": 1 << 16,  # facts.py: _LONGEST
@@ -25,6 +26,9 @@ _CAPS = {
     "envcfg/image/python.py": 255,  # _LONGEST
     "envcfg/image/host.py": 4096,  # _LONGEST
     "envcfg/image/elf.py": 256,  # _LONGEST
+    "envcfg/lint/source.py: _QUOTES": 1000,  # where it is searched
+    "envcfg/lint/systems.yaml": 1000,  # system.py: _LONGEST
+    "envcfg/lint/detectors/network.py: _REMARK": 1000,  # _LONGEST
     "envcfg/lint/": 1 << 16,  # text.py: _LONGEST
 }
 _CAP = 1 << 14  # where no reader says more
@@ -44,6 +48,11 @@ class Found(NamedTuple):
     ways: tuple[str, ...] = ("search", "fullmatch")
 
     @property
+    def is_line(self) -> bool:
+        """Whether its reader hands it a line at a time."""
+        return self.place.startswith("envcfg/log/")
+
+    @property
     def is_bytes(self) -> bool:
         """Whether it searches bytes."""
         return isinstance(self.pattern.pattern, bytes)
@@ -53,7 +62,7 @@ def find_patterns(unread: list[str]) -> Iterator[Found]:
     """Yield each pattern once; places of which the pattern is not known go to *unread*."""
     seen = set()
     for found in (*_in_modules(unread), *_in_data()):
-        key = found.pattern.pattern, found.pattern.flags, found.cap
+        key = found.pattern.pattern, found.pattern.flags
         if key not in seen:
             seen.add(key)
             yield found
@@ -79,7 +88,7 @@ def _in_modules(unread: list[str]) -> Iterator[Found]:
         name = place.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
         module, text = import_module(name), path.read_text()
         for held, value in vars(module).items():
-            used = set(re.findall(rf"\b{held}\.(\w+)\(", text)) & _CALLS
+            used = set(re.findall(rf"\b{held}\.(\w+)", text)) & _CALLS
             for pattern in _patterns_of(value):
                 yield _found(pattern, f"{place}: {held}", used)
         for node in ast.walk(ast.parse(text)):
@@ -113,6 +122,8 @@ def _of_call(
 ) -> Iterator[Found]:
     """Yield what a call of ``re`` is given, where the module alone tells."""
     flags = [each.value for each in node.keywords if each.arg == "flags"]
+    if node.func.attr == "compile":  # type: ignore[attr-defined]
+        flags += node.args[1:2]
     try:
         pattern, *more = (
             eval(compile(ast.Expression(each), place, "eval"), vars(module))  # noqa: S307  # our own

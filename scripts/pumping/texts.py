@@ -35,8 +35,8 @@ class Hostile(NamedTuple):
         return f"{self.begin[-40:]!r} + n * {self.piece[:40]!r} + {self.end!r}"
 
 
-def hostile_texts(pattern: re.Pattern[Any]) -> Iterator[Hostile]:
-    """Yield texts at which *pattern* may search for long."""
+def hostile_texts(pattern: re.Pattern[Any], *, line: bool) -> Iterator[Hostile]:
+    """Yield texts at which *pattern* may search for long; of a *line*, no other line."""
     source = pattern.pattern
     is_bytes = isinstance(source, bytes)
     text = source.decode("latin-1") if is_bytes else source
@@ -49,6 +49,8 @@ def hostile_texts(pattern: re.Pattern[Any]) -> Iterator[Hostile]:
                 continue
             seen.add((lead, piece))
             for end in _ENDS:
+                if line and "\n" in lead + piece + end:
+                    continue
                 yield Hostile(lead, piece, end)
 
 
