@@ -22,6 +22,7 @@ from envcfg.bash.quoting import quote, quote_always, rename
 from envcfg.bash.settings import agent_lines, folder_lines, setting_lines
 from envcfg.launch.plan import Plan, Planned
 from envcfg.launchers import LAUNCHERS
+from envcfg.starters import STARTERS
 
 _SETS = r"\benvcfg_in_set ([A-Z]\w*)"
 # What a starter's rank.sh says to who wants it.
@@ -151,7 +152,8 @@ def _identity(plan: Plan) -> Iterator[str]:
     if has_template(f"{starter}/first_node"):
         yield template(f"{starter}/first_node")
     suffix = plan.rendezvous.suffix if plan.rendezvous else ""
-    yield f"envcfg_suffix={quote(suffix)} # behind a node's name, in its address\n"
+    if not STARTERS[starter].meets_outside:
+        yield f"envcfg_suffix={quote(suffix)} # behind a node's name, in its address\n"
     yield template(f"{starter}/rank", blocks)
     if not _is_agent(plan) and has_template(f"{starter}/rank_one"):
         yield template(f"{starter}/rank_one")

@@ -397,6 +397,7 @@ def test_the_rank_part_runs_in_any_posix_shell(shell: list[str]) -> None:
         '$MASTER_ADDR $MASTER_PORT $envcfg_address $*"'
     )
     told = {
+        "envcfg_suffix": "",
         "ENVCFG_DIALECT": "pals",
         "PALS_RANKID": "9",
         "PALS_LOCAL_RANKID": "1",

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# envcfg:script 4a7e22a1ff8b99b6e9bf1816b1c96bda38864c564d48f0334a5dc5b7161a2594
+# envcfg:script baf56af9d480ddfc131d0cc4d1676cdb2e560eda94311517a85d5db15ddd9b12
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
 # envcfg 0.1.0, profile workstation (sha256 c2c25a46465ed4fb)
 # made by: envcfg wrap --profile workstation --runtime docker --ranks 2 --container localhost/pytorch --bind /data -- python3 dump.py out 'a b'
@@ -308,8 +308,6 @@ while [ "$#" -gt 0 ]; do # NAME=VALUE | -u NAME, then -- COMMAND
   esac
   shift
 done
-
-envcfg_suffix='' # behind a node's name, in its address
 
 # Who this task is, its shell has said by arguments.
 

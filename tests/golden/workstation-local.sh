@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# envcfg:script 3c6711579284c1fee9462d0980bc4f9c023e3f46f342dd7a5a349b1ec56a1f44
+# envcfg:script b4c992b727a373719ba61d379c70f0acb8c2bd333999440cbd311f5f0ea24cc0
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
 # envcfg 0.1.0, profile workstation (sha256 c2c25a46465ed4fb)
 # made by: envcfg wrap --profile workstation --container none --ranks 2 -- python3 dump.py out 'a b'
@@ -217,8 +217,6 @@ while [ "$#" -gt 0 ]; do # NAME=VALUE | -u NAME, then -- COMMAND
   esac
   shift
 done
-
-envcfg_suffix='' # behind a node's name, in its address
 
 # Who this task is, its shell has said by arguments.
 

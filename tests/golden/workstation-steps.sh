@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# envcfg:script f5c31683324d325c702d13d7035a0ebc81a755a8198b9994180b772689cc189c
+# envcfg:script 588d861e1547f6125a788054113fa866c898ee1da115d9aca118145e63790bbb
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
 # envcfg 0.1.0, profile workstation (sha256 c2c25a46465ed4fb)
 # made by: envcfg wrap --profile workstation --container none
@@ -217,8 +217,6 @@ while [ "$#" -gt 0 ]; do # NAME=VALUE | -u NAME, then -- COMMAND
   esac
   shift
 done
-
-envcfg_suffix='' # behind a node's name, in its address
 
 # Who this task is, its shell has said by arguments.
 
