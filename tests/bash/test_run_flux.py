@@ -242,6 +242,7 @@ def test_the_rank_part_runs_in_any_posix_shell(shell: list[str]) -> None:
         '$MASTER_ADDR $MASTER_PORT"'
     )
     flux = {
+        "envcfg_suffix": "",
         "FLUX_TASK_RANK": "9",
         "FLUX_TASK_LOCAL_ID": "1",
         "FLUX_JOB_SIZE": "16",

@@ -44,7 +44,7 @@ def value_of(*profile: str) -> str:
     """Return what the profile that is chosen sets FROM to."""
     done = envcfg("wrap", *profile, *RUN)
     assert done.code == 0, done.err
-    return done.text.partition(" FROM ")[2].partition("\n")[0].strip("'")
+    return done.text.partition("_set FROM ")[2].partition("\n")[0].strip("'")
 
 
 def test_a_layer_names_the_profile_without_those_above(layers: dict[str, Path]) -> None:
