@@ -151,7 +151,7 @@ def _read(
 def _take_in(
     files: Sequence[str], reader: Reader, progress: Callable[[int], None]
 ) -> None:
-    """Read *files* one after another; *progress* is told of the bytes behind."""
+    """Read *files* one after another; *progress* gets the number of bytes read so far."""
     behind = 0
     for name in files:
         source = Source(name)
