@@ -33,7 +33,6 @@ def clashing_module(model: Model) -> tuple[Word, str] | None:
     The same module twice is such a pair, too; what a branch loads is not looked at.
     """
     loaded: dict[str, bool] = {}
-    places: dict[str, int] = {}  # a line that is reached on two ways loads once
     for command in model.commands:
         if command.name not in ("module", "ml") or command.context.conditions:
             continue
@@ -52,12 +51,9 @@ def clashing_module(model: Model) -> tuple[Word, str] | None:
                 loaded.pop(name, None)
             elif found is not None:
                 other = next((n for n, sets in loaded.items() if sets), None)
-                if places.get(name) == word.at:
-                    continue
                 if name in loaded or (found.sets and other):
                     return word, name if name in loaded else other or ""
                 loaded[name] = found.sets
-                places[name] = word.at
     return None
 
 

@@ -149,7 +149,7 @@ def _start(
         follower.run_text(joined(parts), inside)
         return
     start_command(follower, found.rest, inside, redirects)
-    if command.name == "exec" or (is_same and state.ended):  # builtin return
+    if command.name == "exec":
         frame.state.ended = True
 
 
