@@ -28,7 +28,7 @@ def test_the_first_120_lines_say_all_that_is_particular_to_the_job(wrap: Wrap) -
     end = next(at for at, line in enumerate(lines) if "--- How it is started" in line)
     assert end <= 120
     later = "\n".join(lines[end:])
-    call = "envcfg_main python train.py"
+    call = "envcfg_run python train.py"
     assert later.endswith(call)
     for word in ("pytorch.sif", "lumi-g", "hsn", "MIOPEN", "/opt/cray", "[profiles/"):
         assert word not in later
