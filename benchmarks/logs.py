@@ -108,6 +108,21 @@ def many_ranks_log(path: Path) -> tuple[int, int]:
     return nodes * RANKS_PER_NODE, count
 
 
+def made_up_log(path: Path, size: int, kind: str) -> None:
+    """Write *size* bytes of lines that name a rank (or a channel) more each time."""
+    said = {
+        "ranks": "comm 0x{0:x} rank {0} nranks 1000000 cudaDev 0 busId 1000 commId 0x1 - "
+        "Init COMPLETE",
+        "channels": "Channel 00/0 : {0}[0] -> {1}[0] [send] via NET/IB/0/GDRDMA",
+    }[kind]
+    with path.open("w") as file:
+        for number in itertools.count():
+            line = said.format(number, number * 7 % 1_000_003)
+            file.write(f"h{number}:{number}:7 [0] NCCL INFO {line}\n")
+            if number % 1000 == 0 and file.tell() >= size:
+                return
+
+
 class Growth(NamedTuple):
     """A log of 200 ranks that lacks one line for a verdict.
 

@@ -28,6 +28,7 @@ class Command:
 
     argv: list[str]
     env: Mapping[str, str]
+    code: int = 0  # with which it is to end
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +105,7 @@ def _run(command: Command) -> int:
 
 
 def _check(command: Command, status: int, said: str = "") -> None:
-    if status != 0:
-        code = os.waitstatus_to_exitcode(status)
+    code = os.waitstatus_to_exitcode(status)
+    if code != command.code:
         msg = f"{command.argv[0]} ended with {code}{f': {said}' if said else ''}"
         raise RuntimeError(msg)

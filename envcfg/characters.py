@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 
+_MOST_DIGITS = 9  # of a number; no count of anything in a job has more
 _SURROGATES = "[\ud800-\udfff]"
 # Besides these, marks that turn the direction of text: a log line could use them to
 # show itself as another.
@@ -16,6 +17,20 @@ _UNPRINTABLE = (
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069"
     "\ud800-\udfff\ufffe\uffff]"
 )
+
+
+def whole_number(text: str | None) -> int | None:
+    """Return the number that *text* is, in digits; None for anything else, or too many.
+
+    ``isdigit`` alone takes signs that ``int`` refuses, and any number of digits, of which
+    ``int`` refuses thousands.
+
+    >>> whole_number("12"), whole_number("\u00b2"), whole_number("9" * 5000)
+    (12, None, None)
+    """
+    if not text or not text.isascii() or not text.isdigit():
+        return None
+    return int(text) if len(text) <= _MOST_DIGITS else None
 
 
 def without_surrogates(text: str) -> str:

@@ -99,7 +99,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         code = _fail(words, [what, "  hint: please report the lines above"], EXIT_BUG)
     try:
         sys.stdout.flush()
-    except OSError:
+    except (OSError, ValueError):
         _discard_stdout()  # else the interpreter tries again, and has a code of its own
     sys.stderr.flush()
     return code
@@ -122,7 +122,9 @@ def build_parser(only: str | None = None) -> Parser:
         formatter_class=Formatter,
         allow_abbrev=False,
     )
-    parser.add_argument("--version", action="version", version=f"envcfg {__version__}")
+    parser.add_argument(
+        "-V", "--version", action="version", version=f"envcfg {__version__}"
+    )
     commands = parser.add_subparsers(
         dest="command_name", metavar="COMMAND", prog="envcfg", parser_class=Parser
     )
@@ -136,7 +138,9 @@ def build_parser(only: str | None = None) -> Parser:
 
 def _dispatch(words: list[str]) -> int:
     head, separated, tail = split_command(words)
-    only = head[0] if head and head[0] in {*COMMANDS, "--version"} else None
+    if head[:1] == ["help"]:
+        head = [*(word for word in head if word != "help"), "--help"]
+    only = head[0] if head and head[0] in {*COMMANDS, "-V", "--version"} else None
     try:
         options = build_parser(only).parse_args(head)
     except ParseError as err:
@@ -218,4 +222,5 @@ def _mend_streams() -> None:
 
 
 def _discard_stdout() -> None:
-    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    if sys.stdout is sys.__stdout__:  # else it is no matter of ours
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)

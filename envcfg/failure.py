@@ -14,6 +14,8 @@ TYPE_CHECKING = False  # typing has the same, and takes a millisecond
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
+STDOUT, STDERR = 1, 2
+
 
 class Wanted:
     """What is known of this run's command line.
@@ -27,12 +29,12 @@ class Wanted:
 
 def fail(lines: Sequence[str], exit_code: int) -> int:
     """Say *lines*; where a script is asked for, print one that fails; return the code."""
-    _try_to_put(2, "".join(f"{line}\n" for line in lines))
+    _try_to_put(STDERR, "".join(f"{line}\n" for line in lines))
     wanted = Wanted.script
     if wanted is None:
         wanted = may_want_script(sys.argv[1:])
-    if wanted and not os.isatty(1):
-        _try_to_put(1, failing_script(lines, exit_code))
+    if wanted and not _is_terminal():
+        _try_to_put(STDOUT, failing_script(lines, exit_code))
     return exit_code
 
 
@@ -42,8 +44,8 @@ def failing_script(lines: Sequence[str], exit_code: int) -> str:
     return f"""\
 #!/usr/bin/env bash
 # shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
-# envcfg wrap has failed. A shell that nobody sits at ends here, so that a job does not go
-# on without its step.
+# envcfg wrap has no step for this shell. A shell that nobody sits at ends here, so that a
+# job does not go on without its step.
 printf '%s\\n' {words} >&2
 if [[ $- != *i* ]]; then exit {exit_code}; fi
 return {exit_code}
@@ -60,7 +62,7 @@ def may_want_script(words: Sequence[str], commands: Collection[str] = ()) -> boo
     head = list(words)
     if "--" in head:
         del head[head.index("--") :]
-    if head and head[0] in commands:
+    if head and (head[0] in commands or head[0] == "help"):
         return head[0] == "wrap"
     if "wrap" in head:  # behind an option that is none
         return True
@@ -69,7 +71,9 @@ def may_want_script(words: Sequence[str], commands: Collection[str] = ()) -> boo
     # A misspelt name. Of another command no script is wanted: it might be submitted.
     from difflib import get_close_matches
 
-    first = head[0] if head and head[0][:1] != "-" else "wrap"  # which was forgotten
+    first = head[0] if head else ""
+    if first[:1] == "-":  # of envcfg's own options, else of wrap, which was forgotten
+        return not get_close_matches(first, ["--help", "--version"], cutoff=0.75)
     return get_close_matches(first, commands, n=1) in ([], ["wrap"])
 
 
@@ -89,8 +93,45 @@ def put(descriptor: int, data: bytes) -> None:
             select([], [descriptor], [])
 
 
-def _try_to_put(descriptor: int, text: str) -> None:
+def put_stream(number: int, data: bytes) -> None:
+    """Write all of *data* to stdout or stderr, whatever stands there for a caller of ours.
+
+    Nothing is flushed: what fails may be a flush.
+
+    Args:
+        number: ``STDOUT`` or ``STDERR``.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    stream = sys.stdout if number == STDOUT else sys.stderr
+    descriptor = _descriptor(number)
+    if descriptor is not None:
+        put(descriptor, data)
+    elif hasattr(stream, "buffer"):
+        stream.buffer.write(data)
+    else:
+        stream.write(data.decode("utf-8", "surrogateescape"))
+
+
+def _descriptor(number: int) -> int | None:
+    """Return the open file of stdout or stderr; None of what is no file, as a StringIO."""
+    stream = sys.stdout if number == STDOUT else sys.stderr
+    if stream is None:  # it is closed
+        return number
+    try:
+        return stream.fileno()
+    except (AttributeError, OSError, ValueError):
+        return None
+
+
+def _is_terminal() -> bool:
+    descriptor = _descriptor(STDOUT)
+    return descriptor is not None and os.isatty(descriptor)
+
+
+def _try_to_put(number: int, text: str) -> None:
     try:  # noqa: SIM105  # contextlib would have to be imported
-        put(descriptor, text.encode("utf-8", "backslashreplace"))
-    except OSError:
+        put_stream(number, text.encode("utf-8", "backslashreplace"))
+    except (OSError, ValueError):
         pass  # there is no other place to say it

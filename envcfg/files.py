@@ -39,6 +39,20 @@ def make_beside(
     return name
 
 
+def put_private(path: str, data: bytes) -> None:
+    """Put *data* at *path* as a whole, for nobody but the owner.
+
+    Raises:
+        OSError: it cannot be put there; nothing is left of it.
+    """
+    made = make_beside(path, data, 0o600, None, private=True)
+    try:
+        os.replace(made, path)
+    except BaseException:
+        os.unlink(made)
+        raise
+
+
 def _keep_owner(handle: int, old: os.stat_result) -> int:
     """Give a file to the owner and group of the *old* one; return the mode for it."""
     mode, new = old.st_mode & 0o777, os.fstat(handle)

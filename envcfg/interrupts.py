@@ -62,9 +62,14 @@ def listen() -> None:
         signal.signal(number, _end)
 
 
-def raise_signals(yes: bool = True) -> None:
-    """Raise them from now on: a process or a terminal must be cared for; or end again."""
-    _State.raises = yes
+def raise_signals(yes: bool = True) -> bool:
+    """Raise them from now on: a process or a terminal must be cared for; or end again.
+
+    Returns:
+        what was so before.
+    """
+    before, _State.raises = _State.raises, yes
+    return before
 
 
 class Held:

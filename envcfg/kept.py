@@ -12,7 +12,7 @@ from typing import Any
 from envcfg import __version__
 
 _MOST = 16 << 20  # bytes of such a file
-_FORM = f"1 {__version__}"  # counts what is kept; another is found out again
+_FORM = f"2 {__version__}"  # counts what is kept; another is found out again
 
 
 def kept_folder(environ: Mapping[str, str]) -> str | None:
@@ -36,16 +36,22 @@ def recall(folder: str, name: str, key: object) -> Any:  # noqa: ANN401  # what 
     """
     import json
 
+    from envcfg.digest import sha256_of
+
     try:
-        with open(os.path.join(folder, f"{name}.json"), "rb") as file:
+        path = os.path.join(folder, f"{name}.json")
+        # A pipe in its place has nobody who writes to it.
+        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        with open(handle, "rb") as file:
             status = os.fstat(file.fileno())
             is_own = status.st_uid == os.geteuid() and not status.st_mode & 0o022
             if not is_own or not stat.S_ISREG(status.st_mode):
                 return None
-            found = json.loads(file.read(_MOST))
-        if found["form"] == _FORM and found["key"] == key:
-            return found["value"]
-    except (OSError, ValueError, KeyError, TypeError):
+            head, _, text = file.read(_MOST).partition(b"\n")
+        # Only what keep() has written is taken: whatever else it is, it would mislead.
+        if head == _head(key, sha256_of(text)):
+            return json.loads(text)
+    except OSError:
         pass
     return None
 
@@ -54,15 +60,21 @@ def keep(folder: str, name: str, key: object, value: object) -> None:
     """Keep *value*, which was found out of *key*; both are what JSON can say."""
     import json
 
-    from envcfg.files import make_beside
+    from envcfg.digest import sha256_of
+    from envcfg.files import put_private
 
-    document = {"form": _FORM, "key": key, "value": value}
+    text = json.dumps(value).encode("ascii")
+    data = _head(key, sha256_of(text)) + b"\n" + text
     path = os.path.join(folder, f"{name}.json")
     try:
         os.makedirs(folder, mode=0o700, exist_ok=True)
-        made = make_beside(
-            path, json.dumps(document).encode("ascii"), 0o600, None, private=True
-        )
-        os.replace(made, path)
+        put_private(path, data)
     except OSError:
         return
+
+
+def _head(key: object, digest: str) -> bytes:
+    """Return the first line of a file: by what it is known that the second line counts."""
+    import json
+
+    return json.dumps({"form": _FORM, "key": key, "sha256": digest}).encode("ascii")

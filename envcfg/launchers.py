@@ -1,7 +1,7 @@
 """The launchers by name: what each makes of a task, and who starts its tasks; pure data.
 
 A starter puts tasks on the nodes. What a task is differs by launcher: a rank, or an agent
-that starts all ranks of its node. ``bash/templates/launchers/NAME.sh``, where there is one,
+that starts all ranks of its node. ``bash/modules/launchers/NAME.sh``, where there is one,
 starts the agent's ranks, or gives a rank what its library reads. Which options a launcher's
 own command takes is in ``knowledge/launchers.yaml``.
 """
@@ -19,7 +19,7 @@ class Launcher(NamedTuple):
         is_agent: one task per node, which starts the ranks in it.
         is_whole: one task per node as well, which is the program itself and takes all that
             the node has.
-        has_template: whether there is a ``bash/templates/launchers/NAME.sh``.
+        has_template: whether there is a ``bash/modules/launchers/NAME.sh``.
         starters: who can start its tasks.
         programs: by which a command shows that it means this launcher.
         modules: the same for ``python -m``: how their names begin.

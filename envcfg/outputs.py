@@ -14,12 +14,11 @@ from contextlib import contextmanager
 from typing import NamedTuple
 
 from envcfg.errors import OutputError, UsageError
-from envcfg.failure import put
+from envcfg.failure import STDOUT, put, put_stream
 from envcfg.files import make_beside
 from envcfg.interrupts import Held
 from envcfg.mark import has_mark, is_untouched
 
-STDOUT = 1
 _HEAD = 256  # bytes of a file in which its mark stands
 
 
@@ -240,7 +239,10 @@ def _check_ours(output: Output, path: str, status: os.stat_result) -> None:
 def _put(place: _Place, data: bytes) -> None:
     if place.descriptor is not None:
         with Held():
-            put(place.descriptor, data)
+            if place.descriptor == STDOUT:
+                put_stream(STDOUT, data)
+            else:
+                put(place.descriptor, data)
         return
     handle = os.open(
         place.path, os.O_WRONLY | os.O_CLOEXEC

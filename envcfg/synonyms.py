@@ -77,7 +77,6 @@ _SCRIPT = {
 }
 SYNONYMS: Mapping[str, Mapping[str, str]] = {
     "envcfg": {
-        "help": "envcfg --help",
         "version": "envcfg --version",
         **{
             action: f"envcfg profiles {action}"

@@ -14,16 +14,23 @@ SCHEMAS = {
     path.name.removesuffix(".schema.json"): json.loads(path.read_text("utf-8"))
     for path in sorted((ROOT / "docs").glob("*.schema.json"))
 }
-_REGISTRY: Registry[Any] = Registry().with_resources(
-    (f"{name}.schema.json", Resource.from_contents(schema))
-    for name, schema in SCHEMAS.items()
+_REGISTRY: Registry[Any] = (
+    Registry()
+    .with_resources(
+        (f"{name}.schema.json", Resource.from_contents(schema))
+        for name, schema in SCHEMAS.items()
+    )
+    .crawl()
 )
+_VALIDATORS = {
+    name: Draft202012Validator(schema, registry=_REGISTRY)
+    for name, schema in SCHEMAS.items()
+}
 
 
 def errors(name: str, text: str) -> list[str]:
     """Return where the JSON *text* is not as the schema of the command *name* says."""
-    validator = Draft202012Validator(SCHEMAS[name], registry=_REGISTRY)
     return [
         f"{each.json_path}: {each.message}"
-        for each in validator.iter_errors(json.loads(text))
+        for each in _VALIDATORS[name].iter_errors(json.loads(text))
     ]

@@ -86,9 +86,9 @@ def test_the_places_that_the_page_names_are_there() -> None:
     assert [each for each in sorted(named) if not (ROOT / each).exists()] == []
 
 
-def test_the_page_names_the_folders_of_templates() -> None:
-    text = PAGE.partition("in `bash/templates/`")[2].partition("\n\n")[0]
+def test_the_page_names_the_folders_of_modules() -> None:
+    text = PAGE.partition("in `bash/modules/`")[2].partition("\n\n")[0]
     told = set(re.findall(r"`(\w+)/`", text))
-    folders = (PACKAGE / "bash/templates").iterdir()
+    folders = (PACKAGE / "bash/modules").iterdir()
     there = {path.name for path in folders if path.is_dir()}
     assert there - STARTERS.keys() <= told <= there  # of starters, as examples

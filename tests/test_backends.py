@@ -1,23 +1,22 @@
-"""Each backend is whole: its record, its templates, the words that others ask of them."""
+"""Each backend is whole: its record, its modules, the words that others ask of them."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
 from envcfg import runtimes
 from envcfg.backends import backends
-from envcfg.bash import pieces
-from envcfg.bash.pieces import blocks_of
+from envcfg.bash import modules
 from envcfg.launchers import LAUNCHERS
+from envcfg.schedulers import SCHEDULERS, JobNames
 from envcfg.starters import STARTERS
 from support import ROOT
 
-TEMPLATES = Path(pieces.__file__).parent / "templates"
-# What the templates of a kind of backend must define, by file.
+MODULES = Path(modules.__file__).parent / "modules"
+# What the modules of a kind of backend must define, by file.
 RUNTIME = "envcfg_enter envcfg_is_clean envcfg_bind".split()
 SHARED = "envcfg_bind_if envcfg_argument".split()
 HOST = "envcfg_survey envcfg_name_job envcfg_gpus envcfg_host".split()
@@ -25,7 +24,7 @@ RUNTIMES = {name: runtimes.runtime(name) for name in runtimes.NAMES}
 
 
 def text_of(*path: str) -> str:
-    return TEMPLATES.joinpath(*path).with_suffix(".sh").read_text(encoding="utf-8")
+    return MODULES.joinpath(*path).with_suffix(".sh").read_text(encoding="utf-8")
 
 
 def functions(text: str) -> list[str]:
@@ -43,7 +42,7 @@ def test_backends_are_the_modules_of_their_room_but_for_the_model(
 
 
 @pytest.mark.parametrize("name", RUNTIMES)
-def test_a_runtime_has_a_template_that_enters_and_mounts(name: str) -> None:
+def test_a_runtime_has_a_module_that_enters_and_mounts(name: str) -> None:
     known = RUNTIMES[name]
     assert known.name == name
     assert bool(known.program) != bool(known.option)
@@ -53,8 +52,6 @@ def test_a_runtime_has_a_template_that_enters_and_mounts(name: str) -> None:
     )
     assert set(functions(text)) >= set(RUNTIME)
     assert set(functions(text_of("container"))) >= set(SHARED)
-    assert ("envcfg_texts" in functions(text)) == known.is_text
-    assert ("envcfg_leave" in functions(text)) == known.outlives
     # The launch line is read from these.
     enters = text.partition("envcfg_enter() {")[2].partition("\n}\n")[0]
     binds = text.partition("envcfg_bind() {")[2].partition("\n}\n")[0]
@@ -69,62 +66,61 @@ def test_a_runtime_has_a_template_that_enters_and_mounts(name: str) -> None:
         assert f"envcfg_find_option {known.option} " in enters
 
 
-def test_no_template_of_a_runtime_is_left_over() -> None:
-    files = {path.stem for path in (TEMPLATES / "runtimes").glob("*.sh")}
+def test_no_module_of_a_runtime_is_left_over() -> None:
+    files = {path.stem for path in (MODULES / "runtimes").glob("*.sh")}
     assert files == {"none", *(each.template for each in RUNTIMES.values())}
 
 
 @pytest.mark.parametrize("name", STARTERS)
-def test_a_starter_has_its_folder_of_templates(name: str) -> None:
+def test_a_starter_has_its_folder_of_modules(name: str) -> None:
     known = STARTERS[name]
     assert known.name == name
-    files = {
-        path.stem: text_of(name, path.stem) for path in (TEMPLATES / name).iterdir()
-    }
-    assert files.keys() >= {"host", "ranks", "rank", "words"}
+    files = {path.stem: text_of(name, path.stem) for path in (MODULES / name).iterdir()}
+    assert files.keys() >= {name, "ranks"}
     assert ("agent" in files) == known.starts_agents
-    assert ("envcfg_chosen" in functions(files["host"])) != known.keeps_hosts
-    assert "envcfg_collect" in files.get("task", files["host"])
-    assert set(functions(files["host"])) >= set(HOST)
-    assert blocks_of(f"{name}/words").keys() >= {"host"}
+    told = functions(files[name]) + functions(files.get("steps", ""))
+    assert ("envcfg_chosen" in told) != known.keeps_hosts
+    assert "envcfg_given+=" in files.get("task", files[name])
+    assert set(told) >= set(HOST)
+    assert "ENVCFG_NODE_NAME=" in files[name]
     for each in {"ranks", "agent"} & files.keys():
-        started = files[each] + files.get("step", "")
         assert "envcfg_launch" in functions(files[each])
-        assert "envcfg_spawn exec " in started
+        assert "envcfg_spawn exec " in files[each] + files[name]
     if "cpu_masks" in known.sections:
-        assert all(
-            "envcfg_pin" in functions(files[each]) for each in ("pin", "unpinned")
-        )
+        assert known.pin
 
 
 @pytest.mark.parametrize("name", LAUNCHERS)
-def test_a_launcher_has_a_template_if_it_says_so_and_a_line_in_the_docs(
+def test_a_launcher_has_a_module_if_it_says_so_and_a_line_in_the_docs(
     name: str,
 ) -> None:
     known = LAUNCHERS[name]
-    assert (TEMPLATES / "launchers" / f"{name}.sh").exists() == known.has_template
+    assert (MODULES / "launchers" / f"{name}.sh").exists() == known.has_template
     assert f"\n| `{name}` | " in (ROOT / "docs/launchers.md").read_text()
     assert known.starters
     if known.is_agent:
-        assert "# envcfg:options\n" in text_of("launchers", name)
+        assert "$ENVCFG_OPTIONS" in text_of("launchers", name)
         assert all(STARTERS[each].starts_agents for each in known.starters)
     elif known.has_template:
-        assert "envcfg_in_set" in text_of("launchers", name) + "".join(
-            text_of(each, "words") for each in known.starters
-        )
+        assert "envcfg_in_set" in text_of("launchers", name)
 
 
 @pytest.mark.parametrize("name", STARTERS)
-def test_a_starter_says_what_the_templates_of_its_launchers_ask(name: str) -> None:
-    """``envcfg_nodes``, ``_id`` and ``_address`` are known in its rank.sh, if wanted."""
-    known: Mapping[str, str] = blocks_of(f"{name}/rank")
-    words = blocks_of(f"{name}/words")
+def test_a_starter_says_what_the_modules_of_its_launchers_ask(name: str) -> None:
+    known = text_of(name, name)
     for launcher, each in LAUNCHERS.items():
-        if not each.has_template or name not in each.starters:
-            continue
-        text = text_of("launchers", launcher)
-        for asked in ("nodes", "id", "address"):
-            assert asked in known or f"envcfg_{asked}" not in text, launcher
-        for block in blocks_of(f"launchers/{launcher}"):
-            body = words.get(block, blocks_of(f"launchers/{launcher}")[block])
-            assert body.strip(), (launcher, block)
+        if each.has_template and name in each.starters:
+            text = text_of("launchers", launcher)
+            for asked in ("nodes", "id", "address"):
+                used = f"envcfg_{asked}" in text
+                assert f"envcfg_{asked}=" in known or not used, launcher
+
+
+@pytest.mark.parametrize("name", SCHEDULERS)
+def test_an_option_without_a_value_is_never_written_with_none(name: str) -> None:
+    known = SCHEDULERS[name]
+    asked = [("--nodes", "2"), ("--exclusive", None), ("--requeue", None)]
+    lines = [*asked, ("--output", known.output and known.output[0])]
+    spelled = [each.text for each in known.spell(lines, JobNames("job", 60))]
+    assert spelled
+    assert [each for each in spelled if "None" in each] == []

@@ -109,6 +109,31 @@ def test_where_no_script_was_asked_for_none_is_printed(
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize(
+    ("words", "same"),
+    [
+        (["help"], ["--help"]),
+        (["help", "wrap"], ["wrap", "--help"]),
+        (["help", "profiles", "show"], ["profiles", "show", "--help"]),
+        (["help", "help"], ["--help"]),
+        (["-V"], ["--version"]),
+    ],
+    ids=str,
+)
+def test_help_and_version_have_the_names_that_people_try(
+    words: list[str], same: list[str]
+) -> None:
+    done = envcfg(*words)
+    assert (done.code, done.err) == (0, "")
+    assert done.out == envcfg(*same).out
+
+
+def test_help_of_what_is_no_command_names_the_one_that_is_meant() -> None:
+    done = envcfg("help", "wrp")
+    assert (done.code, done.out) == (2, b"")
+    assert "did you mean 'wrap'?" in done.err
+
+
 def test_a_broken_profile_is_reported_whole(wrap: Wrap, tmp_path: Path) -> None:
     (tmp_path / "p.yaml").write_text("name: p\nenv:\n  A: {value: $}\n  B: 1\nx: 1\n")
     done = wrap("--profile", "./p.yaml", "--container", "none")
@@ -348,6 +373,39 @@ def test_what_cannot_be_written_is_an_error(wrap: Wrap, target: str) -> None:
     assert done.code == 4
     assert "hint:" in done.err
     assert "Traceback" not in done.err
+
+
+# Within another program
+
+
+def test_a_program_that_imports_envcfg_gets_the_script_where_it_looks() -> None:
+    lines = (
+        "import contextlib, io, sys, envcfg.cli as c",
+        "with contextlib.redirect_stdout(io.StringIO()) as out:",
+        f"    codes = [c.main(['wrap', *{LOCAL!r}, '--', 'true']) for _ in range(2)]",
+        "assert out.getvalue().count('#!/usr/bin/env bash') == 2",
+        "print(codes)",
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", "\n".join(lines)], capture_output=True, check=False
+    )
+    assert (done.stdout, done.stderr) == (b"[0, 0]\n", b"")
+
+
+@pytest.mark.parametrize(
+    "spoil", ["open('/dev/full', 'w')", "open(0); sys.stdout.close()"]
+)
+def test_a_stdout_that_cannot_be_written_is_its_own_matter(spoil: str) -> None:
+    lines = (
+        "import os, sys, envcfg.cli as c",
+        f"sys.stdout = {spoil}",
+        "code = c.main(['profiles', 'list'])",
+        "os.write(1, b'%d' % code)",
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", "\n".join(lines)], capture_output=True, check=False
+    )
+    assert done.stdout in {b"4", b"70"}, done.stderr
 
 
 # Start-up

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -78,6 +79,10 @@ NO_SCRIPT = {
     "another command": ["check-log", "/nosuch"],
     "another, misspelt": ["sbacth", "--container", "none"],
     "another, behind an option": ["--prifile", "x", "sbatch"],
+    "help of nothing": ["help", "nope"],
+    "help of a slip": ["help", "wrp"],
+    "a slip of --help": ["--hlep"],
+    "a slip of --version": ["--versoin"],
 }
 
 
@@ -311,5 +316,55 @@ def test_a_signal_while_the_script_is_written_waits_for_its_end() -> None:
     )
     assert done.returncode == 0, done.stderr
     assert bash(done.stdout).returncode == 0
-    assert done.stdout.endswith(b"\nenvcfg_main true\n")
+    assert done.stdout.endswith(b"\nenvcfg_run true\n")
     assert done.stderr == b""
+
+
+# A script in a file, where another was to be sourced
+
+WRITTEN = {
+    "a command": f"wrap {shlex.join(LOCAL)} -o job.sh -- echo RAN",
+    "no command": f"wrap {shlex.join(LOCAL)} --output=job.sh",
+    "a name with a blank": f"wrap {shlex.join(LOCAL)} -o 'a job.sh' -- echo RAN",
+    "from a script": "wrap --from old.sh --profile workstation -o job.sh",
+}
+
+
+@pytest.mark.parametrize("before", ["", "set -euo pipefail; "])
+@pytest.mark.parametrize("name", WRITTEN)
+def test_a_script_in_a_file_is_no_step_of_who_sources_the_output(
+    name: str, before: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("old.sh").write_text("#!/bin/bash\n#SBATCH --nodes=1\nsrun python train.py\n")
+    done = bash(
+        f"{before}source <({ENVCFG} {WRITTEN[name]} || echo exit 9); echo after"
+    )
+    assert (done.returncode, done.stdout) == (2, b"")
+    (file,) = {each.name for each in tmp_path.glob("*job.sh")}
+    said = f"{file} is written, and nothing is run\n  hint: run it: bash {shlex.quote(file)}, or leave out -o"
+    assert said in done.stderr.decode()
+    assert Path(file).stat().st_mode & 0o111
+
+
+@pytest.mark.parametrize(
+    ("redirect", "says"),
+    [(">out", False), (">/dev/null", False), (">&-", False), ("| cat", True)],
+)
+def test_where_nobody_can_source_the_output_a_file_is_all_that_is_written(
+    redirect: str, says: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    command = f"{ENVCFG} {WRITTEN['a command']} {redirect}"
+    done = bash(f"set -o pipefail; {command}; code=$?; [[ ! -s out ]]; exit $code")
+    assert done.returncode == 0  # the file is there, and right
+    assert (b"job.sh is written" in done.stdout) == says
+    assert done.stderr == b""
+    assert not Path("out").exists() or not Path("out").read_bytes()
+    assert fails_with(done.stdout, 2) == says
+
+
+def test_a_job_script_in_a_file_is_submitted_by_its_name() -> None:
+    words = "sbatch --profile lumi-g --container none --account p --time 1 -o job.sh"
+    done = bash(f"cd $(mktemp -d) && {ENVCFG} {words} -- true | cat; rm -r $PWD")
+    assert (done.returncode, done.stdout) == (0, b"")

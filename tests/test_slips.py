@@ -76,7 +76,6 @@ SLIPS: dict[str, Slip] = {
     "misspelt command": (("wrp",), 2, "unknown command 'wrp'", "did you mean 'wrap'?"),
     "other command": (("frobnicate",), 2, "unknown command 'frobnicate'", "known: check-log, completion, environment,"),
     "command before the option": (("wrp", "--containr", "x"), 2, "unknown command 'wrp'", "'wrap'?"),
-    "help as a command": (("help",), 2, "unknown command 'help'", "envcfg --help"),
     "action without its command": (("list",), 2, "unknown command 'list'", "envcfg profiles list"),
     "option before the command": (("--profile", "lumi-g", "wrap"), 2, "unknown option --profile", "behind what they"),
     "misspelt version": (("--verson",), 2, "unknown option --verson", "did you mean --version? envcfg --help"),

@@ -15,7 +15,10 @@ from envcfg.starters import STARTERS
 
 _WIDE = 7  # characters of a range of components, of which Slurm has 128 at most
 # Taken where something calls a function of theirs, behind the core.
-_ASKED = ("references", "bundles", "srun/network", "binds", "image", "per_node")
+_ASKED = (
+    *("place", "per_node", "image", "binds", "srun/network", "bundles"),
+    "references",  # of which binds asks, too
+)
 
 
 def chosen_modules(plan: Plan, job_part: str) -> list[str]:
@@ -27,17 +30,17 @@ def chosen_modules(plan: Plan, job_part: str) -> list[str]:
     """
     names = list(_modules(plan))
     called = job_part + "".join(module(name).text for name in names)
-    asked = [
-        name
-        for name in _ASKED
-        if any(re.search(rf"\b{each}\b", called) for each in module(name).functions)
-    ]
+    asked: list[str] = []
+    for name in _ASKED:
+        if any(re.search(rf"\b{each}\b", called) for each in module(name).functions):
+            called += module(name).text
+            asked.insert(0, name)
     return ["core", *asked, *names, "end"]
 
 
 def _modules(plan: Plan) -> Iterator[str]:
     starter, asked = plan.starter, plan.diagnostics
-    yield "signals"
+    yield from ("signals", "where", "inherited")
     yield from rank_modules(asked, is_setup=True)
     yield starter
     if "nodes" in plan.facts:
@@ -96,9 +99,17 @@ def _entering(plan: Plan) -> Iterator[str]:
 def _launching(plan: Plan) -> Iterator[str]:
     """Yield what starts the ranks, and what the launcher's library reads."""
     yield launch_module(plan)
+    if has_module(f"{plan.starter}/step"):
+        yield f"{plan.starter}/step"
     known = LAUNCHERS[plan.launcher]
-    if known.is_agent or plan.contract:
-        yield f"launchers/{plan.launcher}"
+    if (known.is_agent or plan.contract) and has_module(launcher_module(plan)):
+        yield launcher_module(plan)
+
+
+def launcher_module(plan: Plan) -> str:
+    """Return the name of the module of the launcher, which may be the starter's own."""
+    own = f"{plan.starter}/{plan.launcher}"
+    return own if has_module(own) else f"launchers/{plan.launcher}"
 
 
 def launch_module(plan: Plan) -> str:

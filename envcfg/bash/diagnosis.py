@@ -14,7 +14,7 @@ from envcfg.profile.words import Word, format_word, parse_word, references
 
 
 def rank_modules(asked: Diagnostics, *, is_setup: bool = False) -> Iterator[str]:
-    """Yield the modules that do what is asked in each rank: its preparation, or the rest."""
+    """Yield the modules for what is asked in each rank: its preparation, or the rest."""
     if is_setup:
         if asked.setup:
             yield "setup_file" if is_path(asked.setup) else "setup"

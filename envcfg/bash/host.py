@@ -19,9 +19,7 @@ from envcfg.launch.plan import Plan
 from envcfg.mark import marked
 from envcfg.profile.words import quote_comment
 
-_SHELLCHECK = (
-    "# shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand\n"
-)
+_SHELLCHECK = "# shellcheck disable=SC1003,SC2016,SC2034 # quoted, or read by others\n"
 _WIDTH = 88
 
 
@@ -31,24 +29,30 @@ def render_script(plan: Plan, command_line: Sequence[str]) -> str:
     Raises:
         UsageError: if a part of it is too long to be started.
     """
-    return marked("script", f"{_SHELLCHECK}{render_inline(plan, command_line)}")
+    parts = [_header(plan, command_line), render_module("begin"), *_parts(plan)]
+    return marked("script", f"{_SHELLCHECK}{_joined(parts)}")
 
 
 def render_inline(plan: Plan, command_line: Sequence[str]) -> str:
-    """Return the same for a script that holds it and has its own first lines."""
+    """Return the same for a script that has its own first lines, and the module begin."""
+    return _joined([_header(plan, command_line), *_parts(plan)])
+
+
+def _parts(plan: Plan) -> list[str]:
     job, names = _job_part(plan)
-    modules = [render_module(name) for name in names]
-    begin = render_module("begin")
-    parts = [_header(plan, command_line), begin, job, *modules, _last(plan)]
+    return [job, *map(render_module, names), _last(plan)]
+
+
+def _joined(parts: Sequence[str]) -> str:
     return "\n".join(f"{part.rstrip()}\n" for part in parts)
 
 
 def render_job_part(plan: Plan, command_line: Sequence[str]) -> str:
-    """Return what is particular to the job, and the line that starts it, without modules."""
+    """Return what is particular to the job, and the last line, without the modules."""
     job, names = _job_part(plan)
     listed = ", ".join(["begin", *names])
     parts = [_header(plan, command_line), job, f"# modules: {listed}", _last(plan)]
-    return "\n".join(f"{part.rstrip()}\n" for part in parts)
+    return _joined(parts)
 
 
 def _header(plan: Plan, command_line: Sequence[str]) -> str:
@@ -78,4 +82,4 @@ def _last(plan: Plan) -> str:
         return 'envcfg_begin "$@"\n'
     # What looks like an assignment would be one under "set -k", but not in quotes.
     words = (quote_always(w) if "=" in w else quote(w) for w in plan.command)
-    return f"envcfg_main {' '.join(words)}\n"
+    return f"envcfg_run {' '.join(words)}\n"

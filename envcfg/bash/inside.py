@@ -1,7 +1,7 @@
 """What is particular to a job in the rank part: POSIX shell, pure text.
 
-The modules call ``envcfg_inside`` where settings count that each task makes itself. Where an
-agent starts the ranks, there is one for the agent and one for its ranks.
+The modules call ``envcfg_inside`` where settings count that each task makes itself. Where
+an agent starts the ranks, there is one for the agent and one for its ranks.
 """
 
 from __future__ import annotations
@@ -9,14 +9,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
+from envcfg.bash.choice import launcher_module
 from envcfg.bash.diagnosis import profiler_lines, rank_data, setup_lines
 from envcfg.bash.limits import checked_part
-from envcfg.bash.modules import module
+from envcfg.bash.modules import has_module, module
 from envcfg.bash.pieces import heredoc
 from envcfg.bash.quoting import quote, quote_always, rename
 from envcfg.bash.settings import agent_lines, folder_lines, setting_lines
 from envcfg.launch.plan import Plan, Planned
 from envcfg.launchers import LAUNCHERS
+from envcfg.starters import STARTERS
 
 _SETS = r"\benvcfg_in_set ([A-Z]\w*)"
 _NOTHING = "  :\n"
@@ -39,17 +41,20 @@ def render_inside(plan: Plan, names: Sequence[str]) -> str:
 
 def contract_names(plan: Plan) -> tuple[str, ...]:
     """Return the variables that the launcher's module gives to a rank, if it does."""
-    if not plan.contract:
+    if not (plan.contract and has_module(launcher_module(plan))):
         return ()
-    text = module(f"launchers/{plan.launcher}").text
+    text = module(launcher_module(plan)).text
     return tuple(dict.fromkeys(re.findall(_SETS, text)))
 
 
 def _texts(plan: Plan) -> Iterator[tuple[str, str]]:
     """Yield variables of bash, and what they hold."""
     suffix = plan.rendezvous.suffix if plan.rendezvous else ""
-    named = f"ENVCFG_SUFFIX={quote(suffix)} # behind a node's name in its address\n"
-    first = f"{named if suffix else ''}{setup_lines(plan.diagnostics)}"
+    named = (
+        f"# What follows a node's name in its address.\nENVCFG_SUFFIX={quote(suffix)}\n"
+    )
+    meets = STARTERS[plan.starter].meets_outside
+    first = f"{'' if meets else named}{setup_lines(plan.diagnostics)}"
     data, inside = _program_data(plan), list(_inside(plan))
     if not LAUNCHERS[plan.launcher].is_agent:
         outside = [each for each in plan.settings if each.scope == "host"]
@@ -58,7 +63,7 @@ def _texts(plan: Plan) -> Iterator[tuple[str, str]]:
     else:
         here = [each for each in inside if each.scope == "node"]
         outside = [each for each in plan.settings if each.scope == "host"]
-        mode = "envcfg_has_mode=yes\n" if plan.has_mode else ""
+        mode = f"envcfg_has_mode={'yes' if plan.has_mode else ''}\n"
         text = _function(plan, here, [*outside, *here], is_last=False)
         yield "ENVCFG_INSIDE", f"{first}{mode}{text}"
         ranked = [each for each in inside if each.scope == "rank"]

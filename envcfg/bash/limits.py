@@ -1,6 +1,6 @@
 """What is too long for Linux to start, found when the script is made; pure.
 
-The job finds the rest (``envcfg_lengths`` in ``templates/core.sh``): values that refer to
+The job finds the rest (``envcfg_lengths`` in the module core): values that refer to
 its variables are known there only.
 """
 

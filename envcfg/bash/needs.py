@@ -121,9 +121,10 @@ def _data(plan: Plan) -> Mapping[str, str]:
         "ENVCFG_TESTED": "yes" if any(each.tests for each in plan.modules) else "",
         "ENVCFG_LOG_ENDS": "yes" if plan.diagnostics.removes_log else "",
         "ENVCFG_INTERFACE": meeting or "",
-        "ENVCFG_EDF": "",
         "ENVCFG_PROFILE": plan.profile,
         "ENVCFG_REPORTED": " ".join(map(str, plan.diagnostics.reported)),
+        "ENVCFG_CLUSTERS": " ".join(plan.place.clusters),
+        "ENVCFG_ALLOWED": " ".join(plan.place.allowed),
     }
 
 
@@ -156,19 +157,27 @@ def _settings(plan: Plan) -> str:
         [each for each in plan.settings if each.scope == "host"], "  ", "envcfg"
     )
     inside = {each.name for each in plan.settings if each.scope != "host"}
-    preset = [
+    own = [
         each.name for each in plan.settings if each.name in inside and not each.force
     ]
+    if own:
+        body += f"  envcfg_preset 'profile: set in each task' {' '.join(own)}\n"
+    preset: list[str] = []
     meeting = () if starter.meets_outside else ("MASTER_ADDR", "MASTER_PORT")
     for name in (*meeting, *contract_names(plan)):
         if all(each.name != name for each in plan.settings):
             # The scheduler's own words on the job are nobody's wish for this step.
-            own = starter.prefix and name.startswith(starter.prefix)
-            preset += [] if own else [name]
+            told = starter.prefix and name.startswith(starter.prefix)
+            if name == "MASTER_ADDR":
+                body += (
+                    '  envcfg_preset "default: the step\'s first node" MASTER_ADDR\n'
+                )
+            elif not told:
+                preset.append(name)
         elif name not in inside:
             body += f"  ENVCFG_PRESET+='{name} ' # as set above\n"
     if preset:
-        body += f"  envcfg_preset {' '.join(preset)}\n"
+        body += f"  envcfg_preset '' {' '.join(preset)}\n"
     if plan.handed_on:
         body += f"  envcfg_pass {' '.join(plan.handed_on)}\n"
     if plan.scratch:

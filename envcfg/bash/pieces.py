@@ -32,6 +32,7 @@ def heredoc(variable: str, text: str) -> str:
     while mark in lines:  # a value may hold any line, this one too
         mark += "_"
     return (
-        f"IFS= builtin read -r -d '' {variable} <<'{mark}' || : # until the text ends\n"
+        f"IFS= builtin read -r -d '' {variable} <<'{mark}' "
+        "|| builtin : # until the text ends\n"
         f"{text.rstrip()}\n{mark}\n"
     )

@@ -178,12 +178,15 @@ def _setting(setting: Planned, margin: str, verb: str, sure: frozenset[str]) -> 
     how = "force" if setting.force else "set"
     steps = []
     for branch in setting.branches:
+        # The host part says whose value is not the job's: the profile's, or an option's.
+        asked = setting.force and not branch.reason.date and verb == "envcfg"
+        whose = " 'your options'" if asked else ""
         if branch.value is None:
-            call = f"{verb}_{how} -u {setting.name}\n"
+            call = f"{verb}_{how} -u {setting.name}{whose}\n"
         else:
             names = references(branch.value)
             value = quote_word(branch.value, setting.name, names)
-            call = f"{verb}_{how} {setting.name} {value}\n"
+            call = f"{verb}_{how} {setting.name} {value}{whose}\n"
             unsure = needed_names(branch.value, sure - {setting.name})
             if unsure:
                 call = f"{verb}_{_lacks(setting.name, branch.reason, unsure)} || {call}"

@@ -7,12 +7,13 @@ import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from envcfg.budget import Budget
 from envcfg.characters import one_line
 from envcfg.commands.options.option import write_options
 from envcfg.commands.options.selection import open_catalog
 from envcfg.commands.options.step import STEP
 from envcfg.commands.printing import check_script, put_script, write
-from envcfg.errors import UsageError
+from envcfg.errors import OutputError, UsageError
 from envcfg.launch.plan import Options
 from envcfg.launch.resolve import resolve
 from envcfg.mark import has_mark
@@ -51,30 +52,35 @@ def convert_script(
 
     _check(options, command)
     check_script(options, [options.script])
-    text = _mended(options.script)
-    sources = Sources()
-    source = sources.add(options.script, text)
-    script = read_script(source, sources)
-    catalog = open_catalog()
-    name = options.profile or _recognised(script, catalog)
-    profile = catalog.load(name) if name else None
-    find = _faults(profile, options.script)
-    step = find_step(script, pins=bool(profile and profile.cpu_masks))
-    settings = read_settings(script, _covered(profile), find(source.chars))
-    values = vars(options)
-    step = _accepted(step, script, profile)
-    converted = convert(
-        script,
-        step,
-        settings,
-        profile=name,
-        given=list(write_options(STEP, values)),
-        flags=_given(values),
-        known=_known(profile),
-        faults=lambda text: find(
-            text.encode("utf-8", "surrogateescape").decode("latin-1")
-        ),
-    )
+    with Budget(options.script, seconds=30, megabytes=500):
+        text = _mended(options.script)
+        sources = Sources()
+        source = sources.add(options.script, text)
+        script = read_script(source, sources)
+        for why, at in script.model.unread.items():
+            line = script.line(max(at - source.base, 0))
+            msg = f"{options.script}:{line}: this part cannot be carried over: {why}"
+            raise OutputError(msg, hint="make the script simpler")
+        catalog = open_catalog()
+        name = options.profile or _recognised(script, catalog)
+        profile = catalog.load(name) if name else None
+        find = _faults(profile, options.script)
+        step = find_step(script, pins=bool(profile and profile.cpu_masks))
+        settings = read_settings(script, _covered(profile), find(source.chars))
+        values = vars(options)
+        step = _accepted(step, script, profile)
+        converted = convert(
+            script,
+            step,
+            settings,
+            profile=name,
+            given=list(write_options(STEP, values)),
+            flags=_given(values),
+            known=_known(profile),
+            faults=lambda text: find(
+                text.encode("utf-8", "surrogateescape").decode("latin-1")
+            ),
+        )
     for each in converted.left:
         sys.stderr.write(
             f"envcfg: warning: not carried over: {one_line(left_text(each))}\n"
@@ -83,7 +89,7 @@ def convert_script(
     if options.json:
         write(_json(converted, options.script, made))
     else:
-        put_script(options, made, [options.script])
+        put_script(options, made, [options.script], is_sourced=True)
     return 0
 
 

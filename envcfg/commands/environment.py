@@ -7,6 +7,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
+from envcfg.budget import Budget
 from envcfg.characters import one_line
 from envcfg.commands.formats import check_format, format_option, put_result
 from envcfg.commands.options.option import Option, add_option
@@ -21,8 +22,8 @@ examples:
     python train.py || echo exit $?)
 
   # then: who has set what?
-  envcfg environment envcfg-environment-4321.70112-rank0
-  envcfg environment --json envcfg-environment-4321.70112-rank0 | \\
+  envcfg environment envcfg-environment-4321.70112/rank0
+  envcfg environment --json envcfg-environment-4321.70112/rank0 | \\
     jq -r '.variables[] | select(.state == "changed") | .name'
 
 exit codes: 0 all that was planned is there, 1 something is missing (with --strict: or has
@@ -75,11 +76,12 @@ def run(
     )
     from envcfg.starters import STARTERS
 
-    report = parse_report(_read(options.file), options.file)
-    known = report.rank if options.all else load_variables()
-    prefixes = {each.prefix for each in STARTERS.values() if each.prefix}
-    rows = rows_of(report, known, prefixes)
-    findings = environment_findings(rows)
+    with Budget(one_line(options.file), seconds=30, megabytes=1000):
+        report = parse_report(_read(options.file), options.file)
+        known = report.rank if options.all else load_variables()
+        prefixes = {each.prefix for each in STARTERS.values() if each.prefix}
+        rows = rows_of(report, known, prefixes)
+        findings = environment_findings(rows)
     if options.format:
         from envcfg.report.findings import Result
 

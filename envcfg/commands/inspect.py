@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from envcfg.image.links import Chain
     from envcfg.image.record import Inspection
 
+# The largest images take a few seconds, and 200 MB.
+_SECONDS, _MEGABYTES = 120.0, 2000.0
 _EPILOG = """\
 Nothing of the image is run, and nothing is unpacked.
 
@@ -125,13 +127,15 @@ def _check(options: argparse.Namespace) -> None:
 def _inspect(
     options: argparse.Namespace, host: Host | None
 ) -> tuple[Inspection, Chain]:
+    from envcfg.budget import Budget
     from envcfg.commands.hosting import judge_image
     from envcfg.image.facts import inspect_tree
     from envcfg.image.open import open_image
 
     profile = options.profile or os.environ.get("ENVCFG_PROFILE")
+    budget = Budget(options.image, seconds=_SECONDS, megabytes=_MEGABYTES)
     try:
-        with open_image(options.image, program=_runtime()) as (tree, metadata):
+        with budget, open_image(options.image, program=_runtime()) as (tree, metadata):
             found = inspect_tree(tree, metadata, options.image)
             chain, findings = judge_image(tree, found, profile, host)
     except OSError as err:

@@ -139,7 +139,7 @@ def run(
         command: the words behind ``--``; None if there was no ``--``.
         argv: the whole command line, for the script's header.
     """
-    from envcfg.commands.planning import complete, resolve_step
+    from envcfg.commands.planning import complete, made_by, resolve_step
     from envcfg.request.charge import charge
     from envcfg.request.request import make_request
     from envcfg.request.script import Script, render_job
@@ -174,7 +174,7 @@ def run(
             command=tuple(command),
             inline=options.inline,
             signal=asked.signal.name if asked.signal and options.requeue else None,
-            made_by=tuple(argv),
+            made_by=made_by(argv, step),
         )
     )
     found = [*plan.notes, *request.findings, *words]

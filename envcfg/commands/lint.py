@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from envcfg.budget import Budget
 from envcfg.characters import one_line
 from envcfg.commands.formats import add_format, put_result
 from envcfg.commands.printing import say
@@ -100,7 +101,10 @@ def run(
     if options.fix or options.diff:
         from envcfg.commands.mending import put_mended, read_unlike
 
-        texts = put_mended(read_unlike(texts), rules, profile_of, is_shown=options.diff)
+        with _budget(texts):
+            texts = put_mended(
+                read_unlike(texts), rules, profile_of, is_shown=options.diff
+            )
     result = _judged(texts, rules, profile_of)
     if options.diff:
         return exit_code(result.all, strict=True)
@@ -139,10 +143,17 @@ def _judged(
 
     sources = Sources()
     given = [sources.add(path, data) for path, data in texts.items()]
-    found = judge(given, sources, rules=rules, profile_of=profile_of(sources))
+    with _budget(texts):
+        found = judge(given, sources, rules=rules, profile_of=profile_of(sources))
     said = {path: [r.finding for r in each] for path, each in found.items()}
     unread = {each.path: [_unread(each.path)] for each in given if each.kind == "other"}
     return Result(said | unread)
+
+
+def _budget(texts: Mapping[str, bytes]) -> Budget:
+    """Return what reading *texts* may cost: ten times what the largest script takes."""
+    what = next(iter(texts)) if len(texts) == 1 else f"{len(texts)} scripts"
+    return Budget(what, seconds=30 + len(texts), megabytes=500)
 
 
 def _unread(path: str) -> Finding:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 
+from envcfg.characters import whole_number
 from envcfg.errors import UsageError
 from envcfg.schedulers import SCHEDULERS
 
@@ -70,4 +71,4 @@ def job_nodes() -> int:
     """Return how many nodes the job has, where its scheduler says it; else 1."""
     names = (each.nodes_variable or "" for each in SCHEDULERS.values())
     nodes = next((os.environ[name] for name in names if name in os.environ), "")
-    return int(nodes) if nodes.isascii() and nodes.isdigit() and len(nodes) < 9 else 1
+    return whole_number(nodes) or 1

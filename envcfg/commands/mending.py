@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from envcfg.characters import one_line
 from envcfg.errors import OutputError
+from envcfg.failure import STDOUT, put_stream
 from envcfg.lint.mending import ProfileOf, Texts, mend
 from envcfg.lint.source import LARGEST
 from envcfg.outputs import Output, write_outputs
@@ -24,9 +25,9 @@ def read_unlike(texts: Texts) -> Texts:
     """
     kept: dict[object, str] = {}
     for path, data in texts.items():
-        if len(data) >= LARGEST:
+        if len(data) > LARGEST:
             msg = f"{path}: is too large to be mended"
-            raise OutputError(msg, hint=f"a script has less than {LARGEST} bytes")
+            raise OutputError(msg, hint=f"a script has at most {LARGEST:,} bytes")
         kept.setdefault(_identity(path), path)
     return {path: texts[path] for path in kept.values()}
 
@@ -94,7 +95,7 @@ def _lines(data: bytes) -> list[bytes]:
 def _show(lines: Iterable[bytes]) -> None:
     if not sys.stdout.isatty():
         sys.stdout.flush()
-        sys.stdout.buffer.writelines(lines)
+        put_stream(STDOUT, b"".join(lines))
         return
     from envcfg.report.styled import put
 

@@ -186,11 +186,11 @@ def _display(
 ) -> AbstractContextManager[Show]:
     """Return where the looks go."""
     from envcfg.report.monitor.text import json_show, live_show, text_show
-    from envcfg.report.styled import is_styled
+    from envcfg.report.styled import is_screen
 
     if options.json:
         return nullcontext(json_show(job, once=options.once))
-    if is_styled() and not options.once:
+    if is_screen() and not options.once:
         return live_show(job, wanted.interfaces)
     return nullcontext(text_show(job, wanted.interfaces, once=options.once))
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from envcfg.commands.machine import job_nodes
 from envcfg.commands.options.step import Step
 from envcfg.launch.image import missing_sources
@@ -49,3 +51,27 @@ def complete(plan: Plan, step: Step, nodes: int) -> Plan:
         *one_node_notes(plan, nodes),
     )
     return plan._replace(notes=(*seen, *plan.notes))
+
+
+def made_by(argv: Sequence[str], step: Step) -> tuple[str, ...]:
+    """Return the command line that makes the same again: it names the profile's layer.
+
+    Args:
+        argv: the command line as it was given.
+        step: what it has come to.
+    """
+    name = step.profile_name
+    if ":" not in name or "/" in name:  # a file, or what is the same everywhere
+        return tuple(argv)
+    end = argv.index("--") if "--" in argv else len(argv)
+    words = list(argv[:end])
+    for at, word in enumerate(words):
+        if word == "--profile" and at + 1 < end:
+            words[at + 1] = name
+            break
+        if word.startswith("--profile="):
+            words[at] = f"--profile={name}"
+            break
+    else:
+        words += ["--profile", name]
+    return (*words, *argv[end:])

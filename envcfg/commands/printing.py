@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Collection, Iterable
+from stat import S_ISFIFO
 from typing import TYPE_CHECKING
 
+from envcfg.characters import one_line
 from envcfg.commands.options.option import Option
-from envcfg.failure import put
+from envcfg.errors import EXIT_USAGE
+from envcfg.failure import STDOUT, failing_script, put_stream
 from envcfg.findings import Finding
 from envcfg.interrupts import Held
 
@@ -46,7 +50,7 @@ def write(text: str) -> None:
     sys.stdout.flush()
     data = text.encode("utf-8", "surrogateescape")
     with Held() as held:
-        put(sys.stdout.fileno(), data)
+        put_stream(STDOUT, data)
         held.finish()
 
 
@@ -62,8 +66,18 @@ def check_script(options: argparse.Namespace, inputs: Collection[str]) -> None:
         check_outputs([_output(options, inputs)])
 
 
-def put_script(options: argparse.Namespace, text: str, inputs: Collection[str]) -> None:
+def put_script(
+    options: argparse.Namespace,
+    text: str,
+    inputs: Collection[str],
+    *,
+    is_sourced: bool = False,
+) -> None:
     """Write a script to the file of ``--output``, or to stdout.
+
+    Args:
+        is_sourced: shells source what this command prints. Where it goes into a pipe, a
+            script that fails says that the step is in the file.
 
     Raises:
         EnvcfgError: as ``check_script``.
@@ -77,6 +91,15 @@ def put_script(options: argparse.Namespace, text: str, inputs: Collection[str]) 
     # What is set may be a secret, and stands in the script.
     private = any(word is not None for _, word in options.changes)
     write_outputs([(_output(options, inputs), data)], mode=0o777, private=private)
+    if is_sourced and S_ISFIFO(os.fstat(1).st_mode):
+        import shlex
+
+        name = one_line(options.output)
+        run = f"bash {shlex.quote(name)}"
+        said = f"envcfg: error: {name} is written, and nothing is run"
+        hint = f"  hint: run it: {run}, or leave out -o"
+        write(failing_script([said, hint], EXIT_USAGE))
+        return
     with Held() as held:
         held.finish()
 
@@ -85,7 +108,7 @@ def wants_script(options: argparse.Namespace) -> bool:
     """Tell whether a script is to stand on stdout, by the options of ``--output``."""
     if not options.output:
         return True
-    from envcfg.outputs import STDOUT, descriptor_of
+    from envcfg.outputs import descriptor_of
 
     return descriptor_of(options.output) == STDOUT
 

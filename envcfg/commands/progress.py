@@ -10,14 +10,14 @@ from typing import Any
 
 from envcfg.interrupts import raise_signals
 from envcfg.log.source import LARGE
-from envcfg.report.styled import is_styled
+from envcfg.report.styled import is_screen
 
 
 @contextmanager
 def reading(files: Sequence[str]) -> Iterator[Any]:
     """Show how far reading is, on a terminal and for much to read."""
     total = sum(os.path.getsize(name) for name in files if os.path.isfile(name))
-    if total < LARGE or not is_styled(sys.stderr):
+    if total < LARGE or not is_screen(sys.stderr):
         yield lambda _: None
         return
     raise_signals()  # the bar hides the terminal's cursor

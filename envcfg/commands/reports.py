@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from envcfg.commands.formats import check_format, format_option
 from envcfg.commands.options.option import add_option
 from envcfg.errors import UsageError
+from envcfg.failure import STDOUT
 from envcfg.log.follow import present
 from envcfg.log.verdict import LogReport
 
@@ -62,7 +63,7 @@ def check_reports(options: argparse.Namespace, names: Sequence[str]) -> list[Out
     given = [each for each in _ENDINGS if getattr(options, each) is not None]
     if not given:
         return []
-    from envcfg.outputs import STDOUT, Output, check_outputs, descriptor_of
+    from envcfg.outputs import Output, check_outputs, descriptor_of
 
     outputs = [
         Output(
@@ -127,7 +128,7 @@ def put_reports(
 
 def _put_files(outputs: Sequence[Output], report: LogReport, title: str) -> bool:
     """Write *report* to all of *outputs*; return whether one of them was stdout."""
-    from envcfg.outputs import STDOUT, descriptor_of, write_outputs
+    from envcfg.outputs import descriptor_of, write_outputs
     from envcfg.report.log.html import log_html
     from envcfg.report.log.junit import log_junit
 

@@ -11,7 +11,7 @@ from envcfg.bash.host import render_job_part, render_script
 from envcfg.bash.launch_line import render_launch_line
 from envcfg.commands.options.option import Option, Table, add_options
 from envcfg.commands.options.step import STEP, read_step
-from envcfg.commands.planning import plan_step
+from envcfg.commands.planning import made_by, plan_step
 from envcfg.commands.printing import (
     OUTPUT,
     check_script,
@@ -31,6 +31,10 @@ steps in one job.
 examples:
   # in an sbatch script, on the system you are on; || ends it where envcfg is not there
   source <(envcfg wrap --container pytorch.sif -- python train.py || echo exit $?)
+
+  # a variable in the command: the job's own shell expands it, on the line before
+  command=(python train.py --data "${DATA:?}")
+  source <(envcfg wrap --container pytorch.sif -- "${command[@]}" || echo exit $?)
 
   # several steps
   source <(envcfg wrap --profile lumi-g --container pytorch.sif --fact rocm=6.2.4 \\
@@ -132,7 +136,7 @@ def run(
     check_script(options, step.inputs)
     plan = plan_step(step)
     say(plan.notes)
-    _put(options, plan, argv, step.inputs)
+    _put(options, plan, made_by(argv, step), step.inputs)
     return 0
 
 
@@ -158,4 +162,4 @@ def _put(
     elif options.what == "job":
         write(render_job_part(plan, argv))
     else:
-        put_script(options, render_script(plan, argv), inputs)
+        put_script(options, render_script(plan, argv), inputs, is_sourced=True)

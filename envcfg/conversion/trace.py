@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from envcfg.lint.follow import Follower
@@ -185,6 +186,7 @@ class _Tracer(Follower):
             self.stood.append(stood)
 
 
+@lru_cache(maxsize=2)
 def _bare(chars: str, start: int, end: int) -> frozenset[int]:
     """Return where signs stand that bash expands to names, between two offsets."""
     found = set()

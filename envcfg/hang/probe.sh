@@ -239,7 +239,7 @@ envcfg_ask_dumps() {
     envcfg_dumped[$envcfg_pid]=$(stat -c '%y %s' "/proc/$envcfg_pid/root$envcfg_dump" 2>/dev/null)
     envcfg_pipe=${envcfg_of[${envcfg_pid}_TORCH_NCCL_DEBUG_INFO_PIPE_FILE]-}
     envcfg_pipe=/proc/$envcfg_pid/root$envcfg_pipe${envcfg_rank[$envcfg_pid]}.pipe
-    if [[ -p $envcfg_pipe ]]; then
+    if [[ -p $envcfg_pipe && -O $envcfg_pipe ]]; then
       { printf '1\n' 1<>"$envcfg_pipe"; } 2>/dev/null && envcfg_is_asked[$envcfg_pid]=yes
     fi
   done

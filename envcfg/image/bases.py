@@ -16,7 +16,7 @@ _LABELS = (
 _HISTORY = "/.singularity.d/bootstrap_history/*"
 _NOW = "/.singularity.d/Singularity"
 _MOST = 16
-_FROM = re.compile(r"^\s*from\s*:\s*(\S.*?)\s*$", re.IGNORECASE | re.MULTILINE)
+_FROM = re.compile(r"^[ \t]*from[ \t]*:[ \t]*(\S.*)$", re.IGNORECASE | re.MULTILINE)
 
 
 def bases_of(tree: Tree, labels: Mapping[str, str]) -> tuple[str, ...]:
@@ -30,7 +30,7 @@ def _bases(tree: Tree, labels: Mapping[str, str]) -> Iterator[str]:
     for path in (_NOW, *history[:_MOST]):
         text = tree.text(path, 1 << 16) or ""
         if found := _FROM.search(text):
-            yield found[1]
+            yield found[1].rstrip()
 
 
 def _number(path: str) -> int:

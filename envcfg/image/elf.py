@@ -20,6 +20,7 @@ _MOST_READS = 400_000  # PyTorch's largest library takes a tenth
 _MOST_BYTES = 64 << 20
 _MOST_SYMBOLS = 60_000
 _CHUNK = 1 << 20
+_HOLE = bytes(_CHUNK)
 _PAGE = 1 << 17  # the usual block of squashfs
 _MOST_PAGES = 128
 _LONGEST = 256  # bytes of one word that is looked for
@@ -117,6 +118,9 @@ def find_words(file: BinaryIO, pattern: str) -> Iterator[re.Match[bytes]]:
     kept = b""
     while left > 0 and (piece := file.read(min(_CHUNK, left))):
         left -= len(piece)
+        if piece == _HOLE[: len(piece)]:  # of a sparse file, which costs no disk
+            kept = b""
+            continue
         text = kept + piece
         is_last = left <= 0 or len(piece) < _CHUNK
         # What begins in the last bytes is seen whole with the next piece.

@@ -23,7 +23,9 @@ _SIMPLE = r"\$(?:([A-Za-z_]\w*)|\{([A-Za-z_]\w*)\})"
 _REFERENCE = (
     r"\$(?:(?P<plain>[A-Za-z_]\w*)"
     r"|\{(?P<name>[A-Za-z_]\w*)"
-    r"(?:(?P<sign>:?[-+])(?P<other>(?:[^{}$`]|\$[A-Za-z_]\w*|\$\{[A-Za-z_]\w*\})*))?\})"
+    r"(?:(?P<sign>:?[-+])"
+    # A name is taken whole: else its end could be text, too, in more ways than ever end.
+    r"(?P<other>(?:[^{}$`]|\$[A-Za-z_]\w*(?!\w)|\$\{[A-Za-z_]\w*\})*))?\})"
 )
 _OPENING = ("if ", "for ", "while ", "until ", "case ")
 _CLOSING = ("fi", "done", "esac", "}")
@@ -75,8 +77,10 @@ def shell_assignments(
         if line.startswith(_CLOSING) or line.endswith(("; fi", "; done", "; esac")):
             depth = max(0, depth - 1)
             continue
-        match = None if depth else re.fullmatch(_ASSIGNMENT, line)
-        if match is None or len(line) > _LONGEST:
+        if depth or len(line) > _LONGEST:
+            continue
+        match = re.fullmatch(_ASSIGNMENT, line)
+        if match is None:
             continue
         value = _value(match["word"], values)
         if value is not None and len(value) < _LONGEST:

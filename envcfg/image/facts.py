@@ -34,6 +34,7 @@ _ORDER = (
     "torch rocm cuda rccl nccl plugin interfaces libfabric providers libcxi rdma-core ucx "
     "mpich open-mpi python"
 ).split()
+_LONGEST = 1 << 16  # characters of a text that a sign is looked for in
 _ELSEWHERE = "PyTorch is here, and not where the image's PATH leads to"
 _LAST = "glibc architecture distribution start sh bash mkdir env".split()
 
@@ -160,7 +161,7 @@ def _text_facts(
             else:
                 places = [(path, True, "") for path in tree.glob(pattern)]
             for path, taken, why in places:
-                text = tree.text(path, 1 << 20) or ""
+                text = tree.text(path, _LONGEST) or ""
                 if match := re.search(sign.pattern, text):
                     yield ImageFact(sign.fact, match["value"], path, taken, why)
 

@@ -10,6 +10,7 @@ from typing import NamedTuple
 from envcfg.image.environment import DEFAULT_PATH
 from envcfg.image.tree import Tree
 
+_LONGEST = 255  # characters of the name of a file, where a system makes it
 _NAMES = ("python3", "python")
 _SITES = (
     "{prefix}/lib/python{version}/site-packages",
@@ -98,6 +99,8 @@ def distributions(tree: Tree, site: str) -> Iterator[tuple[str, str, str]]:
     []
     """
     for entry in tree.names(site):
+        if len(entry) > _LONGEST:
+            continue
         if match := re.fullmatch(r"([^-]+)-(\d[^-]*).*\.(?:dist|egg)-info", entry):
             name = re.sub(r"[-_.]+", "-", match[1]).lower()
             yield name, match[2], f"{site}/{entry}"

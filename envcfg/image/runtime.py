@@ -21,6 +21,7 @@ from envcfg.datafile import ARCHIVE
 from envcfg.image.oci import BUILD_ARCHITECTURE, machine, parse_object, texts
 from envcfg.image.record import Metadata
 from envcfg.image.tree import MOST_BYTES
+from envcfg.temporary import own_folder
 
 SECONDS = 20.0  # a large image on a busy file system takes 5
 
@@ -48,12 +49,11 @@ def inspect_by_runtime(
         None where there is no such program, or it cannot tell.
     """
     import shlex
-    import tempfile
 
     whole = shutil.which(program)
     if whole is None:
         return None
-    with tempfile.TemporaryDirectory(prefix="envcfg-inspect-") as folder:
+    with own_folder("inspect") as folder:
         named = f"{folder}/singularity"
         with open(named, "w", encoding="utf-8", errors="surrogateescape") as file:
             file.write(f'#!/bin/sh\nexec {shlex.quote(os.path.abspath(whole))} "$@"\n')

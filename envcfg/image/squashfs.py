@@ -21,7 +21,7 @@ from envcfg.image.window import Window
 
 # Above these an image lies, or is none that anybody runs: they bound time and memory.
 _MOST_LISTING = 4 << 20  # bytes of a folder's list: more than 100,000 names
-_MOST_BLOCKS = 8 << 20  # of a file: 1 TiB in blocks of 128 KiB
+_MOST_BLOCKS = 1 << 19  # of a file: 64 GiB in blocks of 128 KiB
 _MOST_TARGET = 1 << 16  # bytes of a link's target
 _KEPT_LISTS = 64
 _LARGE_LIST = 10_000  # names; of lists beyond this, one is kept

@@ -48,8 +48,9 @@ def cut_variable(text: str, name: str) -> Data | None:
     """Return what a file says of one variable, in the form of the whole file."""
     if entry := cut_entry(text, f"  - name: {name}\n"):
         return {**_head(text), "variables": parse_yaml(entry)}
-    before, _, hidden = text.partition(_HIDDEN)
-    if f"\n    - {name}\n" not in hidden:
+    listed = f"\n    - {name}\n"
+    before, _, hidden = text.partition(_HIDDEN) if listed in text else ("", "", "")
+    if listed not in hidden:
         return None
     source = parse_yaml(hidden.partition("\n  names:\n")[0])
     undocumented = {**source, "names": [name]}

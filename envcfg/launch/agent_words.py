@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Any, NamedTuple
 
+from envcfg.characters import whole_number
 from envcfg.errors import UsageError
 from envcfg.findings import Finding
 from envcfg.launchers import LAUNCHERS
@@ -133,8 +134,8 @@ def ranks_of(name: str, given: str | None) -> int | None:
         return None
     if given.strip("${}") in _GPUS and given.startswith("$"):
         return None  # what the job decides by itself, from the same
-    if given.isascii() and given.isdigit() and int(given) > 0:
-        return int(given)
+    if number := whole_number(given):
+        return number
     if given.startswith("$"):
         msg = f"{name}: {given} is not known before the job runs, and no shell reads it"
         hint = "leave it out, then the job decides: one rank per GPU; or --ranks N"

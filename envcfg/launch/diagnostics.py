@@ -74,7 +74,7 @@ def log_settings(diagnostics: Diagnostics) -> dict[str, Word | None]:
     if diagnostics.nccl_log is not None:
         settings["NCCL_DEBUG_FILE"] = (
             *_absolute(diagnostics.nccl_log),
-            *parse_word("/nccl-${ENVCFG_JOB}.${BASHPID}-%h-%p.log"),
+            *parse_word("/nccl-${ENVCFG_JOB}.${BASHPID}/nccl-%h-%p.log"),
         )
     return settings
 

@@ -14,6 +14,7 @@ from envcfg.profile.words import Ref, WordError, parse_word
 State = Literal["as planned", "changed", "missing", "beside"]
 # Names that are nobody's wish: the shell's, and envcfg's own.
 _SHELL = frozenset({"_", "PWD", "OLDPWD", "SHLVL"})
+_LONGEST = 1 << 17  # bytes of one variable, as Linux has it
 _PARTS = ("environment", "plan", "job", "start", "rank", "end")
 # What is not written: by the name, or with a password in an address. The template "told"
 # has the same.
@@ -155,9 +156,12 @@ def _expand(text: str, report: Report) -> str:
         word = parse_word(text)
     except WordError:
         return text
-    return "".join(
-        part if isinstance(part, str) else _refer(part, report) for part in word
-    )
+    made = ""
+    for part in word:
+        made += part if isinstance(part, str) else _refer(part, report)
+        if len(made) > _LONGEST:
+            return made[:_LONGEST]
+    return made
 
 
 def _refer(ref: Ref, report: Report) -> str:

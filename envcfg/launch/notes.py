@@ -170,5 +170,6 @@ def one_node_notes(plan: Plan, nodes: int) -> Iterable[Finding]:
             severity="warning",
             subject=f"launcher {plan.launcher}",
             message=f"the job has {nodes} nodes, and all ranks start on one of them",
-            fix="--launcher srun starts them on all, where the profile allows it",
+            fix="--launcher srun starts them on all, where the profile allows it; "
+            "--allow nodes, if one node is meant",
         )

@@ -1,7 +1,7 @@
 """What one job will do, fully resolved: the model. ``resolve`` makes it."""
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Literal, NamedTuple, get_args
 
 from envcfg.bind import Bind
 from envcfg.findings import Finding
@@ -12,6 +12,11 @@ from envcfg.profile.model import Expect, Masks, Rendezvous, Scratch, Visibility
 from envcfg.profile.reason import Reason
 from envcfg.profile.scope import Scope
 from envcfg.profile.words import Word
+
+# What stops a script in a wrong place, as the user allows it: it is one of several tasks;
+# nodes stay idle; the cluster is another; ranks of several nodes meet at the loopback.
+Allowed = Literal["tasks", "nodes", "cluster", "loopback"]
+ALLOWABLE: tuple[Allowed, ...] = get_args(Allowed)
 
 
 class Read(NamedTuple):
@@ -48,6 +53,7 @@ class Options(NamedTuple):
         facts: stated by the user.
         modules: to be loaded, beside those of the profile; *no_modules*: without those.
         command: the program and its arguments; empty for a script of several steps.
+        allowed: in which places the script may run, though they look wrong.
     """
 
     container: str | None = None
@@ -69,6 +75,7 @@ class Options(NamedTuple):
     modules: tuple[str, ...] = ()
     no_modules: bool = False
     command: tuple[str, ...] = ()
+    allowed: tuple[Allowed, ...] = ()
     diagnostics: Diagnostics = Diagnostics()
 
 
@@ -163,6 +170,18 @@ class Container(NamedTuple):
     stamp: str = ""
 
 
+class Place(NamedTuple):
+    """Where the script may run.
+
+    Attributes:
+        clusters: globs on the cluster's name; any cluster, where there are none.
+        allowed: what does not stop it there.
+    """
+
+    clusters: tuple[str, ...] = ()
+    allowed: tuple[Allowed, ...] = ()
+
+
 class Plan(NamedTuple):
     """What one job will do.
 
@@ -183,6 +202,7 @@ class Plan(NamedTuple):
         known_modules: those of them that the profile has, also where none is loaded.
         scratch: only if a setting uses it.
         preflight: the command line that looks at nodes and network before the step.
+        place: where the script may run; it looks when it does.
         notes: what the user should know.
     """
 
@@ -213,4 +233,5 @@ class Plan(NamedTuple):
     expect: Expect | None = None
     diagnostics: Diagnostics = Diagnostics()
     preflight: tuple[str, ...] = ()
+    place: Place = Place()
     notes: tuple[Finding, ...] = ()

@@ -22,7 +22,7 @@ from envcfg.launch.notes import (
     stack_notes,
     unknown_notes,
 )
-from envcfg.launch.plan import Branch, Options, Plan, Planned, PlannedBundle
+from envcfg.launch.plan import Branch, Options, Place, Plan, Planned, PlannedBundle
 from envcfg.launch.recognise import recognise
 from envcfg.launch.tasks import (
     agent_options,
@@ -123,6 +123,10 @@ def resolve(
         known_modules=known_modules,
         scratch=profile.scratch if needs_cache else None,
         expect=profile.expect,
+        place=Place(
+            clusters=profile.detect.clusters if profile.detect else (),
+            allowed=options.allowed,
+        ),
         notes=(
             *notes,
             *inside,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from envcfg.lint.frame import Frame
 from envcfg.lint.model import Array, Assignment, Value
 from envcfg.lint.node import chars_of
+from envcfg.lint.state import MANY
 from envcfg.lint.text import unknown
 
 if TYPE_CHECKING:
@@ -84,7 +85,8 @@ def assign_node(
     rest = node.children[node.children.index(sign) + 1 :]
     if rest and rest[0].type == "array":
         items = [c for c in rest[0].children if c.is_named and c.type != "comment"]
-        value: Value = Array(tuple(w.text for w in follower.words(items, frame)))
+        words = follower.words(items, frame)[:MANY]
+        value: Value = Array(tuple(each.text for each in words))
     else:
         # A value goes on to where the node ends, whatever the grammar made of it.
         value = follower.string(sign.end_byte, node.end_byte, frame)

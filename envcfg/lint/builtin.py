@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from envcfg.characters import whole_number
 from envcfg.lint.frame import Frame
 from envcfg.lint.locate import find_file, find_written
 from envcfg.lint.model import Opaque
@@ -88,9 +89,8 @@ def _shift(follower: Follower, words: Sequence[Word], frame: Frame) -> None:
     arguments = frame.state.arguments
     if arguments is None:
         return
-    count = words[1].literal if len(words) > 1 else "1"
-    known = count is not None and count.isdigit() and not frame.context.conditions
-    gone = int(count or 1) if known else 0
+    gone = whole_number(words[1].literal) if len(words) > 1 else 1
+    known = gone is not None and not frame.context.conditions
     known = known and not any(each.is_loose for each in arguments[:gone])
     frame.state.arguments = arguments[gone:] if known else None
 

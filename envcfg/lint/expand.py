@@ -10,9 +10,22 @@ import re
 
 from envcfg.lint.parameter import expand_braces, expand_variable
 from envcfg.lint.shell import Shell, Words
-from envcfg.lint.text import HOLE, Flat, Hole, Piece, Text, Word, joined, plain, start
+from envcfg.lint.text import (
+    HOLE,
+    Flat,
+    Hole,
+    Piece,
+    Text,
+    Word,
+    held,
+    joined,
+    plain,
+    start,
+    unknown,
+)
 
-_PLAIN = re.compile(r"[^$`\\\"'\x01]+")
+_DEEPEST = 40  # braces and sums within each other
+_PLAIN = re.compile(r"[^$`\\\"'\x01<>]+")
 _PLAIN_QUOTED = re.compile(r"[^$`\\\"\x01]+")
 _PLAIN_HEREDOC = re.compile(r"[^$`\\\x01]+")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*|[0-9@*#?$!-]")
@@ -63,6 +76,10 @@ def expand_arithmetic(flat: Flat, at: int, close: int, shell: Shell) -> Text:
 
 
 def _scan(flat: Flat, at: int, end: int, shell: Shell, words: Words, mode: str) -> None:
+    if words.depth > _DEEPEST:
+        shell.unread(flat.origin(at))
+        words.add(unknown("", shell.scope, flat.origin(at)), quoted=True)
+        return
     chars, quoted = flat.chars, mode == "document"
     while at < end:
         here = (
@@ -96,6 +113,8 @@ def _scan(flat: Flat, at: int, end: int, shell: Shell, words: Words, mode: str) 
             close = _backtick(chars, at + 1, end)
             _substitution(flat, (at, at + 1, close), shell, words, quoted)
             at = close + 1
+        elif sign in "<>":  # not in quotes, where _PLAIN_QUOTED takes them
+            at = _process(flat, at, end, shell, words)
         else:
             at = _dollar(flat, at, end, shell, words, quoted)
 
@@ -109,6 +128,18 @@ def _escape(
     kept = quoted and following not in ('$`\\"' if mode == "word" else "$`\\")
     words.add(flat.cut(at if kept else at + 1, min(at + 2, end)), quoted=True)
     return at + 2
+
+
+def _process(flat: Flat, at: int, end: int, shell: Shell, words: Words) -> int:
+    if not flat.chars.startswith("(", at + 1, end):
+        words.add(flat.cut(at, at + 1), quoted=False)
+        return at + 1
+    close = closing(flat.chars, at + 2, end, ")")
+    shell.substitute(flat.cut(at + 2, close))
+    text = flat.chars[at : close + 1].replace(HOLE, "?")
+    hole = Hole("process", text, "", shell.scope, flat.origin(at))
+    words.add((Piece(HOLE, hole.at, hole),), quoted=False)
+    return close + 1
 
 
 def _backtick(chars: str, at: int, end: int) -> int:
@@ -196,7 +227,7 @@ def _arithmetic(
 ) -> None:
     origin, inner = flat.origin(at), flat.cut(at + skip, close)
     expression = Flat(inner)
-    inside = Words(splits=False)
+    inside = words.within()
     _scan(expression, 0, len(expression.chars), shell, inside, "document")
     for name in _IN_ARITHMETIC.finditer(expression.chars):
         before = expression.chars[max(name.start() - 1, 0) : name.start()]
@@ -209,9 +240,7 @@ def _arithmetic(
         words.add(plain(known.strip(), origin), quoted=quoted)
         return
     text = expression.chars.replace(HOLE, "?")
-    hole = Hole(
-        "arithmetic", text, "", shell.scope, origin, default=joined([tuple(inside.now)])
-    )
+    hole = Hole("arithmetic", text, "", shell.scope, origin, default=held(inside.text))
     words.add((Piece(HOLE, origin, hole),), quoted=quoted)
 
 

@@ -6,14 +6,15 @@ import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from envcfg.characters import whole_number
 from envcfg.lint.model import Command, Model
 from envcfg.lint.program import SHELLS, load_programs
 from envcfg.lint.text import Word
 
-_NUMBER = re.compile(r"\d+")
-_NODES = re.compile(r"(\d+)(?:-(\d+))?")
-_GRES = re.compile(r"gpu(?::[A-Za-z][\w.-]*)?(?::(\d+))?")
-_COUNTED = re.compile(r"(?:[A-Za-z][\w.-]*:)?(\d+)")
+_COUNT = r"([0-9]{1,9})(?![0-9])"  # nobody has more of anything
+_NODES = re.compile(rf"{_COUNT}(?:-{_COUNT})?")
+_GRES = re.compile(rf"gpu(?::[A-Za-z][\w.-]*)?(?::{_COUNT})?(?![0-9]|:[0-9])")
+_COUNTED = re.compile(rf"(?:[A-Za-z][\w.-]*:)?{_COUNT}")
 HELPERS = frozenset(
     "hostname uname date echo printf cat ls mkdir rmdir rm cp mv ln tar unzip rsync sbcast "
     "touch find du df free lscpu nvidia-smi rocm-smi amd-smi rocminfo fi_info ulimit chmod "
@@ -92,8 +93,8 @@ def _shape(asked: Mapping[str, str], base: Shape) -> Shape:
     }
     for name, field in numbers.items():
         if name in asked:
-            found = _NUMBER.fullmatch(asked[name])
-            shape = shape._replace(**{field: int(found[0]) if found else None})  # type: ignore[arg-type]
+            count = whole_number(asked[name])
+            shape = shape._replace(**{field: count})  # type: ignore[arg-type]
     if gpus := gpus_asked(asked):
         shape = shape._replace(gpus_per_node=max(gpus.values()))
     if "exclusive" in asked:

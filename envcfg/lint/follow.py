@@ -23,13 +23,15 @@ from envcfg.lint.shell import Shell
 from envcfg.lint.simple import SIMPLE
 from envcfg.lint.source import Source, Sources
 from envcfg.lint.state import State
-from envcfg.lint.text import Flat, Hole, Text, Word
+from envcfg.lint.text import Flat, Hole, Text, Word, start
 
 if TYPE_CHECKING:
     from tree_sitter import Node
 
 _STEPS = 40_000  # statements that are followed
 _DEEPEST = 40  # statements and strings within each other
+_LONG = f"it has more than {_STEPS:,} commands"
+_DEEP = f"it is nested more than {_DEEPEST} deep"
 _BODIES = frozenset({"program", "compound_statement", "do_group", "ERROR"})
 _HANDLERS = {**BRANCHES, **ASSIGNMENTS, **SIMPLE}
 
@@ -69,7 +71,9 @@ class Follower:
 
     def run_flat(self, flat: Flat, frame: Frame) -> None:
         """Follow a whole text."""
-        if frame.depth < _DEEPEST and flat.chars.strip():
+        if frame.depth >= _DEEPEST:
+            self._leave(_DEEP, flat.origin(0))
+        elif flat.chars.strip():
             self.run(parse(flat.chars), frame._replace(flat=flat))
 
     def run_text(self, text: Text, frame: Frame) -> None:
@@ -85,6 +89,8 @@ class Follower:
         """Follow one node of the tree, whatever it is."""
         self.steps -= 1
         if self.steps < 0 or frame.depth > _DEEPEST:
+            why = _LONG if self.steps < 0 else _DEEP
+            self._leave(why, frame.flat.origin(node.start_byte))
             return
         kind = node.type
         if kind == "compound_statement" and node.children[0].type == "((":
@@ -180,6 +186,7 @@ class Follower:
             pick,
             lambda hole, known: self._expanded(hole, known, frame, use),
             lambda text: self._substitute(text, frame),
+            lambda at: self._leave(_DEEP, at),
             widths.append,
         )
 
@@ -205,6 +212,9 @@ class Follower:
         """Return what stands between two offsets, expanded and not split."""
         return expand_string(frame.flat, begin, end, self.shell(frame, 0, [], "value"))
 
+    def _leave(self, why: str, at: int) -> None:
+        self.model.unread.setdefault(why, at)
+
     def _expanded(self, hole: Hole, known: bool, frame: Frame, use: str) -> None:
         key = (hole.at, frame.scope)
         if hole.at >= 0 and key not in self._seen:
@@ -217,11 +227,10 @@ class Follower:
     def _substitute(self, text: Text, frame: Frame) -> None:
         self.steps -= 1
         if self.steps < 0:
+            self._leave(_LONG, start(text))
             return
         inside = frame._replace(
             state=frame.state.fork(), substitution=True, depth=frame.depth + 1
         )
         self.units += 1
         self.run_flat(Flat(text), inside._replace(unit=self.units))
-
-    # Commands

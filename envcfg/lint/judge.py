@@ -11,7 +11,7 @@ from envcfg.lint.facts import job_shape
 from envcfg.lint.model import Model
 from envcfg.lint.reading import read_models
 from envcfg.lint.rule import Edit, Fault, Job, Rule, load_detectors, load_rules
-from envcfg.lint.source import Source, Sources
+from envcfg.lint.source import LARGEST, Source, Sources
 
 if TYPE_CHECKING:
     from envcfg.profile.model import Profile
@@ -19,6 +19,22 @@ if TYPE_CHECKING:
 _IGNORE = re.compile(r"#\s*envcfg:\s*ignore\s+([A-Z0-9, -]+)")
 _COMMENT = re.compile(r"\s*#")
 _LONGEST = 200
+_LARGE = f"it has more than {LARGEST >> 10} KiB"
+# What hints say of a job in Slurm's names, in those of others; the longest first.
+_NAMES = {
+    "pbs": {
+        "SLURM_JOB_ID % ": "${PBS_JOBID%%[!0-9]*} % ",
+        "$SLURM_JOB_NUM_NODES": '$(sort -u "$PBS_NODEFILE" | wc -l)',
+        "SLURM_JOB_ID": "PBS_JOBID",
+        "SLURM_SUBMIT_DIR": "PBS_O_WORKDIR",
+    },
+    "flux": {
+        "SLURM_JOB_ID % ": "$(flux job id --to=dec $(flux getattr jobid)) % ",
+        "$SLURM_JOB_NUM_NODES": "$(flux resource list -no {nnodes})",
+        "${SLURM_JOB_ID}": "$(flux getattr jobid)",
+        "$SLURM_JOB_ID": "$(flux getattr jobid)",
+    },
+}
 
 
 class Remark(NamedTuple):
@@ -64,6 +80,10 @@ def judge_models(
             found.setdefault(path, {}).setdefault(
                 (remark.finding.rule, remark.at), remark
             )
+    for each in sources.all:
+        if each.is_cut:
+            last = each.base + len(each.chars) - 1
+            found.setdefault(each.path, {})["", last] = _unread(sources, last, _LARGE)
     return {
         path: sorted(each.values(), key=lambda r: (r.at, r.finding.rule))
         for path, each in found.items()
@@ -85,14 +105,24 @@ def judge_model(
         around=lambda at: "\n".join(sources.lines(at)),
     )
     known, detectors = load_rules(), load_detectors()
-    found: list[Remark] = []
+    found = [
+        _unread(sources, max(at, model.own), why) for why, at in model.unread.items()
+    ]
     for name in rules:
         found += [
-            _remark(known[name], fault, sources)
+            _remark(known[name], fault, sources, model.scheduler)
             for fault in detectors[name](job)
             if fault.at >= 0 and not is_ignored(name, sources, fault.at)
         ]
     return found
+
+
+def _unread(sources: Sources, at: int, why: str) -> Remark:
+    """Return that a part of a script, which begins at *at*, was not looked at."""
+    message = f"from here on, lint did not look at all of it: {why}"
+    fix = "check this part yourself, or make it simpler"
+    place = sources.place(at)
+    return Remark(Finding("part-not-read", "note", "", message, fix, place=place), at)
 
 
 def is_ignored(rule: str, sources: Sources, at: int) -> bool:
@@ -112,16 +142,19 @@ def _before(sources: Sources, at: int) -> str:
     return source.chars[begin : max(offset, 0)]
 
 
-def _remark(rule: Rule, fault: Fault, sources: Sources) -> Remark:
+def _remark(rule: Rule, fault: Fault, sources: Sources, scheduler: str) -> Remark:
     place = sources.place(fault.at)
     message = (fault.message or rule.message).format_map(dict(fault.words))
+    fix = (fault.fix or rule.fix).format_map(dict(fault.words))
+    for of_slurm, own in _NAMES.get(scheduler, {}).items():
+        fix = fix.replace(of_slurm, own)
     line = sources.line(fault.at)[:_LONGEST]
     finding = Finding(
         rule=rule.id,
         severity=fault.severity or rule.severity,
         subject="",
         message=message,
-        fix=(fault.fix or rule.fix).format_map(dict(fault.words)),
+        fix=fix,
         source=rule.source,
         why=rule.why,
         evidence=Evidence(place.path, place.line, line),

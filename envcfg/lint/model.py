@@ -178,6 +178,8 @@ class Model:
         opaque: what was run that cannot be read, and may set anything.
         functions: names of the functions that are defined.
         submitted: scripts that it writes itself and gives to sbatch.
+        scheduler: by whose directives it asks for nodes: slurm, pbs or flux.
+        unread: why a part of it was not followed, and where the first such part begins.
     """
 
     def __init__(self, path: str, scope: Scope) -> None:
@@ -192,8 +194,10 @@ class Model:
         self.functions: set[str] = set()
         self.read: set[int] = set()
         self.submitted: list[Text] = []
+        self.unread: dict[str, int] = {}
         self.own = self.size = 0
         self.is_dump = False
+        self.scheduler = "slurm"
         self.uses: object = None
         self._children: dict[int, list[Command]] = {}
         self._counted = 0

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+from envcfg.characters import whole_number
 from envcfg.lint.model import Array, Value
 from envcfg.lint.shell import Shell, Words
-from envcfg.lint.text import HOLE, Flat, Hole, Piece, Text, plain, unknown
+from envcfg.lint.text import HOLE, Flat, Hole, Piece, Text, held, plain, unknown
 
 Scan = Callable[[Flat, int, int, Shell, Words, str], None]
 _BRACES = re.compile(r"([#!]?)([A-Za-z_][A-Za-z0-9_]*|[0-9]+|[@*#?$!-])(\[[^\]]*\])?")
@@ -49,14 +50,14 @@ def expand_braces(
     values = [] if sign else shell.state.get(name)
     default = _DEFAULT.match(rest)
     if not default or sign:
-        inside = Words(splits=False)
+        inside = words.within()
         if rest and not rest.startswith(":"):
             scan(flat, head.end(), close, shell, inside, "document")
         _unknown_of(hole, values, shell, words, quoted)
         return
-    inside = Words(splits=False)
+    inside = words.within()
     scan(flat, head.end() + default.end(), close, shell, inside, "word")
-    other = inside.text
+    other = held(inside.text)
     hole = hole._replace(op=default[0], default=other)
     value = _one_of(list(values), shell) if values else None
     shell.expanded(hole, value is not None)
@@ -133,8 +134,8 @@ def _argument(hole: Hole, shell: Shell, words: Words, quoted: bool) -> None:
         texts = tuple(each.text for each in arguments)
         _list(texts, words, quoted and hole.name == "@", quoted)
     else:
-        number = int(hole.name)
-        if any(each.is_loose for each in arguments[:number]):
+        number = whole_number(hole.name)
+        if number is None or any(each.is_loose for each in arguments[:number]):
             words.give((Piece(HOLE, hole.at, hole),), quoted=quoted)
         else:
             known = 0 < number <= len(arguments)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from envcfg.lint.directive import read_directives
 from envcfg.lint.follow import Follower
@@ -11,30 +11,58 @@ from envcfg.lint.model import Assignment, Context, Model
 from envcfg.lint.source import Source, Sources
 from envcfg.lint.text import Flat, Scope, plain
 
-_DIRECTIVE = re.compile(r"^#(?:SBATCH|PBS|flux:)[ \t]", re.MULTILINE)
+_DIRECTIVE = re.compile(r"^#(SBATCH|PBS|flux:)[ \t]", re.MULTILINE)
+_SCHEDULERS = {"PBS": "pbs", "flux:": "flux"}
 _LAUNCH = re.compile(
     r"^[^#\n]*?(?:^|[\s;&|(`\"'])(?:srun|sbatch)(?:[ \t]+[-$\"'\w./]|[ \t]*\\\n)",
     re.MULTILINE,
 )
-_HEREDOC = re.compile(
-    r"<<-?[ \t]*['\"]?(\w+)['\"]?[^\n]*\n(?:.*\n)*?[ \t]*\1[ \t]*$", re.MULTILINE
-)
+_HEREDOC = re.compile(r"(?<!<)<<-?[ \t]*['\"]?(\w+)")
 _MOST_SUBMITTED = 8
-_ITSELF = re.compile(
-    r"\bsrun\b[^\n#]*(?:\"?\$\{?0\b|BASH_SOURCE)|"
-    r"if [^\n]*(?:-z|-n|-v)[ \"']+\$?\{?(?:SLURM_PROCID|SLURM_STEP_ID|SLURM_STEPID)"
+# What a line of a script that starts itself says, and what it says before that.
+_ITSELF = (
+    (re.compile(r"\bsrun\b"), re.compile(r"\$\{?0\b|BASH_SOURCE|#")),
+    (
+        re.compile(r"if "),
+        re.compile(r"-[znv][ \"']+\$?\{?(?:SLURM_PROCID|SLURM_STEP_ID|SLURM_STEPID)"),
+    ),
 )
 _ENTRY = re.compile(r"^([A-Za-z_][A-Za-z0-9_]*)=(.*)$", re.MULTILINE)
 
 
 def scope_of(source: Source) -> Scope:
     """Return what the top of a file is run by, as far as the file itself tells."""
-    if _ITSELF.search(source.chars):
+    lines = source.chars.split("\n")
+    if any(map(_starts_itself, lines)):
         return "unknown"  # one file for both: which part runs where is its own matter
-    chars = _HEREDOC.sub("", source.chars)
+    chars = "\n".join(_without_documents(lines))
     if _DIRECTIVE.search(chars) or _LAUNCH.search(chars):
         return "batch"
     return "unknown"
+
+
+def _starts_itself(line: str) -> bool:
+    for before, sign in _ITSELF:
+        first = before.search(line)
+        if first and (found := sign.search(line, first.end())) and found[0] != "#":
+            return True
+    return False
+
+
+def _without_documents(lines: Sequence[str]) -> Iterator[str]:
+    """Yield *lines* without here-documents; one that does not end is none."""
+    last = {line.strip(" \t"): number for number, line in enumerate(lines)}
+    ending = None
+    for number, line in enumerate(lines):
+        if ending is not None:
+            ending = None if line.strip(" \t") == ending else ending
+            continue
+        begin = _HEREDOC.search(line)
+        if begin and last.get(begin[1], 0) > number:
+            ending = begin[1]
+            yield line[: begin.start()]
+        else:
+            yield line
 
 
 def read_models(given: Sequence[Source], sources: Sources) -> list[Model]:
@@ -70,6 +98,8 @@ def read_script(source: Source, sources: Sources) -> list[Model]:
 def _follow(flat: Flat, model: Model, source: Source, sources: Sources) -> Model:
     model.own, model.size = source.base, len(source.chars)
     model.directives = list(read_directives(flat))
+    if line := _DIRECTIVE.search(source.chars):
+        model.scheduler = _SCHEDULERS.get(line[1], "slurm")
     Follower(sources, model).follow(flat, source)
     return model
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from envcfg.backends import backend, backends
 from envcfg.datafile import load_yaml, names_in
 from envcfg.findings import Severity
+from envcfg.lint import detectors
 from envcfg.lint.facts import Shape
 from envcfg.lint.model import Model
 
@@ -17,10 +18,6 @@ if TYPE_CHECKING:
     from envcfg.profile.model import Profile
 
 FOLDER = os.path.join(os.path.dirname(__file__), "rules")
-_DETECTORS = (
-    "scope node arguments names variables miopen caches rendezvous agent port network "
-    "stack resources cores system binding program debug container start".split()
-)
 Detector = Callable[["Job"], Iterator["Fault"]]
 _detectors: dict[str, Detector] = {}
 
@@ -64,6 +61,18 @@ class Rule(NamedTuple):
     date: str
     bad: tuple[Sample, ...] = ()
     good: tuple[Sample, ...] = ()
+
+
+class _Named(dict[str, str]):
+    """What a detector fills in, by its name."""
+
+    def __missing__(self, name: str) -> str:
+        return name.upper()
+
+
+def unfilled(words: str) -> str:
+    """Return words of a rule with names in capitals for what its detector fills in."""
+    return words.format_map(_Named())
 
 
 class Edit(NamedTuple):
@@ -121,8 +130,8 @@ def detects(rule: str) -> Callable[[Detector], Detector]:
 
 def load_detectors() -> Mapping[str, Detector]:
     """Return what looks for each rule."""
-    for name in _DETECTORS:
-        import_module(f"envcfg.lint.detectors.{name}")
+    for name in backends(detectors.__file__):
+        backend(detectors.__name__, name)
     return _detectors
 
 

@@ -161,7 +161,7 @@ def _shell(
         said = word.shown
         if re.fullmatch(r"[-+][A-Za-z]*o", said):
             continue
-        if re.fullmatch(r"-[A-Za-z]*c[A-Za-z]*", said):
+        if re.fullmatch(r"-[A-Zabd-z]*c[A-Za-z]*", said):
             rest = words[number + 1 :]
             if rest:
                 state = frame.state.child(rest[2:])

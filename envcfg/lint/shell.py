@@ -20,6 +20,7 @@ class Shell(NamedTuple):
         pick: which of the values of a variable is taken, where there are several.
         expanded: told of each ``$``, and whether its value is known.
         substitute: told of each command whose output is taken.
+        unread: told of what is nested too deep to be looked at, by its offset.
         widen: told how many values a variable has.
     """
 
@@ -28,15 +29,22 @@ class Shell(NamedTuple):
     pick: int
     expanded: Callable[[Hole, bool], None]
     substitute: Callable[[Text], None]
+    unread: Callable[[int], None]
     widen: Callable[[int], None]
 
 
 class Words:
     """Words while they grow."""
 
-    def __init__(self, *, splits: bool) -> None:
-        """Begin with none; *splits*: blanks of what is expanded end a word."""
+    def __init__(self, *, splits: bool, depth: int = 0) -> None:
+        """Begin with none.
+
+        Args:
+            splits: blanks of what is expanded end a word.
+            depth: within how many braces and sums of others they stand.
+        """
         self.splits = splits
+        self.depth = depth
         self.done: list[list[Piece]] = []
         self.quotes: list[bool] = []
         self.now: list[Piece] = []
@@ -68,6 +76,10 @@ class Words:
                     self.add((Piece(HOLE, piece.at, hole),), quoted=False)
                     return
             self.add(_part(piece, last, len(piece.chars)), quoted=False)
+
+    def within(self) -> Words:
+        """Return words within a brace or a sum of these."""
+        return Words(splits=False, depth=self.depth + 1)
 
     def give(self, text: Text, *, quoted: bool) -> None:
         """Add what a ``$`` gave."""

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from envcfg.lint.follow import Follower
 
 _LINE_END = re.compile(r"(?<!\\)\n")
+_FILE = re.compile(r"\{[A-Za-z_]\w*\}[<>]")  # of a redirection, and no word
 _REDIRECTS = frozenset({"file_redirect", "heredoc_redirect", "herestring_redirect"})
 
 
@@ -103,7 +104,12 @@ def _command(
     more = [c for each in heredocs for c in each.children if _is_argument(c)]
     skipped |= set(inner)
     nodes = [c for c in node.children if c not in skipped]
-    spans = list(word_spans([*nodes, *more], frame.flat.chars))
+    chars = frame.flat.chars
+    spans = [
+        each
+        for each in word_spans([*nodes, *more], chars)
+        if not _FILE.fullmatch(chars, each[0], each[1] + 1)
+    ]
     piped = [c for each in heredocs for c in each.children if c.type == "pipeline"]
 
     def sets(within: Frame, number: int) -> None:

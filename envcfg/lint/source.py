@@ -17,7 +17,7 @@ from envcfg.errors import OutputError
 from envcfg.findings import Place
 
 Kind = Literal["script", "dump", "other"]
-LARGEST = 1 << 20  # bytes; nobody writes a job script of more
+LARGEST = 1 << 18  # bytes; nobody writes a job script of more
 _GAP = 1  # between two sources, so that the end of one is not the next
 _SUFFIXES = (".sh", ".bash", ".sbatch", ".slurm", ".job", ".sb", ".env", ".pbs", ".lsf")
 _SHELL = re.compile(r"#![^\n]*\b(?:ba|da|z|k)?sh\b")
@@ -34,11 +34,13 @@ class Source(NamedTuple):
         path: as it was given; ``-`` is standard input.
         chars: its bytes as Latin-1.
         base: offset of its first character among all sources.
+        is_cut: it has more than ``LARGEST`` bytes, and the others were not read.
     """
 
     path: str
     chars: str
     base: int
+    is_cut: bool = False
 
     @property
     def kind(self) -> Kind:
@@ -60,7 +62,8 @@ class Sources:
     def add(self, path: str, data: bytes) -> Source:
         """Take *data* as the source *path*."""
         chars = data[:LARGEST].decode("latin-1").replace("\x01", "?")
-        source = Source(path, chars.replace("\r\n", " \n"), self._end)
+        is_cut = len(data) > LARGEST
+        source = Source(path, chars.replace("\r\n", " \n"), self._end, is_cut)
         self._starts.append(source.base)
         self._end += len(chars) + _GAP
         self.all.append(source)
@@ -116,7 +119,7 @@ def kind_of(chars: str, path: str = "") -> Kind:
     lines = [each for each in chars.splitlines() if each.strip()]
     fitting = sum(bool(_DUMPED.fullmatch(each)) for each in lines)
     is_dump = lines and fitting >= len(lines) * 0.8 and _USUAL.search(chars)
-    if is_dump and not any(map(_QUOTES.search, lines[:200])):
+    if is_dump and not any(_QUOTES.search(line, 0, 1000) for line in lines[:200]):
         return "dump"
     if chars.startswith("#!") or path.endswith((".py", ".yaml", ".yml", ".md")):
         return "other"
@@ -174,9 +177,9 @@ def _scripts(folder: str) -> list[str]:
 def _read(path: str) -> bytes:
     try:
         if path == "-":
-            return sys.stdin.buffer.read(LARGEST)
+            return sys.stdin.buffer.read(LARGEST + 1)
         with open(path, "rb") as file:
-            return file.read(LARGEST)
+            return file.read(LARGEST + 1)
     except OSError as err:
         msg = f"{path}: cannot be read: {err.strerror}"
         raise OutputError(msg) from err

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 _FILE = os.path.join(os.path.dirname(__file__), "systems.yaml")
 _COMMENT = re.compile(r"^[ \t]*#(?!SBATCH|PBS|flux:).*$", re.MULTILINE)
 ENOUGH = 2
+_LONGEST = 1000  # characters of a line that may hold a sign
 _ASK_GPUS = frozenset("gpus gres gpus-per-node gpus-per-task ntasks-per-gpu".split())
 
 
@@ -32,7 +33,11 @@ class Recognised(NamedTuple):
 
 def recognise(sources: Iterable[Source]) -> Recognised | None:
     """Return the one system whose signs the scripts show; None where it is not clear."""
-    text = "\n".join(_COMMENT.sub("", each.chars) for each in sources)
+    text = "\n".join(
+        _COMMENT.sub("", line[:_LONGEST])
+        for each in sources
+        for line in each.chars.split("\n")
+    )
     found = []
     for name, signs in load_yaml(_FILE).items():
         seen = tuple(

@@ -8,11 +8,13 @@ in a string that was built in variables is shown where somebody typed it.
 
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
+from itertools import islice
 from typing import Literal, NamedTuple, TypeAlias
 
 HOLE = "\x01"
 Scope = Literal["batch", "task", "container", "unknown"]
 _LONGEST = 1 << 16  # characters of a value; a longer one is unknown
+_MOST_HELD = 64  # holes within a default, at any depth; one of more is unknown
 _MOST_PIECES = 512  # parts of which a value is pasted; one of more is unknown
 
 
@@ -20,8 +22,9 @@ class Hole(NamedTuple):
     """A part that is not known before the job runs.
 
     Attributes:
-        kind: ``variable``, ``command`` (a substitution), ``arithmetic`` or ``unknown``.
-        text: what was written inside: a name, a command, an expression.
+        kind: ``variable``, ``command`` (a substitution), ``process`` (such as ``<(...)``),
+            ``arithmetic`` or ``unknown``.
+        text: what was written inside: a name, a command, an expression; all of a process.
         name: of a variable; else empty.
         scope: where the ``$`` was expanded at last.
         at: offset of the ``$``; -1 where it stands in no source.
@@ -31,7 +34,7 @@ class Hole(NamedTuple):
         default: what holds where the variable is unset, as ``${X:-default}`` says.
     """
 
-    kind: Literal["variable", "command", "arithmetic", "unknown"]
+    kind: Literal["variable", "command", "process", "arithmetic", "unknown"]
     text: str
     name: str
     scope: Scope
@@ -143,6 +146,13 @@ def joined(parts: Iterable[Text]) -> Text:
     return tuple(pieces)
 
 
+def held(text: Text) -> Text:
+    """Return *text* as a hole may hold it: defaults within defaults would double."""
+    if next(islice(holes(text), _MOST_HELD, None), None) is None:
+        return text
+    return unknown("", "unknown", start(text))
+
+
 def literal(text: Text) -> str | None:
     """Return what *text* is, or None where a part of it is not known."""
     if len(text) == 1:
@@ -163,10 +173,10 @@ def _shown(piece: Piece) -> str:
     hole = piece.hole
     if hole is None:
         return piece.chars
-    forms = {"command": "$({})", "arithmetic": "$(({}))", "unknown": "{}"}
+    forms = {"command": "$({})", "arithmetic": "$(({}))"}
     if hole.kind == "variable":
         return f"${{{hole.name}}}" if hole.op else f"${hole.name}"
-    return forms[hole.kind].format(hole.text or "...")
+    return forms.get(hole.kind, "{}").format(hole.text or "...")
 
 
 def holes(text: Text) -> Iterator[Hole]:

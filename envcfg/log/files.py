@@ -4,6 +4,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 
+from envcfg.budget import MB, Budget, SpentError
 from envcfg.log.batches import SEVERAL, by_communicator, by_job, of_jobs
 from envcfg.log.beside import kinds_of
 from envcfg.log.expectations import Expectations
@@ -12,11 +13,37 @@ from envcfg.log.judge import Read, judge
 from envcfg.log.reader import Reader
 from envcfg.log.rulebook import Rulebook
 from envcfg.log.source import Source
-from envcfg.log.verdict import LogReport
+from envcfg.log.verdict import LogReport, Unknown
 
 # What is told how many bytes of files are behind.
 Reading = Callable[[Sequence[str]], AbstractContextManager[Callable[[int], None]]]
 _NOTHING = Expectations()
+# Real logs take a tenth of it: 4 MB of NCCL's lines in a second, or 1 GB of other output.
+_SECONDS = 60.0  # and one more for each MB
+_MEGABYTES = 2000.0
+STOPPED = "reading-stopped"
+
+
+class _Limits:
+    """What one command may spend on the logs that it is given, and on their verdict."""
+
+    def __init__(self) -> None:
+        """Begin with nothing spent."""
+        self.reading = log_budget("the log")
+        self.judging = log_budget("the log")
+        self._behind = 0
+
+    def allow(self, behind: int) -> None:
+        """Allow more as *behind* bytes of files are read."""
+        more = max(0, behind - self._behind) / MB
+        self._behind = max(behind, self._behind)
+        self.reading.more(more)
+        self.judging.more(more)
+
+
+def log_budget(what: str) -> Budget:
+    """Return what reading *what* may cost; a large log is worth more."""
+    return Budget(what, seconds=_SECONDS, megabytes=_MEGABYTES)
 
 
 @contextmanager
@@ -43,25 +70,35 @@ def check_files(
     """
     kinds = kinds_of(files)
     logs = [name for name in files if name not in kinds]
-    reports = _reports(logs, rulebook, expect, reading)
+    limits = _Limits()
+    reports = _reports(logs, rulebook, expect, reading, limits)
     report = of_jobs(reports, rulebook.rules[SEVERAL])
     if not kinds:
         return report
     from envcfg.log.diagnosis import with_traces
     from envcfg.log.traces import load_traces
 
-    return with_traces(report, load_traces(kinds), rulebook.rules, alone=not logs)
+    try:
+        with limits.judging:
+            traces = load_traces(kinds)
+            return with_traces(report, traces, rulebook.rules, alone=not logs)
+    except SpentError as err:
+        return _unfinished(report, err, rulebook)
 
 
 def _reports(
-    files: Sequence[str], rulebook: Rulebook, expect: Expectations, reading: Reading
+    files: Sequence[str],
+    rulebook: Rulebook,
+    expect: Expectations,
+    reading: Reading,
+    limits: _Limits,
 ) -> dict[str, LogReport]:
     """Return what each job comes to, by its name."""
     reports: dict[str, LogReport] = {}
     numbered = by_job(files)
     for number, names in numbered.items():
         name = f"job {number}" if number else "files without a number"
-        job, report = _read(names, rulebook, expect, reading)
+        job, report = _read(names, rulebook, expect, reading, limits)
         # What is no file, such as a pipe, cannot be read again.
         again = all(os.path.isfile(each) for each in names)
         parts = by_communicator(job, names) if again else {"": names}
@@ -70,24 +107,69 @@ def _reports(
             continue
         for part, own in parts.items():
             called = f"{name}, {part}" if len(numbered) > 1 else part
-            reports[called] = _read(own, rulebook, expect, reading)[1]
+            reports[called] = _read(own, rulebook, expect, reading, limits)[1]
     return reports
 
 
 def _read(
-    files: Sequence[str], rulebook: Rulebook, expect: Expectations, reading: Reading
+    files: Sequence[str],
+    rulebook: Rulebook,
+    expect: Expectations,
+    reading: Reading,
+    limits: _Limits,
 ) -> tuple[Job, LogReport]:
-    """Return what the files of one job say, and what that comes to."""
+    """Return what the files of one job say, and what that comes to.
+
+    Of a log that takes too long, the part that was read is judged, and said to be one: a
+    fault that stands in it is one, but it cannot show that the rest is good.
+    """
     job = Job(rulebook)
     reader = Reader(job)
-    with reading(files) as progress:
-        behind = 0
-        for name in files:
-            source = Source(name)
-            try:
-                base = behind
-                reader.read(source, lambda done, base=base: progress(base + done))  # type: ignore[misc]
-            finally:
-                source.close()
-            behind += source.offset
-    return job, judge(job, expect, reader.locate, Read(reader.files, reader.size))
+    stops: list[SpentError] = []
+    try:
+        with limits.reading, reading(files) as progress:
+
+            def tell(done: int) -> None:
+                limits.allow(done)
+                progress(done)
+
+            _take_in(files, reader, tell)
+    except SpentError as err:
+        stops.append(err)
+    try:
+        with limits.judging:
+            read = Read(reader.files, reader.size)
+            report = judge(job, expect, reader.locate, read)
+    except SpentError as err:
+        stops.append(err)
+        report = judge(Job(rulebook), expect, reader.locate, Read(reader.files, 0))
+    for each in stops:
+        report = _unfinished(report, each, rulebook)
+    return job, report
+
+
+def _take_in(
+    files: Sequence[str], reader: Reader, progress: Callable[[int], None]
+) -> None:
+    """Read *files* one after another; *progress* gets the number of bytes read so far."""
+    behind = 0
+    for name in files:
+        source = Source(name)
+        try:
+            base = behind
+            reader.read(source, lambda done, base=base: progress(base + done))  # type: ignore[misc]
+        finally:
+            source.close()
+        behind += source.offset
+
+
+def _unfinished(report: LogReport, err: SpentError, rulebook: Rulebook) -> LogReport:
+    """Return *report* on a part of the log: never ok, and *err* says why."""
+    unknown = Unknown(err.message, rulebook.rules[STOPPED].fix or "")
+    report = report._replace(unknowns=(unknown, *report.unknowns))
+    if report.network_verdict == "ok":
+        report = report._replace(network_verdict="inconclusive")
+    if report.verdict in ("ok", "inconclusive"):
+        summary = f"inconclusive: {err.message}"
+        report = report._replace(verdict="inconclusive", summary=summary)
+    return report

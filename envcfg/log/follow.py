@@ -7,10 +7,12 @@ import time
 from collections.abc import Callable, Sequence
 from glob import glob
 
+from envcfg.budget import MB
 from envcfg.errors import UsageError
 from envcfg.log.appearing import Appearing
 from envcfg.log.batches import by_job
 from envcfg.log.content import is_compressed
+from envcfg.log.files import log_budget
 from envcfg.log.job import Job
 from envcfg.log.process import Process, Spot
 from envcfg.log.reader import Reader
@@ -46,7 +48,7 @@ class Growing:
             self.position = 0  # begun again by who writes it
             self.rest = b""
         mattered = False
-        with open(self.name, "rb") as file:
+        with log_budget(self.name) as budget, open(self.name, "rb") as file:
             file.seek(self.position)
             while new := file.read(BLOCK):
                 if self.position == 0 and is_compressed(new):
@@ -54,6 +56,7 @@ class Growing:
                     raise UsageError(msg, hint="leave --follow out")
                 self.position += len(new)
                 reader.size += len(new)
+                budget.more(len(new) / MB)
                 text = self.rest + new
                 # A return that is the last of it may be half of a line's end.
                 cut = max(text.rfind(b"\n"), text.rfind(b"\r", 0, len(text) - 1)) + 1

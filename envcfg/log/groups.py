@@ -71,23 +71,25 @@ def groups_of(processes: Iterable[Process]) -> list[Group]:
             parts.setdefault((comm.comm_id, comm.nranks), []).append(comm)
         for key, comms in parts.items():
             groups.setdefault(key, Group(*key)).add(process, comms)
+    alike: dict[int, list[Group]] = {}
+    for group in groups.values():
+        alike.setdefault(group.nranks, []).append(group)
     for key, group in list(groups.items()):
-        homes = [each for each in groups.values() if _completes(group, each)]
+        if not group.left or group.comm_id is not None:
+            continue
+        homes = [each for each in alike[group.nranks] if _completes(group, each)]
         if len(homes) == 1:
             homes[0].join(groups.pop(key))
     return list(groups.values())
 
 
 def _completes(part: Group, whole: Group) -> bool:
-    """Return whether *part* is what *whole* lacks: its ranks were only seen to leave.
+    """Return whether *part*, whose ranks were only seen to leave, is what *whole* lacks.
 
     A line on the end of a communicator does not tell its id.
     """
     return (
-        part.left
-        and part.comm_id is None
-        and whole.comm_id is not None
-        and part.nranks == whole.nranks
+        whole.comm_id is not None
         and part.ranks.isdisjoint(whole.ranks)
         and part.holders.isdisjoint(whole.holders)
     )

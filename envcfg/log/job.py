@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from sys import intern
+
 from envcfg.log.learning import learn
 from envcfg.log.names import longest_end, network_kind
 from envcfg.log.prefix import Record
 from envcfg.log.process import Process, Raised, Sighting, Spot, clip
+from envcfg.log.room import Room, with_one
 from envcfg.log.rulebook import Match, Rule, Rulebook
 
 _MANY = 1 << 16  # processes that one rule keeps; more are only counted
@@ -47,6 +50,8 @@ class Job:
         self.deduplicated = 0
         self.kinds: dict[str, str] = {}  # files that are no text, and what they are
         self.cut = 0  # lines of which the end was not looked at
+        self.room = Room()
+        self._beyond = Process("", None, self.room)  # all that there is no room for
         self.unknown: dict[str, tuple[int, Sighting]] = {}
         self._hosts: set[str] = set()
         self._by_label: dict[int, Process] = {}
@@ -93,7 +98,8 @@ class Job:
         if rule.severity:
             self._occurrence(rule, process, sighting, record.time)
         if rule.versions:
-            process.dialects.update(rule.versions.items())
+            for each in rule.versions.items():
+                process.dialects = with_one(process.dialects, each)
         if rule.event == "rank-row":
             process = self._named(match.fields.get("host"), match.fields.get("pid"))
         if rule.event:
@@ -110,17 +116,23 @@ class Job:
             return self._by_label[record.label]
         known = self.strangers
         if record.label not in known and len(known) > _MANY:
-            return known.setdefault(None, Process("", None))
-        return known.setdefault(record.label, Process(host, None))
+            return known.setdefault(None, Process("", None, self.room))
+        if record.label not in known:
+            known[record.label] = Process(host, None, self.room)
+        return known[record.label]
 
     def _named(self, host: str | None, pid: str | None) -> Process:
         host, number = (host or "").split(".")[0], int((pid or "0")[:11])
+        key = host, number
+        if (known := self.processes.get(key)) is not None:
+            return known
+        if not self.room.takes("process"):
+            return self._beyond
+        host = intern(host)  # all processes of a node have one text of it
         if host:
             self._hosts.add(host)
-        key = host, number
-        if key not in self.processes:
-            self.processes[key] = Process(host, number)
-        return self.processes[key]
+        known = self.processes[host, number] = Process(host, number, self.room)
+        return known
 
     def _occurrence(
         self, rule: Rule, process: Process, sighting: Sighting, time: str

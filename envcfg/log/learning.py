@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from sys import intern
 
 from envcfg.log.names import is_plugin
 from envcfg.log.prefix import Record
-from envcfg.log.process import MANY, MOST_RANKS, Communicator, Edge, Process, Sighting
+from envcfg.log.process import MOST_RANKS, Communicator, Edge, Process, Sighting
+from envcfg.log.room import MANY, with_one
 
 Fields = Mapping[str, "str | None"]
 _INTERFACE = re.compile(r"\[\d+\]([\w.-]+):")
@@ -40,18 +42,20 @@ def _integer(text: str | None) -> int | None:
 
 def _communicator(p: Process, fields: Fields, record: Record, _: Sighting) -> None:
     rank, nranks = _integer(fields.get("rank")), _integer(fields.get("nranks"))
-    if rank is None or nranks is None or len(p.communicators) > MANY:
-        return
-    if not rank < nranks <= MOST_RANKS:
+    if rank is None or nranks is None or not rank < nranks <= MOST_RANKS:
         return
     key = f"{fields.get('comm')}/{rank}/{nranks}"
-    comm = p.communicators.setdefault(key, Communicator(rank, nranks))
+    comm = p.communicators.get(key)
+    if comm is None:
+        if not p.room.takes("communicator", len(p.communicators)):
+            return
+        comm = p.communicators[key] = Communicator(rank, nranks)
     device = _integer(fields.get("dev"))
     comm.device = record.device if device is None else device
     if fields.get("comm_id") != "0x0":  # it is for children of ncclCommSplit
         comm.comm_id = fields.get("comm_id") or comm.comm_id
     if fields.get("phase"):
-        comm.phases.add(fields["phase"] or "")
+        comm.phases = with_one(comm.phases, fields["phase"] or "")
     if nodes := _integer(fields.get("nodes")):
         comm.nodes = nodes
 
@@ -65,23 +69,27 @@ def _row(p: Process, fields: Fields, _: Record, __: Sighting) -> None:
 def _network(p: Process, fields: Fields, record: Record, sighting: Sighting) -> None:
     name = (fields.get("network") or "").strip()
     if name and len(p.networks) < 16:
-        p.networks.setdefault(name, set()).add(record.device)
+        p.networks[name] = with_one(p.networks.get(name, frozenset()), record.device)
         p.keep(f"network {name}", sighting)
 
 
 def _channel(p: Process, fields: Fields, _: Record, sighting: Sighting) -> None:
     sender, receiver = _integer(fields.get("a")), _integer(fields.get("b"))
     name = fields.get("network") or ""
-    if sender is None or receiver is None or not name or len(p.channels) > MANY:
+    if sender is None or receiver is None or not name:
         return
     own = receiver if fields.get("direction") == "receive" else sender
     gdr = bool(fields.get("gdr"))
-    counts = p.channels.setdefault((own, name), [0, 0])
+    counts = p.channels.get((own, name))
+    if counts is None:
+        if not p.room.takes("channel", len(p.channels)):
+            return
+        counts = p.channels[own, name] = [0, 0]
     counts[0 if gdr else 1] += 1
-    p.ways.add((fields.get("direction"), gdr))
+    p.ways = with_one(p.ways, (fields.get("direction"), gdr))
     p.keep(f"channel {name} {'gdr' if gdr else 'host'}", sighting)
     nranks = _integer(fields.get("nranks"))
-    _edge(p, Edge(sender, receiver, f"NET/{name}", gdr, own, nranks))
+    _edge(p, Edge(sender, receiver, intern(f"NET/{name}"), gdr, own, nranks))
 
 
 def _local(p: Process, fields: Fields, _: Record, __: Sighting) -> None:
@@ -93,7 +101,12 @@ def _local(p: Process, fields: Fields, _: Record, __: Sighting) -> None:
 
 
 def _edge(p: Process, edge: Edge) -> None:
-    if len(p.edges) < MANY and (edge.nranks or 0) <= MOST_RANKS:
+    if edge in p.edges or (edge.nranks or 0) > MOST_RANKS:
+        return
+    # The first shows that there are some; the report draws no more pairs than these.
+    if not p.edges:
+        p.edges = {edge}
+    elif isinstance(p.edges, set) and p.room.takes("pair", len(p.edges)):
         p.edges.add(edge)
 
 
@@ -141,7 +154,7 @@ def _requested(p: Process, fields: Fields, _: Record, __: Sighting) -> None:
 def _rings(p: Process, fields: Fields, _: Record, __: Sighting) -> None:
     p.rings += 1
     if fields.get("gdr"):
-        p.ring_gdr.add(fields["gdr"] or "")
+        p.ring_gdr = with_one(p.ring_gdr, fields["gdr"] or "")
 
 
 def _trees(p: Process, _: Fields, __: Record, ___: Sighting) -> None:
@@ -167,7 +180,7 @@ def _sockets(p: Process, fields: Fields, _: Record, __: Sighting) -> None:
 
 def _interface(p: Process, kind: str, names: list[str]) -> None:
     known = p.interfaces.setdefault(kind, [])
-    known += [name for name in names if name and name not in known][:64]
+    known += [name for name in names if name and name not in known][: 64 - len(known)]
 
 
 def _affinity(p: Process, fields: Fields, record: Record, _: Sighting) -> None:

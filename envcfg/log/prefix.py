@@ -55,7 +55,7 @@ _BEGIN = r"(?<![\w<])"  # of a host: inside a long word there is none
 _TAKEN_OFF = r"(?<!\S):?"  # it may be, before a log is shown to others
 # A time of day has the form of HOST:PID:TID.
 _NO_CLOCK = rf"(?!(?:[\d/.-]{{1,16}}[T_])?{_CLOCK}(?!\d))"
-_TIME = r"\d{4}-\d\d-\d\d[T _]\d\d:\d\d:\d\d[.,\d]*(?:Z|[+-]\d\d:?\d\d)?"
+_TIME = r"\d{4}-\d\d-\d\d[T _]\d\d:\d\d:\d\d[.,\d]{0,16}(?:Z|[+-]\d\d:?\d\d)?"
 _LEVEL = r"NCCL (?P<level>INFO|WARN|CALL|TRACE)(?: |$)"
 _WHERE = r"(?:(?P<where>\S.{0,400}?) )??"  # lazy: it must not swallow a record
 
@@ -67,7 +67,7 @@ _PLAIN = re.compile(
 
 # NCCL's own, then those of patched, redacted and stripped logs; the first that fits counts.
 _OWN = (
-    rf"(?:\[(?P<time>{_TIME}[^\]]*)\] )?"
+    rf"(?:\[(?P<time>{_TIME}[^\]]{{0,80}})\] )?"
     rf"(?:{_BEGIN}{_NO_CLOCK}(?P<host>{_HOST})|{_TAKEN_OFF})"
     rf":(?P<pid>\d+):\d+ (?:\[(?P<device>-?\d+)\] )?{_WHERE}{_LEVEL}"
 )
@@ -86,7 +86,8 @@ _OLDEST = re.compile(
     r"(?:(?P<where>[\w./+-]{1,200}\.(?:c[cu]?|h):\d+) )?(?P<level>INFO|WARN) "
 )
 _NEXT = re.compile(
-    rf"(?:\[{_TIME}[^\]]*\] )?{_BEGIN}{_HOST}:\d+:\d+ (?:\[-?\d+\] )?(?:[^ ].{{0,400}}? )??"
+    rf"(?:\[{_TIME}[^\]]{{0,80}}\] )?{_BEGIN}{_HOST}:\d+:\d+ "
+    r"(?:\[-?\d+\] )?(?:[^ ].{0,400}? )??"
     r"NCCL (?:INFO|WARN|CALL|TRACE)(?: |$)"
 )
 
@@ -134,9 +135,10 @@ _JSON = re.compile(r'"(?:log|message|msg)": ?("(?:[^"\\]|\\.)*")')
 _COLOUR = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07]*\x07|.)")
 _GLUE = re.compile(r"[\w.-]|[=:/%,](?=\d)")  # what may run on into a host
 _QUOTES = "'\"`"
-_END = re.compile(r"(?:<br ?/?>|\\n)+$")  # of a line in a web page, or in quoted text
+_ENDS = ("<br>", "<br/>", "<br >", "<br />", "\\n")  # in a web page, or in quoted text
 _REPEATED = re.compile(r" ?\[repeated (\d+)x across cluster\].*", re.DOTALL)
 _SOURCES = re.compile(r"libfabric:\d+:|slurmstepd: error: |srun: error: ")
+_FRONT = 512  # characters: what launchers put in front of a line is shorter
 _BOX_ENDS = ("│", "┃", "║")
 
 
@@ -147,8 +149,7 @@ def parse(line: str) -> Record:
 
 def records(line: str) -> Iterator[Record]:
     """Yield the records of *line*: more than one where writers ran into each other."""
-    if line.endswith(("<br>", "/>", "\\n")):
-        line = _END.sub("", line)
+    line = _without_ends(line)
     plain = _PLAIN.match(line)
     if plain and " NCCL " not in plain[5] and "\x1b" not in line and "[rep" not in line:
         host, pid, device, level, message = plain.groups()
@@ -182,12 +183,20 @@ def records(line: str) -> Iterator[Record]:
         label, glued = None, True  # the label belongs to the first
 
 
+def _without_ends(line: str) -> str:
+    """Return *line* without what ends it where it is quoted or shown, however often."""
+    end = len(line)
+    while line.endswith(_ENDS, 0, end):
+        end -= next(len(each) for each in _ENDS if line.endswith(each, 0, end))
+    return line[:end]
+
+
 def _unwrap(line: str) -> tuple[str, int | None, set[str]]:
     """Take off what stands in front; return the rest, its label, and what that means."""
     label, meant = None, set()
     for _ in range(8):  # a wrapper around a wrapper, but not for ever
         for pattern, meaning in _WRAPPERS:
-            found = pattern.match(line)
+            found = pattern.match(line, 0, _FRONT)
             if found and found.end():
                 line = line[found.end() :]
                 if "label" in pattern.groupindex and len(found["label"]) < 10:
@@ -234,7 +243,7 @@ def _record(
                 before = text[: found.start()][-1:]
                 message = text[found.end() :]
                 if before and before in _QUOTES:
-                    message = _END.sub("", message.rpartition(before)[0] or message)
+                    message = _without_ends(message.rpartition(before)[0] or message)
                 record = Record(
                     part.get("host") or "",
                     _number(part.get("pid")),

@@ -1,15 +1,17 @@
 """What is known of one process: facts that its lines add up to, in any order."""
 
+from sys import intern
 from typing import NamedTuple
 
+from envcfg.log.room import Room, with_one
+
 _TEXT = 400  # characters of a line that are kept as evidence
-MANY = 4096  # of one kind in one process: more is no news
 GAVE_UP = frozenset(  # files of NCCL from which an error goes to the program
     f"{name}.{end}"
     for name in ("group", "init", "enqueue", "bootstrap", "collectives")
     for end in ("cc", "cu")
 )
-MOST_RANKS = 1 << 22  # of a job; a larger number is torn, mistyped or made up
+MOST_RANKS = 1 << 20  # of a job; a larger number is torn, mistyped or made up
 
 
 class Spot(NamedTuple):
@@ -63,6 +65,8 @@ class Raised:
 class Communicator:
     """One rank's part in a communicator."""
 
+    __slots__ = ("comm_id", "device", "nodes", "nranks", "phases", "rank")
+
     def __init__(self, rank: int, nranks: int) -> None:
         """Begin with the *rank* among *nranks*."""
         self.rank = rank
@@ -70,7 +74,7 @@ class Communicator:
         self.device: int | None = None
         self.comm_id: str | None = None
         self.nodes: int | None = None
-        self.phases: set[str] = set()
+        self.phases: frozenset[str] = frozenset()
 
     @property
     def is_up(self) -> bool:
@@ -94,19 +98,31 @@ class Process:
     Attributes are sets and first sightings, so that the order of lines does not matter.
     """
 
-    def __init__(self, host: str, pid: int | None) -> None:
-        """Begin with nothing known."""
+    # Of tens of thousands of processes, their dicts would be a third of the memory.
+    __slots__ = tuple(
+        (
+            "host pid label label_is_rank records informed networks channels "
+            "ways edges communicators rows providers ports loaded package "
+            "reason requested interfaces versions dialects ring_gdr nic_gdr "
+            "rings trees masks settings seen sources traces warned raised steps "
+            "room"
+        ).split()
+    )
+
+    def __init__(self, host: str, pid: int | None, room: Room | None = None) -> None:
+        """Begin with nothing known; *room* is that of its job."""
+        self.room = room or Room()
         self.host = host
         self.pid = pid
         self.label: int | None = None
         self.label_is_rank = False
         self.records = 0
         self.informed = False
-        self.networks: dict[str, set[int | None]] = {}
+        self.networks: dict[str, frozenset[int | None]] = {}
         self.channels: dict[tuple[int, str], list[int]] = {}
         # Send or receive, and whether with GPU RDMA.
-        self.ways: set[tuple[str | None, bool]] = set()
-        self.edges: set[Edge] = set()
+        self.ways: frozenset[tuple[str | None, bool]] = frozenset()
+        self.edges: frozenset[Edge] | set[Edge] = frozenset()
         self.communicators: dict[str, Communicator] = {}
         self.rows: dict[int, int | None] = {}
         self.providers: dict[str, int | None] = {}
@@ -117,8 +133,8 @@ class Process:
         self.requested: str | None = None
         self.interfaces: dict[str, list[str]] = {}
         self.versions: dict[str, set[str]] = {}
-        self.dialects: set[tuple[str, str]] = set()
-        self.ring_gdr: set[str] = set()
+        self.dialects: frozenset[tuple[str, str]] = frozenset()
+        self.ring_gdr: frozenset[str] = frozenset()
         self.nic_gdr: dict[tuple[str, str], bool] = {}
         self.rings = 0
         self.trees = 0
@@ -126,10 +142,10 @@ class Process:
         self.settings: dict[str, str] = {}
         self.seen: dict[str, Sighting] = {}
         self.sources: set[int] = set()
-        self.traces: set[tuple[str, str]] = set()
+        self.traces: frozenset[tuple[str, str]] = frozenset()
         self.warned: dict[int | None, Raised] = {}
         self.raised: dict[int | None, Raised] = {}
-        self.steps: set[int | None] = set()
+        self.steps: frozenset[int | None] = frozenset()
 
     @property
     def is_anyone(self) -> bool:
@@ -148,13 +164,14 @@ class Process:
     def warn(self, device: int | None, warning: Raised) -> None:
         """Take in a warning; the first one counts, and a harmless one the least."""
         known = self.warned.get(device)
+        if known is None and not self.room.takes("line", len(self.warned)):
+            return
         if known is None or (known.harmless and not warning.harmless):
             self.warned[device] = warning
 
     def trace(self, device: int | None, file: str, code: str) -> None:
         """Take in that an error went up through a *file* of NCCL's source."""
-        if len(self.traces) < 64:
-            self.traces.add((file, code))
+        self.traces = with_one(self.traces, (file, code))
         if warning := self.warned.get(device):
             self.raised.setdefault(device, warning).files.add(file)
 
@@ -164,7 +181,7 @@ class Process:
         Of several GPUs each goes on by itself. What was said before the process chose its
         GPU belongs to any.
         """
-        self.steps.add(device)
+        self.steps = with_one(self.steps, device)
         for known in (self.warned, self.raised):
             for other in [
                 key for key in known if key == device or key not in self.steps
@@ -173,7 +190,8 @@ class Process:
 
     def keep(self, key: str, sighting: Sighting) -> None:
         """Keep the first sighting of *key*."""
-        self.seen.setdefault(key, sighting)
+        if key not in self.seen and self.room.takes("line", len(self.seen)):
+            self.seen[intern(key)] = sighting
 
 
 def clip(text: str) -> str:

@@ -15,6 +15,14 @@ from envcfg.log.traffic import Entity, plugin_state
 from envcfg.log.verdict import LogReport, Unknown
 from envcfg.log.world import World
 
+# Kinds of the room of a job. Pairs of ranks are none: they are for the report's picture.
+_KEPT = {
+    "process": "processes",
+    "line": "notable lines",
+    "channel": "channels",
+    "communicator": "communicators",
+}
+
 
 def unknowns_of(
     job: Job,
@@ -48,7 +56,10 @@ def _gaps(job: Job, world: World) -> Iterator[tuple[str, str]]:
     if job.cut:
         lines = count_of(job.cut, "line")
         yield "line-cut", f"the end of {lines} that is longer than can be looked at"
-    total = len({*world.seen, *world.missing})
+    if beyond := [each for each in _KEPT if each in job.room.refused]:
+        kinds = " and ".join(_KEPT[each] for each in beyond)
+        yield "room-spent", f"the log has more {kinds} than check-log keeps"
+    total = max((*world.seen[-1:], *world.missing[-1:]), default=-1) + 1
     if world.size is None:
         yield "world-unknown", "how many ranks the job has"
     if world.missing:

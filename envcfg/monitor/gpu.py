@@ -12,9 +12,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 
+from envcfg.characters import whole_number
 from envcfg.monitor.sample import MIB, Gpu
 
-_NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
+_NUMBER = re.compile(r"[0-9]{1,18}(?:\.[0-9]{1,18})?")
 # What is said of a GPU that cannot be asked.
 _PROBLEM = re.compile(
     r"unable|fail|error|no devices|no gpu|not initialized|not found|lost|killed|denied",
@@ -64,11 +65,12 @@ def _nvidia(lines: Sequence[str]) -> tuple[Gpu, ...]:
     found = []
     for line in lines:
         index, *values = (value.strip() for value in line.split(",", 5))
-        if index.isdigit() and len(values) == 5:
+        number = whole_number(index)
+        if number is not None and len(values) == 5:
             use, used, total, power, name = values
             found.append(
                 Gpu(
-                    number=int(index),
+                    number=number,
                     use=_number(use),
                     memory_used=_times(_number(used), MIB),
                     memory_total=_times(_number(total), MIB),
@@ -83,7 +85,7 @@ def _rocm(lines: Sequence[str]) -> tuple[Gpu, ...]:
     document = _json(lines)
     found = []
     for card, values in document.items() if isinstance(document, dict) else ():
-        number = re.fullmatch(r"card(\d+)", card)
+        number = re.fullmatch(r"card([0-9]{1,9})", card)
         if number and isinstance(values, dict):
             found.append(
                 Gpu(
@@ -141,8 +143,8 @@ def _driver(lines: Sequence[str]) -> tuple[Gpu, ...]:
     """
     rows = [line.split() for line in lines]
     rows = sorted(
-        (row for row in rows if len(row) == 5 and row[0].isdigit()),
-        key=lambda row: int(row[0]),
+        (row for row in rows if len(row) == 5 and whole_number(row[0]) is not None),
+        key=lambda row: whole_number(row[0]) or 0,
     )
     return tuple(
         Gpu(
@@ -175,7 +177,7 @@ def _number(value: object) -> float | None:
     if isinstance(value, bool) or value is None:
         return None
     text = str(value).strip()
-    return float(text) if _NUMBER.fullmatch(text) and float(text) >= 0 else None
+    return float(text) if _NUMBER.fullmatch(text) else None
 
 
 def _times(number: float | None, unit: int) -> int | None:

@@ -9,6 +9,7 @@ import os.path
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
+from envcfg.characters import whole_number
 from envcfg.datafile import read_text
 from envcfg.monitor.gpu import mark_ours, read_gpus
 from envcfg.monitor.sample import (
@@ -65,9 +66,9 @@ class ProbeReader:
             return None
         host, tick, kind, verb = words[:4]
         text = words[4] if len(words) > 4 else ""
-        if not (tick.isascii() and tick.isdigit()):
+        number = whole_number(tick)
+        if number is None:
             return None
-        number = int(tick)
         if verb == "waits":
             return GpuWait(host, number)
         if verb == "begin":
@@ -140,15 +141,12 @@ def _counter(values: list[str], *, is_adapter: bool) -> Counter:
 
 def _gpus(host: str, opened: _Open, status: list[str], *, is_whole: bool) -> GpuSample:
     tool = opened.words[0] if opened.words else "none"
-    code = int(status[0]) if status and status[0].isdigit() else None
+    code = whole_number(status[0]) if status else None
     gpus, problem = read_gpus(tool, _joined(opened.lines), code)
     if problem and not is_whole:
         problem = "its answer has not arrived whole"
-    ours = [
-        int(each)
-        for each in (opened.words[1] if len(opened.words) > 1 else "").split(",")
-        if each.isdigit()
-    ]
+    told = (opened.words[1] if len(opened.words) > 1 else "").split(",")
+    ours = [number for each in told if (number := whole_number(each)) is not None]
     return GpuSample(
         host,
         opened.number,

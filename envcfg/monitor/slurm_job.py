@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from envcfg.characters import whole_number
 from envcfg.errors import JobError, UsageError
 
 # Fields that hold no space; the last two may be empty or long.
@@ -60,9 +61,9 @@ def read_squeue(text: str, asked: str, command: str = "monitor") -> SlurmJob:
         name=name,
         state=state,
         user=user,
-        node_count=int(count) if count.isdigit() else 0,
+        node_count=whole_number(count) or 0,
         reason=reason,
-        gpus=int(gpus[1]) if gpus else None,
+        gpus=whole_number(gpus[1]) if gpus else None,
         nodes=nodes,
     )
 

@@ -1,5 +1,5 @@
 # shellcheck shell=sh
-# shellcheck disable=SC2154 # gpus.sh of monitor stands above it
+# shellcheck disable=SC2154 # gpus.sh of monitor and place.sh stand above it
 # The probe of envcfg preflight: one runs on each node, in the container, as the ranks do. It
 # says what it sees and judges nothing. Its words are device=PATTERN and folder=PATH. A line
 # is
@@ -66,16 +66,29 @@ envcfg_device() { # PATTERN: how many fit
   envcfg_tell device "$envcfg_count" "$1"
 }
 
-envcfg_fill() { # FILE: write 1 MiB
+envcfg_fill() { # write 1 MiB into the folder that was made
   envcfg_text=0123456789abcdef
   while [ "${#envcfg_text}" -lt 65536 ]; do envcfg_text=$envcfg_text$envcfg_text; done
   for _ in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16; do
     printf '%s' "$envcfg_text" || return
-  done >"$1"
+  done >"$ENVCFG_PLACED/fill"
+}
+
+envcfg_try() { # FOLDER: whether it takes 1 MiB, of which nothing stays, also after a signal
+  (
+    for envcfg_signal in 1 2 3 15 25; do # 25: the file is larger than a limit of the job's
+      # shellcheck disable=SC2064 # the number is meant to be written in now
+      trap "envcfg_unplace; exit $((128 + envcfg_signal))" "$envcfg_signal"
+    done
+    envcfg_code=0
+    { envcfg_place "$1" && envcfg_fill; } || envcfg_code=$?
+    envcfg_unplace
+    exit "$envcfg_code"
+  ) 2>/dev/null
 }
 
 envcfg_folder() { # PATH: whether it takes a file, and how many KiB it has left
-  envcfg_free=- envcfg_written=no envcfg_file=$1/envcfg-preflight-$$
+  envcfg_free=- envcfg_written=no
   if envcfg_has df; then
     while read -r _ _ _ envcfg_value _; do
       case $envcfg_value in *[!0-9]* | '') ;; *) envcfg_free=$envcfg_value ;; esac
@@ -83,11 +96,10 @@ envcfg_folder() { # PATH: whether it takes a file, and how many KiB it has left
 $(envcfg_limited df -Pk -- "$1" 2>/dev/null)
 EOF
   fi
-  if ! envcfg_has rm; then
-    envcfg_written=unknown # it could not be taken away again
-  elif [ -d "$1" ]; then
-    if envcfg_fill "$envcfg_file" 2>/dev/null; then envcfg_written=yes; fi
-    rm -f -- "$envcfg_file"
+  if ! envcfg_has mkdir || ! envcfg_has rm; then
+    envcfg_written=unknown # no folder could be made, or none removed again
+  elif envcfg_try "$1"; then
+    envcfg_written=yes
   fi
   envcfg_tell folder "$envcfg_written" "$envcfg_free" "$1"
 }

@@ -13,12 +13,14 @@ from envcfg.preflight.records import Folder, Health, Network, NodeAnswer, Plugin
 
 MARK = "envcfg-node"
 _DIGITS = 20  # of the largest number of 64 bits
-_SCRIPT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "node.sh")
+_HERE = os.path.dirname(os.path.abspath(__file__))
+_SCRIPT = os.path.join(_HERE, "node.sh")
+_PLACE = os.path.join(os.path.dirname(_HERE), "bash", "modules", "place.sh")
 
 
 def node_script() -> str:
     """Return the shell script that runs on each node."""
-    return f"{gpu_script()}\n{read_text(_SCRIPT)}"
+    return f"{gpu_script()}\n{read_text(_PLACE)}\n{read_text(_SCRIPT)}"
 
 
 class NodeReader:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Iterable, Sequence
 from shlex import quote
 
-_NUMBERED = re.compile(r"(.*?)([0-9]+)")
+_NUMBERED = re.compile(r"(.*[^0-9]|)([0-9]+)")
 _LONGEST = 18  # digits of a number that Slurm counts with
 
 

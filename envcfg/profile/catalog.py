@@ -2,7 +2,7 @@
 
 A profile of the same name in a higher layer is laid over the one below it, entry by
 entry. Order, lowest first: built-in, site, added (from elsewhere, by the user), user,
-project.
+project. ``LAYER:NAME`` is the profile without the layers above that one.
 """
 
 import os.path
@@ -15,7 +15,7 @@ from envcfg.errors import ProfileError
 from envcfg.findings import NOWHERE, Finding, Place
 from envcfg.profile.folders import listed, shown
 from envcfg.profile.model import Parent, Profile
-from envcfg.profile.words import PROFILE_NAME
+from envcfg.profile.words import LAYERS, PROFILE_NAME, split_layer
 
 
 class Layer(NamedTuple):
@@ -42,6 +42,7 @@ class Catalog:
         records: str | None = None,
         enforce: bool = True,
         added: Collection[str] = (),
+        strangers: Sequence[str] = (),
     ) -> None:
         """Look into *folders*, some of which may not exist.
 
@@ -52,11 +53,14 @@ class Catalog:
             enforce: a file that does not count is an error; else it is read, and what
                 would be said stands in ``refused``.
             added: those of *folders* that hold profiles from elsewhere.
+            strangers: folders that were passed over, as they are others'.
         """
         self.folders = folders
         self.records = records
         self.enforce = enforce
         self.added = added
+        self.strangers = strangers
+        self.ignored: dict[str, Finding] = {}  # by what is a stranger's
         self.refused: dict[str, Finding] = {}  # by the real path of each file
         self._read: dict[str, bytes] = {}
         self._merged: dict[tuple[str, ...], Profile] = {}
@@ -84,7 +88,14 @@ class Catalog:
             UsageError: if there is none.
             ProfileError: with all problems of all files that it needs.
         """
-        return self._resolve(self.files(name))
+        try:
+            return self._resolve(self.files(name), self._top(name))
+        except ProfileError as err:
+            if is_data(os.path.join(self.folders[0], f"{split_layer(name)[1]}.yaml")):
+                from envcfg.profile.naming import with_built_in
+
+                raise with_built_in(err, split_layer(name)[1]) from None
+            raise
 
     def own(self, name: str) -> Profile:
         """Return what the files of this name say, without the families."""
@@ -92,7 +103,7 @@ class Catalog:
 
     def layers(self, name: str) -> list[Layer]:
         """Return the files that make a profile, the lowest of its families first."""
-        chain = self._chain(self.files(name))
+        chain = self._chain(self.files(name), self._top(name))
         return [
             Layer(shown(path), self._bytes(path), self._merge([path]))
             for files in reversed(chain)
@@ -105,18 +116,52 @@ class Catalog:
         Raises:
             UsageError: if there is none.
         """
-        if "/" in name or name.endswith((".yaml", ".yml")):
+        if _is_path(name):
             if not os.path.isfile(name):
                 from envcfg.profile.naming import no_profile_file
 
                 raise no_profile_file(name, self.names())
             return [name]
-        files = self._files(name)
-        if not files:
+        layer, rest = split_layer(name)
+        top = self._top(name)
+        files = self._files(rest, top)
+        if not files or (layer and layer not in self._layers_of(files, top)):
             from envcfg.profile.naming import unknown_profile
 
-            raise unknown_profile(name, self.names())
+            others = [n for n in self.names() if n != rest]
+            raise unknown_profile(name, others, self._layers_of(self._files(rest)))
         return files
+
+    def qualified(self, name: str) -> str:
+        """Return *name* with the highest layer that takes part, where that matters.
+
+        It is what makes the same again where other layers may be: in the job's folder. What
+        only built-in files make has no other name, and neither has a file.
+        """
+        if _is_path(name) or split_layer(name)[0]:
+            return name
+        made_of = self._layers_of(self.files(name))
+        highest = [layer for layer in LAYERS[1:] if layer in made_of]
+        return f"{highest[-1]}:{name}" if highest else name
+
+    def layer_folders(self) -> dict[str, str]:
+        """Return the folder of each layer that is there, the lowest first."""
+        own = [each for each in self.folders[2:] if each not in self.added]
+        return dict(zip(LAYERS, [*self.folders[:2], *own], strict=False))
+
+    def _layers_of(self, files: Sequence[str], top: int | None = None) -> list[str]:
+        """Return the layers that *files* and their families are of."""
+        chain = self._chain(files, top) if files else []
+        used = {os.path.dirname(path) for each in chain for path in each}
+        return [name for name, path in self.layer_folders().items() if path in used]
+
+    def _top(self, name: str) -> int | None:
+        """Return how many folders there are for this name; None: all of them."""
+        layer = "" if _is_path(name) else split_layer(name)[0]
+        if not layer:
+            return None
+        folder = self.layer_folders().get(layer)
+        return self.folders.index(folder) + 1 if folder else 0
 
     def over_built_in(self) -> list[str]:
         """Return the files loaded so far that lie over a built-in one."""
@@ -153,26 +198,46 @@ class Catalog:
             self.refused[found.real] = problem
         return found.data
 
-    def _files(self, name: str) -> list[str]:
+    def _files(self, name: str, top: int | None = None) -> list[str]:
+        """Return the files of this name in the first *top* folders, or in all."""
         if not PROFILE_NAME.fullmatch(name):
             return []
-        paths = [os.path.join(folder, f"{name}.yaml") for folder in self.folders]
-        return [path for path in paths if is_data(path)]
+        found = []
+        for folder in (*self.folders[:top], *self.strangers):
+            path = os.path.join(folder, f"{name}.yaml")
+            if not is_data(path):
+                continue
+            if self.records is not None and folder not in self.folders[:2]:
+                from envcfg.profile.guard import ignored
 
-    def _resolve(self, files: Sequence[str]) -> Profile:
+                if note := ignored(path, folder):
+                    self.ignored[note.subject] = note
+                    continue
+            found.append(path)
+        return found
+
+    def _resolve(self, files: Sequence[str], top: int | None) -> Profile:
         made: Profile | None = None
-        for each in reversed(self._chain(files)):
+        for each in reversed(self._chain(files, top)):
             profile = self._merge(each)
             made = profile.over(made) if made else profile
         if made is None:
             raise AssertionError
         return made
 
-    def _chain(self, files: Sequence[str]) -> list[Sequence[str]]:
-        """Return the files of a profile, of its family, of that one's family ..."""
+    def _chain(self, files: Sequence[str], top: int | None) -> list[Sequence[str]]:
+        """Return the files of a profile, of its family, of that one's family ...
+
+        Args:
+            files: those of the profile.
+            top: in how many folders families are looked for; None: in all.
+        """
         chain = [files]
         while parent := self._merge(chain[-1]).extends:
-            own, above = chain[-1], self._files(parent.name)
+            layer, name = split_layer(parent.name)
+            if layer and ((own_top := self._top(parent.name)) or 0) <= (top or 99):
+                top = own_top
+            own, above = chain[-1], self._files(name, top)
             if above in ([], own):
                 from envcfg.profile.naming import no_parent
 
@@ -218,6 +283,12 @@ class Catalog:
                 message = f"cannot be read: {err.strerror}"
                 raise ProfileError([invalid(place, "", message)]) from err
         return self._read[path]
+
+
+def _is_path(name: str) -> bool:
+    """Tell whether *name* is that of a file: builtin:a.yaml is none."""
+    qualified = split_layer(name)[0] and "/" not in name
+    return not qualified and ("/" in name or name.endswith((".yaml", ".yml")))
 
 
 def _fail(parent: Parent, message: str, hint: str | None) -> NoReturn:

@@ -23,12 +23,29 @@ def profile_folders(environ: Mapping[str, str], start: str) -> list[str]:
     site = environ.get("ENVCFG_SITE") or "/etc/envcfg"
     added = added_folders(environ)
     folders = [built_in_folder(), f"{site}/profiles", *added, f"{user}/envcfg/profiles"]
+    *_, found = project_folders(start)
+    return [*folders, found] if found else folders
+
+
+def project_folders(start: str) -> list[str]:
+    """Return the folder of the project's profiles as the last; empty, if there is none.
+
+    Before it stand those of strangers, which are passed over: anybody can make one in
+    /tmp.
+    """
+    passed: list[str] = []
     folder = os.path.abspath(start)
-    while not os.path.isdir(f"{folder}/.envcfg"):
+    while True:
+        if os.path.isdir(f"{folder}/.envcfg"):
+            from envcfg.profile.guard import strangers_on
+
+            found = f"{folder}/.envcfg/profiles"
+            if not strangers_on(f"{folder}/.envcfg", folder):
+                return [*passed, found]
+            passed.append(found)
         if folder == os.path.dirname(folder):
-            return folders
+            return [*passed, ""]
         folder = os.path.dirname(folder)
-    return [*folders, f"{folder}/.envcfg/profiles"]
 
 
 def data_folder(environ: Mapping[str, str]) -> str:

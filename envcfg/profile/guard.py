@@ -12,7 +12,7 @@ from typing import NamedTuple
 from envcfg.findings import Finding, Place
 from envcfg.profile.read.nodes import MAX_BYTES
 from envcfg.profile.records import folder_problem, is_recorded, recorded_paths
-from envcfg.profile.trust import Doubt, Entry, judge
+from envcfg.profile.trust import Doubt, Entry, judge, strangers
 
 _MOST_LINKS = 40  # as Linux
 
@@ -58,6 +58,41 @@ def examine(path: str, *, site: str) -> Examined:
         shared = tuple(each for each in doubt.entries if not _is_users_alone(each, uid))
         doubt = Doubt("group", shared) if shared else None
     return Examined(real, data, doubt)
+
+
+def strangers_on(path: str, below: str) -> str | None:
+    """Return what is a stranger's on the way from *below* to *path*, if anything is.
+
+    Raises:
+        OSError: something on the way cannot be looked at.
+    """
+    known = len(_follow(below)[1])
+    way = _follow(path)[1][known - 1 :]
+    found = strangers(way, os.geteuid(), {os.getegid(), *os.getgroups()})
+    return found.path if found else None
+
+
+def ignored(path: str, folder: str) -> Finding | None:
+    """Return the note on a file that is as good as none, as a stranger has put it there.
+
+    Args:
+        path: the file.
+        folder: that of the profiles in which it was looked for.
+    """
+    try:
+        found = strangers_on(path, os.path.dirname(os.path.dirname(folder)))
+    except OSError:  # gone by now, or closed to us: whoever reads it says so
+        return None
+    if found is None:
+        return None
+    owner = _user(os.lstat(found).st_uid)
+    return Finding(
+        rule="profile-of-stranger",
+        severity="note",
+        subject=found,
+        message=f"is ignored, because it belongs to {owner}, not to you",
+        fix=f"to use it, name the file: --profile {shlex.quote(path)}",
+    )
 
 
 def refusal(found: Examined, shown: str, records: str) -> Finding | None:

@@ -5,18 +5,51 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Sequence
 
-from envcfg.errors import UsageError, suggest
+from envcfg.errors import ProfileError, UsageError, suggest
+from envcfg.profile.words import LAYERS, split_layer
 
 LISTED_BY = "envcfg profiles list"
 
 
-def unknown_profile(name: str, known: Collection[str]) -> UsageError:
-    """Return the error for a name that is none of *known*."""
+def unknown_profile(
+    name: str, known: Collection[str], layers: Sequence[str] = ()
+) -> UsageError:
+    """Return the error for a name that is none of *known*.
+
+    Args:
+        name: as it was given, maybe with a layer.
+        known: the names that there are, without layers.
+        layers: those that have the name, where it was asked for in another.
+    """
+    layer, rest = split_layer(name)
+    if layers:
+        other = f"{layers[-1]}:{rest}"
+        msg = f"profile {rest!r} is not in the layer {layer!r}"
+        return UsageError(msg, hint=f"use {other}, or {rest} without a layer")
+    if layer:
+        hint = suggest(rest, known, listed_by=LISTED_BY)
+        return UsageError(f"unknown profile {name!r}", hint=hint)
+    if ":" in name:
+        hint = f"before the colon stands one of {', '.join(LAYERS)}"
+        return UsageError(f"unknown profile {name!r}", hint=hint)
     hint = suggest(name, known, listed_by=LISTED_BY)
     if os.path.exists(name):
         what = "folder" if os.path.isdir(name) else "file"
         hint = f"a name is looked up; if the {what} of this name is meant: ./{name}"
     return UsageError(f"unknown profile {name!r}", hint=hint)
+
+
+def with_built_in(err: ProfileError, name: str) -> ProfileError:
+    """Return the error, which says how the built-in profile is named."""
+    other = f"; or use the built-in one: --profile builtin:{name}"
+    return ProfileError(
+        [
+            each._replace(fix=f"{each.fix}{other}")
+            if each.rule == "profile-not-trusted"
+            else each
+            for each in err.findings
+        ]
+    )
 
 
 def no_profile_file(path: str, known: Collection[str]) -> UsageError:

@@ -46,12 +46,12 @@ def record(records: str, real: str, data: bytes) -> None:
     Raises:
         OSError: it cannot be written.
     """
-    from envcfg.files import make_beside
+    from envcfg.files import put_private
 
     os.makedirs(records, mode=0o700, exist_ok=True)
     text = os.fsencode(real) + b"\n"
     path = os.path.join(records, record_name(real, data))
-    os.replace(make_beside(path, text, 0o600, None, private=True), path)
+    put_private(path, text)
 
 
 def recorded_paths(records: str) -> dict[str, str]:

@@ -31,12 +31,15 @@ class RequestRule(NamedTuple):
     Attributes:
         rule: ``must`` be given, ``must not``, ``avoid``, or ``repeat`` on srun.
         value: what it must look like: a glob or an example.
+        default: what is right for nearly all jobs; *others* are right for some.
     """
 
     option: str
     rule: str
     reason: Reason
     value: str | None = None
+    default: str | None = None
+    others: tuple[str, ...] = ()
 
 
 class Size(NamedTuple):

@@ -9,7 +9,7 @@ everybody may write never does.
 from __future__ import annotations
 
 import stat
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Literal, NamedTuple
 
 
@@ -41,6 +41,26 @@ class Doubt(NamedTuple):
     def is_final(self) -> bool:
         """Tell whether no word of the user's helps: next moment it may be another file."""
         return self.who == "everybody"
+
+
+def strangers(way: Sequence[Entry], uid: int, groups: Collection[int]) -> Entry | None:
+    """Return what a stranger has put on the way to a file; None, if nobody has.
+
+    A stranger is somebody else than the user and root, where the entry is of no group of
+    the user's, or stands in a folder in which everybody may make something.
+
+    Args:
+        way: from the folder in which a candidate was looked for, to the file itself.
+        uid: the user's.
+        groups: those that the user is in.
+    """
+    above = way[0]
+    for entry in way[1:]:
+        is_other = entry.uid not in {uid, 0}
+        if is_other and (above.mode & stat.S_IWOTH or entry.gid not in groups):
+            return entry
+        above = entry
+    return None
 
 
 def judge(way: Sequence[Entry], uid: int, *, site: bool = False) -> Doubt | None:

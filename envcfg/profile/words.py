@@ -10,6 +10,9 @@ from typing import NamedTuple
 
 # What a profile may be called: its name stands in paths, messages, headers of scripts.
 PROFILE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
+# Where profiles are, the lowest first: what may stand before a name, as in builtin:lumi-g.
+LAYERS = ("builtin", "site", "user", "project")
+QUALIFIED_NAME = re.compile(rf"(?:({'|'.join(LAYERS)}):)?({PROFILE_NAME.pattern})")
 _REFERENCE = re.compile(r"\$\{(?P<name>[^}:]*)(?P<default>:-(?P<text>[^}]*))?\}")
 PLAIN_DEFAULT = re.compile(r"[A-Za-z0-9_./:@%+=,-]*")
 
@@ -22,6 +25,16 @@ class Ref(NamedTuple):
 
 
 Word = tuple["str | Ref", ...]
+
+
+def split_layer(name: str) -> tuple[str, str]:
+    """Split the name of a profile into its layer, empty where none is named, and the rest.
+
+    >>> split_layer("builtin:lumi-g")
+    ('builtin', 'lumi-g')
+    """
+    layer, _, rest = name.partition(":")
+    return (layer, rest) if layer in LAYERS else ("", name)
 
 
 class WordError(ValueError):

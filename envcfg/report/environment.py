@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from envcfg.characters import whole_number
 from envcfg.findings import Finding
 from envcfg.launch.environment import Row
 from envcfg.report.document import json_text
@@ -86,8 +87,8 @@ def environment_json(file: str, said: Mapping[str, str], rows: Sequence[Row]) ->
         "schema_version": SCHEMA_VERSION,
         "file": file,
         "profile": said.get("profile", ""),
-        "rank": _number(said.get("rank")),
-        "nodes": _number(said.get("nodes")),
+        "rank": whole_number(said.get("rank")),
+        "nodes": whole_number(said.get("nodes")),
         "variables": [row._asdict() for row in rows],
         "findings": environment_findings(rows),
     }
@@ -99,11 +100,3 @@ def _said(row: Row) -> str:
         return f"is not set in the rank, and the plan has {row.planned}"
     wanted = "does not have it" if row.planned is None else f"has {row.planned}"
     return f"is {row.value} in the rank, and the plan {wanted}"
-
-
-def _number(text: str | None) -> int | None:
-    return (
-        int(text)
-        if text and text.isascii() and text.isdigit() and len(text) < 10
-        else None
-    )

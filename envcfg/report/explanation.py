@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from envcfg.knowledge.variables import Knowledge, Variable
 from envcfg.lint.rule import Rule as LintRule
+from envcfg.lint.rule import unfilled
 from envcfg.log.rulebook import Rule
 from envcfg.profile.look.uses import Use, Uses
 from envcfg.report.conditions import condition_text
@@ -86,7 +87,7 @@ def lint_lines(rule: LintRule) -> Iterator[Line]:
     yield "bold", f"{rule.id} {rule.name} ({rule.severity})"
     yield from titled("group", rule.group)
     yield from titled("why", rule.why)
-    yield from titled("fix", rule.fix.replace("{{", "{").replace("}}", "}"))
+    yield from titled("fix", unfilled(rule.fix))
     yield from titled("source", f"{rule.source} ({rule.date})")
     yield "", "  found in"
     for line in rule.bad[0].script.rstrip().splitlines():
@@ -97,7 +98,8 @@ def lint_lines(rule: LintRule) -> Iterator[Line]:
 def lint_data(rule: LintRule) -> dict[str, object]:
     """Return a rule of lint for JSON."""
     kept = ("id", "name", "group", "severity", "why", "fix", "source", "date")
-    return {"kind": "lint rule", **{name: getattr(rule, name) for name in kept}}
+    found = {name: getattr(rule, name) for name in kept}
+    return {"kind": "lint rule", **found, "fix": unfilled(rule.fix)}
 
 
 def rule_data(rule: Rule) -> dict[str, object]:

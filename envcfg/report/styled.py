@@ -16,22 +16,40 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 Line = tuple[str, str]  # style, as rich names it, and text
+_PLAIN = frozenset({"dumb", "unknown"})  # values of TERM
 
 
 def is_styled(stream: TextIO | None = None) -> bool:
-    """Return whether *stream* (default: stdout) is a terminal that is to show colours.
+    """Return whether *stream* (default: stdout) gets colours.
 
-    https://no-color.org: whatever NO_COLOR is set to, but to nothing, turns them off.
+    NO_COLOR turns them off, whatever its value (https://no-color.org). Without it
+    FORCE_COLOR (https://force-color.org; 0: off) and CLICOLOR_FORCE turn them on, through
+    a pipe too. Otherwise a terminal gets them.
     """
-    plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") in ("dumb", "unknown")
-    return not plain and (stream or sys.stdout).isatty()
+    if os.environ.get("NO_COLOR"):
+        return False
+    if forced := os.environ.get("FORCE_COLOR"):
+        return forced != "0"
+    if os.environ.get("CLICOLOR_FORCE", "0") not in ("", "0"):
+        return True
+    return (stream or sys.stdout).isatty() and os.environ.get("TERM") not in _PLAIN
+
+
+def is_screen(stream: TextIO | None = None) -> bool:
+    """Return whether lines of *stream* can be written anew, as for a bar of progress."""
+    has_cursor = (stream or sys.stdout).isatty()
+    return has_cursor and is_styled(stream) and os.environ.get("TERM") not in _PLAIN
 
 
 def make_console() -> Console:
     """Return what prints to stdout, with escapes only where they are wanted."""
     from rich.console import Console
 
-    return Console(highlight=False, color_system="auto" if is_styled() else None)
+    if not is_styled():
+        return Console(highlight=False, color_system=None)
+    if os.environ.get("TERM") in _PLAIN:
+        return Console(highlight=False, color_system="standard", force_terminal=True)
+    return Console(highlight=False, force_terminal=True)
 
 
 def put(lines: Iterable[Line]) -> None:

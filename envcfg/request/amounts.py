@@ -73,7 +73,7 @@ def array_tasks(text: str) -> int:
         ValueError: it is no list of Slurm's.
     """
     listed, percent, at_once = text.partition("%")
-    numbers: set[int] = set()
+    marks = bytearray()  # by number: a set of ten million takes 600 MB
     for part in listed.split(","):
         match = _RANGE.fullmatch(part)
         first = int(match["first"]) if match else 1
@@ -81,5 +81,7 @@ def array_tasks(text: str) -> int:
         if not match or last < first or (percent and not _RANGE.fullmatch(at_once)):
             msg = f"{text!r} is no array, as in 0-9, 1,3,7 or 0-99%10"
             raise ValueError(msg)
-        numbers.update(range(first, last + 1, int(match["step"] or 1)))
-    return len(numbers)
+        marks.extend(bytes(max(0, last + 1 - len(marks))))
+        step = int(match["step"] or 1)
+        marks[first : last + 1 : step] = b"\1" * len(range(first, last + 1, step))
+    return marks.count(1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
+from shlex import quote
 from typing import NamedTuple
 
 from envcfg.findings import Finding
@@ -78,19 +79,26 @@ def taken_from_rules(
         name = option_in(profile, option)
         rule = profile.rules.get(name)
         given = option in asked.named or _in_extra(asked, name)
-        if given or rule is None or rule.rule != "must" or not _is_value(rule):
+        if given or rule is None or rule.rule != "must":
             continue
-        taken[option] = str(rule.value)
+        value = rule.default or (rule.value if _is_value(rule) else None)
+        if value is None:
+            continue
+        taken[option] = value
         if known_by and option in known_by.taken:
-            known = known_queues(profile, option)
-            others = f": {', '.join(known)}" if known else ""
+            others = [*map(quote, rule.others), *known_queues(profile, option)]
+            others = [each for each in others if each != value]
             findings.append(
                 Finding(
                     rule="taken-from-profile",
                     severity="note",
-                    subject=f"{option}={rule.value}",
+                    subject=f"{option}={value}",
                     message=f"is taken, as the system wants one: {rule.reason.why}",
-                    fix=f"choose another with {option}{others}",
+                    fix=": ".join(
+                        filter(
+                            None, (f"choose another with {option}", ", ".join(others))
+                        )
+                    ),
                     source=rule.reason.source,
                 )
             )

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from envcfg import __version__
 from envcfg.bash.host import render_inline
+from envcfg.bash.modules import render_module
 from envcfg.bash.pieces import template, title
 from envcfg.bash.quoting import quote, quote_directive, quote_word
 from envcfg.launch.plan import Plan
@@ -45,7 +46,7 @@ def render_job(script: Script) -> str:
     parts = [
         "\n".join(_header(script)),
         "\n".join(_directives(script)),
-        "" if script.inline else template("guard"),
+        render_module("begin") if script.inline else template("guard"),
         template(beginning) if beginning else "",
         "\n".join(_repeats(script.request)),
         _start(script),
@@ -67,7 +68,7 @@ def _words(words: Sequence[str]) -> str:
 def _header(script: Script) -> Iterator[str]:
     name, digest = quote_comment(script.plan.profile), script.plan.profile_hash[:16]
     submit = SCHEDULERS[script.request.scheduler].submit
-    yield "# shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand"
+    yield "# shellcheck disable=SC1003,SC2016,SC2034 # quoted, or read by others"
     yield f"# envcfg {__version__}, profile {name} (sha256 {digest})"
     yield f"# made by: {quote_comment(_words(script.made_by))}"
     yield f"# Submit it by: {submit} FILE"

@@ -1,7 +1,7 @@
 """Container runtimes: a module with a record each, and a template.
 
 The record of ``envcfg/runtimes/NAME.py`` says what is particular to a runtime, and its
-``template`` in ``bash/templates/runtimes/`` enters the container. A record is loaded when
+``template`` in ``bash/modules/runtimes/`` enters the container. A record is loaded when
 it is needed. CONTRIBUTING.md says how to add one.
 """
 

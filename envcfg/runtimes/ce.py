@@ -59,5 +59,4 @@ RUNTIME = Runtime(
     refuse_argument=refuse_argument,
     # What the file says is handed to Pyxis, which CE is made of.
     format_bind=pyxis.format_bind,
-    writes=True,
 )

@@ -35,8 +35,8 @@ class Runtime(NamedTuple):
         filed: how words for it begin that go into a file, not into the launch line.
         starters: who can start tasks in its containers; empty: all.
         directives: by scheduler, the option of a job that mounts the image once per node.
-        template: of ``bash/templates/runtimes``, which enters a container.
-        kind: those of one kind take the same images and arguments, and share a template, so
+        template: of ``bash/modules/runtimes``, which enters a container.
+        kind: those of one kind take the same images and arguments, and share a module, so
             that the job can try one after another; conditions call them by it.
         is_reference: whether an image's text is to be fetched, not opened as a path.
         is_pulled: whether a job that begins would fetch what the text names.
@@ -49,9 +49,6 @@ class Runtime(NamedTuple):
         pull: what to do before the job instead.
         unpacked: names of which an image that is a folder has one at least.
         described: how names end of files that describe an image, and are none.
-        is_text: arguments go through it as UTF-8, so that other bytes would be changed.
-        outlives: a container goes on where its client is killed; the template ends it.
-        writes: the template writes a file for each step, and removes it.
     """
 
     name: str
@@ -73,9 +70,6 @@ class Runtime(NamedTuple):
     pull: str = ""
     unpacked: tuple[str, ...] = ("bin", "usr")
     described: tuple[str, ...] = ()
-    is_text: bool = False
-    outlives: bool = False
-    writes: bool = False
 
     def goes_with(self, starter: str) -> bool:
         """Tell whether *starter* can start tasks in its containers."""

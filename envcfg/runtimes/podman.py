@@ -67,6 +67,4 @@ RUNTIME = Runtime(
     format_bind=format_bind,
     pulled="each node whose store lacks this image would pull it as the job starts",
     pull="pull it on each node before: srun --ntasks-per-node=1 podman pull IMAGE",
-    is_text=True,
-    outlives=True,
 )

@@ -1,8 +1,8 @@
-"""Who puts tasks on the nodes of a job: a record each, and a folder of templates.
+"""Who puts tasks on the nodes of a job: a record each, and a folder of modules.
 
-A starter's folder, ``bash/templates/NAME``, holds its host part (``host.sh``), what starts
-ranks (``ranks.sh``) or agents (``agent.sh``), what a task learns of itself (``rank.sh``),
-and the few words in which others differ (``words.sh``). CONTRIBUTING.md tells the rest.
+A starter's folder, ``bash/modules/NAME``, holds ``NAME.sh`` with its host part and what a
+task learns of itself, and what starts ranks (``ranks.sh``) or agents (``agent.sh``).
+CONTRIBUTING.md tells the rest.
 """
 
 from __future__ import annotations

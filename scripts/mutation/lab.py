@@ -249,6 +249,25 @@ def _make_environment(folder: Path, package: str) -> None:
         f"import scripts.mutation.witness as witness; {begin}",
     ]
     (modules / "lab.pth").write_text("\n".join(lines) + "\n")
+    _take_programs(Path(sysconfig.get_path("scripts")), folder / "venv/bin")
+
+
+def _take_programs(ours: Path, theirs: Path) -> None:
+    """Have our environment's programs there too; those in Python run by that Python.
+
+    A test that ran ours, which are on PATH or not, would look at the tree unchanged.
+    """
+    python = f"{ours}/python".encode()
+    for program in ours.iterdir():
+        copy = theirs / program.name
+        if not program.is_file() or copy.exists():
+            continue
+        text = program.read_bytes()
+        if text.startswith(b"#!") and python in text:
+            copy.write_bytes(text.replace(python, f"{theirs}/python".encode()))
+            shutil.copymode(program, copy)
+        else:
+            copy.symlink_to(program)
 
 
 def _await_end(process: subprocess.Popen[bytes], timeout: float | None) -> bool:

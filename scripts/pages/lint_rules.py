@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from envcfg.lint.rule import Rule, Sample, load_rules
+from envcfg.lint.rule import Rule, Sample, load_rules, unfilled
 from scripts.pages.markdown import code, linked, table, text
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -46,8 +46,8 @@ def _page(rule: Rule) -> Iterator[str]:
         "`envcfg/lint/rules/` by `scripts/rules`; [all rules](../lint.md#rules)."
     )
     for title, said in (
-        ("Why", text(_plain(rule.why))),
-        ("What to write instead", text(_plain(rule.fix))),
+        ("Why", text(rule.why)),
+        ("What to write instead", text(unfilled(rule.fix))),
         ("Who says so", f"{linked(rule.source)}, {rule.date}"),
     ):
         yield from ("", f"**{title}:** {said}")
@@ -80,18 +80,6 @@ def _said(sample: Sample) -> str:
 
 def _code(script: str) -> Iterator[str]:
     yield from ("", "```bash", *script.rstrip("\n").split("\n"), "```")
-
-
-class _Named(dict[str, str]):
-    """What a detector fills in, by its name."""
-
-    def __missing__(self, name: str) -> str:
-        return name.upper()
-
-
-def _plain(words: str) -> str:
-    """Return the words of a rule with names for what its detector fills in."""
-    return " ".join(words.format_map(_Named()).split())
 
 
 def main() -> None:

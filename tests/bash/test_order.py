@@ -4,14 +4,9 @@ from __future__ import annotations
 
 import re
 
+from envcfg.bash.modules import render_module
 from support import Wrap
 
-SECTIONS = (
-    *("What this job needs", "How it is started"),
-    "What each rank does first, inside the container",
-    *("Machinery: the same in every script", "How signals reach what is spawned"),
-    "Now do it",
-)
 PLAIN = (
     "--profile",
     "lumi-g",
@@ -23,22 +18,36 @@ PLAIN = (
 )
 
 
-def test_the_first_120_lines_say_all_that_is_particular_to_the_job(wrap: Wrap) -> None:
-    lines = wrap(*PLAIN).text.splitlines()
-    end = next(at for at, line in enumerate(lines) if "--- How it is started" in line)
-    assert end <= 120
-    later = "\n".join(lines[end:])
-    call = "envcfg_main python train.py"
-    assert later.endswith(call)
+MODULE = re.compile(r"^# --- (\S+) \d+ \(sha256 \w{16}\) -+$", re.M)
+
+
+def test_the_first_170_lines_say_all_that_is_particular_to_the_job(wrap: Wrap) -> None:
+    text = wrap(*PLAIN).text
+    job, core, later = text.partition("# --- core ")
+    assert core
+    assert len(job.splitlines()) <= 170
+    assert later.endswith("\nenvcfg_run python train.py\n")
     for word in ("pytorch.sif", "lumi-g", "hsn", "MIOPEN", "/opt/cray", "[profiles/"):
+        assert word in job
         assert word not in later
 
 
-def test_sections_stand_in_the_order_of_a_reader(wrap: Wrap) -> None:
-    titles = re.findall(
-        r"^# --- (.*?)(?:,? and how it ends)? -+$", wrap(*PLAIN).text, re.M
-    )
-    assert titles == list(SECTIONS)
+def test_each_module_stands_whole_and_unchanged(wrap: Wrap) -> None:
+    text = wrap(*PLAIN).text
+    names = MODULE.findall(text)
+    assert names[:2] == ["begin", "core"]
+    assert names[-1] == "end"
+    assert all(render_module(name) in text for name in names)
+
+
+def test_the_job_s_part_is_shown_alone(wrap: Wrap) -> None:
+    shown = wrap(*PLAIN[:4], "--print", "job", *PLAIN[4:]).text
+    listed = re.search(r"^# modules: (.*)$", shown, re.M)
+    assert listed is not None
+    text = wrap(*PLAIN).text
+    assert listed[1].split(", ") == MODULE.findall(text)
+    job = shown.partition("# modules: ")[0].partition("# --- ")[2]
+    assert job.strip() in text
 
 
 def test_the_launch_line_of_the_header_is_the_one_that_is_printed(wrap: Wrap) -> None:
@@ -56,7 +65,7 @@ def test_a_command_that_spans_lines_stays_in_the_comment(wrap: Wrap) -> None:
 def test_ranks_of_an_agent_leave_its_masks_alone(wrap: Wrap) -> None:
     """The task has left one layer before; what the agent sets then is the rank's."""
     made = wrap(*PLAIN[:4], "--launcher", "torchrun", *PLAIN[4:]).text
-    worker = made.partition("ENVCFG_WORKER <<")[2].partition("\nENVCFG_TEXT\n")[0]
-    assert 'exec "$@"' in worker
+    worker = made.partition("ENVCFG_INSIDE_RANK <<")[2].partition("\nENVCFG_TEXT\n")[0]
+    assert "envcfg_inside()" in worker
     assert "_VISIBLE_DEVICES" not in worker
     assert made.count("unset -v HIP_VISIBLE_DEVICES") == 1

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import os
 import re
+import stat
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from envcfg.log.rulebook import load_rules
-from support import JOB, Wrap, bash, zero_separated
+from support import JOB, Wrap, bash, require_root, zero_separated
 
 LUMI = ("--profile", "lumi-g", "--container", "none", "--fact", "rocm=6.2.4")
 FOUR = {"FAKE_NODES": "2", "FAKE_TASKS": "2"}
@@ -122,7 +124,7 @@ def test_nccl_tells_what_the_checker_reads(
     assert set(done.stdout.split(b"\n")[:-1]) == {b"INFO INIT,BOOTSTRAP,ENV,NET no"}
     assert zero_separated(fakes / "srun").count(b"--unbuffered") == 1
     done = run(wrap, "--nccl-debug", "logs", "--set", "NCCL_DEBUG=TRACE", *show)
-    file = rf"{tmp_path}/logs/nccl-{JOB}\.\d+-%h-%p\.log"
+    file = rf"{tmp_path}/logs/nccl-{JOB}\.\d+/nccl-%h-%p\.log"
     assert re.fullmatch(
         f"TRACE INIT,BOOTSTRAP,ENV,NET {file}", done.stdout.splitlines()[0].decode()
     )
@@ -137,14 +139,17 @@ def test_logs_go_when_the_step_has_succeeded_if_asked(
 ) -> None:
     write = f'echo x >"${{NCCL_DEBUG_FILE%%\\%*}}host-$RANK.log"; exit {code}'
     (tmp_path / "logs").mkdir()
-    (tmp_path / "logs/nccl-99-other.log").touch()
+    (tmp_path / "logs/nccl-99").mkdir()
     options = ("--nccl-debug=${HERE}/logs", "--nccl-debug-remove")
     done = run(wrap, *options, "--", "sh", "-c", write, HERE=str(tmp_path))
     assert done.returncode == code
-    names = (path.name for path in (tmp_path / "logs").iterdir())
-    left = sorted(re.sub(r"\.\d+-", "-", name) for name in names)
-    ours = [f"nccl-{JOB}-host-{rank}.log" for rank in range(4)] if kept else []
-    assert left == [*ours, "nccl-99-other.log"]
+    left = [str(path.relative_to(tmp_path)) for path in tmp_path.glob("logs/*/*")]
+    ours = [f"logs/nccl-{JOB}/nccl-host-{rank}.log" for rank in range(4) if kept]
+    assert sorted(re.sub(r"\.\d+/", "/", name) for name in left) == ours
+    folders = list((tmp_path / "logs").iterdir())
+    modes = {each.name: stat.S_IMODE(each.stat().st_mode) for each in folders}
+    assert [mode for name, mode in modes.items() if name != "nccl-99"] == [0o700] * kept
+    assert len(folders) == 1 + kept
 
 
 @pytest.mark.usefixtures("fakes")
@@ -156,8 +161,8 @@ def test_a_step_that_succeeds_leaves_the_logs_of_one_that_failed(
     steps = "\n".join(f"envcfg_run sh -c '{write}' a {code} || :" for code in (3, 0))
     done = bash(f"set -euo pipefail\n{made.text}\n{steps}")
     assert done.returncode == 0, done.stderr.decode()
-    (left,) = (tmp_path / "the logs").iterdir()
-    assert left.name.endswith("-3.log")
+    (left,) = (tmp_path / "the logs").glob("*/*")
+    assert left.name == "nccl-3.log"
 
 
 FLIGHT = (
@@ -205,7 +210,27 @@ def test_a_folder_that_cannot_be_made_ends_the_step_before_it(
     done = run(wrap, "--flight-recorder", "file", "--", "echo", "started")
     assert done.returncode != 0
     assert b"started" not in done.stdout
-    assert "cannot make the folder file for Flight Recorder" in done.stderr.decode()
+    said = f"cannot make the folder file/flight-{JOB} for Flight Recorder"
+    assert said in done.stderr.decode()
+
+
+def _nobody_s(path: Path, owner: Path) -> None:
+    path.mkdir()
+    os.chown(path, 65534, owner.stat().st_gid)
+
+
+@pytest.mark.usefixtures("fakes")
+@pytest.mark.parametrize("make", [Path.symlink_to, _nobody_s])
+def test_a_folder_that_somebody_else_has_made_is_refused(
+    wrap: Wrap, tmp_path: Path, make: Callable[[Path, Path], None]
+) -> None:
+    require_root()
+    (tmp_path / "victim").mkdir()
+    (tmp_path / "shared").mkdir()
+    make(tmp_path / f"shared/flight-{JOB}", tmp_path / "victim")
+    done = run(wrap, "--flight-recorder", "shared", "--", "echo", "started")
+    assert (done.returncode, done.stdout) == (4, b"")
+    assert f"cannot make the folder shared/flight-{JOB}" in done.stderr.decode()
 
 
 @pytest.mark.parametrize(

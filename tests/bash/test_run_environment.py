@@ -23,7 +23,7 @@ def reports(wrap: Wrap, folder: Path, *options: str, **env: str) -> list[Path]:
     assert made.code == 0, made.err
     done = bash(f"cd {folder}\nset -euo pipefail\n{made.text}", **env)
     assert done.returncode == 0, done.stderr
-    return sorted(folder.glob("envcfg-environment-*"))
+    return sorted(folder.glob("envcfg-environment-*/rank*"))
 
 
 def answer(path: Path, *options: str) -> dict[str, dict[str, str]]:
@@ -34,14 +34,14 @@ def answer(path: Path, *options: str) -> dict[str, dict[str, str]]:
 
 def test_the_ranks_that_are_asked_write_a_file_each(wrap: Wrap, tmp_path: Path) -> None:
     found = reports(wrap, tmp_path, "--report-environment", "0,2")
-    assert [path.name.rpartition("-")[2] for path in found] == ["rank0", "rank2"]
+    assert [path.name for path in found] == ["rank0", "rank2"]
     for path in found:
-        assert stat.S_IMODE(path.stat().st_mode) == 0o600
+        assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
 
 
 def test_rank_0_does_where_none_is_named(wrap: Wrap, tmp_path: Path) -> None:
     (path,) = reports(wrap, tmp_path, "--report-environment")
-    assert path.name.endswith("-rank0")
+    assert path.name == "rank0"
 
 
 def test_who_has_set_what(wrap: Wrap, tmp_path: Path) -> None:
@@ -115,6 +115,18 @@ def test_a_file_that_is_none_is_refused(tmp_path: Path) -> None:
     assert "no report of a rank's environment" in done.err
 
 
+def test_a_plan_that_is_made_up_does_not_fill_the_memory(tmp_path: Path) -> None:
+    path, value = tmp_path / "x", "y" * (1 << 20)
+    words = ["envcfg:environment", "rank=0", "envcfg:plan"]
+    for number in range(5):
+        words += [f"NCCL_{number}", "=" + "${A}" * 200, ""]
+    words += ["envcfg:job", "envcfg:start", "envcfg:rank", "RANK=0", f"A={value}"]
+    path.write_text("\0".join([*words, "envcfg:end", ""]))
+    done = envcfg("environment", "--json", str(path))
+    assert done.code == 1
+    assert len(done.text) < 2 * len(value)
+
+
 def test_a_variable_that_the_job_has_not_exported_is_the_job_s(
     wrap: Wrap, tmp_path: Path
 ) -> None:
@@ -122,7 +134,7 @@ def test_a_variable_that_the_job_has_not_exported_is_the_job_s(
     mine = "NCCL_SOCKET_IFNAME=nmn0\nNAMED='a b'\n"
     done = bash(f"cd {tmp_path}\nset -euo pipefail\n{mine}{made.text}")
     assert done.returncode == 0, done.stderr
-    found = answer(*tmp_path.glob("envcfg-environment-*"))
+    found = answer(*tmp_path.glob("envcfg-environment-*/rank*"))
     name = found["NCCL_SOCKET_IFNAME"]
     assert (name["state"], name["origin"]) == ("changed", "job")
     assert (found["A"]["state"], found["A"]["value"]) == ("as planned", "a b")
@@ -155,7 +167,7 @@ def test_functions_of_the_job_s_shell_are_not_called(
     mine = "grep() { echo mine; }; tr() { echo mine; }; cat() { echo mine; }\n"
     done = bash(f"cd {tmp_path}\nset -euo pipefail\n{mine}{exported}{made.text}")
     assert (done.returncode, done.stdout) == (0, b""), done.stderr
-    assert answer(*tmp_path.glob("envcfg-environment-*"))["RANK"]["value"] == "0"
+    assert answer(*tmp_path.glob("envcfg-environment-*/rank*"))["RANK"]["value"] == "0"
 
 
 def test_where_a_tool_is_missing_in_the_rank_nothing_is_said_of_variables(
@@ -167,7 +179,7 @@ def test_where_a_tool_is_missing_in_the_rank_nothing_is_said_of_variables(
     made = wrap(*LUMI, *LOCAL, "--set", f"PATH={tmp_path}/bin", "--", "/bin/true")
     done = bash(f"cd {tmp_path}\nset -euo pipefail\n{made.text}")
     assert done.returncode == 0
-    (path,) = tmp_path.glob("envcfg-environment-*")
+    (path,) = tmp_path.glob("envcfg-environment-*/rank*")
     told = envcfg("environment", str(path))
     assert (told.code, "cat, grep and tr must be in the image" in told.err) == (4, True)
 
@@ -194,3 +206,23 @@ def test_the_agent_of_torch_leaves_the_rank_s_text_as_it_was(
     seen = Template(text).safe_substitute(local_rank="0")
     assert "'x$$y'" in seen
     assert "</proc/self/environ" in seen
+
+
+@pytest.mark.parametrize("what", ["mkfifo", "ln -s /dev/stderr", "ln -s .", "touch"])
+def test_what_a_stranger_has_made_in_its_place_gets_nothing(
+    tmp_path: Path, what: str
+) -> None:
+    """A pipe would get the job's environment, or hold up the job for ever."""
+    names = ("place", "share", "report")
+    lines = (
+        "ENVCFG_RANK=",
+        *(module(name).text for name in names),
+        "envcfg_fault() { printf '%s' \"$1\"; }",
+        f"cd {tmp_path}; name=envcfg-environment-7.$$",
+        f"{what} $name; {what} $name-rank0",
+        "ENVCFG_JOB=7 ENVCFG_REPORTED=0 ENVCFG_PROFILE=x ENVCFG_NODES=1 HELD=told",
+        "export HELD; ENVCFG_PLANNED=() ENVCFG_ARGS=(); envcfg_report",
+    )
+    done = bash("\n".join(lines))
+    assert done.stdout.startswith(b"cannot write ")
+    assert b"HELD" not in done.stderr

@@ -11,7 +11,16 @@ from pathlib import Path
 
 import pytest
 
-from support import ROOT, Wrap, bash, environment, rank_part, require, zero_separated
+from support import (
+    ROOT,
+    Wrap,
+    bash,
+    environment,
+    rank_part,
+    require,
+    whole,
+    zero_separated,
+)
 
 GOLDEN = ROOT / "tests/golden/tuolumne-flux.sh"
 DUMP = ROOT / "tests/cluster/programs/dump.py"
@@ -37,7 +46,7 @@ def test_each_rank_gets_what_the_plan_says(
     monkeypatch.chdir(tmp_path)
     (tmp_path / "dump.py").write_bytes(DUMP.read_bytes())
     (tmp_path / "pytorch.sif").touch()
-    text = GOLDEN.read_text().replace("'/images", f"'{tmp_path}")
+    text = whole(GOLDEN.read_text()).replace("'/images", f"'{tmp_path}")
     done = bash(f"set -euo pipefail\n{text}", FAKE_NODES=str(nodes))
     assert done.returncode == 0, done.stderr.decode()
     noted = [word.decode() for word in zero_separated(in_flux / "flux-run")]
@@ -129,7 +138,7 @@ def test_files_of_a_step_carry_the_job_s_number(wrap: Wrap, tmp_path: Path) -> N
     show = ("--", "sh", "-c", 'echo "$NCCL_DEBUG_FILE ${ENVCFG_JOB-}"')
     done = bash(wrap(*BARE, "--ranks", "1", "--nccl-debug", "logs", *show).out)
     assert re.fullmatch(
-        rf"{tmp_path}/logs/nccl-3AbZ\.\d+-%h-%p\.log \n", done.stdout.decode()
+        rf"{tmp_path}/logs/nccl-3AbZ\.\d+/nccl-%h-%p\.log \n", done.stdout.decode()
     )
 
 
@@ -241,6 +250,7 @@ def test_the_rank_part_runs_in_any_posix_shell(shell: list[str]) -> None:
         '$MASTER_ADDR $MASTER_PORT"'
     )
     flux = {
+        "ENVCFG_SUFFIX": "",
         "FLUX_TASK_RANK": "9",
         "FLUX_TASK_LOCAL_ID": "1",
         "FLUX_JOB_SIZE": "16",
@@ -250,7 +260,11 @@ def test_the_rank_part_runs_in_any_posix_shell(shell: list[str]) -> None:
         "ENVCFG_MASTER_ADDR": "node1",
     }
     done = subprocess.run(
-        [*shell, "-euc", text], env=flux, capture_output=True, check=False, text=True
+        [*shell, "-euc", text, "envcfg-rank", "--"],
+        env=flux,
+        capture_output=True,
+        check=False,
+        text=True,
     )
     digits = "123456789abcdefghijkmnopqrstuvwxyzABCDEFGHJKLMNPQRSTUVWXYZ"
     number = 0

@@ -24,6 +24,7 @@ from support import (
     environment,
     rank_part,
     require,
+    whole,
     wrap_text,
     zero_separated,
 )
@@ -78,7 +79,7 @@ def test_each_rank_gets_what_the_plan_says(
     monkeypatch.chdir(tmp_path)
     (tmp_path / "dump.py").write_bytes(DUMP.read_bytes())
     (tmp_path / "pytorch.sif").touch()
-    text = GOLDEN.read_text().replace("'/images", f"'{tmp_path}")
+    text = whole(GOLDEN.read_text()).replace("'/images", f"'{tmp_path}")
     done = bash(f"set -euo pipefail\n{text}", FAKE_MPI=dialect)
     assert done.returncode == 0, done.stderr.decode()
     assert noted(fakes).startswith(SIZED[dialect])
@@ -276,7 +277,7 @@ def test_files_of_a_step_carry_the_job_s_number(wrap: Wrap, tmp_path: Path) -> N
         done = bash(made.out, PBS_JOBID=job)
         assert done.returncode == 0, done.stderr.decode()
         assert re.match(
-            rf"{tmp_path}/logs/nccl-{name}\.\d+-%h-%p\.log\n", done.stdout.decode()
+            rf"{tmp_path}/logs/nccl-{name}\.\d+/nccl-%h-%p\.log\n", done.stdout.decode()
         )
 
 
@@ -405,6 +406,7 @@ def test_the_rank_part_runs_in_any_posix_shell(shell: list[str]) -> None:
         '$MASTER_ADDR $MASTER_PORT $envcfg_address $*"'
     )
     told = {
+        "ENVCFG_SUFFIX": "",
         "ENVCFG_DIALECT": "pals",
         "PALS_RANKID": "9",
         "PALS_LOCAL_RANKID": "1",
@@ -418,7 +420,7 @@ def test_the_rank_part_runs_in_any_posix_shell(shell: list[str]) -> None:
         "ENVCFG_COLONS": "yes",
     }
     done = subprocess.run(
-        [*shell, "-euc", text, "x", "::", "", "a:", ":::"],
+        [*shell, "-euc", text, "x", "--", "::", "", "a:", ":::"],
         env=told,
         capture_output=True,
         check=False,

@@ -23,7 +23,7 @@ else:
 
 PYXIS = ("--profile", "aws-p5", "--runtime", "pyxis", "--container", "a#b:c")
 CE = ("--profile", "alps-clariden", "--runtime", "ce", "--container", "mine")
-COMMAND = ("--", "sh", "-c", 'cat .envcfg* >edf; env -0 >"env.$RANK"')
+COMMAND = ("--", "sh", "-c", 'cat .envcfg*/environment.toml >edf; env -0 >"env.$RANK"')
 
 
 @pytest.fixture(autouse=True)
@@ -124,7 +124,7 @@ def test_the_file_goes_where_the_step_fails_before_and_is_no_one_else_s(
 ) -> None:
     text = wrap(*CE, "--bind", "/nowhere", *COMMAND).text
     (folder / "keep").touch()
-    done = bash(text, ENVCFG_EDF=str(folder / "keep"))
+    done = bash(text, ENVCFG_PLACED=str(folder / "keep"))
     assert done.returncode == 4
     assert sorted(each.name for each in folder.iterdir()) == ["keep"]
     assert bash(text, SCRATCH="/nowhere/at/all").returncode == 4

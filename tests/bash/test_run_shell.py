@@ -112,6 +112,36 @@ def test_steps_follow_each_other_and_leave_nothing_behind(wrap: Wrap) -> None:
     assert done.stdout == b"unset unset\n"
 
 
+@pytest.mark.parametrize("code", [0, 3])
+def test_what_reads_the_output_of_ranks_comes_to_its_end(wrap: Wrap, code: int) -> None:
+    reader = "while read -r line; do sleep 0.05; echo $line; done"
+    program = f"exec > >({reader}); echo {{1..9}} | fmt -w1; exit {code}"
+    done = bash(wrap(*LOCAL, "--", "bash", "-c", program).out)
+    assert (done.returncode, done.stdout.split()) == (
+        code,
+        b"1 2 3 4 5 6 7 8 9".split(),
+    )
+
+
+OPEN = "cd /proc/$$/fd && printf '%s ' *"
+
+
+@pytest.mark.parametrize("setup", ["", "set -m;", "function exec { false; };"])
+def test_steps_leave_no_file_open_in_the_shell_nor_in_a_rank(
+    wrap: Wrap, tmp_path: Path, setup: str
+) -> None:
+    (tmp_path / "steps.sh").write_bytes(wrap(*LOCAL).out)
+    (tmp_path / "open").write_text(f"{OPEN}\n")
+    steps = (
+        f"source ./steps.sh; ({OPEN}); envcfg_run true; envcfg_run true; echo; ({OPEN})"
+    )
+    before, after = bash(f"{setup} {steps}").stdout.splitlines()
+    assert after == before
+    alone = bash("exec sh ./open").stdout
+    rank = bash(f"{setup} source ./steps.sh; envcfg_run sh ./open").stdout
+    assert rank == alone
+
+
 def test_a_step_without_command_is_an_error(wrap: Wrap, tmp_path: Path) -> None:
     done = bash(wrap(*LOCAL).out + b"\nenvcfg_run")
     assert done.returncode == 2

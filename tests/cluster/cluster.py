@@ -7,6 +7,7 @@ say. It knows nothing of `envcfg` and nothing of pytest.
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import time
 from collections.abc import Mapping, Sequence
@@ -22,17 +23,24 @@ LOGIN = "login"
 NODES = ("nid001000", "nid001001")
 MAHTI_NODES = ("g1101", "g1102")
 _MOUNTERS = ("squashfuse", "fuse-overlayfs")
-_PAUSE = ("podman",)
+# As which Podman keeps a user's namespaces: itself, or Debian's catatonit where there is one.
+_KEEPERS = {("podman",), ("catatonit", "-P")}
 USER = "envcfg"
 UID = 327000100
 
 
 @dataclass(frozen=True)
 class Process:
-    """A process that runs on one of the hosts."""
+    """A process that runs on one of the hosts.
+
+    Attributes:
+        is_keeper: Podman keeps its namespaces by it: it does nothing else, and outlives
+            what has started it.
+    """
 
     pid: int
     argv: tuple[str, ...]
+    is_keeper: bool = False
 
 
 class Cluster:
@@ -226,7 +234,8 @@ class Cluster:
             process.argv
             for node in nodes
             for process in self.processes(node)
-            if process.argv not in {(), _PAUSE}
+            if process.argv
+            and not process.is_keeper
             and not any(mounter in process.argv[0] for mounter in _MOUNTERS)
         ]
 
@@ -238,7 +247,7 @@ class Cluster:
                 if Path(f"/proc/{pid}").stat().st_uid == UID:
                     argv = Path(f"/proc/{pid}/cmdline").read_bytes()
                     words = argv.decode(errors="replace").split("\0")[:-1]
-                    found.append(Process(pid, tuple(words)))
+                    found.append(Process(pid, tuple(words), _is_keeper(pid, words)))
             except (FileNotFoundError, ProcessLookupError):
                 continue  # it has ended meanwhile
         return found
@@ -246,6 +255,23 @@ class Cluster:
     def pids(self, host: str) -> list[int]:
         """Return the process ids of `processes`."""
         return [process.pid for process in self.processes(host)]
+
+
+def _is_keeper(pid: int, words: Sequence[str]) -> bool:
+    """Tell by more than the name: the program, a user's namespace, nobody waiting for it.
+
+    Raises:
+        OSError: it has ended meanwhile.
+    """
+    if tuple(words) not in _KEEPERS:
+        return False
+    status = Path(f"/proc/{pid}/status").read_text()
+    parent = next(x.split()[1] for x in status.splitlines() if x.startswith("PPid:"))
+    return (
+        Path(os.readlink(f"/proc/{pid}/exe")).name == words[0]
+        and os.readlink(f"/proc/{pid}/ns/user") != os.readlink("/proc/self/ns/user")
+        and Path(f"/proc/{parent}").stat().st_uid != UID
+    )
 
 
 def _pids_in_network_of(host: str) -> list[int]:

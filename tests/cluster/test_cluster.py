@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
 import time
 from pathlib import Path
@@ -218,6 +220,39 @@ def test_a_cancelled_job_leaves_no_process(cluster: Cluster) -> None:
     while left := cluster.left_running():
         assert time.monotonic() < until, left
         time.sleep(0.2)
+
+
+# What looks like the process that Podman keeps for its namespaces, and whether it is left.
+OWN = "unshare --user bash -c 'exec -a podman {}' <>never"
+KEEPERS = {
+    "all alike": (f"({OWN.format('./podman')} &)", False),
+    "another program": (f"({OWN.format('cat')} &)", True),
+    "no namespaces of its own": ("(exec -a podman ./podman <>never &)", True),
+    "started by a step": (f"{OWN.format('./podman')} &", True),
+    "more words": (f"({OWN.format('./podman -')} &)", True),
+}
+
+
+@pytest.mark.parametrize("kind", KEEPERS)
+def test_what_podman_keeps_is_told_by_more_than_its_name(
+    cluster: Cluster, kind: str
+) -> None:
+    start, is_left = KEEPERS[kind]
+    node = cluster.nodes[0]
+    job = cluster.submit(
+        f"#!/bin/bash\ncp /bin/cat podman; mkfifo never\n{start}\nsleep 1234\n",
+        f"--nodelist={node}",
+    )
+    until = time.monotonic() + 30
+    while not (
+        found := [p for p in cluster.processes(node) if p.argv[:1] == ("podman",)]
+    ):
+        assert time.monotonic() < until, job.stdout
+        time.sleep(0.1)
+    left = [words for words in cluster.left_running() if words[:1] == ("podman",)]
+    for each in found:
+        os.kill(each.pid, signal.SIGKILL)
+    assert bool(left) == is_left
 
 
 def test_waiting_too_long_shows_what_was_written(cluster: Cluster) -> None:

@@ -35,7 +35,7 @@ HOSTILE = [
 ]  # fmt: skip
 NO_TEXT = b"a\xe9\xff"
 LUMI = ("--profile", "lumi-g", "--fact", "rocm=6.2.4")
-PERLMUTTER = ("--profile", "perlmutter")
+PERLMUTTER = ("--profile", "perlmutter", "--allow", "cluster")
 # Small limits, as some machines' are; files for what systemd would keep elsewhere.
 CONTAINERS = """\
 [containers]
@@ -250,9 +250,9 @@ def left_over(cluster: Cluster, job: Job) -> list[str]:
         for process in cluster.processes(node):
             # Of a user, Podman keeps one for its namespaces: where Slurm knows processes by
             # cgroup, it goes with the job, as does what Apptainer has mounted for others.
-            if process.argv not in {(), ("podman",)} and not process.argv[0].endswith(
-                "squashfuse_ll"
-            ):
+            if not process.argv or process.is_keeper:
+                continue
+            if not process.argv[0].endswith("squashfuse_ll"):
                 left.append(f"{node}: {process.argv}")
     return left
 
@@ -283,7 +283,7 @@ def test_ranks_get_what_is_meant_for_them_over_two_nodes(
         "torchrun": "0",
     }, said
     # srun's code is the highest: of a rank that it ended, unless that had not begun.
-    assert re.search(r"^first (3|137|143) after 1?\d$", said, re.M), said
+    assert re.search(r"^first (3|137|143) after \d+$", said, re.M), said
     for rank in range(4):
         words = zero_separated(workdir / f"out/{rank}.args")
         assert words == [word.encode() for word in HOSTILE]

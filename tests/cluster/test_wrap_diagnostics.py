@@ -96,11 +96,11 @@ def test_each_process_gets_a_file_for_the_log_of_nccl(
     options = f"--nccl-debug={workdir}/logs"
     done = cluster.sbatch(job(tool, workdir, options, write), *EIGHT)
     assert done.state == "COMPLETED", done.stdout
-    files = sorted((workdir / "logs").iterdir())
-    assert [
-        re.sub(r"\.[0-9]+-(.*-)[0-9]+\.log", r"-\1N.log", path.name) for path in files
-    ] == [
-        f"nccl-{done.id}-{node}-N.log" for node in cluster.nodes[:2] for _ in range(4)
+    (folder,) = (workdir / "logs").iterdir()
+    assert re.fullmatch(rf"nccl-{done.id}\.[0-9]+", folder.name)
+    files = sorted(folder.iterdir())
+    assert [re.sub(r"-[0-9]+\.log", "-N.log", path.name) for path in files] == [
+        f"nccl-{node}-N.log" for node in cluster.nodes[:2] for _ in range(4)
     ]
     assert sorted(path.read_text().strip() for path in files) == [
         str(n) for n in range(8)
@@ -114,7 +114,7 @@ def test_a_rank_says_who_has_set_what(cluster: Cluster, tool: Path) -> None:
         f"PATH={tool}:$PATH\nexport NCCL_NET_GDR_LEVEL=SYS\n"
         f"source <(envcfg wrap --profile lumi-g --container {cluster.pytorch_image} "
         "--fact rocm=6.2.4 --report-environment 3 -- true)\n"
-        "envcfg environment --json --all envcfg-environment-*-rank3\n"
+        "envcfg environment --json --all envcfg-environment-*/rank3\n"
     )
     size = ("-N2", "--gpus-per-node=2", "--ntasks-per-node=2", "--partition=small-g")
     done = cluster.sbatch(script, *size)
@@ -141,7 +141,7 @@ def test_a_rank_of_torchrun_says_it_too(cluster: Cluster, tool: Path) -> None:
         f"source <(envcfg wrap --profile ./site.yaml --container {cluster.pytorch_image} "
         "--set 'A=${NCCL_PROTO}' --setup 'export B=$$' --report-environment 3 "
         "-- torchrun --nproc-per-node 2 --no-python /bin/true)\n"
-        "envcfg environment --json --all envcfg-environment-*-rank3\n"
+        "envcfg environment --json --all envcfg-environment-*/rank3\n"
     )
     size = ("-N2", "--gpus-per-node=2", "--partition=small-g")
     done = cluster.sbatch(script, *size)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from envcfg.lint.rule import load_rules
 from support import Wrapped, envcfg
 
 
@@ -123,3 +125,14 @@ def test_a_variable_of_which_only_a_profile_speaks(
     assert "MY_OWN: nothing is known of it but that profiles set it" in done.text
     assert "sets MY_OWN=1\n    profiles: my\n    mine\n    [" in done.text
     assert f"warning: {folder}/bad.yaml: cannot be used" in done.err
+
+
+@pytest.mark.parametrize("form", [(), ("--json",)], ids=str)
+@pytest.mark.parametrize("name", sorted(load_rules()))
+def test_what_a_rule_fills_in_has_a_name_in_capitals(
+    explain: Callable[..., Wrapped], name: str, form: tuple[str, ...]
+) -> None:
+    done = explain(*form, name)
+    assert done.code == 0
+    told = done.text.partition("\n  found in")[0]
+    assert not re.search(r"(?<!\$)\{\w+\}|\{\{", told), told

@@ -397,6 +397,8 @@ def test_an_ordinary_user_trusts_root_and_nobody_else(
     monkeypatch.setenv("HOME", str(tmp_path / "top"))
     monkeypatch.delenv("XDG_STATE_HOME")
     give_all(profile, 1234)
+    for each in (profile.parents[1], *profile.parents[1].rglob("*")):
+        give(each, gid=NOBODY)  # somebody's of their own group
     # The checkout and Python may lie where only root reads.
     reading = ("--inh-caps=+dac_override", "--ambient-caps=+dac_override")
     user = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", *reading)
@@ -412,7 +414,11 @@ def test_an_ordinary_user_trusts_root_and_nobody_else(
     records = tmp_path / "top/.local/state/envcfg/trusted"
     assert (records.stat().st_uid, records.stat().st_mode & 0o777) == (NOBODY, 0o700)
     assert run("wrap", *NAMED).returncode == 0
-    assert envcfg("wrap", *NAMED).code == 2  # their word is not root's
+    theirs = envcfg(
+        "wrap", *NAMED
+    )  # their word is not root's, to whom they are strangers
+    assert (theirs.code, b"evil" in theirs.out) == (0, False)
+    assert "is ignored, because it belongs to 1234, not to you" in theirs.err
     give_all(profile, 0)
     profile.write_text(HOSTILE + "# another\n")
     assert run("wrap", *NAMED).returncode == 0  # root's

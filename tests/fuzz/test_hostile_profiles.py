@@ -143,7 +143,13 @@ def everything() -> dict[str, Json]:
             "rules": {
                 "--partition": {"rule": "must", "value": "gpu", **SAID},
                 "--qos": {"rule": "must", "value": "normal", **SAID},
-                "--constraint": {"rule": "must", "value": "gpu", **SAID},
+                "--constraint": {
+                    "rule": "must",
+                    "value": "gpu",
+                    "default": "gpu",
+                    "others": ["gpu&hbm80g"],
+                    **SAID,
+                },
                 "--network": {"rule": "must", "value": "single_node_vni", **SAID},
                 "--gpus-per-node": {"rule": "repeat", **SAID},
                 "--nodes": {"rule": "repeat", **SAID},

@@ -31,6 +31,8 @@ OPTIONS = {
     "flux": ("--profile", "tuolumne", "--fact", "rocm=6.4.1"),
     "pbs": ("--profile", "derecho"),
 }
+# Those whose ranks envcfg itself ends; elsewhere the step's end does it.
+OWN = ("local", "torchrun")
 STAND_INS = {
     "torchrun": """while [[ $1 != /bin/sh ]]; do shift; done
 RANK=0 LOCAL_RANK=0 WORLD_SIZE=1 GROUP_RANK=0 exec "$@"
@@ -55,6 +57,7 @@ PALS_RANKID=0 PALS_LOCAL_RANKID=0 exec "$@"
 """,
 }
 SIGNALS = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGUSR1, signal.SIGUSR2)
+KILLED = (signal.SIGKILL, signal.SIGKILL)
 # Of a job: as a file, sourced in a script, and with a step of a script of several.
 FORMS = {
     "file": "exec bash ./command.sh",
@@ -62,10 +65,20 @@ FORMS = {
     "steps": 'source ./steps.sh; envcfg_run $PROGRAM; exit "$?"',
 }
 # One that a signal ends, one that handles it.
-PROGRAMS = {"plain": ("sleep", "60"), "saves": ("sh", "./saves")}
+PROGRAMS = {
+    "plain": ("sleep", "60"),
+    "saves": ("sh", "./saves"),
+    "family": ("bash", "./family"),
+}
 SAVES = """
 trap 'exit 7' HUP INT TERM USR1 USR2
 while :; do sleep 0.05; done
+"""
+# A child that waits, one in the background, and one whose parent has ended.
+FAMILY = """
+sleep 61 &
+(sleep 62 &)
+sh -c 'sleep 63; :'; :
 """
 # One with caches, whose agent is started without srun.
 AGENTS = """\
@@ -100,12 +113,19 @@ def runs(random: Random) -> list[Run]:
                 starter=starter,
                 ranks=ranks,
                 form=random.choice(list(FORMS)),
-                program="plain" if ranks == 64 else random.choice(list(PROGRAMS)),
-                sent=random.choice(SIGNALS),
+                program=program(random, starter, ranks),
+                sent=random.choice(SIGNALS + KILLED * (starter in OWN)),
                 after=random.uniform(0, longest),
             )
         )
     return found
+
+
+def program(random: Random, starter: str, ranks: int) -> str:
+    """Return what the ranks run: half of those that envcfg ends have children."""
+    if starter in OWN and random.random() < 0.5:
+        return "family"
+    return "plain" if ranks == 64 else random.choice(("plain", "saves"))
 
 
 def codes(run: Run) -> set[int]:
@@ -114,6 +134,8 @@ def codes(run: Run) -> set[int]:
     A shell dies of a signal that comes before it has anything to end.
     """
     dies, ends = -run.sent, 128 + run.sent
+    if run.sent == signal.SIGKILL:
+        return {dies}
     own = {7} if run.program == "saves" else set()
     if run.form == "file" or run.sent in (signal.SIGUSR1, signal.SIGUSR2):
         return {dies, ends} | own
@@ -149,6 +171,15 @@ def environ(folder: Path) -> dict[str, str]:
     }
 
 
+def ends(job: subprocess.Popen[bytes], *, seconds: float) -> bool:
+    """Tell whether *job* ends within the time."""
+    try:
+        job.wait(timeout=seconds)
+    except subprocess.TimeoutExpired:
+        return False
+    return True
+
+
 def outcome(run: Run, folder: Path, number: int) -> str:
     """Do it; return what is wrong, or nothing."""
     mark = f"SIGNALLED={os.getpid()}.{number}"
@@ -157,28 +188,37 @@ def outcome(run: Run, folder: Path, number: int) -> str:
         "PROGRAM": " ".join(PROGRAMS[run.program]),
         "SIGNALLED": mark.partition("=")[2],
     }
-    job = subprocess.Popen(
-        ["bash", "-c", FORMS[run.form]],
-        cwd=folder,
-        env=env,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        start_new_session=True,
-    )
+    before = {*Path("/tmp").glob("envcfg-*")}  # of others, maybe by the same number
+    with (folder / "said").open("wb") as file:
+        job = subprocess.Popen(
+            ["bash", "-c", FORMS[run.form]],
+            cwd=folder,
+            env=env,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=file,
+            start_new_session=True,
+        )
     time.sleep(run.after)
     job.send_signal(run.sent)
     try:
-        _, said = job.communicate(timeout=20)
+        # bash forgets an INT that comes while it waits for a program and has no trap: the
+        # job's shell before the step, or a rank. Who wants to interrupt tries again.
+        if run.sent == signal.SIGINT and not ends(job, seconds=5):
+            job.send_signal(run.sent)
+        job.wait(timeout=20)
     except subprocess.TimeoutExpired:
         running = left(mark)
         os.killpg(job.pid, signal.SIGKILL)
-        job.communicate()
+        job.wait()
         return f"it goes on, with {len(running)} processes: {running[:3]}"
-    caches = [path.name for path in Path("/tmp").glob(f"envcfg-*-{JOB}-{job.pid}.*")]
-    deadline = time.monotonic() + SETTLES_SECONDS
+    settles = SETTLES_SECONDS * (10 if run.sent == signal.SIGKILL else 1)
+    deadline = time.monotonic() + settles
     while (running := left(mark)) and time.monotonic() < deadline:
         time.sleep(0.02)
+    made = {*Path("/tmp").glob(f"envcfg-*-{job.pid}.*")} - before
+    caches = [path.name for path in made]
+    said = (folder / "said").read_bytes()
     wrong = []
     if job.returncode not in codes(run):
         wrong.append(f"exit code {job.returncode}, not one of {sorted(codes(run))}")
@@ -211,6 +251,7 @@ def _scripts(wrap: Wrap, tmp_path: Path) -> Callable[[Run], Path]:
         if not path.exists():
             path.mkdir()
             (path / "saves").write_text(SAVES)
+            (path / "family").write_text(FAMILY)
             (path / "agents.yaml").write_text(AGENTS)
             options = [*OPTIONS[run.starter], "--container", "none"]
             options += ["--ranks", str(run.ranks)]

@@ -4,8 +4,8 @@
 # Compute nodes need bash 4.4, and neither envcfg nor Python.
 # It starts the ranks by:
 #   srun --kill-on-bad-exit=1 --export=ALL "${ENVCFG_SRUN[@]}" --environment \
-#     "$ENVCFG_EDF" /bin/sh -c "$ENVCFG_RANK" envcfg-rank "${ENVCFG_ARGS[@]}" -- \
-#     python3 dump.py out 'a b'
+#     "$ENVCFG_PLACED/environment.toml" /bin/sh -c "$ENVCFG_RANK" envcfg-rank \
+#     "${ENVCFG_ARGS[@]}" -- python3 dump.py out 'a b'
 
 # --- What this job needs ------------------------------------------------------------
 
@@ -16,12 +16,15 @@ ENVCFG_KNOWN=''
 ENVCFG_SHELL='/bin/sh'
 ENVCFG_MASKS=''
 ENVCFG_IS_FILE=''
-ENVCFG_EDF=''
+ENVCFG_CLUSTERS='clariden'
+ENVCFG_ALLOWED=''
 # node-local, and in memory on LUMI, whose nodes have no disk; inferred for its kin, where
 # no other source is given [profiles/slingshot.yaml:50]
 ENVCFG_SCRATCH=/tmp # for node-local caches
 
-IFS= builtin read -r -d '' ENVCFG_INSIDE <<'ENVCFG_TEXT' || : # until the text ends
+IFS= builtin read -r -d '' ENVCFG_INSIDE <<'ENVCFG_TEXT' || builtin : # until the text ends
+# What follows a node's name in its address.
+ENVCFG_SUFFIX=''
 envcfg_inside() { # what is set in each task, in the container
   # the default is in the home folder; on a shared file system many ranks corrupt it
   # [profiles/slingshot.yaml:136]
@@ -96,11 +99,13 @@ envcfg_settings() {
   # CUDA keeps compiled kernels in the home folder, which many ranks share
   # [profiles/alps-clariden.yaml:156]
   envcfg_set CUDA_CACHE_DISABLE 1
-  envcfg_preset TRITON_CACHE_DIR TORCH_EXTENSIONS_DIR TORCHINDUCTOR_CACHE_DIR MASTER_ADDR MASTER_PORT
+  envcfg_preset 'profile: set in each task' TRITON_CACHE_DIR TORCH_EXTENSIONS_DIR TORCHINDUCTOR_CACHE_DIR
+  envcfg_preset "default: the step's first node" MASTER_ADDR
+  envcfg_preset '' MASTER_PORT
   ENVCFG_ARGS+=("ENVCFG_CACHE_BASE=$ENVCFG_CACHE_BASE")
   ENVCFG_ARGS+=("ENVCFG_NODES=$ENVCFG_NODES")
 }
 
-# modules: begin, core, signals, srun, caches, container, srun/plugin, srun/task, runtimes/ce, srun/ranks, end
+# modules: begin, core, place, signals, where, inherited, srun, folders, caches, container, srun/plugin, srun/task, runtimes/ce, srun/ranks, end
 
-envcfg_main python3 dump.py out 'a b'
+envcfg_run python3 dump.py out 'a b'

@@ -17,8 +17,12 @@ ENVCFG_KNOWN=''
 ENVCFG_SHELL='/bin/sh'
 ENVCFG_MASKS=''
 ENVCFG_IS_FILE='yes'
+ENVCFG_CLUSTERS=''
+ENVCFG_ALLOWED=''
 
-IFS= builtin read -r -d '' ENVCFG_INSIDE <<'ENVCFG_TEXT' || : # until the text ends
+IFS= builtin read -r -d '' ENVCFG_INSIDE <<'ENVCFG_TEXT' || builtin : # until the text ends
+# What follows a node's name in its address.
+ENVCFG_SUFFIX=''
 envcfg_inside() { # what is set in each task, in the container
   :
 }
@@ -38,12 +42,13 @@ envcfg_settings() {
   # names of interfaces differ by instance and image (ens6, enp40s0), so it is said which
   # cannot reach another node [profiles/efa.yaml:102]
   envcfg_set NCCL_SOCKET_IFNAME '^docker,lo,veth'
-  envcfg_preset MASTER_ADDR MASTER_PORT
+  envcfg_preset "default: the step's first node" MASTER_ADDR
+  envcfg_preset '' MASTER_PORT
   # the node is the job's, so ranks may use all of its cores, not the few of srun's choice
   # [profiles/efa.yaml:44]
   ENVCFG_SRUN+=(--cpu-bind=none)
 }
 
-# modules: begin, core, signals, srun, container, srun/plugin, srun/task, runtimes/pyxis, srun/ranks, end
+# modules: begin, core, signals, where, inherited, srun, container, srun/plugin, srun/task, runtimes/pyxis, srun/ranks, end
 
-envcfg_main python3 dump.py out 'a b'
+envcfg_run python3 dump.py out 'a b'

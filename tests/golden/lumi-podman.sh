@@ -29,16 +29,20 @@ ENVCFG_KNOWN='module use /appl/local/containers/ai-modules; module load singular
 ENVCFG_SHELL='/bin/sh'
 ENVCFG_IS_FILE=''
 ENVCFG_TESTED=''
+ENVCFG_CLUSTERS='lumi'
+ENVCFG_ALLOWED=''
 # the order of GCDs is not that of CCDs; srun obeys masks only where the job owns every core
 # of the node [profiles/lumi-g.yaml:69]
 ENVCFG_MASKS=0x00fe000000000000,0xfe00000000000000,0x0000000000fe0000,0x00000000fe000000,0x00000000000000fe,0x000000000000fe00,0x000000fe00000000,0x0000fe0000000000
-ENVCFG_MASKS_UNION=fefefefe,fefefefe # of all, as /proc has it
+ENVCFG_MASKS_UNION=fefefefefefefefe
 ENVCFG_RUNTIMES=(podman) # the first that is on PATH
 # node-local, but in memory and counted against the job, so it must be cleaned
 # [profiles/lumi-g.yaml:100]
 ENVCFG_SCRATCH=/tmp # for node-local caches
 
-IFS= builtin read -r -d '' ENVCFG_INSIDE <<'ENVCFG_TEXT' || : # until the text ends
+IFS= builtin read -r -d '' ENVCFG_INSIDE <<'ENVCFG_TEXT' || builtin : # until the text ends
+# What follows a node's name in its address.
+ENVCFG_SUFFIX=''
 envcfg_inside() { # what is set in each task, in the container
   # One layer of GPU masking: ROCR_VISIBLE_DEVICES.
   unset -v HIP_VISIBLE_DEVICES CUDA_VISIBLE_DEVICES GPU_DEVICE_ORDINAL
@@ -113,10 +117,12 @@ envcfg_settings() {
   envcfg_set NCCL_NET_GDR_LEVEL PHB
   # rocFFT keeps a SQLite cache in the home folder [profiles/slingshot-rocm.yaml:63]
   envcfg_set ROCFFT_RTC_CACHE_PATH /dev/null
-  envcfg_preset TRITON_CACHE_DIR TORCH_EXTENSIONS_DIR TORCHINDUCTOR_CACHE_DIR MIOPEN_USER_DB_PATH MIOPEN_CUSTOM_CACHE_DIR AITER_JIT_DIR MASTER_ADDR MASTER_PORT
+  envcfg_preset 'profile: set in each task' TRITON_CACHE_DIR TORCH_EXTENSIONS_DIR TORCHINDUCTOR_CACHE_DIR MIOPEN_USER_DB_PATH MIOPEN_CUSTOM_CACHE_DIR AITER_JIT_DIR
+  envcfg_preset "default: the step's first node" MASTER_ADDR
+  envcfg_preset '' MASTER_PORT
   ENVCFG_ARGS+=("ENVCFG_CACHE_BASE=$ENVCFG_CACHE_BASE")
 }
 
-# modules: begin, core, signals, srun, modules, caches, masks, container, srun/task, runtimes/podman, srun/ranks, end
+# modules: begin, core, signals, where, inherited, srun, modules, folders, caches, masks, container, srun/task, runtimes/podman, srun/ranks, end
 
-envcfg_main python3 dump.py out 'a b'
+envcfg_run python3 dump.py out 'a b'

@@ -20,10 +20,12 @@ ENVCFG_VERB='exec'
 ENVCFG_SHELL='/bin/sh'
 ENVCFG_IS_FILE='yes'
 ENVCFG_TESTED=''
+ENVCFG_CLUSTERS='lumi'
+ENVCFG_ALLOWED=''
 # the order of GCDs is not that of CCDs; srun obeys masks only where the job owns every core
 # of the node [profiles/lumi-g.yaml:69]
 ENVCFG_MASKS=0x00fe000000000000,0xfe00000000000000,0x0000000000fe0000,0x00000000fe000000,0x00000000000000fe,0x000000000000fe00,0x000000fe00000000,0x0000fe0000000000
-ENVCFG_MASKS_UNION=fefefefe,fefefefe # of all, as /proc has it
+ENVCFG_MASKS_UNION=fefefefefefefefe
 ENVCFG_RUNTIMES=(singularity) # the first that is on PATH
 ENVCFG_TAKEN=(A AITER_JIT_DIR GLOO_SOCKET_IFNAME MASTER_ADDR MASTER_PORT MIOPEN_CUSTOM_CACHE_DIR MIOPEN_USER_DB_PATH NCCL_NET_GDR_LEVEL NCCL_SOCKET_IFNAME ROCFFT_RTC_CACHE_PATH TORCHINDUCTOR_CACHE_DIR TORCH_EXTENSIONS_DIR TRITON_CACHE_DIR)
 ENVCFG_PREFLIGHT=(envcfg preflight --profile lumi-g --container /images/pytorch.sif --launcher srun '--set=A=it'"'"'s $$5 ${RANK}' --fact=rocm=6.2.4 --require fast)
@@ -31,7 +33,9 @@ ENVCFG_PREFLIGHT=(envcfg preflight --profile lumi-g --container /images/pytorch.
 # [profiles/lumi-g.yaml:100]
 ENVCFG_SCRATCH=/tmp # for node-local caches
 
-IFS= builtin read -r -d '' ENVCFG_INSIDE <<'ENVCFG_TEXT' || : # until the text ends
+IFS= builtin read -r -d '' ENVCFG_INSIDE <<'ENVCFG_TEXT' || builtin : # until the text ends
+# What follows a node's name in its address.
+ENVCFG_SUFFIX=''
 envcfg_inside() { # what is set in each task, in the container
   # One layer of GPU masking: ROCR_VISIBLE_DEVICES.
   unset -v HIP_VISIBLE_DEVICES CUDA_VISIBLE_DEVICES GPU_DEVICE_ORDINAL
@@ -106,10 +110,12 @@ envcfg_settings() {
   envcfg_set NCCL_NET_GDR_LEVEL PHB
   # rocFFT keeps a SQLite cache in the home folder [profiles/slingshot-rocm.yaml:63]
   envcfg_set ROCFFT_RTC_CACHE_PATH /dev/null
-  envcfg_preset TRITON_CACHE_DIR TORCH_EXTENSIONS_DIR TORCHINDUCTOR_CACHE_DIR MIOPEN_USER_DB_PATH MIOPEN_CUSTOM_CACHE_DIR AITER_JIT_DIR MASTER_ADDR MASTER_PORT
+  envcfg_preset 'profile: set in each task' TRITON_CACHE_DIR TORCH_EXTENSIONS_DIR TORCHINDUCTOR_CACHE_DIR MIOPEN_USER_DB_PATH MIOPEN_CUSTOM_CACHE_DIR AITER_JIT_DIR
+  envcfg_preset "default: the step's first node" MASTER_ADDR
+  envcfg_preset '' MASTER_PORT
   ENVCFG_ARGS+=("ENVCFG_CACHE_BASE=$ENVCFG_CACHE_BASE")
 }
 
-# modules: begin, core, signals, srun, modules, caches, masks, container, srun/task, runtimes/apptainer, share, preflight, srun/ranks, end
+# modules: begin, core, signals, where, inherited, srun, modules, folders, caches, masks, container, srun/task, runtimes/apptainer, share, preflight, srun/ranks, end
 
-envcfg_main python3 dump.py out 'a b'
+envcfg_run python3 dump.py out 'a b'

@@ -20,12 +20,17 @@ ENVCFG_VERB='exec'
 ENVCFG_SHELL='/bin/sh'
 ENVCFG_IS_FILE='yes'
 ENVCFG_TESTED=''
+ENVCFG_CLUSTERS='lumi'
+ENVCFG_ALLOWED=''
 ENVCFG_RUNTIMES=(singularity) # the first that is on PATH
 # node-local, but in memory and counted against the job, so it must be cleaned
 # [profiles/lumi-g.yaml:100]
 ENVCFG_SCRATCH=/tmp # for node-local caches
 
-IFS= builtin read -r -d '' ENVCFG_INSIDE <<'ENVCFG_TEXT' || : # until the text ends
+IFS= builtin read -r -d '' ENVCFG_INSIDE <<'ENVCFG_TEXT' || builtin : # until the text ends
+# What follows a node's name in its address.
+ENVCFG_SUFFIX=''
+envcfg_has_mode=
 envcfg_inside() { # what is set in each task, in the container
   # One layer of GPU masking: ROCR_VISIBLE_DEVICES.
   unset -v HIP_VISIBLE_DEVICES CUDA_VISIBLE_DEVICES GPU_DEVICE_ORDINAL
@@ -56,13 +61,13 @@ envcfg_inside() { # what is set in each task, in the container
 }
 ENVCFG_TEXT
 
-IFS= builtin read -r -d '' ENVCFG_INSIDE_RANK <<'ENVCFG_TEXT' || : # until the text ends
+IFS= builtin read -r -d '' ENVCFG_INSIDE_RANK <<'ENVCFG_TEXT' || builtin : # until the text ends
 envcfg_inside() { # what is set in each rank
   :
 }
 ENVCFG_TEXT
 
-IFS= builtin read -r -d '' ENVCFG_OPTIONS <<'ENVCFG_TEXT' || : # until the text ends
+IFS= builtin read -r -d '' ENVCFG_OPTIONS <<'ENVCFG_TEXT' || builtin : # until the text ends
 
 ENVCFG_TEXT
 
@@ -112,10 +117,12 @@ envcfg_settings() {
   # torchrun, which accelerate is too, sets 1 where nobody says; seven cores belong to each
   # GCD [profiles/lumi-g.yaml:319]
   envcfg_set OMP_NUM_THREADS 7
-  envcfg_preset TRITON_CACHE_DIR TORCH_EXTENSIONS_DIR TORCHINDUCTOR_CACHE_DIR MIOPEN_USER_DB_PATH MIOPEN_CUSTOM_CACHE_DIR AITER_JIT_DIR MASTER_ADDR MASTER_PORT
+  envcfg_preset 'profile: set in each task' TRITON_CACHE_DIR TORCH_EXTENSIONS_DIR TORCHINDUCTOR_CACHE_DIR MIOPEN_USER_DB_PATH MIOPEN_CUSTOM_CACHE_DIR AITER_JIT_DIR
+  envcfg_preset "default: the step's first node" MASTER_ADDR
+  envcfg_preset '' MASTER_PORT
   ENVCFG_ARGS+=("ENVCFG_CACHE_BASE=$ENVCFG_CACHE_BASE")
 }
 
-# modules: begin, core, signals, srun, modules, caches, container, srun/task, runtimes/apptainer, srun/agent, launchers/torchrun, end
+# modules: begin, core, signals, where, inherited, srun, modules, folders, caches, container, srun/task, runtimes/apptainer, srun/agent, launchers/torchrun, end
 
-envcfg_main python3 dump.py out 'a b'
+envcfg_run python3 dump.py out 'a b'

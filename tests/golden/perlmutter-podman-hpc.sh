@@ -1,4 +1,4 @@
-# envcfg 0.1.0, profile perlmutter (sha256 495de45bc5320ab1)
+# envcfg 0.1.0, profile perlmutter (sha256 01ac0e9e6deb9eee)
 # made by: envcfg wrap --print job --profile perlmutter --runtime podman-hpc --container docker.io/a/pytorch:2.9 --bind /data::ro -- python3 dump.py out 'a b'
 # Source it in a batch script, evaluate it, run it, submit it: all the same.
 # Compute nodes need bash 4.4, and neither envcfg nor Python.
@@ -20,16 +20,20 @@ ENVCFG_IMAGE='docker.io/a/pytorch:2.9'
 ENVCFG_KNOWN=''
 ENVCFG_SHELL='/bin/sh'
 ENVCFG_IS_FILE=''
+ENVCFG_CLUSTERS='perlmutter'
+ENVCFG_ALLOWED=''
 # GPUs are numbered against the order of the cores that they hang on
 # [profiles/perlmutter.yaml:52]
 ENVCFG_MASKS=0xffff000000000000ffff000000000000,0x0000ffff000000000000ffff00000000,0x00000000ffff000000000000ffff0000,0x000000000000ffff000000000000ffff
-ENVCFG_MASKS_UNION=ffffffff,ffffffff,ffffffff,ffffffff # of all, as /proc has it
+ENVCFG_MASKS_UNION=ffffffffffffffffffffffffffffffff
 ENVCFG_RUNTIMES=(podman-hpc) # the first that is on PATH
 # node-local, and in memory on LUMI, whose nodes have no disk; inferred for its kin, where
 # no other source is given [profiles/slingshot.yaml:50]
 ENVCFG_SCRATCH=/tmp # for node-local caches
 
-IFS= builtin read -r -d '' ENVCFG_INSIDE <<'ENVCFG_TEXT' || : # until the text ends
+IFS= builtin read -r -d '' ENVCFG_INSIDE <<'ENVCFG_TEXT' || builtin : # until the text ends
+# What follows a node's name in its address.
+ENVCFG_SUFFIX=''
 envcfg_inside() { # what is set in each task, in the container
   # the default is in the home folder; on a shared file system many ranks corrupt it
   # [profiles/slingshot.yaml:136]
@@ -58,17 +62,17 @@ envcfg_mounts() {
 
 envcfg_settings() {
   # as in the family; a job of one node has no address on Slingshot
-  # [profiles/perlmutter.yaml:136]
+  # [profiles/perlmutter.yaml:138]
   # as the site's module for podman-hpc has it: a plugin that does not load then ends the
   # job; every version of the plugin has this name, or takes it for its own
-  # [profiles/perlmutter.yaml:141]
+  # [profiles/perlmutter.yaml:143]
   if [ "$ENVCFG_NODES" -eq 1 ]; then
     envcfg_set -u NCCL_NET
   elif [ "$ENVCFG_NODES" -gt 1 ]; then
     envcfg_set NCCL_NET 'AWS Libfabric'
   fi
   # as the site writes it; NCCL takes it as the beginning of the four names
-  # [profiles/perlmutter.yaml:149]
+  # [profiles/perlmutter.yaml:151]
   envcfg_set NCCL_SOCKET_IFNAME hsn
   # gloo reads its own variable, not that of NCCL, and takes exact names, no prefixes
   # [profiles/slingshot.yaml:93]
@@ -84,9 +88,11 @@ envcfg_settings() {
   # keeps the provider from GPU calls that can deadlock [profiles/slingshot.yaml:115]
   envcfg_set FI_CXI_DISABLE_HOST_REGISTER 1
   # HDF5 cannot lock on the site's shared file systems, and opening a file fails
-  # [profiles/perlmutter.yaml:154]
+  # [profiles/perlmutter.yaml:156]
   envcfg_set HDF5_USE_FILE_LOCKING FALSE
-  envcfg_preset TRITON_CACHE_DIR TORCH_EXTENSIONS_DIR TORCHINDUCTOR_CACHE_DIR MASTER_ADDR MASTER_PORT
+  envcfg_preset 'profile: set in each task' TRITON_CACHE_DIR TORCH_EXTENSIONS_DIR TORCHINDUCTOR_CACHE_DIR
+  envcfg_preset "default: the step's first node" MASTER_ADDR
+  envcfg_preset '' MASTER_PORT
   ENVCFG_ARGS+=("ENVCFG_CACHE_BASE=$ENVCFG_CACHE_BASE")
   # where Slurm gives each task its GPU alone, GPUs of a node cannot reach each other
   # [profiles/perlmutter.yaml:48]
@@ -94,6 +100,6 @@ envcfg_settings() {
   ENVCFG_ARGS+=("ENVCFG_NODES=$ENVCFG_NODES")
 }
 
-# modules: begin, core, signals, srun, caches, masks, container, srun/task, runtimes/podman, srun/ranks, end
+# modules: begin, core, signals, where, inherited, srun, folders, caches, masks, container, srun/task, runtimes/podman, srun/ranks, end
 
-envcfg_main python3 dump.py out 'a b'
+envcfg_run python3 dump.py out 'a b'

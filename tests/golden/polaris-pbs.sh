@@ -19,10 +19,12 @@ ENVCFG_VERB='exec'
 ENVCFG_SHELL='/bin/sh'
 ENVCFG_IS_FILE='yes'
 ENVCFG_TESTED=''
+ENVCFG_CLUSTERS=''
+ENVCFG_ALLOWED=''
 # GPUs are numbered against the order of the cores that they hang on
 # [profiles/polaris.yaml:45]
 ENVCFG_MASKS=0xff000000ff000000,0x00ff000000ff0000,0x0000ff000000ff00,0x000000ff000000ff
-ENVCFG_MASKS_UNION=ffffffff,ffffffff # of all, as /proc has it
+ENVCFG_MASKS_UNION=ffffffffffffffff
 ENVCFG_CPUS=24-31,56-63:16-23,48-55:8-15,40-47:0-7,32-39
 ENVCFG_RUNTIMES=(apptainer) # the first that is on PATH
 # two SSDs of the node, where ALCF puts the caches of Apptainer, too; nobody has to ask for
@@ -30,7 +32,9 @@ ENVCFG_RUNTIMES=(apptainer) # the first that is on PATH
 ENVCFG_SCRATCH=/tmp # for node-local caches
 if [[ -d /local/scratch && -w /local/scratch ]]; then ENVCFG_SCRATCH=/local/scratch; fi
 
-IFS= builtin read -r -d '' ENVCFG_INSIDE <<'ENVCFG_TEXT' || : # until the text ends
+IFS= builtin read -r -d '' ENVCFG_INSIDE <<'ENVCFG_TEXT' || builtin : # until the text ends
+# What follows a node's name in its address.
+ENVCFG_SUFFIX=''
 envcfg_inside() { # what is set in each task, in the container
   # the default is in the home folder; on a shared file system many ranks corrupt it
   # [profiles/slingshot.yaml:136]
@@ -98,11 +102,13 @@ envcfg_settings() {
   envcfg_set FI_CXI_DEFAULT_CQ_SIZE 131072
   # part of the settings that ALCF measured as best [profiles/polaris.yaml:195]
   envcfg_set NCCL_COLLNET_ENABLE 1
-  envcfg_preset TRITON_CACHE_DIR TORCH_EXTENSIONS_DIR TORCHINDUCTOR_CACHE_DIR MASTER_ADDR MASTER_PORT
+  envcfg_preset 'profile: set in each task' TRITON_CACHE_DIR TORCH_EXTENSIONS_DIR TORCHINDUCTOR_CACHE_DIR
+  envcfg_preset "default: the step's first node" MASTER_ADDR
+  envcfg_preset '' MASTER_PORT
   ENVCFG_ARGS+=("ENVCFG_CACHE_BASE=$ENVCFG_CACHE_BASE")
   ENVCFG_ARGS+=("ENVCFG_NODES=$ENVCFG_NODES")
 }
 
-# modules: begin, core, per_node, signals, pbs, modules, caches, masks, pbs/masks, container, pbs/task, runtimes/apptainer, pbs/ranks, end
+# modules: begin, core, per_node, signals, where, inherited, pbs, modules, folders, caches, masks, pbs/masks, container, pbs/task, runtimes/apptainer, pbs/ranks, end
 
-envcfg_main python3 dump.py out 'a b'
+envcfg_run python3 dump.py out 'a b'

@@ -1,25 +1,11 @@
-#!/usr/bin/env bash
-# envcfg:script 933df4abb2c92a344a2228b8aca02c8bceeecfdfc91952b84b02cad6b3016fae
-# shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
 # envcfg 0.1.0, profile tuolumne (sha256 9ebc6ff8ba97138c)
-# made by: envcfg wrap --profile tuolumne --fact rocm=6.4.1 --fact plugin=1.14.2 --container /images/pytorch.sif --runtime-arg=--cleanenv -- python3 dump.py out 'a b'
+# made by: envcfg wrap --print job --profile tuolumne --fact rocm=6.4.1 --fact plugin=1.14.2 --container /images/pytorch.sif --runtime-arg=--cleanenv -- python3 dump.py out 'a b'
 # Source it in a batch script, evaluate it, run it, submit it: all the same.
-# It needs bash 4.4 and, on the compute nodes, neither envcfg nor Python.
+# Compute nodes need bash 4.4, and neither envcfg nor Python.
 # It starts the ranks by:
 #   flux run --exclusive --setattr=rdzv_get_en=0 "${ENVCFG_FLUX[@]}" singularity exec \
 #     --cleanenv /images/pytorch.sif /bin/sh -c "$ENVCFG_RANK" envcfg-rank \
 #     "${ENVCFG_ARGS[@]}" -- python3 dump.py out 'a b'
-
-case ${BASH_VERSION:-none}:${SHELLOPTS-} in
-  none:* | [1-3].* | 4.[0-3].* | *:*posix*) # as sh, too, bash reads other rules
-    printf 'envcfg: error: this needs bash 4.4 or newer, not in its POSIX mode; run it as in: bash job.sh\n' >&2
-    case $- in *i*) return 4 ;; *) exit 4 ;; esac
-    ;;
-esac
-
-# Aliases of the job's shell are not to change what follows; they are back before the step.
-ENVCFG_BASHOPTS=$BASHOPTS
-\builtin shopt -u expand_aliases
 
 # --- What this job needs ------------------------------------------------------------
 
@@ -29,7 +15,42 @@ ENVCFG_IMAGE='/images/pytorch.sif'
 ENVCFG_KNOWN=''
 ENVCFG_VERB='exec'
 ENVCFG_SHELL='/bin/sh'
+ENVCFG_IS_FILE='yes'
+ENVCFG_CLUSTERS=''
+ENVCFG_ALLOWED=''
 ENVCFG_RUNTIMES=(singularity apptainer) # the first that is on PATH
+# node-local, and in memory on LUMI, whose nodes have no disk; inferred for its kin, where
+# no other source is given [profiles/slingshot.yaml:50]
+ENVCFG_SCRATCH=/tmp # for node-local caches
+
+IFS= builtin read -r -d '' ENVCFG_INSIDE <<'ENVCFG_TEXT' || builtin : # until the text ends
+# What follows a node's name in its address.
+ENVCFG_SUFFIX=''
+envcfg_inside() { # what is set in each task, in the container
+  # One layer of GPU masking: ROCR_VISIBLE_DEVICES.
+  unset -v HIP_VISIBLE_DEVICES CUDA_VISIBLE_DEVICES GPU_DEVICE_ORDINAL
+  # the default is in the home folder; on a shared file system many ranks corrupt it
+  # [profiles/slingshot.yaml:136]
+  envcfg_in_set TRITON_CACHE_DIR "${ENVCFG_CACHE}"/triton
+  # compiled extensions default to the home folder, where ranks race for a lock
+  # [profiles/slingshot.yaml:142]
+  envcfg_in_set TORCH_EXTENSIONS_DIR "${ENVCFG_CACHE}"/torch_extensions
+  # the default is in /tmp by user name, so jobs that share a node share it
+  # [profiles/slingshot.yaml:148]
+  envcfg_in_set TORCHINDUCTOR_CACHE_DIR "${ENVCFG_CACHE}"/inductor
+  # MIOpen keeps SQLite databases, whose locks break on Lustre when many ranks try
+  # [profiles/slingshot-rocm.yaml:49]
+  envcfg_in_set MIOPEN_USER_DB_PATH "${ENVCFG_CACHE}"/miopen
+  # the cache of compiled kernels; on a network file system MIOpen moves it to a shared /tmp
+  # by itself, where users clash [profiles/slingshot-rocm.yaml:55]
+  envcfg_in_set MIOPEN_CUSTOM_CACHE_DIR "${MIOPEN_USER_DB_PATH}"
+  envcfg_folders TRITON_CACHE_DIR "${TRITON_CACHE_DIR-}" \
+    TORCH_EXTENSIONS_DIR "${TORCH_EXTENSIONS_DIR-}" \
+    TORCHINDUCTOR_CACHE_DIR "${TORCHINDUCTOR_CACHE_DIR-}" \
+    MIOPEN_USER_DB_PATH "${MIOPEN_USER_DB_PATH-}" \
+    MIOPEN_CUSTOM_CACHE_DIR "${MIOPEN_CUSTOM_CACHE_DIR-}"
+}
+ENVCFG_TEXT
 
 envcfg_mounts() {
   envcfg_argument --cleanenv
@@ -76,26 +97,28 @@ envcfg_settings() {
   envcfg_set PYTORCH_MIOPEN_SUGGEST_NHWC_BATCHNORM 1
   # a program that finds it takes itself for one that MPI starts, and may start itself again
   # (Lightning) [profiles/tuolumne.yaml:209]
-  envcfg_unset PMI_RANK
+  envcfg_set -u PMI_RANK
   # as PMI_RANK [profiles/tuolumne.yaml:215]
-  envcfg_unset PMI_SIZE
+  envcfg_set -u PMI_SIZE
   # as PMI_RANK [profiles/tuolumne.yaml:221]
-  envcfg_unset PMI_FD
+  envcfg_set -u PMI_FD
   # as PMI_RANK [profiles/tuolumne.yaml:227]
-  envcfg_unset PMI_SPAWNED
+  envcfg_set -u PMI_SPAWNED
   # as PMI_RANK [profiles/tuolumne.yaml:233]
-  envcfg_unset PMI_CONTROL_PORT
+  envcfg_set -u PMI_CONTROL_PORT
   # as PMI_RANK [profiles/tuolumne.yaml:239]
-  envcfg_unset PALS_RANKID
+  envcfg_set -u PALS_RANKID
   # as PMI_RANK [profiles/tuolumne.yaml:245]
-  envcfg_unset PALS_NODEID
+  envcfg_set -u PALS_NODEID
   # as PMI_RANK [profiles/tuolumne.yaml:251]
-  envcfg_unset PALS_APID
+  envcfg_set -u PALS_APID
   # as PMI_RANK [profiles/tuolumne.yaml:257]
-  envcfg_unset PALS_APINFO
+  envcfg_set -u PALS_APINFO
   # as PMI_RANK [profiles/tuolumne.yaml:263]
-  envcfg_unset PALS_SPOOL_DIR
-  envcfg_preset TRITON_CACHE_DIR TORCH_EXTENSIONS_DIR TORCHINDUCTOR_CACHE_DIR MIOPEN_USER_DB_PATH MIOPEN_CUSTOM_CACHE_DIR MASTER_ADDR MASTER_PORT
+  envcfg_set -u PALS_SPOOL_DIR
+  envcfg_preset 'profile: set in each task' TRITON_CACHE_DIR TORCH_EXTENSIONS_DIR TORCHINDUCTOR_CACHE_DIR MIOPEN_USER_DB_PATH MIOPEN_CUSTOM_CACHE_DIR
+  envcfg_preset "default: the step's first node" MASTER_ADDR
+  envcfg_preset '' MASTER_PORT
   ENVCFG_ARGS+=("ENVCFG_CACHE_BASE=$ENVCFG_CACHE_BASE")
   # as the family's; here an attribute of the step turns the scheduler's own way off
   # [profiles/tuolumne.yaml:145]
@@ -113,552 +136,6 @@ envcfg_settings() {
   ENVCFG_ARGS+=("ENVCFG_NODES=$ENVCFG_NODES")
 }
 
-ENVCFG_SCRATCH=/tmp # for node-local caches
+# modules: begin, core, bundles, per_node, signals, where, inherited, flux, folders, caches, container, flux/task, runtimes/apptainer, flux/ranks, end
 
-IFS= builtin read -r -d '' ENVCFG_INSIDE <<'ENVCFG_TEXT' || : # until the text ends
-envcfg_inside() { # what is set in each task, in the container
-  # One layer of GPU masking: ROCR_VISIBLE_DEVICES.
-  unset -v HIP_VISIBLE_DEVICES CUDA_VISIBLE_DEVICES GPU_DEVICE_ORDINAL
-  # the default is in the home folder; on a shared file system many ranks corrupt it
-  # [profiles/slingshot.yaml:136]
-  envcfg_in_set TRITON_CACHE_DIR "${ENVCFG_CACHE}"/triton
-  # compiled extensions default to the home folder, where ranks race for a lock
-  # [profiles/slingshot.yaml:142]
-  envcfg_in_set TORCH_EXTENSIONS_DIR "${ENVCFG_CACHE}"/torch_extensions
-  # the default is in /tmp by user name, so jobs that share a node share it
-  # [profiles/slingshot.yaml:148]
-  envcfg_in_set TORCHINDUCTOR_CACHE_DIR "${ENVCFG_CACHE}"/inductor
-  # MIOpen keeps SQLite databases, whose locks break on Lustre when many ranks try
-  # [profiles/slingshot-rocm.yaml:49]
-  envcfg_in_set MIOPEN_USER_DB_PATH "${ENVCFG_CACHE}"/miopen
-  # the cache of compiled kernels; on a network file system MIOpen moves it to a shared /tmp
-  # by itself, where users clash [profiles/slingshot-rocm.yaml:55]
-  envcfg_in_set MIOPEN_CUSTOM_CACHE_DIR "${MIOPEN_USER_DB_PATH}"
-  envcfg_folders TRITON_CACHE_DIR "${TRITON_CACHE_DIR-}" \
-    TORCH_EXTENSIONS_DIR "${TORCH_EXTENSIONS_DIR-}" \
-    TORCHINDUCTOR_CACHE_DIR "${TORCHINDUCTOR_CACHE_DIR-}" \
-    MIOPEN_USER_DB_PATH "${MIOPEN_USER_DB_PATH-}" \
-    MIOPEN_CUSTOM_CACHE_DIR "${MIOPEN_CUSTOM_CACHE_DIR-}"
-}
-ENVCFG_TEXT
-
-# --- How it is started --------------------------------------------------------------
-
-envcfg_launch() { # COMMAND...: one task per rank
-  local envcfg_ranks
-  local -a envcfg_task=()
-  envcfg_per_node || return
-  ENVCFG_ARGS+=("ENVCFG_MASTER_ADDR=$ENVCFG_MASTER_ADDR")
-  envcfg_keeps "${ENVCFG_ENTER[@]}" "$ENVCFG_RANK" "${ENVCFG_ARGS[@]}" "$@" || return 2
-  if envcfg_is_clean; then
-    # The words up to the rank part's name, then what Flux told this task, then the rest.
-    envcfg_task=(bash -c "$ENVCFG_TASK" envcfg-task $((${#ENVCFG_ENTER[@]} + 4)))
-  fi
-  # exit-timeout: else Flux ends the ranks that are busy 30 s after the first is done.
-  # mpibind, LLNL's plugin, and gpu-affinity would each hide GPUs; LOCAL_RANK counts all.
-  ENVCFG_FLUX=(-N "$ENVCFG_NODES" -n $((envcfg_ranks * ENVCFG_NODES)) -o exit-on-error -o exit-timeout=none
-    -o mpibind=off -o gpu-affinity=off -o cpu-affinity=per-task "${ENVCFG_FLUX[@]}")
-  envcfg_spawn exec flux run --exclusive "${ENVCFG_FLUX[@]}" "${envcfg_task[@]}" \
-    "${ENVCFG_ENTER[@]}" "$ENVCFG_SHELL" -c "$ENVCFG_RANK" envcfg-rank "${ENVCFG_ARGS[@]}" -- "$@"
-  envcfg_wait "${ENVCFG_PIDS[@]}"
-}
-
-envcfg_keeps() { # WORD...: whether Flux passes them as they are; it fills in {{templates}}
-  local envcfg_word
-  for envcfg_word; do
-    if [[ $envcfg_word == *'{{'*'}}'* ]]; then
-      envcfg_error "Flux would take {{...}} for a template of its own in: ${envcfg_word:0:200}" \
-        'put the text into a file or a script of yours'
-      return 1
-    fi
-  done
-}
-
-envcfg_find() { # set envcfg_name: the first runtime that is on PATH
-  for envcfg_name in "${ENVCFG_RUNTIMES[@]}"; do
-    if type -P "$envcfg_name" >/dev/null; then return; fi
-  done
-  envcfg_fault "no container runtime on PATH: tried ${ENVCFG_RUNTIMES[*]}" \
-    "load its module before${ENVCFG_KNOWN:+ ($ENVCFG_KNOWN)}, or name it with --runtime"
-}
-
-envcfg_find_image() { # set envcfg_image, a path: absolute, and there
-  if [[ $envcfg_image != /* ]]; then envcfg_image=$PWD/$envcfg_image; fi
-  if [[ ! -e $envcfg_image ]]; then
-    envcfg_fault "image $envcfg_image does not exist on ${HOSTNAME:-this host}" \
-      'give the path as the compute nodes see it'
-  elif [[ ! -r $envcfg_image ]]; then
-    envcfg_fault "image $envcfg_image cannot be read" 'check its permissions'
-  fi
-}
-
-envcfg_argument() { # ARGUMENT [PATH]: left out if PATH is given and absent
-  if [[ -z ${2-} || -e $2 ]]; then ENVCFG_ENTER+=("$1"); fi
-}
-
-envcfg_enter() { # set ENVCFG_ENTER: the words that enter the container
-  local envcfg_name='' envcfg_image=$ENVCFG_IMAGE
-  envcfg_find
-  envcfg_find_image
-  ENVCFG_ENTER=("$envcfg_name" "$ENVCFG_VERB")
-  envcfg_mounts
-  ENVCFG_ENTER+=("$envcfg_image")
-}
-
-envcfg_is_clean() { # whether the runtime keeps the task's variables from the container
-  local envcfg_word
-  for envcfg_word in "${ENVCFG_ENTER[@]}"; do
-    case $envcfg_word in
-      --cleanenv* | --containall* | --compat* | --no-env*) return 0 ;;
-      --*) ;;
-      -*[eC]*) return 0 ;;
-    esac
-  done
-  [[ -n ${SINGULARITY_CLEANENV-}${SINGULARITY_CONTAINALL-}${SINGULARITY_COMPAT-} ]] \
-    || [[ -n ${APPTAINER_CLEANENV-}${APPTAINER_CONTAINALL-}${APPTAINER_COMPAT-} ]] \
-    || [[ -n ${APPTAINER_NOENV-}${SINGULARITY_NOENV-} ]]
-}
-
-# --- What each rank does first, inside the container --------------------------------
-
-IFS= builtin read -r -d '' ENVCFG_RANK <<'ENVCFG_TEXT' || : # until the text ends
-# A POSIX shell's own commands only: no process is started but the program's, except to
-# make the caches once on each node.
-
-envcfg_fail() { # MESSAGE [HINT]
-  printf 'envcfg: error: %s\n' "$1" >&2
-  [ -z "${2-}" ] || printf '  hint: %s\n' "$2" >&2
-  exit 4
-}
-
-envcfg_need() { # NAME VALUE: what the task's launcher must have told it
-  [ -n "$2" ] || envcfg_fail "$1 is not set in this task, or empty" \
-    'what starts tasks sets it: does something between that and here take it away?'
-}
-
-envcfg_is_preset() { # NAME: whether the job has set it, so that its value stays
-  case $ENVCFG_PRESET in *" $1 "*) return 0 ;; esac
-  return 1
-}
-
-envcfg_in_set() { # NAME VALUE
-  envcfg_is_preset "$1" || export "$1=$2"
-}
-
-while [ "$#" -gt 0 ]; do # NAME=VALUE | -u NAME, then -- COMMAND
-  case $1 in
-    --)
-      shift
-      break
-      ;;
-    -u)
-      unset -v "$2"
-      shift
-      ;;
-    *) export "${1?}" ;;
-  esac
-  shift
-done
-
-# Who this task is, as Flux says; not which node it is on. That follows, as each node has
-# the same number of tasks (flux run -N -n), numbered node by node (its default task map).
-envcfg_need FLUX_TASK_RANK "${FLUX_TASK_RANK-}"
-envcfg_need FLUX_TASK_LOCAL_ID "${FLUX_TASK_LOCAL_ID-}"
-envcfg_need FLUX_JOB_SIZE "${FLUX_JOB_SIZE-}"
-envcfg_need FLUX_JOB_NNODES "${FLUX_JOB_NNODES-}"
-export RANK="$FLUX_TASK_RANK" LOCAL_RANK="$FLUX_TASK_LOCAL_ID" WORLD_SIZE="$FLUX_JOB_SIZE"
-export LOCAL_WORLD_SIZE="$((FLUX_JOB_SIZE / FLUX_JOB_NNODES))"
-export NODE_RANK="$((RANK / LOCAL_WORLD_SIZE))"
-[ "$LOCAL_RANK" -eq "$((RANK % LOCAL_WORLD_SIZE))" ] || envcfg_fail \
-  "task $RANK is number $LOCAL_RANK on its node, so tasks are not numbered node by node" \
-  'envcfg needs the task map block, which is what Flux takes by itself'
-if ! envcfg_is_preset MASTER_ADDR; then
-  export MASTER_ADDR="$ENVCFG_MASTER_ADDR${envcfg_suffix-}"
-fi
-if ! envcfg_is_preset MASTER_PORT; then # below the ephemeral range, from the step's own id
-  envcfg_need FLUX_JOB_ID "${FLUX_JOB_ID-}"
-  envcfg_rest=$FLUX_JOB_ID
-  envcfg_number=0
-  while [ -n "$envcfg_rest" ]; do # the id is a number to base 58; taken modulo a prime
-    envcfg_digit=${envcfg_rest%"${envcfg_rest#?}"}
-    envcfg_rest=${envcfg_rest#?}
-    envcfg_lower=123456789abcdefghijkmnopqrstuvwxyzABCDEFGHJKLMNPQRSTUVWXYZ
-    envcfg_lower=${envcfg_lower%%"$envcfg_digit"*}
-    envcfg_number=$(((envcfg_number * 58 + ${#envcfg_lower}) % 19997))
-  done
-  export MASTER_PORT="$((10000 + envcfg_number))"
-fi
-envcfg_need MASTER_ADDR "${MASTER_ADDR-unset}" # the job's own, maybe
-envcfg_need MASTER_PORT "${MASTER_PORT-unset}"
-
-envcfg_own() { # PATH...: what is there must be folders of ours, not links
-  for envcfg_folder; do
-    if [ -h "$envcfg_folder" ] || [ ! -d "$envcfg_folder" ] || [ ! -O "$envcfg_folder" ]; then
-      envcfg_fail "$envcfg_folder is not a folder of yours; it will not be used for caches" \
-        'remove it, or ask who made it: a link or a foreign folder there can do harm'
-    fi
-  done
-}
-
-envcfg_mkdir() { # ARGUMENT...: a signal waits for its end, as a folder that came later would stay
-  for envcfg_signal in 1 2 3 10 12 15; do
-    # shellcheck disable=SC2064 # the number is meant to be written in now
-    trap "exit $((128 + envcfg_signal))" "$envcfg_signal"
-  done
-  envcfg_code=0
-  mkdir -m 700 "$@" || envcfg_code=$?
-  trap - 1 2 3 10 12 15
-  return "$envcfg_code"
-}
-
-envcfg_folders() { # NAME PATH...: make those that the job has not set itself; ranks may race
-  envcfg_left=$(($# / 2))
-  while [ "$envcfg_left" -gt 0 ]; do
-    if [ -n "$2" ] && ! envcfg_is_preset "$1"; then set -- "$@" "$2"; fi
-    shift 2
-    envcfg_left=$((envcfg_left - 1))
-  done
-  for envcfg_folder; do
-    if [ ! -d "$envcfg_folder" ]; then
-      envcfg_mkdir -p -- "$@" || envcfg_fail "cannot make the cache folders $*"
-      break
-    fi
-  done
-  envcfg_own "$@"
-}
-
-# mkdir without -p: what is there already, a link too, is not taken over but checked.
-read -r envcfg_host </proc/sys/kernel/hostname # Flux does not tell
-export ENVCFG_CACHE="$ENVCFG_CACHE_BASE-$envcfg_host"
-if [ ! -d "$ENVCFG_CACHE" ] && ! envcfg_mkdir -- "$ENVCFG_CACHE" 2>/dev/null; then
-  [ -e "$ENVCFG_CACHE" ] || [ -h "$ENVCFG_CACHE" ] || envcfg_fail \
-    "cannot make the folder $ENVCFG_CACHE for caches" \
-    'is its parent there and yours to write, and mkdir in the image?'
-fi
-envcfg_own "$ENVCFG_CACHE"
-
-envcfg_inside
-
-unset -v ENVCFG_PRESET ENVCFG_NODES ENVCFG_CACHE_BASE ENVCFG_LOCAL_RANKS \
-  ENVCFG_MASTER_NODE ENVCFG_MASTER_ADDR ENVCFG_JOB
-exec "$@"
-ENVCFG_TEXT
-ENVCFG_RANK=$ENVCFG_INSIDE$ENVCFG_RANK
-
-IFS= builtin read -r -d '' ENVCFG_TASK <<'ENVCFG_TEXT' || : # until the text ends
-ENVCFG_MASKING=(ROCR_VISIBLE_DEVICES HIP_VISIBLE_DEVICES CUDA_VISIBLE_DEVICES GPU_DEVICE_ORDINAL ZE_AFFINITY_MASK)
-
-envcfg_collect() { # NAME...: set envcfg_given to those that are set, as arguments
-  local envcfg_name
-  envcfg_given=()
-  for envcfg_name; do
-    if [[ -n ${!envcfg_name+set} ]]; then envcfg_given+=("$envcfg_name=${!envcfg_name}"); fi
-  done
-}
-
-# In each task, outside the container: hand on what Flux told it, as arguments.
-envcfg_collect "${!FLUX_JOB@}" "${!FLUX_TASK@}" FLUX_URI "${!PALS@}" "${!PMI@}" "${ENVCFG_MASKING[@]}"
-exec "${@:2:$1}" "${envcfg_given[@]}" "${@:$1+2}"
-ENVCFG_TEXT
-
-# --- Machinery: the same in every script ----------------------------------------------
-
-envcfg_error() { # MESSAGE [HINT]
-  printf 'envcfg: error: %s\n' "$1" >&2
-  if [[ -n ${2-} ]]; then printf '  hint: %s\n' "$2" >&2; fi
-}
-
-envcfg_fault() { # MESSAGE [HINT]: an error; the step will not start, but the checks go on
-  envcfg_error "$@"
-  ENVCFG_FAULTS=$((ENVCFG_FAULTS + 1))
-}
-
-envcfg_note() { # MESSAGE
-  printf 'envcfg: note: %s\n' "$1" >&2
-}
-
-# The settings become arguments of the rank part, NAME=VALUE or -u NAME. Nothing is set
-# here, in the shell from which ranks and containers are started.
-envcfg_force() { # NAME VALUE
-  ENVCFG_ARGS+=("$1=$2")
-}
-
-envcfg_set() { # NAME VALUE: what the job has set already wins
-  ENVCFG_ARGS+=("$1=${!1-$2}")
-}
-
-envcfg_unset() { # NAME: what the job has set already wins
-  if [[ -n ${!1+set} ]]; then ENVCFG_ARGS+=("$1=${!1}"); else ENVCFG_ARGS+=(-u "$1"); fi
-}
-
-envcfg_agrees() { # BUNDLE NAME VALUE...: whether the job itself sets none of it otherwise
-  local envcfg_bundle=$1
-  shift
-  while (($# > 0)); do
-    if [[ -n ${!1+set} && ${!1} != "$2" ]]; then
-      envcfg_note "$envcfg_bundle is left out as a whole: the job sets $1=${!1}, not $2"
-      return 1
-    fi
-    shift 2
-  done
-}
-
-envcfg_preset() { # NAME...: what the job has set already wins over the rank part
-  local envcfg_name
-  for envcfg_name; do
-    if [[ -n ${!envcfg_name+set} ]]; then
-      ENVCFG_ARGS+=("$envcfg_name=${!envcfg_name}")
-      ENVCFG_PRESET+="$envcfg_name "
-    fi
-  done
-}
-
-envcfg_per_node() { # set envcfg_ranks: how many on each node, where the scheduler does not tell
-  envcfg_ranks=${ENVCFG_RANKS:-$ENVCFG_GPUS}
-  if [[ -n $envcfg_ranks ]]; then return; fi
-  envcfg_error 'how many ranks per node? the profile has no GPUs' 'give --ranks N'
-  return 2
-}
-
-envcfg_lengths() { # WORD...: Linux must be able to start a program with them
-  local LC_ALL=C envcfg_word envcfg_sum=0
-  for envcfg_word; do
-    envcfg_sum=$((envcfg_sum + ${#envcfg_word}))
-    if ((${#envcfg_word} > 131071)); then
-      envcfg_fault "'${envcfg_word:0:60}...' has ${#envcfg_word} bytes, and an argument can have 131071" \
-        'put long texts into a file that the program reads'
-    fi
-  done
-  if ((ENVCFG_FAULTS > 0 || envcfg_sum < 100000)) || ! type -P true >/dev/null; then return; fi
-  printf -v envcfg_word '%16384s' '' # room for what launchers add
-  if ! "$(type -P true)" "$@" "$envcfg_word" 2>/dev/null; then
-    envcfg_fault "command and settings have $envcfg_sum bytes, too many beside the job's environment" \
-      'put long texts into a file that the program reads'
-  fi
-}
-
-envcfg_step() { # COMMAND...: one step of the job, from the checks to the exit code
-  ENVCFG_FAULTS=0 ENVCFG_CODE=0 ENVCFG_ARGS=() ENVCFG_PRESET=' '
-  if (($# == 0)); then
-    envcfg_error 'no command' 'give it, as in envcfg_run python train.py'
-    return 2
-  fi
-  envcfg_survey
-  envcfg_enter
-  if ((ENVCFG_FAULTS == 0)); then envcfg_settings; fi
-  envcfg_lengths "${ENVCFG_ENTER[@]}" "$ENVCFG_RANK" "${ENVCFG_ARGS[@]}" "$@"
-  if ((ENVCFG_FAULTS > 0)); then return 4; fi
-  ENVCFG_ARGS+=("ENVCFG_PRESET=$ENVCFG_PRESET")
-  envcfg_listen
-  envcfg_launch "$@" || ENVCFG_CODE=$?
-  return "$ENVCFG_CODE"
-}
-
-envcfg_plain() { # in a shell of envcfg's own: undo what the job's shell has made of bash itself
-  IFS=$' \t\n'
-  builtin shopt -u expand_aliases nocasematch # bash reads "$(...)" once more as it comes there
-  builtin unset -f break compgen continue exec exit export jobs kill local printf read return set shift type unset
-  set +k
-}
-
-envcfg_apart() { # COMMAND...: one step and its end, in a shell of envcfg's own
-  envcfg_plain
-  ENVCFG_CODE=0
-  envcfg_step "$@" || ENVCFG_CODE=$?
-  envcfg_end "$ENVCFG_CACHE_BASE"
-  return "$ENVCFG_CODE"
-}
-
-# The job's shell waits for a child in the background, as signals interrupt only that. Those
-# that it has a trap for, or ignores, are its own business. With job control, only what is in
-# the foreground has the terminal.
-envcfg_run() { # [--on NODES | --nodes=N] [--ranks=N] [--overlap] [--] COMMAND...: run one step; its exit code is the program's
-  if [[ $- == *m* ]]; then
-    (envcfg_apart "$@")
-    return
-  fi
-  builtin local envcfg_signal envcfg_traps envcfg_own envcfg_code ENVCFG_IGNORED ENVCFG_PIPE
-  builtin local -a ENVCFG_PIDS ENVCFG_HELD ENVCFG_HEARD
-  envcfg_traps=$(builtin trap -p)$'\n' ENVCFG_IGNORED='' envcfg_own=''
-  for envcfg_signal in HUP INT QUIT TERM USR1 USR2; do
-    if [[ $envcfg_traps == *"trap -- '' SIG$envcfg_signal"$'\n'* ]]; then
-      ENVCFG_IGNORED+=" $envcfg_signal "
-    elif [[ $BASHPID == "$$" && $envcfg_traps == *"' SIG$envcfg_signal"$'\n'* ]]; then # a subshell shows its parent's
-      envcfg_own+=" $envcfg_signal "
-    fi
-  done
-  envcfg_listen "$envcfg_own"
-  envcfg_spawn envcfg_apart "$@"
-  envcfg_code=0
-  envcfg_wait "${ENVCFG_PIDS[@]}" || envcfg_code=$?
-  for envcfg_signal in "${ENVCFG_HEARD[@]}"; do builtin trap - "$envcfg_signal"; done
-  builtin exec {ENVCFG_PIPE}>&-
-  for envcfg_signal in HUP TERM INT; do # what would have ended the job's shell does so now
-    if [[ $BASHPID == "$$" && " $ENVCFG_CAUGHT" == *" $envcfg_signal "* ]]; then
-      if [[ $envcfg_signal != INT || $envcfg_code == 130 ]]; then builtin kill -s "$envcfg_signal" "$$"; fi
-    fi
-  done
-  return "$envcfg_code"
-}
-
-envcfg_is_script() { # whether this text is being run as a file, not sourced or evaluated
-  builtin local envcfg_line
-  [[ -f $0 && -r $0 ]] || return 1
-  while IFS= builtin read -r envcfg_line && [[ $envcfg_line == '#'* ]]; do
-    if [[ $envcfg_line == '# envcfg:script '* ]]; then return 0; fi
-  done <"$0"
-  return 1
-}
-
-envcfg_main() { # COMMAND...: what this text is for; run as a file, its shell is the step's
-  if envcfg_is_script; then
-    envcfg_apart "$@"
-  else
-    envcfg_run "$@"
-  fi
-}
-
-envcfg_survey() { # what the allocation is: an instance of Flux, with a broker on each node
-  ENVCFG_NODES=1 ENVCFG_HOSTS=() ENVCFG_FLUX=() ENVCFG_MASTER_ADDR=''
-  if [[ -z ${FLUX_URI-} ]]; then
-    envcfg_fault 'this is no Flux allocation: FLUX_URI is not set' \
-      'use it in a script of flux batch or under flux alloc, or choose --launcher local'
-  elif [[ -n ${FLUX_TASK_RANK-} ]]; then # such a step would wait for its own nodes
-    envcfg_fault 'this is a task of flux run, not the allocation around it' \
-      'use it in a script of flux batch or under flux alloc'
-  elif ! type -P flux >/dev/null; then
-    envcfg_fault 'flux is not on PATH' "load Flux's module, or add its folder to PATH"
-  else
-    read -r -a ENVCFG_HOSTS < <(flux hostlist --expand instance </dev/null) || :
-    ENVCFG_NODES=${#ENVCFG_HOSTS[@]}
-    ENVCFG_MASTER_ADDR=${ENVCFG_HOSTS[0]-}
-    if ((ENVCFG_NODES == 0)); then
-      envcfg_fault 'flux hostlist names no node of this allocation' \
-        "see what 'flux hostlist instance' says here; old versions of Flux lack it"
-    fi
-  fi
-}
-
-envcfg_name_job() { # set ENVCFG_JOB, by which the files of this job differ from all others
-  ENVCFG_JOB=$(flux getattr jobid 2>/dev/null) || ENVCFG_JOB=local
-  ENVCFG_JOB=${ENVCFG_JOB#ƒ} # as Flux marks its ids; what is no id of Flux may have slashes
-  ENVCFG_JOB=${ENVCFG_JOB//\//-}
-}
-
-envcfg_host() { # COMMAND...: run it once on each node, beside whatever runs there
-  flux exec --noinput --dir=/ "$@"
-}
-
-# --- How signals reach what is spawned, and how it ends --------------------------------
-# A forked shell has its parent's traps for a moment, and loses what comes then: so each says
-# when it has none any more, and until then signals are held. They are, too, where "read"
-# waits with a time limit, which cuts short a trap that waits for something.
-# "builtin": these run in the job's own shell, too, which may have functions of such names.
-
-ENVCFG_IGNORED='' # signals that the job's shell ignores, and so its ranks
-
-envcfg_listen() { # [SIGNALS]: from now on, pass on to what is spawned all but these
-  builtin local envcfg_signal
-  ENVCFG_PIDS=() ENVCFG_HEARD=() ENVCFG_CAUGHT='' ENVCFG_HELD=() ENVCFG_HOLDS=''
-  builtin exec {ENVCFG_PIPE}<> <(:) # by which children and traps speak; empty, it makes "read" a clock
-  for envcfg_signal in HUP INT QUIT TERM USR1 USR2; do
-    if [[ "$ENVCFG_IGNORED${1-}" == *" $envcfg_signal "* ]]; then continue; fi
-    ENVCFG_HEARD+=("$envcfg_signal")
-    # shellcheck disable=SC2064 # the name is meant to be written in now
-    builtin trap "envcfg_relay $envcfg_signal" "$envcfg_signal"
-  done
-}
-
-envcfg_relay() { # SIGNAL: pass it on; a terminal has sent its own to everybody already
-  ENVCFG_CAUGHT+="$1 "
-  if [[ ($1 == INT || $1 == QUIT) && -t 0 && $ENVCFG_HOLDS != spawn ]]; then
-    return
-  elif [[ -n $ENVCFG_HOLDS ]]; then
-    ENVCFG_HELD+=("$1")
-    builtin printf '\n' >&"$ENVCFG_PIPE" # let "read" look up
-  else
-    envcfg_kill "$1"
-  fi
-}
-
-envcfg_release() { # pass on what has been held
-  builtin local envcfg_signal
-  ENVCFG_HOLDS=''
-  for envcfg_signal in "${ENVCFG_HELD[@]}"; do envcfg_kill "$envcfg_signal"; done
-  ENVCFG_HELD=()
-}
-
-envcfg_kill() { # SIGNAL: send it to all that was spawned and runs, by bash's own book: a pid can be another's by now
-  builtin local envcfg_pid envcfg_running
-  envcfg_running=$'\n'$(builtin jobs -pr)$'\n'
-  for envcfg_pid in "${ENVCFG_PIDS[@]}"; do
-    if [[ $envcfg_running == *$'\n'"$envcfg_pid"$'\n'* ]]; then builtin kill -s "$1" "$envcfg_pid" 2>/dev/null || :; fi
-  done
-}
-
-envcfg_spawn() { # WORD...: start it with this shell's input; not after a signal, which ends the step
-  builtin local envcfg_line
-  if [[ -n $ENVCFG_CAUGHT ]]; then return; fi
-  ENVCFG_HOLDS=spawn
-  (
-    # INT and QUIT, too: in the background they are ignored.
-    for envcfg_line in "${ENVCFG_HEARD[@]}"; do builtin trap - "$envcfg_line"; done
-    builtin printf 'ready\n' >&"$ENVCFG_PIPE"
-    builtin exec {ENVCFG_PIPE}>&-
-    "$@"
-  ) <&0 &
-  ENVCFG_PIDS+=("$!")
-  envcfg_line=''
-  while [[ $envcfg_line != ready ]] && builtin kill -0 "${ENVCFG_PIDS[-1]}" 2>/dev/null; do
-    builtin read -r -t 1 -u "$ENVCFG_PIPE" envcfg_line || :
-  done
-  envcfg_release
-}
-
-envcfg_wait() { # [PID]: return its exit code, however often signals cut the wait short
-  builtin local envcfg_code envcfg_later envcfg_ended
-  envcfg_code='' envcfg_ended=''
-  if (($# == 0)); then return $((128 + $(builtin kill -l "${ENVCFG_CAUGHT%% *}"))); fi # a signal came before it
-  while :; do
-    envcfg_later=0
-    builtin wait "$1" || envcfg_later=$?
-    if [[ $envcfg_later != 127 || -z $envcfg_code ]]; then envcfg_code=$envcfg_later; fi # 127: had it already
-    if ((envcfg_later <= 128)) || [[ -n $envcfg_ended ]]; then return "$envcfg_code"; fi
-    # Its own code, or a signal to this shell? If it has ended by now, the next wait tells.
-    if [[ $'\n'$(builtin jobs -pr)$'\n' != *$'\n'"$1"$'\n'* ]]; then envcfg_ended=yes; fi
-  done
-}
-
-envcfg_end() { # [BASE...]: remove these node-local caches, or all of this shell, on every node
-  (
-    builtin trap '' HUP INT QUIT TERM USR1 USR2 # a signal does not cut this short
-    envcfg_plain
-    if (($# == 0)); then set -- ${ENVCFG_CACHES[@]+"${ENVCFG_CACHES[@]}"}; fi
-    ENVCFG_FAULTS=0
-    envcfg_survey 2>/dev/null
-    if (($# == 0 || ENVCFG_FAULTS > 0)); then exit 0; fi # never a job: nothing was made
-    # Not what the ranks have refused: a link, a file, a folder of somebody else.
-    # shellcheck disable=SC2016 # to be expanded on the node
-    envcfg_host bash -c 'trap "" HUP INT QUIT TERM USR1 USR2
-read -r envcfg_host </proc/sys/kernel/hostname # Flux does not tell
-    for cache in "${@/%/-$envcfg_host}"; do
-      if [[ -d $cache && ! -h $cache && -O $cache ]]; then rm -rf -- "$cache" || exit; fi
-    done' envcfg-end "$@" || envcfg_note "could not remove the caches $*"
-  )
-}
-
-# --- Now do it ----------------------------------------------------------------------
-
-if [[ :$ENVCFG_BASHOPTS: == *:expand_aliases:* ]]; then builtin shopt -s expand_aliases; fi
-
-# Each sourcing has caches of its own, so that nothing side by side shares any. They belong
-# to the shell that sources; a subshell does not inherit them.
-if [[ ${ENVCFG_OWNER-} != "$BASHPID" ]]; then
-  ENVCFG_OWNER=$BASHPID
-  ENVCFG_CACHES=()
-fi
-envcfg_name_job
-ENVCFG_CACHE_BASE=$ENVCFG_SCRATCH/envcfg-$UID-${ENVCFG_JOB%%-*}-$BASHPID.${#ENVCFG_CACHES[@]}
-ENVCFG_CACHES+=("$ENVCFG_CACHE_BASE")
-
-envcfg_main python3 dump.py out 'a b'
+envcfg_run python3 dump.py out 'a b'

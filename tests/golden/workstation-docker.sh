@@ -19,9 +19,11 @@ ENVCFG_IMAGE='localhost/pytorch'
 ENVCFG_KNOWN=''
 ENVCFG_SHELL='/bin/sh'
 ENVCFG_IS_FILE=''
+ENVCFG_CLUSTERS=''
+ENVCFG_ALLOWED=''
 ENVCFG_RUNTIMES=(docker) # the first that is on PATH
 
-IFS= builtin read -r -d '' ENVCFG_INSIDE <<'ENVCFG_TEXT' || : # until the text ends
+IFS= builtin read -r -d '' ENVCFG_INSIDE <<'ENVCFG_TEXT' || builtin : # until the text ends
 envcfg_inside() { # what is set in each task, in the container
   :
 }
@@ -35,6 +37,6 @@ envcfg_settings() {
   :
 }
 
-# modules: begin, core, signals, local, container, runtimes/podman, local/ranks, end
+# modules: begin, core, signals, where, inherited, local, container, runtimes/podman, local/ranks, local/step, end
 
-envcfg_main python3 dump.py out 'a b'
+envcfg_run python3 dump.py out 'a b'

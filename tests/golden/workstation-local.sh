@@ -12,8 +12,10 @@
 
 ENVCFG_RANKS='2'
 ENVCFG_SHELL='/bin/sh'
+ENVCFG_CLUSTERS=''
+ENVCFG_ALLOWED=''
 
-IFS= builtin read -r -d '' ENVCFG_INSIDE <<'ENVCFG_TEXT' || : # until the text ends
+IFS= builtin read -r -d '' ENVCFG_INSIDE <<'ENVCFG_TEXT' || builtin : # until the text ends
 envcfg_inside() { # what is set in each task, in the container
   :
 }
@@ -23,6 +25,6 @@ envcfg_settings() {
   :
 }
 
-# modules: begin, core, signals, local, runtimes/none, local/ranks, end
+# modules: begin, core, signals, where, inherited, local, runtimes/none, local/ranks, local/step, end
 
-envcfg_main python3 dump.py out 'a b'
+envcfg_run python3 dump.py out 'a b'

@@ -43,8 +43,7 @@ done
 for node in ${nodes//,/ }; do
   if [[ $node == "${FAKE_LOST-}" ]]; then
     echo "srun: error: Task launch for StepId=1.2 failed on node $node: No route to host" >&2
-    sleep 2 # until then the others may answer
-    kill $(jobs -p) 2>/dev/null
+    wait # until the others have answered, or were killed
     exit 1
   fi
   SLURMD_NODENAME=$node SLURM_STEP_ID=9 "$@" </dev/null &

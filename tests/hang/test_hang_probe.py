@@ -221,6 +221,21 @@ def test_a_dump_is_asked_for_and_awaited(start: Start, tmp_path: Path) -> None:
     assert (fourth.dump, fourth.dump_path) == ("old", f"{stem}4")
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="gives a pipe to somebody else")
+def test_a_pipe_of_a_stranger_is_not_written_to(start: Start, tmp_path: Path) -> None:
+    stem = tmp_path / "x"
+    os.mkfifo(f"{stem}3.pipe")
+    os.chown(f"{stem}3.pipe", 65534, 65534)
+    names = {
+        "TORCH_NCCL_DEBUG_INFO_PIPE_FILE": str(stem),
+        "TORCH_NCCL_DEBUG_INFO_TEMP_FILE": str(stem),
+    }
+    python(start, SLEEP, RANK="3", **names)
+    with open(os.open(f"{stem}3.pipe", os.O_RDWR | os.O_NONBLOCK), "rb", 0) as pipe:
+        probe()
+        assert pipe.read() is None
+
+
 @pytest.mark.parametrize(
     "answer", ['{"communicators_count": 0,\n"a": 1}', "Job summary\n" + "x" * 5000]
 )
@@ -290,35 +305,24 @@ def test_of_a_large_job_ras_is_asked_for_text(
     assert ("SET FORMAT json\n" in server.stdout.read()) == form
 
 
-SHARES = """
-import os, socket, sys, time
-listener = socket.socket()
-listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
-listener.bind(('127.0.0.1', int(sys.argv[1])))
-listener.listen()
+FIRST_IS_SILENT = """
+import socket
+listener = socket.create_server(('127.0.0.1', 0))
 print(listener.getsockname()[1], flush=True)
-while True:
-    talk, _ = listener.accept()
-    talk.sendall(b'SERVER PROTOCOL 2\\nOK\\nERROR: Unknown command\\n')
-    talk.sendall(b'NCCL version 2\\nJob summary\\n')
-    talk.shutdown(socket.SHUT_WR)
+silent, _ = listener.accept()
+talk, _ = listener.accept()
+talk.sendall(b'SERVER PROTOCOL 2\\nOK\\nERROR: Unknown command\\n')
+talk.sendall(b'NCCL version 2\\nJob summary\\n')
 """
 
 
 def test_where_one_of_a_node_does_not_answer_another_is_asked(start: Start) -> None:
     """All listen on one port, and the kernel gives each question to any of them."""
-    port = "0"
-    for number in range(4):
-        server = start(sys.executable, "-c", SHARES, port)
-        assert server.stdout is not None
-        port = server.stdout.readline().strip()
-        if number % 2:
-            os.kill(server.pid, signal.SIGSTOP)
-    python(
-        start, SLEEP, RANK="0", NCCL_RAS_ENABLE="1", NCCL_RAS_ADDR=f"localhost:{port}"
-    )
-    ends = [each.end for _ in range(2) for each in probe("n1").ras]
-    assert "complete" in ends
+    server = python(start, f"exec({FIRST_IS_SILENT!r})")
+    assert server.stdout is not None
+    address = f"localhost:{server.stdout.readline().strip()}"
+    python(start, SLEEP, RANK="0", NCCL_RAS_ENABLE="1", NCCL_RAS_ADDR=address)
+    assert "complete" in [each.end for each in probe("n1").ras]
 
 
 CLOSES = """

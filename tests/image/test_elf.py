@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 from contextlib import suppress
 from pathlib import Path
 
@@ -101,3 +102,27 @@ def test_a_spoilt_library_ends_in_a_library_or_an_error(
         with suppress(ElfError):
             read_library(io.BytesIO(bytes_), "/x", ".*")
             list(find_words(io.BytesIO(bytes_), "x+"))
+
+
+def test_a_hole_of_a_sparse_file_is_not_searched(tmp_path: Path) -> None:
+    """A file of 50 GB takes some kB of an image, and its holes would take seconds."""
+    image = Image(tmp_path / "image")
+    path = (
+        tmp_path
+        / "image"
+        / image.library("lib.so", words="NCCL version 2.1").lstrip("/")
+    )
+    data = bytearray(path.read_bytes())
+    data[0x28:0x30] = bytes(8)  # no sections, so that all of it is searched
+    data[0x3C:0x40] = bytes(4)
+    path.write_bytes(data)
+    os.truncate(path, 8 << 20)
+    with path.open("rb+") as file:
+        file.seek(6 << 20)
+        file.write(b"NCCL version 2.2")
+        assert [m["v"] for m in find_words(file, "version (?P<v>[0-9.]+)")] == [
+            b"2.1",
+            b"2.2",
+        ]
+        holes = list(find_words(file, r"\x00{1048576}"))
+        assert holes == []

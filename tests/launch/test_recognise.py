@@ -8,6 +8,7 @@ import pytest
 import yaml
 
 from envcfg import knowledge
+from envcfg.datafile import load_knowledge_file
 from envcfg.errors import UsageError
 from envcfg.launch.plan import Options
 from envcfg.launch.recognise import recognise
@@ -73,6 +74,25 @@ def test_the_launcher_is_taken_out_of_the_command(line: str) -> None:
     assert " ".join(found.agent_options) == kept
     assert found.command == program
     assert (note.rule, note.subject) == ("launcher-recognised", f"launcher {launcher}")
+
+
+@pytest.mark.parametrize("name", LAUNCHERS)
+def test_what_a_launcher_is_known_by_begins_commands_that_are_understood(
+    name: str,
+) -> None:
+    """A record says by what a launcher is known, `launchers.yaml` what its words mean."""
+    known = LAUNCHERS[name]
+    commands = {
+        beginning
+        for each in load_knowledge_file("launchers.yaml").values()
+        if each["launcher"] == name
+        for beginning in each["begins"]
+    }
+    programs = {each.split()[0] for each in commands if "." not in each}
+    modules = {each for each in commands if "." in each}
+    assert programs == {*known.programs}
+    assert all(each.startswith(known.modules) for each in modules)
+    assert all(any(m.startswith(each) for m in modules) for each in known.modules)
 
 
 WHOLE = (

@@ -71,6 +71,26 @@ def test_what_is_not_read_is_not_called_ok(text: str, job: Path) -> None:
     assert [each["rule"] for each in checked["findings"]] == ["not-a-script"]
 
 
+@pytest.mark.parametrize(
+    ("text", "line", "why"),
+    [
+        ("\nsrun echo " + '"${a:-' * 400 + '}"' * 400, 3, "nested more than 40 deep"),
+        ("\n\nif a; then" + " if a; then" * 90 + " b" + "; fi" * 91, 4, "nested more"),
+        ("\n" * 100 + "a; " * 41_000, 102, "more than 40,000 commands"),
+        ("\n" + "#\n" * 140_000, 131_068, "more than 256 KiB"),
+    ],
+    ids=["braces", "branches", "commands", "bytes"],
+)
+def test_what_is_too_much_is_not_called_ok(
+    text: str, line: int, why: str, job: Path
+) -> None:
+    (job / "other.sh").write_text(f"#!/bin/bash\n{text}\n")
+    (checked,) = json.loads(lint("--format", "json", "other.sh").text)["checked"]
+    (found,) = (x for x in checked["findings"] if x["rule"] == "part-not-read")
+    assert why in found["message"]
+    assert found["place"]["line"] == line
+
+
 def test_rules_are_chosen_by_id_beginning_and_name(job: Path) -> None:
     assert "EC419" not in lint("--ignore", "EC419", "job.sh").text
     assert "EC101" not in lint("--select", "EC4", "job.sh").text
@@ -116,6 +136,24 @@ def test_every_form_names_rule_and_line(form: str, job: Path) -> None:
     assert done.code == 1
     assert "EC101" in done.text or "SLURM_PROCID" in done.text
     assert job.exists()
+
+
+JOB_IDS = {
+    "#SBATCH --nodes=2": "$(( 10000 + SLURM_JOB_ID % 20000 ))",
+    "#PBS -l select=2": "$(( 10000 + ${PBS_JOBID%%[!0-9]*} % 20000 ))",
+    "#flux: -N2": "$(( 10000 + $(flux job id --to=dec $(flux getattr jobid)) % 20000 ))",
+}
+
+
+@pytest.mark.parametrize("line", JOB_IDS)
+def test_a_hint_has_the_names_of_the_scripts_own_scheduler(
+    line: str, job: Path
+) -> None:
+    script = f"#!/bin/bash\n{line}\nexport MASTER_PORT=29500\npython train.py\n"
+    (job / "job.sh").write_text(script)
+    said = lint("job.sh").text
+    assert JOB_IDS[line] in said
+    assert ("SLURM" in said) == ("SBATCH" in line)
 
 
 def test_an_environment_is_recognised(job: Path) -> None:

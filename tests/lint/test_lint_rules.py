@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import os
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -11,6 +16,7 @@ from envcfg.lint.rule import Rule, Sample, load_detectors, load_rules
 from envcfg.lint.source import Sources, read_sources
 from envcfg.profile.catalog import Catalog
 from envcfg.profile.folders import built_in_folder
+from support import ROOT
 
 CATALOG = Catalog([built_in_folder()])
 RULES = load_rules()
@@ -79,11 +85,51 @@ def test_each_rule_has_what_looks_for_it_and_no_other_is_looked_for() -> None:
     assert sorted(load_detectors()) == sorted(RULES)
 
 
+# A rule in files that nothing else names, as somebody adds one.
+NEW_RULE = """\
+group: container
+rules:
+  - {id: EC899, name: a-new-rule, severity: error, message: new, why: w, fix: f, source: s, date: d}
+"""
+NEW_DETECTOR = """\
+from envcfg.lint.rule import Fault, detects
+
+@detects("EC899")
+def find(job):
+    for each in job.model.assignments:
+        yield Fault(each.at)
+"""
+
+
+@pytest.mark.parametrize("form", ["folder", "archive"])
+def test_a_new_rule_and_its_detector_are_found_by_their_files(
+    form: str, tmp_path: Path
+) -> None:
+    tree = tmp_path / "tree"
+    shutil.copytree(ROOT / "envcfg", tree / "envcfg")
+    (tree / "envcfg/lint/rules/9-new.yaml").write_text(NEW_RULE)
+    (tree / "envcfg/lint/detectors/brand_new.py").write_text(NEW_DETECTOR)
+    if form == "archive":
+        tree = Path(shutil.make_archive(str(tmp_path / "one"), "zip", tree))
+    (tmp_path / "job.sh").write_text("#!/bin/bash\nexport NEW=1\n")
+    done = subprocess.run(
+        [sys.executable, "-m", "envcfg", "lint", "--json", "job.sh"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(tree)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1, done.stderr
+    [checked] = json.loads(done.stdout)["checked"]
+    assert [each["rule"] for each in checked["findings"]] == ["EC899"]
+
+
 def test_ids_are_group_and_number() -> None:
     for name in RULES:
         assert name.startswith("EC")
         assert 1 <= int(name[2]) <= 8
-        assert 1 <= int(name[3:]) <= 40
+    assert len({int(name[3:]) for name in RULES}) == len(RULES)
     assert len({each.name for each in RULES.values()}) == len(RULES)
 
 

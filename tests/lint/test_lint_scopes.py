@@ -109,6 +109,11 @@ def test_what_cannot_be_read_is_said() -> None:
     ]
 
 
+def test_exec_that_only_opens_or_closes_files_does_not_end_the_script() -> None:
+    script = f"{HEAD}exec {{FILE}}>&- {{OTHER}}</dev/null\nexec >log\nhostname\n"
+    assert [each.name for each in model_of(script).commands][-1] == "hostname"
+
+
 def test_directives_are_those_that_sbatch_reads() -> None:
     text = (
         "#!/bin/bash\n#SBATCH -N 2 --ntasks-per-node=4 # both\n#SBATCH -c8\n##SBATCH -p a\n"

@@ -117,6 +117,20 @@ def test_where_the_tests_fail_unchanged_nothing_is_tried(
     )
 
 
+def test_programs_beside_python_run_the_copy(project: Project, tmp_path: Path) -> None:
+    # pytest imports the module that -p names: only the copy's Python finds it elsewhere.
+    file = "tests/core/test_size.py"
+    (project.root / file).write_text(
+        "import pathlib, subprocess, sys\n\ndef test_program(tmp_path):\n"
+        "    program = pathlib.Path(sys.executable).parent / 'pytest'\n"
+        "    command = [program, '-p', 'tiny.core.size', '--version']\n"
+        "    subprocess.run(command, check=True, cwd=tmp_path, env={})\n"
+    )
+    outcome = Lab(project, tmp_path / "lab", 0).run([file])
+    assert outcome.is_green, outcome.said
+    assert outcome.tests
+
+
 def test_a_test_that_is_stuck_has_failed(project: Project, tmp_path: Path) -> None:
     file = "tests/core/test_size.py"
     (project.root / file).write_text(

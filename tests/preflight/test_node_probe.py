@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
+import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -80,6 +83,61 @@ def test_a_folder_with_spaces_and_signs_is_one_word(shell: str, tmp_path: Path) 
     folder.mkdir()
     (told,) = probe(shell, f"folder={folder}").folders
     assert (told.path, told.is_written) == (str(folder), True)
+
+
+# Who shares the folder knows the number of the shell that will look at it.
+_GUESSED = """for name in envcfg-preflight-$$ .envcfg-$$ .envcfg-preflight-$$; do
+  ln -s "$VICTIM" "$SHARED/$name"
+done
+exec "$@"
+"""
+
+
+def test_what_somebody_else_has_put_into_a_folder_is_not_written(
+    shell: str, tmp_path: Path
+) -> None:
+    shared, victim = tmp_path / "shared", tmp_path / "victim"
+    shared.mkdir()
+    shared.chmod(0o1777)
+    victim.write_text("mine")
+    victim.chmod(0o600)
+    script = (*shell.split(), "-c", node_script(), "envcfg-preflight")
+    done = subprocess.run(
+        ["sh", "-c", _GUESSED, "sh", *script, f"folder={shared}"],
+        env={**os.environ, "SHARED": str(shared), "VICTIM": str(victim)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert "folder yes" in done.stdout
+    assert victim.read_text() == "mine"
+    left = sorted(each.name for each in shared.iterdir())
+    assert [name for name in left if not name.endswith(tuple("0123456789"))] == []
+    assert len(left) == 3
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_leaves_nothing_in_a_folder(
+    shell: str, tmp_path: Path, number: signal.Signals
+) -> None:
+    """It comes when there is something in the folder, or, seen too late, just after."""
+    words = [*shell.split(), "-c", node_script(), "sh", *[f"folder={tmp_path}"] * 3]
+    caught = 0
+    for _ in range(3):
+        probing = subprocess.Popen(
+            words,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+        while not os.listdir(tmp_path) and probing.poll() is None:
+            time.sleep(0.0005)
+        with suppress(ProcessLookupError):
+            os.killpg(probing.pid, number)
+        probing.communicate(timeout=60)  # until all that it has started has ended
+        caught += probing.returncode != 0
+        assert os.listdir(tmp_path) == []
+    assert caught
 
 
 def test_without_ip_addresses_are_known_by_their_routes(

@@ -311,7 +311,7 @@ def test_the_alternate_rendezvous_needs_several_nodes(
 def test_the_alternate_rendezvous_needs_srun(built_in: Catalog, notes: Path) -> None:
     made = plan(built_in, "frontier", STACK, image=None, launcher="local")
     assert made.bundles == ()
-    seen, asked, _ = run(made, notes)
+    seen, asked, _ = run(made, notes, 1)
     assert of(RENDEZVOUS, seen) == {}
     assert asked == []
 

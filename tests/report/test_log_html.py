@@ -280,6 +280,7 @@ def test_the_table_has_a_row_for_each_rank() -> None:
     assert [row[1] for row in rows] == ["ok"] * 8 + ["degraded"] * 8
     cells = re.findall(r"<t[dh][^>]*>(.*?)</t[dh]>", rows[0][2])
     head = re.findall(r'<th scope="col">(.*?)</th>', text)
+    assert head[:4] == ["Rank", "Verdict", "Node", "GPU"]
     assert len(cells) == len(head)
     assert dict(zip(head, cells, strict=True))["Provider"] == "cxi"
 

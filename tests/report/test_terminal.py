@@ -222,14 +222,42 @@ def test_colours_only_where_they_are_wanted(
         ({"NO_COLOR": "yes"}, True, False),
         ({"TERM": "dumb"}, True, False),
         ({"TERM": "unknown"}, True, False),
+        ({"FORCE_COLOR": "1"}, False, True),
+        ({"FORCE_COLOR": "1", "TERM": "dumb"}, False, True),
+        ({"FORCE_COLOR": ""}, False, False),
+        ({"FORCE_COLOR": "0"}, False, False),
+        ({"FORCE_COLOR": "0"}, True, False),
+        ({"CLICOLOR_FORCE": "1"}, False, True),
+        ({"CLICOLOR_FORCE": "0"}, True, True),
+        ({"NO_COLOR": "1", "FORCE_COLOR": "1"}, True, False),
     ],
 )
 def test_what_may_be_styled(
     monkeypatch: pytest.MonkeyPatch, env: Mapping[str, str], tty: bool, styled: bool
 ) -> None:
-    for name in ("NO_COLOR", "TERM"):
+    for name in ("NO_COLOR", "FORCE_COLOR", "CLICOLOR_FORCE", "TERM"):
         monkeypatch.delenv(name, raising=False)
     for name, value in env.items():
         monkeypatch.setenv(name, value)
     monkeypatch.setattr(sys.stdout, "isatty", lambda: tty, raising=False)
     assert is_styled() == styled
+
+
+@pytest.mark.parametrize("name", ["FORCE_COLOR", "CLICOLOR_FORCE"])
+@pytest.mark.parametrize("arguments", COMMANDS, ids=" ".join)
+def test_colours_go_through_a_pipe_where_they_are_asked_for(
+    tmp_path: Path, arguments: tuple[str, ...], name: str
+) -> None:
+    for log in ("log", "evil"):
+        (tmp_path / log).write_text(text(Job(ranks_per_node=2, fallen=frozenset({1}))))
+    known = {each: os.environ[each] for each in os.environ if each != "NO_COLOR"}
+    done = subprocess.run(
+        [sys.executable, "-m", "envcfg", *arguments],
+        capture_output=True,
+        check=False,
+        cwd=tmp_path,
+        env={**known, "TERM": "dumb", name: "1"},
+    )
+    assert done.stdout
+    if arguments[0] in ("check-log", "explain"):
+        assert b"\x1b[" in done.stdout

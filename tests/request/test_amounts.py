@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from envcfg.budget import Budget
 from envcfg.request.amounts import (
     array_tasks,
     mebibytes,
@@ -82,3 +83,8 @@ def test_what_it_should_look_like_is_said(
 def test_what_is_none_of_them_is_refused(read: Callable[[str], int], text: str) -> None:
     with pytest.raises(ValueError, match="is no"):
         read(text)
+
+
+def test_the_largest_array_is_counted_without_much_memory() -> None:
+    with Budget("an array", seconds=60, megabytes=100):
+        assert array_tasks("0-9999999") == 10_000_000

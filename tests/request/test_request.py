@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -70,6 +71,9 @@ ASKED: dict[str, tuple[str, dict[str, Any], dict[str, str | None]]] = {
     "a disk by its size": ("frontier", {"nvme": 100, "named": LUMI}, {"--constraint": "nvme"}),
     "a constraint": ("adastra-mi300a", {"named": LUMI}, {
         "--constraint": "MI300", "--exclusive": None, "--mem": "500G"}),
+    "the usual constraint": ("perlmutter", {"named": {"--account": "m_g", "--job-name": "j"}}, {"--constraint": "gpu"}),
+    "a constraint of one's own": ("perlmutter", {"named": {"--account": "m_g", "--constraint": "gpu&hbm80g", "--job-name": "j"}}, {
+        "--constraint": "gpu&hbm80g"}),
     "a QOS": ("perlmutter", {"named": {"--account": "m_g", "--constraint": "gpu", "--job-name": "j"}}, {
         "--qos": "regular", "--exclusive": None}),
     "only one value is refused": ("alps-clariden", {"named": {"--job-name": "j"}}, {"--mem": "448G"}),
@@ -123,7 +127,7 @@ REFUSED: dict[str, tuple[str, dict[str, Any], str, str]] = {
     "no partition": ("juwels-booster", {"named": LUMI}, "--partition is missing", "one of: booster, develbooster"),
     "no QOS": ("marenostrum5-acc", {"named": LUMI, "seconds": 60}, "--qos is missing", "one of: acc_debug, acc_ehpc, acc_interactive, or another like acc_*"),
     "no time": ("isambard-ai", {}, "--time is missing", "give --time"),
-    "no constraint": ("perlmutter", {"named": {"--account": "m_g"}}, "--constraint is missing", "gpu*"),
+    "another constraint": ("perlmutter", {"named": {"--account": "m_g", "--constraint": "cpu"}}, "--constraint cpu is not like gpu*", "gpu*"),
     "a slip": ("lumi-g", {"named": {**LUMI, "--partition": "standrad-g"}}, "knows no partition", "did you mean 'standard-g'"),
     "too many nodes": ("lumi-g", {"nodes": 5, "named": SMALL}, "5 nodes, but partition small-g gives a job 4 at most (https://", "ask for less, or give --partition standard-g or --partition dev-g"),
     "too many GPUs": ("mahti", {"named": {**MAHTI, "--partition": "gpusmall"}}, "4 GPUs, but partition gpusmall gives a job 2", "ask for less"),
@@ -302,6 +306,7 @@ SAID: dict[str, tuple[str, dict[str, Any], list[str]]] = {
     "a QOS that nobody knows": ("leonardo", {"named": {**LUMI, "--qos": "eufus", "--partition": "boost_usr_prod"}}, ["queue-unknown", "billing-unknown"]),
     "a partition that nobody knows": ("roihu", {"named": {**LUMI, "--partition": "gpu-medium"}}, ["queue-unknown"]),
     "taken": ("lumi-g", {"named": LUMI}, ["taken-from-profile"]),
+    "taken, though others are like it": ("perlmutter", {"named": {"--account": "m_g", "--qos": "regular", "--job-name": "j"}}, ["taken-from-profile", "billing-unknown"]),
     "GPUs by task": ("lumi-g", {"named": SMALL, "extra": ("--gpus-per-task=1",)}, ["option-discouraged"]),
     "exclusive": ("isambard-ai", {"exclusive": True, "gpus": 1, "nodes": 1, "named": {"--job-name": "j"}}, ["option-discouraged", "gpus-idle"]),
     "14 cores": ("lumi-g", {"gpus": 1, "cpus_per_gpu": 14, "named": SMALL}, ["share-wasted"]),
@@ -326,6 +331,21 @@ def test_what_is_worth_saying_is_said(name: str, built_in: Catalog) -> None:
     _, words = charge(built_in.load(profile), request)
     found = [each.rule for each in (*request.findings, *words) if each.rule != "cost"]
     assert found == expected
+
+
+@pytest.mark.parametrize("name", ["leonardo", "perlmutter", "lumi-g", "tuolumne"])
+def test_a_value_that_is_taken_is_no_other_to_choose(
+    name: str, built_in: Catalog
+) -> None:
+    named = {"--account": "p_g", "--job-name": "j"}
+    request = request_of(built_in, name, seconds=60, named=named)
+    notes = [each for each in request.findings if each.rule == "taken-from-profile"]
+    assert notes
+    for note in notes:
+        option, _, value = note.subject.partition("=")
+        assert value not in re.split(r"[\s,:]+", note.fix or "")
+        if (name, option) == ("perlmutter", "--constraint"):
+            assert "--constraint: 'gpu&hbm80g'" in (note.fix or "")
 
 
 def test_14_cores_with_one_gcd_cost_two_shares(built_in: Catalog) -> None:

@@ -76,11 +76,15 @@ def test_a_node_that_cannot_be_asked_is_a_note(
 def test_steps_of_two_jobs_with_the_login_node_s_name_have_two_labels() -> None:
     labels = set()
     for job in ("1", "2"):
-        script = "ENVCFG_IS_FILE=''\n" + module("runtimes/podman").text + (
-            "envcfg_find_image() { :; }\n"
-            "envcfg_find() { envcfg_name=podman; }; envcfg_mounts() { :; }\n"
-            f"envcfg_name_job() {{ ENVCFG_JOB={job}; }}; ENVCFG_IMAGE=a\n"
-            'envcfg_enter && echo "${ENVCFG_LABEL%.*}"'
+        script = (
+            "ENVCFG_IS_FILE=''\n"
+            + module("runtimes/podman").text
+            + (
+                "envcfg_find_image() { :; }\n"
+                "envcfg_find() { envcfg_name=podman; }; envcfg_mounts() { :; }\n"
+                f"envcfg_name_job() {{ ENVCFG_JOB={job}; }}; ENVCFG_IMAGE=a\n"
+                'envcfg_enter && echo "${ENVCFG_LABEL%.*}"'
+            )
         )
         done = bash(script, HOSTNAME="login1")
         assert done.returncode == 0, done.stderr.decode()

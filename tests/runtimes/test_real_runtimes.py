@@ -187,6 +187,45 @@ def test_a_signal_reaches_the_program(
     assert job.wait(timeout=60) == code
 
 
+# A child that TERM does not end, and one whose parent has ended.
+FAMILY = """
+sh -c 'trap "" TERM; touch "child.$RANK"; while :; do sleep 0.2; done' "$1" &
+(sh -c 'touch "orphan.$RANK"; while :; do sleep 0.2; done' "$1" &)
+wait
+"""
+
+
+@pytest.mark.parametrize("sent", [signal.SIGTERM, signal.SIGKILL])
+def test_a_script_that_is_ended_leaves_nothing_in_a_container(
+    made: Callable[..., Wrapped], tmp_path: Path, sent: signal.Signals
+) -> None:
+    mark = f"mark-{tmp_path.name}-{os.getpid()}"
+    text = made("--", "/bin/sh", "-c", FAMILY, "sh", mark).text
+    Path("job.sh").write_text(text.replace("grace_ms=10000", "grace_ms=1000"))
+    job = subprocess.Popen(["bash", "job.sh"], start_new_session=True)
+    end = time.monotonic() + 120
+    while len([*Path().glob("child.?"), *Path().glob("orphan.?")]) < 4:
+        assert job.poll() is None
+        assert time.monotonic() < end
+        time.sleep(0.02)
+    job.send_signal(sent)
+    job.wait(timeout=120)
+    while (left := marked(mark)) and time.monotonic() < end:
+        time.sleep(0.05)
+    assert left == []
+
+
+def marked(mark: str) -> list[bytes]:
+    """Return the command lines with *mark*, of a container's processes, too."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            found.append(path.read_bytes())
+        except OSError:
+            continue  # it has ended meanwhile
+    return [words for words in found if mark.encode() in words]
+
+
 @pytest.mark.parametrize(
     "made", ["charliecloud folder", "podman folder"], indirect=True
 )

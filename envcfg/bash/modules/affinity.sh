@@ -2,7 +2,7 @@
 # envcfg module affinity 1
 # Each rank says which CPUs and GPUs it has, by --report-affinity.
 
-IFS= builtin read -r -d '' ENVCFG_PART <<'ENVCFG_TEXT' || :
+IFS= builtin read -r -d '' ENVCFG_PART <<'ENVCFG_TEXT' || builtin :
 # Which CPUs this rank may use, and which GPUs it sees: as the kernel and the masks say.
 envcfg_mask='?'
 while read -r envcfg_key envcfg_value; do

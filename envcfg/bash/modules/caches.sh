@@ -22,8 +22,8 @@ envcfg_end() { # [BASE...]: remove these caches, or all of this shell, on every 
 
 envcfg_forget() { # of several steps, the job's own shell does it at its end, if it is still there
   if [[ -z $ENVCFG_MANY ]]; then
-    envcfg_end "$ENVCFG_CACHE_BASE"
-  elif envcfg_is_script || ! kill -0 "$$" 2>/dev/null; then
+    if ((ENVCFG_FAULTS == 0)); then envcfg_end "$ENVCFG_CACHE_BASE"; fi
+  elif envcfg_is_script || envcfg_is_alone; then
     envcfg_end
   fi
 }
@@ -34,9 +34,9 @@ if [[ ${ENVCFG_OWNER-} != "$BASHPID" ]]; then ENVCFG_OWNER=$BASHPID ENVCFG_CACHE
 envcfg_name_job
 ENVCFG_CACHE_BASE=$ENVCFG_SCRATCH/envcfg-$UID-${ENVCFG_JOB%%-*}-$BASHPID.${#ENVCFG_CACHES[@]}
 ENVCFG_CACHES+=("$ENVCFG_CACHE_BASE")
-ENVCFG_END+=(envcfg_forget)
+ENVCFG_END+=' envcfg_forget'
 
-IFS= builtin read -r -d '' ENVCFG_PART <<'ENVCFG_TEXT' || :
+IFS= builtin read -r -d '' ENVCFG_PART <<'ENVCFG_TEXT' || builtin :
 # mkdir without -p: what is there already, a link too, is not taken over but checked.
 export ENVCFG_CACHE="$ENVCFG_CACHE_BASE-$envcfg_host"
 if [ ! -d "$ENVCFG_CACHE" ] && ! envcfg_mkdir -- "$ENVCFG_CACHE" 2>/dev/null; then

@@ -5,18 +5,19 @@
 ENVCFG_NEXT=$ENVCFG_STEP ENVCFG_STEP=envcfg_colons
 
 envcfg_colons() { # COMMAND...: give each such word one colon more, which the rank part takes off again
-  local envcfg_word
+  local envcfg_word envcfg_more=''
   local -a envcfg_words=()
   for envcfg_word; do
     if [[ -n $envcfg_word && $envcfg_word != *[!:]* ]]; then envcfg_word+=:; fi
     envcfg_words+=("$envcfg_word")
   done
-  if [[ "${envcfg_words[*]}" != "$*" ]]; then ENVCFG_ARGS+=(ENVCFG_COLONS=yes); fi
+  if [[ "${envcfg_words[*]}" != "$*" ]]; then envcfg_more=yes; fi
+  ENVCFG_ARGS+=("ENVCFG_COLONS=$envcfg_more")
   "$ENVCFG_NEXT" "${envcfg_words[@]}"
 }
 
-IFS= builtin read -r -d '' ENVCFG_PART <<'ENVCFG_TEXT' || :
-if [ -n "${ENVCFG_COLONS-}" ]; then # a word of colons has one more than it was given
+IFS= builtin read -r -d '' ENVCFG_PART <<'ENVCFG_TEXT' || builtin :
+if [ -n "$ENVCFG_COLONS" ]; then # a word of colons has one more than it was given
   for envcfg_word; do
     shift
     case $envcfg_word in

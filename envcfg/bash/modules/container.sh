@@ -36,5 +36,6 @@ envcfg_argument() { # ARGUMENT [PATH]: left out if PATH is given and absent
 }
 
 envcfg_export() { # NAME VALUE: hooks read it before there is a container; what the job has set wins
+  envcfg_differs 'your environment' "$1" "$2"
   export "$1=${!1-$2}"
 }

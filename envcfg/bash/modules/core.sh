@@ -2,8 +2,8 @@
 # envcfg module core 1
 # A step, from its checks to its exit code. Other modules add to the lists.
 
-ENVCFG_BEFORE=() ENVCFG_SHAPE=() ENVCFG_WORDS=() ENVCFG_READY=() ENVCFG_AFTER=() ENVCFG_END=()
-ENVCFG_STEP=envcfg_step ENVCFG_MANY='' ENVCFG_AGENT='' ENVCFG_FOLDERS=''
+ENVCFG_BEFORE='' ENVCFG_SHAPE='' ENVCFG_WORDS='' ENVCFG_READY='' ENVCFG_AFTER='' ENVCFG_END='' # functions
+ENVCFG_STEP=envcfg_step ENVCFG_GROUPS='' ENVCFG_MANY='' ENVCFG_AGENT='' ENVCFG_FOLDERS=''
 
 envcfg_error() { # MESSAGE [HINT]
   printf 'envcfg: error: %s\n' "$1" >&2
@@ -20,22 +20,26 @@ envcfg_note() { # MESSAGE
 }
 
 # Settings become arguments of the rank part. Nothing is set in the shell that starts the ranks.
-envcfg_force() { # NAME VALUE | -u NAME
-  if [[ $1 == -u ]]; then ENVCFG_ARGS+=("$@"); else ENVCFG_ARGS+=("$1=$2"); fi
+envcfg_force() { # {NAME VALUE | -u NAME} [WHOSE]: what the job has set does not count
+  envcfg_differs "${3-the profile}" "$1" "$2"
+  if [[ $1 == -u ]]; then ENVCFG_ARGS+=(-u "$2"); else ENVCFG_ARGS+=("$1=$2"); fi
 }
 
 envcfg_set() { # NAME VALUE | -u NAME: what the job has set already wins
   local envcfg_name=${1/#-u/"$2"}
+  envcfg_differs 'your environment' "$1" "$2"
   if [[ -n ${!envcfg_name+set} ]]; then set -- "$envcfg_name" "${!envcfg_name}"; fi
-  envcfg_force "$@"
+  if [[ $1 == -u ]]; then ENVCFG_ARGS+=(-u "$2"); else ENVCFG_ARGS+=("$1=$2"); fi
 }
 
-envcfg_preset() { # NAME...: what the job has set already wins over the rank part
-  local envcfg_name
-  for envcfg_name; do
-    if [[ -n ${!envcfg_name+set} ]]; then
-      ENVCFG_ARGS+=("$envcfg_name=${!envcfg_name}")
-      ENVCFG_PRESET+="$envcfg_name "
+envcfg_preset() { # DEFAULT NAME...: what the job has set already wins over the rank part, which has DEFAULT
+  local envcfg_name envcfg_first=${ENVCFG_MASTER_ADDR:-${SLURMD_NODENAME-}}
+  for envcfg_name in "${@:2}"; do
+    if [[ -z ${!envcfg_name+set} ]]; then continue; fi
+    ENVCFG_ARGS+=("$envcfg_name=${!envcfg_name}")
+    ENVCFG_PRESET+="$envcfg_name "
+    if [[ -n $1 && ($envcfg_name != MASTER_ADDR || -z $envcfg_first || $MASTER_ADDR. != "$envcfg_first"[!0-9]*) ]]; then
+      envcfg_from 'your environment' "$envcfg_name" "=${!envcfg_name}" "$1"
     fi
   done
 }
@@ -49,9 +53,9 @@ envcfg_lengths() { # WORD...: Linux must be able to start a program with them
         'put long texts into a file that the program reads'
     fi
   done
-  if ((ENVCFG_FAULTS > 0 || envcfg_sum < 100000)); then return; fi
+  if ((ENVCFG_FAULTS > 0 || envcfg_sum < 100000)) || ! type -P true >/dev/null; then return; fi
   printf -v envcfg_word '%16384s' '' # room for what launchers add
-  if ! "$(type -P true || echo :)" "$@" "$envcfg_word" 2>/dev/null; then
+  if ! "$(type -P true)" "$@" "$envcfg_word" 2>/dev/null; then
     envcfg_fault "command and settings have $envcfg_sum bytes, too many beside the job's environment" \
       'put long texts into a file that the program reads'
   fi
@@ -63,49 +67,67 @@ envcfg_step() { # COMMAND...
     envcfg_error 'no command' 'give it, as in envcfg_run python train.py'
     return 2
   fi
-  for envcfg_do in "${ENVCFG_BEFORE[@]}" envcfg_survey; do "$envcfg_do"; done
-  for envcfg_do in "${ENVCFG_SHAPE[@]}"; do "$envcfg_do" || return "$ENVCFG_CODE"; done
+  for envcfg_do in $ENVCFG_BEFORE envcfg_survey envcfg_where; do "$envcfg_do"; done
+  for envcfg_do in $ENVCFG_SHAPE; do "$envcfg_do" || return "$ENVCFG_CODE"; done
   envcfg_enter
-  if ((ENVCFG_FAULTS == 0)); then envcfg_settings; fi
-  for envcfg_do in envcfg_lengths "${ENVCFG_WORDS[@]}"; do
+  if ((ENVCFG_FAULTS == 0)); then
+    envcfg_settings
+    envcfg_inherited
+    envcfg_meeting
+  fi
+  for envcfg_do in envcfg_lengths $ENVCFG_WORDS; do
     "$envcfg_do" "${ENVCFG_ENTER[@]}" "$ENVCFG_RANK" "${ENVCFG_ARGS[@]}" "$@"
   done
   if ((ENVCFG_FAULTS > 0)); then return 4; fi
   ENVCFG_ARGS+=("ENVCFG_PRESET=$ENVCFG_PRESET")
   envcfg_listen
-  for envcfg_do in "${ENVCFG_READY[@]}"; do "$envcfg_do" || return; done
+  for envcfg_do in $ENVCFG_READY; do "$envcfg_do" || return; done
   envcfg_launch "$@" || ENVCFG_CODE=$?
-  for envcfg_do in "${ENVCFG_AFTER[@]}"; do "$envcfg_do"; done
+  for envcfg_do in $ENVCFG_AFTER; do "$envcfg_do"; done
   return "$ENVCFG_CODE"
 }
 
 envcfg_plain() { # in a shell of envcfg's own: undo what the job's shell has made of bash itself
   IFS=$' \t\n'
   builtin shopt -u expand_aliases nocasematch # bash reads "$(...)" once more as it comes there
-  builtin unset -f break compgen continue exec exit export jobs kill local printf read return set shift type unset
+  builtin unset -f . : '[' break cd command compgen continue declare echo eval exec exit export false jobs kill local \
+    mapfile printf read readonly return set shift source test trap true type umask unset wait
   set +k
 }
 
 envcfg_apart() { # COMMAND...: one step and its end, in a shell of envcfg's own
-  local envcfg_do envcfg_code=0
+  local envcfg_do
   envcfg_plain
+  local -A ENVCFG_FROM=()
+  exec {ENVCFG_TIE}>&-
+  # Without a trap bash forgets an INT that comes while it waits for a program.
+  if [[ " ${ENVCFG_HEARD[*]-} " == *' INT '* ]]; then trap 'exit 130' INT; fi
   ENVCFG_FAULTS=0 ENVCFG_CODE=0 ENVCFG_ARGS=() ENVCFG_PRESET=' ' ENVCFG_NODES_WANTED='' ENVCFG_CHOSEN=()
-  "$ENVCFG_STEP" "$@" || envcfg_code=$?
-  for envcfg_do in "${ENVCFG_END[@]}"; do "$envcfg_do" || :; done
-  return "$envcfg_code"
+  ENVCFG_JOB_NODES=1 ENVCFG_MASTER_ADDR=''
+  "$ENVCFG_STEP" "$@" || ENVCFG_CODE=$?
+  for envcfg_do in $ENVCFG_END; do "$envcfg_do" || :; done
+  return "$ENVCFG_CODE"
 }
 
 # The job's shell waits for a child in the background, as signals interrupt only that. Signals
 # that it has a trap for, or ignores, are its own business. With job control, only what is in
 # the foreground has the terminal.
 envcfg_run() { # [OPTIONS] COMMAND...: run one step; its exit code is the program's
+  builtin local envcfg_signal envcfg_traps envcfg_own envcfg_code ENVCFG_IGNORED ENVCFG_PIPE ENVCFG_TIE ENVCFG_LIFE
+  builtin local ENVCFG_APART='' # whether what is started leads process groups
+  builtin local -a ENVCFG_PIDS ENVCFG_LED ENVCFG_HELD ENVCFG_HEARD
+  if [[ -n $ENVCFG_GROUPS ]] && ! envcfg_has_terminal; then ENVCFG_APART=yes; fi
+  envcfg_code=0
   if [[ $- == *m* ]]; then
-    (envcfg_apart "$@")
-    return
+    envcfg_tie
+    (envcfg_apart "$@") || envcfg_code=$?
+    case $envcfg_code in
+      14[789] | 150) ;; # it is stopped, and may go on
+      *) envcfg_close "$ENVCFG_TIE" "$ENVCFG_LIFE" ;;
+    esac
+    builtin return "$envcfg_code"
   fi
-  builtin local envcfg_signal envcfg_traps envcfg_own envcfg_code ENVCFG_IGNORED ENVCFG_PIPE
-  builtin local -a ENVCFG_PIDS ENVCFG_HELD ENVCFG_HEARD
-  envcfg_traps=$(builtin trap -p)$'\n' ENVCFG_IGNORED='' envcfg_own='' envcfg_code=0
+  envcfg_traps=$(builtin trap -p)$'\n' ENVCFG_IGNORED='' envcfg_own=''
   for envcfg_signal in HUP INT QUIT TERM USR1 USR2; do
     if [[ $envcfg_traps == *"trap -- '' SIG$envcfg_signal"$'\n'* ]]; then
       ENVCFG_IGNORED+=" $envcfg_signal "
@@ -114,34 +136,32 @@ envcfg_run() { # [OPTIONS] COMMAND...: run one step; its exit code is the progra
     fi
   done
   envcfg_listen "$envcfg_own"
+  envcfg_tie
   envcfg_spawn envcfg_apart "$@"
   envcfg_wait "${ENVCFG_PIDS[@]}" || envcfg_code=$?
   for envcfg_signal in "${ENVCFG_HEARD[@]}"; do builtin trap - "$envcfg_signal"; done
-  builtin exec {ENVCFG_PIPE}>&-
+  envcfg_close "$ENVCFG_PIPE" "$ENVCFG_TIE" "$ENVCFG_LIFE"
+  if envcfg_is_script; then builtin return "$envcfg_code"; fi
   for envcfg_signal in HUP TERM INT; do # what would have ended the job's shell does so now
     if [[ $BASHPID == "$$" && " $ENVCFG_CAUGHT" == *" $envcfg_signal "* ]]; then
       if [[ $envcfg_signal != INT || $envcfg_code == 130 ]]; then builtin kill -s "$envcfg_signal" "$$"; fi
     fi
   done
-  return "$envcfg_code"
+  builtin return "$envcfg_code"
 }
 
 envcfg_is_script() { # whether this text is being run as a file, not sourced or evaluated
   builtin local envcfg_line
-  [[ -f $0 && -r $0 ]] || return 1
+  [[ -f $0 && -r $0 ]] || builtin return 1
   while IFS= builtin read -r envcfg_line && [[ $envcfg_line == '#'* ]]; do
-    if [[ $envcfg_line == '# envcfg:script '* ]]; then return 0; fi
+    if [[ $envcfg_line == '# envcfg:script '* ]]; then builtin return 0; fi
   done <"$0"
-  return 1
-}
-
-envcfg_main() { # COMMAND...: what this text is for; run as a file, its shell is the step's
-  if envcfg_is_script; then envcfg_apart "$@"; else envcfg_run "$@"; fi
+  builtin return 1
 }
 
 # What each rank does first, inside the container: a POSIX shell's own commands only. No process
 # is started but the program's, except to make the caches once on each node.
-IFS= builtin read -r -d '' ENVCFG_CORE <<'ENVCFG_TEXT' || : # until the text ends
+IFS= builtin read -r -d '' ENVCFG_CORE <<'ENVCFG_TEXT' || builtin : # until the text ends
 envcfg_fail() { # MESSAGE [HINT]
   printf 'envcfg: error: %s\n' "$1" >&2
   [ -z "${2-}" ] || printf '  hint: %s\n' "$2" >&2

@@ -2,7 +2,7 @@
 # envcfg module end 1
 # The last words of each rank; then the job's aliases are back.
 
-IFS= builtin read -r -d '' ENVCFG_PART <<'ENVCFG_TEXT' || :
+IFS= builtin read -r -d '' ENVCFG_PART <<'ENVCFG_TEXT' || builtin :
 unset -v ENVCFG_PRESET ENVCFG_NODES ENVCFG_CACHE_BASE ENVCFG_LOCAL_RANKS \
   ENVCFG_MASTER_NODE ENVCFG_MASTER_ADDR ENVCFG_JOB ENVCFG_SUFFIX
 exec "$@"

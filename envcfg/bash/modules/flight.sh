@@ -3,7 +3,7 @@
 # The folder for Flight Recorder.
 
 envcfg_flight() { # make the folder of this job: without it, PyTorch ends its ranks
-  mkdir -p -- "$ENVCFG_FLIGHT/flight-$ENVCFG_JOB" \
-    || envcfg_fault "cannot make the folder $ENVCFG_FLIGHT for Flight Recorder" \
-      'name one that you may write to, and that the nodes see'
+  envcfg_keep "$ENVCFG_FLIGHT" "flight-$ENVCFG_JOB" \
+    || envcfg_fault "cannot make the folder $ENVCFG_FLIGHT/flight-$ENVCFG_JOB for Flight Recorder" \
+      'name a folder that you may write to, and that all nodes see: --flight-recorder DIR'
 }

@@ -2,7 +2,7 @@
 # envcfg module folders 1
 # Folders that ranks make: ours, and never through a link.
 
-IFS= builtin read -r -d '' ENVCFG_FOLDERS <<'ENVCFG_TEXT' || :
+IFS= builtin read -r -d '' ENVCFG_FOLDERS <<'ENVCFG_TEXT' || builtin :
 envcfg_own() { # PATH...: what is there must be folders of ours, not links
   for envcfg_folder; do
     if [ -h "$envcfg_folder" ] || [ ! -d "$envcfg_folder" ] || [ ! -O "$envcfg_folder" ]; then

@@ -2,7 +2,7 @@
 # envcfg module local_rank 1
 # The local rank as an argument of the program.
 
-IFS= builtin read -r -d '' ENVCFG_PART <<'ENVCFG_TEXT' || :
+IFS= builtin read -r -d '' ENVCFG_PART <<'ENVCFG_TEXT' || builtin :
 # Some launchers give each program its local rank, as the first argument.
 envcfg_left=$#
 while [ "$envcfg_left" -gt 0 ]; do

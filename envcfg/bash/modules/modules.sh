@@ -2,59 +2,50 @@
 # envcfg module modules 1
 # Modules, loaded in the shell of the step: the job's own stays as it is.
 
-ENVCFG_BEFORE+=(envcfg_modules) ENVCFG_UNLOADED=()
-if [[ -n $ENVCFG_TESTED ]]; then ENVCFG_SHAPE+=(envcfg_tested_modules); fi
+ENVCFG_BEFORE+=' envcfg_modules' ENVCFG_UNLOADED=''
+if [[ -n $ENVCFG_TESTED ]]; then ENVCFG_SHAPE+=' envcfg_tested_modules'; fi
 
 envcfg_has_modules() { # whether there is a module command; if need be its own file defines it
   local - envcfg_folder
-  if type -t module >/dev/null; then return; fi
   set +eu
   for envcfg_folder in "${LMOD_PKG-}" "${MODULESHOME-}"; do
-    if [[ -n $envcfg_folder && -r $envcfg_folder/init/bash ]]; then
+    if [[ -n $envcfg_folder && -r $envcfg_folder/init/bash ]] && ! type -t module >/dev/null; then
       # shellcheck disable=SC1091 # it is the system's
       builtin source "$envcfg_folder/init/bash" </dev/null >&2
     fi
-    if type -t module >/dev/null; then return; fi
   done
-  return 1
-}
-
-envcfg_is_loaded() { # ACTION NAME: whether that is done already, with any version where none is named
-  case $1 in
-    load) [[ :${LOADEDMODULES-}: == *":$2:"* || :${LOADEDMODULES-}: == *":$2/"* ]] ;;
-    unload) [[ :${LOADEDMODULES-}: != *":$2:"* && :${LOADEDMODULES-}: != *":$2/"* ]] ;;
-    use) [[ :${MODULEPATH-}: == *":$2:"* ]] ;;
-  esac
+  type -t module >/dev/null
 }
 
 envcfg_module() { # ACTION NAME [own]: what the profile has may be missing, what the user wants not
   local - envcfg_code=0
-  if envcfg_is_loaded "$1" "$2"; then return; fi
+  case $1 in # done already, with any version where none is named?
+    load) [[ :${LOADEDMODULES-}: != *":$2"[:/]* ]] ;;
+    unload) [[ :${LOADEDMODULES-}: == *":$2"[:/]* ]] ;;
+    use) [[ :${MODULEPATH-}: != *":$2:"* ]] ;;
+  esac || return 0
   if ! envcfg_has_modules; then
-    if [[ -n ${3-} ]]; then
+    if [[ -z ${3-} ]]; then
+      ENVCFG_UNLOADED+=", module $1 $2"
+    else
       envcfg_fault "no module command here, so --module $2 is not loaded" \
         'source the file by which the system defines it before, as login shells do'
-    else
-      ENVCFG_UNLOADED+=("$1 $2")
     fi
     return
   fi
   set +eu +o pipefail # they are not made for it
   module "$1" "$2" </dev/null >&2 || envcfg_code=$?
   envcfg_plain # a module may have brought functions and a separator of its own
-  if ((envcfg_code == 0)); then
-    return
-  elif [[ -n ${3-} ]]; then
+  if ((envcfg_code != 0)) && [[ -n ${3-} ]]; then
     envcfg_fault "module $1 $2 failed" 'module avail shows what there is'
-  else
+  elif ((envcfg_code != 0)); then
     envcfg_note "module $1 $2, which the profile wants, failed: the step goes on without it"
   fi
 }
 
 envcfg_unloaded() { # say what is not loaded where there is no module command, once
-  local envcfg_names
-  if ((${#ENVCFG_UNLOADED[@]} == 0)); then return; fi
-  printf -v envcfg_names ', module %s' "${ENVCFG_UNLOADED[@]}"
-  envcfg_note "no module command here, so this is left out: ${envcfg_names:2}"
-  ENVCFG_UNLOADED=()
+  if [[ -n $ENVCFG_UNLOADED ]]; then
+    envcfg_note "no module command here, so this is left out: ${ENVCFG_UNLOADED:2}"
+  fi
+  ENVCFG_UNLOADED=''
 }

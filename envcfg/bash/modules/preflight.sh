@@ -2,7 +2,7 @@
 # envcfg module preflight 1
 # Nodes and network are looked at before any rank starts.
 
-ENVCFG_READY+=(envcfg_preflight)
+ENVCFG_READY+=' envcfg_preflight'
 
 envcfg_look() { # become the preflight, which is to see what the ranks will
   envcfg_share

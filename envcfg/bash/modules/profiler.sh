@@ -2,7 +2,7 @@
 # envcfg module profiler 1
 # Chosen ranks under a profiler.
 
-IFS= builtin read -r -d '' ENVCFG_PART <<'ENVCFG_TEXT' || :
+IFS= builtin read -r -d '' ENVCFG_PART <<'ENVCFG_TEXT' || builtin :
 case $envcfg_profiled in
   *" $RANK "*)
     command -v "$envcfg_profiler" >/dev/null || envcfg_fail "$envcfg_profiler is not on PATH here" \

@@ -37,7 +37,7 @@ envcfg_pass() { # NAME...: hand on what the rank part refers to, under a name of
   done
 }
 
-IFS= builtin read -r -d '' ENVCFG_PART <<'ENVCFG_TEXT' || :
+IFS= builtin read -r -d '' ENVCFG_PART <<'ENVCFG_TEXT' || builtin :
 envcfg_in_lacks() { # NAME PLACE {REFERENCE SET}...: fail if its value refers to what is not set
   envcfg_name="$1 ($2)"
   while [ "$#" -gt 2 ]; do

@@ -11,32 +11,34 @@ envcfg_told() { # SECTION: print the environment that comes in, without what loo
 }
 
 envcfg_report() { # begin the file of each rank that reports its environment: plan and job
-  local envcfg_rank envcfg_file=$PWD/envcfg-environment-$ENVCFG_JOB.$BASHPID-rank
+  local envcfg_rank envcfg_name=envcfg-environment-$ENVCFG_JOB.$BASHPID
+  local envcfg_file=$PWD/$envcfg_name/rank
   ENVCFG_ARGS+=("ENVCFG_REPORT=$envcfg_file")
   for envcfg_rank in $ENVCFG_REPORTED; do
-    if ! (
-      builtin umask 077
-      {
+    if ! {
+      envcfg_keep "$PWD" "$envcfg_name" && {
         printf '%s\0' envcfg:environment "profile=$ENVCFG_PROFILE" "rank=$envcfg_rank" \
           "nodes=$ENVCFG_NODES" envcfg:plan "${ENVCFG_PLANNED[@]}"
         # Of a process that starts now.
         (envcfg_share && exec cat /proc/self/environ) | envcfg_told job
       } >"$envcfg_file$envcfg_rank"
-    ); then
+    }; then
       envcfg_fault "cannot write $envcfg_file$envcfg_rank" \
         'start the job in a folder that you may write to, and that the nodes see'
+      return
     fi
   done
 }
 
-IFS= builtin read -r -d '' ENVCFG_PART <<'ENVCFG_TEXT' || :
+IFS= builtin read -r -d '' ENVCFG_PART <<'ENVCFG_TEXT' || builtin :
 # What this task was started with, and what its program gets: held against the plan by
 # "envcfg environment FILE".
 envcfg_file=$ENVCFG_REPORT$RANK
 unset -v ENVCFG_REPORT
 case $envcfg_reported in
   *" $RANK "*)
-    {
+    # As it was begun, and by no link to another.
+    [ -O "$envcfg_file" ] && ! [ -h "$envcfg_file" ] && {
       envcfg_told start </proc/self/environ \
         && (exec cat /proc/self/environ) | envcfg_told rank \
         && printf 'envcfg:end\0' # of a process that starts now; all is there
@@ -44,4 +46,4 @@ case $envcfg_reported in
     ;;
 esac
 ENVCFG_TEXT
-ENVCFG_RANK+=$(declare -f envcfg_told)$'\n'$ENVCFG_PART
+ENVCFG_RANK+=$(builtin declare -f envcfg_told)$'\n'$ENVCFG_PART

@@ -2,7 +2,7 @@
 # envcfg module setup_file 1
 # The user's own preparation, a file that --setup names.
 
-IFS= builtin read -r -d '' ENVCFG_PART <<'ENVCFG_TEXT' || :
+IFS= builtin read -r -d '' ENVCFG_PART <<'ENVCFG_TEXT' || builtin :
 [ -r "$envcfg_file" ] || envcfg_fail "$envcfg_file cannot be read, which --setup names" \
   'give the path as it is inside the container'
 envcfg_words=("$@") # in no function, where declare would make local variables

@@ -10,10 +10,11 @@ ENVCFG_IGNORED='' # signals that the job's shell ignores, and so its ranks
 
 envcfg_listen() { # [SIGNALS]: from now on, pass on to what is spawned all but these
   builtin local envcfg_signal
-  ENVCFG_PIDS=() ENVCFG_HEARD=() ENVCFG_CAUGHT='' ENVCFG_HELD=() ENVCFG_HOLDS=''
-  builtin exec {ENVCFG_PIPE}<> <(:) # by which children and traps speak; empty, it makes "read" a clock
+  ENVCFG_PIDS=() ENVCFG_LED=() ENVCFG_HEARD=() ENVCFG_CAUGHT='' ENVCFG_HELD=() ENVCFG_HOLDS=''
+  ENVCFG_TELL=envcfg_kill                 # what passes a signal on
+  builtin : {ENVCFG_PIPE}<> <(\builtin :) # by which children and traps speak; empty, it makes "read" a clock
   for envcfg_signal in HUP INT QUIT TERM USR1 USR2; do
-    if [[ "$ENVCFG_IGNORED${1-}" == *" $envcfg_signal "* ]]; then continue; fi
+    if [[ "$ENVCFG_IGNORED${1-}" == *" $envcfg_signal "* ]]; then builtin continue; fi
     ENVCFG_HEARD+=("$envcfg_signal")
     # shellcheck disable=SC2064 # the name is meant to be written in now
     builtin trap "envcfg_relay $envcfg_signal" "$envcfg_signal"
@@ -23,19 +24,19 @@ envcfg_listen() { # [SIGNALS]: from now on, pass on to what is spawned all but t
 envcfg_relay() { # SIGNAL: pass it on; a terminal has sent its own to everybody already
   ENVCFG_CAUGHT+="$1 "
   if [[ ($1 == INT || $1 == QUIT) && -t 0 && $ENVCFG_HOLDS != spawn ]]; then
-    return
+    builtin return
   elif [[ -n $ENVCFG_HOLDS ]]; then
     ENVCFG_HELD+=("$1")
     builtin printf '\n' >&"$ENVCFG_PIPE" # let "read" look up
   else
-    envcfg_kill "$1"
+    "$ENVCFG_TELL" "$1"
   fi
 }
 
 envcfg_release() { # pass on what has been held
   builtin local envcfg_signal
   ENVCFG_HOLDS=''
-  for envcfg_signal in "${ENVCFG_HELD[@]}"; do envcfg_kill "$envcfg_signal"; done
+  for envcfg_signal in "${ENVCFG_HELD[@]}"; do "$ENVCFG_TELL" "$envcfg_signal"; done
   ENVCFG_HELD=()
 }
 
@@ -43,25 +44,31 @@ envcfg_kill() { # SIGNAL: send it to all that was spawned and runs, by bash's ow
   builtin local envcfg_pid envcfg_running
   envcfg_running=$'\n'$(builtin jobs -pr)$'\n'
   for envcfg_pid in "${ENVCFG_PIDS[@]}"; do
-    if [[ $envcfg_running == *$'\n'"$envcfg_pid"$'\n'* ]]; then builtin kill -s "$1" "$envcfg_pid" 2>/dev/null || :; fi
+    if [[ $envcfg_running == *$'\n'"$envcfg_pid"$'\n'* ]]; then builtin kill -s "$1" "$envcfg_pid" 2>/dev/null || builtin :; fi
   done
 }
 
 envcfg_spawn() { # WORD...: start it with this shell's input; not after a signal, which ends the step
   builtin local envcfg_line
-  if [[ -n $ENVCFG_CAUGHT ]]; then return; fi
+  if [[ -n $ENVCFG_CAUGHT ]]; then builtin return; fi
   ENVCFG_HOLDS=spawn
+  if [[ -n $ENVCFG_APART ]]; then builtin set -m; fi # a process group of its own
   (
     # INT and QUIT, too: in the background they are ignored.
     for envcfg_line in "${ENVCFG_HEARD[@]}"; do builtin trap - "$envcfg_line"; done
     builtin printf 'ready\n' >&"$ENVCFG_PIPE"
-    builtin exec {ENVCFG_PIPE}>&-
+    envcfg_close "$ENVCFG_PIPE"
+    if [[ $1 == exec ]]; then envcfg_close "$ENVCFG_LIFE"; fi
     "$@"
   ) <&0 &
+  if [[ -n $ENVCFG_APART ]]; then
+    builtin set +m
+    ENVCFG_LED+=("$!")
+  fi
   ENVCFG_PIDS+=("$!")
   envcfg_line=''
   while [[ $envcfg_line != ready ]] && builtin kill -0 "${ENVCFG_PIDS[-1]}" 2>/dev/null; do
-    builtin read -r -t 1 -u "$ENVCFG_PIPE" envcfg_line || :
+    builtin read -r -t 1 -u "$ENVCFG_PIPE" envcfg_line || builtin :
   done
   envcfg_release
 }
@@ -69,13 +76,42 @@ envcfg_spawn() { # WORD...: start it with this shell's input; not after a signal
 envcfg_wait() { # [PID]: return its exit code, however often signals cut the wait short
   builtin local envcfg_code envcfg_later envcfg_ended
   envcfg_code='' envcfg_ended=''
-  if (($# == 0)); then return $((128 + $(builtin kill -l "${ENVCFG_CAUGHT%% *}"))); fi # a signal came before it
-  while :; do
+  if (($# == 0)); then builtin return $((128 + $(builtin kill -l "${ENVCFG_CAUGHT%% *}"))); fi # a signal came before it
+  for (( ; ; )); do
     envcfg_later=0
     builtin wait "$1" || envcfg_later=$?
     if [[ $envcfg_later != 127 || -z $envcfg_code ]]; then envcfg_code=$envcfg_later; fi # 127: had it already
-    if ((envcfg_later <= 128)) || [[ -n $envcfg_ended ]]; then return "$envcfg_code"; fi
+    if ((envcfg_later <= 128)) || [[ -n $envcfg_ended ]]; then builtin return "$envcfg_code"; fi
     # Its own code, or a signal to this shell? If it has ended by now, the next wait tells.
     if [[ $'\n'$(builtin jobs -pr)$'\n' != *$'\n'"$1"$'\n'* ]]; then envcfg_ended=yes; fi
   done
+}
+
+# Two ends of a pipe: who holds the first lives as long as the second gives no end of file.
+envcfg_tie() { # open ENVCFG_TIE, for this shell alone, and ENVCFG_LIFE, for what it starts
+  builtin local envcfg_pipe
+  builtin : {envcfg_pipe}<> <(\builtin :) # such files stay open
+  builtin : {ENVCFG_TIE}>/dev/fd/"$envcfg_pipe" {ENVCFG_LIFE}</dev/fd/"$envcfg_pipe"
+  envcfg_close "$envcfg_pipe"
+}
+
+envcfg_close() { # FILE...: in POSIX mode "exec" is bash's own, whatever function has its name
+  builtin local - envcfg_file
+  builtin set -o posix
+  for envcfg_file; do exec {envcfg_file}>&-; done
+}
+
+envcfg_is_alone() { # whether the shell that wanted this is gone
+  builtin read -r -t 0 -u "$ENVCFG_LIFE" || ! builtin kill -0 "$$" 2>/dev/null
+}
+
+envcfg_has_terminal() { # whether what is typed can come to this shell: it has or is in front of a terminal
+  builtin local envcfg_stat='' envcfg_group
+  if [[ -t 0 ]]; then builtin return 0; fi
+  IFS= builtin read -r -d '' envcfg_stat 2>/dev/null </proc/self/stat || builtin :
+  envcfg_stat=${envcfg_stat##*) } # behind the name: state, parent, group, session, terminal, group in front
+  envcfg_stat=${envcfg_stat#* * }
+  envcfg_group=${envcfg_stat%% *}
+  envcfg_stat=${envcfg_stat#* * * }
+  [[ -n $envcfg_group && ${envcfg_stat%% *} == "$envcfg_group" ]]
 }

@@ -2,7 +2,7 @@
 # envcfg module smoke 1
 # The GPUs of each node are counted before any rank starts.
 
-ENVCFG_READY+=(envcfg_smoke)
+ENVCFG_READY+=' envcfg_smoke'
 
 envcfg_smoke() { # count the GPUs that answer on each node; a node that lacks one ends the step
   local envcfg_wanted
@@ -20,7 +20,7 @@ envcfg_smoke() { # count the GPUs that answer on each node; a node that lacks on
   return 4
 }
 
-IFS= builtin read -r -d '' ENVCFG_SMOKE <<'ENVCFG_TEXT' || :
+IFS= builtin read -r -d '' ENVCFG_SMOKE <<'ENVCFG_TEXT' || builtin :
 # On each node, outside the container: do as many GPUs answer as the job should have?
 read -r envcfg_node </proc/sys/kernel/hostname
 PATH=$PATH:/opt/rocm/bin

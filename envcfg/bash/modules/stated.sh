@@ -2,7 +2,7 @@
 # envcfg module stated 1
 # Made for a stated number of nodes, by --fact nodes=N.
 
-ENVCFG_SHAPE+=(envcfg_stated)
+ENVCFG_SHAPE+=' envcfg_stated'
 
 envcfg_stated() {
   if [[ $ENVCFG_NODES_STATED != "$ENVCFG_NODES" ]]; then

@@ -3,7 +3,7 @@
 # Several steps in one job: each may take a part of its nodes, or other numbers of ranks.
 
 ENVCFG_MANY=yes ENVCFG_STEP=envcfg_sized_step
-ENVCFG_SHAPE+=(envcfg_choose envcfg_shrink)
+ENVCFG_SHAPE+=' envcfg_choose envcfg_shrink'
 
 envcfg_sized_step() { # [--on NODES | --nodes=N] [--ranks=N] [--overlap] [--] COMMAND...
   local ENVCFG_RANKS=$ENVCFG_RANKS ENVCFG_ON=all ENVCFG_OVERLAP=''
@@ -42,6 +42,10 @@ envcfg_size() { # OPTION: of a step that is smaller than the job
 envcfg_choose() { # set ENVCFG_CHOSEN, the numbers of this step's nodes in their order, if it was given any
   local envcfg_number envcfg_wanted=' '
   if [[ $ENVCFG_ON == all || $ENVCFG_FAULTS != 0 ]]; then return; fi
+  if [[ $ENVCFG_ON == others && $ENVCFG_NODES == 1 ]]; then
+    envcfg_note 'nothing to do on others: the job has one node'
+    return 1 # with code 0
+  fi
   if [[ -n $ENVCFG_NODES_WANTED ]]; then
     envcfg_fault '--on and --nodes exclude each other' '--on says which nodes, and so how many'
     return
@@ -86,8 +90,8 @@ envcfg_shrink() { # to the nodes of this step, if it was given a number
 
 envcfg_begin() { # ARGUMENT...: run as a file, they are the command; else the caches go when this shell does
   if envcfg_is_script; then
-    envcfg_main "$@"
-  elif ((${#ENVCFG_END[@]} > 0)) && [[ ${ENVCFG_TRAPPED-} != "$BASHPID" ]]; then
+    envcfg_run "$@"
+  elif [[ -n $ENVCFG_END ]] && [[ ${ENVCFG_TRAPPED-} != "$BASHPID" ]]; then
     # In a subshell trap -p shows what is not its own, and a subshell's own EXIT trap is
     # rarer than a cache that stays.
     if [[ $BASHPID == "$$" && -n $(builtin trap -p EXIT) ]]; then

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from envcfg.commands.options.selection import open_catalog, this_machine
 from envcfg.errors import UsageError
+from envcfg.profile.folders import listed
 
 # What no shell takes for anything but itself: names come from files of others, too.
 _PLAIN = r"[A-Za-z0-9_][A-Za-z0-9_.:+@%-]*"
@@ -46,8 +47,15 @@ def _tcsh_words() -> list[str]:
     return words if text[-1:].strip() else [*words, ""]
 
 
-def _profiles(_: Sequence[str]) -> list[str]:
-    return open_catalog(enforce=False).names()
+def _profiles(words: Sequence[str]) -> Iterator[str]:
+    """Yield names, and those with a layer where the word begins one."""
+    catalog = open_catalog(enforce=False)
+    names, begun = catalog.names(), words[-1].rpartition("=")[2]
+    yield from names
+    for layer, folder in catalog.layer_folders().items():
+        if begun and f"{layer}:".startswith(begun[: len(layer) + 1]):
+            there = listed(folder)
+            yield from (f"{layer}:{each}" for each in names if f"{each}.yaml" in there)
 
 
 def _partitions(words: Sequence[str]) -> Iterator[str]:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 _CPU_BUILD = "+cpu"  # the local part of the version of PyTorch's wheels for CPUs
 PATIENCE = 10.0  # seconds for a first look: a script waits for it
+MEGABYTES = 1000.0  # that it may take: a login node has no more for one user
 
 
 def read_image(image: str) -> tuple[Read, list[Finding]]:
@@ -63,20 +64,22 @@ def step_facts(found: Inspection) -> dict[str, tuple[str, str]]:
 
 def _look(image: str) -> Memory:
     """Read the image, for as long as a script can wait."""
+    from envcfg.budget import Budget, SpentError
     from envcfg.errors import ImageError
     from envcfg.image.bases import bases_of
     from envcfg.image.facts import inspect_tree
     from envcfg.image.open import open_image
     from envcfg.image.patience import PatientTree, TimeIsUpError
 
+    budget = Budget(image, seconds=PATIENCE, megabytes=MEGABYTES)
     try:
-        with open_image(image) as (tree, metadata):
+        with budget, open_image(image) as (tree, metadata):
             patient = PatientTree(tree, PATIENCE)
             found = inspect_tree(patient, metadata, image)
             return Memory(step_facts(found), bases_of(patient, found.metadata.labels))
     except TimeIsUpError:
         why = f"it takes longer than {PATIENCE:.0f} s"
-    except ImageError as err:
+    except (ImageError, SpentError) as err:
         why = err.message.removeprefix(f"{image}: ")
     except OSError as err:
         why = err.strerror or str(err)

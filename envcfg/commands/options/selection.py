@@ -14,7 +14,7 @@ from envcfg.errors import UsageError
 from envcfg.findings import Finding
 from envcfg.launchers import is_local
 from envcfg.profile.catalog import Catalog
-from envcfg.profile.folders import added_folders, profile_folders
+from envcfg.profile.folders import added_folders, profile_folders, project_folders
 
 if TYPE_CHECKING:
     from envcfg.profile.detect import Machine
@@ -36,6 +36,7 @@ def open_catalog(here: str | None = None, *, enforce: bool = True) -> Catalog:
         records=records_folder(os.environ),
         enforce=enforce,
         added=added_folders(os.environ),
+        strangers=project_folders(here or current_folder())[:-1],
     )
 
 
@@ -60,29 +61,39 @@ def this_machine() -> Machine:
 
 
 def overlays(catalog: Catalog) -> list[Finding]:
-    """Return a note on each file loaded so far that lies over a built-in profile."""
+    """Return a note on each file loaded so far that lies over a built-in profile.
+
+    What strangers have put where profiles are looked for is noted, too.
+    """
     return [
-        Finding(
-            rule="profile-over-built-in",
-            severity="note",
-            subject=path,
-            message="lies over the built-in profile of this name",
-            fix=f"what stands where: envcfg profiles show {os.path.basename(path)[:-5]}",
-        )
-        for path in catalog.over_built_in()
+        *catalog.ignored.values(),
+        *(
+            Finding(
+                rule="profile-over-built-in",
+                severity="note",
+                subject=path,
+                message="lies over the built-in profile of this name",
+                fix="what stands where: envcfg profiles show "
+                + os.path.basename(path)[:-5],
+            )
+            for path in catalog.over_built_in()
+        ),
     ]
 
 
 def untrusted(catalog: Catalog) -> list[Finding]:
     """Return a note on each file that was looked at and would not count."""
     return [
-        each._replace(
-            severity="note",
-            subject=each.place.path if each.place else "",
-            message=f"{each.message}; wrap would refuse it",
-            place=None,
-        )
-        for each in catalog.refused.values()
+        *catalog.ignored.values(),
+        *(
+            each._replace(
+                severity="note",
+                subject=each.place.path if each.place else "",
+                message=f"{each.message}; wrap would refuse it",
+                place=None,
+            )
+            for each in catalog.refused.values()
+        ),
     ]
 
 

@@ -31,7 +31,7 @@ from envcfg.launch.container import choose_runtimes, named_runtimes
 from envcfg.launch.diagnostics import is_path
 from envcfg.launch.facts import check_facts
 from envcfg.launch.image import locate_image
-from envcfg.launch.plan import Options, Read
+from envcfg.launch.plan import ALLOWABLE, Options, Read
 from envcfg.launchers import LAUNCHERS
 from envcfg.profile.conditions import CHOSEN
 from envcfg.profile.model import Profile
@@ -41,7 +41,7 @@ STEP: Table = {
     "what to run, and where": (
         Option(
             "--profile",
-            "the system (default: the one detected here)",
+            "the system, as in lumi-g or builtin:lumi-g (default: the one detected here)",
             metavar="NAME|FILE",
         ),
         Option(
@@ -105,6 +105,14 @@ STEP: Table = {
             read=read_module,
         ),
         Option(
+            "--allow",
+            "run also where a script stops: as one of several tasks, with idle nodes, on "
+            "another cluster, with the loopback to meet at; may be repeated",
+            kind="many",
+            choices=ALLOWABLE,
+            dest="allowed",
+        ),
+        Option(
             "--no-modules",
             "load none of the profile's modules",
             kind="switch",
@@ -151,7 +159,7 @@ class Step(NamedTuple):
     """What the user wants to run.
 
     Attributes:
-        profile_name: as it was given or detected; a name or a file.
+        profile_name: as it was given or detected; a name, with its layer, or a file.
         profile_hash: SHA-256 over the bytes of the profile's files.
         given: the values of all options of ``STEP``, by name, as they were read.
         options: what they come to.
@@ -240,10 +248,11 @@ def read_step(
         modules=tuple(dict.fromkeys(options.module)),
         no_modules=options.no_modules,
         command=tuple(command or ()),
+        allowed=tuple(dict.fromkeys(options.allowed)),
         diagnostics=read_diagnostics(options),
     )
     return Step(
-        profile_name=name,
+        profile_name=catalog.qualified(name),
         profile=profile,
         profile_hash=catalog.digest(),
         given=vars(options),

@@ -30,6 +30,7 @@ _EPILOG = """\
 examples:
   envcfg profiles list
   envcfg profiles show lumi-g --fact rocm=6.2.4
+  envcfg profiles diff builtin:lumi-g lumi-g    # what my own layers change
   envcfg profiles validate .envcfg/profiles/*.yaml
   envcfg profiles diff lumi-g frontier
   envcfg profiles new my-cluster --extends infiniband-cuda

@@ -16,6 +16,7 @@ from envcfg.origin.store import Store, in_two_sources
 from envcfg.profile.catalog import Catalog
 from envcfg.profile.folders import data_folder
 from envcfg.profile.sources import Source
+from envcfg.temporary import own_folder
 
 if TYPE_CHECKING:
     from envcfg.report.profile.sources import Proposal
@@ -38,7 +39,7 @@ def fetch(address: Address, ref: str | None, folder: str | None) -> Fetched:
         return read_folder(address.url, folder)
     from envcfg.origin.git import Repository
 
-    with _own_folder() as here, _progress() as progress:
+    with own_folder("elsewhere") as here, _progress() as progress:
         repository = Repository(here, os.environ, may_ask=sys.stdin.isatty())
         return repository.fetch(address.url, ref=ref, folder=folder, progress=progress)
 
@@ -65,7 +66,7 @@ def propose(
     others = [each for each in catalog.added if each != store.at(name)]
     below = [*catalog.folders[:2], *others]
     old = store.at(name) if before else None
-    with _own_folder() as made:
+    with own_folder("elsewhere") as made:
         new = os.path.join(made, name) if fetched else None
         if fetched and new:
             _lay_out(new, fetched)
@@ -148,26 +149,13 @@ def _lay_out(folder: str, fetched: Fetched) -> None:
 
 
 @contextmanager
-def _own_folder() -> Iterator[str]:
-    """Make a folder for a while; a signal, too, takes it away."""
-    from tempfile import TemporaryDirectory
-
-    from envcfg.interrupts import raise_signals
-
-    raise_signals()
-    with TemporaryDirectory(prefix="envcfg_elsewhere-") as made:
-        yield made
-    raise_signals(False)
-
-
-@contextmanager
 def _progress() -> Iterator[Callable[[str], None] | None]:
     """Yield what shows the last word of git, on a terminal: one line, over and over."""
     from shutil import get_terminal_size
 
-    from envcfg.report.styled import is_styled
+    from envcfg.report.styled import is_screen
 
-    if not is_styled(sys.stderr):
+    if not is_screen(sys.stderr):
         yield None
         return
     width = get_terminal_size().columns - 1

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 from envcfg.characters import one_line
 from envcfg.errors import OutputError, UsageError
 from envcfg.profile.catalog import Catalog
-from envcfg.profile.naming import unknown_profile
 from envcfg.profile.words import PROFILE_NAME
 
 if TYPE_CHECKING:
@@ -60,8 +59,8 @@ def run(options: argparse.Namespace, catalog: Catalog) -> int:
     from datetime import date
 
     from envcfg.commands.site import this_site
+    from envcfg.failure import STDOUT
     from envcfg.outputs import (
-        STDOUT,
         Output,
         check_outputs,
         descriptor_of,
@@ -88,8 +87,8 @@ def run(options: argparse.Namespace, catalog: Catalog) -> int:
     if path and not is_named and not _is_stream(path):
         msg = f"--output {path}: the file must be named {name}.yaml"
         raise UsageError(msg, hint="the name of a profile is that of its file")
-    if options.extends and options.extends not in catalog.names():
-        raise unknown_profile(options.extends, catalog.names())
+    if options.extends:
+        catalog.files(options.extends)
     site = None if options.blank else this_site()
     parent, why = _family(options.extends, site)
     today = date.today().isoformat()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from envcfg.characters import whole_number
 from envcfg.lint.facts import step_shape
 from envcfg.lint.flow import STEP_SIZES, Option, agent_of, is_alone, options
 from envcfg.lint.model import Command
@@ -92,12 +93,13 @@ def _size(command: Command, asked: Mapping[str, Option], job: Job) -> Iterator[F
     """Yield where the number of nodes is written out, and is another."""
     count, nodes = asked.get("nnodes"), _nodes(command, job)
     said, step = count.value.literal if count else None, job.model.step_of(command)
-    if not (count and said and said.isdigit() and step and nodes and nodes > 1):
+    number = whole_number(said)
+    if not (count and number is not None and step and nodes and nodes > 1):
         return
     shape = step_shape(step, job.shape)
     # With one process each, every task may be a node of its own.
     sizes = {nodes, shape.tasks, (shape.per_node or 1) * nodes}
-    if int(said) not in sizes:
+    if number not in sizes:
         message = "--nnodes is {said}, and the job has {nodes} nodes"
         fix = "--nnodes=$SLURM_JOB_NUM_NODES"
         words = {"said": said, "nodes": nodes}

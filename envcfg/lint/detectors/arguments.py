@@ -15,7 +15,7 @@ from envcfg.lint.text import Piece, Text, holes
 _SAYS = frozenset({"echo", "printf", "logger", "cat"})
 _TESTS = frozenset({"[", "[[", "((", "test"})
 # --name "value" and name="value" inside of a string.
-_BEFORE_QUOTED = re.compile(r"--[\w-]+[ =]$")
+_BEFORE_QUOTED = re.compile(r"(?<![\w-])--[\w-]+[ =]$")
 _BARE = re.compile(r"[A-Za-z0-9_{/.]")
 
 
@@ -75,7 +75,7 @@ def _pasted(command: Command) -> int | None:
         return None
     said = [each.shown for each in command.words]
     at = next(
-        (n for n, w in enumerate(said) if re.fullmatch(r"-[a-z]*c[a-z]*", w)), None
+        (n for n, w in enumerate(said) if re.fullmatch(r"-[abd-z]*c[a-z]*", w)), None
     )
     if at is None or at + 1 >= len(command.words):
         return None

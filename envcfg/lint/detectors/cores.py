@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from envcfg.characters import whole_number
 from envcfg.findings import Severity
 from envcfg.lint.facts import Shape, is_helper, step_shape, steps
 from envcfg.lint.flow import agent_of, is_agent, options, program_name, text_of
@@ -21,10 +22,10 @@ def cores_not_repeated(job: Job) -> Iterator[Fault]:
     """The cores of the job that srun does not take for its step."""
     model = job.model
     asked = [d for d in model.directives if d.name == "cpus-per-task" and not d.late]
-    if model.scope != "batch" or not asked or not (asked[-1].value or "").isdigit():
+    count = whole_number(asked[-1].value) if asked else None
+    if model.scope != "batch" or not count or count < 2:
         return
-    count = int(asked[-1].value or 1)
-    if count < 2 or "SRUN_CPUS_PER_TASK" in model.set_names():
+    if "SRUN_CPUS_PER_TASK" in model.set_names():
         return
     binds = [
         shown(text_of(a.value)) for a in model.assignments if a.name == "SLURM_CPU_BIND"
@@ -109,10 +110,11 @@ def _processes(command: Command, shape: Shape) -> tuple[int, int] | None:
             said, at = asked[name].value.literal, asked[name].value.at
             if said in ("gpu", "auto") and shape.gpus_per_node:
                 return shape.gpus_per_node, at
-            return (int(said), at) if said and said.isdigit() else None
+            count = whole_number(said)
+            return None if count is None else (count, at)
     if "num-processes" in asked:
         said, at = asked["num-processes"].value.literal, asked["num-processes"].value.at
-        count = int(said) if said and said.isdigit() else None
+        count = whole_number(said)
         return (count // shape.nodes, at) if count and shape.nodes else None
     if agent is not None and agent.each_gpu and shape.gpus_per_node:
         return shape.gpus_per_node, command.at

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 _COLLECTIVE = re.compile(r"NCCL_|RCCL_|MASTER_ADDR$|TORCH_NCCL_")
 _REMARK = re.compile(r"(?:^|\s)#(?!SBATCH|!|PBS).*\w")
+_LONGEST = 1000  # characters of a line with a remark
 _OFF = {
     "NCCL_NET": ("Socket", "socket"),
     "NCCL_P2P_DISABLE": ("1",),
@@ -78,7 +79,8 @@ def transport_off(job: Job) -> Iterator[Fault]:
 
 
 def _is_explained(each: Assignment, job: Job) -> bool:
-    return any(map(_REMARK.search, job.around(each.at).splitlines()))
+    lines = job.around(each.at).splitlines()
+    return any(_REMARK.search(line, 0, _LONGEST) for line in lines)
 
 
 @detects("EC524")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from envcfg.characters import whole_number
 from envcfg.findings import Severity
 from envcfg.lint.facts import is_many
 from envcfg.lint.flow import is_alone, is_port_name, options, text_of
@@ -54,8 +55,8 @@ def _port_values(job: Job) -> Iterator[tuple[str, Text, str]]:
 def _judged(name: str, value: Text, scope: str, job: Job) -> Iterator[Fault]:
     said = literal(value)
     if said is not None:
-        if said.isdigit() and int(said):
-            number, at = int(said), start(value)
+        if number := whole_number(said):
+            at = start(value)
             if at >= 0:
                 is_taken = number in _EPHEMERAL and scope != "unknown"
                 is_shared = shares_nodes(job) and scope == "batch"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from envcfg.characters import whole_number
 from envcfg.lint.facts import Shape, gpus_asked, step_shape
 from envcfg.lint.flow import agent_of, is_agent, options, program_name, text_of
 from envcfg.lint.model import Assignment, Command
@@ -73,10 +74,8 @@ def _starts_many(command: Command, shape: Shape) -> bool:
     """Return whether a launcher starts more than one process."""
     for option in options(command):
         if option.name in _PROCESSES:
-            said = option.value.literal
-            if said is not None and said.isdigit():
-                return int(said) > 1
-            return True  # as many as there are GPUs
+            # Without a number: as many as there are GPUs.
+            return whole_number(option.value.literal) not in (0, 1)
     del shape
     # Without a number torchrun starts one process, the others one for each GPU.
     agent = agent_of(command)

@@ -9,9 +9,6 @@ from envcfg.errors import ProfileError
 from envcfg.findings import Finding
 from envcfg.profile.catalog import Catalog
 
-_LOWEST = ("built-in", "site")
-_HIGHEST = ("user", "project")
-
 
 class Summary(NamedTuple):
     """One profile at a glance; what it does not say itself is None.
@@ -71,9 +68,6 @@ def survey(catalog: Catalog) -> tuple[list[Summary], list[Finding]]:
 
 def layer_names(catalog: Catalog) -> dict[str, str]:
     """Return the name of the layer that each folder of *catalog* is."""
-    above = [each for each in catalog.folders[2:] if each not in catalog.added]
-    return {
-        **dict(zip(catalog.folders[:2], _LOWEST, strict=False)),
-        **dict.fromkeys(catalog.added, "added"),
-        **dict(zip(above, _HIGHEST, strict=False)),
-    }
+    named = {folder: name for name, folder in catalog.layer_folders().items()}
+    named[catalog.folders[0]] = "built-in"
+    return {**named, **dict.fromkeys(catalog.added, "added")}

@@ -123,7 +123,7 @@ def _read_needed(field: Field) -> str | None:
 
 
 def _read_parent(field: Field) -> Parent | None:
-    name = _profile_name(field)
+    name = _parent_name(field)
     return None if name is None else Parent(name=name, place=field.place)
 
 
@@ -190,6 +190,9 @@ def _read_keys(
 
 
 _profile_name = matching(words.PROFILE_NAME, "name of a profile, as in lumi-g")
+_parent_name = matching(
+    words.QUALIFIED_NAME, "name of a profile, as in lumi-g or builtin:lumi-g"
+)
 _variable = matching(_VARIABLE, "variable name")
 _RENDEZVOUS = block(
     Rendezvous,

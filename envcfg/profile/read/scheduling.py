@@ -69,6 +69,8 @@ def _read_rule(option: str, field: Field) -> RequestRule | None:
     readers = {
         "rule": one_of("must", "must not", "avoid", "repeat"),
         "value": _plain,
+        "default": _plain,
+        "others": all_of(_plain),
     }
     return read_block(field, RequestRule, readers, ["rule"], option=option)
 

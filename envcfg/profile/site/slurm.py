@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
+from envcfg.characters import whole_number
 from envcfg.profile.site.model import SeenPartition, Shape
 
 # A character that no name in slurm.conf can hold.
@@ -38,7 +39,7 @@ def read_partitions(
             found.append(
                 SeenPartition(
                     name=name,
-                    nodes=_number(said.get("MaxNodes", "")),
+                    nodes=whole_number(said.get("MaxNodes", "")),
                     time=time if _TIME.fullmatch(time) else None,
                     is_exclusive=said.get("OverSubscribe") == "EXCLUSIVE",
                     is_default=said.get("Default") == "YES",
@@ -59,7 +60,7 @@ def read_shapes(text: str) -> dict[str, tuple[Shape, ...]]:
             continue
         name, gres, *numbers = fields
         threads, memory, count, cpus = (
-            _number(numbers[at].rstrip("+")) for at in (1, 2, 3, 0)
+            whole_number(numbers[at].rstrip("+")) for at in (1, 2, 3, 0)
         )
         if not (cpus and memory and count):
             continue
@@ -86,8 +87,3 @@ def _weights(text: str) -> Iterator[tuple[str, str]]:
             plain.startswith("gres/gpu:") and weight and "gres/gpu=" not in text.lower()
         ):
             yield "gpu", weight
-
-
-def _number(text: str) -> int | None:
-    # A profile takes no number of more digits.
-    return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else None

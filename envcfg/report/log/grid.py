@@ -15,7 +15,7 @@ MOST_FOCUSABLE = 256
 COLUMNS = (
     "Rank",
     "Verdict",
-    "NodeBox",
+    "Node",
     "GPU",
     "Reason",
     "Network",

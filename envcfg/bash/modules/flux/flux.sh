@@ -7,7 +7,7 @@ envcfg_survey() { # what the allocation is: an instance of Flux, with a broker o
   if [[ -z ${FLUX_URI-} ]]; then
     envcfg_fault 'this is no Flux allocation: FLUX_URI is not set' \
       'use it in a script of flux batch or under flux alloc, or choose --launcher local'
-  elif [[ -n ${FLUX_TASK_RANK-} ]]; then # such a step would wait for its own nodes
+  elif [[ -n ${FLUX_TASK_RANK-} ]] && ! envcfg_is_leftover; then # such a step would wait for its own nodes
     envcfg_fault 'this is a task of flux run, not the allocation around it' \
       'use it in a script of flux batch or under flux alloc'
   elif ! type -P flux >/dev/null; then
@@ -42,7 +42,7 @@ envcfg_host() { # COMMAND...: run it once on each node, beside whatever runs the
   flux exec --noinput --dir=/ "$@"
 }
 
-IFS= builtin read -r -d '' ENVCFG_PART <<'ENVCFG_TEXT' || :
+IFS= builtin read -r -d '' ENVCFG_PART <<'ENVCFG_TEXT' || builtin :
 while [ "$1" != -- ]; do # NAME=VALUE | -u NAME, then -- COMMAND
   if [ "$1" = -u ]; then
     shift

@@ -3,7 +3,7 @@
 # What Flux tells a task, handed on where the runtime keeps it from the container.
 
 # Each task runs this outside the container, with the number of words before the rank part's arguments.
-IFS= builtin read -r -d '' ENVCFG_TASK <<'ENVCFG_TEXT' || :
+IFS= builtin read -r -d '' ENVCFG_TASK <<'ENVCFG_TEXT' || builtin :
 envcfg_given=()
 for envcfg_name in "${!FLUX_JOB@}" "${!FLUX_TASK@}" FLUX_URI "${!PALS@}" "${!PMI@}" \
   ROCR_VISIBLE_DEVICES HIP_VISIBLE_DEVICES CUDA_VISIBLE_DEVICES GPU_DEVICE_ORDINAL ZE_AFFINITY_MASK; do

@@ -2,7 +2,7 @@
 # envcfg module launchers/accelerate 1
 # accelerate: one agent per node, which starts the ranks; in each, the worker part runs first.
 
-IFS= builtin read -r -d '' ENVCFG_PART <<'ENVCFG_TEXT' || :
+IFS= builtin read -r -d '' ENVCFG_PART <<'ENVCFG_TEXT' || builtin :
 envcfg_inside
 unset -v RANK LOCAL_RANK WORLD_SIZE LOCAL_WORLD_SIZE
 # One agent per node, which starts the ranks; in each, the worker part runs first. The
@@ -11,13 +11,13 @@ envcfg_python=$1
 set -- --no_python /bin/sh -c "$ENVCFG_WORKER" envcfg-rank "$@"
 ENVCFG_TEXT
 ENVCFG_RANK+=$ENVCFG_PART$ENVCFG_OPTIONS
-IFS= builtin read -r -d '' ENVCFG_PART <<'ENVCFG_TEXT' || :
+IFS= builtin read -r -d '' ENVCFG_PART <<'ENVCFG_TEXT' || builtin :
 if [ "$((envcfg_nodes * ENVCFG_LOCAL_RANKS))" -eq 1 ]; then # a plain process, as it starts that
   export RANK=0 LOCAL_RANK=0 WORLD_SIZE=1 LOCAL_WORLD_SIZE=1 GROUP_RANK=0
 fi
 # What to start says the user's own configuration, if there is one that names more than ranks.
 envcfg_mode=--multi_gpu
-[ -z "$envcfg_has_mode" ] || envcfg_mode='' # the command's own options say it
+[ -z "$envcfg_has_mode" ] || envcfg_mode=''                          # the command's own options say it
 [ "$((envcfg_nodes * ENVCFG_LOCAL_RANKS))" -gt 1 ] || envcfg_mode='' # it wants two at least
 envcfg_config=${HF_HOME-${XDG_CACHE_HOME-${HOME-}/.cache}/huggingface}/accelerate/default_config.yaml
 if [ -n "$envcfg_mode" ] && [ -f "$envcfg_config" ] && [ -r "$envcfg_config" ]; then
@@ -43,7 +43,7 @@ case ${envcfg_python##*/} in
 esac
 ENVCFG_TEXT
 ENVCFG_AGENT=$ENVCFG_RANK$ENVCFG_PART # what stands behind it is the worker's
-IFS= builtin read -r -d '' ENVCFG_PART <<'ENVCFG_TEXT' || :
+IFS= builtin read -r -d '' ENVCFG_PART <<'ENVCFG_TEXT' || builtin :
 # accelerate starts one plain process where its configuration says distributed_type: NO.
 [ -n "${RANK-}" ] || envcfg_fail 'this process was not started as a rank' \
   'let --config_file say distributed_type: MULTI_GPU, or leave it out'

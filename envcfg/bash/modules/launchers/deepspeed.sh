@@ -2,7 +2,7 @@
 # envcfg module launchers/deepspeed 1
 # DeepSpeed: what its own launcher would set.
 
-IFS= builtin read -r -d '' ENVCFG_PART <<'ENVCFG_TEXT' || :
+IFS= builtin read -r -d '' ENVCFG_PART <<'ENVCFG_TEXT' || builtin :
 # What DeepSpeed's own launcher would set, beside RANK, WORLD_SIZE and the others.
 envcfg_in_set LOCAL_SIZE "$LOCAL_WORLD_SIZE"
 envcfg_in_set CROSS_RANK "$NODE_RANK"

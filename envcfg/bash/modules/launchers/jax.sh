@@ -2,7 +2,7 @@
 # envcfg module launchers/jax 1
 # jax.distributed.
 
-IFS= builtin read -r -d '' ENVCFG_PART <<'ENVCFG_TEXT' || :
+IFS= builtin read -r -d '' ENVCFG_PART <<'ENVCFG_TEXT' || builtin :
 # jax.distributed.initialize() learns the ranks from the scheduler, but would look for its
 # coordinator at the step's first name and take the device of the task's number, also where
 # this task sees one device only, or has all that it sees to itself.

@@ -2,7 +2,7 @@
 # envcfg module launchers/torchrun 1
 # torchrun: one agent per node, which starts the ranks; in each, the worker part runs first.
 
-IFS= builtin read -r -d '' ENVCFG_PART <<'ENVCFG_TEXT' || :
+IFS= builtin read -r -d '' ENVCFG_PART <<'ENVCFG_TEXT' || builtin :
 envcfg_inside
 unset -v RANK LOCAL_RANK WORLD_SIZE LOCAL_WORLD_SIZE
 # One agent per node, which starts the ranks; in each, the worker part runs first.
@@ -10,7 +10,7 @@ envcfg_python=$1
 set -- --no-python /bin/sh -c "$ENVCFG_WORKER" envcfg-rank "$@"
 ENVCFG_TEXT
 ENVCFG_RANK+=$ENVCFG_PART$ENVCFG_OPTIONS
-IFS= builtin read -r -d '' ENVCFG_PART <<'ENVCFG_TEXT' || :
+IFS= builtin read -r -d '' ENVCFG_PART <<'ENVCFG_TEXT' || builtin :
 if [ -n "$envcfg_address" ]; then set -- --local-addr="$envcfg_address" "$@"; fi
 set -- --nnodes="$envcfg_nodes" --nproc-per-node="$ENVCFG_LOCAL_RANKS" \
   --rdzv-backend=c10d --rdzv-id="$envcfg_id" --rdzv-endpoint="$MASTER_ADDR:$MASTER_PORT" \
@@ -22,7 +22,7 @@ case ${envcfg_python##*/} in
 esac
 ENVCFG_TEXT
 ENVCFG_AGENT=$ENVCFG_RANK$ENVCFG_PART # what stands behind it is the worker's
-IFS= builtin read -r -d '' ENVCFG_PART <<'ENVCFG_TEXT' || :
+IFS= builtin read -r -d '' ENVCFG_PART <<'ENVCFG_TEXT' || builtin :
 # accelerate starts one plain process where its configuration says distributed_type: NO.
 [ -n "${RANK-}" ] || envcfg_fail 'this process was not started as a rank' \
   'let --config_file say distributed_type: MULTI_GPU, or leave it out'

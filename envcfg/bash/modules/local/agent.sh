@@ -7,7 +7,8 @@ envcfg_launch() { # COMMAND...: one task on this machine, in which an agent star
   if [[ -z $MASTER_PORT ]]; then envcfg_port; fi
   envcfg_hand_on
   ENVCFG_ARGS+=("ENVCFG_LOCAL_RANKS=${ENVCFG_RANKS:-1}" "ENVCFG_WORKER=$ENVCFG_WORKER")
+  ENVCFG_TELL=envcfg_reach
   envcfg_spawn exec "${ENVCFG_ENTER[@]}" "$ENVCFG_SHELL" -c "$ENVCFG_RANK" envcfg-rank \
     "MASTER_ADDR=$MASTER_ADDR" "MASTER_PORT=$MASTER_PORT" "${ENVCFG_ARGS[@]}" NODE_RANK=0 -- "$@"
-  envcfg_wait "${ENVCFG_PIDS[@]}"
+  envcfg_watch 1
 }

@@ -3,8 +3,24 @@
 # This machine: ranks are this shell's children.
 
 envcfg_survey() { # this machine is the job
-  # shellcheck disable=SC2034 # what depends on nodes asks for it
   ENVCFG_NODES=1
+  envcfg_around
+}
+
+envcfg_around() { # set ENVCFG_JOB_NODES: how many nodes the job has in which this runs, whoever gave it
+  local envcfg_name
+  local -A envcfg_seen=()
+  if [[ -n ${SLURM_JOB_ID-} ]]; then
+    ENVCFG_JOB_NODES=${SLURM_NNODES:-${SLURM_JOB_NUM_NODES-}}
+  elif [[ -n ${PBS_JOBID-} && -r ${PBS_NODEFILE-} ]]; then
+    while read -r envcfg_name; do
+      if [[ -n $envcfg_name ]]; then envcfg_seen[$envcfg_name]=yes; fi
+    done <"$PBS_NODEFILE"
+    ENVCFG_JOB_NODES=${#envcfg_seen[@]}
+  elif [[ -n ${FLUX_URI-} ]]; then
+    ENVCFG_JOB_NODES=$(flux getattr size 2>/dev/null </dev/null) || :
+  fi
+  if [[ -z $ENVCFG_JOB_NODES || $ENVCFG_JOB_NODES == *[!0-9]* ]]; then ENVCFG_JOB_NODES=1; fi
 }
 
 envcfg_name_job() { # set ENVCFG_JOB, by which the files of this run differ from all others
@@ -43,7 +59,7 @@ envcfg_hand_on() { # what masks GPUs here, as arguments where the runtime keeps 
   ENVCFG_ARGS=("${envcfg_given[@]}" "${ENVCFG_ARGS[@]}") # settings win
 }
 
-IFS= builtin read -r -d '' ENVCFG_PART <<'ENVCFG_TEXT' || :
+IFS= builtin read -r -d '' ENVCFG_PART <<'ENVCFG_TEXT' || builtin :
 while [ "$1" != -- ]; do # NAME=VALUE | -u NAME, then -- COMMAND
   if [ "$1" = -u ]; then
     shift

@@ -18,7 +18,7 @@ envcfg_master() { # find the address of $ENVCFG_INTERFACE on the job's first nod
   ENVCFG_MASTER_ADDR=${envcfg_address%%/*}
 }
 
-IFS= builtin read -r -d '' ENVCFG_PART <<'ENVCFG_TEXT' || :
+IFS= builtin read -r -d '' ENVCFG_PART <<'ENVCFG_TEXT' || builtin :
 envcfg_address=''
 if [ "$NODE_RANK" -eq 0 ]; then envcfg_address=$MASTER_ADDR; fi
 ENVCFG_TEXT

@@ -10,7 +10,7 @@ envcfg_survey() { # what the job is: the nodes that PBS names, and whose mpiexec
     envcfg_fault 'this is no PBS job: PBS_JOBID or PBS_NODEFILE is not set' \
       'use it in a script of qsub or under qsub -I, or choose --launcher local'
     return
-  elif [[ -n ${PALS_RANKID-}${PMI_RANK-}${OMPI_COMM_WORLD_RANK-} ]]; then
+  elif [[ -n ${PALS_RANKID-}${PMI_RANK-}${OMPI_COMM_WORLD_RANK-} ]] && ! envcfg_is_leftover; then
     envcfg_fault 'this is a task of mpiexec, not the job around it' \
       'use it in a script of qsub or under qsub -I'
     return
@@ -135,7 +135,7 @@ envcfg_unbind() { # a task has all cores of the job; some mpiexec would give it 
   esac
 }
 
-IFS= builtin read -r -d '' ENVCFG_PART <<'ENVCFG_TEXT' || :
+IFS= builtin read -r -d '' ENVCFG_PART <<'ENVCFG_TEXT' || builtin :
 while [ "$1" != -- ]; do # NAME=VALUE | -u NAME, then -- COMMAND
   if [ "$1" = -u ]; then
     shift

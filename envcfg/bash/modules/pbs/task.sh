@@ -2,7 +2,7 @@
 # envcfg module pbs/task 1
 # What mpiexec tells a task, handed on where the runtime keeps it from the container.
 
-IFS= builtin read -r -d '' ENVCFG_TASK <<'ENVCFG_TEXT' || :
+IFS= builtin read -r -d '' ENVCFG_TASK <<'ENVCFG_TEXT' || builtin :
 # In each task, outside the container: hand on what mpiexec told it, as arguments, where the
 # runtime keeps variables from the container: behind so many words, else 0.
 envcfg_given=()

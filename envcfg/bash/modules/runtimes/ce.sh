@@ -13,9 +13,13 @@ envcfg_enter() { # write the file that defines the environment; set ENVCFG_ENTER
   local envcfg_image=$ENVCFG_IMAGE
   envcfg_find_option --environment 'the Container Engine'
   envcfg_find_image
-  envcfg_name_job
-  ENVCFG_EDF=${SCRATCH:-$PWD}/.envcfg-$ENVCFG_JOB-$BASHPID-$RANDOM.toml # seen by all nodes
-  ENVCFG_ENTER=(--environment "$ENVCFG_EDF")
+  builtin trap envcfg_unplace EXIT           # also where a signal ends this before there are ranks to pass it to
+  if ! envcfg_place "${SCRATCH:-$PWD}"; then # seen by all nodes
+    envcfg_fault "cannot make a folder in ${SCRATCH:-$PWD} for the environment of the container" \
+      'set SCRATCH to a folder that you may write to, and that all nodes see'
+    return
+  fi
+  ENVCFG_ENTER=(--environment "$ENVCFG_PLACED/environment.toml")
   ENVCFG_MOUNTS=''
   envcfg_bind_here
   envcfg_mounts
@@ -35,7 +39,6 @@ envcfg_define() { # IMAGE: write the file, with the annotations that are among t
       envcfg_words+=("$envcfg_word")
     fi
   done
-  ENVCFG_ENTER=("${envcfg_words[@]}")
   # The name of an environment, or its file: all that it says stays, but for what follows.
   if [[ $1 == *.toml || $1 != *[!A-Za-z0-9_-]* ]]; then envcfg_key=base_environment; fi
   envcfg_toml "$1"
@@ -46,16 +49,10 @@ envcfg_define() { # IMAGE: write the file, with the annotations that are among t
   for envcfg_word in "${!envcfg_annotations[@]}"; do
     envcfg_lines+="$envcfg_word = ${envcfg_annotations[$envcfg_word]}"$'\n'
   done
-  builtin trap envcfg_remove EXIT # also where a signal ends this before there are ranks to pass it to
-  (
-    set -o noclobber
-    printf '# envcfg has written this for one step, and removes it.\n%s' "$envcfg_lines" >"$ENVCFG_EDF"
-  ) || envcfg_fault "cannot write $ENVCFG_EDF" \
-    'start the job in a folder that you may write to, and that all nodes see'
-}
-
-envcfg_remove() { # what was written
-  if [[ -n ${ENVCFG_EDF-} ]]; then rm -f -- "$ENVCFG_EDF"; fi
+  ENVCFG_ENTER=("${envcfg_words[@]}")
+  printf '# envcfg has written this for one step, and removes it.\n%s' "$envcfg_lines" \
+    >"$ENVCFG_PLACED/environment.toml" || envcfg_fault "cannot write $ENVCFG_PLACED/environment.toml" \
+    'is the disk full? SCRATCH names another folder that all nodes see'
 }
 
 envcfg_toml() { # TEXT: set envcfg_text to it as a string of the file, where $ begins a variable

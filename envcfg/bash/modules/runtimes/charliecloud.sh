@@ -20,7 +20,13 @@ envcfg_enter() { # set ENVCFG_ENTER: the words that enter the container
   fi
   if ((ENVCFG_FAULTS == 0)) && [[ ! -d $envcfg_image ]]; then
     # It mounts the file there; ranks of one node that make the folder at once fail.
-    envcfg_host mkdir -p "/var/tmp/$USER.ch/mnt"
+    # shellcheck disable=SC2016 # to be expanded on the node
+    envcfg_host bash -c 'for folder in "$1" "$1/mnt"; do
+      mkdir -m 700 -- "$folder" 2>/dev/null
+      if [[ ! -d $folder || -h $folder || ! -O $folder ]]; then exit 1; fi
+    done' envcfg-mount "/var/tmp/$USER.ch" \
+      || envcfg_fault "/var/tmp/$USER.ch is not a folder of yours on each node, and $envcfg_name mounts the image there" \
+        "remove it, or ask who made it: ls -ld /var/tmp/$USER.ch"
   fi
   ENVCFG_ENTER=("$envcfg_name")
   envcfg_mounts

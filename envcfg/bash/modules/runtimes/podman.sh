@@ -2,7 +2,7 @@
 # envcfg module runtimes/podman 1
 # Podman, podman-hpc and Docker.
 
-ENVCFG_WORDS+=(envcfg_texts) ENVCFG_AFTER+=(envcfg_leave)
+ENVCFG_WORDS+=' envcfg_texts' ENVCFG_AFTER+=' envcfg_leave'
 
 envcfg_bind() { # SOURCE SPEC: mount it, as SPEC says
   envcfg_find_source "$@"

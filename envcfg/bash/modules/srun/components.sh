@@ -2,7 +2,7 @@
 # envcfg module srun/components 1
 # Steps in chosen components of a heterogeneous job.
 
-ENVCFG_SHAPE+=(envcfg_components)
+ENVCFG_SHAPE+=' envcfg_components'
 
 envcfg_components() { # the step runs in these parts of a heterogeneous job, which have numbers of their own
   local envcfg_component envcfg_name envcfg_own envcfg_list=''
@@ -18,14 +18,14 @@ envcfg_components() { # the step runs in these parts of a heterogeneous job, whi
     envcfg_list+=,${!envcfg_own-}
   done
   SLURM_JOB_NODELIST=${envcfg_list#,}
-  for envcfg_name in SLURM_NTASKS SLURM_NPROCS SLURM_NTASKS_PER_NODE SLURM_CPUS_PER_TASK SLURM_GPUS_PER_NODE; do
+  for envcfg_name in SLURM_NTASKS SLURM_NPROCS SLURM_NTASKS_PER_NODE SLURM_CPUS_PER_TASK SLURM_GPUS_PER_NODE SLURM_GPUS; do
     unset -v "$envcfg_name" # the first component's; those of several srun reads by itself
     envcfg_own=${envcfg_name}_HET_GROUP_${ENVCFG_COMPONENTS%%,*}
     if [[ $ENVCFG_COMPONENTS != *,* && -n ${!envcfg_own-} ]]; then
       printf -v "$envcfg_name" '%s' "${!envcfg_own}"
     fi
   done
-  unset -v SLURM_GPUS_ON_NODE
+  unset -v SLURM_GPUS_ON_NODE SLURM_JOB_GPUS
   ENVCFG_NODES=$ENVCFG_JOB_NODES
 }
 

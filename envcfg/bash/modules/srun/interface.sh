@@ -10,8 +10,8 @@ envcfg_master() { # find the address of $ENVCFG_INTERFACE on the job's first nod
   if [[ -z $envcfg_node ]]; then
     read -r envcfg_node < <(scontrol show hostnames "${SLURM_JOB_NODELIST-}" </dev/null) || :
   fi
-  if [[ -z $envcfg_node ]]; then
-    envcfg_fault "scontrol names no node in SLURM_JOB_NODELIST: '${SLURM_JOB_NODELIST-}'" 'set MASTER_ADDR'
+  if [[ -z $envcfg_node || $envcfg_node == *[!A-Za-z0-9_.-]* ]]; then
+    envcfg_fault "SLURM_JOB_NODELIST names no node: '${SLURM_JOB_NODELIST-}'" 'set MASTER_ADDR'
     return
   fi
   if [[ ${SLURMD_NODENAME-} != "$envcfg_node" ]]; then
@@ -27,7 +27,7 @@ envcfg_master() { # find the address of $ENVCFG_INTERFACE on the job's first nod
   ENVCFG_ARGS+=("ENVCFG_MASTER_NODE=$envcfg_node" "ENVCFG_MASTER_ADDR=${envcfg_address%%/*}")
 }
 
-IFS= builtin read -r -d '' ENVCFG_PART <<'ENVCFG_TEXT' || :
+IFS= builtin read -r -d '' ENVCFG_PART <<'ENVCFG_TEXT' || builtin :
 if ! envcfg_is_preset MASTER_ADDR; then
   [ "$envcfg_node" = "$ENVCFG_MASTER_NODE" ] || envcfg_fail \
     "this step begins on $envcfg_node, but only the address of $ENVCFG_MASTER_NODE is known" \

@@ -3,7 +3,6 @@
 # Options of srun's --network, with what the job has asked for.
 
 envcfg_network() { # VALUE: with what the job has asked for, as srun takes all by one option
-  ENVCFG_NETWORK=${ENVCFG_NETWORK-${SLURM_NETWORK-}}
   case ",$ENVCFG_NETWORK," in
     *",$1,"*) ;;
     *) ENVCFG_NETWORK=${ENVCFG_NETWORK:+$ENVCFG_NETWORK,}$1 ;;

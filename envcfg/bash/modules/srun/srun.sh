@@ -19,7 +19,7 @@ envcfg_survey() { # what the allocation is
       printf -v "$envcfg_name" '%d' "$((10#${!envcfg_name}))"
     fi
   done
-  ENVCFG_SRUN=() ENVCFG_HOSTS=()
+  ENVCFG_SRUN=() ENVCFG_HOSTS=() ENVCFG_NETWORK=${SLURM_NETWORK-}
   ENVCFG_JOB_NODES=${SLURM_NNODES:-${SLURM_JOB_NUM_NODES:-1}} # a step may have fewer
   ENVCFG_NODES=$ENVCFG_JOB_NODES
 }
@@ -46,15 +46,24 @@ envcfg_name_job() { # set ENVCFG_JOB, by which the files of this job differ from
 }
 
 envcfg_gpus() { # print how many GPUs per node the job asked for ("4", "a100:2,h100:2"), else has
-  local envcfg_item envcfg_sum=''
+  local envcfg_item envcfg_sum='' envcfg_by=1 envcfg_text=${SLURM_GPUS_PER_NODE:-${SLURM_GPUS_ON_NODE-}}
   local -a envcfg_items
-  IFS=, read -r -a envcfg_items <<<"${SLURM_GPUS_PER_NODE:-${SLURM_GPUS_ON_NODE-}}"
+  if [[ -z $envcfg_text && -n ${SLURM_GPUS-} ]]; then # on all nodes; where one has more than another, those are left
+    envcfg_text=$SLURM_GPUS envcfg_by=$ENVCFG_JOB_NODES
+  elif [[ -z $envcfg_text ]]; then # the numbers of those of this node: "0,2-3"
+    envcfg_text=${SLURM_JOB_GPUS-} envcfg_by=''
+  fi
+  IFS=, read -r -a envcfg_items <<<"$envcfg_text"
   for envcfg_item in "${envcfg_items[@]}"; do
     envcfg_item=${envcfg_item##*:}
-    if [[ $envcfg_item == *[!0-9]* || -z $envcfg_item ]]; then envcfg_item=1; fi # "mi250x" is one
+    if [[ -z $envcfg_by && $envcfg_item =~ ^([0-9]+)-([0-9]+)$ ]]; then
+      envcfg_item=$((10#${BASH_REMATCH[2]} - 10#${BASH_REMATCH[1]} + 1))
+    elif [[ -z $envcfg_by || $envcfg_item == *[!0-9]* || -z $envcfg_item ]]; then
+      envcfg_item=1 # "mi250x" is one
+    fi
     envcfg_sum=$((envcfg_sum + 10#$envcfg_item))
   done
-  printf '%s' "$envcfg_sum"
+  printf '%s' "${envcfg_sum:+$((envcfg_sum / ${envcfg_by:-1}))}"
 }
 
 envcfg_tasks() { # print how many tasks per node the job asked for, if it did
@@ -104,7 +113,7 @@ envcfg_srun() { # COMMAND...: the step itself
   envcfg_wait "${ENVCFG_PIDS[@]}"
 }
 
-IFS= builtin read -r -d '' ENVCFG_PART <<'ENVCFG_TEXT' || :
+IFS= builtin read -r -d '' ENVCFG_PART <<'ENVCFG_TEXT' || builtin :
 while [ "$1" != -- ]; do # NAME=VALUE | -u NAME, then -- COMMAND
   if [ "$1" = -u ]; then
     shift
@@ -143,8 +152,8 @@ envcfg_need SLURM_PROCID "${SLURM_PROCID-}" SLURM_LOCALID "${SLURM_LOCALID-}" \
   SLURM_STEP_TASKS_PER_NODE "${SLURM_STEP_TASKS_PER_NODE-}" SLURM_STEP_ID "${SLURM_STEP_ID-}"
 envcfg_host=${SLURMD_NODENAME:-local}
 envcfg_nodes=$SLURM_STEP_NUM_NODES
-envcfg_id=$SLURM_JOB_ID.$SLURM_STEP_ID # of what this step starts together
-envcfg_own=${SLURM_GPUS_PER_TASK-}     # as the job gives them
+envcfg_id=$SLURM_JOB_ID.$SLURM_STEP_ID    # of what this step starts together
+envcfg_own=${SLURM_GPUS_PER_TASK-}        # as the job gives them
 envcfg_address=$envcfg_host$ENVCFG_SUFFIX # of this node, for its agent
 if ! envcfg_is_preset MASTER_ADDR; then
   envcfg_need SLURM_STEP_NODELIST "${SLURM_STEP_NODELIST-}"

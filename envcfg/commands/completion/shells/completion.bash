@@ -24,7 +24,7 @@ _envcfg_folder() { # WORD, as it is typed: of folders
 }
 
 _envcfg() {
-  local at
+  local at last='' layer='' word
   local -a words=()
   for ((at = 1; at < COMP_CWORD; at++)); do
     if [[ ${COMP_WORDS[at]} == -- ]]; then
@@ -38,12 +38,25 @@ _envcfg() {
       if ((at == COMP_CWORD)); then words+=(''); fi
       continue
     fi
-    words+=("${COMP_WORDS[at]}")
+    word=${COMP_WORDS[at]}
+    if [[ $word == : && " builtin site user project " == *" $last "* ]]; then
+      layer=$last: last=$layer # a profile's, which bash takes for a word
+      words[${#words[@]} - 1]=$layer
+    elif [[ -n $layer && $last == "$layer" ]]; then
+      last+=$word
+      words[${#words[@]} - 1]=$last
+    else
+      words+=("$word")
+      last=$word
+    fi
     if ((at == COMP_CWORD)); then break; fi
   done
   local -a COMP_WORDS=("${words[@]}")
   local COMP_CWORD=$((${#words[@]} - 1))
   _shtab_envcfg
+  if [[ -n $layer && $last == "$layer"* ]]; then # what stands before the colon stays
+    COMPREPLY=("${COMPREPLY[@]#"$layer"}")
+  fi
 }
 
 _envcfg_command() { # INDEX: of the program that envcfg is to run

@@ -1,0 +1,121 @@
+"""What the job's shell has under names that envcfg uses: variables, functions."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from support import ROOT, Wrap, bash
+
+BARE = ("--container", "none", "--no-modules")
+FORMS = {
+    "local": ("--profile", "workstation", *BARE, "--ranks", "1"),
+    "caches": ("--profile", "lumi-g", *BARE),
+    "suffix": ("--profile", "juwels-booster", *BARE),
+    "torchrun": ("--profile", "lumi-g", *BARE, "--launcher", "torchrun", "--ranks", "2"),
+    "bundle": ("--profile", "frontier", *BARE),
+    "container": ("--profile", "lumi-g", "--no-modules", "--runtime", "apptainer", "--container", "x.sif"),
+    "flux": ("--profile", "tuolumne", *BARE),
+    "pbs": ("--profile", "polaris", *BARE),
+}  # fmt: skip
+# Interfaces of envcfg's own.
+MEANT = {"ENVCFG_ALLOW"}
+# Writes down what a rank gets, without names of envcfg's and what differs by process.
+SHOW = r"""#!/usr/bin/env python3
+import os, re, sys
+gone = re.compile(r"(?i)envcfg_|(_|PWD|SHLVL|OLDPWD|MASTER_PORT)$")
+shown = [f"{k}={v}" for k, v in os.environ.items() if not gone.match(k)]
+text = "\n".join([*map(repr, sys.argv[1:]), *sorted(shown)])
+with open("seen-" + os.environ["RANK"], "w") as file:
+    file.write(re.sub(r"-\d+\.\d+-", "-N-", text))
+sys.exit(3)
+"""
+TORCHRUN = """#!/bin/sh
+while [ "$1" != /bin/sh ]; do shift; done
+export RANK=0 LOCAL_RANK=0 GROUP_RANK=0 WORLD_SIZE=1 LOCAL_WORLD_SIZE=1
+exec "$@"
+"""
+
+
+@cache
+def own_names() -> frozenset[str]:
+    """All names of envcfg's in any module or template."""
+    texts = ROOT.glob("envcfg/bash/*/**/*.sh")
+    found = (re.findall(r"\b(?:envcfg|ENVCFG)_\w+", each.read_text()) for each in texts)
+    return frozenset(name for each in found for name in each) - MEANT
+
+
+def ran(script: bytes, **env: str) -> list[str]:
+    """Return the exit code, what is said, and what each rank gets."""
+    for path in Path().glob("seen-*"):
+        path.unlink()
+    done = bash(script, **env)
+    seen = [each.read_text().splitlines() for each in sorted(Path().glob("seen-*"))]
+    assert seen, done.stderr.decode()
+    said = done.stderr.decode().splitlines()
+    return [str(done.returncode), *said, *(line for each in seen for line in each)]
+
+
+@pytest.mark.parametrize("junk", ["junk", "7", "a[$(touch evil)]"])
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("way", ["command", "steps"])
+@pytest.mark.usefixtures("fakes")
+def test_variables_of_envcfg_s_names_in_the_job_change_nothing(
+    wrap: Wrap, tmp_path: Path, form: str, way: str, junk: str
+) -> None:
+    for name, text in {"x.sif": "", "show": SHOW, "torchrun": TORCHRUN}.items():
+        (tmp_path / name).write_text(text)
+        (tmp_path / name).chmod(0o755)
+    (tmp_path / "nodes").write_text(f"{os.uname().nodename}\n")
+    command = ("show", "a b", "::", "", ":")
+    made = wrap(*FORMS[form], *(("--", *command) if way == "command" else ()))
+    assert made.code == 0, made.err
+    script = made.out
+    if way == "steps":
+        script += f"\nenvcfg_run {shlex.join(command)}".encode()
+    env = {"SLURM_NNODES": "1", "SLURMD_NODENAME": "node1", "FLUX_URI": "local:///x"}
+    env |= {"PBS_JOBID": "1.x", "PBS_NODEFILE": str(tmp_path / "nodes")}
+    env |= {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    if form in {"flux", "pbs"}:
+        script = b"unset SLURM_JOB_ID SLURM_NNODES\n" + script
+    clean = ran(script, **env)
+    assert clean[0] == "3"
+    assert ran(script, **env, **dict.fromkeys(own_names(), junk)) == clean
+    assert not Path("evil").exists()
+
+
+BUILTINS = sorted(
+    {*subprocess.run(["bash", "-c", "compgen -b"], capture_output=True, text=True, check=True).stdout.split()}
+    # by these the job's own text sources it, and bash itself reaches its builtins
+    - {"source", "builtin", "unset", "exit"}
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("exported", [False, True])
+@pytest.mark.parametrize("name", BUILTINS)
+def test_a_function_by_the_name_of_a_builtin_hides_no_failure(
+    wrap: Wrap, tmp_path: Path, name: str, exported: bool
+) -> None:
+    script = tmp_path / "w.sh"
+    script.write_bytes(_steps(wrap))
+    for body in ("[[ 1 ]]", "[[ '' ]]"):
+        lines = [f"function {name} {{ {body}; }}"]
+        if exported:
+            lines.append(f"builtin export -f {name}")
+        done = bash(
+            "\n".join(
+                [*lines, f"source {script}", "envcfg_run sh -c 'exit 3'", "exit $?"]
+            )
+        )
+        assert done.returncode == 3, (body, done.stderr.decode())
+
+
+@cache
+def _steps(wrap: Wrap) -> bytes:
+    return wrap("--profile", "workstation", "--container", "none").out

@@ -1,0 +1,137 @@
+"""Nothing is written where somebody else may have put a link: every file of shell, by its tree.
+
+A redirection or a program that makes files may only name what ``place.sh`` has made. What
+else there is stands below, each with what keeps others from it.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import envcfg
+from envcfg.lint.grammar import parse
+
+PACKAGE = Path(envcfg.__file__).parent
+ROOT = PACKAGE.parent
+SHELL = sorted(PACKAGE.glob("**/*.sh"))
+WRITING = (
+    "cp dd install link ln mkdir mkfifo mknod mktemp mv rsync tar tee touch truncate"
+)
+PLACED = ('"$ENVCFG_PLACED/', "/dev/null", "&", "(")
+ALLOWED = {
+    "place.sh": {
+        'mkdir -m 700 -- "$1"': "without -p: what is there is refused",
+        'mkdir -p -- "$1"': "the folder that the user names; what is made in it is ours",
+    },
+    "folders.sh": {
+        'mkdir -m 700 "$@"': "envcfg_own looks at what is there, and refuses it",
+    },
+    "report.sh": {
+        '>"$envcfg_file$envcfg_rank"': "in a folder that envcfg_keep has made",
+    },
+    "runtimes/charliecloud.sh": {
+        'mkdir -m 700 -- "$folder"': "owner and kind are looked at behind it",
+    },
+    "signals.sh": {
+        '>/dev/fd/"$envcfg_pipe" {ENVCFG_LIFE}': "a pipe of this shell, no file",
+    },
+    "hang/probe.sh": {
+        '<>"$envcfg_pipe"': "a pipe of ours, which is looked at before",
+        '>"/dev/tcp/$envcfg_to/$envcfg_port"': "no file",
+    },
+}
+
+
+def writes(text: str) -> Iterator[str]:
+    """Yield each place of shell that makes or changes a file, as it is written."""
+    nodes = [parse(text.encode().decode("latin-1"))]
+    while nodes:
+        node = nodes.pop()
+        nodes += node.children
+        said = (node.text or b"").decode()
+        if node.type == "file_redirect":
+            sign = re.sub(r"^(\d+|\{\w+\})", "", said)
+            target = sign.lstrip("<>|& ")
+            if ">" in sign[: len(sign) - len(target)] and not (
+                target.startswith(PLACED) or re.search(r">&\s*(\d|-|\"\$)", sign)
+            ):
+                yield sign
+        elif node.type == "command":
+            words = said.split("2>")[0].removeprefix("exec ").split()
+            if words[0] in WRITING.split():
+                yield " ".join(words)
+        elif node.type == "raw_string" and "\n" in said:  # of bash -c
+            yield from writes(said.strip("'"))
+
+
+def name_of(path: Path) -> str:
+    folder = PACKAGE / "bash/modules"
+    return str(path.relative_to(folder if folder in path.parents else PACKAGE))
+
+
+@pytest.mark.parametrize("path", SHELL, ids=name_of)
+def test_shell_writes_only_into_folders_that_it_has_made(path: Path) -> None:
+    found = set(writes(path.read_text()))
+    assert found == {*ALLOWED.get(name_of(path), {})}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'echo x >"$TMPDIR/a"',
+        "echo x >>/tmp/a.$$",
+        "echo x 2>log",
+        "echo x &>$HOME/a",
+        "echo x >|a",
+        "exec 3<>/tmp/a",
+        "{ echo a; } >a",
+        "for i in 1; do echo a; done >a",
+        "echo a | tee /tmp/a",
+        "exec cp a b",
+        "(umask 077; touch /tmp/a)",
+        "dd if=/dev/zero of=/tmp/a",
+        "mktemp -u",
+        "bash -c '\n  echo x >/tmp/a'",
+    ],
+)
+def test_what_writes_elsewhere_is_seen(text: str) -> None:
+    assert list(writes(text)) != []
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["echo x >/dev/null 2>&1", "echo x >&2", 'echo x >&"$fd"', "exec {fd}>&-", "a <b"],
+)
+def test_what_writes_no_file_is_not(text: str) -> None:
+    assert list(writes(text)) == []
+
+
+def test_python_makes_temporary_files_in_one_place_only() -> None:
+    """``own_folder``, which a signal removes too; none of ours is below a known path."""
+    found = set()
+    for path in PACKAGE.glob("**/*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            names = [
+                each.name
+                for each in getattr(node, "names", ())
+                if hasattr(each, "name")
+            ]
+            if "tempfile" in (*names, getattr(node, "module", None)):
+                found.add(str(path.relative_to(PACKAGE)))
+    assert found == {"temporary.py"}
+
+
+def test_scripts_and_recipes_make_folders_by_mktemp() -> None:
+    """Without -u, and never with a name that is known before."""
+    for folder in ("scripts", "container-recipes", "examples"):
+        for path in filter(Path.is_file, (ROOT / folder).glob("**/*")):
+            text = path.read_text(errors="replace")
+            assert (
+                re.findall(r"mktemp (?!-d\b).*|>>?\s*\"?(?:/tmp|\$TMPDIR).*", text)
+                == []
+            )
