@@ -65,6 +65,8 @@ def writes(text: str) -> Iterator[str]:
             words = said.split("2>")[0].removeprefix("exec ").split()
             if words[0] in WRITING.split():
                 yield " ".join(words)
+        elif node.type == "heredoc_body":  # a part for the ranks
+            yield from writes(said)
         elif node.type == "raw_string" and "\n" in said:  # of bash -c
             yield from writes(said.strip("'"))
 

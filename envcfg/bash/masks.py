@@ -15,7 +15,7 @@ def cpu_ranges(mask: str) -> str:
 
 
 def union_of(masks: Sequence[str]) -> str:
-    """Return all masks together, in hexadecimal: groups of 32 bits, eight digits each."""
+    """Return all masks together, in groups of 32 bits, as /proc/self/status writes them."""
     union = 0
     for mask in masks:
         union |= int(mask, 16)
@@ -23,4 +23,4 @@ def union_of(masks: Sequence[str]) -> str:
     while union:
         groups.append(f"{union & 0xFFFFFFFF:08x}")
         union >>= 32
-    return "".join(reversed(groups))
+    return ",".join(reversed(groups))

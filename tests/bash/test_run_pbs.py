@@ -433,7 +433,8 @@ def test_the_rank_part_runs_in_any_posix_shell(shell: list[str]) -> None:
 def test_the_plan_is_shown_as_mpiexec_s(wrap: Wrap) -> None:
     line = wrap(*BARE, "--print", "exec-line", "--", "true").text
     assert line.startswith(
-        'mpiexec "${ENVCFG_SIZED[@]}" "${ENVCFG_MPIEXEC[@]}" /bin/sh -c '
+        'mpiexec "${ENVCFG_SIZED[@]}" --cpu-bind list:24-31,56-63:16-23,48-55:8-15,40-47:'
+        '0-7,32-39 "${ENVCFG_MPIEXEC[@]}" /bin/sh -c '
     )
     made = wrap(*BARE, "--set", "X=${HOSTNAME}", "--", "true")
     assert "use ${NODE_RANK}" in made.err

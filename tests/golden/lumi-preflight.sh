@@ -25,7 +25,7 @@ ENVCFG_ALLOWED=''
 # the order of GCDs is not that of CCDs; srun obeys masks only where the job owns every core
 # of the node [profiles/lumi-g.yaml:69]
 ENVCFG_MASKS=0x00fe000000000000,0xfe00000000000000,0x0000000000fe0000,0x00000000fe000000,0x00000000000000fe,0x000000000000fe00,0x000000fe00000000,0x0000fe0000000000
-ENVCFG_MASKS_UNION=fefefefefefefefe
+ENVCFG_MASKS_UNION=fefefefe,fefefefe
 ENVCFG_RUNTIMES=(singularity) # the first that is on PATH
 ENVCFG_TAKEN=(A AITER_JIT_DIR GLOO_SOCKET_IFNAME MASTER_ADDR MASTER_PORT MIOPEN_CUSTOM_CACHE_DIR MIOPEN_USER_DB_PATH NCCL_NET_GDR_LEVEL NCCL_SOCKET_IFNAME ROCFFT_RTC_CACHE_PATH TORCHINDUCTOR_CACHE_DIR TORCH_EXTENSIONS_DIR TRITON_CACHE_DIR)
 ENVCFG_PREFLIGHT=(envcfg preflight --profile lumi-g --container /images/pytorch.sif --launcher srun '--set=A=it'"'"'s $$5 ${RANK}' --fact=rocm=6.2.4 --require fast)

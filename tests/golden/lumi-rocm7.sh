@@ -26,7 +26,7 @@ ENVCFG_ALLOWED=''
 # the order of GCDs is not that of CCDs; srun obeys masks only where the job owns every core
 # of the node [profiles/lumi-g.yaml:69]
 ENVCFG_MASKS=0x00fe000000000000,0xfe00000000000000,0x0000000000fe0000,0x00000000fe000000,0x00000000000000fe,0x000000000000fe00,0x000000fe00000000,0x0000fe0000000000
-ENVCFG_MASKS_UNION=fefefefefefefefe
+ENVCFG_MASKS_UNION=fefefefe,fefefefe
 ENVCFG_RUNTIMES=(singularity) # the first that is on PATH
 # node-local, but in memory and counted against the job, so it must be cleaned
 # [profiles/lumi-g.yaml:100]

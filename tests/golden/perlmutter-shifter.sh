@@ -22,7 +22,7 @@ ENVCFG_ALLOWED=''
 # GPUs are numbered against the order of the cores that they hang on
 # [profiles/perlmutter.yaml:52]
 ENVCFG_MASKS=0xffff000000000000ffff000000000000,0x0000ffff000000000000ffff00000000,0x00000000ffff000000000000ffff0000,0x000000000000ffff000000000000ffff
-ENVCFG_MASKS_UNION=ffffffffffffffffffffffffffffffff
+ENVCFG_MASKS_UNION=ffffffff,ffffffff,ffffffff,ffffffff
 ENVCFG_RUNTIMES=(shifter) # the first that is on PATH
 # node-local, and in memory on LUMI, whose nodes have no disk; inferred for its kin, where
 # no other source is given [profiles/slingshot.yaml:50]

@@ -24,7 +24,7 @@ ENVCFG_ALLOWED=''
 # GPUs are numbered against the order of the cores that they hang on
 # [profiles/polaris.yaml:45]
 ENVCFG_MASKS=0xff000000ff000000,0x00ff000000ff0000,0x0000ff000000ff00,0x000000ff000000ff
-ENVCFG_MASKS_UNION=ffffffffffffffff
+ENVCFG_MASKS_UNION=ffffffff,ffffffff
 ENVCFG_CPUS=24-31,56-63:16-23,48-55:8-15,40-47:0-7,32-39
 ENVCFG_RUNTIMES=(apptainer) # the first that is on PATH
 # two SSDs of the node, where ALCF puts the caches of Apptainer, too; nobody has to ask for

@@ -96,8 +96,8 @@ envcfg_plain() { # in a shell of envcfg's own: undo what the job's shell has mad
 }
 
 envcfg_apart() { # COMMAND...: one step and its end, in a shell of envcfg's own
-  local envcfg_do
   envcfg_plain
+  local envcfg_do
   local -A ENVCFG_FROM=()
   exec {ENVCFG_TIE}>&-
   # Without a trap bash forgets an INT that comes while it waits for a program.
