@@ -18,7 +18,6 @@ from envcfg.bash.quoting import quote, quote_always, rename
 from envcfg.bash.settings import agent_lines, folder_lines, setting_lines
 from envcfg.launch.plan import Plan, Planned
 from envcfg.launchers import LAUNCHERS
-from envcfg.starters import STARTERS
 
 _SETS = r"\benvcfg_in_set ([A-Z]\w*)"
 _NOTHING = "  :\n"
@@ -53,8 +52,7 @@ def _texts(plan: Plan) -> Iterator[tuple[str, str]]:
     named = (
         f"# What follows a node's name in its address.\nENVCFG_SUFFIX={quote(suffix)}\n"
     )
-    meets = STARTERS[plan.starter].meets_outside
-    first = f"{'' if meets else named}{setup_lines(plan.diagnostics)}"
+    first = f"{named if suffix else ''}{setup_lines(plan.diagnostics)}"
     data, inside = _program_data(plan), list(_inside(plan))
     if not LAUNCHERS[plan.launcher].is_agent:
         outside = [each for each in plan.settings if each.scope == "host"]

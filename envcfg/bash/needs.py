@@ -50,14 +50,14 @@ def render_data(plan: Plan, functions: str, names: Sequence[str]) -> str:
     Args:
         plan: of the job.
         functions: of ``render_functions``.
-        names: of the modules; data that neither they nor *functions* use is left out.
+        names: of the modules; left out is what is empty, or neither they nor *functions* use.
     """
     text = functions + "".join(module(name).text for name in names)
     referred = set(re.findall(r"\$\{?(ENVCFG_\w+)", text))
     lines = [
         f"{name}={quote_always(value)}\n"
         for name, value in _data(plan).items()
-        if name in referred
+        if value and name in referred
     ]
     if plan.masks and "masks" in names:
         lines.append(reason_lines(plan.masks.reason, ""))
@@ -116,7 +116,6 @@ def _data(plan: Plan) -> Mapping[str, str]:
         ),
         "ENVCFG_VERB": container.verb if container else "",
         "ENVCFG_SHELL": shell_of(plan),
-        **({} if plan.masks else {"ENVCFG_MASKS": "", "ENVCFG_CPUS": ""}),
         "ENVCFG_IS_FILE": "yes" if container and container.is_file else "",
         "ENVCFG_TESTED": "yes" if any(each.tests for each in plan.modules) else "",
         "ENVCFG_LOG_ENDS": "yes" if plan.diagnostics.removes_log else "",

@@ -9,22 +9,14 @@
 
 # --- What this job needs ------------------------------------------------------------
 
-ENVCFG_COMPONENTS=''
-ENVCFG_RANKS=''
 ENVCFG_IMAGE='my-environment'
-ENVCFG_KNOWN=''
 ENVCFG_SHELL='/bin/sh'
-ENVCFG_MASKS=''
-ENVCFG_IS_FILE=''
 ENVCFG_CLUSTERS='clariden'
-ENVCFG_ALLOWED=''
 # node-local, and in memory on LUMI, whose nodes have no disk; inferred for its kin, where
 # no other source is given [profiles/slingshot.yaml:50]
 ENVCFG_SCRATCH=/tmp # for node-local caches
 
 IFS= builtin read -r -d '' ENVCFG_INSIDE <<'ENVCFG_TEXT' || builtin : # until the text ends
-# What follows a node's name in its address.
-ENVCFG_SUFFIX=''
 envcfg_inside() { # what is set in each task, in the container
   # the default is in the home folder; on a shared file system many ranks corrupt it
   # [profiles/slingshot.yaml:136]

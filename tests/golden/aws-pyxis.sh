@@ -10,19 +10,11 @@
 
 # --- What this job needs ------------------------------------------------------------
 
-ENVCFG_COMPONENTS=''
-ENVCFG_RANKS=''
 ENVCFG_IMAGE='/images/pytorch.sqsh'
-ENVCFG_KNOWN=''
 ENVCFG_SHELL='/bin/sh'
-ENVCFG_MASKS=''
 ENVCFG_IS_FILE='yes'
-ENVCFG_CLUSTERS=''
-ENVCFG_ALLOWED=''
 
 IFS= builtin read -r -d '' ENVCFG_INSIDE <<'ENVCFG_TEXT' || builtin : # until the text ends
-# What follows a node's name in its address.
-ENVCFG_SUFFIX=''
 envcfg_inside() { # what is set in each task, in the container
   :
 }

@@ -10,12 +10,8 @@
 
 # --- What this job needs ------------------------------------------------------------
 
-ENVCFG_COMPONENTS=''
-ENVCFG_RANKS=''
 ENVCFG_SHELL='/bin/sh'
-ENVCFG_TESTED=''
 ENVCFG_CLUSTERS='lumi'
-ENVCFG_ALLOWED=''
 # the order of GCDs is not that of CCDs; srun obeys masks only where the job owns every core
 # of the node [profiles/lumi-g.yaml:69]
 ENVCFG_MASKS=0x00fe000000000000,0xfe00000000000000,0x0000000000fe0000,0x00000000fe000000,0x00000000000000fe,0x000000000000fe00,0x000000fe00000000,0x0000fe0000000000
@@ -25,8 +21,6 @@ ENVCFG_MASKS_UNION=fefefefe,fefefefe
 ENVCFG_SCRATCH=/tmp # for node-local caches
 
 IFS= builtin read -r -d '' ENVCFG_INSIDE <<'ENVCFG_TEXT' || builtin : # until the text ends
-# What follows a node's name in its address.
-ENVCFG_SUFFIX=''
 envcfg_inside() { # what is set in each task, in the container
   # One layer of GPU masking: ROCR_VISIBLE_DEVICES.
   unset -v HIP_VISIBLE_DEVICES CUDA_VISIBLE_DEVICES GPU_DEVICE_ORDINAL

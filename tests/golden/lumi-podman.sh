@@ -22,15 +22,10 @@
 
 # --- What this job needs ------------------------------------------------------------
 
-ENVCFG_COMPONENTS=''
-ENVCFG_RANKS=''
 ENVCFG_IMAGE='docker.io/a/pytorch:2.9'
 ENVCFG_KNOWN='module use /appl/local/containers/ai-modules; module load singularity-AI-bindings'
 ENVCFG_SHELL='/bin/sh'
-ENVCFG_IS_FILE=''
-ENVCFG_TESTED=''
 ENVCFG_CLUSTERS='lumi'
-ENVCFG_ALLOWED=''
 # the order of GCDs is not that of CCDs; srun obeys masks only where the job owns every core
 # of the node [profiles/lumi-g.yaml:69]
 ENVCFG_MASKS=0x00fe000000000000,0xfe00000000000000,0x0000000000fe0000,0x00000000fe000000,0x00000000000000fe,0x000000000000fe00,0x000000fe00000000,0x0000fe0000000000
@@ -41,8 +36,6 @@ ENVCFG_RUNTIMES=(podman) # the first that is on PATH
 ENVCFG_SCRATCH=/tmp # for node-local caches
 
 IFS= builtin read -r -d '' ENVCFG_INSIDE <<'ENVCFG_TEXT' || builtin : # until the text ends
-# What follows a node's name in its address.
-ENVCFG_SUFFIX=''
 envcfg_inside() { # what is set in each task, in the container
   # One layer of GPU masking: ROCR_VISIBLE_DEVICES.
   unset -v HIP_VISIBLE_DEVICES CUDA_VISIBLE_DEVICES GPU_DEVICE_ORDINAL

@@ -11,25 +11,19 @@
 
 # --- What this job needs ------------------------------------------------------------
 
-ENVCFG_COMPONENTS=''
-ENVCFG_RANKS=''
 ENVCFG_GPUS='8'
 ENVCFG_IMAGE='/images/pytorch.sif'
 ENVCFG_KNOWN='module use /appl/local/containers/ai-modules; module load singularity-AI-bindings'
 ENVCFG_VERB='exec'
 ENVCFG_SHELL='/bin/sh'
 ENVCFG_IS_FILE='yes'
-ENVCFG_TESTED=''
 ENVCFG_CLUSTERS='lumi'
-ENVCFG_ALLOWED=''
 ENVCFG_RUNTIMES=(singularity) # the first that is on PATH
 # node-local, but in memory and counted against the job, so it must be cleaned
 # [profiles/lumi-g.yaml:100]
 ENVCFG_SCRATCH=/tmp # for node-local caches
 
 IFS= builtin read -r -d '' ENVCFG_INSIDE <<'ENVCFG_TEXT' || builtin : # until the text ends
-# What follows a node's name in its address.
-ENVCFG_SUFFIX=''
 envcfg_has_mode=
 envcfg_inside() { # what is set in each task, in the container
   # One layer of GPU masking: ROCR_VISIBLE_DEVICES.

@@ -11,14 +11,9 @@
 
 # --- What this job needs ------------------------------------------------------------
 
-ENVCFG_COMPONENTS=''
-ENVCFG_RANKS=''
 ENVCFG_IMAGE='docker:a/pytorch:2.9'
-ENVCFG_KNOWN=''
 ENVCFG_SHELL='/bin/sh'
-ENVCFG_IS_FILE=''
 ENVCFG_CLUSTERS='perlmutter'
-ENVCFG_ALLOWED=''
 # GPUs are numbered against the order of the cores that they hang on
 # [profiles/perlmutter.yaml:52]
 ENVCFG_MASKS=0xffff000000000000ffff000000000000,0x0000ffff000000000000ffff00000000,0x00000000ffff000000000000ffff0000,0x000000000000ffff000000000000ffff
@@ -29,8 +24,6 @@ ENVCFG_RUNTIMES=(shifter) # the first that is on PATH
 ENVCFG_SCRATCH=/tmp # for node-local caches
 
 IFS= builtin read -r -d '' ENVCFG_INSIDE <<'ENVCFG_TEXT' || builtin : # until the text ends
-# What follows a node's name in its address.
-ENVCFG_SUFFIX=''
 envcfg_inside() { # what is set in each task, in the container
   # the default is in the home folder; on a shared file system many ranks corrupt it
   # [profiles/slingshot.yaml:136]

@@ -11,16 +11,12 @@
 
 # --- What this job needs ------------------------------------------------------------
 
-ENVCFG_RANKS=''
 ENVCFG_GPUS='4'
 ENVCFG_IMAGE='/images/pytorch.sif'
 ENVCFG_KNOWN='module use /soft/modulefiles; module load spack-pe-base; module load apptainer'
 ENVCFG_VERB='exec'
 ENVCFG_SHELL='/bin/sh'
 ENVCFG_IS_FILE='yes'
-ENVCFG_TESTED=''
-ENVCFG_CLUSTERS=''
-ENVCFG_ALLOWED=''
 # GPUs are numbered against the order of the cores that they hang on
 # [profiles/polaris.yaml:45]
 ENVCFG_MASKS=0xff000000ff000000,0x00ff000000ff0000,0x0000ff000000ff00,0x000000ff000000ff
@@ -33,8 +29,6 @@ ENVCFG_SCRATCH=/tmp # for node-local caches
 if [[ -d /local/scratch && -w /local/scratch ]]; then ENVCFG_SCRATCH=/local/scratch; fi
 
 IFS= builtin read -r -d '' ENVCFG_INSIDE <<'ENVCFG_TEXT' || builtin : # until the text ends
-# What follows a node's name in its address.
-ENVCFG_SUFFIX=''
 envcfg_inside() { # what is set in each task, in the container
   # the default is in the home folder; on a shared file system many ranks corrupt it
   # [profiles/slingshot.yaml:136]

@@ -9,23 +9,17 @@
 
 # --- What this job needs ------------------------------------------------------------
 
-ENVCFG_RANKS=''
 ENVCFG_GPUS='4'
 ENVCFG_IMAGE='/images/pytorch.sif'
-ENVCFG_KNOWN=''
 ENVCFG_VERB='exec'
 ENVCFG_SHELL='/bin/sh'
 ENVCFG_IS_FILE='yes'
-ENVCFG_CLUSTERS=''
-ENVCFG_ALLOWED=''
 ENVCFG_RUNTIMES=(singularity apptainer) # the first that is on PATH
 # node-local, and in memory on LUMI, whose nodes have no disk; inferred for its kin, where
 # no other source is given [profiles/slingshot.yaml:50]
 ENVCFG_SCRATCH=/tmp # for node-local caches
 
 IFS= builtin read -r -d '' ENVCFG_INSIDE <<'ENVCFG_TEXT' || builtin : # until the text ends
-# What follows a node's name in its address.
-ENVCFG_SUFFIX=''
 envcfg_inside() { # what is set in each task, in the container
   # One layer of GPU masking: ROCR_VISIBLE_DEVICES.
   unset -v HIP_VISIBLE_DEVICES CUDA_VISIBLE_DEVICES GPU_DEVICE_ORDINAL

@@ -16,11 +16,7 @@
 
 ENVCFG_RANKS='2'
 ENVCFG_IMAGE='localhost/pytorch'
-ENVCFG_KNOWN=''
 ENVCFG_SHELL='/bin/sh'
-ENVCFG_IS_FILE=''
-ENVCFG_CLUSTERS=''
-ENVCFG_ALLOWED=''
 ENVCFG_RUNTIMES=(docker) # the first that is on PATH
 
 IFS= builtin read -r -d '' ENVCFG_INSIDE <<'ENVCFG_TEXT' || builtin : # until the text ends

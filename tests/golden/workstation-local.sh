@@ -12,8 +12,6 @@
 
 ENVCFG_RANKS='2'
 ENVCFG_SHELL='/bin/sh'
-ENVCFG_CLUSTERS=''
-ENVCFG_ALLOWED=''
 
 IFS= builtin read -r -d '' ENVCFG_INSIDE <<'ENVCFG_TEXT' || builtin : # until the text ends
 envcfg_inside() { # what is set in each task, in the container

@@ -10,11 +10,7 @@
 
 # --- What this job needs ------------------------------------------------------------
 
-ENVCFG_NODES_STATED=''
-ENVCFG_RANKS=''
 ENVCFG_SHELL='/bin/sh'
-ENVCFG_CLUSTERS=''
-ENVCFG_ALLOWED=''
 
 IFS= builtin read -r -d '' ENVCFG_INSIDE <<'ENVCFG_TEXT' || builtin : # until the text ends
 envcfg_inside() { # what is set in each task, in the container

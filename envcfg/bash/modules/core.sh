@@ -191,4 +191,4 @@ envcfg_in_set() { # NAME VALUE | -u NAME: what the job has set already wins
   envcfg_is_preset "$envcfg_name" || envcfg_in_force "$@"
 }
 ENVCFG_TEXT
-ENVCFG_RANK=$ENVCFG_INSIDE$ENVCFG_CORE
+ENVCFG_RANK=$'ENVCFG_SUFFIX=\n'$ENVCFG_INSIDE$ENVCFG_CORE

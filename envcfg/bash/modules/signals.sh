@@ -104,14 +104,3 @@ envcfg_close() { # FILE...: in POSIX mode "exec" is bash's own, whatever functio
 envcfg_is_alone() { # whether the shell that wanted this is gone
   builtin read -r -t 0 -u "$ENVCFG_LIFE" || ! builtin kill -0 "$$" 2>/dev/null
 }
-
-envcfg_has_terminal() { # whether what is typed can come to this shell: it has or is in front of a terminal
-  builtin local envcfg_stat='' envcfg_group
-  if [[ -t 0 ]]; then builtin return 0; fi
-  IFS= builtin read -r -d '' envcfg_stat 2>/dev/null </proc/self/stat || builtin :
-  envcfg_stat=${envcfg_stat##*) } # behind the name: state, parent, group, session, terminal, group in front
-  envcfg_stat=${envcfg_stat#* * }
-  envcfg_group=${envcfg_stat%% *}
-  envcfg_stat=${envcfg_stat#* * * }
-  [[ -n $envcfg_group && ${envcfg_stat%% *} == "$envcfg_group" ]]
-}

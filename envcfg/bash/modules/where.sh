@@ -1,8 +1,8 @@
 # shellcheck shell=bash
 # envcfg module where 1
-# Where this may run.
+# Where a step may run: once in its job, on its cluster, with ranks that can meet.
 
-# Pairs: by the first name a task knows its number, by the second how many there are.
+# By the first name of a pair a task knows its number, by the second how many there are.
 ENVCFG_TASK_NAMES='SLURM_PROCID:SLURM_STEP_NUM_TASKS FLUX_TASK_RANK:FLUX_JOB_SIZE PALS_RANKID:PMI_SIZE
   PMI_RANK:PMI_SIZE OMPI_COMM_WORLD_RANK:OMPI_COMM_WORLD_SIZE PMIX_RANK:OMPI_COMM_WORLD_SIZE'
 # By the addresses and interfaces in these, ranks on different nodes find each other.
@@ -10,34 +10,15 @@ ENVCFG_MEETING='MASTER_ADDR NCCL_SOCKET_IFNAME NCCL_OOB_NET_IFNAME NCCL_COMM_ID 
   UCX_NET_DEVICES JAX_COORDINATOR_ADDRESS HOROVOD_GLOO_IFACE HOROVOD_GLOO_RENDEZVOUS_ADDR'
 
 envcfg_misplaced() { # WORD MESSAGE HINT: a fault, unless the user allows it by this word
-  local envcfg_allows=${ENVCFG_ALLOW-}
-  if [[ " $ENVCFG_ALLOWED ${envcfg_allows//,/ } " != *" $1 "* ]]; then
+  local envcfg_allows=" $ENVCFG_ALLOWED ${ENVCFG_ALLOW-} "
+  if [[ ${envcfg_allows//,/ } != *" $1 "* ]]; then
     envcfg_fault "$2" "$3; if this is meant, export ENVCFG_ALLOW=$1, or make the script with --allow $1"
   fi
 }
 
-envcfg_where() { # is this the job and none of its tasks, does it use all nodes, is it the right cluster?
-  local envcfg_glob
-  local -a envcfg_globs
-  if ((ENVCFG_FAULTS == 0)); then envcfg_task; fi
-  if ((ENVCFG_JOB_NODES > ENVCFG_NODES)); then
-    envcfg_misplaced nodes "the job has $ENVCFG_JOB_NODES nodes, but --launcher local starts ranks on this one only" \
-      'make the script with a launcher that uses all nodes, as --launcher srun'
-  fi
-  if [[ -z ${SLURM_CLUSTER_NAME-} || -z $ENVCFG_CLUSTERS ]]; then return; fi
-  read -r -a envcfg_globs <<<"$ENVCFG_CLUSTERS"
-  for envcfg_glob in "${envcfg_globs[@]}"; do
-    # shellcheck disable=SC2053 # it is a pattern
-    if [[ $SLURM_CLUSTER_NAME == $envcfg_glob ]]; then return; fi
-  done
-  envcfg_show "$SLURM_CLUSTER_NAME"
-  envcfg_misplaced cluster "this is the cluster $envcfg_shown, but the script was made for $ENVCFG_CLUSTERS" \
-    'make the script on this cluster, or with its profile: --profile NAME'
-}
-
-envcfg_task() { # each of several tasks would start the whole step once more
+envcfg_where() { # is this the job and none of its tasks, and the right cluster?
   local envcfg_pair envcfg_name envcfg_count
-  for envcfg_pair in $ENVCFG_TASK_NAMES; do
+  for envcfg_pair in $ENVCFG_TASK_NAMES; do # each of several tasks would start the whole step once more
     envcfg_name=${envcfg_pair%:*} envcfg_count=${envcfg_pair#*:}
     envcfg_count=${!envcfg_count-}
     # Of a batch script and a shell of salloc, Slurm's number of the step is a very high one.
@@ -45,23 +26,22 @@ envcfg_task() { # each of several tasks would start the whole step once more
       || [[ $envcfg_name == SLURM_* && ${SLURM_STEP_ID-} == 42949672?? ]] \
       || [[ ${!envcfg_name} != *[1-9]* && $envcfg_count != [1-9]?* && $envcfg_count != [2-9] ]]; then
       continue
-    elif ! envcfg_is_leftover; then
+    elif ((ENVCFG_FAULTS == 0)) && ! envcfg_is_leftover; then
       envcfg_misplaced tasks "this is one of ${envcfg_count:-several} tasks ($envcfg_name=${!envcfg_name}), and each would start all ranks" \
         'start the script once, without srun or mpiexec in front of it'
     fi
-    return
+    break
   done
+  if [[ -n ${SLURM_CLUSTER_NAME-} && -n $ENVCFG_CLUSTERS && $SLURM_CLUSTER_NAME != @(${ENVCFG_CLUSTERS// /|}) ]]; then
+    envcfg_show "$SLURM_CLUSTER_NAME"
+    envcfg_misplaced cluster "this is the cluster $envcfg_shown, but the script was made for $ENVCFG_CLUSTERS" \
+      'make the script on this cluster, or with its profile: --profile NAME'
+  fi
 }
 
 envcfg_is_leftover() { # whether a job began nearer to this shell than any task: then variables of tasks are another job's
-  local envcfg_key envcfg_value envcfg_name='' envcfg_pid=$BASHPID
-  while [[ -r /proc/$envcfg_pid/status ]]; do
-    while IFS=$':\t' read -r envcfg_key envcfg_value; do
-      case $envcfg_key in
-        Name) envcfg_name=$envcfg_value ;;
-        PPid) break ;;
-      esac
-    done <"/proc/$envcfg_pid/status"
+  local envcfg_name envcfg_stat envcfg_pid=$BASHPID
+  while { IFS= read -r envcfg_name <"/proc/$envcfg_pid/comm"; } 2>/dev/null; do
     case $envcfg_name in
       slurmstepd) # it calls itself "slurmstepd: [JOB.STEP]"
         IFS= read -r -d '' envcfg_name <"/proc/$envcfg_pid/cmdline" || :
@@ -71,7 +51,8 @@ envcfg_is_leftover() { # whether a job began nearer to this shell than any task:
       salloc | pbs_mom | flux-broker*) return 0 ;;
       mpiexec* | mpirun | orted | prted | hydra_* | palsd | flux-shell) return 1 ;;
     esac
-    envcfg_pid=$envcfg_value
+    IFS= read -r -d '' envcfg_stat <"/proc/$envcfg_pid/stat" || :
+    read -r _ envcfg_pid _ <<<"${envcfg_stat##*) }" # behind the name: state, parent
   done
   return 1
 }

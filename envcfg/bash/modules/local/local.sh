@@ -23,6 +23,15 @@ envcfg_around() { # set ENVCFG_JOB_NODES: how many nodes the job has in which th
   if [[ -z $ENVCFG_JOB_NODES || $ENVCFG_JOB_NODES == *[!0-9]* ]]; then ENVCFG_JOB_NODES=1; fi
 }
 
+ENVCFG_SHAPE+=' envcfg_is_all'
+
+envcfg_is_all() { # whether this machine is all that the job has
+  if ((ENVCFG_JOB_NODES > 1)); then
+    envcfg_misplaced nodes "the job has $ENVCFG_JOB_NODES nodes, but --launcher local starts ranks on this one only" \
+      'make the script with a launcher that uses all nodes, as --launcher srun'
+  fi
+}
+
 envcfg_name_job() { # set ENVCFG_JOB, by which the files of this run differ from all others
   builtin printf -v ENVCFG_JOB 'local-%(%Y%m%dT%H%M%S)T-%d' -1 "$BASHPID"
 }

@@ -18,6 +18,17 @@
 
 ENVCFG_GROUPS=yes
 
+envcfg_has_terminal() { # whether what is typed can come to this shell: it has or is in front of a terminal
+  builtin local envcfg_stat='' envcfg_group
+  if [[ -t 0 ]]; then builtin return 0; fi
+  IFS= builtin read -r -d '' envcfg_stat 2>/dev/null </proc/self/stat || builtin :
+  envcfg_stat=${envcfg_stat##*) } # behind the name: state, parent, group, session, terminal, group in front
+  envcfg_stat=${envcfg_stat#* * }
+  envcfg_group=${envcfg_stat%% *}
+  envcfg_stat=${envcfg_stat#* * * }
+  [[ -n $envcfg_group && ${envcfg_stat%% *} == "$envcfg_group" ]]
+}
+
 envcfg_led() { # set ENVCFG_LED to the groups of ranks that have a member, and are certainly theirs
   local envcfg_pid envcfg_running
   local -a envcfg_led=()
