@@ -50,7 +50,7 @@ def render_data(plan: Plan, functions: str, names: Sequence[str]) -> str:
     Args:
         plan: of the job.
         functions: of ``render_functions``.
-        names: of the modules; left out is what is empty, or neither they nor *functions* use.
+        names: of the modules; what neither they nor *functions* use is left out.
     """
     text = functions + "".join(module(name).text for name in names)
     referred = set(re.findall(r"\$\{?(ENVCFG_\w+)", text))

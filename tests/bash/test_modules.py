@@ -22,6 +22,7 @@ NAMES = [
 ]
 TEMPLATES = sorted((BASH / "templates").glob("**/*.sh"))
 GOLDEN = ROOT / "tests/golden/modules.txt"
+PAGE = ROOT / "docs/wrap.md"
 # One module uses what another, or the job, sets; data stand in quotes.
 ACROSS = ("SC1003", "SC2016", "SC2030", "SC2031", "SC2034", "SC2153", "SC2154")
 
@@ -67,6 +68,24 @@ def test_a_changed_text_has_a_new_version(request: pytest.FixtureRequest) -> Non
         return
     assert changed == []
     assert now.keys() == known.keys()
+
+
+def test_the_page_has_each_module_by_its_own_head(
+    request: pytest.FixtureRequest,
+) -> None:
+    page = PAGE.read_text()
+    before, head, rest = page.partition("| module | what it does |\n|---|---|\n")
+    _, end, after = rest.partition("\n\n## ")
+    abouts = (module(name).about.replace("\n# ", " ") for name in NAMES)
+    rows = [
+        f"| `{name}` | {about.removeprefix('# ').partition('. ')[0].rstrip('.' + chr(10))} |"
+        for name, about in zip(NAMES, abouts, strict=True)
+    ]
+    wanted = f"{before}{head}{chr(10).join(rows)}{end or chr(10) * 2 + '## '}"
+    if request.config.getoption("--update-golden"):
+        PAGE.write_text(wanted + (after or rest.partition("## ")[2]))
+    else:
+        assert page.startswith(wanted)
 
 
 @pytest.mark.parametrize(

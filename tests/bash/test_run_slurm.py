@@ -280,7 +280,7 @@ def test_srun_s_variables_are_handed_on_only_where_they_must_be(
     )
     made = wrap("--profile", "lumi-g", *options, "--", "true")
     assert bash(made.out + b"\ndeclare -f envcfg_is_clean").returncode == 0
-    script = made.text.replace("envcfg_main true", "") + (
+    script = made.text.replace("envcfg_run true", "") + (
         f"\nENVCFG_ENTER=(apptainer exec {argument} x.sif)\n"
         "if envcfg_is_clean; then echo yes; fi"
     )
