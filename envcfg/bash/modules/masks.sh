@@ -11,7 +11,7 @@ envcfg_may_pin() { # whether the cores of all masks are this job's
 }
 
 envcfg_covers() { # ALLOWED: whether these CPUs hold all masks; both in hex, in groups of 32 bits
-  local envcfg_all=${1//,/} envcfg_wanted=${ENVCFG_MASKS_UNION//,/} envcfg_part envcfg_i
+  local envcfg_all=00000000${1//,/} envcfg_wanted=${ENVCFG_MASKS_UNION//,/} envcfg_part envcfg_i
   for ((envcfg_i = 8; envcfg_i <= ${#envcfg_wanted}; envcfg_i += 8)); do
     envcfg_part=$((16#${envcfg_wanted: -envcfg_i:8}))
     ((envcfg_i <= ${#envcfg_all} && (16#${envcfg_all: -envcfg_i:8} & envcfg_part) == envcfg_part)) || return 1
