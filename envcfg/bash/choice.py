@@ -13,6 +13,7 @@ from envcfg.launchers import LAUNCHERS
 from envcfg.runtimes.model import Runtime
 from envcfg.starters import STARTERS
 
+_NAME = re.compile(r"envcfg_\w+")
 _WIDE = 7  # characters of a range of components, of which Slurm has 128 at most
 # Taken where something calls a function of theirs, behind the core.
 _ASKED = (
@@ -29,11 +30,12 @@ def chosen_modules(plan: Plan, job_part: str) -> list[str]:
         job_part: what is particular to it, which calls functions of modules.
     """
     names = list(_modules(plan))
-    called = job_part + "".join(module(name).text for name in names)
+    called = set(_NAME.findall(job_part))
+    called.update(*(_NAME.findall(module(name).text) for name in names))
     asked: list[str] = []
     for name in _ASKED:
-        if any(re.search(rf"\b{each}\b", called) for each in module(name).functions):
-            called += module(name).text
+        if not called.isdisjoint(module(name).functions):
+            called.update(_NAME.findall(module(name).text))
             asked.insert(0, name)
     return ["core", *asked, *names, "end"]
 
