@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from envcfg import __version__
 from envcfg.bash.choice import chosen_modules
+from envcfg.bash.inside import inside_texts, render_inside
 from envcfg.bash.launch_line import launch_words, wrapped
 from envcfg.bash.modules import render_module
 from envcfg.bash.needs import render_data, render_functions
@@ -19,7 +20,9 @@ from envcfg.launch.plan import Plan
 from envcfg.mark import marked
 from envcfg.profile.words import quote_comment
 
-_SHELLCHECK = "# shellcheck disable=SC1003,SC2016,SC2030,SC2031,SC2034 # meant as it stands\n"
+_SHELLCHECK = (
+    "# shellcheck disable=SC1003,SC2016,SC2030,SC2031,SC2034 # as meant\n"
+)
 _WIDTH = 88
 
 
@@ -71,10 +74,11 @@ def _header(plan: Plan, command_line: Sequence[str]) -> str:
 
 def _job_part(plan: Plan) -> tuple[str, list[str]]:
     """Return what is particular to the job, and the names of the modules behind it."""
-    functions = render_functions(plan)
-    names = chosen_modules(plan, functions)
-    data = render_data(plan, functions, names)
-    return f"{title('What this job needs')}\n\n{data}\n{functions}", names
+    functions, inside = render_functions(plan), inside_texts(plan)
+    names = chosen_modules(plan, "".join([functions, *inside.values()]))
+    parts = [title("What this job needs"), render_data(plan, functions, names)]
+    parts += [render_inside(inside, names), functions]
+    return _joined(parts), names
 
 
 def _last(plan: Plan) -> str:

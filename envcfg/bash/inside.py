@@ -7,7 +7,7 @@ an agent starts the ranks, there is one for the agent and one for its ranks.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from envcfg.bash.choice import launcher_module
 from envcfg.bash.diagnosis import profiler_lines, rank_data, setup_lines
@@ -26,13 +26,17 @@ _TEXT = re.compile(
 )
 
 
-def render_inside(plan: Plan, names: Sequence[str]) -> str:
-    """Return the bash that holds these texts for the modules of these *names*.
+def inside_texts(plan: Plan) -> dict[str, str]:
+    """Return variables of bash, and the shell that each holds."""
+    return dict(_texts(plan))
+
+
+def render_inside(texts: Mapping[str, str], names: Sequence[str]) -> str:
+    """Return the bash that holds *texts* for the modules of these *names*.
 
     Raises:
         UsageError: together with the modules they are longer than an argument can be.
     """
-    texts = dict(_texts(plan))
     parts = [match for name in names for match in _TEXT.findall(module(name).text)]
     checked_part("".join(parts), more="".join(texts.values()))
     return "\n".join(heredoc(name, text) for name, text in texts.items())
@@ -47,7 +51,6 @@ def contract_names(plan: Plan) -> tuple[str, ...]:
 
 
 def _texts(plan: Plan) -> Iterator[tuple[str, str]]:
-    """Yield variables of bash, and what they hold."""
     suffix = plan.rendezvous.suffix if plan.rendezvous else ""
     named = (
         f"# What follows a node's name in its address.\nENVCFG_SUFFIX={quote(suffix)}\n"

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from envcfg.bash.choice import components, is_by_interface, programs, shell_of
 from envcfg.bash.diagnosis import planned_lines, taken_names
-from envcfg.bash.inside import contract_names, render_inside
+from envcfg.bash.inside import contract_names
 from envcfg.bash.masks import cpu_ranges, union_of
 from envcfg.bash.modules import module
 from envcfg.bash.quoting import (
@@ -88,7 +88,7 @@ def render_data(plan: Plan, functions: str, names: Sequence[str]) -> str:
         lines.append(reason_lines(plan.scratch.reason, ""))
         lines.append(f"ENVCFG_SCRATCH={root} # for node-local caches\n")
         lines.append(_disk(plan.scratch))
-    return f"{''.join(lines)}\n{render_inside(plan, names)}"
+    return "".join(lines)
 
 
 def _disk(scratch: Scratch) -> str:

@@ -68,7 +68,7 @@ def _words(words: Sequence[str]) -> str:
 def _header(script: Script) -> Iterator[str]:
     name, digest = quote_comment(script.plan.profile), script.plan.profile_hash[:16]
     submit = SCHEDULERS[script.request.scheduler].submit
-    yield "# shellcheck disable=SC1003,SC2016,SC2030,SC2031,SC2034 # meant as it stands"
+    yield "# shellcheck disable=SC1003,SC2016,SC2030,SC2031,SC2034 # as meant"
     yield f"# envcfg {__version__}, profile {name} (sha256 {digest})"
     yield f"# made by: {quote_comment(_words(script.made_by))}"
     yield f"# Submit it by: {submit} FILE"

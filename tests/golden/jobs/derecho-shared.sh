@@ -1,6 +1,6 @@
 #!/bin/bash
 # envcfg:job HASH
-# shellcheck disable=SC1003,SC2016,SC2030,SC2031,SC2034 # meant as it stands
+# shellcheck disable=SC1003,SC2016,SC2030,SC2031,SC2034 # as meant
 # envcfg 0.1.0, profile derecho (sha256 HASH)
 # made by: envcfg sbatch --profile derecho --account U1 --partition develop --gpus 2 --time 1:30:00 --array 0-9%2 --log logs/%x.out --request-arg=--job_priority=economy --request-arg=-r=y --exclusive --container none -- python3 dump.py out 'a b'
 # Submit it by: qsub FILE

@@ -1,6 +1,6 @@
 #!/bin/bash
 # envcfg:job HASH
-# shellcheck disable=SC1003,SC2016,SC2030,SC2031,SC2034 # meant as it stands
+# shellcheck disable=SC1003,SC2016,SC2030,SC2031,SC2034 # as meant
 # envcfg 0.1.0, profile frontier (sha256 HASH)
 # made by: envcfg sbatch --profile frontier --account ABC123 --partition batch --nodes 2 --time 15 --container none -- python3 dump.py out 'a b'
 # Submit it by: sbatch FILE

@@ -1,6 +1,6 @@
 #!/bin/bash
 # envcfg:job HASH
-# shellcheck disable=SC1003,SC2016,SC2030,SC2031,SC2034 # meant as it stands
+# shellcheck disable=SC1003,SC2016,SC2030,SC2031,SC2034 # as meant
 # envcfg 0.1.0, profile mahti (sha256 HASH)
 # made by: envcfg sbatch --profile mahti --account project_2001234 --partition gpumedium --nodes 1 --time 15 --requeue --signal USR2@300 --array 0-9%2 --set 'WORDS=a '"'"'b'"'"' ${RANK}' --unset NCCL_DEBUG --container none -- python3 dump.py out 'a b'
 # Submit it by: sbatch FILE
