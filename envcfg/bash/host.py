@@ -20,9 +20,7 @@ from envcfg.launch.plan import Plan
 from envcfg.mark import marked
 from envcfg.profile.words import quote_comment
 
-_SHELLCHECK = (
-    "# shellcheck disable=SC1003,SC2016,SC2030,SC2031,SC2034 # as meant\n"
-)
+_SHELLCHECK = "# shellcheck disable=SC1003,SC2016,SC2030,SC2031,SC2034 # as meant\n"
 _WIDTH = 88
 
 
