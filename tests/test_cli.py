@@ -450,7 +450,7 @@ def test_the_version_needs_no_command() -> None:
 def test_few_regular_expressions_are_compiled_to_import_what_makes_a_script() -> None:
     compiled = "{n for n, m in own.items() for v in vars(m).values() if isinstance(v, re.Pattern)}"
     # Each is used in every script.
-    used = {"bash.pieces", "bash.launch_line", "profile.words"}
+    used = {"bash.choice", "bash.inside", "bash.launch_line", "profile.words"}
     used |= {"bash.quoting", "profile.catalog"}  # which import those of words
     assert after(WRAP, compiled) <= {f"envcfg.{name}" for name in used}
 

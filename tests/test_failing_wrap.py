@@ -290,7 +290,7 @@ def test_a_signal_that_is_ignored_stays_so(
     name = number.name[3:]
     code = (
         f"trap '' {name}\n"
-        f'{sys.executable} -c "import sys, envcfg.bash.pieces as s, os\n'
+        f'{sys.executable} -c "import sys, envcfg.bash.modules as s, os\n'
         f"read = s.read_text\ndef slow(name): os.kill(os.getpid(), {int(number)}); return read(name)\n"
         "s.read_text = slow\nfrom envcfg.__main__ import main\n"
         f"sys.argv = ['envcfg', 'wrap', *{LOCAL!r}, '--', 'true']\nsys.exit(main())\""

@@ -33,6 +33,7 @@ ALLOWED = {
     },
     "report.sh": {
         '>"$envcfg_file$envcfg_rank"': "in a folder that envcfg_keep has made",
+        '>>"$envcfg_file"': "begun before; owner and kind are looked at",
     },
     "runtimes/charliecloud.sh": {
         'mkdir -m 700 -- "$folder"': "owner and kind are looked at behind it",

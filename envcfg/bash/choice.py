@@ -49,6 +49,8 @@ def _modules(plan: Plan) -> Iterator[str]:
         yield "stated"
     if components(plan):
         yield "srun/components"
+    if ends_at_colon(plan):
+        yield "colons"
     if not plan.command:
         yield "steps"
         if STARTERS[starter].keeps_hosts:
@@ -57,8 +59,6 @@ def _modules(plan: Plan) -> Iterator[str]:
             yield f"{starter}/steps"
     if is_by_interface(plan):
         yield f"{starter}/interface"
-    if ends_at_colon(plan):
-        yield "colons"
     if plan.modules:
         yield "modules"
     if plan.scratch or any(each.directory for each in plan.settings):
@@ -93,8 +93,8 @@ def _entering(plan: Plan) -> Iterator[str]:
         yield "container"
         if runtime.option:
             yield f"{plan.starter}/plugin"
-        if has_module(f"{plan.starter}/task"):
-            yield f"{plan.starter}/task"
+    if has_module(f"{plan.starter}/task"):
+        yield f"{plan.starter}/task"
     yield runtime_module(plan)
 
 

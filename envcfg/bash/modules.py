@@ -4,8 +4,6 @@ A module is a file: its name and version stand in its second line, what it is fo
 comment below. It is in a script whole or not at all.
 """
 
-from __future__ import annotations
-
 import os.path
 import re
 from functools import cache

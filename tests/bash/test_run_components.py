@@ -81,3 +81,23 @@ def test_a_component_that_there_is_not_is_named(
     assert (done.returncode, done.stdout) == (4, b""), done.stderr
     assert b"this job has no component 1" in done.stderr
     assert fakes.exists()
+
+
+@pytest.mark.parametrize(("nodes", "code"), [("4", 0), ("1", 4)])
+def test_a_stated_number_of_nodes_is_that_of_the_component(
+    wrap: Wrap, fakes: Path, nodes: str, code: int
+) -> None:
+    options = ("--srun-arg=--het-group=1", "--fact", f"nodes={nodes}")
+    done = bash(f"{SURE}{wrap(*LUMI, *options, '--', 'true').text}", **JOB)
+    assert done.returncode == code, done.stderr.decode()
+    assert fakes.is_dir()
+
+
+def test_without_the_component_nothing_is_started_at_the_end_either(
+    wrap: Wrap, fakes: Path
+) -> None:
+    text = wrap(*LUMI, "--srun-arg=--het-group=7").text
+    done = bash(f"{text}\nenvcfg_run true", **JOB)
+    assert done.returncode == 4
+    assert b"this job has no component 7" in done.stderr
+    assert not (fakes / "srun").exists()

@@ -397,3 +397,22 @@ def test_without_a_scheduler_files_carry_the_run(
     assert len(said) == 3
     form = r"--output=envcfg-nsys-local-\d{8}T\d{6}-\d+-rank0"
     assert all(re.fullmatch(form, each) for each in said), said
+
+
+@pytest.mark.parametrize(("sent", "code"), [("USR1", 138), ("TERM", -15)])
+def test_a_signal_in_the_smoke_test_is_no_fault_of_a_node(
+    wrap: Wrap, fakes: Path, tmp_path: Path, sent: str, code: int
+) -> None:
+    tool = tmp_path / "bin/rocm-smi"
+    tool.parent.mkdir()
+    tool.write_text("#!/bin/sh\n: >looks; sleep 1; exit 1\n")
+    tool.chmod(0o755)
+    made = wrap("--profile", "lumi-g", "--container", "none", "--smoke-test", "--", "true")  # fmt: skip
+    hit = f"(while [ ! -e looks ]; do sleep 0.1; done; kill -{sent} $$) &\n"
+    path = f"{tool.parent}:{os.environ['PATH']}"
+    done = bash(
+        f"{hit}{made.text}", PATH=path, SLURM_GPUS_PER_NODE="1", SLURMD_NODENAME="node1"
+    )
+    assert done.returncode == code, done.stderr.decode()
+    assert b"smoke test has failed" not in done.stderr
+    assert not (fakes / "srun").exists()

@@ -438,3 +438,15 @@ def test_the_plan_is_shown_as_mpiexec_s(wrap: Wrap) -> None:
     )
     made = wrap(*BARE, "--set", "X=${HOSTNAME}", "--", "true")
     assert "use ${NODE_RANK}" in made.err
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_without_a_container_ranks_run_and_their_code_counts(
+    wrap: Wrap, dialect: str
+) -> None:
+    made = wrap(*BARE, "--", "sh", "-c", "echo $RANK; exit 3")
+    script = f"set -euo pipefail\n{made.text}"
+    done = bash(script, FAKE_MPI=dialect, PBS_JOBID="77.server")
+    assert done.returncode == 3, done.stderr.decode()
+    assert b"unbound" not in done.stderr
+    assert done.stdout != b""

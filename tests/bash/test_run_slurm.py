@@ -450,3 +450,31 @@ def test_a_colon_does_not_end_the_command_of_a_step(
 
 def test_a_plain_command_has_nothing_to_hide_from_srun(wrap: Wrap) -> None:
     assert "colons" not in wrap(*BARE, "--", "python", "a:b", "::c").text
+
+
+@pytest.mark.parametrize("name", ["MASTER_ADDR", "MASTER_PORT"])
+def test_where_ranks_meet_may_be_left_to_the_program(
+    wrap: Wrap, fakes: Path, name: str
+) -> None:
+    options = ("--profile", "lumi-g", "--container", "none", "--unset", name)
+    made = wrap(*options, "--", "sh", "-c", f"echo ${{{name}-none}}")
+    done = bash(made.out, MASTER_PORT="12345", SLURM_NTASKS="1")
+    assert (done.returncode, done.stdout) == (0, b"none\n"), done.stderr.decode()
+    assert fakes.is_dir()
+
+
+def test_the_user_s_own_binding_is_left_as_it_is(wrap: Wrap, fakes: Path) -> None:
+    made = wrap("--profile", "lumi-g", "--container", "none", "--", "true")
+    job = {"SLURM_CPU_BIND": "none", "SLURM_CPUS_PER_TASK": "7", "SLURM_NTASKS": "1"}
+    assert bash(made.out, **job).returncode == 0
+    words = b" ".join(zero_separated(fakes / "srun"))
+    assert b"cpus-per-task" not in words
+    assert b"cpu-bind" not in words
+
+
+def test_options_of_a_step_keep_their_colons(wrap: Wrap, fakes: Path) -> None:
+    made = wrap("--profile", "lumi-g", "--container", "none")
+    done = bash(made.out + b"\nenvcfg_run --on : true")
+    assert done.returncode == 4
+    assert b"--on : names no nodes" in done.stderr
+    assert fakes.is_dir()

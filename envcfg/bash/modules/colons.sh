@@ -2,7 +2,7 @@
 # envcfg module colons 1
 # Words of colons in the command: what starts the tasks would take ":" for its end.
 
-ENVCFG_NEXT=$ENVCFG_STEP ENVCFG_STEP=envcfg_colons
+ENVCFG_STEP=envcfg_colons
 
 envcfg_colons() { # COMMAND...: give each such word one colon more, which the rank part takes off again
   local envcfg_word envcfg_more=''
@@ -13,7 +13,7 @@ envcfg_colons() { # COMMAND...: give each such word one colon more, which the ra
   done
   if [[ "${envcfg_words[*]}" != "$*" ]]; then envcfg_more=yes; fi
   ENVCFG_ARGS+=("ENVCFG_COLONS=$envcfg_more")
-  "$ENVCFG_NEXT" "${envcfg_words[@]}"
+  envcfg_step "${envcfg_words[@]}"
 }
 
 IFS= builtin read -r -d '' ENVCFG_PART <<'ENVCFG_TEXT' || builtin :

@@ -127,7 +127,7 @@ envcfg_run() { # [OPTIONS] COMMAND...: run one step; its exit code is the progra
     esac
     builtin return "$envcfg_code"
   fi
-  envcfg_traps=$(builtin trap -p)$'\n' ENVCFG_IGNORED='' envcfg_own=''
+  envcfg_traps=$(\builtin trap -p)$'\n' ENVCFG_IGNORED='' envcfg_own=''
   for envcfg_signal in HUP INT QUIT TERM USR1 USR2; do
     if [[ $envcfg_traps == *"trap -- '' SIG$envcfg_signal"$'\n'* ]]; then
       ENVCFG_IGNORED+=" $envcfg_signal "

@@ -46,4 +46,4 @@ case $envcfg_reported in
     ;;
 esac
 ENVCFG_TEXT
-ENVCFG_RANK+=$(builtin declare -f envcfg_told)$'\n'$ENVCFG_PART
+ENVCFG_RANK+=$(\builtin declare -f envcfg_told)$'\n'$ENVCFG_PART

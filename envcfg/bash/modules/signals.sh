@@ -42,7 +42,7 @@ envcfg_release() { # pass on what has been held
 
 envcfg_kill() { # SIGNAL: send it to all that was spawned and runs, by bash's own book: a pid can be another's by now
   builtin local envcfg_pid envcfg_running
-  envcfg_running=$'\n'$(builtin jobs -pr)$'\n'
+  envcfg_running=$'\n'$(\builtin jobs -pr)$'\n'
   for envcfg_pid in "${ENVCFG_PIDS[@]}"; do
     if [[ $envcfg_running == *$'\n'"$envcfg_pid"$'\n'* ]]; then builtin kill -s "$1" "$envcfg_pid" 2>/dev/null || builtin :; fi
   done
@@ -76,14 +76,14 @@ envcfg_spawn() { # WORD...: start it with this shell's input; not after a signal
 envcfg_wait() { # [PID]: return its exit code, however often signals cut the wait short
   builtin local envcfg_code envcfg_later envcfg_ended
   envcfg_code='' envcfg_ended=''
-  if (($# == 0)); then builtin return $((128 + $(builtin kill -l "${ENVCFG_CAUGHT%% *}"))); fi # a signal came before it
+  if (($# == 0)); then builtin return $((128 + $(\builtin kill -l "${ENVCFG_CAUGHT%% *}"))); fi # a signal came before it
   for (( ; ; )); do
     envcfg_later=0
     builtin wait "$1" || envcfg_later=$?
     if [[ $envcfg_later != 127 || -z $envcfg_code ]]; then envcfg_code=$envcfg_later; fi # 127: had it already
     if ((envcfg_later <= 128)) || [[ -n $envcfg_ended ]]; then builtin return "$envcfg_code"; fi
     # Its own code, or a signal to this shell? If it has ended by now, the next wait tells.
-    if [[ $'\n'$(builtin jobs -pr)$'\n' != *$'\n'"$1"$'\n'* ]]; then envcfg_ended=yes; fi
+    if [[ $'\n'$(\builtin jobs -pr)$'\n' != *$'\n'"$1"$'\n'* ]]; then envcfg_ended=yes; fi
   done
 }
 

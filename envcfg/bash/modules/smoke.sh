@@ -5,7 +5,7 @@
 ENVCFG_READY+=' envcfg_smoke'
 
 envcfg_smoke() { # count the GPUs that answer on each node; a node that lacks one ends the step
-  local envcfg_wanted
+  local envcfg_wanted envcfg_code=0
   envcfg_wanted=$(envcfg_gpus)
   envcfg_wanted=${envcfg_wanted:-${ENVCFG_GPUS:-$ENVCFG_RANKS}}
   if [[ -z $envcfg_wanted || $envcfg_wanted == 0 ]]; then
@@ -14,7 +14,14 @@ envcfg_smoke() { # count the GPUs that answer on each node; a node that lacks on
     return 4
   fi
   envcfg_spawn envcfg_host bash -c "$ENVCFG_SMOKE" envcfg-smoke "$envcfg_wanted"
-  envcfg_wait "${ENVCFG_PIDS[@]}" && ENVCFG_PIDS=() && return
+  envcfg_wait "${ENVCFG_PIDS[@]}" || envcfg_code=$?
+  ENVCFG_PIDS=()
+  if [[ -n $ENVCFG_CAUGHT ]]; then # a signal ended it, and ends the step
+    envcfg_wait
+    return
+  elif ((envcfg_code == 0)); then
+    return
+  fi
   envcfg_error 'the smoke test has failed, and no rank was started' \
     'start again without the nodes that are named above: sbatch --exclude=NODE'
   return 4

@@ -2,7 +2,7 @@
 # envcfg module steps 1
 # Several steps in one job: each may take a part of its nodes, or other numbers of ranks.
 
-ENVCFG_MANY=yes ENVCFG_STEP=envcfg_sized_step
+ENVCFG_MANY=yes ENVCFG_NEXT=$ENVCFG_STEP ENVCFG_STEP=envcfg_sized_step
 ENVCFG_SHAPE+=' envcfg_choose envcfg_shrink'
 
 envcfg_sized_step() { # [--on NODES | --nodes=N] [--ranks=N] [--overlap] [--] COMMAND...
@@ -26,7 +26,7 @@ envcfg_sized_step() { # [--on NODES | --nodes=N] [--ranks=N] [--overlap] [--] CO
     envcfg_error "unknown option $1" 'as in envcfg_run --on first --ranks=1 -- COMMAND'
     return 2
   fi
-  envcfg_step "$@"
+  "$ENVCFG_NEXT" "$@"
 }
 
 envcfg_size() { # OPTION: of a step that is smaller than the job
@@ -94,7 +94,7 @@ envcfg_begin() { # ARGUMENT...: run as a file, they are the command; else the ca
   elif [[ -n $ENVCFG_END ]] && [[ ${ENVCFG_TRAPPED-} != "$BASHPID" ]]; then
     # In a subshell trap -p shows what is not its own, and a subshell's own EXIT trap is
     # rarer than a cache that stays.
-    if [[ $BASHPID == "$$" && -n $(builtin trap -p EXIT) ]]; then
+    if [[ $BASHPID == "$$" && -n $(\builtin trap -p EXIT) ]]; then
       envcfg_note 'this shell has its own EXIT trap: call envcfg_end in it to remove the caches'
     else
       builtin trap envcfg_end EXIT

@@ -82,7 +82,7 @@ if ! envcfg_is_preset MASTER_PORT; then # below the ephemeral range, from the st
   done
   export MASTER_PORT="$((10000 + envcfg_number))"
 fi
-envcfg_need MASTER_ADDR "$MASTER_ADDR" MASTER_PORT "$MASTER_PORT" # the job's own, maybe
+envcfg_need MASTER_ADDR "${MASTER_ADDR-unset}" MASTER_PORT "${MASTER_PORT-unset}" # the job's own, maybe
 ENVCFG_TEXT
 ENVCFG_RANK+=$ENVCFG_PART
 ENVCFG_NODE_NAME='read -r envcfg_host </proc/sys/kernel/hostname'

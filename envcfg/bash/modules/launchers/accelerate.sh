@@ -20,7 +20,7 @@ envcfg_mode=--multi_gpu
 [ -z "$envcfg_has_mode" ] || envcfg_mode=''                          # the command's own options say it
 [ "$((envcfg_nodes * ENVCFG_LOCAL_RANKS))" -gt 1 ] || envcfg_mode='' # it wants two at least
 envcfg_config=${HF_HOME-${XDG_CACHE_HOME-${HOME-}/.cache}/huggingface}/accelerate/default_config.yaml
-if [ -n "$envcfg_mode" ] && [ -f "$envcfg_config" ] && [ -r "$envcfg_config" ]; then
+if [ -z "$envcfg_has_mode" ] && [ -f "$envcfg_config" ] && [ -r "$envcfg_config" ]; then
   while read -r envcfg_key envcfg_value || [ -n "$envcfg_key" ]; do
     case $envcfg_key$envcfg_value in
       distributed_type:*DEEPSPEED* | distributed_type:*FSDP* | distributed_type:*MEGATRON_LM*)

@@ -180,7 +180,7 @@ fi
 if ! envcfg_is_preset MASTER_PORT; then
   export MASTER_PORT="$ENVCFG_MASTER_PORT"
 fi
-envcfg_need MASTER_ADDR "$MASTER_ADDR" MASTER_PORT "$MASTER_PORT" # the job's own, maybe
+envcfg_need MASTER_ADDR "${MASTER_ADDR-unset}" MASTER_PORT "${MASTER_PORT-unset}" # the job's own, maybe
 envcfg_rest=${ENVCFG_HOSTS-}
 envcfg_skip=$NODE_RANK
 while [ "$envcfg_skip" -gt 0 ]; do

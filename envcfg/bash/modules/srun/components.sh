@@ -2,8 +2,6 @@
 # envcfg module srun/components 1
 # Steps in chosen components of a heterogeneous job.
 
-ENVCFG_SHAPE+=' envcfg_components'
-
 envcfg_components() { # the step runs in these parts of a heterogeneous job, which have numbers of their own
   local envcfg_component envcfg_name envcfg_own envcfg_list=''
   ENVCFG_JOB_NODES=0

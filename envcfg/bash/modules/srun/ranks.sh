@@ -27,7 +27,9 @@ envcfg_launch() { # COMMAND...
       "ask for --ntasks-per-node=$envcfg_gpus, or give --ranks $envcfg_tasks if that is meant"
     return 2
   fi
-  if [[ -n $ENVCFG_MASKS && -z ${SLURM_CPU_BIND-} ]] && envcfg_may_pin; then # which srun reads by itself
+  if [[ -n $ENVCFG_MASKS && -n ${SLURM_CPU_BIND-} ]]; then
+    : # the user's own binding, which srun reads by itself
+  elif [[ -n $ENVCFG_MASKS ]] && envcfg_may_pin; then
     ENVCFG_SRUN+=("--cpu-bind=mask_cpu:$ENVCFG_MASKS")
   elif [[ -n ${SLURM_CPUS_PER_TASK-} ]]; then
     ENVCFG_SRUN+=(--cpus-per-task="$SLURM_CPUS_PER_TASK") # some versions do not inherit it

@@ -22,6 +22,7 @@ envcfg_survey() { # what the allocation is
   ENVCFG_SRUN=() ENVCFG_HOSTS=() ENVCFG_NETWORK=${SLURM_NETWORK-}
   ENVCFG_JOB_NODES=${SLURM_NNODES:-${SLURM_JOB_NUM_NODES:-1}} # a step may have fewer
   ENVCFG_NODES=$ENVCFG_JOB_NODES
+  if [[ -n $ENVCFG_COMPONENTS ]]; then envcfg_components; fi
 }
 
 envcfg_recall() { # the size of the job, which somebody has taken out of its environment
@@ -152,9 +153,9 @@ envcfg_need SLURM_PROCID "${SLURM_PROCID-}" SLURM_LOCALID "${SLURM_LOCALID-}" \
   SLURM_STEP_TASKS_PER_NODE "${SLURM_STEP_TASKS_PER_NODE-}" SLURM_STEP_ID "${SLURM_STEP_ID-}"
 envcfg_host=${SLURMD_NODENAME:-local}
 envcfg_nodes=$SLURM_STEP_NUM_NODES
-envcfg_id=$SLURM_JOB_ID.$SLURM_STEP_ID    # of what this step starts together
-envcfg_own=${SLURM_GPUS_PER_TASK-}        # as the job gives them
-envcfg_address=$envcfg_host$ENVCFG_SUFFIX # of this node, for its agent
+envcfg_id=$SLURM_JOB_ID.$SLURM_STEP_ID                            # of what this step starts together
+envcfg_own=${SLURM_GPUS_PER_TASK-}                                # as the job gives them
+envcfg_address=${SLURMD_NODENAME:+$SLURMD_NODENAME$ENVCFG_SUFFIX} # of this node, for its agent
 if ! envcfg_is_preset MASTER_ADDR; then
   envcfg_need SLURM_STEP_NODELIST "${SLURM_STEP_NODELIST-}"
   envcfg_first_node "$SLURM_STEP_NODELIST" || envcfg_fail \
@@ -164,7 +165,7 @@ fi
 if ! envcfg_is_preset MASTER_PORT; then
   export MASTER_PORT="$((10000 + (SLURM_JOB_ID * 101 + SLURM_STEP_ID) % 20000))"
 fi
-envcfg_need MASTER_ADDR "$MASTER_ADDR" MASTER_PORT "$MASTER_PORT" # the job's own, maybe
+envcfg_need MASTER_ADDR "${MASTER_ADDR-unset}" MASTER_PORT "${MASTER_PORT-unset}" # the job's own, maybe
 # "4(x2),3": four tasks on two nodes, three on the next. How many are on this one?
 envcfg_rest=$SLURM_STEP_TASKS_PER_NODE
 envcfg_skip=$SLURM_NODEID
