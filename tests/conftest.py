@@ -67,7 +67,6 @@ def fakes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def _own_memory(tmp_path_factory: pytest.TempPathFactory) -> None:
     """What is read of images is kept for this run alone, not for who runs the tests."""
     os.environ["XDG_CACHE_HOME"] = str(tmp_path_factory.mktemp("memory"))
-    os.environ["XDG_DATA_HOME"] = str(tmp_path_factory.mktemp("data"))
 
 
 @pytest.fixture

@@ -38,9 +38,6 @@ ACTIONS = (
     "validate",
     "diff",
     "new",
-    "add",
-    "update",
-    "remove",
     "detect",
 )
 EVERY = (*COMMANDS, *(f"profiles {action}" for action in ACTIONS))

@@ -82,9 +82,6 @@ NEXT: Mapping[str, Next] = {
         "envcfg profiles list has all; envcfg profiles new begins one of your own",
     ),
     "profiles trust": Next("envcfg profiles list says which ones count now"),
-    "profiles add": Next("envcfg profiles list has what came with it"),
-    "profiles update": Next("envcfg profiles list has what came with it"),
-    "profiles remove": Next("envcfg profiles list has what is left"),
     "completion": Next("envcfg completion --help says where this belongs"),
 }
 

@@ -1,12 +1,12 @@
 """The profiles there are: layers of folders, families, and which one fits here.
 
 A profile of the same name in a higher layer is laid over the one below it, entry by
-entry. Order, lowest first: built-in, site, added (from elsewhere, by the user), user,
-project. ``LAYER:NAME`` is the profile without the layers above that one.
+entry. Order, lowest first: built-in, site, user, project. ``LAYER:NAME`` is the profile
+without the layers above that one.
 """
 
 import os.path
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple, NoReturn
 
 from envcfg.datafile import is_data, read_data
@@ -41,7 +41,6 @@ class Catalog:
         *,
         records: str | None = None,
         enforce: bool = True,
-        added: Collection[str] = (),
         strangers: Sequence[str] = (),
     ) -> None:
         """Look into *folders*, some of which may not exist.
@@ -52,13 +51,11 @@ class Catalog:
                 asked, and every file counts.
             enforce: a file that does not count is an error; else it is read, and what
                 would be said stands in ``refused``.
-            added: those of *folders* that hold profiles from elsewhere.
             strangers: folders that were passed over, as they are others'.
         """
         self.folders = folders
         self.records = records
         self.enforce = enforce
-        self.added = added
         self.strangers = strangers
         self.ignored: dict[str, Finding] = {}  # by what is a stranger's
         self.refused: dict[str, Finding] = {}  # by the real path of each file
@@ -146,8 +143,7 @@ class Catalog:
 
     def layer_folders(self) -> dict[str, str]:
         """Return the folder of each layer that is there, the lowest first."""
-        own = [each for each in self.folders[2:] if each not in self.added]
-        return dict(zip(LAYERS, [*self.folders[:2], *own], strict=False))
+        return dict(zip(LAYERS, self.folders, strict=False))
 
     def _layers_of(self, files: Sequence[str], top: int | None = None) -> list[str]:
         """Return the layers that *files* and their families are of."""

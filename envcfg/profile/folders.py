@@ -13,16 +13,15 @@ def profile_folders(environ: Mapping[str, str], start: str) -> list[str]:
     """Return the folders of the layers, lowest first; not all need exist.
 
     Args:
-        environ: read for ``ENVCFG_SITE`` (default ``/etc/envcfg``), ``XDG_DATA_HOME``,
-            ``XDG_CONFIG_HOME`` and ``HOME``.
+        environ: read for ``ENVCFG_SITE`` (default ``/etc/envcfg``), ``XDG_CONFIG_HOME``
+            and ``HOME``.
         start: where the project layer is looked for: here or in the nearest folder above
             that has ``.envcfg``.
     """
     home = environ.get("HOME", "/nonexistent")
     user = environ.get("XDG_CONFIG_HOME") or f"{home}/.config"
     site = environ.get("ENVCFG_SITE") or "/etc/envcfg"
-    added = added_folders(environ)
-    folders = [built_in_folder(), f"{site}/profiles", *added, f"{user}/envcfg/profiles"]
+    folders = [built_in_folder(), f"{site}/profiles", f"{user}/envcfg/profiles"]
     *_, found = project_folders(start)
     return [*folders, found] if found else folders
 
@@ -46,20 +45,6 @@ def project_folders(start: str) -> list[str]:
         if folder == os.path.dirname(folder):
             return [*passed, ""]
         folder = os.path.dirname(folder)
-
-
-def data_folder(environ: Mapping[str, str]) -> str:
-    """Return where profiles from elsewhere are kept, with what is known of them."""
-    data = environ.get("XDG_DATA_HOME", "")
-    if not data.startswith("/"):  # as its specification has it
-        data = f"{environ.get('HOME', '/nonexistent')}/.local/share"
-    return f"{data}/envcfg"
-
-
-def added_folders(environ: Mapping[str, str]) -> list[str]:
-    """Return the folders of profiles from elsewhere, by the names of their sources."""
-    root = f"{data_folder(environ)}/added"
-    return [f"{root}/{name}" for name in sorted(listed(root)) if name[0] != "."]
 
 
 @cache

@@ -57,10 +57,6 @@ def run(wrap: Callable[..., Wrapped], tmp_path: Path) -> Callable[..., str]:
         "name: my\nextends: lumi-g\nenv: {NCCL_CROSS_NIC: null}\n"
     )
     (tmp_path / "old.sh").write_text("#SBATCH -N 2\ntimeout 9 srun -l python a.py\n")
-    (tmp_path / "group").mkdir()
-    (tmp_path / "group/lumi-g.yaml").write_text(
-        "name: lumi-g\nenv: {NCCL_CROSS_NIC: null}\n"
-    )
     (tmp_path / ".envcfg/profiles").mkdir(parents=True)
     (tmp_path / ".envcfg/profiles/bad.yaml").write_text("name: bad\nsumary: x\n")
     (tmp_path / ".envcfg/profiles/own.yaml").write_text(
@@ -97,12 +93,6 @@ CASES = {
     "profiles-show": [["profiles", "show", name, "--json"] for name in ("./my.yaml", *NAMES)],
     "profiles-diff": [["profiles", "diff", "lumi-g", other, "--json"] for other in ("./my.yaml", *NAMES)],
     "profiles-detect": [["profiles", "detect", "--json"]],
-    "profiles-changes": [
-        ["profiles", "add", "group", "--json"],
-        ["profiles", "add", "group", "--json", "--yes"],
-        ["profiles", "update", "--json"],
-        ["profiles", "remove", "group", "--json"],
-    ],
     "inspect": [["inspect", "/", "--json"], ["inspect", "/", "--json", "--profile", "my.yaml"]],
     "inspect-host": [["inspect", "--host"]],
     "explain": [

@@ -41,9 +41,27 @@ CODES = {
 
 def commands(page: Path) -> Iterator[str]:
     for block in BLOCK.findall(page.read_text()):
+        if "$ git " in block:  # in one shell, for its folder and variables
+            yield block.replace("$ ", "")
+            continue
         for line in block.splitlines():
             if line.startswith(("$ envcfg ", "$ sbatch ", "$ ./job.sh")):
-                yield line.removeprefix("$ ")
+                yield line.removeprefix("$ ").partition(" | ")[0]
+
+
+def publish(folder: Path) -> None:
+    """Make the repository of the page own-profile, and lead its address there."""
+    (folder / "group").mkdir()
+    (folder / "group/mymachine.yaml").write_text(
+        "name: mymachine\nextends: slingshot-cuda\n"
+    )
+    named = "-c user.name=A -c user.email=a@example.org".split()
+    git = ["git", "-C", folder / "group", *named]
+    for words in (["init", "-q"], ["add", "."], ["commit", "-qm", "Begin"]):
+        subprocess.run([*git, *words], check=True)
+    (folder / ".gitconfig").write_text(
+        f'[url "{folder}/group/.git"]\ninsteadOf = https://example.org/group/profiles.git\n'
+    )
 
 
 @pytest.mark.parametrize(
@@ -62,10 +80,13 @@ def test_each_command_does_what_the_page_says(page: Path, tmp_path: Path) -> Non
         (work / "hello.sh").write_text(page.read_text().split("```")[3][5:])
     if page.stem == "read-a-log":  # which comes by mail
         (work / "slurm-123.out").write_text(LOG)
+    if page.stem == "own-profile":
+        publish(tmp_path)
     tools = Path(sys.executable).parent
     env = {
         "PATH": f"{programs}:{tools}:/usr/bin:/bin",
         "HOME": str(tmp_path),
+        "TMPDIR": str(tmp_path),
         "LOG": str(tmp_path / "log"),
         "LANG": os.environ.get("LANG", "C.UTF-8"),
     }
@@ -73,7 +94,7 @@ def test_each_command_does_what_the_page_says(page: Path, tmp_path: Path) -> Non
         if "/appl/" in command and " inspect " in command:
             continue  # an image of LUMI's
         done = subprocess.run(
-            ["bash", "-c", command.partition(" | ")[0]],
+            ["bash", "-ec", command],
             cwd=work, env=env, capture_output=True, text=True, check=False, timeout=60,
         )  # fmt: skip
         words = " ".join(command.split()[1:3])

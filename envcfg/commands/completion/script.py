@@ -29,8 +29,8 @@ MEANT: Mapping[str, str | None] = {
     "SPEC": _FILE,
     "DIR": _FOLDER,
     **dict.fromkeys(
-        "ARG COMMAND FOLDER GIB JOBID LIST N NAME NAME=VALUE N[,N...] OPTION PATTERN "
-        "PERCENT REF SECONDS SIZE TEXT TIME URL [NAME@]SECONDS".split()
+        "ARG COMMAND GIB JOBID LIST N NAME NAME=VALUE N[,N...] OPTION PATTERN "
+        "PERCENT SECONDS SIZE TEXT TIME [NAME@]SECONDS".split()
     ),
 }
 _BOTH = {"profiles"}  # a file may stand there as well

@@ -14,7 +14,7 @@ from envcfg.errors import UsageError
 from envcfg.findings import Finding
 from envcfg.launchers import is_local
 from envcfg.profile.catalog import Catalog
-from envcfg.profile.folders import added_folders, profile_folders, project_folders
+from envcfg.profile.folders import profile_folders, project_folders
 
 if TYPE_CHECKING:
     from envcfg.profile.detect import Machine
@@ -35,7 +35,6 @@ def open_catalog(here: str | None = None, *, enforce: bool = True) -> Catalog:
         profile_folders(os.environ, here or current_folder()),
         records=records_folder(os.environ),
         enforce=enforce,
-        added=added_folders(os.environ),
         strangers=project_folders(here or current_folder())[:-1],
     )
 

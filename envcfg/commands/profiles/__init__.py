@@ -20,9 +20,6 @@ ACTIONS = {
     "validate": "everything that is wrong in profile files",
     "diff": "what differs between two profiles",
     "new": "a commented starter for a system of your own, by what this machine says",
-    "add": "take profiles of a repository or folder, pinned, after a look at them",
-    "update": "take what has changed where added profiles are from, after a look at it",
-    "remove": "take back what was added",
     "detect": "which profile fits this machine, and why",
     "trust": "let a profile count that others may write, as it is now",
 }
@@ -34,7 +31,6 @@ examples:
   envcfg profiles validate .envcfg/profiles/*.yaml
   envcfg profiles diff lumi-g frontier
   envcfg profiles new my-cluster --extends infiniband-cuda
-  envcfg profiles add https://example.org/hpc/profiles.git
   envcfg profiles detect
   envcfg profiles trust .envcfg/profiles/
 """

@@ -9,7 +9,6 @@ from envcfg.errors import ProfileError
 from envcfg.findings import Finding
 from envcfg.profile.catalog import Catalog
 from envcfg.profile.look.survey import Summary, survey
-from envcfg.profile.sources import Source, read_source
 
 DESCRIPTION = "List all profiles, with their state and where they come from."
 USAGE = "[--json]"
@@ -18,8 +17,7 @@ examples:
   envcfg profiles list
   envcfg profiles list --json | jq -r '.profiles[] | select(.family | not) | .name'
 
-(family) marks what is no system, but what systems have in common. Below the list stands
-where profiles from elsewhere are from (envcfg profiles add), and at what they are pinned.
+(family) marks what is no system, but what systems have in common.
 
 exit codes: 0 ok, 1 if a file is broken: what is wrong with it is said on stderr
 """
@@ -33,8 +31,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace, catalog: Catalog) -> int:
     """Print the profiles that can be used, and what is wrong with the others."""
     summaries, problems = survey(catalog)
-    sources = [each for each in map(read_source, catalog.added) if each]
-    _put(summaries, problems, sources, as_json=options.json)
+    _put(summaries, problems, as_json=options.json)
     if not problems:
         return 0
     sys.stdout.flush()
@@ -42,22 +39,15 @@ def run(options: argparse.Namespace, catalog: Catalog) -> int:
     return 1
 
 
-def _put(
-    summaries: list[Summary],
-    problems: list[Finding],
-    sources: list[Source],
-    *,
-    as_json: bool,
-) -> None:
+def _put(summaries: list[Summary], problems: list[Finding], *, as_json: bool) -> None:
     from shutil import get_terminal_size
 
     from envcfg.report.profile import list as profile_list
 
     if as_json:
-        sys.stdout.write(profile_list.list_json(summaries, problems, sources))
+        sys.stdout.write(profile_list.list_json(summaries, problems))
         return
     from envcfg.report.styled import put
 
     width = get_terminal_size().columns if sys.stdout.isatty() else None
     put(profile_list.list_lines(summaries, width))
-    put(profile_list.source_lines(sources))

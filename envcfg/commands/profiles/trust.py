@@ -15,6 +15,7 @@ from envcfg.profile.catalog import Catalog
 
 if TYPE_CHECKING:
     from envcfg.profile.guard import Examined
+    from envcfg.profile.look.view import View
 
 DESCRIPTION = """\
 Show all that a profile says, and let it count although others may write it, as it is now:
@@ -105,7 +106,6 @@ def _trust(path: str, found: Examined, records: str) -> list[Finding]:
     """Show a profile and record that it counts; return why not, where it cannot."""
     from envcfg.profile.catalog import Layer
     from envcfg.profile.guard import refusal
-    from envcfg.profile.look.changes import unjudged
     from envcfg.profile.look.view import look_at
     from envcfg.profile.read.loader import load_profile
     from envcfg.report.profile.view import view_lines
@@ -119,7 +119,7 @@ def _trust(path: str, found: Examined, records: str) -> list[Finding]:
     if profile is None or problems:
         return problems
     view = look_at(profile, [Layer(path, found.data, profile)], {})
-    put(view_lines(unjudged(view)))
+    put(view_lines(_unjudged(view)))
     sys.stdout.flush()  # what could not be shown is not recorded
     _record(found, records)
     back = f"envcfg profiles trust --revoke {shlex.quote(found.real)}"
@@ -132,6 +132,19 @@ def _trust(path: str, found: Examined, records: str) -> list[Finding]:
         ]
     )
     return []
+
+
+def _unjudged(view: View) -> View:
+    """Return *view* with nothing called out of force: with another launcher it is not."""
+    from envcfg.profile.look.view import State
+
+    values = (
+        each._replace(state=State.IN_JOB if each.when else State.HOLDS)
+        if each.state is State.NOT
+        else each
+        for each in view.values
+    )
+    return view._replace(values=tuple(values))
 
 
 def _record(found: Examined, records: str) -> None:

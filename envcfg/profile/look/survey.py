@@ -17,7 +17,6 @@ class Summary(NamedTuple):
         state: of its life: active, ends or retired.
         family: it is no system, but what systems have in common.
         layers: those that have a file of this name, lowest first.
-        sources: where those from elsewhere are from, by the name they were added under.
     """
 
     name: str
@@ -28,17 +27,18 @@ class Summary(NamedTuple):
     extends: str | None
     family: bool
     layers: tuple[str, ...]
-    sources: tuple[str, ...] = ()
 
 
 def survey(catalog: Catalog) -> tuple[list[Summary], list[Finding]]:
     """Return every profile that can be used, and what is wrong with the others."""
+    layers = {folder: name for name, folder in catalog.layer_folders().items()}
+    layers[catalog.folders[0]] = "built-in"
     found: list[Summary] = []
     problems: list[Finding] = []
     for name in catalog.names():
         try:
             resolved, own = catalog.load(name), catalog.own(name)
-            own_folders = list(map(os.path.dirname, catalog.files(name)))
+            files = catalog.files(name)
         except ProfileError as err:
             problems += err.findings
             continue
@@ -51,12 +51,7 @@ def survey(catalog: Catalog) -> tuple[list[Summary], list[Finding]]:
                 verified_date=own.verified and own.verified.reason.date,
                 extends=own.extends and own.extends.name,
                 family=resolved.node is None,
-                layers=tuple(map(layer_names(catalog).__getitem__, own_folders)),
-                sources=tuple(
-                    os.path.basename(each)
-                    for each in own_folders
-                    if each in catalog.added
-                ),
+                layers=tuple(layers[os.path.dirname(each)] for each in files),
             )
         )
     parents = {each.extends for each in found}
@@ -64,10 +59,3 @@ def survey(catalog: Catalog) -> tuple[list[Summary], list[Finding]]:
         each._replace(family=each.family and each.name in parents) for each in found
     ]
     return found, list(dict.fromkeys(problems))
-
-
-def layer_names(catalog: Catalog) -> dict[str, str]:
-    """Return the name of the layer that each folder of *catalog* is."""
-    named = {folder: name for name, folder in catalog.layer_folders().items()}
-    named[catalog.folders[0]] = "built-in"
-    return {**named, **dict.fromkeys(catalog.added, "added")}

@@ -19,11 +19,6 @@ def diff_lines(old: str, new: str, found: Sequence[Difference]) -> Iterator[Line
         return
     yield "bold", f"--- {old}"
     yield "bold", f"+++ {new}"
-    yield from difference_lines(found)
-
-
-def difference_lines(found: Sequence[Difference]) -> Iterator[Line]:
-    """Yield the entries that differ, section by section."""
     for section, entries in groupby(found, lambda each: each.section):
         yield "", ""
         yield "bold", section
@@ -40,23 +35,18 @@ def diff_json(old: str, new: str, found: Sequence[Difference]) -> str:
         "schema_version": SCHEMA_VERSION,
         "old": old,
         "new": new,
-        "differences": diff_document(found),
+        "differences": [
+            {
+                "section": each.section,
+                "name": each.name,
+                "kind": each.kind,
+                "old": [_side(side) for side in each.old],
+                "new": [_side(side) for side in each.new],
+            }
+            for each in found
+        ],
     }
     return json_text(document)
-
-
-def diff_document(found: Sequence[Difference]) -> list[dict[str, object]]:
-    """Return the entries that differ, as they stand in JSON."""
-    return [
-        {
-            "section": each.section,
-            "name": each.name,
-            "kind": each.kind,
-            "old": [_side(side) for side in each.old],
-            "new": [_side(side) for side in each.new],
-        }
-        for each in found
-    ]
 
 
 def _line(entry: Difference, side: Side) -> str:

@@ -7,9 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from envcfg.findings import Finding
 from envcfg.profile.look.survey import Summary
-from envcfg.profile.sources import Source
 from envcfg.report.document import json_text
-from envcfg.report.profile.sources import source_line
 from envcfg.report.styled import Line
 
 SCHEMA_VERSION = 1
@@ -71,25 +69,11 @@ def _style(each: Summary) -> str:
     return "dim" if each.family else "red" if each.state == "retired" else ""
 
 
-def source_lines(sources: Sequence[Source]) -> Iterator[Line]:
-    """Yield where profiles from elsewhere are from."""
-    if sources:
-        yield "", ""
-        yield "bold", "added from elsewhere"
-    for each in sources:
-        yield "", f"  {source_line(each)}, added {each.added}"
-
-
-def list_json(
-    summaries: Sequence[Summary],
-    problems: Sequence[Finding],
-    sources: Sequence[Source],
-) -> str:
+def list_json(summaries: Sequence[Summary], problems: Sequence[Finding]) -> str:
     """Return the list as JSON; ``schema_version`` counts incompatible changes."""
     document = {
         "schema_version": SCHEMA_VERSION,
         "profiles": [each._asdict() for each in summaries],
-        "sources": sources,
         "findings": problems,
     }
     return json_text(document)
@@ -102,13 +86,6 @@ def _row(each: Summary) -> tuple[str, ...]:
         each.state or "-",
         verified or "-",
         each.extends or "-",
-        ", ".join(_layers(each)),
+        ", ".join(each.layers),
         each.summary or "",
     )
-
-
-def _layers(each: Summary) -> Iterator[str]:
-    """Yield the layers, those from elsewhere by the names of their sources."""
-    sources = iter(each.sources)
-    for layer in each.layers:
-        yield f"added {next(sources)}" if layer == "added" else layer

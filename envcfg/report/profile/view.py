@@ -54,12 +54,7 @@ def view_lines(view: View) -> Iterator[Line]:
 
 def view_json(view: View) -> str:
     """Return the profile as JSON; ``schema_version`` counts incompatible changes."""
-    return json_text(view_document(view))
-
-
-def view_document(view: View) -> dict[str, object]:
-    """Return the profile as it stands in JSON."""
-    return {
+    document = {
         "schema_version": SCHEMA_VERSION,
         "profile": view.profile.name,
         "files": list(view.files),
@@ -90,6 +85,7 @@ def view_document(view: View) -> dict[str, object]:
             for each in view.taken_back
         ],
     }
+    return json_text(document)
 
 
 def reason_lines(reason: Reason, indent: str = "      ") -> Iterator[str]:
