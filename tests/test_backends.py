@@ -90,19 +90,26 @@ def test_a_starter_has_its_folder_of_modules(name: str) -> None:
         assert known.pin
 
 
+def texts_of_launcher(name: str, *starters: str) -> list[str]:
+    """Return its module, and those of its own that *starters*, or all, have for it."""
+    folders = ["launchers", *(each for each in starters or STARTERS if each != name)]
+    paths = [MODULES / folder / f"{name}.sh" for folder in folders]
+    return [path.read_text() for path in paths if path.exists()]
+
+
 @pytest.mark.parametrize("name", LAUNCHERS)
 def test_a_launcher_has_a_module_if_it_says_so_and_a_line_in_the_docs(
     name: str,
 ) -> None:
     known = LAUNCHERS[name]
-    assert (MODULES / "launchers" / f"{name}.sh").exists() == known.has_template
+    assert bool(texts_of_launcher(name)) == known.has_template
     assert f"\n| `{name}` | " in (ROOT / "docs/launchers.md").read_text()
     assert known.starters
     if known.is_agent:
-        assert "$ENVCFG_OPTIONS" in text_of("launchers", name)
+        assert all("$ENVCFG_OPTIONS" in text for text in texts_of_launcher(name))
         assert all(STARTERS[each].starts_agents for each in known.starters)
     elif known.has_template:
-        assert "envcfg_in_set" in text_of("launchers", name)
+        assert all("envcfg_in_set" in text for text in texts_of_launcher(name))
 
 
 @pytest.mark.parametrize("name", STARTERS)
@@ -110,7 +117,7 @@ def test_a_starter_says_what_the_modules_of_its_launchers_ask(name: str) -> None
     known = text_of(name, name)
     for launcher, each in LAUNCHERS.items():
         if each.has_template and name in each.starters:
-            text = text_of("launchers", launcher)
+            text = "".join(texts_of_launcher(launcher, name))
             for asked in ("nodes", "id", "address"):
                 used = f"envcfg_{asked}" in text
                 assert f"envcfg_{asked}=" in known or not used, launcher
