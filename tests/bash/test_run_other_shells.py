@@ -200,3 +200,14 @@ def test_a_step_fails_in_a_function_under_errexit_as_any_command_does(
     script = "set -e; source ./w.sh; f() { local a=1; envcfg_run false; echo no; }; f"
     done = bash(script)
     assert (done.returncode, done.stdout, done.stderr) == (1, b"", b"")
+
+
+@pytest.mark.parametrize("options", ["-k", "-uk", "-euk"])
+@pytest.mark.parametrize("kind", [LOCAL, CACHED])
+def test_under_set_k_a_step_says_what_its_program_says(
+    wrap: Wrap, fakes: Path, options: str, kind: tuple[str, ...]
+) -> None:
+    made = wrap(*kind, "--", "echo", "hi").out.decode()
+    done = bash(f"set {options}\n{made}", SLURM_NTASKS="1")
+    assert (done.returncode, done.stdout) == (0, b"hi\n"), done.stderr.decode()
+    assert fakes.is_dir()

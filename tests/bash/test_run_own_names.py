@@ -119,3 +119,38 @@ def test_a_function_by_the_name_of_a_builtin_hides_no_failure(
 @cache
 def _steps(wrap: Wrap) -> bytes:
     return wrap("--profile", "workstation", "--container", "none").out
+
+
+STEPS = ("--profile", "lumi-g", *BARE, "--launcher", "local", "--ranks", "1")
+
+
+@pytest.mark.parametrize("options", ["-e", "-u", "-eu", "-eua", ""])
+@pytest.mark.parametrize(
+    "given",
+    [
+        "",
+        "export ENVCFG_OWNER=$$ ENVCFG_TRAPPED=$$ ENVCFG_CACHES=$PWD/mine",
+        "ENVCFG_OWNER=$$; ENVCFG_CACHES=($PWD/mine)",
+    ],
+)
+def test_only_caches_of_ones_own_are_removed_and_all_of_them(
+    wrap: Wrap, tmp_path: Path, options: str, given: str
+) -> None:
+    (tmp_path / "mine-local").mkdir()
+    made = wrap(*STEPS).text.replace(
+        "ENVCFG_SCRATCH=/tmp", f"ENVCFG_SCRATCH={tmp_path}"
+    )
+    (tmp_path / "steps.sh").write_text(made)
+    run = f"set {options or '-o pipefail'}; . ./steps.sh; envcfg_run sh -c 'ls -d envcfg-*'"
+    done = bash(f"{given}\nexec bash -c {shlex.quote(run)}")
+    assert done.returncode == 0, done.stderr.decode()
+    assert done.stdout.startswith(b"envcfg-")
+    assert [each.name for each in tmp_path.glob("*-local")] == ["mine-local"]
+
+
+@pytest.mark.parametrize("value", ["${BAR:-def}", "${BAR}"])
+def test_a_reference_is_to_the_job_s_variable_alone(wrap: Wrap, value: str) -> None:
+    made = wrap(*FORMS["local"], "--set", f"FOO={value}${{LOCAL_RANK}}", "--", "env")
+    done = bash(made.text, ENVCFG_REF_BAR="poison")
+    assert b"poison" not in done.stdout
+    assert done.returncode == (0 if ":" in value else 4)

@@ -40,6 +40,8 @@ FAULTS: dict[str, tuple[tuple[str, ...], dict[str, str], str, str]] = {
     "RHEL's name of it": (SRUN, {**TWO, "MASTER_ADDR": "localhost4"}, "loopback", "localhost4"),
     "where one listens, not connects": (SRUN, {**TWO, "MASTER_ADDR": "0.0.0.0"}, "loopback", "0.0.0.0"),  # noqa: S104
     "its number as IPv6 has it": (SRUN, {**TWO, "MASTER_ADDR": "::ffff:127.0.0.1"}, "loopback", "127.0.0.1"),
+    "its shortest number": (SRUN, {**TWO, "MASTER_ADDR": "0"}, "loopback", "MASTER_ADDR=0"),
+    "its number in IPv6, in full": (SRUN, {**TWO, "MASTER_ADDR": "0:0:0:0:0:0:0:1"}, "loopback", "MASTER_ADDR=0:0"),
     "its number in IPv6": (SRUN, {**TWO, "MASTER_ADDR": "::1"}, "loopback", "MASTER_ADDR=::1"),
     "the loopback": (SRUN, {**TWO, "NCCL_SOCKET_IFNAME": "lo"}, "loopback", "NCCL_SOCKET_IFNAME=lo"),
     "the loopback, exactly": (SRUN, {**TWO, "NCCL_SOCKET_IFNAME": "=lo"}, "loopback", "NCCL_SOCKET_IFNAME==lo"),

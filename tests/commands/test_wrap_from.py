@@ -420,6 +420,12 @@ def test_options_that_do_not_go_together(
     assert (here / "old.sh").read_text().startswith(HEAD)
 
 
+def test_what_is_no_text_is_refused_at_once(here: Path) -> None:
+    done = convert(f"{HEAD}srun python t.py\n".encode() + bytes(100_000))
+    assert (done.code, "is no text: it has NUL bytes" in done.err) == (2, True)
+    assert (here / "old.sh").exists()
+
+
 def test_a_script_that_envcfg_made_is_none_to_replace(here: Path) -> None:
     made = envcfg("wrap", "--container", "none", "--", "python", "t.py")
     done = convert(made.out)

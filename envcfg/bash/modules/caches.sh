@@ -15,7 +15,7 @@ envcfg_end() { # [BASE...]: remove these caches, or all of this shell, on every 
     envcfg_host bash -c "$ENVCFG_NODE_NAME"'
       trap "" HUP INT QUIT TERM USR1 USR2
       for cache in "${@/%/-$envcfg_host}"; do
-        if [[ -d $cache && ! -h $cache && -O $cache ]]; then rm -rf -- "$cache" || exit; fi
+        if [[ $cache == */envcfg-$UID-* && -d $cache && ! -h $cache && -O $cache ]]; then rm -rf -- "$cache" || exit; fi
       done' envcfg-end "$@" || envcfg_note "could not remove the caches $*"
   )
 }
@@ -29,8 +29,11 @@ envcfg_forget() { # of several steps, the job's own shell does it at its end, if
 }
 
 # Each sourcing has its own caches, so that nothing side by side shares any. They belong to
-# the shell that sources; a subshell does not inherit them.
-if [[ ${ENVCFG_OWNER-} != "$BASHPID" ]]; then ENVCFG_OWNER=$BASHPID ENVCFG_CACHES=(); fi
+# the shell that sources. A subshell does not inherit them, and no other program by its environment.
+if [[ ${ENVCFG_OWNER-} != "$BASHPID" || ${ENVCFG_OWNER@a} == *x* ]]; then
+  ENVCFG_OWNER=$BASHPID ENVCFG_CACHES=() ENVCFG_TRAPPED=''
+fi
+builtin export -n ENVCFG_OWNER
 envcfg_name_job
 ENVCFG_CACHE_BASE=$ENVCFG_SCRATCH/envcfg-$UID-${ENVCFG_JOB%%-*}-$BASHPID.${#ENVCFG_CACHES[@]}
 ENVCFG_CACHES+=("$ENVCFG_CACHE_BASE")

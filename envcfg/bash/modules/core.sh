@@ -114,10 +114,10 @@ envcfg_apart() { # COMMAND...: one step and its end, in a shell of envcfg's own
 # the foreground has the terminal.
 envcfg_run() { # [OPTIONS] COMMAND...: run one step; its exit code is the program's
   builtin local envcfg_signal envcfg_traps envcfg_own envcfg_code ENVCFG_IGNORED ENVCFG_PIPE ENVCFG_TIE ENVCFG_LIFE
-  builtin local ENVCFG_APART='' # whether what is started leads process groups
+  builtin local ENVCFG_APART # whether what is started leads process groups
   builtin local -a ENVCFG_PIDS ENVCFG_LED ENVCFG_HELD ENVCFG_HEARD
+  ENVCFG_APART='' envcfg_code=0 # under "set -k" local takes no values
   if [[ -n $ENVCFG_GROUPS ]] && ! envcfg_has_terminal; then ENVCFG_APART=yes; fi
-  envcfg_code=0
   if [[ $- == *m* ]]; then
     envcfg_tie
     (envcfg_apart "$@") || envcfg_code=$?

@@ -33,6 +33,8 @@ envcfg_pass() { # NAME...: hand on what the rank part refers to, under a name of
   for envcfg_name; do
     if [[ -n ${!envcfg_name+set} ]]; then
       ENVCFG_ARGS+=("ENVCFG_REF_$envcfg_name=${!envcfg_name}")
+    else
+      ENVCFG_ARGS+=(-u "ENVCFG_REF_$envcfg_name")
     fi
   done
 }

@@ -74,7 +74,7 @@ envcfg_meeting() { # on several nodes: what the ranks get must lead from one nod
     case ,${envcfg_word,,}, in
       ,,) envcfg_shown="$envcfg_name is empty" ;;
       ,^*) continue ;; # all interfaces but these
-      *,lo[,:]* | *,localhost[46,:.]* | *,ip6-lo* | *[,:]127.[0-9]* | *,0.0.0.0,* | *,::1,* | *,'[::1]'*)
+      *,lo[,:]* | *,localhost[46,:.]* | *,ip6-lo* | *[,:]127.[0-9]* | *,0.0.0.0,* | *,0,* | *,::1,* | *,0:0:0:0:0:0:0:1,* | *,'[::1]'*)
         envcfg_shown="$envcfg_name=$envcfg_shown is the loopback"
         ;;
       *) continue ;;

@@ -3,7 +3,7 @@
 # This machine: ranks are this shell's children.
 
 envcfg_survey() { # this machine is the job
-  ENVCFG_NODES=1
+  ENVCFG_NODES=1 ENVCFG_JOB_NODES=''
   envcfg_around
 }
 
@@ -21,6 +21,7 @@ envcfg_around() { # set ENVCFG_JOB_NODES: how many nodes the job has in which th
     ENVCFG_JOB_NODES=$(flux getattr size 2>/dev/null </dev/null) || :
   fi
   if [[ -z $ENVCFG_JOB_NODES || $ENVCFG_JOB_NODES == *[!0-9]* ]]; then ENVCFG_JOB_NODES=1; fi
+  ENVCFG_JOB_NODES=$((10#$ENVCFG_JOB_NODES))
 }
 
 ENVCFG_SHAPE+=' envcfg_is_all'

@@ -19,8 +19,9 @@
 ENVCFG_GROUPS=yes
 
 envcfg_has_terminal() { # whether what is typed can come to this shell: it has or is in front of a terminal
-  builtin local envcfg_stat='' envcfg_group
+  builtin local envcfg_stat envcfg_group
   if [[ -t 0 ]]; then builtin return 0; fi
+  envcfg_stat=''
   IFS= builtin read -r -d '' envcfg_stat 2>/dev/null </proc/self/stat || builtin :
   envcfg_stat=${envcfg_stat##*) } # behind the name: state, parent, group, session, terminal, group in front
   envcfg_stat=${envcfg_stat#* * }
