@@ -17,7 +17,7 @@ _NAME = re.compile(r"envcfg_\w+")
 _WIDE = 7  # characters of a range of components, of which Slurm has 128 at most
 # Taken where something calls a function of theirs, behind the core.
 _ASKED = (
-    *("place", "per_node", "image", "binds", "srun/network", "bundles"),
+    *("place", "per_node", "image", "binds", "srun/network", "srun/alone", "bundles"),
     "references",  # of which binds asks, too
 )
 

@@ -120,7 +120,9 @@ def _mended(path: str) -> bytes:
         raise UsageError(msg, hint="its head has the command that makes it again")
     if b"\0" in texts[path]:
         msg = f"{path} is no text: it has NUL bytes"
-        raise UsageError(msg, hint="name the script itself, not a program or an archive")
+        raise UsageError(
+            msg, hint="name the script itself, not a program or an archive"
+        )
     mended = mend(texts, rules=list(load_rules()), profile_of=lambda _: lambda _: None)
     text = mended.texts[path].removeprefix(_MARK).replace(b"\r\n", b"\n")
     _check_shell(path, text)

@@ -7,14 +7,4 @@ envcfg_launch() { # COMMAND...: one task per node, which has all of it
   envcfg_srun "$@"
 }
 
-envcfg_alone() { # one task per node, which gets the GPUs and the cores of all
-  local envcfg_tasks
-  ENVCFG_SRUN+=(--ntasks="$ENVCFG_NODES" --ntasks-per-node=1)
-  envcfg_whole
-  if [[ -n ${SLURM_CPUS_PER_TASK-} ]]; then
-    envcfg_tasks=$(envcfg_tasks)
-    ENVCFG_SRUN+=(--cpus-per-task=$((SLURM_CPUS_PER_TASK * ${envcfg_tasks:-1})))
-  fi
-}
-
 ENVCFG_RANK+=$'envcfg_inside\n'
