@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 import sys
+import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -18,9 +19,10 @@ import pytest
 from envcfg.bash.modules import module, render_module
 
 ROOT = Path(__file__).parent.parent
-# Slurm's number of the fake job; each worker of a parallel run has one of its own, and so
-# folders in /tmp of its own.
-JOB = str(5321 + int(os.environ.get("PYTEST_XDIST_WORKER", "gw0")[2:]))
+# Slurm's number of the fake job; each tree, and each worker of a parallel run, has one of
+# its own, and so folders in /tmp of its own.
+_TREE = zlib.crc32(str(ROOT).encode()) % 900
+JOB = str(5321 + 100 * _TREE + int(os.environ.get("PYTEST_XDIST_WORKER", "gw0")[2:]))
 # Options that run here: without, and with node-local caches.
 LOCAL = ("--profile", "workstation", "--container", "none")
 CACHED = ("--profile", "lumi-g", "--launcher", "local", "--container", "none")
