@@ -39,7 +39,8 @@ def test_slurm_takes_the_script_of_every_system(
 def test_the_mahti_script_runs_on_two_nodes(cluster: Cluster) -> None:
     show = 'echo "rank $RANK/$WORLD_SIZE on $NODE_RANK, $CUDA_VISIBLE_DEVICES, '
     show += '$SLURM_CPUS_PER_TASK cores"'
-    text = job_script(cluster, *asking("mahti", 2), "--inline", command=show)
+    options = (*asking("mahti", 2), "--allow", "cluster", "--inline")
+    text = job_script(cluster, *options, command=show)
     job = Job(cluster, started(cluster, text)).wait(timeout=120)
     assert (job.state, job.exit_code) == ("COMPLETED", 0), job.stdout
     assert sorted(re.findall(r"^rank .*$", job.stdout, re.M)) == [
