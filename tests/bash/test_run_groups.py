@@ -281,6 +281,11 @@ class Terminal:
                 self.said += os.read(self.file, 4096)
         self.said = self.said.partition(text.encode())[2]
 
+    @property
+    def in_front(self) -> int:
+        """The process group that has the terminal."""
+        return os.tcgetpgrp(self.file)
+
     def type(self, text: str) -> None:
         os.write(self.file, text.encode())
 
@@ -329,8 +334,9 @@ def test_the_keys_of_a_shell_work_on_a_step(wrap: Wrap, tmp_path: Path) -> None:
         terminal.until("ask")
         terminal.type("\x1a")
         terminal.until("prompt> ")
+        wait_until("the shell is in front", lambda: terminal.in_front == terminal.pid)
         terminal.type("fg\n")
-        time.sleep(0.5)
+        wait_until("the step is in front", lambda: terminal.in_front != terminal.pid)
         terminal.type("this\n")
         terminal.until("got= this")
         terminal.type("\x03")
