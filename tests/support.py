@@ -152,8 +152,8 @@ def whole(part: str) -> str:
     head, _, rest = part.partition("\n\n")
     job, _, rest = rest.partition("\n# modules: ")
     listed, _, last = rest.partition("\n")
-    begin, *modules = (render_module(name) for name in listed.split(", "))
-    return "\n".join([f"{head}\n", begin, f"{job}", *modules, last])
+    guard, begin, *modules = (render_module(name) for name in listed.split(", "))
+    return "\n".join([f"{head}\n", guard, begin, job, *modules, last])
 
 
 def rank_part(*names: str) -> str:

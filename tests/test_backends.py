@@ -80,7 +80,7 @@ def test_a_starter_has_its_folder_of_modules(name: str) -> None:
     assert ("agent" in files) == known.starts_agents
     told = functions(files[name]) + functions(files.get("steps", ""))
     assert ("envcfg_chosen" in told) != known.keeps_hosts
-    assert "envcfg_given+=" in files.get("task", files[name])
+    assert "envcfg_collect" in files.get("task", files[name])
     assert set(told) >= set(HOST)
     assert "ENVCFG_NODE_NAME=" in files[name]
     for each in {"ranks", "agent"} & files.keys():

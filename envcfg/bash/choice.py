@@ -44,7 +44,7 @@ def _modules(plan: Plan) -> Iterator[str]:
     starter, asked = plan.starter, plan.diagnostics
     yield from ("signals", "where", "inherited")
     yield from rank_modules(asked, is_setup=True)
-    yield starter
+    yield from ("arguments", starter)
     if "nodes" in plan.facts:
         yield "stated"
     if components(plan):
@@ -93,6 +93,7 @@ def _entering(plan: Plan) -> Iterator[str]:
         yield "container"
         if runtime.option:
             yield f"{plan.starter}/plugin"
+    yield "given"
     if has_module(f"{plan.starter}/task"):
         yield f"{plan.starter}/task"
     yield runtime_module(plan)
@@ -106,6 +107,8 @@ def _launching(plan: Plan) -> Iterator[str]:
     known = LAUNCHERS[plan.launcher]
     if (known.is_agent or plan.contract) and has_module(launcher_module(plan)):
         yield launcher_module(plan)
+    if known.is_agent:
+        yield "worker"
 
 
 def launcher_module(plan: Plan) -> str:

@@ -22,6 +22,7 @@ from envcfg.profile.words import quote_comment
 
 _SHELLCHECK = "# shellcheck disable=SC1003,SC2016,SC2030,SC2031,SC2034 # as meant\n"
 _WIDTH = 88
+BEGINNING = ("guard", "begin")  # the modules before the job's part
 
 
 def render_script(plan: Plan, command_line: Sequence[str]) -> str:
@@ -30,12 +31,13 @@ def render_script(plan: Plan, command_line: Sequence[str]) -> str:
     Raises:
         UsageError: if a part of it is too long to be started.
     """
-    parts = [_header(plan, command_line), render_module("begin"), *_parts(plan)]
+    beginning = map(render_module, BEGINNING)
+    parts = [_header(plan, command_line), *beginning, *_parts(plan)]
     return marked("script", f"{_SHELLCHECK}{_joined(parts)}")
 
 
 def render_inline(plan: Plan, command_line: Sequence[str]) -> str:
-    """Return the same for a script that has its own first lines, and the module begin."""
+    """Return the same for a script that has its own first lines, and ``BEGINNING``."""
     return _joined([_header(plan, command_line), *_parts(plan)])
 
 
@@ -51,7 +53,7 @@ def _joined(parts: Sequence[str]) -> str:
 def render_job_part(plan: Plan, command_line: Sequence[str]) -> str:
     """Return what is particular to the job, and the last line, without the modules."""
     job, names = _job_part(plan)
-    listed = ", ".join(["begin", *names])
+    listed = ", ".join([*BEGINNING, *names])
     parts = [_header(plan, command_line), job, f"# modules: {listed}", _last(plan)]
     return _joined(parts)
 

@@ -7,7 +7,7 @@ from itertools import groupby
 from typing import NamedTuple
 
 from envcfg import __version__
-from envcfg.bash.host import render_inline
+from envcfg.bash.host import BEGINNING, render_inline
 from envcfg.bash.modules import render_module
 from envcfg.bash.pieces import template, title
 from envcfg.bash.quoting import quote, quote_directive, quote_word
@@ -46,7 +46,7 @@ def render_job(script: Script) -> str:
     parts = [
         "\n".join(_header(script)),
         "\n".join(_directives(script)),
-        render_module("begin") if script.inline else template("guard"),
+        *map(render_module, BEGINNING if script.inline else BEGINNING[:1]),
         template(beginning) if beginning else "",
         "\n".join(_repeats(script.request)),
         _start(script),

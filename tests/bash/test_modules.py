@@ -35,7 +35,11 @@ def test_a_module_is_clean_bash_around_a_clean_part_for_ranks(path: Path) -> Non
         rb"' (ENVCFG_\w+) <<'ENVCFG_TEXT'.*?\n(.*?)^ENVCFG_TEXT$", text, re.S | re.M
     )
     for name, part in parts:
-        in_bash = name in {b"ENVCFG_TASK", b"ENVCFG_SMOKE"} or b"setup_file" in text
+        in_bash = (
+            name in {b"ENVCFG_SMOKE"}
+            or b"module setup_file" in text
+            or b"ENVCFG_TASK=" in text
+        )
         dialect = "bash" if in_bash else "sh"
         assert lint_shell(part, dialect, exclude=ACROSS) == ""
 

@@ -245,7 +245,7 @@ def test_exit_code_and_signals_pass_through(wrap: Wrap, tmp_path: Path) -> None:
 def test_the_rank_part_runs_in_any_posix_shell(shell: list[str]) -> None:
     require(shell[0])
     text = (
-        f"{rank_part('core', 'flux').removesuffix('envcfg_inside' + chr(10))}"
+        f"{rank_part('core', 'arguments', 'flux').removesuffix('envcfg_inside' + chr(10))}"
         'echo "$RANK $LOCAL_RANK $WORLD_SIZE $LOCAL_WORLD_SIZE $NODE_RANK '
         '$MASTER_ADDR $MASTER_PORT"'
     )

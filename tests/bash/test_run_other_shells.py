@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from envcfg.bash.pieces import template
+from envcfg.bash.modules import module
 from support import CACHED, LOCAL, Wrap, bash, envcfg, require
 
 SHELLS = [
@@ -72,7 +72,7 @@ def made(wrap: Wrap, kind: str) -> bytes:
 def test_an_old_bash_is_told_so_and_a_shell_somebody_sits_at_stays(
     version: str, flags: str, ends: str
 ) -> None:
-    guard = template("guard").replace("BASH_VERSION", "version")
+    guard = module("guard").text.replace("BASH_VERSION", "version")
     guard = guard.replace("$-", flags)
     script = f'f() {{ {guard}\n}}; f; echo "goes on $?"'
     done = subprocess.run(
@@ -88,7 +88,7 @@ def test_an_old_bash_is_told_so_and_a_shell_somebody_sits_at_stays(
 
 def test_from_bash_4_4_on_the_text_is_for_it() -> None:
     for version in ("4.4.20(1)-release", "5.0.17(1)-release", "5.3.0(1)-release"):
-        guard = template("guard").replace("BASH_VERSION", "version")
+        guard = module("guard").text.replace("BASH_VERSION", "version")
         script = f"{guard}\necho goes on"
         done = subprocess.run(
             ["dash", "-c", script],

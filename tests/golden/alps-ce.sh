@@ -98,6 +98,6 @@ envcfg_settings() {
   ENVCFG_ARGS+=("ENVCFG_NODES=$ENVCFG_NODES")
 }
 
-# modules: begin, core, place, signals, where, inherited, srun, folders, caches, container, srun/plugin, srun/task, runtimes/ce, srun/ranks, end
+# modules: guard, begin, core, place, signals, where, inherited, arguments, srun, folders, caches, container, srun/plugin, given, srun/task, runtimes/ce, srun/ranks, end
 
 envcfg_run python3 dump.py out 'a b'

@@ -41,6 +41,6 @@ envcfg_settings() {
   ENVCFG_SRUN+=(--cpu-bind=none)
 }
 
-# modules: begin, core, signals, where, inherited, srun, container, srun/plugin, srun/task, runtimes/pyxis, srun/ranks, end
+# modules: guard, begin, core, signals, where, inherited, arguments, srun, container, srun/plugin, given, srun/task, runtimes/pyxis, srun/ranks, end
 
 envcfg_run python3 dump.py out 'a b'

@@ -109,6 +109,6 @@ envcfg_settings() {
   ENVCFG_ARGS+=("ENVCFG_CACHE_BASE=$ENVCFG_CACHE_BASE")
 }
 
-# modules: begin, core, signals, where, inherited, srun, modules, folders, caches, masks, container, srun/task, runtimes/charliecloud, srun/ranks, end
+# modules: guard, begin, core, signals, where, inherited, arguments, srun, modules, folders, caches, masks, container, given, srun/task, runtimes/charliecloud, srun/ranks, end
 
 envcfg_run python3 dump.py out 'a b'

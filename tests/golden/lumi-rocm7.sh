@@ -117,6 +117,6 @@ envcfg_settings() {
   ENVCFG_SRUN+=(--mpi=pmi2)
 }
 
-# modules: begin, core, references, signals, where, inherited, srun, modules, folders, caches, masks, container, srun/task, runtimes/apptainer, srun/ranks, end
+# modules: guard, begin, core, references, signals, where, inherited, arguments, srun, modules, folders, caches, masks, container, given, srun/task, runtimes/apptainer, srun/ranks, end
 
 envcfg_run python3 dump.py out 'a b'

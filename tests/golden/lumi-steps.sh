@@ -107,6 +107,6 @@ envcfg_settings() {
   ENVCFG_ARGS+=("ENVCFG_CACHE_BASE=$ENVCFG_CACHE_BASE")
 }
 
-# modules: begin, core, signals, where, inherited, srun, colons, steps, srun/steps, modules, folders, caches, masks, container, srun/task, runtimes/apptainer, srun/ranks, end
+# modules: guard, begin, core, signals, where, inherited, arguments, srun, colons, steps, srun/steps, modules, folders, caches, masks, container, given, srun/task, runtimes/apptainer, srun/ranks, end
 
 envcfg_begin "$@"

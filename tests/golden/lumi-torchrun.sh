@@ -117,6 +117,6 @@ envcfg_settings() {
   ENVCFG_ARGS+=("ENVCFG_CACHE_BASE=$ENVCFG_CACHE_BASE")
 }
 
-# modules: begin, core, srun/alone, signals, where, inherited, srun, modules, folders, caches, container, srun/task, runtimes/apptainer, srun/agent, launchers/torchrun, end
+# modules: guard, begin, core, srun/alone, signals, where, inherited, arguments, srun, modules, folders, caches, container, given, srun/task, runtimes/apptainer, srun/agent, launchers/torchrun, worker, end
 
 envcfg_run python3 dump.py out 'a b'

@@ -93,6 +93,6 @@ envcfg_settings() {
   ENVCFG_ARGS+=("ENVCFG_NODES=$ENVCFG_NODES")
 }
 
-# modules: begin, core, signals, where, inherited, srun, folders, caches, masks, container, srun/task, runtimes/podman, srun/ranks, end
+# modules: guard, begin, core, signals, where, inherited, arguments, srun, folders, caches, masks, container, given, srun/task, runtimes/podman, srun/ranks, end
 
 envcfg_run python3 dump.py out 'a b'

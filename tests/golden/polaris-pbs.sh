@@ -103,6 +103,6 @@ envcfg_settings() {
   ENVCFG_ARGS+=("ENVCFG_NODES=$ENVCFG_NODES")
 }
 
-# modules: begin, core, per_node, signals, where, inherited, pbs, modules, folders, caches, masks, pbs/masks, container, pbs/task, runtimes/apptainer, pbs/ranks, end
+# modules: guard, begin, core, per_node, signals, where, inherited, arguments, pbs, modules, folders, caches, masks, pbs/masks, container, given, pbs/task, runtimes/apptainer, pbs/ranks, end
 
 envcfg_run python3 dump.py out 'a b'

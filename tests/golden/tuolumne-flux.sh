@@ -130,6 +130,6 @@ envcfg_settings() {
   ENVCFG_ARGS+=("ENVCFG_NODES=$ENVCFG_NODES")
 }
 
-# modules: begin, core, bundles, per_node, signals, where, inherited, flux, folders, caches, container, flux/task, runtimes/apptainer, flux/ranks, end
+# modules: guard, begin, core, bundles, per_node, signals, where, inherited, arguments, flux, folders, caches, container, given, flux/task, runtimes/apptainer, flux/ranks, end
 
 envcfg_run python3 dump.py out 'a b'

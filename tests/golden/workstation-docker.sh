@@ -33,6 +33,6 @@ envcfg_settings() {
   :
 }
 
-# modules: begin, core, signals, where, inherited, local, container, runtimes/podman, local/ranks, local/step, end
+# modules: guard, begin, core, signals, where, inherited, arguments, local, container, given, runtimes/podman, local/ranks, local/step, end
 
 envcfg_run python3 dump.py out 'a b'

@@ -23,6 +23,6 @@ envcfg_settings() {
   :
 }
 
-# modules: begin, core, signals, where, inherited, local, runtimes/none, local/ranks, local/step, end
+# modules: guard, begin, core, signals, where, inherited, arguments, local, given, runtimes/none, local/ranks, local/step, end
 
 envcfg_run python3 dump.py out 'a b'

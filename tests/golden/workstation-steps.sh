@@ -22,6 +22,6 @@ envcfg_settings() {
   :
 }
 
-# modules: begin, core, signals, where, inherited, local, steps, runtimes/none, local/ranks, local/step, end
+# modules: guard, begin, core, signals, where, inherited, arguments, local, steps, given, runtimes/none, local/ranks, local/step, end
 
 envcfg_begin "$@"

@@ -26,6 +26,9 @@
 # stdout and stderr, by name and number of the job
 #SBATCH --output=%x-%j.out
 
+# --- guard 1 (sha256 HASH) ----------------------------------------------
+# Only bash will do, from 4.4 on.
+
 case ${BASH_VERSION:-none}:${SHELLOPTS-} in
   none:* | [1-3].* | 4.[0-3].* | *:*posix*) # as sh, too, bash reads other rules
     printf 'envcfg: error: this needs bash 4.4 or newer, not in its POSIX mode; run it as in: bash job.sh\n' >&2

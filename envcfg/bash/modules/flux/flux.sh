@@ -43,17 +43,6 @@ envcfg_host() { # COMMAND...: run it once on each node, beside whatever runs the
 }
 
 IFS= builtin read -r -d '' ENVCFG_PART <<'ENVCFG_TEXT' || builtin :
-while [ "$1" != -- ]; do # NAME=VALUE | -u NAME, then -- COMMAND
-  if [ "$1" = -u ]; then
-    shift
-    unset -v "$1"
-  else
-    export "${1?}"
-  fi
-  shift
-done
-shift
-
 read -r envcfg_host </proc/sys/kernel/hostname # Flux does not tell
 # Who this task is, as Flux says; not which node it is on. That follows, as each node has
 # the same number of tasks (flux run -N -n), numbered node by node (its default task map).

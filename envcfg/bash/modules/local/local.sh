@@ -63,24 +63,11 @@ envcfg_hand_on() { # what masks GPUs here, as arguments where the runtime keeps 
   local envcfg_name
   local -a envcfg_given=()
   if ! envcfg_is_clean; then return; fi
-  for envcfg_name in ROCR_VISIBLE_DEVICES HIP_VISIBLE_DEVICES CUDA_VISIBLE_DEVICES GPU_DEVICE_ORDINAL ZE_AFFINITY_MASK; do
-    if [[ -n ${!envcfg_name+set} ]]; then envcfg_given+=("$envcfg_name=${!envcfg_name}"); fi
-  done
+  envcfg_collect
   ENVCFG_ARGS=("${envcfg_given[@]}" "${ENVCFG_ARGS[@]}") # settings win
 }
 
 IFS= builtin read -r -d '' ENVCFG_PART <<'ENVCFG_TEXT' || builtin :
-while [ "$1" != -- ]; do # NAME=VALUE | -u NAME, then -- COMMAND
-  if [ "$1" = -u ]; then
-    shift
-    unset -v "$1"
-  else
-    export "${1?}"
-  fi
-  shift
-done
-shift
-
 envcfg_host=local
 envcfg_nodes=1
 envcfg_id=local-$MASTER_PORT

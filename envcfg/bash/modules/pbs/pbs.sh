@@ -136,17 +136,6 @@ envcfg_unbind() { # a task has all cores of the job; some mpiexec would give it 
 }
 
 IFS= builtin read -r -d '' ENVCFG_PART <<'ENVCFG_TEXT' || builtin :
-while [ "$1" != -- ]; do # NAME=VALUE | -u NAME, then -- COMMAND
-  if [ "$1" = -u ]; then
-    shift
-    unset -v "$1"
-  else
-    export "${1?}"
-  fi
-  shift
-done
-shift
-
 read -r envcfg_host </proc/sys/kernel/hostname # mpiexec does not tell
 # Who this task is, as its mpiexec says; not which node it is on. That follows, as each node
 # has the same number of tasks, numbered node by node.

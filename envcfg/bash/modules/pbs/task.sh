@@ -2,14 +2,11 @@
 # envcfg module pbs/task 1
 # What mpiexec tells a task, handed on where the runtime keeps it from the container.
 
-IFS= builtin read -r -d '' ENVCFG_TASK <<'ENVCFG_TEXT' || builtin :
+IFS= builtin read -r -d '' ENVCFG_PART <<'ENVCFG_TEXT' || builtin :
 # In each task, outside the container: hand on what mpiexec told it, as arguments, where the
 # runtime keeps variables from the container: behind so many words, else 0.
 envcfg_given=()
-for envcfg_name in "${!PALS@}" "${!PMI@}" "${!MPI_LOCAL@}" "${!OMPI_@}" PBS_JOBID \
-  ROCR_VISIBLE_DEVICES HIP_VISIBLE_DEVICES CUDA_VISIBLE_DEVICES GPU_DEVICE_ORDINAL ZE_AFFINITY_MASK; do
-  if (($1 > 0)) && [[ -n ${!envcfg_name+set} ]]; then envcfg_given+=("$envcfg_name=${!envcfg_name}"); fi
-done
+if (($1 > 0)); then envcfg_collect "${!PALS@}" "${!PMI@}" "${!MPI_LOCAL@}" "${!OMPI_@}" PBS_JOBID; fi
 set -- "${@:2:$1}" "${envcfg_given[@]}" "${@:$1+2}"
 if [[ -z ${PMI_FD-} ]]; then exec "$@"; fi
 # Hydra lets the others run on when a rank fails, unless one asks it by PMI to end all.
@@ -26,3 +23,4 @@ if ((envcfg_code != 0)) && [[ -z $envcfg_ended ]]; then
 fi
 exit "$envcfg_code"
 ENVCFG_TEXT
+ENVCFG_TASK=$(\builtin declare -f envcfg_collect)$'\n'$ENVCFG_PART

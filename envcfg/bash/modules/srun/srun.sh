@@ -115,17 +115,6 @@ envcfg_srun() { # COMMAND...: the step itself
 }
 
 IFS= builtin read -r -d '' ENVCFG_PART <<'ENVCFG_TEXT' || builtin :
-while [ "$1" != -- ]; do # NAME=VALUE | -u NAME, then -- COMMAND
-  if [ "$1" = -u ]; then
-    shift
-    unset -v "$1"
-  else
-    export "${1?}"
-  fi
-  shift
-done
-shift
-
 envcfg_first_node() { # LIST: set envcfg_node to the first host of a Slurm node list; fail if it is none
   envcfg_node=''
   envcfg_rest=$1

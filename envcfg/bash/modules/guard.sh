@@ -1,4 +1,6 @@
 # shellcheck shell=bash
+# envcfg module guard 1
+# Only bash will do, from 4.4 on.
 
 case ${BASH_VERSION:-none}:${SHELLOPTS-} in
   none:* | [1-3].* | 4.[0-3].* | *:*posix*) # as sh, too, bash reads other rules
