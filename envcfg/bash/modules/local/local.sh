@@ -63,6 +63,7 @@ envcfg_hand_on() { # what masks GPUs here, as arguments where the runtime keeps 
   local envcfg_name
   local -a envcfg_given=()
   if ! envcfg_is_clean; then return; fi
+  # shellcheck disable=SC2119 # masks alone
   envcfg_collect
   ENVCFG_ARGS=("${envcfg_given[@]}" "${ENVCFG_ARGS[@]}") # settings win
 }
