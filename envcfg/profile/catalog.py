@@ -5,17 +5,23 @@ entry. Order, lowest first: built-in, site, user, project. ``LAYER:NAME`` is the
 without the layers above that one.
 """
 
-import os.path
-from collections.abc import Sequence
-from typing import NamedTuple, NoReturn
+from __future__ import annotations
 
-from envcfg.datafile import is_data, read_data
+import os
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple, NoReturn
+
+from envcfg.datafile import is_data, read_data, stamp
 from envcfg.digest import sha256_of
 from envcfg.errors import ProfileError
 from envcfg.findings import NOWHERE, Finding, Place
+from envcfg.kept import keep, kept_folder, recall
 from envcfg.profile.folders import listed, shown
 from envcfg.profile.model import Parent, Profile
 from envcfg.profile.words import LAYERS, PROFILE_NAME, split_layer
+
+if TYPE_CHECKING:
+    from envcfg.profile.read.nodes import Compose, Node
 
 
 class Layer(NamedTuple):
@@ -258,7 +264,13 @@ class Catalog:
         for path in files:
             data = self._bytes(path)
             stem = os.path.splitext(os.path.basename(path))[0]
-            layer = load_profile(data, path=shown(path), stem=stem, problems=problems)
+            layer = load_profile(
+                data,
+                path=shown(path),
+                stem=stem,
+                problems=problems,
+                compose=self._composer(path),
+            )
             if layer is not None:
                 merged = layer.over(merged) if merged else layer
         if problems or merged is None:
@@ -267,6 +279,17 @@ class Catalog:
             )
         self._merged[tuple(files)] = merged
         return merged
+
+    def _composer(self, path: str) -> Compose | None:
+        """Return what makes nodes of the text of *path*; None: YAML's reader.
+
+        YAML takes longer than all else here: what it makes of built-in files is kept.
+        """
+        name, ending = os.path.splitext(os.path.basename(path))
+        folder = kept_folder(os.environ)
+        if folder is None or path != os.path.join(self.folders[0], name + ending):
+            return None
+        return lambda text: _compose_once(f"{folder}/profiles", name, text)
 
     def _bytes(self, path: str) -> bytes:
         if path not in self._read:
@@ -279,6 +302,18 @@ class Catalog:
                 message = f"cannot be read: {err.strerror}"
                 raise ProfileError([invalid(place, "", message)]) from err
         return self._read[path]
+
+
+def _compose_once(folder: str, name: str, text: str) -> Node | None:
+    readers = os.path.join(os.path.dirname(__file__), "read")
+    key = [sha256_of(text.encode()), *stamp(readers)]
+    node: Node | None = recall(folder, name, key)
+    if node is None:
+        from envcfg.profile.read.yaml_text import compose
+
+        node = compose(text)
+        keep(folder, name, key, node)
+    return node
 
 
 def _is_path(name: str) -> bool:

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-import yaml
-
 from envcfg.findings import Place
+from envcfg.profile.read.nodes import LIST, MAPPING, Field, read_fields
 
-_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 Keys = tuple[str, ...]
 
 
@@ -22,21 +20,18 @@ def places(data: bytes, path: str) -> Mapping[Keys, Place]:
         data: a file that could be loaded: it is not checked again.
         path: as messages name it.
     """
-    root = yaml.compose(data, Loader=_LOADER)
-    return {
-        keys: Place(path, node.start_mark.line + 1, node.start_mark.column + 1)
-        for keys, node in _walk(root, ())
-    }
+    root = read_fields(data, path, [])
+    return dict(_walk(root, ())) if root else {}
 
 
-def _walk(node: yaml.Node | None, above: Keys) -> Iterator[tuple[Keys, yaml.Node]]:
-    if isinstance(node, yaml.MappingNode):
-        for key, value in node.value:
+def _walk(field: Field, above: Keys) -> Iterator[tuple[Keys, Place]]:
+    if field.kind == MAPPING:
+        for key, value in field.pairs():
             keys = (*above, str(key.value))
-            yield keys, key
+            yield keys, key.place
             yield from _walk(value, keys)
-    elif isinstance(node, yaml.SequenceNode):
-        for index, value in enumerate(node.value):
+    elif field.kind == LIST:
+        for index, value in enumerate(field.items()):
             keys = (*above, str(index))
-            yield keys, value
+            yield keys, value.place
             yield from _walk(value, keys)

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+import envcfg.profile.read.yaml_text
 from envcfg.errors import ProfileError, UsageError
 from envcfg.profile.catalog import Catalog
 from envcfg.profile.detect import Machine, detect
@@ -44,6 +45,43 @@ def test_layers_lie_over_each_other_entry_by_entry(catalog: Catalog) -> None:
     write(user, "m", "summary: mine\nenv:\n" + setting("D", "3"))
     assert values(catalog, "m") == {"A": ("1",), "B": ("2",), "C": None, "D": ("3",)}
     assert catalog.load("m").summary == "mine"
+
+
+def test_yaml_is_read_once_and_again_when_the_text_has_changed(
+    catalog: Catalog, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    texts: list[str] = []
+    compose = envcfg.profile.read.yaml_text.compose
+
+    def counted(text: str) -> object:
+        texts.append(text)
+        return compose(text)
+
+    monkeypatch.setattr("envcfg.profile.read.yaml_text.compose", counted)
+    write(catalog.folders[0], "m", "env:\n" + setting("A", "1"))
+    write(catalog.folders[2], "m", "env:\n" + setting("B", "1"))
+    first = Catalog(catalog.folders).load("m")
+    assert len(texts) == 2
+    assert Catalog(catalog.folders).load("m") == first
+    assert len(texts) == 3  # the user's own is not kept
+    write(catalog.folders[0], "m", "env:\n" + setting("A", "2"))
+    assert values(Catalog(catalog.folders), "m")["A"] == ("2",)
+    (tmp_path / "cache/envcfg/profiles/m.json").write_text("no longer what it was")
+    assert values(Catalog(catalog.folders), "m")["A"] == ("2",)
+
+
+@pytest.mark.parametrize("text", ["a: [", "a: *b", "", "{a: 1}", "- 1", "a: !t 1"])
+def test_what_is_no_profile_is_refused_alike_kept_or_not(
+    catalog: Catalog, text: str
+) -> None:
+    write(catalog.folders[0], "m", text)
+    said = []
+    for _ in range(2):
+        with pytest.raises(ProfileError) as refused:
+            Catalog(catalog.folders).load("m")
+        said.append(str(refused.value.findings))
+    assert said[0] == said[1]
 
 
 def test_a_family_lies_below_all_layers_of_the_profile(catalog: Catalog) -> None:

@@ -36,7 +36,7 @@ from envcfg.profile.read.entries import (
     read_setting,
     read_word,
 )
-from envcfg.profile.read.nodes import Field, read_fields
+from envcfg.profile.read.nodes import Compose, Field, read_fields
 from envcfg.profile.read.scheduling import (
     read_asked,
     read_billing,
@@ -55,7 +55,12 @@ _INTERFACE = r"[A-Za-z0-9_][A-Za-z0-9_.:-]*"
 
 
 def load_profile(
-    data: bytes, *, path: str, stem: str, problems: list[Finding]
+    data: bytes,
+    *,
+    path: str,
+    stem: str,
+    problems: list[Finding],
+    compose: Compose | None = None,
 ) -> Profile | None:
     """Read one profile; what is wrong is appended to *problems*.
 
@@ -64,8 +69,9 @@ def load_profile(
         path: the file's name, for messages.
         stem: the name that the profile must have: the file's, without ``.yaml``.
         problems: gets every problem; the result is usable only if none was added.
+        compose: as ``read_fields`` has it.
     """
-    root = read_fields(data, path, problems)
+    root = read_fields(data, path, problems, compose)
     if root is None:
         return None
     if not _is_for_this(root):

@@ -1,0 +1,98 @@
+"""From the text of a profile to its nodes, by PyYAML's events.
+
+In one go: yaml's own composer recurses, so that a deep file would kill the process, and
+what it makes does not tell where a tag stood. Aliases are refused: they hide where a value
+comes from and can grow without bound.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import yaml
+
+from envcfg.profile.read.nodes import (
+    LIST,
+    MAPPING,
+    NOTHING,
+    TEXT,
+    Node,
+    NotYamlError,
+)
+
+_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_NULLS = frozenset(("", "~", "null", "Null", "NULL"))  # where nothing is quoted
+_MAX_DEPTH = 20
+_WRITE_IT = "write the value itself"
+
+
+def compose(text: str) -> Node | None:
+    """Return the nodes of *text*; None, if there are none.
+
+    Raises:
+        NotYamlError: it is no YAML, or none that a profile may have: aliases, tags,
+            nesting without end, a second document.
+    """
+    try:
+        return _compose(text)
+    except yaml.reader.ReaderError as err:
+        # The error tells no usable position: look for the character itself.
+        character = chr(err.character) if isinstance(err.character, int) else "?"
+        at = max(text.find(character), 0)
+        line, column = text.count("\n", 0, at) + 1, at - text.rfind("\n", 0, at)
+        message = f"character {character!r} cannot stand in YAML"
+        raise NotYamlError(message, line, column, None) from err
+    except yaml.MarkedYAMLError as err:
+        mark = err.problem_mark or err.context_mark
+        line, column = (mark.line + 1, mark.column + 1) if mark else (1, 1)
+        message, hint = str(err.problem or err.context), _hint(text, line)
+        raise NotYamlError(message, line, column, hint) from err
+
+
+def _compose(text: str) -> Node | None:
+    above: list[list[Node]] = []  # the children of what is open, outermost first
+    top: list[Node] = []
+    children = top
+    for event in yaml.parse(text, Loader=_LOADER):
+        if isinstance(event, yaml.NodeEvent):
+            node = _node(event)
+            children.append(node)
+            if isinstance(event, yaml.CollectionStartEvent):
+                above.append(children)
+                children = node[1]
+                if len(above) > _MAX_DEPTH:
+                    raise _forbidden(event, f"nested more than {_MAX_DEPTH} deep")
+        elif isinstance(event, yaml.CollectionEndEvent):
+            children = above.pop()
+        elif isinstance(event, yaml.DocumentStartEvent) and top:
+            msg = "another document cannot stand in a profile"
+            raise _forbidden(event, msg, "give it a file of its own")
+    return top[0] if top else None
+
+
+def _node(event: yaml.NodeEvent) -> Node:
+    """Return the node that begins with *event*; a collection is empty yet."""
+    mark: Any = event.start_mark  # the C parser has a class of its own
+    at = mark.line + 1, mark.column + 1
+    if isinstance(event, yaml.AliasEvent):
+        raise _forbidden(event, "an alias cannot stand in a profile", _WRITE_IT)
+    if tag := getattr(event, "tag", None):
+        raise _forbidden(event, f"the tag {tag} cannot stand in a profile", _WRITE_IT)
+    if isinstance(event, yaml.ScalarEvent):
+        is_nothing = event.implicit[0] and event.value in _NULLS
+        return NOTHING if is_nothing else TEXT, event.value, *at
+    return LIST if isinstance(event, yaml.SequenceStartEvent) else MAPPING, [], *at
+
+
+def _forbidden(
+    event: yaml.Event, message: str, remedy: str | None = None
+) -> NotYamlError:
+    mark: Any = event.start_mark
+    return NotYamlError(message, mark.line + 1, mark.column + 1, remedy)
+
+
+def _hint(text: str, line: int) -> str | None:
+    lines = text.splitlines()
+    if line <= len(lines) and "\t" in lines[line - 1]:
+        return "YAML is indented by spaces, never by tabs"
+    return None
