@@ -71,7 +71,7 @@ def test_yaml_is_read_once_and_again_when_the_text_has_changed(
     assert values(Catalog(catalog.folders), "m")["A"] == ("2",)
 
 
-@pytest.mark.parametrize("text", ["a: [", "a: *b", "", "{a: 1}", "- 1", "a: !t 1"])
+@pytest.mark.parametrize("text", ["a: [", "a: *b", "{a: 1}", "- 1", "a: !t 1"])
 def test_what_is_no_profile_is_refused_alike_kept_or_not(
     catalog: Catalog, text: str
 ) -> None:
