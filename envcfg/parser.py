@@ -11,12 +11,9 @@ from typing import Any, NoReturn
 
 from envcfg.errors import UsageError
 
-_WIDTH, _WIDEST = (
-    88,
-    120,
-)  # columns: where nobody says, and that one still likes to read
-# argparse's texts stay as they are: slips.py reads them. To look for translations takes two
-# dozen file operations, and a module that parses locales.
+_WIDTH, _WIDEST = 88, 120  # columns: default without a terminal, and the most
+# argparse's texts stay as they are: usage_errors.py reads them. To look for translations
+# takes two dozen file operations, and a module that parses locales.
 argparse._ = str  # type: ignore[attr-defined]  # there is no other way
 
 
@@ -118,13 +115,13 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Raise what argparse found wrong, in words that help."""
-        from envcfg.slips import explain
+        from envcfg.usage_errors import explain
 
         raise ParseError(explain(self, message), self.taken)
 
     def format_help(self) -> str:
         """Return the help; lines that are written by hand are folded where they must."""
-        from envcfg.narrow import fold
+        from envcfg.help_format import fold
 
         return fold(
             self._grouped() if self.roles else super().format_help(), help_width()
@@ -163,7 +160,7 @@ class Parser(argparse.ArgumentParser):
 
     def _check_value(self, action: argparse.Action, value: object) -> None:
         if action.choices is not None and value not in action.choices:
-            from envcfg.slips import explain_choice
+            from envcfg.usage_errors import explain_choice
 
             found = explain_choice(self, action, str(value))
             raise ParseError(found, self.taken)

@@ -5,8 +5,6 @@ entry. Order, lowest first: built-in, site, user, project. ``LAYER:NAME`` is the
 without the layers above that one.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple, NoReturn
@@ -280,7 +278,7 @@ class Catalog:
         self._merged[tuple(files)] = merged
         return merged
 
-    def _composer(self, path: str) -> Compose | None:
+    def _composer(self, path: str) -> "Compose | None":
         """Return what makes nodes of the text of *path*; None: YAML's reader.
 
         YAML takes longer than all else here: what it makes of built-in files is kept.
@@ -304,7 +302,7 @@ class Catalog:
         return self._read[path]
 
 
-def _compose_once(folder: str, name: str, text: str) -> Node | None:
+def _compose_once(folder: str, name: str, text: str) -> "Node | None":
     readers = os.path.join(os.path.dirname(__file__), "read")
     key = [sha256_of(text.encode()), *stamp(readers)]
     node: Node | None = recall(folder, name, key)

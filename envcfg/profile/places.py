@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from envcfg.findings import Place
 from envcfg.profile.read.nodes import LIST, MAPPING, Field, read_fields
+from envcfg.profile.read.yaml_text import compose
 
 Keys = tuple[str, ...]
 
@@ -20,7 +21,7 @@ def places(data: bytes, path: str) -> Mapping[Keys, Place]:
         data: a file that could be loaded: it is not checked again.
         path: as messages name it.
     """
-    root = read_fields(data, path, [])
+    root = read_fields(data, path, [], compose)
     return dict(_walk(root, ())) if root else {}
 
 

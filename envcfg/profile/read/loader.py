@@ -69,9 +69,9 @@ def load_profile(
         path: the file's name, for messages.
         stem: the name that the profile must have: the file's, without ``.yaml``.
         problems: gets every problem; the result is usable only if none was added.
-        compose: as ``read_fields`` has it.
+        compose: as ``read_fields`` has it; None: PyYAML, which takes long to import.
     """
-    root = read_fields(data, path, problems, compose)
+    root = read_fields(data, path, problems, compose or _yaml())
     if root is None:
         return None
     if not _is_for_this(root):
@@ -98,6 +98,12 @@ def load_profile(
         given |= value if isinstance(value, dict) else {key: value}
     dropped = frozenset(key for key in given if given[key] is None)
     return Profile(name=stem, dropped=dropped, **given)  # type: ignore[arg-type]
+
+
+def _yaml() -> Compose:
+    from envcfg.profile.read.yaml_text import compose
+
+    return compose
 
 
 def _is_for_this(root: Field) -> bool:

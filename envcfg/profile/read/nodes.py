@@ -189,7 +189,7 @@ def read_fields(
     data: bytes,
     path: str,
     problems: list[Finding],
-    compose: Compose | None = None,
+    compose: Compose,
 ) -> Field | None:
     """Parse the bytes of file *path*; None, with problems, if they are no YAML document.
 
@@ -197,7 +197,7 @@ def read_fields(
         data: of the file.
         path: for messages.
         problems: gets every failure; nothing is raised.
-        compose: what makes nodes of a text, or raises NotYamlError; None: YAML's reader.
+        compose: what makes nodes of a text, or raises NotYamlError.
     """
 
     def fail(
@@ -220,7 +220,7 @@ def read_fields(
         )
         return None
     try:
-        node = (compose or _compose())(text)
+        node = compose(text)
     except NotYamlError as err:
         fail(err.message, err.line, err.column, err.hint)
         return None
@@ -228,9 +228,3 @@ def read_fields(
         fail("the file is empty", hint="a profile has at least a name")
         return None
     return Field(node, "", path, problems)
-
-
-def _compose() -> Compose:
-    from envcfg.profile.read.yaml_text import compose  # PyYAML takes long to import
-
-    return compose

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from envcfg import cli
-from envcfg.narrow import fold
+from envcfg.help_format import fold
 from envcfg.parser import help_width
-from envcfg.synonyms import SYNONYMS
+from envcfg.usage_errors import option_aliases
 
 Said = Callable[..., tuple[int, str]]
 IMAGE = ("--profile", "workstation", "--container", "x.sif")
@@ -223,10 +223,8 @@ def test_the_same_value_given_twice_is_no_slip(said: Said) -> None:
     ) == (0, "")
 
 
-def test_synonyms_are_of_commands_that_there_are_and_none_of_their_own_options() -> (
-    None
-):
-    for line, words in SYNONYMS.items():
+def test_aliases_are_of_commands_that_there_are_and_none_of_their_own_options() -> None:
+    for line, words in option_aliases().items():
         name = line.removeprefix("envcfg").strip()
         assert name in COMMANDS
         own = cli.build_parser(name or None).format_help()

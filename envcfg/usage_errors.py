@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import argparse
 import re
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from typing import NamedTuple, Protocol
 
+from envcfg.datafile import load_knowledge_file
 from envcfg.errors import UsageError, nearest, suggest
-from envcfg.synonyms import SYNONYMS
-
-if TYPE_CHECKING:
-    from envcfg.parser import Parser
 
 _NEGATIVE = re.compile(r"-\d+|-\d*\.\d+")  # argparse takes it for a value
 _DASHES = "\u2010\u2011\u2012\u2013\u2014\u2015\u2212"  # what word processors make of -
@@ -21,6 +19,20 @@ _NO_VALUE = re.compile(
 )
 _LONG = 4  # letters from which an option behind one dash may be a long one
 _MISSING = "the following arguments are required: "
+
+
+class Parser(Protocol):
+    """What is asked of a parser; as ``envcfg.parser`` has it."""
+
+    prog: str
+    usage: str | None
+    words: Sequence[str]
+
+    @property
+    def known_options(self) -> Mapping[str, argparse.Action]: ...  # noqa: D102
+
+    @property
+    def has_commands(self) -> bool: ...  # noqa: D102
 
 
 class _Stray(NamedTuple):
@@ -121,7 +133,24 @@ def _nearest(parser: Parser, option: str) -> str | None:
 
 
 def _synonym(parser: Parser, word: str) -> str | None:
-    return SYNONYMS.get(parser.prog, {}).get(word)
+    return option_aliases().get(parser.prog, {}).get(word)
+
+
+@cache
+def option_aliases() -> Mapping[str, Mapping[str, str]]:
+    """Return by command line what other programs call its options, and what to type."""
+    data = load_knowledge_file("option_aliases.yaml")
+    aliases = {}
+    for line, own in data["commands"].items():
+        groups = [data["groups"][name] for name in own.pop("groups", "").split()]
+        aliases[line] = {
+            word: right.replace("OPTION", word)
+            for words, right in (
+                each for group in (*groups, own) for each in group.items()
+            )
+            for word in words.split()
+        }
+    return aliases
 
 
 def _left_over(parser: Parser, words: str) -> UsageError:

@@ -1,0 +1,1 @@
+"""How large the project is, and what makes it hard to read."""

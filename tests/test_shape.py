@@ -1,0 +1,66 @@
+"""What ``scripts/shape`` counts."""
+
+from __future__ import annotations
+
+import pytest
+
+from scripts.shaping.circles import find_circles
+from scripts.shaping.functions import find_functions
+from support import ROOT
+
+PATHS = [
+    ("return 1", 1),
+    ("if a: pass\n  elif b: pass\n  else: pass", 3),
+    ("return a and b or c", 3),
+    ("for x in y:\n    while z: pass", 3),
+    ("return [x for x in y if a if b]", 4),
+    ("try: pass\n  except OSError: pass\n  except ValueError: pass", 3),
+    ("return 1 if a else 2", 2),
+    ("match a:\n    case 1: pass\n    case _: pass", 3),
+    ("def inner():\n    if a: pass", 2),
+]
+
+
+@pytest.mark.parametrize(("body", "number"), PATHS)
+def test_a_path_is_counted_for_each_branch(body: str, number: int) -> None:
+    (found,) = find_functions(f"class A:\n def f(self):\n  {body}\n")
+    assert (found.name, found.complexity) == ("A.f", number)
+
+
+@pytest.mark.parametrize(
+    ("source", "is_explained"),
+    [
+        ("def f():\n  '''One line.'''", False),
+        ("def f():\n  '''One.\n\n  Two.\n  '''", True),
+        ("# a\n# b\n# c\n@d\ndef f(): pass", True),
+        ("# a\n# b\n\ndef f(): pass", False),
+        ("# a\ndef f(): pass", False),
+    ],
+)
+def test_three_lines_are_a_paragraph(source: str, is_explained: bool) -> None:
+    (found,) = find_functions(source)
+    assert found.is_explained == is_explained
+
+
+def test_a_circle_is_found_through_functions_and_packages() -> None:
+    sources = {
+        "p": "",
+        "p.a": "from p import b",
+        "p.b": "def f():\n  import p.c",
+        "p.c": "from p.a import x",
+        "p.d": "from p.a import x",
+        "p.e": "from __future__ import annotations\nimport os",
+    }
+    assert find_circles(sources) == [["p.a", "p.b", "p.c"]]
+
+
+LEFT = ["envcfg.lint.assign", "envcfg.trace.ras"]  # it may only get shorter
+
+
+def test_no_modules_import_each_other_in_a_circle() -> None:
+    sources = {}
+    for path in (ROOT / "envcfg").rglob("*.py"):
+        names = path.relative_to(ROOT).with_suffix("").parts
+        name = ".".join(names[:-1] if names[-1] == "__init__" else names)
+        sources[name] = path.read_text()
+    assert [circle[0] for circle in find_circles(sources)] == LEFT
