@@ -104,6 +104,11 @@ def _leave_out(reason: str) -> None:
     pytest.skip(reason)
 
 
+# What is right of a part of a script: others use what it sets, and set what it uses; data
+# stand in quotes.
+ACROSS = ("SC1003", "SC2016", "SC2030", "SC2031", "SC2034", "SC2153", "SC2154")
+
+
 def lint_shell(text: bytes, dialect: str, *, exclude: Sequence[str] = ()) -> str:
     """Return what shellcheck and shfmt have against *text*; empty if nothing.
 
@@ -145,6 +150,24 @@ def _versions() -> list[bytes]:
         subprocess.run([each, "--version"], capture_output=True, check=True).stdout
         for each in ("shellcheck", "shfmt")
     ]
+
+
+def lint_script(text: str) -> str:
+    """Return what shellcheck and shfmt have against a script of ``wrap`` or ``sbatch``.
+
+    Its modules are the same in many scripts: what stands around them is looked at by itself,
+    and each list of modules once.
+    """
+    modules, job = [], text
+    for name in re.findall(r"^# --- (\S+) \d+ \(sha256 \w+\) -+$", text, re.M):
+        modules.append(render_module(name))
+        assert f"\n{modules[-1]}" in job
+        job = job.replace(f"\n{modules[-1]}", "")
+    assert modules
+    together = "#!/usr/bin/env bash\n" + "\n".join(modules)
+    return lint_shell(job.encode(), "bash", exclude=ACROSS) + lint_shell(
+        together.encode(), "bash", exclude=ACROSS
+    )
 
 
 def whole(part: str) -> str:

@@ -21,6 +21,7 @@ from support import (
     bash,
     envcfg,
     environment,
+    lint_script,
     lint_shell,
     zero_separated,
 )
@@ -98,7 +99,7 @@ def test_every_system_gets_a_clean_script(
     assert re.search(r"--nodes=1\n|select=1[:\n]", done.text)
     text = done.text
     assert bash("bash -n", stdin=text.encode()).returncode == 0
-    assert lint_shell(text.encode(), "bash") == ""
+    assert lint_script(text) == ""
 
 
 @pytest.fixture

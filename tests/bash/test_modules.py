@@ -10,7 +10,7 @@ import pytest
 from envcfg.bash import pieces
 from envcfg.bash.modules import module
 from envcfg.bash.pieces import heredoc
-from support import ROOT, bash, lint_shell
+from support import ACROSS, ROOT, bash, lint_shell
 
 BASH = Path(pieces.__file__).parent
 FILES = sorted((BASH / "modules").glob("**/*.sh"))
@@ -23,8 +23,6 @@ NAMES = [
 TEMPLATES = sorted((BASH / "templates").glob("**/*.sh"))
 GOLDEN = ROOT / "tests/golden/modules.txt"
 PAGE = ROOT / "docs/wrap.md"
-# One module uses what another, or the job, sets; data stand in quotes.
-ACROSS = ("SC1003", "SC2016", "SC2030", "SC2031", "SC2034", "SC2153", "SC2154")
 
 
 @pytest.mark.parametrize("path", FILES, ids=NAMES)

@@ -8,7 +8,7 @@ from asking import IMAGES, NEEDED, asking
 from envcfg.profile.catalog import Catalog
 from envcfg.profile.folders import built_in_folder
 from envcfg.runtimes import NAMES, USUAL, runtime
-from support import Wrap, envcfg, lint_shell, require
+from support import Wrap, envcfg, lint_script, require
 
 CATALOG = Catalog([built_in_folder()])
 CASES = [
@@ -29,7 +29,7 @@ def test_a_system_s_script_for_each_of_its_runtimes_is_clean(
     else:
         made = wrap("--profile", name, *words)
     assert made.code == 0, made.err
-    assert lint_shell(made.out, "bash") == ""
+    assert lint_script(made.text) == ""
     record = runtime(known)
     entered = [line for line in made.text.splitlines() if "ENVCFG_ENTER=(" in line]
     assert record.program or any(record.option in line for line in entered)
