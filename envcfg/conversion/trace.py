@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from envcfg.lint.follow import Follower
 from envcfg.lint.frame import Frame
-from envcfg.lint.grammar import parse
+from envcfg.lint.grammar import chars_of, parse
 from envcfg.lint.model import Array, Model
-from envcfg.lint.node import chars_of
-from envcfg.lint.reading import scope_of
+from envcfg.lint.reading import STATEMENTS, scope_of
 from envcfg.lint.source import Source, Sources
 from envcfg.lint.text import HOLE, Hole, Piece, Text, Word
 
@@ -158,7 +157,7 @@ class Script(NamedTuple):
 
 class _Tracer(Follower):
     def __init__(self, sources: Sources, model: Model, source: Source) -> None:
-        super().__init__(sources, model)
+        super().__init__(sources, model, STATEMENTS)
         self.source = source
         self.stood: list[Stood] = []
 

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 from envcfg.lint.assign import assign_node
 from envcfg.lint.expand import expand_arithmetic, expand_document
+from envcfg.lint.follow import Follower
 from envcfg.lint.frame import Frame, Redirects
-from envcfg.lint.node import chars_of, leaves, word_spans
+from envcfg.lint.grammar import chars_of, leaves, word_spans
 from envcfg.lint.run import record, start_command
 from envcfg.lint.shell import Shell
 from envcfg.lint.state import MOST
@@ -17,8 +18,6 @@ from envcfg.lint.text import Text, Word, plain
 
 if TYPE_CHECKING:
     from tree_sitter import Node
-
-    from envcfg.lint.follow import Follower
 
 _LINE_END = re.compile(r"(?<!\\)\n")
 _FILE = re.compile(r"\{[A-Za-z_]\w*\}[<>]")  # of a redirection, and no word
@@ -39,15 +38,9 @@ def _on_redirected_statement(follower: Follower, node: Node, frame: Frame) -> No
     if body.type == "command":
         _command(follower, body, frame, redirects)
         return
-    read = _redirects(follower, redirects, frame)
-    if body.type in _REDIRECTS:
-        return
-    del read
-    follower.run(body, frame._replace(depth=frame.depth + 1))
-
-
-def _on_command(follower: Follower, node: Node, frame: Frame) -> None:
-    _command(follower, node, frame, [])
+    _redirects(follower, redirects, frame)  # whose words are expanded all the same
+    if body.type not in _REDIRECTS:
+        follower.run(body, frame._replace(depth=frame.depth + 1))
 
 
 def _redirects(follower: Follower, nodes: Sequence[Node], frame: Frame) -> Redirects:
@@ -89,7 +82,7 @@ def _document(node: Node, frame: Frame, shell: Shell) -> Text | None:
 
 
 def _command(
-    follower: Follower, node: Node, frame: Frame, around: Sequence[Node]
+    follower: Follower, node: Node, frame: Frame, around: Sequence[Node] = ()
 ) -> None:
     assigned = [c for c in node.children if c.type == "variable_assignment"]
     skipped = set(assigned)
@@ -173,6 +166,6 @@ def _is_argument(node: Node) -> bool:
 SIMPLE = {
     "test_command": _on_test_command,
     "redirected_statement": _on_redirected_statement,
-    "command": _on_command,
+    "command": _command,
     "arithmetic": _on_arithmetic,
 }
