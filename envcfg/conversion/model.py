@@ -1,8 +1,14 @@
-"""What a script becomes: the options of ``wrap``, what stays, what is left out."""
+"""What a script becomes: options of ``wrap``, what stays, what is left out; its table."""
 
-from typing import NamedTuple
+import os
+from collections.abc import Mapping
+from functools import cache
+from typing import Any, NamedTuple
 
+from envcfg.datafile import load_yaml
 from envcfg.lint.text import Text, Word
+
+_FILE = os.path.join(os.path.dirname(__file__), "programs.yaml")
 
 
 class Left(NamedTuple):
@@ -68,3 +74,10 @@ class Converted(NamedTuple):
     taken: tuple[str, ...]
     left: tuple[Left, ...]
     text: str
+
+
+@cache
+def load_table() -> Mapping[str, Any]:
+    """Return what becomes of the options by which a script starts its ranks."""
+    found: Mapping[str, Any] = load_yaml(_FILE)
+    return found

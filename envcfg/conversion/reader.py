@@ -3,28 +3,23 @@
 from __future__ import annotations
 
 import os
-import re
-from collections.abc import Sequence
-from typing import NoReturn
+from collections.abc import Mapping, Sequence
+from typing import Any, NoReturn
 
 from envcfg.characters import one_line
-from envcfg.conversion.model import Argument, Left, Step
-from envcfg.conversion.table import PASSED, load_table
+from envcfg.conversion.model import Argument, Left, Step, load_table
+from envcfg.conversion.shells import is_transparent
 from envcfg.conversion.trace import Script, Stood
-from envcfg.conversion.words import is_foreign
 from envcfg.errors import UsageError
 from envcfg.launch.recognise import decided_words
 from envcfg.lint.facts import job_shape, step_shape
 from envcfg.lint.model import Array, Command
 from envcfg.lint.program import SHELLS, find_agent, load_programs, options_of, unwrap
-from envcfg.lint.text import Flat, Text, Word, holes, plain
+from envcfg.lint.text import Flat, Text, Word, plain
 from envcfg.profile.identity import INSIDE, MASKS
 
-# Variables of Slurm that hold a number, and so are one word to any shell.
-_COUNT = re.compile(
-    r"SLURM_(?:\w+_ID|NNODES|\w+_NUM_NODES|NTASKS|NPROCS|NTASKS_PER_NODE|CPUS_PER_TASK"
-    r"|GPUS_ON_NODE)"
-)
+# They start what stands behind them, and change nothing for a step.
+_PASSED = frozenset({"exec", "command", "builtin", "env"})
 
 
 class Reader:
@@ -42,7 +37,7 @@ class Reader:
     def read(self, first: Command) -> Step:
         """Return the step that *first* is."""
         for each in reversed(self.script.model.ancestors(first)):
-            if each.name not in PASSED:
+            if each.name not in _PASSED:
                 own = each.words[: len(each.words) - len(first.words)]
                 said = " ".join(word.shown for word in own)
                 self._leave(each.at, said, "stands before the step")
@@ -121,9 +116,9 @@ class Reader:
         elif name in load_table()["containers"] and not self.has_container:
             self._container(command)
         elif name in SHELLS:
-            if not self._is_transparent(command, below[0]):
+            if not is_transparent(self.script, command, below[0]):
                 return None
-        elif name not in PASSED:
+        elif name not in _PASSED:
             return None
         return below[0]
 
@@ -131,30 +126,6 @@ class Reader:
         """Return whether *inner* is run whenever *outer* is, and nothing around it."""
         context = inner.context._replace(options=outer.context.options)
         return context == outer.context and (not inner.output or not outer.unit)
-
-    def _is_transparent(self, shell: Command, inner: Command) -> bool:
-        """Return whether a shell's string only starts *inner*, which could stand alone."""
-        if "-c" not in {each.literal for each in shell.words}:
-            return False
-        shells = [inner]
-        while len(below := self.script.model.children(shells[-1])) == 1:
-            shells.append(below[0])
-        numbers = {each.number for each in shells}
-        for note in self.script.model.assignments:
-            if note.unit == inner.unit and note.name not in INSIDE:
-                is_text = isinstance(note.value, tuple) and note.command in numbers
-                if not is_text or is_foreign(note.value):  # type: ignore[arg-type]
-                    return False
-        words = self._without_decided(shells[-1].words, is_said=False)
-        for each in shells:
-            own = each.words[: len(each.words) - len(shells[-1].words)]
-            if any(is_foreign(word.text) for word in own):
-                return False
-        signs = any(set("*?[{~") & {*(each.literal or "")} for each in words)
-        # What is pasted into the text the shell would split, and read as its own.
-        found = (hole for each in words for hole in holes(each.text))
-        is_pasted = any(not _COUNT.fullmatch(hole.name) for hole in found)
-        return not (signs or is_pasted or any(is_foreign(w.text) for w in words))
 
     def _assigned(self, command: Command) -> None:
         """Take over what is set for *command* alone."""
@@ -175,10 +146,9 @@ class Reader:
         table = load_table()["srun"]
         decided, pinned = table["decided"].split(), table["pinned"].split()
         words = command.words[1:]
-        if command.is_open:
-            unknown = [w for w in words if w.is_loose and w.text[0].hole]
-            for each in unknown[:1]:
-                self._leave(each.at, each.shown, "options of srun that are not known")
+        if command.is_open and (unknown := _first_unknown(words)):
+            why = "options of srun that are not known"
+            self._leave(unknown.at, unknown.shown, why)
         told = options_of(command.name, words)
         runtimes = table["runtimes"]
         image = next((name for name, _ in told if name in runtimes), None)
@@ -210,6 +180,23 @@ class Reader:
         entry = load_table()["containers"][command.name]
         self.has_container = True
         given = command.options.get("image")
+        self._image(given, entry)
+        words = command.words[1:]
+        self._before_verb(command, words)
+        for name, word in options_of(command.name, words):
+            if name == entry.get("binds") and word:
+                self._add("--bind", word.text)
+            elif name == entry.get("sets") and word:
+                self._environment(word)
+            elif name != entry.get("image"):
+                self._add("--runtime-arg", _option(name, word))
+        found = unwrap(command.name, words)
+        unknown = _first_unknown(words) if found and found.is_open else None
+        if unknown and unknown.at != (given.at if given else -1):
+            self._leave(unknown.at, unknown.shown, "options that are not known")
+
+    def _image(self, given: Word | None, entry: Mapping[str, Any]) -> None:
+        """Take over the image, and what lines for the scheduler say of the container."""
         asked = {
             each.name: each.value or ""
             for each in self.script.model.directives
@@ -221,27 +208,18 @@ class Reader:
         self._add("--runtime", plain(entry["runtime"]))
         for volume in filter(None, asked.get("volume", "").split(";")):
             self._add("--bind", plain(volume))
-        words = command.words[1:]
+
+    def _before_verb(self, command: Command, words: Sequence[Word]) -> None:
+        """Say what is lost of the words up to ``exec`` or ``run``."""
         verbs = load_programs()[command.name].verbs
-        if verbs:
-            at = next(n for n, each in enumerate(words) if each.literal in verbs)
-            for each in words[:at]:
-                self._leave(each.at, each.shown, "an option before the verb")
-            if command.is_image and words[at].literal == "run":
-                why = "the image's runscript is left out: the command starts by itself"
-                self._leave(words[at].at, f"{command.name} run", why)
-        for name, word in options_of(command.name, words):
-            if name == entry.get("binds") and word:
-                self._add("--bind", word.text)
-            elif name == entry.get("sets") and word:
-                self._environment(word)
-            elif name != entry.get("image"):
-                self._add("--runtime-arg", _option(name, word))
-        found = unwrap(command.name, words)
-        if found and found.is_open:
-            for each in [w for w in words if w.is_loose and w.text[0].hole][:1]:
-                if each.at != (given.at if given else -1):
-                    self._leave(each.at, each.shown, "options that are not known")
+        if not verbs:
+            return
+        at = next(n for n, each in enumerate(words) if each.literal in verbs)
+        for each in words[:at]:
+            self._leave(each.at, each.shown, "an option before the verb")
+        if command.is_image and words[at].literal == "run":
+            why = "the image's runscript is left out: the command starts by itself"
+            self._leave(words[at].at, f"{command.name} run", why)
 
     def _environment(self, word: Word) -> None:
         """Take over ``--env NAME=VALUE``; a comma begins another one."""
@@ -265,12 +243,10 @@ class Reader:
 
     # The program
 
-    def _without_decided(
-        self, words: Sequence[Word], *, is_said: bool = True
-    ) -> tuple[Word, ...]:
+    def _without_decided(self, words: Sequence[Word]) -> tuple[Word, ...]:
         """Return a command without what the job decides of its launcher's options."""
         decided = decided_words([each.shown for each in words])
-        if is_said and decided:
+        if decided:
             said = [words[n].shown for n in decided]
             names = [each.partition("=")[0] for each in said if each.startswith("-")]
             self.taken += [f"{words[0].shown} {each}" for each in names]
@@ -308,6 +284,11 @@ class Reader:
             found.append(each)
             left += self.script.model.children(each)
         return found
+
+
+def _first_unknown(words: Sequence[Word]) -> Word | None:
+    """Return the first word that may be several, of which not even the first is known."""
+    return next((each for each in words if each.is_loose and each.text[0].hole), None)
 
 
 def _option(name: str, word: Word | None) -> Text:

@@ -6,8 +6,7 @@ import re
 from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
-from envcfg.conversion.model import Left
-from envcfg.conversion.table import load_table
+from envcfg.conversion.model import Left, load_table
 from envcfg.conversion.trace import Script, Statement
 from envcfg.conversion.words import as_value, can_be_set, is_foreign
 from envcfg.lint.model import Array, Assignment, Value

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from envcfg.lint.follow import Follower
 from envcfg.lint.frame import Frame
-from envcfg.lint.grammar import parse
+from envcfg.lint.grammar import chars_of, parse
 from envcfg.lint.model import Array, Model
-from envcfg.lint.node import chars_of
-from envcfg.lint.reading import scope_of
+from envcfg.lint.reading import STATEMENTS, scope_of
 from envcfg.lint.source import Source, Sources
 from envcfg.lint.text import HOLE, Hole, Piece, Text, Word
 
@@ -93,35 +92,45 @@ class Script(NamedTuple):
         return tuple(found)
 
     def _safe(self, piece: Piece, stood: Stood | None) -> Piece:
+        """Return *piece* so that it means the same where the step stands.
+
+        What stands in the step itself is expanded where it stood, and only has to be
+        written as it was. Anything else was expanded before. If a variable holds it, that
+        variable is taken. If it may be an item of an array, or an argument of a function,
+        nothing there means the same, and it is unknown. The rest are variables that still
+        have their value.
+        """
         hole = piece.hole
         if hole is None or hole.at < 0:
             return piece
         base = self.source.base
         is_here = stood is not None and stood.start <= hole.at - base < stood.end
+        unknown = Piece(piece.chars, piece.at, hole._replace(kind="unknown", text=""))
         is_argument = not hole.name.isidentifier()
-        is_set = (
-            hole.kind != "variable"
-            or bool(hole.op)
-            or is_argument
-            or hole.name in self.model.set_names()
-        )
-        if not is_here and is_set and (name := self._held_by(hole)):
-            quoted = hole.quoted and not hole.loose
-            held = Hole("variable", name, name, hole.scope, -1, quoted=quoted)
-            return Piece(piece.chars, piece.at, held._replace(loose=hole.loose))
-        if not is_here and self._is_item(hole):
-            return Piece(piece.chars, piece.at, hole._replace(kind="unknown", text=""))
+        if not is_here:
+            may_be_set = hole.kind != "variable" or bool(hole.op) or is_argument
+            may_be_set = may_be_set or hole.name in self.model.set_names()
+            if may_be_set and (name := self._held_by(hole)):
+                quoted = hole.quoted and not hole.loose
+                held = Hole("variable", name, name, hole.scope, -1, quoted=quoted)
+                return Piece(piece.chars, piece.at, held._replace(loose=hole.loose))
+            if self._is_item(hole):
+                return unknown
         if hole.kind != "variable":
             return piece
         if is_argument and not is_here:  # of a function they are others
-            return Piece(piece.chars, piece.at, hole._replace(kind="unknown", text=""))
+            return unknown
+        return self._as_written(piece, hole)
+
+    def _as_written(self, piece: Piece, hole: Hole) -> Piece:
+        """Return a variable by its name alone, if it was written so; else as it was."""
         found = self.sources.find(hole.at)
         name = re.escape(hole.name)
         form = rf"\$(?:{name}(?!\w)|\{{{name}(?:\}}|:?-|\[@\]\}}))"
         at = hole.at - found.base
         if written := re.compile(form).match(found.chars, at):
-            is_array = "[" in written[0] or is_argument
-            if hole.loose and hole.quoted and not is_array:  # split where it was used
+            is_several = "[" in written[0] or not hole.name.isidentifier()
+            if hole.loose and hole.quoted and not is_several:  # split where it was used
                 hole = hole._replace(quoted=False)
             return piece._replace(hole=hole)
         # As it was written: its own shell expands it as before.
@@ -158,7 +167,7 @@ class Script(NamedTuple):
 
 class _Tracer(Follower):
     def __init__(self, sources: Sources, model: Model, source: Source) -> None:
-        super().__init__(sources, model)
+        super().__init__(sources, model, STATEMENTS)
         self.source = source
         self.stood: list[Stood] = []
 

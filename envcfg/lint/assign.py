@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from envcfg.lint.follow import Follower
 from envcfg.lint.frame import Frame
+from envcfg.lint.grammar import chars_of
 from envcfg.lint.model import Array, Assignment, Value
-from envcfg.lint.node import chars_of
 from envcfg.lint.state import MANY
 from envcfg.lint.text import unknown
 
 if TYPE_CHECKING:
     from tree_sitter import Node
-
-    from envcfg.lint.follow import Follower
 
 _DECLARES = frozenset({"export", "declare", "local", "readonly", "typeset"})
 
@@ -21,10 +20,6 @@ _DECLARES = frozenset({"export", "declare", "local", "readonly", "typeset"})
 def _on_variable_assignments(follower: Follower, node: Node, frame: Frame) -> None:
     for each in node.children:
         follower.run(each, frame)
-
-
-def _on_variable_assignment(follower: Follower, node: Node, frame: Frame) -> None:
-    assign_node(follower, node, frame)
 
 
 def _on_declaration_command(follower: Follower, node: Node, frame: Frame) -> None:
@@ -101,7 +96,7 @@ def assign_node(
 
 ASSIGNMENTS = {
     "variable_assignments": _on_variable_assignments,
-    "variable_assignment": _on_variable_assignment,
+    "variable_assignment": assign_node,
     "declaration_command": _on_declaration_command,
     "unset_command": _on_unset_command,
 }

@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from envcfg.lint.follow import Follower
 from envcfg.lint.frame import Frame
+from envcfg.lint.grammar import chars_of
 from envcfg.lint.model import Value
-from envcfg.lint.node import chars_of
 from envcfg.lint.state import State
 from envcfg.lint.text import Text, unknown
 
 if TYPE_CHECKING:
     from tree_sitter import Node
-
-    from envcfg.lint.follow import Follower
 
 _CONTROL = ("then", "elif_clause", "else_clause", "fi")
 

@@ -5,22 +5,18 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from envcfg.characters import whole_number
+from envcfg.lint.follow import Follower
 from envcfg.lint.frame import Frame
 from envcfg.lint.locate import find_file, find_written
 from envcfg.lint.model import Opaque
+from envcfg.lint.state import OPTIONS
 from envcfg.lint.text import Flat, Text, Word, joined, plain, unknown
 
-if TYPE_CHECKING:
-    from envcfg.lint.follow import Follower
-
-Builtin = Callable[["Follower", Sequence[Word], Frame], None]
+Builtin = Callable[[Follower, Sequence[Word], Frame], None]
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _DEEPEST = 40
-_OPTIONS = {"e": "errexit", "u": "nounset", "a": "allexport", "x": "xtrace"}
-_FIRST_LINE = re.compile(r"#![^\n]*\bbash((?:[ \t]+-\w+)+)")
 
 
 def _eval(follower: Follower, words: Sequence[Word], frame: Frame) -> None:
@@ -58,17 +54,9 @@ def _module(follower: Follower, words: Sequence[Word], frame: Frame) -> None:
         follower.model.opaque.append(Opaque(said, words[0].at, frame.scope))
 
 
-def first_line_options(chars: str) -> frozenset[str]:
-    """Return the options that the first line of a script gives its shell (``bash -e``)."""
-    line = _FIRST_LINE.match(chars)
-    letters = "".join(each[1:] for each in (line[1].split() if line else ()))
-    return frozenset(_OPTIONS[each] for each in letters if each in _OPTIONS)
-
-
 def _set(follower: Follower, words: Sequence[Word], frame: Frame) -> None:
     del follower
     options = set(frame.state.options)
-    names = _OPTIONS
     for number, word in enumerate(words[1:], 1):
         said = word.shown
         if said == "--":
@@ -77,7 +65,7 @@ def _set(follower: Follower, words: Sequence[Word], frame: Frame) -> None:
             break
         if not said.startswith(("-", "+")):
             continue
-        asked = {names[letter] for letter in said[1:] if letter in names}
+        asked = {OPTIONS[letter] for letter in said[1:] if letter in OPTIONS}
         if "o" in said[1:] and number + 1 < len(words):
             asked.add(words[number + 1].shown)
         options = options | asked if said[0] == "-" else options - asked

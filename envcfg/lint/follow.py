@@ -1,28 +1,24 @@
 """Following a script: statement by statement, as bash would, with nothing run.
 
-Branches are both followed and joined, loops once, functions where they are called. What a
-command does is in ``run``; what words are is in ``expand``. Every step is counted and every
-depth bounded, so that no script, however made, takes long.
+Branches are both followed and joined, loops once, functions where they are called. What is
+done with each kind of statement is handed in (``reading.STATEMENTS``), so that those
+modules import this one, and this one none of them; what words are is in ``expand``. Every
+step is counted and every depth bounded, so that no script, however made, takes long.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from envcfg.lint.assign import ASSIGNMENTS
-from envcfg.lint.branch import BRANCHES
-from envcfg.lint.builtin import first_line_options
 from envcfg.lint.expand import expand_document, expand_string, expand_words
 from envcfg.lint.frame import Frame
-from envcfg.lint.grammar import parse
+from envcfg.lint.grammar import chars_of, parse, word_spans
 from envcfg.lint.model import Array, Assignment, Expansion, Model, Value
-from envcfg.lint.node import chars_of, word_spans
 from envcfg.lint.shell import Shell
-from envcfg.lint.simple import SIMPLE
 from envcfg.lint.source import Source, Sources
-from envcfg.lint.state import State
+from envcfg.lint.state import State, first_line_options
 from envcfg.lint.text import Flat, Hole, Text, Word, start
 
 if TYPE_CHECKING:
@@ -33,16 +29,19 @@ _DEEPEST = 40  # statements and strings within each other
 _LONG = f"it has more than {_STEPS:,} commands"
 _DEEP = f"it is nested more than {_DEEPEST} deep"
 _BODIES = frozenset({"program", "compound_statement", "do_group", "ERROR"})
-_HANDLERS = {**BRANCHES, **ASSIGNMENTS, **SIMPLE}
+Handler = Callable[["Follower", "Node", Frame], None]
 
 
 class Follower:
     """Follows one script, and writes down what it does."""
 
-    def __init__(self, sources: Sources, model: Model) -> None:
-        """Begin with an empty *model*."""
+    def __init__(
+        self, sources: Sources, model: Model, handlers: Mapping[str, Handler]
+    ) -> None:
+        """Begin with an empty *model*; *handlers* follow statements, by their types."""
         self.sources = sources
         self.model = model
+        self.handlers = handlers
         self.steps = _STEPS
         self.units = 0
         self._seen: set[tuple[int, str]] = set()
@@ -94,12 +93,12 @@ class Follower:
             return
         kind = node.type
         if kind == "compound_statement" and node.children[0].type == "((":
-            _HANDLERS["arithmetic"](self, node, frame)
+            self.handlers["arithmetic"](self, node, frame)
         elif kind in _BODIES:
             self.sequence(node.children, frame._replace(depth=frame.depth + 1))
         elif kind == "function_definition":
             self._define(node, frame)
-        elif handler := _HANDLERS.get(kind):
+        elif handler := self.handlers.get(kind):
             handler(self, node, frame)
 
     def sequence(self, nodes: Sequence[Node], frame: Frame) -> None:

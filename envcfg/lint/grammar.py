@@ -1,14 +1,21 @@
-"""The grammar of bash, by tree-sitter; nothing else here knows tree-sitter."""
+"""The grammar of bash, by tree-sitter: the tree of a script, and the words in it."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import TYPE_CHECKING
 
 from envcfg.errors import LibraryError
+from envcfg.lint.text import Flat
 
 if TYPE_CHECKING:
     from tree_sitter import Node, Parser
+
+_DEEPEST = 40
+_OPERATORS = frozenset(
+    {"unary_expression", "binary_expression", "parenthesized_expression"}
+)
 
 
 def parse(chars: str) -> Node:
@@ -29,3 +36,35 @@ def _parser() -> Parser:
             package="tree-sitter tree-sitter-bash", use="reading bash"
         ) from err
     return Parser(Language(tree_sitter_bash.language()))
+
+
+def leaves(node: Node, depth: int = 0) -> Iterator[Node]:
+    """Yield the words of a test."""
+    if node.type in _OPERATORS and depth < _DEEPEST:
+        for each in node.children:
+            yield from leaves(each, depth + 1)
+    elif node.end_byte > node.start_byte:
+        yield node
+
+
+def word_spans(nodes: Sequence[Node], chars: str) -> Iterator[tuple[int, int]]:
+    """Yield where each word stands; what touches is one word, as it is to bash."""
+    begin = end = -1
+    for node in nodes:
+        if node.type == "comment" or node.end_byte == node.start_byte:
+            continue
+        if 0 <= end <= node.start_byte and not chars[end : node.start_byte].replace(
+            "\\\n", ""
+        ):
+            end = node.end_byte
+            continue
+        if begin >= 0:
+            yield begin, end
+        begin, end = node.start_byte, node.end_byte
+    if begin >= 0:
+        yield begin, end
+
+
+def chars_of(flat: Flat, node: Node) -> str:
+    """Return the characters of *node*."""
+    return flat.chars[node.start_byte : node.end_byte]

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
+from envcfg.lint.follow import Follower
 from envcfg.lint.frame import Frame, Redirects
 from envcfg.lint.source import Source, read_beside
 from envcfg.lint.text import Text, Word, literal, shown
-
-if TYPE_CHECKING:
-    from envcfg.lint.follow import Follower
 
 
 def find_file(follower: Follower, word: Word, frame: Frame) -> Source | None:

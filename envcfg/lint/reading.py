@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
+from envcfg.lint.assign import ASSIGNMENTS
+from envcfg.lint.branch import BRANCHES
 from envcfg.lint.directive import read_directives
-from envcfg.lint.follow import Follower
+from envcfg.lint.follow import Follower, Handler
 from envcfg.lint.model import Assignment, Context, Model
+from envcfg.lint.simple import SIMPLE
 from envcfg.lint.source import Source, Sources
 from envcfg.lint.text import Flat, Scope, plain
 
@@ -27,6 +30,8 @@ _ITSELF = (
         re.compile(r"-[znv][ \"']+\$?\{?(?:SLURM_PROCID|SLURM_STEP_ID|SLURM_STEPID)"),
     ),
 )
+# What follows a statement, by its type in the grammar.
+STATEMENTS: Mapping[str, Handler] = {**BRANCHES, **ASSIGNMENTS, **SIMPLE}
 _ENTRY = re.compile(r"^([A-Za-z_][A-Za-z0-9_]*)=(.*)$", re.MULTILINE)
 
 
@@ -100,7 +105,7 @@ def _follow(flat: Flat, model: Model, source: Source, sources: Sources) -> Model
     model.directives = list(read_directives(flat))
     if line := _DIRECTIVE.search(source.chars):
         model.scheduler = _SCHEDULERS.get(line[1], "slurm")
-    Follower(sources, model).follow(flat, source)
+    Follower(sources, model, STATEMENTS).follow(flat, source)
     return model
 
 

@@ -48,6 +48,8 @@ class Rule(NamedTuple):
         message: one sentence, in which ``{...}`` is what the detector found.
         why: what it does to the job.
         fix: what to write instead.
+        knows: tables of names that its detector looks for, by their own names; source and
+            date are the rule's.
     """
 
     id: str
@@ -61,6 +63,7 @@ class Rule(NamedTuple):
     date: str
     bad: tuple[Sample, ...] = ()
     good: tuple[Sample, ...] = ()
+    knows: Mapping[str, Any] = {}
 
 
 class _Named(dict[str, str]):
@@ -146,6 +149,18 @@ def load_rules() -> Mapping[str, Rule]:
                 rule = _rule(entry, data["group"])
                 rules[rule.id] = rule
     return dict(sorted(rules.items()))
+
+
+@cache
+def known_words(rule: str, table: str) -> frozenset[str]:
+    """Return names that the detector of *rule* knows, by the name of their table."""
+    return frozenset(load_rules()[rule].knows[table].split())
+
+
+def known_values(rule: str, table: str) -> Mapping[str, Any]:
+    """Return what it knows of names, by each of them."""
+    found: Mapping[str, Any] = load_rules()[rule].knows[table]
+    return found
 
 
 def _rule(entry: Mapping[str, Any], group: str) -> Rule:

@@ -5,18 +5,15 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from envcfg.lint.builtin import BUILTINS
+from envcfg.lint.follow import Follower
 from envcfg.lint.frame import Frame, Redirects
 from envcfg.lint.locate import file_key, find_file, find_written, note_written
 from envcfg.lint.model import Command, Opaque
 from envcfg.lint.program import SHELLS, Start, load_programs, split_at, unwrap
 from envcfg.lint.source import kind_of
 from envcfg.lint.text import Flat, Text, Word, joined, plain, shown
-
-if TYPE_CHECKING:
-    from envcfg.lint.follow import Follower
 
 _DEEPEST = 40
 

@@ -8,17 +8,16 @@ from typing import TYPE_CHECKING
 
 from envcfg.lint.assign import assign_node
 from envcfg.lint.expand import expand_arithmetic, expand_document
+from envcfg.lint.follow import Follower
 from envcfg.lint.frame import Frame, Redirects
-from envcfg.lint.node import chars_of, leaves, word_spans
-from envcfg.lint.run import record, start_command
+from envcfg.lint.grammar import chars_of, leaves, word_spans
+from envcfg.lint.run import Assigns, record, start_command
 from envcfg.lint.shell import Shell
 from envcfg.lint.state import MOST
 from envcfg.lint.text import Text, Word, plain
 
 if TYPE_CHECKING:
     from tree_sitter import Node
-
-    from envcfg.lint.follow import Follower
 
 _LINE_END = re.compile(r"(?<!\\)\n")
 _FILE = re.compile(r"\{[A-Za-z_]\w*\}[<>]")  # of a redirection, and no word
@@ -39,15 +38,9 @@ def _on_redirected_statement(follower: Follower, node: Node, frame: Frame) -> No
     if body.type == "command":
         _command(follower, body, frame, redirects)
         return
-    read = _redirects(follower, redirects, frame)
-    if body.type in _REDIRECTS:
-        return
-    del read
-    follower.run(body, frame._replace(depth=frame.depth + 1))
-
-
-def _on_command(follower: Follower, node: Node, frame: Frame) -> None:
-    _command(follower, node, frame, [])
+    _redirects(follower, redirects, frame)  # whose words are expanded all the same
+    if body.type not in _REDIRECTS:
+        follower.run(body, frame._replace(depth=frame.depth + 1))
 
 
 def _redirects(follower: Follower, nodes: Sequence[Node], frame: Frame) -> Redirects:
@@ -89,33 +82,59 @@ def _document(node: Node, frame: Frame, shell: Shell) -> Text | None:
 
 
 def _command(
-    follower: Follower, node: Node, frame: Frame, around: Sequence[Node]
+    follower: Follower, node: Node, frame: Frame, around: Sequence[Node] = ()
 ) -> None:
+    """Follow a simple command: what it sets, reads and writes, then what it starts.
+
+    The order is that of the shell: redirections are expanded before the words, and what a
+    here-document is piped to comes last. What the grammar has put into the wrong node is
+    put right on the way: assignments of the line before, words behind a here-document.
+
+    Args:
+        around: redirections of the statement in which it stands.
+    """
+    chars = frame.flat.chars
     assigned = [c for c in node.children if c.type == "variable_assignment"]
     skipped = set(assigned)
-    if assigned and _ends_line(frame.flat.chars, assigned[-1], node):
+    if assigned and _ends_line(chars, assigned[-1], node):
         # The grammar takes several of them for the beginning of the next line.
         for each in assigned:
             assign_node(follower, each, frame)
         assigned = []
     inner = [c for c in node.children if c.type in _REDIRECTS]
     redirects = _redirects(follower, [*around, *inner], frame)
-    heredocs = [c for c in around if c.type == "heredoc_redirect"]
-    more = [c for each in heredocs for c in each.children if _is_argument(c)]
+    behind = [c for n in around if n.type == "heredoc_redirect" for c in n.children]
     skipped |= set(inner)
     nodes = [c for c in node.children if c not in skipped]
-    chars = frame.flat.chars
     spans = [
-        each
-        for each in word_spans([*nodes, *more], chars)
-        if not _FILE.fullmatch(chars, each[0], each[1] + 1)
+        (begin, end)
+        for begin, end in word_spans([*nodes, *filter(_is_argument, behind)], chars)
+        if not _FILE.fullmatch(chars, begin, end + 1)
     ]
-    piped = [c for each in heredocs for c in each.children if c.type == "pipeline"]
 
     def sets(within: Frame, number: int) -> None:
         for each in assigned:
             assign_node(follower, each, within, exported=True, command=number)
 
+    _start_variants(follower, spans, frame, redirects, sets if assigned else None)
+    if redirects.document is None:
+        return
+    for pipeline in behind:
+        for each in pipeline.children if pipeline.type == "pipeline" else ():
+            if each.type == "command":
+                words = tuple(follower.words(each.children, frame))
+                start_command(follower, words, frame, redirects)
+
+
+def _start_variants(
+    follower: Follower,
+    spans: Sequence[tuple[int, int]],
+    frame: Frame,
+    redirects: Redirects,
+    assigns: Assigns | None,
+) -> None:
+    """Follow a command with each value of its variables, but equal words only once."""
+    commands = follower.model.commands
     said: set[tuple[str, ...]] = set()
     pick, width = 0, 1
     while pick < min(width, MOST):
@@ -128,23 +147,12 @@ def _command(
             inside = frame
             if pick:
                 inside = frame._replace(state=frame.state.fork(), variant=pick)
-            number = len(follower.model.commands)
-            start_command(
-                follower, tuple(words), inside, redirects, sets if assigned else None
-            )
-            for started in follower.model.commands[number : number + 1]:
+            number = len(commands)
+            start_command(follower, tuple(words), inside, redirects, assigns)
+            if number < len(commands):
                 at = frame.flat.origin(spans[0][0])
-                follower.model.commands[number] = started._replace(stands=at)
+                commands[number] = commands[number]._replace(stands=at)
         pick += 1
-    for each in piped:
-        for command in each.children:
-            if command.type == "command" and redirects.document is not None:
-                start_command(
-                    follower,
-                    tuple(follower.words(command.children, frame)),
-                    frame,
-                    redirects,
-                )
 
 
 def _on_arithmetic(follower: Follower, node: Node, frame: Frame) -> None:
@@ -173,6 +181,6 @@ def _is_argument(node: Node) -> bool:
 SIMPLE = {
     "test_command": _on_test_command,
     "redirected_statement": _on_redirected_statement,
-    "command": _on_command,
+    "command": _command,
     "arithmetic": _on_arithmetic,
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import NamedTuple
 
 from envcfg.lint.model import Alternatives, Array, Value
@@ -9,6 +10,9 @@ from envcfg.lint.text import Text, Word, joined, unknown
 
 MOST = 4  # values that a variable may have before it is unknown
 MANY = 64  # words of an array before it is unknown
+# Options of the shell that matter here, by their letters.
+OPTIONS = {"e": "errexit", "u": "nounset", "a": "allexport", "x": "xtrace"}
+_FIRST_LINE = re.compile(r"#![^\n]*\bbash((?:[ \t]+-\w+)+)")
 
 
 class Variable(NamedTuple):
@@ -130,3 +134,10 @@ class State:
             self.arguments = running[0].arguments
         elif any(each.arguments != self.arguments for each in running):
             self.arguments = None
+
+
+def first_line_options(chars: str) -> frozenset[str]:
+    """Return the options that the first line of a script gives its shell (``bash -e``)."""
+    line = _FIRST_LINE.match(chars)
+    letters = "".join(each[1:] for each in (line[1].split() if line else ()))
+    return frozenset(OPTIONS[each] for each in letters if each in OPTIONS)

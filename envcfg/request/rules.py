@@ -149,34 +149,50 @@ def check_lines(
     for option, rule in profile.rules.items():
         if rule is None:
             continue
-        said = f"({rule.reason.source}, {rule.reason.date})"
+        value = values.get(option)
+        why = f"{rule.reason.why} ({rule.reason.source}, {rule.reason.date})"
         if rule.rule == "must" and option not in values:
             flag = ours.get(option)
-            name = f"{flag} " if flag else f"--request-arg={option}="
-            hint = f"give {name}{rule.value or '...'}"
-            if flag and (fitting := _fitting(profile, flag, rule)):
-                hint = f"give one of: {', '.join(fitting)}"
-                if rule.value and not _is_value(rule) and not is_closed(profile, flag):
-                    hint += f", or another like {rule.value}"
-            elif rule.value:
-                hint += (
-                    ", with your own" if _is_value(rule) else ", whatever stands for *"
-                )
-            yield refused(
-                f"{flag or option} is missing: {rule.reason.why} {said}", hint
-            )
+            hint = _how_to_give(profile, option, flag, rule)
+            yield refused(f"{flag or option} is missing: {why}", hint)
         elif rule.rule == "must" and rule.value and not _is_value(rule):
-            if not fnmatchcase(values[option] or "", rule.value):
-                yield refused(
-                    f"{option} {values[option]} is not like {rule.value}: "
-                    f"{rule.reason.why} {said}",
-                    f"give one that fits {rule.value}",
-                )
-        elif rule.rule == "must not" and _is_against(rule, values.get(option)):
+            if not fnmatchcase(value or "", rule.value):
+                message = f"{option} {value} is not like {rule.value}: {why}"
+                yield refused(message, f"give one that fits {rule.value}")
+        elif (
+            rule.rule == "must not"
+            and value is not None
+            and rule.value is not None
+            and fnmatchcase(value, rule.value)
+        ):
             yield refused(
-                f"{option} must not be {values[option]}: {rule.reason.why} {said}",
-                "choose another value",
+                f"{option} must not be {value}: {why}", "choose another value"
             )
+    yield from _check_asked(profile, asked)
+
+
+def _how_to_give(
+    profile: Profile, option: str, flag: str | None, rule: RequestRule
+) -> str:
+    """Return the hint for an option that must be given.
+
+    What the profile knows to exist is named, as that can be copied. Where there may be
+    others, the pattern that they fit goes with it. Else the rule's own value is all there
+    is: a pattern to fill in, or the example of what only the user can know.
+    """
+    if flag and (fitting := _fitting(profile, flag, rule)):
+        hint = f"give one of: {', '.join(fitting)}"
+        is_open = rule.value and not _is_value(rule) and not is_closed(profile, flag)
+        return f"{hint}, or another like {rule.value}" if is_open else hint
+    name = f"{flag} " if flag else f"--request-arg={option}="
+    if not rule.value:
+        return f"give {name}..."
+    rest = ", with your own" if _is_value(rule) else ", whatever stands for *"
+    return f"give {name}{rule.value}{rest}"
+
+
+def _check_asked(profile: Profile, asked: Asked) -> Iterator[Finding]:
+    """Yield what is asked for by options of ours, and the system does not let one ask."""
     for what, flag, given in (
         ("memory", "--mem-per-gpu", asked.memory_per_gpu),
         ("cores", "--cpus-per-gpu", asked.cpus_per_gpu),
@@ -190,12 +206,6 @@ def check_lines(
     if asked.nvme and not can_ask:
         message = f"profile {profile.name} knows no local disk to ask for"
         yield refused(message, "leave out --nvme")
-
-
-def _is_against(rule: RequestRule, value: str | None) -> bool:
-    return (
-        rule.value is not None and value is not None and fnmatchcase(value, rule.value)
-    )
 
 
 def check_extra(

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import combinations
+from typing import TYPE_CHECKING
 
 from envcfg.lint.facts import step_shape, steps
 from envcfg.lint.model import Command
 from envcfg.lint.rule import Fault, Job, detects
 from envcfg.lint.system import directives, most_cores, owns_nodes
 from envcfg.lint.text import holes
+
+if TYPE_CHECKING:
+    from envcfg.profile.model import Profile
 
 _MASKS = re.compile(r"(?:[a-z]+,)*(mask_cpu|map_cpu)[:=](.+)")
 _RANKS = frozenset({"SLURM_LOCALID", "SLURM_PROCID", "SLURM_NODEID", "LOCAL_RANK"})
@@ -113,32 +117,34 @@ def separated_devices(job: Job) -> Iterator[Fault]:
     profile = job.profile
     if profile is None or profile.node is None:
         return
-    advised_none = any("--gpu-bind=none" in name for name in profile.srun)
-    avoided = {
-        name.lstrip("-")
-        for name, rule in profile.rules.items()
-        if rule and rule.rule == "avoid"
-    }
-    wanted = {"gpus-per-task", "ntasks-per-gpu", "gpu-bind"}
-    looked = wanted if advised_none else wanted & avoided
-    if not looked:
-        return
-    asked = {n: d.value or "" for n, d in directives(job).items()}
-    places = {n: d.at for n, d in directives(job).items()}
+    separating = _separating(profile)
+    asked = {n: (d.value or "", d.at) for n, d in directives(job).items()}
     seen: set[int] = set()
-    for step in steps(job.model):
-        told = {**asked, **{n: w.shown for n, w in step.options.items()}}
-        where = {**places, **{n: w.at for n, w in step.options.items()}}
+    for step in steps(job.model) if separating else ():
+        told = asked | {n: (w.shown, w.at) for n, w in step.options.items()}
         tasks = step_shape(step, job.shape).per_node
-        bind = told.get("gpu-bind", "")
-        if step.is_open or not tasks or tasks < 2 or "none" in bind:
+        found = next((name for name in separating if name in told), None)
+        if step.is_open or not tasks or tasks < 2 or found is None:
             continue
-        if "allow-task-sharing" in told.get("gres-flags", "") or "$" in bind:
+        each_task = told.get("gpus-per-task", ("",))[0]
+        if _shares_gpus(told) or each_task == str(profile.node.gpus):
             continue
-        found = next((n for n in sorted(looked, reverse=True) if n in told), None)
-        if found is None or told.get("gpus-per-task") == str(profile.node.gpus):
-            continue
-        if where[found] not in seen:
-            seen.add(where[found])
-            words = {"option": found, "name": profile.name}
-            yield Fault(where[found], words)
+        at = told[found][1]
+        if at not in seen:
+            seen.add(at)
+            yield Fault(at, {"option": found, "name": profile.name})
+
+
+def _separating(profile: Profile) -> list[str]:
+    """Return the options that separate GPUs, of those that the system advises against."""
+    options = ["ntasks-per-gpu", "gpus-per-task", "gpu-bind"]
+    if any("--gpu-bind=none" in name for name in profile.srun):
+        return options
+    rules = {name.lstrip("-"): rule for name, rule in profile.rules.items() if rule}
+    return [each for each in options if each in rules and rules[each].rule == "avoid"]
+
+
+def _shares_gpus(told: Mapping[str, tuple[str, int]]) -> bool:
+    """Return whether a step is told to leave its tasks all GPUs, or may be."""
+    bind, flags = told.get("gpu-bind", ("",))[0], told.get("gres-flags", ("",))[0]
+    return "none" in bind or "$" in bind or "allow-task-sharing" in flags

@@ -7,26 +7,13 @@ from collections.abc import Iterator
 
 from envcfg.findings import Severity
 from envcfg.lint.facts import is_many
-from envcfg.lint.flow import is_server, text_of
+from envcfg.lint.flow import inner_name, inner_names, is_server, text_of
 from envcfg.lint.model import Assignment, Command
-from envcfg.lint.rule import Fault, Job, detects
+from envcfg.lint.rule import Fault, Job, detects, known_words
 from envcfg.lint.system import owns_nodes, shares_nodes
-from envcfg.lint.text import Text, holes, shown, start
+from envcfg.lint.text import Text, holes, literal, shown, start
 
 _LOCAL = re.compile(r"^(?:/tmp|/dev/shm|/var/tmp)(?:/|$)")
-_CACHES = re.compile(
-    r"(?:SINGULARITYENV_|APPTAINERENV_)?(?:MIOPEN_USER_DB_PATH|MIOPEN_CUSTOM_CACHE_DIR|"
-    r"TRITON_CACHE_DIR|TRITON_HOME|TORCHINDUCTOR_CACHE_DIR|AITER_JIT_DIR|TORCH_EXTENSIONS_DIR|"
-    r"TORCHELASTIC_ERROR_FILE|VLLM_CACHE_ROOT|NUMBA_CACHE_DIR|CUDA_CACHE_PATH|XDG_CACHE_HOME)"
-)
-_SAME = frozenset(
-    "SLURM_PROCID SLURM_LOCALID SLURM_NODEID LOCAL_RANK RANK NODE_RANK HOSTNAME "
-    "SLURMD_NODENAME OMPI_COMM_WORLD_RANK OMPI_COMM_WORLD_LOCAL_RANK".split()
-)
-_COMPILED = re.compile(
-    r"TRITON_CACHE_DIR|TORCH_EXTENSIONS_DIR|TORCHINDUCTOR_CACHE_DIR|AITER_JIT_DIR|"
-    r"MIOPEN_USER_DB_PATH|MIOPEN_CUSTOM_CACHE_DIR|VLLM_CACHE_ROOT|NUMBA_CACHE_DIR"
-)
 _PARALLEL = re.compile(r"/(?:scratch|project|projappl|flash|lustre|pfs)/")
 _BY_RANK = re.compile(r"LOCALID|LOCAL_RANK|PROCID")
 _EVERYTHING = re.compile(
@@ -38,6 +25,8 @@ _FOR_IMAGES = re.compile(
 )
 _MKTEMP = re.compile(r"^mktemp\b")
 _ELSEWHERE = re.compile(r"\s-[a-z]*p\b|--tmpdir|\s/(?!tmp|dev/shm|var/tmp)\w|\$")
+# The two folders of MIOpen, which go together.
+_MIOPEN = ("MIOPEN_USER_DB_PATH", "MIOPEN_CUSTOM_CACHE_DIR")
 
 
 def _settings(job: Job) -> Iterator[Assignment]:
@@ -46,12 +35,45 @@ def _settings(job: Job) -> Iterator[Assignment]:
             yield each
 
 
+@detects("EC310")
+def incomplete_miopen(job: Job) -> Iterator[Fault]:
+    """One of MIOpen's two folders is set, and not the other."""
+    model = job.model
+    if model.is_dump:
+        return
+    names = inner_names(model)
+    for each in model.assignments:
+        off = each.name == "MIOPEN_DISABLE_CACHE" and each.exported
+        if off and literal(text_of(each.value)) == "1":
+            message = "{name}=1: each rank compiles its kernels anew"
+            fix = "leave it out, and set " + " and ".join(_MIOPEN)
+            yield Fault(each.at, {"name": each.name}, "note", message, fix)
+    here = [name for name in _MIOPEN if name in names]
+    if len(here) != 1 or any(
+        n.startswith(("MIOPEN_USER", "MIOPEN_C")) and n not in _MIOPEN for n in names
+    ):
+        return
+    lacking = next(name for name in _MIOPEN if name not in names)
+    severity: Severity = "note" if model.opaque else "warning"
+    first = next(a for a in model.assignments if a.name.endswith(here[0]))
+    if model.scope != "unknown" or first.scope != "unknown":
+        yield Fault(first.at, {"name": here[0], "lacking": lacking}, severity)
+
+
 @detects("EC311")
 def made_on_first_node(job: Job) -> Iterator[Fault]:
     """A folder in the memory or on the disk of the first node, for tasks of all nodes."""
     if job.model.scope != "batch" or (job.shape.nodes or 1) < 2:
         return
     seen: set[int] = set()
+    for fault in (*_folders(job), *_temporary(job)):
+        if fault.at not in seen:
+            seen.add(fault.at)
+            yield fault
+
+
+def _folders(job: Job) -> Iterator[Fault]:
+    """Yield where such a folder is made, or one is removed that was there before."""
     made = {
         word.shown
         for command in job.model.commands
@@ -60,30 +82,43 @@ def made_on_first_node(job: Job) -> Iterator[Fault]:
     }
     last = max((c.number for c in job.model.commands if c.is_step), default=-1)
     for command in job.model.commands:
-        if command.name not in ("mkdir", "install", "rm") or command.scope != "batch":
-            continue
-        is_rm = command.name == "rm"
-        if is_rm and (command.number > last or command.context.function == "trap"):
-            continue
-        if command.parent is not None or command.substitution or command.context.loop:
+        if not _changes_folders(command, last):
             continue
         for word in command.arguments:
             path = word.shown
             if not _LOCAL.match(path) or path.rstrip("/") in ("/tmp", "/dev/shm"):  # noqa: S108
                 continue
-            if is_rm and (path in made or not _deletes(command, path)):
-                continue
-            if _goes_to_tasks(path, command, job) and command.at not in seen:
-                seen.add(command.at)
-                message = "{path} is removed on the first node only" if is_rm else None
+            message = None
+            if command.name == "rm":
+                if path in made or not _deletes(command, path):
+                    continue
+                message = "{path} is removed on the first node only"
+            if _goes_to_tasks(path, command, job):
                 yield Fault(command.at, {"path": path}, message=message)
+
+
+def _changes_folders(command: Command, last: int) -> bool:
+    """Return whether the batch script makes folders, or removes some for its steps.
+
+    Args:
+        last: the number of the last step, behind which it tidies up.
+    """
+    if command.name not in ("mkdir", "install", "rm") or command.scope != "batch":
+        return False
+    context = command.context
+    if command.name == "rm" and (command.number > last or context.function == "trap"):
+        return False
+    return command.parent is None and not command.substitution and not context.loop
+
+
+def _temporary(job: Job) -> Iterator[Fault]:
+    """Yield where ``mktemp`` makes the folder of a variable that all nodes see."""
     for each in _settings(job):
         for hole in holes(text_of(each.value)):
-            temporary = hole.kind == "command" and _MKTEMP.match(hole.text)
-            if not temporary or hole.scope != "batch" or _ELSEWHERE.search(hole.text):
+            is_made = hole.kind == "command" and _MKTEMP.match(hole.text)
+            if not is_made or _ELSEWHERE.search(hole.text):
                 continue
-            if hole.at not in seen and each.scope == "batch":
-                seen.add(hole.at)
+            if hole.scope == "batch" and each.scope == "batch":
                 message = (
                     "mktemp makes {path} on the first node, and {name} is used on all"
                 )
@@ -119,7 +154,11 @@ def shared_name(job: Job) -> Iterator[Fault]:
     for each in _settings(job):
         value = text_of(each.value)
         path = shown(value)
-        if not _CACHES.fullmatch(each.name) or not _LOCAL.match(path) or path in seen:
+        if (
+            inner_name(each.name) not in known_words("EC312", "caches")
+            or not _LOCAL.match(path)
+            or path in seen
+        ):
             continue
         message = fix = None
         if _is_own(value):
@@ -137,7 +176,12 @@ def shared_name(job: Job) -> Iterator[Fault]:
 def _meets_others(value: Text, job: Job) -> bool:
     """Return whether other jobs of the user are on the node, and use or lose the same."""
     named = {hole.name or hole.text for hole in holes(value)}
-    if not named <= _SAME | {"USER", "LOGNAME", "whoami", "id -un"}:
+    if not named <= known_words("EC312", "ranks") | {
+        "USER",
+        "LOGNAME",
+        "whoami",
+        "id -un",
+    }:
         return False  # what is not known may be the job
     return shares_nodes(job) or (
         (job.shape.nodes or 0) == 1
@@ -156,7 +200,8 @@ def _deletes(command: Command, path: str) -> bool:
 def _is_own(value: Text) -> bool:
     """Return whether a path may name user or job; what is not known may."""
     return any(
-        hole.kind != "variable" or hole.name not in _SAME for hole in holes(value)
+        hole.kind != "variable" or hole.name not in known_words("EC312", "ranks")
+        for hole in holes(value)
     )
 
 
@@ -168,7 +213,11 @@ def shared_file_system(job: Job) -> Iterator[Fault]:
     for each in _settings(job):
         value = text_of(each.value)
         said = shown(value)
-        if not _COMPILED.fullmatch(each.name) or each.scope == "unknown" or not said:
+        if (
+            each.name not in known_words("EC313", "compiled")
+            or each.scope == "unknown"
+            or not said
+        ):
             continue
         first = value[0].hole
         at_home = said.startswith("~/") or (first is not None and first.name == "HOME")

@@ -25,20 +25,15 @@ def cores_not_repeated(job: Job) -> Iterator[Fault]:
     count = whole_number(asked[-1].value) if asked else None
     if model.scope != "batch" or not count or count < 2:
         return
-    if "SRUN_CPUS_PER_TASK" in model.set_names():
+    if "SRUN_CPUS_PER_TASK" in model.set_names() or _has_masks(job):
         return
-    binds = [
-        shown(text_of(a.value)) for a in model.assignments if a.name == "SLURM_CPU_BIND"
-    ]
-    if any(mask in each for each in binds for mask in _OWN_MASKS):
-        return
-    lacking: dict[int, list[Command]] = {}
+    steps_at: dict[int, list[Command]] = {}
     for step in steps(model):
         if step.scope == "batch":
-            lacking.setdefault(step.at, []).append(step)
+            steps_at.setdefault(step.at, []).append(step)
     wrong = [
         same[0]
-        for same in lacking.values()
+        for same in steps_at.values()
         if all(_lacks_cores(each, job) for each in same)
     ]
     if not wrong:
@@ -47,6 +42,16 @@ def cores_not_repeated(job: Job) -> Iterator[Fault]:
     others = f" (and of {len(wrong) - 1} more)" if len(wrong) > 1 else ""
     edit = Edit(first.at + 4, first.at + 4, " --cpus-per-task=$SLURM_CPUS_PER_TASK")
     yield Fault(first.at, {"count": count, "others": others}, edit=edit)
+
+
+def _has_masks(job: Job) -> bool:
+    """Return whether a variable binds all steps to cores that the script names."""
+    return any(
+        mask in shown(text_of(each.value))
+        for each in job.model.assignments
+        if each.name == "SLURM_CPU_BIND"
+        for mask in _OWN_MASKS
+    )
 
 
 def _lacks_cores(step: Command, job: Job) -> bool:
@@ -75,20 +80,17 @@ def too_few_cores(job: Job) -> Iterator[Fault]:
         if not is_agent(command) or command.variant or command.at in seen:
             continue
         step = job.model.step_of(command)
-        if step is None and (command.scope != "batch" or command.parent is not None):
-            continue
-        if step is not None and (step.is_open or _binds_itself(step)):
+        if not _has_cores_of_job(command, step):
             continue
         shape = step_shape(step, job.shape) if step is not None else job.shape
         found = _processes(command, shape)
-        cores = shape.cpus
-        if step is None and cores is not None:
-            cores *= (
-                shape.per_node or 1
-            )  # the batch shell has what all tasks would have
         if found is None or found[0] < 2 or owns_nodes(job) is True:
             continue
         count, at = found
+        cores = shape.cpus
+        if step is None and cores is not None:
+            # The batch shell has what all tasks would have.
+            cores *= shape.per_node or 1
         words = {"cores": cores, "count": count, "name": program_name(command)}
         if cores is not None and cores < count:
             seen.add(command.at)
@@ -99,6 +101,15 @@ def too_few_cores(job: Job) -> Iterator[Fault]:
             message = "{name} starts {count} processes, and no cores are asked for"
             severity: Severity = "warning" if owns_nodes(job) is False else "note"
             yield Fault(at, words, severity, message)
+
+
+def _has_cores_of_job(command: Command, step: Command | None) -> bool:
+    """Return whether what starts *command* has the cores that Slurm gives, and no masks."""
+    if step is None:
+        return command.scope == "batch" and command.parent is None
+    bind = step.options.get("cpu-bind")
+    is_masked = bind is not None and any(mask in bind.shown for mask in _OWN_MASKS)
+    return not step.is_open and not is_masked
 
 
 def _processes(command: Command, shape: Shape) -> tuple[int, int] | None:
@@ -128,8 +139,3 @@ def _asks_no_cores(job: Job, step: Command | None) -> bool:
         return False
     tasks = job.shape.per_node or job.shape.tasks or 1
     return bool(job.model.directives) and tasks == 1
-
-
-def _binds_itself(step: Command) -> bool:
-    bind = step.options.get("cpu-bind")
-    return bind is not None and any(mask in bind.shown for mask in _OWN_MASKS)

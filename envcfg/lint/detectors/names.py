@@ -8,44 +8,9 @@ from functools import lru_cache
 
 from envcfg.lint.flow import command_with
 from envcfg.lint.model import Expansion
-from envcfg.lint.rule import Fault, Job, detects
+from envcfg.lint.rule import Fault, Job, detects, known_values, known_words
 
 _ASKS = frozenset({"-z", "-n", "-v"})
-_WRONG_NAMES = {
-    "SLURM_JOBNAME": "SLURM_JOB_NAME",
-    "SLURM_NNODE": "SLURM_NNODES",
-    "SLURM_NUM_NODES": "SLURM_JOB_NUM_NODES",
-    "SLURM_NODES": "SLURM_JOB_NUM_NODES",
-    "SLURM_JOB_NNODES": "SLURM_JOB_NUM_NODES",
-    "SLURM_LOCAL_ID": "SLURM_LOCALID",
-    "SLURM_PROC_ID": "SLURM_PROCID",
-    "SLURM_NODE_ID": "SLURM_NODEID",
-    "SLURM_LOCALRANK": "SLURM_LOCALID",
-    "SLURM_RANK": "SLURM_PROCID",
-    "SLURM_NODE_LIST": "SLURM_JOB_NODELIST",
-    "SLURM_JOB_NODE_LIST": "SLURM_JOB_NODELIST",
-    "SLURM_TASKS_PER_NODES": "SLURM_TASKS_PER_NODE",
-    "SLURM_CPU_PER_TASK": "SLURM_CPUS_PER_TASK",
-    "SLURM_CPUS_PER_TASKS": "SLURM_CPUS_PER_TASK",
-    "SLURM_NTASK": "SLURM_NTASKS",
-    "SLURM_NTASKS_PER_NODES": "SLURM_NTASKS_PER_NODE",
-    "SLURM_GPU_PER_NODE": "SLURM_GPUS_PER_NODE",
-    "SLURM_JOB_GPU": "SLURM_JOB_GPUS",
-    "JOBID": "SLURM_JOB_ID",
-    "JOB_ID": "SLURM_JOB_ID",
-}
-# Of Slurm too, though no reader of ours asks for them.
-_ALSO = frozenset(
-    "SLURM_ARRAY_TASK_MIN SLURM_ARRAY_TASK_MAX SLURM_ARRAY_TASK_STEP SLURM_JOB_USER "
-    "SLURM_JOB_UID SLURM_JOB_GID SLURM_JOB_GROUP SLURM_JOB_END_TIME SLURM_JOB_START_TIME "
-    "SLURM_JOB_DEPENDENCY SLURM_JOB_RESERVATION SLURM_JOB_CONSTRAINTS SLURM_JOB_EXTRA "
-    "SLURM_JOB_LICENSES SLURM_JOB_COMMENT SLURM_JOB_DERIVED_EC SLURM_JOB_EXIT_CODE "
-    "SLURM_GPUS_PER_SOCKET SLURM_DIST_PLANESIZE SLURM_DIST_LLLP SLURM_PRIO_PROCESS "
-    "SLURM_OVERCOMMIT SLURM_PROFILE SLURM_HET_SIZE SLURM_NODE_ALIASES SLURM_MEM_BIND "
-    "SLURM_CLUSTERS SLURM_TMPDIR SLURM_UMASK SLURM_DEBUG SLURM_EXACT SLURM_OVERLAP "
-    "SLURM_TASK_PID SLURM_CPUS_PER_NODE SLURM_RESERVATION SLURM_PARTITION SLURM_ACCOUNT "
-    "SLURM_QOS SLURM_SHARDS_ON_NODE SLURM_TRES_PER_TASK SLURM_RLIMIT_CORE".split()
-)
 _NO_DIGIT = re.compile(r"\D+")
 _SHORTEST = 5  # letters of a name of which another is a slip
 
@@ -91,8 +56,8 @@ def _is_asked_for(each: Expansion, job: Job) -> bool:
 
 def _of_slurm(name: str) -> str | None:
     """Return the name of Slurm's that was meant; None where this is one, or none."""
-    if name in _WRONG_NAMES:
-        return _WRONG_NAMES[name]
+    if right := known_values("EC106", "slips").get(name):
+        return str(right)
     return _near_slurm(name) if name.startswith("SLURM_") else None
 
 
@@ -100,7 +65,7 @@ def _of_slurm(name: str) -> str | None:
 def _near_slurm(name: str) -> str | None:
     from envcfg.knowledge.variables import find_variable, load_variables
 
-    if name in _ALSO or find_variable(name) is not None:
+    if name in known_words("EC106", "slurm") or find_variable(name) is not None:
         return None
     known = [each for each in load_variables() if each.startswith("SLURM_")]
     near = [each for each in known if _is_slip(name, each)]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from envcfg.findings import Severity
 from envcfg.lint.flow import inner_name, inner_names, is_agent, text_of, values_of
 from envcfg.lint.model import Assignment
-from envcfg.lint.rule import Fault, Job, detects
+from envcfg.lint.rule import Fault, Job, detects, known_values
 from envcfg.lint.text import literal
 
 if TYPE_CHECKING:
@@ -18,13 +18,6 @@ if TYPE_CHECKING:
 _COLLECTIVE = re.compile(r"NCCL_|RCCL_|MASTER_ADDR$|TORCH_NCCL_")
 _REMARK = re.compile(r"(?:^|\s)#(?!SBATCH|!|PBS).*\w")
 _LONGEST = 1000  # characters of a line with a remark
-_OFF = {
-    "NCCL_NET": ("Socket", "socket"),
-    "NCCL_P2P_DISABLE": ("1",),
-    "NCCL_SHM_DISABLE": ("1",),
-    "FI_MR_CACHE_MONITOR": ("disabled",),
-    "NCCL_NET_GDR_LEVEL": ("0", "LOC"),
-}
 _SIZES = ("FI_CXI_RDZV_GET_MIN", "FI_CXI_RDZV_THRESHOLD", "FI_CXI_RDZV_EAGER_SIZE")
 _ON_SLINGSHOT = re.compile(r"FI_CXI_|CXI_")
 
@@ -68,7 +61,7 @@ def transport_off(job: Job) -> Iterator[Fault]:
     """A transport that somebody has switched off, and nobody said why."""
     if (job.shape.nodes or 1) < 2:
         return
-    for name, off in _OFF.items():
+    for name, off in known_values("EC523", "disabling").items():
         for each, value in values_of(job, name):
             if (
                 value in off

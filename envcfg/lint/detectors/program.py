@@ -8,21 +8,12 @@ from collections.abc import Iterator
 
 from envcfg.findings import Severity
 from envcfg.lint.facts import is_helper, steps
-from envcfg.lint.flow import is_agent, is_server
+from envcfg.lint.flow import inner_name, is_agent, is_server, text_of
 from envcfg.lint.model import Command, Model
-from envcfg.lint.rule import Edit, Fault, Job, detects
-from envcfg.lint.text import holes
+from envcfg.lint.rule import Edit, Fault, Job, detects, known_values, known_words
+from envcfg.lint.text import Hole, holes, literal
 
 _PATHS = frozenset({"dirname", "readlink", "realpath", "cd"})
-_ENDS = frozenset(
-    {"exit", "return", "wait", "trap", "[", "[[", "((", "sbatch", "scancel"}
-)
-_SUCCEED = frozenset(
-    "echo printf date set unset export kill pkill killall sleep rm rmdir cp mv rsync tar "
-    "mkdir touch ls cat tail head grep true : cd pwd module ml conda deactivate sync seff "
-    "sacct sstat scontrol squeue nvidia-smi rocm-smi hostname df du free uname env "
-    "tee mail".split()
-)
 _THROUGH = frozenset("time env nice ionice stdbuf timeout command nohup".split())
 
 
@@ -34,36 +25,42 @@ def lost_exit_code(job: Job) -> Iterator[Fault]:
         return
     if any(e.name in ("?", "PIPESTATUS") for e in model.expansions):
         return
-    main = [
-        s
-        for s in steps(model)
-        if not s.substitution and s.scope == "batch" and _is_top(s, model)
-        and len(s.words) > 1 and not is_helper(s, model)
-    ]  # fmt: skip
-    main = [s for s in main if model.children(s)]
-    if not main:
+    step = next(
+        filter(lambda each: _is_main(each, model), reversed(steps(model))), None
+    )
+    if step is None or step.context.tested or step.context.function:
         return
-    last = main[-1]
-    context = last.context
-    if context.tested or context.function:
-        return
+    context = step.context
     if context.background:
-        yield from _waited_for(last, job)
+        yield from _waited_for(step, job)
+    elif context.loop:
         return
-    if context.loop:
-        return
-    if context.forgiven:
-        yield Fault(last.at, {"what": "|| true"})
+    elif context.forgiven:
+        yield Fault(step.at, {"what": "|| true"})
     elif context.piped:
         if "pipefail" not in context.options:
             message = "the exit code of srun is lost: that of the pipe's end counts"
             yield Fault(
-                last.at, {"what": "the pipe"}, None, message, "set -o pipefail before"
+                step.at, {"what": "the pipe"}, None, message, "set -o pipefail before"
             )
-    elif "errexit" not in context.options and (after := _after(last, job)):
+    elif "errexit" not in context.options and (after := _after(step, job)):
         # What may fail itself, as a second program, can say what the job is worth.
-        severity: Severity | None = None if after.name in _SUCCEED else "note"
-        yield Fault(last.at, {"what": after.name or "what follows"}, severity)
+        severity: Severity | None = (
+            None if after.name in known_words("EC734", "succeed") else "note"
+        )
+        yield Fault(step.at, {"what": after.name or "what follows"}, severity)
+
+
+def _is_main(step: Command, model: Model) -> bool:
+    """Return whether *step* is what the job is for: the script itself starts it.
+
+    So it does where only ``time`` or the like stands before it.
+    """
+    if step.substitution or step.scope != "batch" or len(step.words) < 2:
+        return False
+    if any(each.name not in _THROUGH for each in model.ancestors(step)):
+        return False
+    return bool(model.children(step)) and not is_helper(step, model)
 
 
 def _waited_for(step: Command, job: Job) -> Iterator[Fault]:
@@ -81,11 +78,6 @@ def _waited_for(step: Command, job: Job) -> Iterator[Fault]:
     yield Fault(waits[0].at, {"what": "wait"}, None, message, fix)
 
 
-def _is_top(step: Command, model: Model) -> bool:
-    """Return whether the script itself starts *step*, or ``time`` in it."""
-    return all(each.name in _THROUGH for each in model.ancestors(step))
-
-
 def _after(step: Command, job: Job) -> Command | None:
     """Return the command that ends the script in place of *step*."""
     inside = {step.number}
@@ -101,7 +93,11 @@ def _after(step: Command, job: Job) -> Command | None:
             or each.context.function
         ):
             continue
-        elif each.is_step or each.name in _ENDS or each.context.options & {"errexit"}:
+        elif (
+            each.is_step
+            or each.name in known_words("EC734", "ends")
+            or each.context.options & {"errexit"}
+        ):
             return None
         else:
             found = each
@@ -148,30 +144,32 @@ def script_location(job: Job) -> Iterator[Fault]:
         return
     yield from _late(job)
     yield from _made_too_late(job)
-    seen: set[int] = set()
     for each in model.expansions:
         cut = each.name in ("0", "BASH_SOURCE") and each.hole.op[:1] == "%"
         if cut and each.hole.scope == "batch" and not _is_elsewhere(each.at, job):
             yield Fault(each.at, {"name": "$0" if each.name == "0" else "BASH_SOURCE"})
-    for command in model.commands:
+    seen: set[int] = set()
+    for hole in _looked_up(job):
+        # Offsets of another file are of what is sourced, which stays where it is.
+        own = any(d.line_at <= hole.at for d in model.directives)
+        if hole.at in seen or not own or _is_elsewhere(hole.at, job):
+            continue
+        if ":-" not in job.before(hole.at):
+            seen.add(hole.at)
+            yield Fault(hole.at, {"name": "$0" if hole.name == "0" else "BASH_SOURCE"})
+
+
+def _looked_up(job: Job) -> Iterator[Hole]:
+    """Yield the script's own name where a command makes a folder of it."""
+    for command in job.model.commands:
         if command.name not in _PATHS or command.scope != "batch":
             continue
         if any("SLURM" in c or "BASH_SOURCE" in c for c in command.context.conditions):
             continue
         for word in command.arguments:
             for hole in holes(word.text):
-                if hole.name not in ("0", "BASH_SOURCE") or hole.op or hole.at in seen:
-                    continue
-                # Offsets of another file are of what is sourced, which stays where it is.
-                own = any(d.line_at <= hole.at for d in model.directives)
-                if (
-                    own
-                    and ":-" not in job.before(hole.at)
-                    and not _is_elsewhere(hole.at, job)
-                ):
-                    seen.add(hole.at)
-                    said = "$0" if hole.name == "0" else "BASH_SOURCE"
-                    yield Fault(hole.at, {"name": said})
+                if hole.name in ("0", "BASH_SOURCE") and not hole.op:
+                    yield hole
 
 
 def _is_elsewhere(at: int, job: Job) -> bool:
@@ -218,3 +216,26 @@ def _made_too_late(job: Job) -> Iterator[Fault]:
                 words = {"folder": said, "option": folders[said]}
                 yield Fault(word.at, words, "warning", message, fix)
                 return
+
+
+@detects("EC737")
+def debug_left_on(job: Job) -> Iterator[Fault]:
+    """What helps to find a fault, and slows every run."""
+    for each in job.model.assignments:
+        if each.value is None or each.context.conditions:
+            continue
+        if not (each.exported or each.how == "env" or each.command is not None):
+            continue
+        name = inner_name(each.name)
+        value = literal(text_of(each.value))
+        if value is not None and value in known_values("EC737", "values").get(name, ()):
+            is_slow = name in known_words("EC737", "slow")
+            severity: Severity | None = None if is_slow else "note"
+            yield Fault(each.at, {"name": name, "value": value}, severity)
+        elif name == "NCCL_DEBUG_SUBSYS" and value:
+            parts = set(value.upper().split(","))
+            if not any(p.startswith("^") for p in parts) and not parts & {"NET", "ALL"}:
+                message = "{value} hides why a network plugin was not loaded"
+                edit = Edit(each.value_at, each.value_at + len(value), "INIT,ENV,NET")
+                fix = "INIT,ENV,NET"
+                yield Fault(each.at, {"value": value}, "note", message, fix, edit)

@@ -36,57 +36,66 @@ _NTH = re.compile(r"hostname\s+(?:-I|--all-ip-addresses)\b.*\|\s*(?:awk|cut)\b")
 @detects("EC416")
 def address_in_task(job: Job) -> Iterator[Fault]:
     """Every node takes itself for the first, or the address is never seen."""
-    nodes = job.shape.nodes
     for each in job.model.assignments:
-        if each.name not in _ADDRESSES or each.value is None:
-            continue
-        value = text_of(each.value)
-        if launch := _hole(value, "SLURM_LAUNCH_NODE_IPADDR"):
-            message = (
-                "SLURM_LAUNCH_NODE_IPADDR is the node on which srun was called, which need "
-                "not be the first of the step"
-            )
-            severity: Severity = "error" if (nodes or 1) > 1 else "warning"
-            yield Fault(launch.at, {"value": "it"}, severity, message)
-        elif each.scope in ("task", "container") and nodes and nodes > 1:
-            at = _own(value)
-            if at is not None and not _is_alone(each, job):
-                yield Fault(
-                    max(at, each.at), {"value": shown(value), "name": each.name}
-                )
-        elif each.scope == "batch" and each.exported and (nodes or 1) > 1:
-            said = literal(value)
-            everywhere = any(
-                c.is_step and not STEP_SIZES & c.options.keys()
-                for c in job.model.commands
-            )
-            if (
-                said
-                and _HERE.match(said)
-                and everywhere
-                and not each.context.conditions
-            ):
-                at = max(start(value), each.at)
-                yield Fault(at, {"value": said, "name": each.name})
+        if each.name in _ADDRESSES and each.value is not None:
+            yield from _set_address(each, text_of(each.value), job)
     yield from _unexported(job)
-    if nodes is None or nodes < 2:
+    if (job.shape.nodes or 1) > 1:
+        yield from _told_addresses(job)
+
+
+def _set_address(each: Assignment, value: Text, job: Job) -> Iterator[Fault]:
+    """Yield what is wrong with the address that a variable gets.
+
+    A variable of Slurm's that means another node is wrong in every scope, so it is looked
+    for first. A task that names its own node is wrong on several nodes, unless each node is
+    to be a job of its own. The batch shell may well name its own node, which is the first,
+    but not by a name that each node takes for itself, if a step on all nodes sees it.
+    """
+    nodes = job.shape.nodes or 1
+    if launch := _hole(value, "SLURM_LAUNCH_NODE_IPADDR"):
+        message = (
+            "SLURM_LAUNCH_NODE_IPADDR is the node on which srun was called, which need "
+            "not be the first of the step"
+        )
+        severity: Severity = "error" if nodes > 1 else "warning"
+        yield Fault(launch.at, {"value": "it"}, severity, message)
+    elif nodes < 2:
         return
+    elif each.scope in ("task", "container"):
+        at = _own(value)
+        if at is not None and not _is_alone(each, job):
+            yield Fault(max(at, each.at), {"value": shown(value), "name": each.name})
+    elif each.scope == "batch" and each.exported and not each.context.conditions:
+        said = literal(value)
+        if said and _HERE.match(said) and _runs_everywhere(job):
+            at = max(start(value), each.at)
+            yield Fault(at, {"value": said, "name": each.name})
+
+
+def _runs_everywhere(job: Job) -> bool:
+    """Return whether a step runs on all nodes of the job."""
+    return any(
+        each.is_step and not STEP_SIZES & each.options.keys()
+        for each in job.model.commands
+    )
+
+
+def _told_addresses(job: Job) -> Iterator[Fault]:
+    """Yield options by which a launcher on several nodes is told of its own node."""
     for command in job.model.commands:
-        if command.scope not in ("task", "container"):
+        if command.scope not in ("task", "container") or not is_agent(command):
             continue
         asked = {o.name: o for o in options(command)}
-        if "standalone" in asked or _one_node(asked):
-            continue
-        if any(each.name == "standalone" for each in options(command)) or is_alone(
-            command
-        ):
+        if "standalone" in asked or _one_node(asked) or is_alone(command):
             continue
         for option in asked.values():
-            if option.name in _ADDRESS_OPTIONS and is_agent(command):
-                at = _own(option.value.text)
-                if at is not None:
-                    words = {"value": option.value.shown, "name": f"--{option.name}"}
-                    yield Fault(at, words)
+            if option.name not in _ADDRESS_OPTIONS:
+                continue
+            at = _own(option.value.text)
+            if at is not None:
+                words = {"value": option.value.shown, "name": f"--{option.name}"}
+                yield Fault(at, words)
 
 
 def _one_node(asked: Mapping[str, Option]) -> bool:
@@ -130,19 +139,10 @@ def _is_alone(each: Assignment, job: Job) -> bool:
 def _unexported(job: Job) -> Iterator[Fault]:
     """Yield where the address is computed and no task ever sees it."""
     model = job.model
-    if model.scope != "batch" or model.is_dump:
+    first = _first_unseen(job)
+    if first is None or first.context.function:
         return
-    assigned = [a for a in model.assignments if a.name == "MASTER_ADDR"]
-    mine = [
-        a for a in assigned if a.how == "=" and a.scope == "batch" and a.command is None
-    ]
-    if not mine or any(a.exported for a in assigned):
-        return
-    if any(e.name == "MASTER_ADDR" for e in model.expansions):
-        return
-    if any("allexport" in c.context.options for c in model.commands):
-        return
-    if any(c.is_step for c in model.commands) and not mine[0].context.function:
+    if any(c.is_step for c in model.commands):
         message = "MASTER_ADDR is neither exported nor used: no task sees it"
         # One node finds itself, and a launcher that is told another way needs none.
         told = any(
@@ -151,7 +151,23 @@ def _unexported(job: Job) -> Iterator[Fault]:
             for option in options(command)
         )
         severity: Severity = "note" if told or job.shape.nodes == 1 else "error"
-        yield Fault(mine[0].at, {}, severity, message, fix="export MASTER_ADDR")
+        yield Fault(first.at, {}, severity, message, fix="export MASTER_ADDR")
+
+
+def _first_unseen(job: Job) -> Assignment | None:
+    """Return where the batch shell sets a MASTER_ADDR that it keeps to itself."""
+    model = job.model
+    if model.scope != "batch" or model.is_dump:
+        return None
+    assigned = [a for a in model.assignments if a.name == "MASTER_ADDR"]
+    if any(a.exported for a in assigned):
+        return None
+    if any(e.name == "MASTER_ADDR" for e in model.expansions):
+        return None
+    if any("allexport" in c.context.options for c in model.commands):
+        return None
+    mine = (a for a in assigned if a.how == "=" and a.scope == "batch")
+    return next((a for a in mine if a.command is None), None)
 
 
 @detects("EC417")

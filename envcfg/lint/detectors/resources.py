@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from envcfg.characters import whole_number
 from envcfg.lint.facts import Shape, gpus_asked, step_shape
-from envcfg.lint.flow import agent_of, is_agent, options, program_name, text_of
+from envcfg.lint.flow import (
+    Option,
+    agent_of,
+    is_agent,
+    options,
+    program_name,
+    text_of,
+)
 from envcfg.lint.model import Assignment, Command
-from envcfg.lint.rule import Fault, Job, detects
+from envcfg.lint.rule import Fault, Job, detects, known_words
 from envcfg.lint.text import holes, shown
 
-_STARTERS = frozenset(
-    "srun mpirun mpiexec jsrun ssh pdsh clush flux parallel sbatch aprun prun ibrun".split()
-)
 _PROCESSES = frozenset(
     {"nproc-per-node", "num-processes", "num-gpus", "num-accelerators"}
 )
+
+
+_MASKS = ("ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES")
 
 
 @detects("EC633")
@@ -88,7 +95,9 @@ def _agent_without_srun(job: Job) -> Iterator[Fault]:
     model = job.model
     if nodes is None or nodes < 2:
         return
-    others = {c.name for c in model.commands if not c.is_step} & _STARTERS
+    others = {c.name for c in model.commands if not c.is_step} & known_words(
+        "EC633", "starters"
+    )
     for command in model.commands:
         agent = agent_of(command)
         if command.scope != "batch" or agent is None or agent.own_hosts:
@@ -122,32 +131,43 @@ def _apart(job: Job) -> Iterator[Fault]:
         if command.context.conditions or "nodelist" in step.options:
             continue
         seen.add(command.at)
-        machines = asked.get("num-machines")
-        count = machines.value.literal if machines else "1"
-        if count == "1" and not {n for n in job.model.set_names() if "ACCELERATE" in n}:
-            message = "{name} runs on {nodes} nodes, each of which trains apart"
-            fix = "--num_machines, --machine_rank and --main_process_ip"
-            at = machines.value.at if machines else command.at
-            words = {"name": program_name(command), "nodes": nodes}
-            yield Fault(at, words, None, message, fix)
-            continue
-        total, each_node = asked.get("num-processes"), job.shape.gpus_per_node
-        said = total.value.literal if total else None
-        if total and each_node and said == str(each_node) and count == str(nodes):
-            message = (
-                "--num_processes counts those of all nodes: {count} for {nodes} nodes "
-                "with {count} GPUs each"
-            )
-            words = {"count": each_node, "nodes": nodes}
-            fix = f"--num_processes {each_node * nodes}"
-            yield Fault(total.value.at, words, "warning", message, fix)
+        yield from _machines(command, asked, nodes, job)
+
+
+def _machines(
+    command: Command, asked: Mapping[str, Option], nodes: int, job: Job
+) -> Iterator[Fault]:
+    """Yield where a launcher is told of one machine, or of the processes of one."""
+    machines = asked.get("num-machines")
+    count = machines.value.literal if machines else "1"
+    if count == "1" and not any("ACCELERATE" in n for n in job.model.set_names()):
+        message = "{name} runs on {nodes} nodes, each of which trains apart"
+        fix = "--num_machines, --machine_rank and --main_process_ip"
+        at = machines.value.at if machines else command.at
+        words = {"name": program_name(command), "nodes": nodes}
+        yield Fault(at, words, None, message, fix)
+        return
+    total, each_node = asked.get("num-processes"), job.shape.gpus_per_node
+    said = total.value.literal if total else None
+    if total and each_node and said == str(each_node) and count == str(nodes):
+        message = (
+            "--num_processes counts those of all nodes: {count} for {nodes} nodes "
+            "with {count} GPUs each"
+        )
+        fix = f"--num_processes {each_node * nodes}"
+        words = {"count": each_node, "nodes": nodes}
+        yield Fault(total.value.at, words, "warning", message, fix)
 
 
 def _program_without_srun(job: Job) -> Iterator[Fault]:
     """Yield where tasks are asked for, and the program starts without srun."""
     model, shape = job.model, job.shape
     tasks = shape.tasks or (shape.per_node or 1) * (shape.nodes or 1)
-    if tasks < 2 or model.opaque or {c.name for c in model.commands} & _STARTERS:
+    if (
+        tasks < 2
+        or model.opaque
+        or {c.name for c in model.commands} & known_words("EC633", "starters")
+    ):
         return
     gpus = shape.gpus_per_node is not None or any(
         "gpu" in d.name for d in model.directives
@@ -169,9 +189,6 @@ def _program_without_srun(job: Job) -> Iterator[Fault]:
             return
 
 
-_MASKS = ("ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES")
-
-
 @detects("EC632")
 def gpu_mask(job: Job) -> Iterator[Fault]:
     """Two layers of masks: the second counts within the first."""
@@ -180,32 +197,33 @@ def gpu_mask(job: Job) -> Iterator[Fault]:
     ]
     yield from _too_many_gpus(masks, job)
     yield from _bound_already(masks, job)
+    if any(a.how == "unset" and a.name in _MASKS for a in job.model.assignments):
+        return
     by_name = {a.name: a for a in masks}
-    inner = [by_name[n] for n in _MASKS[1:] if n in by_name]
     outer = by_name.get("ROCR_VISIBLE_DEVICES")
+    inner = [by_name[n] for n in _MASKS[1:] if n in by_name]
     for each in inner:
-        copied = [
-            h for h in holes(text_of(each.value)) if h.name == "ROCR_VISIBLE_DEVICES"
-        ]
-        if copied and not _is_dropped(job):
+        if any(h.name == "ROCR_VISIBLE_DEVICES" for h in holes(text_of(each.value))):
             message = (
                 "{name} is copied from ROCR_VISIBLE_DEVICES: HIP counts from 0 among "
                 "what that has left"
             )
             yield Fault(each.at, {"name": each.name}, "warning", message)
             return
-    if outer is None or _is_dropped(job):
-        return
-    for each in inner:
-        if each.context.conditions or outer.context.conditions or not each.exported:
-            continue
-        both = [shown(text_of(outer.value)), shown(text_of(each.value))]
-        per_rank = all(re.search(r"LOCALID|LOCAL_RANK", v) for v in both)
-        lists = all(re.fullmatch(r"\d(?:,\d)*", v) for v in both)
-        is_full = lists and both[0] == both[1] and both[0].startswith("0")
-        if per_rank or (lists and not is_full):
-            yield Fault(each.at, {"name": each.name})
-            return
+    found = next((each for each in inner if outer and _cuts_twice(outer, each)), None)
+    if found is not None:
+        yield Fault(found.at, {"name": found.name})
+
+
+def _cuts_twice(outer: Assignment, inner: Assignment) -> bool:
+    """Return whether *inner* counts GPUs that *outer* has certainly taken away."""
+    if inner.context.conditions or outer.context.conditions or not inner.exported:
+        return False
+    both = [shown(text_of(outer.value)), shown(text_of(inner.value))]
+    if all(re.search(r"LOCALID|LOCAL_RANK", v) for v in both):
+        return True
+    is_full = both[0] == both[1] and both[0].startswith("0")
+    return all(re.fullmatch(r"\d(?:,\d)*", v) for v in both) and not is_full
 
 
 def _too_many_gpus(masks: list[Assignment], job: Job) -> Iterator[Fault]:
@@ -235,7 +253,3 @@ def _bound_already(masks: list[Assignment], job: Job) -> Iterator[Fault]:
             message = "{name} counts among the one GPU that --gpus-per-task=1 leaves"
             fix = "leave it out, or --gpu-bind=none"
             yield Fault(each.at, {"name": each.name}, "warning", message, fix)
-
-
-def _is_dropped(job: Job) -> bool:
-    return any(a.how == "unset" and a.name in _MASKS for a in job.model.assignments)

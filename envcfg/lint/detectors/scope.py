@@ -9,7 +9,7 @@ from envcfg.findings import Severity
 from envcfg.lint.flow import Uses, is_agent, options, texts, uses
 from envcfg.lint.model import Expansion
 from envcfg.lint.program import SHELLS
-from envcfg.lint.rule import Edit, Fault, Job, detects
+from envcfg.lint.rule import Edit, Fault, Job, detects, known_words
 from envcfg.lint.text import Word
 
 _RANKS = re.compile(
@@ -27,11 +27,6 @@ _SAYS = frozenset({"echo", "printf", "logger", "cat"})
 _TESTS = frozenset({"[", "[[", "((", "test"})
 _ASKS = frozenset({"-z", "-n", "-v"})
 _LITERAL_DOLLAR = re.compile(r"\$\{?([A-Z][A-Z0-9_]{2,})\b")
-_READS_DOLLARS = frozenset(
-    "awk gawk sed perl grep egrep ssh eval envsubst echo printf sbatch singularity "
-    "apptainer "
-    "docker podman xargs find trap parallel tee cat jq su watch screen tmux".split()
-)
 _ORDER: tuple[Severity, ...] = ("note", "warning", "error")
 
 
@@ -60,47 +55,64 @@ def rank_in_batch(job: Job) -> Iterator[Fault]:
 def _worth(
     each: Expansion, where: Uses, job: Job, certain: Severity | None
 ) -> Fault | None:
-    model = job.model
-    severity: Severity | None = None
-    lucky = False
-    for option in where.options.get(each.at, ()):
-        if option.name in _ROLE_OPTIONS:
-            severity = "error"
-            names = {o.name: o.value.literal for o in options(option.command)}
-            lucky = lucky or names.get("rdzv-backend") == "c10d"
-    for assignment in where.values.get(each.at, ()):
-        if _ROLES.fullmatch(assignment.name):
-            severity = "error"
-        else:
-            severity = _more(severity, "warning")
-    for command, word in where.words.get(each.at, ()):
-        if command.name in _TESTS:
-            if any(w.shown in _ASKS for w in command.words):
-                return None
-            severity = "error"
-        elif command.name in _SAYS:
-            severity = _more(severity, "note")
-        elif "/" in word.shown and not (command.is_step or command.name in SHELLS):
-            severity = _more(severity, "warning")
-        else:
-            severity = _more(severity, "note")
-    if severity is None and each.use == "document":
-        severity = "note"
-    if severity is None:
-        numbered = model.commands[each.number : each.number + 1]
-        severity = "error" if any(c.name in _TESTS for c in numbered) else "note"
+    """Return the fault that a rank of the batch shell is, by the worst that is made of it.
+
+    Args:
+        certain: what a wrong rank is worth in this job; None: it is right.
+    """
+    severity = _worst_use(each, where, job)
     if severity == "error":
         severity = certain
-        if severity is None:
-            return None
+    if severity is None:
+        return None
     words = {"name": each.name}
-    if lucky and severity == "error":
+    if severity == "error" and _is_lucky(each, where):
         message = (
             "{name} is expanded by the batch shell, where it is 0: right by luck, as c10d "
             "takes no notice of it"
         )
         return Fault(each.at, words, "warning", message)
     return Fault(each.at, words, severity)
+
+
+def _worst_use(each: Expansion, where: Uses, job: Job) -> Severity | None:
+    """Return how bad the worst use of a rank is; None: it is only asked whether it is set.
+
+    An option or a variable that says who a rank is makes it wrong without a doubt. So does
+    a test, as one rank is chosen there. In any other variable, or in a path, all ranks
+    share what each was to have, which is likely wrong. What is printed, or is a word of a
+    step, may be meant so. Where no use is known, a test around it decides.
+    """
+    found: list[Severity] = []
+    if any(o.name in _ROLE_OPTIONS for o in where.options.get(each.at, ())):
+        found.append("error")
+    found += [
+        "error" if _ROLES.fullmatch(assignment.name) else "warning"
+        for assignment in where.values.get(each.at, ())
+    ]
+    for command, word in where.words.get(each.at, ()):
+        if command.name in _TESTS:
+            if any(w.shown in _ASKS for w in command.words):
+                return None
+            found.append("error")
+        elif command.name in _SAYS or command.is_step or command.name in SHELLS:
+            found.append("note")
+        else:
+            found.append("warning" if "/" in word.shown else "note")
+    if not found and each.use != "document":
+        numbered = job.model.commands[each.number : each.number + 1]
+        return "error" if any(c.name in _TESTS for c in numbered) else "note"
+    return max(found, key=_ORDER.index, default="note")
+
+
+def _is_lucky(each: Expansion, where: Uses) -> bool:
+    """Return whether it is the number of a node, which c10d does not read."""
+    return any(
+        other.name == "rdzv-backend" and other.value.literal == "c10d"
+        for option in where.options.get(each.at, ())
+        if option.name in _ROLE_OPTIONS
+        for other in options(option.command)
+    )
 
 
 def _certain(job: Job) -> Severity | None:
@@ -116,17 +128,15 @@ def _certain(job: Job) -> Severity | None:
     return "error" if many else "warning"
 
 
-def _more(one: Severity | None, other: Severity) -> Severity:
-    return other if one is None else max(one, other, key=_ORDER.index)
-
-
 @detects("EC102")
 def literal_dollar(job: Job) -> Iterator[Fault]:
     r"""``\$NAME`` that no shell is left to expand."""
     known = job.model.set_names()
     seen = set()
     for command in job.model.commands:
-        if command.scope not in ("task", "container") or command.name in _READS_DOLLARS:
+        if command.scope not in ("task", "container") or command.name in known_words(
+            "EC102", "readers"
+        ):
             continue
         if any(each.literal == "-c" for each in command.words):
             continue  # a program of its own, in a language of its own

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from envcfg.lint.expand import closing
 from envcfg.lint.model import Command, Expansion
-from envcfg.lint.rule import Fault, Job, detects
+from envcfg.lint.rule import Fault, Job, detects, known_words
 from envcfg.lint.text import Hole, holes
 
 _READERS = frozenset({"source", ".", "eval", "bash"})
@@ -18,13 +18,6 @@ _ITEMS = re.compile(r"\$\{[A-Za-z_]\w*\[[@*]\]")  # no error where there is none
 _DEFAULTS = frozenset({"-", ":-", "+", ":+"})
 _MUSTS = frozenset({"?", ":?", "=", ":="})
 _CLOSED_BY = {"${": "}", "$(": ")"}
-# Set in each shell, or in each job.
-_ALWAYS = frozenset(
-    "HOME USER LOGNAME SHELL PATH PWD HOSTNAME RANDOM SECONDS UID EUID PPID BASHPID "
-    "BASH_SOURCE LINENO SLURM_JOB_ID SLURM_JOBID SLURM_JOB_NAME SLURM_JOB_NODELIST "
-    "SLURM_NODELIST SLURM_JOB_NUM_NODES SLURM_NNODES SLURM_SUBMIT_DIR SLURM_SUBMIT_HOST "
-    "SLURM_CLUSTER_NAME SLURM_JOB_PARTITION PBS_JOBID PBS_O_WORKDIR PBS_NODEFILE".split()
-)
 
 
 class _Subshell(NamedTuple):
@@ -111,7 +104,9 @@ def _is_in(at: int, spans: Iterable[tuple[int, int]]) -> bool:
 def _is_lost(each: Expansion, subshell: _Subshell) -> bool:
     """Return whether it may end the subshell, or sets what only the subshell has."""
     name, op = each.name, each.hole.op
-    if not (name.isidentifier() or name.isdigit()) or name in _ALWAYS:
+    if not (name.isidentifier() or name.isdigit()) or name in known_words(
+        "EC141", "always"
+    ):
         return False
     if op in _DEFAULTS or _ITEMS.match(_written(subshell, each.at, "")):
         return False

@@ -15,7 +15,7 @@ from envcfg.lint.system import (
     most_cores,
     most_memory,
 )
-from envcfg.profile.scheduler import Partition
+from envcfg.profile.scheduler import Billing, Partition
 from envcfg.request.amounts import mebibytes, seconds
 from envcfg.request.limits import Wanted, default_partition, exceeded
 
@@ -138,35 +138,42 @@ def _time(text: str | None) -> int | None:
 @detects("EC630")
 def billing(job: Job) -> Iterator[Fault]:
     """What is paid for, and not used."""
-    asked, profile, shape = directives(job), job.profile, job.shape
+    profile, name = job.profile, asked_partition(job)
     if profile is None or profile.billing is None or profile.node is None:
         return
-    name, bill = asked_partition(job), profile.billing
-    if name is None or not shape.gpus_per_node:
+    gpus = job.shape.gpus_per_node
+    if name is None or not gpus:
         return
-    gpus = shape.gpus_per_node
-    at = next((asked[n].at for n in ("gpus-per-node", "gres") if n in asked), -1)
+    if name in profile.billing.whole_nodes:
+        yield from _part_of_node(job, gpus, profile.node.gpus)
+    elif name in profile.partitions and not job.shape.is_exclusive:
+        yield from _shares(job, gpus, profile.billing)
+
+
+def _part_of_node(job: Job, gpus: int, most: int) -> Iterator[Fault]:
+    """Yield where nodes are billed as a whole, and a part of them is asked for."""
+    asked, name = directives(job), asked_partition(job)
     memory = _size(asked["mem"]) if "mem" in asked else None
-    if name in bill.whole_nodes:
-        words = {"partition": name, "gpus": gpus, "most": profile.node.gpus}
-        if gpus < profile.node.gpus and not shape.is_exclusive:
-            yield Fault(at, words)
-        elif memory and (most := most_memory(profile)) and memory * 2 < most:
-            message = (
-                "{partition} bills whole nodes, and the job takes {memory} GiB of each"
-            )
-            words = {"partition": name, "memory": memory // _GIB}
-            yield Fault(
-                asked["mem"].at, words, "note", message, "--mem=0, or all of it"
-            )
+    all_memory = most_memory(job.profile)
+    if gpus < most and not job.shape.is_exclusive:
+        words = {"partition": name, "gpus": gpus, "most": most}
+        at = next((asked[n].at for n in ("gpus-per-node", "gres") if n in asked), -1)
+        yield Fault(at, words)
+    elif memory and all_memory and memory * 2 < all_memory:
+        message = (
+            "{partition} bills whole nodes, and the job takes {memory} GiB of each"
+        )
+        words = {"partition": name, "memory": memory // _GIB}
+        yield Fault(asked["mem"].at, words, "note", message, "--mem=0, or all of it")
+
+
+def _shares(job: Job, gpus: int, bill: Billing) -> Iterator[Fault]:
+    """Yield where cores or memory are billed as more GPUs than the job has."""
+    if bill.charge != "largest share":
         return
-    if (
-        bill.charge != "largest share"
-        or shape.is_exclusive
-        or name not in profile.partitions
-    ):
-        return
+    asked, shape = directives(job), job.shape
     cores = (shape.cpus or 0) * (shape.per_node or 1)
+    memory = _size(asked["mem"]) if "mem" in asked else None
     for what, number, share, option in (
         ("cores", cores, bill.cores_per_share, "cpus-per-task"),
         ("GiB", (memory or 0) // _GIB, bill.memory_per_share, "mem"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from functools import cache, lru_cache
 from typing import Any
 
@@ -12,7 +12,7 @@ from envcfg.datafile import load_yaml
 from envcfg.findings import Finding, Severity
 from envcfg.lint.flow import text_of
 from envcfg.lint.model import Array, Assignment
-from envcfg.lint.rule import Edit, Fault, Job, detects
+from envcfg.lint.rule import Edit, Fault, Job, detects, known_words
 from envcfg.lint.text import Text, literal, shown
 
 _OUTDATED = os.path.join(os.path.dirname(__file__), os.pardir, "outdated.yaml")
@@ -29,12 +29,7 @@ _OF_PLUGINS = re.compile(
     r"NCCL_(?:FASTRAK|SHIMNET|GPUDIRECTTCPX|TUNER|NVLSTREE|IB|GPUVIPER|CTRAN|SOCKET_NTHREADS)_?|"
     r"NCCL_USE_SNAP|OFI_NCCL_|RCCL_AINIC_|NCCL_PROFILER"
 )
-# What nobody reads then is a line of the log, and no run goes wrong by it.
-_ONLY_SAY = frozenset({"FI_LOG_LEVEL", "FI_LOG_PROV", "FI_LOG_SUBSYS", "LOGLEVEL"})
 _UNQUOTED = re.compile(r",$")
-_OWN = frozenset(
-    {"NCCL_HOME", "NCCL_DIR", "NCCL_ROOT", "NCCL_INCLUDE", "NCCL_LIB", "NCCL_PATH"}
-)
 
 
 def _settings(job: Job) -> Iterator[tuple[str, Assignment]]:
@@ -61,7 +56,11 @@ def dead_variable(job: Job) -> Iterator[Fault]:
             message = f"{{name}} is no {right}...: no container gets it"
             yield Fault(each.at, {"name": each.name}, message=message, fix=fix)
             continue
-        if name in _OWN or name in used or not _FAMILIES.match(name):
+        if (
+            name in known_words("EC207", "own")
+            or name in used
+            or not _FAMILIES.match(name)
+        ):
             continue
         if name.startswith("OMPI_MCA_") and name[9:] != name[9:].lower():
             right = f"OMPI_MCA_{name[9:].lower()}"
@@ -69,27 +68,31 @@ def dead_variable(job: Job) -> Iterator[Fault]:
             yield Fault(each.at, {"name": name}, None, message, f"write {right}")
             continue
         variable = find_variable(name)
-        if variable is not None and variable.is_read:
+        if variable is None and _OF_PLUGINS.match(name):
             continue
-        if _OF_PLUGINS.match(name) and variable is None:
-            continue
-        for found in _checked(name, None):
-            near = re.search(
-                r"\b(?:write|did you mean) ([A-Z][A-Z0-9_]+)", found.fix or ""
-            )
-            severity: Severity = "warning" if near or variable else "note"
-            edit = None
-            if near and near[1] not in names and each.name == name:
-                edit = Edit(each.at, each.at + len(name), near[1])
-            words = {"name": name}
-            yield Fault(
-                each.at,
-                words,
-                severity,
-                _said(found.message),
-                _said(found.fix or ""),
-                edit,
-            )
+        if variable is None or not variable.is_read:
+            least: Severity = "warning" if variable else "note"
+            yield from _unread(name, each, names, least)
+
+
+def _unread(
+    name: str, each: Assignment, names: Collection[str], least: Severity
+) -> Iterator[Fault]:
+    """Yield what is known of a name that nobody reads, and the right one if there is one.
+
+    Args:
+        names: those that the script sets, of which none is set twice.
+        least: what it is worth where no right name is known.
+    """
+    for found in _checked(name, None):
+        fix = found.fix or ""
+        near = re.search(r"\b(?:write|did you mean) ([A-Z][A-Z0-9_]+)", fix)
+        severity: Severity = "warning" if near else least
+        edit = None
+        if near and near[1] not in names and each.name == name:
+            edit = Edit(each.at, each.at + len(name), near[1])
+        message = _said(found.message)
+        yield Fault(each.at, {"name": name}, severity, message, _said(fix), edit)
 
 
 @lru_cache(maxsize=4096)
@@ -184,25 +187,23 @@ def wrong_value(job: Job) -> Iterator[Fault]:
             yield Fault(
                 max(each.value_at, 0), words, "error", message, "put it in quotes"
             )
-            continue
-        value = _profile_form(text)
-        if "\n" in value:
-            continue
-        if name != each.name and ("$$" in value or "`" in value):
-            continue  # the start of the container expands it
-        for found in _checked(name, value):
-            if found.severity == "error":
-                words = {"name": name}
-                severity: Severity | None = "note" if name in _ONLY_SAY else None
-                message = "{name}: " + _said(found.message)
-                at = each.value_at if each.value_at >= 0 else each.at
-                yield Fault(
-                    at,
-                    words,
-                    severity,
-                    message,
-                    _said(found.fix or "see envcfg explain"),
-                )
+        else:
+            yield from _unfit(name, each, _profile_form(text))
+
+
+def _unfit(name: str, each: Assignment, value: str) -> Iterator[Fault]:
+    """Yield why the reader of *name* cannot take *value*, written as profiles do."""
+    if "\n" in value:
+        return
+    if name != each.name and ("$$" in value or "`" in value):
+        return  # the start of the container expands it
+    at = each.value_at if each.value_at >= 0 else each.at
+    severity: Severity | None = "note" if name in known_words("EC209", "log") else None
+    for found in _checked(name, value):
+        if found.severity == "error":
+            message = "{name}: " + _said(found.message)
+            fix = _said(found.fix or "see envcfg explain")
+            yield Fault(at, {"name": name}, severity, message, fix)
 
 
 def _cut(job: Job, each: Assignment, text: Text) -> bool:
