@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from envcfg.lint.model import Array, Assignment, Command, Expansion, Model, Value
 from envcfg.lint.program import Agent, find_agent, load_agents, split_at
-from envcfg.lint.text import Hole, Text, Word, holes, literal
+from envcfg.lint.text import Text, Word, holes, literal
 
 if TYPE_CHECKING:
     from envcfg.lint.rule import Job
@@ -135,11 +135,6 @@ def is_server(step: Command, job: Job) -> bool:
     for each in job.model.children(step):
         said += [word.shown for word in each.words]
     return any(map(_SERVER.search, said))
-
-
-def find_holes(text: Text, kind: str) -> list[Hole]:
-    """Return the holes of one kind in *text*."""
-    return [each for each in holes(text) if each.kind == kind]
 
 
 def image_names(job: Job) -> list[str]:

@@ -6,12 +6,12 @@ from contextlib import AbstractContextManager, contextmanager
 
 from envcfg.budget import MB, Budget, SpentError
 from envcfg.log.batches import SEVERAL, by_communicator, by_job, of_jobs
-from envcfg.log.beside import kinds_of
 from envcfg.log.expectations import Expectations
 from envcfg.log.job import Job
 from envcfg.log.judge import Read, judge
 from envcfg.log.reader import Reader
 from envcfg.log.rulebook import Rulebook
+from envcfg.log.sidecars import kinds_of
 from envcfg.log.source import Source
 from envcfg.log.verdict import LogReport, Unknown
 
@@ -76,7 +76,7 @@ def check_files(
     if not kinds:
         return report
     from envcfg.log.diagnosis import with_traces
-    from envcfg.log.traces import load_traces
+    from envcfg.log.sidecars import load_traces
 
     try:
         with limits.judging:

@@ -9,9 +9,8 @@ from envcfg.log.job import Job
 from envcfg.log.numbers import count_of
 from envcfg.log.process import GAVE_UP, Process, Sighting
 from envcfg.log.rank import Symptom
-from envcfg.log.rulebook import Rule
+from envcfg.log.reasons import reasons_of, warned_symptoms
 from envcfg.log.traffic import Entity
-from envcfg.log.warned import reasons_of, warned_symptoms
 from envcfg.log.world import World, world_communicators
 
 Found = tuple[Entity | None, Symptom]
@@ -119,13 +118,10 @@ def _stage(process: Process) -> str:
     return "began to initialise and did not finish"
 
 
-def _is_reason(rule: Rule) -> bool:
-    return rule.severity == "error" and not rule.ends
-
-
 def _traces(job: Job, world: World) -> Iterator[Found]:
     """Errors that went up through NCCL without a line that says why."""
-    if any(_is_reason(each.rule) for each in job.occurrences.values()):
+    rules = (each.rule for each in job.occurrences.values())
+    if any(rule.severity == "error" and not rule.ends for rule in rules):
         return  # the reason is there
     if reasons_of(job):
         return  # a warning tells it, of another process if not of this one

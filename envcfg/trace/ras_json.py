@@ -6,7 +6,7 @@ from typing import Any
 
 from envcfg.trace.errors import TraceError
 from envcfg.trace.fields import integer, mapping, mappings, text_of
-from envcfg.trace.ras import (
+from envcfg.trace.ras_records import (
     STATUS,
     RasComm,
     RasProcess,

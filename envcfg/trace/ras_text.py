@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from envcfg.trace.ras import (
+from envcfg.trace.ras_records import (
     STATUS,
     RasComm,
     RasGroup,

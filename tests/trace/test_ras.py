@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from envcfg.trace.errors import TraceError
-from envcfg.trace.ras import RasProcess, RasReport, is_ras, laggards, read_ras
+from envcfg.trace.ras import is_ras, laggards, read_ras
+from envcfg.trace.ras_records import RasProcess, RasReport
 
 TEXTS = {
     name: getattr(answers, name)
