@@ -167,7 +167,7 @@ class Job:
         if time and time < known.time:  # files are read one after another
             known.time, known.first = time, sighting
         if len(known.processes) < _MANY:
-            known.processes[process.host, process.pid] = process
+            known.processes[process.key] = process
         if rule.severity == "error" and not rule.consequence:
             firsts = self.first_ends if rule.ends else self.first_errors
             firsts.setdefault(process.host, known)

@@ -86,7 +86,7 @@ def _judge_whole(
         shared.setdefault(holder, []).append(symptom)
     broken = _broken_processes(job, reasons)
     reports = [
-        _marked(_with_errors(report, entity, broken), shared.get(entity, ()))
+        _marked(report, broken.get(entity.process.key), shared.get(entity, ()))
         for entity, report, _ in judged
         if not world.complete
         or entity.rank is not None
@@ -162,15 +162,12 @@ def _broken_processes(job: Job, reasons: Reasons) -> dict[tuple[str, int | None]
     }
 
 
-def _with_errors(
-    report: RankReport, entity: Entity, broken: dict[tuple[str, int | None], str]
+def _marked(
+    report: RankReport, error: str | None, symptoms: Sequence[Symptom]
 ) -> RankReport:
-    reason = broken.get((entity.process.host, entity.process.pid))
-    return report._replace(verdict="broken", reason=reason) if reason else report
-
-
-def _marked(report: RankReport, symptoms: Sequence[Symptom]) -> RankReport:
-    """Return *report* with what only the whole job shows of its rank, if that is worse."""
+    """Return *report* with what the job shows of its rank, if that is worse."""
+    if error:
+        report = report._replace(verdict="broken", reason=error)
     for symptom in symptoms:
         if is_worse(symptom.verdict, report.verdict):
             reason = said_of(1, symptom.said)

@@ -27,8 +27,7 @@ def member_symptoms(job: Job, world: World, expect: Expectations) -> list[Found]
     """Return what is wrong with the ranks as a whole, or how far some of them came."""
     return [
         *_size(world, expect),
-        *_islands(world),
-        *_blurred(world),
+        *_unclear(world),
         *_alike(world),
         *_incomplete(world),
         *_idle(world),
@@ -40,9 +39,8 @@ def member_symptoms(job: Job, world: World, expect: Expectations) -> list[Found]
 def _size(world: World, expect: Expectations) -> Iterator[Found]:
     holders = [entity for entity in world.entities if entity.rank is not None]
     if world.size == 1 and len({id(entity.process) for entity in holders}) > 1:
-        detail = (
-            f"{count_of(len(holders), 'process', 'processes')}, each a world of 1 rank"
-        )
+        many = count_of(len(holders), "process", "processes")
+        detail = f"{many}, each a world of 1 rank"
         yield None, Symptom("worlds-of-one", "broken", detail, _first(holders))
     elif expect.ranks and world.size and world.size != expect.ranks:
         detail = f"{count_of(world.size, 'rank')} instead of {expect.ranks}"
@@ -53,16 +51,13 @@ def _first(entities: list[Entity]) -> Sighting | None:
     return next((each.process.seen.get("communicator") for each in entities), None)
 
 
-def _islands(world: World) -> Iterator[Found]:
+def _unclear(world: World) -> Iterator[Found]:
     if world.islands > 1:
         detail = (
             f"joins {world.islands} communicators of {count_of(world.size or 0, 'rank')} "
             "by smaller ones, so that the number of its ranks is not shown"
         )
         yield None, Symptom("world-unclear", "inconclusive", detail)
-
-
-def _blurred(world: World) -> Iterator[Found]:
     if world.blurred:
         detail = (
             "has several processes for one rank, whose attempts cannot be told apart"

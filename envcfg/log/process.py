@@ -194,6 +194,11 @@ class Process:
         self.steps: frozenset[int | None] = frozenset()
 
     @property
+    def key(self) -> tuple[str, int | None]:
+        """By what it is told from others: host and pid."""
+        return self.host, self.pid
+
+    @property
     def is_anyone(self) -> bool:
         """Whether its lines may be those of many processes, which name none."""
         return self.pid is None and self.label is None

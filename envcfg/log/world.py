@@ -89,7 +89,8 @@ def world_of(job: Job, expect: Expectations) -> World:
     ]
     seen = sorted({entity.rank for entity in entities if entity.rank is not None})
     hosts = _hosts(processes)
-    nodes = _counted_nodes(processes)
+    comms = [comm for each in processes for comm in each.communicators.values()]
+    nodes = max((comm.nodes for comm in comms if comm.nodes), default=None)
     world = World(
         size=size,
         entities=(*entities, *(Entity(None, each) for each in counted)),
@@ -240,11 +241,6 @@ def _ranks(processes: list[Process], size: int | None) -> list[Entity]:
     return sorted(
         entities.values(), key=lambda each: (each.rank or 0, each.process.pid or 0)
     )
-
-
-def _counted_nodes(processes: list[Process]) -> int | None:
-    counted = (c.nodes for p in processes for c in p.communicators.values() if c.nodes)
-    return max(counted, default=None)
 
 
 def _multi(

@@ -76,9 +76,8 @@ class OutOfStep(NamedTuple):
     steps: tuple[Step, ...]
 
 
-_Calls = Mapping[
-    int, Sequence[FlightEntry]
-]  # by number; several where they are one launch
+# By number; several where they are one launch.
+_Calls = Mapping[int, Sequence[FlightEntry]]
 
 
 class _Group(NamedTuple):

@@ -113,48 +113,30 @@ class RasGroup(NamedTuple):
 
     Attributes:
         comms: how many they are.
-        nodes: of each of them.
         size: ranks of each of them.
-        status: of ``STATUSES``, of their farthest rank.
-        problems: of ``INCOMPLETE``, ``ERROR``, ``MISMATCH``.
     """
 
     comms: int
-    nodes: int
     size: int
-    status: str
-    problems: tuple[str, ...]
 
 
 class RasReport(NamedTuple):
     """One answer.
 
     Attributes:
-        version: of NCCL, as in ``2.28.7+cuda13.0``; empty where cut off.
-        cuda: version of CUDA's runtime and of its driver, as numbers (12060 is 12.6).
         time: when it was given, in the node's own time; empty in the text.
-        nodes: of the job; None where not told, as in JSON.
-        processes: of the job; None where not told.
-        gpus: of the job; None where not told.
         missing: processes that did not answer; more than are named where they are many.
         dead: processes that NCCL has given up.
         silent: those of both that are named.
-        timeouts: times that processes waited in vain for each other's answer.
         groups: the text's table; none in JSON.
         comms: in the text those with a problem, in JSON all.
         whole: the answer is there to its end.
     """
 
-    version: str
-    cuda: tuple[int, ...]
     time: str
-    nodes: int | None
-    processes: int | None
-    gpus: int | None
     missing: int
     dead: int
     silent: tuple[RasProcess, ...]
-    timeouts: int
     groups: tuple[RasGroup, ...]
     comms: tuple[RasComm, ...]
     whole: bool
