@@ -13,8 +13,7 @@ from envcfg.commands.options.selection import open_catalog, untrusted
 from envcfg.commands.printing import say
 from envcfg.errors import UsageError, suggest
 from envcfg.hang.rules import hang_rules
-from envcfg.log.rulebook import Rule, load_rules
-from envcfg.log.stack import stack_rules
+from envcfg.log.rulebook import Rule, load_rules, stack_rules
 from envcfg.parser import Formatter
 
 if TYPE_CHECKING:

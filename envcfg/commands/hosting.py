@@ -7,15 +7,13 @@ from typing import TYPE_CHECKING
 
 from envcfg.commands.options.inspection import step_facts
 from envcfg.findings import Finding
-from envcfg.image.chain import Setting, judge_chain
+from envcfg.image.chain import Chain, Setting, follow, judge_chain
 from envcfg.image.communication import loaded_plugin
-from envcfg.image.folder import FolderTree
-from envcfg.image.links import Chain, follow
-from envcfg.image.overlay import Layer, Overlay
+from envcfg.image.fact_patterns import load_signs
+from envcfg.image.layers import Mount, Overlay
+from envcfg.image.library_index import LibraryIndex
 from envcfg.image.record import Inspection
-from envcfg.image.shelf import Shelf
-from envcfg.image.signs import load_signs
-from envcfg.image.tree import Tree
+from envcfg.image.tree import FolderTree, Tree
 
 if TYPE_CHECKING:
     from envcfg.image.host import Host
@@ -57,15 +55,15 @@ def judge_image(
             findings.append(_absent(absent))
         tree = Overlay(tree, machine, layers)
         environ |= _settings(chosen, facts, _FINDING)
-    shelf = Shelf(tree, environ)
+    index = LibraryIndex(tree, environ)
     starts = [
         (each.evidence, each.why)
         for each in found.facts
         if each.taken and each.name in {"nccl", "rccl"}
     ]
-    if plugin := loaded_plugin(shelf, environ, found.facts):
+    if plugin := loaded_plugin(index, environ, found.facts):
         starts.append((plugin.path, plugin.why))
-    chain = follow(shelf, starts, _of_torch(found))
+    chain = follow(index, starts, _of_torch(found))
     setting = Setting(
         facts=found.facts,
         host_architecture=host.architecture if host else "",
@@ -90,7 +88,7 @@ def _of_torch(found: Inspection) -> list[str]:
 
 def _facts(profile: Profile, found: Inspection, tree: Tree) -> Facts:
     """Return what the profile's conditions are judged by: what is in the image."""
-    from envcfg.image.bases import bases_of
+    from envcfg.image.metadata import bases_of
     from envcfg.launch.container import named_runtimes
     from envcfg.launch.facts import gather_facts
     from envcfg.launch.plan import Options, Read
@@ -117,7 +115,7 @@ def _known_faults(
     return stack_notes(profile, facts.known, _settings(profile, facts, profile.env))
 
 
-def _layers(profile: Profile, facts: Facts) -> Iterator[Layer]:
+def _layers(profile: Profile, facts: Facts) -> Iterator[Mount]:
     """Yield the mounts of the profile that apply to this image."""
     from envcfg.profile.conditions import Truth
 
@@ -125,7 +123,7 @@ def _layers(profile: Profile, facts: Facts) -> Iterator[Layer]:
         if not mount or mount.bind.refers:
             continue  # where the job's variables lead is not known here
         if facts.judge(mount.when, str(mount.bind))[0] is Truth.YES:
-            yield Layer(mount.bind.source, mount.bind.target or mount.bind.source)
+            yield Mount(mount.bind.source, mount.bind.target or mount.bind.source)
 
 
 def _settings(profile: Profile, facts: Facts, names: Iterable[str]) -> dict[str, str]:

@@ -15,8 +15,8 @@ from envcfg.findings import exit_code
 from envcfg.parser import Formatter
 
 if TYPE_CHECKING:
+    from envcfg.image.chain import Chain
     from envcfg.image.host import Host
-    from envcfg.image.links import Chain
     from envcfg.image.record import Inspection
 
 # The largest images take a few seconds, and 200 MB.

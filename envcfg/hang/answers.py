@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from envcfg.hang.programs import program_names
 from envcfg.hang.records import RAS, Behind, NodeView, RankView
 from envcfg.trace.errors import TraceError
-from envcfg.trace.ras import RasRank, RasReport
+from envcfg.trace.ras_records import RasRank, RasReport
 
 _BETWEEN = 3.0  # seconds between two answers of RAS; the probe sleeps so long
 

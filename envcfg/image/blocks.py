@@ -5,13 +5,15 @@ The format is that of squashfs_fs.h, Linux 6.1. Every length in it may lie.
 
 from __future__ import annotations
 
+import io
 import struct
+from array import array
 from collections import OrderedDict
-from typing import TypeVar
+from itertools import accumulate
+from typing import BinaryIO, NamedTuple, TypeVar
 
+from envcfg.image.bounded_file import BoundedFile, refuse
 from envcfg.image.compression import reader_of
-from envcfg.image.fault import refuse
-from envcfg.image.window import Window
 
 MAGIC = b"hsqs"
 NONE = 0xFFFFFFFF  # no fragment, no attributes
@@ -24,9 +26,8 @@ _NO_ATTRIBUTES = (1 << 64) - 1  # where their table is, if there is none
 _PREFIXES = {0: b"user.", 1: b"trusted.", 2: b"security."}
 _MOST_ATTRIBUTES, _MOST_ATTRIBUTE = 1000, 1 << 16  # of a file, and bytes of one
 _KEPT = 512  # blocks of tables, 4 MiB
-_KEPT_TAILS = (
-    4  # blocks where small files end, as those of a folder are next to each other
-)
+# Blocks where small files end, as those of a folder are next to each other.
+_KEPT_TAILS = 4
 
 _K = TypeVar("_K")
 _V = TypeVar("_V")
@@ -56,24 +57,24 @@ class Blocks:
         folders: the same of the table of folders.
     """
 
-    def __init__(self, window: Window) -> None:
-        """Read the first 96 bytes of *window*, which is the file system.
+    def __init__(self, file: BoundedFile) -> None:
+        """Read the first 96 bytes of *file*, which is the file system.
 
         Raises:
             OSError: it is none that can be read; the message says why.
         """
-        self._window = window
+        self._file = file
         (
             magic, _, _, self.block_size, self._fragments, compression, bits, _, _,
             major, _, root, self._end, _, self._attributes,
             self.inodes, self.folders, self._ends, _,
-        ) = _SUPER.unpack(window.read_at(0, _SUPER.size))  # fmt: skip
+        ) = _SUPER.unpack(file.read_at(0, _SUPER.size))  # fmt: skip
         if magic != MAGIC or major != 4:
             refuse("it does not begin as a squashfs of version 4")
         if not _FEWEST_BITS <= bits <= _MOST_BITS or self.block_size != 1 << bits:
             refuse(f"blocks of {self.block_size} bytes")
-        if self._end > window.size:
-            missing = self._end - window.size
+        if self._end > file.size:
+            missing = self._end - file.size
             refuse(f"{missing:,} of its {self._end:,} bytes are missing")
         self._reader = reader_of(compression)
         self._tails: OrderedDict[int, bytes] = OrderedDict()
@@ -107,7 +108,7 @@ class Blocks:
         length = stored_length(stored)
         if length > self.block_size:
             refuse(f"a block of {length} bytes")
-        found = self._window.read_at(start, length)
+        found = self._file.read_at(start, length)
         return (
             found if stored & _STORED_DATA else self._unpacked(found, self.block_size)
         )
@@ -121,7 +122,7 @@ class Blocks:
         if number >= self._fragments:
             refuse(f"no fragment has the number {number}")
         at = self._ends + 8 * (number // 512)
-        (block,) = struct.unpack("<Q", self._window.read_at(at, 8))
+        (block,) = struct.unpack("<Q", self._file.read_at(at, 8))
         entry, _ = self.table((block, 16 * (number % 512)), 16)
         start, stored, _ = struct.unpack("<QII", entry)
         if start in self._tails:
@@ -139,12 +140,12 @@ class Blocks:
         """
         if number == NONE or self._attributes == _NO_ATTRIBUTES:
             return {}
-        head = self._window.read_at(self._attributes, 16)
+        head = self._file.read_at(self._attributes, 16)
         table, count, _ = struct.unpack("<QII", head)
         if number >= count:
             refuse(f"no attributes have the number {number}")
         at = self._attributes + 16 + 8 * (number // 512)
-        (block,) = struct.unpack("<Q", self._window.read_at(at, 8))
+        (block,) = struct.unpack("<Q", self._file.read_at(at, 8))
         entry, _ = self.table((block, 16 * (number % 512)), 16)
         place, count, _ = struct.unpack("<QII", entry)
         if count > _MOST_ATTRIBUTES:
@@ -171,11 +172,11 @@ class Blocks:
             return self._kept[start]
         if start + 2 > self._end:
             refuse("a table lies outside")
-        head = int.from_bytes(self._window.read_at(start, 2), "little")
+        head = int.from_bytes(self._file.read_at(start, 2), "little")
         length = head & (_STORED - 1)
         if not 0 < length <= _META:
             refuse(f"a block of {length} bytes in a table")
-        data = self._window.read_at(start + 2, length)
+        data = self._file.read_at(start + 2, length)
         if not head & _STORED:
             data = self._unpacked(data, _META)
         return keep(self._kept, start, (data, start + 2 + length), _KEPT)
@@ -185,3 +186,80 @@ class Blocks:
         if len(found) > most:
             refuse("a block is larger than it may be")
         return found
+
+
+class Stored(NamedTuple):
+    """Where the contents of a file are.
+
+    Attributes:
+        size: in bytes.
+        start: where its first block begins, in bytes from the image's start.
+        sizes: of its blocks, as they are written; 0 is a hole.
+        tail: of its last part the fragment's number, and the byte in it.
+    """
+
+    size: int
+    start: int
+    sizes: array[int]
+    tail: tuple[int, int] | None
+
+
+def open_stored(blocks: Blocks, file: Stored) -> BinaryIO:
+    """Return the contents of *file* to read and to seek in."""
+    return io.BufferedReader(_Contents(blocks, file), blocks.block_size)
+
+
+class _Contents(io.RawIOBase):
+    """The contents of one file; the last block that was read is kept."""
+
+    def __init__(self, blocks: Blocks, file: Stored) -> None:
+        self._blocks = blocks
+        self._file = file
+        self._at = 0
+        self._starts = array(
+            "Q", accumulate(map(stored_length, file.sizes), initial=file.start)
+        )
+        self._kept: tuple[int, bytes] = (-1, b"")
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        base = (0, self._at, self._file.size)[whence]
+        if base + offset < 0:
+            raise ValueError(base + offset)
+        self._at = base + offset
+        return self._at
+
+    def tell(self) -> int:
+        return self._at
+
+    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
+        if self._at >= self._file.size:
+            return 0
+        number, offset = divmod(self._at, self._blocks.block_size)
+        if self._kept[0] != number:
+            self._kept = (number, self._read_block(number))
+        part = self._kept[1][offset : offset + len(buffer)]
+        buffer[: len(part)] = part
+        self._at += len(part)
+        return len(part)
+
+    def _read_block(self, number: int) -> bytes:
+        blocks, file = self._blocks, self._file
+        length = min(blocks.block_size, file.size - number * blocks.block_size)
+        if number >= len(file.sizes):
+            if file.tail is None:
+                refuse("a file without an end")
+            fragment, offset = file.tail
+            data = blocks.fragment(fragment)[offset : offset + length]
+        elif file.sizes[number] == 0:  # a hole
+            return bytes(length)
+        else:
+            data = blocks.data(self._starts[number], file.sizes[number])
+        if len(data) != length:
+            refuse(f"a block of a file has {len(data)} bytes, not {length}")
+        return data

@@ -1,4 +1,4 @@
-"""Would the plug-in load? What the chain of libraries says of it; pure."""
+"""What is loaded with a plug-in, library by library, and whether it would load; pure."""
 
 from __future__ import annotations
 
@@ -6,17 +6,103 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from envcfg.findings import Finding, Severity
-from envcfg.image.communication import version_number
-from envcfg.image.interfaces import (
+from envcfg.image.fact_patterns import (
     interfaces_of,
     is_of_driver,
     is_plugin,
     net_versions,
 )
-from envcfg.image.links import Chain, Link
-from envcfg.image.record import ImageFact
+from envcfg.image.layers import Overlay
+from envcfg.image.library_index import LibraryIndex
+from envcfg.image.record import ImageFact, Library, version_number
 
+_MOST = 500  # libraries; PyTorch has some hundred
 _WITHOUT = "without it NCCL takes the slow sockets, or the job does not start"
+
+
+class Link(NamedTuple):
+    """A library of the chain.
+
+    Attributes:
+        library: what it is; its path is that in the container.
+        asked: the name by which it is loaded.
+        needed_by: the path of the library that loads it first; empty: the program.
+        why: how the loader found it.
+        host: its path on the host, if it is bound over the image; else empty.
+        is_before: it is there before: PyTorch has loaded it.
+    """
+
+    library: Library
+    asked: str
+    needed_by: str
+    why: str
+    host: str = ""
+    is_before: bool = False
+
+
+class Missing(NamedTuple):
+    """A library that nobody has: its name, and the path of that which needs it."""
+
+    soname: str
+    needed_by: str
+
+
+class Chain(NamedTuple):
+    """All that is loaded, from where, and what is missing."""
+
+    links: tuple[Link, ...] = ()
+    missing: tuple[Missing, ...] = ()
+
+    @property
+    def own(self) -> tuple[Link, ...]:
+        """Those that are not there before."""
+        return tuple(each for each in self.links if not each.is_before)
+
+
+def follow(
+    index: LibraryIndex, starts: Sequence[tuple[str, str]], before: Sequence[str] = ()
+) -> Chain:
+    """Return what is loaded with *starts*.
+
+    Args:
+        index: the libraries of the image, or of the image with the host's over it.
+        starts: paths of the first libraries, and why each is one.
+        before: paths of libraries that are loaded, with all that they need, before.
+            What they miss is not looked at.
+    """
+    links: dict[str, Link] = {}
+    missing: dict[str, Missing] = {}
+    loaded: set[str] = set()  # by name: a second one of a name is not loaded
+
+    def take(path: str, link: Link) -> None:
+        library = index.library(path)
+        if library is None or library.path in links or len(links) >= _MOST:
+            return
+        host = ""
+        if isinstance(index.tree, Overlay):
+            host = index.tree.on_host(library.path) or ""
+        links[library.path] = link._replace(library=library, host=host)
+        loaded.update((link.asked, library.soname))
+        waiting.append(links[library.path])
+
+    for is_before, paths in ((True, [(each, "") for each in before]), (False, starts)):
+        waiting: list[Link] = []
+        for path, why in paths:
+            name = path.rpartition("/")[2]
+            take(path, Link(Library(path), name, "", why, is_before=is_before))
+        while waiting:
+            link = waiting.pop(0)
+            by = link.library
+            for soname in by.needed:
+                if soname in loaded:
+                    continue
+                if found := index.loader.find(soname, by):
+                    take(
+                        found.path, Link(by, soname, by.path, found.why, "", is_before)
+                    )
+                elif not is_before:
+                    missing.setdefault(soname, Missing(soname, by.path))
+    return Chain(tuple(links.values()), tuple(missing.values()))
 
 
 class Setting(NamedTuple):
@@ -109,7 +195,9 @@ def _versions(chain: Chain) -> Iterator[Finding]:
 
 
 def _lacking(link: Link, provider: Link, soname: str, lacking: list[str]) -> Finding:
-    what = f"needs {', '.join(lacking)} of {soname}"
+    rule, what = "chain-symbol-version", f"needs {', '.join(lacking)} of {soname}"
+    said = f"{what}, and {_shown(provider)} does not have it ({provider.why})"
+    fix = f"let a newer {soname} come first: the image's own, or the host's by a bind"
     if lacking[-1].startswith("GLIBC_") and soname.startswith("libc.so"):
         numbered = [each for each in provider.library.provides if each[6:7].isdigit()]
         newest = max(numbered, key=_sorting, default="")
@@ -119,24 +207,9 @@ def _lacking(link: Link, provider: Link, soname: str, lacking: list[str]) -> Fin
             else "build it in this image"
         )
         ends = f"ends with {newest}" if newest else "has no version"
-        what = f"{what}, and that of the image {ends}"
-        return Finding(
-            "chain-glibc-old",
-            "error",
-            _shown(link),
-            what,
-            fix,
-            why=f"the loader refuses it; {_WITHOUT}",
-        )
-    fix = f"let a newer {soname} come first: the image's own, or the host's by a bind"
-    return Finding(
-        "chain-symbol-version",
-        "error",
-        _shown(link),
-        f"{what}, and {_shown(provider)} does not have it ({provider.why})",
-        fix,
-        why=f"the loader refuses it; {_WITHOUT}",
-    )
+        rule, said = "chain-glibc-old", f"{what}, and that of the image {ends}"
+    why = f"the loader refuses it; {_WITHOUT}"
+    return Finding(rule, "error", _shown(link), said, fix, why=why)
 
 
 def _interface(chain: Chain, setting: Setting) -> Iterator[Finding]:
@@ -164,6 +237,8 @@ def _interface(chain: Chain, setting: Setting) -> Iterator[Finding]:
 
 def _host_over_image(chain: Chain, setting: Setting) -> Iterator[Finding]:
     own = _fact(setting, "libfabric")
+    version = own.value if own else ""
+    version = "of no version that it tells" if version == "yes" else version
     for link in chain.own:
         if link.host and link.library.soname.startswith("libfabric.so") and own:
             yield Finding(
@@ -171,7 +246,7 @@ def _host_over_image(chain: Chain, setting: Setting) -> Iterator[Finding]:
                 "note",
                 link.library.path,
                 f"is the host's {link.host}, and counts before the image's own "
-                f"{own.evidence} ({_version(own)})",
+                f"{own.evidence} ({version})",
                 why="what the image was tested with is not what runs",
             )
 
@@ -211,10 +286,6 @@ def _unfound(chain: Chain, setting: Setting) -> Iterator[Finding]:
 def _fact(setting: Setting, name: str) -> ImageFact | None:
     found = (each for each in setting.facts if each.name == name and each.taken)
     return next(found, None)
-
-
-def _version(fact: ImageFact) -> str:
-    return "of no version that it tells" if fact.value == "yes" else fact.value
 
 
 def _shown(link: Link) -> str:

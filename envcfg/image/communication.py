@@ -3,45 +3,43 @@
 from __future__ import annotations
 
 import posixpath
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 
-from envcfg.image.loader import Found
-from envcfg.image.record import ImageFact
-from envcfg.image.shelf import Shelf
-from envcfg.image.signs import LibrarySign, load_signs
+from envcfg.image.fact_patterns import LibrarySign, load_signs
+from envcfg.image.library_index import Found, LibraryIndex
+from envcfg.image.record import ImageFact, version_number
 
 _UNKNOWN = "yes"  # the version of a library that does not tell it
 
 
 def library_facts(
-    shelf: Shelf, sign: LibrarySign, sites: Sequence[str]
+    index: LibraryIndex, sign: LibrarySign, sites: Sequence[str]
 ) -> Iterator[ImageFact]:
     """Yield a fact for each file of one library, the one that counts first.
 
     Args:
-        shelf: the libraries of the image.
+        index: the libraries of the image.
         sign: of the library.
         sites: folders of Python packages, the one that counts first.
     """
-    counted = _counted(shelf, sign, sites)
-    built_in = None if counted else next(_built_in(shelf, sign, sites), None)
+    counted = _counted(index, sign, sites)
+    built_in = None if counted else next(_built_in(index, sign, sites), None)
     if counted is None and built_in is None:
-        counted = shelf.loader.find(sign.soname)
+        counted = index.loader.find(sign.soname)
     paths = [counted.path] if counted else []
-    if found := shelf.loader.find(sign.soname):
+    if found := index.loader.find(sign.soname):
         paths.append(found.path)
     for pattern in sign.also:
-        paths += shelf.glob(pattern, list(sites))
+        paths += index.glob(pattern, list(sites))
     seen: set[str] = set()
     made: list[ImageFact] = []
     for path in paths:
-        real = shelf.tree.resolve(path)
-        if real is None or real in seen or shelf.library(path) is None:
+        real = index.tree.resolve(path)
+        if real is None or real in seen or index.library(path) is None:
             continue
         seen.add(real)
-        version = shelf.version(sign, path)
+        version = index.version(sign, path)
         made.append(
             ImageFact(
                 sign.fact,
@@ -63,30 +61,32 @@ def library_facts(
         yield each._replace(why=f"{made[0].evidence} comes before it")
 
 
-def _counted(shelf: Shelf, sign: LibrarySign, sites: Sequence[str]) -> Found | None:
+def _counted(
+    index: LibraryIndex, sign: LibrarySign, sites: Sequence[str]
+) -> Found | None:
     """Return the file that PyTorch loads; None where it needs none."""
     stem = sign.soname.partition(".so")[0] + ".so"
-    for path in shelf.loader.preloaded:
-        if posixpath.basename(path).startswith(stem) and shelf.library(path):
+    for path in index.loader.preloaded:
+        if posixpath.basename(path).startswith(stem) and index.library(path):
             return Found(path, "LD_PRELOAD of the image: its symbols come first")
     for site in sites:
         for name in sign.needed_by:
-            torch = shelf.library(f"{site}/torch/lib/{name}")
+            torch = index.library(f"{site}/torch/lib/{name}")
             for soname in torch.needed if torch else ():
                 if soname.startswith(stem):
                     # Not the libraries that stand beside one that is a link.
-                    return shelf.loader.find(soname, torch)
+                    return index.loader.find(soname, torch)
     return None
 
 
 def _built_in(
-    shelf: Shelf, sign: LibrarySign, sites: Sequence[str]
+    index: LibraryIndex, sign: LibrarySign, sites: Sequence[str]
 ) -> Iterator[ImageFact]:
     for site in sites:
         for name in sign.built_into:
             path = f"{site}/torch/lib/{name}"
             for pattern in sign.strings:
-                for match in shelf.words(path, pattern):
+                for match in index.words(path, pattern):
                     value = match["value"].decode("ascii", "replace")
                     why = "built into PyTorch, which needs no other"
                     yield ImageFact(sign.fact, value, path, why=why)
@@ -94,49 +94,34 @@ def _built_in(
 
 
 def plugin_facts(
-    shelf: Shelf, environ: Mapping[str, str], facts: Sequence[ImageFact]
+    index: LibraryIndex, environ: Mapping[str, str], facts: Sequence[ImageFact]
 ) -> Iterator[ImageFact]:
     """Yield for each plug-in its version and interfaces, that which is loaded first.
 
     Args:
-        shelf: the libraries of the image.
+        index: the libraries of the image.
         environ: what the image sets: ``NCCL_NET_PLUGIN`` counts.
         facts: those of NCCL and RCCL.
     """
-    signs = load_signs().plugins
-    counted = loaded_plugin(shelf, environ, facts)
-    paths = [counted.path] if counted else []
-    for folder in signs.folders:
-        folders = (
-            shelf.loader.folders() if folder == "{lib}" else shelf.tree.glob(folder)
-        )
-        for each in folders:
-            paths += [
-                f"{each}/{name}"
-                for name in shelf.tree.names(each)
-                if any(fnmatchcase(name, pattern) for pattern in signs.names)
-            ]
+    counted = loaded_plugin(index, environ, facts)
     seen: set[str] = set()
-    for path in paths:
-        real = shelf.tree.resolve(path)
-        library = None if real is None or real in seen else shelf.library(path)
+    for path in (*([counted.path] if counted else ()), *_plugin_files(index)):
+        real = index.tree.resolve(path)
+        library = None if real is None or real in seen else index.library(path)
         if real is None or library is None:
             continue
         seen.add(real)
         taken = counted is not None and path == counted.path
-        if counted and shelf.library(counted.path):
+        if counted and index.library(counted.path):
             why = counted.why if taken else f"{counted.path} comes before it"
         else:
             why = "no NCCL of the image looks for it here"
         interfaces = " ".join(
-            each.replace("nccl", "", 1)
-            .replace("Plugin_", " ")
-            .lower()
-            .replace(" ", "_")
-            for each in _in_order(library.symbols)
+            each.replace("nccl", "", 1).replace("Plugin_", "_").lower()
+            for each in sorted(library.symbols, key=_name_and_number)
         )
-        for pattern in signs.strings:
-            for match in shelf.words(path, pattern):
+        for pattern in load_signs().plugins.strings:
+            for match in index.words(path, pattern):
                 value = match["value"].decode("ascii", "replace")
                 kind = match["kind"].decode("ascii", "replace")
                 yield ImageFact("plugin", value, path, taken, f"{kind}; {why}")
@@ -145,15 +130,23 @@ def plugin_facts(
             yield ImageFact("interfaces", interfaces, path, taken, "what it exports")
 
 
-def _in_order(symbols: Sequence[str]) -> list[str]:
-    return sorted(
-        symbols,
-        key=lambda each: (each.partition("_v")[0], int(each.partition("_v")[2])),
-    )
+def _plugin_files(index: LibraryIndex) -> Iterator[str]:
+    """Yield the paths of files that are called like a plug-in, where plug-ins lie."""
+    signs, tree = load_signs().plugins, index.tree
+    for folder in signs.folders:
+        for each in index.loader.folders() if folder == "{lib}" else tree.glob(folder):
+            for name in tree.names(each):
+                if any(fnmatchcase(name, pattern) for pattern in signs.names):
+                    yield f"{each}/{name}"
+
+
+def _name_and_number(symbol: str) -> tuple[str, int]:
+    name, _, number = symbol.partition("_v")
+    return name, int(number)
 
 
 def loaded_plugin(
-    shelf: Shelf, environ: Mapping[str, str], facts: Sequence[ImageFact]
+    index: LibraryIndex, environ: Mapping[str, str], facts: Sequence[ImageFact]
 ) -> Found | None:
     """Return the plug-in that NCCL or RCCL loads, and what leads to it."""
     named = environ.get("NCCL_NET_PLUGIN", "").partition(",")[0]
@@ -161,9 +154,9 @@ def loaded_plugin(
         return Found(named, "NCCL_NET_PLUGIN of the image")
     for stem, path in dict.fromkeys(_stems(facts)):
         names = (named, f"{stem}-{named}.so") if named else (f"{stem}.so",)
-        by = shelf.library(path) if path else None  # whose RUNPATH counts for dlopen
+        by = index.library(path) if path else None  # whose RUNPATH counts for dlopen
         for name in names:
-            if found := shelf.loader.find(name, by):
+            if found := index.loader.find(name, by):
                 why = "NCCL_NET_PLUGIN of the image; " if named else ""
                 return Found(found.path, f"{why}{found.why}")
     return None
@@ -189,17 +182,9 @@ def _stems(facts: Sequence[ImageFact]) -> Iterator[tuple[str, str]]:
                 break
 
 
-def version_number(version: str) -> tuple[int, ...]:
-    """Return the numbers of *version*; none of what is no version.
-
-    >>> version_number("2.21.5"), version_number("yes")
-    ((2, 21, 5), ())
-    """
-    is_version = re.fullmatch(r"[0-9]{1,9}(\.[0-9]{1,9}){0,9}", version)
-    return tuple(map(int, version.split("."))) if is_version else ()
-
-
-def provider_facts(shelf: Shelf, facts: Sequence[ImageFact]) -> Iterator[ImageFact]:
+def provider_facts(
+    index: LibraryIndex, facts: Sequence[ImageFact]
+) -> Iterator[ImageFact]:
     """Yield the providers of each libfabric: built in, and with files of their own."""
     signs = load_signs()
     pattern = "|".join(f"(?P<{n}>{p})" for n, p in signs.providers.items())
@@ -208,10 +193,10 @@ def provider_facts(shelf: Shelf, facts: Sequence[ImageFact]) -> Iterator[ImageFa
             continue
         path = fact.evidence
         found: dict[str, None] = {}
-        for match in shelf.words(path, pattern):
+        for match in index.words(path, pattern):
             found[str(match.lastgroup)] = None
         here = posixpath.dirname(path)
-        for file in shelf.tree.glob(signs.provider_files.format(folder=here)):
+        for file in index.tree.glob(signs.provider_files.format(folder=here)):
             found[posixpath.basename(file)[3:-6]] = None
         if found:
             words = " ".join(sorted(found))

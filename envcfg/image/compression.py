@@ -12,7 +12,7 @@ import importlib
 import sys
 from collections.abc import Callable
 
-from envcfg.image.fault import FormError, refuse
+from envcfg.image.bounded_file import FormError, refuse
 
 Reader = Callable[[bytes, int], bytes]
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import IO, TYPE_CHECKING, Any, BinaryIO, cast
+from contextlib import contextmanager
+from typing import IO, TYPE_CHECKING, BinaryIO, cast
 
 from envcfg.image.record import Library
 
@@ -65,7 +66,7 @@ def read_library(file: BinaryIO, path: str, symbols: str = "") -> Library:
     from elftools.elf.dynamic import DynamicSegment
 
     elf = _open(file)
-    with _Mended():
+    with _mended():
         machine = str(elf["e_machine"])
         soname, needed, runpath, is_rpath = "", [], "", False
         for segment in elf.iter_segments("PT_DYNAMIC"):
@@ -108,12 +109,12 @@ def find_words(file: BinaryIO, pattern: str) -> Iterator[re.Match[bytes]]:
         OSError: it cannot be read.
     """
     elf = _open(file)
-    with _Mended():
+    with _mended():
         section = elf.get_section_by_name(".rodata")
         start, size = (section["sh_offset"], section["sh_size"]) if section else (0, 0)
     wanted = re.compile(pattern.encode("ascii"))
     left = min(size or MOST_SCANNED, MOST_SCANNED)
-    with _Mended():
+    with _mended():
         file.seek(start)
     kept = b""
     while left > 0 and (piece := file.read(min(_CHUNK, left))):
@@ -191,18 +192,18 @@ def _symbols(elf: ELFFile, pattern: str) -> Iterator[str]:
             yield str(symbol.name)
 
 
-class _Mended:
+@contextmanager
+def _mended() -> Iterator[None]:
     """Turn whatever damage raises into an ``ElfError``."""
+    from elftools.common.exceptions import ELFError
 
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, kind: Any, err: Any, trace: object) -> None:  # noqa: ANN401
-        from elftools.common.exceptions import ELFError
-
-        if isinstance(err, (ELFError, *_DAMAGE)) and not isinstance(err, ElfError):
-            msg = "a damaged ELF file"
-            raise ElfError(msg) from err
+    try:
+        yield
+    except ElfError:
+        raise
+    except (ELFError, *_DAMAGE) as err:
+        msg = "a damaged ELF file"
+        raise ElfError(msg) from err
 
 
 class _Metered:

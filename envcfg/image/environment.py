@@ -1,4 +1,4 @@
-"""The environment that an image sets, as far as it can be read without running it.
+"""What an image sets and how it wants to be started, read without running it.
 
 Files of an image may do anything; what is no plain assignment is left out, and nothing
 is ever evaluated.
@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from envcfg.image.record import Metadata
+from envcfg.image.record import ImageFact, Metadata
 from envcfg.image.tree import Tree
 
 _SHELL = "/.singularity.d/env/*.sh"  # of Apptainer, in the order of their names
@@ -29,6 +29,7 @@ _REFERENCE = (
 )
 _OPENING = ("if ", "for ", "while ", "until ", "case ")
 _CLOSING = ("fi", "done", "esac", "}")
+_RUNSCRIPT = "/.singularity.d/runscript"
 
 
 class Variable(NamedTuple):
@@ -36,6 +37,11 @@ class Variable(NamedTuple):
 
     value: str
     evidence: str
+
+
+def folders_of(path: str) -> list[str]:
+    """Return the absolute folders of a search path such as ``LD_LIBRARY_PATH``."""
+    return [each.rstrip("/") for each in path.split(":") if each.startswith("/")]
 
 
 def read_environment(tree: Tree, metadata: Metadata) -> dict[str, Variable]:
@@ -104,8 +110,11 @@ def _value(word: str, values: Mapping[str, str]) -> str | None:
             return None
     elif re.search(r"[\s;&|<>()'\"*?\[~]", word):
         return None
-    if "`" in word or "\\" in word:
-        return None
+    return None if "`" in word or "\\" in word else _expanded(word, values)
+
+
+def _expanded(word: str, values: Mapping[str, str]) -> str | None:
+    """Return *word* with its references filled in; None: one of them is not plain."""
 
     def simple(match: re.Match[str]) -> str:
         return values.get(match[1] or match[2], "")
@@ -122,3 +131,31 @@ def _value(word: str, values: Mapping[str, str]) -> str | None:
     if "$" in re.sub(_REFERENCE, "", word, flags=re.ASCII):
         return None
     return re.sub(_REFERENCE, refer, word, flags=re.ASCII)
+
+
+def start_fact(tree: Tree, metadata: Metadata) -> ImageFact:
+    """Return whether the image wants ``run`` or ``exec``, and what shows it."""
+    text = tree.text(_RUNSCRIPT, _MOST)
+    if text is None:
+        if metadata.starts:
+            why = "the entrypoint of an image of OCI gets the command as its arguments"
+            return ImageFact("start", "exec", "entrypoint", why=why)
+        return ImageFact("start", "exec", "no runscript", why="nothing else to start")
+    lines = [line.strip() for line in text.splitlines()]
+    lines = [line for line in lines if line and not line.startswith("#")]
+    joined = "\n".join(lines)
+    # What Apptainer and SingularityCE write for an image of OCI (oci2sif, docker://).
+    if match := re.search(r"^OCI_ENTRYPOINT=(.*)$", joined, re.MULTILINE):
+        value = match[1].strip("'\"")
+        if not value:
+            why = "the image has no entrypoint"
+            return ImageFact("start", "exec", _RUNSCRIPT, why=why)
+        why = "the entrypoint gets the command as its arguments"
+        return ImageFact("start", "run", _RUNSCRIPT, why=why)
+    if not re.search(r"\$[@*]|\$\{[@*]", joined):
+        why = "the runscript does not run what it is given"
+        return ImageFact("start", "exec", _RUNSCRIPT, why=why)
+    if len(lines) > 1:
+        why = "the runscript prepares something, then runs what it is given"
+        return ImageFact("start", "run", _RUNSCRIPT, why=why)
+    return ImageFact("start", "exec", _RUNSCRIPT, why="the runscript adds nothing")

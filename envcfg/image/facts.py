@@ -5,28 +5,21 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
+from envcfg.findings import Finding
 from envcfg.image.communication import library_facts, plugin_facts, provider_facts
-from envcfg.image.environment import read_environment
+from envcfg.image.environment import Variable, read_environment, start_fact
+from envcfg.image.fact_patterns import load_signs
+from envcfg.image.library_index import LibraryIndex
 from envcfg.image.python import (
-    Python,
     distributions,
     find_program,
     find_python,
+    fitting,
     order_sites,
+    prefer_wheel,
+    said_by_torch,
 )
-from envcfg.image.pytorch import fitting, prefer_wheel, said_by_torch
-from envcfg.image.record import ImageFact, Inspection, Library, Metadata
-from envcfg.image.remarks import (
-    agree,
-    program_remarks,
-    torch_remarks,
-    unread_remarks,
-    variable_remarks,
-    with_labels,
-)
-from envcfg.image.shelf import Shelf
-from envcfg.image.signs import load_signs
-from envcfg.image.start import start_fact
+from envcfg.image.record import ImageFact, Inspection, Library, Metadata, agree
 from envcfg.image.tree import Tree
 
 # What people look for first, first; the others follow in the order in which they are read.
@@ -37,6 +30,8 @@ _ORDER = (
 _LONGEST = 1 << 16  # characters of a text that a sign is looked for in
 _ELSEWHERE = "PyTorch is here, and not where the image's PATH leads to"
 _LAST = "glibc architecture distribution start sh bash mkdir env".split()
+
+Standing = tuple[bool, str]  # of a folder of packages: whether it counts, and why
 
 
 def inspect_tree(tree: Tree, metadata: Metadata, image: str) -> Inspection:
@@ -53,37 +48,40 @@ def inspect_tree(tree: Tree, metadata: Metadata, image: str) -> Inspection:
     variables = read_environment(tree, metadata)
     environ = {name: each.value for name, each in variables.items()}
     metadata = metadata._replace(environment=environ)
-    shelf = Shelf(tree, environ)
+    index = LibraryIndex(tree, environ)
     python = find_python(tree, environ)
     sites = order_sites(tree, python, load_signs().sites)
     counted = next((each for each in sites if _has_torch(tree, each)), None)
     if counted:  # the libraries of this one are those that a job loads
         sites.sort(key=lambda each: each != counted)
     own = python.sites if python else ()
-    installed = [
-        *_package_facts(tree, sites, own, counted),
-        *_text_facts(tree, sites, own, counted),
-    ]
+    standing = {site: _standing(site, own, counted) for site in sites}
+    installed = [*_package_facts(tree, standing), *_text_facts(tree, standing)]
     said = said_by_torch(installed, counted)
-    facts = [
-        *_python_facts(python),
-        *fitting(installed, said),
-        *_shared_facts(shelf, environ, sites, said),
-        *_system_facts(tree, shelf, metadata, environ),
+    facts = fitting(installed, said)
+    if python:
+        why = "the PATH of the image finds it"
+        why = f"{python.kind}; {why}" if python.kind else why
+        facts.insert(
+            0, ImageFact("python", python.version or "yes", python.path, why=why)
+        )
+    facts += [
+        *_shared_facts(index, environ, sites, said),
+        *_system_facts(tree, index, metadata, environ),
     ]
-    facts, remarks = with_labels(prefer_wheel(tree, facts, counted), metadata.labels)
+    facts, remarks = _with_labels(prefer_wheel(tree, facts, counted), metadata.labels)
     return Inspection(
         image=image,
         metadata=metadata,
         facts=tuple(_settled(tree, facts)),
-        libraries=tuple(_libraries(shelf, facts)),
+        libraries=tuple(_libraries(index, facts)),
         findings=(
-            *unread_remarks(metadata.unread),
+            *_unread_remarks(metadata.unread),
             *remarks,
-            *torch_remarks([each for each in sites if _has_torch(tree, each)]),
-            *program_remarks(facts),
-            *variable_remarks(variables),
-            *shelf.damaged,
+            *_torch_remarks([each for each in sites if _has_torch(tree, each)]),
+            *_program_remarks(facts),
+            *_variable_remarks(variables),
+            *index.damaged,
         ),
     )
 
@@ -112,19 +110,11 @@ def _site(fact: ImageFact) -> str:
     return fact.evidence.rpartition("/torch")[0]
 
 
-def _python_facts(python: Python | None) -> Iterator[ImageFact]:
-    if python:
-        why = (
-            f"{python.kind + '; ' if python.kind else ''}the PATH of the image finds it"
-        )
-        yield ImageFact("python", python.version or "yes", python.path, why=why)
-
-
 def _has_torch(tree: Tree, site: str) -> bool:
     return tree.look(f"{site}/torch/version.py") is not None
 
 
-def _why(site: str, own: Sequence[str], counted: str | None) -> tuple[bool, str]:
+def _standing(site: str, own: Sequence[str], counted: str | None) -> Standing:
     """Return whether what stands in *site* counts, and why."""
     if site in own and (counted is None or counted in own):
         return True, "the Python of the image's PATH finds it"
@@ -133,14 +123,10 @@ def _why(site: str, own: Sequence[str], counted: str | None) -> tuple[bool, str]
     return False, "the Python that counts does not look here"
 
 
-def _package_facts(
-    tree: Tree, sites: Sequence[str], own: Sequence[str], counted: str | None
-) -> Iterator[ImageFact]:
-    names = {
-        name: fact for fact, all_ in load_signs().packages.items() for name in all_
-    }
-    for site in sites:
-        taken, why = _why(site, own, counted)
+def _package_facts(tree: Tree, sites: Mapping[str, Standing]) -> Iterator[ImageFact]:
+    packages = load_signs().packages
+    names = {name: fact for fact, all_ in packages.items() for name in all_}
+    for site, (taken, why) in sites.items():
         for name, version, path in distributions(tree, site):
             if name in names:
                 number = re.match(r"\d+(\.\d+)*", version)
@@ -148,46 +134,38 @@ def _package_facts(
                 yield ImageFact(names[name], value, path, taken, why)
 
 
-def _text_facts(
-    tree: Tree, sites: Sequence[str], own: Sequence[str], counted: str | None
-) -> Iterator[ImageFact]:
+def _text_facts(tree: Tree, sites: Mapping[str, Standing]) -> Iterator[ImageFact]:
     for sign in load_signs().texts:
         for pattern in sign.paths:
-            places: list[tuple[str, bool, str]] = []
+            places: dict[str, Standing]
             if pattern.startswith("{site}"):
-                for site in sites:
-                    taken, why = _why(site, own, counted)
-                    places.append((site + pattern.removeprefix("{site}"), taken, why))
+                below = pattern.removeprefix("{site}")
+                places = {site + below: each for site, each in sites.items()}
             else:
-                places = [(path, True, "") for path in tree.glob(pattern)]
-            for path, taken, why in places:
+                places = dict.fromkeys(tree.glob(pattern), (True, ""))
+            for path, (taken, why) in places.items():
                 text = tree.text(path, _LONGEST) or ""
                 if match := re.search(sign.pattern, text):
                     yield ImageFact(sign.fact, match["value"], path, taken, why)
 
 
 def _shared_facts(
-    shelf: Shelf,
+    index: LibraryIndex,
     environ: Mapping[str, str],
     sites: Sequence[str],
     said: Mapping[str, str],
 ) -> list[ImageFact]:
-    facts = fitting(
-        [
-            fact
-            for sign in load_signs().libraries
-            for fact in library_facts(shelf, sign, sites)
-        ],
-        said,
-    )
-    return [*facts, *plugin_facts(shelf, environ, facts), *provider_facts(shelf, facts)]
+    signs = load_signs().libraries
+    found = [fact for sign in signs for fact in library_facts(index, sign, sites)]
+    facts = fitting(found, said)
+    return [*facts, *plugin_facts(index, environ, facts), *provider_facts(index, facts)]
 
 
 def _system_facts(
-    tree: Tree, shelf: Shelf, metadata: Metadata, environ: Mapping[str, str]
+    tree: Tree, index: LibraryIndex, metadata: Metadata, environ: Mapping[str, str]
 ) -> Iterator[ImageFact]:
-    libc = shelf.loader.find("libc.so.6")
-    library = shelf.library(libc.path if libc else "/bin/sh")
+    libc = index.loader.find("libc.so.6")
+    library = index.library(libc.path if libc else "/bin/sh")
     if library:
         yield ImageFact("architecture", library.machine, library.path)
     elif metadata.architecture:
@@ -225,13 +203,74 @@ def _settled(tree: Tree, facts: Sequence[ImageFact]) -> Iterator[ImageFact]:
                 yield each._replace(taken=False, why=why)
 
 
-def _libraries(shelf: Shelf, facts: Sequence[ImageFact]) -> Iterator[Library]:
+def _libraries(index: LibraryIndex, facts: Sequence[ImageFact]) -> Iterator[Library]:
     """Yield those that the chain is made of, each once."""
     names = {sign.fact for sign in load_signs().libraries if sign.in_chain}
     seen: set[str] = set()
     for fact in facts:
         if fact.name in {*names, "plugin", "interfaces"}:
-            library = shelf.library(fact.evidence)
+            library = index.library(fact.evidence)
             if library and library.path not in seen:
                 seen.add(library.path)
                 yield library
+
+
+def _with_labels(
+    facts: list[ImageFact], labels: Mapping[str, str]
+) -> tuple[list[ImageFact], list[Finding]]:
+    """Add what labels state; where files say otherwise, the files count."""
+    findings = []
+    for label, value in labels.items():
+        match = re.fullmatch(load_signs().labels, label)
+        if match is None or not re.fullmatch(r"\d+(\.\d+)*", value):
+            continue
+        name, evidence = match["fact"], f"label {label}"
+        read = next((f for f in facts if f.name == name and f.taken), None)
+        why = "the maker of the image says so"
+        facts.append(ImageFact(name, value, evidence, why=why))
+        if read and not agree(read.value, value):
+            msg = f"the label says {value}, and {read.evidence} says {read.value}"
+            fix = "what the files say counts; state another with --fact, or mend the label"
+            findings.append(Finding("image-label-wrong", "warning", label, msg, fix))
+    return facts, findings
+
+
+def _unread_remarks(parts: Sequence[str]) -> Iterator[Finding]:
+    """Remark on what of the image was not read."""
+    for part in parts:
+        msg = "is not read, and may say otherwise"
+        fix = "state with --fact what envcfg gets wrong"
+        yield Finding("image-part-unread", "warning", part, msg, fix)
+
+
+def _torch_remarks(places: Sequence[str]) -> Iterator[Finding]:
+    """Remark on PyTorch in several *places*."""
+    if len(places) > 1:
+        msg = f"is in {len(places)} places: {', '.join(places)}"
+        fix = f"{places[0]} counts; activate the one that is meant, or state it: --fact"
+        yield Finding("image-torch-twice", "note", "torch", msg, fix)
+
+
+def _program_remarks(facts: Sequence[ImageFact]) -> Iterator[Finding]:
+    """Remark on programs that envcfg's bash needs in the image."""
+    there = {each.name for each in facts}
+    if "sh" not in there:
+        msg = "is not in the image; every rank starts by it"
+        fix = "add a shell to the image"
+        yield Finding("image-no-shell", "error", "/bin/sh", msg, fix)
+    if "mkdir" not in there:
+        msg = "is not in the image; node-local caches need it"
+        fix = "add coreutils or busybox"
+        yield Finding("image-no-mkdir", "warning", "mkdir", msg, fix)
+
+
+def _variable_remarks(variables: Mapping[str, Variable]) -> Iterator[Finding]:
+    """Remark on variables by which jobs talk, where the image sets them."""
+    pattern = re.compile(load_signs().variables)
+    for name, each in sorted(variables.items()):
+        if pattern.fullmatch(name):
+            msg = f"the image sets it to {each.value[:120]!r} ({each.evidence})"
+            why = (
+                "what the profile or --set says of it wins, as ranks set it themselves"
+            )
+            yield Finding("image-sets-variable", "note", name, msg, why=why)

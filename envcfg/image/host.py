@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import os
+import posixpath
 import re
-from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Mapping
+from typing import Any, NamedTuple, TypeVar
 
 from envcfg.errors import UsageError
-from envcfg.image.folder import FolderTree
-from envcfg.image.links import follow
-from envcfg.image.overlay import RecordedTree
+from envcfg.image.chain import follow
+from envcfg.image.fact_patterns import load_signs
+from envcfg.image.layers import RecordedTree
+from envcfg.image.library_index import LibraryIndex
 from envcfg.image.record import ImageFact, Library
-from envcfg.image.shelf import Shelf
-from envcfg.image.signs import load_signs
-from envcfg.image.tree import Tree
+from envcfg.image.tree import FolderTree, Tree
 
+_T = TypeVar("_T", dict[str, Any], list[Any], str)
 SCHEMA_VERSION = 1
 _MOST = 2000  # libraries of one host
 _LONGEST = 4096  # characters of a text
@@ -58,44 +59,53 @@ def read_host(root: str = "/") -> Host:
     """Return what the machine below *root* has; nothing is run."""
     tree = FolderTree(root)
     environ = {"LD_LIBRARY_PATH": os.environ.get("LD_LIBRARY_PATH", "")}
-    shelf = Shelf(tree, environ)
-    facts: list[ImageFact] = []
-    starts: dict[str, str] = {}
-    for sign in load_signs().libraries:
-        if not sign.in_chain:
-            continue
-        paths = [found.path] if (found := shelf.loader.find(sign.soname)) else []
-        for pattern in sign.also:
-            paths += shelf.glob(pattern, [])
-        for path in dict.fromkeys(paths):
-            real = tree.resolve(path)
-            if real is None or shelf.library(path) is None or real in starts.values():
-                starts.setdefault(path, real or path)
-                continue
-            starts[path] = real
-            version = shelf.version(sign, path)
-            taken = path == paths[0]
-            value = version[0] if version else "yes"
-            facts.append(ImageFact(sign.fact, value, path, taken))
-    chain = follow(shelf, [(path, "") for path in starts])
+    index = LibraryIndex(tree, environ)
+    facts, starts = _facts(index)
+    chain = follow(index, [(path, "") for path in starts])
     links = {path: real for path, real in starts.items() if path != real}
     for link in chain.links:
-        folder = link.library.path.rpartition("/")[0]
+        own = link.library.path
         for name in (link.asked, link.library.soname):
-            other = f"{folder}/{name}"
-            if name and "/" not in name and tree.resolve(other) == link.library.path:
-                links[other] = link.library.path
-        if (found := shelf.loader.find(link.asked)) and found.path != link.library.path:
-            links[found.path] = link.library.path
+            other = f"{own.rpartition('/')[0]}/{name}"
+            if name and "/" not in name and tree.resolve(other) == own:
+                links[other] = own
+        if (found := index.loader.find(link.asked)) and found.path != own:
+            links[found.path] = own
     machine = os.uname()
     return Host(
         name=machine.nodename,
         architecture=machine.machine,
         drivers=_drivers(tree),
-        facts=tuple(facts),
+        facts=facts,
         libraries=tuple(link.library for link in chain.links),
         links={name: real for name, real in links.items() if name != real},
     )
+
+
+def _facts(index: LibraryIndex) -> tuple[tuple[ImageFact, ...], dict[str, str]]:
+    """Return a fact for each library of the chain, and the paths that led to it.
+
+    Behind each path stands the file that it leads to; a file has one fact, of whichever
+    path is found first, and the loader's own choice comes before all others.
+    """
+    facts: list[ImageFact] = []
+    starts: dict[str, str] = {}
+    for sign in load_signs().libraries:
+        if not sign.in_chain:
+            continue
+        paths = [found.path] if (found := index.loader.find(sign.soname)) else []
+        for pattern in sign.also:
+            paths += index.glob(pattern, [])
+        for path in dict.fromkeys(paths):
+            real = index.tree.resolve(path)
+            if real is None or index.library(path) is None or real in starts.values():
+                starts.setdefault(path, real or path)
+                continue
+            starts[path] = real
+            version = index.version(sign, path)
+            value = version[0] if version else "yes"
+            facts.append(ImageFact(sign.fact, value, path, taken=path == paths[0]))
+    return tuple(facts), starts
 
 
 def _drivers(tree: Tree) -> dict[str, str]:
@@ -153,7 +163,7 @@ def _host(found: Any) -> Host:  # noqa: ANN401  # anything
             is_rpath=each.get("is_rpath") is True,
             symbols=_texts(each.get("symbols"), "symbols"),
         )
-        for each in _list(data.get("libraries"), "libraries", _object)
+        for each in _objects(data.get("libraries"), "libraries")
     )
     return Host(
         name=_text(data.get("name"), "name"),
@@ -170,7 +180,7 @@ def _host(found: Any) -> Host:  # noqa: ANN401  # anything
                 taken=each.get("taken") is True,
                 why=_text(each.get("why"), "facts"),
             )
-            for each in _list(data.get("facts"), "facts", _object)
+            for each in _objects(data.get("facts"), "facts")
         ),
         libraries=libraries,
         links={
@@ -180,39 +190,32 @@ def _host(found: Any) -> Host:  # noqa: ANN401  # anything
     )
 
 
-def _object(value: object, where: str) -> dict[str, Any]:
-    if not isinstance(value, dict) or len(value) > _MOST:
-        msg = f"{where} is no object of a host"
-        raise _NoHostError(msg)
+def _checked(value: object, kind: type[_T], most: int, problem: str) -> _T:
+    """Return *value* if it is of this *kind* and no longer than *most*."""
+    if not isinstance(value, kind) or len(value) > most:
+        raise _NoHostError(problem)
     return value
 
 
-def _list(
-    value: object, where: str, read: Callable[[object, str], dict[str, Any]]
-) -> list[dict[str, Any]]:
-    if not isinstance(value, list) or len(value) > _MOST:
-        msg = f"{where} is no list of a host"
-        raise _NoHostError(msg)
-    return [read(each, where) for each in value]
+def _object(value: object, where: str) -> dict[str, Any]:
+    return _checked(value, dict, _MOST, f"{where} is no object of a host")
+
+
+def _objects(value: object, where: str) -> list[dict[str, Any]]:
+    found = _checked(value, list, _MOST, f"{where} is no list of a host")
+    return [_object(each, where) for each in found]
 
 
 def _text(value: object, where: str) -> str:
-    if not isinstance(value, str) or len(value) > _LONGEST:
-        msg = f"{where} holds what is no text"
-        raise _NoHostError(msg)
-    return value
+    return _checked(value, str, _LONGEST, f"{where} holds what is no text")
 
 
 def _texts(value: object, where: str) -> tuple[str, ...]:
-    if not isinstance(value, list) or len(value) > _MOST_TEXTS:
-        msg = f"{where} is no list of texts"
-        raise _NoHostError(msg)
-    return tuple(_text(each, where) for each in value)
+    found = _checked(value, list, _MOST_TEXTS, f"{where} is no list of texts")
+    return tuple(_text(each, where) for each in found)
 
 
 def _path(value: object) -> str:
-    import posixpath
-
     text = _text(value, "a path")
     if not text.startswith("/") or posixpath.normpath(text) != text or "\0" in text:
         msg = f"{text[:80]!r} is no path"

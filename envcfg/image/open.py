@@ -9,17 +9,14 @@ from contextlib import ExitStack, contextmanager
 from typing import BinaryIO, NoReturn
 
 from envcfg.errors import ImageError
-from envcfg.image import foreign, sif
+from envcfg.image import sif, unsupported_formats
 from envcfg.image.blocks import MAGIC as SQUASHFS
-from envcfg.image.described import complete
-from envcfg.image.fault import FormError
-from envcfg.image.folder import FolderTree
-from envcfg.image.oci import parse_object, variables, words
+from envcfg.image.bounded_file import BoundedFile, FormError
+from envcfg.image.metadata import complete, parse_object, variables, words
 from envcfg.image.podman import open_stored_image, stores
 from envcfg.image.record import Metadata
 from envcfg.image.squashfs import SquashTree
-from envcfg.image.tree import MOST_BYTES, Entry, Tree
-from envcfg.image.window import Window
+from envcfg.image.tree import MOST_BYTES, Entry, FolderTree, Tree
 
 _READ = "can you read it?"
 _SUFFIXES = (".sif", ".simg", ".img", ".sqfs", ".sqsh", ".squashfs", ".tar")
@@ -91,7 +88,7 @@ def _open(name: str, program: str | None, stack: ExitStack) -> tuple[Tree, Metad
     if stat.S_ISDIR(status.st_mode):
         return _open_folder(name, puller)
     if not stat.S_ISREG(status.st_mode):
-        what = foreign.special(status.st_mode)
+        what = unsupported_formats.special(status.st_mode)
         raise FormError(f"{what}, not an image", "give a file or a folder")  # noqa: EM102
     descriptor = os.open(name, os.O_RDONLY | os.O_CLOEXEC)
     stack.callback(os.close, descriptor)
@@ -101,35 +98,32 @@ def _open(name: str, program: str | None, stack: ExitStack) -> tuple[Tree, Metad
 def _open_file(
     name: str, program: str | None, descriptor: int
 ) -> tuple[Tree, Metadata]:
-    window = Window(descriptor)
-    head = window.read_at(0, min(window.size, foreign.HEAD))
+    file = BoundedFile(descriptor)
+    head = file.read_at(0, min(file.size, unsupported_formats.HEAD))
     if head.startswith(sif.MAGIC, sif.MAGIC_AT):
         try:
-            return sif.read_sif(window)
+            return sif.read_sif(file)
         except FormError as err:
-            metadata = _by_runtime(name, program)
-            if metadata is None:
+            if program is None:
+                raise
+            from envcfg.image.runtime import inspect_by_runtime
+
+            if (metadata := inspect_by_runtime(name, program)) is None:
                 raise
             return ClosedTree(err), metadata._replace(unread=(str(err),))
     if head.startswith(SQUASHFS):
-        return SquashTree(window), Metadata("squashfs")
+        return SquashTree(file), Metadata("squashfs")
     if head.startswith(_LAUNCH + SQUASHFS):
         start = len(_LAUNCH)
-        return SquashTree(window.part(start, window.size - start)), Metadata("squashfs")
-    found = foreign.recognise(descriptor, head, name, program or "apptainer")
+        return SquashTree(file.part(start, file.size - start)), Metadata("squashfs")
+    found = unsupported_formats.recognise(
+        descriptor, head, name, program or "apptainer"
+    )
     raise FormError(found.what, found.hint)
 
 
-def _by_runtime(name: str, program: str | None) -> Metadata | None:
-    if program is None:
-        return None
-    from envcfg.image.runtime import inspect_by_runtime
-
-    return inspect_by_runtime(name, program)
-
-
 def _open_name(name: str, puller: str, stack: ExitStack) -> tuple[Tree, Metadata]:
-    if (found := foreign.reference(name, puller)) is not None:
+    if (found := unsupported_formats.reference(name, puller)) is not None:
         raise FormError(found.what, found.hint)
     if not name or name.startswith(("/", ".", "~")) or name.endswith(_SUFFIXES):
         raise FormError("no such file or folder", "look at the path with ls")  # noqa: EM101

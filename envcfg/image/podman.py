@@ -12,13 +12,12 @@ from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from typing import Any
 
-from envcfg.image.fault import FormError, refuse
+from envcfg.image.bounded_file import BoundedFile, FormError, refuse
 from envcfg.image.layers import FolderLayer, Layer, LayeredTree
-from envcfg.image.oci import read_config, words
+from envcfg.image.metadata import read_config, words
 from envcfg.image.record import Metadata
 from envcfg.image.squashfs import SquashTree
 from envcfg.image.tree import MOST_BYTES, Tree
-from envcfg.image.window import Window
 
 _DRIVERS = ("overlay", "vfs")
 _SYSTEM = ("/etc/containers/storage.conf", "/usr/share/containers/storage.conf")
@@ -123,7 +122,7 @@ def _tree(store: str, driver: str, top: str, stack: ExitStack) -> Tree:
     if squashed is not None:
         descriptor = os.open(squashed, os.O_RDONLY | os.O_CLOEXEC)
         stack.callback(os.close, descriptor)
-        return SquashTree(Window(descriptor))
+        return SquashTree(BoundedFile(descriptor))
     layers: list[Layer] = []
     for layer in chain:
         folder = f"{store}/overlay/{layer}/diff"

@@ -1,4 +1,4 @@
-"""The Python of an image: which one PATH finds, and what is installed for it."""
+"""The Python of an image: which one PATH finds, its packages, and what PyTorch loads."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from envcfg.image.environment import DEFAULT_PATH
+from envcfg.image.environment import DEFAULT_PATH, folders_of
+from envcfg.image.record import ImageFact, agree
 from envcfg.image.tree import Tree
 
 _LONGEST = 255  # characters of the name of a file, where a system makes it
@@ -18,6 +19,10 @@ _SITES = (
     "{prefix}/local/lib/python{version}/dist-packages",
     "{prefix}/lib/python3/dist-packages",
 )
+# What a PyTorch that is made for one kind of GPU does not load, and what it says itself.
+_OTHER_KIND = {"rocm": ("cuda", "nccl"), "cuda": ("rocm", "rccl")}
+_SPELT = {"rocm": "ROCm", "cuda": "CUDA"}
+_OWN = ("torch", "cuda")
 
 
 class Python(NamedTuple):
@@ -48,18 +53,17 @@ def find_program(tree: Tree, name: str, path: str) -> str | None:
 
 def find_python(tree: Tree, environ: Mapping[str, str]) -> Python | None:
     """Return the Python that a job finds by the image's own PATH."""
-    path = next(
-        filter(None, (find_program(tree, n, environ.get("PATH", "")) for n in _NAMES)),
-        None,
-    )
-    if path is None:
+    names = (find_program(tree, each, environ.get("PATH", "")) for each in _NAMES)
+    if (path := next(filter(None, names), None)) is None:
         return None
-    own = _split(environ.get("PYTHONPATH", ""))
+    own = folders_of(environ.get("PYTHONPATH", ""))
     prefix = posixpath.dirname(posixpath.dirname(path))
-    settings = _settings(tree.text(f"{prefix}/pyvenv.cfg", 1 << 16) or "")
+    text = tree.text(f"{prefix}/pyvenv.cfg", 1 << 16) or ""
+    pairs = (line.partition("=") for line in text.splitlines())
+    settings = {name.strip(): value.strip() for name, equals, value in pairs if equals}
     if settings:
-        version = _short(settings.get("version", settings.get("version_info", "")))
-        version = version or _version_of(tree, prefix)
+        version = settings.get("version", settings.get("version_info", ""))
+        version = ".".join(version.split(".")[:2]) or _version_of(tree, prefix)
         sites = [*own, *_sites(tree, prefix, version)]
         home = settings.get("home", "")
         if settings.get("include-system-site-packages", "") == "true" and home:
@@ -94,7 +98,7 @@ def order_sites(tree: Tree, python: Python | None, others: Sequence[str]) -> lis
 def distributions(tree: Tree, site: str) -> Iterator[tuple[str, str, str]]:
     """Yield name, version and path of what is installed in *site*, names as pip has them.
 
-    >>> from envcfg.image.folder import FolderTree
+    >>> from envcfg.image.tree import FolderTree
     >>> list(distributions(FolderTree("/nowhere"), "/site-packages"))
     []
     """
@@ -111,11 +115,6 @@ def _sites(tree: Tree, prefix: str, version: str) -> list[str]:
     return [each for each in places if tree.look(each) is not None]
 
 
-def _settings(text: str) -> dict[str, str]:
-    pairs = (line.partition("=") for line in text.splitlines())
-    return {name.strip(): value.strip() for name, equals, value in pairs if equals}
-
-
 def _version_of(tree: Tree, prefix: str) -> str:
     for path in tree.glob(f"{prefix}/lib/python3.*"):
         if match := re.fullmatch(r"python(\d+\.\d+)", posixpath.basename(path)):
@@ -123,9 +122,61 @@ def _version_of(tree: Tree, prefix: str) -> str:
     return ""
 
 
-def _short(version: str) -> str:
-    return ".".join(version.split(".")[:2])
+def said_by_torch(facts: Sequence[ImageFact], counted: str | None) -> dict[str, str]:
+    """Return what the PyTorch that counts says of itself: its version, CUDA or ROCm.
+
+    Args:
+        facts: those of packages and texts.
+        counted: the folder of packages whose PyTorch counts.
+    """
+    mine = [each for each in facts if each.evidence == f"{counted}/torch/version.py"]
+    return {each.name: each.value for each in reversed(mine)}
 
 
-def _split(path: str) -> list[str]:
-    return [each.rstrip("/") for each in path.split(":") if each.startswith("/")]
+def fitting(facts: Sequence[ImageFact], said: Mapping[str, str]) -> list[ImageFact]:
+    """Let only count what PyTorch can load: packages of others may lie beside it.
+
+    A wheel that is left over, or was installed for something else, is no fact of the job.
+
+    Args:
+        facts: of packages, texts or libraries.
+        said: what PyTorch says of itself.
+    """
+    kinds = said.keys() & _OTHER_KIND.keys()
+    kind = kinds.pop() if len(kinds) == 1 else ""
+    others = _OTHER_KIND.get(kind, ())
+    found = [
+        each._replace(taken=False, why=f"PyTorch is made for {_SPELT[kind]}")
+        if each.name in others
+        else each
+        for each in facts
+    ]
+    found.sort(
+        key=lambda each: (
+            each.name in _OWN
+            and each.name in said
+            and not agree(said[each.name], each.value)
+        )
+    )
+    return found
+
+
+def prefer_wheel(
+    tree: Tree, facts: list[ImageFact], counted: str | None
+) -> list[ImageFact]:
+    """Let the ROCm that PyTorch brings count before the system's: it is what it loads."""
+    libraries = tree.names(f"{counted}/torch/lib") if counted else []
+    if not any(each.startswith("libamdhip64.so") for each in libraries):
+        return facts
+    why = "PyTorch brings its own ROCm, and loads that"
+    mine = [
+        each._replace(why=why)
+        for each in facts
+        if each.name == "rocm" and each.evidence.startswith(f"{counted}/")
+    ]
+    left = [
+        each
+        for each in facts
+        if each.name != "rocm" or each._replace(why=why) not in mine
+    ]
+    return [*mine, *left]

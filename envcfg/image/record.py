@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
@@ -92,3 +93,20 @@ class Inspection(NamedTuple):
     def taken(self) -> dict[str, ImageFact]:
         """Return for each name the fact that counts."""
         return {each.name: each for each in self.facts if each.taken}
+
+
+def version_number(version: str) -> tuple[int, ...]:
+    """Return the numbers of *version*; none of what is no version.
+
+    >>> version_number("2.21.5"), version_number("yes")
+    ((2, 21, 5), ())
+    """
+    is_version = re.fullmatch(r"[0-9]{1,9}(\.[0-9]{1,9}){0,9}", version)
+    return tuple(map(int, version.split("."))) if is_version else ()
+
+
+def agree(one: str, other: str) -> bool:
+    """Tell whether two versions are the same as far as both go; ``yes`` fits any."""
+    left, right = one.split("."), other.split(".")
+    short = min(len(left), len(right))
+    return one == "yes" or left[:short] == right[:short]

@@ -18,7 +18,7 @@ import signal
 import sys
 
 from envcfg.datafile import ARCHIVE
-from envcfg.image.oci import BUILD_ARCHITECTURE, machine, parse_object, texts
+from envcfg.image.metadata import BUILD_ARCHITECTURE, machine, parse_object, texts
 from envcfg.image.record import Metadata
 from envcfg.image.tree import MOST_BYTES
 from envcfg.temporary import own_folder

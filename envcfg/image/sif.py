@@ -10,13 +10,12 @@ import struct
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from envcfg.image.fault import FormError, refuse
+from envcfg.image.bounded_file import BoundedFile, FormError, refuse
 from envcfg.image.layers import LayeredTree
-from envcfg.image.oci import machine, parse_object, read_config, texts
+from envcfg.image.metadata import machine, parse_object, read_config, texts
 from envcfg.image.record import Metadata
 from envcfg.image.squashfs import SquashTree
 from envcfg.image.tree import MOST_BYTES, Tree
-from envcfg.image.window import Window
 
 MAGIC = b"SIF_MAGIC\0"
 MAGIC_AT = 32  # after the line that makes it a program
@@ -45,34 +44,34 @@ class _Part(NamedTuple):
     """One descriptor: its data, and what its type says of them."""
 
     kind: int
-    window: Window
+    file: BoundedFile
     extra: bytes
 
 
-def read_sif(window: Window) -> tuple[Tree, Metadata]:
-    """Return the files of the SIF that *window* is, and what it says beside them.
+def read_sif(file: BoundedFile) -> tuple[Tree, Metadata]:
+    """Return the files of the SIF that *file* is, and what it says beside them.
 
     Raises:
         OSError: it is damaged, or its files cannot be read; FormError has a hint.
     """
-    magic, code, start, length = _read_header(window)
+    magic, code, start, length = _read_header(file)
     if magic != MAGIC:
         refuse("it does not begin as a SIF")
-    parts = list(_parts(window, start, length))
+    parts = list(_parts(file, start, length))
     if any(part.kind == _OCI_INDEX for part in parts):
         return _read_oci(parts)
     labels: dict[str, str] = {}
     unread = []
     root = None
     for part in parts:
-        if part.kind == _LABELS and part.window.size <= MOST_BYTES:
-            data = part.window.read_at(0, part.window.size)
+        if part.kind == _LABELS and part.file.size <= MOST_BYTES:
+            data = part.file.read_at(0, part.file.size)
             labels |= texts(parse_object(data.rstrip(b"\0 \n")))
         if part.kind != _PARTITIONS:
             continue
         file_system, use, own = _PARTITION.unpack(part.extra[: _PARTITION.size])
         if use == _ROOT:
-            root, kind, code = part.window, file_system, own
+            root, kind, code = part.file, file_system, own
         elif use == _OVERLAY:
             unread.append("an overlay in the SIF, whose files cover those of the image")
     if root is None:
@@ -89,8 +88,8 @@ def read_sif(window: Window) -> tuple[Tree, Metadata]:
     )
 
 
-def _read_header(window: Window) -> tuple[bytes, bytes, int, int]:
-    header = _HEADER.unpack(window.read_at(0, _HEADER.size))
+def _read_header(file: BoundedFile) -> tuple[bytes, bytes, int, int]:
+    header = _HEADER.unpack(file.read_at(0, _HEADER.size))
     magic, architecture = header[1], header[3]
     total, start, length = header[8], header[9], header[10]
     if length % _DESCRIPTOR.size or not 0 < total <= _MOST_DESCRIPTORS:
@@ -100,19 +99,19 @@ def _read_header(window: Window) -> tuple[bytes, bytes, int, int]:
     return magic, architecture, start, length
 
 
-def _parts(window: Window, start: int, length: int) -> list[_Part]:
+def _parts(file: BoundedFile, start: int, length: int) -> list[_Part]:
     found = []
-    for fields in _DESCRIPTOR.iter_unpack(window.read_at(start, length)):
+    for fields in _DESCRIPTOR.iter_unpack(file.read_at(start, length)):
         kind, used, _, _, _, offset, size = fields[:7]
         if used:
-            found.append(_Part(kind, window.part(offset, size), fields[-1]))
+            found.append(_Part(kind, file.part(offset, size), fields[-1]))
     return found
 
 
 def _read_oci(parts: Sequence[_Part]) -> tuple[Tree, Metadata]:
     """Return what an OCI-SIF holds, whose layers are squashfs (SingularityCE 4)."""
-    blobs = {_text(part.extra): part.window for part in parts if part.kind == _OCI_BLOB}
-    index = next(part.window for part in parts if part.kind == _OCI_INDEX)
+    blobs = {_text(part.extra): part.file for part in parts if part.kind == _OCI_BLOB}
+    index = next(part.file for part in parts if part.kind == _OCI_INDEX)
     manifests = parse_object(_whole(index)).get("manifests")
     manifest = parse_object(_whole(_blob(blobs, manifests, 0)))
     metadata = read_config("sif", _whole(_blob(blobs, [manifest.get("config")], 0)))
@@ -132,7 +131,7 @@ def _read_oci(parts: Sequence[_Part]) -> tuple[Tree, Metadata]:
     return LayeredTree(trees[::-1]), metadata
 
 
-def _blob(blobs: dict[str, Window], entries: object, number: int) -> Window:
+def _blob(blobs: dict[str, BoundedFile], entries: object, number: int) -> BoundedFile:
     """Return the blob of an entry in a list, by its digest."""
     entry = entries[number] if isinstance(entries, list) and entries else None
     digest = entry.get("digest") if isinstance(entry, dict) else None
@@ -141,10 +140,10 @@ def _blob(blobs: dict[str, Window], entries: object, number: int) -> Window:
     return blobs[digest]
 
 
-def _whole(window: Window) -> bytes:
-    if window.size > MOST_BYTES:
-        refuse(f"a description of {window.size:,} bytes")
-    return window.read_at(0, window.size)
+def _whole(file: BoundedFile) -> bytes:
+    if file.size > MOST_BYTES:
+        refuse(f"a description of {file.size:,} bytes")
+    return file.read_at(0, file.size)
 
 
 def _text(data: bytes) -> str:

@@ -12,12 +12,10 @@ from array import array
 from collections import OrderedDict
 from typing import BinaryIO, NamedTuple
 
-from envcfg.image.blocks import NONE, Blocks, Place, keep
-from envcfg.image.contents import Stored, open_stored
-from envcfg.image.fault import refuse
+from envcfg.image.blocks import NONE, Blocks, Place, Stored, keep, open_stored
+from envcfg.image.bounded_file import BoundedFile, refuse
 from envcfg.image.layers import OPAQUE_ATTRIBUTES, Layer
 from envcfg.image.tree import Entry, Kind
-from envcfg.image.window import Window
 
 # Above these an image lies, or is none that anybody runs: they bound time and memory.
 _MOST_LISTING = 4 << 20  # bytes of a folder's list: more than 100,000 names
@@ -64,13 +62,13 @@ class _Inode(NamedTuple):
 class SquashTree(Layer):
     """The files of a squashfs that lies in a file, or in a part of it."""
 
-    def __init__(self, window: Window) -> None:
-        """Read the first 96 bytes of *window*, which is the file system.
+    def __init__(self, file: BoundedFile) -> None:
+        """Read the first 96 bytes of *file*, which is the file system.
 
         Raises:
             OSError: it is none that can be read; the message says why.
         """
-        self._blocks = Blocks(window)
+        self._blocks = Blocks(file)
         self._lists: OrderedDict[tuple[int, int, int], dict[str, Place]] = OrderedDict()
         if self._inode(self._blocks.root).kind != _FOLDER:
             refuse("its root is no folder")
@@ -80,8 +78,12 @@ class SquashTree(Layer):
         inode = self._find(path)
         if inode is None:
             return None
-        target = self._target(inode) if inode.kind == _LINK else ""
-        size = 0
+        target, size = "", 0
+        if inode.kind == _LINK:
+            length = inode.body[1]
+            if not 0 < length <= _MOST_TARGET:
+                refuse(f"a link of {length} bytes")
+            target = _text(self._blocks.table(inode.rest, length)[0])
         if inode.kind == _FILE:
             size = inode.body[1] if inode.extended else inode.body[3]
         kind = _KINDS.get(inode.kind, "other")
@@ -135,12 +137,6 @@ class SquashTree(Layer):
         extended = kind > _LARGE
         plain = kind - _LARGE if extended else kind
         return _Inode(plain, mode, body.unpack(data), place, extended)
-
-    def _target(self, inode: _Inode) -> str:
-        length = inode.body[1]
-        if not 0 < length <= _MOST_TARGET:
-            refuse(f"a link of {length} bytes")
-        return _text(self._blocks.table(inode.rest, length)[0])
 
     def _list(self, inode: _Inode) -> dict[str, Place]:
         """Return the names in a folder, with the places of their inodes."""

@@ -1,9 +1,14 @@
-"""The files of an image, read where they are: one interface for each form of image."""
+"""The files of an image, read where they are: one interface for each form of image.
+
+The simplest form, a folder, is here; the others have modules of their own.
+"""
 
 from __future__ import annotations
 
 import abc
+import os
 import posixpath
+import stat
 from collections.abc import Iterator
 from typing import BinaryIO, Literal, NamedTuple
 
@@ -11,6 +16,11 @@ _MOST_LINKS = 40  # as Linux has it: more are a circle
 MOST_BYTES = 4 << 20  # of a text that is read whole
 
 Kind = Literal["file", "folder", "link", "other"]
+_KINDS: dict[int, Kind] = {
+    stat.S_IFREG: "file",
+    stat.S_IFDIR: "folder",
+    stat.S_IFLNK: "link",
+}
 
 
 class Entry(NamedTuple):
@@ -129,3 +139,33 @@ class Tree(abc.ABC):
             else:
                 found = [f"{folder}/{part}" for folder in found]
         yield from (path for path in found if self.look(path) is not None)
+
+
+class FolderTree(Tree):
+    """The files below a folder, links followed inside it."""
+
+    def __init__(self, root: str) -> None:
+        """Read what stands below *root*."""
+        self._root = root.rstrip("/")
+
+    def entry(self, path: str) -> Entry | None:
+        """See ``Tree``."""
+        here = self._root + path
+        try:
+            status = os.lstat(here)
+            target = os.readlink(here) if stat.S_ISLNK(status.st_mode) else ""
+        except (FileNotFoundError, NotADirectoryError, PermissionError, ValueError):
+            return None  # what nobody may read shows nothing
+        kind = _KINDS.get(stat.S_IFMT(status.st_mode), "other")
+        return Entry(kind, status.st_size, bool(status.st_mode & 0o111), target)
+
+    def children(self, path: str) -> list[str]:
+        """See ``Tree``."""
+        try:
+            return sorted(os.listdir(self._root + path))
+        except PermissionError:
+            return []
+
+    def open_entry(self, path: str) -> BinaryIO:
+        """See ``Tree``."""
+        return open(self._root + path, "rb")

@@ -1,17 +1,25 @@
-"""Files of several jobs, as their names or lines tell: each is judged by itself."""
+"""Several jobs in files or in one log, as names or lines tell: each judged by itself."""
 
 from __future__ import annotations
 
 import os
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from envcfg.findings import Finding
 from envcfg.log.job import Job
-from envcfg.log.numbers import count_of
+from envcfg.log.numbers import count_of, first_of
 from envcfg.log.rulebook import Rule
-from envcfg.log.verdict import WORST_FIRST, Coverage, JobRow, LogReport
+from envcfg.log.verdict import (
+    WORST_FIRST,
+    Coverage,
+    JobRow,
+    LogReport,
+    Unknown,
+    is_worse,
+)
+from envcfg.log.world import World
 
 SEVERAL = "several-jobs"  # the rule that says so
 # As Slurm, Flux, PBS and SGE name a job's output. What follows may be a task of an array
@@ -19,6 +27,7 @@ SEVERAL = "several-jobs"  # the rule that says so
 _NUMBERED = re.compile(r"^(?:slurm|flux)-([^\W_]+)|\.[oe](\d+)(?![^.])")
 _NAMED = 8  # jobs whose verdict is named
 LOOSE = "files without a communicator"
+PART = "another-job"
 
 
 def by_job(files: Sequence[str]) -> dict[str, list[str]]:
@@ -98,7 +107,10 @@ def _files(names: Sequence[str]) -> str:
 def of_jobs(reports: Mapping[str, LogReport], rule: Rule) -> LogReport:
     """Return the worst of *reports*, by name of the job, and what the others come to."""
     spoken = {
-        name: each for name, each in reports.items() if not _is_silent(name, each)
+        name: each
+        for name, each in reports.items()
+        # Files of no job may have nothing to say: scripts, configurations.
+        if name != LOOSE or each.findings or each.coverage.records
     }
     reports = spoken or reports
     if len(reports) == 1:
@@ -129,6 +141,34 @@ def of_jobs(reports: Mapping[str, LogReport], rule: Rule) -> LogReport:
     )
 
 
-def _is_silent(name: str, report: LogReport) -> bool:
-    """Return whether files of no job have nothing to say: scripts, configurations."""
-    return name == LOOSE and not (report.findings or report.coverage.records)
+def parts_of(job: Job, world: World) -> Iterator[Job]:
+    """Yield each attempt of *world* where there are several, and what stands beside it."""
+    if world.islands > 1 or not world.parts:
+        return
+    home = {process: at for at, part in enumerate(world.parts) for process in part}
+    beside = len(world.parts)
+    parts: dict[int, Job] = {}
+    for key, process in job.processes.items():
+        if process.communicators:
+            part = parts.setdefault(home.get(process, beside), Job(job.rulebook))
+            part.processes[key] = process
+            part.records += process.records
+    if len(parts) > 1:
+        yield from (part for at, part in parts.items() if at == beside or beside > 1)
+
+
+def with_part(report: LogReport, part: Job, alone: LogReport, fix: str) -> LogReport:
+    """Return *report*, made no better than *alone*, what a *part* of the log comes to."""
+    if not is_worse(alone.verdict, report.verdict):
+        return report
+    hosts = first_of({process.host for process in part.processes.values()})
+    many = count_of(len(part.processes), "process", "processes")
+    said = alone.summary.partition(": ")[2]
+    what = f"{many} on {hosts}, a part of their own: {said}"
+    bad = [each for each in alone.findings if each.severity in ("error", "warning")]
+    return report._replace(
+        verdict=alone.verdict,
+        summary=f"{alone.verdict}: {what}",
+        findings=(*bad, *report.findings),
+        unknowns=(Unknown(what, fix), *report.unknowns),
+    )

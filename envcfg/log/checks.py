@@ -13,13 +13,13 @@ from envcfg.log.names import (
     network_group,
     network_kind,
     provider_family,
+    ranges_disjoint,
 )
 from envcfg.log.numbers import count_of
 from envcfg.log.process import Process
 from envcfg.log.rank import Symptom
+from envcfg.log.reasons import reasons_of
 from envcfg.log.traffic import RDMA, Entity, kinds_of, traffic_of
-from envcfg.log.versions import ranges_disjoint
-from envcfg.log.warned import reasons_of
 from envcfg.log.world import World
 
 Found = tuple[Entity | None, Symptom]

@@ -6,19 +6,17 @@ verdict gets worse, never better.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from envcfg.characters import one_line
 from envcfg.findings import Finding
-from envcfg.log.answers import of_answers
-from envcfg.log.dumps import of_dumps, of_speeds
 from envcfg.log.numbers import first_of
 from envcfg.log.rulebook import Rule
-from envcfg.log.traces import Said, Traces
-from envcfg.log.verdict import WORST_FIRST, LogReport, Unknown, Verdict
+from envcfg.log.sidecar_evidence import of_answers, of_dumps, of_speeds
+from envcfg.log.sidecars import Said, Traces
+from envcfg.log.verdict import EFFECT, WORST_FIRST, LogReport, Unknown, Verdict
 
 _MOST = 5  # files that cannot be read, by name
-_EFFECT: Mapping[str, Verdict] = {"error": "broken", "warning": "degraded"}
 _NO_LINES = "no-nccl-lines"
 
 
@@ -39,26 +37,30 @@ def with_traces(
         *of_speeds(traces.speeds),
     ]
     found = [_finding(each, rules[each.rule]) for each in said]
-    doubts = [
-        Unknown(each.doubt, rules[each.rule].fix or "") for each in said if each.doubt
-    ]
-    doubts += [Unknown(what, rules[rule].fix or "") for rule, what in _doubts(traces)]
+    open_ = [(each.rule, each.doubt) for each in said if each.doubt]
+    for name, why in list(traces.unread.items())[:_MOST]:
+        open_.append(("trace-unread", f"what {one_line(name)} says: {one_line(why)}"))
+    if traces.nameless:
+        names = first_of([one_line(each) for each in traces.nameless])
+        open_.append(("trace-rank", f"whose dump it is: {names}"))
+    doubts = [Unknown(what, rules[rule].fix or "") for rule, what in open_]
     open_questions = [*doubts, *report.unknowns]
     if alone:
         what = "which network the job used: there is no log"
         own = [each for each in report.unknowns if each.remedy != rules[_NO_LINES].fix]
         open_questions = [*doubts, *own, Unknown(what, rules["trace-alone"].fix or "")]
-    effects: list[Verdict] = [_EFFECT.get(each.severity, "ok") for each in found]
+    effects: list[Verdict] = [EFFECT.get(each.severity, "ok") for each in found]
     if doubts or alone:
         effects.append("inconclusive")
     verdict = min([*effects, report.verdict], key=WORST_FIRST.index)
+    files = (traces.answers, traces.dumps, traces.unread, traces.nameless)
     return report._replace(
         verdict=verdict,
         summary=_summary(report, verdict, found, open_questions, alone=alone),
         findings=tuple(sorted([*found, *report.findings], key=_weight)),
         unknowns=tuple(open_questions),
         coverage=report.coverage._replace(
-            files=report.coverage.files + _files(traces),
+            files=report.coverage.files + sum(map(len, files)) + traces.inspected,
             size=report.coverage.size + traces.size,
         ),
     )
@@ -74,16 +76,11 @@ def _summary(
 ) -> str:
     if verdict == report.verdict and not alone:
         return report.summary
-    bad = [each for each in found if _EFFECT.get(each.severity) == verdict]
+    bad = [each for each in found if EFFECT.get(each.severity) == verdict]
     bad.sort(key=lambda each: not each.cause)
     words = f"{bad[0].subject}: {bad[0].message}" if bad else unknowns[0].what
     network = "" if alone else f"; network {report.summary}"
     return f"{verdict}: {words}{network}"
-
-
-def _files(traces: Traces) -> int:
-    many = len(traces.answers) + len(traces.dumps) + len(traces.unread)
-    return many + len(traces.nameless) + traces.inspected
 
 
 def _weight(finding: Finding) -> tuple[bool, int]:
@@ -102,11 +99,3 @@ def _finding(said: Said, rule: Rule) -> Finding:
         evidence=said.evidence,
         cause=said.cause,
     )
-
-
-def _doubts(traces: Traces) -> Iterator[tuple[str, str]]:
-    for name, why in list(traces.unread.items())[:_MOST]:
-        yield "trace-unread", f"what {one_line(name)} says: {one_line(why)}"
-    if traces.nameless:
-        names = first_of([one_line(each) for each in traces.nameless])
-        yield "trace-rank", f"whose dump it is: {names}"

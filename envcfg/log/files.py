@@ -6,12 +6,12 @@ from contextlib import AbstractContextManager, contextmanager
 
 from envcfg.budget import MB, Budget, SpentError
 from envcfg.log.batches import SEVERAL, by_communicator, by_job, of_jobs
-from envcfg.log.beside import kinds_of
 from envcfg.log.expectations import Expectations
 from envcfg.log.job import Job
 from envcfg.log.judge import Read, judge
 from envcfg.log.reader import Reader
 from envcfg.log.rulebook import Rulebook
+from envcfg.log.sidecars import kinds_of
 from envcfg.log.source import Source
 from envcfg.log.verdict import LogReport, Unknown
 
@@ -22,23 +22,6 @@ _NOTHING = Expectations()
 _SECONDS = 60.0  # and one more for each MB
 _MEGABYTES = 2000.0
 STOPPED = "reading-stopped"
-
-
-class _Limits:
-    """What one command may spend on the logs that it is given, and on their verdict."""
-
-    def __init__(self) -> None:
-        """Begin with nothing spent."""
-        self.reading = log_budget("the log")
-        self.judging = log_budget("the log")
-        self._behind = 0
-
-    def allow(self, behind: int) -> None:
-        """Allow more as *behind* bytes of files are read."""
-        more = max(0, behind - self._behind) / MB
-        self._behind = max(behind, self._behind)
-        self.reading.more(more)
-        self.judging.more(more)
 
 
 def log_budget(what: str) -> Budget:
@@ -70,82 +53,87 @@ def check_files(
     """
     kinds = kinds_of(files)
     logs = [name for name in files if name not in kinds]
-    limits = _Limits()
-    reports = _reports(logs, rulebook, expect, reading, limits)
-    report = of_jobs(reports, rulebook.rules[SEVERAL])
+    judges = _Judges(rulebook, expect, reading)
+    report = of_jobs(judges.reports(logs), rulebook.rules[SEVERAL])
     if not kinds:
         return report
     from envcfg.log.diagnosis import with_traces
-    from envcfg.log.traces import load_traces
+    from envcfg.log.sidecars import load_traces
 
     try:
-        with limits.judging:
+        with judges.judging:
             traces = load_traces(kinds)
             return with_traces(report, traces, rulebook.rules, alone=not logs)
     except SpentError as err:
         return _unfinished(report, err, rulebook)
 
 
-def _reports(
-    files: Sequence[str],
-    rulebook: Rulebook,
-    expect: Expectations,
-    reading: Reading,
-    limits: _Limits,
-) -> dict[str, LogReport]:
-    """Return what each job comes to, by its name."""
-    reports: dict[str, LogReport] = {}
-    numbered = by_job(files)
-    for number, names in numbered.items():
-        name = f"job {number}" if number else "files without a number"
-        job, report = _read(names, rulebook, expect, reading, limits)
-        # What is no file, such as a pipe, cannot be read again.
-        again = all(os.path.isfile(each) for each in names)
-        parts = by_communicator(job, names) if again else {"": names}
-        if len(parts) == 1:
-            reports[name] = report
-            continue
-        for part, own in parts.items():
-            called = f"{name}, {part}" if len(numbered) > 1 else part
-            reports[called] = _read(own, rulebook, expect, reading, limits)[1]
-    return reports
+class _Judges:
+    """What judges the logs of one command, and what all of that may cost."""
 
+    def __init__(
+        self, rulebook: Rulebook, expect: Expectations, reading: Reading
+    ) -> None:
+        self.judging = log_budget("the log")
+        self._rulebook, self._expect, self._reading = rulebook, expect, reading
+        self._budget = log_budget("the log")
+        self._behind = 0
 
-def _read(
-    files: Sequence[str],
-    rulebook: Rulebook,
-    expect: Expectations,
-    reading: Reading,
-    limits: _Limits,
-) -> tuple[Job, LogReport]:
-    """Return what the files of one job say, and what that comes to.
+    def _allow(self, behind: int) -> None:
+        """Allow more as *behind* bytes of files are read."""
+        more = max(0, behind - self._behind) / MB
+        self._behind = max(behind, self._behind)
+        self._budget.more(more)
+        self.judging.more(more)
 
-    Of a log that takes too long, the part that was read is judged, and said to be one: a
-    fault that stands in it is one, but it cannot show that the rest is good.
-    """
-    job = Job(rulebook)
-    reader = Reader(job)
-    stops: list[SpentError] = []
-    try:
-        with limits.reading, reading(files) as progress:
+    def reports(self, files: Sequence[str]) -> dict[str, LogReport]:
+        """Return what each job comes to, by its name."""
+        reports: dict[str, LogReport] = {}
+        numbered = by_job(files)
+        for number, names in numbered.items():
+            name = f"job {number}" if number else "files without a number"
+            job, report = self._read(names)
+            # What is no file, such as a pipe, cannot be read again.
+            again = all(os.path.isfile(each) for each in names)
+            parts = by_communicator(job, names) if again else {"": names}
+            if len(parts) == 1:
+                reports[name] = report
+                continue
+            for part, own in parts.items():
+                called = f"{name}, {part}" if len(numbered) > 1 else part
+                reports[called] = self._read(own)[1]
+        return reports
 
-            def tell(done: int) -> None:
-                limits.allow(done)
-                progress(done)
+    def _read(self, files: Sequence[str]) -> tuple[Job, LogReport]:
+        """Return what the files of one job say, and what that comes to.
 
-            _take_in(files, reader, tell)
-    except SpentError as err:
-        stops.append(err)
-    try:
-        with limits.judging:
-            read = Read(reader.files, reader.size)
-            report = judge(job, expect, reader.locate, read)
-    except SpentError as err:
-        stops.append(err)
-        report = judge(Job(rulebook), expect, reader.locate, Read(reader.files, 0))
-    for each in stops:
-        report = _unfinished(report, each, rulebook)
-    return job, report
+        Of a log that takes too long, the part that was read is judged, and said to be one:
+        a fault that stands in it is one, but it cannot show that the rest is good.
+        """
+        job = Job(self._rulebook)
+        reader = Reader(job)
+        stops: list[SpentError] = []
+        try:
+            with self._budget, self._reading(files) as progress:
+
+                def tell(done: int) -> None:
+                    self._allow(done)
+                    progress(done)
+
+                _take_in(files, reader, tell)
+        except SpentError as err:
+            stops.append(err)
+        read = Read(reader.files, reader.size)
+        try:
+            with self.judging:
+                report = judge(job, self._expect, reader.locate, read)
+        except SpentError as err:
+            stops.append(err)
+            nothing = Job(self._rulebook)
+            report = judge(nothing, self._expect, reader.locate, read._replace(size=0))
+        for each in stops:
+            report = _unfinished(report, each, self._rulebook)
+        return job, report
 
 
 def _take_in(

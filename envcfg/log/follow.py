@@ -9,13 +9,13 @@ from glob import glob
 
 from envcfg.budget import MB
 from envcfg.errors import UsageError
-from envcfg.log.appearing import Appearing
 from envcfg.log.batches import by_job
 from envcfg.log.content import is_compressed
 from envcfg.log.files import log_budget
 from envcfg.log.job import Job
 from envcfg.log.process import Process, Spot
 from envcfg.log.reader import Reader
+from envcfg.log.sidecar_watch import SidecarWatch
 from envcfg.log.source import BLOCK, LONGEST, files_in
 from envcfg.log.verdict import LogReport
 
@@ -62,14 +62,11 @@ class Growing:
                 cut = max(text.rfind(b"\n"), text.rfind(b"\r", 0, len(text) - 1)) + 1
                 cut = cut or (len(text) if len(text) > LONGEST else 0)
                 self.rest = text[cut:]
-                mattered |= self._take(reader, text[:cut])
+                whole, spot = text[:cut], Spot(self.number, self.offset, 0)
+                mattered |= reader.take(whole, spot, self.lines)
+                self.offset += len(whole)
+                self.lines += whole.count(b"\n")
         return mattered
-
-    def _take(self, reader: Reader, text: bytes) -> bool:
-        looked = reader.take(text, Spot(self.number, self.offset, 0), self.lines)
-        self.offset += len(text)
-        self.lines += text.count(b"\n")
-        return looked
 
 
 def follow(
@@ -89,7 +86,7 @@ def follow(
     Returns:
         What all of it comes to, and what the certain lines of the log alone come to.
     """
-    beside = Appearing(reader.jobs[0].rulebook.rules)
+    beside = SidecarWatch(reader.jobs[0].rulebook.rules)
     look = _Look(names, reader, beside)
     whole, certain = reader.jobs
     end = None if timeout is None else time.monotonic() + timeout
@@ -104,7 +101,12 @@ def follow(
         if mattered or late or news:
             report, proof = judge(whole), judge(certain)
             if is_safe(report, proof, certain):
-                _settle(look)
+                # Others may say the same at the same moment: the answer names them all.
+                settled = time.monotonic() + _SETTLE
+                while time.monotonic() < settled:
+                    time.sleep(_PAUSE)
+                    if not look.again():
+                        break
                 return answer(judge(whole)), judge(certain)
             if late or (news and _shows_error(report, answer(report))):
                 return answer(report), proof
@@ -119,19 +121,12 @@ def _shows_error(log: LogReport, all_of_it: LogReport) -> bool:
     )
 
 
-def _settle(look: _Look) -> None:
-    """Read what other ranks say at the same moment, so that the answer names them all."""
-    end = time.monotonic() + _SETTLE
-    while time.monotonic() < end:
-        time.sleep(_PAUSE)
-        if not look.again():
-            break
-
-
 class _Look:
     """All files that fit the names, as far as they are read."""
 
-    def __init__(self, names: Sequence[str], reader: Reader, beside: Appearing) -> None:
+    def __init__(
+        self, names: Sequence[str], reader: Reader, beside: SidecarWatch
+    ) -> None:
         self.names = names
         self.reader = reader
         self.beside = beside
@@ -184,9 +179,8 @@ def is_safe(report: LogReport, proof: LogReport, certain: Job) -> bool:
     if report.verdict == "ok":
         proven = {rank.host for rank in report.ranks if rank.gdr != "unknown"}
         return proven == {rank.host for rank in report.ranks}
-    unsafe = _UNSAFE
-    if any(_is_choosing(process) for process in certain.everyone):
-        unsafe = _UNSAFE | _HASTY
+    is_choosing = any(map(_is_choosing, certain.everyone))
+    unsafe = _UNSAFE | _HASTY if is_choosing else _UNSAFE
     return any(
         finding.severity in ("error", "warning") and finding.rule not in unsafe
         for finding in proof.findings

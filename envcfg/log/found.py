@@ -2,24 +2,54 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from envcfg.findings import Evidence, Finding
-from envcfg.log.errors import first_errors, in_order
 from envcfg.log.expectations import Expectations
 from envcfg.log.job import Job, Occurrence
-from envcfg.log.numbers import first_of, named, number_ranges, said_of
+from envcfg.log.numbers import first_of, named, ranks_of, said_of
 from envcfg.log.process import Process, Sighting
 from envcfg.log.rank import Symptom, told_together
+from envcfg.log.reasons import RULE as WARNED
 from envcfg.log.reasons import Reasons
 from envcfg.log.rulebook import Rule
-from envcfg.log.stack import stack_findings
 from envcfg.log.traffic import Entity
-from envcfg.log.warned import RULE as WARNED
 from envcfg.log.world import World
+from envcfg.profile.conditions import FACTS, fact_problem
+from envcfg.profile.stacks import Job as Known
+from envcfg.profile.stacks import known_faults
 
 Locate = Callable[[Sequence[Sighting]], Sequence[Evidence]]
 Found = tuple[Finding, Sighting | None]
+
+
+def first_errors(job: Job, *, warned: bool) -> list[Occurrence]:
+    """Return the errors that no other explains, the first in time first.
+
+    That is the first of each node, unless lines tell their time: then one that came later
+    than another may follow from it. What ended the program is a cause where nothing else
+    is.
+
+    Args:
+        job: what the log said.
+        warned: a warning that no rule knows is a cause, too.
+    """
+    firsts = list({id(o): o for o in job.first_errors.values()}.values())
+    if not firsts and not warned:
+        firsts = list({id(o): o for o in job.first_ends.values()}.values())
+    firsts = in_order(firsts)
+    if firsts and all(each.time for each in firsts):
+        return [each for each in firsts if each.time[:19] == firsts[0].time[:19]]
+    return firsts
+
+
+def in_order(occurrences: Iterable[Occurrence]) -> list[Occurrence]:
+    """Return *occurrences* as they came: by time where all tell it, else as they stand."""
+    given = sorted(occurrences, key=lambda each: each.order)
+    if all(each.time for each in given):
+        return sorted(given, key=lambda each: (each.time[:10], each.time[11:23]))
+    return given
 
 
 def findings_of(
@@ -43,7 +73,7 @@ def findings_of(
     found = [
         *_rule_findings(job, world, symptoms, reasons),
         *_symptom_findings(symptoms, job.rulebook.rules, reasons),
-        *stack_findings(job, expect),
+        *_stack_findings(job, expect),
     ]
     return sorted(_placed(found, locate), key=_weight)
 
@@ -69,12 +99,13 @@ def _rule_findings(
         rule = occurrence.rule
         if rule.severity is None:
             continue
-        words = reasons.words(rule.id, occurrence.processes.values())
+        holders = occurrence.processes.values()
+        words = reasons.words(rule.id, holders)
         follows = rule.severity == "error" and has_cause and occurrence not in firsts
         finding = Finding(
             rule=rule.id,
             severity=rule.severity,
-            subject=_subject(_people(occurrence, ranks)),
+            subject=_subject([(ranks.get(id(each)), each) for each in holders]),
             message=words.meaning,
             fix=words.fix,
             source=words.source,
@@ -83,12 +114,6 @@ def _rule_findings(
         )
         found.append((finding, occurrence.first))
     return found
-
-
-def _people(
-    occurrence: Occurrence, ranks: dict[int, int | None]
-) -> list[tuple[int | None, Process]]:
-    return [(ranks.get(id(p)), p) for p in occurrence.processes.values()]
 
 
 def _symptom_findings(
@@ -124,12 +149,9 @@ def _symptom_findings(
 
 
 def _subject(people: Sequence[tuple[int | None, Process]]) -> str:
-    ranks = sorted({rank for rank, _ in people if rank is not None})
-    named = first_of({process.host for _, process in people if process.host})
-    if not ranks:
-        return named or "job"
-    where = f" ({named})" if named else ""
-    return f"rank{'s' if len(ranks) > 1 else ''} {number_ranges(ranks)}{where}"
+    ranks = {rank for rank, _ in people if rank is not None}
+    hosts = {process.host for _, process in people if process.host}
+    return ranks_of(ranks, hosts) if ranks else first_of(hosts) or "job"
 
 
 def _placed(found: Sequence[Found], locate: Locate) -> list[Finding]:
@@ -147,3 +169,56 @@ def _weight(finding: Finding) -> tuple[bool, int, int]:
     # Errors stay in their order: the first in time is the cause.
     often = 0 if finding.severity == "error" else -finding.count
     return not finding.cause, order.index(finding.severity), often
+
+
+def _stack_findings(job: Job, expect: Expectations) -> list[Found]:
+    """Return what is known of the versions that the log shows.
+
+    A note at most: that these versions can fail does not say that this job has.
+    """
+    processes = list(job.everyone)
+    facts: dict[str, str] = {}
+    shown: Sighting | None = None
+    for name, seen in _shown_versions(processes).items():
+        # Where ranks differ there is a finding already, and no one stack.
+        if name in FACTS and len(seen) == 1:
+            version, sighting = seen.popitem()
+            if number := _comparable(version):
+                facts[name], shown = number, shown or sighting
+    if not facts:
+        return []
+    providers = {
+        name.partition(";")[0] for each in processes for name in each.providers
+    }
+    settings = {
+        name: value for each in processes for name, value in each.settings.items()
+    }
+    if nodes := len({each.host for each in processes if each.host and each.pid}):
+        facts["nodes"] = str(nodes)
+    known = Known(
+        facts=facts,
+        provider=providers.pop() if len(providers) == 1 else expect.provider,
+        env=settings or None,
+    )
+    return [(each._replace(severity="note"), shown) for each in known_faults(known)]
+
+
+def _comparable(version: str) -> str:
+    """Return what can be compared of a version: ``1.16.1`` of ``1.16.1-aws``."""
+    found = re.match(r"[0-9.]*", version)
+    kept = found[0].strip(".") if found else ""
+    return kept if kept and fact_problem("plugin", kept) is None else ""
+
+
+def _shown_versions(processes: list[Process]) -> dict[str, dict[str, Sighting | None]]:
+    """Return the versions by library, each with the line that shows it."""
+    found: dict[str, dict[str, Sighting | None]] = {}
+    for process in processes:
+        for library, versions in process.versions.items():
+            for version in versions:
+                sighting = process.seen.get(f"version {library} {version}")
+                found.setdefault(library, {}).setdefault(version, sighting)
+        if process.package:
+            sighting = process.seen.get("plugin-package")
+            found.setdefault("plugin", {}).setdefault(process.package[-1], sighting)
+    return found

@@ -7,11 +7,11 @@ from sys import intern
 from envcfg.log.learning import learn
 from envcfg.log.names import longest_end, network_kind
 from envcfg.log.prefix import Record
-from envcfg.log.process import Process, Raised, Sighting, Spot, clip
-from envcfg.log.room import Room, with_one
+from envcfg.log.process import Process, Raised, Room, Sighting, Spot, clip, with_one
 from envcfg.log.rulebook import Match, Rule, Rulebook
 
 _MANY = 1 << 16  # processes that one rule keeps; more are only counted
+_SHAPES = 64  # unknown warnings that are kept
 
 
 class Occurrence:
@@ -40,9 +40,8 @@ class Job:
         self.rulebook = rulebook
         self.certain = certain
         self.processes: dict[tuple[str, int], Process] = {}
-        self.strangers: dict[
-            int | None, Process
-        ] = {}  # lines that name no process, by label
+        # Lines that name no process, by label.
+        self.strangers: dict[int | None, Process] = {}
         self.occurrences: dict[str, Occurrence] = {}
         self.first_errors: dict[str, Occurrence] = {}
         self.first_ends: dict[str, Occurrence] = {}
@@ -68,7 +67,15 @@ class Job:
                 known.rule = known.rule._replace(severity="note", ends=False)
 
     def fold(self, record: Record, text: str, spot: Spot) -> None:
-        """Take in one record; *text* is its line, *spot* where that is."""
+        """Take in one record; *text* is its line, *spot* where that is.
+
+        A rule is looked for first, as a line without NCCL's prefix counts only where one
+        knows it, and where no program may have said the same words. Only then does its
+        process get known. A warning is kept whether a rule knows it or not: an error that
+        follows may have no other reason. What comes last is what the rule says: that it was
+        seen, by which versions, and what its event teaches. The row of a table is learned
+        by the process that it names, which is not the one that wrote it.
+        """
         if self.certain and not record.certain:
             return
         self.deduplicated += record.repeated
@@ -78,21 +85,23 @@ class Job:
             match = None
         if match is None and not record.level:
             return
-        process = self._process(record)
-        process.sources.add(spot.source)
-        self.records += bool(record.level)
-        process.records += bool(record.level)
-        process.informed = process.informed or record.level == "INFO"
-        if record.label is not None and process.label is None:
-            process.label, process.label_is_rank = record.label, record.is_rank
-            if record.is_rank:
-                self._by_label.setdefault(record.label, process)
+        process = self._speaker(record, spot)
         sighting = Sighting(spot, clip(text))
         if record.level == "WARN" and (match is None or _may_matter(match.rule)):
-            process.warn(record.device, _warning(process, record, match, sighting))
+            harmless = match is not None and match.rule.benign
+            raised = Raised(
+                _shape(record.message),
+                sighting,
+                harmless=harmless,
+                over=process.has_ended,
+            )
+            process.warn(record.device, raised)
         if match is None:
             if record.level == "WARN":
-                self._unknown_warning(record, sighting)
+                shape = _shape(record.message)
+                count, first = self.unknown.get(shape, (0, sighting))
+                if shape in self.unknown or len(self.unknown) < _SHAPES:
+                    self.unknown[shape] = count + 1, first
             return
         rule = match.rule
         if rule.severity:
@@ -104,6 +113,19 @@ class Job:
             process = self._named(match.fields.get("host"), match.fields.get("pid"))
         if rule.event:
             learn(process, rule.event, match.fields, record, sighting)
+
+    def _speaker(self, record: Record, spot: Spot) -> Process:
+        """Return the process whose line it is, and note that it spoke."""
+        process = self._process(record)
+        process.sources.add(spot.source)
+        self.records += bool(record.level)
+        process.records += bool(record.level)
+        process.informed = process.informed or record.level == "INFO"
+        if record.label is not None and process.label is None:
+            process.label, process.label_is_rank = record.label, record.is_rank
+            if record.is_rank:
+                self._by_label.setdefault(record.label, process)
+        return process
 
     def _process(self, record: Record) -> Process:
         host, pid = record.host, record.pid
@@ -145,16 +167,10 @@ class Job:
         if time and time < known.time:  # files are read one after another
             known.time, known.first = time, sighting
         if len(known.processes) < _MANY:
-            known.processes[process.host, process.pid] = process
+            known.processes[process.key] = process
         if rule.severity == "error" and not rule.consequence:
             firsts = self.first_ends if rule.ends else self.first_errors
             firsts.setdefault(process.host, known)
-
-    def _unknown_warning(self, record: Record, sighting: Sighting) -> None:
-        shape = _shape(record.message)
-        count, first = self.unknown.get(shape, (0, sighting))
-        if shape in self.unknown or len(self.unknown) < 64:
-            self.unknown[shape] = count + 1, first
 
 
 def _shape(message: str) -> str:
@@ -165,17 +181,6 @@ def _shape(message: str) -> str:
 def _may_matter(rule: Rule) -> bool:
     """Return whether a warning may be the reason of an error that follows it."""
     return rule.severity != "error" and not rule.where
-
-
-def _warning(
-    process: Process, record: Record, match: Match | None, sighting: Sighting
-) -> Raised:
-    return Raised(
-        _shape(record.message),
-        sighting,
-        harmless=match is not None and match.rule.benign,
-        over=process.has_ended,
-    )
 
 
 def _is_said_bare(match: Match) -> bool:

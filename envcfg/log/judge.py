@@ -5,28 +5,26 @@ from typing import NamedTuple
 
 from envcfg.findings import Finding
 from envcfg.log import checks
+from envcfg.log.batches import PART, parts_of, with_part
 from envcfg.log.expectations import Expectations
 from envcfg.log.found import Locate, ends, findings_of
 from envcfg.log.job import Job
 from envcfg.log.membership import member_symptoms
 from envcfg.log.numbers import said_of
-from envcfg.log.overview import job_report, transports_of
-from envcfg.log.parts import PART, parts_of, with_part
 from envcfg.log.rank import Symptom, judge_rank
 from envcfg.log.reasons import Reasons
-from envcfg.log.summary import ending, summarize, unknowns_of
+from envcfg.log.summary import ending, job_report, summarize, transports_of, unknowns_of
 from envcfg.log.traffic import Entity, is_one_way
 from envcfg.log.verdict import (
-    WORST_FIRST,
+    EFFECT,
     Coverage,
     JobReport,
     LogReport,
     RankReport,
     Verdict,
+    is_worse,
 )
 from envcfg.log.world import World, world_of
-
-_EFFECT: dict[str, Verdict] = {"error": "broken", "warning": "degraded"}
 
 
 class Read(NamedTuple):
@@ -60,7 +58,16 @@ def _judge_whole(
     world = world_of(job, expect)
     one_way = is_one_way(world.entities) and not expect.gdr
     judged = [
-        (entity, *_judge_in(world, entity, expect, one_way=one_way))
+        (
+            entity,
+            *judge_rank(
+                entity,
+                multi=world.multi,
+                expect=expect,
+                silent=world.silent,
+                one_way=one_way,
+            ),
+        )
         for entity in world.entities
     ]
     symptoms: list[tuple[Entity | None, Symptom]] = [
@@ -79,9 +86,11 @@ def _judge_whole(
         shared.setdefault(holder, []).append(symptom)
     broken = _broken_processes(job, reasons)
     reports = [
-        _marked(_with_errors(report, entity, broken), shared.get(entity, ()))
+        _marked(report, broken.get(entity.process.key), shared.get(entity, ()))
         for entity, report, _ in judged
-        if not world.complete or entity.rank is not None or _is_bad(entity, report)
+        if not world.complete
+        or entity.rank is not None
+        or (report.verdict == "degraded" and entity.process.pid is not None)
     ]
     rules = job.rulebook.rules
     findings = findings_of(job, world, symptoms, reasons, expect, locate)
@@ -126,29 +135,13 @@ def _beside_all(entity: Entity, found: Sequence[Symptom]) -> list[Symptom]:
     return bad
 
 
-def _is_bad(entity: Entity, report: RankReport) -> bool:
-    return report.verdict == "degraded" and entity.process.pid is not None
-
-
-def _judge_in(
-    world: World, entity: Entity, expect: Expectations, *, one_way: bool
-) -> tuple[RankReport, list[Symptom]]:
-    return judge_rank(
-        entity,
-        multi=world.multi,
-        expect=expect,
-        silent=world.silent,
-        one_way=one_way,
-    )
-
-
 def _job_verdict(
     findings: Sequence[Finding],
     reports: Sequence[RankReport],
     unknowns: Sequence[object],
     overview: JobReport,
 ) -> Verdict:
-    effects = {_EFFECT.get(finding.severity) for finding in findings}
+    effects = {EFFECT.get(finding.severity) for finding in findings}
     if "broken" in effects:
         return "broken"
     if "degraded" in effects:
@@ -169,17 +162,14 @@ def _broken_processes(job: Job, reasons: Reasons) -> dict[tuple[str, int | None]
     }
 
 
-def _with_errors(
-    report: RankReport, entity: Entity, broken: dict[tuple[str, int | None], str]
+def _marked(
+    report: RankReport, error: str | None, symptoms: Sequence[Symptom]
 ) -> RankReport:
-    reason = broken.get((entity.process.host, entity.process.pid))
-    return report._replace(verdict="broken", reason=reason) if reason else report
-
-
-def _marked(report: RankReport, symptoms: Sequence[Symptom]) -> RankReport:
-    """Return *report* with what only the whole job shows of its rank, if that is worse."""
+    """Return *report* with what the job shows of its rank, if that is worse."""
+    if error:
+        report = report._replace(verdict="broken", reason=error)
     for symptom in symptoms:
-        if WORST_FIRST.index(symptom.verdict) < WORST_FIRST.index(report.verdict):
+        if is_worse(symptom.verdict, report.verdict):
             reason = said_of(1, symptom.said)
             report = report._replace(verdict=symptom.verdict, reason=reason)
     return report
@@ -190,9 +180,6 @@ def _one_each(reports: Iterable[RankReport]) -> list[RankReport]:
     best: dict[int, RankReport] = {}
     for report in reports:
         known = best.get(report.rank)
-        worse = known is None or (
-            WORST_FIRST.index(report.verdict) < WORST_FIRST.index(known.verdict)
-        )
-        if worse:
+        if known is None or is_worse(report.verdict, known.verdict):
             best[report.rank] = report
     return [best[rank] for rank in sorted(best)]

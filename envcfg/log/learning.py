@@ -8,8 +8,15 @@ from sys import intern
 
 from envcfg.log.names import is_plugin
 from envcfg.log.prefix import Record
-from envcfg.log.process import MOST_RANKS, Communicator, Edge, Process, Sighting
-from envcfg.log.room import MANY, with_one
+from envcfg.log.process import (
+    MANY,
+    MOST_RANKS,
+    Communicator,
+    Edge,
+    Process,
+    Sighting,
+    with_one,
+)
 
 Fields = Mapping[str, "str | None"]
 _INTERFACE = re.compile(r"\[\d+\]([\w.-]+):")

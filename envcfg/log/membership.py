@@ -9,9 +9,8 @@ from envcfg.log.job import Job
 from envcfg.log.numbers import count_of
 from envcfg.log.process import GAVE_UP, Process, Sighting
 from envcfg.log.rank import Symptom
-from envcfg.log.rulebook import Rule
+from envcfg.log.reasons import reasons_of, warned_symptoms
 from envcfg.log.traffic import Entity
-from envcfg.log.warned import reasons_of, warned_symptoms
 from envcfg.log.world import World, world_communicators
 
 Found = tuple[Entity | None, Symptom]
@@ -28,8 +27,7 @@ def member_symptoms(job: Job, world: World, expect: Expectations) -> list[Found]
     """Return what is wrong with the ranks as a whole, or how far some of them came."""
     return [
         *_size(world, expect),
-        *_islands(world),
-        *_blurred(world),
+        *_unclear(world),
         *_alike(world),
         *_incomplete(world),
         *_idle(world),
@@ -41,9 +39,8 @@ def member_symptoms(job: Job, world: World, expect: Expectations) -> list[Found]
 def _size(world: World, expect: Expectations) -> Iterator[Found]:
     holders = [entity for entity in world.entities if entity.rank is not None]
     if world.size == 1 and len({id(entity.process) for entity in holders}) > 1:
-        detail = (
-            f"{count_of(len(holders), 'process', 'processes')}, each a world of 1 rank"
-        )
+        many = count_of(len(holders), "process", "processes")
+        detail = f"{many}, each a world of 1 rank"
         yield None, Symptom("worlds-of-one", "broken", detail, _first(holders))
     elif expect.ranks and world.size and world.size != expect.ranks:
         detail = f"{count_of(world.size, 'rank')} instead of {expect.ranks}"
@@ -54,16 +51,13 @@ def _first(entities: list[Entity]) -> Sighting | None:
     return next((each.process.seen.get("communicator") for each in entities), None)
 
 
-def _islands(world: World) -> Iterator[Found]:
+def _unclear(world: World) -> Iterator[Found]:
     if world.islands > 1:
         detail = (
             f"joins {world.islands} communicators of {count_of(world.size or 0, 'rank')} "
             "by smaller ones, so that the number of its ranks is not shown"
         )
         yield None, Symptom("world-unclear", "inconclusive", detail)
-
-
-def _blurred(world: World) -> Iterator[Found]:
     if world.blurred:
         detail = (
             "has several processes for one rank, whose attempts cannot be told apart"
@@ -119,13 +113,10 @@ def _stage(process: Process) -> str:
     return "began to initialise and did not finish"
 
 
-def _is_reason(rule: Rule) -> bool:
-    return rule.severity == "error" and not rule.ends
-
-
 def _traces(job: Job, world: World) -> Iterator[Found]:
     """Errors that went up through NCCL without a line that says why."""
-    if any(_is_reason(each.rule) for each in job.occurrences.values()):
+    rules = (each.rule for each in job.occurrences.values())
+    if any(rule.severity == "error" and not rule.ends for rule in rules):
         return  # the reason is there
     if reasons_of(job):
         return  # a warning tells it, of another process if not of this one

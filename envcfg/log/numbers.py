@@ -28,6 +28,12 @@ def first_of(names: Collection[str]) -> str:
     return ", ".join(ordered[:_NAMED]) + (f" and {left} more" if left > 0 else "")
 
 
+def ranks_of(ranks: Collection[int], hosts: Collection[str] = ()) -> str:
+    """Return ``rank 3``, or ``ranks 0-3 (nid001, nid002)`` with the *hosts* of them."""
+    where = f" ({first_of(hosts)})" if hosts else ""
+    return f"rank{'s' if len(ranks) > 1 else ''} {number_ranges(sorted(ranks))}{where}"
+
+
 def count_of(count: int, noun: str, plural: str = "") -> str:
     """Return ``1 rank`` or ``3 ranks``."""
     return f"{count} {noun if count == 1 else plural or noun + 's'}"

@@ -47,9 +47,8 @@ class Record(NamedTuple):
     certain: bool = False
 
 
-_HOST = (
-    r"[\w<][\w.<>-]{0,127}"  # bounded: a long word must not be tried from each letter
-)
+# Bounded: a long word must not be tried from each letter.
+_HOST = r"[\w<][\w.<>-]{0,127}"
 _CLOCK = r"(?:[01]\d|2[0-3]):[0-5]\d:[0-6]\d"
 _BEGIN = r"(?<![\w<])"  # of a host: inside a long word there is none
 _TAKEN_OFF = r"(?<!\S):?"  # it may be, before a log is shown to others
@@ -112,18 +111,14 @@ _WRAPPERS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         (rf"(?:{_WORDS}):[\w.]+:", ""),  # logging of Python
         (r"(?:\([A-Za-z]\w*[^()]*? pid=\d+(?:, ip=[\d.]+)?\) ?)+", ""),  # Ray
         (r"\[\d+,(?P<label>\d+)\]<std(?:out|err|diag)>: ?", _RANK),  # Open MPI
-        (
-            r" *(?P<label>\d+): (?!\d+:)",
-            "",
-        ),  # srun --label: a task, not always a rank
+        # srun --label: a task, not always a rank.
+        (r" *(?P<label>\d+): (?!\d+:)", ""),
         (r"\[(?P<label>\d+)\] (?=\S+:\d+:\d+ )", _RANK),  # MPICH
         (r"\[rank(?P<label>\d+)\]: ?", _RANK),  # torch.distributed
         (r"\[[A-Za-z_]+(?P<label>\d+)(?:\|\d+)?\]: ?", ""),  # torchrun: a local rank
         (r"\[\d+\] (?=\[rank)", ""),  # a counter of lines
-        (
-            r"\[[EWIF]\d{3,4} \d\d:\d\d:\d\d[\d.]* [\w.]+:\d+\] ",
-            _SOURCE,
-        ),  # PyTorch, C++
+        # PyTorch, C++.
+        (r"\[[EWIF]\d{3,4} \d\d:\d\d:\d\d[\d.]* [\w.]+:\d+\] ", _SOURCE),
         (
             r"(?=[\w.-]*[A-Za-z])[\w.-]+ (?P<label>\d+): (?=\S+:\d+:\d+ |NCCL |NET/|#)",
             _RANK,

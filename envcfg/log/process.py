@@ -1,10 +1,24 @@
 """What is known of one process: facts that its lines add up to, in any order."""
 
+from functools import lru_cache
 from sys import intern
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
-from envcfg.log.room import Room, with_one
+T = TypeVar("T")
 
+# What is kept of all processes together at most, so that a log that is made up does not
+# take all memory. Nothing that a real job says reaches these numbers: 65,536 ranks, each
+# with its channels and communicators, are judged whole, and the largest system has 75,264
+# GPUs. What is beyond is counted, and the job is then never ok. Each takes up to 500 bytes,
+# a process a few thousand.
+MOST = {
+    "process": 76_000,
+    "line": 1 << 20,
+    "channel": 1 << 18,
+    "communicator": 1 << 18,
+    "pair": 1 << 18,
+}
+MANY = 4096  # of one kind in one process
 _TEXT = 400  # characters of a line that are kept as evidence
 GAVE_UP = frozenset(  # files of NCCL from which an error goes to the program
     f"{name}.{end}"
@@ -12,6 +26,38 @@ GAVE_UP = frozenset(  # files of NCCL from which an error goes to the program
     for end in ("cc", "cu")
 )
 MOST_RANKS = 1 << 20  # of a job; a larger number is torn, mistyped or made up
+
+
+class Room:
+    """The room that a job has left.
+
+    Attributes:
+        refused: how many of each kind there was no room for.
+    """
+
+    def __init__(self) -> None:
+        """Begin with all of it."""
+        self._left = dict(MOST)
+        self.refused: dict[str, int] = {}
+
+    def takes(self, kind: str, held: int = 0) -> bool:
+        """Return whether there is room for one more of *kind*, and take it.
+
+        Args:
+            kind: of ``MOST``.
+            held: how many of them the process holds.
+        """
+        if held < MANY and self._left[kind]:
+            self._left[kind] -= 1
+            return True
+        self.refused[kind] = self.refused.get(kind, 0) + 1
+        return False
+
+
+@lru_cache(maxsize=1 << 12)
+def with_one(known: frozenset[T], new: T) -> frozenset[T]:
+    """Return *known* and *new*: one object for all processes of which it is the same."""
+    return known | {new} if len(known) < MANY >> 4 else known
 
 
 class Spot(NamedTuple):
@@ -146,6 +192,11 @@ class Process:
         self.warned: dict[int | None, Raised] = {}
         self.raised: dict[int | None, Raised] = {}
         self.steps: frozenset[int | None] = frozenset()
+
+    @property
+    def key(self) -> tuple[str, int | None]:
+        """By what it is told from others: host and pid."""
+        return self.host, self.pid
 
     @property
     def is_anyone(self) -> bool:

@@ -79,6 +79,8 @@ def judge_rank(
     symptoms.sort(key=lambda each: WORST_FIRST.index(each.verdict))
     verdict = symptoms[0].verdict if symptoms else "ok"
     reason = said_of(1, symptoms[0].said) if verdict != "ok" else ""
+    sockets = [name for name in traffic.networks if network_kind(name) == "socket"]
+    slow = [name for name in process.providers if not is_fast(name)]
     report = RankReport(
         rank=-1 if entity.rank is None else entity.rank,
         host=process.host,
@@ -86,24 +88,14 @@ def judge_rank(
         device=entity.device,
         verdict=verdict,
         reason=reason,
-        network=_worst_network(traffic.networks),
-        provider=_chosen_provider(process),
+        network=next(iter(sockets or traffic.networks), None),
+        provider=next(iter(slow or process.providers), None),
         nics=nics_of(process, traffic.networks),
         gdr=gdr,
         plugin=plugin_state(process),
         interface=next(iter(process.interfaces.get("bootstrap", ())), None),
     )
     return report, symptoms
-
-
-def _worst_network(names: tuple[str, ...]) -> str | None:
-    sockets = [name for name in names if network_kind(name) == "socket"]
-    return next(iter(sockets or names), None)
-
-
-def _chosen_provider(process: Process) -> str | None:
-    slow = [name for name in process.providers if not is_fast(name)]
-    return next(iter(slow or process.providers), None)
 
 
 def _on_tcp(process: Process, traffic: Traffic) -> bool:

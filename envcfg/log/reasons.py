@@ -9,16 +9,20 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
+from envcfg.log.job import Job
 from envcfg.log.names import network_kind
-from envcfg.log.process import Process
+from envcfg.log.process import GAVE_UP, Process, Raised
 from envcfg.log.rank import Symptom
 from envcfg.log.rulebook import Rule
 from envcfg.log.traffic import Entity
+from envcfg.log.world import World
 
 Member = tuple[Entity | None, Symptom]
+RULE = "warning-then-failed"
+_WORDS = 100  # characters of a warning that a finding repeats
 
 
 class Reasons:
@@ -42,7 +46,10 @@ class Reasons:
         for entity, symptom in symptoms:
             rule = entity and self._reason(symptom.rule, entity.process, own=True)
             if rule and entity:
-                sighting = _sighting(rule, entity.process)
+                shown = [f"setting {name}" for name in rule.when.get("settings", ())]
+                shown += rule.when.get("seen", ())
+                seen = entity.process.seen
+                sighting = next((seen[key] for key in shown if key in seen), None)
                 reason = Symptom(rule.id, symptom.verdict, rule.says, sighting)
                 found[entity, reason] = None
             found[entity, symptom] = None
@@ -80,56 +87,95 @@ class Reasons:
         return any(hosts - {process.host} for hosts in found)
 
 
-def _sighting(rule: Rule, process: Process) -> Any:  # noqa: ANN401  # or None
-    shown = [f"setting {name}" for name in rule.when.get("settings", ())]
-    shown += rule.when.get("seen", ())
-    return next((process.seen[key] for key in shown if key in process.seen), None)
-
-
-def _settings(process: Process, wanted: Mapping[str, str]) -> bool:
-    values = process.settings
-    return all(
-        re.fullmatch(text, values.get(name, "")) for name, text in wanted.items()
-    )
-
-
-def _seen(process: Process, events: Sequence[str]) -> bool:
-    return all(event in process.seen for event in events)
-
-
-def _unseen(process: Process, events: Sequence[str]) -> bool:
-    return not any(event in process.seen for event in events)
-
-
-def _network(process: Process, kind: str) -> bool:
-    return any(network_kind(name) == kind for name in process.networks)
-
-
-def _provider(process: Process, text: str) -> bool:
-    return any(re.fullmatch(text, name) for name in process.providers)
-
-
-def _interface(process: Process, text: str) -> bool:
-    names = (name for used in process.interfaces.values() for name in used)
-    return any(re.match(text, name) for name in names)
-
-
-def _reason(process: Process, text: str) -> bool:
-    return re.search(text, process.reason or "") is not None
-
-
-def _trace(process: Process, text: str) -> bool:
-    return any(re.match(text, file) for file, _ in process.traces)
-
-
+# What ``when`` may ask of a process, and what its value is then.
 _TESTS: Mapping[str, Callable[[Process, Any], bool]] = {
-    "settings": _settings,  # variable: all of its value
-    "seen": _seen,  # events
-    "unseen": _unseen,
-    "network": _network,  # kind of one that it uses
-    "provider": _provider,  # of libfabric
-    "interface": _interface,  # the beginning of a name
-    "reason": _reason,  # why the plugin was not loaded
-    "trace": _trace,  # the beginning of a file through which an error went up
+    # Variables: all of the value of each.
+    "settings": lambda process, wanted: all(
+        re.fullmatch(text, process.settings.get(name, ""))
+        for name, text in wanted.items()
+    ),
+    # Events.
+    "seen": lambda process, events: all(each in process.seen for each in events),
+    "unseen": lambda process, events: not any(each in process.seen for each in events),
+    # The kind of a network that it uses.
+    "network": lambda process, kind: kind in map(network_kind, process.networks),
+    # A provider of libfabric.
+    "provider": lambda process, text: any(
+        re.fullmatch(text, name) for name in process.providers
+    ),
+    # The beginning of an interface's name.
+    "interface": lambda process, text: any(
+        re.match(text, name) for used in process.interfaces.values() for name in used
+    ),
+    # Why the plugin was not loaded.
+    "reason": lambda process, text: bool(re.search(text, process.reason or "")),
+    # The beginning of a file through which an error went up.
+    "trace": lambda process, text: any(
+        re.match(text, file) for file, _ in process.traces
+    ),
 }
 WHEN = frozenset(_TESTS) | {"elsewhere"}  # that: events of a process of another node
+
+
+class Reason(NamedTuple):
+    """A warning that an error followed, and the processes in which it did."""
+
+    words: str
+    raised: Raised
+    processes: tuple[Process, ...]
+
+
+def reasons_of(job: Job) -> dict[str, Reason]:
+    """Return the warnings that errors followed, by their shape.
+
+    A warning that an error went up behind is its reason, whatever its words. NCCL says of
+    each function through which an error goes up where that is (``proxy.cc:700 -> 2``). It
+    does so for what it only tries, too; then the process goes on, and tells what it does
+    next, and the warning is none.
+
+    Where an error says by itself what it is, warnings before it are none of its reasons.
+    """
+    found: dict[str, Reason] = {}
+    for process in job.everyone:
+        if process.host in job.first_errors or process.is_anyone:
+            continue
+        for raised in process.raised.values():
+            if raised.over or (raised.harmless and not raised.files & GAVE_UP):
+                continue
+            known = found.get(raised.shape, Reason(_words(raised), raised, ()))
+            holders = (*known.processes, process)
+            found[raised.shape] = known._replace(processes=holders)
+    rule = job.rulebook.rules.get(RULE)
+    # An error may only say that a warning tells its reason.
+    is_asked_for = rule and not job.occurrences.keys().isdisjoint(rule.explains)
+    if not found and not job.first_errors and is_asked_for:
+        first = next(_warnings(job), None)
+        return {first.shape: Reason(_words(first), first, ())} if first else {}
+    return found
+
+
+def warned_symptoms(job: Job, world: World) -> Iterator[tuple[Entity | None, Symptom]]:
+    """Yield a symptom for each process that gave up behind a warning."""
+    entities = {id(entity.process): entity for entity in world.entities}
+    for reason in reasons_of(job).values():
+        detail = f"warned, and an error followed: {reason.words}"
+        symptom = Symptom(RULE, "broken", detail, reason.raised.sighting)
+        if not reason.processes:
+            yield None, symptom._replace(detail=f"NCCL {detail}")
+        for process in reason.processes:
+            yield entities.get(id(process), Entity(None, process)), symptom
+
+
+def _warnings(job: Job) -> Iterator[Raised]:
+    """Yield the warnings that may be a reason: those that no rule knows come first."""
+    for shape, (_, sighting) in job.unknown.items():
+        yield Raised(shape, sighting, harmless=False, over=False)
+    for process in job.everyone:
+        for warning in process.warned.values():
+            if not (warning.harmless or warning.over):
+                yield warning
+
+
+def _words(raised: Raised) -> str:
+    words = raised.sighting.text.partition("NCCL WARN ")[2] or raised.sighting.text
+    return words.strip()[:_WORDS]

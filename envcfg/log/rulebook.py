@@ -169,6 +169,22 @@ def load_rules(folder: str = FOLDER) -> list[Rule]:
     ]
 
 
+def stack_rules() -> list[Rule]:
+    """Return what is known of stacks as rules, of which people ask what they mean."""
+    from envcfg.profile.stacks import load_stacks
+
+    return [
+        Rule(
+            id=each.id,
+            severity=each.severity,
+            meaning=f"{each.meaning}; {each.why}",
+            fix=each.fix,
+            source=f"{each.source}, {each.date}",
+        )
+        for each in load_stacks()
+    ]
+
+
 def _rule(data: dict[str, Any], where: str, gates: tuple[str, ...]) -> Rule:
     if unknown := set(data) - set(KEYS):
         msg = f"{where}: {data.get('id')}: unknown {sorted(unknown)}"

@@ -4,7 +4,6 @@ import glob
 import os
 import sys
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
 
 from envcfg.errors import OutputError, UsageError
 from envcfg.log.content import decompressed, head_of, kind_of
@@ -14,18 +13,6 @@ LONGEST = 1 << 20  # a line that is longer is looked at in pieces
 _OVERLAP = 1 << 12  # of a piece that is looked at again with the next one
 LARGE = 1 << 24  # in a file beyond this, the middle is looked at sparingly
 EDGE = 1 << 23  # what counts as the beginning and the end of such a file
-
-
-class Block(NamedTuple):
-    """Whole lines of a log.
-
-    Attributes:
-        text: the lines; the last one may lack its newline.
-        offset: where the block begins, in bytes after decompression.
-    """
-
-    text: bytes
-    offset: int
 
 
 def expand(names: Sequence[str]) -> list[str]:

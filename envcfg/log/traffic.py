@@ -128,7 +128,10 @@ def gdr_of(entity: Entity, traffic: Traffic, *, multi: bool | None) -> Share:
     kinds = {network_kind(name) for name in traffic.networks}
     if "gdr-off" in entity.process.seen or kinds == {"socket"}:
         return "no"
-    if multi and entity.process.ring_gdr == {"1"} and _spans(entity.process):
+    comms = entity.process.communicators.values()
+    # The rings of a communicator that stays on one node say nothing of NICs.
+    spans = all(comm.nodes != 1 for comm in comms)
+    if multi and entity.process.ring_gdr == {"1"} and spans:
         return "yes"
     able = [
         can
@@ -149,8 +152,3 @@ def is_one_way(entities: Iterable[Entity]) -> bool:
         return False
     ways = {way for process in processes for way in process.ways}
     return ways == {("receive", True), ("send", False)}
-
-
-def _spans(process: Process) -> bool:
-    """Return whether no communicator stays on one node: its rings say nothing of NICs."""
-    return all(comm.nodes != 1 for comm in process.communicators.values())

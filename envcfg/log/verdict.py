@@ -10,9 +10,16 @@ from envcfg.findings import Finding
 
 Verdict = Literal["ok", "degraded", "broken", "inconclusive"]
 WORST_FIRST: tuple[Verdict, ...] = ("broken", "degraded", "inconclusive", "ok")
+# What a finding makes of the verdict, by its severity.
+EFFECT: Mapping[str, Verdict] = {"error": "broken", "warning": "degraded"}
 Share = Literal["yes", "no", "partial", "unknown"]
 PluginState = Literal["loaded", "missing", "failed", "unknown"]
 Loaded = Literal["all", "some", "none", "unknown"]
+
+
+def is_worse(one: Verdict, other: Verdict) -> bool:
+    """Return whether *one* is a worse verdict than *other*."""
+    return WORST_FIRST.index(one) < WORST_FIRST.index(other)
 
 
 class RankReport(NamedTuple):

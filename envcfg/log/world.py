@@ -7,10 +7,9 @@ from typing import NamedTuple
 from envcfg.log.expectations import Expectations
 from envcfg.log.groups import Group, connected, groups_of
 from envcfg.log.job import Job
-from envcfg.log.names import NAMES_NETWORK, longest_end
+from envcfg.log.names import NAMES_NETWORK, is_older, longest_end
 from envcfg.log.process import Communicator, Process
 from envcfg.log.traffic import Entity
-from envcfg.log.versions import is_older
 
 # Versions before this one say how processes find each other as the oldest ones do. Those of
 # them that name the network are told from the others by doing so.
@@ -66,58 +65,70 @@ class World(NamedTuple):
 
 
 def world_of(job: Job, expect: Expectations) -> World:
-    """Return the world of *job*; ``expect.ranks`` makes up for a log that does not tell."""
+    """Return the world of *job*; ``expect.ranks`` makes up for a log that does not tell.
+
+    The size comes first, as all else is asked of communicators of that size: which process
+    holds which rank, and which of them share a process; those that do not are attempts. A
+    rank is missing where one of the attempts lacks it, as one proves nothing of another.
+    Who else counts depends on that. While ranks are missing, each process that speaks may
+    be one of them; else only those that say something of the network.
+    """
     processes = job.everyone
     size = _size(processes)
     entities = _ranks(processes, size)
-    placed = {id(entity.process) for entity in entities}
-    seen = sorted({entity.rank for entity in entities if entity.rank is not None})
-    total = max(size or 0, expect.ranks or 0)
     groups = groups_of(processes)
-    largest = [group for group in groups if group.nranks == size]
-    attempts = connected(largest)
-    missing = _missing(entities, attempts, total)
-    others = [p for p in processes if id(p) not in placed]
-    others = [p for p in others if _decides(p) or (p.pid is not None and p.records)]
-    if size is not None and not missing:
-        # All ranks have lines of their own. What others say counts if it is bad.
-        others = [p for p in others if _decides(p)]
-    everyone = [*entities, *(Entity(None, p) for p in others)]
+    attempts = connected([group for group in groups if group.nranks == size])
+    missing = _missing(entities, attempts, max(size or 0, expect.ranks or 0))
+    placed = {id(entity.process) for entity in entities}
+    others = [each for each in processes if id(each) not in placed]
+    counted = [
+        each
+        for each in others
+        if _decides(each)
+        or (each.pid is not None and each.records and (size is None or missing))
+    ]
+    seen = sorted({entity.rank for entity in entities if entity.rank is not None})
     hosts = _hosts(processes)
-    nodes = _counted_nodes(processes)
-    multi = _multi(processes, nodes, len(hosts), complete=bool(seen) and not missing)
-    named = set(hosts)
+    comms = [comm for each in processes for comm in each.communicators.values()]
+    nodes = max((comm.nodes for comm in comms if comm.nodes), default=None)
+    world = World(
+        size=size,
+        entities=(*entities, *(Entity(None, each) for each in counted)),
+        seen=tuple(seen),
+        missing=tuple(missing),
+        hosts=tuple(hosts),
+        node_count=nodes or (len(hosts) or None),
+        multi=_multi(processes, nodes, len(hosts), complete=bool(seen) and not missing),
+        silent=_silent(processes),
+        idle=_idle(others, set(hosts)) if size else (),
+    )
+    return _with_groups(world, groups, attempts)
+
+
+def _with_groups(
+    world: World, groups: list[Group], attempts: list[list[Group]]
+) -> World:
+    """Return *world* with what its communicators and smaller ones tell.
+
+    Those of its size tell which processes are one attempt. By these the smaller ones are
+    judged: whether they join several of that size, and whether ranks that they lack are
+    ranks of the world by other names.
+    """
+    largest = [group for group in groups if group.nranks == world.size]
+    smaller = [group for group in groups if group.nranks != world.size]
     parts = tuple(
         frozenset(process for group in attempt for process in group.holders)
         for attempt in attempts
     )
     home = {process: at for at, part in enumerate(parts) for process in part}
-    smaller = [group for group in groups if group.nranks != size]
-    return World(
-        size=size,
-        entities=tuple(everyone),
-        seen=tuple(seen),
-        missing=tuple(missing),
-        hosts=tuple(hosts),
-        node_count=nodes or (len(hosts) or None),
-        multi=multi,
-        silent=_silent(processes),
+    told_apart = [g for g in groups if g.comm_id or g.nranks == world.size]
+    return world._replace(
         parts=parts,
         blurred=any(group.doubled and not group.comm_id for group in largest),
         partial=tuple(group for group in smaller if _is_partial(group, home)),
         finished=frozenset((g.comm_id, g.nranks) for g in groups if g.finished),
         islands=max([1, *(len(_homes(group, home) - {None}) for group in smaller)]),
-        alike=tuple(
-            process
-            for group in groups
-            if group.comm_id or group.nranks == size
-            for process in group.alike
-        ),
-        idle=tuple(
-            p
-            for p in processes
-            if size and p.host in named and id(p) not in placed and _is_idle(p)
-        ),
+        alike=tuple(process for group in told_apart for process in group.alike),
     )
 
 
@@ -125,9 +136,8 @@ def _missing(
     entities: list[Entity], attempts: list[list[Group]], total: int
 ) -> list[int]:
     """Return the ranks without lines, of any attempt: one does not prove another."""
-    if (
-        len(attempts) < 2
-    ):  # tables and labels tell ranks too, though not of which attempt
+    if len(attempts) < 2:
+        # Tables and labels tell ranks, too, though not of which attempt.
         seen = {entity.rank for entity in entities}
         return [rank for rank in range(total) if rank not in seen]
     shown = Counter(
@@ -148,8 +158,14 @@ def _homes(group: Group, home: Mapping[Process, int]) -> set[int | None]:
     return {home.get(process) for process in group.holders}
 
 
-def _is_idle(process: Process) -> bool:
-    return process.pid is not None and process.records > 0 and not process.communicators
+def _idle(processes: list[Process], hosts: set[str]) -> tuple[Process, ...]:
+    """Return those that speak on nodes of the job and take part in no communicator."""
+    return tuple(
+        each
+        for each in processes
+        if each.pid is not None and each.records and not each.communicators
+        if each.host in hosts
+    )
 
 
 def _hosts(processes: list[Process]) -> list[str]:
@@ -219,24 +235,12 @@ def _ranks(processes: list[Process], size: int | None) -> list[Entity]:
         for rank, device in process.rows.items():
             if process.records:
                 entities[rank, id(process)] = Entity(rank, process, device)
-        label = process.label
-        if (
-            process.pid is not None
-            and not process.rows
-            and process.label_is_rank
-            and label is not None
-            and size is not None
-            and label < size
-        ):
+        label = process.label if process.label_is_rank and not process.rows else None
+        if label is not None and process.pid is not None and label < (size or 0):
             entities[label, id(process)] = Entity(label, process)
     return sorted(
         entities.values(), key=lambda each: (each.rank or 0, each.process.pid or 0)
     )
-
-
-def _counted_nodes(processes: list[Process]) -> int | None:
-    counted = (c.nodes for p in processes for c in p.communicators.values() if c.nodes)
-    return max(counted, default=None)
 
 
 def _multi(

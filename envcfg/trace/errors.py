@@ -3,9 +3,8 @@
 from envcfg.errors import EnvcfgError
 
 EXIT_CANNOT = 4
-LARGEST = (
-    1 << 26
-)  # bytes of one trace; a dump of 2000 operations with stacks is some 4 MB
+# Bytes of one trace; a dump of 2000 operations with stacks is some 4 MB.
+LARGEST = 1 << 26
 
 
 class TraceError(EnvcfgError):

@@ -19,11 +19,7 @@ from envcfg.trace.pickled import load_plain
 
 _FORMAT = "2"  # the major version of what is known here
 _MOST = 1 << 17  # operations of one rank
-_TENSORS, _DIMENSIONS, _FRAMES = (
-    1 << 10,
-    1 << 6,
-    1 << 6,
-)  # of an operation that are kept
+_TENSORS, _DIMENSIONS, _FRAMES = 1 << 10, 1 << 6, 1 << 6  # of an operation, at most
 # Of all operations: a list in a pickle may stand in it many times, and take no room there.
 _SIZES = 1 << 22
 _RANK = re.compile(r"(\d{1,9})(?:\.json|\.pkl|\.pickle)?$")
@@ -50,11 +46,8 @@ class FlightEntry(NamedTuple):
         retired: PyTorch looks at it no more.
         done: it has ended, as far as is known.
         input_sizes: of each tensor.
-        output_sizes: of each tensor.
         dtypes: of the inputs, then of the outputs, as in ``Float``.
         created: when it was called, in ns since 1970; None where unknown.
-        completed: when PyTorch saw its end, likewise.
-        timeout_ms: after which it fails; None where unknown.
         place: ``FILE:LINE`` of the program that called it; empty where not recorded.
     """
 
@@ -68,11 +61,8 @@ class FlightEntry(NamedTuple):
     retired: bool
     done: bool
     input_sizes: tuple[tuple[int, ...], ...]
-    output_sizes: tuple[tuple[int, ...], ...]
     dtypes: tuple[str, ...]
     created: int | None
-    completed: int | None
-    timeout_ms: int | None
     place: str
 
     @property
@@ -177,21 +167,13 @@ def _loaded(data: bytes) -> object:
         raise TraceError(msg, hint="copy it again") from err
 
 
-def _items(value: object) -> list[tuple[str, Mapping[str, Any]]]:
-    return [
-        (key, each)
-        for key, each in mapping(value).items()
-        if isinstance(key, str) and isinstance(each, dict)
-    ]
-
-
 def _members(config: object) -> dict[str, tuple[int, ...]]:
     """Return the ranks of each group whose ranks stand there, each list read once."""
     read: dict[str, tuple[int, ...]] = {}
     found: dict[str, tuple[int, ...]] = {}
-    for key, each in _items(config):
-        told = each.get("ranks")
-        if isinstance(told, str):
+    for key, each in mapping(config).items():
+        told = mapping(each).get("ranks")
+        if isinstance(key, str) and isinstance(told, str):
             ranks = read[told] if told in read else read.setdefault(told, _ranks(told))
             if ranks:
                 found[key] = ranks
@@ -203,11 +185,6 @@ def _ranks(text: str) -> tuple[int, ...]:
     return tuple(sorted({int(each[0]) for each in _NUMBER.finditer(text, 0, 1 << 23)}))
 
 
-def _group(data: Mapping[str, Any]) -> tuple[str, str]:
-    name, desc = (*sequence(data.get("process_group"))[:2], "", "")[:2]
-    return text_of(name), text_of(desc)
-
-
 def _entry(data: Mapping[str, Any]) -> FlightEntry:
     # How far a group is as a whole (pg_status) counts sends and receives, too.
     seq = integer(data.get("collective_seq_id"))
@@ -215,8 +192,9 @@ def _entry(data: Mapping[str, Any]) -> FlightEntry:
     state, is_p2p = text_of(data.get("state")), data.get("is_p2p") is True
     retired = data.get("retired") is True
     done = state == "completed" or (retired and backend not in _WATCHED)
+    group, desc = (*sequence(data.get("process_group"))[:2], "", "")[:2]
     return FlightEntry(
-        group=_group(data),
+        group=(text_of(group), text_of(desc)),
         seq=-1 if seq is None else seq,
         p2p_seq=integer(data.get("p2p_seq_id")) or 0,
         is_p2p=is_p2p,
@@ -226,15 +204,12 @@ def _entry(data: Mapping[str, Any]) -> FlightEntry:
         retired=retired,
         done=done,
         input_sizes=_sizes(data.get("input_sizes")),
-        output_sizes=_sizes(data.get("output_sizes")),
         dtypes=tuple(
             text_of(each)
             for side in ("input_dtypes", "output_dtypes")
             for each in sequence(data.get(side))[:_TENSORS]
         ),
         created=integer(data.get("time_created_ns")) or None,
-        completed=integer(data.get("time_discovered_completed_ns")) or None,
-        timeout_ms=integer(data.get("timeout_ms")),
         place=_place(data.get("frames")),
     )
 

@@ -26,34 +26,19 @@ class Operation(NamedTuple):
         comm: number of the communicator, as hex digits.
         comm_name: its name in the program; empty where it has none.
         rank: in the communicator.
-        size: ranks of the communicator.
-        nodes: of the communicator.
         host: node of the rank.
-        pid: its process.
         name: ``AllReduce``, ``Send`` ...
-        seq: its number in the communicator.
-        peer: the rank that it sends to or receives from; None for a collective.
         bytes: of its message.
-        time_us: how long it took.
-        timing: by whose clock: ``kernel_gpu``, ``kernel_cpu``, ``collective_cpu``.
-        algbw: message over time.
-        busbw: what that means for the links, by which sizes and numbers of ranks compare.
+        busbw: message over time, as it means for the links, in GB/s: by this, sizes and
+            numbers of ranks compare.
     """
 
     comm: str
     comm_name: str
     rank: int
-    size: int
-    nodes: int
     host: str
-    pid: int | None
     name: str
-    seq: int
-    peer: int | None
     bytes: int
-    time_us: int
-    timing: str
-    algbw: float
     busbw: float
 
 
@@ -105,30 +90,23 @@ def _operation(data: object) -> Operation | None:
     head, meta = mapping(record.get("header")), mapping(record.get("metadata"))
     kind = "p2p" if "p2p_perf" in record else "coll"
     perf = mapping(record.get(f"{kind}_perf"))
-    rank, size = integer(head.get("rank")), integer(head.get("n_ranks"))
-    seq = integer(perf.get(f"{kind}_sn"))
+    rank = integer(head.get("rank"))
     message = integer(perf.get(f"{kind}_msg_size_bytes"))
-    time = integer(perf.get(f"{kind}_exec_time_us"))
-    speeds = (number(perf.get(f"{kind}_{each}_gbs")) for each in ("algobw", "busbw"))
-    algbw, busbw = speeds
-    if None in (rank, size, seq, message, time, algbw, busbw):
+    algbw, busbw = (
+        number(perf.get(f"{kind}_{each}_gbs")) for each in ("algobw", "busbw")
+    )
+    # Of a line that was cut or spoilt, any of the numbers may lack.
+    others = (integer(perf.get(f"{kind}_{each}")) for each in ("sn", "exec_time_us"))
+    if None in (rank, message, algbw, busbw, integer(head.get("n_ranks")), *others):
         return None
     name = text_of(head.get("comm_name"))
     return Operation(
         comm=text_of(head.get("id")).removeprefix("0x"),
         comm_name="" if name == "unknown" else name,
         rank=rank or 0,
-        size=size or 0,
-        nodes=integer(head.get("nnodes")) or 0,
         host=text_of(meta.get("hostname")),
-        pid=integer(meta.get("pid")),
         name=text_of(perf.get(kind)),
-        seq=seq or 0,
-        peer=integer(perf.get("p2p_peer")) if kind == "p2p" else None,
         bytes=message or 0,
-        time_us=time or 0,
-        timing=text_of(perf.get(f"{kind}_timing_source")),
-        algbw=algbw or 0.0,
         busbw=busbw or 0.0,
     )
 

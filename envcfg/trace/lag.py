@@ -5,7 +5,7 @@ number which some have called and others have not says who is missing; and a num
 which they called different things says that they took different ways.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from math import prod
 from typing import NamedTuple
 
@@ -76,9 +76,8 @@ class OutOfStep(NamedTuple):
     steps: tuple[Step, ...]
 
 
-_Calls = Mapping[
-    int, Sequence[FlightEntry]
-]  # by number; several where they are one launch
+# By number; several where they are one launch.
+_Calls = Mapping[int, Sequence[FlightEntry]]
 
 
 class _Group(NamedTuple):
@@ -261,20 +260,11 @@ def _differences(dumps: Sequence[FlightDump], group: _Group) -> Iterator[OutOfSt
                 return
 
 
-def _names(calls: Sequence[FlightEntry]) -> object:
-    return tuple(each.name for each in calls)
-
-
-def _counts(calls: Sequence[FlightEntry]) -> object:
-    return tuple(
-        sum(prod(size) for size in each.input_sizes)
-        for each in calls
-        if each.name in _EVEN
-    )
-
-
-def _types(calls: Sequence[FlightEntry]) -> object:
-    return tuple(each.dtypes for each in calls if each.name in _EVEN)
-
-
-_KEYS = {"operation": _names, "size": _counts, "type": _types}
+# In what calls under one number may differ, the plainest difference first.
+_KEYS: Mapping[str, Callable[[Sequence[FlightEntry]], object]] = {
+    "operation": lambda calls: tuple(each.name for each in calls),
+    "size": lambda calls: tuple(
+        sum(map(prod, each.input_sizes)) for each in calls if each.name in _EVEN
+    ),
+    "type": lambda calls: tuple(each.dtypes for each in calls if each.name in _EVEN),
+}

@@ -40,6 +40,13 @@ def load_plain(data: bytes) -> object:
 
 
 def _run(data: bytes) -> object:
+    """Return the value that the instructions of *data* build.
+
+    Each instruction is a branch, those that stand most often in a dump first: texts and
+    numbers out of the memo and into it, then marks and what is built of all since a mark.
+    None of them is Python's own, so that none can be made to do more than its branch says;
+    each checks what it takes off the stack. What is left is refused by its number.
+    """
     stack: list[Any] = []
     memo: dict[int, Any] = {}
     at = 0

@@ -6,7 +6,7 @@ from typing import Any
 
 from envcfg.trace.errors import TraceError
 from envcfg.trace.fields import integer, mapping, mappings, text_of
-from envcfg.trace.ras import (
+from envcfg.trace.ras_records import (
     STATUS,
     RasComm,
     RasProcess,
@@ -51,20 +51,11 @@ def from_json(text: str) -> RasReport:
         raise TraceError(msg, hint="ncclras -f json prints one")
     comms = tuple(_comm(each) for each in mappings(data["communicators"]))
     silent = tuple(_silent(comms))
-    versions = (
-        integer(data.get(f"cuda_{each}_version")) for each in ("runtime", "driver")
-    )
     return RasReport(
-        version=text_of(data.get("nccl_version")),
-        cuda=tuple(each for each in versions if each is not None),
         time=text_of(data.get("timestamp")),
-        nodes=None,
-        processes=None,
-        gpus=None,
         missing=sum(not each.dead for each in silent),
         dead=sum(each.dead for each in silent),
         silent=silent,
-        timeouts=integer(mapping(data.get("ras")).get("timeouts_count")) or 0,
         groups=(),
         comms=comms,
         whole="ras" in data,

@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from envcfg.trace.ras import (
+from envcfg.trace.ras_records import (
     STATUS,
     RasComm,
     RasGroup,
@@ -16,20 +16,14 @@ from envcfg.trace.ras import (
     spread_of,
 )
 
-_MANY = (
-    1 << 17
-)  # ranks of one answer that are kept; NCCL names ten at most unless asked
-_VERSION = re.compile(r"NCCL version (\S{1,64}) compiled with CUDA")
-_CUDA = re.compile(r"CUDA runtime version (\d{1,9}), driver version (\d{1,9})$")
-_NUMBERS = re.compile(r"[ \d]+$")
+# Ranks of one answer that are kept; NCCL names ten at most unless asked.
+_MANY = 1 << 17
 _GROUP = re.compile(
-    r" *\d{1,9} +(\d{1,9}) +(\d{1,9}) +[\d-]{1,12} +(\d{1,9}) +\d{1,9} +([A-Z]+) +"
-    r"([A-Z,]+)$"
+    r" *\d{1,9} +(\d{1,9}) +\d{1,9} +[\d-]{1,12} +(\d{1,9}) +\d{1,9} +[A-Z]+ +[A-Z,]+$"
 )
 _COMM = re.compile(r"(#\d{1,9}-\d{1,9}) \(([0-9a-f]{1,16})\) ([A-Z]+)$")
 _LOST = re.compile(r"  Missing communicator data from (\d{1,9}) (job process|rank)")
 _DEAD = re.compile(r"  (\d{1,9}) job process(?: is|es are) considered dead")
-_TIMEOUT = re.compile(r"  Encountered (\d{1,9}) communication timeout")
 _PROCESS = re.compile(
     r"  Process (-?\d{1,9}) on node (\S{1,64}) managing GPUs? ([\d,]{1,200})"
 )
@@ -46,12 +40,6 @@ _RANK = re.compile(
     r"(?:GPU (\d{1,9})(?: \(NVML (\d{1,9})\))? managed by process (-?\d{1,9}) on node "
     r"(\S{1,64})|\[process information not found\])$"
 )
-# By the heads of tables whose numbers are of the whole job: which columns hold its nodes,
-# processes and GPUs.
-_TOTALS = {
-    "(total)pernodeperprocess(total)(total)": (0, 3, 4),
-    "(total)(total)(total)": (0, 1, 2),
-}
 
 
 class _Value(NamedTuple):
@@ -120,10 +108,7 @@ class _Reader:
     """The state between two lines."""
 
     def __init__(self) -> None:
-        self.version, self.cuda = "", tuple[int, ...]()
-        self.columns: tuple[int, ...] = ()
-        self.totals: tuple[int, ...] = ()
-        self.lost = self.dead = self.timeouts = 0
+        self.lost = self.dead = 0
         self.silent: list[RasProcess] = []
         self.groups: list[RasGroup] = []
         self.comms: dict[str, _Comm] = {}
@@ -149,19 +134,7 @@ class _Reader:
         elif self.section in ("Errors", "Warnings"):
             self._detail(line)
         elif found := _GROUP.match(line):
-            comms, nodes, size = map(int, found.group(1, 2, 3))
-            problems = tuple(each for each in found[5].split(",") if each != "OK")
-            self.groups.append(RasGroup(comms, nodes, size, found[4], problems))
-        elif columns := _TOTALS.get(line.replace(" ", "")):
-            self.columns = columns
-        elif self.columns and self.section == "Job summary" and _NUMBERS.match(line):
-            numbers = [int(each[:9]) for each in line.split()]
-            if len(numbers) > max(self.columns):
-                self.totals = tuple(numbers[each] for each in self.columns)
-        elif found := _VERSION.match(line):
-            self.version = found[1]
-        elif found := _CUDA.match(line):
-            self.cuda = int(found[1]), int(found[2])
+            self.groups.append(RasGroup(int(found[1]), int(found[2])))
         elif line.startswith("Communicators..."):
             self.section = ""
 
@@ -187,8 +160,6 @@ class _Reader:
                 self.lost = int(found[1])
         elif found := _DEAD.match(line):
             self.dead = int(found[1])
-        elif found := _TIMEOUT.match(line):
-            self.timeouts = int(found[1])
         elif " error" in line:  # "Initialization errors on 2 ranks"
             self.what, self.head = "", None
 
@@ -203,9 +174,10 @@ class _Reader:
         if value is not None or error:
             head = _Value(value, 1, error)
             self._share(head, [int(number)])
-        elif head:
-            self._named(int(number))
+        elif head and (shares := self.comm.spreads.get(self.what)):
+            shares[-1][1].append(int(number))
         value = head.value if head else None
+        counts = {self.what: value} if isinstance(value, int) and self.what else {}
         self.comm.add(
             RasRank(
                 rank=int(number),
@@ -216,19 +188,13 @@ class _Reader:
                 status=value if isinstance(value, str) else "",
                 error=head.error if head else "",
                 silent=self.problem == "INCOMPLETE",
-                counts={self.what: value}
-                if isinstance(value, int) and self.what
-                else {},
+                counts=counts,
             )
         )
 
     def _share(self, head: _Value, ranks: list[int]) -> None:
         if self.comm and self.what and head.value is not None:
             self.comm.spreads.setdefault(self.what, []).append((head, ranks))
-
-    def _named(self, rank: int) -> None:
-        if self.comm and (shares := self.comm.spreads.get(self.what)):
-            shares[-1][1].append(rank)
 
     def _keep(self) -> bool:
         self.kept += 1
@@ -240,7 +206,6 @@ def from_text(text: str) -> RasReport:
     reader = _Reader()
     for line in text.splitlines():
         reader.take(line.rstrip())
-    nodes, processes, gpus = reader.totals or (None, None, None)
     dead = {(each.host, each.pid) for each in reader.silent if each.dead}
     comms = []
     for comm in reader.comms.values():
@@ -252,16 +217,10 @@ def from_text(text: str) -> RasReport:
         }
         comms.append(comm.done(size))
     return RasReport(
-        version=reader.version,
-        cuda=reader.cuda,
         time="",
-        nodes=nodes,
-        processes=processes,
-        gpus=gpus,
         missing=reader.lost,
         dead=reader.dead,
         silent=tuple(reader.silent),
-        timeouts=reader.timeouts,
         groups=tuple(reader.groups),
         comms=tuple(comms),
         whole=reader.section == "Warnings",

@@ -13,8 +13,7 @@ from pathlib import Path
 
 from envcfg.hang.rules import hang_rules
 from envcfg.knowledge.variables import load_variables
-from envcfg.log.rulebook import Rule, load_rules
-from envcfg.log.stack import stack_rules
+from envcfg.log.rulebook import Rule, load_rules, stack_rules
 from envcfg.profile.catalog import Catalog
 from envcfg.profile.folders import built_in_folder
 from envcfg.profile.model import Profile

@@ -22,7 +22,7 @@ _CAPS = {
     "envcfg/log/": 20_480,  # scan.py: two pieces of a line
     "envcfg/image/environment.py": 1 << 14,  # _LONGEST
     "envcfg/image/facts.yaml": 1 << 16,  # facts.py: _LONGEST
-    "envcfg/image/bases.py": 1 << 16,  # what it reads of a file
+    "envcfg/image/metadata.py": 1 << 16,  # what it reads of a file
     "envcfg/image/python.py": 255,  # _LONGEST
     "envcfg/image/host.py": 4096,  # _LONGEST
     "envcfg/image/elf.py": 256,  # _LONGEST

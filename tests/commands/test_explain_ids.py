@@ -12,8 +12,7 @@ import pytest
 
 import envcfg as package
 from envcfg.knowledge.topics import load_topics
-from envcfg.log.rulebook import load_rules
-from envcfg.log.stack import stack_rules
+from envcfg.log.rulebook import load_rules, stack_rules
 from envcfg.report.background import said_findings
 from support import Wrapped, envcfg
 

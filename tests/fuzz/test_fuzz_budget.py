@@ -14,11 +14,11 @@ from jobs import Job, text
 from envcfg import cli
 from envcfg.budget import Budget
 from envcfg.commands.options import inspection
-from envcfg.image.bases import bases_of
 from envcfg.image.environment import shell_assignments
-from envcfg.image.folder import FolderTree
+from envcfg.image.metadata import bases_of
 from envcfg.image.python import distributions
-from envcfg.log import files, room, scan
+from envcfg.image.tree import FolderTree
+from envcfg.log import files, process, scan
 from envcfg.log.expectations import Expectations
 from envcfg.log.prefix import parse
 from envcfg.log.rank import Symptom
@@ -50,8 +50,8 @@ def test_a_log_with_more_than_there_is_room_for_is_never_ok(
     kind: str, log: str, first: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert [check(each).verdict for each in (GOOD, BAD)] == ["ok", "degraded"]
-    monkeypatch.setattr(room, "MANY", 1 << 30)
-    monkeypatch.setitem(room.MOST, kind, 100)
+    monkeypatch.setattr(process, "MANY", 1 << 30)
+    monkeypatch.setitem(process.MOST, kind, 100)
     more = "".join(made_up(kind, number) for number in range(2000, 2200))
     report = check(more + log if first else log + more)
     assert report.verdict != "ok"
@@ -64,10 +64,10 @@ def test_a_log_with_more_than_there_is_room_for_is_never_ok(
 
 def test_there_is_room_for_the_largest_jobs() -> None:
     """Frontier has 75,264 GPUs; of each rank a dozen lines are kept."""
-    assert room.MOST["process"] >= 75_264
-    assert room.MOST["line"] >= 12 * 65_536
-    assert room.MOST["communicator"] >= 3 * 65_536
-    assert room.MOST["channel"] >= 3 * 65_536
+    assert process.MOST["process"] >= 75_264
+    assert process.MOST["line"] >= 12 * 65_536
+    assert process.MOST["communicator"] >= 3 * 65_536
+    assert process.MOST["channel"] >= 3 * 65_536
 
 
 @pytest.mark.parametrize("kind", ["process", "communicator", "channel", "line"])
@@ -77,8 +77,8 @@ def test_three_times_as_much_that_is_made_up_takes_no_more_memory(
     import tracemalloc
 
     rulebook()
-    for each in room.MOST:
-        monkeypatch.setitem(room.MOST, each, 500)
+    for each in process.MOST:
+        monkeypatch.setitem(process.MOST, each, 500)
     peaks = []
     for count in (3000, 9000):
         log = "".join(made_up(kind, 2000 + number) for number in range(count)).encode()

@@ -11,13 +11,13 @@ import pytest
 from envcfg.commands.hosting import judge_image
 from envcfg.errors import UsageError
 from envcfg.findings import Finding
+from envcfg.image.chain import Chain
+from envcfg.image.fact_patterns import interfaces_of
 from envcfg.image.facts import inspect_tree
-from envcfg.image.folder import FolderTree
 from envcfg.image.host import Host, parse_host, read_host
-from envcfg.image.interfaces import interfaces_of
-from envcfg.image.links import Chain
-from envcfg.image.overlay import Layer, Overlay
+from envcfg.image.layers import Mount, Overlay
 from envcfg.image.record import Metadata
+from envcfg.image.tree import FolderTree
 from envcfg.report.image.json import host_json
 from imaging import SITE, SYSTEM, Image, environment, python, torch
 
@@ -373,8 +373,8 @@ def test_an_overlay_shows_mounts_as_the_kernel_does(tmp_path: Path) -> None:
     host.text("opt/cray/theirs", "host")
     host.text("data/file", "host")
     host.link("data/link", "/etc/own")
-    layers = [Layer("/opt/cray", "/opt/cray"), Layer("/data", "/new/place")]
-    layers.append(Layer("/absent", "/etc"))
+    layers = [Mount("/opt/cray", "/opt/cray"), Mount("/data", "/new/place")]
+    layers.append(Mount("/absent", "/etc"))
     tree = Overlay(FolderTree(str(image.root)), FolderTree(str(host.root)), layers)
     assert tree.text("/opt/cray/theirs") == "host"
     assert tree.look("/opt/cray/own") is None

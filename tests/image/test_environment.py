@@ -15,8 +15,8 @@ from envcfg.image.environment import (
     read_environment,
     shell_assignments,
 )
-from envcfg.image.folder import FolderTree
 from envcfg.image.record import Metadata
+from envcfg.image.tree import FolderTree
 from imaging import Image
 
 KNOWN = {"PATH": Variable("/bin", "x")}

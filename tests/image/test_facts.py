@@ -8,10 +8,10 @@ from typing import BinaryIO
 
 import pytest
 
-from envcfg.image.described import complete
 from envcfg.image.facts import inspect_tree
-from envcfg.image.folder import FolderTree
+from envcfg.image.metadata import complete
 from envcfg.image.record import Inspection, Metadata
+from envcfg.image.tree import FolderTree
 from envcfg.report.image.text import fact_words
 from imaging import SITE, SYSTEM, Image, environment, python, torch, wheel
 

@@ -11,7 +11,7 @@ import pytest
 from made_forms import ENCRYPTED, make_sif, root_part
 
 from envcfg.errors import ImageError
-from envcfg.image.fault import FormError
+from envcfg.image.bounded_file import FormError
 from envcfg.image.open import open_image
 from envcfg.image.runtime import inspect_by_runtime
 

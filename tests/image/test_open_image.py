@@ -13,8 +13,8 @@ import pytest
 from made_forms import contents, make_folder, make_sif, root_part, squash
 
 from envcfg.errors import ImageError
-from envcfg.image.folder import FolderTree
 from envcfg.image.open import open_image
+from envcfg.image.tree import FolderTree
 from support import require
 
 

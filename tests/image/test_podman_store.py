@@ -12,9 +12,9 @@ import pytest
 from made_forms import contents, make_folder, make_store, squash
 
 from envcfg.errors import ImageError
-from envcfg.image.folder import FolderTree
 from envcfg.image.layers import FolderLayer, LayeredTree
 from envcfg.image.open import open_image
+from envcfg.image.tree import FolderTree
 from support import require, require_root
 
 CONFIG = {

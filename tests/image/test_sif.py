@@ -28,8 +28,8 @@ from made_forms import (
 )
 
 from envcfg.errors import ImageError
-from envcfg.image.folder import FolderTree
 from envcfg.image.open import open_image
+from envcfg.image.tree import FolderTree
 from support import require
 
 

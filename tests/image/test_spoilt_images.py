@@ -17,7 +17,7 @@ from made_forms import COMPRESSORS, LABELS, Part, make_sif, root_part, squash
 
 from envcfg.errors import ImageError
 from envcfg.image import compression
-from envcfg.image.fault import FormError
+from envcfg.image.bounded_file import FormError
 from envcfg.image.open import open_image
 from envcfg.image.squashfs import SquashTree
 from envcfg.image.tree import Tree

@@ -10,10 +10,9 @@ import pytest
 from made_forms import COMPRESSORS, contents, make_folder, require_attributes, squash
 
 from envcfg.image import compression
-from envcfg.image.fault import FormError
-from envcfg.image.folder import FolderTree
+from envcfg.image.bounded_file import BoundedFile, FormError
 from envcfg.image.squashfs import SquashTree
-from envcfg.image.window import Window
+from envcfg.image.tree import FolderTree
 
 
 @pytest.fixture(scope="module")
@@ -22,7 +21,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def opened(image: Path) -> SquashTree:
-    return SquashTree(Window(os.open(image, os.O_RDONLY)))
+    return SquashTree(BoundedFile(os.open(image, os.O_RDONLY)))
 
 
 OPTIONS = {

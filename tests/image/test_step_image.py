@@ -11,10 +11,10 @@ from made_forms import squash
 
 from envcfg.commands.options import inspection
 from envcfg.commands.options.inspection import read_image
-from envcfg.image.bases import bases_of
-from envcfg.image.folder import FolderTree
-from envcfg.image.memory import Memory, identify, keep, recall
-from envcfg.image.patience import PatientTree, TimeIsUpError
+from envcfg.image.cache import CachedImage, identify, keep, recall
+from envcfg.image.deadline import DeadlineTree, TimeIsUpError
+from envcfg.image.metadata import bases_of
+from envcfg.image.tree import FolderTree
 from envcfg.launch.plan import Read
 from imaging import SITE, Image, environment, python, torch, wheel
 from support import Wrap, bash
@@ -189,7 +189,7 @@ def test_what_fails_once_is_tried_again(
 
 def test_a_tree_of_which_the_time_is_up_is_read_no_further(image: Image) -> None:
     now = [0.0]
-    tree = PatientTree(FolderTree(str(image.root)), 5.0, lambda: now[0])
+    tree = DeadlineTree(FolderTree(str(image.root)), 5.0, lambda: now[0])
     file = tree.open("/opt/rocm/.info/version")
     assert file
     assert file.read() == b"6.2.4-139\n"
@@ -232,7 +232,7 @@ def test_memory_is_for_its_owner_alone(tmp_path: Path) -> None:
     file.write_bytes(b"x")
     known = identify(str(file))
     assert known
-    memory = Memory({"rocm": ("6.2.4", "/a\nb")}, ("base.sif",))
+    memory = CachedImage({"rocm": ("6.2.4", "/a\nb")}, ("base.sif",))
     keep(str(tmp_path / "kept"), known, memory)
     assert recall(str(tmp_path / "kept"), known) == memory
     (kept,) = (tmp_path / "kept/images").iterdir()
@@ -246,11 +246,11 @@ def test_what_another_envcfg_has_read_is_read_again(
 ) -> None:
     known = identify(__file__)
     assert known
-    monkeypatch.setattr("envcfg.image.memory.__file__", str(tmp_path / "memory.py"))
+    monkeypatch.setattr("envcfg.image.cache.__file__", str(tmp_path / "cache.py"))
     os.utime(tmp_path, ns=(1, 1))
-    keep(str(tmp_path / "x/y"), known, Memory())
+    keep(str(tmp_path / "x/y"), known, CachedImage())
     os.utime(tmp_path, ns=(1, 1))
-    assert recall(str(tmp_path / "x/y"), known) == Memory()
+    assert recall(str(tmp_path / "x/y"), known) == CachedImage()
     os.utime(tmp_path, ns=(2, 2))
     assert recall(str(tmp_path / "x/y"), known) is None
 
@@ -273,7 +273,7 @@ def test_what_is_no_memory_is_as_good_as_nothing(tmp_path: Path, text: str) -> N
     file.write_bytes(b"x")
     known = identify(str(file))
     assert known
-    keep(str(tmp_path), known, Memory())
+    keep(str(tmp_path), known, CachedImage())
     (kept,) = tmp_path.glob("images/*.json")
     kept.write_text(text, encoding="latin-1")
     assert recall(str(tmp_path), known) is None
@@ -284,7 +284,7 @@ def test_a_folder_that_cannot_be_made_loses_nothing_but_time(tmp_path: Path) -> 
     file.write_bytes(b"x")
     known = identify(str(file))
     assert known
-    keep(f"{file}/no", known, Memory())
+    keep(f"{file}/no", known, CachedImage())
     assert recall(f"{file}/no", known) is None
 
 

@@ -12,8 +12,7 @@ from envcfg.hang.rules import hang_rules
 from envcfg.knowledge.topics import Topic, find_topic, load_topics
 from envcfg.knowledge.variables import load_variables
 from envcfg.lint.rule import load_rules as load_lint_rules
-from envcfg.log.rulebook import Rule, load_rules
-from envcfg.log.stack import stack_rules
+from envcfg.log.rulebook import Rule, load_rules, stack_rules
 
 TOPICS = load_topics()
 RULES = [*load_rules(), *stack_rules(), *hang_rules().values()]

@@ -13,7 +13,7 @@ import pytest
 from jobs import Job, text
 
 from envcfg.cli import main
-from envcfg.log.beside import kinds_of
+from envcfg.log.sidecars import kinds_of
 
 sys.path.append(str(Path(__file__).parents[1] / "trace"))
 import answers  # type: ignore[import-not-found,unused-ignore]

@@ -6,7 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from ras_speaker import Comm, Member, Peer, State, as_json, as_text
 
-from envcfg.trace.ras import RasReport, is_ras, laggards, read_ras
+from envcfg.trace.ras import is_ras, laggards, read_ras
+from envcfg.trace.ras_records import RasReport
 
 
 @st.composite
@@ -77,11 +78,6 @@ def test_text_and_json_come_to_the_same(state: State, verbose: bool) -> None:
     assert (text.missing, text.dead) == tuple(
         sum(each.state == kind for each in state.peers) for kind in ("missing", "dead")
     )
-    assert (text.nodes, text.processes) == (
-        len({each.host for each in state.peers}),
-        len(state.peers),
-    )
-    assert text.timeouts == data.timeouts == state.timeouts
     known = {comm.hash: comm for comm in data.comms}
     for comm in text.comms:
         other = known[comm.hash]
@@ -122,5 +118,3 @@ def test_a_part_of_a_text_names_nobody_who_is_not_behind(
     assert {
         (each.comm.hash, each.operation, each.share.value) for each in laggards(part)
     } <= known
-    if part.processes is not None:
-        assert (part.nodes, part.processes) == (whole.nodes, whole.processes)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from envcfg.characters import one_line
 from envcfg.findings import Finding
-from envcfg.image.memory import Memory, identify, keep, recall
+from envcfg.image.cache import CachedImage, identify, keep, recall
 from envcfg.kept import kept_folder
 from envcfg.launch.plan import Read
 
@@ -63,21 +63,23 @@ def step_facts(found: Inspection) -> dict[str, tuple[str, str]]:
     return facts
 
 
-def _look(image: str) -> Memory:
+def _look(image: str) -> CachedImage:
     """Read the image, for as long as a script can wait."""
     from envcfg.budget import Budget, SpentError
     from envcfg.errors import ImageError
-    from envcfg.image.bases import bases_of
+    from envcfg.image.deadline import DeadlineTree, TimeIsUpError
     from envcfg.image.facts import inspect_tree
+    from envcfg.image.metadata import bases_of
     from envcfg.image.open import open_image
-    from envcfg.image.patience import PatientTree, TimeIsUpError
 
     budget = Budget(image, seconds=PATIENCE, megabytes=MEGABYTES)
     try:
         with budget, open_image(image) as (tree, metadata):
-            patient = PatientTree(tree, PATIENCE)
+            patient = DeadlineTree(tree, PATIENCE)
             found = inspect_tree(patient, metadata, image)
-            return Memory(step_facts(found), bases_of(patient, found.metadata.labels))
+            return CachedImage(
+                step_facts(found), bases_of(patient, found.metadata.labels)
+            )
     except TimeIsUpError:
         why = f"it takes longer than {PATIENCE:.0f} s"
     except (ImageError, SpentError) as err:
@@ -86,7 +88,7 @@ def _look(image: str) -> Memory:
         why = err.strerror or str(err)
     except Exception as err:  # noqa: BLE001  # a job must not fail for a fact
         why = f"a bug in envcfg, which envcfg inspect shows: {type(err).__name__}"
-    return Memory(why=one_line(why))
+    return CachedImage(why=one_line(why))
 
 
 def _unread(image: str, why: str) -> Finding:
@@ -100,7 +102,7 @@ def _unread(image: str, why: str) -> Finding:
     )
 
 
-def _first(image: str, memory: Memory) -> Finding:
+def _first(image: str, memory: CachedImage) -> Finding:
     shown = ", ".join(f"{name} {value}" for name, (value, _) in memory.facts.items())
     return Finding(
         rule="image-read",

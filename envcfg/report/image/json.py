@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from envcfg.image.chain import Chain
 from envcfg.image.host import SCHEMA_VERSION as HOST_VERSION
 from envcfg.image.host import Host
-from envcfg.image.links import Chain
 from envcfg.image.record import Inspection
 from envcfg.report.document import json_text
 

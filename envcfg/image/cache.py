@@ -22,7 +22,7 @@ class Identity(NamedTuple):
     inode: int
 
 
-class Memory(NamedTuple):
+class CachedImage(NamedTuple):
     """What is kept of an image.
 
     Attributes:
@@ -48,7 +48,7 @@ def identify(path: str) -> Identity | None:
     return Identity(real, status.st_size, status.st_mtime_ns, status.st_ino)
 
 
-def recall(folder: str, image: Identity) -> Memory | None:
+def recall(folder: str, image: Identity) -> CachedImage | None:
     """Return what is kept of *image* in *folder*, or None."""
     found = kept.recall(_below(folder), _name(image), _key(image))
     try:
@@ -56,14 +56,14 @@ def recall(folder: str, image: Identity) -> Memory | None:
             str(name): (str(value), str(evidence))
             for name, (value, evidence) in found["facts"].items()
         }
-        return Memory(facts, tuple(map(str, found["bases"])), str(found["why"]))
+        return CachedImage(facts, tuple(map(str, found["bases"])), str(found["why"]))
     except (ValueError, KeyError, TypeError, AttributeError):
         return None  # as good as nothing: it is read anew
 
 
-def keep(folder: str, image: Identity, memory: Memory) -> None:
+def keep(folder: str, image: Identity, read: CachedImage) -> None:
     """Keep in *folder* what was read of *image*."""
-    kept.keep(_below(folder), _name(image), _key(image), memory._asdict())
+    kept.keep(_below(folder), _name(image), _key(image), read._asdict())
 
 
 def _key(image: Identity) -> list[str | int]:

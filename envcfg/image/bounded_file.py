@@ -1,13 +1,36 @@
-"""A part of a file, in which offsets that lie lead nowhere else."""
+"""Bytes of an image that may lie: read within bounds, or refused in words for people."""
 
 from __future__ import annotations
 
 import os
+from typing import NoReturn
 
-from envcfg.image.fault import refuse
+_WHOLE = "copy or build it once more; is the file as large as where it comes from?"
 
 
-class Window:
+class FormError(OSError):
+    """An image that cannot be read, or a part of it; ``open`` puts its name before.
+
+    Attributes:
+        hint: what to do about it.
+    """
+
+    def __init__(self, message: str, hint: str) -> None:
+        """Keep what is wrong, in words for people, and what to do about it."""
+        super().__init__(message)
+        self.hint = hint
+
+
+def refuse(why: str) -> NoReturn:
+    """Say that the bytes of an image cannot be right.
+
+    Raises:
+        FormError: always.
+    """
+    raise FormError(f"the image is damaged: {why}", _WHOLE)  # noqa: EM102  # one place
+
+
+class BoundedFile:
     """Bytes of a file that is open, from *start* on.
 
     Attributes:
@@ -36,7 +59,7 @@ class Window:
             refuse(f"bytes {offset:,} to {offset + length:,} are missing")
         return data
 
-    def part(self, offset: int, size: int) -> Window:
+    def part(self, offset: int, size: int) -> BoundedFile:
         """Return *size* bytes from *offset* on as a window of its own.
 
         Raises:
@@ -45,4 +68,4 @@ class Window:
         if offset < 0 or size < 0 or offset + size > self.size:
             missing = f"bytes {offset:,} to {offset + size:,}"
             refuse(f"{missing} are missing: it has {self.size:,}")
-        return Window(self._descriptor, self._start + offset, size)
+        return BoundedFile(self._descriptor, self._start + offset, size)

@@ -44,16 +44,7 @@ _MAGICS: tuple[tuple[int, bytes, str, str], ...] = (
 )
 _TAR_AT, _TAR = 257, b"ustar"
 _MOST_MEMBERS = 500  # of an archive that is looked through
-_PULLED_BY = {
-    "docker": "{program} pull image.sif {name}",
-    "oras": "{program} pull image.sif {name}",
-    "library": "{program} pull image.sif {name}",
-    "shub": "{program} pull image.sif {name}",
-    "https": "{program} pull image.sif {name}",
-    "http": "{program} pull image.sif {name}",
-    "dockerd": "enroot import -o image.sqsh {name}",
-    "podman": "enroot import -o image.sqsh {name}",
-}
+_BY_ENROOT = ("dockerd", "podman")  # schemes that no other program fetches
 _ARCHIVES = (
     "docker-archive",
     "oci-archive",
@@ -63,27 +54,27 @@ _ARCHIVES = (
 )
 
 
-class Foreign(NamedTuple):
+class Unsupported(NamedTuple):
     """What something is (*what*), and what to do (*hint*)."""
 
     what: str
     hint: str
 
 
-def reference(name: str, program: str) -> Foreign | None:
+def reference(name: str, program: str) -> Unsupported | None:
     """Return what *name* refers to where it is a URI, which nothing here fetches."""
     scheme, colon, rest = name.partition(":")
     if colon and scheme in _ARCHIVES:
         made = f"{program} build image.sif {name}"
-        return Foreign(
+        return Unsupported(
             "a reference, not a file", f"make one: {made}, then give image.sif"
         )
     if "://" not in name or not rest.startswith("//"):
         return None
-    made = _PULLED_BY.get(scheme, "{program} pull image.sif {name}")
-    made = made.format(program=program, name=name)
-    file = made.split()[made.split().index("-o" if "-o" in made else "pull") + 1]
-    return Foreign("a reference, not a file", f"fetch it: {made}, then give {file}")
+    made, file = f"{program} pull image.sif {name}", "image.sif"
+    if scheme in _BY_ENROOT:
+        made, file = f"enroot import -o image.sqsh {name}", "image.sqsh"
+    return Unsupported("a reference, not a file", f"fetch it: {made}, then give {file}")
 
 
 def special(mode: int) -> str:
@@ -99,21 +90,21 @@ def special(mode: int) -> str:
     return "no file"
 
 
-def recognise(descriptor: int, head: bytes, path: str, program: str) -> Foreign:
+def recognise(descriptor: int, head: bytes, path: str, program: str) -> Unsupported:
     """Return what the file *path*, which begins with *head*, is instead of an image."""
     if not head:
-        return Foreign("an empty file", "build or copy it once more")
+        return Unsupported("an empty file", "build or copy it once more")
     for place, magic, what, hint in _MAGICS:
         if head[place : place + len(magic)] == magic:
-            return Foreign(what, hint)
+            return Unsupported(what, hint)
     if head[_TAR_AT : _TAR_AT + len(_TAR)] == _TAR:
         return _archive(descriptor, path, program)
     if not set(head) & set(range(9)):
-        return Foreign("a text", _ANY)
-    return Foreign("no image of a form that is known", _ANY)
+        return Unsupported("a text", _ANY)
+    return Unsupported("no image of a form that is known", _ANY)
 
 
-def _archive(descriptor: int, path: str, program: str) -> Foreign:
+def _archive(descriptor: int, path: str, program: str) -> Unsupported:
     names = set(_members(descriptor))
     for marker, scheme, what in (
         ("oci-layout", "oci-archive", "an archive of an OCI image (oci-archive)"),
@@ -125,8 +116,10 @@ def _archive(descriptor: int, path: str, program: str) -> Foreign:
     ):
         if marker in names:
             made = _OCI.format(program=program, scheme=scheme, path=path)
-            return Foreign(what, f"{made}, or podman load -i {path}, and give its name")
-    return Foreign("a tar archive", _FOLDER)
+            return Unsupported(
+                what, f"{made}, or podman load -i {path}, and give its name"
+            )
+    return Unsupported("a tar archive", _FOLDER)
 
 
 def _members(descriptor: int) -> Iterator[str]:

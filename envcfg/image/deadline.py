@@ -16,7 +16,7 @@ class TimeIsUpError(Exception):
     """The image is not read in the time that there was."""
 
 
-class PatientTree(Tree):
+class DeadlineTree(Tree):
     """The files of another tree, as long as there is time.
 
     One read of a file system that does not answer is not cut short; the next is.
@@ -32,21 +32,21 @@ class PatientTree(Tree):
 
     def entry(self, path: str) -> Entry | None:
         """See ``Tree``."""
-        self.look_up()
+        self.check()
         return self._tree.entry(path)
 
     def children(self, path: str) -> list[str]:
         """See ``Tree``."""
-        self.look_up()
+        self.check()
         return self._tree.children(path)
 
     def open_entry(self, path: str) -> BinaryIO:
         """See ``Tree``."""
-        self.look_up()
-        raw = _Patient(self._tree.open_entry(path), self)
+        self.check()
+        raw = _DeadlineFile(self._tree.open_entry(path), self)
         return cast("BinaryIO", io.BufferedReader(raw, 1 << 16))
 
-    def look_up(self) -> None:
+    def check(self) -> None:
         """Raise if the time is up.
 
         Raises:
@@ -56,10 +56,10 @@ class PatientTree(Tree):
             raise TimeIsUpError
 
 
-class _Patient(io.RawIOBase):
+class _DeadlineFile(io.RawIOBase):
     """A file of such a tree."""
 
-    def __init__(self, file: BinaryIO, tree: PatientTree) -> None:
+    def __init__(self, file: BinaryIO, tree: DeadlineTree) -> None:
         self._file = file
         self._tree = tree
 
@@ -76,7 +76,7 @@ class _Patient(io.RawIOBase):
         return self._file.tell()
 
     def readinto(self, buffer: Any, /) -> int:  # noqa: ANN401  # any kind
-        self._tree.look_up()
+        self._tree.check()
         view = memoryview(buffer)
         data = self._file.read(len(view))
         view[: len(data)] = data

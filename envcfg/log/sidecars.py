@@ -1,29 +1,114 @@
-"""What files beside a log say: RAS, the Flight Recorder and the Inspector.
-
-:mod:`envcfg.log.beside` knows them, and :mod:`envcfg.log.diagnosis` makes findings of them.
-"""
+"""Files beside a log: which of several are answers of RAS or dumps, and what they hold."""
 
 from __future__ import annotations
 
 import io
 import os
+import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from envcfg.findings import Evidence
-from envcfg.log.beside import read_beside
-from envcfg.log.content import decompressed
+from envcfg.log.content import decompressed, head_of, is_compressed
 
 if TYPE_CHECKING:
     from envcfg.trace.flight import FlightDump
     from envcfg.trace.inspector import Speed
-    from envcfg.trace.ras import RasReport
+    from envcfg.trace.ras_records import RasReport
 
+_HEAD = 512  # bytes by which a file is known
+_LONG = 1 << 20  # bytes in which a log goes on behind an answer
+# How what may be one of them begins; of all else nothing more is loaded.
+_BEGINNINGS = (
+    b"{",
+    b"\x80",
+    b"NCCL version ",
+    b"Job summary",
+    b"SERVER PROTOCOL ",
+    b"OK\n",
+)
 _OPERATIONS = 1 << 20  # of all files of the Inspector that are looked at
 _LONGEST = 1 << 20  # bytes of a line
+_ENDING = re.compile(r"(?<=.)\.(?:gz|xz|zst)$")  # of a file that is compressed
 _SLOWEST = 10.0  # seconds between two answers of RAS that tell of a hang
+
+
+def kinds_of(files: Sequence[str]) -> dict[str, str]:
+    """Return those of *files* that are no log: ``ras``, ``flight`` or ``inspector``."""
+    kinds = {name: _kind(name) for name in files}
+    return {name: kind for name, kind in kinds.items() if kind}
+
+
+def may_begin_sidecar(name: str) -> bool:
+    """Return whether the first bytes of a file that is written now may be of such a one."""
+    try:
+        head = _head(name).lstrip()
+    except OSError:
+        return False
+    return any(each.startswith(head[: len(each)]) for each in _BEGINNINGS)
+
+
+def _kind(name: str) -> str:
+    try:
+        head = _head(name)
+    except OSError:
+        return ""  # whoever reads it says so
+    if not head.lstrip().startswith(_BEGINNINGS):
+        return ""
+    from envcfg.trace.flight import is_flight
+    from envcfg.trace.inspector import is_inspector
+    from envcfg.trace.ras import is_log, is_ras
+
+    text = head.decode("utf-8", "replace")
+    if is_inspector(text):
+        return "inspector"
+    if is_flight(head):
+        return "flight"
+    if not is_ras(text):
+        return ""
+    # A log may begin with an answer. What a pipe gives cannot be read again to see that.
+    whole = (
+        _read(name, _LONG).decode("utf-8", "replace") if os.path.isfile(name) else ""
+    )
+    return "" if is_log(whole) else "ras"
+
+
+def _head(name: str) -> bytes:
+    if name == "-":
+        return head_of(sys.stdin.buffer)[:_HEAD]
+    if not os.path.isfile(name):  # what a pipe gives cannot be read again
+        return b""
+    with open(name, "rb") as raw:
+        head = raw.peek(_HEAD)[:_HEAD]
+    return _read(name, _HEAD) if is_compressed(head) else head
+
+
+def _read(name: str, most: int) -> bytes:
+    """Return the first *most* bytes of a file, unpacked; OSError: it cannot be read."""
+    with _unpacked(name) as stream:
+        found = bytearray()
+        piece = bytearray(1 << 16)
+        while len(found) < most and (count := stream.readinto(piece)):
+            found += piece[:count]
+        return bytes(found[:most])
+
+
+@contextmanager
+def _unpacked(name: str) -> Iterator[Any]:
+    """Give a stream of what is in a file; whatever damages it becomes an OSError."""
+    raw: Any = sys.stdin.buffer if name == "-" else open(name, "rb")  # noqa: SIM115
+    errors: tuple[type[Exception], ...] = ()
+    try:
+        _, stream, errors = decompressed(name, raw)
+        yield stream
+    except errors as err:
+        raise OSError(str(err)) from err
+    finally:
+        if name != "-":
+            raw.close()
 
 
 class Answer(NamedTuple):
@@ -78,7 +163,7 @@ class Traces(NamedTuple):
 
 
 def load_traces(kinds: Mapping[str, str]) -> Traces:
-    """Return what the files of *kinds* hold, as :mod:`envcfg.log.beside` found them."""
+    """Return what the files of *kinds* hold, as :func:`kinds_of` found them."""
     answers: list[Answer] = []
     dumps: dict[int, tuple[str, FlightDump]] = {}
     inspected = [name for name, kind in kinds.items() if kind == "inspector"]
@@ -87,18 +172,20 @@ def load_traces(kinds: Mapping[str, str]) -> Traces:
     size = 0
     from envcfg.trace.errors import LARGEST, TraceError
     from envcfg.trace.flight import rank_of, read_flight
+    from envcfg.trace.inspector import read_operations, speeds_of
+    from envcfg.trace.ras import read_ras
 
     for name, kind in kinds.items():
         if kind == "inspector":
             continue
         try:
-            data = read_beside(name, LARGEST + 1)
+            data = _read(name, LARGEST + 1)
             size += len(data)
             if kind == "ras":
-                answers.append(_answer(name, data))
-                continue
-            rank = rank_of(_bare(name))
-            if rank is None:
+                text = data.decode("utf-8", "replace")
+                report = read_ras(text)
+                answers.append(Answer(name, text, _time(name, report.time), report))
+            elif (rank := rank_of(_ENDING.sub("", os.path.basename(name)))) is None:
                 nameless.append(name)
             else:
                 dumps[rank] = name, read_flight(data, rank)
@@ -106,9 +193,8 @@ def load_traces(kinds: Mapping[str, str]) -> Traces:
             unread[name] = err.message
         except OSError as err:
             unread[name] = err.strerror or str(err)
-    from envcfg.trace.inspector import read_operations, speeds_of
-
-    operations = islice(read_operations(_lines(inspected, unread)), _OPERATIONS)
+    lines = (line for name in inspected for line in _lines(name, unread))
+    operations = islice(read_operations(lines), _OPERATIONS)
     return Traces(
         answers=tuple(sorted(answers, key=lambda each: each.time or 0.0)),
         dumps=dict(sorted(dumps.items())),
@@ -118,20 +204,6 @@ def load_traces(kinds: Mapping[str, str]) -> Traces:
         nameless=tuple(nameless),
         size=size + sum(os.path.getsize(each) for each in inspected if each != "-"),
     )
-
-
-def _bare(name: str) -> str:
-    """Return the name of a file before it was compressed."""
-    stem, ending = os.path.splitext(os.path.basename(name))
-    return stem if ending in (".gz", ".xz", ".zst") else stem + ending
-
-
-def _answer(name: str, data: bytes) -> Answer:
-    from envcfg.trace.ras import read_ras
-
-    text = data.decode("utf-8", "replace")
-    report = read_ras(text)
-    return Answer(name, text, _time(name, report.time), report)
 
 
 def _time(name: str, stated: str) -> float | None:
@@ -164,16 +236,11 @@ class _Stream(io.RawIOBase):
         return self._stream.readinto(into) or 0
 
 
-def _lines(names: Sequence[str], unread: dict[str, str]) -> Iterator[str]:
-    for name in names:
-        raw: Any = sys.stdin.buffer if name == "-" else open(name, "rb")  # noqa: SIM115
-        try:
-            _, stream, errors = decompressed(name, raw)
+def _lines(name: str, unread: dict[str, str]) -> Iterator[str]:
+    try:
+        with _unpacked(name) as stream:
             reader = io.BufferedReader(_Stream(stream), 1 << 17)
             while line := reader.readline(_LONGEST):
                 yield line.decode("utf-8", "replace")
-        except errors as err:
-            unread[name] = str(err)
-        finally:
-            if name != "-":
-                raw.close()
+    except OSError as err:
+        unread[name] = str(err)

@@ -10,8 +10,8 @@ import os
 import time
 from collections.abc import Callable, Mapping
 
-from envcfg.log.beside import kinds_of, may_be_beside
 from envcfg.log.rulebook import Rule
+from envcfg.log.sidecars import kinds_of, may_begin_sidecar
 from envcfg.log.verdict import LogReport
 
 _QUIET = 1.0  # seconds without a change, after which they are read
@@ -20,7 +20,7 @@ _SHORT = 512  # bytes of a file that may only begin, and by which one is known
 Clock = Callable[[], float]
 
 
-class Appearing:
+class SidecarWatch:
     """Which of the files that are followed are no logs, and what they tell."""
 
     def __init__(
@@ -48,7 +48,7 @@ class Appearing:
         if kind := kinds_of([name]).get(name):
             self._kinds[name] = kind
             return True
-        if size >= _SHORT or not may_be_beside(name):
+        if size >= _SHORT or not may_begin_sidecar(name):
             return False
         if self._begun.get(name, (0, now))[0] != size:
             self._begun[name] = size, now
@@ -74,7 +74,7 @@ class Appearing:
         if not self._kinds:
             return report
         from envcfg.log.diagnosis import with_traces
-        from envcfg.log.traces import load_traces
+        from envcfg.log.sidecars import load_traces
 
         there = {
             name: kind for name, kind in self._kinds.items() if os.path.isfile(name)

@@ -1,0 +1,245 @@
+"""The shared libraries of an image: where its loader finds each, and what its file says."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+import struct
+from collections.abc import Iterator, Mapping
+from fnmatch import fnmatchcase
+from typing import NamedTuple
+
+from envcfg.findings import Finding
+from envcfg.image.elf import ElfError, find_words, read_library
+from envcfg.image.environment import folders_of
+from envcfg.image.fact_patterns import LibrarySign, load_signs
+from envcfg.image.layers import Overlay
+from envcfg.image.record import Library
+from envcfg.image.tree import Tree
+
+_MAGIC = b"glibc-ld.so.cache1.1"
+_HEADER, _ENTRY = 48, 24
+_MOST_CACHED = 8 << 20
+_MOST_FOLDERS = 200
+# What the loader of each distribution was built with; ``ld.so --help`` lists them. Debian's
+# and Ubuntu's do not look into lib64.
+_DEBIAN = ("/lib/{}", "/usr/lib/{}", "/lib", "/usr/lib")
+_TRIPLETS = ("x86_64-linux-gnu", "aarch64-linux-gnu", "powerpc64le-linux-gnu")
+_OTHERS = ("/lib64", "/usr/lib64", "/lib", "/usr/lib")
+_DPKG = "/var/lib/dpkg/status"
+_MOST_DPKG = 16 << 20
+_SYSTEM = ("/usr/lib", "/lib")  # where Debian's packages put libraries
+
+
+class Found(NamedTuple):
+    """Where a library is: its path, links not followed, and what leads there."""
+
+    path: str
+    why: str
+
+
+class Loader:
+    """The search of one image under one environment."""
+
+    def __init__(self, tree: Tree, environ: Mapping[str, str]) -> None:
+        """Read what is the same for every library.
+
+        Args:
+            tree: the image.
+            environ: of the program: ``LD_LIBRARY_PATH`` and ``LD_PRELOAD`` count.
+        """
+        self._tree = tree
+        self.preloaded = tuple(environ.get("LD_PRELOAD", "").replace(":", " ").split())
+        self.library_path = folders_of(environ.get("LD_LIBRARY_PATH", ""))
+        self.defaults = _defaults(tree)
+        self.cache = read_cache(tree.read("/etc/ld.so.cache", _MOST_CACHED) or b"")
+
+    def find(self, soname: str, wanted_by: Library | None = None) -> Found | None:
+        """Return the file that is loaded for *soname*; None where there is none.
+
+        Args:
+            soname: as ``DT_NEEDED`` or ``dlopen`` name it.
+            wanted_by: the library that needs it; None: the program itself.
+        """
+        for path, why in self._places(soname, wanted_by):
+            entry = self._tree.look(path)
+            if entry and entry.kind == "file":
+                return Found(path, why)
+        return None
+
+    def _places(self, soname: str, by: Library | None) -> Iterator[tuple[str, str]]:
+        for path in self.preloaded:
+            if posixpath.basename(path) == soname:
+                yield path, "LD_PRELOAD of the image"
+        own = [] if by is None else list(own_folders(by))
+        if by is not None and by.is_rpath:
+            for folder in own:
+                yield f"{folder}/{soname}", f"RPATH of {by.path}"
+        for folder in self.library_path:
+            yield f"{folder}/{soname}", "LD_LIBRARY_PATH of the image"
+        if by is not None and not by.is_rpath:
+            for folder in own:
+                yield f"{folder}/{soname}", f"RUNPATH of {by.path}"
+        for path in self.cache.get(soname, ()):
+            yield path, "/etc/ld.so.cache"
+        for folder in self.defaults:
+            yield f"{folder}/{soname}", "default folder of the loader"
+
+    def folders(self) -> list[str]:
+        """Return the folders in which libraries lie, for every program of the image."""
+        cached = (
+            posixpath.dirname(each) for all_ in self.cache.values() for each in all_
+        )
+        every = dict.fromkeys((*self.library_path, *cached, *self.defaults))
+        return list(every)[:_MOST_FOLDERS]
+
+
+def _defaults(tree: Tree) -> tuple[str, ...]:
+    for triplet in _TRIPLETS:
+        if tree.look(f"/usr/lib/{triplet}/libc.so.6") or tree.look(
+            f"/lib/{triplet}/libc.so.6"
+        ):
+            return tuple(each.format(triplet) for each in _DEBIAN)
+    return _OTHERS
+
+
+def own_folders(library: Library) -> Iterator[str]:
+    """Yield the folders that *library* itself names, ``$ORIGIN`` filled in."""
+    origin = posixpath.dirname(library.path)
+    for each in library.runpath:
+        folder = each.replace("${ORIGIN}", origin).replace("$ORIGIN", origin)
+        if folder.startswith("/"):
+            yield posixpath.normpath(folder)
+
+
+def read_cache(data: bytes) -> dict[str, tuple[str, ...]]:
+    """Return the paths of each soname in an ``ld.so.cache``; nothing of a damaged one.
+
+    Source: glibc, ``sysdeps/generic/dl-cache.h`` (``struct cache_file_new``), 2.32.
+    """
+    start = data.find(_MAGIC)
+    if start < 0 or len(data) < start + _HEADER:
+        return {}
+    (count,) = struct.unpack_from("<I", data, start + len(_MAGIC))
+    table = data[start + _HEADER : start + _HEADER + count * _ENTRY]
+    table = table[: len(table) - len(table) % _ENTRY]
+    found: dict[str, list[str]] = {}
+    for _, key, value, _, _ in struct.iter_unpack("<iIIIQ", table):
+        soname, path = _text(data, start + key), _text(data, start + value)
+        if soname and path.startswith("/"):
+            found.setdefault(soname, []).append(path)
+    return {soname: tuple(dict.fromkeys(paths)) for soname, paths in found.items()}
+
+
+def _text(data: bytes, at: int) -> str:
+    end = data.find(b"\0", at, at + 4096)
+    return data[at:end].decode("utf-8", "replace") if end > at else ""
+
+
+class LibraryIndex:
+    """The libraries of *tree*, as a program with *environ* finds them."""
+
+    def __init__(self, tree: Tree, environ: Mapping[str, str]) -> None:
+        """Look at nothing yet but what the loader reads."""
+        self.tree = tree
+        self.loader = Loader(tree, environ)
+        self.damaged: list[Finding] = []
+        self._libraries: dict[str, Library | None] = {}
+        self._packages: dict[str, str] | None = None
+
+    def library(self, path: str) -> Library | None:
+        """Return what the file at *path* says; None where it is no ELF file."""
+        real = self.tree.resolve(path)
+        if real is None:
+            return None
+        if real not in self._libraries:
+            self._libraries[real] = self._read(real)
+        return self._libraries[real]
+
+    def _read(self, path: str) -> Library | None:
+        if isinstance(self.tree, Overlay) and (found := self.tree.recorded(path)):
+            return found._replace(path=path)
+        file = self.tree.open(path)
+        if file is None:
+            return None
+        try:
+            with file:
+                return read_library(file, path, load_signs().plugins.symbols)
+        except ElfError as err:
+            self._note(path, err)
+            return None
+
+    def words(self, path: str, pattern: str) -> Iterator[re.Match[bytes]]:
+        """Yield where *pattern* stands in the constants of the file at *path*."""
+        real = self.tree.resolve(path) or path
+        if isinstance(self.tree, Overlay) and self.tree.recorded(real):
+            return  # its words were left where it is
+        file = self.tree.open(path)
+        if file is None:
+            return
+        try:
+            with file:
+                yield from find_words(file, pattern)
+        except ElfError as err:
+            self._note(path, err)
+
+    def version(self, sign: LibrarySign, path: str) -> tuple[str, str] | None:
+        """Return the version of the library at *path* and what shows it, or None."""
+        real = self.tree.resolve(path) or path
+        if sign.pc:
+            for each in dict.fromkeys((path, real)):
+                pc = f"{posixpath.dirname(each)}/pkgconfig/{sign.pc}.pc"
+                text = self.tree.text(pc, 1 << 16) or ""
+                if match_ := re.search(r"(?m)^Version:\s*(\d+(?:\.\d+)*)", text):
+                    return match_[1], pc
+        for pattern in sign.strings:
+            for match in self.words(path, pattern):
+                return match["value"].decode("ascii", "replace"), "its own words"
+        if sign.file and (match_ := re.search(sign.file, real)):
+            return match_["value"], "the name of its file"
+        if sign.dpkg and real.startswith(_SYSTEM):
+            version = self._dpkg().get(sign.dpkg, "")
+            if match_ := re.match(r"(?:\d+:)?(\d+(?:\.\d+)*)", version):
+                return match_[1], f"{_DPKG}: {sign.dpkg}"
+        return None
+
+    def glob(self, pattern: str, sites: Iterator[str] | list[str]) -> Iterator[str]:
+        """Yield the paths that fit *pattern*, with ``{site}`` and ``{lib}`` filled in."""
+        if "{lib}" in pattern:
+            folders = self.loader.folders()
+        elif "{site}" in pattern:
+            folders = list(sites)
+        else:
+            yield from self.tree.glob(pattern)
+            return
+        below = re.sub(r"^\{(lib|site)\}", "", pattern).strip("/").split("/")
+        for folder in folders:
+            # The folder's own name may hold a sign of patterns: it is no pattern.
+            yield from self._below(folder, *below)
+
+    def _below(self, folder: str, pattern: str, *rest: str) -> Iterator[str]:
+        found = [f"{folder}/{pattern}"]
+        if any(sign in pattern for sign in "*?["):
+            names = self.tree.names(folder)
+            found = [f"{folder}/{each}" for each in names if fnmatchcase(each, pattern)]
+        elif not rest and self.tree.look(found[0]) is None:
+            return
+        for each in found:
+            yield from self._below(each, *rest) if rest else (each,)
+
+    def _dpkg(self) -> dict[str, str]:
+        if self._packages is None:
+            self._packages = {}
+            name = ""
+            for line in (self.tree.text(_DPKG, _MOST_DPKG) or "").splitlines():
+                key, _, value = line.partition(": ")
+                if key == "Package":
+                    name = value
+                elif key == "Version" and name:
+                    self._packages[name] = value
+        return self._packages
+
+    def _note(self, path: str, err: ElfError) -> None:
+        found = Finding("image-library-damaged", "note", path, f"cannot be read: {err}")
+        if found not in self.damaged:
+            self.damaged.append(found)
