@@ -161,6 +161,14 @@ class Parser(argparse.ArgumentParser):
         self._check_value(action, value)
         return value
 
+    def _get_value(self, action: argparse.Action, arg_string: str) -> Any:  # noqa: ANN401
+        """Return what the option makes of a text; its ``ValueError`` says what is wrong."""
+        read = self._registry_get("type", action.type, action.type)
+        try:
+            return read(arg_string)
+        except ValueError as err:
+            raise argparse.ArgumentError(action, str(err)) from err
+
     def _check_value(self, action: argparse.Action, value: object) -> None:
         if action.choices is not None and value not in action.choices:
             from envcfg.slips import explain_choice

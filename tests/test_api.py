@@ -106,7 +106,7 @@ def test_what_is_rendered_runs(here: Path) -> None:
     ("call", "message"),
     [
         (lambda: api.make_plan(["true"], **LUMI, ranks=0), "--ranks"),
-        (lambda: api.make_plan(["true"], **LUMI, options=["--bad"]), "--bad"),
+        (lambda: api.make_plan(["true"], **LUMI, bad=True), "no option bad"),
         (lambda: api.make_plan(["true"], **LUMI, settings={"A B": "c"}), "A B"),
         (api.check_log, "no log given"),
         (lambda: api.check_log("absent.out"), "absent.out"),

@@ -149,7 +149,7 @@ def test_a_broken_profile_is_reported_whole(wrap: Wrap, tmp_path: Path) -> None:
 def test_a_bug_is_reported_as_one(wrap: Wrap) -> None:
     assert callable(wrap)
     code = (
-        "import envcfg.commands.planning as p, envcfg.cli as c, sys\n"
+        "import envcfg.core.step as p, envcfg.cli as c, sys\n"
         "p.resolve = lambda *a: 1 / 0\n"
         f"sys.exit(c.main(['wrap', *{LOCAL!r}]))"
     )

@@ -10,7 +10,8 @@ from typing import Any
 from envcfg.budget import Budget
 from envcfg.characters import one_line
 from envcfg.commands.formats import check_format, format_option, put_result
-from envcfg.commands.options.option import Option, add_option
+from envcfg.commands.options import add_option
+from envcfg.core.option import Option
 from envcfg.errors import OutputError, UsageError
 from envcfg.findings import exit_code
 from envcfg.parser import Formatter

@@ -10,7 +10,7 @@ from stat import S_ISFIFO
 from typing import TYPE_CHECKING
 
 from envcfg.characters import one_line
-from envcfg.commands.options.option import Option
+from envcfg.core.option import Option
 from envcfg.errors import EXIT_USAGE
 from envcfg.failure import STDOUT, failing_script, put_stream, stream_descriptor
 from envcfg.findings import Finding

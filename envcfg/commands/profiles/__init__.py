@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import Any
 
-from envcfg.commands.options.selection import open_catalog, untrusted
 from envcfg.commands.printing import say
+from envcfg.core.selection import open_catalog, untrusted
 from envcfg.errors import UsageError
 from envcfg.parser import Formatter, Parser
 

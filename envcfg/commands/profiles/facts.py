@@ -1,14 +1,12 @@
-"""Options that state facts, and the facts that they make."""
+"""Options that state facts, for what shows and compares profiles."""
 
 from __future__ import annotations
 
 import argparse
-import os
-from collections.abc import Mapping
+from typing import Any
 
-from envcfg.commands.options.arguments import read_pair
+from envcfg.core.values import read_pair
 from envcfg.launchers import LAUNCHERS
-from envcfg.profile.model import Profile
 
 
 def add_facts(parser: argparse.ArgumentParser) -> None:
@@ -32,41 +30,10 @@ def add_facts(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def facts_of(profile: Profile, options: argparse.Namespace) -> Mapping[str, str]:
-    """Return what is known with these options, as ``known_facts``."""
-    return known_facts(
-        profile, dict(options.fact), image=options.container, launcher=options.launcher
-    )
-
-
-def known_facts(
-    profile: Profile,
-    stated: Mapping[str, str],
-    *,
-    image: str | None = None,
-    launcher: str | None = None,
-) -> Mapping[str, str]:
-    """Return what is known with these facts, as ``wrap`` would know it.
-
-    Raises:
-        UsageError: for a fact that cannot be, or a launcher that the profile lacks.
-    """
-    from envcfg.launch.container import named_runtimes
-    from envcfg.launch.facts import check_facts
-    from envcfg.launch.plan import Options
-    from envcfg.launch.resolve import resolve
-
-    check_facts(stated)
-    wanted = Options(
-        container=None if image == "none" else image,
-        image_file=image and os.path.realpath(image),
-        launcher=launcher,
-        facts=stated,
-    )
-    known = resolve(profile, "", wanted).facts
-    facts = {name: fact.value for name, fact in known.items()}
-    if image is None and "container" not in stated:
-        del facts["container"]  # not given is not known
-        if "runtime" not in stated:  # as the launcher: the profile's first
-            facts["runtime"] = named_runtimes(profile)[0].kind
-    return facts
+def facts_of(options: argparse.Namespace) -> dict[str, Any]:
+    """Return what they say, as ``core.profiles.show`` takes it."""
+    return {
+        "facts": dict(options.fact),
+        "image": options.container,
+        "launcher": options.launcher,
+    }

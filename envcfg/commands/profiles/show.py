@@ -34,12 +34,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace, catalog: Catalog) -> int:
     """Print the profile."""
-    from envcfg.profile.look.view import look_at
+    from envcfg.core.profiles import show
     from envcfg.report.profile.view import view_json, view_lines
     from envcfg.report.styled import put
 
-    profile = catalog.load(options.name)
-    view = look_at(profile, catalog.layers(options.name), facts_of(profile, options))
+    view = show(catalog, options.name, **facts_of(options))
     if options.json:
         sys.stdout.write(view_json(view))
     else:

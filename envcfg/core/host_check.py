@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from envcfg.commands.options.inspection import step_facts
+from envcfg.core.image_facts import step_facts
 from envcfg.findings import Finding
 from envcfg.image.chain import Setting, judge_chain
 from envcfg.image.communication import loaded_plugin
@@ -45,7 +45,7 @@ def judge_image(
     chosen: Profile | None = None
     facts: Facts | None = None
     if profile is not None:
-        from envcfg.commands.options.selection import open_catalog
+        from envcfg.core.selection import open_catalog
 
         catalog = open_catalog()
         chosen = catalog.load(profile)
