@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from envcfg.core.job import Job
     from envcfg.core.option import Given
     from envcfg.core.profiles import Compared, Detected
-    from envcfg.core.step import Step
     from envcfg.hang.judge import Judgement
     from envcfg.hang.records import Evidence
     from envcfg.launch.plan import Plan
@@ -145,9 +144,6 @@ def make_plan(
     command: Sequence[str] = (),
     *,
     container: Path | None,
-    profile: Path | None = None,
-    launcher: str | None = None,
-    ranks: int | None = None,
     settings: Mapping[str, str | None] | None = None,
     facts: Mapping[str, str] | None = None,
     **options: Given,
@@ -157,13 +153,11 @@ def make_plan(
     Args:
         command: the program and its arguments; empty: a script of several steps.
         container: image file or URI; None: no container.
-        profile: the system, by name or file; None: the one that is detected here.
-        launcher: who starts the ranks; None: as the command shows.
-        ranks: processes per node; None: as the job says.
         settings: variables and their values, in which ``${NAME}`` refers to a variable;
             None takes one away.
         facts: what conditions ask for, such as ``{"rocm": "6.2.4"}``.
-        options: further options of ``envcfg wrap``, with ``_`` for ``-``:
+        options: further options of ``envcfg wrap`` by name, with ``_`` for ``-``:
+            ``profile="lumi-g"`` (else the one that is detected here), ``ranks=2``,
             ``nccl_debug=True``, ``bind=["/data", "/scratch:/tmp"]``.
 
     Returns:
@@ -173,22 +167,18 @@ def make_plan(
         UsageError: something cannot be right; also ``ProfileError``.
     """
     from envcfg.core.option import read_options
-    from envcfg.core.step import plan_step
-    from envcfg.core.step_options import STEP
+    from envcfg.core.step import make_step, plan_step
+    from envcfg.core.step_options import STEP, step_options
 
-    named = {"profile": profile, "launcher": launcher, "ranks": ranks}
-    given = _given(named, container, settings, facts, options)
-    values = read_options(STEP, given)
-    return plan_step(_step(values, tuple(command) or None, "make_plan"))
+    values = read_options(STEP, _given(container, settings, facts, options))
+    example = 'make_plan(["python", "train.py"])'
+    return plan_step(make_step(step_options(values), tuple(command) or None, example))
 
 
 def make_job(
     command: Sequence[str],
     *,
     container: Path | None,
-    profile: Path | None = None,
-    launcher: str | None = None,
-    ranks: int | None = None,
     settings: Mapping[str, str | None] | None = None,
     facts: Mapping[str, str] | None = None,
     inline: bool = False,
@@ -198,9 +188,9 @@ def make_job(
 
     Args:
         command: the program and its arguments.
-        container: as of ``make_plan``, like those behind it.
+        container: as of ``make_plan``, like *settings* and *facts*.
         inline: the step is written out, so that the job needs no envcfg.
-        options: further options of ``envcfg job``, with ``_`` for ``-``: ``nodes=2``,
+        options: further options of ``envcfg job``, as of ``make_plan``: ``nodes=2``,
             ``time="1:00:00"``, ``account="project_465000001"``.
 
     Returns:
@@ -213,13 +203,14 @@ def make_job(
     from envcfg.core import job
     from envcfg.core.option import read_options
     from envcfg.core.request_options import REQUEST, ranks_per_node
-    from envcfg.core.step_options import STEP
+    from envcfg.core.step import make_step
+    from envcfg.core.step_options import STEP, step_options
 
-    named = {"profile": profile, "launcher": launcher, "ranks": ranks}
-    given = _given(named, container, settings, facts, options)
+    given = _given(container, settings, facts, options)
     values = read_options({**REQUEST, **STEP}, given)
     values["ranks"] = ranks_per_node(values)
-    step = _step(values, tuple(command), "make_job")
+    example = 'make_job(["python", "train.py"])'
+    step = make_step(step_options(values), command, example)
     made_by = ("envcfg.api.make_job",)
     return job.make_job(step, values, command, inline=inline, made_by=made_by)
 
@@ -380,7 +371,6 @@ def as_json(
 
 
 def _given(
-    named: Mapping[str, Path | int | None],
     container: Path | None,
     settings: Mapping[str, str | None] | None,
     facts: Mapping[str, str] | None,
@@ -388,18 +378,8 @@ def _given(
 ) -> Iterator[tuple[str, Given]]:
     """Yield options by their names, as the core reads them."""
     yield "container", "none" if container is None else os.fspath(container)
-    for name, value in named.items():
-        yield name, os.fspath(value) if isinstance(value, os.PathLike) else value
-    for name, text in (settings or {}).items():
-        yield ("unset", name) if text is None else ("set", f"{name}={text}")
-    for name, text in (facts or {}).items():
-        yield "fact", f"{name}={text}"
+    for name, value in (settings or {}).items():
+        yield ("unset", name) if value is None else ("set", f"{name}={value}")
+    for name, value in (facts or {}).items():
+        yield "fact", f"{name}={value}"
     yield from options.items()
-
-
-def _step(values: Mapping[str, Any], command: Sequence[str] | None, what: str) -> Step:
-    from envcfg.core.step import make_step
-    from envcfg.core.step_options import step_options
-
-    example = f'{what}(["python", "train.py"])'
-    return make_step(step_options(values), command, example)

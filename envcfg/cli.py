@@ -25,7 +25,7 @@ from envcfg.errors import (
 )
 from envcfg.failure import Wanted, fail, may_want_script
 from envcfg.interrupts import Held, interruption, raise_signals
-from envcfg.parser import Formatter, ParseError, Parser, help_width
+from envcfg.parser import ParseError, Parser, help_width
 
 _EPILOG = """\
 envcfg COMMAND --help has the options of each, and examples.
@@ -123,8 +123,6 @@ def build_parser(only: str | None = None) -> Parser:
         ),
         epilog=_EPILOG,
         usage="envcfg COMMAND [options]",
-        formatter_class=Formatter,
-        allow_abbrev=False,
     )
     parser.add_argument(
         "-V", "--version", action="version", version=f"envcfg {__version__}"

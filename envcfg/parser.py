@@ -84,8 +84,9 @@ class Parser(argparse.ArgumentParser):
     taken = argparse.Namespace()
 
     def __init__(self, *arguments: Any, **options: Any) -> None:  # noqa: ANN401  # argparse's
-        """Take what argparse takes."""
-        super().__init__(*arguments, **options)
+        """Take what argparse takes; help stands as it is written, and no name is cut."""
+        ours = {"formatter_class": Formatter, "allow_abbrev": False}
+        super().__init__(*arguments, **{**ours, **options})
         self.register("action", None, _Store)
 
     def parse_known_args(  # type: ignore[override]  # one of its two forms

@@ -26,7 +26,6 @@ from envcfg.log.expectations import Expectations
 from envcfg.log.follow import present
 from envcfg.log.source import LARGE, expand
 from envcfg.log.verdict import LogReport
-from envcfg.parser import Formatter
 from envcfg.report.log.findings import verdict_finding
 from envcfg.report.styled import is_screen
 
@@ -65,8 +64,6 @@ def add_parser(commands: argparse._SubParsersAction[Any]) -> None:
         "right one, why and what to do.",
         usage="envcfg check-log [options] FILE...",
         epilog=_EPILOG,
-        formatter_class=Formatter,
-        allow_abbrev=False,
     )
     parser.add_argument(
         "files",

@@ -9,7 +9,6 @@ from typing import Any
 
 from envcfg.commands.printing import say
 from envcfg.errors import UsageError
-from envcfg.parser import Formatter
 
 _EPILOG = """\
 examples:
@@ -31,8 +30,6 @@ def add_parser(commands: argparse._SubParsersAction[Any]) -> None:
         description="Say what a finding or a variable means, and what to do about it.",
         usage="envcfg explain [RULE|VARIABLE...] [--profile NAME|FILE] [--json]",
         epilog=_EPILOG,
-        formatter_class=Formatter,
-        allow_abbrev=False,
     )
     parser.add_argument(
         "names",

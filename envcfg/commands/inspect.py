@@ -12,7 +12,6 @@ from envcfg.commands.formats import STRICT, check_format, format_option, put_res
 from envcfg.commands.options import add_option
 from envcfg.errors import UsageError
 from envcfg.findings import exit_code
-from envcfg.parser import Formatter
 
 if TYPE_CHECKING:
     from envcfg.core.inspection import Inspected
@@ -43,8 +42,6 @@ def add_parser(commands: argparse._SubParsersAction[Any]) -> None:
         "whether all libraries are there that they need.",
         usage="envcfg inspect [options] IMAGE | envcfg inspect --host [-o FILE]",
         epilog=_EPILOG,
-        formatter_class=Formatter,
-        allow_abbrev=False,
     )
     parser.add_argument(
         "image", metavar="IMAGE", nargs="?", help="file, folder or name"

@@ -15,7 +15,6 @@ from envcfg.core.request_options import REQUEST, ranks_per_node
 from envcfg.core.step_options import STEP
 from envcfg.errors import UsageError
 from envcfg.findings import Finding
-from envcfg.parser import Formatter
 
 _EPILOG = """\
 The command stands behind a --. What the system's rules want and nobody gives is an error
@@ -110,8 +109,6 @@ def add_parser(commands: argparse._SubParsersAction[Any]) -> None:
             epilog=(_EPILOG + known.examples).format(
                 name=name, program="qsub" if known.letters else "sbatch"
             ),
-            formatter_class=Formatter,
-            allow_abbrev=False,
         )
         add_options(parser, OPTIONS if known.letters is None else _lettered(known))
 

@@ -13,7 +13,6 @@ from envcfg.commands.printing import say
 from envcfg.errors import UsageError
 from envcfg.failure import STDOUT, put_stream
 from envcfg.findings import exit_code
-from envcfg.parser import Formatter
 
 if TYPE_CHECKING:
     from envcfg.lint.mending import Mended, Texts
@@ -50,8 +49,6 @@ def add_parser(commands: argparse._SubParsersAction[Any]) -> None:
         ),
         usage="envcfg lint FILE|FOLDER|-... [--profile NAME|FILE] [options]",
         epilog=_EPILOG,
-        formatter_class=Formatter,
-        allow_abbrev=False,
     )
     parser.add_argument(
         "files",

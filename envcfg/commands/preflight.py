@@ -13,8 +13,7 @@ from envcfg.commands.options import add_options, read_step
 from envcfg.commands.preflight_options import OWN, hide_others
 from envcfg.commands.printing import say, write
 from envcfg.core.option import Option, Table
-from envcfg.core.preflight import SAME
-from envcfg.core.step import Step
+from envcfg.core.step import SAME, Step
 from envcfg.errors import JobError, UsageError
 from envcfg.findings import exit_code
 from envcfg.interrupts import raise_signals

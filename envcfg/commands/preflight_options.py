@@ -4,7 +4,7 @@ import argparse
 
 from envcfg.core.diagnostics import DIAGNOSTICS
 from envcfg.core.option import Option, Table
-from envcfg.core.preflight import REQUIRE, SAME
+from envcfg.core.step import REQUIRE, SAME
 from envcfg.core.values import within
 
 

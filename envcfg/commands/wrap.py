@@ -24,7 +24,6 @@ from envcfg.core.step import plan_step
 from envcfg.core.step_options import STEP
 from envcfg.errors import UsageError
 from envcfg.launch.plan import Plan
-from envcfg.parser import Formatter
 
 _EPILOG = """\
 The command stands behind a --. Without one, the script defines envcfg_run, for several
@@ -103,8 +102,6 @@ def add_parser(commands: argparse._SubParsersAction[Any]) -> None:
             "       envcfg wrap --from SCRIPT [options]"
         ),
         epilog=_EPILOG,
-        formatter_class=Formatter,
-        allow_abbrev=False,
     )
     add_options(parser, OPTIONS)
     parser.set_defaults(wants_script=_wants_script)

@@ -102,15 +102,17 @@ def _variable(name: str, wanted: _Wanted) -> Iterator[Explained]:
             if name in {each.instead, each.renamed}
         ),
         uses,
-        tuple(each.id for each in rules.values() if word.search(_words(each))),
+        tuple(
+            each.id
+            for each in rules.values()
+            if word.search(
+                "\n".join((each.meaning, each.fix or "", each.needle, *each.samples))
+            )
+        ),
     )
     right = known and (known.instead or known.renamed)
     if right in variables and right not in wanted.names:
         yield from _variable(str(right), wanted)
-
-
-def _words(rule: Rule) -> str:
-    return "\n".join((rule.meaning, rule.fix or "", rule.needle, *rule.samples))
 
 
 def _usable(catalog: Catalog, tell: Tell) -> list[str]:

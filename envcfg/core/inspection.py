@@ -1,20 +1,35 @@
-"""What is in an image, and whether its libraries would load."""
+"""What is in an image, and whether its libraries would load in its host."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from shutil import which
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from envcfg.budget import Budget
-from envcfg.core.host_check import judge_image
+from envcfg.core.image_facts import step_facts
 from envcfg.errors import OutputError
+from envcfg.findings import Finding
+from envcfg.image.chain import Setting, judge_chain
+from envcfg.image.communication import loaded_plugin
 from envcfg.image.facts import inspect_tree
+from envcfg.image.folder import FolderTree
 from envcfg.image.host import Host, parse_host
-from envcfg.image.links import Chain
+from envcfg.image.links import Chain, follow
 from envcfg.image.open import open_image
+from envcfg.image.overlay import Layer, Overlay
 from envcfg.image.record import Inspection
-from envcfg.image.tree import MOST_BYTES
+from envcfg.image.shelf import Shelf
+from envcfg.image.signs import load_signs
+from envcfg.image.tree import MOST_BYTES, Tree
 
+if TYPE_CHECKING:
+    from envcfg.profile.facts import Facts
+    from envcfg.profile.model import Profile
+
+
+# By which the loader and NCCL find libraries; the job has the profile's.
+_FINDING = ("LD_LIBRARY_PATH", "LD_PRELOAD", "NCCL_NET_PLUGIN")
 # The largest images take a few seconds, and 200 MB.
 _SECONDS, _MEGABYTES = 120.0, 2000.0
 
@@ -69,3 +84,132 @@ def read_host_file(name: str) -> Host:
         hint = "make one on a compute node: envcfg inspect --host -o host.json"
         raise OutputError(msg, hint=hint) from err
     return parse_host(data.decode("utf-8", "replace"), name)
+
+
+def judge_image(
+    tree: Tree, found: Inspection, profile: str | None, host: Host | None
+) -> tuple[Chain, list[Finding]]:
+    """Return what is loaded with NCCL and its plug-in, and what is wrong with that.
+
+    Args:
+        tree: the files of the image.
+        found: what was read of it.
+        profile: whose binds are laid over the image; None: none are.
+        host: the machine that they come from; None: this one.
+
+    Raises:
+        EnvcfgError: the profile cannot be used.
+    """
+    environ = dict(found.metadata.environment)
+    findings: list[Finding] = []
+    chosen: Profile | None = None
+    facts: Facts | None = None
+    if profile is not None:
+        from envcfg.core.selection import open_catalog
+
+        catalog = open_catalog()
+        chosen = catalog.load(profile)
+        machine = host.tree() if host else FolderTree("/")
+        facts = _facts(chosen, found, tree)
+        layers = list(_layers(chosen, facts))
+        absent = [each.source for each in layers if machine.look(each.source) is None]
+        if absent and host is None:
+            findings.append(_absent(absent))
+        tree = Overlay(tree, machine, layers)
+        environ |= _settings(chosen, facts, _FINDING)
+    shelf = Shelf(tree, environ)
+    starts = [
+        (each.evidence, each.why)
+        for each in found.facts
+        if each.taken and each.name in {"nccl", "rccl"}
+    ]
+    if plugin := loaded_plugin(shelf, environ, found.facts):
+        starts.append((plugin.path, plugin.why))
+    chain = follow(shelf, starts, _of_torch(found))
+    setting = Setting(
+        facts=found.facts,
+        host_architecture=host.architecture if host else "",
+        has_host=profile is not None and not findings,
+    )
+    return chain, [
+        *judge_chain(chain, setting),
+        *_known_faults(found, chosen, facts),
+        *findings,
+    ]
+
+
+def _of_torch(found: Inspection) -> list[str]:
+    """Return the libraries of PyTorch, which are loaded before NCCL looks for a plug-in."""
+    torch = found.taken().get("torch")
+    if torch is None:
+        return []
+    site = torch.evidence.rpartition("/torch")[0]  # an environment may be called so
+    names = {name for sign in load_signs().libraries for name in sign.needed_by}
+    return [f"{site}/torch/lib/{name}" for name in sorted(names)]
+
+
+def _facts(profile: Profile, found: Inspection, tree: Tree) -> Facts:
+    """Return what the profile's conditions are judged by: what is in the image."""
+    from envcfg.image.bases import bases_of
+    from envcfg.launch.container import named_runtimes
+    from envcfg.launch.facts import gather_facts
+    from envcfg.launch.plan import Options, Read
+    from envcfg.launchers import allowed_launchers
+
+    read = Read(step_facts(found), bases_of(tree, found.metadata.labels))
+    launcher = allowed_launchers(profile.launchers)[0]
+    runtime = named_runtimes(profile)[0].kind
+    options = Options(container=found.image, read=read)
+    return gather_facts(profile, options, launcher, runtime)[0]
+
+
+def _known_faults(
+    found: Inspection, profile: Profile | None, facts: Facts | None
+) -> list[Finding]:
+    """Return what is known of these versions, with what the profile sets."""
+    if profile is None or facts is None:
+        from envcfg.profile.stacks import Job, known_faults
+
+        values = {name: value for name, (value, _) in step_facts(found).items()}
+        return known_faults(Job(values))
+    from envcfg.launch.notes import stack_notes
+
+    return stack_notes(profile, facts.known, _settings(profile, facts, profile.env))
+
+
+def _layers(profile: Profile, facts: Facts) -> Iterator[Layer]:
+    """Yield the mounts of the profile that apply to this image."""
+    from envcfg.profile.conditions import Truth
+
+    for mount in profile.binds.values():
+        if not mount or mount.bind.refers:
+            continue  # where the job's variables lead is not known here
+        if facts.judge(mount.when, str(mount.bind))[0] is Truth.YES:
+            yield Layer(mount.bind.source, mount.bind.target or mount.bind.source)
+
+
+def _settings(profile: Profile, facts: Facts, names: Iterable[str]) -> dict[str, str]:
+    """Return what the profile sets of the variables *names*, where that is known."""
+    from envcfg.launch.choose import choose_branches
+
+    found = {}
+    for name in names:
+        setting = profile.env.get(name)
+        branches = choose_branches(setting, facts) if setting else ()
+        first = next(iter(branches), None)
+        word = first.value if first and not first.tests else None
+        if word and all(isinstance(each, str) for each in word):
+            found[name] = "".join(map(str, word))
+    return found
+
+
+def _absent(sources: list[str]) -> Finding:
+    return Finding(
+        "chain-bind-absent",
+        "note",
+        ", ".join(sources),
+        "the profile binds what is not on this machine",
+        "compare with a compute node: envcfg inspect --host -o host.json there, then "
+        "--host-file host.json",
+        why="what the host gives to the image was not looked at as a whole",
+    )

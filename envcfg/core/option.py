@@ -1,12 +1,13 @@
 """What an option is: from one table it is read, and written back as words."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from os import PathLike
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from envcfg.errors import UsageError, suggest
 
 # What a program gives to an option.
-Given: TypeAlias = "str | int | bool | Sequence[str | int] | None"
+Given: TypeAlias = "str | PathLike[str] | int | Sequence[str | int] | None"
 
 
 class Option(NamedTuple):
@@ -76,7 +77,7 @@ def read_options(table: Table, given: Iterable[tuple[str, Given]]) -> dict[str, 
         if said is None or said is False:
             continue
         if option.kind == "many":
-            several = [said] if isinstance(said, (str, int)) else said
+            several = said if isinstance(said, (tuple, list)) else [said]
             values[option.name] += [_read(option, str(each)) for each in several]
         elif said is True and option.kind != "one":
             values[option.name] = True if option.kind == "switch" else option.alone

@@ -56,10 +56,6 @@ def _signal(text: str) -> Signal:
     return Signal(match["name"] or "USR1", int(match["seconds"]))
 
 
-def _write_signal(signal: Signal) -> str:
-    return f"{signal.name}@{signal.seconds}"
-
-
 _gpus = number_of("GPUs")
 _AMOUNTS = (
     Option(
@@ -137,7 +133,7 @@ _BEHAVIOUR = (
         "warn the program before the time limit, by USR1 where no name is given",
         "[NAME@]SECONDS",
         read=_signal,
-        write=_write_signal,
+        write=lambda signal: f"{signal.name}@{signal.seconds}",
     ),
     Option(
         "--requeue",

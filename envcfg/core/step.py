@@ -4,8 +4,9 @@ import os
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
+from envcfg.core.diagnostics import DIAGNOSTICS, SPEEDS
 from envcfg.core.machine import current_folder, job_nodes, srun_has
-from envcfg.core.option import write_options
+from envcfg.core.option import Option, Table, write_options
 from envcfg.core.selection import open_catalog, overlays, select_profile
 from envcfg.core.step_options import STEP, StepOptions, read_diagnostics
 from envcfg.core.values import Change
@@ -21,6 +22,22 @@ from envcfg.launch.resolve import resolve
 from envcfg.profile.conditions import CHOSEN
 from envcfg.profile.model import Profile
 from envcfg.starters import OWN
+
+# Those of wrap that make the nodes and ranks what they are in the job.
+SAME: Table = {
+    **{title: each for title, each in STEP.items() if title not in DIAGNOSTICS},
+    "what comes first in each task": [
+        each
+        for options in DIAGNOSTICS.values()
+        for each in options
+        if each.flag == "--setup"
+    ],
+}
+REQUIRE = Option(
+    "--require",
+    "fail, unless NCCL's log proves that traffic takes the fast network",
+    choices=SPEEDS,
+)
 
 
 class Step(NamedTuple):
@@ -182,9 +199,7 @@ def complete(plan: Plan, step: Step, nodes: int) -> Plan:
         UsageError: something cannot be right.
     """
     if plan.diagnostics.preflight:
-        from envcfg.core.preflight import with_preflight
-
-        plan = with_preflight(plan, step)
+        plan = _with_preflight(plan, step)
     seen = (
         *step.findings,
         *missing_sources(plan.container),
@@ -229,3 +244,20 @@ def _files_of(wanted: Options) -> Iterator[str]:
     if wanted.diagnostics.setup and is_path(wanted.diagnostics.setup):
         yield wanted.diagnostics.setup
     yield from (bind.source for bind in wanted.binds)
+
+
+def _with_preflight(plan: Plan, step: Step) -> Plan:
+    """Return *plan* with the command line that looks at the nodes of its job.
+
+    Raises:
+        UsageError: it is for several steps.
+    """
+    table = {**SAME, "": [REQUIRE]}
+    # The command may name the launcher, and how many ranks there are.
+    values = {**step_values(step), "launcher": plan.launcher, "ranks": plan.ranks}
+    words = write_options(table, values)
+    if not plan.command:
+        msg = "--preflight goes with a command: several steps need it once"
+        hint = "call it before them, with the same options: envcfg preflight"
+        raise UsageError(msg, hint=hint)
+    return plan._replace(preflight=("envcfg", "preflight", *words))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 
-from envcfg.commands.profiles.facts import add_facts, facts_of
+from envcfg.commands.profiles.show import add_facts, facts_of
 from envcfg.profile.catalog import Catalog
 
 DESCRIPTION = "Say what differs between two profiles, families and layers included."
