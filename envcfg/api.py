@@ -9,15 +9,25 @@ a command says on stderr is in the records, and what it refuses is an ``EnvcfgEr
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from envcfg.errors import EnvcfgError, UsageError
 
 if TYPE_CHECKING:
+    from envcfg.core.explanation import Explanation
+    from envcfg.core.inspection import Inspected
+    from envcfg.core.job import Job
+    from envcfg.core.option import Given
+    from envcfg.core.profiles import Compared, Detected
+    from envcfg.hang.judge import Judgement
+    from envcfg.hang.records import Evidence
     from envcfg.launch.plan import Plan
     from envcfg.log.expectations import Expectations
     from envcfg.log.verdict import LogReport
+    from envcfg.preflight.judge import Seen
+    from envcfg.preflight.records import Report, Wanted
     from envcfg.profile.look.view import View
     from envcfg.report.findings import Result
 
@@ -26,15 +36,35 @@ __all__ = [
     "UsageError",
     "as_json",
     "check_log",
+    "detect_profile",
+    "diff_profiles",
+    "explain",
+    "inspect",
+    "judge_hang",
+    "judge_preflight",
     "lint",
     "load_profile",
+    "make_job",
     "make_plan",
     "profile_names",
     "render",
+    "validate_profiles",
 ]
 
 Path = str | os.PathLike[str]
 _MADE_BY = ("envcfg.api.render",)
+# What writes each record as JSON, below ``envcfg.report``; * : it takes the fields.
+_WRITERS = {
+    "Compared": "*profile.diff.diff_json",
+    "Detected": "*profile.detect.detect_json",
+    "Explanation": "*background.explained_json",
+    "Inspected": "*image.json.inspection_json",
+    "Job": "*request.request_json",
+    "LogReport": "log.json.log_json",
+    "Plan": "plan.plan_json",
+    "Result": "findings.findings_json",
+    "View": "profile.view.view_json",
+}
 
 
 def profile_names() -> list[str]:
@@ -43,7 +73,7 @@ def profile_names() -> list[str]:
     Raises:
         UsageError: the current folder is gone.
     """
-    from envcfg.commands.options.selection import open_catalog
+    from envcfg.core.selection import open_catalog
 
     return sorted(open_catalog(enforce=False).names())
 
@@ -59,39 +89,76 @@ def load_profile(name: Path, *, facts: Mapping[str, str] | None = None) -> View:
         ProfileError: there is none, or something is wrong in it; ``findings`` say what.
         UsageError: for a fact that cannot be.
     """
-    from envcfg.commands.options.selection import open_catalog
-    from envcfg.commands.profiles.facts import known_facts
-    from envcfg.profile.look.view import look_at
+    from envcfg.core.profiles import show
+    from envcfg.core.selection import open_catalog
 
-    catalog = open_catalog()
-    known = os.fspath(name)
-    profile = catalog.load(known)
-    return look_at(profile, catalog.layers(known), known_facts(profile, facts or {}))
+    return show(open_catalog(), os.fspath(name), facts=facts or {})
+
+
+def diff_profiles(
+    old: Path, new: Path, *, facts: Mapping[str, str] | None = None
+) -> Compared:
+    """Return what differs between two profiles; ``found`` is empty where nothing does.
+
+    Raises:
+        ProfileError: as ``load_profile``; also ``UsageError``.
+    """
+    from envcfg.core.profiles import compare
+    from envcfg.core.selection import open_catalog
+
+    return compare(open_catalog(), os.fspath(old), os.fspath(new), facts=facts or {})
+
+
+def validate_profiles(*files: Path) -> Result:
+    """Return what is wrong in profile files, by file; folders hold profiles, too.
+
+    Raises:
+        OutputError: one cannot be read.
+    """
+    from envcfg.core.profiles import validate
+    from envcfg.core.selection import open_catalog
+    from envcfg.errors import OutputError
+    from envcfg.report.findings import Result
+
+    catalog = open_catalog(enforce=False)
+    found, unread = validate(catalog, [os.fspath(each) for each in files])
+    if unread:
+        msg = "; ".join(f"{path}: {why}" for path, why in unread)
+        raise OutputError(msg, hint="a profile is a file; profile_names() has names")
+    return Result(found)
+
+
+def detect_profile() -> Detected:
+    """Return which profile fits this machine, and why: ``detection.one()`` is the one.
+
+    Raises:
+        UsageError: the current folder is gone.
+    """
+    from envcfg.core.profiles import detect_here
+    from envcfg.core.selection import open_catalog
+
+    return detect_here(open_catalog(enforce=False))
 
 
 def make_plan(
     command: Sequence[str] = (),
     *,
     container: Path | None,
-    profile: Path | None = None,
-    launcher: str | None = None,
-    ranks: int | None = None,
     settings: Mapping[str, str | None] | None = None,
     facts: Mapping[str, str] | None = None,
-    options: Sequence[str] = (),
+    **options: Given,
 ) -> Plan:
     """Return what one job will do, as ``envcfg wrap`` would make it.
 
     Args:
         command: the program and its arguments; empty: a script of several steps.
         container: image file or URI; None: no container.
-        profile: the system, by name or file; None: the one that is detected here.
-        launcher: who starts the ranks; None: as the command shows.
-        ranks: processes per node; None: as the job says.
         settings: variables and their values, in which ``${NAME}`` refers to a variable;
             None takes one away.
         facts: what conditions ask for, such as ``{"rocm": "6.2.4"}``.
-        options: further words of ``envcfg wrap``, such as ``["--nccl-debug"]``.
+        options: further options of ``envcfg wrap`` by name, with ``_`` for ``-``:
+            ``profile="lumi-g"`` (else the one that is detected here), ``ranks=2``,
+            ``nccl_debug=True``, ``bind=["/data", "/scratch:/tmp"]``.
 
     Returns:
         The plan; its ``notes`` are what the command would say on stderr.
@@ -99,26 +166,53 @@ def make_plan(
     Raises:
         UsageError: something cannot be right; also ``ProfileError``.
     """
-    from envcfg.commands.options.option import add_options
-    from envcfg.commands.options.step import STEP, read_step
-    from envcfg.commands.planning import plan_step
-    from envcfg.parser import Parser
+    from envcfg.core.option import read_options
+    from envcfg.core.step import make_step, plan_step
+    from envcfg.core.step_options import STEP, step_options
 
-    given = {
-        "container": "none" if container is None else os.fspath(container),
-        "profile": None if profile is None else os.fspath(profile),
-        "launcher": launcher,
-        "ranks": None if ranks is None else str(ranks),
-    }
-    words = [f"--{name}={value}" for name, value in given.items() if value is not None]
-    for name, value in (settings or {}).items():
-        words.append(f"--unset={name}" if value is None else f"--set={name}={value}")
-    words += [f"--fact={name}={value}" for name, value in (facts or {}).items()]
-    parser = Parser(prog="envcfg.api.make_plan", add_help=False, allow_abbrev=False)
-    add_options(parser, STEP)
-    read = parser.parse_args([*words, *options])
-    step = read_step(read, tuple(command) or None, 'make_plan(["python", "train.py"])')
-    return plan_step(step)
+    values = read_options(STEP, _given(container, settings, facts, options))
+    example = 'make_plan(["python", "train.py"])'
+    return plan_step(make_step(step_options(values), tuple(command) or None, example))
+
+
+def make_job(
+    command: Sequence[str],
+    *,
+    container: Path | None,
+    settings: Mapping[str, str | None] | None = None,
+    facts: Mapping[str, str] | None = None,
+    inline: bool = False,
+    **options: Given,
+) -> Job:
+    """Return a job script, what it asks for and what it costs, as ``envcfg job``.
+
+    Args:
+        command: the program and its arguments.
+        container: as of ``make_plan``, like *settings* and *facts*.
+        inline: the step is written out, so that the job needs no envcfg.
+        options: further options of ``envcfg job``, as of ``make_plan``: ``nodes=2``,
+            ``time="1:00:00"``, ``account="project_465000001"``.
+
+    Returns:
+        The job; its ``script`` is the text, its ``findings`` are what the command says.
+
+    Raises:
+        UsageError: something cannot be right; ``RequestError``: the system would refuse;
+            also ``ProfileError``.
+    """
+    from envcfg.core import job
+    from envcfg.core.option import read_options
+    from envcfg.core.request_options import REQUEST, ranks_per_node
+    from envcfg.core.step import make_step
+    from envcfg.core.step_options import STEP, step_options
+
+    given = _given(container, settings, facts, options)
+    values = read_options({**REQUEST, **STEP}, given)
+    values["ranks"] = ranks_per_node(values)
+    example = 'make_job(["python", "train.py"])'
+    step = make_step(step_options(values), command, example)
+    made_by = ("envcfg.api.make_job",)
+    return job.make_job(step, values, command, inline=inline, made_by=made_by)
 
 
 def render(plan: Plan, made_by: Sequence[str] = _MADE_BY) -> str:
@@ -153,10 +247,8 @@ def check_log(
         UsageError: no file is given; also ``ProfileError``.
         OutputError: one cannot be read.
     """
-    from envcfg.commands.options.selection import open_catalog
-    from envcfg.log.expectations import Expectations, expectations_of
-    from envcfg.log.files import check_files
-    from envcfg.log.rulebook import Rulebook, load_rules
+    from envcfg.core.log import check_logs, expected_by
+    from envcfg.log.expectations import Expectations
     from envcfg.log.source import expand
 
     if not files:
@@ -164,9 +256,8 @@ def check_log(
         raise UsageError(msg, hint='check_log("slurm-123.out")')
     wanted = expect or Expectations()
     if profile is not None and expect is None:
-        wanted = expectations_of(open_catalog().load(os.fspath(profile)))
-    names = expand([os.fspath(each) for each in files])
-    return check_files(names, Rulebook(load_rules()), wanted)
+        wanted, _ = expected_by(os.fspath(profile))
+    return check_logs(expand([os.fspath(each) for each in files]), wanted)
 
 
 def lint(
@@ -187,14 +278,81 @@ def lint(
         UsageError: there is no such rule; also ``ProfileError``.
         OutputError: a file cannot be read.
     """
-    from envcfg.commands.lint import find_faults
+    from envcfg.core.lint import Linter
+    from envcfg.lint.source import read_files
 
-    names = [os.fspath(each) for each in files]
     system = None if profile is None else os.fspath(profile)
-    return find_faults(names, profile=system, select=select, ignore=ignore)
+    linter = Linter(profile=system, select=select, ignore=ignore)
+    return linter.judge(read_files([os.fspath(each) for each in files]))
 
 
-def as_json(record: Plan | LogReport | Result | View) -> dict[str, Any]:
+def inspect(image: Path, *, profile: Path | None = None) -> Inspected:
+    """Return what is in an image, and whether its libraries would load.
+
+    Args:
+        image: a file, a folder, or a name that the runtime here knows; nothing is run.
+        profile: whose binds are laid over it, from this machine; None: none are.
+
+    Raises:
+        OutputError: it cannot be read; also ``ImageError`` and ``ProfileError``.
+    """
+    from envcfg.core import inspection
+
+    system = None if profile is None else os.fspath(profile)
+    return inspection.inspect(os.fspath(image), profile=system)
+
+
+def explain(*names: str, profile: Path | None = None) -> Explanation:
+    """Return what findings or variables mean; every finding where none is named.
+
+    Args:
+        names: ids of findings, as ``finding.rule`` has them, or names of variables.
+        profile: which sets a variable; None: all that there are.
+
+    Raises:
+        UsageError: nothing is known of a name; also ``ProfileError``.
+    """
+    from envcfg.core import explanation
+
+    system = None if profile is None else os.fspath(profile)
+    return explanation.explain(names, profile=system)
+
+
+def judge_hang(seen: Evidence) -> Judgement:
+    """Return who holds up a silent job, of what was seen of it; nothing is asked.
+
+    Args:
+        seen: what processes, libraries and the log say.
+    """
+    from envcfg.hang.judge import judge
+
+    return judge(seen)
+
+
+def judge_preflight(wanted: Wanted, seen: Seen, *, needs_fast: bool = False) -> Report:
+    """Return whether nodes and network can do their work, of what they have said.
+
+    Args:
+        wanted: the nodes, and what each should have.
+        seen: what nodes and ranks have answered; nothing is asked.
+        needs_fast: it fails unless the log proves that traffic takes the fast network.
+    """
+    from envcfg.preflight.judge import judge_all
+
+    return judge_all(wanted, seen, needs_fast=needs_fast)
+
+
+def as_json(
+    record: Plan
+    | Job
+    | LogReport
+    | Result
+    | Inspected
+    | Explanation
+    | View
+    | Compared
+    | Detected,
+) -> Any:  # noqa: ANN401  # JSON
     """Return a record as the ``--json`` of its command has it; docs/ has the schemas.
 
     Raises:
@@ -202,33 +360,26 @@ def as_json(record: Plan | LogReport | Result | View) -> dict[str, Any]:
     """
     import json
 
-    from envcfg.launch.plan import Plan
-    from envcfg.log.verdict import LogReport
-    from envcfg.profile.look.view import View
-    from envcfg.report.findings import Result
-
-    if isinstance(record, Plan):
-        from envcfg.report.plan import plan_json
-
-        text = plan_json(record)
-    elif isinstance(record, LogReport):
-        from envcfg.report.log.json import log_json
-
-        text = log_json(record)
-    elif isinstance(record, View):
-        from envcfg.report.profile.view import view_json
-
-        text = view_json(record)
-    else:
-        from envcfg.report.findings import write_findings
-
-        text = write_findings(_checked(record, Result), "json")
-    document: dict[str, Any] = json.loads(text)
-    return document
+    kind = type(record)
+    writer = _WRITERS.get(kind.__name__)
+    if writer is None or not kind.__module__.startswith("envcfg."):
+        msg = f"{kind.__name__} is no record of envcfg.api"
+        raise TypeError(msg)
+    module, _, name = writer.lstrip("*").rpartition(".")
+    write = getattr(import_module(f"envcfg.report.{module}"), name)
+    return json.loads(write(*record) if writer[0] == "*" else write(record))
 
 
-def _checked(record: object, kind: type[Result]) -> Result:
-    if isinstance(record, kind):
-        return record
-    msg = f"{type(record).__name__} is no record of envcfg.api"
-    raise TypeError(msg)
+def _given(
+    container: Path | None,
+    settings: Mapping[str, str | None] | None,
+    facts: Mapping[str, str] | None,
+    options: Mapping[str, Given],
+) -> Iterator[tuple[str, Given]]:
+    """Yield options by their names, as the core reads them."""
+    yield "container", "none" if container is None else os.fspath(container)
+    for name, value in (settings or {}).items():
+        yield ("unset", name) if value is None else ("set", f"{name}={value}")
+    for name, value in (facts or {}).items():
+        yield "fact", f"{name}={value}"
+    yield from options.items()

@@ -10,7 +10,8 @@ import gc
 import io
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from typing import Any
 
@@ -24,7 +25,7 @@ from envcfg.errors import (
 )
 from envcfg.failure import Wanted, fail, may_want_script
 from envcfg.interrupts import Held, interruption, raise_signals
-from envcfg.parser import Formatter, ParseError, Parser
+from envcfg.parser import ParseError, Parser, help_width
 
 _EPILOG = """\
 envcfg COMMAND --help has the options of each, and examples.
@@ -74,8 +75,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     raw = sys.argv[1:] if argv is None else argv
     words = [os.fsencode(word).decode("utf-8", "surrogateescape") for word in raw]
     Wanted.script = None
+    with _mended_streams():
+        return _run(words)
+
+
+def _run(words: list[str]) -> int:
     try:
-        _mend_streams()
         try:
             code = _dispatch(words)
         finally:
@@ -97,10 +102,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             print(one_line(line), file=sys.stderr)
         what = f"envcfg: error: this is a bug in envcfg {__version__}: {err!r}"
         code = _fail(words, [what, "  hint: please report the lines above"], EXIT_BUG)
-    try:
+    with suppress(OSError, ValueError):  # whose stdout fails has been told
         sys.stdout.flush()
-    except (OSError, ValueError):
-        _discard_stdout()  # else the interpreter tries again, and has a code of its own
     sys.stderr.flush()
     return code
 
@@ -111,6 +114,7 @@ def build_parser(only: str | None = None) -> Parser:
     Args:
         only: the first word, where it decides what else is needed.
     """
+    help_width.cache_clear()  # of a run before this one
     parser = Parser(
         prog="envcfg",
         description=(
@@ -119,8 +123,6 @@ def build_parser(only: str | None = None) -> Parser:
         ),
         epilog=_EPILOG,
         usage="envcfg COMMAND [options]",
-        formatter_class=Formatter,
-        allow_abbrev=False,
     )
     parser.add_argument(
         "-V", "--version", action="version", version=f"envcfg {__version__}"
@@ -191,6 +193,10 @@ def _fail(words: Sequence[str], lines: Sequence[str], exit_code: int) -> int:
     """Say what failed; where a script was asked for, print one that fails."""
     if Wanted.script is None:
         Wanted.script = may_want_script(words, COMMANDS)
+    with suppress(
+        OSError, ValueError
+    ):  # a caller's stderr may keep what was said before
+        sys.stderr.flush()
     with Held() as held:
         fail(lines, exit_code)
         held.finish()
@@ -207,8 +213,13 @@ class _Patient(io.FileIO):
             return len(data)
 
 
-def _mend_streams() -> None:
-    """Give closed streams a place to write to, and let no character fail."""
+@contextmanager
+def _mended_streams() -> Iterator[None]:
+    """Give closed streams a place to write to, and let no character fail.
+
+    Afterwards they are as they were: the process may be another program's.
+    """
+    before = sys.stdin, sys.stdout, sys.stderr
     for name in ("stdin", "stdout", "stderr"):
         if getattr(sys, name) is None:
             mode = "r" if name == "stdin" else "w"
@@ -216,11 +227,18 @@ def _mend_streams() -> None:
     if (own := sys.__stderr__) is not None and sys.stderr is own:
         raw = io.BufferedWriter(_Patient(2, "w", closefd=False))
         sys.stderr = io.TextIOWrapper(raw, own.encoding, line_buffering=True)
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")
-
-
-def _discard_stdout() -> None:
-    if sys.stdout is sys.__stdout__:  # else it is no matter of ours
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    wrappers = [
+        each
+        for each in (sys.stdout, sys.stderr)
+        if isinstance(each, io.TextIOWrapper) and not each.closed
+    ]
+    errors = [each.errors for each in wrappers]
+    try:
+        for each in wrappers:
+            each.reconfigure(errors="backslashreplace")
+        yield
+    finally:
+        sys.stdin, sys.stdout, sys.stderr = before
+        for each, was in zip(wrappers, errors, strict=True):
+            with suppress(OSError, ValueError):  # it writes what is left, or is closed
+                each.reconfigure(errors=was)

@@ -105,7 +105,7 @@ def put_stream(number: int, data: bytes) -> None:
         OSError: it cannot be written.
     """
     stream = sys.stdout if number == STDOUT else sys.stderr
-    descriptor = _descriptor(number)
+    descriptor = stream_descriptor(number)
     if descriptor is not None:
         put(descriptor, data)
     elif hasattr(stream, "buffer"):
@@ -114,7 +114,7 @@ def put_stream(number: int, data: bytes) -> None:
         stream.write(data.decode("utf-8", "surrogateescape"))
 
 
-def _descriptor(number: int) -> int | None:
+def stream_descriptor(number: int) -> int | None:
     """Return the open file of stdout or stderr; None of what is no file, as a StringIO."""
     stream = sys.stdout if number == STDOUT else sys.stderr
     if stream is None:  # it is closed
@@ -126,7 +126,7 @@ def _descriptor(number: int) -> int | None:
 
 
 def _is_terminal() -> bool:
-    descriptor = _descriptor(STDOUT)
+    descriptor = stream_descriptor(STDOUT)
     return descriptor is not None and os.isatty(descriptor)
 
 

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from typing import NamedTuple
 
 from envcfg.errors import OutputError, UsageError
-from envcfg.failure import STDOUT, put, put_stream
+from envcfg.failure import STDOUT, put, put_stream, stream_descriptor
 from envcfg.files import make_beside
 from envcfg.interrupts import Held
 from envcfg.mark import has_mark, is_untouched
@@ -153,7 +153,10 @@ def _look(output: Output) -> _Place:
     with _saying(output):
         place = _place(output.name)
         if place.descriptor is not None:
-            _check_descriptor(place.descriptor)
+            is_stdout = place.descriptor == STDOUT
+            _check_descriptor(
+                stream_descriptor(STDOUT) if is_stdout else place.descriptor
+            )
         elif place.is_file:
             folder = os.path.dirname(place.path)
             _check_folder(folder)
@@ -183,10 +186,14 @@ def _takes_bytes(mode: int) -> bool:
     return stat.S_ISCHR(mode) or stat.S_ISFIFO(mode)
 
 
-def _check_descriptor(descriptor: int) -> None:
+def _check_descriptor(descriptor: int | None) -> None:
+    """Raise where an open file cannot be written; a stdout that is no file always can."""
     from fcntl import F_GETFL, fcntl
 
-    if fcntl(descriptor, F_GETFL) & os.O_ACCMODE == os.O_RDONLY:
+    if (
+        descriptor is not None
+        and fcntl(descriptor, F_GETFL) & os.O_ACCMODE == os.O_RDONLY
+    ):
         raise PermissionError(None, "it is open for reading")
 
 

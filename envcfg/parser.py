@@ -81,8 +81,9 @@ class Parser(argparse.ArgumentParser):
     taken = argparse.Namespace()
 
     def __init__(self, *arguments: Any, **options: Any) -> None:  # noqa: ANN401  # argparse's
-        """Take what argparse takes."""
-        super().__init__(*arguments, **options)
+        """Take what argparse takes; help stands as it is written, and no name is cut."""
+        ours = {"formatter_class": Formatter, "allow_abbrev": False}
+        super().__init__(*arguments, **{**ours, **options})
         self.register("action", None, _Store)
 
     def parse_known_args(  # type: ignore[override]  # one of its two forms
@@ -157,6 +158,14 @@ class Parser(argparse.ArgumentParser):
         value = self._get_value(action, "--")
         self._check_value(action, value)
         return value
+
+    def _get_value(self, action: argparse.Action, arg_string: str) -> Any:  # noqa: ANN401
+        """Return what the option makes of a text; its ``ValueError`` says what is wrong."""
+        read = self._registry_get("type", action.type, action.type)
+        try:
+            return read(arg_string)
+        except ValueError as err:
+            raise argparse.ArgumentError(action, str(err)) from err
 
     def _check_value(self, action: argparse.Action, value: object) -> None:
         if action.choices is not None and value not in action.choices:

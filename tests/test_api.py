@@ -14,6 +14,10 @@ import pytest
 from jobs import Job, text
 
 from envcfg import api
+from envcfg.errors import UsageError
+from envcfg.hang.records import Evidence
+from envcfg.preflight.judge import Seen
+from envcfg.preflight.records import Wanted
 from support import ROOT, Wrapped, bash, envcfg
 
 PAGE = (ROOT / "docs/api.md").read_text()
@@ -88,6 +92,84 @@ def test_each_record_is_that_of_the_command() -> None:
     assert api.profile_names() == sorted(names)
 
 
+@pytest.mark.usefixtures("here")
+def test_a_job_is_that_of_the_command() -> None:
+    request = {"account": "project_1", "partition": "standard-g", "time": "1:00:00"}
+    more = {
+        "nodes": 2,
+        "bind": ["/a", "/b:/c"],
+        "nccl_debug": True,
+        "request_arg": "--x=1",
+    }
+    job = api.make_job(
+        ["python", "train.py"],
+        **LUMI,
+        settings={"B": None, "A": "1"},
+        **request,
+        **more,
+    )
+    words = [f"--{name}={value}" for name, value in (LUMI | request).items()]
+    words += [
+        "--nodes=2",
+        "--bind=/a",
+        "--bind=/b:/c",
+        "--nccl-debug",
+        "--request-arg=--x=1",
+    ]
+    done = said(
+        "job", *words, "--unset=B", "--set=A=1", "--json", "--", "python", "train.py"
+    )
+    made = api.as_json(job)
+    body = [line for line in made.pop("script").splitlines() if line[:1] != "#"]
+    expected = [line for line in done.pop("script").splitlines() if line[:1] != "#"]
+    assert made == done
+    assert body == expected
+    with pytest.raises(UsageError, match="no command"):
+        api.make_job([], **LUMI)
+
+
+@pytest.mark.usefixtures("here")
+def test_profiles_are_those_of_the_commands(here: Path) -> None:
+    compared = api.diff_profiles("lumi-g", "frontier", facts={"rocm": "6.2.4"})
+    words = ["profiles", "diff", "lumi-g", "frontier", "--json", "--fact=rocm=6.2.4"]
+    assert api.as_json(compared) == said(*words)
+    assert compared.found
+    assert api.as_json(api.detect_profile()) == said("profiles", "detect", "--json")
+    (here / "p.yaml").write_text("name: p\nx: 1\n")
+    result = api.validate_profiles("p.yaml")
+    assert api.as_json(result) == said("profiles", "validate", "p.yaml", "--json")
+    with pytest.raises(api.EnvcfgError, match="absent: cannot be read"):
+        api.validate_profiles("p.yaml", "absent")
+
+
+@pytest.mark.usefixtures("here")
+def test_images_and_explanations_are_those_of_the_commands() -> None:
+    for words in ([], ["--profile=lumi-g"]):
+        inspected = api.inspect(".", profile="lumi-g" if words else None)
+        assert api.as_json(inspected) == said("inspect", ".", "--json", *words)
+    names = ["socket-fallback", "EC101", "NCCL_NET"]
+    assert api.as_json(api.explain(*names)) == said("explain", *names, "--json")
+    assert api.as_json(api.explain()) == said("explain", "--json")
+
+
+def test_a_judgement_needs_no_job() -> None:
+    assert api.judge_hang(Evidence("12", ())).verdict == "unclear"
+    report = api.judge_preflight(Wanted(("n1", "n2")), Seen({}, {}))
+    assert set(report.nodes) == {"n1", "n2"}
+    assert report.failed
+
+
+def test_what_programs_call_needs_no_command_line() -> None:
+    core = sorted(path.stem for path in (ROOT / "envcfg/core").glob("[a-z]*.py"))
+    code = (
+        "import importlib, sys, envcfg.api\n"
+        f"for name in {core}: importlib.import_module('envcfg.core.' + name)\n"
+        "print(*(n for n in sys.modules if 'argparse' in n or 'commands' in n))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
+    assert done.stdout == b"\n"
+
+
 def test_what_is_rendered_runs(here: Path) -> None:
     plan = api.make_plan(
         ["sh", "-c", 'echo "$RANK $GREETING"'],
@@ -106,7 +188,7 @@ def test_what_is_rendered_runs(here: Path) -> None:
     ("call", "message"),
     [
         (lambda: api.make_plan(["true"], **LUMI, ranks=0), "--ranks"),
-        (lambda: api.make_plan(["true"], **LUMI, options=["--bad"]), "--bad"),
+        (lambda: api.make_plan(["true"], **LUMI, bad=True), "no option bad"),
         (lambda: api.make_plan(["true"], **LUMI, settings={"A B": "c"}), "A B"),
         (api.check_log, "no log given"),
         (lambda: api.check_log("absent.out"), "absent.out"),

@@ -7,11 +7,15 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import redirect_stdout
+from io import StringIO
 from pathlib import Path
+from threading import Thread
 
 import pytest
 
-from support import ROOT, Wrapped, bash, envcfg, lint_shell
+from envcfg.cli import COMMANDS, main
+from support import ROOT, Wrapped, bash, envcfg, lint_shell, process
 
 Wrap = Callable[..., Wrapped]
 LOCAL = ("--profile", "workstation", "--container", "none")
@@ -145,7 +149,7 @@ def test_a_broken_profile_is_reported_whole(wrap: Wrap, tmp_path: Path) -> None:
 def test_a_bug_is_reported_as_one(wrap: Wrap) -> None:
     assert callable(wrap)
     code = (
-        "import envcfg.commands.planning as p, envcfg.cli as c, sys\n"
+        "import envcfg.core.step as p, envcfg.cli as c, sys\n"
         "p.resolve = lambda *a: 1 / 0\n"
         f"sys.exit(c.main(['wrap', *{LOCAL!r}]))"
     )
@@ -381,18 +385,78 @@ def test_what_cannot_be_written_is_an_error(wrap: Wrap, target: str) -> None:
 # Within another program
 
 
-def test_a_program_that_imports_envcfg_gets_the_script_where_it_looks() -> None:
-    lines = (
-        "import contextlib, io, sys, envcfg.cli as c",
-        "with contextlib.redirect_stdout(io.StringIO()) as out:",
-        f"    codes = [c.main(['wrap', *{LOCAL!r}, '--', 'true']) for _ in range(2)]",
-        "assert out.getvalue().count('#!/usr/bin/env bash') == 2",
-        "print(codes)",
+ONE_AFTER_ANOTHER = (
+    "--version", "wrap --help", "help profiles show", "wrp", "explain NCCL_NET --json",
+    "wrap --profile workstation --container none -- true",
+    "wrap --profile lumi-g --container none --json",
+    "wrap --profile nope --container none -- true",
+    "job --profile lumi-g --container none --account p --partition dev-g --time 30 -- true",
+    "sbatch --profile lumi-g --container none -- true",
+    "qsub --profile polaris --container none --format json -- true",
+    "lint job.sh", "lint --diff job.sh", "wrap --from job.sh", "environment job.sh",
+    "check-log job.log", "check-log --json job.log", "check-log --html - job.log",
+    "inspect --json .", "profiles list", "profiles detect", "profiles show lumi-g",
+    "profiles diff lumi-g frontier --json", "profiles validate job.sh",
+    "profiles new x --blank --extends infiniband-cuda -o -", "profiles trust absent",
+    "monitor", "hang", "preflight --profile lumi-g --container none", "completion bash",
+    "job --profile lumi-g --container none --account p --time 30 -o made.sh -- true",
+)  # fmt: skip
+
+
+@pytest.fixture
+def files(wrap: Wrap, tmp_path: Path) -> Path:
+    assert callable(wrap)
+    (tmp_path / "job.sh").write_text("#!/bin/bash\nRANK=1\nexport RANK\nsrun a $b\n")
+    (tmp_path / "job.log").write_text(
+        "n1:7:8 [0] NCCL INFO NET/Socket : Using [0]eth0\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", "\n".join(lines)], capture_output=True, check=False
-    )
-    assert (done.stdout, done.stderr) == (b"[0, 0]\n", b"")
+    return tmp_path
+
+
+def test_in_a_program_every_command_says_what_its_process_says(
+    files: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert set(COMMANDS) <= {words.split()[0] for words in ONE_AFTER_ANOTHER}
+    for words in ONE_AFTER_ANOTHER:
+        (files / "made.sh").unlink(missing_ok=True)
+        done = process(*words.split())
+        (files / "made.sh").unlink(missing_ok=True)
+        with monkeypatch.context() as patch:
+            out, err = StringIO(), StringIO()
+            patch.setattr(sys, "stdout", out)
+            patch.setattr(sys, "stderr", err)
+            code = main(words.split())
+            assert (sys.stdout, sys.stderr) == (out, err)
+        said = code, out.getvalue(), err.getvalue()
+        assert said == (done.code, done.text, done.err), words
+
+
+def test_a_program_keeps_its_streams_as_they_were(
+    files: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    with open(files / "out", "w", encoding="ascii") as file, redirect_stdout(file):
+        file.write("before\n")
+        assert main(["explain", "socket-fallback"]) == 0
+        assert main(["wrap", *LOCAL, "--", "true"]) == 0
+        assert file.errors == "strict"
+        file.write("after\n")
+    text = (files / "out").read_text()
+    assert text.startswith("before\nsocket-fallback")
+    assert text.count("#!/usr/bin/env bash") == 1
+    assert text.endswith("\nafter\n")
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_program_of_several_threads_may_call_it(wrap: Wrap) -> None:
+    assert callable(wrap)
+    codes: list[int] = []
+    with redirect_stdout(StringIO()) as out:
+        words = ["wrap", *LOCAL, "--", "true"]
+        thread = Thread(target=lambda: codes.append(main(words)))
+        thread.start()
+        thread.join()
+    assert codes == [0]
+    assert out.getvalue().startswith("#!/usr/bin/env bash\n")
 
 
 @pytest.mark.parametrize(

@@ -152,7 +152,7 @@ CANNOT = {
     "folder": "is no plain file",
     "folder/": "is no plain file",
     "new/": "",
-    "/dev/fd/9": "Bad file descriptor",
+    "/dev/fd/98765": "Bad file descriptor",
     "/dev/stdin": "it is open for reading",
     "/proc/{}": "",
     "x" * 300: "File name too long",

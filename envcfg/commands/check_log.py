@@ -5,33 +5,29 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from envcfg.characters import one_line
-from envcfg.commands.options.numbers import number_of
 from envcfg.commands.printing import say
-from envcfg.commands.progress import reading
 from envcfg.commands.reports import (
     add_report_options,
     check_reports,
     forgotten_name,
     put_reports,
 )
+from envcfg.core.log import check_logs, expected_by, follow_logs
+from envcfg.core.values import number_of
 from envcfg.errors import UsageError
 from envcfg.findings import exit_code
 from envcfg.interrupts import raise_signals
-from envcfg.log.expectations import Expectations, expectations_of
-from envcfg.log.files import check_files
-from envcfg.log.follow import follow, present
-from envcfg.log.job import Job
-from envcfg.log.judge import Read, judge
-from envcfg.log.reader import Reader
-from envcfg.log.rulebook import Rulebook, load_rules
-from envcfg.log.source import expand
+from envcfg.log.expectations import Expectations
+from envcfg.log.follow import present
+from envcfg.log.source import LARGE, expand
 from envcfg.log.verdict import LogReport
-from envcfg.parser import Formatter
 from envcfg.report.log.findings import verdict_finding
+from envcfg.report.styled import is_screen
 
 _BAD = ("degraded", "broken")
 _EPILOG = """\
@@ -68,8 +64,6 @@ def add_parser(commands: argparse._SubParsersAction[Any]) -> None:
         "right one, why and what to do.",
         usage="envcfg check-log [options] FILE...",
         epilog=_EPILOG,
-        formatter_class=Formatter,
-        allow_abbrev=False,
     )
     parser.add_argument(
         "files",
@@ -144,14 +138,15 @@ def run(
     _check(options, names)
     outputs = check_reports(options, names)
     expect = _expectations(options)
-    rulebook = Rulebook(load_rules())
-    proof = None
+    files, proof = names, None
     if options.follow:
-        files = names
-        report, proof = _followed(options, names, rulebook, expect)
+        if not present(names):
+            absent = one_line(" ".join(names))
+            sys.stderr.write(f"envcfg: note: waiting for {absent}, not there yet\n")
+        report, proof = follow_logs(names, expect, options.timeout)
     else:
         files = expand(names)
-        report = check_files(files, rulebook, expect, reading)
+        report = check_logs(files, expect, _reading)
     put_reports(options, report, outputs, files)
     if options.on_bad and proof and report.verdict in _BAD:
         _act(options.on_bad, report, proof)
@@ -190,18 +185,15 @@ def _seconds(text: str) -> float:
         seconds = -1.0
     if not 0 <= seconds < 1e9:
         msg = f"{text!r} is no number of seconds"
-        raise argparse.ArgumentTypeError(msg)
+        raise ValueError(msg)
     return seconds
 
 
 def _expectations(options: argparse.Namespace) -> Expectations:
     expect = Expectations()
     if options.profile is not None:
-        from envcfg.commands.options.selection import open_catalog, overlays
-
-        catalog = open_catalog()
-        expect = expectations_of(catalog.load(options.profile))
-        say(overlays(catalog))
+        expect, notes = expected_by(options.profile)
+        say(notes)
     return expect._replace(
         ranks=options.expect_ranks or expect.ranks,
         networks=tuple(options.expect_network) or expect.networks,
@@ -213,22 +205,21 @@ def _expectations(options: argparse.Namespace) -> Expectations:
     )
 
 
-def _followed(
-    options: argparse.Namespace,
-    names: Sequence[str],
-    rulebook: Rulebook,
-    expect: Expectations,
-) -> tuple[LogReport, LogReport]:
-    """Return what files that still grow come to, and their certain lines alone."""
-    if not present(names):
-        absent = one_line(" ".join(names))
-        sys.stderr.write(f"envcfg: note: waiting for {absent}, not there yet\n")
-    reader = Reader(Job(rulebook), Job(rulebook, certain=True))
+@contextmanager
+def _reading(files: Sequence[str]) -> Iterator[Any]:
+    """Show how far reading is, on a terminal and for much to read."""
+    total = sum(os.path.getsize(name) for name in files if os.path.isfile(name))
+    if total < LARGE or not is_screen(sys.stderr):
+        yield lambda _: None
+        return
+    raise_signals()  # the bar hides the terminal's cursor
+    from rich.console import Console
+    from rich.progress import BarColumn, DownloadColumn, Progress, TimeRemainingColumn
 
-    def answer(job: Job) -> LogReport:
-        return judge(job, expect, reader.locate, Read(reader.files, reader.size))
-
-    return follow(names, reader, answer, options.timeout)
+    columns = ("reading", BarColumn(), DownloadColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("", total=total)
+        yield lambda done: bar.update(task, completed=done)
 
 
 def _act(command: str, report: LogReport, proof: LogReport) -> None:

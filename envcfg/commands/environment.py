@@ -10,10 +10,10 @@ from typing import Any
 from envcfg.budget import Budget
 from envcfg.characters import one_line
 from envcfg.commands.formats import check_format, format_option, put_result
-from envcfg.commands.options.option import Option, add_option
+from envcfg.commands.options import add_option
+from envcfg.core.option import Option
 from envcfg.errors import OutputError, UsageError
 from envcfg.findings import exit_code
-from envcfg.parser import Formatter
 
 _EPILOG = """\
 examples:
@@ -41,8 +41,6 @@ def add_parser(commands: argparse._SubParsersAction[Any]) -> None:
         "wrote it, against the plan: as planned, changed and by whom, missing, beside.",
         usage="envcfg environment [options] FILE",
         epilog=_EPILOG,
-        formatter_class=Formatter,
-        allow_abbrev=False,
     )
     parser.add_argument("file", metavar="FILE", help="the file of one rank")
     add_option(

@@ -6,7 +6,8 @@ import argparse
 import sys
 from typing import TYPE_CHECKING
 
-from envcfg.commands.options.option import Option, add_option
+from envcfg.commands.options import add_option
+from envcfg.core.option import Option
 from envcfg.errors import UsageError
 from envcfg.findings import exit_code
 

@@ -17,7 +17,8 @@ from envcfg.commands.looking import (
     no_answer,
     user_name,
 )
-from envcfg.commands.options.option import Option, add_option
+from envcfg.commands.options import add_option
+from envcfg.core.option import Option
 from envcfg.errors import UsageError
 from envcfg.findings import exit_code
 from envcfg.interrupts import raise_signals

@@ -9,18 +9,13 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from envcfg.commands.formats import STRICT, check_format, format_option, put_result
-from envcfg.commands.options.option import add_option
-from envcfg.errors import OutputError, UsageError
+from envcfg.commands.options import add_option
+from envcfg.errors import UsageError
 from envcfg.findings import exit_code
-from envcfg.parser import Formatter
 
 if TYPE_CHECKING:
-    from envcfg.image.chain import Chain
-    from envcfg.image.host import Host
-    from envcfg.image.record import Inspection
+    from envcfg.core.inspection import Inspected
 
-# The largest images take a few seconds, and 200 MB.
-_SECONDS, _MEGABYTES = 120.0, 2000.0
 _EPILOG = """\
 Nothing of the image is run, and nothing is unpacked.
 
@@ -47,8 +42,6 @@ def add_parser(commands: argparse._SubParsersAction[Any]) -> None:
         "whether all libraries are there that they need.",
         usage="envcfg inspect [options] IMAGE | envcfg inspect --host [-o FILE]",
         epilog=_EPILOG,
-        formatter_class=Formatter,
-        allow_abbrev=False,
     )
     parser.add_argument(
         "image", metavar="IMAGE", nargs="?", help="file, folder or name"
@@ -94,15 +87,19 @@ def run(
     _check(options)
     if options.host:
         return _put_host(options)
-    host = _read_host_file(options.host_file)
-    inspection, chain = _inspect(options, host)
+    from envcfg.core.inspection import inspect, read_host_file
+
+    host = read_host_file(options.host_file) if options.host_file is not None else None
+    profile = options.profile or os.environ.get("ENVCFG_PROFILE")
+    inspected = inspect(options.image, profile=profile, host=host)
+    findings = inspected.found.findings
     if options.format:
         from envcfg.report.findings import Result
 
-        result = Result({options.image: inspection.findings})
+        result = Result({options.image: findings})
         return put_result(result, options.format, strict=options.strict)
-    _put(options, inspection, chain)
-    return exit_code(inspection.findings)
+    _put(options, inspected)
+    return exit_code(findings)
 
 
 def _check(options: argparse.Namespace) -> None:
@@ -124,40 +121,12 @@ def _check(options: argparse.Namespace) -> None:
     check_format(options)
 
 
-def _inspect(
-    options: argparse.Namespace, host: Host | None
-) -> tuple[Inspection, Chain]:
-    from envcfg.budget import Budget
-    from envcfg.commands.hosting import judge_image
-    from envcfg.image.facts import inspect_tree
-    from envcfg.image.open import open_image
-
-    profile = options.profile or os.environ.get("ENVCFG_PROFILE")
-    budget = Budget(options.image, seconds=_SECONDS, megabytes=_MEGABYTES)
-    try:
-        with budget, open_image(options.image, program=_runtime()) as (tree, metadata):
-            found = inspect_tree(tree, metadata, options.image)
-            chain, findings = judge_image(tree, found, profile, host)
-    except OSError as err:
-        msg = f"{options.image}: cannot be read: {err.strerror or err}"
-        raise OutputError(
-            msg, hint="is it whole? a download may have ended early"
-        ) from err
-    return found._replace(findings=(*findings, *found.findings)), chain
-
-
-def _runtime() -> str | None:
-    """Return the runtime that is here, for what only it can open."""
-    from shutil import which
-
-    return next(filter(which, ("apptainer", "singularity")), None)
-
-
-def _put(options: argparse.Namespace, found: Inspection, chain: Chain) -> None:
+def _put(options: argparse.Namespace, inspected: Inspected) -> None:
+    found = inspected.found
     if options.json:
         from envcfg.report.image.json import inspection_json
 
-        sys.stdout.write(inspection_json(found, chain))
+        sys.stdout.write(inspection_json(*inspected))
     else:
         from envcfg.report.image.text import fact_words, inspection_lines
         from envcfg.report.styled import put
@@ -176,19 +145,3 @@ def _put_host(options: argparse.Namespace) -> int:
     check_outputs([output])
     write_outputs([(output, host_json(read_host()).encode())])
     return 0
-
-
-def _read_host_file(name: str | None) -> Host | None:
-    if name is None:
-        return None
-    from envcfg.image.host import parse_host
-    from envcfg.image.tree import MOST_BYTES
-
-    try:
-        with open(name, "rb") as file:
-            data = file.read(MOST_BYTES)
-    except OSError as err:
-        msg = f"{name}: cannot be read: {err.strerror}"
-        hint = "make one on a compute node: envcfg inspect --host -o host.json"
-        raise OutputError(msg, hint=hint) from err
-    return parse_host(data.decode("utf-8", "replace"), name)

@@ -8,13 +8,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from envcfg.commands.formats import STRICT, check_format, format_option, put_result
-from envcfg.commands.options.option import Option, Table, add_options
-from envcfg.commands.options.request import REQUEST, read_request, share_out, with_cores
-from envcfg.commands.options.step import STEP, read_step, wrap_words
+from envcfg.commands.options import add_options, made_by, read_step
 from envcfg.commands.printing import OUTPUT, check_script, put_script, say, write
+from envcfg.core.option import Option, Table
+from envcfg.core.request_options import REQUEST, ranks_per_node
+from envcfg.core.step_options import STEP
 from envcfg.errors import UsageError
 from envcfg.findings import Finding
-from envcfg.parser import Formatter
 
 _EPILOG = """\
 The command stands behind a --. What the system's rules want and nobody gives is an error
@@ -109,8 +109,6 @@ def add_parser(commands: argparse._SubParsersAction[Any]) -> None:
             epilog=(_EPILOG + known.examples).format(
                 name=name, program="qsub" if known.letters else "sbatch"
             ),
-            formatter_class=Formatter,
-            allow_abbrev=False,
         )
         add_options(parser, OPTIONS if known.letters is None else _lettered(known))
 
@@ -139,54 +137,34 @@ def run(
         command: the words behind ``--``; None if there was no ``--``.
         argv: the whole command line, for the script's header.
     """
-    from envcfg.commands.planning import complete, made_by, resolve_step
-    from envcfg.request.charge import charge
-    from envcfg.request.request import make_request
-    from envcfg.request.script import Script, render_job
+    from envcfg.core.job import make_job
     from envcfg.request.shape import RequestError
 
     _check(options)
-    share_out(options)
+    options.ranks = ranks_per_node(vars(options))
     if command is None:
         msg = "no command, and a job needs one"
         raise UsageError(msg, hint=_EXAMPLE)
     step = read_step(options, command, _EXAMPLE)
     check_script(options, step.inputs)
-    plan = resolve_step(step)
-    asked = read_request(options, command)
+    made = made_by(argv, step)
     try:
-        asked = with_cores(options, asked, step.profile, plan)
-        request = make_request(step.profile, plan, asked)
+        job = make_job(
+            step, vars(options), command, inline=options.inline, made_by=made
+        )
     except RequestError as err:
         if options.format is None:
             raise
         return _put_found(options, step.profile.name, [*step.findings, *err.findings])
-    if request.ranks is not None:
-        step = step._replace(options=step.options._replace(ranks=request.ranks))
-        plan = plan._replace(ranks=request.ranks)
-    plan = complete(plan, step, request.shape.nodes)
-    cost, words = charge(step.profile, request)
-    text = render_job(
-        Script(
-            plan=plan,
-            request=request,
-            wrap=tuple(wrap_words(step)),
-            command=tuple(command),
-            inline=options.inline,
-            signal=asked.signal.name if asked.signal and options.requeue else None,
-            made_by=made_by(argv, step),
-        )
-    )
-    found = [*plan.notes, *request.findings, *words]
     if options.format is not None:
-        return _put_found(options, step.profile.name, found)
-    say(found)
+        return _put_found(options, step.profile.name, job.findings)
+    say(job.findings)
     if options.json:
         from envcfg.report.request import request_json
 
-        write(request_json(plan, request, cost, found, text))
+        write(request_json(*job))
     else:
-        put_script(options, text, step.inputs)
+        put_script(options, job.script, step.inputs)
     return 0
 
 

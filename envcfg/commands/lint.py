@@ -4,24 +4,20 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from envcfg.budget import Budget
 from envcfg.characters import one_line
 from envcfg.commands.formats import add_format, put_result
 from envcfg.commands.printing import say
-from envcfg.errors import UsageError, suggest
-from envcfg.findings import Finding, exit_code
-from envcfg.parser import Formatter
+from envcfg.errors import UsageError
+from envcfg.failure import STDOUT, put_stream
+from envcfg.findings import exit_code
 
 if TYPE_CHECKING:
-    from envcfg.lint.model import Model
-    from envcfg.lint.source import Sources
-    from envcfg.profile.model import Profile
-    from envcfg.report.findings import Result
+    from envcfg.lint.mending import Mended, Texts
 
-    ProfileOf = Callable[[Sources], Callable[[Model], Profile | None]]
+_UNENDED = b"\\ No newline at end of file\n"
 
 _EPILOG = """\
 examples:
@@ -53,8 +49,6 @@ def add_parser(commands: argparse._SubParsersAction[Any]) -> None:
         ),
         usage="envcfg lint FILE|FOLDER|-... [--profile NAME|FILE] [options]",
         epilog=_EPILOG,
-        formatter_class=Formatter,
-        allow_abbrev=False,
     )
     parser.add_argument(
         "files",
@@ -87,81 +81,35 @@ def run(
     options: argparse.Namespace, more: Sequence[str] | None, _: Sequence[str]
 ) -> int:
     """Read the scripts, and print what is wrong."""
-    from envcfg.lint.rule import chosen, load_rules
-    from envcfg.lint.source import read_files
-
     if more:
         msg = "envcfg lint runs no command"
         raise UsageError(msg, hint=f"leave out -- {more[0]}")
     _check(options)
-    select, ignore = _rules(options.select), _rules(options.ignore)
-    rules = chosen(load_rules(), select, ignore)
-    profile_of = _profiles(options.profile, sys.stderr.write)
-    texts: Mapping[str, bytes] = read_files(options.files)
-    if options.fix or options.diff:
-        from envcfg.commands.mending import put_mended, read_unlike
+    from envcfg.core.lint import Linter
+    from envcfg.lint.source import read_files
 
-        with _budget(texts):
-            texts = put_mended(
-                read_unlike(texts), rules, profile_of, is_shown=options.diff
-            )
-    result = _judged(texts, rules, profile_of)
+    linter = Linter(
+        profile=options.profile,
+        select=options.select,
+        ignore=options.ignore,
+        tell=lambda note: sys.stderr.write(f"envcfg: note: {note}\n"),
+    )
+    texts: Texts = read_files(options.files)
+    if options.diff:
+        mended = linter.mend(texts)
+        texts = {path: texts[path] for path in mended.texts}
+        _show(_difference(texts, mended.texts))
+    elif options.fix:
+        mended = linter.mend(texts)
+        _write(texts, mended)
+        texts = mended.texts
+    result = linter.judge(texts)
     if options.diff:
         return exit_code(result.all, strict=True)
     if options.fix and "-" in texts:
         say(result.all)
         return exit_code(result.all, strict=True)
     return put_result(result, options.format, strict=True)
-
-
-def find_faults(
-    files: Sequence[str],
-    *,
-    profile: str | None = None,
-    select: Sequence[str] = (),
-    ignore: Sequence[str] = (),
-) -> Result:
-    """Return what is wrong in *files*; nothing is printed.
-
-    Raises:
-        UsageError: there is no such rule; also ``ProfileError``.
-        OutputError: a file cannot be read.
-    """
-    from envcfg.lint.rule import chosen, load_rules
-    from envcfg.lint.source import read_files
-
-    rules = chosen(load_rules(), _rules(select), _rules(ignore))
-    return _judged(read_files(files), rules, _profiles(profile, lambda _: None))
-
-
-def _judged(
-    texts: Mapping[str, bytes], rules: Collection[str], profile_of: ProfileOf
-) -> Result:
-    from envcfg.lint.judge import judge
-    from envcfg.lint.source import Sources
-    from envcfg.report.findings import Result
-
-    sources = Sources()
-    given = [sources.add(path, data) for path, data in texts.items()]
-    with _budget(texts):
-        found = judge(given, sources, rules=rules, profile_of=profile_of(sources))
-    said = {path: [r.finding for r in each] for path, each in found.items()}
-    unread = {each.path: [_unread(each.path)] for each in given if each.kind == "other"}
-    return Result(said | unread)
-
-
-def _budget(texts: Mapping[str, bytes]) -> Budget:
-    """Return what reading *texts* may cost: ten times what the largest script takes."""
-    what = next(iter(texts)) if len(texts) == 1 else f"{len(texts)} scripts"
-    return Budget(what, seconds=30 + len(texts), megabytes=500)
-
-
-def _unread(path: str) -> Finding:
-    message = (
-        "nothing in it was looked at: it is no script of bash, and no output of env"
-    )
-    fix = "give the scripts of bash that the job runs"
-    return Finding("not-a-script", "note", path, message, fix)
 
 
 def _check(options: argparse.Namespace) -> None:
@@ -176,47 +124,56 @@ def _check(options: argparse.Namespace) -> None:
         raise UsageError(msg, hint="mend one kind at a time")
 
 
-def _rules(given: Sequence[str]) -> list[str]:
-    from envcfg.lint.rule import load_rules
+def _write(texts: Texts, mended: Mended) -> None:
+    """Write the files anew that were mended, and say by which rules.
 
-    names = [each.strip() for text in given for each in text.split(",") if each.strip()]
-    rules = load_rules()
-    known = [*rules, *(each.name for each in rules.values())]
-    for name in names:
-        if not any(each.startswith(name) for each in known):
-            msg = f"there is no rule {name!r}"
-            raise UsageError(msg, hint=suggest(name, known))
-    return names
-
-
-def _profiles(name: str | None, tell: Callable[[str], object]) -> ProfileOf:
-    """Return what says for which system a script is: the one given, or by its signs.
-
-    Args:
-        name: of the one given.
-        tell: takes a line that says by which signs a system was recognised.
+    Raises:
+        OutputError: one cannot be written; then none is.
     """
-    from envcfg.commands.options.selection import open_catalog
-    from envcfg.lint.system import recognise
+    from envcfg.outputs import Output, write_outputs
 
-    catalog = open_catalog(enforce=False)
-    if name is not None:
-        given = catalog.load(name)
-        return lambda _: lambda _: given
-    known: dict[str, Profile] = {}
-    said: set[str] = set()
+    for path, counts in mended.rules.items():
+        said = ", ".join(
+            rule if count == 1 else f"{count} x {rule}"
+            for rule, count in sorted(counts.items())
+        )
+        sys.stderr.write(f"envcfg: note: {one_line(path)}: mended {said}\n")
+    write_outputs(
+        [
+            (Output(path, "--fix", "envcfg lint --fix job.sh", force=True), data)
+            for path, data in mended.texts.items()
+            if data != texts[path] or path == "-"
+        ]
+    )
 
-    def find(sources: Sources, model: Model) -> Profile | None:
-        found = recognise([each for each in sources.all if each.base in model.read])
-        if found is None or found.profile not in catalog.names():
-            return None
-        if found.profile not in known:
-            known[found.profile] = catalog.load(found.profile)
-        if model.path not in said:
-            said.add(model.path)
-            signs = ", ".join(found.signs)
-            what = f"{one_line(model.path)} is for {found.profile}, by {signs}"
-            tell(f"envcfg: note: {what}; --profile says otherwise\n")
-        return known[found.profile]
 
-    return lambda sources: lambda model: find(sources, model)
+def _difference(before: Texts, after: Texts) -> Iterator[bytes]:
+    """Yield the lines of a unified diff, as ``patch`` takes them."""
+    from difflib import diff_bytes, unified_diff
+
+    for path, data in before.items():
+        if data != after[path]:
+            name = one_line(path).encode("utf-8", "surrogateescape")
+            old, new = _lines(data), _lines(after[path])
+            for line in diff_bytes(unified_diff, old, new, name, name):
+                yield line if line.endswith(b"\n") else line + b"\n" + _UNENDED
+
+
+def _lines(data: bytes) -> list[bytes]:
+    lines = [each + b"\n" for each in data.split(b"\n")]
+    lines[-1] = lines[-1][:-1]
+    return lines if lines[-1] else lines[:-1]
+
+
+def _show(lines: Iterable[bytes]) -> None:
+    if not sys.stdout.isatty():
+        sys.stdout.flush()
+        put_stream(STDOUT, b"".join(lines))
+        return
+    from envcfg.report.styled import put
+
+    styles = {b"+": "green", b"-": "red", b"@": "cyan"}
+    put(
+        (styles.get(line[:1], ""), line.decode("utf-8", "replace").rstrip("\r\n"))
+        for line in lines
+    )

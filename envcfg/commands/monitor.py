@@ -24,9 +24,9 @@ from envcfg.commands.looking import (
     no_answer,
     user_name,
 )
-from envcfg.commands.options.numbers import within
-from envcfg.commands.options.option import add_option
+from envcfg.commands.options import add_option
 from envcfg.commands.printing import say
+from envcfg.core.values import within
 from envcfg.errors import JobError, UsageError
 from envcfg.interrupts import raise_signals
 from envcfg.parser import Formatter
@@ -160,7 +160,7 @@ def run(
 
 def _wanted(given: str | None) -> Wanted:
     """Return what the profile says of a node; nothing where no profile is known."""
-    from envcfg.commands.options.selection import open_catalog, overlays, this_machine
+    from envcfg.core.selection import open_catalog, overlays, this_machine
     from envcfg.monitor.marks import Wanted
     from envcfg.profile.detect import detect
 

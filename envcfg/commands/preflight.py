@@ -9,10 +9,11 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from envcfg.commands.formats import STRICT, check_format, format_option, put_result
-from envcfg.commands.options.option import Option, Table, add_options
-from envcfg.commands.options.preflight import OWN, SAME, hide_others
-from envcfg.commands.options.step import Step, read_step
+from envcfg.commands.options import add_options, read_step
+from envcfg.commands.preflight_options import OWN, hide_others
 from envcfg.commands.printing import say, write
+from envcfg.core.option import Option, Table
+from envcfg.core.step import SAME, Step
 from envcfg.errors import JobError, UsageError
 from envcfg.findings import exit_code
 from envcfg.interrupts import raise_signals

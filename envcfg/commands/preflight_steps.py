@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 
 from envcfg.bash.host import render_script
 from envcfg.characters import one_line
-from envcfg.commands.options.step import Step
+from envcfg.core.step import Step
 from envcfg.errors import JobError
 from envcfg.launch.diagnostics import Diagnostics
 from envcfg.launch.plan import Options

@@ -10,9 +10,9 @@ from stat import S_ISFIFO
 from typing import TYPE_CHECKING
 
 from envcfg.characters import one_line
-from envcfg.commands.options.option import Option
+from envcfg.core.option import Option
 from envcfg.errors import EXIT_USAGE
-from envcfg.failure import STDOUT, failing_script, put_stream
+from envcfg.failure import STDOUT, failing_script, put_stream, stream_descriptor
 from envcfg.findings import Finding
 from envcfg.interrupts import Held
 
@@ -91,7 +91,8 @@ def put_script(
     # What is set may be a secret, and stands in the script.
     private = any(word is not None for _, word in options.changes)
     write_outputs([(_output(options, inputs), data)], mode=0o777, private=private)
-    if is_sourced and S_ISFIFO(os.fstat(1).st_mode):
+    stdout = stream_descriptor(STDOUT) if is_sourced else None
+    if stdout is not None and S_ISFIFO(os.fstat(stdout).st_mode):
         import shlex
 
         name = one_line(options.output)

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from envcfg.commands.formats import check_format, format_option
-from envcfg.commands.options.option import add_option
+from envcfg.commands.options import add_option
 from envcfg.errors import UsageError
 from envcfg.failure import STDOUT
 from envcfg.log.follow import present

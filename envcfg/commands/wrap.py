@@ -9,9 +9,8 @@ from typing import Any
 
 from envcfg.bash.host import render_job_part, render_script
 from envcfg.bash.launch_line import render_launch_line
-from envcfg.commands.options.option import Option, Table, add_options
-from envcfg.commands.options.step import STEP, read_step
-from envcfg.commands.planning import made_by, plan_step
+from envcfg.characters import one_line
+from envcfg.commands.options import add_options, made_by, read_step
 from envcfg.commands.printing import (
     OUTPUT,
     check_script,
@@ -20,9 +19,11 @@ from envcfg.commands.printing import (
     wants_script,
     write,
 )
+from envcfg.core.option import Option, Table
+from envcfg.core.step import plan_step
+from envcfg.core.step_options import STEP
 from envcfg.errors import UsageError
 from envcfg.launch.plan import Plan
-from envcfg.parser import Formatter
 
 _EPILOG = """\
 The command stands behind a --. Without one, the script defines envcfg_run, for several
@@ -101,8 +102,6 @@ def add_parser(commands: argparse._SubParsersAction[Any]) -> None:
             "       envcfg wrap --from SCRIPT [options]"
         ),
         epilog=_EPILOG,
-        formatter_class=Formatter,
-        allow_abbrev=False,
     )
     add_options(parser, OPTIONS)
     parser.set_defaults(wants_script=_wants_script)
@@ -127,9 +126,7 @@ def run(
         msg = "-o writes the script, so it excludes --json and --print"
         raise UsageError(msg, hint="redirect stdout to a file instead")
     if options.script is not None:
-        from envcfg.commands.conversion import convert_script
-
-        return convert_script(options, command, argv)
+        return _convert(options, command, argv)
     step = read_step(
         options, command, "envcfg wrap --container pytorch.sif -- python train.py"
     )
@@ -163,3 +160,38 @@ def _put(
         write(render_job_part(plan, argv))
     else:
         put_script(options, render_script(plan, argv), inputs, is_sourced=True)
+
+
+def _convert(
+    options: argparse.Namespace, command: Sequence[str] | None, argv: Sequence[str]
+) -> int:
+    """Print or write the script that replaces another one; say what is not in it."""
+    if command is not None:
+        msg = "--from takes the command from the script, and one stands behind --"
+        raise UsageError(msg, hint="leave out one of them")
+    if options.what != "script":
+        msg = f"--from makes a script, so it excludes --print {options.what}"
+        raise UsageError(msg, hint="--json has what it is made of")
+    if not options.script:
+        msg = "--from is empty"
+        raise UsageError(msg, hint="is the variable set that it comes from?")
+    from envcfg.conversion.script import left_text
+    from envcfg.core.conversion import convert_file
+
+    def tell(text: str, hint: str | None) -> None:
+        sys.stderr.write(f"envcfg: note: {text}\n")
+        if hint:
+            sys.stderr.write(f"  hint: {hint}\n")
+
+    check_script(options, [options.script])
+    made = convert_file(options.script, vars(options), made_by=argv, tell=tell)
+    for each in made.converted.left:
+        said = one_line(left_text(each))
+        sys.stderr.write(f"envcfg: warning: not carried over: {said}\n")
+    if options.json:
+        from envcfg.report.conversion import conversion_json
+
+        write(conversion_json(made.converted, options.script, made.script))
+    else:
+        put_script(options, made.script, [options.script], is_sourced=True)
+    return 0

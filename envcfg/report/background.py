@@ -8,10 +8,22 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from envcfg.knowledge.topics import Topic, find_topic
-from envcfg.knowledge.variables import Variable
+from envcfg.knowledge.variables import Variable, load_knowledge, load_variables
 from envcfg.lint.rule import Rule as LintRule
 from envcfg.log.rulebook import Rule
-from envcfg.report.explanation import WIDTH, effect, titled
+from envcfg.report.document import json_text
+from envcfg.report.explanation import (
+    WIDTH,
+    Explained,
+    effect,
+    lint_data,
+    lint_lines,
+    rule_data,
+    rule_lines,
+    titled,
+    variable_data,
+    variable_lines,
+)
 from envcfg.report.styled import Line
 
 _NAME = re.compile(r"\b[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+\b")
@@ -50,6 +62,7 @@ class Behind(NamedTuple):
 
 
 Ruled = Rule | LintRule | Said
+Explainable = Ruled | Explained
 
 
 def said_findings(topics: Iterable[Topic]) -> dict[str, Said]:
@@ -114,26 +127,55 @@ def behind_lines(found: Behind) -> Iterator[Line]:
     yield from titled("background from", found.source)
 
 
-def behind_data(found: Behind) -> dict[str, object]:
-    """Return what stands behind a finding for JSON; of variables their names."""
-    return {**found._asdict(), "variables": [each.name for each in found.variables]}
+def explained_lines(
+    found: Sequence[Explainable], topics: list[Topic], rules: Mapping[str, Rule]
+) -> Iterator[Line]:
+    """Yield what findings and variables mean, and what stands behind them."""
+    known = load_knowledge()
+    for number, each in enumerate(found):
+        yield from [("", "")] if number else []
+        if isinstance(each, Explained):
+            yield from variable_lines(each, known)
+            continue
+        if isinstance(each, Rule):
+            yield from rule_lines(each)
+        elif isinstance(each, LintRule):
+            yield from lint_lines(each)
+        else:
+            yield "bold", each.id
+            yield from titled("meaning", each.meaning)
+        yield from behind_lines(find_behind(each, topics, rules, known.variables))
 
 
-def said_lines(found: Said) -> Iterator[Line]:
-    """Yield what a finding means that writes its own words."""
-    yield "bold", found.id
-    yield from titled("meaning", found.meaning)
+def explained_json(
+    found: Sequence[Explainable], topics: list[Topic], rules: Mapping[str, Rule]
+) -> str:
+    """Return the same as JSON; of variables behind a finding their names."""
+    return json_text([_data(each, topics, rules) for each in found])
 
 
-def said_data(found: Said) -> dict[str, object]:
-    """Return such a finding for JSON."""
-    return {"kind": "finding", **found._asdict()}
+def _data(
+    found: Explainable, topics: list[Topic], rules: Mapping[str, Rule]
+) -> dict[str, object]:
+    if isinstance(found, Explained):
+        return variable_data(found)
+    if isinstance(found, Rule):
+        data = rule_data(found)
+    elif isinstance(found, LintRule):
+        data = lint_data(found)
+    else:
+        data = {"kind": "finding", **found._asdict()}
+    behind = find_behind(found, topics, rules, load_variables())
+    names = [each.name for each in behind.variables]
+    return {**data, "behind": {**behind._asdict(), "variables": names}}
 
 
-def listing(found: Sequence[Ruled], topics: list[Topic]) -> Iterator[Line]:
-    """Yield all findings with what they mean, one line each, below their topics."""
+def listing(found: Sequence[Explainable], topics: list[Topic]) -> Iterator[Line]:
+    """Yield findings with what they mean, one line each, below their topics."""
     groups: dict[str, list[Ruled]] = {}
     for each in found:
+        if isinstance(each, Explained):
+            continue
         if isinstance(each, LintRule):
             name = f"lint: {each.group}"
         else:

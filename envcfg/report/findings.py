@@ -47,7 +47,7 @@ def write_findings(result: Result, form: str) -> str:
     """Return *result* in one of the ``FORMATS`` of the command line."""
     writers = {
         "text": _text,
-        "json": _json,
+        "json": findings_json,
         "github": _github,
         "sarif": _sarif,
         "junit": _junit,
@@ -91,7 +91,7 @@ def _text(result: Result) -> str:
     return "".join(f"{one_line(line)}\n" for _, line in finding_lines(result))
 
 
-def _json(result: Result) -> str:
+def findings_json(result: Result) -> str:
     """Return the findings as JSON, as docs/findings.schema.json has it."""
     checked = [
         {"name": name, "findings": found} for name, found in result.found.items()

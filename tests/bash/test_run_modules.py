@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from support import Wrap, bash, wrap_text
+from support import Wrap, bash, envcfg, wrap_text
 
 LMOD = Path("/usr/share/lmod/lmod")
 PROFILE = """\
@@ -181,23 +179,16 @@ def test_what_is_no_module_is_refused(profile: str, name: str) -> None:
 
 
 def test_a_job_script_hands_modules_to_its_step() -> None:
-    made = subprocess.run(
-        [
-            *(sys.executable, "-m", "envcfg", "sbatch", "--profile", "lumi-g"),
-            *("--account", "project_465000001", "--partition", "standard-g"),
-            *(
-                "--container",
-                "none",
-                "--module",
-                "own/2",
-                "--no-modules",
-                "--time",
-                "5",
-            ),
-            *("--", "true"),
-        ],
-        capture_output=True,
-        text=True,
-        check=True,
+    options = (
+        "--module",
+        "own/2",
+        "--no-modules",
+        "--time",
+        "5",
+        "--container",
+        "none",
     )
-    assert "--module own/2 --no-modules" in made.stdout.replace("=", " ")
+    account = ("--account", "project_465000001", "--partition", "standard-g")
+    made = envcfg("sbatch", "--profile", "lumi-g", *account, *options, "--", "true")
+    assert made.code == 0, made.err
+    assert "--module own/2 --no-modules" in made.text.replace("=", " ")

@@ -14,9 +14,11 @@ from hypothesis import strategies as st
 from envcfg.bind import Bind
 from envcfg.cli import COMMANDS, build_parser, split_command
 from envcfg.commands import job, wrap
-from envcfg.commands.options.arguments import write_removal, write_setting
-from envcfg.commands.options.option import Option, Table, write_options
-from envcfg.commands.options.step import STEP, read_step, wrap_words
+from envcfg.commands.options import read_step
+from envcfg.core.option import Option, Table, write_options
+from envcfg.core.step import wrap_words
+from envcfg.core.step_options import STEP, StepOptions
+from envcfg.core.values import write_removal, write_setting
 from envcfg.errors import UsageError
 from envcfg.parser import Parser
 from envcfg.profile.read.entries import name_problem
@@ -182,6 +184,10 @@ def test_no_two_options_share_a_name_but_in_a_list() -> None:
         assert len(flags) == len(set(flags))
         shared = [each.name for each in options_of(table) if each.kind != "many"]
         assert len(shared) == len(set(shared))
+
+
+def test_the_record_of_a_step_has_the_options_of_the_table() -> None:
+    assert set(StepOptions._fields) == {each.name for each in options_of(STEP)}
 
 
 @pytest.mark.parametrize("command", TABLES)

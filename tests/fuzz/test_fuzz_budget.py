@@ -13,7 +13,7 @@ from jobs import Job, text
 
 from envcfg import cli
 from envcfg.budget import Budget
-from envcfg.commands.options import inspection
+from envcfg.core import image_facts
 from envcfg.image.environment import shell_assignments
 from envcfg.image.metadata import bases_of
 from envcfg.image.python import distributions
@@ -200,7 +200,7 @@ def test_inspect_ends_with_an_error(
     monkeypatch: pytest.MonkeyPatch,
     capfd: pytest.CaptureFixture[str],
 ) -> None:
-    monkeypatch.setattr("envcfg.commands.inspect._SECONDS", 0.3)
+    monkeypatch.setattr("envcfg.core.inspection._SECONDS", 0.3)
     assert cli.main(["inspect", str(endless_image)]) == 4
     said = capfd.readouterr().err
     assert "reading it takes more than 0.3 s of processor time" in said
@@ -209,8 +209,8 @@ def test_inspect_ends_with_an_error(
 def test_wrap_goes_on_without_the_facts(
     endless_image: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(inspection, "PATIENCE", 0.3)
-    read, findings = inspection.read_image(str(endless_image))
+    monkeypatch.setattr(image_facts, "PATIENCE", 0.3)
+    read, findings = image_facts.read_image(str(endless_image))
     assert not read.facts
     assert [each.rule for each in findings] == ["image-not-read"]
     assert "takes more than 0.3 s of processor time" in findings[0].message

@@ -7,7 +7,6 @@ same table of options, so that a new option is tried by itself.
 
 from __future__ import annotations
 
-import argparse
 import re
 from itertools import chain
 from pathlib import Path
@@ -18,7 +17,7 @@ from hypothesis import strategies as st
 
 from envcfg import cli
 from envcfg.commands import wrap
-from envcfg.commands.options.option import Option
+from envcfg.core.option import Option
 from fuzzing import tries
 from support import bash, envcfg
 
@@ -71,7 +70,7 @@ def takes(option: Option, text: str) -> bool:
     """Tell whether *option* takes a text."""
     try:
         value = option.read(text)
-    except (argparse.ArgumentTypeError, ValueError):
+    except ValueError:
         return False
     return option.choices is None or value in option.choices
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from envcfg.commands.hosting import judge_image
+from envcfg.core.inspection import judge_image
 from envcfg.errors import UsageError
 from envcfg.findings import Finding
 from envcfg.image.chain import Chain

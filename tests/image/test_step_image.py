@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from made_forms import squash
 
-from envcfg.commands.options import inspection
-from envcfg.commands.options.inspection import read_image
+from envcfg.core import image_facts
+from envcfg.core.image_facts import read_image
 from envcfg.image.cache import CachedImage, identify, keep, recall
 from envcfg.image.deadline import DeadlineTree, TimeIsUpError
 from envcfg.image.metadata import bases_of
@@ -114,7 +114,7 @@ def test_what_is_kept_is_what_is_used(
 ) -> None:
     before, (note,) = read_image(str(file))
     assert note.rule == "image-read"
-    monkeypatch.setattr(inspection, "_look", pytest.fail)
+    monkeypatch.setattr(image_facts, "_look", pytest.fail)
     assert read_image(str(file)) == (before, [])
 
 
@@ -164,11 +164,11 @@ def test_what_cannot_be_read_is_a_note_and_no_end(
 def test_reading_ends_when_the_time_is_up_and_is_tried_again(
     file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(inspection, "PATIENCE", -1.0)
+    monkeypatch.setattr(image_facts, "PATIENCE", -1.0)
     read, (note,) = read_image(str(file))
     assert (read, note.rule) == (Read(), "image-not-read")
     assert note.message == "its facts are not known: it takes longer than -1 s"
-    monkeypatch.setattr(inspection, "PATIENCE", 60.0)
+    monkeypatch.setattr(image_facts, "PATIENCE", 60.0)
     read, _ = read_image(str(file))
     assert read.facts["rocm"][0] == "6.2.4"
 

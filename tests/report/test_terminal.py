@@ -246,18 +246,18 @@ def test_what_may_be_styled(
 @pytest.mark.parametrize("name", ["FORCE_COLOR", "CLICOLOR_FORCE"])
 @pytest.mark.parametrize("arguments", COMMANDS, ids=" ".join)
 def test_colours_go_through_a_pipe_where_they_are_asked_for(
-    tmp_path: Path, arguments: tuple[str, ...], name: str
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    arguments: tuple[str, ...],
+    name: str,
 ) -> None:
     for log in ("log", "evil"):
         (tmp_path / log).write_text(text(Job(ranks_per_node=2, fallen=frozenset({1}))))
-    known = {each: os.environ[each] for each in os.environ if each != "NO_COLOR"}
-    done = subprocess.run(
-        [sys.executable, "-m", "envcfg", *arguments],
-        capture_output=True,
-        check=False,
-        cwd=tmp_path,
-        env={**known, "TERM": "dumb", name: "1"},
-    )
-    assert done.stdout
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("TERM", "dumb")
+    monkeypatch.setenv(name, "1")
+    done = envcfg(*arguments)
+    assert done.out
     if arguments[0] in ("check-log", "explain"):
-        assert b"\x1b[" in done.stdout
+        assert b"\x1b[" in done.out

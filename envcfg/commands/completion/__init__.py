@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from envcfg.errors import UsageError
-from envcfg.parser import Formatter
 
 SHELLS = ("bash", "zsh", "fish", "tcsh")
 _EPILOG = """\
@@ -34,8 +33,6 @@ def add_parser(commands: argparse._SubParsersAction[Any]) -> None:
         description="Write what lets a shell complete commands, options and their values.",
         usage=f"envcfg completion {'|'.join(SHELLS)}",
         epilog=_EPILOG,
-        formatter_class=Formatter,
-        allow_abbrev=False,
     )
     parser.add_argument(
         "shell", metavar="SHELL", nargs="?", choices=SHELLS, help=", ".join(SHELLS)

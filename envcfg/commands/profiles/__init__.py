@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import Any
 
-from envcfg.commands.options.selection import open_catalog, untrusted
 from envcfg.commands.printing import say
+from envcfg.core.selection import open_catalog, untrusted
 from envcfg.errors import UsageError
-from envcfg.parser import Formatter, Parser
+from envcfg.parser import Parser
 
 # What each action does; its module is imported when it is chosen.
 ACTIONS = {
@@ -44,8 +44,6 @@ def add_parser(commands: argparse._SubParsersAction[Any]) -> None:
         description="List, show, check, compare and start profiles.",
         usage="envcfg profiles ACTION [options]",
         epilog=_EPILOG,
-        formatter_class=Formatter,
-        allow_abbrev=False,
     )
     actions = parser.add_subparsers(
         dest="action", metavar="ACTION", prog="envcfg profiles", parser_class=Parser
@@ -58,8 +56,6 @@ def add_parser(commands: argparse._SubParsersAction[Any]) -> None:
             description=module.DESCRIPTION,
             usage=f"envcfg profiles {name} {module.USAGE}",
             epilog=module.EPILOG,
-            formatter_class=Formatter,
-            allow_abbrev=False,
         )
         module.add_options(added)
 

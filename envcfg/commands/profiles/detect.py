@@ -5,12 +5,14 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from typing import TYPE_CHECKING
 
 from envcfg.characters import one_line
-from envcfg.commands.machine import job_kind
-from envcfg.commands.options.selection import this_machine
+from envcfg.core.machine import job_kind
 from envcfg.profile.catalog import Catalog
-from envcfg.profile.detect import Detection, Machine, detect
+
+if TYPE_CHECKING:
+    from envcfg.core.profiles import Detected
 
 DESCRIPTION = "Say which profile fits this machine, and why; and why the others do not."
 USAGE = "[--json]"
@@ -34,9 +36,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace, catalog: Catalog) -> int:
     """Ask every profile, and print the answers."""
-    machine = this_machine()
-    detection = detect(catalog, machine)
-    _put(detection, machine, as_json=options.json)
+    from envcfg.core.profiles import detect_here
+
+    detected = detect_here(catalog)
+    detection = detected.detection
+    _put(detected, as_json=options.json)
     for path in map(one_line, detection.broken):
         sys.stderr.write(
             f"envcfg: warning: {path}: cannot be used, and was not asked\n"
@@ -47,22 +51,23 @@ def run(options: argparse.Namespace, catalog: Catalog) -> int:
     return {0: 3, 1: 0}.get(len(detection.found), 2)
 
 
-def _put(detection: Detection, machine: Machine, *, as_json: bool) -> None:
+def _put(detected: Detected, *, as_json: bool) -> None:
     from envcfg.report.profile import detect as profile_detect
 
     if as_json:
-        sys.stdout.write(profile_detect.detect_json(detection, machine))
+        sys.stdout.write(profile_detect.detect_json(*detected))
     else:
         from envcfg.report.styled import put
 
-        put(profile_detect.detect_lines(detection, machine))
+        put(profile_detect.detect_lines(*detected))
         if chosen := os.environ.get("ENVCFG_PROFILE"):
             put([("yellow", f"ENVCFG_PROFILE={chosen} goes before this")])
     sys.stdout.flush()
-    if len(detection.found) > 1:
+    found = detected.detection.found
+    if len(found) > 1:
         sys.stderr.write("envcfg: error: more than one profile fits\n")
         sys.stderr.write("  hint: choose one with --profile or ENVCFG_PROFILE\n")
-    elif not detection.found and not os.environ.get("ENVCFG_PROFILE"):
+    elif not found and not os.environ.get("ENVCFG_PROFILE"):
         job = job_kind()
         then = (
             f"wrap asks for one in a {job} job" if job else "workstation will be used"

@@ -4,13 +4,9 @@ from __future__ import annotations
 
 import argparse
 import sys
-from typing import TYPE_CHECKING
 
-from envcfg.commands.profiles.facts import add_facts, facts_of
+from envcfg.commands.profiles.show import add_facts, facts_of
 from envcfg.profile.catalog import Catalog
-
-if TYPE_CHECKING:
-    from envcfg.profile.look.view import View
 
 DESCRIPTION = "Say what differs between two profiles, families and layers included."
 USAGE = "A B [--fact NAME=VALUE]... [options]"
@@ -36,21 +32,13 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace, catalog: Catalog) -> int:
     """Print what differs."""
-    from envcfg.profile.look.difference import differences
+    from envcfg.core.profiles import compare
     from envcfg.report.profile.diff import diff_json, diff_lines
     from envcfg.report.styled import put
 
-    old, new = options.old, options.new
-    found = differences(_view(old, options, catalog), _view(new, options, catalog))
+    compared = compare(catalog, options.old, options.new, **facts_of(options))
     if options.json:
-        sys.stdout.write(diff_json(old, new, found))
+        sys.stdout.write(diff_json(*compared))
     else:
-        put(diff_lines(old, new, found))
-    return int(bool(found))
-
-
-def _view(name: str, options: argparse.Namespace, catalog: Catalog) -> View:
-    from envcfg.profile.look.view import look_at
-
-    profile = catalog.load(name)
-    return look_at(profile, catalog.layers(name), facts_of(profile, options))
+        put(diff_lines(*compared))
+    return int(bool(compared.found))

@@ -5,16 +5,11 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 from envcfg.characters import one_line
 from envcfg.errors import OutputError, UsageError
 from envcfg.profile.catalog import Catalog
 from envcfg.profile.words import PROFILE_NAME
-
-if TYPE_CHECKING:
-    from envcfg.profile.site.model import Site
 
 DESCRIPTION = """\
 Write a commented starter for a system of your own, with what this machine
@@ -56,9 +51,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace, catalog: Catalog) -> int:
     """Write the starter."""
-    from datetime import date
-
-    from envcfg.commands.site import this_site
+    from envcfg.core.profiles import draft
     from envcfg.failure import STDOUT
     from envcfg.outputs import (
         Output,
@@ -66,8 +59,6 @@ def run(options: argparse.Namespace, catalog: Catalog) -> int:
         descriptor_of,
         write_outputs,
     )
-    from envcfg.profile.draft import starter
-    from envcfg.profile.site.entries import Draft
 
     name = options.name
     if not PROFILE_NAME.fullmatch(name):
@@ -87,17 +78,7 @@ def run(options: argparse.Namespace, catalog: Catalog) -> int:
     if path and not is_named and not _is_stream(path):
         msg = f"--output {path}: the file must be named {name}.yaml"
         raise UsageError(msg, hint="the name of a profile is that of its file")
-    if options.extends:
-        catalog.files(options.extends)
-    site = None if options.blank else this_site()
-    parent, why = _family(options.extends, site)
-    today = date.today().isoformat()
-    sections: Mapping[str, str] = {}
-    if site:
-        claimed_by = _claimed_by(site.cluster, catalog)
-        sections = Draft(site, claimed_by=claimed_by, today=today).sections()
-    family = catalog.load(parent)
-    text = starter(name, parent, family, today, why=why, sections=sections)
+    text = draft(catalog, name, extends=options.extends, is_blank=options.blank)
     output = Output(
         name=path,
         option="--output",
@@ -119,41 +100,6 @@ def run(options: argparse.Namespace, catalog: Catalog) -> int:
         f"  hint: envcfg profiles validate {path}\n"
     )
     return 0
-
-
-def _family(given: str | None, site: Site | None) -> tuple[str, str | None]:
-    """Return the profile to build on, and by what it was chosen.
-
-    Raises:
-        UsageError: none is given, and the machine does not tell.
-    """
-    from envcfg.profile.site.model import family_of
-
-    if site is None:
-        if given is None:
-            msg = "--extends is missing: --blank asks nothing of this machine"
-            raise UsageError(
-                msg, hint="--extends FAMILY; envcfg profiles list has them"
-            )
-        return given, None
-    found, why = family_of(site)
-    if given is not None:
-        return given, "as it was asked for"
-    if found is None:
-        msg = f"--extends is missing: {why}"
-        hint = "--extends FAMILY; or try it in a job, on a node with GPUs"
-        raise UsageError(msg, hint=hint)
-    return found, why
-
-
-def _claimed_by(cluster: str | None, catalog: Catalog) -> str | None:
-    """Return the profile that the name of this cluster leads to."""
-    from envcfg.profile.detect import Machine, detect
-
-    if cluster is None:
-        return None
-    found = detect(catalog, Machine(cluster=cluster, host="")).found
-    return found[0].name if found else None
 
 
 def _is_stream(path: str) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 
 from envcfg.characters import one_line
@@ -40,45 +39,16 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace, catalog: Catalog) -> int:
     """Check every file, and print what is wrong."""
-    from envcfg.profile.validate import validate
+    from envcfg.core.profiles import validate
     from envcfg.report.findings import Result
 
-    result = {}
-    unread = []
-    for given in options.files:
-        files = _files(given)
-        if not files:
-            unread.append(
-                f"envcfg: error: {one_line(given)}: no profile in this folder: its name "
-                "ends in .yaml\n"
-            )
-        for path in files:
-            if problem := _unreadable(path):
-                said = f"{one_line(path)}: cannot be read: {problem}"
-                unread.append(f"envcfg: error: {said}\n")
-            else:
-                result[path] = validate(path, catalog)
-    code = put_result(Result(result), options.format, strict=options.strict)
-    sys.stderr.write("".join(unread))
+    found, unread = validate(catalog, options.files)
+    code = put_result(Result(found), options.format, strict=options.strict)
+    for path, why in unread:
+        sys.stderr.write(f"envcfg: error: {one_line(path)}: {why}\n")
     if unread:
         sys.stderr.write(
             "  hint: a profile is a file; envcfg profiles list has names\n"
         )
         return EXIT_CANNOT
     return code
-
-
-def _files(given: str) -> list[str]:
-    """Return the profiles of a folder, or the file itself."""
-    if not os.path.isdir(given):
-        return [given]
-    names = sorted(name for name in os.listdir(given) if name.endswith(".yaml"))
-    return [os.path.join(given, name) for name in names]
-
-
-def _unreadable(path: str) -> str | None:
-    try:
-        with open(path, "rb"):
-            return None
-    except OSError as err:
-        return err.strerror

@@ -1,8 +1,13 @@
-"""What an option is: from one table argparse reads it, and it is written back as words."""
+"""What an option is: from one table it is read, and written back as words."""
 
-import argparse
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Literal, NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from os import PathLike
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+from envcfg.errors import UsageError, suggest
+
+# What a program gives to an option.
+Given: TypeAlias = "str | PathLike[str] | int | Sequence[str | int] | None"
 
 
 class Option(NamedTuple):
@@ -14,7 +19,7 @@ class Option(NamedTuple):
         metavar: what stands there for its value; None: its choices, if it takes a value.
         kind: ``one`` value, of which the last counts; ``many``, in a list; ``maybe`` one,
             else *alone*; a ``switch``, on or off.
-        read: makes a value of a text; raises ``ArgumentTypeError`` with what is wrong.
+        read: makes a value of a text; raises ``ValueError`` with what is wrong.
         write: makes of a value a text that *read* takes for the same value; None where
             another option with the same *dest* has to.
         choices: the texts that there are, if any may not stand.
@@ -47,18 +52,50 @@ class Option(NamedTuple):
 Table = Mapping[str, Sequence[Option]]
 
 
-def add_options(parser: argparse.ArgumentParser, table: Table) -> None:
-    """Let *parser* read all options of *table*."""
-    for title, options in table.items():
-        group = parser.add_argument_group(title)
-        for option in options:
-            add_option(group, option)
+def read_options(table: Table, given: Iterable[tuple[str, Given]]) -> dict[str, Any]:
+    """Return the values of all options of *table*, by name, as a command line gives them.
+
+    Args:
+        table: all options that there are.
+        given: an option's flag without dashes, ``_`` for ``-``, and what it is given, in
+            order: a text or a number; of ``many`` also several; True: the option alone.
+            None and False leave it as by default.
+
+    Raises:
+        UsageError: there is no such option, or it does not take this.
+    """
+    rows = [each for options in table.values() for each in options]
+    known = {each.flag[2:].replace("-", "_"): each for each in rows}
+    values: dict[str, Any] = {
+        each.name: [] if each.kind == "many" else each.default for each in rows
+    }
+    for name, said in given:
+        option = known.get(name)
+        if option is None:
+            msg = f"there is no option {name}"
+            raise UsageError(msg, hint=suggest(name, known))
+        if said is None or said is False:
+            continue
+        if option.kind == "many":
+            several = said if isinstance(said, (tuple, list)) else [said]
+            values[option.name] += [_read(option, str(each)) for each in several]
+        elif said is True and option.kind != "one":
+            values[option.name] = True if option.kind == "switch" else option.alone
+        else:
+            values[option.name] = _read(option, str(said))
+    return values
 
 
-def add_option(group: argparse._ActionsContainer, option: Option) -> None:
-    """Let the parser of *group* read *option*."""
-    names = [option.short, option.flag] if option.short else [option.flag]
-    group.add_argument(*names, **_declaration(option))
+def _read(option: Option, text: str) -> Any:  # noqa: ANN401  # any option's
+    try:
+        value = option.read(text)
+    except ValueError as err:
+        msg = f"{option.flag}: {err}"
+        raise UsageError(msg, hint=f"as {option.flag} of envcfg wrap and job") from None
+    if option.choices is not None and value not in option.choices:
+        msg = f"{option.flag}: unknown value {text!r}"
+        raise UsageError(msg, hint=suggest(text, option.choices))
+    return value
 
 
 def write_options(table: Table, values: Mapping[str, Any]) -> Iterator[str]:
@@ -78,48 +115,6 @@ def write_options(table: Table, values: Mapping[str, Any]) -> Iterator[str]:
         for value in values[name] if many else [values[name]]:
             said = (_words(option, value) for option in options)
             yield from next(filter(None, said), ())
-
-
-def _declaration(option: Option) -> dict[str, Any]:
-    """Return what argparse calls the columns of the table."""
-    if option.kind == "switch":
-        return {"action": "store_true", "dest": option.name, "help": option.help}
-    columns: dict[str, Any] = {
-        "dest": option.name,
-        "help": option.help,
-        "metavar": option.metavar,
-        "type": option.read,
-        "choices": option.choices,
-        "default": option.default,
-        "required": option.required,
-    }
-    if option.spares:
-        columns |= {"action": _Sparing, "spares": option.spares}
-    elif option.kind == "many":
-        columns |= {"action": "append", "default": []}
-    elif option.kind == "maybe":
-        columns |= {"nargs": "?", "const": option.alone}
-    return columns
-
-
-class _Sparing(argparse.Action):
-    """Keep a value, and require another option no more."""
-
-    def __init__(self, *, spares: str, **columns: Any) -> None:  # noqa: ANN401
-        super().__init__(**columns)
-        self.spares = spares
-
-    def __call__(
-        self,
-        parser: argparse.ArgumentParser,
-        namespace: argparse.Namespace,
-        values: Any,  # noqa: ANN401  # as in argparse
-        option_string: str | None = None,
-    ) -> None:
-        parser._option_string_actions[self.spares].required = False  # noqa: SLF001
-        parser._registry_get("action", None, None)(  # noqa: SLF001
-            self.option_strings, self.dest
-        )(parser, namespace, values, option_string)
 
 
 def _words(option: Option, value: Any) -> Sequence[str]:  # noqa: ANN401  # any option's

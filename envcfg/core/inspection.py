@@ -1,27 +1,87 @@
-"""An image in its host: the profile's binds over it, and whether its libraries load."""
+"""What is in an image, and whether its libraries would load in its host."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
+from shutil import which
+from typing import TYPE_CHECKING, NamedTuple
 
-from envcfg.commands.options.inspection import step_facts
+from envcfg.budget import Budget
+from envcfg.core.image_facts import step_facts
+from envcfg.errors import OutputError
 from envcfg.findings import Finding
 from envcfg.image.chain import Chain, Setting, follow, judge_chain
 from envcfg.image.communication import loaded_plugin
 from envcfg.image.fact_patterns import load_signs
+from envcfg.image.facts import inspect_tree
+from envcfg.image.host import Host, parse_host
 from envcfg.image.layers import Mount, Overlay
 from envcfg.image.library_index import LibraryIndex
+from envcfg.image.open import open_image
 from envcfg.image.record import Inspection
-from envcfg.image.tree import FolderTree, Tree
+from envcfg.image.tree import MOST_BYTES, FolderTree, Tree
 
 if TYPE_CHECKING:
-    from envcfg.image.host import Host
     from envcfg.profile.facts import Facts
     from envcfg.profile.model import Profile
 
+
 # By which the loader and NCCL find libraries; the job has the profile's.
 _FINDING = ("LD_LIBRARY_PATH", "LD_PRELOAD", "NCCL_NET_PLUGIN")
+# The largest images take a few seconds, and 200 MB.
+_SECONDS, _MEGABYTES = 120.0, 2000.0
+
+
+class Inspected(NamedTuple):
+    """What was read of an image, and what is loaded with NCCL and its plug-in."""
+
+    found: Inspection
+    chain: Chain
+
+
+def inspect(
+    image: str, *, profile: str | None = None, host: Host | None = None
+) -> Inspected:
+    """Return what is in *image*: a file, a folder, or a name that the runtime here knows.
+
+    Args:
+        image: nothing of it is run, and nothing is unpacked.
+        profile: whose binds are laid over it; None: none are.
+        host: the machine that they come from; None: this one.
+
+    Raises:
+        OutputError: it cannot be read; also ``ImageError`` and ``ProfileError``.
+    """
+    program = next(filter(which, ("apptainer", "singularity")), None)
+    try:
+        with (
+            Budget(image, seconds=_SECONDS, megabytes=_MEGABYTES),
+            open_image(image, program=program) as (tree, metadata),
+        ):
+            found = inspect_tree(tree, metadata, image)
+            chain, findings = judge_image(tree, found, profile, host)
+    except OSError as err:
+        msg = f"{image}: cannot be read: {err.strerror or err}"
+        raise OutputError(
+            msg, hint="is it whole? a download may have ended early"
+        ) from err
+    return Inspected(found._replace(findings=(*findings, *found.findings)), chain)
+
+
+def read_host_file(name: str) -> Host:
+    """Return the machine that a file of ``envcfg inspect --host`` describes.
+
+    Raises:
+        OutputError: it cannot be read; also ``ImageError``.
+    """
+    try:
+        with open(name, "rb") as file:
+            data = file.read(MOST_BYTES)
+    except OSError as err:
+        msg = f"{name}: cannot be read: {err.strerror}"
+        hint = "make one on a compute node: envcfg inspect --host -o host.json"
+        raise OutputError(msg, hint=hint) from err
+    return parse_host(data.decode("utf-8", "replace"), name)
 
 
 def judge_image(
@@ -43,7 +103,7 @@ def judge_image(
     chosen: Profile | None = None
     facts: Facts | None = None
     if profile is not None:
-        from envcfg.commands.options.selection import open_catalog
+        from envcfg.core.selection import open_catalog
 
         catalog = open_catalog()
         chosen = catalog.load(profile)

@@ -30,7 +30,7 @@ def read_image(image: str) -> tuple[Read, list[Finding]]:
     known, folder = identify(image), kept_folder(os.environ)
     kept = recall(folder, known) if known and folder else None
     is_empty = known is not None and known.size == 0
-    memory = kept or (Memory(why="an empty file") if is_empty else _look(image))
+    memory = kept or (CachedImage(why="an empty file") if is_empty else _look(image))
     # What has failed may not fail again: rights, a file system, this Python.
     if known and folder and not kept and not memory.why:
         keep(folder, known, memory)

@@ -9,7 +9,7 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from envcfg.commands.machine import cluster_name, current_folder, interfaces, job_kind
+from envcfg.core.machine import cluster_name, current_folder, interfaces, job_kind
 from envcfg.errors import UsageError
 from envcfg.findings import Finding
 from envcfg.launchers import is_local

@@ -1,18 +1,16 @@
-"""``envcfg wrap --from``: from a job script to the short one that replaces it."""
+"""From a job script to the short one that replaces it."""
 
 from __future__ import annotations
 
-import argparse
-import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from envcfg.budget import Budget
 from envcfg.characters import one_line
-from envcfg.commands.options.option import write_options
-from envcfg.commands.options.selection import open_catalog
-from envcfg.commands.options.step import STEP
-from envcfg.commands.printing import check_script, put_script, write
+from envcfg.conversion.model import Converted
+from envcfg.core.option import write_options
+from envcfg.core.selection import open_catalog
+from envcfg.core.step_options import STEP
 from envcfg.errors import OutputError, UsageError
 from envcfg.launch.plan import Options
 from envcfg.launch.resolve import resolve
@@ -20,7 +18,7 @@ from envcfg.mark import has_mark
 from envcfg.profile.words import format_word
 
 if TYPE_CHECKING:
-    from envcfg.conversion.model import Converted, Step
+    from envcfg.conversion.model import Step
     from envcfg.conversion.trace import Script
     from envcfg.profile.catalog import Catalog
     from envcfg.profile.model import Profile
@@ -34,40 +32,61 @@ _SHELLS = frozenset({"bash", "sh", "dash", "ash", "ksh"})
 _MARK = b"\xef\xbb\xbf"  # by which editors begin a file
 
 
-def convert_script(
-    options: argparse.Namespace, command: Sequence[str] | None, argv: Sequence[str]
-) -> int:
-    """Print or write the script that replaces another one; say what is not in it.
+Tell = Callable[[str, "str | None"], object]
+
+
+class Conversion(NamedTuple):
+    """A script that replaces another one.
+
+    Attributes:
+        converted: what it is made of, and what could not be carried over.
+        script: its text.
+    """
+
+    converted: Converted
+    script: str
+
+
+def convert_file(
+    path: str,
+    values: Mapping[str, Any],
+    *,
+    made_by: Sequence[str],
+    tell: Tell = lambda _text, _hint: None,
+) -> Conversion:
+    """Return the short script that replaces a job script.
 
     Args:
-        options: those of ``wrap``, with ``script``.
-        command: the words behind ``--``; the script has them, so there is to be none.
-        argv: the whole command line, for the header.
+        path: of the one that there is.
+        values: of the options ``STEP``, by name, which go before what the script says.
+        made_by: the command line that makes it again, for its header.
+        tell: takes a note on the system that it is for, and a hint.
+
+    Raises:
+        UsageError: it is no script of bash, or nothing can be made of it.
+        OutputError: it cannot be read, or a part of it cannot be carried over.
     """
-    from envcfg.conversion.script import convert, job_text, left_text
+    from envcfg.conversion.script import convert, job_text
     from envcfg.conversion.settings import read_settings
     from envcfg.conversion.step import find_step
     from envcfg.conversion.trace import read_script
     from envcfg.lint.source import Sources
 
-    _check(options, command)
-    check_script(options, [options.script])
-    with Budget(options.script, seconds=30, megabytes=500):
-        text = _mended(options.script)
+    with Budget(path, seconds=30, megabytes=500):
+        text = _mended(path)
         sources = Sources()
-        source = sources.add(options.script, text)
+        source = sources.add(path, text)
         script = read_script(source, sources)
         for why, at in script.model.unread.items():
             line = script.line(max(at - source.base, 0))
-            msg = f"{options.script}:{line}: this part cannot be carried over: {why}"
+            msg = f"{path}:{line}: this part cannot be carried over: {why}"
             raise OutputError(msg, hint="make the script simpler")
         catalog = open_catalog()
-        name = options.profile or _recognised(script, catalog)
+        name = values["profile"] or _recognised(script, catalog, tell)
         profile = catalog.load(name) if name else None
-        find = _faults(profile, options.script)
+        find = _faults(profile, path)
         step = find_step(script, pins=bool(profile and profile.cpu_masks))
         settings = read_settings(script, _covered(profile), find(source.chars))
-        values = vars(options)
         step = _accepted(step, script, profile)
         converted = convert(
             script,
@@ -81,28 +100,7 @@ def convert_script(
                 text.encode("utf-8", "surrogateescape").decode("latin-1")
             ),
         )
-    for each in converted.left:
-        sys.stderr.write(
-            f"envcfg: warning: not carried over: {one_line(left_text(each))}\n"
-        )
-    made = job_text(converted, options.script, argv)
-    if options.json:
-        write(_json(converted, options.script, made))
-    else:
-        put_script(options, made, [options.script], is_sourced=True)
-    return 0
-
-
-def _check(options: argparse.Namespace, command: Sequence[str] | None) -> None:
-    if command is not None:
-        msg = "--from takes the command from the script, and one stands behind --"
-        raise UsageError(msg, hint="leave out one of them")
-    if options.what != "script":
-        msg = f"--from makes a script, so it excludes --print {options.what}"
-        raise UsageError(msg, hint="--json has what it is made of")
-    if not options.script:
-        msg = "--from is empty"
-        raise UsageError(msg, hint="is the variable set that it comes from?")
+    return Conversion(converted, job_text(converted, path, made_by))
 
 
 def _mended(path: str) -> bytes:
@@ -139,19 +137,18 @@ def _check_shell(path: str, text: bytes) -> None:
         raise UsageError(msg, hint="name a script of bash or sh")
 
 
-def _recognised(script: Script, catalog: Catalog) -> str | None:
+def _recognised(script: Script, catalog: Catalog, tell: Tell) -> str | None:
     from envcfg.lint.system import recognise
 
     read = [each for each in script.sources.all if each.base in script.model.read]
     found = recognise(read)
+    path = one_line(script.source.path)
     if found is None or found.profile not in catalog.names():
         what = "its system is not recognised, so that the job detects it"
-        sys.stderr.write(f"envcfg: note: {one_line(script.source.path)}: {what}\n")
-        sys.stderr.write("  hint: --profile NAME says which it is\n")
+        tell(f"{path}: {what}", "--profile NAME says which it is")
         return None
     said = f"is for {found.profile}, by {', '.join(found.signs)}"
-    path = one_line(script.source.path)
-    sys.stderr.write(f"envcfg: note: {path} {said}; --profile says otherwise\n")
+    tell(f"{path} {said}; --profile says otherwise", None)
     return found.profile
 
 
@@ -238,20 +235,3 @@ def _given(values: Mapping[str, object]) -> set[str]:
         for each in options
         if each.flag in _SINGLE and values[each.name] != each.default
     }
-
-
-def _json(converted: Converted, path: str, text: str) -> str:
-    from envcfg.report.document import json_text
-
-    return json_text(
-        {
-            "schema_version": 1,
-            "from": path,
-            "profile": converted.profile,
-            "words": converted.words,
-            "directives": converted.directives,
-            "done_by_envcfg": converted.taken,
-            "not_carried_over": converted.left,
-            "script": text,
-        }
-    )

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import argparse
 import os
 import re
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
-from envcfg.commands.options.numbers import number_of
-from envcfg.commands.options.option import Option, Table
+from envcfg.core.option import Option, Table
+from envcfg.core.values import number_of
 from envcfg.errors import UsageError
 from envcfg.profile.words import is_plain
 from envcfg.request.amounts import array_tasks, mebibytes, seconds
-from envcfg.request.shape import Asked, Signal, shape_of
-
-if TYPE_CHECKING:
-    from envcfg.launch.plan import Plan
-    from envcfg.profile.model import Profile
+from envcfg.request.shape import Asked, Signal
 
 _OPTION = re.compile(r"--?[A-Za-z][A-Za-z0-9_-]*")
 _SIGNAL = re.compile(
@@ -28,7 +23,7 @@ _SIGNAL = re.compile(
 def _plain(text: str) -> str:
     if not is_plain(text):
         msg = f"{text!r} holds what a line of a job script cannot: a space, a quote, #, \\"
-        raise argparse.ArgumentTypeError(msg)
+        raise ValueError(msg)
     return text
 
 
@@ -36,7 +31,7 @@ def _argument(text: str) -> str:
     option, _, value = text.partition("=")
     if not (_OPTION.fullmatch(option) and (is_plain(value) or not value)):
         msg = f"{text!r} is no option, as in --request-arg=--reservation=NAME"
-        raise argparse.ArgumentTypeError(msg)
+        raise ValueError(msg)
     return text
 
 
@@ -44,10 +39,7 @@ def _read_by(read: Callable[[str], int]) -> Callable[[str], str]:
     """Return what takes a text as it is, if *read* can read it."""
 
     def check(text: str) -> str:
-        try:
-            read(text)
-        except ValueError as err:
-            raise argparse.ArgumentTypeError(str(err)) from err
+        read(text)
         return text
 
     return check
@@ -60,12 +52,8 @@ def _signal(text: str) -> Signal:
     match = _SIGNAL.fullmatch(text)
     if not match:
         msg = f"{text!r} is no warning, as in 120 (seconds) or TERM@300"
-        raise argparse.ArgumentTypeError(msg)
+        raise ValueError(msg)
     return Signal(match["name"] or "USR1", int(match["seconds"]))
-
-
-def _write_signal(signal: Signal) -> str:
-    return f"{signal.name}@{signal.seconds}"
 
 
 _gpus = number_of("GPUs")
@@ -145,7 +133,7 @@ _BEHAVIOUR = (
         "warn the program before the time limit, by USR1 where no name is given",
         "[NAME@]SECONDS",
         read=_signal,
-        write=_write_signal,
+        write=lambda signal: f"{signal.name}@{signal.seconds}",
     ),
     Option(
         "--requeue",
@@ -164,44 +152,52 @@ REQUEST: Table = {"what to ask for": (*_AMOUNTS, *_NAMED, *_BEHAVIOUR)}
 _SLURM = {"--log": "--output"}  # its own names, where they differ
 
 
-def read_request(options: argparse.Namespace, command: Sequence[str]) -> Asked:
-    """Return what the options ask for; *command* names the job where they do not."""
-    given = {each.flag: getattr(options, each.name) for each in _NAMED}
+def asked_for(values: Mapping[str, Any], command: Sequence[str]) -> Asked:
+    """Return what the *values* of ``REQUEST``, by name, ask for.
+
+    The *command* names the job where they do not.
+    """
+    given = {each.flag: values[each.name] for each in _NAMED}
     named = {
         _SLURM.get(flag, flag): value
         for flag, value in given.items()
         if value is not None
     }
     named.setdefault("--job-name", _job_name(command))
-    signal = options.signal
-    if options.requeue and signal is None:
+    signal = values["signal"]
+    if values["requeue"] and signal is None:
         signal = Signal("USR1", 120)
     return Asked(
-        nodes=options.nodes,
-        gpus=options.gpus,
-        gpus_per_node=options.gpus_per_node,
-        cpus_per_gpu=options.cpus_per_gpu,
-        memory_per_gpu=options.mem_per_gpu,
-        nvme=options.nvme,
-        seconds=None if options.time is None else seconds(options.time),
-        exclusive=options.exclusive,
-        requeue=options.requeue,
+        nodes=values["nodes"],
+        gpus=values["gpus"],
+        gpus_per_node=values["gpus_per_node"],
+        cpus_per_gpu=values["cpus_per_gpu"],
+        memory_per_gpu=values["mem_per_gpu"],
+        nvme=values["nvme"],
+        seconds=None if values["time"] is None else seconds(values["time"]),
+        exclusive=values["exclusive"],
+        requeue=values["requeue"],
         signal=signal,
         named=named,
-        extra=tuple(options.request_arg),
+        extra=tuple(values["request_arg"]),
     )
 
 
-def share_out(options: argparse.Namespace) -> None:
-    """Let ``--ntasks``, which counts on all nodes, stand for ``--ranks``.
+def ranks_per_node(values: Mapping[str, Any]) -> int | None:
+    """Return ``--ranks``, for which ``--ntasks`` may stand, which counts on all nodes.
+
+    Args:
+        values: of ``REQUEST`` and ``STEP``, by name.
 
     Raises:
         UsageError: nobody says on how many nodes, or they do not divide.
     """
-    tasks, nodes = options.ntasks, options.nodes
+    tasks: int | None = values["ntasks"]
+    nodes: int | None = values["nodes"]
+    ranks: int | None = values["ranks"]
     if tasks is None:
-        return
-    if options.ranks is not None:
+        return ranks
+    if ranks is not None:
         msg = "--ntasks and --ranks both say how many ranks there are"
         raise UsageError(msg, hint="--ranks counts them per node: leave one out")
     if nodes is None:
@@ -211,31 +207,7 @@ def share_out(options: argparse.Namespace) -> None:
     if tasks % nodes:
         msg = f"{tasks} tasks are not the same number on each of {nodes} nodes"
         raise UsageError(msg, hint=f"as in --ntasks {(tasks // nodes + 1) * nodes}")
-    options.ranks = tasks // nodes
-
-
-def with_cores(
-    options: argparse.Namespace, asked: Asked, profile: Profile, plan: Plan
-) -> Asked:
-    """Return *asked* with the cores of ``--cpus-per-task``, for each GPU.
-
-    Raises:
-        UsageError: both are given, or they are no whole number for each GPU.
-    """
-    cores = options.cpus_per_task
-    if cores is None:
-        return asked
-    if asked.cpus_per_gpu is not None:
-        msg = "--cpus-per-task and --cpus-per-gpu both say how many cores there are"
-        raise UsageError(msg, hint="leave one out")
-    shape, _ = shape_of(profile, plan, asked)
-    if cores * shape.tasks % shape.gpus:
-        msg = (
-            f"{cores} cores for each of {shape.tasks} tasks are no whole number for "
-            f"each of {shape.gpus} GPUs"
-        )
-        raise UsageError(msg, hint="--cpus-per-gpu N says how many for each GPU")
-    return asked._replace(cpus_per_gpu=cores * shape.tasks // shape.gpus)
+    return tasks // nodes
 
 
 def _job_name(command: Sequence[str]) -> str:

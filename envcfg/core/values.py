@@ -1,8 +1,11 @@
-"""Values of options: each read and checked on its own, for argparse, and written again."""
+"""Values of options: each read and checked on its own, and written again.
+
+What reads one raises ``ValueError`` with what is wrong.
+"""
 
 from __future__ import annotations
 
-import argparse
+from collections.abc import Callable
 
 from envcfg.bind import Bind, parse_binds
 from envcfg.profile.read.entries import name_problem
@@ -17,11 +20,8 @@ def read_binds(text: str) -> tuple[Bind, ...]:
     """Read SOURCE[:TARGET[:OPTIONS]], or several with commas between them."""
     if not text:
         msg = "is empty; is the variable set that it comes from?"
-        raise argparse.ArgumentTypeError(msg)
-    try:
-        return tuple(parse_binds(text))
-    except ValueError as err:
-        raise argparse.ArgumentTypeError(str(err)) from err
+        raise ValueError(msg)
+    return tuple(parse_binds(text))
 
 
 def write_binds(binds: tuple[Bind, ...]) -> str:
@@ -34,7 +34,7 @@ def read_pair(text: str) -> tuple[str, str]:
     name, separator, value = text.partition("=")
     if not separator or not name:
         msg = f"{text!r} is not NAME=VALUE"
-        raise argparse.ArgumentTypeError(msg)
+        raise ValueError(msg)
     return name, value
 
 
@@ -50,7 +50,7 @@ def read_setting(text: str) -> Change:
         return _checked(name), parse_word(value)
     except WordError as err:
         msg = f"{name}: {err}; {err.hint}"
-        raise argparse.ArgumentTypeError(msg) from err
+        raise ValueError(msg) from err
 
 
 def write_setting(change: Change) -> str | None:
@@ -76,7 +76,7 @@ def read_module(name: str) -> str:
 
     if not is_module(name):
         msg = f"{name!r} is no module, as in pytorch/2.7"
-        raise argparse.ArgumentTypeError(msg)
+        raise ValueError(msg)
     return name
 
 
@@ -87,7 +87,7 @@ def read_ranks(text: str) -> tuple[int, ...]:
         part.isascii() and part.isdigit() and len(part) <= _DIGITS for part in parts
     ):
         msg = f"{text!r} are no ranks: expected 2 or 0,8"
-        raise argparse.ArgumentTypeError(msg)
+        raise ValueError(msg)
     return tuple(dict.fromkeys(int(part) for part in parts))
 
 
@@ -103,14 +103,47 @@ def read_word(text: str) -> Word:
     """
     if not text:
         msg = "it is empty; is the variable set that it comes from?"
-        raise argparse.ArgumentTypeError(msg)
-    try:
-        return parse_word(text)
-    except WordError as err:
-        raise argparse.ArgumentTypeError(str(err)) from None
+        raise ValueError(msg)
+    return parse_word(text)
+
+
+def number_of(things: str) -> Callable[[str], int]:
+    """Return what reads a number of *things*, at least one."""
+
+    def read(text: str) -> int:
+        from envcfg.log.process import MOST_RANKS
+
+        if text.startswith("$"):
+            msg = (
+                f"{text} is not known before the job runs: give the number of {things}"
+            )
+            raise ValueError(msg)
+        digits = text.isascii() and text.isdigit() and len(text) <= len(str(MOST_RANKS))
+        if not (digits and 0 < int(text) <= MOST_RANKS):
+            msg = f"{text!r} is no number of {things}, 1 to {MOST_RANKS}"
+            raise ValueError(msg)
+        return int(text)
+
+    return read
+
+
+def within(least: float, most: float, things: str) -> Callable[[str], float]:
+    """Return what reads a number of *things*, fractions too, in these bounds."""
+
+    def read(text: str) -> float:
+        try:
+            number = float(text)
+        except ValueError:
+            number = float("nan")
+        if not least <= number <= most:
+            msg = f"{text!r} is no number of {things}, {least:g} to {most:g}"
+            raise ValueError(msg)
+        return number
+
+    return read
 
 
 def _checked(name: str) -> str:
     if problem := name_problem(name):
-        raise argparse.ArgumentTypeError(problem[0])
+        raise ValueError(problem[0])
     return name

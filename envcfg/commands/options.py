@@ -1,0 +1,96 @@
+"""The options of the core's tables, where argparse reads them."""
+
+import argparse
+from collections.abc import Sequence
+from typing import Any
+
+from envcfg.core.option import Option, Table
+from envcfg.core.step import Step, make_step
+from envcfg.core.step_options import step_options
+
+
+def add_options(parser: argparse.ArgumentParser, table: Table) -> None:
+    """Let *parser* read all options of *table*."""
+    for title, options in table.items():
+        group = parser.add_argument_group(title)
+        for option in options:
+            add_option(group, option)
+
+
+def add_option(group: argparse._ActionsContainer, option: Option) -> None:
+    """Let the parser of *group* read *option*."""
+    names = [option.short, option.flag] if option.short else [option.flag]
+    group.add_argument(*names, **_declaration(option))
+
+
+def read_step(
+    options: argparse.Namespace, command: Sequence[str] | None, example: str
+) -> Step:
+    """Return the step of a command line with the options of ``STEP``; as ``make_step``."""
+    return make_step(step_options(vars(options)), command, example)
+
+
+def made_by(argv: Sequence[str], step: Step) -> tuple[str, ...]:
+    """Return the command line that makes the same again: it names the profile's layer.
+
+    Args:
+        argv: the command line as it was given.
+        step: what it has come to.
+    """
+    name = step.profile_name
+    if ":" not in name or "/" in name:  # a file, or what is the same everywhere
+        return tuple(argv)
+    end = argv.index("--") if "--" in argv else len(argv)
+    words = list(argv[:end])
+    for at, word in enumerate(words):
+        if word == "--profile" and at + 1 < end:
+            words[at + 1] = name
+            break
+        if word.startswith("--profile="):
+            words[at] = f"--profile={name}"
+            break
+    else:
+        words += ["--profile", name]
+    return (*words, *argv[end:])
+
+
+def _declaration(option: Option) -> dict[str, Any]:
+    """Return what argparse calls the columns of the table."""
+    if option.kind == "switch":
+        return {"action": "store_true", "dest": option.name, "help": option.help}
+    columns: dict[str, Any] = {
+        "dest": option.name,
+        "help": option.help,
+        "metavar": option.metavar,
+        "type": option.read,
+        "choices": option.choices,
+        "default": option.default,
+        "required": option.required,
+    }
+    if option.spares:
+        columns |= {"action": _Sparing, "spares": option.spares}
+    elif option.kind == "many":
+        columns |= {"action": "append", "default": []}
+    elif option.kind == "maybe":
+        columns |= {"nargs": "?", "const": option.alone}
+    return columns
+
+
+class _Sparing(argparse.Action):
+    """Keep a value, and require another option no more."""
+
+    def __init__(self, *, spares: str, **columns: Any) -> None:  # noqa: ANN401
+        super().__init__(**columns)
+        self.spares = spares
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: Any,  # noqa: ANN401  # as in argparse
+        option_string: str | None = None,
+    ) -> None:
+        parser._option_string_actions[self.spares].required = False  # noqa: SLF001
+        parser._registry_get("action", None, None)(  # noqa: SLF001
+            self.option_strings, self.dest
+        )(parser, namespace, values, option_string)

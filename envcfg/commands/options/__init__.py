@@ -1,1 +1,0 @@
-"""The options of commands: tables, from which they are read and written again."""

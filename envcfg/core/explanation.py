@@ -1,0 +1,140 @@
+"""What findings and variables mean, and who says so."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterator, Sequence
+from typing import NamedTuple
+
+from envcfg.characters import one_line
+from envcfg.core.selection import open_catalog, untrusted
+from envcfg.errors import UsageError, suggest
+from envcfg.findings import Finding
+from envcfg.hang.rules import hang_rules
+from envcfg.knowledge.topics import Topic, load_topics
+from envcfg.knowledge.variables import check_variable, load_variables
+from envcfg.lint.rule import load_rules as load_lint_rules
+from envcfg.log.rulebook import Rule, load_rules, stack_rules
+from envcfg.profile.catalog import Catalog
+from envcfg.profile.look.uses import uses_of
+from envcfg.report.background import Explainable, said_findings
+from envcfg.report.explanation import Explained
+
+Tell = Callable[[Finding], object]
+
+
+class Explanation(NamedTuple):
+    """What was asked for, in order, and what stands behind it.
+
+    Attributes:
+        rules: of logs and of hangs, by their ids.
+    """
+
+    found: list[Explainable]
+    topics: list[Topic]
+    rules: dict[str, Rule]
+
+
+def explain(
+    names: Sequence[str],
+    *,
+    profile: str | None = None,
+    tell: Tell = lambda _: None,
+) -> Explanation:
+    """Return what *names* mean, ids of findings or variables; all findings without any.
+
+    Args:
+        names: as findings have them, or as programs spell the variable.
+        profile: which sets a variable; None: all that there are.
+        tell: takes notes on profiles that cannot be used, or would not count.
+
+    Raises:
+        UsageError: nothing is known of a name; also ``ProfileError``.
+    """
+    rules = {rule.id: rule for rule in (*load_rules(), *stack_rules())} | hang_rules()
+    topics = load_topics()
+    said = said_findings(topics)
+
+    def find(name: str) -> Collection[Explainable]:
+        if name in rules or name in said:
+            return [rules[name] if name in rules else said[name]]
+        if re.fullmatch(r"EC\d+|[a-z0-9]+(?:-[a-z0-9]+)+|port", name):
+            lint = load_lint_rules().values()
+            if found := [rule for rule in lint if name in (rule.id, rule.name)]:
+                return found
+        wanted = _Wanted(names, profile, rules, said, tell)
+        return list(_variable(name, wanted))
+
+    found = [each for name in names for each in find(name)]
+    if not names:
+        found = [*rules.values(), *said.values(), *load_lint_rules().values()]
+    return Explanation(found, topics, rules)
+
+
+class _Wanted(NamedTuple):
+    """What was asked for, and the ids of all findings."""
+
+    names: Sequence[str]
+    profile: str | None
+    rules: dict[str, Rule]
+    said: Collection[str]
+    tell: Tell
+
+
+def _variable(name: str, wanted: _Wanted) -> Iterator[Explained]:
+    """Yield a variable; behind a name that nobody reads, the one that is meant."""
+    catalog = open_catalog(enforce=False)
+    profiles = [wanted.profile] if wanted.profile else _usable(catalog, wanted.tell)
+    variables, rules = load_variables(), wanted.rules
+    known, uses = variables.get(name), uses_of(name, catalog, profiles)
+    for note in untrusted(catalog):
+        wanted.tell(note)
+    if known is None and not uses.uses:
+        raise _unknown(name, [*rules, *wanted.said, *variables], catalog.names())
+    word = re.compile(rf"(?<![A-Z0-9_]){re.escape(name)}(?![A-Z0-9_])")
+    yield Explained(
+        name,
+        known,
+        tuple(
+            each.name
+            for each in variables.values()
+            if name in {each.instead, each.renamed}
+        ),
+        uses,
+        tuple(
+            each.id
+            for each in rules.values()
+            if word.search(
+                "\n".join((each.meaning, each.fix or "", each.needle, *each.samples))
+            )
+        ),
+    )
+    right = known and (known.instead or known.renamed)
+    if right in variables and right not in wanted.names:
+        yield from _variable(str(right), wanted)
+
+
+def _usable(catalog: Catalog, tell: Tell) -> list[str]:
+    """Return the profiles that can be read; the others are told of."""
+    from envcfg.profile.look.survey import survey
+
+    found, problems = survey(catalog)
+    for path in sorted({each.place.path for each in problems if each.place}):
+        fix = f"envcfg profiles validate {one_line(path)}"
+        tell(Finding("profile-broken", "warning", path, "cannot be used", fix))
+    return [each.name for each in found]
+
+
+def _unknown(name: str, known: Sequence[str], profiles: Sequence[str]) -> UsageError:
+    if name.isupper():
+        hints = [each.fix for each in check_variable(name, None) if each.fix]
+        msg = f"nothing is known of a variable {name}"
+    else:
+        hints, msg = [], f"unknown rule or variable {name!r}"
+        if name in profiles:
+            hints = [f"this is a profile: envcfg profiles show {name}"]
+        if name.upper() in known:
+            hints = [f"did you mean {name.upper()!r}? upper and lower case count"]
+    if not hints and "did you" in (hint := suggest(name, known)):
+        hints = [hint.partition("?")[0] + "?"]
+    return UsageError(msg, hint=(hints or ["envcfg explain lists all findings"])[0])

@@ -1,0 +1,146 @@
+"""What is wrong in job scripts, rank wrappers and environments, and what mends them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from envcfg.budget import Budget
+from envcfg.characters import one_line
+from envcfg.core.selection import open_catalog
+from envcfg.errors import OutputError, UsageError, suggest
+from envcfg.findings import Finding
+from envcfg.lint.judge import judge
+from envcfg.lint.mending import Mended, ProfileOf, Texts, mend
+from envcfg.lint.rule import chosen, load_rules
+from envcfg.lint.source import LARGEST, Sources
+from envcfg.lint.system import recognise
+from envcfg.report.findings import Result
+
+if TYPE_CHECKING:
+    from envcfg.lint.model import Model
+    from envcfg.profile.model import Profile
+
+    Tell = Callable[[str], object]
+
+
+class Linter:
+    """Knows which rules count, and for which system scripts are."""
+
+    def __init__(
+        self,
+        *,
+        profile: str | None = None,
+        select: Sequence[str] = (),
+        ignore: Sequence[str] = (),
+        tell: Tell = lambda _: None,
+    ) -> None:
+        """Choose rules and system.
+
+        Args:
+            profile: the system; None: the one of which a script shows two signs, if any.
+            select: beginnings of the rules that count, with commas between; empty: all.
+            ignore: beginnings of those that do not.
+            tell: takes a note that says by which signs a system was recognised.
+
+        Raises:
+            UsageError: there is no such rule; also ``ProfileError``.
+        """
+        self._rules = chosen(load_rules(), _rules(select), _rules(ignore))
+        self._profile_of = _profiles(profile, tell)
+
+    def judge(self, texts: Texts) -> Result:
+        """Return what is wrong in *texts*, by path; in others, that they are no scripts."""
+        sources = Sources()
+        given = [sources.add(path, data) for path, data in texts.items()]
+        with _budget(texts):
+            found = judge(
+                given, sources, rules=self._rules, profile_of=self._profile_of(sources)
+            )
+        said = {path: [r.finding for r in each] for path, each in found.items()}
+        others = (each.path for each in given if each.kind == "other")
+        return Result(said | {path: [_unread(path)] for path in others})
+
+    def mend(self, texts: Texts) -> Mended:
+        """Return *texts* without what can be mended without a doubt.
+
+        Of a file that is there by two names, one is mended.
+
+        Raises:
+            OutputError: one was too large to be read whole.
+        """
+        kept: dict[object, str] = {}
+        for path, data in texts.items():
+            if len(data) > LARGEST:
+                msg = f"{path}: is too large to be mended"
+                raise OutputError(msg, hint=f"a script has at most {LARGEST:,} bytes")
+            kept.setdefault(_identity(path), path)
+        with _budget(texts):
+            return mend(
+                {path: texts[path] for path in kept.values()},
+                rules=self._rules,
+                profile_of=self._profile_of,
+            )
+
+
+def _budget(texts: Mapping[str, bytes]) -> Budget:
+    """Return what reading *texts* may cost: ten times what the largest script takes."""
+    what = next(iter(texts)) if len(texts) == 1 else f"{len(texts)} scripts"
+    return Budget(what, seconds=30 + len(texts), megabytes=500)
+
+
+def _unread(path: str) -> Finding:
+    message = (
+        "nothing in it was looked at: it is no script of bash, and no output of env"
+    )
+    fix = "give the scripts of bash that the job runs"
+    return Finding("not-a-script", "note", path, message, fix)
+
+
+def _rules(given: Sequence[str]) -> list[str]:
+    names = [each.strip() for text in given for each in text.split(",") if each.strip()]
+    rules = load_rules()
+    known = [*rules, *(each.name for each in rules.values())]
+    for name in names:
+        if not any(each.startswith(name) for each in known):
+            msg = f"there is no rule {name!r}"
+            raise UsageError(msg, hint=suggest(name, known))
+    return names
+
+
+def _profiles(name: str | None, tell: Tell) -> ProfileOf:
+    """Return what says for which system a script is: the one given, or by its signs.
+
+    Args:
+        name: of the one given.
+        tell: takes a note that says by which signs a system was recognised.
+    """
+    catalog = open_catalog(enforce=False)
+    if name is not None:
+        given = catalog.load(name)
+        return lambda _: lambda _: given
+    known: dict[str, Profile] = {}
+    said: set[str] = set()
+
+    def find(sources: Sources, model: Model) -> Profile | None:
+        found = recognise([each for each in sources.all if each.base in model.read])
+        if found is None or found.profile not in catalog.names():
+            return None
+        if found.profile not in known:
+            known[found.profile] = catalog.load(found.profile)
+        if model.path not in said:
+            said.add(model.path)
+            signs = ", ".join(found.signs)
+            what = f"{one_line(model.path)} is for {found.profile}, by {signs}"
+            tell(f"{what}; --profile says otherwise")
+        return known[found.profile]
+
+    return lambda sources: lambda model: find(sources, model)
+
+
+def _identity(path: str) -> object:
+    if path == "-":
+        return path
+    status = os.stat(path)
+    return status.st_dev, status.st_ino

@@ -1,0 +1,213 @@
+"""The profiles that there are: shown, compared, checked, detected, begun."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from envcfg.core.selection import this_machine
+from envcfg.errors import UsageError
+from envcfg.findings import Finding
+from envcfg.profile.catalog import Catalog
+from envcfg.profile.detect import Detection, Machine, detect
+from envcfg.profile.look.difference import Difference, differences
+from envcfg.profile.look.view import View, look_at
+from envcfg.profile.model import Profile
+
+if TYPE_CHECKING:
+    from envcfg.profile.site.model import Site
+
+
+class Compared(NamedTuple):
+    """What differs between two profiles, by the names that they were given by."""
+
+    old: str
+    new: str
+    found: Sequence[Difference]
+
+
+class Detected(NamedTuple):
+    """Which profiles fit a machine, and what it shows of itself."""
+
+    detection: Detection
+    machine: Machine
+
+
+def show(
+    catalog: Catalog,
+    name: str,
+    *,
+    facts: Mapping[str, str],
+    image: str | None = None,
+    launcher: str | None = None,
+) -> View:
+    """Return every value of a profile, with its reason and where it stands.
+
+    Args:
+        catalog: the profiles that there are.
+        name: of one, or the path of a file.
+        facts: what conditions may ask for.
+        image: file or URI; ``none``: no container; None: not known.
+        launcher: who starts the ranks; None: not known.
+
+    Raises:
+        ProfileError: there is none, or something is wrong in it.
+        UsageError: for a fact that cannot be, or a launcher that the profile lacks.
+    """
+    profile = catalog.load(name)
+    known = _known_facts(profile, facts, image=image, launcher=launcher)
+    return look_at(profile, catalog.layers(name), known)
+
+
+def compare(
+    catalog: Catalog,
+    old: str,
+    new: str,
+    *,
+    facts: Mapping[str, str],
+    image: str | None = None,
+    launcher: str | None = None,
+) -> Compared:
+    """Return what differs between two profiles, as ``show`` has them."""
+    views = [
+        show(catalog, name, facts=facts, image=image, launcher=launcher)
+        for name in (old, new)
+    ]
+    return Compared(old, new, differences(*views))
+
+
+def detect_here(catalog: Catalog) -> Detected:
+    """Return which profiles fit this machine; nothing is run."""
+    machine = this_machine()
+    return Detected(detect(catalog, machine), machine)
+
+
+def validate(
+    catalog: Catalog, files: Sequence[str]
+) -> tuple[dict[str, list[Finding]], list[tuple[str, str]]]:
+    """Return what is wrong in each of *files*, and of others why they cannot be read.
+
+    Args:
+        catalog: where their families are.
+        files: paths, also of folders of profiles.
+    """
+    from envcfg.profile.validate import validate as problems_of
+
+    found: dict[str, list[Finding]] = {}
+    unread: list[tuple[str, str]] = []
+    for given in files:
+        paths = [given]
+        if os.path.isdir(given):
+            names = sorted(each for each in os.listdir(given) if each.endswith(".yaml"))
+            paths = [os.path.join(given, name) for name in names]
+            if not paths:
+                why = "no profile in this folder: its name ends in .yaml"
+                unread.append((given, why))
+        for path in paths:
+            if problem := _unreadable(path):
+                unread.append((path, f"cannot be read: {problem}"))
+            else:
+                found[path] = problems_of(path, catalog)
+    return found, unread
+
+
+def draft(catalog: Catalog, name: str, *, extends: str | None, is_blank: bool) -> str:
+    """Return a commented starter for a system, by what this machine says of itself.
+
+    Args:
+        catalog: the profiles that there are.
+        name: of the new one.
+        extends: the one to build on; None: by network and GPUs.
+        is_blank: nothing of this machine is in it.
+
+    Raises:
+        UsageError: there is no such profile, or the machine does not tell which.
+    """
+    from datetime import date
+
+    from envcfg.core.site import this_site
+    from envcfg.profile.draft import starter
+    from envcfg.profile.site.entries import Draft
+
+    if extends:
+        catalog.files(extends)
+    site = None if is_blank else this_site()
+    parent, why = _family(extends, site)
+    today = date.today().isoformat()
+    sections: Mapping[str, str] = {}
+    if site:
+        claimed_by = _claimed_by(site.cluster, catalog)
+        sections = Draft(site, claimed_by=claimed_by, today=today).sections()
+    family = catalog.load(parent)
+    return starter(name, parent, family, today, why=why, sections=sections)
+
+
+def _unreadable(path: str) -> str | None:
+    try:
+        with open(path, "rb"):
+            return None
+    except OSError as err:
+        return err.strerror
+
+
+def _family(given: str | None, site: Site | None) -> tuple[str, str | None]:
+    """Return the profile to build on, and by what it was chosen.
+
+    Raises:
+        UsageError: none is given, and the machine does not tell.
+    """
+    from envcfg.profile.site.model import family_of
+
+    if site is None:
+        if given is None:
+            msg = "--extends is missing: --blank asks nothing of this machine"
+            raise UsageError(
+                msg, hint="--extends FAMILY; envcfg profiles list has them"
+            )
+        return given, None
+    found, why = family_of(site)
+    if given is not None:
+        return given, "as it was asked for"
+    if found is None:
+        msg = f"--extends is missing: {why}"
+        hint = "--extends FAMILY; or try it in a job, on a node with GPUs"
+        raise UsageError(msg, hint=hint)
+    return found, why
+
+
+def _claimed_by(cluster: str | None, catalog: Catalog) -> str | None:
+    """Return the profile that the name of this cluster leads to."""
+    if cluster is None:
+        return None
+    found = detect(catalog, Machine(cluster=cluster, host="")).found
+    return found[0].name if found else None
+
+
+def _known_facts(
+    profile: Profile,
+    stated: Mapping[str, str],
+    *,
+    image: str | None,
+    launcher: str | None,
+) -> Mapping[str, str]:
+    """Return what is known with these facts, as ``wrap`` would know it."""
+    from envcfg.launch.container import named_runtimes
+    from envcfg.launch.facts import check_facts
+    from envcfg.launch.plan import Options
+    from envcfg.launch.resolve import resolve
+
+    check_facts(stated)
+    wanted = Options(
+        container=None if image == "none" else image,
+        image_file=image and os.path.realpath(image),
+        launcher=launcher,
+        facts=stated,
+    )
+    known = resolve(profile, "", wanted).facts
+    facts = {name: fact.value for name, fact in known.items()}
+    if image is None and "container" not in stated:
+        del facts["container"]  # not given is not known
+        if "runtime" not in stated:  # as the launcher: the profile's first
+            facts["runtime"] = named_runtimes(profile)[0].kind
+    return facts
