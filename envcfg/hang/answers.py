@@ -122,29 +122,32 @@ def _ras_behind(
     }
     worlds = {each.world for each in ranks if each.world}
     names = program_names(ranks)
-    is_one = len(set(names.values())) < 2
-    anybody = min(names.values(), default="")
+    programs = sorted(set(names.values()))
     for each in laggards(report):
         views = [_view(one, ranks) for one in each.share.ranks]
-        named = {view.rank if view else None for view in views}
-        if None in named and each.comm.size in worlds and is_one:
-            named = {one.rank for one in each.share.ranks}
-        programs = {names[view.host, view.pid] for view in views if view}
+        known = [view for view in views if view]
+        numbers = {view.rank for view in known}
+        if len(known) < len(views) and each.comm.size in worlds and len(programs) < 2:
+            # The communicator of all ranks, whose numbers are the job's.
+            numbers = {one.rank for one in each.share.ranks}
+        own = {names[view.host, view.pid] for view in known}
         is_new = (each.comm.hash, each.operation, each.share.value) not in past
-        rest = [
-            share for spread in each.comm.spreads if spread.what == each.operation
-            for share in spread.shares if share.value == each.most
-        ]  # fmt: skip
         yield Behind(
             by=RAS,
-            ranks=tuple(sorted(rank for rank in named if rank is not None)),
-            waiting=sum(share.count for share in rest),
+            ranks=tuple(sorted(numbers)),
+            waiting=sum(
+                share.count
+                for spread in each.comm.spreads
+                if spread.what == each.operation
+                for share in spread.shares
+                if share.value == each.most
+            ),
             operation=each.operation,
             group=each.comm.name or each.comm.hash,
             number=int(each.share.value),
             most=each.most,
             since=_BETWEEN if before and is_new else None,
-            program=programs.pop() if len(programs) == 1 else anybody,
+            program=min(own if len(own) == 1 else programs, default=""),
         )
 
 

@@ -9,8 +9,7 @@ from envcfg.findings import Finding
 from envcfg.hang.activity import activity
 from envcfg.hang.programs import by_program
 from envcfg.hang.records import Evidence, RankView
-from envcfg.hang.rules import Words
-from envcfg.hang.subjects import has, ranks_said, subjects
+from envcfg.hang.rules import Words, has, ranks_said, subjects
 from envcfg.log.numbers import number_ranges
 
 

@@ -5,13 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from envcfg.monitor.sample import (
-    Counter,
-    Gpu,
-    GpuSample,
-    NodeSample,
-    Sample,
-)
+from envcfg.probe.gpu import Gpu
+from envcfg.probe.sample import Counter, GpuSample, NodeSample, Sample
 
 
 class Link(NamedTuple):

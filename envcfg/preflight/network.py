@@ -14,10 +14,6 @@ from envcfg.preflight.records import RankAnswer, Wanted
 from envcfg.preflight.speed import slow_findings
 
 _SKEW = 2.0  # seconds that clocks may differ
-_SLOW, _WEAK = 0.5, 0.7  # of the median: fails, is warned of
-_DOUBTFUL = (
-    0.25  # fails of what is no measure of its own: two nodes, or processors' work
-)
 _LEAVE = "leave the node out, and tell the site"
 # What a rank does that has not come to a stage, by the number of stages it has reached.
 _DOING = (

@@ -7,8 +7,8 @@ from math import inf
 
 from envcfg.findings import Finding, Severity
 from envcfg.log.numbers import count_of, number_ranges
-from envcfg.monitor.sample import MIB
 from envcfg.preflight.records import Network, NodeAnswer, Wanted
+from envcfg.probe.gpu import MIB
 
 _GIB = 1 << 30
 _LEFT = _GIB  # free in a folder for scratch

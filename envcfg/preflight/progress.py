@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from envcfg.preflight.collective import STAGES
 from envcfg.preflight.records import NodeAnswer, RankAnswer
+from envcfg.probe.runner import Patience
 
 _LOADING = STAGES.index("imported")  # stages that all have reached, before it
 _JOINED = STAGES.index("joined") + 1
@@ -36,19 +37,15 @@ class NodeProgress:
 
     def __init__(self, hosts: Collection[str], limits: Limits, began: float) -> None:
         """Wait for *hosts* from *began* on (seconds of a clock that only goes on)."""
-        self._hosts, self._limits = frozenset(hosts), limits
-        self._deadline = began + limits.start
-        self._has_any = False
+        self._hosts, self._others = frozenset(hosts), limits.patience
+        self._patience = Patience(limits.start, began)
 
     def deadline(self, answers: Mapping[str, NodeAnswer], now: float) -> float | None:
         """Return until when more is waited for; None: all have answered."""
         whole = {host for host, answer in answers.items() if answer.is_whole}
         if whole >= self._hosts:
             return None
-        if whole and not self._has_any:
-            self._has_any = True
-            self._deadline = now + self._limits.patience
-        return self._deadline
+        return self._patience.until(now, self._others, has_any=bool(whole))
 
 
 class RankProgress:

@@ -12,8 +12,8 @@ from jsonschema import Draft202012Validator
 
 from envcfg.findings import Finding, Place
 from envcfg.monitor.board import GpuView, Link, NodeView
-from envcfg.monitor.sample import Gpu
-from envcfg.monitor.slurm_job import SlurmJob
+from envcfg.probe.gpu import Gpu
+from envcfg.probe.slurm import SlurmJob
 from envcfg.profile.catalog import Catalog
 from envcfg.profile.folders import built_in_folder
 from envcfg.report.monitor.json import monitor_json

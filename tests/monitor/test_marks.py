@@ -9,7 +9,8 @@ import pytest
 from envcfg.findings import Finding
 from envcfg.monitor.board import GpuView, Link, NodeView
 from envcfg.monitor.marks import Wanted, find_marks
-from envcfg.monitor.sample import Gpu, NodeSample
+from envcfg.probe.gpu import Gpu
+from envcfg.probe.sample import NodeSample
 
 ASKED = Wanted(asked_gpus=4)
 LUMI = Wanted(whole_gpus=8, interfaces=("hsn0", "hsn1"), profile="lumi-g")

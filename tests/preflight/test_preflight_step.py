@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from envcfg.preflight.step import ended_tasks, run_step
+from envcfg.probe.runner import ended_tasks, run_script
 from envcfg.starters import STARTERS
 
 
@@ -19,14 +19,14 @@ def never(_: float) -> float:
 def test_lines_and_the_exit_code_are_those_of_the_script() -> None:
     lines: list[str] = []
     script = "echo one; echo 'tw\\o'; echo wrong >&2; exit 3"
-    end = run_step(script, os.environ, lines.append, never)
+    end = run_script(script, os.environ, lines.append, never)
     assert (lines, end.code, end.errors) == (["one\n", "tw\\o\n"], 3, ("wrong",))
 
 
 def test_a_script_longer_than_an_argument_runs() -> None:
     lines: list[str] = []
     script = f"text='{'x' * 300_000}'\necho ${{#text}}\n"
-    assert run_step(script, os.environ, lines.append, never).code == 0
+    assert run_script(script, os.environ, lines.append, never).code == 0
     assert lines == ["300000\n"]
 
 
@@ -34,11 +34,11 @@ def test_a_script_longer_than_an_argument_runs() -> None:
 def test_what_hangs_is_ended_with_all_that_it_started(
     trap: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("envcfg.preflight.step._LEAVE", 0.5)
+    monkeypatch.setattr("envcfg.probe.runner._LEAVE", 0.5)
     lines: list[str] = []
     script = f"{trap}echo $$; sleep 5432.1 & echo $!; wait"
     began = time.monotonic()
-    end = run_step(script, os.environ, lines.append, lambda _: began + 0.5)
+    end = run_script(script, os.environ, lines.append, lambda _: began + 0.5)
     assert end.code is None
     assert time.monotonic() - began < 5
     for line in lines:
@@ -53,12 +53,12 @@ def test_what_comes_after_the_end_that_was_made_is_not_told() -> None:
         "trap 'echo late >&2; exit 9' TERM; echo early >&2; while :; do sleep 0.1; done"
     )
     began = time.monotonic()
-    end = run_step(script, os.environ, lambda _: None, lambda _: began + 0.7)
+    end = run_script(script, os.environ, lambda _: None, lambda _: began + 0.7)
     assert (end.code, end.errors) == (None, ("early",))
 
 
 def test_where_all_is_said_the_script_gets_time_to_end() -> None:
-    end = run_step("sleep 0.7; exit 5", os.environ, lambda _: None, lambda _: None)
+    end = run_script("sleep 0.7; exit 5", os.environ, lambda _: None, lambda _: None)
     assert end.code == 5
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from envcfg.findings import Finding
 from envcfg.monitor.board import GpuView, Link, NodeView
-from envcfg.monitor.slurm_job import SlurmJob
+from envcfg.probe.slurm import SlurmJob
 from envcfg.report.document import json_text
 
 SCHEMA_VERSION = 1

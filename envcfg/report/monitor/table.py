@@ -13,7 +13,7 @@ from envcfg.characters import one_line
 from envcfg.findings import Finding
 from envcfg.log.numbers import count_of, first_of
 from envcfg.monitor.board import GpuView, Link, NodeView
-from envcfg.monitor.sample import NodeSample
+from envcfg.probe.sample import NodeSample
 from envcfg.report.styled import Line
 
 if TYPE_CHECKING:

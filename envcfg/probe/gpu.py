@@ -11,10 +11,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
 
 from envcfg.characters import whole_number
-from envcfg.monitor.sample import MIB, Gpu
 
+KIB = 1024
+MIB = 1024 * 1024
 _NUMBER = re.compile(r"[0-9]{1,18}(?:\.[0-9]{1,18})?")
 # What is said of a GPU that cannot be asked.
 _PROBLEM = re.compile(
@@ -22,6 +24,24 @@ _PROBLEM = re.compile(
     re.IGNORECASE,
 )
 _LONGEST = 160  # characters of a problem that are kept
+
+
+class Gpu(NamedTuple):
+    """A GPU; *use* in percent, memory in bytes, *power* in watts.
+
+    Attributes:
+        number: as the tool counts them, from 0.
+        is_ours: False where the tool shows it and the job does not have it.
+    """
+
+    number: int
+    use: float | None = None
+    memory_used: int | None = None
+    memory_total: int | None = None
+    power: float | None = None
+    name: str | None = None
+    is_ours: bool = True
+
 
 Answer = tuple[tuple[Gpu, ...], str | None]
 
