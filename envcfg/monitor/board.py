@@ -177,31 +177,34 @@ def _processor_use(before: NodeSample | None, now: NodeSample) -> float | None:
 
 
 def _links(before: NodeSample | None, now: NodeSample) -> tuple[Link, ...]:
-    earlier = {_key(each): each for each in before.counters} if before else {}
+    """Return the interfaces of *now*, with rates where they were counted *before*."""
+    old = (
+        {(each.name, each.is_adapter): each for each in before.counters}
+        if before
+        else {}
+    )
     seconds = now.time - before.time if before else 0.0
-    return tuple(_link(earlier.get(_key(each)), each, seconds) for each in now.counters)
-
-
-def _key(counter: Counter) -> tuple[str, bool]:
-    return counter.name, counter.is_adapter
-
-
-def _link(before: Counter | None, now: Counter, seconds: float) -> Link:
-    link = Link(
-        now.name,
-        now.received,
-        now.sent,
-        interface=now.interface,
-        is_adapter=now.is_adapter,
+    return tuple(
+        Link(
+            each.name,
+            each.received,
+            each.sent,
+            *_rates(old.get((each.name, each.is_adapter)), each, seconds),
+            each.interface,
+            each.is_adapter,
+        )
+        for each in now.counters
     )
+
+
+def _rates(
+    before: Counter | None, now: Counter, seconds: float
+) -> tuple[float | None, float | None]:
+    """Return bytes per second, in and out; None for a counter that was reset."""
     if before is None or seconds <= 0:
-        return link
-    return link._replace(
-        received=_rate(before.received, now.received, seconds),
-        sent=_rate(before.sent, now.sent, seconds),
+        return None, None
+    received, sent = now.received - before.received, now.sent - before.sent
+    return (
+        received / seconds if received >= 0 else None,
+        sent / seconds if sent >= 0 else None,
     )
-
-
-def _rate(before: int, now: int, seconds: float) -> float | None:
-    """Return bytes per second; None for a counter that was reset."""
-    return (now - before) / seconds if now >= before else None

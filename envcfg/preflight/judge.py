@@ -59,7 +59,9 @@ def judge_all(wanted: Wanted, seen: Seen, *, needs_fast: bool) -> Report:
         for host, more in found.items():
             nodes[host] += more
         if seen.log:
-            for each in log_findings(seen.log, _names(wanted)):
+            # NCCL prints the short names of nodes.
+            names = {host.partition(".")[0]: host for host in wanted.hosts}
+            for each in log_findings(seen.log, names):
                 nodes.get(each.subject, job).append(each)
             job += _on_sockets(seen.log, state)
         job += _undone(seen)
@@ -86,11 +88,6 @@ def _on_sockets(log: LogReport, state: str) -> Iterator[Finding]:
     if state == "slow" and "socket" in kinds and not log.ranks:
         fix = next((each.fix for each in log.findings if each.fix), None)
         yield Finding(f"network-{log.verdict}", "error", "", log.summary, fix)
-
-
-def _names(wanted: Wanted) -> dict[str, str]:
-    """Return the job's names of nodes by the short ones that NCCL prints."""
-    return {host.partition(".")[0]: host for host in wanted.hosts}
 
 
 def _undone(seen: Seen) -> list[Finding]:

@@ -10,6 +10,7 @@ from collections.abc import Collection
 from contextlib import suppress
 from math import isfinite
 
+from envcfg.characters import whole_number
 from envcfg.datafile import read_text
 from envcfg.log.process import MOST_RANKS
 from envcfg.preflight.collective import STAGES
@@ -144,9 +145,10 @@ class RankReader:
     def feed(self, line: str) -> bool:
         """Take in a line; return whether it was a rank's own."""
         number, name, key, text = words_of(line, "envcfg-rank", 4) or [""] * 4
-        if not key or not _is_rank(number):
+        rank = whole_number(number)
+        if not key or rank is None or rank >= MOST_RANKS:
             return False
-        rank, host = int(number), job_name(name, self._hosts)
+        host = job_name(name, self._hosts)
         answer = self.answers.get(rank, RankAnswer(rank, host))
         with suppress(LookupError, ValueError):  # torn: it stays unknown
             answer = _rank_said(answer, key, text)
@@ -154,11 +156,6 @@ class RankReader:
                 self.world = min(int(text.split()[0]), MOST_RANKS)
         self.answers[rank] = answer
         return True
-
-
-def _is_rank(text: str) -> bool:
-    digits = text.isascii() and text.isdigit() and len(text) <= len(str(MOST_RANKS))
-    return digits and int(text) < MOST_RANKS
 
 
 def _rank_said(answer: RankAnswer, key: str, text: str) -> RankAnswer:

@@ -146,39 +146,42 @@ def _lacking(ranks: Mapping[int, RankAnswer]) -> Iterator[Finding]:
 def _stuck(
     wanted: Wanted, ranks: Mapping[int, RankAnswer], world: int | None
 ) -> Iterator[Finding]:
+    """Yield who holds up ranks that go on no more, by the first of four signs.
+
+    A node of which no rank has begun comes first, as all others wait for it. Two that talk
+    and get no answer are known by name; else it is who is behind the others. Where all are
+    at the same stage, nobody is.
+    """
     if not ranks or is_done(ranks, world) or any(e.lacks for e in ranks.values()):
         return
-    silent = [each for each in wanted.hosts if each not in _by_host(ranks)]
-    for host in silent:
-        said = "no rank has begun there, and others have"
-        yield Finding("collective-stuck", "error", host, said, _LEAVE)
-    if silent:
-        return
-    late, stage = late_ranks(ranks, world)
-    hosts: dict[str, list[int]] = {}
-    for number in late:
-        hosts.setdefault(ranks[number].host if number in ranks else "", []).append(
-            number
-        )
+    begun = _by_host(ranks)
+    silent = [each for each in wanted.hosts if each not in begun]
     talking = {
         each.host: each.partner for each in ranks.values() if each.partner is not None
     }
-    fix = f"{_LEAVE}; of two that talk with each other, either may be at fault"
-    for host, partner in talking.items():
-        said = f"gets no answer from {partner}, nor {partner} from it"
-        yield Finding("collective-stuck", "error", host, said, fix)
-    everyone = len(late) == (world or 0)
-    for host, numbers in hosts.items() if not talking else ():
-        many = f"rank{'s' if len(numbers) > 1 else ''} {number_ranges(numbers)}"
-        if everyone:
-            break
-        said = f"{many} {_DOING[stage]}, and the others are ahead"
-        yield Finding("collective-stuck", "error", host, said, _LEAVE)
-    if everyone and not talking:
+    late, stage = late_ranks(ranks, world)
+    if silent:
+        said = "no rank has begun there, and others have"
+        for host in silent:
+            yield Finding("collective-stuck", "error", host, said, _LEAVE)
+    elif talking:
+        fix = f"{_LEAVE}; of two that talk with each other, either may be at fault"
+        for host, partner in talking.items():
+            said = f"gets no answer from {partner}, nor {partner} from it"
+            yield Finding("collective-stuck", "error", host, said, fix)
+    elif len(late) == (world or 0):
         said = f"every rank {_DOING[stage]}, and none goes on"
-        yield Finding(
-            "collective-stuck", "error", "", said, "envcfg check-log reads why"
-        )
+        fix = "envcfg check-log reads why"
+        yield Finding("collective-stuck", "error", "", said, fix)
+    else:
+        hosts: dict[str, list[int]] = {}
+        for number in late:
+            at = ranks[number].host if number in ranks else ""
+            hosts.setdefault(at, []).append(number)
+        for host, numbers in hosts.items():
+            many = f"rank{'s' if len(numbers) > 1 else ''} {number_ranges(numbers)}"
+            said = f"{many} {_DOING[stage]}, and the others are ahead"
+            yield Finding("collective-stuck", "error", host, said, _LEAVE)
 
 
 def _wrong(ranks: Mapping[int, RankAnswer]) -> Iterator[Finding]:

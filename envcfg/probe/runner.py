@@ -257,19 +257,17 @@ def run_script(
         JobError: there is no bash.
     """
     code: int | None = None
-    with _file_of(script) as file, _bash(file, env) as step:
-        try:
-            if step.read(take, deadline):
-                step.read(take, at(time.monotonic() + _LEAVE))
-        except EOFError:
-            code = step.code()
-        errors = tuple(step.errors)  # what comes later is of the end that we make
+    with _file_of(script) as file:
+        argv = ("/usr/bin/env", "bash", f"/proc/self/fd/{file}")
+        hint = "is bash on PATH?"
+        with Step(argv, env, hint=hint, leave=_LEAVE, files=(file,)) as step:
+            try:
+                if step.read(take, deadline):
+                    step.read(take, at(time.monotonic() + _LEAVE))
+            except EOFError:
+                code = step.code()
+            errors = tuple(step.errors)  # what comes later is of the end that we make
     return StepEnd(code, errors if code is None else tuple(step.errors))
-
-
-def _bash(file: int, env: Mapping[str, str]) -> Step:
-    argv = ("/usr/bin/env", "bash", f"/proc/self/fd/{file}")
-    return Step(argv, env, hint="is bash on PATH?", leave=_LEAVE, files=(file,))
 
 
 @contextmanager

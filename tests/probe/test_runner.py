@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import subprocess
 import time
+from pathlib import Path
 
 import pytest
 
-from envcfg.probe.runner import ended_tasks, run_script
+from envcfg.errors import JobError
+from envcfg.probe.runner import Patience, Step, ended_tasks, run_script
 from envcfg.starters import STARTERS
 
 
@@ -60,6 +62,75 @@ def test_what_comes_after_the_end_that_was_made_is_not_told() -> None:
 def test_where_all_is_said_the_script_gets_time_to_end() -> None:
     end = run_script("sleep 0.7; exit 5", os.environ, lambda _: None, lambda _: None)
     assert end.code == 5
+
+
+def test_who_closes_its_stdout_and_goes_on_is_ended(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("envcfg.probe.runner._LEAVE", 0.3)
+    script = "echo one; exec >&-; exec sleep 5432.2"
+    lines: list[str] = []
+    assert run_script(script, os.environ, lines.append, never).code is None
+    assert lines == ["one\n"]
+
+
+def test_of_a_line_that_is_too_long_the_beginning_is_read(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("envcfg.probe.runner._LONGEST", 10)
+    lines: list[str] = []
+    script = "echo 123456789; echo 1234567890; echo 12345678901234567890123; printf 1"
+    assert run_script(script, os.environ, lines.append, never).code == 0
+    assert lines == ["123456789\n", "1234567890", "1234567890", "1"]
+
+
+def test_who_writes_more_than_is_read_waits_and_is_ended_all_the_same(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("envcfg.probe.runner._UNREAD", 1000)
+    count = tmp_path / "count"
+    script = 'while :; do echo 1234567; echo >>"$0"; done'
+    began = time.monotonic()
+    with Step(("sh", "-c", script, str(count)), os.environ, hint="", leave=5):
+        time.sleep(1.5)
+        before = count.stat().st_size
+        time.sleep(0.5)
+        assert count.stat().st_size == before  # a pipe holds 64 KiB, and it is full
+    assert before < 20_000
+    assert time.monotonic() - began < 5
+
+
+def test_who_is_asked_answers_until_its_input_ends() -> None:
+    script = "while read -r number; do echo $((number * 2)); done; echo over >&2"
+    lines: list[str] = []
+    began = time.monotonic()
+    with Step(
+        ("sh", "-c", script), os.environ, hint="", is_asked=True, leave=5
+    ) as step:
+        step.ask(1)
+        step.ask(21)
+        said = step.read(lines.append, lambda _: None if lines[1:] else began + 9)
+    assert said
+    assert lines == ["2\n", "42\n"]
+    assert list(step.errors) == ["over"]
+    assert time.monotonic() - began < 5
+
+
+def test_a_command_that_is_not_there_is_said() -> None:
+    with pytest.raises(JobError) as error:
+        Step(("no-such-command",), os.environ, hint="install it", leave=1)
+    assert (
+        error.value.message == "cannot run no-such-command: No such file or directory"
+    )
+    assert error.value.hint == "install it"
+
+
+def test_the_first_is_waited_for_longer_than_those_after_it() -> None:
+    patience = Patience(60, 1000.0)
+    assert patience.until(1030.0, 20, has_any=False) == 1060.0
+    assert patience.until(1040.0, 20, has_any=True) == 1060.0
+    assert patience.until(1050.0, 20, has_any=True) == 1060.0
+    assert patience.until(1050.0, 60, has_any=True) == 1100.0
 
 
 def test_tasks_that_ended_by_themselves_are_known_by_srun_s_words() -> None:
