@@ -10,7 +10,6 @@ from envcfg.hang.activity import activity
 from envcfg.hang.programs import by_program
 from envcfg.hang.records import Evidence, RankView
 from envcfg.hang.rules import Words, has, ranks_said, subjects
-from envcfg.log.numbers import number_ranges
 
 
 def of_nodes(seen: Evidence, words: Words) -> Iterator[Finding]:
@@ -39,8 +38,8 @@ def _elsewhere(seen: Evidence) -> str:
     unseen = unseen_ranks(seen)
     if not unseen:
         return ""
-    ranks = f"rank{'s' if len(unseen) > 1 else ''} {number_ranges(unseen)}"
-    return f", with {ranks}" + (" there or on another such node" if silent > 1 else "")
+    where = " there or on another such node" if silent > 1 else ""
+    return f", with {ranks_said(unseen)}{where}"
 
 
 def unseen_ranks(seen: Evidence) -> list[int]:

@@ -31,6 +31,10 @@ def compared(ranks: Sequence[RankView], words: Words) -> Iterator[Finding]:
         if outside:
             yield from _apart(outside, ranks, words)
             return
+    yield from _by_kernel(ranks, words)
+
+
+def _by_kernel(ranks: Sequence[RankView], words: Words) -> Iterator[Finding]:
     kinds = [activity(rank).kind for rank in ranks]
     if sleeping := _fewer("sleeps", ranks, kinds):
         yield from _apart(sleeping, ranks, words)

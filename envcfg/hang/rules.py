@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from envcfg.datafile import load_yaml
 from envcfg.findings import Finding
 from envcfg.hang.records import RankView
-from envcfg.log.numbers import first_of, number_ranges
+from envcfg.log.numbers import first_of, ranks_of
 from envcfg.log.rulebook import Rule
 
 _FEW = 4  # ranks that get a finding each
@@ -55,7 +55,7 @@ def ranks_said(ranks: Sequence[int], hosts: Mapping[int, str] | None = None) -> 
     """Return ``ranks 0-3``, with their *hosts* where these are given."""
     known = sorted({hosts[rank] for rank in ranks if rank in hosts}) if hosts else []
     on = f" on {first_of(known)}" if known else ""
-    return f"rank{'s' if len(ranks) > 1 else ''} {number_ranges(sorted(ranks))}{on}"
+    return f"{ranks_of(ranks)}{on}"
 
 
 def has(ranks: Sequence[int]) -> str:

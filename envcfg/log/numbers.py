@@ -27,6 +27,11 @@ def number_ranges(numbers: Iterable[int]) -> str:
     return f"{text} and {left} more" if left else text
 
 
+def ranks_of(numbers: Collection[int]) -> str:
+    """Return ``rank 3`` or ``ranks 0-3,8``."""
+    return f"rank{'s' if len(numbers) > 1 else ''} {number_ranges(sorted(numbers))}"
+
+
 def first_of(names: Collection[str]) -> str:
     """Return the first *names* in their order: ``a, b, c and 4 more``."""
     ordered = sorted(names)

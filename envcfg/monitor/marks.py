@@ -8,7 +8,8 @@ from typing import NamedTuple
 
 from envcfg.findings import Finding, Severity
 from envcfg.log.numbers import count_of, number_ranges, said_of
-from envcfg.monitor.board import Link, NodeView
+from envcfg.monitor.board import NodeView
+from envcfg.probe.sample import Counter
 
 _SLOW = 0.5  # of what the GPUs of the other nodes do
 _BUSY = 20.0  # percent that those of the others must do, or nobody works
@@ -173,11 +174,11 @@ def _of_network(node: NodeView, wanted: Wanted) -> Iterator[Finding]:
         yield Finding("wrong-interface", "warning", node.host, said, fix)
 
 
-def _is_wanted(link: Link, wanted: Wanted) -> bool:
+def _is_wanted(link: Counter, wanted: Wanted) -> bool:
     return link.name in wanted.interfaces or link.interface in wanted.interfaces
 
 
-def _fitting(links: Sequence[Link], wanted: Wanted) -> dict[str, float]:
+def _fitting(links: Sequence[Counter], wanted: Wanted) -> dict[str, float]:
     """Return the traffic of each wanted interface; its adapter counts the same bytes."""
     found: dict[str, float] = {}
     for link in links:

@@ -69,15 +69,18 @@ def judge_all(wanted: Wanted, seen: Seen, *, needs_fast: bool) -> Report:
         Finding("not-looked-at", "note", "", f"nobody looked at {each}")
         for each in not_seen(wanted, seen.answers)
     ]
+    network = _said(state, seen)
     if needs_fast and seen.has_ranks and state not in ("fast", "unneeded"):
-        job.append(_unproven(state, seen))
+        said = f"the fast network is not proven: {network}"
+        fix = "leave out --require if this job may run on any network"
+        job.append(Finding("fast-unproven", "error", "", said, fix))
     return Report(
         nodes={host: tuple(some) for host, some in nodes.items()},
         job=tuple(job),
         answers=seen.answers,
         ranks=seen.ranks,
         network=state,
-        said=_said(state, seen),
+        said=network,
         is_inconclusive=not done or (wanted.is_fast and state == "unknown"),
     )
 
@@ -113,9 +116,3 @@ def _said(state: str, seen: Seen) -> str:
     if seen.log is None:
         return "NCCL was not used, so nothing is known of the GPUs' network"
     return seen.log.summary
-
-
-def _unproven(state: str, seen: Seen) -> Finding:
-    said = f"the fast network is not proven: {_said(state, seen)}"
-    fix = "leave out --require if this job may run on any network"
-    return Finding("fast-unproven", "error", "", said, fix)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain
 from statistics import median_high
 
 from envcfg.findings import Finding
-from envcfg.log.numbers import number_ranges
+from envcfg.log.numbers import number_ranges, ranks_of
 from envcfg.preflight.collective import STAGES
 from envcfg.preflight.progress import late_ranks
 from envcfg.preflight.records import RankAnswer, Wanted
@@ -75,11 +75,17 @@ def is_done(ranks: Mapping[int, RankAnswer], world: int | None) -> bool:
     )
 
 
-def _by_host(ranks: Mapping[int, RankAnswer]) -> dict[str, list[RankAnswer]]:
+def _by_host(
+    ranks: Mapping[int, RankAnswer], counts: Callable[[RankAnswer], bool]
+) -> dict[str, list[RankAnswer]]:
     hosts: dict[str, list[RankAnswer]] = {}
-    for each in ranks.values():
+    for each in filter(counts, ranks.values()):
         hosts.setdefault(each.host, []).append(each)
     return hosts
+
+
+def _numbers(ranks: Iterable[RankAnswer]) -> str:
+    return number_ranges(sorted(each.rank for each in ranks))
 
 
 def _unmet(wanted: Wanted, ranks: Mapping[int, RankAnswer]) -> Iterator[Finding]:
@@ -127,20 +133,17 @@ def _failed(
     if not failed and not any(each.unmet for each in ranks.values()):
         for host, how in ended.items():
             said = f"a rank has ended before its time: {how}"
-            yield Finding(
-                "collective-failed", "error", host, said, "see its lines above"
-            )
+            fix = "see its lines above"
+            yield Finding("collective-failed", "error", host, said, fix)
 
 
 def _lacking(ranks: Mapping[int, RankAnswer]) -> Iterator[Finding]:
     """Yield who has not what others have; an image without it is nobody's fault."""
     if not any(each.torch for each in ranks.values()):
         return
-    for host, here in _by_host(ranks).items():
-        if lacking := [each for each in here if each.lacks]:
-            numbers = number_ranges(sorted(each.rank for each in lacking))
-            said = f"rank {numbers} lacks what others have: {lacking[0].lacks}"
-            yield Finding("collective-failed", "error", host, said, _LEAVE)
+    for host, lacking in _by_host(ranks, lambda each: bool(each.lacks)).items():
+        said = f"rank {_numbers(lacking)} lacks what others have: {lacking[0].lacks}"
+        yield Finding("collective-failed", "error", host, said, _LEAVE)
 
 
 def _stuck(
@@ -154,7 +157,7 @@ def _stuck(
     """
     if not ranks or is_done(ranks, world) or any(e.lacks for e in ranks.values()):
         return
-    begun = _by_host(ranks)
+    begun = {each.host for each in ranks.values()}
     silent = [each for each in wanted.hosts if each not in begun]
     talking = {
         each.host: each.partner for each in ranks.values() if each.partner is not None
@@ -179,19 +182,15 @@ def _stuck(
             at = ranks[number].host if number in ranks else ""
             hosts.setdefault(at, []).append(number)
         for host, numbers in hosts.items():
-            many = f"rank{'s' if len(numbers) > 1 else ''} {number_ranges(numbers)}"
-            said = f"{many} {_DOING[stage]}, and the others are ahead"
+            said = f"{ranks_of(numbers)} {_DOING[stage]}, and the others are ahead"
             yield Finding("collective-stuck", "error", host, said, _LEAVE)
 
 
 def _wrong(ranks: Mapping[int, RankAnswer]) -> Iterator[Finding]:
-    for host, here in _by_host(ranks).items():
-        wrong = [each for each in here if each.wrong]
-        if wrong:
-            numbers = number_ranges(sorted(each.rank for each in wrong))
-            said = f"rank {numbers} got a wrong sum of {wrong[0].wrong} bytes"
-            fix = "no result of such a job is right: tell the site"
-            yield Finding("sum-wrong", "error", host, said, fix)
+    for host, wrong in _by_host(ranks, lambda each: bool(each.wrong)).items():
+        said = f"rank {_numbers(wrong)} got a wrong sum of {wrong[0].wrong} bytes"
+        fix = "no result of such a job is right: tell the site"
+        yield Finding("sum-wrong", "error", host, said, fix)
 
 
 def _torch(wanted: Wanted, ranks: Mapping[int, RankAnswer]) -> Iterator[Finding]:
@@ -205,8 +204,7 @@ def _torch(wanted: Wanted, ranks: Mapping[int, RankAnswer]) -> Iterator[Finding]
         fix = "take an image for the GPUs of this system"
         yield Finding("torch-without-gpus", "warning", "", said, fix)
         return
-    for host, here in _by_host(ranks).items():
-        blind = [each.rank for each in here if each.torch and each.devices == 0]
-        if blind:
-            said = f"torch sees no GPU in rank {number_ranges(sorted(blind))}"
-            yield Finding("gpu-unseen", "error", host, said, _LEAVE)
+    blind = _by_host(ranks, lambda each: bool(each.torch) and each.devices == 0)
+    for host, here in blind.items():
+        said = f"torch sees no GPU in rank {_numbers(here)}"
+        yield Finding("gpu-unseen", "error", host, said, _LEAVE)

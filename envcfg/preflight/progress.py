@@ -69,25 +69,22 @@ class RankProgress:
                 return None
             if min(stages) > self._stage:
                 self._stage, self._since = min(stages), now
-                self._deadline = now + self._next()
+                is_loading = self._stage == _LOADING
+                longer = self._limits.start if is_loading else self._longer(now)
+                self._deadline = now + longer
         if max(stages, default=0) > max(self._first, self._stage):
             self._first = max(stages)
-            self._deadline = now + self._limits.patience + self._more(now)
+            self._deadline = now + self._longer(now)
         if any(each.failed or each.unmet for each in ranks.values()):
             self._deadline = min(self._deadline, now + 1)  # others may say it as well
         return self._deadline
 
-    def _next(self) -> float:
-        """Return how long the first may take from here to the next stage."""
+    def _longer(self, now: float) -> float:
+        """Return how far a rank may be behind the first: files come at their time."""
+        more = self._limits.measure if self._stage >= _JOINED else 0.0
         if self._stage == _LOADING:
-            return self._limits.start
-        return self._limits.patience + self._more(self._since)
-
-    def _more(self, now: float) -> float:
-        """Return what a rank may be behind the first besides: files come at their time."""
-        if self._stage == _LOADING:
-            return now - self._since
-        return self._limits.measure if self._stage >= _JOINED else 0.0
+            more = now - self._since
+        return self._limits.patience + more
 
 
 def late_ranks(

@@ -26,6 +26,7 @@ class Counter(NamedTuple):
         name: as the kernel says it: ``hsn0``, ``mlx5_0``, ``cxi0``.
         interface: of an adapter: the interface that it belongs to, if that is known.
         is_adapter: it counts what goes past the kernel (RDMA) as well.
+        received_rate, sent_rate: bytes per second; None before the second sample.
     """
 
     name: str
@@ -33,6 +34,13 @@ class Counter(NamedTuple):
     sent: int
     interface: str | None = None
     is_adapter: bool = False
+    received_rate: float | None = None
+    sent_rate: float | None = None
+
+    @property
+    def rate(self) -> float:
+        """Bytes per second in both directions; 0 where unknown."""
+        return (self.received_rate or 0.0) + (self.sent_rate or 0.0)
 
 
 class NodeSample(NamedTuple):

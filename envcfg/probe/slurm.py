@@ -15,7 +15,7 @@ from envcfg.probe.runner import Step
 _TIMEOUT = 60  # seconds for a command of Slurm to answer
 _LEAVE = 5.0  # seconds for a step to end in each way, from the gentlest on
 # Fields that hold no space; the last two may be empty or long.
-_FORMAT = "%A|%i|%T|%u|%D|%r|%b|%N"
+_FORMAT = "%A|%i|%T|%u|%r|%b|%N"
 _GPUS = re.compile(r"\bgpu(?::[^:,=()]+)?[:=](\d+)")
 _RUNS = frozenset({"RUNNING"})
 _WAITS = frozenset(
@@ -45,7 +45,6 @@ class SlurmJob(NamedTuple):
     name: str
     state: str
     user: str
-    node_count: int
     reason: str
     gpus: int | None
     nodes: str
@@ -75,7 +74,7 @@ def read_squeue(text: str, asked: str, command: str) -> SlurmJob:
         JobError: there is none.
         UsageError: there are several.
     """
-    rows = [line.split("|") for line in text.splitlines() if line.count("|") >= 7]
+    rows = [line.split("|") for line in text.splitlines() if line.count("|") >= 6]
     running = [row for row in rows if row[2] in _RUNS]
     rows = running or rows
     if not rows:
@@ -84,14 +83,13 @@ def read_squeue(text: str, asked: str, command: str) -> SlurmJob:
         names = ", ".join(row[1] for row in rows[:8])
         msg = f"job {asked} is {len(rows)} jobs: {names}"
         raise UsageError(msg, hint=f"choose one: envcfg {command} {rows[0][1]}")
-    number, name, state, user, count, reason, tres, nodes = rows[0][:8]
+    number, name, state, user, reason, tres, nodes = rows[0][:7]
     gpus = _GPUS.search(tres)
     return SlurmJob(
         id=number,
         name=name,
         state=state,
         user=user,
-        node_count=whole_number(count) or 0,
         reason=reason,
         gpus=whole_number(gpus[1]) if gpus else None,
         nodes=nodes,
@@ -147,22 +145,23 @@ def node_states(hosts: Sequence[str]) -> dict[str, str]:
     What is not known is not there: this only adds to what is known already.
     """
     argv = ["sinfo", "--noheader", "--Node", f"--nodes={','.join(hosts)}"]
-    try:
-        code, out, _ = _run([*argv, "--format=%N|%T"])
-    except JobError:
-        return {}
-    rows = [line.strip().split("|") for line in out.splitlines()] if not code else []
+    rows = [line.split("|") for line in _told([*argv, "--format=%N|%T"])]
     return {row[0]: row[1] for row in rows if len(row) == 2}
 
 
 def output_path(number: str) -> str:
     """Return where the batch script of a job writes; nothing where Slurm names no file."""
-    try:
-        code, out, _ = _run(["scontrol", "show", "job", number])
-    except JobError:
-        return ""
-    lines = [line.strip() for line in out.splitlines()] if not code else []
+    lines = _told(["scontrol", "show", "job", number])
     return next((line[7:] for line in lines if line.startswith("StdOut=/")), "")
+
+
+def _told(argv: Sequence[str]) -> list[str]:
+    """Return the lines that a command prints; none where it cannot tell."""
+    try:
+        code, out, _ = _run(argv)
+    except JobError:
+        return []
+    return [line.strip() for line in out.splitlines()] if not code else []
 
 
 def _run(argv: Sequence[str]) -> tuple[int, str, str]:

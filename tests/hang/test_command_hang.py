@@ -21,7 +21,7 @@ from support import envcfg
 
 SQUEUE = r"""#!/bin/bash
 [[ -z ${FAKE_SQUEUE_ERROR-} ]] || { echo "$FAKE_SQUEUE_ERROR" >&2; exit 1; }
-echo "88000123|${FAKE_ID-12}|${FAKE_STATE-RUNNING}|${FAKE_USER-$(id -un)}|2|Priority|N/A|node[1-2]"
+echo "88000123|${FAKE_ID-12}|${FAKE_STATE-RUNNING}|${FAKE_USER-$(id -un)}|Priority|N/A|node[1-2]"
 """
 SCONTROL = r"""#!/bin/bash
 case $3 in

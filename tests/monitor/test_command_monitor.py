@@ -29,7 +29,7 @@ state=${FAKE_STATE-RUNNING}
 [[ ! -e $FAKE_NOTES/over ]] || state=COMPLETED
 IFS=';' read -ra ids <<<"${FAKE_IDS-12|12}"
 for id in "${ids[@]}"; do
-  echo "$id|$state|${FAKE_USER-$(id -un)}|2|Priority|${FAKE_TRES-N/A}|node[1-2]"
+  echo "$id|$state|${FAKE_USER-$(id -un)}|Priority|${FAKE_TRES-N/A}|node[1-2]"
 done
 """
 SCONTROL = r"""#!/bin/bash
