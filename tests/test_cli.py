@@ -505,7 +505,7 @@ def test_nothing_heavy_is_imported_to_make_a_script() -> None:
     envcfg(*WRAP)  # what YAML says of the profile is kept from now on
     loaded = after(WRAP, "sys.modules")
     assert not heavy & loaded
-    others = {f"envcfg.{name}" for name in ("knowledge", "log", "monitor", "report", "request")}  # fmt: skip
+    others = {f"envcfg.{name}" for name in ("knowledge", "log", "monitor", "probe", "report", "request")}  # fmt: skip
     assert not others & loaded
 
 

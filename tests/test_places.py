@@ -41,7 +41,7 @@ ALLOWED = {
     "signals.sh": {
         '>/dev/fd/"$envcfg_pipe" {ENVCFG_LIFE}': "a pipe of this shell, no file",
     },
-    "hang/probe.sh": {
+    "probe/hang.sh": {
         '<>"$envcfg_pipe"': "a pipe of ours, which is looked at before",
         '>"/dev/tcp/$envcfg_to/$envcfg_port"': "no file",
     },

@@ -10,13 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from envcfg.characters import one_line
 from envcfg.commands.formats import check_format, format_option, put_result
-from envcfg.commands.looking import (
-    add_target,
-    choose_nodes,
-    job_name,
-    no_answer,
-    user_name,
-)
+from envcfg.commands.looking import add_target, find_job, job_name, no_answer
 from envcfg.commands.options import add_option
 from envcfg.core.option import Option
 from envcfg.errors import UsageError
@@ -72,29 +66,22 @@ def run(
         raise UsageError(msg, hint="envcfg hang JOBID")
     check_format(options, is_check=True)
     name = job_name(options.job, "hang")
-    from envcfg.commands.slurm import ask_job, expand_nodes, output_path
+    from envcfg.hang.activity import LEAST, standing
     from envcfg.hang.gather import ask_libraries, last_line
     from envcfg.hang.judge import judge, wants_another_look
     from envcfg.hang.records import Evidence, LastLine
     from envcfg.hang.step import look
-    from envcfg.hang.still import LEAST, standing
-    from envcfg.monitor.slurm_job import check_job
+    from envcfg.probe.slurm import output_path
 
-    job = ask_job(name, "hang")
-    check_job(job, user_name(), "hang")
-    hosts = expand_nodes(job.nodes)
-    everywhere = hosts
-    if options.nodes:
-        hosts = choose_nodes(expand_nodes(options.nodes), everywhere, name)
+    job, hosts, is_part = find_job(name, options.nodes, "hang")
     path = output_path(job.id)
     # Before the step, as Flight Recorder says in the log that it writes a dump.
     log = last_line(path, time.time()) if path else LastLine()
     raise_signals()  # the step must be ended
-    is_part = len(hosts) < len(everywhere)
 
     def seen_now(before: Sequence[NodeView] = ()) -> Evidence:
         reader, lost, errors = look(
-            job.id, hosts, chosen=bool(options.nodes), more=options.srun_arg, say=_say
+            job.id, hosts, is_part=is_part, more=options.srun_arg, say=_say
         )
         if not reader.answering:
             raise no_answer(errors, "no node has answered")
@@ -140,7 +127,7 @@ def _with_states(
     nodes: Sequence[NodeView], lost: Mapping[str, str]
 ) -> tuple[NodeView, ...]:
     """Return *nodes* with what srun (*lost*) and Slurm say of those that are silent."""
-    from envcfg.commands.slurm import node_states
+    from envcfg.probe.slurm import node_states
 
     silent = [node.host for node in nodes if not node.answers]
     states = node_states(silent) if silent else {}

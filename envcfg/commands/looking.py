@@ -6,8 +6,12 @@ import argparse
 import os
 import re
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from envcfg.errors import JobError, UsageError
+
+if TYPE_CHECKING:
+    from envcfg.probe.slurm import SlurmJob
 
 # What srun says, and what helps.
 _REMEDIES = (
@@ -65,17 +69,36 @@ def user_name() -> str:
         return os.environ.get("USER", str(os.geteuid()))
 
 
-def choose_nodes(chosen: Sequence[str], hosts: Sequence[str], name: str) -> list[str]:
-    """Return the *chosen* of the *hosts* of job *name*, each once.
+def find_job(
+    name: str, nodes: str | None, command: str
+) -> tuple[SlurmJob, list[str], bool]:
+    """Return job *name*, and which of its nodes ``envcfg COMMAND`` looks at.
+
+    Args:
+        name: as ``job_name`` returns it.
+        nodes: those that were chosen, in Slurm's short form; None: all.
+        command: of envcfg.
+
+    Returns:
+        the job; its nodes, each once; whether it has others.
 
     Raises:
-        UsageError: one is not among them.
+        JobError: there is no such job, or nobody may look at it now.
+        UsageError: a node is not among its own.
     """
-    foreign = [host for host in chosen if host not in hosts]
-    if foreign:
+    from envcfg.probe.slurm import ask_job, check_job, expand_nodes
+
+    job = ask_job(name, command)
+    check_job(job, user_name(), command)
+    hosts = expand_nodes(job.nodes)
+    if not nodes:
+        return job, hosts, False
+    chosen = expand_nodes(nodes)
+    if foreign := [host for host in chosen if host not in hosts]:
         msg = f"--nodes: {', '.join(foreign)} is not in job {name}"
         raise UsageError(msg, hint=f"its nodes: {', '.join(hosts[:8])}")
-    return list(dict.fromkeys(chosen))
+    chosen = list(dict.fromkeys(chosen))
+    return job, chosen, len(chosen) < len(hosts)
 
 
 def no_answer(errors: Sequence[str], what: str) -> JobError:

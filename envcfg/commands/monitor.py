@@ -17,13 +17,7 @@ from envcfg.commands.formats import (
     format_option,
     put_result,
 )
-from envcfg.commands.looking import (
-    add_target,
-    choose_nodes,
-    job_name,
-    no_answer,
-    user_name,
-)
+from envcfg.commands.looking import add_target, find_job, job_name, no_answer
 from envcfg.commands.options import add_option
 from envcfg.commands.printing import say
 from envcfg.core.values import within
@@ -33,7 +27,7 @@ from envcfg.parser import Formatter
 
 if TYPE_CHECKING:
     from envcfg.monitor.marks import Wanted
-    from envcfg.monitor.slurm_job import SlurmJob
+    from envcfg.probe.slurm import SlurmJob
     from envcfg.report.monitor.text import Show
 
 _EPILOG = """\
@@ -110,51 +104,40 @@ def run(
     check_format(options)
     name = job_name(options.job, "monitor")
     wanted = _wanted(options.profile)
-    from envcfg.commands.slurm import ask_job, expand_nodes
     from envcfg.monitor.board import Board
     from envcfg.monitor.marks import by_host, find_marks
-    from envcfg.monitor.slurm_job import check_job
-    from envcfg.monitor.step import (
-        PATIENCE,
-        NodeStep,
-        rounds,
-        step_argv,
-        step_environment,
-    )
+    from envcfg.monitor.step import PATIENCE, rounds
+    from envcfg.probe.probes import MONITOR
+    from envcfg.probe.slurm import start_step
     from envcfg.report.findings import Result
 
-    job = ask_job(name)
-    check_job(job, user_name())
-    hosts = expand_nodes(job.nodes)
-    if options.nodes:
-        hosts = choose_nodes(expand_nodes(options.nodes), hosts, name)
+    job, hosts, is_part = find_job(name, options.nodes, "monitor")
     wanted = wanted._replace(asked_gpus=job.gpus)
     board = Board(hosts, idle_below=options.gpus_idle_below)
-    argv = step_argv(job.id, hosts, chosen=bool(options.nodes), more=options.srun_arg)
     silent = PATIENCE + options.interval
     looks = 0
     is_once = options.once or options.format is not None
     raise_signals()  # the step must be ended, and a terminal gets its cursor back
-    step = NodeStep(argv, step_environment(os.environ))
-    try:
-        with _display(options, job, wanted) as show:
-            for now in rounds(step, board, options.interval):
-                if not board.has_any():
-                    raise no_answer(step.errors, "no node has answered")
-                looks += 1
-                if is_once and looks < _LOOKS:
-                    continue
-                nodes = board.views(now, silent)
-                below = options.gpus_idle_below
-                found = find_marks(nodes, wanted, idle_below=below)
-                if options.format is not None:
-                    result = Result(by_host(nodes, found), "node")
-                    return put_result(result, options.format, strict=options.strict)
-                show(nodes, found)
-                if options.once:
-                    return 0
-    finally:
-        step.stop()
+    extra = options.srun_arg
+    with (
+        start_step(MONITOR, job.id, hosts, is_part=is_part, more=extra) as step,
+        _display(options, job, wanted) as show,
+    ):
+        for now in rounds(step, board, options.interval):
+            if not board.has_any():
+                raise no_answer(step.errors, "no node has answered")
+            looks += 1
+            if is_once and looks < _LOOKS:
+                continue
+            nodes = board.views(now, silent)
+            below = options.gpus_idle_below
+            found = find_marks(nodes, wanted, idle_below=below)
+            if options.format is not None:
+                result = Result(by_host(nodes, found), "node")
+                return put_result(result, options.format, strict=options.strict)
+            show(nodes, found)
+            if options.once:
+                return 0
     return _after_end(name, step.errors)
 
 
@@ -213,9 +196,9 @@ def _after_end(name: str, errors: Sequence[str]) -> int:
 
 
 def _state(name: str) -> str:
-    from envcfg.commands.slurm import ask_job
+    from envcfg.probe.slurm import ask_job
 
     try:
-        return ask_job(name).state
+        return ask_job(name, "monitor").state
     except JobError:  # some sites forget a job as soon as it has ended
         return "unknown to Slurm"

@@ -17,13 +17,14 @@ from envcfg.launch.tasks import choose_launcher
 from envcfg.launchers import LAUNCHERS
 from envcfg.log.expectations import expectations_of
 from envcfg.preflight.judge import Seen
+from envcfg.preflight.lines import NodeReader, RankReader, collective_command
 from envcfg.preflight.log import LiveLog
-from envcfg.preflight.node_lines import NodeReader, node_script
+from envcfg.preflight.node_list import job_name
 from envcfg.preflight.nodes import wanted_gpus
 from envcfg.preflight.progress import Limits, NodeProgress, RankProgress
-from envcfg.preflight.rank_lines import RankReader, collective_command
 from envcfg.preflight.records import NodeAnswer, Wanted
-from envcfg.preflight.step import StepEnd, ended_tasks, run_step
+from envcfg.probe.probes import PREFLIGHT
+from envcfg.probe.runner import StepEnd, ended_tasks, run_script
 from envcfg.profile.words import Ref, Word
 from envcfg.starters import STARTERS
 
@@ -57,20 +58,13 @@ class Steps:
         own = {starter.own: starter.apart} if starter.own else {}
         devices = [f"device={each}" for each in self._wanted.devices]
         folders = [f"folder={each}" for each in self._folders()]
-        command = (
-            "/bin/sh",
-            "-c",
-            node_script(),
-            "envcfg-preflight",
-            *devices,
-            *folders,
-        )
+        command = PREFLIGHT.command(*devices, *folders)
         script = self._script(command, ranks=1, more=own)
         shares = starter.share_names
         env = {name: os.environ[name] for name in os.environ if name not in shares}
         reader = NodeReader(self._wanted.hosts)
         progress = NodeProgress(self._wanted.hosts, self._limits, time.monotonic())
-        end = run_step(
+        end = run_script(
             script,
             env,
             reader.feed,
@@ -115,7 +109,7 @@ class Steps:
             limit = progress.deadline(reader.answers, reader.world, now)
             return limit if limit is None or cut is None else min(limit, cut)
 
-        end = run_step(script, os.environ, take, deadline)
+        end = run_script(script, os.environ, take, deadline)
         if end.code != 0:
             _pass_on(end)
         expect = expect._replace(ranks=reader.world)
@@ -169,8 +163,6 @@ class Steps:
         return [*dict.fromkeys(each for each in (root, temporary, "/dev/shm") if each)]  # noqa: S108
 
     def _by_name(self, found: Mapping[str, str]) -> dict[str, str]:
-        from envcfg.preflight.node_list import job_name
-
         return {job_name(host, self._wanted.hosts): how for host, how in found.items()}
 
 

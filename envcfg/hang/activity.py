@@ -1,8 +1,9 @@
-"""What a process does, in words, from what the kernel says of its first thread; pure."""
+"""What a rank does, by what the kernel says of its first thread; pure."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 from envcfg.hang.records import RankView
@@ -37,7 +38,8 @@ _COLLECTIVE = re.compile(
     r"|deepspeed/comm/|horovod/torch/mpi_ops"
     r"|^(wait|synchronize) \(torch/(cuda|xpu)/"  # for what its GPU does
 )
-_FRAME = re.compile(r"(?P<function>.*) \((?P<place>[^()]*:\d+)\)$")
+LEAST = 15.0  # seconds between two looks, in which a job that goes on does something
+_IDLE = 0.05  # cores that a thread which only says that it lives may use
 
 
 class Activity(NamedTuple):
@@ -90,7 +92,37 @@ def place(rank: RankView) -> str:
     return rank.stack[0] if rank.stack else ""
 
 
-def said_place(frame: str) -> str:
-    """Return a frame of py-spy as people say it: ``step (train.py:12)``."""
-    match = _FRAME.match(frame)
-    return f"{match['function']} ({match['place']})" if match else frame
+def does(rank: RankView) -> str:
+    """Return what *rank* does, and where in its program."""
+    return f"{activity(rank).said}{where(rank)}"
+
+
+def where(rank: RankView) -> str:
+    """Return `` in FRAME`` for where *rank* is in its program; empty where unknown."""
+    at = place(rank)
+    return f" in {at}" if at else ""
+
+
+def standing(
+    before: Sequence[RankView], now: Sequence[RankView]
+) -> frozenset[tuple[str, int]]:
+    """Return host and process of the ranks that have not run since *before*.
+
+    A heartbeat, a bar that ticks or the warnings of a helper write on while a job hangs. Of
+    a rank whose first thread has not run once, and which with all that it has started has
+    used next to nothing of a processor, none of that is the program.
+    """
+    known = {(each.host, each.pid): each for each in before}
+    return frozenset(
+        (each.host, each.pid)
+        for each in now
+        if (old := known.get((each.host, each.pid))) and _stood(old, each)
+    )
+
+
+def _stood(old: RankView, now: RankView) -> bool:
+    if None in (old.turns, now.turns, old.worked, now.worked, old.moment, now.moment):
+        return False
+    passed = (now.moment or 0.0) - (old.moment or 0.0)
+    worked = (now.worked or 0.0) - (old.worked or 0.0)
+    return passed >= LEAST and old.turns == now.turns and 0 <= worked <= _IDLE * passed

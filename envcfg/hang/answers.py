@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from envcfg.hang.programs import program_names
 from envcfg.hang.records import RAS, Behind, NodeView, RankView
 from envcfg.trace.errors import TraceError
-from envcfg.trace.ras_records import RasRank, RasReport
+from envcfg.trace.ras import Laggard, laggards, read_ras
+from envcfg.trace.ras_records import RasReport
 
 _BETWEEN = 3.0  # seconds between two answers of RAS; the probe sleeps so long
 
@@ -46,8 +47,6 @@ def _answers(
 
     Programs of one user may share a port, and then any of them answers.
     """
-    from envcfg.trace.ras import read_ras
-
     series: dict[tuple[str, str, int], list[RasReport]] = {}
     for node in nodes:
         for answer in node.ras:
@@ -113,42 +112,52 @@ def _ras_behind(
     report: RasReport, before: Sequence[RasReport], ranks: Sequence[RankView]
 ) -> Iterator[Behind]:
     """Yield who is behind; who was elsewhere a moment *before* waits for a moment only."""
-    from envcfg.trace.ras import laggards
-
     past = {
         (each.comm.hash, each.operation, each.share.value)
         for one in before
         for each in laggards(one)
     }
-    worlds = {each.world for each in ranks if each.world}
     names = program_names(ranks)
-    is_one = len(set(names.values())) < 2
-    anybody = min(names.values(), default="")
     for each in laggards(report):
-        views = [_view(one, ranks) for one in each.share.ranks]
-        named = {view.rank if view else None for view in views}
-        if None in named and each.comm.size in worlds and is_one:
-            named = {one.rank for one in each.share.ranks}
-        programs = {names[view.host, view.pid] for view in views if view}
+        numbers, program = _named(each, ranks, names)
         is_new = (each.comm.hash, each.operation, each.share.value) not in past
-        rest = [
-            share for spread in each.comm.spreads if spread.what == each.operation
-            for share in spread.shares if share.value == each.most
-        ]  # fmt: skip
         yield Behind(
             by=RAS,
-            ranks=tuple(sorted(rank for rank in named if rank is not None)),
-            waiting=sum(share.count for share in rest),
+            ranks=numbers,
+            waiting=sum(
+                share.count
+                for spread in each.comm.spreads
+                if spread.what == each.operation
+                for share in spread.shares
+                if share.value == each.most
+            ),
             operation=each.operation,
             group=each.comm.name or each.comm.hash,
             number=int(each.share.value),
             most=each.most,
             since=_BETWEEN if before and is_new else None,
-            program=programs.pop() if len(programs) == 1 else anybody,
+            program=program,
         )
 
 
-def _view(one: RasRank, ranks: Sequence[RankView]) -> RankView | None:
-    """Return the rank of the job that a rank of a communicator is, by its process."""
-    same = [each for each in ranks if one.pid is not None and each.pid == one.pid]
-    return same[0] if len(same) == 1 else None
+def _named(
+    each: Laggard, ranks: Sequence[RankView], names: Mapping[tuple[str, int], str]
+) -> tuple[tuple[int, ...], str]:
+    """Return the ranks of the job that lag, rising, and whose program they are.
+
+    A communicator has numbers of its own, so that a rank is known by its process, where
+    that is the only one of its number. Where one is not known, a communicator as large as
+    a job of one program must be that of all ranks, whose numbers are the job's.
+    """
+    views = []
+    for one in each.share.ranks:
+        same = [view for view in ranks if view.pid == one.pid]
+        views += same if len(same) == 1 else []
+    programs = sorted(set(names.values()))
+    numbers = {view.rank for view in views}
+    is_of_all = each.comm.size in {view.world for view in ranks if view.world}
+    if len(views) < len(each.share.ranks) and is_of_all and len(programs) < 2:
+        numbers = {one.rank for one in each.share.ranks}
+    own = {names[view.host, view.pid] for view in views}
+    program = min(own if len(own) == 1 else programs, default="")
+    return tuple(sorted(numbers)), program

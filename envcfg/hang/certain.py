@@ -9,9 +9,7 @@ from envcfg.findings import Finding
 from envcfg.hang.activity import activity
 from envcfg.hang.programs import by_program
 from envcfg.hang.records import Evidence, RankView
-from envcfg.hang.rules import Words
-from envcfg.hang.subjects import has, ranks_said, subjects
-from envcfg.log.numbers import number_ranges
+from envcfg.hang.rules import Words, has, ranks_said, subjects
 
 
 def of_nodes(seen: Evidence, words: Words) -> Iterator[Finding]:
@@ -40,8 +38,8 @@ def _elsewhere(seen: Evidence) -> str:
     unseen = unseen_ranks(seen)
     if not unseen:
         return ""
-    ranks = f"rank{'s' if len(unseen) > 1 else ''} {number_ranges(unseen)}"
-    return f", with {ranks}" + (" there or on another such node" if silent > 1 else "")
+    where = " there or on another such node" if silent > 1 else ""
+    return f", with {ranks_said(unseen)}{where}"
 
 
 def unseen_ranks(seen: Evidence) -> list[int]:

@@ -6,52 +6,57 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 
 from envcfg.findings import Finding
-from envcfg.hang.activity import activity, is_in_collective, place
+from envcfg.hang.activity import activity, does, is_in_collective, place, where
 from envcfg.hang.records import RankView
-from envcfg.hang.rules import Words
-from envcfg.hang.subjects import subjects
+from envcfg.hang.rules import Words, subjects
 from envcfg.log.numbers import count_of
 
 _MOST = 2 / 3  # of the ranks, who must be alike for the others to stand out
 
 
 def compared(ranks: Sequence[RankView], words: Words) -> Iterator[Finding]:
-    """Yield ranks that do something else than most, by their stacks or by the kernel."""
+    """Yield ranks that do something else than most, by their stacks or by the kernel.
+
+    Stacks come first, as they tell a collective from all else: who is in none holds up
+    those who are in one. Where stacks do not part them, the kernel does. No collective
+    sleeps while it waits for others, so that one of two that sleeps is enough. Who runs
+    may wait in NCCL, so that those who run are named only where most do not.
+    """
     if len(ranks) < 2:
         return
     if all(rank.stack for rank in ranks):
-        apart = [rank for rank in ranks if not is_in_collective(rank)]
-        if 0 < len(apart) < len(ranks):
-            yield from _apart(apart, ranks, words)
+        outside = [rank for rank in ranks if not is_in_collective(rank)]
+        if len(outside) in (0, len(ranks)):
+            outside = _minority(ranks, [place(rank) for rank in ranks])
+        if outside:
+            yield from _apart(outside, ranks, words)
             return
-        if others := _minority(ranks, [place(rank) for rank in ranks]):
-            yield from _apart(others, ranks, words)
-            return
-    acts = [activity(rank) for rank in ranks]
-    kinds = Counter(each.kind for each in acts)
-    if set(kinds) == {"sleeps", "waits"} and kinds["sleeps"] <= kinds["waits"]:
-        # No collective sleeps while it waits for others, so that two ranks are enough.
-        sleeping = [
-            r for r, each in zip(ranks, acts, strict=True) if each.kind == "sleeps"
-        ]
+    yield from _by_kernel(ranks, words)
+
+
+def _by_kernel(ranks: Sequence[RankView], words: Words) -> Iterator[Finding]:
+    kinds = [activity(rank).kind for rank in ranks]
+    if sleeping := _fewer("sleeps", ranks, kinds):
         yield from _apart(sleeping, ranks, words)
         return
-    others = _minority(ranks, [each.kind for each in acts])
-    if (
-        not others
-        and set(kinds) == {"runs", "waits"}
-        and kinds["runs"] <= kinds["waits"]
-    ):
-        others = [r for r, each in zip(ranks, acts, strict=True) if each.kind == "runs"]
+    others = _minority(ranks, kinds) or _fewer("runs", ranks, kinds)
     busy = [each for each in others if activity(each).kind == "runs"]
     rest = count_of(len(ranks) - len(others), "other")
-    for subject, some in _alike(busy, _at):
+    for subject, some in _alike(busy, where):
         each = "each " if len(some) > 1 else ""
-        said = f"{each}computes{_at(some[0])}, while {rest} wait"
+        said = f"{each}computes{where(some[0])}, while {rest} wait"
         yield words.finding("hang-rank-busy", subject, said)
-    if len(busy) < len(others):
-        idle = [each for each in others if each not in busy]
+    if idle := [each for each in others if each not in busy]:
         yield from _apart(idle, [each for each in ranks if each not in busy], words)
+
+
+def _fewer(
+    kind: str, ranks: Sequence[RankView], kinds: Sequence[str]
+) -> list[RankView]:
+    """Return the ranks of one kind, where all others wait and are no fewer."""
+    some = [rank for rank, each in zip(ranks, kinds, strict=True) if each == kind]
+    is_so = set(kinds) == {kind, "waits"} and 2 * len(some) <= len(ranks)
+    return some if is_so else []
 
 
 def _minority(ranks: Sequence[RankView], signs: Sequence[str]) -> list[RankView]:
@@ -84,13 +89,3 @@ def _alike(
         alike.setdefault(key(rank), []).append(rank)
     for some in alike.values():
         yield from subjects(some)
-
-
-def does(rank: RankView) -> str:
-    """Return what *rank* does, and where in its program."""
-    return f"{activity(rank).said}{_at(rank)}"
-
-
-def _at(rank: RankView) -> str:
-    where = place(rank)
-    return f" in {where}" if where else ""

@@ -5,16 +5,16 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterator, Mapping, Sequence
+from typing import BinaryIO
 
 from envcfg.hang.records import FLIGHT, Behind, RankView
 from envcfg.trace.errors import LARGEST, TraceError
-from envcfg.trace.flight import FlightDump, FlightEntry
+from envcfg.trace.flight import DEFAULT, FlightDump, FlightEntry, read_flight
+from envcfg.trace.lag import follows, lag, out_of_step
 
 
 def read_dumps(ranks: Sequence[RankView], problems: dict[str, str]) -> list[FlightDump]:
     """Return the dumps that ranks have written now; *problems* gets why one lacks."""
-    from envcfg.trace.flight import read_flight
-
     fresh = [each for each in ranks if each.dump == "new"]
     asked = [each for each in ranks if each.dump]
     if asked and not fresh:
@@ -27,7 +27,8 @@ def read_dumps(ranks: Sequence[RankView], problems: dict[str, str]) -> list[Flig
     for each in fresh:
         path = each.dump_path
         try:
-            data = _bytes(path)
+            with open_file(path) as file:
+                data = file.read(LARGEST + 1)
             if each.dump_size not in (None, len(data)):
                 problems[FLIGHT] = f"{path} here is another file than on {each.host}"
                 continue
@@ -49,8 +50,6 @@ def lagging(
         everyone: the ranks of the job.
         now: the time, seconds since 1970.
     """
-    from envcfg.trace.lag import follows, lag, out_of_step
-
     found = []
     lags = lag(dumps)
     for group in lags:
@@ -98,8 +97,6 @@ def _without_dump(
     Who cannot write a dump, as it is stopped, cannot call anything either. The group of all
     ranks is *everyone*; gloo does not say whose the others are.
     """
-    from envcfg.trace.flight import DEFAULT
-
     # Groups of one name may be several, which their ranks tell apart.
     calls: dict[tuple[str, str, tuple[int, ...]], dict[int, FlightEntry]] = {}
     for dump in dumps:
@@ -128,8 +125,14 @@ def _without_dump(
         )
 
 
-def _bytes(path: str) -> bytes:
-    with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb") as file:
-        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-            raise OSError(0, "it is no file")
-        return file.read(LARGEST + 1)
+def open_file(path: str) -> BinaryIO:
+    """Open a file: a pipe or a terminal would have its bytes taken away.
+
+    Raises:
+        OSError: it cannot be read, or is no file.
+    """
+    file = open(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb")  # noqa: SIM115
+    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+        file.close()
+        raise OSError(0, "it is no file")
+    return file

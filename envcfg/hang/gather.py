@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import os
-import stat
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from envcfg.hang.answers import ask_ras
-from envcfg.hang.flights import lagging, read_dumps
+from envcfg.hang.flights import lagging, open_file, read_dumps
 from envcfg.hang.programs import program_names
 from envcfg.hang.records import FLIGHT, Behind, LastLine, NodeView, RankView
 from envcfg.trace.flight import FlightDump
@@ -21,11 +20,8 @@ _WIDTH = 300  # characters of a line that are told
 def last_line(path: str, now: float) -> LastLine:
     """Return how the log at *path* ends; *now* is the time, seconds since 1970."""
     try:
-        # A pipe or a terminal would have its bytes taken away.
-        with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb") as file:
+        with open_file(path) as file:
             status = os.fstat(file.fileno())
-            if not stat.S_ISREG(status.st_mode):
-                return LastLine(path, "it is no file")
             file.seek(max(0, status.st_size - _TAIL))
             tail = file.read(_TAIL).split(b"\n")
             below = next(

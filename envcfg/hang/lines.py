@@ -6,27 +6,18 @@ each other. What they hold comes from processes of the job: text that anybody ma
 
 from __future__ import annotations
 
-import os.path
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
-from envcfg.datafile import read_text
 from envcfg.hang.records import NodeView, RankView, RasAnswer
-from envcfg.monitor.probe import ProbeReader, gpu_script
-from envcfg.monitor.sample import GpuSample
+from envcfg.probe.probes import words_of
+from envcfg.probe.sample import GpuSample, SampleReader
 
-MARK = "envcfg-hang"
-_FOLDER = os.path.dirname(os.path.abspath(__file__))
+TAG = "envcfg-hang"
 _MOST_PARTS = 1 << 20  # characters of a text that came in parts
 _MOST_LINES = 20_000  # of a node's answer of RAS
 _MOST_RANKS = 1 << 20  # of a job; what says more makes fun of us
 _THREAD = re.compile(r'Thread .*?(?:: )?"(?P<name>[^"]*)"')
-
-
-def probe_script() -> str:
-    """Return the bash that runs on each node, with the arguments of ``envcfg_probe``."""
-    probe = read_text(os.path.join(_FOLDER, "probe.sh"))
-    return f'{gpu_script()}\n{probe}\nenvcfg_probe "$@"\n'
 
 
 class HangReader:
@@ -39,17 +30,7 @@ class HangReader:
         self._ranks: dict[tuple[str, int], RankView] = {}
         self._stacks: dict[tuple[str, int], list[str]] = {}
         self._ras: dict[tuple[str, str], list[str]] = {}
-        self._gpus = ProbeReader()
-        self._takers: dict[str, Callable[[str, str], None]] = {
-            "processes": self._take_processes,
-            "rank": self._take_rank,
-            "kernel": self._take_kernel,
-            "stack": self._take_stack,
-            "dump": self._take_dump,
-            "ras": self._take_ras,
-            "ras-end": self._take_ras_end,
-            "end": self._take_end,
-        }
+        self._gpus = SampleReader()
 
     def feed(self, line: str) -> None:
         """Take a line of the step."""
@@ -58,8 +39,8 @@ class HangReader:
                 ours = tuple(each for each in sample.gpus if each.is_ours)
                 self._change(sample.host, gpus=ours)
             return
-        mark, host, kind, text = (*line.rstrip("\r\n").split(" ", 3), "", "", "")[:4]
-        if mark != MARK or host not in self._nodes:
+        host, kind, text = words_of(line, TAG, 3) or ("", "", "")
+        if host not in self._nodes:
             return
         if kind.startswith("+"):
             before = self._parts.get((host, kind[1:]), "")
@@ -69,8 +50,7 @@ class HangReader:
         text = self._parts.pop((host, kind), "") + text
         self._change(host, answers=True)
         try:
-            if take := self._takers.get(kind):
-                take(host, text)
+            self._take(host, kind, text)
         except (IndexError, ValueError):
             return  # torn, or of a process that makes fun of us: it stays unknown
 
@@ -78,6 +58,11 @@ class HangReader:
     def answering(self) -> tuple[str, ...]:
         """The nodes that have said something."""
         return tuple(host for host, node in self._nodes.items() if node.answers)
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether a node that has said something has not said all."""
+        return any(node.answers and not node.whole for node in self._nodes.values())
 
     @property
     def is_whole(self) -> bool:
@@ -88,97 +73,88 @@ class HangReader:
         """Return what was read, by node in the order of their names as they were given."""
         found = []
         for host, node in self._nodes.items():
-            ranks = [
-                self._with_stack(each)
-                for (at, _), each in self._ranks.items()
-                if at == host
-            ]
+            ranks = [each for (at, _), each in self._ranks.items() if at == host]
             # a program that starts another of the same rank is seen twice
             first: dict[tuple[int, str, str], RankView] = {}
             for each in sorted(ranks, key=lambda each: (each.rank, -each.age)):
-                first.setdefault((each.rank, each.step, each.port), each)
+                frames, problem = _main_thread(self._stacks.get((host, each.pid), []))
+                view = each._replace(stack=frames, stack_problem=problem)
+                first.setdefault((each.rank, each.step, each.port), view)
             found.append(node._replace(ranks=tuple(first.values())))
         return tuple(found)
-
-    def _with_stack(self, rank: RankView) -> RankView:
-        said = self._stacks.get((rank.host, rank.pid), [])
-        frames, problem = _main_thread(said)
-        return rank._replace(stack=frames, stack_problem=problem)
 
     def _change(self, host: str, **fields: object) -> None:
         self._nodes[host] = self._nodes[host]._replace(**fields)  # type: ignore[arg-type]
 
-    def _take_processes(self, host: str, text: str) -> None:
-        self._change(host, processes=int(text))
+    def _take(self, host: str, kind: str, text: str) -> None:
+        """Take what a node says of one *kind*.
 
-    def _take_rank(self, host: str, text: str) -> None:
-        words = text.split(" ", 15)
-        pid, rank = int(words[0]), int(words[1])
-        world = _number(words[3])
-        step, _, port = words[11].partition(":")
-        worked, moment = _number(words[13]), _number(words[14])
-        spent, passed = _number(words[5]), _number(words[6])
-        self._ranks[host, pid] = RankView(
-            rank=rank,
-            host=host,
-            pid=pid,
-            local_rank=_number(words[2]),
-            world=world if world is not None and world <= _MOST_RANKS else None,
-            state=words[4][:1] or "?",
-            use=spent / passed if spent is not None and passed else None,
-            age=int(words[7]),
-            threads=int(words[8]),
-            call=_number(words[9]),
-            channel="" if words[10] in ("-", "0") else words[10],
-            step="" if step == "-" else step,
-            port="" if port == "-" else port,
-            turns=_number(words[12]),
-            worked=None if worked is None else worked / 100,
-            moment=None if moment is None else moment / 100,
-            name=words[15],
-        )
+        Raises:
+            IndexError, ValueError: it is torn, or of a process that nobody knows.
+        """
+        port, _, said = text.partition(" ")
+        match kind:
+            case "processes":
+                self._change(host, processes=int(text))
+            case "rank":
+                view = _rank(host, text.split(" ", 15))
+                self._ranks[host, view.pid] = view
+            case "kernel" | "stack" | "dump":
+                self._take_of_rank(host, kind, text)
+            case "ras":
+                lines = self._ras.setdefault((host, port), [])
+                if len(lines) < _MOST_LINES:
+                    lines.append(said)
+            case "ras-end":
+                lines = self._ras.pop((host, port), [])
+                answer = RasAnswer(port, said, "".join(f"{line}\n" for line in lines))
+                self._change(host, ras=(*self._nodes[host].ras, answer))
+            case "end":
+                self._change(host, whole=True)
 
-    def _take_kernel(self, host: str, text: str) -> None:
-        key, line = self._key(host, text)
-        kernel = self._ranks[key].kernel
-        if len(kernel) < 8:
-            self._ranks[key] = self._ranks[key]._replace(kernel=(*kernel, line))
-
-    def _take_stack(self, host: str, text: str) -> None:
-        key, line = self._key(host, text)
-        said = self._stacks.setdefault(key, [])
-        if len(said) < 400:
-            said.append(line)
-
-    def _take_dump(self, host: str, text: str) -> None:
-        key, line = self._key(host, text)
-        state, size, path = line.split(" ", 2)
-        self._ranks[key] = self._ranks[key]._replace(
-            dump=state, dump_size=_number(size), dump_path=path
-        )
-
-    def _take_ras(self, host: str, text: str) -> None:
-        port, _, line = text.partition(" ")
-        said = self._ras.setdefault((host, port), [])
-        if len(said) < _MOST_LINES:
-            said.append(line)
-
-    def _take_ras_end(self, host: str, text: str) -> None:
-        port, _, end = text.partition(" ")
-        lines = self._ras.pop((host, port), [])
-        answer = RasAnswer(port, end, "".join(f"{line}\n" for line in lines))
-        self._change(host, ras=(*self._nodes[host].ras, answer))
-
-    def _take_end(self, host: str, _: str) -> None:
-        self._change(host, whole=True)
-
-    def _key(self, host: str, text: str) -> tuple[tuple[str, int], str]:
-        """Return which process *text* is of, and what it says; ValueError: of none."""
-        pid, _, rest = text.partition(" ")
+    def _take_of_rank(self, host: str, kind: str, text: str) -> None:
+        pid, _, said = text.partition(" ")
         key = host, int(pid)
         if key not in self._ranks:
             raise ValueError
-        return key, rest
+        view = self._ranks[key]
+        if kind == "stack":
+            frames = self._stacks.setdefault(key, [])
+            if len(frames) < 400:
+                frames.append(said)
+        elif kind == "dump":
+            state, size, path = said.split(" ", 2)
+            self._ranks[key] = view._replace(
+                dump=state, dump_size=_number(size), dump_path=path
+            )
+        elif len(view.kernel) < 8:
+            self._ranks[key] = view._replace(kernel=(*view.kernel, said))
+
+
+def _rank(host: str, words: Sequence[str]) -> RankView:
+    world = _number(words[3])
+    step, _, port = words[11].partition(":")
+    worked, moment = _number(words[13]), _number(words[14])
+    spent, passed = _number(words[5]), _number(words[6])
+    return RankView(
+        rank=int(words[1]),
+        host=host,
+        pid=int(words[0]),
+        local_rank=_number(words[2]),
+        world=world if world is not None and world <= _MOST_RANKS else None,
+        state=words[4][:1] or "?",
+        use=spent / passed if spent is not None and passed else None,
+        age=int(words[7]),
+        threads=int(words[8]),
+        call=_number(words[9]),
+        channel="" if words[10] in ("-", "0") else words[10],
+        step="" if step == "-" else step,
+        port="" if port == "-" else port,
+        turns=_number(words[12]),
+        worked=None if worked is None else worked / 100,
+        moment=None if moment is None else moment / 100,
+        name=words[15],
+    )
 
 
 def _number(word: str) -> int | None:

@@ -17,29 +17,21 @@ def program_names(ranks: Sequence[RankView]) -> dict[tuple[str, int], str]:
     A port tells programs of one step apart only where a number is there twice: who starts
     ranks may give each another port, and then that is what is wrong.
     """
-    doubled = {
-        step
-        for step in {each.step for each in ranks}
-        if _is_doubled([each for each in ranks if each.step == step])
-    }
+    ports: dict[tuple[str, int], set[str]] = {}
+    for each in ranks:
+        ports.setdefault((each.step, each.rank), set()).add(each.port)
+    doubled = {step for (step, _), each in ports.items() if len(each) > 1}
     keys = {
         (each.host, each.pid): (each.step, each.port if each.step in doubled else "")
         for each in ranks
     }
-    is_one = len(set(keys.values())) < 2
-    return {who: "" if is_one else _said(*key) for who, key in keys.items()}
-
-
-def _is_doubled(ranks: Sequence[RankView]) -> bool:
-    ports: dict[int, set[str]] = {}
-    for each in ranks:
-        ports.setdefault(each.rank, set()).add(each.port)
-    return any(len(each) > 1 for each in ports.values())
-
-
-def _said(step: str, port: str) -> str:
-    where = f"step {step}" if step else "the batch script"
-    return f"{where}, port {port}" if port else where
+    if len(set(keys.values())) < 2:
+        return dict.fromkeys(keys, "")
+    found = {}
+    for who, (step, port) in keys.items():
+        where = f"step {step}" if step else "the batch script"
+        found[who] = f"{where}, port {port}" if port else where
+    return found
 
 
 def by_program(seen: Evidence) -> list[Evidence]:

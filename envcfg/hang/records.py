@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from envcfg.monitor.sample import Gpu
+from envcfg.probe.gpu import Gpu
 
 RAS, FLIGHT = "RAS", "Flight Recorder"
 

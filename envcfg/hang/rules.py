@@ -1,13 +1,17 @@
-"""The words for what is found of a job that hangs; data."""
+"""The words for what is found of a job that hangs: its rules, and of whom they speak."""
 
 from __future__ import annotations
 
 import os.path
+from collections.abc import Iterator, Mapping, Sequence
 
 from envcfg.datafile import load_yaml
 from envcfg.findings import Finding
+from envcfg.hang.records import RankView
+from envcfg.log.numbers import first_of, ranks_of
 from envcfg.log.rulebook import Rule
 
+_FEW = 4  # ranks that get a finding each
 _FILE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "rules.yaml")
 
 
@@ -35,3 +39,25 @@ class Words:
             source=known.source,
             why=known.meaning,
         )
+
+
+def subjects(ranks: Sequence[RankView]) -> Iterator[tuple[str, Sequence[RankView]]]:
+    """Yield subjects of findings on *ranks* that do the same, and whom each speaks of."""
+    if len(ranks) > _FEW:
+        hosts = {rank.rank: rank.host for rank in ranks}
+        yield ranks_said([rank.rank for rank in ranks], hosts), ranks
+        return
+    for rank in ranks:
+        yield f"rank {rank.rank} on {rank.host}", [rank]
+
+
+def ranks_said(ranks: Sequence[int], hosts: Mapping[int, str] | None = None) -> str:
+    """Return ``ranks 0-3``, with their *hosts* where these are given."""
+    known = sorted({hosts[rank] for rank in ranks if rank in hosts}) if hosts else []
+    on = f" on {first_of(known)}" if known else ""
+    return f"{ranks_of(ranks)}{on}"
+
+
+def has(ranks: Sequence[int]) -> str:
+    """Return the verb for *ranks*."""
+    return "has" if len(ranks) == 1 else "have"

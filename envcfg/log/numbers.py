@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable
 
 _MANY = 8
 _NAMED = 3  # names that are given, before the others are only counted
 
 
-def number_ranges(numbers: Sequence[int]) -> str:
-    """Return rising *numbers* as ranges: ``0-3,8``; many ranges are cut off."""
-    ranges: list[tuple[int, int]] = []
+def ranges(numbers: Iterable[int]) -> list[tuple[int, int]]:
+    """Return rising *numbers* as ranges, each by its first and last."""
+    found: list[tuple[int, int]] = []
     for number in numbers:
-        if ranges and number == ranges[-1][1] + 1:
-            ranges[-1] = ranges[-1][0], number
+        if found and number == found[-1][1] + 1:
+            found[-1] = found[-1][0], number
         else:
-            ranges.append((number, number))
-    text = ",".join(f"{a}-{b}" if b > a else str(a) for a, b in ranges[:_MANY])
-    left = sum(b - a + 1 for a, b in ranges[_MANY:])
+            found.append((number, number))
+    return found
+
+
+def number_ranges(numbers: Iterable[int]) -> str:
+    """Return rising *numbers* as ranges: ``0-3,8``; many ranges are cut off."""
+    found = ranges(numbers)
+    text = ",".join(f"{a}-{b}" if b > a else str(a) for a, b in found[:_MANY])
+    left = sum(b - a + 1 for a, b in found[_MANY:])
     return f"{text} and {left} more" if left else text
 
 

@@ -5,36 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from envcfg.monitor.sample import (
-    Counter,
-    Gpu,
-    GpuSample,
-    NodeSample,
-    Sample,
-)
-
-
-class Link(NamedTuple):
-    """An interface or adapter; rates in bytes per second, None before the second sample.
-
-    Attributes:
-        received_total, sent_total: bytes since it came up.
-        interface: of an adapter: the interface it belongs to, if known.
-        is_adapter: it counts what goes past the kernel (RDMA) as well.
-    """
-
-    name: str
-    received_total: int
-    sent_total: int
-    received: float | None = None
-    sent: float | None = None
-    interface: str | None = None
-    is_adapter: bool = False
-
-    @property
-    def rate(self) -> float:
-        """Bytes per second in both directions; 0 where unknown."""
-        return (self.received or 0.0) + (self.sent or 0.0)
+from envcfg.probe.gpu import Gpu
+from envcfg.probe.sample import Counter, GpuSample, NodeSample, Sample
 
 
 class GpuView(NamedTuple):
@@ -65,7 +37,7 @@ class NodeView(NamedTuple):
     age: float | None = None
     is_silent: bool = True
     processor_use: float | None = None
-    links: tuple[Link, ...] = ()
+    links: tuple[Counter, ...] = ()
     allotted: int | None = None
     tool: str | None = None
     gpus: tuple[GpuView, ...] = ()
@@ -181,30 +153,24 @@ def _processor_use(before: NodeSample | None, now: NodeSample) -> float | None:
     return min(100.0, 100 * busy / spent) if spent > 0 and busy >= 0 else None
 
 
-def _links(before: NodeSample | None, now: NodeSample) -> tuple[Link, ...]:
-    earlier = {_key(each): each for each in before.counters} if before else {}
+def _links(before: NodeSample | None, now: NodeSample) -> tuple[Counter, ...]:
+    """Return the counters of *now*, with rates where they were read *before*."""
+    old: dict[tuple[str, bool], Counter] = {}
+    if before and now.time > before.time:
+        old = {(each.name, each.is_adapter): each for each in before.counters}
     seconds = now.time - before.time if before else 0.0
-    return tuple(_link(earlier.get(_key(each)), each, seconds) for each in now.counters)
-
-
-def _key(counter: Counter) -> tuple[str, bool]:
-    return counter.name, counter.is_adapter
-
-
-def _link(before: Counter | None, now: Counter, seconds: float) -> Link:
-    link = Link(
-        now.name,
-        now.received,
-        now.sent,
-        interface=now.interface,
-        is_adapter=now.is_adapter,
-    )
-    if before is None or seconds <= 0:
-        return link
-    return link._replace(
-        received=_rate(before.received, now.received, seconds),
-        sent=_rate(before.sent, now.sent, seconds),
-    )
+    found = []
+    for counter in now.counters:
+        earlier = old.get((counter.name, counter.is_adapter))
+        found.append(
+            counter._replace(
+                received_rate=_rate(earlier.received, counter.received, seconds),
+                sent_rate=_rate(earlier.sent, counter.sent, seconds),
+            )
+            if earlier
+            else counter
+        )
+    return tuple(found)
 
 
 def _rate(before: int, now: int, seconds: float) -> float | None:

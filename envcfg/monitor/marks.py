@@ -8,7 +8,8 @@ from typing import NamedTuple
 
 from envcfg.findings import Finding, Severity
 from envcfg.log.numbers import count_of, number_ranges, said_of
-from envcfg.monitor.board import Link, NodeView
+from envcfg.monitor.board import NodeView
+from envcfg.probe.sample import Counter
 
 _SLOW = 0.5  # of what the GPUs of the other nodes do
 _BUSY = 20.0  # percent that those of the others must do, or nobody works
@@ -60,87 +61,56 @@ def by_host(
 def _of_node(
     node: NodeView, wanted: Wanted, usual: float | None, *, idle_below: float
 ) -> Iterator[Finding]:
+    host = node.host
     if node.is_silent:
-        yield _silent(node)
+        since = "" if node.age is None else f" for {node.age:.0f} s"
+        fix = f"scontrol show node {host}; the last numbers are old"
+        yield Finding("node-silent", "error", host, f"has not answered{since}", fix)
         return
     yield from _of_gpus(node, wanted, idle_below=idle_below)
     use = _use(node)
     if usual is not None and use is not None and use < _SLOW * usual:
-        yield _mark(
-            node,
-            "node-slow",
-            "warning",
-            f"its GPUs are used {use:.0f} %, those of the others {usual:.0f} %",
-            "compare load, memory and network with those of the other nodes",
-        )
+        said = f"its GPUs are used {use:.0f} %, those of the others {usual:.0f} %"
+        fix = "compare load, memory and network with those of the other nodes"
+        yield Finding("node-slow", "warning", host, said, fix)
     yield from _of_host(node)
     yield from _of_network(node, wanted)
 
 
-def _silent(node: NodeView) -> Finding:
-    if node.age is None:
-        message = "has not answered"
-    else:
-        message = f"has not answered for {node.age:.0f} s"
-    fix = f"scontrol show node {node.host}; the last numbers are old"
-    return _mark(node, "node-silent", "error", message, fix)
-
-
 def _of_gpus(node: NodeView, wanted: Wanted, *, idle_below: float) -> Iterator[Finding]:
+    host = node.host
     expected, who = _expected(node, wanted)
     if node.tool_waits is not None:
-        yield _mark(
-            node,
-            "gpu-tool-waits",
-            "warning",
-            f"the tool of its GPUs has not answered for {node.tool_waits:.0f} s",
-            "a GPU or its driver may hang: say so to the site's support",
-        )
+        said = f"the tool of its GPUs has not answered for {node.tool_waits:.0f} s"
+        fix = "a GPU or its driver may hang: say so to the site's support"
+        yield Finding("gpu-tool-waits", "warning", host, said, fix)
     elif node.problem and node.tool != "none":
-        yield _mark(
-            node,
-            "gpu-tool-fails",
-            "error" if expected else "warning",
-            f"{node.tool}: {node.problem}",
-            "a GPU may be lost: say so to the site's support",
-        )
+        severity: Severity = "error" if expected else "warning"
+        fix = "a GPU may be lost: say so to the site's support"
+        said = f"{node.tool}: {node.problem}"
+        yield Finding("gpu-tool-fails", severity, host, said, fix)
     missing = expected - len(node.gpus) if node.tool is not None else 0
     if missing > 0 and node.tool == "none":
-        yield _mark(
-            node,
-            "gpu-unseen",
-            "warning",
-            f"{count_of(expected, 'GPU')} should be here ({who}), and neither nvidia-smi, "
-            "rocm-smi nor amd-smi is",
-            "put the tool on PATH before envcfg monitor: the nodes have it from here",
+        said = (
+            f"{count_of(expected, 'GPU')} should be here ({who}), and neither "
+            "nvidia-smi, rocm-smi nor amd-smi is"
         )
+        fix = "put the tool on PATH before envcfg monitor: the nodes have it from here"
+        yield Finding("gpu-unseen", "warning", host, said, fix)
     elif missing > 0:
-        yield _mark(
-            node,
-            "gpu-missing",
-            "error",
-            f"{count_of(len(node.gpus), 'GPU')} of {expected} ({who}) can be seen",
-            f"leave the node out next time: sbatch --exclude={node.host}",
-        )
+        said = f"{count_of(len(node.gpus), 'GPU')} of {expected} ({who}) can be seen"
+        fix = f"leave the node out next time: sbatch --exclude={host}"
+        yield Finding("gpu-missing", "error", host, said, fix)
     unknown = [each.gpu.number for each in node.gpus if each.gpu.use is None]
     if unknown:
-        yield _mark(
-            node,
-            "gpu-unknown",
-            "warning",
-            f"nothing is known of the use of {_named(unknown, node)}",
-            None,
-        )
+        said = f"nothing is known of the use of {_named(unknown, node)}"
+        yield Finding("gpu-unknown", "warning", host, said)
     idle = [each.gpu.number for each in node.gpus if each.is_idle]
     if idle:
-        yield _mark(
-            node,
-            "gpu-idle",
-            "warning",
-            f"{_named(idle, node)} {said_of(len(idle), 'are')} idle "
-            f"(below {idle_below:g} %)",
-            "a rank that waits, has ended, or is bound to another GPU",
-        )
+        verb = said_of(len(idle), "are")
+        said = f"{_named(idle, node)} {verb} idle (below {idle_below:g} %)"
+        fix = "a rank that waits, has ended, or is bound to another GPU"
+        yield Finding("gpu-idle", "warning", host, said, fix)
 
 
 def _expected(node: NodeView, wanted: Wanted) -> tuple[int, str]:
@@ -169,23 +139,15 @@ def _of_host(node: NodeView) -> Iterator[Finding]:
         return
     cores = sample.cores or 0
     if cores and sample.load is not None and sample.load > _CROWDED * cores:
-        yield _mark(
-            node,
-            "load-high",
-            "warning",
-            f"the load is {sample.load:.0f} on {cores} cores",
-            "too many threads: OMP_NUM_THREADS, workers of data loaders",
-        )
+        said = f"the load is {sample.load:.0f} on {cores} cores"
+        fix = "too many threads: OMP_NUM_THREADS, workers of data loaders"
+        yield Finding("load-high", "warning", node.host, said, fix)
     if sample.memory_used is not None and sample.memory_total:
         share = sample.memory_used / sample.memory_total
         if share > _FULL:
-            yield _mark(
-                node,
-                "memory-full",
-                "warning",
-                f"{100 * share:.0f} % of the node's memory is used",
-                "processes may be killed; files in /tmp may count as well",
-            )
+            said = f"{100 * share:.0f} % of the node's memory is used"
+            fix = "processes may be killed; files in /tmp may count as well"
+            yield Finding("memory-full", "warning", node.host, said, fix)
 
 
 def _of_network(node: NodeView, wanted: Wanted) -> Iterator[Finding]:
@@ -201,23 +163,22 @@ def _of_network(node: NodeView, wanted: Wanted) -> Iterator[Finding]:
     # The largest, not the sum: a bond or bridge counts what its parts have counted.
     name = max(slow, key=lambda each: slow[each], default=None)
     if name is not None and slow[name] > max(_TRAFFIC, fast):
-        named = ", ".join(wanted.interfaces)
-        yield _mark(
-            node,
-            "wrong-interface",
-            "warning",
-            f"{name} carries {slow[name] / 1e6:.0f} MB/s, "
-            f"{named} {fast / 1e6:.0f} MB/s (profile {wanted.profile})",
-            "envcfg check-log says which network the ranks use; files that are read "
-            "over this interface count as well",
+        said = (
+            f"{name} carries {slow[name] / 1e6:.0f} MB/s, {', '.join(wanted.interfaces)} "
+            f"{fast / 1e6:.0f} MB/s (profile {wanted.profile})"
         )
+        fix = (
+            "envcfg check-log says which network the ranks use; files that are read "
+            "over this interface count as well"
+        )
+        yield Finding("wrong-interface", "warning", node.host, said, fix)
 
 
-def _is_wanted(link: Link, wanted: Wanted) -> bool:
+def _is_wanted(link: Counter, wanted: Wanted) -> bool:
     return link.name in wanted.interfaces or link.interface in wanted.interfaces
 
 
-def _fitting(links: Sequence[Link], wanted: Wanted) -> dict[str, float]:
+def _fitting(links: Sequence[Counter], wanted: Wanted) -> dict[str, float]:
     """Return the traffic of each wanted interface; its adapter counts the same bytes."""
     found: dict[str, float] = {}
     for link in links:
@@ -242,9 +203,3 @@ def _usual_use(nodes: Sequence[NodeView]) -> float | None:
         return None
     usual = max(known) if len(known) == 2 else median(known)
     return usual if usual >= _BUSY else None
-
-
-def _mark(
-    node: NodeView, rule: str, severity: Severity, message: str, fix: str | None
-) -> Finding:
-    return Finding(rule, severity, node.host, message, fix)

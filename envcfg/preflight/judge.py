@@ -59,7 +59,9 @@ def judge_all(wanted: Wanted, seen: Seen, *, needs_fast: bool) -> Report:
         for host, more in found.items():
             nodes[host] += more
         if seen.log:
-            for each in log_findings(seen.log, _names(wanted)):
+            # NCCL prints the short names of nodes.
+            names = {host.partition(".")[0]: host for host in wanted.hosts}
+            for each in log_findings(seen.log, names):
                 nodes.get(each.subject, job).append(each)
             job += _on_sockets(seen.log, state)
         job += _undone(seen)
@@ -67,15 +69,18 @@ def judge_all(wanted: Wanted, seen: Seen, *, needs_fast: bool) -> Report:
         Finding("not-looked-at", "note", "", f"nobody looked at {each}")
         for each in not_seen(wanted, seen.answers)
     ]
+    network = _said(state, seen)
     if needs_fast and seen.has_ranks and state not in ("fast", "unneeded"):
-        job.append(_unproven(state, seen))
+        said = f"the fast network is not proven: {network}"
+        fix = "leave out --require if this job may run on any network"
+        job.append(Finding("fast-unproven", "error", "", said, fix))
     return Report(
         nodes={host: tuple(some) for host, some in nodes.items()},
         job=tuple(job),
         answers=seen.answers,
         ranks=seen.ranks,
         network=state,
-        said=_said(state, seen),
+        said=network,
         is_inconclusive=not done or (wanted.is_fast and state == "unknown"),
     )
 
@@ -86,11 +91,6 @@ def _on_sockets(log: LogReport, state: str) -> Iterator[Finding]:
     if state == "slow" and "socket" in kinds and not log.ranks:
         fix = next((each.fix for each in log.findings if each.fix), None)
         yield Finding(f"network-{log.verdict}", "error", "", log.summary, fix)
-
-
-def _names(wanted: Wanted) -> dict[str, str]:
-    """Return the job's names of nodes by the short ones that NCCL prints."""
-    return {host.partition(".")[0]: host for host in wanted.hosts}
 
 
 def _undone(seen: Seen) -> list[Finding]:
@@ -116,9 +116,3 @@ def _said(state: str, seen: Seen) -> str:
     if seen.log is None:
         return "NCCL was not used, so nothing is known of the GPUs' network"
     return seen.log.summary
-
-
-def _unproven(state: str, seen: Seen) -> Finding:
-    said = f"the fast network is not proven: {_said(state, seen)}"
-    fix = "leave out --require if this job may run on any network"
-    return Finding("fast-unproven", "error", "", said, fix)

@@ -10,7 +10,7 @@ from envcfg.log.follow import is_safe
 from envcfg.log.job import Job
 from envcfg.log.judge import Read, judge
 from envcfg.log.names import network_kind
-from envcfg.log.numbers import number_ranges
+from envcfg.log.numbers import ranks_of
 from envcfg.log.process import Spot
 from envcfg.log.reader import Reader
 from envcfg.log.rulebook import Rulebook, load_rules
@@ -108,8 +108,7 @@ def log_findings(report: LogReport, hosts: Mapping[str, str]) -> Iterator[Findin
         if rank.verdict in _BAD:
             bad.setdefault(hosts.get(rank.host, rank.host), []).append(rank)
     for host, ranks in bad.items():
-        numbers = number_ranges(sorted(each.rank for each in ranks))
-        many = f"rank{'s' if len(ranks) > 1 else ''} {numbers}"
+        many = ranks_of([each.rank for each in ranks])
         said = f"{many}: {ranks[0].reason or ranks[0].verdict}"
         fix = next((each.fix for each in report.findings if each.fix), None)
         yield Finding(f"network-{ranks[0].verdict}", "error", host, said, fix)

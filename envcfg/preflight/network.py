@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain
 from statistics import median_high
 
 from envcfg.findings import Finding
-from envcfg.log.numbers import number_ranges
+from envcfg.log.numbers import number_ranges, ranks_of
 from envcfg.preflight.collective import STAGES
 from envcfg.preflight.progress import late_ranks
 from envcfg.preflight.records import RankAnswer, Wanted
 from envcfg.preflight.speed import slow_findings
 
 _SKEW = 2.0  # seconds that clocks may differ
-_SLOW, _WEAK = 0.5, 0.7  # of the median: fails, is warned of
-_DOUBTFUL = (
-    0.25  # fails of what is no measure of its own: two nodes, or processors' work
-)
 _LEAVE = "leave the node out, and tell the site"
 # What a rank does that has not come to a stage, by the number of stages it has reached.
 _DOING = (
@@ -79,11 +75,17 @@ def is_done(ranks: Mapping[int, RankAnswer], world: int | None) -> bool:
     )
 
 
-def _by_host(ranks: Mapping[int, RankAnswer]) -> dict[str, list[RankAnswer]]:
+def _by_host(
+    ranks: Mapping[int, RankAnswer], counts: Callable[[RankAnswer], bool]
+) -> dict[str, list[RankAnswer]]:
     hosts: dict[str, list[RankAnswer]] = {}
-    for each in ranks.values():
+    for each in filter(counts, ranks.values()):
         hosts.setdefault(each.host, []).append(each)
     return hosts
+
+
+def _numbers(ranks: Iterable[RankAnswer]) -> str:
+    return number_ranges(sorted(each.rank for each in ranks))
 
 
 def _unmet(wanted: Wanted, ranks: Mapping[int, RankAnswer]) -> Iterator[Finding]:
@@ -131,68 +133,64 @@ def _failed(
     if not failed and not any(each.unmet for each in ranks.values()):
         for host, how in ended.items():
             said = f"a rank has ended before its time: {how}"
-            yield Finding(
-                "collective-failed", "error", host, said, "see its lines above"
-            )
+            fix = "see its lines above"
+            yield Finding("collective-failed", "error", host, said, fix)
 
 
 def _lacking(ranks: Mapping[int, RankAnswer]) -> Iterator[Finding]:
     """Yield who has not what others have; an image without it is nobody's fault."""
     if not any(each.torch for each in ranks.values()):
         return
-    for host, here in _by_host(ranks).items():
-        if lacking := [each for each in here if each.lacks]:
-            numbers = number_ranges(sorted(each.rank for each in lacking))
-            said = f"rank {numbers} lacks what others have: {lacking[0].lacks}"
-            yield Finding("collective-failed", "error", host, said, _LEAVE)
+    for host, lacking in _by_host(ranks, lambda each: bool(each.lacks)).items():
+        said = f"rank {_numbers(lacking)} lacks what others have: {lacking[0].lacks}"
+        yield Finding("collective-failed", "error", host, said, _LEAVE)
 
 
 def _stuck(
     wanted: Wanted, ranks: Mapping[int, RankAnswer], world: int | None
 ) -> Iterator[Finding]:
+    """Yield who holds up ranks that go on no more, by the first of four signs.
+
+    A node of which no rank has begun comes first, as all others wait for it. Two that talk
+    and get no answer are known by name; else it is who is behind the others. Where all are
+    at the same stage, nobody is.
+    """
     if not ranks or is_done(ranks, world) or any(e.lacks for e in ranks.values()):
         return
-    silent = [each for each in wanted.hosts if each not in _by_host(ranks)]
-    for host in silent:
-        said = "no rank has begun there, and others have"
-        yield Finding("collective-stuck", "error", host, said, _LEAVE)
-    if silent:
-        return
-    late, stage = late_ranks(ranks, world)
-    hosts: dict[str, list[int]] = {}
-    for number in late:
-        hosts.setdefault(ranks[number].host if number in ranks else "", []).append(
-            number
-        )
+    begun = {each.host for each in ranks.values()}
+    silent = [each for each in wanted.hosts if each not in begun]
     talking = {
         each.host: each.partner for each in ranks.values() if each.partner is not None
     }
-    fix = f"{_LEAVE}; of two that talk with each other, either may be at fault"
-    for host, partner in talking.items():
-        said = f"gets no answer from {partner}, nor {partner} from it"
-        yield Finding("collective-stuck", "error", host, said, fix)
-    everyone = len(late) == (world or 0)
-    for host, numbers in hosts.items() if not talking else ():
-        many = f"rank{'s' if len(numbers) > 1 else ''} {number_ranges(numbers)}"
-        if everyone:
-            break
-        said = f"{many} {_DOING[stage]}, and the others are ahead"
-        yield Finding("collective-stuck", "error", host, said, _LEAVE)
-    if everyone and not talking:
+    late, stage = late_ranks(ranks, world)
+    if silent:
+        said = "no rank has begun there, and others have"
+        for host in silent:
+            yield Finding("collective-stuck", "error", host, said, _LEAVE)
+    elif talking:
+        fix = f"{_LEAVE}; of two that talk with each other, either may be at fault"
+        for host, partner in talking.items():
+            said = f"gets no answer from {partner}, nor {partner} from it"
+            yield Finding("collective-stuck", "error", host, said, fix)
+    elif len(late) == (world or 0):
         said = f"every rank {_DOING[stage]}, and none goes on"
-        yield Finding(
-            "collective-stuck", "error", "", said, "envcfg check-log reads why"
-        )
+        fix = "envcfg check-log reads why"
+        yield Finding("collective-stuck", "error", "", said, fix)
+    else:
+        hosts: dict[str, list[int]] = {}
+        for number in late:
+            at = ranks[number].host if number in ranks else ""
+            hosts.setdefault(at, []).append(number)
+        for host, numbers in hosts.items():
+            said = f"{ranks_of(numbers)} {_DOING[stage]}, and the others are ahead"
+            yield Finding("collective-stuck", "error", host, said, _LEAVE)
 
 
 def _wrong(ranks: Mapping[int, RankAnswer]) -> Iterator[Finding]:
-    for host, here in _by_host(ranks).items():
-        wrong = [each for each in here if each.wrong]
-        if wrong:
-            numbers = number_ranges(sorted(each.rank for each in wrong))
-            said = f"rank {numbers} got a wrong sum of {wrong[0].wrong} bytes"
-            fix = "no result of such a job is right: tell the site"
-            yield Finding("sum-wrong", "error", host, said, fix)
+    for host, wrong in _by_host(ranks, lambda each: bool(each.wrong)).items():
+        said = f"rank {_numbers(wrong)} got a wrong sum of {wrong[0].wrong} bytes"
+        fix = "no result of such a job is right: tell the site"
+        yield Finding("sum-wrong", "error", host, said, fix)
 
 
 def _torch(wanted: Wanted, ranks: Mapping[int, RankAnswer]) -> Iterator[Finding]:
@@ -206,8 +204,7 @@ def _torch(wanted: Wanted, ranks: Mapping[int, RankAnswer]) -> Iterator[Finding]
         fix = "take an image for the GPUs of this system"
         yield Finding("torch-without-gpus", "warning", "", said, fix)
         return
-    for host, here in _by_host(ranks).items():
-        blind = [each.rank for each in here if each.torch and each.devices == 0]
-        if blind:
-            said = f"torch sees no GPU in rank {number_ranges(sorted(blind))}"
-            yield Finding("gpu-unseen", "error", host, said, _LEAVE)
+    blind = _by_host(ranks, lambda each: bool(each.torch) and each.devices == 0)
+    for host, here in blind.items():
+        said = f"torch sees no GPU in rank {_numbers(here)}"
+        yield Finding("gpu-unseen", "error", host, said, _LEAVE)

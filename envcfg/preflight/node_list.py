@@ -6,6 +6,8 @@ import re
 from collections.abc import Collection, Iterable, Sequence
 from shlex import quote
 
+from envcfg.log.numbers import ranges
+
 _NUMBERED = re.compile(r"(.*[^0-9]|)([0-9]+)")
 _LONGEST = 18  # digits of a number that Slurm counts with
 
@@ -25,25 +27,14 @@ def fold_nodes(names: Iterable[str]) -> str:
         else:
             parts.append(name)
     for (prefix, width), numbers in numbered.items():
-        ranges = _ranges(numbers)
-        texts = [
+        joined = ",".join(
             f"{first:0{width}}" + (f"-{last:0{width}}" if last > first else "")
-            for first, last in ranges
-        ]
-        joined = ",".join(texts)
-        single = len(numbers) == 1
-        parts.append(f"{prefix}{joined}" if single else f"{prefix}[{joined}]")
+            for first, last in ranges(sorted(numbers))
+        )
+        parts.append(
+            f"{prefix}{joined}" if len(numbers) == 1 else f"{prefix}[{joined}]"
+        )
     return ",".join(parts)
-
-
-def _ranges(numbers: Iterable[int]) -> list[tuple[int, int]]:
-    found: list[tuple[int, int]] = []
-    for number in sorted(numbers):
-        if found and number == found[-1][1] + 1:
-            found[-1] = found[-1][0], number
-        else:
-            found.append((number, number))
-    return found
 
 
 def nodes_text(hosts: Sequence[str], failed: Collection[str]) -> str:

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from math import inf
+from statistics import median_high
 
+from envcfg.characters import whole_number
 from envcfg.findings import Finding, Severity
 from envcfg.log.numbers import count_of, number_ranges
-from envcfg.monitor.sample import MIB
-from envcfg.preflight.records import Network, NodeAnswer, Wanted
+from envcfg.preflight.records import NodeAnswer, Wanted
+from envcfg.probe.gpu import MIB
 
 _GIB = 1 << 30
 _LEFT = _GIB  # free in a folder for scratch
 _SHARED = 64 * MIB  # and in /dev/shm, where the ranks of a node meet
 _HELD = _GIB  # of a GPU's memory, before any rank of ours runs
-_DIGITS = 9  # of a number of GPUs or errors; more is made up
 _BUSY = 20.0  # percent that such a GPU is used
 _SHM = "/dev/shm"  # noqa: S108  # it is looked at, nothing is put there
 
@@ -62,23 +64,15 @@ def not_seen(wanted: Wanted, answers: Mapping[str, NodeAnswer]) -> list[str]:
     return unseen
 
 
-def _mark(
-    answer: NodeAnswer, rule: str, severity: Severity, message: str, fix: str
-) -> Finding:
-    return Finding(rule, severity, answer.host, message, fix)
-
-
 def _silent(host: str, answer: NodeAnswer | None, ended: str | None) -> Finding:
     if ended is not None:
         said = f"its task has ended before it answered: {ended}"
-        return Finding(
-            "node-failed", "error", host, said, "srun -w NODE true tells more"
-        )
+        fix = "srun -w NODE true tells more"
+        return Finding("node-failed", "error", host, said, fix)
     begun = "has not answered" if answer is None else "has begun to answer, and no more"
     said = f"{begun}; it hangs, or could not start a container"
-    return Finding(
-        "node-silent", "error", host, said, "leave it out, and tell the site"
-    )
+    fix = "leave it out, and tell the site"
+    return Finding("node-silent", "error", host, said, fix)
 
 
 def interfaces_of(answer: NodeAnswer, wanted: Wanted) -> list[str]:
@@ -99,17 +93,14 @@ def _fits(name: str, sign: str) -> bool:
     return name == sign[1:] if sign.startswith("=") else name.startswith(sign)
 
 
-def _is_well(network: Network) -> bool:
-    return network.is_up and network.has_address
-
-
 def _usual_networks(answers: Iterable[NodeAnswer]) -> frozenset[str]:
     """Return the interfaces that work on most nodes."""
-    from collections import Counter
-
     whole = [each for each in answers if each.is_whole]
     counts = Counter(
-        network.name for each in whole for network in each.networks if _is_well(network)
+        network.name
+        for each in whole
+        for network in each.networks
+        if network.is_up and network.has_address
     )
     return frozenset(name for name, count in counts.items() if 2 * count >= len(whole))
 
@@ -142,7 +133,7 @@ def _networks(
         else:
             continue
         fix = "leave the node out, or correct NCCL_SOCKET_IFNAME if it means another"
-        yield _mark(answer, "interface-down", "error", said, fix)
+        yield Finding("interface-down", "error", answer.host, said, fix)
 
 
 def _devices(answer: NodeAnswer) -> Iterator[Finding]:
@@ -150,18 +141,14 @@ def _devices(answer: NodeAnswer) -> Iterator[Finding]:
         if not count:
             said = f"has no {pattern} in the container"
             fix = "does the runtime bind it? else leave the node out, and tell the site"
-            yield _mark(answer, "device-missing", "error", said, fix)
-
-
-def _is_count(text: str) -> bool:
-    return text.isascii() and text.isdigit() and len(text) <= _DIGITS
+            yield Finding("device-missing", "error", answer.host, said, fix)
 
 
 def wanted_gpus(answer: NodeAnswer, wanted: Wanted) -> tuple[int, str]:
     """Return how many GPUs the node should show, and who says so; 0: nobody does."""
-    given = answer.variables.get("SLURM_GPUS_ON_NODE", "")
-    if _is_count(given):
-        return int(given), "Slurm"
+    given = whole_number(answer.variables.get("SLURM_GPUS_ON_NODE"))
+    if given is not None:
+        return given, "Slurm"
     if answer.gpus and answer.gpus.allotted:
         return answer.gpus.allotted, "Slurm"
     return wanted.gpus or 0, f"profile {wanted.profile}"
@@ -172,17 +159,19 @@ def _gpus(answer: NodeAnswer, wanted: Wanted) -> Iterator[Finding]:
     sample = answer.gpus
     if sample is None:
         said = "the tool of the GPUs has not answered"
-        yield _mark(answer, "gpu-tool-failed", "error", said, "leave the node out")
+        yield Finding(
+            "gpu-tool-failed", "error", answer.host, said, "leave the node out"
+        )
         return
     seen = [each for each in sample.gpus if each.is_ours]
     if sample.tool != "none" and len(seen) < count:
         more = f"; it says: {sample.problem}" if sample.problem else ""
         said = f"{sample.tool} shows {len(seen)} of {count} GPUs ({who}){more}"
         fix = "leave the node out, and tell the site"
-        yield _mark(answer, "gpu-missing", "error", said, fix)
+        yield Finding("gpu-missing", "error", answer.host, said, fix)
     elif sample.problem:
         said = f"{sample.tool} says: {sample.problem}"
-        yield _mark(answer, "gpu-tool-failed", "warning", said, "ask the site")
+        yield Finding("gpu-tool-failed", "warning", answer.host, said, "ask the site")
     held = [
         each.number
         for each in seen
@@ -192,32 +181,30 @@ def _gpus(answer: NodeAnswer, wanted: Wanted) -> Iterator[Finding]:
         many = f"{'GPU' if len(held) == 1 else 'GPUs'} {number_ranges(held)}"
         said = f"{many} in use before the job: somebody's process is left there"
         fix = "leave the node out, or tell the site"
-        yield _mark(answer, "gpu-in-use", "warning", said, fix)
+        yield Finding("gpu-in-use", "warning", answer.host, said, fix)
 
 
 def _health(answer: NodeAnswer) -> Iterator[Finding]:
     errors = [
         each.gpu
         for each in answer.health
-        if each.what == "total" and _is_count(each.said) and int(each.said) > 0
+        if each.what == "total" and (whole_number(each.said) or 0) > 0
     ]
     if errors:
         said = f"GPU {number_ranges(sorted(set(errors)))} has had memory errors (ECC)"
         fix = "leave the node out, and tell the site: uncorrected ones end programs"
-        yield _mark(answer, "gpu-memory-errors", "error", said, fix)
+        yield Finding("gpu-memory-errors", "error", answer.host, said, fix)
     held = [each.gpu for each in answer.health if each.said == "Active"]
     if held:
         said = (
             f"the hardware holds down the clocks of GPU {number_ranges(sorted(held))}"
         )
         fix = "power or cooling: leave the node out, and tell the site"
-        yield _mark(answer, "gpu-held-down", "warning", said, fix)
+        yield Finding("gpu-held-down", "warning", answer.host, said, fix)
 
 
 def _usual_memlock(answers: Iterable[NodeAnswer]) -> float:
     """Return how many bytes a process may lock on most nodes."""
-    from statistics import median_high
-
     limits = [each.memlock for each in answers if each.memlock is not None]
     return median_high([inf if each < 0 else each for each in limits] or [0])
 
@@ -235,7 +222,7 @@ def _memlock(answer: NodeAnswer, wanted: Wanted, usual: float) -> Iterator[Findi
     if is_needed:
         said += "; RDMA wants no limit"
     fix = "ulimit -l unlimited in the job, if it may; else tell the site"
-    yield _mark(answer, "memlock-small", severity, said, fix)
+    yield Finding("memlock-small", severity, answer.host, said, fix)
 
 
 def _folders(answer: NodeAnswer) -> Iterator[Finding]:
@@ -245,11 +232,11 @@ def _folders(answer: NodeAnswer) -> Iterator[Finding]:
         if each.is_written is False:
             said = f"{each.path} takes no file of 1 MiB{left}"
             fix = "clear it, name another (TMPDIR), or leave the node out"
-            yield _mark(answer, "folder-unwritable", "error", said, fix)
+            yield Finding("folder-unwritable", "error", answer.host, said, fix)
         elif each.free is not None and each.free < least:
             said = f"{each.path} has {_size(each.free)} left"
             fix = "clear it, or name another (TMPDIR)"
-            yield _mark(answer, "folder-full", "warning", said, fix)
+            yield Finding("folder-full", "warning", answer.host, said, fix)
 
 
 def _plugin(answer: NodeAnswer) -> Iterator[Finding]:
@@ -260,7 +247,7 @@ def _plugin(answer: NodeAnswer) -> Iterator[Finding]:
         rest = f" and {more} more" if more > 0 else ""
         said = f"the plugin {plugin.path} lacks {some}{rest}: it will not load"
         fix = "bind what it needs, or mend LD_LIBRARY_PATH"
-        yield _mark(answer, "plugin-unloadable", "error", said, fix)
+        yield Finding("plugin-unloadable", "error", answer.host, said, fix)
 
 
 def _size(size: int) -> str:

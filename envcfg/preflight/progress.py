@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from envcfg.preflight.collective import STAGES
 from envcfg.preflight.records import NodeAnswer, RankAnswer
+from envcfg.probe.runner import Patience
 
 _LOADING = STAGES.index("imported")  # stages that all have reached, before it
 _JOINED = STAGES.index("joined") + 1
@@ -36,19 +37,15 @@ class NodeProgress:
 
     def __init__(self, hosts: Collection[str], limits: Limits, began: float) -> None:
         """Wait for *hosts* from *began* on (seconds of a clock that only goes on)."""
-        self._hosts, self._limits = frozenset(hosts), limits
-        self._deadline = began + limits.start
-        self._has_any = False
+        self._hosts, self._others = frozenset(hosts), limits.patience
+        self._patience = Patience(limits.start, began)
 
     def deadline(self, answers: Mapping[str, NodeAnswer], now: float) -> float | None:
         """Return until when more is waited for; None: all have answered."""
         whole = {host for host, answer in answers.items() if answer.is_whole}
         if whole >= self._hosts:
             return None
-        if whole and not self._has_any:
-            self._has_any = True
-            self._deadline = now + self._limits.patience
-        return self._deadline
+        return self._patience.until(now, self._others, has_any=bool(whole))
 
 
 class RankProgress:
@@ -72,25 +69,22 @@ class RankProgress:
                 return None
             if min(stages) > self._stage:
                 self._stage, self._since = min(stages), now
-                self._deadline = now + self._next()
+                is_loading = self._stage == _LOADING
+                longer = self._limits.start if is_loading else self._longer(now)
+                self._deadline = now + longer
         if max(stages, default=0) > max(self._first, self._stage):
             self._first = max(stages)
-            self._deadline = now + self._limits.patience + self._more(now)
+            self._deadline = now + self._longer(now)
         if any(each.failed or each.unmet for each in ranks.values()):
             self._deadline = min(self._deadline, now + 1)  # others may say it as well
         return self._deadline
 
-    def _next(self) -> float:
-        """Return how long the first may take from here to the next stage."""
+    def _longer(self, now: float) -> float:
+        """Return how far a rank may be behind the first: files come at their time."""
+        more = self._limits.measure if self._stage >= _JOINED else 0.0
         if self._stage == _LOADING:
-            return self._limits.start
-        return self._limits.patience + self._more(self._since)
-
-    def _more(self, now: float) -> float:
-        """Return what a rank may be behind the first besides: files come at their time."""
-        if self._stage == _LOADING:
-            return now - self._since
-        return self._limits.measure if self._stage >= _JOINED else 0.0
+            more = now - self._since
+        return self._limits.patience + more
 
 
 def late_ranks(

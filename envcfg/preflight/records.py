@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from envcfg.findings import Finding
-from envcfg.monitor.sample import GpuSample
+from envcfg.probe.sample import GpuSample
 
 
 class Network(NamedTuple):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from statistics import median_high
 
 from envcfg.findings import Finding, Severity
@@ -46,14 +46,14 @@ def speeds(ranks: Mapping[int, RankAnswer]) -> Speeds:
 
 
 def _against(
-    given: Mapping[str, float | None],
+    values: Mapping[str, float],
+    everyone: Collection[float],
     say: Callable[[float, float], str],
     rule: str,
     limit: float,
 ) -> Iterator[Finding]:
     """Yield a finding for each far below the median of all; below *limit* it fails."""
-    values = {name: each for name, each in given.items() if each is not None}
-    usual = median_high(values.values()) if values else 0.0
+    usual = median_high(everyone) if everyone else 0.0
     for name, value in values.items():
         if value < _WEAK * usual:
             severity: Severity = "error" if value < limit * usual else "warning"
@@ -62,7 +62,8 @@ def _against(
 
 def _slow_nodes(ranks: Mapping[int, RankAnswer]) -> Iterator[Finding]:
     both = speeds(ranks)
-    sends = {host: sent for host, (sent, _) in both.items()}
+    sends = {host: sent for host, (sent, _) in both.items() if sent is not None}
+    takes = {host: taken for host, (_, taken) in both.items() if taken is not None}
     only = len(both) == _TWO
     other = (
         "; or the other receives slowly: two nodes alone do not tell" if only else ""
@@ -76,26 +77,21 @@ def _slow_nodes(ranks: Mapping[int, RankAnswer]) -> Iterator[Finding]:
 
     on_gpus = any(each.devices for each in ranks.values())
     limit = _SLOW if on_gpus and not only else _DOUBTFUL
-    yield from _against(sends, sending, "node-slow", limit)
+    yield from _against(sends, sends.values(), sending, "node-slow", limit)
     if not only:
-        receives = {host: received for host, (_, received) in both.items()}
-        yield from _against(receives, receiving, "node-slow", limit)
+        yield from _against(takes, takes.values(), receiving, "node-slow", limit)
 
 
 def _slow_gpus(ranks: Mapping[int, RankAnswer]) -> Iterator[Finding]:
+    def multiplying(value: float, usual: float) -> str:
+        return f"a GPU multiplies at {value:.0f} TFLOPS, the median is {usual:.0f}"
+
+    known = [(r.host, r.multiply) for r in ranks.values() if r.multiply is not None]
     slowest: dict[str, float] = {}
-    for each in ranks.values():
-        if each.multiply is not None:
-            slowest[each.host] = min(
-                each.multiply, slowest.get(each.host, each.multiply)
-            )
-    every = [each.multiply for each in ranks.values() if each.multiply is not None]
-    usual = median_high(every) if every else 0.0
-    for host, value in slowest.items():
-        if value < _WEAK * usual:
-            severity: Severity = "error" if value < _SLOW * usual else "warning"
-            said = f"a GPU multiplies at {value:.0f} TFLOPS, the median is {usual:.0f}"
-            yield Finding("gpu-slow", severity, host, said, _LEAVE)
+    for host, value in known:
+        slowest[host] = min(value, slowest.get(host, value))
+    every = [value for _, value in known]
+    yield from _against(slowest, every, multiplying, "gpu-slow", _SLOW)
 
 
 def best_sum(ranks: Mapping[int, RankAnswer]) -> float | None:

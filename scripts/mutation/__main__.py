@@ -24,7 +24,7 @@ PROJECT = Project(
     package="envcfg",
     folders=tuple(
         f"envcfg/{name}"
-        for name in ("profile launch bash request knowledge monitor log".split())
+        for name in ("profile launch bash request knowledge monitor probe log".split())
     ),
     edges=frozenset(  # what reads, writes and runs: see Structure in CONTRIBUTING.md
         f"envcfg/{name}.py"
@@ -34,6 +34,8 @@ PROJECT = Project(
             "log/source",
             "log/follow",
             "monitor/step",
+            "probe/runner",
+            "probe/slurm",
         )
     ),
     left_out=(

@@ -11,9 +11,10 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from envcfg.findings import Finding, Place
-from envcfg.monitor.board import GpuView, Link, NodeView
-from envcfg.monitor.sample import Gpu
-from envcfg.monitor.slurm_job import SlurmJob
+from envcfg.monitor.board import GpuView, NodeView
+from envcfg.probe.gpu import Gpu
+from envcfg.probe.sample import Counter
+from envcfg.probe.slurm import SlurmJob
 from envcfg.profile.catalog import Catalog
 from envcfg.profile.folders import built_in_folder
 from envcfg.report.monitor.json import monitor_json
@@ -143,8 +144,8 @@ LOOK = (
         is_silent=False,
         processor_use=51.97,
         links=(
-            Link("lo", 1, 2),
-            Link("cxi0", 3, 4, 1e9 / 3, 2.0, "hsn0", is_adapter=True),
+            Counter("lo", 1, 2),
+            Counter("cxi0", 3, 4, "hsn0", True, 1e9 / 3, 2.0),
         ),
         tool="nvidia-smi",
         gpus=(
@@ -160,7 +161,7 @@ LOOK = (
 
 @pytest.mark.parametrize("nodes", [(), LOOK[:1], LOOK])
 def test_a_look_at_a_job_is_as_its_schema_says(nodes: tuple[NodeView, ...]) -> None:
-    job = SlurmJob("4321", "4321", "RUNNING", "alice", 2, "None", None, "node[1-2]")
+    job = SlurmJob("4321", "4321", "RUNNING", "alice", "None", None, "node[1-2]")
     found = [Finding("gpu-idle", "warning", "node2", "x", place=Place("a", 1))]
     assert errors("monitor", monitor_json(job, nodes, found, indent=None)) == []
 

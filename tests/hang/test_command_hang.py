@@ -21,7 +21,7 @@ from support import envcfg
 
 SQUEUE = r"""#!/bin/bash
 [[ -z ${FAKE_SQUEUE_ERROR-} ]] || { echo "$FAKE_SQUEUE_ERROR" >&2; exit 1; }
-echo "88000123|${FAKE_ID-12}|${FAKE_STATE-RUNNING}|${FAKE_USER-$(id -un)}|2|Priority|N/A|node[1-2]"
+echo "88000123|${FAKE_ID-12}|${FAKE_STATE-RUNNING}|${FAKE_USER-$(id -un)}|Priority|N/A|node[1-2]"
 """
 SCONTROL = r"""#!/bin/bash
 case $3 in
@@ -276,7 +276,7 @@ def test_a_job_of_somebody_else_is_said(
     monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("FAKE_USER", "alice")
-    monkeypatch.setattr("envcfg.commands.hang.user_name", lambda: "bob")
+    monkeypatch.setattr("envcfg.commands.looking.user_name", lambda: "bob")
     assert cli.main(["hang", "12"]) == 4
     said = capfd.readouterr().err
     assert "job 12 belongs to alice, and you are bob" in said

@@ -12,8 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from envcfg.hang.lines import HangReader, probe_script
+from envcfg.hang.lines import HangReader
 from envcfg.hang.records import NodeView
+from envcfg.probe.probes import HANG
 from support import ROOT, lint_shell
 
 JOB = f"77{os.getpid()}"  # other processes of the tests are of other jobs
@@ -61,7 +62,7 @@ def python(start: Start, code: str, **names: str) -> subprocess.Popen[str]:
 def probe(*asking: str, path: str = "/usr/bin:/bin") -> NodeView:
     env = {"PATH": path, "SLURMD_NODENAME": "n1", "SLURM_STEP_ID": "9"}
     done = subprocess.run(
-        ["/bin/bash", "-c", probe_script(), "envcfg-hang", JOB, *asking],
+        [*HANG.command(JOB, *asking)],
         env={**env, "SLURM_JOB_ID": JOB},
         stdin=subprocess.DEVNULL,
         capture_output=True,
@@ -81,7 +82,7 @@ def probe(*asking: str, path: str = "/usr/bin:/bin") -> NodeView:
 
 
 def test_it_is_valid_bash() -> None:
-    assert lint_shell(probe_script().encode(), "bash") == ""
+    assert lint_shell(HANG.script().encode(), "bash") == ""
 
 
 def test_what_each_rank_does_is_told(start: Start) -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from views import rank
 
+from envcfg.hang.activity import standing
 from envcfg.hang.programs import program_names
 from envcfg.hang.records import RankView
-from envcfg.hang.still import standing
 
 FIRST = rank(0, turns=7, worked=12.5, moment=1000.0)
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from envcfg.monitor.probe import ProbeReader
-from envcfg.monitor.sample import Sample
+from envcfg.probe.sample import Sample, SampleReader
 
 
 def said(host: str, number: int, kind: str, texts: Sequence[str]) -> list[str]:
@@ -57,5 +56,5 @@ def used(*uses: object) -> list[str]:
 
 
 def read(lines: Sequence[str]) -> list[Sample]:
-    reader = ProbeReader()
+    reader = SampleReader()
     return [sample for line in lines if (sample := reader.feed(line)) is not None]

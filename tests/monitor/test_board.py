@@ -51,7 +51,7 @@ def test_rates_are_those_of_the_node_s_own_clock() -> None:
         node_lines(at=100.0, counters=["net hsn0 1000 0", "net nmn0 5 5"]),
         node_lines(number=2, at=104.0, counters=["net hsn0 9000 400", "net nmn0 5 5"]),
     ).links
-    assert [(link.name, link.received, link.sent) for link in links] == [
+    assert [(link.name, link.received_rate, link.sent_rate) for link in links] == [
         ("hsn0", 2000.0, 100.0),
         ("nmn0", 0.0, 0.0),
     ]
@@ -80,8 +80,8 @@ def test_a_rate_that_is_not_known_is_none(
     before: Sequence[str], now: Sequence[str]
 ) -> None:
     (link,) = view(before, now).links
-    assert (link.received, link.sent) == (None, None)
-    assert (link.received_total, link.sent_total) == (5, 5)
+    assert (link.received_rate, link.sent_rate) == (None, None)
+    assert (link.received, link.sent) == (5, 5)
 
 
 def test_the_use_of_the_cores_is_between_two_samples() -> None:

@@ -29,7 +29,7 @@ state=${FAKE_STATE-RUNNING}
 [[ ! -e $FAKE_NOTES/over ]] || state=COMPLETED
 IFS=';' read -ra ids <<<"${FAKE_IDS-12|12}"
 for id in "${ids[@]}"; do
-  echo "$id|$state|${FAKE_USER-$(id -un)}|2|Priority|${FAKE_TRES-N/A}|node[1-2]"
+  echo "$id|$state|${FAKE_USER-$(id -un)}|Priority|${FAKE_TRES-N/A}|node[1-2]"
 done
 """
 SCONTROL = r"""#!/bin/bash
@@ -44,11 +44,12 @@ printf '%s\0' "$@" >"$FAKE_NOTES/srun"
 env -0 >"$FAKE_NOTES/env"
 echo $$ >"$FAKE_NOTES/pid"
 [[ -z ${FAKE_SRUN_ERROR-} ]] || { echo "$FAKE_SRUN_ERROR" >&2; exit 1; }
+while [[ $1 != /bin/sh ]]; do shift; done
 pipes=()
 for node in ${FAKE_NODES-node1 node2}; do
   mkfifo "$FAKE_NOTES/$node"
   pipes+=("$FAKE_NOTES/$node")
-  SLURMD_NODENAME=$node /bin/sh -c "${@: -1}" <"$FAKE_NOTES/$node" &
+  SLURMD_NODENAME=$node "$@" <"$FAKE_NOTES/$node" &
 done
 timeout "${FAKE_LIFE-60}" tee "${pipes[@]}" >/dev/null
 (($? != 124)) || : >"$FAKE_NOTES/over"
@@ -184,7 +185,8 @@ def test_the_step_is_one_task_on_each_node_beside_the_job(
     assert {"--jobid=12", "--overlap", "--nodes=2", "--ntasks=2", "--mem=0"} <= set(
         argv
     )
-    assert argv[-4:-1] == [option, "/bin/sh", "-c"]
+    assert argv[-5:-2] == [option, "/bin/sh", "-c"]
+    assert argv[-1] == "envcfg-monitor"
     kept = {name for name in environment(notes / "env") if name.startswith(b"SLURM_")}
     assert kept == {b"SLURM_CONF"}
     assert (notes / "ended").exists()
@@ -286,7 +288,7 @@ def test_a_job_of_somebody_else_is_said(
 ) -> None:
     assert notes.is_dir()
     monkeypatch.setenv("FAKE_USER", "alice")
-    monkeypatch.setattr("envcfg.commands.monitor.user_name", lambda: "bob")
+    monkeypatch.setattr("envcfg.commands.looking.user_name", lambda: "bob")
     assert cli.main(["monitor", "12"]) == 4
     said = capfd.readouterr().err
     assert "job 12 belongs to alice, and you are bob" in said

@@ -7,9 +7,10 @@ from collections.abc import Sequence
 import pytest
 
 from envcfg.findings import Finding
-from envcfg.monitor.board import GpuView, Link, NodeView
+from envcfg.monitor.board import GpuView, NodeView
 from envcfg.monitor.marks import Wanted, find_marks
-from envcfg.monitor.sample import Gpu, NodeSample
+from envcfg.probe.gpu import Gpu
+from envcfg.probe.sample import Counter, NodeSample
 
 ASKED = Wanted(asked_gpus=4)
 LUMI = Wanted(whole_gpus=8, interfaces=("hsn0", "hsn1"), profile="lumi-g")
@@ -34,7 +35,9 @@ def host(**known: object) -> NodeView:
 
 
 def carrying(**rates: float) -> NodeView:
-    links = [Link(name, 0, 0, received=rate, sent=0.0) for name, rate in rates.items()]
+    links = [
+        Counter(n, 0, 0, received_rate=rate, sent_rate=0.0) for n, rate in rates.items()
+    ]
     return node(links=tuple(links))
 
 

@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lines import gpu_lines, node_lines, read, said, used
 
-from envcfg.monitor.probe import ProbeReader
-from envcfg.monitor.sample import Counter, GpuSample, GpuWait, NodeSample
+from envcfg.probe.sample import Counter, GpuSample, GpuWait, NodeSample, SampleReader
 
 COUNTERS = [
     "net hsn0 1000 2000",
@@ -141,6 +140,6 @@ def test_no_text_breaks_the_reader(texts: list[str], seed: int) -> None:
     lines = [*node_lines(counters=COUNTERS), *gpu_lines(used(1)), *texts]
     lines += [line[: choose.randrange(len(line) + 1)] for line in lines]
     choose.shuffle(lines)
-    reader = ProbeReader()
+    reader = SampleReader()
     for line in lines:
         reader.feed(line)

@@ -15,8 +15,15 @@ from pathlib import Path
 
 import pytest
 
-from envcfg.monitor.probe import ProbeReader, probe_script
-from envcfg.monitor.sample import Counter, GpuSample, GpuWait, NodeSample, Sample
+from envcfg.probe.probes import MONITOR
+from envcfg.probe.sample import (
+    Counter,
+    GpuSample,
+    GpuWait,
+    NodeSample,
+    Sample,
+    SampleReader,
+)
 from support import lint_shell, require
 
 SHELLS = ("bash", "dash", "busybox sh")
@@ -37,7 +44,7 @@ class Probe:
             text=True,
             start_new_session=True,
         )
-        self.reader = ProbeReader()
+        self.reader = SampleReader()
         self.longest = 4096
         self._complaints = ""
 
@@ -123,7 +130,7 @@ def write_tool(folder: Path, name: str, body: str) -> None:
 def start(
     probes: list[Probe], shell: str, tools: Path, script: str | None = None
 ) -> Probe:
-    probe = Probe(shell, str(tools), script or probe_script())
+    probe = Probe(shell, str(tools), script or MONITOR.script())
     probes.append(probe)
     return probe
 
@@ -135,7 +142,7 @@ def both(samples: list[Sample]) -> tuple[NodeSample, GpuSample]:
 
 
 def test_the_probe_is_clean_posix_shell() -> None:
-    assert lint_shell(probe_script().encode(), "sh") == ""
+    assert lint_shell(MONITOR.script().encode(), "sh") == ""
 
 
 def test_this_machine_is_read(probes: list[Probe], shell: str, tools: Path) -> None:
@@ -289,7 +296,7 @@ def test_adapters_are_counted(
         path = tmp_path / "sys" / "class" / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
-    script = probe_script().replace("/sys/class/", f"{tmp_path}/sys/class/")
+    script = MONITOR.script().replace("/sys/class/", f"{tmp_path}/sys/class/")
     node, _ = both(start(probes, shell, tools, script).ask(1))
     assert [each for each in node.counters if each.is_adapter] == [
         Counter("mlx5_0", 4000, 8000, "ib0", is_adapter=True),
@@ -313,7 +320,7 @@ def test_without_any_tool_the_driver_is_read(
         path = tmp_path / "sys/class/drm" / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
-    script = probe_script().replace("/sys/class/", f"{tmp_path}/sys/class/")
+    script = MONITOR.script().replace("/sys/class/", f"{tmp_path}/sys/class/")
     _, gpus = both(start(probes, shell, tools, script).ask(1))
     assert (gpus.tool, gpus.problem) == ("amdgpu", None)
     first, second = gpus.gpus

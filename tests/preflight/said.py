@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from envcfg.preflight.node_lines import NodeReader
-from envcfg.preflight.rank_lines import RankReader
+from envcfg.preflight.lines import NodeReader, RankReader
 from envcfg.preflight.records import NodeAnswer, RankAnswer, Wanted
 
 HOSTS = ("nid001000", "nid001001", "nid001002")

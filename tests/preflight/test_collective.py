@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from envcfg.preflight import collective
-from envcfg.preflight.rank_lines import RankReader, collective_command
+from envcfg.preflight.lines import RankReader, collective_command
 from envcfg.preflight.records import RankAnswer
 
 PYTHON = os.path.dirname(sys.executable)

@@ -12,9 +12,8 @@ from said import HOSTS, WANTED
 from envcfg.characters import one_line
 from envcfg.preflight.collective import STAGES
 from envcfg.preflight.judge import Seen, judge_all
-from envcfg.preflight.node_lines import NodeReader
+from envcfg.preflight.lines import NodeReader, RankReader
 from envcfg.preflight.progress import Limits, NodeProgress, RankProgress
-from envcfg.preflight.rank_lines import RankReader
 from envcfg.report.preflight.json import preflight_json
 from envcfg.report.preflight.text import preflight_lines
 

@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from envcfg.preflight.node_lines import NodeReader, node_script
+from envcfg.preflight.lines import NodeReader
 from envcfg.preflight.records import NodeAnswer
+from envcfg.probe.probes import PREFLIGHT
 from support import lint_shell, require
 
 HOST = "nid001000"
@@ -28,7 +29,7 @@ def shell(request: pytest.FixtureRequest) -> str:
 def probe(shell: str, *words: str, path: str = "", **env: str) -> NodeAnswer:
     given = {"PATH": f"{path}:{os.environ['PATH']}", "SLURMD_NODENAME": HOST, **env}
     done = subprocess.run(
-        [*shell.split(), "-c", node_script(), "envcfg-preflight", *words],
+        [*shell.split(), "-c", PREFLIGHT.script(), "envcfg-preflight", *words],
         env=given,
         capture_output=True,
         text=True,
@@ -51,7 +52,7 @@ def write_tool(folder: Path, name: str, body: str) -> None:
 
 
 def test_the_probe_is_clean_posix_shell() -> None:
-    assert lint_shell(node_script().encode(), "sh") == ""
+    assert lint_shell(PREFLIGHT.script().encode(), "sh") == ""
 
 
 def test_a_node_tells_what_it_has(shell: str, tmp_path: Path) -> None:
@@ -101,7 +102,7 @@ def test_what_somebody_else_has_put_into_a_folder_is_not_written(
     shared.chmod(0o1777)
     victim.write_text("mine")
     victim.chmod(0o600)
-    script = (*shell.split(), "-c", node_script(), "envcfg-preflight")
+    script = (*shell.split(), "-c", PREFLIGHT.script(), "envcfg-preflight")
     done = subprocess.run(
         ["sh", "-c", _GUESSED, "sh", *script, f"folder={shared}"],
         env={**os.environ, "SHARED": str(shared), "VICTIM": str(victim)},
@@ -121,7 +122,13 @@ def test_a_signal_leaves_nothing_in_a_folder(
     shell: str, tmp_path: Path, number: signal.Signals
 ) -> None:
     """It comes when there is something in the folder, or, seen too late, just after."""
-    words = [*shell.split(), "-c", node_script(), "sh", *[f"folder={tmp_path}"] * 3]
+    words = [
+        *shell.split(),
+        "-c",
+        PREFLIGHT.script(),
+        "sh",
+        *[f"folder={tmp_path}"] * 3,
+    ]
     caught = 0
     for _ in range(3):
         probing = subprocess.Popen(

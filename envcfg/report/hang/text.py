@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from envcfg.hang.activity import activity, place
+from envcfg.hang.activity import does
 from envcfg.hang.judge import Judgement, span
 from envcfg.hang.programs import program_names
 from envcfg.hang.records import Evidence, RankView
@@ -42,22 +42,17 @@ def _table(seen: Evidence) -> Iterator[Line]:
     groups: dict[tuple[str, str], list[RankView]] = {}
     programs = program_names(seen.ranks)
     for rank in seen.ranks:
-        key = programs[rank.host, rank.pid], _does(rank)
+        key = programs[rank.host, rank.pid], does(rank)
         groups.setdefault(key, []).append(rank)
     rows = [_HEAD] if groups else []
-    for (program, does), ranks in groups.items():
+    for (program, what), ranks in groups.items():
         hosts = {rank.host for rank in ranks}
         where = first_of(hosts) if len(hosts) <= 3 else count_of(len(hosts), "node")
         numbers = number_ranges([rank.rank for rank in ranks])
-        rows.append((f"{numbers} of {program}" if program else numbers, where, does))
+        rows.append((f"{numbers} of {program}" if program else numbers, where, what))
     widths = [max((len(row[column]) for row in rows), default=0) for column in (0, 1)]
-    for ranks_said, where, does in rows:
-        yield "", f"{ranks_said:<{widths[0]}}  {where:<{widths[1]}}  {does}"
-
-
-def _does(rank: RankView) -> str:
-    where = place(rank)
-    return f"{activity(rank).said}{f' in {where}' if where else ''}"
+    for ranks_said, where, what in rows:
+        yield "", f"{ranks_said:<{widths[0]}}  {where:<{widths[1]}}  {what}"
 
 
 def _log(seen: Evidence) -> Iterator[Line]:

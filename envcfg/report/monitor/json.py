@@ -6,8 +6,9 @@ import time
 from collections.abc import Sequence
 
 from envcfg.findings import Finding
-from envcfg.monitor.board import GpuView, Link, NodeView
-from envcfg.monitor.slurm_job import SlurmJob
+from envcfg.monitor.board import GpuView, NodeView
+from envcfg.probe.sample import Counter
+from envcfg.probe.slurm import SlurmJob
 from envcfg.report.document import json_text
 
 SCHEMA_VERSION = 1
@@ -64,15 +65,15 @@ def _gpu(view: GpuView) -> dict[str, object]:
     }
 
 
-def _link(link: Link) -> dict[str, object]:
+def _link(link: Counter) -> dict[str, object]:
     return {
         "name": link.name,
         "kind": "adapter" if link.is_adapter else "interface",
         "interface": link.interface,
-        "received_bytes": link.received_total,
-        "sent_bytes": link.sent_total,
-        "received_bytes_per_second": _rounded(link.received),
-        "sent_bytes_per_second": _rounded(link.sent),
+        "received_bytes": link.received,
+        "sent_bytes": link.sent,
+        "received_bytes_per_second": _rounded(link.received_rate),
+        "sent_bytes_per_second": _rounded(link.sent_rate),
     }
 
 

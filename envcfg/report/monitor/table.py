@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from envcfg.characters import one_line
 from envcfg.findings import Finding
 from envcfg.log.numbers import count_of, first_of
-from envcfg.monitor.board import GpuView, Link, NodeView
-from envcfg.monitor.sample import NodeSample
+from envcfg.monitor.board import GpuView, NodeView
+from envcfg.probe.sample import Counter, NodeSample
 from envcfg.report.styled import Line
 
 if TYPE_CHECKING:
@@ -218,22 +218,22 @@ def _gpus_in_one(node: NodeView) -> list[Line]:
     return [("yellow" if stands_out else "", f"{' '.join(words)} %")]
 
 
-def _is_shown(link: Link, wanted: Sequence[str]) -> bool:
+def _is_shown(link: Counter, wanted: Sequence[str]) -> bool:
     if link.name in wanted or link.interface in wanted:
         return True
-    return link.name != "lo" and link.received_total + link.sent_total > 0
+    return link.name != "lo" and link.received + link.sent > 0
 
 
-def _link_name(link: Link) -> str:
+def _link_name(link: Counter) -> str:
     return f"{link.name} ({link.interface})" if link.interface else link.name
 
 
-def _link_text(link: Link, width: int = 0) -> str:
+def _link_text(link: Counter, width: int = 0) -> str:
     name = _link_name(link).ljust(width)
-    return f"{name}  in {_rate(link.received)}  out {_rate(link.sent)}"
+    return f"{name}  in {_rate(link.received_rate)}  out {_rate(link.sent_rate)}"
 
 
-def _busiest(links: Sequence[Link]) -> str:
+def _busiest(links: Sequence[Counter]) -> str:
     link = max(links, key=lambda each: each.rate)
     more = len(links) - 1
     return _link_text(link) + (f"  and {more} more" if more else "")

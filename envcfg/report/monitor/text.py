@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 from envcfg.findings import Finding
 from envcfg.monitor.board import NodeView
-from envcfg.monitor.slurm_job import SlurmJob
+from envcfg.probe.slurm import SlurmJob
 from envcfg.report.monitor.json import monitor_json
 from envcfg.report.monitor.table import (
     MOST_DETAILED,

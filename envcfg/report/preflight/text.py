@@ -6,11 +6,11 @@ from collections.abc import Iterator, Sequence
 
 from envcfg.findings import Finding
 from envcfg.log.numbers import count_of
-from envcfg.monitor.sample import MIB
 from envcfg.preflight.node_list import fold_nodes
 from envcfg.preflight.nodes import said_of_gpus
 from envcfg.preflight.records import NodeAnswer, Report, Sum, Wanted
 from envcfg.preflight.speed import speeds
+from envcfg.probe.gpu import MIB
 from envcfg.report.styled import Line
 
 _HEAD = ("node", "", "GPUs", "sends", "receives")

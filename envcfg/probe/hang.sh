@@ -395,3 +395,5 @@ envcfg_probe() { # JOB [HOST...]
   envcfg_leave "$envcfg_gpu_reader" 5
   envcfg_tell end ''
 }
+
+envcfg_probe "$@"

@@ -11,10 +11,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
 
 from envcfg.characters import whole_number
-from envcfg.monitor.sample import MIB, Gpu
 
+KIB = 1024
+MIB = 1024 * 1024
 _NUMBER = re.compile(r"[0-9]{1,18}(?:\.[0-9]{1,18})?")
 # What is said of a GPU that cannot be asked.
 _PROBLEM = re.compile(
@@ -22,6 +24,24 @@ _PROBLEM = re.compile(
     re.IGNORECASE,
 )
 _LONGEST = 160  # characters of a problem that are kept
+
+
+class Gpu(NamedTuple):
+    """A GPU; *use* in percent, memory in bytes, *power* in watts.
+
+    Attributes:
+        number: as the tool counts them, from 0.
+        is_ours: False where the tool shows it and the job does not have it.
+    """
+
+    number: int
+    use: float | None = None
+    memory_used: int | None = None
+    memory_total: int | None = None
+    power: float | None = None
+    name: str | None = None
+    is_ours: bool = True
+
 
 Answer = tuple[tuple[Gpu, ...], str | None]
 
@@ -61,23 +81,26 @@ def mark_ours(gpus: Sequence[Gpu], ours: Sequence[int]) -> tuple[Gpu, ...]:
     return tuple(gpu._replace(is_ours=gpu.number in ours) for gpu in gpus)
 
 
+def _gpu(number: int, *values: object, unit: int = 1) -> Gpu:
+    """Return a GPU by its use, memory used and there (in *unit* bytes) and power."""
+    use, used, total, power = map(_number, values)
+    return Gpu(
+        number,
+        use,
+        None if used is None else int(used * unit),
+        None if total is None else int(total * unit),
+        power,
+    )
+
+
 def _nvidia(lines: Sequence[str]) -> tuple[Gpu, ...]:
     found = []
     for line in lines:
         index, *values = (value.strip() for value in line.split(",", 5))
         number = whole_number(index)
         if number is not None and len(values) == 5:
-            use, used, total, power, name = values
-            found.append(
-                Gpu(
-                    number=number,
-                    use=_number(use),
-                    memory_used=_times(_number(used), MIB),
-                    memory_total=_times(_number(total), MIB),
-                    power=_number(power),
-                    name=name or None,
-                )
-            )
+            gpu = _gpu(number, *values[:4], unit=MIB)
+            found.append(gpu._replace(name=values[4] or None))
     return tuple(found)
 
 
@@ -87,30 +110,29 @@ def _rocm(lines: Sequence[str]) -> tuple[Gpu, ...]:
     for card, values in document.items() if isinstance(document, dict) else ():
         number = re.fullmatch(r"card([0-9]{1,9})", card)
         if number and isinstance(values, dict):
-            found.append(
-                Gpu(
-                    number=int(number[1]),
-                    use=_number(values.get("GPU use (%)")),
-                    memory_used=_times(
-                        _number(values.get("VRAM Total Used Memory (B)")), 1
-                    ),
-                    memory_total=_times(
-                        _number(values.get("VRAM Total Memory (B)")), 1
-                    ),
-                    power=_first(values, "Graphics Package Power (W)"),
-                )
+            names = (
+                "GPU use (%)",
+                "VRAM Total Used Memory (B)",
+                "VRAM Total Memory (B)",
             )
-    return tuple(sorted(found))
+            told = [values.get(name) for name in names]
+            power = _first(values, "Graphics Package Power (W)")
+            found.append(_gpu(int(number[1]), *told, power))
+    return tuple(sorted(found, key=lambda each: each.number))
 
 
-def _first(values: Mapping[str, object], key: str) -> float | None:
+def _first(values: Mapping[str, object], key: str) -> object:
     """Return the first number under a name that ends with *key*, but for the highest."""
-    numbers = (
-        _number(value)
-        for name, value in values.items()
-        if name.endswith(key) and not name.startswith("Max")
+    return next(
+        (
+            value
+            for name, value in values.items()
+            if name.endswith(key)
+            and not name.startswith("Max")
+            and _number(value) is not None
+        ),
+        None,
     )
-    return next((number for number in numbers if number is not None), None)
 
 
 def _amd(lines: Sequence[str]) -> tuple[Gpu, ...]:
@@ -118,22 +140,23 @@ def _amd(lines: Sequence[str]) -> tuple[Gpu, ...]:
     if isinstance(document, dict):
         document = document.get("gpu_data")
     return tuple(
-        Gpu(
-            number=each["gpu"],
-            use=_quantity(each, "usage", "gfx_activity"),
-            memory_used=_times(_quantity(each, "mem_usage", "used_vram"), MIB),
-            memory_total=_times(_quantity(each, "mem_usage", "total_vram"), MIB),
-            power=_quantity(each, "power", "socket_power"),
+        _gpu(
+            each["gpu"],
+            _quantity(each, "usage", "gfx_activity"),
+            _quantity(each, "mem_usage", "used_vram"),
+            _quantity(each, "mem_usage", "total_vram"),
+            _quantity(each, "power", "socket_power"),
+            unit=MIB,
         )
         for each in (document if isinstance(document, list) else ())
         if isinstance(each, dict) and isinstance(each.get("gpu"), int)
     )
 
 
-def _quantity(gpu: Mapping[str, object], block: str, name: str) -> float | None:
+def _quantity(gpu: Mapping[str, object], block: str, name: str) -> object:
     values = gpu.get(block)
     value = values.get(name) if isinstance(values, dict) else None
-    return _number(value.get("value") if isinstance(value, dict) else value)
+    return value.get("value") if isinstance(value, dict) else value
 
 
 def _driver(lines: Sequence[str]) -> tuple[Gpu, ...]:
@@ -146,15 +169,10 @@ def _driver(lines: Sequence[str]) -> tuple[Gpu, ...]:
         (row for row in rows if len(row) == 5 and whole_number(row[0]) is not None),
         key=lambda row: whole_number(row[0]) or 0,
     )
+    gpus = [_gpu(index, *values) for index, (_, *values) in enumerate(rows)]
     return tuple(
-        Gpu(
-            number=index,
-            use=_number(use),
-            memory_used=_times(_number(used), 1),
-            memory_total=_times(_number(total), 1),
-            power=None if (watts := _number(power)) is None else watts / 1e6,
-        )
-        for index, (_, use, used, total, power) in enumerate(rows)
+        gpu._replace(power=None if gpu.power is None else gpu.power / 1e6)
+        for gpu in gpus
     )
 
 
@@ -178,10 +196,6 @@ def _number(value: object) -> float | None:
         return None
     text = str(value).strip()
     return float(text) if _NUMBER.fullmatch(text) else None
-
-
-def _times(number: float | None, unit: int) -> int | None:
-    return None if number is None else int(number * unit)
 
 
 TOOLS: Mapping[str, Callable[[Sequence[str]], tuple[Gpu, ...]]] = {

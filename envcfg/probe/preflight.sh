@@ -1,5 +1,5 @@
 # shellcheck shell=sh
-# shellcheck disable=SC2154 # gpus.sh of monitor and place.sh stand above it
+# shellcheck disable=SC2154 # gpus.sh and place.sh stand above it
 # The probe of envcfg preflight: one runs on each node, in the container, as the ranks do. It
 # says what it sees and judges nothing. Its words are device=PATTERN and folder=PATH. A line
 # is

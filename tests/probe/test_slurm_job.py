@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from envcfg.errors import JobError, UsageError
-from envcfg.monitor.slurm_job import check_job, read_squeue
+from envcfg.probe.slurm import check_job, read_squeue
 
 
 def row(tres: str = "N/A", state: str = "RUNNING", name: str = "12") -> str:
-    return f"12|{name}|{state}|alice|2|None|{tres}|nid[001000-001001]\n"
+    return f"12|{name}|{state}|alice|None|{tres}|nid[001000-001001]\n"
 
 
 @pytest.mark.parametrize(
@@ -27,13 +27,13 @@ def row(tres: str = "N/A", state: str = "RUNNING", name: str = "12") -> str:
     ],
 )
 def test_the_gpus_of_a_node_are_read(tres: str, gpus: int | None) -> None:
-    job = read_squeue(row(tres), "12")
-    assert (job.gpus, job.node_count, job.nodes) == (gpus, 2, "nid[001000-001001]")
+    job = read_squeue(row(tres), "12", "monitor")
+    assert (job.gpus, job.nodes) == (gpus, "nid[001000-001001]")
 
 
 def test_of_an_array_the_task_that_runs_is_taken() -> None:
     text = row(name="12_1", state="COMPLETED") + row(name="12_2")
-    assert read_squeue(text, "12").name == "12_2"
+    assert read_squeue(text, "12", "monitor").name == "12_2"
 
 
 @pytest.mark.parametrize(
@@ -49,17 +49,17 @@ def test_of_an_array_the_task_that_runs_is_taken() -> None:
 )
 def test_a_job_that_does_not_run_cannot_be_looked_at(state: str, words: str) -> None:
     with pytest.raises(JobError, match=words) as error:
-        check_job(read_squeue(row(state=state), "12"), "alice")
+        check_job(read_squeue(row(state=state), "12", "monitor"), "alice", "monitor")
     assert error.value.exit_code == 4
     assert error.value.hint
 
 
 def test_only_the_owner_and_root_may_look() -> None:
-    job = read_squeue(row(), "12")
+    job = read_squeue(row(), "12", "monitor")
     for user in ("alice", "root"):
-        check_job(job, user)
+        check_job(job, user, "monitor")
     with pytest.raises(JobError, match="belongs to alice"):
-        check_job(job, "bob")
+        check_job(job, "bob", "monitor")
 
 
 REASONS = {
@@ -81,21 +81,21 @@ REASONS = {
 @pytest.mark.parametrize("state", REASONS)
 def test_why_a_job_cannot_be_looked_at_is_said(state: str) -> None:
     with pytest.raises(JobError) as error:
-        check_job(read_squeue(row(state=state), "12"), "alice")
+        check_job(read_squeue(row(state=state), "12", "monitor"), "alice", "monitor")
     assert (error.value.message, error.value.hint) == REASONS[state]
 
 
 def test_who_may_look_is_said() -> None:
     with pytest.raises(JobError) as error:
-        check_job(read_squeue(row(name="12_3"), "12"), "bob")
+        check_job(read_squeue(row(name="12_3"), "12", "monitor"), "bob", "monitor")
     assert error.value.message == "job 12_3 belongs to alice, and you are bob"
     assert error.value.hint == "only alice may look into it: envcfg monitor 12_3"
 
 
-@pytest.mark.parametrize("text", ["", "\n", "12|a|RUNNING|alice|2|None|N/A\n"])
+@pytest.mark.parametrize("text", ["", "\n", "12|a|RUNNING|alice|None|N/A\n"])
 def test_a_job_that_slurm_does_not_know_is_said(text: str) -> None:
     with pytest.raises(JobError) as error:
-        read_squeue(text, "12")
+        read_squeue(text, "12", "monitor")
     assert error.value.message == "Slurm knows no job 12"
     assert error.value.hint == (
         "squeue --me lists yours; sacct -j 12 has what ended long ago"
@@ -105,12 +105,8 @@ def test_a_job_that_slurm_does_not_know_is_said(text: str) -> None:
 def test_of_several_that_run_one_is_to_be_chosen() -> None:
     text = "".join(row(name=f"12_{number}") for number in range(10))
     with pytest.raises(UsageError) as error:
-        read_squeue(text + row(name="12_99", state="PENDING"), "12")
+        read_squeue(text + row(name="12_99", state="PENDING"), "12", "monitor")
     assert error.value.message == (
         "job 12 is 10 jobs: 12_0, 12_1, 12_2, 12_3, 12_4, 12_5, 12_6, 12_7"
     )
     assert error.value.hint == "choose one: envcfg monitor 12_0"
-
-
-def test_a_number_of_nodes_that_is_none_is_0() -> None:
-    assert read_squeue(row().replace("|2|", "|many|"), "12").node_count == 0

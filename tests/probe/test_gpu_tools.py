@@ -6,8 +6,7 @@ import json
 
 import pytest
 
-from envcfg.monitor.gpu import mark_ours, read_gpus
-from envcfg.monitor.sample import Gpu
+from envcfg.probe.gpu import Gpu, mark_ours, read_gpus
 
 GIB = 1024**3
 A100 = "0, 98, 30123, 40960, 351.22, NVIDIA A100-SXM4-40GB"
