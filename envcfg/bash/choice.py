@@ -41,6 +41,13 @@ def chosen_modules(plan: Plan, job_part: str) -> list[str]:
 
 
 def _modules(plan: Plan) -> Iterator[str]:
+    """Yield the modules between core and end, each asked for by one thing of the plan.
+
+    The order is that of the reader and of bash: first what every step has (signals, where
+    it may run), then the starter, as modules of features use its functions; the container
+    and the launcher come late, as they put together what the others have prepared. Where
+    two modules add to one list of the core, the list is worked through in this order.
+    """
     starter, asked = plan.starter, plan.diagnostics
     yield from ("signals", "where", "inherited")
     yield from rank_modules(asked, is_setup=True)

@@ -91,7 +91,13 @@ def _ranks(ranks: Sequence[int]) -> str:
 
 
 def taken_names(plan: Plan) -> list[str]:
-    """Return the variables that a step takes from the job's shell, exported or not."""
+    """Return the variables that a step takes from the job's shell, exported or not.
+
+    A step hands on what the job has set for the names of the plan, and expands what the
+    values of the plan refer to. So: all values first, then the names that are set, then the
+    names in the values; binds and exports come only with a container. Not what nobody can
+    set, and not what is envcfg's own.
+    """
     words = [b.value for each in plan.settings for b in each.branches if b.value]
     words += [value for each in plan.bundles for value in each.env.values()]
     words += [plan.scratch.root, plan.scratch.disk or ()] if plan.scratch else []

@@ -6,19 +6,22 @@ an agent starts the ranks, there is one for the agent and one for its ranks.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from envcfg.bash.choice import launcher_module
 from envcfg.bash.diagnosis import profiler_lines, rank_data, setup_lines
-from envcfg.bash.limits import checked_part
 from envcfg.bash.modules import has_module, module
 from envcfg.bash.pieces import heredoc
 from envcfg.bash.quoting import quote, quote_always, rename
 from envcfg.bash.settings import agent_lines, folder_lines, setting_lines
+from envcfg.errors import UsageError
 from envcfg.launch.plan import Plan, Planned
 from envcfg.launchers import LAUNCHERS
 
+# MAX_ARG_STRLEN of execve(2), 32 pages of 4096 bytes, less the zero at the end.
+MOST_BYTES = 32 * 4096 - 1
 _SETS = r"\benvcfg_in_set ([A-Z]\w*)"
 _NOTHING = "  :\n"
 _TEXT = re.compile(
@@ -133,3 +136,22 @@ def _inside(plan: Plan) -> Iterator[Planned]:
 def _handed_on(plan: Plan) -> dict[str, str]:
     """Return the names under which envcfg_pass hands on variables of the job."""
     return {name: f"ENVCFG_REF_{name}" for name in plan.handed_on}
+
+
+def checked_part(text: str, name: str = "", more: str = "") -> str:
+    """Return the text of a rank part: with *more* one argument, maybe a *name*'s value.
+
+    The job finds the rest (``envcfg_lengths`` in the module core): values that refer to its
+    variables are known there only.
+
+    Raises:
+        UsageError: if it is longer than an argument can be.
+    """
+    size = len(os.fsencode(more + (f"{name}={text}" if name else text)))
+    if size > MOST_BYTES:
+        msg = (
+            "what each rank does first, with the settings that are made there, has "
+            f"{size} bytes, and an argument can have {MOST_BYTES}"
+        )
+        raise UsageError(msg, hint="put long texts into a file that the program reads")
+    return text

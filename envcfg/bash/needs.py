@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from envcfg.bash.choice import components, is_by_interface, programs, shell_of
 from envcfg.bash.diagnosis import planned_lines, taken_names
@@ -148,19 +148,49 @@ def _mounts(container: Container) -> str:
 
 
 def _settings(plan: Plan) -> str:
-    """Return the function that fills ENVCFG_ARGS, the rank part's arguments."""
+    """Return the function that fills ENVCFG_ARGS, the rank part's arguments.
+
+    What comes later wins: the profile's settings, then what the job has set already and
+    stays, then what envcfg itself adds for the features of this step.
+    """
     asked, starter = plan.diagnostics, STARTERS[plan.starter]
     names_job = asked.profiled or asked.nccl_log or asked.flight or asked.reported
     body = "  envcfg_name_job\n" if names_job else ""
-    body += setting_lines(
-        [each for each in plan.settings if each.scope == "host"], "  ", "envcfg"
-    )
+    host = [each for each in plan.settings if each.scope == "host"]
+    body += setting_lines(host, "  ", "envcfg")
+    body += "".join(_preset_lines(plan))
+    if plan.handed_on:
+        body += f"  envcfg_pass {' '.join(plan.handed_on)}\n"
+    if plan.scratch:
+        if needed := needed_names(plan.scratch.root):
+            body += f"  envcfg_needed scratch.root {' '.join(needed)} || :\n"
+        body += '  ENVCFG_ARGS+=("ENVCFG_CACHE_BASE=$ENVCFG_CACHE_BASE")\n'
+    for is_wanted, line in (
+        (is_by_interface(plan), "envcfg_master"),
+        (asked.nccl_log is not None, "envcfg_log"),
+        (asked.flight is not None, "envcfg_flight"),
+        (asked.reported, "envcfg_report"),
+        (asked.profiled, 'ENVCFG_ARGS+=("ENVCFG_JOB=$ENVCFG_JOB")'),
+    ):
+        body += f"  {line}\n" if is_wanted else ""
+    body += option_lines(starter.own, plan.started, "  ")
+    for bundle in plan.bundles:
+        body += bundle_lines(bundle, "  ", starter.bundled[0])
+    tested = [branch.tests for each in plan.settings for branch in each.branches]
+    if any((*tested, *(option.tests for option in plan.agent))):
+        body += '  ENVCFG_ARGS+=("ENVCFG_NODES=$ENVCFG_NODES")\n'
+    return f"envcfg_settings() {{\n{body or _NOTHING}}}\n"
+
+
+def _preset_lines(plan: Plan) -> Iterator[str]:
+    """Yield what keeps the job's own values: they win over what each task would set."""
+    starter = STARTERS[plan.starter]
     inside = {each.name for each in plan.settings if each.scope != "host"}
     own = [
         each.name for each in plan.settings if each.name in inside and not each.force
     ]
     if own:
-        body += f"  envcfg_preset 'profile: set in each task' {' '.join(own)}\n"
+        yield f"  envcfg_preset 'profile: set in each task' {' '.join(own)}\n"
     preset: list[str] = []
     meeting = () if starter.meets_outside else ("MASTER_ADDR", "MASTER_PORT")
     for name in (*meeting, *contract_names(plan)):
@@ -168,37 +198,10 @@ def _settings(plan: Plan) -> str:
             # The scheduler's own words on the job are nobody's wish for this step.
             told = starter.prefix and name.startswith(starter.prefix)
             if name == "MASTER_ADDR":
-                body += (
-                    '  envcfg_preset "default: the step\'s first node" MASTER_ADDR\n'
-                )
+                yield '  envcfg_preset "default: the step\'s first node" MASTER_ADDR\n'
             elif not told:
                 preset.append(name)
         elif name not in inside:
-            body += f"  ENVCFG_PRESET+='{name} ' # as set above\n"
+            yield f"  ENVCFG_PRESET+='{name} ' # as set above\n"
     if preset:
-        body += f"  envcfg_preset '' {' '.join(preset)}\n"
-    if plan.handed_on:
-        body += f"  envcfg_pass {' '.join(plan.handed_on)}\n"
-    if plan.scratch:
-        needed = needed_names(plan.scratch.root)
-        if needed:
-            body += f"  envcfg_needed scratch.root {' '.join(needed)} || :\n"
-        body += '  ENVCFG_ARGS+=("ENVCFG_CACHE_BASE=$ENVCFG_CACHE_BASE")\n'
-    if is_by_interface(plan):
-        body += "  envcfg_master\n"
-    if asked.nccl_log is not None:
-        body += "  envcfg_log\n"
-    if asked.flight is not None:
-        body += "  envcfg_flight\n"
-    if asked.reported:
-        body += "  envcfg_report\n"
-    if asked.profiled:
-        body += '  ENVCFG_ARGS+=("ENVCFG_JOB=$ENVCFG_JOB")\n'
-    body += option_lines(starter.own, plan.started, "  ")
-    body += "".join(
-        bundle_lines(each, "  ", starter.bundled[0]) for each in plan.bundles
-    )
-    tested = [branch.tests for each in plan.settings for branch in each.branches]
-    if any((*tested, *(option.tests for option in plan.agent))):
-        body += '  ENVCFG_ARGS+=("ENVCFG_NODES=$ENVCFG_NODES")\n'
-    return f"envcfg_settings() {{\n{body or _NOTHING}}}\n"
+        yield f"  envcfg_preset '' {' '.join(preset)}\n"

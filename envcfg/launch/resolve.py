@@ -7,11 +7,15 @@ from itertools import chain
 
 from envcfg.errors import UsageError
 from envcfg.findings import Finding
-from envcfg.launch.choose import GIVEN, choose_branches, choose_bundles
+from envcfg.launch.choose import (
+    GIVEN,
+    choose_branches,
+    choose_bundles,
+    choose_modules,
+)
 from envcfg.launch.container import checked, choose_container, chosen_runtimes
 from envcfg.launch.diagnostics import check_log_folder, flight_settings, log_settings
 from envcfg.launch.facts import gather_facts
-from envcfg.launch.modules import choose_modules
 from envcfg.launch.nested import look_inside
 from envcfg.launch.notes import (
     first_values,

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from envcfg.bash.limits import MOST_BYTES, checked_part
+from envcfg.bash.inside import MOST_BYTES, checked_part
 from envcfg.errors import UsageError
 from support import LOCAL, Wrap, bash
 
