@@ -10,10 +10,11 @@ import sys
 from pathlib import Path
 
 import pytest
+from following import read_sources
 
 from envcfg.lint.judge import judge
 from envcfg.lint.rule import Rule, Sample, load_detectors, load_rules
-from envcfg.lint.source import Sources, read_sources
+from envcfg.lint.source import Sources
 from envcfg.profile.catalog import Catalog
 from envcfg.profile.folders import built_in_folder
 from support import ROOT

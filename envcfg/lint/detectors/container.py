@@ -24,7 +24,6 @@ _FOR_INSIDE = re.compile(
 @detects("EC838")
 def container_environment(job: Job) -> Iterator[Fault]:
     """A value that arrives cut, or not at all."""
-    seen: set[int] = set()
     for command in job.model.commands:
         for option in options(command):
             said = option.value
@@ -34,8 +33,7 @@ def container_environment(job: Job) -> Iterator[Fault]:
                 cut = _cut_in_export(said.shown)
             else:
                 continue
-            if cut and said.at not in seen:
-                seen.add(said.at)
+            if cut:
                 yield Fault(
                     said.at, {"value": cut[0], "left": cut[1], "name": option.name}
                 )
