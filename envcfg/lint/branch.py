@@ -19,14 +19,9 @@ _CONTROL = ("then", "elif_clause", "else_clause", "fi")
 def _on_list(follower: Follower, node: Node, frame: Frame) -> None:
     parts, operators = [], []
     while node.type == "list" and len(node.children) >= 3:
-        left, operator, right = (
-            node.children[0],
-            node.children[1],
-            node.children[-1],
-        )
-        parts.append(right)
-        operators.append(operator.type)
-        node = left
+        parts.append(node.children[-1])
+        operators.append(node.children[1].type)
+        node = node.children[0]
     parts.append(node)
     parts.reverse()
     operators.reverse()

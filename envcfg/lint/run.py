@@ -107,7 +107,10 @@ def start_command(
     elif name == "sbatch":
         _submit(follower, command, frame, redirects)
     else:
-        _file(follower, words[0], words[1:], command, frame)
+        said = words[0].shown
+        is_written = said in frame.state.files
+        if "/" in said or is_written or said.endswith((".sh", ".bash")):
+            run_file(follower, words[0], words[1:], command, frame)
 
 
 def _within(frame: Frame, command: Command, **changes: object) -> Frame:
@@ -190,18 +193,6 @@ def _submit(
         written = frame.state.files.get(file_key(word.shown))
         if written is not None:
             follower.model.submitted.append(written)
-
-
-def _file(
-    follower: Follower,
-    word: Word,
-    rest: tuple[Word, ...],
-    command: Command,
-    frame: Frame,
-) -> None:
-    said = word.shown
-    if "/" in said or said in frame.state.files or said.endswith((".sh", ".bash")):
-        run_file(follower, word, rest, command, frame)
 
 
 def run_file(
