@@ -106,11 +106,14 @@ def start_command(
         _shell(follower, command, frame, redirects)
     elif name == "sbatch":
         _submit(follower, command, frame, redirects)
-    else:
-        said = words[0].shown
-        is_written = said in frame.state.files
-        if "/" in said or is_written or said.endswith((".sh", ".bash")):
-            run_file(follower, words[0], words[1:], command, frame)
+    elif _names_file(words[0].shown, frame):
+        run_file(follower, words[0], words[1:], command, frame)
+
+
+def _names_file(said: str, frame: Frame) -> bool:
+    """Return whether a command is no program on PATH, but a file that can be a script."""
+    is_written = said in frame.state.files
+    return "/" in said or is_written or said.endswith((".sh", ".bash"))
 
 
 def _within(frame: Frame, command: Command, **changes: object) -> Frame:

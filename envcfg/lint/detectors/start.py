@@ -152,15 +152,8 @@ def host_leaks(job: Job) -> Iterator[Fault]:
     unset = {a.name for a in job.model.assignments if a.how == "unset"}
     named = job.model.set_names()
     for each in job.model.assignments:
-        if each.number >= first.number or each.value is None or each.name in unset:
-            continue
-        if (
-            not each.exported
-            or each.scope not in ("batch", "task")
-            or each.how == "env"
-        ):
-            continue
-        yield from _leak(each)
+        if each.number < first.number and each.name not in unset:
+            yield from _leak(each)
     for read in job.model.opaque:
         is_before = read.at < first.at and read.scope != "container"
         if _SOURCES.match(read.what) and is_before and "VIRTUAL_ENV" not in unset:
@@ -172,6 +165,11 @@ def host_leaks(job: Job) -> Iterator[Fault]:
 
 
 def _leak(each: Assignment) -> Iterator[Fault]:
+    """Yield what a variable does to the container, if it is exported outside of it."""
+    if each.value is None or not each.exported or each.how == "env":
+        return
+    if each.scope not in ("batch", "task"):
+        return
     value = shown(text_of(each.value))
     words = {"name": each.name}
     if _LEAKS.fullmatch(each.name):

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from envcfg.lint.expand import closing
 from envcfg.lint.model import Command, Expansion
 from envcfg.lint.rule import Fault, Job, detects, known_words
-from envcfg.lint.text import holes
+from envcfg.lint.text import Hole, holes
 
 _READERS = frozenset({"source", ".", "eval", "bash"})
 _FORMS = {"process": "<( )", "command": "$( )"}
@@ -43,7 +43,7 @@ def lost_words(job: Job) -> Iterator[Fault]:
     for subshell in found:
         lost: dict[int, str] = {}
         inner: list[tuple[int, int]] = []  # what is judged as a whole, or not at all
-        for hole in (h for word in subshell.command.words for h in holes(word.text)):
+        for hole in _holes(subshell):
             if hole.kind == "process":  # closed by the line that it stands in
                 lost[hole.at] = hole.text
             if not subshell.begin < hole.at < subshell.end:
@@ -90,6 +90,11 @@ def _subshells(job: Job) -> Iterator[_Subshell]:
                 if hole.at < each.at < end:
                     written = raw[each.at - hole.at :]
                     yield _Subshell(each, _FORMS[hole.kind], each.at, end, written)
+
+
+def _holes(subshell: _Subshell) -> Iterator[Hole]:
+    for word in subshell.command.words:
+        yield from holes(word.text)
 
 
 def _is_in(at: int, spans: Iterable[tuple[int, int]]) -> bool:
