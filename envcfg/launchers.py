@@ -21,8 +21,9 @@ class Launcher(NamedTuple):
             the node has.
         has_template: whether there is a ``bash/modules/launchers/NAME.sh``.
         starters: who can start its tasks.
-        programs: by which a command shows that it means this launcher.
-        modules: the same for ``python -m``: how their names begin.
+        begins: how a command begins that means this launcher, by the entry of
+            ``knowledge/launchers.yaml`` that has its options; with a dot it is a module of
+            ``python -m``.
         takes_any: its command starts any program, not only Python's.
         own_options: a profile can give it options, under ``launch.NAME``.
         needs_pmi: its ranks meet by a PMI; where the starter has several, an option of it
@@ -34,8 +35,7 @@ class Launcher(NamedTuple):
     is_whole: bool = False
     has_template: bool = False
     starters: tuple[str, ...] = tuple(STARTERS)
-    programs: tuple[str, ...] = ()
-    modules: tuple[str, ...] = ()
+    begins: Mapping[str, tuple[str, ...]] = {}
     takes_any: bool = False
     own_options: bool = False
     needs_pmi: bool = False
@@ -56,8 +56,10 @@ LAUNCHERS: Mapping[str, Launcher] = {
         is_agent=True,
         has_template=True,
         starters=_AGENT_STARTERS,
-        programs=("torchrun",),
-        modules=("torch.distributed.",),
+        begins={
+            "torchrun": ("torchrun", "torch.distributed.run"),
+            "torch-launch": ("torch.distributed.launch",),
+        },
         own_options=True,
     ),
     # options of accelerate launch (1.15, commands/launch.py, utils/launch.py); it is
@@ -66,18 +68,23 @@ LAUNCHERS: Mapping[str, Launcher] = {
         is_agent=True,
         has_template=True,
         starters=_AGENT_STARTERS,
-        programs=("accelerate", "accelerate-launch"),
-        modules=("accelerate.commands.",),
+        begins={
+            "accelerate": (
+                "accelerate launch",
+                "accelerate-launch",
+                "accelerate.commands.launch",
+            )
+        },
     ),
     # what its own launcher sets (DeepSpeed 0.19.8, launcher/launch.py)
     "deepspeed": Launcher(
-        has_template=True, programs=("deepspeed",), modules=("deepspeed.",)
+        has_template=True,
+        begins={"deepspeed": ("deepspeed", "deepspeed.launcher.runner")},
     ),
     # what horovodrun sets (Horovod 0.28.1, runner/gloo_run.py)
     "horovod": Launcher(
         has_template=True,
-        programs=("horovodrun",),
-        modules=("horovod.runner",),
+        begins={"horovodrun": ("horovodrun", "horovod.runner.launch")},
         takes_any=True,
         may_use_pmi=True,
     ),
@@ -87,7 +94,7 @@ LAUNCHERS: Mapping[str, Launcher] = {
     "lightning": Launcher(has_template=True),
     "mpi": Launcher(
         starters=("srun", "pbs"),
-        programs=("mpirun", "mpiexec"),
+        begins={"mpirun": ("mpirun", "mpiexec")},
         takes_any=True,
         needs_pmi=True,
     ),
@@ -95,11 +102,29 @@ LAUNCHERS: Mapping[str, Launcher] = {
     # servers, and what is a node of a cluster of its own
     "whole-node": Launcher(
         is_whole=True,
-        programs=("ray", "sglang", "vllm"),
-        modules=("ray.scripts.", "sglang.", "vllm.entrypoints."),
+        begins={
+            "vllm": (
+                "vllm serve",
+                "vllm.entrypoints.openai.api_server",
+                "vllm.entrypoints.api_server",
+            ),
+            "sglang": ("sglang serve", "sglang.launch_server"),
+            "ray": (
+                "ray start",
+                "ray symmetric-run",
+                "ray.scripts.scripts start",
+                "ray.scripts.scripts symmetric-run",
+            ),
+        },
         takes_any=True,
     ),
 }
+# Launchers by how commands begin: name, what their options are called, the beginnings.
+BEGINNINGS = tuple(
+    (launcher, entry, beginnings)
+    for launcher, each in LAUNCHERS.items()
+    for entry, beginnings in each.begins.items()
+)
 AGENTS = tuple(name for name, each in LAUNCHERS.items() if each.is_agent)
 # What a profile may allow; each of the others goes with one of these.
 ALLOWABLE = (*STARTERS, AGENTS[0])

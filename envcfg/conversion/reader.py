@@ -58,11 +58,7 @@ class Reader:
                     self._leave(command.at, command.name, why)
                 break
             command = following
-        words = self.script.safe_words(words, self.stood)
-        words = tuple(
-            each._replace(text=self.script.spread(each.text, self.stood))
-            for each in words
-        )
+        words = tuple(each._replace(text=self._text(each.text)) for each in words)
         words = self._without_decided(words)
         self._shape(first, command)
         return Step(
@@ -238,8 +234,11 @@ class Reader:
             begin = end + 1
 
     def _add(self, flag: str, value: Text) -> None:
-        text = self.script.spread(self.script.safe(value, self.stood), self.stood)
-        self.arguments.append(Argument(flag, text))
+        self.arguments.append(Argument(flag, self._text(value)))
+
+    def _text(self, value: Text) -> Text:
+        """Return *value* as it can be written where the step stands."""
+        return self.script.spread(self.script.safe(value, self.stood), self.stood)
 
     # The program
 

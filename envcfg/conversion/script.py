@@ -53,6 +53,11 @@ def convert(
 ) -> Converted:
     """Put the new script together.
 
+    The options come first, as the image must be known before anything else is worth a
+    word; then the variables, then the command. Only the command can make it fail: an option
+    or a variable that cannot be written is left out, and said. The text around the step is
+    last, because it keeps what the words of the new line still use.
+
     Args:
         script, step, settings: as they were read.
         profile: its name, where it is known.

@@ -44,6 +44,11 @@ def read_settings(
 ) -> Settings:
     """Sort the statements that set variables.
 
+    A statement goes as a whole or stays as a whole. One with a fault is left out first, so
+    that what uses its variables can be left out as well. It stays where one of its exported
+    variables would not mean the same if envcfg set it. Of the rest, what envcfg or the
+    profile sets by itself is not set twice.
+
     Args:
         script: as it was read.
         covered: values that the profile sets for certain, by name.

@@ -6,13 +6,12 @@ import re
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
-from envcfg.lint.follow import Follower
-from envcfg.lint.frame import Frame
+from envcfg.lint.follow import Follower, Frame
 from envcfg.lint.grammar import chars_of, parse
 from envcfg.lint.model import Array, Model
-from envcfg.lint.reading import STATEMENTS, scope_of
+from envcfg.lint.reading import STATEMENTS, read_with, scope_of
 from envcfg.lint.source import Source, Sources
-from envcfg.lint.text import HOLE, Hole, Piece, Text, Word
+from envcfg.lint.text import HOLE, Flat, Hole, Piece, Text, plain
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -66,12 +65,6 @@ class Script(NamedTuple):
         expanded once more; what was written otherwise than it seems is as it was written.
         """
         return tuple(self._safe(each, stood) for each in text)
-
-    def safe_words(
-        self, words: tuple[Word, ...], stood: Stood | None = None
-    ) -> tuple[Word, ...]:
-        """Return the same of words."""
-        return tuple(each._replace(text=self.safe(each.text, stood)) for each in words)
 
     def spread(self, text: Text, stood: Stood) -> Text:
         """Return *text* in which a bare ``*``, ``{``, ``~`` of the step stays bare."""
@@ -219,15 +212,8 @@ def _bare(chars: str, start: int, end: int) -> frozenset[int]:
 
 def read_script(source: Source, sources: Sources) -> Script:
     """Read a script, with what it sources and starts."""
-    from envcfg.lint.directive import read_directives
-    from envcfg.lint.text import Flat, plain
-
-    model = Model(source.path, scope_of(source))
-    flat = Flat(plain(source.chars, source.base))
-    model.own, model.size = source.base, len(source.chars)
-    model.directives = list(read_directives(flat))
-    tracer = _Tracer(sources, model, source)
-    tracer.follow(flat, source)
+    tracer = _Tracer(sources, Model(source.path, scope_of(source)), source)
+    model = read_with(tracer, Flat(plain(source.chars, source.base)), source)
     statements = tuple(
         Statement(each.start_byte, each.end_byte, each.type)
         for each in parse(source.chars).children

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from envcfg.findings import Finding, Severity
 from envcfg.launch.plan import Options
 from envcfg.launch.recognise import launcher_of
-from envcfg.launchers import LAUNCHERS
+from envcfg.launchers import BEGINNINGS, LAUNCHERS
 
 # Of a wrapper's options those whose value could be called like a program.
 _NAMING = frozenset(("-n", "--name", "-o", "--output", "--python"))
@@ -71,7 +71,7 @@ def look_inside(options: Options) -> tuple[Options, list[Finding]]:
 
 def _may_hold_launcher(command: Sequence[str]) -> bool:
     """Tell whether it is worth a look; no data is read for it."""
-    names = [n for each in LAUNCHERS.values() for n in (*each.programs, *each.modules)]
+    names = {each.split()[0] for _, _, several in BEGINNINGS for each in several}
     return any(name in word for word in command[1:] for name in names)
 
 

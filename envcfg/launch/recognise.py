@@ -11,7 +11,7 @@ from typing import Any
 from envcfg.errors import UsageError
 from envcfg.findings import Finding
 from envcfg.launch.plan import Options
-from envcfg.launchers import LAUNCHERS
+from envcfg.launchers import BEGINNINGS, LAUNCHERS
 from envcfg.starters import STARTERS
 
 _PYTHON_VALUES = frozenset(("-W", "-X", "--check-hash-based-pycs"))
@@ -113,17 +113,20 @@ def launcher_of(
     """Return what is known of the launcher that begins *command*, and what follows it."""
     name = command[0].rpartition("/")[2] if command else ""
     module = _interpreter(name, command)[1]
-    if not _is_launcher(name, module):
-        return None
-    return _program(module or (name, *command[1:]), is_module=bool(module))
+    given = module or (name, *command[1:])
+    for launcher, entry, beginnings in BEGINNINGS:
+        for beginning in beginnings:
+            words = tuple(beginning.split())
+            if tuple(given[: len(words)]) != words or ("." in beginning) != bool(
+                module
+            ):
+                continue
+            from envcfg.datafile import load_knowledge_file
 
-
-def _is_launcher(name: str, module: tuple[str, ...]) -> bool:
-    return any(
-        name in each.programs or (module and module[0].startswith(each.modules))
-        for each in LAUNCHERS.values()
-        if each.programs
-    )
+            known = load_knowledge_file("launchers.yaml")[entry]
+            named = {"launcher": launcher, "begins": beginnings}
+            return {**known, **named}, given[len(words) :]
+    return None
 
 
 def _interpreter(
@@ -138,17 +141,3 @@ def _interpreter(
     if at + 1 >= len(command) or command[at] != "-m":
         return (), ()
     return tuple(command[:at]), tuple(command[at + 1 :])
-
-
-def _program(
-    given: Sequence[str], *, is_module: bool
-) -> tuple[Mapping[str, Any], Sequence[str]] | None:
-    """Return what is known of the launcher that begins the command, and what follows."""
-    from envcfg.datafile import load_knowledge_file
-
-    for known in load_knowledge_file("launchers.yaml").values():
-        for beginning in known["begins"]:
-            words = beginning.split()
-            if list(given[: len(words)]) == words and ("." in beginning) == is_module:
-                return known, given[len(words) :]
-    return None

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from envcfg.lint.follow import Follower
-from envcfg.lint.frame import Frame
+from envcfg.lint.follow import Follower, Frame
 from envcfg.lint.grammar import chars_of
 from envcfg.lint.model import Array, Assignment, Value
 from envcfg.lint.state import MANY

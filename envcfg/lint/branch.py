@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from envcfg.lint.follow import Follower
-from envcfg.lint.frame import Frame
+from envcfg.lint.follow import Follower, Frame
 from envcfg.lint.grammar import chars_of
 from envcfg.lint.model import Value
 from envcfg.lint.state import State
@@ -21,14 +19,9 @@ _CONTROL = ("then", "elif_clause", "else_clause", "fi")
 def _on_list(follower: Follower, node: Node, frame: Frame) -> None:
     parts, operators = [], []
     while node.type == "list" and len(node.children) >= 3:
-        left, operator, right = (
-            node.children[0],
-            node.children[1],
-            node.children[-1],
-        )
-        parts.append(right)
-        operators.append(operator.type)
-        node = left
+        parts.append(node.children[-1])
+        operators.append(node.children[1].type)
+        node = node.children[0]
     parts.append(node)
     parts.reverse()
     operators.reverse()
@@ -96,10 +89,9 @@ def _on_if_statement(follower: Follower, node: Node, frame: Frame) -> None:
 
 
 def _on_while_statement(follower: Follower, node: Node, frame: Frame) -> None:
-    body = [each for each in node.children if each.type == "do_group"]
     head = [each for each in node.children if each.type != "do_group"]
     follower.sequence(head, frame.inside(tested=True, loop=True))
-    _loop(follower, body, frame, " ".join(chars_of(frame.flat, each) for each in head))
+    _loop(follower, node, frame, " ".join(chars_of(frame.flat, each) for each in head))
 
 
 def _on_for_statement(follower: Follower, node: Node, frame: Frame) -> None:
@@ -117,23 +109,22 @@ def _on_for_statement(follower: Follower, node: Node, frame: Frame) -> None:
         if len(values) == 1:
             value = values[0]
         follower.assign(said, value, frame, at=at, value_at=at, how="for")
-    _loop(follower, [c for c in node.children if c.type == "do_group"], frame, "")
+    _loop(follower, node, frame)
 
 
 def _on_c_style_for_statement(follower: Follower, node: Node, frame: Frame) -> None:
     for each in node.children:
         if each.type == "variable_assignment":
             frame.state.forget(chars_of(frame.flat, each).partition("=")[0].strip())
-    _loop(follower, [c for c in node.children if c.type == "do_group"], frame, "")
+    _loop(follower, node, frame)
 
 
-def _loop(
-    follower: Follower, body: Sequence[Node], frame: Frame, condition: str
-) -> None:
+def _loop(follower: Follower, node: Node, frame: Frame, condition: str = "") -> None:
     once = frame.state.fork()
     inside = frame.under(condition, once).inside(loop=True)
-    for each in body:
-        follower.run(each, inside)
+    for each in node.children:
+        if each.type == "do_group":
+            follower.run(each, inside)
     once.ended = False
     frame.state.join([frame.state.fork(), once])
 

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 
 from envcfg.characters import whole_number
-from envcfg.lint.follow import Follower
-from envcfg.lint.frame import Frame
+from envcfg.lint.follow import Follower, Frame
 from envcfg.lint.locate import find_file, find_written
 from envcfg.lint.model import Opaque
 from envcfg.lint.state import OPTIONS
-from envcfg.lint.text import Flat, Text, Word, joined, plain, unknown
+from envcfg.lint.text import Word, spaced, unknown
 
 Builtin = Callable[[Follower, Sequence[Word], Frame], None]
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -20,10 +18,7 @@ _DEEPEST = 40
 
 
 def _eval(follower: Follower, words: Sequence[Word], frame: Frame) -> None:
-    parts: list[Text] = []
-    for each in words[1:]:
-        parts += [each.text, plain(" ")]
-    follower.run_text(joined(parts[:-1]), frame)
+    follower.run_text(spaced(words[1:]), frame)
 
 
 def _source(follower: Follower, words: Sequence[Word], frame: Frame) -> None:
@@ -39,12 +34,7 @@ def _source(follower: Follower, words: Sequence[Word], frame: Frame) -> None:
         said = f"source {word.shown}"
         follower.model.opaque.append(Opaque(said, word.at, frame.scope))
         return
-    follower.model.read.add(source.base)
-    flat = Flat(plain(source.chars, source.base))
-    follower.units += 1
-    folder = os.path.dirname(source.path)
-    inside = frame._replace(unit=follower.units, folder=folder, depth=frame.depth + 1)
-    follower.run_flat(flat, inside)
+    follower.run_source(source, frame._replace(depth=frame.depth + 1))
 
 
 def _module(follower: Follower, words: Sequence[Word], frame: Frame) -> None:

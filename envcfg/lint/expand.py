@@ -81,15 +81,10 @@ def _scan(flat: Flat, at: int, end: int, shell: Shell, words: Words, mode: str) 
         words.add(unknown("", shell.scope, flat.origin(at)), quoted=True)
         return
     chars, quoted = flat.chars, mode == "document"
+    within_quotes = _PLAIN_HEREDOC if mode == "document" else _PLAIN_QUOTED
     while at < end:
-        here = (
-            _PLAIN_HEREDOC
-            if mode == "document"
-            else _PLAIN_QUOTED
-            if quoted
-            else _PLAIN
-        )
-        if run := here.match(chars, at, end):
+        plain_run = within_quotes if quoted else _PLAIN
+        if run := plain_run.match(chars, at, end):
             words.add(flat.cut(at, run.end()), quoted=quoted)
             at = run.end()
             continue

@@ -9,7 +9,6 @@ from typing import NamedTuple
 from envcfg.characters import whole_number
 from envcfg.lint.model import Command, Model
 from envcfg.lint.program import SHELLS, load_programs
-from envcfg.lint.text import Word
 
 _COUNT = r"([0-9]{1,9})(?![0-9])"  # nobody has more of anything
 _NODES = re.compile(rf"{_COUNT}(?:-{_COUNT})?")
@@ -61,7 +60,11 @@ def step_shape(step: Command, job: Shape) -> Shape:
     A step of its own size has what it says; one that says nothing has all of the job.
     """
     asked = {
-        name: "" if word.at == step.at else _said(word)
+        name: ""
+        if word.at == step.at
+        else "?"
+        if word.literal is None
+        else word.literal
         for name, word in step.options.items()
     }
     if step.is_open:
@@ -74,10 +77,6 @@ def step_shape(step: Command, job: Shape) -> Shape:
     if "ntasks-per-node" in asked and "ntasks" not in asked:
         base = base._replace(tasks=None)
     return _shape(asked, base)
-
-
-def _said(word: Word) -> str:
-    return word.literal if word.literal is not None else "?"
 
 
 def _shape(asked: Mapping[str, str], base: Shape) -> Shape:

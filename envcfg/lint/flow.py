@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 _PORTS = re.compile(r"(?:MASTER|RDZV|MAIN_PROCESS|RENDEZVOUS|RAY|DIST|HEAD)_?PORT")
 
+TESTS = frozenset({"[", "[[", "((", "test"})
 # Options by which a step may run on a part of the job's nodes.
 STEP_SIZES = frozenset({"nodes", "nodelist", "ntasks"})
 _PREFIX = re.compile(r"^(?:SINGULARITY|APPTAINER)ENV_")
@@ -170,6 +171,11 @@ def command_with(commands: list[Command], each: Expansion) -> Command | None:
             if any(hole.at == each.at for hole in holes(word.text)):
                 return command
     return None
+
+
+def asks_whether_set(command: Command) -> bool:
+    """Return whether a test asks only whether a variable is set, or empty."""
+    return any(each.shown in ("-z", "-n", "-v") for each in command.words)
 
 
 def is_alone(command: Command) -> bool:

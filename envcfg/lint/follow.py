@@ -10,16 +10,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from envcfg.lint.expand import expand_document, expand_string, expand_words
-from envcfg.lint.frame import Frame
 from envcfg.lint.grammar import chars_of, parse, word_spans
-from envcfg.lint.model import Array, Assignment, Expansion, Model, Value
+from envcfg.lint.model import Array, Assignment, Context, Expansion, Model, Value
 from envcfg.lint.shell import Shell
 from envcfg.lint.source import Source, Sources
 from envcfg.lint.state import State, first_line_options
-from envcfg.lint.text import Flat, Hole, Text, Word, start
+from envcfg.lint.text import Flat, Hole, Scope, Text, Word, plain, start
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -29,6 +28,39 @@ _DEEPEST = 40  # statements and strings within each other
 _LONG = f"it has more than {_STEPS:,} commands"
 _DEEP = f"it is nested more than {_DEEPEST} deep"
 _BODIES = frozenset({"program", "compound_statement", "do_group", "ERROR"})
+
+
+class Frame(NamedTuple):
+    """Where the follower is.
+
+    Attributes:
+        parent: number of the command that started this, or None.
+        unit: number of the text, 0 that of the file.
+        variant: see ``Command``.
+    """
+
+    flat: Flat
+    scope: Scope
+    state: State
+    context: Context = Context()
+    parent: int | None = None
+    unit: int = 0
+    variant: int = 0
+    depth: int = 0
+    folder: str = "."
+    substitution: bool = False
+
+    def inside(self, **changes: object) -> Frame:
+        """Return a frame within this one, in which *changes* of the context hold."""
+        context = self.context._replace(**changes)  # type: ignore[arg-type]
+        return self._replace(context=context, depth=self.depth + 1)
+
+    def under(self, condition: str, state: State) -> Frame:
+        """Return the frame of a branch."""
+        conditions = (*self.context.conditions, condition)[-8:]
+        return self.inside(conditions=conditions)._replace(state=state)
+
+
 Handler = Callable[["Follower", "Node", Frame], None]
 
 
@@ -81,6 +113,13 @@ class Follower:
         self.run_flat(
             Flat(text), frame._replace(unit=self.units, depth=frame.depth + 1)
         )
+
+    def run_source(self, source: Source, frame: Frame) -> None:
+        """Follow a file."""
+        self.model.read.add(source.base)
+        self.units += 1
+        inside = frame._replace(unit=self.units, folder=os.path.dirname(source.path))
+        self.run_flat(Flat(plain(source.chars, source.base)), inside)
 
     # Statements
 

@@ -101,7 +101,7 @@ def judge_model(
         model,
         job_shape(model),
         profile,
-        before=lambda at: _before(sources, at),
+        before=sources.before,
         around=lambda at: "\n".join(sources.lines(at)),
     )
     known, detectors = load_rules(), load_detectors()
@@ -109,10 +109,13 @@ def judge_model(
         _unread(sources, max(at, model.own), why) for why, at in model.unread.items()
     ]
     for name in rules:
+        faults: dict[int, Fault] = {}
+        for fault in detectors[name](job):
+            faults.setdefault(fault.at, fault)
         found += [
             _remark(known[name], fault, sources, model.scheduler)
-            for fault in detectors[name](job)
-            if fault.at >= 0 and not is_ignored(name, sources, fault.at)
+            for at, fault in faults.items()
+            if at >= 0 and not is_ignored(name, sources, at)
         ]
     return found
 
@@ -133,13 +136,6 @@ def is_ignored(rule: str, sources: Sources, at: int) -> bool:
         if said and rule in re.split(r"[\s,]+", said[1]):
             return True
     return False
-
-
-def _before(sources: Sources, at: int) -> str:
-    source = sources.find(at)
-    offset = at - source.base
-    begin = source.chars.rfind("\n", 0, max(offset, 0)) + 1
-    return source.chars[begin : max(offset, 0)]
 
 
 def _remark(rule: Rule, fault: Fault, sources: Sources, scheduler: str) -> Remark:

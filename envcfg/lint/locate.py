@@ -1,14 +1,26 @@
-"""Files that a script starts or sources: given as well, beside it, or written by itself."""
+"""Files of a script: started or sourced, given as well, beside it, or written by itself."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from typing import NamedTuple
 
-from envcfg.lint.follow import Follower
-from envcfg.lint.frame import Frame, Redirects
+from envcfg.lint.follow import Follower, Frame
 from envcfg.lint.source import Source, read_beside
 from envcfg.lint.text import Text, Word, literal, shown
+
+
+class Redirects(NamedTuple):
+    """Where a command reads and writes.
+
+    Attributes:
+        document: what a here-document or here-string gives it, or None.
+        output: the file that it writes, if any.
+    """
+
+    document: Text | None = None
+    output: Text = ()
 
 
 def find_file(follower: Follower, word: Word, frame: Frame) -> Source | None:

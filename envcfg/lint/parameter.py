@@ -38,15 +38,8 @@ def expand_braces(
     if not sign and not rest:
         expand_variable(flat, at, name, shell, words, quoted, index)
         return
-    hole = Hole(
-        "variable",
-        name,
-        name,
-        shell.scope,
-        flat.origin(at),
-        op=sign or rest[:2],
-        quoted=quoted,
-    )
+    hole = Hole("variable", name, name, shell.scope, flat.origin(at), quoted=quoted)
+    hole = hole._replace(op=sign or rest[:2])
     values = [] if sign else shell.state.get(name)
     default = _DEFAULT.match(rest)
     if not default or sign:
@@ -69,10 +62,10 @@ def expand_braces(
             given = other if is_there else ()
         words.give(given, quoted=quoted)
         return
+    unset: Text = (Piece(HOLE, hole.at, hole),)
     if default[0].endswith("="):
-        found: Text = (Piece(HOLE, hole.at, hole),)
-        shell.state.set(name, found)
-    words.give((Piece(HOLE, hole.at, hole),), quoted=quoted)
+        shell.state.set(name, unset)
+    words.give(unset, quoted=quoted)
 
 
 def expand_variable(

@@ -110,7 +110,8 @@ def unwrap(name: str, words: Sequence[Word]) -> Start | None:
     words = list(words)
     if program.verbs:
         at = next((i for i, w in enumerate(words) if w.literal in program.verbs), None)
-        if at is None or any(not _is_option(each) for each in words[:at]):
+        before = words[: at or 0]
+        if at is None or any(w.shown[:1] != "-" and not w.is_loose for w in before):
             return None
         words = words[at + 1 :]
     options, rest, is_open = _options(program, words, program.operands)
@@ -121,10 +122,6 @@ def unwrap(name: str, words: Sequence[Word]) -> Start | None:
     if any(each in options for each in program.containers):
         scope = "container"
     return Start(options, tuple(assigned), tuple(rest), scope, program.shell, is_open)
-
-
-def _is_option(word: Word) -> bool:
-    return word.is_loose or word.shown.startswith("-")
 
 
 def _options(

@@ -92,20 +92,23 @@ def read_models(given: Sequence[Source], sources: Sources) -> list[Model]:
 
 def read_script(source: Source, sources: Sources) -> list[Model]:
     """Return what one script does, and what the scripts do that it submits."""
+    follower = Follower(sources, Model(source.path, scope_of(source)), STATEMENTS)
     flat = Flat(plain(source.chars, source.base))
-    models = [_follow(flat, Model(source.path, scope_of(source)), source, sources)]
+    models = [read_with(follower, flat, source)]
     for text in models[0].submitted[:_MOST_SUBMITTED]:
-        model = Model(source.path, "batch")
-        models += [_follow(Flat(text), model, source, sources)]
+        follower = Follower(sources, Model(source.path, "batch"), STATEMENTS)
+        models.append(read_with(follower, Flat(text), source))
     return models
 
 
-def _follow(flat: Flat, model: Model, source: Source, sources: Sources) -> Model:
+def read_with(follower: Follower, flat: Flat, source: Source) -> Model:
+    """Return the model of *follower* when it has followed *flat*, a script of *source*."""
+    model = follower.model
     model.own, model.size = source.base, len(source.chars)
     model.directives = list(read_directives(flat))
     if line := _DIRECTIVE.search(source.chars):
         model.scheduler = _SCHEDULERS.get(line[1], "slurm")
-    Follower(sources, model, STATEMENTS).follow(flat, source)
+    follower.follow(flat, source)
     return model
 
 

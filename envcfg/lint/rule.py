@@ -90,7 +90,7 @@ class Fault(NamedTuple):
     """What a detector has found.
 
     Attributes:
-        at: offset in the sources.
+        at: offset in the sources; of several at one place the first counts.
         words: what the message of the rule is filled with.
         severity, message, fix: where they differ from the rule's.
         edit: what mends it without a doubt.

@@ -7,13 +7,18 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 
 from envcfg.lint.builtin import BUILTINS
-from envcfg.lint.follow import Follower
-from envcfg.lint.frame import Frame, Redirects
-from envcfg.lint.locate import file_key, find_file, find_written, note_written
+from envcfg.lint.follow import Follower, Frame
+from envcfg.lint.locate import (
+    Redirects,
+    file_key,
+    find_file,
+    find_written,
+    note_written,
+)
 from envcfg.lint.model import Command, Opaque
 from envcfg.lint.program import SHELLS, Start, load_programs, split_at, unwrap
 from envcfg.lint.source import kind_of
-from envcfg.lint.text import Flat, Text, Word, joined, plain, shown
+from envcfg.lint.text import Text, Word, shown, spaced
 
 _DEEPEST = 40
 
@@ -101,8 +106,14 @@ def start_command(
         _shell(follower, command, frame, redirects)
     elif name == "sbatch":
         _submit(follower, command, frame, redirects)
-    else:
-        _file(follower, words[0], words[1:], command, frame)
+    elif _names_file(words[0].shown, frame):
+        run_file(follower, words[0], words[1:], command, frame)
+
+
+def _names_file(said: str, frame: Frame) -> bool:
+    """Return whether a command is no program on PATH, but a file that can be a script."""
+    is_written = said in frame.state.files
+    return "/" in said or is_written or said.endswith((".sh", ".bash"))
 
 
 def _within(frame: Frame, command: Command, **changes: object) -> Frame:
@@ -140,10 +151,7 @@ def _start(
             frame.state.ended = True
         return
     if found.shell:
-        parts: list[Text] = []
-        for each in found.rest:
-            parts += [each.text, plain(" ")]
-        follower.run_text(joined(parts), inside)
+        follower.run_text(spaced(found.rest), inside)
         return
     start_command(follower, found.rest, inside, redirects)
     if command.name == "exec":
@@ -190,18 +198,6 @@ def _submit(
             follower.model.submitted.append(written)
 
 
-def _file(
-    follower: Follower,
-    word: Word,
-    rest: tuple[Word, ...],
-    command: Command,
-    frame: Frame,
-) -> None:
-    said = word.shown
-    if "/" in said or said in frame.state.files or said.endswith((".sh", ".bash")):
-        run_file(follower, word, rest, command, frame)
-
-
 def run_file(
     follower: Follower, word: Word, rest: Sequence[Word], command: Command, frame: Frame
 ) -> None:
@@ -221,8 +217,4 @@ def run_file(
         return
     if source.kind != "script" or source.base in follower.model.read:
         return
-    follower.model.read.add(source.base)
-    flat = Flat(plain(source.chars, source.base))
-    follower.units += 1
-    inside = inside._replace(unit=follower.units, folder=os.path.dirname(source.path))
-    follower.run_flat(flat, inside)
+    follower.run_source(source, inside)

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 from envcfg.lint.assign import assign_node
 from envcfg.lint.expand import expand_arithmetic, expand_document
-from envcfg.lint.follow import Follower
-from envcfg.lint.frame import Frame, Redirects
+from envcfg.lint.follow import Follower, Frame
 from envcfg.lint.grammar import chars_of, leaves, word_spans
+from envcfg.lint.locate import Redirects
 from envcfg.lint.run import Assigns, record, start_command
 from envcfg.lint.shell import Shell
 from envcfg.lint.state import MOST

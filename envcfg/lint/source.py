@@ -76,9 +76,14 @@ class Sources:
     def place(self, at: int) -> Place:
         """Return file, line and column; the column counts characters, not bytes."""
         source = self.find(at)
-        line, offset = self._line(source, at)
-        before = source.chars[offset : at - source.base]
-        return Place(source.path, line, 1 + len(_decoded(before)))
+        line, _ = self._line(source, at)
+        return Place(source.path, line, 1 + len(_decoded(self.before(at))))
+
+    def before(self, at: int) -> str:
+        """Return what stands before the offset *at* on its line."""
+        source = self.find(at)
+        _, offset = self._line(source, at)
+        return source.chars[offset : max(at - source.base, 0)]
 
     def line(self, at: int) -> str:
         """Return the line in which *at* lies, as text."""
@@ -124,15 +129,6 @@ def kind_of(chars: str, path: str = "") -> Kind:
     if chars.startswith("#!") or path.endswith((".py", ".yaml", ".yml", ".md")):
         return "other"
     return "script"
-
-
-def read_sources(given: Iterable[str], sources: Sources) -> list[Source]:
-    """Read files and folders, of which the scripts are taken; return what was given.
-
-    Raises:
-        OutputError: something cannot be read.
-    """
-    return [sources.add(path, data) for path, data in read_files(given).items()]
 
 
 def read_files(given: Iterable[str]) -> dict[str, bytes]:

@@ -146,6 +146,14 @@ def joined(parts: Iterable[Text]) -> Text:
     return tuple(pieces)
 
 
+def spaced(words: Iterable[Word]) -> Text:
+    """Return words as the text that a shell reads once more."""
+    parts: list[Text] = []
+    for each in words:
+        parts += [each.text, plain(" ")]
+    return joined(parts[:-1])
+
+
 def held(text: Text) -> Text:
     """Return *text* as a hole may hold it: defaults within defaults would double."""
     if next(islice(holes(text), _MOST_HELD, None), None) is None:
@@ -186,11 +194,6 @@ def holes(text: Text) -> Iterator[Hole]:
             yield each.hole
             if each.hole.default:
                 yield from holes(each.hole.default)
-
-
-def names(text: Text) -> list[str]:
-    """Return the variables that *text* waits for."""
-    return [each.name for each in holes(text) if each.kind == "variable"]
 
 
 def start(text: Text) -> int:

@@ -31,8 +31,6 @@ _FLAGS = frozenset(
     "--account --partition --qos --constraint --nodes --time --exclusive --array "
     "--job-name --output --requeue --signal --gpus-per-node --gpus".split()
 )
-# What only the user can know: a profile's value is an example.
-_PERSONAL = frozenset({"--account", "--bank"})
 _INSTEAD = {
     "--gres": "--gpus-per-node",
     "--ntasks": "--ranks",
@@ -88,17 +86,14 @@ def taken_from_rules(
         if known_by and option in known_by.taken:
             others = [*map(quote, rule.others), *known_queues(profile, option)]
             others = [each for each in others if each != value]
+            named = f": {', '.join(others)}" if others else ""
             findings.append(
                 Finding(
                     rule="taken-from-profile",
                     severity="note",
                     subject=f"{option}={value}",
                     message=f"is taken, as the system wants one: {rule.reason.why}",
-                    fix=": ".join(
-                        filter(
-                            None, (f"choose another with {option}", ", ".join(others))
-                        )
-                    ),
+                    fix=f"choose another with {option}{named}",
                     source=rule.reason.source,
                 )
             )
@@ -222,20 +217,12 @@ def check_extra(
         rule = profile.rules.get(option)
         instead = option if option in _FLAGS else _INSTEAD.get(option)
         if instead and (option, value) not in avoided:
-            refusals.append(
-                refused(
-                    f"--request-arg={option}: the request has it already",
-                    f"give {instead}",
-                )
-            )
+            message = f"--request-arg={option}: the request has it already"
+            refusals.append(refused(message, f"give {instead}"))
         elif rule and rule.rule == "must not" and rule.value is None:
-            refusals.append(
-                refused(
-                    f"{option} must not be given: {rule.reason.why} "
-                    f"({rule.reason.source}, {rule.reason.date})",
-                    f"leave out {option}",
-                )
-            )
+            why = f"{rule.reason.why} ({rule.reason.source}, {rule.reason.date})"
+            message = f"{option} must not be given: {why}"
+            refusals.append(refused(message, f"leave out {option}"))
         elif rule and rule.rule == "avoid":
             findings.append(
                 Finding(

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from envcfg.lint.judge import judge
 from envcfg.lint.model import Model
 from envcfg.lint.reading import read_models
 from envcfg.lint.rule import load_rules
-from envcfg.lint.source import Sources, read_sources
+from envcfg.lint.source import Source, Sources, read_files
 
 HEAD = "#!/bin/bash\n#SBATCH --nodes=2\n"
+
+
+def read_sources(given: Iterable[str], sources: Sources) -> list[Source]:
+    """Take files and folders among *sources*, and return what was given."""
+    return [sources.add(path, data) for path, data in read_files(given).items()]
 
 
 def model_of(text: str, folder: Path | None = None, **files: str) -> Model:

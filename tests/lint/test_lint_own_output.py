@@ -5,11 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from following import read_sources
 
 from asking import NEEDED, asking
 from envcfg.lint.judge import judge
 from envcfg.lint.rule import load_rules
-from envcfg.lint.source import Sources, read_sources
+from envcfg.lint.source import Sources
 from envcfg.profile.catalog import Catalog
 from envcfg.profile.folders import built_in_folder
 from support import ROOT, envcfg

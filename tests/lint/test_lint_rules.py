@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from following import read_sources
 
 from envcfg.lint.judge import judge
 from envcfg.lint.rule import Rule, Sample, load_detectors, load_rules
-from envcfg.lint.source import Sources, read_sources
+from envcfg.lint.source import Sources
 from envcfg.profile.catalog import Catalog
 from envcfg.profile.folders import built_in_folder
 from support import ROOT
@@ -71,6 +73,21 @@ def test_a_good_sample_gives_no_other_rule_an_error(
     del rule
     found = lint(sample, tmp_path, list(RULES))
     assert [each for each in found if each[2] == "error"] == []
+
+
+def test_what_rules_know_is_looked_for_and_has_no_word_twice() -> None:
+    code = "".join(
+        each.read_text(encoding="utf-8")
+        for each in (ROOT / "envcfg/lint/detectors").glob("*.py")
+    )
+    asked = re.findall(r'known_(?:words|values)\(\s*"(\w+)", "(\w+)"', code)
+    assert {*asked} == {
+        (rule.id, table) for rule in RULES.values() for table in rule.knows
+    }
+    for rule, table in asked:
+        words = RULES[rule].knows[table]
+        if isinstance(words, str):
+            assert len({*words.split()}) == len(words.split()), table
 
 
 @pytest.mark.parametrize("rule", RULES.values(), ids=RULES)

@@ -6,14 +6,16 @@ import re
 from collections.abc import Iterator
 from itertools import pairwise
 
-from envcfg.lint.flow import command_with
+from envcfg.lint.flow import TESTS, command_with
 from envcfg.lint.model import Array, Command
 from envcfg.lint.program import SHELLS
 from envcfg.lint.rule import Edit, Fault, Job, detects
 from envcfg.lint.text import Piece, Text, holes
 
-_SAYS = frozenset({"echo", "printf", "logger", "cat"})
-_TESTS = frozenset({"[", "[[", "((", "test"})
+_SILENT = TESTS | {
+    "echo", "printf", "logger", "cat", "for", "set", "shift", "module", "source", ".",
+    "exit", "return",
+}  # fmt: skip
 # --name "value" and name="value" inside of a string.
 _BEFORE_QUOTED = re.compile(r"(?<![\w-])--[\w-]+[ =]$")
 _BARE = re.compile(r"[A-Za-z0-9_{/.]")
@@ -23,48 +25,36 @@ _BARE = re.compile(r"[A-Za-z0-9_{/.]")
 def reparsed_arguments(job: Job) -> Iterator[Fault]:
     """Arguments that are passed on and split, or read once more, on the way."""
     model = job.model
-    seen: set[int] = set()
     for each in model.expansions:
         if each.name not in ("@", "*") or each.use != "word":
             continue
-        if each.hole.op or each.number >= len(model.commands) or each.at in seen:
+        if each.hole.op or each.number >= len(model.commands):
             continue
         command = command_with(model.commands, each)
         if command is None or not _passes_on(command):
             continue
-        if each.hole.quoted:
-            if command.name == "eval":
-                seen.add(each.at)
-                message = "eval reads the arguments once more: their quotes are gone"
-                yield Fault(each.at, {}, None, message, '"$@" without eval')
-            continue
-        seen.add(each.at)
-        sign = each.name
-        form = f"${{{sign}}}" if job.before(each.at + 2).endswith("{") else f"${sign}"
-        edit = Edit(each.at, each.at + len(form), '"$@"')
-        yield Fault(each.at, {"form": form}, edit=edit)
+        if not each.hole.quoted:
+            sign = each.name
+            is_braced = job.before(each.at + 2).endswith("{")
+            form = f"${{{sign}}}" if is_braced else f"${sign}"
+            edit = Edit(each.at, each.at + len(form), '"$@"')
+            yield Fault(each.at, {"form": form}, edit=edit)
+        elif command.name == "eval":
+            message = "eval reads the arguments once more: their quotes are gone"
+            yield Fault(each.at, {}, None, message, '"$@" without eval')
     for command in model.commands:
         found = _pasted(command)
-        if found is not None and found not in seen and found >= 0:
-            seen.add(found)
+        if found is not None:
             message = (
                 "the arguments are pasted into a text that a shell reads once more"
             )
             fix = 'write bash -c \'... "$@"\' bash "$@"'
             yield Fault(found, {"form": "$@"}, message=message, fix=fix)
-    for fault in _ended_quotes(job):
-        if fault.at not in seen:
-            seen.add(fault.at)
-            yield fault
+    yield from _ended_quotes(job)
 
 
 def _passes_on(command: Command) -> bool:
-    silent = (
-        _SAYS
-        | _TESTS
-        | {"for", "set", "shift", "module", "source", ".", "exit", "return"}
-    )
-    if command.name in silent or not command.words or command.substitution:
+    if command.name in _SILENT or not command.words or command.substitution:
         return False
     return bool(command.name) or command.words[0].is_loose
 

@@ -119,7 +119,6 @@ def separated_devices(job: Job) -> Iterator[Fault]:
         return
     separating = _separating(profile)
     asked = {n: (d.value or "", d.at) for n, d in directives(job).items()}
-    seen: set[int] = set()
     for step in steps(job.model) if separating else ():
         told = asked | {n: (w.shown, w.at) for n, w in step.options.items()}
         tasks = step_shape(step, job.shape).per_node
@@ -129,10 +128,7 @@ def separated_devices(job: Job) -> Iterator[Fault]:
         each_task = told.get("gpus-per-task", ("",))[0]
         if _shares_gpus(told) or each_task == str(profile.node.gpus):
             continue
-        at = told[found][1]
-        if at not in seen:
-            seen.add(at)
-            yield Fault(at, {"option": found, "name": profile.name})
+        yield Fault(told[found][1], {"option": found, "name": profile.name})
 
 
 def _separating(profile: Profile) -> list[str]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from envcfg.findings import Severity
 from envcfg.lint.facts import is_many
-from envcfg.lint.flow import inner_name, inner_names, is_server, text_of
+from envcfg.lint.flow import TESTS, inner_name, inner_names, is_server, text_of
 from envcfg.lint.model import Assignment, Command
 from envcfg.lint.rule import Fault, Job, detects, known_words
 from envcfg.lint.system import owns_nodes, shares_nodes
@@ -65,11 +65,8 @@ def made_on_first_node(job: Job) -> Iterator[Fault]:
     """A folder in the memory or on the disk of the first node, for tasks of all nodes."""
     if job.model.scope != "batch" or (job.shape.nodes or 1) < 2:
         return
-    seen: set[int] = set()
-    for fault in (*_folders(job), *_temporary(job)):
-        if fault.at not in seen:
-            seen.add(fault.at)
-            yield fault
+    yield from _folders(job)
+    yield from _temporary(job)
 
 
 def _folders(job: Job) -> Iterator[Fault]:
@@ -262,7 +259,7 @@ def sleep_as_barrier(job: Job) -> Iterator[Fault]:
     """Seconds in place of a condition."""
     before: list[Command] = []
     for command in job.model.commands:
-        if command.substitution or command.name in ("[", "[[", "((", "test"):
+        if command.substitution or command.name in TESTS:
             continue
         seconds = command.arguments[0].literal if command.arguments else None
         waits = command.name == "sleep" and re.fullmatch(r"\d+[sm]?", seconds or "")

@@ -24,7 +24,6 @@ _FOR_INSIDE = re.compile(
 @detects("EC838")
 def container_environment(job: Job) -> Iterator[Fault]:
     """A value that arrives cut, or not at all."""
-    seen: set[int] = set()
     for command in job.model.commands:
         for option in options(command):
             said = option.value
@@ -34,8 +33,7 @@ def container_environment(job: Job) -> Iterator[Fault]:
                 cut = _cut_in_export(said.shown)
             else:
                 continue
-            if cut and said.at not in seen:
-                seen.add(said.at)
+            if cut:
                 yield Fault(
                     said.at, {"value": cut[0], "left": cut[1], "name": option.name}
                 )
@@ -106,15 +104,12 @@ def _export_none(job: Job) -> Iterator[Fault]:
 def _clean(job: Job) -> Iterator[Fault]:
     """Yield where a container takes nothing of what is exported for it."""
     for command in job.model.commands:
-        if not command.is_image or command.variant:
+        if not command.is_image or command.variant or command.is_open:
             continue
         told = command.options
         if not {"cleanenv", "e", "containall", "C"} & told.keys() or "env-file" in told:
             continue
-        if command.is_open:
-            continue
-        lost = _lost(command, job)
-        if lost:
+        if lost := _lost(command, job):
             message = "--cleanenv takes {names} away, exported for what runs inside"
             words = {"names": ", ".join(lost[:3])}
             fix = "export them as SINGULARITYENV_... or APPTAINERENV_..., or use --env"
@@ -127,16 +122,13 @@ def _lost(command: Command, job: Job) -> list[str]:
     given = " ".join(w.shown for w in command.words)
     lost = []
     for each in job.model.assignments:
-        if (
-            each.number > command.number
-            or not each.exported
-            or each.scope == "container"
-        ):
+        if each.number > command.number or not each.exported:
             continue
-        if not _FOR_INSIDE.match(each.name) or each.name in lost:
+        if each.scope == "container" or not _FOR_INSIDE.match(each.name):
             continue
         prefixed = {f"SINGULARITYENV_{each.name}", f"APPTAINERENV_{each.name}"}
-        if not prefixed & names and f"{each.name}=" not in given:
+        is_given = prefixed & names or f"{each.name}=" in given
+        if not is_given and each.name not in lost:
             lost.append(each.name)
     return lost
 
@@ -184,11 +176,8 @@ def _blank_in_env(job: Job) -> Iterator[Fault]:
     """Yield where a blank without quotes ends a value, and the rest is the image."""
     for command in job.model.commands:
         told = command.options
-        if (
-            not command.is_image
-            or command.variant
-            or not {"env", "image"} <= told.keys()
-        ):
+        has_both = command.is_image and {"env", "image"} <= told.keys()
+        if command.variant or not has_both:
             continue
         if told["env"].shown.endswith("=AWS") and told["image"].shown == "Libfabric":
             words = {"value": "NCCL_NET=AWS Libfabric", "left": "NCCL_NET=AWS"}

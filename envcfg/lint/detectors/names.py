@@ -6,11 +6,10 @@ import re
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 
-from envcfg.lint.flow import command_with
+from envcfg.lint.flow import asks_whether_set, command_with
 from envcfg.lint.model import Expansion
 from envcfg.lint.rule import Fault, Job, detects, known_values, known_words
 
-_ASKS = frozenset({"-z", "-n", "-v"})
 _NO_DIGIT = re.compile(r"\D+")
 _SHORTEST = 5  # letters of a name of which another is a slip
 
@@ -51,7 +50,7 @@ def _is_asked_for(each: Expansion, job: Job) -> bool:
     if any(each.name in c for c in each.context.conditions):
         return True
     command = command_with(job.model.commands, each)
-    return bool(command and any(w.shown in _ASKS for w in command.words))
+    return bool(command and asks_whether_set(command))
 
 
 def _of_slurm(name: str) -> str | None:

@@ -27,13 +27,10 @@ def node_in_batch(job: Job) -> Iterator[Fault]:
     meets = {
         at for at, each in assigned.items() if any(_MEETS.search(a.name) for a in each)
     }
-    seen: set[int] = set()
     for hole in _in_tasks(job):
         named = hole.name == "SLURMD_NODENAME" or _HOST.match(hole.text)
-        if hole.scope != "batch" or not named or hole.at in meets | seen:
-            continue
-        seen.add(hole.at)
-        yield Fault(hole.at, {"name": hole.name or f"$({hole.text})"})
+        if hole.scope == "batch" and named and hole.at not in meets:
+            yield Fault(hole.at, {"name": hole.name or f"$({hole.text})"})
 
 
 def _in_tasks(job: Job) -> Iterator[Hole]:

@@ -24,12 +24,8 @@ _EPHEMERAL = range(32768, 61000)
 @detects("EC419")
 def port(job: Job) -> Iterator[Fault]:
     """A port that another job may have, or that cannot be computed."""
-    seen: set[int] = set()
     for name, value, scope in _port_values(job):
-        for fault in _judged(name, value, scope, job):
-            if fault.at not in seen:
-                seen.add(fault.at)
-                yield fault
+        yield from _judged(name, value, scope, job)
 
 
 def _port_values(job: Job) -> Iterator[tuple[str, Text, str]]:

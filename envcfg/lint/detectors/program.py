@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from envcfg.findings import Severity
 from envcfg.lint.facts import is_helper, steps
 from envcfg.lint.flow import inner_name, is_agent, is_server, text_of
-from envcfg.lint.model import Command, Model
+from envcfg.lint.model import Command, Context, Model
 from envcfg.lint.rule import Edit, Fault, Job, detects, known_values, known_words
 from envcfg.lint.text import Hole, holes, literal
 
@@ -116,24 +116,17 @@ def no_exec(job: Job) -> Iterator[Fault]:
         (c for c in reversed(model.commands) if c.parent is None and c.unit == 0
          and not c.substitution), None
     )  # fmt: skip
-    if last is None or last.context != last.context._replace(
-        conditions=(),
-        function="",
-        loop=False,
-        piped=False,
-        background=False,
-        tested=False,
-    ):
+    if last is None:
         return
+    forgiven, set_options = last.context.forgiven, last.context.options
+    if last.context != Context(forgiven=forgiven, options=set_options):
+        return  # in the middle of something
     hands_on = any(h.name in ("@", "*") for w in last.words for h in holes(w.text))
-    if hands_on and (_is_program(last) or not last.name):
+    is_program = last.name.startswith("python") or is_agent(last) or not last.name
+    if hands_on and is_program:
         at = last.at if last.stands < 0 else last.stands
         words = {"name": last.name or "the program"}
         yield Fault(at, words, edit=Edit(at, at, "exec "))
-
-
-def _is_program(command: Command) -> bool:
-    return command.name.startswith("python") or is_agent(command)
 
 
 @detects("EC736")
@@ -148,14 +141,12 @@ def script_location(job: Job) -> Iterator[Fault]:
         cut = each.name in ("0", "BASH_SOURCE") and each.hole.op[:1] == "%"
         if cut and each.hole.scope == "batch" and not _is_elsewhere(each.at, job):
             yield Fault(each.at, {"name": "$0" if each.name == "0" else "BASH_SOURCE"})
-    seen: set[int] = set()
     for hole in _looked_up(job):
         # Offsets of another file are of what is sourced, which stays where it is.
         own = any(d.line_at <= hole.at for d in model.directives)
-        if hole.at in seen or not own or _is_elsewhere(hole.at, job):
+        if not own or _is_elsewhere(hole.at, job):
             continue
         if ":-" not in job.before(hole.at):
-            seen.add(hole.at)
             yield Fault(hole.at, {"name": "$0" if hole.name == "0" else "BASH_SOURCE"})
 
 

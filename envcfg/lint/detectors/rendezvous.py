@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from envcfg.findings import Severity
 from envcfg.lint.flow import (
     STEP_SIZES,
-    Option,
     is_agent,
     is_alone,
     is_port_name,
@@ -17,7 +16,7 @@ from envcfg.lint.flow import (
 )
 from envcfg.lint.model import Assignment, Command
 from envcfg.lint.rule import Fault, Job, detects
-from envcfg.lint.text import Hole, Text, holes, literal, shown, start
+from envcfg.lint.text import Text, holes, literal, shown, start
 
 _ADDRESSES = frozenset(
     {"MASTER_ADDR", "MASTER_IP", "RDZV_HOST", "MASTER_NODE", "HEAD_NODE_IP"}
@@ -53,7 +52,8 @@ def _set_address(each: Assignment, value: Text, job: Job) -> Iterator[Fault]:
     but not by a name that each node takes for itself, if a step on all nodes sees it.
     """
     nodes = job.shape.nodes or 1
-    if launch := _hole(value, "SLURM_LAUNCH_NODE_IPADDR"):
+    by_launch = (h for h in holes(value) if h.name == "SLURM_LAUNCH_NODE_IPADDR")
+    if launch := next(by_launch, None):
         message = (
             "SLURM_LAUNCH_NODE_IPADDR is the node on which srun was called, which need "
             "not be the first of the step"
@@ -87,7 +87,10 @@ def _told_addresses(job: Job) -> Iterator[Fault]:
         if command.scope not in ("task", "container") or not is_agent(command):
             continue
         asked = {o.name: o for o in options(command)}
-        if "standalone" in asked or _one_node(asked) or is_alone(command):
+        count = asked.get("nnodes") or asked.get("num-machines")
+        if "standalone" in asked or is_alone(command):
+            continue
+        if count is not None and count.value.literal == "1":
             continue
         for option in asked.values():
             if option.name not in _ADDRESS_OPTIONS:
@@ -96,11 +99,6 @@ def _told_addresses(job: Job) -> Iterator[Fault]:
             if at is not None:
                 words = {"value": option.value.shown, "name": f"--{option.name}"}
                 yield Fault(at, words)
-
-
-def _one_node(asked: Mapping[str, Option]) -> bool:
-    nodes = asked.get("nnodes") or asked.get("num-machines")
-    return nodes is not None and nodes.value.literal == "1"
 
 
 def _own(value: Text) -> int | None:
@@ -116,10 +114,6 @@ def _own(value: Text) -> int | None:
             return hole.at
     said = literal(value)
     return start(value) if said is not None and _HERE.match(said) else None
-
-
-def _hole(value: Text, name: str) -> Hole | None:
-    return next((each for each in holes(value) if each.name == name), None)
 
 
 def _is_alone(each: Assignment, job: Job) -> bool:

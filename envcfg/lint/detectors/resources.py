@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 
 from envcfg.characters import whole_number
-from envcfg.lint.facts import Shape, gpus_asked, step_shape
+from envcfg.lint.facts import gpus_asked, step_shape
 from envcfg.lint.flow import (
     Option,
     agent_of,
@@ -52,11 +52,8 @@ def _different(job: Job) -> Iterator[Fault]:
 def _many_agents(job: Job) -> Iterator[Fault]:
     """Yield where several tasks of a node each start a launcher of their own."""
     model = job.model
-    seen: set[int] = set()
     for command in model.commands:
-        if not is_agent(command) or command.at in seen:
-            continue
-        if command.scope not in ("task", "container"):
+        if not is_agent(command) or command.scope not in ("task", "container"):
             continue
         step = model.step_of(command)
         if step is None or step.is_open or (command.is_open and not _counts(command)):
@@ -65,11 +62,10 @@ def _many_agents(job: Job) -> Iterator[Fault]:
         tasks = shape.per_node
         if tasks is None and shape.tasks and shape.tasks > 1 and shape.nodes == 1:
             tasks = shape.tasks
-        if tasks is None or tasks < 2 or not _starts_many(command, shape):
+        if tasks is None or tasks < 2 or not _starts_many(command):
             continue
         if any("LOCALID" in c or "PROCID" in c for c in command.context.conditions):
             continue
-        seen.add(command.at)
         yield Fault(command.at, {"tasks": tasks, "name": program_name(command)})
 
 
@@ -77,13 +73,12 @@ def _counts(command: Command) -> bool:
     return any(each.name in _PROCESSES for each in options(command))
 
 
-def _starts_many(command: Command, shape: Shape) -> bool:
+def _starts_many(command: Command) -> bool:
     """Return whether a launcher starts more than one process."""
     for option in options(command):
         if option.name in _PROCESSES:
             # Without a number: as many as there are GPUs.
             return whole_number(option.value.literal) not in (0, 1)
-    del shape
     # Without a number torchrun starts one process, the others one for each GPU.
     agent = agent_of(command)
     return agent is not None and agent.each_gpu

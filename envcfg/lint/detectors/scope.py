@@ -6,7 +6,15 @@ import re
 from collections.abc import Iterator
 
 from envcfg.findings import Severity
-from envcfg.lint.flow import Uses, is_agent, options, texts, uses
+from envcfg.lint.flow import (
+    TESTS,
+    Uses,
+    asks_whether_set,
+    is_agent,
+    options,
+    texts,
+    uses,
+)
 from envcfg.lint.model import Expansion
 from envcfg.lint.program import SHELLS
 from envcfg.lint.rule import Edit, Fault, Job, detects, known_words
@@ -24,8 +32,6 @@ _ROLE_OPTIONS = frozenset(
     "node-rank machine-rank rank local-rank node-id proc-id".split()
 )
 _SAYS = frozenset({"echo", "printf", "logger", "cat"})
-_TESTS = frozenset({"[", "[[", "((", "test"})
-_ASKS = frozenset({"-z", "-n", "-v"})
 _LITERAL_DOLLAR = re.compile(r"\$\{?([A-Z][A-Z0-9_]{2,})\b")
 _ORDER: tuple[Severity, ...] = ("note", "warning", "error")
 
@@ -91,8 +97,8 @@ def _worst_use(each: Expansion, where: Uses, job: Job) -> Severity | None:
         for assignment in where.values.get(each.at, ())
     ]
     for command, word in where.words.get(each.at, ()):
-        if command.name in _TESTS:
-            if any(w.shown in _ASKS for w in command.words):
+        if command.name in TESTS:
+            if asks_whether_set(command):
                 return None
             found.append("error")
         elif command.name in _SAYS or command.is_step or command.name in SHELLS:
@@ -101,7 +107,7 @@ def _worst_use(each: Expansion, where: Uses, job: Job) -> Severity | None:
             found.append("warning" if "/" in word.shown else "note")
     if not found and each.use != "document":
         numbered = job.model.commands[each.number : each.number + 1]
-        return "error" if any(c.name in _TESTS for c in numbered) else "note"
+        return "error" if any(c.name in TESTS for c in numbered) else "note"
     return max(found, key=_ORDER.index, default="note")
 
 
@@ -132,7 +138,6 @@ def _certain(job: Job) -> Severity | None:
 def literal_dollar(job: Job) -> Iterator[Fault]:
     r"""``\$NAME`` that no shell is left to expand."""
     known = job.model.set_names()
-    seen = set()
     for command in job.model.commands:
         if command.scope not in ("task", "container") or command.name in known_words(
             "EC102", "readers"
@@ -154,16 +159,15 @@ def literal_dollar(job: Job) -> Iterator[Fault]:
                     name.startswith("SLURM_") or name in known or _ROLES.fullmatch(name)
                 ):
                     continue
-                if at not in seen and job.before(at).endswith("\\"):
-                    seen.add(at)
+                if job.before(at).endswith("\\"):
                     edit = Edit(at - 1, at, "")
                     yield Fault(
                         at - 1, {"name": name, "program": command.name}, edit=edit
                     )
-    yield from _assigned_dollars(job, seen)
+    yield from _assigned_dollars(job)
 
 
-def _assigned_dollars(job: Job, seen: set[int]) -> Iterator[Fault]:
+def _assigned_dollars(job: Job) -> Iterator[Fault]:
     for each in job.model.assignments:
         if (
             each.scope not in ("task", "container")
@@ -177,10 +181,7 @@ def _assigned_dollars(job: Job, seen: set[int]) -> Iterator[Fault]:
             continue
         for text in texts(each.value):
             for name, at in _dollars(Word(text, each.value_at)):
-                if at in seen or not name.startswith("SLURM_"):
-                    continue
-                if job.before(at).endswith("\\"):
-                    seen.add(at)
+                if name.startswith("SLURM_") and job.before(at).endswith("\\"):
                     yield Fault(at - 1, {"name": name, "program": each.name})
 
 

@@ -7,11 +7,10 @@ from collections.abc import Iterator
 
 from envcfg.lint.facts import is_helper
 from envcfg.lint.flow import text_of
-from envcfg.lint.model import Assignment, Command
-from envcfg.lint.module import clashing_module
-from envcfg.lint.rule import Fault, Job, detects
+from envcfg.lint.model import Assignment, Command, Model
+from envcfg.lint.rule import Fault, Job, detects, known_values
 from envcfg.lint.system import is_gpu_job, is_singularity
-from envcfg.lint.text import literal, shown
+from envcfg.lint.text import Word, literal, shown
 
 _IMAGE_FILE = re.compile(r"\.(?:sif|simg)$")
 _GPU_OPTIONS = frozenset({"nv", "nvccli", "rocm"})
@@ -22,13 +21,14 @@ _LEAKS = re.compile(r"PYTHONHOME|LD_PRELOAD")
 _MEANT = re.compile(r"VIRTUAL_ENV|CONDA_(?:PREFIX|DEFAULT_ENV)")
 _PACKAGES = re.compile(r"/(?:site|dist)-packages\b|\.local/lib/python")
 _VERSIONED = re.compile(r"/libfabric/\d+(?:\.\d+)+")
+_NONE_LEFT = frozenset({"purge", "reset", "restore"})  # of the modules
 _SOURCES = re.compile(r"source (?:.*/)?(?:bin/)?activate\b")
 
 
 @detects("EC839")
 def container_start(job: Job) -> Iterator[Fault]:
     """Options that do not fit the image, and modules that do not fit each other."""
-    if clash := clashing_module(job.model):
+    if clash := _clashing_module(job.model):
         word, other = clash
         words = {"name": word.shown, "other": other}
         message = "{name} is loaded after {other}: of their binds only the last count"
@@ -62,6 +62,45 @@ def container_start(job: Job) -> Iterator[Fault]:
             yield Fault(told["workdir"].at, {}, None, message, fix)
         yield from _verb(command, job)
         yield from _gpus(command, job)
+
+
+def _clashing_module(model: Model) -> tuple[Word, str] | None:
+    """Return a module that takes away the binds of another, and the name of that one.
+
+    The same module twice is such a pair, too; what a branch loads is not looked at.
+    """
+    loaded: dict[str, bool] = {}
+    for command in model.commands:
+        if command.name not in ("module", "ml") or command.context.conditions:
+            continue
+        verb = command.arguments[0].shown if command.arguments else ""
+        names = command.arguments[1:]
+        if command.name == "ml" and verb not in {"load", "unload", "use"} | _NONE_LEFT:
+            names = command.arguments
+        elif verb in _NONE_LEFT:
+            loaded = {}
+        elif verb not in ("load", "add", "unload", "rm"):
+            continue
+        for word in names:
+            found = _sets_binds(word)
+            name = word.shown.lstrip("-").partition("/")[0]
+            if verb in ("unload", "rm") or word.shown.startswith("-"):
+                loaded.pop(name, None)
+            elif found is not None:
+                other = next((n for n, sets in loaded.items() if sets), None)
+                if name in loaded or (found and other):
+                    return word, name if name in loaded else other or ""
+                loaded[name] = found
+    return None
+
+
+def _sets_binds(word: Word) -> bool | None:
+    """Return whether a module sets the binds or only adds some; None: it has none."""
+    said = word.literal or ""
+    for each in known_values("EC839", "binds")["modules"]:
+        if re.fullmatch(rf"(?:{each['pattern']})(?:/.*)?", said):
+            return bool(each.get("sets"))
+    return None
 
 
 def _verb(command: Command, job: Job) -> Iterator[Fault]:
@@ -105,21 +144,16 @@ def _gpus(command: Command, job: Job) -> Iterator[Fault]:
 @detects("EC840")
 def host_leaks(job: Job) -> Iterator[Fault]:
     """What is set for programs of the host, and changes those in the container."""
-    first = next((c for c in job.model.commands if _takes_environment(c)), None)
+    # One that is not kept apart sees what the host exports.
+    images = (c for c in job.model.commands if c.is_image)
+    first = next((c for c in images if not _APART & c.options.keys()), None)
     if first is None:
         return
     unset = {a.name for a in job.model.assignments if a.how == "unset"}
     named = job.model.set_names()
     for each in job.model.assignments:
-        if each.number >= first.number or each.value is None or each.name in unset:
-            continue
-        if (
-            not each.exported
-            or each.scope not in ("batch", "task")
-            or each.how == "env"
-        ):
-            continue
-        yield from _leak(each)
+        if each.number < first.number and each.name not in unset:
+            yield from _leak(each)
     for read in job.model.opaque:
         is_before = read.at < first.at and read.scope != "container"
         if _SOURCES.match(read.what) and is_before and "VIRTUAL_ENV" not in unset:
@@ -131,6 +165,11 @@ def host_leaks(job: Job) -> Iterator[Fault]:
 
 
 def _leak(each: Assignment) -> Iterator[Fault]:
+    """Yield what a variable does to the container, if it is exported outside of it."""
+    if each.value is None or not each.exported or each.how == "env":
+        return
+    if each.scope not in ("batch", "task"):
+        return
     value = shown(text_of(each.value))
     words = {"name": each.name}
     if _LEAKS.fullmatch(each.name):
@@ -148,11 +187,6 @@ def _leak(each: Assignment) -> Iterator[Fault]:
         message = "{path} is gone with the next update of the system"
         fix = "bind what the system itself names, such as /opt/cray"
         yield Fault(each.at, {"path": found[0]}, "note", message, fix)
-
-
-def _takes_environment(command: Command) -> bool:
-    """Return whether a command starts a container that sees what the host exports."""
-    return command.is_image and not _APART & command.options.keys()
 
 
 def _user_packages(job: Job, first: Command) -> Iterator[Fault]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from envcfg.findings import Severity
 from envcfg.lint.model import Directive
@@ -57,7 +57,11 @@ def _memory(job: Job, asked: dict[str, Directive]) -> Iterator[Fault]:
         return
     gpus = min(job.shape.gpus_per_node or 1, job.profile.node.gpus)
     for name, times in (("mem", 1), ("mem-per-gpu", gpus)):
-        if name in asked and (size := _size(asked[name])) and size * times >= most:
+        if (
+            name in asked
+            and (size := _amount(mebibytes, asked[name].value))
+            and size * times >= most
+        ):
             words = {
                 "asked": f"{size * times // _GIB} GiB of a node",
                 "most": f"less than {most // _GIB} GiB",
@@ -105,7 +109,7 @@ def _limits(
     wanted = Wanted(
         nodes=shape.nodes,
         gpus=all_gpus or None,
-        seconds=_time(asked["time"].value) if "time" in asked else None,
+        seconds=_amount(seconds, asked["time"].value) if "time" in asked else None,
     )
     for each in exceeded(wanted, partition, qos):
         names = {"gpus": ("gpus-per-node", "gres", "gpus")}.get(each.what, (each.what,))
@@ -121,16 +125,9 @@ def _name(job: Job) -> str:
     return job.profile.name if job.profile else ""
 
 
-def _size(directive: Directive) -> int | None:
+def _amount(read: Callable[[str], int | None], text: str | None) -> int | None:
     try:
-        return mebibytes(directive.value or "")
-    except ValueError:
-        return None
-
-
-def _time(text: str | None) -> int | None:
-    try:
-        return seconds(text or "")
+        return read(text or "")
     except ValueError:
         return None
 
@@ -153,7 +150,7 @@ def billing(job: Job) -> Iterator[Fault]:
 def _part_of_node(job: Job, gpus: int, most: int) -> Iterator[Fault]:
     """Yield where nodes are billed as a whole, and a part of them is asked for."""
     asked, name = directives(job), asked_partition(job)
-    memory = _size(asked["mem"]) if "mem" in asked else None
+    memory = _amount(mebibytes, asked["mem"].value) if "mem" in asked else None
     all_memory = most_memory(job.profile)
     if gpus < most and not job.shape.is_exclusive:
         words = {"partition": name, "gpus": gpus, "most": most}
@@ -173,7 +170,7 @@ def _shares(job: Job, gpus: int, bill: Billing) -> Iterator[Fault]:
         return
     asked, shape = directives(job), job.shape
     cores = (shape.cpus or 0) * (shape.per_node or 1)
-    memory = _size(asked["mem"]) if "mem" in asked else None
+    memory = _amount(mebibytes, asked["mem"].value) if "mem" in asked else None
     for what, number, share, option in (
         ("cores", cores, bill.cores_per_share, "cpus-per-task"),
         ("GiB", (memory or 0) // _GIB, bill.memory_per_share, "mem"),

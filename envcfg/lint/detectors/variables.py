@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import os
 import re
-from collections.abc import Collection, Iterator, Mapping
-from functools import cache, lru_cache
-from typing import Any
+from collections.abc import Collection, Iterator
+from functools import lru_cache
 
-from envcfg.datafile import load_yaml
 from envcfg.findings import Finding, Severity
 from envcfg.lint.flow import text_of
 from envcfg.lint.model import Array, Assignment
-from envcfg.lint.rule import Edit, Fault, Job, detects, known_words
+from envcfg.lint.rule import Edit, Fault, Job, detects, known_values, known_words
 from envcfg.lint.text import Text, literal, shown
 
-_OUTDATED = os.path.join(os.path.dirname(__file__), os.pardir, "outdated.yaml")
 _FAMILIES = re.compile(
     r"(?:NCCL|RCCL|TORCH_NCCL|FI|CXI|MIOPEN|HSA|OMPI_MCA|TORCHINDUCTOR|TORCH|TRITON|HIP|ROCR|"
     r"AMD|PYTORCH|GLOO|MPICH|OFI_NCCL|SINGULARITY|APPTAINER|MIOOPEN)_"
@@ -124,13 +120,8 @@ def deprecated_variable(job: Job) -> Iterator[Fault]:
             message = "{value} is an old form of {right}"
             yield Fault(each.at, words, "note", message, f"{name}={{right}}")
         for found in _checked(name, None):
-            yield Fault(
-                each.at,
-                {"name": name},
-                "note",
-                _said(found.message),
-                _said(found.fix or ""),
-            )
+            message, fix = _said(found.message), _said(found.fix or "")
+            yield Fault(each.at, {"name": name}, "note", message, fix)
     yield from _outdated(job)
 
 
@@ -138,7 +129,7 @@ def _outdated(job: Job) -> Iterator[Fault]:
     """Yield what newer software of the fabric that the job uses needs no more."""
     provider = job.profile.expect.provider if job.profile and job.profile.expect else ""
     settings = list(_settings(job))
-    for fabric, known in _load_outdated().items():
+    for fabric, known in known_values("EC208", "outdated").items():
         shows = any(
             name.startswith(known["own"])
             or (name == "FI_PROVIDER" and literal(text_of(each.value)) == fabric)
@@ -155,11 +146,6 @@ def _outdated(job: Job) -> Iterator[Fault]:
             words = {"name": name, "why": found["why"]}
             message = "{name} is outdated: {why}"
             yield Fault(each.at, words, found["severity"], message, "leave it out")
-
-
-@cache
-def _load_outdated() -> Mapping[str, Any]:
-    return load_yaml(_OUTDATED)  # type: ignore[no-any-return]
 
 
 @detects("EC209")
