@@ -115,13 +115,7 @@ def _wants_script(options: argparse.Namespace) -> bool:
 def run(
     options: argparse.Namespace, command: Sequence[str] | None, argv: Sequence[str]
 ) -> int:
-    """Print or write what was asked for.
-
-    Args:
-        options: with the values of ``OPTIONS``.
-        command: the words behind ``--``; None if there was no ``--``.
-        argv: the whole command line, for the script's header.
-    """
+    """Print or write what was asked for."""
     if options.output is not None and (options.json or options.what != "script"):
         msg = "-o writes the script, so it excludes --json and --print"
         raise UsageError(msg, hint="redirect stdout to a file instead")

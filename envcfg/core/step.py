@@ -21,6 +21,7 @@ from envcfg.launch.plan import Options, Plan, Read
 from envcfg.launch.resolve import resolve
 from envcfg.profile.conditions import CHOSEN
 from envcfg.profile.model import Profile
+from envcfg.profile.words import format_word
 from envcfg.starters import OWN
 
 # Those of wrap that make the nodes and ranks what they are in the job.
@@ -152,7 +153,6 @@ def check_changes(changes: Sequence[Change]) -> Iterator[Finding]:
     They are the user's word, which may be a slip.
     """
     from envcfg.knowledge.variables import check_variable
-    from envcfg.profile.words import format_word
 
     last = dict(changes)
     for name, word in last.items():
