@@ -26,7 +26,7 @@ from envcfg.commands.looking import (
 )
 from envcfg.commands.options import add_option
 from envcfg.commands.printing import say
-from envcfg.core.values import within
+from envcfg.core.numbers import within
 from envcfg.errors import JobError, UsageError
 from envcfg.interrupts import raise_signals
 from envcfg.parser import Formatter

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 
-from envcfg.core.selection import open_catalog, overlays
 from envcfg.findings import Finding
 from envcfg.log.expectations import Expectations, expectations_of
 from envcfg.log.files import Reading, check_files
@@ -20,6 +19,8 @@ def expected_by(profile: str) -> tuple[Expectations, list[Finding]]:
     Raises:
         ProfileError: there is no such profile, or something is wrong in it.
     """
+    from envcfg.core.selection import open_catalog, overlays
+
     catalog = open_catalog()
     return expectations_of(catalog.load(profile)), overlays(catalog)
 

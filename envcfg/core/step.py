@@ -5,9 +5,15 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from envcfg.core.diagnostics import DIAGNOSTICS, SPEEDS
-from envcfg.core.machine import current_folder, job_nodes, srun_has
 from envcfg.core.option import Option, Table, write_options
-from envcfg.core.selection import open_catalog, overlays, select_profile
+from envcfg.core.selection import (
+    current_folder,
+    job_nodes,
+    open_catalog,
+    overlays,
+    select_profile,
+    srun_has,
+)
 from envcfg.core.step_options import STEP, StepOptions, read_diagnostics
 from envcfg.core.values import Change
 from envcfg.errors import UsageError

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from envcfg.characters import one_line
 from envcfg.commands.printing import tell
-from envcfg.core.machine import job_kind
+from envcfg.core.selection import job_kind
 from envcfg.profile.catalog import Catalog
 
 if TYPE_CHECKING:
