@@ -189,7 +189,8 @@ def endless_image(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         raise AssertionError("it ended")
 
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setattr("envcfg.image.facts.inspect_tree", look)
+    for module in ("envcfg.core.inspection", "envcfg.image.facts"):
+        monkeypatch.setattr(f"{module}.inspect_tree", look)
     root = tmp_path / "root"
     (root / "usr").mkdir(parents=True)
     return root
@@ -200,7 +201,7 @@ def test_inspect_ends_with_an_error(
     monkeypatch: pytest.MonkeyPatch,
     capfd: pytest.CaptureFixture[str],
 ) -> None:
-    monkeypatch.setattr("envcfg.commands.inspect._SECONDS", 0.3)
+    monkeypatch.setattr("envcfg.core.inspection._SECONDS", 0.3)
     assert cli.main(["inspect", str(endless_image)]) == 4
     said = capfd.readouterr().err
     assert "reading it takes more than 0.3 s of processor time" in said
