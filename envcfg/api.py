@@ -31,6 +31,18 @@ if TYPE_CHECKING:
     from envcfg.profile.look.view import View
     from envcfg.report.findings import Result
 
+    Record = (
+        Compared
+        | Detected
+        | Explanation
+        | Inspected
+        | Job
+        | LogReport
+        | Plan
+        | Result
+        | View
+    )
+
 __all__ = [
     "EnvcfgError",
     "UsageError",
@@ -342,17 +354,7 @@ def judge_preflight(wanted: Wanted, seen: Seen, *, needs_fast: bool = False) -> 
     return judge_all(wanted, seen, needs_fast=needs_fast)
 
 
-def as_json(
-    record: Plan
-    | Job
-    | LogReport
-    | Result
-    | Inspected
-    | Explanation
-    | View
-    | Compared
-    | Detected,
-) -> Any:  # noqa: ANN401  # JSON
+def as_json(record: Record) -> Any:  # noqa: ANN401  # JSON
     """Return a record as the ``--json`` of its command has it; docs/ has the schemas.
 
     Raises:

@@ -70,7 +70,11 @@ ROLES = {
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run envcfg with *argv* (default: the process's) and return its exit code."""
+    """Run envcfg with *argv* (default: the process's) and return its exit code.
+
+    A program may call it again and again, in any thread and with any ``sys.stdout``; what
+    commands start (srun, ``--on-bad``) writes to the files that the process has open.
+    """
     # Arguments are bytes to Unix; here they are UTF-8 with escapes for what is not.
     raw = sys.argv[1:] if argv is None else argv
     words = [os.fsencode(word).decode("utf-8", "surrogateescape") for word in raw]

@@ -170,6 +170,16 @@ def test_what_programs_call_needs_no_command_line() -> None:
     assert done.stdout == b"\n"
 
 
+@pytest.mark.usefixtures("here")
+def test_what_is_not_given_is_as_by_default() -> None:
+    plan = api.make_plan(["true"], **LUMI)
+    none = {"ranks": None, "smoke_test": False, "nccl_debug": None, "bind": []}
+    assert api.make_plan(["true"], **LUMI, **none) == plan
+    several = api.make_plan(["true"], **LUMI, smoke_test=True, srun_arg=["-v", "-l"])
+    assert several.diagnostics.smoke_test
+    assert [each.word for each in several.started][-2:] == ["-v", "-l"]
+
+
 def test_what_is_rendered_runs(here: Path) -> None:
     plan = api.make_plan(
         ["sh", "-c", 'echo "$RANK $GREETING"'],
@@ -189,6 +199,19 @@ def test_what_is_rendered_runs(here: Path) -> None:
     [
         (lambda: api.make_plan(["true"], **LUMI, ranks=0), "--ranks"),
         (lambda: api.make_plan(["true"], **LUMI, bad=True), "no option bad"),
+        (
+            lambda: api.make_plan(["true"], **LUMI, launcher="pdsh"),
+            "--launcher: unknown value 'pdsh'",
+        ),
+        (
+            lambda: api.make_plan(["true"], **LUMI, profiler=True),
+            "--profiler: unknown value 'True'",
+        ),
+        (lambda: api.make_job(["true"], **LUMI, time="soon"), "--time: 'soon'"),
+        (
+            lambda: api.make_job(["true"], **LUMI, nodes=2, ntasks=3),
+            "3 tasks are not the same",
+        ),
         (lambda: api.make_plan(["true"], **LUMI, settings={"A B": "c"}), "A B"),
         (api.check_log, "no log given"),
         (lambda: api.check_log("absent.out"), "absent.out"),

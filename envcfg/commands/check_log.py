@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from envcfg.characters import one_line
-from envcfg.commands.printing import say
+from envcfg.commands.printing import say, tell
 from envcfg.commands.reports import (
     add_report_options,
     check_reports,
@@ -18,7 +18,7 @@ from envcfg.commands.reports import (
     put_reports,
 )
 from envcfg.core.log import check_logs, expected_by, follow_logs
-from envcfg.core.values import number_of
+from envcfg.core.numbers import number_of
 from envcfg.errors import UsageError
 from envcfg.findings import exit_code
 from envcfg.interrupts import raise_signals
@@ -142,7 +142,7 @@ def run(
     if options.follow:
         if not present(names):
             absent = one_line(" ".join(names))
-            sys.stderr.write(f"envcfg: note: waiting for {absent}, not there yet\n")
+            tell(f"waiting for {absent}, not there yet")
         report, proof = follow_logs(names, expect, options.timeout)
     else:
         files = expand(names)
@@ -232,7 +232,7 @@ def _act(command: str, report: LogReport, proof: LogReport) -> None:
             why = "no certain line shows it"
             if report.network_verdict not in _BAD:
                 why = "it tells of a hang, and not of the network"
-        sys.stderr.write(f"envcfg: note: --on-bad: not run: {why}\n")
+        tell(f"--on-bad: not run: {why}")
         return
     raise_signals()  # it is not left alone
     env = {
@@ -242,6 +242,5 @@ def _act(command: str, report: LogReport, proof: LogReport) -> None:
     }
     done = subprocess.run(["/bin/sh", "-c", command], env=env, check=False)
     if done.returncode:
-        code = done.returncode
-        said = f"envcfg: warning: --on-bad: exit code {code}: {one_line(command)}\n"
-        sys.stderr.write(said)
+        said = f"--on-bad: exit code {done.returncode}: {one_line(command)}"
+        tell(said, severity="warning")

@@ -6,15 +6,12 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from envcfg.commands.formats import STRICT, check_format, format_option, put_result
 from envcfg.commands.options import add_option
 from envcfg.errors import UsageError
 from envcfg.findings import exit_code
-
-if TYPE_CHECKING:
-    from envcfg.core.inspection import Inspected
 
 _EPILOG = """\
 Nothing of the image is run, and nothing is unpacked.
@@ -98,7 +95,17 @@ def run(
 
         result = Result({options.image: findings})
         return put_result(result, options.format, strict=options.strict)
-    _put(options, inspected)
+    if options.json:
+        from envcfg.report.image.json import inspection_json
+
+        sys.stdout.write(inspection_json(*inspected))
+    else:
+        from envcfg.report.image.text import fact_words, inspection_lines
+        from envcfg.report.styled import put
+
+        found = inspected.found
+        put([("", fact_words(found))] if options.facts else inspection_lines(found))
+    sys.stdout.flush()
     return exit_code(findings)
 
 
@@ -119,20 +126,6 @@ def _check(options: argparse.Namespace) -> None:
         msg = "--facts and --json or --format both write to stdout"
         raise UsageError(msg, hint="leave one out")
     check_format(options)
-
-
-def _put(options: argparse.Namespace, inspected: Inspected) -> None:
-    found = inspected.found
-    if options.json:
-        from envcfg.report.image.json import inspection_json
-
-        sys.stdout.write(inspection_json(*inspected))
-    else:
-        from envcfg.report.image.text import fact_words, inspection_lines
-        from envcfg.report.styled import put
-
-        put([("", fact_words(found))] if options.facts else inspection_lines(found))
-    sys.stdout.flush()
 
 
 def _put_host(options: argparse.Namespace) -> int:

@@ -130,13 +130,7 @@ def _lettered(name: _Name) -> Table:
 def run(
     options: argparse.Namespace, command: Sequence[str] | None, argv: Sequence[str]
 ) -> int:
-    """Print or write the job script; say what it costs.
-
-    Args:
-        options: with the values of ``OPTIONS``.
-        command: the words behind ``--``; None if there was no ``--``.
-        argv: the whole command line, for the script's header.
-    """
+    """Print or write the job script; say what it costs."""
     from envcfg.core.job import make_job
     from envcfg.request.shape import RequestError
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from envcfg.characters import one_line
 from envcfg.commands.formats import add_format, put_result
-from envcfg.commands.printing import say
+from envcfg.commands.printing import say, tell
 from envcfg.errors import UsageError
 from envcfg.failure import STDOUT, put_stream
 from envcfg.findings import exit_code
@@ -92,7 +92,7 @@ def run(
         profile=options.profile,
         select=options.select,
         ignore=options.ignore,
-        tell=lambda note: sys.stderr.write(f"envcfg: note: {note}\n"),
+        tell=tell,
     )
     texts: Texts = read_files(options.files)
     if options.diff:
@@ -137,7 +137,7 @@ def _write(texts: Texts, mended: Mended) -> None:
             rule if count == 1 else f"{count} x {rule}"
             for rule, count in sorted(counts.items())
         )
-        sys.stderr.write(f"envcfg: note: {one_line(path)}: mended {said}\n")
+        tell(f"{one_line(path)}: mended {said}")
     write_outputs(
         [
             (Output(path, "--fix", "envcfg lint --fix job.sh", force=True), data)

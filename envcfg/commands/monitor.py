@@ -20,7 +20,7 @@ from envcfg.commands.formats import (
 from envcfg.commands.looking import add_target, find_job, job_name, no_answer
 from envcfg.commands.options import add_option
 from envcfg.commands.printing import say
-from envcfg.core.values import within
+from envcfg.core.numbers import within
 from envcfg.errors import JobError, UsageError
 from envcfg.interrupts import raise_signals
 from envcfg.parser import Formatter

@@ -1,12 +1,15 @@
 """The options of the core's tables, where argparse reads them."""
 
+from __future__ import annotations
+
 import argparse
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from envcfg.core.option import Option, Table
-from envcfg.core.step import Step, make_step
-from envcfg.core.step_options import step_options
+
+if TYPE_CHECKING:
+    from envcfg.core.step import Step
 
 
 def add_options(parser: argparse.ArgumentParser, table: Table) -> None:
@@ -27,6 +30,9 @@ def read_step(
     options: argparse.Namespace, command: Sequence[str] | None, example: str
 ) -> Step:
     """Return the step of a command line with the options of ``STEP``; as ``make_step``."""
+    from envcfg.core.step import make_step
+    from envcfg.core.step_options import step_options
+
     return make_step(step_options(vars(options)), command, example)
 
 

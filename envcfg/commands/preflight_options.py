@@ -3,9 +3,9 @@
 import argparse
 
 from envcfg.core.diagnostics import DIAGNOSTICS
+from envcfg.core.numbers import within
 from envcfg.core.option import Option, Table
 from envcfg.core.step import REQUIRE, SAME
-from envcfg.core.values import within
 
 
 def _seconds(flag: str, what: str, default: float, most: float = 3600) -> Option:

@@ -42,6 +42,13 @@ def say(findings: Iterable[Finding]) -> None:
         sys.stderr.write("\n".join(finding.lines()) + "\n")
 
 
+def tell(text: str, hint: str | None = None, *, severity: str = "note") -> None:
+    """Write to stderr what is no finding, and what to do about it."""
+    sys.stderr.write(f"envcfg: {severity}: {text}\n")
+    if hint:
+        sys.stderr.write(f"  hint: {hint}\n")
+
+
 def write(text: str) -> None:
     """Write *text* to stdout, byte for byte as the arguments were given.
 

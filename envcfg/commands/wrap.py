@@ -16,6 +16,7 @@ from envcfg.commands.printing import (
     check_script,
     put_script,
     say,
+    tell,
     wants_script,
     write,
 )
@@ -23,7 +24,6 @@ from envcfg.core.option import Option, Table
 from envcfg.core.step import plan_step
 from envcfg.core.step_options import STEP
 from envcfg.errors import UsageError
-from envcfg.launch.plan import Plan
 
 _EPILOG = """\
 The command stands behind a --. Without one, the script defines envcfg_run, for several
@@ -115,13 +115,7 @@ def _wants_script(options: argparse.Namespace) -> bool:
 def run(
     options: argparse.Namespace, command: Sequence[str] | None, argv: Sequence[str]
 ) -> int:
-    """Print or write what was asked for.
-
-    Args:
-        options: with the values of ``OPTIONS``.
-        command: the words behind ``--``; None if there was no ``--``.
-        argv: the whole command line, for the script's header.
-    """
+    """Print or write what was asked for."""
     if options.output is not None and (options.json or options.what != "script"):
         msg = "-o writes the script, so it excludes --json and --print"
         raise UsageError(msg, hint="redirect stdout to a file instead")
@@ -133,16 +127,7 @@ def run(
     check_script(options, step.inputs)
     plan = plan_step(step)
     say(plan.notes)
-    _put(options, plan, made_by(argv, step), step.inputs)
-    return 0
-
-
-def _put(
-    options: argparse.Namespace,
-    plan: Plan,
-    argv: Sequence[str],
-    inputs: Sequence[str],
-) -> None:
+    made = made_by(argv, step)
     if options.json:
         from envcfg.report.plan import plan_json
 
@@ -157,9 +142,10 @@ def _put(
     elif options.what == "exec-line":
         write(render_launch_line(plan) + "\n")
     elif options.what == "job":
-        write(render_job_part(plan, argv))
+        write(render_job_part(plan, made))
     else:
-        put_script(options, render_script(plan, argv), inputs, is_sourced=True)
+        put_script(options, render_script(plan, made), step.inputs, is_sourced=True)
+    return 0
 
 
 def _convert(
@@ -178,16 +164,11 @@ def _convert(
     from envcfg.conversion.script import left_text
     from envcfg.core.conversion import convert_file
 
-    def tell(text: str, hint: str | None) -> None:
-        sys.stderr.write(f"envcfg: note: {text}\n")
-        if hint:
-            sys.stderr.write(f"  hint: {hint}\n")
-
     check_script(options, [options.script])
     made = convert_file(options.script, vars(options), made_by=argv, tell=tell)
     for each in made.converted.left:
         said = one_line(left_text(each))
-        sys.stderr.write(f"envcfg: warning: not carried over: {said}\n")
+        tell(f"not carried over: {said}", severity="warning")
     if options.json:
         from envcfg.report.conversion import conversion_json
 

@@ -5,21 +5,32 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from envcfg import runtimes
 from envcfg.budget import Budget
 from envcfg.characters import one_line
-from envcfg.conversion.model import Converted
+from envcfg.conversion.model import Converted, Left, Step
+from envcfg.conversion.script import convert, job_text
+from envcfg.conversion.settings import read_settings
+from envcfg.conversion.step import find_step
+from envcfg.conversion.trace import Script, read_script
 from envcfg.core.option import write_options
 from envcfg.core.selection import open_catalog
 from envcfg.core.step_options import STEP
 from envcfg.errors import OutputError, UsageError
+from envcfg.launch.container import named_runtimes
 from envcfg.launch.plan import Options
+from envcfg.launch.recognise import recognise
 from envcfg.launch.resolve import resolve
+from envcfg.lint import system
+from envcfg.lint.judge import judge
+from envcfg.lint.mending import mend
+from envcfg.lint.rule import load_rules
+from envcfg.lint.source import Sources, read_files
+from envcfg.lint.text import literal
 from envcfg.mark import has_mark
 from envcfg.profile.words import format_word
 
 if TYPE_CHECKING:
-    from envcfg.conversion.model import Step
-    from envcfg.conversion.trace import Script
     from envcfg.profile.catalog import Catalog
     from envcfg.profile.model import Profile
 
@@ -66,12 +77,6 @@ def convert_file(
         UsageError: it is no script of bash, or nothing can be made of it.
         OutputError: it cannot be read, or a part of it cannot be carried over.
     """
-    from envcfg.conversion.script import convert, job_text
-    from envcfg.conversion.settings import read_settings
-    from envcfg.conversion.step import find_step
-    from envcfg.conversion.trace import read_script
-    from envcfg.lint.source import Sources
-
     with Budget(path, seconds=30, megabytes=500):
         text = _mended(path)
         sources = Sources()
@@ -105,10 +110,6 @@ def convert_file(
 
 def _mended(path: str) -> bytes:
     """Return a script without the faults that are mended without a doubt."""
-    from envcfg.lint.mending import mend
-    from envcfg.lint.rule import load_rules
-    from envcfg.lint.source import read_files
-
     texts = read_files([path])
     if list(texts) != [path]:
         msg = f"{path} is a folder"
@@ -138,10 +139,8 @@ def _check_shell(path: str, text: bytes) -> None:
 
 
 def _recognised(script: Script, catalog: Catalog, tell: Tell) -> str | None:
-    from envcfg.lint.system import recognise
-
     read = [each for each in script.sources.all if each.base in script.model.read]
-    found = recognise(read)
+    found = system.recognise(read)
     path = one_line(script.source.path)
     if found is None or found.profile not in catalog.names():
         what = "its system is not recognised, so that the job detects it"
@@ -170,8 +169,6 @@ def _known(profile: Profile | None) -> Collection[tuple[str, str]]:
     """Return options of ``wrap`` that say what the profile has already."""
     if profile is None:
         return ()
-    from envcfg import runtimes
-    from envcfg.launch.container import named_runtimes
 
     first = named_runtimes(profile)[0]
     same = [
@@ -189,10 +186,6 @@ def _accepted(step: Step, script: Script, profile: Profile | None) -> Step:
     Raises:
         UsageError: the command is one that envcfg does not understand.
     """
-    from envcfg.conversion.model import Left
-    from envcfg.launch.recognise import recognise
-    from envcfg.lint.text import literal
-
     recognise(Options(command=tuple(each.literal or "1" for each in step.command)))
     kept, left = [], []
     for each in step.arguments:
@@ -209,9 +202,6 @@ def _accepted(step: Step, script: Script, profile: Profile | None) -> Step:
 
 def _faults(profile: Profile | None, path: str) -> Callable[[str], Mapping[int, str]]:
     """Return what says which errors and warnings lint finds in a text, by offset."""
-    from envcfg.lint.judge import judge
-    from envcfg.lint.rule import load_rules
-    from envcfg.lint.source import Sources
 
     def find(chars: str) -> Mapping[int, str]:
         sources = Sources()

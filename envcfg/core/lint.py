@@ -60,7 +60,13 @@ class Linter:
             )
         said = {path: [r.finding for r in each] for path, each in found.items()}
         others = (each.path for each in given if each.kind == "other")
-        return Result(said | {path: [_unread(path)] for path in others})
+        what = (
+            "nothing in it was looked at: it is no script of bash, and no output of env"
+        )
+        fix = "give the scripts of bash that the job runs"
+        for path in others:
+            said[path] = [Finding("not-a-script", "note", path, what, fix)]
+        return Result(said)
 
     def mend(self, texts: Texts) -> Mended:
         """Return *texts* without what can be mended without a doubt.
@@ -88,14 +94,6 @@ def _budget(texts: Mapping[str, bytes]) -> Budget:
     """Return what reading *texts* may cost: ten times what the largest script takes."""
     what = next(iter(texts)) if len(texts) == 1 else f"{len(texts)} scripts"
     return Budget(what, seconds=30 + len(texts), megabytes=500)
-
-
-def _unread(path: str) -> Finding:
-    message = (
-        "nothing in it was looked at: it is no script of bash, and no output of env"
-    )
-    fix = "give the scripts of bash that the job runs"
-    return Finding("not-a-script", "note", path, message, fix)
 
 
 def _rules(given: Sequence[str]) -> list[str]:

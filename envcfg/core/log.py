@@ -2,10 +2,9 @@
 
 from collections.abc import Sequence
 
-from envcfg.core.selection import open_catalog, overlays
 from envcfg.findings import Finding
 from envcfg.log.expectations import Expectations, expectations_of
-from envcfg.log.files import Reading, check_files, unwatched
+from envcfg.log.files import Reading, check_files
 from envcfg.log.follow import follow
 from envcfg.log.job import Job
 from envcfg.log.judge import Read, judge
@@ -20,19 +19,24 @@ def expected_by(profile: str) -> tuple[Expectations, list[Finding]]:
     Raises:
         ProfileError: there is no such profile, or something is wrong in it.
     """
+    from envcfg.core.selection import open_catalog, overlays
+
     catalog = open_catalog()
     return expectations_of(catalog.load(profile)), overlays(catalog)
 
 
 def check_logs(
-    files: Sequence[str], expect: Expectations, reading: Reading = unwatched
+    files: Sequence[str], expect: Expectations, reading: Reading | None = None
 ) -> LogReport:
     """Return what *files* say of the networks of their jobs; as ``check_files``.
 
     Raises:
         OutputError: one cannot be read.
     """
-    return check_files(files, Rulebook(load_rules()), expect, reading)
+    rulebook = Rulebook(load_rules())
+    if reading is None:
+        return check_files(files, rulebook, expect)
+    return check_files(files, rulebook, expect, reading)
 
 
 def follow_logs(

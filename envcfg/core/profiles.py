@@ -11,11 +11,11 @@ from envcfg.errors import UsageError
 from envcfg.findings import Finding
 from envcfg.profile.catalog import Catalog
 from envcfg.profile.detect import Detection, Machine, detect
-from envcfg.profile.look.difference import Difference, differences
-from envcfg.profile.look.view import View, look_at
 from envcfg.profile.model import Profile
 
 if TYPE_CHECKING:
+    from envcfg.profile.look.difference import Difference
+    from envcfg.profile.look.view import View
     from envcfg.profile.site.model import Site
 
 
@@ -55,6 +55,8 @@ def show(
         ProfileError: there is none, or something is wrong in it.
         UsageError: for a fact that cannot be, or a launcher that the profile lacks.
     """
+    from envcfg.profile.look.view import look_at
+
     profile = catalog.load(name)
     known = _known_facts(profile, facts, image=image, launcher=launcher)
     return look_at(profile, catalog.layers(name), known)
@@ -70,6 +72,8 @@ def compare(
     launcher: str | None = None,
 ) -> Compared:
     """Return what differs between two profiles, as ``show`` has them."""
+    from envcfg.profile.look.difference import differences
+
     views = [
         show(catalog, name, facts=facts, image=image, launcher=launcher)
         for name in (old, new)

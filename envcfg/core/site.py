@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from shutil import which
 
-from envcfg.core.machine import interfaces
+from envcfg.core.selection import interfaces
 from envcfg.profile.site.model import Site
 from envcfg.profile.site.slurm import (
     SINFO_FORMAT,

@@ -5,9 +5,15 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from envcfg.core.diagnostics import DIAGNOSTICS, SPEEDS
-from envcfg.core.machine import current_folder, job_nodes, srun_has
 from envcfg.core.option import Option, Table, write_options
-from envcfg.core.selection import open_catalog, overlays, select_profile
+from envcfg.core.selection import (
+    current_folder,
+    job_nodes,
+    open_catalog,
+    overlays,
+    select_profile,
+    srun_has,
+)
 from envcfg.core.step_options import STEP, StepOptions, read_diagnostics
 from envcfg.core.values import Change
 from envcfg.errors import UsageError
@@ -21,6 +27,7 @@ from envcfg.launch.plan import Options, Plan, Read
 from envcfg.launch.resolve import resolve
 from envcfg.profile.conditions import CHOSEN
 from envcfg.profile.model import Profile
+from envcfg.profile.words import format_word
 from envcfg.starters import OWN
 
 # Those of wrap that make the nodes and ranks what they are in the job.
@@ -152,7 +159,6 @@ def check_changes(changes: Sequence[Change]) -> Iterator[Finding]:
     They are the user's word, which may be a slip.
     """
     from envcfg.knowledge.variables import check_variable
-    from envcfg.profile.words import format_word
 
     last = dict(changes)
     for name, word in last.items():

@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 from envcfg import runtimes
 from envcfg.bind import Bind
 from envcfg.core.diagnostics import DIAGNOSTICS
+from envcfg.core.numbers import number_of
 from envcfg.core.option import Option, Table
 from envcfg.core.values import (
     Change,
-    number_of,
     read_binds,
     read_module,
     read_pair,

@@ -30,8 +30,7 @@ def log_budget(what: str) -> Budget:
 
 
 @contextmanager
-def unwatched(_: Sequence[str]) -> Iterator[Callable[[int], None]]:
-    """Tell nobody how far reading is."""
+def _unwatched(_: Sequence[str]) -> Iterator[Callable[[int], None]]:
     yield lambda _: None
 
 
@@ -39,7 +38,7 @@ def check_files(
     files: Sequence[str],
     rulebook: Rulebook,
     expect: Expectations = _NOTHING,
-    reading: Reading = unwatched,
+    reading: Reading = _unwatched,
 ) -> LogReport:
     """Return what logs come to, with what files beside them tell of a hang or of speed.
 

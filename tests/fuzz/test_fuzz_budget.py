@@ -189,7 +189,8 @@ def endless_image(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         raise AssertionError("it ended")
 
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setattr("envcfg.image.facts.inspect_tree", look)
+    for module in ("envcfg.core.inspection", "envcfg.image.facts"):
+        monkeypatch.setattr(f"{module}.inspect_tree", look)
     root = tmp_path / "root"
     (root / "usr").mkdir(parents=True)
     return root

@@ -61,7 +61,9 @@ def completion_script(parser: argparse.ArgumentParser, shell: str) -> str:
                 f"{each}=" if each.startswith("--") else each
                 for each in action.option_strings
             ]
-    text: str = shtab.complete(parser, shell, preamble=_preamble(shell))
+    path = SHELLS_FOLDER / f"completion.{shell}"
+    preamble = path.read_text(encoding="utf-8") if path.exists() else ""
+    text: str = shtab.complete(parser, shell, preamble=preamble)
     return _mended(text, shell).rstrip("\n") + "\n"
 
 
@@ -88,11 +90,6 @@ def _completer(shell: str, kind: str) -> str:
         return f"`envcfg completion --values {kind}`"
     files = f"; {native[_FILE][1:-1]}" if kind in _BOTH else ""
     return f"(_envcfg_values {kind}{files})"
-
-
-def _preamble(shell: str) -> str:
-    path = SHELLS_FOLDER / f"completion.{shell}"
-    return path.read_text(encoding="utf-8") if path.exists() else ""
 
 
 def _mended(text: str, shell: str) -> str:

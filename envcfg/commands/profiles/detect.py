@@ -8,7 +8,8 @@ import sys
 from typing import TYPE_CHECKING
 
 from envcfg.characters import one_line
-from envcfg.core.machine import job_kind
+from envcfg.commands.printing import tell
+from envcfg.core.selection import job_kind
 from envcfg.profile.catalog import Catalog
 
 if TYPE_CHECKING:
@@ -42,12 +43,8 @@ def run(options: argparse.Namespace, catalog: Catalog) -> int:
     detection = detected.detection
     _put(detected, as_json=options.json)
     for path in map(one_line, detection.broken):
-        sys.stderr.write(
-            f"envcfg: warning: {path}: cannot be used, and was not asked\n"
-        )
-        sys.stderr.write(
-            f"  hint: envcfg profiles validate {path} says what is wrong\n"
-        )
+        hint = f"envcfg profiles validate {path} says what is wrong"
+        tell(f"{path}: cannot be used, and was not asked", hint, severity="warning")
     return {0: 3, 1: 0}.get(len(detection.found), 2)
 
 
@@ -65,14 +62,12 @@ def _put(detected: Detected, *, as_json: bool) -> None:
     sys.stdout.flush()
     found = detected.detection.found
     if len(found) > 1:
-        sys.stderr.write("envcfg: error: more than one profile fits\n")
-        sys.stderr.write("  hint: choose one with --profile or ENVCFG_PROFILE\n")
+        hint = "choose one with --profile or ENVCFG_PROFILE"
+        tell("more than one profile fits", hint, severity="error")
     elif not found and not os.environ.get("ENVCFG_PROFILE"):
         job = job_kind()
         then = (
             f"wrap asks for one in a {job} job" if job else "workstation will be used"
         )
-        sys.stderr.write(f"envcfg: note: no profile fits; {then}\n")
-        sys.stderr.write(
-            "  hint: choose one with --profile; envcfg profiles list shows all\n"
-        )
+        hint = "choose one with --profile; envcfg profiles list shows all"
+        tell(f"no profile fits; {then}", hint)

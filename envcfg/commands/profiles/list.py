@@ -6,9 +6,8 @@ import argparse
 import sys
 
 from envcfg.errors import ProfileError
-from envcfg.findings import Finding
 from envcfg.profile.catalog import Catalog
-from envcfg.profile.look.survey import Summary, survey
+from envcfg.profile.look.survey import survey
 
 DESCRIPTION = "List all profiles, with their state and where they come from."
 USAGE = "[--json]"
@@ -30,24 +29,19 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace, catalog: Catalog) -> int:
     """Print the profiles that can be used, and what is wrong with the others."""
+    from shutil import get_terminal_size
+
+    from envcfg.report.profile.list import list_json, list_lines
+    from envcfg.report.styled import put
+
     summaries, problems = survey(catalog)
-    _put(summaries, problems, as_json=options.json)
+    if options.json:
+        sys.stdout.write(list_json(summaries, problems))
+    else:
+        width = get_terminal_size().columns if sys.stdout.isatty() else None
+        put(list_lines(summaries, width))
     if not problems:
         return 0
     sys.stdout.flush()
     sys.stderr.write("\n".join(ProfileError(problems).lines()) + "\n")
     return 1
-
-
-def _put(summaries: list[Summary], problems: list[Finding], *, as_json: bool) -> None:
-    from shutil import get_terminal_size
-
-    from envcfg.report.profile import list as profile_list
-
-    if as_json:
-        sys.stdout.write(profile_list.list_json(summaries, problems))
-        return
-    from envcfg.report.styled import put
-
-    width = get_terminal_size().columns if sys.stdout.isatty() else None
-    put(profile_list.list_lines(summaries, width))

@@ -7,6 +7,7 @@ import os
 import sys
 
 from envcfg.characters import one_line
+from envcfg.commands.printing import tell
 from envcfg.errors import OutputError, UsageError
 from envcfg.profile.catalog import Catalog
 from envcfg.profile.words import PROFILE_NAME
@@ -53,12 +54,7 @@ def run(options: argparse.Namespace, catalog: Catalog) -> int:
     """Write the starter."""
     from envcfg.core.profiles import draft
     from envcfg.failure import STDOUT
-    from envcfg.outputs import (
-        Output,
-        check_outputs,
-        descriptor_of,
-        write_outputs,
-    )
+    from envcfg.outputs import Output, check_outputs, descriptor_of, write_outputs
 
     name = options.name
     if not PROFILE_NAME.fullmatch(name):
@@ -75,7 +71,10 @@ def run(options: argparse.Namespace, catalog: Catalog) -> int:
             msg, hint="choose another name; a file of this name would be laid over it"
         )
     is_named = os.path.basename(path) == f"{name}.yaml"
-    if path and not is_named and not _is_stream(path):
+    is_stream = descriptor_of(path) is not None or (
+        os.path.exists(path) and not os.path.isfile(path)
+    )
+    if path and not is_named and not is_stream:
         msg = f"--output {path}: the file must be named {name}.yaml"
         raise UsageError(msg, hint="the name of a profile is that of its file")
     text = draft(catalog, name, extends=options.extends, is_blank=options.blank)
@@ -88,30 +87,16 @@ def run(options: argparse.Namespace, catalog: Catalog) -> int:
         kept=True,
     )
     if is_named:
-        _make_folder(path)
+        try:
+            os.makedirs(os.path.dirname(os.path.abspath(path)), exist_ok=True)
+        except OSError as err:
+            msg = f"cannot write {path}: {err.strerror}"
+            raise OutputError(msg, hint="choose another place with --output") from err
     check_outputs([output])
     write_outputs([(output, text.encode())])
     if descriptor_of(path) == STDOUT:
         return 0
     sys.stdout.write(f"{path}\n")
-    path = one_line(path)
-    sys.stderr.write(
-        f"envcfg: note: fill in what it says, and then try it\n"
-        f"  hint: envcfg profiles validate {path}\n"
-    )
+    hint = f"envcfg profiles validate {one_line(path)}"
+    tell("fill in what it says, and then try it", hint)
     return 0
-
-
-def _is_stream(path: str) -> bool:
-    from envcfg.outputs import descriptor_of
-
-    is_there = os.path.exists(path)
-    return descriptor_of(path) is not None or (is_there and not os.path.isfile(path))
-
-
-def _make_folder(path: str) -> None:
-    try:
-        os.makedirs(os.path.dirname(os.path.abspath(path)), exist_ok=True)
-    except OSError as err:
-        msg = f"cannot write {path}: {err.strerror}"
-        raise OutputError(msg, hint="choose another place with --output") from err
