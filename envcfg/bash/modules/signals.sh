@@ -67,7 +67,7 @@ envcfg_spawn() { # WORD...: start it with this shell's input; not after a signal
   fi
   ENVCFG_PIDS+=("$!")
   envcfg_line=''
-  while [[ $envcfg_line != ready ]] && builtin kill -0 "${ENVCFG_PIDS[-1]}" 2>/dev/null; do
+  while [[ ${envcfg_line-} != ready ]] && builtin kill -0 "${ENVCFG_PIDS[-1]}" 2>/dev/null; do
     builtin read -r -t 1 -u "$ENVCFG_PIPE" envcfg_line || builtin :
   done
   envcfg_release
