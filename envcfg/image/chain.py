@@ -195,21 +195,22 @@ def _versions(chain: Chain) -> Iterator[Finding]:
 
 
 def _lacking(link: Link, provider: Link, soname: str, lacking: list[str]) -> Finding:
-    rule, what = "chain-symbol-version", f"needs {', '.join(lacking)} of {soname}"
-    said = f"{what}, and {_shown(provider)} does not have it ({provider.why})"
-    fix = f"let a newer {soname} come first: the image's own, or the host's by a bind"
+    what = f"needs {', '.join(lacking)} of {soname}"
+    shown, why = _shown(link), f"the loader refuses it; {_WITHOUT}"
     if lacking[-1].startswith("GLIBC_") and soname.startswith("libc.so"):
         numbered = [each for each in provider.library.provides if each[6:7].isdigit()]
         newest = max(numbered, key=_sorting, default="")
+        ends = f"ends with {newest}" if newest else "has no version"
+        said = f"{what}, and that of the image {ends}"
         fix = (
             "take a newer image; or leave the bind out, and let the image have its own"
             if link.host
             else "build it in this image"
         )
-        ends = f"ends with {newest}" if newest else "has no version"
-        rule, said = "chain-glibc-old", f"{what}, and that of the image {ends}"
-    why = f"the loader refuses it; {_WITHOUT}"
-    return Finding(rule, "error", _shown(link), said, fix, why=why)
+        return Finding("chain-glibc-old", "error", shown, said, fix, why=why)
+    said = f"{what}, and {_shown(provider)} does not have it ({provider.why})"
+    fix = f"let a newer {soname} come first: the image's own, or the host's by a bind"
+    return Finding("chain-symbol-version", "error", shown, said, fix, why=why)
 
 
 def _interface(chain: Chain, setting: Setting) -> Iterator[Finding]:

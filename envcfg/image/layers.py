@@ -219,15 +219,13 @@ class Overlay(Tree):
 
     def entry(self, path: str) -> Entry | None:
         """See ``Tree``."""
-        here = self.on_host(path)
-        if here is not None:
+        if (here := self.on_host(path)) is not None:
             return self._host.entry(here)
         return self._image.entry(path) or (_FOLDER if path in self._above else None)
 
     def children(self, path: str) -> list[str]:
         """See ``Tree``."""
-        here = self.on_host(path)
-        if here is not None:
+        if (here := self.on_host(path)) is not None:
             return self._host.children(here)
         own = self._image.entry(path)
         names = set(self._image.children(path) if own and own.kind == "folder" else ())
@@ -239,12 +237,9 @@ class Overlay(Tree):
 
     def open_entry(self, path: str) -> BinaryIO:
         """See ``Tree``."""
-        here = self.on_host(path)
-        return (
-            self._image.open_entry(path)
-            if here is None
-            else self._host.open_entry(here)
-        )
+        if (here := self.on_host(path)) is not None:
+            return self._host.open_entry(here)
+        return self._image.open_entry(path)
 
 
 def _parents(path: str) -> list[str]:

@@ -45,11 +45,8 @@ class Expectations(NamedTuple):
 
 def expectations_of(profile: "Profile") -> Expectations:
     """Return what *profile* says that the log must show."""
-    masks = (
-        tuple(int(mask, 16) for mask in profile.cpu_masks.masks)
-        if profile.cpu_masks
-        else ()
-    )
+    written = profile.cpu_masks.masks if profile.cpu_masks else ()
+    masks = tuple(int(mask, 16) for mask in written)
     expect = profile.expect
     if expect is None:
         return Expectations(masks=masks)

@@ -24,34 +24,6 @@ Locate = Callable[[Sequence[Sighting]], Sequence[Evidence]]
 Found = tuple[Finding, Sighting | None]
 
 
-def first_errors(job: Job, *, warned: bool) -> list[Occurrence]:
-    """Return the errors that no other explains, the first in time first.
-
-    That is the first of each node, unless lines tell their time: then one that came later
-    than another may follow from it. What ended the program is a cause where nothing else
-    is.
-
-    Args:
-        job: what the log said.
-        warned: a warning that no rule knows is a cause, too.
-    """
-    firsts = list({id(o): o for o in job.first_errors.values()}.values())
-    if not firsts and not warned:
-        firsts = list({id(o): o for o in job.first_ends.values()}.values())
-    firsts = in_order(firsts)
-    if firsts and all(each.time for each in firsts):
-        return [each for each in firsts if each.time[:19] == firsts[0].time[:19]]
-    return firsts
-
-
-def in_order(occurrences: Iterable[Occurrence]) -> list[Occurrence]:
-    """Return *occurrences* as they came: by time where all tell it, else as they stand."""
-    given = sorted(occurrences, key=lambda each: each.order)
-    if all(each.time for each in given):
-        return sorted(given, key=lambda each: (each.time[:10], each.time[11:23]))
-    return given
-
-
 def findings_of(
     job: Job,
     world: World,
@@ -92,10 +64,10 @@ def _rule_findings(
 ) -> list[Found]:
     ranks = {id(entity.process): entity.rank for entity in world.entities}
     warned = any(symptom.rule == WARNED for _, symptom in symptoms)
-    firsts = first_errors(job, warned=warned)
+    firsts = _first_errors(job, warned=warned)
     has_cause = bool(firsts) or warned
     found: list[Found] = []
-    for occurrence in in_order(job.occurrences.values()):
+    for occurrence in _in_order(job.occurrences.values()):
         rule = occurrence.rule
         if rule.severity is None:
             continue
@@ -114,6 +86,34 @@ def _rule_findings(
         )
         found.append((finding, occurrence.first))
     return found
+
+
+def _first_errors(job: Job, *, warned: bool) -> list[Occurrence]:
+    """Return the errors that no other explains, the first in time first.
+
+    That is the first of each node, unless lines tell their time: then one that came later
+    than another may follow from it. What ended the program is a cause where nothing else
+    is.
+
+    Args:
+        job: what the log said.
+        warned: a warning that no rule knows is a cause, too.
+    """
+    firsts = list({id(o): o for o in job.first_errors.values()}.values())
+    if not firsts and not warned:
+        firsts = list({id(o): o for o in job.first_ends.values()}.values())
+    firsts = _in_order(firsts)
+    if firsts and all(each.time for each in firsts):
+        return [each for each in firsts if each.time[:19] == firsts[0].time[:19]]
+    return firsts
+
+
+def _in_order(occurrences: Iterable[Occurrence]) -> list[Occurrence]:
+    """Return *occurrences* as they came: by time where all tell it, else as they stand."""
+    given = sorted(occurrences, key=lambda each: each.order)
+    if all(each.time for each in given):
+        return sorted(given, key=lambda each: (each.time[:10], each.time[11:23]))
+    return given
 
 
 def _symptom_findings(

@@ -58,16 +58,7 @@ def _judge_whole(
     world = world_of(job, expect)
     one_way = is_one_way(world.entities) and not expect.gdr
     judged = [
-        (
-            entity,
-            *judge_rank(
-                entity,
-                multi=world.multi,
-                expect=expect,
-                silent=world.silent,
-                one_way=one_way,
-            ),
-        )
+        (entity, *judge_rank(entity, world, expect, one_way=one_way))
         for entity in world.entities
     ]
     symptoms: list[tuple[Entity | None, Symptom]] = [

@@ -14,8 +14,7 @@ _FILE = os.path.join(os.path.dirname(__file__), "names.yaml")
 
 def network_kind(name: str) -> str | None:
     """Return ``socket``, ``libfabric``, ``verbs`` or ``vendor``; None: nobody knows it."""
-    known = _find("networks", name)
-    return known["kind"] if known else None
+    return _find("networks", name).get("kind")
 
 
 def network_group(name: str) -> str:
@@ -25,26 +24,22 @@ def network_group(name: str) -> str:
 
 def is_plugin(network: str) -> bool:
     """Return whether a network comes from a plugin, not from NCCL itself."""
-    known = _find("networks", network)
-    return not (known and known.get("own"))
+    return not _find("networks", network).get("own")
 
 
 def is_fast(provider: str) -> bool | None:
     """Return whether a libfabric provider is one of a fast network; None: unknown."""
-    known = _find("providers", provider)
-    return known["fast"] if known else None
+    return _find("providers", provider).get("fast")
 
 
 def network_family(name: str) -> str:
     """Return what all names of one network have in common: a plugin's name has changed."""
-    known = _find("networks", name)
-    return known["pattern"] if known else name.lower()
+    return str(_find("networks", name).get("pattern", name.lower()))
 
 
 def provider_family(name: str) -> str:
     """Return what all names of one libfabric provider have in common."""
-    known = _find("providers", name)
-    return known["pattern"] if known else name
+    return str(_find("providers", name).get("pattern", name))
 
 
 def interface_fault(name: str, *, multi: bool | None, first: bool = True) -> str | None:
@@ -57,7 +52,7 @@ def interface_fault(name: str, *, multi: bool | None, first: bool = True) -> str
     """
     known = _find("interfaces", name)
     # Ranks that meet over the loopback are on one node, unless they show another.
-    if known is None or (known.get("inside") and not multi):
+    if not known or (known.get("inside") and not multi):
         return None
     if known.get("aside") and not first and multi is None:
         return None
@@ -70,11 +65,12 @@ def longest_end(name: str, known: Set[str]) -> str:
 
 
 @lru_cache(maxsize=256)
-def _find(kind: str, name: str) -> Mapping[str, Any] | None:
+def _find(kind: str, name: str) -> Mapping[str, Any]:
+    """Return what is known of a name; nothing, where it is of no known kind."""
     for entry in _names()[kind]:
         if re.fullmatch(entry["pattern"], name, re.IGNORECASE):
             return entry
-    return None
+    return {}
 
 
 @lru_cache(maxsize=1)

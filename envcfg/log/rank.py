@@ -16,6 +16,7 @@ from envcfg.log.traffic import (
     traffic_of,
 )
 from envcfg.log.verdict import WORST_FIRST, RankReport, Share, Verdict
+from envcfg.log.world import World
 
 _NO_PLUGIN = ("none", "libnccl-net-none.so", "librccl-net-none.so")
 
@@ -50,24 +51,18 @@ def told_together(symptoms: Sequence[Symptom]) -> str:
 
 
 def judge_rank(
-    entity: Entity,
-    *,
-    multi: bool | None,
-    expect: Expectations,
-    silent: bool = False,
-    one_way: bool = False,
+    entity: Entity, world: World, expect: Expectations, *, one_way: bool
 ) -> tuple[RankReport, list[Symptom]]:
     """Return the rank's report and what speaks against it, worst first.
 
     Args:
         entity: the rank.
-        multi: whether there are several nodes; None: unknown.
+        world: tells whether there are several nodes, and whether NCCL names its network.
         expect: what the log must show.
-        silent: its NCCL is too old to name the network.
         one_way: all ranks receive to GPU memory directly, and none sends from it.
     """
-    process = entity.process
-    traffic = traffic_of(entity, silent=silent)
+    process, multi = entity.process, world.multi
+    traffic = traffic_of(entity, silent=world.silent)
     gdr = gdr_of(entity, traffic, multi=multi)
     symptoms = [
         *_network(entity, traffic, multi, expect),

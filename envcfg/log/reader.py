@@ -81,14 +81,16 @@ class Reader:
 
     def take(self, text: bytes, spot: Spot, lines: int | None = None) -> bool:
         """Read the lines of a block at *spot*; return whether any was looked at."""
-        rows = _Rows(text)
-        text = _with_newlines(text)
+        as_it_stands, text = text, _with_newlines(text)
+        row = counted = 0  # lines of the file, where only a newline counts
         looked = self._resume(text, spot)
         split: list[bytes] = []
         for start, line in self._scanner.candidates(text):
             looked = True
             words = _decoded(line)
-            here = Spot(spot.source, spot.block, rows.before(start))
+            row += as_it_stands.count(b"\n", counted, start)
+            counted = start
+            here = Spot(spot.source, spot.block, row)
             for record in records(words):
                 self._fold(record, words, here)
             if self._may_go_on(record, line):
@@ -175,21 +177,6 @@ def _with_newlines(text: bytes) -> bytes:
     if b"\r" not in text:
         return text
     return text.replace(b"\r\n", b" \n").replace(b"\r", b"\n")
-
-
-class _Rows:
-    """The numbers of a block's lines in the file, where only a newline counts."""
-
-    def __init__(self, text: bytes) -> None:
-        """Count in *text*, as it stands in the file."""
-        self._text = text
-        self._at = self._count = 0
-
-    def before(self, at: int) -> int:
-        """Return how many lines end before *at*, which never is less than the last."""
-        self._count += self._text.count(b"\n", self._at, at)
-        self._at = at
-        return self._count
 
 
 def _decoded(line: bytes) -> str:

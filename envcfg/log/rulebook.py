@@ -87,7 +87,6 @@ class Rulebook:
     Attributes:
         rules: by their id.
         gates: of all their files, each once.
-        needles: of all of them, the longest first.
     """
 
     def __init__(self, rules: Sequence[Rule]) -> None:
@@ -101,7 +100,6 @@ class Rulebook:
                 self._by_needle.setdefault(rule.needle, []).append(rule)
         # Longest first: at one place a longer needle says more than its beginning.
         needles = sorted(self._by_needle, key=lambda each: (-len(each), each))
-        self.needles = tuple(needle.encode() for needle in needles)
         self._gate = re.compile("|".join(map(re.escape, needles)))
         self._beginnings: dict[str, list[str]] = {}
         self._placed = [rule for rule in rules if rule.where]

@@ -84,16 +84,12 @@ class FlightDump(NamedTuple):
 
     Attributes:
         rank: its number in the job.
-        version: of the format, as in ``2.10``.
-        library: version of NCCL; empty where unknown.
         ranks: of each group, by name; none where they are not known.
         entries: operations in their order; a full buffer has lost the first.
         is_full: it has.
     """
 
     rank: int
-    version: str
-    library: str
     ranks: Mapping[str, tuple[int, ...]]
     entries: tuple[FlightEntry, ...]
     is_full: bool = False
@@ -147,8 +143,6 @@ def read_flight(data: bytes, rank: int) -> FlightDump:
         raise TraceError(msg, hint="set TORCH_FR_BUFFER_SIZE lower")
     return FlightDump(
         rank=rank,
-        version=version,
-        library=text_of(dump.get("comm_lib_version") or dump.get("nccl_version")),
         ranks=_members(dump.get("pg_config")),
         entries=tuple(_entry(each) for each in raw),
         is_full=bool(raw) and (integer(raw[0].get("record_id")) or 0) > 0,

@@ -50,7 +50,10 @@ def from_json(text: str) -> RasReport:
         msg = "JSON, but no answer of NCCL's RAS"
         raise TraceError(msg, hint="ncclras -f json prints one")
     comms = tuple(_comm(each) for each in mappings(data["communicators"]))
-    silent = tuple(_silent(comms))
+    lost = (rank for comm in comms for rank in comm.ranks if rank.silent)
+    silent = tuple(
+        dict.fromkeys(RasProcess(each.host, each.pid, each.dead) for each in lost)
+    )
     return RasReport(
         time=text_of(data.get("timestamp")),
         missing=sum(not each.dead for each in silent),
@@ -66,9 +69,8 @@ def _comm(data: Mapping[str, Any]) -> RasComm:
     told = [_rank(each) for each in mappings(data.get("ranks"))]
     absent = [_missing(each) for each in mappings(data.get("missing_ranks"))]
     spreads = tuple(_spreads([*told, *(each for each in absent if each.status)]))
-    lost = sum(each.silent for each in absent)
     problems = {
-        "INCOMPLETE": lost > 0,
+        "INCOMPLETE": any(each.silent for each in absent),
         "ERROR": any(each.error for each in told),
         "MISMATCH": bool(spreads),
     }
@@ -77,7 +79,6 @@ def _comm(data: Mapping[str, Any]) -> RasComm:
         hash="" if number is None else f"{number:016x}",
         name="",
         size=integer(data.get("size")),
-        missing=lost,
         problems=tuple(each for each, is_so in problems.items() if is_so),
         ranks=tuple(sorted([*told, *absent], key=lambda each: each.rank)),
         spreads=spreads,
@@ -121,14 +122,12 @@ def _missing(data: Mapping[str, Any]) -> RasRank:
 
 def _placed(data: Mapping[str, Any]) -> RasRank:
     host, pid = text_of(data.get("host")), integer(data.get("pid"))
-    gpu, nvml = integer(data.get("cuda_dev")), integer(data.get("nvml_dev"))
     rank = integer(data.get("rank"))
     return RasRank(
         rank=-1 if rank is None else rank,
         host="" if host == "unknown" else host,
         pid=None if pid == -1 else pid,
-        gpu=gpu,
-        nvml=None if nvml == gpu else nvml,
+        gpu=integer(data.get("cuda_dev")),
     )
 
 
@@ -152,14 +151,3 @@ def _spread(what: str, values: Iterable[tuple[int | str, RasRank]]) -> Iterator[
             for value, own in sharers.items()
         ]
         yield spread_of(what, shares)
-
-
-def _silent(comms: Iterable[RasComm]) -> Iterator[RasProcess]:
-    """Yield the processes that did not answer, each once."""
-    gpus: dict[tuple[str, int | None, bool], set[int]] = {}
-    for rank in (each for comm in comms for each in comm.ranks if each.silent):
-        own = gpus.setdefault((rank.host, rank.pid, rank.dead), set())
-        if rank.gpu is not None:
-            own.add(rank.gpu)
-    for (host, pid, dead), own in gpus.items():
-        yield RasProcess(host, pid, tuple(sorted(own)), dead)

@@ -6,8 +6,6 @@
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-# How far a communicator is, the last the farthest, which counts for a group.
-STATUSES = ("NOCOMM", "INIT", "RUNNING", "FINALIZE", "ABORT")
 STATUS = "status"  # what a Spread is of, where it is of no operation
 
 
@@ -17,13 +15,11 @@ class RasProcess(NamedTuple):
     Attributes:
         host: address of its node, as NCCL has it; empty where unknown.
         pid: its process id there; None where unknown.
-        gpus: devices that it uses, as CUDA counts them in it.
         dead: NCCL has given it up; else it only did not answer in time.
     """
 
     host: str
     pid: int | None
-    gpus: tuple[int, ...]
     dead: bool
 
 
@@ -35,8 +31,8 @@ class RasRank(NamedTuple):
         host: address of its node; empty where unknown.
         pid: process id there; None where unknown.
         gpu: device as CUDA counts it in that process; None where unknown.
-        nvml: device as NVML counts it on the node; None where it is the same or unknown.
-        status: one of ``STATUSES``; empty where nothing is told.
+        status: ``NOCOMM``, ``INIT``, ``RUNNING``, ``FINALIZE`` or ``ABORT``: how far it is;
+            empty where nothing is told.
         error: what NCCL reports of it; empty where nothing.
         silent: its process did not answer.
         dead: its process is given up.
@@ -47,7 +43,6 @@ class RasRank(NamedTuple):
     host: str = ""
     pid: int | None = None
     gpu: int | None = None
-    nvml: int | None = None
     status: str = ""
     error: str = ""
     silent: bool = False
@@ -93,7 +88,6 @@ class RasComm(NamedTuple):
         hash: its number, 16 hex digits, the ``commId`` of NCCL's log.
         name: where it stands in the text's table (``#0-1``); empty in JSON.
         size: its ranks; None where the text does not tell.
-        missing: ranks of which nothing is known, as their process did not answer.
         problems: of ``INCOMPLETE``, ``ERROR``, ``MISMATCH``.
         ranks: those that something is told of, rising.
         spreads: in what its ranks differ.
@@ -102,7 +96,6 @@ class RasComm(NamedTuple):
     hash: str
     name: str
     size: int | None
-    missing: int
     problems: tuple[str, ...]
     ranks: tuple[RasRank, ...]
     spreads: tuple[Spread, ...]

@@ -24,9 +24,7 @@ _GROUP = re.compile(
 _COMM = re.compile(r"(#\d{1,9}-\d{1,9}) \(([0-9a-f]{1,16})\) ([A-Z]+)$")
 _LOST = re.compile(r"  Missing communicator data from (\d{1,9}) (job process|rank)")
 _DEAD = re.compile(r"  (\d{1,9}) job process(?: is|es are) considered dead")
-_PROCESS = re.compile(
-    r"  Process (-?\d{1,9}) on node (\S{1,64}) managing GPUs? ([\d,]{1,200})"
-)
+_PROCESS = re.compile(r"  Process (-?\d{1,9}) on node (\S{1,64}) managing GPUs? [\d,]")
 _DIFFERENT = re.compile(
     r"  Communicator ranks have different (?:(status)|(\w{1,64}) operation counts)$"
 )
@@ -37,7 +35,7 @@ _SHARE = re.compile(
 _RANK = re.compile(
     r"  Rank (\d{1,9})(?: has launched up to operation (\d{1,18})"
     r"| has (not) launched any operations| has status ([A-Z]+)| reported (.{1,99}?))? -- "
-    r"(?:GPU (\d{1,9})(?: \(NVML (\d{1,9})\))? managed by process (-?\d{1,9}) on node "
+    r"(?:GPU (\d{1,9})(?: \(NVML \d{1,9}\))? managed by process (-?\d{1,9}) on node "
     r"(\S{1,64})|\[process information not found\])$"
 )
 
@@ -60,7 +58,6 @@ class _Comm:
     def __init__(self, name: str, number: str) -> None:
         self.name, self.number = name, number
         self.problems: list[str] = []
-        self.missing = 0
         self.ranks: dict[int, RasRank] = {}
         self.spreads: dict[str, list[tuple[_Value, list[int]]]] = {}
 
@@ -80,7 +77,6 @@ class _Comm:
             hash=self.number.rjust(16, "0"),
             name=self.name,
             size=size,
-            missing=self.missing,
             problems=tuple(self.problems),
             ranks=tuple(self.ranks[each] for each in sorted(self.ranks)),
             spreads=tuple(
@@ -149,14 +145,11 @@ class _Reader:
         elif found := _DIFFERENT.match(line):
             self.what, self.head = STATUS if found[1] else found[2], None
         elif found := _PROCESS.match(line):
-            gpus = tuple(int(each[:9]) for each in found[3].split(",") if each)
             self._keep()
             dead = self.problem == "DEAD"
-            self.silent.append(RasProcess(found[2], int(found[1]), gpus, dead))
+            self.silent.append(RasProcess(found[2], int(found[1]), dead))
         elif found := _LOST.match(line):
-            if self.comm:
-                self.comm.missing = int(found[1])
-            else:
+            if self.comm is None:
                 self.lost = int(found[1])
         elif found := _DEAD.match(line):
             self.dead = int(found[1])
@@ -166,9 +159,7 @@ class _Reader:
     def _rank(self, found: re.Match[str]) -> None:
         if self.comm is None or not self._keep():
             return
-        number, launched, none, status, error, gpu, nvml, pid, host = found.groups(
-            default=""
-        )
+        number, launched, none, status, error, gpu, pid, host = found.groups(default="")
         value = _value(launched, none, status)
         head = self.head
         if value is not None or error:
@@ -184,7 +175,6 @@ class _Reader:
                 host=host,
                 pid=int(pid) if pid else None,
                 gpu=int(gpu) if gpu else None,
-                nvml=int(nvml) if nvml else None,
                 status=value if isinstance(value, str) else "",
                 error=head.error if head else "",
                 silent=self.problem == "INCOMPLETE",

@@ -160,6 +160,7 @@ def test_an_archive_says_what_converts_it(
         ("dockerd://a", None, "enroot import -o image.sqsh dockerd://a, then give image.sqsh"),
         ("docker-archive:x.tar", None, "apptainer build image.sif docker-archive:x.tar"),
         ("odd://a", None, "apptainer pull image.sif odd://a"),
+        ("docker://x-old", None, "pull image.sif docker://x-old, then give image.sif"),
         ("./absent", None, "ls"),
         ("/absent/image", None, "ls"),
         ("absent.sif", None, "ls"),
