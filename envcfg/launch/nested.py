@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from envcfg.findings import Finding, Severity
 from envcfg.launch.plan import Options
-from envcfg.launch.recognise import launcher_of
+from envcfg.launch.recognise import beginnings, launcher_of
 from envcfg.launchers import LAUNCHERS
 
 # Of a wrapper's options those whose value could be called like a program.
@@ -70,8 +70,8 @@ def look_inside(options: Options) -> tuple[Options, list[Finding]]:
 
 
 def _may_hold_launcher(command: Sequence[str]) -> bool:
-    """Tell whether it is worth a look; no data is read for it."""
-    names = [n for each in LAUNCHERS.values() for n in (*each.programs, *each.modules)]
+    """Tell whether it is worth a look; no YAML is read for it."""
+    names = {beginning.split()[0] for beginning in beginnings()}
     return any(name in word for word in command[1:] for name in names)
 
 

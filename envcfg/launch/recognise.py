@@ -6,14 +6,17 @@ options that the job decides are left out, with a note. What options there are i
 """
 
 from collections.abc import Collection, Mapping, Sequence
+from functools import cache
 from typing import Any
 
+from envcfg.datafile import knowledge_path, load_knowledge_file, read_text
 from envcfg.errors import UsageError
 from envcfg.findings import Finding
 from envcfg.launch.plan import Options
 from envcfg.launchers import LAUNCHERS
 from envcfg.starters import STARTERS
 
+_BEGINS = "  begins: ["
 _PYTHON_VALUES = frozenset(("-W", "-X", "--check-hash-based-pycs"))
 
 
@@ -113,17 +116,28 @@ def launcher_of(
     """Return what is known of the launcher that begins *command*, and what follows it."""
     name = command[0].rpartition("/")[2] if command else ""
     module = _interpreter(name, command)[1]
-    if not _is_launcher(name, module):
-        return None
-    return _program(module or (name, *command[1:]), is_module=bool(module))
+    given = module or (name, *command[1:])
+    for beginning in beginnings():
+        words = beginning.split()
+        if tuple(given[: len(words)]) == (*words,) and ("." in beginning) == bool(
+            module
+        ):
+            known = load_knowledge_file("launchers.yaml").values()
+            entry = next(each for each in known if beginning in each["begins"])
+            return entry, given[len(words) :]
+    return None
 
 
-def _is_launcher(name: str, module: tuple[str, ...]) -> bool:
-    return any(
-        name in each.programs or (module and module[0].startswith(each.modules))
-        for each in LAUNCHERS.values()
-        if each.programs
-    )
+@cache
+def beginnings() -> Sequence[str]:
+    """Return how commands begin that name a launcher, as ``launchers.yaml`` has them.
+
+    Only these lines of it are read: most commands begin with no launcher, and reading YAML
+    takes longer than all that is done with them.
+    """
+    lines = read_text(knowledge_path("launchers.yaml")).splitlines()
+    lists = (each[len(_BEGINS) : -1] for each in lines if each.startswith(_BEGINS))
+    return [beginning for each in lists for beginning in each.split(", ")]
 
 
 def _interpreter(
@@ -138,17 +152,3 @@ def _interpreter(
     if at + 1 >= len(command) or command[at] != "-m":
         return (), ()
     return tuple(command[:at]), tuple(command[at + 1 :])
-
-
-def _program(
-    given: Sequence[str], *, is_module: bool
-) -> tuple[Mapping[str, Any], Sequence[str]] | None:
-    """Return what is known of the launcher that begins the command, and what follows."""
-    from envcfg.datafile import load_knowledge_file
-
-    for known in load_knowledge_file("launchers.yaml").values():
-        for beginning in known["begins"]:
-            words = beginning.split()
-            if list(given[: len(words)]) == words and ("." in beginning) == is_module:
-                return known, given[len(words) :]
-    return None

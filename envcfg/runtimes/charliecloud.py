@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from envcfg.bind import Bind
-from envcfg.runtimes.model import ARCHIVES, SQUASHED, Runtime, Trouble
+from envcfg.runtimes.model import ARCHIVES, SQUASHED, Row, Runtime, Trouble
 
 
 def refuse(image: str) -> Trouble | None:
@@ -54,9 +54,13 @@ def no_reference(image: str) -> bool:  # noqa: ARG001 # as records want it
 
 RUNTIME = Runtime(
     name="charliecloud",
-    program="ch-run",
-    template="charliecloud",
-    kind="charliecloud",
+    sign="ch-run",
+    example="/images/pytorch",
+    row=Row(
+        image="a folder, a squashfs file",
+        environment="passes, `PATH` too",
+        tried="on the test cluster, 0.31",
+    ),
     is_reference=no_reference,
     is_pulled=no_reference,
     refuse=refuse,

@@ -130,7 +130,7 @@ def test_another_runtime_gets_none_of_the_profile_s_arguments(
 ) -> None:
     """They are words of the runtime that the profile names, or of the usual one."""
     known = runtimes.runtime("apptainer")
-    other = known._replace(name="other", kind="other")
+    other = known._replace(name="other", same_kind="")
     found = {"apptainer": known, "singularity": known, "other": other}
     monkeypatch.setattr(runtimes, "runtime", found.__getitem__)
     text = f"container: {{arguments: {{--nv: {{{REASON}}}}}}}"
