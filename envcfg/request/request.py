@@ -151,8 +151,8 @@ def _lacking(scheduler: Scheduler, asked: Asked) -> Iterator[Finding]:
     ]
     for word in asked.extra:
         if not word.startswith("--"):  # check_extra looks at those of long names
-            option, equals, given = word.partition("=")
-            asking.append((option, given if equals else None))
+            option, equals, text = word.partition("=")
+            asking.append((option, text if equals else None))
     for option, value in asking:
         if refusal := scheduler.refuse(option, value):
             yield refused(refusal.why.format(scheduler.title), refusal.fix)
