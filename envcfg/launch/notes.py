@@ -8,13 +8,11 @@ from envcfg import runtimes
 from envcfg.findings import Finding
 from envcfg.launch.container import asks_runtime, named_runtimes
 from envcfg.launch.plan import Container, Options, Plan, Planned
-from envcfg.profile.conditions import FACTS
+from envcfg.profile.conditions import FACTS, VERSIONS
 from envcfg.profile.facts import Fact
 from envcfg.profile.model import Profile
 from envcfg.profile.words import format_word
 from envcfg.starters import STARTERS
-
-VERSIONS = frozenset(name for name, known in FACTS.items() if known.kind == "version")
 
 
 def unknown_notes(unknown: Mapping[str, list[str]]) -> Iterable[Finding]:

@@ -62,6 +62,7 @@ FACTS: Mapping[str, Asked] = {
     ),
     "torch": Asked("version", "PyTorch of the image.", "2.6.0"),
 }
+VERSIONS = frozenset(name for name, each in FACTS.items() if each.kind == "version")
 IN_JOB = frozenset({"nodes"})
 CHOSEN = ("launcher", "runtime")  # by options, so that nobody states them
 # Texts of which only some are known.
@@ -70,6 +71,7 @@ _NAMES: Mapping[str, Callable[[], Collection[str]]] = {
     "runtime": lambda: (*runtimes.kinds(), "none"),
 }
 
+_VERSION = Asked("version", "")  # how what is no fact is read
 _COMPARISONS = ("<=", ">=", "==", "!=", "<", ">")  # the longer ones first
 _MOST_DIGITS = 9
 
@@ -147,7 +149,7 @@ def parse_comparisons(fact: str, text: str) -> list[Test]:
     Raises:
         ValueError: with a sentence, if *text* is none.
     """
-    kind = _kind_of(fact)
+    kind = FACTS.get(fact, _VERSION).kind
     tests = []
     for part in text.split(","):
         said = part.strip()
@@ -168,14 +170,9 @@ def _check_names(test: Test) -> None:
             raise ValueError(msg)
 
 
-def _kind_of(name: str) -> str:
-    """Return how values of *name* compare: as versions, where it is no fact."""
-    return FACTS[name].kind if name in FACTS else "version"
-
-
 def fact_problem(fact: str, value: str) -> str | None:
     """Return what is wrong with *value* for this fact, as a sentence, or None."""
-    kind = _kind_of(fact)
+    kind = FACTS.get(fact, _VERSION).kind
     if kind == "version" and not all(map(_is_number, value.split("."))):
         return f"{value!r} is no version: expected numbers and dots, as in 6.2.4"
     if kind == "integer" and not _is_number(value):
@@ -192,9 +189,7 @@ def usable_versions(values: Mapping[str, str]) -> dict[str, str]:
     return {
         name: value
         for name, value in values.items()
-        if name in FACTS
-        and FACTS[name].kind == "version"
-        and fact_problem(name, value) is None
+        if name in VERSIONS and fact_problem(name, value) is None
     }
 
 

@@ -18,11 +18,6 @@ def is_reference(image: str) -> bool:
     return pyxis.is_reference(image) and not image.endswith(".toml")
 
 
-def is_pulled(image: str) -> bool:  # noqa: ARG001 # as records want it
-    """Return False: what it pulls is kept in the user's own store, for all nodes."""
-    return False
-
-
 def refuse(image: str) -> Trouble | None:
     """Return what *image* is, where it is no EDF, no squashfs file and of no registry."""
     if image.startswith("docker://"):
@@ -57,7 +52,7 @@ RUNTIME = Runtime(
     filed=("--annotation=",),
     described=(".toml",),
     is_reference=is_reference,
-    is_pulled=is_pulled,
+    # What it pulls is kept in the user's own store, for all nodes: is_pulled is never.
     refuse=refuse,
     refuse_argument=refuse_argument,
     # What the file says is handed to Pyxis, which CE is made of.

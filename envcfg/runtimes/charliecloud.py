@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from envcfg.bind import Bind
-from envcfg.runtimes.model import ARCHIVES, SQUASHED, Row, Runtime, Trouble
+from envcfg.runtimes.model import ARCHIVES, SQUASHED, Row, Runtime, Trouble, never
 
 
 def refuse(image: str) -> Trouble | None:
@@ -47,11 +47,6 @@ def format_bind(bind: Bind) -> str:
     return f"{bind.source}:{bind.target or bind.source}"
 
 
-def no_reference(image: str) -> bool:  # noqa: ARG001 # as records want it
-    """Return False: it opens every image as a path."""
-    return False
-
-
 RUNTIME = Runtime(
     name="charliecloud",
     sign="ch-run",
@@ -61,8 +56,7 @@ RUNTIME = Runtime(
         environment="passes, `PATH` too",
         tried="on the test cluster, 0.31",
     ),
-    is_reference=no_reference,
-    is_pulled=no_reference,
+    is_reference=never,  # it opens every image as a path
     refuse=refuse,
     doubt=doubt,
     format_bind=format_bind,

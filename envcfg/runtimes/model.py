@@ -17,12 +17,18 @@ class Trouble(NamedTuple):
     fix: str
 
 
-def _fine(text: str) -> Trouble | None:  # noqa: ARG001 # as records want it
+def _nothing(text: str) -> None:  # noqa: ARG001 # as records want it
     return None
 
 
-def _right(image: str) -> str | None:  # noqa: ARG001
-    return None
+def always(image: str) -> bool:  # noqa: ARG001
+    """Return True."""
+    return True
+
+
+def never(image: str) -> bool:  # noqa: ARG001
+    """Return False."""
+    return False
 
 
 class Row(NamedTuple):
@@ -67,16 +73,16 @@ class Runtime(NamedTuple):
     example: str
     row: Row
     is_reference: Callable[[str], bool]
-    is_pulled: Callable[[str], bool]
     format_bind: Callable[[Bind], str]
+    is_pulled: Callable[[str], bool] = never
     same_kind: str = ""
     same_module: str = ""
     filed: tuple[str, ...] = ()
     directives: Mapping[str, str] = {}
-    misspelt: Callable[[str], str | None] = _right
-    refuse: Callable[[str], Trouble | None] = _fine
-    refuse_argument: Callable[[str], Trouble | None] = _fine
-    doubt: Callable[[str], Trouble | None] = _fine
+    misspelt: Callable[[str], str | None] = _nothing
+    refuse: Callable[[str], Trouble | None] = _nothing
+    refuse_argument: Callable[[str], Trouble | None] = _nothing
+    doubt: Callable[[str], Trouble | None] = _nothing
     pulled: str = "every rank of the job would pull and unpack this image"
     pull: str = ""
     unpacked: tuple[str, ...] = ("bin", "usr")

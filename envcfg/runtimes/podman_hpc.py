@@ -3,12 +3,7 @@
 from __future__ import annotations
 
 from envcfg.runtimes import podman
-from envcfg.runtimes.model import Row, Trouble
-
-
-def is_reference(image: str) -> bool:  # noqa: ARG001 # as records want it
-    """Return True: it knows names alone."""
-    return True
+from envcfg.runtimes.model import Row, Trouble, always
 
 
 def refuse(image: str) -> Trouble | None:
@@ -42,7 +37,7 @@ RUNTIME = podman.RUNTIME._replace(
         "and its squashed copies",
     ),
     same_module="podman",
-    is_reference=is_reference,
+    is_reference=always,
     refuse=refuse,
     pulled="each node would pull this image as the job starts, if it was not pulled before",
     pull="pull it once, which makes a squashed copy for all nodes: podman-hpc pull IMAGE",
