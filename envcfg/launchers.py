@@ -9,7 +9,7 @@ a launcher, and what their options mean, is in ``knowledge/launchers.yaml``.
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from envcfg.starters import STARTERS
+from envcfg.starters import OWN, STARTERS
 
 
 class Launcher(NamedTuple):
@@ -106,6 +106,8 @@ LAUNCHERS: Mapping[str, Launcher] = {
         takes_any=True,
     ),
 }
+# Whose own options a profile can give, each under ``launch.NAME``.
+HAVE_OPTIONS = (*OWN, *(name for name, each in LAUNCHERS.items() if each.own_options))
 AGENTS = tuple(name for name, each in LAUNCHERS.items() if each.is_agent)
 # What a profile may allow; each of the others goes with one of these.
 ALLOWABLE = (*STARTERS, AGENTS[0])

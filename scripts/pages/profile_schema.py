@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from envcfg import runtimes, schedulers
-from envcfg.launchers import ALLOWABLE
+from envcfg.launchers import ALLOWABLE, HAVE_OPTIONS
 from envcfg.profile.conditions import CHOSEN, FACTS
 from envcfg.profile.identity import FIXED
 from envcfg.profile.read.entries import SHELL_OWN
@@ -22,7 +22,11 @@ def profile_schema(text: str) -> str:
     """Return profiles/schema.json, whose *text* it is, with the names that there are."""
     schema = json.loads(text)
     parts, defs = schema["properties"], schema["$defs"]
-    parts["launch"]["properties"]["launchers"]["items"]["enum"] = [*ALLOWABLE]
+    launch = parts["launch"]["properties"]
+    launch["launchers"]["items"]["enum"] = [*ALLOWABLE]
+    for name in HAVE_OPTIONS:
+        about = f"Options of {name} that the system needs, by their text."
+        launch.setdefault(name, {"description": about, "$ref": "#/$defs/options"})
     parts["container"]["properties"]["runtimes"]["items"]["enum"] = [*runtimes.NAMES]
     named = [*schedulers.NAMES, schedulers.NONE]
     parts["request"]["properties"]["scheduler"]["enum"] = named
