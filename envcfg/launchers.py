@@ -2,28 +2,25 @@
 
 A starter puts tasks on the nodes. What a task is differs by launcher: a rank, or an agent
 that starts all ranks of its node. ``bash/modules/launchers/NAME.sh``, where there is one,
-starts the agent's ranks, or gives a rank what its library reads. Which options a launcher's
-own command takes is in ``knowledge/launchers.yaml``.
+starts the agent's ranks, or gives a rank what its library reads. Which commands begin with
+a launcher, and what their options mean, is in ``knowledge/launchers.yaml``.
 """
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from envcfg.starters import STARTERS
+from envcfg.starters import OWN, STARTERS
 
 
 class Launcher(NamedTuple):
     """What is particular to a launcher.
 
     Attributes:
+        adds: what its module gives the ranks, for docs/launchers.md.
         is_agent: one task per node, which starts the ranks in it.
         is_whole: one task per node as well, which is the program itself and takes all that
             the node has.
-        has_template: whether there is a ``bash/modules/launchers/NAME.sh``.
         starters: who can start its tasks.
-        begins: how a command begins that means this launcher, by the entry of
-            ``knowledge/launchers.yaml`` that has its options; with a dot it is a module of
-            ``python -m``.
         takes_any: its command starts any program, not only Python's.
         own_options: a profile can give it options, under ``launch.NAME``.
         needs_pmi: its ranks meet by a PMI; where the starter has several, an option of it
@@ -31,11 +28,10 @@ class Launcher(NamedTuple):
         may_use_pmi: they do where one is named; then no variables are needed.
     """
 
+    adds: str = "nothing"
     is_agent: bool = False
     is_whole: bool = False
-    has_template: bool = False
     starters: tuple[str, ...] = tuple(STARTERS)
-    begins: Mapping[str, tuple[str, ...]] = {}
     takes_any: bool = False
     own_options: bool = False
     needs_pmi: bool = False
@@ -53,78 +49,65 @@ LAUNCHERS: Mapping[str, Launcher] = {
     **{name: Launcher(starters=(name,)) for name in STARTERS},
     # options of torch.distributed.run (PyTorch 2.13)
     "torchrun": Launcher(
+        adds="rendezvous `c10d` with the step's id, `is_host` and `local-addr` told "
+        "outright, so that an alias or a suffix of the address does no harm; "
+        "without a scheduler the same at 127.0.0.1",
         is_agent=True,
-        has_template=True,
         starters=_AGENT_STARTERS,
-        begins={
-            "torchrun": ("torchrun", "torch.distributed.run"),
-            "torch-launch": ("torch.distributed.launch",),
-        },
         own_options=True,
     ),
     # options of accelerate launch (1.15, commands/launch.py, utils/launch.py); it is
     # torchrun inside
     "accelerate": Launcher(
+        adds="`--num_machines`, `--num_processes`, `--machine_rank`, the first "
+        "node's address; `--multi_gpu`, unless the options or the user's own "
+        "`default_config.yaml` say what to start; DeepSpeed's other nodes never "
+        "by pdsh",
         is_agent=True,
-        has_template=True,
         starters=_AGENT_STARTERS,
-        begins={
-            "accelerate": (
-                "accelerate launch",
-                "accelerate-launch",
-                "accelerate.commands.launch",
-            )
-        },
     ),
     # what its own launcher sets (DeepSpeed 0.19.8, launcher/launch.py)
     "deepspeed": Launcher(
-        has_template=True,
-        begins={"deepspeed": ("deepspeed", "deepspeed.launcher.runner")},
+        adds="`LOCAL_SIZE`, `CROSS_RANK`, `CROSS_SIZE`; never pdsh or ssh",
     ),
     # what horovodrun sets (Horovod 0.28.1, runner/gloo_run.py)
     "horovod": Launcher(
-        has_template=True,
-        begins={"horovodrun": ("horovodrun", "horovod.runner.launch")},
+        adds="by MPI nothing; else the `HOROVOD_*` of gloo, with Horovod's own "
+        "rendezvous server next to rank 0",
         takes_any=True,
         may_use_pmi=True,
     ),
     # jax.distributed.initialize() (JAX 0.10.2, distributed.py, slurm_cluster.py)
-    "jax": Launcher(has_template=True, starters=("srun",)),
+    "jax": Launcher(
+        adds="`JAX_COORDINATOR_ADDRESS`; `JAX_LOCAL_DEVICE_IDS`: all devices where a "
+        "task has a node to itself, or the job says `--gpus-per-task`, its own "
+        "where all are seen, 0 where it is masked to one",
+        starters=("srun",),
+    ),
     # the cluster environments of Lightning (2.6.6, environments/slurm.py)
-    "lightning": Launcher(has_template=True),
+    "lightning": Launcher(
+        adds="`SLURM_NTASKS_PER_NODE` of the step, without which Lightning refuses "
+        "`--ntasks`",
+    ),
     "mpi": Launcher(
+        adds="nothing; srun's `--mpi=` must be known, `mpiexec` brings its own PMI",
         starters=("srun", "pbs"),
-        begins={"mpirun": ("mpirun", "mpiexec")},
         takes_any=True,
         needs_pmi=True,
     ),
-    "transformers": Launcher(),
+    "transformers": Launcher(
+        adds="nothing: its Trainer reads the usual variables",
+    ),
     # servers, and what is a node of a cluster of its own
     "whole-node": Launcher(
+        adds="nothing; for servers (`vllm serve`), and what is a node of another "
+        "cluster (`ray start`)",
         is_whole=True,
-        begins={
-            "vllm": (
-                "vllm serve",
-                "vllm.entrypoints.openai.api_server",
-                "vllm.entrypoints.api_server",
-            ),
-            "sglang": ("sglang serve", "sglang.launch_server"),
-            "ray": (
-                "ray start",
-                "ray symmetric-run",
-                "ray.scripts.scripts start",
-                "ray.scripts.scripts symmetric-run",
-            ),
-        },
         takes_any=True,
     ),
 }
-# Launchers by how commands begin: name, what their options are called, the beginnings.
-BEGINNINGS = tuple(
-    (launcher, entry, beginnings)
-    for launcher, each in LAUNCHERS.items()
-    for entry, beginnings in each.begins.items()
-)
+# Whose own options a profile can give, each under ``launch.NAME``.
+HAVE_OPTIONS = (*OWN, *(name for name, each in LAUNCHERS.items() if each.own_options))
 AGENTS = tuple(name for name, each in LAUNCHERS.items() if each.is_agent)
 # What a profile may allow; each of the others goes with one of these.
 ALLOWABLE = (*STARTERS, AGENTS[0])

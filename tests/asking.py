@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from envcfg.runtimes import NAMES, runtime
+
 # Options by profile; the GPUs are those of whole nodes.
 NEEDED: dict[str, tuple[str, ...]] = {
     "abci3": ("--partition", "rt_HF", "--request-arg=-P=gaa50000"),
@@ -55,17 +57,7 @@ NEEDED: dict[str, tuple[str, ...]] = {
 
 
 # An image by runtime, of a form that it takes.
-IMAGES: dict[str, str] = {
-    "apptainer": "/images/pytorch.sif",
-    "ce": "/images/pytorch.toml",
-    "charliecloud": "/images/pytorch",
-    "docker": "docker.io/me/pytorch:2.9",
-    "podman": "docker.io/me/pytorch:2.9",
-    "podman-hpc": "docker.io/me/pytorch:2.9",
-    "pyxis": "/images/pytorch.sqsh",
-    "shifter": "docker:me/pytorch:2.9",
-    "singularity": "/images/pytorch.sif",
-}
+IMAGES: dict[str, str] = {name: runtime(name).example for name in NAMES}
 
 
 def asking(profile: str, nodes: int = 1) -> tuple[str, ...]:

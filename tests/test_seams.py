@@ -21,13 +21,13 @@ OWN = {"srun": "SLURM|srun", "slurm": "SLURM", "flux": "FLUX|flux", "local": NOT
 ANY = {"where.sh", "local/local.sh"}
 OTHERS = "PBS|PALS"  # of schedulers that have no folder yet
 WORDS = re.compile(r"\b(SLURM|FLUX|PBS|PALS)_|\bsrun\b|\bflux run\b")
-RECORDS = {"envcfg/launchers.py", "envcfg/schedulers.py"}
+RECORDS = {"envcfg/launchers.py"}
 BACKENDS = {*STARTERS, *schedulers.SCHEDULERS, *LAUNCHERS, *runtimes.NAMES}
 SOURCES = sorted(
     path
     for path in (ROOT / "envcfg").rglob("*.py")
     if path.relative_to(ROOT).as_posix() not in RECORDS
-    and not {"starters", "runtimes"} & set(path.parts)
+    and not {"starters", "runtimes", "schedulers"} & set(path.parts)
 )
 
 

@@ -60,10 +60,10 @@ def _modules(plan: Plan) -> Iterator[str]:
         yield "colons"
     if not plan.command:
         yield "steps"
-        if STARTERS[starter].keeps_hosts:
-            yield "hosts"
-        elif has_module(f"{starter}/steps"):
+        if has_module(f"{starter}/steps"):
             yield f"{starter}/steps"
+        elif "envcfg_chosen" not in module(starter).functions:
+            yield "hosts"  # the starter's module has the job's nodes in ENVCFG_HOSTS
     if is_by_interface(plan):
         yield f"{starter}/interface"
     if plan.modules:

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from envcfg.datafile import is_data, read_text
 from envcfg.digest import sha256_of
+from envcfg.starters import STARTERS
 
 _FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "modules")
 _HEAD = "# envcfg module "
@@ -67,8 +68,5 @@ def render_module(name: str) -> str:
 
 def _path(name: str) -> str:
     # A starter's folder holds the module that is named for it.
-    file = name if "/" in name or name not in _STARTERS else f"{name}/{name}"
+    file = f"{name}/{name}" if name in STARTERS else name
     return os.path.join(_FOLDER, f"{file}.sh")
-
-
-_STARTERS = ("srun", "flux", "pbs", "local")

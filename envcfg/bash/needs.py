@@ -192,11 +192,11 @@ def _preset_lines(plan: Plan) -> Iterator[str]:
     if own:
         yield f"  envcfg_preset 'profile: set in each task' {' '.join(own)}\n"
     preset: list[str] = []
-    meeting = () if starter.meets_outside else ("MASTER_ADDR", "MASTER_PORT")
+    meeting = ("MASTER_ADDR", "MASTER_PORT") if starter.spans_nodes else ()
     for name in (*meeting, *contract_names(plan)):
         if all(each.name != name for each in plan.settings):
             # The scheduler's own words on the job are nobody's wish for this step.
-            told = starter.prefix and name.startswith(starter.prefix)
+            told = starter.names.prefix and name.startswith(starter.names.prefix)
             if name == "MASTER_ADDR":
                 yield '  envcfg_preset "default: the step\'s first node" MASTER_ADDR\n'
             elif not told:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os.path
 
-from envcfg.datafile import read_text
+from envcfg.datafile import is_data, read_text
 
 _TEMPLATES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "templates")
 _WIDTH = 88
@@ -18,6 +18,11 @@ def template(name: str) -> str:
     """
     text = read_text(os.path.join(_TEMPLATES, f"{name}.sh"))
     return text.partition("\n")[2].lstrip("\n")  # the first line is for shellcheck
+
+
+def has_template(name: str) -> bool:
+    """Tell whether there is such a template."""
+    return is_data(os.path.join(_TEMPLATES, f"{name}.sh"))
 
 
 def title(text: str) -> str:

@@ -77,7 +77,7 @@ def run(
     with Budget(one_line(options.file), seconds=30, megabytes=1000):
         report = parse_report(_read(options.file), options.file)
         known = report.rank if options.all else load_variables()
-        prefixes = {each.prefix for each in STARTERS.values() if each.prefix}
+        prefixes = {each.names.prefix for each in STARTERS.values()} - {""}
         rows = rows_of(report, known, prefixes)
         findings = environment_findings(rows)
     if options.format:

@@ -117,7 +117,7 @@ def run(
     from envcfg.log.expectations import expectations_of
 
     wanted = Wanted(
-        hosts=_hosts(starter.node_names),
+        hosts=_hosts(starter.looking.hosts),
         interfaces=(profile.node.nics if profile.node else ())
         or (expect.interfaces if expect else ()),
         gpus=profile.node.gpus if profile.node else None,

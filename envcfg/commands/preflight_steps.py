@@ -55,12 +55,12 @@ class Steps:
         import time
 
         starter = self._starter
-        own = {starter.own: starter.apart} if starter.own else {}
+        own = {starter.own: starter.looking.apart} if starter.own else {}
         devices = [f"device={each}" for each in self._wanted.devices]
         folders = [f"folder={each}" for each in self._folders()]
         command = PREFLIGHT.command(*devices, *folders)
         script = self._script(command, ranks=1, more=own)
-        shares = starter.share_names
+        shares = starter.looking.shares
         env = {name: os.environ[name] for name in os.environ if name not in shares}
         reader = NodeReader(self._wanted.hosts)
         progress = NodeProgress(self._wanted.hosts, self._limits, time.monotonic())
@@ -74,7 +74,7 @@ class Steps:
             _pass_on(end)
             msg = "no node has answered: the step could not start"
             raise JobError(msg, hint="what it said stands above")
-        ended = ended_tasks(end.errors, starter.ended)
+        ended = ended_tasks(end.errors, starter.looking.ended)
         if ended:
             _pass_on(end)
         return reader.answers, self._by_name(ended)
@@ -116,7 +116,7 @@ class Steps:
         return seen._replace(
             ranks=reader.answers,
             world=reader.world,
-            tasks=self._by_name(ended_tasks(end.errors, self._starter.ended)),
+            tasks=self._by_name(ended_tasks(end.errors, self._starter.looking.ended)),
             code=end.code,
             has_ranks=True,
             log=log.report(expect),

@@ -16,8 +16,8 @@ class Topic(NamedTuple):
 
     Attributes:
         name: as a heading has it.
-        rules: ids of findings, or patterns of them, whose words stand elsewhere: rules of
-            logs and known stacks.
+        rules: ids of findings, or patterns of them, whose words stand elsewhere: known
+            stacks, and rules of logs whose file belongs to another topic.
         says: ids of findings that write their own words, each with what it means.
         background: what one has to know to understand them.
         look: commands and places that show more.
@@ -59,8 +59,15 @@ def load_topics() -> list[Topic]:
     ]
 
 
-def find_topic(topics: list[Topic], finding: str) -> Topic | None:
-    """Return the topic of a finding by its id: the one that names it most exactly."""
+def find_topic(topics: list[Topic], finding: str, file: str = "") -> Topic | None:
+    """Return the topic of a finding by its id: the one that names it most exactly.
+
+    Args:
+        topics: all that there are.
+        finding: its id.
+        file: the topic of the file in which its rule stands, which counts where no topic
+            names the finding.
+    """
     from fnmatch import fnmatchcase
 
     found = [
@@ -69,4 +76,6 @@ def find_topic(topics: list[Topic], finding: str) -> Topic | None:
         for pattern in (*topic.rules, *topic.says)
         if fnmatchcase(finding, pattern)
     ]
-    return topics[max(found)[1]] if found else None
+    if found:
+        return topics[max(found)[1]]
+    return next((each for each in topics if each.name == file), None)

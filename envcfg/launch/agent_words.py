@@ -14,7 +14,7 @@ SCRIPT = frozenset(("-m", "--module", "--no-python"))
 _PYTHON = ("python3", "-u")  # as these launchers start a script
 
 # What says in a job how many GPUs its nodes have.
-_GPUS = frozenset(name for each in STARTERS.values() for name in each.gpu_names)
+_GPUS = frozenset(name for each in STARTERS.values() for name in each.names.gpus)
 
 
 class Split(NamedTuple):

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 
 from envcfg.findings import Finding, Severity
 from envcfg.launch.plan import Options
-from envcfg.launch.recognise import launcher_of
-from envcfg.launchers import BEGINNINGS, LAUNCHERS
+from envcfg.launch.recognise import beginnings, launcher_of
+from envcfg.launchers import LAUNCHERS
 
 # Of a wrapper's options those whose value could be called like a program.
 _NAMING = frozenset(("-n", "--name", "-o", "--output", "--python"))
@@ -70,8 +70,8 @@ def look_inside(options: Options) -> tuple[Options, list[Finding]]:
 
 
 def _may_hold_launcher(command: Sequence[str]) -> bool:
-    """Tell whether it is worth a look; no data is read for it."""
-    names = {each.split()[0] for _, _, several in BEGINNINGS for each in several}
+    """Tell whether it is worth a look; no YAML is read for it."""
+    names = {beginning.split()[0] for beginning in beginnings()}
     return any(name in word for word in command[1:] for name in names)
 
 

@@ -8,13 +8,11 @@ from envcfg import runtimes
 from envcfg.findings import Finding
 from envcfg.launch.container import asks_runtime, named_runtimes
 from envcfg.launch.plan import Container, Options, Plan, Planned
-from envcfg.profile.conditions import FACTS
+from envcfg.profile.conditions import FACTS, VERSIONS
 from envcfg.profile.facts import Fact
 from envcfg.profile.model import Profile
 from envcfg.profile.words import format_word
 from envcfg.starters import STARTERS
-
-VERSIONS = frozenset(name for name, kind in FACTS.items() if kind == "version")
 
 
 def unknown_notes(unknown: Mapping[str, list[str]]) -> Iterable[Finding]:
@@ -26,7 +24,7 @@ def unknown_notes(unknown: Mapping[str, list[str]]) -> Iterable[Finding]:
             severity="note",
             subject=names,
             message=f"depends on {fact}, which is not known; the cautious choice is taken",
-            fix=f"state it, as in --fact {fact}={_example(fact)}",
+            fix=f"state it, as in --fact {fact}={FACTS[fact].example}",
         )
 
 
@@ -57,19 +55,6 @@ def first_values(planned: Mapping[str, Planned]) -> dict[str, str]:
         for branch in each.branches[:1]
         if branch.value is not None
     }
-
-
-def _example(fact: str) -> str:
-    known = {
-        "cuda": "12.8",
-        "plugin": "1.14.2",
-        "nccl": "2.24.3",
-        "rccl": "2.22.3",
-        "torch": "2.6.0",
-        "architecture": "aarch64",
-    }
-    kind = {"version": "6.2.4", "integer": "2", "text": "NAME"}[FACTS[fact]]
-    return known.get(fact, kind)
 
 
 def masking_notes(

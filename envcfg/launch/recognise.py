@@ -6,14 +6,17 @@ options that the job decides are left out, with a note. What options there are i
 """
 
 from collections.abc import Collection, Mapping, Sequence
+from functools import cache
 from typing import Any
 
+from envcfg.datafile import knowledge_path, load_knowledge_file, read_text
 from envcfg.errors import UsageError
 from envcfg.findings import Finding
 from envcfg.launch.plan import Options
-from envcfg.launchers import BEGINNINGS, LAUNCHERS
+from envcfg.launchers import LAUNCHERS
 from envcfg.starters import STARTERS
 
+_BEGINS = "  begins: ["
 _PYTHON_VALUES = frozenset(("-W", "-X", "--check-hash-based-pycs"))
 
 
@@ -114,19 +117,27 @@ def launcher_of(
     name = command[0].rpartition("/")[2] if command else ""
     module = _interpreter(name, command)[1]
     given = module or (name, *command[1:])
-    for launcher, entry, beginnings in BEGINNINGS:
-        for beginning in beginnings:
-            words = tuple(beginning.split())
-            if tuple(given[: len(words)]) != words or ("." in beginning) != bool(
-                module
-            ):
-                continue
-            from envcfg.datafile import load_knowledge_file
-
-            known = load_knowledge_file("launchers.yaml")[entry]
-            named = {"launcher": launcher, "begins": beginnings}
-            return {**known, **named}, given[len(words) :]
+    for beginning in beginnings():
+        words = beginning.split()
+        if tuple(given[: len(words)]) == (*words,) and ("." in beginning) == bool(
+            module
+        ):
+            known = load_knowledge_file("launchers.yaml").values()
+            entry = next(each for each in known if beginning in each["begins"])
+            return entry, given[len(words) :]
     return None
+
+
+@cache
+def beginnings() -> Sequence[str]:
+    """Return how commands begin that name a launcher, as ``launchers.yaml`` has them.
+
+    Only these lines of it are read: most commands begin with no launcher, and reading YAML
+    takes longer than all that is done with them.
+    """
+    lines = read_text(knowledge_path("launchers.yaml")).splitlines()
+    lists = (each[len(_BEGINS) : -1] for each in lines if each.startswith(_BEGINS))
+    return [beginning for each in lists for beginning in each.split(", ")]
 
 
 def _interpreter(

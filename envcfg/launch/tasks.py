@@ -116,7 +116,8 @@ def has_contract(
     """Tell whether ranks must be told what their library reads; not if a PMI tells it."""
     known = LAUNCHERS[launcher]
     by_pmi = known.may_use_pmi and _names_pmi(started, starter)
-    return known.has_template and not known.is_agent and not by_pmi
+    is_told = launcher not in STARTERS and not known.is_agent
+    return is_told and not by_pmi
 
 
 def _names_pmi(started: tuple[PlannedArgument, ...], starter: str) -> bool:

@@ -48,6 +48,7 @@ class Rule(NamedTuple):
         samples: whole lines that match this rule and no other.
         counter: whole lines that this rule does not match.
         gates: of its file; a line without one is not even looked at.
+        topic: of its file: what stands behind it, where no topic names it itself.
     """
 
     id: str
@@ -71,6 +72,7 @@ class Rule(NamedTuple):
     samples: tuple[str, ...] = ()
     counter: tuple[str, ...] = ()
     gates: tuple[str, ...] = ()
+    topic: str = ""
 
 
 class Match(NamedTuple):
@@ -161,7 +163,7 @@ def load_rules(folder: str = FOLDER) -> list[Rule]:
     names = sorted(name for name in names_in(folder) if name.endswith(".yaml"))
     files = load_kept("rules", [os.path.join(folder, name) for name in names])
     return [
-        _rule(each, name, tuple(data.get("gates", ())))
+        _rule(each, name, tuple(data.get("gates", ())), data["topic"])
         for name, data in zip(names, files, strict=True)
         for each in data["rules"]
     ]
@@ -183,10 +185,10 @@ def stack_rules() -> list[Rule]:
     ]
 
 
-def _rule(data: dict[str, Any], where: str, gates: tuple[str, ...]) -> Rule:
+def _rule(data: dict[str, Any], where: str, gates: tuple[str, ...], topic: str) -> Rule:
     if unknown := set(data) - set(KEYS):
         msg = f"{where}: {data.get('id')}: unknown {sorted(unknown)}"
         raise ValueError(msg)
     for name in ("explains", "unless", "samples", "counter"):
         data[name] = tuple(data.get(name, ()))
-    return Rule(**data, gates=gates)
+    return Rule(**data, gates=gates, topic=topic)

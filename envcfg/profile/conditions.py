@@ -13,21 +13,56 @@ from typing import NamedTuple
 from envcfg import runtimes
 from envcfg.launchers import LAUNCHERS
 
-# What a condition may ask for. The kind decides how values compare.
-FACTS: Mapping[str, str] = {
-    "architecture": "text",  # of the image: x86_64, aarch64
-    "container": "text",  # file name of the image, or its URI
-    "cuda": "version",
-    "launcher": "text",
-    "libfabric": "version",
-    "nccl": "version",
-    "nodes": "integer",  # nodes of the job
-    "plugin": "version",  # aws-ofi-nccl or aws-ofi-rccl in the image
-    "rccl": "version",
-    "rocm": "version",
-    "runtime": "text",
-    "torch": "version",
+
+class Asked(NamedTuple):
+    """What a condition may ask for.
+
+    Attributes:
+        kind: ``version``, ``integer`` or ``text``; it decides how values compare.
+        about: what it is, and how a test on it looks, for editors and pages.
+        example: a value of it, for hints.
+    """
+
+    kind: str
+    about: str
+    example: str = "6.2.4"
+
+
+FACTS: Mapping[str, Asked] = {
+    "architecture": Asked(
+        "text", "Globs on the image's architecture: x86_64, aarch64.", "aarch64"
+    ),
+    "container": Asked(
+        "text",
+        "Globs on the image's file name: lumi-multitorch*, a*|b*, !other*.",
+        "NAME",
+    ),
+    "cuda": Asked("version", "CUDA of the image.", "12.8"),
+    "launcher": Asked(
+        "text", "Globs on the launcher, such as srun or torchrun|accelerate.", "NAME"
+    ),
+    "libfabric": Asked("version", "libfabric of the image."),
+    "nccl": Asked("version", "NCCL of the image.", "2.24.3"),
+    "nodes": Asked(
+        "integer", "Nodes of the job: 1, >1. Decided in the job, unless stated.", "2"
+    ),
+    "plugin": Asked(
+        "version",
+        "The plugin between NCCL or RCCL and libfabric: aws-ofi-nccl, aws-ofi-rccl.",
+        "1.14.2",
+    ),
+    "rccl": Asked("version", "RCCL of the image.", "2.22.3"),
+    "rocm": Asked(
+        "version", "ROCm of the image: <6.2, >=6,<7; 7 stands for every 7.x."
+    ),
+    "runtime": Asked(
+        "text",
+        "Globs on the kind of runtime: pyxis, ce|apptainer; apptainer is singularity, too.",
+        "NAME",
+    ),
+    "torch": Asked("version", "PyTorch of the image.", "2.6.0"),
 }
+VERSIONS = frozenset(name for name, each in FACTS.items() if each.kind == "version")
 IN_JOB = frozenset({"nodes"})
 CHOSEN = ("launcher", "runtime")  # by options, so that nobody states them
 # Texts of which only some are known.
@@ -36,6 +71,7 @@ _NAMES: Mapping[str, Callable[[], Collection[str]]] = {
     "runtime": lambda: (*runtimes.kinds(), "none"),
 }
 
+_VERSION = Asked("version", "")  # how what is no fact is read
 _COMPARISONS = ("<=", ">=", "==", "!=", "<", ">")  # the longer ones first
 _MOST_DIGITS = 9
 
@@ -98,7 +134,7 @@ def parse_tests(fact: str, text: str) -> list[Test]:
     Raises:
         ValueError: with a sentence, if *text* is none of these.
     """
-    kind = FACTS[fact]
+    kind = FACTS[fact].kind
     if kind == "text":
         test = Test(fact, "glob", text)
         if fact in _NAMES:
@@ -113,7 +149,7 @@ def parse_comparisons(fact: str, text: str) -> list[Test]:
     Raises:
         ValueError: with a sentence, if *text* is none.
     """
-    kind = FACTS.get(fact, "version")
+    kind = FACTS.get(fact, _VERSION).kind
     tests = []
     for part in text.split(","):
         said = part.strip()
@@ -136,7 +172,7 @@ def _check_names(test: Test) -> None:
 
 def fact_problem(fact: str, value: str) -> str | None:
     """Return what is wrong with *value* for this fact, as a sentence, or None."""
-    kind = FACTS.get(fact, "version")
+    kind = FACTS.get(fact, _VERSION).kind
     if kind == "version" and not all(map(_is_number, value.split("."))):
         return f"{value!r} is no version: expected numbers and dots, as in 6.2.4"
     if kind == "integer" and not _is_number(value):
@@ -153,7 +189,7 @@ def usable_versions(values: Mapping[str, str]) -> dict[str, str]:
     return {
         name: value
         for name, value in values.items()
-        if FACTS.get(name) == "version" and fact_problem(name, value) is None
+        if name in VERSIONS and fact_problem(name, value) is None
     }
 
 

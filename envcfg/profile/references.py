@@ -46,7 +46,7 @@ def clashing_references(
         has_scratch: whether there is a place for node-local caches.
     """
     starters = [STARTERS[each] for each in launchers if each in STARTERS]
-    told = {name: each.name for each in starters for name in each.shared_names}
+    told = {name: each.name for each in starters for name in each.names.shared}
     for name, values in words.items():
         if name in told:
             what = f"{name} is each rank's own under {told[name]} and cannot be set"
@@ -70,7 +70,7 @@ def _reference(
 ) -> tuple[str, str] | None:
     if ref == "HOSTNAME":
         starters = [STARTERS[each] for each in launchers if each in STARTERS]
-        names = {each.node_name for each in starters if each.spans_nodes}
+        names = {each.names.node for each in starters if each.spans_nodes}
         name = names.pop() if len(names) == 1 else "NODE_RANK"
         return "the batch host's in every rank", f"use ${{{name}}}"
     if ref in TASK and (agent := next((a for a in AGENTS if a in launchers), None)):

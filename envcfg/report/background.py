@@ -88,7 +88,7 @@ def find_behind(
         rules: of logs, by their ids; they say what is the reason of what.
         known: the known variables.
     """
-    topic = find_topic(topics, found.id)
+    topic = find_topic(topics, found.id, _file_topic(found))
     named = dict.fromkeys(_NAME.findall("\n".join(_words(found))))
     more = topic.variables if topic else ()
     variables = [
@@ -179,7 +179,7 @@ def listing(found: Sequence[Explainable], topics: list[Topic]) -> Iterator[Line]
         if isinstance(each, LintRule):
             name = f"lint: {each.group}"
         else:
-            topic = find_topic(topics, each.id)
+            topic = find_topic(topics, each.id, _file_topic(each))
             name = topic.name if topic else "others"
         groups.setdefault(name, []).append(each)
     for number, (name, members) in enumerate(groups.items()):
@@ -187,6 +187,10 @@ def listing(found: Sequence[Explainable], topics: list[Topic]) -> Iterator[Line]
         yield "bold", name
         for each in members:
             yield "", f"  {each.id:<34} {_meaning(each)}"
+
+
+def _file_topic(found: Ruled) -> str:
+    return found.topic if isinstance(found, Rule) else ""
 
 
 def _meaning(found: Ruled) -> str:

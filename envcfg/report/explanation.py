@@ -104,7 +104,9 @@ def lint_data(rule: LintRule) -> dict[str, object]:
 
 def rule_data(rule: Rule) -> dict[str, object]:
     """Return a rule for JSON."""
-    return {"kind": "rule", **rule._asdict()}
+    found = {"kind": "rule", **rule._asdict()}
+    del found["topic"]  # that of its file; the one that counts is behind it
+    return found
 
 
 def variable_data(found: Explained) -> dict[str, object]:

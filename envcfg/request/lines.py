@@ -17,6 +17,8 @@ from envcfg.request.rules import Line, option_in
 from envcfg.request.shape import Asked, Shape
 from envcfg.schedulers import SCHEDULERS
 
+_CORES = "--cpus-per-task"  # told again even where a job may not ask for it
+
 
 class Repeat(NamedTuple):
     """A variable by which srun is told again what it does not take over."""
@@ -139,16 +141,17 @@ def repeats(profile: Profile, shape: Shape, lines: Sequence[Line]) -> Iterator[R
     """Yield what srun must be told again, by the variables that it reads."""
     if profile.request is None:
         return
-    scheduler = SCHEDULERS[profile.request.scheduler]
+    told_by = SCHEDULERS[profile.request.scheduler].told_by
     values = {line.option: line.value for line in lines}
     for option, rule in profile.rules.items():
-        name = scheduler.told_by.get(option)
-        if rule and rule.rule == "repeat" and name and option in values:
-            value = (Ref(name, str(values[option])),)
-            yield Repeat(name, value, rule.reason.why)
-    rule = profile.rules.get("--cpus-per-task")
+        if not rule or rule.rule != "repeat" or option not in values:
+            continue
+        if option in told_by and option != _CORES:
+            known, told = told_by[option]
+            yield Repeat(told, (Ref(known, str(values[option])),), rule.reason.why)
+    rule = profile.rules.get(_CORES)
     again = rule and rule.rule in {"repeat", "must not"} and shape.cores_per_task
-    if rule and again and scheduler.cores_told:
-        known, told = scheduler.cores_told
+    if rule and again and _CORES in told_by:
+        known, told = told_by[_CORES]
         value = (Ref(known, str(shape.cores_per_task)),)
         yield Repeat(told, value, rule.reason.why)

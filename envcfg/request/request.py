@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -23,7 +22,8 @@ from envcfg.request.rules import (
     with_disk,
 )
 from envcfg.request.shape import Asked, RequestError, Shape, refused, shape_of
-from envcfg.schedulers import NONE, SCHEDULERS, Scheduler
+from envcfg.schedulers import NONE, SCHEDULERS
+from envcfg.schedulers.model import Scheduler
 
 
 class Request(NamedTuple):
@@ -124,7 +124,7 @@ def _is_told(profile: Profile, scheduler: str, shape: Shape) -> bool:
     """Tell whether the starter knows by itself how many tasks a node is to have."""
     if shape.tasks == 1:
         return True
-    if SCHEDULERS[scheduler].tells_tasks:
+    if "--ntasks-per-node" in SCHEDULERS[scheduler].told_by:
         return shape.asks_tasks
     return profile.node is not None and shape.tasks == profile.node.gpus
 
@@ -144,22 +144,18 @@ def _lacking(scheduler: Scheduler, asked: Asked) -> Iterator[Finding]:
             yield refused(
                 f"{flag} is Slurm's, and this is {scheduler.title}", f"leave out {flag}"
             )
-    array, output = asked.named.get("--array"), asked.named.get("--output")
-    if array and not re.fullmatch(scheduler.array, array):
-        yield refused(
-            f"--array {array}: {scheduler.title} takes one range", "as in 0-9 or 0-9:2"
-        )
-    if output and scheduler.output is None and re.search("%(?!x)", output):
-        yield refused(
-            f"--log {output}: {scheduler.title} fills in %x alone, the job's name",
-            "leave --log out: the job's own number is in the name then",
-        )
+    asking: list[tuple[str, str | None]] = [
+        (option, asked.named[option])
+        for option in ("--array", "--output")
+        if asked.named.get(option)
+    ]
     for word in asked.extra:
-        if not (scheduler.by_letter or word.startswith("--")):
-            yield refused(
-                f"--request-arg={word}: {scheduler.title}'s options have long names here",
-                "write it as --reservation=NAME",
-            )
+        if not word.startswith("--"):  # check_extra looks at those of long names
+            option, equals, text = word.partition("=")
+            asking.append((option, text if equals else None))
+    for option, value in asking:
+        if refusal := scheduler.refuse(option, value):
+            yield refused(refusal.why.format(scheduler.title), refusal.fix)
 
 
 def _late(asked: Asked) -> Iterator[Finding]:

@@ -56,6 +56,10 @@ _INSTEAD = {
 }
 
 
+# Options that name a queue, or a part of one.
+_QUEUES = ("--partition", "--qos", "--constraint")
+
+
 def option_in(profile: Profile, option: str) -> str:
     """Return the name of Slurm's *option* in the rules of *profile*."""
     known = SCHEDULERS.get(profile.request.scheduler) if profile.request else None
@@ -72,8 +76,10 @@ def taken_from_rules(
     taken: dict[str, str] = {}
     findings = []
     known_by = SCHEDULERS.get(profile.request.scheduler) if profile.request else None
-    options = (*known_by.taken, *known_by.resources) if known_by else ()
-    for option in options:
+    if known_by is None:
+        return taken, []
+    queues = [each for each in _QUEUES if each not in known_by.lacks]
+    for option in (*queues, *known_by.resources):
         name = option_in(profile, option)
         rule = profile.rules.get(name)
         given = option in asked.named or _in_extra(asked, name)
@@ -83,7 +89,7 @@ def taken_from_rules(
         if value is None:
             continue
         taken[option] = value
-        if known_by and option in known_by.taken:
+        if option in queues:
             others = [*map(quote, rule.others), *known_queues(profile, option)]
             others = [each for each in others if each != value]
             named = f": {', '.join(others)}" if others else ""

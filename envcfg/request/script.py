@@ -9,13 +9,14 @@ from typing import NamedTuple
 from envcfg import __version__
 from envcfg.bash.host import BEGINNING, render_inline
 from envcfg.bash.modules import render_module
-from envcfg.bash.pieces import template, title
+from envcfg.bash.pieces import has_template, template, title
 from envcfg.bash.quoting import quote, quote_directive, quote_word
 from envcfg.launch.plan import Plan
 from envcfg.mark import marked
 from envcfg.profile.words import quote_comment
 from envcfg.request.request import Request
-from envcfg.schedulers import SCHEDULERS, Directive, JobNames
+from envcfg.schedulers import SCHEDULERS
+from envcfg.schedulers.model import Directive, JobNames
 
 _WIDTH = 88
 
@@ -42,18 +43,17 @@ class Script(NamedTuple):
 
 def render_job(script: Script) -> str:
     """Return the job script, with a line that says whose it is and shows later edits."""
-    beginning = SCHEDULERS[script.request.scheduler].beginning
+    scheduler = script.request.scheduler
     parts = [
         "\n".join(_header(script)),
         "\n".join(_directives(script)),
         *map(render_module, BEGINNING if script.inline else BEGINNING[:1]),
-        template(beginning) if beginning else "",
+        template(f"{scheduler}/begin") if has_template(f"{scheduler}/begin") else "",
         "\n".join(_repeats(script.request)),
         _start(script),
     ]
-    again = SCHEDULERS[script.request.scheduler].template
-    if script.signal and again:
-        parts.append(template(again))
+    if script.signal and has_template(f"{scheduler}/requeue"):
+        parts.append(template(f"{scheduler}/requeue"))
         command = f"envcfg_run {_words(script.plan.command)}"
         start = command if script.inline else "envcfg_start"
         parts.append(f"envcfg_job {script.signal} {start}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from envcfg.bind import Bind, escaped
-from envcfg.runtimes.model import Runtime
+from envcfg.runtimes.model import Row, Runtime
 
 
 def is_reference(text: str) -> bool:
@@ -46,9 +46,13 @@ def format_bind(bind: Bind) -> str:
 
 RUNTIME = Runtime(
     name="apptainer",
-    program="apptainer",
-    template="apptainer",
-    kind="apptainer",
+    sign="apptainer",
+    example="/images/pytorch.sif",
+    row=Row(
+        image="a file, a folder, a URI",
+        environment="passes, unless `--cleanenv` or the like",
+        tried="on the test cluster, 1.4",
+    ),
     is_reference=is_reference,
     is_pulled=is_pulled,
     misspelt=misspelt,

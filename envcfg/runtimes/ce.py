@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 
 from envcfg.runtimes import pyxis
-from envcfg.runtimes.model import Runtime, Trouble
+from envcfg.runtimes.model import Row, Runtime, Trouble
 
 _ANNOTATION = r"--annotation=[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*=.*"
 
@@ -16,11 +16,6 @@ _ANNOTATION = r"--annotation=[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*=.*"
 def is_reference(image: str) -> bool:
     """Tell whether *image* is a name: in a registry, or of an EDF in the search path."""
     return pyxis.is_reference(image) and not image.endswith(".toml")
-
-
-def is_pulled(image: str) -> bool:  # noqa: ARG001 # as records want it
-    """Return False: what it pulls is kept in the user's own store, for all nodes."""
-    return False
 
 
 def refuse(image: str) -> Trouble | None:
@@ -46,15 +41,18 @@ def refuse_argument(word: str) -> Trouble | None:
 
 RUNTIME = Runtime(
     name="ce",
-    program="",
-    option="--environment",
+    sign="--environment",
+    example="/images/pytorch.toml",
+    row=Row(
+        image="the name or file of an environment (EDF), a squashfs file, a name "
+        "in a registry",
+        environment="passes; the image's wins",
+        tried="a stand-in that keeps its rules, on the test cluster",
+    ),
     filed=("--annotation=",),
     described=(".toml",),
-    starters=("srun",),
-    template="ce",
-    kind="ce",
     is_reference=is_reference,
-    is_pulled=is_pulled,
+    # What it pulls is kept in the user's own store, for all nodes: is_pulled is never.
     refuse=refuse,
     refuse_argument=refuse_argument,
     # What the file says is handed to Pyxis, which CE is made of.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from envcfg.bind import Bind
-from envcfg.runtimes.model import ARCHIVES, SQUASHED, Runtime, Trouble
+from envcfg.runtimes.model import ARCHIVES, SQUASHED, Row, Runtime, Trouble, never
 
 
 def refuse(image: str) -> Trouble | None:
@@ -47,18 +47,16 @@ def format_bind(bind: Bind) -> str:
     return f"{bind.source}:{bind.target or bind.source}"
 
 
-def no_reference(image: str) -> bool:  # noqa: ARG001 # as records want it
-    """Return False: it opens every image as a path."""
-    return False
-
-
 RUNTIME = Runtime(
     name="charliecloud",
-    program="ch-run",
-    template="charliecloud",
-    kind="charliecloud",
-    is_reference=no_reference,
-    is_pulled=no_reference,
+    sign="ch-run",
+    example="/images/pytorch",
+    row=Row(
+        image="a folder, a squashfs file",
+        environment="passes, `PATH` too",
+        tried="on the test cluster, 0.31",
+    ),
+    is_reference=never,  # it opens every image as a path
     refuse=refuse,
     doubt=doubt,
     format_bind=format_bind,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from envcfg.runtimes import podman
-from envcfg.runtimes.model import Trouble
+from envcfg.runtimes.model import Row, Trouble
 
 
 def refuse(image: str) -> Trouble | None:
@@ -25,8 +25,13 @@ def _import(folder: str) -> str:
 
 RUNTIME = podman.RUNTIME._replace(
     name="docker",
-    program="docker",
-    kind="docker",
+    sign="docker",
+    row=Row(
+        image="a name",
+        environment="none passes",
+        tried="not: no daemon was there; only what is generated is looked at",
+    ),
+    same_module="podman",
     refuse=refuse,
     pull="pull it before: docker pull IMAGE",
 )

@@ -17,12 +17,26 @@ class Trouble(NamedTuple):
     fix: str
 
 
-def _fine(text: str) -> Trouble | None:  # noqa: ARG001 # as records want it
+def _nothing(text: str) -> None:  # noqa: ARG001 # as records want it
     return None
 
 
-def _right(image: str) -> str | None:  # noqa: ARG001
-    return None
+def always(image: str) -> bool:  # noqa: ARG001
+    """Return True."""
+    return True
+
+
+def never(image: str) -> bool:  # noqa: ARG001
+    """Return False."""
+    return False
+
+
+class Row(NamedTuple):
+    """What docs/runtimes.md says of a runtime: a cell for each column of its table."""
+
+    image: str
+    environment: str
+    tried: str
 
 
 class Runtime(NamedTuple):
@@ -30,14 +44,17 @@ class Runtime(NamedTuple):
 
     Attributes:
         name: also that of its module, in which a dash is an underscore.
-        program: its name on PATH; empty where an option of srun enters the container.
-        option: that option, by which it is known that the runtime is there.
+        sign: by what it shows that it is there: its program on PATH, or the option by
+            which srun enters the container.
+        example: an image of a form that it takes.
+        row: of it in docs/runtimes.md.
+        same_kind: the runtime whose kind it is; else it is one of its own. Those of one
+            kind take the same images and arguments, and share a module, so that the job
+            can try one after another; conditions call them by it.
+        same_module: the runtime whose module of ``bash/modules/runtimes`` enters its
+            containers; else it has its own.
         filed: how words for it begin that go into a file, not into the launch line.
-        starters: who can start tasks in its containers; empty: all.
         directives: by scheduler, the option of a job that mounts the image once per node.
-        template: of ``bash/modules/runtimes``, which enters a container.
-        kind: those of one kind take the same images and arguments, and share a module, so
-            that the job can try one after another; conditions call them by it.
         is_reference: whether an image's text is to be fetched, not opened as a path.
         is_pulled: whether a job that begins would fetch what the text names.
         format_bind: the text of a bind as this runtime takes it; ValueError: it cannot.
@@ -52,30 +69,50 @@ class Runtime(NamedTuple):
     """
 
     name: str
-    program: str
-    template: str
-    kind: str
+    sign: str
+    example: str
+    row: Row
     is_reference: Callable[[str], bool]
-    is_pulled: Callable[[str], bool]
     format_bind: Callable[[Bind], str]
-    option: str = ""
+    is_pulled: Callable[[str], bool] = never
+    same_kind: str = ""
+    same_module: str = ""
     filed: tuple[str, ...] = ()
-    starters: tuple[str, ...] = ()
     directives: Mapping[str, str] = {}
-    misspelt: Callable[[str], str | None] = _right
-    refuse: Callable[[str], Trouble | None] = _fine
-    refuse_argument: Callable[[str], Trouble | None] = _fine
-    doubt: Callable[[str], Trouble | None] = _fine
+    misspelt: Callable[[str], str | None] = _nothing
+    refuse: Callable[[str], Trouble | None] = _nothing
+    refuse_argument: Callable[[str], Trouble | None] = _nothing
+    doubt: Callable[[str], Trouble | None] = _nothing
     pulled: str = "every rank of the job would pull and unpack this image"
     pull: str = ""
     unpacked: tuple[str, ...] = ("bin", "usr")
     described: tuple[str, ...] = ()
 
+    @property
+    def kind(self) -> str:
+        """What conditions call it."""
+        return self.same_kind or self.name
+
+    @property
+    def template(self) -> str:
+        """The module of ``bash/modules/runtimes`` that enters a container."""
+        return self.same_module or self.kind
+
+    @property
+    def option(self) -> str:
+        """The option of srun that enters the container; empty where a program does."""
+        return self.sign if self.sign.startswith("-") else ""
+
+    @property
+    def program(self) -> str:
+        """Its name on PATH; empty where an option of srun enters the container."""
+        return "" if self.option else self.sign
+
+    @property
+    def starters(self) -> tuple[str, ...]:
+        """Who can start tasks in its containers; empty: all."""
+        return ("srun",) if self.option else ()
+
     def goes_with(self, starter: str) -> bool:
         """Tell whether *starter* can start tasks in its containers."""
         return not self.starters or starter in self.starters
-
-    @property
-    def sign(self) -> str:
-        """By what it shows that it is there: a program, or an option of srun."""
-        return self.program or self.option

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from envcfg.bind import Bind, is_read_only
-from envcfg.runtimes.model import ARCHIVES, SQUASHED, Runtime, Trouble
+from envcfg.runtimes.model import ARCHIVES, SQUASHED, Row, Runtime, Trouble
 
 FOLDER = "--container ./FOLDER"
 
@@ -58,9 +58,14 @@ def _field(text: str) -> str:
 
 RUNTIME = Runtime(
     name="podman",
-    program="podman",
-    template="podman",
-    kind="podman",
+    sign="podman",
+    example="docker.io/me/pytorch:2.9",
+    row=Row(
+        image="a name (`REGISTRY/NAME:TAG`, `localhost/NAME`), a folder",
+        environment="none passes",
+        tried="on the test cluster, 4.3 with runc, as a plain user and, a name, "
+        "as root",
+    ),
     is_reference=is_reference,
     is_pulled=is_pulled,
     refuse=refuse,

@@ -5,23 +5,13 @@ from __future__ import annotations
 import re
 
 from envcfg.bind import Bind, is_read_only
-from envcfg.runtimes.model import Runtime, Trouble
+from envcfg.runtimes.model import Row, Runtime, Trouble, always
 
 # All others it leaves out of a path or a name, and says nothing.
 _KEPT = r"[A-Za-z0-9_.+/-]*"
 # By how their paths begin; whatever follows.
 _OWN = ("/etc", "/var", "/opt/udiImage")
 _NOT_OWN = "/var/tmp/"  # noqa: S108 # nothing is made there
-
-
-def is_reference(image: str) -> bool:  # noqa: ARG001 # as records want it
-    """Return True: it knows names alone."""
-    return True
-
-
-def is_pulled(image: str) -> bool:  # noqa: ARG001
-    """Return False: ``shifterimg pull`` does it, never a job."""
-    return False
 
 
 def refuse(image: str) -> Trouble | None:
@@ -72,12 +62,16 @@ def _lost(text: str) -> str:
 
 RUNTIME = Runtime(
     name="shifter",
-    program="shifter",
-    template="shifter",
-    kind="shifter",
+    sign="shifter",
+    example="docker:me/pytorch:2.9",
+    row=Row(
+        image="a name that `shifterimg pull` has made known: `docker:NAME:TAG`, "
+        "`id:...`",
+        environment="passes, the image's over it",
+        tried="a stand-in that keeps its rules, on the test cluster",
+    ),
     directives={"slurm": "--image"},
-    is_reference=is_reference,
-    is_pulled=is_pulled,
+    is_reference=always,  # and shifterimg pulls them, never a job
     refuse=refuse,
     format_bind=format_bind,
 )

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from envcfg.starters.model import Starter
+from envcfg.starters.model import Looking, Names, Starter
 
 STARTER = Starter(
     name="flux",
+    task="a rank, by `flux run` ([wrap.md](wrap.md#flux))",
     # flux-environment(7), "JOB ENVIRONMENT"
-    task_names=("FLUX_TASK_RANK", "FLUX_TASK_LOCAL_ID"),
-    step_names=("FLUX_JOB_ID", "FLUX_JOB_SIZE", "FLUX_JOB_NNODES", "FLUX_JOB_TMPDIR"),
-    sections=("bundles",),
+    names=Names(
+        task=("FLUX_TASK_RANK", "FLUX_TASK_LOCAL_ID"),
+        step=("FLUX_JOB_ID", "FLUX_JOB_SIZE", "FLUX_JOB_NNODES", "FLUX_JOB_TMPDIR"),
+    ),
+    looking=Looking(hosts=("flux", "hostlist", "--expand", "instance")),
     bundled=("flux",),
-    keeps_hosts=True,
-    node_names=("flux", "hostlist", "--expand", "instance"),
+    starts_agents=False,
 )

@@ -5,5 +5,5 @@ from __future__ import annotations
 from envcfg.starters.model import Starter
 
 STARTER = Starter(
-    name="local", starts_agents=True, meets_outside=True, spans_nodes=False
+    name="local", task="a rank, a process of this machine", spans_nodes=False
 )

@@ -1,15 +1,11 @@
-"""A page for each rule of lint, and their table in docs/lint.md; written if run."""
+"""A page for each rule of lint, and the rows of their table in docs/lint.md."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 
 from envcfg.lint.rule import Rule, Sample, load_rules, unfilled
-from scripts.pages.markdown import code, linked, table, text
-
-DOCS = Path(__file__).parents[2] / "docs"
-_TITLES = "id name severity group".split()
+from scripts.pages.markdown import code, linked, text
 
 
 def rule_pages() -> Mapping[str, str]:
@@ -19,23 +15,11 @@ def rule_pages() -> Mapping[str, str]:
     }
 
 
-def with_table(page: str) -> str:
-    """Return docs/lint.md with its table of rules made anew."""
-    head = next(table(_TITLES, []))
-    before, _, behind = page.partition(f"{head}\n")
-    lines = behind.splitlines(keepends=True)
-    rest = next(n for n, line in enumerate(lines) if not line.startswith("|"))
-    rows = [
-        [
-            f"[{code(rule.id)}](lint/{rule.id}.md)",
-            rule.name,
-            rule.severity,
-            rule.group,
-        ]
-        for rule in load_rules().values()
-    ]
-    made = "".join(f"{line}\n" for line in table(_TITLES, rows))
-    return before + made + "".join(lines[rest:])
+def rule_rows() -> Iterator[list[str]]:
+    """Yield the rows of the table of rules."""
+    for rule in load_rules().values():
+        link = f"[{code(rule.id)}](lint/{rule.id}.md)"
+        yield [link, rule.name, rule.severity, rule.group]
 
 
 def _page(rule: Rule) -> Iterator[str]:
@@ -43,7 +27,7 @@ def _page(rule: Rule) -> Iterator[str]:
     yield ""
     yield (
         f"Severity: {rule.severity}. Group: {rule.group}. Made from "
-        "`envcfg/lint/rules/` by `scripts/rules`; [all rules](../lint.md#rules)."
+        "`envcfg/lint/rules/` by `scripts/derive`; [all rules](../lint.md#rules)."
     )
     for title, said in (
         ("Why", text(rule.why)),
@@ -80,20 +64,3 @@ def _said(sample: Sample) -> str:
 
 def _code(script: str) -> Iterator[str]:
     yield from ("", "```bash", *script.rstrip("\n").split("\n"), "```")
-
-
-def main() -> None:
-    """Write them all; what is no rule's any more goes."""
-    folder, pages = DOCS / "lint", rule_pages()
-    folder.mkdir(exist_ok=True)
-    for path in folder.glob("*.md"):
-        if path.name not in pages:
-            path.unlink()
-    for name, page in pages.items():
-        (folder / name).write_text(page, encoding="utf-8")
-    page = DOCS / "lint.md"
-    page.write_text(with_table(page.read_text(encoding="utf-8")), encoding="utf-8")
-
-
-if __name__ == "__main__":
-    main()

@@ -1,4 +1,4 @@
-"""A manual page for each command, made of its parser; written to man/ if run."""
+"""A manual page for each command, made of its parser."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import os
 import re
 import textwrap
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 
 from argparse_manpage.manpage import Manpage
 
@@ -16,7 +15,6 @@ from envcfg import __version__
 from envcfg.cli import build_parser
 from envcfg.parser import Parser, help_width
 
-FOLDER = Path(__file__).parents[2] / "man"
 _TITLES = {"examples": "EXAMPLES", "exit codes": "EXIT STATUS"}
 _WIDTH = 88  # of usage lines; no page depends on the terminal
 
@@ -160,20 +158,3 @@ def _escaped(text: str) -> str:
 def _guarded(line: str) -> str:
     """Return a line of text that roff does not take for a request."""
     return f"\\&{line}" if line[:1] in {".", "'"} else line
-
-
-def _write() -> None:
-    FOLDER.mkdir(exist_ok=True)
-    pages = man_pages()
-    for path in FOLDER.iterdir():
-        if path.name not in pages:
-            path.unlink()
-    for name, page in pages.items():
-        path = FOLDER / name
-        before = path.read_text(encoding="utf-8") if path.exists() else ""
-        if without_date(before) != without_date(page):
-            path.write_text(page, encoding="utf-8")
-
-
-if __name__ == "__main__":
-    _write()

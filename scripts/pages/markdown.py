@@ -16,6 +16,23 @@ def table(titles: list[str], rows: Iterable[list[str]]) -> Iterator[str]:
     yield from (f"| {' | '.join(row)} |" for row in rows)
 
 
+def with_table(page: str, titles: list[str], rows: Iterable[list[str]]) -> str:
+    """Return a page with the table of these titles made anew.
+
+    Raises:
+        ValueError: the page has no such table.
+    """
+    head = next(table(titles, []))
+    before, found, behind = page.partition(f"{head}\n")
+    if not found:
+        msg = f"no such table: {head}"
+        raise ValueError(msg)
+    lines = behind.splitlines(keepends=True)
+    rest = next((n for n, line in enumerate(lines) if line[:1] != "|"), len(lines))
+    made = "".join(f"{line}\n" for line in table(titles, rows))
+    return before + made + "".join(lines[rest:])
+
+
 def linked(source: str) -> str:
     """Return a source with its addresses as short links."""
     found, at = "", 0

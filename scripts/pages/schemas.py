@@ -1,7 +1,7 @@
 """Schemas that stand alone: each with its name, and with those that it refers to in it.
 
 A schema is written with references to the files beside it, ``findings.schema.json#/...``.
-Run, this gives each its ``$id`` and lays what it refers to into its ``$defs``: it is valid
+This gives each its ``$id`` and lays what it refers to into its ``$defs``: it is valid
 wherever it lies, and nothing is fetched.
 """
 
@@ -70,13 +70,3 @@ def read_schemas(folder: Path = DOCS) -> dict[str, str]:
         path.name.removesuffix(_END): path.read_text(encoding="utf-8")
         for path in sorted(folder.glob(f"*{_END}"))
     }
-
-
-def main() -> None:
-    """Write them all."""
-    for name, text in bundled(read_schemas()).items():
-        (DOCS / f"{name}{_END}").write_text(text, encoding="utf-8")
-
-
-if __name__ == "__main__":
-    main()

@@ -1,13 +1,11 @@
-"""The page about all systems, docs/systems.md, from their profiles; printed if run."""
+"""The page about all systems, docs/systems.md, from their profiles."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable, Iterator, Mapping
 
 from envcfg.profile.catalog import Catalog
 from envcfg.profile.conditions import Condition
-from envcfg.profile.folders import built_in_folder
 from envcfg.profile.model import Argument, Mount, Profile, Setting
 from envcfg.profile.reason import Reason
 from envcfg.profile.scheduler import UNASKED, Billing, Partition, Qos
@@ -17,7 +15,7 @@ from scripts.pages.markdown import code, linked, table, text
 _HEAD = """\
 # Systems
 
-Made from the profiles by `scripts/systems`; correct a profile, not this page. *Verified*
+Made from the profiles by `scripts/derive`; correct a profile, not this page. *Verified*
 says by what a profile was written, and *run* that a job has run with it.
 """
 
@@ -286,7 +284,3 @@ def _reason(reason: Reason) -> list[str]:
 
 def _word(word: Word | None) -> str:
     return code(format_word(word or ()))
-
-
-if __name__ == "__main__":
-    sys.stdout.write(systems_page(Catalog([built_in_folder()])))

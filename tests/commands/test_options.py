@@ -89,26 +89,23 @@ BIND = st.builds(
     Bind, SOME, TEXT, st.lists(SOME, max_size=2).map(tuple), refers=st.just(False)
 )
 
-# Texts that an option takes, where that is not every text, and no choice.
+# Texts that an option takes, where that is not every text, and no choice: by what reads
+# them, and of those that a pattern reads by name.
 TEXTS = {
-    "--ranks": NUMBER,
-    "--bind": st.lists(BIND, min_size=1, max_size=3).map(lambda b: ",".join(map(str, b))),
-    "--set": pairs(NAME, WORD),
-    "--unset": NAME,
-    "--fact": pairs(TEXT.map(lambda text: text.replace("=", "") or "a"), TEXT),
-    "--module": st.sampled_from(["pytorch", "gcc/13.2", "/a/b", "a:b@c~=d+e"]),
-    "--nccl-debug": WORD.filter(bool),
-    "--flight-recorder": WORD.filter(bool),
-    "--profile-rank": st.lists(st.integers(0, 10**9 - 1).map(str), min_size=1).map(",".join),
-    "--report-environment": st.lists(st.integers(0, 10**9 - 1).map(str), min_size=1).map(",".join),
-    **dict.fromkeys(("--nodes", "--gpus", "--gpus-per-node", "--cpus-per-gpu", "--nvme", "--ntasks", "--cpus-per-task"), NUMBER),
+    "number_of": NUMBER,
+    "read_binds": st.lists(BIND, min_size=1, max_size=3).map(lambda b: ",".join(map(str, b))),
+    "read_setting": pairs(NAME, WORD),
+    "read_removal": NAME,
+    "read_pair": pairs(TEXT.map(lambda text: text.replace("=", "") or "a"), TEXT),
+    "read_module": st.sampled_from(["pytorch", "gcc/13.2", "/a/b", "a:b@c~=d+e"]),
+    "read_word": WORD.filter(bool),
+    "read_ranks": st.lists(st.integers(0, 10**9 - 1).map(str), min_size=1).map(",".join),
+    "_plain": PLAIN,
+    "_signal": st.sampled_from(["0", "00120", "TERM@300", "SIGUSR2@60"]),
+    "_argument": st.sampled_from(["--x", "--x=", "--reservation=a=b"]),
     "--mem-per-gpu": st.tuples(NUMBER, st.sampled_from(["", "M", "g", "TB"])).map("".join),
     "--time": st.sampled_from(["90", "5:07", "1:30:00", "2-00", "9999-999999:99:99"]),
-    **dict.fromkeys(("--account", "--partition", "--qos", "--constraint"), PLAIN),
-    **dict.fromkeys(("--job-name", "--log"), PLAIN),
     "--array": st.sampled_from(["0-9", "1,3,5-7", "0-15:4%2"]),
-    "--signal": st.sampled_from(["0", "00120", "TERM@300", "SIGUSR2@60"]),
-    "--request-arg": st.sampled_from(["--x", "--x=", "--reservation=a=b"]),
 }  # fmt: skip
 
 
@@ -120,7 +117,13 @@ def texts(option: Option) -> st.SearchStrategy[str]:
     """Return texts that *option* takes; there is no value that is left out."""
     if option.choices:
         return st.sampled_from(option.choices)
-    return TEXT if option.read is str else TEXTS[option.flag]
+    if option.read is str:
+        return TEXT
+    reader = option.read.__qualname__.partition(".")[0]
+    for name in (option.flag, reader):
+        if name in TEXTS:
+            return TEXTS[name]
+    pytest.fail(f"say in TEXTS what {option.flag} takes, by {reader} or by its name")
 
 
 def given_as(option: Option) -> st.SearchStrategy[list[str]]:

@@ -17,12 +17,13 @@ from envcfg.log.rulebook import Rule, load_rules, stack_rules
 TOPICS = load_topics()
 RULES = [*load_rules(), *stack_rules(), *hang_rules().values()]
 SAID = {name: topic for topic in TOPICS for name in topic.says}
+FILES = {rule.topic for rule in RULES} - {""}
 LINT = {name for rule in load_lint_rules().values() for name in (rule.id, rule.name)}
 
 
 @pytest.mark.parametrize("topic", TOPICS, ids=[each.name for each in TOPICS])
 def test_a_topic_is_complete_and_names_what_is_there(topic: Topic) -> None:
-    assert topic.rules or topic.says
+    assert topic.rules or topic.says or topic.name in FILES
     assert topic.look
     assert topic.source
     assert date.fromisoformat(topic.date)
@@ -36,6 +37,10 @@ def test_a_topic_is_complete_and_names_what_is_there(topic: Topic) -> None:
     assert set(topic.variables) <= load_variables().keys()
 
 
+def test_the_topic_of_each_file_of_rules_is_there() -> None:
+    assert {topic.name for topic in TOPICS} >= FILES
+
+
 def test_no_finding_has_words_twice() -> None:
     names = Counter([*(rule.id for rule in RULES), *SAID, *LINT])
     assert [name for name, count in names.items() if count > 1] == []
@@ -46,7 +51,7 @@ def test_no_finding_has_words_twice() -> None:
 def test_every_rule_of_logs_has_a_topic_that_says_more_than_the_rule(
     rule: Rule,
 ) -> None:
-    topic = find_topic(TOPICS, rule.id)
+    topic = find_topic(TOPICS, rule.id, rule.topic)
     assert topic
     assert topic.background not in rule.meaning
     assert rule.meaning not in topic.background
@@ -54,7 +59,8 @@ def test_every_rule_of_logs_has_a_topic_that_says_more_than_the_rule(
 
 def test_the_topic_that_names_a_finding_most_exactly_counts() -> None:
     def name(finding: str) -> str | None:
-        found = find_topic(TOPICS, finding)
+        file = next((rule.topic for rule in RULES if rule.id == finding), "")
+        found = find_topic(TOPICS, finding, file)
         return found and found.name
 
     assert name("ib-collective-mismatch") == "collectives that do not match"

@@ -11,8 +11,8 @@ from envcfg import knowledge
 from envcfg.datafile import load_knowledge_file
 from envcfg.errors import UsageError
 from envcfg.launch.plan import Options
-from envcfg.launch.recognise import recognise
-from envcfg.launchers import BEGINNINGS
+from envcfg.launch.recognise import beginnings, recognise
+from envcfg.launchers import LAUNCHERS
 
 PYTHON = ("python3", "-u")
 
@@ -76,12 +76,10 @@ def test_the_launcher_is_taken_out_of_the_command(line: str) -> None:
     assert (note.rule, note.subject) == ("launcher-recognised", f"launcher {launcher}")
 
 
-def test_what_a_launcher_is_known_by_begins_commands_that_are_understood() -> None:
-    """A record says by what a launcher is known, `launchers.yaml` what its words mean."""
-    entries = [entry for _, entry, _ in BEGINNINGS]
-    assert sorted(entries) == sorted(load_knowledge_file("launchers.yaml"))
-    words = [each for _, _, beginnings in BEGINNINGS for each in beginnings]
-    assert len({*words}) == len(words)
+def test_how_commands_begin_is_read_without_yaml_as_yaml_reads_it() -> None:
+    known = load_knowledge_file("launchers.yaml").values()
+    assert beginnings() == [beginning for each in known for beginning in each["begins"]]
+    assert {each["launcher"] for each in known} <= LAUNCHERS.keys()
 
 
 WHOLE = (

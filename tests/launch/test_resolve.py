@@ -8,7 +8,7 @@ import pytest
 
 from envcfg import runtimes
 from envcfg.bind import Bind
-from envcfg.errors import UsageError
+from envcfg.errors import UsageError, suggest
 from envcfg.findings import Finding
 from envcfg.launch.facts import check_facts
 from envcfg.launch.notes import image_notes
@@ -130,7 +130,7 @@ def test_another_runtime_gets_none_of_the_profile_s_arguments(
 ) -> None:
     """They are words of the runtime that the profile names, or of the usual one."""
     known = runtimes.runtime("apptainer")
-    other = known._replace(name="other", kind="other")
+    other = known._replace(name="other", same_kind="")
     found = {"apptainer": known, "singularity": known, "other": other}
     monkeypatch.setattr(runtimes, "runtime", found.__getitem__)
     text = f"container: {{arguments: {{--nv: {{{REASON}}}}}}}"
@@ -268,7 +268,7 @@ def test_options_that_do_not_fit_are_refused_with_a_remedy(
 @pytest.mark.parametrize(
     ("facts", "message", "hint"),
     [
-        ({"rocn": "1"}, "--fact rocn=1: unknown fact 'rocn'", f"did you mean 'rocm'? known: {', '.join(sorted(FACTS))}"),
+        ({"rocn": "1"}, "--fact rocn=1: unknown fact 'rocn'", suggest("rocn", FACTS)),
         ({"rocm": "new"}, "--fact rocm=new: 'new' is no version: expected numbers and dots, as in 6.2.4", None),
         ({"nodes": "0"}, "--fact nodes=0: a job has at least one node", None),
         ({"nodes": "x"}, "--fact nodes=x: 'x' is no whole number", None),

@@ -1,4 +1,4 @@
-"""The pages on the rules of lint: current, complete, linked."""
+"""The pages on the rules of lint: complete, linked."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 import pytest
 
 from envcfg.lint.rule import load_rules
-from scripts.pages.lint_rules import rule_pages, with_table
+from scripts.pages.lint_rules import rule_pages
 from support import ROOT
 
 FOLDER = ROOT / "docs/lint"
@@ -15,14 +15,7 @@ PAGE = (ROOT / "docs/lint.md").read_text()
 PAGES = rule_pages()
 
 
-@pytest.mark.parametrize("name", PAGES)
-def test_a_page_is_current(name: str) -> None:
-    page = (FOLDER / name).read_text() if (FOLDER / name).exists() else ""
-    assert page == PAGES[name], "out of date: run scripts/rules"
-
-
-def test_the_table_is_current_and_leads_to_every_page() -> None:
-    assert with_table(PAGE) == PAGE, "out of date: run scripts/rules"
+def test_the_table_leads_to_every_page() -> None:
     linked = re.findall(r"\]\(lint/([^)]*)\)", PAGE)
     assert linked == [f"{name}.md" for name in load_rules()]
     assert sorted(linked) == sorted(path.name for path in FOLDER.iterdir())

@@ -198,7 +198,7 @@ def test_schema_and_loader_know_the_same_words(path: Path_, expected: set[str]) 
 
 def test_schema_and_loader_refuse_the_same_variables() -> None:
     (_, listed) = SCHEMA["$defs"]["settable"]["not"]["anyOf"]
-    assert set(listed["enum"]) == entries._SHELL_OWN | identity.FIXED
+    assert set(listed["enum"]) == entries.SHELL_OWN | identity.FIXED
 
 
 def test_every_key_is_described() -> None:

@@ -7,7 +7,7 @@ from enum import Enum
 from typing import Any, NamedTuple
 
 from envcfg.findings import Place
-from envcfg.launchers import LAUNCHERS, allowed_launchers, starter_of
+from envcfg.launchers import HAVE_OPTIONS, LAUNCHERS, allowed_launchers, starter_of
 from envcfg.profile.catalog import Layer
 from envcfg.profile.conditions import ALWAYS, Condition, Truth, judge
 from envcfg.profile.entries import Setting
@@ -35,9 +35,7 @@ SECTIONS: Mapping[str, Keys] = {
     "billing": ("billing",),
     "launchers": ("launch", "launchers"),
     "cpu_masks": ("launch", "cpu_masks"),
-    "srun": ("launch", "srun"),
-    "mpiexec": ("launch", "mpiexec"),
-    "torchrun": ("launch", "torchrun"),
+    **{name: ("launch", name) for name in HAVE_OPTIONS},
     "visibility": ("visibility",),
     "rendezvous": ("rendezvous",),
     "scratch": ("scratch",),
@@ -53,13 +51,12 @@ SECTIONS: Mapping[str, Keys] = {
     "expect": ("expect",),
 }
 _MAPPINGS = frozenset(
-    "rules partitions qos modules srun mpiexec torchrun "
-    "binds arguments exports env bundles".split()
-)
+    "rules partitions qos modules binds arguments exports env bundles".split()
+).union(HAVE_OPTIONS)
 # Sections that count with some starters or launchers only.
 _PARTICULAR = frozenset(
     name for each in STARTERS.values() for name in each.sections
-) | frozenset(name for name, each in LAUNCHERS.items() if each.own_options)
+).union(HAVE_OPTIONS)
 
 
 class State(Enum):

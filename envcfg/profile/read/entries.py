@@ -24,7 +24,7 @@ Item = TypeVar("Item")
 REASON = ("why", "source", "date")
 _BRACES = r"\{[^{}]*\}|[{}]"
 # Read-only in bash, or given a meaning or a new value by it: they would not arrive.
-_SHELL_OWN = frozenset(
+SHELL_OWN = frozenset(
     "BASHOPTS BASHPID BASH_VERSINFO COMP_WORDBREAKS DIRSTACK EPOCHREALTIME EPOCHSECONDS "
     "EUID FUNCNAME GROUPS HISTCMD IFS LINENO OPTARG OPTIND PPID PS4 RANDOM SECONDS "
     "SHELLOPTS SHLVL SRANDOM UID _".split()
@@ -35,7 +35,7 @@ def name_problem(name: str) -> tuple[str, str] | None:
     """Return message and hint if *name* cannot be set by a profile, else None."""
     if not words.is_name(name):
         return f"{name!r} is no variable name", "letters, digits and _, no digit first"
-    if name in _SHELL_OWN:
+    if name in SHELL_OWN:
         return f"{name} belongs to the shell and cannot be set", "choose another name"
     if name in FIXED:
         return f"{name} is each rank's own and cannot be set", "the rank part needs it"

@@ -7,7 +7,7 @@ from itertools import takewhile
 
 from envcfg import __version__, runtimes
 from envcfg.findings import Finding
-from envcfg.launchers import ALLOWABLE
+from envcfg.launchers import ALLOWABLE, HAVE_OPTIONS
 from envcfg.profile import words
 from envcfg.profile.conditions import IN_JOB, parse_comparisons
 from envcfg.profile.entries import Prefix, Setting
@@ -262,9 +262,7 @@ _SECTIONS: Mapping[str, Callable[[Field], object]] = {
                 {"masks": all_of(matching(_MASK, "CPU mask, as in 0x00fe"))},
                 ["masks"],
             ),
-            "srun": read_options,
-            "mpiexec": read_options,
-            "torchrun": read_options,
+            **dict.fromkeys(HAVE_OPTIONS, read_options),
         }
     ),
     "visibility": block(

@@ -33,6 +33,7 @@ from envcfg.profile.scheduler import (
     Size,
 )
 from envcfg.profile.words import Word, is_plain, references
+from envcfg.starters import STARTERS
 
 _FLAG = r"--?[A-Za-z][A-Za-z0-9_-]*"
 _OPTION = r"--?[A-Za-z][A-Za-z0-9_-]*(=\S*)?"
@@ -138,9 +139,7 @@ def read_bundle(name: str, field: Field) -> Bundle | None:
     keys = field.mapping({*_BUNDLE, "why", "source", "date", "when"})
     when = read_condition(keys)
     found = read_block(field, Bundle, _BUNDLE, keys=keys, name=name, when=when)
-    if found and not (
-        found.env and (found.network or found.srun or found.mpiexec or found.flux)
-    ):
+    if found and not (found.env and found.is_for([*_BUNDLE.keys() - {"env"}])):
         field.problem(
             "a bundle couples variables with options of srun, mpiexec or flux run",
             "give both, or make it plain entries of env or launch.srun",
@@ -198,7 +197,10 @@ _REQUEST = {
 _BUNDLE = {
     "env": _read_values,
     "network": all_of(matching(_NETWORK, "value of srun --network"), may_be_empty=True),
-    **dict.fromkeys(("srun", "mpiexec", "flux"), all_of(_option, may_be_empty=True)),
+    **dict.fromkeys(
+        (each.bundled[0] for each in STARTERS.values() if each.bundled),
+        all_of(_option, may_be_empty=True),
+    ),
 }
 read_bundles = by_name(read_bundle)
 read_modules = by_name(_read_module)

@@ -1,0 +1,41 @@
+"""Flux: ``flux batch``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from envcfg.schedulers.model import Asked, Directive, JobNames, Scheduler
+
+# Options of flux batch by those of Slurm's; flux-batch(1).
+_OPTIONS = {
+    "--account": "--setattr=bank={}",
+    "--partition": "--queue={}",
+    "--time": "--time-limit={}",
+}
+
+
+def spell(lines: Sequence[Asked], job: JobNames) -> Iterator[Directive]:
+    """Yield the lines."""
+    for number, (option, given) in enumerate(lines):
+        value = f"{job.seconds}s" if option == "--time" else given
+        if option == "--output" and value is not None:
+            value = value.replace("%x", job.name).replace("%j", "{{id}}")
+        words = option
+        if value is not None:
+            words = _OPTIONS.get(option, f"{option}={{}}").format(value)
+        yield Directive(f"#flux: {words}", (number,))
+
+
+SCHEDULER = Scheduler(
+    name="flux",
+    title="Flux",
+    job_variable="FLUX_URI",
+    submit="flux batch",
+    spell=spell,
+    lacks=(
+        *("--array", "--qos", "--constraint", "--signal", "--requeue"),
+        *("--cpus-per-gpu", "--mem-per-gpu", "--nvme"),
+    ),
+    rule_names={"--account": "--bank", "--partition": "--queue"},
+    asks_amounts=False,
+)

@@ -1,0 +1,32 @@
+"""Slurm: its own options, as they are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from envcfg.schedulers.model import Asked, Directive, JobNames, Scheduler
+
+
+def spell(lines: Sequence[Asked], job: JobNames) -> Iterator[Directive]:  # noqa: ARG001
+    """Yield the lines."""
+    for number, (option, value) in enumerate(lines):
+        words = option if value is None else f"{option}={value}"
+        yield Directive(f"#SBATCH {words}", (number,))
+
+
+SCHEDULER = Scheduler(
+    name="slurm",
+    title="Slurm",
+    job_variable="SLURM_JOB_ID",
+    submit="sbatch",
+    spell=spell,
+    cluster_variable="SLURM_CLUSTER_NAME",
+    resources=("--network", "--hint"),
+    # srun(1), "INPUT ENVIRONMENT VARIABLES"; what sbatch itself was told wins
+    told_by={
+        "--nodes": ("SLURM_NNODES", "SLURM_NNODES"),
+        "--gpus-per-node": ("SLURM_GPUS_PER_NODE", "SLURM_GPUS_PER_NODE"),
+        "--ntasks-per-node": ("SLURM_NTASKS_PER_NODE", "SLURM_NTASKS_PER_NODE"),
+        "--cpus-per-task": ("SLURM_CPUS_PER_TASK", "SRUN_CPUS_PER_TASK"),
+    },
+)

@@ -1,0 +1,43 @@
+"""The tables of what is a record: runtimes, launchers, schedulers, facts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from envcfg import runtimes
+from envcfg.launchers import LAUNCHERS
+from envcfg.profile.conditions import FACTS
+from envcfg.schedulers import SCHEDULERS
+from envcfg.starters import STARTERS
+from scripts.pages.markdown import code, text
+
+
+def runtime_rows() -> Iterator[list[str]]:
+    """Yield the rows of docs/runtimes.md."""
+    for name in runtimes.NAMES:
+        known = runtimes.runtime(name)
+        yield [code(name), code(known.sign), *known.row]
+
+
+def launcher_rows() -> Iterator[list[str]]:
+    """Yield the rows of docs/launchers.md."""
+    for name, known in LAUNCHERS.items():
+        task = STARTERS[name].task if name in STARTERS else "a rank"
+        if known.is_agent:
+            task = f"a node; {name} starts the ranks"
+        elif known.is_whole:
+            task = "a node, with all its GPUs and cores"
+        yield [code(name), task, known.adds]
+
+
+def scheduler_rows() -> Iterator[list[str]]:
+    """Yield the rows of docs/sbatch.md."""
+    for name, known in SCHEDULERS.items():
+        lacks = ", ".join(map(code, known.lacks)) or "none"
+        yield [known.title, code(name), code(known.submit), lacks]
+
+
+def fact_rows() -> Iterator[list[str]]:
+    """Yield the rows of docs/profiles.md."""
+    for name, known in FACTS.items():
+        yield [code(name), known.kind, text(known.about)]

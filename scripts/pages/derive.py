@@ -1,0 +1,118 @@
+"""All files of the repository that are made of something else; written if run.
+
+What is made stands in the repository, so that people can read it there, and nothing is
+needed to install it. A test says when one of them is old.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from envcfg.bash.modules import module
+from envcfg.profile.catalog import Catalog
+from envcfg.profile.folders import built_in_folder
+from scripts.pages.backends import (
+    fact_rows,
+    launcher_rows,
+    runtime_rows,
+    scheduler_rows,
+)
+from scripts.pages.lint_rules import rule_pages, rule_rows
+from scripts.pages.man import man_pages, without_date
+from scripts.pages.markdown import with_table
+from scripts.pages.profile_schema import profile_schema
+from scripts.pages.schemas import bundled, read_schemas
+from scripts.pages.systems import systems_page
+
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
+MODULES = ROOT / "tests/golden/modules.txt"
+_BASH = ROOT / "envcfg/bash/modules"
+# Folders in which no file is but those that are made.
+_WHOLE = (DOCS / "lint", ROOT / "man")
+# Titles of tables.
+_RUNTIMES = "runtime|program or option of srun|an image is|environment of the job|tried"
+_KNOWN = "`RANK`, `WORLD_SIZE`, `MASTER_ADDR` and the others"
+_SCHEDULERS = "scheduler|in a profile|a job is submitted by|options that it lacks"
+
+
+def derived() -> dict[Path, str]:
+    """Return the text of each file as it is to be."""
+    made = {
+        DOCS / "systems.md": systems_page(Catalog([built_in_folder()])),
+        ROOT / "profiles/schema.json": profile_schema(
+            _text(ROOT / "profiles/schema.json")
+        ),
+        MODULES: _module_lines(_text(MODULES)),
+    }
+    for page, titles, rows in (
+        ("profiles", "fact|kind|what it is, and a test", fact_rows()),
+        ("runtimes", _RUNTIMES, runtime_rows()),
+        ("launchers", f"launcher|a task is|what it adds to {_KNOWN}", launcher_rows()),
+        ("sbatch", _SCHEDULERS, scheduler_rows()),
+        ("wrap", "module|what it does", _module_rows()),
+        ("lint", "id|name|severity|group", rule_rows()),
+    ):
+        path = DOCS / f"{page}.md"
+        made[path] = with_table(_text(path), titles.split("|"), rows)
+    made |= {DOCS / "lint" / name: page for name, page in rule_pages().items()}
+    for name, page in man_pages().items():
+        path = ROOT / "man" / name
+        is_same = without_date(_text(path)) == without_date(page)
+        made[path] = _text(path) if is_same else page
+    for name, text in bundled(read_schemas()).items():
+        made[DOCS / f"{name}.schema.json"] = text
+    return made
+
+
+def old_files() -> list[Path]:
+    """Return the files that are not as they are to be, and those that are to go."""
+    made = derived()
+    stray = [each for folder in _WHOLE for each in folder.iterdir() if each not in made]
+    return [*stray, *(path for path, text in made.items() if _text(path) != text)]
+
+
+def module_names() -> Iterator[str]:
+    """Yield the names of all modules of bash."""
+    for path in sorted(_BASH.glob("**/*.sh")):
+        own = path.parent.name in {"modules", path.stem}
+        yield path.stem if own else f"{path.parent.name}/{path.stem}"
+
+
+def _module_rows() -> Iterator[list[str]]:
+    for name in module_names():
+        about = module(name).about.replace("\n# ", " ").removeprefix("# ")
+        yield [f"`{name}`", re.split(r"\.\s", about)[0]]
+
+
+def _module_lines(known: str) -> str:
+    """Return a line for each module, its version and hash; a known version keeps its own.
+
+    So a text that has changed and kept its version is seen.
+    """
+    hashes = dict(re.findall(r"^(\S+ \d+) (\w+)$", known, re.MULTILINE))
+    now = ((f"{name} {module(name).version}", module(name)) for name in module_names())
+    lines = {key: hashes.get(key, each.digest) for key, each in now}
+    return "".join(f"{key} {digest}\n" for key, digest in sorted(lines.items()))
+
+
+def _text(path: Path) -> str:
+    return path.read_text(encoding="utf-8") if path.exists() else ""
+
+
+def main() -> None:
+    """Write what is old, and say what it was."""
+    made = derived()
+    for path in old_files():
+        sys.stdout.write(f"{path.relative_to(ROOT)}\n")
+        if path in made:
+            path.write_text(made[path], encoding="utf-8")
+        else:
+            path.unlink()
+
+
+if __name__ == "__main__":
+    main()
