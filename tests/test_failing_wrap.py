@@ -192,7 +192,10 @@ BROKEN = {
 
 
 @pytest.mark.parametrize("name", BROKEN)
-def test_an_installation_that_is_broken_fails_too(name: str) -> None:
+def test_an_installation_that_is_broken_fails_too(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))  # nothing is kept yet
     code = (
         f"import sys\n{BROKEN[name]}\nfrom envcfg.__main__ import main\n"
         f"sys.argv = ['envcfg', 'wrap', *{LOCAL!r}]\nsys.exit(main())"

@@ -285,7 +285,8 @@ class Catalog:
         """
         name, ending = os.path.splitext(os.path.basename(path))
         folder = kept_folder(os.environ)
-        if folder is None or path != os.path.join(self.folders[0], name + ending):
+        built_in = [*self.folders[:1]] == [os.path.dirname(path)]
+        if folder is None or not built_in or ending != ".yaml":
             return None
         return lambda text: _compose_once(f"{folder}/profiles", name, text)
 

@@ -141,11 +141,11 @@ def test_tasks_that_ended_by_themselves_are_known_by_srun_s_words() -> None:
         "srun: error: Unable to create step",
         "something else",
     )
-    assert ended_tasks(errors, STARTERS["srun"].ended) == {
+    assert ended_tasks(errors, STARTERS["srun"].looking.ended) == {
         "nid001001": "Exited with exit code 4",
         "nid001002": "Killed",
     }
-    assert ended_tasks(errors, STARTERS["local"].ended) == {}
+    assert ended_tasks(errors, STARTERS["local"].looking.ended) == {}
 
 
 def test_a_task_alone_on_its_node_is_started_without_shares() -> None:
@@ -154,4 +154,4 @@ def test_a_task_alone_on_its_node_is_started_without_shares() -> None:
 
     text = module("srun").text.partition("envcfg_whole() {")[2].partition("}")[0]
     names = text.partition("unset -v ")[2].split()
-    assert set(STARTERS["srun"].share_names) == set(names)
+    assert set(STARTERS["srun"].looking.shares) == set(names)
