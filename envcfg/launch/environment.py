@@ -137,14 +137,12 @@ def _wanted(report: Report) -> Iterator[tuple[str, str | None]]:
 
 def _holds(when: str, said: Mapping[str, str]) -> bool:
     for part in filter(None, when.split(",")):
-        fact = next((each for each in FACTS if part.startswith(each)), None)
-        if fact is None or fact not in said:
-            return True  # what cannot be judged is not hidden
+        fact = next(filter(part.startswith, FACTS), "")
         try:
             tests = parse_tests(fact, part.removeprefix(fact))
             holds = all(test.holds_for(said[fact]) for test in tests)
-        except ValueError:
-            return True
+        except (KeyError, ValueError):
+            return True  # what cannot be judged is not hidden
         if not holds:
             return False
     return True

@@ -13,9 +13,6 @@ from envcfg.probe.gpu import KIB, Gpu, mark_ours, read_gpus
 from envcfg.probe.probes import words_of
 
 TAG = "envcfg-probe"
-_SHORT = (
-    4  # columns of /proc/stat; older kernels have no more: user, nice, system, idle
-)
 _MOST_LINES = 4096  # of a sample; more is not ours
 
 
@@ -168,8 +165,9 @@ def _told(sample: NodeSample, line: str) -> NodeSample:
             return sample._replace(load=float(load))
         case ["cores", cores, *_]:
             return sample._replace(cores=int(cores) or None)
-        case ["cpu", *values] if len(values) >= _SHORT:
-            times = [int(each) for each in values[:8]]  # guests are in the first two
+        case ["cpu", user, nice, system, idle, *later]:  # older kernels have no more
+            # Guests, who come last, are in the first two as well.
+            times = [int(each) for each in (user, nice, system, idle, *later[:4])]
             waiting = sum(times[3:5])  # idle, and idle with a disk to wait for
             return sample._replace(busy=sum(times) - waiting, spent=sum(times))
         case ["memory", total, available, *_]:

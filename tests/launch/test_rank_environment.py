@@ -62,6 +62,9 @@ NET = [("NCCL_NET", "=OFI", "")]
         ([("NCCL_NET", "=${ROOT}/a$$", "")], {"ROOT": "/r"}, {}, {"NCCL_NET": "/r/a$"}, Row("NCCL_NET", "as planned", "/r/a$", "/r/a$", "envcfg")),
         ([("NCCL_NET", "=${ROOT:-/d}", "")], {}, {}, {"NCCL_NET": "/d"}, Row("NCCL_NET", "as planned", "/d", "/d", "envcfg")),
         ([("NCCL_NET", "=a", "nodes==1"), ("NCCL_NET", "=b", "nodes>1")], {}, {}, {"NCCL_NET": "b"}, Row("NCCL_NET", "as planned", "b", "b", "envcfg")),
+        # What cannot be judged is not hidden: a fact that the report lacks, or none at all.
+        ([("NCCL_NET", "=a", "nodes>1,rocm>=6")], {}, {}, {"NCCL_NET": "a"}, Row("NCCL_NET", "as planned", "a", "a", "envcfg")),
+        ([("NCCL_NET", "=a", "color==red")], {}, {}, {"NCCL_NET": "a"}, Row("NCCL_NET", "as planned", "a", "a", "envcfg")),
         ([], {}, {"NCCL_PROTO": "LL"}, {"NCCL_PROTO": "LL"}, Row("NCCL_PROTO", "beside", None, "LL", "image or runtime")),
         ([], {"FI_PROVIDER": "cxi"}, {"FI_PROVIDER": "cxi"}, {"FI_PROVIDER": "cxi"}, Row("FI_PROVIDER", "beside", None, "cxi", "job")),
         ([], {}, {"SLURM_PROCID": "3"}, {"SLURM_PROCID": "3"}, Row("SLURM_PROCID", "beside", None, "3", "starter")),

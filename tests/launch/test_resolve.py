@@ -191,18 +191,19 @@ def test_who_depends_on_a_fact_is_named_and_how_to_state_it(
 def test_a_bundle_that_an_option_breaks_up_is_left_out_as_a_whole() -> None:
     text = f"bundles: {{b: {{env: {{A: 1, B: 2}}, srun: [--x], {REASON}}}}}"
     assert [bundle.name for bundle in plan(text).bundles] == ["b"]
-    made = plan(text, settings={"B": ("3",)})
-    assert made.bundles == ()
-    assert made.notes == (
-        Finding(
-            "bundle-left-out",
-            "note",
-            "b",
-            "is left out as a whole: B is given for this job",
-            "its parts work together only: A, B",
-            "s",
-        ),
-    )
+    for given, named in (["B"], "B"), (["B", "A"], "A"):  # the bundle's first
+        made = plan(text, settings=dict.fromkeys(given, ("3",)))
+        assert made.bundles == ()
+        assert made.notes == (
+            Finding(
+                "bundle-left-out",
+                "note",
+                "b",
+                f"is left out as a whole: {named} is given for this job",
+                "its parts work together only: A, B",
+                "s",
+            ),
+        )
 
 
 def test_a_system_that_is_not_in_production_is_said() -> None:
@@ -298,6 +299,7 @@ def test_each_fact_of_a_plan_keeps_who_says_so(built_in: Catalog) -> None:
     facts = resolve(profile, "", options).facts
     said = {name: (fact.value, fact.reason.source) for name, fact in facts.items()}
     assert said["torch"] == ("2.7", "--fact")
+    assert str(facts["torch"].reason.place) == "command line:1:1"  # in the plan's JSON
     assert said["launcher"] == ("srun", "envcfg")
     assert said["container"] == (image, "--container")
     rocm = facts["rocm"]

@@ -125,6 +125,17 @@ def test_a_folder_with_all_of_it_is_as_bad_as_the_worst(
     assert judged(capsys, folder)[1]["verdict"] == "broken"
 
 
+@pytest.mark.parametrize(("count", "who"), [(1, "1 process"), (3, "3 processes")])
+def test_processes_that_are_not_named_are_counted(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, count: int, who: str
+) -> None:
+    lines = answers.DEAD.replace("1 job process is", f"{count} job processes are")
+    named = "  Process 4711 on node 10.0.0.2 managing GPUs 1,2 (NVML 5,6)\n"
+    (tmp_path / "answer").write_text(lines.replace(named, ""))
+    findings = judged(capsys, tmp_path / "answer")[1]["findings"]
+    assert [each["subject"] for each in findings if each["rule"] == "ras-dead"] == [who]  # type: ignore[attr-defined]
+
+
 @pytest.mark.parametrize(("apart", "rule"), [(60, "ras-stuck"), (2, "ras-behind")])
 def test_two_answers_tell_who_is_stuck(
     capsys: pytest.CaptureFixture[str], folder: Path, apart: int, rule: str
@@ -166,6 +177,7 @@ def test_a_dump_says_who_is_missing_and_where_the_others_are(
     assert main(["check-log", *map(str, sorted((DUMPS / "lag").glob("nccl_*")))]) == 1
     out = capsys.readouterr().out
     assert out.startswith("degraded: rank 2: has not called number 4 of default_pg")
+    assert "/lag/nccl_trace_rank_0:1: all_gather of 16 Float" in out  # the first rank
     assert "/home/user/train_2.py:16" in out
 
 

@@ -34,9 +34,12 @@ def host(**known: object) -> NodeView:
     return node(sample=NodeSample("n1", 1, 100.0)._replace(**known))  # type: ignore[arg-type]
 
 
-def carrying(**rates: float) -> NodeView:
+def carrying(**rates: float | None) -> NodeView:
+    """Return a node whose interfaces carry so much, in both directions alike."""
+    halves = {name: rate and rate / 2 for name, rate in rates.items()}
     links = [
-        Counter(n, 0, 0, received_rate=rate, sent_rate=0.0) for n, rate in rates.items()
+        Counter(name, 0, 0, received_rate=half, sent_rate=half)
+        for name, half in halves.items()
     ]
     return node(links=tuple(links))
 
@@ -169,13 +172,13 @@ MARKS: list[tuple[NodeView, Wanted, Finding]] = [
         ),
     ),
     (
-        carrying(nmn0=11 * MB, eth9=70 * MB, eth0=2 * MB, hsn0=3 * MB, hsn1=4 * MB),
+        carrying(nmn0=11 * MB, eth9=69.5 * MB, eth0=2 * MB, hsn0=3.5 * MB, hsn1=4 * MB),
         LUMI,
         Finding(
             "wrong-interface",
             "warning",
             "n1",
-            "eth9 carries 70 MB/s, hsn0, hsn1 7 MB/s (profile lumi-g)",
+            "eth9 carries 70 MB/s, hsn0, hsn1 8 MB/s (profile lumi-g)",
             "envcfg check-log says which network the ranks use; files that are read "
             "over this interface count as well",
         ),
@@ -233,6 +236,7 @@ def test_errors_go_first_then_the_nodes_in_their_order() -> None:
         carrying(nmn0=10 * MB, hsn0=0.0),
         carrying(nmn0=50 * MB, hsn0=50 * MB),
         carrying(nmn0=50 * MB),
+        carrying(nmn0=None, hsn0=None),  # before the second sample
         node(tool="none", problem="nothing to ask"),
         node(tool="none"),  # of a system with GPUs: the job may need none
         node(tool=None),

@@ -88,8 +88,22 @@ def test_a_lost_line_leaves_its_number_unknown(missing: int) -> None:
 
 
 @pytest.mark.parametrize(
+    ("columns", "spent"),
+    [
+        ("30 0 0 70", 100),  # no kernel has fewer
+        ("30 0 0 50 20", 100),
+        ("20 0 0 50 20 2 3 5 20 1", 100),  # guests are in the first
+    ],
+)
+def test_what_waits_for_a_disk_is_not_busy(columns: str, spent: int) -> None:
+    (sample,) = read(said("a", 1, "node", ["begin 5.0", f"cpu {columns}", "end 2"]))
+    assert isinstance(sample, NodeSample)
+    assert (sample.busy, sample.spent) == (30, spent)
+
+
+@pytest.mark.parametrize(
     "torn",
-    ["load", "load x", "cores", "cpu 1 2", "cpu a b c d", "memory 5", "memory - -", "net hsn0 12", "net hsn0 1 2envcfg-probe", "rdma mlx5_0 N/A 1 4 -", "rdma mlx5_0 1 2"],
+    ["load", "load x", "cores", "cpu 1 2", "cpu 1 2 3", "cpu a b c d", "memory 5", "memory - -", "net hsn0 12", "net hsn0 1 2envcfg-probe", "rdma mlx5_0 N/A 1 4 -", "rdma mlx5_0 1 2"],
 )  # fmt: skip
 def test_a_torn_line_is_unknown_and_no_number(torn: str) -> None:
     lines = said("a", 1, "node", ["begin 5.0", torn, "end 2"])

@@ -200,6 +200,14 @@ def _same(data: bytes, stem: str) -> None:
         )
 
 
+def test_what_is_wrong_elsewhere_in_a_file_is_said_when_it_is_loaded() -> None:
+    known = read_known(
+        b"name: odd\ndetect: {clusters: [c]}\nenv: 1\n", path="f", stem="odd"
+    )
+    assert known
+    assert known.detect == Detect(clusters=("c",))
+
+
 @pytest.mark.parametrize("text", ["{}", "", "name: other\n", "name: odd\ndetect: 1\n", "\tx\n", "- a\n"])  # fmt: skip
 def test_files_that_cannot_be_used_are_named(tmp_path: Path, text: str) -> None:
     (tmp_path / "odd.yaml").write_text(text)

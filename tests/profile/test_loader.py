@@ -49,6 +49,17 @@ def test_scalars_keep_their_written_text() -> None:
     assert read == {name: (value,) for name, value in values.items()}
 
 
+def test_a_list_that_may_be_empty_is_given_where_it_is() -> None:
+    profile, problems = load(
+        f"name: x\nvisibility: {{variable: A, clear: [], {REASON}}}\nrequest: {{closed: []}}\n"
+    )
+    assert not problems
+    assert profile
+    assert profile.visibility
+    assert profile.visibility.clear == ()
+    assert profile.closed == ()  # takes back what a family closes
+
+
 def test_a_setting_has_all_it_can_have() -> None:
     profile, problems = load(
         f"""\

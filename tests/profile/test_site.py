@@ -74,6 +74,21 @@ def drafted(
     return text, profile
 
 
+def test_what_the_family_sets_is_listed() -> None:
+    reason = "why: w, source: s, date: 2026-11-22"
+    given = (
+        f"name: fam\nenv: {{A: {{value: x, {reason}}}, "
+        f"B: {{cases: [{{value: null, when: {{nodes: 1}}, {reason}}}]}}}}\n"
+        f"bundles: {{b: {{env: {{C: y}}, srun: [--x], {reason}}}}}\n"
+    )
+    family = load_profile(given.encode(), path="fam.yaml", stem="fam", problems=[])
+    assert family
+    text = starter("mine", "fam", family, "2026-11-22")
+    assert text.endswith(
+        "says why:\n#   A: x\n#   B: unset  # in some cases\n#   C: y  # in the bundle b\n"
+    )
+
+
 def test_a_cluster_s_words_become_a_valid_profile(built_in: Catalog) -> None:
     text, profile = drafted(site(), built_in)
     assert profile.detect
