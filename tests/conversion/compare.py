@@ -1,0 +1,145 @@
+"""Two scripts side by side: what each starts, with which words, where, and how it ends."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+STANDINS = Path(__file__).parent / "standins"
+# Programs of scripts: each notes what it gets.
+PROGRAMS = "python python3 torchrun accelerate nvidia-smi app runscript rocm-smi numactl".split()
+JOB = {
+    "SLURM_JOB_ID": "4711",
+    "SLURM_JOB_NAME": "train",
+    "SLURM_NNODES": "2",
+    "SLURM_JOB_NUM_NODES": "2",
+    "SLURM_NTASKS": "4",
+    "SLURM_NTASKS_PER_NODE": "2",
+    "SLURM_JOB_NODELIST": "node[1-2]",
+    "SLURM_SUBMIT_DIR": "/tmp",
+    "SLURM_CPUS_PER_TASK": "7",
+}
+# Of bash itself, and what envcfg tells each rank of itself.
+_OWN = frozenset("_ SHLVL OLDPWD PWD BASH_EXECUTION_STRING".split())
+TOLD = frozenset(
+    "RANK LOCAL_RANK NODE_RANK WORLD_SIZE LOCAL_WORLD_SIZE MASTER_ADDR MASTER_PORT".split()
+)
+_MASKS = frozenset(
+    "HIP_VISIBLE_DEVICES CUDA_VISIBLE_DEVICES GPU_DEVICE_ORDINAL ROCR_VISIBLE_DEVICES".split()
+)
+
+
+class Start(NamedTuple):
+    """What a program got."""
+
+    step: int
+    rank: int
+    words: tuple[bytes, ...]
+    environment: Mapping[bytes, bytes]
+    folder: str
+    input: bytes | None
+    read: bytes
+
+
+class Ran(NamedTuple):
+    """What became of a script."""
+
+    code: int
+    starts: tuple[Start, ...]
+    out: bytes
+    err: bytes
+
+
+def run(script: Path, folder: Path, *, arguments: tuple[str, ...] = ()) -> Ran:
+    """Run *script* in *folder* as the first node of a job of two would."""
+    notes, programs = folder / "notes", folder / "bin"
+    notes.mkdir()
+    programs.mkdir()
+    for name in PROGRAMS:
+        (programs / name).symlink_to(STANDINS / "note")
+    for name in ("srun", "singularity"):
+        (programs / name).symlink_to(STANDINS / name)
+    (programs / "apptainer").symlink_to(STANDINS / "singularity")
+    (programs / "envcfg").symlink_to(Path(sys.executable).parent / "envcfg")
+    work = folder / "work"
+    shutil.copytree(script.parent, work)
+    env = {
+        "PATH": f"{programs}:{os.defpath}",
+        "HOME": str(work),
+        "USER": "me",
+        "NOTES": str(notes),
+        "XDG_CACHE_HOME": os.environ["XDG_CACHE_HOME"],
+        **JOB,
+    }
+    done = subprocess.run(
+        ["bash", script.name, *arguments],
+        cwd=work,
+        env=env,
+        check=False,
+        input=b"the script's input\n",
+        capture_output=True,
+        timeout=60,
+    )
+    starts = tuple(sorted(_starts(notes, work), key=lambda each: each[:3]))
+    return Ran(done.returncode, starts, done.stdout, done.stderr)
+
+
+def _starts(notes: Path, work: Path) -> Iterator[Start]:
+    """Yield what the programs noted; their folders look alike wherever they are."""
+    here, top = os.fsencode(work), os.fsencode(work.parent)
+
+    def alike(text: bytes) -> bytes:
+        return text.replace(here, b"WORK").replace(top, b"TOP")
+
+    for each in notes.iterdir():
+        if not each.is_dir():
+            continue
+        step, rank = each.name.partition(".")[0].split("-")
+        environment = dict(
+            alike(line).split(b"=", 1)
+            for line in (each / "environment").read_bytes().split(b"\0")
+            if b"=" in line
+        )
+        given = each / "input"
+        read = each / "read"
+        words = (each / "words").read_bytes().split(b"\0")[:-1]
+        yield Start(
+            int(step),
+            int(rank),
+            tuple(b"/dev/fd/N" if w.startswith(b"/dev/fd/") else alike(w) for w in words),
+            environment,
+            alike((each / "folder").read_bytes()).decode(),
+            given.read_bytes() if given.exists() else None,
+            read.read_bytes() if read.exists() else b"",
+        )
+
+
+def differences(old: Ran, new: Ran, *, named: frozenset[str] = frozenset()) -> list[str]:
+    """Return what differs; *named*: variables that the report says are set otherwise."""
+    found = []
+    if old.code != new.code:
+        found.append(f"exit code {old.code}, then {new.code}")
+    if len(old.starts) != len(new.starts):
+        found.append(f"{len(old.starts)} starts, then {len(new.starts)}")
+    if old.out != new.out:
+        found.append(f"stdout {old.out!r}, then {new.out!r}")
+    for before, after in zip(old.starts, new.starts, strict=False):
+        at = f"step {before.step}, rank {before.rank}"
+        for field in ("step", "rank", "words", "folder", "input", "read"):
+            was, is_now = getattr(before, field), getattr(after, field)
+            if was != is_now:
+                found.append(f"{at}: {field} {was!r}, then {is_now!r}")
+        names = {each.decode() for each in before.environment | after.environment}
+        for name in sorted(names - _OWN - TOLD - _MASKS - named):
+            if name.startswith("ENVCFG_"):
+                continue
+            was = before.environment.get(name.encode())
+            is_now = after.environment.get(name.encode())
+            if was != is_now:
+                found.append(f"{at}: {name}={was!r}, then {is_now!r}")
+    return found
