@@ -10,13 +10,15 @@ _KINDS = {
     "job": ("#!/bin/bash", "# envcfg:job {}"),
     "nodes": ("# Nodes by envcfg preflight, for srun", "# envcfg:nodes {}"),
     "page": ("<!DOCTYPE html>", "<!-- envcfg:page {} -->"),
+    "converted": ("", "# envcfg:converted {}"),  # its first line is its own
     "junit": ('<?xml version="1.0" encoding="UTF-8"?>', "<!-- envcfg:junit {} -->"),
 }
 
 
-def marked(kind: str, body: str) -> str:
-    """Return *body* behind the first line of its kind and the mark."""
-    first, mark = _KINDS[kind]
+def marked(kind: str, body: str, *, first: str = "") -> str:
+    """Return *body* behind the first line of its kind, or its own, and the mark."""
+    usual, mark = _KINDS[kind]
+    first = first or usual
     # Arguments that are no UTF-8 are hashed byte for byte.
     digest = sha256_of(body.encode("utf-8", "surrogateescape"))
     return f"{first}\n{mark.format(digest)}\n{body}"
@@ -35,6 +37,6 @@ def is_untouched(data: bytes) -> bool:
     mark, _, body = rest.partition(b"\n")
     digest = sha256_of(body)
     return any(
-        (head, mark) == (first.encode(), form.format(digest).encode())
+        (first.encode() or head, form.format(digest).encode()) == (head, mark)
         for first, form in _KINDS.values()
     )

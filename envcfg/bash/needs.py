@@ -109,6 +109,7 @@ def _data(plan: Plan) -> Mapping[str, str]:
         "ENVCFG_NODES_STATED": nodes.value if nodes else "",
         "ENVCFG_COMPONENTS": components(plan),
         "ENVCFG_RANKS": "" if plan.ranks is None else str(plan.ranks),
+        "ENVCFG_AS_SAID": "yes" if plan.as_said else "",
         "ENVCFG_GPUS": str(plan.gpus or ""),
         "ENVCFG_IMAGE": container.image if container else "",
         "ENVCFG_KNOWN": "; ".join(

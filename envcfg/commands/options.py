@@ -27,13 +27,17 @@ def add_option(group: argparse._ActionsContainer, option: Option) -> None:
 
 
 def read_step(
-    options: argparse.Namespace, command: Sequence[str] | None, example: str
+    options: argparse.Namespace,
+    command: Sequence[str] | None,
+    example: str,
+    *,
+    is_line: bool = False,
 ) -> Step:
     """Return the step of a command line with the options of ``STEP``; as ``make_step``."""
     from envcfg.core.step import make_step
     from envcfg.core.step_options import step_options
 
-    return make_step(step_options(vars(options)), command, example)
+    return make_step(step_options(vars(options)), command, example, is_line=is_line)
 
 
 def made_by(argv: Sequence[str], step: Step) -> tuple[str, ...]:
@@ -62,7 +66,7 @@ def made_by(argv: Sequence[str], step: Step) -> tuple[str, ...]:
 
 def _declaration(option: Option) -> dict[str, Any]:
     """Return what argparse calls the columns of the table."""
-    if option.kind == "switch":
+    if option.kind == "switch" and not option.spares:
         return {"action": "store_true", "dest": option.name, "help": option.help}
     columns: dict[str, Any] = {
         "dest": option.name,
@@ -73,6 +77,8 @@ def _declaration(option: Option) -> dict[str, Any]:
         "default": option.default,
         "required": option.required,
     }
+    if option.kind == "switch":
+        columns |= {"nargs": 0, "const": True}
     if option.spares:
         columns |= {"action": _Sparing, "spares": option.spares}
     elif option.kind == "many":
@@ -97,6 +103,9 @@ class _Sparing(argparse.Action):
         option_string: str | None = None,
     ) -> None:
         parser._option_string_actions[self.spares].required = False  # noqa: SLF001
+        if self.const is not None:
+            setattr(namespace, self.dest, self.const)
+            return
         parser._registry_get("action", None, None)(  # noqa: SLF001
             self.option_strings, self.dest
         )(parser, namespace, values, option_string)

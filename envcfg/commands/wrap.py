@@ -5,11 +5,10 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from envcfg.bash.host import render_job_part, render_script
 from envcfg.bash.launch_line import render_launch_line
-from envcfg.characters import one_line
 from envcfg.commands.options import add_options, made_by, read_step
 from envcfg.commands.printing import (
     OUTPUT,
@@ -24,6 +23,9 @@ from envcfg.core.option import Option, Table
 from envcfg.core.step import plan_step
 from envcfg.core.step_options import STEP
 from envcfg.errors import UsageError
+
+if TYPE_CHECKING:
+    from envcfg.conversion.model import Known
 
 _EPILOG = """\
 The command stands behind a --. Without one, the script defines envcfg_run, for several
@@ -75,6 +77,18 @@ OPTIONS: Table = {
             dest="script",
             spares="--container",
         ),
+        Option(
+            "--drop-known",
+            "with --from: leave out exports that are as the profile has them",
+            kind="switch",
+        ),
+        Option(
+            "--launch-line",
+            "the words behind -- are srun, the container and the program, as scripts start "
+            "them: as many tasks, and the same in each",
+            kind="switch",
+            spares="--container",
+        ),
     ),
     **STEP,
     "what to print": (
@@ -121,9 +135,13 @@ def run(
         raise UsageError(msg, hint="redirect stdout to a file instead")
     if options.script is not None:
         return _convert(options, command, argv)
-    step = read_step(
-        options, command, "envcfg wrap --container pytorch.sif -- python train.py"
-    )
+    if options.launch_line and not command:
+        msg = "--launch-line, but no launch line stands behind --"
+        raise UsageError(
+            msg, hint="as in -- srun singularity exec x.sif python train.py"
+        )
+    example = "envcfg wrap --container pytorch.sif -- python train.py"
+    step = read_step(options, command, example, is_line=options.launch_line)
     check_script(options, step.inputs)
     plan = plan_step(step)
     say(plan.notes)
@@ -161,18 +179,31 @@ def _convert(
     if not options.script:
         msg = "--from is empty"
         raise UsageError(msg, hint="is the variable set that it comes from?")
-    from envcfg.conversion.script import left_text
     from envcfg.core.conversion import convert_file
 
     check_script(options, [options.script])
-    made = convert_file(options.script, vars(options), made_by=argv, tell=tell)
-    for each in made.converted.left:
-        said = one_line(left_text(each))
-        tell(f"not carried over: {said}", severity="warning")
+    made = convert_file(
+        options.script,
+        vars(options),
+        made_by=argv,
+        drop_known=options.drop_known,
+        tell=tell,
+    )
+    for each in made.variables:
+        what = _said_of(each)
+        tell(f"{options.script}:{each.line}: {each.name}={each.value}: {what}")
     if options.json:
         from envcfg.report.conversion import conversion_json
 
-        write(conversion_json(made.converted, options.script, made.script))
+        write(conversion_json(made, options.script))
     else:
         put_script(options, made.script, [options.script], is_sourced=True)
     return 0
+
+
+def _said_of(known: Known) -> str:
+    if known.is_removed:
+        return "is left out, as the profile sets it"
+    if known.value == known.profile:
+        return "is as the profile has it; --drop-known leaves the line out"
+    return f"stays, and overrides the profile's {known.profile}"

@@ -1,1 +1,1 @@
-"""From a job script that somebody has to the options of ``wrap`` that do the same."""
+"""From a job script that somebody has to one that starts its steps by envcfg."""

@@ -1,61 +1,33 @@
-"""From a job script to the short one that replaces it."""
+"""From a job script to one that starts its steps by envcfg."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
-from envcfg import runtimes
 from envcfg.budget import Budget
 from envcfg.characters import one_line
-from envcfg.conversion.model import Converted, Left, Step
-from envcfg.conversion.script import convert, job_text
-from envcfg.conversion.settings import read_settings
-from envcfg.conversion.step import find_step
-from envcfg.conversion.trace import Script, read_script
+from envcfg.conversion.model import Changed, Conversion, Known
 from envcfg.core.option import write_options
 from envcfg.core.selection import open_catalog
 from envcfg.core.step_options import STEP
 from envcfg.errors import OutputError, UsageError
-from envcfg.launch.container import named_runtimes
 from envcfg.launch.plan import Options
-from envcfg.launch.recognise import recognise
 from envcfg.launch.resolve import resolve
-from envcfg.lint import system
-from envcfg.lint.judge import judge
-from envcfg.lint.mending import mend
-from envcfg.lint.rule import load_rules
-from envcfg.lint.source import Sources, read_files
-from envcfg.lint.text import literal
-from envcfg.mark import has_mark
+from envcfg.mark import has_mark, marked
 from envcfg.profile.words import format_word
 
 if TYPE_CHECKING:
+    from envcfg.conversion.lines import LaunchLine
+    from envcfg.conversion.rewrite import Edit
+    from envcfg.lint.model import Model
+    from envcfg.lint.source import Source, Sources
     from envcfg.profile.catalog import Catalog
     from envcfg.profile.model import Profile
 
-# Their values are read, not joined to those of the script.
-_SINGLE = frozenset(
-    each.flag for each in STEP["what to run, and where"] if each.kind == "one"
-)
-# What bash runs as its own.
-_SHELLS = frozenset({"bash", "sh", "dash", "ash", "ksh"})
-_MARK = b"\xef\xbb\xbf"  # by which editors begin a file
-
-
+# Of sh the rules are others, and a script for it is read by another shell somewhere.
+_SHELL = "bash"
 Tell = Callable[[str, "str | None"], object]
-
-
-class Conversion(NamedTuple):
-    """A script that replaces another one.
-
-    Attributes:
-        converted: what it is made of, and what could not be carried over.
-        script: its text.
-    """
-
-    converted: Converted
-    script: str
 
 
 def convert_file(
@@ -63,92 +35,173 @@ def convert_file(
     values: Mapping[str, Any],
     *,
     made_by: Sequence[str],
+    drop_known: bool = False,
     tell: Tell = lambda _text, _hint: None,
 ) -> Conversion:
-    """Return the short script that replaces a job script.
+    """Return the script that starts the steps of a job script by envcfg.
 
     Args:
         path: of the one that there is.
-        values: of the options ``STEP``, by name, which go before what the script says.
+        values: of the options ``STEP``, by name, for each step.
         made_by: the command line that makes it again, for its header.
+        drop_known: leave out exports that are as the profile has them.
         tell: takes a note on the system that it is for, and a hint.
 
     Raises:
-        UsageError: it is no script of bash, or nothing can be made of it.
-        OutputError: it cannot be read, or a part of it cannot be carried over.
+        UsageError: it is no script of bash, or a step cannot be moved.
+        OutputError: it cannot be read.
     """
+    from envcfg.conversion.lines import find_lines
+    from envcfg.conversion.nodes import read_text
+    from envcfg.conversion.rewrite import apply_edits, edits, head_line
+    from envcfg.lint.reading import read_models
+    from envcfg.lint.source import Sources
+
     with Budget(path, seconds=30, megabytes=500):
-        text = _mended(path)
+        data = _read(path)
         sources = Sources()
-        source = sources.add(path, text)
-        script = read_script(source, sources)
-        for why, at in script.model.unread.items():
-            line = script.line(max(at - source.base, 0))
-            msg = f"{path}:{line}: this part cannot be carried over: {why}"
-            raise OutputError(msg, hint="make the script simpler")
+        source = sources.add(path, data)
+        models = read_models([source], sources)
+        for model in models:
+            _check_read(model, source, sources)
         catalog = open_catalog()
-        name = values["profile"] or _recognised(script, catalog, tell)
+        name = values["profile"] or _recognised(source, sources, models, catalog, tell)
         profile = catalog.load(name) if name else None
-        find = _faults(profile, path)
-        step = find_step(script, pins=bool(profile and profile.cpu_masks))
-        settings = read_settings(script, _covered(profile), find(source.chars))
-        step = _accepted(step, script, profile)
-        converted = convert(
-            script,
-            step,
-            settings,
-            profile=name,
-            given=list(write_options(STEP, values)),
-            flags=_given(values),
-            known=_known(profile),
-            faults=lambda text: find(
-                text.encode("utf-8", "surrogateescape").decode("latin-1")
-            ),
-        )
-    return Conversion(converted, job_text(converted, path, made_by))
+        text = read_text(source.chars)
+        lines = find_lines(source, sources, models, text)
+        for line in lines:
+            _check_line(line, path, profile, values)
+        given = list(write_options(STEP, {**values, "profile": name}))
+        wrap = ["envcfg", "wrap", *(each for each in given)]
+        known = tuple(_known(models[0], source, profile, drop_known=drop_known))
+        changes = edits(lines, text.body, wrap)
+        made = apply_edits(source.chars, [*changes, *_dropped(known, source.chars)])
+    first, _, rest = made.partition("\n")
+    if not first.startswith("#!"):
+        first, rest = "# A job script, changed by envcfg", made
+    script = marked("converted", head_line(made_by) + _decoded(rest), first=first)
+    return Conversion(name, tuple(_changed(lines, source.chars)), known, script)
 
 
-def _mended(path: str) -> bytes:
-    """Return a script without the faults that are mended without a doubt."""
+def _read(path: str) -> bytes:
+    """Return a script that bash reads as it stands."""
+    from envcfg.lint.source import LARGEST, read_files
+
     texts = read_files([path])
     if list(texts) != [path]:
         msg = f"{path} is a folder"
         raise UsageError(msg, hint="name one script")
-    if has_mark(texts[path]):
-        msg = f"{path} was made by envcfg, and --from replaces scripts of others"
+    data = texts[path]
+    if has_mark(data) or b"\nwith_envcfg()" in data:
+        msg = f"{path} was made by envcfg, and --from changes scripts of others"
         raise UsageError(msg, hint="its head has the command that makes it again")
-    if b"\0" in texts[path]:
-        msg = f"{path} is no text: it has NUL bytes"
+    if b"\0" in data or b"\1" in data:
+        msg = f"{path} is no text: it has bytes that no script has"
         raise UsageError(
             msg, hint="name the script itself, not a program or an archive"
         )
-    mended = mend(texts, rules=list(load_rules()), profile_of=lambda _: lambda _: None)
-    text = mended.texts[path].removeprefix(_MARK).replace(b"\r\n", b"\n")
-    _check_shell(path, text)
-    return text
-
-
-def _check_shell(path: str, text: bytes) -> None:
-    """Refuse a script in another language: what stays of it is run by bash."""
-    first = text.partition(b"\n")[0].decode("utf-8", "replace")
+    if b"\r\n" in data or data.startswith(b"\xef\xbb\xbf"):
+        msg = f"{path} has the line ends or the mark of an editor of Windows"
+        raise UsageError(msg, hint=f"mend it first: envcfg lint --fix {path}")
+    if len(data) > LARGEST:
+        msg = f"{path} has more than {LARGEST:,} bytes"
+        raise UsageError(msg, hint="name a script that somebody has written")
+    first = data.partition(b"\n")[0].decode("utf-8", "replace")
     words = [each.rpartition("/")[2] for each in first.removeprefix("#!").split()]
     names = [each for each in words if each != "env" and each[:1] != "-"]
-    if first.startswith("#!") and names and names[0] not in _SHELLS:
-        msg = f"{path} is written for {names[0]}, and --from reads bash"
-        raise UsageError(msg, hint="name a script of bash or sh")
+    if first.startswith("#!") and names[:1] != [_SHELL]:
+        msg = f"{path} is written for {names[0] if names else first}, not for bash"
+        raise UsageError(msg, hint="if bash can run it, change its first line")
+    return data
 
 
-def _recognised(script: Script, catalog: Catalog, tell: Tell) -> str | None:
-    read = [each for each in script.sources.all if each.base in script.model.read]
-    found = system.recognise(read)
-    path = one_line(script.source.path)
+def _check_read(model: Model, source: Source, sources: Sources) -> None:
+    for why, at in model.unread.items():
+        line = sources.line_number(max(at, source.base))
+        msg = f"{source.path}:{line}: this part cannot be read: {why}"
+        raise OutputError(msg, hint="make the script simpler")
+
+
+def _recognised(
+    source: Source,
+    sources: Sources,
+    models: Sequence[Model],
+    catalog: Catalog,
+    tell: Tell,
+) -> str | None:
+    from envcfg.lint.system import recognise
+
+    bases = {base for model in models for base in model.read}
+    found = recognise([each for each in sources.all if each.base in bases])
+    path = one_line(source.path)
     if found is None or found.profile not in catalog.names():
         what = "its system is not recognised, so that the job detects it"
         tell(f"{path}: {what}", "--profile NAME says which it is")
         return None
-    said = f"is for {found.profile}, by {', '.join(found.signs)}"
-    tell(f"{path} {said}; --profile says otherwise", None)
+    tell(f"{path} is for {found.profile}, by {', '.join(found.signs)}", None)
     return found.profile
+
+
+def _check_line(
+    line: LaunchLine, path: str, profile: Profile | None, values: Mapping[str, Any]
+) -> None:
+    """See that wrap will take a launch line, as far as its words are known by now.
+
+    Raises:
+        UsageError: it will not; the job would end there.
+    """
+    from envcfg.core.launch_line import take_line
+    from envcfg.core.step_options import step_options
+
+    if None in line.words:
+        return
+    words = [each or "" for each in line.words]
+    try:
+        options, command = take_line(step_options(values), words)
+        if profile:
+            resolve(
+                profile,
+                "",
+                Options(
+                    launcher=options.launcher,
+                    starter_args={"srun": tuple(options.srun_arg)},
+                    command=command,
+                    as_said=True,
+                ),
+            )
+    except UsageError as err:
+        msg = f"{path}:{line.line}: this cannot be moved: {err.message}"
+        raise UsageError(msg, hint=err.hint) from err
+
+
+def _known(
+    model: Model, source: Source, profile: Profile | None, *, drop_known: bool
+) -> list[Known]:
+    """Return the variables that the script exports at its top, and the profile sets."""
+    covered = _covered(profile)
+    found = []
+    for each in model.assignments:
+        if each.name not in covered or not each.exported or each.command is not None:
+            continue
+        if not source.base <= each.at < source.base + len(source.chars) or each.unit:
+            continue
+        value = _literal(each.value)
+        line = source.chars.count("\n", 0, each.at - source.base) + 1
+        same = value == covered[each.name]
+        whole = source.chars.split("\n")[line - 1].strip()
+        alone = whole in {
+            f"export {each.name}={quoted}"
+            for quoted in (value, f'"{value}"', f"'{value}'")
+        }
+        gone = drop_known and same and alone
+        found.append(Known(line, each.name, value or "", covered[each.name], gone))
+    return found
+
+
+def _literal(value: object) -> str | None:
+    from envcfg.lint.text import literal
+
+    return literal(value) if isinstance(value, tuple) else None
 
 
 def _covered(profile: Profile | None) -> Mapping[str, str]:
@@ -165,63 +218,32 @@ def _covered(profile: Profile | None) -> Mapping[str, str]:
     }
 
 
-def _known(profile: Profile | None) -> Collection[tuple[str, str]]:
-    """Return options of ``wrap`` that say what the profile has already."""
-    if profile is None:
-        return ()
+def _dropped(known: Sequence[Known], chars: str) -> list[Edit]:
+    from envcfg.conversion.rewrite import Edit
 
-    first = named_runtimes(profile)[0]
-    same = [
-        each for each in runtimes.NAMES if runtimes.runtime(each).kind == first.kind
+    starts = [0]
+    for line in chars.splitlines(keepends=True):
+        starts.append(starts[-1] + len(line))
+    return [
+        Edit(starts[each.line - 1], starts[each.line], "")
+        for each in known
+        if each.is_removed
     ]
-    found = {("--runtime", each) for each in same}
-    plan = resolve(profile, "", Options(container="image.sif", runtime=same[0]))
-    words = plan.container.arguments if plan.container else ()
-    return found | {("--runtime-arg", each.word) for each in words}
 
 
-def _accepted(step: Step, script: Script, profile: Profile | None) -> Step:
-    """Return *step* without the options that envcfg refuses, which are named.
+def _changed(lines: Sequence[LaunchLine], chars: str) -> list[Changed]:
+    from envcfg.conversion.rewrite import line_text
 
-    Raises:
-        UsageError: the command is one that envcfg does not understand.
-    """
-    recognise(Options(command=tuple(each.literal or "1" for each in step.command)))
-    kept, left = [], []
-    for each in step.arguments:
-        value = literal(each.value or ())
-        try:
-            if profile and value and each.flag == "--srun-arg":
-                resolve(profile, "", Options(starter_args={"srun": (value,)}))
-        except UsageError as err:
-            left.append(Left(script.line(step.start), f"srun {value}", err.message))
-            continue
-        kept.append(each)
-    return step._replace(arguments=tuple(kept), left=(*step.left, *left))
-
-
-def _faults(profile: Profile | None, path: str) -> Callable[[str], Mapping[int, str]]:
-    """Return what says which errors and warnings lint finds in a text, by offset."""
-
-    def find(chars: str) -> Mapping[int, str]:
-        sources = Sources()
-        given = [sources.add(path, chars.encode("latin-1"))]
-        found = judge(
-            given, sources, rules=list(load_rules()), profile_of=lambda _: profile
+    return [
+        Changed(
+            each.line,
+            _decoded(chars[each.written.start : each.written.end]),
+            _decoded(line_text(each, chars)),
         )
-        return {
-            each.at: f"{each.finding.rule}: {each.finding.message}"
-            for each in found.get(path, ())
-            if each.finding.severity != "note"
-        }
-
-    return find
+        for each in lines
+    ]
 
 
-def _given(values: Mapping[str, object]) -> set[str]:
-    return {
-        each.flag
-        for options in STEP.values()
-        for each in options
-        if each.flag in _SINGLE and values[each.name] != each.default
-    }
+def _decoded(chars: str) -> str:
+    """Return the characters of a source, which are bytes, as arguments have them."""
+    return chars.encode("latin-1").decode("utf-8", "surrogateescape")

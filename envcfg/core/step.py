@@ -71,7 +71,11 @@ class Step(NamedTuple):
 
 
 def make_step(
-    options: StepOptions, command: Sequence[str] | None, example: str
+    options: StepOptions,
+    command: Sequence[str] | None,
+    example: str,
+    *,
+    is_line: bool = False,
 ) -> Step:
     """Return what is asked for, with the profile that is chosen.
 
@@ -79,6 +83,7 @@ def make_step(
         options: what the user says.
         command: the program and its arguments; None: a script of several steps.
         example: one that is right, for the hint.
+        is_line: *command* is a launch line, with srun and the container.
 
     Raises:
         UsageError: they cannot be right; also ``ProfileError``.
@@ -96,6 +101,10 @@ def make_step(
             raise UsageError(msg, hint="is the variable set that it comes from?")
     here = current_folder()
     findings: list[Finding] = []
+    if is_line:
+        from envcfg.core.launch_line import take_line
+
+        options, command = take_line(options, command or ())
     if options.changes:
         findings += check_changes(options.changes)
     facts = dict(options.fact)
@@ -139,6 +148,7 @@ def make_step(
         no_modules=options.no_modules,
         command=tuple(command or ()),
         allowed=tuple(dict.fromkeys(options.allowed)),
+        as_said=is_line,
         diagnostics=read_diagnostics(options),
     )
     return Step(

@@ -1,9 +1,9 @@
 """A launch line as scripts have it: srun, what enters a container, the program; pure.
 
-``srun -n 8 singularity exec -B /data pytorch.sif python train.py`` says how many tasks there
-are, in what, and what each runs. It is taken as it is said: nothing in it is guessed, and an
-option that is not known is an error, as it may take the next word for its value. Which
-options there are is data, ``knowledge/launch_lines.yaml``, read only for such a line.
+``srun -n 8 singularity exec -B /data pytorch.sif python train.py`` says how many tasks
+there are, in what, and what each runs. Nothing in it is guessed, and an option that is not
+known is an error, as it may take the next word for its value. Which options there are is
+data, ``knowledge/launch_lines.yaml``, read only for such a line.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -51,9 +51,9 @@ class _Told(NamedTuple):
     shown: str
 
 
-def is_launch_line(words: Sequence[str]) -> bool:
-    """Tell whether a command begins with what starts tasks or enters a container."""
-    return bool(words) and _name(words[0]) in _BEGIN
+def begins_line(word: str) -> bool:
+    """Tell whether a word is what starts tasks or enters a container."""
+    return _name(word) in _BEGIN
 
 
 def read_line(words: Sequence[str]) -> Line:
@@ -159,13 +159,14 @@ def _options(
         word = words.pop(0)
         if word == "--":
             break
-        for name, value, shown in _told(program, word, known):
-            if value is None and name in known["values"].split():
-                if not words:
-                    _fail(f"{program} {shown}", "lacks its value", "write it behind")
+        for each in _told(program, word, known):
+            if each.value is not None or each.name not in known["values"].split():
+                told.append(each)
+            elif words:
                 value = words.pop(0)
-                shown = f"{shown} {value}"
-            told.append(_Told(name, value, shown))
+                told.append(_Told(each.name, value, f"{each.shown} {value}"))
+            else:
+                _fail(f"{program} {each.shown}", "lacks its value", "write it behind")
     for each in told:
         why = known.get("refused", {}).get(each.name)
         if why and not _is_default(program, each, known):
@@ -174,7 +175,7 @@ def _options(
 
 
 def _told(program: str, word: str, known: Mapping[str, Any]) -> Iterator[_Told]:
-    """Yield the options of one word: ``--name=value``, or letters, the last with a value."""
+    """Yield the options of one word: a long one, or letters, the last with a value."""
     values, flags = known["values"].split(), known["flags"].split()
     attached = known.get("attached", "").split()
     if word.startswith("--"):

@@ -54,6 +54,7 @@ class Options(NamedTuple):
         modules: to be loaded, beside those of the profile; *no_modules*: without those.
         command: the program and its arguments; empty for a script of several steps.
         allowed: in which places the script may run, though they look wrong.
+        as_said: a launch line says who starts how many tasks, and what each of them runs.
     """
 
     container: str | None = None
@@ -76,6 +77,7 @@ class Options(NamedTuple):
     no_modules: bool = False
     command: tuple[str, ...] = ()
     allowed: tuple[Allowed, ...] = ()
+    as_said: bool = False
     diagnostics: Diagnostics = Diagnostics()
 
 
@@ -202,6 +204,7 @@ class Plan(NamedTuple):
         known_modules: those of them that the profile has, also where none is loaded.
         scratch: only if a setting uses it.
         preflight: the command line that looks at nodes and network before the step.
+        as_said: the options of the starter say how many tasks there are, or it does.
         place: where the script may run; it looks when it does.
         notes: what the user should know.
     """
@@ -233,5 +236,6 @@ class Plan(NamedTuple):
     expect: Expect | None = None
     diagnostics: Diagnostics = Diagnostics()
     preflight: tuple[str, ...] = ()
+    as_said: bool = False
     place: Place = Place()
     notes: tuple[Finding, ...] = ()

@@ -27,7 +27,7 @@ from envcfg.launch.notes import (
     unknown_notes,
 )
 from envcfg.launch.plan import Branch, Options, Place, Plan, Planned, PlannedBundle
-from envcfg.launch.recognise import recognise
+from envcfg.launch.recognise import launcher_of, recognise
 from envcfg.launch.tasks import (
     agent_options,
     check_starter,
@@ -58,11 +58,16 @@ def resolve(
     Raises:
         UsageError: if profile and options cannot go together.
     """
-    options, inside = look_inside(options)
-    options, recognised = recognise(options)
+    inside: list[Finding] = []
+    recognised: list[Finding] = []
+    if not options.as_said:
+        options, inside = look_inside(options)
+        options, recognised = recognise(options)
     launcher, starter = choose_launcher(profile, options)
     can_pin = (
-        "cpu_masks" in STARTERS[starter].sections and not LAUNCHERS[launcher].has_node
+        "cpu_masks" in STARTERS[starter].sections
+        and not LAUNCHERS[launcher].has_node
+        and not (options.as_said and launcher_of(options.command))
     )
     named = chosen_runtimes(profile, options)
     check_starter(named, starter, launcher)
@@ -121,12 +126,13 @@ def resolve(
         ranks=ranks_per_node(launcher, options),
         gpus=profile.node.gpus if profile.node else None,
         masks=profile.cpu_masks if can_pin else None,
-        visibility=profile.visibility,
+        visibility=None if options.as_said else profile.visibility,
         rendezvous=profile.rendezvous,
         modules=modules,
         known_modules=known_modules,
         scratch=profile.scratch if needs_cache else None,
         expect=profile.expect,
+        as_said=options.as_said,
         place=Place(
             clusters=profile.detect.clusters if profile.detect else (),
             allowed=options.allowed,

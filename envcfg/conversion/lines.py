@@ -1,0 +1,154 @@
+"""Which commands of a script are its launch lines, and why others cannot be moved.
+
+What a script starts is known by following it, as lint does; where it is written, by its
+text. A launch line is moved only where both are one: a command of the script itself that
+begins with srun, or with what enters a container. All else that starts a step is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple, NoReturn
+
+from envcfg.conversion.nodes import PASSED, Text, Written, innermost
+from envcfg.errors import UsageError
+from envcfg.launch.line import begins_line
+from envcfg.lint.facts import is_helper
+from envcfg.lint.model import Command, Model
+from envcfg.lint.program import SHELLS, find_agent
+from envcfg.lint.source import Source, Sources
+
+_MPI = frozenset(
+    {"mpirun", "mpiexec", "mpiexec.hydra", "orterun", "flux", "jsrun", "aprun"}
+)
+_ONE_NODE = frozenset({"nodelist", "relative"})
+
+
+class LaunchLine(NamedTuple):
+    """A launch line.
+
+    Attributes:
+        written: as it stands.
+        line: its number in the script.
+        words: what following the script has made of it; None: not known, or several.
+    """
+
+    written: Written
+    line: int
+    words: tuple[str | None, ...]
+
+
+class _Reader:
+    """What one script starts, and where."""
+
+    def __init__(
+        self, source: Source, sources: Sources, model: Model, text: Text
+    ) -> None:
+        self.source, self.sources, self.model, self.text = source, sources, model, text
+
+    def find(self) -> list[LaunchLine]:
+        """Return the launch lines, in order."""
+        containers = [each for each in self.model.commands if _enters(each)]
+        steps = [
+            each
+            for each in self.model.commands
+            if each.is_step and each.scope != "container" and len(each.words) > 1
+        ]
+        chosen = containers or [e for e in steps if not is_helper(e, self.model)]
+        if not chosen:
+            self._fail_none()
+        found: dict[int, LaunchLine] = {}
+        for each in chosen:
+            line = self._launch_line(each)
+            found[line.written.start] = line
+        return [found[start] for start in sorted(found)]
+
+    def _fail_none(self) -> NoReturn:
+        agents = [
+            each
+            for each in self.model.commands
+            if find_agent(each.name, [word.shown for word in each.arguments])
+        ]
+        if agents:
+            where = self._line(agents[0])
+            msg = f"{self.source.path}:{where}: {agents[0].name} starts without srun"
+            hint = "wrap it by hand: source <(envcfg wrap --container IMAGE -- "
+            raise UsageError(msg, hint=f"{hint}{agents[0].name} ... || echo exit $?)")
+        msg = f"{self.source.path} has no launch line: no srun, and no container"
+        raise UsageError(
+            msg, hint="is it a job script? envcfg wrap --help has examples"
+        )
+
+    def _launch_line(self, wanted: Command) -> LaunchLine:
+        """Return the line of the script that starts *wanted*.
+
+        Raises:
+            UsageError: it is started by a text, by another file, by a program before it, or
+                in a way that cannot be moved.
+        """
+        chain = [wanted, *self.model.ancestors(wanted)]
+        root = chain[-1]
+        at = root.stands if root.stands >= 0 else root.at
+        where = self.sources.find(at)
+        if where.base != self.source.base:
+            self._fail(
+                root, f"{wanted.name} is started in {where.path}, a file of its own"
+            )
+        written = innermost(self.text.commands, at - self.source.base)
+        if written is None or written.first is None or root.unit:
+            self._fail(root, _why_not_written(root, wanted))
+        for each in chain[1:]:
+            if each.name in SHELLS or each.unit != root.unit:
+                self._fail(root, f"{wanted.name} stands in a text for another shell")
+        for each in chain:
+            if each.name in _MPI:
+                self._fail(root, f"{each.name} starts the ranks, which srun is to do")
+        for word in written.before:
+            if word not in PASSED:
+                self._fail(root, f"{word} stands before the launch line")
+        name = (written.words[written.first] or "").rpartition("/")[2]
+        if name in self.text.functions:
+            self._fail(root, f"{name} is a function or an alias of the script")
+        told = {name for each in chain for name in each.options}
+        if root.context.loop and told & _ONE_NODE:
+            self._fail(root, "a loop starts a step for each node")
+        first = next(
+            (n for n, word in enumerate(root.words) if begins_line(word.shown)), 0
+        )
+        words = tuple(
+            None if word.is_loose else word.literal for word in root.words[first:]
+        )
+        return LaunchLine(written, self._line(root), words)
+
+    def _line(self, command: Command) -> int:
+        at = command.stands if command.stands >= 0 else command.at
+        return self.sources.line_number(at) if at >= 0 else 0
+
+    def _fail(self, command: Command, why: str) -> NoReturn:
+        msg = f"{self.source.path}:{self._line(command)}: this cannot be moved: {why}"
+        hint = "write the launch line out, or put with_envcfg before it by hand"
+        raise UsageError(msg, hint=hint)
+
+
+def find_lines(
+    source: Source, sources: Sources, models: Sequence[Model], text: Text
+) -> list[LaunchLine]:
+    """Return the launch lines of a script, in order.
+
+    Raises:
+        UsageError: there is none, or one that cannot be moved.
+    """
+    return _Reader(source, sources, models[0], text).find()
+
+
+def _enters(command: Command) -> bool:
+    """Tell whether a command enters a container to start something."""
+    if command.kind == "image" or begins_line(command.name):
+        return not command.is_step and len(command.words) > 2
+    return False
+
+
+def _why_not_written(root: Command, wanted: Command) -> str:
+    if root.stands >= 0 and root.name != "eval":
+        return f"{wanted.name} comes out of a variable"
+    return f"{wanted.name} stands in a text that is read as commands"

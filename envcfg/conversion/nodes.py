@@ -1,0 +1,128 @@
+"""The commands of a script as they are written: where each stands, and its words."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, NamedTuple
+
+from envcfg.launch.line import begins_line
+from envcfg.lint.grammar import chars_of, parse, word_spans
+from envcfg.lint.text import Flat, plain
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+_PLAIN = re.compile(r"[A-Za-z0-9_@%+=:,./-]+")
+_QUOTED = re.compile(r"'([^']*)'|\"([^\"$`\\]*)\"")
+# What stands before the words of a command, or among them, and is none of them.
+_NO_WORDS = frozenset(
+    "variable_assignment file_redirect herestring_redirect heredoc_redirect".split()
+)
+# The shell's own words before a command, which a function can follow as well.
+PASSED = frozenset({"exec", "command", "time"})
+
+
+class Written(NamedTuple):
+    """A command of the script itself.
+
+    Attributes:
+        start, end: offsets of the command, with what is set for it alone.
+        spans: of each of its words.
+        words: each as bash takes it; None where it is expanded, or quoted in parts.
+        first: the number of the word by which a launch line begins; None: it is none.
+    """
+
+    start: int
+    end: int
+    spans: tuple[tuple[int, int], ...]
+    words: tuple[str | None, ...]
+    first: int | None
+
+    @property
+    def before(self) -> tuple[str | None, ...]:
+        """The words before the launch line."""
+        return self.words[: self.first or 0]
+
+
+class Text(NamedTuple):
+    """A script as it is written.
+
+    Attributes:
+        commands: all that stand in it, in no string.
+        functions: the names that it gives to functions and aliases.
+        body: offset of the first line that is neither empty nor a comment.
+    """
+
+    commands: tuple[Written, ...]
+    functions: frozenset[str]
+    body: int
+
+
+def read_text(chars: str) -> Text:
+    """Return the commands of a script; one character is one byte."""
+    root = parse(chars)
+    commands, functions = [], set()
+    waiting = [root]
+    while waiting:
+        node = waiting.pop()
+        if node.type == "command":
+            commands.append(_written(node, chars))
+        elif node.type == "function_definition":
+            functions.add(_named(node, chars))
+        waiting += node.children
+    for each in commands:
+        if each.words[:1] == ("alias",):
+            functions |= {(word or "").partition("=")[0] for word in each.words[1:]}
+    return Text(tuple(commands), frozenset(functions), _body(chars))
+
+
+def innermost(commands: tuple[Written, ...], at: int) -> Written | None:
+    """Return the smallest command in which an offset is."""
+    around = (each for each in commands if each.start <= at < each.end)
+    return min(around, key=lambda each: each.end - each.start, default=None)
+
+
+def _written(node: Node, chars: str) -> Written:
+    parts = [each for each in node.children if each.type not in _NO_WORDS]
+    spans = tuple(word_spans(parts, chars))
+    words = tuple(_literal(chars[start:end]) for start, end in spans)
+    return Written(node.start_byte, node.end_byte, spans, words, _first(words))
+
+
+def _first(words: tuple[str | None, ...]) -> int | None:
+    """Return where a launch line begins, before which other programs may stand."""
+    for number, word in enumerate(words):
+        if word and begins_line(word):
+            return number
+        if number == 0 and word and os.path.basename(word) not in _may_stand_before():
+            return None
+    return None
+
+
+def _may_stand_before() -> Mapping[str, object]:
+    from envcfg.lint.program import load_programs
+
+    return dict.fromkeys((*PASSED, *load_programs()))
+
+
+def _literal(text: str) -> str | None:
+    if _PLAIN.fullmatch(text):
+        return text
+    found = _QUOTED.fullmatch(text)
+    return None if found is None else found[1] or found[2] or ""
+
+
+def _named(node: Node, chars: str) -> str:
+    name = node.child_by_field_name("name")
+    return chars_of(Flat(plain(chars)), name) if name else ""
+
+
+def _body(chars: str) -> int:
+    at = 0
+    for line in chars.splitlines(keepends=True):
+        if line.strip() and not line.lstrip().startswith("#"):
+            break
+        at += len(line)
+    return at

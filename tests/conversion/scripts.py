@@ -1,0 +1,121 @@
+"""Scripts as people write them: what stands before, the launch line, what stands behind."""
+
+HEAD = "#!/bin/bash\n#SBATCH --nodes=2\n#SBATCH --ntasks-per-node=2\n"
+STEP = "srun singularity exec x.sif python train.py"
+
+# By name: the whole script behind its head. {step} is the launch line.
+FAULTS = {
+    "tab": "{step} --sep $'a\\tb'",
+    "tab in a variable": "SEP=$'\\t'\n{step} \"$SEP\"",
+    "newline exported": "export FOO=$'a\\nb'\n{step}",
+    "newlines": "STOP=$'\\n\\n'\n{step} \"$STOP\"",
+    "counter": "i=0; while ((i<2)); do {step} $i; ((i++)); done",
+    "arithmetic sets": "((i=5))\n{step} $i; ((i+=5)); {step} $i",
+    "let": "let i=5\n{step} $i",
+    "increment in a word": "i=1\n{step} $((i++)) $i\n{step} $i",
+    "declare -i": "declare -i A=3; A+=2\n{step} $A",
+    "empty array": "ARGS=()\n{step} \"${ARGS[@]}\" x",
+    "array in a text": "ARGS=(a 'b c')\nCMD=\"${ARGS[@]} --last\"\n{step} $CMD",
+    "default assigned": "A=; : ${A:=x}\n{step} $A",
+    "glob in a variable": "touch val.txt; F=*.txt\n{step} $F",
+    "glob": "touch a.txt b.txt\n{step} *.txt",
+    "IFS": "IFS=,; A=a,b\n{step} $A",
+    "local": "A=old; f(){ local A=new; }; f\n{step} $A",
+    "export of two": "unset FOO; export FOO2=1 BAR=$FOO\n{step}",
+    "export -n": "export FOO=1; export -n FOO\n{step}",
+    "process substitution": "{step} <(echo hi)",
+    "last status": "false\n{step} $?",
+    "path of the user": "export O=/data/$USER/x\n{step}",
+    "bash -c": "args=\"a b\"\nsrun singularity exec x.sif bash -c \"python train.py ${args}\"",
+    "name that goes on": "DEPTH=5; DEPTH_depth=\n{step} --log=${DEPTH}_depth",
+    "sourced afterwards": "DATA=/d\necho 'export FROM=$DATA' >env.sh\nsource ./env.sh\n{step}",
+    "if": "if [[ -e nothing ]]; then A=--resume; else A=--new; fi\n{step} $A",
+    "case": "case $USER in me) A=1 ;; *) A=2 ;; esac\n{step} $A",
+    "and": "[[ -n $USER ]] && A=yes\n{step} $A",
+    "getopts": "while getopts a:b: o; do :; done\n{step} $OPTIND",
+    "inner variables": "export SINGULARITYENV_FOO=1 SINGULARITYENV_BAR='a b'\n{step}",
+    "background": "{step} &\nwait",
+    "background and trap": "trap 'echo ended' EXIT\n{step} &\nwait $!",
+    "wait, then more": "{step} & wait; echo finished",
+    "--env with a list": "srun singularity exec --env CUDA_VISIBLE_DEVICES=0 x.sif python t.py",
+    "login shell": "{step} $0",
+    "empty bind": "B=\nsrun singularity exec ${B:+-B $B} x.sif python t.py",
+    "once in the batch shell": "singularity exec x.sif python t.py",
+}
+
+PIECES_BEFORE = {
+    "nothing": "",
+    "set -e": "set -e",
+    "set -u": "set -u",
+    "pipefail": "set -euo pipefail",
+    "array": "A=(a 'b c' '*' '')",
+    "function": "f() { echo f; }; f",
+    "trap": "trap 'echo bye' EXIT",
+    "cd": "mkdir -p sub; cd sub; cp ../x.sif .",
+    "export": "export FOO='a b' BAR=\"$USER\"",
+    "module": "module() { :; }; module load x",
+    "unset": "unset SLURM_CPUS_PER_TASK",
+    "shopt": "shopt -s nullglob extglob",
+    "noglob": "set -f",
+    "heredoc": "cat <<EOF\nsrun is not here\nEOF",
+    "prefix": "export SINGULARITY_BIND=/opt",
+}
+PIECES_WORDS = {
+    "literal": "train.py --lr 1e-3",
+    "quotes": "train.py 'a b' \"c d\" e\\ f",
+    "array": 'train.py "${A[@]-none}"',
+    "dollar": "train.py '$HOME' \"\\$HOME\" \\$x",
+    "home": "train.py ~ ~/x --p=~/x",
+    "braces": "train.py {1..3} a{b,c}",
+    "substitution": "train.py $(echo a b) \"$(echo a b)\"",
+    "arithmetic": "train.py $((1 + 2))",
+    "default": "train.py ${NOTHING:-de fault} \"${NOTHING:-de fault}\"",
+    "positional": 'train.py "$@" $#',
+    "ansi": "train.py $'x\\ty' $'\\''",
+    "unicode": "train.py 'ä€😀'",
+    "equals": "train.py [0]=a [x]=y +a=[1,2]",
+    "semicolons": "train.py ';' '&&' '|' '>' '#x'",
+    "continued": "train.py \\\n  --a 1 \\\n  --b 2",
+    "backslashes": "train.py '\\\\' \"\\\\n\" 'a\\b'",
+    "redirect": "train.py >out.txt 2>&1",
+    "pipe": "train.py | cat",
+    "input": "train.py </dev/null",
+    "heredoc": "- <<'EOF'\nprint('x')\nEOF",
+    "herestring": 'train.py <<<"$USER"',
+}
+PIECES_LINE = {
+    "srun": "srun singularity exec x.sif python",
+    "options": "srun -n 3 --cpu-bind=none -l singularity exec --nv -B /usr,/etc x.sif python",
+    "variables": 'srun -n "$((1+1))" singularity exec -B "$PWD:/w" "$PWD/x.sif" python',
+    "loose options": "O='--mpi=none -n 2'; S='--nv --bind /usr'; srun $O singularity exec $S x.sif python",
+    "no container": "srun -N1 -n2 python",
+    "pyxis": "srun --container-image=x.sqsh --container-mounts=/a:/b python",
+    "exec": "exec srun singularity exec x.sif python",
+    "time": "time srun singularity exec x.sif python",
+    "assigned": "A1=x B1='y z' srun singularity exec x.sif python",
+    "apptainer": "srun apptainer exec --cleanenv --env A=1,B=2 x.sif python",
+    "path": "srun /usr/bin/env singularity exec x.sif python",
+    "batch shell": "singularity exec --pwd /tmp x.sif python",
+}
+PIECES_AFTER = {
+    "nothing": "",
+    "code": "echo code $?",
+    "or": "|| echo failed $?",
+    "and": "&& echo fine",
+    "background": "&\nwait; echo waited $?",
+    "two": "\nsrun singularity exec x.sif python eval.py",
+}
+
+
+def scripts() -> dict[str, str]:
+    """Return all scripts by name."""
+    found = {name: text.replace("{step}", STEP) for name, text in FAULTS.items()}
+    for name, before in PIECES_BEFORE.items():
+        for word, words in PIECES_WORDS.items():
+            found[f"{name}, {word}"] = f"{before}\n{PIECES_LINE['srun']} {words}"
+    for name, line in PIECES_LINE.items():
+        for after, behind in PIECES_AFTER.items():
+            gap = "" if behind.startswith("\n") else " "
+            is_code = after == "code"
+            found[f"{name}; {after}"] = f"{line} train.py{'; ' if is_code else gap}{behind}"
+    return {name: f"{HEAD}{text}\n" for name, text in found.items()}
