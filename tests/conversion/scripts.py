@@ -89,7 +89,7 @@ PIECES_LINE = {
     "variables": 'srun -n "$((1+1))" singularity exec -B "$PWD:/w" "$PWD/x.sif" python',
     "loose options": "O='--mpi=none -n 2'; S='--nv --bind /usr'; srun $O singularity exec $S x.sif python",
     "no container": "srun -N1 -n2 python",
-    "pyxis": "srun --container-image=x.sqsh --container-mounts=/a:/b python",
+    "pyxis": "srun --container-image=./x.sqsh --container-mounts=/usr:/b python",
     "exec": "exec srun singularity exec x.sif python",
     "time": "time srun singularity exec x.sif python",
     "assigned": "A1=x B1='y z' srun singularity exec x.sif python",

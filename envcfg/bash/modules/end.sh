@@ -2,9 +2,12 @@
 # envcfg module end 1
 # The last words of each rank; then the job's aliases are back.
 
+if [[ -n $ENVCFG_AS_SAID ]]; then # what the runtime keeps from the program is gone again
+  ENVCFG_RANK+=$'unset -v ${ENVCFG_GIVEN-}\n'
+fi
 IFS= builtin read -r -d '' ENVCFG_PART <<'ENVCFG_TEXT' || builtin :
 unset -v ENVCFG_PRESET ENVCFG_NODES ENVCFG_CACHE_BASE ENVCFG_LOCAL_RANKS \
-  ENVCFG_MASTER_NODE ENVCFG_MASTER_ADDR ENVCFG_JOB ENVCFG_SUFFIX
+  ENVCFG_MASTER_NODE ENVCFG_MASTER_ADDR ENVCFG_JOB ENVCFG_SUFFIX ENVCFG_GIVEN
 exec "$@"
 ENVCFG_TEXT
 ENVCFG_RANK+=$ENVCFG_PART

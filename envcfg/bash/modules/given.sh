@@ -8,4 +8,5 @@ envcfg_collect() { # NAME...: set envcfg_given to those that are set, and to wha
   for envcfg_name in "$@" ROCR_VISIBLE_DEVICES HIP_VISIBLE_DEVICES CUDA_VISIBLE_DEVICES GPU_DEVICE_ORDINAL ZE_AFFINITY_MASK; do
     if [[ -n ${!envcfg_name+set} ]]; then envcfg_given+=("$envcfg_name=${!envcfg_name}"); fi
   done
+  envcfg_given+=("ENVCFG_GIVEN=${envcfg_given[*]%%=*}")
 }
