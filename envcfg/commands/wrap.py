@@ -72,7 +72,7 @@ OPTIONS: Table = {
     "from a script": (
         Option(
             "--from",
-            "read a job script, and make the short one that replaces it",
+            "change a job script so that envcfg starts its steps; the rest stays",
             metavar="SCRIPT",
             dest="script",
             spares="--container",

@@ -96,7 +96,7 @@ class _Reader:
             )
         written = innermost(self.text.commands, at - self.source.base)
         if written is None or written.first is None or root.unit:
-            self._fail(root, _why_not_written(root, wanted))
+            self._fail(root, _why_not_written(written, wanted))
         for each in chain[1:]:
             if each.name in SHELLS or each.unit != root.unit:
                 self._fail(root, f"{wanted.name} stands in a text for another shell")
@@ -148,7 +148,8 @@ def _enters(command: Command) -> bool:
     return False
 
 
-def _why_not_written(root: Command, wanted: Command) -> str:
-    if root.stands >= 0 and root.name != "eval":
+def _why_not_written(written: Written | None, wanted: Command) -> str:
+    name = (written.words[:1] or (None,))[0] if written else None
+    if name is None:
         return f"{wanted.name} comes out of a variable"
-    return f"{wanted.name} stands in a text that is read as commands"
+    return f"{wanted.name} stands in a text that {name} reads as commands"

@@ -85,12 +85,14 @@ def _srun(
 ) -> tuple[Line, Sequence[str]]:
     """Read srun's own words; Pyxis and the Container Engine have their image there."""
     told, rest = _options("srun", words[1:], known)
+    if ":" in rest:
+        _fail("srun", "starts several programs side by side", "start one program")
     images = known["images"]
     option = next((each.name for each in told if each.name in images), None)
     entered = images[option] if option else {}
     own = entered.get("own", "\0")
     for each in told:
-        if _is_default("srun", each, known):
+        if _is_default(each, known):
             line = line._replace(done=(*line.done, f"srun {each.shown}"))
         elif each.name == option:
             line = line._replace(container=each.value, runtime=entered["runtime"])
@@ -108,12 +110,15 @@ def _container(
 ) -> tuple[Line, Sequence[str]]:
     """Read the words of a program that enters a container, up to the command in it."""
     program, rest = _name(words[0]), words[1:]
+    if why := known.get("never"):
+        hint = "give its image to --container, and the program alone"
+        _fail(program, f"cannot be read in a launch line: {why}", hint)
     if "verbs" in known:
         rest = _behind_verb(program, rest, known)
     told, rest = _options(program, rest, known)
     line = line._replace(runtime=known["runtime"])
     for each in told:
-        if _is_default(program, each, known):
+        if _is_default(each, known):
             line = line._replace(done=(*line.done, f"{program} {each.shown}"))
         elif each.name == known["image"]:
             line = line._replace(container=each.value)
@@ -169,7 +174,7 @@ def _options(
                 _fail(f"{program} {each.shown}", "lacks its value", "write it behind")
     for each in told:
         why = known.get("refused", {}).get(each.name)
-        if why and not _is_default(program, each, known):
+        if why and not _is_default(each, known):
             _fail(f"{program} {each.shown}", f"cannot be used: {why}", "leave it out")
     return told, words
 
@@ -202,12 +207,9 @@ def _told(program: str, word: str, known: Mapping[str, Any]) -> Iterator[_Told]:
 
 
 def _set(program: str, told: _Told) -> dict[str, str]:
-    """Return what ``--env`` sets: for Apptainer several, with commas between them."""
+    """Return what ``--env`` sets: several, with commas between them."""
     found = {}
-    value = told.value or ""
-    for part in (
-        value.split(",") if program in {"singularity", "apptainer"} else [value]
-    ):
+    for part in (told.value or "").split(","):
         name, equals, text = part.partition("=")
         if not (equals and name.isidentifier()):
             _fail(f"{program} {told.shown}", "sets no variable", "write NAME=VALUE")
@@ -215,8 +217,7 @@ def _set(program: str, told: _Told) -> dict[str, str]:
     return found
 
 
-def _is_default(program: str, told: _Told, known: Mapping[str, Any]) -> bool:
-    del program
+def _is_default(told: _Told, known: Mapping[str, Any]) -> bool:
     return (told.value or "") in known.get("default", {}).get(told.name, ())
 
 

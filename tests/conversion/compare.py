@@ -111,7 +111,9 @@ def _starts(notes: Path, work: Path) -> Iterator[Start]:
         yield Start(
             int(step),
             int(rank),
-            tuple(b"/dev/fd/N" if w.startswith(b"/dev/fd/") else alike(w) for w in words),
+            tuple(
+                b"/dev/fd/N" if w.startswith(b"/dev/fd/") else alike(w) for w in words
+            ),
             environment,
             alike((each / "folder").read_bytes()).decode(),
             given.read_bytes() if given.exists() else None,
@@ -119,7 +121,9 @@ def _starts(notes: Path, work: Path) -> Iterator[Start]:
         )
 
 
-def differences(old: Ran, new: Ran, *, named: frozenset[str] = frozenset()) -> list[str]:
+def differences(
+    old: Ran, new: Ran, *, named: frozenset[str] = frozenset()
+) -> list[str]:
     """Return what differs; *named*: variables that the report says are set otherwise."""
     found = []
     if old.code != new.code:

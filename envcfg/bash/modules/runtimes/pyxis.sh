@@ -11,9 +11,12 @@ envcfg_enter() { # set ENVCFG_ENTER: the options by which tasks enter the contai
   local envcfg_image=$ENVCFG_IMAGE
   envcfg_find_option --container-image Pyxis
   envcfg_find_image
-  ENVCFG_ENTER=(--container-image "$envcfg_image" --no-container-entrypoint --container-workdir "$PWD")
+  ENVCFG_ENTER=(--container-image "$envcfg_image")
   ENVCFG_MOUNTS=''
-  envcfg_bind_here
+  if [[ -z $ENVCFG_AS_SAID ]]; then # in this folder, whatever the image says
+    ENVCFG_ENTER+=(--no-container-entrypoint --container-workdir "$PWD")
+    envcfg_bind_here
+  fi
   envcfg_mounts
   ENVCFG_MOUNTS=${ENVCFG_MOUNTS#,} # in one option, as of several the last alone counts
   if [[ -n $ENVCFG_MOUNTS ]]; then ENVCFG_ENTER+=(--container-mounts "$ENVCFG_MOUNTS"); fi

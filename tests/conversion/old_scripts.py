@@ -14,7 +14,7 @@ FAULTS = {
     "let": "let i=5\n{step} $i",
     "increment in a word": "i=1\n{step} $((i++)) $i\n{step} $i",
     "declare -i": "declare -i A=3; A+=2\n{step} $A",
-    "empty array": "ARGS=()\n{step} \"${ARGS[@]}\" x",
+    "empty array": 'ARGS=()\n{step} "${ARGS[@]}" x',
     "array in a text": "ARGS=(a 'b c')\nCMD=\"${ARGS[@]} --last\"\n{step} $CMD",
     "default assigned": "A=; : ${A:=x}\n{step} $A",
     "glob in a variable": "touch val.txt; F=*.txt\n{step} $F",
@@ -26,7 +26,7 @@ FAULTS = {
     "process substitution": "{step} <(echo hi)",
     "last status": "false\n{step} $?",
     "path of the user": "export O=/data/$USER/x\n{step}",
-    "bash -c": "args=\"a b\"\nsrun singularity exec x.sif bash -c \"python train.py ${args}\"",
+    "bash -c": 'args="a b"\nsrun singularity exec x.sif bash -c "python train.py ${args}"',
     "name that goes on": "DEPTH=5; DEPTH_depth=\n{step} --log=${DEPTH}_depth",
     "sourced afterwards": "DATA=/d\necho 'export FROM=$DATA' >env.sh\nsource ./env.sh\n{step}",
     "if": "if [[ -e nothing ]]; then A=--resume; else A=--new; fi\n{step} $A",
@@ -67,9 +67,9 @@ PIECES_WORDS = {
     "dollar": "train.py '$HOME' \"\\$HOME\" \\$x",
     "home": "train.py ~ ~/x --p=~/x",
     "braces": "train.py {1..3} a{b,c}",
-    "substitution": "train.py $(echo a b) \"$(echo a b)\"",
+    "substitution": 'train.py $(echo a b) "$(echo a b)"',
     "arithmetic": "train.py $((1 + 2))",
-    "default": "train.py ${NOTHING:-de fault} \"${NOTHING:-de fault}\"",
+    "default": 'train.py ${NOTHING:-de fault} "${NOTHING:-de fault}"',
     "positional": 'train.py "$@" $#',
     "ansi": "train.py $'x\\ty' $'\\''",
     "unicode": "train.py 'ä€😀'",
@@ -117,5 +117,7 @@ def scripts() -> dict[str, str]:
         for after, behind in PIECES_AFTER.items():
             gap = "" if behind.startswith("\n") else " "
             is_code = after == "code"
-            found[f"{name}; {after}"] = f"{line} train.py{'; ' if is_code else gap}{behind}"
+            found[f"{name}; {after}"] = (
+                f"{line} train.py{'; ' if is_code else gap}{behind}"
+            )
     return {name: f"{HEAD}{text}\n" for name, text in found.items()}
