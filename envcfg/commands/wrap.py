@@ -49,8 +49,8 @@ examples:
   envcfg wrap --container none --launcher local --ranks 2 -o job.sh -- python train.py
   ./job.sh
 
-  # from a script that there is: its short replacement, and what could not be carried over
-  envcfg wrap --from old.sh -o job.sh
+  # a script that there is: the same, and envcfg starts its steps
+  envcfg wrap --from old.sh -o new.sh
 
   # as it was started before: torchrun, accelerate launch, deepspeed ... are recognised
   source <(envcfg wrap --container pytorch.sif -- \\
