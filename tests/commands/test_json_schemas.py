@@ -57,7 +57,7 @@ def run(wrap: Callable[..., Wrapped], tmp_path: Path) -> Callable[..., str]:
     (tmp_path / "my.yaml").write_text(
         "name: my\nextends: lumi-g\nenv: {NCCL_CROSS_NIC: null}\n"
     )
-    (tmp_path / "old.sh").write_text("#SBATCH -N 2\ntimeout 9 srun -l python a.py\n")
+    (tmp_path / "old.sh").write_text("#SBATCH -N 2\nsrun -l python a.py\n")
     (tmp_path / ".envcfg/profiles").mkdir(parents=True)
     (tmp_path / ".envcfg/profiles/bad.yaml").write_text("name: bad\nsumary: x\n")
     (tmp_path / ".envcfg/profiles/own.yaml").write_text(
@@ -173,7 +173,7 @@ def test_a_look_at_a_job_is_as_its_schema_says(nodes: tuple[NodeView, ...]) -> N
         ("wrap", "facts.launcher.place", "a:1:1"),
         ("wrap", "settings.0.branches.0.date", None),
         ("wrap", "container.extra", 1),
-        ("wrap-from", "not_carried_over.0.line", -1),
+        ("wrap-from", "lines.0.line", -1),
         ("wrap-from", "profile", 1),
         ("sbatch", "request.nodes", 0),
         ("sbatch", "cost.per_hour", 4),
