@@ -114,7 +114,7 @@ def load_kept(name: str, paths: Sequence[str]) -> list[Any]:
         name: under which what they say is kept in the user's folder, until one changes.
         paths: of the files.
     """
-    from envcfg.kept import keep, kept_folder, recall
+    from envcfg.cache import keep, kept_folder, recall
 
     key = [[path, *stamp(path)] for path in paths]
     folder = kept_folder(os.environ)

@@ -499,7 +499,7 @@ def test_nothing_heavy_is_imported_to_make_a_script() -> None:
         *("rich", "spython", "importlib_metadata", "subprocess", "asyncio", "yaml"),
         *("difflib", "dataclasses", "hashlib", "locale", "encodings.utf_8_sig"),
         *("envcfg.usage_errors", "envcfg.help_format"),
-        *("envcfg.outputs", "envcfg.files", "envcfg.profile.naming"),
+        *("envcfg.safe_output", "envcfg.atomic_write", "envcfg.profile.naming"),
         *("envcfg.profile.detect", "envcfg.profile.guard", "envcfg.profile.validate"),
     }
     envcfg(*WRAP)  # what YAML says of the profile is kept from now on

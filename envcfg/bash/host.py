@@ -17,8 +17,8 @@ from envcfg.bash.needs import render_data, render_functions
 from envcfg.bash.pieces import title
 from envcfg.bash.quoting import quote, quote_always
 from envcfg.launch.plan import Plan
-from envcfg.mark import marked
 from envcfg.profile.words import quote_comment
+from envcfg.provenance import marked
 
 _SHELLCHECK = "# shellcheck disable=SC1003,SC2016,SC2030,SC2031,SC2034 # as meant\n"
 _WIDTH = 88

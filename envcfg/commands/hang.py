@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from envcfg.characters import one_line
 from envcfg.commands.formats import check_format, format_option, put_result
-from envcfg.commands.looking import add_target, find_job, job_name, no_answer
+from envcfg.commands.job_target import add_target, find_job, job_name, no_answer
 from envcfg.commands.options import add_option
 from envcfg.core.option import Option
 from envcfg.errors import UsageError

@@ -130,8 +130,8 @@ def _check(options: argparse.Namespace) -> None:
 
 def _put_host(options: argparse.Namespace) -> int:
     from envcfg.image.host import read_host
-    from envcfg.outputs import Output, check_outputs, write_outputs
     from envcfg.report.image.json import host_json
+    from envcfg.safe_output import Output, check_outputs, write_outputs
 
     name = "-" if options.output is None else options.output
     output = Output(name, "--output", "-o host.json", force=options.force)

@@ -130,7 +130,7 @@ def _write(texts: Texts, mended: Mended) -> None:
     Raises:
         OutputError: one cannot be written; then none is.
     """
-    from envcfg.outputs import Output, write_outputs
+    from envcfg.safe_output import Output, write_outputs
 
     for path, counts in mended.rules.items():
         said = ", ".join(

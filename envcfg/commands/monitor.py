@@ -17,7 +17,7 @@ from envcfg.commands.formats import (
     format_option,
     put_result,
 )
-from envcfg.commands.looking import add_target, find_job, job_name, no_answer
+from envcfg.commands.job_target import add_target, find_job, job_name, no_answer
 from envcfg.commands.options import add_option
 from envcfg.commands.printing import say
 from envcfg.core.numbers import within

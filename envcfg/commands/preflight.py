@@ -20,8 +20,8 @@ from envcfg.interrupts import raise_signals
 from envcfg.parser import Formatter
 
 if TYPE_CHECKING:
-    from envcfg.outputs import Output
     from envcfg.preflight.records import Report, Wanted
+    from envcfg.safe_output import Output
 
 _EPILOG = """\
 In a job: one task on each node looks at it, in the container, and then all ranks add
@@ -105,7 +105,7 @@ def run(
     step = read_step(options, None, _EXAMPLE)
     outputs = _outputs(options, step)
     if outputs:
-        from envcfg.outputs import check_outputs
+        from envcfg.safe_output import check_outputs
 
         check_outputs(outputs)
     say([*step.findings, *step.notes])
@@ -198,7 +198,7 @@ def _hosts(command: Sequence[str]) -> tuple[str, ...]:
 def _outputs(options: argparse.Namespace, step: Step) -> list[Output]:
     if options.nodes_file is None:
         return []
-    from envcfg.outputs import Output
+    from envcfg.safe_output import Output
 
     example = "--nodes-file nodes.txt"
     name = options.nodes_file
@@ -213,9 +213,9 @@ def _write(
     seconds: float,
 ) -> None:
     if outputs:
-        from envcfg.mark import marked
-        from envcfg.outputs import write_outputs
         from envcfg.preflight.node_list import nodes_text
+        from envcfg.provenance import marked
+        from envcfg.safe_output import write_outputs
 
         text = marked("nodes", nodes_text(wanted.hosts, report.failed))
         write_outputs([(outputs[0], text.encode())])

@@ -17,7 +17,7 @@ from envcfg.findings import Finding
 from envcfg.interrupts import Held
 
 if TYPE_CHECKING:
-    from envcfg.outputs import Output
+    from envcfg.safe_output import Output
 
 
 # The options of commands that write a script.
@@ -68,7 +68,7 @@ def check_script(options: argparse.Namespace, inputs: Collection[str]) -> None:
         EnvcfgError: it cannot, or must not.
     """
     if options.output is not None:
-        from envcfg.outputs import check_outputs
+        from envcfg.safe_output import check_outputs
 
         check_outputs([_output(options, inputs)])
 
@@ -92,7 +92,7 @@ def put_script(
     if wants_script(options):
         write(text)
         return
-    from envcfg.outputs import write_outputs
+    from envcfg.safe_output import write_outputs
 
     data = text.encode("utf-8", "surrogateescape")
     # What is set may be a secret, and stands in the script.
@@ -116,12 +116,12 @@ def wants_script(options: argparse.Namespace) -> bool:
     """Tell whether a script is to stand on stdout, by the options of ``--output``."""
     if not options.output:
         return True
-    from envcfg.outputs import descriptor_of
+    from envcfg.safe_output import descriptor_of
 
     return descriptor_of(options.output) == STDOUT
 
 
 def _output(options: argparse.Namespace, inputs: Collection[str]) -> Output:
-    from envcfg.outputs import Output
+    from envcfg.safe_output import Output
 
     return Output(options.output, "--output", "-o job.sh", inputs, force=options.force)

@@ -16,7 +16,7 @@ from envcfg.log.follow import present
 from envcfg.log.verdict import LogReport
 
 if TYPE_CHECKING:
-    from envcfg.outputs import Output
+    from envcfg.safe_output import Output
 
 _ENDINGS = {"junit": "xml", "html": "html"}  # of the files, by their option
 
@@ -63,7 +63,7 @@ def check_reports(options: argparse.Namespace, names: Sequence[str]) -> list[Out
     given = [each for each in _ENDINGS if getattr(options, each) is not None]
     if not given:
         return []
-    from envcfg.outputs import Output, check_outputs, descriptor_of
+    from envcfg.safe_output import Output, check_outputs, descriptor_of
 
     outputs = [
         Output(
@@ -128,9 +128,9 @@ def put_reports(
 
 def _put_files(outputs: Sequence[Output], report: LogReport, title: str) -> bool:
     """Write *report* to all of *outputs*; return whether one of them was stdout."""
-    from envcfg.outputs import descriptor_of, write_outputs
     from envcfg.report.log.html import log_html
     from envcfg.report.log.junit import log_junit
+    from envcfg.safe_output import descriptor_of, write_outputs
 
     texts = (
         log_junit(report) if each.option == "--junit" else log_html(report, title)

@@ -14,8 +14,8 @@ from envcfg.core.step_options import STEP
 from envcfg.errors import OutputError, UsageError
 from envcfg.launch.plan import Options
 from envcfg.launch.resolve import resolve
-from envcfg.mark import has_mark, marked
 from envcfg.profile.words import format_word
+from envcfg.provenance import has_mark, marked
 
 if TYPE_CHECKING:
     from envcfg.conversion.lines import LaunchLine

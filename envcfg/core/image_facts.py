@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
+from envcfg.cache import kept_folder
 from envcfg.characters import one_line
 from envcfg.findings import Finding
 from envcfg.image.cache import CachedImage, identify, keep, recall
-from envcfg.kept import kept_folder
 from envcfg.launch.plan import Read
 
 if TYPE_CHECKING:

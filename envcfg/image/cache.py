@@ -9,7 +9,7 @@ import stat
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from envcfg import kept
+from envcfg import cache
 from envcfg.datafile import stamp
 
 
@@ -50,7 +50,7 @@ def identify(path: str) -> Identity | None:
 
 def recall(folder: str, image: Identity) -> CachedImage | None:
     """Return what is kept of *image* in *folder*, or None."""
-    found = kept.recall(_below(folder), _name(image), _key(image))
+    found = cache.recall(_below(folder), _name(image), _key(image))
     try:
         facts = {
             str(name): (str(value), str(evidence))
@@ -63,7 +63,7 @@ def recall(folder: str, image: Identity) -> CachedImage | None:
 
 def keep(folder: str, image: Identity, read: CachedImage) -> None:
     """Keep in *folder* what was read of *image*."""
-    kept.keep(_below(folder), _name(image), _key(image), read._asdict())
+    cache.keep(_below(folder), _name(image), _key(image), read._asdict())
 
 
 def _key(image: Identity) -> list[str | int]:

@@ -46,7 +46,7 @@ def record(records: str, real: str, data: bytes) -> None:
     Raises:
         OSError: it cannot be written.
     """
-    from envcfg.files import put_private
+    from envcfg.atomic_write import put_private
 
     os.makedirs(records, mode=0o700, exist_ok=True)
     text = os.fsencode(real) + b"\n"

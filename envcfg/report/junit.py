@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from envcfg.characters import printable
-from envcfg.mark import marked
+from envcfg.provenance import marked
 
 
 class JUnitCase(NamedTuple):

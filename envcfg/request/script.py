@@ -12,8 +12,8 @@ from envcfg.bash.modules import render_module
 from envcfg.bash.pieces import has_template, template, title
 from envcfg.bash.quoting import quote, quote_directive, quote_word
 from envcfg.launch.plan import Plan
-from envcfg.mark import marked
 from envcfg.profile.words import quote_comment
+from envcfg.provenance import marked
 from envcfg.request.request import Request
 from envcfg.schedulers import SCHEDULERS
 from envcfg.schedulers.model import Directive, JobNames

@@ -276,7 +276,7 @@ def test_a_job_of_somebody_else_is_said(
     monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("FAKE_USER", "alice")
-    monkeypatch.setattr("envcfg.commands.looking.user_name", lambda: "bob")
+    monkeypatch.setattr("envcfg.commands.job_target.user_name", lambda: "bob")
     assert cli.main(["hang", "12"]) == 4
     said = capfd.readouterr().err
     assert "job 12 belongs to alice, and you are bob" in said

@@ -288,7 +288,7 @@ def test_a_job_of_somebody_else_is_said(
 ) -> None:
     assert notes.is_dir()
     monkeypatch.setenv("FAKE_USER", "alice")
-    monkeypatch.setattr("envcfg.commands.looking.user_name", lambda: "bob")
+    monkeypatch.setattr("envcfg.commands.job_target.user_name", lambda: "bob")
     assert cli.main(["monitor", "12"]) == 4
     said = capfd.readouterr().err
     assert "job 12 belongs to alice, and you are bob" in said

@@ -54,7 +54,7 @@ def run(options: argparse.Namespace, catalog: Catalog) -> int:
     """Write the starter."""
     from envcfg.core.profiles import draft
     from envcfg.failure import STDOUT
-    from envcfg.outputs import Output, check_outputs, descriptor_of, write_outputs
+    from envcfg.safe_output import Output, check_outputs, descriptor_of, write_outputs
 
     name = options.name
     if not PROFILE_NAME.fullmatch(name):

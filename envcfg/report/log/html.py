@@ -14,7 +14,7 @@ from envcfg.datafile import read_text
 from envcfg.findings import Finding
 from envcfg.log.numbers import count_of, number_ranges
 from envcfg.log.verdict import WORST_FIRST, JobRow, LogReport, Transport
-from envcfg.mark import marked
+from envcfg.provenance import marked
 from envcfg.report.log.facts import job_facts
 from envcfg.report.log.grid import (
     MOST_FOCUSABLE,

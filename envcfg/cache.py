@@ -60,8 +60,8 @@ def keep(folder: str, name: str, key: object, value: object) -> None:
     """Keep *value*, which was found out of *key*; both are what JSON can say."""
     import json
 
+    from envcfg.atomic_write import put_private
     from envcfg.digest import sha256_of
-    from envcfg.files import put_private
 
     text = json.dumps(value).encode("ascii")
     data = _head(key, sha256_of(text)) + b"\n" + text

@@ -13,8 +13,8 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from asking import asking
-from envcfg.files import make_beside
-from envcfg.mark import has_mark, is_untouched, marked
+from envcfg.atomic_write import make_beside
+from envcfg.provenance import has_mark, is_untouched, marked
 from support import LOCAL, Wrapped, bash, envcfg, require
 
 Wrap = Callable[..., Wrapped]

@@ -13,11 +13,11 @@ from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from typing import NamedTuple
 
+from envcfg.atomic_write import make_beside
 from envcfg.errors import OutputError, UsageError
 from envcfg.failure import STDOUT, put, put_stream, stream_descriptor
-from envcfg.files import make_beside
 from envcfg.interrupts import Held
-from envcfg.mark import has_mark, is_untouched
+from envcfg.provenance import has_mark, is_untouched
 
 _HEAD = 256  # bytes of a file in which its mark stands
 
