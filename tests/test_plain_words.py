@@ -45,10 +45,10 @@ _KINDS = (".md", ".json", ".yaml", ".sh")
 # who rewrites one lowers the number.
 LEFT = {
     "README.md": 3,
-    "docs": 98,
+    "docs": 97,
     "examples": 0,
     "profiles": 30,
-    "envcfg/**/*.py": 44,
+    "envcfg/**/*.py": 43,
     "envcfg/**/*.yaml": 62,
     "envcfg/**/*.sh": 26,
 }
