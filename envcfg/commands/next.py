@@ -32,7 +32,7 @@ _RUN = "--container pytorch.sif -- python train.py"
 NEXT: Mapping[str, Next] = {
     "wrap": Next(_LOOK),
     "wrap --output": Next(f"run {{output}} in a job; {_LOOK}"),
-    "wrap --script": Next("envcfg lint {script} says what is wrong in the old one"),
+    "wrap --script": Next("envcfg lint {script} says what is wrong in the script"),
     "job": Next(f"submit it with -o job.sh written; {_LOOK}"),
     "job --output": Next(f"submit {{output}}; {_LOOK}"),
     "sbatch": Next(f"give -o job.sh, or pipe it to sbatch; {_LOOK}"),
@@ -42,9 +42,9 @@ NEXT: Mapping[str, Next] = {
     ),
     "qsub --output": Next("qsub {output}; then envcfg check-log its output"),
     "lint": Next(
-        "envcfg wrap --from {files} -o short.sh makes the short script that replaces it",
+        "envcfg wrap --from {files} -o new.sh adds what the system needs to its steps",
         "envcfg explain RULE says why; envcfg lint --fix {files} mends what is certain; "
-        "envcfg wrap --from {files} makes the short script that replaces it",
+        "envcfg wrap --from {files} -o new.sh adds what the system needs to its steps",
     ),
     "check-log": Next(
         "envcfg check-log --html report.html {files} shows it to others",
