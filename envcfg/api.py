@@ -98,8 +98,8 @@ def load_profile(name: Path, *, facts: Mapping[str, str] | None = None) -> View:
         facts: what conditions may ask for (``rocm`` to ``6.2.4``).
 
     Raises:
-        ProfileError: there is none, or something is wrong in it; ``findings`` say what.
-        UsageError: for a fact that cannot be.
+        UsageError: there is none; also for a fact that cannot be.
+        ProfileError: something is wrong in it; ``findings`` say what.
     """
     from envcfg.core.profiles import show
     from envcfg.core.selection import open_catalog

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 import fuzzing
 from envcfg.profile.catalog import Catalog
@@ -15,6 +16,9 @@ from envcfg.profile.folders import built_in_folder
 from support import JOB, Wrapped, wrap_text
 
 HERE = Path(__file__).parent
+# A machine may be busy. In CI the examples are the same each time, as hypothesis has it.
+settings.register_profile("unhurried", parent=settings(), deadline=None)
+settings.load_profile("unhurried")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -19,7 +19,7 @@ MODULES = Path(modules.__file__).parent / "modules"
 # What the modules of a kind of backend must define, by file.
 RUNTIME = "envcfg_enter envcfg_is_clean envcfg_bind".split()
 SHARED = "envcfg_bind_if envcfg_argument".split()
-HOST = "envcfg_survey envcfg_name_job envcfg_gpus envcfg_host".split()
+HOST = "envcfg_survey envcfg_name_job envcfg_gpus envcfg_host envcfg_overlap".split()
 RUNTIMES = {name: runtimes.runtime(name) for name in runtimes.NAMES}
 
 

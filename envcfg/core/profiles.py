@@ -52,8 +52,9 @@ def show(
         launcher: who starts the ranks; None: not known.
 
     Raises:
-        ProfileError: there is none, or something is wrong in it.
-        UsageError: for a fact that cannot be, or a launcher that the profile lacks.
+        UsageError: there is none; also for a fact that cannot be, or a launcher that the
+            profile lacks.
+        ProfileError: something is wrong in it.
     """
     from envcfg.profile.look.view import look_at
 
