@@ -53,17 +53,19 @@ class Text(NamedTuple):
         commands: all that stand in it, in no string.
         functions: the names that it gives to functions and aliases.
         body: offset of the first line that is neither empty nor a comment.
+        unclear: offsets of what bash may read otherwise than the grammar does.
     """
 
     commands: tuple[Written, ...]
     functions: frozenset[str]
     body: int
+    unclear: tuple[int, ...] = ()
 
 
 def read_text(chars: str) -> Text:
     """Return the commands of a script; one character is one byte."""
     root = parse(chars)
-    commands, functions = [], set()
+    commands, functions, unclear = [], set(), []
     waiting = [root]
     while waiting:
         node = waiting.pop()
@@ -71,17 +73,36 @@ def read_text(chars: str) -> Text:
             commands.append(_written(node, chars))
         elif node.type == "function_definition":
             functions.add(_named(node, chars))
+        elif node.type == "heredoc_redirect" and not _ends_as_bash_reads(node, chars):
+            unclear.append(node.start_byte)
         waiting += node.children
     for each in commands:
         if each.words[:1] == ("alias",):
             functions |= {(word or "").partition("=")[0] for word in each.words[1:]}
-    return Text(tuple(commands), frozenset(functions), _body(chars))
+    return Text(
+        tuple(commands), frozenset(functions), _body(chars), tuple(sorted(unclear))
+    )
 
 
 def innermost(commands: tuple[Written, ...], at: int) -> Written | None:
     """Return the smallest command in which an offset is."""
     around = (each for each in commands if each.start <= at < each.end)
     return min(around, key=lambda each: each.end - each.start, default=None)
+
+
+def _ends_as_bash_reads(document: Node, chars: str) -> bool:
+    """Tell whether a here-document ends where bash ends it: at a line that is its word.
+
+    The grammar also takes a line with blanks behind the word for the end.
+    """
+    parts = {each.type: each for each in document.children}
+    first, last = parts.get("heredoc_start"), parts.get("heredoc_end")
+    if first is None or last is None or last.is_missing:
+        return False
+    word = re.sub(r"['\"\\]", "", chars[first.start_byte : first.end_byte])
+    line = chars[chars.rfind("\n", 0, last.start_byte) + 1 :].partition("\n")[0]
+    is_indented = chars.startswith("<<-", document.start_byte)
+    return word == (line.lstrip("\t") if is_indented else line)
 
 
 def _written(node: Node, chars: str) -> Written:

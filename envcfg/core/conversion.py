@@ -68,6 +68,10 @@ def convert_file(
         name = values["profile"] or _recognised(source, sources, models, catalog, tell)
         profile = catalog.load(name) if name else None
         text = read_text(source.chars)
+        if text.unclear:
+            number = source.chars.count("\n", 0, text.unclear[0]) + 1
+            msg = f"{path}:{number}: this here-document has no line that ends it"
+            raise UsageError(msg, hint="write its word alone on a line, with no blanks")
         lines = find_lines(source, sources, models, text)
         for line in lines:
             _check_line(line, path, profile, values)

@@ -67,11 +67,12 @@ def read_line(words: Sequence[str]) -> Line:
 
     table: Mapping[str, Any] = load_knowledge_file("launch_lines.yaml")
     line = Line(launcher="local")
-    if _name(words[0]) == "srun":
-        line, words = _srun(line._replace(launcher="srun"), words, table["srun"])
+    first = table.get(_name(words[0]), {})
+    if "launcher" in first:
+        line, words = _srun(line._replace(launcher=first["launcher"]), words, first)
     if words and (known := table.get(_name(words[0]))):
-        if _name(words[0]) == "srun":
-            _fail("srun", "stands in a step of srun", "start the step once")
+        if "launcher" in known:
+            _fail(words[0], "stands in a step", "start the step once")
         if line.container is not None:
             _fail(words[0], "enters a container within a container", "name one of them")
         line, words = _container(line, words, known)

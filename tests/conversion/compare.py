@@ -10,6 +10,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+from support import envcfg
+
+PROFILE = "name: plain\n"
 STANDINS = Path(__file__).parent / "standins"
 # Programs of scripts: each notes what it gets.
 PROGRAMS = "python python3 torchrun accelerate nvidia-smi app runscript rocm-smi numactl".split()
@@ -85,7 +88,7 @@ def run(script: Path, folder: Path, *, arguments: tuple[str, ...] = ()) -> Ran:
         capture_output=True,
         timeout=60,
     )
-    starts = tuple(sorted(_starts(notes, work), key=lambda each: each[:3]))
+    starts = tuple(_starts(notes, work))
     return Ran(done.returncode, starts, done.stdout, done.stderr)
 
 
@@ -96,9 +99,11 @@ def _starts(notes: Path, work: Path) -> Iterator[Start]:
     def alike(text: bytes) -> bytes:
         return text.replace(here, b"WORK").replace(top, b"TOP")
 
-    for each in notes.iterdir():
-        if not each.is_dir():
-            continue
+    folders = [each for each in notes.iterdir() if each.is_dir()]
+    # By step and rank; without srun these are 0, and time tells.
+    for each in sorted(
+        folders, key=lambda one: (one.name.partition(".")[0], one.stat().st_mtime_ns)
+    ):
         step, rank = each.name.partition(".")[0].split("-")
         environment = dict(
             alike(line).split(b"=", 1)
@@ -147,3 +152,26 @@ def differences(
             if was != is_now:
                 found.append(f"{at}: {name}={was!r}, then {is_now!r}")
     return found
+
+
+def compared(script: str, folder: Path) -> str:
+    """Return what differs where a script and its conversion run; "" where nothing does.
+
+    "refused: REASON" where there is no conversion.
+    """
+    work = folder / "work"
+    for name in ("work", "old", "new"):
+        (folder / name).mkdir()
+    (folder / "plain.yaml").write_text(PROFILE)
+    for name in ("x.sif", "x.sqsh"):
+        (work / name).touch()
+    job = work / "job.sh"
+    job.write_text(script)
+    made = envcfg("wrap", "--from", str(job), "--profile", f"{folder}/plain.yaml")
+    if made.code:
+        return f"refused: {made.err}"
+    old = run(job, folder / "old", arguments=("one", "t wo"))
+    job.write_bytes(made.out)
+    new = run(job, folder / "new", arguments=("one", "t wo"))
+    found = differences(old, new)
+    return "\n".join([*found, new.err.decode()]) if found else ""

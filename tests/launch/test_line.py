@@ -90,7 +90,7 @@ WRONG = [
     ("srun --export=NONE python", "whole environment"),
     ("srun --export=ALL,A=1 python", "whole environment"),
     ("srun --het-group=0 python", "one program on all nodes"),
-    ("srun srun python", "stands in a step of srun"),
+    ("srun srun python", "srun stands in a step"),
     ("srun python a : python b", "side by side"),
     ("singularity", "is not known"),
     ("singularity run x.sif", "runscript"),

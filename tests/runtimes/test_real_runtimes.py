@@ -6,8 +6,9 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -77,9 +78,17 @@ MAKERS: Mapping[str, Callable[[Path, Path], str]] = {
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a folder with the root of an image, and settings for Podman."""
-    made = tmp_path_factory.mktemp("images")
+def folder() -> Iterator[Path]:
+    """Return a folder with the root of an image, and settings for Podman.
+
+    Its path is short: from 108 characters on conmon cannot open its socket, and each
+    container takes 20 seconds longer.
+    """
+    with TemporaryDirectory(prefix="ec-", ignore_cleanup_errors=True) as name:
+        yield _made(Path(name))
+
+
+def _made(made: Path) -> Path:
     for name in FOLDERS:
         (made / "image" / name).mkdir(parents=True)
     for name in LINKS:

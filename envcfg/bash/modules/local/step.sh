@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# envcfg module local/step 1
+# envcfg module local/step 2
 # What ranks have started ends with them.
 #
 # Each rank leads a process group, so that a signal reaches what it has started, too. The
@@ -49,6 +49,7 @@ envcfg_family() { # set ENVCFG_FAMILY to all processes that ranks have started, 
   local -A envcfg_group=() envcfg_parent=() envcfg_session=() envcfg_ours=(["$BASHPID"]=yes)
   ENVCFG_FAMILY=() ENVCFG_STRAYS=()
   for envcfg_file in /proc/[0-9]*/stat; do
+    envcfg_line=''
     { IFS= read -r -d '' envcfg_line <"$envcfg_file"; } 2>/dev/null || : # it may have ended
     envcfg_line=${envcfg_line##*) }                                      # behind the name: state, parent, group, session
     if [[ $envcfg_line != [!ZX]' '* ]]; then continue; fi
