@@ -14,6 +14,8 @@ STEP = "with_envcfg"
 _FUNCTION = """\
 {check}
 {step}() {{ # LAUNCH LINE: do what it says, with what the system needs
+  local -
+  {{ set +xE; }} 2>/dev/null # what is traced and trapped is the script's own
   source <({wrap} --launch-line -- "$@" || echo exit $?)
 }}
 """

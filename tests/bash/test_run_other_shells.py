@@ -161,13 +161,18 @@ def test_options_and_aliases_of_the_shell_change_nothing(
     script = (
         f"{before}\n{{ {state}; }} >before || :\n"
         f"code=0\n{way} || code=$?\n"
-        f"{{ {state}; }} >after || :\n\\exit $code\n"
+        f"{{ {state}; }} >after || :\n"
+        # bash may say that it expands aliases, and not do it
+        "alias q='\\printf expanded'\nq >expanded 2>&1 || :\n\\exit $code\n"
     )
     done = bash(script)
     assert done.returncode == 3, done.stderr.decode()
     assert b"0 lr=0.1" in done.stdout.splitlines()
     assert b"wrong" not in done.stdout
-    assert (tmp_path / "after").read_text() == (tmp_path / "before").read_text()
+    after = (tmp_path / "after").read_text()
+    assert after == (tmp_path / "before").read_text()
+    is_expanded = (tmp_path / "expanded").read_text() == "expanded"
+    assert is_expanded == ("shopt -s expand_aliases" in after)
 
 
 ELSEWHERE = re.compile(r"<<'ENVCFG_TEXT'.*?^ENVCFG_TEXT$", re.DOTALL | re.MULTILINE)

@@ -58,6 +58,9 @@ PIECES_BEFORE = {
     "shopt": "shopt -s nullglob extglob",
     "noglob": "set -f",
     "heredoc": "cat <<EOF\nsrun is not here\nEOF",
+    "ERR trap": "set -E; trap 'echo err' ERR; export NOTE_CODE=3",
+    "xtrace": "set -x",
+    "alias": "shopt -s expand_aliases; alias echo='echo hey'",
     "prefix": "export SINGULARITY_BIND=/opt",
 }
 PIECES_WORDS = {

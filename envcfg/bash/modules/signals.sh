@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# envcfg module signals 1
+# envcfg module signals 2
 # How signals reach what is spawned, and how it ends.
 # A forked shell has its parent's traps for a moment, and loses what comes then: so each says
 # when it has none any more, and until then signals are held. They are, too, where "read"
@@ -95,7 +95,13 @@ envcfg_tie() { # open ENVCFG_TIE, for this shell alone, and ENVCFG_LIFE, for wha
   envcfg_close "$envcfg_pipe"
 }
 
-envcfg_close() { # FILE...: in POSIX mode "exec" is bash's own, whatever function has its name
+envcfg_close() { # FILE...
+  envcfg_shut "$@"
+  # POSIX mode is over, and bash has forgotten this.
+  if [[ :$BASHOPTS: == *:expand_aliases:* ]]; then builtin shopt -s expand_aliases; fi
+}
+
+envcfg_shut() { # FILE...: in POSIX mode "exec" is bash's own, whatever function has its name
   builtin local - envcfg_file
   builtin set -o posix
   for envcfg_file; do exec {envcfg_file}>&-; done
