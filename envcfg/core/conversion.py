@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +28,11 @@ if TYPE_CHECKING:
 
 # Of sh the rules are others, and a script for it is read by another shell somewhere.
 _SHELL = "bash"
+# In these modes a function is not what a program is: traps run in it, or envcfg does not.
+_MODES = re.compile(
+    r"^[^#\n]*\b(?:set[ \t]+-(?:[A-Za-z]*T|o[ \t]+(?:posix|functrace))|shopt[ \t]+-s[ \t]+extdebug)\b",
+    re.MULTILINE,
+)
 Tell = Callable[[str, "str | None"], object]
 
 
@@ -72,6 +78,10 @@ def convert_file(
             number = source.chars.count("\n", 0, text.unclear[0]) + 1
             msg = f"{path}:{number}: this here-document has no line that ends it"
             raise UsageError(msg, hint="write its word alone on a line, with no blanks")
+        if mode := _MODES.search(source.chars):
+            number = source.chars.count("\n", 0, mode.end()) + 1
+            msg = f"{path}:{number}: a launch line cannot be moved under {mode[0].strip()}"
+            raise UsageError(msg, hint="leave the mode out, if nothing needs it")
         lines = find_lines(source, sources, models, text)
         for line in lines:
             _check_line(line, path, profile, values)

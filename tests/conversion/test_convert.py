@@ -88,6 +88,8 @@ REFUSED = [
     ("srun --no-such x y\n", "--no-such: this option is not known"),
     ("singularity run x.sif --lr 1\n", "the image's runscript"),
     ("srun shifter python t.py\n", "has no image"),
+    ("set -o posix\nsrun x y\n", "cannot be moved under set -o posix"),
+    ("set -eT\nsrun x y\n", "cannot be moved under set -eT"),
     ("srun python - <<'E'\n1\nE \nsrun x\n", "no line that ends it"),
     ("cat <<E\nsrun x\n", ""),
 ]
