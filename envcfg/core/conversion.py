@@ -30,7 +30,8 @@ if TYPE_CHECKING:
 _SHELL = "bash"
 # In these modes a function is not what a program is: traps run in it, or envcfg does not.
 _MODES = re.compile(
-    r"^[^#\n]*\b(?:set[ \t]+-(?:[A-Za-z]*T|o[ \t]+(?:posix|functrace))|shopt[ \t]+-s[ \t]+extdebug)\b",
+    r"^[^#\n]*\b(?:set[ \t]+-(?:[A-Za-z]*T|o[ \t]+(?:posix|functrace))"
+    r"|shopt[ \t]+-s[ \t]+extdebug)\b",
     re.MULTILINE,
 )
 Tell = Callable[[str, "str | None"], object]
