@@ -15,7 +15,7 @@ _FUNCTION = """\
 {check}
 {step}() {{ # LAUNCH LINE: do what it says, with what the system needs
   local -
-  {{ set +xE; }} 2>/dev/null # what is traced and trapped is the script's own; so is ERR, told once
+  {{ set +xE; }} 2>/dev/null # what is traced and trapped is the script's own
   source <({wrap} --launch-line -- "$@" || echo exit $?) || return
 }}
 """
