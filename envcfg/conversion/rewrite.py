@@ -55,7 +55,8 @@ def _line_edits(line: LaunchLine) -> list[Edit]:
         start = written.spans[number][0]
         behind = written.spans[number + 1][0]
         if word == "exec":
-            found.append(Edit(written.start, written.start, "{ "))
+            # Of a shell that has become srun no trap is run.
+            found.append(Edit(written.start, written.start, "{ trap - EXIT ERR; "))
             found.append(Edit(start, behind, ""))
             found.append(Edit(written.end, written.end, '; exit "$?"; }'))
         elif word == "command":

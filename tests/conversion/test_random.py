@@ -6,7 +6,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from compare import compared
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from old_scripts import HEAD, PIECES_AFTER, PIECES_BEFORE, PIECES_LINE, PIECES_WORDS
 
@@ -44,6 +44,9 @@ def test_scripts_put_together_at_random_start_the_same(
         gap = "; " if after == "code" and behind else " "
         steps.append(f"{line} {words}{gap}{behind}")
     script = "\n".join([HEAD, *before, code, around.format("\n".join(steps)), ""])
+    # After a function that was called with its input redirected, bash 5.2 gives the next
+    # command in the background the script's own input: that of a batch job is /dev/null.
+    assume(not ("&\n" in script and "<" in script))
     with TemporaryDirectory() as folder:
         said = compared(script, Path(folder))
     assert not said or said.startswith("refused: "), f"{script}\n{said}"
