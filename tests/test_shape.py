@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from scripts.shaping.circles import find_circles
+from scripts.shaping.circles import find_circles, module_name
 from scripts.shaping.functions import find_functions
 from support import ROOT
 
@@ -55,9 +55,8 @@ def test_a_circle_is_found_through_functions_and_packages() -> None:
 
 
 def test_no_modules_import_each_other_in_a_circle() -> None:
-    sources = {}
-    for path in (ROOT / "envcfg").rglob("*.py"):
-        names = path.relative_to(ROOT).with_suffix("").parts
-        name = ".".join(names[:-1] if names[-1] == "__init__" else names)
-        sources[name] = path.read_text()
+    sources = {
+        module_name(path, ROOT): path.read_text()
+        for path in (ROOT / "envcfg").rglob("*.py")
+    }
     assert find_circles(sources) == []

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from scripts.shaping.circles import find_circles
+from scripts.shaping.circles import find_circles, module_name
 from scripts.shaping.functions import find_functions
 
 ROOT = Path(__file__).parents[2]
@@ -84,7 +84,7 @@ def _count_python() -> Iterator[Count]:
     bare = [shown for each, shown in dense if not each.is_explained]
     yield Count(f"functions with more than {_DENSE} paths", len(dense), len(dense))
     yield Count("... of which no paragraph tells how", len(bare), 0, tuple(bare))
-    named = {_module(path): text for path, text in sources.items()}
+    named = {module_name(path, ROOT): text for path, text in sources.items()}
     circles = [" ".join(group) for group in find_circles(named)]
     yield Count("circles of imports", len(circles), 0, tuple(circles))
 
@@ -117,11 +117,6 @@ def _run(*words: str) -> str:
 def _says_something(source: str) -> bool:
     body = ast.parse(source).body
     return any(not isinstance(node, ast.Expr) for node in body)
-
-
-def _module(path: Path) -> str:
-    names = path.relative_to(ROOT).with_suffix("").parts
-    return ".".join(names[:-1] if names[-1] == "__init__" else names)
 
 
 def _shown(path: Path) -> str:

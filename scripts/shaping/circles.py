@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Mapping, Set
+from pathlib import Path
 
 
 def find_circles(sources: Mapping[str, str]) -> list[list[str]]:
@@ -20,6 +21,12 @@ def find_circles(sources: Mapping[str, str]) -> list[list[str]]:
         if name in reached[name]
     }
     return sorted(sorted(group) for group in groups)
+
+
+def module_name(path: Path, root: Path) -> str:
+    """Return what a file below *root* is imported as; a package is its folder."""
+    names = path.relative_to(root).with_suffix("").parts
+    return ".".join(names[:-1] if names[-1] == "__init__" else names)
 
 
 def _imported(source: str, known: Mapping[str, str]) -> Iterator[str]:
