@@ -88,7 +88,7 @@ class _Reader:
         """
         chain = [wanted, *self.model.ancestors(wanted)]
         root = chain[-1]
-        at = root.stands if root.stands >= 0 else root.at
+        at = _offset(root)
         where = self.sources.find(at)
         if where.base != self.source.base:
             self._fail(
@@ -124,7 +124,7 @@ class _Reader:
         return LaunchLine(written, self._line(root), words)
 
     def _line(self, command: Command) -> int:
-        at = command.stands if command.stands >= 0 else command.at
+        at = _offset(command)
         return self.sources.line_number(at) if at >= 0 else 0
 
     def _fail(self, command: Command, why: str) -> NoReturn:
@@ -142,6 +142,11 @@ def find_lines(
         UsageError: there is none, or one that cannot be moved.
     """
     return _Reader(source, sources, models[0], text).find()
+
+
+def _offset(command: Command) -> int:
+    """Return where a command stands: its statement, or its name within one."""
+    return command.stands if command.stands >= 0 else command.at
 
 
 def _enters(command: Command) -> bool:

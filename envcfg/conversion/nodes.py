@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from envcfg.launch.line import begins_line
-from envcfg.lint.grammar import chars_of, parse, word_spans
-from envcfg.lint.text import Flat, plain
+from envcfg.lint.grammar import parse, word_spans
+from envcfg.lint.program import load_programs
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -117,15 +117,10 @@ def _first(words: tuple[str | None, ...]) -> int | None:
     for number, word in enumerate(words):
         if word and begins_line(word):
             return number
-        if number == 0 and word and os.path.basename(word) not in _may_stand_before():
+        name = os.path.basename(word or "")
+        if number == 0 and name and name not in PASSED and name not in load_programs():
             return None
     return None
-
-
-def _may_stand_before() -> Mapping[str, object]:
-    from envcfg.lint.program import load_programs
-
-    return dict.fromkeys((*PASSED, *load_programs()))
 
 
 def _literal(text: str) -> str | None:
@@ -137,13 +132,18 @@ def _literal(text: str) -> str | None:
 
 def _named(node: Node, chars: str) -> str:
     name = node.child_by_field_name("name")
-    return chars_of(Flat(plain(chars)), name) if name else ""
+    return chars[name.start_byte : name.end_byte] if name else ""
 
 
 def _body(chars: str) -> int:
     at = 0
-    for line in chars.splitlines(keepends=True):
-        if line.strip() and not line.lstrip().startswith("#"):
+    for line in iter_lines(chars):
+        if line.strip(" \t\n") and not line.lstrip(" \t").startswith("#"):
             break
         at += len(line)
     return at
+
+
+def iter_lines(chars: str) -> Iterator[str]:
+    """Yield lines as bash has them: a byte of a letter, as in Å, ends none."""
+    return (line[0] for line in re.finditer(r"[^\n]*\n|[^\n]+", chars))

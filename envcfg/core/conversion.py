@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 from envcfg.budget import Budget
@@ -59,7 +60,7 @@ def convert_file(
         OutputError: it cannot be read.
     """
     from envcfg.conversion.lines import find_lines
-    from envcfg.conversion.nodes import read_text
+    from envcfg.conversion.nodes import iter_lines, read_text
     from envcfg.conversion.rewrite import apply_edits, edits, head_line
     from envcfg.lint.reading import read_models
     from envcfg.lint.source import Sources
@@ -76,21 +77,23 @@ def convert_file(
         profile = catalog.load(name) if name else None
         text = read_text(source.chars)
         if text.unclear:
-            number = source.chars.count("\n", 0, text.unclear[0]) + 1
+            number = sources.line_number(source.base + text.unclear[0])
             msg = f"{path}:{number}: this here-document has no line that ends it"
             raise UsageError(msg, hint="write its word alone on a line, with no blanks")
         if mode := _MODES.search(source.chars):
-            number = source.chars.count("\n", 0, mode.end()) + 1
+            number = sources.line_number(source.base + mode.end() - 1)
             msg = f"{path}:{number}: a launch line cannot be moved under {mode[0].strip()}"
             raise UsageError(msg, hint="leave the mode out, if nothing needs it")
         lines = find_lines(source, sources, models, text)
         for line in lines:
             _check_line(line, path, profile, values)
-        given = list(write_options(STEP, {**values, "profile": name}))
-        wrap = ["envcfg", "wrap", *(each for each in given)]
-        known = tuple(_known(models[0], source, profile, drop_known=drop_known))
+        wrap = ["envcfg", "wrap", *write_options(STEP, {**values, "profile": name})]
+        rows = list(iter_lines(source.chars))
+        known = tuple(
+            _known(models[0], source, sources, rows, profile, drop_known=drop_known)
+        )
         changes = edits(lines, text.body, wrap)
-        made = apply_edits(source.chars, [*changes, *_dropped(known, source.chars)])
+        made = apply_edits(source.chars, [*changes, *_dropped(known, rows)])
     first, _, rest = made.partition("\n")
     if not first.startswith("#!"):
         first, rest = "# A job script, changed by envcfg", made
@@ -190,7 +193,13 @@ def _check_line(
 
 
 def _known(
-    model: Model, source: Source, profile: Profile | None, *, drop_known: bool
+    model: Model,
+    source: Source,
+    sources: Sources,
+    rows: Sequence[str],
+    profile: Profile | None,
+    *,
+    drop_known: bool,
 ) -> list[Known]:
     """Return the variables that the script exports at its top, and the profile sets."""
     covered = _covered(profile)
@@ -201,9 +210,9 @@ def _known(
         if not source.base <= each.at < source.base + len(source.chars) or each.unit:
             continue
         value = _literal(each.value)
-        line = source.chars.count("\n", 0, each.at - source.base) + 1
+        line = sources.line_number(each.at)
         same = value == covered[each.name]
-        whole = source.chars.split("\n")[line - 1].strip()
+        whole = rows[line - 1].strip()
         alone = whole in {
             f"export {each.name}={quoted}"
             for quoted in (value, f'"{value}"', f"'{value}'")
@@ -233,12 +242,10 @@ def _covered(profile: Profile | None) -> Mapping[str, str]:
     }
 
 
-def _dropped(known: Sequence[Known], chars: str) -> list[Edit]:
+def _dropped(known: Sequence[Known], rows: Sequence[str]) -> list[Edit]:
     from envcfg.conversion.rewrite import Edit
 
-    starts = [0]
-    for line in chars.splitlines(keepends=True):
-        starts.append(starts[-1] + len(line))
+    starts = [0, *accumulate(map(len, rows))]
     return [
         Edit(starts[each.line - 1], starts[each.line], "")
         for each in known

@@ -172,6 +172,15 @@ def test_what_the_profile_sets_as_well_is_said_and_left_out_if_asked(
     assert here.exists()
 
 
+def test_a_letter_of_two_bytes_ends_no_line(here: Path) -> None:
+    head = "#!/bin/bash\n# Åbo Akademi\f: ą … 中\n"
+    done = convert(head + LUMI.partition("\n")[2], "--drop-known")
+    assert "# Åbo Akademi\f: ą … 中\n" in done.text
+    assert "export NCCL_SOCKET_IFNAME" not in done.text
+    assert "export GLOO_SOCKET_IFNAME=lo\n" in done.text
+    assert bash(f"bash -n {here}/old.sh").returncode == 0
+
+
 def test_options_of_wrap_go_into_each_step(here: Path) -> None:
     done = convert(PLAIN, "--nccl-debug", "--set", "A=1", "--profile", "lumi-g")
     line = next(n for n in done.text.splitlines() if "source <(" in n)
