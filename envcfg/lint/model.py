@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from envcfg.lint.text import Hole, Scope, Text, Word
+from envcfg.request.options import Given, Problem
 
 Alternatives = tuple["Value", ...]
 
@@ -178,6 +179,7 @@ class Model:
         opaque: what was run that cannot be read, and may set anything.
         functions: names of the functions that are defined.
         submitted: scripts that it writes itself and gives to sbatch.
+        given: the options that its scheduler reads; *problems*: what it makes of them.
         scheduler: by whose directives it asks for nodes: slurm, pbs or flux.
         unread: why a part of it was not followed, and where the first such part begins.
     """
@@ -190,6 +192,8 @@ class Model:
         self.assignments: list[Assignment] = []
         self.expansions: list[Expansion] = []
         self.directives: list[Directive] = []
+        self.given: list[Given] = []
+        self.problems: list[Problem] = []
         self.opaque: list[Opaque] = []
         self.functions: set[str] = set()
         self.read: set[int] = set()
