@@ -35,7 +35,7 @@ REFUSED = {
     "-N=2": 'sbatch: error: "=2" is not a valid node count',
     "--nodes=4-2": "sbatch: error: Maximum node count 2 is less than minimum node cou",
     "--nodes 2 two": "sbatch: error: Invalid directive found in batch script: two",
-    "–nodes=2": "sbatch: error: Invalid directive found in batch script: –nodes=2",
+    "\u2013nodes=2": "sbatch: error: Invalid directive found in batch script: \u2013no",
     "nodes=2": "sbatch: error: Invalid directive found in batch script: nodes=2",
     "--exclusive=1": "sbatch: error: Invalid --exclusive specification",
     "--signal=B:USR1@60s": "sbatch: error: Invalid --signal specification",
@@ -54,7 +54,7 @@ TAKEN = [
     *("--time=99:99", "--time=0", "-t 1-", "--time=unlimited", "--mem=64gb", "--mem=0"),
     *("--nodes=2-4", "--nodes=1k", "-N2", "--ntasks=08", "--part=a", "--tasks=2"),
     *("--exclusive", "--exclusive=user", "--signal=R:10@60", "--gres=gpu:a100:2"),
-    *("--gpus=a100", "--job-name='a b'", "--comment=a#b", "--no-kill=off", "--nice="),
+    *("--gpus=a100:4", "--job-name='a b'", "--comment=a#b", "--no-kill=off", "--nice="),
     *("--mail-type=ALL,x", "-m block:cyclic:fcyclic,pack", "--hint=MULTITHREAD"),
     *("--nodes=2 # two", "#", "", "--requeue", "--get-user-env=5"),
 ]
