@@ -23,7 +23,7 @@ _MARKS = {
 }
 _LATE = re.compile(r"#SBATCH[ \t]+(.*)", re.DOTALL)
 _LINE = re.compile("[^\n]*")
-_COMMAND = re.compile(r"[ \t\r\f\v]*[^#\s]")
+_COMMAND = re.compile(r"(?:\xef\xbb\xbf)?[ \t\r\f\v]*[^#\s\xef]")
 _COMPONENT = re.compile(r"\s*(?:het|pack)job(?!\S)", re.IGNORECASE)
 # What was to be a directive; more than one # is how people take one away.
 _SLIP = re.compile(r"([ \t]*#[ \t]*)([A-Za-z]{4,8})[ \t:=]+--?([a-z][a-z-]*)")
