@@ -1,7 +1,5 @@
 """Which variables are known in a task only, and which of them nobody can set; pure data."""
 
-from __future__ import annotations
-
 from itertools import chain
 
 from envcfg.starters import STARTERS

@@ -1,7 +1,5 @@
 """Where each key of a profile stands in its file."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 
 from envcfg.findings import Place

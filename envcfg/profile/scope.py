@@ -9,8 +9,6 @@ not reach srun.
 Inside, *node* and *rank* differ only where one task starts several ranks (torchrun).
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Literal
 

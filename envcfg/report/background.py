@@ -1,7 +1,5 @@
 """What ``explain`` adds to a finding: what stands behind it, and where to look further."""
 
-from __future__ import annotations
-
 import re
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence

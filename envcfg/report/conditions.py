@@ -1,7 +1,5 @@
 """Conditions as people write them in profiles."""
 
-from __future__ import annotations
-
 from envcfg.profile.conditions import Condition
 
 

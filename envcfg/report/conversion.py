@@ -1,7 +1,5 @@
 """A script whose steps envcfg starts, and what was changed in it, as JSON for programs."""
 
-from __future__ import annotations
-
 from envcfg.conversion.model import Conversion
 from envcfg.report.document import json_text
 

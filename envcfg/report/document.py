@@ -1,7 +1,5 @@
 """JSON for programs: the one place that makes text of it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from envcfg.characters import without_surrogates

@@ -1,7 +1,5 @@
 """What a rule or a variable means, as text and as plain data."""
 
-from __future__ import annotations
-
 import textwrap
 from collections.abc import Iterator
 from typing import NamedTuple

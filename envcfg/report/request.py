@@ -1,7 +1,5 @@
 """A job's request, cost and script as JSON for programs."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from envcfg.findings import Finding

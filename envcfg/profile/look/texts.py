@@ -1,7 +1,5 @@
 """What entries and blocks of a profile say, as text."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Which profiles set a variable, to what, when and why."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 

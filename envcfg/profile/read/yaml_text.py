@@ -5,8 +5,6 @@ what it makes does not tell where a tag stood. Aliases are refused: they hide wh
 comes from and can grow without bound.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import yaml

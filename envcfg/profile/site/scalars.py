@@ -1,7 +1,5 @@
 """What a machine says as a word of YAML, or in a comment of one line."""
 
-from __future__ import annotations
-
 import re
 
 from envcfg.profile.words import quote_comment

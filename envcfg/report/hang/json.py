@@ -1,7 +1,5 @@
 """Who holds a job up, as JSON for programs; docs/hang.md says what it means."""
 
-from __future__ import annotations
-
 import time
 
 from envcfg.hang.activity import activity, is_in_collective

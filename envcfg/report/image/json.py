@@ -1,7 +1,5 @@
 """What was read of an image or a host, for programs: docs/inspect.schema.json."""
 
-from __future__ import annotations
-
 from envcfg.image.chain import Chain
 from envcfg.image.host import SCHEMA_VERSION as HOST_VERSION
 from envcfg.image.host import Host

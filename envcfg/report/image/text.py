@@ -1,7 +1,5 @@
 """What was read of an image, for people."""
 
-from __future__ import annotations
-
 import shlex
 from collections.abc import Iterator
 

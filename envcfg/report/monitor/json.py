@@ -1,7 +1,5 @@
 """How the nodes of a job are, as JSON for programs; docs/monitor.md says what it means."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """What a preflight comes to, as JSON for programs; docs/preflight.md says what it means."""
 
-from __future__ import annotations
-
 import time
 
 from envcfg.preflight.node_list import fold_nodes

@@ -1,7 +1,5 @@
 """What a detection found, as text and JSON."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from envcfg.profile.detect import Detection, Machine

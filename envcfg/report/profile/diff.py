@@ -1,7 +1,5 @@
 """What differs between two profiles, as text and JSON."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 

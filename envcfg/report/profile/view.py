@@ -1,7 +1,5 @@
 """A resolved profile, with every value's place, reason and condition."""
 
-from __future__ import annotations
-
 import textwrap
 from collections.abc import Iterator
 from itertools import groupby
