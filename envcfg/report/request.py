@@ -9,8 +9,6 @@ from envcfg.report.document import json_text
 from envcfg.request.billing import Cost, decimal_text
 from envcfg.request.request import Request
 
-SCHEMA_VERSION = 1
-
 
 def request_json(
     plan: Plan,
@@ -24,7 +22,7 @@ def request_json(
     Amounts of billed units are decimal numbers in texts, memory is in MiB per node.
     """
     document = {
-        "schema_version": SCHEMA_VERSION,
+        "schema_version": 1,
         "profile": {"name": plan.profile, "sha256": plan.profile_hash},
         "request": {
             "scheduler": request.scheduler,

@@ -6,8 +6,6 @@ from envcfg.image.host import Host
 from envcfg.image.record import Inspection
 from envcfg.report.document import json_text
 
-SCHEMA_VERSION = 1
-
 
 def inspection_json(found: Inspection, chain: Chain) -> str:
     """Return all that was read, and what is loaded with NCCL and its plug-in."""
@@ -23,7 +21,7 @@ def inspection_json(found: Inspection, chain: Chain) -> str:
     ]
     return json_text(
         {
-            "schema_version": SCHEMA_VERSION,
+            "schema_version": 1,
             "image": found.image,
             "metadata": found.metadata,
             "facts": found.facts,

@@ -6,8 +6,6 @@ from envcfg.profile.detect import Detection, Machine
 from envcfg.report.document import json_text
 from envcfg.report.styled import Line
 
-SCHEMA_VERSION = 1
-
 
 def detect_lines(detection: Detection, machine: Machine) -> Iterator[Line]:
     """Yield what is known of the machine, what fits and what does not."""
@@ -28,7 +26,7 @@ def detect_json(detection: Detection, machine: Machine) -> str:
     """Return the answers as JSON; *profile* is null where none or several fit."""
     found = detection.found
     document = {
-        "schema_version": SCHEMA_VERSION,
+        "schema_version": 1,
         "profile": found[0].name if len(found) == 1 else None,
         "cluster": machine.cluster,
         "host": machine.host,

@@ -8,8 +8,6 @@ from envcfg.report.conditions import condition_text
 from envcfg.report.document import json_text
 from envcfg.report.styled import Line
 
-SCHEMA_VERSION = 1
-
 
 def diff_lines(old: str, new: str, found: Sequence[Difference]) -> Iterator[Line]:
     """Yield what differs: ``-`` stands in *old*, ``+`` in *new*."""
@@ -30,7 +28,7 @@ def diff_lines(old: str, new: str, found: Sequence[Difference]) -> Iterator[Line
 def diff_json(old: str, new: str, found: Sequence[Difference]) -> str:
     """Return the differences as JSON; ``schema_version`` counts incompatible changes."""
     document = {
-        "schema_version": SCHEMA_VERSION,
+        "schema_version": 1,
         "old": old,
         "new": new,
         "differences": [

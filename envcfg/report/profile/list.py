@@ -8,7 +8,6 @@ from envcfg.profile.look.survey import Summary
 from envcfg.report.document import json_text
 from envcfg.report.styled import Line
 
-SCHEMA_VERSION = 1
 _TITLES = ("name", "state", "verified", "extends", "layer", "summary")
 _READABLE = 32  # columns that a summary needs beside the name
 _INDENT = 4  # where it stands below it
@@ -29,7 +28,13 @@ def list_lines(
         + f"  {row[-1]}"
         for row in rows
     ]
-    styles = ["bold", *(_style(each) for each in summaries)]
+    styles = [
+        "bold",
+        *(
+            "dim" if each.family else "red" if each.state == "retired" else ""
+            for each in summaries
+        ),
+    ]
     if width is None or max(map(len, lines)) <= width:
         yield from (
             (style, line.rstrip()) for style, line in zip(styles, lines, strict=True)
@@ -63,14 +68,10 @@ def _stacked(
         yield style, name
 
 
-def _style(each: Summary) -> str:
-    return "dim" if each.family else "red" if each.state == "retired" else ""
-
-
 def list_json(summaries: Sequence[Summary], problems: Sequence[Finding]) -> str:
     """Return the list as JSON; ``schema_version`` counts incompatible changes."""
     document = {
-        "schema_version": SCHEMA_VERSION,
+        "schema_version": 1,
         "profiles": [each._asdict() for each in summaries],
         "findings": problems,
     }

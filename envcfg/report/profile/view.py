@@ -1,6 +1,5 @@
 """A resolved profile, with every value's place, reason and condition."""
 
-import textwrap
 from collections.abc import Iterator
 from itertools import groupby
 
@@ -8,10 +7,8 @@ from envcfg.profile.look.view import State, Value, View
 from envcfg.profile.reason import Reason
 from envcfg.report.conditions import condition_text
 from envcfg.report.document import json_text
-from envcfg.report.styled import Line
+from envcfg.report.styled import Line, wrapped
 
-SCHEMA_VERSION = 1
-_WIDTH = 88
 _STYLES = {
     State.HOLDS: "green",
     State.NOT: "dim",
@@ -53,7 +50,7 @@ def view_lines(view: View) -> Iterator[Line]:
 def view_json(view: View) -> str:
     """Return the profile as JSON; ``schema_version`` counts incompatible changes."""
     document = {
-        "schema_version": SCHEMA_VERSION,
+        "schema_version": 1,
         "profile": view.profile.name,
         "files": list(view.files),
         "facts": dict(view.facts),
@@ -90,14 +87,7 @@ def reason_lines(reason: Reason, indent: str = "      ") -> Iterator[str]:
     """Yield why, and who says so, since when and where."""
     place = f"[{reason.place.path}:{reason.place.line}]"
     for text in (f"{reason.why} {place}", f"{reason.source}, {reason.date}"):
-        yield from textwrap.wrap(
-            text,
-            _WIDTH,
-            initial_indent=indent,
-            subsequent_indent=indent,
-            break_long_words=False,
-            break_on_hyphens=False,
-        )
+        yield from wrapped(text, indent)
 
 
 def _value(each: Value) -> str:
@@ -107,19 +97,11 @@ def _value(each: Value) -> str:
         said = f"{each.name}={each.text}"
     else:
         said = f"{each.name} {each.text or ''}".strip()
-    return f"{said}{state_text(each)}"
-
-
-def state_text(each: Value) -> str:
-    """Return the condition of a value and what is known of it, for behind the value."""
     if each.otherwise:
-        return "  where no case holds"
-    if when := condition_text(each.when):
-        return f"  if {when} ({_state(each)})"
-    return "" if each.state is State.HOLDS else f"  ({_state(each)})"
-
-
-def _state(each: Value) -> str:
+        return f"{said}  where no case holds"
+    state = str(each.state.value)
     if each.state is State.UNDECIDED:
-        return f"undecided: {', '.join(each.missing)} not known"
-    return str(each.state.value)
+        state = f"undecided: {', '.join(each.missing)} not known"
+    if when := condition_text(each.when):
+        return f"{said}  if {when} ({state})"
+    return said if each.state is State.HOLDS else f"{said}  ({state})"
