@@ -12,8 +12,8 @@ from envcfg.launch.plan import (
     PlannedMount,
 )
 from envcfg.profile.conditions import Condition
+from envcfg.profile.facts import Reason
 from envcfg.profile.model import Rendezvous, Visibility
-from envcfg.profile.reason import Reason
 from envcfg.profile.words import format_word
 from envcfg.report.document import json_text
 from envcfg.report.styled import make_console

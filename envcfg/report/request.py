@@ -1,7 +1,8 @@
-"""A job's request, cost and script as JSON for programs."""
+"""Scripts as JSON for programs: a job's with request and cost, one with steps changed."""
 
 from collections.abc import Sequence
 
+from envcfg.conversion.model import Conversion
 from envcfg.findings import Finding
 from envcfg.launch.plan import Plan
 from envcfg.profile.words import format_word
@@ -45,6 +46,20 @@ def request_json(
         "script": script,
     }
     return json_text(document)
+
+
+def conversion_json(made: Conversion, path: str) -> str:
+    """Return what was made of the script *path*, and what was changed in it."""
+    return json_text(
+        {
+            "schema_version": 1,
+            "from": path,
+            "profile": made.profile,
+            "lines": [each._asdict() for each in made.lines],
+            "variables": [each._asdict() for each in made.variables],
+            "script": made.script,
+        }
+    )
 
 
 def _cost(cost: Cost) -> dict[str, object]:

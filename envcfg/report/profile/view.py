@@ -1,11 +1,12 @@
-"""A resolved profile, with every value's place, reason and condition."""
+"""A resolved profile, with every value's place, reason and condition; two, compared."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import groupby
 
+from envcfg.profile.conditions import condition_text
+from envcfg.profile.facts import Reason
+from envcfg.profile.look.difference import Difference, Side
 from envcfg.profile.look.view import State, Value, View
-from envcfg.profile.reason import Reason
-from envcfg.report.conditions import condition_text
 from envcfg.report.document import json_text
 from envcfg.report.styled import Line, wrapped
 
@@ -91,12 +92,7 @@ def reason_lines(reason: Reason, indent: str = "      ") -> Iterator[str]:
 
 
 def _value(each: Value) -> str:
-    if each.section == "env" and each.text is None:
-        said = f"unset {each.name}"
-    elif each.section == "env":
-        said = f"{each.name}={each.text}"
-    else:
-        said = f"{each.name} {each.text or ''}".strip()
+    said = _said(each.section, each.name, each.text)
     if each.otherwise:
         return f"{said}  where no case holds"
     state = str(each.state.value)
@@ -105,3 +101,61 @@ def _value(each: Value) -> str:
     if when := condition_text(each.when):
         return f"{said}  if {when} ({state})"
     return said if each.state is State.HOLDS else f"{said}  ({state})"
+
+
+def _said(section: str, name: str, text: str | None) -> str:
+    if section != "env":
+        return f"{name} {text or ''}".strip()
+    return f"unset {name}" if text is None else f"{name}={text}"
+
+
+def diff_lines(old: str, new: str, found: Sequence[Difference]) -> Iterator[Line]:
+    """Yield what differs: ``-`` stands in *old*, ``+`` in *new*."""
+    if not found:
+        return
+    yield "bold", f"--- {old}"
+    yield "bold", f"+++ {new}"
+    for section, entries in groupby(found, lambda each: each.section):
+        yield "", ""
+        yield "bold", section
+        for each in entries:
+            for side in each.old:
+                yield "red", f"- {_line(each, side)}"
+            for side in each.new:
+                yield "green", f"+ {_line(each, side)}"
+
+
+def diff_json(old: str, new: str, found: Sequence[Difference]) -> str:
+    """Return the differences as JSON; ``schema_version`` counts incompatible changes."""
+    document = {
+        "schema_version": 1,
+        "old": old,
+        "new": new,
+        "differences": [
+            {
+                "section": each.section,
+                "name": each.name,
+                "kind": each.kind,
+                "old": [_side(side) for side in each.old],
+                "new": [_side(side) for side in each.new],
+            }
+            for each in found
+        ],
+    }
+    return json_text(document)
+
+
+def _line(entry: Difference, side: Side) -> str:
+    when = condition_text(side.when)
+    held = "  where no case holds" if side.otherwise else f"  if {when}" if when else ""
+    said = _said(entry.section, entry.name, side.text)
+    return f"{said}{held}  [{side.place.path}:{side.place.line}]"
+
+
+def _side(side: Side) -> dict[str, object]:
+    return {
+        "value": side.text,
+        "when": condition_text(side.when),
+        "otherwise": side.otherwise,
+        "place": side.place,
+    }
