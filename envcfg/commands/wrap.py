@@ -193,7 +193,7 @@ def _convert(
         what = _said_of(each)
         tell(f"{options.script}:{each.line}: {each.name}={each.value}: {what}")
     if options.json:
-        from envcfg.report.conversion import conversion_json
+        from envcfg.report.request import conversion_json
 
         write(conversion_json(made, options.script))
     else:

@@ -1,7 +1,5 @@
 """SingularityCE: Apptainer's options under another name."""
 
-from __future__ import annotations
-
 from envcfg.runtimes.apptainer import RUNTIME as _APPTAINER
 from envcfg.runtimes.model import Row
 

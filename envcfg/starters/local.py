@@ -1,7 +1,5 @@
 """This machine's own shell: ranks are its children."""
 
-from __future__ import annotations
-
 from envcfg.starters.model import Starter
 
 STARTER = Starter(

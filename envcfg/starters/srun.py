@@ -1,7 +1,5 @@
 """Slurm's srun."""
 
-from __future__ import annotations
-
 from envcfg.starters.model import Looking, Names, Starter
 
 STARTER = Starter(

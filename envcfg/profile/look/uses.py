@@ -1,14 +1,12 @@
 """Which profiles set a variable, to what, when and why."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from envcfg.profile.catalog import Catalog
 from envcfg.profile.conditions import ALWAYS, Condition
+from envcfg.profile.facts import Reason
 from envcfg.profile.model import Profile
-from envcfg.profile.reason import Reason
 from envcfg.profile.words import format_word
 
 
