@@ -1,5 +1,7 @@
 """By which signs an image shows its facts: records of ``facts.yaml`` and ``chain.yaml``."""
 
+from __future__ import annotations
+
 import os
 import posixpath
 from collections.abc import Mapping, Sequence

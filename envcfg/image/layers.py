@@ -1,5 +1,7 @@
 """Trees over each other: layers in a store of containers, mounts of a host on an image."""
 
+from __future__ import annotations
+
 import abc
 import os
 import posixpath

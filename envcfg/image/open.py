@@ -1,5 +1,7 @@
 """An image by its name, whatever its form: its bytes show what it is, not its suffix."""
 
+from __future__ import annotations
+
 import os
 import stat
 from collections.abc import Iterator

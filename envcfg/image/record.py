@@ -1,5 +1,7 @@
 """What is known of an image: facts, each with what shows it, and its libraries."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Mapping
 from typing import NamedTuple

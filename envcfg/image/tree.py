@@ -3,6 +3,8 @@
 The simplest form, a folder, is here; the others have modules of their own.
 """
 
+from __future__ import annotations
+
 import abc
 import os
 import posixpath

@@ -1,5 +1,7 @@
 """What a file is that is no image which envcfg reads, and what makes one of it."""
 
+from __future__ import annotations
+
 import os
 import stat
 from collections.abc import Iterator

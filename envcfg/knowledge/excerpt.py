@@ -4,6 +4,8 @@ An entry is found in a file's text by its first line, and only its lines are par
 hold that this finds what the whole file says.
 """
 
+from __future__ import annotations
+
 import os
 import re
 from collections.abc import Iterator

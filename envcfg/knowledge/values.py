@@ -4,6 +4,8 @@ A value is in the grammar of profiles. Where it refers to another variable, only
 certain whatever the reference stands for is said.
 """
 
+from __future__ import annotations
+
 import re
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple

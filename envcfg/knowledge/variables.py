@@ -5,6 +5,8 @@ reads it and who says so; ``readers.yaml`` says how programs read switches. Noth
 looks at the environment, and nothing is read before the first question.
 """
 
+from __future__ import annotations
+
 import os
 from collections.abc import Collection, Mapping
 from functools import cache, lru_cache

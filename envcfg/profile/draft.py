@@ -1,5 +1,7 @@
 """The text of a new profile: valid as it is, and saying what to fill in."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 

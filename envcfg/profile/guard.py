@@ -1,5 +1,7 @@
 """Reading a profile whose owner matters: its bytes, who may have written it, what to do."""
 
+from __future__ import annotations
+
 import errno
 import os
 import shlex

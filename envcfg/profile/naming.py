@@ -1,5 +1,7 @@
 """What is said of a name, or a path, that is no profile."""
 
+from __future__ import annotations
+
 import os
 from collections.abc import Collection, Sequence
 

@@ -5,6 +5,8 @@ another content, or the same in another place, has none. It holds the path, for 
 and for taking it back.
 """
 
+from __future__ import annotations
+
 import os
 import stat
 

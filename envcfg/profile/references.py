@@ -3,6 +3,8 @@
 One list of checks and one wording, for the file of a profile and for the plan of a job.
 """
 
+from __future__ import annotations
+
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Protocol, TypeVar
 

@@ -9,6 +9,8 @@ not reach srun.
 Inside, *node* and *rank* differ only where one task starts several ranks (torchrun).
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from itertools import chain
 from typing import Literal

@@ -6,6 +6,8 @@ its place. What others may write counts after a person's word on its content; wh
 everybody may write never does.
 """
 
+from __future__ import annotations
+
 import stat
 from collections.abc import Collection, Sequence
 from typing import Literal, NamedTuple

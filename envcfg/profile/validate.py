@@ -1,5 +1,7 @@
 """Everything that is wrong with a profile file, also what shows only when resolved."""
 
+from __future__ import annotations
+
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping

@@ -1,5 +1,7 @@
 """What ``explain`` adds to a finding: what stands behind it, and where to look further."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple

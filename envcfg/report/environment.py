@@ -1,5 +1,7 @@
 """What a rank's environment was, for people and for programs."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Mapping, Sequence
 
 from envcfg.characters import whole_number

@@ -1,5 +1,7 @@
 """What a rule or a variable means, as text and as plain data."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from typing import NamedTuple
 

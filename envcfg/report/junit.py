@@ -1,5 +1,7 @@
 """JUnit XML, which CI systems show as test results; the one writer of it."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import NamedTuple
 

@@ -1,5 +1,7 @@
 """Text into HTML: nothing of a log becomes markup, and a template is filled once."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Mapping
 from html import escape as _escape

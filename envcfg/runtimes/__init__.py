@@ -5,6 +5,8 @@ The record of ``envcfg/runtimes/NAME.py`` says what is particular to a runtime, 
 it is needed. CONTRIBUTING.md says how to add one.
 """
 
+from __future__ import annotations
+
 from envcfg.backends import backend, backends
 from envcfg.runtimes.model import Runtime
 

@@ -1,5 +1,7 @@
 """Apptainer, which was named Singularity."""
 
+from __future__ import annotations
+
 import re
 
 from envcfg.bind import Bind, escaped

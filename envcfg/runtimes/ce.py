@@ -3,6 +3,8 @@
 The file is an EDF (environment definition file, in TOML), which the job writes for a step.
 """
 
+from __future__ import annotations
+
 import re
 
 from envcfg.runtimes import pyxis

@@ -1,5 +1,7 @@
 """Charliecloud: unpacked folders and squashfs files, in a user namespace."""
 
+from __future__ import annotations
+
 from envcfg.bind import Bind
 from envcfg.runtimes.model import ARCHIVES, SQUASHED, Row, Runtime, Trouble, never
 

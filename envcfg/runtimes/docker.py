@@ -1,5 +1,7 @@
 """Docker: Podman's options, but a daemon, which takes no folder for an image."""
 
+from __future__ import annotations
+
 from envcfg.runtimes import podman
 from envcfg.runtimes.model import Row, Trouble
 

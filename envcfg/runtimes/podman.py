@@ -1,5 +1,7 @@
 """Podman: images of the node's store, or an unpacked folder."""
 
+from __future__ import annotations
+
 from envcfg.bind import Bind, is_read_only
 from envcfg.runtimes.model import ARCHIVES, SQUASHED, Row, Runtime, Trouble
 

@@ -1,5 +1,7 @@
 """podman-hpc: Podman's options and some more, with squashed copies of images."""
 
+from __future__ import annotations
+
 from envcfg.runtimes import podman
 from envcfg.runtimes.model import Row, Trouble, always
 

@@ -1,5 +1,7 @@
 """Pyxis, a plug-in of Slurm's: tasks enter an Enroot container by options of srun."""
 
+from __future__ import annotations
+
 from envcfg.bind import Bind
 from envcfg.runtimes.model import ARCHIVES, SQUASHED, Row, Runtime, Trouble
 

@@ -1,5 +1,7 @@
 """Shifter: images that the site's gateway has fetched and squashed, known by name."""
 
+from __future__ import annotations
+
 import re
 
 from envcfg.bind import Bind, is_read_only

@@ -1,5 +1,7 @@
 """SingularityCE: Apptainer's options under another name."""
 
+from __future__ import annotations
+
 from envcfg.runtimes.apptainer import RUNTIME as _APPTAINER
 from envcfg.runtimes.model import Row
 

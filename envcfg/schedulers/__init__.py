@@ -1,5 +1,7 @@
 """Schedulers: a module with a record each; CONTRIBUTING.md says how to add one."""
 
+from __future__ import annotations
+
 from envcfg.backends import backend, backends
 from envcfg.schedulers.model import Scheduler
 

@@ -1,5 +1,7 @@
 """PBS: ``qsub``, which asks for all that a node gives in one line."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Iterator, Sequence
 

@@ -1,5 +1,7 @@
 """Slurm: its own options, as they are."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Sequence
 
 from envcfg.schedulers.model import Asked, Directive, JobNames, Scheduler

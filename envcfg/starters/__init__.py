@@ -5,6 +5,8 @@ task learns of itself, and what starts ranks (``ranks.sh``) or agents (``agent.s
 CONTRIBUTING.md tells the rest.
 """
 
+from __future__ import annotations
+
 from envcfg.backends import backend, backends
 from envcfg.starters.model import Starter
 

@@ -1,5 +1,7 @@
 """Flux' ``flux run``, in an allocation that is an instance of Flux."""
 
+from __future__ import annotations
+
 from envcfg.starters.model import Looking, Names, Starter
 
 STARTER = Starter(

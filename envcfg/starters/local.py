@@ -1,5 +1,7 @@
 """This machine's own shell: ranks are its children."""
 
+from __future__ import annotations
+
 from envcfg.starters.model import Starter
 
 STARTER = Starter(

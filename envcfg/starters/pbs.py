@@ -1,5 +1,7 @@
 """The ``mpiexec`` of a PBS job: that of PALS, of MPICH (Hydra) or of Open MPI."""
 
+from __future__ import annotations
+
 from envcfg.starters.model import Looking, Names, Starter
 
 STARTER = Starter(

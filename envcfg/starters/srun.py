@@ -1,5 +1,7 @@
 """Slurm's srun."""
 
+from __future__ import annotations
+
 from envcfg.starters.model import Looking, Names, Starter
 
 STARTER = Starter(

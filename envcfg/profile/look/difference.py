@@ -1,5 +1,7 @@
 """What differs between two resolved profiles."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import NamedTuple
 

@@ -1,5 +1,7 @@
 """What there is to know of all profiles at a glance."""
 
+from __future__ import annotations
+
 import os.path
 from typing import NamedTuple
 

@@ -1,5 +1,7 @@
 """Which profiles set a variable, to what, when and why."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 

@@ -1,5 +1,7 @@
 """Readers for blocks of plain keys that carry one reason."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar

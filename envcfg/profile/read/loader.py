@@ -1,5 +1,7 @@
 """From the bytes of one profile to the model, with every problem in one run."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping
 from itertools import takewhile
 

@@ -1,5 +1,7 @@
 """What a profile says of its scheduler: requests, partitions, modules, cost, bundles."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Callable, Mapping
 

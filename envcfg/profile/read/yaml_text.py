@@ -5,6 +5,8 @@ what it makes does not tell where a tag stood. Aliases are refused: they hide wh
 comes from and can grow without bound.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Mapping
 from typing import Any
 

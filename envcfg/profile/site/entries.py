@@ -4,6 +4,8 @@ Each says where it was read and what a person must check. What the machine says 
 it ends as a scalar or in a comment of one line, or is left out where no profile takes it.
 """
 
+from __future__ import annotations
+
 import re
 from collections.abc import Iterable, Iterator
 

@@ -1,5 +1,7 @@
 """What Slurm's commands say of a cluster, read; what cannot be read is left out."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Iterator, Mapping
 

@@ -1,5 +1,7 @@
 """What Slurm bills, by its weights, as the keys of a profile's billing."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal, InvalidOperation
 

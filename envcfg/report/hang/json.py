@@ -1,5 +1,7 @@
 """Who holds a job up, as JSON for programs; docs/hang.md says what it means."""
 
+from __future__ import annotations
+
 from envcfg.hang.activity import activity, is_in_collective
 from envcfg.hang.judge import Judgement
 from envcfg.hang.programs import program_names

@@ -1,5 +1,7 @@
 """Who holds a job up, for people: ranks that do the same in one row, then the reasons."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 
 from envcfg.hang.activity import does

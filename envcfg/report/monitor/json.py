@@ -1,5 +1,7 @@
 """How the nodes of a job are, as JSON for programs; docs/monitor.md says what it means."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 
 from envcfg.findings import Finding

@@ -1,5 +1,7 @@
 """Where the looks at a job go: a live table, plain text, or JSON."""
 
+from __future__ import annotations
+
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence

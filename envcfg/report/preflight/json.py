@@ -1,5 +1,7 @@
 """What a preflight comes to, as JSON for programs; docs/preflight.md says what it means."""
 
+from __future__ import annotations
+
 from envcfg.preflight.node_list import fold_nodes
 from envcfg.preflight.nodes import wanted_gpus
 from envcfg.preflight.records import NodeAnswer, Report, Wanted

@@ -1,5 +1,7 @@
 """What a preflight comes to, as a table of nodes and what was measured."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Sequence
 
 from envcfg.findings import Finding

@@ -1,5 +1,7 @@
 """A resolved profile, with every value's place, reason and condition; two, compared."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
