@@ -8,8 +8,9 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from envcfg.commands import Command, Next
 from envcfg.commands.formats import STRICT, check_format, format_option, put_result
-from envcfg.commands.options import add_options, read_step
+from envcfg.commands.options import add_table, read_step
 from envcfg.commands.preflight_options import OWN, hide_others
 from envcfg.commands.printing import say, write
 from envcfg.core.option import Option, Table
@@ -17,7 +18,6 @@ from envcfg.core.step import SAME, Step
 from envcfg.errors import JobError, UsageError
 from envcfg.findings import exit_code
 from envcfg.interrupts import raise_signals
-from envcfg.parser import Formatter
 
 if TYPE_CHECKING:
     from envcfg.preflight.records import Report, Wanted
@@ -70,20 +70,10 @@ OPTIONS: Table = {
 }
 
 
-def add_parser(commands: argparse._SubParsersAction[Any]) -> None:
+def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``preflight``."""
-    parser = commands.add_parser(
-        "preflight",
-        help="look at the nodes of a job and their network before it begins",
-        description="Look at the nodes of a job and at the network between them, in the "
-        "image, before the program starts: PASS or FAIL for each node, and why.",
-        usage="envcfg preflight --container IMAGE|none [options]",
-        epilog=_EPILOG,
-        formatter_class=Formatter,
-        allow_abbrev=False,
-    )
     hide_others(parser)
-    add_options(parser, OPTIONS)
+    add_table(parser, OPTIONS)
 
 
 def run(
@@ -236,3 +226,20 @@ def _write(
 
         put(preflight_lines(report, wanted, seconds))
         sys.stdout.flush()
+
+
+COMMAND = Command(
+    help="look at the nodes of a job and their network before it begins",
+    usage="envcfg preflight --container IMAGE|none [options]",
+    epilog=_EPILOG,
+    add_options=add_options,
+    run=run,
+    next={
+        "": Next(
+            "envcfg wrap --preflight --require fast ... looks before each program",
+            "envcfg preflight --nodes-file nodes.txt ... writes which nodes to leave out",
+        )
+    },
+    description="Look at the nodes of a job and at the network between them, in the "
+    "image, before the program starts: PASS or FAIL for each node, and why.",
+)
