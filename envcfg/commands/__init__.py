@@ -1,10 +1,8 @@
 """The commands: their names, and what each module keeps as its ``COMMAND``."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from importlib import import_module
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     import argparse
@@ -62,13 +60,13 @@ class Command(NamedTuple):
     help: str
     usage: str
     epilog: str
-    add_options: Callable[[Parser], None]
+    add_options: Callable[[Any], None]
     run: Callable[..., int]
     next: Mapping[str, Next] = {}
     description: str | None = None
-    also: Mapping[str, Command] = {}
+    also: Mapping[str, Any] = {}
 
-    def add_to(self, commands: argparse._SubParsersAction[Parser], name: str) -> None:
+    def add_to(self, commands: "argparse._SubParsersAction[Parser]", name: str) -> None:
         """Let *commands* read it as *name*."""
         what = self.description or f"{self.help[0].upper()}{self.help[1:]}."
         parser = commands.add_parser(
@@ -81,4 +79,5 @@ def load(name: str) -> Command:
     """Return the record of a command, or of ``profiles.ACTION``; import its module."""
     module = _OTHER_NAMES.get(name, name).replace("-", "_")
     command: Command = import_module(f"envcfg.commands.{module}").COMMAND
-    return command.also.get(name, command)
+    found: Command = command.also.get(name, command)
+    return found

@@ -19,7 +19,7 @@ from envcfg.commands.reports import (
     put_reports,
 )
 from envcfg.core.log import check_logs, expected_by, follow_logs
-from envcfg.core.numbers import number_of
+from envcfg.core.option import number_of
 from envcfg.errors import UsageError
 from envcfg.findings import exit_code
 from envcfg.interrupts import raise_signals

@@ -21,7 +21,7 @@ from envcfg.commands.formats import (
 from envcfg.commands.job_target import add_target, find_job, job_name, no_answer
 from envcfg.commands.options import add_option
 from envcfg.commands.printing import say
-from envcfg.core.numbers import within
+from envcfg.core.option import within
 from envcfg.errors import JobError, UsageError
 from envcfg.interrupts import raise_signals
 
@@ -94,9 +94,8 @@ def run(
     check_format(options)
     name = job_name(options.job, "monitor")
     wanted = _wanted(options.profile)
-    from envcfg.monitor.board import Board
+    from envcfg.monitor.board import PATIENCE, Board, rounds
     from envcfg.monitor.marks import by_host, find_marks
-    from envcfg.monitor.step import PATIENCE, rounds
     from envcfg.probe.probes import MONITOR
     from envcfg.probe.slurm import start_step
     from envcfg.report.findings import Result

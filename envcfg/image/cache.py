@@ -76,6 +76,6 @@ def _below(folder: str) -> str:
 
 
 def _name(image: Identity) -> str:
-    from envcfg.digest import sha256_of
+    from envcfg.provenance import sha256_of
 
     return sha256_of(os.fsencode(image.path))[:32]
