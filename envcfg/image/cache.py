@@ -68,7 +68,7 @@ def keep(folder: str, image: Identity, read: CachedImage) -> None:
 
 def _known_by(image: Identity) -> tuple[str, list[str | int]]:
     """Return name and key of what is kept; files are replaced, not written to."""
-    from envcfg.digest import sha256_of
+    from envcfg.provenance import sha256_of
 
     name = sha256_of(os.fsencode(image.path))[:32]
     return name, [*image, stamp(os.path.dirname(__file__))[-1]]

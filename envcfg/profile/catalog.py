@@ -12,12 +12,12 @@ from typing import Any, NoReturn
 
 from envcfg.cache import keep, kept_folder, recall
 from envcfg.datafile import is_data, read_data, stamp
-from envcfg.digest import sha256_of
 from envcfg.errors import ProfileError
 from envcfg.findings import NOWHERE, Finding, Place
 from envcfg.profile.folders import listed, shown
 from envcfg.profile.model import Layer, Profile
 from envcfg.profile.words import LAYERS, PROFILE_NAME, split_layer
+from envcfg.provenance import sha256_of
 
 
 class Catalog:
