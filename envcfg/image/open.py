@@ -146,16 +146,11 @@ def _open_folder(name: str, puller: str) -> tuple[Tree, Metadata]:
         hint = f"make an image of it: {puller} build image.sif oci:{name}"
         raise FormError(what, hint)
     if {"config.json", "rootfs"} <= names:
-        metadata = _bundle(FolderTree(name).text("/config.json", MOST_BYTES) or "")
+        # OCI runtime-spec 1.1
+        config = FolderTree(name).text("/config.json", MOST_BYTES) or ""
+        process = parse_object(config).get("process")
+        process = process if isinstance(process, dict) else {}
+        environment, starts = variables(process.get("env")), words(process.get("args"))
+        metadata = Metadata("folder", environment=environment, starts=starts)
         return FolderTree(os.path.join(name, "rootfs")), metadata
     return FolderTree(name), Metadata("folder")
-
-
-def _bundle(config: str) -> Metadata:
-    """Return what the configuration of a bundle says (OCI runtime-spec 1.1)."""
-    process = parse_object(config).get("process")
-    process = process if isinstance(process, dict) else {}
-    environment = variables(process.get("env"))
-    return Metadata(
-        "folder", environment=environment, starts=words(process.get("args"))
-    )

@@ -59,6 +59,7 @@ class Command(NamedTuple):
         is_open: words are missing, as they are not known.
         output: the file that it writes, if any.
         kind: of ``programs.yaml``, if it is there.
+        by_envcfg: envcfg starts it, and sets what the system needs.
     """
 
     name: str
@@ -76,6 +77,7 @@ class Command(NamedTuple):
     output: Text = ()
     kind: str = ""
     stands: int = -1
+    by_envcfg: bool = False
 
     @property
     def arguments(self) -> tuple[Word, ...]:

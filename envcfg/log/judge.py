@@ -6,6 +6,7 @@ from typing import NamedTuple
 from envcfg.findings import Finding
 from envcfg.log import checks
 from envcfg.log.batches import PART, parts_of, with_part
+from envcfg.log.catalogue import look_up, warned
 from envcfg.log.expectations import Expectations
 from envcfg.log.found import Locate, ends, findings_of
 from envcfg.log.job import Job
@@ -103,7 +104,11 @@ def _judge_whole(
             read.files,
             read.size,
             job.records,
-            sum(count for count, _ in job.unknown.values()),
+            sum(
+                count
+                for count, seen in job.unknown.values()
+                if not look_up(warned(seen))
+            ),
         ),
     )
     alone = report._replace(verdict=network, findings=tuple(of_network))

@@ -180,6 +180,19 @@ def fact_problem(fact: str, value: str) -> str | None:
     return None
 
 
+def condition_text(when: Condition) -> str:
+    """Return a condition in one line, as people write it in profiles.
+
+    >>> condition_text((*parse_tests("rocm", ">=6,<7"), *parse_tests("nodes", "1")))
+    'rocm >=6 and <7, nodes 1'
+    """
+    said: dict[str, list[str]] = {}
+    for fact, operator, operand in when:
+        plain = operator in {"glob", "prefix", "=="}
+        said.setdefault(fact, []).append(operand if plain else f"{operator}{operand}")
+    return ", ".join(f"{fact} {' and '.join(tests)}" for fact, tests in said.items())
+
+
 def usable_versions(values: Mapping[str, str]) -> dict[str, str]:
     """Return those of *values*, read somewhere, that are versions conditions ask for.
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import stat
 
-from envcfg.digest import sha256_of
+from envcfg.provenance import sha256_of
 
 
 def record_name(real: str, data: bytes) -> str:

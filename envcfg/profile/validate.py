@@ -15,8 +15,8 @@ from envcfg.profile.entries import Setting
 from envcfg.profile.folders import shown
 from envcfg.profile.look.view import TakenBack, look_at
 from envcfg.profile.model import Profile
-from envcfg.profile.places import Keys, places
 from envcfg.profile.read.loader import load_profile
+from envcfg.profile.read.yaml_text import Keys, places
 from envcfg.profile.references import clashing_bundles, clashing_references
 from envcfg.profile.words import Word, format_word
 

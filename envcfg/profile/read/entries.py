@@ -14,10 +14,10 @@ from typing import TypeVar
 from envcfg.bind import Bind, parse_bind
 from envcfg.profile import conditions, words
 from envcfg.profile.entries import Argument, Case, Export, Mount, Setting
-from envcfg.profile.identity import FIXED
+from envcfg.profile.facts import Reason
 from envcfg.profile.model import NameFact
 from envcfg.profile.read.nodes import Field
-from envcfg.profile.reason import Reason
+from envcfg.profile.scope import FIXED
 
 Item = TypeVar("Item")
 

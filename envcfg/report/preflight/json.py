@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import time
-
 from envcfg.preflight.node_list import fold_nodes
 from envcfg.preflight.nodes import wanted_gpus
 from envcfg.preflight.records import NodeAnswer, Report, Wanted
 from envcfg.preflight.speed import speeds
-from envcfg.report.document import json_text
-
-SCHEMA_VERSION = 1
+from envcfg.report.document import json_text, now_text
 
 
 def preflight_json(report: Report, wanted: Wanted, seconds: float) -> str:
@@ -18,8 +14,8 @@ def preflight_json(report: Report, wanted: Wanted, seconds: float) -> str:
     failed = report.failed
     passed = [host for host in report.nodes if host not in failed]
     document = {
-        "schema_version": SCHEMA_VERSION,
-        "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        "schema_version": 1,
+        "time": now_text(),
         "seconds": round(seconds, 1),
         "profile": wanted.profile,
         "passed": fold_nodes(passed),

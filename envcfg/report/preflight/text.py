@@ -8,21 +8,24 @@ from envcfg.findings import Finding
 from envcfg.log.numbers import count_of
 from envcfg.preflight.node_list import fold_nodes
 from envcfg.preflight.nodes import said_of_gpus
-from envcfg.preflight.records import NodeAnswer, Report, Sum, Wanted
+from envcfg.preflight.records import NodeAnswer, Report, Wanted
 from envcfg.preflight.speed import speeds
 from envcfg.probe.gpu import MIB
+from envcfg.report.findings import STYLES, said
 from envcfg.report.styled import Line
 
 _HEAD = ("node", "", "GPUs", "sends", "receives")
 _FEW = 16  # nodes that are well and have a row each
-_STYLES = {"error": "red", "warning": "yellow", "note": ""}
 _GB = 1e9
 
 
 def preflight_lines(report: Report, wanted: Wanted, seconds: float) -> Iterator[Line]:
     """Yield the lines, each with its style."""
     failed = report.failed
-    head = f"{count_of(len(wanted.hosts), 'node')}: {_verdicts(report, failed)}"
+    head = f"{count_of(len(wanted.hosts), 'node')}: "
+    head += f"{len(report.nodes) - len(failed)} passed, {len(failed)} failed"
+    if any(each.severity == "error" for each in report.job):
+        head += "; all together fail"
     yield "bold", f"{head} ({seconds:.1f} s)"
     yield "", ""
     yield from _table(report, wanted, failed)
@@ -36,13 +39,6 @@ def preflight_lines(report: Report, wanted: Wanted, seconds: float) -> Iterator[
     for each in report.job:
         yield from _finding("", each)
     yield from _measured(report)
-
-
-def _verdicts(report: Report, failed: Sequence[str]) -> str:
-    passed = len(report.nodes) - len(failed)
-    text = f"{passed} passed, {len(failed)} failed"
-    bad = any(each.severity == "error" for each in report.job)
-    return f"{text}; all together fail" if bad else text
 
 
 def _table(report: Report, wanted: Wanted, failed: Sequence[str]) -> Iterator[Line]:
@@ -82,9 +78,8 @@ def _table(report: Report, wanted: Wanted, failed: Sequence[str]) -> Iterator[Li
 
 
 def _finding(host: str, each: Finding) -> Iterator[Line]:
-    subject = host or each.subject
-    said = f"{subject}: {each.message}" if subject else each.message
-    yield _STYLES[each.severity], f"{each.severity}: {said}  [{each.rule}]"
+    what = said(each._replace(subject=host or each.subject))
+    yield STYLES[each.severity], f"{each.severity}: {what}  [{each.rule}]"
     if each.fix:
         yield "dim", f"  fix: {each.fix}"
 
@@ -96,11 +91,9 @@ def _measured(report: Report) -> Iterator[Line]:
         many = count_of(len(report.ranks), "rank")
         yield "", f"collective  {many}, torch {torch[0]} ({torch[1]}), by {by}"
     for each in (made for rank in report.ranks.values() for made in rank.sums):
-        yield "", f"all-reduce  {_sum(each)}"
+        mib, kib = each.size // MIB, each.size // 1024
+        size = f"{mib} MiB" if mib else f"{kib} KiB"
+        took = f"{size:>8}  {each.seconds * 1e3:9.3f} ms"
+        yield "", f"all-reduce  {took}  {each.bandwidth:8.2f} GB/s"
     if report.said:
         yield "", f"network     {report.network}: {report.said}"
-
-
-def _sum(each: Sum) -> str:
-    size = f"{each.size // MIB} MiB" if each.size >= MIB else f"{each.size // 1024} KiB"
-    return f"{size:>8}  {each.seconds * 1e3:9.3f} ms  {each.bandwidth:8.2f} GB/s"
