@@ -86,7 +86,16 @@ def inspect_tree(tree: Tree, metadata: Metadata, image: str) -> Inspection:
         facts=tuple(_settled(tree, facts)),
         libraries=tuple(_libraries(index, facts)),
         findings=(
-            *_unread_remarks(metadata.unread),
+            *(
+                Finding(
+                    "image-part-unread",
+                    "warning",
+                    part,
+                    "is not read, and may say otherwise",
+                    "state with --fact what envcfg gets wrong",
+                )
+                for part in metadata.unread
+            ),
             *remarks,
             *_remarks([each for each in sites if _has_torch(tree, each)], facts),
             *_variable_remarks(variables),
@@ -221,14 +230,6 @@ def _with_labels(
             fix = "what the files say counts; state another with --fact, or mend the label"
             findings.append(Finding("image-label-wrong", "warning", label, msg, fix))
     return facts, findings
-
-
-def _unread_remarks(parts: Sequence[str]) -> Iterator[Finding]:
-    """Remark on what of the image was not read."""
-    for part in parts:
-        msg = "is not read, and may say otherwise"
-        fix = "state with --fact what envcfg gets wrong"
-        yield Finding("image-part-unread", "warning", part, msg, fix)
 
 
 def _remarks(places: Sequence[str], facts: Sequence[ImageFact]) -> Iterator[Finding]:

@@ -10,7 +10,7 @@ from envcfg.preflight.records import NodeAnswer, Report, Wanted
 from envcfg.preflight.speed import speeds
 from envcfg.probe.gpu import MIB
 from envcfg.report.findings import STYLES, said
-from envcfg.report.styled import Line
+from envcfg.report.styled import Line, in_columns
 
 _HEAD = ("node", "", "GPUs", "sends", "receives")
 _FEW = 16  # nodes that are well and have a row each
@@ -59,15 +59,8 @@ def _table(report: Report, wanted: Wanted, failed: Sequence[str]) -> Iterator[Li
     if well:
         cells = (fold_nodes(well), "PASS", count_of(len(well), "node"), "", "")
         rows.append(("green", cells))
-    widths = [
-        max(len(row[at]) for row in (_HEAD, *(cells for _, cells in rows)))
-        for at in range(len(_HEAD))
-    ]
-    for style, cells in (("bold", _HEAD), *rows):
-        text = "  ".join(
-            each.ljust(width) for each, width in zip(cells, widths, strict=True)
-        )
-        yield style, text.rstrip()
+    styles, cells_of = zip(("bold", _HEAD), *rows, strict=True)
+    yield from zip(styles, in_columns(cells_of), strict=True)
     if measured:
         yield (
             "dim",
