@@ -207,7 +207,7 @@ def _libraries(index: LibraryIndex, facts: Sequence[ImageFact]) -> Iterator[Libr
 def _with_labels(
     facts: list[ImageFact], metadata: Metadata
 ) -> tuple[list[ImageFact], list[Finding]]:
-    """Add what labels state; where files say otherwise, the files count."""
+    """Add what labels state, where files do not say otherwise; remark on what is unread."""
     msg, fix = (
         "is not read, and may say otherwise",
         "state with --fact what envcfg gets wrong",
