@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from envcfg.lint.text import Hole, Scope, Text, Word
+from envcfg.lint.text import Flat, Hole, Scope, Text, Word
 from envcfg.request.options import Given, Problem
 
 Alternatives = tuple["Value", ...]
@@ -60,6 +60,7 @@ class Command(NamedTuple):
         is_open: words are missing, as they are not known.
         output: the file that it writes, if any.
         kind: of ``programs.yaml``, if it is there.
+        by_envcfg: envcfg starts it, and sets what the system needs.
     """
 
     name: str
@@ -77,6 +78,7 @@ class Command(NamedTuple):
     output: Text = ()
     kind: str = ""
     stands: int = -1
+    by_envcfg: bool = False
 
     @property
     def arguments(self) -> tuple[Word, ...]:
@@ -181,6 +183,7 @@ class Model:
         submitted: scripts that it writes itself and gives to sbatch.
         given: the options that its scheduler reads; *problems*: what it makes of them.
         scheduler: by whose directives it asks for nodes: slurm, pbs or flux.
+        flat: its text, if it asks for nodes; *options*: of its shell, by the first line.
         unread: why a part of it was not followed, and where the first such part begins.
     """
 
@@ -202,6 +205,8 @@ class Model:
         self.own = self.size = 0
         self.is_dump = False
         self.scheduler = "slurm"
+        self.flat: Flat | None = None
+        self.options: frozenset[str] = frozenset()
         self.uses: object = None
         self._children: dict[int, list[Command]] = {}
         self._counted = 0

@@ -12,6 +12,7 @@ from envcfg.lint.follow import Follower, Handler
 from envcfg.lint.model import Assignment, Context, Model
 from envcfg.lint.simple import SIMPLE
 from envcfg.lint.source import Source, Sources
+from envcfg.lint.state import first_line_options
 from envcfg.lint.text import Flat, Scope, plain
 
 _DIRECTIVE = re.compile(r"^#(SBATCH|PBS(?=\s)|[ \t]*flux:)", re.MULTILINE)
@@ -107,6 +108,7 @@ def read_with(follower: Follower, flat: Flat, source: Source) -> Model:
     model.own, model.size = source.base, len(source.chars)
     if line := _DIRECTIVE.search(source.chars):
         model.scheduler = _SCHEDULERS.get(line[1].strip(), "slurm")
+        model.flat, model.options = flat, first_line_options(flat.chars)
     dos = source.dos if flat.origin(0) == source.base else -1
     read = Read(flat, model.scheduler, dos)
     model.directives, model.given = read.directives, read.given
