@@ -182,6 +182,7 @@ class Model:
         functions: names of the functions that are defined.
         submitted: scripts that it writes itself and gives to sbatch.
         given: the options that its scheduler reads; *problems*: what it makes of them.
+        is_recognised: nobody named its system, which is known by signs alone.
         scheduler: by whose directives it asks for nodes: slurm, pbs or flux.
         flat: its text, if it asks for nodes; *options*: of its shell, by the first line.
         unread: why a part of it was not followed, and where the first such part begins.
@@ -205,6 +206,7 @@ class Model:
         self.own = self.size = 0
         self.is_dump = False
         self.scheduler = "slurm"
+        self.is_recognised = False
         self.flat: Flat | None = None
         self.options: frozenset[str] = frozenset()
         self.uses: object = None
