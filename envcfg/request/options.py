@@ -239,9 +239,8 @@ def _find(
 def _near(table: Table, typed: str) -> str | None:
     from difflib import get_close_matches
 
-    names = [name for name, each in table.options.items() if not each.is_newer]
     typed = typed.replace("_", "-").rstrip(":").lower()
-    found = get_close_matches(typed, names, 1, _NEAR)
+    found = get_close_matches(typed, table.options, 1, _NEAR)
     return found[0] if found else None
 
 
