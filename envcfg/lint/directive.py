@@ -8,13 +8,8 @@ from collections.abc import Iterator
 from envcfg.lint.grammar import parse
 from envcfg.lint.model import Directive
 from envcfg.lint.text import HOLE, Flat
-from envcfg.request.options import (
-    Given,
-    Problem,
-    check_options,
-    option_table,
-    read_options,
-)
+from envcfg.request.admission import Given, Problem, check_options, read_options
+from envcfg.request.options import option_table
 
 _MARKS = {
     "slurm": re.compile("#(?:SBATCH|SLURM)"),
