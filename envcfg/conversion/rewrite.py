@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from shlex import quote
 from typing import NamedTuple
 
-from envcfg.bash.pieces import template
+from envcfg.bash.modules import template
 from envcfg.conversion.lines import LaunchLine
 from envcfg.profile.words import quote_comment
 

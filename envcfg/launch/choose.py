@@ -14,9 +14,8 @@ from envcfg.launch.plan import (
 )
 from envcfg.profile.conditions import Condition, Truth
 from envcfg.profile.entries import Argument, Case, Setting
-from envcfg.profile.facts import Facts
+from envcfg.profile.facts import Facts, Reason
 from envcfg.profile.model import Profile
-from envcfg.profile.reason import Reason
 
 # What is given on the command line needs no other reason.
 GIVEN = Reason(

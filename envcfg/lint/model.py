@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from envcfg.lint.text import Hole, Scope, Text, Word
+from envcfg.lint.text import Flat, Hole, Scope, Text, Word
 
 Alternatives = tuple["Value", ...]
 
@@ -181,6 +181,7 @@ class Model:
         functions: names of the functions that are defined.
         submitted: scripts that it writes itself and gives to sbatch.
         scheduler: by whose directives it asks for nodes: slurm, pbs or flux.
+        flat: its text, if it asks for nodes; *options*: of its shell, by the first line.
         unread: why a part of it was not followed, and where the first such part begins.
     """
 
@@ -200,6 +201,8 @@ class Model:
         self.own = self.size = 0
         self.is_dump = False
         self.scheduler = "slurm"
+        self.flat: Flat | None = None
+        self.options: frozenset[str] = frozenset()
         self.uses: object = None
         self._children: dict[int, list[Command]] = {}
         self._counted = 0

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from envcfg.bash import pieces
+from envcfg.bash import modules
 from envcfg.bash.modules import module
-from envcfg.bash.pieces import heredoc
+from envcfg.bash.quoting import heredoc
 from scripts.pages.derive import MODULES, module_names
 from support import ACROSS, bash, lint_shell
 
-BASH = Path(pieces.__file__).parent
+BASH = Path(modules.__file__).parent
 FILES = sorted((BASH / "modules").glob("**/*.sh"))
 NAMES = [*module_names()]
 TEMPLATES = sorted((BASH / "templates").glob("**/*.sh"))
