@@ -25,6 +25,8 @@ _OF_PLUGINS = re.compile(
     r"NCCL_(?:FASTRAK|SHIMNET|GPUDIRECTTCPX|TUNER|NVLSTREE|IB|GPUVIPER|CTRAN|SOCKET_NTHREADS)_?|"
     r"NCCL_USE_SNAP|OFI_NCCL_|RCCL_AINIC_|NCCL_PROFILER"
 )
+_BLANK_BEFORE = re.compile(r"[ \t]+=[ \t]*([^\s=;&|#]*)")
+_BLANK_AFTER = re.compile(r"=[ \t]+([^\s=;&|#]+)(?:[;&#\s]|$)(?!.*=)")
 _UNQUOTED = re.compile(r",$")
 
 
@@ -40,7 +42,7 @@ def _settings(job: Job) -> Iterator[tuple[str, Assignment]]:
 @detects("EC207")
 def dead_variable(job: Job) -> Iterator[Fault]:
     """A name that no known program reads."""
-    from envcfg.knowledge.variables import find_variable
+    from envcfg.knowledge.variables import find_variable, name_meant
 
     names = job.model.set_names()
     used = {each.name for each in job.model.expansions}
@@ -55,7 +57,7 @@ def dead_variable(job: Job) -> Iterator[Fault]:
         if (
             name in known_words("EC207", "own")
             or name in used
-            or not _FAMILIES.match(name)
+            or not (_FAMILIES.match(name) or name_meant(name))
         ):
             continue
         if name.startswith("OMPI_MCA_") and name[9:] != name[9:].lower():
@@ -175,6 +177,27 @@ def wrong_value(job: Job) -> Iterator[Fault]:
             )
         else:
             yield from _unfit(name, each, _profile_form(text))
+
+
+@detects("EC243")
+def blank_around_equals(job: Job) -> Iterator[Fault]:
+    """An assignment that is none, as blanks stand around its sign."""
+    for each in job.model.assignments:
+        if each.how != "export" or each.at < 0:
+            continue
+        behind = job.behind(each.at + len(each.name))
+        if each.bare and (found := _BLANK_BEFORE.match(behind)):
+            yield Fault(each.at, {"name": each.name, "value": found[1]})
+        elif not each.bare and (found := _BLANK_AFTER.match(behind)):
+            words = {"name": each.name, "value": found[1]}
+            yield Fault(each.at, words, "warning", "{name} is empty: a blank ends it")
+    used = {each.name for each in job.model.expansions}
+    for command in job.model.commands:
+        name, said = command.name, " ".join(word.shown for word in command.arguments)
+        if not name.isidentifier() or not (name.isupper() or name in used):
+            continue
+        if said.startswith("=") and not said.startswith("=="):
+            yield Fault(command.at, {"name": name, "value": said[1:].strip()})
 
 
 def _unfit(name: str, each: Assignment, value: str) -> Iterator[Fault]:
