@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from functools import lru_cache
 
 from envcfg.findings import Finding, Severity
 from envcfg.lint.flow import text_of
 from envcfg.lint.model import Array, Assignment
-from envcfg.lint.rule import Edit, Fault, Job, detects, known_values, known_words
+from envcfg.lint.rule import Fault, Job, detects, known_values, known_words
 from envcfg.lint.text import Text, literal, shown
 
 _FAMILIES = re.compile(
@@ -44,7 +44,6 @@ def dead_variable(job: Job) -> Iterator[Fault]:
     """A name that no known program reads."""
     from envcfg.knowledge.variables import find_variable, name_meant
 
-    names = job.model.set_names()
     used = {each.name for each in job.model.expansions}
     for name, each in _settings(job):
         prefix = _NEAR_PREFIX.match(each.name)
@@ -70,27 +69,21 @@ def dead_variable(job: Job) -> Iterator[Fault]:
             continue
         if variable is None or not variable.is_read:
             least: Severity = "warning" if variable else "note"
-            yield from _unread(name, each, names, least)
+            yield from _unread(name, each, least)
 
 
-def _unread(
-    name: str, each: Assignment, names: Collection[str], least: Severity
-) -> Iterator[Fault]:
+def _unread(name: str, each: Assignment, least: Severity) -> Iterator[Fault]:
     """Yield what is known of a name that nobody reads, and the right one if there is one.
 
     Args:
-        names: those that the script sets, of which none is set twice.
         least: what it is worth where no right name is known.
     """
     for found in _checked(name, None):
         fix = found.fix or ""
         near = re.search(r"\b(?:write|did you mean) ([A-Z][A-Z0-9_]+)", fix)
         severity: Severity = "warning" if near else least
-        edit = None
-        if near and near[1] not in names and each.name == name:
-            edit = Edit(each.at, each.at + len(name), near[1])
         message = _said(found.message)
-        yield Fault(each.at, {"name": name}, severity, message, _said(fix), edit)
+        yield Fault(each.at, {"name": name}, severity, message, _said(fix))
 
 
 @lru_cache(maxsize=4096)
