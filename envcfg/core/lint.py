@@ -133,6 +133,7 @@ def _profiles(name: str | None, tell: Tell) -> ProfileOf:
         found = recognise([each for each in sources.all if each.base in model.read])
         if found is None or found.profile not in catalog.names():
             return None
+        model.is_recognised = True
         if found.profile not in known:
             known[found.profile] = catalog.load(found.profile)
         if model.path not in said:
