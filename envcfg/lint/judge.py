@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 _IGNORE = re.compile(r"#\s*envcfg:\s*ignore\s+([A-Z0-9, -]+)")
 _COMMENT = re.compile(r"\s*#")
 _LONGEST = 200
+_NONE: Mapping[str, str] = {}
 _LARGE = f"it has more than {LARGEST >> 10} KiB"
 # What hints say of a job in Slurm's names, in those of others; the longest first.
 _NAMES = {
@@ -51,15 +52,19 @@ def judge(
     *,
     rules: Iterable[str],
     profile_of: Callable[[Model], Profile | None] = lambda _: None,
+    facts: Mapping[str, str] = _NONE,
 ) -> Mapping[str, list[Remark]]:
     """Return what is wrong, by the path of each file that was given or read with it.
 
     Args:
         rules: ids.
         profile_of: the ``Profile`` of the system that a script is for, or None.
+        facts: what is known of that system: its Slurm.
     """
     models = read_models(given, sources)
-    return judge_models(models, given, sources, rules=rules, profile_of=profile_of)
+    return judge_models(
+        models, given, sources, rules=rules, profile_of=profile_of, facts=facts
+    )
 
 
 def judge_models(
@@ -69,12 +74,13 @@ def judge_models(
     *,
     rules: Iterable[str],
     profile_of: Callable[[Model], Profile | None],
+    facts: Mapping[str, str] = _NONE,
 ) -> Mapping[str, list[Remark]]:
     """Return the same of what was read of the sources before."""
     found: dict[str, dict[tuple[str, int], Remark]] = {s.path: {} for s in given}
     wanted = list(rules)
     for model in models:
-        for remark in judge_model(model, sources, wanted, profile_of(model)):
+        for remark in judge_model(model, sources, wanted, profile_of(model), facts):
             where = remark.finding.place
             path = where.path if where else model.path
             found.setdefault(path, {}).setdefault(
@@ -95,6 +101,7 @@ def judge_model(
     sources: Sources,
     rules: Iterable[str],
     profile: Profile | None = None,
+    facts: Mapping[str, str] = _NONE,
 ) -> list[Remark]:
     """Return what is wrong in one script and what it starts."""
     job = Job(
@@ -103,6 +110,7 @@ def judge_model(
         profile,
         before=sources.before,
         around=lambda at: "\n".join(sources.lines(at)),
+        facts=facts,
     )
     known, detectors = load_rules(), load_detectors()
     found = [

@@ -111,6 +111,7 @@ class Job(NamedTuple):
         profile: the system, where it is known.
         before: what stands before an offset on its line.
         around: the line of an offset, and the one above it.
+        facts: what is known of the system: its Slurm.
     """
 
     model: Model
@@ -118,6 +119,7 @@ class Job(NamedTuple):
     profile: Profile | None = None
     before: Callable[[int], str] = lambda _: ""
     around: Callable[[int], str] = lambda _: ""
+    facts: Mapping[str, str] = {}
 
 
 def detects(rule: str) -> Callable[[Detector], Detector]:
