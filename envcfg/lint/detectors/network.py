@@ -57,6 +57,7 @@ def interface_missing(job: Job) -> Iterator[Fault]:
         return
     # An image may set it, or what starts one, as CSCS' environments do.
     inside = any(c.scope == "container" for c in job.model.commands)
+    inside = inside or any(d.name == "environment" for d in job.model.directives)
     severity: Severity = "note" if job.model.opaque or inside else "warning"
     yield Fault(steps[-1].at, {"profile": profile.name}, severity)
 
