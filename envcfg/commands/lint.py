@@ -12,6 +12,7 @@ from envcfg.characters import one_line
 from envcfg.commands import Command, Next
 from envcfg.commands.formats import add_format, put_result
 from envcfg.commands.printing import say, tell
+from envcfg.core.values import read_pair
 from envcfg.errors import UsageError
 from envcfg.failure import STDOUT, put_stream
 from envcfg.findings import Finding, exit_code
@@ -63,6 +64,14 @@ def add_options(parser: argparse.ArgumentParser) -> None:
             default=[],
             help=f"{what} with these names, or that begin so",
         )
+    parser.add_argument(
+        "--fact",
+        metavar="slurm=VERSION",
+        action="append",
+        default=[],
+        type=read_pair,
+        help="the system's Slurm, as in slurm=24.05 (default: what scontrol here says)",
+    )
     for name, what in (
         ("fix", "mend what can be mended without a doubt, in the files themselves"),
         ("diff", "show what --fix would change, and change nothing"),
@@ -81,11 +90,13 @@ def run(
     _check(options)
     from envcfg.core.lint import Linter
     from envcfg.lint.source import read_files
+    from envcfg.probe.slurm import slurm_version
 
     linter = Linter(
         profile=options.profile,
         select=options.select,
         ignore=options.ignore,
+        facts={**slurm_version(), **dict(options.fact)},
         tell=tell,
         read_line=partial(_read_line, options.build_parser),
     )
