@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from envcfg.characters import one_line
@@ -13,10 +14,11 @@ from envcfg.commands.formats import add_format, put_result
 from envcfg.commands.printing import say, tell
 from envcfg.errors import UsageError
 from envcfg.failure import STDOUT, put_stream
-from envcfg.findings import exit_code
+from envcfg.findings import Finding, exit_code
 
 if TYPE_CHECKING:
     from envcfg.lint.mending import Mended, Texts
+    from envcfg.parser import Parser
 
 _NEXT = "envcfg wrap --from {files} -o new.sh adds what the system needs to its steps"
 _UNENDED = b"\\ No newline at end of file\n"
@@ -85,6 +87,7 @@ def run(
         select=options.select,
         ignore=options.ignore,
         tell=tell,
+        read_line=partial(_read_line, options.build_parser),
     )
     texts: Texts = read_files(options.files)
     if options.diff:
@@ -102,6 +105,18 @@ def run(
         say(result.all)
         return exit_code(result.all, strict=True)
     return put_result(result, options.format, strict=True)
+
+
+def _read_line(build: Callable[..., Parser], words: Sequence[str]) -> Iterator[Finding]:
+    """Yield what is doubtful in a line of envcfg, of which these are the words.
+
+    Raises:
+        UsageError: envcfg would refuse it.
+    """
+    from envcfg.core.step import check_changes
+
+    options = build(words[0]).parse_args(words)
+    yield from check_changes(getattr(options, "changes", ()))
 
 
 def _check(options: argparse.Namespace) -> None:

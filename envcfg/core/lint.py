@@ -20,6 +20,7 @@ from envcfg.report.findings import Result
 
 if TYPE_CHECKING:
     from envcfg.lint.model import Model
+    from envcfg.lint.rule import ReadLine
     from envcfg.profile.model import Profile
 
     Tell = Callable[[str], object]
@@ -35,6 +36,7 @@ class Linter:
         select: Sequence[str] = (),
         ignore: Sequence[str] = (),
         tell: Tell = lambda _: None,
+        read_line: ReadLine | None = None,
     ) -> None:
         """Choose rules and system.
 
@@ -43,12 +45,14 @@ class Linter:
             select: beginnings of the rules that count, with commas between; empty: all.
             ignore: beginnings of those that do not.
             tell: takes a note that says by which signs a system was recognised.
+            read_line: envcfg's own parser, for lines of envcfg in the scripts.
 
         Raises:
             UsageError: there is no such rule; also ``ProfileError``.
         """
         self._rules = chosen(load_rules(), _rules(select), _rules(ignore))
         self._profile_of = _profiles(profile, tell)
+        self._read_line = read_line
 
     def judge(self, texts: Texts) -> Result:
         """Return what is wrong in *texts*, by path; in others, that they are no scripts."""
@@ -56,7 +60,11 @@ class Linter:
         given = [sources.add(path, data) for path, data in texts.items()]
         with _budget(texts):
             found = judge(
-                given, sources, rules=self._rules, profile_of=self._profile_of(sources)
+                given,
+                sources,
+                rules=self._rules,
+                profile_of=self._profile_of(sources),
+                read_line=self._read_line,
             )
         said = {path: [r.finding for r in each] for path, each in found.items()}
         others = (each.path for each in given if each.kind == "other")
@@ -125,6 +133,7 @@ def _profiles(name: str | None, tell: Tell) -> ProfileOf:
         found = recognise([each for each in sources.all if each.base in model.read])
         if found is None or found.profile not in catalog.names():
             return None
+        model.is_recognised = True
         if found.profile not in known:
             known[found.profile] = catalog.load(found.profile)
         if model.path not in said:

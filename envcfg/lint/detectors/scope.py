@@ -17,7 +17,7 @@ from envcfg.lint.flow import (
 )
 from envcfg.lint.model import Expansion
 from envcfg.lint.program import SHELLS
-from envcfg.lint.rule import Edit, Fault, Job, detects, known_words
+from envcfg.lint.rule import Edit, Fault, Job, detects
 from envcfg.lint.text import Word
 
 _RANKS = re.compile(
@@ -139,20 +139,13 @@ def literal_dollar(job: Job) -> Iterator[Fault]:
     r"""``\$NAME`` that no shell is left to expand."""
     known = job.model.set_names()
     for command in job.model.commands:
-        if command.scope not in ("task", "container") or command.name in known_words(
-            "EC102", "readers"
-        ):
+        if command.scope not in ("task", "container"):
             continue
         if any(each.literal == "-c" for each in command.words):
             continue  # a program of its own, in a language of its own
-        if (
-            command.name in SHELLS
-            or command.options
-            or command.name in job.model.functions
-        ):
-            continue
-        if not command.unit and not is_agent(command):
-            continue
+        is_python = command.name.startswith("python") and command.unit
+        if not (is_python or is_agent(command)):
+            continue  # it may well read a $ itself, or hand it to a shell
         for word in command.words:
             for name, at in _dollars(word):
                 if not (
