@@ -138,8 +138,8 @@ def _dispatch(words: list[str]) -> int:
     if not gc.isenabled():  # see __main__: what is imported by now stays
         gc.freeze()
         gc.enable()
-    command = load(options.command_name)
-    code = command.run(options, tail if separated else None, ["envcfg", *words])
+    options.command, options.argv = tail if separated else None, ["envcfg", *words]
+    code = load(options.command_name).run(options)
     if sys.stderr.isatty():
         from envcfg.commands.next import say_next
 

@@ -123,11 +123,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def run(
-    options: argparse.Namespace, more: Sequence[str] | None, _: Sequence[str]
-) -> int:
+def run(options: argparse.Namespace) -> int:
     """Read, judge and report; return the exit code of the verdict."""
-    names = [*options.files, *(more or ())]
+    names = [*options.files, *(options.command or ())]
     _check(options, names)
     outputs = check_reports(options, names)
     expect = _expectations(options)

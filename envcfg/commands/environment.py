@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
 
 from envcfg.budget import Budget
 from envcfg.characters import one_line
@@ -49,13 +48,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def run(
-    options: argparse.Namespace, more: Sequence[str] | None, _: Sequence[str]
-) -> int:
+def run(options: argparse.Namespace) -> int:
     """Print the answer."""
-    if more:
+    if options.command:
         msg = "envcfg environment takes no command"
-        raise UsageError(msg, hint=f"leave out -- {' '.join(more)}")
+        raise UsageError(msg, hint=f"leave out -- {' '.join(options.command)}")
     check_format(options, is_check=True)
     from envcfg.knowledge.variables import load_variables
     from envcfg.launch.environment import parse_report, rows_of

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
 
 from envcfg.commands import Command, Next
 from envcfg.commands.printing import say
@@ -38,13 +37,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="as JSON")
 
 
-def run(
-    options: argparse.Namespace, more: Sequence[str] | None, _: Sequence[str]
-) -> int:
+def run(options: argparse.Namespace) -> int:
     """Print what was asked for."""
-    if more:
+    if options.command:
         msg = "envcfg explain takes no command"
-        raise UsageError(msg, hint=f"leave out -- {' '.join(more)}")
+        raise UsageError(msg, hint=f"leave out -- {' '.join(options.command)}")
     from envcfg.core.explanation import explain
     from envcfg.report.background import explained_json, explained_lines, listing
     from envcfg.report.styled import put

@@ -47,11 +47,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add_option(parser, Option("--strict", "warnings fail too", kind="switch"))
 
 
-def run(
-    options: argparse.Namespace, more: Sequence[str] | None, _: Sequence[str]
-) -> int:
+def run(options: argparse.Namespace) -> int:
     """Look at the job once; return 1 where somebody holds it up."""
-    if more:
+    if options.command:
         msg = "envcfg hang takes no command"
         raise UsageError(msg, hint="envcfg hang JOBID")
     check_format(options, is_check=True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Sequence
 
 from envcfg.commands import Command, Next
 from envcfg.commands.formats import STRICT, check_format, format_option, put_result
@@ -65,11 +64,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def run(
-    options: argparse.Namespace, more: Sequence[str] | None, _: Sequence[str]
-) -> int:
+def run(options: argparse.Namespace) -> int:
     """Look into the image, or at this machine, and print what was found."""
-    if more:
+    if options.command:
         msg = "envcfg inspect takes no command"
         raise UsageError(msg, hint="envcfg inspect IMAGE")
     _check(options)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from envcfg.characters import one_line
@@ -69,13 +69,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add_format(parser)
 
 
-def run(
-    options: argparse.Namespace, more: Sequence[str] | None, _: Sequence[str]
-) -> int:
+def run(options: argparse.Namespace) -> int:
     """Read the scripts, and print what is wrong."""
-    if more:
+    if options.command:
         msg = "envcfg lint runs no command"
-        raise UsageError(msg, hint=f"leave out -- {more[0]}")
+        raise UsageError(msg, hint=f"leave out -- {options.command[0]}")
     _check(options)
     from envcfg.core.lint import Linter
     from envcfg.lint.source import read_files

@@ -84,11 +84,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def run(
-    options: argparse.Namespace, more: Sequence[str] | None, _: Sequence[str]
-) -> int:
+def run(options: argparse.Namespace) -> int:
     """Watch the job; return 0 when it, or the look at it, is over."""
-    if more:
+    if options.command:
         msg = "envcfg monitor takes no command"
         raise UsageError(msg, hint="envcfg monitor JOBID")
     check_format(options)

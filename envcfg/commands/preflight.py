@@ -115,11 +115,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add_table(parser, OPTIONS)
 
 
-def run(
-    options: argparse.Namespace, more: Sequence[str] | None, argv: Sequence[str]
-) -> int:
+def run(options: argparse.Namespace) -> int:
     """Look, judge and report; return the exit code."""
-    if more is not None:
+    if options.command is not None:
         msg = "envcfg preflight takes no command"
         raise UsageError(
             msg, hint="envcfg wrap --preflight ... -- COMMAND runs one after it"
@@ -131,7 +129,7 @@ def run(
     from envcfg.preflight.records import Wanted
 
     needed, options.require = options.require, None
-    step = read_step(options, None, _EXAMPLE)
+    step = read_step(options, _EXAMPLE)
     outputs = _outputs(options, step)
     if outputs:
         from envcfg.safe_output import check_outputs
@@ -157,7 +155,7 @@ def run(
     )
     began = time.monotonic()
     raise_signals()  # steps must be ended
-    report = _look(options, step, wanted, needed, argv)
+    report = _look(options, step, wanted, needed)
     raise_signals(False)
     _write(options, report, wanted, outputs, time.monotonic() - began)
     found = [each for some in report.nodes.values() for each in some]
@@ -173,14 +171,13 @@ def _look(
     step: Step,
     wanted: Wanted,
     needed: str | None,
-    argv: Sequence[str],
 ) -> Report:
     from envcfg.commands.preflight_steps import Steps
     from envcfg.preflight.judge import Seen, judge_all
     from envcfg.preflight.progress import Limits
 
     limits = Limits(options.start, options.patience, options.measure)
-    steps = Steps(step, wanted, limits, argv)
+    steps = Steps(step, wanted, limits, options.argv)
     answers, ended = steps.look_at_nodes()
     seen = Seen(answers, ended)
     report = judge_all(wanted, seen, needs_fast=bool(needed))

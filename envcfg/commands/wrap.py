@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from envcfg.bash.host import render_job_part, render_script
@@ -117,26 +116,24 @@ def _wants_script(options: argparse.Namespace) -> bool:
     return not options.json and options.what != "plan" and wants_script(options)
 
 
-def run(
-    options: argparse.Namespace, command: Sequence[str] | None, argv: Sequence[str]
-) -> int:
+def run(options: argparse.Namespace) -> int:
     """Print or write what was asked for."""
     if options.output is not None and (options.json or options.what != "script"):
         msg = "-o writes the script, so it excludes --json and --print"
         raise UsageError(msg, hint="redirect stdout to a file instead")
     if options.script is not None:
-        return _convert(options, command, argv)
-    if options.launch_line and not command:
+        return _convert(options)
+    if options.launch_line and not options.command:
         msg = "--launch-line, but no launch line stands behind --"
         raise UsageError(
             msg, hint="as in -- srun singularity exec x.sif python train.py"
         )
     example = "envcfg wrap --container pytorch.sif -- python train.py"
-    step = read_step(options, command, example, is_line=options.launch_line)
+    step = read_step(options, example, is_line=options.launch_line)
     check_script(options, step.inputs)
     plan = plan_step(step)
     say(plan.notes)
-    made = made_by(argv, step)
+    made = made_by(options.argv, step)
     if options.json:
         from envcfg.report.plan import plan_json
 
@@ -157,11 +154,9 @@ def run(
     return 0
 
 
-def _convert(
-    options: argparse.Namespace, command: Sequence[str] | None, argv: Sequence[str]
-) -> int:
+def _convert(options: argparse.Namespace) -> int:
     """Print or write the script that replaces another one; say what is not in it."""
-    if command is not None:
+    if options.command is not None:
         msg = "--from takes the command from the script, and one stands behind --"
         raise UsageError(msg, hint="leave out one of them")
     if options.what != "script":
@@ -176,7 +171,7 @@ def _convert(
     made = convert_file(
         options.script,
         vars(options),
-        made_by=argv,
+        made_by=options.argv,
         drop_known=options.drop_known,
         tell=tell,
     )

@@ -12,7 +12,6 @@ from envcfg.launch.plan import Options
 from envcfg.profile.conditions import FACTS, IN_JOB, Test, fact_problem
 from envcfg.profile.facts import Fact, Facts
 from envcfg.profile.model import Profile
-from envcfg.profile.reason import Reason
 
 STATED = GIVEN._replace(why="stated for this job", source="--fact")
 
@@ -32,10 +31,11 @@ def gather_facts(
     """
     chosen = GIVEN._replace(why="the launcher of this job", source="envcfg")
     entered = GIVEN._replace(why="the runtime of this job", source="envcfg")
+    by_image = GIVEN._replace(why="read in the image", source="--container")
     named, name = _named(profile, options)
     read = {
-        fact: Fact(value, _by_content(evidence))
-        for fact, (value, evidence) in options.read.facts.items()
+        fact: Fact(value, by_image._replace(why=f"{by_image.why}: {at}"))
+        for fact, (value, at) in options.read.facts.items()
         if fact in FACTS and fact_problem(fact, value) is None
     }
     stated = {fact: Fact(said, STATED) for fact, said in options.facts.items()}
@@ -102,7 +102,8 @@ def _named(profile: Profile, options: Options) -> tuple[dict[str, Fact], Fact]:
             for fact, text in known.facts.items():
                 value = text.format_map(groups)
                 if fact_problem(fact, value) is None:  # a name may mislead
-                    facts[fact] = Fact(value, _by_name(name, known.reason))
+                    why = f"the image's name, {name}, says so: {known.reason.why}"
+                    facts[fact] = Fact(value, known.reason._replace(why=why))
     return facts, Fact(name, reason)
 
 
@@ -121,14 +122,6 @@ def _globs(value: object) -> Iterator[Test]:
 
 def _last_part(name: str) -> str:
     return name.rstrip("/").rpartition("/")[2]
-
-
-def _by_name(name: str, reason: Reason) -> Reason:
-    return reason._replace(why=f"the image's name, {name}, says so: {reason.why}")
-
-
-def _by_content(evidence: str) -> Reason:
-    return GIVEN._replace(why=f"read in the image: {evidence}", source="--container")
 
 
 def _conflicts(

@@ -40,11 +40,13 @@ class _Inside(NamedTuple):
 def look_inside(options: Options) -> tuple[Options, list[Finding]]:
     """Return the options as a launcher inside the command means them, and what to say."""
     command = options.command
-    if not _may_hold_launcher(command):
-        return options, []
+    names = {beginning.split()[0] for beginning in beginnings()}
+    if not any(name in word for word in command[1:] for name in names):
+        return options, []  # no YAML is read for it
+    from envcfg.datafile import load_knowledge_file
     from envcfg.launch.shell_text import plain_command
 
-    wrappers = _wrappers()
+    wrappers = load_knowledge_file("wrappers.yaml")["wrappers"]
     found = next(_launchers(command, wrappers, ()), None)
     if found is None or not found.behind:
         return options, []
@@ -63,25 +65,19 @@ def look_inside(options: Options) -> tuple[Options, list[Finding]]:
         return inner, [note, *said]
     chosen = options.launcher or (_WHOLE if options.ranks in {None, 1} else None)
     if chosen is None or not LAUNCHERS[chosen].is_whole:
-        return options, [_too_many(found, options)]
+        asked = f"--launcher {options.launcher}" if options.launcher else ""
+        asked = asked or f"--ranks {options.ranks}"
+        note = Finding(
+            rule="launcher-in-each-rank",
+            severity="warning",
+            subject=f"{found.name} behind {found.behind[-1]}",
+            message=f"with {asked} each rank starts it, and each of them its own ranks",
+            fix=f"leave out {asked.split()[0]}: one per node is started then",
+        )
+        return options, [note]
     if options.launcher is not None:
         return options, []
     return options._replace(launcher=chosen), [_once_per_node(found, wrappers)]
-
-
-def _may_hold_launcher(command: Sequence[str]) -> bool:
-    """Tell whether it is worth a look; no YAML is read for it."""
-    names = {beginning.split()[0] for beginning in beginnings()}
-    return any(name in word for word in command[1:] for name in names)
-
-
-def _wrappers() -> Mapping[str, Mapping[str, str]]:
-    from envcfg.datafile import load_knowledge_file
-
-    wrappers: Mapping[str, Mapping[str, str]] = load_knowledge_file("wrappers.yaml")[
-        "wrappers"
-    ]
-    return wrappers
 
 
 def _launchers(
@@ -117,18 +113,6 @@ def _launchers(
 def _has_verb(words: Sequence[str], known: Mapping[str, str]) -> bool:
     verbs = known.get("verb", "").split()
     return not verbs or any(verb in words[1:] for verb in verbs)
-
-
-def _too_many(found: _Inside, options: Options) -> Finding:
-    asked = f"--launcher {options.launcher}" if options.launcher else ""
-    asked = asked or f"--ranks {options.ranks}"
-    return Finding(
-        rule="launcher-in-each-rank",
-        severity="warning",
-        subject=f"{found.name} behind {found.behind[-1]}",
-        message=f"with {asked} each rank starts it, and each of them its own ranks",
-        fix=f"leave out {asked.split()[0]}: one per node is started then",
-    )
 
 
 def _once_per_node(

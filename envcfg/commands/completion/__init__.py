@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
 
 from envcfg.commands import Command, Next
 from envcfg.errors import UsageError
@@ -34,23 +33,22 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--values", metavar="KIND", help=argparse.SUPPRESS)
 
 
-def run(
-    options: argparse.Namespace, more: Sequence[str] | None, _: Sequence[str]
-) -> int:
+def run(options: argparse.Namespace) -> int:
     """Write the script of a shell, or the values that may stand at a place.
 
     Args:
-        options: ``build_parser`` in it makes the parser of all commands.
-        more: of ``--values``, the words of the line, up to the one that is completed.
+        options: ``build_parser`` in it makes the parser of all commands; behind the ``--``
+            stand, of ``--values``, the words of the line, up to the one to complete.
     """
     if options.values is not None:
         from envcfg.commands.completion.values import values
 
-        sys.stdout.writelines(f"{each}\n" for each in values(options.values, more))
+        found = values(options.values, options.command)
+        sys.stdout.writelines(f"{each}\n" for each in found)
         return 0
-    if more:
+    if options.command:
         msg = "envcfg completion runs no command"
-        raise UsageError(msg, hint=f"leave out -- {more[0]}")
+        raise UsageError(msg, hint=f"leave out -- {options.command[0]}")
     if options.shell is None:
         msg = "no shell given"
         raise UsageError(msg, hint=f"envcfg completion {'|'.join(SHELLS)}")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
 
 from envcfg.commands import Command, load
 from envcfg.commands.printing import say
@@ -36,16 +35,14 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         load(f"profiles.{name}").add_to(actions, name)
 
 
-def run(
-    options: argparse.Namespace, more: Sequence[str] | None, _: Sequence[str]
-) -> int:
+def run(options: argparse.Namespace) -> int:
     """Run the action."""
     if options.action is None:
         msg = "no action given"
         raise UsageError(msg, hint=f"envcfg profiles {'|'.join(ACTIONS)}")
-    if more:
+    if options.command:
         msg = f"envcfg profiles {options.action} runs no command"
-        raise UsageError(msg, hint=f"leave out -- {more[0]}")
+        raise UsageError(msg, hint=f"leave out -- {options.command[0]}")
     # What new writes counts; the others only look.
     catalog = open_catalog(enforce=options.action == "new")
     code = load(f"profiles.{options.action}").run(options, catalog)
