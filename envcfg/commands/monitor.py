@@ -27,7 +27,6 @@ from envcfg.interrupts import raise_signals
 
 if TYPE_CHECKING:
     from envcfg.monitor.marks import Wanted
-    from envcfg.probe.slurm import SlurmJob
     from envcfg.report.monitor.text import Show
 
 _EPILOG = """\
@@ -97,6 +96,8 @@ def run(options: argparse.Namespace) -> int:
     from envcfg.probe.probes import MONITOR
     from envcfg.probe.slurm import start_step
     from envcfg.report.findings import Result
+    from envcfg.report.monitor.text import json_show, live_show, text_show
+    from envcfg.report.styled import is_screen
 
     job, hosts, is_part = find_job(name, options.nodes, "monitor")
     wanted = wanted._replace(asked_gpus=job.gpus)
@@ -106,9 +107,16 @@ def run(options: argparse.Namespace) -> int:
     is_once = options.once or options.format is not None
     raise_signals()  # the step must be ended, and a terminal gets its cursor back
     extra = options.srun_arg
+    shown: AbstractContextManager[Show]
+    if options.json:
+        shown = nullcontext(json_show(job, once=options.once))
+    elif is_screen() and not options.once:
+        shown = live_show(job, wanted.interfaces)
+    else:
+        shown = nullcontext(text_show(job, wanted.interfaces, once=options.once))
     with (
         start_step(MONITOR, job.id, hosts, is_part=is_part, more=extra) as step,
-        _display(options, job, wanted) as show,
+        shown as show,
     ):
         for now in rounds(step, board, options.interval):
             if not board.has_any():
@@ -149,20 +157,6 @@ def _wanted(given: str | None) -> Wanted:
         interfaces=(node.nics if node else ()) or (expect.interfaces if expect else ()),
         profile=profile.name,
     )
-
-
-def _display(
-    options: argparse.Namespace, job: SlurmJob, wanted: Wanted
-) -> AbstractContextManager[Show]:
-    """Return where the looks go."""
-    from envcfg.report.monitor.text import json_show, live_show, text_show
-    from envcfg.report.styled import is_screen
-
-    if options.json:
-        return nullcontext(json_show(job, once=options.once))
-    if is_screen() and not options.once:
-        return live_show(job, wanted.interfaces)
-    return nullcontext(text_show(job, wanted.interfaces, once=options.once))
 
 
 def _after_end(name: str, errors: Sequence[str]) -> int:

@@ -130,10 +130,13 @@ def run(options: argparse.Namespace) -> int:
 
     needed, options.require = options.require, None
     step = read_step(options, _EXAMPLE)
-    outputs = _outputs(options, step)
-    if outputs:
-        from envcfg.safe_output import check_outputs
+    outputs: list[Output] = []
+    if options.nodes_file is not None:
+        from envcfg.safe_output import Output, check_outputs
 
+        name, example = options.nodes_file, "--nodes-file nodes.txt"
+        given = step.inputs
+        outputs = [Output(name, "--nodes-file", example, given, force=options.force)]
         check_outputs(outputs)
     say([*step.findings, *step.notes])
     from envcfg.launch.tasks import choose_launcher
@@ -167,10 +170,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _look(
-    options: argparse.Namespace,
-    step: Step,
-    wanted: Wanted,
-    needed: str | None,
+    options: argparse.Namespace, step: Step, wanted: Wanted, needed: str | None
 ) -> Report:
     from envcfg.commands.preflight_steps import Steps
     from envcfg.preflight.judge import Seen, judge_all
@@ -219,16 +219,6 @@ def _hosts(command: Sequence[str]) -> tuple[str, ...]:
         msg = f"the nodes of this job are not known: {why}"
         raise JobError(msg, hint=f"{hint}, or choose --launcher local")
     return hosts
-
-
-def _outputs(options: argparse.Namespace, step: Step) -> list[Output]:
-    if options.nodes_file is None:
-        return []
-    from envcfg.safe_output import Output
-
-    example = "--nodes-file nodes.txt"
-    name = options.nodes_file
-    return [Output(name, "--nodes-file", example, step.inputs, force=options.force)]
 
 
 def _write(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-from typing import TYPE_CHECKING
 
 from envcfg.bash.host import render_job_part, render_script
 from envcfg.bash.launch_line import render_launch_line
@@ -23,9 +22,6 @@ from envcfg.core.option import Option, Table
 from envcfg.core.step import plan_step
 from envcfg.core.step_options import STEP
 from envcfg.errors import UsageError
-
-if TYPE_CHECKING:
-    from envcfg.conversion.model import Known
 
 _EPILOG = """\
 The command stands behind a --. Without one, the script defines envcfg_run, for several
@@ -176,7 +172,11 @@ def _convert(options: argparse.Namespace) -> int:
         tell=tell,
     )
     for each in made.variables:
-        what = _said_of(each)
+        what = f"stays, and overrides the profile's {each.profile}"
+        if each.is_removed:
+            what = "is left out, as the profile sets it"
+        elif each.value == each.profile:
+            what = "is as the profile has it; --drop-known leaves the line out"
         tell(f"{options.script}:{each.line}: {each.name}={each.value}: {what}")
     if options.json:
         from envcfg.report.conversion import conversion_json
@@ -185,14 +185,6 @@ def _convert(options: argparse.Namespace) -> int:
     else:
         put_script(options, made.script, [options.script], is_sourced=True)
     return 0
-
-
-def _said_of(known: Known) -> str:
-    if known.is_removed:
-        return "is left out, as the profile sets it"
-    if known.value == known.profile:
-        return "is as the profile has it; --drop-known leaves the line out"
-    return f"stays, and overrides the profile's {known.profile}"
 
 
 COMMAND = Command(

@@ -131,15 +131,13 @@ def _conflicts(
     for fact, read in one.items():
         said = other.get(fact)
         if said and not _is_same(read.value, said.value):
-            yield Finding(
-                rule="fact-conflict",
-                severity="warning",
-                subject=fact,
-                message=words.format(said.value, f"{read.value} ({read.reason.why})"),
-                fix=f"leave out --fact {fact}={said.value}, or take the image that has it"
+            what = words.format(said.value, f"{read.value} ({read.reason.why})")
+            fix = (
+                f"leave out --fact {fact}={said.value}, or take the image that has it"
                 if said.reason is STATED
-                else "rename the image's file, if its name is not the site's any more",
+                else "rename the image's file, if its name is not the site's any more"
             )
+            yield Finding("fact-conflict", "warning", fact, what, fix)
 
 
 def _is_same(read: str, said: str) -> bool:

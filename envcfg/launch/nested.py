@@ -54,12 +54,8 @@ def look_inside(options: Options) -> tuple[Options, list[Finding]]:
     plain = plain_command(command)
     if plain and options.launcher in {None, launcher}:
         name = command[0].rpartition("/")[2]
-        note = Finding(
-            rule="shell-left-out",
-            severity="note",
-            subject=f"{name} -c",
-            message=f"is left out: its text is one plain command, of {found.name}",
-        )
+        what = f"is left out: its text is one plain command, of {found.name}"
+        note = Finding("shell-left-out", "note", f"{name} -c", what)
         # It may be another shell's, or behind a wrapper.
         inner, said = look_inside(options._replace(command=plain))
         return inner, [note, *said]
@@ -121,13 +117,9 @@ def _once_per_node(
     """Return what is said of a launcher that is started as it is, once on each node."""
     subject = f"{found.name} behind {' and '.join(found.behind)}"
     if LAUNCHERS[found.known["launcher"]].is_whole:
-        return Finding(
-            rule="launcher-recognised",
-            severity="note",
-            subject=subject,
-            message="takes all GPUs of its node itself: one task per node",
-            fix="otherwise: --ranks N, for so many per node",
-        )
+        said = "takes all GPUs of its node itself: one task per node"
+        way = "otherwise: --ranks N, for so many per node"
+        return Finding("launcher-recognised", "note", subject, said, way)
     meets = found.known.get("meets", "").split()
     given = {word.partition("=")[0].replace("_", "-") for word in found.words}
     tells = "starts the ranks itself, so it is started once per node, as it stands"
@@ -142,11 +134,8 @@ def _once_per_node(
     ways = [wrappers[name]["fix"] for name in found.behind if name in wrappers]
     if any(name not in wrappers for name in found.behind):
         ways.append("what comes before it goes into --setup")
-    return Finding(
-        rule="launcher-inside",
-        severity=severity,
-        subject=subject,
-        message=tells,
-        fix=f"let it begin the command, then the job decides that: -- {found.name} ... "
-        f"({'; '.join(ways)})",
+    fix = (
+        f"let it begin the command, then the job decides that: -- {found.name} ... "
+        f"({'; '.join(ways)})"
     )
+    return Finding("launcher-inside", severity, subject, tells, fix)
