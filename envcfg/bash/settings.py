@@ -15,8 +15,8 @@ from envcfg.launch.plan import (
     PlannedMount,
 )
 from envcfg.profile.conditions import Condition
-from envcfg.profile.identity import NODE, RANK
-from envcfg.profile.reason import Reason
+from envcfg.profile.facts import Reason
+from envcfg.profile.scope import NODE, RANK
 from envcfg.profile.words import parse_word, quote_comment, references
 
 _WIDTH = 92

@@ -84,11 +84,11 @@ def run(options: argparse.Namespace) -> int:
         result = Result({options.image: findings})
         return put_result(result, options.format, strict=options.strict)
     if options.json:
-        from envcfg.report.image.json import inspection_json
+        from envcfg.report.image import inspection_json
 
         sys.stdout.write(inspection_json(*inspected))
     else:
-        from envcfg.report.image.text import fact_words, inspection_lines
+        from envcfg.report.image import fact_words, inspection_lines
         from envcfg.report.styled import put
 
         found = inspected.found
@@ -118,7 +118,7 @@ def _check(options: argparse.Namespace) -> None:
 
 def _put_host(options: argparse.Namespace) -> int:
     from envcfg.image.host import read_host
-    from envcfg.report.image.json import host_json
+    from envcfg.report.image import host_json
     from envcfg.safe_output import Output, check_outputs, write_outputs
 
     name = "-" if options.output is None else options.output

@@ -179,7 +179,7 @@ def _convert(options: argparse.Namespace) -> int:
             what = "is as the profile has it; --drop-known leaves the line out"
         tell(f"{options.script}:{each.line}: {each.name}={each.value}: {what}")
     if options.json:
-        from envcfg.report.conversion import conversion_json
+        from envcfg.report.request import conversion_json
 
         write(conversion_json(made, options.script))
     else:

@@ -24,9 +24,8 @@ from envcfg.profile.entries import (
     Prefix,
     Setting,
 )
-from envcfg.profile.facts import Facts
+from envcfg.profile.facts import Facts, Reason
 from envcfg.profile.model import Profile
-from envcfg.profile.reason import Reason
 from envcfg.profile.scheduler import Module
 
 Entry = TypeVar("Entry", Argument, Bundle, Export, Module, Mount, Prefix)

@@ -6,6 +6,7 @@ from typing import NamedTuple
 from envcfg.findings import Finding
 from envcfg.log import checks
 from envcfg.log.batches import PART, parts_of, with_part
+from envcfg.log.catalogue import look_up, warned
 from envcfg.log.expectations import Expectations
 from envcfg.log.found import Locate, ends, findings_of
 from envcfg.log.job import Job
@@ -71,6 +72,7 @@ def _judge_whole(
         *checks.job_symptoms(job, world, expect),
     ]
     reasons = Reasons(job.everyone, job.rulebook.rules)
+    together = [(each, _outlived(job, symptom)) for each, symptom in together]
     symptoms = reasons.with_reasons([*symptoms, *together])
     shared: dict[Entity | None, list[Symptom]] = {}
     for holder, symptom in together:
@@ -102,7 +104,11 @@ def _judge_whole(
             read.files,
             read.size,
             job.records,
-            sum(count for count, _ in job.unknown.values()),
+            sum(
+                count
+                for count, seen in job.unknown.values()
+                if not look_up(warned(seen))
+            ),
         ),
     )
     alone = report._replace(verdict=network, findings=tuple(of_network))
@@ -110,6 +116,16 @@ def _judge_whole(
     if report.verdict != network:
         said = f"{report.verdict}: {ending(findings, rules)}; network {said}"
     return report._replace(summary=said), world
+
+
+def _outlived(job: Job, symptom: Symptom) -> Symptom:
+    """Return *symptom*; of one that the job outlived, that it did."""
+    spot = symptom.sighting.spot if symptom.sighting else None
+    if symptom.verdict != "broken" or not job.outlives(
+        job.rulebook.rules[symptom.rule], spot
+    ):
+        return symptom
+    return symptom._replace(rule="outlived", verdict="inconclusive")
 
 
 def _beside_all(entity: Entity, found: Sequence[Symptom]) -> list[Symptom]:

@@ -48,14 +48,14 @@ def run(options: argparse.Namespace, catalog: Catalog) -> int:
 
 
 def _put(detected: Detected, *, as_json: bool) -> None:
-    from envcfg.report.profile import detect as profile_detect
+    from envcfg.report.profile.list import detect_json, detect_lines
 
     if as_json:
-        sys.stdout.write(profile_detect.detect_json(*detected))
+        sys.stdout.write(detect_json(*detected))
     else:
         from envcfg.report.styled import put
 
-        put(profile_detect.detect_lines(*detected))
+        put(detect_lines(*detected))
         if chosen := os.environ.get("ENVCFG_PROFILE"):
             put([("yellow", f"ENVCFG_PROFILE={chosen} goes before this")])
     sys.stdout.flush()

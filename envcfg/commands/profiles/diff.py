@@ -32,7 +32,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace, catalog: Catalog) -> int:
     """Print what differs."""
     from envcfg.core.profiles import compare
-    from envcfg.report.profile.diff import diff_json, diff_lines
+    from envcfg.report.profile.view import diff_json, diff_lines
     from envcfg.report.styled import put
 
     compared = compare(catalog, options.old, options.new, **facts_of(options))

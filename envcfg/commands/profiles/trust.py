@@ -104,9 +104,9 @@ def _examine(path: str, catalog: Catalog) -> Examined | None:
 
 def _trust(path: str, found: Examined, records: str) -> list[Finding]:
     """Show a profile and record that it counts; return why not, where it cannot."""
-    from envcfg.profile.catalog import Layer
     from envcfg.profile.guard import refusal
     from envcfg.profile.look.view import look_at
+    from envcfg.profile.model import Layer
     from envcfg.profile.read.loader import load_profile
     from envcfg.report.profile.view import view_lines
     from envcfg.report.styled import put
