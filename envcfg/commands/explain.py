@@ -9,17 +9,6 @@ from envcfg.commands import Command, Next
 from envcfg.commands.printing import say
 from envcfg.errors import UsageError
 
-_EPILOG = """\
-examples:
-  envcfg explain socket-fallback     what stands behind it, and where to look further
-  envcfg explain NCCL_NET_GDR_LEVEL  what it does and takes, and which profiles set it
-  envcfg explain EC101               what lint finds, and what it leaves alone
-  envcfg explain MIOPEN_USER_DB      what to write instead of a name that nobody reads
-  envcfg explain NCCL_NET --profile lumi-g
-  envcfg explain                     every finding there is, one line each, by topic
-  envcfg explain --json              all of them for a program
-"""
-
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``explain``."""
@@ -61,7 +50,16 @@ def run(options: argparse.Namespace) -> int:
 COMMAND = Command(
     help="say what a finding or a variable means, and what to do about it",
     usage="envcfg explain [RULE|VARIABLE...] [--profile NAME|FILE] [--json]",
-    epilog=_EPILOG,
+    epilog="""\
+examples:
+  envcfg explain socket-fallback     what stands behind it, and where to look further
+  envcfg explain NCCL_NET_GDR_LEVEL  what it does and takes, and which profiles set it
+  envcfg explain EC101               what lint finds, and what it leaves alone
+  envcfg explain MIOPEN_USER_DB      what to write instead of a name that nobody reads
+  envcfg explain NCCL_NET --profile lumi-g
+  envcfg explain                     every finding there is, one line each, by topic
+  envcfg explain --json              all of them for a program
+""",
     add_options=add_options,
     run=run,
     next={

@@ -29,22 +29,6 @@ if TYPE_CHECKING:
     from envcfg.monitor.marks import Wanted
     from envcfg.report.monitor.text import Show
 
-_EPILOG = """\
-One step beside the job's own (srun --overlap) runs a small shell script on every node; it
-ends with this command. The nodes need no Python and no envcfg.
-
-examples:
-  envcfg monitor 4321                   # from a login node, until Ctrl-C or the job's end
-  envcfg monitor --once 4321
-  envcfg monitor --once --json 4321 | jq '.findings'
-  envcfg monitor --json --interval 30 >"monitor-$SLURM_JOB_ID.jsonl" &   # in the job
-
-`idle` is a GPU that was used less than --gpus-idle-below twice in a row; `?` is what a tool
-does not say. All GPUs of a node may be shown, where the site does not hide others' jobs.
-
-exit codes: 0 also when the job has ended meanwhile, 2 wrong usage, 4 the job does not run,
-            is another's or unknown, or the step cannot start, 130 interrupted
-"""
 _LOOKS = 2  # rates and idle GPUs need two
 _END_SECONDS = 5.0  # until Slurm knows of the end that we have seen
 
@@ -188,7 +172,22 @@ def _state(name: str) -> str:
 COMMAND = Command(
     help="show how the nodes of a running job are: GPUs, load, memory, network",
     usage="envcfg monitor [options] [JOBID]",
-    epilog=_EPILOG,
+    epilog="""\
+One step beside the job's own (srun --overlap) runs a small shell script on every node; it
+ends with this command. The nodes need no Python and no envcfg.
+
+examples:
+  envcfg monitor 4321                   # from a login node, until Ctrl-C or the job's end
+  envcfg monitor --once 4321
+  envcfg monitor --once --json 4321 | jq '.findings'
+  envcfg monitor --json --interval 30 >"monitor-$SLURM_JOB_ID.jsonl" &   # in the job
+
+`idle` is a GPU that was used less than --gpus-idle-below twice in a row; `?` is what a tool
+does not say. All GPUs of a node may be shown, where the site does not hide others' jobs.
+
+exit codes: 0 also when the job has ended meanwhile, 2 wrong usage, 4 the job does not run,
+            is another's or unknown, or the step cannot start, 130 interrupted
+""",
     add_options=add_options,
     run=run,
     next={"": Next("envcfg check-log slurm-JOBID.out says which network the job used")},

@@ -23,30 +23,6 @@ if TYPE_CHECKING:
     from envcfg.preflight.records import Report, Wanted
     from envcfg.safe_output import Output
 
-_EPILOG = """\
-In a job: one task on each node looks at it, in the container, and then all ranks add
-numbers by the image's own torch. It takes seconds, and no node is waited for for ever.
-
-examples:
-  # in an sbatch script: end the job where a node is bad
-  envcfg preflight --container pytorch.sif || exit
-
-  # the same as a part of the step, with its own options
-  source <(envcfg wrap --container pytorch.sif --preflight --require fast \\
-    -- python train.py || echo exit $?)
-
-  # go on with the good nodes, and tell the site of the others
-  envcfg preflight --container pytorch.sif --nodes-file nodes.txt || true
-  . ./nodes.txt
-  srun --nodelist="$pass" --nodes="$pass_count" ...
-
-  # a table in the log, and the whole answer for a program
-  envcfg preflight --container pytorch.sif --json >"preflight-$SLURM_JOB_ID.json"
-
-exit codes: 0 all nodes pass, 1 a node or the network fails, 2 wrong usage,
-            3 nothing is bad, but not all could be seen, 4 this is no job, or the step
-            cannot start
-"""
 _EXAMPLE = "envcfg preflight --container pytorch.sif"
 
 
@@ -257,7 +233,30 @@ def _write(
 COMMAND = Command(
     help="look at the nodes of a job and their network before it begins",
     usage="envcfg preflight --container IMAGE|none [options]",
-    epilog=_EPILOG,
+    epilog="""\
+In a job: one task on each node looks at it, in the container, and then all ranks add
+numbers by the image's own torch. It takes seconds, and no node is waited for for ever.
+
+examples:
+  # in an sbatch script: end the job where a node is bad
+  envcfg preflight --container pytorch.sif || exit
+
+  # the same as a part of the step, with its own options
+  source <(envcfg wrap --container pytorch.sif --preflight --require fast \\
+    -- python train.py || echo exit $?)
+
+  # go on with the good nodes, and tell the site of the others
+  envcfg preflight --container pytorch.sif --nodes-file nodes.txt || true
+  . ./nodes.txt
+  srun --nodelist="$pass" --nodes="$pass_count" ...
+
+  # a table in the log, and the whole answer for a program
+  envcfg preflight --container pytorch.sif --json >"preflight-$SLURM_JOB_ID.json"
+
+exit codes: 0 all nodes pass, 1 a node or the network fails, 2 wrong usage,
+            3 nothing is bad, but not all could be seen, 4 this is no job, or the step
+            cannot start
+""",
     add_options=add_options,
     run=run,
     next={

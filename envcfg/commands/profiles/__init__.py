@@ -13,17 +13,6 @@ from envcfg.parser import Parser
 
 # In the order of the help. An action's module has its name.
 ACTIONS = ("list", "show", "validate", "diff", "new", "detect", "trust")
-_EPILOG = """\
-examples:
-  envcfg profiles list
-  envcfg profiles show lumi-g --fact rocm=6.2.4
-  envcfg profiles diff builtin:lumi-g lumi-g    # what my own layers change
-  envcfg profiles validate .envcfg/profiles/*.yaml
-  envcfg profiles diff lumi-g frontier
-  envcfg profiles new my-cluster --extends infiniband-cuda
-  envcfg profiles detect
-  envcfg profiles trust .envcfg/profiles/
-"""
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -54,7 +43,17 @@ def run(options: argparse.Namespace) -> int:
 COMMAND = Command(
     help="list, show, check, compare and start profiles",
     usage="envcfg profiles ACTION [options]",
-    epilog=_EPILOG,
+    epilog="""\
+examples:
+  envcfg profiles list
+  envcfg profiles show lumi-g --fact rocm=6.2.4
+  envcfg profiles diff builtin:lumi-g lumi-g    # what my own layers change
+  envcfg profiles validate .envcfg/profiles/*.yaml
+  envcfg profiles diff lumi-g frontier
+  envcfg profiles new my-cluster --extends infiniband-cuda
+  envcfg profiles detect
+  envcfg profiles trust .envcfg/profiles/
+""",
     add_options=add_options,
     run=run,
 )
