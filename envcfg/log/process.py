@@ -232,8 +232,9 @@ class Process:
         Of several GPUs each goes on by itself. What was said before the process chose its
         GPU belongs to any.
         """
-        self.steps = with_one(self.steps, device)
-        for known in (self.warned, self.raised):
+        if device not in self.steps:
+            self.steps = with_one(self.steps, device)
+        for known in filter(None, (self.warned, self.raised)):
             for other in [
                 key for key in known if key == device or key not in self.steps
             ]:

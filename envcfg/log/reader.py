@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from envcfg.findings import Evidence
 from envcfg.log.job import Job
-from envcfg.log.prefix import Record, parse, records
+from envcfg.log.prefix import Record, parse, plain_record, records
 from envcfg.log.process import Sighting, Spot
 from envcfg.log.scan import MIDDLE, Scanner, Seeker
 from envcfg.log.source import Source, count_lines
@@ -91,6 +91,9 @@ class Reader:
             row += as_it_stands.count(b"\n", counted, start)
             counted = start
             here = Spot(spot.source, spot.block, row)
+            if plain := plain_record(words):
+                self._fold(plain, words, here)
+                continue
             for record in records(words):
                 self._fold(record, words, here)
             if self._may_go_on(record, line):
@@ -180,7 +183,8 @@ def _with_newlines(text: bytes) -> bytes:
 
 
 def _decoded(line: bytes) -> str:
-    return line.replace(b"\0", b"").decode("utf-8", "replace")
+    line = line.replace(b"\0", b"") if b"\0" in line else line
+    return line.decode("utf-8", "replace")
 
 
 def _split(text: bytes) -> list[bytes]:
