@@ -32,6 +32,7 @@ class Reader:
         """Read for *jobs*, each of which takes in what it wants; there is one at least."""
         self.jobs = jobs
         self._match = jobs[0].rulebook.match
+        self._is_dull = jobs[0].rulebook.is_dull
         self.size = 0
         self._scanner = Scanner((*jobs[0].rulebook.gates, _LAST))
         self._names: list[str] = []
@@ -46,6 +47,7 @@ class Reader:
 
     def begin(self, name: str, *, plain: bool) -> int:
         """Begin with a source; return its number."""
+        self._scanner.forget()
         self._names.append(name)
         self._plain.append(plain)
         return len(self._names) - 1
@@ -93,6 +95,8 @@ class Reader:
             here = Spot(spot.source, spot.block, row)
             if plain := plain_record(words):
                 self._fold(plain, words, here)
+                if self._is_dull(plain.message):
+                    self._scanner.pass_over(line)
                 continue
             for record in records(words):
                 self._fold(record, words, here)
@@ -102,6 +106,8 @@ class Reader:
                 self._join(_Begun(record, words, here), behind, spot, len(text))
         for job in self.jobs:
             job.cut = self._scanner.cut
+            job.records += self._scanner.passed
+        self._scanner.passed = 0
         if looked and lines is not None:
             self._lines[spot.source, spot.block] = lines
         return looked

@@ -130,10 +130,10 @@ class Rulebook:
                 if found := self._pattern(rule).search(message):
                     return Match(rule, found.groupdict(), found.start())
         # Ranks say the same, or the same but for numbers.
-        bare = message.translate(_NO_DIGITS)
-        if bare in self._dull:
-            return None
         if message not in self._matched:
+            bare = message.translate(_NO_DIGITS)
+            if bare in self._dull:
+                return None
             if len(self._matched) > _MANY or len(self._dull) > _MANY:
                 self._matched.clear()
                 self._dull.clear()
@@ -143,6 +143,15 @@ class Rulebook:
             ):  # what holds a needle holds it without numbers
                 self._dull.add(bare)
         return self._matched[message]
+
+    def is_dull(self, message: str) -> bool:
+        """Return whether no rule knows what *message* says, whatever its numbers are.
+
+        Of lines of channels the scanner knows better which of them are news.
+        """
+        if self._matched.get(message) is not None or message.startswith("Channel "):
+            return False
+        return message.translate(_NO_DIGITS) in self._dull
 
     def matches(self, message: str, where: str = "") -> Iterator[Match]:
         """Yield every rule that *message* matches, in the order of its needles."""
