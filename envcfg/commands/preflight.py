@@ -249,7 +249,7 @@ def _write(
         text = marked("nodes", nodes_text(wanted.hosts, report.failed))
         write_outputs([(outputs[0], text.encode())])
     if options.json:
-        from envcfg.report.preflight.json import preflight_json
+        from envcfg.report.preflight import preflight_json
 
         write(preflight_json(report, wanted, seconds))
     elif options.format is not None:
@@ -260,7 +260,7 @@ def _write(
             found = {**found, "job": report.job}
         put_result(Result(found, "node"), options.format, strict=options.strict)
     else:
-        from envcfg.report.preflight.text import preflight_lines
+        from envcfg.report.preflight import preflight_lines
         from envcfg.report.styled import put
 
         put(preflight_lines(report, wanted, seconds))

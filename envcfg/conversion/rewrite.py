@@ -16,7 +16,7 @@ _FUNCTION = """\
 {step}() {{ # LAUNCH LINE: do what it says, with what the system needs
   local -
   {{ set +xE; }} 2>/dev/null # what is traced and trapped is the script's own
-  source <({wrap} --launch-line -- "$@" || echo exit $?) || return
+  source <({wrap} --launch-line -- "$@" || echo exit $?) || return $?
 }}
 """
 

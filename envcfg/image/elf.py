@@ -72,7 +72,7 @@ def read_library(file: BinaryIO, path: str, symbols: str = "") -> Library:
         for segment in elf.iter_segments("PT_DYNAMIC"):
             tags = segment.iter_tags() if isinstance(segment, DynamicSegment) else ()
             for tag in tags:
-                kind = tag.entry.d_tag.removeprefix("DT_")
+                kind = str(tag.entry.d_tag).removeprefix("DT_")  # unknown: a number
                 value = str(getattr(tag, kind.lower(), ""))
                 if kind == "NEEDED":
                     needed.append(value)

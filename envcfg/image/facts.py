@@ -55,14 +55,7 @@ def inspect_tree(tree: Tree, metadata: Metadata, image: str) -> Inspection:
     if counted:  # the libraries of this one are those that a job loads
         sites.sort(key=lambda each: each != counted)
     own = python.sites if python else ()
-    standing: dict[str, Standing] = {}
-    for site in sites:
-        if site in own and (counted is None or counted in own):
-            standing[site] = True, "the Python of the image's PATH finds it"
-        elif site == counted:
-            standing[site] = True, _ELSEWHERE
-        else:
-            standing[site] = False, "the Python that counts does not look here"
+    standing = {site: _standing(site, own, counted) for site in sites}
     installed = [*_package_facts(tree, standing), *_text_facts(tree, standing)]
     said = said_by_torch(installed, counted)
     facts = fitting(installed, said)
@@ -81,20 +74,28 @@ def inspect_tree(tree: Tree, metadata: Metadata, image: str) -> Inspection:
         *provider_facts(index, shared),
         *_system_facts(tree, index, metadata, environ),
     ]
-    facts, remarks = _with_labels(prefer_wheel(tree, facts, counted), metadata.labels)
+    facts, remarks = _with_labels(prefer_wheel(tree, facts, counted), metadata)
     return Inspection(
         image=image,
         metadata=metadata,
         facts=tuple(_settled(tree, facts)),
         libraries=tuple(_libraries(index, facts)),
         findings=(
-            *_unread_remarks(metadata.unread),
             *remarks,
             *_remarks([each for each in sites if _has_torch(tree, each)], facts),
             *_variable_remarks(variables),
             *index.damaged,
         ),
     )
+
+
+def _standing(site: str, own: Sequence[str], counted: str | None) -> Standing:
+    """Return whether what stands in *site* counts, and why."""
+    if site in own and (counted is None or counted in own):
+        return True, "the Python of the image's PATH finds it"
+    if site == counted:
+        return True, _ELSEWHERE
+    return False, "the Python that counts does not look here"
 
 
 def unclear_facts(found: Inspection) -> set[str]:
@@ -206,11 +207,18 @@ def _libraries(index: LibraryIndex, facts: Sequence[ImageFact]) -> Iterator[Libr
 
 
 def _with_labels(
-    facts: list[ImageFact], labels: Mapping[str, str]
+    facts: list[ImageFact], metadata: Metadata
 ) -> tuple[list[ImageFact], list[Finding]]:
-    """Add what labels state; where files say otherwise, the files count."""
-    findings = []
-    for label, value in labels.items():
+    """Add what labels state, where files do not say otherwise; remark on what is unread."""
+    msg, fix = (
+        "is not read, and may say otherwise",
+        "state with --fact what envcfg gets wrong",
+    )
+    findings = [
+        Finding("image-part-unread", "warning", part, msg, fix)
+        for part in metadata.unread
+    ]
+    for label, value in metadata.labels.items():
         match = re.fullmatch(load_signs().labels, label)
         if match is None or not re.fullmatch(r"\d+(\.\d+)*", value):
             continue
@@ -223,14 +231,6 @@ def _with_labels(
             fix = "what the files say counts; state another with --fact, or mend the label"
             findings.append(Finding("image-label-wrong", "warning", label, msg, fix))
     return facts, findings
-
-
-def _unread_remarks(parts: Sequence[str]) -> Iterator[Finding]:
-    """Remark on what of the image was not read."""
-    for part in parts:
-        msg = "is not read, and may say otherwise"
-        fix = "state with --fact what envcfg gets wrong"
-        yield Finding("image-part-unread", "warning", part, msg, fix)
 
 
 def _remarks(places: Sequence[str], facts: Sequence[ImageFact]) -> Iterator[Finding]:

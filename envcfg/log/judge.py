@@ -72,6 +72,7 @@ def _judge_whole(
         *checks.job_symptoms(job, world, expect),
     ]
     reasons = Reasons(job.everyone, job.rulebook.rules)
+    together = [(each, _outlived(job, symptom)) for each, symptom in together]
     symptoms = reasons.with_reasons([*symptoms, *together])
     shared: dict[Entity | None, list[Symptom]] = {}
     for holder, symptom in together:
@@ -115,6 +116,16 @@ def _judge_whole(
     if report.verdict != network:
         said = f"{report.verdict}: {ending(findings, rules)}; network {said}"
     return report._replace(summary=said), world
+
+
+def _outlived(job: Job, symptom: Symptom) -> Symptom:
+    """Return *symptom*; of one that the job outlived, that it did."""
+    spot = symptom.sighting.spot if symptom.sighting else None
+    if symptom.verdict != "broken" or not job.outlives(
+        job.rulebook.rules[symptom.rule], spot
+    ):
+        return symptom
+    return symptom._replace(rule="outlived", verdict="inconclusive")
 
 
 def _beside_all(entity: Entity, found: Sequence[Symptom]) -> list[Symptom]:

@@ -60,6 +60,7 @@ def job_report(job: Job, world: World, reports: Sequence[RankReport]) -> JobRepo
         gdr=_job_gdr(reports),
         interfaces=_interfaces(world),
         versions=checks.versions_of(job),
+        progress=job.life.progress,
     )
 
 

@@ -137,8 +137,11 @@ def parse_tests(fact: str, text: str) -> list[Test]:
     kind = FACTS[fact].kind
     if kind == "text":
         test = Test(fact, "glob", text)
-        if fact in _NAMES:
-            _check_names(test)
+        names = _NAMES[fact]() if fact in _NAMES else ()
+        for glob in map(str.strip, text.removeprefix("!").split("|")):
+            if names and not any(_fits(name, glob) for name in names):
+                msg = f"{glob!r} fits no {fact}: they are {', '.join(names)}"
+                raise ValueError(msg)
         return [test]
     return parse_comparisons(fact, text)
 
@@ -160,14 +163,6 @@ def parse_comparisons(fact: str, text: str) -> list[Test]:
         bare = "==" if kind == "integer" else "prefix"
         tests.append(Test(fact, operator or bare, operand))
     return tests
-
-
-def _check_names(test: Test) -> None:
-    names = _NAMES[test.fact]()
-    for glob in map(str.strip, test.operand.removeprefix("!").split("|")):
-        if not any(_fits(name, glob) for name in names):
-            msg = f"{glob!r} fits no {test.fact}: they are {', '.join(names)}"
-            raise ValueError(msg)
 
 
 def fact_problem(fact: str, value: str) -> str | None:

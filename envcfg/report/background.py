@@ -9,14 +9,13 @@ from typing import NamedTuple
 from envcfg.knowledge.topics import Topic, find_topic
 from envcfg.knowledge.variables import Variable, load_knowledge, load_variables
 from envcfg.lint.rule import Rule as LintRule
+from envcfg.lint.rule import unfilled
 from envcfg.log.rulebook import Rule
 from envcfg.report.document import json_text
 from envcfg.report.explanation import (
     Explained,
     effect,
-    lint_data,
     lint_lines,
-    rule_data,
     rule_lines,
     titled,
     variable_data,
@@ -160,12 +159,14 @@ def _data(
 ) -> dict[str, object]:
     if isinstance(found, Explained):
         return variable_data(found)
+    data: dict[str, object] = {"kind": "finding", **found._asdict()}
     if isinstance(found, Rule):
-        data = rule_data(found)
+        data["kind"] = "rule"
+        del data["topic"]  # that of its file; the one that counts is behind it
     elif isinstance(found, LintRule):
-        data = lint_data(found)
-    else:
-        data = {"kind": "finding", **found._asdict()}
+        kept = ("id", "name", "group", "severity", "why", "fix", "source", "date")
+        data = {"kind": "lint rule", **{name: data[name] for name in kept}}
+        data["fix"] = unfilled(found.fix)
     behind = find_behind(found, topics, rules, load_variables())
     names = [each.name for each in behind.variables]
     return {**data, "behind": {**behind._asdict(), "variables": names}}

@@ -36,10 +36,10 @@ def environment_findings(rows: Sequence[Row]) -> list[Finding]:
     """Return what is not as planned, as every check says it."""
     return [
         Finding(
-            rule=f"environment-{row.state}",
-            severity="error" if row.state == "missing" else "warning",
-            subject=row.name,
-            message=_said(row),
+            f"environment-{row.state}",
+            "error" if row.state == "missing" else "warning",
+            row.name,
+            _said(row),
             why=_BY.get(row.origin),
             fix=_MENDS.get(row.origin, "the job's output may say why").format(row.name),
         )

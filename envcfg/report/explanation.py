@@ -95,20 +95,6 @@ def lint_lines(rule: LintRule) -> Iterator[Line]:
     yield from titled("not", "; ".join(each.shows for each in rule.good))
 
 
-def lint_data(rule: LintRule) -> dict[str, object]:
-    """Return a rule of lint for JSON."""
-    kept = ("id", "name", "group", "severity", "why", "fix", "source", "date")
-    found = {name: getattr(rule, name) for name in kept}
-    return {"kind": "lint rule", **found, "fix": unfilled(rule.fix)}
-
-
-def rule_data(rule: Rule) -> dict[str, object]:
-    """Return a rule for JSON."""
-    found = {"kind": "rule", **rule._asdict()}
-    del found["topic"]  # that of its file; the one that counts is behind it
-    return found
-
-
 def variable_data(found: Explained) -> dict[str, object]:
     """Return a variable for JSON."""
     variable = found.variable

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, TextIO
 
 from envcfg.characters import one_line
@@ -65,6 +65,13 @@ def wrapped(text: str, first: str, then: str | None = None) -> list[str]:
         break_long_words=False,
         break_on_hyphens=False,
     )
+
+
+def in_columns(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Return a line for each row, its cells as wide as the widest of their column."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    padded = (map(str.ljust, row, widths) for row in rows)
+    return ["  ".join(cells).rstrip() for cells in padded]
 
 
 def put(lines: Iterable[Line]) -> None:

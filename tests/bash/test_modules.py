@@ -41,6 +41,12 @@ def test_a_template_of_a_job_script_is_clean(path: Path) -> None:
     assert lint_shell(path.read_bytes(), "bash", exclude=ACROSS) == ""
 
 
+def test_what_fails_fails_in_a_trap_as_well() -> None:
+    """There a ``return`` alone tells the code from before the trap."""
+    for path in FILES:
+        assert not re.search(r"(\|\||&&) return(;|$)", path.read_text(), re.M), path
+
+
 def test_a_module_says_its_name_and_what_it_is_for() -> None:
     for name, path in zip(NAMES, FILES, strict=True):
         each = module(name)

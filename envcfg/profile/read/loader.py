@@ -23,12 +23,18 @@ from envcfg.profile.model import (
     Status,
     Visibility,
 )
-from envcfg.profile.read.blocks import all_of, block, matching, one_of, read_block
+from envcfg.profile.read.blocks import (
+    all_of,
+    block,
+    by_name,
+    matching,
+    one_of,
+    read_block,
+)
 from envcfg.profile.read.entries import (
     REASON,
     read_binds,
     read_condition,
-    read_env,
     read_exports,
     read_image_facts,
     read_options,
@@ -281,7 +287,7 @@ _SECTIONS: Mapping[str, Callable[[Field], object]] = {
         },
         ["root"],
     ),
-    "env": lambda field: {"env": read_env(field)},
+    "env": lambda field: {"env": by_name(read_setting)(field)},
     "bundles": lambda field: {"bundles": read_bundles(field)},
     "request": read_request,
     "modules": lambda field: {"modules": read_modules(field)},

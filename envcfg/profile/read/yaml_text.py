@@ -50,7 +50,10 @@ def compose(text: str) -> Node | None:
     except yaml.MarkedYAMLError as err:
         mark = err.problem_mark or err.context_mark
         line, column = (mark.line + 1, mark.column + 1) if mark else (1, 1)
-        message, hint = str(err.problem or err.context), _hint(text, line)
+        at_fault = text.splitlines()[line - 1 : line]
+        is_tab = any("\t" in each for each in at_fault)
+        hint = "YAML is indented by spaces, never by tabs" if is_tab else None
+        message = str(err.problem or err.context)
         raise NotYamlError(message, line, column, hint) from err
 
 
@@ -94,13 +97,6 @@ def _forbidden(
 ) -> NotYamlError:
     mark: Any = event.start_mark
     return NotYamlError(message, mark.line + 1, mark.column + 1, remedy)
-
-
-def _hint(text: str, line: int) -> str | None:
-    lines = text.splitlines()
-    if line <= len(lines) and "\t" in lines[line - 1]:
-        return "YAML is indented by spaces, never by tabs"
-    return None
 
 
 def places(data: bytes, path: str) -> Mapping[Keys, Place]:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from envcfg.profile.site.model import SeenPartition, Shape, Site, main_shape
-from envcfg.profile.site.weights import amounts, largest_shares, sums
+from envcfg.profile.site.slurm import amounts, largest_shares, sums
 from envcfg.profile.words import quote_comment
 
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]*")  # as a profile takes a partition's

@@ -53,6 +53,7 @@ def job_facts(report: LogReport) -> list[JobFact]:
             _versions(job),
             odd=any(len(v) > 1 for v in job.versions.values()),
         ),
+        *([JobFact("Progress", said)] if (said := progress_of(job)) else []),
         JobFact("Log", _coverage(report.coverage)),
     ]
 
@@ -101,6 +102,22 @@ def _versions(job: JobReport) -> str | None:
         for name, found in job.versions.items()
     )
     return ", ".join(texts) or None
+
+
+def progress_of(job: JobReport) -> str | None:
+    """Return how far the program came, and how it ended; None where no line tells."""
+    if job.progress is None:
+        return None
+    step, steps, time, checkpoint, ended = job.progress
+    said = []
+    if step is not None:
+        number = f"step {step}" if step else "it goes on"
+        of = f" of {steps}" if steps else ""
+        said.append(f"last seen at {number}{of}{f' ({time})' if time else ''}")
+    if checkpoint:
+        said.append(f"last checkpoint: {checkpoint}")
+    said.append(f"ended: {ended}" if ended else "no line says that it ended")
+    return "; ".join(said)
 
 
 def _coverage(coverage: Coverage) -> str:

@@ -14,7 +14,7 @@ from envcfg.findings import Finding
 from envcfg.log.numbers import count_of, first_of
 from envcfg.monitor.board import GpuView, NodeView
 from envcfg.probe.sample import Counter, NodeSample
-from envcfg.report.styled import Line
+from envcfg.report.styled import Line, in_columns
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -74,20 +74,11 @@ def _shown(lines: Iterable[Line]) -> Cell:
 
 def page_text(page: Page) -> str:
     """Return the page as plain text."""
-    rows = [tuple((("", name),) for name in HEAD), *page.rows]
-    widths = [
-        max(len(text) for row in rows for _, text in row[column])
-        for column in range(len(HEAD))
-    ]
-    lines = [page.title]
-    for row in rows:
-        for texts in zip_longest(*([text for _, text in cell] for cell in row)):
-            padded = (
-                (text or "").ljust(width)
-                for text, width in zip(texts, widths, strict=True)
-            )
-            lines.append("  ".join(padded).rstrip())
-    lines += [text for _, text in page.marks]
+    rows: list[tuple[str, ...]] = [HEAD]
+    for row in page.rows:
+        cells = ([text for _, text in cell] for cell in row)
+        rows += zip_longest(*cells, fillvalue="")
+    lines = [page.title, *in_columns(rows), *(text for _, text in page.marks)]
     return "".join(f"{line}\n" for line in lines)
 
 

@@ -1,4 +1,4 @@
-"""What a preflight comes to, as a table of nodes and what was measured."""
+"""What a preflight comes to: for people, and as JSON, which docs/preflight.md describes."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ from collections.abc import Iterator, Sequence
 from envcfg.findings import Finding
 from envcfg.log.numbers import count_of
 from envcfg.preflight.node_list import fold_nodes
-from envcfg.preflight.nodes import said_of_gpus
+from envcfg.preflight.nodes import said_of_gpus, wanted_gpus
 from envcfg.preflight.records import NodeAnswer, Report, Wanted
 from envcfg.preflight.speed import speeds
 from envcfg.probe.gpu import MIB
+from envcfg.report.document import json_text, now_text
 from envcfg.report.findings import STYLES, said
-from envcfg.report.styled import Line
+from envcfg.report.styled import Line, in_columns
 
 _HEAD = ("node", "", "GPUs", "sends", "receives")
 _FEW = 16  # nodes that are well and have a row each
@@ -61,15 +62,8 @@ def _table(report: Report, wanted: Wanted, failed: Sequence[str]) -> Iterator[Li
     if well:
         cells = (fold_nodes(well), "PASS", count_of(len(well), "node"), "", "")
         rows.append(("green", cells))
-    widths = [
-        max(len(row[at]) for row in (_HEAD, *(cells for _, cells in rows)))
-        for at in range(len(_HEAD))
-    ]
-    for style, cells in (("bold", _HEAD), *rows):
-        text = "  ".join(
-            each.ljust(width) for each, width in zip(cells, widths, strict=True)
-        )
-        yield style, text.rstrip()
+    styles, cells_of = zip(("bold", _HEAD), *rows, strict=True)
+    yield from zip(styles, in_columns(cells_of), strict=True)
     if measured:
         yield (
             "dim",
@@ -97,3 +91,73 @@ def _measured(report: Report) -> Iterator[Line]:
         yield "", f"all-reduce  {took}  {each.bandwidth:8.2f} GB/s"
     if report.said:
         yield "", f"network     {report.network}: {report.said}"
+
+
+def preflight_json(report: Report, wanted: Wanted, seconds: float) -> str:
+    """Return one document; what is unknown is null."""
+    failed = report.failed
+    passed = [host for host in report.nodes if host not in failed]
+    document = {
+        "schema_version": 1,
+        "time": now_text(),
+        "seconds": round(seconds, 1),
+        "profile": wanted.profile,
+        "passed": fold_nodes(passed),
+        "failed": fold_nodes(failed),
+        "inconclusive": report.is_inconclusive,
+        "nodes": _nodes(report, wanted, failed),
+        "collective": _collective(report),
+        "network": {"state": report.network, "summary": report.said},
+        "findings": report.job,
+    }
+    return json_text(document)
+
+
+def _nodes(
+    report: Report, wanted: Wanted, failed: list[str]
+) -> list[dict[str, object]]:
+    measured = speeds(report.ranks)
+    found: list[dict[str, object]] = []
+    for host, findings in report.nodes.items():
+        answer = report.answers.get(host, NodeAnswer(host))
+        sent, received = measured.get(host, (None, None))
+        gpus = answer.gpus
+        is_counted = gpus is not None and gpus.tool != "none"
+        found.append(
+            {
+                "name": host,
+                "passes": host not in failed,
+                "answers": answer.is_whole,
+                "gpu_tool": gpus and gpus.tool,
+                "gpus": sum(each.is_ours for each in gpus.gpus)
+                if gpus and is_counted
+                else None,
+                "gpus_wanted": wanted_gpus(answer, wanted)[0] or None,
+                "sends_bytes_per_second": sent,
+                "receives_bytes_per_second": received,
+                "findings": findings,
+            }
+        )
+    return found
+
+
+def _collective(report: Report) -> dict[str, object] | None:
+    torch = next((each.torch for each in report.ranks.values() if each.torch), None)
+    if torch is None:
+        return None
+    on_gpus = any(each.devices for each in report.ranks.values())
+    return {
+        "ranks": len(report.ranks),
+        "torch": torch[0],
+        "build": torch[1],
+        "backend": "nccl" if on_gpus else "gloo",
+        "sums": [
+            {
+                "bytes": each.size,
+                "seconds": each.seconds,
+                "gigabytes_per_second": each.bandwidth,
+            }
+            for rank in report.ranks.values()
+            for each in rank.sums
+        ],
+    }
