@@ -89,6 +89,11 @@ class Sources:
         _, offset = self._line(source, at)
         return source.chars[offset : max(at - source.base, 0)]
 
+    def behind(self, at: int) -> str:
+        """Return what stands behind the offset *at* on its line."""
+        source = self.find(at)
+        return source.chars[max(at - source.base, 0) :].partition("\n")[0]
+
     def line(self, at: int) -> str:
         """Return the line in which *at* lies, as text."""
         source = self.find(at)
