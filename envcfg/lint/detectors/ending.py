@@ -6,13 +6,14 @@ from collections.abc import Iterator
 from itertools import groupby
 
 from envcfg.findings import Severity
-from envcfg.lint.exit_status import Program, endings
+from envcfg.lint.exit_status import endings
 from envcfg.lint.facts import is_helper
 from envcfg.lint.flow import is_agent, is_server
 from envcfg.lint.model import Command
 from envcfg.lint.program import load_programs
 from envcfg.lint.rule import Fault, Job, detects, known_values, known_words
 from envcfg.lint.text import spaced
+from envcfg.lint.walk import Program
 from envcfg.lint.way import Way
 
 _THROUGH = frozenset("time env nice ionice stdbuf timeout command nohup exec".split())
@@ -31,9 +32,10 @@ def lost_exit_code(job: Job) -> Iterator[Fault]:
         for at, found in groupby(by_program, key=lambda each: each.failed):
             if at >= 0:
                 yield from _judged(at, [*found], programs[at].name)
-        if not any(programs[at].fails for at in reached):
-            return
         # Behind those that end the script by failing there may be others.
+        is_cut = any(each.leaves for each in ways)
+        if not is_cut or not any(programs[at].fails for at in reached):
+            return
         programs |= dict.fromkeys(reached, Program("true"))
 
 
