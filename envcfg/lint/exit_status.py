@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from envcfg.lint.branch import halves, is_statement
 from envcfg.lint.grammar import chars_of, word_spans
 from envcfg.lint.text import Flat
-from envcfg.lint.walk import CALL, Frame, Handler, Program, UnclearError, Ways
+from envcfg.lint.walk import Frame, Handler, Program, UnclearError, Ways
 from envcfg.lint.way import BUILTINS, FAILS, Way, behind
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def endings(
     try:
         ways = frame.text(flat, Way(options=options))
         return [end for each in ways for end in frame.trapped(each)]
-    except UnclearError:
+    except (UnclearError, RecursionError):
         return []
 
 
@@ -89,7 +89,7 @@ def _on_command(frame: Frame, node: Node, way: Way) -> Ways:
 def _called(frame: Frame, name: str, way: Way) -> Ways:
     body, flat = frame.functions[name]
     inside = way if "errtrace" in way.options else way._replace(on_error="")
-    ways = frame._replace(flat=flat, depth=frame.depth + CALL).run(body, inside)
+    ways = frame._replace(flat=flat, depth=frame.depth + 1).run(body, inside)
     return frame.judged(
         [
             each._replace(

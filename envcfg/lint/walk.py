@@ -12,9 +12,8 @@ from envcfg.lint.way import Way
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-CALL = 8  # what a function counts for in depth
 _MOST_WAYS = 48
-_DEEPEST = 60
+_DEEPEST = 8  # texts and functions within each other
 Ways = list[Way]
 Handler = Callable[["Frame", "Node", Way], Ways]
 
@@ -54,7 +53,7 @@ class Frame(NamedTuple):
 
     def text(self, flat: Flat, way: Way) -> Ways:
         """Follow a text that this shell reads."""
-        inside = self._replace(flat=flat, depth=self.depth + CALL)
+        inside = self._replace(flat=flat, depth=self.depth + 1)
         return inside.sequence(parse(flat.chars).children, [way])
 
     def trapped(self, way: Way) -> Ways:
@@ -85,7 +84,7 @@ class Frame(NamedTuple):
         handler = self.handlers.get(node.type)
         if handler is None or self.depth > _DEEPEST:
             raise UnclearError
-        return handler(self._replace(depth=self.depth + 1), node, way)
+        return handler(self, node, way)
 
     def background(self, node: Node, way: Way) -> Ways:
         """Follow what nobody waits for yet: ``$!`` will end with its status."""

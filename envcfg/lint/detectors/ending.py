@@ -16,6 +16,7 @@ from envcfg.lint.text import spaced
 from envcfg.lint.walk import Program
 from envcfg.lint.way import Way
 
+_MOST_ROUNDS = 4  # of programs behind others that end the script
 _THROUGH = frozenset("time env nice ionice stdbuf timeout command nohup exec".split())
 
 
@@ -25,7 +26,9 @@ def lost_exit_code(job: Job) -> Iterator[Fault]:
     model = job.model
     programs = _programs(job) if model.scope == "batch" else {}
     reached: set[int] = set()
-    while model.flat is not None and any(each.fails for each in programs.values()):
+    for _ in range(_MOST_ROUNDS):
+        if model.flat is None or not any(each.fails for each in programs.values()):
+            return
         succeed = known_words("EC734", "succeed")
         ways = endings(model.flat, programs, succeed, model.options, reached)
         by_program = sorted(ways, key=lambda each: each.failed)
