@@ -21,6 +21,7 @@ from envcfg.report.findings import Result
 
 if TYPE_CHECKING:
     from envcfg.lint.model import Model
+    from envcfg.lint.rule import ReadLine
     from envcfg.profile.model import Profile
 
     Tell = Callable[[str], object]
@@ -37,6 +38,7 @@ class Linter:
         ignore: Sequence[str] = (),
         facts: Mapping[str, str] | None = None,
         tell: Tell = lambda _: None,
+        read_line: ReadLine | None = None,
     ) -> None:
         """Choose rules and system.
 
@@ -46,12 +48,14 @@ class Linter:
             ignore: beginnings of those that do not.
             facts: what is known of the system, such as its Slurm.
             tell: takes a note that says by which signs a system was recognised.
+            read_line: envcfg's own parser, for lines of envcfg in the scripts.
 
         Raises:
             UsageError: there is no such rule; also ``ProfileError``.
         """
         self._rules = chosen(load_rules(), _rules(select), _rules(ignore))
         self._profile_of = _profiles(profile, tell)
+        self._read_line = read_line
         self._facts = facts or {}
         check_facts(self._facts)
 
@@ -65,6 +69,7 @@ class Linter:
                 sources,
                 rules=self._rules,
                 profile_of=self._profile_of(sources),
+                read_line=self._read_line,
                 facts=self._facts,
             )
         said = {path: [r.finding for r in each] for path, each in found.items()}
@@ -134,6 +139,7 @@ def _profiles(name: str | None, tell: Tell) -> ProfileOf:
         found = recognise([each for each in sources.all if each.base in model.read])
         if found is None or found.profile not in catalog.names():
             return None
+        model.is_recognised = True
         if found.profile not in known:
             known[found.profile] = catalog.load(found.profile)
         if model.path not in said:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from envcfg.findings import Severity
 from envcfg.lint.flow import inner_name, is_agent, text_of
 from envcfg.lint.model import Context
-from envcfg.lint.rule import Edit, Fault, Job, detects, known_values, known_words
+from envcfg.lint.rule import Fault, Job, detects, known_values, known_words
 from envcfg.lint.text import Hole, holes, literal
 
 _PBS_PATH = re.compile(
@@ -40,7 +40,7 @@ def no_exec(job: Job) -> Iterator[Fault]:
     if hands_on and is_program:
         at = last.at if last.stands < 0 else last.stands
         words = {"name": last.name or "the program"}
-        yield Fault(at, words, edit=Edit(at, at, "exec "))
+        yield Fault(at, words)
 
 
 @detects("EC736")
@@ -161,6 +161,5 @@ def debug_left_on(job: Job) -> Iterator[Fault]:
             parts = set(value.upper().split(","))
             if not any(p.startswith("^") for p in parts) and not parts & {"NET", "ALL"}:
                 message = "{value} hides why a network plugin was not loaded"
-                edit = Edit(each.value_at, each.value_at + len(value), "INIT,ENV,NET")
                 fix = "INIT,ENV,NET"
-                yield Fault(each.at, {"value": value}, "note", message, fix, edit)
+                yield Fault(each.at, {"value": value}, "note", message, fix)

@@ -18,7 +18,7 @@ from envcfg.lint.flow import (
 )
 from envcfg.lint.model import Expansion
 from envcfg.lint.program import SHELLS
-from envcfg.lint.rule import Edit, Fault, Job, detects, known_words
+from envcfg.lint.rule import Edit, Fault, Job, detects
 from envcfg.lint.text import Word
 
 _RANKS = re.compile(
@@ -140,9 +140,7 @@ def literal_dollar(job: Job) -> Iterator[Fault]:
     r"""``\$NAME`` that no shell is left to expand."""
     known = job.model.set_names()
     for command in job.model.commands:
-        if command.scope not in ("task", "container") or command.name in known_words(
-            "EC102", "readers"
-        ):
+        if command.scope not in ("task", "container"):
             continue
         if any(each.literal == "-c" for each in command.words):
             continue  # a program of its own, in a language of its own
