@@ -148,17 +148,16 @@ def read_file(data: Mapping[str, Any]) -> list[Variable]:
         | {"source": hidden["source"]}
         for name in hidden["names"]
     ]
-    return [_variable(each, sources[each["source"]]) for each in entries]
-
-
-def _variable(entry: dict[str, Any], source: Mapping[str, Any]) -> Variable:
-    fields = entry | entry.pop("versions", {}) | source
-    fields["date"] = str(fields["date"])
-    for key in ("values", "also", "read_by", "related"):
-        fields[key] = tuple(fields.get(key, ()))
-    if "default" in fields:
-        fields["default"] = str(fields["default"])
-    return Variable(**fields)
+    found = []
+    for entry in entries:
+        fields = entry | entry.pop("versions", {}) | sources[entry["source"]]
+        fields["date"] = str(fields["date"])
+        for key in ("values", "also", "read_by", "related"):
+            fields[key] = tuple(fields.get(key, ()))
+        if "default" in fields:
+            fields["default"] = str(fields["default"])
+        found.append(Variable(**fields))
+    return found
 
 
 def _reader(entry: Mapping[str, Any]) -> Habits:
