@@ -50,15 +50,13 @@ def reference(name: str, program: str) -> Unsupported | None:
 
 def special(mode: int) -> str:
     """Return what a file of this *mode* is, which is neither file nor folder."""
-    for test, what in (
-        (stat.S_ISFIFO, "a FIFO"),
-        (stat.S_ISSOCK, "a socket"),
-        (stat.S_ISBLK, "a block device"),
-        (stat.S_ISCHR, "a device"),
-    ):
-        if test(mode):
-            return what
-    return "no file"
+    kinds = {
+        stat.S_IFIFO: "a FIFO",
+        stat.S_IFSOCK: "a socket",
+        stat.S_IFBLK: "a block device",
+        stat.S_IFCHR: "a device",
+    }
+    return kinds.get(stat.S_IFMT(mode), "no file")
 
 
 def recognise(descriptor: int, head: bytes, path: str, program: str) -> Unsupported:
