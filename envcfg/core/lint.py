@@ -11,6 +11,7 @@ from envcfg.characters import one_line
 from envcfg.core.selection import open_catalog
 from envcfg.errors import OutputError, UsageError, suggest
 from envcfg.findings import Finding
+from envcfg.launch.facts import check_facts
 from envcfg.lint.judge import judge
 from envcfg.lint.mending import Mended, ProfileOf, Texts, mend
 from envcfg.lint.rule import chosen, load_rules
@@ -35,6 +36,7 @@ class Linter:
         profile: str | None = None,
         select: Sequence[str] = (),
         ignore: Sequence[str] = (),
+        facts: Mapping[str, str] | None = None,
         tell: Tell = lambda _: None,
         read_line: ReadLine | None = None,
     ) -> None:
@@ -44,6 +46,7 @@ class Linter:
             profile: the system; None: the one of which a script shows two signs, if any.
             select: beginnings of the rules that count, with commas between; empty: all.
             ignore: beginnings of those that do not.
+            facts: what is known of the system, such as its Slurm.
             tell: takes a note that says by which signs a system was recognised.
             read_line: envcfg's own parser, for lines of envcfg in the scripts.
 
@@ -53,6 +56,8 @@ class Linter:
         self._rules = chosen(load_rules(), _rules(select), _rules(ignore))
         self._profile_of = _profiles(profile, tell)
         self._read_line = read_line
+        self._facts = facts or {}
+        check_facts(self._facts)
 
     def judge(self, texts: Texts) -> Result:
         """Return what is wrong in *texts*, by path; in others, that they are no scripts."""
@@ -65,6 +70,7 @@ class Linter:
                 rules=self._rules,
                 profile_of=self._profile_of(sources),
                 read_line=self._read_line,
+                facts=self._facts,
             )
         said = {path: [r.finding for r in each] for path, each in found.items()}
         others = (each.path for each in given if each.kind == "other")

@@ -114,6 +114,7 @@ class Job(NamedTuple):
         before, behind: what stands before an offset on its line, and behind it.
         around: the line of an offset, and the one above it.
         read_line: envcfg's own parser, if it is at hand.
+        facts: what is known of the system: its Slurm.
     """
 
     model: Model
@@ -123,6 +124,7 @@ class Job(NamedTuple):
     behind: Callable[[int], str] = lambda _: ""
     around: Callable[[int], str] = lambda _: ""
     read_line: ReadLine | None = None
+    facts: Mapping[str, str] = {}
 
 
 def detects(rule: str) -> Callable[[Detector], Detector]:

@@ -61,6 +61,7 @@ FACTS: Mapping[str, Asked] = {
         "Globs on the kind of runtime: pyxis, ce|apptainer; apptainer is singularity, too.",
         "NAME",
     ),
+    "slurm": Asked("version", "Slurm of the system, where lint asks.", "24.05"),
     "torch": Asked("version", "PyTorch of the image.", "2.6.0"),
 }
 VERSIONS = frozenset(name for name, each in FACTS.items() if each.kind == "version")

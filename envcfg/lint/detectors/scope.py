@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 
 from envcfg.findings import Severity
+from envcfg.lint.facts import HELPERS, most_nodes
 from envcfg.lint.flow import (
     TESTS,
     Uses,
@@ -130,7 +131,7 @@ def _certain(job: Job) -> Severity | None:
         "ntasks" in c.options or "ntasks-per-node" in c.options for c in runs
     ):
         return None
-    many = (shape.nodes or 1) > 1 or (shape.per_node or 1) > 1 or (shape.tasks or 1) > 1
+    many = most_nodes(job.model, shape) > 1 or (shape.per_node or shape.tasks or 1) > 1
     return "error" if many else "warning"
 
 
@@ -144,8 +145,9 @@ def literal_dollar(job: Job) -> Iterator[Fault]:
         if any(each.literal == "-c" for each in command.words):
             continue  # a program of its own, in a language of its own
         is_python = command.name.startswith("python") and command.unit
-        if not (is_python or is_agent(command)):
-            continue  # it may well read a $ itself, or hand it to a shell
+        # What nobody knows may be a shell, as a function of a sourced file often is.
+        if not (is_agent(command) or is_python or command.name in HELPERS):
+            continue
         for word in command.words:
             for name, at in _dollars(word):
                 if not (
