@@ -237,7 +237,8 @@ def by_rule_names(table: Table, given: Sequence[Given]) -> dict[str, Given]:
     """Return options by the names that the rules of profiles have, as ``--account``."""
     found = {}
     for each in given:
-        found[f"--{table.means.get(each.name, each.name)}"] = each
+        name = table.means.get(each.name, each.name)
+        found[f"--{name}" if len(name) > 1 else f"-{name}"] = each
         if each.name == table.listed:
             for part in re.split("[,:+]", each.value or ""):
                 name, _, value = part.partition("=")
