@@ -61,13 +61,17 @@ def _on_command(frame: Frame, node: Node, way: Way) -> Ways:
         way = frame.sequence(assigned, [way])[0]
     said = [flat.chars[begin:end] for begin, end in spans]
     at = flat.origin(spans[0][0])
-    while len(said) > 1 and said[0] in ("time", "command", "builtin", "exec"):
+    program = frame.programs.get(at)
+    while len(said) > 1 and (
+        said[0] in ("time", "command", "builtin", "exec")
+        or (program and program.fails and said[0] in frame.functions)  # envcfg's own
+    ):
         name, *said = said
-        if name == "exec":
+        if name.startswith("exec"):
             frame = frame._replace(tested=False)
             way = way._replace(options=way.options | {"errexit"})
     name = said[0].strip("\"'")
-    program = frame.programs.get(at) or Program(name)
+    program = program or Program(name)
     if name in frame.functions:
         return _called(frame, name, way)
     if name == "eval":
