@@ -194,7 +194,7 @@ def _on_if(frame: Frame, node: Node, way: Way) -> Ways:
     for clause in (node, *node.children):
         if clause.type == "else_clause":
             return found + frame.sequence(clause.children, left)
-        if clause.type in ("if_statement", "elif_clause"):
+        if clause is node or clause.type == "elif_clause":
             condition, body = halves(clause)
             failing: Ways = []
             for each in left:
@@ -225,7 +225,8 @@ def _on_loop(frame: Frame, node: Node, way: Way) -> Ways:
             elif node.type == "for_statement":
                 word = chars_of(frame.flat, head[-1])
                 true = [each.sets(chars_of(frame.flat, head[0]), each.value(word))]
-                false = false if seen or not _has_words(head, frame.flat) else []
+                is_sure = _has_words(head, frame.flat) or each.value(word) is not None
+                false = false if seen or not is_sure else []
             inside += true
             last = each if seen else each.ends(0, "a loop")
             behind += [one.ends(last.status, last.by) for one in false]
@@ -271,13 +272,14 @@ def _on_function(frame: Frame, node: Node, way: Way) -> Ways:
 
 
 def _on_redirected(frame: Frame, node: Node, way: Way) -> Ways:
-    for part in node.children:
-        if part.type == "heredoc_redirect" and any(
-            each.is_named and each.type not in _IN_DOCUMENT for each in part.children
-        ):
-            raise UnclearError  # the rest of the line stands in there
+    documents = (each for each in node.children if each.type == "heredoc_redirect")
+    inside = [each for part in documents for each in part.children if each.is_named]
+    rest = [each.type for each in inside if each.type not in _IN_DOCUMENT]
     body = node.child_by_field_name("body")
-    return frame.run(body, way) if body else [way.ends(0)]
+    if rest and (rest != ["pipeline"] or "pipefail" in way.options):
+        raise UnclearError  # the grammar has put the rest of the line in there
+    ways = frame.run(body, way) if body else [way.ends(0)]
+    return [each.ends(0, "|") for each in ways] if rest else ways
 
 
 _HANDLERS: Mapping[str, Handler] = {

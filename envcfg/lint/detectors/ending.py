@@ -10,7 +10,7 @@ from envcfg.lint.exit_status import endings
 from envcfg.lint.facts import is_helper
 from envcfg.lint.flow import is_agent, is_server
 from envcfg.lint.model import Command
-from envcfg.lint.program import load_programs
+from envcfg.lint.program import SHELLS, load_programs
 from envcfg.lint.rule import Fault, Job, detects, known_values, known_words
 from envcfg.lint.text import spaced
 from envcfg.lint.walk import Program
@@ -84,7 +84,10 @@ def _is_within(command: Command, job: Job) -> bool:
 def _main(command: Command, job: Job) -> Command | None:
     """Return what *command* starts for the job; None where it only looks or tidies up."""
     found = command
-    while found.name in _THROUGH and (started := job.model.children(found)):
+    while found.name in _THROUGH | SHELLS:
+        started = job.model.children(found)
+        if not started or (found.name in SHELLS and len(started) > 1):
+            break
         found = started[0]
     if is_agent(found):
         return found
