@@ -144,10 +144,10 @@ def differences(
             if was != is_now:
                 found.append(f"{at}: {field} {was!r}, then {is_now!r}")
         names = {each.decode() for each in before.environment | after.environment}
-        for name in sorted(names - _OWN - TOLD - _MASKS - named):
-            if name.startswith("ENVCFG_"):
-                continue
+        for name in sorted(names - _OWN - named):
             was = before.environment.get(name.encode())
+            if name.startswith("ENVCFG_") or (was is None and name in TOLD | _MASKS):
+                continue
             is_now = after.environment.get(name.encode())
             if was != is_now:
                 found.append(f"{at}: {name}={was!r}, then {is_now!r}")
