@@ -14,6 +14,7 @@ from envcfg.log.source import Source, count_lines
 _WRAPPED = 3  # lines more that a message may fill, where a terminal or a mail wraps it
 _LONG = 1000  # bytes; a longer line was not wrapped
 _LAST = b"Last error:"  # a gate, too: what rules know stands on the lines behind it
+_NEWLINES = bytes.maketrans(b"\r", b"\n")
 _BEGINNINGS = (b"NCCL WARN", b"Watchdog", _LAST)
 
 
@@ -207,7 +208,9 @@ def _with_newlines(text: bytes) -> bytes:
     """Return *text* with every line ended by a newline, and as long as it was."""
     if b"\r" not in text:
         return text
-    return text.replace(b"\r\n", b" \n").replace(b"\r", b"\n")
+    if b"\r\n" in text:
+        text = text.replace(b"\r\n", b" \n")
+    return text.translate(_NEWLINES)  # faster than a replace, where there are many
 
 
 def _decoded(line: bytes) -> str:
