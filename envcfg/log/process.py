@@ -86,6 +86,22 @@ class Edge(NamedTuple):
     nranks: int | None
 
 
+class Wait(NamedTuple):
+    """The first collective of a group that a rank gave up, and how far the rank came.
+
+    Its rank is that in the group; numbers are None where no line tells them.
+    """
+
+    group: str
+    rank: int
+    seq: int | None = None
+    operation: str = ""
+    numel_in: int | None = None
+    numel_out: int | None = None
+    enqueued: int | None = None
+    completed: int | None = None
+
+
 class Raised:
     """A warning, and the files through which an error went up behind it.
 
@@ -151,7 +167,7 @@ class Process:
             "ways edges communicators rows providers ports loaded package "
             "reason requested interfaces versions dialects ring_gdr nic_gdr "
             "rings trees masks settings seen sources traces warned raised steps "
-            "room"
+            "room waits"
         ).split()
     )
 
@@ -192,6 +208,7 @@ class Process:
         self.warned: dict[int | None, Raised] = {}
         self.raised: dict[int | None, Raised] = {}
         self.steps: frozenset[int | None] = frozenset()
+        self.waits: dict[tuple[str, int], Wait] = {}
 
     @property
     def key(self) -> tuple[str, int | None]:
@@ -222,9 +239,12 @@ class Process:
 
     def trace(self, device: int | None, file: str, code: str) -> None:
         """Take in that an error went up through a *file* of NCCL's source."""
-        self.traces = with_one(self.traces, (file, code))
-        if warning := self.warned.get(device):
+        warning = self.warned.get(device)
+        if warning:
             self.raised.setdefault(device, warning).files.add(file)
+        # What is harmless goes up through files, too, and the process does without it.
+        if not (warning and warning.harmless) or file in GAVE_UP:
+            self.traces = with_one(self.traces, (file, code))
 
     def go_on(self, device: int | None) -> None:
         """Take in that it does something new, whatever it warned of before.
@@ -238,6 +258,15 @@ class Process:
                 key for key in known if key == device or key not in self.steps
             ]:
                 del known[other]
+
+    def take_in(self, part: "Process") -> None:
+        """Take in what lines taught of *part*, whose name is a piece of this one's."""
+        self.networks = {**part.networks, **self.networks}
+        self.channels = {**part.channels, **self.channels}
+        self.providers = {**part.providers, **self.providers}
+        self.seen = {**part.seen, **self.seen}
+        self.sources |= part.sources
+        self.records += part.records
 
     def keep(self, key: str, sighting: Sighting) -> None:
         """Keep the first sighting of *key*."""

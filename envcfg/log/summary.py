@@ -151,6 +151,8 @@ def _gaps(job: Job, world: World) -> Iterator[tuple[str, str]]:
         return
     if not any(p.informed or p.networks for p in people):
         yield "no-info-lines", "NCCL wrote warnings only, no INFO line"
+    for rule in job.doubted:
+        yield "outlived", f"whether this did harm, as steps follow it: {rule.meaning}"
     if job.deduplicated:
         lines = count_of(job.deduplicated, "line")
         yield "deduplicated", f"Ray left out {lines} that other workers wrote too"
@@ -167,11 +169,12 @@ def _absent(world: World) -> Iterator[tuple[str, str]]:
     """Yield which ranks, of the world or of other communicators, are not in the log."""
     total = max((*world.seen[-1:], *world.missing[-1:]), default=-1) + 1
     if world.size is None:
-        yield "world-unknown", "how many ranks the job has"
+        yield "world-unknown", "the log does not say how many ranks the job has"
     if world.missing:
         many = count_of(len(world.missing), "rank")
         which = number_ranges(world.missing)
-        what = f"{many} of {total} not in the log ({which})"
+        are = "is" if len(world.missing) == 1 else "are"
+        what = f"{many} of {total} {are} not in the log ({which})"
         if world.attempts > 1:
             parts = "attempts" if world.islands == 1 else "communicators of that size"
             what = (
@@ -225,7 +228,16 @@ def summarize(
             return f"degraded: {_said(finding)}"
         return f"degraded: {_bad(report, world, bad, rules)}"
     if report.unknowns:
-        return f"inconclusive: {report.unknowns[0].what}"
+        what = report.unknowns[0].what
+        if known := _known(report, world):
+            return f"inconclusive: not proven: {known}; {what}"
+        progress = report.job.progress
+        ended = (
+            f"the program ended well ({progress.ended}); "
+            if progress and progress.ended
+            else ""
+        )
+        return f"inconclusive: {ended}{what}"
     return "inconclusive: the log does not show which network the job used"
 
 
@@ -255,6 +267,23 @@ def _good(report: LogReport, world: World) -> str:
         "partial": ", with GPU RDMA on some channels",
     }.get(job.gdr, "; whether with GPU RDMA is not shown")
     return f"{many}{nodes} use {job.network}{over}{gdr}"
+
+
+def _known(report: LogReport, world: World) -> str:
+    """Say what all ranks in the log use where none of them is in doubt, else nothing."""
+    job = report.job
+    seen = {each.rank for each in report.ranks} or set(map(id, world.entities))
+    unclear = world.alike or world.blurred or world.islands > 1 or world.multi is False
+    if unclear or not job.network or "mixed" in (job.network, job.provider):
+        return ""
+    if any(each.network is None for each in report.ranks):
+        return ""
+    noun = ("rank", "ranks") if report.ranks else ("process", "processes")
+    many = f"{'all ' if len(seen) > 1 else 'the '}{count_of(len(seen), *noun)}"
+    nodes = f" on {count_of(len(job.nodes), 'node')}" if job.nodes else ""
+    over = f" over {job.provider}" if job.provider else ""
+    gdr = {"yes": " with GPU RDMA", "no": " without GPU RDMA"}.get(job.gdr, "")
+    return f"{many} seen{nodes} {said_of(len(seen), 'use')} {job.network}{over}{gdr}"
 
 
 def _bad(
