@@ -139,17 +139,18 @@ def judge_chain(chain: Chain, setting: Setting) -> list[Finding]:
 def _architecture(chain: Chain, setting: Setting) -> Iterator[Finding]:
     own = _fact(setting, "architecture")
     machine, host = own.value if own else "", setting.host_architecture
-    rule, why = "chain-architecture", "nothing of the image can run"
+    why = "nothing of the image can run"
     if own and host and machine != host:
         said = f"is for {machine}, and the nodes are {host}"
         fix = f"take an image for {host}, or build this one there"
-        yield Finding(rule, "error", own.evidence, said, fix, why=why)
+        yield Finding("chain-architecture", "error", own.evidence, said, fix, why=why)
     why = "the loader passes over it"
     for link in chain.own:
         if machine and link.library.machine != machine:
             said = f"is for {link.library.machine}, and the image is for {machine}"
             fix = "leave its bind out" if link.host else "build it for this machine"
-            yield Finding(rule, "error", _shown(link), said, fix, why=why)
+            shown = _shown(link)
+            yield Finding("chain-architecture", "error", shown, said, fix, why=why)
 
 
 def _missing(chain: Chain, setting: Setting) -> Iterator[Finding]:
@@ -163,8 +164,14 @@ def _missing(chain: Chain, setting: Setting) -> Iterator[Finding]:
     for needed_by, sonames in lacking.items():
         needs = _shown(by_path[needed_by]) if needed_by in by_path else needed_by
         said = f"{'are' if len(sonames) > 1 else 'is'} {where}, and {needs} needs that"
-        names, rule = ", ".join(sonames), "chain-library-missing"
-        yield Finding(rule, severity, names, said, _BIND, why=_WITHOUT)
+        yield Finding(
+            "chain-library-missing",
+            severity,
+            ", ".join(sonames),
+            said,
+            _BIND,
+            why=_WITHOUT,
+        )
 
 
 def _versions(chain: Chain) -> Iterator[Finding]:
@@ -254,14 +261,18 @@ def _two(setting: Setting) -> Iterator[Finding]:
 def _unfound(chain: Chain, setting: Setting) -> Iterator[Finding]:
     if any(is_plugin(link.library.path) for link in chain.links):
         return
-    rule, said = (
-        "chain-plugin-unfound",
-        "is a plug-in that no NCCL of the image looks for",
-    )
+    said = "is a plug-in that no NCCL of the image looks for"
     fix = "name its folder in LD_LIBRARY_PATH, or the file in NCCL_NET_PLUGIN"
     for each in setting.facts:
         if each.name == "plugin":
-            yield Finding(rule, "warning", each.evidence, said, fix, why=_WITHOUT)
+            yield Finding(
+                "chain-plugin-unfound",
+                "warning",
+                each.evidence,
+                said,
+                fix,
+                why=_WITHOUT,
+            )
 
 
 def _fact(setting: Setting, name: str) -> ImageFact | None:
