@@ -56,7 +56,9 @@ def lag_symptoms(job: Job, world: World) -> Iterator[tuple[None, Symptom]]:
     waits = {each.rank for members in groups.values() for each in members}
     hosts = _hosts(world)
     found = [
-        _judged(name, members, world, waits, hosts) for name, members in groups.items()
+        _judged(name, members, world, waits, hosts)
+        for name, members in groups.items()
+        if len(members) > 1  # one alone is compared with nobody
     ]
     order = ("lag-mismatch", "lag-silent", "lag-apart", "lag-even")
     for symptom in sorted(found, key=lambda each: order.index(each.rule))[:_MOST]:
@@ -118,7 +120,10 @@ def _judged(
         return Symptom("lag-silent", "broken", detail, here[0].sighting)
     done = max((each.wait.completed or 0 for each in here), default=0)
     last = f"; the last that ended is number {done}" if done else ""
-    detail = f"all {others}{last}" if len(here) > 1 else f"{others}{last}"
+    detail = f"all {others}{last}"
+    if silent:
+        many = count_of(len(silent), "other rank says", "other ranks say")
+        detail = f"{others}{last}; {many} nothing"
     return Symptom("lag-even", "broken", detail, here[0].sighting)
 
 
