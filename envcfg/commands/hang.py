@@ -98,11 +98,11 @@ def run(
         result = Result({f"job {job.name}": judgement.findings}, "job")
         put_result(result, options.format, strict=options.strict)
     elif options.json:
-        from envcfg.report.hang.json import hang_json
+        from envcfg.report.hang import hang_json
 
         sys.stdout.write(hang_json(seen, judgement))
     else:
-        from envcfg.report.hang.text import hang_lines
+        from envcfg.report.hang import hang_lines
         from envcfg.report.styled import put
 
         put(hang_lines(seen, judgement))

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from envcfg.characters import one_line
 from envcfg.commands import Command, Next
 from envcfg.commands.formats import add_format, put_result
 from envcfg.commands.printing import say, tell
+from envcfg.core.values import read_pair
 from envcfg.errors import UsageError
 from envcfg.failure import STDOUT, put_stream
-from envcfg.findings import exit_code
+from envcfg.findings import Finding, exit_code
 
 if TYPE_CHECKING:
     from envcfg.lint.mending import Mended, Texts
+    from envcfg.parser import Parser
 
 _NEXT = "envcfg wrap --from {files} -o new.sh adds what the system needs to its steps"
 _UNENDED = b"\\ No newline at end of file\n"
@@ -61,6 +64,14 @@ def add_options(parser: argparse.ArgumentParser) -> None:
             default=[],
             help=f"{what} with these names, or that begin so",
         )
+    parser.add_argument(
+        "--fact",
+        metavar="slurm=VERSION",
+        action="append",
+        default=[],
+        type=read_pair,
+        help="the system's Slurm, as in slurm=24.05 (default: what scontrol here says)",
+    )
     for name, what in (
         ("fix", "mend what can be mended without a doubt, in the files themselves"),
         ("diff", "show what --fix would change, and change nothing"),
@@ -79,12 +90,15 @@ def run(
     _check(options)
     from envcfg.core.lint import Linter
     from envcfg.lint.source import read_files
+    from envcfg.probe.slurm import slurm_version
 
     linter = Linter(
         profile=options.profile,
         select=options.select,
         ignore=options.ignore,
+        facts={**slurm_version(), **dict(options.fact)},
         tell=tell,
+        read_line=partial(_read_line, options.build_parser),
     )
     texts: Texts = read_files(options.files)
     if options.diff:
@@ -102,6 +116,18 @@ def run(
         say(result.all)
         return exit_code(result.all, strict=True)
     return put_result(result, options.format, strict=True)
+
+
+def _read_line(build: Callable[..., Parser], words: Sequence[str]) -> Iterator[Finding]:
+    """Yield what is doubtful in a line of envcfg, of which these are the words.
+
+    Raises:
+        UsageError: envcfg would refuse it.
+    """
+    from envcfg.core.step import check_changes
+
+    options = build(words[0]).parse_args(words)
+    yield from check_changes(getattr(options, "changes", ()))
 
 
 def _check(options: argparse.Namespace) -> None:
