@@ -143,7 +143,7 @@ class Job:
         if rule.phase == "start":
             if any(c.is_up for p in self.everyone for c in p.communicators.values()):
                 return True
-            if spot is None or life.goes_on_behind(spot, least=1):
+            if spot is None or life.is_seen_after(spot):
                 return True
         if rule.ends or self.died:
             return False
@@ -253,8 +253,6 @@ class Job:
             known = self.occurrences[rule.id] = Occurrence(rule, sighting, order, time)
         known.count += 1
         known.last[sighting.spot.source] = sighting.spot
-        if rule.severity == "error":
-            self.life.cut()
         if time and time < known.time:  # files are read one after another
             known.time, known.first = time, sighting
         if len(known.processes) < _MANY:

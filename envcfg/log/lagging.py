@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from envcfg.log.job import Job
 from envcfg.log.numbers import count_of, ranks_of, said_of
-from envcfg.log.process import Process, Sighting, Wait
+from envcfg.log.process import Process, Sighting
 from envcfg.log.rank import Symptom
 from envcfg.log.verdict import Waiting
 from envcfg.log.world import World
@@ -26,7 +26,7 @@ _MOST = 3  # groups that are told of
 
 
 class _Member(NamedTuple):
-    wait: Wait
+    wait: Waiting
     process: Process
     sighting: Sighting | None
 
@@ -41,7 +41,7 @@ class _Member(NamedTuple):
 def waiting_of(job: Job) -> tuple[Waiting, ...]:
     """Return where each rank waits, by group and rank."""
     return tuple(
-        Waiting(name, each.rank, each.process.host, *each.wait[2:])
+        each.wait._replace(group=name, rank=each.rank)
         for name, members in sorted(_groups(job).items())
         for each in sorted(members, key=lambda each: each.rank)
     )

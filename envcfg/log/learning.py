@@ -16,9 +16,9 @@ from envcfg.log.process import (
     Edge,
     Process,
     Sighting,
-    Wait,
     with_one,
 )
+from envcfg.log.verdict import Waiting
 
 Fields = Mapping[str, "str | None"]
 _INTERFACE = re.compile(r"\[\d+\]([\w.-]+):")
@@ -219,7 +219,7 @@ def _collective(p: Process, fields: Fields, record: Record, _: Sighting) -> None
     group = fields.get("group") or ""
     if rank is None or ((group, rank) not in p.waits and len(p.waits) >= MANY):
         return
-    known = p.waits.get((group, rank), Wait(group, rank))
+    known = p.waits.get((group, rank), Waiting(group, rank, p.host))
     numbers: dict[str, Any] = {
         name: _integer(fields[name])
         for name in ("seq", "numel_in", "numel_out", "enqueued", "completed")

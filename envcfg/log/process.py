@@ -4,6 +4,8 @@ from functools import lru_cache
 from sys import intern
 from typing import NamedTuple, TypeVar
 
+from envcfg.log.verdict import Waiting
+
 T = TypeVar("T")
 
 # What is kept of all processes together at most, so that a log that is made up does not
@@ -84,22 +86,6 @@ class Edge(NamedTuple):
     gdr: bool | None
     own: int
     nranks: int | None
-
-
-class Wait(NamedTuple):
-    """The first collective of a group that a rank gave up, and how far the rank came.
-
-    Its rank is that in the group; numbers are None where no line tells them.
-    """
-
-    group: str
-    rank: int
-    seq: int | None = None
-    operation: str = ""
-    numel_in: int | None = None
-    numel_out: int | None = None
-    enqueued: int | None = None
-    completed: int | None = None
 
 
 class Raised:
@@ -208,7 +194,7 @@ class Process:
         self.warned: dict[int | None, Raised] = {}
         self.raised: dict[int | None, Raised] = {}
         self.steps: frozenset[int | None] = frozenset()
-        self.waits: dict[tuple[str, int], Wait] = {}
+        self.waits: dict[tuple[str, int], Waiting] = {}
 
     @property
     def key(self) -> tuple[str, int | None]:

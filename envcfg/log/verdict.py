@@ -167,12 +167,12 @@ class Waiting(NamedTuple):
     group: str
     rank: int
     host: str
-    seq: int | None
-    operation: str
-    numel_in: int | None
-    numel_out: int | None
-    enqueued: int | None
-    completed: int | None
+    seq: int | None = None
+    operation: str = ""
+    numel_in: int | None = None
+    numel_out: int | None = None
+    enqueued: int | None = None
+    completed: int | None = None
 
 
 class Coverage(NamedTuple):
