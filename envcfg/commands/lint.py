@@ -24,24 +24,6 @@ if TYPE_CHECKING:
 _NEXT = "envcfg wrap --from {files} -o new.sh adds what the system needs to its steps"
 _UNENDED = b"\\ No newline at end of file\n"
 
-_EPILOG = """\
-examples:
-  envcfg lint job.sh
-  envcfg lint job.sh launch.sh              # read together, as one starts the other
-  envcfg lint --profile lumi-g jobs/        # all scripts of a folder, with what LUMI needs
-  env | envcfg lint -                       # an environment
-  envcfg lint --select EC4 --ignore EC419 job.sh
-  envcfg lint --diff job.sh                 # what --fix would change
-  envcfg lint --fix job.sh
-  envcfg lint --format github *.sbatch      # in a workflow of GitHub's
-
-A comment on the line, or alone on the line above, leaves a finding out:
-  # envcfg: ignore EC419
-
-exit codes: 0 nothing is wrong (with --fix: is left), 1 a warning or an error,
-            4 a file cannot be read or written
-"""
-
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``lint``."""
@@ -80,13 +62,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add_format(parser)
 
 
-def run(
-    options: argparse.Namespace, more: Sequence[str] | None, _: Sequence[str]
-) -> int:
+def run(options: argparse.Namespace) -> int:
     """Read the scripts, and print what is wrong."""
-    if more:
+    if options.command:
         msg = "envcfg lint runs no command"
-        raise UsageError(msg, hint=f"leave out -- {more[0]}")
+        raise UsageError(msg, hint=f"leave out -- {options.command[0]}")
     _check(options)
     from envcfg.core.lint import Linter
     from envcfg.lint.source import read_files
@@ -200,7 +180,23 @@ def _show(lines: Iterable[bytes]) -> None:
 COMMAND = Command(
     help="find what is wrong in job scripts, rank wrappers and environments",
     usage="envcfg lint FILE|FOLDER|-... [--profile NAME|FILE] [options]",
-    epilog=_EPILOG,
+    epilog="""\
+examples:
+  envcfg lint job.sh
+  envcfg lint job.sh launch.sh              # read together, as one starts the other
+  envcfg lint --profile lumi-g jobs/        # all scripts of a folder, with what LUMI needs
+  env | envcfg lint -                       # an environment
+  envcfg lint --select EC4 --ignore EC419 job.sh
+  envcfg lint --diff job.sh                 # what --fix would change
+  envcfg lint --fix job.sh
+  envcfg lint --format github *.sbatch      # in a workflow of GitHub's
+
+A comment on the line, or alone on the line above, leaves a finding out:
+  # envcfg: ignore EC419
+
+exit codes: 0 nothing is wrong (with --fix: is left), 1 a warning or an error,
+            4 a file cannot be read or written
+""",
     add_options=add_options,
     run=run,
     next={
