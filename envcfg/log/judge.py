@@ -15,8 +15,9 @@ from envcfg.log.membership import member_symptoms
 from envcfg.log.numbers import said_of
 from envcfg.log.rank import Symptom, judge_rank
 from envcfg.log.reasons import Reasons
-from envcfg.log.summary import ending, job_report, summarize, transports_of, unknowns_of
+from envcfg.log.summary import ending, job_report, summarize, transports_of
 from envcfg.log.traffic import Entity, is_one_way
+from envcfg.log.unknowns import unknowns_of
 from envcfg.log.verdict import (
     EFFECT,
     Coverage,
