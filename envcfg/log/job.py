@@ -12,6 +12,7 @@ from envcfg.log.process import Process, Raised, Room, Sighting, Spot, clip, with
 from envcfg.log.rulebook import Match, Rule, Rulebook
 
 _MANY = 1 << 16  # processes that one rule keeps; more are only counted
+_ALIKE = 256  # processes with one number on several nodes, where torn lines are mended
 _PIECES = 2  # lines of one process that are torn at most
 _SHAPES = 64  # unknown warnings that are kept
 
@@ -95,8 +96,9 @@ class Job:
         for process in self.processes.values():
             alike.setdefault(process.pid, []).append(process)
         for same in alike.values():
-            parts = [each for each in same if not each.communicators]
-            for part in parts if len(same) > len(parts) else ():
+            # In containers all may have one number, and nothing is told by it.
+            few = same if 1 < len(same) < _ALIKE else ()
+            for part in [each for each in few if not each.communicators]:
                 names = [h for h in same if h.communicators and _is_piece(h, part)]
                 if len(names) == 1 and part.records <= _PIECES:
                     names[0].take_in(self.processes.pop((part.host, part.pid or 0)))
