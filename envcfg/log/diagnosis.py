@@ -49,6 +49,14 @@ def with_traces(
         what = "which network the job used: there is no log"
         own = [each for each in report.unknowns if each.remedy != rules[_NO_LINES].fix]
         open_questions = [*doubts, *own, Unknown(what, rules["trace-alone"].fix or "")]
+    first = next((each for each in report.findings if each.severity == "error"), None)
+    bad = [each for each in found if each.severity in EFFECT]
+    # Where a dump or RAS names who is missing, what the log tells of who waits follows.
+    explained = {name for each in bad for name in rules[each.rule].explains}
+    findings = [
+        each._replace(cause=each.cause and each.rule not in explained)
+        for each in report.findings
+    ]
     effects: list[Verdict] = [EFFECT.get(each.severity, "ok") for each in found]
     if doubts or alone:
         effects.append("inconclusive")
@@ -56,14 +64,24 @@ def with_traces(
     files = (traces.answers, traces.dumps, traces.unread, traces.nameless)
     return report._replace(
         verdict=verdict,
-        summary=_summary(report, verdict, found, open_questions, alone=alone),
-        findings=tuple(sorted([*found, *report.findings], key=_weight)),
+        summary=_told(bad, report)
+        if first and first.rule in explained
+        else _summary(report, verdict, found, open_questions, alone=alone),
+        findings=tuple(sorted([*found, *findings], key=_weight)),
         unknowns=tuple(open_questions),
         coverage=report.coverage._replace(
             files=report.coverage.files + sum(map(len, files)) + traces.inspected,
             size=report.coverage.size + traces.size,
         ),
     )
+
+
+def _told(bad: Sequence[Finding], report: LogReport) -> str:
+    """Return the summary where what files tell explains what the log does."""
+    cause = min(bad, key=_weight)
+    words = f"{report.verdict}: {cause.subject}: {cause.message}"
+    said = report.summary.partition(": ")[2]
+    return f"{words}; the log: {said}"
 
 
 def _summary(

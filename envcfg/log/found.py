@@ -66,6 +66,8 @@ def _rule_findings(
     warned = any(symptom.rule == WARNED for _, symptom in symptoms)
     firsts = _first_errors(job, warned=warned)
     has_cause = bool(firsts) or warned
+    rules = job.rulebook.rules
+    explained = {name for _, each in symptoms for name in rules[each.rule].explains}
     found: list[Found] = []
     for occurrence in _in_order(job.occurrences.values()):
         rule = occurrence.rule
@@ -74,6 +76,7 @@ def _rule_findings(
         holders = occurrence.processes.values()
         words = reasons.words(rule.id, holders)
         follows = rule.severity == "error" and has_cause and occurrence not in firsts
+        follows = follows or rule.id in explained
         finding = Finding(
             rule=rule.id,
             severity=rule.severity,

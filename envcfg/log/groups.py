@@ -75,7 +75,7 @@ def groups_of(processes: Iterable[Process]) -> list[Group]:
     for group in groups.values():
         alike.setdefault(group.nranks, []).append(group)
     for key, group in list(groups.items()):
-        if not group.left or group.comm_id is not None:
+        if group.comm_id is not None:
             continue
         homes = [each for each in alike[group.nranks] if _completes(group, each)]
         if len(homes) == 1:
@@ -84,9 +84,9 @@ def groups_of(processes: Iterable[Process]) -> list[Group]:
 
 
 def _completes(part: Group, whole: Group) -> bool:
-    """Return whether *part*, whose ranks were only seen to leave, is what *whole* lacks.
+    """Return whether *part*, of which no line tells the id, is what *whole* lacks.
 
-    A line on the end of a communicator does not tell its id.
+    A line on the end of a communicator does not tell its id, nor does a line that is cut.
     """
     return (
         whole.comm_id is not None

@@ -12,6 +12,8 @@ from envcfg.log.process import Process, Raised, Room, Sighting, Spot, clip, with
 from envcfg.log.rulebook import Match, Rule, Rulebook
 
 _MANY = 1 << 16  # processes that one rule keeps; more are only counted
+_ALIKE = 256  # processes with one number on several nodes, where torn lines are mended
+_PIECES = 2  # lines of one process that are torn at most
 _SHAPES = 64  # unknown warnings that are kept
 
 
@@ -57,6 +59,8 @@ class Job:
         self.life = Life()
         self._hosts: set[str] = set()
         self._by_label: dict[int, Process] = {}
+        self.torn = 0  # lines that are pieces of two
+        self.doubted: list[Rule] = []  # errors after which steps go on
         self.died = False  # something ended its program, and it was not at its end
 
     @property
@@ -70,16 +74,35 @@ class Job:
         Of those that the job outlived, what ended its program comes first: where it died,
         an earlier error may be the cause.
         """
-        self.died = False
+        self._mend()
+        self.died, self.doubted = False, []
         errors = [o for o in self.occurrences.values() if o.given.severity == "error"]
         for known in sorted(errors, key=lambda each: not each.given.ends):
             rule = known.rule = known.given
-            if any(other in self.occurrences for other in rule.unless) or all(
-                self.outlives(rule, spot) for spot in known.last.values()
-            ):
+            ended = [
+                self.outlives(rule, spot, steps=False) for spot in known.last.values()
+            ]
+            if any(other in self.occurrences for other in rule.unless) or all(ended):
                 known.rule = rule._replace(severity="note", ends=False)
+            elif all(self.outlives(rule, spot) for spot in known.last.values()):
+                known.rule = rule._replace(severity="note", ends=False)
+                self.doubted.append(rule)
             self.died = self.died or known.rule.ends
         self._set_firsts(errors)
+
+    def _mend(self) -> None:
+        """Give what torn lines taught to the process of whose name they hold a piece."""
+        alike: dict[int | None, list[Process]] = {}
+        for process in self.processes.values():
+            alike.setdefault(process.pid, []).append(process)
+        for same in alike.values():
+            # In containers all may have one number, and nothing is told by it.
+            few = same if 1 < len(same) < _ALIKE else ()
+            for part in [each for each in few if not each.communicators]:
+                names = [h for h in same if h.communicators and _is_piece(h, part)]
+                if len(names) == 1 and part.records <= _PIECES:
+                    names[0].take_in(self.processes.pop((part.host, part.pid or 0)))
+                    self.torn += 1
 
     def _set_firsts(self, errors: list[Occurrence]) -> None:
         """Forget the first errors of hosts that are errors no longer."""
@@ -95,7 +118,7 @@ class Job:
                     ):
                         firsts.setdefault(process.host, known)
 
-    def outlives(self, rule: Rule, spot: Spot | None) -> bool:
+    def outlives(self, rule: Rule, spot: Spot | None, *, steps: bool = True) -> bool:
         """Return whether the job went on behind an error at *spot*, or had ended before.
 
         A program that says that it is done may still die: what ends one counts then, and
@@ -103,6 +126,11 @@ class Job:
         What counts at the start only is what is tried again: it is no proof, and any later
         step shows that it went well. Else steps show it where they are no rest of what was
         held back as the program died, and nothing tells that a process of it stopped.
+
+        Args:
+            rule: of the error.
+            spot: where it stands; None: nobody knows.
+            steps: steps behind it count, too, and not only how the job ended.
         """
         life = self.life
         at_edge = rule.phase in ("start", "end")
@@ -117,7 +145,7 @@ class Job:
         if rule.phase == "start":
             if any(c.is_up for p in self.everyone for c in p.communicators.values()):
                 return True
-            if spot is None or life.goes_on_behind(spot, least=1):
+            if spot is None or life.is_seen_after(spot):
                 return True
         if rule.ends or self.died:
             return False
@@ -125,7 +153,7 @@ class Job:
             return True
         given = (occurrence.given for occurrence in self.occurrences.values())
         stopped = any(r.consequence and r.severity == "error" for r in given)
-        return bool(spot and not stopped and life.goes_on_behind(spot))
+        return bool(steps and spot and not stopped and life.goes_on_behind(spot))
 
     def fold(self, record: Record, text: str, spot: Spot) -> None:
         """Take in one record; *text* is its line, *spot* where that is.
@@ -140,6 +168,7 @@ class Job:
         if self.certain and not record.certain:
             return
         self.deduplicated += record.repeated
+        self.torn += record.torn or record.glued
         match = self.rulebook.match(record.message, record.where)
         bare = not record.level and record.pid is None
         if bare and match and not _is_said_bare(match):
@@ -230,8 +259,6 @@ class Job:
             known = self.occurrences[rule.id] = Occurrence(rule, sighting, order, time)
         known.count += 1
         known.last[sighting.spot.source] = sighting.spot
-        if rule.severity == "error":
-            self.life.cut()
         if time and time < known.time:  # files are read one after another
             known.time, known.first = time, sighting
         if len(known.processes) < _MANY:
@@ -239,6 +266,12 @@ class Job:
         if rule.severity == "error" and not rule.consequence:
             firsts = self.first_ends if rule.ends else self.first_errors
             firsts.setdefault(process.host, known)
+
+
+def _is_piece(process: Process, part: Process) -> bool:
+    """Return whether the host of *part* is that of *process*, cut or with text in front."""
+    names = process.host, part.host
+    return all(names) and (names[0].endswith(names[1]) or names[1].endswith(names[0]))
 
 
 def _shape(message: str) -> str:

@@ -10,12 +10,14 @@ from envcfg.log.catalogue import look_up, warned
 from envcfg.log.expectations import Expectations
 from envcfg.log.found import Locate, ends, findings_of
 from envcfg.log.job import Job
+from envcfg.log.lagging import lag_symptoms, waiting_of
 from envcfg.log.membership import member_symptoms
 from envcfg.log.numbers import said_of
 from envcfg.log.rank import Symptom, judge_rank
 from envcfg.log.reasons import Reasons
-from envcfg.log.summary import ending, job_report, summarize, transports_of, unknowns_of
+from envcfg.log.summary import ending, job_report, summarize, transports_of
 from envcfg.log.traffic import Entity, is_one_way
+from envcfg.log.unknowns import unknowns_of
 from envcfg.log.verdict import (
     EFFECT,
     Coverage,
@@ -62,6 +64,7 @@ def _judge_whole(
         (entity, *judge_rank(entity, world, expect, one_way=one_way))
         for entity in world.entities
     ]
+    judged = _without_torn(judged, world)
     symptoms: list[tuple[Entity | None, Symptom]] = [
         (entity, each)
         for entity, _, found in judged
@@ -70,6 +73,7 @@ def _judge_whole(
     together = [
         *member_symptoms(job, world, expect),
         *checks.job_symptoms(job, world, expect),
+        *lag_symptoms(job, world),
     ]
     reasons = Reasons(job.everyone, job.rulebook.rules)
     together = [(each, _outlived(job, symptom)) for each, symptom in together]
@@ -100,6 +104,7 @@ def _judge_whole(
         transports=transports_of(world),
         findings=tuple(findings),
         unknowns=unknowns,
+        waiting=waiting_of(job),
         coverage=Coverage(
             read.files,
             read.size,
@@ -116,6 +121,37 @@ def _judge_whole(
     if report.verdict != network:
         said = f"{report.verdict}: {ending(findings, rules)}; network {said}"
     return report._replace(summary=said), world
+
+
+_Judged = tuple[Entity, RankReport, list[Symptom]]
+# What one line tells, of a rank whose channels show that it takes part.
+_ON_A_LINE = {"network-unknown", "provider-unknown"}
+
+
+def _without_torn(judged: Sequence[_Judged], world: World) -> list[_Judged]:
+    """Return *judged* without doubts of ranks whose line was torn, and channels tell all.
+
+    All others must be sure, and of one network, and no more ranks may lack a line than
+    lines are torn. With GPU RDMA on its channels a rank cannot have a provider of TCP.
+    """
+    doubtful = [
+        each for each in judged if _ON_A_LINE & {found.rule for found in each[2]}
+    ]
+    ways = {(r.network, r.provider) for _, r, _ in judged if r.verdict == "ok"}
+    if not world.complete or len(ways) != 1 or len(doubtful) > world.torn:
+        return list(judged)
+    network, provider = ways.pop()
+    sure = {"verdict": "ok", "reason": "", "network": network, "provider": provider}
+
+    def mended(one: _Judged) -> _Judged:
+        entity, report, found = one
+        local = entity.process.edges and not entity.process.channels
+        torn = found and all(each.rule in _ON_A_LINE for each in found)
+        if torn and (report.gdr == "yes" or local):
+            return entity, report._replace(**sure), []  # type: ignore[arg-type]
+        return one
+
+    return list(map(mended, judged))
 
 
 def _outlived(job: Job, symptom: Symptom) -> Symptom:

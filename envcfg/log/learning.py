@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from sys import intern
+from typing import Any
 
 from envcfg.log.names import is_plugin
 from envcfg.log.prefix import Record
@@ -17,6 +18,7 @@ from envcfg.log.process import (
     Sighting,
     with_one,
 )
+from envcfg.log.verdict import Waiting
 
 Fields = Mapping[str, "str | None"]
 _INTERFACE = re.compile(r"\[\d+\]([\w.-]+):")
@@ -210,6 +212,26 @@ def _trace(p: Process, fields: Fields, record: Record, _: Sighting) -> None:
     p.trace(record.device, file.rpartition("/")[2], fields.get("code") or "")
 
 
+def _collective(p: Process, fields: Fields, record: Record, _: Sighting) -> None:
+    rank = _integer(fields.get("rank"))
+    if rank is None and record.is_rank:
+        rank = record.label
+    group = fields.get("group") or ""
+    if rank is None or ((group, rank) not in p.waits and len(p.waits) >= MANY):
+        return
+    known = p.waits.get((group, rank), Waiting(group, rank, p.host))
+    numbers: dict[str, Any] = {
+        name: _integer(fields[name])
+        for name in ("seq", "numel_in", "numel_out", "enqueued", "completed")
+        if fields.get(name)
+    }
+    seq = numbers.get("seq")
+    if seq is not None and known.seq is not None and seq > known.seq:
+        return  # the first tells where it stands
+    operation = fields.get("op") or known.operation
+    p.waits[group, rank] = known._replace(operation=operation, **numbers)
+
+
 _EVENTS: Mapping[str, Callable[[Process, Fields, Record, Sighting], None]] = {
     "communicator": _communicator,
     "topology": _communicator,
@@ -233,4 +255,5 @@ _EVENTS: Mapping[str, Callable[[Process, Fields, Record, Sighting], None]] = {
     "affinity": _affinity,
     "setting": _setting,
     "error-trace": _trace,
+    "collective": _collective,
 }

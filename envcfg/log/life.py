@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
-from itertools import takewhile
 from typing import Any, NamedTuple
 
 from envcfg.log.process import Spot, clip
@@ -21,7 +20,7 @@ _EACH = 4  # lines with one needle that are looked at in a block, the last ones
 _LONGEST = 2048  # bytes of a line that are looked at
 TAIL = 1 << 13  # bytes at the end of a block that nothing else is looked for in
 _EDGE = 1 << 21
-_MOST = 1 << 10  # runs of signs that are kept
+_MOST = 1 << 9  # signs that are kept, the last ones
 # What lies behind an error where the job went on: what a program held back in its buffers
 # and wrote as it died is shorter, and its last steps are fewer.
 _BYTES = 1 << 14
@@ -43,47 +42,32 @@ class Sign(NamedTuple):
     text: str
 
 
-class _Known(NamedTuple):
-    kind: str
-    pattern: str
-    says: str
-
-
 @cache
-def _known() -> Mapping[bytes, list[_Known]]:
+def _known() -> Mapping[bytes, Sequence[Mapping[str, str]]]:
     """Return all signs by their needle."""
     from envcfg.datafile import load_kept
 
-    found: dict[bytes, list[_Known]] = {}
+    found: dict[bytes, list[Mapping[str, str]]] = {}
     for each in load_kept("life", [_FILE])[0]["signs"]:
-        sign = _Known(each["kind"], each["pattern"], each.get("says", ""))
-        found.setdefault(each["needle"].encode(), []).append(sign)
+        found.setdefault(each["needle"].encode(), []).append(each)
     return found
-
-
-@cache
-def _compiled(pattern: str) -> re.Pattern[str]:
-    return re.compile(pattern)
 
 
 def signs_in(block: bytes) -> list[tuple[int, Sign]]:
     """Return the last signs of life in *block*, each with where its line begins."""
     found: dict[int, Sign] = {}
     for needle, known in _known().items():
-        at = len(block) if needle in block else -1
+        start = len(block) if needle in block else 0
         for _ in range(_EACH):
-            at = block.rfind(needle, 0, max(at, 0))
+            at = block.rfind(needle, 0, start)
             if at < 0:
                 break
-            start = block.rfind(b"\n", max(0, at - _LONGEST), at) + 1
-            start = start or max(0, at - _LONGEST)
-            end = block.find(b"\n", at, at + _LONGEST)
-            end = end if end >= 0 else min(len(block), at + _LONGEST)
-            text = _COLOUR.sub("", block[start:end].decode("utf-8", "replace"))
-            sign = next(filter(None, (_read(each, text) for each in known)), None)
-            if sign:
+            first = max(0, at - _LONGEST)
+            start = block.rfind(b"\n", first, at) + 1 or first
+            text = block[start : at + _LONGEST].partition(b"\n")[0]
+            line = _COLOUR.sub("", text.decode("utf-8", "replace"))
+            if sign := next(filter(None, (_read(each, line) for each in known)), None):
                 found[start] = sign
-            at = start
     return sorted(found.items())
 
 
@@ -97,8 +81,13 @@ def is_looked_at(offset: int, end: int, size: int = 0) -> bool:
     return edge or offset >> 20 != (offset + end) >> 20
 
 
-def _read(known: _Known, text: str) -> Sign | None:
-    found = _compiled(known.pattern).search(text)
+@cache
+def _compiled(pattern: str) -> re.Pattern[str]:
+    return re.compile(pattern)
+
+
+def _read(known: Mapping[str, str], text: str) -> Sign | None:
+    found = _compiled(known["pattern"]).search(text)
     if found is None:
         return None
     part: dict[str, Any] = found.groupdict()
@@ -111,23 +100,8 @@ def _read(known: _Known, text: str) -> Sign | None:
         time = at.strftime("%Y-%m-%d %H:%M:%S UTC")
     elif not time and (clock := _CLOCK.search(text)):
         time = clock[0]
-    return Sign(known.kind, known.says, step, part.get("of") or "", time, clip(text))
-
-
-class _Run:
-    """Signs of one kind, one behind the other, with no error in between."""
-
-    def __init__(self, sign: Sign, spot: Spot) -> None:
-        self.kind = sign.kind
-        self.first = self.last = spot
-        self.sign = sign
-        self.steps = {sign.step}
-
-    def goes_on(self, sign: Sign, spot: Spot) -> None:
-        """Take in one more."""
-        self.last, self.sign = spot, sign
-        if len(self.steps) < _STEPS:
-            self.steps.add(sign.step)
+    says, steps = known.get("says", ""), part.get("of") or ""
+    return Sign(known["kind"], says, step, steps, time, clip(text.strip()))
 
 
 class Life:
@@ -135,45 +109,37 @@ class Life:
 
     def __init__(self) -> None:
         """Begin with no sign."""
-        self._runs: list[_Run] = []
-        self._is_cut = True
-
-    def see(self, sign: Sign, spot: Spot) -> None:
-        """Take in a sign."""
-        last = self._runs[-1] if self._runs else None
-        if last and last.kind in ENDS and sign.steps and sign.step == sign.steps:
-            return  # a bar of progress is drawn once more
-        same = last and (last.kind, last.last.source) == (sign.kind, spot.source)
-        if last and same and (not self._is_cut or len(self._runs) > _MOST):
-            last.goes_on(sign, spot)
-        else:
-            self._runs.append(_Run(sign, spot))
-        self._is_cut = False
-
-    def cut(self) -> None:
-        """Take in that an error stands here."""
-        self._is_cut = True
+        self._seen: list[tuple[Spot, Sign]] = []
 
     def __bool__(self) -> bool:
         """Return whether there was any sign."""
-        return bool(self._runs)
+        return bool(self._seen)
+
+    def see(self, sign: Sign, spot: Spot) -> None:
+        """Take in a sign; a bar of progress is drawn once more at the end, and is none."""
+        ended = self._seen and self._seen[-1][1].kind in ENDS
+        if ended and sign.steps and sign.step == sign.steps:
+            return
+        if len(self._seen) >= _MOST:
+            del self._seen[0]
+        self._seen.append((spot, sign))
 
     def has_end_behind(self, spot: Spot) -> bool:
         """Return whether the program says behind *spot* that it is done."""
-        return any(run.kind in ENDS for run in self._behind(spot))
+        return any(sign.kind in ENDS for _, sign in self._behind(spot))
 
-    def goes_on_behind(self, spot: Spot, *, least: int = _STEPS) -> bool:
+    def goes_on_behind(self, spot: Spot) -> bool:
         """Return whether there are steps behind *spot* that no buffer held back."""
-        runs = [run for run in self._behind(spot) if run.kind != "checkpoint"]
-        steps = set().union(*(run.steps for run in runs))
-        if least == 1:  # or in another file
-            others = (run.last.source != spot.source for run in self._runs)
-            return bool(steps) or any(others)
-        far = any(
-            run.last.block - spot.block + _LINE * (run.last.line - spot.line) > _BYTES
-            for run in runs
-        )
-        return far and len(steps) >= least
+        later = [each for each in self._behind(spot) if each[1].kind != "checkpoint"]
+        if len({sign.step for _, sign in later}) < _STEPS:
+            return False
+        last = later[-1][0]
+        return last.block - spot.block + _LINE * (last.line - spot.line) > _BYTES
+
+    def is_seen_after(self, spot: Spot) -> bool:
+        """Return whether there is any sign behind *spot*, or in another file."""
+        others = (at.source != spot.source for at, _ in self._seen)
+        return bool(self._behind(spot)) or any(others)
 
     def has_ended_before(self, spot: Spot | None, *kinds: str) -> bool:
         """Return whether the program had come to its end, by one of *kinds*, at *spot*.
@@ -181,31 +147,28 @@ class Life:
         Of a place in another file nobody knows whether it is behind; the end counts. It
         counts where steps came before it: that of another job has none in this log.
         """
-        runs = [run for run in self._runs if run.kind != "checkpoint"]
-        if spot and any(run.last.source == spot.source for run in runs):
-            runs = [run for run in runs if run.last < spot]
-        ending = list(takewhile(lambda run: run.kind in ENDS, reversed(runs)))
-        began = len(ending) < len(runs)
-        return began and any(run.kind in kinds for run in ending)
+        seen = [each for each in self._seen if each[1].kind != "checkpoint"]
+        if spot and any(at.source == spot.source for at, _ in seen):
+            seen = [each for each in seen if each[0] < spot]
+        last = max(
+            (n for n, (_, e) in enumerate(seen, 1) if e.kind == "step"), default=0
+        )
+        return last > 0 and any(sign.kind in kinds for _, sign in seen[last:])
 
-    def _behind(self, spot: Spot) -> Iterator[_Run]:
-        for run in self._runs:
-            if run.last.source == spot.source and run.last > spot:
-                yield run
+    def _behind(self, spot: Spot) -> list[tuple[Spot, Sign]]:
+        return [e for e in self._seen if e[0].source == spot.source and e[0] > spot]
 
     @property
     def progress(self) -> Progress | None:
         """How far the job came; None where nothing shows it."""
-        if not self._runs:
+        if not self._seen:
             return None
-        last = {run.kind: run.sign for run in self._runs}
-        step, kept = last.get("step"), last.get("checkpoint")
-        is_over = self._runs[-1].kind in ENDS
-        end = next((run.sign for run in self._runs[::-1] if run.kind in ENDS), None)
+        last = {sign.kind: sign for _, sign in self._seen}
+        step, kept, end = last.get("step"), last.get("checkpoint"), self._seen[-1][1]
         return Progress(
             step=step.step if step else None,
-            steps=step.steps or None if step else None,
+            steps=(step and step.steps) or None,
             time=(step and step.time) or None,
-            checkpoint=(kept.step or kept.text.strip()) if kept else None,
-            ended=end.says if end and is_over else None,
+            checkpoint=(kept.step or kept.text) if kept else None,
+            ended=(last.get("success") or end).says if end.kind in ENDS else None,
         )

@@ -77,6 +77,9 @@ def _alike(world: World) -> Iterator[Found]:
 def _incomplete(world: World) -> Iterator[Found]:
     held = [world_communicators(each.process, world.size) for each in world.entities]
     finished = any(comm.is_up for comms in held for comm in comms)
+    began = [comms for comms in held if any(comm.only_began for comm in comms)]
+    # All meet at the end: where lines are torn, what few lack stands in them.
+    torn = finished and 0 < len(began) <= world.torn
     for entity, comms in zip(world.entities, held, strict=True):
         if finished and entity.rank is not None and not comms:
             # Its rank is known by a label or a table only.
@@ -87,7 +90,7 @@ def _incomplete(world: World) -> Iterator[Found]:
             if whole and entity.rank not in (None, comm.rank):
                 continue
             # All ranks meet at the end: one that finished speaks for all of a small one.
-            done = not whole and (comm.comm_id, comm.nranks) in world.finished
+            done = (not whole or torn) and (comm.comm_id, comm.nranks) in world.finished
             if comm.only_began and not done:
                 detail = _stage(entity.process) if whole else _SMALLER
                 yield entity, Symptom("init-incomplete", "inconclusive", detail)

@@ -59,6 +59,14 @@ def interface_fault(name: str, *, multi: bool | None, first: bool = True) -> str
     return str(known["meaning"])
 
 
+def fitted(advice: str | None, known: Set[str]) -> str | None:
+    """Return *advice* in the words that fit a job of which *known* is known."""
+    for each in _names()["advice"] if advice else ():
+        if each["if"] in known:
+            advice = (advice or "").replace(each["text"], each["fits"])
+    return advice
+
+
 def longest_end(name: str, known: Set[str]) -> str:
     """Return the longest of *known* that *name* ends with; else nothing."""
     return next((name[at:] for at in range(len(name)) if name[at:] in known), "")

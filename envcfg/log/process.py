@@ -4,6 +4,8 @@ from functools import lru_cache
 from sys import intern
 from typing import NamedTuple, TypeVar
 
+from envcfg.log.verdict import Waiting
+
 T = TypeVar("T")
 
 # What is kept of all processes together at most, so that a log that is made up does not
@@ -159,7 +161,7 @@ class Process:
             "ways edges communicators rows providers ports loaded package "
             "reason requested interfaces versions dialects ring_gdr nic_gdr "
             "rings trees masks settings seen sources traces warned raised steps "
-            "room"
+            "room waits"
         ).split()
     )
 
@@ -200,6 +202,7 @@ class Process:
         self.warned: dict[int | None, Raised] = {}
         self.raised: dict[int | None, Raised] = {}
         self.steps: frozenset[int | None] = frozenset()
+        self.waits: dict[tuple[str, int], Waiting] = {}
 
     @property
     def key(self) -> tuple[str, int | None]:
@@ -230,9 +233,12 @@ class Process:
 
     def trace(self, device: int | None, file: str, code: str) -> None:
         """Take in that an error went up through a *file* of NCCL's source."""
-        self.traces = with_one(self.traces, (file, code))
-        if warning := self.warned.get(device):
+        warning = self.warned.get(device)
+        if warning:
             self.raised.setdefault(device, warning).files.add(file)
+        # What is harmless goes up through files, too, and the process does without it.
+        if not (warning and warning.harmless) or file in GAVE_UP:
+            self.traces = with_one(self.traces, (file, code))
 
     def go_on(self, device: int | None) -> None:
         """Take in that it does something new, whatever it warned of before.
@@ -247,6 +253,15 @@ class Process:
                 key for key in known if key == device or key not in self.steps
             ]:
                 del known[other]
+
+    def take_in(self, part: "Process") -> None:
+        """Take in what lines taught of *part*, whose name is a piece of this one's."""
+        self.networks = {**part.networks, **self.networks}
+        self.channels = {**part.channels, **self.channels}
+        self.providers = {**part.providers, **self.providers}
+        self.seen = {**part.seen, **self.seen}
+        self.sources |= part.sources
+        self.records += part.records
 
     def keep(self, key: str, sighting: Sighting) -> None:
         """Keep the first sighting of *key*."""

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from envcfg.log.job import Job
-from envcfg.log.names import network_kind
+from envcfg.log.names import fitted, network_kind
 from envcfg.log.process import GAVE_UP, Process, Raised
 from envcfg.log.rank import Symptom
 from envcfg.log.rulebook import Rule
@@ -35,6 +35,12 @@ class Reasons:
         for rule in rules.values():
             for name in rule.explains if rule.when else ():
                 self._by_name.setdefault(name, []).append(rule)
+        # Libraries that the log names, and whether NCCL writes INFO: advice depends on it.
+        self._known = {
+            name for p in everyone for name, seen in p.versions.items() if seen
+        }
+        self._known |= {name for p in everyone for name, _ in p.dialects}
+        self._known |= {"info" for p in everyone if p.informed}
         self._hosts: dict[str, set[str]] = {}
         for process in everyone:
             for event in process.seen:
@@ -57,11 +63,12 @@ class Reasons:
 
     def words(self, name: str, processes: Iterable[Process]) -> Rule:
         """Return the rule *name*, or that with better words for most *processes*."""
-        if name not in self._by_name:
-            return self._rules[name]
-        better = (self._reason(name, each, own=False) for each in processes)
-        usual = Counter(rule.id for rule in better if rule).most_common(1)
-        return self._rules[usual[0][0]] if usual else self._rules[name]
+        if name in self._by_name:
+            better = (self._reason(name, each, own=False) for each in processes)
+            usual = Counter(rule.id for rule in better if rule).most_common(1)
+            name = usual[0][0] if usual else name
+        rule = self._rules[name]
+        return rule._replace(fix=fitted(rule.fix, self._known))
 
     def explain(self, name: str, processes: Sequence[Process]) -> bool:
         """Return whether other findings are the reason for *name* in all *processes*."""

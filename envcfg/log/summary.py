@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from envcfg.findings import Finding
 from envcfg.log import checks
@@ -13,9 +12,6 @@ from envcfg.log.names import network_group, provider_family
 from envcfg.log.numbers import (
     count_of,
     first_of,
-    named,
-    number_ranges,
-    ranks_of,
     said_of,
 )
 from envcfg.log.process import Process
@@ -29,18 +25,10 @@ from envcfg.log.verdict import (
     RankReport,
     Share,
     Transport,
-    Unknown,
 )
 from envcfg.log.world import World
 
 _TRANSPORTS = 1 << 16  # pairs of ranks that a report holds; more are no picture
-# Kinds of the room of a job. Pairs of ranks are none: they are for the report's picture.
-_KEPT = {
-    "process": "processes",
-    "line": "notable lines",
-    "channel": "channels",
-    "communicator": "communicators",
-}
 
 
 def job_report(job: Job, world: World, reports: Sequence[RankReport]) -> JobReport:
@@ -125,85 +113,6 @@ def transports_of(world: World) -> tuple[Transport, ...]:
     return tuple(ordered[:_TRANSPORTS])
 
 
-def unknowns_of(
-    job: Job,
-    world: World,
-    symptoms: Sequence[tuple[Entity | None, Symptom]],
-    rules: Mapping[str, Rule],
-) -> tuple[Unknown, ...]:
-    """Return what the log does not show, the most important first."""
-    found = [
-        *_gaps(job, world),
-        *_doubts([(e, each) for e, each in symptoms if each.verdict == "inconclusive"]),
-    ]
-    return tuple(Unknown(what, rules[name].fix or "") for name, what in found)
-
-
-def _gaps(job: Job, world: World) -> Iterator[tuple[str, str]]:
-    people = job.everyone
-    if not job.records and not any(p.seen for p in people):
-        what = "the log holds no line of NCCL or RCCL"
-        said = []
-        for name, kind in job.kinds.items():
-            called = "standard input" if name == "-" else os.path.basename(name)
-            said.append(f"{called} is {kind}")
-        yield "no-nccl-lines", f"{what}: {', '.join(said[:3])}" if said else what
-        return
-    if not any(p.informed or p.networks for p in people):
-        yield "no-info-lines", "NCCL wrote warnings only, no INFO line"
-    if job.deduplicated:
-        lines = count_of(job.deduplicated, "line")
-        yield "deduplicated", f"Ray left out {lines} that other workers wrote too"
-    if job.cut:
-        lines = count_of(job.cut, "line")
-        yield "line-cut", f"the end of {lines} that is longer than can be looked at"
-    if beyond := [each for each in _KEPT if each in job.room.refused]:
-        kinds = " and ".join(_KEPT[each] for each in beyond)
-        yield "room-spent", f"the log has more {kinds} than check-log keeps"
-    yield from _absent(world)
-
-
-def _absent(world: World) -> Iterator[tuple[str, str]]:
-    """Yield which ranks, of the world or of other communicators, are not in the log."""
-    total = max((*world.seen[-1:], *world.missing[-1:]), default=-1) + 1
-    if world.size is None:
-        yield "world-unknown", "how many ranks the job has"
-    if world.missing:
-        many = count_of(len(world.missing), "rank")
-        which = number_ranges(world.missing)
-        what = f"{many} of {total} not in the log ({which})"
-        if world.attempts > 1:
-            parts = "attempts" if world.islands == 1 else "communicators of that size"
-            what = (
-                f"{many} of {total} not in each of {world.attempts} {parts} ({which})"
-            )
-        yield "ranks-missing", what
-    absent = Counter(group.nranks for group in world.partial)
-    for nranks, count in sorted(absent.items()):
-        groups = "a communicator" if count == 1 else f"{count} communicators"
-        yield "ranks-missing", f"ranks of {groups} of {nranks} are not in the log"
-
-
-def _doubts(
-    symptoms: Sequence[tuple[Entity | None, Symptom]],
-) -> Iterator[tuple[str, str]]:
-    grouped: dict[tuple[str, str], list[Entity | None]] = {}
-    for entity, symptom in symptoms:
-        grouped.setdefault((symptom.rule, symptom.detail), []).append(entity)
-    for (name, detail), entities in grouped.items():
-        people = [entity for entity in entities if entity]
-        yield name, f"{who(people)} {said_of(named(e.rank for e in people), detail)}"
-
-
-def who(entities: Sequence[Entity]) -> str:
-    """Name the ranks, or the processes where ranks are unknown."""
-    if ranks := {e.rank for e in entities if e.rank is not None}:
-        return ranks_of(ranks)
-    if len(entities) == 1:
-        return entities[0].subject
-    return count_of(len(entities), "process", "processes") if entities else "NCCL"
-
-
 def summarize(
     report: LogReport,
     world: World,
@@ -225,7 +134,16 @@ def summarize(
             return f"degraded: {_said(finding)}"
         return f"degraded: {_bad(report, world, bad, rules)}"
     if report.unknowns:
-        return f"inconclusive: {report.unknowns[0].what}"
+        what = report.unknowns[0].what
+        if known := _known(report, world):
+            return f"inconclusive: not proven: {known}; {what}"
+        progress = report.job.progress
+        ended = (
+            f"the program ended well ({progress.ended}); "
+            if progress and progress.ended
+            else ""
+        )
+        return f"inconclusive: {ended}{what}"
     return "inconclusive: the log does not show which network the job used"
 
 
@@ -245,16 +163,34 @@ def _said(finding: Finding) -> str:
 
 
 def _good(report: LogReport, world: World) -> str:
-    job = report.job
     many = f"all {len(world.seen)} ranks"
-    nodes = f" on {count_of(job.node_count, 'node')}" if job.node_count else ""
-    over = f" over {job.provider}" if job.provider else ""
+    nodes = report.job.node_count
     gdr = {
         "yes": ", with GPU RDMA",
         "no": ", without GPU RDMA",
         "partial": ", with GPU RDMA on some channels",
-    }.get(job.gdr, "; whether with GPU RDMA is not shown")
-    return f"{many}{nodes} use {job.network}{over}{gdr}"
+    }.get(report.job.gdr, "; whether with GPU RDMA is not shown")
+    return f"{many}{_used(report.job, nodes, 'use')}{gdr}"
+
+
+def _used(job: JobReport, nodes: int | None, verb: str) -> str:
+    on = f" on {count_of(nodes, 'node')}" if nodes else ""
+    return f"{on} {verb} {job.network}{f' over {job.provider}' if job.provider else ''}"
+
+
+def _known(report: LogReport, world: World) -> str:
+    """Say what all ranks in the log use where none of them is in doubt, else nothing."""
+    job = report.job
+    unclear = world.alike or world.blurred or world.islands > 1 or world.multi is False
+    if unclear or not job.network or "mixed" in (job.network, job.provider):
+        return ""
+    if any(each.network is None for each in report.ranks):
+        return ""
+    seen = len({each.rank for each in report.ranks}) or len(world.entities)
+    noun = ("rank", "ranks") if report.ranks else ("process", "processes")
+    gdr = {"yes": " with GPU RDMA", "no": " without GPU RDMA"}.get(job.gdr, "")
+    many = f"{'all' if seen > 1 else 'the'} {count_of(seen, *noun)} seen"
+    return f"{many}{_used(job, len(job.nodes), said_of(seen, 'use'))}{gdr}"
 
 
 def _bad(

@@ -149,6 +149,32 @@ class Unknown(NamedTuple):
     remedy: str
 
 
+class Waiting(NamedTuple):
+    """A collective that a rank gave up, as PyTorch's watchdog says.
+
+    Attributes:
+        group: name of the process group; empty for that of all ranks.
+        rank: number in the world where the line has it, else in the group.
+        host: node; empty where the log does not name it.
+        seq: number of the collective in the group.
+        operation: its type (``ALLREDUCE``); empty where unknown.
+        numel_in: elements that the rank gives; None where unknown.
+        numel_out: elements that it gets; None where unknown.
+        enqueued: number of the last collective that it called; None where unknown.
+        completed: number of the last one that ended; None where unknown.
+    """
+
+    group: str
+    rank: int
+    host: str
+    seq: int | None = None
+    operation: str = ""
+    numel_in: int | None = None
+    numel_out: int | None = None
+    enqueued: int | None = None
+    completed: int | None = None
+
+
 class Coverage(NamedTuple):
     """How much was read.
 
@@ -193,6 +219,7 @@ class LogReport(NamedTuple):
         unknowns: what the log does not show.
         coverage: how much was read.
         jobs: all jobs, where several were read and this is the worst; else none.
+        waiting: where ranks wait, by the lines of PyTorch's watchdog.
     """
 
     verdict: Verdict
@@ -205,3 +232,4 @@ class LogReport(NamedTuple):
     unknowns: tuple[Unknown, ...]
     coverage: Coverage
     jobs: tuple[JobRow, ...] = ()
+    waiting: tuple[Waiting, ...] = ()

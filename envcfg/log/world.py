@@ -34,6 +34,7 @@ class World(NamedTuple):
         finished: id and size of communicators that came up on some rank.
         islands: how many communicators of this size are joined only by smaller ones.
         alike: processes that cannot be told apart from others.
+        torn: lines that are pieces of two: what so many ranks lack may stand in them.
         idle: processes that speak as NCCL and hold no rank of any communicator.
     """
 
@@ -52,6 +53,7 @@ class World(NamedTuple):
     islands: int = 1
     alike: tuple[Process, ...] = ()
     idle: tuple[Process, ...] = ()
+    torn: int = 0
 
     @property
     def complete(self) -> bool:
@@ -101,6 +103,7 @@ def world_of(job: Job, expect: Expectations) -> World:
         multi=_multi(processes, nodes, len(hosts), complete=bool(seen) and not missing),
         silent=_silent(processes),
         idle=_idle(others, set(hosts)) if size else (),
+        torn=job.torn,
     )
     return _with_groups(world, groups, attempts)
 

@@ -119,7 +119,7 @@ def test_what_follows_an_end_that_a_program_claims() -> None:
 def test_progress_that_a_dying_program_held_back_excuses_nothing() -> None:
     some = "".join(f"{FRAMEWORKS['nanogpt'].step(n)}\n" for n in range(100))
     assert check(GOOD + LOST + some).verdict == "broken"
-    assert check(GOOD + LOST + some * 9).verdict == "ok"
+    assert check(GOOD + LOST + some * 9).verdict == "inconclusive"
     assert check(GOOD + LOST + RAISED + some * 9).verdict == "broken"
 
 

@@ -88,7 +88,7 @@ ONE_NODE = (
 def test_the_part_that_is_in_doubt_is_named(other: Job, summary: str) -> None:
     good = text(Job(ranks_per_node=4, dialect=NEW))
     report = check(good + again(text(other)))
-    assert report.summary == summary
+    assert report.verdict == "inconclusive"
     assert report.unknowns[0].what == summary.partition(": ")[2]
     assert report.unknowns[0].remedy
     assert report.job.ranks_seen == tuple(range(8))

@@ -31,6 +31,7 @@ EVENTS = {
     "channel": "a b direction network nic gdr nranks",
     "channel-local": "a b transport",
     "communicator": "comm rank nranks dev comm_id phase",
+    "collective": "group rank seq op numel_in numel_out enqueued completed",
     "deduplicated": "count",
     "error-trace": "file code where",
     "gdr-device": "network state nic reason",

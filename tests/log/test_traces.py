@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from jobs import Job, text
+from test_lagging import waits
 
 from envcfg.cli import main
 from envcfg.log.sidecars import kinds_of
@@ -323,3 +324,34 @@ def test_an_answer_within_a_log_is_read_line_by_line(
     (folder / "mixed").write_text(text(Job()) + answers.BEHIND)
     _, answer, rules = judged(capsys, folder / "mixed")
     assert (answer["verdict"], rules) == ("ok", {"ras-text-behind": "note"})
+
+
+def test_a_dump_that_names_who_is_missing_goes_before_the_watchdogs_lines(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    log = tmp_path / "slurm-7.out"
+    log.write_text("".join(waits(rank, seq=4) for rank in (0, 1, 3)), "utf-8")
+    alone = judged(capsys, log)[1]
+    assert str(alone["summary"]).startswith("broken: rank 2 says nothing, and 3 ranks")
+    _, answer, rules = judged(capsys, log, *sorted((DUMPS / "lag").glob("nccl_*")))
+    assert str(answer["summary"]).startswith(
+        "broken: rank 2: has not called number 4 of default_pg"
+    )
+    assert {"flight-behind", "lag-silent"} <= set(rules)
+    findings: list[dict[str, object]] = answer["findings"]  # type: ignore[assignment]
+    assert findings[0]["rule"] == "flight-behind"
+    assert [row["rank"] for row in answer["waiting"]] == [0, 1, 3]  # type: ignore[attr-defined]
+
+
+def test_a_dump_does_not_go_before_what_failed_first(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    log = tmp_path / "slurm-7.out"
+    lost = (
+        "nid001001:4711:4999 [0] transport/net_ib.cc:1309 NCCL WARN NET/IB : Got completion "
+        "from peer 10.0.0.2<40001> with status=12 opcode=0 len=0 vendor err 129\n"
+    )
+    log.write_text(lost + "".join(waits(rank, seq=4) for rank in (0, 1, 3)), "utf-8")
+    alone = judged(capsys, log)[1]
+    answer = judged(capsys, log, *sorted((DUMPS / "lag").glob("nccl_*")))[1]
+    assert answer["summary"] == alone["summary"]

@@ -42,7 +42,7 @@ ALL = frozenset(range(16))
         (
             {"missing": frozenset({3, 5})},
             "inconclusive",
-            "2 ranks of 16 not in the log (3,5)",
+            "2 ranks of 16 are not in the log (3,5)",
         ),
         ({"stopped": ALL}, "inconclusive", "inconclusive: "),
         ({"debug": "WARN"}, "inconclusive", "inconclusive: NCCL wrote warnings only"),
