@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sys import intern
 
+from envcfg.log.endings import ENDS, Endings
 from envcfg.log.learning import learn
 from envcfg.log.names import longest_end, network_kind
 from envcfg.log.prefix import Record
@@ -52,6 +53,7 @@ class Job:
         self.room = Room()
         self._beyond = Process("", None, self.room)  # all that there is no room for
         self.unknown: dict[str, tuple[int, Sighting]] = {}
+        self.endings = Endings(rulebook)
         self._hosts: set[str] = set()
         self._by_label: dict[int, Process] = {}
 
@@ -106,6 +108,10 @@ class Job:
         rule = match.rule
         if rule.severity:
             self._occurrence(rule, process, sighting, record.time)
+        if rule.ends or rule.event in ENDS:
+            self.endings.fold(match, record, sighting)
+        if rule.event in ENDS:
+            return
         if rule.versions:
             for each in rule.versions.items():
                 process.dialects = with_one(process.dialects, each)

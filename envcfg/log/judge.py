@@ -6,14 +6,23 @@ from typing import NamedTuple
 from envcfg.findings import Finding
 from envcfg.log import checks
 from envcfg.log.batches import PART, parts_of, with_part
+from envcfg.log.cause import first_end
 from envcfg.log.expectations import Expectations
-from envcfg.log.found import Locate, ends, findings_of
+from envcfg.log.found import Locate, findings_of
 from envcfg.log.job import Job
 from envcfg.log.membership import member_symptoms
 from envcfg.log.numbers import said_of
+from envcfg.log.outcome import chained, leads, of_network, with_cause
 from envcfg.log.rank import Symptom, judge_rank
 from envcfg.log.reasons import Reasons
-from envcfg.log.summary import ending, job_report, summarize, transports_of, unknowns_of
+from envcfg.log.summary import (
+    NO_LINES,
+    ending,
+    job_report,
+    summarize,
+    transports_of,
+    unknowns_of,
+)
 from envcfg.log.traffic import Entity, is_one_way
 from envcfg.log.verdict import (
     EFFECT,
@@ -86,9 +95,16 @@ def _judge_whole(
     rules = job.rulebook.rules
     findings = findings_of(job, world, symptoms, reasons, expect, locate)
     unknowns = unknowns_of(job, world, symptoms, rules)
+    first = first_end(job, world)
+    if first and leads(first, job):
+        findings = chained(findings, first, job, locate)
+        # Of a job without a line of NCCL, what it died of is the answer.
+        unknowns = tuple(e for e in unknowns if e.remedy != rules[NO_LINES].fix)
+    else:
+        first = None
     overview = job_report(job, world, reports)
-    of_network = [each for each in findings if not ends(rules, each)]
-    network = _job_verdict(of_network, reports, unknowns, overview)
+    alone = of_network(findings, rules, first)
+    network = _job_verdict(alone, reports, unknowns, overview)
     report = LogReport(
         verdict=_job_verdict(findings, reports, unknowns, overview),
         network_verdict=network,
@@ -105,10 +121,17 @@ def _judge_whole(
             sum(count for count, _ in job.unknown.values()),
         ),
     )
-    alone = report._replace(verdict=network, findings=tuple(of_network))
-    said = summarize(alone, world, symptoms, rules)
-    if report.verdict != network:
+    said = summarize(
+        report._replace(verdict=network, findings=tuple(alone)), world, symptoms, rules
+    )
+    if first:
+        parts = [f"broken: {first.words}", first.others]
+        parts += [f"network {said}"] if job.records else []
+        said = "; ".join(filter(None, parts))
+    elif report.verdict != network:
         said = f"{report.verdict}: {ending(findings, rules)}; network {said}"
+    if report.verdict == "broken":
+        report = with_cause(report, rules, first)
     return report._replace(summary=said), world
 
 

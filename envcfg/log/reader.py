@@ -97,6 +97,8 @@ class Reader:
                 split = split or _split(text)
                 behind = split[text.count(b"\n", 0, start) + 1 :]
                 self._join(_Begun(record, words, here), behind, spot, len(text))
+        # Lines that are certain are not those of programs.
+        self.jobs[0].endings.take(text, spot)
         for job in self.jobs:
             job.cut = self._scanner.cut
         if looked and lines is not None:

@@ -18,8 +18,10 @@ from envcfg.findings import Severity
 FOLDER = os.path.join(os.path.dirname(__file__), "rules")
 KEYS = (
     "id needle where pattern event anywhere explains when severity ends benign consequence "
-    "unless versions says meaning fix source samples counter"
+    "unless versions says meaning fix next source samples counter"
 ).split()
+
+RAISED = "exception"  # the event of a line that counts at the end of a traceback alone
 
 
 class Rule(NamedTuple):
@@ -41,9 +43,12 @@ class Rule(NamedTuple):
         consequence: it follows from another error, which is the one to mend.
         unless: ids of others; where one of them was said, it is a note and ended nothing.
         versions: library to the range of versions that print it (``2.22-2.25``).
-        says: of one that explains another: what it says of ranks, as of several.
+        says: of one that explains another: what it says of ranks, as of several; of an end:
+            what happened to the process, with what the pattern captured.
         meaning: why, in a sentence.
         fix: what to do.
+        next: the step after the job ended by it: ``fix first``, ``restart``, ``restart
+            without`` its nodes, or ``wait``; else ``restart``.
         source: who says so, with version or date.
         samples: whole lines that match this rule and no other.
         counter: whole lines that this rule does not match.
@@ -68,6 +73,7 @@ class Rule(NamedTuple):
     says: str = ""
     meaning: str = ""
     fix: str | None = None
+    next: str = ""
     source: str = ""
     samples: tuple[str, ...] = ()
     counter: tuple[str, ...] = ()
@@ -110,18 +116,24 @@ class Rulebook:
         ]
         self._compiled: dict[str, re.Pattern[str]] = {}
 
-    def match(self, message: str, where: str = "") -> Match | None:
+    def match(
+        self, message: str, where: str = "", *, raised: bool = False
+    ) -> Match | None:
         """Return the first rule that *message* matches, or None.
 
         Args:
             message: without what stands in front of it.
             where: the place in the source that stands there.
+            raised: it ends a traceback, and is not only quoted.
         """
         if message.startswith("Channel "):  # nine in ten lines of a large debug log
             for rule in self._channels:
                 if found := self._pattern(rule).search(message):
                     return Match(rule, found.groupdict(), found.start())
-        return next(self.matches(message, where), None)
+        for match in self.matches(message, where):
+            if raised or match.rule.event != RAISED:
+                return match
+        return None
 
     def matches(self, message: str, where: str = "") -> Iterator[Match]:
         """Yield every rule that *message* matches, in the order of its needles."""
