@@ -36,7 +36,7 @@ def recall(folder: str, name: str, key: object) -> Any:  # noqa: ANN401  # what 
     """
     import json
 
-    from envcfg.digest import sha256_of
+    from envcfg.provenance import sha256_of
 
     try:
         path = os.path.join(folder, f"{name}.json")
@@ -61,7 +61,7 @@ def keep(folder: str, name: str, key: object, value: object) -> None:
     import json
 
     from envcfg.atomic_write import put_private
-    from envcfg.digest import sha256_of
+    from envcfg.provenance import sha256_of
 
     text = json.dumps(value).encode("ascii")
     data = _head(key, sha256_of(text)) + b"\n" + text

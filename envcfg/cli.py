@@ -12,11 +12,11 @@ import os
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from importlib import import_module
 from typing import Any
 
 from envcfg import __version__
 from envcfg.characters import one_line
+from envcfg.commands import NAMES, ROLES, load
 from envcfg.errors import (
     EXIT_BUG,
     EXIT_CANNOT,
@@ -39,34 +39,6 @@ examples:
 exit codes: 0 ok, 1 findings, 2 wrong usage or configuration, 3 inconclusive,
             4 cannot read, write or run something, 70 a bug, 130 interrupted
 """
-
-
-# What runs each command; a module is imported when its command is chosen.
-COMMANDS = {
-    "wrap": "envcfg.commands.wrap",
-    "job": "envcfg.commands.job",
-    "sbatch": "envcfg.commands.job",
-    "qsub": "envcfg.commands.job",
-    "lint": "envcfg.commands.lint",
-    "check-log": "envcfg.commands.check_log",
-    "environment": "envcfg.commands.environment",
-    "explain": "envcfg.commands.explain",
-    "monitor": "envcfg.commands.monitor",
-    "hang": "envcfg.commands.hang",
-    "inspect": "envcfg.commands.inspect",
-    "preflight": "envcfg.commands.preflight",
-    "profiles": "envcfg.commands.profiles",
-    "completion": "envcfg.commands.completion",
-}
-# What they are for, as the help lists them.
-ROLES = {
-    "before the job": (
-        *("profiles", "inspect", "wrap", "job", "sbatch", "qsub", "lint"),
-        "completion",
-    ),
-    "in the job": ("preflight", "monitor", "hang"),
-    "after the job": ("check-log", "environment", "explain"),
-}
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -134,9 +106,8 @@ def build_parser(only: str | None = None) -> Parser:
     commands = parser.add_subparsers(
         dest="command_name", metavar="COMMAND", prog="envcfg", parser_class=Parser
     )
-    wanted = COMMANDS if only is None else {only}
-    for module in dict.fromkeys(COMMANDS[name] for name in COMMANDS if name in wanted):
-        import_module(module).add_parser(commands)
+    for name in NAMES if only is None else {only} & {*NAMES}:
+        load(name).add_to(commands, name)
     if only is None:
         parser.roles = ROLES
     return parser
@@ -146,7 +117,7 @@ def _dispatch(words: list[str]) -> int:
     head, separated, tail = split_command(words)
     if head[:1] == ["help"]:
         head = [*(word for word in head if word != "help"), "--help"]
-    only = head[0] if head and head[0] in {*COMMANDS, "-V", "--version"} else None
+    only = head[0] if head and head[0] in {*NAMES, "-V", "--version"} else None
     try:
         options = build_parser(only).parse_args(head)
     except ParseError as err:
@@ -163,12 +134,12 @@ def _dispatch(words: list[str]) -> int:
         msg = "no command given"
         raise UsageError(msg, hint="envcfg wrap --help")
     Wanted.script = hasattr(options, "wants_script") and options.wants_script(options)
-    command = import_module(COMMANDS[options.command_name])
     options.build_parser = build_parser  # for the command that is about all of them
     if not gc.isenabled():  # see __main__: what is imported by now stays
         gc.freeze()
         gc.enable()
-    code: int = command.run(options, tail if separated else None, ["envcfg", *words])
+    command = load(options.command_name)
+    code = command.run(options, tail if separated else None, ["envcfg", *words])
     if sys.stderr.isatty():
         from envcfg.commands.next import say_next
 
@@ -196,7 +167,7 @@ def split_command(words: Sequence[str]) -> tuple[list[str], bool, list[str]]:
 def _fail(words: Sequence[str], lines: Sequence[str], exit_code: int) -> int:
     """Say what failed; where a script was asked for, print one that fails."""
     if Wanted.script is None:
-        Wanted.script = may_want_script(words, COMMANDS)
+        Wanted.script = may_want_script(words, NAMES)
     with suppress(
         OSError, ValueError
     ):  # a caller's stderr may keep what was said before

@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from envcfg.digest import sha256_of
+# Without OpenSSL, which takes longer to load than a script takes to make.
+try:  # CPython 3.12 and later
+    from _sha2 import sha256
+except ImportError:
+    try:  # CPython before
+        from _sha256 import sha256
+    except ImportError:  # any other Python
+        from hashlib import sha256
 
 # The first line of each kind, and the second, with the hash of all that follows.
 _KINDS = {
@@ -40,3 +47,8 @@ def is_untouched(data: bytes) -> bool:
         (first.encode() or head, form.format(digest).encode()) == (head, mark)
         for first, form in _KINDS.values()
     )
+
+
+def sha256_of(data: bytes) -> str:
+    """Return the digest of *data*, hexadecimal."""
+    return str(sha256(data).hexdigest())

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 from envcfg.launch.plan import Plan, Planned, PlannedBundle
 from envcfg.profile.conditions import Condition
-from envcfg.profile.identity import INSIDE
+from envcfg.profile.scope import INSIDE
 from envcfg.profile.words import Word
 
 Environ = Mapping[str, str]

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from envcfg import runtimes
-from envcfg.backends import backends
 from envcfg.bash import modules
+from envcfg.datafile import backends
 from envcfg.launchers import LAUNCHERS
 from envcfg.schedulers import SCHEDULERS
 from envcfg.schedulers.model import JobNames

@@ -14,7 +14,8 @@ from threading import Thread
 
 import pytest
 
-from envcfg.cli import COMMANDS, main
+from envcfg.cli import main
+from envcfg.commands import NAMES
 from support import ROOT, Wrapped, bash, envcfg, lint_shell, process
 
 Wrap = Callable[..., Wrapped]
@@ -416,7 +417,7 @@ def files(wrap: Wrap, tmp_path: Path) -> Path:
 def test_in_a_program_every_command_says_what_its_process_says(
     files: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert set(COMMANDS) <= {words.split()[0] for words in ONE_AFTER_ANOTHER}
+    assert set(NAMES) <= {words.split()[0] for words in ONE_AFTER_ANOTHER}
     for words in ONE_AFTER_ANOTHER:
         (files / "made.sh").unlink(missing_ok=True)
         done = process(*words.split())
@@ -511,7 +512,7 @@ def test_nothing_heavy_is_imported_to_make_a_script() -> None:
 
 def test_the_version_needs_no_command() -> None:
     loaded = after(["--version"], "sys.modules")
-    assert not {name for name in loaded if name.startswith("envcfg.commands")}
+    assert not {name for name in loaded if name.startswith("envcfg.commands.")}
     assert not {"yaml", "envcfg.profile", "envcfg.launch", "envcfg.bash"} & loaded
 
 

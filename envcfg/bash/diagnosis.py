@@ -9,7 +9,7 @@ from envcfg.launch.diagnostics import Diagnostics, is_path
 from envcfg.launch.environment import is_secret
 from envcfg.launch.plan import Plan, Planned, PlannedBundle
 from envcfg.profile.conditions import Condition
-from envcfg.profile.identity import FIXED
+from envcfg.profile.scope import FIXED
 from envcfg.profile.words import Word, format_word, parse_word, references
 
 

@@ -12,9 +12,8 @@ from envcfg import __version__
 from envcfg.bash.choice import chosen_modules
 from envcfg.bash.inside import inside_texts, render_inside
 from envcfg.bash.launch_line import launch_words, wrapped
-from envcfg.bash.modules import render_module
+from envcfg.bash.modules import render_module, title
 from envcfg.bash.needs import render_data, render_functions
-from envcfg.bash.pieces import title
 from envcfg.bash.quoting import quote, quote_always
 from envcfg.launch.plan import Plan
 from envcfg.profile.words import quote_comment

@@ -13,8 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from envcfg.bash.choice import launcher_module
 from envcfg.bash.diagnosis import profiler_lines, rank_data, setup_lines
 from envcfg.bash.modules import has_module, module
-from envcfg.bash.pieces import heredoc
-from envcfg.bash.quoting import quote, quote_always, rename
+from envcfg.bash.quoting import heredoc, quote, quote_always, rename
 from envcfg.bash.settings import agent_lines, folder_lines, setting_lines
 from envcfg.errors import UsageError
 from envcfg.launch.plan import Plan, Planned

@@ -12,9 +12,8 @@ from envcfg.bash.choice import (
     runtime_module,
     shell_of,
 )
-from envcfg.bash.masks import cpu_ranges
 from envcfg.bash.modules import module
-from envcfg.bash.quoting import quote
+from envcfg.bash.quoting import cpu_ranges, quote
 from envcfg.bash.settings import bind_word
 from envcfg.launch.plan import Plan
 from envcfg.starters import STARTERS

@@ -10,10 +10,12 @@ from functools import cache
 from typing import NamedTuple
 
 from envcfg.datafile import is_data, read_text
-from envcfg.digest import sha256_of
+from envcfg.provenance import sha256_of
 from envcfg.starters import STARTERS
 
-_FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "modules")
+_HERE = os.path.dirname(os.path.abspath(__file__))
+_FOLDER = os.path.join(_HERE, "modules")
+_TEMPLATES = os.path.join(_HERE, "templates")
 _HEAD = "# envcfg module "
 _WIDTH = 86
 
@@ -70,3 +72,23 @@ def _path(name: str) -> str:
     # A starter's folder holds the module that is named for it.
     file = f"{name}/{name}" if name in STARTERS else name
     return os.path.join(_FOLDER, f"{file}.sh")
+
+
+def template(name: str) -> str:
+    """Return the text of a template, without its shellcheck line.
+
+    Args:
+        name: path in the folder of templates, without ``.sh``.
+    """
+    text = read_text(os.path.join(_TEMPLATES, f"{name}.sh"))
+    return text.partition("\n")[2].lstrip("\n")  # the first line is for shellcheck
+
+
+def has_template(name: str) -> bool:
+    """Tell whether there is such a template."""
+    return is_data(os.path.join(_TEMPLATES, f"{name}.sh"))
+
+
+def title(text: str) -> str:
+    """Return the comment that begins a section."""
+    return f"# --- {text} ".ljust(_WIDTH, "-")

@@ -8,13 +8,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from envcfg.bash.choice import components, is_by_interface, programs, shell_of
 from envcfg.bash.diagnosis import planned_lines, taken_names
 from envcfg.bash.inside import contract_names
-from envcfg.bash.masks import cpu_ranges, union_of
 from envcfg.bash.modules import module
 from envcfg.bash.quoting import (
+    cpu_ranges,
     needed_names,
     quote,
     quote_always,
     quote_word,
+    union_of,
     with_defaults,
 )
 from envcfg.bash.settings import (

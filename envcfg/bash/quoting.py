@@ -5,8 +5,9 @@ What is written here means the same in bash and in a POSIX shell.
 
 from __future__ import annotations
 
+import re
 import shlex
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 
 from envcfg.errors import UsageError
 from envcfg.profile.words import PLAIN_DEFAULT, Ref, Word, is_plain
@@ -89,3 +90,36 @@ def _reference(ref: Ref, user: str, sure: Collection[str]) -> str:
         return f'"${{{ref.name}}}"'
     # A message without a character that means something inside the quotes.
     return f'"${{{ref.name}?is not set, and {user} refers to it}}"'
+
+
+def heredoc(variable: str, text: str) -> str:
+    """Return bash that sets *variable* to *text*, to be read without any escapes."""
+    mark = "ENVCFG_TEXT"
+    lines = set(text.splitlines())
+    while mark in lines:  # a value may hold any line, this one too
+        mark += "_"
+    return (
+        f"IFS= builtin read -r -d '' {variable} <<'{mark}' "
+        "|| builtin : # until the text ends\n"
+        f"{text.rstrip()}\n{mark}\n"
+    )
+
+
+def cpu_ranges(mask: str) -> str:
+    """Return the CPUs of a mask as a list of ranges: ``8-15,40-47``."""
+    bits = f"{int(mask, 16):b}"[::-1]
+    return ",".join(
+        f"{match.start()}-{match.end() - 1}" for match in re.finditer("1+", bits)
+    )
+
+
+def union_of(masks: Sequence[str]) -> str:
+    """Return all masks together, in groups of 32 bits, as /proc/self/status writes them."""
+    union = 0
+    for mask in masks:
+        union |= int(mask, 16)
+    groups = []
+    while union:
+        groups.append(f"{union & 0xFFFFFFFF:08x}")
+        union >>= 32
+    return ",".join(reversed(groups))

@@ -15,8 +15,8 @@ from envcfg.launch.plan import (
     PlannedMount,
 )
 from envcfg.profile.conditions import Condition
-from envcfg.profile.identity import NODE, RANK
-from envcfg.profile.reason import Reason
+from envcfg.profile.facts import Reason
+from envcfg.profile.scope import NODE, RANK
 from envcfg.profile.words import parse_word, quote_comment, references
 
 _WIDTH = 92
@@ -38,34 +38,26 @@ def setting_lines(settings: Sequence[Planned], margin: str, verb: str) -> str:
 
 def mount_lines(mounts: Sequence[PlannedMount], margin: str) -> str:
     """Return the calls that mount: source and, where it differs, the runtime's text."""
-    lines = []
+    text = ""
     for mount in mounts:
-        if mount.bind.refers:
-            call = _bind_of_variables(mount)
-            lines.append(reason_lines(mount.reason, margin))
-            lines.append(_guarded([(mount.tests, call)], margin))
-            continue
-        words = ["envcfg_bind"]
-        if mount.if_exists is not None:
-            words = ["envcfg_bind_if", quote(mount.if_exists)]
-        words.append(quote(mount.bind.source))
-        if mount.text != mount.bind.source:
-            words.append(quote(mount.text))
-        lines.append(reason_lines(mount.reason, margin))
-        lines.append(_guarded([(mount.tests, f"{' '.join(words)}\n")], margin))
-    return "".join(lines)
-
-
-def _bind_of_variables(mount: PlannedMount) -> str:
-    """Return the call that mounts what variables of the job tell."""
-    word = parse_word(mount.bind.source)
-    needed = " ".join(needed_names(word))
-    words = ["envcfg_bind_of", quote(str(mount.bind)), quote(needed)]
-    words += [quote_word(with_defaults(word), "a bind"), quote(mount.text)]
-    if mount.if_exists is not None:
-        own = mount.if_exists == mount.bind.source
-        words.append("own" if own else quote(mount.if_exists))
-    return f"{' '.join(words)}\n"
+        source = mount.bind.source
+        if mount.bind.refers:  # variables of the job tell it
+            word = parse_word(source)
+            needed = " ".join(needed_names(word))
+            words = ["envcfg_bind_of", quote(str(mount.bind)), quote(needed)]
+            words += [quote_word(with_defaults(word), "a bind"), quote(mount.text)]
+            if mount.if_exists is not None:
+                own = mount.if_exists == source
+                words.append("own" if own else quote(mount.if_exists))
+        else:
+            words = ["envcfg_bind"]
+            if mount.if_exists is not None:
+                words = ["envcfg_bind_if", quote(mount.if_exists)]
+            words.append(quote(source))
+            if mount.text != source:
+                words.append(quote(mount.text))
+        text += _call(mount, " ".join(words), margin)
+    return text
 
 
 def bind_word(mount: PlannedMount) -> str:
@@ -79,35 +71,31 @@ def bind_word(mount: PlannedMount) -> str:
 
 def argument_lines(arguments: Sequence[PlannedArgument], margin: str) -> str:
     """Return the calls that give the runtime its arguments."""
-    lines = []
+    text = ""
     for each in arguments:
         words = ["envcfg_argument", quote(each.word)]
         if each.if_exists is not None:
             words.append(quote(each.if_exists))
-        lines.append(reason_lines(each.reason, margin))
-        lines.append(_guarded([(each.tests, f"{' '.join(words)}\n")], margin))
-    return "".join(lines)
+        text += _call(each, " ".join(words), margin)
+    return text
 
 
 def export_lines(exports: Sequence[PlannedExport], margin: str) -> str:
     """Return the calls that export what hooks of the runtime read."""
-    lines = []
-    for each in exports:
-        lines.append(reason_lines(each.reason, margin))
-        call = f"envcfg_export {each.name} {quote(each.value)}\n"
-        lines.append(_guarded([(each.tests, call)], margin))
-    return "".join(lines)
+    return "".join(
+        _call(each, f"envcfg_export {each.name} {quote(each.value)}", margin)
+        for each in exports
+    )
 
 
 def module_lines(modules: Sequence[PlannedModule], margin: str) -> str:
     """Return the calls that load modules, each with its reason."""
-    lines = []
+    text = ""
     for each in modules:
-        lines.append(reason_lines(each.reason, margin))
         own = " own" if each.is_own else ""
-        call = f"envcfg_module {each.action} {quote(each.name)}{own}\n"
-        lines.append(_guarded([(each.tests, call)], margin))
-    return "".join(lines)
+        call = f"envcfg_module {each.action} {quote(each.name)}{own}"
+        text += _call(each, call, margin)
+    return text
 
 
 def folder_lines(settings: Sequence[Planned], margin: str) -> str:
@@ -122,23 +110,16 @@ def folder_lines(settings: Sequence[Planned], margin: str) -> str:
 
 def option_lines(own: str, options: Sequence[PlannedArgument], margin: str) -> str:
     """Return the lines that add options of the starter *own*, each with its reason."""
-    lines = []
-    for option in options:
-        lines.append(reason_lines(option.reason, margin))
-        call = f"ENVCFG_{own.upper()}+=({quote(option.word)})\n"
-        lines.append(_guarded([(option.tests, call)], margin))
-    return "".join(lines)
+    return "".join(
+        _call(each, f"ENVCFG_{own.upper()}+=({quote(each.word)})", margin)
+        for each in options
+    )
 
 
 def agent_lines(options: Sequence[PlannedArgument]) -> str:
     """Return the lines that put options before an agent's own words, in their order."""
-    lines = []
-    for option in reversed(options):
-        lines.append(reason_lines(option.reason, ""))
-        lines.append(
-            _guarded([(option.tests, f'set -- {quote(option.word)} "$@"\n')], "")
-        )
-    return "".join(lines)
+    words = ((each, quote(each.word)) for each in reversed(options))
+    return "".join(_call(each, f'set -- {word} "$@"', "") for each, word in words)
 
 
 def bundle_lines(bundle: PlannedBundle, margin: str, program: str) -> str:
@@ -164,6 +145,16 @@ def bundle_lines(bundle: PlannedBundle, margin: str, program: str) -> str:
     text = f"{margin}if {tests}{call}; then\n"
     text += "".join(f"{inner}{line}\n" for line in body)
     return f"{reason_lines(bundle.reason, margin)}{text}{margin}fi\n"
+
+
+def _call(
+    entry: PlannedMount | PlannedArgument | PlannedExport | PlannedModule,
+    call: str,
+    margin: str,
+) -> str:
+    """Return the *call* that does what an entry says, with its reason and its tests."""
+    guarded = _guarded([(entry.tests, f"{call}\n")], margin)
+    return f"{reason_lines(entry.reason, margin)}{guarded}"
 
 
 def _test_text(tests: Condition) -> str:

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from envcfg.characters import one_line
+from envcfg.commands import Command, Next
 from envcfg.commands.printing import say, tell
 from envcfg.commands.reports import (
     add_report_options,
@@ -18,7 +19,7 @@ from envcfg.commands.reports import (
     put_reports,
 )
 from envcfg.core.log import check_logs, expected_by, follow_logs
-from envcfg.core.numbers import number_of
+from envcfg.core.option import number_of
 from envcfg.errors import UsageError
 from envcfg.findings import exit_code
 from envcfg.interrupts import raise_signals
@@ -55,16 +56,8 @@ verdicts: ok (0); degraded: works, but slow, and broken: cannot work (1); inconc
 """
 
 
-def add_parser(commands: argparse._SubParsersAction[Any]) -> None:
+def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``check-log``."""
-    parser = commands.add_parser(
-        "check-log",
-        help="say for every rank which network its job really used",
-        description="Say for every rank which network its job really used, and if not the "
-        "right one, why and what to do.",
-        usage="envcfg check-log [options] FILE...",
-        epilog=_EPILOG,
-    )
     parser.add_argument(
         "files",
         metavar="FILE",
@@ -244,3 +237,20 @@ def _act(command: str, report: LogReport, proof: LogReport) -> None:
     if done.returncode:
         said = f"--on-bad: exit code {done.returncode}: {one_line(command)}"
         tell(said, severity="warning")
+
+
+COMMAND = Command(
+    help="say for every rank which network its job really used",
+    usage="envcfg check-log [options] FILE...",
+    epilog=_EPILOG,
+    add_options=add_options,
+    run=run,
+    next={
+        "": Next(
+            "envcfg check-log --html report.html {files} shows it to others",
+            "envcfg explain RULE says more of a finding; its name stands in brackets",
+        )
+    },
+    description="Say for every rank which network its job really used, and if not the "
+    "right one, why and what to do.",
+)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
-from typing import Any
 
 from envcfg.budget import Budget
 from envcfg.characters import one_line
+from envcfg.commands import Command, Next
 from envcfg.commands.formats import check_format, format_option, put_result
 from envcfg.commands.options import add_option
 from envcfg.core.option import Option
@@ -32,16 +32,8 @@ exit codes: 0 all that was planned is there, 1 something is missing (with --stri
 _MOST = 64 << 20  # bytes; Linux gives a program two megabytes of them
 
 
-def add_parser(commands: argparse._SubParsersAction[Any]) -> None:
+def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``environment``."""
-    parser = commands.add_parser(
-        "environment",
-        help="say of each variable of a rank who has set it, and whether it was planned",
-        description="Hold what a rank's environment was, as wrap --report-environment "
-        "wrote it, against the plan: as planned, changed and by whom, missing, beside.",
-        usage="envcfg environment [options] FILE",
-        epilog=_EPILOG,
-    )
     parser.add_argument("file", metavar="FILE", help="the file of one rank")
     add_option(
         parser,
@@ -106,3 +98,15 @@ def _read(name: str) -> bytes:
         raise OutputError(
             msg, hint="name a file that --report-environment wrote"
         ) from err
+
+
+COMMAND = Command(
+    help="say of each variable of a rank who has set it, and whether it was planned",
+    usage="envcfg environment [options] FILE",
+    epilog=_EPILOG,
+    add_options=add_options,
+    run=run,
+    next={"": Next("envcfg explain VARIABLE says what it does, and who sets it")},
+    description="Hold what a rank's environment was, as wrap --report-environment "
+    "wrote it, against the plan: as planned, changed and by whom, missing, beside.",
+)

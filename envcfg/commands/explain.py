@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
-from typing import Any
 
+from envcfg.commands import Command, Next
 from envcfg.commands.printing import say
 from envcfg.errors import UsageError
 
@@ -22,15 +22,8 @@ examples:
 """
 
 
-def add_parser(commands: argparse._SubParsersAction[Any]) -> None:
+def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``explain``."""
-    parser = commands.add_parser(
-        "explain",
-        help="say what a finding or a variable means, and what to do about it",
-        description="Say what a finding or a variable means, and what to do about it.",
-        usage="envcfg explain [RULE|VARIABLE...] [--profile NAME|FILE] [--json]",
-        epilog=_EPILOG,
-    )
     parser.add_argument(
         "names",
         metavar="RULE|VARIABLE",
@@ -66,3 +59,16 @@ def run(
     else:
         put(listing(found.found, found.topics))
     return 0
+
+
+COMMAND = Command(
+    help="say what a finding or a variable means, and what to do about it",
+    usage="envcfg explain [RULE|VARIABLE...] [--profile NAME|FILE] [--json]",
+    epilog=_EPILOG,
+    add_options=add_options,
+    run=run,
+    next={
+        "names": Next("envcfg wrap --set NAME=VALUE sets a variable of a job"),
+        "": Next("envcfg explain RULE says more of one"),
+    },
+)

@@ -6,9 +6,10 @@ import argparse
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from envcfg.characters import one_line
+from envcfg.commands import Command, Next
 from envcfg.commands.formats import check_format, format_option, put_result
 from envcfg.commands.job_target import add_target, find_job, job_name, no_answer
 from envcfg.commands.options import add_option
@@ -16,7 +17,6 @@ from envcfg.core.option import Option
 from envcfg.errors import UsageError
 from envcfg.findings import exit_code
 from envcfg.interrupts import raise_signals
-from envcfg.parser import Formatter
 
 if TYPE_CHECKING:
     from envcfg.hang.records import Evidence, NodeView
@@ -37,18 +37,8 @@ exit codes: 0 it may not hang, 1 somebody holds it up, 2 wrong usage, 3 it canno
 """
 
 
-def add_parser(commands: argparse._SubParsersAction[Any]) -> None:
+def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``hang``."""
-    parser = commands.add_parser(
-        "hang",
-        help="say who holds up a running job that is silent",
-        description="Say who holds up a running job that is silent: what each rank does, "
-        "what NCCL's RAS and PyTorch's Flight Recorder know, which node does not answer.",
-        usage="envcfg hang [options] [JOBID]",
-        epilog=_EPILOG,
-        formatter_class=Formatter,
-        allow_abbrev=False,
-    )
     add_target(parser)
     parser.add_argument(
         "--json", action="store_true", help="all that was seen, as JSON"
@@ -143,3 +133,20 @@ def _with_states(
 
 def _say(text: str) -> None:
     sys.stderr.write(f"envcfg: {one_line(text)}\n")
+
+
+COMMAND = Command(
+    help="say who holds up a running job that is silent",
+    usage="envcfg hang [options] [JOBID]",
+    epilog=_EPILOG,
+    add_options=add_options,
+    run=run,
+    next={
+        "": Next(
+            "envcfg explain RULE says more of a finding; --flight-recorder of envcfg wrap "
+            "has the last collectives kept, for the next time"
+        )
+    },
+    description="Say who holds up a running job that is silent: what each rank does, "
+    "what NCCL's RAS and PyTorch's Flight Recorder know, which node does not answer.",
+)

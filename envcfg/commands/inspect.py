@@ -6,8 +6,8 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
-from typing import Any
 
+from envcfg.commands import Command, Next
 from envcfg.commands.formats import STRICT, check_format, format_option, put_result
 from envcfg.commands.options import add_option
 from envcfg.errors import UsageError
@@ -29,17 +29,8 @@ exit codes: 0 nothing is wrong, 1 the libraries would not load, or the like, 2 w
 """
 
 
-def add_parser(commands: argparse._SubParsersAction[Any]) -> None:
+def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``inspect``."""
-    parser = commands.add_parser(
-        "inspect",
-        help="say what is in an image, and whether its network libraries would load",
-        description="Say what is in an image, with the file that shows it: ROCm or CUDA, "
-        "NCCL or RCCL and which one counts, plug-in, libfabric, Python, frameworks; and "
-        "whether all libraries are there that they need.",
-        usage="envcfg inspect [options] IMAGE | envcfg inspect --host [-o FILE]",
-        epilog=_EPILOG,
-    )
     parser.add_argument(
         "image", metavar="IMAGE", nargs="?", help="file, folder or name"
     )
@@ -96,11 +87,11 @@ def run(
         result = Result({options.image: findings})
         return put_result(result, options.format, strict=options.strict)
     if options.json:
-        from envcfg.report.image.json import inspection_json
+        from envcfg.report.image import inspection_json
 
         sys.stdout.write(inspection_json(*inspected))
     else:
-        from envcfg.report.image.text import fact_words, inspection_lines
+        from envcfg.report.image import fact_words, inspection_lines
         from envcfg.report.styled import put
 
         found = inspected.found
@@ -130,7 +121,7 @@ def _check(options: argparse.Namespace) -> None:
 
 def _put_host(options: argparse.Namespace) -> int:
     from envcfg.image.host import read_host
-    from envcfg.report.image.json import host_json
+    from envcfg.report.image import host_json
     from envcfg.safe_output import Output, check_outputs, write_outputs
 
     name = "-" if options.output is None else options.output
@@ -138,3 +129,24 @@ def _put_host(options: argparse.Namespace) -> int:
     check_outputs([output])
     write_outputs([(output, host_json(read_host()).encode())])
     return 0
+
+
+COMMAND = Command(
+    help="say what is in an image, and whether its network libraries would load",
+    usage="envcfg inspect [options] IMAGE | envcfg inspect --host [-o FILE]",
+    epilog=_EPILOG,
+    add_options=add_options,
+    run=run,
+    next={
+        "host": Next(
+            "envcfg inspect --host-file host.json IMAGE holds an image against this"
+        ),
+        "": Next(
+            "envcfg wrap --container {image} -- python train.py makes a job of it",
+            "envcfg explain RULE says more of a finding",
+        ),
+    },
+    description="Say what is in an image, with the file that shows it: ROCm or CUDA, "
+    "NCCL or RCCL and which one counts, plug-in, libfabric, Python, frameworks; and "
+    "whether all libraries are there that they need.",
+)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import argparse
 import shlex
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Sequence
 
+from envcfg.commands import LOOK, Command, Next
 from envcfg.commands.formats import STRICT, check_format, format_option, put_result
-from envcfg.commands.options import add_options, made_by, read_step
+from envcfg.commands.options import add_table, made_by, read_step
 from envcfg.commands.printing import OUTPUT, check_script, put_script, say, write
 from envcfg.core.option import Option, Table
 from envcfg.core.request_options import REQUEST, ranks_per_node
@@ -51,32 +51,12 @@ _PBS = """\
 """
 
 
-class _Name(NamedTuple):
-    """A name of this command.
-
-    Attributes:
-        help: what the list of commands says of it.
-        letters: of options, as the users of its scheduler know them; None: Slurm's.
-    """
-
-    help: str
-    examples: str
-    letters: Mapping[str, str] | None = None
-
-
-# One command for all schedulers: the profile says which it is. Two more names, by which
-# people look for it.
-NAMES = {
-    "job": _Name(
-        "make a job script: what is asked for, why, what it costs, and the step",
-        f"{_SLURM}\n{_PBS}",
-    ),
-    "sbatch": _Name("the same, with examples for Slurm", _SLURM),
-    "qsub": _Name(
-        "the same, with letters and examples for PBS",
-        _PBS,
-        {"--account": "-A", "--partition": "-q", "--job-name": "-N", "--array": "-J"},
-    ),
+# The letters of options, as the users of PBS know them.
+_LETTERS = {
+    "--account": "-A",
+    "--partition": "-q",
+    "--job-name": "-N",
+    "--array": "-J",
 }
 _EXAMPLE = "envcfg job --container pytorch.sif --time 1:00:00 -- python train.py"
 
@@ -98,33 +78,18 @@ OPTIONS: Table = {
 }
 
 
-def add_parser(commands: argparse._SubParsersAction[Any]) -> None:
-    """Add the options of ``job``, by each of its names."""
-    for name, known in NAMES.items():
-        parser = commands.add_parser(
-            name,
-            help=known.help,
-            description="Make a job script: what is asked for and why, and the step.",
-            usage=f"envcfg {name} --container IMAGE|none [options] -- COMMAND...",
-            epilog=(_EPILOG + known.examples).format(
-                name=name, program="qsub" if known.letters else "sbatch"
-            ),
-        )
-        add_options(parser, OPTIONS if known.letters is None else _lettered(known))
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of ``job``."""
+    add_table(parser, OPTIONS)
 
 
-def _lettered(name: _Name) -> Table:
-    """Return the options with the letters of *name* in place of Slurm's."""
-    letters = name.letters or {}
-    return {
-        title: [
-            each._replace(short=letters.get(each.flag, ""))
-            if title in REQUEST
-            else each
-            for each in options
-        ]
-        for title, options in OPTIONS.items()
+def _add_lettered(parser: argparse.ArgumentParser) -> None:
+    """Add the options of ``qsub``, with letters of its own in place of Slurm's."""
+    asked = {
+        title: [each._replace(short=_LETTERS.get(each.flag, "")) for each in options]
+        for title, options in REQUEST.items()
     }
+    add_table(parser, {**OPTIONS, **asked})
 
 
 def run(
@@ -178,3 +143,47 @@ def _put_found(options: argparse.Namespace, name: str, found: list[Finding]) -> 
 
     result = Result({name: found}, "profile")
     return put_result(result, options.format, strict=options.strict)
+
+
+def _record(
+    name: str, what: str, examples: str, *, after: Next, written: Next
+) -> Command:
+    program = "qsub" if name == "qsub" else "sbatch"
+    return Command(
+        help=what,
+        usage=f"envcfg {name} --container IMAGE|none [options] -- COMMAND...",
+        epilog=(_EPILOG + examples).format(name=name, program=program),
+        add_options=_add_lettered if name == "qsub" else add_options,
+        run=run,
+        next={"output": written, "": after},
+        description="Make a job script: what is asked for and why, and the step.",
+    )
+
+
+# One command for all schedulers: the profile says which it is. Two more names, by which
+# people look for it.
+_ALSO = {
+    "sbatch": _record(
+        "sbatch",
+        "the same, with examples for Slurm",
+        _SLURM,
+        after=Next(f"give -o job.sh, or pipe it to sbatch; {LOOK}"),
+        written=Next(f"sbatch {{output}}; {LOOK}"),
+    ),
+    "qsub": _record(
+        "qsub",
+        "the same, with letters and examples for PBS",
+        _PBS,
+        after=Next(
+            "give -o job.sh, or pipe it to qsub; then envcfg check-log its output"
+        ),
+        written=Next("qsub {output}; then envcfg check-log its output"),
+    ),
+}
+COMMAND = _record(
+    "job",
+    "make a job script: what is asked for, why, what it costs, and the step",
+    f"{_SLURM}\n{_PBS}",
+    after=Next(f"submit it with -o job.sh written; {LOOK}"),
+    written=Next(f"submit {{output}}; {LOOK}"),
+)._replace(also=_ALSO)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from envcfg.characters import one_line
+from envcfg.commands import Command, Next
 from envcfg.commands.formats import add_format, put_result
 from envcfg.commands.printing import say, tell
 from envcfg.errors import UsageError
@@ -17,6 +18,7 @@ from envcfg.findings import exit_code
 if TYPE_CHECKING:
     from envcfg.lint.mending import Mended, Texts
 
+_NEXT = "envcfg wrap --from {files} -o new.sh adds what the system needs to its steps"
 _UNENDED = b"\\ No newline at end of file\n"
 
 _EPILOG = """\
@@ -38,18 +40,8 @@ exit codes: 0 nothing is wrong (with --fix: is left), 1 a warning or an error,
 """
 
 
-def add_parser(commands: argparse._SubParsersAction[Any]) -> None:
+def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``lint``."""
-    parser = commands.add_parser(
-        "lint",
-        help="find what is wrong in job scripts, rank wrappers and environments",
-        description=(
-            "Find what is wrong in job scripts, rank wrappers and environments, and "
-            "say why. Nothing is run; what a script does not show itself is not guessed."
-        ),
-        usage="envcfg lint FILE|FOLDER|-... [--profile NAME|FILE] [options]",
-        epilog=_EPILOG,
-    )
     parser.add_argument(
         "files",
         metavar="FILE",
@@ -177,3 +169,21 @@ def _show(lines: Iterable[bytes]) -> None:
         (styles.get(line[:1], ""), line.decode("utf-8", "replace").rstrip("\r\n"))
         for line in lines
     )
+
+
+COMMAND = Command(
+    help="find what is wrong in job scripts, rank wrappers and environments",
+    usage="envcfg lint FILE|FOLDER|-... [--profile NAME|FILE] [options]",
+    epilog=_EPILOG,
+    add_options=add_options,
+    run=run,
+    next={
+        "": Next(
+            _NEXT,
+            "envcfg explain RULE says why; envcfg lint --fix {files} mends what is "
+            f"certain; {_NEXT}",
+        )
+    },
+    description="Find what is wrong in job scripts, rank wrappers and environments, and "
+    "say why. Nothing is run; what a script does not show itself is not guessed.",
+)

@@ -8,9 +8,10 @@ import sys
 import time
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from envcfg.characters import one_line
+from envcfg.commands import Command, Next
 from envcfg.commands.formats import (
     STRICT,
     check_format,
@@ -20,10 +21,9 @@ from envcfg.commands.formats import (
 from envcfg.commands.job_target import add_target, find_job, job_name, no_answer
 from envcfg.commands.options import add_option
 from envcfg.commands.printing import say
-from envcfg.core.numbers import within
+from envcfg.core.option import within
 from envcfg.errors import JobError, UsageError
 from envcfg.interrupts import raise_signals
-from envcfg.parser import Formatter
 
 if TYPE_CHECKING:
     from envcfg.monitor.marks import Wanted
@@ -50,18 +50,8 @@ _LOOKS = 2  # rates and idle GPUs need two
 _END_SECONDS = 5.0  # until Slurm knows of the end that we have seen
 
 
-def add_parser(commands: argparse._SubParsersAction[Any]) -> None:
+def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``monitor``."""
-    parser = commands.add_parser(
-        "monitor",
-        help="show how the nodes of a running job are: GPUs, load, memory, network",
-        description="Show how the nodes of a running job are: what nvidia-smi or rocm-smi "
-        "and /proc say on each, and what stands out.",
-        usage="envcfg monitor [options] [JOBID]",
-        epilog=_EPILOG,
-        formatter_class=Formatter,
-        allow_abbrev=False,
-    )
     add_target(parser)
     parser.add_argument(
         "--interval",
@@ -104,9 +94,8 @@ def run(
     check_format(options)
     name = job_name(options.job, "monitor")
     wanted = _wanted(options.profile)
-    from envcfg.monitor.board import Board
+    from envcfg.monitor.board import PATIENCE, Board, rounds
     from envcfg.monitor.marks import by_host, find_marks
-    from envcfg.monitor.step import PATIENCE, rounds
     from envcfg.probe.probes import MONITOR
     from envcfg.probe.slurm import start_step
     from envcfg.report.findings import Result
@@ -202,3 +191,15 @@ def _state(name: str) -> str:
         return ask_job(name, "monitor").state
     except JobError:  # some sites forget a job as soon as it has ended
         return "unknown to Slurm"
+
+
+COMMAND = Command(
+    help="show how the nodes of a running job are: GPUs, load, memory, network",
+    usage="envcfg monitor [options] [JOBID]",
+    epilog=_EPILOG,
+    add_options=add_options,
+    run=run,
+    next={"": Next("envcfg check-log slurm-JOBID.out says which network the job used")},
+    description="Show how the nodes of a running job are: what nvidia-smi or rocm-smi "
+    "and /proc say on each, and what stands out.",
+)

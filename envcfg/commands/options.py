@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from envcfg.core.step import Step
 
 
-def add_options(parser: argparse.ArgumentParser, table: Table) -> None:
+def add_table(parser: argparse.ArgumentParser, table: Table) -> None:
     """Let *parser* read all options of *table*."""
     for title, options in table.items():
         group = parser.add_argument_group(title)

@@ -8,16 +8,16 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from envcfg.commands import Command, Next
 from envcfg.commands.formats import STRICT, check_format, format_option, put_result
-from envcfg.commands.options import add_options, read_step
-from envcfg.commands.preflight_options import OWN, hide_others
+from envcfg.commands.options import add_table, read_step
 from envcfg.commands.printing import say, write
-from envcfg.core.option import Option, Table
-from envcfg.core.step import SAME, Step
+from envcfg.core.diagnostics import DIAGNOSTICS
+from envcfg.core.option import Option, Table, within
+from envcfg.core.step import REQUIRE, SAME, Step
 from envcfg.errors import JobError, UsageError
 from envcfg.findings import exit_code
 from envcfg.interrupts import raise_signals
-from envcfg.parser import Formatter
 
 if TYPE_CHECKING:
     from envcfg.preflight.records import Report, Wanted
@@ -49,9 +49,35 @@ exit codes: 0 all nodes pass, 1 a node or the network fails, 2 wrong usage,
 """
 _EXAMPLE = "envcfg preflight --container pytorch.sif"
 
+
+def _seconds(flag: str, what: str, default: float, most: float = 3600) -> Option:
+    return Option(
+        flag,
+        f"{what} (default: {default:g})",
+        metavar="SECONDS",
+        read=within(1, most, "seconds"),
+        write=lambda seconds: f"{seconds:g}",
+        default=default,
+    )
+
+
+_OWN: Table = {
+    "what is looked at": (
+        REQUIRE,
+        Option("--nodes-only", "the nodes alone, without a collective", kind="switch"),
+        Option(
+            "--nccl-diagnostics",
+            "let NCCL (2.31 or newer) run its own, and pass on what they say",
+            kind="switch",
+        ),
+        _seconds("--start", "for the first node to answer, and to load torch", 120.0),
+        _seconds("--patience", "for the others, once the first is as far", 20.0),
+        _seconds("--measure", "for what is measured, at most", 20.0, 20),
+    ),
+}
 OPTIONS: Table = {
     **SAME,
-    **OWN,
+    **_OWN,
     "what to write": (
         Option("--json", "the whole answer as JSON", kind="switch"),
         format_option("what was found, by node"),
@@ -70,20 +96,23 @@ OPTIONS: Table = {
 }
 
 
-def add_parser(commands: argparse._SubParsersAction[Any]) -> None:
-    """Add the options of ``preflight``."""
-    parser = commands.add_parser(
-        "preflight",
-        help="look at the nodes of a job and their network before it begins",
-        description="Look at the nodes of a job and at the network between them, in the "
-        "image, before the program starts: PASS or FAIL for each node, and why.",
-        usage="envcfg preflight --container IMAGE|none [options]",
-        epilog=_EPILOG,
-        formatter_class=Formatter,
-        allow_abbrev=False,
+def _hide_others(parser: argparse.ArgumentParser) -> None:
+    """Give *parser* the values of the step's options that it does not have."""
+    kept = {each.name for options in SAME.values() for each in options}
+    parser.set_defaults(
+        **{
+            each.name: [] if each.kind == "many" else each.default
+            for options in DIAGNOSTICS.values()
+            for each in options
+            if each.name not in kept
+        }
     )
-    hide_others(parser)
-    add_options(parser, OPTIONS)
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of ``preflight``."""
+    _hide_others(parser)
+    add_table(parser, OPTIONS)
 
 
 def run(
@@ -220,7 +249,7 @@ def _write(
         text = marked("nodes", nodes_text(wanted.hosts, report.failed))
         write_outputs([(outputs[0], text.encode())])
     if options.json:
-        from envcfg.report.preflight.json import preflight_json
+        from envcfg.report.preflight import preflight_json
 
         write(preflight_json(report, wanted, seconds))
     elif options.format is not None:
@@ -231,8 +260,25 @@ def _write(
             found = {**found, "job": report.job}
         put_result(Result(found, "node"), options.format, strict=options.strict)
     else:
-        from envcfg.report.preflight.text import preflight_lines
+        from envcfg.report.preflight import preflight_lines
         from envcfg.report.styled import put
 
         put(preflight_lines(report, wanted, seconds))
         sys.stdout.flush()
+
+
+COMMAND = Command(
+    help="look at the nodes of a job and their network before it begins",
+    usage="envcfg preflight --container IMAGE|none [options]",
+    epilog=_EPILOG,
+    add_options=add_options,
+    run=run,
+    next={
+        "": Next(
+            "envcfg wrap --preflight --require fast ... looks before each program",
+            "envcfg preflight --nodes-file nodes.txt ... writes which nodes to leave out",
+        )
+    },
+    description="Look at the nodes of a job and at the network between them, in the "
+    "image, before the program starts: PASS or FAIL for each node, and why.",
+)

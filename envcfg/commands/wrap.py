@@ -5,11 +5,12 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from envcfg.bash.host import render_job_part, render_script
 from envcfg.bash.launch_line import render_launch_line
-from envcfg.commands.options import add_options, made_by, read_step
+from envcfg.commands import LOOK, Command, Next
+from envcfg.commands.options import add_table, made_by, read_step
 from envcfg.commands.printing import (
     OUTPUT,
     check_script,
@@ -105,19 +106,9 @@ OPTIONS: Table = {
 }
 
 
-def add_parser(commands: argparse._SubParsersAction[Any]) -> None:
+def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``wrap``."""
-    parser = commands.add_parser(
-        "wrap",
-        help="make the bash that runs a command in a container, on every rank",
-        description="Make the bash that runs a command in a container, on every rank.",
-        usage=(
-            "envcfg wrap --container IMAGE|none [options] [-- COMMAND...]\n"
-            "       envcfg wrap --from SCRIPT [options]"
-        ),
-        epilog=_EPILOG,
-    )
-    add_options(parser, OPTIONS)
+    add_table(parser, OPTIONS)
     parser.set_defaults(wants_script=_wants_script)
 
 
@@ -193,7 +184,7 @@ def _convert(
         what = _said_of(each)
         tell(f"{options.script}:{each.line}: {each.name}={each.value}: {what}")
     if options.json:
-        from envcfg.report.conversion import conversion_json
+        from envcfg.report.request import conversion_json
 
         write(conversion_json(made, options.script))
     else:
@@ -207,3 +198,18 @@ def _said_of(known: Known) -> str:
     if known.value == known.profile:
         return "is as the profile has it; --drop-known leaves the line out"
     return f"stays, and overrides the profile's {known.profile}"
+
+
+COMMAND = Command(
+    help="make the bash that runs a command in a container, on every rank",
+    usage="envcfg wrap --container IMAGE|none [options] [-- COMMAND...]\n"
+    "       envcfg wrap --from SCRIPT [options]",
+    epilog=_EPILOG,
+    add_options=add_options,
+    run=run,
+    next={
+        "output": Next(f"run {{output}} in a job; {LOOK}"),
+        "script": Next("envcfg lint {script} says what is wrong in the script"),
+        "": Next(LOOK),
+    },
+)

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 _PLAIN = re.compile(r"[A-Za-z0-9_@%+=:,./-]+")
+_DIRECTIVE = re.compile(r"#!|#+[ \t]*(?:SBATCH|PBS|flux:|BSUB|envcfg:)")
 _QUOTED = re.compile(r"'([^']*)'|\"([^\"$`\\]*)\"")
 # What stands before the words of a command, or among them, and is none of them.
 _NO_WORDS = frozenset(
@@ -52,7 +53,7 @@ class Text(NamedTuple):
     Attributes:
         commands: all that stand in it, in no string.
         functions: the names that it gives to functions and aliases.
-        body: offset of the first line that is neither empty nor a comment.
+        body: offset of the first command, and of the comments right above it.
         unclear: offsets of what bash may read otherwise than the grammar does.
     """
 
@@ -136,11 +137,15 @@ def _named(node: Node, chars: str) -> str:
 
 
 def _body(chars: str) -> int:
-    at = 0
+    """Return where the first command begins, with the comments that belong to it."""
+    at = body = 0
     for line in iter_lines(chars):
-        if line.strip(" \t\n") and not line.lstrip(" \t").startswith("#"):
-            break
+        said = line.strip(" \t\n")
+        if said and not said.startswith("#"):
+            return body
         at += len(line)
+        if not said or _DIRECTIVE.match(said):
+            body = at
     return at
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from shlex import quote
 from typing import NamedTuple
 
-from envcfg.bash.pieces import template
+from envcfg.bash.modules import template
 from envcfg.conversion.lines import LaunchLine
 from envcfg.profile.words import quote_comment
 
@@ -16,7 +16,7 @@ _FUNCTION = """\
 {step}() {{ # LAUNCH LINE: do what it says, with what the system needs
   local -
   {{ set +xE; }} 2>/dev/null # what is traced and trapped is the script's own
-  source <({wrap} --launch-line -- "$@" || echo exit $?) || return
+  source <({wrap} --launch-line -- "$@" || echo exit $?) || return $?
 }}
 """
 

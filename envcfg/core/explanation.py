@@ -62,56 +62,38 @@ def explain(
             lint = load_lint_rules().values()
             if found := [rule for rule in lint if name in (rule.id, rule.name)]:
                 return found
-        wanted = _Wanted(names, profile, rules, said, tell)
-        return list(_variable(name, wanted))
+        return list(variable(name))
+
+    def variable(name: str) -> Iterator[Explained]:
+        """Yield a variable; behind a name that nobody reads, the one that is meant."""
+        catalog = open_catalog(enforce=False)
+        profiles = [profile] if profile else _usable(catalog, tell)
+        variables = load_variables()
+        known, uses = variables.get(name), uses_of(name, catalog, profiles)
+        for note in untrusted(catalog):
+            tell(note)
+        if known is None and not uses.uses:
+            raise _unknown(name, [*rules, *said, *variables], catalog.names())
+        word = re.compile(rf"(?<![A-Z0-9_]){re.escape(name)}(?![A-Z0-9_])")
+        others = [
+            each.name
+            for each in variables.values()
+            if name in {each.instead, each.renamed}
+        ]
+        texts = {
+            each.id: (each.meaning, each.fix or "", each.needle, *each.samples)
+            for each in rules.values()
+        }
+        of_rules = [key for key in texts if word.search("\n".join(texts[key]))]
+        yield Explained(name, known, tuple(others), uses, tuple(of_rules))
+        right = known and (known.instead or known.renamed)
+        if right in variables and right not in names:
+            yield from variable(str(right))
 
     found = [each for name in names for each in find(name)]
     if not names:
         found = [*rules.values(), *said.values(), *load_lint_rules().values()]
     return Explanation(found, topics, rules)
-
-
-class _Wanted(NamedTuple):
-    """What was asked for, and the ids of all findings."""
-
-    names: Sequence[str]
-    profile: str | None
-    rules: dict[str, Rule]
-    said: Collection[str]
-    tell: Tell
-
-
-def _variable(name: str, wanted: _Wanted) -> Iterator[Explained]:
-    """Yield a variable; behind a name that nobody reads, the one that is meant."""
-    catalog = open_catalog(enforce=False)
-    profiles = [wanted.profile] if wanted.profile else _usable(catalog, wanted.tell)
-    variables, rules = load_variables(), wanted.rules
-    known, uses = variables.get(name), uses_of(name, catalog, profiles)
-    for note in untrusted(catalog):
-        wanted.tell(note)
-    if known is None and not uses.uses:
-        raise _unknown(name, [*rules, *wanted.said, *variables], catalog.names())
-    word = re.compile(rf"(?<![A-Z0-9_]){re.escape(name)}(?![A-Z0-9_])")
-    yield Explained(
-        name,
-        known,
-        tuple(
-            each.name
-            for each in variables.values()
-            if name in {each.instead, each.renamed}
-        ),
-        uses,
-        tuple(
-            each.id
-            for each in rules.values()
-            if word.search(
-                "\n".join((each.meaning, each.fix or "", each.needle, *each.samples))
-            )
-        ),
-    )
-    right = known and (known.instead or known.renamed)
-    if right in variables and right not in wanted.names:
-        yield from _variable(str(right), wanted)
 
 
 def _usable(catalog: Catalog, tell: Tell) -> list[str]:

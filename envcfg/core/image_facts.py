@@ -36,9 +36,19 @@ def read_image(image: str) -> tuple[Read, list[Finding]]:
         keep(folder, known, memory)
     findings = []
     if memory.why:
-        findings.append(_unread(image, memory.why))
+        said = f"its facts are not known: {memory.why}"
+        fix = (
+            "state them by --fact; envcfg inspect takes the time that it needs, and says "
+            "more; --no-inspect does not try"
+        )
+        findings.append(Finding("image-not-read", "note", image, said, fix))
     elif known and not kept:
-        findings.append(_first(image, memory))
+        shown = ", ".join(
+            f"{fact} {value}" for fact, (value, _) in memory.facts.items()
+        )
+        said = f"was read for the first time: {shown or 'none of the facts is in it'}"
+        fix = "envcfg inspect shows all that is in it"
+        findings.append(Finding("image-read", "note", image, said, fix))
     stamp = f"{known.size} {known.time // 10**9}" if known and memory.facts else ""
     return Read(memory.facts, memory.bases, stamp), findings
 
@@ -89,25 +99,3 @@ def _look(image: str) -> CachedImage:
     except Exception as err:  # noqa: BLE001  # a job must not fail for a fact
         why = f"a bug in envcfg, which envcfg inspect shows: {type(err).__name__}"
     return CachedImage(why=one_line(why))
-
-
-def _unread(image: str, why: str) -> Finding:
-    return Finding(
-        rule="image-not-read",
-        severity="note",
-        subject=image,
-        message=f"its facts are not known: {why}",
-        fix="state them by --fact; envcfg inspect takes the time that it needs, and says "
-        "more; --no-inspect does not try",
-    )
-
-
-def _first(image: str, memory: CachedImage) -> Finding:
-    shown = ", ".join(f"{name} {value}" for name, (value, _) in memory.facts.items())
-    return Finding(
-        rule="image-read",
-        severity="note",
-        subject=image,
-        message=f"was read for the first time: {shown or 'none of the facts is in it'}",
-        fix="envcfg inspect shows all that is in it",
-    )

@@ -112,7 +112,16 @@ def judge_image(
         layers = list(_layers(chosen, facts))
         absent = [each.source for each in layers if machine.look(each.source) is None]
         if absent and host is None:
-            findings.append(_absent(absent))
+            finding = Finding(
+                "chain-bind-absent",
+                "note",
+                ", ".join(absent),
+                "the profile binds what is not on this machine",
+                "compare with a compute node: envcfg inspect --host -o host.json there, "
+                "then --host-file host.json",
+                why="what the host gives to the image was not looked at as a whole",
+            )
+            findings.append(finding)
         tree = Overlay(tree, machine, layers)
         environ |= _settings(chosen, facts, _FINDING)
     index = LibraryIndex(tree, environ)
@@ -199,15 +208,3 @@ def _settings(profile: Profile, facts: Facts, names: Iterable[str]) -> dict[str,
         if word and all(isinstance(each, str) for each in word):
             found[name] = "".join(map(str, word))
     return found
-
-
-def _absent(sources: list[str]) -> Finding:
-    return Finding(
-        "chain-bind-absent",
-        "note",
-        ", ".join(sources),
-        "the profile binds what is not on this machine",
-        "compare with a compute node: envcfg inspect --host -o host.json there, then "
-        "--host-file host.json",
-        why="what the host gives to the image was not looked at as a whole",
-    )

@@ -110,8 +110,10 @@ def validate(
                 why = "no profile in this folder: its name ends in .yaml"
                 unread.append((given, why))
         for path in paths:
-            if problem := _unreadable(path):
-                unread.append((path, f"cannot be read: {problem}"))
+            try:
+                open(path, "rb").close()
+            except OSError as err:  # noqa: PERF203  # one file, not all of them
+                unread.append((path, f"cannot be read: {err.strerror}"))
             else:
                 found[path] = problems_of(path, catalog)
     return found, unread
@@ -142,18 +144,13 @@ def draft(catalog: Catalog, name: str, *, extends: str | None, is_blank: bool) -
     today = date.today().isoformat()
     sections: Mapping[str, str] = {}
     if site:
-        claimed_by = _claimed_by(site.cluster, catalog)
+        claimed_by = None
+        if site.cluster is not None:  # whose name may lead to a profile already
+            here = Machine(cluster=site.cluster, host="")
+            claimed_by = next((e.name for e in detect(catalog, here).found), None)
         sections = Draft(site, claimed_by=claimed_by, today=today).sections()
     family = catalog.load(parent)
     return starter(name, parent, family, today, why=why, sections=sections)
-
-
-def _unreadable(path: str) -> str | None:
-    try:
-        with open(path, "rb"):
-            return None
-    except OSError as err:
-        return err.strerror
 
 
 def _family(given: str | None, site: Site | None) -> tuple[str, str | None]:
@@ -179,14 +176,6 @@ def _family(given: str | None, site: Site | None) -> tuple[str, str | None]:
         hint = "--extends FAMILY; or try it in a job, on a node with GPUs"
         raise UsageError(msg, hint=hint)
     return found, why
-
-
-def _claimed_by(cluster: str | None, catalog: Catalog) -> str | None:
-    """Return the profile that the name of this cluster leads to."""
-    if cluster is None:
-        return None
-    found = detect(catalog, Machine(cluster=cluster, host="")).found
-    return found[0].name if found else None
 
 
 def _known_facts(

@@ -7,8 +7,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from envcfg.core.numbers import number_of
-from envcfg.core.option import Option, Table
+from envcfg.core.option import Option, Table, number_of
 from envcfg.errors import UsageError
 from envcfg.profile.words import is_plain
 from envcfg.request.amounts import array_tasks, mebibytes, seconds

@@ -198,26 +198,26 @@ def interfaces() -> list[str]:
         return []
 
 
-def srun_has(options: Sequence[str]) -> list[str]:
-    """Return those of *options* that srun has here, which plug-ins add to it."""
+def ask(argv: Sequence[str], seconds: float) -> str:
+    """Return what a command says; nothing, where it is not there or fails."""
     import subprocess
     from shutil import which
 
-    if not (srun := which("srun")):
-        return []
+    if not (program := which(argv[0])):
+        return ""
     try:
-        asked = subprocess.run(
-            [srun, "--help"],
+        done = subprocess.run(
+            [program, *argv[1:]],
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
             errors="replace",
-            timeout=10,
+            timeout=seconds,
             check=False,
         )
     except (OSError, subprocess.TimeoutExpired):
-        return []
-    return [each for each in options if f"{each}=" in asked.stdout]
+        return ""
+    return "" if done.returncode else done.stdout
 
 
 def job_kind() -> str | None:

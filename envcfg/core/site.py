@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from shutil import which
 
-from envcfg.core.selection import interfaces
+from envcfg.core.selection import ask, interfaces
 from envcfg.profile.site.model import Site
 from envcfg.profile.site.slurm import (
     SINFO_FORMAT,
@@ -31,12 +31,13 @@ def this_site() -> Site:
     """Return what can be told here; what does not answer is left out."""
     from envcfg.runtimes import NAMES, runtime
 
-    config = read_config(_ask(["scontrol", "show", "config"]))
+    config = read_config(ask(["scontrol", "show", "config"], _SECONDS)[:_MOST])
     shapes, partitions = "", ""
     if config:
         sinfo = ["sinfo", "--all", "--noheader", "--exact", f"--format={SINFO_FORMAT}"]
-        shapes = _ask(sinfo)
-        partitions = _ask(["scontrol", "--all", "--oneliner", "show", "partition"])
+        shapes = ask(sinfo, _SECONDS)[:_MOST]
+        show = ["scontrol", "--all", "--oneliner", "show", "partition"]
+        partitions = ask(show, _SECONDS)[:_MOST]
     programs = {name: runtime(name).program for name in NAMES}
     return Site(
         host=os.uname().nodename,
@@ -104,24 +105,3 @@ def _names(folder: str) -> list[str]:
         return sorted(os.listdir(folder))
     except OSError:
         return []
-
-
-def _ask(argv: Sequence[str]) -> str:
-    """Return what a command says; nothing, where it is not there or fails."""
-    import subprocess
-
-    if not (program := which(argv[0])):
-        return ""
-    try:
-        done = subprocess.run(
-            [program, *argv[1:]],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=_SECONDS,
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return ""
-    return "" if done.returncode else done.stdout[:_MOST]

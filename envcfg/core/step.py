@@ -7,12 +7,12 @@ from typing import Any, NamedTuple
 from envcfg.core.diagnostics import DIAGNOSTICS, SPEEDS
 from envcfg.core.option import Option, Table, write_options
 from envcfg.core.selection import (
+    ask,
     current_folder,
     job_nodes,
     open_catalog,
     overlays,
     select_profile,
-    srun_has,
 )
 from envcfg.core.step_options import STEP, StepOptions, read_diagnostics
 from envcfg.core.values import Change
@@ -251,7 +251,8 @@ def _runtimes_here(profile: Profile) -> tuple[str, ...]:
 
     programs = [each.program for each in known if each.program and which(each.program)]
     options = [each.option for each in known if each.option]
-    return (*programs, *(srun_has(options) if options else ()))
+    known_here = ask(["srun", "--help"], 10) if options else ""  # plug-ins add to it
+    return (*programs, *(each for each in options if f"{each}=" in known_here))
 
 
 def _files_of(wanted: Options) -> Iterator[str]:

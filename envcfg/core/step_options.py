@@ -9,8 +9,7 @@ from typing import Any, NamedTuple
 from envcfg import runtimes
 from envcfg.bind import Bind
 from envcfg.core.diagnostics import DIAGNOSTICS
-from envcfg.core.numbers import number_of
-from envcfg.core.option import Option, Table
+from envcfg.core.option import Option, Table, number_of
 from envcfg.core.values import (
     Change,
     read_binds,

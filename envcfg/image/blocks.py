@@ -234,9 +234,6 @@ class _Contents(io.RawIOBase):
         self._at = base + offset
         return self._at
 
-    def tell(self) -> int:
-        return self._at
-
     def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
         if self._at >= self._file.size:
             return 0

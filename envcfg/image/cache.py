@@ -50,7 +50,7 @@ def identify(path: str) -> Identity | None:
 
 def recall(folder: str, image: Identity) -> CachedImage | None:
     """Return what is kept of *image* in *folder*, or None."""
-    found = cache.recall(_below(folder), _name(image), _key(image))
+    found = cache.recall(f"{folder}/images", *_known_by(image))
     try:
         facts = {
             str(name): (str(value), str(evidence))
@@ -63,19 +63,12 @@ def recall(folder: str, image: Identity) -> CachedImage | None:
 
 def keep(folder: str, image: Identity, read: CachedImage) -> None:
     """Keep in *folder* what was read of *image*."""
-    cache.keep(_below(folder), _name(image), _key(image), read._asdict())
+    cache.keep(f"{folder}/images", *_known_by(image), read._asdict())
 
 
-def _key(image: Identity) -> list[str | int]:
-    # Files are replaced, not written to.
-    return [*image, stamp(os.path.dirname(__file__))[-1]]
+def _known_by(image: Identity) -> tuple[str, list[str | int]]:
+    """Return name and key of what is kept; files are replaced, not written to."""
+    from envcfg.provenance import sha256_of
 
-
-def _below(folder: str) -> str:
-    return os.path.join(folder, "images")
-
-
-def _name(image: Identity) -> str:
-    from envcfg.digest import sha256_of
-
-    return sha256_of(os.fsencode(image.path))[:32]
+    name = sha256_of(os.fsencode(image.path))[:32]
+    return name, [*image, stamp(os.path.dirname(__file__))[-1]]

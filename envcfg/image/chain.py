@@ -18,6 +18,10 @@ from envcfg.image.record import ImageFact, Library, version_number
 
 _MOST = 500  # libraries; PyTorch has some hundred
 _WITHOUT = "without it NCCL takes the slow sockets, or the job does not start"
+_BIND = (
+    "bind what the host has and name its folder in LD_LIBRARY_PATH, or install it in the "
+    "image"
+)
 
 
 class Link(NamedTuple):
@@ -135,25 +139,18 @@ def judge_chain(chain: Chain, setting: Setting) -> list[Finding]:
 def _architecture(chain: Chain, setting: Setting) -> Iterator[Finding]:
     own = _fact(setting, "architecture")
     machine, host = own.value if own else "", setting.host_architecture
+    why = "nothing of the image can run"
     if own and host and machine != host:
-        yield Finding(
-            "chain-architecture",
-            "error",
-            own.evidence,
-            f"is for {machine}, and the nodes are {host}",
-            f"take an image for {host}, or build this one there",
-            why="nothing of the image can run",
-        )
+        said = f"is for {machine}, and the nodes are {host}"
+        fix = f"take an image for {host}, or build this one there"
+        yield Finding("chain-architecture", "error", own.evidence, said, fix, why=why)
+    why = "the loader passes over it"
     for link in chain.own:
         if machine and link.library.machine != machine:
-            yield Finding(
-                "chain-architecture",
-                "error",
-                _shown(link),
-                f"is for {link.library.machine}, and the image is for {machine}",
-                "leave its bind out" if link.host else "build it for this machine",
-                why="the loader passes over it",
-            )
+            said = f"is for {link.library.machine}, and the image is for {machine}"
+            fix = "leave its bind out" if link.host else "build it for this machine"
+            shown = _shown(link)
+            yield Finding("chain-architecture", "error", shown, said, fix, why=why)
 
 
 def _missing(chain: Chain, setting: Setting) -> Iterator[Finding]:
@@ -165,15 +162,14 @@ def _missing(chain: Chain, setting: Setting) -> Iterator[Finding]:
     severity: Severity = "error" if setting.has_host else "warning"
     where = "neither in the image nor bound" if setting.has_host else "not in the image"
     for needed_by, sonames in lacking.items():
-        link = by_path.get(needed_by)
-        are = "are" if len(sonames) > 1 else "is"
+        needs = _shown(by_path[needed_by]) if needed_by in by_path else needed_by
+        said = f"{'are' if len(sonames) > 1 else 'is'} {where}, and {needs} needs that"
         yield Finding(
             "chain-library-missing",
             severity,
             ", ".join(sonames),
-            f"{are} {where}, and {_shown(link) if link else needed_by} needs that",
-            "bind what the host has and name its folder in LD_LIBRARY_PATH, or install it "
-            "in the image",
+            said,
+            _BIND,
             why=_WITHOUT,
         )
 
@@ -223,13 +219,13 @@ def _interface(chain: Chain, setting: Setting) -> Iterator[Finding]:
         if not is_plugin(link.library.path) or not exported:
             continue
         if not any(takes.oldest <= each <= takes.newest for each in exported):
-            said = ", ".join(f"v{each}" for each in exported)
+            has = ", ".join(f"v{each}" for each in exported)
+            taken = f"{nccl.name} {nccl.value} takes v{takes.oldest} to v{takes.newest}"
             yield Finding(
                 "chain-plugin-interface",
                 "error",
                 _shown(link),
-                f"has the interfaces {said}, and {nccl.name} {nccl.value} takes "
-                f"v{takes.oldest} to v{takes.newest}",
+                f"has the interfaces {has}, and {taken}",
                 "take a plug-in that was built for this release, or the NCCL that it fits",
                 takes.source,
                 why=f"NCCL passes over it; {_WITHOUT}",
@@ -242,14 +238,11 @@ def _host_over_image(chain: Chain, setting: Setting) -> Iterator[Finding]:
     version = "of no version that it tells" if version == "yes" else version
     for link in chain.own:
         if link.host and link.library.soname.startswith("libfabric.so") and own:
-            yield Finding(
-                "chain-host-libfabric",
-                "note",
-                link.library.path,
-                f"is the host's {link.host}, and counts before the image's own "
-                f"{own.evidence} ({version})",
-                why="what the image was tested with is not what runs",
-            )
+            said = f"is the host's {link.host}, and counts before the image's own "
+            said += f"{own.evidence} ({version})"
+            why = "what the image was tested with is not what runs"
+            path = link.library.path
+            yield Finding("chain-host-libfabric", "note", path, said, why=why)
 
 
 def _two(setting: Setting) -> Iterator[Finding]:
@@ -259,27 +252,25 @@ def _two(setting: Setting) -> Iterator[Finding]:
         others = {each.value: each for each in found if not each.taken}
         for value, other in others.items():
             if taken and value != taken.value:
-                yield Finding(
-                    "chain-two-nccl",
-                    "note",
-                    name,
-                    f"is there twice: {taken.value} ({taken.evidence}) counts, not "
-                    f"{value} ({other.evidence}): {taken.why}",
-                    "to take the other one, name it in LD_PRELOAD",
-                )
+                said = f"is there twice: {taken.value} ({taken.evidence}) counts, not "
+                said += f"{value} ({other.evidence}): {taken.why}"
+                fix = "to take the other one, name it in LD_PRELOAD"
+                yield Finding("chain-two-nccl", "note", name, said, fix)
 
 
 def _unfound(chain: Chain, setting: Setting) -> Iterator[Finding]:
     if any(is_plugin(link.library.path) for link in chain.links):
         return
+    said = "is a plug-in that no NCCL of the image looks for"
+    fix = "name its folder in LD_LIBRARY_PATH, or the file in NCCL_NET_PLUGIN"
     for each in setting.facts:
         if each.name == "plugin":
             yield Finding(
                 "chain-plugin-unfound",
                 "warning",
                 each.evidence,
-                "is a plug-in that no NCCL of the image looks for",
-                "name its folder in LD_LIBRARY_PATH, or the file in NCCL_NET_PLUGIN",
+                said,
+                fix,
                 why=_WITHOUT,
             )
 

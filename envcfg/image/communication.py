@@ -118,7 +118,7 @@ def plugin_facts(
             why = "no NCCL of the image looks for it here"
         interfaces = " ".join(
             each.replace("nccl", "", 1).replace("Plugin_", "_").lower()
-            for each in sorted(library.symbols, key=_name_and_number)
+            for each in sorted(library.symbols, key=_sorting)
         )
         for pattern in load_signs().plugins.strings:
             for match in index.words(path, pattern):
@@ -140,7 +140,7 @@ def _plugin_files(index: LibraryIndex) -> Iterator[str]:
                     yield f"{each}/{name}"
 
 
-def _name_and_number(symbol: str) -> tuple[str, int]:
+def _sorting(symbol: str) -> tuple[str, int]:
     name, _, number = symbol.partition("_v")
     return name, int(number)
 

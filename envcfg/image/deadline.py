@@ -72,9 +72,6 @@ class _DeadlineFile(io.RawIOBase):
     def seek(self, offset: int, whence: int = 0, /) -> int:
         return self._file.seek(offset, whence)
 
-    def tell(self) -> int:
-        return self._file.tell()
-
     def readinto(self, buffer: Any, /) -> int:  # noqa: ANN401  # any kind
         self._tree.check()
         view = memoryview(buffer)

@@ -72,15 +72,15 @@ def read_library(file: BinaryIO, path: str, symbols: str = "") -> Library:
         for segment in elf.iter_segments("PT_DYNAMIC"):
             tags = segment.iter_tags() if isinstance(segment, DynamicSegment) else ()
             for tag in tags:
-                kind = tag.entry.d_tag
-                if kind == "DT_NEEDED":
-                    needed.append(_named(tag, "needed"))
-                elif kind == "DT_SONAME":
-                    soname = _named(tag, "soname")
-                elif kind == "DT_RUNPATH":  # where both stand, RPATH is not looked at
-                    runpath, is_rpath = _named(tag, "runpath"), False
-                elif kind == "DT_RPATH" and not runpath:
-                    runpath, is_rpath = _named(tag, "rpath"), True
+                kind = str(tag.entry.d_tag).removeprefix("DT_")  # unknown: a number
+                value = str(getattr(tag, kind.lower(), ""))
+                if kind == "NEEDED":
+                    needed.append(value)
+                elif kind == "SONAME":
+                    soname = value
+                elif kind == "RUNPATH" or (kind == "RPATH" and not runpath):
+                    # where both stand, RPATH is not looked at
+                    runpath, is_rpath = value, kind == "RPATH"
         return Library(
             path=path,
             soname=soname,
@@ -133,7 +133,6 @@ def find_words(file: BinaryIO, pattern: str) -> Iterator[re.Match[bytes]]:
 
 
 def _open(file: BinaryIO) -> ELFFile:
-    from elftools.common.exceptions import ELFError
     from elftools.elf.elffile import ELFFile
 
     file.seek(0)
@@ -141,15 +140,8 @@ def _open(file: BinaryIO) -> ELFFile:
         msg = "no ELF file"
         raise ElfError(msg)
     file.seek(0)
-    try:
+    with _mended():
         return ELFFile(cast("IO[bytes]", _Metered(file)))
-    except (ELFError, *_DAMAGE) as err:
-        msg = "a damaged ELF file"
-        raise ElfError(msg) from err
-
-
-def _named(tag: object, name: str) -> str:
-    return str(getattr(tag, name))  # each kind of tag has its own
 
 
 def _requires(elf: ELFFile) -> Mapping[str, tuple[str, ...]]:

@@ -93,19 +93,13 @@ class Signs(NamedTuple):
 def load_signs() -> Signs:
     """Return what ``facts.yaml`` says."""
     data = load_yaml(os.path.join(os.path.dirname(__file__), "facts.yaml"))
-    plugins = data["plugins"]
+    plugins = _frozen(data["plugins"])
+    looked_for = tuple(LookedFor(**_frozen(each)) for each in plugins["looked_for"])
+    named = {key: plugins[key] for key in ("names", "folders", "strings", "symbols")}
     return Signs(
         texts=tuple(TextSign(**_frozen(each)) for each in data["texts"]),
         libraries=tuple(LibrarySign(**_frozen(each)) for each in data["libraries"]),
-        plugins=PluginSign(
-            names=tuple(plugins["names"]),
-            looked_for=tuple(
-                LookedFor(**_frozen(each)) for each in plugins["looked_for"]
-            ),
-            folders=tuple(plugins["folders"]),
-            strings=tuple(plugins["strings"]),
-            symbols=plugins["symbols"],
-        ),
+        plugins=PluginSign(looked_for=looked_for, **named),
         packages={each["fact"]: tuple(each["names"]) for each in data["packages"]},
         providers=data["providers"]["built_in"],
         provider_files=data["providers"]["files"],
@@ -117,11 +111,15 @@ def load_signs() -> Signs:
 
 
 def _frozen(entry: Mapping[str, Any]) -> dict[str, Any]:
+    """Return an entry with tuples for lists, and its date, if it has one, as text."""
     return {
-        name: tuple(value) if isinstance(value, list) else value
+        name: str(value)
+        if name == "date"
+        else tuple(value)
+        if isinstance(value, list)
+        else value
         for name, value in entry.items()
-        if name != "date"
-    } | {"date": str(entry["date"])}
+    }
 
 
 class Interfaces(NamedTuple):

@@ -65,25 +65,37 @@ def inspect_tree(tree: Tree, metadata: Metadata, image: str) -> Inspection:
         facts.insert(
             0, ImageFact("python", python.version or "yes", python.path, why=why)
         )
+    signs = load_signs().libraries
+    shared = [fact for sign in signs for fact in library_facts(index, sign, sites)]
+    shared = fitting(shared, said)
     facts += [
-        *_shared_facts(index, environ, sites, said),
+        *shared,
+        *plugin_facts(index, environ, shared),
+        *provider_facts(index, shared),
         *_system_facts(tree, index, metadata, environ),
     ]
-    facts, remarks = _with_labels(prefer_wheel(tree, facts, counted), metadata.labels)
+    facts, remarks = _with_labels(prefer_wheel(tree, facts, counted), metadata)
     return Inspection(
         image=image,
         metadata=metadata,
         facts=tuple(_settled(tree, facts)),
         libraries=tuple(_libraries(index, facts)),
         findings=(
-            *_unread_remarks(metadata.unread),
             *remarks,
-            *_torch_remarks([each for each in sites if _has_torch(tree, each)]),
-            *_program_remarks(facts),
+            *_remarks([each for each in sites if _has_torch(tree, each)], facts),
             *_variable_remarks(variables),
             *index.damaged,
         ),
     )
+
+
+def _standing(site: str, own: Sequence[str], counted: str | None) -> Standing:
+    """Return whether what stands in *site* counts, and why."""
+    if site in own and (counted is None or counted in own):
+        return True, "the Python of the image's PATH finds it"
+    if site == counted:
+        return True, _ELSEWHERE
+    return False, "the Python that counts does not look here"
 
 
 def unclear_facts(found: Inspection) -> set[str]:
@@ -114,15 +126,6 @@ def _has_torch(tree: Tree, site: str) -> bool:
     return tree.look(f"{site}/torch/version.py") is not None
 
 
-def _standing(site: str, own: Sequence[str], counted: str | None) -> Standing:
-    """Return whether what stands in *site* counts, and why."""
-    if site in own and (counted is None or counted in own):
-        return True, "the Python of the image's PATH finds it"
-    if site == counted:
-        return True, _ELSEWHERE
-    return False, "the Python that counts does not look here"
-
-
 def _package_facts(tree: Tree, sites: Mapping[str, Standing]) -> Iterator[ImageFact]:
     packages = load_signs().packages
     names = {name: fact for fact, all_ in packages.items() for name in all_}
@@ -147,18 +150,6 @@ def _text_facts(tree: Tree, sites: Mapping[str, Standing]) -> Iterator[ImageFact
                 text = tree.text(path, _LONGEST) or ""
                 if match := re.search(sign.pattern, text):
                     yield ImageFact(sign.fact, match["value"], path, taken, why)
-
-
-def _shared_facts(
-    index: LibraryIndex,
-    environ: Mapping[str, str],
-    sites: Sequence[str],
-    said: Mapping[str, str],
-) -> list[ImageFact]:
-    signs = load_signs().libraries
-    found = [fact for sign in signs for fact in library_facts(index, sign, sites)]
-    facts = fitting(found, said)
-    return [*facts, *plugin_facts(index, environ, facts), *provider_facts(index, facts)]
 
 
 def _system_facts(
@@ -216,11 +207,18 @@ def _libraries(index: LibraryIndex, facts: Sequence[ImageFact]) -> Iterator[Libr
 
 
 def _with_labels(
-    facts: list[ImageFact], labels: Mapping[str, str]
+    facts: list[ImageFact], metadata: Metadata
 ) -> tuple[list[ImageFact], list[Finding]]:
-    """Add what labels state; where files say otherwise, the files count."""
-    findings = []
-    for label, value in labels.items():
+    """Add what labels state, where files do not say otherwise; remark on what is unread."""
+    msg, fix = (
+        "is not read, and may say otherwise",
+        "state with --fact what envcfg gets wrong",
+    )
+    findings = [
+        Finding("image-part-unread", "warning", part, msg, fix)
+        for part in metadata.unread
+    ]
+    for label, value in metadata.labels.items():
         match = re.fullmatch(load_signs().labels, label)
         if match is None or not re.fullmatch(r"\d+(\.\d+)*", value):
             continue
@@ -235,24 +233,12 @@ def _with_labels(
     return facts, findings
 
 
-def _unread_remarks(parts: Sequence[str]) -> Iterator[Finding]:
-    """Remark on what of the image was not read."""
-    for part in parts:
-        msg = "is not read, and may say otherwise"
-        fix = "state with --fact what envcfg gets wrong"
-        yield Finding("image-part-unread", "warning", part, msg, fix)
-
-
-def _torch_remarks(places: Sequence[str]) -> Iterator[Finding]:
-    """Remark on PyTorch in several *places*."""
+def _remarks(places: Sequence[str], facts: Sequence[ImageFact]) -> Iterator[Finding]:
+    """Remark on PyTorch in several *places*, and on programs that envcfg's bash needs."""
     if len(places) > 1:
         msg = f"is in {len(places)} places: {', '.join(places)}"
         fix = f"{places[0]} counts; activate the one that is meant, or state it: --fact"
         yield Finding("image-torch-twice", "note", "torch", msg, fix)
-
-
-def _program_remarks(facts: Sequence[ImageFact]) -> Iterator[Finding]:
-    """Remark on programs that envcfg's bash needs in the image."""
     there = {each.name for each in facts}
     if "sh" not in there:
         msg = "is not in the image; every rank starts by it"

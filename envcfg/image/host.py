@@ -75,7 +75,12 @@ def read_host(root: str = "/") -> Host:
     return Host(
         name=machine.nodename,
         architecture=machine.machine,
-        drivers=_drivers(tree),
+        drivers={
+            name: text
+            for name, path in _DRIVERS.items()
+            for text in [(tree.text(path, 200) or "").strip()]
+            if re.fullmatch(r"[\w.+~-]{1,60}", text)
+        },
         facts=facts,
         libraries=tuple(link.library for link in chain.links),
         links={name: real for name, real in links.items() if name != real},
@@ -106,15 +111,6 @@ def _facts(index: LibraryIndex) -> tuple[tuple[ImageFact, ...], dict[str, str]]:
             value = version[0] if version else "yes"
             facts.append(ImageFact(sign.fact, value, path, taken=path == paths[0]))
     return tuple(facts), starts
-
-
-def _drivers(tree: Tree) -> dict[str, str]:
-    found = {}
-    for name, path in _DRIVERS.items():
-        text = (tree.text(path, 200) or "").strip()
-        if re.fullmatch(r"[\w.+~-]{1,60}", text):
-            found[name] = text
-    return found
 
 
 def parse_host(text: str, name: str) -> Host:
@@ -166,19 +162,18 @@ def _host(found: Any) -> Host:  # noqa: ANN401  # anything
         for each in _objects(data.get("libraries"), "libraries")
     )
     return Host(
-        name=_text(data.get("name"), "name"),
-        architecture=_text(data.get("architecture"), "architecture"),
+        **{key: _text(data.get(key), key) for key in ("name", "architecture")},
         drivers={
             _text(name, "drivers"): _text(value, "drivers")
             for name, value in _object(data.get("drivers"), "drivers").items()
         },
         facts=tuple(
             ImageFact(
-                _text(each.get("name"), "facts"),
-                _text(each.get("value"), "facts"),
-                _text(each.get("evidence"), "facts"),
+                **{
+                    key: _text(each.get(key), "facts")
+                    for key in ("name", "value", "evidence", "why")
+                },
                 taken=each.get("taken") is True,
-                why=_text(each.get("why"), "facts"),
             )
             for each in _objects(data.get("facts"), "facts")
         ),

@@ -51,7 +51,13 @@ class Loader:
         self._tree = tree
         self.preloaded = tuple(environ.get("LD_PRELOAD", "").replace(":", " ").split())
         self.library_path = folders_of(environ.get("LD_LIBRARY_PATH", ""))
-        self.defaults = _defaults(tree)
+        self.defaults: tuple[str, ...] = _OTHERS
+        for triplet in _TRIPLETS:
+            if tree.look(f"/usr/lib/{triplet}/libc.so.6") or tree.look(
+                f"/lib/{triplet}/libc.so.6"
+            ):
+                self.defaults = tuple(each.format(triplet) for each in _DEBIAN)
+                break
         self.cache = read_cache(tree.read("/etc/ld.so.cache", _MOST_CACHED) or b"")
 
     def find(self, soname: str, wanted_by: Library | None = None) -> Found | None:
@@ -92,15 +98,6 @@ class Loader:
         )
         every = dict.fromkeys((*self.library_path, *cached, *self.defaults))
         return list(every)[:_MOST_FOLDERS]
-
-
-def _defaults(tree: Tree) -> tuple[str, ...]:
-    for triplet in _TRIPLETS:
-        if tree.look(f"/usr/lib/{triplet}/libc.so.6") or tree.look(
-            f"/lib/{triplet}/libc.so.6"
-        ):
-            return tuple(each.format(triplet) for each in _DEBIAN)
-    return _OTHERS
 
 
 def own_folders(library: Library) -> Iterator[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from envcfg.image.record import Metadata
@@ -85,17 +85,17 @@ def complete(metadata: Metadata, tree: Tree) -> Metadata:
     Raises:
         OSError: the image is damaged.
     """
-    labels = dict(metadata.labels) | texts(parse_object(_read(tree, _LABELS)))
+    labels = dict(metadata.labels) | texts(parse_object(tree.text(_LABELS) or ""))
     environment = dict(metadata.environment)
-    environment |= variables(_read(tree, _CHARLIECLOUD).splitlines())
-    start = _read(tree, _ENROOT_START)
+    environment |= variables((tree.text(_CHARLIECLOUD) or "").splitlines())
+    start = tree.text(_ENROOT_START) or ""
     if "/etc/rc.local" in start:  # as enroot's import writes it; labels are comments
         for line in start.splitlines():
             if not line.startswith("# "):
                 break
             name, _, value = line[2:].partition(" ")
             labels[name] = value
-        environment |= variables(_read(tree, _ENROOT).splitlines())
+        environment |= variables((tree.text(_ENROOT) or "").splitlines())
     said = machine(labels.get(BUILD_ARCHITECTURE, ""))
     return metadata._replace(
         architecture=metadata.architecture or said,
@@ -104,24 +104,15 @@ def complete(metadata: Metadata, tree: Tree) -> Metadata:
     )
 
 
-def _read(tree: Tree, path: str) -> str:
-    return tree.text(path) or ""
-
-
 def bases_of(tree: Tree, labels: Mapping[str, str]) -> tuple[str, ...]:
     """Return the images that this one was made from, the nearest first, each once."""
-    return tuple(dict.fromkeys(_bases(tree, labels)))[:_MOST]
-
-
-def _bases(tree: Tree, labels: Mapping[str, str]) -> Iterator[str]:
-    yield from (labels[name] for name in _BASE_LABELS if labels.get(name))
-    history = sorted(tree.glob(_HISTORY), key=_number, reverse=True)
-    for path in (_NOW, *history[:_MOST]):
-        text = tree.text(path, 1 << 16) or ""
-        if found := _FROM.search(text):
-            yield found[1].rstrip()
-
-
-def _number(path: str) -> int:
-    digits = re.search(r"\d{1,6}$", path)
-    return int(digits[0]) if digits else -1
+    numbered = (
+        (int(digits[0]) if (digits := re.search(r"\d{1,6}$", path)) else -1, path)
+        for path in tree.glob(_HISTORY)
+    )
+    history = sorted(numbered, key=lambda each: each[0], reverse=True)
+    paths = (_NOW, *(path for _, path in history[:_MOST]))
+    found = (_FROM.search(tree.text(path, 1 << 16) or "") for path in paths)
+    named = (labels[name] for name in _BASE_LABELS if labels.get(name))
+    bases = (*named, *(each[1].rstrip() for each in found if each))
+    return tuple(dict.fromkeys(bases))[:_MOST]

@@ -6,7 +6,7 @@ import os
 import stat
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from typing import BinaryIO, NoReturn
+from typing import NoReturn
 
 from envcfg.errors import ImageError
 from envcfg.image import sif, unsupported_formats
@@ -16,7 +16,7 @@ from envcfg.image.metadata import complete, parse_object, variables, words
 from envcfg.image.podman import open_stored_image, stores
 from envcfg.image.record import Metadata
 from envcfg.image.squashfs import SquashTree
-from envcfg.image.tree import MOST_BYTES, Entry, FolderTree, Tree
+from envcfg.image.tree import MOST_BYTES, FolderTree, Tree
 
 _READ = "can you read it?"
 _SUFFIXES = (".sif", ".simg", ".img", ".sqfs", ".sqsh", ".squashfs", ".tar")
@@ -60,21 +60,12 @@ class ClosedTree(Tree):
         """Raise *why* for every path."""
         self._why = why
 
-    def entry(self, path: str) -> Entry | None:
+    def entry(self, path: str) -> NoReturn:
         """See ``Tree``."""
-        self._refuse(path)
-
-    def children(self, path: str) -> list[str]:
-        """See ``Tree``."""
-        self._refuse(path)
-
-    def open_entry(self, path: str) -> BinaryIO:
-        """See ``Tree``."""
-        self._refuse(path)
-
-    def _refuse(self, path: str) -> NoReturn:
         msg = f"{path} cannot be read: {self._why}"
         raise FormError(msg, self._why.hint)
+
+    children = open_entry = entry
 
 
 def _open(name: str, program: str | None, stack: ExitStack) -> tuple[Tree, Metadata]:
@@ -146,16 +137,11 @@ def _open_folder(name: str, puller: str) -> tuple[Tree, Metadata]:
         hint = f"make an image of it: {puller} build image.sif oci:{name}"
         raise FormError(what, hint)
     if {"config.json", "rootfs"} <= names:
-        metadata = _bundle(FolderTree(name).text("/config.json", MOST_BYTES) or "")
+        # OCI runtime-spec 1.1
+        config = FolderTree(name).text("/config.json", MOST_BYTES) or ""
+        process = parse_object(config).get("process")
+        process = process if isinstance(process, dict) else {}
+        environment, starts = variables(process.get("env")), words(process.get("args"))
+        metadata = Metadata("folder", environment=environment, starts=starts)
         return FolderTree(os.path.join(name, "rootfs")), metadata
     return FolderTree(name), Metadata("folder")
-
-
-def _bundle(config: str) -> Metadata:
-    """Return what the configuration of a bundle says (OCI runtime-spec 1.1)."""
-    process = parse_object(config).get("process")
-    process = process if isinstance(process, dict) else {}
-    environment = variables(process.get("env"))
-    return Metadata(
-        "folder", environment=environment, starts=words(process.get("args"))
-    )

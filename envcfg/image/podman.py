@@ -75,8 +75,7 @@ def open_stored_image(name: str, stack: ExitStack) -> tuple[Tree, Metadata] | No
     for store in stores():
         for driver in _DRIVERS:
             images = _list(f"{store}/{driver}-images/images.json")
-            image = _named(images, name)
-            if image is not None:
+            if (image := _named(images, name)) is not None:
                 tree = _tree(store, driver, str(image.get("layer")), stack)
                 return tree, _metadata(store, driver, str(image["id"]))
     return None

@@ -54,10 +54,19 @@ def read_sif(file: BoundedFile) -> tuple[Tree, Metadata]:
     Raises:
         OSError: it is damaged, or its files cannot be read; FormError has a hint.
     """
-    magic, code, start, length = _read_header(file)
-    if magic != MAGIC:
+    header = _HEADER.unpack(file.read_at(0, _HEADER.size))
+    code, total, start, length = header[3], header[8], header[9], header[10]
+    if not 0 < total <= _MOST_DESCRIPTORS or start < _HEADER.size:
+        refuse(f"{total} descriptors in {length} bytes")
+    if length != total * _DESCRIPTOR.size:
+        refuse(f"{total} descriptors in {length} bytes")
+    if header[1] != MAGIC:
         refuse("it does not begin as a SIF")
-    parts = list(_parts(file, start, length))
+    parts = []
+    for fields in _DESCRIPTOR.iter_unpack(file.read_at(start, length)):
+        kind, used, _, _, _, offset, size = fields[:7]
+        if used:
+            parts.append(_Part(kind, file.part(offset, size), fields[-1]))
     if any(part.kind == _OCI_INDEX for part in parts):
         return _read_oci(parts)
     labels: dict[str, str] = {}
@@ -86,26 +95,6 @@ def read_sif(file: BoundedFile) -> tuple[Tree, Metadata]:
     return SquashTree(root), Metadata(
         "sif", machine(name), labels, unread=tuple(unread)
     )
-
-
-def _read_header(file: BoundedFile) -> tuple[bytes, bytes, int, int]:
-    header = _HEADER.unpack(file.read_at(0, _HEADER.size))
-    magic, architecture = header[1], header[3]
-    total, start, length = header[8], header[9], header[10]
-    if length % _DESCRIPTOR.size or not 0 < total <= _MOST_DESCRIPTORS:
-        refuse(f"{total} descriptors in {length} bytes")
-    if length != total * _DESCRIPTOR.size or start < _HEADER.size:
-        refuse(f"{total} descriptors in {length} bytes")
-    return magic, architecture, start, length
-
-
-def _parts(file: BoundedFile, start: int, length: int) -> list[_Part]:
-    found = []
-    for fields in _DESCRIPTOR.iter_unpack(file.read_at(start, length)):
-        kind, used, _, _, _, offset, size = fields[:7]
-        if used:
-            found.append(_Part(kind, file.part(offset, size), fields[-1]))
-    return found
 
 
 def _read_oci(parts: Sequence[_Part]) -> tuple[Tree, Metadata]:

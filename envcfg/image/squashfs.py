@@ -28,22 +28,8 @@ _LARGE_LIST = 10_000  # names; of lists beyond this, one is kept
 _FOLDER, _FILE, _LINK, _CHARACTERS = 1, 2, 3, 5
 _LARGE = 7
 _KINDS: dict[int, Kind] = {_FOLDER: "folder", _FILE: "file", _LINK: "link"}
-_BODIES = {
-    1: struct.Struct("<IIHHI"),
-    2: struct.Struct("<IIII"),
-    3: struct.Struct("<II"),
-    4: struct.Struct("<II"),
-    5: struct.Struct("<II"),
-    6: struct.Struct("<I"),
-    7: struct.Struct("<I"),
-    8: struct.Struct("<IIIIHHI"),
-    9: struct.Struct("<QQQIIII"),
-    10: struct.Struct("<II"),
-    11: struct.Struct("<III"),
-    12: struct.Struct("<III"),
-    13: struct.Struct("<II"),
-    14: struct.Struct("<II"),
-}
+_FORMATS = "<IIHHI <IIII <II <II <II <I <I <IIIIHHI <QQQIIII <II <III <III <II <II"
+_BODIES = {n: struct.Struct(each) for n, each in enumerate(_FORMATS.split(), 1)}
 _HEAD = struct.Struct("<HHHHII")
 _RUN = struct.Struct("<III")  # entries of a folder whose inodes stand in one block
 _NAME = struct.Struct("<HhHH")

@@ -7,41 +7,12 @@ import stat
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from envcfg.datafile import load_yaml
+
 HEAD = 2048  # bytes that tell
 
 _FOLDER = "unpack it, and give the folder"
 _OCI = "make an image of it: {program} build image.sif {scheme}:{path}"
-_ANY = (
-    "give a SIF, a squashfs file, a folder, or the name of an image in Podman's store"
-)
-# What a file begins with, or holds at a place; the first that fits.
-_MAGICS: tuple[tuple[int, bytes, str, str], ...] = (
-    (0, b"\x7fELF", "a program", _ANY),
-    (0, b"PK\x03\x04", "a zip archive", _FOLDER),
-    (0, b"\x1f\x8b", "a file compressed by gzip", "unpack it with gunzip first"),
-    (0, b"\xfd7zXZ\0", "a file compressed by xz", "unpack it with unxz first"),
-    (
-        0,
-        b"\x28\xb5\x2f\xfd",
-        "a file compressed by zstd",
-        "unpack it with unzstd first",
-    ),
-    (0, b"sqsh", "a squashfs of before 2009, or of big-endian machines", _ANY),
-    (0, b"version https://git-lfs", "a pointer of Git LFS", "fetch it: git lfs pull"),
-    (0, b"#!", "a script", _ANY),
-    (
-        1024,
-        b"\xe2\xe1\xf5\xe0",
-        "an EROFS file system, which is not read",
-        "make a squashfs of it: mksquashfs FOLDER image.sqfs",
-    ),
-    (
-        1080,
-        b"\x53\xef",
-        "an ext3 or ext4 file system, which is not read",
-        "make a SIF of it: apptainer build new.sif IMAGE",
-    ),
-)
 _TAR_AT, _TAR = 257, b"ustar"
 _MOST_MEMBERS = 500  # of an archive that is looked through
 _BY_ENROOT = ("dockerd", "podman")  # schemes that no other program fetches
@@ -94,14 +65,17 @@ def recognise(descriptor: int, head: bytes, path: str, program: str) -> Unsuppor
     """Return what the file *path*, which begins with *head*, is instead of an image."""
     if not head:
         return Unsupported("an empty file", "build or copy it once more")
-    for place, magic, what, hint in _MAGICS:
-        if head[place : place + len(magic)] == magic:
-            return Unsupported(what, hint)
+    known = load_yaml(
+        os.path.join(os.path.dirname(__file__), "unsupported_formats.yaml")
+    )
+    for each in known["files"]:
+        if head.startswith(each["magic"].encode("latin-1"), each.get("at", 0)):
+            return Unsupported(each["what"], each.get("hint", known["any"]))
     if head[_TAR_AT : _TAR_AT + len(_TAR)] == _TAR:
         return _archive(descriptor, path, program)
     if not set(head) & set(range(9)):
-        return Unsupported("a text", _ANY)
-    return Unsupported("no image of a form that is known", _ANY)
+        return Unsupported("a text", known["any"])
+    return Unsupported("no image of a form that is known", known["any"])
 
 
 def _archive(descriptor: int, path: str, program: str) -> Unsupported:

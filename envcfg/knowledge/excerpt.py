@@ -25,17 +25,16 @@ _HIDDEN = "\nundocumented:\n"
 def texts_for(folder: str, name: str) -> Iterator[str]:
     """Yield the texts of the data files, first those that sound as if they had *name*."""
     lower = name.lower()
-    for file in sorted(_files(folder), key=lambda file: _subject(file) not in lower):
+    subjects = {
+        file: file.removesuffix(".yaml").partition("-")[0] for file in _files(folder)
+    }
+    for file in sorted(subjects, key=lambda file: subjects[file] not in lower):
         yield read_text(os.path.join(folder, file))
 
 
 @lru_cache(maxsize=1)
 def _files(folder: str) -> tuple[str, ...]:
     return tuple(sorted(name for name in names_in(folder) if name.endswith(".yaml")))
-
-
-def _subject(file: str) -> str:
-    return file.removesuffix(".yaml").partition("-")[0]
 
 
 @cache

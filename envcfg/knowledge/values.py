@@ -144,7 +144,9 @@ def _word(rule: ValueRule, word: str) -> Iterator[Finding]:
         message = f"{word!r} is not read as {right}: upper and lower case count"
         yield wrong("error", message, f"write {right}")
     else:
-        message = f"{word!r} is not one of {_listing(rule.values)}"
+        more = " and others" if len(rule.values) > _LONGEST_LIST else ""
+        listed = ", ".join(rule.values[:_LONGEST_LIST])
+        message = f"{word!r} is not one of {listed}{more}"
         yield wrong("error", message, _near(rule, word))
 
 
@@ -217,11 +219,6 @@ def _near(rule: ValueRule, word: str) -> str | None:
     words = {each.upper(): each for each in rule.values}
     near = get_close_matches(word.upper(), words, n=1) if len(word) > _SHORT else []
     return f"did you mean {words[near[0]]}?" if near else rule.reader.wrong
-
-
-def _listing(words: tuple[str, ...]) -> str:
-    more = " and others" if len(words) > _LONGEST_LIST else ""
-    return ", ".join(words[:_LONGEST_LIST]) + more
 
 
 TYPES = {

@@ -8,7 +8,7 @@ looks at the environment, and nothing is read before the first question.
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from functools import cache, lru_cache
 from typing import Any, NamedTuple
 
@@ -199,20 +199,17 @@ def _unknown(name: str) -> list[Finding]:
     family = max(filter(name.startswith, families), key=len, default=None)
     if family is None:
         return []
-    names = sorted(each for text in texts for each in names_of(text))
-    near = _nearest(name, names, _NEAR if families[family] else _SAME)
-    if not (families[family] or near):
-        return []
-    found = find_variable(near) if near else None
-    right = found.instead or near if found else None
-    hint = f"did you mean {right}?" if right else "see the documentation of its reader"
-    return [wrong("warning", f"nobody is known to read {name}", hint)]
-
-
-def _nearest(name: str, known: Collection[str], likeness: float) -> str | None:
     from difflib import get_close_matches
 
-    return next(iter(get_close_matches(name, known, n=1, cutoff=likeness)), None)
+    names = sorted(each for text in texts for each in names_of(text))
+    likeness = _NEAR if families[family] else _SAME
+    near = get_close_matches(name, names, n=1, cutoff=likeness)
+    if not (families[family] or near):
+        return []
+    found = find_variable(near[0]) if near else None
+    right = found.instead or near[0] if found else None
+    hint = f"did you mean {right}?" if right else "see the documentation of its reader"
+    return [wrong("warning", f"nobody is known to read {name}", hint)]
 
 
 def _rule(variable: Variable) -> ValueRule:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from operator import attrgetter
+from typing import TypeVar
 
 from envcfg.findings import Finding, Place
 from envcfg.launch.plan import (
@@ -13,11 +15,20 @@ from envcfg.launch.plan import (
     PlannedModule,
 )
 from envcfg.profile.conditions import Condition, Truth
-from envcfg.profile.entries import Argument, Case, Setting
-from envcfg.profile.facts import Facts
+from envcfg.profile.entries import (
+    Argument,
+    Bundle,
+    Case,
+    Export,
+    Mount,
+    Prefix,
+    Setting,
+)
+from envcfg.profile.facts import Facts, Reason
 from envcfg.profile.model import Profile
-from envcfg.profile.reason import Reason
+from envcfg.profile.scheduler import Module
 
+Entry = TypeVar("Entry", Argument, Bundle, Export, Module, Mount, Prefix)
 # What is given on the command line needs no other reason.
 GIVEN = Reason(
     why="given for this job",
@@ -56,12 +67,8 @@ def choose_bundles(
         facts: what is known.
     """
     chosen, notes = [], []
-    for bundle in profile.bundles.values():
-        if bundle is None or not bundle.is_for(keys):
-            continue
-        tests = tests_left(bundle.when, bundle.name, facts)
-        if tests is None:
-            continue
+    own = [each for each in profile.bundles.values() if each and each.is_for(keys)]
+    for bundle, tests in applying(own, facts, attrgetter("name")):
         touched = [name for name in bundle.env if name in options.settings]
         if touched:
             notes.append(
@@ -92,23 +99,21 @@ def choose_arguments(
     arguments: Mapping[str, Argument | None], facts: Facts
 ) -> Iterable[PlannedArgument]:
     """Yield the arguments that can apply."""
-    for each in arguments.values():
-        if each is None:
-            continue
-        tests = tests_left(each.when, each.word, facts)
-        if tests is not None:
-            yield PlannedArgument(
-                word=each.word,
-                if_exists=each.if_exists,
-                tests=tests,
-                reason=each.reason,
-            )
+    for each, tests in applying(arguments.values(), facts, lambda each: each.word):
+        yield PlannedArgument(each.word, each.reason, each.if_exists, tests)
 
 
-def tests_left(when: Condition, user: str, facts: Facts) -> Condition | None:
-    """Return what the job must still test for *user* to apply; None: it does not."""
-    truth, tests = facts.judge(when, user)
-    return tests if truth in {Truth.YES, Truth.IN_JOB} else None
+def applying(
+    entries: Iterable[Entry | None], facts: Facts, name: Callable[[Entry], str]
+) -> Iterator[tuple[Entry, Condition]]:
+    """Yield the entries that can apply, and what the job must still test for each.
+
+    What waits for a fact that is not known is noted by its *name*.
+    """
+    for each in filter(None, entries):
+        truth, tests = facts.judge(each.when, name(each))
+        if truth in {Truth.YES, Truth.IN_JOB}:
+            yield each, tests
 
 
 def choose_modules(
@@ -119,23 +124,12 @@ def choose_modules(
     The user's own come last. Those of the profile are only named if the user does not want
     them: the job may still lack what they bring.
     """
-    known = tuple(_of_profile(profile, facts))
+    known = tuple(
+        PlannedModule(each.name, each.action, each.reason, tests)
+        for each, tests in applying(profile.modules.values(), facts, attrgetter("name"))
+    )
     own = tuple(
         PlannedModule(name=name, action="load", reason=GIVEN, is_own=True)
         for name in options.modules
     )
     return (own if options.no_modules else (*known, *own)), known
-
-
-def _of_profile(profile: Profile, facts: Facts) -> Iterable[PlannedModule]:
-    for module in profile.modules.values():
-        if module is None:
-            continue
-        truth, tests = facts.judge(module.when, module.name)
-        if truth in {Truth.YES, Truth.IN_JOB}:
-            yield PlannedModule(
-                name=module.name,
-                action=module.action,
-                reason=module.reason,
-                tests=tests,
-            )

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
+from operator import attrgetter
 
 from envcfg import runtimes
 from envcfg.bind import STAND_IN
 from envcfg.errors import UsageError
-from envcfg.launch.choose import GIVEN, choose_arguments, choose_branches, tests_left
+from envcfg.launch.choose import GIVEN, applying, choose_arguments, choose_branches
 from envcfg.launch.plan import (
     Container,
     Options,
@@ -59,6 +60,7 @@ def choose_container(
     asked = [Mount(bind=each, reason=GIVEN) for each in options.binds]
     given = [PlannedArgument(word=word, reason=GIVEN) for word in options.runtime_args]
     words = [checked(each, first) for each in (*own, *given)]
+    prefixes = applying([profile.prefix], facts, lambda each: each.words[0])
     return Container(
         image=options.container,
         is_file=not first.is_reference(options.container),
@@ -66,8 +68,13 @@ def choose_container(
         verb=str(verb),
         arguments=tuple(words),
         binds=tuple(_binds((*profile.binds.values(), *asked), first, facts)),
-        exports=tuple(_exports(profile, facts)),
-        prefix=_prefix(profile, facts),
+        exports=tuple(
+            PlannedExport(each.name, each.value, each.reason, tests)
+            for each, tests in applying(
+                profile.exports.values(), facts, attrgetter("name")
+            )
+        ),
+        prefix=next((each.words for each, _ in prefixes), ()),
         stamp=options.read.stamp,
     )
 
@@ -146,12 +153,7 @@ def checked(argument: PlannedArgument, runtime: Runtime) -> PlannedArgument:
 def _binds(
     mounts: Iterable[Mount | None], runtime: Runtime, facts: Facts
 ) -> Iterable[PlannedMount]:
-    for mount in mounts:
-        if mount is None:
-            continue
-        tests = tests_left(mount.when, str(mount.bind), facts)
-        if tests is None:
-            continue
+    for mount, tests in applying(mounts, facts, lambda each: str(each.bind)):
         bind = mount.bind
         if bind.refers:
             bind = bind._replace(source=STAND_IN)
@@ -160,23 +162,4 @@ def _binds(
         except ValueError as err:
             msg = f"{runtime.name} cannot bind {mount.bind}: {err}"
             raise UsageError(msg, hint="choose another path, or a link to it") from err
-        yield PlannedMount(
-            bind=mount.bind,
-            text=text,
-            if_exists=mount.if_exists,
-            tests=tests,
-            reason=mount.reason,
-        )
-
-
-def _prefix(profile: Profile, facts: Facts) -> tuple[str, ...]:
-    prefix = profile.prefix
-    if prefix is None or tests_left(prefix.when, prefix.words[0], facts) is None:
-        return ()
-    return prefix.words
-
-
-def _exports(profile: Profile, facts: Facts) -> Iterable[PlannedExport]:
-    for each in profile.exports.values():
-        if each and (tests := tests_left(each.when, each.name, facts)) is not None:
-            yield PlannedExport(each.name, each.value, each.reason, tests)
+        yield PlannedMount(mount.bind, text, mount.reason, mount.if_exists, tests)

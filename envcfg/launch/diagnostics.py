@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from envcfg.errors import UsageError
 from envcfg.findings import Place
-from envcfg.profile.reason import Reason
+from envcfg.profile.facts import Reason
 from envcfg.profile.words import Word, parse_word
 
 PROFILERS = ("rocprof", "rocprofv3", "nsys", "py-spy")

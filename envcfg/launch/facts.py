@@ -10,9 +10,8 @@ from envcfg.findings import Finding
 from envcfg.launch.choose import GIVEN
 from envcfg.launch.plan import Options
 from envcfg.profile.conditions import FACTS, IN_JOB, Test, fact_problem
-from envcfg.profile.facts import Fact, Facts
+from envcfg.profile.facts import Fact, Facts, Reason
 from envcfg.profile.model import Profile
-from envcfg.profile.reason import Reason
 
 STATED = GIVEN._replace(why="stated for this job", source="--fact")
 

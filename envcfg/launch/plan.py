@@ -7,9 +7,8 @@ from envcfg.bind import Bind
 from envcfg.findings import Finding
 from envcfg.launch.diagnostics import Diagnostics
 from envcfg.profile.conditions import ALWAYS, Condition
-from envcfg.profile.facts import Fact
+from envcfg.profile.facts import Fact, Reason
 from envcfg.profile.model import Expect, Masks, Rendezvous, Scratch, Visibility
-from envcfg.profile.reason import Reason
 from envcfg.profile.scope import Scope
 from envcfg.profile.words import Word
 

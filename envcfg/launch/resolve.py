@@ -39,10 +39,9 @@ from envcfg.launch.tasks import (
 from envcfg.launchers import LAUNCHERS
 from envcfg.profile.entries import Setting
 from envcfg.profile.facts import Facts
-from envcfg.profile.identity import INSIDE
 from envcfg.profile.model import Profile
 from envcfg.profile.references import clashing_bundles, clashing_references
-from envcfg.profile.scope import in_order, scopes
+from envcfg.profile.scope import INSIDE, in_order, scopes
 from envcfg.profile.words import Word, references
 from envcfg.starters import STARTERS
 

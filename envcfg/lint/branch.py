@@ -69,7 +69,7 @@ def _on_if_statement(follower: Follower, node: Node, frame: Frame) -> None:
     has_else = False
     clauses = [node, *(c for c in node.children if c.type.endswith("if_clause"))]
     for clause in clauses:
-        condition, body = _halves(clause)
+        condition, body = halves(clause)
         follower.sequence(condition, frame.inside(tested=True))
         said = " ".join(
             chars_of(frame.flat, each) for each in condition if each.is_named
@@ -137,7 +137,7 @@ def _on_case_statement(follower: Follower, node: Node, frame: Frame) -> None:
             pattern = chars_of(frame.flat, each).partition(")")[0].strip()
             is_whole = is_whole or pattern == "*"
             inside = frame.under(f"case {subject} in {pattern}", state)
-            body = [c for c in each.children if _is_statement(c)]
+            body = [c for c in each.children if is_statement(c)]
             follower.sequence(body, inside)
             states.append(state)
         elif each.is_named and not subject:
@@ -148,7 +148,7 @@ def _on_case_statement(follower: Follower, node: Node, frame: Frame) -> None:
     frame.state.join(states)
 
 
-def _halves(clause: Node) -> tuple[list[Node], list[Node]]:
+def halves(clause: Node) -> tuple[list[Node], list[Node]]:
     """Return condition and body of a branch."""
     condition: list[Node] = []
     body: list[Node] = []
@@ -163,7 +163,8 @@ def _halves(clause: Node) -> tuple[list[Node], list[Node]]:
     return condition, body
 
 
-def _is_statement(node: Node) -> bool:
+def is_statement(node: Node) -> bool:
+    """Return whether a part of a branch is followed."""
     return node.is_named and (
         node.type.endswith(("command", "statement", "assignment", "assignments"))
         or node.type in ("list", "pipeline", "subshell", "ERROR")

@@ -10,7 +10,7 @@ from envcfg.lint.follow import Follower, Frame
 from envcfg.lint.locate import find_file, find_written
 from envcfg.lint.model import Opaque
 from envcfg.lint.state import OPTIONS
-from envcfg.lint.text import Word, spaced, unknown
+from envcfg.lint.text import Word, holes, spaced, unknown
 
 Builtin = Callable[[Follower, Sequence[Word], Frame], None]
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -30,6 +30,8 @@ def _source(follower: Follower, words: Sequence[Word], frame: Frame) -> None:
         follower.run_text(written, frame)
         return
     source = find_file(follower, word, frame)
+    if any("envcfg wrap" in hole.text for hole in holes(word.text)):
+        return  # what it prints is known
     if source is None or source.kind == "other" or frame.depth > _DEEPEST // 2:
         said = f"source {word.shown}"
         follower.model.opaque.append(Opaque(said, word.at, frame.scope))

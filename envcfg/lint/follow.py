@@ -9,6 +9,7 @@ step is counted and every depth bounded, so that no script, however made, takes 
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -27,6 +28,8 @@ _STEPS = 40_000  # statements that are followed
 _DEEPEST = 40  # statements and strings within each other
 _LONG = f"it has more than {_STEPS:,} commands"
 _DEEP = f"it is nested more than {_DEEPEST} deep"
+_LAUNCHER = re.compile(r'\benvcfg wrap\b[^\n]* --launch-line -- "\$@"')
+_OWN = frozenset({"envcfg", "source", ".", "eval"})
 _BODIES = frozenset({"program", "compound_statement", "do_group", "ERROR"})
 
 
@@ -37,6 +40,8 @@ class Frame(NamedTuple):
         parent: number of the command that started this, or None.
         unit: number of the text, 0 that of the file.
         variant: see ``Command``.
+        reader: of a substitution, where what it prints is read.
+        by_envcfg: see ``Command``.
     """
 
     flat: Flat
@@ -49,6 +54,8 @@ class Frame(NamedTuple):
     depth: int = 0
     folder: str = "."
     substitution: bool = False
+    reader: Frame | None = None
+    by_envcfg: bool = False
 
     def inside(self, **changes: object) -> Frame:
         """Return a frame within this one, in which *changes* of the context hold."""
@@ -77,6 +84,7 @@ class Follower:
         self.steps = _STEPS
         self.units = 0
         self._seen: set[tuple[int, str]] = set()
+        self.launchers: set[str] = set()  # functions whose arguments envcfg starts
         self._uncalled: dict[str, Frame] = {}
         self._bodies: dict[str, Node] = {}
 
@@ -94,9 +102,20 @@ class Follower:
                 inside = left.inside(function=name)
                 state = frame.state.fork()
                 state.arguments = None
+                count = len(self.model.commands), len(self.model.expansions)
                 self.run(
                     self._bodies[name], inside._replace(state=state, scope="unknown")
                 )
+                if name in self.launchers:
+                    self._keep_own(*count)
+
+    def _keep_own(self, commands: int, expansions: int) -> None:
+        """Forget the end of a model but for what envcfg is told; its ``$?`` is its own."""
+        model = self.model
+        own = [each for each in model.commands[commands:] if each.name in _OWN]
+        del model.commands[commands:], model.expansions[expansions:]
+        for number, each in enumerate(own, commands):
+            model.commands.append(each._replace(number=number, parent=None))
 
     # Texts
 
@@ -162,6 +181,8 @@ class Follower:
         said = chars_of(frame.flat, name)
         frame.state.functions[said] = (body, frame)
         self.model.functions.add(said)
+        if _LAUNCHER.search(chars_of(frame.flat, body)):
+            self.launchers.add(said)
         self._uncalled[said], self._bodies[said] = frame, body
 
     def call(self, name: str, arguments: tuple[Word, ...], frame: Frame) -> None:
@@ -268,7 +289,10 @@ class Follower:
             self._leave(_LONG, start(text))
             return
         inside = frame._replace(
-            state=frame.state.fork(), substitution=True, depth=frame.depth + 1
+            state=frame.state.fork(),
+            substitution=True,
+            depth=frame.depth + 1,
+            reader=frame,
         )
         self.units += 1
         self.run_flat(Flat(text), inside._replace(unit=self.units))

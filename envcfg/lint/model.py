@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from envcfg.lint.text import Hole, Scope, Text, Word
+from envcfg.lint.text import Flat, Hole, Scope, Text, Word
 
 Alternatives = tuple["Value", ...]
 
@@ -59,6 +59,7 @@ class Command(NamedTuple):
         is_open: words are missing, as they are not known.
         output: the file that it writes, if any.
         kind: of ``programs.yaml``, if it is there.
+        by_envcfg: envcfg starts it, and sets what the system needs.
     """
 
     name: str
@@ -76,6 +77,7 @@ class Command(NamedTuple):
     output: Text = ()
     kind: str = ""
     stands: int = -1
+    by_envcfg: bool = False
 
     @property
     def arguments(self) -> tuple[Word, ...]:
@@ -179,6 +181,7 @@ class Model:
         functions: names of the functions that are defined.
         submitted: scripts that it writes itself and gives to sbatch.
         scheduler: by whose directives it asks for nodes: slurm, pbs or flux.
+        flat: its text, if it asks for nodes; *options*: of its shell, by the first line.
         unread: why a part of it was not followed, and where the first such part begins.
     """
 
@@ -198,6 +201,8 @@ class Model:
         self.own = self.size = 0
         self.is_dump = False
         self.scheduler = "slurm"
+        self.flat: Flat | None = None
+        self.options: frozenset[str] = frozenset()
         self.uses: object = None
         self._children: dict[int, list[Command]] = {}
         self._counted = 0

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
-from envcfg.datafile import load_yaml
+from envcfg.datafile import load_knowledge_file, load_yaml
 from envcfg.lint.text import Piece, Scope, Text, Word
 
 _FILE = os.path.join(os.path.dirname(__file__), "programs.yaml")
@@ -29,6 +29,7 @@ class Program(NamedTuple):
     values: frozenset[str] = frozenset()
     same: Mapping[str, str] = {}
     assigns: bool = False
+    behind: str = ""
     containers: tuple[str, ...] = ()
     prefix: str = ""
     single_dash: bool = False
@@ -95,8 +96,13 @@ def load_programs() -> Mapping[str, Program]:
 
 
 def _program(entry: Mapping[str, Any]) -> Program:
-    fields = {k: v for k, v in entry.items() if k not in ("source", "date")}
+    fields = {k: v for k, v in entry.items() if k not in ("source", "date", "line")}
     fields["values"] = frozenset(fields.get("values", "").split())
+    if line := entry.get("line"):
+        known = load_knowledge_file("launch_lines.yaml")[line]
+        fields["values"] |= {*known["values"].split()}
+        letters = known["short"].items()
+        fields["short"] = {a: name for a, name in letters if name in fields["values"]}
     for key in ("verbs", "containers"):
         fields[key] = tuple(fields.get(key, ()))
     return Program(**fields)
@@ -119,8 +125,11 @@ def unwrap(name: str, words: Sequence[Word]) -> Start | None:
     while program.assigns and rest and _ASSIGNS.match(rest[0].shown):
         assigned.append(rest.pop(0))
     scope = program.scope
-    if any(each in options for each in program.containers):
+    entered = [options[each].shown for each in program.containers if each in options]
+    if entered and entered != ["none"]:
         scope = "container"
+    if "launch-line" in options:
+        scope = None
     return Start(options, tuple(assigned), tuple(rest), scope, program.shell, is_open)
 
 
@@ -139,6 +148,8 @@ def _options(
         elif said == "--":
             at += 1
             break
+        elif program.behind and said[:1] != "-":
+            at += 1
         elif said.startswith("-") and len(said) > 1 and not word.text[0].hole:
             at = _option(program, words, at, options)
         elif operands and not (vague and not _is_image(word)):

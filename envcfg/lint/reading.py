@@ -12,6 +12,7 @@ from envcfg.lint.follow import Follower, Handler
 from envcfg.lint.model import Assignment, Context, Model
 from envcfg.lint.simple import SIMPLE
 from envcfg.lint.source import Source, Sources
+from envcfg.lint.state import first_line_options
 from envcfg.lint.text import Flat, Scope, plain
 
 _DIRECTIVE = re.compile(r"^#(SBATCH|PBS|flux:)[ \t]", re.MULTILINE)
@@ -108,6 +109,7 @@ def read_with(follower: Follower, flat: Flat, source: Source) -> Model:
     model.directives = list(read_directives(flat))
     if line := _DIRECTIVE.search(source.chars):
         model.scheduler = _SCHEDULERS.get(line[1], "slurm")
+        model.flat, model.options = flat, first_line_options(flat.chars)
     follower.follow(flat, source)
     return model
 

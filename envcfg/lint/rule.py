@@ -7,8 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from envcfg.backends import backend, backends
-from envcfg.datafile import load_yaml, names_in
+from envcfg.datafile import backend, backends, load_yaml, names_in
 from envcfg.findings import Severity
 from envcfg.lint import detectors
 from envcfg.lint.facts import Shape

@@ -59,6 +59,7 @@ def record(
         is_open=is_open,
         output=output,
         kind=program.kind if program else "",
+        by_envcfg=frame.by_envcfg,
     )
     follower.model.commands.append(command)
     return command
@@ -84,6 +85,9 @@ def start_command(
     if frame.depth > _DEEPEST:
         return
     name = os.path.basename(words[0].literal or "")
+    if name in follower.launchers and len(words) > 1:
+        name = os.path.basename(words[1].literal or "")
+        words, frame = words[1:], frame._replace(by_envcfg=True)
     found = unwrap(name, words[1:])
     command = record(
         follower, words, frame, options=found.options if found else {},
@@ -139,6 +143,15 @@ def _start(
     if is_same or found.scope is None:
         state.functions = frame.state.functions
     inside = _within(frame, command, scope=scope, state=state)
+    if command.name == "envcfg":  # who reads what it prints starts the rest
+        reader = frame.reader or frame
+        inside = inside._replace(
+            context=reader.context,
+            parent=reader.parent,
+            unit=reader.unit,
+            substitution=reader.substitution,
+            by_envcfg=True,
+        )
     for word in found.assigned:
         said = word.shown
         value = split_at(word, said.index("=") + 1)

@@ -151,6 +151,7 @@ def parts_of(job: Job, world: World) -> Iterator[Job]:
     for key, process in job.processes.items():
         if process.communicators:
             part = parts.setdefault(home.get(process, beside), Job(job.rulebook))
+            part.life = job.life
             part.processes[key] = process
             part.records += process.records
     if len(parts) > 1:

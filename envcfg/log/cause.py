@@ -100,7 +100,7 @@ def first_end(job: Job, world: World) -> First | None:
                 each
                 for each in known
                 if endings.attempt(each) == number
-                and (number < last or not endings.is_over(each, ended=ended))
+                and (number < last or not _is_over(each, job, ended=ended))
             ),
             endings,
         )
@@ -112,6 +112,14 @@ def first_end(job: Job, world: World) -> First | None:
         each.fingerprint == found.fingerprint for each in firsts if each and found
     )
     return found and found._replace(repeats=alike)
+
+
+def _is_over(each: Thrown | End, job: Job, *, ended: bool) -> bool:
+    rule = each.rule if isinstance(each, End) else job.rulebook.rules[_EXCEPTION]
+    spot = each.sighting.spot
+    if job.outlives(rule, spot) or (not ended and job.life.is_seen_behind(spot)):
+        return True
+    return job.endings.is_over(each, ended=ended)
 
 
 def _counts(end: End, job: Job) -> bool:
@@ -144,9 +152,19 @@ def _first_of(attempt: _Attempt, job: Job, world: World) -> First | None:
 
 def _of_line(end: End, attempt: _Attempt, hosts: Mapping[int, str]) -> First:
     who = end.who
-    if not who.ranks and who.local is not None:
-        same = (each.who for each in attempt.lines if each.who.local == who.local)
-        who = next((each for each in same if each.ranks), who)
+    if not who.ranks:
+        # Another line may say the same of a rank, or with which code it ended.
+        same = (
+            each.who
+            for each in attempt.lines
+            if each.who.ranks
+            and (
+                (who.local is not None and each.who.local == who.local)
+                or (who == Who() and each.says == end.says)
+                or (who == Who() and "said" in end.fields and "code" in each.fields)
+            )
+        )
+        who = next(same, who)
     who = _at(who.ranks, hosts) if who.ranks else who
     said = _NUMBERS.sub("#", end.fields.get("said") or end.fields.get("code") or "")
     return First(end.rule, who, end.says, end.sighting, f"{end.rule.id} {said}".strip())

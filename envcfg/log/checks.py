@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
+from envcfg.log.catalogue import look_up, said_by, warned
 from envcfg.log.expectations import Expectations
 from envcfg.log.job import Job
 from envcfg.log.names import (
@@ -254,12 +255,13 @@ def _masks(job: Job, expect: Expectations) -> Iterator[Found]:
 def _warnings(job: Job) -> Iterator[Found]:
     told = reasons_of(job)
     for shape, (count, sighting) in job.unknown.items():
-        if shape in told:
-            continue
-        words = sighting.text.partition("NCCL WARN ")[2][:100]
-        times = count_of(count, "time")
-        detail = f"warns of what envcfg has no rule for ({times}): {words}"
-        yield None, Symptom("unknown-warning", "inconclusive", detail, sighting)
+        words, times = warned(sighting), count_of(count, "time")
+        if found := look_up(words):
+            detail = f"warns ({times}): {words[:100]}; {said_by(found)}"
+            yield None, Symptom(found[0].rule, "inconclusive", detail, sighting)
+        elif shape not in told:
+            detail = f"warns of what envcfg has no rule for ({times}): {words[:100]}"
+            yield None, Symptom("unknown-warning", "inconclusive", detail, sighting)
 
 
 def _processes(world: World) -> list[Process]:

@@ -158,6 +158,12 @@ class Endings:
         """Return in which attempt of the job *what* was, from 0."""
         return sum(start < what.sighting.spot for start in self.starts)
 
+    def is_past(self, rule: Rule) -> bool:
+        """Return whether all that *rule* knows was in attempts before the last."""
+        known = [each for each in self.lines if each.rule.id == rule.id]
+        last = len(self.starts)
+        return bool(known) and all(self.attempt(each) < last for each in known)
+
     def is_over(self, what: Thrown | End, *, ended: bool) -> bool:
         """Return whether the job went on after *what*.
 

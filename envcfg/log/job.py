@@ -6,6 +6,7 @@ from sys import intern
 
 from envcfg.log.endings import ENDS, Endings
 from envcfg.log.learning import learn
+from envcfg.log.life import Life
 from envcfg.log.names import longest_end, network_kind
 from envcfg.log.prefix import Record
 from envcfg.log.process import Process, Raised, Room, Sighting, Spot, clip, with_one
@@ -20,8 +21,9 @@ class Occurrence:
 
     def __init__(self, rule: Rule, sighting: Sighting, order: int, time: str) -> None:
         """Begin with the first line."""
-        self.rule = rule
+        self.rule = self.given = rule
         self.first = sighting
+        self.last: dict[int, Spot] = {}  # of each source
         self.order = order
         self.time = time
         self.count = 0
@@ -54,8 +56,10 @@ class Job:
         self._beyond = Process("", None, self.room)  # all that there is no room for
         self.unknown: dict[str, tuple[int, Sighting]] = {}
         self.endings = Endings(rulebook)
+        self.life = Life()
         self._hosts: set[str] = set()
         self._by_label: dict[int, Process] = {}
+        self.died = False  # something ended its program, and it was not at its end
 
     @property
     def everyone(self) -> list[Process]:
@@ -63,10 +67,69 @@ class Job:
         return [*self.processes.values(), *self.strangers.values()]
 
     def settle(self) -> None:
-        """Make notes of errors that mean nothing beside others, when all was read."""
-        for known in self.occurrences.values():
-            if any(other in self.occurrences for other in known.rule.unless):
-                known.rule = known.rule._replace(severity="note", ends=False)
+        """Make notes of errors that mean nothing next to others, when all was read.
+
+        Of those that the job outlived, what ended its program comes first: where it died,
+        an earlier error may be the cause.
+        """
+        self.died = False
+        errors = [o for o in self.occurrences.values() if o.given.severity == "error"]
+        for known in sorted(errors, key=lambda each: not each.given.ends):
+            rule = known.rule = known.given
+            if (
+                any(other in self.occurrences for other in rule.unless)
+                or all(self.outlives(rule, spot) for spot in known.last.values())
+                or self.endings.is_past(rule)
+            ):
+                known.rule = rule._replace(severity="note", ends=False)
+            self.died = self.died or known.rule.ends
+        self._set_firsts(errors)
+
+    def _set_firsts(self, errors: list[Occurrence]) -> None:
+        """Forget the first errors of hosts that are errors no longer."""
+        if all(each.rule.severity == "error" for each in errors):
+            return
+        for ends, firsts in ((False, self.first_errors), (True, self.first_ends)):
+            firsts.clear()
+            for known in sorted(errors, key=lambda each: each.order):
+                rule = known.rule
+                if rule.severity == "error" and not rule.consequence:
+                    for process in (
+                        known.processes.values() if rule.ends == ends else ()
+                    ):
+                        firsts.setdefault(process.host, known)
+
+    def outlives(self, rule: Rule, spot: Spot | None) -> bool:
+        """Return whether the job went on behind an error at *spot*, or had ended before.
+
+        A program that says that it is done may still die: what ends one counts then, and
+        so does what may be its cause, unless nobody says so whose job did not end well.
+        What counts at the start only is what is tried again: it is no proof, and any later
+        step shows that it went well. Else steps show it where they are no rest of what was
+        held back as the program died, and nothing tells that a process of it stopped.
+        """
+        life = self.life
+        at_edge = rule.phase in ("start", "end")
+        if rule.phase == "always" or not (life or at_edge):
+            return False
+        if rule.phase == "end" or (at_edge and self.certain):
+            return True
+        if life.has_ended_before(spot, "success"):
+            return True
+        if spot and life.has_end_behind(spot):
+            return True
+        if rule.phase == "start":
+            if any(c.is_up for p in self.everyone for c in p.communicators.values()):
+                return True
+            if spot is None or life.goes_on_behind(spot, least=1):
+                return True
+        if rule.ends or self.died:
+            return False
+        if life.has_ended_before(spot, "end"):
+            return True
+        given = (occurrence.given for occurrence in self.occurrences.values())
+        stopped = any(r.consequence and r.severity == "error" for r in given)
+        return bool(spot and not stopped and life.goes_on_behind(spot))
 
     def fold(self, record: Record, text: str, spot: Spot) -> None:
         """Take in one record; *text* is its line, *spot* where that is.
@@ -170,10 +233,16 @@ class Job:
             order = len(self.occurrences)
             known = self.occurrences[rule.id] = Occurrence(rule, sighting, order, time)
         known.count += 1
+        known.last[sighting.spot.source] = sighting.spot
+        if rule.severity == "error":
+            self.life.cut()
         if time and time < known.time:  # files are read one after another
             known.time, known.first = time, sighting
         if len(known.processes) < _MANY:
-            known.processes[process.key] = process
+            key = process.key
+            if process.pid is None and process.label is not None:
+                key = f"{process.host} {process.label}", None
+            known.processes[key] = process
         if rule.severity == "error" and not rule.consequence:
             firsts = self.first_ends if rule.ends else self.first_errors
             firsts.setdefault(process.host, known)

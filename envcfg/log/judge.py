@@ -6,6 +6,7 @@ from typing import NamedTuple
 from envcfg.findings import Finding
 from envcfg.log import checks
 from envcfg.log.batches import PART, parts_of, with_part
+from envcfg.log.catalogue import look_up, warned
 from envcfg.log.cause import first_end
 from envcfg.log.expectations import Expectations
 from envcfg.log.found import Locate, findings_of
@@ -16,7 +17,6 @@ from envcfg.log.outcome import chained, leads, of_network, with_cause
 from envcfg.log.rank import Symptom, judge_rank
 from envcfg.log.reasons import Reasons
 from envcfg.log.summary import (
-    NO_LINES,
     ending,
     job_report,
     summarize,
@@ -80,6 +80,7 @@ def _judge_whole(
         *checks.job_symptoms(job, world, expect),
     ]
     reasons = Reasons(job.everyone, job.rulebook.rules)
+    together = [(each, _outlived(job, symptom)) for each, symptom in together]
     symptoms = reasons.with_reasons([*symptoms, *together])
     shared: dict[Entity | None, list[Symptom]] = {}
     for holder, symptom in together:
@@ -99,7 +100,7 @@ def _judge_whole(
     if first and leads(first, job):
         findings = chained(findings, first, job, locate)
         # Of a job without a line of NCCL, what it died of is the answer.
-        unknowns = tuple(e for e in unknowns if e.remedy != rules[NO_LINES].fix)
+        unknowns = unknowns if job.records else ()
     else:
         first = None
     overview = job_report(job, world, reports)
@@ -118,7 +119,11 @@ def _judge_whole(
             read.files,
             read.size,
             job.records,
-            sum(count for count, _ in job.unknown.values()),
+            sum(
+                count
+                for count, seen in job.unknown.values()
+                if not look_up(warned(seen))
+            ),
         ),
     )
     said = summarize(
@@ -133,6 +138,16 @@ def _judge_whole(
     if report.verdict == "broken":
         report = with_cause(report, rules, first)
     return report._replace(summary=said), world
+
+
+def _outlived(job: Job, symptom: Symptom) -> Symptom:
+    """Return *symptom*; of one that the job outlived, that it did."""
+    spot = symptom.sighting.spot if symptom.sighting else None
+    if symptom.verdict != "broken" or not job.outlives(
+        job.rulebook.rules[symptom.rule], spot
+    ):
+        return symptom
+    return symptom._replace(rule="outlived", verdict="inconclusive")
 
 
 def _beside_all(entity: Entity, found: Sequence[Symptom]) -> list[Symptom]:
@@ -169,10 +184,10 @@ def _job_verdict(
 
 def _broken_processes(job: Job, reasons: Reasons) -> dict[tuple[str, int | None], str]:
     return {
-        key: reasons.words(occurrence.rule.id, [process]).meaning
+        process.key: reasons.words(occurrence.rule.id, [process]).meaning
         for occurrence in job.occurrences.values()
         if occurrence.rule.severity == "error" and not occurrence.rule.ends
-        for key, process in occurrence.processes.items()
+        for process in occurrence.processes.values()
     }
 
 

@@ -123,6 +123,10 @@ def _traces(job: Job, world: World) -> Iterator[Found]:
     for entity in world.entities:
         process = entity.process
         sighting = process.seen.get("error-trace")
+        if sighting and job.outlives(
+            job.rulebook.rules["failed-silently"], sighting.spot
+        ):
+            continue
         codes = {code for file, code in process.traces if file in _CARRIERS | GAVE_UP}
         if not process.has_ended and any(file in GAVE_UP for file, _ in process.traces):
             detail = "NCCL gave up and does not say why"

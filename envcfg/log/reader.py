@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from envcfg.findings import Evidence
 from envcfg.log.job import Job
+from envcfg.log.life import TAIL, Sign, is_looked_at, signs_in
 from envcfg.log.prefix import Record, parse, records
 from envcfg.log.process import Sighting, Spot
 from envcfg.log.scan import MIDDLE, Scanner, Seeker
@@ -14,6 +15,9 @@ _WRAPPED = 3  # lines more that a message may fill, where a terminal or a mail w
 _LONG = 1000  # bytes; a longer line was not wrapped
 _LAST = b"Last error:"  # a gate, too: what rules know stands on the lines behind it
 _BEGINNINGS = (b"NCCL WARN", b"Watchdog", _LAST)
+
+
+_Signs = list[tuple[int, Sign]]  # and where their lines begin
 
 
 class _Begun(NamedTuple):
@@ -37,6 +41,7 @@ class Reader:
         self._names: list[str] = []
         self._plain: list[bool] = []
         self._lines: dict[tuple[int, int], int] = {}
+        self._has_signs = True  # what is read is looked at for signs of life
         self._begun: tuple[int, int, _Begun] | None = None  # and where it goes on
 
     @property
@@ -71,8 +76,13 @@ class Reader:
                 # Most of it is the program's own output: find out fast what to skip.
                 watched = 2 if seek.finds(MIDDLE, end) else watched - 1
                 if watched < 0:
+                    if is_looked_at(offset, end, source.size):
+                        tail = bytes(memoryview(buffer)[max(0, end - TAIL) : end])
+                        signs = signs_in(_with_newlines(tail))
+                        self._live(signs, tail, Spot(number, offset, 0), TAIL)
                     continue
             text = bytes(memoryview(buffer)[:end])
+            self._has_signs = is_looked_at(offset, end, source.size)
             if self.take(text, Spot(number, offset, 0)) and not source.plain:
                 self._lines[number, offset] = lines
             if not source.plain:
@@ -85,25 +95,37 @@ class Reader:
         row = counted = 0  # lines of the file, where only a newline counts
         looked = self._resume(text, spot)
         split: list[bytes] = []
+        signs = signs_in(text) if self._has_signs else []
         for start, line in self._scanner.candidates(text):
             looked = True
             words = _decoded(line)
             row += as_it_stands.count(b"\n", counted, start)
             counted = start
             here = Spot(spot.source, spot.block, row)
+            signs = self._live(signs, as_it_stands, spot, start)
             for record in records(words):
                 self._fold(record, words, here)
             if self._may_go_on(record, line):
                 split = split or _split(text)
                 behind = split[text.count(b"\n", 0, start) + 1 :]
                 self._join(_Begun(record, words, here), behind, spot, len(text))
+        self._live(signs, as_it_stands, spot, len(text))
         # Lines that are certain are not those of programs.
-        self.jobs[0].endings.take(text, spot)
+        self.jobs[0].endings.take(as_it_stands, spot)
         for job in self.jobs:
             job.cut = self._scanner.cut
         if looked and lines is not None:
             self._lines[spot.source, spot.block] = lines
         return looked
+
+    def _live(self, signs: _Signs, text: bytes, block: Spot, end: int) -> _Signs:
+        """Take in the *signs* of life up to *end* of a block; return the others."""
+        while signs and signs[0][0] < end:
+            (at, sign), *signs = signs
+            spot = block._replace(line=text.count(b"\n", 0, at))
+            for job in self.jobs:
+                job.life.see(sign, spot)
+        return signs
 
     def _fold(self, record: Record, words: str, spot: Spot) -> None:
         for job in self.jobs:

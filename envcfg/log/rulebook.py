@@ -18,7 +18,7 @@ from envcfg.findings import Severity
 FOLDER = os.path.join(os.path.dirname(__file__), "rules")
 KEYS = (
     "id needle where pattern event anywhere explains when severity ends benign consequence "
-    "unless versions says meaning fix next source samples counter"
+    "unless phase versions says meaning fix next source samples counter"
 ).split()
 
 RAISED = "exception"  # the event of a line that counts at the end of a traceback alone
@@ -42,6 +42,8 @@ class Rule(NamedTuple):
         benign: it looks bad and is not.
         consequence: it follows from another error, which is the one to mend.
         unless: ids of others; where one of them was said, it is a note and ended nothing.
+        phase: of the job, in which its line counts: ``start`` (what is tried again),
+            ``init``, ``running``, ``end``; ``always`` where no progress excuses it.
         versions: library to the range of versions that print it (``2.22-2.25``).
         says: of one that explains another: what it says of ranks, as of several; of an end:
             what happened to the process, with what the pattern captured.
@@ -69,6 +71,7 @@ class Rule(NamedTuple):
     benign: bool = False
     consequence: bool = False
     unless: tuple[str, ...] = ()
+    phase: str = "running"
     versions: Mapping[str, str] = {}
     says: str = ""
     meaning: str = ""
@@ -175,7 +178,7 @@ def load_rules(folder: str = FOLDER) -> list[Rule]:
     names = sorted(name for name in names_in(folder) if name.endswith(".yaml"))
     files = load_kept("rules", [os.path.join(folder, name) for name in names])
     return [
-        _rule(each, name, tuple(data.get("gates", ())), data["topic"])
+        _rule({"phase": data.get("phase", "running"), **each}, name, data)
         for name, data in zip(names, files, strict=True)
         for each in data["rules"]
     ]
@@ -197,10 +200,11 @@ def stack_rules() -> list[Rule]:
     ]
 
 
-def _rule(data: dict[str, Any], where: str, gates: tuple[str, ...], topic: str) -> Rule:
+def _rule(data: dict[str, Any], where: str, file: Mapping[str, Any]) -> Rule:
     if unknown := set(data) - set(KEYS):
         msg = f"{where}: {data.get('id')}: unknown {sorted(unknown)}"
         raise ValueError(msg)
     for name in ("explains", "unless", "samples", "counter"):
         data[name] = tuple(data.get(name, ()))
-    return Rule(**data, gates=gates, topic=topic)
+    gates = tuple(file.get("gates", ()))
+    return Rule(**data, gates=gates, topic=file["topic"])

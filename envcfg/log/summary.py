@@ -33,7 +33,6 @@ from envcfg.log.verdict import (
 )
 from envcfg.log.world import World
 
-NO_LINES = "no-nccl-lines"
 _TRANSPORTS = 1 << 16  # pairs of ranks that a report holds; more are no picture
 # Kinds of the room of a job. Pairs of ranks are none: they are for the report's picture.
 _KEPT = {
@@ -61,6 +60,7 @@ def job_report(job: Job, world: World, reports: Sequence[RankReport]) -> JobRepo
         gdr=_job_gdr(reports),
         interfaces=_interfaces(world),
         versions=checks.versions_of(job),
+        progress=job.life.progress,
     )
 
 
@@ -147,7 +147,7 @@ def _gaps(job: Job, world: World) -> Iterator[tuple[str, str]]:
         for name, kind in job.kinds.items():
             called = "standard input" if name == "-" else os.path.basename(name)
             said.append(f"{called} is {kind}")
-        yield NO_LINES, f"{what}: {', '.join(said[:3])}" if said else what
+        yield "no-nccl-lines", f"{what}: {', '.join(said[:3])}" if said else what
         return
     if not any(p.informed or p.networks for p in people):
         yield "no-info-lines", "NCCL wrote warnings only, no INFO line"

@@ -172,7 +172,10 @@ class Tracebacks:
         for number, line in enumerate(lines[begin:], begin):
             if len(self.found) < _MOST:
                 self._line(
-                    line[:_LONG].decode("utf-8", "replace").rstrip(),
+                    # What stands before a carriage return was written over.
+                    line.rstrip()
+                    .rpartition(b"\r")[2][:_LONG]
+                    .decode("utf-8", "replace"),
                     spot._replace(line=number),
                 )
             if number in marks:

@@ -84,6 +84,24 @@ class Plugin(NamedTuple):
     loaded: Loaded
 
 
+class Progress(NamedTuple):
+    """How far the program of a job came, as its own lines and its scheduler's say.
+
+    Attributes:
+        step: the last step, iteration, epoch or size, as it is written; None: unknown.
+        steps: of how many; None: unknown.
+        time: when, as it is written; None: unknown.
+        checkpoint: the step of the last one, or the line that tells of it; None: none.
+        ended: who says that it came to its end as it should; None: nobody.
+    """
+
+    step: str | None
+    steps: str | None
+    time: str | None
+    checkpoint: str | None
+    ended: str | None
+
+
 class JobReport(NamedTuple):
     """The job as a whole.
 
@@ -101,6 +119,7 @@ class JobReport(NamedTuple):
         interfaces: ``bootstrap`` and ``socket``: their interfaces, most used first.
         versions: library (``nccl``, ``rccl``, ``hip``, ``libfabric``, ...) to the versions
             that were seen; more than one means that ranks differ.
+        progress: how far its program came; None where no line tells.
     """
 
     world_size: int | None
@@ -115,6 +134,7 @@ class JobReport(NamedTuple):
     gdr: Share
     interfaces: Mapping[str, tuple[str, ...]]
     versions: Mapping[str, tuple[str, ...]]
+    progress: Progress | None = None
 
 
 class Unknown(NamedTuple):

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import time
+from collections.abc import Iterator, Sequence
+from itertools import count
 from typing import NamedTuple
 
 from envcfg.probe.gpu import Gpu
-from envcfg.probe.sample import Counter, GpuSample, NodeSample, Sample
+from envcfg.probe.runner import Deadline, Patience, Step, at
+from envcfg.probe.sample import Counter, GpuSample, NodeSample, Sample, SampleReader
 
 
 class GpuView(NamedTuple):
@@ -176,3 +179,42 @@ def _links(before: NodeSample | None, now: NodeSample) -> tuple[Counter, ...]:
 def _rate(before: int, now: int, seconds: float) -> float | None:
     """Return bytes per second; None for a counter that was reset."""
     return (now - before) / seconds if now >= before else None
+
+
+PATIENCE = 10.0  # seconds after which a node that has answered before is silent
+_START = 60.0  # seconds for the first answer: a large job's step starts slowly
+
+
+def rounds(step: Step, board: Board, interval: float) -> Iterator[float]:
+    """Ask all nodes each *interval* seconds; yield the time when the answers are there.
+
+    The time is that of ``time.monotonic``. A node that does not answer holds up one round,
+    for ``PATIENCE`` seconds. It is over when the step is.
+    """
+    reader = SampleReader()
+
+    def take(line: str) -> None:
+        if sample := reader.feed(line):
+            board.take(sample, time.monotonic())
+
+    for number in count(1):
+        began = time.monotonic()
+        step.ask(number)
+        try:
+            step.read(take, _answers(board, number, began))
+            yield time.monotonic()
+            step.read(take, at(began + interval))
+        except EOFError:
+            return
+
+
+def _answers(board: Board, number: int, began: float) -> Deadline:
+    """Return until when the answers to *number*, asked at *began*, are waited for."""
+    patience = Patience(_START, began)
+
+    def deadline(now: float) -> float | None:
+        if board.has_answers(number, now, PATIENCE):
+            return None
+        return patience.until(now, PATIENCE, has_any=board.has_any())
+
+    return deadline

@@ -7,33 +7,17 @@ without the layers above that one.
 
 import os
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple, NoReturn
+from functools import partial, reduce
+from typing import Any, NoReturn
 
 from envcfg.cache import keep, kept_folder, recall
 from envcfg.datafile import is_data, read_data, stamp
-from envcfg.digest import sha256_of
 from envcfg.errors import ProfileError
 from envcfg.findings import NOWHERE, Finding, Place
 from envcfg.profile.folders import listed, shown
-from envcfg.profile.model import Parent, Profile
+from envcfg.profile.model import Layer, Profile
 from envcfg.profile.words import LAYERS, PROFILE_NAME, split_layer
-
-if TYPE_CHECKING:
-    from envcfg.profile.read.nodes import Compose, Node
-
-
-class Layer(NamedTuple):
-    """One file of those that make a profile.
-
-    Attributes:
-        path: as messages name it.
-        data: the file's bytes.
-        profile: what this file alone says.
-    """
-
-    path: str
-    data: bytes
-    profile: Profile
+from envcfg.provenance import sha256_of
 
 
 class Catalog:
@@ -68,10 +52,9 @@ class Catalog:
 
     def names(self) -> list[str]:
         """Return the names of all profiles, sorted."""
-        found: set[str] = set()
-        for folder in self.folders:
-            found |= {n[:-5] for n in listed(folder) if n.endswith(".yaml")}
-        return sorted(name for name in found if self._files(name))
+        files = {name for folder in self.folders for name in listed(folder)}
+        names = (name[:-5] for name in files if name.endswith(".yaml"))
+        return sorted(name for name in names if self._files(name))
 
     def misnamed(self) -> list[str]:
         """Return the files whose names are none of profiles, so that they never count."""
@@ -90,7 +73,10 @@ class Catalog:
             ProfileError: with all problems of all files that it needs.
         """
         try:
-            return self._resolve(self.files(name), self._top(name))
+            *families, lowest = map(
+                self._merge, self._chain(self.files(name), self._top(name))
+            )
+            return reduce(lambda below, each: each.over(below), families[::-1], lowest)
         except ProfileError as err:
             if is_data(os.path.join(self.folders[0], f"{split_layer(name)[1]}.yaml")):
                 from envcfg.profile.naming import with_built_in
@@ -104,10 +90,9 @@ class Catalog:
 
     def layers(self, name: str) -> list[Layer]:
         """Return the files that make a profile, the lowest of its families first."""
-        chain = self._chain(self.files(name), self._top(name))
         return [
             Layer(shown(path), self._bytes(path), self._merge([path]))
-            for files in reversed(chain)
+            for files in reversed(self._chain(self.files(name), self._top(name)))
             for path in files
         ]
 
@@ -141,9 +126,8 @@ class Catalog:
         """
         if _is_path(name) or split_layer(name)[0]:
             return name
-        made_of = self._layers_of(self.files(name))
-        highest = [layer for layer in LAYERS[1:] if layer in made_of]
-        return f"{highest[-1]}:{name}" if highest else name
+        *_, highest = (LAYERS[0], *self._layers_of(self.files(name)))
+        return name if highest == LAYERS[0] else f"{highest}:{name}"
 
     def layer_folders(self) -> dict[str, str]:
         """Return the folder of each layer that is there, the lowest first."""
@@ -216,15 +200,6 @@ class Catalog:
             found.append(path)
         return found
 
-    def _resolve(self, files: Sequence[str], top: int | None) -> Profile:
-        made: Profile | None = None
-        for each in reversed(self._chain(files, top)):
-            profile = self._merge(each)
-            made = profile.over(made) if made else profile
-        if made is None:
-            raise AssertionError
-        return made
-
     def _chain(self, files: Sequence[str], top: int | None) -> list[Sequence[str]]:
         """Return the files of a profile, of its family, of that one's family ...
 
@@ -241,13 +216,14 @@ class Catalog:
             if above in ([], own):
                 from envcfg.profile.naming import no_parent
 
-                _fail(parent, *no_parent(parent.name, own, self.names()))
+                problem = no_parent(parent.name, own, self.names())
+                _fail(parent.place, "extends", *problem)
             # Files, not names: one's own file may extend the profile whose name it has.
             tops = [each[-1] for each in chain]
             if above[-1] in tops:
                 names = [os.path.basename(path)[:-5] for path in (*tops, above[-1])]
-                circle = " -> ".join(names)
-                _fail(parent, f"profiles extend each other in a circle: {circle}", None)
+                said = f"profiles extend each other in a circle: {' -> '.join(names)}"
+                _fail(parent.place, "extends", said)
             chain.append(above)
         return chain
 
@@ -257,17 +233,17 @@ class Catalog:
         # YAML takes longer than all else here, and names alone need none.
         from envcfg.profile.read.loader import load_profile
 
-        problems: list[Finding] = []
+        kept = kept_folder(os.environ)
         merged: Profile | None = None
+        problems: list[Finding] = []
         for path in files:
             data = self._bytes(path)
-            stem = os.path.splitext(os.path.basename(path))[0]
+            folder, name = os.path.split(path)
+            stem, end = os.path.splitext(name)
+            is_kept = kept and [folder] == [*self.folders[:1]] and end == ".yaml"
+            made = partial(_compose_once, f"{kept}/profiles", stem) if is_kept else None
             layer = load_profile(
-                data,
-                path=shown(path),
-                stem=stem,
-                problems=problems,
-                compose=self._composer(path),
+                data, path=shown(path), stem=stem, problems=problems, compose=made
             )
             if layer is not None:
                 merged = layer.over(merged) if merged else layer
@@ -278,35 +254,19 @@ class Catalog:
         self._merged[tuple(files)] = merged
         return merged
 
-    def _composer(self, path: str) -> "Compose | None":
-        """Return what makes nodes of the text of *path*; None: YAML's reader.
-
-        YAML takes longer than all else here: what it makes of built-in files is kept.
-        """
-        name, ending = os.path.splitext(os.path.basename(path))
-        folder = kept_folder(os.environ)
-        built_in = [*self.folders[:1]] == [os.path.dirname(path)]
-        if folder is None or not built_in or ending != ".yaml":
-            return None
-        return lambda text: _compose_once(f"{folder}/profiles", name, text)
-
     def _bytes(self, path: str) -> bytes:
         if path not in self._read:
             try:
                 self._read[path] = self.read(path)
             except OSError as err:
-                from envcfg.profile.read.nodes import invalid
-
-                place = Place(path=shown(path), line=1)
-                message = f"cannot be read: {err.strerror}"
-                raise ProfileError([invalid(place, "", message)]) from err
+                _fail(Place(shown(path), 1), "", f"cannot be read: {err.strerror}")
         return self._read[path]
 
 
-def _compose_once(folder: str, name: str, text: str) -> "Node | None":
-    readers = os.path.join(os.path.dirname(__file__), "read")
-    key = [sha256_of(text.encode()), *stamp(readers)]
-    node: Node | None = recall(folder, name, key)
+def _compose_once(folder: str, name: str, text: str) -> Any:  # noqa: ANN401  # nodes
+    """Return the nodes of a built-in profile, which are kept: YAML takes the longest."""
+    key = [sha256_of(text.encode()), *stamp(f"{os.path.dirname(__file__)}/read")]
+    node = recall(folder, name, key)
     if node is None:
         from envcfg.profile.read.yaml_text import compose
 
@@ -321,7 +281,7 @@ def _is_path(name: str) -> bool:
     return not qualified and ("/" in name or name.endswith((".yaml", ".yml")))
 
 
-def _fail(parent: Parent, message: str, hint: str | None) -> NoReturn:
+def _fail(place: Place, key: str, message: str, hint: str | None = None) -> NoReturn:
     from envcfg.profile.read.nodes import invalid
 
-    raise ProfileError([invalid(parent.place, "extends", message, hint)])
+    raise ProfileError([invalid(place, key, message, hint)])

@@ -137,8 +137,11 @@ def parse_tests(fact: str, text: str) -> list[Test]:
     kind = FACTS[fact].kind
     if kind == "text":
         test = Test(fact, "glob", text)
-        if fact in _NAMES:
-            _check_names(test)
+        names = _NAMES[fact]() if fact in _NAMES else ()
+        for glob in map(str.strip, text.removeprefix("!").split("|")):
+            if names and not any(_fits(name, glob) for name in names):
+                msg = f"{glob!r} fits no {fact}: they are {', '.join(names)}"
+                raise ValueError(msg)
         return [test]
     return parse_comparisons(fact, text)
 
@@ -162,14 +165,6 @@ def parse_comparisons(fact: str, text: str) -> list[Test]:
     return tests
 
 
-def _check_names(test: Test) -> None:
-    names = _NAMES[test.fact]()
-    for glob in map(str.strip, test.operand.removeprefix("!").split("|")):
-        if not any(_fits(name, glob) for name in names):
-            msg = f"{glob!r} fits no {test.fact}: they are {', '.join(names)}"
-            raise ValueError(msg)
-
-
 def fact_problem(fact: str, value: str) -> str | None:
     """Return what is wrong with *value* for this fact, as a sentence, or None."""
     kind = FACTS.get(fact, _VERSION).kind
@@ -178,6 +173,19 @@ def fact_problem(fact: str, value: str) -> str | None:
     if kind == "integer" and not _is_number(value):
         return f"{value!r} is no whole number"
     return None
+
+
+def condition_text(when: Condition) -> str:
+    """Return a condition in one line, as people write it in profiles.
+
+    >>> condition_text((*parse_tests("rocm", ">=6,<7"), *parse_tests("nodes", "1")))
+    'rocm >=6 and <7, nodes 1'
+    """
+    said: dict[str, list[str]] = {}
+    for fact, operator, operand in when:
+        plain = operator in {"glob", "prefix", "=="}
+        said.setdefault(fact, []).append(operand if plain else f"{operator}{operand}")
+    return ", ".join(f"{fact} {' and '.join(tests)}" for fact, tests in said.items())
 
 
 def usable_versions(values: Mapping[str, str]) -> dict[str, str]:

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from envcfg.bind import Bind
 from envcfg.profile.conditions import ALWAYS, Condition
-from envcfg.profile.reason import Reason
+from envcfg.profile.facts import Reason
 from envcfg.profile.words import Word
 
 

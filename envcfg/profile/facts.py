@@ -1,10 +1,22 @@
-"""What is known of a job when its bash is made, who says so, and what is not known."""
+"""Why something is so; what is known of a job when its bash is made, and what is not."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from envcfg.findings import Place
 from envcfg.profile.conditions import Condition, Truth, judge
-from envcfg.profile.reason import Reason
+
+
+class Reason(NamedTuple):
+    """Why something is so: the reason, who says it, since when, and where it stands.
+
+    Every entry of a profile carries one.
+    """
+
+    why: str
+    source: str
+    date: str
+    place: Place
 
 
 class Fact(NamedTuple):

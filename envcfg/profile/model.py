@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from envcfg.findings import Place
 from envcfg.profile.entries import Argument, Bundle, Export, Mount, Prefix, Setting
-from envcfg.profile.reason import Reason
+from envcfg.profile.facts import Reason
 from envcfg.profile.scheduler import (
     Asking,
     Billing,
@@ -218,3 +218,17 @@ class Profile(NamedTuple):
         given["dropped"] = self.dropped | (base.dropped - (given.keys() - {"expect"}))
         taken_back: dict[str, Any] = dict.fromkeys(self.dropped - given.keys())
         return base._replace(**given, **taken_back)
+
+
+class Layer(NamedTuple):
+    """One file of those that make a profile.
+
+    Attributes:
+        path: as messages name it.
+        data: the file's bytes.
+        profile: what this file alone says.
+    """
+
+    path: str
+    data: bytes
+    profile: Profile

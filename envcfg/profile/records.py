@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import os
 import stat
+from contextlib import suppress
 
-from envcfg.digest import sha256_of
+from envcfg.provenance import sha256_of
 
 
 def record_name(real: str, data: bytes) -> str:
@@ -60,12 +61,8 @@ def recorded_paths(records: str) -> dict[str, str]:
         names = sorted(os.listdir(records))
     except OSError:  # then there is none
         return {}
-    return {each: _path_in(each) for each in (f"{records}/{name}" for name in names)}
-
-
-def _path_in(record: str) -> str:
-    try:
-        with open(record, "rb") as file:
-            return os.fsdecode(file.read().removesuffix(b"\n"))
-    except OSError:
-        return ""
+    found = dict.fromkeys((f"{records}/{name}" for name in names), "")
+    for each in found:
+        with suppress(OSError), open(each, "rb") as file:
+            found[each] = os.fsdecode(file.read().removesuffix(b"\n"))
+    return found

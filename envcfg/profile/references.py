@@ -10,9 +10,8 @@ from typing import Protocol, TypeVar
 
 from envcfg.findings import Finding
 from envcfg.launchers import AGENTS
-from envcfg.profile.identity import TASK
-from envcfg.profile.reason import Reason
-from envcfg.profile.scope import CircleError, in_order
+from envcfg.profile.facts import Reason
+from envcfg.profile.scope import TASK, CircleError, in_order
 from envcfg.profile.words import Word, references
 from envcfg.starters import STARTERS
 

@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from envcfg.profile.conditions import ALWAYS, Condition
-from envcfg.profile.reason import Reason
+from envcfg.profile.facts import Reason
 
 # What ``request.gpus`` says of a system whose scheduler does not know its GPUs.
 UNASKED = "none"

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from fnmatch import fnmatchcase
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from envcfg.datafile import knowledge_path, load_kept
 from envcfg.findings import Finding, Severity
@@ -59,10 +59,16 @@ class Job(NamedTuple):
 
 def load_stacks() -> list[Stack]:
     """Read all stacks that are known to fail."""
-    return [
-        _stack(each)
-        for each in load_kept("stacks", [knowledge_path(DATA)])[0]["stacks"]
-    ]
+    found = []
+    for data in load_kept("stacks", [knowledge_path(DATA)])[0]["stacks"]:
+        when = (
+            test
+            for fact, text in data.pop("when").items()
+            for test in parse_tests(fact, str(text))
+        )
+        env = (Test(name, "glob", text) for name, text in data.pop("env", {}).items())
+        found.append(Stack(when=tuple(when), env=tuple(env), **data))
+    return found
 
 
 def known_faults(job: Job, stacks: Iterable[Stack] | None = None) -> list[Finding]:
@@ -110,13 +116,3 @@ def _subject(stack: Stack, job: Job) -> str:
             *(f"{name}={known[name]}" for name in names),
         )
     )
-
-
-def _stack(data: dict[str, Any]) -> Stack:
-    when = (
-        test
-        for fact, text in data.pop("when").items()
-        for test in parse_tests(fact, str(text))
-    )
-    env = (Test(name, "glob", text) for name, text in data.pop("env", {}).items())
-    return Stack(when=tuple(when), env=tuple(env), **data)

@@ -15,8 +15,8 @@ from envcfg.profile.entries import Setting
 from envcfg.profile.folders import shown
 from envcfg.profile.look.view import TakenBack, look_at
 from envcfg.profile.model import Profile
-from envcfg.profile.places import Keys, places
 from envcfg.profile.read.loader import load_profile
+from envcfg.profile.read.yaml_text import Keys, places
 from envcfg.profile.references import clashing_bundles, clashing_references
 from envcfg.profile.words import Word, format_word
 
@@ -137,14 +137,10 @@ def exclude_each_other(one: Condition, other: Condition) -> bool:
 def _excludes(mine: Test, theirs: Test) -> bool:
     if mine.fact != theirs.fact or mine.fact == "nodes":  # nodes: decided in the job
         return False
+    one, other = mine.operand, theirs.operand
     if mine.operator == theirs.operator == "glob":
-        return f"!{mine.operand}" == theirs.operand or mine.operand == (
-            f"!{theirs.operand}"
-        )
-    return (
-        mine.operand == theirs.operand
-        and _OPPOSITES.get(mine.operator) == theirs.operator
-    )
+        return f"!{one}" == other or one == f"!{other}"
+    return one == other and _OPPOSITES.get(mine.operator) == theirs.operator
 
 
 def _references(profile: Profile) -> Iterator[Finding]:

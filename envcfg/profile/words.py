@@ -69,7 +69,8 @@ def parse_word(text: str) -> Word:
             msg = "a value cannot hold a NUL character"
             raise WordError(msg, at, "no environment variable can")
         if text[at] != "$":
-            end = _next_special(text, at)
+            signs = (text.find("$", at), text.find("\0", at))
+            end = min((each for each in signs if each >= 0), default=len(text))
             literal.append(text[at:end])
             at = end
         elif text.startswith("$$", at):
@@ -89,7 +90,9 @@ def parse_word(text: str) -> Word:
 def format_word(word: Word) -> str:
     """Write *word* in the grammar that ``parse_word`` reads."""
     return "".join(
-        part.replace("$", "$$") if isinstance(part, str) else _format_reference(part)
+        part.replace("$", "$$")
+        if isinstance(part, str)
+        else f"${{{part.name}{'' if part.default is None else f':-{part.default}'}}}"
         for part in word
     )
 
@@ -117,11 +120,6 @@ def quote_comment(text: str) -> str:
     return "".join(c if c.isprintable() or c == " " else repr(c)[1:-1] for c in text)
 
 
-def _next_special(text: str, start: int) -> int:
-    ends = [at for at in (text.find("$", start), text.find("\0", start)) if at >= 0]
-    return min(ends, default=len(text))
-
-
 def _parse_reference(text: str, at: int) -> tuple[Ref, int]:
     match = _REFERENCE.match(text, at)
     if not match:
@@ -138,8 +136,3 @@ def _parse_reference(text: str, at: int) -> tuple[Ref, int]:
         msg = f"the default {default!r} holds other than letters, digits and _./:@%+=,-"
         raise WordError(msg, at, "set the variable itself to a value this rich")
     return Ref(name, default), match.end()
-
-
-def _format_reference(ref: Ref) -> str:
-    default = "" if ref.default is None else f":-{ref.default}"
-    return f"${{{ref.name}{default}}}"

@@ -3,31 +3,27 @@
 from __future__ import annotations
 
 import re
-import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from envcfg.knowledge.topics import Topic, find_topic
 from envcfg.knowledge.variables import Variable, load_knowledge, load_variables
 from envcfg.lint.rule import Rule as LintRule
+from envcfg.lint.rule import unfilled
 from envcfg.log.rulebook import Rule
 from envcfg.report.document import json_text
 from envcfg.report.explanation import (
-    WIDTH,
     Explained,
     effect,
-    lint_data,
     lint_lines,
-    rule_data,
     rule_lines,
     titled,
     variable_data,
     variable_lines,
 )
-from envcfg.report.styled import Line
+from envcfg.report.styled import Line, wrapped
 
 _NAME = re.compile(r"\b[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+\b")
-_INDENT = "    "
 
 
 class Said(NamedTuple):
@@ -114,17 +110,21 @@ def behind_lines(found: Behind) -> Iterator[Line]:
     if found.look:
         yield "", "  look further:"
     for each in found.look:
-        yield from _wrapped(each, _INDENT)
+        yield from _indented(each)
     if found.variables:
         yield "", "  variables:"
     for variable in found.variables:
         since = f" (since {variable.since})" if variable.since else ""
-        yield from _wrapped(f"{variable.name}{since}: {variable.meaning}", _INDENT)
+        yield from _indented(f"{variable.name}{since}: {variable.meaning}")
     yield from titled("can be the reason", ", ".join(found.reasons))
     yield from titled("can be the reason of", ", ".join(found.explains))
     yield from titled("related", ", ".join(found.related))
     yield from titled("topic", found.topic)
     yield from titled("background from", found.source)
+
+
+def _indented(text: str) -> Iterator[Line]:
+    yield from (("", line) for line in wrapped(text, "    ", "      "))
 
 
 def explained_lines(
@@ -159,12 +159,14 @@ def _data(
 ) -> dict[str, object]:
     if isinstance(found, Explained):
         return variable_data(found)
+    data: dict[str, object] = {"kind": "finding", **found._asdict()}
     if isinstance(found, Rule):
-        data = rule_data(found)
+        data["kind"] = "rule"
+        del data["topic"]  # that of its file; the one that counts is behind it
     elif isinstance(found, LintRule):
-        data = lint_data(found)
-    else:
-        data = {"kind": "finding", **found._asdict()}
+        kept = ("id", "name", "group", "severity", "why", "fix", "source", "date")
+        data = {"kind": "lint rule", **{name: data[name] for name in kept}}
+        data["fix"] = unfilled(found.fix)
     behind = find_behind(found, topics, rules, load_variables())
     names = [each.name for each in behind.variables]
     return {**data, "behind": {**behind._asdict(), "variables": names}}
@@ -186,19 +188,17 @@ def listing(found: Sequence[Explainable], topics: list[Topic]) -> Iterator[Line]
         yield from [("", "")] if number else []
         yield "bold", name
         for each in members:
-            yield "", f"  {each.id:<34} {_meaning(each)}"
+            if isinstance(each, LintRule):
+                meaning = f"{each.name}: {each.why}"
+            elif isinstance(each, Rule):
+                meaning = f"{effect(each)}: {each.meaning}"
+            else:
+                meaning = each.meaning
+            yield "", f"  {each.id:<34} {meaning}"
 
 
 def _file_topic(found: Ruled) -> str:
     return found.topic if isinstance(found, Rule) else ""
-
-
-def _meaning(found: Ruled) -> str:
-    if isinstance(found, LintRule):
-        return f"{found.name}: {found.why}"
-    if isinstance(found, Rule):
-        return f"{effect(found)}: {found.meaning}"
-    return found.meaning
 
 
 def _words(found: Ruled) -> tuple[str, ...]:
@@ -207,15 +207,3 @@ def _words(found: Ruled) -> tuple[str, ...]:
     if isinstance(found, LintRule):
         return found.why, found.fix, found.message
     return (found.meaning,)
-
-
-def _wrapped(text: str, first: str) -> Iterator[Line]:
-    for line in textwrap.wrap(
-        text,
-        WIDTH,
-        initial_indent=first,
-        subsequent_indent=f"{first}  ",
-        break_long_words=False,
-        break_on_hyphens=False,
-    ):
-        yield "", line

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 
 from envcfg.characters import without_surrogates
@@ -16,6 +17,16 @@ def json_text(document: object, indent: int | None = 2) -> str:
     import json
 
     return json.dumps(_plain(document), indent=indent) + "\n"
+
+
+def now_text() -> str:
+    """Return the time, in UTC, as documents have it (RFC 3339)."""
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+
+
+def rounded(number: float | None) -> float | None:
+    """Return *number* with one digit behind the point; None stays None."""
+    return None if number is None else round(number, 1)
 
 
 def _plain(value: object) -> object:

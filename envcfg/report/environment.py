@@ -10,7 +10,6 @@ from envcfg.launch.environment import Row
 from envcfg.report.document import json_text
 from envcfg.report.styled import Line
 
-SCHEMA_VERSION = 1
 _TITLES = {
     "changed": "not as planned",
     "missing": "planned, and not there",
@@ -37,10 +36,10 @@ def environment_findings(rows: Sequence[Row]) -> list[Finding]:
     """Return what is not as planned, as every check says it."""
     return [
         Finding(
-            rule=f"environment-{row.state}",
-            severity="error" if row.state == "missing" else "warning",
-            subject=row.name,
-            message=_said(row),
+            f"environment-{row.state}",
+            "error" if row.state == "missing" else "warning",
+            row.name,
+            _said(row),
             why=_BY.get(row.origin),
             fix=_MENDS.get(row.origin, "the job's output may say why").format(row.name),
         )
@@ -59,7 +58,13 @@ def environment_lines(said: Mapping[str, str], rows: Sequence[Row]) -> Iterator[
             continue
         yield "", ""
         yield f"bold {_STYLES[state]}".strip(), f"{title} ({len(found)})"
-        yield from _beside(found) if state == "beside" else _each(found)
+        if state == "beside":  # by whom it comes from
+            for origin, words in _BY.items():
+                if mine := [row for row in found if row.origin == origin]:
+                    yield "dim", f"  {words}:"
+                    yield from (("", f"    {row.name}={row.value}") for row in mine)
+        else:
+            yield from _each(found)
 
 
 def _each(rows: Sequence[Row]) -> Iterator[Line]:
@@ -73,18 +78,10 @@ def _each(rows: Sequence[Row]) -> Iterator[Line]:
             yield "", f"    fix: {_MENDS[row.origin].format(row.name)}"
 
 
-def _beside(rows: Sequence[Row]) -> Iterator[Line]:
-    """Yield what nobody planned, by whom it comes from."""
-    for origin, words in _BY.items():
-        if found := [row for row in rows if row.origin == origin]:
-            yield "dim", f"  {words}:"
-            yield from (("", f"    {row.name}={row.value}") for row in found)
-
-
 def environment_json(file: str, said: Mapping[str, str], rows: Sequence[Row]) -> str:
     """Return the same as JSON."""
     document = {
-        "schema_version": SCHEMA_VERSION,
+        "schema_version": 1,
         "file": file,
         "profile": said.get("profile", ""),
         "rank": whole_number(said.get("rank")),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -10,11 +9,10 @@ from envcfg.knowledge.variables import Knowledge, Variable
 from envcfg.lint.rule import Rule as LintRule
 from envcfg.lint.rule import unfilled
 from envcfg.log.rulebook import Rule
+from envcfg.profile.conditions import condition_text
 from envcfg.profile.look.uses import Use, Uses
-from envcfg.report.conditions import condition_text
-from envcfg.report.styled import Line
-
-WIDTH = 88
+from envcfg.report.profile.view import reason_lines
+from envcfg.report.styled import Line, wrapped
 
 
 class Explained(NamedTuple):
@@ -68,7 +66,9 @@ def variable_lines(found: Explained, known: Knowledge) -> Iterator[Line]:
         yield from titled("meaning", variable.meaning)
         yield from titled("takes", _takes(variable, known))
         yield from titled("default", variable.default)
-        yield from titled("versions", _versions(variable))
+        times = (variable.since, variable.deprecated, variable.removed)
+        versions = zip(("since", "deprecated", "removed"), times, strict=True)
+        yield from titled("versions", ", ".join(f"{w} {t}" for w, t in versions if t))
         yield from titled("renamed", variable.renamed)
         yield from titled("read by", ", ".join(variable.read_by))
     if variable:
@@ -95,20 +95,6 @@ def lint_lines(rule: LintRule) -> Iterator[Line]:
     yield from titled("not", "; ".join(each.shows for each in rule.good))
 
 
-def lint_data(rule: LintRule) -> dict[str, object]:
-    """Return a rule of lint for JSON."""
-    kept = ("id", "name", "group", "severity", "why", "fix", "source", "date")
-    found = {name: getattr(rule, name) for name in kept}
-    return {"kind": "lint rule", **found, "fix": unfilled(rule.fix)}
-
-
-def rule_data(rule: Rule) -> dict[str, object]:
-    """Return a rule for JSON."""
-    found = {"kind": "rule", **rule._asdict()}
-    del found["topic"]  # that of its file; the one that counts is behind it
-    return found
-
-
 def variable_data(found: Explained) -> dict[str, object]:
     """Return a variable for JSON."""
     variable = found.variable
@@ -127,10 +113,7 @@ def variable_data(found: Explained) -> dict[str, object]:
                 "otherwise": use.otherwise,
                 "bundle": use.bundle,
                 "profiles": list(use.profiles),
-                "why": use.reason.why,
-                "source": use.reason.source,
-                "date": use.reason.date,
-                "place": use.reason.place,
+                **use.reason._asdict(),
             }
             for use in found.uses.uses
         ],
@@ -145,10 +128,8 @@ def _use_lines(name: str, use: Use) -> Iterator[Line]:
     if use.bundle:
         said += f"  (bundle {use.bundle})"
     yield "green", f"  {said}"
-    yield from _wrapped(f"profiles: {', '.join(use.profiles)}", "    ")
-    place = f"{use.reason.place.path}:{use.reason.place.line}"
-    yield from _wrapped(f"{use.reason.why} [{place}]", "    ")
-    yield from _wrapped(f"{use.reason.source}, {use.reason.date}", "    ")
+    profiles = wrapped(f"profiles: {', '.join(use.profiles)}", "    ")
+    yield from (("", line) for line in (*profiles, *reason_lines(use.reason, "    ")))
 
 
 def _takes(variable: Variable, known: Knowledge) -> str:
@@ -172,25 +153,7 @@ def _takes(variable: Variable, known: Knowledge) -> str:
     return "; ".join(said)
 
 
-def _versions(variable: Variable) -> str:
-    fields = ("since", "deprecated", "removed")
-    given = ((field, getattr(variable, field)) for field in fields)
-    return ", ".join(f"{field} {version}" for field, version in given if version)
-
-
 def titled(title: str, text: str | None) -> Iterator[Line]:
     """Yield a titled text, wrapped; nothing where there is none."""
     if text:
-        yield from _wrapped(f"{title}: {text}", "  ", "    ")
-
-
-def _wrapped(text: str, first: str, then: str | None = None) -> Iterator[Line]:
-    for line in textwrap.wrap(
-        text,
-        WIDTH,
-        initial_indent=first,
-        subsequent_indent=first if then is None else then,
-        break_long_words=False,
-        break_on_hyphens=False,
-    ):
-        yield "", line
+        yield from (("", line) for line in wrapped(f"{title}: {text}", "  ", "    "))

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, NamedTuple
 from envcfg import __version__
 from envcfg.characters import one_line, printable
 from envcfg.findings import Finding, Place
+from envcfg.log.numbers import count_of
 from envcfg.report.document import json_text
 
 if TYPE_CHECKING:
     from envcfg.report.styled import Line
 
-SCHEMA_VERSION = 2
-_STYLES = {"error": "red", "warning": "yellow", "note": ""}
+STYLES = {"error": "red", "warning": "yellow", "note": ""}  # by severity
 _GITHUB = {"error": "error", "warning": "warning", "note": "notice"}
 
 
@@ -46,7 +46,9 @@ class Result(NamedTuple):
 def write_findings(result: Result, form: str) -> str:
     """Return *result* in one of the ``FORMATS`` of the command line."""
     writers = {
-        "text": _text,
+        "text": lambda result: "".join(
+            f"{one_line(line)}\n" for _, line in finding_lines(result)
+        ),
         "json": findings_json,
         "github": _github,
         "sarif": _sarif,
@@ -62,17 +64,17 @@ def finding_lines(result: Result) -> Iterator[Line]:
             yield "green", f"{name}: ok"
         for each in found:
             where = each.where or name
-            said = each.message if each.subject == name else _said(each)
-            yield _STYLES[each.severity], f"{where}: {each.severity}: {said}"
+            what = each.message if each.subject == name else said(each)
+            yield STYLES[each.severity], f"{where}: {each.severity}: {what}"
             yield from _excerpt(each)
             if each.fix:
                 yield "dim", f"  hint: {each.fix}"
     severities = [each.severity for each in result.all]
     counts = ", ".join(
-        _count(severities.count(severity), severity)
+        count_of(severities.count(severity), severity)
         for severity in ("error", "warning")
     )
-    yield "bold", f"{_count(len(result.found), result.kind)}: {counts}"
+    yield "bold", f"{count_of(len(result.found), result.kind)}: {counts}"
 
 
 def _excerpt(each: Finding) -> Iterator[Line]:
@@ -87,18 +89,12 @@ def _excerpt(each: Finding) -> Iterator[Line]:
         yield "green", f"    {' ' * len(before)}^ {each.rule}"
 
 
-def _text(result: Result) -> str:
-    return "".join(f"{one_line(line)}\n" for _, line in finding_lines(result))
-
-
 def findings_json(result: Result) -> str:
     """Return the findings as JSON, as docs/findings.schema.json has it."""
     checked = [
         {"name": name, "findings": found} for name, found in result.found.items()
     ]
-    return json_text(
-        {"schema_version": SCHEMA_VERSION, "kind": result.kind, "checked": checked}
-    )
+    return json_text({"schema_version": 2, "kind": result.kind, "checked": checked})
 
 
 def _github(result: Result) -> str:
@@ -114,8 +110,8 @@ def _github(result: Result) -> str:
             properties = ",".join(
                 f"{key}={_escaped(str(value), ':,')}" for key, value in values.items()
             )
-            said = _escaped(_sentence(each))
-            lines.append(f"::{_GITHUB[each.severity]} {properties}::{said}\n")
+            what = _escaped(_sentence(each))
+            lines.append(f"::{_GITHUB[each.severity]} {properties}::{what}\n")
     return "".join(lines)
 
 
@@ -182,10 +178,11 @@ def _listed(name: str, found: Sequence[Finding]) -> str:
 
 
 def _sentence(each: Finding) -> str:
-    return f"{_said(each)}; {each.fix}" if each.fix else _said(each)
+    return f"{said(each)}; {each.fix}" if each.fix else said(each)
 
 
-def _said(each: Finding) -> str:
+def said(each: Finding) -> str:
+    """Return what was found, behind what it is about."""
     return f"{each.subject}: {each.message}" if each.subject else each.message
 
 
@@ -202,7 +199,3 @@ def _escaped(value: str, more: str = "") -> str:
     for sign in ("%", "\r", "\n", *more):
         value = value.replace(sign, f"%{ord(sign):02X}")
     return one_line(value)
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}{'' if number == 1 else 's'}"

@@ -40,7 +40,7 @@ def content_hash(page: str, element: str) -> str:
     """Return the hash by which a content security policy knows a page's *element*."""
     from base64 import b64encode
 
-    from envcfg.digest import sha256_of
+    from envcfg.provenance import sha256_of
 
     text = page.partition(f"<{element}>")[2].partition(f"</{element}>")[0]
     digest = bytes.fromhex(sha256_of(text.encode()))

@@ -11,41 +11,55 @@ from envcfg.launch.plan import (
     Plan,
     Planned,
     PlannedArgument,
-    PlannedBundle,
-    PlannedExport,
-    PlannedModule,
     PlannedMount,
 )
 from envcfg.profile.conditions import Condition
-from envcfg.profile.model import Expect, Rendezvous, Visibility
-from envcfg.profile.reason import Reason
+from envcfg.profile.facts import Reason
+from envcfg.profile.model import Rendezvous, Visibility
 from envcfg.profile.words import format_word
 from envcfg.report.document import json_text
 from envcfg.report.styled import make_console
 from envcfg.starters import OWN, STARTERS
 
-SCHEMA_VERSION = 2
 _BUNDLED = tuple(each.bundled[0] for each in STARTERS.values() if each.bundled)
 
 
 def plan_json(plan: Plan) -> str:
     """Return the plan as JSON; ``schema_version`` counts incompatible changes."""
     document = {
-        "schema_version": SCHEMA_VERSION,
+        "schema_version": 2,
         "profile": {"name": plan.profile, "sha256": plan.profile_hash},
         "launcher": plan.launcher,
         "starter": plan.starter,
         "ranks_per_node": plan.ranks,
         "facts": {
-            name: {"value": fact.value, **_said(fact.reason)}
+            name: {"value": fact.value, **fact.reason._asdict()}
             for name, fact in sorted(plan.facts.items())
         },
         "command": list(plan.command),
         "container": _container(plan),
-        "modules": [_module(each) for each in plan.modules],
+        "modules": [
+            {
+                "name": each.name,
+                "action": each.action,
+                "own": each.is_own,
+                "when": _test_texts(each.tests),
+                **each.reason._asdict(),
+            }
+            for each in plan.modules
+        ],
         "settings": [_setting(each) for each in plan.settings],
         "bundles": [
-            _bundle(each, STARTERS[plan.starter].bundled[0]) for each in plan.bundles
+            {
+                "name": each.name,
+                "env": {name: format_word(value) for name, value in each.env.items()},
+                "network": list(each.network),
+                **{name: [] for name in _BUNDLED},
+                STARTERS[plan.starter].bundled[0]: list(each.options),
+                "when": _test_texts(each.tests),
+                **each.reason._asdict(),
+            }
+            for each in plan.bundles
         ],
         **{
             own: [_argument(each) for each in plan.started if by.name == plan.starter]
@@ -57,7 +71,12 @@ def plan_json(plan: Plan) -> str:
         "rendezvous": _with_reason(plan.rendezvous),
         "scratch": None if plan.scratch is None else format_word(plan.scratch.root),
         "cpu_masks": list(plan.masks.masks) if plan.masks else [],
-        "expect": _expect(plan.expect),
+        "expect": {
+            name: {"value": value, **plan.expect.reason_of(name)._asdict()}
+            for name, value in plan.expect.said().items()
+        }
+        if plan.expect
+        else {},
         "findings": plan.notes,
     }
     return json_text(document)
@@ -65,11 +84,10 @@ def plan_json(plan: Plan) -> str:
 
 def plan_text(plan: Plan) -> str:
     """Return the plan as plain lines."""
-    return "".join(f"{one_line(line)}\n" for line in plan_lines(plan))
+    return "".join(f"{one_line(line)}\n" for line in _lines(plan))
 
 
-def plan_lines(plan: Plan) -> Iterator[str]:
-    """Yield the plan as plain lines."""
+def _lines(plan: Plan) -> Iterator[str]:
     yield f"profile    {plan.profile} (sha256 {plan.profile_hash[:16]})"
     for note in plan.notes:
         if note.rule == "profile-over-built-in":
@@ -121,7 +139,7 @@ def print_table(plan: Plan) -> None:
     from rich.text import Text
 
     console = make_console()
-    lines = list(map(one_line, plan_lines(plan)))
+    lines = plan_text(plan).splitlines()
     head = lines[: lines.index("")] if "" in lines else lines
     console.print(Text("\n".join(head)))
     table = Table(show_lines=True)
@@ -160,15 +178,6 @@ def _reason_lines(reason: Reason) -> list[str]:
     return [f"{reason.why}{place}", f"{reason.source}{date}"]
 
 
-def _expect(expect: Expect | None) -> dict[str, object]:
-    if expect is None:
-        return {}
-    return {
-        name: {"value": value, **_said(expect.reason_of(name))}
-        for name, value in expect.said().items()
-    }
-
-
 def _container(plan: Plan) -> dict[str, object] | None:
     if plan.container is None:
         return None
@@ -177,28 +186,26 @@ def _container(plan: Plan) -> dict[str, object] | None:
         "runtimes": list(plan.container.runtimes),
         "verb": plan.container.verb,
         "arguments": [_argument(each) for each in plan.container.arguments],
-        "binds": [_mount(each) for each in plan.container.binds],
+        "binds": [
+            {
+                "source": each.bind.source,
+                "target": each.bind.target or each.bind.source,
+                "options": list(each.bind.options),
+                "if_exists": each.if_exists,
+                "when": _test_texts(each.tests),
+            }
+            for each in plan.container.binds
+        ],
         "prefix": list(plan.container.prefix),
-        "exports": [_export(each) for each in plan.container.exports],
-    }
-
-
-def _export(export: PlannedExport) -> dict[str, object]:
-    return {
-        "name": export.name,
-        "value": export.value,
-        "when": _test_texts(export.tests),
-        **_said(export.reason),
-    }
-
-
-def _mount(mount: PlannedMount) -> dict[str, object]:
-    return {
-        "source": mount.bind.source,
-        "target": mount.bind.target or mount.bind.source,
-        "options": list(mount.bind.options),
-        "if_exists": mount.if_exists,
-        "when": _test_texts(mount.tests),
+        "exports": [
+            {
+                "name": each.name,
+                "value": each.value,
+                "when": _test_texts(each.tests),
+                **each.reason._asdict(),
+            }
+            for each in plan.container.exports
+        ],
     }
 
 
@@ -210,42 +217,11 @@ def _argument(argument: PlannedArgument) -> dict[str, object]:
     }
 
 
-def _module(module: PlannedModule) -> dict[str, object]:
-    return {
-        "name": module.name,
-        "action": module.action,
-        "own": module.is_own,
-        "when": _test_texts(module.tests),
-        **_said(module.reason),
-    }
-
-
-def _bundle(bundle: PlannedBundle, program: str) -> dict[str, object]:
-    return {
-        "name": bundle.name,
-        "env": {name: format_word(value) for name, value in bundle.env.items()},
-        "network": list(bundle.network),
-        **{name: [] for name in _BUNDLED},
-        program: list(bundle.options),
-        "when": _test_texts(bundle.tests),
-        **_said(bundle.reason),
-    }
-
-
-def _said(reason: Reason) -> dict[str, object]:
-    return {
-        "why": reason.why,
-        "source": reason.source,
-        "date": reason.date,
-        "place": reason.place,
-    }
-
-
 def _with_reason(block: Visibility | Rendezvous | None) -> dict[str, object] | None:
     if block is None:
         return None
     fields = block._asdict()
-    return {**_said(fields.pop("reason")), **fields}
+    return {**fields.pop("reason")._asdict(), **fields}
 
 
 def _test_texts(tests: Condition) -> list[str]:
@@ -262,7 +238,7 @@ def _setting(setting: Planned) -> dict[str, object]:
             {
                 "value": None if branch.value is None else format_word(branch.value),
                 "when": _test_texts(branch.tests),
-                **_said(branch.reason),
+                **branch.reason._asdict(),
             }
             for branch in setting.branches
         ],

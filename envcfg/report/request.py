@@ -1,17 +1,16 @@
-"""A job's request, cost and script as JSON for programs."""
+"""Scripts as JSON for programs: a job's with request and cost, one with steps changed."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from envcfg.conversion.model import Conversion
 from envcfg.findings import Finding
 from envcfg.launch.plan import Plan
 from envcfg.profile.words import format_word
 from envcfg.report.document import json_text
 from envcfg.request.billing import Cost, decimal_text
 from envcfg.request.request import Request
-
-SCHEMA_VERSION = 1
 
 
 def request_json(
@@ -26,7 +25,7 @@ def request_json(
     Amounts of billed units are decimal numbers in texts, memory is in MiB per node.
     """
     document = {
-        "schema_version": SCHEMA_VERSION,
+        "schema_version": 1,
         "profile": {"name": plan.profile, "sha256": plan.profile_hash},
         "request": {
             "scheduler": request.scheduler,
@@ -49,6 +48,20 @@ def request_json(
         "script": script,
     }
     return json_text(document)
+
+
+def conversion_json(made: Conversion, path: str) -> str:
+    """Return what was made of the script *path*, and what was changed in it."""
+    return json_text(
+        {
+            "schema_version": 1,
+            "from": path,
+            "profile": made.profile,
+            "lines": [each._asdict() for each in made.lines],
+            "variables": [each._asdict() for each in made.variables],
+            "script": made.script,
+        }
+    )
 
 
 def _cost(cost: Cost) -> dict[str, object]:

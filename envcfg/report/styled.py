@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, TextIO
 
 from envcfg.characters import one_line
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 Line = tuple[str, str]  # style, as rich names it, and text
+WIDTH = 88  # characters of a line of running text
 _PLAIN = frozenset({"dumb", "unknown"})  # values of TERM
 
 
@@ -50,6 +51,27 @@ def make_console() -> Console:
     if os.environ.get("TERM") in _PLAIN:
         return Console(highlight=False, color_system="standard", force_terminal=True)
     return Console(highlight=False, force_terminal=True)
+
+
+def wrapped(text: str, first: str, then: str | None = None) -> list[str]:
+    """Return *text* in lines of ``WIDTH``, behind *first* and *then* (default: *first*)."""
+    import textwrap
+
+    return textwrap.wrap(
+        text,
+        WIDTH,
+        initial_indent=first,
+        subsequent_indent=first if then is None else then,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+
+
+def in_columns(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Return a line for each row, its cells as wide as the widest of their column."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    padded = (map(str.ljust, row, widths) for row in rows)
+    return ["  ".join(cells).rstrip() for cells in padded]
 
 
 def put(lines: Iterable[Line]) -> None:

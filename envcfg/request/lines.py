@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from envcfg import runtimes
 from envcfg.launch.plan import Plan
+from envcfg.profile.facts import Reason
 from envcfg.profile.model import Profile
-from envcfg.profile.reason import Reason
 from envcfg.profile.scheduler import UNASKED, Asking
 from envcfg.profile.words import Ref, Word
 from envcfg.request.amounts import size_text, time_text

@@ -8,8 +8,7 @@ from typing import NamedTuple
 
 from envcfg import __version__
 from envcfg.bash.host import BEGINNING, render_inline
-from envcfg.bash.modules import render_module
-from envcfg.bash.pieces import has_template, template, title
+from envcfg.bash.modules import has_template, render_module, template, title
 from envcfg.bash.quoting import quote, quote_directive, quote_word
 from envcfg.launch.plan import Plan
 from envcfg.profile.words import quote_comment

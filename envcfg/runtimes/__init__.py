@@ -7,7 +7,7 @@ it is needed. CONTRIBUTING.md says how to add one.
 
 from __future__ import annotations
 
-from envcfg.backends import backend, backends
+from envcfg.datafile import backend, backends
 from envcfg.runtimes.model import Runtime
 
 # In the order in which they are tried where neither user nor profile names one.

@@ -5,6 +5,8 @@ from __future__ import annotations
 from envcfg.runtimes import podman
 from envcfg.runtimes.model import Row, Trouble
 
+_IMPORT = "tar -C {} -c . | docker import - NAME"
+
 
 def refuse(image: str) -> Trouble | None:
     """Return what *image* is, where it is no name of an image."""
@@ -13,14 +15,11 @@ def refuse(image: str) -> Trouble | None:
         return Trouble("a docker URI", f"docker wants the name: --container {name}")
     if refusal := podman.refuse(image):
         fix = refusal.fix.replace("podman", "docker")
-        return refusal._replace(fix=fix.replace(podman.FOLDER, _import("FOLDER")))
+        fix = fix.replace(podman.FOLDER, _IMPORT.format("FOLDER"))
+        return refusal._replace(fix=fix)
     if podman.is_reference(image):
         return None
-    return Trouble("a path", f"{_import(image)}, then --container NAME")
-
-
-def _import(folder: str) -> str:
-    return f"tar -C {folder} -c . | docker import - NAME"
+    return Trouble("a path", f"{_IMPORT.format(image)}, then --container NAME")
 
 
 RUNTIME = podman.RUNTIME._replace(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from envcfg.backends import backend, backends
+from envcfg.datafile import backend, backends
 from envcfg.schedulers.model import Scheduler
 
 NONE = "none"  # what a profile says of a system that has none

@@ -7,7 +7,7 @@ CONTRIBUTING.md tells the rest.
 
 from __future__ import annotations
 
-from envcfg.backends import backend, backends
+from envcfg.datafile import backend, backends
 from envcfg.starters.model import Starter
 
 # The first is what a profile gets that does not say.

@@ -33,7 +33,7 @@ PROJECT = Project(
             "log/rulebook",
             "log/source",
             "log/follow",
-            "monitor/step",
+            "monitor/board",
             "probe/runner",
             "probe/slurm",
         )

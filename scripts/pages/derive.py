@@ -26,6 +26,7 @@ from scripts.pages.markdown import with_table
 from scripts.pages.profile_schema import profile_schema
 from scripts.pages.schemas import bundled, read_schemas
 from scripts.pages.systems import systems_page
+from scripts.pages.warnings import warnings_page
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -43,6 +44,7 @@ def derived() -> dict[Path, str]:
     """Return the text of each file as it is to be."""
     made = {
         DOCS / "systems.md": systems_page(Catalog([built_in_folder()])),
+        DOCS / "warnings.md": warnings_page(),
         ROOT / "profiles/schema.json": profile_schema(
             _text(ROOT / "profiles/schema.json")
         ),

@@ -10,8 +10,8 @@ from typing import Any
 from envcfg import runtimes, schedulers
 from envcfg.launchers import ALLOWABLE, HAVE_OPTIONS
 from envcfg.profile.conditions import CHOSEN, FACTS
-from envcfg.profile.identity import FIXED
 from envcfg.profile.read.entries import SHELL_OWN
+from envcfg.profile.scope import FIXED
 
 _WIDTH = 92
 # What a test on a fact looks like, by the kind of the fact.

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from envcfg.profile.catalog import Catalog
 from envcfg.profile.conditions import Condition
+from envcfg.profile.facts import Reason
 from envcfg.profile.model import Argument, Mount, Profile, Setting
-from envcfg.profile.reason import Reason
 from envcfg.profile.scheduler import UNASKED, Billing, Partition, Qos
 from envcfg.profile.words import Word, format_word
 from scripts.pages.markdown import code, linked, table, text

@@ -8,9 +8,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from envcfg.knowledge.variables import Variable
 from envcfg.log.rulebook import Rule
 from envcfg.profile.catalog import Catalog
+from envcfg.profile.conditions import condition_text
 from envcfg.profile.look.uses import Use, uses_of
 from envcfg.profile.model import Profile
-from envcfg.report.conditions import condition_text
 from scripts.pages.markdown import code, linked, table, text
 
 _NAME = re.compile(r"(?<![A-Z0-9_])[A-Z][A-Z0-9_]+(?![A-Z0-9_])")

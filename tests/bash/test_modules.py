@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from envcfg.bash import pieces
+from envcfg.bash import modules
 from envcfg.bash.modules import module
-from envcfg.bash.pieces import heredoc
+from envcfg.bash.quoting import heredoc
 from scripts.pages.derive import MODULES, module_names
 from support import ACROSS, bash, lint_shell
 
-BASH = Path(pieces.__file__).parent
+BASH = Path(modules.__file__).parent
 FILES = sorted((BASH / "modules").glob("**/*.sh"))
 NAMES = [*module_names()]
 TEMPLATES = sorted((BASH / "templates").glob("**/*.sh"))
@@ -39,6 +39,12 @@ def test_a_module_is_clean_bash_around_a_clean_part_for_ranks(path: Path) -> Non
 @pytest.mark.parametrize("path", TEMPLATES, ids=lambda path: path.stem)
 def test_a_template_of_a_job_script_is_clean(path: Path) -> None:
     assert lint_shell(path.read_bytes(), "bash", exclude=ACROSS) == ""
+
+
+def test_what_fails_fails_in_a_trap_as_well() -> None:
+    """There a ``return`` alone tells the code from before the trap."""
+    for path in FILES:
+        assert not re.search(r"(\|\||&&) return(;|$)", path.read_text(), re.M), path
 
 
 def test_a_module_says_its_name_and_what_it_is_for() -> None:

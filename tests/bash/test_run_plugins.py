@@ -133,7 +133,7 @@ def test_the_file_goes_where_the_step_fails_before_and_is_no_one_else_s(
 SLOW = """#!/bin/bash
 if [[ $1 == --help ]]; then exec {srun} --help; fi
 echo ready
-exec sleep 20
+exec sleep 2
 """
 
 

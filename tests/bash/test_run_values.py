@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from envcfg.bash import pieces as script
+from envcfg.bash import quoting as script
 from envcfg.bash.host import render_script
 from envcfg.launch.plan import Options
 from envcfg.launch.resolve import resolve

@@ -12,8 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from envcfg.cli import COMMANDS, ROLES, build_parser
-from envcfg.commands.next import NEXT, next_step
+from envcfg import commands
+from envcfg.cli import build_parser
+from envcfg.commands import NAMES, ROLES, Command, load
+from envcfg.commands.next import next_step
 from envcfg.commands.profiles import ACTIONS
 from support import ROOT
 
@@ -106,20 +108,27 @@ def test_a_person_who_types_envcfg_alone_sees_what_there_is(folder: Path) -> Non
     assert "no command given" in said
 
 
+def records() -> dict[str, Command]:
+    names = [*NAMES, *(f"profiles.{each}" for each in ACTIONS)]
+    return {name: load(name) for name in names if name != "profiles"}
+
+
 def test_each_command_has_a_role_and_something_next() -> None:
-    listed = [name for names in ROLES.values() for name in names]
-    assert sorted(listed) == sorted(COMMANDS)
-    plain = {key for key in NEXT if "--" not in key}
-    assert plain >= {*COMMANDS, *(f"profiles {each}" for each in ACTIONS)} - {
-        "profiles"
+    folder = Path(str(commands.__file__)).parent
+    modules = {
+        str(path.relative_to(folder)).split("/")[0].removesuffix(".py")
+        for path in folder.rglob("*.py")
+        if "\nCOMMAND = " in path.read_text()
     }
+    assert {name.replace("-", "_") for name in NAMES} - {"sbatch", "qsub"} == modules
+    assert [name for name, each in records().items() if "" not in each.next] == []
 
 
 def test_what_is_named_next_is_a_command() -> None:
-    for row in NEXT.values():
-        for text in filter(None, row):
+    for record in records().values():
+        for text in (text for row in record.next.values() for text in row if text):
             for command in re.findall(r"envcfg ([a-z-]+)", text):
-                assert command in COMMANDS, text
+                assert command in NAMES, text
 
 
 def test_a_name_from_outside_is_one_word_of_one_line() -> None:

@@ -12,8 +12,8 @@ from hypothesis import assume, given, reject
 from hypothesis import strategies as st
 
 from envcfg.bind import Bind
-from envcfg.cli import COMMANDS, build_parser, split_command
-from envcfg.commands import job, wrap
+from envcfg.cli import build_parser, split_command
+from envcfg.commands import NAMES, job, wrap
 from envcfg.commands.options import read_step
 from envcfg.core.option import Option, Table, write_options
 from envcfg.core.step import wrap_words
@@ -181,7 +181,7 @@ def test_the_parser_has_the_options_of_the_table(command: str) -> None:
 
 
 def test_no_two_options_share_a_name_but_in_a_list() -> None:
-    assert set(TABLES) <= set(COMMANDS)
+    assert set(TABLES) <= set(NAMES)
     for table in TABLES.values():
         flags = [each.flag for each in options_of(table)]
         assert len(flags) == len(set(flags))

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from envcfg.cli import COMMANDS, build_parser
+from envcfg.cli import build_parser
+from envcfg.commands import NAMES
 from envcfg.errors import UsageError
 from fuzzing import chance, times
 
@@ -42,7 +43,7 @@ WORDS = (
 )
 
 
-@pytest.mark.parametrize("command", ["", *COMMANDS])
+@pytest.mark.parametrize("command", ["", *NAMES])
 def test_a_command_line_is_read_or_refused_in_a_sentence(command: str) -> None:
     dice, silent = chance(), []
     for _ in range(400 * times):

@@ -18,7 +18,7 @@ from envcfg.image.host import Host, parse_host, read_host
 from envcfg.image.layers import Mount, Overlay
 from envcfg.image.record import Metadata
 from envcfg.image.tree import FolderTree
-from envcfg.report.image.json import host_json
+from envcfg.report.image import host_json
 from imaging import SITE, SYSTEM, Image, environment, python, torch
 
 PLUGIN = f"{SYSTEM}/libnccl-net.so"

@@ -12,7 +12,7 @@ from envcfg.image.facts import inspect_tree
 from envcfg.image.metadata import complete
 from envcfg.image.record import Inspection, Metadata
 from envcfg.image.tree import FolderTree
-from envcfg.report.image.text import fact_words
+from envcfg.report.image import fact_words
 from imaging import SITE, SYSTEM, Image, environment, python, torch, wheel
 
 INTERFACES = ("ncclNetPlugin_v7", "ncclNetPlugin_v8", "ncclTunerPlugin_v2")

@@ -124,6 +124,12 @@ def test_a_file_says_what_it_is_and_keeps_the_order_of_keys(file: Path) -> None:
     text = file.read_text(encoding="utf-8")
     assert re.match(r"# [A-Z].*\.\ntopic: ", text)
     data = yaml.safe_load(text)
+    phases = {
+        data.get("phase", "init"),
+        *(e.get("phase", "init") for e in data["rules"]),
+    }
+    assert phases <= {"start", "init", "running", "end", "always"}
+    data.pop("phase", None)
     assert list(data) in (["topic", "gates", "rules"], ["topic", "rules"])
     for rule in data["rules"]:
         keys = list(rule)

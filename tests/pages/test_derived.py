@@ -23,6 +23,7 @@ def test_each_kind_of_file_is_derived() -> None:
         "docs/runtimes.md",
         "docs/sbatch.md",
         "docs/systems.md",
+        "docs/warnings.md",
         "docs/wrap.md",
         "docs/wrap.schema.json",
         "man/envcfg-wrap.1",

@@ -14,8 +14,7 @@ from envcfg.preflight.collective import STAGES
 from envcfg.preflight.judge import Seen, judge_all
 from envcfg.preflight.lines import NodeReader, RankReader
 from envcfg.preflight.progress import Limits, NodeProgress, RankProgress
-from envcfg.report.preflight.json import preflight_json
-from envcfg.report.preflight.text import preflight_lines
+from envcfg.report.preflight import preflight_json, preflight_lines
 
 KEYS = ("memlock network device folder variable plugin health end begin clock unmet "
         "absent torch lacks with pair multiply sum wrong failed").split()  # fmt: skip

@@ -17,7 +17,7 @@ import pytest
 import yaml
 
 from envcfg.findings import Finding
-from envcfg.profile import identity
+from envcfg.profile import scope
 from envcfg.profile.folders import built_in_folder
 from envcfg.profile.read import entries
 from envcfg.profile.read.loader import load_profile
@@ -198,7 +198,7 @@ def test_schema_and_loader_know_the_same_words(path: Path_, expected: set[str]) 
 
 def test_schema_and_loader_refuse_the_same_variables() -> None:
     (_, listed) = SCHEMA["$defs"]["settable"]["not"]["anyOf"]
-    assert set(listed["enum"]) == entries.SHELL_OWN | identity.FIXED
+    assert set(listed["enum"]) == entries.SHELL_OWN | scope.FIXED
 
 
 def test_every_key_is_described() -> None:

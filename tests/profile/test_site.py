@@ -12,9 +12,8 @@ from envcfg.profile.catalog import Catalog
 from envcfg.profile.draft import starter
 from envcfg.profile.model import Profile
 from envcfg.profile.read.loader import load_profile
-from envcfg.profile.site.entries import Draft
+from envcfg.profile.site.entries import Draft, scalar
 from envcfg.profile.site.model import SeenPartition, Shape, Site, family_of, main_shape
-from envcfg.profile.site.scalars import scalar
 from envcfg.profile.site.slurm import read_config, read_partitions, read_shapes
 
 PARTITIONS = """\

@@ -170,6 +170,9 @@ def test_frontier_names_the_plugin_without_which_it_is_not_used(
         ("alps-clariden", "debug", (4, None, True)),
         ("alps-clariden", "low", (None, "1-00:00:00", True)),
         ("lumi-g", "dev-g", (32, "03:00:00", False)),
+        ("derecho", "preempt", (82, "100:00:00", True)),
+        ("kestrel", "gpu-h100", (156, "2-00:00:00", False)),
+        ("kestrel", "gpu-h100l", (39, "10-00:00:00", False)),
     ],
 )
 def test_partitions_have_the_limits_that_the_site_gives_them(

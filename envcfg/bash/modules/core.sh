@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# envcfg module core 1
+# envcfg module core 2
 # A step, from its checks to its exit code. Other modules add to the lists.
 
 ENVCFG_BEFORE='' ENVCFG_SHAPE='' ENVCFG_WORDS='' ENVCFG_READY='' ENVCFG_AFTER='' ENVCFG_END='' # functions
@@ -81,7 +81,7 @@ envcfg_step() { # COMMAND...
   if ((ENVCFG_FAULTS > 0)); then return 4; fi
   ENVCFG_ARGS+=("ENVCFG_PRESET=$ENVCFG_PRESET")
   envcfg_listen
-  for envcfg_do in $ENVCFG_READY; do "$envcfg_do" || return; done
+  for envcfg_do in $ENVCFG_READY; do "$envcfg_do" || return $?; done
   envcfg_launch "$@" || ENVCFG_CODE=$?
   for envcfg_do in $ENVCFG_AFTER; do "$envcfg_do"; done
   return "$ENVCFG_CODE"

@@ -1,11 +1,11 @@
 # shellcheck shell=bash
-# envcfg module masks 1
+# envcfg module masks 2
 # Ranks on the cores next to their GPUs, where the job has all cores of the node.
 
 envcfg_may_pin() { # whether the cores of all masks are this job's
   local envcfg_key envcfg_all=''
   while IFS=$' :\t' read -r envcfg_key envcfg_all && [[ $envcfg_key != Cpus_allowed ]]; do :; done </proc/self/status
-  envcfg_covers "$envcfg_all" && return
+  envcfg_covers "$envcfg_all" && return 0
   envcfg_note 'ranks are not bound to the cores next to their GPUs: this job does not own a whole node'
   return 1
 }

@@ -1,5 +1,5 @@
 # shellcheck shell=sh
-# envcfg module place 1
+# envcfg module place 2
 # Where files are made: in folders that only their owner may enter. mkdir without -p refuses
 # what is already there, also a link. So nobody else can say where a file goes.
 
@@ -10,7 +10,7 @@ envcfg_is_own() { # PATH: whether it is a folder of ours, and no link to one
 }
 
 envcfg_place() { # FOLDER: make a folder with a random name in it for a while; set ENVCFG_PLACED to its path
-  IFS= read -r ENVCFG_PLACED </proc/sys/kernel/random/uuid || return
+  IFS= read -r ENVCFG_PLACED </proc/sys/kernel/random/uuid || return $?
   ENVCFG_PLACED=$1/.envcfg-$ENVCFG_PLACED # before mkdir, as a signal may come behind it
   if envcfg_make "$ENVCFG_PLACED" && envcfg_is_own "$ENVCFG_PLACED"; then return; fi
   ENVCFG_PLACED=''
@@ -26,7 +26,7 @@ envcfg_make() { # PATH: make this folder, if nothing is there
 }
 
 envcfg_keep() { # FOLDER NAME: make a folder in FOLDER for files that stay, if it is not there
-  mkdir -p -- "$1" || return
+  mkdir -p -- "$1" || return $?
   envcfg_make "$1/$2" || : # an earlier step of the job may have made it
   envcfg_is_own "$1/$2"
 }

@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# envcfg module where 1
+# envcfg module where 2
 # Where a step may run: once in its job, on its cluster, with ranks that can meet.
 
 # By the first name of a pair a task knows its number, by the second how many there are.
@@ -46,7 +46,7 @@ envcfg_is_leftover() { # whether a job began nearer to this shell than any task:
       slurmstepd) # it calls itself "slurmstepd: [JOB.STEP]"
         IFS= read -r -d '' envcfg_name <"/proc/$envcfg_pid/cmdline" || :
         [[ $envcfg_name == *.@(batch|interactive|extern)']' ]]
-        return
+        return $?
         ;;
       salloc | pbs_mom | flux-broker*) return 0 ;;
       mpiexec* | mpirun | orted | prted | hydra_* | palsd | flux-shell) return 1 ;;

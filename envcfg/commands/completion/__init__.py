@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
-from typing import Any
 
+from envcfg.commands import Command, Next
 from envcfg.errors import UsageError
 
 SHELLS = ("bash", "zsh", "fish", "tcsh")
@@ -25,15 +25,8 @@ examples:
 """
 
 
-def add_parser(commands: argparse._SubParsersAction[Any]) -> None:
+def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``completion``."""
-    parser = commands.add_parser(
-        "completion",
-        help="let the shell complete commands, options, profiles, rules",
-        description="Write what lets a shell complete commands, options and their values.",
-        usage=f"envcfg completion {'|'.join(SHELLS)}",
-        epilog=_EPILOG,
-    )
     parser.add_argument(
         "shell", metavar="SHELL", nargs="?", choices=SHELLS, help=", ".join(SHELLS)
     )
@@ -65,3 +58,14 @@ def run(
 
     sys.stdout.write(completion_script(options.build_parser(), options.shell))
     return 0
+
+
+COMMAND = Command(
+    help="let the shell complete commands, options, profiles, rules",
+    usage=f"envcfg completion {'|'.join(SHELLS)}",
+    epilog=_EPILOG,
+    add_options=add_options,
+    run=run,
+    next={"": Next("envcfg completion --help says where this belongs")},
+    description="Write what lets a shell complete commands, options and their values.",
+)

@@ -5,24 +5,15 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
-from importlib import import_module
-from typing import Any
 
+from envcfg.commands import Command, load
 from envcfg.commands.printing import say
 from envcfg.core.selection import open_catalog, untrusted
 from envcfg.errors import UsageError
 from envcfg.parser import Parser
 
-# What each action does; its module is imported when it is chosen.
-ACTIONS = {
-    "list": "all profiles, with their state and where they come from",
-    "show": "one profile, resolved: every value, why, and when it applies",
-    "validate": "everything that is wrong in profile files",
-    "diff": "what differs between two profiles",
-    "new": "a commented starter for a system of your own, by what this machine says",
-    "detect": "which profile fits this machine, and why",
-    "trust": "let a profile count that others may write, as it is now",
-}
+# In the order of the help. An action's module has its name.
+ACTIONS = ("list", "show", "validate", "diff", "new", "detect", "trust")
 _EPILOG = """\
 examples:
   envcfg profiles list
@@ -36,28 +27,13 @@ examples:
 """
 
 
-def add_parser(commands: argparse._SubParsersAction[Any]) -> None:
+def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the actions of ``profiles``, each with its options."""
-    parser = commands.add_parser(
-        "profiles",
-        help="list, show, check, compare and start profiles",
-        description="List, show, check, compare and start profiles.",
-        usage="envcfg profiles ACTION [options]",
-        epilog=_EPILOG,
-    )
     actions = parser.add_subparsers(
         dest="action", metavar="ACTION", prog="envcfg profiles", parser_class=Parser
     )
-    for name, what in ACTIONS.items():
-        module = _module(name)
-        added = actions.add_parser(
-            name,
-            help=what,
-            description=module.DESCRIPTION,
-            usage=f"envcfg profiles {name} {module.USAGE}",
-            epilog=module.EPILOG,
-        )
-        module.add_options(added)
+    for name in ACTIONS:
+        load(f"profiles.{name}").add_to(actions, name)
 
 
 def run(
@@ -72,11 +48,16 @@ def run(
         raise UsageError(msg, hint=f"leave out -- {more[0]}")
     # What new writes counts; the others only look.
     catalog = open_catalog(enforce=options.action == "new")
-    code: int = _module(options.action).run(options, catalog)
+    code = load(f"profiles.{options.action}").run(options, catalog)
     sys.stdout.flush()
     say(untrusted(catalog))
     return code
 
 
-def _module(action: str) -> Any:  # noqa: ANN401  # a module of this package
-    return import_module(f"envcfg.commands.profiles.{action}")
+COMMAND = Command(
+    help="list, show, check, compare and start profiles",
+    usage="envcfg profiles ACTION [options]",
+    epilog=_EPILOG,
+    add_options=add_options,
+    run=run,
+)

@@ -8,6 +8,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from envcfg.characters import one_line
+from envcfg.commands import Command, Next
 from envcfg.commands.printing import tell
 from envcfg.core.selection import job_kind
 from envcfg.profile.catalog import Catalog
@@ -15,9 +16,7 @@ from envcfg.profile.catalog import Catalog
 if TYPE_CHECKING:
     from envcfg.core.profiles import Detected
 
-DESCRIPTION = "Say which profile fits this machine, and why; and why the others do not."
-USAGE = "[--json]"
-EPILOG = """\
+_EPILOG = """\
 examples:
   envcfg profiles detect
   envcfg wrap --profile "$(envcfg profiles detect --json | jq -r .profile)" ...
@@ -49,14 +48,14 @@ def run(options: argparse.Namespace, catalog: Catalog) -> int:
 
 
 def _put(detected: Detected, *, as_json: bool) -> None:
-    from envcfg.report.profile import detect as profile_detect
+    from envcfg.report.profile.list import detect_json, detect_lines
 
     if as_json:
-        sys.stdout.write(profile_detect.detect_json(*detected))
+        sys.stdout.write(detect_json(*detected))
     else:
         from envcfg.report.styled import put
 
-        put(profile_detect.detect_lines(*detected))
+        put(detect_lines(*detected))
         if chosen := os.environ.get("ENVCFG_PROFILE"):
             put([("yellow", f"ENVCFG_PROFILE={chosen} goes before this")])
     sys.stdout.flush()
@@ -71,3 +70,19 @@ def _put(detected: Detected, *, as_json: bool) -> None:
         )
         hint = "choose one with --profile; envcfg profiles list shows all"
         tell(f"no profile fits; {then}", hint)
+
+
+COMMAND = Command(
+    help="which profile fits this machine, and why",
+    usage="envcfg profiles detect [--json]",
+    epilog=_EPILOG,
+    add_options=add_options,
+    run=run,
+    next={
+        "": Next(
+            "envcfg profiles show NAME has every value of one, and why",
+            "envcfg profiles list has all; envcfg profiles new begins one of your own",
+        )
+    },
+    description="Say which profile fits this machine, and why; and why the others do not.",
+)

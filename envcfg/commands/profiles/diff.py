@@ -5,12 +5,11 @@ from __future__ import annotations
 import argparse
 import sys
 
+from envcfg.commands import Command, Next
 from envcfg.commands.profiles.show import add_facts, facts_of
 from envcfg.profile.catalog import Catalog
 
-DESCRIPTION = "Say what differs between two profiles, families and layers included."
-USAGE = "A B [--fact NAME=VALUE]... [options]"
-EPILOG = """\
+_EPILOG = """\
 examples:
   envcfg profiles diff lumi-g frontier
   envcfg profiles diff lumi-g frontier --fact rocm=6.2.4 --fact nodes=2
@@ -33,7 +32,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace, catalog: Catalog) -> int:
     """Print what differs."""
     from envcfg.core.profiles import compare
-    from envcfg.report.profile.diff import diff_json, diff_lines
+    from envcfg.report.profile.view import diff_json, diff_lines
     from envcfg.report.styled import put
 
     compared = compare(catalog, options.old, options.new, **facts_of(options))
@@ -42,3 +41,14 @@ def run(options: argparse.Namespace, catalog: Catalog) -> int:
     else:
         put(diff_lines(*compared))
     return int(bool(compared.found))
+
+
+COMMAND = Command(
+    help="what differs between two profiles",
+    usage="envcfg profiles diff A B [--fact NAME=VALUE]... [options]",
+    epilog=_EPILOG,
+    add_options=add_options,
+    run=run,
+    next={"": Next("envcfg profiles show NAME says why a value is so")},
+    description="Say what differs between two profiles, families and layers included.",
+)

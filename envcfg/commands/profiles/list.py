@@ -5,13 +5,12 @@ from __future__ import annotations
 import argparse
 import sys
 
+from envcfg.commands import Command, Next
 from envcfg.errors import ProfileError
 from envcfg.profile.catalog import Catalog
 from envcfg.profile.look.survey import survey
 
-DESCRIPTION = "List all profiles, with their state and where they come from."
-USAGE = "[--json]"
-EPILOG = """\
+_EPILOG = """\
 examples:
   envcfg profiles list
   envcfg profiles list --json | jq -r '.profiles[] | select(.family | not) | .name'
@@ -45,3 +44,14 @@ def run(options: argparse.Namespace, catalog: Catalog) -> int:
     sys.stdout.flush()
     sys.stderr.write("\n".join(ProfileError(problems).lines()) + "\n")
     return 1
+
+
+COMMAND = Command(
+    help="all profiles, with their state and where they come from",
+    usage="envcfg profiles list [--json]",
+    epilog=_EPILOG,
+    add_options=add_options,
+    run=run,
+    next={"": Next("envcfg profiles show NAME has every value of one, and why")},
+    description="List all profiles, with their state and where they come from.",
+)

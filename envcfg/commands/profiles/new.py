@@ -7,16 +7,16 @@ import os
 import sys
 
 from envcfg.characters import one_line
+from envcfg.commands import Command, Next
 from envcfg.commands.printing import tell
 from envcfg.errors import OutputError, UsageError
 from envcfg.profile.catalog import Catalog
 from envcfg.profile.words import PROFILE_NAME
 
-DESCRIPTION = """\
+_DESCRIPTION = """\
 Write a commented starter for a system of your own, with what this machine
 says of partitions, nodes, billing, network and runtimes. It is valid as it is."""
-USAGE = "NAME [--extends FAMILY] [--blank] [--output FILE]"
-EPILOG = """\
+_EPILOG = """\
 examples:
   envcfg profiles new my-cluster               # best on a node with GPUs, in a job
   envcfg profiles new my-cluster --extends infiniband-cuda
@@ -100,3 +100,14 @@ def run(options: argparse.Namespace, catalog: Catalog) -> int:
     hint = f"envcfg profiles validate {one_line(path)}"
     tell("fill in what it says, and then try it", hint)
     return 0
+
+
+COMMAND = Command(
+    help="a commented starter for a system of your own, by what this machine says",
+    usage="envcfg profiles new NAME [--extends FAMILY] [--blank] [--output FILE]",
+    epilog=_EPILOG,
+    add_options=add_options,
+    run=run,
+    next={"": Next("envcfg profiles validate FILE, after each change")},
+    description=_DESCRIPTION,
+)

@@ -6,16 +6,16 @@ import argparse
 import sys
 from typing import Any
 
+from envcfg.commands import Command, Next
 from envcfg.core.values import read_pair
 from envcfg.launchers import LAUNCHERS
 from envcfg.profile.catalog import Catalog
 
-DESCRIPTION = (
+_DESCRIPTION = (
     "Show a profile with its families and layers: every value, where it stands, why, who\n"
     "says so, and when it applies."
 )
-USAGE = "NAME|FILE [--fact NAME=VALUE]... [options]"
-EPILOG = """\
+_EPILOG = """\
 examples:
   envcfg profiles show lumi-g
   envcfg profiles show lumi-g --fact rocm=6.2.4 --fact nodes=2
@@ -76,3 +76,19 @@ def facts_of(options: argparse.Namespace) -> dict[str, Any]:
         "image": options.container,
         "launcher": options.launcher,
     }
+
+
+COMMAND = Command(
+    help="one profile, resolved: every value, why, and when it applies",
+    usage="envcfg profiles show NAME|FILE [--fact NAME=VALUE]... [options]",
+    epilog=_EPILOG,
+    add_options=add_options,
+    run=run,
+    next={
+        "": Next(
+            "envcfg wrap --profile {name} --container pytorch.sif -- python train.py "
+            "makes a job of it"
+        )
+    },
+    description=_DESCRIPTION,
+)

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from envcfg.commands import Command, Next
 from envcfg.errors import OutputError, ProfileError, UsageError
 from envcfg.findings import Finding
 from envcfg.profile.catalog import Catalog
@@ -17,11 +18,10 @@ if TYPE_CHECKING:
     from envcfg.profile.guard import Examined
     from envcfg.profile.look.view import View
 
-DESCRIPTION = """\
+_DESCRIPTION = """\
 Show all that a profile says, and let it count although others may write it, as it is now:
 should its content change, or its place, it counts no more."""
-USAGE = "FILE|FOLDER... [--revoke]"
-EPILOG = """\
+_EPILOG = """\
 examples:
   envcfg profiles trust .envcfg/profiles/lumi-g.yaml
   envcfg profiles trust /project/project_465000001/.envcfg/profiles/
@@ -104,9 +104,9 @@ def _examine(path: str, catalog: Catalog) -> Examined | None:
 
 def _trust(path: str, found: Examined, records: str) -> list[Finding]:
     """Show a profile and record that it counts; return why not, where it cannot."""
-    from envcfg.profile.catalog import Layer
     from envcfg.profile.guard import refusal
     from envcfg.profile.look.view import look_at
+    from envcfg.profile.model import Layer
     from envcfg.profile.read.loader import load_profile
     from envcfg.report.profile.view import view_lines
     from envcfg.report.styled import put
@@ -177,3 +177,14 @@ def _revoke(given: str, records: str) -> Iterator[str]:
         yield f"trusted no more: {path}"
     if not said:
         yield f"nothing to take back: {given}"
+
+
+COMMAND = Command(
+    help="let a profile count that others may write, as it is now",
+    usage="envcfg profiles trust FILE|FOLDER... [--revoke]",
+    epilog=_EPILOG,
+    add_options=add_options,
+    run=run,
+    next={"": Next("envcfg profiles list says which ones count now")},
+    description=_DESCRIPTION,
+)

@@ -6,15 +6,15 @@ import argparse
 import sys
 
 from envcfg.characters import one_line
+from envcfg.commands import Command, Next
 from envcfg.commands.formats import add_format, put_result
 from envcfg.errors import EXIT_CANNOT
 from envcfg.profile.catalog import Catalog
 
-DESCRIPTION = """\
+_DESCRIPTION = """\
 Say everything that is wrong in profile files, in one run: their form, the names and values
 of variables, and what shows only together with their families. Nothing is rendered."""
-USAGE = "FILE|FOLDER... [--strict] [--format FORMAT | --json]"
-EPILOG = """\
+_EPILOG = """\
 examples:
   envcfg profiles validate .envcfg/profiles/my-cluster.yaml
   envcfg profiles validate --strict /etc/envcfg/profiles/
@@ -52,3 +52,19 @@ def run(options: argparse.Namespace, catalog: Catalog) -> int:
         )
         return EXIT_CANNOT
     return code
+
+
+COMMAND = Command(
+    help="everything that is wrong in profile files",
+    usage="envcfg profiles validate FILE|FOLDER... [--strict] [--format FORMAT | --json]",
+    epilog=_EPILOG,
+    add_options=add_options,
+    run=run,
+    next={
+        "": Next(
+            "envcfg profiles show {files} has every value, as it will be used",
+            "docs/profiles.md says what each key takes",
+        )
+    },
+    description=_DESCRIPTION,
+)

@@ -56,7 +56,7 @@ def _has_masks(job: Job) -> bool:
 
 def _lacks_cores(step: Command, job: Job) -> bool:
     told = step.options
-    if step.is_open or step.substitution or len(step.words) < 2:
+    if step.is_open or step.substitution or len(step.words) < 2 or step.by_envcfg:
         return False
     if {"cpus-per-task", "exact", "overlap", "cpus-per-gpu", "pty"} & told.keys():
         return False

@@ -45,7 +45,11 @@ def interface_missing(job: Job) -> Iterator[Fault]:
         return
     if "NCCL_SOCKET_IFNAME" in inner_names(job.model) or not _uses_collectives(job):
         return
-    steps = [c for c in job.model.commands if c.is_step and c.parent is None]
+    steps = [
+        each
+        for each in job.model.commands
+        if each.is_step and each.parent is None and not each.by_envcfg
+    ]
     if not steps or any(
         "NCCL_SOCKET_IFNAME" in w.shown for s in steps for w in s.words
     ):

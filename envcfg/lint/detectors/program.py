@@ -7,101 +7,13 @@ import re
 from collections.abc import Iterator
 
 from envcfg.findings import Severity
-from envcfg.lint.facts import is_helper, steps
-from envcfg.lint.flow import inner_name, is_agent, is_server, text_of
-from envcfg.lint.model import Command, Context, Model
+from envcfg.lint.flow import inner_name, is_agent, text_of
+from envcfg.lint.model import Context
 from envcfg.lint.rule import Edit, Fault, Job, detects, known_values, known_words
 from envcfg.lint.text import Hole, holes, literal
 
 _PATHS = frozenset({"dirname", "readlink", "realpath", "cd"})
 _THROUGH = frozenset("time env nice ionice stdbuf timeout command nohup".split())
-
-
-@detects("EC734")
-def lost_exit_code(job: Job) -> Iterator[Fault]:
-    """A job that ends well whatever its step did."""
-    model = job.model
-    if model.scope != "batch" or not model.directives:
-        return
-    if any(e.name in ("?", "PIPESTATUS") for e in model.expansions):
-        return
-    step = next(
-        filter(lambda each: _is_main(each, model), reversed(steps(model))), None
-    )
-    if step is None or step.context.tested or step.context.function:
-        return
-    context = step.context
-    if context.background:
-        yield from _waited_for(step, job)
-    elif context.loop:
-        return
-    elif context.forgiven:
-        yield Fault(step.at, {"what": "|| true"})
-    elif context.piped:
-        if "pipefail" not in context.options:
-            message = "the exit code of srun is lost: that of the pipe's end counts"
-            yield Fault(
-                step.at, {"what": "the pipe"}, None, message, "set -o pipefail before"
-            )
-    elif "errexit" not in context.options and (after := _after(step, job)):
-        # What may fail itself, as a second program, can say what the job is worth.
-        severity: Severity | None = (
-            None if after.name in known_words("EC734", "succeed") else "note"
-        )
-        yield Fault(step.at, {"what": after.name or "what follows"}, severity)
-
-
-def _is_main(step: Command, model: Model) -> bool:
-    """Return whether *step* is what the job is for: the script itself starts it.
-
-    So it does where only ``time`` or the like stands before it.
-    """
-    if step.substitution or step.scope != "batch" or len(step.words) < 2:
-        return False
-    if any(each.name not in _THROUGH for each in model.ancestors(step)):
-        return False
-    return bool(model.children(step)) and not is_helper(step, model)
-
-
-def _waited_for(step: Command, job: Job) -> Iterator[Fault]:
-    """Yield where all steps are in the background, and none is waited for by its id."""
-    model = job.model
-    if any(each.name == "!" for each in model.expansions) or is_server(step, job):
-        return
-    waits = [c for c in model.commands if c.name == "wait" and c.number > step.number]
-    if not waits or any(each.arguments for each in waits):
-        return
-    if any(c.name in ("exit", "return") for c in model.commands[waits[-1].number :]):
-        return
-    message = "the exit code of srun is lost: wait without an id ends with 0"
-    fix = 'pid=$! behind the &, and wait "$pid"'
-    yield Fault(waits[0].at, {"what": "wait"}, None, message, fix)
-
-
-def _after(step: Command, job: Job) -> Command | None:
-    """Return the command that ends the script in place of *step*."""
-    inside = {step.number}
-    found = None
-    top = [step, *job.model.ancestors(step)][-1]
-    for each in job.model.commands[step.number + 1 :]:
-        if each.parent in inside or each.at in (step.at, top.at):
-            inside.add(each.number)
-        elif (
-            each.substitution
-            or each.unit != step.unit
-            or each.parent is not None
-            or each.context.function
-        ):
-            continue
-        elif (
-            each.is_step
-            or each.name in known_words("EC734", "ends")
-            or each.context.options & {"errexit"}
-        ):
-            return None
-        else:
-            found = each
-    return found
 
 
 @detects("EC735")

@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from envcfg.profile.catalog import Catalog
 from envcfg.profile.conditions import ALWAYS, Condition
+from envcfg.profile.facts import Reason
 from envcfg.profile.model import Profile
-from envcfg.profile.reason import Reason
 from envcfg.profile.words import format_word
 
 

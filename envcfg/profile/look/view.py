@@ -8,47 +8,27 @@ from typing import Any, NamedTuple
 
 from envcfg.findings import Place
 from envcfg.launchers import HAVE_OPTIONS, LAUNCHERS, allowed_launchers, starter_of
-from envcfg.profile.catalog import Layer
 from envcfg.profile.conditions import ALWAYS, Condition, Truth, judge
 from envcfg.profile.entries import Setting
-from envcfg.profile.look.texts import given, text, with_flags
-from envcfg.profile.model import Expect, Profile
-from envcfg.profile.places import Keys, places
-from envcfg.profile.reason import Reason
+from envcfg.profile.facts import Reason
+from envcfg.profile.model import Expect, Layer, Profile
+from envcfg.profile.read.yaml_text import Keys, places
+from envcfg.profile.scheduler import Size
+from envcfg.profile.words import format_word
 from envcfg.starters import STARTERS
 
 # Fields of a profile, in the order in which people read them, and where a file has them.
 SECTIONS: Mapping[str, Keys] = {
-    "envcfg": ("envcfg",),
-    "summary": ("summary",),
-    "extends": ("extends",),
-    "lifecycle": ("lifecycle",),
-    "verified": ("verified",),
-    "detect": ("detect",),
-    "node": ("node",),
-    "request": ("request",),
-    "rules": ("request", "rules"),
-    "partitions": ("request", "partitions"),
-    "qos": ("request", "qos"),
-    "closed": ("request", "closed"),
-    "modules": ("modules",),
-    "billing": ("billing",),
-    "launchers": ("launch", "launchers"),
-    "cpu_masks": ("launch", "cpu_masks"),
-    **{name: ("launch", name) for name in HAVE_OPTIONS},
-    "visibility": ("visibility",),
-    "rendezvous": ("rendezvous",),
-    "scratch": ("scratch",),
-    "runtimes": ("container", "runtimes"),
-    "verb": ("container", "verb"),
-    "prefix": ("container", "prefix"),
-    "image_facts": ("container", "image_facts"),
-    "binds": ("container", "binds"),
-    "arguments": ("container", "arguments"),
-    "exports": ("container", "exports"),
-    "env": ("env",),
-    "bundles": ("bundles",),
-    "expect": ("expect",),
+    path.rpartition(".")[2]: tuple(path.split("."))
+    for path in (
+        *"envcfg summary extends lifecycle verified detect node request".split(),
+        *"request.rules request.partitions request.qos request.closed".split(),
+        *"modules billing launch.launchers launch.cpu_masks".split(),
+        *(f"launch.{name}" for name in HAVE_OPTIONS),
+        *"visibility rendezvous scratch container.runtimes container.verb".split(),
+        *"container.prefix container.image_facts container.binds".split(),
+        *"container.arguments container.exports env bundles expect".split(),
+    )
 }
 _MAPPINGS = frozenset(
     "rules partitions qos modules binds arguments exports env bundles".split()
@@ -57,6 +37,10 @@ _MAPPINGS = frozenset(
 _PARTICULAR = frozenset(
     name for each in STARTERS.values() for name in each.sections
 ).union(HAVE_OPTIONS)
+
+_ASIDE = frozenset(
+    {"reason", "when", "name", "option", "bind", "word", "place", "dropped", "others"}
+)
 
 
 class State(Enum):
@@ -132,11 +116,18 @@ def look_at(
         elif content is not None:
             values += _block(section, content, place(*keys), facts)
     launcher = facts.get("launcher") or allowed_launchers(profile.launchers)[0]
-    left_out = _left_out(launcher, profile)
-    bundled = STARTERS[starter_of(launcher, profile.launchers)].bundled
+    starter = STARTERS[starter_of(launcher, profile.launchers)]
+    counted = {launcher, *starter.sections}
+    if LAUNCHERS[launcher].has_node:
+        counted.discard("cpu_masks")
+    others = {  # bundles that are for other starters
+        ("bundles", name)
+        for name, bundle in profile.bundles.items()
+        if bundle and not bundle.is_for(starter.bundled)
+    }
     values = [
         each._replace(state=State.NOT, missing=())
-        if each.section in left_out or _is_others(each, profile, bundled)
+        if each.section in _PARTICULAR - counted or (each.section, each.name) in others
         else each
         for each in values
     ]
@@ -147,20 +138,6 @@ def look_at(
         taken_back=tuple(_taken_back(profile, known)),
         facts=facts,
     )
-
-
-def _is_others(value: Value, profile: Profile, bundled: Sequence[str]) -> bool:
-    """Tell whether a value is of a bundle that is for other starters."""
-    bundle = profile.bundles.get(value.name) if value.section == "bundles" else None
-    return bundle is not None and not bundle.is_for(bundled)
-
-
-def _left_out(launcher: str, profile: Profile) -> frozenset[str]:
-    """Return the sections that do not count with this launcher."""
-    kept = {launcher, *STARTERS[starter_of(launcher, profile.launchers)].sections}
-    if LAUNCHERS[launcher].has_node:
-        kept.discard("cpu_masks")
-    return _PARTICULAR - kept
 
 
 def _taken_back(
@@ -193,7 +170,7 @@ def _entry(
         return
     when = getattr(entry, "when", ALWAYS)
     state, missing = _judge(when, facts)
-    said = ", ".join(f"{key} {text(each)}" for key, each in given(entry))
+    said = ", ".join(f"{key} {_text(each)}" for key, each in _given(entry))
     yield Value(
         section, name, said, place, entry.reason, when, state=state, missing=missing
     )
@@ -216,17 +193,24 @@ def _block(
             told = ", ".join(f"{fact}={made}" for fact, made in each.facts.items())
             yield Value(section, each.pattern, told, each.reason.place, each.reason)
     elif not hasattr(content, "_asdict"):
-        yield Value(section, "", text(content), place)
+        yield Value(section, "", _text(content), place)
     else:
         own: Reason | None = getattr(content, "reason", None)
         when = getattr(content, "when", ALWAYS)
         state, missing = _judge(when, facts)
-        fields = list(given(content)) or [("", "as the reason says")]
+        fields = list(_given(content)) or [("", "as the reason says")]
         for key, each in fields:
             reason = content.reason_of(key) if isinstance(content, Expect) else own
             at = reason.place if reason else place
             yield Value(
-                section, key, text(each), at, reason, when, state=state, missing=missing
+                section,
+                key,
+                _text(each),
+                at,
+                reason,
+                when,
+                state=state,
+                missing=missing,
             )
 
 
@@ -234,6 +218,8 @@ def _cases(
     section: str, name: str, setting: Setting, facts: Mapping[str, str]
 ) -> Iterator[Value]:
     """Yield the cases as ``choose_branches`` takes them: the first that holds applies."""
+    flags = [key for key in ("force", "directory") if getattr(setting, key)]
+    held_by_all = f"  ({', '.join(flags)})" if flags else ""
     decided: State | None = None
     missing: tuple[str, ...] = ()
     for case in setting.cases:
@@ -246,7 +232,7 @@ def _cases(
         yield Value(
             section,
             name,
-            None if case.value is None else with_flags(setting, case.value),
+            None if case.value is None else format_word(case.value) + held_by_all,
             case.reason.place,
             case.reason,
             case.when,
@@ -258,7 +244,7 @@ def _cases(
         yield Value(
             section,
             name,
-            with_flags(setting, setting.otherwise),
+            format_word(setting.otherwise) + held_by_all,
             reason.place,
             reason,
             otherwise=True,
@@ -275,3 +261,25 @@ def _judge(when: Condition, facts: Mapping[str, str]) -> tuple[State, tuple[str,
         Truth.UNKNOWN: State.UNDECIDED,
     }[truth]
     return state, tuple(missing)
+
+
+def _given(content: Any) -> Iterator[tuple[str, object]]:  # noqa: ANN401  # any block
+    """Yield the fields of a block that say something."""
+    defaults = type(content)._field_defaults
+    for key, value in content._asdict().items():
+        if key not in _ASIDE and (key not in defaults or value != defaults[key]):
+            yield key, value
+
+
+def _text(value: object) -> str:
+    """Return a field's value in one line."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, dict):
+        return " ".join(f"{name}={format_word(word)}" for name, word in value.items())
+    if isinstance(value, tuple) and value and isinstance(value[0], Size):
+        return ", ".join(f"up to {each.nodes} nodes {each.time}" for each in value)
+    if isinstance(value, tuple):
+        plain = all(isinstance(each, str) for each in value)
+        return ", ".join(map(str, value)) if plain else format_word(value)
+    return str(value)

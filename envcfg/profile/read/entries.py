@@ -14,10 +14,10 @@ from typing import TypeVar
 from envcfg.bind import Bind, parse_bind
 from envcfg.profile import conditions, words
 from envcfg.profile.entries import Argument, Case, Export, Mount, Setting
-from envcfg.profile.identity import FIXED
+from envcfg.profile.facts import Reason
 from envcfg.profile.model import NameFact
 from envcfg.profile.read.nodes import Field
-from envcfg.profile.reason import Reason
+from envcfg.profile.scope import FIXED
 
 Item = TypeVar("Item")
 
@@ -101,7 +101,10 @@ def read_setting(name: str, field: Field) -> Setting | None:
     if "cases" in keys:
         for stray in sorted(keys.keys() & {"value", "when", *REASON}):
             keys[stray].problem(f"{stray!r} belongs into each of the cases")
-        cases = [_read_case(each) for each in keys["cases"].items()]
+        items = keys["cases"].items()
+        cases = [
+            _case(each, each.mapping({"value", "when", *REASON})) for each in items
+        ]
         if not cases:
             keys["cases"].problem(
                 "no cases", "a setting has a value, or cases with values"
@@ -112,20 +115,10 @@ def read_setting(name: str, field: Field) -> Setting | None:
     return Setting(
         name=name,
         cases=tuple(case for case in cases if case is not None),
-        otherwise=None
-        if otherwise is None or otherwise.is_null
-        else read_word(otherwise),
+        otherwise=read_word(otherwise) if otherwise and not otherwise.is_null else None,
         force=read_if_given(keys, "force", Field.flag) or False,
         directory=read_if_given(keys, "directory", Field.flag) or False,
     )
-
-
-def read_env(field: Field) -> dict[str, Setting | None]:
-    """Read the variables of a profile; null unsets one of the family's."""
-    return {
-        name: None if each.is_null else read_setting(name, each)
-        for name, each in field.mapping().items()
-    }
 
 
 def read_binds(field: Field) -> dict[str, Mount | None]:
@@ -251,10 +244,6 @@ def _groups(pattern: str, keys: Mapping[str, Field]) -> set[str]:
         keys["pattern"].problem(f"no regular expression: {err}")
         return set()
     return {f"{{{group}}}" for group in groups}
-
-
-def _read_case(field: Field) -> Case | None:
-    return _case(field, field.mapping({"value", "when", *REASON}))
 
 
 def _case(field: Field, keys: Mapping[str, Field]) -> Case | None:

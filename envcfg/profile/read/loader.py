@@ -23,12 +23,18 @@ from envcfg.profile.model import (
     Status,
     Visibility,
 )
-from envcfg.profile.read.blocks import all_of, block, matching, one_of, read_block
+from envcfg.profile.read.blocks import (
+    all_of,
+    block,
+    by_name,
+    matching,
+    one_of,
+    read_block,
+)
 from envcfg.profile.read.entries import (
     REASON,
     read_binds,
     read_condition,
-    read_env,
     read_exports,
     read_image_facts,
     read_options,
@@ -71,10 +77,12 @@ def load_profile(
         problems: gets every problem; the result is usable only if none was added.
         compose: as ``read_fields`` has it; None: PyYAML, which takes long to import.
     """
-    root = read_fields(data, path, problems, compose or _yaml())
-    if root is None:
-        return None
-    if not _is_for_this(root):
+    if compose is None:
+        from envcfg.profile.read.yaml_text import compose as compose_yaml
+
+        compose = compose_yaml
+    root = read_fields(data, path, problems, compose)
+    if root is None or not _is_for_this(root):
         return None
     before = len(problems)
     keys = root.mapping(_SECTIONS.keys() | {"name"})
@@ -98,12 +106,6 @@ def load_profile(
         given |= value if isinstance(value, dict) else {key: value}
     dropped = frozenset(key for key in given if given[key] is None)
     return Profile(name=stem, dropped=dropped, **given)  # type: ignore[arg-type]
-
-
-def _yaml() -> Compose:
-    from envcfg.profile.read.yaml_text import compose
-
-    return compose
 
 
 def _is_for_this(root: Field) -> bool:
@@ -135,7 +137,8 @@ def _read_needed(field: Field) -> str | None:
 
 
 def _read_parent(field: Field) -> Parent | None:
-    name = _parent_name(field)
+    what = "name of a profile, as in lumi-g or builtin:lumi-g"
+    name = matching(words.QUALIFIED_NAME, what)(field)
     return None if name is None else Parent(name=name, place=field.place)
 
 
@@ -164,7 +167,14 @@ def _read_prefix(field: Field) -> Prefix | None:
 
 
 def _read_rendezvous(field: Field) -> Rendezvous | None:
-    rendezvous = _RENDEZVOUS(field)
+    rendezvous = read_block(
+        field,
+        Rendezvous,
+        {
+            "suffix": matching(_HOST_PART, "part of a host's name"),
+            "interface": matching(_INTERFACE, "name of an interface"),
+        },
+    )
     if rendezvous and rendezvous.suffix and rendezvous.interface:
         field.problem("suffix and interface exclude each other", "keep one of them")
     return rendezvous
@@ -201,18 +211,7 @@ def _read_keys(
     return read
 
 
-_profile_name = matching(words.PROFILE_NAME, "name of a profile, as in lumi-g")
-_parent_name = matching(
-    words.QUALIFIED_NAME, "name of a profile, as in lumi-g or builtin:lumi-g"
-)
 _variable = matching(_VARIABLE, "variable name")
-_RENDEZVOUS = block(
-    Rendezvous,
-    {
-        "suffix": matching(_HOST_PART, "part of a host's name"),
-        "interface": matching(_INTERFACE, "name of an interface"),
-    },
-)
 
 _EXPECT: Mapping[str, Callable[[Field], object]] = {
     "networks": Field.texts,
@@ -238,11 +237,7 @@ _SECTIONS: Mapping[str, Callable[[Field], object]] = {
     "lifecycle": block(
         Status, {"state": one_of("active", "ends", "retired")}, ["state"]
     ),
-    "verified": block(
-        Status,
-        {"state": one_of(*VERIFIED)},
-        ["state"],
-    ),
+    "verified": block(Status, {"state": one_of(*VERIFIED)}, ["state"]),
     "detect": _read_detect,
     "node": block(
         Node,
@@ -267,10 +262,7 @@ _SECTIONS: Mapping[str, Callable[[Field], object]] = {
     ),
     "visibility": block(
         Visibility,
-        {
-            "variable": _variable,
-            "clear": all_of(_variable, may_be_empty=True),
-        },
+        {"variable": _variable, "clear": all_of(_variable, may_be_empty=True)},
         ["variable", "clear"],
     ),
     "rendezvous": _read_rendezvous,
@@ -295,7 +287,7 @@ _SECTIONS: Mapping[str, Callable[[Field], object]] = {
         },
         ["root"],
     ),
-    "env": lambda field: {"env": read_env(field)},
+    "env": lambda field: {"env": by_name(read_setting)(field)},
     "bundles": lambda field: {"bundles": read_bundles(field)},
     "request": read_request,
     "modules": lambda field: {"modules": read_modules(field)},

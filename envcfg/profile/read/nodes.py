@@ -175,14 +175,11 @@ class Field:
         """Yield the keys of a mapping, and what stands under them."""
         each = iter(self.value)
         for key, value in zip(each, each, strict=True):
-            name = str(key[1])
+            name = f"{self.key}.{key[1]}" if self.key else str(key[1])
             yield (
                 Field(key, self.key, self.path, self.problems),
-                Field(value, self._join(name), self.path, self.problems),
+                Field(value, name, self.path, self.problems),
             )
-
-    def _join(self, name: str) -> str:
-        return f"{self.key}.{name}" if self.key else name
 
 
 def read_fields(

@@ -45,8 +45,6 @@ _TIME = r"([0-9]+-)?[0-9]{1,3}(:[0-9]{2}){0,2}"
 _AMOUNT = r"[0-9]{1,9}(\.[0-9]{1,9})?"
 
 _flag = matching(_FLAG, "option without its value, as in --gres")
-_option = matching(_OPTION, "option, as in --account")
-_kind = matching(_KIND, "kind of GPU, as in a100")
 _amount = matching(_AMOUNT, "amount, as in 0.5")
 
 
@@ -58,10 +56,6 @@ def read_request(field: Field) -> dict[str, object]:
         found["request"] = read_block(field, Asking, _REQUEST, ["scheduler"], keys=keys)
     found |= {key: read(keys[key]) for key, read in _BESIDE.items() if key in keys}
     return found
-
-
-def _read_gpus(field: Field) -> str | None:
-    return UNASKED if field.is_text(UNASKED) else _flag(field)
 
 
 def _read_rule(option: str, field: Field) -> RequestRule | None:
@@ -191,15 +185,15 @@ _BESIDE: Mapping[str, Callable[[Field], object]] = {
 }
 _REQUEST = {
     "scheduler": one_of(*schedulers.NAMES, schedulers.NONE),
-    "gpus": _read_gpus,
-    "gpu_type": _kind,
+    "gpus": lambda field: UNASKED if field.is_text(UNASKED) else _flag(field),
+    "gpu_type": matching(_KIND, "kind of GPU, as in a100"),
 }
 _BUNDLE = {
     "env": _read_values,
     "network": all_of(matching(_NETWORK, "value of srun --network"), may_be_empty=True),
     **dict.fromkeys(
         (each.bundled[0] for each in STARTERS.values() if each.bundled),
-        all_of(_option, may_be_empty=True),
+        all_of(matching(_OPTION, "option, as in --account"), may_be_empty=True),
     ),
 }
 read_bundles = by_name(read_bundle)

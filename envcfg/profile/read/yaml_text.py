@@ -1,4 +1,4 @@
-"""From the text of a profile to its nodes, by PyYAML's events.
+"""From the text of a profile to its nodes, by PyYAML's events, and to the place of each.
 
 In one go: yaml's own composer recurses, so that a deep file would kill the process, and
 what it makes does not tell where a tag stood. Aliases are refused: they hide where a value
@@ -7,23 +7,28 @@ comes from and can grow without bound.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import yaml
 
+from envcfg.findings import Place
 from envcfg.profile.read.nodes import (
     LIST,
     MAPPING,
     NOTHING,
     TEXT,
+    Field,
     Node,
     NotYamlError,
+    read_fields,
 )
 
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _NULLS = frozenset(("", "~", "null", "Null", "NULL"))  # where nothing is quoted
 _MAX_DEPTH = 20
 _WRITE_IT = "write the value itself"
+Keys = tuple[str, ...]
 
 
 def compose(text: str) -> Node | None:
@@ -45,7 +50,10 @@ def compose(text: str) -> Node | None:
     except yaml.MarkedYAMLError as err:
         mark = err.problem_mark or err.context_mark
         line, column = (mark.line + 1, mark.column + 1) if mark else (1, 1)
-        message, hint = str(err.problem or err.context), _hint(text, line)
+        at_fault = text.splitlines()[line - 1 : line]
+        is_tab = any("\t" in each for each in at_fault)
+        hint = "YAML is indented by spaces, never by tabs" if is_tab else None
+        message = str(err.problem or err.context)
         raise NotYamlError(message, line, column, hint) from err
 
 
@@ -91,8 +99,28 @@ def _forbidden(
     return NotYamlError(message, mark.line + 1, mark.column + 1, remedy)
 
 
-def _hint(text: str, line: int) -> str | None:
-    lines = text.splitlines()
-    if line <= len(lines) and "\t" in lines[line - 1]:
-        return "YAML is indented by spaces, never by tabs"
-    return None
+def places(data: bytes, path: str) -> Mapping[Keys, Place]:
+    """Return the place of every key by its way from the top.
+
+    Entries of lists count from 0: ``("env", "NCCL_NET", "cases", "0", "value")``. A place
+    is that of the key, in a list that of the entry.
+
+    Args:
+        data: a file that could be loaded: it is not checked again.
+        path: as messages name it.
+    """
+    root = read_fields(data, path, [], compose)
+    return dict(_walk(root, ())) if root else {}
+
+
+def _walk(field: Field, above: Keys) -> Iterator[tuple[Keys, Place]]:
+    if field.kind == MAPPING:
+        for key, value in field.pairs():
+            keys = (*above, str(key.value))
+            yield keys, key.place
+            yield from _walk(value, keys)
+    elif field.kind == LIST:
+        for index, value in enumerate(field.items()):
+            keys = (*above, str(index))
+            yield keys, value.place
+            yield from _walk(value, keys)

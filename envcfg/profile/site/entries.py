@@ -10,11 +10,14 @@ import re
 from collections.abc import Iterable, Iterator
 
 from envcfg.profile.site.model import SeenPartition, Shape, Site, main_shape
-from envcfg.profile.site.scalars import comment, one_word, scalar
-from envcfg.profile.site.weights import amounts, largest_shares, sums
+from envcfg.profile.site.slurm import amounts, largest_shares, sums
+from envcfg.profile.words import quote_comment
 
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]*")  # as a profile takes a partition's
 _MODULE = re.compile(r"[A-Za-z0-9_/][A-Za-z0-9_./+:@~=-]*")
+_PLAIN = re.compile(r"--?[A-Za-z][A-Za-z-]*|[A-Za-z_][A-Za-z0-9_./-]*|[1-9][0-9]{0,8}")
+_RESERVED = frozenset("null true false yes no on off y n".split())
+_LONG = 200  # characters of a word
 _MOST = 30  # partitions
 
 Entries = Iterator[str]
@@ -88,11 +91,11 @@ class Draft:
         }
         for other, name in list(others.items())[:_MOST]:
             kinds = f" {'+'.join(other.kinds)}" if other.kinds else ""
-            yield comment(
+            yield _comment(
                 f"Other nodes, in {name}: {other.gpus}{kinds}, {other.cores} cores"
             )
         if len(shape.kinds) > 1:
-            yield comment(
+            yield _comment(
                 f"Check: GPUs of several kinds in a node: {', '.join(shape.kinds)}"
             )
 
@@ -132,7 +135,7 @@ class Draft:
             )
         for each in site.partitions:
             if not _NAME.fullmatch(each.name):
-                yield comment(f"Left out, for its name: {each.name}", "  ")
+                yield _comment(f"Left out, for its name: {each.name}", "  ")
 
     def _partitions(self) -> list[SeenPartition]:
         """Return those that are for the nodes of this profile, by names that it takes."""
@@ -162,7 +165,7 @@ class Draft:
             yield "# TRESBillingWeights differ by partition, and a profile has one bill:"
             for name, each in weights.items():
                 said = ", ".join(f"{resource} {weight}" for resource, weight in each)
-                yield comment(f"  {name}: {said or 'nothing'}")
+                yield _comment(f"  {name}: {said or 'nothing'}")
             return
         found = dict(amounts(dict(next(iter(weights.values())))))
         keys = list(largest_shares(found) if self.site.takes_most else sums(found))
@@ -187,7 +190,7 @@ class Draft:
         needed = [] if self.site.runtimes else runtimes[:1]
         for each in found[:_MOST]:
             if each not in needed:
-                yield comment(f"A module that may be wanted: {each}")
+                yield _comment(f"A module that may be wanted: {each}")
         if needed:
             yield "# Check: the version; without a runtime on PATH no container starts."
             yield "modules:"
@@ -200,7 +203,7 @@ class Draft:
     def _container(self) -> Entries:
         if not self.site.runtimes:
             return
-        yield comment(f"On PATH of {self.site.host}. Check: that nodes have them;")
+        yield _comment(f"On PATH of {self.site.host}. Check: that nodes have them;")
         yield "# the first counts."
         yield "container:"
         yield f"  runtimes: [{_list(self.site.runtimes)}]"
@@ -213,7 +216,7 @@ class Draft:
         if fast[0] in self.site.interfaces:
             yield f"  interfaces: [{_list(fast)}]"
         yield f"  nics: {len(fast)}"
-        why = f"the fast network of {one_word(self.site.host)}"
+        why = f"the fast network of {_one_word(self.site.host)}"
         yield from self._reason("  ", why, "/sys/class/net and /sys/class/infiniband")
 
     def _fast(self) -> list[str]:
@@ -249,4 +252,23 @@ def _nodes_of(partition: SeenPartition) -> str:
     if not first:
         return "as Slurm shows it"
     kinds = f" ({', '.join(first.kinds)})" if first.kinds else ""
-    return one_word(f"{count} nodes, the first ones with {first.gpus} GPUs{kinds}")
+    return _one_word(f"{count} nodes, the first ones with {first.gpus} GPUs{kinds}")
+
+
+def scalar(text: str) -> str:
+    """Return *text* as a scalar of YAML, on one line."""
+    if _PLAIN.fullmatch(text) and text.lower() not in _RESERVED:
+        return text
+    import json
+
+    return json.dumps(_one_word(text), ensure_ascii=False)
+
+
+def _one_word(text: str) -> str:
+    """Return *text* with all written out that would not show, and not too long."""
+    return quote_comment(text.encode("utf-8", "backslashreplace").decode())[:_LONG]
+
+
+def _comment(text: str, indent: str = "") -> str:
+    """Return *text* as a comment of one line."""
+    return f"{indent}# {_one_word(text)}"

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import time
-
 from envcfg.hang.activity import activity, is_in_collective
 from envcfg.hang.judge import Judgement
 from envcfg.hang.programs import program_names
 from envcfg.hang.records import Evidence, NodeView, RankView
-from envcfg.report.document import json_text
-
-SCHEMA_VERSION = 1
+from envcfg.report.document import json_text, now_text, rounded
 
 
 def hang_json(seen: Evidence, judgement: Judgement) -> str:
     """Return one document; what is unknown is null."""
     log, programs = seen.log, program_names(seen.ranks)
     document = {
-        "schema_version": SCHEMA_VERSION,
-        "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        "schema_version": 1,
+        "time": now_text(),
         "job": {"id": seen.job, "nodes": len(seen.nodes)},
         "verdict": judgement.verdict,
         "nodes": [_node(node, seen) for node in seen.nodes],
@@ -34,7 +30,7 @@ def hang_json(seen: Evidence, judgement: Judgement) -> str:
                 "group": each.group,
                 "begun": each.number,
                 "most": each.most,
-                "waiting_seconds": _rounded(each.since),
+                "waiting_seconds": rounded(each.since),
                 "called_at": each.where or None,
                 "differs": each.differs or None,
                 "waits_itself_in": each.elsewhere or None,
@@ -47,7 +43,7 @@ def hang_json(seen: Evidence, judgement: Judgement) -> str:
             "problem": log.problem or None,
             "line": log.line,
             "text": log.text or None,
-            "age_seconds": _rounded(log.age),
+            "age_seconds": rounded(log.age),
         },
         "findings": judgement.findings,
     }
@@ -94,7 +90,3 @@ def _rank(rank: RankView, seen: Evidence, program: str) -> dict[str, object]:
         "flight_recorder": rank.rank in seen.flights,
         "dump": rank.dump_path or None,
     }
-
-
-def _rounded(number: float | None) -> float | None:
-    return None if number is None else round(number, 1)

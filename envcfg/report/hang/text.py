@@ -9,7 +9,7 @@ from envcfg.hang.judge import Judgement, span
 from envcfg.hang.programs import program_names
 from envcfg.hang.records import Evidence, RankView
 from envcfg.log.numbers import count_of, first_of, number_ranges
-from envcfg.report.styled import Line
+from envcfg.report.styled import Line, in_columns
 
 _STYLES = {"error": "bold red", "warning": "yellow", "note": ""}
 _HEAD = ("ranks", "nodes", "what each does")
@@ -50,9 +50,7 @@ def _table(seen: Evidence) -> Iterator[Line]:
         where = first_of(hosts) if len(hosts) <= 3 else count_of(len(hosts), "node")
         numbers = number_ranges([rank.rank for rank in ranks])
         rows.append((f"{numbers} of {program}" if program else numbers, where, what))
-    widths = [max((len(row[column]) for row in rows), default=0) for column in (0, 1)]
-    for ranks_said, where, what in rows:
-        yield "", f"{ranks_said:<{widths[0]}}  {where:<{widths[1]}}  {what}"
+    yield from (("", line) for line in in_columns(rows))
 
 
 def _log(seen: Evidence) -> Iterator[Line]:

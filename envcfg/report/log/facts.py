@@ -40,11 +40,9 @@ def job_facts(report: LogReport) -> list[JobFact]:
     """Return the facts of the job, in the order in which they are shown."""
     job, ended = report.job, []
     if report.cause and report.next:
-        said = "; ".join(filter(None, (report.cause.message, report.cause.others)))
-        ended = [
-            JobFact("Ended by", said, odd=True),
-            JobFact("Next", report.next.words),
-        ]
+        words = "; ".join(filter(None, (report.cause.message, report.cause.others)))
+        ended = [JobFact("Ended by", words, odd=True)]
+        ended += [JobFact("Next", report.next.words)]
     return [
         *ended,
         JobFact("Ranks", _ranks(job), odd=bool(job.ranks_missing)),
@@ -60,6 +58,7 @@ def job_facts(report: LogReport) -> list[JobFact]:
             _versions(job),
             odd=any(len(v) > 1 for v in job.versions.values()),
         ),
+        *([JobFact("Progress", said)] if (said := progress_of(job)) else []),
         JobFact("Log", _coverage(report.coverage)),
     ]
 
@@ -108,6 +107,22 @@ def _versions(job: JobReport) -> str | None:
         for name, found in job.versions.items()
     )
     return ", ".join(texts) or None
+
+
+def progress_of(job: JobReport) -> str | None:
+    """Return how far the program came, and how it ended; None where no line tells."""
+    if job.progress is None:
+        return None
+    step, steps, time, checkpoint, ended = job.progress
+    said = []
+    if step is not None:
+        number = f"step {step}" if step else "it goes on"
+        of = f" of {steps}" if steps else ""
+        said.append(f"last seen at {number}{of}{f' ({time})' if time else ''}")
+    if checkpoint:
+        said.append(f"last checkpoint: {checkpoint}")
+    said.append(f"ended: {ended}" if ended else "no line says that it ended")
+    return "; ".join(said)
 
 
 def _coverage(coverage: Coverage) -> str:

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from envcfg.findings import Finding
 from envcfg.log.numbers import count_of, number_ranges
 from envcfg.log.verdict import JobRow, LogReport, RankReport
+from envcfg.report.log.facts import progress_of
 
 # One cell per rank; letters tell verdicts apart where there are no colours.
 CELLS = {"ok": "=", "degraded": "d", "broken": "B", "inconclusive": "?"}
@@ -86,6 +87,8 @@ def _facts(report: LogReport) -> Iterator[str]:
     for use, interfaces in job.interfaces.items():
         if interfaces:
             yield f"{use:<11} {', '.join(interfaces[:8])}"
+    if said := progress_of(job):
+        yield f"progress    {said}"
     if job.versions:
         versions = (f"{lib} {', '.join(found)}" for lib, found in job.versions.items())
         yield f"versions    {'; '.join(versions)}"

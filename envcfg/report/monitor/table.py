@@ -5,7 +5,7 @@ Everything that a colour says stands there in words too.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import zip_longest
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -14,7 +14,7 @@ from envcfg.findings import Finding
 from envcfg.log.numbers import count_of, first_of
 from envcfg.monitor.board import GpuView, NodeView
 from envcfg.probe.sample import Counter, NodeSample
-from envcfg.report.styled import Line
+from envcfg.report.styled import Line, in_columns
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -64,31 +64,21 @@ def make_page(
         tuple(_shown(cell) for cell in _row(node, wanted, is_detailed=is_detailed))
         for node in nodes
     )
-    marks = tuple(line for finding in _merged(findings) for line in _mark(finding))
-    return Page(one_line(_title(job, nodes)), rows, _shown(marks))
+    return Page(one_line(_title(job, nodes)), rows, _shown(_marks(findings)))
 
 
-def _shown(lines: Sequence[Line]) -> Cell:
+def _shown(lines: Iterable[Line]) -> Cell:
     """Return *lines* as a terminal may have them: names and words come from outside."""
     return tuple((style, one_line(text)) for style, text in lines)
 
 
 def page_text(page: Page) -> str:
     """Return the page as plain text."""
-    rows = [tuple((("", name),) for name in HEAD), *page.rows]
-    widths = [
-        max(len(text) for row in rows for _, text in row[column])
-        for column in range(len(HEAD))
-    ]
-    lines = [page.title]
-    for row in rows:
-        for texts in zip_longest(*([text for _, text in cell] for cell in row)):
-            padded = (
-                (text or "").ljust(width)
-                for text, width in zip(texts, widths, strict=True)
-            )
-            lines.append("  ".join(padded).rstrip())
-    lines += [text for _, text in page.marks]
+    rows: list[tuple[str, ...]] = [HEAD]
+    for row in page.rows:
+        cells = ([text for _, text in cell] for cell in row)
+        rows += zip_longest(*cells, fillvalue="")
+    lines = [page.title, *in_columns(rows), *(text for _, text in page.marks)]
     return "".join(f"{line}\n" for line in lines)
 
 
@@ -134,23 +124,16 @@ def _title(job: str, nodes: Sequence[NodeView]) -> str:
     return ", ".join(parts)
 
 
-def _merged(findings: Sequence[Finding]) -> list[Finding]:
-    """Return one finding for all nodes of which the same is said."""
+def _marks(findings: Sequence[Finding]) -> Iterator[Line]:
+    """Yield what stands out: once for all nodes of which the same is said."""
     nodes: dict[Finding, list[str]] = {}
     for finding in findings:
         nodes.setdefault(finding._replace(subject=""), []).append(finding.subject)
-    return [
-        finding._replace(subject=first_of(names)) for finding, names in nodes.items()
-    ]
-
-
-def _mark(finding: Finding) -> list[Line]:
-    what = f"{finding.subject}: {finding.message}"
-    first = f"{finding.severity}: {what}  [{finding.rule}]"
-    lines = [(_COLOURS[finding.severity], first)]
-    if finding.fix:
-        lines.append(("", f"  fix: {finding.fix}"))
-    return lines
+    for each, names in nodes.items():
+        said = f"{each.severity}: {first_of(names)}: {each.message}  [{each.rule}]"
+        yield _COLOURS[each.severity], said
+        if each.fix:
+            yield "", f"  fix: {each.fix}"
 
 
 def _row(
@@ -162,11 +145,19 @@ def _row(
         silent = ("bold red", f"silent {node.age or 0:.0f} s")
         return ((("bold red", node.host),), (silent,), (), (), ())
     gpus = _gpu_lines(node) if is_detailed else _gpus_in_one(node)
-    links = [link for link in node.links if _is_shown(link, wanted)]
+    links = [
+        link
+        for link in node.links
+        if link.name in wanted
+        or link.interface in wanted
+        or (link.name != "lo" and link.received + link.sent > 0)
+    ]
     width = max((len(_link_name(link)) for link in links), default=0)
     network = [("", _link_text(link, width)) for link in links]
     if not is_detailed and links:
-        network = [("", _busiest(links))]
+        busiest = _link_text(max(links, key=lambda each: each.rate))
+        more = f"  and {len(links) - 1} more" if len(links) > 1 else ""
+        network = [("", busiest + more)]
     return (
         (("", node.host),),
         _load(node, node.sample, is_detailed=is_detailed),
@@ -218,12 +209,6 @@ def _gpus_in_one(node: NodeView) -> list[Line]:
     return [("yellow" if stands_out else "", f"{' '.join(words)} %")]
 
 
-def _is_shown(link: Counter, wanted: Sequence[str]) -> bool:
-    if link.name in wanted or link.interface in wanted:
-        return True
-    return link.name != "lo" and link.received + link.sent > 0
-
-
 def _link_name(link: Counter) -> str:
     return f"{link.name} ({link.interface})" if link.interface else link.name
 
@@ -231,12 +216,6 @@ def _link_name(link: Counter) -> str:
 def _link_text(link: Counter, width: int = 0) -> str:
     name = _link_name(link).ljust(width)
     return f"{name}  in {_rate(link.received_rate)}  out {_rate(link.sent_rate)}"
-
-
-def _busiest(links: Sequence[Counter]) -> str:
-    link = max(links, key=lambda each: each.rate)
-    more = len(links) - 1
-    return _link_text(link) + (f"  and {more} more" if more else "")
 
 
 def _rate(rate: float | None) -> str:

@@ -1,4 +1,4 @@
-"""The list of profiles, as text, table and JSON."""
+"""The list of profiles, and which of them fit a machine, as text, table and JSON."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import textwrap
 from collections.abc import Iterator, Sequence
 
 from envcfg.findings import Finding
+from envcfg.profile.detect import Detection, Machine
 from envcfg.profile.look.survey import Summary
 from envcfg.report.document import json_text
 from envcfg.report.styled import Line
 
-SCHEMA_VERSION = 1
 _TITLES = ("name", "state", "verified", "extends", "layer", "summary")
 _READABLE = 32  # columns that a summary needs beside the name
 _INDENT = 4  # where it stands below it
@@ -31,7 +31,13 @@ def list_lines(
         + f"  {row[-1]}"
         for row in rows
     ]
-    styles = ["bold", *(_style(each) for each in summaries)]
+    styles = [
+        "bold",
+        *(
+            "dim" if each.family else "red" if each.state == "retired" else ""
+            for each in summaries
+        ),
+    ]
     if width is None or max(map(len, lines)) <= width:
         yield from (
             (style, line.rstrip()) for style, line in zip(styles, lines, strict=True)
@@ -65,14 +71,10 @@ def _stacked(
         yield style, name
 
 
-def _style(each: Summary) -> str:
-    return "dim" if each.family else "red" if each.state == "retired" else ""
-
-
 def list_json(summaries: Sequence[Summary], problems: Sequence[Finding]) -> str:
     """Return the list as JSON; ``schema_version`` counts incompatible changes."""
     document = {
-        "schema_version": SCHEMA_VERSION,
+        "schema_version": 1,
         "profiles": [each._asdict() for each in summaries],
         "findings": problems,
     }
@@ -89,3 +91,33 @@ def _row(each: Summary) -> tuple[str, ...]:
         ", ".join(each.layers),
         each.summary or "",
     )
+
+
+def detect_lines(detection: Detection, machine: Machine) -> Iterator[Line]:
+    """Yield what is known of the machine, what fits and what does not."""
+    yield "", f"cluster     {machine.cluster or '(none named)'}"
+    yield "", f"host        {machine.host}"
+    yield "", f"interfaces  {', '.join(machine.interfaces) or '(none)'}"
+    yield "", ""
+    for each in detection.found:
+        yield "bold green", f"fits        {each.name}: {each.why}"
+    if not detection.found:
+        yield "bold yellow", "fits        none"
+    for each in detection.others:
+        state = "less sure" if each.evidence else "not"
+        yield "dim", f"{state:<10}  {each.name}: {each.why}"
+
+
+def detect_json(detection: Detection, machine: Machine) -> str:
+    """Return the answers as JSON; *profile* is null where none or several fit."""
+    found = detection.found
+    document = {
+        "schema_version": 1,
+        "profile": found[0].name if len(found) == 1 else None,
+        "cluster": machine.cluster,
+        "host": machine.host,
+        "interfaces": list(machine.interfaces),
+        "found": [each._asdict() for each in found],
+        "others": [each._asdict() for each in detection.others],
+    }
+    return json_text(document)

@@ -1,19 +1,17 @@
-"""A resolved profile, with every value's place, reason and condition."""
+"""A resolved profile, with every value's place, reason and condition; two, compared."""
 
 from __future__ import annotations
 
-import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import groupby
 
+from envcfg.profile.conditions import condition_text
+from envcfg.profile.facts import Reason
+from envcfg.profile.look.difference import Difference, Side
 from envcfg.profile.look.view import State, Value, View
-from envcfg.profile.reason import Reason
-from envcfg.report.conditions import condition_text
 from envcfg.report.document import json_text
-from envcfg.report.styled import Line
+from envcfg.report.styled import Line, wrapped
 
-SCHEMA_VERSION = 1
-_WIDTH = 88
 _STYLES = {
     State.HOLDS: "green",
     State.NOT: "dim",
@@ -55,7 +53,7 @@ def view_lines(view: View) -> Iterator[Line]:
 def view_json(view: View) -> str:
     """Return the profile as JSON; ``schema_version`` counts incompatible changes."""
     document = {
-        "schema_version": SCHEMA_VERSION,
+        "schema_version": 1,
         "profile": view.profile.name,
         "files": list(view.files),
         "facts": dict(view.facts),
@@ -92,36 +90,74 @@ def reason_lines(reason: Reason, indent: str = "      ") -> Iterator[str]:
     """Yield why, and who says so, since when and where."""
     place = f"[{reason.place.path}:{reason.place.line}]"
     for text in (f"{reason.why} {place}", f"{reason.source}, {reason.date}"):
-        yield from textwrap.wrap(
-            text,
-            _WIDTH,
-            initial_indent=indent,
-            subsequent_indent=indent,
-            break_long_words=False,
-            break_on_hyphens=False,
-        )
+        yield from wrapped(text, indent)
 
 
 def _value(each: Value) -> str:
-    if each.section == "env" and each.text is None:
-        said = f"unset {each.name}"
-    elif each.section == "env":
-        said = f"{each.name}={each.text}"
-    else:
-        said = f"{each.name} {each.text or ''}".strip()
-    return f"{said}{state_text(each)}"
-
-
-def state_text(each: Value) -> str:
-    """Return the condition of a value and what is known of it, for behind the value."""
+    said = _said(each.section, each.name, each.text)
     if each.otherwise:
-        return "  where no case holds"
-    if when := condition_text(each.when):
-        return f"  if {when} ({_state(each)})"
-    return "" if each.state is State.HOLDS else f"  ({_state(each)})"
-
-
-def _state(each: Value) -> str:
+        return f"{said}  where no case holds"
+    state = str(each.state.value)
     if each.state is State.UNDECIDED:
-        return f"undecided: {', '.join(each.missing)} not known"
-    return str(each.state.value)
+        state = f"undecided: {', '.join(each.missing)} not known"
+    if when := condition_text(each.when):
+        return f"{said}  if {when} ({state})"
+    return said if each.state is State.HOLDS else f"{said}  ({state})"
+
+
+def _said(section: str, name: str, text: str | None) -> str:
+    if section != "env":
+        return f"{name} {text or ''}".strip()
+    return f"unset {name}" if text is None else f"{name}={text}"
+
+
+def diff_lines(old: str, new: str, found: Sequence[Difference]) -> Iterator[Line]:
+    """Yield what differs: ``-`` stands in *old*, ``+`` in *new*."""
+    if not found:
+        return
+    yield "bold", f"--- {old}"
+    yield "bold", f"+++ {new}"
+    for section, entries in groupby(found, lambda each: each.section):
+        yield "", ""
+        yield "bold", section
+        for each in entries:
+            for side in each.old:
+                yield "red", f"- {_line(each, side)}"
+            for side in each.new:
+                yield "green", f"+ {_line(each, side)}"
+
+
+def diff_json(old: str, new: str, found: Sequence[Difference]) -> str:
+    """Return the differences as JSON; ``schema_version`` counts incompatible changes."""
+    document = {
+        "schema_version": 1,
+        "old": old,
+        "new": new,
+        "differences": [
+            {
+                "section": each.section,
+                "name": each.name,
+                "kind": each.kind,
+                "old": [_side(side) for side in each.old],
+                "new": [_side(side) for side in each.new],
+            }
+            for each in found
+        ],
+    }
+    return json_text(document)
+
+
+def _line(entry: Difference, side: Side) -> str:
+    when = condition_text(side.when)
+    held = "  where no case holds" if side.otherwise else f"  if {when}" if when else ""
+    said = _said(entry.section, entry.name, side.text)
+    return f"{said}{held}  [{side.place.path}:{side.place.line}]"
+
+
+def _side(side: Side) -> dict[str, object]:
+    return {
+        "value": side.text,
+        "when": condition_text(side.when),
+        "otherwise": side.otherwise,
+        "place": side.place,
+    }

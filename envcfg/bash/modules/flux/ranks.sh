@@ -1,11 +1,11 @@
 # shellcheck shell=bash
-# envcfg module flux/ranks 1
+# envcfg module flux/ranks 2
 # One task of flux run for each rank.
 
 envcfg_launch() { # COMMAND...: one task per rank
   local envcfg_ranks
   local -a envcfg_task=()
-  envcfg_per_node || return
+  envcfg_per_node || return $?
   ENVCFG_ARGS+=("ENVCFG_MASTER_ADDR=$ENVCFG_MASTER_ADDR")
   envcfg_keeps "${ENVCFG_ENTER[@]}" "$ENVCFG_RANK" "${ENVCFG_ARGS[@]}" "$@" || return 2
   if envcfg_is_clean; then

@@ -1,10 +1,10 @@
 # shellcheck shell=bash
-# envcfg module pbs/agent 1
+# envcfg module pbs/agent 2
 # One task of mpiexec per node, in which an agent starts the ranks.
 
 envcfg_launch() { # COMMAND...: one task per node, in which an agent starts the ranks
   local envcfg_hosts envcfg_ranks
-  envcfg_per_node || return
+  envcfg_per_node || return $?
   envcfg_sized 1
   envcfg_unbind
   printf -v envcfg_hosts '%s,' "${ENVCFG_HOSTS[@]:0:ENVCFG_NODES}"

@@ -1,23 +1,25 @@
-"""What was read of an image, for people."""
-
-from __future__ import annotations
+"""What was read of an image or a host: for people, and as docs/inspect.schema.json."""
 
 import shlex
 from collections.abc import Iterator
 
+from envcfg.image.chain import Chain
 from envcfg.image.facts import unclear_facts
+from envcfg.image.host import SCHEMA_VERSION as HOST_VERSION
+from envcfg.image.host import Host
 from envcfg.image.record import ImageFact, Inspection
 from envcfg.profile.conditions import usable_versions
+from envcfg.report.document import json_text
+from envcfg.report.findings import STYLES, said
 from envcfg.report.styled import Line
 
 _WIDEST = 24  # characters of a value, beyond which the others do not move
-_STYLES = {"error": "red", "warning": "yellow", "note": ""}
 
 
 def inspection_lines(found: Inspection) -> Iterator[Line]:
     """Yield the facts with their evidence, those that do not count dim, then findings."""
     facts = [each for each in found.facts if not _says_it_again(each, found)]
-    names = [_name(each) for each in facts]
+    names = [each.name if each.taken else f"not {each.name}" for each in facts]
     width = max(map(len, names), default=0)
     values = [len(each.value) for each in facts if len(each.value) <= _WIDEST]
     room = max(values, default=0)
@@ -31,10 +33,9 @@ def inspection_lines(found: Inspection) -> Iterator[Line]:
             yield "", f"  label {name}: {value[:200]}"
     if found.findings:
         yield "", ""
-    for each_ in found.findings:
-        said = f"{each_.subject}: {each_.message}" if each_.subject else each_.message
-        yield _STYLES[each_.severity], f"{each_.severity}: {said}"
-        for title, text in (("why", each_.why), ("hint", each_.fix)):
+    for problem in found.findings:
+        yield STYLES[problem.severity], f"{problem.severity}: {said(problem)}"
+        for title, text in (("why", problem.why), ("hint", problem.fix)):
             if text:
                 yield "", f"  {title}: {text}"
 
@@ -64,5 +65,31 @@ def _says_it_again(each: ImageFact, found: Inspection) -> bool:
     return is_same and not each.taken and ".so" not in each.evidence
 
 
-def _name(each: ImageFact) -> str:
-    return each.name if each.taken else f"not {each.name}"
+def inspection_json(found: Inspection, chain: Chain) -> str:
+    """Return all that was read, and what is loaded with NCCL and its plug-in."""
+    links = [
+        {
+            "path": link.library.path,
+            "asked": link.asked,
+            "needed_by": link.needed_by or None,
+            "why": link.why,
+            "host": link.host or None,
+        }
+        for link in chain.own
+    ]
+    return json_text(
+        {
+            "schema_version": 1,
+            "image": found.image,
+            "metadata": found.metadata,
+            "facts": found.facts,
+            "libraries": found.libraries,
+            "chain": {"links": links, "missing": chain.missing},
+            "findings": found.findings,
+        }
+    )
+
+
+def host_json(host: Host) -> str:
+    """Return the record of a machine, as ``parse_host`` reads it."""
+    return json_text({"schema_version": HOST_VERSION, **host._asdict()})

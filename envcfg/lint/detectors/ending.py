@@ -1,0 +1,91 @@
+"""With what a batch script ends: the exit code of its step, or another."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import groupby
+
+from envcfg.findings import Severity
+from envcfg.lint.exit_status import Program, endings
+from envcfg.lint.facts import is_helper
+from envcfg.lint.flow import is_agent, is_server
+from envcfg.lint.model import Command
+from envcfg.lint.program import load_programs
+from envcfg.lint.rule import Fault, Job, detects, known_values, known_words
+from envcfg.lint.text import spaced
+from envcfg.lint.way import Way
+
+_THROUGH = frozenset("time env nice ionice stdbuf timeout command nohup exec".split())
+
+
+@detects("EC734")
+def lost_exit_code(job: Job) -> Iterator[Fault]:
+    """A job that ends well whatever its step did, or before that has ended."""
+    model = job.model
+    programs = _programs(job) if model.scope == "batch" else {}
+    reached: set[int] = set()
+    while model.flat is not None and any(each.fails for each in programs.values()):
+        succeed = known_words("EC734", "succeed")
+        ways = endings(model.flat, programs, succeed, model.options, reached)
+        by_program = sorted(ways, key=lambda each: each.failed)
+        for at, found in groupby(by_program, key=lambda each: each.failed):
+            if at >= 0:
+                yield from _judged(at, [*found], programs[at].name)
+        if not any(programs[at].fails for at in reached):
+            return
+        # Behind those that end the script by failing there may be others.
+        programs |= dict.fromkeys(reached, Program("true"))
+
+
+def _judged(at: int, ways: list[Way], name: str) -> Iterator[Fault]:
+    """Yield what becomes of a program that fails, if that is the same on all ways."""
+    by, is_left = ways[0].by, all(each.running for each in ways)
+    if not is_left and any(each.status or each.running or not each.by for each in ways):
+        return
+    said = known_values("EC734", "says").get("&" if is_left else by, {})
+    severity: Severity | None = "error" if is_left else None
+    if not is_left and any(each.status is None for each in ways):
+        severity = "note"
+    where = ways[0].at if by == "wait" and not is_left else at
+    words = {"program": name, "what": by}
+    yield Fault(where, words, severity, said.get("message"), said.get("fix"))
+
+
+def _programs(job: Job) -> dict[int, Program]:
+    """Return what each command of the batch script starts, by its offset."""
+    found: dict[int, Program] = {}
+    for each in job.model.commands:
+        if each.stands < 0 or each.scope != "batch" or _is_within(each, job):
+            continue
+        main = _main(each, job)
+        if each.stands not in found or main is not None:
+            name = main.name if main else _helper(each, job)
+            text = spaced(each.arguments) if each.name == "eval" else ()
+            found[each.stands] = Program(name, main is not None, text)
+    return found
+
+
+def _helper(command: Command, job: Job) -> str:
+    """Return the name by which one knows whether a command ends well."""
+    if command.is_step and is_helper(command, job.model):
+        return "hostname"
+    return command.name
+
+
+def _is_within(command: Command, job: Job) -> bool:
+    return any(each.name not in _THROUGH for each in job.model.ancestors(command))
+
+
+def _main(command: Command, job: Job) -> Command | None:
+    """Return what *command* starts for the job; None where it only looks or tidies up."""
+    found = command
+    while found.name in _THROUGH and (started := job.model.children(found)):
+        found = started[0]
+    if is_agent(found):
+        return found
+    program = load_programs().get(found.name)
+    if program is None or program.scope not in ("task", "container"):
+        return None
+    if len(found.words) < 2 or not job.model.children(found):
+        return None
+    return None if is_helper(found, job.model) or is_server(found, job) else found

@@ -1,0 +1,424 @@
+"""With what a script ends if its programs fail, on every way through it.
+
+The programs that the job is for are taken to fail each time, the usual small ones to
+succeed. Statements are followed in the tree of the grammar, and branches on every way that
+they leave open: a test of what is not known goes both ways. What cannot be followed ends
+all of them, so that nothing is said.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from envcfg.lint.branch import halves, is_statement
+from envcfg.lint.grammar import chars_of, parse, word_spans
+from envcfg.lint.text import Flat, Text, plain
+from envcfg.lint.way import BUILTINS, FAILS, Way
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+_MOST_WAYS = 48
+_MOST_ROUNDS = 12  # of a loop
+_DEEPEST = 60
+_CALL = 8  # what a function counts for in depth
+_IN_DOCUMENT = frozenset(
+    {"heredoc_start", "heredoc_body", "heredoc_end", "file_redirect"}
+)
+_SURE = frozenset({"echo", "printf", "true", ":"})  # of them no condition is doubtful
+Ways = list[Way]
+
+
+class Program(NamedTuple):
+    """What a command starts.
+
+    Attributes:
+        fails: it is what the job is for.
+        text: what ``eval`` runs.
+    """
+
+    name: str
+    fails: bool = False
+    text: Text = ()
+
+
+class _UnclearError(Exception):
+    """The script cannot be followed."""
+
+
+def endings(
+    flat: Flat,
+    programs: Mapping[int, Program],
+    succeed: Collection[str],
+    options: frozenset[str],
+    reached: set[int],
+) -> Ways:
+    """Return every way through a script to its end; none where it cannot be followed.
+
+    Args:
+        programs: what commands start, by the offset at which each begins.
+        succeed: names of programs that do.
+        options: of the shell, by the first line.
+        reached: takes the offsets of the programs that have failed on any way.
+    """
+    frame = _Frame(flat, programs, succeed, {}, reached)
+    try:
+        ways = frame.text(flat, Way(options=options))
+        return [end for each in ways for end in frame.trapped(each)]
+    except _UnclearError:
+        return []
+
+
+class _Frame(NamedTuple):
+    """Where statements are followed; each method returns the ways behind one.
+
+    Attributes:
+        tested: the exit status is asked for, so that no failure ends the shell.
+    """
+
+    flat: Flat
+    programs: Mapping[int, Program]
+    succeed: Collection[str]
+    functions: dict[str, tuple[Node, Flat]]
+    reached: set[int]
+    tested: bool = False
+    depth: int = 0
+
+    def text(self, flat: Flat, way: Way) -> Ways:
+        inside = self._replace(flat=flat, depth=self.depth + _CALL)
+        return inside.sequence(parse(flat.chars).children, [way])
+
+    def trapped(self, way: Way) -> Ways:
+        """Follow the trap of the end, in which only ``exit`` changes the status."""
+        if not way.on_exit:
+            return [way]
+        begin = way._replace(leaves="", on_exit="", options=frozenset())
+        ways = self.text(Flat(plain(way.on_exit)), begin)
+        return [each if each.leaves == "exit" else way for each in ways]
+
+    def sequence(self, nodes: Sequence[Node], ways: Ways) -> Ways:
+        for number, node in enumerate(nodes):
+            if not node.is_named or node.type == "comment":
+                continue
+            is_left = [*nodes[number + 1 : number + 2]]
+            run = self.background if is_left and is_left[0].type == "&" else self.run
+            after: Ways = []
+            for way in ways:
+                after += [way] if way.leaves else run(node, way)
+            ways = [*dict.fromkeys(after)] if len(after) > 1 else after
+            if len(ways) > _MOST_WAYS:
+                raise _UnclearError
+        return ways
+
+    def run(self, node: Node, way: Way) -> Ways:
+        handler = _HANDLERS.get(node.type)
+        if handler is None or self.depth > _DEEPEST:
+            raise _UnclearError
+        return handler(self._replace(depth=self.depth + 1), node, way)
+
+    def background(self, node: Node, way: Way) -> Ways:
+        found = []
+        inside = way._replace(failed=-1, running=frozenset())
+        for end in self._replace(tested=True).subshell([node], inside):
+            later = way.ends(0, "&").sets("!", end.status)
+            if end.failed >= 0:
+                running = way.running | {end.failed}
+                later = later._replace(failed=end.failed, running=running)
+            found.append(later)
+        return found
+
+    def subshell(self, nodes: Sequence[Node], way: Way) -> Ways:
+        """Follow a shell of its own, which changes nothing of this one."""
+        inside = way._replace(on_exit="", on_error="")
+        return [
+            way.ends(end.status, end.by)._replace(
+                failed=end.failed, running=end.running
+            )
+            for each in self.sequence(nodes, [inside])
+            for end in self.trapped(each)
+        ]
+
+    def judged(self, ways: Ways) -> Ways:
+        """Return the ways behind a command that ends the shell by failing, if that does."""
+        found: Ways = []
+        for each in ways:
+            way = each
+            if way.status is None and not way.by:  # a test, which may fail
+                found.append(way)
+                way = way.ends(1)
+                if not way.on_error and "errexit" not in way.options:
+                    continue
+            if self.tested or not way.status or way.leaves:
+                found.append(way)
+                continue
+            behind = [way]
+            if way.on_error:
+                trap = Flat(plain(way.on_error))
+                ran = self.text(trap, way._replace(on_error=""))
+                behind = [end if end.leaves else way for end in ran]
+            if "errexit" in way.options:
+                behind = [end._replace(leaves="exit") for end in behind]
+            found += behind
+        return found
+
+    def choose(self, nodes: Sequence[Node], way: Way) -> tuple[Ways, Ways, Ways]:
+        """Return on which ways a condition holds, on which not, and which end in it."""
+        ways = self._replace(tested=True).sequence(nodes, [way])
+        stay = [each for each in ways if not each.leaves]
+        true = [each._replace(status=0) for each in stay if not each.status]
+        false = [
+            each._replace(status=each.status or 1) for each in stay if each.status != 0
+        ]
+        return true, false, [each for each in ways if each.leaves]
+
+
+def _on_command(frame: _Frame, node: Node, way: Way) -> Ways:
+    assigned = [c for c in node.children if c.type == "variable_assignment"]
+    flat = frame.flat
+    spans = [*word_spans([c for c in node.children if c not in assigned], flat.chars)]
+    if not spans:
+        raise _UnclearError
+    if assigned and "\n" in flat.chars[assigned[-1].end_byte : spans[0][0]]:
+        # The grammar takes several for the beginning of the next line.
+        way = frame.sequence(assigned, [way])[0]
+    said = [flat.chars[begin:end] for begin, end in spans]
+    at = flat.origin(spans[0][0])
+    while len(said) > 1 and said[0] in ("time", "command", "builtin", "exec"):
+        name, *said = said
+        if name == "exec":
+            frame = frame._replace(tested=False)
+            way = way._replace(options=way.options | {"errexit"})
+    name = said[0].strip("\"'")
+    program = frame.programs.get(at) or Program(name)
+    if name in frame.functions:
+        return _called(frame, name, way)
+    if name == "eval":
+        return frame.text(Flat(program.text), way)
+    if builtin := BUILTINS.get(name):
+        ended = builtin(said[1:], way, name)
+    elif program.fails:
+        frame.reached.add(at)
+        ended = way.ends(FAILS)._replace(failed=at, running=frozenset())
+    elif program.name not in frame.succeed:
+        # It may be what others run beside.
+        ended = way.ends(None, program.name)._replace(running=frozenset())
+    else:
+        is_sure = not frame.tested or program.name in _SURE
+        ended = way.ends(0 if is_sure else None, program.name)
+    return frame.judged([ended._replace(at=at)])
+
+
+def _called(frame: _Frame, name: str, way: Way) -> Ways:
+    body, flat = frame.functions[name]
+    inside = way if "errtrace" in way.options else way._replace(on_error="")
+    ways = frame._replace(flat=flat, depth=frame.depth + _CALL).run(body, inside)
+    return frame.judged(
+        [
+            each._replace(
+                on_error=each.on_error or way.on_error,
+                leaves="" if each.leaves == "return" else each.leaves,
+            )
+            for each in ways
+        ]
+    )
+
+
+def _on_assignment(frame: _Frame, node: Node, way: Way) -> Ways:
+    ways = _substituted(frame, node, way.ends(0, "an assignment"))
+    said = chars_of(frame.flat, node)
+    return frame.judged([each.assigns(said, way) for each in ways])
+
+
+def _substituted(frame: _Frame, node: Node, way: Way) -> Ways:
+    """Follow the substitution in an assignment, which has its status, if there is one."""
+    for each in node.children:
+        if each.type == "command_substitution":
+            return frame.subshell(each.children, way)
+    return [way]
+
+
+def _on_declaration(frame: _Frame, node: Node, way: Way) -> Ways:
+    spans = word_spans(node.children, frame.flat.chars)
+    name, *said = [frame.flat.chars[begin:end] for begin, end in spans]
+    ways = [way]
+    for each in node.children:
+        ways = [end for one in ways for end in _substituted(frame, each, one)]
+    return [BUILTINS.get(name, BUILTINS["export"])(said, each, name) for each in ways]
+
+
+def _on_test(frame: _Frame, node: Node, way: Way) -> Ways:
+    return frame.judged(
+        [BUILTINS["["](chars_of(frame.flat, node).split()[1:], way, "[")]
+    )
+
+
+def _on_compound(frame: _Frame, node: Node, way: Way) -> Ways:
+    if node.children[0].type != "((":
+        return frame.sequence(node.children, [way])
+    value, after = way.compute(chars_of(frame.flat, node)[2:-2])
+    return frame.judged([after.tests(value)])
+
+
+def _on_subshell(frame: _Frame, node: Node, way: Way) -> Ways:
+    return frame.judged(frame.subshell(node.children, way))
+
+
+def _on_list(frame: _Frame, node: Node, way: Way) -> Ways:
+    true, false, ended = frame.choose(node.children[:1], way)
+    goes, stays = (true, false) if node.children[1].type == "&&" else (false, true)
+    return ended + stays + frame.sequence(node.children[-1:], goes)
+
+
+def _on_pipeline(frame: _Frame, node: Node, way: Way) -> Ways:
+    """Follow each part in a shell of its own, then take the status that counts."""
+    parts = [each for each in node.children if each.is_named]
+    is_negated = parts[0].type == "negated_command"
+    if is_negated:
+        parts[0] = parts[0].children[-1]
+    rows: list[tuple[Way, tuple[int | None, ...]]] = [(way, ())]
+    for part in parts:
+        rows = [
+            (end, (*statuses, end.status))
+            for begin, statuses in rows
+            for end in frame._replace(tested=True).subshell([part], begin)
+        ]
+    found: Ways = []
+    for end, statuses in rows:
+        status = statuses[-1]
+        if status is None and end.by:
+            status = 0  # what only reads the output
+        after = end.ends(status, end.by)
+        if "pipefail" in way.options:
+            failed = [each for each in (*statuses[:-1], status) if each != 0]
+            after = after.ends(failed[-1] if failed else 0)
+        elif status == 0 and FAILS in statuses:
+            after = after.ends(0, "|")
+        for number, each in enumerate((*statuses[:-1], status)):
+            after = after.sets(f"PIPESTATUS[{number}]", each)
+        found.append(_not(after) if is_negated else after)
+    return found if is_negated else frame.judged(found)
+
+
+def _on_negated(frame: _Frame, node: Node, way: Way) -> Ways:
+    return [*map(_not, frame._replace(tested=True).sequence(node.children, [way]))]
+
+
+def _not(way: Way) -> Way:
+    return way if way.leaves or way.status is None else way.ends(not way.status, "!")
+
+
+def _on_if(frame: _Frame, node: Node, way: Way) -> Ways:
+    found: Ways = []
+    left = [way]
+    for clause in (node, *node.children):
+        if clause.type == "else_clause":
+            return found + frame.sequence(clause.children, left)
+        if clause.type in ("if_statement", "elif_clause"):
+            condition, body = halves(clause)
+            failing: Ways = []
+            for each in left:
+                true, false, ended = frame.choose(condition, each)
+                failing += false
+                found += ended + frame.sequence(body, true)
+            left = failing
+    return found + [each.ends(0, "if") for each in left]
+
+
+def _on_loop(frame: _Frame, node: Node, way: Way) -> Ways:
+    """Follow a loop until nothing new comes of it."""
+    head = [each for each in node.children if each.is_named and each.type != "do_group"]
+    body = [each for each in node.children if each.type == "do_group"]
+    current, behind, seen = [way], Ways(), set[Way]()
+    for _ in range(_MOST_ROUNDS):
+        inside: Ways = []
+        for each in current:
+            true, false = [each], [each]
+            if node.type == "while_statement":
+                true, false, ended = frame.choose(head, each)
+                behind += ended
+                if true and false:  # it may wait for what is in the background
+                    true = [one._replace(running=frozenset()) for one in true]
+                    false = [one._replace(running=frozenset()) for one in false]
+            if node.children[0].type == "until":
+                true, false = false, true
+            elif node.type == "for_statement":
+                word = chars_of(frame.flat, head[-1])
+                true = [each.sets(chars_of(frame.flat, head[0]), each.value(word))]
+                false = false if seen or not _has_words(head, frame.flat) else []
+            inside += true
+            last = each if seen else each.ends(0, "a loop")
+            behind += [one.ends(last.status, last.by) for one in false]
+        seen |= {*current}
+        current = []
+        for each in frame.sequence(body, inside):
+            stays = each._replace(leaves="")
+            if each.leaves in ("exit", "return"):
+                behind.append(each)
+            elif each.leaves == "break":
+                behind.append(stays)
+            elif stays not in seen:
+                current.append(stays)
+        if not current:
+            break
+    return [*dict.fromkeys(behind)]
+
+
+def _has_words(head: Sequence[Node], flat: Flat) -> bool:
+    """Return whether a loop certainly runs."""
+    said = [chars_of(flat, each) for each in head[1:]]
+    return bool(said) and not any(sign in each for each in said for sign in "$`*?")
+
+
+def _on_case(frame: _Frame, node: Node, way: Way) -> Ways:
+    found = [way.ends(0, "case")]
+    for item in node.children:
+        if item.type == "case_item":
+            body = [each for each in item.children if is_statement(each)]
+            ended = frame.sequence(body, [way])
+            if chars_of(frame.flat, item).lstrip("(").partition(")")[0].strip() == "*":
+                return found[1:] + ended
+            found += ended
+    return found
+
+
+def _on_function(frame: _Frame, node: Node, way: Way) -> Ways:
+    name, body = node.child_by_field_name("name"), node.child_by_field_name("body")
+    if name is None or body is None:
+        raise _UnclearError
+    frame.functions[chars_of(frame.flat, name)] = (body, frame.flat)
+    return [way.ends(0, "a function")]
+
+
+def _on_redirected(frame: _Frame, node: Node, way: Way) -> Ways:
+    for part in node.children:
+        if part.type == "heredoc_redirect" and any(
+            each.is_named and each.type not in _IN_DOCUMENT for each in part.children
+        ):
+            raise _UnclearError  # the rest of the line stands in there
+    body = node.child_by_field_name("body")
+    return frame.run(body, way) if body else [way.ends(0)]
+
+
+Handler = Callable[[_Frame, "Node", Way], Ways]
+_HANDLERS: Mapping[str, Handler] = {
+    "command": _on_command,
+    "variable_assignment": _on_assignment,
+    "variable_assignments": _on_compound,
+    "declaration_command": _on_declaration,
+    "unset_command": _on_declaration,
+    "test_command": _on_test,
+    "compound_statement": _on_compound,
+    "do_group": _on_compound,
+    "subshell": _on_subshell,
+    "list": _on_list,
+    "pipeline": _on_pipeline,
+    "negated_command": _on_negated,
+    "if_statement": _on_if,
+    "while_statement": _on_loop,
+    "for_statement": _on_loop,
+    "c_style_for_statement": _on_loop,
+    "case_statement": _on_case,
+    "function_definition": _on_function,
+    "redirected_statement": _on_redirected,
+}

@@ -1,1 +1,0 @@
-"""What is in an image, as text and JSON."""

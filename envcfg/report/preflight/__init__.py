@@ -1,1 +1,0 @@
-"""What a preflight comes to, for people and for programs."""

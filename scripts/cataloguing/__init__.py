@@ -1,0 +1,1 @@
+"""The catalogue of warnings, made from the sources that print them."""
