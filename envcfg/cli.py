@@ -106,7 +106,7 @@ def build_parser(only: str | None = None) -> Parser:
     commands = parser.add_subparsers(
         dest="command_name", metavar="COMMAND", prog="envcfg", parser_class=Parser
     )
-    for name in NAMES if only is None else {only} & {*NAMES}:
+    for name in NAMES if only is None or only not in NAMES else (only,):
         load(name).add_to(commands, name)
     if only is None:
         parser.roles = ROLES
@@ -127,7 +127,12 @@ def _dispatch(words: list[str]) -> int:
     except SystemExit as end:  # after --help or --version
         return int(end.code or 0)
     if twice := getattr(options, "given_twice", None):
-        _say_twice(twice)
+        from envcfg.commands.printing import say
+        from envcfg.findings import Finding
+
+        what = "is given twice, with different values: the last one counts"
+        names = dict.fromkeys(twice)
+        say(Finding("option-twice", "note", name, what) for name in names)
     if options.command_name is None:
         if sys.stderr.isatty():
             sys.stderr.write(build_parser().format_help() + "\n")
@@ -138,21 +143,13 @@ def _dispatch(words: list[str]) -> int:
     if not gc.isenabled():  # see __main__: what is imported by now stays
         gc.freeze()
         gc.enable()
-    command = load(options.command_name)
-    code = command.run(options, tail if separated else None, ["envcfg", *words])
+    options.command, options.argv = tail if separated else None, ["envcfg", *words]
+    code = load(options.command_name).run(options)
     if sys.stderr.isatty():
         from envcfg.commands.next import say_next
 
         say_next(options, code)
     return code
-
-
-def _say_twice(names: Sequence[str]) -> None:
-    from envcfg.commands.printing import say
-    from envcfg.findings import Finding
-
-    what = "is given twice, with different values: the last one counts"
-    say(Finding("option-twice", "note", name, what) for name in dict.fromkeys(names))
 
 
 def split_command(words: Sequence[str]) -> tuple[list[str], bool, list[str]]:

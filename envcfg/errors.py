@@ -128,3 +128,20 @@ def nearest(word: str, known: Collection[str]) -> str | None:
     return lower[
         min(holding, key=lambda each: (not each.startswith(word.lower()), each))
     ]
+
+
+def is_slip(one: str, other: str) -> bool:
+    """Return whether a letter is missing, wrong, or in the place of its neighbour."""
+    if abs(len(one) - len(other)) > 1 or one == other:
+        return False
+    begin = 0
+    while begin < min(len(one), len(other)) and one[begin] == other[begin]:
+        begin += 1
+    end = 0
+    while end < min(len(one), len(other)) - begin and one[-1 - end] == other[-1 - end]:
+        end += 1
+    left, right = one[begin : len(one) - end], other[begin : len(other) - end]
+    if any(sign.isdigit() for sign in left + right):
+        return False  # NODE1 and NODE2
+    swapped = len(left) == 2 and left == right[::-1]
+    return swapped or max(len(left), len(right)) == 1

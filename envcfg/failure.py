@@ -33,7 +33,8 @@ def fail(lines: Sequence[str], exit_code: int) -> int:
     wanted = Wanted.script
     if wanted is None:
         wanted = may_want_script(sys.argv[1:])
-    if wanted and not _is_terminal():
+    stdout = stream_descriptor(STDOUT)
+    if wanted and not (stdout is not None and os.isatty(stdout)):
         _try_to_put(STDOUT, failing_script(lines, exit_code))
     return exit_code
 
@@ -123,11 +124,6 @@ def stream_descriptor(number: int) -> int | None:
         return stream.fileno()
     except (AttributeError, OSError, ValueError):
         return None
-
-
-def _is_terminal() -> bool:
-    descriptor = stream_descriptor(STDOUT)
-    return descriptor is not None and os.isatty(descriptor)
 
 
 def _try_to_put(number: int, text: str) -> None:

@@ -19,6 +19,7 @@ from envcfg.failure import STDOUT, put, put_stream, stream_descriptor
 from envcfg.interrupts import Held
 from envcfg.provenance import has_mark, is_untouched
 
+_OPEN = (stat.S_IFCHR, stat.S_IFIFO)  # what is written to as it is
 _HEAD = 256  # bytes of a file in which its mark stands
 
 
@@ -159,11 +160,13 @@ def _look(output: Output) -> _Place:
             )
         elif place.is_file:
             folder = os.path.dirname(place.path)
-            _check_folder(folder)
+            os.stat(f"{folder}/")
+            if not os.access(folder, os.W_OK | os.X_OK):
+                raise PermissionError(None, f"no file can be made in {folder}")
             _check_inputs(output, place, _Place(folder, None, os.stat(folder)))
             if place.status and not output.force:
                 _check_ours(output, place.path, place.status)
-        elif not (place.status and _takes_bytes(place.status.st_mode)):
+        elif not (place.status and stat.S_IFMT(place.status.st_mode) in _OPEN):
             msg = f"{output.name} is no plain file"
             raise OutputError(msg, hint=f"name a file, as in {output.example}")
     return place
@@ -182,10 +185,6 @@ def _place(name: str) -> _Place:
         return _Place(path, None, None)
 
 
-def _takes_bytes(mode: int) -> bool:
-    return stat.S_ISCHR(mode) or stat.S_ISFIFO(mode)
-
-
 def _check_descriptor(descriptor: int | None) -> None:
     """Raise where an open file cannot be written; a stdout that is no file always can."""
     from fcntl import F_GETFL, fcntl
@@ -195,12 +194,6 @@ def _check_descriptor(descriptor: int | None) -> None:
         and fcntl(descriptor, F_GETFL) & os.O_ACCMODE == os.O_RDONLY
     ):
         raise PermissionError(None, "it is open for reading")
-
-
-def _check_folder(folder: str) -> None:
-    os.stat(f"{folder}/")
-    if not os.access(folder, os.W_OK | os.X_OK):
-        raise PermissionError(None, f"no file can be made in {folder}")
 
 
 def _check_inputs(output: Output, place: _Place, folder: _Place) -> None:

@@ -58,7 +58,10 @@ def _texts(plan: Plan) -> Iterator[tuple[str, str]]:
         f"# What follows a node's name in its address.\nENVCFG_SUFFIX={quote(suffix)}\n"
     )
     first = f"{named if suffix else ''}{setup_lines(plan.diagnostics)}"
-    data, inside = _program_data(plan), list(_inside(plan))
+    data, inside = rank_data(plan.diagnostics), list(_inside(plan))
+    if plan.local_rank_at is not None:
+        data += f"envcfg_at={plan.local_rank_at}\n"
+        data += f"envcfg_option={quote(plan.local_rank_option)}\n"
     if not LAUNCHERS[plan.launcher].is_agent:
         outside = [each for each in plan.settings if each.scope == "host"]
         text = _function(plan, inside, [*outside, *inside], is_last=True)
@@ -78,15 +81,6 @@ def _texts(plan: Plan) -> Iterator[tuple[str, str]]:
     if plan.container and plan.container.prefix:
         words = " ".join(map(quote_always, plan.container.prefix))
         yield "ENVCFG_PREFIX", f'set -- {words} "$@"\n'
-
-
-def _program_data(plan: Plan) -> str:
-    """Return what modules ask that start the program in a rank."""
-    text = rank_data(plan.diagnostics)
-    if plan.local_rank_at is not None:
-        text += f"envcfg_at={plan.local_rank_at}\n"
-        text += f"envcfg_option={quote(plan.local_rank_option)}\n"
-    return text
 
 
 def _function(

@@ -32,7 +32,12 @@ def setting_lines(settings: Sequence[Planned], margin: str, verb: str) -> str:
         verb: how the functions begin that do it, ``envcfg`` or ``envcfg_in``.
     """
     sure = RANK | NODE | {"ENVCFG_JOB"}
-    sure |= {each.name for each in settings if _always_set(each)}
+    sure |= {
+        each.name  # it is always set
+        for each in settings
+        if not each.branches[-1].tests
+        and all(branch.value is not None for branch in each.branches)
+    }
     return "".join(_setting(each, margin, verb, sure) for each in settings)
 
 
@@ -192,11 +197,6 @@ def _lacks(name: str, reason: Reason, unsure: Iterable[str]) -> str:
     place = f"{reason.place.path}:{reason.place.line}" if reason.date else "--set"
     pairs = "".join(f' {each} "${{{each}+set}}"' for each in unsure)
     return f"lacks {name} {quote(place)}{pairs}"
-
-
-def _always_set(setting: Planned) -> bool:
-    *_, last = setting.branches
-    return not last.tests and all(each.value is not None for each in setting.branches)
 
 
 def _guarded(steps: Sequence[tuple[Condition, str]], margin: str) -> str:

@@ -49,9 +49,10 @@ class Command(NamedTuple):
         usage: how it is written.
         epilog: examples, and exit codes.
         add_options: lets a parser read its options.
-        run: does it, and returns the exit code. It takes the options that were read, the
-            words behind ``--`` (None where there was no ``--``), and the whole command
-            line, which the header of a script names. An action takes options and catalog.
+        run: does it, and returns the exit code. It takes the options that were read; in
+            them are ``command``, the words behind ``--`` (None where there was no ``--``),
+            and ``argv``, the whole command line, which the header of a script names. An
+            action takes the catalog, too.
         next: what one does after it, by the option that changes it; "": else.
         description: above its options; by default as *help*.
         also: its records by its other names.

@@ -31,29 +31,6 @@ from envcfg.report.log.findings import verdict_finding
 from envcfg.report.styled import is_screen
 
 _BAD = ("degraded", "broken")
-_EPILOG = """\
-The log must come from a job with NCCL_DEBUG=INFO (RCCL reads the same variable). Several
-files are one job, as NCCL_DEBUG_FILE=nccl-%h-%p.log makes them.
-
-examples:
-  # after the job
-  envcfg check-log slurm-123.out
-  envcfg check-log --profile lumi-g slurm-123.out
-  envcfg check-log --html report.html nccl-logs/
-
-  # in the job, before the program: stop a job that fell back to TCP in its first minute
-  # (NCCL's lines must not wait in a buffer: it flushes none of them)
-  export SLURM_UNBUFFEREDIO=1
-  envcfg check-log --follow "slurm-$SLURM_JOB_ID.out" --timeout 600 \\
-      --on-bad 'scancel "$SLURM_JOB_ID"' >"check-$SLURM_JOB_ID.txt" &
-
-  # for a program, and as annotations of a workflow of GitHub's
-  envcfg check-log --json slurm-123.out
-  envcfg check-log --format github slurm-123.out
-
-verdicts: ok (0); degraded: works, but slow, and broken: cannot work (1); inconclusive: the
-          log does not show it, and what would (3). envcfg explain RULE says more.
-"""
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -123,11 +100,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def run(
-    options: argparse.Namespace, more: Sequence[str] | None, _: Sequence[str]
-) -> int:
+def run(options: argparse.Namespace) -> int:
     """Read, judge and report; return the exit code of the verdict."""
-    names = [*options.files, *(more or ())]
+    names = [*options.files, *(options.command or ())]
     _check(options, names)
     outputs = check_reports(options, names)
     expect = _expectations(options)
@@ -242,7 +217,29 @@ def _act(command: str, report: LogReport, proof: LogReport) -> None:
 COMMAND = Command(
     help="say for every rank which network its job really used",
     usage="envcfg check-log [options] FILE...",
-    epilog=_EPILOG,
+    epilog="""\
+The log must come from a job with NCCL_DEBUG=INFO (RCCL reads the same variable). Several
+files are one job, as NCCL_DEBUG_FILE=nccl-%h-%p.log makes them.
+
+examples:
+  # after the job
+  envcfg check-log slurm-123.out
+  envcfg check-log --profile lumi-g slurm-123.out
+  envcfg check-log --html report.html nccl-logs/
+
+  # in the job, before the program: stop a job that fell back to TCP in its first minute
+  # (NCCL's lines must not wait in a buffer: it flushes none of them)
+  export SLURM_UNBUFFEREDIO=1
+  envcfg check-log --follow "slurm-$SLURM_JOB_ID.out" --timeout 600 \\
+      --on-bad 'scancel "$SLURM_JOB_ID"' >"check-$SLURM_JOB_ID.txt" &
+
+  # for a program, and as annotations of a workflow of GitHub's
+  envcfg check-log --json slurm-123.out
+  envcfg check-log --format github slurm-123.out
+
+verdicts: ok (0); degraded: works, but slow, and broken: cannot work (1); inconclusive: the
+          log does not show it, and what would (3). envcfg explain RULE says more.
+""",
     add_options=add_options,
     run=run,
     next={

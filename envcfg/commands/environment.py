@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
 
 from envcfg.budget import Budget
 from envcfg.characters import one_line
@@ -15,20 +14,6 @@ from envcfg.core.option import Option
 from envcfg.errors import OutputError, UsageError
 from envcfg.findings import exit_code
 
-_EPILOG = """\
-examples:
-  # in the job: rank 0 and rank 8 write down what they saw
-  source <(envcfg wrap --container pytorch.sif --report-environment 0,8 -- \\
-    python train.py || echo exit $?)
-
-  # then: who has set what?
-  envcfg environment envcfg-environment-4321.70112/rank0
-  envcfg environment --json envcfg-environment-4321.70112/rank0 | \\
-    jq -r '.variables[] | select(.state == "changed") | .name'
-
-exit codes: 0 all that was planned is there, 1 something is missing (with --strict: or has
-            another value), 4 this is no such file, or it is not whole
-"""
 _MOST = 64 << 20  # bytes; Linux gives a program two megabytes of them
 
 
@@ -49,13 +34,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def run(
-    options: argparse.Namespace, more: Sequence[str] | None, _: Sequence[str]
-) -> int:
+def run(options: argparse.Namespace) -> int:
     """Print the answer."""
-    if more:
+    if options.command:
         msg = "envcfg environment takes no command"
-        raise UsageError(msg, hint=f"leave out -- {' '.join(more)}")
+        raise UsageError(msg, hint=f"leave out -- {' '.join(options.command)}")
     check_format(options, is_check=True)
     from envcfg.knowledge.variables import load_variables
     from envcfg.launch.environment import parse_report, rows_of
@@ -103,7 +86,20 @@ def _read(name: str) -> bytes:
 COMMAND = Command(
     help="say of each variable of a rank who has set it, and whether it was planned",
     usage="envcfg environment [options] FILE",
-    epilog=_EPILOG,
+    epilog="""\
+examples:
+  # in the job: rank 0 and rank 8 write down what they saw
+  source <(envcfg wrap --container pytorch.sif --report-environment 0,8 -- \\
+    python train.py || echo exit $?)
+
+  # then: who has set what?
+  envcfg environment envcfg-environment-4321.70112/rank0
+  envcfg environment --json envcfg-environment-4321.70112/rank0 | \\
+    jq -r '.variables[] | select(.state == "changed") | .name'
+
+exit codes: 0 all that was planned is there, 1 something is missing (with --strict: or has
+            another value), 4 this is no such file, or it is not whole
+""",
     add_options=add_options,
     run=run,
     next={"": Next("envcfg explain VARIABLE says what it does, and who sets it")},

@@ -4,22 +4,10 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
 
 from envcfg.commands import Command, Next
 from envcfg.commands.printing import say
 from envcfg.errors import UsageError
-
-_EPILOG = """\
-examples:
-  envcfg explain socket-fallback     what stands behind it, and where to look further
-  envcfg explain NCCL_NET_GDR_LEVEL  what it does and takes, and which profiles set it
-  envcfg explain EC101               what lint finds, and what it leaves alone
-  envcfg explain MIOPEN_USER_DB      what to write instead of a name that nobody reads
-  envcfg explain NCCL_NET --profile lumi-g
-  envcfg explain                     every finding there is, one line each, by topic
-  envcfg explain --json              all of them for a program
-"""
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -38,13 +26,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="as JSON")
 
 
-def run(
-    options: argparse.Namespace, more: Sequence[str] | None, _: Sequence[str]
-) -> int:
+def run(options: argparse.Namespace) -> int:
     """Print what was asked for."""
-    if more:
+    if options.command:
         msg = "envcfg explain takes no command"
-        raise UsageError(msg, hint=f"leave out -- {' '.join(more)}")
+        raise UsageError(msg, hint=f"leave out -- {' '.join(options.command)}")
     from envcfg.core.explanation import explain
     from envcfg.report.background import explained_json, explained_lines, listing
     from envcfg.report.styled import put
@@ -64,7 +50,16 @@ def run(
 COMMAND = Command(
     help="say what a finding or a variable means, and what to do about it",
     usage="envcfg explain [RULE|VARIABLE...] [--profile NAME|FILE] [--json]",
-    epilog=_EPILOG,
+    epilog="""\
+examples:
+  envcfg explain socket-fallback     what stands behind it, and where to look further
+  envcfg explain NCCL_NET_GDR_LEVEL  what it does and takes, and which profiles set it
+  envcfg explain EC101               what lint finds, and what it leaves alone
+  envcfg explain MIOPEN_USER_DB      what to write instead of a name that nobody reads
+  envcfg explain NCCL_NET --profile lumi-g
+  envcfg explain                     every finding there is, one line each, by topic
+  envcfg explain --json              all of them for a program
+""",
     add_options=add_options,
     run=run,
     next={

@@ -21,21 +21,6 @@ from envcfg.interrupts import raise_signals
 if TYPE_CHECKING:
     from envcfg.hang.records import Evidence, NodeView
 
-_EPILOG = """\
-One step beside the job's own (srun --overlap) runs a bash script on every node, for some
-seconds; it changes nothing and takes no GPU. The nodes need no Python and no envcfg.
-
-examples:
-  envcfg hang 4321                    # a running job that says nothing any more
-  envcfg hang --json 4321 | jq -r '.findings[].message'
-  envcfg hang --nodes nid001003 4321  # this node alone
-  envcfg wrap --flight-recorder ...   # next time: in which collective, and since when
-
-exit codes: 0 it may not hang, 1 somebody holds it up, 2 wrong usage, 3 it cannot be told,
-            4 the job does not run, is another's or unknown, or no node answers,
-            130 interrupted
-"""
-
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``hang``."""
@@ -47,11 +32,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add_option(parser, Option("--strict", "warnings fail too", kind="switch"))
 
 
-def run(
-    options: argparse.Namespace, more: Sequence[str] | None, _: Sequence[str]
-) -> int:
+def run(options: argparse.Namespace) -> int:
     """Look at the job once; return 1 where somebody holds it up."""
-    if more:
+    if options.command:
         msg = "envcfg hang takes no command"
         raise UsageError(msg, hint="envcfg hang JOBID")
     check_format(options, is_check=True)
@@ -98,11 +81,11 @@ def run(
         result = Result({f"job {job.name}": judgement.findings}, "job")
         put_result(result, options.format, strict=options.strict)
     elif options.json:
-        from envcfg.report.hang.json import hang_json
+        from envcfg.report.hang import hang_json
 
         sys.stdout.write(hang_json(seen, judgement))
     else:
-        from envcfg.report.hang.text import hang_lines
+        from envcfg.report.hang import hang_lines
         from envcfg.report.styled import put
 
         put(hang_lines(seen, judgement))
@@ -138,7 +121,20 @@ def _say(text: str) -> None:
 COMMAND = Command(
     help="say who holds up a running job that is silent",
     usage="envcfg hang [options] [JOBID]",
-    epilog=_EPILOG,
+    epilog="""\
+One step beside the job's own (srun --overlap) runs a bash script on every node, for some
+seconds; it changes nothing and takes no GPU. The nodes need no Python and no envcfg.
+
+examples:
+  envcfg hang 4321                    # a running job that says nothing any more
+  envcfg hang --json 4321 | jq -r '.findings[].message'
+  envcfg hang --nodes nid001003 4321  # this node alone
+  envcfg wrap --flight-recorder ...   # next time: in which collective, and since when
+
+exit codes: 0 it may not hang, 1 somebody holds it up, 2 wrong usage, 3 it cannot be told,
+            4 the job does not run, is another's or unknown, or no node answers,
+            130 interrupted
+""",
     add_options=add_options,
     run=run,
     next={

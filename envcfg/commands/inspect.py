@@ -5,28 +5,12 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Sequence
 
 from envcfg.commands import Command, Next
 from envcfg.commands.formats import STRICT, check_format, format_option, put_result
 from envcfg.commands.options import add_option
 from envcfg.errors import UsageError
 from envcfg.findings import exit_code
-
-_EPILOG = """\
-Nothing of the image is run, and nothing is unpacked.
-
-examples:
-  envcfg inspect pytorch.sif
-  envcfg wrap $(envcfg inspect --facts pytorch.sif) --container pytorch.sif ...
-  envcfg inspect --json pytorch.sif | jq '.facts[] | select(.taken)'
-  envcfg inspect --profile lumi-g pytorch.sif     # with the binds of LUMI-G, on LUMI
-  srun -N1 envcfg inspect --host -o host.json     # what a compute node has
-  envcfg inspect --profile lumi-g --host-file host.json pytorch.sif    # anywhere
-
-exit codes: 0 nothing is wrong, 1 the libraries would not load, or the like, 2 wrong usage,
-            4 the image cannot be read
-"""
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -65,11 +49,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def run(
-    options: argparse.Namespace, more: Sequence[str] | None, _: Sequence[str]
-) -> int:
+def run(options: argparse.Namespace) -> int:
     """Look into the image, or at this machine, and print what was found."""
-    if more:
+    if options.command:
         msg = "envcfg inspect takes no command"
         raise UsageError(msg, hint="envcfg inspect IMAGE")
     _check(options)
@@ -134,7 +116,20 @@ def _put_host(options: argparse.Namespace) -> int:
 COMMAND = Command(
     help="say what is in an image, and whether its network libraries would load",
     usage="envcfg inspect [options] IMAGE | envcfg inspect --host [-o FILE]",
-    epilog=_EPILOG,
+    epilog="""\
+Nothing of the image is run, and nothing is unpacked.
+
+examples:
+  envcfg inspect pytorch.sif
+  envcfg wrap $(envcfg inspect --facts pytorch.sif) --container pytorch.sif ...
+  envcfg inspect --json pytorch.sif | jq '.facts[] | select(.taken)'
+  envcfg inspect --profile lumi-g pytorch.sif     # with the binds of LUMI-G, on LUMI
+  srun -N1 envcfg inspect --host -o host.json     # what a compute node has
+  envcfg inspect --profile lumi-g --host-file host.json pytorch.sif    # anywhere
+
+exit codes: 0 nothing is wrong, 1 the libraries would not load, or the like, 2 wrong usage,
+            4 the image cannot be read
+""",
     add_options=add_options,
     run=run,
     next={

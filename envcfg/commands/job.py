@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import shlex
-from collections.abc import Sequence
 
 from envcfg.commands import LOOK, Command, Next
 from envcfg.commands.formats import STRICT, check_format, format_option, put_result
@@ -92,10 +91,9 @@ def _add_lettered(parser: argparse.ArgumentParser) -> None:
     add_table(parser, {**OPTIONS, **asked})
 
 
-def run(
-    options: argparse.Namespace, command: Sequence[str] | None, argv: Sequence[str]
-) -> int:
+def run(options: argparse.Namespace) -> int:
     """Print or write the job script; say what it costs."""
+    command = options.command
     from envcfg.core.job import make_job
     from envcfg.request.shape import RequestError
 
@@ -104,9 +102,9 @@ def run(
     if command is None:
         msg = "no command, and a job needs one"
         raise UsageError(msg, hint=_EXAMPLE)
-    step = read_step(options, command, _EXAMPLE)
+    step = read_step(options, _EXAMPLE)
     check_script(options, step.inputs)
-    made = made_by(argv, step)
+    made = made_by(options.argv, step)
     try:
         job = make_job(
             step, vars(options), command, inline=options.inline, made_by=made

@@ -4,40 +4,25 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from envcfg.characters import one_line
 from envcfg.commands import Command, Next
 from envcfg.commands.formats import add_format, put_result
 from envcfg.commands.printing import say, tell
+from envcfg.core.values import read_pair
 from envcfg.errors import UsageError
 from envcfg.failure import STDOUT, put_stream
-from envcfg.findings import exit_code
+from envcfg.findings import Finding, exit_code
 
 if TYPE_CHECKING:
     from envcfg.lint.mending import Mended, Texts
+    from envcfg.parser import Parser
 
 _NEXT = "envcfg wrap --from {files} -o new.sh adds what the system needs to its steps"
 _UNENDED = b"\\ No newline at end of file\n"
-
-_EPILOG = """\
-examples:
-  envcfg lint job.sh
-  envcfg lint job.sh launch.sh              # read together, as one starts the other
-  envcfg lint --profile lumi-g jobs/        # all scripts of a folder, with what LUMI needs
-  env | envcfg lint -                       # an environment
-  envcfg lint --select EC4 --ignore EC419 job.sh
-  envcfg lint --diff job.sh                 # what --fix would change
-  envcfg lint --fix job.sh
-  envcfg lint --format github *.sbatch      # in a workflow of GitHub's
-
-A comment on the line, or alone on the line above, leaves a finding out:
-  # envcfg: ignore EC419
-
-exit codes: 0 nothing is wrong (with --fix: is left), 1 a warning or an error,
-            4 a file cannot be read or written
-"""
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -61,6 +46,14 @@ def add_options(parser: argparse.ArgumentParser) -> None:
             default=[],
             help=f"{what} with these names, or that begin so",
         )
+    parser.add_argument(
+        "--fact",
+        metavar="slurm=VERSION",
+        action="append",
+        default=[],
+        type=read_pair,
+        help="the system's Slurm, as in slurm=24.05 (default: what scontrol here says)",
+    )
     for name, what in (
         ("fix", "mend what can be mended without a doubt, in the files themselves"),
         ("diff", "show what --fix would change, and change nothing"),
@@ -69,22 +62,23 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add_format(parser)
 
 
-def run(
-    options: argparse.Namespace, more: Sequence[str] | None, _: Sequence[str]
-) -> int:
+def run(options: argparse.Namespace) -> int:
     """Read the scripts, and print what is wrong."""
-    if more:
+    if options.command:
         msg = "envcfg lint runs no command"
-        raise UsageError(msg, hint=f"leave out -- {more[0]}")
+        raise UsageError(msg, hint=f"leave out -- {options.command[0]}")
     _check(options)
     from envcfg.core.lint import Linter
     from envcfg.lint.source import read_files
+    from envcfg.probe.slurm import slurm_version
 
     linter = Linter(
         profile=options.profile,
         select=options.select,
         ignore=options.ignore,
+        facts={**slurm_version(), **dict(options.fact)},
         tell=tell,
+        read_line=partial(_read_line, options.build_parser),
     )
     texts: Texts = read_files(options.files)
     if options.diff:
@@ -102,6 +96,18 @@ def run(
         say(result.all)
         return exit_code(result.all, strict=True)
     return put_result(result, options.format, strict=True)
+
+
+def _read_line(build: Callable[..., Parser], words: Sequence[str]) -> Iterator[Finding]:
+    """Yield what is doubtful in a line of envcfg, of which these are the words.
+
+    Raises:
+        UsageError: envcfg would refuse it.
+    """
+    from envcfg.core.step import check_changes
+
+    options = build(words[0]).parse_args(words)
+    yield from check_changes(getattr(options, "changes", ()))
 
 
 def _check(options: argparse.Namespace) -> None:
@@ -174,7 +180,23 @@ def _show(lines: Iterable[bytes]) -> None:
 COMMAND = Command(
     help="find what is wrong in job scripts, rank wrappers and environments",
     usage="envcfg lint FILE|FOLDER|-... [--profile NAME|FILE] [options]",
-    epilog=_EPILOG,
+    epilog="""\
+examples:
+  envcfg lint job.sh
+  envcfg lint job.sh launch.sh              # read together, as one starts the other
+  envcfg lint --profile lumi-g jobs/        # all scripts of a folder, with what LUMI needs
+  env | envcfg lint -                       # an environment
+  envcfg lint --select EC4 --ignore EC419 job.sh
+  envcfg lint --diff job.sh                 # what --fix would change
+  envcfg lint --fix job.sh
+  envcfg lint --format github *.sbatch      # in a workflow of GitHub's
+
+A comment on the line, or alone on the line above, leaves a finding out:
+  # envcfg: ignore EC419
+
+exit codes: 0 nothing is wrong (with --fix: is left), 1 a warning or an error,
+            4 a file cannot be read or written
+""",
     add_options=add_options,
     run=run,
     next={

@@ -27,25 +27,8 @@ from envcfg.interrupts import raise_signals
 
 if TYPE_CHECKING:
     from envcfg.monitor.marks import Wanted
-    from envcfg.probe.slurm import SlurmJob
     from envcfg.report.monitor.text import Show
 
-_EPILOG = """\
-One step beside the job's own (srun --overlap) runs a small shell script on every node; it
-ends with this command. The nodes need no Python and no envcfg.
-
-examples:
-  envcfg monitor 4321                   # from a login node, until Ctrl-C or the job's end
-  envcfg monitor --once 4321
-  envcfg monitor --once --json 4321 | jq '.findings'
-  envcfg monitor --json --interval 30 >"monitor-$SLURM_JOB_ID.jsonl" &   # in the job
-
-`idle` is a GPU that was used less than --gpus-idle-below twice in a row; `?` is what a tool
-does not say. All GPUs of a node may be shown, where the site does not hide others' jobs.
-
-exit codes: 0 also when the job has ended meanwhile, 2 wrong usage, 4 the job does not run,
-            is another's or unknown, or the step cannot start, 130 interrupted
-"""
 _LOOKS = 2  # rates and idle GPUs need two
 _END_SECONDS = 5.0  # until Slurm knows of the end that we have seen
 
@@ -84,11 +67,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def run(
-    options: argparse.Namespace, more: Sequence[str] | None, _: Sequence[str]
-) -> int:
+def run(options: argparse.Namespace) -> int:
     """Watch the job; return 0 when it, or the look at it, is over."""
-    if more:
+    if options.command:
         msg = "envcfg monitor takes no command"
         raise UsageError(msg, hint="envcfg monitor JOBID")
     check_format(options)
@@ -99,6 +80,8 @@ def run(
     from envcfg.probe.probes import MONITOR
     from envcfg.probe.slurm import start_step
     from envcfg.report.findings import Result
+    from envcfg.report.monitor.text import json_show, live_show, text_show
+    from envcfg.report.styled import is_screen
 
     job, hosts, is_part = find_job(name, options.nodes, "monitor")
     wanted = wanted._replace(asked_gpus=job.gpus)
@@ -108,9 +91,16 @@ def run(
     is_once = options.once or options.format is not None
     raise_signals()  # the step must be ended, and a terminal gets its cursor back
     extra = options.srun_arg
+    shown: AbstractContextManager[Show]
+    if options.json:
+        shown = nullcontext(json_show(job, once=options.once))
+    elif is_screen() and not options.once:
+        shown = live_show(job, wanted.interfaces)
+    else:
+        shown = nullcontext(text_show(job, wanted.interfaces, once=options.once))
     with (
         start_step(MONITOR, job.id, hosts, is_part=is_part, more=extra) as step,
-        _display(options, job, wanted) as show,
+        shown as show,
     ):
         for now in rounds(step, board, options.interval):
             if not board.has_any():
@@ -153,20 +143,6 @@ def _wanted(given: str | None) -> Wanted:
     )
 
 
-def _display(
-    options: argparse.Namespace, job: SlurmJob, wanted: Wanted
-) -> AbstractContextManager[Show]:
-    """Return where the looks go."""
-    from envcfg.report.monitor.text import json_show, live_show, text_show
-    from envcfg.report.styled import is_screen
-
-    if options.json:
-        return nullcontext(json_show(job, once=options.once))
-    if is_screen() and not options.once:
-        return live_show(job, wanted.interfaces)
-    return nullcontext(text_show(job, wanted.interfaces, once=options.once))
-
-
 def _after_end(name: str, errors: Sequence[str]) -> int:
     """Say that the job has ended, if it has; return 0.
 
@@ -196,7 +172,22 @@ def _state(name: str) -> str:
 COMMAND = Command(
     help="show how the nodes of a running job are: GPUs, load, memory, network",
     usage="envcfg monitor [options] [JOBID]",
-    epilog=_EPILOG,
+    epilog="""\
+One step beside the job's own (srun --overlap) runs a small shell script on every node; it
+ends with this command. The nodes need no Python and no envcfg.
+
+examples:
+  envcfg monitor 4321                   # from a login node, until Ctrl-C or the job's end
+  envcfg monitor --once 4321
+  envcfg monitor --once --json 4321 | jq '.findings'
+  envcfg monitor --json --interval 30 >"monitor-$SLURM_JOB_ID.jsonl" &   # in the job
+
+`idle` is a GPU that was used less than --gpus-idle-below twice in a row; `?` is what a tool
+does not say. All GPUs of a node may be shown, where the site does not hide others' jobs.
+
+exit codes: 0 also when the job has ended meanwhile, 2 wrong usage, 4 the job does not run,
+            is another's or unknown, or the step cannot start, 130 interrupted
+""",
     add_options=add_options,
     run=run,
     next={"": Next("envcfg check-log slurm-JOBID.out says which network the job used")},

@@ -28,7 +28,6 @@ def add_option(group: argparse._ActionsContainer, option: Option) -> None:
 
 def read_step(
     options: argparse.Namespace,
-    command: Sequence[str] | None,
     example: str,
     *,
     is_line: bool = False,
@@ -37,7 +36,8 @@ def read_step(
     from envcfg.core.step import make_step
     from envcfg.core.step_options import step_options
 
-    return make_step(step_options(vars(options)), command, example, is_line=is_line)
+    given = step_options(vars(options))
+    return make_step(given, options.command, example, is_line=is_line)
 
 
 def made_by(argv: Sequence[str], step: Step) -> tuple[str, ...]:

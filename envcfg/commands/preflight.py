@@ -23,30 +23,6 @@ if TYPE_CHECKING:
     from envcfg.preflight.records import Report, Wanted
     from envcfg.safe_output import Output
 
-_EPILOG = """\
-In a job: one task on each node looks at it, in the container, and then all ranks add
-numbers by the image's own torch. It takes seconds, and no node is waited for for ever.
-
-examples:
-  # in an sbatch script: end the job where a node is bad
-  envcfg preflight --container pytorch.sif || exit
-
-  # the same as a part of the step, with its own options
-  source <(envcfg wrap --container pytorch.sif --preflight --require fast \\
-    -- python train.py || echo exit $?)
-
-  # go on with the good nodes, and tell the site of the others
-  envcfg preflight --container pytorch.sif --nodes-file nodes.txt || true
-  . ./nodes.txt
-  srun --nodelist="$pass" --nodes="$pass_count" ...
-
-  # a table in the log, and the whole answer for a program
-  envcfg preflight --container pytorch.sif --json >"preflight-$SLURM_JOB_ID.json"
-
-exit codes: 0 all nodes pass, 1 a node or the network fails, 2 wrong usage,
-            3 nothing is bad, but not all could be seen, 4 this is no job, or the step
-            cannot start
-"""
 _EXAMPLE = "envcfg preflight --container pytorch.sif"
 
 
@@ -115,11 +91,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add_table(parser, OPTIONS)
 
 
-def run(
-    options: argparse.Namespace, more: Sequence[str] | None, argv: Sequence[str]
-) -> int:
+def run(options: argparse.Namespace) -> int:
     """Look, judge and report; return the exit code."""
-    if more is not None:
+    if options.command is not None:
         msg = "envcfg preflight takes no command"
         raise UsageError(
             msg, hint="envcfg wrap --preflight ... -- COMMAND runs one after it"
@@ -131,11 +105,14 @@ def run(
     from envcfg.preflight.records import Wanted
 
     needed, options.require = options.require, None
-    step = read_step(options, None, _EXAMPLE)
-    outputs = _outputs(options, step)
-    if outputs:
-        from envcfg.safe_output import check_outputs
+    step = read_step(options, _EXAMPLE)
+    outputs: list[Output] = []
+    if options.nodes_file is not None:
+        from envcfg.safe_output import Output, check_outputs
 
+        name, example = options.nodes_file, "--nodes-file nodes.txt"
+        given = step.inputs
+        outputs = [Output(name, "--nodes-file", example, given, force=options.force)]
         check_outputs(outputs)
     say([*step.findings, *step.notes])
     from envcfg.launch.tasks import choose_launcher
@@ -157,7 +134,7 @@ def run(
     )
     began = time.monotonic()
     raise_signals()  # steps must be ended
-    report = _look(options, step, wanted, needed, argv)
+    report = _look(options, step, wanted, needed)
     raise_signals(False)
     _write(options, report, wanted, outputs, time.monotonic() - began)
     found = [each for some in report.nodes.values() for each in some]
@@ -169,18 +146,14 @@ def run(
 
 
 def _look(
-    options: argparse.Namespace,
-    step: Step,
-    wanted: Wanted,
-    needed: str | None,
-    argv: Sequence[str],
+    options: argparse.Namespace, step: Step, wanted: Wanted, needed: str | None
 ) -> Report:
     from envcfg.commands.preflight_steps import Steps
     from envcfg.preflight.judge import Seen, judge_all
     from envcfg.preflight.progress import Limits
 
     limits = Limits(options.start, options.patience, options.measure)
-    steps = Steps(step, wanted, limits, argv)
+    steps = Steps(step, wanted, limits, options.argv)
     answers, ended = steps.look_at_nodes()
     seen = Seen(answers, ended)
     report = judge_all(wanted, seen, needs_fast=bool(needed))
@@ -224,16 +197,6 @@ def _hosts(command: Sequence[str]) -> tuple[str, ...]:
     return hosts
 
 
-def _outputs(options: argparse.Namespace, step: Step) -> list[Output]:
-    if options.nodes_file is None:
-        return []
-    from envcfg.safe_output import Output
-
-    example = "--nodes-file nodes.txt"
-    name = options.nodes_file
-    return [Output(name, "--nodes-file", example, step.inputs, force=options.force)]
-
-
 def _write(
     options: argparse.Namespace,
     report: Report,
@@ -270,7 +233,30 @@ def _write(
 COMMAND = Command(
     help="look at the nodes of a job and their network before it begins",
     usage="envcfg preflight --container IMAGE|none [options]",
-    epilog=_EPILOG,
+    epilog="""\
+In a job: one task on each node looks at it, in the container, and then all ranks add
+numbers by the image's own torch. It takes seconds, and no node is waited for for ever.
+
+examples:
+  # in an sbatch script: end the job where a node is bad
+  envcfg preflight --container pytorch.sif || exit
+
+  # the same as a part of the step, with its own options
+  source <(envcfg wrap --container pytorch.sif --preflight --require fast \\
+    -- python train.py || echo exit $?)
+
+  # go on with the good nodes, and tell the site of the others
+  envcfg preflight --container pytorch.sif --nodes-file nodes.txt || true
+  . ./nodes.txt
+  srun --nodelist="$pass" --nodes="$pass_count" ...
+
+  # a table in the log, and the whole answer for a program
+  envcfg preflight --container pytorch.sif --json >"preflight-$SLURM_JOB_ID.json"
+
+exit codes: 0 all nodes pass, 1 a node or the network fails, 2 wrong usage,
+            3 nothing is bad, but not all could be seen, 4 this is no job, or the step
+            cannot start
+""",
     add_options=add_options,
     run=run,
     next={

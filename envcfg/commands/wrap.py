@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from envcfg.bash.host import render_job_part, render_script
 from envcfg.bash.launch_line import render_launch_line
@@ -24,50 +22,6 @@ from envcfg.core.option import Option, Table
 from envcfg.core.step import plan_step
 from envcfg.core.step_options import STEP
 from envcfg.errors import UsageError
-
-if TYPE_CHECKING:
-    from envcfg.conversion.model import Known
-
-_EPILOG = """\
-The command stands behind a --. Without one, the script defines envcfg_run, for several
-steps in one job.
-
-examples:
-  # in an sbatch script, on the system you are on; || ends it where envcfg is not there
-  source <(envcfg wrap --container pytorch.sif -- python train.py || echo exit $?)
-
-  # a variable in the command: the job's own shell expands it, on the line before
-  command=(python train.py --data "${DATA:?}")
-  source <(envcfg wrap --container pytorch.sif -- "${command[@]}" || echo exit $?)
-
-  # several steps
-  source <(envcfg wrap --profile lumi-g --container pytorch.sif --fact rocm=6.2.4 \\
-    || echo exit $?)
-  envcfg_run python prepare.py
-  envcfg_run python train.py
-
-  # on a laptop: two ranks, no container
-  envcfg wrap --container none --launcher local --ranks 2 -o job.sh -- python train.py
-  ./job.sh
-
-  # a script that there is: the same, and envcfg starts its steps
-  envcfg wrap --from old.sh -o new.sh
-
-  # as it was started before: torchrun, accelerate launch, deepspeed ... are recognised
-  source <(envcfg wrap --container pytorch.sif -- \\
-    torchrun --nproc-per-node 8 train.py || echo exit $?)
-
-  # which cores and GPUs has each rank, and which network do they use?
-  envcfg wrap --container pytorch.sif --smoke-test --report-affinity --nccl-debug \\
-    -o job.sh -- python train.py
-
-  # what would be set, and why
-  envcfg wrap --profile lumi-g --container pytorch.sif --print plan
-
-values: ${NAME} and ${NAME:-default} refer to a variable, $$ is a dollar, all else is as
-        it stands. What refers to something of a rank (${LOCAL_RANK}) is set in each rank.
-"""
-
 
 OPTIONS: Table = {
     "from a script": (
@@ -117,26 +71,24 @@ def _wants_script(options: argparse.Namespace) -> bool:
     return not options.json and options.what != "plan" and wants_script(options)
 
 
-def run(
-    options: argparse.Namespace, command: Sequence[str] | None, argv: Sequence[str]
-) -> int:
+def run(options: argparse.Namespace) -> int:
     """Print or write what was asked for."""
     if options.output is not None and (options.json or options.what != "script"):
         msg = "-o writes the script, so it excludes --json and --print"
         raise UsageError(msg, hint="redirect stdout to a file instead")
     if options.script is not None:
-        return _convert(options, command, argv)
-    if options.launch_line and not command:
+        return _convert(options)
+    if options.launch_line and not options.command:
         msg = "--launch-line, but no launch line stands behind --"
         raise UsageError(
             msg, hint="as in -- srun singularity exec x.sif python train.py"
         )
     example = "envcfg wrap --container pytorch.sif -- python train.py"
-    step = read_step(options, command, example, is_line=options.launch_line)
+    step = read_step(options, example, is_line=options.launch_line)
     check_script(options, step.inputs)
     plan = plan_step(step)
     say(plan.notes)
-    made = made_by(argv, step)
+    made = made_by(options.argv, step)
     if options.json:
         from envcfg.report.plan import plan_json
 
@@ -157,11 +109,9 @@ def run(
     return 0
 
 
-def _convert(
-    options: argparse.Namespace, command: Sequence[str] | None, argv: Sequence[str]
-) -> int:
+def _convert(options: argparse.Namespace) -> int:
     """Print or write the script that replaces another one; say what is not in it."""
-    if command is not None:
+    if options.command is not None:
         msg = "--from takes the command from the script, and one stands behind --"
         raise UsageError(msg, hint="leave out one of them")
     if options.what != "script":
@@ -176,12 +126,16 @@ def _convert(
     made = convert_file(
         options.script,
         vars(options),
-        made_by=argv,
+        made_by=options.argv,
         drop_known=options.drop_known,
         tell=tell,
     )
     for each in made.variables:
-        what = _said_of(each)
+        what = f"stays, and overrides the profile's {each.profile}"
+        if each.is_removed:
+            what = "is left out, as the profile sets it"
+        elif each.value == each.profile:
+            what = "is as the profile has it; --drop-known leaves the line out"
         tell(f"{options.script}:{each.line}: {each.name}={each.value}: {what}")
     if options.json:
         from envcfg.report.request import conversion_json
@@ -192,19 +146,49 @@ def _convert(
     return 0
 
 
-def _said_of(known: Known) -> str:
-    if known.is_removed:
-        return "is left out, as the profile sets it"
-    if known.value == known.profile:
-        return "is as the profile has it; --drop-known leaves the line out"
-    return f"stays, and overrides the profile's {known.profile}"
-
-
 COMMAND = Command(
     help="make the bash that runs a command in a container, on every rank",
     usage="envcfg wrap --container IMAGE|none [options] [-- COMMAND...]\n"
     "       envcfg wrap --from SCRIPT [options]",
-    epilog=_EPILOG,
+    epilog="""\
+The command stands behind a --. Without one, the script defines envcfg_run, for several
+steps in one job.
+
+examples:
+  # in an sbatch script, on the system you are on; || ends it where envcfg is not there
+  source <(envcfg wrap --container pytorch.sif -- python train.py || echo exit $?)
+
+  # a variable in the command: the job's own shell expands it, on the line before
+  command=(python train.py --data "${DATA:?}")
+  source <(envcfg wrap --container pytorch.sif -- "${command[@]}" || echo exit $?)
+
+  # several steps
+  source <(envcfg wrap --profile lumi-g --container pytorch.sif --fact rocm=6.2.4 \\
+    || echo exit $?)
+  envcfg_run python prepare.py
+  envcfg_run python train.py
+
+  # on a laptop: two ranks, no container
+  envcfg wrap --container none --launcher local --ranks 2 -o job.sh -- python train.py
+  ./job.sh
+
+  # a script that there is: the same, and envcfg starts its steps
+  envcfg wrap --from old.sh -o new.sh
+
+  # as it was started before: torchrun, accelerate launch, deepspeed ... are recognised
+  source <(envcfg wrap --container pytorch.sif -- \\
+    torchrun --nproc-per-node 8 train.py || echo exit $?)
+
+  # which cores and GPUs has each rank, and which network do they use?
+  envcfg wrap --container pytorch.sif --smoke-test --report-affinity --nccl-debug \\
+    -o job.sh -- python train.py
+
+  # what would be set, and why
+  envcfg wrap --profile lumi-g --container pytorch.sif --print plan
+
+values: ${NAME} and ${NAME:-default} refer to a variable, $$ is a dollar, all else is as
+        it stands. What refers to something of a rank (${LOCAL_RANK}) is set in each rank.
+""",
     add_options=add_options,
     run=run,
     next={

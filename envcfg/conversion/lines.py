@@ -103,9 +103,6 @@ class _Reader:
         for each in chain:
             if each.name in _MPI:
                 self._fail(root, f"{each.name} starts the ranks, which srun is to do")
-        text = self.source.chars[written.start : written.end]
-        if "exec" in written.before and "$?" in text:
-            self._fail(root, "exec is told $? of the command before")
         for word in written.before:
             if word not in PASSED:
                 self._fail(root, f"{word} stands before the launch line")

@@ -19,6 +19,17 @@ _FUNCTION = """\
   source <({wrap} --launch-line -- "$@" || echo exit $?) || return $?
 }}
 """
+_EXEC = f"""\
+exec_{STEP}() {{ # LAUNCH LINE: the same in the place of this shell, whose traps end with it
+  {{ set +x; }} 2>/dev/null
+  local signal
+  for signal in EXIT HUP INT QUIT TERM USR1 USR2; do
+    if [[ $(trap -p "$signal") != "trap -- '' "* ]]; then trap - "$signal"; fi
+  done
+  {STEP} "$@" || exit $?
+  exit 0
+}}
+"""
 
 
 class Edit(NamedTuple):
@@ -40,6 +51,8 @@ def edits(lines: Sequence[LaunchLine], body: int, wrap: Sequence[str]) -> list[E
     check = template("job/has_envcfg_here").rstrip("\n")
     command = " ".join(map(quote, wrap))
     function = _FUNCTION.format(check=check, step=STEP, wrap=command)
+    if any("exec" in line.written.before for line in lines):
+        function += _EXEC
     found = [Edit(body, body, f"{function}\n")]
     for line in lines:
         found += _line_edits(line)
@@ -47,21 +60,18 @@ def edits(lines: Sequence[LaunchLine], body: int, wrap: Sequence[str]) -> list[E
 
 
 def _line_edits(line: LaunchLine) -> list[Edit]:
-    """Put the function's name before the line; behind ``exec`` the script ends."""
+    """Put the function before the line, in the place of what it cannot follow."""
     written = line.written
     at = written.spans[written.first or 0][0]
-    found = [Edit(at, at, f"{STEP} ")]
-    for number, word in enumerate(written.before):
-        start = written.spans[number][0]
-        behind = written.spans[number + 1][0]
-        if word == "exec":
-            # Of a shell that has become srun no trap is run.
-            found.append(Edit(written.start, written.start, "{ trap - EXIT ERR; "))
-            found.append(Edit(start, behind, ""))
-            found.append(Edit(written.end, written.end, '; exit "$?"; }'))
-        elif word == "command":
-            found.append(Edit(start, behind, ""))
-    return found
+    step = f"exec_{STEP}" if "exec" in written.before else STEP
+    return [
+        *(
+            Edit(written.spans[number][0], written.spans[number + 1][0], "")
+            for number, word in enumerate(written.before)
+            if word in {"exec", "command"}
+        ),
+        Edit(at, at, f"{step} "),
+    ]
 
 
 def apply_edits(chars: str, changes: Sequence[Edit]) -> str:

@@ -16,7 +16,7 @@ from envcfg.knowledge.variables import check_variable, load_variables
 from envcfg.lint.rule import load_rules as load_lint_rules
 from envcfg.log.rulebook import Rule, load_rules, stack_rules
 from envcfg.profile.catalog import Catalog
-from envcfg.profile.look.uses import uses_of
+from envcfg.profile.look.survey import uses_of
 from envcfg.report.background import Explainable, said_findings
 from envcfg.report.explanation import Explained
 

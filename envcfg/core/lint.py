@@ -11,6 +11,7 @@ from envcfg.characters import one_line
 from envcfg.core.selection import open_catalog
 from envcfg.errors import OutputError, UsageError, suggest
 from envcfg.findings import Finding
+from envcfg.launch.facts import check_facts
 from envcfg.lint.judge import judge
 from envcfg.lint.mending import Mended, ProfileOf, Texts, mend
 from envcfg.lint.rule import chosen, load_rules
@@ -20,6 +21,7 @@ from envcfg.report.findings import Result
 
 if TYPE_CHECKING:
     from envcfg.lint.model import Model
+    from envcfg.lint.rule import ReadLine
     from envcfg.profile.model import Profile
 
     Tell = Callable[[str], object]
@@ -34,7 +36,9 @@ class Linter:
         profile: str | None = None,
         select: Sequence[str] = (),
         ignore: Sequence[str] = (),
+        facts: Mapping[str, str] | None = None,
         tell: Tell = lambda _: None,
+        read_line: ReadLine | None = None,
     ) -> None:
         """Choose rules and system.
 
@@ -42,13 +46,18 @@ class Linter:
             profile: the system; None: the one of which a script shows two signs, if any.
             select: beginnings of the rules that count, with commas between; empty: all.
             ignore: beginnings of those that do not.
+            facts: what is known of the system, such as its Slurm.
             tell: takes a note that says by which signs a system was recognised.
+            read_line: envcfg's own parser, for lines of envcfg in the scripts.
 
         Raises:
             UsageError: there is no such rule; also ``ProfileError``.
         """
         self._rules = chosen(load_rules(), _rules(select), _rules(ignore))
         self._profile_of = _profiles(profile, tell)
+        self._read_line = read_line
+        self._facts = facts or {}
+        check_facts(self._facts)
 
     def judge(self, texts: Texts) -> Result:
         """Return what is wrong in *texts*, by path; in others, that they are no scripts."""
@@ -56,7 +65,12 @@ class Linter:
         given = [sources.add(path, data) for path, data in texts.items()]
         with _budget(texts):
             found = judge(
-                given, sources, rules=self._rules, profile_of=self._profile_of(sources)
+                given,
+                sources,
+                rules=self._rules,
+                profile_of=self._profile_of(sources),
+                read_line=self._read_line,
+                facts=self._facts,
             )
         said = {path: [r.finding for r in each] for path, each in found.items()}
         others = (each.path for each in given if each.kind == "other")
@@ -125,6 +139,7 @@ def _profiles(name: str | None, tell: Tell) -> ProfileOf:
         found = recognise([each for each in sources.all if each.base in model.read])
         if found is None or found.profile not in catalog.names():
             return None
+        model.is_recognised = True
         if found.profile not in known:
             known[found.profile] = catalog.load(found.profile)
         if model.path not in said:

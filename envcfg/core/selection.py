@@ -136,12 +136,10 @@ def select_profile(
         for path in detection.broken
     ]
     if detected and detected.evidence == "devices":
+        said = f"is taken for what is in this machine: {detected.why}"
+        fix = "choose another with --profile; envcfg profiles detect says more"
         guess = Finding(
-            rule="profile-by-devices",
-            severity="note",
-            subject=f"profile {detected.name}",
-            message=f"is taken for what is in this machine: {detected.why}",
-            fix="choose another with --profile; envcfg profiles detect says more",
+            "profile-by-devices", "note", f"profile {detected.name}", said, fix
         )
         return detected.name, [*broken, guess]
     if detected:
@@ -153,13 +151,9 @@ def select_profile(
     # One process of many nodes would look like success.
     if job and not is_local(launcher):
         raise _unknown_in_job(job, place, detection.broken)
-    note = Finding(
-        rule="profile-not-detected",
-        severity="note",
-        subject="profile workstation",
-        message=f"no profile knows this system: {place}",
-        fix="choose one with --profile; envcfg profiles list shows all",
-    )
+    said = f"no profile knows this system: {place}"
+    fix = "choose one with --profile; envcfg profiles list shows all"
+    note = Finding("profile-not-detected", "note", "profile workstation", said, fix)
     return "workstation", [*broken, note]
 
 

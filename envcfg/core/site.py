@@ -38,12 +38,20 @@ def this_site() -> Site:
         shapes = ask(sinfo, _SECONDS)[:_MOST]
         show = ["scontrol", "--all", "--oneliner", "show", "partition"]
         partitions = ask(show, _SECONDS)[:_MOST]
+    scheduler, way = None, config.get("SelectType")
+    if config:
+        scheduler = "slurm"
+    elif which("flux"):
+        scheduler = "flux"
+    elif which("qsub") and which("qstat"):
+        scheduler = "pbs"
     programs = {name: runtime(name).program for name in NAMES}
     return Site(
         host=os.uname().nodename,
         cluster=config.get("ClusterName"),
-        scheduler=_scheduler(is_slurm=bool(config)),
-        gpus=_gpus(config.get("SelectType")),
+        scheduler=scheduler,
+        # Only one of Slurm's ways to select takes the newer option for GPUs.
+        gpus=way and ("--gpus-per-node" if "cons_tres" in way else "--gres"),
         takes_most="MAX_TRES" in config.get("PriorityFlags", ""),
         partitions=tuple(read_partitions(partitions, read_shapes(shapes))),
         interfaces=tuple(interfaces()),
@@ -54,21 +62,6 @@ def this_site() -> Site:
         ),
         modules=tuple(_modules(os.environ)),
     )
-
-
-def _scheduler(*, is_slurm: bool) -> str | None:
-    if is_slurm:
-        return "slurm"
-    if which("flux"):
-        return "flux"
-    return "pbs" if which("qsub") and which("qstat") else None
-
-
-def _gpus(selected_by: str | None) -> str | None:
-    """Return the option for GPUs: only one of Slurm's ways to select takes the newer."""
-    if selected_by is None:
-        return None
-    return "--gpus-per-node" if "cons_tres" in selected_by else "--gres"
 
 
 def _adapters() -> Iterator[tuple[str, str]]:

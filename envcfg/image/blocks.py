@@ -121,10 +121,7 @@ class Blocks:
         """
         if number >= self._fragments:
             refuse(f"no fragment has the number {number}")
-        at = self._ends + 8 * (number // 512)
-        (block,) = struct.unpack("<Q", self._file.read_at(at, 8))
-        entry, _ = self.table((block, 16 * (number % 512)), 16)
-        start, stored, _ = struct.unpack("<QII", entry)
+        start, stored, _ = self._indexed(self._ends, number)
         if start in self._tails:
             self._tails.move_to_end(start)
             return self._tails[start]
@@ -144,10 +141,7 @@ class Blocks:
         table, count, _ = struct.unpack("<QII", head)
         if number >= count:
             refuse(f"no attributes have the number {number}")
-        at = self._attributes + 16 + 8 * (number // 512)
-        (block,) = struct.unpack("<Q", self._file.read_at(at, 8))
-        entry, _ = self.table((block, 16 * (number % 512)), 16)
-        place, count, _ = struct.unpack("<QII", entry)
+        place, count, _ = self._indexed(self._attributes + 16, number)
         if count > _MOST_ATTRIBUTES:
             refuse(f"a file with {count} attributes")
         found = {}
@@ -164,6 +158,15 @@ class Blocks:
             if kind in _PREFIXES:
                 found[_PREFIXES[kind] + name] = value
         return found
+
+    def _indexed(self, start: int, number: int) -> tuple[int, int, int]:
+        """Return an entry of a table whose blocks a list from *start* on names."""
+        (block,) = struct.unpack(
+            "<Q", self._file.read_at(start + 8 * (number // 512), 8)
+        )
+        entry, _ = self.table((block, 16 * (number % 512)), 16)
+        place, size, more = struct.unpack("<QII", entry)
+        return place, size, more
 
     def _block(self, start: int) -> tuple[bytes, int]:
         """Return a block of a table and where the next one begins."""

@@ -10,8 +10,6 @@ from envcfg.image.fact_patterns import LibrarySign, load_signs
 from envcfg.image.library_index import Found, LibraryIndex
 from envcfg.image.record import ImageFact, version_number
 
-_UNKNOWN = "yes"  # the version of a library that does not tell it
-
 
 def library_facts(
     index: LibraryIndex, sign: LibrarySign, sites: Sequence[str]
@@ -39,16 +37,9 @@ def library_facts(
         if real is None or real in seen or index.library(path) is None:
             continue
         seen.add(real)
-        version = index.version(sign, path)
-        made.append(
-            ImageFact(
-                sign.fact,
-                version[0] if version else _UNKNOWN,
-                path,
-                taken=counted is not None and not made,
-                why=counted.why if counted and not made else "",
-            )
-        )
+        value, taken = index.version(sign, path), counted is not None and not made
+        why = counted.why if counted and taken else ""
+        made.append(ImageFact(sign.fact, value, path, taken, why))
     if built_in:
         made.insert(0, built_in)
     if made and not made[0].taken:

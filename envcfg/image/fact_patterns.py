@@ -139,11 +139,10 @@ def interfaces_of(version: str) -> Interfaces | None:
     True
     """
     number = version_number(version)
-    found = None
-    for each in _data()["interfaces"]:
-        if number and number >= version_number(each["since"]):
-            found = Interfaces(each["oldest"], each["newest"], each["source"])
-    return found
+    known = [e for e in _data()["interfaces"] if number >= version_number(e["since"])]
+    if not number or not known:
+        return None
+    return Interfaces(known[-1]["oldest"], known[-1]["newest"], known[-1]["source"])
 
 
 def is_plugin(path: str) -> bool:

@@ -107,8 +107,7 @@ def _facts(index: LibraryIndex) -> tuple[tuple[ImageFact, ...], dict[str, str]]:
                 starts.setdefault(path, real or path)
                 continue
             starts[path] = real
-            version = index.version(sign, path)
-            value = version[0] if version else "yes"
+            value = index.version(sign, path)
             facts.append(ImageFact(sign.fact, value, path, taken=path == paths[0]))
     return tuple(facts), starts
 

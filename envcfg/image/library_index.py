@@ -180,25 +180,24 @@ class LibraryIndex:
         except ElfError as err:
             self._note(path, err)
 
-    def version(self, sign: LibrarySign, path: str) -> tuple[str, str] | None:
-        """Return the version of the library at *path* and what shows it, or None."""
+    def version(self, sign: LibrarySign, path: str) -> str:
+        """Return the version of the library at *path*; ``yes`` where nothing tells it."""
         real = self.tree.resolve(path) or path
-        if sign.pc:
-            for each in dict.fromkeys((path, real)):
-                pc = f"{posixpath.dirname(each)}/pkgconfig/{sign.pc}.pc"
-                text = self.tree.text(pc, 1 << 16) or ""
-                if match_ := re.search(r"(?m)^Version:\s*(\d+(?:\.\d+)*)", text):
-                    return match_[1], pc
+        for each in dict.fromkeys((path, real)) if sign.pc else ():
+            pc = f"{posixpath.dirname(each)}/pkgconfig/{sign.pc}.pc"
+            text = self.tree.text(pc, 1 << 16) or ""
+            if match_ := re.search(r"(?m)^Version:\s*(\d+(?:\.\d+)*)", text):
+                return match_[1]
         for pattern in sign.strings:
             for match in self.words(path, pattern):
-                return match["value"].decode("ascii", "replace"), "its own words"
+                return match["value"].decode("ascii", "replace")
         if sign.file and (match_ := re.search(sign.file, real)):
-            return match_["value"], "the name of its file"
+            return match_["value"]
         if sign.dpkg and real.startswith(_SYSTEM):
             version = self._dpkg().get(sign.dpkg, "")
             if match_ := re.match(r"(?:\d+:)?(\d+(?:\.\d+)*)", version):
-                return match_[1], f"{_DPKG}: {sign.dpkg}"
-        return None
+                return match_[1]
+        return "yes"
 
     def glob(self, pattern: str, sites: Iterator[str] | list[str]) -> Iterator[str]:
         """Yield the paths that fit *pattern*, with ``{site}`` and ``{lib}`` filled in."""

@@ -16,6 +16,7 @@ import os
 import shutil
 import signal
 import sys
+from contextlib import suppress
 
 from envcfg.datafile import ARCHIVE
 from envcfg.image.metadata import BUILD_ARCHITECTURE, machine, parse_object, texts
@@ -88,10 +89,9 @@ def _run(arguments: list[str], folder: str, seconds: float) -> None:
         start_new_session=True,
     )
     try:
-        process.wait(seconds)
-    except subprocess.TimeoutExpired:
-        os.killpg(process.pid, signal.SIGKILL)  # the runtime with it
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(seconds)
     finally:
         if process.poll() is None:
-            os.killpg(process.pid, signal.SIGKILL)
+            os.killpg(process.pid, signal.SIGKILL)  # the runtime with it
         process.wait()

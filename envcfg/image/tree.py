@@ -93,9 +93,10 @@ class Tree(abc.ABC):
     def names(self, folder: str) -> list[str]:
         """Return the names in *folder*, sorted; none where there is no such folder."""
         found = self.resolve(folder)
-        if found is None or (entry := self.entry(found)) is None:
-            return []
-        return self.children(found) if entry.kind == "folder" else []
+        entry = None if found is None else self.entry(found)
+        return (
+            self.children(found) if found and entry and entry.kind == "folder" else []
+        )
 
     def open(self, path: str) -> BinaryIO | None:
         """Open the file *path* to read and to seek in; None where there is no file."""

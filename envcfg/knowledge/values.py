@@ -89,16 +89,17 @@ def _boolean(rule: ValueRule, value: str) -> Iterator[Finding]:
     yield wrong("error", f"{value!r} is not {either}", _hint(rule, f"write {either}"))
 
 
-def _integer(rule: ValueRule, value: str) -> Iterator[Finding]:
-    if not _NUMBER.fullmatch(value):
-        yield wrong("error", f"{value!r} is no whole number", _hint(rule))
-        return
-    yield from _range(rule, _to_int(value))
-
-
 def _integers(rule: ValueRule, value: str) -> Iterator[Finding]:
-    for each in value.split(","):
-        yield from _integer(rule, each)
+    low, high = rule.low, rule.high
+    for each in value.split(",") if rule.kind == "integers" else [value]:
+        if not _NUMBER.fullmatch(each):
+            yield wrong("error", f"{each!r} is no whole number", _hint(rule))
+            continue
+        number = _to_int(each)
+        if (low is None or number >= low) and (high is None or number <= high):
+            continue
+        span = f"at least {low}" if high is None else f"from {low or 0} to {high}"
+        yield wrong("error", f"{number} is out of range: {span}")
 
 
 def _size(rule: ValueRule, value: str) -> Iterator[Finding]:
@@ -196,14 +197,6 @@ def _path(rule: ValueRule, value: str) -> Iterator[Finding]:
         yield wrong("warning", message, "write ${HOME}")
 
 
-def _range(rule: ValueRule, number: int) -> Iterator[Finding]:
-    low, high = rule.low, rule.high
-    if (low is None or number >= low) and (high is None or number <= high):
-        return
-    span = f"at least {low}" if high is None else f"from {low or 0} to {high}"
-    yield wrong("error", f"{number} is out of range: {span}")
-
-
 def _to_int(text: str) -> int:
     # More digits than Python converts are out of every range as well.
     return int(text, 16 if "x" in text.lower() else 10) if len(text) < 1000 else 1 << 64
@@ -223,7 +216,7 @@ def _near(rule: ValueRule, word: str) -> str | None:
 
 TYPES = {
     "boolean": _boolean,
-    "integer": _integer,
+    "integer": _integers,
     "integers": _integers,
     "size": _size,
     "number": _decimal,

@@ -13,6 +13,7 @@ from functools import cache, lru_cache
 from typing import Any, NamedTuple
 
 from envcfg.datafile import load_yaml, names_in, parse_yaml
+from envcfg.errors import is_slip
 from envcfg.findings import Finding
 from envcfg.knowledge.excerpt import (
     cut_entry,
@@ -28,6 +29,7 @@ FOLDER = os.path.join(os.path.dirname(__file__), "variables")
 READERS = os.path.join(os.path.dirname(__file__), "readers.yaml")
 MISSPELT = "none"  # the type of a name that no program reads
 UNDOCUMENTED = "internal to its reader, whose source names it and no guide explains it"
+_SHORTEST = 4  # characters of a beginning in which a slip can be told
 _NEAR = 0.8  # likeness from which a known name is worth a suggestion
 _SAME = 0.95  # likeness from which a name of a family that is open must be a slip
 
@@ -146,17 +148,16 @@ def read_file(data: Mapping[str, Any]) -> list[Variable]:
         | {"source": hidden["source"]}
         for name in hidden["names"]
     ]
-    return [_variable(each, sources[each["source"]]) for each in entries]
-
-
-def _variable(entry: dict[str, Any], source: Mapping[str, Any]) -> Variable:
-    fields = entry | entry.pop("versions", {}) | source
-    fields["date"] = str(fields["date"])
-    for key in ("values", "also", "read_by", "related"):
-        fields[key] = tuple(fields.get(key, ()))
-    if "default" in fields:
-        fields["default"] = str(fields["default"])
-    return Variable(**fields)
+    found = []
+    for entry in entries:
+        fields = entry | entry.pop("versions", {}) | sources[entry["source"]]
+        fields["date"] = str(fields["date"])
+        for key in ("values", "also", "read_by", "related"):
+            fields[key] = tuple(fields.get(key, ()))
+        if "default" in fields:
+            fields["default"] = str(fields["default"])
+        found.append(Variable(**fields))
+    return found
 
 
 def _reader(entry: Mapping[str, Any]) -> Habits:
@@ -198,6 +199,9 @@ def _unknown(name: str) -> list[Finding]:
     families = dict(each for text in texts for each in families_of(text))
     family = max(filter(name.startswith, families), key=len, default=None)
     if family is None:
+        if meant := name_meant(name):
+            message = f"nobody is known to read {name}"
+            return [wrong("warning", message, f"did you mean {meant}?")]
         return []
     from difflib import get_close_matches
 
@@ -210,6 +214,26 @@ def _unknown(name: str) -> list[Finding]:
     right = found.instead or near[0] if found else None
     hint = f"did you mean {right}?" if right else "see the documentation of its reader"
     return [wrong("warning", f"nobody is known to read {name}", hint)]
+
+
+@cache
+def name_meant(name: str) -> str | None:
+    """Return the known name of which one has a slip before the first ``_``."""
+    first, _, rest = name.partition("_")
+    if not rest or any(map(name.startswith, _families())):
+        return None
+    right = (
+        f"{family}{rest}"
+        for family in _families()
+        if len(family) > _SHORTEST and is_slip(first, family.removesuffix("_"))
+    )
+    return next(filter(find_variable, right), None)
+
+
+@cache
+def _families() -> tuple[str, ...]:
+    texts = texts_for(FOLDER, "")
+    return tuple(name for text in texts for name, _ in families_of(text))
 
 
 def _rule(variable: Variable) -> ValueRule:

@@ -152,10 +152,6 @@ def recognised_note(path: str, launcher: str, split: Split) -> Finding:
         gone = f"; left out, as the job decides it: {', '.join(split.left_out)}"
     if folder and not split.as_it_is and not name.startswith("python"):
         gone += f"; {_PYTHON[0]} is then that of PATH, whatever {folder} has"
-    return Finding(
-        rule="launcher-recognised",
-        severity="note",
-        subject=f"launcher {launcher}",
-        message=f"is taken, as the command begins with {name}{gone}",
-        fix=f"the same without it: --launcher {launcher} -- PROGRAM",
-    )
+    said = f"is taken, as the command begins with {name}{gone}"
+    fix = f"the same without it: --launcher {launcher} -- PROGRAM"
+    return Finding("launcher-recognised", "note", f"launcher {launcher}", said, fix)

@@ -91,19 +91,15 @@ def flight_settings(diagnostics: Diagnostics) -> dict[str, tuple[Word, Reason]]:
     folder = (*_absolute(diagnostics.flight), *parse_word("/flight-${ENVCFG_JOB}"))
     place = Place("command line", 1)
     known: Mapping[str, Mapping[str, str]] = load_knowledge_file("flight_recorder.yaml")
-    return {
-        name: (
-            _below(each["value"], folder),
-            Reason(each["why"], each["source"], str(each["date"]), place),
+    settings = {}
+    for name, each in known.items():
+        rest = each["value"].removeprefix("${OUT}")  # which is the folder
+        word = (
+            parse_word(rest) if rest == each["value"] else (*folder, *parse_word(rest))
         )
-        for name, each in known.items()
-    }
-
-
-def _below(value: str, folder: Word) -> Word:
-    """Return *value*, in which a first ``${OUT}`` is the *folder*."""
-    rest = value.removeprefix("${OUT}")
-    return (*folder, *parse_word(rest)) if rest != value else parse_word(value)
+        reason = Reason(each["why"], each["source"], str(each["date"]), place)
+        settings[name] = word, reason
+    return settings
 
 
 def check_log_folder(diagnostics: Diagnostics, inside: Collection[str]) -> None:

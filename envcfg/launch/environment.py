@@ -4,12 +4,12 @@ The file is what ``wrap --report-environment`` makes the rank write: words that 
 NUL, in parts whose heads hold no ``=``, which a variable has.
 """
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from typing import Literal, NamedTuple
 
 from envcfg.errors import OutputError
 from envcfg.profile.conditions import FACTS, parse_tests
-from envcfg.profile.words import Ref, WordError, parse_word
+from envcfg.profile.words import WordError, parse_word
 
 State = Literal["as planned", "changed", "missing", "beside"]
 # Names that are nobody's wish: the shell's, and envcfg's own.
@@ -116,7 +116,10 @@ def rows_of(
         known: variables that matter to somebody, such as NCCL's.
         starters: how names begin that are the starter's own, such as ``SLURM_``.
     """
-    wanted = dict(_wanted(report))
+    wanted: dict[str, str | None] = {}  # of each variable what holds first
+    for name, value, when in report.planned:
+        if name not in wanted and _holds(when, report.said):
+            wanted[name] = None if value == "-" else _expand(value[1:], report)
     rows = [_planned(name, value, report, starters) for name, value in wanted.items()]
     rows += [
         Row(name, "beside", None, value, _origin(name, value, report, starters))
@@ -124,15 +127,6 @@ def rows_of(
         if name in known and name not in wanted and name not in _SHELL
     ]
     return rows
-
-
-def _wanted(report: Report) -> Iterator[tuple[str, str | None]]:
-    """Yield what the plan comes to in this rank: of each variable what holds first."""
-    seen: set[str] = set()
-    for name, value, when in report.planned:
-        if name not in seen and _holds(when, report.said):
-            seen.add(name)
-            yield name, None if value == "-" else _expand(value[1:], report)
 
 
 def _holds(when: str, said: Mapping[str, str]) -> bool:
@@ -154,19 +148,16 @@ def _expand(text: str, report: Report) -> str:
         word = parse_word(text)
     except WordError:
         return text
-    made = ""
+    made, known = "", (report.rank, report.start, report.job)
     for part in word:
-        made += part if isinstance(part, str) else _refer(part, report)
+        if isinstance(part, str):
+            made += part
+        else:
+            given = (each[part.name] for each in known if each.get(part.name))
+            made += next(given, part.default or "")
         if len(made) > _LONGEST:
             return made[:_LONGEST]
     return made
-
-
-def _refer(ref: Ref, report: Report) -> str:
-    for known in (report.rank, report.start, report.job):
-        if known.get(ref.name):
-            return known[ref.name]
-    return ref.default or ""
 
 
 def _planned(

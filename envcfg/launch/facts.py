@@ -10,7 +10,7 @@ from envcfg.findings import Finding
 from envcfg.launch.choose import GIVEN
 from envcfg.launch.plan import Options
 from envcfg.profile.conditions import FACTS, IN_JOB, Test, fact_problem
-from envcfg.profile.facts import Fact, Facts, Reason
+from envcfg.profile.facts import Fact, Facts
 from envcfg.profile.model import Profile
 
 STATED = GIVEN._replace(why="stated for this job", source="--fact")
@@ -31,10 +31,11 @@ def gather_facts(
     """
     chosen = GIVEN._replace(why="the launcher of this job", source="envcfg")
     entered = GIVEN._replace(why="the runtime of this job", source="envcfg")
+    by_image = GIVEN._replace(why="read in the image", source="--container")
     named, name = _named(profile, options)
     read = {
-        fact: Fact(value, _by_content(evidence))
-        for fact, (value, evidence) in options.read.facts.items()
+        fact: Fact(value, by_image._replace(why=f"{by_image.why}: {at}"))
+        for fact, (value, at) in options.read.facts.items()
         if fact in FACTS and fact_problem(fact, value) is None
     }
     stated = {fact: Fact(said, STATED) for fact, said in options.facts.items()}
@@ -101,7 +102,8 @@ def _named(profile: Profile, options: Options) -> tuple[dict[str, Fact], Fact]:
             for fact, text in known.facts.items():
                 value = text.format_map(groups)
                 if fact_problem(fact, value) is None:  # a name may mislead
-                    facts[fact] = Fact(value, _by_name(name, known.reason))
+                    why = f"the image's name, {name}, says so: {known.reason.why}"
+                    facts[fact] = Fact(value, known.reason._replace(why=why))
     return facts, Fact(name, reason)
 
 
@@ -122,14 +124,6 @@ def _last_part(name: str) -> str:
     return name.rstrip("/").rpartition("/")[2]
 
 
-def _by_name(name: str, reason: Reason) -> Reason:
-    return reason._replace(why=f"the image's name, {name}, says so: {reason.why}")
-
-
-def _by_content(evidence: str) -> Reason:
-    return GIVEN._replace(why=f"read in the image: {evidence}", source="--container")
-
-
 def _conflicts(
     one: Mapping[str, Fact], other: Mapping[str, Fact], words: str
 ) -> Iterable[Finding]:
@@ -137,15 +131,13 @@ def _conflicts(
     for fact, read in one.items():
         said = other.get(fact)
         if said and not _is_same(read.value, said.value):
-            yield Finding(
-                rule="fact-conflict",
-                severity="warning",
-                subject=fact,
-                message=words.format(said.value, f"{read.value} ({read.reason.why})"),
-                fix=f"leave out --fact {fact}={said.value}, or take the image that has it"
+            what = words.format(said.value, f"{read.value} ({read.reason.why})")
+            fix = (
+                f"leave out --fact {fact}={said.value}, or take the image that has it"
                 if said.reason is STATED
-                else "rename the image's file, if its name is not the site's any more",
+                else "rename the image's file, if its name is not the site's any more"
             )
+            yield Finding("fact-conflict", "warning", fact, what, fix)
 
 
 def _is_same(read: str, said: str) -> bool:

@@ -81,10 +81,6 @@ def _no_image(container: str, path: str, runtime: Runtime) -> list[Finding]:
 
 
 def _not_here(rule: str, subject: str, where: str = "") -> Finding:
-    return Finding(
-        rule=rule,
-        severity="warning",
-        subject=subject,
-        message=f"does not exist on this machine; the job looks again{where}",
-        fix="give the path as the compute nodes see it",
-    )
+    said = f"does not exist on this machine; the job looks again{where}"
+    fix = "give the path as the compute nodes see it"
+    return Finding(rule, "warning", subject, said, fix)

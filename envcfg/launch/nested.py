@@ -40,11 +40,13 @@ class _Inside(NamedTuple):
 def look_inside(options: Options) -> tuple[Options, list[Finding]]:
     """Return the options as a launcher inside the command means them, and what to say."""
     command = options.command
-    if not _may_hold_launcher(command):
-        return options, []
+    names = {beginning.split()[0] for beginning in beginnings()}
+    if not any(name in word for word in command[1:] for name in names):
+        return options, []  # no YAML is read for it
+    from envcfg.datafile import load_knowledge_file
     from envcfg.launch.shell_text import plain_command
 
-    wrappers = _wrappers()
+    wrappers = load_knowledge_file("wrappers.yaml")["wrappers"]
     found = next(_launchers(command, wrappers, ()), None)
     if found is None or not found.behind:
         return options, []
@@ -52,36 +54,26 @@ def look_inside(options: Options) -> tuple[Options, list[Finding]]:
     plain = plain_command(command)
     if plain and options.launcher in {None, launcher}:
         name = command[0].rpartition("/")[2]
-        note = Finding(
-            rule="shell-left-out",
-            severity="note",
-            subject=f"{name} -c",
-            message=f"is left out: its text is one plain command, of {found.name}",
-        )
+        what = f"is left out: its text is one plain command, of {found.name}"
+        note = Finding("shell-left-out", "note", f"{name} -c", what)
         # It may be another shell's, or behind a wrapper.
         inner, said = look_inside(options._replace(command=plain))
         return inner, [note, *said]
     chosen = options.launcher or (_WHOLE if options.ranks in {None, 1} else None)
     if chosen is None or not LAUNCHERS[chosen].is_whole:
-        return options, [_too_many(found, options)]
+        asked = f"--launcher {options.launcher}" if options.launcher else ""
+        asked = asked or f"--ranks {options.ranks}"
+        note = Finding(
+            rule="launcher-in-each-rank",
+            severity="warning",
+            subject=f"{found.name} behind {found.behind[-1]}",
+            message=f"with {asked} each rank starts it, and each of them its own ranks",
+            fix=f"leave out {asked.split()[0]}: one per node is started then",
+        )
+        return options, [note]
     if options.launcher is not None:
         return options, []
     return options._replace(launcher=chosen), [_once_per_node(found, wrappers)]
-
-
-def _may_hold_launcher(command: Sequence[str]) -> bool:
-    """Tell whether it is worth a look; no YAML is read for it."""
-    names = {beginning.split()[0] for beginning in beginnings()}
-    return any(name in word for word in command[1:] for name in names)
-
-
-def _wrappers() -> Mapping[str, Mapping[str, str]]:
-    from envcfg.datafile import load_knowledge_file
-
-    wrappers: Mapping[str, Mapping[str, str]] = load_knowledge_file("wrappers.yaml")[
-        "wrappers"
-    ]
-    return wrappers
 
 
 def _launchers(
@@ -119,31 +111,15 @@ def _has_verb(words: Sequence[str], known: Mapping[str, str]) -> bool:
     return not verbs or any(verb in words[1:] for verb in verbs)
 
 
-def _too_many(found: _Inside, options: Options) -> Finding:
-    asked = f"--launcher {options.launcher}" if options.launcher else ""
-    asked = asked or f"--ranks {options.ranks}"
-    return Finding(
-        rule="launcher-in-each-rank",
-        severity="warning",
-        subject=f"{found.name} behind {found.behind[-1]}",
-        message=f"with {asked} each rank starts it, and each of them its own ranks",
-        fix=f"leave out {asked.split()[0]}: one per node is started then",
-    )
-
-
 def _once_per_node(
     found: _Inside, wrappers: Mapping[str, Mapping[str, str]]
 ) -> Finding:
     """Return what is said of a launcher that is started as it is, once on each node."""
     subject = f"{found.name} behind {' and '.join(found.behind)}"
     if LAUNCHERS[found.known["launcher"]].is_whole:
-        return Finding(
-            rule="launcher-recognised",
-            severity="note",
-            subject=subject,
-            message="takes all GPUs of its node itself: one task per node",
-            fix="otherwise: --ranks N, for so many per node",
-        )
+        said = "takes all GPUs of its node itself: one task per node"
+        way = "otherwise: --ranks N, for so many per node"
+        return Finding("launcher-recognised", "note", subject, said, way)
     meets = found.known.get("meets", "").split()
     given = {word.partition("=")[0].replace("_", "-") for word in found.words}
     tells = "starts the ranks itself, so it is started once per node, as it stands"
@@ -158,11 +134,8 @@ def _once_per_node(
     ways = [wrappers[name]["fix"] for name in found.behind if name in wrappers]
     if any(name not in wrappers for name in found.behind):
         ways.append("what comes before it goes into --setup")
-    return Finding(
-        rule="launcher-inside",
-        severity=severity,
-        subject=subject,
-        message=tells,
-        fix=f"let it begin the command, then the job decides that: -- {found.name} ... "
-        f"({'; '.join(ways)})",
+    fix = (
+        f"let it begin the command, then the job decides that: -- {found.name} ... "
+        f"({'; '.join(ways)})"
     )
+    return Finding("launcher-inside", severity, subject, tells, fix)

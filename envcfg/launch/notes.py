@@ -19,13 +19,9 @@ def unknown_notes(unknown: Mapping[str, list[str]]) -> Iterable[Finding]:
     """Say which settings wait for a fact that nobody stated."""
     for fact, users in unknown.items():
         names = ", ".join(users)
-        yield Finding(
-            rule="fact-unknown",
-            severity="note",
-            subject=names,
-            message=f"depends on {fact}, which is not known; the cautious choice is taken",
-            fix=f"state it, as in --fact {fact}={FACTS[fact].example}",
-        )
+        said = f"depends on {fact}, which is not known; the cautious choice is taken"
+        fix = f"state it, as in --fact {fact}={FACTS[fact].example}"
+        yield Finding("fact-unknown", "note", names, said, fix)
 
 
 def stack_notes(
@@ -64,13 +60,17 @@ def masking_notes(
     layer = profile.visibility
     for name in layer.clear if layer else ():
         if name in planned and layer:
+            said = (
+                f"masks GPUs on top of {layer.variable}, and indices then count "
+                "what that left over"
+            )
+            fix = f"set {layer.variable} alone"
             yield Finding(
-                rule="gpu-masked-twice",
-                severity="warning",
-                subject=name,
-                message=f"masks GPUs on top of {layer.variable}, and indices then count "
-                "what that left over",
-                fix=f"set {layer.variable} alone",
+                "gpu-masked-twice",
+                "warning",
+                name,
+                said,
+                fix,
                 source=layer.reason.source,
             )
 
@@ -81,20 +81,14 @@ def image_notes(container: Container | None) -> Iterable[Finding]:
         return
     known = runtimes.runtime(container.runtimes[0])
     if doubt := known.doubt(container.image):
-        yield Finding(
-            rule="image-under-signals",
-            severity="warning",
-            subject=container.image,
-            message=doubt.what,
-            fix=doubt.fix,
-        )
+        said = doubt.what
+        fix = doubt.fix
+        yield Finding("image-under-signals", "warning", container.image, said, fix)
     if known.is_pulled(container.image):
+        what = known.pulled
+        way = known.pull
         yield Finding(
-            rule="image-pulled-by-every-rank",
-            severity="warning",
-            subject=container.image,
-            message=known.pulled,
-            fix=known.pull,
+            "image-pulled-by-every-rank", "warning", container.image, what, way
         )
 
 
@@ -111,27 +105,21 @@ def runtime_notes(
         place = "first runtime" + (
             " that takes this image" if first != known[0] else ""
         )
-        yield Finding(
-            rule="runtime-not-here",
-            severity="note",
-            subject=first.name,
-            message=f"is the profile's {place}, and none of them is on PATH here",
-            fix="if the compute nodes have another: --runtime NAME",
-        )
+        said = f"is the profile's {place}, and none of them is on PATH here"
+        fix = "if the compute nodes have another: --runtime NAME"
+        yield Finding("runtime-not-here", "note", first.name, said, fix)
     words = [
         word
         for word, each in profile.arguments.items()
         if each and first.kind not in (kinds if asks_runtime(each) else {known[0].kind})
     ]
     if words:
-        yield Finding(
-            rule="runtime-arguments-left-out",
-            severity="note",
-            subject=" ".join(words),
-            message=f"left out: the profile has this for its own, not for {first.name}",
-            fix="docs/runtimes.md says how GPUs get into its containers; "
-            "what it takes is given by --runtime-arg",
+        what = f"left out: the profile has this for its own, not for {first.name}"
+        way = (
+            "docs/runtimes.md says how GPUs get into its containers; "
+            "what it takes is given by --runtime-arg"
         )
+        yield Finding("runtime-arguments-left-out", "note", " ".join(words), what, way)
 
 
 def lifecycle_notes(profile: Profile) -> Iterable[Finding]:
@@ -150,11 +138,11 @@ def lifecycle_notes(profile: Profile) -> Iterable[Finding]:
 def one_node_notes(plan: Plan, nodes: int) -> Iterable[Finding]:
     """Warn of ranks that start on one node of a job that has more."""
     if not STARTERS[plan.starter].spans_nodes and nodes > 1:
+        said = f"the job has {nodes} nodes, and all ranks start on one of them"
+        fix = (
+            "--launcher srun starts them on all, where the profile allows it; "
+            "--allow nodes, if one node is meant"
+        )
         yield Finding(
-            rule="one-node-of-several",
-            severity="warning",
-            subject=f"launcher {plan.launcher}",
-            message=f"the job has {nodes} nodes, and all ranks start on one of them",
-            fix="--launcher srun starts them on all, where the profile allows it; "
-            "--allow nodes, if one node is meant",
+            "one-node-of-several", "warning", f"launcher {plan.launcher}", said, fix
         )

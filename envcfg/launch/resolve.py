@@ -37,8 +37,6 @@ from envcfg.launch.tasks import (
     starter_options,
 )
 from envcfg.launchers import LAUNCHERS
-from envcfg.profile.entries import Setting
-from envcfg.profile.facts import Facts
 from envcfg.profile.model import Profile
 from envcfg.profile.references import clashing_bundles, clashing_references
 from envcfg.profile.scope import INSIDE, in_order, scopes
@@ -73,9 +71,9 @@ def resolve(
     entered = named[0].kind if named else "none"
     facts, conflicts = gather_facts(profile, options, launcher, entered)
     planned = {
-        name: made
+        name: Planned(name, made, setting.force, setting.directory)
         for name, setting in profile.env.items()
-        if setting and (made := _planned(setting, facts))
+        if setting and (made := tuple(choose_branches(setting, facts)))
     }
     for name, (value, reason) in flight_settings(options.diagnostics).items():
         # no force: what the job's environment says of it wins
@@ -149,18 +147,6 @@ def resolve(
             *image_notes(container),
             *lifecycle_notes(profile),
         ),
-    )
-
-
-def _planned(setting: Setting, facts: Facts) -> Planned | None:
-    branches = tuple(choose_branches(setting, facts))
-    if not branches:
-        return None
-    return Planned(
-        name=setting.name,
-        branches=branches,
-        force=setting.force,
-        directory=setting.directory,
     )
 
 

@@ -1,4 +1,4 @@
-"""The lines of a script that sbatch reads, with where each option stands."""
+"""The lines of a script that its scheduler reads, with where each option stands."""
 
 from __future__ import annotations
 
@@ -7,60 +7,181 @@ from collections.abc import Iterator
 
 from envcfg.lint.grammar import parse
 from envcfg.lint.model import Directive
-from envcfg.lint.program import sbatch_options
-from envcfg.lint.text import Flat
+from envcfg.lint.text import HOLE, Flat
+from envcfg.request.options import (
+    Given,
+    Problem,
+    check_options,
+    option_table,
+    read_options,
+)
 
-_LINE = re.compile(r"#SBATCH[ \t]+(.*)", re.DOTALL)
-_WORD = re.compile(r"""(?:[^\s"']|"[^"]*"|'[^']*')+""")
-_FIRST = re.compile(r"^[ \t]*[^#\s]", re.MULTILINE)
+_MARKS = {
+    "slurm": re.compile("#(?:SBATCH|SLURM)"),
+    "pbs": re.compile(r"#PBS(?=\s)"),
+    "flux": re.compile("#[ \t]*(?:flux|FLUX):"),
+}
+_LATE = re.compile(r"#SBATCH[ \t]+(.*)", re.DOTALL)
+_LINE = re.compile("[^\n]*")
+_COMMAND = re.compile(r"(?:\xef\xbb\xbf)?[ \t\r\f\v]*[^#\s\xef]")
+_COMPONENT = re.compile(r"\s*(?:het|pack)job(?!\S)", re.IGNORECASE)
+# What was to be a directive; more than one # is how people take one away.
+_SLIP = re.compile(r"([ \t]*#[ \t]*)([A-Za-z]{4,8})[ \t:=]+--?([a-z][a-z-]*)")
+_NEAR = 0.8  # of SBATCH with a slip
+_FIRST = (
+    "sbatch: error: This does not look like a batch script. The first line must start "
+    "with #! followed by the path to an interpreter."
+)
+_DOS = (
+    "sbatch: error: Batch script contains DOS line breaks (\\r\\n) instead of expected "
+    "UNIX line breaks (\\n)."
+)
 
 
-def read_directives(flat: Flat) -> Iterator[Directive]:
-    """Yield every option of every ``#SBATCH`` line; ``##SBATCH`` is a comment.
+class Read:
+    """What the scheduler reads of one script; offsets are those of the sources.
 
-    Lines in here-documents are not of this script, nor are such within a branch.
+    Attributes:
+        directives: options of ``#SBATCH`` lines, with those that come too late.
+        given: all options that the scheduler reads, as it counts them.
+        problems: what it refuses, overrides or does not see.
     """
-    first = _FIRST.search(flat.chars)
-    end = first.start() if first else len(flat.chars)
-    for node in parse(flat.chars).children:
-        line = _LINE.match(flat.chars, node.start_byte, node.end_byte)
-        begin = node.start_byte
-        if node.type == "comment" and line and flat.chars[max(begin - 1, 0)] in "\n#":
-            words = [
-                (w[0], flat.origin(line.start(1) + w.start()))
-                for w in _WORD.finditer(line[1])
+
+    def __init__(self, flat: Flat, scheduler: str, dos: int = -1) -> None:
+        """Read the lines of *flat*, up to the first that is no comment.
+
+        Args:
+            scheduler: by its name in ``SCHEDULERS``.
+            dos: offset of its first line break of DOS; -1: it has none.
+        """
+        self.directives: list[Directive] = []
+        self.given: list[Given] = []
+        self.problems: list[Problem] = []
+        self._flat = flat
+        self._table = option_table(scheduler)
+        self._lines: dict[int, int] = {}
+        end = self._read_lines(_MARKS[scheduler])
+        self.problems += check_options(self._table, self.given)
+        if scheduler == "slurm":
+            self._read_unseen(end)
+            if self.given and not re.match(f"#!|[^\n]*{HOLE}", flat.chars):
+                fix = "move #! to the very beginning of the file"
+                self.problems.append(Problem("refused", flat.origin(0), _FIRST, fix))
+            if self.given and dos >= 0:
+                fix = "sed -i 's/\\r$//' FILE"
+                self.problems.append(Problem("refused", dos, _DOS, fix))
+            self.directives = [
+                Directive(e.name, e.value, e.at, self._lines[e.at]) for e in self.given
             ]
-            yield from _options(words, flat.origin(begin), late=begin > end)
+            self.directives += self._late(end)
 
-
-def _options(
-    words: list[tuple[str, int]], line_at: int, *, late: bool
-) -> Iterator[Directive]:
-    sbatch = sbatch_options()
-    at = 0
-    while at < len(words):
-        word, offset = words[at]
-        at += 1
-        if word.startswith("#"):
-            return
-        if not word.startswith("-"):
-            continue
-        following = words[at][0] if at < len(words) else None
-        value: str | None = None
-        if word.startswith("--"):
-            name, equals, rest = word[2:].partition("=")
-            if equals:
-                value = rest
-            elif name in sbatch.values and following is not None:
-                value = following
-                at += 1
+    def _read_lines(self, mark: re.Pattern[str]) -> int:
+        """Read the options, and return where the first command stands."""
+        chars, part = self._flat.chars, 0
+        parts: dict[int, list[tuple[str, int]]] = {}
+        for line in _LINE.finditer(chars):
+            if not (found := mark.match(line[0])):
+                if _COMMAND.match(line[0]):
+                    break
+                continue
+            text = line[0][found.end() :]
+            begin = line.start() + found.end()
+            if component := _COMPONENT.match(text):
+                part += 1
+                begin, text = begin + component.end(), text[component.end() :]
+            for word, index, wrong in split_line(text, begin):
+                at = self._flat.origin(index)
+                if wrong:
+                    fix = "close the quote" if wrong == "quote" else "leave it out"
+                    if message := self._table.words[wrong].format(word=word):
+                        self.problems.append(Problem("refused", at, message, fix))
+                    continue
+                self._lines.setdefault(at, self._flat.origin(line.start()))
+                parts.setdefault(part, []).append((word, at))
         else:
-            name = sbatch.short.get(word[1:2], word[1:2])
-            if len(word) > 2:
-                value = word[2:].removeprefix("=")
-            elif word[1:2] in sbatch.short and name != "exclude":
-                value = following
+            line = re.compile(r"\Z").search(chars) or line
+        for part, words in parts.items():
+            given, problems = read_options(self._table, words, part)
+            self.given += given
+            self.problems += problems
+        return line.start()
+
+    def _read_unseen(self, end: int) -> None:
+        """Note lines that were to be directives, and that sbatch takes for comments."""
+        from difflib import SequenceMatcher
+
+        names = {each.name for each in self.given}
+        for line in _LINE.finditer(self._flat.chars, 0, end):
+            slip = _SLIP.match(line[0])
+            if slip is None or _MARKS["slurm"].match(line[0]):
+                continue
+            like = SequenceMatcher(None, slip[2].upper(), "SBATCH").ratio()
+            is_prose = slip[1][-1:] != "#" and (names or slip[2] != "SBATCH")
+            if like < _NEAR or is_prose or slip[3] in names:
+                continue
+            message = f"sbatch takes {slip[1].lstrip()}{slip[2]} for a comment"
+            fix = "begin the line with #SBATCH; with ##SBATCH if it is not meant"
+            at = self._flat.origin(line.start())
+            self.problems.append(Problem("unread", at, message, fix, "warning"))
+
+    def _late(self, end: int) -> Iterator[Directive]:
+        """Yield options behind the first command.
+
+        Lines in here-documents are not of this script, nor are such within a branch.
+        """
+        chars = self._flat.chars
+        for node in parse(chars).children:
+            line = _LATE.match(chars, node.start_byte, node.end_byte)
+            begin = node.start_byte
+            if begin < end or node.type != "comment" or not line:
+                continue
+            if chars[max(begin - 1, 0)] in "\n#":
+                words = [
+                    (word, self._flat.origin(index))
+                    for word, index, wrong in split_line(line[1], line.start(1))
+                    if not wrong
+                ]
+                at = self._flat.origin(begin)
+                for each in read_options(self._table, words)[0]:
+                    yield Directive(each.name, each.value, each.at, at, late=True)
+
+
+def split_line(text: str, begin: int) -> Iterator[tuple[str, int, str]]:
+    """Yield the words of a line as sbatch splits them, each with its index.
+
+    Quotes and ``\\`` group; an empty word ends the line, as a comment does. The third is
+    what is wrong with the last one: ``quote``, ``colon``, else nothing.
+    """
+    at = 0
+    while at < len(text):
+        if text[at].isspace():
+            at += 1
+            continue
+        first, word, quote, is_escaped = at, "", "", False
+        if text[at] == ":":
+            yield ":", begin + at, "colon"
+            return
+        while at < len(text) and (quote or not text[at].isspace()):
+            sign = text[at]
+            if is_escaped:
+                is_escaped = False
+            elif sign == "\\":
+                is_escaped = text[at + 1 : at + 2] != " "
+                word += "" if is_escaped else " "
+                at += 1 if is_escaped else 2
+                continue
+            elif sign in (quote or "\"'"):
+                quote = "" if quote else sign
                 at += 1
-        name = sbatch.same.get(name, name)
-        value = value.strip("\"'") if value is not None else None
-        yield Directive(name, value, offset, line_at, late)
+                continue
+            elif sign == "#" and not quote:
+                text = text[:at]
+                break
+            word += sign
+            at += 1
+        if quote:
+            yield quote, begin + first, "quote"
+            return
+        if not word:
+            return
+        yield word, begin + first, ""

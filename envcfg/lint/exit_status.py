@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from envcfg.lint.branch import halves, is_statement
 from envcfg.lint.grammar import chars_of, parse, word_spans
 from envcfg.lint.text import Flat, Text, plain
-from envcfg.lint.way import BUILTINS, FAILS, Way
+from envcfg.lint.way import BUILTINS, FAILS, Way, behind
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -195,8 +195,8 @@ def _on_command(frame: _Frame, node: Node, way: Way) -> Ways:
         return _called(frame, name, way)
     if name == "eval":
         return frame.text(Flat(program.text), way)
-    if builtin := BUILTINS.get(name):
-        ended = builtin(said[1:], way, name)
+    if name in BUILTINS:
+        ended = behind(name, said[1:], way)
     elif program.fails:
         frame.reached.add(at)
         ended = way.ends(FAILS)._replace(failed=at, running=frozenset())
@@ -244,13 +244,12 @@ def _on_declaration(frame: _Frame, node: Node, way: Way) -> Ways:
     ways = [way]
     for each in node.children:
         ways = [end for one in ways for end in _substituted(frame, each, one)]
-    return [BUILTINS.get(name, BUILTINS["export"])(said, each, name) for each in ways]
+    return [behind(name, said, each) for each in ways]
 
 
 def _on_test(frame: _Frame, node: Node, way: Way) -> Ways:
-    return frame.judged(
-        [BUILTINS["["](chars_of(frame.flat, node).split()[1:], way, "[")]
-    )
+    said = chars_of(frame.flat, node).split()
+    return frame.judged([behind(said[0], said[1:], way)])
 
 
 def _on_compound(frame: _Frame, node: Node, way: Way) -> Ways:

@@ -48,6 +48,12 @@ def is_many(shape: Shape) -> bool:
     return (shape.nodes or 1) > 1 or (shape.per_node or 1) > 1
 
 
+def most_nodes(model: Model, shape: Shape) -> int:
+    """Return on how many nodes the job or a step of it certainly runs."""
+    each = (step_shape(step, shape).nodes or 1 for step in steps(model))
+    return max(shape.nodes or 1, *each, 1)
+
+
 def job_shape(model: Model) -> Shape:
     """Return what the directives ask for."""
     asked = {d.name: d.value or "" for d in model.directives if not d.late}

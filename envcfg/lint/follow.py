@@ -28,7 +28,7 @@ _STEPS = 40_000  # statements that are followed
 _DEEPEST = 40  # statements and strings within each other
 _LONG = f"it has more than {_STEPS:,} commands"
 _DEEP = f"it is nested more than {_DEEPEST} deep"
-_LAUNCHER = re.compile(r'\benvcfg wrap\b[^\n]* --launch-line -- "\$@"')
+_LAUNCHER = re.compile(r'\b(?:envcfg wrap\b[^\n]* --launch-line --|with_envcfg) "\$@"')
 _OWN = frozenset({"envcfg", "source", ".", "eval"})
 _BODIES = frozenset({"program", "compound_statement", "do_group", "ERROR"})
 

@@ -10,7 +10,15 @@ from envcfg.findings import Evidence, Finding
 from envcfg.lint.facts import job_shape
 from envcfg.lint.model import Model
 from envcfg.lint.reading import read_models
-from envcfg.lint.rule import Edit, Fault, Job, Rule, load_detectors, load_rules
+from envcfg.lint.rule import (
+    Edit,
+    Fault,
+    Job,
+    ReadLine,
+    Rule,
+    load_detectors,
+    load_rules,
+)
 from envcfg.lint.source import LARGEST, Source, Sources
 
 if TYPE_CHECKING:
@@ -19,6 +27,7 @@ if TYPE_CHECKING:
 _IGNORE = re.compile(r"#\s*envcfg:\s*ignore\s+([A-Z0-9, -]+)")
 _COMMENT = re.compile(r"\s*#")
 _LONGEST = 200
+_NONE: Mapping[str, str] = {}
 _LARGE = f"it has more than {LARGEST >> 10} KiB"
 # What hints say of a job in Slurm's names, in those of others; the longest first.
 _NAMES = {
@@ -51,15 +60,27 @@ def judge(
     *,
     rules: Iterable[str],
     profile_of: Callable[[Model], Profile | None] = lambda _: None,
+    read_line: ReadLine | None = None,
+    facts: Mapping[str, str] = _NONE,
 ) -> Mapping[str, list[Remark]]:
     """Return what is wrong, by the path of each file that was given or read with it.
 
     Args:
         rules: ids.
         profile_of: the ``Profile`` of the system that a script is for, or None.
+        read_line: envcfg's own parser.
+        facts: what is known of that system: its Slurm.
     """
     models = read_models(given, sources)
-    return judge_models(models, given, sources, rules=rules, profile_of=profile_of)
+    return judge_models(
+        models,
+        given,
+        sources,
+        rules=rules,
+        profile_of=profile_of,
+        read_line=read_line,
+        facts=facts,
+    )
 
 
 def judge_models(
@@ -69,12 +90,17 @@ def judge_models(
     *,
     rules: Iterable[str],
     profile_of: Callable[[Model], Profile | None],
+    read_line: ReadLine | None = None,
+    facts: Mapping[str, str] = _NONE,
 ) -> Mapping[str, list[Remark]]:
     """Return the same of what was read of the sources before."""
     found: dict[str, dict[tuple[str, int], Remark]] = {s.path: {} for s in given}
     wanted = list(rules)
     for model in models:
-        for remark in judge_model(model, sources, wanted, profile_of(model)):
+        profile = profile_of(model)
+        for remark in judge_model(
+            model, sources, wanted, profile, read_line=read_line, facts=facts
+        ):
             where = remark.finding.place
             path = where.path if where else model.path
             found.setdefault(path, {}).setdefault(
@@ -95,6 +121,9 @@ def judge_model(
     sources: Sources,
     rules: Iterable[str],
     profile: Profile | None = None,
+    *,
+    read_line: ReadLine | None = None,
+    facts: Mapping[str, str] = _NONE,
 ) -> list[Remark]:
     """Return what is wrong in one script and what it starts."""
     job = Job(
@@ -102,7 +131,10 @@ def judge_model(
         job_shape(model),
         profile,
         before=sources.before,
+        behind=sources.behind,
         around=lambda at: "\n".join(sources.lines(at)),
+        read_line=read_line,
+        facts=facts,
     )
     known, detectors = load_rules(), load_detectors()
     found = [

@@ -117,6 +117,8 @@ def _changes(
     for remark in remarks:
         if (edit := remark.edit) is None or edit.start < 0:
             continue
+        if remark.finding.severity == "note":
+            continue  # it may be meant
         source = sources.find(edit.start)
         base, end = source.base, len(source.chars)
         if base in scripts and edit.start <= edit.end <= base + end:

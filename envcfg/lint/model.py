@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from envcfg.lint.text import Flat, Hole, Scope, Text, Word
+from envcfg.request.options import Given, Problem
 
 Alternatives = tuple["Value", ...]
 
@@ -180,6 +181,8 @@ class Model:
         opaque: what was run that cannot be read, and may set anything.
         functions: names of the functions that are defined.
         submitted: scripts that it writes itself and gives to sbatch.
+        given: the options that its scheduler reads; *problems*: what it makes of them.
+        is_recognised: nobody named its system, which is known by signs alone.
         scheduler: by whose directives it asks for nodes: slurm, pbs or flux.
         flat: its text, if it asks for nodes; *options*: of its shell, by the first line.
         unread: why a part of it was not followed, and where the first such part begins.
@@ -193,6 +196,8 @@ class Model:
         self.assignments: list[Assignment] = []
         self.expansions: list[Expansion] = []
         self.directives: list[Directive] = []
+        self.given: list[Given] = []
+        self.problems: list[Problem] = []
         self.opaque: list[Opaque] = []
         self.functions: set[str] = set()
         self.read: set[int] = set()
@@ -201,6 +206,7 @@ class Model:
         self.own = self.size = 0
         self.is_dump = False
         self.scheduler = "slurm"
+        self.is_recognised = False
         self.flat: Flat | None = None
         self.options: frozenset[str] = frozenset()
         self.uses: object = None

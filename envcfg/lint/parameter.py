@@ -109,7 +109,7 @@ def _items(value: Array, hole: Hole, index: str, words: Words, quoted: bool) -> 
 def _list(items: tuple[Text, ...], words: Words, apart: bool, quoted: bool) -> None:
     for number, each in enumerate(items):
         if number:
-            if apart or not quoted:
+            if words.splits and (apart or not quoted):
                 words.end()
             else:
                 words.add(plain(" "), quoted=True)

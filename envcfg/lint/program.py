@@ -84,11 +84,6 @@ def find_agent(name: str, arguments: Sequence[str]) -> Agent | None:
     return None
 
 
-def sbatch_options() -> Program:
-    """Return what sbatch takes, in which each step is like it."""
-    return next(each for each in load_programs().values() if each.kind == "step")
-
-
 @cache
 def load_programs() -> Mapping[str, Program]:
     """Return every program that is known to start others, by its name."""

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from envcfg.lint.assign import ASSIGNMENTS
 from envcfg.lint.branch import BRANCHES
-from envcfg.lint.directive import read_directives
+from envcfg.lint.directive import Read
 from envcfg.lint.follow import Follower, Handler
 from envcfg.lint.model import Assignment, Context, Model
 from envcfg.lint.simple import SIMPLE
@@ -15,7 +15,7 @@ from envcfg.lint.source import Source, Sources
 from envcfg.lint.state import first_line_options
 from envcfg.lint.text import Flat, Scope, plain
 
-_DIRECTIVE = re.compile(r"^#(SBATCH|PBS|flux:)[ \t]", re.MULTILINE)
+_DIRECTIVE = re.compile(r"^#(SBATCH|PBS(?=\s)|[ \t]*flux:)", re.MULTILINE)
 _SCHEDULERS = {"PBS": "pbs", "flux:": "flux"}
 _LAUNCH = re.compile(
     r"^[^#\n]*?(?:^|[\s;&|(`\"'])(?:srun|sbatch)(?:[ \t]+[-$\"'\w./]|[ \t]*\\\n)",
@@ -106,10 +106,13 @@ def read_with(follower: Follower, flat: Flat, source: Source) -> Model:
     """Return the model of *follower* when it has followed *flat*, a script of *source*."""
     model = follower.model
     model.own, model.size = source.base, len(source.chars)
-    model.directives = list(read_directives(flat))
     if line := _DIRECTIVE.search(source.chars):
-        model.scheduler = _SCHEDULERS.get(line[1], "slurm")
+        model.scheduler = _SCHEDULERS.get(line[1].strip(), "slurm")
         model.flat, model.options = flat, first_line_options(flat.chars)
+    dos = source.dos if flat.origin(0) == source.base else -1
+    read = Read(flat, model.scheduler, dos)
+    model.directives, model.given = read.directives, read.given
+    model.problems = read.problems
     follower.follow(flat, source)
     return model
 

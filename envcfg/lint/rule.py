@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from envcfg.datafile import backend, backends, load_yaml, names_in
-from envcfg.findings import Severity
+from envcfg.findings import Finding, Severity
 from envcfg.lint import detectors
 from envcfg.lint.facts import Shape
 from envcfg.lint.model import Model
@@ -16,6 +16,8 @@ from envcfg.lint.model import Model
 if TYPE_CHECKING:
     from envcfg.profile.model import Profile
 
+# Takes the words behind ``envcfg``, and returns what is doubtful in them.
+ReadLine = Callable[[Sequence[str]], Iterable[Finding]]
 FOLDER = os.path.join(os.path.dirname(__file__), "rules")
 Detector = Callable[["Job"], Iterator["Fault"]]
 _detectors: dict[str, Detector] = {}
@@ -109,15 +111,20 @@ class Job(NamedTuple):
     Attributes:
         shape: of the whole job.
         profile: the system, where it is known.
-        before: what stands before an offset on its line.
+        before, behind: what stands before an offset on its line, and behind it.
         around: the line of an offset, and the one above it.
+        read_line: envcfg's own parser, if it is at hand.
+        facts: what is known of the system: its Slurm.
     """
 
     model: Model
     shape: Shape
     profile: Profile | None = None
     before: Callable[[int], str] = lambda _: ""
+    behind: Callable[[int], str] = lambda _: ""
     around: Callable[[int], str] = lambda _: ""
+    read_line: ReadLine | None = None
+    facts: Mapping[str, str] = {}
 
 
 def detects(rule: str) -> Callable[[Detector], Detector]:

@@ -18,7 +18,7 @@ from envcfg.lint.locate import (
 from envcfg.lint.model import Command, Opaque
 from envcfg.lint.program import SHELLS, Start, load_programs, split_at, unwrap
 from envcfg.lint.source import kind_of
-from envcfg.lint.text import Text, Word, shown, spaced
+from envcfg.lint.text import Text, Word, plain, shown, spaced
 
 _DEEPEST = 40
 
@@ -86,8 +86,9 @@ def start_command(
         return
     name = os.path.basename(words[0].literal or "")
     if name in follower.launchers and len(words) > 1:
-        name = os.path.basename(words[1].literal or "")
-        words, frame = words[1:], frame._replace(by_envcfg=True)
+        first = (words[0]._replace(text=plain("exec")),) if "exec" in name else ()
+        words, frame = (*first, *words[1:]), frame._replace(by_envcfg=True)
+        name = os.path.basename(words[0].literal or "")
     found = unwrap(name, words[1:])
     command = record(
         follower, words, frame, options=found.options if found else {},

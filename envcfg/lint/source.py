@@ -35,12 +35,14 @@ class Source(NamedTuple):
         chars: its bytes as Latin-1.
         base: offset of its first character among all sources.
         is_cut: it has more than ``LARGEST`` bytes, and the others were not read.
+        dos: offset of the first line break of DOS, which are read as blanks; -1: none.
     """
 
     path: str
     chars: str
     base: int
     is_cut: bool = False
+    dos: int = -1
 
     @property
     def kind(self) -> Kind:
@@ -63,7 +65,9 @@ class Sources:
         """Take *data* as the source *path*."""
         chars = data[:LARGEST].decode("latin-1").replace("\x01", "?")
         is_cut = len(data) > LARGEST
-        source = Source(path, chars.replace("\r\n", " \n"), self._end, is_cut)
+        dos = chars.find("\r\n")
+        dos = self._end + dos if dos >= 0 else -1
+        source = Source(path, chars.replace("\r\n", " \n"), self._end, is_cut, dos)
         self._starts.append(source.base)
         self._end += len(chars) + _GAP
         self.all.append(source)
@@ -84,6 +88,11 @@ class Sources:
         source = self.find(at)
         _, offset = self._line(source, at)
         return source.chars[offset : max(at - source.base, 0)]
+
+    def behind(self, at: int) -> str:
+        """Return what stands behind the offset *at* on its line."""
+        source = self.find(at)
+        return source.chars[max(at - source.base, 0) :].partition("\n")[0]
 
     def line(self, at: int) -> str:
         """Return the line in which *at* lies, as text."""

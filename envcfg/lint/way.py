@@ -111,49 +111,62 @@ def _applied(sign: str, one: int | None, other: int | None) -> int | None:
     return int(_OPERATORS[sign](one, other))
 
 
-def _leave(said: Sequence[str], way: Way, name: str) -> Way:
-    left = way._replace(leaves=name)
-    if name in ("break", "continue"):
-        return left.ends(0, name)
-    if not said:
-        return left
-    value = way.value(said[0])
-    return left.ends(value, f"{name} {said[0]}" if value == 0 else "")
+# What the shell does itself, in ``behind``; ``eval`` and functions are followed.
+BUILTINS = frozenset(
+    "exit return break continue local declare export readonly typeset unset wait set trap "
+    "[ [[ test kill sleep false scancel sbatch qsub qdel".split()
+)
 
 
-def _wait(said: Sequence[str], way: Way, name: str) -> Way:
-    ended = way._replace(running=frozenset())
-    if ids := [each for each in said if each[:1] != "-"]:
-        status = way.value(ids[-1])
-        return ended.ends(status, "the process" if status == 0 else "")
-    if said:  # for the next one that ends
-        return ended.ends(FAILS if way.running else None)
-    return ended.ends(0, name)
+def behind(name: str, said: Sequence[str], way: Way) -> Way:
+    """Return the way behind one of ``BUILTINS``.
 
-
-def _set(said: Sequence[str], way: Way, name: str) -> Way:
-    options = set(way.options)
-    for number, each in enumerate(said):
-        if each[:1] in ("-", "+"):
-            asked = {
-                _SHELL_OPTIONS[sign] for sign in each[1:] if sign in _SHELL_OPTIONS
-            }
-            if each.endswith("o"):
-                asked |= {*said[number + 1 : number + 2]}
-            options = options | asked if each[0] == "-" else options - asked
-    return way.ends(0, name)._replace(options=frozenset(options))
-
-
-def _trap(said: Sequence[str], way: Way, name: str) -> Way:
-    what, *signals = [each for each in said if each != "--"] or [""]
-    text = "" if what == "-" else what.strip("\"'")
-    ended = way.ends(0, name)
-    if {"EXIT", "0"} & {*signals}:
-        ended = ended._replace(on_exit=text)
-    return ended._replace(on_error=text) if "ERR" in signals else ended
-
-
-def _declare(said: Sequence[str], way: Way, name: str) -> Way:
+    What leaves, leaves with the status that it is given. What waits, does for all that
+    runs, so that nothing of it is left; so does what may wait, or ends what runs. A
+    test of what is not known has no status. Where the job goes on elsewhere, nothing is
+    said of it.
+    """
+    waited = way._replace(running=frozenset())
+    match name:
+        case "exit" | "return":
+            value = way.value(said[0]) if said else way.status
+            by = f"{name} {said[0]}" if said and value == 0 else "" if said else way.by
+            return way.ends(value, by)._replace(leaves=name)
+        case "break" | "continue":
+            return way.ends(0, name)._replace(leaves=name)
+        case "wait":
+            ids = [each for each in said if each[:1] != "-"]
+            if said and not ids:  # for the next one that ends
+                return waited.ends(FAILS if way.running else None)
+            status = way.value(ids[-1]) if ids else 0
+            return waited.ends(status, name if not ids else "" if status else "wait ID")
+        case "set":
+            return way.ends(0, name)._replace(options=_options(said, way.options))
+        case "trap":
+            what, *signals = [each for each in said if each != "--"] or [""]
+            text = "" if what == "-" else what.strip("\"'")
+            if "ERR" in signals:
+                way = way._replace(on_error=text)
+            is_end = not {"EXIT", "0"}.isdisjoint(signals)
+            return way.ends(0, name)._replace(on_exit=text if is_end else way.on_exit)
+        case "[" | "[[" | "test":
+            words = [each for each in said if each not in ("]", "]]")]
+            is_negated = words[:1] == ["!"]
+            pair = _PAIR.fullmatch(" ".join(words[is_negated:]))
+            value = way.compute(pair[0])[0] if pair else None
+            return way.tests(None if value is None else bool(value) != is_negated)
+        case "kill" if not {"0", "$$", '"$$"', "-0"}.isdisjoint(said):
+            return waited.ends(None)._replace(leaves="" if "-0" in said else "exit")
+        case "kill":
+            return waited.ends(0, name)
+        case "sleep":
+            seconds = re.fullmatch(r"(\d{1,9})(?:\.\d+)?s?", "".join(said))
+            is_short = seconds is not None and int(seconds[1]) < _LONG
+            return (way if is_short else waited).ends(0, name)
+        case "false":
+            return way.ends(1)
+        case "scancel" | "sbatch" | "qsub" | "qdel":
+            return waited.ends(None)._replace(leaves="exit")
     after = way.ends(0, name)
     for each in said:
         if "=" in each and each[0] != "-":
@@ -161,46 +174,11 @@ def _declare(said: Sequence[str], way: Way, name: str) -> Way:
     return after
 
 
-def _test(said: Sequence[str], way: Way, name: str) -> Way:
-    del name
-    words = [each for each in said if each not in ("]", "]]")]
-    is_negated = words[:1] == ["!"]
-    pair = _PAIR.fullmatch(" ".join(words[is_negated:]))
-    value = way.compute(pair[0])[0] if pair else None
-    return way.tests(None if value is None else bool(value) != is_negated)
-
-
-def _kill(said: Sequence[str], way: Way, name: str) -> Way:
-    if "-0" in said:
-        return way.ends(None)._replace(running=frozenset())
-    if {"0", "$$", '"$$"'} & {*said[-1:]}:
-        return way.ends(None)._replace(leaves="exit")
-    return way.ends(0, name)._replace(running=frozenset())
-
-
-def _sleep(said: Sequence[str], way: Way, name: str) -> Way:
-    seconds = re.fullmatch(r"(\d{1,9})(?:\.\d+)?s?", "".join(said))
-    is_short = seconds is not None and int(seconds[1]) < _LONG
-    return way.ends(0, name)._replace(running=way.running if is_short else frozenset())
-
-
-def _fail(said: Sequence[str], way: Way, name: str) -> Way:
-    del said, name
-    return way.ends(1)
-
-
-def _give_up(said: Sequence[str], way: Way, name: str) -> Way:
-    """Return a way of which nothing is said: the job ends here, or goes on in another."""
-    del said, name
-    return way.ends(None)._replace(leaves="exit", running=frozenset())
-
-
-Builtin = Callable[[Sequence[str], Way, str], Way]
-BUILTINS: Mapping[str, Builtin] = {
-    **dict.fromkeys(("exit", "return", "break", "continue"), _leave),
-    **dict.fromkeys(("local", "declare", "export", "readonly", "typeset"), _declare),
-    **dict.fromkeys(("scancel", "sbatch", "qsub", "qdel"), _give_up),
-    **dict.fromkeys(("[", "[[", "test"), _test),
-    "false": _fail, "kill": _kill, "set": _set, "sleep": _sleep, "trap": _trap,
-    "wait": _wait,
-}  # fmt: skip
+def _options(said: Sequence[str], before: frozenset[str]) -> frozenset[str]:
+    for number, each in enumerate(said):
+        asked = {_SHELL_OPTIONS[sign] for sign in each[1:] if sign in _SHELL_OPTIONS}
+        if each.endswith("o"):
+            asked |= {*said[number + 1 : number + 2]}
+        if each[:1] in ("-", "+"):
+            before = before | asked if each[0] == "-" else before - asked
+    return before

@@ -150,7 +150,7 @@ class Endings:
     def rule_of(self, thrown: Thrown) -> Rule | None:
         """Return the rule that knows what was thrown, or what it comes from."""
         for each in filter(None, (thrown, thrown.earlier)):
-            if found := self.rulebook.match(each.said, raised=True):
+            if found := next(self.rulebook.matches(each.said), None):
                 return found.rule
         return None
 

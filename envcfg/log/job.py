@@ -151,6 +151,8 @@ class Job:
         if match is None and not record.level:
             return
         process = self._speaker(record, spot)
+        if match is None and record.level == "INFO":
+            return
         sighting = Sighting(spot, clip(text))
         if record.level == "WARN" and (match is None or _may_matter(match.rule)):
             harmless = match is not None and match.rule.benign
@@ -185,11 +187,13 @@ class Job:
 
     def _speaker(self, record: Record, spot: Spot) -> Process:
         """Return the process whose line it is, and note that it spoke."""
-        process = self._process(record)
+        known = None if record.glued else self.processes.get((record.host, record.pid))  # type: ignore[arg-type]
+        process = known or self._process(record)
         process.sources.add(spot.source)
-        self.records += bool(record.level)
-        process.records += bool(record.level)
-        process.informed = process.informed or record.level == "INFO"
+        if record.level:
+            self.records += 1
+            process.records += 1
+            process.informed = process.informed or record.level == "INFO"
         if record.label is not None and process.label is None:
             process.label, process.label_is_rank = record.label, record.is_rank
             if record.is_rank:

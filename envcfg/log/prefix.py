@@ -145,11 +145,8 @@ def parse(line: str) -> Record:
 def records(line: str) -> Iterator[Record]:
     """Yield the records of *line*: more than one where writers ran into each other."""
     line = _without_ends(line)
-    plain = _PLAIN.match(line)
-    if plain and " NCCL " not in plain[5] and "\x1b" not in line and "[rep" not in line:
-        host, pid, device, level, message = plain.groups()
-        message = message.rstrip()
-        yield Record(host, int(pid), int(device), level, message, certain=True)
+    if record := plain_record(line):
+        yield record
         return
     if line.startswith('{"'):
         line = _said(line)
@@ -176,6 +173,18 @@ def records(line: str) -> Iterator[Record]:
         certain = certain and not glued and not torn
         yield record._replace(glued=record.glued or glued, certain=certain)
         label, glued = None, True  # the label belongs to the first
+
+
+def plain_record(line: str) -> Record | None:
+    """Return the record of a line of NCCL in which nothing else stands; None of others."""
+    found = _PLAIN.match(line)
+    if found is None or line.endswith(_ENDS) or "\x1b" in line or "[rep" in line:
+        return None
+    host, pid, device, level, message = found.groups()
+    if " NCCL " in message:
+        return None
+    said = message.rstrip()
+    return Record(host, int(pid), int(device), level, said, certain=True)
 
 
 def _without_ends(line: str) -> str:

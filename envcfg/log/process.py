@@ -28,6 +28,21 @@ GAVE_UP = frozenset(  # files of NCCL from which an error goes to the program
 MOST_RANKS = 1 << 20  # of a job; a larger number is torn, mistyped or made up
 
 
+class Spot(NamedTuple):
+    """Where a line is: the source, the block of it, and the line within the block."""
+
+    source: int
+    block: int
+    line: int
+
+
+class Sighting(NamedTuple):
+    """A line that shows something."""
+
+    spot: Spot
+    text: str
+
+
 class Room:
     """The room that a job has left.
 
@@ -38,7 +53,15 @@ class Room:
     def __init__(self) -> None:
         """Begin with all of it."""
         self._left = dict(MOST)
+        self._shown: dict[str, tuple[int, Sighting]] = {}
         self.refused: dict[str, int] = {}
+
+    def sighting(self, key: str, new: Sighting) -> Sighting:
+        """Return *new*, or an older one of *key* where many processes have one each."""
+        count, last = self._shown.get(key, (0, new))
+        last = new if count < MANY >> 4 else last
+        self._shown[key] = count + 1, last
+        return last
 
     def takes(self, kind: str, held: int = 0) -> bool:
         """Return whether there is room for one more of *kind*, and take it.
@@ -58,21 +81,6 @@ class Room:
 def with_one(known: frozenset[T], new: T) -> frozenset[T]:
     """Return *known* and *new*: one object for all processes of which it is the same."""
     return known | {new} if len(known) < MANY >> 4 else known
-
-
-class Spot(NamedTuple):
-    """Where a line is: the source, the block of it, and the line within the block."""
-
-    source: int
-    block: int
-    line: int
-
-
-class Sighting(NamedTuple):
-    """A line that shows something."""
-
-    spot: Spot
-    text: str
 
 
 class Edge(NamedTuple):
@@ -232,8 +240,9 @@ class Process:
         Of several GPUs each goes on by itself. What was said before the process chose its
         GPU belongs to any.
         """
-        self.steps = with_one(self.steps, device)
-        for known in (self.warned, self.raised):
+        if device not in self.steps:
+            self.steps = with_one(self.steps, device)
+        for known in filter(None, (self.warned, self.raised)):
             for other in [
                 key for key in known if key == device or key not in self.steps
             ]:
@@ -242,7 +251,7 @@ class Process:
     def keep(self, key: str, sighting: Sighting) -> None:
         """Keep the first sighting of *key*."""
         if key not in self.seen and self.room.takes("line", len(self.seen)):
-            self.seen[intern(key)] = sighting
+            self.seen[intern(key)] = self.room.sighting(key, sighting)
 
 
 def clip(text: str) -> str:

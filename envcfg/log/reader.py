@@ -6,7 +6,7 @@ from typing import NamedTuple
 from envcfg.findings import Evidence
 from envcfg.log.job import Job
 from envcfg.log.life import TAIL, Sign, is_looked_at, signs_in
-from envcfg.log.prefix import Record, parse, records
+from envcfg.log.prefix import Record, parse, plain_record, records
 from envcfg.log.process import Sighting, Spot
 from envcfg.log.scan import MIDDLE, Scanner, Seeker
 from envcfg.log.source import Source, count_lines
@@ -36,6 +36,7 @@ class Reader:
         """Read for *jobs*, each of which takes in what it wants; there is one at least."""
         self.jobs = jobs
         self._match = jobs[0].rulebook.match
+        self._is_dull = jobs[0].rulebook.is_dull
         self.size = 0
         self._scanner = Scanner((*jobs[0].rulebook.gates, _LAST))
         self._names: list[str] = []
@@ -51,6 +52,7 @@ class Reader:
 
     def begin(self, name: str, *, plain: bool) -> int:
         """Begin with a source; return its number."""
+        self._scanner.forget()
         self._names.append(name)
         self._plain.append(plain)
         return len(self._names) - 1
@@ -103,6 +105,11 @@ class Reader:
             counted = start
             here = Spot(spot.source, spot.block, row)
             signs = self._live(signs, as_it_stands, spot, start)
+            if plain := plain_record(words):
+                self._fold(plain, words, here)
+                if self._is_dull(plain.message):
+                    self._scanner.pass_over(line)
+                continue
             for record in records(words):
                 self._fold(record, words, here)
             if self._may_go_on(record, line):
@@ -114,6 +121,8 @@ class Reader:
         self.jobs[0].endings.take(as_it_stands, spot)
         for job in self.jobs:
             job.cut = self._scanner.cut
+            job.records += self._scanner.passed
+        self._scanner.passed = 0
         if looked and lines is not None:
             self._lines[spot.source, spot.block] = lines
         return looked
@@ -204,7 +213,8 @@ def _with_newlines(text: bytes) -> bytes:
 
 
 def _decoded(line: bytes) -> str:
-    return line.replace(b"\0", b"").decode("utf-8", "replace")
+    line = line.replace(b"\0", b"") if b"\0" in line else line
+    return line.decode("utf-8", "replace")
 
 
 def _split(text: bytes) -> list[bytes]:

@@ -15,6 +15,8 @@ from typing import Any, NamedTuple
 from envcfg.datafile import load_kept, names_in
 from envcfg.findings import Severity
 
+_NO_DIGITS = dict.fromkeys(map(ord, "0123456789"))
+_MANY = 1 << 12  # messages of which is remembered what they match
 FOLDER = os.path.join(os.path.dirname(__file__), "rules")
 KEYS = (
     "id needle where pattern event anywhere explains when severity ends benign consequence "
@@ -118,25 +120,52 @@ class Rulebook:
             rule for rule in rules if rule.event in ("channel", "channel-local")
         ]
         self._compiled: dict[str, re.Pattern[str]] = {}
+        bare = sorted({needle.translate(_NO_DIGITS) for needle in needles})
+        self._any = re.compile("|".join(map(re.escape, bare)))
+        self._dull: set[str] = set()
+        self._matched: dict[str, Match | None] = {}
 
-    def match(
-        self, message: str, where: str = "", *, raised: bool = False
-    ) -> Match | None:
+    def match(self, message: str, where: str = "") -> Match | None:
         """Return the first rule that *message* matches, or None.
 
         Args:
             message: without what stands in front of it.
             where: the place in the source that stands there.
-            raised: it ends a traceback, and is not only quoted.
         """
+        if where:
+            return self._said(message, where)
         if message.startswith("Channel "):  # nine in ten lines of a large debug log
             for rule in self._channels:
                 if found := self._pattern(rule).search(message):
                     return Match(rule, found.groupdict(), found.start())
-        for match in self.matches(message, where):
-            if raised or match.rule.event != RAISED:
-                return match
-        return None
+        # Ranks say the same, or the same but for numbers.
+        if message not in self._matched:
+            bare = message.translate(_NO_DIGITS)
+            if bare in self._dull:
+                return None
+            if len(self._matched) > _MANY or len(self._dull) > _MANY:
+                self._matched.clear()
+                self._dull.clear()
+            self._matched[message] = self._said(message)
+            if not self._any.search(
+                bare
+            ):  # what holds a needle holds it without numbers
+                self._dull.add(bare)
+        return self._matched[message]
+
+    def _said(self, message: str, where: str = "") -> Match | None:
+        """Return the first rule that counts outside of a traceback, too."""
+        found = self.matches(message, where)
+        return next((each for each in found if each.rule.event != RAISED), None)
+
+    def is_dull(self, message: str) -> bool:
+        """Return whether no rule knows what *message* says, whatever its numbers are.
+
+        Of lines of channels the scanner knows better which of them are news.
+        """
+        if self._matched.get(message) is not None or message.startswith("Channel "):
+            return False
+        return message.translate(_NO_DIGITS) in self._dull
 
     def matches(self, message: str, where: str = "") -> Iterator[Match]:
         """Yield every rule that *message* matches, in the order of its needles."""

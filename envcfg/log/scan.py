@@ -23,7 +23,9 @@ NCCL = b"NCCL "  # a gate whatever the rules say: NCCL's own prefix holds it
 MIDDLE = (b"NCCL",)
 _CHANNEL = re.compile(rb" NCCL INFO Channel \d+(?:/\d+)?")
 _PAIR = re.compile(rb" NCCL INFO Channel [^v\n]*")  # to the word via, or into receive
+_RING = re.compile(rb" NCCL INFO Ring \d+ : \d+ -> \d+ -> \d+(?=\n)")
 _MARK = b"\x01"  # what stands for the part of a channel line that is left out
+_SAME = b"\x02"  # and for a ring: of one process, the next says nothing new
 _BEFORE, _AFTER = 2048, 8192  # of a line that has no end, what is taken around a gate
 # A longer one comes in pieces: the time that a pattern takes may grow faster than its text.
 # Each begins within the one before, so that what is cut stands whole in one of the two.
@@ -32,6 +34,7 @@ _WORD = 512  # bytes; a longer word is cut
 _MOST = 100  # pieces of one line that are looked at
 _MANY = 1 << 16  # channel lines that are remembered
 _PAIRS = 1 << 12  # channel lines after which their pairs of ranks are no news
+_DIGITS = b"0123456789"
 _NUMBERS = b"0123456789., "  # what lines of output differ in, and lists of numbers
 _USUAL = 1 << 12  # lines without a gate that are remembered, without their numbers
 _USUAL_LENGTH = 1 << 9  # bytes; a longer one is not
@@ -45,6 +48,7 @@ class Scanner:
     Attributes:
         gates: what a line must hold one of.
         cut: lines so full of gates that their end was not looked at.
+        passed: lines of NCCL that were passed over, as they say nothing new.
     """
 
     def __init__(self, gates: Sequence[bytes]) -> None:
@@ -53,10 +57,28 @@ class Scanner:
         self._bare = [(gate, gate.translate(None, _NUMBERS)) for gate in self.gates]
         self._usual = {b""}
         self._channels = {b""}
+        self._dull: set[bytes] = set()
+        self._spoken: set[bytes] = set()
         self._looked = 0
         self._pieces = 0  # of the line that is looked at
         self._is_open = False  # it has begun in the block before
         self.cut = 0
+        self.passed = 0
+
+    def forget(self) -> None:
+        """Forget who spoke: another source begins."""
+        self._spoken.clear()
+
+    def pass_over(self, line: bytes) -> None:
+        """Take in that *line* says only that its process speaks.
+
+        Of the same process, such a line says nothing new, whatever its numbers are.
+        """
+        if len(self._dull) > _USUAL or len(self._spoken) > _MANY:
+            self._dull.clear()
+            self._spoken.clear()
+        self._dull.add(line.translate(None, _DIGITS))
+        self._spoken.add(line[: line.find(b" ")])
 
     def candidates(self, block: bytes) -> Iterator[tuple[int, bytes]]:
         """Yield where in the block it begins, and its text, of each line to look at."""
@@ -70,30 +92,38 @@ class Scanner:
     def _all_lines(self, block: bytes) -> Iterator[tuple[int, bytes]]:
         # After many of them it is no news who sends to whom, but by what still is.
         same = _CHANNEL if self._looked < _PAIRS else _PAIR
-        keys = same.sub(_MARK, block).split(b"\n")
+        marked = _RING.sub(_SAME, same.sub(_MARK, block))
+        self.passed += marked.count(_SAME)
+        keys = marked.split(b"\n")
         known = self._channels
         if known.issuperset(keys):
             return
         lines = block.split(b"\n")
+        shapes = block.translate(None, _DIGITS).split(b"\n")
+        dull, spoken = self._dull, self._spoken
         at = before = 0
         for number, key in enumerate(keys):
             if key in known:
                 continue
             line = lines[number]
+            if shapes[number] in dull and line[: line.find(b" ")] in spoken:
+                self.passed += 1
+                continue
             at += sum(map(len, lines[before:number])) + number - before
             before = number
             if len(line) > _AFTER:
                 self._pieces = 0 if number else self._pieces
                 for start, part in self._gated(line):
                     yield at + start, part
-            elif _MARK in key:
+            elif _MARK in key or _SAME in key:
                 if len(known) > _MANY:
                     known.clear()
                     known.add(b"")
                 known.add(key)
-                self._looked += 1
+                self._looked += _MARK in key
+                self.passed -= key.count(_SAME)
                 yield at, line
-            elif any(gate in line for gate in self.gates):
+            elif NCCL in line or any(gate in line for gate in self.gates):
                 yield at, line
 
     def _gated(self, block: bytes) -> Iterator[tuple[int, bytes]]:

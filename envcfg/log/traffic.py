@@ -75,6 +75,8 @@ def _falls_back(process: Process, *, silent: bool) -> bool:
 
 def _holds_several(process: Process) -> bool:
     """Return whether the process has several ranks of one communicator, one per GPU."""
+    if len(process.communicators) < 2:
+        return False
     comms = process.communicators.values()
     largest = max((comm.nranks for comm in comms), default=0)
     held: dict[tuple[str | None, int], set[int]] = {}

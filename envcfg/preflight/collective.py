@@ -52,11 +52,9 @@ def meet(nodes: int) -> None:
     """Let one rank of each node reach the first one, where torch will; compare clocks."""
     if LOCAL == 0 and RANK != 0:
         _greet()
-    elif RANK == 0 and nodes > 1:
-        _receive(nodes - 1)
-
-
-def _receive(guests: int) -> None:
+    if RANK != 0 or nodes < 2:
+        return
+    guests = nodes - 1
     port = int(os.environ["MASTER_PORT"])
     family = socket.AF_INET6 if socket.has_ipv6 else socket.AF_INET
     with socket.socket(family, socket.SOCK_STREAM) as door:
@@ -103,13 +101,10 @@ def _ask(door: socket.socket) -> tuple[float, float]:
     """Return how far this node's clock is ahead of the first one's, and the round trip."""
     before = time.time()
     door.sendall(b"?")
-    told = b""
-    while len(told) < 20:
-        more = door.recv(20 - len(told))
-        if not more:
-            msg = "the first node hung up"
-            raise OSError(msg)
-        told += more
+    told = door.makefile("rb").read(20)
+    if len(told) < 20:
+        msg = "the first node hung up"
+        raise OSError(msg)
     after = time.time()
     return (before + after) / 2 - float(told), after - before
 
@@ -129,20 +124,12 @@ class Group:
         if count:
             torch.cuda.set_device(LOCAL % count)
         self.device = torch.device(self.kind, LOCAL % count) if count else self.kind
-        self.store = dist.TCPStore(
-            os.environ["MASTER_ADDR"],
-            int(os.environ["MASTER_PORT"]),
-            WORLD,
-            RANK == 0,
-            timedelta(seconds=60),
-        )
-        dist.init_process_group(
-            "nccl" if count else "gloo",
-            store=self.store,
-            rank=RANK,
-            world_size=WORLD,
-            timeout=timedelta(seconds=max(60, seconds)),
-        )
+        address, port = os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"])
+        limits = [timedelta(seconds=each) for each in (60, max(60, seconds))]
+        self.store = dist.TCPStore(address, port, WORLD, RANK == 0, limits[0])
+        own = {"rank": RANK, "world_size": WORLD, "timeout": limits[1]}
+        backend = "nccl" if count else "gloo"
+        dist.init_process_group(backend, store=self.store, **own)
         self.began = time.monotonic()
         self.store.set(f"rank/{NODE}/{LOCAL}", str(RANK))
         self.store.set(f"host/{RANK}", HOST)
@@ -180,9 +167,8 @@ class Group:
             other = even - 1
         else:
             other = (2 * number - NODE) % (even - 1)
-        if not self.store.check([f"rank/{other}/{LOCAL}"]):
-            return None
-        return int(self.store.get(f"rank/{other}/{LOCAL}"))
+        name = f"rank/{other}/{LOCAL}"
+        return int(self.store.get(name)) if self.store.check([name]) else None
 
 
 def pairs(group: Group) -> None:
@@ -201,9 +187,11 @@ def pairs(group: Group) -> None:
 def _transfer(group: Group, other: int, host: str, *, sends: bool) -> None:
     buffer, token = group.empty(_PAIRS[group.kind]), group.empty(4)
     if sends:
-        while _is_wanted(group, token, other):
+        group.dist.recv(token, other)
+        while token.item():  # the other, which measures, wants another one
             group.dist.send(buffer, other)
             group.settle()
+            group.dist.recv(token, other)
         return
     tried, spent, best = 0, 0.0, float("inf")
     while tried < _LEAST or (tried < _MOST and spent < _SPENT):
@@ -222,19 +210,12 @@ def _transfer(group: Group, other: int, host: str, *, sends: bool) -> None:
     say("pair", other, host, buffer.numel() * 4, f"{best:.6f}")
 
 
-def _is_wanted(group: Group, token: Any, other: int) -> bool:  # noqa: ANN401
-    """Tell whether *other* wants another transfer, which it measures."""
-    group.dist.recv(token, other)
-    return bool(token.item())
-
-
 def multiply(group: Group) -> None:
     """Tell how fast this GPU multiplies: one that is held down is slower than its like."""
     if group.kind != "cuda":
         return
-    left = group.torch.ones(
-        (_SIDE, _SIDE), dtype=group.torch.bfloat16, device=group.device
-    )
+    kind = {"dtype": group.torch.bfloat16, "device": group.device}
+    left = group.torch.ones((_SIDE, _SIDE), **kind)
     left @ left
     group.settle()
     began = time.monotonic()
@@ -255,7 +236,13 @@ def sums(group: Group) -> None:
         left = group.seconds * _SHARE - spent
         count = max(0, min(20, int(min(left, 1.0) / max(took, 1e-6))))
         if count:
-            took = _timed(group, size, count)
+            value = group.empty(size)
+            group.settle()
+            began = time.monotonic()
+            for _ in range(count):
+                group.dist.all_reduce(value)
+            group.settle()
+            took = _most(group, time.monotonic() - began) / count
         if RANK == 0:
             part = 2 * (WORLD - 1) / WORLD
             say("sum", size, f"{took:.6f}", f"{part * size / took / 1e9:.4f}")
@@ -277,21 +264,10 @@ def _sum_once(group: Group, size: int) -> tuple[int, float]:
     return int((value != right).sum().item()), took
 
 
-def _timed(group: Group, size: int, count: int) -> float:
-    value = group.empty(size)
-    group.settle()
-    began = time.monotonic()
-    for _ in range(count):
-        group.dist.all_reduce(value)
-    group.settle()
-    return _most(group, time.monotonic() - began) / count
-
-
 def _most(group: Group, seconds: float) -> float:
     """Return the longest time of all ranks, which is then the same for all."""
-    value = group.torch.tensor(
-        [seconds], dtype=group.torch.float64, device=group.device
-    )
+    kind = {"dtype": group.torch.float64, "device": group.device}
+    value = group.torch.tensor([seconds], **kind)
     group.dist.all_reduce(value, op=group.dist.ReduceOp.MAX)
     return float(value.item())
 
@@ -320,22 +296,18 @@ def main(nodes: int, seconds: float) -> None:
     group.part()
 
 
-def _leave(code: int) -> None:
-    """End at once: threads of a broken network would be waited for, and NCCL's lines
-    stand in a buffer of C's.
-    """
+if __name__ == "__main__":
+    code = 0
+    try:
+        main(int(sys.argv[1]), float(sys.argv[2]))
+    except Exception as err:  # noqa: BLE001  # whatever it is, who watches is to know
+        say("failed", type(err).__name__, str(err).strip().partition("\n")[0])
+        code = 1
     import ctypes
 
+    # At once: threads of a broken network would be waited for, and NCCL's lines stand in a
+    # buffer of C's.
     sys.stdout.flush()
     sys.stderr.flush()
     ctypes.CDLL(None).fflush(None)
     os._exit(code)
-
-
-if __name__ == "__main__":
-    try:
-        main(int(sys.argv[1]), float(sys.argv[2]))
-        _leave(0)
-    except Exception as err:  # noqa: BLE001  # whatever it is, who watches is to know
-        say("failed", type(err).__name__, str(err).strip().partition("\n")[0])
-        _leave(1)

@@ -32,7 +32,9 @@ def judge_nodes(
         ended: nodes whose task has ended before its time, with what is known of that.
     """
     usual = _usual_networks(answers.values())
-    locked = _usual_memlock(answers.values())
+    limits = [each.memlock for each in answers.values() if each.memlock is not None]
+    # How many bytes a process may lock on most nodes.
+    locked = median_high([inf if each < 0 else each for each in limits] or [0])
     found: dict[str, list[Finding]] = {}
     for host in wanted.hosts:
         answer = answers.get(host)
@@ -201,12 +203,6 @@ def _health(answer: NodeAnswer) -> Iterator[Finding]:
         )
         fix = "power or cooling: leave the node out, and tell the site"
         yield Finding("gpu-held-down", "warning", answer.host, said, fix)
-
-
-def _usual_memlock(answers: Iterable[NodeAnswer]) -> float:
-    """Return how many bytes a process may lock on most nodes."""
-    limits = [each.memlock for each in answers if each.memlock is not None]
-    return median_high([inf if each < 0 else each for each in limits] or [0])
 
 
 def _memlock(answer: NodeAnswer, wanted: Wanted, usual: float) -> Iterator[Finding]:

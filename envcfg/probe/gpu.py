@@ -23,6 +23,7 @@ _PROBLEM = re.compile(
     r"unable|fail|error|no devices|no gpu|not initialized|not found|lost|killed|denied",
     re.IGNORECASE,
 )
+_DATA = re.compile(r'[{}\[\]"]|\d+, ')  # a row of CSV, or JSON
 _LONGEST = 160  # characters of a problem that are kept
 
 
@@ -59,15 +60,11 @@ def read_gpus(tool: str, lines: Sequence[str], status: int | None) -> Answer:
     if status == 137:  # it was ended by force, and may have said nothing
         return gpus, f"{tool} did not answer within 20 s"
     said = [line.strip() for line in lines if line.strip()]
-    found = next((line for line in said if _PROBLEM.search(_outside_data(line))), None)
+    told = (line for line in said if not _DATA.match(line))
+    found = next(filter(_PROBLEM.search, told), None)
     if found is None and (status or (read and not gpus)):
         found = said[0] if said and not gpus else f"{tool} ended with code {status}"
     return gpus, found[:_LONGEST] if found else None
-
-
-def _outside_data(line: str) -> str:
-    """Return *line*, or nothing where it is data: a row of CSV, or JSON."""
-    return "" if line[0] in '{}[]"' or re.match(r"\d+, ", line) else line
 
 
 def mark_ours(gpus: Sequence[Gpu], ours: Sequence[int]) -> tuple[Gpu, ...]:
@@ -116,23 +113,22 @@ def _rocm(lines: Sequence[str]) -> tuple[Gpu, ...]:
                 "VRAM Total Memory (B)",
             )
             told = [values.get(name) for name in names]
-            power = _first(values, "Graphics Package Power (W)")
-            found.append(_gpu(int(number[1]), *told, power))
+            powers = (
+                value
+                for name, value in values.items()
+                if name.endswith("Graphics Package Power (W)")
+                and not name.startswith("Max")
+                and _number(value) is not None
+            )
+            found.append(_gpu(int(number[1]), *told, next(powers, None)))
     return tuple(sorted(found, key=lambda each: each.number))
 
 
-def _first(values: Mapping[str, object], key: str) -> object:
-    """Return the first number under a name that ends with *key*, but for the highest."""
-    return next(
-        (
-            value
-            for name, value in values.items()
-            if name.endswith(key)
-            and not name.startswith("Max")
-            and _number(value) is not None
-        ),
-        None,
-    )
+_AMD = (
+    ("usage", "gfx_activity"),
+    *(("mem_usage", name) for name in ("used_vram", "total_vram")),
+    ("power", "socket_power"),
+)
 
 
 def _amd(lines: Sequence[str]) -> tuple[Gpu, ...]:
@@ -142,10 +138,7 @@ def _amd(lines: Sequence[str]) -> tuple[Gpu, ...]:
     return tuple(
         _gpu(
             each["gpu"],
-            _quantity(each, "usage", "gfx_activity"),
-            _quantity(each, "mem_usage", "used_vram"),
-            _quantity(each, "mem_usage", "total_vram"),
-            _quantity(each, "power", "socket_power"),
+            *(_quantity(each, *names) for names in _AMD),
             unit=MIB,
         )
         for each in (document if isinstance(document, list) else ())

@@ -155,6 +155,16 @@ def output_path(number: str) -> str:
     return next((line[7:] for line in lines if line.startswith("StdOut=/")), "")
 
 
+def slurm_version() -> dict[str, str]:
+    """Return the Slurm that this machine has, as a fact; none where it has none."""
+    paths = (os.path.join(each, "scontrol") for each in os.get_exec_path())
+    if not any(os.access(each, os.X_OK) for each in paths):
+        return {}
+    said = " ".join(_told(["scontrol", "--version"]))
+    found = re.search(r"slurm[^ ]* (\d+\.\d+)", said)
+    return {"slurm": found[1]} if found else {}
+
+
 def _told(argv: Sequence[str]) -> list[str]:
     """Return the lines that a command prints; none where it cannot tell."""
     try:

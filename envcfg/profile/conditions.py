@@ -11,6 +11,7 @@ from fnmatch import fnmatchcase
 from typing import NamedTuple
 
 from envcfg import runtimes
+from envcfg.characters import whole_number
 from envcfg.launchers import LAUNCHERS
 
 
@@ -60,6 +61,7 @@ FACTS: Mapping[str, Asked] = {
         "Globs on the kind of runtime: pyxis, ce|apptainer; apptainer is singularity, too.",
         "NAME",
     ),
+    "slurm": Asked("version", "Slurm of the system, where lint asks.", "24.05"),
     "torch": Asked("version", "PyTorch of the image.", "2.6.0"),
 }
 VERSIONS = frozenset(name for name, each in FACTS.items() if each.kind == "version")
@@ -73,7 +75,6 @@ _NAMES: Mapping[str, Callable[[], Collection[str]]] = {
 
 _VERSION = Asked("version", "")  # how what is no fact is read
 _COMPARISONS = ("<=", ">=", "==", "!=", "<", ">")  # the longer ones first
-_MOST_DIGITS = 9
 
 
 class Truth(enum.Enum):
@@ -168,9 +169,10 @@ def parse_comparisons(fact: str, text: str) -> list[Test]:
 def fact_problem(fact: str, value: str) -> str | None:
     """Return what is wrong with *value* for this fact, as a sentence, or None."""
     kind = FACTS.get(fact, _VERSION).kind
-    if kind == "version" and not all(map(_is_number, value.split("."))):
+    numbers = map(whole_number, value.split("."))
+    if kind == "version" and any(number is None for number in numbers):
         return f"{value!r} is no version: expected numbers and dots, as in 6.2.4"
-    if kind == "integer" and not _is_number(value):
+    if kind == "integer" and whole_number(value) is None:
         return f"{value!r} is no whole number"
     return None
 
@@ -230,10 +232,6 @@ def _fits(value: str, glob: str) -> bool:
     """Tell whether *glob* is *value*, or fits it; only the latter needs to be compiled."""
     is_pattern = any(sign in glob for sign in "*?[")
     return fnmatchcase(value, glob) if is_pattern else value == glob
-
-
-def _is_number(text: str) -> bool:
-    return text.isascii() and text.isdigit() and len(text) <= _MOST_DIGITS
 
 
 def _numbers(version: str) -> tuple[int, ...]:

@@ -140,16 +140,18 @@ def _ask_devices(known: Known, machine: Machine) -> Answer:
 
 
 def _not_named(detect: Detect, machine: Machine) -> str:
-    said = []
-    if machine.cluster is not None and detect.clusters:
-        said.append(f"the cluster is {machine.cluster}, not {_either(detect.clusters)}")
-    elif machine.cluster is not None and detect.hosts:
-        said.append(f"the cluster is {machine.cluster}, and only hosts are known")
-    elif detect.hosts:
-        said.append(f"the host is {machine.host}, not {_either(detect.hosts)}")
-    elif detect.clusters:
-        said.append(f"no cluster is named, as {_either(detect.clusters)} would be")
-    return "; ".join(said) or "it says nothing"
+    cluster, clusters = machine.cluster, " or ".join(detect.clusters)
+    if cluster is not None and clusters:
+        return f"the cluster is {cluster}, not {clusters}"
+    if cluster is not None and detect.hosts:
+        return f"the cluster is {cluster}, and only hosts are known"
+    if detect.hosts:
+        return f"the host is {machine.host}, not {' or '.join(detect.hosts)}"
+    return (
+        f"no cluster is named, as {clusters} would be"
+        if clusters
+        else "it says nothing"
+    )
 
 
 def known_profiles(catalog: Catalog) -> tuple[list[Known], list[str]]:
@@ -227,7 +229,3 @@ def _fits(text: str, globs: Sequence[str]) -> bool:
         text.startswith(_SIGN.split(glob, maxsplit=1)[0]) and fnmatchcase(text, glob)
         for glob in globs
     )
-
-
-def _either(words: Sequence[str]) -> str:
-    return " or ".join(words)

@@ -106,25 +106,29 @@ def refusal(found: Examined, shown: str, records: str) -> Finding | None:
     doubt, place, name = found.doubt, Place(shown, 1), shlex.quote(shown)
     if doubt is None:
         return None
+    if not doubt.is_final and is_recorded(records, found.real, found.data):
+        return None
+    nobody_else = f"chmod {'o' if doubt.is_final else 'g'}-w "
+    nobody_else += shlex.join(each.path for each in doubt.entries)
     if doubt.is_final:
         said = f"never trusted: {_reason(doubt, found.real)}"
-        look = f"look at it (envcfg profiles show {name}), then "
-        return _untrusted(place, said, look + _closing(doubt))
-    if is_recorded(records, found.real, found.data):
-        return None
-    said = f"not trusted: {_reason(doubt, found.real)}"
-    hint = f"before the job, look at it and let it count: envcfg profiles trust {name}"
-    if problem := folder_problem(records):
-        said += f"; no word of yours counts: {problem}"
-    elif found.real in recorded_paths(records).values():
-        said += "; it is not what you trusted: that has changed"
-    if doubt.who == "group" and _are_users(doubt.entries):
-        hint += f"; or let nobody else write it: {_chmod(doubt)}"
-    return _untrusted(place, said, hint)
-
-
-def _untrusted(place: Place, said: str, fix: str) -> Finding:
-    return Finding("profile-not-trusted", "error", "", said, fix, place=place)
+        hint = f"look at it (envcfg profiles show {name}), then "
+        if not _are_users(doubt.entries):
+            owner = _user(doubt.entries[-1].uid)
+            hint += f"take a copy of your own, or let {owner} do: "
+        hint += nobody_else
+    else:
+        said = f"not trusted: {_reason(doubt, found.real)}"
+        hint = (
+            f"before the job, look at it and let it count: envcfg profiles trust {name}"
+        )
+        if problem := folder_problem(records):
+            said += f"; no word of yours counts: {problem}"
+        elif found.real in recorded_paths(records).values():
+            said += "; it is not what you trusted: that has changed"
+        if doubt.who == "group" and _are_users(doubt.entries):
+            hint += f"; or let nobody else write it: {nobody_else}"
+    return Finding("profile-not-trusted", "error", "", said, hint, place=place)
 
 
 def _reason(doubt: Doubt, file: str) -> str:
@@ -135,19 +139,6 @@ def _reason(doubt: Doubt, file: str) -> str:
     if doubt.who == "group":
         return f"group {_group(nearest.gid)} may write {what}"
     return f"{what} belongs to {_user(nearest.uid)}, not to you"
-
-
-def _closing(doubt: Doubt) -> str:
-    """Return how to keep everybody from writing."""
-    if _are_users(doubt.entries):
-        return _chmod(doubt)
-    owner = _user(doubt.entries[-1].uid)
-    return f"take a copy of your own, or let {owner} do: {_chmod(doubt)}"
-
-
-def _chmod(doubt: Doubt) -> str:
-    whose = {"everybody": "o", "group": "g"}[doubt.who]
-    return f"chmod {whose}-w {shlex.join(each.path for each in doubt.entries)}"
 
 
 def _are_users(entries: Sequence[Entry]) -> bool:

@@ -50,9 +50,8 @@ def record(records: str, real: str, data: bytes) -> None:
     from envcfg.atomic_write import put_private
 
     os.makedirs(records, mode=0o700, exist_ok=True)
-    text = os.fsencode(real) + b"\n"
     path = os.path.join(records, record_name(real, data))
-    put_private(path, text)
+    put_private(path, os.fsencode(real) + b"\n")
 
 
 def recorded_paths(records: str) -> dict[str, str]:

@@ -10,7 +10,7 @@ from envcfg.lint.rule import Rule as LintRule
 from envcfg.lint.rule import unfilled
 from envcfg.log.rulebook import Rule
 from envcfg.profile.conditions import condition_text
-from envcfg.profile.look.uses import Use, Uses
+from envcfg.profile.look.survey import Use, Uses
 from envcfg.report.profile.view import reason_lines
 from envcfg.report.styled import Line, wrapped
 

@@ -129,7 +129,7 @@ def _lines(plan: Plan) -> Iterator[str]:
     for setting in plan.settings:
         yield ""
         for branch in setting.branches:
-            yield f"{_assignment(setting, branch)}{_tests(branch.tests)}"
+            yield _assignment(setting, branch)
             yield from (f"    {line}" for line in _reason_lines(branch.reason))
 
 
@@ -148,7 +148,7 @@ def print_table(plan: Plan) -> None:
     for setting in plan.settings:
         for branch in setting.branches:
             table.add_row(
-                Text(one_line(f"{_assignment(setting, branch)}{_tests(branch.tests)}")),
+                Text(one_line(_assignment(setting, branch))),
                 setting.scope,
                 Text("\n".join(map(one_line, _reason_lines(branch.reason)))),
             )
@@ -156,9 +156,9 @@ def print_table(plan: Plan) -> None:
 
 
 def _assignment(setting: Planned, branch: Branch) -> str:
-    if branch.value is None:
-        return f"unset {setting.name}"
-    return f"{setting.name}={format_word(branch.value)}"
+    name, value = setting.name, branch.value
+    said = f"unset {name}" if value is None else f"{name}={format_word(value)}"
+    return said + _tests(branch.tests)
 
 
 def _optional(each: PlannedArgument | PlannedMount) -> str:
@@ -167,9 +167,7 @@ def _optional(each: PlannedArgument | PlannedMount) -> str:
 
 
 def _tests(tests: Condition) -> str:
-    if not tests:
-        return ""
-    return "  if " + ", ".join(_test_texts(tests))
+    return f"  if {', '.join(_test_texts(tests))}" if tests else ""
 
 
 def _reason_lines(reason: Reason) -> list[str]:

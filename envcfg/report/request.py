@@ -43,7 +43,24 @@ def request_json(
                 for each in request.repeats
             ],
         },
-        "cost": None if cost is None else _cost(cost),
+        "cost": cost
+        and {
+            "unit": cost.unit,
+            "per_hour": decimal_text(cost.per_hour),
+            "total": None if cost.total is None else decimal_text(cost.total),
+            "decides": cost.decides and cost.decides.what,
+            "parts": [
+                {
+                    "what": part.what,
+                    "amount": decimal_text(part.amount),
+                    "per_hour": decimal_text(part.per_hour),
+                    "shares": None
+                    if part.shares is None
+                    else decimal_text(part.shares),
+                }
+                for part in cost.parts
+            ],
+        },
         "findings": findings,
         "script": script,
     }
@@ -62,21 +79,3 @@ def conversion_json(made: Conversion, path: str) -> str:
             "script": made.script,
         }
     )
-
-
-def _cost(cost: Cost) -> dict[str, object]:
-    return {
-        "unit": cost.unit,
-        "per_hour": decimal_text(cost.per_hour),
-        "total": None if cost.total is None else decimal_text(cost.total),
-        "decides": cost.decides and cost.decides.what,
-        "parts": [
-            {
-                "what": part.what,
-                "amount": decimal_text(part.amount),
-                "per_hour": decimal_text(part.per_hour),
-                "shares": None if part.shares is None else decimal_text(part.shares),
-            }
-            for part in cost.parts
-        ],
-    }

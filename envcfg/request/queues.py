@@ -17,7 +17,7 @@ from envcfg.request.limits import (
     serves,
     takers,
 )
-from envcfg.request.shape import Asked, Shape, refused
+from envcfg.request.shape import refused
 
 _NEAR = 0.85  # of a name that is another one with a slip
 
@@ -73,18 +73,16 @@ def _unknown(
 
 
 def beyond_limits(
-    profile: Profile,
-    asked: Asked,
-    shape: Shape,
-    partition: Partition | None,
-    qos: Qos | None,
-) -> Iterator[Finding]:
-    """Yield the limits of partition and QOS that a job does not keep, with who takes it."""
-    wanted = Wanted(shape.nodes, shape.nodes * shape.gpus, asked.seconds)
+    profile: Profile, wanted: Wanted, partition: Partition | None, qos: Qos | None
+) -> Iterator[tuple[str, Finding]]:
+    """Yield the limits of partition and QOS that a job does not keep, with who takes it.
+
+    The first of each is what it asks too much of: ``nodes``, ``gpus`` or ``time``.
+    """
     for each in exceeded(wanted, partition, qos):
         said = f"({each.queue.reason.source}, {each.queue.reason.date})"
         if each.what == "time":
-            size = f" {shape.nodes} nodes" if each.queue.sizes else ""
+            size = f" {wanted.nodes} nodes" if each.queue.sizes and wanted.nodes else ""
             message = f"--time {each.asked} is more than {each.queue} gives{size}: "
             message += f"{each.limit} {said}"
         elif each.is_least:
@@ -94,9 +92,8 @@ def beyond_limits(
             message = f"{each.asked}, but {each.queue} gives a job {each.limit} at "
             message += f"most {said}"
         amount = "more" if each.is_least else "less"
-        yield refused(
-            message, f"ask for {amount}, {_instead(profile, wanted, partition, qos)}"
-        )
+        fix = f"ask for {amount}, {_instead(profile, wanted, partition, qos)}"
+        yield each.what, refused(message, fix)
 
 
 def _instead(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from envcfg import runtimes
@@ -12,7 +12,9 @@ from envcfg.launch.plan import Plan
 from envcfg.launchers import LAUNCHERS
 from envcfg.profile.model import Profile
 from envcfg.profile.scheduler import Partition
+from envcfg.request.limits import Wanted
 from envcfg.request.lines import Repeat, repeats, request_lines
+from envcfg.request.options import check_options, option_table, read_options
 from envcfg.request.queues import beyond_limits, chosen_queues
 from envcfg.request.rules import (
     Line,
@@ -67,7 +69,8 @@ def make_request(profile: Profile, plan: Plan, asked: Asked) -> Request:
     findings += more
     shape, beyond = shape_of(profile, plan, asked)
     refusals += beyond
-    refusals += beyond_limits(profile, asked, shape, partition, qos)
+    wants = Wanted(shape.nodes, shape.nodes * shape.gpus, asked.seconds)
+    refusals += [each for _, each in beyond_limits(profile, wants, partition, qos)]
     refusals += _lacking(SCHEDULERS[scheduler.scheduler], asked)
     refusals += _late(asked)
     refusals += _masks(profile, plan, asked, shape)
@@ -90,6 +93,7 @@ def make_request(profile: Profile, plan: Plan, asked: Asked) -> Request:
         )
     refusals += check_lines(profile, lines, asked)
     findings += check_extra(profile, asked, refusals)
+    findings += _admitted(scheduler.scheduler, lines, refusals)
     if refusals:
         raise RequestError(refusals)
     return Request(
@@ -103,6 +107,28 @@ def make_request(profile: Profile, plan: Plan, asked: Asked) -> Request:
         repeats=tuple(repeats(profile, shape, lines)),
         findings=tuple(findings),
     )
+
+
+def _admitted(
+    scheduler: str, lines: Sequence[Line], refusals: list[Finding]
+) -> Iterator[Finding]:
+    """Judge the lines as the scheduler's own parser does, where they have its names.
+
+    What it refuses is added to *refusals*; what it may refuse is yielded.
+    """
+    if SCHEDULERS[scheduler].rule_names:
+        return  # it spells the lines in another way
+    table = option_table(scheduler)
+    words = [
+        (line.option if line.value is None else f"{line.option}={line.value}", number)
+        for number, line in enumerate(lines)
+    ]
+    given, problems = read_options(table, words)
+    for each in [*problems, *check_options(table, given)]:
+        if each.severity == "error":
+            refusals.append(refused(each.message, each.fix))
+        else:
+            yield Finding("option-unknown", "warning", "", each.message, each.fix)
 
 
 def _entering(asked: Asked) -> Iterator[Finding]:

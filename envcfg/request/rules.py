@@ -146,6 +146,19 @@ def check_lines(
 ) -> Iterator[Finding]:
     """Yield what the rules have against *lines*: what is missing, wrong or forbidden."""
     values = {option_in(profile, line.option): line.value for line in lines}
+    for _, finding in check_rules(profile, values):
+        yield finding
+    yield from _check_asked(profile, asked)
+
+
+def check_rules(
+    profile: Profile, values: Mapping[str, str | None]
+) -> Iterator[tuple[str, Finding]]:
+    """Yield what the rules have against options with their *values*, by option.
+
+    Args:
+        values: by the names that the rules have.
+    """
     ours = {option_in(profile, flag): flag for flag in _FLAGS}
     for option, rule in profile.rules.items():
         if rule is None:
@@ -155,21 +168,19 @@ def check_lines(
         if rule.rule == "must" and option not in values:
             flag = ours.get(option)
             hint = _how_to_give(profile, option, flag, rule)
-            yield refused(f"{flag or option} is missing: {why}", hint)
+            yield option, refused(f"{flag or option} is missing: {why}", hint)
         elif rule.rule == "must" and rule.value and not _is_value(rule):
             if not fnmatchcase(value or "", rule.value):
                 message = f"{option} {value} is not like {rule.value}: {why}"
-                yield refused(message, f"give one that fits {rule.value}")
+                yield option, refused(message, f"give one that fits {rule.value}")
         elif (
             rule.rule == "must not"
             and value is not None
             and rule.value is not None
             and fnmatchcase(value, rule.value)
         ):
-            yield refused(
-                f"{option} must not be {value}: {why}", "choose another value"
-            )
-    yield from _check_asked(profile, asked)
+            message = f"{option} must not be {value}: {why}"
+            yield option, refused(message, "choose another value")
 
 
 def _how_to_give(

@@ -166,15 +166,23 @@ def _unasked(profile: Profile, gpus: int) -> Iterator[Finding]:
         )
 
 
+def gpus_beyond(node: Node, gpus: int) -> Finding | None:
+    """Return that a node does not have so many GPUs, if it does not."""
+    if gpus <= node.gpus:
+        return None
+    return refused(
+        f"{gpus} GPUs on a node, but a node has {node.gpus} "
+        f"({node.reason.source}, {node.reason.date})",
+        f"take more nodes: --gpus-per-node is {node.gpus} at most",
+    )
+
+
 def _beyond_node(node: Node | None, asked: Asked, gpus: int) -> Iterator[Finding]:
     if node is None:
         return
     said = f"({node.reason.source}, {node.reason.date})"
-    if gpus > node.gpus:
-        yield refused(
-            f"{gpus} GPUs on a node, but a node has {node.gpus} {said}",
-            f"take more nodes: --gpus-per-node is {node.gpus} at most",
-        )
+    if beyond := gpus_beyond(node, gpus):
+        yield beyond
         return
     cores = (node.cores_per_gpu or 0) * node.gpus
     if cores and (asked.cpus_per_gpu or 0) * gpus > cores:

@@ -9,7 +9,7 @@ from envcfg.knowledge.variables import Variable
 from envcfg.log.rulebook import Rule
 from envcfg.profile.catalog import Catalog
 from envcfg.profile.conditions import condition_text
-from envcfg.profile.look.uses import Use, uses_of
+from envcfg.profile.look.survey import Use, uses_of
 from envcfg.profile.model import Profile
 from scripts.pages.markdown import code, linked, table, text
 

@@ -16,7 +16,7 @@ from envcfg.cli import build_parser, split_command
 from envcfg.commands import NAMES, job, wrap
 from envcfg.commands.options import read_step
 from envcfg.core.option import Option, Table, write_options
-from envcfg.core.step import wrap_words
+from envcfg.core.step import Step, wrap_words
 from envcfg.core.step_options import STEP, StepOptions
 from envcfg.core.values import write_removal, write_setting
 from envcfg.errors import UsageError
@@ -164,6 +164,11 @@ class Reader:
 read = Reader()
 
 
+def step_of(options: argparse.Namespace) -> Step:
+    options.command = ["true"]
+    return read_step(options, "")
+
+
 def values(table: Table, options: argparse.Namespace) -> dict[str, Any]:
     return {each.name: getattr(options, each.name) for each in options_of(table)}
 
@@ -284,7 +289,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.mark.usefixtures("folder")
 def test_what_a_job_need_not_know_is_not_said_again() -> None:
     words = [*BARE, "--profile=lumi-g", "--set=A=1", "--unset=B", "--set=A=2"]
-    step = read_step(read("wrap", words), ["true"], "")
+    step = step_of(read("wrap", words))
     assert wrap_words(step) == [
         *("envcfg", "wrap", "--profile", "lumi-g", "--container", "none"),
         *("--set=A=2", "--unset=B"),
@@ -294,7 +299,7 @@ def test_what_a_job_need_not_know_is_not_said_again() -> None:
 def test_paths_are_those_of_the_folder_where_they_were_given(folder: Path) -> None:
     (folder / "mine.yaml").write_text("name: mine\nextends: lumi-g\n")
     words = ["--profile=./mine.yaml", "--container=x.sif", "--ranks=2"]
-    step = read_step(read("wrap", words), ["true"], "")
+    step = step_of(read("wrap", words))
     step = step._replace(options=step.options._replace(ranks=4))
     assert wrap_words(step)[2:] == [
         *("--profile", f"{folder}/mine.yaml"),
@@ -327,10 +332,10 @@ def test_a_step_is_made_again_from_its_words(data: st.DataObject, folder: Path) 
     }
     words = [*data.draw(lines(kept)), *image, *profiled, *facts, "--profile=lumi-g"]
     try:
-        step = read_step(read("wrap", words), ["true"], "")
+        step = step_of(read("wrap", words))
     except UsageError:
         reject()
     command, *written = wrap_words(step)[1:]
-    again = read_step(read(command, written), ["true"], "")
+    again = step_of(read(command, written))
     assert again.options == step.options
     assert wrap_words(again)[2:] == written

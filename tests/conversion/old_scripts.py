@@ -36,6 +36,8 @@ FAULTS = {
     "inner variables": "export SINGULARITYENV_FOO=1 SINGULARITYENV_BAR='a b'\n{step}",
     "background": "{step} &\nwait",
     "background and trap": "trap 'echo ended' EXIT\n{step} &\nwait $!",
+    "exec with what is not set": "set -u\ntrap 'echo end' EXIT\nexec {step} $NOT_SET",
+    "exec with the last status": "false\nexec {step} $? $BASH_SUBSHELL",
     "trap that starts a step": "export NOTE_CODE=3\nf() { {step} || echo lost $?; }\ntrap f EXIT",
     "trap behind a failure": "f() { {step}; echo kept $?; }\ntrap f EXIT\nexit 3",
     "wait, then more": "{step} & wait; echo finished",

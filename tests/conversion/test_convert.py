@@ -35,10 +35,7 @@ def convert(script: str | bytes, *options: str, name: str = "old.sh") -> Wrapped
 MOVED = [
     (PLAIN, "with_envcfg " + PLAIN),
     ("  A=1 srun x y | tee log &\n", "  A=1 with_envcfg srun x y | tee log &\n"),
-    (
-        "exec srun x y >log\n",
-        '{ trap - EXIT ERR; with_envcfg srun x y; exit "$?"; } >log\n',
-    ),
+    ("exec srun x $? >log\n", "exec_with_envcfg srun x $? >log\n"),
     ("time srun x y\n", "time with_envcfg srun x y\n"),
     ("command srun x y\n", "with_envcfg srun x y\n"),
     ("! srun x y || echo no\n", "! with_envcfg srun x y || echo no\n"),
@@ -91,7 +88,6 @@ REFUSED = [
     ("srun --no-such x y\n", "--no-such: this option is not known"),
     ("singularity run x.sif --lr 1\n", "the image's runscript"),
     ("srun shifter python t.py\n", "has no image"),
-    ("exec srun x $?\n", "exec is told"),
     ("set -o posix\nsrun x y\n", "cannot be moved under set -o posix"),
     ("set -eT\nsrun x y\n", "cannot be moved under set -eT"),
     ("srun python - <<'E'\n1\nE \nsrun x\n", "no line that ends it"),

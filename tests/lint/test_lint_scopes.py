@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from following import HEAD, expansions_of, model_of
 
-from envcfg.lint.directive import read_directives
+from envcfg.lint.directive import Read
 from envcfg.lint.source import Sources, kind_of
 from envcfg.lint.text import Flat, plain
 
@@ -120,7 +120,7 @@ def test_directives_are_those_that_sbatch_reads() -> None:
         "# SBATCH -p b\n#SBATCH --tasks-per-node 3\n#SBATCH --exclusive\n\np\n#SBATCH -t 5\n"
         "if x; then\n#SBATCH -p c\nfi\n"
     )
-    found = list(read_directives(Flat(plain(text, 0))))
+    found = Read(Flat(plain(text, 0)), "slurm").directives
     assert [(d.name, d.value, d.late) for d in found] == [
         ("nodes", "2", False),
         ("ntasks-per-node", "4", False),

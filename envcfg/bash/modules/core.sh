@@ -141,8 +141,8 @@ envcfg_run() { # [OPTIONS] COMMAND...: run one step; its exit code is the progra
   envcfg_wait "${ENVCFG_PIDS[@]}" || envcfg_code=$?
   for envcfg_signal in "${ENVCFG_HEARD[@]}"; do builtin trap - "$envcfg_signal"; done
   envcfg_close "$ENVCFG_PIPE" "$ENVCFG_TIE" "$ENVCFG_LIFE"
-  if envcfg_is_script; then builtin return "$envcfg_code"; fi
-  for envcfg_signal in HUP TERM INT; do # what would have ended the job's shell does so now
+  if [[ " ${FUNCNAME[*]} " == *' exec_with_envcfg '* ]] || envcfg_is_script; then builtin return "$envcfg_code"; fi
+  for envcfg_signal in HUP TERM INT ${ENVCFG_AS_SAID:+USR1 USR2}; do # what would have ended the job's shell does so now
     if [[ $BASHPID == "$$" && " $ENVCFG_CAUGHT" == *" $envcfg_signal "* ]]; then
       if [[ $envcfg_signal != INT || $envcfg_code == 130 ]]; then builtin kill -s "$envcfg_signal" "$$"; fi
     fi

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
 
 from envcfg.commands import Command, load
 from envcfg.commands.printing import say
@@ -14,17 +13,6 @@ from envcfg.parser import Parser
 
 # In the order of the help. An action's module has its name.
 ACTIONS = ("list", "show", "validate", "diff", "new", "detect", "trust")
-_EPILOG = """\
-examples:
-  envcfg profiles list
-  envcfg profiles show lumi-g --fact rocm=6.2.4
-  envcfg profiles diff builtin:lumi-g lumi-g    # what my own layers change
-  envcfg profiles validate .envcfg/profiles/*.yaml
-  envcfg profiles diff lumi-g frontier
-  envcfg profiles new my-cluster --extends infiniband-cuda
-  envcfg profiles detect
-  envcfg profiles trust .envcfg/profiles/
-"""
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -36,16 +24,14 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         load(f"profiles.{name}").add_to(actions, name)
 
 
-def run(
-    options: argparse.Namespace, more: Sequence[str] | None, _: Sequence[str]
-) -> int:
+def run(options: argparse.Namespace) -> int:
     """Run the action."""
     if options.action is None:
         msg = "no action given"
         raise UsageError(msg, hint=f"envcfg profiles {'|'.join(ACTIONS)}")
-    if more:
+    if options.command:
         msg = f"envcfg profiles {options.action} runs no command"
-        raise UsageError(msg, hint=f"leave out -- {more[0]}")
+        raise UsageError(msg, hint=f"leave out -- {options.command[0]}")
     # What new writes counts; the others only look.
     catalog = open_catalog(enforce=options.action == "new")
     code = load(f"profiles.{options.action}").run(options, catalog)
@@ -57,7 +43,17 @@ def run(
 COMMAND = Command(
     help="list, show, check, compare and start profiles",
     usage="envcfg profiles ACTION [options]",
-    epilog=_EPILOG,
+    epilog="""\
+examples:
+  envcfg profiles list
+  envcfg profiles show lumi-g --fact rocm=6.2.4
+  envcfg profiles diff builtin:lumi-g lumi-g    # what my own layers change
+  envcfg profiles validate .envcfg/profiles/*.yaml
+  envcfg profiles diff lumi-g frontier
+  envcfg profiles new my-cluster --extends infiniband-cuda
+  envcfg profiles detect
+  envcfg profiles trust .envcfg/profiles/
+""",
     add_options=add_options,
     run=run,
 )

@@ -16,18 +16,6 @@ from envcfg.profile.catalog import Catalog
 if TYPE_CHECKING:
     from envcfg.core.profiles import Detected
 
-_EPILOG = """\
-examples:
-  envcfg profiles detect
-  envcfg wrap --profile "$(envcfg profiles detect --json | jq -r .profile)" ...
-
-The cluster's name decides ($SLURM_CLUSTER_NAME); where there is none, the host's; where
-neither is known, the network interfaces and devices that are here. A login node may lack
-those of the nodes. $ENVCFG_PROFILE and --profile go before all of this.
-
-exit codes: 0 found, 3 none, 2 more than one
-"""
-
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
@@ -75,7 +63,17 @@ def _put(detected: Detected, *, as_json: bool) -> None:
 COMMAND = Command(
     help="which profile fits this machine, and why",
     usage="envcfg profiles detect [--json]",
-    epilog=_EPILOG,
+    epilog="""\
+examples:
+  envcfg profiles detect
+  envcfg wrap --profile "$(envcfg profiles detect --json | jq -r .profile)" ...
+
+The cluster's name decides ($SLURM_CLUSTER_NAME); where there is none, the host's; where
+neither is known, the network interfaces and devices that are here. A login node may lack
+those of the nodes. $ENVCFG_PROFILE and --profile go before all of this.
+
+exit codes: 0 found, 3 none, 2 more than one
+""",
     add_options=add_options,
     run=run,
     next={

@@ -10,16 +10,6 @@ from envcfg.errors import ProfileError
 from envcfg.profile.catalog import Catalog
 from envcfg.profile.look.survey import survey
 
-_EPILOG = """\
-examples:
-  envcfg profiles list
-  envcfg profiles list --json | jq -r '.profiles[] | select(.family | not) | .name'
-
-(family) marks what is no system, but what systems have in common.
-
-exit codes: 0 ok, 1 if a file is broken: what is wrong with it is said on stderr
-"""
-
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
@@ -49,7 +39,15 @@ def run(options: argparse.Namespace, catalog: Catalog) -> int:
 COMMAND = Command(
     help="all profiles, with their state and where they come from",
     usage="envcfg profiles list [--json]",
-    epilog=_EPILOG,
+    epilog="""\
+examples:
+  envcfg profiles list
+  envcfg profiles list --json | jq -r '.profiles[] | select(.family | not) | .name'
+
+(family) marks what is no system, but what systems have in common.
+
+exit codes: 0 ok, 1 if a file is broken: what is wrong with it is said on stderr
+""",
     add_options=add_options,
     run=run,
     next={"": Next("envcfg profiles show NAME has every value of one, and why")},

@@ -13,23 +13,6 @@ from envcfg.errors import OutputError, UsageError
 from envcfg.profile.catalog import Catalog
 from envcfg.profile.words import PROFILE_NAME
 
-_DESCRIPTION = """\
-Write a commented starter for a system of your own, with what this machine
-says of partitions, nodes, billing, network and runtimes. It is valid as it is."""
-_EPILOG = """\
-examples:
-  envcfg profiles new my-cluster               # best on a node with GPUs, in a job
-  envcfg profiles new my-cluster --extends infiniband-cuda
-  envcfg profiles new my-cluster --extends slingshot-rocm --output - | less
-
-Asked are scontrol, sinfo, /sys, /dev, PATH and MODULEPATH; each entry says where it was
-read, and comments what to check. What is not there is left as an example.
-
-It goes into .envcfg/profiles/ of the project, where there is one, else into the user's
-folder (~/.config/envcfg/profiles/). A file that is there is kept, unless --force is given.
-To change some values of a profile that is there, write a file of its name with these alone.
-"""
-
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
@@ -105,9 +88,23 @@ def run(options: argparse.Namespace, catalog: Catalog) -> int:
 COMMAND = Command(
     help="a commented starter for a system of your own, by what this machine says",
     usage="envcfg profiles new NAME [--extends FAMILY] [--blank] [--output FILE]",
-    epilog=_EPILOG,
+    epilog="""\
+examples:
+  envcfg profiles new my-cluster               # best on a node with GPUs, in a job
+  envcfg profiles new my-cluster --extends infiniband-cuda
+  envcfg profiles new my-cluster --extends slingshot-rocm --output - | less
+
+Asked are scontrol, sinfo, /sys, /dev, PATH and MODULEPATH; each entry says where it was
+read, and comments what to check. What is not there is left as an example.
+
+It goes into .envcfg/profiles/ of the project, where there is one, else into the user's
+folder (~/.config/envcfg/profiles/). A file that is there is kept, unless --force is given.
+To change some values of a profile that is there, write a file of its name with these alone.
+""",
     add_options=add_options,
     run=run,
     next={"": Next("envcfg profiles validate FILE, after each change")},
-    description=_DESCRIPTION,
+    description="""\
+Write a commented starter for a system of your own, with what this machine
+says of partitions, nodes, billing, network and runtimes. It is valid as it is.""",
 )

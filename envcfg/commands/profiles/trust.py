@@ -18,26 +18,6 @@ if TYPE_CHECKING:
     from envcfg.profile.guard import Examined
     from envcfg.profile.look.view import View
 
-_DESCRIPTION = """\
-Show all that a profile says, and let it count although others may write it, as it is now:
-should its content change, or its place, it counts no more."""
-_EPILOG = """\
-examples:
-  envcfg profiles trust .envcfg/profiles/lumi-g.yaml
-  envcfg profiles trust /project/project_465000001/.envcfg/profiles/
-  envcfg profiles trust --revoke .envcfg/profiles/
-
-A profile decides what a job runs, so one counts by itself only where the file, and every
-folder above it, is yours or root's, and nobody else may write there; the centre's own
-(/etc/envcfg) and those that come with envcfg always do. What everybody may write never
-counts. To look without a word: envcfg profiles show FILE.
-
-Do it before the job: inside it, wrap refuses what is not trusted, and nobody can answer.
-Your words are kept in ~/.local/state/envcfg/trusted ($XDG_STATE_HOME), on content and path.
-
-exit codes: 0 all of them count, 2 one is broken, or never counts, 4 cannot read or write
-"""
-
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
@@ -182,9 +162,26 @@ def _revoke(given: str, records: str) -> Iterator[str]:
 COMMAND = Command(
     help="let a profile count that others may write, as it is now",
     usage="envcfg profiles trust FILE|FOLDER... [--revoke]",
-    epilog=_EPILOG,
+    epilog="""\
+examples:
+  envcfg profiles trust .envcfg/profiles/lumi-g.yaml
+  envcfg profiles trust /project/project_465000001/.envcfg/profiles/
+  envcfg profiles trust --revoke .envcfg/profiles/
+
+A profile decides what a job runs, so one counts by itself only where the file, and every
+folder above it, is yours or root's, and nobody else may write there; the centre's own
+(/etc/envcfg) and those that come with envcfg always do. What everybody may write never
+counts. To look without a word: envcfg profiles show FILE.
+
+Do it before the job: inside it, wrap refuses what is not trusted, and nobody can answer.
+Your words are kept in ~/.local/state/envcfg/trusted ($XDG_STATE_HOME), on content and path.
+
+exit codes: 0 all of them count, 2 one is broken, or never counts, 4 cannot read or write
+""",
     add_options=add_options,
     run=run,
     next={"": Next("envcfg profiles list says which ones count now")},
-    description=_DESCRIPTION,
+    description="""\
+Show all that a profile says, and let it count although others may write it, as it is now:
+should its content change, or its place, it counts no more.""",
 )

@@ -242,7 +242,9 @@ def live_data(job: Job) -> Iterator[Fault]:
         flags = "".join(w.shown for w in command.arguments if w.shown.startswith("-"))
         by_one = any(_BY_RANK.search(each) for each in command.context.conditions)
         in_task = command.scope in ("task", "container")
-        if "r" not in flags.lower() or not (by_one or in_task):
+        if "r" not in flags.lower() or command.scope == "batch":
+            continue
+        if not (by_one or in_task):
             continue
         for word in command.arguments:
             if _EVERYTHING.search(word.shown) and not _names_job(word.text):
@@ -267,6 +269,8 @@ def sleep_as_barrier(job: Job) -> Iterator[Fault]:
             same = [c for c in before[-8:] if c.unit == command.unit]
             near = [command, *same[-3:]]
             by_one = any(_BY_RANK.search(c) for n in near for c in n.context.conditions)
-            if by_one or any(is_server(c, job) for c in same):
+            behind = job.model.commands[command.number + 1 :]
+            waited = any(c.name not in known_words("EC315", "idle") for c in behind)
+            if waited and (by_one or any(is_server(c, job) for c in same)):
                 yield Fault(command.at, {"seconds": seconds})
         before.append(command)

@@ -9,9 +9,10 @@ from envcfg.findings import Severity
 from envcfg.lint.facts import Shape, is_helper, step_shape, steps
 from envcfg.lint.flow import agent_of, is_agent, options, program_name, text_of
 from envcfg.lint.model import Command
-from envcfg.lint.rule import Edit, Fault, Job, detects
+from envcfg.lint.rule import Edit, Fault, Job, detects, known_values
 from envcfg.lint.system import owns_nodes
 from envcfg.lint.text import shown
+from envcfg.profile.conditions import parse_tests
 
 _OWN_MASKS = ("mask_cpu", "map_cpu", "none", "no", "mask_ldom", "map_ldom")
 _PER_NODE = ("nproc-per-node", "num-gpus", "num-accelerators")
@@ -25,7 +26,9 @@ def cores_not_repeated(job: Job) -> Iterator[Fault]:
     count = whole_number(asked[-1].value) if asked else None
     if model.scope != "batch" or not count or count < 2:
         return
-    if "SRUN_CPUS_PER_TASK" in model.set_names() or _has_masks(job):
+    affected = _is_affected(job.facts.get("slurm", ""))
+    is_set = "SRUN_CPUS_PER_TASK" in model.set_names() or _has_masks(job)
+    if affected is False or is_set:
         return
     steps_at: dict[int, list[Command]] = {}
     for step in steps(model):
@@ -41,7 +44,15 @@ def cores_not_repeated(job: Job) -> Iterator[Fault]:
     first = wrong[0]
     others = f" (and of {len(wrong) - 1} more)" if len(wrong) > 1 else ""
     edit = Edit(first.at + 4, first.at + 4, " --cpus-per-task=$SLURM_CPUS_PER_TASK")
-    yield Fault(first.at, {"count": count, "others": others}, edit=edit)
+    severity: Severity | None = None if affected else "note"
+    yield Fault(first.at, {"count": count, "others": others}, severity, edit=edit)
+
+
+def _is_affected(version: str) -> bool | None:
+    """Return whether srun of this Slurm takes no cores of the job; None: it may."""
+    tests = parse_tests("slurm", known_values("EC626", "slurm")["affected"])
+    held = [test.holds_for(version) for test in tests if version]
+    return False if False in held else (bool(held) and None not in held) or None
 
 
 def _has_masks(job: Job) -> bool:

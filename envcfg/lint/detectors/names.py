@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 
+from envcfg.errors import is_slip
 from envcfg.lint.flow import asks_whether_set, command_with
 from envcfg.lint.model import Expansion
 from envcfg.lint.rule import Fault, Job, detects, known_values, known_words
@@ -67,7 +68,7 @@ def _near_slurm(name: str) -> str | None:
     if name in known_words("EC106", "slurm") or find_variable(name) is not None:
         return None
     known = [each for each in load_variables() if each.startswith("SLURM_")]
-    near = [each for each in known if _is_slip(name, each)]
+    near = [each for each in known if is_slip(name, each)]
     return near[0] if len(near) == 1 else None
 
 
@@ -78,22 +79,5 @@ def _slip(name: str, alike: Mapping[str, list[str]]) -> str | None:
     if len(name) < _SHORTEST or name.startswith(("SLURM_", "_")) or not name.isupper():
         return None
     names = alike.get(_NO_DIGIT.sub("", name), ())
-    near = [each for each in names if _is_slip(name, each)]
+    near = [each for each in names if is_slip(name, each)]
     return near[0] if len(near) == 1 and find_variable(name) is None else None
-
-
-def _is_slip(one: str, other: str) -> bool:
-    """Return whether a letter is missing, wrong, or in the place of its neighbour."""
-    if abs(len(one) - len(other)) > 1 or one == other:
-        return False
-    begin = 0
-    while begin < min(len(one), len(other)) and one[begin] == other[begin]:
-        begin += 1
-    end = 0
-    while end < min(len(one), len(other)) - begin and one[-1 - end] == other[-1 - end]:
-        end += 1
-    left, right = one[begin : len(one) - end], other[begin : len(other) - end]
-    if any(sign.isdigit() for sign in left + right):
-        return False  # NODE1 and NODE2
-    swapped = len(left) == 2 and left == right[::-1]
-    return swapped or max(len(left), len(right)) == 1

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from envcfg.findings import Severity
+from envcfg.lint.facts import most_nodes
 from envcfg.lint.flow import inner_name, inner_names, is_agent, text_of, values_of
 from envcfg.lint.model import Assignment
 from envcfg.lint.rule import Fault, Job, detects, known_values
@@ -56,6 +57,7 @@ def interface_missing(job: Job) -> Iterator[Fault]:
         return
     # An image may set it, or what starts one, as CSCS' environments do.
     inside = any(c.scope == "container" for c in job.model.commands)
+    inside = inside or any(d.name == "environment" for d in job.model.directives)
     severity: Severity = "note" if job.model.opaque or inside else "warning"
     yield Fault(steps[-1].at, {"profile": profile.name}, severity)
 
@@ -63,7 +65,7 @@ def interface_missing(job: Job) -> Iterator[Fault]:
 @detects("EC523")
 def transport_off(job: Job) -> Iterator[Fault]:
     """A transport that somebody has switched off, and nobody said why."""
-    if (job.shape.nodes or 1) < 2:
+    if most_nodes(job.model, job.shape) < 2:
         return
     for name, off in known_values("EC523", "disabling").items():
         for each, value in values_of(job, name):

@@ -9,11 +9,13 @@ from collections.abc import Iterator
 from envcfg.findings import Severity
 from envcfg.lint.flow import inner_name, is_agent, text_of
 from envcfg.lint.model import Context
-from envcfg.lint.rule import Edit, Fault, Job, detects, known_values, known_words
+from envcfg.lint.rule import Fault, Job, detects, known_values, known_words
 from envcfg.lint.text import Hole, holes, literal
 
+_PBS_PATH = re.compile(
+    r"^#PBS[ \t]+-[eo][ \t]+(\S*\$\{?(?!PBS_)[A-Za-z_]\S*)", re.MULTILINE
+)
 _PATHS = frozenset({"dirname", "readlink", "realpath", "cd"})
-_THROUGH = frozenset("time env nice ionice stdbuf timeout command nohup".split())
 
 
 @detects("EC735")
@@ -38,17 +40,20 @@ def no_exec(job: Job) -> Iterator[Fault]:
     if hands_on and is_program:
         at = last.at if last.stands < 0 else last.stands
         words = {"name": last.name or "the program"}
-        yield Fault(at, words, edit=Edit(at, at, "exec "))
+        yield Fault(at, words)
 
 
 @detects("EC736")
 def script_location(job: Job) -> Iterator[Fault]:
     """The place of a script that sbatch has copied elsewhere."""
     model = job.model
-    if model.scope != "batch" or not model.directives:
+    if model.scope != "batch" or model.flat is None:
         return
     yield from _late(job)
     yield from _made_too_late(job)
+    yield from _set_too_late(job)
+    if model.scheduler not in known_words("EC736", "copies"):
+        return
     for each in model.expansions:
         cut = each.name in ("0", "BASH_SOURCE") and each.hole.op[:1] == "%"
         if cut and each.hole.scope == "batch" and not _is_elsewhere(each.at, job):
@@ -56,7 +61,7 @@ def script_location(job: Job) -> Iterator[Fault]:
     for hole in _looked_up(job):
         # Offsets of another file are of what is sourced, which stays where it is.
         own = any(d.line_at <= hole.at for d in model.directives)
-        if not own or _is_elsewhere(hole.at, job):
+        if (model.directives and not own) or _is_elsewhere(hole.at, job):
             continue
         if ":-" not in job.before(hole.at):
             yield Fault(hole.at, {"name": "$0" if hole.name == "0" else "BASH_SOURCE"})
@@ -95,6 +100,23 @@ def _late(job: Job) -> Iterator[Fault]:
             message = "sbatch expands no variables: {value} is taken as it stands"
             fix = "a pattern of sbatch such as %j or %x, or the option on the command line"
             yield Fault(each.at, {"value": value}, None, message, fix)
+
+
+def _set_too_late(job: Job) -> Iterator[Fault]:
+    """Yield what only the scheduler reads, when the script is submitted."""
+    model = job.model
+    if any(each.name == "sbatch" for each in model.commands):
+        return
+    for each in model.assignments:
+        if each.name in known_words("EC736", "submitted") and each.scope == "batch":
+            message = "{name} is read when the job is submitted: here it is too late"
+            fix = "a directive, or export it before sbatch"
+            yield Fault(each.at, {"name": each.name}, "warning", message, fix)
+    for line in _PBS_PATH.finditer(model.flat.chars if model.flat else ""):
+        at = model.flat.origin(line.start(1)) if model.flat else -1
+        message = "PBS expands no variables here: {value} may be taken as it stands"
+        fix = "a path without variables: relative ones begin where qsub was called"
+        yield Fault(at, {"value": line[1]}, "warning", message, fix)
 
 
 def _made_too_late(job: Job) -> Iterator[Fault]:
@@ -139,6 +161,5 @@ def debug_left_on(job: Job) -> Iterator[Fault]:
             parts = set(value.upper().split(","))
             if not any(p.startswith("^") for p in parts) and not parts & {"NET", "ALL"}:
                 message = "{value} hides why a network plugin was not loaded"
-                edit = Edit(each.value_at, each.value_at + len(value), "INIT,ENV,NET")
                 fix = "INIT,ENV,NET"
-                yield Fault(each.at, {"value": value}, "note", message, fix, edit)
+                yield Fault(each.at, {"value": value}, "note", message, fix)

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 
 from envcfg.findings import Severity
+from envcfg.lint.facts import HELPERS, most_nodes
 from envcfg.lint.flow import (
     TESTS,
     Uses,
@@ -17,7 +18,7 @@ from envcfg.lint.flow import (
 )
 from envcfg.lint.model import Expansion
 from envcfg.lint.program import SHELLS
-from envcfg.lint.rule import Edit, Fault, Job, detects, known_words
+from envcfg.lint.rule import Edit, Fault, Job, detects
 from envcfg.lint.text import Word
 
 _RANKS = re.compile(
@@ -130,7 +131,7 @@ def _certain(job: Job) -> Severity | None:
         "ntasks" in c.options or "ntasks-per-node" in c.options for c in runs
     ):
         return None
-    many = (shape.nodes or 1) > 1 or (shape.per_node or 1) > 1 or (shape.tasks or 1) > 1
+    many = most_nodes(job.model, shape) > 1 or (shape.per_node or shape.tasks or 1) > 1
     return "error" if many else "warning"
 
 
@@ -139,19 +140,13 @@ def literal_dollar(job: Job) -> Iterator[Fault]:
     r"""``\$NAME`` that no shell is left to expand."""
     known = job.model.set_names()
     for command in job.model.commands:
-        if command.scope not in ("task", "container") or command.name in known_words(
-            "EC102", "readers"
-        ):
+        if command.scope not in ("task", "container"):
             continue
         if any(each.literal == "-c" for each in command.words):
             continue  # a program of its own, in a language of its own
-        if (
-            command.name in SHELLS
-            or command.options
-            or command.name in job.model.functions
-        ):
-            continue
-        if not command.unit and not is_agent(command):
+        is_python = command.name.startswith("python") and command.unit
+        # What nobody knows may be a shell, as a function of a sourced file often is.
+        if not (is_agent(command) or is_python or command.name in HELPERS):
             continue
         for word in command.words:
             for name, at in _dollars(word):

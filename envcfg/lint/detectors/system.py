@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 
-from envcfg.findings import Severity
+from envcfg.findings import Finding, Severity
 from envcfg.lint.model import Directive
 from envcfg.lint.rule import Fault, Job, detects
 from envcfg.lint.system import (
@@ -15,12 +15,17 @@ from envcfg.lint.system import (
     most_cores,
     most_memory,
 )
+from envcfg.profile.model import Profile
 from envcfg.profile.scheduler import Billing, Partition
 from envcfg.request.amounts import mebibytes, seconds
-from envcfg.request.limits import Wanted, default_partition, exceeded
+from envcfg.request.limits import Wanted, default_partition, exceeded, is_closed
+from envcfg.request.queues import beyond_limits
+from envcfg.request.rules import check_rules
+from envcfg.request.shape import gpus_beyond
 
 _THREADS = frozenset({"threads-per-core", "hint", "core-spec", "ntasks-per-core"})
 _GIB = 1024
+_OPEN = re.compile(r"[\x01$<{]")  # of a value that is filled in later
 _MANY = 100_000  # cores, of which no node has so many
 
 
@@ -30,6 +35,11 @@ def over_limit(job: Job) -> Iterator[Fault]:
     asked = directives(job)
     if job.profile is None or not asked:
         return
+    gpus = job.shape.gpus_per_node
+    if job.profile.node and gpus and (beyond := gpus_beyond(job.profile.node, gpus)):
+        names = ("gpus-per-node", "gres", "gpus")
+        at = next((asked[name].at for name in names if name in asked), -1)
+        yield _fault(at, beyond, job)
     yield from _cores(job, asked)
     yield from _memory(job, asked)
     yield from _partition(job, asked)
@@ -111,14 +121,63 @@ def _limits(
         gpus=all_gpus or None,
         seconds=_amount(seconds, asked["time"].value) if "time" in asked else None,
     )
-    for each in exceeded(wanted, partition, qos):
-        names = {"gpus": ("gpus-per-node", "gres", "gpus")}.get(each.what, (each.what,))
+    if partition is None and "partition" not in asked and is_gpu_job(job):
+        partition = _widest(job.profile, wanted)
+    for what, finding in beyond_limits(job.profile, wanted, partition, qos):
+        names = {"gpus": ("gpus-per-node", "gres", "gpus")}.get(what, (what,))
         at = next((asked[name].at for name in names if name in asked), None)
-        if at is None:
-            continue
-        words = {"asked": each.asked, "most": each.limit, "name": each.queue.name}
-        message = "{asked} are asked for, and {name} gives {most} at least"
-        yield Fault(at, words, message=message if each.is_least else None)
+        if at is not None:
+            yield _fault(at, finding, job)
+
+
+def _widest(profile: Profile, wanted: Wanted) -> Partition | None:
+    """Return the partition that refuses least, where all are known and none takes it."""
+    if not is_closed(profile, "--partition"):
+        return None
+    known = [each for each in profile.partitions.values() if each]
+    by_refusals = {each.name: len(list(exceeded(wanted, each, None))) for each in known}
+    best = min(by_refusals, key=lambda name: by_refusals[name], default="")
+    return profile.partitions[best] if by_refusals.get(best) else None
+
+
+def _fault(at: int, finding: Finding, job: Job) -> Fault:
+    """Return what the request of ``envcfg job`` would be refused for, in its words.
+
+    The one place that says how bad it is: what is missing may be given to sbatch itself,
+    where a script is only recognised as one of the system.
+    """
+    missing: Severity = "note" if job.model.is_recognised else "warning"
+    severity: Severity = missing if at < 0 else "error"
+    words = {"said": finding.message, "instead": finding.fix}
+    line = next((each.line_at for each in job.model.directives), -1)
+    return Fault(at if at >= 0 else line, words, severity, "{said}", "{instead}")
+
+
+@detects("EC646")
+def site_rules(job: Job) -> Iterator[Fault]:
+    """What the system wants of each job, and what it refuses."""
+    asked = directives(job)
+    if job.profile is None or not _is_for_gpus(job, asked):
+        return
+    values = {f"--{name}": each.value for name, each in asked.items()}
+    missing: list[Finding] = []
+    for option, finding in check_rules(job.profile, values):
+        each = asked.get(option.lstrip("-"))
+        if each is None:
+            missing.append(finding)
+        elif not _OPEN.search(each.value or ""):
+            yield _fault(each.at, finding, job)
+    if missing:
+        said = "; ".join(each.message for each in missing)
+        fix = ", ".join(each.fix or "" for each in missing)
+        yield _fault(-1, missing[0]._replace(message=said, fix=fix), job)
+
+
+def _is_for_gpus(job: Job, asked: dict[str, Directive]) -> bool:
+    """Return whether a script is certainly for what the profile knows: its GPU nodes."""
+    known = job.profile.partitions if job.profile else {}
+    named = asked["partition"].value if "partition" in asked else None
+    return is_gpu_job(job) if named is None else named in known
 
 
 def _name(job: Job) -> str:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from functools import lru_cache
 
 from envcfg.findings import Finding, Severity
 from envcfg.lint.flow import text_of
 from envcfg.lint.model import Array, Assignment
-from envcfg.lint.rule import Edit, Fault, Job, detects, known_values, known_words
+from envcfg.lint.rule import Fault, Job, detects, known_values, known_words
 from envcfg.lint.text import Text, literal, shown
 
 _FAMILIES = re.compile(
@@ -25,6 +25,8 @@ _OF_PLUGINS = re.compile(
     r"NCCL_(?:FASTRAK|SHIMNET|GPUDIRECTTCPX|TUNER|NVLSTREE|IB|GPUVIPER|CTRAN|SOCKET_NTHREADS)_?|"
     r"NCCL_USE_SNAP|OFI_NCCL_|RCCL_AINIC_|NCCL_PROFILER"
 )
+_BLANK_BEFORE = re.compile(r"[ \t]+=[ \t]*([^\s=;&|#]*)")
+_BLANK_AFTER = re.compile(r"=[ \t]+([^\s=;&|#]+)(?:[;&#\s]|$)(?!.*=)")
 _UNQUOTED = re.compile(r",$")
 
 
@@ -40,9 +42,8 @@ def _settings(job: Job) -> Iterator[tuple[str, Assignment]]:
 @detects("EC207")
 def dead_variable(job: Job) -> Iterator[Fault]:
     """A name that no known program reads."""
-    from envcfg.knowledge.variables import find_variable
+    from envcfg.knowledge.variables import find_variable, name_meant
 
-    names = job.model.set_names()
     used = {each.name for each in job.model.expansions}
     for name, each in _settings(job):
         prefix = _NEAR_PREFIX.match(each.name)
@@ -55,7 +56,7 @@ def dead_variable(job: Job) -> Iterator[Fault]:
         if (
             name in known_words("EC207", "own")
             or name in used
-            or not _FAMILIES.match(name)
+            or not (_FAMILIES.match(name) or name_meant(name))
         ):
             continue
         if name.startswith("OMPI_MCA_") and name[9:] != name[9:].lower():
@@ -68,27 +69,21 @@ def dead_variable(job: Job) -> Iterator[Fault]:
             continue
         if variable is None or not variable.is_read:
             least: Severity = "warning" if variable else "note"
-            yield from _unread(name, each, names, least)
+            yield from _unread(name, each, least)
 
 
-def _unread(
-    name: str, each: Assignment, names: Collection[str], least: Severity
-) -> Iterator[Fault]:
+def _unread(name: str, each: Assignment, least: Severity) -> Iterator[Fault]:
     """Yield what is known of a name that nobody reads, and the right one if there is one.
 
     Args:
-        names: those that the script sets, of which none is set twice.
         least: what it is worth where no right name is known.
     """
     for found in _checked(name, None):
         fix = found.fix or ""
         near = re.search(r"\b(?:write|did you mean) ([A-Z][A-Z0-9_]+)", fix)
         severity: Severity = "warning" if near else least
-        edit = None
-        if near and near[1] not in names and each.name == name:
-            edit = Edit(each.at, each.at + len(name), near[1])
         message = _said(found.message)
-        yield Fault(each.at, {"name": name}, severity, message, _said(fix), edit)
+        yield Fault(each.at, {"name": name}, severity, message, _said(fix))
 
 
 @lru_cache(maxsize=4096)
@@ -175,6 +170,27 @@ def wrong_value(job: Job) -> Iterator[Fault]:
             )
         else:
             yield from _unfit(name, each, _profile_form(text))
+
+
+@detects("EC243")
+def blank_around_equals(job: Job) -> Iterator[Fault]:
+    """An assignment that is none, as blanks stand around its sign."""
+    for each in job.model.assignments:
+        if each.how != "export" or each.at < 0:
+            continue
+        behind = job.behind(each.at + len(each.name))
+        if each.bare and (found := _BLANK_BEFORE.match(behind)):
+            yield Fault(each.at, {"name": each.name, "value": found[1]})
+        elif not each.bare and (found := _BLANK_AFTER.match(behind)):
+            words = {"name": each.name, "value": found[1]}
+            yield Fault(each.at, words, "warning", "{name} is empty: a blank ends it")
+    used = {each.name for each in job.model.expansions}
+    for command in job.model.commands:
+        name, said = command.name, " ".join(word.shown for word in command.arguments)
+        if not name.isidentifier() or not (name.isupper() or name in used):
+            continue
+        if said.startswith("=") and not said.startswith("=="):
+            yield Fault(command.at, {"name": name, "value": said[1:].strip()})
 
 
 def _unfit(name: str, each: Assignment, value: str) -> Iterator[Fault]:

@@ -254,13 +254,8 @@ def _cases(
 
 def _judge(when: Condition, facts: Mapping[str, str]) -> tuple[State, tuple[str, ...]]:
     truth, missing, _ = judge(when, facts)
-    state = {
-        Truth.YES: State.HOLDS,
-        Truth.NO: State.NOT,
-        Truth.IN_JOB: State.IN_JOB,
-        Truth.UNKNOWN: State.UNDECIDED,
-    }[truth]
-    return state, tuple(missing)
+    states = {Truth.YES: State.HOLDS, Truth.NO: State.NOT, Truth.IN_JOB: State.IN_JOB}
+    return states.get(truth, State.UNDECIDED), tuple(missing)
 
 
 def _given(content: Any) -> Iterator[tuple[str, object]]:  # noqa: ANN401  # any block

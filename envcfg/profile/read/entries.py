@@ -171,10 +171,8 @@ def read_options(field: Field) -> dict[str, Argument | None]:
     for word, each in field.mapping().items():
         if not word.startswith("-"):
             each.problem(f"{word!r} is no option: it begins with -")
-        if each.is_null:
-            found[word] = None
-        elif entry := _read_optional(each, word):
-            found[word] = Argument(word, *entry)
+        entry = None if each.is_null else _read_optional(each, word)
+        found[word] = Argument(word, *entry) if entry else None
     return found
 
 

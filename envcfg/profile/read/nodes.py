@@ -11,11 +11,11 @@ from codecs import BOM_UTF8
 from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any
 
+from envcfg.characters import whole_number
 from envcfg.errors import suggest
 from envcfg.findings import Finding, Place
 
 MAX_BYTES = 100_000
-_MOST_DIGITS = 9
 _MANY = 100  # problems, after which no time goes into suggestions
 _LONG = 300  # characters of a message
 
@@ -104,16 +104,13 @@ class Field:
             return None
         return text
 
-    def integer(self, *, minimum: int = 0) -> int | None:
+    def integer(self) -> int | None:
         """Return the whole number, or None with a problem."""
         text = self.text()
-        if text is None:
-            return None
-        is_number = text.isascii() and text.isdigit() and len(text) <= _MOST_DIGITS
-        if not (is_number and int(text) >= minimum):
-            self.problem(f"expected a whole number from {minimum}, not {text!r}")
-            return None
-        return int(text)
+        number = whole_number(text)
+        if text is not None and number is None:
+            self.problem(f"expected a whole number from 0, not {text!r}")
+        return number
 
     def flag(self) -> bool | None:
         """Return true or false, or None with a problem."""

@@ -67,18 +67,7 @@ class Site(NamedTuple):
     modules: tuple[str, ...] = ()
 
 
-_NVIDIA = (
-    "a100",
-    "h100",
-    "h200",
-    "gh200",
-    "b200",
-    "gb200",
-    "v100",
-    "a40",
-    "l40",
-    "a30",
-)
+_NVIDIA = tuple("a100 h100 h200 gh200 b200 gb200 v100 a40 l40 a30".split())
 
 
 def family_of(site: Site) -> tuple[str | None, str]:

@@ -13,7 +13,7 @@ from envcfg.characters import one_line
 from envcfg.findings import Finding
 from envcfg.log.numbers import count_of, first_of
 from envcfg.monitor.board import GpuView, NodeView
-from envcfg.probe.sample import Counter, NodeSample
+from envcfg.probe.sample import Counter
 from envcfg.report.styled import Line, in_columns
 
 if TYPE_CHECKING:
@@ -144,6 +144,10 @@ def _row(
     if node.is_silent:
         silent = ("bold red", f"silent {node.age or 0:.0f} s")
         return ((("bold red", node.host),), (silent,), (), (), ())
+    number = UNKNOWN if node.sample.load is None else f"{node.sample.load:.1f}"
+    load = [f"{number} on {node.sample.cores or UNKNOWN} cores"]
+    if is_detailed and node.processor_use is not None:
+        load.append(f"{node.processor_use:.0f} % busy")
     gpus = _gpu_lines(node) if is_detailed else _gpus_in_one(node)
     links = [
         link
@@ -160,19 +164,11 @@ def _row(
         network = [("", busiest + more)]
     return (
         (("", node.host),),
-        _load(node, node.sample, is_detailed=is_detailed),
+        tuple(("", line) for line in load),
         (("", _share(node.sample.memory_used, node.sample.memory_total)),),
         tuple(gpus),
         tuple(network),
     )
-
-
-def _load(node: NodeView, sample: NodeSample, *, is_detailed: bool) -> Cell:
-    load = UNKNOWN if sample.load is None else f"{sample.load:.1f}"
-    lines = [f"{load} on {sample.cores or UNKNOWN} cores"]
-    if is_detailed and node.processor_use is not None:
-        lines.append(f"{node.processor_use:.0f} % busy")
-    return tuple(("", line) for line in lines)
 
 
 def _gpu_lines(node: NodeView) -> list[Line]:

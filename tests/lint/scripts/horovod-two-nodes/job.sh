@@ -7,4 +7,4 @@
 #SBATCH --gres=gpu:v100:4
 
 module load tensorflow
-srun python3 myprog.py --epochs 3 #: EC626
+srun python3 myprog.py --epochs 3

@@ -16,5 +16,5 @@ LAUNCHER+=" --machine_rank $SLURM_PROCID" #: EC101
 PROGRAM="train.py"
 CMD="$LAUNCHER $PROGRAM"
 SRUN_ARGS="--wait=60 --kill-on-bad-exit=1"
-srun $SRUN_ARGS bash -c "$CMD" 2>&1 | tee main.log #: EC626 EC734
+srun $SRUN_ARGS bash -c "$CMD" 2>&1 | tee main.log #: EC734
 echo "END TIME: $(date)"

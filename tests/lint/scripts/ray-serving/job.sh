@@ -9,7 +9,7 @@ nodes_array=($nodes)
 head_node=${nodes_array[0]}
 head_node_ip=$(srun --nodes=1 --ntasks=1 -w "$head_node" hostname --ip-address)
 port=6379
-srun --nodes=1 --ntasks=1 -w "$head_node" ray start --head --port=$port --block & #: EC626
+srun --nodes=1 --ntasks=1 -w "$head_node" ray start --head --port=$port --block &
 sleep 10 #: EC315
 for ((i = 1; i < SLURM_JOB_NUM_NODES; i++)); do
   srun --nodes=1 --ntasks=1 -w "${nodes_array[$i]}" ray start --address "$head_node_ip:$port" --block &

@@ -9,4 +9,4 @@
 export MASTER_ADDR=$(scontrol show hostname ${SLURM_NODELIST} | head -n 1)
 export MASTER_PORT=24500
 export WORLD_SIZE=$SLURM_NPROCS
-srun bash -c "RANK=\$SLURM_PROCID LOCAL_RANK=\$SLURM_LOCALID singularity exec $CONTAINER python train.py" #: EC626
+srun bash -c "RANK=\$SLURM_PROCID LOCAL_RANK=\$SLURM_LOCALID singularity exec $CONTAINER python train.py"

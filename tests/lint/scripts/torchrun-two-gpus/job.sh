@@ -8,4 +8,4 @@
 #SBATCH --mem=120G
 #SBATCH --time=1:00:00
 
-srun singularity exec $CONTAINER torchrun --standalone --nnodes=1 --nproc-per-node=${SLURM_GPUS_PER_NODE} train.py #: EC626
+srun singularity exec $CONTAINER torchrun --standalone --nnodes=1 --nproc-per-node=${SLURM_GPUS_PER_NODE} train.py
