@@ -120,6 +120,7 @@ class Endings:
         self.tracebacks = Tracebacks()
         self.rulebook = rulebook
         self.starts: list[Spot] = []
+        self._known: dict[str, Rule | None] = {}
         self._marks: dict[int, End] = {}
         self._failure: dict[str, str] = {}  # torchrun's, of which a line each tells
 
@@ -150,8 +151,11 @@ class Endings:
     def rule_of(self, thrown: Thrown) -> Rule | None:
         """Return the rule that knows what was thrown, or what it comes from."""
         for each in filter(None, (thrown, thrown.earlier)):
-            if found := next(self.rulebook.matches(each.said), None):
-                return found.rule
+            if each.said not in self._known:  # ranks say the same
+                found = next(self.rulebook.matches(each.said), None)
+                self._known[each.said] = found and found.rule
+            if rule := self._known[each.said]:
+                return rule
         return None
 
     def attempt(self, what: Thrown | End) -> int:

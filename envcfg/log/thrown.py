@@ -9,6 +9,7 @@ that a training goes on with tell that the exception was outlived.
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple, Protocol
 
@@ -16,7 +17,7 @@ from envcfg.log.process import Sighting, Spot, clip
 
 BEGIN = "Traceback (most recent call last)"
 _GATES = (BEGIN.encode(), b"SyntaxError: ", b"IndentationError: ", b"TabError: ")
-_MOST = 4096  # exceptions that are kept
+_MOST = 4096  # exceptions that are kept, and steps
 _WATCHED = 5000  # lines that are looked at after an exception
 _PATIENCE = 400  # lines in which a traceback ends; others run between
 _LONG = 2000  # characters of a line
@@ -147,8 +148,8 @@ class Tracebacks:
         self._lines = 0  # that were looked at
         self._until = -1
         self._plain = 0  # of them, those that are no part of a traceback
-        # Of each file: after which lines which steps were seen, and how many lines.
-        self._steps: dict[int, list[tuple[int, str]]] = {}
+        # Of each file: after how many lines a step was seen first, and how many lines.
+        self._steps: dict[int, dict[str, int]] = {}
         self._seen: dict[int, int] = {}
 
     def take(self, text: bytes, spot: Spot, marks: Mapping[int, Marked]) -> None:
@@ -170,14 +171,9 @@ class Tracebacks:
         # What stands before tells whose it is, and which steps there were.
         begin = 0 if watching else max(0, first - _BEFORE)
         for number, line in enumerate(lines[begin:], begin):
-            if len(self.found) < _MOST:
-                self._line(
-                    # What stands before a carriage return was written over.
-                    line.rstrip()
-                    .rpartition(b"\r")[2][:_LONG]
-                    .decode("utf-8", "replace"),
-                    spot._replace(line=number),
-                )
+            # What stands before a carriage return was written over.
+            seen = line.rstrip().rpartition(b"\r")[2][:_LONG]
+            self._line(seen.decode("utf-8", "replace"), spot._replace(line=number))
             if number in marks:
                 marks[number].lines = self._plain
                 self._until = self._lines + _WATCHED
@@ -186,11 +182,9 @@ class Tracebacks:
     def after(self, what: Marked) -> tuple[int, int]:
         """Return how many lines and new steps of its file came after *what*."""
         source = what.sighting.spot.source
-        steps = self._steps.get(source, ())
-        before = {step for at, step in steps if at <= what.lines}
-        later = {step for at, step in steps if at > what.lines}
+        firsts = list(self._steps.get(source, {}).values())
         lines = self._seen.get(source, what.lines) - what.lines
-        return lines, len(later - before)
+        return lines, len(firsts) - bisect_right(firsts, what.lines)
 
     def _line(self, line: str, spot: Spot) -> None:
         self._lines += 1
@@ -201,8 +195,9 @@ class Tracebacks:
             self._begin(line)
             return
         if step := _STEP.search(line):
-            steps = self._steps.setdefault(spot.source, [])
-            steps.append((self._plain + 1, step[1]))
+            steps = self._steps.setdefault(spot.source, {})
+            if len(steps) < _MOST:
+                steps.setdefault(step[1], self._plain + 1)
         for stream, prefix in self._speakers(line):
             content = line[len(prefix) :]
             if stream.open:
@@ -236,6 +231,8 @@ class Tracebacks:
         prefix = line[: line.index(BEGIN)]
         nested = prefix.endswith("Original ")
         prefix = prefix.removesuffix("Original ")
+        if len(self.found) == _MOST:
+            return
         if prefix.endswith(_GROUP):
             prefix = prefix.removesuffix(_GROUP) + "| "
         key = _STAMP.sub("", prefix)
