@@ -33,7 +33,7 @@ _KIND = re.compile(
     r"(?P<kind>(?:[A-Za-z_]\w*\.)*[A-Z_]\w*)(?:\((?P<of>[\w.]+)\))?(?:: ?(?P<message>.*))?$"
 )
 _STEP = re.compile(
-    r"(?i)(?:\b(?:global[_ ]?)?(?:step|epoch|iter(?:ation)?)s?\b\W{0,3}|^.{0,80}?\|\s*)"
+    r"(?i)(?:\b(?:global[_ ]?)?(?:step|epoch|iter(?:ation)?)s?\b\W{0,3}|\|\s*(?=\d+/\d))"
     r"(\d{1,9})\b"
 )
 _CHAINED = {
@@ -194,10 +194,6 @@ class Tracebacks:
         if BEGIN in line:
             self._begin(line)
             return
-        if step := _STEP.search(line):
-            steps = self._steps.setdefault(spot.source, {})
-            if len(steps) < _MOST:
-                steps.setdefault(step[1], self._plain + 1)
         for stream, prefix in self._speakers(line):
             content = line[len(prefix) :]
             if stream.open:
@@ -213,6 +209,10 @@ class Tracebacks:
                 # Of a file that Python could not read: no traceback begins before it.
                 stream.open = self._new(prefix, stream)
                 stream.open.see(Frame(found[1], int(found[2]), ""))
+            if step := _STEP.search(content):
+                steps = self._steps.setdefault(spot.source, {})
+                if len(steps) < _MOST:
+                    steps.setdefault(step[1], self._plain + 1)
             if content.strip():
                 stream.before = content
                 self._plain += content[0] != " " and not content.startswith("frame #")
@@ -231,7 +231,7 @@ class Tracebacks:
         prefix = line[: line.index(BEGIN)]
         nested = prefix.endswith("Original ")
         prefix = prefix.removesuffix("Original ")
-        if len(self.found) == _MOST:
+        if max(len(self.found), len(self._streams)) > _MOST:
             return
         if prefix.endswith(_GROUP):
             prefix = prefix.removesuffix(_GROUP) + "| "
