@@ -147,7 +147,7 @@ def _first_of(attempt: _Attempt, job: Job, world: World) -> First | None:
         found = _of_thrown(thrown[0], attempt, hosts)
     else:
         return None
-    return found._replace(others=_others(found.who.ranks, job, attempt.follow))
+    return found._replace(others=_others(found.who.ranks, job, attempt))
 
 
 def _of_line(end: End, attempt: _Attempt, hosts: Mapping[int, str]) -> First:
@@ -213,6 +213,9 @@ def _who(same: Sequence[Thrown], ends: Sequence[End], hosts: Mapping[int, str]) 
     if ranks := {rank for each in found for rank in each.ranks}:
         return _at(sorted(ranks), hosts)
     named = found[0]._replace(process=same[0].process or found[0].process)
+    for each in ends:
+        if named.local is not None and each.who.ranks and each.who.local == named.local:
+            return _at(each.who.ranks, hosts)
     failed = [each for each in ends if (each.fields.get("code") or "-")[0] != "-"]
     first = [each for each in failed if each.root] or failed[:1]
     if same[0].process or not first or named != Who():
@@ -240,9 +243,13 @@ def _hosts(ends: Iterable[End], world: World) -> dict[int, str]:
     return hosts
 
 
-def _others(ranks: Sequence[int], job: Job, follow: Iterable[Thrown | End]) -> str:
-    """Say how many others report that they lost somebody, else how many were ended."""
-    follow = list(follow)
+def _others(ranks: Sequence[int], job: Job, attempt: _Attempt) -> str:
+    """Say how many others report that they lost somebody, else how many were ended.
+
+    Where torchrun tells of its workers, tasks of the starter are no ranks but agents.
+    """
+    follow = attempt.follow
+    agents = any(each.rule.id.startswith("elastic-") for each in attempt.lines)
     lost: set[object] = {
         rank
         for each in follow
@@ -255,7 +262,8 @@ def _others(ranks: Sequence[int], job: Job, follow: Iterable[Thrown | End]) -> s
         for process in occurrence.processes.values():
             own = {comm.rank for comm in process.communicators.values()}
             if process.label is not None:
-                lost.add(process.label)
+                if process.label_is_rank or not agents:
+                    lost.add(process.label)
             elif process.pid is not None:
                 lost.update(own or {process.key})
     if waited := lost - set(ranks):
@@ -263,7 +271,9 @@ def _others(ranks: Sequence[int], job: Job, follow: Iterable[Thrown | End]) -> s
     ended = {
         rank
         for each in follow
-        if isinstance(each, End) and not each.root
+        if isinstance(each, End)
+        and not each.root
+        and (not agents or each.rule.event == "failure")
         for rank in each.who.ranks
     } - set(ranks)
     return f"{count_of(len(ended), 'other rank')} ended after it" if ended else ""

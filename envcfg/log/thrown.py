@@ -13,6 +13,7 @@ from bisect import bisect_right
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple, Protocol
 
+from envcfg.log.prefix import said_in_json
 from envcfg.log.process import Sighting, Spot, clip
 
 BEGIN = "Traceback (most recent call last)"
@@ -48,6 +49,7 @@ _PROCESS = re.compile(
     r"-- (?P<name>Process \d+) terminated with the following error|^Process (?P<one>\S+):$"
 )
 _GROUP = "+ Exception Group "  # before the traceback of several
+_REMOTE = re.compile(r"\(pid=(\d+), ip=([\d.]+)")  # in a task of Ray
 _LIBRARY = re.compile(r"(?:site|dist)-packages/|/lib/python3|^<frozen|/torch/")
 
 
@@ -189,6 +191,7 @@ class Tracebacks:
     def _line(self, line: str, spot: Spot) -> None:
         self._lines += 1
         line = _COLOUR.sub("", line) if "\x1b" in line else line
+        line = said_in_json(line).rstrip() if line.startswith('{"') else line
         if tag := _TAG.match(line):  # Open MPI repeats it at each piece of a line
             line = tag[0] + _TAG.split(line.replace(tag[0].rstrip(), ""), maxsplit=1)[0]
         if BEGIN in line:
@@ -289,6 +292,8 @@ class Tracebacks:
         self.found.append(thrown)
         self._until = self._lines + _WATCHED
         stream.last, stream.chained, stream.open = thrown, "", None
+        if where_is := _REMOTE.search(thrown.message) if found["of"] else None:
+            thrown.process = "pid {} on {}".format(*where_is.groups())
         if found["of"] or thrown.twice:
             stream.open = Thrown(thrown.prefix, thrown.process, aside=False)
             stream.open.frame = None if found["of"] else thrown.frame
