@@ -210,6 +210,8 @@ def fingerprint(thrown: Thrown) -> str:
 def _who(same: Sequence[Thrown], ends: Sequence[End], hosts: Mapping[int, str]) -> Who:
     """Return who threw: by what stands in front, else by the exit that a launcher shows."""
     found = [speaker(each.prefix) for each in same]
+    if _has_agents(ends):
+        found = [Who() if each.is_task else each for each in found]
     if ranks := {rank for each in found for rank in each.ranks}:
         return _at(sorted(ranks), hosts)
     named = found[0]._replace(process=same[0].process or found[0].process)
@@ -223,6 +225,11 @@ def _who(same: Sequence[Thrown], ends: Sequence[End], hosts: Mapping[int, str]) 
     alike = [*first, *(failed if len(same) > 1 else ())]
     ranks = {rank for each in alike for rank in each.who.ranks}
     return _at(sorted(ranks), hosts) if ranks else first[0].who
+
+
+def _has_agents(ends: Iterable[End]) -> bool:
+    """Return whether torchrun tells of its workers: tasks of the starter are its agents."""
+    return any(each.rule.id.startswith("elastic-") for each in ends)
 
 
 def _at(ranks: Sequence[int], hosts: Mapping[int, str]) -> Who:
@@ -246,15 +253,16 @@ def _hosts(ends: Iterable[End], world: World) -> dict[int, str]:
 def _others(ranks: Sequence[int], job: Job, attempt: _Attempt) -> str:
     """Say how many others report that they lost somebody, else how many were ended.
 
-    Where torchrun tells of its workers, tasks of the starter are no ranks but agents.
+    Tasks of the starter that are agents are no ranks.
     """
     follow = attempt.follow
-    agents = any(each.rule.id.startswith("elastic-") for each in attempt.lines)
+    agents = _has_agents(attempt.lines)
     lost: set[object] = {
         rank
         for each in follow
         if isinstance(each, Thrown)
-        for rank in speaker(each.prefix).ranks
+        for who in [speaker(each.prefix)]
+        for rank in (() if agents and who.is_task else who.ranks)
     }
     for occurrence in job.occurrences.values():
         if occurrence.rule.severity != "error" or occurrence.rule.ends:

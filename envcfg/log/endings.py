@@ -49,12 +49,14 @@ class Who(NamedTuple):
         local: rank on its node; None where unknown.
         hosts: nodes.
         process: what the line calls it.
+        is_task: the number is that of a task, which may be an agent.
     """
 
     ranks: tuple[int, ...] = ()
     local: int | None = None
     hosts: tuple[str, ...] = ()
     process: str = ""
+    is_task: bool = False
 
     @property
     def words(self) -> str:
@@ -199,6 +201,7 @@ def speaker(prefix: str) -> Who:
                 local=int(part["local"]) if part.get("local") else None,
                 hosts=(part["host"],) if part.get("host") else (),
                 process=f"{name} (pid {part['pid']})" if name else "",
+                is_task=part.get("task") is not None,
             )
     return Who()
 
