@@ -26,6 +26,7 @@ _HEAD = """\
 #SBATCH --cpus-per-task=7
 export MASTER_ADDR=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)
 export MASTER_PORT=$((10000 + SLURM_JOB_ID % 20000))
+failed=0
 """
 # Ten lines, as people write them: a launch line in variables, a branch, a loop, a function.
 _BLOCK = """\
@@ -41,7 +42,7 @@ report_{n}() {{ echo "$1: $(date)"; }}
 CMD_{n}="python train.py --step {n}"
 """
 _STEP = """\
-srun --cpus-per-task=7 bash -c "$CMD_{n}" && report_{n} done
+srun --cpus-per-task=7 bash -c "$CMD_{n}" && report_{n} done || failed=1
 """
 
 
@@ -95,4 +96,4 @@ def script_of(lines: int) -> str:
         text.append(block)
         count += block.count("\n")
         number += 1
-    return "".join(text)
+    return "".join(text) + 'exit "$failed"\n'

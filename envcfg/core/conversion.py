@@ -62,6 +62,8 @@ def convert_file(
     from envcfg.conversion.lines import find_lines
     from envcfg.conversion.nodes import iter_lines, read_text
     from envcfg.conversion.rewrite import apply_edits, edits, head_line
+    from envcfg.lint.detectors.directives import ADMISSION
+    from envcfg.lint.judge import judge_model
     from envcfg.lint.reading import read_models
     from envcfg.lint.source import Sources
 
@@ -75,6 +77,10 @@ def convert_file(
         catalog = open_catalog()
         name = values["profile"] or _recognised(source, sources, models, catalog, tell)
         profile = catalog.load(name) if name else None
+        for remark in judge_model(models[0], sources, ADMISSION, profile):
+            found = remark.finding
+            if found.place and found.severity != "note":
+                tell(f"{path}:{found.place.line}: {found.message}", found.fix)
         text = read_text(source.chars)
         if text.unclear:
             number = sources.line_number(source.base + text.unclear[0])

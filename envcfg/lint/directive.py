@@ -8,13 +8,8 @@ from collections.abc import Iterator
 from envcfg.lint.grammar import parse
 from envcfg.lint.model import Directive
 from envcfg.lint.text import HOLE, Flat
-from envcfg.request.options import (
-    Given,
-    Problem,
-    check_options,
-    option_table,
-    read_options,
-)
+from envcfg.request.admission import Given, Problem, check_options, read_options
+from envcfg.request.options import option_table
 
 _MARKS = {
     "slurm": re.compile("#(?:SBATCH|SLURM)"),
@@ -66,7 +61,9 @@ class Read:
             self._read_unseen(end)
             if self.given and not re.match(f"#!|[^\n]*{HOLE}", flat.chars):
                 fix = "move #! to the very beginning of the file"
-                self.problems.append(Problem("refused", flat.origin(0), _FIRST, fix))
+                late = re.search("^#!", flat.chars, re.MULTILINE)
+                at = flat.origin(late.start()) if late else self.given[0].at
+                self.problems.append(Problem("refused", at, _FIRST, fix))
             if self.given and dos >= 0:
                 fix = "sed -i 's/\\r$//' FILE"
                 self.problems.append(Problem("refused", dos, _DOS, fix))
@@ -120,8 +117,8 @@ class Read:
             if like < _NEAR or is_prose or slip[3] in names:
                 continue
             message = f"sbatch takes {slip[1].lstrip()}{slip[2]} for a comment"
-            fix = "begin the line with #SBATCH; with ##SBATCH if it is not meant"
-            at = self._flat.origin(line.start())
+            fix = "begin the line itself with #SBATCH; with ##SBATCH if it is not meant"
+            at = self._flat.origin(line.start() + line[0].index("#"))
             self.problems.append(Problem("unread", at, message, fix, "warning"))
 
     def _late(self, end: int) -> Iterator[Directive]:

@@ -8,43 +8,23 @@ all of them, so that nothing is said.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Collection, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from envcfg.lint.branch import halves, is_statement
-from envcfg.lint.grammar import chars_of, parse, word_spans
-from envcfg.lint.text import Flat, Text, plain
+from envcfg.lint.grammar import chars_of, word_spans
+from envcfg.lint.text import Flat
+from envcfg.lint.walk import Frame, Handler, Program, UnclearError, Ways
 from envcfg.lint.way import BUILTINS, FAILS, Way, behind
 
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-_MOST_WAYS = 48
 _MOST_ROUNDS = 12  # of a loop
-_DEEPEST = 60
-_CALL = 8  # what a function counts for in depth
 _IN_DOCUMENT = frozenset(
     {"heredoc_start", "heredoc_body", "heredoc_end", "file_redirect"}
 )
 _SURE = frozenset({"echo", "printf", "true", ":"})  # of them no condition is doubtful
-Ways = list[Way]
-
-
-class Program(NamedTuple):
-    """What a command starts.
-
-    Attributes:
-        fails: it is what the job is for.
-        text: what ``eval`` runs.
-    """
-
-    name: str
-    fails: bool = False
-    text: Text = ()
-
-
-class _UnclearError(Exception):
-    """The script cannot be followed."""
 
 
 def endings(
@@ -62,135 +42,36 @@ def endings(
         options: of the shell, by the first line.
         reached: takes the offsets of the programs that have failed on any way.
     """
-    frame = _Frame(flat, programs, succeed, {}, reached)
+    frame = Frame(flat, programs, succeed, _HANDLERS, {}, reached)
     try:
         ways = frame.text(flat, Way(options=options))
         return [end for each in ways for end in frame.trapped(each)]
-    except _UnclearError:
+    except (UnclearError, RecursionError):
         return []
 
 
-class _Frame(NamedTuple):
-    """Where statements are followed; each method returns the ways behind one.
-
-    Attributes:
-        tested: the exit status is asked for, so that no failure ends the shell.
-    """
-
-    flat: Flat
-    programs: Mapping[int, Program]
-    succeed: Collection[str]
-    functions: dict[str, tuple[Node, Flat]]
-    reached: set[int]
-    tested: bool = False
-    depth: int = 0
-
-    def text(self, flat: Flat, way: Way) -> Ways:
-        inside = self._replace(flat=flat, depth=self.depth + _CALL)
-        return inside.sequence(parse(flat.chars).children, [way])
-
-    def trapped(self, way: Way) -> Ways:
-        """Follow the trap of the end, in which only ``exit`` changes the status."""
-        if not way.on_exit:
-            return [way]
-        begin = way._replace(leaves="", on_exit="", options=frozenset())
-        ways = self.text(Flat(plain(way.on_exit)), begin)
-        return [each if each.leaves == "exit" else way for each in ways]
-
-    def sequence(self, nodes: Sequence[Node], ways: Ways) -> Ways:
-        for number, node in enumerate(nodes):
-            if not node.is_named or node.type == "comment":
-                continue
-            is_left = [*nodes[number + 1 : number + 2]]
-            run = self.background if is_left and is_left[0].type == "&" else self.run
-            after: Ways = []
-            for way in ways:
-                after += [way] if way.leaves else run(node, way)
-            ways = [*dict.fromkeys(after)] if len(after) > 1 else after
-            if len(ways) > _MOST_WAYS:
-                raise _UnclearError
-        return ways
-
-    def run(self, node: Node, way: Way) -> Ways:
-        handler = _HANDLERS.get(node.type)
-        if handler is None or self.depth > _DEEPEST:
-            raise _UnclearError
-        return handler(self._replace(depth=self.depth + 1), node, way)
-
-    def background(self, node: Node, way: Way) -> Ways:
-        found = []
-        inside = way._replace(failed=-1, running=frozenset())
-        for end in self._replace(tested=True).subshell([node], inside):
-            later = way.ends(0, "&").sets("!", end.status)
-            if end.failed >= 0:
-                running = way.running | {end.failed}
-                later = later._replace(failed=end.failed, running=running)
-            found.append(later)
-        return found
-
-    def subshell(self, nodes: Sequence[Node], way: Way) -> Ways:
-        """Follow a shell of its own, which changes nothing of this one."""
-        inside = way._replace(on_exit="", on_error="")
-        return [
-            way.ends(end.status, end.by)._replace(
-                failed=end.failed, running=end.running
-            )
-            for each in self.sequence(nodes, [inside])
-            for end in self.trapped(each)
-        ]
-
-    def judged(self, ways: Ways) -> Ways:
-        """Return the ways behind a command that ends the shell by failing, if that does."""
-        found: Ways = []
-        for each in ways:
-            way = each
-            if way.status is None and not way.by:  # a test, which may fail
-                found.append(way)
-                way = way.ends(1)
-                if not way.on_error and "errexit" not in way.options:
-                    continue
-            if self.tested or not way.status or way.leaves:
-                found.append(way)
-                continue
-            behind = [way]
-            if way.on_error:
-                trap = Flat(plain(way.on_error))
-                ran = self.text(trap, way._replace(on_error=""))
-                behind = [end if end.leaves else way for end in ran]
-            if "errexit" in way.options:
-                behind = [end._replace(leaves="exit") for end in behind]
-            found += behind
-        return found
-
-    def choose(self, nodes: Sequence[Node], way: Way) -> tuple[Ways, Ways, Ways]:
-        """Return on which ways a condition holds, on which not, and which end in it."""
-        ways = self._replace(tested=True).sequence(nodes, [way])
-        stay = [each for each in ways if not each.leaves]
-        true = [each._replace(status=0) for each in stay if not each.status]
-        false = [
-            each._replace(status=each.status or 1) for each in stay if each.status != 0
-        ]
-        return true, false, [each for each in ways if each.leaves]
-
-
-def _on_command(frame: _Frame, node: Node, way: Way) -> Ways:
+def _on_command(frame: Frame, node: Node, way: Way) -> Ways:
     assigned = [c for c in node.children if c.type == "variable_assignment"]
     flat = frame.flat
     spans = [*word_spans([c for c in node.children if c not in assigned], flat.chars)]
     if not spans:
-        raise _UnclearError
+        raise UnclearError
     if assigned and "\n" in flat.chars[assigned[-1].end_byte : spans[0][0]]:
         # The grammar takes several for the beginning of the next line.
         way = frame.sequence(assigned, [way])[0]
     said = [flat.chars[begin:end] for begin, end in spans]
     at = flat.origin(spans[0][0])
-    while len(said) > 1 and said[0] in ("time", "command", "builtin", "exec"):
+    program = frame.programs.get(at)
+    while len(said) > 1 and (
+        said[0] in ("time", "command", "builtin", "exec")
+        or (program and program.fails and said[0] in frame.functions)  # envcfg's own
+    ):
         name, *said = said
-        if name == "exec":
+        if name.startswith("exec"):
             frame = frame._replace(tested=False)
             way = way._replace(options=way.options | {"errexit"})
     name = said[0].strip("\"'")
-    program = frame.programs.get(at) or Program(name)
+    program = program or Program(name)
     if name in frame.functions:
         return _called(frame, name, way)
     if name == "eval":
@@ -209,10 +90,10 @@ def _on_command(frame: _Frame, node: Node, way: Way) -> Ways:
     return frame.judged([ended._replace(at=at)])
 
 
-def _called(frame: _Frame, name: str, way: Way) -> Ways:
+def _called(frame: Frame, name: str, way: Way) -> Ways:
     body, flat = frame.functions[name]
     inside = way if "errtrace" in way.options else way._replace(on_error="")
-    ways = frame._replace(flat=flat, depth=frame.depth + _CALL).run(body, inside)
+    ways = frame._replace(flat=flat, depth=frame.depth + 1).run(body, inside)
     return frame.judged(
         [
             each._replace(
@@ -224,13 +105,13 @@ def _called(frame: _Frame, name: str, way: Way) -> Ways:
     )
 
 
-def _on_assignment(frame: _Frame, node: Node, way: Way) -> Ways:
+def _on_assignment(frame: Frame, node: Node, way: Way) -> Ways:
     ways = _substituted(frame, node, way.ends(0, "an assignment"))
     said = chars_of(frame.flat, node)
     return frame.judged([each.assigns(said, way) for each in ways])
 
 
-def _substituted(frame: _Frame, node: Node, way: Way) -> Ways:
+def _substituted(frame: Frame, node: Node, way: Way) -> Ways:
     """Follow the substitution in an assignment, which has its status, if there is one."""
     for each in node.children:
         if each.type == "command_substitution":
@@ -238,7 +119,7 @@ def _substituted(frame: _Frame, node: Node, way: Way) -> Ways:
     return [way]
 
 
-def _on_declaration(frame: _Frame, node: Node, way: Way) -> Ways:
+def _on_declaration(frame: Frame, node: Node, way: Way) -> Ways:
     spans = word_spans(node.children, frame.flat.chars)
     name, *said = [frame.flat.chars[begin:end] for begin, end in spans]
     ways = [way]
@@ -247,29 +128,29 @@ def _on_declaration(frame: _Frame, node: Node, way: Way) -> Ways:
     return [behind(name, said, each) for each in ways]
 
 
-def _on_test(frame: _Frame, node: Node, way: Way) -> Ways:
+def _on_test(frame: Frame, node: Node, way: Way) -> Ways:
     said = chars_of(frame.flat, node).split()
     return frame.judged([behind(said[0], said[1:], way)])
 
 
-def _on_compound(frame: _Frame, node: Node, way: Way) -> Ways:
+def _on_compound(frame: Frame, node: Node, way: Way) -> Ways:
     if node.children[0].type != "((":
         return frame.sequence(node.children, [way])
     value, after = way.compute(chars_of(frame.flat, node)[2:-2])
     return frame.judged([after.tests(value)])
 
 
-def _on_subshell(frame: _Frame, node: Node, way: Way) -> Ways:
+def _on_subshell(frame: Frame, node: Node, way: Way) -> Ways:
     return frame.judged(frame.subshell(node.children, way))
 
 
-def _on_list(frame: _Frame, node: Node, way: Way) -> Ways:
+def _on_list(frame: Frame, node: Node, way: Way) -> Ways:
     true, false, ended = frame.choose(node.children[:1], way)
     goes, stays = (true, false) if node.children[1].type == "&&" else (false, true)
     return ended + stays + frame.sequence(node.children[-1:], goes)
 
 
-def _on_pipeline(frame: _Frame, node: Node, way: Way) -> Ways:
+def _on_pipeline(frame: Frame, node: Node, way: Way) -> Ways:
     """Follow each part in a shell of its own, then take the status that counts."""
     parts = [each for each in node.children if each.is_named]
     is_negated = parts[0].type == "negated_command"
@@ -299,7 +180,7 @@ def _on_pipeline(frame: _Frame, node: Node, way: Way) -> Ways:
     return found if is_negated else frame.judged(found)
 
 
-def _on_negated(frame: _Frame, node: Node, way: Way) -> Ways:
+def _on_negated(frame: Frame, node: Node, way: Way) -> Ways:
     return [*map(_not, frame._replace(tested=True).sequence(node.children, [way]))]
 
 
@@ -307,7 +188,7 @@ def _not(way: Way) -> Way:
     return way if way.leaves or way.status is None else way.ends(not way.status, "!")
 
 
-def _on_if(frame: _Frame, node: Node, way: Way) -> Ways:
+def _on_if(frame: Frame, node: Node, way: Way) -> Ways:
     found: Ways = []
     left = [way]
     for clause in (node, *node.children):
@@ -324,7 +205,7 @@ def _on_if(frame: _Frame, node: Node, way: Way) -> Ways:
     return found + [each.ends(0, "if") for each in left]
 
 
-def _on_loop(frame: _Frame, node: Node, way: Way) -> Ways:
+def _on_loop(frame: Frame, node: Node, way: Way) -> Ways:
     """Follow a loop until nothing new comes of it."""
     head = [each for each in node.children if each.is_named and each.type != "do_group"]
     body = [each for each in node.children if each.type == "do_group"]
@@ -369,7 +250,7 @@ def _has_words(head: Sequence[Node], flat: Flat) -> bool:
     return bool(said) and not any(sign in each for each in said for sign in "$`*?")
 
 
-def _on_case(frame: _Frame, node: Node, way: Way) -> Ways:
+def _on_case(frame: Frame, node: Node, way: Way) -> Ways:
     found = [way.ends(0, "case")]
     for item in node.children:
         if item.type == "case_item":
@@ -381,25 +262,24 @@ def _on_case(frame: _Frame, node: Node, way: Way) -> Ways:
     return found
 
 
-def _on_function(frame: _Frame, node: Node, way: Way) -> Ways:
+def _on_function(frame: Frame, node: Node, way: Way) -> Ways:
     name, body = node.child_by_field_name("name"), node.child_by_field_name("body")
     if name is None or body is None:
-        raise _UnclearError
+        raise UnclearError
     frame.functions[chars_of(frame.flat, name)] = (body, frame.flat)
     return [way.ends(0, "a function")]
 
 
-def _on_redirected(frame: _Frame, node: Node, way: Way) -> Ways:
+def _on_redirected(frame: Frame, node: Node, way: Way) -> Ways:
     for part in node.children:
         if part.type == "heredoc_redirect" and any(
             each.is_named and each.type not in _IN_DOCUMENT for each in part.children
         ):
-            raise _UnclearError  # the rest of the line stands in there
+            raise UnclearError  # the rest of the line stands in there
     body = node.child_by_field_name("body")
     return frame.run(body, way) if body else [way.ends(0)]
 
 
-Handler = Callable[[_Frame, "Node", Way], Ways]
 _HANDLERS: Mapping[str, Handler] = {
     "command": _on_command,
     "variable_assignment": _on_assignment,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING
 
 from envcfg.errors import LibraryError
@@ -18,6 +18,7 @@ _OPERATORS = frozenset(
 )
 
 
+@lru_cache(maxsize=32)
 def parse(chars: str) -> Node:
     """Return the tree of a script, one character of which is one byte.
 

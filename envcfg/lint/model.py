@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from envcfg.lint.text import Flat, Hole, Scope, Text, Word
-from envcfg.request.options import Given, Problem
+from envcfg.request.admission import Given, Problem
 
 Alternatives = tuple["Value", ...]
 

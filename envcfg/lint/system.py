@@ -43,7 +43,9 @@ def recognise(sources: Iterable[Source]) -> Recognised | None:
         seen = tuple(
             each["sign"]
             for each in signs
-            if re.search(each["pattern"], text, re.MULTILINE)
+            # Without a boundary before it, a word is searched for ten times as fast.
+            if re.search(each["pattern"].removeprefix(r"\b"), text, re.MULTILINE)
+            and re.search(each["pattern"], text, re.MULTILINE)
         )
         if len(seen) >= ENOUGH:
             found.append(Recognised(name, seen))

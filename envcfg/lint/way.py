@@ -90,7 +90,10 @@ class Way(NamedTuple):
 
     def sets(self, name: str, value: int | None) -> Way:
         """Return this way with a number in a variable."""
-        return self._replace(names=tuple({**dict(self.names), name: value}.items()))
+        known = dict(self.names)
+        if known.get(name) == value:
+            return self
+        return self._replace(names=tuple({**known, name: value}.items()))
 
     def assigns(self, assignment: str, before: Way) -> Way:
         """Return this way behind an assignment, whose words are expanded as on *before*."""
@@ -153,7 +156,9 @@ def behind(name: str, said: Sequence[str], way: Way) -> Way:
             words = [each for each in said if each not in ("]", "]]")]
             is_negated = words[:1] == ["!"]
             pair = _PAIR.fullmatch(" ".join(words[is_negated:]))
-            value = way.compute(pair[0])[0] if pair else None
+            if pair is None:
+                return way.ends(None)
+            value = _applied(pair[3], way.value(pair[1]), way.value(pair[4]))
             return way.tests(None if value is None else bool(value) != is_negated)
         case "kill" if not {"0", "$$", '"$$"', "-0"}.isdisjoint(said):
             return waited.ends(None)._replace(leaves="" if "-0" in said else "exit")

@@ -12,9 +12,10 @@ from envcfg.launch.plan import Plan
 from envcfg.launchers import LAUNCHERS
 from envcfg.profile.model import Profile
 from envcfg.profile.scheduler import Partition
+from envcfg.request.admission import check_options, read_options
 from envcfg.request.limits import Wanted
 from envcfg.request.lines import Repeat, repeats, request_lines
-from envcfg.request.options import check_options, option_table, read_options
+from envcfg.request.options import option_table
 from envcfg.request.queues import beyond_limits, chosen_queues
 from envcfg.request.rules import (
     Line,

@@ -274,3 +274,9 @@ def test_no_script_is_too_strange(
     for word in script.split():
         if word not in {"exec", "command"}:
             assert word in rest
+
+
+def test_what_sbatch_refuses_of_the_old_script_is_said_in_its_words(here: Path) -> None:
+    del here
+    done = convert("#!/bin/bash\n#SBATCH --time=24h\nsrun singularity exec a.sif p\n")
+    assert "old.sh:2: sbatch: error: Invalid --time specification" in done.err

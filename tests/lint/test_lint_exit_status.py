@@ -86,6 +86,7 @@ SCRIPTS: dict[str, str] = {
     "and echo then echo": f"{T} && echo ok\necho done",
     "and or": f"{T} && echo ok || echo failed",
     "test behind": f"{T}\n[ $? -eq 0 ] || exit 1\necho",
+    "test by a sign": f"{T}\n[ $? = 0 ] || exit 1\necho",
     "test behind and": f"{T}\n[ $? -ne 0 ] && exit 1\necho",
     "test at the end": f"{T}\n[ $? -eq 0 ] && echo ok",
     "double test": f"{T}\nrc=$?\n[[ $rc -ne 0 ]] && exit $rc\necho",

@@ -152,6 +152,8 @@ REFUSED: dict[str, tuple[str, dict[str, Any], str, str]] = {
     "forbidden cores": ("setonix", {"cpus_per_gpu": 4, "named": {"--account": "p-gpu"}}, "--cpus-per-gpu must not be given: cores come", "leave out"),
     "no local disk": ("lumi-g", {"nvme": 10, "named": LUMI}, "knows no local disk", "leave out --nvme"),
     "its own options": ("lumi-g", {"extra": ("--mem=1G",), "named": LUMI}, "--request-arg=--mem", "give --mem-per-gpu"),
+    "no option of sbatch": ("lumi-g", {"extra": ("--tres-per-tsk=gpu:1",), "named": LUMI}, "sbatch: unrecognized option '--tres-per-tsk=gpu:1'", "did you mean --tres-per-task?"),
+    "no time of sbatch": ("lumi-g", {"extra": ("--time-min=24h",), "named": LUMI}, "sbatch: error: Invalid --time-min specification", "as in --time-min=30 (minutes), --time-min=24:00:00 or --time-min=2-00:00:00"),
     "its own flags": ("lumi-g", {"extra": ("--time=1",), "named": LUMI}, "--request-arg=--time", "give --time"),
     "masks": ("lumi-g", {"cpus_per_gpu": 4, "named": LUMI}, "leaves cores of a whole node out, but", "leave it out"),
     "a late signal": ("lumi-g", {"signal": Signal("USR1", 600), "seconds": 600, "named": LUMI}, "--signal 600 s before", "longer"),

@@ -6,6 +6,9 @@ from collections.abc import Iterator
 
 from envcfg.lint.rule import Fault, Job, detects
 
+# Whether the scheduler and the site would take a job: what every command asks of a script.
+ADMISSION = ("EC628", "EC643", "EC644", "EC645", "EC646")
+
 
 @detects("EC643")
 def refused(job: Job) -> Iterator[Fault]:

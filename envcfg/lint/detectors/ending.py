@@ -6,15 +6,17 @@ from collections.abc import Iterator
 from itertools import groupby
 
 from envcfg.findings import Severity
-from envcfg.lint.exit_status import Program, endings
+from envcfg.lint.exit_status import endings
 from envcfg.lint.facts import is_helper
 from envcfg.lint.flow import is_agent, is_server
 from envcfg.lint.model import Command
 from envcfg.lint.program import load_programs
 from envcfg.lint.rule import Fault, Job, detects, known_values, known_words
 from envcfg.lint.text import spaced
+from envcfg.lint.walk import Program
 from envcfg.lint.way import Way
 
+_MOST_ROUNDS = 4  # of programs behind others that end the script
 _THROUGH = frozenset("time env nice ionice stdbuf timeout command nohup exec".split())
 
 
@@ -24,16 +26,19 @@ def lost_exit_code(job: Job) -> Iterator[Fault]:
     model = job.model
     programs = _programs(job) if model.scope == "batch" else {}
     reached: set[int] = set()
-    while model.flat is not None and any(each.fails for each in programs.values()):
+    for _ in range(_MOST_ROUNDS):
+        if model.flat is None or not any(each.fails for each in programs.values()):
+            return
         succeed = known_words("EC734", "succeed")
         ways = endings(model.flat, programs, succeed, model.options, reached)
         by_program = sorted(ways, key=lambda each: each.failed)
         for at, found in groupby(by_program, key=lambda each: each.failed):
             if at >= 0:
                 yield from _judged(at, [*found], programs[at].name)
-        if not any(programs[at].fails for at in reached):
-            return
         # Behind those that end the script by failing there may be others.
+        is_cut = any(each.leaves for each in ways)
+        if not is_cut or not any(programs[at].fails for at in reached):
+            return
         programs |= dict.fromkeys(reached, Program("true"))
 
 

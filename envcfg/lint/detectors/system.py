@@ -35,6 +35,8 @@ def over_limit(job: Job) -> Iterator[Fault]:
     asked = directives(job)
     if job.profile is None or not asked:
         return
+    if "partition" in asked and not (is_gpu_job(job) or _is_for_gpus(job, asked)):
+        return  # nodes of which the profile says nothing
     gpus = job.shape.gpus_per_node
     if job.profile.node and gpus and (beyond := gpus_beyond(job.profile.node, gpus)):
         names = ("gpus-per-node", "gres", "gpus")
