@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from envcfg.characters import one_line
-from envcfg.log.endings import End, Endings, Who, in_order, speaker
+from envcfg.log.endings import End, Endings, Who, has_agents, in_order, speaker
 from envcfg.log.job import Job
 from envcfg.log.numbers import count_of
 from envcfg.log.process import Sighting
@@ -210,7 +210,7 @@ def fingerprint(thrown: Thrown) -> str:
 def _who(same: Sequence[Thrown], ends: Sequence[End], hosts: Mapping[int, str]) -> Who:
     """Return who threw: by what stands in front, else by the exit that a launcher shows."""
     found = [speaker(each.prefix) for each in same]
-    if _has_agents(ends):
+    if has_agents(ends):
         found = [Who() if each.is_task else each for each in found]
     if ranks := {rank for each in found for rank in each.ranks}:
         return _at(sorted(ranks), hosts)
@@ -225,11 +225,6 @@ def _who(same: Sequence[Thrown], ends: Sequence[End], hosts: Mapping[int, str]) 
     alike = [*first, *(failed if len(same) > 1 else ())]
     ranks = {rank for each in alike for rank in each.who.ranks}
     return _at(sorted(ranks), hosts) if ranks else first[0].who
-
-
-def _has_agents(ends: Iterable[End]) -> bool:
-    """Return whether torchrun tells of its workers: tasks of the starter are its agents."""
-    return any(each.rule.id.startswith("elastic-") for each in ends)
 
 
 def _at(ranks: Sequence[int], hosts: Mapping[int, str]) -> Who:
@@ -256,7 +251,7 @@ def _others(ranks: Sequence[int], job: Job, attempt: _Attempt) -> str:
     Tasks of the starter that are agents are no ranks.
     """
     follow = attempt.follow
-    agents = _has_agents(attempt.lines)
+    agents = has_agents(attempt.lines)
     lost: set[object] = {
         rank
         for each in follow

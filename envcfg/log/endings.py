@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from envcfg.log.numbers import first_of, ranks_of
@@ -222,6 +222,11 @@ def _numbers(text: str) -> Iterator[int]:
         first, _, last = part.partition("-")
         if first.isdigit() and len(first) < 8 and (not last or last.isdigit()):
             yield from range(int(first), min(int(last or first) + 1, _WIDEST))
+
+
+def has_agents(ends: Iterable[End]) -> bool:
+    """Return whether torchrun tells of its workers: tasks of the starter are its agents."""
+    return any(each.rule.id.startswith("elastic-") for each in ends)
 
 
 def in_order(items: Sequence[Thrown | End]) -> list[Thrown | End]:
