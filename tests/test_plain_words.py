@@ -49,7 +49,7 @@ LEFT = {
     "examples": 0,
     "profiles": 30,
     "envcfg/**/*.py": 43,
-    "envcfg/**/*.yaml": 62,
+    "envcfg/**/*.yaml": 60,
     "envcfg/**/*.sh": 26,
 }
 

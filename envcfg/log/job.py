@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sys import intern
 
+from envcfg.log.endings import ENDS, Endings
 from envcfg.log.learning import learn
 from envcfg.log.life import Life
 from envcfg.log.names import longest_end, network_kind
@@ -56,6 +57,7 @@ class Job:
         self.room = Room()
         self._beyond = Process("", None, self.room)  # all that there is no room for
         self.unknown: dict[str, tuple[int, Sighting]] = {}
+        self.endings = Endings(rulebook)
         self.life = Life()
         self._hosts: set[str] = set()
         self._by_label: dict[int, Process] = {}
@@ -82,7 +84,8 @@ class Job:
             ended = [
                 self.outlives(rule, spot, steps=False) for spot in known.last.values()
             ]
-            if any(other in self.occurrences for other in rule.unless) or all(ended):
+            hidden = any(other in self.occurrences for other in rule.unless)
+            if hidden or all(ended) or self.endings.is_past(rule):
                 known.rule = rule._replace(severity="note", ends=False)
             elif all(self.outlives(rule, spot) for spot in known.last.values()):
                 known.rule = rule._replace(severity="note", ends=False)
@@ -198,6 +201,10 @@ class Job:
         rule = match.rule
         if rule.severity:
             self._occurrence(rule, process, sighting, record.time)
+        if rule.ends or rule.event in ENDS:
+            self.endings.fold(match, record, sighting)
+        if rule.event in ENDS:
+            return
         if rule.versions:
             for each in rule.versions.items():
                 process.dialects = with_one(process.dialects, each)
@@ -262,7 +269,10 @@ class Job:
         if time and time < known.time:  # files are read one after another
             known.time, known.first = time, sighting
         if len(known.processes) < _MANY:
-            known.processes[process.key] = process
+            key = process.key
+            if process.pid is None and process.label is not None:
+                key = f"{process.host} {process.label}", None
+            known.processes[key] = process
         if rule.severity == "error" and not rule.consequence:
             firsts = self.first_ends if rule.ends else self.first_errors
             firsts.setdefault(process.host, known)

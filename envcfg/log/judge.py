@@ -7,12 +7,14 @@ from envcfg.findings import Finding
 from envcfg.log import checks
 from envcfg.log.batches import PART, parts_of, with_part
 from envcfg.log.catalogue import look_up, warned
+from envcfg.log.cause import first_end
 from envcfg.log.expectations import Expectations
-from envcfg.log.found import Locate, ends, findings_of
+from envcfg.log.found import Locate, findings_of
 from envcfg.log.job import Job
 from envcfg.log.lagging import lag_symptoms, waiting_of
 from envcfg.log.membership import member_symptoms
 from envcfg.log.numbers import said_of
+from envcfg.log.outcome import chained, leads, of_network, with_cause
 from envcfg.log.rank import Symptom, judge_rank
 from envcfg.log.reasons import Reasons
 from envcfg.log.summary import ending, job_report, summarize, transports_of
@@ -92,9 +94,16 @@ def _judge_whole(
     rules = job.rulebook.rules
     findings = findings_of(job, world, symptoms, reasons, expect, locate)
     unknowns = unknowns_of(job, world, symptoms, rules)
+    first = first_end(job, world)
+    if first and leads(first, job):
+        findings = chained(findings, first, job, locate)
+        # Of a job without a line of NCCL, what it died of is the answer.
+        unknowns = unknowns if job.records else ()
+    else:
+        first = None
     overview = job_report(job, world, reports)
-    of_network = [each for each in findings if not ends(rules, each)]
-    network = _job_verdict(of_network, reports, unknowns, overview)
+    alone = of_network(findings, rules, first)
+    network = _job_verdict(alone, reports, unknowns, overview)
     report = LogReport(
         verdict=_job_verdict(findings, reports, unknowns, overview),
         network_verdict=network,
@@ -116,10 +125,17 @@ def _judge_whole(
             ),
         ),
     )
-    alone = report._replace(verdict=network, findings=tuple(of_network))
-    said = summarize(alone, world, symptoms, rules)
-    if report.verdict != network:
+    said = summarize(
+        report._replace(verdict=network, findings=tuple(alone)), world, symptoms, rules
+    )
+    if first:
+        parts = [f"broken: {first.words}", first.others]
+        parts += [f"network {said}"] if job.records else []
+        said = "; ".join(filter(None, parts))
+    elif report.verdict != network:
         said = f"{report.verdict}: {ending(findings, rules)}; network {said}"
+    if report.verdict == "broken":
+        report = with_cause(report, rules, first)
     return report._replace(summary=said), world
 
 
@@ -198,10 +214,10 @@ def _job_verdict(
 
 def _broken_processes(job: Job, reasons: Reasons) -> dict[tuple[str, int | None], str]:
     return {
-        key: reasons.words(occurrence.rule.id, [process]).meaning
+        process.key: reasons.words(occurrence.rule.id, [process]).meaning
         for occurrence in job.occurrences.values()
         if occurrence.rule.severity == "error" and not occurrence.rule.ends
-        for key, process in occurrence.processes.items()
+        for process in occurrence.processes.values()
     }
 
 

@@ -128,6 +128,10 @@ class Life:
         """Return whether the program says behind *spot* that it is done."""
         return any(sign.kind in ENDS for _, sign in self._behind(spot))
 
+    def is_seen_behind(self, spot: Spot) -> bool:
+        """Return whether there is any sign behind *spot*."""
+        return bool(self._behind(spot))
+
     def goes_on_behind(self, spot: Spot) -> bool:
         """Return whether there are steps behind *spot* that no buffer held back."""
         later = [each for each in self._behind(spot) if each[1].kind != "checkpoint"]

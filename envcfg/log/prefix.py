@@ -149,7 +149,7 @@ def records(line: str) -> Iterator[Record]:
         yield record
         return
     if line.startswith('{"'):
-        line = _said(line)
+        line = said_in_json(line)
     if "\x1b" in line:
         line = _COLOUR.sub("", line)
     repeated = 0
@@ -213,7 +213,7 @@ def _unwrap(line: str) -> tuple[str, int | None, set[str]]:
     return line, label, meant
 
 
-def _said(line: str) -> str:
+def said_in_json(line: str) -> str:
     """Return what a line of JSON, as a container engine writes it, holds."""
     import json
 

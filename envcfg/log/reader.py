@@ -118,6 +118,8 @@ class Reader:
                 behind = split[text.count(b"\n", 0, start) + 1 :]
                 self._join(_Begun(record, words, here), behind, spot, len(text))
         self._live(signs, as_it_stands, spot, len(text))
+        # Lines that are certain are not those of programs.
+        self.jobs[0].endings.take(as_it_stands, spot)
         for job in self.jobs:
             job.cut = self._scanner.cut
             job.records += self._scanner.passed

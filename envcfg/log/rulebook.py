@@ -20,8 +20,10 @@ _MANY = 1 << 12  # messages of which is remembered what they match
 FOLDER = os.path.join(os.path.dirname(__file__), "rules")
 KEYS = (
     "id needle where pattern event anywhere explains when severity ends benign consequence "
-    "unless phase versions says meaning fix source samples counter"
+    "unless phase versions says meaning fix next source samples counter"
 ).split()
+
+RAISED = "exception"  # the event of a line that counts at the end of a traceback alone
 
 
 class Rule(NamedTuple):
@@ -45,9 +47,12 @@ class Rule(NamedTuple):
         phase: of the job, in which its line counts: ``start`` (what is tried again),
             ``init``, ``running``, ``end``; ``always`` where no progress excuses it.
         versions: library to the range of versions that print it (``2.22-2.25``).
-        says: of one that explains another: what it says of ranks, as of several.
+        says: of one that explains another: what it says of ranks, as of several; of an end:
+            what happened to the process, with what the pattern captured.
         meaning: why, in a sentence.
         fix: what to do.
+        next: the step after the job ended by it: ``fix first``, ``restart``, ``restart
+            without`` its nodes, or ``wait``; else ``restart``.
         source: who says so, with version or date.
         samples: whole lines that match this rule and no other.
         counter: whole lines that this rule does not match.
@@ -73,6 +78,7 @@ class Rule(NamedTuple):
     says: str = ""
     meaning: str = ""
     fix: str | None = None
+    next: str = ""
     source: str = ""
     samples: tuple[str, ...] = ()
     counter: tuple[str, ...] = ()
@@ -127,7 +133,7 @@ class Rulebook:
             where: the place in the source that stands there.
         """
         if where:
-            return next(self.matches(message, where), None)
+            return self._said(message, where)
         if message.startswith("Channel "):  # nine in ten lines of a large debug log
             for rule in self._channels:
                 if found := self._pattern(rule).search(message):
@@ -140,12 +146,17 @@ class Rulebook:
             if len(self._matched) > _MANY or len(self._dull) > _MANY:
                 self._matched.clear()
                 self._dull.clear()
-            self._matched[message] = next(self.matches(message), None)
+            self._matched[message] = self._said(message)
             if not self._any.search(
                 bare
             ):  # what holds a needle holds it without numbers
                 self._dull.add(bare)
         return self._matched[message]
+
+    def _said(self, message: str, where: str = "") -> Match | None:
+        """Return the first rule that counts outside of a traceback, too."""
+        found = self.matches(message, where)
+        return next((each for each in found if each.rule.event != RAISED), None)
 
     def is_dull(self, message: str) -> bool:
         """Return whether no rule knows what *message* says, whatever its numbers are.

@@ -6,7 +6,7 @@ Plain data: :mod:`envcfg.log.judge` makes it, the reports show it.
 from collections.abc import Mapping
 from typing import Literal, NamedTuple
 
-from envcfg.findings import Finding
+from envcfg.findings import Evidence, Finding
 
 Verdict = Literal["ok", "degraded", "broken", "inconclusive"]
 WORST_FIRST: tuple[Verdict, ...] = ("broken", "degraded", "inconclusive", "ok")
@@ -175,6 +175,55 @@ class Waiting(NamedTuple):
     completed: int | None = None
 
 
+class Cause(NamedTuple):
+    """What ended the job first.
+
+    Attributes:
+        rule: of the finding that says what it means.
+        message: who ended, and of what.
+        ranks: whose end it was, rising; none where the log does not tell.
+        nodes: of them.
+        file: of the program's line, with its folders; empty where unknown.
+        line: number of that line, from 1; None where unknown.
+        function: that it stands in; empty where unknown.
+        others: what the other ranks did; empty where the log does not tell.
+        evidence: the line that shows it; None where none does.
+    """
+
+    rule: str
+    message: str
+    ranks: tuple[int, ...]
+    nodes: tuple[str, ...]
+    file: str
+    line: int | None
+    function: str
+    others: str
+    evidence: Evidence | None
+
+
+class Next(NamedTuple):
+    """What to do after a job that ended with an error.
+
+    Attributes:
+        action: ``fix first``, ``restart``, ``restart without`` the nodes, or ``wait``.
+        nodes: to leave out.
+        reason: why, in a sentence.
+        fingerprint: equal for two attempts that end alike; empty where nothing is known.
+        repeats: how many earlier attempts in the log ended alike.
+    """
+
+    action: str
+    nodes: tuple[str, ...]
+    reason: str
+    fingerprint: str
+    repeats: int
+
+    @property
+    def words(self) -> str:
+        """What to do, and why, in one line."""
+        return f"{' '.join((self.action, *self.nodes))}: {self.reason}"
+
+
 class Coverage(NamedTuple):
     """How much was read.
 
@@ -218,6 +267,9 @@ class LogReport(NamedTuple):
         findings: causes first, worst first.
         unknowns: what the log does not show.
         coverage: how much was read.
+        cause: what ended the job first; None where it did not end with an error.
+        consequences: ids of the findings that follow from it, in their order.
+        next: what to do; None where it did not end with an error.
         jobs: all jobs, where several were read and this is the worst; else none.
         waiting: where ranks wait, by the lines of PyTorch's watchdog.
     """
@@ -231,5 +283,8 @@ class LogReport(NamedTuple):
     findings: tuple[Finding, ...]
     unknowns: tuple[Unknown, ...]
     coverage: Coverage
+    cause: Cause | None = None
+    consequences: tuple[str, ...] = ()
+    next: Next | None = None
     jobs: tuple[JobRow, ...] = ()
     waiting: tuple[Waiting, ...] = ()

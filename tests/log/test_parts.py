@@ -239,7 +239,7 @@ def test_what_a_file_of_no_communicator_says_counts(tmp_path: Path) -> None:
     done = envcfg("check-log", str(tmp_path))
     assert done.code == 1
     assert done.text.startswith(
-        "broken: files without a communicator: a task ended with an error"
+        "broken: files without a communicator: rank 3 (nid001) ended with exit code 1"
     )
 
 

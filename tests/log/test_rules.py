@@ -27,13 +27,17 @@ BOOK = Rulebook(RULES)
 # Event: what its rules may capture.
 EVENTS = {
     "affinity": "rank pid mask",
+    "attempt": "",
     "bootstrap": "interface",
     "channel": "a b direction network nic gdr nranks",
     "channel-local": "a b transport",
     "communicator": "comm rank nranks dev comm_id phase",
     "collective": "group rank seq op numel_in numel_out enqueued completed",
     "deduplicated": "count",
+    "ended": "host tasks rank local code signal said",
     "error-trace": "file code where",
+    "exception": "",
+    "failure": "host root rank local code signal",
     "gdr-device": "network state nic reason",
     "gdr-off": "",
     "ib-devices": "devices",

@@ -38,8 +38,13 @@ class JobFact(NamedTuple):
 
 def job_facts(report: LogReport) -> list[JobFact]:
     """Return the facts of the job, in the order in which they are shown."""
-    job = report.job
+    job, ended = report.job, []
+    if report.cause and report.next:
+        words = "; ".join(filter(None, (report.cause.message, report.cause.others)))
+        ended = [JobFact("Ended by", words, odd=True)]
+        ended += [JobFact("Next", report.next.words)]
     return [
+        *ended,
         JobFact("Ranks", _ranks(job), odd=bool(job.ranks_missing)),
         JobFact("Nodes", _nodes(job)),
         JobFact("Network", _network(job), odd=job.network == "mixed"),

@@ -54,6 +54,10 @@ def log_lines(report: LogReport) -> Iterator[tuple[str, str]]:
             yield from (
                 (line, "dim") for line in _wrap(remedy, "    to find out: ", "      ")
             )
+    if report.next:
+        yield "", ""
+        yield f"fingerprint: {report.next.fingerprint}", "dim"
+        yield f"next: {report.next.words}", "bold"
 
 
 def _jobs(jobs: Sequence[JobRow]) -> Iterator[tuple[str, str]]:

@@ -1,0 +1,298 @@
+"""Which end of a process was the first, of what, what followed, and what to do next.
+
+What no rule calls a consequence may be the cause: the first of these that the job did not
+outlive. Where all ends are consequences, the cause is a rank that says nothing while all
+others lost it, else the exit code that came first.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from envcfg.characters import one_line
+from envcfg.log.endings import End, Endings, Who, has_agents, in_order, speaker
+from envcfg.log.job import Job
+from envcfg.log.numbers import count_of
+from envcfg.log.process import Sighting
+from envcfg.log.rulebook import RAISED, Rule
+from envcfg.log.thrown import Frame, Thrown
+from envcfg.log.world import World
+
+_EXCEPTION, _SILENT = "program-exception", "rank-left"
+_WIDE = 160  # characters of a message in the first line
+_NUMBERS = re.compile(r"0x[0-9a-fA-F]+|\d+")
+
+
+class First(NamedTuple):
+    """What ended first.
+
+    Attributes:
+        rule: that says what it means.
+        who: whose end it was.
+        says: what happened, in words that go behind whose end it was.
+        sighting: the line that shows it.
+        fingerprint: the same for two attempts that end alike.
+        frame: the line of the program; None where the log does not tell.
+        others: what the others did; empty where the log does not tell.
+        repeats: how many attempts before ended alike.
+    """
+
+    rule: Rule
+    who: Who
+    says: str
+    sighting: Sighting
+    fingerprint: str
+    frame: Frame | None = None
+    others: str = ""
+    repeats: int = 0
+
+    @property
+    def words(self) -> str:
+        """The end in one sentence, without what the others did."""
+        return one_line(f"{self.who.words} {self.says}")
+
+
+class _Attempt:
+    """The ends of one attempt of a job, in their order."""
+
+    def __init__(self, ends: Iterable[Thrown | End], endings: Endings) -> None:
+        self.ends = in_order(list(ends))
+        self._endings = endings
+        self.follow = [each for each in self.ends if self.rule(each).consequence]
+        self.causes = [
+            each
+            for each in self.ends
+            if not self.rule(each).consequence and self._is_end(each)
+        ]
+        self.lines = [each for each in self.ends if isinstance(each, End)]
+
+    def rule(self, each: Thrown | End) -> Rule:
+        """Return the rule that knows *each*."""
+        if isinstance(each, End):
+            return each.rule
+        rules = self._endings.rulebook.rules
+        return self._endings.rule_of(each) or rules[_EXCEPTION]
+
+    def _is_end(self, each: Thrown | End) -> bool:
+        """Return whether it says that a program ended, and not what its network did."""
+        rule = self.rule(each)
+        if isinstance(each, End):
+            return bool(rule.says or rule.ends)
+        return not rule.benign and (
+            rule.ends or rule.event == RAISED or rule.severity != "error"
+        )
+
+
+def first_end(job: Job, world: World) -> First | None:
+    """Return what ended the job first; None where no line tells of an end."""
+    endings = job.endings
+    known: list[Thrown | End] = [*endings.tracebacks.found]
+    known += [each for each in endings.lines if _counts(each, job)]
+    if not known:
+        return None
+    ended = any(not each.is_doubtful for each in endings.lines)
+    last = len(endings.starts)
+    attempts = [
+        _Attempt(
+            (
+                each
+                for each in known
+                if endings.attempt(each) == number
+                and (number < last or not _is_over(each, job, ended=ended))
+            ),
+            endings,
+        )
+        for number in range(last + 1)
+    ]
+    firsts = [_first_of(each, job, world) for each in attempts]
+    found = firsts.pop()
+    alike = sum(
+        each.fingerprint == found.fingerprint for each in firsts if each and found
+    )
+    return found and found._replace(repeats=alike)
+
+
+def _is_over(each: Thrown | End, job: Job, *, ended: bool) -> bool:
+    rule = each.rule if isinstance(each, End) else job.rulebook.rules[_EXCEPTION]
+    spot = each.sighting.spot
+    if job.outlives(rule, spot) or (not ended and job.life.is_seen_behind(spot)):
+        return True
+    return job.endings.is_over(each, ended=ended)
+
+
+def _counts(end: End, job: Job) -> bool:
+    """Return whether a line means an end beside all that the log holds."""
+    known = job.occurrences.get(end.rule.id)
+    return known is None or known.rule.severity == end.rule.severity
+
+
+def _first_of(attempt: _Attempt, job: Job, world: World) -> First | None:
+    hosts = _hosts(attempt.lines, world)
+    silent = () if attempt.causes else _silent(attempt.follow, world)
+    codes = [
+        each for each in attempt.follow if isinstance(each, End) and each.rule.says
+    ]
+    codes.sort(key=lambda each: not each.root)
+    if silent:
+        rule = job.rulebook.rules[_SILENT]
+        shown = attempt.follow[0].sighting
+        found = First(rule, _at(silent, hosts), rule.says, shown, rule.id)
+    elif attempt.causes and isinstance(attempt.causes[0], Thrown):
+        found = _of_thrown(attempt.causes[0], attempt, hosts)
+    elif ends := [each for each in (*attempt.causes, *codes) if isinstance(each, End)]:
+        found = _of_line(ends[0], attempt, hosts)
+    elif thrown := [each for each in attempt.follow if isinstance(each, Thrown)]:
+        found = _of_thrown(thrown[0], attempt, hosts)
+    else:
+        return None
+    return found._replace(others=_others(found.who.ranks, job, attempt))
+
+
+def _of_line(end: End, attempt: _Attempt, hosts: Mapping[int, str]) -> First:
+    who = end.who
+    if not who.ranks:
+        # Another line may say the same of a rank, or with which code it ended.
+        same = (
+            each.who
+            for each in attempt.lines
+            if each.who.ranks
+            and (
+                (who.local is not None and each.who.local == who.local)
+                or (who == Who() and each.says == end.says)
+                or (who == Who() and "said" in end.fields and "code" in each.fields)
+            )
+        )
+        who = next(same, who)
+    who = _at(who.ranks, hosts) if who.ranks else who
+    said = _NUMBERS.sub("#", end.fields.get("said") or end.fields.get("code") or "")
+    return First(end.rule, who, end.says, end.sighting, f"{end.rule.id} {said}".strip())
+
+
+def _of_thrown(thrown: Thrown, attempt: _Attempt, hosts: Mapping[int, str]) -> First:
+    print_ = fingerprint(thrown)
+    raised = [each for each in attempt.ends if isinstance(each, Thrown)]
+    same = [each for each in raised if fingerprint(each) == print_]
+    frame = _frame(thrown)
+    text = _cut(thrown.text)
+    if thrown.earlier:
+        text = f"{text}, {thrown.link} {_cut(thrown.earlier.text)}"
+    where = f" ({frame.short})" if frame else ""
+    return First(
+        rule=attempt.rule(thrown),
+        who=_who(same, attempt.lines, hosts),
+        says=f"ended: {text}{where}",
+        sighting=thrown.sighting,
+        fingerprint=print_,
+        frame=frame,
+    )
+
+
+def _frame(thrown: Thrown) -> Frame | None:
+    deepest = thrown.earlier if thrown.link == "from" else None
+    first = deepest and deepest.frame
+    return first if first and not first.is_library else thrown.frame
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _WIDE else text[: _WIDE - 3] + "..."
+
+
+def fingerprint(thrown: Thrown) -> str:
+    """Return type, place in the program and message without numbers."""
+    frame = _frame(thrown)
+    place = f"{frame.short.rpartition(':')[0]}:{frame.function}" if frame else ""
+    message = _NUMBERS.sub("#", _cut(thrown.message))
+    return " ".join(filter(None, (thrown.kind, place, message)))
+
+
+def _who(same: Sequence[Thrown], ends: Sequence[End], hosts: Mapping[int, str]) -> Who:
+    """Return who threw: by what stands in front, else by the exit that a launcher shows."""
+    found = [speaker(each.prefix) for each in same]
+    if has_agents(ends):
+        found = [Who() if each.is_task else each for each in found]
+    if ranks := {rank for each in found for rank in each.ranks}:
+        return _at(sorted(ranks), hosts)
+    named = found[0]._replace(process=same[0].process or found[0].process)
+    for each in ends:
+        if named.local is not None and each.who.ranks and each.who.local == named.local:
+            return _at(each.who.ranks, hosts)
+    failed = [each for each in ends if (each.fields.get("code") or "-")[0] != "-"]
+    first = [each for each in failed if each.root] or failed[:1]
+    if same[0].process or not first or named != Who():
+        return named
+    alike = [*first, *(failed if len(same) > 1 else ())]
+    ranks = {rank for each in alike for rank in each.who.ranks}
+    return _at(sorted(ranks), hosts) if ranks else first[0].who
+
+
+def _at(ranks: Sequence[int], hosts: Mapping[int, str]) -> Who:
+    names = dict.fromkeys(hosts[rank] for rank in ranks if rank in hosts)
+    return Who(ranks=tuple(ranks), hosts=tuple(names))
+
+
+def _hosts(ends: Iterable[End], world: World) -> dict[int, str]:
+    """Return the node of each rank, by the lines that name both."""
+    hosts = {
+        entity.rank: entity.process.host
+        for entity in world.entities
+        if entity.rank is not None and entity.process.host
+    }
+    for each in ends:
+        if len(each.who.hosts) == 1:
+            hosts.update(dict.fromkeys(each.who.ranks, each.who.hosts[0]))
+    return hosts
+
+
+def _others(ranks: Sequence[int], job: Job, attempt: _Attempt) -> str:
+    """Say how many others report that they lost somebody, else how many were ended.
+
+    Tasks of the starter that are agents are no ranks.
+    """
+    follow = attempt.follow
+    agents = has_agents(attempt.lines)
+    lost: set[object] = {
+        rank
+        for each in follow
+        if isinstance(each, Thrown)
+        for who in [speaker(each.prefix)]
+        for rank in (() if agents and who.is_task else who.ranks)
+    }
+    for occurrence in job.occurrences.values():
+        if occurrence.rule.severity != "error" or occurrence.rule.ends:
+            continue
+        for process in occurrence.processes.values():
+            own = {comm.rank for comm in process.communicators.values()}
+            if process.label is not None:
+                if process.label_is_rank or not agents:
+                    lost.add(process.label)
+            elif process.pid is not None:
+                lost.update(own or {process.key})
+    if waited := lost - set(ranks):
+        return f"{count_of(len(waited), 'rank')} waited for it"
+    ended = {
+        rank
+        for each in follow
+        if isinstance(each, End)
+        and not each.root
+        and (not agents or each.rule.event == "failure")
+        for rank in each.who.ranks
+    } - set(ranks)
+    return f"{count_of(len(ended), 'other rank')} ended after it" if ended else ""
+
+
+def _silent(follow: Sequence[Thrown | End], world: World) -> tuple[int, ...]:
+    """Return the ranks that say nothing, where most others say that they lost somebody."""
+    shown = {
+        rank
+        for each in follow
+        for rank in (
+            speaker(each.prefix).ranks if isinstance(each, Thrown) else each.who.ranks
+        )
+    }
+    if not any(isinstance(each, Thrown) for each in follow):
+        return ()
+    size = max([world.size or 0, *(rank + 1 for rank in shown)])
+    silent = tuple(rank for rank in range(size) if rank not in shown)
+    return silent if len(silent) <= size // 4 else ()

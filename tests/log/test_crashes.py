@@ -1,0 +1,79 @@
+"""Logs of jobs that died: the first line names who ended first, of what, and where.
+
+``crashes.txt`` holds logs of real launchers and shells, cut short, each with the first line
+that is expected of it; of launchers that are not at hand it holds what they put in front.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from checking import check
+
+_FILE = Path(__file__).with_name("crashes.txt")
+CRASHES = {
+    found[1]: (found[2], found[3])
+    for found in re.finditer(
+        r"^=== (\S+)\n> (.*)\n((?:(?!=== ).*\n)*)",
+        _FILE.read_text(encoding="utf-8"),
+        re.MULTILINE,
+    )
+}
+OUTLIVED = [name for name in CRASHES if name.startswith("outlived")]
+ENDED = {
+    name: crash
+    for name, crash in CRASHES.items()
+    if name not in OUTLIVED and not crash[0].startswith("inconclusive")
+}
+
+
+@pytest.mark.parametrize("name", CRASHES)
+def test_first_line_names_what_ended_first(name: str) -> None:
+    expected, log = CRASHES[name]
+    assert check(log).summary == expected
+
+
+@pytest.mark.parametrize("name", ENDED)
+def test_cause_and_next_step_are_told_where_a_job_is_broken(name: str) -> None:
+    report = check(ENDED[name][1])
+    assert report.cause
+    assert report.cause.message in report.summary
+    assert report.next
+    assert report.next.fingerprint
+    assert report.coverage.records or not report.unknowns
+
+
+@pytest.mark.parametrize("name", OUTLIVED)
+def test_no_exception_that_was_outlived_is_a_cause(name: str) -> None:
+    report = check(CRASHES[name][1])
+    assert not report.cause or "Error" not in report.cause.message
+
+
+def test_attempts_that_end_alike_have_one_fingerprint() -> None:
+    step = check(CRASHES["attempts"][1]).next
+    assert step
+    assert (step.action, step.repeats) == ("fix first", 1)
+    again = CRASHES["attempts"][1].replace("corrupt shard 1234", "corrupt shard 99")
+    other = check(again).next
+    assert other
+    assert other.fingerprint == step.fingerprint
+
+
+def test_node_that_went_down_is_left_out() -> None:
+    step = check(CRASHES["node"][1]).next
+    assert step
+    assert (step.action, step.nodes) == ("restart without", ("nid001007",))
+
+
+def test_traceback_of_one_rank_is_read_through_lines_of_others() -> None:
+    lines = CRASHES["var-srun"][1].splitlines(keepends=True)
+    mixed = [part for line in lines for part in (line, " 3: loading shard 7\n")]
+    assert check("".join(mixed)).summary == CRASHES["var-srun"][0]
+
+
+def test_cut_traceback_is_no_cause() -> None:
+    log = CRASHES["var-none"][1]
+    cut = log[: log.index("ValueError")]
+    assert check(cut).cause is None
