@@ -101,6 +101,7 @@ class Linter:
                 {path: texts[path] for path in kept.values()},
                 rules=self._rules,
                 profile_of=self._profile_of,
+                facts=self._facts,
             )
 
 

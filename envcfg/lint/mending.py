@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 Texts = Mapping[str, bytes]
 ProfileOf = Callable[[Sources], Callable[[Model], "Profile | None"]]
 _MOST_LOOKS = 1000  # at a script; nobody's needs so many
+_NONE: Mapping[str, str] = {}
 
 
 class Mended(NamedTuple):
@@ -53,22 +54,29 @@ class _Look(NamedTuple):
     bad: int
 
 
-def mend(texts: Texts, *, rules: Sequence[str], profile_of: ProfileOf) -> Mended:
+def mend(
+    texts: Texts,
+    *,
+    rules: Sequence[str],
+    profile_of: ProfileOf,
+    facts: Mapping[str, str] = _NONE,
+) -> Mended:
     """Put the edits of *rules* into *texts* until none is left that makes them better.
 
     Args:
         texts: the bytes of each file, by its path; others that are read along stay.
         rules: ids.
         profile_of: makes of sources what says for which system each script is.
+        facts: what is known of that system.
     """
     first = texts
-    seen = _look(texts, rules, profile_of)
+    seen = _look(texts, rules, profile_of, facts)
     done: dict[str, Counter[str]] = {path: Counter() for path in texts}
     looks = 0
     while looks < _MOST_LOOKS:
         for batch in _batches(seen.changes):
             changed = apply_changes(texts, batch)
-            after = _look(changed, rules, profile_of)
+            after = _look(changed, rules, profile_of, facts)
             looks += 1
             if _is_better(seen, after, batch):
                 texts, seen = changed, after
@@ -90,12 +98,22 @@ def apply_changes(texts: Texts, changes: Iterable[_Change]) -> Texts:
     return changed
 
 
-def _look(texts: Texts, rules: Sequence[str], profile_of: ProfileOf) -> _Look:
+def _look(
+    texts: Texts,
+    rules: Sequence[str],
+    profile_of: ProfileOf,
+    facts: Mapping[str, str],
+) -> _Look:
     sources = Sources()
     given = [sources.add(path, data) for path, data in texts.items()]
     models = read_models(given, sources)
     found = judge_models(
-        models, given, sources, rules=rules, profile_of=profile_of(sources)
+        models,
+        given,
+        sources,
+        rules=rules,
+        profile_of=profile_of(sources),
+        facts=facts,
     )
     remarks = [each for remarks in found.values() for each in remarks]
     scripts = {each.base for each in given if each.kind == "script"}

@@ -42,9 +42,9 @@ SAMPLES = [sample.script for rule in load_rules().values() for sample in rule.ba
 
 
 def mended(data: bytes) -> bytes:
-    return mend({"-": data}, rules=RULES, profile_of=lambda _: lambda _: None).texts[
-        "-"
-    ]
+    facts = {"slurm": "22.05"}
+    nobody = lambda _: lambda _: None  # noqa: E731
+    return mend({"-": data}, rules=RULES, profile_of=nobody, facts=facts).texts["-"]
 
 
 @pytest.fixture
@@ -55,11 +55,11 @@ def job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def lint(*arguments: str) -> Wrapped:
-    return envcfg("lint", *arguments)
+    return envcfg("lint", "--fact", "slurm=22.05", *arguments)
 
 
 def given(data: bytes, *arguments: str) -> subprocess.CompletedProcess[bytes]:
-    done = envcfg("lint", *arguments, "-", stdin=data)
+    done = envcfg("lint", "--fact", "slurm=22.05", *arguments, "-", stdin=data)
     return subprocess.CompletedProcess("", done.code, done.out, done.err.encode())
 
 

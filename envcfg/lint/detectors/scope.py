@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from envcfg.findings import Severity
-from envcfg.lint.facts import HELPERS, most_nodes
+from envcfg.lint.facts import most_nodes
 from envcfg.lint.flow import (
     TESTS,
     Uses,
@@ -146,7 +146,7 @@ def literal_dollar(job: Job) -> Iterator[Fault]:
             continue  # a program of its own, in a language of its own
         is_python = command.name.startswith("python") and command.unit
         # What nobody knows may be a shell, as a function of a sourced file often is.
-        if not (is_agent(command) or is_python or command.name in HELPERS):
+        if not (is_agent(command) or is_python):
             continue
         for word in command.words:
             for name, at in _dollars(word):
