@@ -26,6 +26,7 @@ MOST_MEMORY = 100.0  # MB
 MADE_UP_MEMORY = 500.0  # MB
 INCONCLUSIVE = 3
 MOST_GROWTH = 1.1
+LEAST_SPEED = 50  # MB/s of lines of NCCL
 MOST_SECONDS = 1.0  # from the line that decides to the verdict
 TURNS = 5
 _TICKS = os.sysconf("SC_CLK_TCK")
@@ -90,6 +91,22 @@ def _large(log: Path) -> list[Row]:
     logs.nccl_log(log, 300 * MB)
     nccl, more = _beside_grep(log, "300 MB of NCCL lines", rounds=3, most=8.0)
     rows += more
+    logs.spread_log(log, 300 * MB)
+    _, more = _beside_grep(
+        log, "300 MB, 2 % NCCL spread through it", rounds=3, most=6.0
+    )
+    rows += more
+    logs.dense_log(log, nodes=256)
+    dense, more = _beside_grep(log, "start of 2,048 ranks, 32 channels", rounds=3)
+    speed = log.stat().st_size / MB / dense.seconds
+    what = "start of 2,048 ranks, 32 channels: speed"
+    met = speed >= LEAST_SPEED
+    rows += [
+        *more,
+        Row(
+            what=what, measured=speed, unit="MB/s", target=f">= {LEAST_SPEED}", met=met
+        ),
+    ]
     log.unlink()  # its blocks would not become holes
     logs.sparse_log(log)
     largest = weigh(_check(log))
@@ -116,7 +133,7 @@ def _large(log: Path) -> list[Row]:
 
 
 def _beside_grep(
-    log: Path, what: str, *, rounds: int, most: float
+    log: Path, what: str, *, rounds: int, most: float | None = None
 ) -> tuple[Usage, list[Row]]:
     grep = [shutil.which("grep") or "/bin/grep", "-cE", "NCCL (INFO|WARN)", str(log)]
     commands = {

@@ -65,6 +65,41 @@ def nccl_log(path: Path, size: int, dialect: str = "nccl-2.24") -> int:
     return count
 
 
+def dense_log(path: Path, nodes: int = 64) -> int:
+    """Write all that the ranks of *nodes* say of three communicators each, in 32 channels.
+
+    Channels, rings and trees are most of it. 64 nodes make 23 MB.
+
+    Returns:
+        The number of lines.
+    """
+    jobs = _generator()
+    shape = {"channels": 32, "groups": ("node", "across"), "subsystems": "ALL"}
+    lines = jobs.wrapped(_job(jobs, nodes=nodes, dialect="nccl-2.24", **shape))
+    count = 0
+    with path.open("wb") as file:
+        while text := _next(lines):
+            count += text.count(b"\n")
+            file.write(text)
+    return count
+
+
+def spread_log(path: Path, size: int) -> None:
+    """Write *size* bytes of training output, each 50th line one of NCCL."""
+    jobs = _generator()
+    output = _block(jobs, 2).splitlines(keepends=True)
+    shape = {"channels": 16, "groups": ("node",), "subsystems": "ALL"}
+    said = jobs.text(_job(jobs, dialect="nccl-2.24", **shape)).encode()
+    lines = itertools.cycle(said.splitlines(keepends=True))
+    with path.open("wb") as file:
+        while (left := size - file.tell()) > 0:
+            block = b"".join(
+                line if number % 50 else line + next(lines)
+                for number, line in enumerate(output)
+            )
+            file.write(block[:left])
+
+
 def sparse_log(path: Path, size: int = 10_000 * MB, blocks: int = 32) -> int:
     """Write a training log of *size* bytes that is nearly all holes, read as NULs.
 

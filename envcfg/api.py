@@ -67,10 +67,10 @@ Path = str | os.PathLike[str]
 _MADE_BY = ("envcfg.api.render",)
 # What writes each record as JSON, below ``envcfg.report``; * : it takes the fields.
 _WRITERS = {
-    "Compared": "*profile.diff.diff_json",
-    "Detected": "*profile.detect.detect_json",
+    "Compared": "*profile.view.diff_json",
+    "Detected": "*profile.list.detect_json",
     "Explanation": "*background.explained_json",
-    "Inspected": "*image.json.inspection_json",
+    "Inspected": "*image.inspection_json",
     "Job": "*request.request_json",
     "LogReport": "log.json.log_json",
     "Plan": "plan.plan_json",

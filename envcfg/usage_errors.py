@@ -6,7 +6,7 @@ import argparse
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 from envcfg.datafile import load_knowledge_file
 from envcfg.errors import UsageError, nearest, suggest
@@ -35,19 +35,16 @@ class Parser(Protocol):
     def has_commands(self) -> bool: ...  # noqa: D102
 
 
-class _Stray(NamedTuple):
-    """An option that nobody knows; *before* is one that waits for a value, if any."""
-
-    option: str
-    before: str | None
-
-
 def explain(parser: Parser, message: str) -> UsageError:
     """Return the error for what argparse calls *message*: an unknown option before all."""
     if stray := next(_strays(parser), None):
-        return _unknown_option(parser, stray)
+        return _unknown_option(parser, *stray)
     if message.startswith("unrecognized arguments: "):
-        return _left_over(parser, message.partition(": ")[2])
+        words = message.partition(": ")[2]
+        hint = f"a command stands behind a --, as in -- {words}"
+        if "-- COMMAND" not in (parser.usage or ""):
+            hint = _usage(parser)
+        return UsageError(f"unexpected arguments: {words}", hint=hint)
     if message.startswith(_MISSING):
         missing = message.removeprefix(_MISSING)
         verb = "are" if ", " in missing else "is"
@@ -66,7 +63,7 @@ def explain(parser: Parser, message: str) -> UsageError:
 def explain_choice(parser: Parser, action: argparse.Action, value: str) -> UsageError:
     """Return the error for a *value* that is none of those that *action* takes."""
     if stray := next(_strays(parser), None):
-        return _unknown_option(parser, stray)
+        return _unknown_option(parser, *stray)
     known = [str(each) for each in action.choices or ()]
     if action.option_strings:
         msg = f"{action.option_strings[-1]}: unknown value {value!r}"
@@ -76,8 +73,11 @@ def explain_choice(parser: Parser, action: argparse.Action, value: str) -> Usage
     return UsageError(msg, hint=hint)
 
 
-def _strays(parser: Parser) -> Iterator[_Stray]:
-    """Yield the options that *parser* does not know; a command's are the command's."""
+def _strays(parser: Parser) -> Iterator[tuple[str, str | None]]:
+    """Yield the options that *parser* does not know; a command's are the command's.
+
+    Behind each stands the one before that waits for a value, if any.
+    """
     known = parser.known_options
     before: str | None = None
     for word in parser.words:
@@ -88,7 +88,7 @@ def _strays(parser: Parser) -> Iterator[_Stray]:
             before = name if waits else None
             continue
         if _is_option(word, before) and not (word[1] != "-" and word[:2] in known):
-            yield _Stray(name if name.strip("-") else word, before)
+            yield name if name.strip("-") else word, before
         elif before is None and parser.has_commands:
             return
         before = None
@@ -100,8 +100,7 @@ def _is_option(word: str, before: str | None) -> bool:
     return word[0] == "-" or (before is None and word[0] in _DASHES)
 
 
-def _unknown_option(parser: Parser, stray: _Stray) -> UsageError:
-    option = stray.option
+def _unknown_option(parser: Parser, option: str, before: str | None) -> UsageError:
     msg, everything = f"unknown option {option}", f"{parser.prog} --help shows all"
     if option[0] in _DASHES:
         right = "--" + option.lstrip("-" + _DASHES)
@@ -111,9 +110,8 @@ def _unknown_option(parser: Parser, stray: _Stray) -> UsageError:
         hint = f"did you mean {near}? {everything}"
     elif synonym:
         hint = f"write {synonym}" if synonym.startswith("-") else synonym
-    elif stray.before:
-        joined = f"{stray.before}={option}"
-        hint = f"if this is the value of {stray.before}, join them: {joined}"
+    elif before:
+        hint = f"if this is the value of {before}, join them: {before}={option}"
     elif parser.has_commands:
         hint = f"options stand behind what they belong to; {everything}"
     else:
@@ -151,13 +149,6 @@ def option_aliases() -> Mapping[str, Mapping[str, str]]:
             for word in words.split()
         }
     return aliases
-
-
-def _left_over(parser: Parser, words: str) -> UsageError:
-    msg = f"unexpected arguments: {words}"
-    if "-- COMMAND" not in (parser.usage or ""):
-        return UsageError(msg, hint=_usage(parser))
-    return UsageError(msg, hint=f"a command stands behind a --, as in -- {words}")
 
 
 def _usage(parser: Parser) -> str:

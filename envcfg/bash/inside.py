@@ -40,7 +40,15 @@ def render_inside(texts: Mapping[str, str], names: Sequence[str]) -> str:
         UsageError: together with the modules they are longer than an argument can be.
     """
     parts = [match for name in names for match in _TEXT.findall(module(name).text)]
-    checked_part("".join(parts), more="".join(texts.values()))
+    # The job finds the rest (envcfg_lengths in the module core): values that refer to its
+    # variables are known there only.
+    size = len(os.fsencode("".join([*texts.values(), *parts])))
+    if size > MOST_BYTES:
+        msg = (
+            "what each rank does first, with the settings that are made there, has "
+            f"{size} bytes, and an argument can have {MOST_BYTES}"
+        )
+        raise UsageError(msg, hint="put long texts into a file that the program reads")
     return "\n".join(heredoc(name, text) for name, text in texts.items())
 
 
@@ -93,7 +101,7 @@ def _function(
 ) -> str:
     """Return the function that sets *settings* and makes *folders*."""
     body = "" if is_worker else _masking(plan)
-    body += setting_lines(settings, "  ", "envcfg_in") + folder_lines(folders, "  ")
+    body += setting_lines(settings, "envcfg_in") + folder_lines(folders)
     names = [each.name for each in settings if each.name in contract_names(plan)]
     if names:
         text = " ".join(names)
@@ -129,22 +137,3 @@ def _inside(plan: Plan) -> Iterator[Planned]:
 def _handed_on(plan: Plan) -> dict[str, str]:
     """Return the names under which envcfg_pass hands on variables of the job."""
     return {name: f"ENVCFG_REF_{name}" for name in plan.handed_on}
-
-
-def checked_part(text: str, name: str = "", more: str = "") -> str:
-    """Return the text of a rank part: with *more* one argument, maybe a *name*'s value.
-
-    The job finds the rest (``envcfg_lengths`` in the module core): values that refer to its
-    variables are known there only.
-
-    Raises:
-        UsageError: if it is longer than an argument can be.
-    """
-    size = len(os.fsencode(more + (f"{name}={text}" if name else text)))
-    if size > MOST_BYTES:
-        msg = (
-            "what each rank does first, with the settings that are made there, has "
-            f"{size} bytes, and an argument can have {MOST_BYTES}"
-        )
-        raise UsageError(msg, hint="put long texts into a file that the program reads")
-    return text

@@ -135,15 +135,15 @@ def _modules(plan: Plan) -> str:
     for name, is_tested in (("envcfg_modules", False), ("envcfg_tested_modules", True)):
         chosen = [each for each in plan.modules if bool(each.tests) is is_tested]
         if chosen or not is_tested:
-            body = module_lines(chosen, "  ")
+            body = module_lines(chosen)
             text += f"{name}() {{\n{body}  envcfg_unloaded\n}}\n\n"
     return text.rstrip("\n") + "\n"
 
 
 def _mounts(container: Container) -> str:
-    body = export_lines(container.exports, "  ")
-    body += argument_lines(container.arguments, "  ")
-    body += mount_lines(container.binds, "  ")
+    body = export_lines(container.exports)
+    body += argument_lines(container.arguments)
+    body += mount_lines(container.binds)
     if container.stamp:
         body += f"  envcfg_read_image {container.stamp} # when envcfg read it\n"
     return f"envcfg_mounts() {{\n{body or _NOTHING}}}\n"
@@ -159,7 +159,7 @@ def _settings(plan: Plan) -> str:
     names_job = asked.profiled or asked.nccl_log or asked.flight or asked.reported
     body = "  envcfg_name_job\n" if names_job else ""
     host = [each for each in plan.settings if each.scope == "host"]
-    body += setting_lines(host, "  ", "envcfg")
+    body += setting_lines(host, "envcfg")
     body += "".join(_preset_lines(plan))
     if plan.handed_on:
         body += f"  envcfg_pass {' '.join(plan.handed_on)}\n"
@@ -175,9 +175,9 @@ def _settings(plan: Plan) -> str:
         (asked.profiled, 'ENVCFG_ARGS+=("ENVCFG_JOB=$ENVCFG_JOB")'),
     ):
         body += f"  {line}\n" if is_wanted else ""
-    body += option_lines(starter.own, plan.started, "  ")
+    body += option_lines(starter.own, plan.started)
     for bundle in plan.bundles:
-        body += bundle_lines(bundle, "  ", starter.bundled[0])
+        body += bundle_lines(bundle, starter.bundled[0])
     tested = [branch.tests for each in plan.settings for branch in each.branches]
     if any((*tested, *(option.tests for option in plan.agent))):
         body += '  ENVCFG_ARGS+=("ENVCFG_NODES=$ENVCFG_NODES")\n'

@@ -20,15 +20,15 @@ from envcfg.profile.scope import NODE, RANK
 from envcfg.profile.words import parse_word, quote_comment, references
 
 _WIDTH = 92
+_MARGIN = "  "  # before each line of a function
 _TESTS = {"==": "-eq", "!=": "-ne", "<": "-lt", "<=": "-le", ">": "-gt", ">=": "-ge"}
 
 
-def setting_lines(settings: Sequence[Planned], margin: str, verb: str) -> str:
+def setting_lines(settings: Sequence[Planned], verb: str) -> str:
     """Return the lines that set or unset the variables, each with its reason.
 
     Args:
         settings: in order.
-        margin: before each line.
         verb: how the functions begin that do it, ``envcfg`` or ``envcfg_in``.
     """
     sure = RANK | NODE | {"ENVCFG_JOB"}
@@ -38,10 +38,10 @@ def setting_lines(settings: Sequence[Planned], margin: str, verb: str) -> str:
         if not each.branches[-1].tests
         and all(branch.value is not None for branch in each.branches)
     }
-    return "".join(_setting(each, margin, verb, sure) for each in settings)
+    return "".join(_setting(each, verb, sure) for each in settings)
 
 
-def mount_lines(mounts: Sequence[PlannedMount], margin: str) -> str:
+def mount_lines(mounts: Sequence[PlannedMount]) -> str:
     """Return the calls that mount: source and, where it differs, the runtime's text."""
     text = ""
     for mount in mounts:
@@ -61,7 +61,7 @@ def mount_lines(mounts: Sequence[PlannedMount], margin: str) -> str:
             words.append(quote(source))
             if mount.text != source:
                 words.append(quote(mount.text))
-        text += _call(mount, " ".join(words), margin)
+        text += _call(mount, " ".join(words))
     return text
 
 
@@ -74,50 +74,49 @@ def bind_word(mount: PlannedMount) -> str:
     return source.join(parts)
 
 
-def argument_lines(arguments: Sequence[PlannedArgument], margin: str) -> str:
+def argument_lines(arguments: Sequence[PlannedArgument]) -> str:
     """Return the calls that give the runtime its arguments."""
     text = ""
     for each in arguments:
         words = ["envcfg_argument", quote(each.word)]
         if each.if_exists is not None:
             words.append(quote(each.if_exists))
-        text += _call(each, " ".join(words), margin)
+        text += _call(each, " ".join(words))
     return text
 
 
-def export_lines(exports: Sequence[PlannedExport], margin: str) -> str:
+def export_lines(exports: Sequence[PlannedExport]) -> str:
     """Return the calls that export what hooks of the runtime read."""
     return "".join(
-        _call(each, f"envcfg_export {each.name} {quote(each.value)}", margin)
+        _call(each, f"envcfg_export {each.name} {quote(each.value)}")
         for each in exports
     )
 
 
-def module_lines(modules: Sequence[PlannedModule], margin: str) -> str:
+def module_lines(modules: Sequence[PlannedModule]) -> str:
     """Return the calls that load modules, each with its reason."""
     text = ""
     for each in modules:
         own = " own" if each.is_own else ""
         call = f"envcfg_module {each.action} {quote(each.name)}{own}"
-        text += _call(each, call, margin)
+        text += _call(each, call)
     return text
 
 
-def folder_lines(settings: Sequence[Planned], margin: str) -> str:
+def folder_lines(settings: Sequence[Planned]) -> str:
     """Return the call that makes the folders which the settings name; maybe none."""
     names = [each.name for each in settings if each.directory]
     if not names:
         return ""
     pairs = [f'{name} "${{{name}-}}"' for name in names]
-    joined = f" \\\n{margin}  ".join(pairs)
-    return f"{margin}envcfg_folders {joined}\n"
+    joined = f" \\\n{_MARGIN}  ".join(pairs)
+    return f"{_MARGIN}envcfg_folders {joined}\n"
 
 
-def option_lines(own: str, options: Sequence[PlannedArgument], margin: str) -> str:
+def option_lines(own: str, options: Sequence[PlannedArgument]) -> str:
     """Return the lines that add options of the starter *own*, each with its reason."""
     return "".join(
-        _call(each, f"ENVCFG_{own.upper()}+=({quote(each.word)})", margin)
-        for each in options
+        _call(each, f"ENVCFG_{own.upper()}+=({quote(each.word)})") for each in options
     )
 
 
@@ -127,15 +126,14 @@ def agent_lines(options: Sequence[PlannedArgument]) -> str:
     return "".join(_call(each, f'set -- {word} "$@"', "") for each, word in words)
 
 
-def bundle_lines(bundle: PlannedBundle, margin: str, program: str) -> str:
+def bundle_lines(bundle: PlannedBundle, program: str) -> str:
     """Return the lines that set all of a bundle, or say why nothing of it is set.
 
     Args:
         bundle: what works together only.
-        margin: before each line.
         program: who gets its options, the first of ``Starter.bundled``.
     """
-    inner = margin + "  "
+    inner = _MARGIN * 2
     pairs = [
         f"{name} {quote_word(value, name, frozenset())}"
         for name, value in bundle.env.items()
@@ -147,15 +145,15 @@ def bundle_lines(bundle: PlannedBundle, margin: str, program: str) -> str:
     call = f"envcfg_agrees {quote(bundle.name)}"
     call += "".join(f" \\\n{inner}{pair}" for pair in pairs)
     tests = f"{_test_text(bundle.tests)} && " if bundle.tests else ""
-    text = f"{margin}if {tests}{call}; then\n"
+    text = f"{_MARGIN}if {tests}{call}; then\n"
     text += "".join(f"{inner}{line}\n" for line in body)
-    return f"{reason_lines(bundle.reason, margin)}{text}{margin}fi\n"
+    return f"{reason_lines(bundle.reason, _MARGIN)}{text}{_MARGIN}fi\n"
 
 
 def _call(
     entry: PlannedMount | PlannedArgument | PlannedExport | PlannedModule,
     call: str,
-    margin: str,
+    margin: str = _MARGIN,
 ) -> str:
     """Return the *call* that does what an entry says, with its reason and its tests."""
     guarded = _guarded([(entry.tests, f"{call}\n")], margin)
@@ -170,7 +168,7 @@ def _test_text(tests: Condition) -> str:
     )
 
 
-def _setting(setting: Planned, margin: str, verb: str, sure: frozenset[str]) -> str:
+def _setting(setting: Planned, verb: str, sure: frozenset[str]) -> str:
     how = "force" if setting.force else "set"
     steps = []
     for branch in setting.branches:
@@ -188,8 +186,8 @@ def _setting(setting: Planned, margin: str, verb: str, sure: frozenset[str]) -> 
                 call = f"{verb}_{_lacks(setting.name, branch.reason, unsure)} || {call}"
         steps.append((branch.tests, call))
     reasons = dict.fromkeys(branch.reason for branch in setting.branches)
-    comments = "".join(reason_lines(each, margin) for each in reasons)
-    return comments + _guarded(steps, margin)
+    comments = "".join(reason_lines(each, _MARGIN) for each in reasons)
+    return comments + _guarded(steps)
 
 
 def _lacks(name: str, reason: Reason, unsure: Iterable[str]) -> str:
@@ -199,7 +197,7 @@ def _lacks(name: str, reason: Reason, unsure: Iterable[str]) -> str:
     return f"lacks {name} {quote(place)}{pairs}"
 
 
-def _guarded(steps: Sequence[tuple[Condition, str]], margin: str) -> str:
+def _guarded(steps: Sequence[tuple[Condition, str]], margin: str = _MARGIN) -> str:
     """Return the calls as an if-chain, or as one call where nothing is to be tested.
 
     A value may span lines, so the lines of a call are never indented but at its start.

@@ -72,8 +72,8 @@ OPTIONS: Table = {
 }
 
 
-def _hide_others(parser: argparse.ArgumentParser) -> None:
-    """Give *parser* the values of the step's options that it does not have."""
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of ``preflight``, and the values of those of a step that it lacks."""
     kept = {each.name for options in SAME.values() for each in options}
     parser.set_defaults(
         **{
@@ -83,11 +83,6 @@ def _hide_others(parser: argparse.ArgumentParser) -> None:
             if each.name not in kept
         }
     )
-
-
-def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of ``preflight``."""
-    _hide_others(parser)
     add_table(parser, OPTIONS)
 
 

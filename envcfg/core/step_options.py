@@ -17,8 +17,6 @@ from envcfg.core.values import (
     read_pair,
     read_removal,
     read_setting,
-    write_binds,
-    write_pair,
     write_removal,
     write_setting,
 )
@@ -66,7 +64,7 @@ STEP: Table = {
             metavar="SPEC",
             kind="many",
             read=read_binds,
-            write=write_binds,
+            write=lambda binds: ",".join(map(str, binds)),
         ),
         Option(
             "--launcher",
@@ -139,7 +137,7 @@ STEP: Table = {
             metavar="NAME=VALUE",
             kind="many",
             read=read_pair,
-            write=write_pair,
+            write="=".join,
         ),
         Option(
             "--no-inspect",

@@ -22,11 +22,6 @@ def read_binds(text: str) -> tuple[Bind, ...]:
     return tuple(parse_binds(text))
 
 
-def write_binds(binds: tuple[Bind, ...]) -> str:
-    """Write what ``read_binds`` reads."""
-    return ",".join(map(str, binds))
-
-
 def read_pair(text: str) -> tuple[str, str]:
     """Read NAME=VALUE."""
     name, separator, value = text.partition("=")
@@ -34,11 +29,6 @@ def read_pair(text: str) -> tuple[str, str]:
         msg = f"{text!r} is not NAME=VALUE"
         raise ValueError(msg)
     return name, value
-
-
-def write_pair(pair: tuple[str, str]) -> str:
-    """Write what ``read_pair`` reads."""
-    return "=".join(pair)
 
 
 def read_setting(text: str) -> Change:

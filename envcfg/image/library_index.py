@@ -6,7 +6,6 @@ import posixpath
 import re
 import struct
 from collections.abc import Iterator, Mapping
-from fnmatch import fnmatchcase
 from typing import NamedTuple
 
 from envcfg.findings import Finding
@@ -201,27 +200,13 @@ class LibraryIndex:
 
     def glob(self, pattern: str, sites: Iterator[str] | list[str]) -> Iterator[str]:
         """Yield the paths that fit *pattern*, with ``{site}`` and ``{lib}`` filled in."""
-        if "{lib}" in pattern:
-            folders = self.loader.folders()
-        elif "{site}" in pattern:
-            folders = list(sites)
-        else:
+        if not pattern.startswith(("{lib}", "{site}")):
             yield from self.tree.glob(pattern)
             return
-        below = re.sub(r"^\{(lib|site)\}", "", pattern).strip("/").split("/")
-        for folder in folders:
+        start, _, inside = pattern.partition("}")
+        for folder in self.loader.folders() if start == "{lib" else list(sites):
             # The folder's own name may hold a sign of patterns: it is no pattern.
-            yield from self._below(folder, *below)
-
-    def _below(self, folder: str, pattern: str, *rest: str) -> Iterator[str]:
-        found = [f"{folder}/{pattern}"]
-        if any(sign in pattern for sign in "*?["):
-            names = self.tree.names(folder)
-            found = [f"{folder}/{each}" for each in names if fnmatchcase(each, pattern)]
-        elif not rest and self.tree.look(found[0]) is None:
-            return
-        for each in found:
-            yield from self._below(each, *rest) if rest else (each,)
+            yield from self.tree.glob(inside, below=folder, hidden=True)
 
     def _dpkg(self) -> dict[str, str]:
         if self._packages is None:

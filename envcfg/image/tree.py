@@ -120,14 +120,21 @@ class Tree(abc.ABC):
         data = self.read(path, most)
         return None if data is None else data.decode("utf-8", "replace")
 
-    def glob(self, pattern: str) -> Iterator[str]:
+    def glob(
+        self, pattern: str, *, below: str = "", hidden: bool = False
+    ) -> Iterator[str]:
         """Yield the paths that fit *pattern*, sorted; ``*`` stands for within a name.
 
         Only folders on the way are listed: a pattern is cheap where its parts are few.
+
+        Args:
+            pattern: of the path below the folder *below*.
+            below: is taken as it is; empty: the root.
+            hidden: ``*`` stands for names that begin with a dot, too.
         """
         from fnmatch import fnmatchcase
 
-        found = [""]
+        found = [below]
         for part in pattern.strip("/").split("/"):
             if any(char in part for char in "*?["):
                 found = [
@@ -135,7 +142,7 @@ class Tree(abc.ABC):
                     for folder in found
                     for name in self.names(folder or "/")
                     if fnmatchcase(name, part)
-                    and (part.startswith(".") or not name.startswith("."))
+                    and (hidden or part.startswith(".") or not name.startswith("."))
                 ]
             else:
                 found = [f"{folder}/{part}" for folder in found]

@@ -11,7 +11,6 @@ from envcfg.datafile import load_yaml
 
 HEAD = 2048  # bytes that tell
 
-_FOLDER = "unpack it, and give the folder"
 _OCI = "make an image of it: {program} build image.sif {scheme}:{path}"
 _TAR_AT, _TAR = 257, b"ustar"
 _MOST_MEMBERS = 500  # of an archive that is looked through
@@ -50,15 +49,13 @@ def reference(name: str, program: str) -> Unsupported | None:
 
 def special(mode: int) -> str:
     """Return what a file of this *mode* is, which is neither file nor folder."""
-    for test, what in (
-        (stat.S_ISFIFO, "a FIFO"),
-        (stat.S_ISSOCK, "a socket"),
-        (stat.S_ISBLK, "a block device"),
-        (stat.S_ISCHR, "a device"),
-    ):
-        if test(mode):
-            return what
-    return "no file"
+    kinds = {
+        stat.S_IFIFO: "a FIFO",
+        stat.S_IFSOCK: "a socket",
+        stat.S_IFBLK: "a block device",
+        stat.S_IFCHR: "a device",
+    }
+    return kinds.get(stat.S_IFMT(mode), "no file")
 
 
 def recognise(descriptor: int, head: bytes, path: str, program: str) -> Unsupported:
@@ -80,20 +77,15 @@ def recognise(descriptor: int, head: bytes, path: str, program: str) -> Unsuppor
 
 def _archive(descriptor: int, path: str, program: str) -> Unsupported:
     names = set(_members(descriptor))
-    for marker, scheme, what in (
-        ("oci-layout", "oci-archive", "an archive of an OCI image (oci-archive)"),
-        (
-            "manifest.json",
-            "docker-archive",
-            "an archive of docker save (docker-archive)",
-        ),
-    ):
-        if marker in names:
-            made = _OCI.format(program=program, scheme=scheme, path=path)
-            return Unsupported(
-                what, f"{made}, or podman load -i {path}, and give its name"
-            )
-    return Unsupported("a tar archive", _FOLDER)
+    if "oci-layout" in names:
+        scheme, of = "oci-archive", "an OCI image"
+    elif "manifest.json" in names:
+        scheme, of = "docker-archive", "docker save"
+    else:
+        return Unsupported("a tar archive", "unpack it, and give the folder")
+    made = _OCI.format(program=program, scheme=scheme, path=path)
+    hint = f"{made}, or podman load -i {path}, and give its name"
+    return Unsupported(f"an archive of {of} ({scheme})", hint)
 
 
 def _members(descriptor: int) -> Iterator[str]:

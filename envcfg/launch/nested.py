@@ -94,7 +94,10 @@ def _launchers(
     elif name in SHELLS:
         for each in commands_in(shell_text(words) or ""):
             yield from _launchers(each, wrappers, (*behind, f"{name} -c"))
-    elif name in wrappers and _has_verb(words, wrappers[name]):
+    elif name in wrappers:
+        verbs = wrappers[name].get("verb", "").split()
+        if verbs and not any(verb in words[1:] for verb in verbs):
+            return
         for at in range(1, len(words)):
             if words[at - 1] in _NAMING:
                 continue
@@ -104,11 +107,6 @@ def _launchers(
                 return
             if inner.rstrip(".0123456789") == "python" or inner.endswith(_SCRIPTS):
                 return  # the program: what follows are words of its own
-
-
-def _has_verb(words: Sequence[str], known: Mapping[str, str]) -> bool:
-    verbs = known.get("verb", "").split()
-    return not verbs or any(verb in words[1:] for verb in verbs)
 
 
 def _once_per_node(

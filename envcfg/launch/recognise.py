@@ -5,7 +5,7 @@ options that the job decides are left out, with a note. What options there are i
 ``knowledge/launchers.yaml``, read only for such a command.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
 
@@ -80,30 +80,6 @@ def _whole(options: Options, launcher: str) -> tuple[Options, list[Finding]]:
     fix = "otherwise: --ranks N, for so many per node"
     note = Finding("launcher-recognised", "note", f"launcher {launcher}", said, fix)
     return options._replace(launcher=launcher), [note]
-
-
-def decided_words(command: Sequence[str]) -> Collection[int]:
-    """Return which words of a command are options of a launcher that the job decides.
-
-    None of them where the command begins with no launcher, or is not understood.
-    """
-    found = launcher_of(command)
-    if found is None:
-        return ()
-    from envcfg.launch.agent_words import SCRIPT, kind_of
-
-    known, words = found
-    at = begin = len(command) - len(words)
-    decided: list[int] = []
-    while at < len(command) and command[at].startswith("-") and command[at] != "--":
-        option, equals, _ = command[at].partition("=")
-        kind = kind_of(option.replace("_", "-"), known)
-        is_flag = option in SCRIPT or (kind or "flags").endswith("flags")
-        width = 1 if is_flag or equals else 2
-        if (kind or "").startswith("decided"):
-            decided += range(at, min(at + width, len(command)))
-        at += width
-    return decided if begin < at else ()
 
 
 def launcher_of(

@@ -14,7 +14,7 @@ from envcfg.lint.judge import Remark, judge_models
 from envcfg.lint.model import Model
 from envcfg.lint.reading import read_models
 from envcfg.lint.rule import Edit
-from envcfg.lint.source import Sources
+from envcfg.lint.source import Source, Sources
 
 if TYPE_CHECKING:
     from envcfg.profile.model import Profile
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 Texts = Mapping[str, bytes]
 ProfileOf = Callable[[Sources], Callable[[Model], "Profile | None"]]
 _MOST_LOOKS = 1000  # at a script; nobody's needs so many
-_NONE: Mapping[str, str] = {}
 
 
 class Mended(NamedTuple):
@@ -59,7 +58,7 @@ def mend(
     *,
     rules: Sequence[str],
     profile_of: ProfileOf,
-    facts: Mapping[str, str] = _NONE,
+    facts: Mapping[str, str],
 ) -> Mended:
     """Put the edits of *rules* into *texts* until none is left that makes them better.
 
@@ -67,16 +66,31 @@ def mend(
         texts: the bytes of each file, by its path; others that are read along stay.
         rules: ids.
         profile_of: makes of sources what says for which system each script is.
-        facts: what is known of that system.
+        facts: what is known of that system: its Slurm.
     """
+
+    def look(texts: Texts) -> _Look:
+        sources = Sources()
+        given = [sources.add(path, data) for path, data in texts.items()]
+        models = read_models(given, sources)
+        said = judge_models(
+            models,
+            given,
+            sources,
+            rules=rules,
+            profile_of=profile_of(sources),
+            facts=facts,
+        )
+        return _looked(models, given, sources, said)
+
     first = texts
-    seen = _look(texts, rules, profile_of, facts)
+    seen = look(texts)
     done: dict[str, Counter[str]] = {path: Counter() for path in texts}
     looks = 0
     while looks < _MOST_LOOKS:
         for batch in _batches(seen.changes):
             changed = apply_changes(texts, batch)
-            after = _look(changed, rules, profile_of, facts)
+            after = look(changed)
             looks += 1
             if _is_better(seen, after, batch):
                 texts, seen = changed, after
@@ -98,23 +112,12 @@ def apply_changes(texts: Texts, changes: Iterable[_Change]) -> Texts:
     return changed
 
 
-def _look(
-    texts: Texts,
-    rules: Sequence[str],
-    profile_of: ProfileOf,
-    facts: Mapping[str, str],
+def _looked(
+    models: Iterable[Model],
+    given: Sequence[Source],
+    sources: Sources,
+    found: Mapping[str, Sequence[Remark]],
 ) -> _Look:
-    sources = Sources()
-    given = [sources.add(path, data) for path, data in texts.items()]
-    models = read_models(given, sources)
-    found = judge_models(
-        models,
-        given,
-        sources,
-        rules=rules,
-        profile_of=profile_of(sources),
-        facts=facts,
-    )
     remarks = [each for remarks in found.values() for each in remarks]
     scripts = {each.base for each in given if each.kind == "script"}
     return _Look(

@@ -11,6 +11,7 @@ from envcfg.log.content import decompressed, head_of, kind_of
 BLOCK = 1 << 17  # larger reads are slower: this much stays in the processor's cache
 LONGEST = 1 << 20  # a line that is longer is looked at in pieces
 _OVERLAP = 1 << 12  # of a piece that is looked at again with the next one
+_ENDLESS = 1 << 26  # of what is no file, a line that is longer has no end
 LARGE = 1 << 24  # in a file beyond this, the middle is looked at sparingly
 EDGE = 1 << 23  # what counts as the beginning and the end of such a file
 
@@ -119,7 +120,7 @@ class Source:
         """
         buffer = bytearray(LONGEST + 2 * BLOCK)
         view = memoryview(buffer)
-        kept = 0
+        kept = without = 0
         while True:
             try:
                 count = self._stream.readinto(view[kept : kept + BLOCK])
@@ -142,6 +143,10 @@ class Source:
             yield buffer, whole, self.offset
             # Of a line without an end, the last piece is seen again with the next one.
             start = cut or end - _OVERLAP
+            without = 0 if cut else without + start
+            if without > _ENDLESS and not self.size:
+                msg = f"{self.name}: no line ends in {_ENDLESS >> 20} MB"
+                raise OutputError(msg, hint="is it a log?")
             kept = end - start
             view[:kept] = view[start:end]
             self.offset += start

@@ -147,9 +147,9 @@ class Step:
                 break
             except TimeoutExpired:
                 continue
-        if not self._close(1):  # something still holds one open
+        if not self._close():  # something still holds one open
             self._kill()
-            self._close(1)
+            self._close()
 
     def ask(self, number: int) -> None:
         """Ask every node for sample *number*."""
@@ -197,10 +197,10 @@ class Step:
         with suppress(ProcessLookupError):
             os.killpg(self._process.pid, signal.SIGKILL)
 
-    def _close(self, seconds: float) -> bool:
-        """Wait for the end of both streams, so long for each; return whether it came."""
+    def _close(self) -> bool:
+        """Wait for the end of both streams, a second for each; return whether it came."""
         for reader, stream in self._streams:
-            reader.join(seconds)
+            reader.join(1)
             if not reader.is_alive():
                 stream.close()
         return not any(reader.is_alive() for reader, _ in self._streams)

@@ -231,3 +231,16 @@ def _check_value(
         if most and (len(most), most) < (len(least), least):
             words |= {"least": least, "most": most}
             yield Problem("refused", given.at, known.range.format_map(words), fix)
+
+
+def by_rule_names(table: Table, given: Sequence[Given]) -> dict[str, Given]:
+    """Return options by the names that the rules of profiles have, as ``--account``."""
+    found = {}
+    for each in given:
+        name = table.means.get(each.name, each.name)
+        found[f"--{name}" if len(name) > 1 else f"-{name}"] = each
+        if each.name == table.listed:
+            for part in re.split("[,:+]", each.value or ""):
+                name, _, value = part.partition("=")
+                found[f"--{name}"] = each._replace(value=value)
+    return found

@@ -43,7 +43,12 @@ class Option(NamedTuple):
 
 
 class Table(NamedTuple):
-    """What one scheduler takes; *words*: what it says of what it does not take."""
+    """What one scheduler takes; *words*: what it says of what it does not take.
+
+    Attributes:
+        means: what the rules of profiles call an option, where that differs.
+        listed: the option whose value is a list of others.
+    """
 
     command: str
     options: Mapping[str, Option]
@@ -54,6 +59,8 @@ class Table(NamedTuple):
     formats: Mapping[str, Format]
     pairs: tuple[Pair, ...]
     words: Mapping[str, str]
+    means: Mapping[str, str] = {}
+    listed: str = ""
 
 
 @cache
@@ -86,4 +93,6 @@ def option_table(scheduler: str) -> Table:
             for each in data.get("pairs", ())
         ),
         words=data["words"],
+        means=data.get("means", {}),
+        listed=data.get("listed", ""),
     )

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from envcfg.bash.inside import MOST_BYTES, checked_part
+from envcfg.bash.inside import MOST_BYTES, render_inside
 from envcfg.errors import UsageError
 from support import LOCAL, Wrap, bash
 
@@ -32,13 +32,10 @@ def test_settings_of_a_rank_fill_one_argument_together(
     assert "exit 2" in made.text
 
 
-@pytest.mark.parametrize(("name", "room"), [("", MOST_BYTES), ("W", MOST_BYTES - 2)])
-def test_the_text_of_a_rank_part_has_the_limit_of_its_argument(
-    name: str, room: int
-) -> None:
-    assert checked_part("x" * room, name) == "x" * room
+def test_the_text_of_a_rank_part_has_the_limit_of_its_argument() -> None:
+    assert "x" * MOST_BYTES in render_inside({"V": "x" * MOST_BYTES}, [])
     with pytest.raises(UsageError, match="what each rank does first"):
-        checked_part("x" * (room + 1), name)
+        render_inside({"V": "x" * (MOST_BYTES + 1)}, [])
 
 
 @pytest.mark.parametrize("over", [0, 1])

@@ -11,6 +11,7 @@ from old_scripts import HEAD
 
 from envcfg.core.lint import Linter
 
+OLD_SLURM = {"slurm": "22.05"}  # srun does not take the cores from sbatch
 CORES = "#SBATCH --cpus-per-task=7\n"
 GDR = 'export NCCL_NET_GDR_LEVEL=3\nexport LEFT=1\nsrun singularity exec "{}" python t.py\n'
 IMAGE = "lumi-multitorch-full-u24r70f21m50t210-20260415_130625.sif"
@@ -72,7 +73,9 @@ MENDS: dict[str, tuple[list[str], Callable[[str], bool]]] = {
 @pytest.mark.parametrize("rule", MENDS)
 def test_a_mend_changes_what_it_names_and_no_more(rule: str, tmp_path: Path) -> None:
     bodies, is_named = MENDS[rule]
-    linter = Linter(profile="lumi-g" if rule == "EC525" else None, select=[rule])
+    linter = Linter(
+        profile="lumi-g" if rule == "EC525" else None, select=[rule], facts=OLD_SLURM
+    )
     assert len(bodies) >= 3
     for number, body in enumerate(bodies):
         folder = tmp_path / str(number)
@@ -99,8 +102,7 @@ def test_every_rule_with_a_mend_is_here() -> None:
     found = set()
     for rule in load_rules().values():
         for sample in rule.bad:
-            done = Linter(profile=sample.profile, select=[rule.id]).mend(
-                {"-": sample.script.encode()}
-            )
+            linter = Linter(profile=sample.profile, select=[rule.id], facts=OLD_SLURM)
+            done = linter.mend({"-": sample.script.encode()})
             found |= {each for counts in done.rules.values() for each in counts}
     assert found == {*MENDS}

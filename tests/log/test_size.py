@@ -10,9 +10,12 @@ import pytest
 from checking import check, rulebook
 from jobs import Job, text
 
+from envcfg.errors import OutputError
 from envcfg.log.expectations import Expectations
 from envcfg.log.job import Job as State
 from envcfg.log.judge import Read, judge
+from envcfg.log.prefix import Record
+from envcfg.log.process import Spot
 from envcfg.log.reader import Reader
 from envcfg.log.source import LONGEST, Source
 from envcfg.log.verdict import LogReport
@@ -131,3 +134,46 @@ def test_a_file_of_returns_alone_that_is_larger_than_a_line_may_be(
     path.write_text((bar + good + bar).replace("\n", "\r"))
     assert path.stat().st_size > 2 * LONGEST
     assert read(path).summary == check(good).summary
+
+
+def test_a_device_whose_line_never_ends_is_refused() -> None:
+    source = Source("/dev/zero")
+    try:
+        with pytest.raises(OutputError, match="/dev/zero: no line ends in 64 MB"):
+            for _ in source.raw_blocks():
+                pass
+    finally:
+        source.close()
+
+
+def test_of_many_processes_that_say_the_same_a_line_of_each_kind_is_kept() -> None:
+    state = State(rulebook())
+    reader = Reader(state)
+    source = reader.begin("job.log", plain=False)
+    reader.take(nodes(2_000).encode(), Spot(source, 0, 0), 0)
+    kept = {id(each.seen["network IB"]) for each in state.processes.values()}
+    assert len(state.processes) == 2_000
+    assert len(kept) < 300
+
+
+def test_rings_and_lines_without_a_rule_are_counted_and_passed_over() -> None:
+    said = "nid1:7:9 [0] NCCL INFO {}\n"
+    rings = [f"Ring {n % 16:02} : {n} -> {n + 1} -> {n + 2}" for n in range(500)]
+    timed = [f"The moon took {n} days" for n in range(500)]
+    other = "nid2:7:9 [0] NCCL INFO The moon took 5 days\n"
+    log = "".join(map(said.format, [*rings, *timed])) + other
+    state = State(rulebook())
+    reader = Reader(state)
+    source = reader.begin("job.log", plain=False)
+    folded = []
+    fold = state.fold
+
+    def count(record: Record, text: str, spot: Spot) -> None:
+        folded.append(record)
+        fold(record, text, spot)
+
+    state.fold = count  # type: ignore[method-assign]
+    for number, block in enumerate((log, log)):
+        reader.take(block.encode(), Spot(source, number, 0), 0)
+    assert len(folded) < 10
+    assert state.records == 2 * (len(rings) + len(timed) + 1)

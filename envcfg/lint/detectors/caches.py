@@ -269,7 +269,11 @@ def sleep_as_barrier(job: Job) -> Iterator[Fault]:
             same = [c for c in before[-8:] if c.unit == command.unit]
             near = [command, *same[-3:]]
             by_one = any(_BY_RANK.search(c) for n in near for c in n.context.conditions)
-            behind = job.model.commands[command.number + 1 :]
+            behind = (
+                c
+                for c in job.model.commands[command.number + 1 :]
+                if c.scope != "unknown"  # of a function that this does not call
+            )
             waited = any(c.name not in known_words("EC315", "idle") for c in behind)
             if waited and (by_one or any(is_server(c, job) for c in same)):
                 yield Fault(command.at, {"seconds": seconds})

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from envcfg.lint.rule import Fault, Job, detects
 
 # Whether the scheduler and the site would take a job: what every command asks of a script.
-ADMISSION = ("EC628", "EC643", "EC644", "EC645", "EC646")
+ADMISSION = ("EC628", "EC647", "EC644", "EC645", "EC646")
 
 
-@detects("EC643")
+@detects("EC647")
 def refused(job: Job) -> Iterator[Fault]:
     """What sbatch refuses before it asks the controller, in its own words."""
     return _problems(job, "refused")

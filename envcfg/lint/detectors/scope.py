@@ -145,7 +145,8 @@ def literal_dollar(job: Job) -> Iterator[Fault]:
         if any(each.literal == "-c" for each in command.words):
             continue  # a program of its own, in a language of its own
         is_python = command.name.startswith("python") and command.unit
-        # What nobody knows may be a shell, as a function of a sourced file often is.
+        # What nobody knows may be a shell, as a function of a sourced file often is; and
+        # some helpers, such as awk, read a $ themselves.
         if not (is_agent(command) or is_python):
             continue
         for word in command.words:

@@ -17,8 +17,10 @@ from envcfg.lint.system import (
 )
 from envcfg.profile.model import Profile
 from envcfg.profile.scheduler import Billing, Partition
+from envcfg.request.admission import by_rule_names
 from envcfg.request.amounts import mebibytes, seconds
 from envcfg.request.limits import Wanted, default_partition, exceeded, is_closed
+from envcfg.request.options import option_table
 from envcfg.request.queues import beyond_limits
 from envcfg.request.rules import check_rules
 from envcfg.request.shape import gpus_beyond
@@ -35,7 +37,7 @@ def over_limit(job: Job) -> Iterator[Fault]:
     asked = directives(job)
     if job.profile is None or not asked:
         return
-    if "partition" in asked and not (is_gpu_job(job) or _is_for_gpus(job, asked)):
+    if "partition" in asked and not (is_gpu_job(job) or _is_for_gpus(job)):
         return  # nodes of which the profile says nothing
     gpus = job.shape.gpus_per_node
     if job.profile.node and gpus and (beyond := gpus_beyond(job.profile.node, gpus)):
@@ -151,32 +153,37 @@ def _fault(at: int, finding: Finding, job: Job) -> Fault:
     missing: Severity = "note" if job.model.is_recognised else "warning"
     severity: Severity = missing if at < 0 else "error"
     words = {"said": finding.message, "instead": finding.fix}
-    line = next((each.line_at for each in job.model.directives), -1)
+    line = next((each.at for each in job.model.given), -1)
     return Fault(at if at >= 0 else line, words, severity, "{said}", "{instead}")
 
 
 @detects("EC646")
 def site_rules(job: Job) -> Iterator[Fault]:
     """What the system wants of each job, and what it refuses."""
-    asked = directives(job)
-    if job.profile is None or not _is_for_gpus(job, asked):
+    profile, table = job.profile, option_table(job.model.scheduler)
+    if profile is None or not profile.request or not _is_for_gpus(job):
         return
-    values = {f"--{name}": each.value for name, each in asked.items()}
+    if profile.request.scheduler != job.model.scheduler:
+        return
+    asked = by_rule_names(table, job.model.given)
     missing: list[Finding] = []
-    for option, finding in check_rules(job.profile, values):
-        each = asked.get(option.lstrip("-"))
-        if each is None:
+    values = {name: each.value for name, each in asked.items()}
+    for option, finding in check_rules(profile, values):
+        if option not in asked:
             missing.append(finding)
-        elif not _OPEN.search(each.value or ""):
-            yield _fault(each.at, finding, job)
+        elif not _OPEN.search(asked[option].value or ""):
+            yield _fault(asked[option].at, finding, job)
     if missing:
         said = "; ".join(each.message for each in missing)
         fix = ", ".join(each.fix or "" for each in missing)
         yield _fault(-1, missing[0]._replace(message=said, fix=fix), job)
 
 
-def _is_for_gpus(job: Job, asked: dict[str, Directive]) -> bool:
+def _is_for_gpus(job: Job) -> bool:
     """Return whether a script is certainly for what the profile knows: its GPU nodes."""
+    asked = directives(job)
+    if not asked:  # of another scheduler, whose nodes are all alike
+        return bool(job.model.given)
     known = job.profile.partitions if job.profile else {}
     named = asked["partition"].value if "partition" in asked else None
     return is_gpu_job(job) if named is None else named in known

@@ -172,7 +172,7 @@ def wrong_value(job: Job) -> Iterator[Fault]:
             yield from _unfit(name, each, _profile_form(text))
 
 
-@detects("EC243")
+@detects("EC247")
 def blank_around_equals(job: Job) -> Iterator[Fault]:
     """An assignment that is none, as blanks stand around its sign."""
     for each in job.model.assignments:

@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Iterator
 
 from envcfg.log.numbers import count_of
-from envcfg.log.verdict import LogReport, RankReport
-from envcfg.report.log.layout import Layout, NodeBox
+from envcfg.log.verdict import RankReport
+from envcfg.report.log.layout import Layout, NodeBox, fold_alike
 from envcfg.report.markup import escape
 
 # A keyboard steps through the cells of small jobs only; the search serves large ones.
@@ -42,7 +42,8 @@ def render_key(layout: Layout) -> str:
 
 
 def render_grid(layout: Layout) -> str:
-    """Return the nodes as boxes with a cell for each rank."""
+    """Return the nodes as boxes with a cell for each rank; those alike are one box."""
+    layout = fold_alike(layout)
     size = "large" if layout.size <= 64 else "medium" if layout.size <= 512 else "small"
     focusable = layout.size <= MOST_FOCUSABLE
     most = max((len(node.ranks) for node in layout.nodes if node.known), default=0)
@@ -58,9 +59,9 @@ def render_head() -> str:
     return f"<tr>{cells}</tr>"
 
 
-def render_rows(report: LogReport) -> str:
+def render_rows(layout: Layout) -> str:
     """Return a row for each rank of which the log holds lines."""
-    return "\n".join(_row(each) for each in report.ranks)
+    return "\n".join(_row(each) for each in layout.ranks.values())
 
 
 def _box(node: NodeBox, layout: Layout, *, focusable: bool) -> str:
@@ -70,6 +71,10 @@ def _box(node: NodeBox, layout: Layout, *, focusable: bool) -> str:
     if not cells:
         content = '<span class="unknown">no rank known</span>'
     number = count_of(len(node.ranks), "rank")
+    if node.alike:
+        alike = f"and {count_of(node.alike, 'node')} like it"
+        wide, content = ' class="wide"', f"{content} {alike}"
+        number += f" {alike}"
     return (
         f'<li{wide}><span class="host" title="{escape(node.name)}: {number}">'
         f"{escape(node.name)}</span>{content}</li>"

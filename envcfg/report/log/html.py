@@ -23,7 +23,7 @@ from envcfg.report.log.grid import (
     render_key,
     render_rows,
 )
-from envcfg.report.log.layout import Layout, lay_out, without_silent
+from envcfg.report.log.layout import Layout, fold_alike, lay_out, without_silent
 from envcfg.report.log.matrix import render_matrix, render_note
 from envcfg.report.log.transports import describe, render_legend
 from envcfg.report.markup import content_hash, data_island, definitions, escape, fill
@@ -52,7 +52,7 @@ def log_html(report: LogReport, title: str) -> str:
         "unknowns": _unknowns(report),
         "ranks": _ranks(layout),
         "transports": _transports(report.transports, layout),
-        "table": _table(report),
+        "table": _table(report, layout),
         "data": data_island(_data(report.transports)),
     }
     return marked("page", fill(template, parts).partition("\n")[2])
@@ -164,18 +164,24 @@ def _transports(transports: Sequence[Transport], layout: Layout) -> str:
     return _section("transports", "How the ranks send to each other", content)
 
 
-def _table(report: LogReport) -> str:
+def _table(report: LogReport, layout: Layout) -> str:
     if not report.ranks:
         return ""
+    shown = fold_alike(layout)
     content = (
         f"<table>\n<thead>{render_head()}</thead>\n"
-        f'<tbody id="rows">\n{render_rows(report)}\n</tbody>\n</table>'
+        f'<tbody id="rows">\n{render_rows(shown)}\n</tbody>\n</table>'
     )
-    late = " late" if len(report.ranks) > MOST_FOCUSABLE else ""
+    late = " late" if len(shown.ranks) > MOST_FOCUSABLE else ""
     content = _scrolled(content, "Table of ranks", look=f" tall{late}")
     if missing := report.job.ranks_missing:
         count = count_of(len(missing), "rank")
         note = f"<p>Not in the log: {count}, {number_ranges(missing)}.</p>"
+        content = f"{note}\n{content}"
+    if folded := len(report.ranks) - len(shown.ranks):
+        note = (
+            f"<p>Left out: {folded:,} ranks of nodes that look like one of these.</p>"
+        )
         content = f"{note}\n{content}"
     return _section("table", "Rank by rank", content)
 

@@ -9,6 +9,7 @@ from envcfg.log.verdict import LogReport, RankReport, Transport
 
 UNNAMED = "node not named"
 MISSING = "not in the log"
+_MANY_NODES = 256  # of which those that look the same are drawn once
 
 
 class NodeBox(NamedTuple):
@@ -18,11 +19,13 @@ class NodeBox(NamedTuple):
         name: of the host, else :data:`UNNAMED` or :data:`MISSING`.
         known: False where the name is no host.
         ranks: numbers of its ranks, rising.
+        alike: how many other nodes it stands for, which look the same.
     """
 
     name: str
     known: bool
     ranks: tuple[int, ...]
+    alike: int = 0
 
 
 class Layout(NamedTuple):
@@ -66,6 +69,26 @@ def lay_out(report: LogReport) -> Layout:
     if absent := sorted(missing - ranks.keys()):
         nodes.append(NodeBox(MISSING, False, tuple(absent)))
     return Layout(tuple(nodes), ranks)
+
+
+def fold_alike(layout: Layout) -> Layout:
+    """Return *layout* with one node for all that look the same, if there are many nodes."""
+    if len(layout.nodes) <= _MANY_NODES:
+        return layout
+    groups: dict[object, list[NodeBox]] = {}
+    for node in layout.nodes:
+        ranks = (layout.ranks.get(rank) for rank in node.ranks)
+        look = tuple(
+            each and each._replace(rank=0, host="", pid=0, device=0) for each in ranks
+        )
+        key = look if look and node.known else node.name
+        groups.setdefault(key, []).append(node)
+    nodes = tuple(
+        first._replace(alike=len(others)) for first, *others in groups.values()
+    )
+    shown = {rank for node in nodes for rank in node.ranks}
+    kept = {rank: each for rank, each in layout.ranks.items() if rank in shown}
+    return Layout(nodes, kept)
 
 
 def without_silent(layout: Layout, transports: Iterable[Transport]) -> Layout:
