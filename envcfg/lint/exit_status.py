@@ -21,10 +21,8 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 _MOST_ROUNDS = 12  # of a loop
-_IN_DOCUMENT = frozenset(
-    {"heredoc_start", "heredoc_body", "heredoc_end", "file_redirect"}
-)
-_SURE = frozenset({"echo", "printf", "true", ":"})  # of them no condition is doubtful
+_IN_DOCUMENT = ("heredoc_start", "heredoc_body", "heredoc_end", "file_redirect")
+_SURE = ("echo", "printf", "true", ":")  # of them no condition is doubtful
 
 
 def endings(
@@ -71,9 +69,9 @@ def _on_command(frame: Frame, node: Node, way: Way) -> Ways:
             frame = frame._replace(tested=False)
             way = way._replace(options=way.options | {"errexit"})
     name = said[0].strip("\"'")
-    program = program or Program(name)
     if name in frame.functions:
         return _called(frame, name, way)
+    program = program or Program(name)
     if name == "eval":
         return frame.text(Flat(program.text), way)
     if name in BUILTINS:
