@@ -1,4 +1,4 @@
-# envcfg 0.1.0, profile perlmutter (sha256 01ac0e9e6deb9eee)
+# envcfg 0.1.0, profile perlmutter (sha256 87d5959fbaf4c42b)
 # made by: envcfg wrap --print job --profile perlmutter --runtime shifter --container docker:a/pytorch:2.9 --bind /data::ro -- python3 dump.py out 'a b'
 # Source it in a batch script, evaluate it, run it, submit it: all the same.
 # Compute nodes need bash 4.4, and neither envcfg nor Python.
@@ -50,8 +50,8 @@ envcfg_mounts() {
 envcfg_settings() {
   # as in the family; a job of one node has no address on Slingshot
   # [profiles/perlmutter.yaml:138]
-  # as the site's module for podman-hpc has it: a plugin that does not load then ends the
-  # job; every version of the plugin has this name, or takes it for its own
+  # a plugin that does not load then ends the job, where NCCL would go on over TCP; every
+  # version of the plugin has this name, or takes it for its own
   # [profiles/perlmutter.yaml:143]
   if [ "$ENVCFG_NODES" -eq 1 ]; then
     envcfg_set -u NCCL_NET
