@@ -49,6 +49,13 @@ def endings(
 
 
 def _on_command(frame: Frame, node: Node, way: Way) -> Ways:
+    """Follow a command.
+
+    What stands before its name goes first, as it may change who answers: "exec" leaves
+    nobody to test the status. Then names as bash looks them up: functions, "eval",
+    builtins. A program of ours fails, as that is the question; of any other the status is
+    unknown, unless it is one of the few that nearly never fail.
+    """
     assigned = [c for c in node.children if c.type == "variable_assignment"]
     flat = frame.flat
     spans = [*word_spans([c for c in node.children if c not in assigned], flat.chars)]
@@ -204,7 +211,12 @@ def _on_if(frame: Frame, node: Node, way: Way) -> Ways:
 
 
 def _on_loop(frame: Frame, node: Node, way: Way) -> Ways:
-    """Follow a loop until nothing new comes of it."""
+    """Follow a loop until nothing new comes of it.
+
+    Each round begins with the ways that the one before left, and drops those that it has
+    seen. A loop ends by its test, by "break", or by what leaves the script; without a
+    round its status is 0. A "for" with words has at least one round.
+    """
     head = [each for each in node.children if each.is_named and each.type != "do_group"]
     body = [each for each in node.children if each.type == "do_group"]
     current, behind, seen = [way], Ways(), set[Way]()

@@ -72,7 +72,13 @@ def start_command(
     redirects: Redirects,
     assigns: Assigns | None = None,
 ) -> None:
-    """Write down what *words* start, and follow it as far as it can be read."""
+    """Write down what *words* start, and follow it as far as it can be read.
+
+    Words that may vanish are passed over first, then envcfg's own name for a launcher is
+    taken off, so that what is left is the command. It is written down before it is
+    followed: what it starts names it as its parent. A function goes before a builtin, as
+    in bash, and a file that the words name comes last.
+    """
     while words and words[0].is_loose:
         if len(words) == 1 or words[0].text[-1].chars.startswith("/"):
             break

@@ -208,7 +208,13 @@ def fingerprint(thrown: Thrown) -> str:
 
 
 def _who(same: Sequence[Thrown], ends: Sequence[End], hosts: Mapping[int, str]) -> Who:
-    """Return who threw: by what stands in front, else by the exit that a launcher shows."""
+    """Return who threw: by what stands in front, else by the exit that a launcher shows.
+
+    A rank in the prefix is certain. A local rank is, where an exit of the same local rank
+    names the rank. Else the exits that failed tell: the one that the launcher calls the
+    first, all of them where the exception came several times. A process that the lines name
+    by itself is not given the rank of another's exit.
+    """
     found = [speaker(each.prefix) for each in same]
     if has_agents(ends):
         found = [Who() if each.is_task else each for each in found]

@@ -59,6 +59,12 @@ def judge(job: Job, expect: Expectations, locate: Locate, read: Read) -> LogRepo
 def _judge_whole(
     job: Job, expect: Expectations, locate: Locate, read: Read
 ) -> tuple[LogReport, World]:
+    """Return the report on all lines together, and the ranks that it is of.
+
+    First each rank by itself, then what only all of them together show, and reasons for
+    both. The verdict on the network is made without what ended the program; where that is
+    known it leads the summary, as the reader wants to know it first.
+    """
     job.settle()
     world = world_of(job, expect)
     one_way = is_one_way(world.entities) and not expect.gdr

@@ -258,7 +258,12 @@ def _names_job(value: Text) -> bool:
 
 @detects("EC315")
 def sleep_as_barrier(job: Job) -> Iterator[Fault]:
-    """Seconds in place of a condition."""
+    """Seconds in place of a condition.
+
+    Somebody must wait behind it, in the same shell, for what is made meanwhile: by one rank
+    alone, or by a server that was started just before. A loop that asks again is right, and
+    what sleeps in the background holds up nobody.
+    """
     before: list[Command] = []
     for command in job.model.commands:
         if command.substitution or command.name in TESTS:

@@ -36,7 +36,13 @@ def _uses_collectives(job: Job) -> bool:
 
 @detects("EC521")
 def interface_missing(job: Job) -> Iterator[Fault]:
-    """The interface that a Slingshot system needs named, and nobody names."""
+    """The interface that a Slingshot system needs named, and nobody names.
+
+    First what makes the name needless: another fabric, one node, no collectives, a name
+    that is set somewhere. Then who starts the ranks: steps of envcfg get the name from the
+    profile. Last, who may set it unseen: an image, or a file that was not read. Then it is
+    a note.
+    """
     profile = job.profile
     if profile is None or profile.env.get("NCCL_SOCKET_IFNAME") is None:
         return
