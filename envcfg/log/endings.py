@@ -13,7 +13,7 @@ from envcfg.log.rulebook import Match, Rule, Rulebook
 from envcfg.log.thrown import Thrown, Tracebacks
 
 # Events of lines that tell how a process ended, or that the job begins anew.
-ENDS = frozenset(("ended", "failure", "attempt"))
+ENDS = frozenset(("ended", "lacking", "failure", "attempt"))
 _MOST = 4096  # lines that are kept
 _WIDEST = 1 << 16  # ranks that one line names
 _STEPS = 3  # new steps after which a job went on, whatever ended it later
@@ -178,10 +178,16 @@ class Endings:
             ended: other lines say that it ended with an error.
         """
         lines, steps = self.tracebacks.after(what)
+        if isinstance(what, Thrown) and what.aside:
+            return True  # Python prints it, and goes on
         if ended:
             return steps >= _STEPS
-        doubtful = what.aside if isinstance(what, Thrown) else what.is_doubtful
-        return steps > 0 or lines > (_FEWER if doubtful else _FEW)
+        few = _FEW
+        if isinstance(what, End) and what.rule.event == "lacking":
+            few = 0  # a shell goes on, and any line behind may show it
+        elif isinstance(what, End) and what.is_doubtful:
+            few = _FEWER
+        return steps > 0 or lines > few
 
 
 def _before(line: str, record: Record) -> str:

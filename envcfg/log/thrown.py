@@ -44,6 +44,7 @@ _CHAINED = {
 # What a program says before a traceback of one of its threads or parts, and goes on.
 _ASIDE = re.compile(
     r"Exception ignored in|Logging error|Exception in thread|exception was never retrieved"
+    r"|Error in atexit|Exception in callback|Unhandled exception in thread"
 )
 _PROCESS = re.compile(
     r"-- (?P<name>Process \d+) terminated with the following error|^Process (?P<one>\S+):$"

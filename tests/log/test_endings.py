@@ -100,3 +100,23 @@ def test_memory_that_is_full_and_memory_that_is_not_there() -> None:
     gone = "attaching to shared memory segment /dev/shm/nccl-aB3dEf (size 33), error: No such file or directory (2)\n"
     assert "shared-memory-full" in rules_of(check(warned + full))
     assert rules_of(check(warned + gone)) == {"shared-memory-gone"}
+
+
+_BACK = 'Traceback (most recent call last):\n  File "/x/y.py", line 3, in f\n    g()\n'
+WENT_ON = {
+    "a shell without modules": "job: line 3: module: command not found\nhello\n",
+    "a shell without a file": "job: line 3: /etc/env.sh: No such file or directory\nhello\n",
+    "a finalizer": f"Exception ignored in: <function x.__del__>\n{_BACK}AssertionError: no\n",
+    "a thread": f"Exception in thread Thread-3:\n{_BACK}OSError: gone\n",
+    "an end of Python": f"Error in atexit._run_exitfuncs:\n{_BACK}OSError: gone\n",
+}
+
+
+@pytest.mark.parametrize("log", WENT_ON.values(), ids=WENT_ON)
+def test_what_ends_no_program_breaks_nothing(log: str) -> None:
+    assert check(log).verdict == "inconclusive"
+    assert check(GOOD + log).verdict != "broken"
+
+
+def test_the_last_line_of_a_shell_is_why_a_job_ended() -> None:
+    assert check("hello\njob: line 3: srun: command not found\n").verdict == "broken"

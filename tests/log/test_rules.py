@@ -42,6 +42,7 @@ EVENTS = {
     "gdr-off": "",
     "ib-devices": "devices",
     "ib-none": "",
+    "lacking": "host tasks rank local code signal said",
     "network": "network",
     "network-assigned": "network",
     "network-not-found": "name",
