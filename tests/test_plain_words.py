@@ -45,7 +45,7 @@ _KINDS = (".md", ".json", ".yaml", ".sh")
 # who rewrites one lowers the number.
 LEFT = {
     "README.md": 3,
-    "docs": 96,
+    "docs": 95,
     "examples": 0,
     "profiles": 30,
     "envcfg/**/*.py": 43,
