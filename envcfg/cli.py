@@ -106,7 +106,7 @@ def build_parser(only: str | None = None) -> Parser:
     commands = parser.add_subparsers(
         dest="command_name", metavar="COMMAND", prog="envcfg", parser_class=Parser
     )
-    for name in NAMES if only is None or only not in NAMES else (only,):
+    for name in NAMES if only is None else {only}.intersection(NAMES):
         load(name).add_to(commands, name)
     if only is None:
         parser.roles = ROLES

@@ -48,7 +48,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         )
     parser.add_argument(
         "--fact",
-        metavar="slurm=VERSION",
+        metavar="NAME=VALUE",
         action="append",
         default=[],
         type=read_pair,

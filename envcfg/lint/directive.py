@@ -23,14 +23,6 @@ _COMPONENT = re.compile(r"\s*(?:het|pack)job(?!\S)", re.IGNORECASE)
 # What was to be a directive; more than one # is how people take one away.
 _SLIP = re.compile(r"([ \t]*#[ \t]*)([A-Za-z]{4,8})[ \t:=]+--?([a-z][a-z-]*)")
 _NEAR = 0.8  # of SBATCH with a slip
-_FIRST = (
-    "sbatch: error: This does not look like a batch script. The first line must start "
-    "with #! followed by the path to an interpreter."
-)
-_DOS = (
-    "sbatch: error: Batch script contains DOS line breaks (\\r\\n) instead of expected "
-    "UNIX line breaks (\\n)."
-)
 
 
 class Read:
@@ -57,16 +49,17 @@ class Read:
         self._lines: dict[int, int] = {}
         end = self._read_lines(_MARKS[scheduler])
         self.problems += check_options(self._table, self.given)
-        if scheduler == "slurm":
+        words = self._table.words
+        if "first" in words:  # of the whole script, which sbatch looks at, too
             self._read_unseen(end)
             if self.given and not re.match(f"#!|[^\n]*{HOLE}", flat.chars):
                 fix = "move #! to the very beginning of the file"
                 late = re.search("^#!", flat.chars, re.MULTILINE)
                 at = flat.origin(late.start()) if late else self.given[0].at
-                self.problems.append(Problem("refused", at, _FIRST, fix))
+                self.problems.append(Problem("refused", at, words["first"], fix))
             if self.given and dos >= 0:
                 fix = "sed -i 's/\\r$//' FILE"
-                self.problems.append(Problem("refused", dos, _DOS, fix))
+                self.problems.append(Problem("refused", dos, words["breaks"], fix))
             self.directives = [
                 Directive(e.name, e.value, e.at, self._lines[e.at]) for e in self.given
             ]

@@ -182,6 +182,8 @@ class Endings:
             return True  # Python prints it, and goes on
         if ended:
             return steps >= _STEPS
+        if isinstance(what, Thrown) and what.is_caught:
+            return True
         few = _FEW
         if isinstance(what, End) and what.rule.event == "lacking":
             few = 0  # a shell goes on, and any line behind may show it

@@ -46,6 +46,10 @@ _ASIDE = re.compile(
     r"Exception ignored in|Logging error|Exception in thread|exception was never retrieved"
     r"|Error in atexit|Exception in callback|Unhandled exception in thread"
 )
+# Where a traceback begins that nothing caught: the program, its modules, its processes.
+_TOPS = frozenset(
+    ("<module>", "_run_module_as_main", "_run_code", "_bootstrap", "_wrap", "_main")
+)
 _PROCESS = re.compile(
     r"-- (?P<name>Process \d+) terminated with the following error|^Process (?P<one>\S+):$"
 )
@@ -85,7 +89,8 @@ class Thrown:
         earlier: of a chain, the first.
         link: how it comes from that.
         process: who printed it, as a line before it says.
-        aside: the program may go on after it.
+        aside: the program goes on after it.
+        outermost: the function that the traceback begins in.
     """
 
     def __init__(self, prefix: str, process: str, *, aside: bool) -> None:
@@ -95,6 +100,7 @@ class Thrown:
         self.aside = aside
         self.kind = self.message = self.said = self.link = ""
         self.frame: Frame | None = None
+        self.outermost = ""
         self.sighting = Sighting(Spot(0, 0, 0), "")
         self.earlier: Thrown | None = None
         self.lines = 0  # of no traceback that were seen before it
@@ -112,9 +118,18 @@ class Thrown:
         found = _STAMP.search(self.sighting.text[: len(self.prefix) + 1])
         return found[0] if found else ""
 
+    @property
+    def is_caught(self) -> bool:
+        """Whether the program printed it itself: what nobody catches begins at the top.
+
+        Of a part of a chain, or of what came from elsewhere, nobody knows.
+        """
+        return not (self.process or self.earlier or self.outermost in _TOPS)
+
     def see(self, frame: Frame) -> None:
         """Take in a frame; the last of the user's counts, or the last."""
         known = self.frame
+        self.outermost = self.outermost or frame.function or "<module>"
         if known is None or known.is_library or not frame.is_library:
             self.frame = frame
 

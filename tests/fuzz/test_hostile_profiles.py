@@ -328,6 +328,7 @@ def test_every_key_of_the_schema_is_in_the_profiles() -> None:
         "rccl",
         "torch",
         "rocm",
+        "slurm",
     }
     entries = ("env", "container", "launch", "bundles", "modules")
     left_out = [

@@ -66,7 +66,7 @@ PUBLISHED = {
     "meluxina": ("meluxina", Used(2, 8, 128, partition="gpu"), "2", "whole nodes"),
     # Kestrel: three quarters of the memory with two GPUs, as in the centre's own example.
     "kestrel: memory decides": ("kestrel", Used(1, 2, 32, memory(261)), "75", "memory"),
-    "lonestar6": ("lonestar6", Used(2, 6, 252, partition="gpu-a100"), "8", "whole nodes"),
+    "lonestar6": ("lonestar6", Used(2, 6, 252, partition="gpu-a100"), "6", "whole nodes"),
     # Snellius: quarters of a node, Karolina: eighths.
     "snellius: memory of two": ("snellius", Used(1, 1, 16, memory(360)), "384", "memory"),
     "karolina: half a node": ("karolina", Used(1, 4, 64), "0.5", "GPUs"),
