@@ -83,8 +83,7 @@ def test_a_folder_outside_the_cache_is_made_too(wrap: Wrap, tmp_path: Path) -> N
 
 def test_jobs_side_by_side_share_neither_cache_nor_port(wrap: Wrap) -> None:
     made = wrap(*CACHED, "--", "sh", "-c", 'echo "$ENVCFG_CACHE $MASTER_PORT"; sleep 1')
-    job = b"(" + made.out + b"\n) &\n"
-    done = bash(job * 3 + b"wait")
+    done = bash(b"for i in 1 2 3; do (\n" + made.out + b"\n) & done; wait")
     caches, ports = zip(
         *(line.split() for line in done.stdout.splitlines()), strict=True
     )
