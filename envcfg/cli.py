@@ -106,7 +106,10 @@ def build_parser(only: str | None = None) -> Parser:
     commands = parser.add_subparsers(
         dest="command_name", metavar="COMMAND", prog="envcfg", parser_class=Parser
     )
-    for name in NAMES if only is None else {only}.intersection(NAMES):
+    known = only in NAMES or (only or "").startswith("-")
+    for name in NAMES:
+        if known and name != only:
+            continue
         load(name).add_to(commands, name)
     if only is None:
         parser.roles = ROLES

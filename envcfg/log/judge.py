@@ -136,7 +136,9 @@ def _judge_whole(
     )
     if first:
         parts = [f"broken: {first.words}", first.others]
-        parts += [f"network {said}"] if job.records else []
+        # What PyTorch throws as NCCL has failed says it of the network, too.
+        twice = first.rule.consequence and network == "broken"
+        parts += [f"network {said}"] if job.records and not twice else []
         said = "; ".join(filter(None, parts))
     elif report.verdict != network:
         said = f"{report.verdict}: {ending(findings, rules)}; network {said}"

@@ -67,13 +67,15 @@ def of_network(
     Args:
         findings: all of the job.
         rules: by id.
-        first: what ended the job before any error of its network, if that is known.
+        first: what ended the job before any error of its network, if that is known. What
+            PyTorch throws as NCCL has failed tells of the network.
     """
+    own = first if first and not first.rule.consequence else None
     return [
         each
         for each in findings
         if not ends(rules, each)
-        and not (first and (each.rule == first.rule.id or not each.cause))
+        and not (own and (each.rule == own.rule.id or not each.cause))
     ]
 
 

@@ -24,6 +24,7 @@ _PATIENCE = 400  # lines in which a traceback ends; others run between
 _LONG = 2000  # characters of a line
 _BEFORE = 40  # lines before the first traceback of a block that are looked at
 _SHAPES = 64  # kinds of prefix
+_REDRAWN = 64  # parts of a line that carriage returns end, the last of them
 _STAMP = re.compile(
     r"\d{4}-\d\d-\d\d[T _]\d\d:\d\d:\d\d[.,\d]*(?:Z|[+-]\d\d:?\d\d)?|\d\d:\d\d:\d\d[.,\d]*"
 )
@@ -189,9 +190,13 @@ class Tracebacks:
         # What stands before tells whose it is, and which steps there were.
         begin = 0 if watching else max(0, first - _BEFORE)
         for number, line in enumerate(lines[begin:], begin):
-            # What stands before a carriage return was written over.
-            seen = line.rstrip().rpartition(b"\r")[2][:_LONG]
-            self._line(seen.decode("utf-8", "replace"), spot._replace(line=number))
+            # What stands before a carriage return was written over, or is a line, too.
+            *bars, last = line.rstrip().split(b"\r")
+            before, here = self._plain, spot._replace(line=number)
+            for part in bars[-_REDRAWN:]:
+                self._line(part[:_LONG].decode("utf-8", "replace"), here)
+            self._plain = before
+            self._line(last[:_LONG].decode("utf-8", "replace"), here)
             if number in marks:
                 marks[number].lines = self._plain
                 self._until = self._lines + _WATCHED
