@@ -80,7 +80,9 @@ def test_three_times_as_much_that_is_made_up_takes_no_more_memory(
     for each in process.MOST:
         monkeypatch.setitem(process.MOST, each, 500)
     peaks = []
-    check("".join(made_up(kind, number) for number in range(100)))  # what is kept for good
+    check(
+        "".join(made_up(kind, number) for number in range(100))
+    )  # what is kept for good
     for count in (9000, 27_000):
         log = "".join(made_up(kind, 2000 + number) for number in range(count)).encode()
         tracemalloc.start()
