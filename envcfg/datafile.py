@@ -133,7 +133,7 @@ def load_kept(name: str, paths: Sequence[str]) -> list[Any]:
 
 
 def backends(room: str, first: Sequence[str] = ()) -> tuple[str, ...]:
-    """Return the names of the backends of a room, by its modules but for ``model``.
+    """Return the names of the backends of a room, by its modules except ``model``.
 
     A dash in a backend's name is an underscore in its module's.
 

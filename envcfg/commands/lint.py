@@ -72,11 +72,12 @@ def run(options: argparse.Namespace) -> int:
     from envcfg.lint.source import read_files
     from envcfg.probe.slurm import slurm_version
 
+    facts = dict(options.fact)
     linter = Linter(
         profile=options.profile,
         select=options.select,
         ignore=options.ignore,
-        facts={**slurm_version(), **dict(options.fact)},
+        facts=facts if "slurm" in facts else {**slurm_version(), **facts},
         tell=tell,
         read_line=partial(_read_line, options.build_parser),
     )

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 from envcfg.lint.grammar import parse
 from envcfg.lint.model import Directive
-from envcfg.lint.text import HOLE, Flat
-from envcfg.request.admission import Given, Problem, check_options, read_options
+from envcfg.lint.text import Flat
+from envcfg.request.admission import HOLE, Given, Problem, check_options, read_options
 from envcfg.request.options import option_table
 
 _MARKS = {

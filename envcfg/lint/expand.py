@@ -11,7 +11,6 @@ import re
 from envcfg.lint.parameter import expand_braces, expand_variable
 from envcfg.lint.shell import Shell, Words
 from envcfg.lint.text import (
-    HOLE,
     Flat,
     Hole,
     Piece,
@@ -23,6 +22,7 @@ from envcfg.lint.text import (
     start,
     unknown,
 )
+from envcfg.request.admission import HOLE
 
 _DEEPEST = 40  # braces and sums within each other
 _PLAIN = re.compile(r"[^$`\\\"'\x01<>]+")

@@ -110,7 +110,7 @@ class Follower:
                     self._keep_own(*count)
 
     def _keep_own(self, commands: int, expansions: int) -> None:
-        """Forget the end of a model but for what envcfg is told; its ``$?`` is its own."""
+        """Forget the end of a model, except what envcfg is told; its ``$?`` is its own."""
         model = self.model
         own = [each for each in model.commands[commands:] if each.name in _OWN]
         del model.commands[commands:], model.expansions[expansions:]

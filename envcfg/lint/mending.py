@@ -14,7 +14,7 @@ from envcfg.lint.judge import Remark, judge_models
 from envcfg.lint.model import Model
 from envcfg.lint.reading import read_models
 from envcfg.lint.rule import Edit
-from envcfg.lint.source import Source, Sources
+from envcfg.lint.source import Sources
 
 if TYPE_CHECKING:
     from envcfg.profile.model import Profile
@@ -68,29 +68,14 @@ def mend(
         profile_of: makes of sources what says for which system each script is.
         facts: what is known of that system: its Slurm.
     """
-
-    def look(texts: Texts) -> _Look:
-        sources = Sources()
-        given = [sources.add(path, data) for path, data in texts.items()]
-        models = read_models(given, sources)
-        said = judge_models(
-            models,
-            given,
-            sources,
-            rules=rules,
-            profile_of=profile_of(sources),
-            facts=facts,
-        )
-        return _looked(models, given, sources, said)
-
     first = texts
-    seen = look(texts)
+    seen = _look(texts, rules, profile_of, facts)
     done: dict[str, Counter[str]] = {path: Counter() for path in texts}
     looks = 0
     while looks < _MOST_LOOKS:
         for batch in _batches(seen.changes):
             changed = apply_changes(texts, batch)
-            after = look(changed)
+            after = _look(changed, rules, profile_of, facts)
             looks += 1
             if _is_better(seen, after, batch):
                 texts, seen = changed, after
@@ -112,12 +97,19 @@ def apply_changes(texts: Texts, changes: Iterable[_Change]) -> Texts:
     return changed
 
 
-def _looked(
-    models: Iterable[Model],
-    given: Sequence[Source],
-    sources: Sources,
-    found: Mapping[str, Sequence[Remark]],
+def _look(
+    texts: Texts,
+    rules: Sequence[str],
+    profile_of: ProfileOf,
+    facts: Mapping[str, str],
 ) -> _Look:
+    sources = Sources()
+    given = [sources.add(path, data) for path, data in texts.items()]
+    models = read_models(given, sources)
+    profile = profile_of(sources)
+    found = judge_models(
+        models, given, sources, rules=rules, profile_of=profile, facts=facts
+    )
     remarks = [each for remarks in found.values() for each in remarks]
     scripts = {each.base for each in given if each.kind == "script"}
     return _Look(

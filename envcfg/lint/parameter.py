@@ -8,7 +8,8 @@ from collections.abc import Callable
 from envcfg.characters import whole_number
 from envcfg.lint.model import Array, Value
 from envcfg.lint.shell import Shell, Words
-from envcfg.lint.text import HOLE, Flat, Hole, Piece, Text, held, plain, unknown
+from envcfg.lint.text import Flat, Hole, Piece, Text, held, plain, unknown
+from envcfg.request.admission import HOLE
 
 Scan = Callable[[Flat, int, int, Shell, Words, str], None]
 _BRACES = re.compile(r"([#!]?)([A-Za-z_][A-Za-z0-9_]*|[0-9]+|[@*#?$!-])(\[[^\]]*\])?")

@@ -211,28 +211,3 @@ def split_at(word: Word, index: int) -> Word:
     text: Text = tuple(pieces)
     at = next((each.at for each in text if each.at >= 0), word.at)
     return Word(text, at, word.quoted)
-
-
-def options_of(name: str, words: Sequence[Word]) -> list[tuple[str, Word | None]]:
-    """Return what a program is told, in order and as often as it is: words behind its name.
-
-    A value of None: an option that takes none. What is no option is left out.
-    """
-    program = load_programs()[name]
-    start = unwrap(name, words)
-    left = list(words)[: len(words) - len(start.rest if start else ())]
-    found: list[tuple[str, Word | None]] = []
-    at = 0
-    while at < len(left):
-        said = left[at].shown
-        if said == "--":
-            break
-        if not said.startswith("-") or len(said) == 1 or left[at].text[0].hole:
-            at += 1
-            continue
-        told: dict[str, Word] = {}
-        following = _option(program, left, at, told)
-        ((option, word),) = told.items()
-        found.append((option, None if word is left[at] else word))
-        at = following
-    return found

@@ -7,7 +7,8 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from envcfg.lint.state import State
-from envcfg.lint.text import HOLE, Hole, Piece, Scope, Text, joined, plain
+from envcfg.lint.text import Hole, Piece, Scope, Text, joined, plain
+from envcfg.request.admission import HOLE
 
 _MOST = 400  # words of a command that variables give before the rest is unknown
 _BLANKS = re.compile(r"[ \t\n]+")

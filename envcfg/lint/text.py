@@ -11,7 +11,8 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Literal, NamedTuple, TypeAlias
 
-HOLE = "\x01"
+from envcfg.request.admission import HOLE
+
 Scope = Literal["batch", "task", "container", "unknown"]
 _LONGEST = 1 << 16  # characters of a value; a longer one is unknown
 _MOST_HELD = 64  # holes within a default, at any depth; one of more is unknown

@@ -178,18 +178,18 @@ class Endings:
             ended: other lines say that it ended with an error.
         """
         lines, steps = self.tracebacks.after(what)
-        if isinstance(what, Thrown) and what.aside:
-            return True  # Python prints it, and goes on
         if ended:
             return steps >= _STEPS
-        if isinstance(what, Thrown) and what.is_caught:
-            return True
-        few = _FEW
-        if isinstance(what, End) and what.rule.event == "lacking":
-            few = 0  # a shell goes on, and any line behind may show it
-        elif isinstance(what, End) and what.is_doubtful:
-            few = _FEWER
-        return steps > 0 or lines > few
+        return steps > 0 or lines > _last_words(what)
+
+
+def _last_words(what: Thrown | End) -> int:
+    """Return how many lines may follow *what* if it ended the program; -1: it did not."""
+    if isinstance(what, Thrown):
+        return -1 if what.is_caught else _FEW
+    if what.rule.event == "lacking":
+        return 0  # a shell goes on, and any line behind may show it
+    return _FEWER if what.is_doubtful else _FEW
 
 
 def _before(line: str, record: Record) -> str:

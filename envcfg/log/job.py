@@ -115,11 +115,10 @@ class Job:
             firsts.clear()
             for known in sorted(errors, key=lambda each: each.order):
                 rule = known.rule
-                if rule.severity == "error" and not rule.consequence:
-                    for process in (
-                        known.processes.values() if rule.ends == ends else ()
-                    ):
-                        firsts.setdefault(process.host, known)
+                if rule.severity != "error" or rule.consequence or rule.ends != ends:
+                    continue
+                for process in known.processes.values():
+                    firsts.setdefault(process.host, known)
 
     def outlives(self, rule: Rule, spot: Spot | None, *, steps: bool = True) -> bool:
         """Return whether the job went on behind an error at *spot*, or had ended before.

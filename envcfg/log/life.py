@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
+from envcfg.log.prefix import without_colours
 from envcfg.log.process import Spot, clip
 from envcfg.log.verdict import Progress
 
@@ -26,7 +27,6 @@ _MOST = 1 << 9  # signs that are kept, the last ones
 _BYTES = 1 << 14
 _LINE = 80  # bytes of one, about
 _STEPS = 3
-_COLOUR = re.compile(r"\x1b\[[\d;]*m")
 _CLOCK = re.compile(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d")
 ENDS = ("end", "success")
 
@@ -65,7 +65,7 @@ def signs_in(block: bytes) -> list[tuple[int, Sign]]:
             first = max(0, at - _LONGEST)
             start = block.rfind(b"\n", first, at) + 1 or first
             text = block[start : at + _LONGEST].partition(b"\n")[0]
-            line = _COLOUR.sub("", text.decode("utf-8", "replace"))
+            line = without_colours(text.decode("utf-8", "replace"))
             if sign := next(filter(None, (_read(each, line) for each in known)), None):
                 found[start] = sign
     return sorted(found.items())

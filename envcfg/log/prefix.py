@@ -150,8 +150,7 @@ def records(line: str) -> Iterator[Record]:
         return
     if line.startswith('{"'):
         line = said_in_json(line)
-    if "\x1b" in line:
-        line = _COLOUR.sub("", line)
+    line = without_colours(line)
     repeated = 0
     if (found := _REPEATED.search(line)) is not None:
         repeated = int(found[1][:9])
@@ -185,6 +184,11 @@ def plain_record(line: str) -> Record | None:
         return None
     said = message.rstrip()
     return Record(host, int(pid), int(device), level, said, certain=True)
+
+
+def without_colours(line: str) -> str:
+    """Return *line* without what tells a terminal how to show it."""
+    return _COLOUR.sub("", line) if "\x1b" in line else line
 
 
 def _without_ends(line: str) -> str:

@@ -138,7 +138,8 @@ class Rulebook:
             for rule in self._channels:
                 if found := self._pattern(rule).search(message):
                     return Match(rule, found.groupdict(), found.start())
-        # Ranks say the same, or the same but for numbers.
+        # Ranks say the same, or the same with other numbers. What holds a needle holds it
+        # without numbers, too.
         if message not in self._matched:
             bare = message.translate(_NO_DIGITS)
             if bare in self._dull:
@@ -147,9 +148,7 @@ class Rulebook:
                 self._matched.clear()
                 self._dull.clear()
             self._matched[message] = self._said(message)
-            if not self._any.search(
-                bare
-            ):  # what holds a needle holds it without numbers
+            if not self._any.search(bare):
                 self._dull.add(bare)
         return self._matched[message]
 

@@ -13,7 +13,7 @@ from bisect import bisect_right
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple, Protocol
 
-from envcfg.log.prefix import said_in_json
+from envcfg.log.prefix import said_in_json, without_colours
 from envcfg.log.process import Sighting, Spot, clip
 
 BEGIN = "Traceback (most recent call last)"
@@ -30,7 +30,6 @@ _STAMP = re.compile(
 )
 _FRAME = re.compile(r' *File "([^"\n]{1,1000})", line (\d{1,9})(?:, in (.{1,200}))?$')
 _TAG = re.compile(r"\[\d+,\d+\]<std(?:out|err)>: ?")
-_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 _KIND = re.compile(
     r"(?P<kind>(?:[A-Za-z_]\w*\.)*[A-Z_]\w*)(?:\((?P<of>[\w.]+)\))?(?:: ?(?P<message>.*))?$"
 )
@@ -90,7 +89,7 @@ class Thrown:
         earlier: of a chain, the first.
         link: how it comes from that.
         process: who printed it, as a line before it says.
-        aside: the program goes on after it.
+        aside: Python goes on after it, so that it ends nothing.
         outermost: the function that the traceback begins in.
     """
 
@@ -156,7 +155,7 @@ class Tracebacks:
     """Reads blocks for exceptions, and what came after them.
 
     Attributes:
-        found: all of them, in their order.
+        found: all that may have ended a program, in their order.
     """
 
     def __init__(self) -> None:
@@ -211,7 +210,7 @@ class Tracebacks:
 
     def _line(self, line: str, spot: Spot) -> None:
         self._lines += 1
-        line = _COLOUR.sub("", line) if "\x1b" in line else line
+        line = without_colours(line)
         line = said_in_json(line).rstrip() if line.startswith('{"') else line
         if tag := _TAG.match(line):  # Open MPI repeats it at each piece of a line
             line = tag[0] + _TAG.split(line.replace(tag[0].rstrip(), ""), maxsplit=1)[0]
@@ -310,7 +309,8 @@ class Tracebacks:
             thrown.earlier = first.earlier or first
             if first in self.found:
                 self.found.remove(first)
-        self.found.append(thrown)
+        if not thrown.aside:
+            self.found.append(thrown)
         self._until = self._lines + _WATCHED
         stream.last, stream.chained, stream.open = thrown, "", None
         if where_is := _REMOTE.search(thrown.message) if found["of"] else None:

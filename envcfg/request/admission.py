@@ -209,12 +209,6 @@ def check_options(table: Table, given: Sequence[Given]) -> Iterator[Problem]:
                 yield Problem("refused", at, pair.says, f"keep {names}", severity)
 
 
-def _is_once(table: Table, *given: Given) -> bool:
-    """Return whether an option counts once, and its values are known."""
-    is_known = not any(HOLE in (each.value or "") for each in given)
-    return is_known and given[0].name not in table.many
-
-
 def _check_value(
     table: Table, option: Option, given: Given, value: str
 ) -> Iterator[Problem]:
