@@ -44,7 +44,7 @@ _KINDS = (".md", ".json", ".yaml", ".sh")
 # Texts that users read, and how many of these words are left in them. A new text has none;
 # who rewrites one lowers the number.
 LEFT = {
-    "README.md": 3,
+    "README.md": 0,
     "docs": 95,
     "examples": 0,
     "profiles": 30,

@@ -22,7 +22,7 @@ def test_each_kind_of_file_is_derived() -> None:
         "docs/profiles.md",
         "docs/runtimes.md",
         "docs/sbatch.md",
-        "docs/systems.md",
+        "docs/systems/lumi-g.md",
         "docs/warnings.md",
         "docs/wrap.md",
         "docs/wrap.schema.json",
