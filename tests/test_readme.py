@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -97,3 +100,27 @@ def test_exit_codes_are_those_of_the_help() -> None:
     for code in ("70 a bug", "130 interrupted", "2 wrong usage"):
         assert code in (ROOT / "docs/command-line.md").read_text()
         assert code in envcfg("--help").text
+
+
+def test_each_symptom_has_its_ten_reasons() -> None:
+    pages = [each for each in (ROOT / "docs/my-job").iterdir() if each.stem != "index"]
+    found = {each.stem: each.read_text().count("\n## ") for each in pages}
+    symptoms = ["slow", "hangs", "dies", "refused", "cannot-find", "runs-out"]
+    assert found == dict.fromkeys(symptoms, 10)
+
+
+def test_the_demo_ends_well() -> None:
+    text = (ROOT / "scripts/demo").read_text()
+    lines = [
+        line for line in text.splitlines() if not line.startswith(("cd ", "scripts/"))
+    ]
+    done = subprocess.run(
+        ["bash", "-c", "\n".join(lines)],
+        cwd=ROOT,
+        env={**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.defpath}"},
+        capture_output=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    for words in (b"sum of all ranks is 1\n", b"\ndegraded: 4 of 8 ranks", b"2 errors"):
+        assert words in done.stdout

@@ -52,11 +52,11 @@ def derived() -> dict[Path, str]:
         MODULES: _module_lines(_text(MODULES)),
     }
     for page, titles, rows in (
-        ("profiles", "fact|kind|what it is, and a test", fact_rows()),
+        ("profile-keys", "fact|kind|what it is, and a test", fact_rows()),
         ("runtimes", _RUNTIMES, runtime_rows()),
         ("launchers", f"launcher|a task is|what it adds to {_KNOWN}", launcher_rows()),
         ("sbatch", _SCHEDULERS, scheduler_rows()),
-        ("wrap", "module|what it does", _module_rows()),
+        ("wrap-modules", "module|what it does", _module_rows()),
         ("lint", "id|name|severity|group", rule_rows()),
     ):
         path = DOCS / f"{page}.md"
