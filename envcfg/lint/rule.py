@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from envcfg.datafile import backend, backends, load_yaml, names_in
+from envcfg.datafile import backend, backends, load_kept, names_in
 from envcfg.findings import Finding, Severity
 from envcfg.lint import detectors
 from envcfg.lint.facts import Shape
@@ -147,14 +147,10 @@ def load_detectors() -> Mapping[str, Detector]:
 @cache
 def load_rules() -> Mapping[str, Rule]:
     """Return every rule by its id, sorted."""
-    rules = {}
-    for file in sorted(names_in(FOLDER)):
-        if file.endswith(".yaml"):
-            data = load_yaml(os.path.join(FOLDER, file))
-            for entry in data["rules"]:
-                rule = _rule(entry, data["group"])
-                rules[rule.id] = rule
-    return dict(sorted(rules.items()))
+    names = sorted(each for each in names_in(FOLDER) if each.endswith(".yaml"))
+    files = load_kept("lint", [os.path.join(FOLDER, name) for name in names])
+    rules = (_rule(each, data["group"]) for data in files for each in data["rules"])
+    return {rule.id: rule for rule in sorted(rules)}
 
 
 @cache
