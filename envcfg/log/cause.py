@@ -130,10 +130,12 @@ def _counts(end: End, job: Job) -> bool:
 
 def _first_of(attempt: _Attempt, job: Job, world: World) -> First | None:
     hosts = _hosts(attempt.lines, world)
-    silent = () if attempt.causes else _silent(attempt.follow, world)
     codes = [
         each for each in attempt.follow if isinstance(each, End) and each.rule.says
     ]
+    # Who was killed says nothing; others say nothing as they were ended after it.
+    killed = any(each.who.ranks and "code" not in each.fields for each in codes)
+    silent = () if attempt.causes or killed else _silent(attempt.follow, world)
     codes.sort(key=lambda each: not each.root)
     if silent:
         rule = job.rulebook.rules[_SILENT]
