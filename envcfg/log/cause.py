@@ -149,7 +149,29 @@ def _first_of(attempt: _Attempt, job: Job, world: World) -> First | None:
         found = _of_thrown(thrown[0], attempt, hosts)
     else:
         return None
+    found = found._replace(who=_of_node(found.who, job.endings.nodes, attempt.lines))
     return found._replace(others=_others(found.who.ranks, job, attempt))
+
+
+def _of_node(
+    who: Who, nodes: Mapping[str, tuple[int, ...]], ends: Iterable[End]
+) -> Who:
+    """Name the rank of a local one where a launcher tells which ranks its nodes have.
+
+    The node is what the lines say, else that whose agent ended with an error first.
+    """
+    if who.ranks or who.local is None or not nodes:
+        return who
+    failed = (each.who.hosts for each in ends if {"tasks", "code"} <= set(each.fields))
+    hosts = who.hosts or next(failed, ())
+    own = (
+        nodes.get("".join(hosts[:1]), ())
+        if len(nodes) > 1
+        else next(iter(nodes.values()))
+    )
+    if who.local >= len(own):
+        return who
+    return who._replace(ranks=(own[who.local],), hosts=hosts)
 
 
 def _of_line(end: End, attempt: _Attempt, hosts: Mapping[int, str]) -> First:
@@ -218,7 +240,7 @@ def _who(same: Sequence[Thrown], ends: Sequence[End], hosts: Mapping[int, str]) 
     by itself is not given the rank of another's exit.
     """
     found = [speaker(each.prefix) for each in same]
-    if has_agents(ends):
+    if agents := has_agents(ends):
         found = [Who() if each.is_task else each for each in found]
     if ranks := {rank for each in found for rank in each.ranks}:
         return _at(sorted(ranks), hosts)
@@ -226,7 +248,12 @@ def _who(same: Sequence[Thrown], ends: Sequence[End], hosts: Mapping[int, str]) 
     for each in ends:
         if named.local is not None and each.who.ranks and each.who.local == named.local:
             return _at(each.who.ranks, hosts)
-    failed = [each for each in ends if (each.fields.get("code") or "-")[0] != "-"]
+    failed = [
+        each
+        for each in ends
+        if (each.fields.get("code") or "-")[0] != "-"
+        and not (agents and "tasks" in each.fields)
+    ]
     first = [each for each in failed if each.root] or failed[:1]
     if same[0].process or not first or named != Who():
         return named

@@ -46,6 +46,7 @@ EVENTS = {
     "network": "network",
     "network-assigned": "network",
     "network-not-found": "name",
+    "nodes": "nodes",
     "plugin-active": "",
     "plugin-failed": "name",
     "plugin-file": "path",
