@@ -12,8 +12,9 @@ from envcfg.log.process import Sighting, Spot
 from envcfg.log.rulebook import Match, Rule, Rulebook
 from envcfg.log.thrown import Thrown, Tracebacks
 
-# Events of lines that tell how a process ended, that the job begins anew, or where ranks are.
-ENDS = frozenset(("ended", "lacking", "failure", "attempt", "nodes"))
+# Events of lines that tell how a process ended, or did not come, that the job begins anew, or
+# where ranks are.
+ENDS = frozenset(("ended", "lacking", "failure", "absent", "attempt", "nodes"))
 _NODE = re.compile(r"'([\w.-]{1,128})': \[([\d, ]+)\]")
 _MOST = 4096  # lines that are kept
 _WIDEST = 1 << 16  # ranks that one line names
@@ -94,6 +95,8 @@ class End:
         self.root = False
         self.lines = 0
         before = speaker(_before(sighting.text, record))
+        if self.rule.event == "absent":
+            before = Who()  # he speaks of another
         self.who = _named(match.fields) or before
         if not self.who.hosts:  # as where pdsh shows the node
             self.who = self.who._replace(hosts=before.hosts)
@@ -244,7 +247,7 @@ def _numbers(text: str) -> Iterator[int]:
 
 
 def has_agents(ends: Iterable[End]) -> bool:
-    """Return whether an agent tells of its workers: tasks of the starter are such agents."""
+    """Return whether an agent tells of its workers: tasks of the starter are agents."""
     return any(each.rule.id.startswith(("elastic-", "deepspeed-")) for each in ends)
 
 

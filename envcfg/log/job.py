@@ -93,7 +93,7 @@ class Job:
         self._set_firsts(errors)
 
     def _is_hidden(self, known: Occurrence) -> bool:
-        """Return whether *known* follows from what its rule names, and that from nothing."""
+        """Return whether *known* follows from what its rule names, which follows from none."""
         others = map(self.occurrences.get, known.given.unless)
         return any(
             other and _may_lead_to(other, known) and not self._is_hidden(other)
@@ -285,7 +285,7 @@ class Job:
 
 
 def _may_lead_to(one: Occurrence, other: Occurrence) -> bool:
-    """Return whether *one* came first, as far as the log tells: each writer keeps its order."""
+    """Return whether *one* may have come first: each writer keeps its own order."""
     first, then = one.first, other.first
     if first.spot.source != then.spot.source:
         return True

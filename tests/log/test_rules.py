@@ -26,6 +26,7 @@ BOOK = Rulebook(RULES)
 
 # Event: what its rules may capture.
 EVENTS = {
+    "absent": "came size rank",
     "affinity": "rank pid mask",
     "attempt": "",
     "bootstrap": "interface",
