@@ -1,8 +1,8 @@
 """A cluster that no profile describes: read where its jobs are submitted, kept by its name.
 
-Clusters share home folders, so each cluster has its own profile, ``here-NAME`` in the user's
-folder, by its scheduler's name for it. ``here`` is that of the cluster on which envcfg
-runs. In a job nothing is asked: the job's variables tell the name.
+Clusters share home folders, so each has its own profile, ``here-NAME`` in the user's
+folder, by its scheduler's name for it. ``here`` is that of the cluster on which envcfg runs.
+In a job nothing is asked: the job's variables tell the name.
 """
 
 from __future__ import annotations
