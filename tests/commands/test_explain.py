@@ -143,7 +143,7 @@ def test_what_a_rule_fills_in_has_a_name_in_capitals(
     [
         ("TCP sockets", "socket-fallback", "traffic over TCP"),
         ("time limit", "slurm-time-limit", "what ended the job"),
-        ("few cores", "EC627", "lint: resources"),
+        ("batch shell", "EC101", "lint: scope and quoting"),
     ],
 )
 def test_words_are_searched_for(
