@@ -46,10 +46,10 @@ def stack_notes(
 def first_values(planned: Mapping[str, Planned]) -> dict[str, str]:
     """Return of each variable that is set the first value that it can have."""
     return {
-        name: format_word(branch.value)
+        name: format_word(case.value)
         for name, each in planned.items()
-        for branch in each.branches[:1]
-        if branch.value is not None
+        for case in each.cases[:1]
+        if case.value is not None
     }
 
 
