@@ -81,15 +81,10 @@ def image_notes(container: Container | None) -> Iterable[Finding]:
         return
     known = runtimes.runtime(container.runtimes[0])
     if doubt := known.doubt(container.image):
-        said = doubt.what
-        fix = doubt.fix
-        yield Finding("image-under-signals", "warning", container.image, said, fix)
+        yield Finding("image-under-signals", "warning", container.image, *doubt)
     if known.is_pulled(container.image):
-        what = known.pulled
-        way = known.pull
-        yield Finding(
-            "image-pulled-by-every-rank", "warning", container.image, what, way
-        )
+        what, way, image = known.pulled, known.pull, container.image
+        yield Finding("image-pulled-by-every-rank", "warning", image, what, way)
 
 
 def runtime_notes(
