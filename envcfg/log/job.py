@@ -93,7 +93,7 @@ class Job:
         self._set_firsts(errors)
 
     def _is_hidden(self, known: Occurrence) -> bool:
-        """Return whether *known* follows from another, which itself follows from none."""
+        """Return whether *known* follows from what its rule names, and that from none."""
         others = map(self.occurrences.get, known.given.unless)
         return any(
             other and _may_lead_to(other, known) and not self._is_hidden(other)
@@ -213,8 +213,7 @@ class Job:
             return
         if rule.versions:
             for each in rule.versions.items():
-                if each not in process.dialects:
-                    process.know("dialects", with_one(process.dialects, each))
+                process.dialects = with_one(process.dialects, each)
         if rule.event == "rank-row":
             process = self._named(match.fields.get("host"), match.fields.get("pid"))
         if rule.event:
@@ -224,13 +223,11 @@ class Job:
         """Return the process whose line it is, and note that it spoke."""
         known = None if record.glued else self.processes.get((record.host, record.pid))  # type: ignore[arg-type]
         process = known or self._process(record)
-        if spot.source not in process.sources:
-            process.know("sources", process.sources | {spot.source})
+        process.sources.add(spot.source)
         if record.level:
             self.records += 1
             process.records += 1
-            if record.level == "INFO" and not process.informed:
-                process.know("informed", True)
+            process.informed = process.informed or record.level == "INFO"
         if record.label is not None and process.label is None:
             process.label, process.label_is_rank = record.label, record.is_rank
             if record.is_rank:
