@@ -37,7 +37,7 @@ def test_a_cluster_is_read_once_saved_and_taken(
     ):
         assert f"#SBATCH {line}" in made.text, made.text
     path = profiles / "here-mine.yaml"
-    assert f"note: profile here-mine: no profile knew cluster mine: it was read from Slurm, saved in {path}" in made.err  # fmt: skip
+    assert f"note: profile here-mine: no profile knew cluster mine: read from Slurm, saved in {path}" in made.err  # fmt: skip
     assert "--profile user:here-mine" in made.text
     (bin_folder / "node.txt").write_text("")  # it is not read again
     again = envcfg(*JOB, *COMMAND)
@@ -104,15 +104,14 @@ def test_a_profile_of_the_user_s_own_goes_before_it(profiles: Path) -> None:
     assert (profiles / "here-mine.yaml").exists()
 
 
-def test_new_here_reads_it_again(bin_folder: Path, profiles: Path) -> None:
+def test_it_is_read_again_when_its_file_is_removed(
+    bin_folder: Path, profiles: Path
+) -> None:
     assert envcfg(*JOB, *COMMAND).code == 0
     text = (bin_folder / "node.txt").read_text().replace("CPUTot=128", "CPUTot=64")
     (bin_folder / "node.txt").write_text(text)
-    assert envcfg("profiles", "new", "here").code == 2
-    made = envcfg("profiles", "new", "here", "--force")
-    assert made.code == 0, made.err
+    (profiles / "here-mine.yaml").unlink()
     assert "--cpus-per-task=16" in envcfg(*JOB, *COMMAND).text
-    assert str(profiles / "here-mine.yaml") in made.text
 
 
 @pytest.mark.parametrize("name", ["sbatch", "qsub", "flux"])
@@ -159,25 +158,31 @@ FLUX = 'case "$*" in "getattr hostlist") echo "corona[1-200]";; *) exit 1;; esac
 
 
 @pytest.mark.parametrize(
-    ("commands", "name", "launcher"),
+    ("commands", "name", "launcher", "line"),
     [
-        ({"qsub": "exit 1", "qstat": PBS}, "here-pbs1", "pbs"),
-        ({"flux": FLUX}, "here-corona", "flux"),
+        (
+            {"qsub": "exit 1", "qstat": PBS},
+            "here-pbs1",
+            "pbs",
+            "#PBS -l select=2:ngpus=4",
+        ),
+        ({"flux": FLUX}, "here-corona", "flux", "#flux: --nodes=2"),
     ],
 )
 def test_other_schedulers_name_their_clusters(
-    bin_folder: Path, commands: dict[str, str], name: str, launcher: str
+    bin_folder: Path, commands: dict[str, str], name: str, launcher: str, line: str
 ) -> None:
     for each, text in commands.items():
         program(bin_folder, each, text)
-    made = envcfg("job", "--container", "none", "--gpus-per-node", "4", "--nodes", "2", *COMMAND)  # fmt: skip
+    bare = envcfg(*JOB, *COMMAND)
+    assert bare.code == 2
+    assert "give --gpus-per-node N" in bare.err
+    made = envcfg(*JOB, "--gpus-per-node", "4", *COMMAND)
     assert made.code == 0, made.err
     assert f"user:{name}" in made.text
-    shown = envcfg("profiles", "show", "here")
-    assert (
-        f"launchers  {launcher}" in " ".join(shown.text.split("  "))
-        or launcher in shown.text
-    )
+    assert line in made.text, made.text
+    plan = json.loads(envcfg("wrap", "--container", "none", "--json", *COMMAND).text)
+    assert (plan["profile"]["name"], plan["launcher"]) == (name, launcher)
 
 
 def test_a_job_of_pbs_tells_its_server_by_its_number(
