@@ -50,6 +50,7 @@ def here_profile(
         )
         raise UsageError(msg, hint=hint)
     from envcfg.atomic_write import put_private
+    from envcfg.profile.records import record
 
     path = f"{catalog.layer_folders()['user']}/{name}.yaml"
     # Of a catalog of its own: what this one has read, its digest names.
@@ -58,6 +59,8 @@ def here_profile(
     try:
         os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
         put_private(path, text.encode())
+        if catalog.records:  # where a group may write the folder, this text counts
+            record(catalog.records, os.path.realpath(path), text.encode())
     except OSError as err:
         msg = f"the profile of this cluster cannot be saved: {path}: {err.strerror}"
         hint = "choose another folder with XDG_CONFIG_HOME, or a profile with --profile"

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
 from test_new import bin_folder, program, slurm
 
-from support import envcfg
+from support import envcfg, require_root
 
 __all__ = ["bin_folder"]  # a fixture
 JOB = ["job", "--container", "none", "--nodes", "2", "--time", "30", "-o", "-"]
@@ -71,6 +72,16 @@ def test_that_of_another_cluster_stays_and_is_not_taken(
     slurm(bin_folder, cluster="../../x $(y)")
     assert envcfg(*JOB, *COMMAND).code == 0
     assert len(list(profiles.iterdir())) == 3
+
+
+def test_it_counts_where_a_group_may_write_the_folder(profiles: Path) -> None:
+    require_root()
+    profiles.parent.mkdir(parents=True)
+    os.chown(profiles.parent, 0, 4242)
+    profiles.parent.chmod(0o775)
+    assert envcfg(*JOB, *COMMAND).code == 0
+    again = envcfg(*JOB, *COMMAND)
+    assert (again.code, "read from Slurm" in again.err) == (0, False), again.err
 
 
 @pytest.mark.parametrize("with_file", [False, True])
@@ -196,3 +207,20 @@ def test_a_job_of_pbs_tells_its_server_by_its_number(
     wrapped = envcfg("wrap", "--container", "none", "--json", *COMMAND)
     assert json.loads(wrapped.text)["profile"]["name"] == "here-pbs1"
     assert not Path("asked").exists()
+
+
+def test_a_mark_of_the_site_tells_a_login_node_and_nothing_is_asked(
+    bin_folder: Path, profiles: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program(bin_folder, "scontrol", "touch asked; exit 1")
+    monkeypatch.setenv("NERSC_HOST", "perlmutter")
+    detected = json.loads(envcfg("profiles", "detect", "--json").text)
+    (found,) = detected["found"]
+    assert found == {
+        "name": "perlmutter",
+        "evidence": "mark",
+        "why": "NERSC_HOST says perlmutter",
+    }
+    assert "perlmutter: NERSC_HOST says perlmutter" in envcfg("profiles", "detect").text
+    assert not Path("asked").exists()
+    assert not profiles.exists()
