@@ -13,6 +13,7 @@ from envcfg.lint.reading import read_models
 from envcfg.lint.rule import (
     Edit,
     Fault,
+    Form,
     Job,
     ReadLine,
     Rule,
@@ -172,14 +173,15 @@ def is_ignored(rule: str, sources: Sources, at: int) -> bool:
 
 def _remark(rule: Rule, fault: Fault, sources: Sources, scheduler: str) -> Remark:
     place = sources.place(fault.at)
-    message = (fault.message or rule.message).format_map(dict(fault.words))
-    fix = (fault.fix or rule.fix).format_map(dict(fault.words))
+    form, words = rule.also.get(fault.form, Form()), dict(fault.words)
+    message = (form.message or rule.message).format_map(words)
+    fix = (form.fix or "").format_map(words) or rule.fix.format_map(words)
     for of_slurm, own in _NAMES.get(scheduler, {}).items():
         fix = fix.replace(of_slurm, own)
     line = sources.line(fault.at)[:_LONGEST]
     finding = Finding(
         rule=rule.id,
-        severity=fault.severity or rule.severity,
+        severity=fault.severity or form.severity or rule.severity,
         subject="",
         message=message,
         fix=fix,

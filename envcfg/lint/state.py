@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from envcfg.lint.model import Alternatives, Array, Value
@@ -36,7 +37,7 @@ class State:
         self.base = base
         self.exported_only = exported_only
         self.own: dict[str, Variable] = {}
-        self.functions: dict[str, object] = {}
+        self.functions: Mapping[str, object] = {}
         self.files: dict[str, Text] = {}
         self.arguments: tuple[Word, ...] | None = None
         self.options: frozenset[str] = frozenset()
@@ -45,7 +46,7 @@ class State:
     def fork(self) -> State:
         """Return a shell that begins as this one is."""
         new = State(self)
-        new.functions = dict(self.functions)
+        new.functions = self.functions
         new.files = self.files
         new.arguments = self.arguments
         new.options = self.options
@@ -128,7 +129,8 @@ class State:
                 values = (unknown(f"${name}", "unknown", -1),)
             self.own[name] = Variable(values, any(each.exported for each in variables))
         for each in running:
-            self.functions.update(each.functions)
+            if each.functions is not self.functions:
+                self.functions = {**self.functions, **each.functions}
         self.options = frozenset.intersection(*(each.options for each in running))
         if len(running) == 1:
             self.arguments = running[0].arguments

@@ -54,7 +54,11 @@ class Way(NamedTuple):
 
     def ends(self, status: int | None, by: str = "") -> Way:
         """Return this way behind a command that ended so."""
-        return self._replace(status=status, by=by)
+        return Way(status, by, *self[2:])
+
+    def forgets(self) -> Way:
+        """Return this way without how its last command ended; one that is left keeps it."""
+        return self if self.leaves else Way(0, "", -1, *self[3:])
 
     def tests(self, holds: int | None) -> Way:
         """Return this way behind a test."""

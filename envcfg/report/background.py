@@ -6,8 +6,9 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from envcfg.knowledge.record import Variable
 from envcfg.knowledge.topics import Topic, find_topic
-from envcfg.knowledge.variables import Variable, load_knowledge, load_variables
+from envcfg.knowledge.variables import load_knowledge, load_variables
 from envcfg.lint.rule import Rule as LintRule
 from envcfg.lint.rule import unfilled
 from envcfg.log.rulebook import Rule

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from envcfg.bind import Bind, escaped
-from envcfg.runtimes.model import Row, Runtime
+from envcfg.runtimes.model import Runtime
 
 
 def is_reference(text: str) -> bool:
@@ -48,11 +48,6 @@ RUNTIME = Runtime(
     name="apptainer",
     sign="apptainer",
     example="/images/pytorch.sif",
-    row=Row(
-        image="a file, a folder, a URI",
-        environment="passes, unless `--cleanenv` or the like",
-        tried="on the test cluster, 1.4",
-    ),
     is_reference=is_reference,
     is_pulled=is_pulled,
     misspelt=misspelt,

@@ -41,4 +41,7 @@ SCHEDULER = Scheduler(
     ),
     rule_names={"--account": "--bank", "--partition": "--queue"},
     asks_amounts=False,
+    answer=r"^(?P<id>[\u0192f][1-9A-HJ-NP-Za-km-z]+)$",
+    own_output=("flux-%j.out", "flux-%j.out"),
+    fills={"%j": "{{id}}", "%x": "{{name}}"},
 )

@@ -70,6 +70,13 @@ class Scheduler(NamedTuple):
         asks_amounts: tasks, cores and memory are asked for; else whole nodes are.
         told_by: by option, the variable in which a job has its value, and the one by which
             its starter is told it again.
+        answer: what *submit* prints for a job, a pattern with its ``id``, and the
+            ``number`` in that, by which files are named, where it has more.
+        own_output: how the scheduler itself calls the output, of arrays too, as *output*.
+        fills: its own signs in names of files, by those of Slurm's.
+        test: options by which *submit* tells the start time, and submits nothing; none:
+            it does not tell.
+        starts: a pattern of the time in that answer.
     """
 
     name: str
@@ -90,6 +97,11 @@ class Scheduler(NamedTuple):
     rule_names: Mapping[str, str] = {}
     asks_amounts: bool = True
     told_by: Mapping[str, tuple[str, str]] = {}
+    answer: str = r"^(?P<id>\S+)$"
+    own_output: tuple[str, str] = ("%x.o%j", "%x.o%A.%a")
+    fills: Mapping[str, str] = {}
+    test: tuple[str, ...] = ()
+    starts: str = ""
 
     @property
     def nodes_variable(self) -> str | None:

@@ -92,4 +92,6 @@ SCHEDULER = Scheduler(
     lacks=("--qos", "--constraint", "--signal", "--requeue", "--nvme"),
     refuse=refuse,
     rule_names={"--partition": "--queue"},
+    answer=r"^(?P<id>(?P<number>[0-9]+)(?:\[\])?(?:\.[\w.-]+)?)$",
+    fills={"%a": "^array_index^"},
 )

@@ -11,15 +11,12 @@ import pytest
 import yaml
 
 from envcfg.knowledge.excerpt import families_of, names_of, texts_for
+from envcfg.knowledge.record import MISSPELT, READERS, Variable, find_reader
 from envcfg.knowledge.values import TYPES
 from envcfg.knowledge.variables import (
     FOLDER,
-    MISSPELT,
-    READERS,
     UNDOCUMENTED,
-    Variable,
     check_variable,
-    find_reader,
     find_variable,
     load_knowledge,
     load_variables,

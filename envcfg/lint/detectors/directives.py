@@ -32,4 +32,4 @@ def _problems(job: Job, kind: str) -> Iterator[Fault]:
     for each in job.model.problems:
         if each.kind == kind:
             words = {"said": each.message, "instead": each.fix}
-            yield Fault(each.at, words, each.severity)
+            yield Fault(each.at, words, severity=each.severity)

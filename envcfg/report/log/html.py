@@ -24,8 +24,12 @@ from envcfg.report.log.grid import (
     render_rows,
 )
 from envcfg.report.log.layout import Layout, fold_alike, lay_out, without_silent
-from envcfg.report.log.matrix import render_matrix, render_note
-from envcfg.report.log.transports import describe, render_legend
+from envcfg.report.log.matrix import (
+    describe,
+    render_legend,
+    render_matrix,
+    render_note,
+)
 from envcfg.report.markup import content_hash, data_island, definitions, escape, fill
 
 _TEMPLATE = os.path.join(os.path.dirname(__file__), "page.html")
