@@ -199,8 +199,7 @@ def _how_to_give(
     name = f"{flag} " if flag else f"--request-arg={option}="
     if not rule.value:
         return f"give {name}..."
-    rest = ", with your own" if _is_value(rule) else ", whatever stands for *"
-    return f"give {name}{rule.value}{rest}"
+    return f"give your own, as in {name}{rule.value.replace('*', 'NAME')}"
 
 
 def _check_asked(profile: Profile, asked: Asked) -> Iterator[Finding]:

@@ -122,7 +122,7 @@ def test_every_line_says_why(built_in: Catalog) -> None:
 
 # profile, what is asked for, what is said against it, the remedy
 REFUSED: dict[str, tuple[str, dict[str, Any], str, str]] = {
-    "no account": ("lumi-g", {}, "--account is missing: time is granted", "give --account project_465000000"),
+    "no account": ("lumi-g", {}, "--account is missing: time is granted", "give your own, as in --account project_465000000"),
     "not such an account": ("setonix", {"named": {"--account": "paw"}}, "--account paw is not like *-gpu", "fits *-gpu"),
     "no partition": ("juwels-booster", {"named": LUMI}, "--partition is missing", "one of: booster, develbooster"),
     "no QOS": ("marenostrum5-acc", {"named": LUMI, "seconds": 60}, "--qos is missing", "one of: acc_debug, acc_ehpc, acc_interactive, or another like acc_*"),
@@ -169,7 +169,7 @@ REFUSED: dict[str, tuple[str, dict[str, Any], str, str]] = {
     "a letter of PBS": ("polaris", {"extra": ("-q=prod",), "named": DEBUG}, "--request-arg=-q: the request has it already", "give --partition"),
     "a resource of PBS": ("polaris", {"extra": ("--walltime=1",), "named": DEBUG}, "--request-arg=--walltime", "give --time"),
     "a letter of Slurm": ("lumi-g", {"extra": ("-x=n1",), "named": LUMI}, "Slurm's options have long names here", "--reservation=NAME"),
-    "a bank": ("tuolumne", {}, "--account is missing: time is granted to banks", "give --account guests"),
+    "a bank": ("tuolumne", {}, "--account is missing: time is granted to banks", "give your own, as in --account guests"),
 }  # fmt: skip
 
 
