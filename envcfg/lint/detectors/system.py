@@ -141,17 +141,13 @@ def _widest(profile: Profile, wanted: Wanted) -> Partition | None:
     return profile.partitions[best] if by_refusals.get(best) else None
 
 
-def _fault(at: int, finding: Finding, job: Job) -> Fault:
-    """Return what the request of ``envcfg job`` would be refused for, in its words.
-
-    The one place that says how bad it is: what is missing may be given to sbatch itself,
-    where a script is only recognised as one of the system.
-    """
-    missing: Severity = "note" if job.model.is_recognised else "warning"
-    severity: Severity = missing if at < 0 else "error"
+def _fault(
+    at: int, finding: Finding, job: Job, severity: Severity | None = None
+) -> Fault:
+    """Return what the request of ``envcfg job`` would be refused for, in its words."""
     words = {"said": finding.message, "instead": finding.fix}
     line = next((each.at for each in job.model.given), -1)
-    return Fault(at if at >= 0 else line, words, "said", severity)
+    return Fault(at if at >= 0 else line, words, "said", severity or "error")
 
 
 @detects("EC646")
@@ -163,17 +159,37 @@ def site_rules(job: Job) -> Iterator[Fault]:
     if profile.request.scheduler != job.model.scheduler:
         return
     asked = by_rule_names(table, job.model.given)
-    missing: list[Finding] = []
+    missing: dict[str, Finding] = {}
     values = {name: each.value for name, each in asked.items()}
     for option, finding in check_rules(profile, values):
+        rule = profile.rules[option]
         if option not in asked:
-            missing.append(finding)
+            missing[option] = finding
         elif not _OPEN.search(asked[option].value or ""):
-            yield _fault(asked[option].at, finding, job)
+            is_advice = rule and rule.rule == "must not" and not rule.value
+            is_sure = not is_advice or (rule and rule.refused)
+            severity: Severity = "error" if is_sure else "warning"
+            yield _fault(asked[option].at, finding, job, severity)
     if missing:
-        said = "; ".join(each.message for each in missing)
-        fix = ", ".join(each.fix or "" for each in missing)
-        yield _fault(-1, missing[0]._replace(message=said, fix=fix), job)
+        said = "; ".join(each.message for each in missing.values())
+        fix = ", ".join(each.fix or "" for each in missing.values())
+        first = next(iter(missing.values()))._replace(message=said, fix=fix)
+        is_sure = any(_is_refused(each, profile, job) for each in missing)
+        severity = "error" if is_sure else "warning"
+        yield _fault(-1, first, job, "note" if job.model.is_recognised else severity)
+
+
+def _is_refused(option: str, profile: Profile, job: Job) -> bool:
+    """Return whether a job without *option* is certainly refused.
+
+    What a script lacks, sbatch may be told on its command line, or by SBATCH_ACCOUNT and
+    the like. Nobody but the user knows: it counts where the script speaks of it. A script
+    that is only recognised as one of the system may be for another.
+    """
+    rule, chars = profile.rules[option], job.model.flat.chars if job.model.flat else ""
+    variable = f"SBATCH_{option.strip('-').upper().replace('-', '_')}"
+    told = re.search(rf"\bsbatch\b[^\n]*\s{option}\b|\b{variable}\b", chars)
+    return rule is not None and rule.refused and told is None
 
 
 def _is_for_gpus(job: Job) -> bool:
