@@ -82,7 +82,7 @@ def _on_command(frame: Frame, node: Node, way: Way) -> Ways:
     if name in frame.functions:
         return _called(frame, name, way)
     program = program or Program(name)
-    if name == "eval":
+    if name == "eval" and not program.fails:
         return frame.text(Flat(program.text), way)
     if name in BUILTINS:
         ended = behind(name, said[1:], way)
