@@ -8,7 +8,7 @@ from itertools import groupby
 
 from envcfg.findings import Severity
 from envcfg.lint.exit_status import endings
-from envcfg.lint.facts import HELPERS, is_helper
+from envcfg.lint.facts import helpers, is_helper
 from envcfg.lint.flow import is_agent, is_server
 from envcfg.lint.model import Command
 from envcfg.lint.program import SHELLS, load_programs
@@ -89,7 +89,7 @@ def _main(command: Command, job: Job) -> Command | None:
         said = [each.shown for each in command.arguments]
         behind = said[said.index("--") + 1 :] if "--" in said else said
         step = next((each for each in behind if each[:1] != "-"), "")
-        return None if os.path.basename(step) in {*HELPERS, ""} else command
+        return None if os.path.basename(step) in {*helpers(), ""} else command
     found = command
     while found.name in _THROUGH | SHELLS:
         started = job.model.children(found)
@@ -117,6 +117,6 @@ def _made(reader: Command, job: Job) -> Command | None:
     for maker in job.model.commands[: reader.number] if spans else ():
         if maker.name == "envcfg" and any(a < maker.at <= b for a, b in spans):
             step = job.model.commands[maker.number + 1]
-            is_step = step.by_envcfg and step.name not in HELPERS
+            is_step = step.by_envcfg and step.name not in helpers()
             return maker if is_step else None
     return None

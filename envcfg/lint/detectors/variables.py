@@ -12,19 +12,7 @@ from envcfg.lint.model import Array, Assignment
 from envcfg.lint.rule import Fault, Job, detects, known_values, known_words
 from envcfg.lint.text import Text, literal, shown
 
-_FAMILIES = re.compile(
-    r"(?:NCCL|RCCL|TORCH_NCCL|FI|CXI|MIOPEN|HSA|OMPI_MCA|TORCHINDUCTOR|TORCH|TRITON|HIP|ROCR|"
-    r"AMD|PYTORCH|GLOO|MPICH|OFI_NCCL|SINGULARITY|APPTAINER|MIOOPEN)_"
-)
 _PREFIX = re.compile(r"(?:SINGULARITYENV|APPTAINERENV)_")
-_NEAR_PREFIX = re.compile(
-    r"(?:SINGULARITY_ENV|SINGULARTYENV|SINGULARITYENVS?|SINGULARITYENV|APPTAINER_ENV|"
-    r"APPTAINERENVS|APTAINERENV|APPTAINERRENV)_(?=[A-Z])"
-)
-_OF_PLUGINS = re.compile(
-    r"NCCL_(?:FASTRAK|SHIMNET|GPUDIRECTTCPX|TUNER|NVLSTREE|IB|GPUVIPER|CTRAN|SOCKET_NTHREADS)_?|"
-    r"NCCL_USE_SNAP|OFI_NCCL_|RCCL_AINIC_|NCCL_PROFILER"
-)
 _BLANK_BEFORE = re.compile(r"[ \t]+=[ \t]*([^\s=;&|#]*)")
 _BLANK_AFTER = re.compile(r"=[ \t]+([^\s=;&|#]+)(?:[;&#\s]|$)(?!.*=)")
 _UNQUOTED = re.compile(r",$")
@@ -45,8 +33,9 @@ def dead_variable(job: Job) -> Iterator[Fault]:
     from envcfg.knowledge.variables import find_variable, name_meant
 
     used = {each.name for each in job.model.expansions}
+    patterns = known_values("EC207", "patterns")
     for name, each in _settings(job):
-        prefix = _NEAR_PREFIX.match(each.name)
+        prefix = re.match(patterns["near-prefix"], each.name)
         if prefix and not _PREFIX.match(each.name):
             right = "SINGULARITYENV_" if prefix[0].startswith("S") else "APPTAINERENV_"
             words = {"name": each.name, "right": right}
@@ -56,7 +45,7 @@ def dead_variable(job: Job) -> Iterator[Fault]:
         if (
             name in known_words("EC207", "own")
             or name in used
-            or not (_FAMILIES.match(name) or name_meant(name))
+            or not (re.match(patterns["families"], name) or name_meant(name))
         ):
             continue
         if name.startswith("OMPI_MCA_") and name[9:] != name[9:].lower():
@@ -64,7 +53,7 @@ def dead_variable(job: Job) -> Iterator[Fault]:
             yield Fault(each.at, {"name": name, "right": right}, "open-mpi")
             continue
         variable = find_variable(name)
-        if variable is None and _OF_PLUGINS.match(name):
+        if variable is None and re.match(patterns["of-plugins"], name):
             continue
         if variable is None or not variable.is_read:
             least: Severity = "warning" if variable else "note"
