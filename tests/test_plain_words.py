@@ -44,12 +44,12 @@ _KINDS = (".md", ".json", ".yaml", ".sh")
 # Texts that users read, and how many of these words are left in them. A new text has none;
 # who rewrites one lowers the number.
 LEFT = {
-    "README.md": 3,
-    "docs": 95,
+    "README.md": 0,
+    "docs": 34,
     "examples": 0,
     "profiles": 30,
-    "envcfg/**/*.py": 37,
-    "envcfg/**/*.yaml": 66,
+    "envcfg/**/*.py": 35,
+    "envcfg/**/*.yaml": 54,
     "envcfg/**/*.sh": 26,
 }
 

@@ -15,6 +15,7 @@ from envcfg.lint.simple import SIMPLE
 from envcfg.lint.source import Source, Sources
 from envcfg.lint.state import first_line_options
 from envcfg.lint.text import Flat, Scope, plain
+from envcfg.request.admission import Given
 
 _DIRECTIVE = re.compile(r"^#(SBATCH|PBS(?=\s)|[ \t]*flux:)", re.MULTILINE)
 _SCHEDULERS = {"PBS": "pbs", "flux:": "flux"}
@@ -103,6 +104,14 @@ def read_script(source: Source, sources: Sources) -> list[Model]:
         follower = Follower(sources, Model(source.path, "batch"), STATEMENTS)
         models.append(read_with(follower, Flat(text), source))
     return models
+
+
+def asked_by(source: Source) -> tuple[str | None, list[Given]]:
+    """Return by whose lines a script asks for nodes, None for none, and its options."""
+    if not (line := _DIRECTIVE.search(source.chars)):
+        return None, []
+    scheduler = _SCHEDULERS.get(line[1].strip(), "slurm")
+    return scheduler, Read(Flat(plain(source.chars, source.base)), scheduler).given
 
 
 def read_with(follower: Follower, flat: Flat, source: Source) -> Model:
