@@ -5,7 +5,7 @@ from __future__ import annotations
 from sys import intern
 
 from envcfg.log.endings import ENDS, Endings
-from envcfg.log.learning import learn
+from envcfg.log.learning import ALIKE, learn
 from envcfg.log.life import Life
 from envcfg.log.names import longest_end, network_kind
 from envcfg.log.prefix import Record
@@ -16,6 +16,8 @@ _MANY = 1 << 16  # processes that one rule keeps; more are only counted
 _ALIKE = 256  # processes with one number on several nodes, where torn lines are mended
 _PIECES = 2  # lines of one process that are torn at most
 _SHAPES = 64  # unknown warnings that are kept
+_INFO = b" NCCL INFO "
+_OFTEN = 32  # times that a line is read until it is known by heart
 
 
 class Occurrence:
@@ -61,6 +63,12 @@ class Job:
         self.life = Life()
         self._hosts: set[str] = set()
         self._by_label: dict[int, Process] = {}
+        # By HOST:PID, those that wrote lines of this file in which nothing else stands.
+        self._speakers: dict[bytes, Process] = {}
+        self._dull: set[bytes] = (
+            set()
+        )  # such lines without their numbers, that say nothing
+        self._said: dict[bytes, int] = {}  # what such lines say, and how often
         self.torn = 0  # lines that are pieces of two
         self.doubted: list[Rule] = []  # errors after which steps go on
         self.died = False  # something ended its program, and it was not at its end
@@ -157,8 +165,67 @@ class Job:
         stopped = any(r.consequence and r.severity == "error" for r in given)
         return bool(steps and spot and not stopped and life.goes_on_behind(spot))
 
-    def fold(self, record: Record, text: str, spot: Spot) -> None:
+    def forget_speakers(self) -> None:
+        """Begin with another file."""
+        self._speakers.clear()
+
+    def goes_on(self, line: bytes, shape: bytes) -> bool:
+        """Take in *line* if it says nothing new, or what others have said before.
+
+        Args:
+            line: of a log, as it stands.
+            shape: the line without its numbers.
+        """
+        at = line.find(b":", line.find(b":") + 1)
+        process = self._speakers.get(line[:at])
+        if process is None:
+            return False
+        if shape not in self._dull:
+            head, _, message = line[at:].partition(_INFO)
+            thread, _, device = head.partition(b" ")
+            after = process.facts.steps.get((message, device))
+            if after is None or process.warned or process.raised:
+                return False
+            if not (thread[1:].isdigit() and device[1:-1].isdigit()):
+                return False
+            process.facts = after
+        self.records += 1
+        process.records += 1
+        return True
+
+    def fold_plain(
+        self, record: Record, text: str, spot: Spot, *, line: bytes, shape: bytes
+    ) -> None:
+        """Take in a record that is all of its *line*, and remember what it came to.
+
+        Where it teaches what others learn by the same words, they need not be read again.
+        """
+        process = self.processes.get((record.host, record.pid or 0))
+        before = process and process.facts
+        taught = self.fold(record, text, spot, shape)
+        process = self.processes.get((record.host, record.pid or 0))
+        if process is None or not shape:
+            return
+        if max(len(self._speakers), len(self._said), len(self._dull)) > _MANY:
+            self.forget_speakers()
+            self._said.clear()
+            self._dull.clear()
+        at = line.find(b":", line.find(b":") + 1)
+        self._speakers[line[:at]] = process
+        if self.rulebook.is_dull(record.message, shape):
+            self._dull.add(shape)
+            return
+        head, _, message = line[at:].partition(_INFO)
+        if taught and before and before.is_shared and process.facts.is_shared:
+            often = self._said[message] = self._said.get(message, 0) + 1
+            if often > _OFTEN and self.room.takes("step"):
+                before.steps[message, head.partition(b" ")[2]] = process.facts
+
+    def fold(self, record: Record, text: str, spot: Spot, shape: bytes = b"") -> bool:
         """Take in one record; *text* is its line, *spot* where that is.
+
+        Without its numbers the line is *shape*, where that is known. Returns whether it
+        taught nothing but facts of its process, if anything.
 
         A rule is looked for first, as a line without NCCL's prefix counts only where one
         knows it, and where no program may have said the same words. Only then does its
@@ -168,18 +235,18 @@ class Job:
         by the process that it names, which is not the one that wrote it.
         """
         if self.certain and not record.certain:
-            return
+            return False
         self.deduplicated += record.repeated
         self.torn += record.torn or record.glued
-        match = self.rulebook.match(record.message, record.where)
+        match = self.rulebook.match(record.message, record.where, shape)
         bare = not record.level and record.pid is None
         if bare and match and not _is_said_bare(match):
             match = None
         if match is None and not record.level:
-            return
+            return False
         process = self._speaker(record, spot)
         if match is None and record.level == "INFO":
-            return
+            return True
         sighting = Sighting(spot, clip(text))
         if record.level == "WARN" and (match is None or _may_matter(match.rule)):
             harmless = match is not None and match.rule.benign
@@ -192,18 +259,18 @@ class Job:
             process.warn(record.device, raised)
         if match is None:
             if record.level == "WARN":
-                shape = _shape(record.message)
-                count, first = self.unknown.get(shape, (0, sighting))
-                if shape in self.unknown or len(self.unknown) < _SHAPES:
-                    self.unknown[shape] = count + 1, first
-            return
+                words = _shape(record.message)
+                count, first = self.unknown.get(words, (0, sighting))
+                if words in self.unknown or len(self.unknown) < _SHAPES:
+                    self.unknown[words] = count + 1, first
+            return False
         rule = match.rule
         if rule.severity:
             self._occurrence(rule, process, sighting, record.time)
         if rule.ends or rule.event in ENDS:
             self.endings.fold(match, record, sighting)
         if rule.event in ENDS:
-            return
+            return False
         if rule.versions:
             for each in rule.versions.items():
                 if each not in process.dialects:
@@ -212,6 +279,7 @@ class Job:
             process = self._named(match.fields.get("host"), match.fields.get("pid"))
         if rule.event:
             learn(process, rule.event, match.fields, record, sighting)
+        return not (rule.severity or rule.ends) and rule.event in ALIKE
 
     def _speaker(self, record: Record, spot: Spot) -> Process:
         """Return the process whose line it is, and note that it spoke."""

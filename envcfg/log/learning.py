@@ -258,3 +258,9 @@ _EVENTS: Mapping[str, Callable[[Process, Fields, Record, Sighting], None]] = {
     "error-trace": _trace,
     "collective": _collective,
 }
+# What teaches only facts, which processes with the same words share.
+ALIKE = frozenset(
+    "bootstrap gdr-device ib-devices network network-assigned plugin-loaded plugin-missing "
+    "plugin-package plugin-requested provider rings setting socket-interfaces trees version"
+    "".split()
+)

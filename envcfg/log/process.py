@@ -21,7 +21,7 @@ MOST = {
     "channel": 1 << 18,
     "communicator": 1 << 18,
     "pair": 1 << 18,
-    "step": 1 << 12,  # from facts to facts; without room each process has its own
+    "step": 1 << 14,  # from facts to facts; without room each process has its own
 }
 MANY = 4096  # of one kind in one process
 _TEXT = 400  # characters of a line that are kept as evidence
@@ -366,11 +366,17 @@ class Process:
 
     def keep(self, key: str, sighting: Sighting) -> None:
         """Keep the first sighting of *key*."""
-        if key in self.facts.seen:
+        facts = self.facts
+        if key in facts.seen:
+            return
+        if (after := facts.steps.get(key)) is not None:
+            self.facts = after
             return
         shown, is_usual = self.room.sighting(key, sighting)
-        if is_usual or self.room.takes("line", len(self.facts.seen)):
+        if is_usual or self.room.takes("line", len(facts.seen)):
             self.know("seen", shown, intern(key), alike=is_usual)
+        if is_usual and self.facts.is_shared:
+            facts.steps[key] = self.facts
 
 
 def clip(text: str) -> str:
