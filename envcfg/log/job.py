@@ -180,7 +180,7 @@ class Job:
         process = self._speakers.get(line[:at])
         if process is None:
             return False
-        if shape not in self._dull:
+        if shape not in self._dull or b"[rep" in line:
             head, _, message = line[at:].partition(_INFO)
             thread, _, device = head.partition(b" ")
             after = process.facts.steps.get((message, device))

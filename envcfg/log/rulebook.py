@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from envcfg.datafile import load_kept, names_in
 from envcfg.findings import Severity
 
-_NO_DIGITS = dict.fromkeys(map(ord, "0123456789"))
+_NO_NUMBERS = dict.fromkeys(map(ord, "0123456789abcdef"))
 _MANY = 1 << 12  # messages of which is remembered what they match
 FOLDER = os.path.join(os.path.dirname(__file__), "rules")
 KEYS = (
@@ -111,7 +111,7 @@ class Rulebook:
         for rule in rules:
             if rule.needle and not rule.where:
                 self._by_needle.setdefault(rule.needle, []).append(rule)
-        self._bare = [(each, each.translate(_NO_DIGITS)) for each in self._by_needle]
+        self._bare = [(each, each.translate(_NO_NUMBERS)) for each in self._by_needle]
         self._shapes: dict[object, tuple[str, ...]] = {}
         self._placed = [rule for rule in rules if rule.where]
         self._channels = [
@@ -164,7 +164,7 @@ class Rulebook:
 
         What holds one holds it when numbers are left out of both, too.
         """
-        key = shape or message.translate(_NO_DIGITS)
+        key = shape or message.translate(_NO_NUMBERS)
         if (held := self._shapes.get(key)) is None:
             if len(self._shapes) > _MANY:
                 self._shapes.clear()
