@@ -200,10 +200,11 @@ class Job:
 
         Where it teaches what others learn by the same words, they need not be read again.
         """
-        process = self.processes.get((record.host, record.pid or 0))
-        before = process and process.facts
+        key = record.host, record.pid or 0
+        process = self.processes.get(key)
+        before = process.facts if process else None
         taught = self.fold(record, text, spot, shape)
-        process = self.processes.get((record.host, record.pid or 0))
+        process = process or self.processes.get(key)
         if process is None or not shape:
             return
         if max(len(self._speakers), len(self._said), len(self._dull)) > _MANY:
@@ -212,14 +213,16 @@ class Job:
             self._dull.clear()
         at = line.find(b":", line.find(b":") + 1)
         self._speakers[line[:at]] = process
-        if self.rulebook.is_dull(record.message, shape):
-            self._dull.add(shape)
+        after = process.facts
+        if not taught or before is None:
             return
-        head, _, message = line[at:].partition(_INFO)
-        if taught and before and before.is_shared and process.facts.is_shared:
+        if before is after and self.rulebook.is_dull(record.message, shape):
+            self._dull.add(shape)
+        elif before.is_shared and after.is_shared:
+            head, _, message = line[at:].partition(_INFO)
             often = self._said[message] = self._said.get(message, 0) + 1
             if often > _OFTEN and self.room.takes("step"):
-                before.steps[message, head.partition(b" ")[2]] = process.facts
+                before.steps[message, head.partition(b" ")[2]] = after
 
     def fold(self, record: Record, text: str, spot: Spot, shape: bytes = b"") -> bool:
         """Take in one record; *text* is its line, *spot* where that is.
