@@ -5,19 +5,19 @@ from __future__ import annotations
 from sys import intern
 
 from envcfg.log.endings import ENDS, Endings
+from envcfg.log.facts import Room, Sighting, Spot, clip, with_one
 from envcfg.log.learning import ALIKE, learn
 from envcfg.log.life import Life
 from envcfg.log.names import longest_end, network_kind
 from envcfg.log.prefix import Record
-from envcfg.log.process import Process, Raised, Room, Sighting, Spot, clip, with_one
+from envcfg.log.process import Process, Raised
 from envcfg.log.rulebook import Match, Rule, Rulebook
+from envcfg.log.speakers import Speakers
 
 _MANY = 1 << 16  # processes that one rule keeps; more are only counted
 _ALIKE = 256  # processes with one number on several nodes, where torn lines are mended
 _PIECES = 2  # lines of one process that are torn at most
 _SHAPES = 64  # unknown warnings that are kept
-_INFO = b" NCCL INFO "
-_OFTEN = 32  # times that a line is read until it is known by heart
 
 
 class Occurrence:
@@ -63,12 +63,7 @@ class Job:
         self.life = Life()
         self._hosts: set[str] = set()
         self._by_label: dict[int, Process] = {}
-        # By HOST:PID, those that wrote lines of this file in which nothing else stands.
-        self._speakers: dict[bytes, Process] = {}
-        self._dull: set[bytes] = (
-            set()
-        )  # such lines without their numbers, that say nothing
-        self._said: dict[bytes, int] = {}  # what such lines say, and how often
+        self.speakers = Speakers(self.room)
         self.torn = 0  # lines that are pieces of two
         self.doubted: list[Rule] = []  # errors after which steps go on
         self.died = False  # something ended its program, and it was not at its end
@@ -165,64 +160,30 @@ class Job:
         stopped = any(r.consequence and r.severity == "error" for r in given)
         return bool(steps and spot and not stopped and life.goes_on_behind(spot))
 
-    def forget_speakers(self) -> None:
-        """Begin with another file."""
-        self._speakers.clear()
-
     def goes_on(self, line: bytes, shape: bytes) -> bool:
-        """Take in *line* if it says nothing new, or what others have said before.
+        """Take in *line* if what it says is known; return whether it is.
 
         Args:
             line: of a log, as it stands.
             shape: the line without its numbers.
         """
-        at = line.find(b":", line.find(b":") + 1)
-        process = self._speakers.get(line[:at])
-        if process is None:
-            return False
-        if shape not in self._dull or b"[rep" in line:
-            head, _, message = line[at:].partition(_INFO)
-            thread, _, device = head.partition(b" ")
-            after = process.facts.steps.get((message, device))
-            if after is None or process.warned or process.raised:
-                return False
-            if not (thread[1:].isdigit() and device[1:-1].isdigit()):
-                return False
-            process.facts = after
-        self.records += 1
-        process.records += 1
-        return True
+        known = self.speakers.goes_on(line, shape)
+        self.records += known
+        return known
 
     def fold_plain(
         self, record: Record, text: str, spot: Spot, *, line: bytes, shape: bytes
     ) -> None:
-        """Take in a record that is all of its *line*, and remember what it came to.
-
-        Where it teaches what others learn by the same words, they need not be read again.
-        """
+        """Take in a record that is all of its *line*, and remember what that came to."""
         key = record.host, record.pid or 0
         process = self.processes.get(key)
         before = process.facts if process else None
         taught = self.fold(record, text, spot, shape)
         process = process or self.processes.get(key)
-        if process is None or not shape:
-            return
-        if max(len(self._speakers), len(self._said), len(self._dull)) > _MANY:
-            self.forget_speakers()
-            self._said.clear()
-            self._dull.clear()
-        at = line.find(b":", line.find(b":") + 1)
-        self._speakers[line[:at]] = process
-        after = process.facts
-        if not taught or before is None:
-            return
-        if before is after and self.rulebook.is_dull(record.message, shape):
-            self._dull.add(shape)
-        elif before.is_shared and after.is_shared:
-            head, _, message = line[at:].partition(_INFO)
-            often = self._said[message] = self._said.get(message, 0) + 1
-            if often > _OFTEN and self.room.takes("step"):
-                before.steps[message, head.partition(b" ")[2]] = after
+        if process and shape:
+            dull = self.rulebook.is_dull(record.message, shape)
+            before = before if taught else None
+            self.speakers.hear(process, before, line, shape, dull=dull)
 
     def fold(self, record: Record, text: str, spot: Spot, shape: bytes = b"") -> bool:
         """Take in one record; *text* is its line, *spot* where that is.

@@ -7,17 +7,10 @@ from collections.abc import Callable, Mapping
 from sys import intern
 from typing import Any
 
+from envcfg.log.facts import MANY, Sighting, with_one
 from envcfg.log.names import is_plugin
 from envcfg.log.prefix import Record
-from envcfg.log.process import (
-    MANY,
-    MOST_RANKS,
-    Communicator,
-    Edge,
-    Process,
-    Sighting,
-    with_one,
-)
+from envcfg.log.process import MOST_RANKS, Communicator, Edge, Process
 from envcfg.log.verdict import Waiting
 
 Fields = Mapping[str, "str | None"]

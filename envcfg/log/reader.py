@@ -4,10 +4,10 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from envcfg.findings import Evidence
+from envcfg.log.facts import Sighting, Spot
 from envcfg.log.job import Job
 from envcfg.log.life import TAIL, Sign, is_looked_at, signs_in
 from envcfg.log.prefix import Record, parse, plain_record, records
-from envcfg.log.process import Sighting, Spot
 from envcfg.log.scan import MIDDLE, Scanner, Seeker
 from envcfg.log.source import Source, count_lines
 
@@ -53,7 +53,7 @@ class Reader:
     def begin(self, name: str, *, plain: bool) -> int:
         """Begin with a source; return its number."""
         for job in self.jobs:
-            job.forget_speakers()
+            job.speakers.forget()
         self._names.append(name)
         self._plain.append(plain)
         return len(self._names) - 1

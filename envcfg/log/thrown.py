@@ -13,8 +13,8 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
+from envcfg.log.facts import Sighting, Spot, clip
 from envcfg.log.prefix import said_in_json, without_colours
-from envcfg.log.process import Sighting, Spot, clip
 
 BEGIN = "Traceback (most recent call last)"
 _GATES = (BEGIN.encode(), b"SyntaxError: ", b"IndentationError: ", b"TabError: ")
