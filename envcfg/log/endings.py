@@ -10,7 +10,8 @@ from envcfg.log.facts import Sighting, Spot
 from envcfg.log.numbers import first_of, ranks_of
 from envcfg.log.prefix import Record
 from envcfg.log.rulebook import Match, Rule, Rulebook
-from envcfg.log.thrown import Thrown, Tracebacks
+from envcfg.log.thrown import Thrown
+from envcfg.log.tracebacks import Tracebacks
 
 # Events of lines that tell how a process ended, or that the job begins anew.
 ENDS = frozenset(("ended", "lacking", "failure", "attempt"))
