@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any, NamedTuple
 
-from envcfg.datafile import frozen, load_kept, names_in
+from envcfg.datafile import load_kept, names_in, record
 
 FOLDER = os.path.join(os.path.dirname(__file__), "variables")
 READERS = os.path.join(os.path.dirname(__file__), "readers.yaml")
@@ -34,11 +34,7 @@ class Habits(NamedTuple):
 @cache
 def load_readers() -> Mapping[str, Habits]:
     """Return how each program reads values, by its name."""
-    known = (
-        {key: each[key] for key in ("name", *Habits._fields) if key in each}
-        for each in load_files()[0]
-    )
-    return {each.pop("name"): Habits(**frozen(each)) for each in known}
+    return {each["name"]: record(Habits, each) for each in load_files()[0]}
 
 
 @cache

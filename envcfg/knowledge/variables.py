@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
-from envcfg.datafile import frozen
+from envcfg.datafile import record
 from envcfg.errors import is_slip
 from envcfg.findings import Finding
 from envcfg.knowledge.record import Variable, load_files
@@ -42,14 +42,14 @@ def check_variable(name: str, value: str | None) -> list[Finding]:
 def find_variable(name: str) -> Variable | None:
     """Return what is known of one name."""
     entry = _entries().get(name)
-    return Variable(**frozen(entry)) if entry else None
+    return record(Variable, entry) if entry else None
 
 
 @cache
 def load_variables() -> Mapping[str, Variable]:
     """Return every known variable by its name, sorted."""
     entries = sorted(_entries().items())
-    return {name: Variable(**frozen(entry)) for name, entry in entries}
+    return {name: record(Variable, entry) for name, entry in entries}
 
 
 @cache
