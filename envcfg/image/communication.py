@@ -110,11 +110,9 @@ def plugin_facts(
             for each in sorted(library.symbols, key=_sorting)
         )
         for pattern in load_signs().plugins.strings:
-            for match in index.words(path, pattern):
-                value = match["value"].decode("ascii", "replace")
-                kind = match["kind"].decode("ascii", "replace")
-                yield ImageFact("plugin", value, path, taken, f"{kind}; {why}")
-                break
+            if said := index.first_words(path, (pattern,)):
+                kind = f"{said['kind']}; {why}"
+                yield ImageFact("plugin", said["value"], path, taken, kind)
         if interfaces:
             yield ImageFact("interfaces", interfaces, path, taken, "what it exports")
 
