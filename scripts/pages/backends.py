@@ -44,6 +44,6 @@ def scheduler_rows() -> Iterator[list[str]]:
 
 
 def fact_rows() -> Iterator[list[str]]:
-    """Yield the rows of docs/profiles.md."""
+    """Yield the rows of docs/profile-keys.md."""
     for name, known in FACTS.items():
         yield [code(name), known.kind, text(known.about)]
