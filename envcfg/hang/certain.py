@@ -8,8 +8,9 @@ from collections.abc import Iterator, Sequence
 from envcfg.findings import Finding
 from envcfg.hang.activity import activity
 from envcfg.hang.programs import by_program
-from envcfg.hang.records import Evidence, RankView
+from envcfg.hang.records import Evidence
 from envcfg.hang.rules import finding, has, ranks_said, subjects
+from envcfg.log.numbers import grouped
 
 
 def of_nodes(seen: Evidence) -> Iterator[Finding]:
@@ -77,11 +78,8 @@ def of_processes(seen: Evidence) -> Iterator[Finding]:
         ("ended", "hang-rank-missing"),
         ("stuck", "hang-rank-disk"),
     ):
-        alike: dict[tuple[str, str], list[RankView]] = {}
-        for rank in seen.ranks:
-            act = activity(rank)
-            if act.kind == kind:
-                alike.setdefault((act.said, rank.state), []).append(rank)
+        those = [rank for rank in seen.ranks if activity(rank).kind == kind]
+        alike = grouped(those, lambda rank: (activity(rank).said, rank.state))
         for (said, state), ranks in alike.items():
             for subject, some in subjects(ranks):
                 pid = f"process {some[0].pid}, " if len(some) == 1 else ""

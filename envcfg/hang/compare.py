@@ -9,7 +9,7 @@ from envcfg.findings import Finding
 from envcfg.hang.activity import activity, does, is_in_collective, place, where
 from envcfg.hang.records import RankView
 from envcfg.hang.rules import finding, subjects
-from envcfg.log.numbers import count_of
+from envcfg.log.numbers import count_of, grouped
 
 _MOST = 2 / 3  # of the ranks, who must be alike for the others to stand out
 
@@ -82,8 +82,5 @@ def _apart(apart: Sequence[RankView], ranks: Sequence[RankView]) -> Iterator[Fin
 def _alike(
     ranks: Sequence[RankView], key: Callable[[RankView], str]
 ) -> Iterator[tuple[str, Sequence[RankView]]]:
-    alike: dict[str, list[RankView]] = {}
-    for rank in ranks:
-        alike.setdefault(key(rank), []).append(rank)
-    for some in alike.values():
+    for some in grouped(ranks, key).values():
         yield from subjects(some)
