@@ -48,7 +48,7 @@ LEFT = {
     "docs": 95,
     "examples": 0,
     "profiles": 30,
-    "envcfg/**/*.py": 43,
+    "envcfg/**/*.py": 42,
     "envcfg/**/*.yaml": 60,
     "envcfg/**/*.sh": 26,
 }

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+import os
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from envcfg.core.option import Option, Table
+from envcfg.core.option import NO_DEFAULT, Option, Table
+from envcfg.parser import Parser
 
 if TYPE_CHECKING:
     from envcfg.core.step import Step
@@ -18,6 +20,8 @@ def add_table(parser: argparse.ArgumentParser, table: Table) -> None:
         group = parser.add_argument_group(title)
         for option in options:
             add_option(group, option)
+            if option.flag == NO_DEFAULT and isinstance(parser, Parser):
+                parser.preset = _read_defaults
 
 
 def add_option(group: argparse._ActionsContainer, option: Option) -> None:
@@ -37,7 +41,55 @@ def read_step(
     from envcfg.core.step_options import step_options
 
     given = step_options(vars(options))
-    return make_step(given, options.command, example, is_line=is_line)
+    if not (found := getattr(options, "defaults", ())):
+        return make_step(given, options.command, example, is_line=is_line)
+    from envcfg.core.defaults import taken, taken_words
+
+    words, where = taken_words(taken(found, getattr(options, "given", ())))
+    options.argv[2:2] = words  # what is made says how to make it without the files
+    step = make_step(given, options.command, example, is_line=is_line)
+    return step._replace(defaults=where)
+
+
+def _read_defaults(parser: Parser, words: Sequence[str]) -> dict[str, Any]:
+    """Return the values that files give, by name, and as ``defaults`` where they stand.
+
+    What they give need not be given in *words* any more.
+    """
+    from envcfg.core.selection import current_folder
+    from envcfg.profile.folders import default_files
+
+    user, (*strangers, project) = default_files(os.environ, current_folder())
+    known = parser.known_options
+    names = (word.partition("=")[0] for word in words)
+    says_all = any(getattr(known.get(name), "spares", "") for name in names)
+    left_out = set(_left_out(words))
+    if "all" in left_out or says_all or not (user or project or strangers):
+        return {}
+    from envcfg.commands.printing import tell
+    from envcfg.core.defaults import read_files, settle, values_of
+
+    for each in strangers:
+        tell(f"{each} is ignored, because it belongs to another user")
+    found = settle(
+        (
+            each
+            for each in read_files(user, project, os.environ)
+            if each.option.flag in known and each.option.flag[2:] not in left_out
+        ),
+        os.environ,
+    )
+    for default in found:
+        known[default.option.flag].required = False
+    return {**values_of(found), "defaults": found}
+
+
+def _left_out(words: Sequence[str]) -> Iterator[str]:
+    for word, after in zip(words, [*words[1:], ""], strict=False):
+        if word == NO_DEFAULT:
+            yield after
+        elif word.startswith(f"{NO_DEFAULT}="):
+            yield word.partition("=")[2]
 
 
 def made_by(argv: Sequence[str], step: Step) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from envcfg.core.diagnostics import DIAGNOSTICS, SPEEDS
-from envcfg.core.option import Option, Table, write_options
+from envcfg.core.option import NO_DEFAULT, Option, Table, write_options
 from envcfg.core.selection import (
     ask,
     current_folder,
@@ -23,7 +23,7 @@ from envcfg.launch.diagnostics import is_path
 from envcfg.launch.facts import check_facts
 from envcfg.launch.image import locate_image, missing_sources
 from envcfg.launch.notes import one_node_notes
-from envcfg.launch.plan import Options, Plan, Read
+from envcfg.launch.plan import Options, Plan, Read, Taken
 from envcfg.launch.resolve import resolve
 from envcfg.profile.conditions import CHOSEN
 from envcfg.profile.model import Profile
@@ -58,6 +58,7 @@ class Step(NamedTuple):
         findings: what may go wrong, seen from this machine.
         notes: on the profile's files, for the plan.
         inputs: files that the step is made from, or needs.
+        defaults: options that come from files.
     """
 
     profile_name: str
@@ -68,6 +69,7 @@ class Step(NamedTuple):
     findings: tuple[Finding, ...]
     notes: tuple[Finding, ...]
     inputs: tuple[str, ...]
+    defaults: tuple[Taken, ...] = ()
 
 
 def make_step(
@@ -200,7 +202,8 @@ def resolve_step(step: Step) -> Plan:
     Raises:
         UsageError: something cannot be right.
     """
-    return resolve(step.profile, step.profile_hash, step.options, step.notes)
+    plan = resolve(step.profile, step.profile_hash, step.options, step.notes)
+    return plan._replace(defaults=step.defaults)
 
 
 def complete(plan: Plan, step: Step, nodes: int) -> Plan:
@@ -225,8 +228,12 @@ def complete(plan: Plan, step: Step, nodes: int) -> Plan:
 
 
 def wrap_words(step: Step) -> list[str]:
-    """Return the command line of ``envcfg wrap`` for *step*, without the command."""
-    return ["envcfg", "wrap", *write_options(STEP, step_values(step))]
+    """Return the command line of ``envcfg wrap`` for *step*, without the command.
+
+    It says all: what files there are where it runs changes nothing.
+    """
+    own = (NO_DEFAULT, "all")
+    return ["envcfg", "wrap", *own, *write_options(STEP, step_values(step))]
 
 
 def step_values(step: Step) -> dict[str, Any]:

@@ -95,13 +95,16 @@ def ignored(path: str, folder: str) -> Finding | None:
     )
 
 
-def refusal(found: Examined, shown: str, records: str) -> Finding | None:
+def refusal(
+    found: Examined, shown: str, records: str, look: str = "envcfg profiles show"
+) -> Finding | None:
     """Return why a file does not count; None, if it does.
 
     Args:
         found: the file.
         shown: its name in messages.
         records: folder of the user's words on content.
+        look: the command that shows such a file.
     """
     doubt, place, name = found.doubt, Place(shown, 1), shlex.quote(shown)
     if doubt is None:
@@ -112,7 +115,7 @@ def refusal(found: Examined, shown: str, records: str) -> Finding | None:
     nobody_else += shlex.join(each.path for each in doubt.entries)
     if doubt.is_final:
         said = f"never trusted: {_reason(doubt, found.real)}"
-        hint = f"look at it (envcfg profiles show {name}), then "
+        hint = f"look at it ({look} {name}), then "
         if not _are_users(doubt.entries):
             owner = _user(doubt.entries[-1].uid)
             hint += f"take a copy of your own, or let {owner} do: "

@@ -15,7 +15,11 @@ from envcfg import __version__
 from envcfg.cli import build_parser
 from envcfg.parser import Parser, help_width
 
-_TITLES = {"examples": "EXAMPLES", "exit codes": "EXIT STATUS"}
+_TITLES = {
+    "examples": "EXAMPLES",
+    "environment": "ENVIRONMENT",
+    "exit codes": "EXIT STATUS",
+}
 _WIDTH = 88  # of usage lines; no page depends on the terminal
 
 
@@ -139,7 +143,7 @@ def _sections(epilog: str) -> Iterator[tuple[str, str]]:
 
 
 def _section(title: str, lines: list[str]) -> Iterator[tuple[str, str]]:
-    if title == "EXIT STATUS":  # stood behind its title
+    if title in {"EXIT STATUS", "ENVIRONMENT"}:  # stood behind its title
         lines = [line.strip() for line in lines]
     if text := "\n".join(lines).strip("\n"):
         yield title, text

@@ -1,4 +1,7 @@
-"""``envcfg profiles trust``: let a profile count that others may write, as it is now."""
+"""``envcfg profiles trust``: let a profile count that others may write, as it is now.
+
+A file of defaults is trusted in the same way, also where only the user may write it.
+"""
 
 from __future__ import annotations
 
@@ -40,10 +43,12 @@ def run(options: argparse.Namespace, catalog: Catalog) -> int:
     problems: list[Finding] = []
     for path in [each for given in options.files for each in _files(given)]:
         found = _examine(path, catalog)
-        if found is None:
+        if path.endswith(".toml"):
+            problems += _trust_defaults(path, records)
+        elif found is None:
             put([("green", f"{path}: counts already: only you and root may write it")])
-            continue
-        problems += _trust(path, found, records)
+        else:
+            problems += _trust(path, found, records)
     if problems:
         sys.stdout.flush()
         raise ProfileError(problems)
@@ -100,6 +105,29 @@ def _trust(path: str, found: Examined, records: str) -> list[Finding]:
         return problems
     view = look_at(profile, [Layer(path, found.data, profile)], {})
     put(view_lines(_unjudged(view)))
+    _record_shown(found, records)
+    return []
+
+
+def _trust_defaults(path: str, records: str) -> list[Finding]:
+    """Show what a file of defaults says and record that all of it counts; else as above."""
+    from envcfg.core.defaults import parse
+    from envcfg.profile.guard import examine, refusal
+    from envcfg.report.styled import put
+
+    path = os.path.abspath(path)
+    found = examine(path, site="")
+    if found.doubt and found.doubt.is_final:
+        return [each for each in [refusal(found, path, records, "less")] if each]
+    put(("", f"{each.line:>4}  {each.text}") for each in parse(found.data, path))
+    _record_shown(found, records)
+    return []
+
+
+def _record_shown(found: Examined, records: str) -> None:
+    """Record that a file counts which was shown, and say how to take that back."""
+    from envcfg.report.styled import put
+
     sys.stdout.flush()  # what could not be shown is not recorded
     _record(found, records)
     back = f"envcfg profiles trust --revoke {shlex.quote(found.real)}"
@@ -111,7 +139,6 @@ def _trust(path: str, found: Examined, records: str) -> list[Finding]:
             ("", ""),
         ]
     )
-    return []
 
 
 def _unjudged(view: View) -> View:
@@ -167,6 +194,9 @@ examples:
   envcfg profiles trust .envcfg/profiles/lumi-g.yaml
   envcfg profiles trust /project/project_465000001/.envcfg/profiles/
   envcfg profiles trust --revoke .envcfg/profiles/
+
+  # the defaults of a project: what decides which code runs counts only then
+  envcfg profiles trust envcfg.toml
 
 A profile decides what a job runs, so one counts by itself only where the file, and every
 folder above it, is yours or root's, and nobody else may write there; the centre's own
