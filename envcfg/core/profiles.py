@@ -6,11 +6,11 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from envcfg.core.selection import this_machine
+from envcfg.core.selection import detect_system
 from envcfg.errors import UsageError
 from envcfg.findings import Finding
 from envcfg.profile.catalog import Catalog
-from envcfg.profile.detect import Detection, Machine, detect
+from envcfg.profile.detect import READ, Detection, Machine, detect
 from envcfg.profile.model import Profile
 
 if TYPE_CHECKING:
@@ -83,9 +83,8 @@ def compare(
 
 
 def detect_here(catalog: Catalog) -> Detected:
-    """Return which profiles fit this machine; nothing is run."""
-    machine = this_machine()
-    return Detected(detect(catalog, machine), machine)
+    """Return which profiles fit this machine; its scheduler may be asked its name."""
+    return Detected(*detect_system(catalog))
 
 
 def validate(
@@ -129,7 +128,7 @@ def draft(catalog: Catalog, name: str, *, extends: str | None, is_blank: bool) -
         is_blank: nothing of this machine is in it.
 
     Raises:
-        UsageError: there is no such profile, or the machine does not tell which.
+        UsageError: there is no such profile; or none is named, and nothing is asked.
     """
     from datetime import date
 
@@ -147,17 +146,19 @@ def draft(catalog: Catalog, name: str, *, extends: str | None, is_blank: bool) -
         claimed_by = None
         if site.cluster is not None:  # whose name may lead to a profile already
             here = Machine(cluster=site.cluster, host="")
-            claimed_by = next((e.name for e in detect(catalog, here).found), None)
+            found = (each.name for each in detect(catalog, here).found)
+            claimed_by = next((e for e in found if not e.startswith(READ)), None)
         sections = Draft(site, claimed_by=claimed_by, today=today).sections()
     family = catalog.load(parent)
-    return starter(name, parent, family, today, why=why, sections=sections)
+    host = site.host if site else None
+    return starter(name, parent, family, today, why=why, host=host, sections=sections)
 
 
 def _family(given: str | None, site: Site | None) -> tuple[str, str | None]:
     """Return the profile to build on, and by what it was chosen.
 
     Raises:
-        UsageError: none is given, and the machine does not tell.
+        UsageError: none is given, and nothing is asked.
     """
     from envcfg.profile.site.model import family_of
 
@@ -168,14 +169,7 @@ def _family(given: str | None, site: Site | None) -> tuple[str, str | None]:
                 msg, hint="--extends FAMILY; envcfg profiles list has them"
             )
         return given, None
-    found, why = family_of(site)
-    if given is not None:
-        return given, "as it was asked for"
-    if found is None:
-        msg = f"--extends is missing: {why}"
-        hint = "--extends FAMILY; or try it in a job, on a node with GPUs"
-        raise UsageError(msg, hint=hint)
-    return found, why
+    return (given, "as it was asked for") if given is not None else family_of(site)
 
 
 def _known_facts(

@@ -18,7 +18,7 @@ from envcfg.profile.folders import profile_folders, project_folders
 from envcfg.schedulers import SCHEDULERS
 
 if TYPE_CHECKING:
-    from envcfg.profile.detect import Machine
+    from envcfg.profile.detect import Detection, Machine
 
 
 def open_catalog(here: str | None = None, *, enforce: bool = True) -> Catalog:
@@ -37,7 +37,14 @@ def open_catalog(here: str | None = None, *, enforce: bool = True) -> Catalog:
         records=records_folder(os.environ),
         enforce=enforce,
         strangers=project_folders(here or current_folder())[:-1],
+        here=_here,
     )
+
+
+def _here(catalog: Catalog) -> str:
+    from envcfg.core.here import here_profile
+
+    return here_profile(catalog)[0]
 
 
 def records_folder(environ: Mapping[str, str]) -> str:
@@ -57,7 +64,51 @@ def this_machine() -> Machine:
         host=os.uname().nodename,
         interfaces=interfaces(),
         exists=os.path.exists,
+        mark=_mark,
     )
+
+
+def _mark(name: str) -> str | None:
+    """Return the first line of a file, or what a variable says; None: it is not there."""
+    if not name.startswith("/"):
+        return os.environ.get(name)
+    try:
+        with open(name, encoding="utf-8", errors="replace") as file:
+            return file.readline(200).strip()
+    except IsADirectoryError:
+        return ""
+    except OSError:
+        return None
+
+
+def detect_system(
+    catalog: Catalog, *, is_asking: bool = True
+) -> tuple[Detection, Machine]:
+    """Return which profiles know this machine, and what it shows of itself.
+
+    Where no name, host or mark tells, the scheduler is asked how the cluster is called;
+    in a job the job's own variables tell.
+
+    Args:
+        catalog: the profiles that there are.
+        is_asking: the scheduler may be asked.
+
+    Raises:
+        ProfileError: files of others would have to be asked, and are not trusted.
+    """
+    from envcfg.profile.detect import ask, known_profiles
+
+    machine = this_machine()
+    known, broken = known_profiles(catalog)
+    detection = ask(known, machine, broken)
+    is_known = detection.found and detection.found[0].evidence != "devices"
+    if is_asking and machine.cluster is None and not is_known:
+        from envcfg.core.here import cluster_here
+
+        if cluster := cluster_here():
+            machine = machine._replace(cluster=cluster)
+            detection = ask(known, machine, broken)
+    return detection, machine
 
 
 def overlays(catalog: Catalog) -> list[Finding]:
@@ -120,10 +171,9 @@ def select_profile(
             msg = f"ENVCFG_PROFILE: {err.message}"
             raise UsageError(msg, hint=err.hint) from None
         return chosen, []
-    from envcfg.profile.detect import detect
-
-    machine = this_machine()
-    detection = detect(catalog, machine)
+    # With ranks on this machine alone no scheduler counts.
+    alone = is_local(launcher) and cluster_name() is None and not job_kind()
+    detection, machine = detect_system(catalog, is_asking=not alone)
     detected = detection.one()
     broken = [
         Finding(
@@ -135,6 +185,13 @@ def select_profile(
         )
         for path in detection.broken
     ]
+    job = job_kind()
+    if not (job or alone) and (not detected or detected.evidence == "devices"):
+        from envcfg.core.here import here_profile, scheduler_here
+
+        if scheduler_here() and (machine.cluster or not detected):
+            own, read = here_profile(catalog, machine.cluster)
+            return own, [*broken, *read]
     if detected and detected.evidence == "devices":
         said = f"is taken for what is in this machine: {detected.why}"
         fix = "choose another with --profile; envcfg profiles detect says more"
@@ -147,7 +204,6 @@ def select_profile(
     cluster = machine.cluster
     place = f"cluster {cluster}" if cluster else "no cluster named"
     place += f", host {machine.host}"
-    job = job_kind()
     # One process of many nodes would look like success.
     if job and not is_local(launcher):
         raise _unknown_in_job(job, place, detection.broken)

@@ -1,4 +1,4 @@
-"""What this machine says of itself: Slurm's commands, /sys, /dev, PATH and MODULEPATH."""
+"""What this machine says of itself: its scheduler, /sys, /dev, PATH and MODULEPATH."""
 
 from __future__ import annotations
 
@@ -6,17 +6,18 @@ import os
 from collections.abc import Iterator, Mapping
 from shutil import which
 
+from envcfg.core.here import cluster_here
 from envcfg.core.selection import ask, interfaces
 from envcfg.profile.site.model import Site
 from envcfg.profile.site.slurm import (
-    SINFO_FORMAT,
+    read_accounts,
     read_config,
     read_partitions,
     read_shapes,
 )
 
 _SECONDS = 30
-_MOST = 8 << 20  # characters of an answer
+_MOST = 32 << 20  # characters of an answer
 _DEVICES = ("/dev/nvidiactl", "/dev/kfd", "/dev/cxi0")
 _ADAPTERS = "/sys/class/infiniband"
 # Modules that a container's job may want: how their names begin.
@@ -32,12 +33,22 @@ def this_site() -> Site:
     from envcfg.runtimes import NAMES, runtime
 
     config = read_config(ask(["scontrol", "show", "config"], _SECONDS)[:_MOST])
-    shapes, partitions = "", ""
+    cluster = config.get("ClusterName")
+    shapes, partitions, accounts = "", "", ""
     if config:
-        sinfo = ["sinfo", "--all", "--noheader", "--exact", f"--format={SINFO_FORMAT}"]
-        shapes = ask(sinfo, _SECONDS)[:_MOST]
-        show = ["scontrol", "--all", "--oneliner", "show", "partition"]
-        partitions = ask(show, _SECONDS)[:_MOST]
+        show = ["scontrol", "--all", "--oneliner", "show"]
+        shapes = ask([*show, "node"], _SECONDS)[:_MOST]
+        partitions = ask([*show, "partition"], _SECONDS)[:_MOST]
+    if config and (user := os.environ.get("LOGNAME") or os.environ.get("USER")):
+        what = [
+            "show",
+            "user",
+            user,
+            "withassoc",
+            "format=DefaultAccount,Account,Cluster",
+        ]
+        who = ["sacctmgr", "--noheader", "--parsable2", *what]
+        accounts = ask(who, _SECONDS)[:_MOST]
     scheduler, way = None, config.get("SelectType")
     if config:
         scheduler = "slurm"
@@ -48,7 +59,7 @@ def this_site() -> Site:
     programs = {name: runtime(name).program for name in NAMES}
     return Site(
         host=os.uname().nodename,
-        cluster=config.get("ClusterName"),
+        cluster=cluster or cluster_here(),
         scheduler=scheduler,
         # Only one of Slurm's ways to select takes the newer option for GPUs.
         gpus=way and ("--gpus-per-node" if "cons_tres" in way else "--gres"),
@@ -61,6 +72,7 @@ def this_site() -> Site:
             name for name, program in programs.items() if program and which(program)
         ),
         modules=tuple(_modules(os.environ)),
+        accounts=read_accounts(accounts, cluster or ""),
     )
 
 

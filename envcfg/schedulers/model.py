@@ -56,6 +56,8 @@ class Scheduler(NamedTuple):
         submit: the command that takes a job script.
         spell: the lines of a job script for its options; one may stand for several.
         cluster_variable: says how the cluster is named.
+        cluster_command: says it where there is no job; *cluster_pattern* finds the name in
+            its output. *cluster_of_job* finds it in what *job_variable* says.
         output: how the job's output is called where nobody says, and that of the jobs of
             an array; None: as the scheduler calls it by itself.
         gpus: the option that asks for GPUs where a profile names none; None: nothing does.
@@ -67,6 +69,13 @@ class Scheduler(NamedTuple):
         asks_amounts: tasks, cores and memory are asked for; else whole nodes are.
         told_by: by option, the variable in which a job has its value, and the one by which
             its starter is told it again.
+        answer: what *submit* prints for a job, a pattern with its ``id``, and the
+            ``number`` in that, by which files are named, where it has more.
+        own_output: how the scheduler itself calls the output, of arrays too, as *output*.
+        fills: its own signs in names of files, by those of Slurm's.
+        test: options by which *submit* tells the start time, and submits nothing; none:
+            it does not tell.
+        starts: a pattern of the time in that answer.
     """
 
     name: str
@@ -74,6 +83,9 @@ class Scheduler(NamedTuple):
     job_variable: str
     submit: str
     spell: Callable[[Sequence[Asked], JobNames], Iterator[Directive]]
+    cluster_command: tuple[str, ...]
+    cluster_pattern: str
+    cluster_of_job: str | None = None
     cluster_variable: str | None = None
     output: tuple[str, str] | None = ("%x-%j.out", "%x-%A_%a.out")
     gpus: str | None = "--gpus-per-node"
@@ -83,6 +95,11 @@ class Scheduler(NamedTuple):
     rule_names: Mapping[str, str] = {}
     asks_amounts: bool = True
     told_by: Mapping[str, tuple[str, str]] = {}
+    answer: str = r"^(?P<id>\S+)$"
+    own_output: tuple[str, str] = ("%x.o%j", "%x.o%A.%a")
+    fills: Mapping[str, str] = {}
+    test: tuple[str, ...] = ()
+    starts: str = ""
 
     @property
     def nodes_variable(self) -> str | None:
