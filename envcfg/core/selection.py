@@ -10,6 +10,13 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from envcfg.characters import whole_number
+from envcfg.core.site import (
+    cluster_here,
+    cluster_name,
+    job_kind,
+    scheduler_here,
+    this_machine,
+)
 from envcfg.errors import UsageError
 from envcfg.findings import Finding
 from envcfg.launchers import is_local
@@ -55,32 +62,6 @@ def records_folder(environ: Mapping[str, str]) -> str:
     return f"{state}/envcfg/trusted"
 
 
-def this_machine() -> Machine:
-    """Return what can be told of this machine without running anything."""
-    from envcfg.profile.detect import Machine
-
-    return Machine(
-        cluster=cluster_name(),
-        host=os.uname().nodename,
-        interfaces=interfaces(),
-        exists=os.path.exists,
-        mark=_mark,
-    )
-
-
-def _mark(name: str) -> str | None:
-    """Return the first line of a file, or what a variable says; None: it is not there."""
-    if not name.startswith("/"):
-        return os.environ.get(name)
-    try:
-        with open(name, encoding="utf-8", errors="replace") as file:
-            return file.readline(200).strip()
-    except IsADirectoryError:
-        return ""
-    except OSError:
-        return None
-
-
 def detect_system(
     catalog: Catalog, *, is_asking: bool = True
 ) -> tuple[Detection, Machine]:
@@ -101,13 +82,11 @@ def detect_system(
     machine = this_machine()
     known, broken = known_profiles(catalog)
     detection = ask(known, machine, broken)
-    is_known = detection.found and detection.found[0].evidence != "devices"
-    if is_asking and machine.cluster is None and not is_known:
-        from envcfg.core.here import cluster_here
-
-        if cluster := cluster_here():
-            machine = machine._replace(cluster=cluster)
-            detection = ask(known, machine, broken)
+    is_guess = all(each.evidence == "devices" for each in detection.found)
+    is_open = is_asking and is_guess and machine.cluster is None
+    if is_open and (cluster := cluster_here()):
+        machine = machine._replace(cluster=cluster)
+        detection = ask(known, machine, broken)
     return detection, machine
 
 
@@ -186,12 +165,12 @@ def select_profile(
         for path in detection.broken
     ]
     job = job_kind()
-    if not (job or alone) and (not detected or detected.evidence == "devices"):
-        from envcfg.core.here import here_profile, scheduler_here
+    is_guess = not detected or (machine.cluster and detected.evidence == "devices")
+    if is_guess and not (job or alone) and scheduler_here():
+        from envcfg.core.here import here_profile
 
-        if scheduler_here() and (machine.cluster or not detected):
-            own, read = here_profile(catalog, machine.cluster)
-            return own, [*broken, *read]
+        own, read = here_profile(catalog, machine.cluster)
+        return own, [*broken, *read]
     if detected and detected.evidence == "devices":
         said = f"is taken for what is in this machine: {detected.why}"
         fix = "choose another with --profile; envcfg profiles detect says more"
@@ -238,50 +217,6 @@ def current_folder() -> str:
     except OSError as err:
         msg = "the current folder does not exist any more"
         raise UsageError(msg, hint="cd to another one") from err
-
-
-def interfaces() -> list[str]:
-    """Return the names of the network interfaces, sorted; none where there is no /sys."""
-    try:
-        return sorted(os.listdir("/sys/class/net"))
-    except OSError:
-        return []
-
-
-def ask(argv: Sequence[str], seconds: float) -> str:
-    """Return what a command says; nothing, where it is not there or fails."""
-    import subprocess
-    from shutil import which
-
-    if not (program := which(argv[0])):
-        return ""
-    try:
-        done = subprocess.run(
-            [program, *argv[1:]],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=seconds,
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return ""
-    return "" if done.returncode else done.stdout
-
-
-def job_kind() -> str | None:
-    """Return the scheduler in whose job this runs, if it is one."""
-    known = SCHEDULERS.values()
-    return next(
-        (each.title for each in known if os.environ.get(each.job_variable)), None
-    )
-
-
-def cluster_name() -> str | None:
-    """Return the name of this cluster, where a scheduler says it."""
-    names = (each.cluster_variable or "" for each in SCHEDULERS.values())
-    return next((os.environ[name] for name in names if name in os.environ), None)
 
 
 def job_nodes() -> int:

@@ -122,12 +122,11 @@ def _ask(known: Known, machine: Machine) -> Answer:
     if cluster is not None and _fits(cluster, detect.clusters):
         return Answer(known.name, "cluster", f"the cluster is {cluster}")
     # A cluster that has a name is not mistaken for another by what its hosts are called.
-    for name in detect.marks if cluster is None or not detect.clusters else ():
+    marks = {} if cluster is not None and detect.clusters else detect.marks
+    for name, glob in marks.items():
         seen = machine.mark(name)
-        if seen is not None and _fits(seen, [detect.marks[name] or "*"]):
-            sign = f"{name} is there" if name[0] == "/" else f"${name} is {seen}"
-            if name[0] == "/" and detect.marks[name]:
-                sign = f"{name} says {seen}"
+        if seen is not None and _fits(seen, [glob or "*"]):
+            sign = f"{name} says {seen}" if glob else f"there is {name}"
             return Answer(known.name, "mark", sign)
     if cluster is None and _fits(machine.host, detect.hosts):
         return Answer(known.name, "host", f"the host is {machine.host}")

@@ -87,6 +87,7 @@ SCHEDULER = Scheduler(
     cluster_of_job=r"[^.]+\.([^.]+)",
     output=None,
     gpus=None,
+    gpus_by="--ngpus",
     resources=("--filesystems", "--system"),
     lacks=("--qos", "--constraint", "--signal", "--requeue", "--nvme"),
     refuse=refuse,

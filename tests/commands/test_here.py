@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
 from test_new import bin_folder, program, slurm
 
-from support import envcfg
+from support import envcfg, require_root
 
 __all__ = ["bin_folder"]  # a fixture
 JOB = ["job", "--container", "none", "--nodes", "2", "--time", "30", "-o", "-"]
@@ -37,7 +38,7 @@ def test_a_cluster_is_read_once_saved_and_taken(
     ):
         assert f"#SBATCH {line}" in made.text, made.text
     path = profiles / "here-mine.yaml"
-    assert f"note: profile here-mine: no profile knew cluster mine: it was read from Slurm, saved in {path}" in made.err  # fmt: skip
+    assert f"note: profile here-mine: no profile knew cluster mine: read from Slurm, saved in {path}" in made.err  # fmt: skip
     assert "--profile user:here-mine" in made.text
     (bin_folder / "node.txt").write_text("")  # it is not read again
     again = envcfg(*JOB, *COMMAND)
@@ -73,6 +74,16 @@ def test_that_of_another_cluster_stays_and_is_not_taken(
     assert len(list(profiles.iterdir())) == 3
 
 
+def test_it_counts_where_a_group_may_write_the_folder(profiles: Path) -> None:
+    require_root()
+    profiles.parent.mkdir(parents=True)
+    os.chown(profiles.parent, 0, 4242)
+    profiles.parent.chmod(0o775)
+    assert envcfg(*JOB, *COMMAND).code == 0
+    again = envcfg(*JOB, *COMMAND)
+    assert (again.code, "read from Slurm" in again.err) == (0, False), again.err
+
+
 @pytest.mark.parametrize("with_file", [False, True])
 def test_in_a_job_nothing_is_asked(
     bin_folder: Path,
@@ -104,15 +115,14 @@ def test_a_profile_of_the_user_s_own_goes_before_it(profiles: Path) -> None:
     assert (profiles / "here-mine.yaml").exists()
 
 
-def test_new_here_reads_it_again(bin_folder: Path, profiles: Path) -> None:
+def test_it_is_read_again_when_its_file_is_removed(
+    bin_folder: Path, profiles: Path
+) -> None:
     assert envcfg(*JOB, *COMMAND).code == 0
     text = (bin_folder / "node.txt").read_text().replace("CPUTot=128", "CPUTot=64")
     (bin_folder / "node.txt").write_text(text)
-    assert envcfg("profiles", "new", "here").code == 2
-    made = envcfg("profiles", "new", "here", "--force")
-    assert made.code == 0, made.err
+    (profiles / "here-mine.yaml").unlink()
     assert "--cpus-per-task=16" in envcfg(*JOB, *COMMAND).text
-    assert str(profiles / "here-mine.yaml") in made.text
 
 
 @pytest.mark.parametrize("name", ["sbatch", "qsub", "flux"])
@@ -159,25 +169,31 @@ FLUX = 'case "$*" in "getattr hostlist") echo "corona[1-200]";; *) exit 1;; esac
 
 
 @pytest.mark.parametrize(
-    ("commands", "name", "launcher"),
+    ("commands", "name", "launcher", "line"),
     [
-        ({"qsub": "exit 1", "qstat": PBS}, "here-pbs1", "pbs"),
-        ({"flux": FLUX}, "here-corona", "flux"),
+        (
+            {"qsub": "exit 1", "qstat": PBS},
+            "here-pbs1",
+            "pbs",
+            "#PBS -l select=2:ngpus=4",
+        ),
+        ({"flux": FLUX}, "here-corona", "flux", "#flux: --nodes=2"),
     ],
 )
 def test_other_schedulers_name_their_clusters(
-    bin_folder: Path, commands: dict[str, str], name: str, launcher: str
+    bin_folder: Path, commands: dict[str, str], name: str, launcher: str, line: str
 ) -> None:
     for each, text in commands.items():
         program(bin_folder, each, text)
-    made = envcfg("job", "--container", "none", "--gpus-per-node", "4", "--nodes", "2", *COMMAND)  # fmt: skip
+    bare = envcfg(*JOB, *COMMAND)
+    assert bare.code == 2
+    assert "give --gpus-per-node N" in bare.err
+    made = envcfg(*JOB, "--gpus-per-node", "4", *COMMAND)
     assert made.code == 0, made.err
     assert f"user:{name}" in made.text
-    shown = envcfg("profiles", "show", "here")
-    assert (
-        f"launchers  {launcher}" in " ".join(shown.text.split("  "))
-        or launcher in shown.text
-    )
+    assert line in made.text, made.text
+    plan = json.loads(envcfg("wrap", "--container", "none", "--json", *COMMAND).text)
+    assert (plan["profile"]["name"], plan["launcher"]) == (name, launcher)
 
 
 def test_a_job_of_pbs_tells_its_server_by_its_number(
@@ -191,3 +207,20 @@ def test_a_job_of_pbs_tells_its_server_by_its_number(
     wrapped = envcfg("wrap", "--container", "none", "--json", *COMMAND)
     assert json.loads(wrapped.text)["profile"]["name"] == "here-pbs1"
     assert not Path("asked").exists()
+
+
+def test_a_mark_of_the_site_tells_a_login_node_and_nothing_is_asked(
+    bin_folder: Path, profiles: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program(bin_folder, "scontrol", "touch asked; exit 1")
+    monkeypatch.setenv("NERSC_HOST", "perlmutter")
+    detected = json.loads(envcfg("profiles", "detect", "--json").text)
+    (found,) = detected["found"]
+    assert found == {
+        "name": "perlmutter",
+        "evidence": "mark",
+        "why": "NERSC_HOST says perlmutter",
+    }
+    assert "perlmutter: NERSC_HOST says perlmutter" in envcfg("profiles", "detect").text
+    assert not Path("asked").exists()
+    assert not profiles.exists()

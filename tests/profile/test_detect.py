@@ -329,8 +329,8 @@ def test_every_mark_has_a_source(shipped: list[Known]) -> None:
     ("cluster", "marks", "found"),
     [
         (None, {"/e": "one"}, "/e says one"),
-        (None, {"V": "one"}, "$V is one"),
-        (None, {"/there": "whatever"}, "/there is there"),
+        (None, {"V": "one"}, "V says one"),
+        (None, {"/there": "whatever"}, "there is /there"),
         (None, {"/e": "two", "V": "two"}, None),
         ("x", {"/e": "one"}, None),
         ("one", {}, "the cluster is one"),

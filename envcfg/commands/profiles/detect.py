@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from envcfg.characters import one_line
 from envcfg.commands import Command, Next
 from envcfg.commands.printing import tell
-from envcfg.core.selection import job_kind
+from envcfg.core.site import job_kind, scheduler_here
 from envcfg.profile.catalog import Catalog
 
 if TYPE_CHECKING:
@@ -52,8 +52,6 @@ def _put(detected: Detected, *, as_json: bool) -> None:
         hint = "choose one with --profile or ENVCFG_PROFILE"
         tell("more than one profile fits", hint, severity="error")
     elif not found and not os.environ.get("ENVCFG_PROFILE"):
-        from envcfg.core.here import scheduler_here
-
         hint = "choose one with --profile; envcfg profiles list shows all"
         if job := job_kind():
             then = f"wrap asks for one in a {job} job"

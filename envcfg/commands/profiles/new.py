@@ -8,7 +8,7 @@ import sys
 
 from envcfg.characters import one_line
 from envcfg.commands import Command, Next
-from envcfg.commands.printing import say, tell
+from envcfg.commands.printing import tell
 from envcfg.errors import OutputError, UsageError
 from envcfg.profile.catalog import Catalog
 from envcfg.profile.words import PROFILE_NAME
@@ -35,13 +35,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace, catalog: Catalog) -> int:
     """Write the starter."""
-    from envcfg.core.profiles import draft
+    from envcfg.core.here import draft
     from envcfg.failure import STDOUT
     from envcfg.safe_output import Output, check_outputs, descriptor_of, write_outputs
 
     name = options.name
-    if name == "here" and not (options.output or options.blank):
-        return _read_here(options, catalog)
     if not PROFILE_NAME.fullmatch(name):
         msg = f"{name!r} is no name of a profile"
         raise UsageError(msg, hint="letters, digits, . - and _, as in my-cluster")
@@ -87,21 +85,6 @@ def run(options: argparse.Namespace, catalog: Catalog) -> int:
     return 0
 
 
-def _read_here(options: argparse.Namespace, catalog: Catalog) -> int:
-    """Read this cluster into its own profile, which is taken by default."""
-    from envcfg.core.here import here_profile
-
-    own, read = here_profile(catalog, anew=options.force, extends=options.extends)
-    path = catalog.files(own)[-1]
-    if not read:
-        msg = f"there is a profile of this cluster: {path}"
-        raise UsageError(msg, hint="--force reads the cluster again and replaces it")
-    sys.stdout.write(f"{path}\n")
-    sys.stdout.flush()
-    say(read)
-    return 0
-
-
 COMMAND = Command(
     help="a commented starter for a system of your own, by what this machine says",
     usage="envcfg profiles new NAME [--extends FAMILY] [--blank] [--output FILE]",
@@ -110,12 +93,10 @@ examples:
   envcfg profiles new my-cluster               # best on a node with GPUs, in a job
   envcfg profiles new my-cluster --extends infiniband-cuda
   envcfg profiles new my-cluster --extends slingshot-rocm --output - | less
-  envcfg profiles new here --force             # read this cluster again
 
 Asked are scontrol, sacctmgr, /sys, /dev, PATH and MODULEPATH; each entry says where it was
-read, and comments what to check. What is not there is left as an example.
-
-here is the profile of a cluster that no other knows: wrap and job read it by themselves.
+read, and comments what to check. What is not there is left as an example. It goes before
+the profile here-NAME, into which wrap and job read a cluster that no profile knows.
 
 It goes into .envcfg/profiles/ of the project, where there is one, else into the user's
 folder (~/.config/envcfg/profiles/). A file that is there is kept, unless --force is given.

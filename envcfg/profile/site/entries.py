@@ -143,7 +143,9 @@ class Draft:
             yield "    --partition:"
             yield "      rule: must"
             yield f"      default: {scalar(best.name)}"
-            why = "the default has no such nodes; this one has the most"
+            has_default = any(each.is_default for each in site.partitions)
+            why = "the default has no such nodes" if has_default else "none is default"
+            why = f"{why}; this one has the most"
             yield from self._reason("      ", why, "scontrol show partition")
         if taken:
             yield "  partitions:"

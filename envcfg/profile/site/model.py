@@ -105,12 +105,8 @@ def family_of(site: Site) -> tuple[str, str]:
 
 def has_network(site: Site) -> bool:
     """Tell whether a network of a cluster is seen on the machine itself."""
-    signs = ("hsn", "ib")
-    return (
-        bool(site.adapters)
-        or "/dev/cxi0" in site.devices
-        or any(each.startswith(signs) for each in site.interfaces)
-    )
+    named = any(each.startswith(("hsn", "ib")) for each in site.interfaces)
+    return named or bool(site.adapters) or "/dev/cxi0" in site.devices
 
 
 def main_shape(site: Site) -> Shape | None:

@@ -59,12 +59,11 @@ def read_shapes(text: str) -> dict[str, tuple[Shape, ...]]:
     counted: Counter[tuple[str, Shape]] = Counter()
     for line in text.splitlines():
         said = dict(_PAIR.findall(_NODE.sub("", line)))
-        cores, memory, kept, sockets = (
+        cpus, usable, memory, kept, sockets = (
             whole_number(said.get(key, "")) or 0
-            for key in ("CPUTot", "RealMemory", "MemSpecLimit", "Sockets")
+            for key in "CPUTot CPUEfctv RealMemory MemSpecLimit Sockets".split()
         )
-        cores = whole_number(said.get("CPUEfctv", "")) or cores
-        if not (cores and memory):
+        if not (cpus and memory):
             continue
         found = _GPU.finditer(said.get("Gres", ""))
         gpus = [(each["kind"], int(each["number"])) for each in found]
@@ -74,16 +73,15 @@ def read_shapes(text: str) -> dict[str, tuple[Shape, ...]]:
             number=1,
             gpus=sum(number for _, number in gpus),
             kinds=tuple(dict.fromkeys(kinds)) if gpus else (),
-            cores=cores,
+            cores=usable or cpus,
             memory=max(memory - kept, 1),
             sockets=sockets,
         )
         counted.update((name, shape) for name in said.get("Partitions", "").split(","))
-    found_in: dict[str, tuple[Shape, ...]] = {}
+    shapes: dict[str, tuple[Shape, ...]] = {}
     for (name, shape), number in counted.items():
-        alike = (*found_in.get(name, ()), shape._replace(number=number))
-        found_in[name] = alike
-    return found_in
+        shapes[name] = (*shapes.get(name, ()), shape._replace(number=number))
+    return shapes
 
 
 def read_accounts(text: str, cluster: str) -> tuple[str, ...]:

@@ -100,10 +100,7 @@ def detect_lines(detection: Detection, machine: Machine) -> Iterator[Line]:
     yield "", f"interfaces  {', '.join(machine.interfaces) or '(none)'}"
     yield "", ""
     for each in detection.found:
-        yield (
-            "bold green",
-            f"fits        {each.name}, by its {each.evidence}: {each.why}",
-        )
+        yield "bold green", f"fits        {each.name}: {each.why}"
     if not detection.found:
         yield "bold yellow", "fits        none"
     for each in detection.others:
