@@ -36,14 +36,6 @@ examples:
     --time 1:00:00 -o job.sh -- python train.py
   envcfg check-log slurm-123.out
 
-environment: ENVCFG_PROFILE, the profile where --profile is not given; ENVCFG_SITE, folder
-             of the centre's profiles (/etc/envcfg); ENVCFG_ALLOW, where a script may run,
-             as --allow; ENVCFG_QUIET=1, no line that names the next command; ENVCFG_CACHE,
-             in values: the job's node-local cache; ENVCFG_VERDICT and ENVCFG_SUMMARY, set
-             for the command of check-log --on-bad; XDG_CONFIG_HOME, your profiles and
-             defaults (~/.config); XDG_STATE_HOME, what you have trusted; XDG_CACHE_HOME,
-             what is kept of images; NO_COLOR, FORCE_COLOR, CLICOLOR_FORCE; COLUMNS
-
 exit codes: 0 ok, 1 findings, 2 wrong usage or configuration, 3 inconclusive,
             4 cannot read, write or run something, 70 a bug, 130 interrupted
 """
@@ -163,9 +155,8 @@ def _dispatch(words: list[str]) -> int:
         if defaults and all(each.state != "not trusted" for each in defaults):
             from envcfg.commands.printing import tell
 
-            said = (f"{each.text} ({each.file}:{each.line})" for each in defaults)
-            hint = "--no-default NAME leaves one out; envcfg config shows them"
-            tell(f"these come from files: {', '.join(said)}", hint)
+            said = ", ".join(each.placed for each in defaults)
+            tell(f"these come from files: {said}", "--no-default NAME leaves one out")
         raise
     if sys.stderr.isatty():
         from envcfg.commands.next import say_next

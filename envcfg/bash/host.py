@@ -74,10 +74,7 @@ def _header(plan: Plan, command_line: Sequence[str]) -> str:
 
 def default_lines(plan: Plan) -> str:
     """Return comments that name the options of *plan* which come from files."""
-    return "".join(
-        f"# default: {quote_comment(f'{each.words} ({each.file}:{each.line})')}\n"
-        for each in plan.defaults
-    )
+    return "".join(f"# default: {quote_comment(each)}\n" for each in plan.defaults)
 
 
 def _job_part(plan: Plan) -> tuple[str, list[str]]:

@@ -37,22 +37,19 @@ def run(options: argparse.Namespace) -> int:
     if options.json:
         from envcfg.report.document import json_text
 
-        document = {
-            "schema_version": 1,
-            "files": [each for each in (user, project) if each],
-            "ignored": strangers,
-            "defaults": [
-                {
-                    "option": each.option.flag[2:],
-                    "words": each.words,
-                    "file": each.file,
-                    "line": each.line or None,
-                    "state": each.state,
-                }
-                for each in found
-            ],
-        }
-        sys.stdout.write(json_text(document))
+        rows = [
+            {
+                "option": each.option.flag[2:],
+                "words": each.words,
+                "file": each.file,
+                "line": each.line or None,
+                "state": each.state,
+            }
+            for each in found
+        ]
+        files = [each for each in (user, project) if each]
+        document = {"files": files, "ignored": strangers, "defaults": rows}
+        sys.stdout.write(json_text({"schema_version": 1, **document}))
     else:
         from envcfg.report.styled import put
 
@@ -62,16 +59,15 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _lines(found: Sequence[Default], strangers: Sequence[str]) -> Iterator[str]:
-    for path in strangers:
-        yield f"{path}: ignored, because it belongs to another user"
+    yield from (f"{each}: ignored, it belongs to another user" for each in strangers)
     if not found:
         yield "no defaults: neither ~/.config/envcfg/config.toml nor envcfg.toml sets any"
     for file in dict.fromkeys(each.file for each in found):
         yield file
-        untrusted = f"not trusted: envcfg profiles trust {shlex.quote(file)}"
         for each in found:
+            trust = f": envcfg profiles trust {shlex.quote(file)}"
+            state = each.state + (trust if each.state == "not trusted" else "")
             if each.file == file:
-                state = untrusted if each.state == "not trusted" else each.state
                 yield f"  {each.line or '':>3}  {each.text}  [{state}]"
 
 
@@ -79,32 +75,22 @@ COMMAND = Command(
     help="show the defaults of options that files give, and where they stand",
     usage="envcfg config [--json]",
     epilog="""\
-The files are ~/.config/envcfg/config.toml ($XDG_CONFIG_HOME) and, for a project,
-envcfg.toml in the current folder or the nearest one above it. Keys are the long names of
-the options of wrap and job:
+The files are ~/.config/envcfg/config.toml ($XDG_CONFIG_HOME) and envcfg.toml in the current
+folder or the nearest one above it, as in:
 
   account = "project_465000001"
-  time = "4:00:00"
   bind = ["/scratch/project_465000001"]
-  exclusive = true
-
-The nearer wins: command line, $ENVCFG_PROFILE, the project's file, yours. Options that may
-be repeated add up. In a project's file, what decides which code runs (container, bind,
-setup, module, set and others) counts only after: envcfg profiles trust envcfg.toml
 
 examples:
   envcfg config
   envcfg config --json | jq -r '.defaults[] | select(.option == "account") | .file'
 
-  # once without a default, and without all of them
-  envcfg wrap --no-default bind --container pytorch.sif -- python train.py
-  envcfg wrap --no-default all --container pytorch.sif -- python train.py
+  # in a project's file, what decides which code runs counts only then
+  envcfg profiles trust envcfg.toml
 
 exit codes: 0 shown, 2 a file is wrong or must not count, 4 it cannot be read
 """,
     add_options=add_options,
     run=run,
     next={"": Next("envcfg wrap --print plan shows what a job gets of them")},
-    description="Show what files say of the options of wrap and job, file by file: the "
-    "line, and whether it counts.",
 )

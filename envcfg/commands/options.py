@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from envcfg.core.option import NO_DEFAULT, Option, Table
@@ -41,14 +41,16 @@ def read_step(
     from envcfg.core.step_options import step_options
 
     given = step_options(vars(options))
-    if not (found := getattr(options, "defaults", ())):
-        return make_step(given, options.command, example, is_line=is_line)
-    from envcfg.core.defaults import taken, taken_words
+    found = getattr(options, "defaults", ())
+    if found:
+        from envcfg.core.defaults import taken
 
-    words, where = taken_words(taken(found, getattr(options, "given", ())))
-    options.argv[2:2] = words  # what is made says how to make it without the files
+        found = taken(found, getattr(options, "given", ()))
     step = make_step(given, options.command, example, is_line=is_line)
-    return step._replace(defaults=where)
+    if found:  # what is made says how to make it without the files
+        words = (word for each in found for word in each.words)
+        options.argv[2:2] = [NO_DEFAULT, "all", *words]
+    return step._replace(defaults=tuple(each.placed for each in found))
 
 
 def _read_defaults(parser: Parser, words: Sequence[str]) -> dict[str, Any]:
@@ -59,37 +61,30 @@ def _read_defaults(parser: Parser, words: Sequence[str]) -> dict[str, Any]:
     from envcfg.core.selection import current_folder
     from envcfg.profile.folders import default_files
 
-    user, (*strangers, project) = default_files(os.environ, current_folder())
     known = parser.known_options
-    names = (word.partition("=")[0] for word in words)
-    says_all = any(getattr(known.get(name), "spares", "") for name in names)
-    left_out = set(_left_out(words))
-    if "all" in left_out or says_all or not (user or project or strangers):
+    user, (*strangers, project) = default_files(os.environ, current_folder())
+    names = [word.partition("=")[0] for word in words]
+    if any(getattr(known.get(name), "spares", "") for name in names):
+        return {}
+    left_out = {
+        after if word == NO_DEFAULT else word.partition("=")[2]
+        for word, name, after in zip(words, names, [*words[1:], ""], strict=False)
+        if name == NO_DEFAULT
+    }
+    if "all" in left_out or not (user or project or strangers):
         return {}
     from envcfg.commands.printing import tell
     from envcfg.core.defaults import read_files, settle, values_of
 
     for each in strangers:
         tell(f"{each} is ignored, because it belongs to another user")
-    found = settle(
-        (
-            each
-            for each in read_files(user, project, os.environ)
-            if each.option.flag in known and each.option.flag[2:] not in left_out
-        ),
-        os.environ,
-    )
+    read = read_files(user, project, os.environ)
+    own = (each for each in read if each.option.flag in known)
+    left = (each for each in own if each.option.flag[2:] not in left_out)
+    found = settle(left, os.environ)
     for default in found:
         known[default.option.flag].required = False
     return {**values_of(found), "defaults": found}
-
-
-def _left_out(words: Sequence[str]) -> Iterator[str]:
-    for word, after in zip(words, [*words[1:], ""], strict=False):
-        if word == NO_DEFAULT:
-            yield after
-        elif word.startswith(f"{NO_DEFAULT}="):
-            yield word.partition("=")[2]
 
 
 def made_by(argv: Sequence[str], step: Step) -> tuple[str, ...]:

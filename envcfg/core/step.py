@@ -23,7 +23,7 @@ from envcfg.launch.diagnostics import is_path
 from envcfg.launch.facts import check_facts
 from envcfg.launch.image import locate_image, missing_sources
 from envcfg.launch.notes import one_node_notes
-from envcfg.launch.plan import Options, Plan, Read, Taken
+from envcfg.launch.plan import Options, Plan, Read
 from envcfg.launch.program import program_notes
 from envcfg.launch.resolve import resolve
 from envcfg.profile.conditions import CHOSEN
@@ -59,7 +59,7 @@ class Step(NamedTuple):
         findings: what may go wrong, seen from this machine.
         notes: on the profile's files, for the plan.
         inputs: files that the step is made from, or needs.
-        defaults: options that come from files.
+        defaults: options that come from files, each with its place.
     """
 
     profile_name: str
@@ -70,7 +70,7 @@ class Step(NamedTuple):
     findings: tuple[Finding, ...]
     notes: tuple[Finding, ...]
     inputs: tuple[str, ...]
-    defaults: tuple[Taken, ...] = ()
+    defaults: tuple[str, ...] = ()
 
 
 def make_step(
@@ -232,12 +232,9 @@ def complete(plan: Plan, step: Step, nodes: int) -> Plan:
 
 
 def wrap_words(step: Step) -> list[str]:
-    """Return the command line of ``envcfg wrap`` for *step*, without the command.
-
-    It says all: what files there are where it runs changes nothing.
-    """
-    own = (NO_DEFAULT, "all")
-    return ["envcfg", "wrap", *own, *write_options(STEP, step_values(step))]
+    """Return all of ``envcfg wrap`` for *step*, whatever files say; not the command."""
+    words = write_options(STEP, step_values(step))
+    return ["envcfg", "wrap", NO_DEFAULT, "all", *words]
 
 
 def step_values(step: Step) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """Where profiles and defaults are: folders and files, and how messages name them."""
 
 import os.path
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import cache
 
 from envcfg.datafile import is_data, names_in
@@ -31,8 +31,8 @@ def project_folders(start: str) -> list[str]:
     Before it stand those of strangers, which are passed over: anybody can make one in
     /tmp.
     """
-    found = _upwards(start, ".envcfg", os.path.isdir)
-    return [each and f"{each}/profiles" for each in found]
+    found = _upwards(start, ".envcfg/")
+    return [each and f"{each}profiles" for each in found]
 
 
 def default_files(environ: Mapping[str, str], start: str) -> tuple[str, list[str]]:
@@ -41,8 +41,7 @@ def default_files(environ: Mapping[str, str], start: str) -> tuple[str, list[str
     What is not there is empty. *environ* is read as for ``profile_folders``.
     """
     user = f"{_user_folder(environ)}/config.toml"
-    project = _upwards(start, "envcfg.toml", os.path.isfile)
-    return user if os.path.isfile(user) else "", project
+    return user if os.path.exists(user) else "", _upwards(start, "envcfg.toml")
 
 
 def _user_folder(environ: Mapping[str, str]) -> str:
@@ -50,16 +49,13 @@ def _user_folder(environ: Mapping[str, str]) -> str:
     return f"{environ.get('XDG_CONFIG_HOME') or f'{home}/.config'}/envcfg"
 
 
-def _upwards(start: str, name: str, is_there: Callable[[str], bool]) -> list[str]:
-    """Return *name* in the nearest folder that has it as the last, or an empty text.
-
-    Before it stand those of strangers.
-    """
+def _upwards(start: str, name: str) -> list[str]:
+    """Return *name* in the nearest folder that has it, or nothing; before it strangers'."""
     passed: list[str] = []
     folder = os.path.abspath(start)
     while True:
         found = os.path.join(folder, name)
-        if is_there(found):
+        if os.path.exists(found):
             from envcfg.profile.guard import strangers_on
 
             if not strangers_on(found, folder):

@@ -95,16 +95,13 @@ def ignored(path: str, folder: str) -> Finding | None:
     )
 
 
-def refusal(
-    found: Examined, shown: str, records: str, look: str = "envcfg profiles show"
-) -> Finding | None:
+def refusal(found: Examined, shown: str, records: str) -> Finding | None:
     """Return why a file does not count; None, if it does.
 
     Args:
         found: the file.
         shown: its name in messages.
         records: folder of the user's words on content.
-        look: the command that shows such a file.
     """
     doubt, place, name = found.doubt, Place(shown, 1), shlex.quote(shown)
     if doubt is None:
@@ -115,6 +112,7 @@ def refusal(
     nobody_else += shlex.join(each.path for each in doubt.entries)
     if doubt.is_final:
         said = f"never trusted: {_reason(doubt, found.real)}"
+        look = "less" if shown.endswith(".toml") else "envcfg profiles show"
         hint = f"look at it ({look} {name}), then "
         if not _are_users(doubt.entries):
             owner = _user(doubt.entries[-1].uid)

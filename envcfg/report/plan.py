@@ -88,8 +88,7 @@ def _lines(plan: Plan) -> Iterator[str]:
     for note in plan.notes:
         if note.rule == "profile-over-built-in":
             yield f"layer      {note.subject} {note.message}"
-    for taken in plan.defaults:
-        yield f"default    {taken.words} ({taken.file}:{taken.line})"
+    yield from (f"default    {each}" for each in plan.defaults)
     yield f"launcher   {plan.launcher}"
     if plan.container:
         names = " or ".join(plan.container.runtimes)

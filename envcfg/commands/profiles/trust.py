@@ -20,6 +20,7 @@ from envcfg.profile.catalog import Catalog
 if TYPE_CHECKING:
     from envcfg.profile.guard import Examined
     from envcfg.profile.look.view import View
+    from envcfg.report.styled import Line
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -43,12 +44,10 @@ def run(options: argparse.Namespace, catalog: Catalog) -> int:
     problems: list[Finding] = []
     for path in [each for given in options.files for each in _files(given)]:
         found = _examine(path, catalog)
-        if path.endswith(".toml"):
-            problems += _trust_defaults(path, records)
-        elif found is None:
+        if found is None:
             put([("green", f"{path}: counts already: only you and root may write it")])
-        else:
-            problems += _trust(path, found, records)
+            continue
+        problems += _trust(path, found, records)
     if problems:
         sys.stdout.flush()
         raise ProfileError(problems)
@@ -84,50 +83,21 @@ def _examine(path: str, catalog: Catalog) -> Examined | None:
     except OSError as err:
         msg = f"{path}: cannot be read: {err.strerror}"
         raise OutputError(msg, hint="who owns it may let you") from err
-    return found if found.doubt else None
+    return found if found.doubt or _is_defaults(path) else None
 
 
 def _trust(path: str, found: Examined, records: str) -> list[Finding]:
-    """Show a profile and record that it counts; return why not, where it cannot."""
+    """Show a file and record that it counts; return why not, where it cannot."""
     from envcfg.profile.guard import refusal
-    from envcfg.profile.look.view import look_at
-    from envcfg.profile.model import Layer
-    from envcfg.profile.read.loader import load_profile
-    from envcfg.report.profile.view import view_lines
     from envcfg.report.styled import put
 
     if found.doubt and found.doubt.is_final:
         return [each for each in [refusal(found, path, records)] if each]
     problems: list[Finding] = []
-    stem = os.path.splitext(os.path.basename(path))[0]
-    profile = load_profile(found.data, path=path, stem=stem, problems=problems)
-    if profile is None or problems:
+    lines = _defaults(found) if _is_defaults(path) else _profile(path, found, problems)
+    if problems:
         return problems
-    view = look_at(profile, [Layer(path, found.data, profile)], {})
-    put(view_lines(_unjudged(view)))
-    _record_shown(found, records)
-    return []
-
-
-def _trust_defaults(path: str, records: str) -> list[Finding]:
-    """Show what a file of defaults says and record that all of it counts; else as above."""
-    from envcfg.core.defaults import parse
-    from envcfg.profile.guard import examine, refusal
-    from envcfg.report.styled import put
-
-    path = os.path.abspath(path)
-    found = examine(path, site="")
-    if found.doubt and found.doubt.is_final:
-        return [each for each in [refusal(found, path, records, "less")] if each]
-    put(("", f"{each.line:>4}  {each.text}") for each in parse(found.data, path))
-    _record_shown(found, records)
-    return []
-
-
-def _record_shown(found: Examined, records: str) -> None:
-    """Record that a file counts which was shown, and say how to take that back."""
-    from envcfg.report.styled import put
-
+    put(lines)
     sys.stdout.flush()  # what could not be shown is not recorded
     _record(found, records)
     back = f"envcfg profiles trust --revoke {shlex.quote(found.real)}"
@@ -139,6 +109,33 @@ def _record_shown(found: Examined, records: str) -> None:
             ("", ""),
         ]
     )
+    return []
+
+
+def _is_defaults(path: str) -> bool:
+    return path.endswith(".toml")
+
+
+def _defaults(found: Examined) -> list[Line]:
+    from envcfg.core.defaults import parse
+
+    return [
+        ("", f"{each.line:>4}  {each.text}") for each in parse(found.data, found.real)
+    ]
+
+
+def _profile(path: str, found: Examined, problems: list[Finding]) -> list[Line]:
+    from envcfg.profile.look.view import look_at
+    from envcfg.profile.model import Layer
+    from envcfg.profile.read.loader import load_profile
+    from envcfg.report.profile.view import view_lines
+
+    stem = os.path.splitext(os.path.basename(path))[0]
+    profile = load_profile(found.data, path=path, stem=stem, problems=problems)
+    if profile is None or problems:
+        return []
+    view = look_at(profile, [Layer(path, found.data, profile)], {})
+    return list(view_lines(_unjudged(view)))
 
 
 def _unjudged(view: View) -> View:
