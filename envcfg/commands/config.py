@@ -40,9 +40,9 @@ def run(options: argparse.Namespace) -> int:
         rows = [
             {
                 "option": each.option.flag[2:],
-                "words": each.words,
+                "text": each.text,
                 "file": each.file,
-                "line": each.line or None,
+                "line": each.line,
                 "state": each.state,
             }
             for each in found

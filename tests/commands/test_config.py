@@ -166,7 +166,7 @@ def test_the_nearer_wins_and_lists_add_up(
         ("profile", "overridden", 1),
         ("time", "in force", 2),
         ("unset", "in force", 3),
-        ("profile", "in force", None),
+        ("profile", "in force", 0),
     ]
 
 

@@ -1,7 +1,4 @@
-"""``envcfg profiles trust``: let a profile count that others may write, as it is now.
-
-A file of defaults is trusted in the same way, also where only the user may write it.
-"""
+"""``envcfg profiles trust``: let a profile count that others may write, as it is now."""
 
 from __future__ import annotations
 
@@ -20,7 +17,8 @@ from envcfg.profile.catalog import Catalog
 if TYPE_CHECKING:
     from envcfg.profile.guard import Examined
     from envcfg.profile.look.view import View
-    from envcfg.report.styled import Line
+
+_DEFAULTS = ".toml"  # of options: what runs code counts only after a word on the file
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -83,7 +81,7 @@ def _examine(path: str, catalog: Catalog) -> Examined | None:
     except OSError as err:
         msg = f"{path}: cannot be read: {err.strerror}"
         raise OutputError(msg, hint="who owns it may let you") from err
-    return found if found.doubt or _is_defaults(path) else None
+    return found if found.doubt or path.endswith(_DEFAULTS) else None
 
 
 def _trust(path: str, found: Examined, records: str) -> list[Finding]:
@@ -93,11 +91,12 @@ def _trust(path: str, found: Examined, records: str) -> list[Finding]:
 
     if found.doubt and found.doubt.is_final:
         return [each for each in [refusal(found, path, records)] if each]
-    problems: list[Finding] = []
-    lines = _defaults(found) if _is_defaults(path) else _profile(path, found, problems)
-    if problems:
+    if path.endswith(_DEFAULTS):
+        from envcfg.core.defaults import parse
+
+        put(("", f"{each.line:>4}  {each.text}") for each in parse(found.data, path))
+    elif problems := _show(path, found):
         return problems
-    put(lines)
     sys.stdout.flush()  # what could not be shown is not recorded
     _record(found, records)
     back = f"envcfg profiles trust --revoke {shlex.quote(found.real)}"
@@ -112,30 +111,24 @@ def _trust(path: str, found: Examined, records: str) -> list[Finding]:
     return []
 
 
-def _is_defaults(path: str) -> bool:
-    return path.endswith(".toml")
-
-
-def _defaults(found: Examined) -> list[Line]:
-    from envcfg.core.defaults import parse
-
-    return [
-        ("", f"{each.line:>4}  {each.text}") for each in parse(found.data, found.real)
-    ]
-
-
-def _profile(path: str, found: Examined, problems: list[Finding]) -> list[Line]:
+def _show(path: str, found: Examined) -> list[Finding]:
+    """Show a profile; return what is wrong in it."""
     from envcfg.profile.look.view import look_at
     from envcfg.profile.model import Layer
     from envcfg.profile.read.loader import load_profile
     from envcfg.report.profile.view import view_lines
+    from envcfg.report.styled import put
 
+    problems: list[Finding] = []
     stem = os.path.splitext(os.path.basename(path))[0]
     profile = load_profile(found.data, path=path, stem=stem, problems=problems)
-    if profile is None or problems:
-        return []
-    view = look_at(profile, [Layer(path, found.data, profile)], {})
-    return list(view_lines(_unjudged(view)))
+    if profile is not None and not problems:
+        put(
+            view_lines(
+                _unjudged(look_at(profile, [Layer(path, found.data, profile)], {}))
+            )
+        )
+    return problems
 
 
 def _unjudged(view: View) -> View:
@@ -191,9 +184,7 @@ examples:
   envcfg profiles trust .envcfg/profiles/lumi-g.yaml
   envcfg profiles trust /project/project_465000001/.envcfg/profiles/
   envcfg profiles trust --revoke .envcfg/profiles/
-
-  # the defaults of a project: what decides which code runs counts only then
-  envcfg profiles trust envcfg.toml
+  envcfg profiles trust envcfg.toml    # its container, binds, setup ... count only then
 
 A profile decides what a job runs, so one counts by itself only where the file, and every
 folder above it, is yours or root's, and nobody else may write there; the centre's own
