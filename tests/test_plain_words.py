@@ -48,7 +48,7 @@ LEFT = {
     "docs": 40,
     "examples": 0,
     "profiles": 30,
-    "envcfg/**/*.py": 37,
+    "envcfg/**/*.py": 34,
     "envcfg/**/*.yaml": 66,
     "envcfg/**/*.sh": 26,
 }
