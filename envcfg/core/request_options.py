@@ -123,6 +123,7 @@ _NAMED = (
         "file for the job's output, which is -o of sbatch (default: %%x-%%j.out)",
         "PATTERN",
         read=_plain,
+        needs_trust=True,
     ),
 )
 _BEHAVIOUR = (
@@ -145,9 +146,13 @@ _BEHAVIOUR = (
         "ARG",
         kind="many",
         read=_argument,
+        needs_trust=True,
     ),
 )
 REQUEST: Table = {"what to ask for": (*_AMOUNTS, *_NAMED, *_BEHAVIOUR)}
+INLINE = Option(
+    "--inline", "write the step out, so that the job needs no envcfg", kind="switch"
+)
 _SLURM = {"--log": "--output"}  # its own names, where they differ
 
 

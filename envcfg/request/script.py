@@ -7,7 +7,7 @@ from itertools import groupby
 from typing import NamedTuple
 
 from envcfg import __version__
-from envcfg.bash.host import BEGINNING, render_inline
+from envcfg.bash.host import BEGINNING, default_lines, render_inline
 from envcfg.bash.modules import has_template, render_module, template, title
 from envcfg.bash.quoting import quote, quote_directive, quote_word
 from envcfg.launch.plan import Plan
@@ -70,6 +70,8 @@ def _header(script: Script) -> Iterator[str]:
     yield "# shellcheck disable=SC1003,SC2016,SC2030,SC2031,SC2034 # as meant"
     yield f"# envcfg {__version__}, profile {name} (sha256 {digest})"
     yield f"# made by: {quote_comment(_words(script.made_by))}"
+    if not script.inline:  # else the step says it
+        yield from default_lines(script.plan).splitlines()
     yield f"# Submit it by: {submit} FILE"
     show = f"envcfg profiles show {quote(name)}"
     yield f"# Who says so, and since when: {show}"
