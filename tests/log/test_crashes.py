@@ -12,6 +12,9 @@ from pathlib import Path
 import pytest
 from checking import check
 
+from envcfg.log.verdict import next_start
+from support import envcfg
+
 _FILE = Path(__file__).with_name("crashes.txt")
 CRASHES = {
     found[1]: (found[2], found[3])
@@ -59,6 +62,30 @@ def test_attempts_that_end_alike_have_one_fingerprint() -> None:
     other = check(again).next
     assert other
     assert other.fingerprint == step.fingerprint
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("attempts", "stop: 2 attempts of this log ended so: rank 5 "),
+        ("var-rank", "restart: rank 5 "),
+        ("node", "restart without nid001007: "),
+        ("oom", "restart: rank 5 "),
+    ],
+)
+def test_script_is_told_whether_to_start_again(name: str, says: str) -> None:
+    assert next_start(check(CRASHES[name][1])).startswith(says)
+
+
+def test_script_starts_again_what_is_not_known(tmp_path: Path) -> None:
+    log = tmp_path / "job.out"
+    log.write_text("epoch 1\n")
+    assert envcfg("check-log", "--next", str(log)).text.startswith(
+        "restart: inconclusive"
+    )
+    killed = CRASHES["oom"][1]
+    again = "slurmstepd: error: *** JOB 4 ON n1 CANCELLED AT 2026-03-14T09:26:53 DUE TO JOB REQUEUE ***\n"
+    assert next_start(check(killed + again + killed)).startswith("restart: 2 attempts")
 
 
 def test_node_that_went_down_is_left_out() -> None:
