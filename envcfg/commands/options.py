@@ -80,7 +80,7 @@ def _declaration(option: Option) -> dict[str, Any]:
     if option.kind == "switch":
         columns |= {"nargs": 0, "const": True}
     if option.spares:
-        columns |= {"action": _Sparing, "spares": option.spares}
+        columns |= {"action": Sparing, "spares": option.spares}
     elif option.kind == "many":
         columns |= {"action": "append", "default": []}
     elif option.kind == "maybe":
@@ -88,10 +88,11 @@ def _declaration(option: Option) -> dict[str, Any]:
     return columns
 
 
-class _Sparing(argparse.Action):
+class Sparing(argparse.Action):
     """Keep a value, and require another option no more."""
 
     def __init__(self, *, spares: str, **columns: Any) -> None:  # noqa: ANN401
+        """Keep the name of the other one."""
         super().__init__(**columns)
         self.spares = spares
 
@@ -102,7 +103,9 @@ class _Sparing(argparse.Action):
         values: Any,  # noqa: ANN401  # as in argparse
         option_string: str | None = None,
     ) -> None:
-        parser._option_string_actions[self.spares].required = False  # noqa: SLF001
+        """Take what is given, if it is."""
+        if values is not None:  # a word that may be absent is
+            parser._option_string_actions[self.spares].required = False  # noqa: SLF001
         if self.const is not None:
             setattr(namespace, self.dest, self.const)
             return
