@@ -213,7 +213,8 @@ class Job:
             return
         if rule.versions:
             for each in rule.versions.items():
-                process.dialects = with_one(process.dialects, each)
+                if each not in process.dialects:
+                    process.know("dialects", with_one(process.dialects, each))
         if rule.event == "rank-row":
             process = self._named(match.fields.get("host"), match.fields.get("pid"))
         if rule.event:
@@ -223,11 +224,13 @@ class Job:
         """Return the process whose line it is, and note that it spoke."""
         known = None if record.glued else self.processes.get((record.host, record.pid))  # type: ignore[arg-type]
         process = known or self._process(record)
-        process.sources.add(spot.source)
+        if spot.source not in process.sources:
+            process.know("sources", process.sources | {spot.source})
         if record.level:
             self.records += 1
             process.records += 1
-            process.informed = process.informed or record.level == "INFO"
+            if record.level == "INFO" and not process.informed:
+                process.know("informed", True)
         if record.label is not None and process.label is None:
             process.label, process.label_is_rank = record.label, record.is_rank
             if record.is_rank:
