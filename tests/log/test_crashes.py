@@ -104,3 +104,42 @@ def test_cut_traceback_is_no_cause() -> None:
     log = CRASHES["var-none"][1]
     cut = log[: log.index("ValueError")]
     assert check(cut).cause is None
+
+
+TRACE = """\
+Traceback (most recent call last):
+  File "/scratch/u/train.py", line 33, in <module>
+    load(1234)
+ValueError: corrupt shard 1234
+"""
+BLOCK = """\
+Root Cause (first observed failure):
+[0]:
+  time      : 2026-03-14_09:26:53
+  host      : nid001235
+  rank      : 7 (local_rank: 3)
+  exitcode  : 1 (pid: 4711)
+"""
+
+
+@pytest.mark.parametrize(
+    ("files", "given", "who"),
+    [
+        ({"run_x/attempt_0/3/stderr.log": TRACE}, ".", "local rank 3"),
+        ({"x/attempt_9/2/stderr.log": TRACE, "x/attempt_10/3/stderr.log": TRACE}, ".", "local rank 3"),
+        ({"x/attempt_0/3/stderr.log": TRACE, "job.out": BLOCK}, "x job.out", r"rank 7 (nid001235)"),
+        ({"rank-5.out": TRACE, "rank-4.out": "step 1\n"}, ".", "rank 5"),
+        ({"out/1/rank.05/stderr": TRACE}, "out/1/rank.05", "rank 5"),
+        ({"20260314_rank12.log": TRACE}, ".", "rank 12"),
+        ({"frank5.out": TRACE}, ".", "the job"),
+    ],
+)  # fmt: skip
+def test_rank_is_read_from_the_name_of_its_file(
+    files: dict[str, str], given: str, who: str, tmp_path: Path
+) -> None:
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    names = [str(tmp_path / each) for each in given.split()]
+    said = envcfg("check-log", *names).text.partition("\n")[0]
+    assert said == f"broken: {who} ended: ValueError: corrupt shard 1234 (train.py:33)"
