@@ -148,7 +148,7 @@ def test_a_job_that_fails_starts_again_until_it_fails_alike(
             assert time.monotonic() < deadline, job.stdout
             time.sleep(0.2)
         _do_not_wait_for_the_second_start(cluster, job)
-    job.wait(timeout=30)
+    job.wait(timeout=120)
     assert (job.state, job.exit_code) == ("FAILED", 1), job.stdout
     assert "starts again without nid001001\n" in job.stdout
     assert (
