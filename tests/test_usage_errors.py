@@ -24,6 +24,7 @@ COMMANDS = (
     "job",
     "sbatch",
     "qsub",
+    "submit",
     "check-log",
     "explain",
     "monitor",

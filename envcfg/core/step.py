@@ -24,6 +24,7 @@ from envcfg.launch.facts import check_facts
 from envcfg.launch.image import locate_image, missing_sources
 from envcfg.launch.notes import one_node_notes
 from envcfg.launch.plan import Options, Plan, Read
+from envcfg.launch.program import program_notes
 from envcfg.launch.resolve import resolve
 from envcfg.profile.conditions import CHOSEN
 from envcfg.profile.model import Profile
@@ -219,6 +220,9 @@ def complete(plan: Plan, step: Step, nodes: int) -> Plan:
     seen = (
         *step.findings,
         *missing_sources(plan.container),
+        *program_notes(
+            plan.command, current_folder(), is_contained=plan.container is not None
+        ),
         *one_node_notes(plan, nodes),
     )
     return plan._replace(notes=(*seen, *plan.notes))

@@ -32,14 +32,9 @@ _SAME = 0.95  # likeness from which a name of a family that is open must be a sl
 
 
 class Knowledge(NamedTuple):
-    """All that the files say.
-
-    Attributes:
-        families: beginning of names to whether all names of it are known.
-    """
+    """All that the files say, by names."""
 
     variables: Mapping[str, Variable]
-    families: Mapping[str, bool]
     readers: Mapping[str, Habits]
 
 
@@ -76,16 +71,13 @@ def find_variable(name: str) -> Variable | None:
 def load_knowledge() -> Knowledge:
     """Read every data file, once."""
     variables: dict[str, Variable] = {}
-    families: dict[str, bool] = {}
     for file in sorted(names_in(FOLDER)):
         if file.endswith(".yaml"):
             data = load_yaml(os.path.join(FOLDER, file))
-            for beginning, state in data["families"].items():
-                families[beginning] = state == "closed"
             for entry in read_file(data):
                 variables[entry.name] = entry
     readers = {each["name"]: habits_of(each) for each in load_yaml(READERS)}
-    return Knowledge(dict(sorted(variables.items())), families, readers)
+    return Knowledge(dict(sorted(variables.items())), readers)
 
 
 def read_file(data: Mapping[str, Any]) -> list[Variable]:

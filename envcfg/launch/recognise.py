@@ -17,7 +17,7 @@ from envcfg.launchers import LAUNCHERS
 from envcfg.starters import STARTERS
 
 _BEGINS = "  begins: ["
-_PYTHON_VALUES = frozenset(("-W", "-X", "--check-hash-based-pycs"))
+PYTHON_VALUES = frozenset(("-W", "-X", "--check-hash-based-pycs"))
 
 
 def recognise(options: Options) -> tuple[Options, list[Finding]]:
@@ -120,7 +120,7 @@ def _interpreter(
         return (), ()
     at = 1
     while at < len(command) and command[at].startswith("-") and command[at] != "-m":
-        at += 2 if command[at] in _PYTHON_VALUES else 1
+        at += 2 if command[at] in PYTHON_VALUES else 1
     if at + 1 >= len(command) or command[at] != "-m":
         return (), ()
     return tuple(command[:at]), tuple(command[at + 1 :])

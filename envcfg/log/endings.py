@@ -12,8 +12,8 @@ from envcfg.log.process import Sighting, Spot
 from envcfg.log.rulebook import Match, Rule, Rulebook
 from envcfg.log.thrown import Thrown, Tracebacks
 
-# Events of lines that tell how a process ended, or did not come, that the job begins anew,
-# or where ranks are.
+# Events of lines that tell how a process ended, or did not come, where ranks are, or that
+# the job begins anew.
 ENDS = frozenset(("ended", "lacking", "failure", "absent", "attempt", "nodes"))
 _NODE = re.compile(r"'([\w.-]{1,128})': \[([\d, ]+)\]")
 _MOST = 4096  # lines that are kept

@@ -93,7 +93,7 @@ class Job:
         self._set_firsts(errors)
 
     def _is_hidden(self, known: Occurrence) -> bool:
-        """Return whether *known* follows from another, which itself follows from none."""
+        """Return whether *known* follows from what its rule names, and that from none."""
         others = map(self.occurrences.get, known.given.unless)
         return any(
             other and _may_lead_to(other, known) and not self._is_hidden(other)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from envcfg.bind import Bind, escaped
+from envcfg.bind import Bind, escape
 from envcfg.runtimes.model import Runtime
 
 
@@ -41,7 +41,9 @@ def format_bind(bind: Bind) -> str:
     if bind.options and not bind.target:
         fields.append(bind.source)
     options = ",".join(bind.options)
-    return escaped(fields, ":,") + (f":{options}" if options else "")
+    return ":".join(escape(each, ":,") for each in fields) + (
+        f":{options}" if options else ""
+    )
 
 
 RUNTIME = Runtime(

@@ -23,9 +23,10 @@ COMMAND = ("--", "python", "train.py")
 
 
 @pytest.fixture(autouse=True)
-def alone(wrap: Wrap) -> None:
+def alone(wrap: Wrap, tmp_path: Path) -> None:
     """Each test is in a folder of its own, with no layers but the built-in."""
     assert callable(wrap)
+    (tmp_path / "train.py").touch()
 
 
 FAILURES = {

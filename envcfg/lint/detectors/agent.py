@@ -40,12 +40,10 @@ def _apart(command: Command, asked: Mapping[str, Option], job: Job) -> Iterator[
     if nodes is None or nodes < 2 or command.context.conditions:
         return
     count = asked.get("nnodes")
-    if is_alone(command):
-        words = {"option": "--standalone", "nodes": nodes}
-        yield Fault(command.at, words, "alone")
-    elif count and count.value.literal == "1":
-        words = {"option": "--nnodes=1", "nodes": nodes}
-        yield Fault(count.value.at, words, "alone")
+    if is_alone(command) or (count and count.value.literal == "1"):
+        option = "--standalone" if is_alone(command) else "--nnodes=1"
+        at = command.at if is_alone(command) or not count else count.value.at
+        yield Fault(at, {"option": option, "nodes": nodes}, "alone")
     elif agent and not (
         agent.counts_all
         or _may_be_told(command)

@@ -180,7 +180,8 @@ def other_fabric(job: Job) -> Iterator[Fault]:
     """Settings of a fabric that the system does not have."""
     if job.profile is None:
         return
-    is_slingshot = _has_slingshot(job.profile)
+    foreign = "on-slingshot" if _has_slingshot(job.profile) else "elsewhere"
+    settings = known_values("EC522", "foreign")[foreign]
     for each in job.model.assignments:
         name = inner_name(each.name)
         value = literal(text_of(each.value)) or ""
@@ -189,14 +190,7 @@ def other_fabric(job: Job) -> Iterator[Fault]:
         words = {"name": name, "value": value, "profile": job.profile.name}
         if name == "FI_PROVIDER" and _is_other_provider(value, job.profile):
             yield Fault(each.at, words)
-        elif is_slingshot and name.startswith("NCCL_IB_"):
-            is_off = name == "NCCL_IB_DISABLE" and value == "1"
-            yield Fault(each.at, words, severity="note" if is_off else None)
-        elif is_slingshot and name.endswith("SOCKET_IFNAME"):
-            if re.match(r"=?(?:ib|eth|en)\d", value):
-                yield Fault(each.at, words)
-        elif not is_slingshot and name.endswith("SOCKET_IFNAME"):
-            if re.match(r"=?hsn", value):
-                yield Fault(each.at, words)
-        elif not is_slingshot and name.startswith("FI_CXI_"):
-            yield Fault(each.at, words)
+        for pattern, severity in settings.items():
+            if re.match(pattern, f"{name}={value}"):
+                yield Fault(each.at, words, "", severity)
+                break

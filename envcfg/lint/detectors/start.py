@@ -10,17 +10,12 @@ from envcfg.lint.flow import text_of
 from envcfg.lint.model import Assignment, Command, Model
 from envcfg.lint.rule import Fault, Job, detects, known_values
 from envcfg.lint.system import is_gpu_job, is_singularity
-from envcfg.lint.text import Word, literal, shown
+from envcfg.lint.text import Word, shown
 
 _IMAGE_FILE = re.compile(r"\.(?:sif|simg)$")
 _GPU_OPTIONS = frozenset({"nv", "nvccli", "rocm"})
 _GPU_SWITCH = re.compile(r"(?:SINGULARITY|APPTAINER)_(?:NV|NVCCLI|ROCM)$")
 _APART = frozenset({"cleanenv", "e", "containall", "C"})
-_LEAKS = re.compile(r"PYTHONHOME|LD_PRELOAD")
-# Some images ask for these themselves.
-_MEANT = re.compile(r"VIRTUAL_ENV|CONDA_(?:PREFIX|DEFAULT_ENV)")
-_PACKAGES = re.compile(r"/(?:site|dist)-packages\b|\.local/lib/python")
-_VERSIONED = re.compile(r"/libfabric/\d+(?:\.\d+)+")
 _NONE_LEFT = frozenset({"purge", "reset", "restore"})  # of the modules
 _SOURCES = re.compile(r"source (?:.*/)?(?:bin/)?activate\b")
 
@@ -156,20 +151,12 @@ def _leak(each: Assignment) -> Iterator[Fault]:
     if each.scope not in ("batch", "task"):
         return
     value = shown(text_of(each.value))
-    words = {"name": each.name}
-    if _LEAKS.fullmatch(each.name):
-        if literal(text_of(each.value)) != "":
-            yield Fault(each.at, words)
-    elif _MEANT.fullmatch(each.name) and value:
-        yield Fault(each.at, words, severity="note")
-    elif each.name == "PYTHONPATH" and value:
-        # The user's own modules may be meant; packages of another Python never are.
-        if _PACKAGES.search(value):
-            yield Fault(each.at, words)
-        else:
-            yield Fault(each.at, words, severity="note")
-    elif each.name.endswith("LD_LIBRARY_PATH") and (found := _VERSIONED.search(value)):
-        yield Fault(each.at, {"path": found[0]}, "versioned")
+    for known in known_values("EC840", "leaks")["variables"]:
+        found = re.search(known["value"], value, re.DOTALL)
+        if found and re.fullmatch(known["name"], each.name):
+            words = {"name": each.name, "path": found[0]}
+            yield Fault(each.at, words, known.get("form", ""), known.get("severity"))
+            return
 
 
 def _user_packages(job: Job, first: Command) -> Iterator[Fault]:

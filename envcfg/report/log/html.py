@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from envcfg.datafile import read_text
 from envcfg.findings import Finding
@@ -146,7 +146,8 @@ def _unknowns(report: LogReport) -> str:
         return ""
     pairs = ((escape(each.what), escape(each.remedy)) for each in report.unknowns)
     items = (f"<li>{what}<br>To find out: {remedy}</li>" for what, remedy in pairs)
-    return _section("unknowns", "What the log does not show", _list(items))
+    listed = f"<ul>{''.join(items)}</ul>"
+    return _section("unknowns", "What the log does not show", listed)
 
 
 def _ranks(layout: Layout) -> str:
@@ -201,10 +202,6 @@ def _scrolled(content: str, label: str, *, look: str = "") -> str:
     """Return *content* in a box that scrolls by itself, so that the page does not."""
     box = f'class="scroll{look}" role="region" tabindex="0" aria-label="{label}"'
     return f"<div {box}>\n{content}\n</div>"
-
-
-def _list(items: Iterable[str]) -> str:
-    return f"<ul>{''.join(items)}</ul>"
 
 
 def _data(transports: Sequence[Transport]) -> dict[str, object]:
