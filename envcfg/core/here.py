@@ -58,7 +58,7 @@ def here_profile(
     from envcfg.profile.site.model import has_network, main_shape
 
     path = f"{catalog.layer_folders()['user']}/{name}.yaml"
-    # Of a catalog of its own: what this one has read, its digest names.
+    # In a new catalog: the digest of this one names all that it has read.
     fresh = Catalog(catalog.folders, records=catalog.records)
     site = this_site()
     text = draft(fresh, name, extends=None, is_blank=False, site=site)
