@@ -18,7 +18,7 @@ from envcfg.findings import Finding
 _EPILOG = """\
 The command stands behind a --. What the system's rules want and nobody gives is an error
 that says how to give it; what the job will cost stands on stderr. Letters are those of
-{program}, but for -o, which writes the script; the job's output is --log.
+{program}, except -o, which writes the script; the job's output is --log.
 
 examples:
 """

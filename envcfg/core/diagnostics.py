@@ -16,7 +16,7 @@ DIAGNOSTICS: Table = {
         Option(
             "--report-environment",
             "rank 0 (or these) writes down what it was started with and what its program "
-            "gets, but for what looks secret; envcfg environment FILE reads it",
+            "gets, except what looks secret; envcfg environment FILE reads it",
             metavar="N[,N...]",
             kind="maybe",
             alone=(0,),

@@ -13,9 +13,9 @@ from typing import NamedTuple
 
 from envcfg.characters import one_line
 from envcfg.log.endings import End, Endings, Who, has_agents, in_order, speaker
+from envcfg.log.facts import Sighting
 from envcfg.log.job import Job
 from envcfg.log.numbers import count_of
-from envcfg.log.process import Sighting
 from envcfg.log.rulebook import RAISED, Rule
 from envcfg.log.thrown import Frame, Thrown
 from envcfg.log.world import World

@@ -6,11 +6,12 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from envcfg.log.facts import Sighting, Spot
 from envcfg.log.numbers import first_of, ranks_of
 from envcfg.log.prefix import Record
-from envcfg.log.process import Sighting, Spot
 from envcfg.log.rulebook import Match, Rule, Rulebook
-from envcfg.log.thrown import Thrown, Tracebacks
+from envcfg.log.thrown import Thrown
+from envcfg.log.tracebacks import Tracebacks
 
 # Events of lines that tell how a process ended, or did not come, where ranks are, or that
 # the job begins anew.

@@ -154,7 +154,7 @@ def _revoke(given: str, records: str) -> Iterator[str]:
     for record in said:
         os.unlink(record)
     for path in sorted(set(said.values())):
-        yield f"trusted no more: {path}"
+        yield f"no longer trusted: {path}"
     if not said:
         yield f"nothing to take back: {given}"
 
@@ -183,5 +183,5 @@ exit codes: 0 all of them count, 2 one is broken, or never counts, 4 cannot read
     next={"": Next("envcfg profiles list says which ones count now")},
     description="""\
 Show all that a profile says, and let it count although others may write it, as it is now:
-should its content change, or its place, it counts no more.""",
+should its content change, or its place, it no longer counts.""",
 )

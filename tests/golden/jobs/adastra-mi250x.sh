@@ -20,7 +20,7 @@
 # 8 GPUs on each node
 #SBATCH --nodes=2
 
-# the whole node is wanted; without it others may run beside the job
+# the whole node is wanted; without it others may run on it during the job
 #SBATCH --exclusive
 
 # GPUs that are asked for by node stay in one group of devices, so that those of a node

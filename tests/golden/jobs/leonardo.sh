@@ -11,7 +11,7 @@
 # its name in the queue
 #SBATCH --job-name=dump
 
-# each grant has a budget of its own, and saldo tells what is left
+# each grant has its own budget, and saldo tells what is left
 #SBATCH --account=iscra
 
 # all of the Booster; so much has a job without --qos

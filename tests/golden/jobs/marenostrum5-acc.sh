@@ -26,7 +26,7 @@
 # one task for each GPU
 #SBATCH --ntasks-per-node=4
 
-# each GPU comes with a quarter of the 80 cores, no more and no less
+# each GPU comes with a quarter of the 80 cores
 #SBATCH --cpus-per-task=20
 
 # there is no default, and it must not exceed the queue's limit

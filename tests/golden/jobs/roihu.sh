@@ -26,7 +26,7 @@
 # one task for each GPU
 #SBATCH --ntasks-per-node=4
 
-# four superchips, each a GPU with an Arm CPU of its own
+# four superchips, each a GPU with its own Arm CPU
 #SBATCH --cpus-per-task=72
 
 # the job is ended after it; the shorter, the sooner
