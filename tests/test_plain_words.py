@@ -50,7 +50,7 @@ LEFT = {
     "profiles": 0,
     "envcfg/**/*.py": 0,
     "envcfg/**/*.yaml": 0,
-    "envcfg/**/*.sh": 26,
+    "envcfg/**/*.sh": 0,
 }
 
 

@@ -43,8 +43,9 @@ def run(options: argparse.Namespace) -> int:
     except UsageError as error:
         # One word that is nearly a name is meant as that: the error says which.
         found = search(" ".join(options.names))
-        is_near = len(options.names) == 1 and "lists all" not in (error.hint or "")
-        if is_near or not found.found:
+        name = options.names[0]
+        is_name = "lists all" not in (error.hint or "") or not name.islower()
+        if (len(options.names) == 1 and is_name) or not found.found:
             raise
         is_listed = True
     if options.json:

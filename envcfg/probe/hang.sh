@@ -195,7 +195,7 @@ $((envcfg_below[$envcfg_pid] * 100 / envcfg_hertz)) $envcfg_hundredths ${envcfg_
 } 2>/dev/null
 
 # py-spy of this host, else of the image that the process is in: its files are reached by
-# /proc, and it is a program of its own, which needs none of the image's libraries.
+# /proc, and it is a separate program, which needs none of the image's libraries.
 envcfg_find_spy() { # PID
   local envcfg_folder
   local -a envcfg_folders=()
@@ -363,7 +363,7 @@ envcfg_all_ras() {
   done
 }
 
-envcfg_leave() { # PID SECONDS: wait so long for what runs beside, then end it
+envcfg_leave() { # PID SECONDS: wait so long for what runs meanwhile, then end it
   local envcfg_until=$((SECONDS + $2))
   while kill -0 "$1" 2>/dev/null && ((SECONDS < envcfg_until)); do sleep 0.1; done
   kill "$1" 2>/dev/null

@@ -2,7 +2,7 @@
 # shellcheck disable=SC2154 # gpus.sh stands above it
 # The probe of envcfg monitor: one runs on each node of the job. For each number that comes
 # in, it says how the node is; it ends when its input does, whatever became of its reader.
-# A sample stands between `begin` and `end COUNT`. The tool of the GPUs runs beside: one that
+# A sample stands between `begin` and `end COUNT`. The tool of the GPUs runs meanwhile: one that
 # hangs holds up nothing else.
 envcfg_reader=
 

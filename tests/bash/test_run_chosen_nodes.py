@@ -125,7 +125,7 @@ def test_flux_and_pbs_are_told_the_nodes(
     text = f"{SURE}{flux}\nenvcfg_run --overlap -- true"
     done = bash(text, FLUX_URI="local:///x", FAKE_NODES="3")
     assert done.returncode == 4
-    assert b"Flux runs no step beside another on the same nodes" in done.stderr
+    assert b"Flux runs no second step on the same nodes" in done.stderr
     (tmp_path / "nodes").write_text("x1\nx2\nx3\n")
     pbs = wrap("--profile", "polaris", "--container", "none").text
     text = (

@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# envcfg module core 2
+# envcfg module core 3
 # A step, from its checks to its exit code. Other modules add to the lists.
 
 ENVCFG_BEFORE='' ENVCFG_SHAPE='' ENVCFG_WORDS='' ENVCFG_READY='' ENVCFG_AFTER='' ENVCFG_END='' # functions
@@ -56,7 +56,7 @@ envcfg_lengths() { # WORD...: Linux must be able to start a program with them
   if ((ENVCFG_FAULTS > 0 || envcfg_sum < 100000)) || ! type -P true >/dev/null; then return; fi
   printf -v envcfg_word '%16384s' '' # room for what launchers add
   if ! "$(type -P true)" "$@" "$envcfg_word" 2>/dev/null; then
-    envcfg_fault "command and settings have $envcfg_sum bytes, too many beside the job's environment" \
+    envcfg_fault "command and settings have $envcfg_sum bytes, too many together with the job's environment" \
       'put long texts into a file that the program reads'
   fi
 }

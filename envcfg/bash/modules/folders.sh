@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# envcfg module folders 1
+# envcfg module folders 2
 # Folders that ranks make: ours, and never through a link.
 
 IFS= builtin read -r -d '' ENVCFG_FOLDERS <<'ENVCFG_TEXT' || builtin :
@@ -23,7 +23,7 @@ envcfg_mkdir() { # ARGUMENT...: a signal waits for its end, as a folder that cam
   return "$envcfg_code"
 }
 
-envcfg_folders() { # NAME PATH...: make those that the job has not set itself; ranks may race
+envcfg_folders() { # NAME PATH...: make those that the job did not set itself; ranks may race
   envcfg_left=$(($# / 2))
   while [ "$envcfg_left" -gt 0 ]; do
     if [ -n "$2" ] && ! envcfg_is_preset "$1"; then set -- "$@" "$2"; fi

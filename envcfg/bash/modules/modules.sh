@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# envcfg module modules 1
+# envcfg module modules 2
 # Modules, loaded in the shell of the step: the job's own stays as it is.
 
 ENVCFG_BEFORE+=' envcfg_modules' ENVCFG_UNLOADED=''
@@ -35,7 +35,7 @@ envcfg_module() { # ACTION NAME [own]: what the profile has may be missing, what
   fi
   set +eu +o pipefail # they are not made for it
   module "$1" "$2" </dev/null >&2 || envcfg_code=$?
-  envcfg_plain # a module may have brought functions and a separator of its own
+  envcfg_plain # a module may have brought functions and another separator
   if ((envcfg_code != 0)) && [[ -n ${3-} ]]; then
     envcfg_fault "module $1 $2 failed" 'module avail shows what there is'
   elif ((envcfg_code != 0)); then

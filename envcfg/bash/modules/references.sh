@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# envcfg module references 1
+# envcfg module references 2
 # Values that refer to variables of the job, which may not be set.
 
 envcfg_missing() { # USER NAME REMEDY
@@ -28,7 +28,7 @@ envcfg_lacks() { # NAME PLACE {REFERENCE SET}...: whether its value refers to wh
   return 1
 }
 
-envcfg_pass() { # NAME...: hand on what the rank part refers to, under a name of its own
+envcfg_pass() { # NAME...: hand on what the rank part refers to, under another name
   local envcfg_name
   for envcfg_name; do
     if [[ -n ${!envcfg_name+set} ]]; then

@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# envcfg module signals 2
+# envcfg module signals 3
 # How signals reach what is spawned, and how it ends.
 # A forked shell has its parent's traps for a moment, and loses what comes then: so each says
 # when it has none any more, and until then signals are held. They are, too, where "read"
@@ -52,7 +52,7 @@ envcfg_spawn() { # WORD...: start it with this shell's input; not after a signal
   builtin local envcfg_line
   if [[ -n $ENVCFG_CAUGHT ]]; then builtin return; fi
   ENVCFG_HOLDS=spawn
-  if [[ -n $ENVCFG_APART ]]; then builtin set -m; fi # a process group of its own
+  if [[ -n $ENVCFG_APART ]]; then builtin set -m; fi # its own process group
   (
     # INT and QUIT, too: in the background they are ignored.
     for envcfg_line in "${ENVCFG_HEARD[@]}"; do builtin trap - "$envcfg_line"; done

@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# envcfg module smoke 1
+# envcfg module smoke 2
 # The GPUs of each node are counted before any rank starts.
 
 ENVCFG_READY+=' envcfg_smoke'
@@ -51,7 +51,7 @@ done <<<"$envcfg_said"
 if ((envcfg_code == 0 && envcfg_count >= $1)); then exit 0; fi
 printf 'envcfg: error: %s: %d of %d GPUs answer (%s, exit code %d)\n' \
   "$envcfg_node" "$envcfg_count" "$1" "${envcfg_tool[0]}" "$envcfg_code" >&2
-while IFS= read -r envcfg_line; do # what it says beside the GPUs
+while IFS= read -r envcfg_line; do # what it says besides the GPUs
   # shellcheck disable=SC2254
   case $envcfg_line in $envcfg_sign | '' | ==*) ;; *) printf '  %s\n' "$envcfg_line" >&2 ;; esac
 done <<<"$envcfg_said"

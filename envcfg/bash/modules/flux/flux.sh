@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# envcfg module flux 1
+# envcfg module flux 2
 # Flux: what the allocation has, and who a task is.
 
 envcfg_survey() { # what the allocation is: an instance of Flux, with a broker on each node
@@ -34,11 +34,11 @@ envcfg_gpus() { # Flux does not tell how many the allocation has
 }
 
 envcfg_overlap() { # a node has one step at a time
-  envcfg_fault 'Flux runs no step beside another on the same nodes: --overlap' \
+  envcfg_fault 'Flux runs no second step on the same nodes: --overlap' \
     'let the steps have different nodes (--on), or start both in one'
 }
 
-envcfg_host() { # COMMAND...: run it once on each node, beside whatever runs there
+envcfg_host() { # COMMAND...: run it once on each node, whatever else runs there
   flux exec --noinput --dir=/ "$@"
 }
 

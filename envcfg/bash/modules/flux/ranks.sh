@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# envcfg module flux/ranks 2
+# envcfg module flux/ranks 3
 # One task of flux run for each rank.
 
 envcfg_launch() { # COMMAND...: one task per rank
@@ -28,7 +28,7 @@ envcfg_keeps() { # WORD...: whether Flux passes them as they are; it fills in {{
   local envcfg_word
   for envcfg_word; do
     if [[ $envcfg_word == *'{{'*'}}'* ]]; then
-      envcfg_error "Flux would take {{...}} for a template of its own in: ${envcfg_word:0:200}" \
+      envcfg_error "Flux would take {{...}} for one of its templates in: ${envcfg_word:0:200}" \
         'put the text into a file or a script of yours'
       return 1
     fi

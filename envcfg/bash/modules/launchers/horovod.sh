@@ -1,9 +1,9 @@
 # shellcheck shell=bash
-# envcfg module launchers/horovod 1
+# envcfg module launchers/horovod 2
 # Horovod without MPI.
 
 IFS= builtin read -r -d '' ENVCFG_PART <<'ENVCFG_TEXT' || builtin :
-# Without MPI the ranks meet by gloo, at a small server of Horovod's own beside rank 0.
+# Without MPI the ranks meet by gloo, at a small server of Horovod's own next to rank 0.
 envcfg_in_set HOROVOD_CONTROLLER gloo
 envcfg_in_set HOROVOD_CPU_OPERATIONS gloo
 envcfg_in_set HOROVOD_HOSTNAME "$NODE_RANK"

@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# envcfg module pbs 1
+# envcfg module pbs 2
 # PBS: what the job has, whose mpiexec starts its tasks, and who a task is.
 
 envcfg_survey() { # what the job is: the nodes that PBS names, and whose mpiexec starts tasks there
@@ -92,7 +92,7 @@ envcfg_sized() { # TASKS: set ENVCFG_SIZED, mpiexec's words for so many on each 
   esac
 }
 
-envcfg_host() { # COMMAND...: run it once on each node, beside whatever runs there
+envcfg_host() { # COMMAND...: run it once on each node, whatever else runs there
   if ((${#ENVCFG_HOSTS[@]} == 1)) && envcfg_is_here "${ENVCFG_HOSTS[0]}"; then
     "$@"
     return

@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# envcfg module runtimes/ce 1
+# envcfg module runtimes/ce 2
 # CSCS' Container Engine: a file defines the environment of each step.
 
 envcfg_bind() { # SOURCE [SPEC]: mount it, at the same place or as SPEC says
@@ -39,7 +39,7 @@ envcfg_define() { # IMAGE: write the file, with the annotations that are among t
       envcfg_words+=("$envcfg_word")
     fi
   done
-  # The name of an environment, or its file: all that it says stays, but for what follows.
+  # The name of an environment, or its file: all that it says stays, except what follows.
   if [[ $1 == *.toml || $1 != *[!A-Za-z0-9_-]* ]]; then envcfg_key=base_environment; fi
   envcfg_toml "$1"
   envcfg_lines="$envcfg_key = $envcfg_text"$'\n'

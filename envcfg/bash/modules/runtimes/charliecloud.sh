@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# envcfg module runtimes/charliecloud 1
+# envcfg module runtimes/charliecloud 2
 # Charliecloud.
 
 envcfg_bind() { # SOURCE SPEC: mount it, as SPEC says; the image must have the target
@@ -35,6 +35,6 @@ envcfg_enter() { # set ENVCFG_ENTER: the words that enter the container
   ENVCFG_ENTER+=("$envcfg_image" --)
 }
 
-envcfg_is_clean() { # the task's variables reach the program, but for those taken away by name
+envcfg_is_clean() { # the task's variables reach the program, except those taken away by name
   return 1
 }

@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# envcfg module runtimes/podman 1
+# envcfg module runtimes/podman 2
 # Podman, podman-hpc and Docker.
 
 ENVCFG_WORDS+=' envcfg_texts' ENVCFG_AFTER+=' envcfg_leave'
@@ -25,7 +25,7 @@ envcfg_enter() { # set ENVCFG_ENTER: the words that enter the container
   ENVCFG_LABEL=envcfg=$ENVCFG_JOB.${HOSTNAME-}.$BASHPID
   ENVCFG_ENTER=("$envcfg_name" run --rm --interactive --entrypoint= --label "$ENVCFG_LABEL")
   # Ranks meet by the node's network and shared memory. A program that were the first process
-  # of its own namespace would not end by signals that it has no handler for.
+  # of its namespace would not end by signals that it has no handler for.
   ENVCFG_ENTER+=(--network=host --ipc=host --pid=host)
   if [[ $envcfg_name == docker ]]; then # else root owns what the program writes
     ENVCFG_ENTER+=(--user "$EUID:${GROUPS[0]}")
@@ -36,7 +36,7 @@ envcfg_enter() { # set ENVCFG_ENTER: the words that enter the container
     ENVCFG_ENTER+=(--mount "type=bind,\"source=$envcfg_here\",\"target=$envcfg_here\"" --workdir "$PWD")
   fi
   if [[ -n $ENVCFG_IS_FILE ]]; then ENVCFG_ENTER+=(--rootfs); fi
-  # podman-hpc takes options of its own out of all that stands before the first two dashes.
+  # podman-hpc takes its own options out of all that stands before the first two dashes.
   ENVCFG_ENTER+=(-- "$envcfg_image")
 }
 
@@ -46,7 +46,7 @@ envcfg_is_clean() { # no variable of the task reaches the program by itself
 
 # A client that is killed leaves its container; that of a plain user ends by TERM at once, with
 # code 0 (4.3), whatever its program still does.
-envcfg_leave() { # end what runs on after its client, on every node; then the step has not ended well
+envcfg_leave() { # end what runs on after its client, on every node; then the step did not end well
   local envcfg_left
   # shellcheck disable=SC2016 # to be expanded on the node
   if ! envcfg_left=$(

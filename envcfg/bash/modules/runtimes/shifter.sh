@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# envcfg module runtimes/shifter 1
+# envcfg module runtimes/shifter 2
 # Shifter.
 
 envcfg_bind() { # SOURCE SPEC: mount it, as SPEC says; the image must have the target
@@ -17,6 +17,6 @@ envcfg_enter() { # set ENVCFG_ENTER: the words that enter the container
   ENVCFG_ENTER+=(--image "$envcfg_image")
 }
 
-envcfg_is_clean() { # the task's variables reach the program, but for those that the image sets
+envcfg_is_clean() { # the task's variables reach the program, except those that the image sets
   return 1
 }

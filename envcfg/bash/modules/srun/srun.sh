@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# envcfg module srun 1
+# envcfg module srun 2
 # Slurm: what the job has, what runs once on each node, and who a task is.
 
 envcfg_survey() { # what the allocation is
@@ -94,7 +94,7 @@ envcfg_host() { # COMMAND...: run it once on each node, outside the container
       envcfg_components_host "$@"
       exit
     fi
-    # --mem=0: beside the memory that a step holds, or has not given back yet
+    # --mem=0: whatever memory a step holds, or did not give back yet
     exec srun --overlap --mem=0 --nodes="$ENVCFG_JOB_NODES" --ntasks="$ENVCFG_JOB_NODES" \
       --ntasks-per-node=1 --export=ALL "$@" </dev/null
   )

@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# envcfg module srun/steps 1
+# envcfg module srun/steps 2
 # A step's part of the nodes, for srun.
 
 envcfg_chosen() { # the step's nodes are these of the job's
@@ -17,6 +17,6 @@ envcfg_chosen() { # the step's nodes are these of the job's
   ENVCFG_SRUN+=("--nodelist=$(IFS=, && printf '%s' "${ENVCFG_HOSTS[*]}")")
 }
 
-envcfg_overlap() { # the step runs beside others on the same nodes, with what they hold
+envcfg_overlap() { # the step runs on nodes that others use, too, with what they hold
   ENVCFG_SRUN+=(--overlap --mem=0)
 }
