@@ -228,10 +228,9 @@ def taken(found: Sequence[Default], given: Collection[str]) -> list[Default]:
             f"look at it, then: envcfg profiles trust {shlex.quote(file)}; without it: "
         )
         fix += " ".join(f"{NO_DEFAULT} {name}" for name in names)
-        place = Place(file, line)
-        rule = "default-not-trusted"
+        subject, place = ", ".join(names), Place(file, line)
         raise FindingsError(
-            [Finding(rule, "error", ", ".join(names), said, fix, place=place)]
+            [Finding("default-not-trusted", "error", subject, said, fix, place=place)]
         )
     return [
         each for each in left if each.state == IN_FORCE and each.line and each.words

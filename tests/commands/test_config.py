@@ -36,7 +36,7 @@ SAMPLES = {
     "gpus-per-node": "4", "cpus-per-gpu": "3", "ntasks": "8", "cpus-per-task": "4",
     "mem-per-gpu": "60G", "nvme": "10", "time": "1:30:00", "account": "project_462000001",
     "partition": "standard-g", "qos": "normal", "constraint": "a", "job-name": "name",
-    "array": "0-9%2", "log": "%x-%j.log", "signal": "TERM@300",
+    "array": "0-9%2", "requeue": "2", "log": "%x-%j.log", "signal": "TERM@300",
     "request-arg": "--reservation=me",
 }  # fmt: skip
 
@@ -301,7 +301,7 @@ def test_a_projects_file_runs_nothing_before_it_is_trusted(
     assert envcfg(*own, "--", "true").code == 2
     files.trust()
     back = envcfg("profiles", "trust", "--revoke", str(files.project))
-    assert "trusted no" in back.text
+    assert "no longer trusted" in back.text
     assert envcfg(*own, "--", "true").code == 2
 
 
