@@ -123,7 +123,7 @@ def _once_per_node(
     severity: Severity = "warning"
     if given & set(meets):
         severity = "note"
-        tells += "; what it is told of other nodes must fit the job"
+        tells += "; its options about nodes must fit the job"
     elif meets:
         tells += f"; on several nodes each works alone, as it is not told {meets[0]}"
     else:

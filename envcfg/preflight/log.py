@@ -6,12 +6,12 @@ from collections.abc import Iterator, Mapping
 
 from envcfg.findings import Finding
 from envcfg.log.expectations import Expectations
+from envcfg.log.facts import Spot
 from envcfg.log.follow import is_safe
 from envcfg.log.job import Job
 from envcfg.log.judge import Read, judge
 from envcfg.log.names import network_kind
 from envcfg.log.numbers import grouped, ranks_of
-from envcfg.log.process import Spot
 from envcfg.log.reader import Reader
 from envcfg.log.rulebook import Rulebook, load_rules
 from envcfg.log.verdict import LogReport

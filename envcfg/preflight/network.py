@@ -17,7 +17,7 @@ _SKEW = 2.0  # seconds that clocks may differ
 _LEAVE = "leave the node out, and tell the site"
 # What a rank does that has not come to a stage, by the number of stages it has reached.
 _DOING = (
-    "has not started its Python",
+    "did not start its Python",
     "is waited for at the rendezvous",
     "loads torch",
     "joins the others (init_process_group)",
