@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from envcfg.launch.plan import Plan, Planned, PlannedBundle
+from envcfg.launch.plan import Plan, Planned
 from envcfg.profile.conditions import Condition
+from envcfg.profile.entries import Bundle
 from envcfg.profile.scope import INSIDE
 from envcfg.profile.words import Word
 
@@ -52,7 +53,7 @@ def environment(plan: Plan, job: Environ, identity: Environ, nodes: int) -> Envi
     return present
 
 
-def applied(plan: Plan, job: Environ, nodes: int) -> list[PlannedBundle]:
+def applied(plan: Plan, job: Environ, nodes: int) -> list[Bundle]:
     """Return the bundles that apply: all of each, or nothing of it."""
     return [
         bundle
@@ -98,5 +99,5 @@ def evaluated(word: Word, seen: Environ) -> str:
     return text
 
 
-def plain(bundle: PlannedBundle) -> dict[str, str]:
+def plain(bundle: Bundle) -> dict[str, str]:
     return {name: evaluated(word, {}) for name, word in bundle.env.items()}

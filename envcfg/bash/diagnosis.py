@@ -7,8 +7,9 @@ from collections.abc import Iterator, Sequence
 from envcfg.bash.quoting import quote, quote_always, quote_word
 from envcfg.launch.diagnostics import Diagnostics, is_path
 from envcfg.launch.environment import is_secret
-from envcfg.launch.plan import Plan, Planned, PlannedBundle
+from envcfg.launch.plan import Plan, Planned
 from envcfg.profile.conditions import Condition
+from envcfg.profile.entries import Bundle
 from envcfg.profile.scope import FIXED
 from envcfg.profile.words import Word, format_word, parse_word, references
 
@@ -58,7 +59,7 @@ def profiler_lines(asked: Diagnostics) -> str:
     return f'case $envcfg_profiled in *" $RANK "*)\n  set -- {words} "$@" ;;\nesac\n'
 
 
-def planned_lines(settings: Sequence[Planned], bundles: Sequence[PlannedBundle]) -> str:
+def planned_lines(settings: Sequence[Planned], bundles: Sequence[Bundle]) -> str:
     """Return the list that a rank's environment is held against: name, value, when."""
     rows = [
         (each.name, case.value, case.when) for each in settings for case in each.cases

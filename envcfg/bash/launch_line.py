@@ -49,7 +49,8 @@ def _options(plan: Plan) -> Iterator[str]:
     yield from (quote(each.word) for each in plan.started)
     for bundle in plan.bundles:
         yield from (f"--network={value}" for value in bundle.network)
-        yield from map(quote, bundle.options)
+        program = STARTERS[plan.starter].bundled[0]
+        yield from map(quote, getattr(bundle, program))
     if plan.masks and "cpu_masks" in STARTERS[plan.starter].sections:
         masks = plan.masks.masks
         filled = {"masks": ",".join(masks), "cpus": ":".join(map(cpu_ranges, masks))}

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Sequence
 
 from envcfg.bash.quoting import needed_names, quote, quote_word, with_defaults
 from envcfg.bind import STAND_IN
-from envcfg.launch.plan import Planned, PlannedBundle, PlannedMount
+from envcfg.launch.plan import Planned, PlannedMount
 from envcfg.profile.conditions import Condition
-from envcfg.profile.entries import Argument, Export
+from envcfg.profile.entries import Argument, Bundle, Export
 from envcfg.profile.facts import Reason
 from envcfg.profile.scheduler import Module
 from envcfg.profile.scope import NODE, RANK
@@ -121,7 +121,7 @@ def agent_lines(options: Sequence[Argument]) -> str:
     return "".join(_call(each, f'set -- {word} "$@"', "") for each, word in words)
 
 
-def bundle_lines(bundle: PlannedBundle, program: str) -> str:
+def bundle_lines(bundle: Bundle, program: str) -> str:
     """Return the lines that set all of a bundle, or say why nothing of it is set.
 
     Args:
@@ -136,7 +136,7 @@ def bundle_lines(bundle: PlannedBundle, program: str) -> str:
     body = [f"envcfg_force {pair}" for pair in pairs]
     body += [f"envcfg_network {quote(value)}" for value in bundle.network]
     array = f"ENVCFG_{program.upper()}"
-    body += [f"{array}+=({quote(option)})" for option in bundle.options]
+    body += [f"{array}+=({quote(option)})" for option in getattr(bundle, program)]
     call = f"envcfg_agrees {quote(bundle.name)}"
     call += "".join(f" \\\n{inner}{pair}" for pair in pairs)
     tests = f"{_test_text(bundle.when)} && " if bundle.when else ""

@@ -7,7 +7,7 @@ from operator import attrgetter
 from typing import TypeVar
 
 from envcfg.findings import Finding, Place
-from envcfg.launch.plan import Options, PlannedBundle
+from envcfg.launch.plan import Options
 from envcfg.profile.conditions import ALWAYS, Truth
 from envcfg.profile.entries import (
     Argument,
@@ -51,7 +51,7 @@ def choose_cases(setting: Setting, facts: Facts) -> Iterable[Case]:
 
 def choose_bundles(
     profile: Profile, options: Options, keys: Sequence[str], facts: Facts
-) -> tuple[list[PlannedBundle], list[Finding]]:
+) -> tuple[list[Bundle], list[Finding]]:
     """Return the bundles that can apply, and a note on each that the options break up.
 
     Args:
@@ -70,16 +70,8 @@ def choose_bundles(
             source, name = bundle.reason.source, bundle.name
             notes.append(Finding("bundle-left-out", "note", name, said, fix, source))
             continue
-        chosen.append(
-            PlannedBundle(
-                name=bundle.name,
-                env=bundle.env,
-                network=bundle.network if "network" in keys else (),
-                options=getattr(bundle, keys[0]),
-                reason=bundle.reason,
-                when=bundle.when,
-            )
-        )
+        own_network = bundle.network if "network" in keys else ()
+        chosen.append(bundle._replace(network=own_network))
     return chosen, notes
 
 

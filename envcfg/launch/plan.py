@@ -11,7 +11,7 @@ from envcfg.bind import Bind
 from envcfg.findings import Finding
 from envcfg.launch.diagnostics import Diagnostics
 from envcfg.profile.conditions import ALWAYS, Condition
-from envcfg.profile.entries import Argument, Case, Export
+from envcfg.profile.entries import Argument, Bundle, Case, Export
 from envcfg.profile.facts import Fact, Reason
 from envcfg.profile.model import Expect, Masks, Rendezvous, Scratch, Visibility
 from envcfg.profile.scheduler import Module
@@ -109,17 +109,6 @@ class PlannedMount(NamedTuple):
     when: Condition = ALWAYS
 
 
-class PlannedBundle(NamedTuple):
-    """Variables and options of the starter, set together, if *when* holds, or not."""
-
-    name: str
-    env: Mapping[str, Word]
-    network: tuple[str, ...]
-    options: tuple[str, ...]
-    reason: Reason
-    when: Condition = ALWAYS
-
-
 class Container(NamedTuple):
     """How the program gets into its image.
 
@@ -188,7 +177,7 @@ class Plan(NamedTuple):
     handed_on: tuple[str, ...]
     facts: Mapping[str, Fact]
     command: tuple[str, ...]
-    bundles: tuple[PlannedBundle, ...] = ()
+    bundles: tuple[Bundle, ...] = ()
     started: tuple[Argument, ...] = ()
     agent: tuple[Argument, ...] = ()
     has_mode: bool = False

@@ -26,7 +26,7 @@ from envcfg.launch.notes import (
     stack_notes,
     unknown_notes,
 )
-from envcfg.launch.plan import Options, Place, Plan, Planned, PlannedBundle
+from envcfg.launch.plan import Options, Place, Plan, Planned
 from envcfg.launch.recognise import launcher_of, recognise
 from envcfg.launch.tasks import (
     agent_options,
@@ -37,7 +37,7 @@ from envcfg.launch.tasks import (
     starter_options,
 )
 from envcfg.launchers import LAUNCHERS
-from envcfg.profile.entries import Case
+from envcfg.profile.entries import Bundle, Case
 from envcfg.profile.model import Profile
 from envcfg.profile.references import clashing_bundles, clashing_references
 from envcfg.profile.scope import INSIDE, in_order, scopes
@@ -91,7 +91,7 @@ def resolve(
     check_log_folder(options.diagnostics, INSIDE | planned.keys())
     modules, known_modules = choose_modules(profile, options, facts)
     container = choose_container(profile, options, named, facts)
-    bundles: list[PlannedBundle] = []
+    bundles: list[Bundle] = []
     broken_up: list[Finding] = []
     if "bundles" in STARTERS[starter].sections:
         keys = STARTERS[starter].bundled
@@ -154,7 +154,7 @@ def _check(
     profile: Profile,
     launchers: Collection[str],
     planned: Mapping[str, Planned],
-    bundles: Iterable[PlannedBundle],
+    bundles: Iterable[Bundle],
 ) -> None:
     clashes = chain(
         (clash for _, clash in clashing_bundles(bundles, planned)),

@@ -21,6 +21,8 @@ _BUNDLED = tuple(each.bundled[0] for each in STARTERS.values() if each.bundled)
 
 def plan_json(plan: Plan) -> str:
     """Return the plan as JSON; ``schema_version`` counts incompatible changes."""
+    bundled = STARTERS[plan.starter].bundled
+    program = bundled[0] if bundled else ""  # who gets a bundle's options
     document = {
         "schema_version": 2,
         "profile": {"name": plan.profile, "sha256": plan.profile_hash},
@@ -51,7 +53,7 @@ def plan_json(plan: Plan) -> str:
                 "env": {name: format_word(value) for name, value in each.env.items()},
                 "network": list(each.network),
                 **{name: [] for name in _BUNDLED},
-                STARTERS[plan.starter].bundled[0]: list(each.options),
+                program: list(getattr(each, program)),
                 "when": _test_texts(each.when),
                 **each.reason._asdict(),
             }
@@ -119,7 +121,7 @@ def _lines(plan: Plan) -> Iterator[str]:
         program = STARTERS[plan.starter].bundled[0]
         for text in (
             *(f"--network={each}" for each in bundle.network),
-            *bundle.options,
+            *getattr(bundle, program),
         ):
             yield f"  {program} {text}"
         yield from (f"    {line}" for line in _reason_lines(bundle.reason))

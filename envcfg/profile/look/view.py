@@ -217,7 +217,7 @@ def _block(
 def _cases(
     section: str, name: str, setting: Setting, facts: Mapping[str, str]
 ) -> Iterator[Value]:
-    """Yield the cases as ``choose_branches`` takes them: the first that holds applies."""
+    """Yield the cases as ``choose_cases`` takes them: the first that holds applies."""
     flags = [key for key in ("force", "directory") if getattr(setting, key)]
     held_by_all = f"  ({', '.join(flags)})" if flags else ""
     decided: State | None = None
