@@ -75,7 +75,7 @@ _WRITERS = {
     "Explanation": "*background.explained_json",
     "Inspected": "*image.inspection_json",
     "Job": "*request.request_json",
-    "LogReport": "log.json.log_json",
+    "LogReport": "log.findings.log_json",
     "Plan": "plan.plan_json",
     "Result": "findings.findings_json",
     "Submitted": "*request.submission_json",

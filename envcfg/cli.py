@@ -145,6 +145,7 @@ def _dispatch(words: list[str]) -> int:
     options.build_parser = build_parser  # for the command that is about all of them
     if not gc.isenabled():  # see __main__: what is imported by now stays
         gc.freeze()
+        gc.set_threshold(20_000, 10, 10)  # next to nothing of what is made later is any
         gc.enable()
     options.command, options.argv = tail if separated else None, ["envcfg", *words]
     code = load(options.command_name).run(options)

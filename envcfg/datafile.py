@@ -8,7 +8,7 @@ the modules reads the data too.
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from types import ModuleType
 from typing import Any
@@ -97,6 +97,18 @@ def parse_yaml(text: str) -> Any:  # noqa: ANN401  # as above
 
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     return yaml.load(text, loader)  # noqa: S506  # a safe loader, in C where there is one
+
+
+def frozen(entry: Mapping[str, Any]) -> dict[str, Any]:
+    """Return an entry as the fields of a record: lists become tuples, a date text."""
+    return {
+        name: tuple(value)
+        if isinstance(value, list)
+        else str(value)
+        if name == "date"
+        else value
+        for name, value in entry.items()
+    }
 
 
 def load_knowledge_file(name: str) -> Any:  # noqa: ANN401  # as above

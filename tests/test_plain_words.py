@@ -48,8 +48,8 @@ LEFT = {
     "docs": 40,
     "examples": 0,
     "profiles": 30,
-    "envcfg/**/*.py": 43,
-    "envcfg/**/*.yaml": 60,
+    "envcfg/**/*.py": 37,
+    "envcfg/**/*.yaml": 66,
     "envcfg/**/*.sh": 26,
 }
 

@@ -122,7 +122,8 @@ def run(options: argparse.Namespace) -> int:
 
 def _wanted(given: str | None) -> Wanted:
     """Return what the profile says of a node; nothing where no profile is known."""
-    from envcfg.core.selection import open_catalog, overlays, this_machine
+    from envcfg.core.selection import open_catalog, overlays
+    from envcfg.core.site import this_machine
     from envcfg.monitor.marks import Wanted
     from envcfg.profile.detect import detect
 

@@ -240,11 +240,11 @@ def _covered(profile: Profile | None) -> Mapping[str, str]:
         return {}
     plan = resolve(profile, "", Options())
     return {
-        each.name: format_word(each.branches[0].value)
+        each.name: format_word(each.cases[0].value)
         for each in plan.settings
-        if len(each.branches) == 1
-        and each.branches[0].value is not None
-        and not each.branches[0].tests
+        if len(each.cases) == 1
+        and each.cases[0].value is not None
+        and not each.cases[0].when
     }
 
 

@@ -7,13 +7,13 @@ from typing import Any, NamedTuple
 from envcfg.core.diagnostics import DIAGNOSTICS, SPEEDS
 from envcfg.core.option import Option, Table, write_options
 from envcfg.core.selection import (
-    ask,
     current_folder,
     job_nodes,
     open_catalog,
     overlays,
     select_profile,
 )
+from envcfg.core.site import ask
 from envcfg.core.step_options import STEP, StepOptions, read_diagnostics
 from envcfg.core.values import Change
 from envcfg.errors import UsageError

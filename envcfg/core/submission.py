@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from envcfg.characters import one_line
-from envcfg.core.selection import open_catalog, this_machine
+from envcfg.core.selection import detect_system, open_catalog
 from envcfg.errors import FindingsError, JobError, UsageError
 from envcfg.findings import Finding
 from envcfg.lint.reading import asked_by
@@ -69,9 +69,7 @@ def system_here() -> str | None:
     """
     if named := os.environ.get("ENVCFG_PROFILE"):
         return named
-    from envcfg.profile.detect import detect
-
-    found = detect(open_catalog(enforce=False), this_machine()).one()
+    found = detect_system(open_catalog(enforce=False))[0].one()
     return found.name if found and found.evidence != "devices" else None
 
 

@@ -9,7 +9,7 @@ from fnmatch import fnmatchcase
 from functools import cache
 from typing import Any, NamedTuple
 
-from envcfg.datafile import load_yaml
+from envcfg.datafile import frozen, load_yaml
 from envcfg.image.record import version_number
 
 _PLUGINS = ("libnccl-net*", "librccl-net*")
@@ -93,12 +93,12 @@ class Signs(NamedTuple):
 def load_signs() -> Signs:
     """Return what ``facts.yaml`` says."""
     data = load_yaml(os.path.join(os.path.dirname(__file__), "facts.yaml"))
-    plugins = _frozen(data["plugins"])
-    looked_for = tuple(LookedFor(**_frozen(each)) for each in plugins["looked_for"])
+    plugins = frozen(data["plugins"])
+    looked_for = tuple(LookedFor(**frozen(each)) for each in plugins["looked_for"])
     named = {key: plugins[key] for key in ("names", "folders", "strings", "symbols")}
     return Signs(
-        texts=tuple(TextSign(**_frozen(each)) for each in data["texts"]),
-        libraries=tuple(LibrarySign(**_frozen(each)) for each in data["libraries"]),
+        texts=tuple(TextSign(**frozen(each)) for each in data["texts"]),
+        libraries=tuple(LibrarySign(**frozen(each)) for each in data["libraries"]),
         plugins=PluginSign(looked_for=looked_for, **named),
         packages={each["fact"]: tuple(each["names"]) for each in data["packages"]},
         providers=data["providers"]["built_in"],
@@ -108,18 +108,6 @@ def load_signs() -> Signs:
         variables=data["variables"],
         labels=data["labels"],
     )
-
-
-def _frozen(entry: Mapping[str, Any]) -> dict[str, Any]:
-    """Return an entry with tuples for lists, and its date, if it has one, as text."""
-    return {
-        name: str(value)
-        if name == "date"
-        else tuple(value)
-        if isinstance(value, list)
-        else value
-        for name, value in entry.items()
-    }
 
 
 class Interfaces(NamedTuple):

@@ -25,9 +25,8 @@ _HIDDEN = "\nundocumented:\n"
 def texts_for(folder: str, name: str) -> Iterator[str]:
     """Yield the texts of the data files, first those that sound as if they had *name*."""
     lower = name.lower()
-    subjects = {
-        file: file.removesuffix(".yaml").partition("-")[0] for file in _files(folder)
-    }
+    files = sorted(file for file in names_in(folder) if file.endswith(".yaml"))
+    subjects = {file: file.removesuffix(".yaml").partition("-")[0] for file in files}
     for file in sorted(subjects, key=lambda file: subjects[file] not in lower):
         yield read_text(os.path.join(folder, file))
 

@@ -9,7 +9,7 @@ from envcfg.characters import whole_number
 from envcfg.lint.follow import Follower, Frame
 from envcfg.lint.locate import find_file, find_written
 from envcfg.lint.model import Opaque
-from envcfg.lint.state import OPTIONS
+from envcfg.lint.state import set_options
 from envcfg.lint.text import Word, holes, spaced, unknown
 
 Builtin = Callable[[Follower, Sequence[Word], Frame], None]
@@ -48,20 +48,10 @@ def _module(follower: Follower, words: Sequence[Word], frame: Frame) -> None:
 
 def _set(follower: Follower, words: Sequence[Word], frame: Frame) -> None:
     del follower
-    options = set(frame.state.options)
-    for number, word in enumerate(words[1:], 1):
-        said = word.shown
-        if said == "--":
-            rest = words[number + 1 :]
-            frame.state.arguments = tuple(rest)
-            break
-        if not said.startswith(("-", "+")):
-            continue
-        asked = {OPTIONS[letter] for letter in said[1:] if letter in OPTIONS}
-        if "o" in said[1:] and number + 1 < len(words):
-            asked.add(words[number + 1].shown)
-        options = options | asked if said[0] == "-" else options - asked
-    frame.state.options = frozenset(options)
+    said = [each.shown for each in words[1:]]
+    if "--" in said:
+        frame.state.arguments = tuple(words[said.index("--") + 2 :])
+    frame.state.options = set_options(said, frame.state.options)
 
 
 def _shift(follower: Follower, words: Sequence[Word], frame: Frame) -> None:

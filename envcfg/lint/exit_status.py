@@ -8,6 +8,7 @@ all of them, so that nothing is said.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 _MOST_ROUNDS = 12  # of a loop
+_READ = re.compile(r"\b[A-Za-z_]\w*\b(?!\+?=)")
 _IN_DOCUMENT = ("heredoc_start", "heredoc_body", "heredoc_end", "file_redirect")
 _SURE = ("echo", "printf", "true", ":")  # of them no condition is doubtful
 
@@ -40,7 +42,8 @@ def endings(
         options: of the shell, by the first line.
         reached: takes the offsets of the programs that have failed on any way.
     """
-    frame = Frame(flat, programs, succeed, _HANDLERS, {}, reached)
+    names = {*_READ.findall(flat.chars)}
+    frame = Frame(flat, programs, succeed, _HANDLERS, {}, reached, names)
     try:
         ways = frame.text(flat, Way(options=options))
         return [end for each in ways for end in frame.trapped(each)]
@@ -113,7 +116,9 @@ def _called(frame: Frame, name: str, way: Way) -> Ways:
 def _on_assignment(frame: Frame, node: Node, way: Way) -> Ways:
     ways = _substituted(frame, node, way.ends(0, "an assignment"))
     said = chars_of(frame.flat, node)
-    return frame.judged([each.assigns(said, way) for each in ways])
+    if frame.is_read(said):
+        ways = [each.assigns(said, way) for each in ways]
+    return frame.judged(ways)
 
 
 def _substituted(frame: Frame, node: Node, way: Way) -> Ways:
@@ -127,6 +132,7 @@ def _substituted(frame: Frame, node: Node, way: Way) -> Ways:
 def _on_declaration(frame: Frame, node: Node, way: Way) -> Ways:
     spans = word_spans(node.children, frame.flat.chars)
     name, *said = [frame.flat.chars[begin:end] for begin, end in spans]
+    said = [each for each in said if frame.is_read(each)]
     ways = [way]
     for each in node.children:
         ways = [end for one in ways for end in _substituted(frame, each, one)]
@@ -220,6 +226,7 @@ def _on_loop(frame: Frame, node: Node, way: Way) -> Ways:
     head = [each for each in node.children if each.is_named and each.type != "do_group"]
     body = [each for each in node.children if each.type == "do_group"]
     current, behind, seen = [way], Ways(), set[Way]()
+    asks, begun = frame.asks(node), set[Way]()
     for _ in range(_MOST_ROUNDS):
         inside: Ways = []
         for each in current:
@@ -237,7 +244,10 @@ def _on_loop(frame: Frame, node: Node, way: Way) -> Ways:
                 true = [each.sets(chars_of(frame.flat, head[0]), each.value(word))]
                 is_sure = _has_words(head, frame.flat) or each.value(word) is not None
                 false = false if seen or not is_sure else []
-            inside += true
+            for one in true:
+                key = one if asks else one.forgets()
+                inside += [one] if key not in begun else []
+                begun.add(key)
             last = each if seen else each.ends(0, "a loop")
             behind += [one.ends(last.status, last.by) for one in false]
         seen |= {*current}

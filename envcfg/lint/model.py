@@ -209,7 +209,6 @@ class Model:
         self.is_recognised = False
         self.flat: Flat | None = None
         self.options: frozenset[str] = frozenset()
-        self.uses: object = None
         self._children: dict[int, list[Command]] = {}
         self._counted = 0
 

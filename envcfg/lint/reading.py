@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 
 from envcfg.lint.assign import ASSIGNMENTS
 from envcfg.lint.branch import BRANCHES
@@ -26,9 +27,10 @@ _HEREDOC = re.compile(r"(?<!<)<<-?[ \t]*['\"]?(\w+)")
 _MOST_SUBMITTED = 8
 # What a line of a script that starts itself says, and what it says before that.
 _ITSELF = (
-    (re.compile(r"\bsrun\b"), re.compile(r"\$\{?0\b|BASH_SOURCE|#")),
+    ("srun", re.compile(r"\bsrun\b"), re.compile(r"\$\{?0\b|BASH_SOURCE|#")),
     (
-        re.compile(r"if "),
+        "if ",
+        re.compile("if "),
         re.compile(r"-[znv][ \"']+\$?\{?(?:SLURM_PROCID|SLURM_STEP_ID|SLURM_STEPID)"),
     ),
 )
@@ -37,6 +39,7 @@ STATEMENTS: Mapping[str, Handler] = {**BRANCHES, **ASSIGNMENTS, **SIMPLE}
 _ENTRY = re.compile(r"^([A-Za-z_][A-Za-z0-9_]*)=(.*)$", re.MULTILINE)
 
 
+@lru_cache(maxsize=32)
 def scope_of(source: Source) -> Scope:
     """Return what the top of a file is run by, as far as the file itself tells."""
     lines = source.chars.split("\n")
@@ -49,8 +52,8 @@ def scope_of(source: Source) -> Scope:
 
 
 def _starts_itself(line: str) -> bool:
-    for before, sign in _ITSELF:
-        first = before.search(line)
+    for word, before, sign in _ITSELF:
+        first = before.search(line) if word in line else None
         if first and (found := sign.search(line, first.end())) and found[0] != "#":
             return True
     return False
@@ -64,7 +67,7 @@ def _without_documents(lines: Sequence[str]) -> Iterator[str]:
         if ending is not None:
             ending = None if line.strip(" \t") == ending else ending
             continue
-        begin = _HEREDOC.search(line)
+        begin = _HEREDOC.search(line) if "<<" in line else None
         if begin and last.get(begin[1], 0) > number:
             ending = begin[1]
             yield line[: begin.start()]

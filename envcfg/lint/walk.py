@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from envcfg.lint.grammar import parse
+from envcfg.lint.grammar import chars_of, parse
 from envcfg.lint.text import Flat, Text, plain
 from envcfg.lint.way import Way
 
@@ -14,6 +15,9 @@ if TYPE_CHECKING:
 
 _MOST_WAYS = 48
 _DEEPEST = 8  # texts and functions within each other
+# What asks how the command before it ended, or may; a function may, too.
+_ASKS = re.compile(r"\?|\b(?:exit|return|eval)\b")
+_NAME = re.compile(r"[\w.:+-]+")
 Ways = list[Way]
 Handler = Callable[["Frame", "Node", Way], Ways]
 
@@ -39,6 +43,7 @@ class Frame(NamedTuple):
     """Where statements are followed; each method returns the ways behind one.
 
     Attributes:
+        names: of variables that are read somewhere.
         tested: the exit status is asked for, so that no failure ends the shell.
     """
 
@@ -48,6 +53,7 @@ class Frame(NamedTuple):
     handlers: Mapping[str, Handler]
     functions: dict[str, tuple[Node, Flat]]
     reached: set[int]
+    names: Collection[str]
     tested: bool = False
     depth: int = 0
 
@@ -72,12 +78,24 @@ class Frame(NamedTuple):
             is_left = [*nodes[number + 1 : number + 2]]
             run = self.background if is_left and is_left[0].type == "&" else self.run
             after: Ways = []
+            if len(ways) > 1 and not self.asks(node):
+                ways = [*dict.fromkeys(map(Way.forgets, ways))]
             for way in ways:
                 after += [way] if way.leaves else run(node, way)
             ways = [*dict.fromkeys(after)] if len(after) > 1 else after
             if len(ways) > _MOST_WAYS:
                 raise UnclearError
         return ways
+
+    def asks(self, node: Node) -> bool:
+        """Return whether *node* may ask for the status of what stands before it."""
+        said = chars_of(self.flat, node)
+        names = self.functions.keys()
+        return bool(_ASKS.search(said)) or not names.isdisjoint(_NAME.findall(said))
+
+    def is_read(self, assignment: str) -> bool:
+        """Return whether somebody reads what is set here."""
+        return re.split(r"\W", assignment, maxsplit=1)[0] in self.names
 
     def run(self, node: Node, way: Way) -> Ways:
         """Follow one statement."""

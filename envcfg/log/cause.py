@@ -20,8 +20,9 @@ from envcfg.log.rulebook import RAISED, Rule
 from envcfg.log.thrown import Frame, Thrown
 from envcfg.log.world import World
 
-_EXCEPTION, _SILENT = "program-exception", "rank-left"
+_EXCEPTION, _SILENT, _ABSENT = "program-exception", "rank-left", "rank-absent"
 _WIDE = 160  # characters of a message in the first line
+_MOST_RANKS = 1 << 16
 _NUMBERS = re.compile(r"0x[0-9a-fA-F]+|\d+")
 
 
@@ -79,7 +80,7 @@ class _Attempt:
         """Return whether it says that a program ended, and not what its network did."""
         rule = self.rule(each)
         if isinstance(each, End):
-            return bool(rule.says or rule.ends)
+            return bool(rule.says or rule.ends) and rule.event != "absent"
         return not rule.benign and (
             rule.ends or rule.event == RAISED or rule.severity != "error"
         )
@@ -130,15 +131,22 @@ def _counts(end: End, job: Job) -> bool:
 
 def _first_of(attempt: _Attempt, job: Job, world: World) -> First | None:
     hosts = _hosts(attempt.lines, world)
-    silent = () if attempt.causes else _silent(attempt.follow, world)
     codes = [
         each for each in attempt.follow if isinstance(each, End) and each.rule.says
     ]
+    # Who was killed says nothing; others say nothing as they were ended after it.
+    killed = any(each.who.ranks and "code" not in each.fields for each in codes)
+    silent = () if attempt.causes or killed else _silent(attempt.follow, world)
     codes.sort(key=lambda each: not each.root)
-    if silent:
+    if not attempt.causes and not killed and (shown := _absent(attempt)):
+        rule, ranks = job.rulebook.rules[_ABSENT], shown.who.ranks
+        found = First(rule, _at(ranks, hosts), rule.says, shown.sighting, rule.id)
+        if not ranks:
+            found = found._replace(rule=shown.rule, says=shown.says)
+    elif silent:
         rule = job.rulebook.rules[_SILENT]
-        shown = attempt.follow[0].sighting
-        found = First(rule, _at(silent, hosts), rule.says, shown, rule.id)
+        where = attempt.follow[0].sighting
+        found = First(rule, _at(silent, hosts), rule.says, where, rule.id)
     elif attempt.causes and isinstance(attempt.causes[0], Thrown):
         found = _of_thrown(attempt.causes[0], attempt, hosts)
     elif ends := [each for each in (*attempt.causes, *codes) if isinstance(each, End)]:
@@ -147,7 +155,29 @@ def _first_of(attempt: _Attempt, job: Job, world: World) -> First | None:
         found = _of_thrown(thrown[0], attempt, hosts)
     else:
         return None
+    found = found._replace(who=_of_node(found.who, job.endings.nodes, attempt.lines))
     return found._replace(others=_others(found.who.ranks, job, attempt))
+
+
+def _of_node(
+    who: Who, nodes: Mapping[str, tuple[int, ...]], ends: Iterable[End]
+) -> Who:
+    """Name the rank of a local one where a launcher tells which ranks its nodes have.
+
+    The node is what the lines say, else that whose agent ended with an error first.
+    """
+    if who.ranks or who.local is None or not nodes:
+        return who
+    failed = (each.who.hosts for each in ends if {"tasks", "code"} <= set(each.fields))
+    hosts = who.hosts or next(failed, ())
+    own = (
+        nodes.get("".join(hosts[:1]), ())
+        if len(nodes) > 1
+        else next(iter(nodes.values()))
+    )
+    if who.local >= len(own):
+        return who
+    return who._replace(ranks=(own[who.local],), hosts=hosts)
 
 
 def _of_line(end: End, attempt: _Attempt, hosts: Mapping[int, str]) -> First:
@@ -216,7 +246,7 @@ def _who(same: Sequence[Thrown], ends: Sequence[End], hosts: Mapping[int, str]) 
     by itself is not given the rank of another's exit.
     """
     found = [speaker(each.prefix) for each in same]
-    if has_agents(ends):
+    if agents := has_agents(ends):
         found = [Who() if each.is_task else each for each in found]
     if ranks := {rank for each in found for rank in each.ranks}:
         return _at(sorted(ranks), hosts)
@@ -224,7 +254,12 @@ def _who(same: Sequence[Thrown], ends: Sequence[End], hosts: Mapping[int, str]) 
     for each in ends:
         if named.local is not None and each.who.ranks and each.who.local == named.local:
             return _at(each.who.ranks, hosts)
-    failed = [each for each in ends if (each.fields.get("code") or "-")[0] != "-"]
+    failed = [
+        each
+        for each in ends
+        if (each.fields.get("code") or "-")[0] != "-"
+        and not (agents and "tasks" in each.fields)
+    ]
     first = [each for each in failed if each.root] or failed[:1]
     if same[0].process or not first or named != Who():
         return named
@@ -285,7 +320,26 @@ def _others(ranks: Sequence[int], job: Job, attempt: _Attempt) -> str:
         and (not agents or each.rule.event == "failure")
         for rank in each.who.ranks
     } - set(ranks)
-    return f"{count_of(len(ended), 'other rank')} ended after it" if ended else ""
+    if not ranks or not ended:
+        return ""
+    return f"{count_of(len(ended), 'other rank')} ended after it"
+
+
+def _absent(attempt: _Attempt) -> End | None:
+    """Return the line that says for whom others waited in vain, or how many did not come.
+
+    Who did not come is known where those that complain are told apart, and are the rest.
+    """
+    lines = [each for each in attempt.lines if each.rule.event == "absent"]
+    counted = next((each for each in lines if each.fields.get("size")), None)
+    if counted:
+        came, size = (int(counted.fields[name] or 0) for name in ("came", "size"))
+        thrown = [each for each in attempt.ends if isinstance(each, Thrown)]
+        shown = {rank for each in thrown for rank in speaker(each.prefix).ranks}
+        if size <= _MOST_RANKS and len(shown) == came and not has_agents(attempt.lines):
+            left = sorted(set(range(size)) - shown)
+            counted.who = Who(ranks=tuple(left))
+    return next((each for each in lines if each.who.ranks), counted)
 
 
 def _silent(follow: Sequence[Thrown | End], world: World) -> tuple[int, ...]:

@@ -98,7 +98,7 @@ def _did_connect(process: Process) -> bool:
     comms = process.communicators.values()
     eager = all(comm.nodes is None for comm in comms)
     complete = any(comm.is_up for comm in comms)
-    return process.rings > 0 or (eager and complete and bool(process.channels))
+    return "rings" in process.seen or (eager and complete and bool(process.channels))
 
 
 def _names_differ(world: World) -> Iterator[Found]:

@@ -12,8 +12,10 @@ from envcfg.log.process import Sighting, Spot
 from envcfg.log.rulebook import Match, Rule, Rulebook
 from envcfg.log.thrown import Thrown, Tracebacks
 
-# Events of lines that tell how a process ended, or that the job begins anew.
-ENDS = frozenset(("ended", "lacking", "failure", "attempt"))
+# Events of lines that tell how a process ended, or did not come, where ranks are, or that
+# the job begins anew.
+ENDS = frozenset(("ended", "lacking", "failure", "absent", "attempt", "nodes"))
+_NODE = re.compile(r"'([\w.-]{1,128})': \[([\d, ]+)\]")
 _MOST = 4096  # lines that are kept
 _WIDEST = 1 << 16  # ranks that one line names
 _STEPS = 3  # new steps after which a job went on, whatever ended it later
@@ -92,7 +94,12 @@ class End:
         self.time = record.time
         self.root = False
         self.lines = 0
-        self.who = _named(match.fields) or speaker(_before(sighting.text, record))
+        before = speaker(_before(sighting.text, record))
+        if self.rule.event == "absent":
+            before = Who()  # he speaks of another
+        self.who = _named(match.fields) or before
+        if not self.who.hosts:  # as where pdsh shows the node
+            self.who = self.who._replace(hosts=before.hosts)
 
     @property
     def says(self) -> str:
@@ -114,6 +121,7 @@ class Endings:
         lines: the ends that one line tells.
         tracebacks: the exceptions.
         starts: lines with which an attempt of the job begins anew.
+        nodes: the ranks of each node by their local rank, where a launcher tells.
     """
 
     def __init__(self, rulebook: Rulebook) -> None:
@@ -122,6 +130,7 @@ class Endings:
         self.tracebacks = Tracebacks()
         self.rulebook = rulebook
         self.starts: list[Spot] = []
+        self.nodes: dict[str, tuple[int, ...]] = {}
         self._known: dict[str, Rule | None] = {}
         self._marks: dict[int, End] = {}
         self._failure: dict[str, str] = {}  # torchrun's, of which a line each tells
@@ -130,6 +139,11 @@ class Endings:
         """Take in a line that a rule knows as an end."""
         if match.rule.event == "attempt":
             self.starts.append(sighting.spot)
+            return
+        if match.rule.event == "nodes":
+            for host, ranks in _NODE.findall(match.fields["nodes"] or ""):
+                own = ranks.replace(" ", "")
+                self.nodes[host.split(".")[0]] = tuple(_numbers(own))
             return
         if match.rule.event == "failure":
             self._failure.update({k: v for k, v in match.fields.items() if v})
@@ -233,8 +247,8 @@ def _numbers(text: str) -> Iterator[int]:
 
 
 def has_agents(ends: Iterable[End]) -> bool:
-    """Return whether torchrun tells of its workers: tasks of the starter are its agents."""
-    return any(each.rule.id.startswith("elastic-") for each in ends)
+    """Return whether an agent tells of its workers: tasks of the starter are agents."""
+    return any(each.rule.id.startswith(("elastic-", "deepspeed-")) for each in ends)
 
 
 def in_order(items: Sequence[Thrown | End]) -> list[Thrown | End]:

@@ -84,14 +84,21 @@ class Job:
             ended = [
                 self.outlives(rule, spot, steps=False) for spot in known.last.values()
             ]
-            hidden = any(other in self.occurrences for other in rule.unless)
-            if hidden or all(ended) or self.endings.is_past(rule):
+            if self._is_hidden(known) or all(ended) or self.endings.is_past(rule):
                 known.rule = rule._replace(severity="note", ends=False)
             elif all(self.outlives(rule, spot) for spot in known.last.values()):
                 known.rule = rule._replace(severity="note", ends=False)
                 self.doubted.append(rule)
             self.died = self.died or known.rule.ends
         self._set_firsts(errors)
+
+    def _is_hidden(self, known: Occurrence) -> bool:
+        """Return whether *known* follows from what its rule names, and that from none."""
+        others = map(self.occurrences.get, known.given.unless)
+        return any(
+            other and _may_lead_to(other, known) and not self._is_hidden(other)
+            for other in others
+        )
 
     def _mend(self) -> None:
         """Give what torn lines taught to the process of whose name they hold a piece."""
@@ -206,7 +213,8 @@ class Job:
             return
         if rule.versions:
             for each in rule.versions.items():
-                process.dialects = with_one(process.dialects, each)
+                if each not in process.dialects:
+                    process.know("dialects", with_one(process.dialects, each))
         if rule.event == "rank-row":
             process = self._named(match.fields.get("host"), match.fields.get("pid"))
         if rule.event:
@@ -216,11 +224,13 @@ class Job:
         """Return the process whose line it is, and note that it spoke."""
         known = None if record.glued else self.processes.get((record.host, record.pid))  # type: ignore[arg-type]
         process = known or self._process(record)
-        process.sources.add(spot.source)
+        if spot.source not in process.sources:
+            process.know("sources", process.sources | {spot.source})
         if record.level:
             self.records += 1
             process.records += 1
-            process.informed = process.informed or record.level == "INFO"
+            if record.level == "INFO" and not process.informed:
+                process.know("informed", True)
         if record.label is not None and process.label is None:
             process.label, process.label_is_rank = record.label, record.is_rank
             if record.is_rank:
@@ -275,6 +285,15 @@ class Job:
         if rule.severity == "error" and not rule.consequence:
             firsts = self.first_ends if rule.ends else self.first_errors
             firsts.setdefault(process.host, known)
+
+
+def _may_lead_to(one: Occurrence, other: Occurrence) -> bool:
+    """Return whether *one* may have come first: each writer keeps its own order."""
+    first, then = one.first, other.first
+    if first.spot.source != then.spot.source:
+        return True
+    same = first.text.partition(":")[0] == then.text.partition(":")[0]
+    return not same or first.spot < then.spot
 
 
 def _is_piece(process: Process, part: Process) -> bool:

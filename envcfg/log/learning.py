@@ -58,7 +58,7 @@ def _communicator(p: Process, fields: Fields, record: Record, _: Sighting) -> No
     if comm is None:
         if not p.room.takes("communicator", len(p.communicators)):
             return
-        comm = p.communicators[key] = Communicator(rank, nranks)
+        comm = p.own("communicators")[key] = Communicator(rank, nranks)
     device = _integer(fields.get("dev"))
     comm.device = record.device if device is None else device
     if fields.get("comm_id") != "0x0":  # it is for children of ncclCommSplit
@@ -72,13 +72,14 @@ def _communicator(p: Process, fields: Fields, record: Record, _: Sighting) -> No
 def _row(p: Process, fields: Fields, _: Record, __: Sighting) -> None:
     rank = _integer(fields.get("rank"))
     if rank is not None and rank < MOST_RANKS and len(p.rows) < MANY:
-        p.rows[rank] = _integer(fields.get("dev"))
+        p.own("rows")[rank] = _integer(fields.get("dev"))
 
 
 def _network(p: Process, fields: Fields, record: Record, sighting: Sighting) -> None:
     name = (fields.get("network") or "").strip()
     if name and len(p.networks) < 16:
-        p.networks[name] = with_one(p.networks.get(name, frozenset()), record.device)
+        devices = with_one(p.networks.get(name, frozenset()), record.device)
+        p.know("networks", devices, name)
         p.keep(f"network {name}", sighting)
 
 
@@ -93,9 +94,9 @@ def _channel(p: Process, fields: Fields, _: Record, sighting: Sighting) -> None:
     if counts is None:
         if not p.room.takes("channel", len(p.channels)):
             return
-        counts = p.channels[own, name] = [0, 0]
+        counts = p.own("channels")[own, name] = [0, 0]
     counts[0 if gdr else 1] += 1
-    p.ways = with_one(p.ways, (fields.get("direction"), gdr))
+    p.know("ways", with_one(p.ways, (fields.get("direction"), gdr)))
     p.keep(f"channel {name} {'gdr' if gdr else 'host'}", sighting)
     nranks = _integer(fields.get("nranks"))
     _edge(p, Edge(sender, receiver, intern(f"NET/{name}"), gdr, own, nranks))
@@ -123,12 +124,13 @@ def _provider(p: Process, fields: Fields, _: Record, sighting: Sighting) -> None
     name = (fields.get("provider") or "").lower()
     if name and len(p.providers) < 16:
         nics = _integer(fields.get("nics"))
-        p.providers[name] = nics if nics is not None else p.providers.get(name)
+        nics = nics if nics is not None else p.providers.get(name)
+        p.know("providers", nics, name)
         p.keep(f"provider {name}", sighting)
 
 
 def _ports(p: Process, fields: Fields, _: Record, __: Sighting) -> None:
-    p.ports = len(_PORT.findall(fields.get("devices") or "")) or None
+    p.know("ports", len(_PORT.findall(fields.get("devices") or "")) or None)
 
 
 def _gdr_device(p: Process, fields: Fields, _: Record, sighting: Sighting) -> None:
@@ -137,44 +139,40 @@ def _gdr_device(p: Process, fields: Fields, _: Record, sighting: Sighting) -> No
     # A NIC that is too far from a GPU says nothing: there are others.
     far = fields.get("reason") not in (None, "no module")
     if network and nic and not far and len(p.nic_gdr) < MANY:
-        p.nic_gdr[network, nic] = able or p.nic_gdr.get((network, nic), False)
+        able_now = able or p.nic_gdr.get((network, nic), False)
+        p.know("nic_gdr", able_now, (network, nic))
         if not able:
             p.keep("gdr-off-nic", sighting)
 
 
 def _loaded(p: Process, fields: Fields, _: Record, __: Sighting) -> None:
     if len(p.loaded) < 16:
-        p.loaded[fields.get("name") or ""] = fields.get("api") or ""
+        p.know("loaded", fields.get("api") or "", fields.get("name") or "")
 
 
 def _package(p: Process, fields: Fields, _: Record, __: Sighting) -> None:
-    p.package = fields.get("package") or "", fields.get("version") or ""
+    p.know("package", (fields.get("package") or "", fields.get("version") or ""))
 
 
 def _missing(p: Process, fields: Fields, _: Record, __: Sighting) -> None:
     reason = fields.get("reason") or fields.get("libraries")
-    p.reason = p.reason or reason
+    p.know("reason", p.reason or reason)
 
 
 def _requested(p: Process, fields: Fields, _: Record, __: Sighting) -> None:
-    p.requested = p.requested or fields.get("name")
+    p.know("requested", p.requested or fields.get("name"))
 
 
 def _rings(p: Process, fields: Fields, _: Record, __: Sighting) -> None:
-    p.rings += 1
     if fields.get("gdr"):
-        p.ring_gdr = with_one(p.ring_gdr, fields["gdr"] or "")
-
-
-def _trees(p: Process, _: Fields, __: Record, ___: Sighting) -> None:
-    p.trees += 1
+        p.know("ring_gdr", with_one(p.ring_gdr, fields["gdr"] or ""))
 
 
 def _versions(p: Process, fields: Fields, _: Record, sighting: Sighting) -> None:
     for library, version in fields.items():
-        known = p.versions.setdefault(library, set())
+        known = p.versions.get(library, frozenset())
         if version and len(known) < 16:
-            known.add(version)
+            p.know("versions", with_one(known, version), library)
             p.keep(f"version {library} {version}", sighting)
 
 
@@ -188,8 +186,10 @@ def _sockets(p: Process, fields: Fields, _: Record, __: Sighting) -> None:
 
 
 def _interface(p: Process, kind: str, names: list[str]) -> None:
-    known = p.interfaces.setdefault(kind, [])
-    known += [name for name in names if name and name not in known][: 64 - len(known)]
+    known = p.interfaces.get(kind, ())
+    new = [name for name in names if name and name not in known][: 64 - len(known)]
+    if new:
+        p.know("interfaces", (*known, *new), kind)
 
 
 def _affinity(p: Process, fields: Fields, record: Record, _: Sighting) -> None:
@@ -197,13 +197,15 @@ def _affinity(p: Process, fields: Fields, record: Record, _: Sighting) -> None:
     if rank is None and record.label is not None:
         rank = record.label
     if len(p.masks) < 1 << 16:
-        p.masks[rank] = (fields.get("mask") or "").removeprefix("0x").replace(",", "")
+        p.own("masks")[rank] = (
+            (fields.get("mask") or "").removeprefix("0x").replace(",", "")
+        )
 
 
 def _setting(p: Process, fields: Fields, _: Record, sighting: Sighting) -> None:
     name = fields.get("name") or ""
     if len(p.settings) < 256:
-        p.settings[name] = fields.get("value") or ""
+        p.know("settings", fields.get("value") or "", name)
         p.keep(f"setting {name}", sighting)
 
 
@@ -229,7 +231,7 @@ def _collective(p: Process, fields: Fields, record: Record, _: Sighting) -> None
     if seq is not None and known.seq is not None and seq > known.seq:
         return  # the first tells where it stands
     operation = fields.get("op") or known.operation
-    p.waits[group, rank] = known._replace(operation=operation, **numbers)
+    p.own("waits")[group, rank] = known._replace(operation=operation, **numbers)
 
 
 _EVENTS: Mapping[str, Callable[[Process, Fields, Record, Sighting], None]] = {
@@ -248,7 +250,6 @@ _EVENTS: Mapping[str, Callable[[Process, Fields, Record, Sighting], None]] = {
     "plugin-missing": _missing,
     "plugin-requested": _requested,
     "rings": _rings,
-    "trees": _trees,
     "version": _versions,
     "bootstrap": _bootstrap,
     "socket-interfaces": _sockets,

@@ -110,6 +110,7 @@ class Life:
     def __init__(self) -> None:
         """Begin with no sign."""
         self._seen: list[tuple[Spot, Sign]] = []
+        self._kinds: set[str] = set()
 
     def __bool__(self) -> bool:
         """Return whether there was any sign."""
@@ -123,10 +124,13 @@ class Life:
         if len(self._seen) >= _MOST:
             del self._seen[0]
         self._seen.append((spot, sign))
+        self._kinds.add(sign.kind)
 
     def has_end_behind(self, spot: Spot) -> bool:
         """Return whether the program says behind *spot* that it is done."""
-        return any(sign.kind in ENDS for _, sign in self._behind(spot))
+        return not self._kinds.isdisjoint(ENDS) and any(
+            sign.kind in ENDS for _, sign in self._behind(spot)
+        )
 
     def is_seen_behind(self, spot: Spot) -> bool:
         """Return whether there is any sign behind *spot*."""
@@ -151,6 +155,8 @@ class Life:
         Of a place in another file nobody knows whether it is behind; the end counts. It
         counts where steps came before it: that of another job has none in this log.
         """
+        if self._kinds.isdisjoint(kinds):
+            return False
         seen = [each for each in self._seen if each[1].kind != "checkpoint"]
         if spot and any(at.source == spot.source for at, _ in seen):
             seen = [each for each in seen if each[0] < spot]

@@ -107,9 +107,9 @@ def _idle(world: World) -> Iterator[Found]:
 
 
 def _stage(process: Process) -> str:
-    if process.trees:
+    if "trees" in process.seen:
         return "stopped after the trees were connected"
-    if process.rings:
+    if "rings" in process.seen:
         return "stopped between rings and trees"
     if process.channels or process.edges:
         return "stopped while channels were connected"

@@ -1,8 +1,10 @@
 """What is known of one process: facts that its lines add up to, in any order."""
 
+from collections.abc import Mapping
 from functools import lru_cache
+from operator import attrgetter
 from sys import intern
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from envcfg.log.verdict import Waiting
 
@@ -19,6 +21,7 @@ MOST = {
     "channel": 1 << 18,
     "communicator": 1 << 18,
     "pair": 1 << 18,
+    "step": 1 << 12,  # from facts to facts; without room each process has its own
 }
 MANY = 4096  # of one kind in one process
 _TEXT = 400  # characters of a line that are kept as evidence
@@ -45,10 +48,69 @@ class Sighting(NamedTuple):
     text: str
 
 
+class Facts:
+    """What the lines of a process taught, in any order of them.
+
+    Processes that said the same share one object, from which a step for each thing that a
+    line teaches leads to the next one.
+
+    Attributes:
+        is_shared: others may have it too: it never changes.
+        steps: by what is learned, the facts with it.
+    """
+
+    _TABLES = (
+        "interfaces loaded networks nic_gdr providers seen settings versions".split()
+    )
+    _SETS = "dialects ring_gdr devices sources traces ways".split()
+    _WORDS = "package ports reason requested".split()
+    __slots__ = ("informed", "is_shared", "steps", *_TABLES, *_SETS, *_WORDS)
+    devices: frozenset[int | None]
+    seen: Mapping[str, Sighting]
+
+    def __init__(self, other: "Facts | None" = None) -> None:
+        """Begin as *other*, and with nothing known without it."""
+        self.is_shared = True
+        self.steps: dict[object, Facts] = {}
+        if other is not None:
+            for name in ("informed", *self._TABLES, *self._SETS, *self._WORDS):
+                setattr(self, name, getattr(other, name))
+            return
+        self.informed = False
+        for names, nothing in (
+            (self._TABLES, {}),
+            (self._SETS, frozenset()),
+            (self._WORDS, None),
+        ):
+            for name in names:
+                setattr(self, name, nothing)
+
+    def alone(self) -> "Facts":
+        """Return the same, for one process that may change it."""
+        own = Facts(self)
+        own.is_shared = False
+        for name in self._TABLES:
+            setattr(own, name, dict(getattr(self, name)))
+        return own
+
+    def having(self, name: str, key: object, value: object) -> "Facts":
+        """Return these facts with *value* under *name*, or in its table under *key*."""
+        after = Facts(self)
+        if key is not None:
+            value = {**getattr(self, name), key: value}
+        setattr(after, name, value)
+        return after
+
+
+def _fact(name: str) -> Any:  # noqa: ANN401  # what the class says that it is
+    return property(attrgetter(f"facts.{name}"))
+
+
 class Room:
     """The room that a job has left.
 
     Attributes:
+        facts: those of a process that has not spoken.
         refused: how many of each kind there was no room for.
     """
 
@@ -56,14 +118,19 @@ class Room:
         """Begin with all of it."""
         self._left = dict(MOST)
         self._shown: dict[str, tuple[int, Sighting]] = {}
+        self.facts = Facts()
         self.refused: dict[str, int] = {}
 
-    def sighting(self, key: str, new: Sighting) -> Sighting:
-        """Return *new*, or an older one of *key* where many processes have one each."""
+    def sighting(self, key: str, new: Sighting) -> tuple[Sighting, bool]:
+        """Return *new*, or an older one of *key* where many processes have one each.
+
+        The second value is whether all others get the same from now on.
+        """
         count, last = self._shown.get(key, (0, new))
-        last = new if count < MANY >> 4 else last
-        self._shown[key] = count + 1, last
-        return last
+        if count >= MANY >> 4:
+            return last, True
+        self._shown[key] = count + 1, new
+        return new, False
 
     def takes(self, kind: str, held: int = 0) -> bool:
         """Return whether there is room for one more of *kind*, and take it.
@@ -75,7 +142,8 @@ class Room:
         if held < MANY and self._left[kind]:
             self._left[kind] -= 1
             return True
-        self.refused[kind] = self.refused.get(kind, 0) + 1
+        if kind != "step":
+            self.refused[kind] = self.refused.get(kind, 0) + 1
         return False
 
 
@@ -148,22 +216,42 @@ class Communicator:
         return self.phases == {"Init START"}
 
 
+_NONE: dict[Any, Any] = {}
+
+
 class Process:
     """One process (host and pid) and everything that its lines said.
 
     Attributes are sets and first sightings, so that the order of lines does not matter.
+    What most processes say alike stands in its facts.
     """
 
     # Of tens of thousands of processes, their dicts would be a third of the memory.
     __slots__ = tuple(
         (
-            "host pid label label_is_rank records informed networks channels "
-            "ways edges communicators rows providers ports loaded package "
-            "reason requested interfaces versions dialects ring_gdr nic_gdr "
-            "rings trees masks settings seen sources traces warned raised steps "
-            "room waits"
+            "host pid label label_is_rank records facts channels edges communicators rows "
+            "masks warned raised room waits"
         ).split()
     )
+    dialects: frozenset[tuple[str, str]] = _fact("dialects")
+    informed: bool = _fact("informed")
+    interfaces: Mapping[str, tuple[str, ...]] = _fact("interfaces")
+    loaded: Mapping[str, str] = _fact("loaded")
+    networks: Mapping[str, frozenset[int | None]] = _fact("networks")
+    nic_gdr: Mapping[tuple[str, str], bool] = _fact("nic_gdr")
+    package: tuple[str, str] | None = _fact("package")
+    ports: int | None = _fact("ports")
+    providers: Mapping[str, int | None] = _fact("providers")
+    reason: str | None = _fact("reason")
+    requested: str | None = _fact("requested")
+    ring_gdr: frozenset[str] = _fact("ring_gdr")
+    seen: Mapping[str, Sighting] = _fact("seen")
+    settings: Mapping[str, str] = _fact("settings")
+    sources: frozenset[int] = _fact("sources")
+    traces: frozenset[tuple[str, str]] = _fact("traces")
+    versions: Mapping[str, frozenset[str]] = _fact("versions")
+    # Send or receive, and whether with GPU RDMA.
+    ways: frozenset[tuple[str | None, bool]] = _fact("ways")
 
     def __init__(self, host: str, pid: int | None, room: Room | None = None) -> None:
         """Begin with nothing known; *room* is that of its job."""
@@ -173,36 +261,48 @@ class Process:
         self.label: int | None = None
         self.label_is_rank = False
         self.records = 0
-        self.informed = False
-        self.networks: dict[str, frozenset[int | None]] = {}
-        self.channels: dict[tuple[int, str], list[int]] = {}
-        # Send or receive, and whether with GPU RDMA.
-        self.ways: frozenset[tuple[str | None, bool]] = frozenset()
+        self.facts = self.room.facts
+        self.channels: dict[tuple[int, str], list[int]] = _NONE
         self.edges: frozenset[Edge] | set[Edge] = frozenset()
-        self.communicators: dict[str, Communicator] = {}
-        self.rows: dict[int, int | None] = {}
-        self.providers: dict[str, int | None] = {}
-        self.ports: int | None = None
-        self.loaded: dict[str, str] = {}
-        self.package: tuple[str, str] | None = None
-        self.reason: str | None = None
-        self.requested: str | None = None
-        self.interfaces: dict[str, list[str]] = {}
-        self.versions: dict[str, set[str]] = {}
-        self.dialects: frozenset[tuple[str, str]] = frozenset()
-        self.ring_gdr: frozenset[str] = frozenset()
-        self.nic_gdr: dict[tuple[str, str], bool] = {}
-        self.rings = 0
-        self.trees = 0
-        self.masks: dict[int | None, str] = {}
-        self.settings: dict[str, str] = {}
-        self.seen: dict[str, Sighting] = {}
-        self.sources: set[int] = set()
-        self.traces: frozenset[tuple[str, str]] = frozenset()
-        self.warned: dict[int | None, Raised] = {}
-        self.raised: dict[int | None, Raised] = {}
-        self.steps: frozenset[int | None] = frozenset()
-        self.waits: dict[tuple[str, int], Waiting] = {}
+        self.communicators: dict[str, Communicator] = _NONE
+        self.rows: dict[int, int | None] = _NONE
+        self.masks: dict[int | None, str] = _NONE
+        self.warned: dict[int | None, Raised] = _NONE
+        self.raised: dict[int | None, Raised] = _NONE
+        self.waits: dict[tuple[str, int], Waiting] = _NONE
+
+    def own(self, name: str) -> dict[Any, Any]:
+        """Return its table *name*, to be changed: none has one before it needs it."""
+        if getattr(self, name) is _NONE:
+            setattr(self, name, {})
+        table: dict[Any, Any] = getattr(self, name)
+        return table
+
+    def know(
+        self, name: str, value: object, key: object = None, *, alike: bool = True
+    ) -> None:
+        """Learn a fact: *value* under *name*, or in its table under *key*.
+
+        Args:
+            name: of the attribute.
+            value: the new one.
+            key: of a table; None: *name* is none.
+            alike: others learn the same by the same line.
+        """
+        facts = self.facts
+        if facts.is_shared:
+            step = name, key, value
+            after = facts.steps.get(step) if alike else None
+            if after is None and alike and self.room.takes("step"):
+                after = facts.steps[step] = facts.having(name, key, value)
+            if after is not None:
+                self.facts = after
+                return
+            facts = self.facts = facts.alone()
+        if key is None:
+            setattr(facts, name, value)
+        else:
+            getattr(facts, name)[key] = value
 
     @property
     def key(self) -> tuple[str, int | None]:
@@ -229,16 +329,16 @@ class Process:
         if known is None and not self.room.takes("line", len(self.warned)):
             return
         if known is None or (known.harmless and not warning.harmless):
-            self.warned[device] = warning
+            self.own("warned")[device] = warning
 
     def trace(self, device: int | None, file: str, code: str) -> None:
         """Take in that an error went up through a *file* of NCCL's source."""
         warning = self.warned.get(device)
         if warning:
-            self.raised.setdefault(device, warning).files.add(file)
+            self.own("raised").setdefault(device, warning).files.add(file)
         # What is harmless goes up through files, too, and the process does without it.
         if not (warning and warning.harmless) or file in GAVE_UP:
-            self.traces = with_one(self.traces, (file, code))
+            self.know("traces", with_one(self.traces, (file, code)))
 
     def go_on(self, device: int | None) -> None:
         """Take in that it does something new, whatever it warned of before.
@@ -246,27 +346,31 @@ class Process:
         Of several GPUs each goes on by itself. What was said before the process chose its
         GPU belongs to any.
         """
-        if device not in self.steps:
-            self.steps = with_one(self.steps, device)
+        devices = self.facts.devices
+        if device not in devices:
+            devices = with_one(devices, device)
+            self.know("devices", devices)
         for known in filter(None, (self.warned, self.raised)):
-            for other in [
-                key for key in known if key == device or key not in self.steps
-            ]:
+            for other in [key for key in known if key == device or key not in devices]:
                 del known[other]
 
     def take_in(self, part: "Process") -> None:
         """Take in what lines taught of *part*, whose name is a piece of this one's."""
-        self.networks = {**part.networks, **self.networks}
+        facts = self.facts.alone()
+        for name in ("networks", "providers", "seen"):
+            setattr(facts, name, {**getattr(part, name), **getattr(self, name)})
+        self.facts = facts
         self.channels = {**part.channels, **self.channels}
-        self.providers = {**part.providers, **self.providers}
-        self.seen = {**part.seen, **self.seen}
-        self.sources |= part.sources
+        self.know("sources", self.sources | part.sources)
         self.records += part.records
 
     def keep(self, key: str, sighting: Sighting) -> None:
         """Keep the first sighting of *key*."""
-        if key not in self.seen and self.room.takes("line", len(self.seen)):
-            self.seen[intern(key)] = self.room.sighting(key, sighting)
+        if key in self.facts.seen:
+            return
+        shown, is_usual = self.room.sighting(key, sighting)
+        if is_usual or self.room.takes("line", len(self.facts.seen)):
+            self.know("seen", shown, intern(key), alike=is_usual)
 
 
 def clip(text: str) -> str:

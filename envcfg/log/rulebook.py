@@ -43,7 +43,7 @@ class Rule(NamedTuple):
         ends: the program ended by it, whatever the network did.
         benign: it looks bad and is not.
         consequence: it follows from another error, which is the one to mend.
-        unless: ids of others; where one of them was said, it is a note and ended nothing.
+        unless: ids of others; where one may have come first it is a note and ended nothing.
         phase: of the job, in which its line counts: ``start`` (what is tried again),
             ``init``, ``running``, ``end``; ``always`` where no progress excuses it.
         versions: library to the range of versions that print it (``2.22-2.25``).
@@ -111,18 +111,13 @@ class Rulebook:
         for rule in rules:
             if rule.needle and not rule.where:
                 self._by_needle.setdefault(rule.needle, []).append(rule)
-        # Longest first: at one place a longer needle says more than its beginning.
-        needles = sorted(self._by_needle, key=lambda each: (-len(each), each))
-        self._gate = re.compile("|".join(map(re.escape, needles)))
-        self._beginnings: dict[str, list[str]] = {}
+        self._bare = [(each, each.translate(_NO_DIGITS)) for each in self._by_needle]
+        self._shapes: dict[str, tuple[str, ...]] = {}
         self._placed = [rule for rule in rules if rule.where]
         self._channels = [
             rule for rule in rules if rule.event in ("channel", "channel-local")
         ]
         self._compiled: dict[str, re.Pattern[str]] = {}
-        bare = sorted({needle.translate(_NO_DIGITS) for needle in needles})
-        self._any = re.compile("|".join(map(re.escape, bare)))
-        self._dull: set[str] = set()
         self._matched: dict[str, Match | None] = {}
 
     def match(self, message: str, where: str = "") -> Match | None:
@@ -138,18 +133,13 @@ class Rulebook:
             for rule in self._channels:
                 if found := self._pattern(rule).search(message):
                     return Match(rule, found.groupdict(), found.start())
-        # Ranks say the same, or the same with other numbers. What holds a needle holds it
-        # without numbers, too.
+        # Ranks say the same, or the same with other numbers.
         if message not in self._matched:
-            bare = message.translate(_NO_DIGITS)
-            if bare in self._dull:
+            if self.is_dull(message):
                 return None
-            if len(self._matched) > _MANY or len(self._dull) > _MANY:
+            if len(self._matched) > _MANY:
                 self._matched.clear()
-                self._dull.clear()
             self._matched[message] = self._said(message)
-            if not self._any.search(bare):
-                self._dull.add(bare)
         return self._matched[message]
 
     def _said(self, message: str, where: str = "") -> Match | None:
@@ -162,9 +152,20 @@ class Rulebook:
 
         Of lines of channels the scanner knows better which of them are news.
         """
-        if self._matched.get(message) is not None or message.startswith("Channel "):
-            return False
-        return message.translate(_NO_DIGITS) in self._dull
+        return not (message.startswith("Channel ") or self._needles_of(message))
+
+    def _needles_of(self, message: str) -> tuple[str, ...]:
+        """Return the needles that *message* may hold, among them each that it does.
+
+        What holds one holds it when numbers are left out of both, too.
+        """
+        shape = message.translate(_NO_DIGITS)
+        if shape not in self._shapes:
+            if len(self._shapes) > _MANY:
+                self._shapes.clear()
+            held = tuple(needle for needle, bare in self._bare if bare in shape)
+            self._shapes[shape] = held
+        return self._shapes[shape]
 
     def matches(self, message: str, where: str = "") -> Iterator[Match]:
         """Yield every rule that *message* matches, in the order of its needles."""
@@ -173,27 +174,16 @@ class Rulebook:
             if found:
                 yield Match(rule, found.groupdict(), found.start())
                 return
-        at = 0
-        tried = set()
-        while gate := self._gate.search(message, at):
-            needle = gate[0]
-            at = gate.start() + 1
-            # A needle may begin with another; both have rules of their own.
-            for known in self._beginnings_of(needle):
-                if known in tried:
-                    continue
-                tried.add(known)
-                for rule in self._by_needle[known]:
-                    found = self._pattern(rule).search(message)
-                    if found:
-                        yield Match(rule, found.groupdict(), found.start())
-
-    def _beginnings_of(self, needle: str) -> list[str]:
-        """Return the needles that *needle* begins with, itself first, the longest first."""
-        if needle not in self._beginnings:
-            known = (each for each in self._by_needle if needle.startswith(each))
-            self._beginnings[needle] = sorted(known, key=len, reverse=True)
-        return self._beginnings[needle]
+        # At one place a longer needle says more than its beginning.
+        held = [
+            (at, -len(needle), needle)
+            for needle in self._needles_of(message)
+            if (at := message.find(needle)) >= 0
+        ]
+        for *_, needle in sorted(held):
+            for rule in self._by_needle[needle]:
+                if found := self._pattern(rule).search(message):
+                    yield Match(rule, found.groupdict(), found.start())
 
     def _pattern(self, rule: Rule) -> re.Pattern[str]:
         if rule.id not in self._compiled:

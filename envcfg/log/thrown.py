@@ -9,8 +9,8 @@ that a training goes on with tell that the exception was outlived.
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
-from collections.abc import Iterator, Mapping
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 from envcfg.log.prefix import said_in_json, without_colours
@@ -25,6 +25,8 @@ _LONG = 2000  # characters of a line
 _BEFORE = 40  # lines before the first traceback of a block that are looked at
 _SHAPES = 64  # kinds of prefix
 _REDRAWN = 64  # parts of a line that carriage returns end, the last of them
+# In lines without one of these no traceback begins.
+_WORTH = (BEGIN.encode(), b'File "', b'{"', b"<std", b"above exception", b"\x1b")
 _STAMP = re.compile(
     r"\d{4}-\d\d-\d\d[T _]\d\d:\d\d:\d\d[.,\d]*(?:Z|[+-]\d\d:?\d\d)?|\d\d:\d\d:\d\d[.,\d]*"
 )
@@ -178,9 +180,10 @@ class Tracebacks:
             spot: where it begins.
             marks: what else may have ended the program, by the line of the block.
         """
-        starts = [at for at in map(text.find, _GATES) if at >= 0]
+        gates = _GATES if len(self.found) <= _MOST else ()
+        starts = [at for at in map(text.find, gates) if at >= 0]
         watching = self._lines < self._until
-        if not starts and not watching and not marks:
+        if not (starts or watching or marks):
             return
         lines = text.removesuffix(b"\n").split(b"\n")
         first = min(
@@ -188,9 +191,17 @@ class Tracebacks:
         )
         # What stands before tells whose it is, and which steps there were.
         begin = 0 if watching else max(0, first - _BEFORE)
-        for number, line in enumerate(lines[begin:], begin):
+        worth = sorted({*_lines_with(_WORTH, text), *marks, len(lines)})
+        steps = self._steps.setdefault(spot.source, {})
+        number = begin
+        while number < len(lines):
+            if len(steps) == _MOST and not self._shapes and not self._is_open:
+                ahead = worth[bisect_left(worth, number)]
+                self._pass_over(lines[number:ahead])
+                if (number := ahead) == len(lines):
+                    break
             # What stands before a carriage return was written over, or is a line, too.
-            *bars, last = line.rstrip().split(b"\r")
+            *bars, last = lines[number].rstrip().split(b"\r")
             before, here = self._plain, spot._replace(line=number)
             for part in bars[-_REDRAWN:]:
                 self._line(part[:_LONG].decode("utf-8", "replace"), here)
@@ -199,6 +210,7 @@ class Tracebacks:
             if number in marks:
                 marks[number].lines = self._plain
                 self._until = self._lines + _WATCHED
+            number += 1
         self._seen[spot.source] = self._plain
 
     def after(self, what: Marked) -> tuple[int, int]:
@@ -207,6 +219,20 @@ class Tracebacks:
         firsts = list(self._steps.get(source, {}).values())
         lines = self._seen.get(source, what.lines) - what.lines
         return lines, len(firsts) - bisect_right(firsts, what.lines)
+
+    @property
+    def _is_open(self) -> bool:
+        return any(stream.open for stream in self._streams.values())
+
+    def _pass_over(self, lines: Sequence[bytes]) -> None:
+        """Count lines in which no traceback begins, where none is open."""
+        self._lines += len(lines)
+        ends = [line.rstrip().rpartition(b"\r")[2] for line in lines]
+        said = [each for each in ends if each]
+        self._plain += sum(not each.startswith((b" ", b"frame #")) for each in said)
+        if said:
+            before = said[-1][:_LONG].decode("utf-8", "replace")
+            self._streams.setdefault("", _Stream()).before = before
 
     def _line(self, line: str, spot: Spot) -> None:
         self._lines += 1
@@ -232,10 +258,9 @@ class Tracebacks:
                 # Of a file that Python could not read: no traceback begins before it.
                 stream.open = self._new(prefix, stream)
                 stream.open.see(Frame(found[1], int(found[2]), ""))
-            if step := _STEP.search(content):
-                steps = self._steps.setdefault(spot.source, {})
-                if len(steps) < _MOST:
-                    steps.setdefault(step[1], self._plain + 1)
+            steps = self._steps[spot.source]
+            if len(steps) < _MOST and (step := _STEP.search(content)):
+                steps.setdefault(step[1], self._plain + 1)
             if content.strip():
                 stream.before = content
                 self._plain += content[0] != " " and not content.startswith("frame #")
@@ -319,3 +344,13 @@ class Tracebacks:
             stream.open = Thrown(thrown.prefix, thrown.process, aside=False)
             stream.open.frame = None if found["of"] else thrown.frame
             stream.open.twice = max(0, thrown.twice - 1)
+
+
+def _lines_with(words: Sequence[bytes], text: bytes) -> Iterator[int]:
+    """Yield the numbers of lines that hold one of *words*."""
+    for word in words:
+        number = counted = 0
+        while (at := text.find(word, counted)) >= 0:
+            number += text.count(b"\n", counted, at)
+            counted = at + 1
+            yield number

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from envcfg.knowledge.variables import Knowledge, Variable
+from envcfg.knowledge.record import Variable
+from envcfg.knowledge.variables import Knowledge
 from envcfg.lint.rule import Rule as LintRule
 from envcfg.lint.rule import unfilled
 from envcfg.log.rulebook import Rule

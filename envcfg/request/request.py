@@ -82,6 +82,7 @@ def make_request(profile: Profile, plan: Plan, asked: Asked) -> Request:
     exclusive = _is_exclusive(profile, plan, asked, shape, whole)
     wanted = asked._replace(named=named, exclusive=exclusive)
     lines = list(request_lines(profile, plan, scheduler, wanted, shape))
+    findings += _few_cores(profile, shape, whole=exclusive or whole)
     if asked.seconds is None:
         findings.append(
             Finding(
@@ -130,6 +131,21 @@ def _admitted(
             refusals.append(refused(each.message, each.fix))
         else:
             yield Finding("option-unknown", "warning", "", each.message, each.fix)
+
+
+def _few_cores(profile: Profile, shape: Shape, *, whole: bool) -> Iterator[Finding]:
+    """Yield that nothing says how many cores a task gets: it is one by the default."""
+    known = SCHEDULERS[profile.request.scheduler] if profile.request else None
+    if shape.cores or whole or not (known and known.asks_amounts and shape.asks_cores):
+        return
+    yield Finding(
+        rule="cores-unknown",
+        severity="warning",
+        subject="--cpus-per-gpu",
+        message=f"is not given, and profile {profile.name} does not say how many cores "
+        f"go with a GPU: {known.title} gives each task one core by default",
+        fix="give --cpus-per-gpu N and --mem-per-gpu SIZE; or --exclusive for whole nodes",
+    )
 
 
 def _entering(asked: Asked) -> Iterator[Finding]:

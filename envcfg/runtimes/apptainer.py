@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from envcfg.bind import Bind, escaped
-from envcfg.runtimes.model import Row, Runtime
+from envcfg.bind import Bind, escape
+from envcfg.runtimes.model import Runtime
 
 
 def is_reference(text: str) -> bool:
@@ -41,18 +41,15 @@ def format_bind(bind: Bind) -> str:
     if bind.options and not bind.target:
         fields.append(bind.source)
     options = ",".join(bind.options)
-    return escaped(fields, ":,") + (f":{options}" if options else "")
+    return ":".join(escape(each, ":,") for each in fields) + (
+        f":{options}" if options else ""
+    )
 
 
 RUNTIME = Runtime(
     name="apptainer",
     sign="apptainer",
     example="/images/pytorch.sif",
-    row=Row(
-        image="a file, a folder, a URI",
-        environment="passes, unless `--cleanenv` or the like",
-        tried="on the test cluster, 1.4",
-    ),
     is_reference=is_reference,
     is_pulled=is_pulled,
     misspelt=misspelt,

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 
 from envcfg.runtimes import pyxis
-from envcfg.runtimes.model import Row, Runtime, Trouble
+from envcfg.runtimes.model import Runtime, Trouble
 
 _ANNOTATION = r"--annotation=[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*=.*"
 
@@ -43,12 +43,6 @@ RUNTIME = Runtime(
     name="ce",
     sign="--environment",
     example="/images/pytorch.toml",
-    row=Row(
-        image="the name or file of an environment (EDF), a squashfs file, a name "
-        "in a registry",
-        environment="passes; the image's wins",
-        tried="a stand-in that keeps its rules, on the test cluster",
-    ),
     filed=("--annotation=",),
     described=(".toml",),
     is_reference=is_reference,

@@ -32,6 +32,9 @@ SCHEDULER = Scheduler(
     job_variable="FLUX_URI",
     submit="flux batch",
     spell=spell,
+    # The nodes of the instance that runs the machine, whose names begin with the machine's.
+    cluster_command=("flux", "getattr", "hostlist"),
+    cluster_pattern=r"^([A-Za-z][A-Za-z-]*)",
     lacks=(
         *("--array", "--qos", "--constraint", "--signal", "--requeue"),
         *("--cpus-per-gpu", "--mem-per-gpu", "--nvme"),

@@ -56,9 +56,12 @@ class Scheduler(NamedTuple):
         submit: the command that takes a job script.
         spell: the lines of a job script for its options; one may stand for several.
         cluster_variable: says how the cluster is named.
+        cluster_command: says it where there is no job; *cluster_pattern* finds the name in
+            its output. *cluster_of_job* finds it in what *job_variable* says.
         output: how the job's output is called where nobody says, and that of the jobs of
             an array; None: as the scheduler calls it by itself.
         gpus: the option that asks for GPUs where a profile names none; None: nothing does.
+        gpus_by: the one for a cluster of which only its scheduler is known.
         resources: options of its own whose value is taken from a profile that has one.
         lacks: options of ``envcfg job`` of which no source says how it takes them.
         refuse: why it does not take an option with its value, if it does not; ``{}`` is
@@ -81,9 +84,13 @@ class Scheduler(NamedTuple):
     job_variable: str
     submit: str
     spell: Callable[[Sequence[Asked], JobNames], Iterator[Directive]]
+    cluster_command: tuple[str, ...]
+    cluster_pattern: str
+    cluster_of_job: str | None = None
     cluster_variable: str | None = None
     output: tuple[str, str] | None = ("%x-%j.out", "%x-%A_%a.out")
     gpus: str | None = "--gpus-per-node"
+    gpus_by: str | None = None
     resources: tuple[str, ...] = ()
     lacks: tuple[str, ...] = ()
     refuse: Callable[[str, str | None], Refusal | None] = only_long

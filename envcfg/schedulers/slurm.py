@@ -20,6 +20,8 @@ SCHEDULER = Scheduler(
     job_variable="SLURM_JOB_ID",
     submit="sbatch",
     spell=spell,
+    cluster_command=("scontrol", "show", "config"),
+    cluster_pattern=r"^ClusterName\s*=\s*(\S+)",
     cluster_variable="SLURM_CLUSTER_NAME",
     resources=("--network", "--hint"),
     # srun(1), "INPUT ENVIRONMENT VARIABLES"; what sbatch itself was told wins

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 
-from envcfg.knowledge.variables import Variable
+from envcfg.knowledge.record import Variable
 from envcfg.log.rulebook import Rule
 from envcfg.profile.catalog import Catalog
 from envcfg.profile.conditions import condition_text

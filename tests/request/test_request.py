@@ -322,6 +322,12 @@ SAID: dict[str, tuple[str, dict[str, Any], list[str]]] = {
     "an array": ("lumi-g", {"gpus": 1, "named": {**SMALL, "--array": "0-9"}}, []),
     "two nodes": ("lumi-g", {"nodes": 2, "named": {**LUMI, "--partition": "standard-g"}}, []),
     "no billing": ("leonardo", {"named": LUMI}, ["taken-from-profile", "billing-unknown"]),
+    "no cores": ("infiniband-cuda", {"gpus_per_node": 8, "nodes": 2}, ["cores-unknown", "billing-unknown"]),
+    "no cores for an agent": ("roce-cuda", {"gpus_per_node": 8, "launcher": "torchrun"}, ["cores-unknown", "billing-unknown"]),
+    "no cores, whole nodes": ("infiniband-cuda", {"gpus_per_node": 8, "exclusive": True}, ["billing-unknown"]),
+    "no cores, whole nodes by the profile": ("aws-p5", {}, ["billing-unknown"]),
+    "cores": ("slingshot-rocm", {"gpus_per_node": 8, "cpus_per_gpu": 7}, ["billing-unknown"]),
+    "cores of the profile": ("azure-ndgb200", {}, ["billing-unknown"]),
     "idle on Flux": ("tuolumne", {"gpus": 2, "named": {"--account": "g", "--job-name": "j"}}, ["taken-from-profile", "billing-unknown", "gpus-idle"]),
 }  # fmt: skip
 

@@ -11,7 +11,7 @@ from envcfg.lint.facts import is_helper
 from envcfg.lint.flow import is_agent, is_server
 from envcfg.lint.model import Command
 from envcfg.lint.program import SHELLS, load_programs
-from envcfg.lint.rule import Fault, Job, detects, known_values, known_words
+from envcfg.lint.rule import Fault, Job, detects, known_words
 from envcfg.lint.text import spaced
 from envcfg.lint.walk import Program
 from envcfg.lint.way import Way
@@ -47,13 +47,11 @@ def _judged(at: int, ways: list[Way], name: str) -> Iterator[Fault]:
     by, is_left = ways[0].by, all(each.running for each in ways)
     if not is_left and any(each.status or each.running or not each.by for each in ways):
         return
-    said = known_values("EC734", "says").get("&" if is_left else by, {})
-    severity: Severity | None = "error" if is_left else None
-    if not is_left and any(each.status is None for each in ways):
-        severity = "note"
+    is_open = not is_left and any(each.status is None for each in ways)
+    severity: Severity | None = "note" if is_open else None
     where = ways[0].at if by == "wait" and not is_left else at
     words = {"program": name, "what": by}
-    yield Fault(where, words, severity, said.get("message"), said.get("fix"))
+    yield Fault(where, words, "&" if is_left else by, severity)
 
 
 def _programs(job: Job) -> dict[int, Program]:

@@ -41,9 +41,12 @@ def undefined_variable(job: Job) -> Iterator[Fault]:
             yield Fault(each.at, {"name": each.name, "right": right})
         elif own is not None and each.hole.scope != "unknown":
             slips.add(each.name)
-            message = "nothing sets {name}; the script sets {right}"
-            words = {"name": each.name, "right": own}
-            yield Fault(each.at, words, "note" if sourced else "warning", message)
+            yield Fault(
+                each.at,
+                {"name": each.name, "right": own},
+                "slip",
+                "note" if sourced else "warning",
+            )
 
 
 def _is_asked_for(each: Expansion, job: Job) -> bool:

@@ -55,13 +55,8 @@ def _unguarded(reader: Command) -> Iterator[Fault]:
     for word in reader.arguments:
         for hole in holes(word.text):
             if "envcfg wrap" in hole.text and "||" not in hole.text:
-                message = "where envcfg is missing, the job goes on without its step"
-                fix = 'put "|| echo exit $?" behind the command, before the bracket'
-                yield Fault(hole.at, {}, "warning", message, fix)
+                yield Fault(hole.at, {}, "unguarded")
 
 
 def _fault(at: int, severity: Severity | None, message: str, fix: str | None) -> Fault:
-    said, hint = (
-        text.replace("{", "{{").replace("}", "}}") for text in (message, fix or "")
-    )
-    return Fault(at, {}, severity, said, hint)
+    return Fault(at, {"said": message, "instead": fix or ""}, "read", severity)

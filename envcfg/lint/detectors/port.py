@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterator
 
 from envcfg.characters import whole_number
-from envcfg.findings import Severity
 from envcfg.lint.facts import is_many
 from envcfg.lint.flow import is_alone, is_port_name, options, text_of
 from envcfg.lint.rule import Fault, Job, detects
@@ -49,42 +48,21 @@ def _port_values(job: Job) -> Iterator[tuple[str, Text, str]]:
 
 
 def _judged(name: str, value: Text, scope: str, job: Job) -> Iterator[Fault]:
-    said = literal(value)
-    if said is not None:
-        if number := whole_number(said):
-            at = start(value)
-            if at >= 0:
-                is_taken = number in _EPHEMERAL and scope != "unknown"
-                is_shared = shares_nodes(job) and scope == "batch"
-                severity: Severity = "warning" if is_taken or is_shared else "note"
-                message = None
-                if is_shared:
-                    message = (
-                        "port {port} may be taken by another job: the partition shares its "
-                        "nodes"
-                    )
-                if is_taken:
-                    message = (
-                        "port {port} is of those that Linux gives to any connection "
-                        "(32768 to 60999): it may be taken"
-                    )
-                yield Fault(at, {"port": said, "name": name}, severity, message)
-        return
+    said, at = literal(value), start(value)
+    if (number := whole_number(said)) and at >= 0:
+        is_taken = number in _EPHEMERAL and scope != "unknown"
+        is_shared = shares_nodes(job) and scope == "batch"
+        form = "taken" if is_taken else "shared" if is_shared else "fixed"
+        yield Fault(at, {"port": said, "name": name}, form)
     for hole in holes(value):
         if hole.kind == "arithmetic" and _OCTAL.search(hole.text):
-            message = (
-                "the last digits of the job id are an octal number where they begin with "
-                "0: 0812 is an error"
-            )
-            fix = "write 10# before them, or $(( 10000 + SLURM_JOB_ID % 20000 ))"
-            yield Fault(hole.at, {"port": "", "name": name}, "error", message, fix)
+            yield Fault(hole.at, {"port": "", "name": name}, "octal")
         elif (
             hole.scope in ("task", "container")
             and _is_random(hole)
             and is_many(job.shape)
         ):
-            message = "each task takes a random port of its own: they never meet"
-            yield Fault(hole.at, {"port": "", "name": name}, "error", message)
+            yield Fault(hole.at, {"port": "", "name": name}, "random")
 
 
 def _is_random(hole: Hole) -> bool:

@@ -54,12 +54,8 @@ def _set_address(each: Assignment, value: Text, job: Job) -> Iterator[Fault]:
     nodes = job.shape.nodes or 1
     by_launch = (h for h in holes(value) if h.name == "SLURM_LAUNCH_NODE_IPADDR")
     if launch := next(by_launch, None):
-        message = (
-            "SLURM_LAUNCH_NODE_IPADDR is the node on which srun was called, which need "
-            "not be the first of the step"
-        )
         severity: Severity = "error" if nodes > 1 else "warning"
-        yield Fault(launch.at, {"value": "it"}, severity, message)
+        yield Fault(launch.at, {"value": "it"}, "launch-node", severity)
     elif nodes < 2:
         return
     elif each.scope in ("task", "container"):
@@ -137,7 +133,6 @@ def _unexported(job: Job) -> Iterator[Fault]:
     if first is None or first.context.function:
         return
     if any(c.is_step for c in model.commands):
-        message = "MASTER_ADDR is neither exported nor used: no task sees it"
         # One node finds itself, and a launcher that is told another way needs none.
         told = any(
             option.name in _ADDRESS_OPTIONS
@@ -145,7 +140,7 @@ def _unexported(job: Job) -> Iterator[Fault]:
             for option in options(command)
         )
         severity: Severity = "note" if told or job.shape.nodes == 1 else "error"
-        yield Fault(first.at, {}, severity, message, fix="export MASTER_ADDR")
+        yield Fault(first.at, {}, "unexported", severity)
 
 
 def _first_unseen(job: Job) -> Assignment | None:
@@ -180,7 +175,7 @@ def slurm_in_container(job: Job) -> Iterator[Fault]:
         severity: Severity | None = None
         if any(each.is_open for each in containers) or command.context.forgiven:
             severity = "warning"
-        yield Fault(command.at, {"name": command.name}, severity)
+        yield Fault(command.at, {"name": command.name}, severity=severity)
 
 
 def _brings_slurm(container: Command) -> bool:

@@ -74,12 +74,8 @@ def _worth(
         return None
     words = {"name": each.name}
     if severity == "error" and _is_lucky(each, where):
-        message = (
-            "{name} is expanded by the batch shell, where it is 0: right by luck, as c10d "
-            "takes no notice of it"
-        )
-        return Fault(each.at, words, "warning", message)
-    return Fault(each.at, words, severity)
+        return Fault(each.at, words, "lucky")
+    return Fault(each.at, words, severity=severity)
 
 
 def _worst_use(each: Expansion, where: Uses, job: Job) -> Severity | None:

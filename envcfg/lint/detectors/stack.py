@@ -31,9 +31,9 @@ def known_hang(job: Job) -> Iterator[Fault]:
             known = Facts(facts, provider, job.profile.name, {_LEVEL: value})
             for found in known_faults(known, stacks):
                 words = {"value": value, "image": facts["container"]}
-                yield Fault(
-                    each.at, words, fix=found.fix, edit=_without_line(each, job)
-                )
+                words["instead"] = found.fix or ""
+                edit = _without_line(each, job)
+                yield Fault(each.at, words, "known", edit=edit)
 
 
 def _images(job: Job) -> Iterator[dict[str, str]]:

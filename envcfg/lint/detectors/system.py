@@ -100,10 +100,7 @@ def _partition(job: Job, asked: dict[str, Directive]) -> Iterator[Fault]:
             near = get_close_matches(name, known, 1, 0.85)
             severity: Severity = "warning" if near else "note"
             words = {"partition": name, "name": _name(job), "known": ", ".join(known)}
-            message = "{name} has no partition {partition} with GPUs that is known"
-            yield Fault(
-                asked["partition"].at, words, severity, message, "one of: {known}"
-            )
+            yield Fault(asked["partition"].at, words, "partition", severity)
         return
     yield from _limits(job, asked, found)
 
@@ -154,7 +151,7 @@ def _fault(at: int, finding: Finding, job: Job) -> Fault:
     severity: Severity = missing if at < 0 else "error"
     words = {"said": finding.message, "instead": finding.fix}
     line = next((each.at for each in job.model.given), -1)
-    return Fault(at if at >= 0 else line, words, severity, "{said}", "{instead}")
+    return Fault(at if at >= 0 else line, words, "said", severity)
 
 
 @detects("EC646")
@@ -225,11 +222,8 @@ def _part_of_node(job: Job, gpus: int, most: int) -> Iterator[Fault]:
         at = next((asked[n].at for n in ("gpus-per-node", "gres") if n in asked), -1)
         yield Fault(at, words)
     elif memory and all_memory and memory * 2 < all_memory:
-        message = (
-            "{partition} bills whole nodes, and the job takes {memory} GiB of each"
-        )
         words = {"partition": name, "memory": memory // _GIB}
-        yield Fault(asked["mem"].at, words, "note", message, "--mem=0, or all of it")
+        yield Fault(asked["mem"].at, words, "part-of-memory")
 
 
 def _shares(job: Job, gpus: int, bill: Billing) -> Iterator[Fault]:
@@ -244,11 +238,8 @@ def _shares(job: Job, gpus: int, bill: Billing) -> Iterator[Fault]:
         ("GiB", (memory or 0) // _GIB, bill.memory_per_share, "mem"),
     ):
         if share and number > gpus * share and option in asked:
-            message = (
-                "{number} {what} are billed as {shares} GPUs, and the job has {gpus}"
-            )
             words = {
-                "number": number, "what": what, "gpus": gpus, "shares": -(-number // share)
+                "number": number, "what": what, "gpus": gpus,
+                "shares": -(-number // share), "most": gpus * share,
             }  # fmt: skip
-            fix = f"at most {gpus * share} {what}, which is the share of {gpus}"
-            yield Fault(asked[option].at, words, None, message, fix)
+            yield Fault(asked[option].at, words, "shares")

@@ -49,9 +49,9 @@ def dead_variable(job: Job) -> Iterator[Fault]:
         prefix = _NEAR_PREFIX.match(each.name)
         if prefix and not _PREFIX.match(each.name):
             right = "SINGULARITYENV_" if prefix[0].startswith("S") else "APPTAINERENV_"
-            fix = f"write {right}{each.name[prefix.end() :]}"
-            message = f"{{name}} is no {right}...: no container gets it"
-            yield Fault(each.at, {"name": each.name}, message=message, fix=fix)
+            words = {"name": each.name, "right": right}
+            words["rest"] = each.name[prefix.end() :]
+            yield Fault(each.at, words, "near-prefix")
             continue
         if (
             name in known_words("EC207", "own")
@@ -61,8 +61,7 @@ def dead_variable(job: Job) -> Iterator[Fault]:
             continue
         if name.startswith("OMPI_MCA_") and name[9:] != name[9:].lower():
             right = f"OMPI_MCA_{name[9:].lower()}"
-            message = "{name} is not read: names of Open MPI are in lower case"
-            yield Fault(each.at, {"name": name}, None, message, f"write {right}")
+            yield Fault(each.at, {"name": name, "right": right}, "open-mpi")
             continue
         variable = find_variable(name)
         if variable is None and _OF_PLUGINS.match(name):
@@ -79,11 +78,9 @@ def _unread(name: str, each: Assignment, least: Severity) -> Iterator[Fault]:
         least: what it is worth where no right name is known.
     """
     for found in _checked(name, None):
-        fix = found.fix or ""
-        near = re.search(r"\b(?:write|did you mean) ([A-Z][A-Z0-9_]+)", fix)
-        severity: Severity = "warning" if near else least
-        message = _said(found.message)
-        yield Fault(each.at, {"name": name}, severity, message, _said(fix))
+        words = _said(name, found)
+        near = re.search(r"\b(?:write|did you mean) [A-Z][A-Z0-9_]", words["instead"])
+        yield Fault(each.at, words, "said", "warning" if near else least)
 
 
 @lru_cache(maxsize=4096)
@@ -93,8 +90,8 @@ def _checked(name: str, value: str | None) -> tuple[Finding, ...]:
     return tuple(check_variable(name, value))
 
 
-def _said(text: str) -> str:
-    return text.replace("{", "{{").replace("}", "}}")
+def _said(name: str, found: Finding) -> dict[str, str]:
+    return {"name": name, "said": found.message, "instead": found.fix or ""}
 
 
 @detects("EC208")
@@ -112,11 +109,9 @@ def deprecated_variable(job: Job) -> Iterator[Fault]:
         value = literal(text_of(each.value)) or ""
         if value in variable.legacy:
             words = {"name": name, "value": value, "right": variable.legacy[value]}
-            message = "{value} is an old form of {right}"
-            yield Fault(each.at, words, "note", message, f"{name}={{right}}")
+            yield Fault(each.at, words, "old-form")
         for found in _checked(name, None):
-            message, fix = _said(found.message), _said(found.fix or "")
-            yield Fault(each.at, {"name": name}, "note", message, fix)
+            yield Fault(each.at, _said(name, found), "said")
     yield from _outdated(job)
 
 
@@ -139,8 +134,7 @@ def _outdated(job: Job) -> Iterator[Fault]:
             if found is None or value is None or found.get("value", value) != value:
                 continue
             words = {"name": name, "why": found["why"]}
-            message = "{name} is outdated: {why}"
-            yield Fault(each.at, words, found["severity"], message, "leave it out")
+            yield Fault(each.at, words, "outdated", found["severity"])
 
 
 @detects("EC209")
@@ -154,20 +148,13 @@ def wrong_value(job: Job) -> Iterator[Fault]:
         if variable is None or not variable.is_read or isinstance(each.value, Array):
             continue
         if name == "NCCL_P2P_LEVEL" and "NCCL_P2P_DISABLE" in off and each.value:
-            message = "{name} does nothing beside NCCL_P2P_DISABLE=1"
-            yield Fault(each.at, {"name": name}, "warning", message, "keep one of them")
+            yield Fault(each.at, {"name": name}, "no-effect")
         if each.value is None or each.appended:
             continue
         text = text_of(each.value)
         if _cut(job, each, text):
-            message = (
-                "the blank ends the value of {name}: it is {value}, and what follows is "
-                "a word of its own"
-            )
             words = {"name": name, "value": shown(text)}
-            yield Fault(
-                max(each.value_at, 0), words, "error", message, "put it in quotes"
-            )
+            yield Fault(max(each.value_at, 0), words, "cut")
         else:
             yield from _unfit(name, each, _profile_form(text))
 
@@ -182,8 +169,7 @@ def blank_around_equals(job: Job) -> Iterator[Fault]:
         if each.bare and (found := _BLANK_BEFORE.match(behind)):
             yield Fault(each.at, {"name": each.name, "value": found[1]})
         elif not each.bare and (found := _BLANK_AFTER.match(behind)):
-            words = {"name": each.name, "value": found[1]}
-            yield Fault(each.at, words, "warning", "{name} is empty: a blank ends it")
+            yield Fault(each.at, {"name": each.name, "value": found[1]}, "empty")
     used = {each.name for each in job.model.expansions}
     for command in job.model.commands:
         name, said = command.name, " ".join(word.shown for word in command.arguments)
@@ -203,9 +189,8 @@ def _unfit(name: str, each: Assignment, value: str) -> Iterator[Fault]:
     severity: Severity | None = "note" if name in known_words("EC209", "log") else None
     for found in _checked(name, value):
         if found.severity == "error":
-            message = "{name}: " + _said(found.message)
-            fix = _said(found.fix or "see envcfg explain")
-            yield Fault(at, {"name": name}, severity, message, fix)
+            form = "said" if found.fix else "explained"
+            yield Fault(at, _said(name, found), form, severity)
 
 
 def _cut(job: Job, each: Assignment, text: Text) -> bool:

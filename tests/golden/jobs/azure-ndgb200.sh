@@ -14,11 +14,18 @@
 # 4 GPUs on each node
 #SBATCH --nodes=2
 
+# in the script that Azure's test submits, for both of its sizes; adapters are not
+# divided
+#SBATCH --exclusive
+
 # as Azure's test asks for them
 #SBATCH --gpus-per-node=4
 
 # one task for each GPU
 #SBATCH --ntasks-per-node=4
+
+# Azure's test starts four ranks per node, with 24 cores each
+#SBATCH --cpus-per-task=24
 
 # the job is ended after it; the shorter, the sooner
 #SBATCH --time=00:15:00
@@ -35,6 +42,12 @@ case ${BASH_VERSION:-none}:${SHELLOPTS-} in
     case $- in *i*) return 4 ;; *) exit 4 ;; esac
     ;;
 esac
+
+# --- What srun must be told again ---------------------------------------------------
+
+# srun of Slurm 22.05 to 23.02 does not take it over from sbatch, and gives each task
+# one core
+export SRUN_CPUS_PER_TASK="${SLURM_CPUS_PER_TASK:-24}"
 
 # --- The step -----------------------------------------------------------------------
 
