@@ -183,14 +183,12 @@ def _check(options: argparse.Namespace) -> None:
     if "%" in (options.output or ""):
         msg = "-o names the script here, and the job's output is --log"
         raise UsageError(msg, hint=shlex.quote(f"--log={options.output}"))
-    if options.submit and options.format:
-        msg = "--submit submits the job, and --format only looks what is wrong with it"
-        raise UsageError(msg, hint="leave out --format: what is wrong is said anyway")
     if options.dry_run and not options.submit:
         msg = "--dry-run belongs to --submit"
-        raise UsageError(
-            msg, hint="as in --submit --dry-run, or envcfg submit --dry-run"
-        )
+        raise UsageError(msg, hint="as in envcfg submit --dry-run")
+    if options.submit and options.format:
+        msg = "--submit says itself what is wrong, so it excludes --format"
+        raise UsageError(msg, hint="leave out one of them")
     is_answer = options.json and not options.submit
     if options.output is not None and (is_answer or options.format):
         other = "--json" if options.json else "--format"
