@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from shutil import which
 
 from envcfg.errors import nearest
 from envcfg.findings import Finding
@@ -28,7 +27,7 @@ def program_notes(
         is_contained: the command runs in a container.
     """
     path = _file_of(command) if command else None
-    if path is None or (path == command[0] and which(path)):
+    if path is None or (path == command[0] and _is_program(path)):
         return []
     at = os.path.normpath(os.path.join(folder, path))
     is_python = path == command[0] and path.endswith(".py")
@@ -62,6 +61,12 @@ def _file_of(command: Sequence[str]) -> str | None:
             return None  # standard input, a text or a module
         at += 2 if word in PYTHON_VALUES else 1
     return command[at] if at < len(command) else None
+
+
+def _is_program(name: str) -> bool:
+    from shutil import which
+
+    return which(name) is not None
 
 
 def _near(path: str) -> str | None:
