@@ -45,11 +45,11 @@ _KINDS = (".md", ".json", ".yaml", ".sh")
 # who rewrites one lowers the number.
 LEFT = {
     "README.md": 0,
-    "docs": 40,
+    "docs": 0,
     "examples": 0,
-    "profiles": 30,
-    "envcfg/**/*.py": 37,
-    "envcfg/**/*.yaml": 66,
+    "profiles": 0,
+    "envcfg/**/*.py": 0,
+    "envcfg/**/*.yaml": 0,
     "envcfg/**/*.sh": 26,
 }
 

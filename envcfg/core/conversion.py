@@ -62,7 +62,7 @@ def convert_file(
     from envcfg.conversion.lines import find_lines
     from envcfg.conversion.nodes import iter_lines, read_text
     from envcfg.conversion.rewrite import apply_edits, edits, head_line
-    from envcfg.lint.detectors.directives import ADMISSION
+    from envcfg.lint.detectors.system import ADMISSION
     from envcfg.lint.judge import judge_model
     from envcfg.lint.reading import read_models
     from envcfg.lint.source import Sources

@@ -8,6 +8,7 @@ In a job nothing is asked: the job's variables tell the name.
 from __future__ import annotations
 
 import os
+from typing import TYPE_CHECKING
 
 from envcfg.core.site import cluster_here, job_kind, scheduler_here, this_site
 from envcfg.errors import OutputError, UsageError
@@ -16,6 +17,9 @@ from envcfg.profile.catalog import Catalog
 from envcfg.profile.detect import READ, Machine, detect
 from envcfg.profile.words import PROFILE_NAME
 from envcfg.provenance import sha256_of
+
+if TYPE_CHECKING:
+    from envcfg.profile.site.model import Site
 
 
 def here_profile(
@@ -46,16 +50,18 @@ def here_profile(
         asked = " ".join(scheduler.cluster_command)
         msg = f"this cluster cannot be read: {asked} does not answer"
         hint = (
-            "try again; or --profile NAME; or, on this machine alone, --launcher local"
+            "try again; or --profile NAME; or --launcher local, to run on this machine"
         )
         raise UsageError(msg, hint=hint)
     from envcfg.atomic_write import put_private
     from envcfg.profile.records import record
+    from envcfg.profile.site.model import has_network, main_shape
 
     path = f"{catalog.layer_folders()['user']}/{name}.yaml"
-    # Of a catalog of its own: what this one has read, its digest names.
+    # In a new catalog: the digest of this one names all that it has read.
     fresh = Catalog(catalog.folders, records=catalog.records)
-    text = draft(fresh, name, extends=None, is_blank=False)
+    site = this_site()
+    text = draft(fresh, name, extends=None, is_blank=False, site=site)
     try:
         os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
         put_private(path, text.encode())
@@ -68,10 +74,22 @@ def here_profile(
     title = scheduler.title
     said = f"no profile knew cluster {cluster}: read from {title}, saved in {path}"
     fix = "look at it: envcfg profiles show here; to read it again, remove the file"
-    return name, [Finding("cluster-read", "note", f"profile {name}", said, fix)]
+    found = [Finding("cluster-read", "note", f"profile {name}", said, fix)]
+    seen = {"the GPUs of a node": main_shape(site), "the network": has_network(site)}
+    if unseen := " and ".join(what for what in seen if not seen[what]):
+        said, fix = f"could not read {unseen}", "the file says what to type instead"
+        found.append(Finding("cluster-unread", "warning", f"profile {name}", said, fix))
+    return name, found
 
 
-def draft(catalog: Catalog, name: str, *, extends: str | None, is_blank: bool) -> str:
+def draft(
+    catalog: Catalog,
+    name: str,
+    *,
+    extends: str | None,
+    is_blank: bool,
+    site: Site | None = None,
+) -> str:
     """Return a commented starter for a system, by what this machine says of itself.
 
     Args:
@@ -79,6 +97,7 @@ def draft(catalog: Catalog, name: str, *, extends: str | None, is_blank: bool) -
         name: of the new one.
         extends: the one to build on; None: by network and GPUs.
         is_blank: nothing of this machine is in it.
+        site: what this machine says, if it was asked already.
 
     Raises:
         UsageError: there is no such profile; or none is named, and nothing is asked.
@@ -97,7 +116,7 @@ def draft(catalog: Catalog, name: str, *, extends: str | None, is_blank: bool) -
     today = date.today().isoformat()
     if is_blank:
         return starter(name, str(extends), catalog.load(str(extends)), today)
-    site = this_site()
+    site = site or this_site()
     parent, why = (extends, "as it was asked for") if extends else family_of(site)
     claimed_by = None
     if site.cluster is not None:  # whose name may lead to a profile already

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any, NamedTuple
 
-from envcfg.datafile import frozen, parse_yaml
-from envcfg.knowledge.excerpt import cut_entry, read_text
+from envcfg.datafile import load_kept, names_in, record
 
+FOLDER = os.path.join(os.path.dirname(__file__), "variables")
 READERS = os.path.join(os.path.dirname(__file__), "readers.yaml")
 MISSPELT = "none"  # the type of a name that no program reads
 
@@ -31,17 +31,18 @@ class Habits(NamedTuple):
     wrong: str | None = None
 
 
-def habits_of(entry: Mapping[str, Any]) -> Habits:
-    """Return the habits that an entry of ``readers.yaml`` says."""
-    known = {name: entry[name] for name in Habits._fields if name in entry}
-    return Habits(**frozen(known))
+@cache
+def load_readers() -> Mapping[str, Habits]:
+    """Return how each program reads values, by its name."""
+    return {each["name"]: record(Habits, each) for each in load_files()[0]}
 
 
 @cache
-def find_reader(name: str) -> Habits:
-    """Return how one program reads values; the other entries are not parsed."""
-    entry = cut_entry(read_text(READERS), f"- name: {name}\n")
-    return habits_of(parse_yaml(entry or "[{}]")[0])
+def load_files() -> list[Any]:
+    """Return what the files say: that of the readers, then those of the variables."""
+    names = sorted(name for name in names_in(FOLDER) if name.endswith(".yaml"))
+    paths = [READERS, *(os.path.join(FOLDER, name) for name in names)]
+    return load_kept("variables", paths)
 
 
 class Variable(NamedTuple):
@@ -91,4 +92,4 @@ class Variable(NamedTuple):
     @property
     def habits(self) -> Habits:
         """How the first of its readers reads values."""
-        return find_reader(self.read_by[0]) if self.read_by else Habits()
+        return load_readers()[self.read_by[0]] if self.read_by else Habits()

@@ -8,7 +8,7 @@ import os
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from envcfg.datafile import frozen, knowledge_path, load_yaml, names_in
+from envcfg.datafile import knowledge_path, load_yaml, names_in, record
 
 
 class Topic(NamedTuple):
@@ -43,7 +43,7 @@ def load_topics() -> list[Topic]:
     folder = knowledge_path("topics")
     names = sorted(name for name in names_in(folder) if name.endswith(".yaml"))
     return [
-        Topic(name=data.pop("topic"), **frozen(data))
+        record(Topic, {**data, "name": data["topic"]})
         for name in names
         for data in load_yaml(os.path.join(folder, name))["topics"]
     ]

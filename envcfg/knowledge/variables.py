@@ -7,40 +7,20 @@ looks at the environment, and nothing is read before the first question.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
-from functools import cache, lru_cache
-from typing import Any, NamedTuple
+from functools import cache
+from typing import Any
 
-from envcfg.datafile import frozen, load_yaml, names_in
+from envcfg.datafile import record
 from envcfg.errors import is_slip
 from envcfg.findings import Finding
-from envcfg.knowledge.excerpt import (
-    cut_variable,
-    families_of,
-    names_of,
-    texts_for,
-)
-from envcfg.knowledge.record import READERS, Habits, Variable, habits_of
+from envcfg.knowledge.record import Variable, load_files
 from envcfg.knowledge.values import check_value, wrong
 
-FOLDER = os.path.join(os.path.dirname(__file__), "variables")
 UNDOCUMENTED = "internal to its reader, whose source names it and no guide explains it"
 _SHORTEST = 4  # characters of a beginning in which a slip can be told
 _NEAR = 0.8  # likeness from which a known name is worth a suggestion
 _SAME = 0.95  # likeness from which a name of a family that is open must be a slip
-
-
-class Knowledge(NamedTuple):
-    """All that the files say, by names."""
-
-    variables: Mapping[str, Variable]
-    readers: Mapping[str, Habits]
-
-
-def load_variables() -> Mapping[str, Variable]:
-    """Return every known variable by its name, sorted."""
-    return load_knowledge().variables
 
 
 def check_variable(name: str, value: str | None) -> list[Finding]:
@@ -60,45 +40,45 @@ def check_variable(name: str, value: str | None) -> list[Finding]:
 
 @cache
 def find_variable(name: str) -> Variable | None:
-    """Return what is known of one name; the other entries are not parsed."""
-    for text in texts_for(FOLDER, name) if name.isidentifier() else ():
-        if data := cut_variable(text, name):
-            return read_file(data)[0]
-    return None
+    """Return what is known of one name."""
+    entry = _entries().get(name)
+    return record(Variable, entry) if entry else None
 
 
-@lru_cache(maxsize=1)
-def load_knowledge() -> Knowledge:
-    """Read every data file, once."""
-    variables: dict[str, Variable] = {}
-    for file in sorted(names_in(FOLDER)):
-        if file.endswith(".yaml"):
-            data = load_yaml(os.path.join(FOLDER, file))
-            for entry in read_file(data):
-                variables[entry.name] = entry
-    readers = {each["name"]: habits_of(each) for each in load_yaml(READERS)}
-    return Knowledge(dict(sorted(variables.items())), readers)
+@cache
+def load_variables() -> Mapping[str, Variable]:
+    """Return every known variable by its name, sorted."""
+    entries = sorted(_entries().items())
+    return {name: record(Variable, entry) for name, entry in entries}
 
 
-def read_file(data: Mapping[str, Any]) -> list[Variable]:
-    """Return the variables of one file; an entry without source has the file's first."""
-    sources = data["sources"]
-    common = {"read_by": data.get("read_by", ()), "source": next(iter(sources))}
-    hidden = data.get("undocumented", {"names": ()})
-    entries = [common | each for each in data["variables"]]
-    entries += [
-        common
-        | {"name": name, "meaning": UNDOCUMENTED, "type": "text"}
-        | {"source": hidden["source"]}
-        for name in hidden["names"]
-    ]
-    found = []
-    for entry in entries:
-        fields = entry | entry.pop("versions", {}) | sources[entry["source"]]
-        if "default" in fields:
-            fields["default"] = str(fields["default"])
-        found.append(Variable(**frozen(fields)))
+@cache
+def _entries() -> Mapping[str, Mapping[str, Any]]:
+    """Return the entries of all files; one without source has its file's first."""
+    found = {}
+    for data in load_files()[1:]:
+        sources = data["sources"]
+        common = {"read_by": data.get("read_by", []), "source": next(iter(sources))}
+        hidden = data.get("undocumented", {"names": ()})
+        unsaid = {"meaning": UNDOCUMENTED, "type": "text"}
+        entries = [common | each for each in data["variables"]]
+        entries += [
+            common | unsaid | {"name": name, "source": hidden["source"]}
+            for name in hidden["names"]
+        ]
+        for entry in entries:
+            fields = entry | entry.pop("versions", {}) | sources[entry["source"]]
+            if "default" in fields:
+                fields["default"] = str(fields["default"])
+            found[fields["name"]] = fields
     return found
+
+
+@cache
+def _families() -> Mapping[str, bool]:
+    """Return the beginnings of names, and whether all names of each are known."""
+    states = (each for data in load_files()[1:] for each in data["families"].items())
+    return {beginning: state == "closed" for beginning, state in states}
 
 
 def _check_name(variable: Variable) -> list[Finding]:
@@ -119,8 +99,7 @@ def _check_name(variable: Variable) -> list[Finding]:
 
 
 def _unknown(name: str) -> list[Finding]:
-    texts = [*texts_for(FOLDER, "")]
-    families = dict(each for text in texts for each in families_of(text))
+    families = _families()
     family = max(filter(name.startswith, families), key=len, default=None)
     if family is None:
         if meant := name_meant(name):
@@ -129,7 +108,7 @@ def _unknown(name: str) -> list[Finding]:
         return []
     from difflib import get_close_matches
 
-    names = sorted(each for text in texts for each in names_of(text))
+    names = sorted(_entries())
     likeness = _NEAR if families[family] else _SAME
     near = get_close_matches(name, names, n=1, cutoff=likeness)
     if not (families[family] or near):
@@ -152,9 +131,3 @@ def name_meant(name: str) -> str | None:
         if len(family) > _SHORTEST and is_slip(first, family.removesuffix("_"))
     )
     return next(filter(find_variable, right), None)
-
-
-@cache
-def _families() -> tuple[str, ...]:
-    texts = texts_for(FOLDER, "")
-    return tuple(name for text in texts for name, _ in families_of(text))

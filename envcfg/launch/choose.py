@@ -65,16 +65,10 @@ def choose_bundles(
     for bundle in applying(own, facts, attrgetter("name")):
         touched = [name for name in bundle.env if name in options.settings]
         if touched:
-            notes.append(
-                Finding(
-                    rule="bundle-left-out",
-                    severity="note",
-                    subject=bundle.name,
-                    message=f"is left out as a whole: {touched[0]} is given for this job",
-                    fix=f"its parts work together only: {', '.join(bundle.env)}",
-                    source=bundle.reason.source,
-                )
-            )
+            said = f"is left out as a whole: {touched[0]} is given for this job"
+            fix = f"its parts work together only: {', '.join(bundle.env)}"
+            source, name = bundle.reason.source, bundle.name
+            notes.append(Finding("bundle-left-out", "note", name, said, fix, source))
             continue
         chosen.append(
             PlannedBundle(

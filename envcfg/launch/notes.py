@@ -65,14 +65,8 @@ def masking_notes(
                 "what that left over"
             )
             fix = f"set {layer.variable} alone"
-            yield Finding(
-                "gpu-masked-twice",
-                "warning",
-                name,
-                said,
-                fix,
-                source=layer.reason.source,
-            )
+            source = layer.reason.source
+            yield Finding("gpu-masked-twice", "warning", name, said, fix, source)
 
 
 def image_notes(container: Container | None) -> Iterable[Finding]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from envcfg.findings import Evidence, Finding
 from envcfg.lint.facts import job_shape
 from envcfg.lint.model import Model
+from envcfg.lint.program import load_words
 from envcfg.lint.reading import read_models
 from envcfg.lint.rule import (
     Edit,
@@ -30,21 +31,6 @@ _COMMENT = re.compile(r"\s*#")
 _LONGEST = 200
 _NONE: Mapping[str, str] = {}
 _LARGE = f"it has more than {LARGEST >> 10} KiB"
-# What hints say of a job in Slurm's names, in those of others; the longest first.
-_NAMES = {
-    "pbs": {
-        "SLURM_JOB_ID % ": "${PBS_JOBID%%[!0-9]*} % ",
-        "$SLURM_JOB_NUM_NODES": '$(sort -u "$PBS_NODEFILE" | wc -l)',
-        "SLURM_JOB_ID": "PBS_JOBID",
-        "SLURM_SUBMIT_DIR": "PBS_O_WORKDIR",
-    },
-    "flux": {
-        "SLURM_JOB_ID % ": "$(flux job id --to=dec $(flux getattr jobid)) % ",
-        "$SLURM_JOB_NUM_NODES": "$(flux resource list -no {nnodes})",
-        "${SLURM_JOB_ID}": "$(flux getattr jobid)",
-        "$SLURM_JOB_ID": "$(flux getattr jobid)",
-    },
-}
 
 
 class Remark(NamedTuple):
@@ -154,7 +140,7 @@ def _remark(rule: Rule, fault: Fault, sources: Sources, scheduler: str) -> Remar
     form, words = rule.also.get(fault.form, Form()), dict(fault.words)
     message = (form.message or rule.message).format_map(words)
     fix = (form.fix or "").format_map(words) or rule.fix.format_map(words)
-    for of_slurm, own in _NAMES.get(scheduler, {}).items():
+    for of_slurm, own in load_words()["hints"].get(scheduler, {}).items():
         fix = fix.replace(of_slurm, own)
     line = sources.line(fault.at)[:_LONGEST]
     finding = Finding(

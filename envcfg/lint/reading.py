@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 
-from envcfg.lint.assign import ASSIGNMENTS
 from envcfg.lint.branch import BRANCHES
+from envcfg.lint.builtin import ASSIGNMENTS
 from envcfg.lint.directive import Read
 from envcfg.lint.follow import Follower, Handler
 from envcfg.lint.model import Assignment, Context, Model

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from envcfg.lint.assign import assign_node
+from envcfg.lint.builtin import assign_node
 from envcfg.lint.expand import expand_arithmetic, expand_document
 from envcfg.lint.follow import Follower, Frame
 from envcfg.lint.grammar import chars_of, leaves, word_spans

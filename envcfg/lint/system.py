@@ -13,9 +13,10 @@ from envcfg.lint.source import Source
 from envcfg.request.amounts import mebibytes
 
 if TYPE_CHECKING:
-    from envcfg.lint.model import Command, Directive
+    from envcfg.lint.model import Command
     from envcfg.lint.rule import Job
     from envcfg.profile.model import Profile
+    from envcfg.request.admission import Given
 
 _FILE = os.path.join(os.path.dirname(__file__), "systems.yaml")
 _COMMENT = re.compile(r"^[ \t]*#(?!SBATCH|PBS|flux:).*$", re.MULTILINE)
@@ -56,7 +57,7 @@ def _is_in(pattern: str, text: str) -> bool:
     return bool(is_near and re.search(pattern, text, re.MULTILINE))
 
 
-def directives(job: Job) -> dict[str, Directive]:
+def directives(job: Job) -> dict[str, Given]:
     """Return what the script asks of the scheduler, by long name; the last one counts."""
     return {each.name: each for each in job.model.directives if not each.late}
 

@@ -16,7 +16,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from envcfg.datafile import names_in, read_text
-from envcfg.log.process import Sighting
+from envcfg.log.facts import Sighting
 
 FOLDER = os.path.join(os.path.dirname(__file__), "warnings")
 PARTS = "init bootstrap topology transport proxy plugin memory call tuning".split()

@@ -11,9 +11,10 @@ from envcfg.budget import MB
 from envcfg.errors import UsageError
 from envcfg.log.batches import by_job
 from envcfg.log.content import is_compressed
+from envcfg.log.facts import Spot
 from envcfg.log.files import log_budget
 from envcfg.log.job import Job
-from envcfg.log.process import Process, Spot
+from envcfg.log.process import Process
 from envcfg.log.reader import Reader
 from envcfg.log.sidecar_watch import SidecarWatch
 from envcfg.log.source import BLOCK, LONGEST, files_in

@@ -7,9 +7,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from envcfg.findings import Evidence, Finding
 from envcfg.log.expectations import Expectations
+from envcfg.log.facts import Sighting
 from envcfg.log.job import Job, Occurrence
 from envcfg.log.numbers import first_of, named, ranks_of, said_of
-from envcfg.log.process import Process, Sighting
+from envcfg.log.process import Process
 from envcfg.log.rank import Symptom, told_together
 from envcfg.log.reasons import RULE as WARNED
 from envcfg.log.reasons import Reasons

@@ -5,12 +5,14 @@ from __future__ import annotations
 from sys import intern
 
 from envcfg.log.endings import ENDS, Endings
-from envcfg.log.learning import learn
+from envcfg.log.facts import Room, Sighting, Spot, clip, with_one
+from envcfg.log.learning import ALIKE, learn
 from envcfg.log.life import Life
 from envcfg.log.names import longest_end, network_kind
 from envcfg.log.prefix import Record
-from envcfg.log.process import Process, Raised, Room, Sighting, Spot, clip, with_one
+from envcfg.log.process import Process, Raised
 from envcfg.log.rulebook import Match, Rule, Rulebook
+from envcfg.log.speakers import Speakers
 
 _MANY = 1 << 16  # processes that one rule keeps; more are only counted
 _ALIKE = 256  # processes with one number on several nodes, where torn lines are mended
@@ -61,6 +63,7 @@ class Job:
         self.life = Life()
         self._hosts: set[str] = set()
         self._by_label: dict[int, Process] = {}
+        self.speakers = Speakers(self.room)
         self.torn = 0  # lines that are pieces of two
         self.doubted: list[Rule] = []  # errors after which steps go on
         self.died = False  # something ended its program, and it was not at its end
@@ -164,8 +167,36 @@ class Job:
         stopped = any(r.consequence and r.severity == "error" for r in given)
         return bool(steps and spot and not stopped and life.goes_on_behind(spot))
 
-    def fold(self, record: Record, text: str, spot: Spot) -> None:
+    def goes_on(self, line: bytes, shape: bytes) -> bool:
+        """Take in *line* if what it says is known; return whether it is.
+
+        Args:
+            line: of a log, as it stands.
+            shape: the line without its numbers.
+        """
+        known = self.speakers.goes_on(line, shape)
+        self.records += known
+        return known
+
+    def fold_plain(
+        self, record: Record, text: str, spot: Spot, *, line: bytes, shape: bytes
+    ) -> None:
+        """Take in a record that is all of its *line*, and remember what that came to."""
+        key = record.host, record.pid or 0
+        process = self.processes.get(key)
+        before = process.facts if process else None
+        taught = self.fold(record, text, spot, shape)
+        process = process or self.processes.get(key)
+        if process and shape:
+            dull = self.rulebook.is_dull(record.message, shape)
+            before = before if taught else None
+            self.speakers.hear(process, before, line, shape, dull=dull)
+
+    def fold(self, record: Record, text: str, spot: Spot, shape: bytes = b"") -> bool:
         """Take in one record; *text* is its line, *spot* where that is.
+
+        Without its numbers the line is *shape*, where that is known. Returns whether it
+        taught nothing but facts of its process, if anything.
 
         A rule is looked for first, as a line without NCCL's prefix counts only where one
         knows it, and where no program may have said the same words. Only then does its
@@ -175,18 +206,18 @@ class Job:
         by the process that it names, which is not the one that wrote it.
         """
         if self.certain and not record.certain:
-            return
+            return False
         self.deduplicated += record.repeated
         self.torn += record.torn or record.glued
-        match = self.rulebook.match(record.message, record.where)
+        match = self.rulebook.match(record.message, record.where, shape)
         bare = not record.level and record.pid is None
         if bare and match and not _is_said_bare(match):
             match = None
         if match is None and not record.level:
-            return
+            return False
         process = self._speaker(record, spot)
         if match is None and record.level == "INFO":
-            return
+            return True
         sighting = Sighting(spot, clip(text))
         if record.level == "WARN" and (match is None or _may_matter(match.rule)):
             harmless = match is not None and match.rule.benign
@@ -199,18 +230,18 @@ class Job:
             process.warn(record.device, raised)
         if match is None:
             if record.level == "WARN":
-                shape = _shape(record.message)
-                count, first = self.unknown.get(shape, (0, sighting))
-                if shape in self.unknown or len(self.unknown) < _SHAPES:
-                    self.unknown[shape] = count + 1, first
-            return
+                words = _shape(record.message)
+                count, first = self.unknown.get(words, (0, sighting))
+                if words in self.unknown or len(self.unknown) < _SHAPES:
+                    self.unknown[words] = count + 1, first
+            return False
         rule = match.rule
         if rule.severity:
             self._occurrence(rule, process, sighting, record.time)
         if rule.ends or rule.event in ENDS:
             self.endings.fold(match, record, sighting)
         if rule.event in ENDS:
-            return
+            return False
         if rule.versions:
             for each in rule.versions.items():
                 if each not in process.dialects:
@@ -219,6 +250,7 @@ class Job:
             process = self._named(match.fields.get("host"), match.fields.get("pid"))
         if rule.event:
             learn(process, rule.event, match.fields, record, sighting)
+        return not (rule.severity or rule.ends) and rule.event in ALIKE
 
     def _speaker(self, record: Record, spot: Spot) -> Process:
         """Return the process whose line it is, and note that it spoke."""

@@ -11,9 +11,10 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from envcfg.log.facts import Sighting
 from envcfg.log.job import Job
 from envcfg.log.numbers import count_of, ranks_of, said_of
-from envcfg.log.process import Process, Sighting
+from envcfg.log.process import Process
 from envcfg.log.rank import Symptom
 from envcfg.log.verdict import Waiting
 from envcfg.log.world import World

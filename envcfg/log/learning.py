@@ -7,17 +7,10 @@ from collections.abc import Callable, Mapping
 from sys import intern
 from typing import Any
 
+from envcfg.log.facts import MANY, Sighting, with_one
 from envcfg.log.names import is_plugin
 from envcfg.log.prefix import Record
-from envcfg.log.process import (
-    MANY,
-    MOST_RANKS,
-    Communicator,
-    Edge,
-    Process,
-    Sighting,
-    with_one,
-)
+from envcfg.log.process import MOST_RANKS, Communicator, Edge, Process
 from envcfg.log.verdict import Waiting
 
 Fields = Mapping[str, "str | None"]
@@ -61,8 +54,9 @@ def _communicator(p: Process, fields: Fields, record: Record, _: Sighting) -> No
         comm = p.own("communicators")[key] = Communicator(rank, nranks)
     device = _integer(fields.get("dev"))
     comm.device = record.device if device is None else device
-    if fields.get("comm_id") != "0x0":  # it is for children of ncclCommSplit
-        comm.comm_id = fields.get("comm_id") or comm.comm_id
+    comm_id = fields.get("comm_id")
+    if comm_id and comm_id != "0x0":  # it is for children of ncclCommSplit
+        comm.comm_id = intern(comm_id)  # all ranks have one text of it
     if fields.get("phase"):
         comm.phases = with_one(comm.phases, fields["phase"] or "")
     if nodes := _integer(fields.get("nodes")):
@@ -85,7 +79,7 @@ def _network(p: Process, fields: Fields, record: Record, sighting: Sighting) -> 
 
 def _channel(p: Process, fields: Fields, _: Record, sighting: Sighting) -> None:
     sender, receiver = _integer(fields.get("a")), _integer(fields.get("b"))
-    name = fields.get("network") or ""
+    name = intern(fields.get("network") or "")
     if sender is None or receiver is None or not name:
         return
     own = receiver if fields.get("direction") == "receive" else sender
@@ -106,7 +100,7 @@ def _local(p: Process, fields: Fields, _: Record, __: Sighting) -> None:
     sender, receiver = _integer(fields.get("a")), _integer(fields.get("b"))
     if sender is not None and receiver is not None:
         kind = (fields.get("transport") or "").split("/")[0]
-        kind = "SHM" if "shared" in kind else kind
+        kind = "SHM" if "shared" in kind else intern(kind)
         _edge(p, Edge(sender, receiver, kind, None, sender, None))
 
 
@@ -258,3 +252,9 @@ _EVENTS: Mapping[str, Callable[[Process, Fields, Record, Sighting], None]] = {
     "error-trace": _trace,
     "collective": _collective,
 }
+# What teaches only facts, which processes with the same words share.
+ALIKE = frozenset(
+    "bootstrap gdr-device ib-devices network network-assigned plugin-loaded plugin-missing "
+    "plugin-package plugin-requested provider rings setting socket-interfaces trees version"
+    "".split()
+)

@@ -12,8 +12,8 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
+from envcfg.log.facts import Spot, clip
 from envcfg.log.prefix import without_colours
-from envcfg.log.process import Spot, clip
 from envcfg.log.verdict import Progress
 
 _FILE = os.path.join(os.path.dirname(__file__), "life.yaml")

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from envcfg.log.expectations import Expectations
+from envcfg.log.facts import Sighting
 from envcfg.log.job import Job
 from envcfg.log.numbers import count_of
-from envcfg.log.process import GAVE_UP, Process, Sighting
+from envcfg.log.process import GAVE_UP, Process
 from envcfg.log.rank import Symptom
 from envcfg.log.reasons import reasons_of, warned_symptoms
 from envcfg.log.traffic import Entity

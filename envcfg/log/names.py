@@ -89,6 +89,7 @@ def _names() -> Mapping[str, Sequence[Mapping[str, Any]]]:
     return names
 
 
+@lru_cache(maxsize=256)
 def ranges_disjoint(one: tuple[str, str], other: tuple[str, str]) -> bool:
     """Return whether no version of a library lies in both (library, range)."""
     if one[0] != other[0]:
@@ -97,6 +98,7 @@ def ranges_disjoint(one: tuple[str, str], other: tuple[str, str]) -> bool:
     return _below(high, other_low) or _below(other_high, low)
 
 
+@lru_cache(maxsize=256)
 def is_older(version: str, other: str) -> bool:
     """Return whether *version* lies before *other*."""
     return _parts(version) < _parts(other)

@@ -4,9 +4,10 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from envcfg.log.expectations import Expectations
+from envcfg.log.facts import Sighting
 from envcfg.log.names import interface_fault, is_fast, network_kind
 from envcfg.log.numbers import first_of, said_of
-from envcfg.log.process import Process, Sighting
+from envcfg.log.process import Process
 from envcfg.log.traffic import (
     Entity,
     Traffic,

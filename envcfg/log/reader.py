@@ -4,10 +4,10 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from envcfg.findings import Evidence
+from envcfg.log.facts import Sighting, Spot
 from envcfg.log.job import Job
 from envcfg.log.life import TAIL, Sign, is_looked_at, signs_in
 from envcfg.log.prefix import Record, parse, plain_record, records
-from envcfg.log.process import Sighting, Spot
 from envcfg.log.scan import MIDDLE, Scanner, Seeker
 from envcfg.log.source import Source, count_lines
 
@@ -37,7 +37,6 @@ class Reader:
         """Read for *jobs*, each of which takes in what it wants; there is one at least."""
         self.jobs = jobs
         self._match = jobs[0].rulebook.match
-        self._is_dull = jobs[0].rulebook.is_dull
         self.size = 0
         self._scanner = Scanner((*jobs[0].rulebook.gates, _LAST))
         self._names: list[str] = []
@@ -53,9 +52,12 @@ class Reader:
 
     def begin(self, name: str, *, plain: bool) -> int:
         """Begin with a source; return its number."""
-        self._scanner.forget()
+        for job in self.jobs:
+            job.speakers.forget()
         self._names.append(name)
         self._plain.append(plain)
+        for job in self.jobs:
+            job.endings.begin(len(self._names) - 1, name)
         return len(self._names) - 1
 
     def read(
@@ -99,17 +101,21 @@ class Reader:
         looked = self._resume(text, spot)
         split: list[bytes] = []
         signs = signs_in(text) if self._has_signs else []
-        for start, line in self._scanner.candidates(text):
+        for start, line, shape in self._scanner.candidates(text):
             looked = True
+            jobs = [
+                job for job in self.jobs if not (shape and job.goes_on(line, shape))
+            ]
+            if not jobs:
+                continue
             words = _decoded(line)
             row += as_it_stands.count(b"\n", counted, start)
             counted = start
             here = Spot(spot.source, spot.block, row)
             signs = self._live(signs, as_it_stands, spot, start)
             if plain := plain_record(words):
-                self._fold(plain, words, here)
-                if self._is_dull(plain.message):
-                    self._scanner.pass_over(line)
+                for job in jobs:
+                    job.fold_plain(plain, words, here, line=line, shape=shape)
                 continue
             for record in records(words):
                 self._fold(record, words, here)

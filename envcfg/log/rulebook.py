@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from envcfg.datafile import load_kept, names_in
 from envcfg.findings import Severity
 
-_NO_DIGITS = dict.fromkeys(map(ord, "0123456789"))
+_NO_NUMBERS = dict.fromkeys(map(ord, "0123456789abcdef"))
 _MANY = 1 << 12  # messages of which is remembered what they match
 FOLDER = os.path.join(os.path.dirname(__file__), "rules")
 KEYS = (
@@ -111,8 +111,8 @@ class Rulebook:
         for rule in rules:
             if rule.needle and not rule.where:
                 self._by_needle.setdefault(rule.needle, []).append(rule)
-        self._bare = [(each, each.translate(_NO_DIGITS)) for each in self._by_needle]
-        self._shapes: dict[str, tuple[str, ...]] = {}
+        self._bare = [(each, each.translate(_NO_NUMBERS)) for each in self._by_needle]
+        self._shapes: dict[object, tuple[str, ...]] = {}
         self._placed = [rule for rule in rules if rule.where]
         self._channels = [
             rule for rule in rules if rule.event in ("channel", "channel-local")
@@ -120,54 +120,62 @@ class Rulebook:
         self._compiled: dict[str, re.Pattern[str]] = {}
         self._matched: dict[str, Match | None] = {}
 
-    def match(self, message: str, where: str = "") -> Match | None:
+    def match(self, message: str, where: str = "", shape: bytes = b"") -> Match | None:
         """Return the first rule that *message* matches, or None.
 
         Args:
             message: without what stands in front of it.
             where: the place in the source that stands there.
+            shape: its line without numbers, where that is known.
         """
         if where:
             return self._said(message, where)
         if message.startswith("Channel "):  # nine in ten lines of a large debug log
             for rule in self._channels:
-                if found := self._pattern(rule).search(message):
+                if rule.needle in message and (
+                    found := self._pattern(rule).search(message)
+                ):
                     return Match(rule, found.groupdict(), found.start())
         # Ranks say the same, or the same with other numbers.
         if message not in self._matched:
-            if self.is_dull(message):
+            if not self._needles_of(message, shape):
                 return None
             if len(self._matched) > _MANY:
                 self._matched.clear()
-            self._matched[message] = self._said(message)
+            self._matched[message] = self._said(message, shape=shape)
         return self._matched[message]
 
-    def _said(self, message: str, where: str = "") -> Match | None:
+    def _said(self, message: str, where: str = "", shape: bytes = b"") -> Match | None:
         """Return the first rule that counts outside of a traceback, too."""
-        found = self.matches(message, where)
-        return next((each for each in found if each.rule.event != RAISED), None)
+        for found in self.matches(message, where, shape):
+            if found.rule.event != RAISED:
+                return found
+        return None
 
-    def is_dull(self, message: str) -> bool:
+    def is_dull(self, message: str, shape: bytes) -> bool:
         """Return whether no rule knows what *message* says, whatever its numbers are.
 
         Of lines of channels the scanner knows better which of them are news.
         """
-        return not (message.startswith("Channel ") or self._needles_of(message))
+        return not (message.startswith("Channel ") or self._needles_of(message, shape))
 
-    def _needles_of(self, message: str) -> tuple[str, ...]:
+    def _needles_of(self, message: str, shape: bytes) -> tuple[str, ...]:
         """Return the needles that *message* may hold, among them each that it does.
 
         What holds one holds it when numbers are left out of both, too.
         """
-        shape = message.translate(_NO_DIGITS)
-        if shape not in self._shapes:
+        key = shape or message.translate(_NO_NUMBERS)
+        if (held := self._shapes.get(key)) is None:
             if len(self._shapes) > _MANY:
                 self._shapes.clear()
-            held = tuple(needle for needle, bare in self._bare if bare in shape)
-            self._shapes[shape] = held
-        return self._shapes[shape]
+            text = str(key, "utf-8", "replace") if isinstance(key, bytes) else key
+            held = tuple(needle for needle, bare in self._bare if bare in text)
+            self._shapes[key] = held
+        return held
 
-    def matches(self, message: str, where: str = "") -> Iterator[Match]:
+    def matches(
+        self, message: str, where: str = "", shape: bytes = b""
+    ) -> Iterator[Match]:
         """Yield every rule that *message* matches, in the order of its needles."""
         for rule in self._placed if where else ():
             found = rule.where in where and self._pattern(rule).search(message)
@@ -177,7 +185,7 @@ class Rulebook:
         # At one place a longer needle says more than its beginning.
         held = [
             (at, -len(needle), needle)
-            for needle in self._needles_of(message)
+            for needle in self._needles_of(message, shape)
             if (at := message.find(needle)) >= 0
         ]
         for *_, needle in sorted(held):

@@ -34,7 +34,7 @@ _WORD = 512  # bytes; a longer word is cut
 _MOST = 100  # pieces of one line that are looked at
 _MANY = 1 << 16  # channel lines that are remembered
 _PAIRS = 1 << 12  # channel lines after which their pairs of ranks are no news
-_DIGITS = b"0123456789"
+_DIGITS = b"0123456789abcdef"  # addresses and ids are hexadecimal
 _NUMBERS = b"0123456789., "  # what lines of output differ in, and lists of numbers
 _USUAL = 1 << 12  # lines without a gate that are remembered, without their numbers
 _USUAL_LENGTH = 1 << 9  # bytes; a longer one is not
@@ -57,39 +57,26 @@ class Scanner:
         self._bare = [(gate, gate.translate(None, _NUMBERS)) for gate in self.gates]
         self._usual = {b""}
         self._channels = {b""}
-        self._dull: set[bytes] = set()
-        self._spoken: set[bytes] = set()
         self._looked = 0
         self._pieces = 0  # of the line that is looked at
         self._is_open = False  # it has begun in the block before
         self.cut = 0
         self.passed = 0
 
-    def forget(self) -> None:
-        """Forget who spoke: another source begins."""
-        self._spoken.clear()
+    def candidates(self, block: bytes) -> Iterator[tuple[int, bytes, bytes]]:
+        """Yield of each line to look at where in the block it begins, and its text.
 
-    def pass_over(self, line: bytes) -> None:
-        """Take in that *line* says only that its process speaks.
-
-        Of the same process, such a line says nothing new, whatever its numbers are.
+        The third is the text without its numbers, of lines among others of NCCL, and else
+        nothing.
         """
-        if len(self._dull) > _USUAL or len(self._spoken) > _MANY:
-            self._dull.clear()
-            self._spoken.clear()
-        self._dull.add(line.translate(None, _DIGITS))
-        self._spoken.add(line[: line.find(b" ")])
-
-    def candidates(self, block: bytes) -> Iterator[tuple[int, bytes]]:
-        """Yield where in the block it begins, and its text, of each line to look at."""
         if not self._is_open:
             self._pieces = 0
         self._is_open = not block.endswith(b"\n")
         if block.count(NCCL, 0, _SAMPLE) > _DENSE:
             return self._all_lines(block)
-        return self._gated(block)
+        return ((at, line, b"") for at, line in self._gated(block))
 
-    def _all_lines(self, block: bytes) -> Iterator[tuple[int, bytes]]:
+    def _all_lines(self, block: bytes) -> Iterator[tuple[int, bytes, bytes]]:
         # After many of them it is no news who sends to whom, but by what still is.
         same = _CHANNEL if self._looked < _PAIRS else _PAIR
         marked = _RING.sub(_SAME, same.sub(_MARK, block))
@@ -100,21 +87,17 @@ class Scanner:
             return
         lines = block.split(b"\n")
         shapes = block.translate(None, _DIGITS).split(b"\n")
-        dull, spoken = self._dull, self._spoken
         at = before = 0
         for number, key in enumerate(keys):
             if key in known:
                 continue
             line = lines[number]
-            if shapes[number] in dull and line[: line.find(b" ")] in spoken:
-                self.passed += 1
-                continue
             at += sum(map(len, lines[before:number])) + number - before
             before = number
             if len(line) > _AFTER:
                 self._pieces = 0 if number else self._pieces
                 for start, part in self._gated(line):
-                    yield at + start, part
+                    yield at + start, part, b""
             elif _MARK in key or _SAME in key:
                 if len(known) > _MANY:
                     known.clear()
@@ -122,9 +105,9 @@ class Scanner:
                 known.add(key)
                 self._looked += _MARK in key
                 self.passed -= key.count(_SAME)
-                yield at, line
+                yield at, line, shapes[number]
             elif NCCL in line or any(gate in line for gate in self.gates):
-                yield at, line
+                yield at, line, shapes[number]
 
     def _gated(self, block: bytes) -> Iterator[tuple[int, bytes]]:
         found = set()

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from envcfg.knowledge.record import Variable
 from envcfg.knowledge.topics import Topic, find_topic
-from envcfg.knowledge.variables import load_knowledge, load_variables
+from envcfg.knowledge.variables import load_variables
 from envcfg.lint.rule import Rule as LintRule
 from envcfg.lint.rule import unfilled
 from envcfg.log.rulebook import Rule
@@ -132,11 +132,11 @@ def explained_lines(
     found: Sequence[Explainable], topics: list[Topic], rules: Mapping[str, Rule]
 ) -> Iterator[Line]:
     """Yield what findings and variables mean, and what stands behind them."""
-    known = load_knowledge()
+    known = load_variables()
     for number, each in enumerate(found):
         yield from [("", "")] if number else []
         if isinstance(each, Explained):
-            yield from variable_lines(each, known)
+            yield from variable_lines(each)
             continue
         if isinstance(each, Rule):
             yield from rule_lines(each)
@@ -145,7 +145,7 @@ def explained_lines(
         else:
             yield "bold", each.id
             yield from titled("meaning", each.meaning)
-        yield from behind_lines(find_behind(each, topics, rules, known.variables))
+        yield from behind_lines(find_behind(each, topics, rules, known))
 
 
 def explained_json(

@@ -13,7 +13,12 @@ from envcfg.launch.environment import Row
 from envcfg.report.document import json_text
 from envcfg.report.styled import Line
 
-_STYLES = {"changed": "yellow", "missing": "red", "beside": "", "as planned": "green"}
+_STYLES = {
+    "changed": "yellow",
+    "missing": "red",
+    "unplanned": "",
+    "as planned": "green",
+}
 
 
 @cache
@@ -56,7 +61,7 @@ def environment_lines(said: Mapping[str, str], rows: Sequence[Row]) -> Iterator[
             continue
         yield "", ""
         yield f"bold {_STYLES[state]}".strip(), f"{title} ({len(found)})"
-        if state == "beside":  # by whom it comes from
+        if state == "unplanned":  # by whom it comes from
             for origin, words in _words()["origins"].items():
                 if mine := [row for row in found if row.origin == origin]:
                     yield "dim", f"  {words['said']}:"

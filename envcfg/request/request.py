@@ -26,7 +26,7 @@ from envcfg.request.rules import (
 )
 from envcfg.request.shape import Asked, RequestError, Shape, refused, shape_of
 from envcfg.schedulers import NONE, SCHEDULERS
-from envcfg.schedulers.model import Scheduler
+from envcfg.schedulers.model import JobNames, Scheduler
 
 
 class Request(NamedTuple):
@@ -95,7 +95,8 @@ def make_request(profile: Profile, plan: Plan, asked: Asked) -> Request:
         )
     refusals += check_lines(profile, lines, asked)
     findings += check_extra(profile, asked, refusals)
-    findings += _admitted(scheduler.scheduler, lines, refusals)
+    names = JobNames(named.get("--job-name") or "", asked.seconds)
+    findings += _admitted(scheduler.scheduler, lines, names, refusals)
     if refusals:
         raise RequestError(refusals)
     return Request(
@@ -112,19 +113,19 @@ def make_request(profile: Profile, plan: Plan, asked: Asked) -> Request:
 
 
 def _admitted(
-    scheduler: str, lines: Sequence[Line], refusals: list[Finding]
+    scheduler: str, lines: Sequence[Line], job: JobNames, refusals: list[Finding]
 ) -> Iterator[Finding]:
-    """Judge the lines as the scheduler's own parser does, where they have its names.
+    """Judge the lines, as they are spelled, as the scheduler's own parser does.
 
     What it refuses is added to *refusals*; what it may refuse is yielded.
     """
-    if SCHEDULERS[scheduler].rule_names:
-        return  # it spells the lines in another way
     table = option_table(scheduler)
-    words = [
-        (line.option if line.value is None else f"{line.option}={line.value}", number)
-        for number, line in enumerate(lines)
-    ]
+    words: list[tuple[str, int]] = []
+    spelled = [(each.option, each.value) for each in lines]
+    for number, line in enumerate(SCHEDULERS[scheduler].spell(spelled, job)):
+        said = line.text.partition(" ")[2]
+        parts = [said] if said.startswith("--") else said.split(" ", 1)
+        words += [(part, number) for part in parts]
     given, problems = read_options(table, words)
     for each in [*problems, *check_options(table, given)]:
         if each.severity == "error":

@@ -35,7 +35,7 @@ def format_bind(bind: Bind) -> str:
     """
     for path in (bind.source, bind.target):
         if any(sign in f"{path}:" for sign in ("\\:", "\\,")):
-            msg = "it would take the backslash for a sign of its own"
+            msg = "it would take the backslash for one of its signs"
             raise ValueError(msg)
     fields = [each for each in (bind.source, bind.target) if each]
     if bind.options and not bind.target:

@@ -32,7 +32,7 @@ def refuse_argument(word: str) -> Trouble | None:
     """Return what is wrong with a word that is for the EDF, and must be right in it."""
     if word.partition("=")[0] == "--environment":
         fix = "name that file, or the name of its environment, by --container"
-        return Trouble("envcfg writes a file of its own for it", fix)
+        return Trouble("envcfg writes a separate file for it", fix)
     if word.startswith("--annotation") and not re.fullmatch(_ANNOTATION, word):
         fix = "as in --annotation=com.hooks.cxi.enabled=true"
         return Trouble("it is no annotation", fix)

@@ -49,7 +49,7 @@ def format_bind(bind: Bind) -> str:
     """
     for text in (bind.source, bind.target, *bind.options):
         if wrong := next((sign for sign in text if sign in _NEVER), None):
-            msg = f"it has no way to write {wrong}"
+            msg = f"it cannot write {wrong}"
             raise ValueError(msg)
     if not bind.target and not bind.options:
         return bind.source

@@ -185,6 +185,9 @@ def test_other_schedulers_name_their_clusters(
 ) -> None:
     for each, text in commands.items():
         program(bin_folder, each, text)
+    first = envcfg("wrap", "--container", "none", *COMMAND)
+    assert "could not read the GPUs of a node" in first.err
+    assert "could not read" not in envcfg("wrap", "--container", "none", *COMMAND).err
     bare = envcfg(*JOB, *COMMAND)
     assert bare.code == 2
     assert "give --gpus-per-node N" in bare.err

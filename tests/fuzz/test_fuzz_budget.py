@@ -138,7 +138,7 @@ def test_ends_of_quoted_lines_are_taken_off_however_many(ends: list[str]) -> Non
 def test_what_is_handed_to_the_patterns_of_a_log_is_cut(line: str) -> None:
     scanner = scan.Scanner([b"Using", b"\\n"])
     most = 2 * scan._PIECE
-    pieces = [piece for _, piece in scanner.candidates(line.encode() + b"\n")]
+    pieces = [piece for _, piece, _ in scanner.candidates(line.encode() + b"\n")]
     assert max(map(len, pieces), default=0) <= most
     assert len(pieces) <= scan._MOST
 

@@ -10,15 +10,12 @@ from pathlib import Path
 import pytest
 import yaml
 
-from envcfg.knowledge.excerpt import families_of, names_of, texts_for
-from envcfg.knowledge.record import MISSPELT, READERS, Variable, find_reader
+from envcfg.knowledge.record import FOLDER, MISSPELT, READERS, Variable, load_readers
 from envcfg.knowledge.values import TYPES
 from envcfg.knowledge.variables import (
-    FOLDER,
     UNDOCUMENTED,
     check_variable,
     find_variable,
-    load_knowledge,
     load_variables,
 )
 from envcfg.profile.folders import built_in_folder
@@ -130,7 +127,7 @@ def test_names_that_variables_refer_to_are_read() -> None:
 
 
 def test_readers_are_described_and_each_reads_something() -> None:
-    readers = load_knowledge().readers
+    readers = load_readers()
     assert list(readers) == sorted(readers)
     assert {name for each in READ for name in each.read_by} == set(readers)
     for entry in yaml.safe_load(Path(READERS).read_text(encoding="utf-8")):
@@ -142,17 +139,10 @@ def test_readers_are_described_and_each_reads_something() -> None:
             assert readers[each.read_by[0]].turns_on, each.name
 
 
-def test_an_entry_that_is_cut_out_says_what_the_whole_file_says() -> None:
-    texts = [*texts_for(FOLDER, "")]
+def test_a_variable_is_found_by_its_whole_name_alone() -> None:
     assert {name: find_variable(name) for name in VARIABLES} == VARIABLES
     for name in ("NCCL", "NCCL_DEBU", "guide", "NCCL_DEBUG\n    meaning: >-", ""):
         assert find_variable(name) is None
-    known = load_knowledge()
-    assert {name: find_reader(name) for name in known.readers} == known.readers
-    told = (yaml.safe_load(text)["families"].items() for text in texts)
-    families = {name: state == "closed" for each in told for name, state in each}
-    assert families == dict(each for text in texts for each in families_of(text))
-    assert sorted(name for text in texts for name in names_of(text)) == [*VARIABLES]
 
 
 def test_names_of_a_family_stand_under_it() -> None:

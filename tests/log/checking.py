@@ -5,9 +5,9 @@ from __future__ import annotations
 from functools import lru_cache
 
 from envcfg.log.expectations import Expectations
+from envcfg.log.facts import Spot
 from envcfg.log.job import Job
 from envcfg.log.judge import Read, judge
-from envcfg.log.process import Spot
 from envcfg.log.reader import Reader
 from envcfg.log.rulebook import Rulebook, load_rules
 from envcfg.log.verdict import LogReport

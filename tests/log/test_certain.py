@@ -12,10 +12,10 @@ from checking import check, rulebook
 from jobs import Job, text
 
 from envcfg.log.expectations import Expectations
+from envcfg.log.facts import Spot
 from envcfg.log.follow import is_safe
 from envcfg.log.job import Job as State
 from envcfg.log.judge import Read, judge
-from envcfg.log.process import Spot
 from envcfg.log.reader import Reader
 from envcfg.log.rulebook import Rule, load_rules
 

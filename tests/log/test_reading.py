@@ -15,9 +15,9 @@ from jobs import Job, iter_lines, text
 
 from envcfg.errors import OutputError
 from envcfg.log.expectations import Expectations
+from envcfg.log.facts import Spot
 from envcfg.log.job import Job as State
 from envcfg.log.judge import Read, judge
-from envcfg.log.process import Spot
 from envcfg.log.reader import Reader
 from envcfg.log.rulebook import Rulebook, load_rules
 from envcfg.log.source import EDGE, LARGE, Source, expand

@@ -12,10 +12,10 @@ from jobs import Job, text
 
 from envcfg.errors import OutputError
 from envcfg.log.expectations import Expectations
+from envcfg.log.facts import Spot
 from envcfg.log.job import Job as State
 from envcfg.log.judge import Read, judge
 from envcfg.log.prefix import Record
-from envcfg.log.process import Spot
 from envcfg.log.reader import Reader
 from envcfg.log.source import LONGEST, Source
 from envcfg.log.verdict import LogReport

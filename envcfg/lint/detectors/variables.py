@@ -1,33 +1,24 @@
-"""Variables and values: names that nobody reads, old names, values that do not fit."""
+"""Variables: names that nobody reads or sets, old names, values that do not fit."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 
+from envcfg.errors import is_slip
 from envcfg.findings import Finding, Severity
-from envcfg.lint.flow import text_of
-from envcfg.lint.model import Array, Assignment
+from envcfg.lint.flow import asks_whether_set, command_with, text_of
+from envcfg.lint.model import Array, Assignment, Expansion
 from envcfg.lint.rule import Fault, Job, detects, known_values, known_words
 from envcfg.lint.text import Text, literal, shown
 
-_FAMILIES = re.compile(
-    r"(?:NCCL|RCCL|TORCH_NCCL|FI|CXI|MIOPEN|HSA|OMPI_MCA|TORCHINDUCTOR|TORCH|TRITON|HIP|ROCR|"
-    r"AMD|PYTORCH|GLOO|MPICH|OFI_NCCL|SINGULARITY|APPTAINER|MIOOPEN)_"
-)
 _PREFIX = re.compile(r"(?:SINGULARITYENV|APPTAINERENV)_")
-_NEAR_PREFIX = re.compile(
-    r"(?:SINGULARITY_ENV|SINGULARTYENV|SINGULARITYENVS?|SINGULARITYENV|APPTAINER_ENV|"
-    r"APPTAINERENVS|APTAINERENV|APPTAINERRENV)_(?=[A-Z])"
-)
-_OF_PLUGINS = re.compile(
-    r"NCCL_(?:FASTRAK|SHIMNET|GPUDIRECTTCPX|TUNER|NVLSTREE|IB|GPUVIPER|CTRAN|SOCKET_NTHREADS)_?|"
-    r"NCCL_USE_SNAP|OFI_NCCL_|RCCL_AINIC_|NCCL_PROFILER"
-)
 _BLANK_BEFORE = re.compile(r"[ \t]+=[ \t]*([^\s=;&|#]*)")
 _BLANK_AFTER = re.compile(r"=[ \t]+([^\s=;&|#]+)(?:[;&#\s]|$)(?!.*=)")
 _UNQUOTED = re.compile(r",$")
+_NO_DIGIT = re.compile(r"\D+")
+_SHORTEST = 5  # letters of a name of which another is a slip
 
 
 def _settings(job: Job) -> Iterator[tuple[str, Assignment]]:
@@ -45,8 +36,9 @@ def dead_variable(job: Job) -> Iterator[Fault]:
     from envcfg.knowledge.variables import find_variable, name_meant
 
     used = {each.name for each in job.model.expansions}
+    patterns = known_values("EC207", "patterns")
     for name, each in _settings(job):
-        prefix = _NEAR_PREFIX.match(each.name)
+        prefix = re.match(patterns["near-prefix"], each.name)
         if prefix and not _PREFIX.match(each.name):
             right = "SINGULARITYENV_" if prefix[0].startswith("S") else "APPTAINERENV_"
             words = {"name": each.name, "right": right}
@@ -56,7 +48,7 @@ def dead_variable(job: Job) -> Iterator[Fault]:
         if (
             name in known_words("EC207", "own")
             or name in used
-            or not (_FAMILIES.match(name) or name_meant(name))
+            or not (re.match(patterns["families"], name) or name_meant(name))
         ):
             continue
         if name.startswith("OMPI_MCA_") and name[9:] != name[9:].lower():
@@ -64,7 +56,7 @@ def dead_variable(job: Job) -> Iterator[Fault]:
             yield Fault(each.at, {"name": name, "right": right}, "open-mpi")
             continue
         variable = find_variable(name)
-        if variable is None and _OF_PLUGINS.match(name):
+        if variable is None and re.match(patterns["of-plugins"], name):
             continue
         if variable is None or not variable.is_read:
             least: Severity = "warning" if variable else "note"
@@ -216,3 +208,74 @@ def _profile_form(text: Text) -> str:
     return "".join(
         "${X}" if piece.hole else piece.chars.replace("$", "$$") for piece in text
     )
+
+
+@detects("EC106")
+def undefined_variable(job: Job) -> Iterator[Fault]:
+    """A name that Slurm is thought to set, or a slip of one that the script sets."""
+    names = job.model.set_names()
+    if job.model.scope != "batch":
+        return
+    sourced = any(each.what.startswith("source ") for each in job.model.opaque)
+    slips: set[str] = set()
+    alike: dict[str, list[str]] = {}
+    for name in names:
+        alike.setdefault(_NO_DIGIT.sub("", name), []).append(name)
+    for each in job.model.expansions:
+        if each.is_known or each.name in names or each.hole.op:
+            continue
+        right = _of_slurm(each.name)
+        own = None if right else _slip(each.name, alike)
+        if right is None and (own is None or each.name in slips):
+            continue
+        if right is not None and sourced and not each.name.startswith("SLURM_"):
+            continue
+        if _is_asked_for(each, job):
+            continue
+        if right is not None:
+            yield Fault(each.at, {"name": each.name, "right": right})
+        elif own is not None and each.hole.scope != "unknown":
+            slips.add(each.name)
+            yield Fault(
+                each.at,
+                {"name": each.name, "right": own},
+                "slip",
+                "note" if sourced else "warning",
+            )
+
+
+def _is_asked_for(each: Expansion, job: Job) -> bool:
+    """Return whether a test around it, or it itself, asks whether it is set."""
+    if any(each.name in c for c in each.context.conditions):
+        return True
+    command = command_with(job.model.commands, each)
+    return bool(command and asks_whether_set(command))
+
+
+def _of_slurm(name: str) -> str | None:
+    """Return the name of Slurm's that was meant; None where this is one, or none."""
+    if right := known_values("EC106", "slips").get(name):
+        return str(right)
+    return _near_slurm(name) if name.startswith("SLURM_") else None
+
+
+@lru_cache(maxsize=256)
+def _near_slurm(name: str) -> str | None:
+    from envcfg.knowledge.variables import find_variable, load_variables
+
+    if name in known_words("EC106", "slurm") or find_variable(name) is not None:
+        return None
+    known = [each for each in load_variables() if each.startswith("SLURM_")]
+    near = [each for each in known if is_slip(name, each)]
+    return near[0] if len(near) == 1 else None
+
+
+def _slip(name: str, alike: Mapping[str, list[str]]) -> str | None:
+    """Return the one name that differs by a letter, of those with the same digits."""
+    from envcfg.knowledge.variables import find_variable
+
+    if len(name) < _SHORTEST or name.startswith(("SLURM_", "_")) or not name.isupper():
+        return None
+    names = alike.get(_NO_DIGIT.sub("", name), ())
+    near = [each for each in names if is_slip(name, each)]
+    return near[0] if len(near) == 1 and find_variable(name) is None else None

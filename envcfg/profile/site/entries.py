@@ -237,10 +237,8 @@ class Draft:
 
     def _expect(self) -> Entries:
         if not has_network(self.site) and self.site.scheduler:
-            yield _comment(
-                f"No network between nodes was seen on {self.site.host}; what"
-            )
-            yield "# a job's log must show is therefore not known."
+            yield _comment(f"No network between nodes was seen on {self.site.host}.")
+            yield "# In a job, on a node with GPUs, envcfg profiles new NAME can read it."
             yield "expect: null"
         if not (fast := self._fast()):
             return

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from envcfg.findings import Finding, Severity
-from envcfg.log.verdict import LogReport, Unknown, Verdict
+from envcfg.log.verdict import LogReport, Verdict
 from envcfg.report.document import json_text
 
 # What a verdict is worth to whoever asked: a job that is degraded is not what was wanted.
@@ -37,12 +37,8 @@ def log_findings(report: LogReport, files: Sequence[str]) -> dict[str, list[Find
     for each in report.findings:
         at = found.setdefault(each.evidence.file, []) if each.evidence else first
         at.append(each)
-    first += map(_open, report.unknowns)
+    first += (Finding("log-incomplete", "note", "", *each) for each in report.unknowns)
     return found
-
-
-def _open(unknown: Unknown) -> Finding:
-    return Finding("log-incomplete", "note", "", unknown.what, unknown.remedy)
 
 
 def log_json(report: LogReport) -> str:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from envcfg.findings import Finding
-from envcfg.log.numbers import count_of, number_ranges
+from envcfg.log.numbers import count_of, grouped, number_ranges
 from envcfg.log.verdict import WORST_FIRST, JobRow, LogReport, RankReport
 from envcfg.report.log.facts import progress_of
 from envcfg.report.styled import WIDTH, wrapped
@@ -95,9 +95,8 @@ def _facts(report: LogReport) -> Iterator[str]:
 
 def _picture(report: LogReport) -> Iterator[tuple[str, str]]:
     """Yield one line per node: a cell per rank; nodes that look the same are folded."""
-    rows = [
-        (host, _cells(ranks), ranks) for host, ranks in _by_host(report.ranks).items()
-    ]
+    hosts = grouped(report.ranks, lambda rank: rank.host)
+    rows = [(host, _cells(ranks), ranks) for host, ranks in hosts.items()]
     folded: dict[str, list[tuple[str, Sequence[RankReport]]]] = {}
     for host, cells, ranks in rows:
         key = cells if len(rows) > _NODES else f"{cells} {host}"
@@ -123,13 +122,6 @@ def _picture(report: LogReport) -> Iterator[tuple[str, str]]:
 
 
 _BAD = ("broken", "degraded")
-
-
-def _by_host(ranks: Sequence[RankReport]) -> dict[str, list[RankReport]]:
-    hosts: dict[str, list[RankReport]] = {}
-    for rank in ranks:
-        hosts.setdefault(rank.host, []).append(rank)
-    return hosts
 
 
 def _cells(ranks: Sequence[RankReport]) -> str:
