@@ -394,7 +394,7 @@ ONE_AFTER_ANOTHER = (
     "job --profile lumi-g --container none --account p --partition dev-g --time 30 -- true",
     "sbatch --profile lumi-g --container none -- true",
     "qsub --profile polaris --container none --format json -- true",
-    "submit job.sh", "submit --profile lumi-g --container none --dry-run -- true",
+    "submit absent.sh", "submit --profile lumi-g --container none --dry-run -- true",
     "lint job.sh", "lint --diff job.sh", "wrap --from job.sh", "environment job.sh",
     "check-log job.log", "check-log --json job.log", "check-log --html - job.log",
     "inspect --json .", "profiles list", "profiles detect", "profiles show lumi-g",

@@ -51,19 +51,16 @@ _PBS = """\
 
 
 _SUBMIT = """\
-The script is what envcfg job makes of the same options. It is written to -o FILE, by
-default to JOB-NAME.sh here; a file that envcfg did not write, or that was changed since,
-is not replaced without --force. A script that there is goes as it is: what envcfg lint
-calls an error refuses it, and a comment (# envcfg: ignore EC419) allows it.
+The script is that of envcfg job with these options, written to -o FILE or JOB-NAME.sh.
+A script that there is goes as it is. What envcfg lint calls an error refuses a script;
+a comment in it (# envcfg: ignore EC419) allows it.
 
 examples:
   envcfg submit --profile lumi-g --container pytorch.sif --account project_465000001 \\
     --nodes 2 --time 4:00:00 -- python train.py
-  envcfg submit job.sh
   envcfg submit --dry-run job.sh       # when would it start?
 
-exit codes: those of sbatch, qsub or flux batch; 2 the script is refused, and nothing
-            is submitted; 4 there is no scheduler here, or a file cannot be written
+exit codes: those of sbatch, qsub or flux batch; 2 refused before; 4 no scheduler here
 """
 
 
@@ -181,14 +178,12 @@ def _check(options: argparse.Namespace) -> None:
     if "%" in (options.output or ""):
         msg = "-o names the script here, and the job's output is --log"
         raise UsageError(msg, hint=shlex.quote(f"--log={options.output}"))
-    if options.submit and options.format:
-        msg = "--submit submits the job, and --format only looks what is wrong with it"
-        raise UsageError(msg, hint="leave out --format: what is wrong is said anyway")
     if options.dry_run and not options.submit:
         msg = "--dry-run belongs to --submit"
-        raise UsageError(
-            msg, hint="as in --submit --dry-run, or envcfg submit --dry-run"
-        )
+        raise UsageError(msg, hint="as in envcfg submit --dry-run")
+    if options.submit and options.format:
+        msg = "--submit says itself what is wrong, so it excludes --format"
+        raise UsageError(msg, hint="leave out one of them")
     is_answer = options.json and not options.submit
     if options.output is not None and (is_answer or options.format):
         other = "--json" if options.json else "--format"

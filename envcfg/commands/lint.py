@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -18,6 +18,7 @@ from envcfg.failure import STDOUT, put_stream
 from envcfg.findings import Finding, exit_code
 
 if TYPE_CHECKING:
+    from envcfg.core.lint import Linter
     from envcfg.lint.mending import Mended, Texts
     from envcfg.parser import Parser
 
@@ -68,19 +69,10 @@ def run(options: argparse.Namespace) -> int:
         msg = "envcfg lint runs no command"
         raise UsageError(msg, hint=f"leave out -- {options.command[0]}")
     _check(options)
-    from envcfg.core.lint import Linter
     from envcfg.lint.source import read_files
-    from envcfg.probe.slurm import slurm_version
 
-    facts = dict(options.fact)
-    linter = Linter(
-        profile=options.profile,
-        select=options.select,
-        ignore=options.ignore,
-        facts=facts if "slurm" in facts else {**slurm_version(), **facts},
-        tell=tell,
-        read_line=partial(read_line, options.build_parser),
-    )
+    more = {"select": options.select, "ignore": options.ignore}
+    linter = make_linter(options, options.profile, dict(options.fact), **more)
     texts: Texts = read_files(options.files)
     if options.diff:
         mended = linter.mend(texts)
@@ -99,7 +91,32 @@ def run(options: argparse.Namespace) -> int:
     return put_result(result, options.format, strict=True)
 
 
-def read_line(build: Callable[..., Parser], words: Sequence[str]) -> Iterator[Finding]:
+def make_linter(
+    options: argparse.Namespace,
+    profile: str | None,
+    facts: Mapping[str, str],
+    **rules: Sequence[str],
+) -> Linter:
+    """Return what judges scripts here, as a command with these *options* does.
+
+    Args:
+        profile: the system; None: as each script shows it.
+        facts: what the user knows of it; else this machine is asked.
+        rules: those that count, as ``Linter`` takes them.
+    """
+    from envcfg.core.lint import Linter
+    from envcfg.probe.slurm import slurm_version
+
+    return Linter(
+        profile=profile,
+        facts=facts if "slurm" in facts else {**slurm_version(), **facts},
+        tell=tell,
+        read_line=partial(_read_line, options.build_parser),
+        **rules,
+    )
+
+
+def _read_line(build: Callable[..., Parser], words: Sequence[str]) -> Iterator[Finding]:
     """Yield what is doubtful in a line of envcfg, of which these are the words.
 
     Raises:

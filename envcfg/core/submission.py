@@ -4,50 +4,36 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from envcfg.characters import one_line
-from envcfg.core.selection import detect_system, open_catalog
+from envcfg.core.profiles import detect_here
+from envcfg.core.selection import open_catalog
 from envcfg.errors import FindingsError, JobError, UsageError
 from envcfg.findings import Finding
 from envcfg.lint.reading import asked_by
 from envcfg.lint.source import Sources
 from envcfg.request.options import option_table
 from envcfg.schedulers import SCHEDULERS
-from envcfg.schedulers.model import Scheduler
 
 if TYPE_CHECKING:
     from envcfg.core.lint import Linter
+    from envcfg.request.admission import Given
+    from envcfg.schedulers.model import Scheduler
 
-
-class Submission(NamedTuple):
-    """A script that may be submitted.
-
-    Attributes:
-        scheduler: its record; *given*: the options of its lines, by long name.
-        script: its path; *data*: what is in it.
-        findings: what is doubtful in it.
-    """
-
-    scheduler: Scheduler
-    given: Mapping[str, str | None]
-    script: str
-    data: bytes
-    findings: tuple[Finding, ...]
+_SIGN = re.compile(r"%(\d*)([A-Za-z%])")
 
 
 class Submitted(NamedTuple):
     """What a scheduler made of a script.
 
     Attributes:
+        scheduler: the command that submits; *exit_code*: what it ended with.
         job: its id; None: there is none, or the scheduler did not say it.
         log: where the job writes; None where only the job knows.
         starts: when it would start, as the scheduler says it; None: it does not.
-        dry_run: nothing was submitted.
-        exit_code: the scheduler's.
-        said: all its other words, by line.
-        hint: what helps, where it refused and that is known.
+        said: all its other words, by line; *hint*: what helps, if that is known.
+        findings: what is doubtful in the script.
     """
 
     scheduler: str
@@ -63,103 +49,74 @@ class Submitted(NamedTuple):
 
 
 def system_here() -> str | None:
-    """Return the profile of the system to which a job would go from this machine.
-
-    None where no name, host or file of it is known: devices alone are a guess.
-    """
+    """Return the profile of this system, if it is known; devices alone are a guess."""
     if named := os.environ.get("ENVCFG_PROFILE"):
         return named
-    found = detect_system(open_catalog(enforce=False))[0].one()
+    found = detect_here(open_catalog(enforce=False)).detection.one()
     return found.name if found and found.evidence != "devices" else None
 
 
-def check_submission(script: str, data: bytes, linter: Linter) -> Submission:
-    """Return the script as it may be submitted: what lint has against it refuses it.
+def submit(script: str, data: bytes, linter: Linter, *, dry_run: bool) -> Submitted:
+    """Give a script to its scheduler, or ask when its job would start.
 
     Args:
         script: its path.
-        data: what is in it.
+        data: what is in it; of a dry run no file is read.
         linter: with the system that it is for, if that is known.
+        dry_run: nothing is submitted.
 
     Raises:
-        FindingsError: the system would refuse it, or it cannot run.
-        JobError: the scheduler's command is not here.
+        FindingsError: lint refuses the script; ``JobError``: there is no scheduler here;
+            ``UsageError``: the scheduler does not tell the start of a job.
     """
-    scheduler, options = asked_by(Sources().add(script, data))
-    known = [SCHEDULERS[scheduler]] if scheduler else [*SCHEDULERS.values()]
-    here = next((each for each in known if _program(each)), None)
-    if here is None:
-        names = " or ".join(each.submit for each in known)
-        msg = f"{names} is not on PATH, so nothing can be submitted from here"
+    import subprocess
+    from shutil import which
+
+    name, given = asked_by(Sources().add(script, data))
+    known = [SCHEDULERS[name]] if name else [*SCHEDULERS.values()]
+    here = (each for each in known if which(each.submit.split()[0]))
+    if (scheduler := next(here, None)) is None:
+        msg = f"{' or '.join(each.submit for each in known)} is not on PATH"
         raise JobError(msg, hint="run it on a login node of the system")
     found = linter.judge({script: data}).all
     if errors := [each for each in found if each.severity == "error"]:
         raise FindingsError(errors)
-    means = option_table(here.name).means
-    given = {means.get(each.name, each.name): each.value for each in options}
-    return Submission(here, given, script, data, tuple(found))
-
-
-def submit(asked: Submission, *, dry_run: bool = False) -> Submitted:
-    """Give a script to its scheduler, or ask when its job would start.
-
-    Raises:
-        JobError: the scheduler's command cannot be run; ``UsageError``: it does not tell
-            the start of a job.
-    """
-    import subprocess
-
-    scheduler = asked.scheduler
     if dry_run and not scheduler.test:
         msg = f"{scheduler.title} does not tell when a job would start"
-        hint = f"{asked.script} has no error; leave out --dry-run to submit it"
-        raise UsageError(msg, hint=hint)
-    program, *words = scheduler.submit.split()
-    # The text itself: of a dry run no file is written.
-    words += scheduler.test if dry_run else [os.path.join(".", asked.script)]
-    try:
-        done = subprocess.run(
-            [_program(scheduler) or program, *words],
-            input=asked.data if dry_run else b"",
-            capture_output=True,
-            check=False,
-        )
-    except OSError as err:
-        msg = f"cannot run {program}: {err.strerror}"
-        raise JobError(msg, hint=f"{scheduler.submit} {asked.script}") from err
-    out, err_ = (each.decode("utf-8", "replace") for each in (done.stdout, done.stderr))
-    lines = [line.rstrip() for line in (*out.split("\n"), *err_.split("\n"))]
-    text = "\n".join(lines)
-    ended = done.returncode if done.returncode >= 0 else 128 - done.returncode
-    ok = ended == 0
-    starts = re.search(scheduler.starts, text) if dry_run and ok else None
-    answer = re.search(scheduler.answer, out, re.M) if ok and not dry_run else None
-    answers = option_table(scheduler.name).answers
+        raise UsageError(msg, hint="leave out --dry-run; the script has no error")
+    last = scheduler.test if dry_run else (os.path.join(".", script),)
+    done = subprocess.run(
+        [*scheduler.submit.split(), *last],
+        input=data if dry_run else b"",
+        capture_output=True,
+        check=False,
+    )
+    out, err = (each.decode("utf-8", "replace") for each in (done.stdout, done.stderr))
+    code = done.returncode if done.returncode >= 0 else 128 - done.returncode
+    starts = re.search(scheduler.starts, err) if dry_run and not code else None
+    job = None if dry_run or code else re.search(scheduler.answer, out, re.M)
+    lines = [line.rstrip() for line in f"{out}\n{err}".split("\n")]
+    answers = option_table(scheduler.name).answers.items() if code else ()
     return Submitted(
-        scheduler=scheduler.name,
-        script=asked.script,
-        job=answer["id"] if answer else None,
-        log=_log(asked, answer) if answer else None,
+        scheduler=scheduler.submit,
+        script=script,
+        job=job["id"] if job else None,
+        log=_log(script, given, scheduler, job) if job else None,
         starts=starts["time"] if starts else None,
         dry_run=dry_run,
-        exit_code=ended,
-        said=tuple(one_line(s) for s in lines if s and not (answer and s == answer[0])),
-        hint=next(
-            (fix for part, fix in answers.items() if part in text and not ok), None
-        ),
-        findings=asked.findings,
+        exit_code=code,
+        said=tuple(one_line(s) for s in lines if s and not (job and s == job[0])),
+        hint=next((fix for part, fix in answers if part in out + err), None),
+        findings=tuple(found),
     )
 
 
-def _program(scheduler: Scheduler) -> str | None:
-    from shutil import which
-
-    return which(scheduler.submit.split()[0])
-
-
-def _log(asked: Submission, answer: re.Match[str]) -> str | None:
+def _log(
+    script: str, options: list[Given], scheduler: Scheduler, job: re.Match[str]
+) -> str | None:
     """Return where the job writes, of an array its first job; None: not known yet."""
-    given, scheduler = asked.given, asked.scheduler
+    means = option_table(scheduler.name).means
+    given = {means.get(each.name, each.name): each.value for each in options}
     array = given.get("array")
     own = scheduler.own_output[array is not None]
     path = given.get("output") or own
@@ -167,15 +124,14 @@ def _log(asked: Submission, answer: re.Match[str]) -> str | None:
         path = os.path.join(path, own)
     for sign, written in scheduler.fills.items():
         path = path.replace(written, sign)
-    number = answer.groupdict().get("number") or answer["id"]
-    name = given.get("job-name") or os.path.basename(asked.script)
-    known = {"x": name, "A": number, "%": "%"}
-    known |= {"j": number} if array is None else {"a": array.partition("-")[0]}
-    signs = re.compile(r"%(\d*)([A-Za-z%])")
-    if {each[2] for each in signs.finditer(path)} - {*known} or re.search(
+    number = job.groupdict().get("number") or job["id"]
+    known = {"x": given.get("job-name") or os.path.basename(script), "A": number}
+    known |= (
+        {"%": "%", "j": number} if array is None else {"a": re.split("[-,:]", array)[0]}
+    )
+    if {each[2] for each in _SIGN.finditer(path)} - {*known} or re.search(
         r"[$^{]", path
     ):
         return None
-    folder = given.get("chdir") or given.get("cwd") or ""
-    filled = signs.sub(lambda each: known[each[2]].zfill(int(each[1] or 0)), path)
-    return os.path.join(folder, filled)
+    filled = _SIGN.sub(lambda each: known[each[2]].zfill(int(each[1] or 0)), path)
+    return os.path.join(given.get("chdir") or given.get("cwd") or "", filled)

@@ -80,11 +80,3 @@ def conversion_json(made: Conversion, path: str) -> str:
             "script": made.script,
         }
     )
-
-
-def submission_json(*fields: object) -> str:
-    """Return what a scheduler made of a script, by the fields of ``Submitted``."""
-    names = "scheduler script job log starts dry_run exit_code said hint findings"
-    return json_text(
-        {"schema_version": 1, **dict(zip(names.split(), fields, strict=True))}
-    )

@@ -10,8 +10,6 @@ from pathlib import Path
 import pytest
 
 from asking import asking
-from envcfg import api
-from envcfg.errors import FindingsError
 from schemas import errors
 from support import Wrapped, envcfg, zero_separated
 
@@ -244,15 +242,15 @@ def test_a_file_of_somebody_is_not_replaced(slurm: Site) -> None:
 
 
 MISUSES = {
-    "a script and a command": (["job.sh", *COMMAND], 2, "both given"),
-    "a script and options": (["job.sh", "--nodes=2"], 2, "--nodes belongs to a script"),
-    "a letter": (["job.sh", "-N2"], 2, "belongs to a script"),
+    "a script and a command": (["job.sh", *COMMAND], 2, "the command is for a script"),
+    "a script and options": (["job.sh", "--nodes=2"], 2, "--nodes is for a script"),
+    "a letter": (["job.sh", "-N2"], 2, "-N2 is for a script"),
     "a folder": (["."], 2, ". is no file"),
     "standard input": (["-"], 2, "- is no file"),
     "no file": (["no.sh"], 4, "no.sh: cannot be read"),
     "nothing": ([], 2, "--container"),
     "standard output": ([*LUMI, "-o", "-", *COMMAND], 2, "-o names the script"),
-    "a check": ([*LUMI, "--format", "text", *COMMAND], 2, "leave out --format"),
+    "a check": ([*LUMI, "--format", "text", *COMMAND], 2, "it excludes --format"),
     "what the system refuses": (["--profile", "lumi-g", "--container", "none", *COMMAND], 2, "--account is missing"),
 }  # fmt: skip
 
@@ -272,23 +270,11 @@ def test_a_dry_run_belongs_to_submit(slurm: Site) -> None:
     assert "--dry-run belongs to --submit" in done.err
 
 
-def test_without_a_scheduler_nothing_is_written(site: Site) -> None:
+def test_without_a_scheduler_nothing_is_submitted(site: Site) -> None:
     site.has()
     done = envcfg("submit", *LUMI, *COMMAND)
     assert (done.code, done.text) == (4, "")
     assert "sbatch is not on PATH" in done.err
-    assert not (site.folder / "train.sh").exists()
-
-
-def test_a_program_submits_alike(slurm: Site) -> None:
-    (slurm.folder / "job.sh").write_text(SCRIPT)
-    done = api.submit("job.sh")
-    assert (done.job, done.log, done.exit_code) == ("123", "slurm-123.out", 0)
-    assert errors("submit", json.dumps(api.as_json(done))) == []
-    assert api.as_json(done) == json.loads(envcfg("submit", "job.sh", "--json").text)
-    (slurm.folder / "job.sh").write_text(TOO_MUCH)
-    with pytest.raises(FindingsError):
-        api.submit("job.sh", profile="lumi-g")
 
 
 def test_a_script_that_is_there_gets_of_defaults_its_profile_alone(site: Site) -> None:
