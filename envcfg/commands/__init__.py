@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 ROLES: Mapping[str, tuple[str, ...]] = {
     "before the job": (
         *("profiles", "inspect", "wrap", "job", "sbatch", "qsub", "submit"),
-        *("lint", "completion"),
+        *("lint", "config", "completion"),
     ),
     "in the job": ("preflight", "monitor", "hang"),
     "after the job": ("check-log", "environment", "explain"),

@@ -9,8 +9,8 @@ from envcfg.commands import LOOK, Command, Next
 from envcfg.commands.formats import STRICT, check_format, format_option, put_result
 from envcfg.commands.options import Sparing, add_table, made_by, read_step
 from envcfg.commands.printing import OUTPUT, check_script, put_script, say, write
-from envcfg.core.option import Option, Table
-from envcfg.core.request_options import REQUEST, ranks_per_node
+from envcfg.core.option import Option, Table, no_default
+from envcfg.core.request_options import INLINE, REQUEST, ranks_per_node
 from envcfg.core.step_options import STEP
 from envcfg.errors import UsageError
 from envcfg.findings import Finding
@@ -81,11 +81,8 @@ OPTIONS: Table = {
     **REQUEST,
     **STEP,
     "what to print": (
-        Option(
-            "--inline",
-            "write the step out, so that the job needs no envcfg",
-            kind="switch",
-        ),
+        INLINE,
+        no_default(REQUEST, STEP, {"": [INLINE]}),
         Option("--json", "request, cost and script as JSON", kind="switch"),
         format_option("no script, but what the system would refuse, and notes"),
         STRICT,
@@ -142,6 +139,7 @@ def run(options: argparse.Namespace) -> int:
     if options.script is not None:
         from envcfg.commands.submission import send_file
 
+        options.defaults = ()  # the script says all, except its profile
         return send_file(options)
     command = options.command
     from envcfg.core.job import make_job

@@ -77,6 +77,7 @@ DIAGNOSTICS: Table = {
             "option for the profiler, as in --profiler-arg=--sample=none; may be repeated",
             metavar="ARG",
             kind="many",
+            needs_trust=True,
         ),
         Option(
             "--setup",
@@ -84,6 +85,7 @@ DIAGNOSTICS: Table = {
             "commands for bash, as in '. /opt/venv/bin/activate'",
             metavar="FILE|CMD",
             default="",
+            needs_trust=True,
         ),
     )
 }

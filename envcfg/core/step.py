@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from envcfg.core.diagnostics import DIAGNOSTICS, SPEEDS
-from envcfg.core.option import Option, Table, write_options
+from envcfg.core.option import NO_DEFAULT, Option, Table, write_options
 from envcfg.core.selection import (
     current_folder,
     job_nodes,
@@ -59,6 +59,7 @@ class Step(NamedTuple):
         findings: what may go wrong, seen from this machine.
         notes: on the profile's files, for the plan.
         inputs: files that the step is made from, or needs.
+        defaults: options that come from files, each with its place.
     """
 
     profile_name: str
@@ -69,6 +70,7 @@ class Step(NamedTuple):
     findings: tuple[Finding, ...]
     notes: tuple[Finding, ...]
     inputs: tuple[str, ...]
+    defaults: tuple[str, ...] = ()
 
 
 def make_step(
@@ -201,7 +203,8 @@ def resolve_step(step: Step) -> Plan:
     Raises:
         UsageError: something cannot be right.
     """
-    return resolve(step.profile, step.profile_hash, step.options, step.notes)
+    plan = resolve(step.profile, step.profile_hash, step.options, step.notes)
+    return plan._replace(defaults=step.defaults)
 
 
 def complete(plan: Plan, step: Step, nodes: int) -> Plan:
@@ -229,8 +232,9 @@ def complete(plan: Plan, step: Step, nodes: int) -> Plan:
 
 
 def wrap_words(step: Step) -> list[str]:
-    """Return the command line of ``envcfg wrap`` for *step*, without the command."""
-    return ["envcfg", "wrap", *write_options(STEP, step_values(step))]
+    """Return all of ``envcfg wrap`` for *step*, whatever files say; not the command."""
+    words = write_options(STEP, step_values(step))
+    return ["envcfg", "wrap", NO_DEFAULT, "all", *words]
 
 
 def step_values(step: Step) -> dict[str, Any]:

@@ -175,6 +175,7 @@ class Plan(NamedTuple):
         preflight: the command line that looks at nodes and network before the step.
         as_said: the options of the starter say how many tasks there are, or it does.
         place: where the script may run; it looks when it does.
+        defaults: options that come from files, each with its place.
         notes: what the user should know.
     """
 
@@ -207,4 +208,5 @@ class Plan(NamedTuple):
     preflight: tuple[str, ...] = ()
     as_said: bool = False
     place: Place = Place()
+    defaults: tuple[str, ...] = ()
     notes: tuple[Finding, ...] = ()

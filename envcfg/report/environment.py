@@ -13,7 +13,12 @@ from envcfg.launch.environment import Row
 from envcfg.report.document import json_text
 from envcfg.report.styled import Line
 
-_STYLES = {"changed": "yellow", "missing": "red", "unplanned": "", "as planned": "green"}
+_STYLES = {
+    "changed": "yellow",
+    "missing": "red",
+    "unplanned": "",
+    "as planned": "green",
+}
 
 
 @cache

@@ -24,6 +24,7 @@ def plan_json(plan: Plan) -> str:
     document = {
         "schema_version": 2,
         "profile": {"name": plan.profile, "sha256": plan.profile_hash},
+        "defaults": plan.defaults,
         "launcher": plan.launcher,
         "starter": plan.starter,
         "ranks_per_node": plan.ranks,
@@ -87,6 +88,7 @@ def _lines(plan: Plan) -> Iterator[str]:
     for note in plan.notes:
         if note.rule == "profile-over-built-in":
             yield f"layer      {note.subject} {note.message}"
+    yield from (f"default    {each}" for each in plan.defaults)
     yield f"launcher   {plan.launcher}"
     if plan.container:
         names = " or ".join(plan.container.runtimes)

@@ -27,6 +27,7 @@ def request_json(
     document = {
         "schema_version": 1,
         "profile": {"name": plan.profile, "sha256": plan.profile_hash},
+        "defaults": plan.defaults,
         "request": {
             "scheduler": request.scheduler,
             "partition": request.partition,

@@ -20,6 +20,7 @@ from scripts.pages.backends import (
     runtime_rows,
     scheduler_rows,
 )
+from scripts.pages.defaults_schema import defaults_schema
 from scripts.pages.lint_rules import rule_pages, rule_rows
 from scripts.pages.man import man_pages, without_date
 from scripts.pages.markdown import with_table
@@ -49,6 +50,7 @@ def derived() -> dict[Path, str]:
         ROOT / "profiles/schema.json": profile_schema(
             _text(ROOT / "profiles/schema.json")
         ),
+        DOCS / "envcfg.toml.json": defaults_schema(),
         MODULES: _module_lines(_text(MODULES)),
     }
     for page, titles, rows in (

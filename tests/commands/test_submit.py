@@ -289,3 +289,23 @@ def test_a_program_submits_alike(slurm: Site) -> None:
     (slurm.folder / "job.sh").write_text(TOO_MUCH)
     with pytest.raises(FindingsError):
         api.submit("job.sh", profile="lumi-g")
+
+
+def test_a_script_that_is_there_gets_of_defaults_its_profile_alone(site: Site) -> None:
+    site.has("sbatch")
+    site.answers(out="Submitted batch job 77\n")
+    text = 'account = "a"\nbind = ["/x"]\ntime = 10\n'
+    (site.folder / "envcfg.toml").write_text(text)
+    (site.folder / "job.sh").write_text(SCRIPT)
+    done = envcfg("submit", "job.sh")
+    assert done.code == 0, done.err
+    assert site.stdin == SCRIPT or "job.sh" in " ".join(site.words)
+    own = ("--profile=lumi-g", "--container=none", "--account=project_1", "-p", "dev-g")
+    made = envcfg("submit", *own, "--no-default=bind", *COMMAND)
+    assert made.code == 0, made.err
+    head = (site.folder / "train.sh").read_text()
+    assert "# default: --time 10 (" in head
+    assert "--account a" not in head
+    assert (
+        "# made by: envcfg submit --no-default all --time 10 --profile=lumi-g" in head
+    )

@@ -94,6 +94,10 @@ def test_each_command_does_what_the_page_says(page: Path, tmp_path: Path) -> Non
         (work / "hello.sh").write_text(page.read_text().split("```")[3][5:])
     if page.stem == "read-a-log":  # which comes by mail
         (work / "slurm-123.out").write_text(LOG)
+    if page.stem == "defaults":  # its file
+        (work / "envcfg.toml").write_text(page.read_text().split("```")[1][5:])
+        (work / "images").mkdir()
+        (work / "images/pytorch.sif").touch()
     if page.stem == "own-profile":
         publish(tmp_path)
     tools = Path(sys.executable).parent
