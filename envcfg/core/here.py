@@ -61,7 +61,7 @@ def here_profile(
     # In a new catalog: the digest of this one names all that it has read.
     fresh = Catalog(catalog.folders, records=catalog.records)
     site = this_site()
-    text = draft(fresh, name, extends=None, is_blank=False, site=site)
+    text = draft(fresh, name, None, site)
     try:
         os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
         put_private(path, text.encode())
@@ -82,22 +82,14 @@ def here_profile(
     return name, found
 
 
-def draft(
-    catalog: Catalog,
-    name: str,
-    *,
-    extends: str | None,
-    is_blank: bool,
-    site: Site | None = None,
-) -> str:
+def draft(catalog: Catalog, name: str, extends: str | None, site: Site | None) -> str:
     """Return a commented starter for a system, by what this machine says of itself.
 
     Args:
         catalog: the profiles that there are.
         name: of the new one.
         extends: the one to build on; None: by network and GPUs.
-        is_blank: nothing of this machine is in it.
-        site: what this machine says, if it was asked already.
+        site: what this machine says; None: nothing of it is in the profile.
 
     Raises:
         UsageError: there is no such profile; or none is named, and nothing is asked.
@@ -108,15 +100,13 @@ def draft(
     from envcfg.profile.site.entries import Draft
     from envcfg.profile.site.model import family_of
 
-    if extends:
-        catalog.files(extends)
-    elif is_blank:
-        msg = "--extends is missing: --blank asks nothing of this machine"
-        raise UsageError(msg, hint="--extends FAMILY; envcfg profiles list has them")
     today = date.today().isoformat()
-    if is_blank:
-        return starter(name, str(extends), catalog.load(str(extends)), today)
-    site = site or this_site()
+    if site is None:
+        if extends is None:
+            msg = "--extends is missing: --blank asks nothing of this machine"
+            hint = "--extends FAMILY; envcfg profiles list has them"
+            raise UsageError(msg, hint=hint)
+        return starter(name, extends, catalog.load(extends), today)
     parent, why = (extends, "as it was asked for") if extends else family_of(site)
     claimed_by = None
     if site.cluster is not None:  # whose name may lead to a profile already
@@ -124,6 +114,5 @@ def draft(
         found = (each.name for each in detect(catalog, machine).found)
         claimed_by = next((e for e in found if not e.startswith(READ)), None)
     sections = Draft(site, claimed_by=claimed_by, today=today).sections()
-    family = catalog.load(parent)
-    host = site.host
+    family, host = catalog.load(parent), site.host
     return starter(name, parent, family, today, why=why, host=host, sections=sections)

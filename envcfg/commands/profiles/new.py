@@ -36,6 +36,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace, catalog: Catalog) -> int:
     """Write the starter."""
     from envcfg.core.here import draft
+    from envcfg.core.site import this_site
     from envcfg.failure import STDOUT
     from envcfg.safe_output import Output, check_outputs, descriptor_of, write_outputs
 
@@ -60,7 +61,8 @@ def run(options: argparse.Namespace, catalog: Catalog) -> int:
     if path and not is_named and not is_stream:
         msg = f"--output {path}: the file must be named {name}.yaml"
         raise UsageError(msg, hint="the name of a profile is that of its file")
-    text = draft(catalog, name, extends=options.extends, is_blank=options.blank)
+    site = None if options.blank else this_site()
+    text = draft(catalog, name, options.extends, site)
     output = Output(
         name=path,
         option="--output",
