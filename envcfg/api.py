@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from envcfg.core.job import Job
     from envcfg.core.option import Given
     from envcfg.core.profiles import Compared, Detected
+    from envcfg.core.submission import Submitted
     from envcfg.hang.judge import Judgement
     from envcfg.hang.records import Evidence
     from envcfg.launch.plan import Plan
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
         | LogReport
         | Plan
         | Result
+        | Submitted
         | View
     )
 
@@ -60,6 +62,7 @@ __all__ = [
     "make_plan",
     "profile_names",
     "render",
+    "submit",
     "validate_profiles",
 ]
 
@@ -72,9 +75,10 @@ _WRITERS = {
     "Explanation": "*background.explained_json",
     "Inspected": "*image.inspection_json",
     "Job": "*request.request_json",
-    "LogReport": "log.json.log_json",
+    "LogReport": "log.findings.log_json",
     "Plan": "plan.plan_json",
     "Result": "findings.findings_json",
+    "Submitted": "*request.submission_json",
     "View": "profile.view.view_json",
 }
 
@@ -240,6 +244,35 @@ def render(plan: Plan, made_by: Sequence[str] = _MADE_BY) -> str:
     from envcfg.bash.host import render_script
 
     return render_script(plan, made_by)
+
+
+def submit(
+    script: Path, *, profile: Path | None = None, dry_run: bool = False
+) -> Submitted:
+    """Check a job script and give it to its scheduler, as ``envcfg submit SCRIPT``.
+
+    Args:
+        script: as ``make_job`` makes it, in a file; or another.
+        profile: the system; None: the one that is detected here, if any.
+        dry_run: ask when the job would start, and submit nothing.
+
+    Returns:
+        What the scheduler said; it may have refused: ``exit_code`` is its own.
+
+    Raises:
+        FindingsError: lint refuses the script; also ``ProfileError``.
+        JobError: the scheduler's command is not here; ``UsageError``: it tells no start.
+        OutputError: the script cannot be read.
+    """
+    from envcfg.core import submission
+    from envcfg.core.lint import Linter
+    from envcfg.lint.source import read_files
+
+    path = os.fspath(script)
+    system = submission.system_here() if profile is None else os.fspath(profile)
+    linter = Linter(profile=system)
+    asked = submission.check_submission(path, read_files([path])[path], linter)
+    return submission.submit(asked, dry_run=dry_run)
 
 
 def check_log(

@@ -4,7 +4,7 @@ The text is ``SOURCE[:TARGET[:OPTIONS]]``, as on a command line, with a backslas
 colon, a comma or a backslash of a path. How a runtime wants it is the runtime's.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import NamedTuple
 
 # What stands for a source in the words of a runtime, where the job tells it.
@@ -28,11 +28,11 @@ class Bind(NamedTuple):
 
     def __str__(self) -> str:
         """Return the text that :func:`parse_bind` reads."""
-        fields = [self.source if self.refers else _escape(self.source)]
+        fields = [self.source if self.refers else escape(self.source)]
         if self.target or self.options:
-            fields.append(_escape(self.target))
+            fields.append(escape(self.target))
         if self.options:
-            fields.append(",".join(map(_escape, self.options)))
+            fields.append(",".join(map(escape, self.options)))
         return ":".join(fields)
 
 
@@ -90,12 +90,8 @@ def parse_binds(text: str) -> list[Bind]:
     return [parse_bind(each) for each in texts]
 
 
-def escaped(fields: Sequence[str], signs: str) -> str:
-    """Return *fields* joined by colons, with a backslash before *signs* in them."""
-    return ":".join(_escape(each, signs) for each in fields)
-
-
-def _escape(text: str, signs: str = "\\:,") -> str:
+def escape(text: str, signs: str = "\\:,") -> str:
+    """Return *text* with a backslash before *signs* in it."""
     return "".join(f"\\{char}" if char in signs else char for char in text)
 
 

@@ -145,10 +145,19 @@ def _dispatch(words: list[str]) -> int:
     options.build_parser = build_parser  # for the command that is about all of them
     if not gc.isenabled():  # see __main__: what is imported by now stays
         gc.freeze()
-        gc.set_threshold(100_000)  # what is made of a large log is kept
+        gc.set_threshold(100_000, 10, 10)  # most of what a log or script gives stays
         gc.enable()
     options.command, options.argv = tail if separated else None, ["envcfg", *words]
-    code = load(options.command_name).run(options)
+    try:
+        code = load(options.command_name).run(options)
+    except EnvcfgError:
+        defaults = getattr(options, "defaults", ())
+        if defaults and all(each.state != "not trusted" for each in defaults):
+            from envcfg.commands.printing import tell
+
+            said = ", ".join(each.placed for each in defaults)
+            tell(f"these come from files: {said}", "--no-default NAME leaves one out")
+        raise
     if sys.stderr.isatty():
         from envcfg.commands.next import say_next
 

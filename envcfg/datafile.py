@@ -8,11 +8,12 @@ the modules reads the data too.
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from types import ModuleType
-from typing import Any
+from typing import Any, TypeVar
 
+Record = TypeVar("Record")
 _KNOWLEDGE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "knowledge")
 _LOADER: Any = __spec__.loader if __spec__ else None
 # The zip that we are in, if any: zipimport's importers say where it is.
@@ -97,6 +98,20 @@ def parse_yaml(text: str) -> Any:  # noqa: ANN401  # as above
 
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     return yaml.load(text, loader)  # noqa: S506  # a safe loader, in C where there is one
+
+
+def record(kind: type[Record], entry: Mapping[str, Any]) -> Record:
+    """Return an entry as a named tuple; of what it has no field for, nothing.
+
+    Lists become tuples, and a date text.
+    """
+    fields: Sequence[str] = getattr(kind, "_fields", ())
+    found = {name: entry[name] for name in fields if name in entry}
+    for name, value in found.items():
+        found[name] = tuple(value) if isinstance(value, list) else value
+        if name == "date":
+            found[name] = str(value)
+    return kind(**found)
 
 
 def load_knowledge_file(name: str) -> Any:  # noqa: ANN401  # as above

@@ -16,7 +16,6 @@ class Launcher(NamedTuple):
     """What is particular to a launcher.
 
     Attributes:
-        adds: what its module gives the ranks, for docs/launchers.md.
         is_agent: one task per node, which starts the ranks in it.
         is_whole: one task per node as well, which is the program itself and takes all that
             the node has.
@@ -28,7 +27,6 @@ class Launcher(NamedTuple):
         may_use_pmi: they do where one is named; then no variables are needed.
     """
 
-    adds: str = "nothing"
     is_agent: bool = False
     is_whole: bool = False
     starters: tuple[str, ...] = tuple(STARTERS)
@@ -48,63 +46,22 @@ _AGENT_STARTERS = tuple(name for name, each in STARTERS.items() if each.starts_a
 LAUNCHERS: Mapping[str, Launcher] = {
     **{name: Launcher(starters=(name,)) for name in STARTERS},
     # options of torch.distributed.run (PyTorch 2.13)
-    "torchrun": Launcher(
-        adds="rendezvous `c10d` with the step's id, `is_host` and `local-addr` told "
-        "outright, so that an alias or a suffix of the address does no harm; "
-        "without a scheduler the same at 127.0.0.1",
-        is_agent=True,
-        starters=_AGENT_STARTERS,
-        own_options=True,
-    ),
+    "torchrun": Launcher(is_agent=True, starters=_AGENT_STARTERS, own_options=True),
     # options of accelerate launch (1.15, commands/launch.py, utils/launch.py); it is
     # torchrun inside
-    "accelerate": Launcher(
-        adds="`--num_machines`, `--num_processes`, `--machine_rank`, the first "
-        "node's address; `--multi_gpu`, unless the options or the user's own "
-        "`default_config.yaml` say what to start; DeepSpeed's other nodes never "
-        "by pdsh",
-        is_agent=True,
-        starters=_AGENT_STARTERS,
-    ),
+    "accelerate": Launcher(is_agent=True, starters=_AGENT_STARTERS),
     # what its own launcher sets (DeepSpeed 0.19.8, launcher/launch.py)
-    "deepspeed": Launcher(
-        adds="`LOCAL_SIZE`, `CROSS_RANK`, `CROSS_SIZE`; never pdsh or ssh",
-    ),
+    "deepspeed": Launcher(),
     # what horovodrun sets (Horovod 0.28.1, runner/gloo_run.py)
-    "horovod": Launcher(
-        adds="by MPI nothing; else the `HOROVOD_*` of gloo, with Horovod's own "
-        "rendezvous server next to rank 0",
-        takes_any=True,
-        may_use_pmi=True,
-    ),
+    "horovod": Launcher(takes_any=True, may_use_pmi=True),
     # jax.distributed.initialize() (JAX 0.10.2, distributed.py, slurm_cluster.py)
-    "jax": Launcher(
-        adds="`JAX_COORDINATOR_ADDRESS`; `JAX_LOCAL_DEVICE_IDS`: all devices where a "
-        "task has a node to itself, or the job says `--gpus-per-task`, its own "
-        "where all are seen, 0 where it is masked to one",
-        starters=("srun",),
-    ),
+    "jax": Launcher(starters=("srun",)),
     # the cluster environments of Lightning (2.6.6, environments/slurm.py)
-    "lightning": Launcher(
-        adds="`SLURM_NTASKS_PER_NODE` of the step, without which Lightning refuses "
-        "`--ntasks`",
-    ),
-    "mpi": Launcher(
-        adds="nothing; srun's `--mpi=` must be known, `mpiexec` brings its own PMI",
-        starters=("srun", "pbs"),
-        takes_any=True,
-        needs_pmi=True,
-    ),
-    "transformers": Launcher(
-        adds="nothing: its Trainer reads the usual variables",
-    ),
+    "lightning": Launcher(),
+    "mpi": Launcher(starters=("srun", "pbs"), takes_any=True, needs_pmi=True),
+    "transformers": Launcher(),
     # servers, and what is a node of a cluster of its own
-    "whole-node": Launcher(
-        adds="nothing; for servers (`vllm serve`), and what is a node of another "
-        "cluster (`ray start`)",
-        is_whole=True,
-        takes_any=True,
-    ),
+    "whole-node": Launcher(is_whole=True, takes_any=True),
 }
 # Whose own options a profile can give, each under ``launch.NAME``.
 HAVE_OPTIONS = (*OWN, *(name for name, each in LAUNCHERS.items() if each.own_options))

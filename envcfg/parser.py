@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NoReturn
 
@@ -74,11 +74,13 @@ class Parser(argparse.ArgumentParser):
         words: those that it was to read.
         taken: what it has read of them so far, with the defaults of the others.
         roles: its commands by what they are for, as its help lists them.
+        preset: returns of those words the values that files give, where they may.
     """
 
     words: Sequence[str] = ()
     roles: Mapping[str, Sequence[str]] = {}
     taken = argparse.Namespace()
+    preset: Callable[[Parser, Sequence[str]], Mapping[str, Any]] | None = None
 
     def __init__(self, *arguments: Any, **options: Any) -> None:  # noqa: ANN401  # argparse's
         """Take what argparse takes; help stands as it is written, and no name is cut."""
@@ -94,6 +96,8 @@ class Parser(argparse.ArgumentParser):
         """Read *args*; what is left over is an error of the command that leaves it."""
         self.words = args or ()
         self.taken = argparse.Namespace() if namespace is None else namespace
+        if self.preset and not {"-h", "--help"} & {*self.words}:
+            vars(self.taken).update(self.preset(self, self.words))
         options, left = super().parse_known_args(args, self.taken)
         if left:
             self.error(f"unrecognized arguments: {' '.join(left)}")

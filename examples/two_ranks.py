@@ -39,4 +39,5 @@ def ask() -> int:
 
 seen = " ".join(f"{name}={os.environ.get(name)}" for name in SHOWN.split())
 total = serve() if RANK == 0 else ask()
-print(f"{seen}\n  {os.environ.get('GREETING', '')}; the sum of all ranks is {total}")
+said = f"{seen}\n  {os.environ.get('GREETING', '')}; the sum of all ranks is {total}\n"
+os.write(1, said.encode())  # at once: print() writes the line's end by itself, too late

@@ -73,6 +73,22 @@ def _own_memory(tmp_path_factory: pytest.TempPathFactory) -> None:
     os.environ["XDG_CACHE_HOME"] = str(tmp_path_factory.mktemp("memory"))
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _no_scheduler(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Nothing that submits jobs is on PATH: where Slurm is installed, that is no cluster."""
+    path = []
+    for folder in os.environ["PATH"].split(os.pathsep):
+        names = {"sbatch", "qsub", "flux"}
+        if any(os.path.exists(f"{folder}/{name}") for name in names):
+            mirror = tmp_path_factory.mktemp("bin")
+            for name in set(os.listdir(folder)) - names:
+                (mirror / name).symlink_to(f"{folder}/{name}")
+            path.append(str(mirror))
+        else:
+            path.append(folder)
+    os.environ["PATH"] = os.pathsep.join(path)
+
+
 @pytest.fixture
 def wrap(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Wrapped]:
     """Run ``envcfg wrap`` in a folder of its own, with no layers but the built-in."""

@@ -57,7 +57,7 @@ def applied(plan: Plan, job: Environ, nodes: int) -> list[PlannedBundle]:
     return [
         bundle
         for bundle in plan.bundles
-        if holds(bundle.tests, nodes)
+        if holds(bundle.when, nodes)
         and all(job.get(name, value) == value for name, value in plain(bundle).items())
     ]
 
@@ -74,9 +74,9 @@ def made(
     setting: Planned, seen: Environ, job: Environ, nodes: int
 ) -> dict[str, str | None]:
     """Return what becomes of one variable; nothing, if it is left alone."""
-    for branch in setting.branches:
-        if holds(branch.tests, nodes):
-            value = None if branch.value is None else evaluated(branch.value, seen)
+    for case in setting.cases:
+        if holds(case.when, nodes):
+            value = None if case.value is None else evaluated(case.value, seen)
             wins = setting.name in job and not setting.force
             return {setting.name: job[setting.name] if wins else value}
     return {}

@@ -68,7 +68,12 @@ FOUND = [(place, each) for place, text in texts() for each in substitutions(text
 def test_the_walk_finds_the_texts() -> None:
     places = {place for place, _ in FOUND}
     assert len(FOUND) > 30
-    assert {"README.md", "docs/wrap.md", "man/envcfg-wrap.1", "wrap --help"} <= places
+    assert {
+        "README.md",
+        "docs/sourcing.md",
+        "man/envcfg-wrap.1",
+        "wrap --help",
+    } <= places
     assert {"examples/train.sbatch", "examples/nextflow/main.nf"} <= places
 
 

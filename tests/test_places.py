@@ -115,7 +115,7 @@ def test_what_writes_no_file_is_not(text: str) -> None:
 
 
 def test_python_makes_temporary_files_in_one_place_only() -> None:
-    """``own_folder``, which a signal removes too; none of ours is below a known path."""
+    """A folder that a signal removes too; none of ours is below a known path."""
     found = set()
     for path in PACKAGE.glob("**/*.py"):
         for node in ast.walk(ast.parse(path.read_text())):
@@ -126,7 +126,7 @@ def test_python_makes_temporary_files_in_one_place_only() -> None:
             ]
             if "tempfile" in (*names, getattr(node, "module", None)):
                 found.add(str(path.relative_to(PACKAGE)))
-    assert found == {"temporary.py"}
+    assert found == {"image/runtime.py"}
 
 
 def test_scripts_and_recipes_make_folders_by_mktemp() -> None:

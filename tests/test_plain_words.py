@@ -44,12 +44,12 @@ _KINDS = (".md", ".json", ".yaml", ".sh")
 # Texts that users read, and how many of these words are left in them. A new text has none;
 # who rewrites one lowers the number.
 LEFT = {
-    "README.md": 3,
-    "docs": 95,
+    "README.md": 0,
+    "docs": 0,
     "examples": 0,
-    "profiles": 30,
-    "envcfg/**/*.py": 43,
-    "envcfg/**/*.yaml": 60,
+    "profiles": 0,
+    "envcfg/**/*.py": 0,
+    "envcfg/**/*.yaml": 0,
     "envcfg/**/*.sh": 26,
 }
 

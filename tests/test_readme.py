@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from envcfg.profile.catalog import Catalog
 from support import ROOT, bash, envcfg
 
 README = (ROOT / "README.md").read_text()
@@ -25,6 +27,11 @@ COMMANDS = [
     )
     if "[@]" not in found[1]  # test_idiom.py sources those
 ]
+
+
+def test_it_is_short_and_its_picture_is_there() -> None:
+    assert len(README.splitlines()) <= 200
+    assert (ROOT / "docs/images/readme.svg").exists()
 
 
 def test_the_two_commands_are_there_and_ci_calls_the_second() -> None:
@@ -82,11 +89,6 @@ def test_no_line_of_a_job_goes_on_where_envcfg_is_absent() -> None:
             assert b"envcfg: command not found" in done.stderr
 
 
-def test_the_table_of_profiles_is_complete(built_in: Catalog) -> None:
-    listed = set(re.findall(r"^\| `([\w-]+)` \|", README, re.M))
-    assert listed == set(built_in.names())
-
-
 def test_links_lead_somewhere() -> None:
     for path in DOCS:
         for target in re.findall(r"\]\(([^)#:]+)\)", path.read_text()):
@@ -96,5 +98,29 @@ def test_links_lead_somewhere() -> None:
 
 def test_exit_codes_are_those_of_the_help() -> None:
     for code in ("70 a bug", "130 interrupted", "2 wrong usage"):
-        assert code in README
+        assert code in (ROOT / "docs/command-line.md").read_text()
         assert code in envcfg("--help").text
+
+
+def test_each_symptom_has_its_ten_reasons() -> None:
+    pages = [each for each in (ROOT / "docs/my-job").iterdir() if each.stem != "index"]
+    found = {each.stem: each.read_text().count("\n## ") for each in pages}
+    symptoms = ["slow", "hangs", "dies", "refused", "cannot-find", "runs-out"]
+    assert found == dict.fromkeys(symptoms, 10)
+
+
+def test_the_demo_ends_well() -> None:
+    text = (ROOT / "scripts/demo").read_text()
+    lines = [
+        line for line in text.splitlines() if not line.startswith(("cd ", "scripts/"))
+    ]
+    done = subprocess.run(
+        ["bash", "-c", "\n".join(lines)],
+        cwd=ROOT,
+        env={**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.defpath}"},
+        capture_output=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    for words in (b"sum of all ranks is 1\n", b"\ndegraded: 4 of 8 ranks", b"2 errors"):
+        assert words in done.stdout

@@ -61,12 +61,10 @@ def profiler_lines(asked: Diagnostics) -> str:
 def planned_lines(settings: Sequence[Planned], bundles: Sequence[PlannedBundle]) -> str:
     """Return the list that a rank's environment is held against: name, value, when."""
     rows = [
-        (each.name, branch.value, branch.tests)
-        for each in settings
-        for branch in each.branches
+        (each.name, case.value, case.when) for each in settings for case in each.cases
     ]
     rows += [
-        (name, value, bundle.tests)
+        (name, value, bundle.when)
         for bundle in bundles
         for name, value in bundle.env.items()
     ]
@@ -98,7 +96,7 @@ def taken_names(plan: Plan) -> list[str]:
     names in the values; binds and exports come only with a container. Not what nobody can
     set, and not what is envcfg's own.
     """
-    words = [b.value for each in plan.settings for b in each.branches if b.value]
+    words = [b.value for each in plan.settings for b in each.cases if b.value]
     words += [value for each in plan.bundles for value in each.env.values()]
     words += [plan.scratch.root, plan.scratch.disk or ()] if plan.scratch else []
     names = {"MASTER_ADDR", "MASTER_PORT"}

@@ -65,10 +65,16 @@ def _header(plan: Plan, command_line: Sequence[str]) -> str:
         f"# envcfg {__version__}, profile {quote_comment(plan.profile)} "
         f"(sha256 {plan.profile_hash[:16]})\n"
         f"# made by: {made_by}\n"
+        f"{default_lines(plan)}"
         "# Source it in a batch script, evaluate it, run it, submit it: all the same.\n"
         "# Compute nodes need bash 4.4, and neither envcfg nor Python.\n"
         f"# It starts the ranks by:\n{line}"
     )
+
+
+def default_lines(plan: Plan) -> str:
+    """Return comments that name the options of *plan* which come from files."""
+    return "".join(f"# default: {quote_comment(each)}\n" for each in plan.defaults)
 
 
 def _job_part(plan: Plan) -> tuple[str, list[str]]:

@@ -127,11 +127,11 @@ def _inside(plan: Plan) -> Iterator[Planned]:
     names = _handed_on(plan)
     for setting in plan.settings:
         if setting.scope != "host":
-            branches = tuple(
-                branch._replace(value=branch.value and rename(branch.value, names))
-                for branch in setting.branches
+            cases = tuple(
+                case._replace(value=case.value and rename(case.value, names))
+                for case in setting.cases
             )
-            yield setting._replace(branches=branches)
+            yield setting._replace(cases=cases)
 
 
 def _handed_on(plan: Plan) -> dict[str, str]:

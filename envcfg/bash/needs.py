@@ -119,7 +119,7 @@ def _data(plan: Plan) -> Mapping[str, str]:
         "ENVCFG_VERB": container.verb if container else "",
         "ENVCFG_SHELL": shell_of(plan),
         "ENVCFG_IS_FILE": "yes" if container and container.is_file else "",
-        "ENVCFG_TESTED": "yes" if any(each.tests for each in plan.modules) else "",
+        "ENVCFG_TESTED": "yes" if any(each.when for each in plan.modules) else "",
         "ENVCFG_LOG_ENDS": "yes" if plan.diagnostics.removes_log else "",
         "ENVCFG_INTERFACE": meeting or "",
         "ENVCFG_PROFILE": plan.profile,
@@ -133,7 +133,7 @@ def _modules(plan: Plan) -> str:
     """Return the functions that load modules: before anything is looked for, or counted."""
     text = ""
     for name, is_tested in (("envcfg_modules", False), ("envcfg_tested_modules", True)):
-        chosen = [each for each in plan.modules if bool(each.tests) is is_tested]
+        chosen = [each for each in plan.modules if bool(each.when) is is_tested]
         if chosen or not is_tested:
             body = module_lines(chosen)
             text += f"{name}() {{\n{body}  envcfg_unloaded\n}}\n\n"
@@ -178,8 +178,8 @@ def _settings(plan: Plan) -> str:
     body += option_lines(starter.own, plan.started)
     for bundle in plan.bundles:
         body += bundle_lines(bundle, starter.bundled[0])
-    tested = [branch.tests for each in plan.settings for branch in each.branches]
-    if any((*tested, *(option.tests for option in plan.agent))):
+    tested = [case.when for each in plan.settings for case in each.cases]
+    if any((*tested, *(option.when for option in plan.agent))):
         body += '  ENVCFG_ARGS+=("ENVCFG_NODES=$ENVCFG_NODES")\n'
     return f"envcfg_settings() {{\n{body or _NOTHING}}}\n"
 

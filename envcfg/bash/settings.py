@@ -6,16 +6,11 @@ from collections.abc import Iterable, Sequence
 
 from envcfg.bash.quoting import needed_names, quote, quote_word, with_defaults
 from envcfg.bind import STAND_IN
-from envcfg.launch.plan import (
-    Planned,
-    PlannedArgument,
-    PlannedBundle,
-    PlannedExport,
-    PlannedModule,
-    PlannedMount,
-)
+from envcfg.launch.plan import Planned, PlannedBundle, PlannedMount
 from envcfg.profile.conditions import Condition
+from envcfg.profile.entries import Argument, Export
 from envcfg.profile.facts import Reason
+from envcfg.profile.scheduler import Module
 from envcfg.profile.scope import NODE, RANK
 from envcfg.profile.words import parse_word, quote_comment, references
 
@@ -35,8 +30,8 @@ def setting_lines(settings: Sequence[Planned], verb: str) -> str:
     sure |= {
         each.name  # it is always set
         for each in settings
-        if not each.branches[-1].tests
-        and all(branch.value is not None for branch in each.branches)
+        if not each.cases[-1].when
+        and all(case.value is not None for case in each.cases)
     }
     return "".join(_setting(each, verb, sure) for each in settings)
 
@@ -74,7 +69,7 @@ def bind_word(mount: PlannedMount) -> str:
     return source.join(parts)
 
 
-def argument_lines(arguments: Sequence[PlannedArgument]) -> str:
+def argument_lines(arguments: Sequence[Argument]) -> str:
     """Return the calls that give the runtime its arguments."""
     text = ""
     for each in arguments:
@@ -85,7 +80,7 @@ def argument_lines(arguments: Sequence[PlannedArgument]) -> str:
     return text
 
 
-def export_lines(exports: Sequence[PlannedExport]) -> str:
+def export_lines(exports: Sequence[Export]) -> str:
     """Return the calls that export what hooks of the runtime read."""
     return "".join(
         _call(each, f"envcfg_export {each.name} {quote(each.value)}")
@@ -93,11 +88,11 @@ def export_lines(exports: Sequence[PlannedExport]) -> str:
     )
 
 
-def module_lines(modules: Sequence[PlannedModule]) -> str:
+def module_lines(modules: Sequence[Module]) -> str:
     """Return the calls that load modules, each with its reason."""
     text = ""
     for each in modules:
-        own = " own" if each.is_own else ""
+        own = "" if each.reason.date else " own"  # not the profile's
         call = f"envcfg_module {each.action} {quote(each.name)}{own}"
         text += _call(each, call)
     return text
@@ -113,14 +108,14 @@ def folder_lines(settings: Sequence[Planned]) -> str:
     return f"{_MARGIN}envcfg_folders {joined}\n"
 
 
-def option_lines(own: str, options: Sequence[PlannedArgument]) -> str:
+def option_lines(own: str, options: Sequence[Argument]) -> str:
     """Return the lines that add options of the starter *own*, each with its reason."""
     return "".join(
         _call(each, f"ENVCFG_{own.upper()}+=({quote(each.word)})") for each in options
     )
 
 
-def agent_lines(options: Sequence[PlannedArgument]) -> str:
+def agent_lines(options: Sequence[Argument]) -> str:
     """Return the lines that put options before an agent's own words, in their order."""
     words = ((each, quote(each.word)) for each in reversed(options))
     return "".join(_call(each, f'set -- {word} "$@"', "") for each, word in words)
@@ -144,19 +139,19 @@ def bundle_lines(bundle: PlannedBundle, program: str) -> str:
     body += [f"{array}+=({quote(option)})" for option in bundle.options]
     call = f"envcfg_agrees {quote(bundle.name)}"
     call += "".join(f" \\\n{inner}{pair}" for pair in pairs)
-    tests = f"{_test_text(bundle.tests)} && " if bundle.tests else ""
+    tests = f"{_test_text(bundle.when)} && " if bundle.when else ""
     text = f"{_MARGIN}if {tests}{call}; then\n"
     text += "".join(f"{inner}{line}\n" for line in body)
     return f"{reason_lines(bundle.reason, _MARGIN)}{text}{_MARGIN}fi\n"
 
 
 def _call(
-    entry: PlannedMount | PlannedArgument | PlannedExport | PlannedModule,
+    entry: PlannedMount | Argument | Export | Module,
     call: str,
     margin: str = _MARGIN,
 ) -> str:
-    """Return the *call* that does what an entry says, with its reason and its tests."""
-    guarded = _guarded([(entry.tests, f"{call}\n")], margin)
+    """Return the *call* that does what an entry says, with its reason and its condition."""
+    guarded = _guarded([(entry.when, f"{call}\n")], margin)
     return f"{reason_lines(entry.reason, margin)}{guarded}"
 
 
@@ -171,21 +166,21 @@ def _test_text(tests: Condition) -> str:
 def _setting(setting: Planned, verb: str, sure: frozenset[str]) -> str:
     how = "force" if setting.force else "set"
     steps = []
-    for branch in setting.branches:
+    for case in setting.cases:
         # The host part says whose value is not the job's: the profile's, or an option's.
-        asked = setting.force and not branch.reason.date and verb == "envcfg"
+        asked = setting.force and not case.reason.date and verb == "envcfg"
         whose = " 'your options'" if asked else ""
-        if branch.value is None:
+        if case.value is None:
             call = f"{verb}_{how} -u {setting.name}{whose}\n"
         else:
-            names = references(branch.value)
-            value = quote_word(branch.value, setting.name, names)
+            names = references(case.value)
+            value = quote_word(case.value, setting.name, names)
             call = f"{verb}_{how} {setting.name} {value}{whose}\n"
-            unsure = needed_names(branch.value, sure - {setting.name})
+            unsure = needed_names(case.value, sure - {setting.name})
             if unsure:
-                call = f"{verb}_{_lacks(setting.name, branch.reason, unsure)} || {call}"
-        steps.append((branch.tests, call))
-    reasons = dict.fromkeys(branch.reason for branch in setting.branches)
+                call = f"{verb}_{_lacks(setting.name, case.reason, unsure)} || {call}"
+        steps.append((case.when, call))
+    reasons = dict.fromkeys(case.reason for case in setting.cases)
     comments = "".join(reason_lines(each, _MARGIN) for each in reasons)
     return comments + _guarded(steps)
 

@@ -13,14 +13,14 @@ if TYPE_CHECKING:
 # underscore for a dash.
 ROLES: Mapping[str, tuple[str, ...]] = {
     "before the job": (
-        *("profiles", "inspect", "wrap", "job", "sbatch", "qsub", "lint"),
-        "completion",
+        *("profiles", "inspect", "wrap", "job", "sbatch", "qsub", "submit"),
+        *("lint", "config", "completion"),
     ),
     "in the job": ("preflight", "monitor", "hang"),
     "after the job": ("check-log", "environment", "explain"),
 }
 NAMES = tuple(name for names in ROLES.values() for name in names)
-_OTHER_NAMES = {"sbatch": "job", "qsub": "job"}
+_OTHER_NAMES = dict.fromkeys(("sbatch", "qsub", "submit"), "job")
 
 
 class Next(NamedTuple):

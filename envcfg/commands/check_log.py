@@ -26,7 +26,7 @@ from envcfg.interrupts import raise_signals
 from envcfg.log.expectations import Expectations
 from envcfg.log.follow import present
 from envcfg.log.source import LARGE, expand
-from envcfg.log.verdict import LogReport
+from envcfg.log.verdict import LogReport, next_start
 from envcfg.report.log.findings import verdict_finding
 from envcfg.report.styled import is_screen
 
@@ -80,6 +80,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
     out = parser.add_argument_group("what to write")
     add_report_options(out)
+    out.add_argument(
+        "--next",
+        action="store_true",
+        help="one line, for a script: restart, restart without NODES, or stop, and why",
+    )
     live = parser.add_argument_group("while the job runs")
     live.add_argument(
         "--follow",
@@ -115,7 +120,10 @@ def run(options: argparse.Namespace) -> int:
     else:
         files = expand(names)
         report = check_logs(files, expect, _reading)
-    put_reports(options, report, outputs, files)
+    if options.next:
+        sys.stdout.write(f"{one_line(next_start(report))}\n")
+    else:
+        put_reports(options, report, outputs, files)
     if options.on_bad and proof and report.verdict in _BAD:
         _act(options.on_bad, report, proof)
     return exit_code(

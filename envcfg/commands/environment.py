@@ -104,5 +104,5 @@ exit codes: 0 all that was planned is there, 1 something is missing (with --stri
     run=run,
     next={"": Next("envcfg explain VARIABLE says what it does, and who sets it")},
     description="Hold what a rank's environment was, as wrap --report-environment "
-    "wrote it, against the plan: as planned, changed and by whom, missing, beside.",
+    "wrote it, against the plan: as planned, changed and by whom, missing, unplanned.",
 )

@@ -14,9 +14,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``explain``."""
     parser.add_argument(
         "names",
-        metavar="RULE|VARIABLE",
+        metavar="RULE|VARIABLE|WORDS",
         nargs="*",
-        help="id of a rule, as findings name it, or name of a variable",
+        help="id of a rule, as findings name it; a variable; or words to search for",
     )
     parser.add_argument(
         "--profile",
@@ -31,25 +31,34 @@ def run(options: argparse.Namespace) -> int:
     if options.command:
         msg = "envcfg explain takes no command"
         raise UsageError(msg, hint=f"leave out -- {' '.join(options.command)}")
-    from envcfg.core.explanation import explain
+    from envcfg.core.explanation import explain, search
     from envcfg.report.background import explained_json, explained_lines, listing
     from envcfg.report.styled import put
 
-    found = explain(
-        options.names, profile=options.profile, tell=lambda note: say([note])
-    )
+    is_listed = not options.names
+    try:
+        found = explain(
+            options.names, profile=options.profile, tell=lambda note: say([note])
+        )
+    except UsageError as error:
+        # One word that is nearly a name is meant as that: the error says which.
+        found = search(" ".join(options.names))
+        is_near = len(options.names) == 1 and "lists all" not in (error.hint or "")
+        if is_near or not found.found:
+            raise
+        is_listed = True
     if options.json:
         sys.stdout.write(explained_json(*found))
-    elif options.names:
-        put(explained_lines(*found))
-    else:
+    elif is_listed:
         put(listing(found.found, found.topics))
+    else:
+        put(explained_lines(*found))
     return 0
 
 
 COMMAND = Command(
     help="say what a finding or a variable means, and what to do about it",
-    usage="envcfg explain [RULE|VARIABLE...] [--profile NAME|FILE] [--json]",
+    usage="envcfg explain [RULE|VARIABLE|WORDS...] [--profile NAME|FILE] [--json]",
     epilog="""\
 examples:
   envcfg explain socket-fallback     what stands behind it, and where to look further
@@ -57,6 +66,7 @@ examples:
   envcfg explain EC101               what lint finds, and what it leaves alone
   envcfg explain MIOPEN_USER_DB      what to write instead of a name that nobody reads
   envcfg explain NCCL_NET --profile lumi-g
+  envcfg explain TCP sockets         what is about these words
   envcfg explain                     every finding there is, one line each, by topic
   envcfg explain --json              all of them for a program
 """,

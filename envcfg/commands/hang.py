@@ -122,7 +122,7 @@ COMMAND = Command(
     help="say who holds up a running job that is silent",
     usage="envcfg hang [options] [JOBID]",
     epilog="""\
-One step beside the job's own (srun --overlap) runs a bash script on every node, for some
+A second step (srun --overlap) runs a bash script on every node, for some
 seconds; it changes nothing and takes no GPU. The nodes need no Python and no envcfg.
 
 examples:

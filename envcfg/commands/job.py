@@ -1,4 +1,4 @@
-"""``envcfg job``, also ``sbatch`` and ``qsub``: a job script, and what it costs."""
+"""``envcfg job``, also ``sbatch`` and ``qsub``: a job script; ``submit``: its job."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ import shlex
 
 from envcfg.commands import LOOK, Command, Next
 from envcfg.commands.formats import STRICT, check_format, format_option, put_result
-from envcfg.commands.options import add_table, made_by, read_step
+from envcfg.commands.options import Sparing, add_table, made_by, read_step
 from envcfg.commands.printing import OUTPUT, check_script, put_script, say, write
-from envcfg.core.option import Option, Table
-from envcfg.core.request_options import REQUEST, ranks_per_node
+from envcfg.core.option import Option, Table, no_default
+from envcfg.core.request_options import INLINE, REQUEST, ranks_per_node
 from envcfg.core.step_options import STEP
 from envcfg.errors import UsageError
 from envcfg.findings import Finding
@@ -18,7 +18,7 @@ from envcfg.findings import Finding
 _EPILOG = """\
 The command stands behind a --. What the system's rules want and nobody gives is an error
 that says how to give it; what the job will cost stands on stderr. Letters are those of
-{program}, but for -o, which writes the script; the job's output is --log.
+{program}, except -o, which writes the script; the job's output is --log.
 
 examples:
 """
@@ -50,6 +50,23 @@ _PBS = """\
 """
 
 
+_SUBMIT = """\
+The script is what envcfg job makes of the same options. It is written to -o FILE, by
+default to JOB-NAME.sh here; a file that envcfg did not write, or that was changed since,
+is not replaced without --force. A script that there is goes as it is: what envcfg lint
+calls an error refuses it, and a comment (# envcfg: ignore EC419) allows it.
+
+examples:
+  envcfg submit --profile lumi-g --container pytorch.sif --account project_465000001 \\
+    --nodes 2 --time 4:00:00 -- python train.py
+  envcfg submit job.sh
+  envcfg submit --dry-run job.sh       # when would it start?
+
+exit codes: those of sbatch, qsub or flux batch; 2 the script is refused, and nothing
+            is submitted; 4 there is no scheduler here, or a file cannot be written
+"""
+
+
 # The letters of options, as the users of PBS know them.
 _LETTERS = {
     "--account": "-A",
@@ -64,15 +81,24 @@ OPTIONS: Table = {
     **REQUEST,
     **STEP,
     "what to print": (
-        Option(
-            "--inline",
-            "write the step out, so that the job needs no envcfg",
-            kind="switch",
-        ),
+        INLINE,
+        no_default(REQUEST, STEP, {"": [INLINE]}),
         Option("--json", "request, cost and script as JSON", kind="switch"),
         format_option("no script, but what the system would refuse, and notes"),
         STRICT,
         *OUTPUT,
+    ),
+    "to submit it": (
+        Option(
+            "--submit",
+            "write the script, by default to JOB-NAME.sh, and submit it: envcfg submit",
+            kind="switch",
+        ),
+        Option(
+            "--dry-run",
+            "with --submit: ask when the job would start, and submit nothing",
+            kind="switch",
+        ),
     ),
 }
 
@@ -80,6 +106,7 @@ OPTIONS: Table = {
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``job``."""
     add_table(parser, OPTIONS)
+    parser.set_defaults(script=None)
 
 
 def _add_lettered(parser: argparse.ArgumentParser) -> None:
@@ -89,10 +116,31 @@ def _add_lettered(parser: argparse.ArgumentParser) -> None:
         for title, options in REQUEST.items()
     }
     add_table(parser, {**OPTIONS, **asked})
+    parser.set_defaults(script=None)
+
+
+def _add_submitted(parser: argparse.ArgumentParser) -> None:
+    """Add the options of ``submit``: those of ``job``, or a script that there is."""
+    parser.add_argument(
+        "script",
+        metavar="SCRIPT",
+        nargs="?",
+        action=Sparing,
+        spares="--container",
+        help="a job script that there is (default: one is made, as by envcfg job)",
+    )
+    own = {"to submit it": OPTIONS["to submit it"][1:]}  # --submit is its name
+    add_table(parser, {**OPTIONS, **own})
+    parser.set_defaults(submit=True)
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print or write the job script; say what it costs."""
+    """Print, write or submit the job script; say what it costs."""
+    if options.script is not None:
+        from envcfg.commands.submission import send_file
+
+        options.defaults = ()  # the script says all, except its profile
+        return send_file(options)
     command = options.command
     from envcfg.core.job import make_job
     from envcfg.request.shape import RequestError
@@ -116,6 +164,10 @@ def run(options: argparse.Namespace) -> int:
     if options.format is not None:
         return _put_found(options, step.profile.name, job.findings)
     say(job.findings)
+    if options.submit:
+        from envcfg.commands.submission import send_job
+
+        return send_job(options, job, step)
     if options.json:
         from envcfg.report.request import request_json
 
@@ -129,7 +181,16 @@ def _check(options: argparse.Namespace) -> None:
     if "%" in (options.output or ""):
         msg = "-o names the script here, and the job's output is --log"
         raise UsageError(msg, hint=shlex.quote(f"--log={options.output}"))
-    if options.output is not None and (options.json or options.format):
+    if options.submit and options.format:
+        msg = "--submit submits the job, and --format only looks what is wrong with it"
+        raise UsageError(msg, hint="leave out --format: what is wrong is said anyway")
+    if options.dry_run and not options.submit:
+        msg = "--dry-run belongs to --submit"
+        raise UsageError(
+            msg, hint="as in --submit --dry-run, or envcfg submit --dry-run"
+        )
+    is_answer = options.json and not options.submit
+    if options.output is not None and (is_answer or options.format):
         other = "--json" if options.json else "--format"
         msg = f"-o writes the script, so it excludes {other}"
         raise UsageError(msg, hint="redirect stdout to a file instead")
@@ -153,9 +214,15 @@ def _record(
         epilog=(_EPILOG + examples).format(name=name, program=program),
         add_options=_add_lettered if name == "qsub" else add_options,
         run=run,
-        next={"output": written, "": after},
+        next={**_SUBMITTED, "output": written, "": after},
         description="Make a job script: what is asked for and why, and the step.",
     )
+
+
+_SUBMITTED = {
+    "dry_run": Next("the same without --dry-run submits the job"),
+    "submit": Next(f"wait for the job; {LOOK}"),
+}
 
 
 # One command for all schedulers: the profile says which it is. Two more names, by which
@@ -176,6 +243,17 @@ _ALSO = {
             "give -o job.sh, or pipe it to qsub; then envcfg check-log its output"
         ),
         written=Next("qsub {output}; then envcfg check-log its output"),
+    ),
+    "submit": Command(
+        help="submit a job: its script is made, or is there, and is checked first",
+        usage="envcfg submit --container IMAGE|none [options] -- COMMAND...\n"
+        "       envcfg submit SCRIPT [--profile NAME|FILE] [--dry-run] [--json]",
+        epilog=_SUBMIT,
+        add_options=_add_submitted,
+        run=run,
+        next={**_SUBMITTED, "": _SUBMITTED["submit"]},
+        description="Check a job script and give it to the scheduler: sbatch, qsub or "
+        "flux batch. What the system would refuse is refused before.",
     ),
 }
 COMMAND = _record(

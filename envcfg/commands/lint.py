@@ -79,7 +79,7 @@ def run(options: argparse.Namespace) -> int:
         ignore=options.ignore,
         facts=facts if "slurm" in facts else {**slurm_version(), **facts},
         tell=tell,
-        read_line=partial(_read_line, options.build_parser),
+        read_line=partial(read_line, options.build_parser),
     )
     texts: Texts = read_files(options.files)
     if options.diff:
@@ -99,7 +99,7 @@ def run(options: argparse.Namespace) -> int:
     return put_result(result, options.format, strict=True)
 
 
-def _read_line(build: Callable[..., Parser], words: Sequence[str]) -> Iterator[Finding]:
+def read_line(build: Callable[..., Parser], words: Sequence[str]) -> Iterator[Finding]:
     """Yield what is doubtful in a line of envcfg, of which these are the words.
 
     Raises:

@@ -122,7 +122,8 @@ def run(options: argparse.Namespace) -> int:
 
 def _wanted(given: str | None) -> Wanted:
     """Return what the profile says of a node; nothing where no profile is known."""
-    from envcfg.core.selection import open_catalog, overlays, this_machine
+    from envcfg.core.selection import open_catalog, overlays
+    from envcfg.core.site import this_machine
     from envcfg.monitor.marks import Wanted
     from envcfg.profile.detect import detect
 
@@ -155,7 +156,7 @@ def _after_end(name: str, errors: Sequence[str]) -> int:
         time.sleep(0.5)
         state = _state(name)
     if state == "RUNNING":
-        raise no_answer(errors, f"the step in job {name} has ended, the job has not")
+        raise no_answer(errors, f"the step in job {name} has ended, the job goes on")
     sys.stderr.write(f"envcfg: job {one_line(name)} has ended: {one_line(state)}\n")
     return 0
 
@@ -173,7 +174,7 @@ COMMAND = Command(
     help="show how the nodes of a running job are: GPUs, load, memory, network",
     usage="envcfg monitor [options] [JOBID]",
     epilog="""\
-One step beside the job's own (srun --overlap) runs a small shell script on every node; it
+A second step (srun --overlap) runs a small shell script on every node; it
 ends with this command. The nodes need no Python and no envcfg.
 
 examples:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from envcfg.core.option import Option, Table
+from envcfg.core.option import NO_DEFAULT, Option, Table
+from envcfg.parser import Parser
 
 if TYPE_CHECKING:
     from envcfg.core.step import Step
@@ -18,6 +20,8 @@ def add_table(parser: argparse.ArgumentParser, table: Table) -> None:
         group = parser.add_argument_group(title)
         for option in options:
             add_option(group, option)
+            if option.flag == NO_DEFAULT and isinstance(parser, Parser):
+                parser.preset = _read_defaults
 
 
 def add_option(group: argparse._ActionsContainer, option: Option) -> None:
@@ -37,7 +41,50 @@ def read_step(
     from envcfg.core.step_options import step_options
 
     given = step_options(vars(options))
-    return make_step(given, options.command, example, is_line=is_line)
+    found = getattr(options, "defaults", ())
+    if found:
+        from envcfg.core.defaults import taken
+
+        found = taken(found, getattr(options, "given", ()))
+    step = make_step(given, options.command, example, is_line=is_line)
+    if found:  # what is made says how to make it without the files
+        words = (word for each in found for word in each.words)
+        options.argv[2:2] = [NO_DEFAULT, "all", *words]
+    return step._replace(defaults=tuple(each.placed for each in found))
+
+
+def _read_defaults(parser: Parser, words: Sequence[str]) -> dict[str, Any]:
+    """Return the values that files give, by name, and as ``defaults`` where they stand.
+
+    What they give need not be given in *words* any more.
+    """
+    from envcfg.core.selection import current_folder
+    from envcfg.profile.folders import default_files
+
+    known = parser.known_options
+    user, (*strangers, project) = default_files(os.environ, current_folder())
+    names = [word.partition("=")[0] for word in words]
+    if any(getattr(known.get(name), "spares", "") for name in names):
+        return {}
+    left_out = {
+        after if word == NO_DEFAULT else word.partition("=")[2]
+        for word, name, after in zip(words, names, [*words[1:], ""], strict=False)
+        if name == NO_DEFAULT
+    }
+    if "all" in left_out or not (user or project or strangers):
+        return {}
+    from envcfg.commands.printing import tell
+    from envcfg.core.defaults import read_files, settle, values_of
+
+    for each in strangers:
+        tell(f"{each} is ignored, because it belongs to another user")
+    read = read_files(user, project, os.environ)
+    own = (each for each in read if each.option.flag in known)
+    left = (each for each in own if each.option.flag[2:] not in left_out)
+    found = settle(left, os.environ)
+    for default in found:
+        known[default.option.flag].required = False
+    return {**values_of(found), "defaults": found}
 
 
 def made_by(argv: Sequence[str], step: Step) -> tuple[str, ...]:
@@ -80,7 +127,7 @@ def _declaration(option: Option) -> dict[str, Any]:
     if option.kind == "switch":
         columns |= {"nargs": 0, "const": True}
     if option.spares:
-        columns |= {"action": _Sparing, "spares": option.spares}
+        columns |= {"action": Sparing, "spares": option.spares}
     elif option.kind == "many":
         columns |= {"action": "append", "default": []}
     elif option.kind == "maybe":
@@ -88,10 +135,11 @@ def _declaration(option: Option) -> dict[str, Any]:
     return columns
 
 
-class _Sparing(argparse.Action):
+class Sparing(argparse.Action):
     """Keep a value, and require another option no more."""
 
     def __init__(self, *, spares: str, **columns: Any) -> None:  # noqa: ANN401
+        """Keep the name of the other one."""
         super().__init__(**columns)
         self.spares = spares
 
@@ -102,7 +150,9 @@ class _Sparing(argparse.Action):
         values: Any,  # noqa: ANN401  # as in argparse
         option_string: str | None = None,
     ) -> None:
-        parser._option_string_actions[self.spares].required = False  # noqa: SLF001
+        """Take what is given, if it is."""
+        if values is not None:  # a word that may be absent is
+            parser._option_string_actions[self.spares].required = False  # noqa: SLF001
         if self.const is not None:
             setattr(namespace, self.dest, self.const)
             return

@@ -181,7 +181,7 @@ def _hosts(command: Sequence[str]) -> tuple[str, ...]:
         msg = f"cannot ask for the nodes of this job: {command[0]}: {err.strerror}"
         raise JobError(msg, hint=f"{hint}, or choose --launcher local") from err
     except subprocess.TimeoutExpired as err:
-        msg = f"{command[0]} has not answered for 60 s"
+        msg = f"{command[0]} did not answer for 60 s"
         raise JobError(msg, hint="does the scheduler answer?") from err
     hosts = tuple(dict.fromkeys(done.stdout.split()))
     if done.returncode or not hosts:

@@ -105,7 +105,7 @@ def put_reports(
     if outputs and _put_files(outputs, report, " ".join(options.files)):
         return
     if options.json:
-        from envcfg.report.log.json import log_json
+        from envcfg.report.log.findings import log_json
 
         sys.stdout.write(log_json(report))
     elif options.format == "junit":  # has the ranks too

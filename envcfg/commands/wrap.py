@@ -18,7 +18,7 @@ from envcfg.commands.printing import (
     wants_script,
     write,
 )
-from envcfg.core.option import Option, Table
+from envcfg.core.option import Option, Table, no_default
 from envcfg.core.step import plan_step
 from envcfg.core.step_options import STEP
 from envcfg.errors import UsageError
@@ -54,6 +54,7 @@ OPTIONS: Table = {
             default="script",
             dest="what",
         ),
+        no_default(STEP),
         Option("--json", "the plan as JSON", kind="switch"),
         *OUTPUT,
     ),

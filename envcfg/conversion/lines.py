@@ -92,7 +92,7 @@ class _Reader:
         where = self.sources.find(at)
         if where.base != self.source.base:
             self._fail(
-                root, f"{wanted.name} is started in {where.path}, a file of its own"
+                root, f"{wanted.name} is started in {where.path}, a separate file"
             )
         written = innermost(self.text.commands, at - self.source.base)
         if written is None or written.first is None or root.unit:

@@ -11,25 +11,6 @@ from envcfg.conversion.lines import LaunchLine
 from envcfg.profile.words import quote_comment
 
 STEP = "with_envcfg"
-_FUNCTION = """\
-{check}
-{step}() {{ # LAUNCH LINE: do what it says, with what the system needs
-  local -
-  {{ set +xE; }} 2>/dev/null # what is traced and trapped is the script's own
-  source <({wrap} --launch-line -- "$@" || echo exit $?) || return $?
-}}
-"""
-_EXEC = f"""\
-exec_{STEP}() {{ # LAUNCH LINE: the same in the place of this shell, whose traps end with it
-  {{ set +x; }} 2>/dev/null
-  local signal
-  for signal in EXIT HUP INT QUIT TERM USR1 USR2; do
-    if [[ $(trap -p "$signal") != "trap -- '' "* ]]; then trap - "$signal"; fi
-  done
-  {STEP} "$@" || exit $?
-  exit 0
-}}
-"""
 
 
 class Edit(NamedTuple):
@@ -48,11 +29,11 @@ def edits(lines: Sequence[LaunchLine], body: int, wrap: Sequence[str]) -> list[E
         body: offset of the first line that does something.
         wrap: the command line of ``envcfg wrap`` for each.
     """
-    check = template("job/has_envcfg_here").rstrip("\n")
     command = " ".join(map(quote, wrap))
-    function = _FUNCTION.format(check=check, step=STEP, wrap=command)
+    function = template("job/has_envcfg_here").rstrip("\n") + "\n"
+    function += template(f"job/{STEP}").replace("ENVCFG_WRAP", command)
     if any("exec" in line.written.before for line in lines):
-        function += _EXEC
+        function += template(f"job/exec_{STEP}")
     found = [Edit(body, body, f"{function}\n")]
     for line in lines:
         found += _line_edits(line)

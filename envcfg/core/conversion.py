@@ -62,7 +62,7 @@ def convert_file(
     from envcfg.conversion.lines import find_lines
     from envcfg.conversion.nodes import iter_lines, read_text
     from envcfg.conversion.rewrite import apply_edits, edits, head_line
-    from envcfg.lint.detectors.directives import ADMISSION
+    from envcfg.lint.detectors.system import ADMISSION
     from envcfg.lint.judge import judge_model
     from envcfg.lint.reading import read_models
     from envcfg.lint.source import Sources
@@ -240,11 +240,11 @@ def _covered(profile: Profile | None) -> Mapping[str, str]:
         return {}
     plan = resolve(profile, "", Options())
     return {
-        each.name: format_word(each.branches[0].value)
+        each.name: format_word(each.cases[0].value)
         for each in plan.settings
-        if len(each.branches) == 1
-        and each.branches[0].value is not None
-        and not each.branches[0].tests
+        if len(each.cases) == 1
+        and each.cases[0].value is not None
+        and not each.cases[0].when
     }
 
 

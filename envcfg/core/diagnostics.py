@@ -16,7 +16,7 @@ DIAGNOSTICS: Table = {
         Option(
             "--report-environment",
             "rank 0 (or these) writes down what it was started with and what its program "
-            "gets, but for what looks secret; envcfg environment FILE reads it",
+            "gets, except what looks secret; envcfg environment FILE reads it",
             metavar="N[,N...]",
             kind="maybe",
             alone=(0,),
@@ -77,6 +77,7 @@ DIAGNOSTICS: Table = {
             "option for the profiler, as in --profiler-arg=--sample=none; may be repeated",
             metavar="ARG",
             kind="many",
+            needs_trust=True,
         ),
         Option(
             "--setup",
@@ -84,6 +85,7 @@ DIAGNOSTICS: Table = {
             "commands for bash, as in '. /opt/venv/bin/activate'",
             metavar="FILE|CMD",
             default="",
+            needs_trust=True,
         ),
     )
 }

@@ -17,10 +17,16 @@ from envcfg.lint.rule import load_rules as load_lint_rules
 from envcfg.log.rulebook import Rule, load_rules, stack_rules
 from envcfg.profile.catalog import Catalog
 from envcfg.profile.look.survey import uses_of
-from envcfg.report.background import Explainable, said_findings
+from envcfg.report.background import (
+    Explainable,
+    Said,
+    said_findings,
+    words_of,
+)
 from envcfg.report.explanation import Explained
 
 Tell = Callable[[Finding], object]
+_MOST_HITS = 20
 
 
 class Explanation(NamedTuple):
@@ -94,6 +100,28 @@ def explain(
     if not names:
         found = [*rules.values(), *said.values(), *load_lint_rules().values()]
     return Explanation(found, topics, rules)
+
+
+def search(words: str) -> Explanation:
+    """Return what holds all *words*: in the name, then in the meaning, then elsewhere."""
+    every = explain([])
+    named = [
+        Said(each.name, " ".join(each.meaning.split()))
+        for each in load_variables().values()
+    ]
+    wanted = words.lower().split()
+    hits: list[tuple[int, Explainable]] = []
+    for each in (*every.found, *named):
+        if isinstance(each, Explained):
+            continue
+        texts = (each.id, *words_of(each))
+        for depth in range(1, len(texts) + 1):
+            text = "\n".join(texts[:depth]).lower()
+            if all(word in text for word in wanted):
+                hits.append((depth, each))
+                break
+    hits.sort(key=lambda hit: hit[0])
+    return every._replace(found=[each for _, each in hits][:_MOST_HITS])
 
 
 def _usable(catalog: Catalog, tell: Tell) -> list[str]:

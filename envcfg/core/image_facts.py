@@ -77,10 +77,10 @@ def _look(image: str) -> CachedImage:
     """Read the image, for as long as a script can wait."""
     from envcfg.budget import Budget, SpentError
     from envcfg.errors import ImageError
-    from envcfg.image.deadline import DeadlineTree, TimeIsUpError
     from envcfg.image.facts import inspect_tree
     from envcfg.image.metadata import bases_of
     from envcfg.image.open import open_image
+    from envcfg.image.tree import DeadlineTree, TimeIsUpError
 
     budget = Budget(image, seconds=PATIENCE, megabytes=MEGABYTES)
     try:

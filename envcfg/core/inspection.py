@@ -197,14 +197,14 @@ def _layers(profile: Profile, facts: Facts) -> Iterator[Mount]:
 
 def _settings(profile: Profile, facts: Facts, names: Iterable[str]) -> dict[str, str]:
     """Return what the profile sets of the variables *names*, where that is known."""
-    from envcfg.launch.choose import choose_branches
+    from envcfg.launch.choose import choose_cases
 
     found = {}
     for name in names:
         setting = profile.env.get(name)
-        branches = choose_branches(setting, facts) if setting else ()
-        first = next(iter(branches), None)
-        word = first.value if first and not first.tests else None
+        cases = choose_cases(setting, facts) if setting else ()
+        first = next(iter(cases), None)
+        word = first.value if first and not first.when else None
         if word and all(isinstance(each, str) for each in word):
             found[name] = "".join(map(str, word))
     return found

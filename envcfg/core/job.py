@@ -71,6 +71,7 @@ def make_job(
         command=tuple(command),
         inline=inline,
         signal=asked.signal.name if asked.signal and asked.requeue else None,
+        restarts=asked.restarts,
         made_by=tuple(made_by),
     )
     found = [*plan.notes, *request.findings, *words]

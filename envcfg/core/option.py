@@ -25,7 +25,11 @@ class Option(NamedTuple):
         choices: the texts that there are, if any may not stand.
         default: the value where nothing is given; of ``many`` an empty list.
         dest: what its value is called; else *flag* says it.
-        spares: another option, which is not required where this one is given.
+        spares: another option, which is not required where this one is given; all is said
+            with it, so that no file's defaults count.
+        variable: of the environment, that counts where no option is given.
+        needs_trust: its value runs or loads code, or names a file that is overwritten: from
+            a project's file it counts only when the user has trusted that.
     """
 
     flag: str
@@ -41,6 +45,8 @@ class Option(NamedTuple):
     short: str = ""
     required: bool = False
     spares: str = ""
+    variable: str = ""
+    needs_trust: bool = False
 
     @property
     def name(self) -> str:
@@ -50,6 +56,21 @@ class Option(NamedTuple):
 
 # The options of each group, by the title of the group, as the help page has them.
 Table = Mapping[str, Sequence[Option]]
+
+NO_DEFAULT = "--no-default"
+
+
+def no_default(*tables: Table) -> Option:
+    """Return the option that leaves out defaults of *tables* which files give."""
+    rows = (each for table in tables for options in table.values() for each in options)
+    return Option(
+        NO_DEFAULT,
+        "leave out what envcfg.toml says of this option; all: read no such file; may be "
+        "repeated",
+        metavar="OPTION",
+        kind="many",
+        choices=("all", *(each.flag[2:] for each in rows)),
+    )
 
 
 def read_options(table: Table, given: Iterable[tuple[str, Given]]) -> dict[str, Any]:
@@ -78,15 +99,16 @@ def read_options(table: Table, given: Iterable[tuple[str, Given]]) -> dict[str, 
             continue
         if option.kind == "many":
             several = said if isinstance(said, (tuple, list)) else [said]
-            values[option.name] += [_read(option, str(each)) for each in several]
+            values[option.name] += [read_value(option, str(each)) for each in several]
         elif said is True and option.kind != "one":
             values[option.name] = True if option.kind == "switch" else option.alone
         else:
-            values[option.name] = _read(option, str(said))
+            values[option.name] = read_value(option, str(said))
     return values
 
 
-def _read(option: Option, text: str) -> Any:  # noqa: ANN401  # any option's
+def read_value(option: Option, text: str) -> Any:  # noqa: ANN401  # any option's
+    """Return what *option* makes of *text*; raise ``UsageError`` where that is wrong."""
     try:
         value = option.read(text)
     except ValueError as err:

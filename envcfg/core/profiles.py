@@ -6,17 +6,15 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from envcfg.core.selection import this_machine
-from envcfg.errors import UsageError
+from envcfg.core.selection import detect_system
 from envcfg.findings import Finding
 from envcfg.profile.catalog import Catalog
-from envcfg.profile.detect import Detection, Machine, detect
+from envcfg.profile.detect import Detection, Machine
 from envcfg.profile.model import Profile
 
 if TYPE_CHECKING:
     from envcfg.profile.look.difference import Difference
     from envcfg.profile.look.view import View
-    from envcfg.profile.site.model import Site
 
 
 class Compared(NamedTuple):
@@ -83,9 +81,8 @@ def compare(
 
 
 def detect_here(catalog: Catalog) -> Detected:
-    """Return which profiles fit this machine; nothing is run."""
-    machine = this_machine()
-    return Detected(detect(catalog, machine), machine)
+    """Return which profiles fit this machine; its scheduler may be asked its name."""
+    return Detected(*detect_system(catalog))
 
 
 def validate(
@@ -117,65 +114,6 @@ def validate(
             else:
                 found[path] = problems_of(path, catalog)
     return found, unread
-
-
-def draft(catalog: Catalog, name: str, *, extends: str | None, is_blank: bool) -> str:
-    """Return a commented starter for a system, by what this machine says of itself.
-
-    Args:
-        catalog: the profiles that there are.
-        name: of the new one.
-        extends: the one to build on; None: by network and GPUs.
-        is_blank: nothing of this machine is in it.
-
-    Raises:
-        UsageError: there is no such profile, or the machine does not tell which.
-    """
-    from datetime import date
-
-    from envcfg.core.site import this_site
-    from envcfg.profile.draft import starter
-    from envcfg.profile.site.entries import Draft
-
-    if extends:
-        catalog.files(extends)
-    site = None if is_blank else this_site()
-    parent, why = _family(extends, site)
-    today = date.today().isoformat()
-    sections: Mapping[str, str] = {}
-    if site:
-        claimed_by = None
-        if site.cluster is not None:  # whose name may lead to a profile already
-            here = Machine(cluster=site.cluster, host="")
-            claimed_by = next((e.name for e in detect(catalog, here).found), None)
-        sections = Draft(site, claimed_by=claimed_by, today=today).sections()
-    family = catalog.load(parent)
-    return starter(name, parent, family, today, why=why, sections=sections)
-
-
-def _family(given: str | None, site: Site | None) -> tuple[str, str | None]:
-    """Return the profile to build on, and by what it was chosen.
-
-    Raises:
-        UsageError: none is given, and the machine does not tell.
-    """
-    from envcfg.profile.site.model import family_of
-
-    if site is None:
-        if given is None:
-            msg = "--extends is missing: --blank asks nothing of this machine"
-            raise UsageError(
-                msg, hint="--extends FAMILY; envcfg profiles list has them"
-            )
-        return given, None
-    found, why = family_of(site)
-    if given is not None:
-        return given, "as it was asked for"
-    if found is None:
-        msg = f"--extends is missing: {why}"
-        hint = "--extends FAMILY; or try it in a job, on a node with GPUs"
-        raise UsageError(msg, hint=hint)
-    return found, why
 
 
 def _known_facts(

@@ -123,6 +123,7 @@ _NAMED = (
         "file for the job's output, which is -o of sbatch (default: %%x-%%j.out)",
         "PATTERN",
         read=_plain,
+        needs_trust=True,
     ),
 )
 _BEHAVIOUR = (
@@ -136,8 +137,12 @@ _BEHAVIOUR = (
     ),
     Option(
         "--requeue",
-        "warned (120 s before, unless --signal), it saves, and the job starts again",
-        kind="switch",
+        "warned (120 s before, unless --signal), it saves, and the job starts again; with "
+        "=N it does so where its step fails, too, N times at most",
+        "N",
+        kind="maybe",
+        read=number_of("starts"),
+        alone=0,
     ),
     Option(
         "--request-arg",
@@ -145,9 +150,13 @@ _BEHAVIOUR = (
         "ARG",
         kind="many",
         read=_argument,
+        needs_trust=True,
     ),
 )
 REQUEST: Table = {"what to ask for": (*_AMOUNTS, *_NAMED, *_BEHAVIOUR)}
+INLINE = Option(
+    "--inline", "write the step out, so that the job needs no envcfg", kind="switch"
+)
 _SLURM = {"--log": "--output"}  # its own names, where they differ
 
 
@@ -164,7 +173,8 @@ def asked_for(values: Mapping[str, Any], command: Sequence[str]) -> Asked:
     }
     named.setdefault("--job-name", _job_name(command))
     signal = values["signal"]
-    if values["requeue"] and signal is None:
+    again = values["requeue"]
+    if again is not None and signal is None:
         signal = Signal("USR1", 120)
     return Asked(
         nodes=values["nodes"],
@@ -175,7 +185,8 @@ def asked_for(values: Mapping[str, Any], command: Sequence[str]) -> Asked:
         nvme=values["nvme"],
         seconds=None if values["time"] is None else seconds(values["time"]),
         exclusive=values["exclusive"],
-        requeue=values["requeue"],
+        requeue=again is not None,
+        restarts=again or 0,
         signal=signal,
         named=named,
         extra=tuple(values["request_arg"]),

@@ -10,6 +10,13 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from envcfg.characters import whole_number
+from envcfg.core.site import (
+    cluster_here,
+    cluster_name,
+    job_kind,
+    scheduler_here,
+    this_machine,
+)
 from envcfg.errors import UsageError
 from envcfg.findings import Finding
 from envcfg.launchers import is_local
@@ -18,7 +25,7 @@ from envcfg.profile.folders import profile_folders, project_folders
 from envcfg.schedulers import SCHEDULERS
 
 if TYPE_CHECKING:
-    from envcfg.profile.detect import Machine
+    from envcfg.profile.detect import Detection, Machine
 
 
 def open_catalog(here: str | None = None, *, enforce: bool = True) -> Catalog:
@@ -37,7 +44,14 @@ def open_catalog(here: str | None = None, *, enforce: bool = True) -> Catalog:
         records=records_folder(os.environ),
         enforce=enforce,
         strangers=project_folders(here or current_folder())[:-1],
+        here=_here,
     )
+
+
+def _here(catalog: Catalog) -> str:
+    from envcfg.core.here import here_profile
+
+    return here_profile(catalog)[0]
 
 
 def records_folder(environ: Mapping[str, str]) -> str:
@@ -48,16 +62,32 @@ def records_folder(environ: Mapping[str, str]) -> str:
     return f"{state}/envcfg/trusted"
 
 
-def this_machine() -> Machine:
-    """Return what can be told of this machine without running anything."""
-    from envcfg.profile.detect import Machine
+def detect_system(
+    catalog: Catalog, *, is_asking: bool = True
+) -> tuple[Detection, Machine]:
+    """Return which profiles know this machine, and what it shows of itself.
 
-    return Machine(
-        cluster=cluster_name(),
-        host=os.uname().nodename,
-        interfaces=interfaces(),
-        exists=os.path.exists,
-    )
+    Where no name, host or mark tells, the scheduler is asked how the cluster is called;
+    in a job the job's own variables tell.
+
+    Args:
+        catalog: the profiles that there are.
+        is_asking: the scheduler may be asked.
+
+    Raises:
+        ProfileError: files of others would have to be asked, and are not trusted.
+    """
+    from envcfg.profile.detect import ask, known_profiles
+
+    machine = this_machine()
+    known, broken = known_profiles(catalog)
+    detection = ask(known, machine, broken)
+    is_guess = all(each.evidence == "devices" for each in detection.found)
+    is_open = is_asking and is_guess and machine.cluster is None
+    if is_open and (cluster := cluster_here()):
+        machine = machine._replace(cluster=cluster)
+        detection = ask(known, machine, broken)
+    return detection, machine
 
 
 def overlays(catalog: Catalog) -> list[Finding]:
@@ -120,10 +150,9 @@ def select_profile(
             msg = f"ENVCFG_PROFILE: {err.message}"
             raise UsageError(msg, hint=err.hint) from None
         return chosen, []
-    from envcfg.profile.detect import detect
-
-    machine = this_machine()
-    detection = detect(catalog, machine)
+    # With ranks on this machine alone no scheduler counts.
+    alone = is_local(launcher) and cluster_name() is None and not job_kind()
+    detection, machine = detect_system(catalog, is_asking=not alone)
     detected = detection.one()
     broken = [
         Finding(
@@ -135,6 +164,13 @@ def select_profile(
         )
         for path in detection.broken
     ]
+    job = job_kind()
+    is_guess = not detected or (machine.cluster and detected.evidence == "devices")
+    if is_guess and not (job or alone) and scheduler_here():
+        from envcfg.core.here import here_profile
+
+        own, read = here_profile(catalog, machine.cluster)
+        return own, [*broken, *read]
     if detected and detected.evidence == "devices":
         said = f"is taken for what is in this machine: {detected.why}"
         fix = "choose another with --profile; envcfg profiles detect says more"
@@ -147,7 +183,6 @@ def select_profile(
     cluster = machine.cluster
     place = f"cluster {cluster}" if cluster else "no cluster named"
     place += f", host {machine.host}"
-    job = job_kind()
     # One process of many nodes would look like success.
     if job and not is_local(launcher):
         raise _unknown_in_job(job, place, detection.broken)
@@ -182,50 +217,6 @@ def current_folder() -> str:
     except OSError as err:
         msg = "the current folder does not exist any more"
         raise UsageError(msg, hint="cd to another one") from err
-
-
-def interfaces() -> list[str]:
-    """Return the names of the network interfaces, sorted; none where there is no /sys."""
-    try:
-        return sorted(os.listdir("/sys/class/net"))
-    except OSError:
-        return []
-
-
-def ask(argv: Sequence[str], seconds: float) -> str:
-    """Return what a command says; nothing, where it is not there or fails."""
-    import subprocess
-    from shutil import which
-
-    if not (program := which(argv[0])):
-        return ""
-    try:
-        done = subprocess.run(
-            [program, *argv[1:]],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=seconds,
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return ""
-    return "" if done.returncode else done.stdout
-
-
-def job_kind() -> str | None:
-    """Return the scheduler in whose job this runs, if it is one."""
-    known = SCHEDULERS.values()
-    return next(
-        (each.title for each in known if os.environ.get(each.job_variable)), None
-    )
-
-
-def cluster_name() -> str | None:
-    """Return the name of this cluster, where a scheduler says it."""
-    names = (each.cluster_variable or "" for each in SCHEDULERS.values())
-    return next((os.environ[name] for name in names if name in os.environ), None)
 
 
 def job_nodes() -> int:

@@ -1,22 +1,21 @@
-"""What this machine says of itself: Slurm's commands, /sys, /dev, PATH and MODULEPATH."""
+"""What this machine says of itself: its scheduler, /sys, /dev, PATH and MODULEPATH."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from shutil import which
+from typing import TYPE_CHECKING
 
-from envcfg.core.selection import ask, interfaces
-from envcfg.profile.site.model import Site
-from envcfg.profile.site.slurm import (
-    SINFO_FORMAT,
-    read_config,
-    read_partitions,
-    read_shapes,
-)
+from envcfg.schedulers import SCHEDULERS
+
+if TYPE_CHECKING:
+    from envcfg.profile.detect import Machine
+    from envcfg.profile.site.model import Site
+    from envcfg.schedulers.model import Scheduler
 
 _SECONDS = 30
-_MOST = 8 << 20  # characters of an answer
+_MOST = 32 << 20  # characters of an answer
 _DEVICES = ("/dev/nvidiactl", "/dev/kfd", "/dev/cxi0")
 _ADAPTERS = "/sys/class/infiniband"
 # Modules that a container's job may want: how their names begin.
@@ -27,31 +26,133 @@ _WANTED = (
 _MOST_MODULES = 2000
 
 
+def this_machine() -> Machine:
+    """Return what can be told of this machine without running anything."""
+    from envcfg.profile.detect import Machine
+
+    return Machine(
+        cluster=cluster_name(),
+        host=os.uname().nodename,
+        interfaces=interfaces(),
+        exists=os.path.exists,
+        mark=_mark,
+    )
+
+
+def _mark(name: str) -> str | None:
+    """Return the first line of a file, or what a variable says; None: it is not there."""
+    if not name.startswith("/"):
+        return os.environ.get(name)
+    try:
+        with open(name, encoding="utf-8", errors="replace") as file:
+            return file.readline(200).strip()
+    except IsADirectoryError:
+        return ""
+    except OSError:
+        return None
+
+
+def interfaces() -> list[str]:
+    """Return the names of the network interfaces, sorted; none where there is no /sys."""
+    try:
+        return sorted(os.listdir("/sys/class/net"))
+    except OSError:
+        return []
+
+
+def ask(argv: Sequence[str], seconds: float) -> str:
+    """Return what a command says; nothing, where it is not there or fails."""
+    import subprocess
+
+    if not (program := which(argv[0])):
+        return ""
+    try:
+        done = subprocess.run(
+            [program, *argv[1:]],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=seconds,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return "" if done.returncode else done.stdout
+
+
+def job_kind() -> str | None:
+    """Return the scheduler in whose job this runs, if it is one."""
+    known = SCHEDULERS.values()
+    return next(
+        (each.title for each in known if os.environ.get(each.job_variable)), None
+    )
+
+
+def cluster_name() -> str | None:
+    """Return the name of this cluster, where a scheduler says it."""
+    names = (each.cluster_variable or "" for each in SCHEDULERS.values())
+    return next((os.environ[name] for name in names if name in os.environ), None)
+
+
+def scheduler_here() -> Scheduler | None:
+    """Return the scheduler whose command for jobs is on PATH; None: there is none."""
+    known = SCHEDULERS.values()
+    return next((each for each in known if which(each.submit.split()[0])), None)
+
+
+def cluster_here() -> str | None:
+    """Return the name of this cluster as its scheduler has it; a job asks nobody."""
+    if named := cluster_name():
+        return named
+    import re
+
+    if job_kind():
+        for each in SCHEDULERS.values():
+            job = os.environ.get(each.job_variable, "")
+            if each.cluster_of_job and (found := re.match(each.cluster_of_job, job)):
+                return found[1]
+        return None
+    if here := scheduler_here():
+        said = ask(here.cluster_command, _SECONDS)
+        found = re.search(here.cluster_pattern, said, re.M)
+        return found and found[1]
+    return None
+
+
 def this_site() -> Site:
     """Return what can be told here; what does not answer is left out."""
+    from envcfg.profile.site.model import Site
+    from envcfg.profile.site.slurm import (
+        read_accounts,
+        read_config,
+        read_partitions,
+        read_shapes,
+    )
     from envcfg.runtimes import NAMES, runtime
 
     config = read_config(ask(["scontrol", "show", "config"], _SECONDS)[:_MOST])
-    shapes, partitions = "", ""
+    cluster = config.get("ClusterName")
+    shapes, partitions, accounts = "", "", ""
     if config:
-        sinfo = ["sinfo", "--all", "--noheader", "--exact", f"--format={SINFO_FORMAT}"]
-        shapes = ask(sinfo, _SECONDS)[:_MOST]
-        show = ["scontrol", "--all", "--oneliner", "show", "partition"]
-        partitions = ask(show, _SECONDS)[:_MOST]
-    scheduler, way = None, config.get("SelectType")
-    if config:
-        scheduler = "slurm"
-    elif which("flux"):
-        scheduler = "flux"
-    elif which("qsub") and which("qstat"):
-        scheduler = "pbs"
+        show = ["scontrol", "--all", "--oneliner", "show"]
+        shapes = ask([*show, "node"], _SECONDS)[:_MOST]
+        partitions = ask([*show, "partition"], _SECONDS)[:_MOST]
+        sacctmgr = ["sacctmgr", "--noheader", "--parsable2", "show", "user"]
+        what = ["withassoc", "format=DefaultAccount,Account,Cluster"]
+        if user := os.environ.get("LOGNAME") or os.environ.get("USER"):
+            accounts = ask([*sacctmgr, user, *what], _SECONDS)[:_MOST]
+    known = scheduler_here()
+    gpus = known.gpus_by if known else None
+    if way := config.get("SelectType"):
+        # Only one of Slurm's ways to select takes the newer option for GPUs.
+        gpus = "--gpus-per-node" if "cons_tres" in way else "--gres"
     programs = {name: runtime(name).program for name in NAMES}
     return Site(
         host=os.uname().nodename,
-        cluster=config.get("ClusterName"),
-        scheduler=scheduler,
-        # Only one of Slurm's ways to select takes the newer option for GPUs.
-        gpus=way and ("--gpus-per-node" if "cons_tres" in way else "--gres"),
+        cluster=cluster or cluster_here(),
+        scheduler="slurm" if config else known and known.name,
+        gpus=gpus,
         takes_most="MAX_TRES" in config.get("PriorityFlags", ""),
         partitions=tuple(read_partitions(partitions, read_shapes(shapes))),
         interfaces=tuple(interfaces()),
@@ -61,6 +162,7 @@ def this_site() -> Site:
             name for name, program in programs.items() if program and which(program)
         ),
         modules=tuple(_modules(os.environ)),
+        accounts=read_accounts(accounts, cluster or ""),
     )
 
 

@@ -5,15 +5,15 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from envcfg.core.diagnostics import DIAGNOSTICS, SPEEDS
-from envcfg.core.option import Option, Table, write_options
+from envcfg.core.option import NO_DEFAULT, Option, Table, write_options
 from envcfg.core.selection import (
-    ask,
     current_folder,
     job_nodes,
     open_catalog,
     overlays,
     select_profile,
 )
+from envcfg.core.site import ask
 from envcfg.core.step_options import STEP, StepOptions, read_diagnostics
 from envcfg.core.values import Change
 from envcfg.errors import UsageError
@@ -24,6 +24,7 @@ from envcfg.launch.facts import check_facts
 from envcfg.launch.image import locate_image, missing_sources
 from envcfg.launch.notes import one_node_notes
 from envcfg.launch.plan import Options, Plan, Read
+from envcfg.launch.program import program_notes
 from envcfg.launch.resolve import resolve
 from envcfg.profile.conditions import CHOSEN
 from envcfg.profile.model import Profile
@@ -58,6 +59,7 @@ class Step(NamedTuple):
         findings: what may go wrong, seen from this machine.
         notes: on the profile's files, for the plan.
         inputs: files that the step is made from, or needs.
+        defaults: options that come from files, each with its place.
     """
 
     profile_name: str
@@ -68,6 +70,7 @@ class Step(NamedTuple):
     findings: tuple[Finding, ...]
     notes: tuple[Finding, ...]
     inputs: tuple[str, ...]
+    defaults: tuple[str, ...] = ()
 
 
 def make_step(
@@ -200,7 +203,8 @@ def resolve_step(step: Step) -> Plan:
     Raises:
         UsageError: something cannot be right.
     """
-    return resolve(step.profile, step.profile_hash, step.options, step.notes)
+    plan = resolve(step.profile, step.profile_hash, step.options, step.notes)
+    return plan._replace(defaults=step.defaults)
 
 
 def complete(plan: Plan, step: Step, nodes: int) -> Plan:
@@ -219,14 +223,18 @@ def complete(plan: Plan, step: Step, nodes: int) -> Plan:
     seen = (
         *step.findings,
         *missing_sources(plan.container),
+        *program_notes(
+            plan.command, current_folder(), is_contained=plan.container is not None
+        ),
         *one_node_notes(plan, nodes),
     )
     return plan._replace(notes=(*seen, *plan.notes))
 
 
 def wrap_words(step: Step) -> list[str]:
-    """Return the command line of ``envcfg wrap`` for *step*, without the command."""
-    return ["envcfg", "wrap", *write_options(STEP, step_values(step))]
+    """Return all of ``envcfg wrap`` for *step*, whatever files say; not the command."""
+    words = write_options(STEP, step_values(step))
+    return ["envcfg", "wrap", NO_DEFAULT, "all", *words]
 
 
 def step_values(step: Step) -> dict[str, Any]:

@@ -37,12 +37,14 @@ STEP: Table = {
             "--profile",
             "the system, as in lumi-g or builtin:lumi-g (default: the one detected here)",
             metavar="NAME|FILE",
+            variable="ENVCFG_PROFILE",
         ),
         Option(
             "--container",
             "image file or URI; none: no container",
             metavar="IMAGE",
             required=True,
+            needs_trust=True,
         ),
         Option(
             "--runtime",
@@ -57,6 +59,7 @@ STEP: Table = {
             "argument for the runtime, as in --runtime-arg=--nv; may be repeated",
             metavar="ARG",
             kind="many",
+            needs_trust=True,
         ),
         Option(
             "--bind",
@@ -65,6 +68,7 @@ STEP: Table = {
             kind="many",
             read=read_binds,
             write=lambda binds: ",".join(map(str, binds)),
+            needs_trust=True,
         ),
         Option(
             "--launcher",
@@ -78,12 +82,14 @@ STEP: Table = {
             "option for srun, as in --srun-arg=--mpi=pmix; may be repeated",
             metavar="ARG",
             kind="many",
+            needs_trust=True,
         ),
         Option(
             "--mpiexec-arg",
             "the same for mpiexec in a PBS job, as in --mpiexec-arg=--no-vni",
             metavar="ARG",
             kind="many",
+            needs_trust=True,
         ),
         Option(
             "--ranks",
@@ -97,6 +103,7 @@ STEP: Table = {
             metavar="NAME",
             kind="many",
             read=read_module,
+            needs_trust=True,
         ),
         Option(
             "--allow",
@@ -121,6 +128,7 @@ STEP: Table = {
             dest="changes",
             read=read_setting,
             write=write_setting,
+            needs_trust=True,
         ),
         Option(
             "--unset",

@@ -2,34 +2,18 @@
 
 from __future__ import annotations
 
+import os.path
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Literal, NamedTuple
 
+from envcfg.datafile import load_yaml
 from envcfg.hang.records import RankView
 
 Kind = Literal["stopped", "ended", "stuck", "sleeps", "waits", "runs", "unknown"]
 
-# By the kernel's function in which it waits, the first that fits (kernel/, fs/, net/ and
-# mm/ of Linux 4.18 to 6.12, where the words of these have stayed).
-_CHANNELS: tuple[tuple[str, Kind, str], ...] = (
-    (r"nanosleep", "sleeps", "sleeps"),
-    (r"^(do_)?futex", "waits", "waits for another thread (a lock)"),
-    (r"epoll|^ep_poll", "waits", "waits for a connection (epoll)"),
-    (r"poll|select", "waits", "waits for a connection (poll)"),
-    (r"^(wait_woken|sk_wait|tcp_|unix_|inet_|skb_)", "waits", "waits for a connection"),
-    (r"pipe_(read|wait)|^pipe_", "waits", "waits for a pipe"),
-    (r"^do_wait|wait4|waitid", "waits", "waits for a process that it has started"),
-    (r"flock|posix_lock|locks_", "waits", "waits for the lock of a file"),
-    (r"nfs|rpc_|ll_|cl_|ldlm|ptlrpc|gpfs|cxi|fuse", "waits", "waits for a file system"),
-    (r"n_tty|tty_", "waits", "waits for a terminal"),
-    (
-        r"sigsuspend|^sigtimedwait|do_sigtimedwait|signalfd",
-        "waits",
-        "waits for a signal",
-    ),
-    (r"nvidia|^os_acquire|amdgpu|kfd_|dma_fence", "waits", "waits for a GPU's driver"),
-)
+_CHANNELS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "channels.yaml")
 # nanosleep and clock_nanosleep of x86_64 and of arm64, where no function is named.
 _SLEEPS = frozenset({35, 230, 101, 115})
 # Frames of PyTorch and what is built on it, between the program and the communication.
@@ -66,14 +50,25 @@ def activity(rank: RankView) -> Activity:
         return Activity("stuck", f"cannot be interrupted in the kernel{at}")
     if rank.state == "R":
         return Activity("runs", "runs")
-    for pattern, kind, said in _CHANNELS:
-        if rank.channel and re.search(pattern, rank.channel):
-            return Activity(kind, said)
-    if rank.call in _SLEEPS:
+    said = _waits_for(rank.channel) if rank.channel else ""
+    if said == "sleeps" or (not said and rank.call in _SLEEPS):
         return Activity("sleeps", "sleeps")
     if rank.channel:
-        return Activity("waits", f"waits in {rank.channel}")
+        return Activity("waits", said or f"waits in {rank.channel}")
     return Activity("unknown", "waits for something that the kernel does not tell")
+
+
+@cache
+def _waits_for(channel: str) -> str:
+    """Return what a function of the kernel waits for; empty where that is not known."""
+    known = (e["said"] for e in _channels() if re.search(e["pattern"], channel))
+    return next(known, "")
+
+
+@cache
+def _channels() -> Sequence[Mapping[str, str]]:
+    found: Sequence[Mapping[str, str]] = load_yaml(_CHANNELS)
+    return found
 
 
 def is_in_collective(rank: RankView) -> bool:

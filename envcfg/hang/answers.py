@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from envcfg.hang.programs import program_names
 from envcfg.hang.records import RAS, Behind, NodeView, RankView
-from envcfg.trace.errors import TraceError
+from envcfg.trace.fields import TraceError
 from envcfg.trace.ras import Laggard, laggards, read_ras
 from envcfg.trace.ras_records import RasReport
 

@@ -8,11 +8,12 @@ from collections.abc import Iterator, Sequence
 from envcfg.findings import Finding
 from envcfg.hang.activity import activity
 from envcfg.hang.programs import by_program
-from envcfg.hang.records import Evidence, RankView
-from envcfg.hang.rules import Words, has, ranks_said, subjects
+from envcfg.hang.records import Evidence
+from envcfg.hang.rules import finding, has, ranks_said, subjects
+from envcfg.log.numbers import grouped
 
 
-def of_nodes(seen: Evidence, words: Words) -> Iterator[Finding]:
+def of_nodes(seen: Evidence) -> Iterator[Finding]:
     """Yield nodes that do not answer, or on which no rank runs."""
     answering = [node for node in seen.nodes if node.answers]
     for node in seen.nodes:
@@ -20,7 +21,7 @@ def of_nodes(seen: Evidence, words: Words) -> Iterator[Finding]:
             why = f" ({node.reason})" if node.reason else ""
             state = f"; Slurm has it as {node.state}" if node.state else ""
             said = f"does not answer{why}{_elsewhere(seen)}{state}"
-            yield words.finding("hang-node-silent", node.host, said)
+            yield finding("hang-node-silent", node.host, said)
         elif (
             node.whole
             and not node.ranks
@@ -29,7 +30,7 @@ def of_nodes(seen: Evidence, words: Words) -> Iterator[Finding]:
         ):
             ranks = f"{ranks_said(unseen)} {has(unseen)}"
             said = f"runs no rank, and {ranks} no process elsewhere"
-            yield words.finding("hang-node-empty", node.host, said)
+            yield finding("hang-node-empty", node.host, said)
 
 
 def _elsewhere(seen: Evidence) -> str:
@@ -62,7 +63,7 @@ def twice(seen: Evidence) -> str:
     return ""
 
 
-def of_processes(seen: Evidence, words: Words) -> Iterator[Finding]:
+def of_processes(seen: Evidence) -> Iterator[Finding]:
     """Yield ranks without a process, and those whose process stands still."""
     everyone = all(node.whole for node in seen.nodes)
     if (
@@ -71,22 +72,19 @@ def of_processes(seen: Evidence, words: Words) -> Iterator[Finding]:
         and all(node.ranks for node in seen.nodes)
     ):
         said = f"{has(unseen)} no process on any node of the job"
-        yield words.finding("hang-rank-missing", ranks_said(unseen), said)
+        yield finding("hang-rank-missing", ranks_said(unseen), said)
     for kind, rule in (
         ("stopped", "hang-rank-stopped"),
         ("ended", "hang-rank-missing"),
         ("stuck", "hang-rank-disk"),
     ):
-        alike: dict[tuple[str, str], list[RankView]] = {}
-        for rank in seen.ranks:
-            act = activity(rank)
-            if act.kind == kind:
-                alike.setdefault((act.said, rank.state), []).append(rank)
+        those = [rank for rank in seen.ranks if activity(rank).kind == kind]
+        alike = grouped(those, lambda rank: (activity(rank).said, rank.state))
         for (said, state), ranks in alike.items():
             for subject, some in subjects(ranks):
                 pid = f"process {some[0].pid}, " if len(some) == 1 else ""
                 each = "each " if len(some) > 1 else ""
-                yield words.finding(rule, subject, f"{each}{said} ({pid}state {state})")
+                yield finding(rule, subject, f"{each}{said} ({pid}state {state})")
 
 
 def blamed(certain: Sequence[Finding], seen: Evidence) -> set[int]:

@@ -8,13 +8,13 @@ from collections.abc import Callable, Iterator, Sequence
 from envcfg.findings import Finding
 from envcfg.hang.activity import activity, does, is_in_collective, place, where
 from envcfg.hang.records import RankView
-from envcfg.hang.rules import Words, subjects
-from envcfg.log.numbers import count_of
+from envcfg.hang.rules import finding, subjects
+from envcfg.log.numbers import count_of, grouped
 
 _MOST = 2 / 3  # of the ranks, who must be alike for the others to stand out
 
 
-def compared(ranks: Sequence[RankView], words: Words) -> Iterator[Finding]:
+def compared(ranks: Sequence[RankView]) -> Iterator[Finding]:
     """Yield ranks that do something else than most, by their stacks or by the kernel.
 
     Stacks come first, as they tell a collective from all else: who is in none holds up
@@ -29,15 +29,15 @@ def compared(ranks: Sequence[RankView], words: Words) -> Iterator[Finding]:
         if len(outside) in (0, len(ranks)):
             outside = _minority(ranks, [place(rank) for rank in ranks])
         if outside:
-            yield from _apart(outside, ranks, words)
+            yield from _apart(outside, ranks)
             return
-    yield from _by_kernel(ranks, words)
+    yield from _by_kernel(ranks)
 
 
-def _by_kernel(ranks: Sequence[RankView], words: Words) -> Iterator[Finding]:
+def _by_kernel(ranks: Sequence[RankView]) -> Iterator[Finding]:
     kinds = [activity(rank).kind for rank in ranks]
     if sleeping := _fewer("sleeps", ranks, kinds):
-        yield from _apart(sleeping, ranks, words)
+        yield from _apart(sleeping, ranks)
         return
     others = _minority(ranks, kinds) or _fewer("runs", ranks, kinds)
     busy = [each for each in others if activity(each).kind == "runs"]
@@ -45,9 +45,9 @@ def _by_kernel(ranks: Sequence[RankView], words: Words) -> Iterator[Finding]:
     for subject, some in _alike(busy, where):
         each = "each " if len(some) > 1 else ""
         said = f"{each}computes{where(some[0])}, while {rest} wait"
-        yield words.finding("hang-rank-busy", subject, said)
+        yield finding("hang-rank-busy", subject, said)
     if idle := [each for each in others if each not in busy]:
-        yield from _apart(idle, [each for each in ranks if each not in busy], words)
+        yield from _apart(idle, [each for each in ranks if each not in busy])
 
 
 def _fewer(
@@ -67,9 +67,7 @@ def _minority(ranks: Sequence[RankView], signs: Sequence[str]) -> list[RankView]
     return [rank for rank, sign in zip(ranks, signs, strict=True) if sign != common]
 
 
-def _apart(
-    apart: Sequence[RankView], ranks: Sequence[RankView], words: Words
-) -> Iterator[Finding]:
+def _apart(apart: Sequence[RankView], ranks: Sequence[RankView]) -> Iterator[Finding]:
     rest = [rank for rank in ranks if rank not in apart]
     usual, count = Counter(does(rank) for rank in rest).most_common(1)[0]
     others = (
@@ -78,14 +76,11 @@ def _apart(
     for subject, some in _alike(apart, does):
         each = "each " if len(some) > 1 else ""
         said = f"{each}{does(some[0])}; {others}: {usual}"
-        yield words.finding("hang-rank-apart", subject, said)
+        yield finding("hang-rank-apart", subject, said)
 
 
 def _alike(
     ranks: Sequence[RankView], key: Callable[[RankView], str]
 ) -> Iterator[tuple[str, Sequence[RankView]]]:
-    alike: dict[str, list[RankView]] = {}
-    for rank in ranks:
-        alike.setdefault(key(rank), []).append(rank)
-    for some in alike.values():
+    for some in grouped(ranks, key).values():
         yield from subjects(some)

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import BinaryIO
 
 from envcfg.hang.records import FLIGHT, Behind, RankView
-from envcfg.trace.errors import LARGEST, TraceError
+from envcfg.trace.fields import LARGEST, TraceError
 from envcfg.trace.flight import DEFAULT, FlightDump, FlightEntry, read_flight
 from envcfg.trace.lag import follows, lag, out_of_step
 

@@ -19,7 +19,7 @@ from envcfg.hang.certain import blamed, of_nodes, of_processes, twice
 from envcfg.hang.compare import compared
 from envcfg.hang.programs import by_program
 from envcfg.hang.records import FLIGHT, RAS, Behind, Evidence
-from envcfg.hang.rules import Words, has, ranks_said
+from envcfg.hang.rules import finding, has, ranks_said
 from envcfg.log.numbers import count_of
 
 _MOVES = (
@@ -49,31 +49,30 @@ class Judgement(NamedTuple):
 
 def judge(seen: Evidence) -> Judgement:
     """Return who holds the job up, and what would have told more."""
-    words = Words()
     parts = by_program(seen)
-    certain = list(of_nodes(seen, words))
+    certain = list(of_nodes(seen))
     for part in parts:
-        certain += _named(part, of_processes(part, words))
+        certain += _named(part, of_processes(part))
     found = list(certain)
     for part in parts:
         if not twice(part):
-            own = _of_libraries(part, words, blamed(certain, part))
+            own = _of_libraries(part, blamed(certain, part))
             found += _named(part, own)
     if not found:
         for part in parts:
             if not twice(part):
-                found += _named(part, compared(part.ranks, words))
-    notes = list(_missing(seen, words))
-    moves = [] if certain else list(_moves(seen, words))
+                found += _named(part, compared(part.ranks))
+    notes = list(_missing(seen))
+    moves = [] if certain else list(_moves(seen))
     if moves and _stands(seen, parts, found):
-        found += _still(seen, words)
+        found += _still(seen)
     elif moves:
         # What is seen of one moment proves nothing of a job that goes on.
         seen_now = [each._replace(severity="note") for each in found]
         return Judgement("moves", (*_with_log([*seen_now, *moves], seen),))
     if any(each.severity == "error" for each in found):
         return Judgement("named", (*_with_log(found, seen), *notes))
-    unclear = words.finding("hang-unclear", f"job {seen.job}", _why_unclear(seen))
+    unclear = finding("hang-unclear", f"job {seen.job}", _why_unclear(seen))
     return Judgement("unclear", (*_with_log([*found, unclear], seen), *notes))
 
 
@@ -116,14 +115,14 @@ def _stands(
     return False
 
 
-def _still(seen: Evidence, words: Words) -> Iterator[Finding]:
+def _still(seen: Evidence) -> Iterator[Finding]:
     is_all = len(seen.still) == len(seen.ranks)
     who = "no rank" if is_all else "no communicator, and none of these ranks,"
     said = f"its log goes on, but {who} has moved for {span(seen.watched or 0.0)}"
-    yield words.finding("hang-stands-still", f"job {seen.job}", said)
+    yield finding("hang-stands-still", f"job {seen.job}", said)
 
 
-def _moves(seen: Evidence, words: Words) -> Iterator[Finding]:
+def _moves(seen: Evidence) -> Iterator[Finding]:
     """Yield why the job may not hang at all: what it has done only now."""
     waits = [each.since for each in seen.behind if each.since is not None]
     if max(waits, default=0.0) >= _MOVES or any(each.differs for each in seen.behind):
@@ -131,16 +130,16 @@ def _moves(seen: Evidence, words: Words) -> Iterator[Finding]:
     job, log = f"job {seen.job}", seen.log
     if log.age is not None and log.age < _MOVES and not log.problem:
         said = f"its last line is {log.age:.0f} s old, so that it may not hang"
-        yield words.finding("hang-log-moves", job, said)
+        yield finding("hang-log-moves", job, said)
     elif waits or (seen.called is not None and seen.called < _MOVES):
         since = f"{max(waits, default=seen.called or 0.0):.0f} s"
         said = (
             f"its ranks were in other collectives {since} ago, so that it may not hang"
         )
-        yield words.finding("hang-ranks-move", job, said)
+        yield finding("hang-ranks-move", job, said)
 
 
-def _of_libraries(seen: Evidence, words: Words, blamed: set[int]) -> Iterator[Finding]:
+def _of_libraries(seen: Evidence, blamed: set[int]) -> Iterator[Finding]:
     views = {rank.rank: rank for rank in seen.ranks}
     hosts = {number: rank.host for number, rank in views.items()}
     for each in seen.behind:
@@ -152,10 +151,9 @@ def _of_libraries(seen: Evidence, words: Words, blamed: set[int]) -> Iterator[Fi
         said = f"{_behind_said(each)} ({each.by})"
         if len(each.ranks) == 1 and (rank := views.get(each.ranks[0])):
             said = f"{does(rank)}; {said}"
-        finding = words.finding(rule, subject, said)
         # Where a process is stopped, this follows from it.
         follows = each.follows or bool(set(each.ranks) & blamed)
-        yield finding._replace(cause=not follows)
+        yield finding(rule, subject, said)._replace(cause=not follows)
 
 
 def _behind_said(each: Behind) -> str:
@@ -200,24 +198,24 @@ def _why_unclear(seen: Evidence) -> str:
     return f"I cannot tell who holds it up: {said}"
 
 
-def _missing(seen: Evidence, words: Words) -> Iterator[Finding]:
+def _missing(seen: Evidence) -> Iterator[Finding]:
     """Yield what would have told more, and was not there."""
     if not seen.ranks:
         return
     job = f"job {seen.job}"
     if not seen.ras_read:
         said = seen.problems.get(RAS, "NCCL's RAS does not answer on any node")
-        yield words.finding("hang-ras-absent", job, said)
+        yield finding("hang-ras-absent", job, said)
     if not seen.flights:
         said = seen.problems.get(FLIGHT, "Flight Recorder is not set up")
-        yield words.finding("hang-flight-absent", job, said)
+        yield finding("hang-flight-absent", job, said)
     without = [rank for rank in seen.ranks if not rank.stack]
     if without:
         problem = next(
             (rank.stack_problem for rank in without if rank.stack_problem), ""
         )
         said = f"no Python stack of {ranks_said([rank.rank for rank in without])}"
-        yield words.finding(
+        yield finding(
             "hang-stacks-absent", job, f"{said}: {problem}" if problem else said
         )
 

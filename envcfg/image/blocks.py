@@ -8,9 +8,9 @@ from __future__ import annotations
 import io
 import struct
 from array import array
-from collections import OrderedDict
+from functools import lru_cache
 from itertools import accumulate
-from typing import BinaryIO, NamedTuple, TypeVar
+from typing import BinaryIO, NamedTuple
 
 from envcfg.image.bounded_file import BoundedFile, refuse
 from envcfg.image.compression import reader_of
@@ -29,17 +29,7 @@ _KEPT = 512  # blocks of tables, 4 MiB
 # Blocks where small files end, as those of a folder are next to each other.
 _KEPT_TAILS = 4
 
-_K = TypeVar("_K")
-_V = TypeVar("_V")
 Place = tuple[int, int]  # a block of a table, from the image's start, and a byte in it
-
-
-def keep(kept: OrderedDict[_K, _V], key: _K, value: _V, most: int) -> _V:
-    """Note *value* in *kept*, which forgets what was not used for longest; return it."""
-    kept[key] = value
-    if len(kept) > most:
-        kept.popitem(last=False)
-    return value
 
 
 def stored_length(size: int) -> int:
@@ -77,8 +67,8 @@ class Blocks:
             missing = self._end - file.size
             refuse(f"{missing:,} of its {self._end:,} bytes are missing")
         self._reader = reader_of(compression)
-        self._tails: OrderedDict[int, bytes] = OrderedDict()
-        self._kept: OrderedDict[int, tuple[bytes, int]] = OrderedDict()
+        self._tail = lru_cache(_KEPT_TAILS)(self.data)
+        self._block = lru_cache(_KEPT)(self._read_block)
         self.root = (self.inodes + (root >> 16), root & 0xFFFF)
 
     def table(self, place: Place, length: int) -> tuple[bytes, Place]:
@@ -122,10 +112,7 @@ class Blocks:
         if number >= self._fragments:
             refuse(f"no fragment has the number {number}")
         start, stored, _ = self._indexed(self._ends, number)
-        if start in self._tails:
-            self._tails.move_to_end(start)
-            return self._tails[start]
-        return keep(self._tails, start, self.data(start, stored), _KEPT_TAILS)
+        return self._tail(start, stored)
 
     def attributes(self, number: int) -> dict[bytes, bytes]:
         """Return the extended attributes that have this *number*, as an inode says it.
@@ -168,11 +155,8 @@ class Blocks:
         place, size, more = struct.unpack("<QII", entry)
         return place, size, more
 
-    def _block(self, start: int) -> tuple[bytes, int]:
+    def _read_block(self, start: int) -> tuple[bytes, int]:
         """Return a block of a table and where the next one begins."""
-        if start in self._kept:
-            self._kept.move_to_end(start)
-            return self._kept[start]
         if start + 2 > self._end:
             refuse("a table lies outside")
         head = int.from_bytes(self._file.read_at(start, 2), "little")
@@ -182,7 +166,7 @@ class Blocks:
         data = self._file.read_at(start + 2, length)
         if not head & _STORED:
             data = self._unpacked(data, _META)
-        return keep(self._kept, start, (data, start + 2 + length), _KEPT)
+        return data, start + 2 + length
 
     def _unpacked(self, data: bytes, most: int) -> bytes:
         found = self._reader(data, most)

@@ -22,7 +22,7 @@ def library_facts(
         sites: folders of Python packages, the one that counts first.
     """
     counted = _counted(index, sign, sites)
-    built_in = None if counted else next(_built_in(index, sign, sites), None)
+    built_in = None if counted else _built_in(index, sign, sites)
     if counted is None and built_in is None:
         counted = index.loader.find(sign.soname)
     paths = [counted.path] if counted else []
@@ -72,16 +72,14 @@ def _counted(
 
 def _built_in(
     index: LibraryIndex, sign: LibrarySign, sites: Sequence[str]
-) -> Iterator[ImageFact]:
+) -> ImageFact | None:
     for site in sites:
         for name in sign.built_into:
             path = f"{site}/torch/lib/{name}"
-            for pattern in sign.strings:
-                for match in index.words(path, pattern):
-                    value = match["value"].decode("ascii", "replace")
-                    why = "built into PyTorch, which needs no other"
-                    yield ImageFact(sign.fact, value, path, why=why)
-                    return
+            if said := index.first_words(path, sign.strings):
+                why = "built into PyTorch, which needs no other"
+                return ImageFact(sign.fact, said["value"], path, why=why)
+    return None
 
 
 def plugin_facts(
@@ -112,11 +110,9 @@ def plugin_facts(
             for each in sorted(library.symbols, key=_sorting)
         )
         for pattern in load_signs().plugins.strings:
-            for match in index.words(path, pattern):
-                value = match["value"].decode("ascii", "replace")
-                kind = match["kind"].decode("ascii", "replace")
-                yield ImageFact("plugin", value, path, taken, f"{kind}; {why}")
-                break
+            if said := index.first_words(path, (pattern,)):
+                kind = f"{said['kind']}; {why}"
+                yield ImageFact("plugin", said["value"], path, taken, kind)
         if interfaces:
             yield ImageFact("interfaces", interfaces, path, taken, "what it exports")
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import lru_cache
 from typing import IO, TYPE_CHECKING, BinaryIO, cast
 
 from envcfg.image.record import Library
@@ -209,7 +210,7 @@ class _Metered:
         self._file = file
         self._reads = self._bytes = self._at = 0
         self._end = file.seek(0, 2)
-        self._pages: dict[int, bytes] = {}
+        self._page = lru_cache(_MOST_PAGES)(self._read_page)
 
     def read(self, size: int = -1) -> bytes:
         self._reads += 1
@@ -224,13 +225,9 @@ class _Metered:
         self._bytes += size
         return data[start : start + size]
 
-    def _page(self, number: int) -> bytes:
-        if number not in self._pages:
-            if len(self._pages) >= _MOST_PAGES:
-                self._pages.clear()
-            self._file.seek(number * _PAGE)
-            self._pages[number] = self._file.read(_PAGE)
-        return self._pages[number]
+    def _read_page(self, number: int) -> bytes:
+        self._file.seek(number * _PAGE)
+        return self._file.read(_PAGE)
 
     def seek(self, offset: int, whence: int = 0) -> int:
         at = offset + (0, self._at, self._end)[whence]

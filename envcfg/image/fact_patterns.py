@@ -9,7 +9,7 @@ from fnmatch import fnmatchcase
 from functools import cache
 from typing import Any, NamedTuple
 
-from envcfg.datafile import load_yaml
+from envcfg.datafile import load_yaml, record
 from envcfg.image.record import version_number
 
 _PLUGINS = ("libnccl-net*", "librccl-net*")
@@ -22,8 +22,6 @@ class TextSign(NamedTuple):
     fact: str
     paths: tuple[str, ...]
     pattern: str
-    source: str
-    date: str
 
 
 class LibrarySign(NamedTuple):
@@ -31,8 +29,6 @@ class LibrarySign(NamedTuple):
 
     fact: str
     soname: str
-    source: str
-    date: str
     also: tuple[str, ...] = ()
     strings: tuple[str, ...] = ()
     pc: str = ""
@@ -48,8 +44,6 @@ class LookedFor(NamedTuple):
 
     fact: str
     stem: str
-    source: str
-    date: str
     since: str = ""
     before: str = ""
 
@@ -93,33 +87,17 @@ class Signs(NamedTuple):
 def load_signs() -> Signs:
     """Return what ``facts.yaml`` says."""
     data = load_yaml(os.path.join(os.path.dirname(__file__), "facts.yaml"))
-    plugins = _frozen(data["plugins"])
-    looked_for = tuple(LookedFor(**_frozen(each)) for each in plugins["looked_for"])
-    named = {key: plugins[key] for key in ("names", "folders", "strings", "symbols")}
-    return Signs(
-        texts=tuple(TextSign(**_frozen(each)) for each in data["texts"]),
-        libraries=tuple(LibrarySign(**_frozen(each)) for each in data["libraries"]),
-        plugins=PluginSign(looked_for=looked_for, **named),
-        packages={each["fact"]: tuple(each["names"]) for each in data["packages"]},
-        providers=data["providers"]["built_in"],
-        provider_files=data["providers"]["files"],
-        sites=tuple(data["sites"]),
-        programs=tuple(data["programs"]),
-        variables=data["variables"],
-        labels=data["labels"],
-    )
-
-
-def _frozen(entry: Mapping[str, Any]) -> dict[str, Any]:
-    """Return an entry with tuples for lists, and its date, if it has one, as text."""
-    return {
-        name: str(value)
-        if name == "date"
-        else tuple(value)
-        if isinstance(value, list)
-        else value
-        for name, value in entry.items()
+    plugins, providers = data["plugins"], data["providers"]
+    looked_for = tuple(record(LookedFor, each) for each in plugins["looked_for"])
+    own = {
+        "texts": tuple(record(TextSign, each) for each in data["texts"]),
+        "libraries": tuple(record(LibrarySign, each) for each in data["libraries"]),
+        "plugins": record(PluginSign, {**plugins, "looked_for": looked_for}),
+        "packages": {each["fact"]: tuple(each["names"]) for each in data["packages"]},
+        "providers": providers["built_in"],
+        "provider_files": providers["files"],
     }
+    return record(Signs, {**data, **own})
 
 
 class Interfaces(NamedTuple):

@@ -6,7 +6,8 @@ import os
 import posixpath
 import re
 from collections.abc import Mapping
-from typing import Any, NamedTuple, TypeVar
+from itertools import chain
+from typing import Any, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
 
 from envcfg.errors import UsageError
 from envcfg.image.chain import follow
@@ -138,50 +139,38 @@ class _NoHostError(ValueError):
     """Says where a record is not as it should be."""
 
 
-def _host(found: Any) -> Host:  # noqa: ANN401  # anything
+def _host(found: object) -> Host:
     data = _object(found, "the file")
     if data.get("schema_version") != SCHEMA_VERSION:
         msg = f"schema_version is not {SCHEMA_VERSION}"
         raise _NoHostError(msg)
-    libraries = tuple(
-        Library(
-            path=_path(each.get("path")),
-            soname=_text(each.get("soname"), "soname"),
-            machine=_text(each.get("machine"), "machine"),
-            needed=_texts(each.get("needed"), "needed"),
-            requires={
-                _text(name, "requires"): _texts(value, "requires")
-                for name, value in _object(each.get("requires"), "requires").items()
-            },
-            provides=_texts(each.get("provides"), "provides"),
-            runpath=_texts(each.get("runpath"), "runpath"),
-            is_rpath=each.get("is_rpath") is True,
-            symbols=_texts(each.get("symbols"), "symbols"),
-        )
-        for each in _objects(data.get("libraries"), "libraries")
-    )
-    return Host(
-        **{key: _text(data.get(key), key) for key in ("name", "architecture")},
-        drivers={
-            _text(name, "drivers"): _text(value, "drivers")
-            for name, value in _object(data.get("drivers"), "drivers").items()
-        },
-        facts=tuple(
-            ImageFact(
-                **{
-                    key: _text(each.get(key), "facts")
-                    for key in ("name", "value", "evidence", "why")
-                },
-                taken=each.get("taken") is True,
-            )
-            for each in _objects(data.get("facts"), "facts")
-        ),
-        libraries=libraries,
-        links={
-            _path(name): _path(value)
-            for name, value in _object(data.get("links"), "links").items()
-        },
-    )
+    host: Host = _read(Host, data, "the file")
+    own = (each.path for each in host.libraries)
+    for path in chain(own, host.links, host.links.values()):
+        if not path.startswith("/") or posixpath.normpath(path) != path or "\0" in path:
+            msg = f"{path[:80]!r} is no path"
+            raise _NoHostError(msg)
+    return host
+
+
+def _read(kind: Any, value: object, where: str) -> Any:  # noqa: ANN401  # of that kind
+    """Return *value* as *kind*, by its annotations: a record, or a part of one."""
+    inner = get_args(kind)
+    if kind is bool:
+        return value is True
+    if kind is str:
+        return _checked(value, str, _LONGEST, f"{where} holds what is no text")
+    if get_origin(kind) is tuple:
+        most = _MOST_TEXTS if inner[0] is str else _MOST
+        each_of = _checked(value, list, most, f"{where} is no list of a host")
+        return tuple(_read(inner[0], each, where) for each in each_of)
+    data = _object(value, where)
+    if inner:
+        return {
+            _read(str, k, where): _read(inner[1], v, where) for k, v in data.items()
+        }
+    fields = get_type_hints(kind).items()
+    return kind(**{name: _read(hint, data.get(name), name) for name, hint in fields})
 
 
 def _checked(value: object, kind: type[_T], most: int, problem: str) -> _T:
@@ -193,25 +182,3 @@ def _checked(value: object, kind: type[_T], most: int, problem: str) -> _T:
 
 def _object(value: object, where: str) -> dict[str, Any]:
     return _checked(value, dict, _MOST, f"{where} is no object of a host")
-
-
-def _objects(value: object, where: str) -> list[dict[str, Any]]:
-    found = _checked(value, list, _MOST, f"{where} is no list of a host")
-    return [_object(each, where) for each in found]
-
-
-def _text(value: object, where: str) -> str:
-    return _checked(value, str, _LONGEST, f"{where} holds what is no text")
-
-
-def _texts(value: object, where: str) -> tuple[str, ...]:
-    found = _checked(value, list, _MOST_TEXTS, f"{where} is no list of texts")
-    return tuple(_text(each, where) for each in found)
-
-
-def _path(value: object) -> str:
-    text = _text(value, "a path")
-    if not text.startswith("/") or posixpath.normpath(text) != text or "\0" in text:
-        msg = f"{text[:80]!r} is no path"
-        raise _NoHostError(msg)
-    return text

@@ -5,7 +5,7 @@ from __future__ import annotations
 import posixpath
 import re
 import struct
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from envcfg.findings import Finding
@@ -179,6 +179,14 @@ class LibraryIndex:
         except ElfError as err:
             self._note(path, err)
 
+    def first_words(self, path: str, patterns: Sequence[str]) -> dict[str, str] | None:
+        """Return the groups of the first of *patterns* that stands in a file, as text."""
+        for pattern in patterns:
+            for match in self.words(path, pattern):
+                groups = match.groupdict(b"").items()
+                return {name: text.decode("ascii", "replace") for name, text in groups}
+        return None
+
     def version(self, sign: LibrarySign, path: str) -> str:
         """Return the version of the library at *path*; ``yes`` where nothing tells it."""
         real = self.tree.resolve(path) or path
@@ -187,9 +195,8 @@ class LibraryIndex:
             text = self.tree.text(pc, 1 << 16) or ""
             if match_ := re.search(r"(?m)^Version:\s*(\d+(?:\.\d+)*)", text):
                 return match_[1]
-        for pattern in sign.strings:
-            for match in self.words(path, pattern):
-                return match["value"].decode("ascii", "replace")
+        if said := self.first_words(path, sign.strings):
+            return said["value"]
         if sign.file and (match_ := re.search(sign.file, real)):
             return match_["value"]
         if sign.dpkg and real.startswith(_SYSTEM):

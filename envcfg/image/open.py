@@ -107,15 +107,12 @@ def _open_file(
     if head.startswith(_LAUNCH + SQUASHFS):
         start = len(_LAUNCH)
         return SquashTree(file.part(start, file.size - start)), Metadata("squashfs")
-    found = unsupported_formats.recognise(
-        descriptor, head, name, program or "apptainer"
-    )
-    raise FormError(found.what, found.hint)
+    raise unsupported_formats.recognise(descriptor, head, name, program or "apptainer")
 
 
 def _open_name(name: str, puller: str, stack: ExitStack) -> tuple[Tree, Metadata]:
     if (found := unsupported_formats.reference(name, puller)) is not None:
-        raise FormError(found.what, found.hint)
+        raise found
     if not name or name.startswith(("/", ".", "~")) or name.endswith(_SUFFIXES):
         raise FormError("no such file or folder", "look at the path with ls")  # noqa: EM101
     stored = open_stored_image(name, stack)

@@ -16,13 +16,14 @@ import os
 import shutil
 import signal
 import sys
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 
 from envcfg.datafile import ARCHIVE
 from envcfg.image.metadata import BUILD_ARCHITECTURE, machine, parse_object, texts
 from envcfg.image.record import Metadata
 from envcfg.image.tree import MOST_BYTES
-from envcfg.temporary import own_folder
+from envcfg.interrupts import raise_signals
 
 SECONDS = 20.0  # a large image on a busy file system takes 5
 
@@ -54,7 +55,7 @@ def inspect_by_runtime(
     whole = shutil.which(program)
     if whole is None:
         return None
-    with own_folder("inspect") as folder:
+    with _own_folder() as folder:
         named = f"{folder}/singularity"
         with open(named, "w", encoding="utf-8", errors="surrogateescape") as file:
             file.write(f'#!/bin/sh\nexec {shlex.quote(os.path.abspath(whole))} "$@"\n')
@@ -71,6 +72,19 @@ def inspect_by_runtime(
         return None
     labels = texts(attributes.get("labels"))
     return Metadata("sif", machine(labels.get(BUILD_ARCHITECTURE, "")), labels)
+
+
+@contextmanager
+def _own_folder() -> Iterator[str]:
+    """Yield a new folder that nobody else may enter; it goes, also by a signal."""
+    from tempfile import TemporaryDirectory
+
+    before = raise_signals()
+    try:
+        with TemporaryDirectory(prefix="envcfg-inspect-") as made:
+            yield made
+    finally:
+        raise_signals(before)
 
 
 def _run(arguments: list[str], folder: str, seconds: float) -> None:

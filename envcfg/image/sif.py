@@ -56,9 +56,8 @@ def read_sif(file: BoundedFile) -> tuple[Tree, Metadata]:
     """
     header = _HEADER.unpack(file.read_at(0, _HEADER.size))
     code, total, start, length = header[3], header[8], header[9], header[10]
-    if not 0 < total <= _MOST_DESCRIPTORS or start < _HEADER.size:
-        refuse(f"{total} descriptors in {length} bytes")
-    if length != total * _DESCRIPTOR.size:
+    is_list = 0 < total <= _MOST_DESCRIPTORS and start >= _HEADER.size
+    if not is_list or length != total * _DESCRIPTOR.size:
         refuse(f"{total} descriptors in {length} bytes")
     if header[1] != MAGIC:
         refuse("it does not begin as a SIF")

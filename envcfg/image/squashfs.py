@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import struct
 from array import array
-from collections import OrderedDict
+from functools import lru_cache
 from typing import BinaryIO, NamedTuple
 
-from envcfg.image.blocks import NONE, Blocks, Place, Stored, keep, open_stored
+from envcfg.image.blocks import NONE, Blocks, Place, Stored, open_stored
 from envcfg.image.bounded_file import BoundedFile, refuse
 from envcfg.image.layers import OPAQUE_ATTRIBUTES, Layer
 from envcfg.image.tree import Entry, Kind
@@ -55,7 +55,7 @@ class SquashTree(Layer):
             OSError: it is none that can be read; the message says why.
         """
         self._blocks = Blocks(file)
-        self._lists: OrderedDict[tuple[int, int, int], dict[str, Place]] = OrderedDict()
+        self._listed = lru_cache(_KEPT_LISTS)(self._read_list)
         if self._inode(self._blocks.root).kind != _FOLDER:
             refuse("its root is no folder")
 
@@ -131,10 +131,9 @@ class SquashTree(Layer):
         else:
             block, _, size, offset, _ = inode.body
         # The list of an empty folder is where another one's begins: the size tells them.
-        key = (block, offset, size)
-        if key in self._lists:
-            self._lists.move_to_end(key)
-            return self._lists[key]
+        return self._listed(block, offset, size)
+
+    def _read_list(self, block: int, offset: int, size: int) -> dict[str, Place]:
         left = size - 3  # which stand for . and .. in a system call
         if left > _MOST_LISTING:
             refuse(f"a folder whose list has {size:,} bytes")
@@ -158,8 +157,8 @@ class SquashTree(Layer):
         if left < 0:
             refuse("a folder that ends in the middle of a name")
         if len(found) > _LARGE_LIST:
-            self._lists.clear()
-        return keep(self._lists, key, found, _KEPT_LISTS)
+            self._listed.cache_clear()
+        return found
 
     def _file(self, inode: _Inode) -> Stored:
         if inode.extended:

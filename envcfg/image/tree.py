@@ -1,16 +1,19 @@
 """The files of an image, read where they are: one interface for each form of image.
 
-The simplest form, a folder, is here; the others have modules of their own.
+The simplest form, a folder, is here, and what ends the reading of any of them in time; the
+other forms have modules of their own.
 """
 
 from __future__ import annotations
 
 import abc
+import io
 import os
 import posixpath
 import stat
-from collections.abc import Iterator
-from typing import BinaryIO, Literal, NamedTuple
+import time
+from collections.abc import Callable, Iterator
+from typing import Any, BinaryIO, Literal, NamedTuple, cast
 
 _MOST_LINKS = 40  # as Linux has it: more are a circle
 MOST_BYTES = 4 << 20  # of a text that is read whole
@@ -177,3 +180,75 @@ class FolderTree(Tree):
     def open_entry(self, path: str) -> BinaryIO:
         """See ``Tree``."""
         return open(self._root + path, "rb")
+
+
+class TimeIsUpError(Exception):
+    """The image is not read in the time that there was."""
+
+
+class DeadlineTree(Tree):
+    """The files of another tree, as long as there is time.
+
+    One read of a file system that does not answer is not cut short; the next is.
+    """
+
+    def __init__(
+        self, tree: Tree, seconds: float, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        """Read *tree* for *seconds*, from now on, by *clock*."""
+        self._tree = tree
+        self._clock = clock
+        self._end = clock() + seconds
+
+    def entry(self, path: str) -> Entry | None:
+        """See ``Tree``."""
+        self.check()
+        return self._tree.entry(path)
+
+    def children(self, path: str) -> list[str]:
+        """See ``Tree``."""
+        self.check()
+        return self._tree.children(path)
+
+    def open_entry(self, path: str) -> BinaryIO:
+        """See ``Tree``."""
+        self.check()
+        raw = _DeadlineFile(self._tree.open_entry(path), self)
+        return cast("BinaryIO", io.BufferedReader(raw, 1 << 16))
+
+    def check(self) -> None:
+        """Raise if the time is up.
+
+        Raises:
+            TimeIsUpError: it is.
+        """
+        if self._clock() > self._end:
+            raise TimeIsUpError
+
+
+class _DeadlineFile(io.RawIOBase):
+    """A file of such a tree."""
+
+    def __init__(self, file: BinaryIO, tree: DeadlineTree) -> None:
+        self._file = file
+        self._tree = tree
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = 0, /) -> int:
+        return self._file.seek(offset, whence)
+
+    def readinto(self, buffer: Any, /) -> int:  # noqa: ANN401  # any kind
+        self._tree.check()
+        view = memoryview(buffer)
+        data = self._file.read(len(view))
+        view[: len(data)] = data
+        return len(data)
+
+    def close(self) -> None:
+        self._file.close()
+        super().close()

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterator
-from typing import NamedTuple
 
 from envcfg.datafile import load_yaml
+from envcfg.image.bounded_file import FormError
 
 HEAD = 2048  # bytes that tell
 
@@ -24,19 +24,12 @@ _ARCHIVES = (
 )
 
 
-class Unsupported(NamedTuple):
-    """What something is (*what*), and what to do (*hint*)."""
-
-    what: str
-    hint: str
-
-
-def reference(name: str, program: str) -> Unsupported | None:
+def reference(name: str, program: str) -> FormError | None:
     """Return what *name* refers to where it is a URI, which nothing here fetches."""
     scheme, colon, rest = name.partition(":")
     if colon and scheme in _ARCHIVES:
         made = f"{program} build image.sif {name}"
-        return Unsupported(
+        return FormError(
             "a reference, not a file", f"make one: {made}, then give image.sif"
         )
     if "://" not in name or not rest.startswith("//"):
@@ -44,7 +37,7 @@ def reference(name: str, program: str) -> Unsupported | None:
     made, file = f"{program} pull image.sif {name}", "image.sif"
     if scheme in _BY_ENROOT:
         made, file = f"enroot import -o image.sqsh {name}", "image.sqsh"
-    return Unsupported("a reference, not a file", f"fetch it: {made}, then give {file}")
+    return FormError("a reference, not a file", f"fetch it: {made}, then give {file}")
 
 
 def special(mode: int) -> str:
@@ -58,34 +51,34 @@ def special(mode: int) -> str:
     return kinds.get(stat.S_IFMT(mode), "no file")
 
 
-def recognise(descriptor: int, head: bytes, path: str, program: str) -> Unsupported:
+def recognise(descriptor: int, head: bytes, path: str, program: str) -> FormError:
     """Return what the file *path*, which begins with *head*, is instead of an image."""
     if not head:
-        return Unsupported("an empty file", "build or copy it once more")
+        return FormError("an empty file", "build or copy it once more")
     known = load_yaml(
         os.path.join(os.path.dirname(__file__), "unsupported_formats.yaml")
     )
     for each in known["files"]:
         if head.startswith(each["magic"].encode("latin-1"), each.get("at", 0)):
-            return Unsupported(each["what"], each.get("hint", known["any"]))
+            return FormError(each["what"], each.get("hint", known["any"]))
     if head[_TAR_AT : _TAR_AT + len(_TAR)] == _TAR:
         return _archive(descriptor, path, program)
     if not set(head) & set(range(9)):
-        return Unsupported("a text", known["any"])
-    return Unsupported("no image of a form that is known", known["any"])
+        return FormError("a text", known["any"])
+    return FormError("no image of a form that is known", known["any"])
 
 
-def _archive(descriptor: int, path: str, program: str) -> Unsupported:
+def _archive(descriptor: int, path: str, program: str) -> FormError:
     names = set(_members(descriptor))
     if "oci-layout" in names:
         scheme, of = "oci-archive", "an OCI image"
     elif "manifest.json" in names:
         scheme, of = "docker-archive", "docker save"
     else:
-        return Unsupported("a tar archive", "unpack it, and give the folder")
+        return FormError("a tar archive", "unpack it, and give the folder")
     made = _OCI.format(program=program, scheme=scheme, path=path)
     hint = f"{made}, or podman load -i {path}, and give its name"
-    return Unsupported(f"an archive of {of} ({scheme})", hint)
+    return FormError(f"an archive of {of} ({scheme})", hint)
 
 
 def _members(descriptor: int) -> Iterator[str]:

@@ -8,7 +8,7 @@ import os
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from envcfg.datafile import knowledge_path, load_yaml, names_in
+from envcfg.datafile import knowledge_path, load_yaml, names_in, record
 
 
 class Topic(NamedTuple):
@@ -16,26 +16,26 @@ class Topic(NamedTuple):
 
     Attributes:
         name: as a heading has it.
+        background: what one has to know to understand them.
+        source: who says so.
+        date: of the source, or when it was read.
         rules: ids of findings, or patterns of them, whose words stand elsewhere: known
             stacks, and rules of logs whose file belongs to another topic.
         says: ids of findings that write their own words, each with what it means.
-        background: what one has to know to understand them.
         look: commands and places that show more.
         variables: that have to do with it.
         related: ids of other findings.
-        source: who says so.
-        date: of the source, or when it was read.
     """
 
     name: str
-    rules: tuple[str, ...]
-    says: Mapping[str, str]
     background: str
-    look: tuple[str, ...]
-    variables: tuple[str, ...]
-    related: tuple[str, ...]
     source: str
     date: str
+    rules: tuple[str, ...] = ()
+    says: Mapping[str, str] = {}
+    look: tuple[str, ...] = ()
+    variables: tuple[str, ...] = ()
+    related: tuple[str, ...] = ()
 
 
 def load_topics() -> list[Topic]:
@@ -43,17 +43,7 @@ def load_topics() -> list[Topic]:
     folder = knowledge_path("topics")
     names = sorted(name for name in names_in(folder) if name.endswith(".yaml"))
     return [
-        Topic(
-            name=data["topic"],
-            rules=tuple(data.get("rules", ())),
-            says=data.get("says", {}),
-            background=data["background"],
-            look=tuple(data.get("look", ())),
-            variables=tuple(data.get("variables", ())),
-            related=tuple(data.get("related", ())),
-            source=data["source"],
-            date=str(data["date"]),
-        )
+        record(Topic, {**data, "name": data["topic"]})
         for name in names
         for data in load_yaml(os.path.join(folder, name))["topics"]
     ]

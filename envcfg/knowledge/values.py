@@ -7,10 +7,10 @@ certain whatever the reference stands for is said.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
-from typing import NamedTuple
+from collections.abc import Iterator
 
 from envcfg.findings import Finding, Severity
+from envcfg.knowledge.record import Variable
 
 _NUMBER = re.compile(r"[+-]?(?:0[xX][0-9a-fA-F]+|[0-9]+)")
 _DECIMAL = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
@@ -22,78 +22,48 @@ _LONGEST_LIST = 8  # words that a message lists
 _SHORT = 3  # letters of a word that is too short for a guess
 
 
-class Habits(NamedTuple):
-    """How a program reads values.
-
-    Attributes:
-        turns_on, turns_off: what it takes for a switch.
-        ignore_case: of a switch.
-        tilde: a leading ~ is the home folder.
-        wrong: what becomes of a value that it cannot read.
-    """
-
-    turns_on: tuple[str, ...] = ()
-    turns_off: tuple[str, ...] = ()
-    ignore_case: bool = False
-    tilde: bool = False
-    wrong: str | None = None
-
-
-class ValueRule(NamedTuple):
-    """What a variable takes."""
-
-    kind: str
-    values: tuple[str, ...] = ()
-    legacy: Mapping[str, str] = {}
-    ignore_case: bool = False
-    low: int | None = None
-    high: int | None = None
-    separator: str = ","
-    markers: str = ""
-    also: tuple[str, ...] = ()
-    reader: Habits = Habits()
-
-
 def wrong(severity: Severity, message: str, fix: str | None = None) -> Finding:
     """Return what is wrong with a name or a value; who asked says of which."""
     return Finding("variable", severity, "", message, fix)
 
 
-def check_value(rule: ValueRule, value: str) -> list[Finding]:
+def check_value(variable: Variable, value: str) -> list[Finding]:
     """Return what is wrong with *value*; an empty one is as good as none."""
-    if not value or value in rule.also:
+    if not value or value in variable.also:
         return []
-    checks = TYPES[rule.kind]
+    checks = TYPES[variable.type]
     refers = bool(_REFERENCE.search(value))
     literal = _REFERENCE.sub("X", value).replace("$$", "$")
-    found = list(_edges(rule, literal))
+    found = list(_edges(variable, literal))
     if checks and not found and (not refers or checks in _CERTAIN):
-        found = list(checks(rule, literal))
+        found = list(checks(variable, literal))
     return found
 
 
-def _edges(rule: ValueRule, value: str) -> Iterator[Finding]:
+def _edges(variable: Variable, value: str) -> Iterator[Finding]:
     if len(value) > 1 and value[0] == value[-1] and value[0] in "'\"":
         message = f"the quotes are part of the value {value}"
         yield wrong("error", message, "leave them out")
-    elif value != value.strip() and rule.kind != "text":
+    elif value != value.strip() and variable.type != "text":
         yield wrong("error", f"{value!r} begins or ends with a space", "leave it out")
 
 
-def _boolean(rule: ValueRule, value: str) -> Iterator[Finding]:
-    reader = rule.reader
+def _boolean(variable: Variable, value: str) -> Iterator[Finding]:
+    reader = variable.habits
     word = value.lower() if reader.ignore_case else value
     if word in reader.turns_on + reader.turns_off or not reader.turns_on:
         return
     either = f"{reader.turns_on[0]} or {reader.turns_off[0]}"
-    yield wrong("error", f"{value!r} is not {either}", _hint(rule, f"write {either}"))
+    yield wrong(
+        "error", f"{value!r} is not {either}", _hint(variable, f"write {either}")
+    )
 
 
-def _integers(rule: ValueRule, value: str) -> Iterator[Finding]:
-    low, high = rule.low, rule.high
-    for each in value.split(",") if rule.kind == "integers" else [value]:
+def _integers(variable: Variable, value: str) -> Iterator[Finding]:
+    low, high = variable.min, variable.max
+    for each in value.split(",") if variable.type == "integers" else [value]:
         if not _NUMBER.fullmatch(each):
-            yield wrong("error", f"{each!r} is no whole number", _hint(rule))
+            yield wrong("error", f"{each!r} is no whole number", _hint(variable))
             continue
         number = _to_int(each)
         if (low is None or number >= low) and (high is None or number <= high):
@@ -102,57 +72,59 @@ def _integers(rule: ValueRule, value: str) -> Iterator[Finding]:
         yield wrong("error", f"{number} is out of range: {span}")
 
 
-def _size(rule: ValueRule, value: str) -> Iterator[Finding]:
+def _size(variable: Variable, value: str) -> Iterator[Finding]:
     if suffixed := _SUFFIXED.fullmatch(value):
         size = int(suffixed["digits"]) << _POWERS[suffixed["unit"].lower()]
         message = f"{value!r} is no plain number of bytes: the suffix does not count"
         yield wrong("error", message, f"write {size}")
     elif not _NUMBER.fullmatch(value):
-        yield wrong("error", f"{value!r} is no number of bytes", _hint(rule))
+        yield wrong("error", f"{value!r} is no number of bytes", _hint(variable))
     elif _to_int(value) < 0:
-        yield wrong("error", f"{value} bytes are fewer than none", _hint(rule))
+        yield wrong("error", f"{value} bytes are fewer than none", _hint(variable))
 
 
-def _decimal(rule: ValueRule, value: str) -> Iterator[Finding]:
+def _decimal(variable: Variable, value: str) -> Iterator[Finding]:
     if not _DECIMAL.fullmatch(value):
-        yield wrong("error", f"{value!r} is no number", _hint(rule))
+        yield wrong("error", f"{value!r} is no number", _hint(variable))
 
 
-def _choice(rule: ValueRule, value: str) -> Iterator[Finding]:
-    if value in rule.legacy:
-        word = rule.legacy[value]
+def _choice(variable: Variable, value: str) -> Iterator[Finding]:
+    if value in variable.legacy:
+        word = variable.legacy[value]
         yield wrong("warning", f"{value} is read as {word}", f"write {word}")
         return
-    for each in value.split("|") if rule.separator == "|" else [value]:
-        yield from _word(rule, each)
+    for each in value.split("|") if variable.separator == "|" else [value]:
+        yield from _word(variable, each)
 
 
-def _choices(rule: ValueRule, value: str) -> Iterator[Finding]:
-    spaces = list(_list(rule, value))
+def _choices(variable: Variable, value: str) -> Iterator[Finding]:
+    spaces = list(_list(variable, value))
     yield from spaces
     if not spaces:
-        for each in value.lstrip(rule.markers or None).split(rule.separator):
-            yield from _word(rule, each)
+        for each in value.lstrip(variable.markers or None).split(variable.separator):
+            yield from _word(variable, each)
 
 
-def _word(rule: ValueRule, word: str) -> Iterator[Finding]:
-    if word in rule.values:
+def _word(variable: Variable, word: str) -> Iterator[Finding]:
+    if word in variable.values:
         return
-    right = next((each for each in rule.values if each.lower() == word.lower()), None)
-    if right and rule.ignore_case:
+    right = next(
+        (each for each in variable.values if each.lower() == word.lower()), None
+    )
+    if right and variable.ignore_case:
         return
     if right:
         message = f"{word!r} is not read as {right}: upper and lower case count"
         yield wrong("error", message, f"write {right}")
     else:
-        more = " and others" if len(rule.values) > _LONGEST_LIST else ""
-        listed = ", ".join(rule.values[:_LONGEST_LIST])
+        more = " and others" if len(variable.values) > _LONGEST_LIST else ""
+        listed = ", ".join(variable.values[:_LONGEST_LIST])
         message = f"{word!r} is not one of {listed}{more}"
-        yield wrong("error", message, _near(rule, word))
+        yield wrong("error", message, _near(variable, word))
 
 
-def _list(rule: ValueRule, value: str) -> Iterator[Finding]:
-    separator = rule.separator
+def _list(variable: Variable, value: str) -> Iterator[Finding]:
+    separator = variable.separator
     for each in value.split(separator):
         if each != each.strip():
             message = f"the space in {each!r} is part of the name: nothing fits it"
@@ -164,8 +136,8 @@ def _list(rule: ValueRule, value: str) -> Iterator[Finding]:
         yield wrong("error", f"{value!r} is one name with a space", f"write {right}")
 
 
-def _interfaces(rule: ValueRule, value: str) -> Iterator[Finding]:
-    yield from _list(rule, value)
+def _interfaces(variable: Variable, value: str) -> Iterator[Finding]:
+    yield from _list(variable, value)
     body = value.removeprefix("^").removeprefix("=")
     if re.search(r"(?:^|,)[=^]", body):
         hint = "write it once, in front of the list"
@@ -173,26 +145,26 @@ def _interfaces(rule: ValueRule, value: str) -> Iterator[Finding]:
         yield wrong("error", message, hint)
 
 
-def _exact_names(rule: ValueRule, value: str) -> Iterator[Finding]:
-    yield from _list(rule, value)
+def _exact_names(variable: Variable, value: str) -> Iterator[Finding]:
+    yield from _list(variable, value)
     if re.search(r"(?:^|,)[=^]", value):
         message = "= and ^ are not understood here: names are exact"
         yield wrong("error", message, "write whole names, without a mark")
 
 
-def _devices(rule: ValueRule, value: str) -> Iterator[Finding]:
+def _devices(variable: Variable, value: str) -> Iterator[Finding]:
     if re.search(r"\s", value):
         yield wrong("error", f"spaces in {value!r}", "separate GPUs by commas alone")
         return
     for each in value.split(","):
         if not _DEVICE.fullmatch(each):
             message = f"{each!r} is no GPU: it hides this one and all behind it"
-            yield wrong("error", message, _hint(rule, "write numbers or UUIDs"))
+            yield wrong("error", message, _hint(variable, "write numbers or UUIDs"))
             return
 
 
-def _path(rule: ValueRule, value: str) -> Iterator[Finding]:
-    if value.startswith("~") and not rule.reader.tilde:
+def _path(variable: Variable, value: str) -> Iterator[Finding]:
+    if value.startswith("~") and not variable.habits.tilde:
         message = "~ stands for no folder here: only shells expand it"
         yield wrong("warning", message, "write ${HOME}")
 
@@ -202,16 +174,16 @@ def _to_int(text: str) -> int:
     return int(text, 16 if "x" in text.lower() else 10) if len(text) < 1000 else 1 << 64
 
 
-def _hint(rule: ValueRule, otherwise: str | None = None) -> str | None:
-    return rule.reader.wrong or otherwise
+def _hint(variable: Variable, otherwise: str | None = None) -> str | None:
+    return variable.habits.wrong or otherwise
 
 
-def _near(rule: ValueRule, word: str) -> str | None:
+def _near(variable: Variable, word: str) -> str | None:
     from difflib import get_close_matches
 
-    words = {each.upper(): each for each in rule.values}
+    words = {each.upper(): each for each in variable.values}
     near = get_close_matches(word.upper(), words, n=1) if len(word) > _SHORT else []
-    return f"did you mean {words[near[0]]}?" if near else rule.reader.wrong
+    return f"did you mean {words[near[0]]}?" if near else variable.habits.wrong
 
 
 TYPES = {

@@ -7,14 +7,8 @@ from operator import attrgetter
 from typing import TypeVar
 
 from envcfg.findings import Finding, Place
-from envcfg.launch.plan import (
-    Branch,
-    Options,
-    PlannedArgument,
-    PlannedBundle,
-    PlannedModule,
-)
-from envcfg.profile.conditions import Condition, Truth
+from envcfg.launch.plan import Options, PlannedBundle
+from envcfg.profile.conditions import ALWAYS, Truth
 from envcfg.profile.entries import (
     Argument,
     Bundle,
@@ -38,21 +32,21 @@ GIVEN = Reason(
 )
 
 
-def choose_branches(setting: Setting, facts: Facts) -> Iterable[Branch]:
+def choose_cases(setting: Setting, facts: Facts) -> Iterable[Case]:
     """Yield the cases that can still apply; the last one may be ``otherwise``."""
     case: Case | None = None
     for case in setting.cases:
         truth, tests = facts.judge(case.when, setting.name)
         if truth is Truth.YES:
-            yield Branch(value=case.value, reason=case.reason)
+            yield case._replace(when=ALWAYS)
             return
         if truth is Truth.IN_JOB:
-            yield Branch(value=case.value, reason=case.reason, tests=tests)
+            yield case._replace(when=tests)
         if truth is Truth.UNKNOWN:
             break
     if case is not None and setting.otherwise is not None:
         reason = case.reason._replace(why=f"otherwise; {case.reason.why}")
-        yield Branch(value=setting.otherwise, reason=reason)
+        yield Case(value=setting.otherwise, reason=reason)
 
 
 def choose_bundles(
@@ -68,19 +62,13 @@ def choose_bundles(
     """
     chosen, notes = [], []
     own = [each for each in profile.bundles.values() if each and each.is_for(keys)]
-    for bundle, tests in applying(own, facts, attrgetter("name")):
+    for bundle in applying(own, facts, attrgetter("name")):
         touched = [name for name in bundle.env if name in options.settings]
         if touched:
-            notes.append(
-                Finding(
-                    rule="bundle-left-out",
-                    severity="note",
-                    subject=bundle.name,
-                    message=f"is left out as a whole: {touched[0]} is given for this job",
-                    fix=f"its parts work together only: {', '.join(bundle.env)}",
-                    source=bundle.reason.source,
-                )
-            )
+            said = f"is left out as a whole: {touched[0]} is given for this job"
+            fix = f"its parts work together only: {', '.join(bundle.env)}"
+            source, name = bundle.reason.source, bundle.name
+            notes.append(Finding("bundle-left-out", "note", name, said, fix, source))
             continue
         chosen.append(
             PlannedBundle(
@@ -89,7 +77,7 @@ def choose_bundles(
                 network=bundle.network if "network" in keys else (),
                 options=getattr(bundle, keys[0]),
                 reason=bundle.reason,
-                tests=tests,
+                when=bundle.when,
             )
         )
     return chosen, notes
@@ -97,39 +85,32 @@ def choose_bundles(
 
 def choose_arguments(
     arguments: Mapping[str, Argument | None], facts: Facts
-) -> Iterable[PlannedArgument]:
+) -> Iterator[Argument]:
     """Yield the arguments that can apply."""
-    for each, tests in applying(arguments.values(), facts, lambda each: each.word):
-        yield PlannedArgument(each.word, each.reason, each.if_exists, tests)
+    return applying(arguments.values(), facts, attrgetter("word"))
 
 
 def applying(
     entries: Iterable[Entry | None], facts: Facts, name: Callable[[Entry], str]
-) -> Iterator[tuple[Entry, Condition]]:
-    """Yield the entries that can apply, and what the job must still test for each.
+) -> Iterator[Entry]:
+    """Yield the entries that can apply, each with what the job must still test.
 
     What waits for a fact that is not known is noted by its *name*.
     """
     for each in filter(None, entries):
         truth, tests = facts.judge(each.when, name(each))
         if truth in {Truth.YES, Truth.IN_JOB}:
-            yield each, tests
+            yield each._replace(when=tests)
 
 
 def choose_modules(
     profile: Profile, options: Options, facts: Facts
-) -> tuple[tuple[PlannedModule, ...], tuple[PlannedModule, ...]]:
+) -> tuple[tuple[Module, ...], tuple[Module, ...]]:
     """Return the modules that the step loads, in order, and those that it only names.
 
     The user's own come last. Those of the profile are only named if the user does not want
     them: the job may still lack what they bring.
     """
-    known = tuple(
-        PlannedModule(each.name, each.action, each.reason, tests)
-        for each, tests in applying(profile.modules.values(), facts, attrgetter("name"))
-    )
-    own = tuple(
-        PlannedModule(name=name, action="load", reason=GIVEN, is_own=True)
-        for name in options.modules
-    )
+    known = tuple(applying(profile.modules.values(), facts, attrgetter("name")))
+    own = tuple(Module(name, "load", GIVEN) for name in options.modules)
     return (own if options.no_modules else (*known, *own)), known

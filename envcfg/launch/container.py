@@ -8,14 +8,8 @@ from operator import attrgetter
 from envcfg import runtimes
 from envcfg.bind import STAND_IN
 from envcfg.errors import UsageError
-from envcfg.launch.choose import GIVEN, applying, choose_arguments, choose_branches
-from envcfg.launch.plan import (
-    Container,
-    Options,
-    PlannedArgument,
-    PlannedExport,
-    PlannedMount,
-)
+from envcfg.launch.choose import GIVEN, applying, choose_arguments, choose_cases
+from envcfg.launch.plan import Container, Options, PlannedMount
 from envcfg.launchers import allowed_launchers, starter_of
 from envcfg.profile.entries import Argument, Mount
 from envcfg.profile.facts import Facts
@@ -49,16 +43,16 @@ def choose_container(
         return None
     verb = next(
         (
-            branch.value[0]
-            for branch in (choose_branches(profile.verb, facts) if profile.verb else ())
-            if branch.value
+            case.value[0]
+            for case in (choose_cases(profile.verb, facts) if profile.verb else ())
+            if case.value
         ),
         "exec",
     )
     first = named[0]
     own = choose_arguments(profile_arguments(profile, first), facts)
     asked = [Mount(bind=each, reason=GIVEN) for each in options.binds]
-    given = [PlannedArgument(word=word, reason=GIVEN) for word in options.runtime_args]
+    given = [Argument(word=word, reason=GIVEN) for word in options.runtime_args]
     words = [checked(each, first) for each in (*own, *given)]
     prefixes = applying([profile.prefix], facts, lambda each: each.words[0])
     return Container(
@@ -68,13 +62,8 @@ def choose_container(
         verb=str(verb),
         arguments=tuple(words),
         binds=tuple(_binds((*profile.binds.values(), *asked), first, facts)),
-        exports=tuple(
-            PlannedExport(each.name, each.value, each.reason, tests)
-            for each, tests in applying(
-                profile.exports.values(), facts, attrgetter("name")
-            )
-        ),
-        prefix=next((each.words for each, _ in prefixes), ()),
+        exports=tuple(applying(profile.exports.values(), facts, attrgetter("name"))),
+        prefix=next((each.words for each in prefixes), ()),
         stamp=options.read.stamp,
     )
 
@@ -137,7 +126,7 @@ def asks_runtime(argument: Argument) -> bool:
     return any(test.fact == "runtime" for test in argument.when)
 
 
-def checked(argument: PlannedArgument, runtime: Runtime) -> PlannedArgument:
+def checked(argument: Argument, runtime: Runtime) -> Argument:
     """Return *argument*, if the runtime can have it.
 
     Raises:
@@ -153,7 +142,7 @@ def checked(argument: PlannedArgument, runtime: Runtime) -> PlannedArgument:
 def _binds(
     mounts: Iterable[Mount | None], runtime: Runtime, facts: Facts
 ) -> Iterable[PlannedMount]:
-    for mount, tests in applying(mounts, facts, lambda each: str(each.bind)):
+    for mount in applying(mounts, facts, lambda each: str(each.bind)):
         bind = mount.bind
         if bind.refers:
             bind = bind._replace(source=STAND_IN)
@@ -162,4 +151,4 @@ def _binds(
         except ValueError as err:
             msg = f"{runtime.name} cannot bind {mount.bind}: {err}"
             raise UsageError(msg, hint="choose another path, or a link to it") from err
-        yield PlannedMount(mount.bind, text, mount.reason, mount.if_exists, tests)
+        yield PlannedMount(mount.bind, text, mount.reason, mount.if_exists, mount.when)

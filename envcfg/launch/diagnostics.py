@@ -118,7 +118,7 @@ def check_log_folder(diagnostics: Diagnostics, inside: Collection[str]) -> None:
             said = f"{name}, which is made in the tasks only"
             raise UsageError(said, hint="name one folder for all ranks")
     for part in diagnostics.nccl_log or ():
-        hint = "name one folder for all: each process writes a file of its own there"
+        hint = "name one folder for all: each process writes its own file there"
         if isinstance(part, str) and "%" in part:
             msg = (
                 f"--nccl-debug {part}: NCCL reads % as a sign, also in a folder's name"

@@ -11,7 +11,7 @@ from envcfg.errors import OutputError
 from envcfg.profile.conditions import FACTS, parse_tests
 from envcfg.profile.words import WordError, parse_word
 
-State = Literal["as planned", "changed", "missing", "beside"]
+State = Literal["as planned", "changed", "missing", "unplanned"]
 # Names that are nobody's wish: the shell's, and envcfg's own.
 _SHELL = frozenset({"_", "PWD", "OLDPWD", "SHLVL"})
 _LONGEST = 1 << 17  # bytes of one variable, as Linux has it
@@ -46,7 +46,7 @@ class Row(NamedTuple):
     """One variable of the rank.
 
     Attributes:
-        state: whether it is as planned; ``beside``: nobody planned it.
+        state: whether it is as planned; ``unplanned``: nobody planned it.
         planned: the value of the plan; None: to be unset, or not in it.
         value: the rank's; None: it had none.
         origin: who has set it: ``envcfg``, ``job``, ``image or runtime``, ``srun``,
@@ -122,7 +122,7 @@ def rows_of(
             wanted[name] = None if value == "-" else _expand(value[1:], report)
     rows = [_planned(name, value, report, starters) for name, value in wanted.items()]
     rows += [
-        Row(name, "beside", None, value, _origin(name, value, report, starters))
+        Row(name, "unplanned", None, value, _origin(name, value, report, starters))
         for name, value in sorted(report.rank.items())
         if name in known and name not in wanted and name not in _SHELL
     ]

@@ -69,15 +69,9 @@ def _no_image(container: str, path: str, runtime: Runtime) -> list[Finding]:
     """Say that a folder is no image, where it holds nothing that a system has."""
     if any(os.path.exists(os.path.join(path, name)) for name in runtime.unpacked):
         return []
-    return [
-        Finding(
-            rule="image-no-sandbox",
-            severity="warning",
-            subject=container,
-            message="this is a folder, and no image unpacked: it has no bin and no usr",
-            fix="name the image file in it",
-        )
-    ]
+    said = "this is a folder, and no image unpacked: it has no bin and no usr"
+    fix = "name the image file in it"
+    return [Finding("image-no-sandbox", "warning", container, said, fix)]
 
 
 def _not_here(rule: str, subject: str, where: str = "") -> Finding:

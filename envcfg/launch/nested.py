@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from envcfg.findings import Finding, Severity
 from envcfg.launch.plan import Options
-from envcfg.launch.recognise import beginnings, launcher_of
+from envcfg.launch.recognise import first_words, launcher_of
 from envcfg.launchers import LAUNCHERS
 
 # Of a wrapper's options those whose value could be called like a program.
@@ -40,9 +40,8 @@ class _Inside(NamedTuple):
 def look_inside(options: Options) -> tuple[Options, list[Finding]]:
     """Return the options as a launcher inside the command means them, and what to say."""
     command = options.command
-    names = {beginning.split()[0] for beginning in beginnings()}
-    if not any(name in word for word in command[1:] for name in names):
-        return options, []  # no YAML is read for it
+    if not any(name in word for word in command[1:] for name in first_words()):
+        return options, []  # no other file is read for it
     from envcfg.datafile import load_knowledge_file
     from envcfg.launch.shell_text import plain_command
 
@@ -124,7 +123,7 @@ def _once_per_node(
     severity: Severity = "warning"
     if given & set(meets):
         severity = "note"
-        tells += "; what it is told of other nodes must fit the job"
+        tells += "; its options about nodes must fit the job"
     elif meets:
         tells += f"; on several nodes each works alone, as it is not told {meets[0]}"
     else:

@@ -46,10 +46,10 @@ def stack_notes(
 def first_values(planned: Mapping[str, Planned]) -> dict[str, str]:
     """Return of each variable that is set the first value that it can have."""
     return {
-        name: format_word(branch.value)
+        name: format_word(case.value)
         for name, each in planned.items()
-        for branch in each.branches[:1]
-        if branch.value is not None
+        for case in each.cases[:1]
+        if case.value is not None
     }
 
 
@@ -65,14 +65,8 @@ def masking_notes(
                 "what that left over"
             )
             fix = f"set {layer.variable} alone"
-            yield Finding(
-                "gpu-masked-twice",
-                "warning",
-                name,
-                said,
-                fix,
-                source=layer.reason.source,
-            )
+            source = layer.reason.source
+            yield Finding("gpu-masked-twice", "warning", name, said, fix, source)
 
 
 def image_notes(container: Container | None) -> Iterable[Finding]:
@@ -81,15 +75,10 @@ def image_notes(container: Container | None) -> Iterable[Finding]:
         return
     known = runtimes.runtime(container.runtimes[0])
     if doubt := known.doubt(container.image):
-        said = doubt.what
-        fix = doubt.fix
-        yield Finding("image-under-signals", "warning", container.image, said, fix)
+        yield Finding("image-under-signals", "warning", container.image, *doubt)
     if known.is_pulled(container.image):
-        what = known.pulled
-        way = known.pull
-        yield Finding(
-            "image-pulled-by-every-rank", "warning", container.image, what, way
-        )
+        what, way, image = known.pulled, known.pull, container.image
+        yield Finding("image-pulled-by-every-rank", "warning", image, what, way)
 
 
 def runtime_notes(

@@ -1,4 +1,8 @@
-"""What one job will do, fully resolved: the model. ``resolve`` makes it."""
+"""What one job will do, fully resolved: the model. ``resolve`` makes it.
+
+Entries of the profile stand in it as they are, except that their conditions are what the
+job must still test.
+"""
 
 from collections.abc import Mapping
 from typing import Literal, NamedTuple, get_args
@@ -7,8 +11,10 @@ from envcfg.bind import Bind
 from envcfg.findings import Finding
 from envcfg.launch.diagnostics import Diagnostics
 from envcfg.profile.conditions import ALWAYS, Condition
+from envcfg.profile.entries import Argument, Case, Export
 from envcfg.profile.facts import Fact, Reason
 from envcfg.profile.model import Expect, Masks, Rendezvous, Scratch, Visibility
+from envcfg.profile.scheduler import Module
 from envcfg.profile.scope import Scope
 from envcfg.profile.words import Word
 
@@ -80,19 +86,11 @@ class Options(NamedTuple):
     diagnostics: Diagnostics = Diagnostics()
 
 
-class Branch(NamedTuple):
-    """A value and what must still be tested in the job; None unsets the variable."""
-
-    value: Word | None
-    reason: Reason
-    tests: Condition = ALWAYS
-
-
 class Planned(NamedTuple):
-    """One variable of the job: the first branch whose tests hold applies."""
+    """One variable of the job: the first case that holds there applies."""
 
     name: str
-    branches: tuple[Branch, ...]
+    cases: tuple[Case, ...]
     force: bool = False
     directory: bool = False
     scope: Scope = "host"
@@ -108,46 +106,18 @@ class PlannedMount(NamedTuple):
     text: str
     reason: Reason
     if_exists: str | None = None
-    tests: Condition = ALWAYS
-
-
-class PlannedArgument(NamedTuple):
-    """A word for the runtime, for a starter or an agent; *if_exists* as of a mount."""
-
-    word: str
-    reason: Reason
-    if_exists: str | None = None
-    tests: Condition = ALWAYS
-
-
-class PlannedExport(NamedTuple):
-    """A variable that hooks of the runtime read; what the job has set already wins."""
-
-    name: str
-    value: str
-    reason: Reason
-    tests: Condition = ALWAYS
-
-
-class PlannedModule(NamedTuple):
-    """What the ``module`` command is to do; it must succeed where the user wants it."""
-
-    name: str
-    action: str
-    reason: Reason
-    tests: Condition = ALWAYS
-    is_own: bool = False
+    when: Condition = ALWAYS
 
 
 class PlannedBundle(NamedTuple):
-    """Variables and options of the starter, set together, if the tests hold, or not."""
+    """Variables and options of the starter, set together, if *when* holds, or not."""
 
     name: str
     env: Mapping[str, Word]
     network: tuple[str, ...]
     options: tuple[str, ...]
     reason: Reason
-    tests: Condition = ALWAYS
+    when: Condition = ALWAYS
 
 
 class Container(NamedTuple):
@@ -164,9 +134,9 @@ class Container(NamedTuple):
     is_file: bool
     runtimes: tuple[str, ...]
     verb: str
-    arguments: tuple[PlannedArgument, ...]
+    arguments: tuple[Argument, ...]
     binds: tuple[PlannedMount, ...]
-    exports: tuple[PlannedExport, ...] = ()
+    exports: tuple[Export, ...] = ()
     prefix: tuple[str, ...] = ()
     stamp: str = ""
 
@@ -205,6 +175,7 @@ class Plan(NamedTuple):
         preflight: the command line that looks at nodes and network before the step.
         as_said: the options of the starter say how many tasks there are, or it does.
         place: where the script may run; it looks when it does.
+        defaults: options that come from files, each with its place.
         notes: what the user should know.
     """
 
@@ -218,8 +189,8 @@ class Plan(NamedTuple):
     facts: Mapping[str, Fact]
     command: tuple[str, ...]
     bundles: tuple[PlannedBundle, ...] = ()
-    started: tuple[PlannedArgument, ...] = ()
-    agent: tuple[PlannedArgument, ...] = ()
+    started: tuple[Argument, ...] = ()
+    agent: tuple[Argument, ...] = ()
     has_mode: bool = False
     contract: bool = False
     local_rank_at: int | None = None
@@ -229,12 +200,13 @@ class Plan(NamedTuple):
     masks: Masks | None = None
     visibility: Visibility | None = None
     rendezvous: Rendezvous | None = None
-    modules: tuple[PlannedModule, ...] = ()
-    known_modules: tuple[PlannedModule, ...] = ()
+    modules: tuple[Module, ...] = ()
+    known_modules: tuple[Module, ...] = ()
     scratch: Scratch | None = None
     expect: Expect | None = None
     diagnostics: Diagnostics = Diagnostics()
     preflight: tuple[str, ...] = ()
     as_said: bool = False
     place: Place = Place()
+    defaults: tuple[str, ...] = ()
     notes: tuple[Finding, ...] = ()

@@ -2,22 +2,21 @@
 
 ``torchrun --nproc-per-node=4 train.py`` names the launcher, the ranks and the program. Its
 options that the job decides are left out, with a note. What options there are is data:
-``knowledge/launchers.yaml``, read only for such a command.
+``knowledge/launchers.yaml``.
 """
 
 from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
 
-from envcfg.datafile import knowledge_path, load_knowledge_file, read_text
+from envcfg.datafile import knowledge_path, load_kept
 from envcfg.errors import UsageError
 from envcfg.findings import Finding
 from envcfg.launch.plan import Options
 from envcfg.launchers import LAUNCHERS
 from envcfg.starters import STARTERS
 
-_BEGINS = "  begins: ["
-_PYTHON_VALUES = frozenset(("-W", "-X", "--check-hash-based-pycs"))
+PYTHON_VALUES = frozenset(("-W", "-X", "--check-hash-based-pycs"))
 
 
 def recognise(options: Options) -> tuple[Options, list[Finding]]:
@@ -89,27 +88,24 @@ def launcher_of(
     name = command[0].rpartition("/")[2] if command else ""
     module = _interpreter(name, command)[1]
     given = module or (name, *command[1:])
-    for beginning in beginnings():
-        words = beginning.split()
-        if tuple(given[: len(words)]) == (*words,) and ("." in beginning) == bool(
-            module
-        ):
-            known = load_knowledge_file("launchers.yaml").values()
-            entry = next(each for each in known if beginning in each["begins"])
-            return entry, given[len(words) :]
+    for entry in _known():
+        for beginning in entry["begins"]:
+            words = beginning.split()
+            is_module = "." in beginning
+            if [*given[: len(words)]] == words and is_module == bool(module):
+                return entry, given[len(words) :]
     return None
 
 
-@cache
-def beginnings() -> Sequence[str]:
-    """Return how commands begin that name a launcher, as ``launchers.yaml`` has them.
+def first_words() -> set[str]:
+    """Return the words by which commands begin that name a launcher."""
+    return {each.split()[0] for entry in _known() for each in entry["begins"]}
 
-    Only these lines of it are read: most commands begin with no launcher, and reading YAML
-    takes longer than all that is done with them.
-    """
-    lines = read_text(knowledge_path("launchers.yaml")).splitlines()
-    lists = (each[len(_BEGINS) : -1] for each in lines if each.startswith(_BEGINS))
-    return [beginning for each in lists for beginning in each.split(", ")]
+
+@cache
+def _known() -> Sequence[Mapping[str, Any]]:
+    path = knowledge_path("launchers.yaml")
+    return [*load_kept("launchers", [path])[0].values()]
 
 
 def _interpreter(
@@ -120,7 +116,7 @@ def _interpreter(
         return (), ()
     at = 1
     while at < len(command) and command[at].startswith("-") and command[at] != "-m":
-        at += 2 if command[at] in _PYTHON_VALUES else 1
+        at += 2 if command[at] in PYTHON_VALUES else 1
     if at + 1 >= len(command) or command[at] != "-m":
         return (), ()
     return tuple(command[:at]), tuple(command[at + 1 :])

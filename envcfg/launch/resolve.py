@@ -9,8 +9,8 @@ from envcfg.errors import UsageError
 from envcfg.findings import Finding
 from envcfg.launch.choose import (
     GIVEN,
-    choose_branches,
     choose_bundles,
+    choose_cases,
     choose_modules,
 )
 from envcfg.launch.container import checked, choose_container, chosen_runtimes
@@ -26,7 +26,7 @@ from envcfg.launch.notes import (
     stack_notes,
     unknown_notes,
 )
-from envcfg.launch.plan import Branch, Options, Place, Plan, Planned, PlannedBundle
+from envcfg.launch.plan import Options, Place, Plan, Planned, PlannedBundle
 from envcfg.launch.recognise import launcher_of, recognise
 from envcfg.launch.tasks import (
     agent_options,
@@ -37,6 +37,7 @@ from envcfg.launch.tasks import (
     starter_options,
 )
 from envcfg.launchers import LAUNCHERS
+from envcfg.profile.entries import Case
 from envcfg.profile.model import Profile
 from envcfg.profile.references import clashing_bundles, clashing_references
 from envcfg.profile.scope import INSIDE, in_order, scopes
@@ -73,18 +74,17 @@ def resolve(
     planned = {
         name: Planned(name, made, setting.force, setting.directory)
         for name, setting in profile.env.items()
-        if setting and (made := tuple(choose_branches(setting, facts)))
+        if setting and (made := tuple(choose_cases(setting, facts)))
     }
     for name, (value, reason) in flight_settings(options.diagnostics).items():
         # no force: what the job's environment says of it wins
-        planned[name] = Planned(name=name, branches=(Branch(value, reason),))
+        planned[name] = Planned(name=name, cases=(Case(value, reason),))
     settings_given = {**log_settings(options.diagnostics), **options.settings}
     for name, word in settings_given.items():
-        branch = Branch(value=word, reason=GIVEN)
         known = profile.env.get(name)
         planned[name] = Planned(
             name=name,
-            branches=(branch,),
+            cases=(Case(word, GIVEN),),
             force=True,
             directory=known is not None and known.directory and word is not None,
         )
@@ -163,7 +163,7 @@ def _check(
         ),
     )
     for clash in clashes:
-        place = planned[clash.subject].branches[0].reason.place
+        place = planned[clash.subject].cases[0].reason.place
         where = "" if place == GIVEN.place else f"{place}: "
         msg = f"{where}{clash.message}"
         raise UsageError(msg, hint=clash.fix)
@@ -172,7 +172,7 @@ def _check(
 def _words(planned: Mapping[str, Planned]) -> dict[str, list[Word]]:
     """Return the values that each variable can take."""
     return {
-        name: [branch.value for branch in each.branches if branch.value is not None]
+        name: [case.value for case in each.cases if case.value is not None]
         for name, each in planned.items()
     }
 
@@ -199,7 +199,7 @@ def _ordered(
 def _refs(setting: Planned) -> list[str]:
     return [
         ref
-        for branch in setting.branches
-        if branch.value is not None
-        for ref in references(branch.value)
+        for case in setting.cases
+        if case.value is not None
+        for ref in references(case.value)
     ]

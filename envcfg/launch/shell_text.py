@@ -66,9 +66,21 @@ def plain_command(words: Sequence[str]) -> tuple[str, ...] | None:
     return tuple(command)
 
 
+def script_file(words: Sequence[str]) -> str | None:
+    """Return the file that a shell is given to run; None, if none is."""
+    at, letters = _operand(words)
+    return words[at] if at < len(words) and not {*letters} & {"c", "s"} else None
+
+
 def _text_at(words: Sequence[str]) -> int | None:
     """Return where the text stands: behind all options, one of which is ``-c``."""
-    at, has_text = 1, False
+    at, letters = _operand(words)
+    return at if "c" in letters and at < len(words) else None
+
+
+def _operand(words: Sequence[str]) -> tuple[int, str]:
+    """Return where the first word behind a shell's options stands, and their letters."""
+    at, letters = 1, ""
     while at < len(words) and words[at].startswith(("-", "+")):
         word = words[at]
         at += 1
@@ -77,9 +89,9 @@ def _text_at(words: Sequence[str]) -> int | None:
         if word.startswith("--"):
             at += word in _WITH_VALUE
         else:
-            has_text = has_text or (word[0] == "-" and "c" in word)
+            letters += word[1:] if word[0] == "-" else ""
             at += word.count("o") + word.count("O")
-    return at if has_text and at < len(words) else None
+    return at, letters
 
 
 def _without_texts(text: str) -> str:

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from envcfg.errors import UsageError
 from envcfg.launch.choose import GIVEN, choose_arguments
 from envcfg.launch.diagnostics import says_log
-from envcfg.launch.plan import Options, PlannedArgument
+from envcfg.launch.plan import Options
 from envcfg.launchers import LAUNCHERS, allowed_launchers, starter_of
+from envcfg.profile.entries import Argument
 from envcfg.profile.facts import Facts
 from envcfg.profile.model import Profile
 from envcfg.runtimes.model import Runtime
@@ -71,7 +72,7 @@ def check_starter(named: Sequence[Runtime], starter: str, launcher: str) -> None
 
 def starter_options(
     profile: Profile, options: Options, launcher: str, starter: str, facts: Facts
-) -> tuple[PlannedArgument, ...]:
+) -> tuple[Argument, ...]:
     """Return the options of the starter's program, the user's last.
 
     Raises:
@@ -86,7 +87,7 @@ def starter_options(
         return ()
     unbuffered = by.unbuffered if says_log(options.diagnostics) else ()
     words = (*unbuffered, *options.starter_args.get(by.own, ()))
-    given = [PlannedArgument(word=word, reason=GIVEN) for word in words]
+    given = [Argument(word=word, reason=GIVEN) for word in words]
     chosen = (*choose_arguments(getattr(profile, by.own), facts), *given)
     needs_pmi = LAUNCHERS[launcher].needs_pmi and by.pmi is not None
     if needs_pmi and not _names_pmi(chosen, starter):
@@ -101,18 +102,16 @@ def starter_options(
 
 def agent_options(
     profile: Profile, options: Options, launcher: str, facts: Facts
-) -> tuple[PlannedArgument, ...]:
+) -> tuple[Argument, ...]:
     """Return the options for who starts the ranks of a node; the user's come last."""
-    given = [PlannedArgument(word=word, reason=GIVEN) for word in options.agent_options]
+    given = [Argument(word=word, reason=GIVEN) for word in options.agent_options]
     if not LAUNCHERS[launcher].own_options:
         return tuple(given)
     own = getattr(profile, launcher)
     return (*choose_arguments(own, facts), *given)
 
 
-def has_contract(
-    launcher: str, starter: str, started: tuple[PlannedArgument, ...]
-) -> bool:
+def has_contract(launcher: str, starter: str, started: tuple[Argument, ...]) -> bool:
     """Tell whether ranks must be told what their library reads; not if a PMI tells it."""
     known = LAUNCHERS[launcher]
     by_pmi = known.may_use_pmi and _names_pmi(started, starter)
@@ -120,6 +119,6 @@ def has_contract(
     return is_told and not by_pmi
 
 
-def _names_pmi(started: tuple[PlannedArgument, ...], starter: str) -> bool:
+def _names_pmi(started: tuple[Argument, ...], starter: str) -> bool:
     pmi = STARTERS[starter].pmi
     return pmi is not None and any(each.word.startswith(pmi) for each in started)

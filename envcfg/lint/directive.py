@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterator
 
 from envcfg.lint.grammar import parse
-from envcfg.lint.model import Directive
 from envcfg.lint.text import Flat
 from envcfg.request.admission import HOLE, Given, Problem, check_options, read_options
 from envcfg.request.options import option_table
@@ -41,7 +40,7 @@ class Read:
             scheduler: by its name in ``SCHEDULERS``.
             dos: offset of its first line break of DOS; -1: it has none.
         """
-        self.directives: list[Directive] = []
+        self.directives: list[Given] = []
         self.given: list[Given] = []
         self.problems: list[Problem] = []
         self._flat = flat
@@ -61,7 +60,7 @@ class Read:
                 fix = "sed -i 's/\\r$//' FILE"
                 self.problems.append(Problem("refused", dos, words["breaks"], fix))
             self.directives = [
-                Directive(e.name, e.value, e.at, self._lines[e.at]) for e in self.given
+                each._replace(line_at=self._lines[each.at]) for each in self.given
             ]
             self.directives += self._late(end)
 
@@ -114,7 +113,7 @@ class Read:
             at = self._flat.origin(line.start() + line[0].index("#"))
             self.problems.append(Problem("unread", at, message, fix, "warning"))
 
-    def _late(self, end: int) -> Iterator[Directive]:
+    def _late(self, end: int) -> Iterator[Given]:
         """Yield options behind the first command.
 
         Lines in here-documents are not of this script, nor are such within a branch.
@@ -133,7 +132,7 @@ class Read:
                 ]
                 at = self._flat.origin(begin)
                 for each in read_options(self._table, words)[0]:
-                    yield Directive(each.name, each.value, each.at, at, late=True)
+                    yield each._replace(line_at=at, late=True)
 
 
 def split_line(text: str, begin: int) -> Iterator[tuple[str, int, str]]:

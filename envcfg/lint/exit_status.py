@@ -8,6 +8,7 @@ all of them, so that nothing is said.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -15,14 +16,14 @@ from envcfg.lint.branch import halves, is_statement
 from envcfg.lint.grammar import chars_of, word_spans
 from envcfg.lint.text import Flat
 from envcfg.lint.walk import Frame, Handler, Program, UnclearError, Ways
-from envcfg.lint.way import BUILTINS, FAILS, Way, behind
+from envcfg.lint.way import FAILS, Way, behind
 
 if TYPE_CHECKING:
     from tree_sitter import Node
 
 _MOST_ROUNDS = 12  # of a loop
+_READ = re.compile(r"\b[A-Za-z_]\w*\b(?!\+?=)")
 _IN_DOCUMENT = ("heredoc_start", "heredoc_body", "heredoc_end", "file_redirect")
-_SURE = ("echo", "printf", "true", ":")  # of them no condition is doubtful
 
 
 def endings(
@@ -40,7 +41,8 @@ def endings(
         options: of the shell, by the first line.
         reached: takes the offsets of the programs that have failed on any way.
     """
-    frame = Frame(flat, programs, succeed, _HANDLERS, {}, reached)
+    names = {*_READ.findall(flat.chars)}
+    frame = Frame(flat, programs, succeed, _HANDLERS, {}, reached, names)
     try:
         ways = frame.text(flat, Way(options=options))
         return [end for each in ways for end in frame.trapped(each)]
@@ -48,72 +50,12 @@ def endings(
         return []
 
 
-def _on_command(frame: Frame, node: Node, way: Way) -> Ways:
-    """Follow a command.
-
-    What stands before its name goes first, as it may change who answers: "exec" leaves
-    nobody to test the status. Then names as bash looks them up: functions, "eval",
-    builtins. A program of ours fails, as that is the question; of any other the status is
-    unknown, unless it is one of the few that nearly never fail.
-    """
-    assigned = [c for c in node.children if c.type == "variable_assignment"]
-    flat = frame.flat
-    spans = [*word_spans([c for c in node.children if c not in assigned], flat.chars)]
-    if not spans:
-        raise UnclearError
-    if assigned and "\n" in flat.chars[assigned[-1].end_byte : spans[0][0]]:
-        # The grammar takes several for the beginning of the next line.
-        way = frame.sequence(assigned, [way])[0]
-    said = [flat.chars[begin:end] for begin, end in spans]
-    at = flat.origin(spans[0][0])
-    program = frame.programs.get(at)
-    while len(said) > 1 and (
-        said[0] in ("time", "command", "builtin", "exec")
-        or (program and program.fails and said[0] in frame.functions)  # envcfg's own
-    ):
-        name, *said = said
-        if name.startswith("exec"):
-            frame = frame._replace(tested=False)
-            way = way._replace(options=way.options | {"errexit"})
-    name = said[0].strip("\"'")
-    if name in frame.functions:
-        return _called(frame, name, way)
-    program = program or Program(name)
-    if name == "eval":
-        return frame.text(Flat(program.text), way)
-    if name in BUILTINS:
-        ended = behind(name, said[1:], way)
-    elif program.fails:
-        frame.reached.add(at)
-        ended = way.ends(FAILS)._replace(failed=at, running=frozenset())
-    elif program.name not in frame.succeed:
-        # It may be what others run beside.
-        ended = way.ends(None, program.name)._replace(running=frozenset())
-    else:
-        is_sure = not frame.tested or program.name in _SURE
-        ended = way.ends(0 if is_sure else None, program.name)
-    return frame.judged([ended._replace(at=at)])
-
-
-def _called(frame: Frame, name: str, way: Way) -> Ways:
-    body, flat = frame.functions[name]
-    inside = way if "errtrace" in way.options else way._replace(on_error="")
-    ways = frame._replace(flat=flat, depth=frame.depth + 1).run(body, inside)
-    return frame.judged(
-        [
-            each._replace(
-                on_error=each.on_error or way.on_error,
-                leaves="" if each.leaves == "return" else each.leaves,
-            )
-            for each in ways
-        ]
-    )
-
-
 def _on_assignment(frame: Frame, node: Node, way: Way) -> Ways:
     ways = _substituted(frame, node, way.ends(0, "an assignment"))
     said = chars_of(frame.flat, node)
-    return frame.judged([each.assigns(said, way) for each in ways])
+    if frame.is_read(said):
+        ways = [each.assigns(said, way) for each in ways]
+    return frame.judged(ways)
 
 
 def _substituted(frame: Frame, node: Node, way: Way) -> Ways:
@@ -127,6 +69,7 @@ def _substituted(frame: Frame, node: Node, way: Way) -> Ways:
 def _on_declaration(frame: Frame, node: Node, way: Way) -> Ways:
     spans = word_spans(node.children, frame.flat.chars)
     name, *said = [frame.flat.chars[begin:end] for begin, end in spans]
+    said = [each for each in said if frame.is_read(each)]
     ways = [way]
     for each in node.children:
         ways = [end for one in ways for end in _substituted(frame, each, one)]
@@ -220,6 +163,7 @@ def _on_loop(frame: Frame, node: Node, way: Way) -> Ways:
     head = [each for each in node.children if each.is_named and each.type != "do_group"]
     body = [each for each in node.children if each.type == "do_group"]
     current, behind, seen = [way], Ways(), set[Way]()
+    asks, begun = frame.asks(node), set[Way]()
     for _ in range(_MOST_ROUNDS):
         inside: Ways = []
         for each in current:
@@ -237,7 +181,10 @@ def _on_loop(frame: Frame, node: Node, way: Way) -> Ways:
                 true = [each.sets(chars_of(frame.flat, head[0]), each.value(word))]
                 is_sure = _has_words(head, frame.flat) or each.value(word) is not None
                 false = false if seen or not is_sure else []
-            inside += true
+            for one in true:
+                key = one if asks else one.forgets()
+                inside += [one] if key not in begun else []
+                begun.add(key)
             last = each if seen else each.ends(0, "a loop")
             behind += [one.ends(last.status, last.by) for one in false]
         seen |= {*current}
@@ -293,7 +240,7 @@ def _on_redirected(frame: Frame, node: Node, way: Way) -> Ways:
 
 
 _HANDLERS: Mapping[str, Handler] = {
-    "command": _on_command,
+    "command": Frame.command,
     "variable_assignment": _on_assignment,
     "variable_assignments": _on_compound,
     "declaration_command": _on_declaration,

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import re
 
-from envcfg.lint.parameter import expand_braces, expand_variable
-from envcfg.lint.shell import Shell, Words
+from envcfg.lint.shell import Shell, Words, expand_braces, expand_variable
 from envcfg.lint.text import (
     Flat,
     Hole,

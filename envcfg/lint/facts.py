@@ -4,23 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import cache
 from typing import NamedTuple
 
 from envcfg.characters import whole_number
 from envcfg.lint.model import Command, Model
-from envcfg.lint.program import SHELLS, load_programs
+from envcfg.lint.program import SHELLS, load_programs, load_words
 
 _COUNT = r"([0-9]{1,9})(?![0-9])"  # nobody has more of anything
 _NODES = re.compile(rf"{_COUNT}(?:-{_COUNT})?")
 _GRES = re.compile(rf"gpu(?::[A-Za-z][\w.-]*)?(?::{_COUNT})?(?![0-9]|:[0-9])")
 _COUNTED = re.compile(rf"(?:[A-Za-z][\w.-]*:)?{_COUNT}")
-HELPERS = frozenset(
-    "hostname uname date echo printf cat ls mkdir rmdir rm cp mv ln tar unzip rsync sbcast "
-    "touch find du df free lscpu nvidia-smi rocm-smi amd-smi rocminfo fi_info ulimit chmod "
-    "sleep true false whoami id pwd which type test [ module nproc env printenv grep sed "
-    "awk head tail wc kill pkill sync lsof ss ip ifconfig getent stat tee hwloc-ls lstopo "
-    "scontrol".split()
-)
 
 
 class Shape(NamedTuple):
@@ -124,10 +118,16 @@ def steps(model: Model) -> list[Command]:
     ]
 
 
+@cache
+def helpers() -> frozenset[str]:
+    """Return the names of programs that only look or tidy up."""
+    return frozenset(load_words()["helpers"].split())
+
+
 def is_helper(step: Command, model: Model) -> bool:
     """Return whether a step only looks or tidies up; what is not known is none."""
     names = [each.name for each in _below(step, model)]
-    return bool(names) and all(each in HELPERS for each in names)
+    return bool(names) and all(each in helpers() for each in names)
 
 
 def _below(step: Command, model: Model) -> list[Command]:

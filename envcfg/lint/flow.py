@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from envcfg.lint.model import Array, Assignment, Command, Expansion, Model, Value
@@ -72,14 +73,9 @@ def values_of(job: Job, name: str) -> list[tuple[Assignment, str | None]]:
     ]
 
 
+@lru_cache(maxsize=4)
 def uses(model: Model) -> Uses:
     """Return where every hole of *model* ends; it is looked for once."""
-    if not isinstance(model.uses, Uses):
-        model.uses = _find_uses(model)
-    return model.uses
-
-
-def _find_uses(model: Model) -> Uses:
     found = Uses({}, {}, {})
     for assignment in model.assignments:
         for text in texts(assignment.value):

@@ -179,7 +179,8 @@ class Follower:
         if name is None or body is None:
             return
         said = chars_of(frame.flat, name)
-        frame.state.functions[said] = (body, frame)
+        state = frame.state
+        state.functions = {**state.functions, said: (body, frame)}
         self.model.functions.add(said)
         if _LAUNCHER.search(chars_of(frame.flat, body)):
             self.launchers.add(said)

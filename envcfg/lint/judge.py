@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, NamedTuple
 from envcfg.findings import Evidence, Finding
 from envcfg.lint.facts import job_shape
 from envcfg.lint.model import Model
+from envcfg.lint.program import load_words
 from envcfg.lint.reading import read_models
 from envcfg.lint.rule import (
     Edit,
     Fault,
+    Form,
     Job,
     ReadLine,
     Rule,
@@ -29,21 +31,6 @@ _COMMENT = re.compile(r"\s*#")
 _LONGEST = 200
 _NONE: Mapping[str, str] = {}
 _LARGE = f"it has more than {LARGEST >> 10} KiB"
-# What hints say of a job in Slurm's names, in those of others; the longest first.
-_NAMES = {
-    "pbs": {
-        "SLURM_JOB_ID % ": "${PBS_JOBID%%[!0-9]*} % ",
-        "$SLURM_JOB_NUM_NODES": '$(sort -u "$PBS_NODEFILE" | wc -l)',
-        "SLURM_JOB_ID": "PBS_JOBID",
-        "SLURM_SUBMIT_DIR": "PBS_O_WORKDIR",
-    },
-    "flux": {
-        "SLURM_JOB_ID % ": "$(flux job id --to=dec $(flux getattr jobid)) % ",
-        "$SLURM_JOB_NUM_NODES": "$(flux resource list -no {nnodes})",
-        "${SLURM_JOB_ID}": "$(flux getattr jobid)",
-        "$SLURM_JOB_ID": "$(flux getattr jobid)",
-    },
-}
 
 
 class Remark(NamedTuple):
@@ -57,6 +44,7 @@ class Remark(NamedTuple):
 def judge(
     given: Sequence[Source],
     sources: Sources,
+    models: Iterable[Model] | None = None,
     *,
     rules: Iterable[str],
     profile_of: Callable[[Model], Profile | None] = lambda _: None,
@@ -66,46 +54,23 @@ def judge(
     """Return what is wrong, by the path of each file that was given or read with it.
 
     Args:
+        models: what was read of *given* before; None: they are read now.
         rules: ids.
         profile_of: the ``Profile`` of the system that a script is for, or None.
         read_line: envcfg's own parser.
         facts: what is known of that system: its Slurm.
     """
-    models = read_models(given, sources)
-    return judge_models(
-        models,
-        given,
-        sources,
-        rules=rules,
-        profile_of=profile_of,
-        read_line=read_line,
-        facts=facts,
-    )
-
-
-def judge_models(
-    models: Iterable[Model],
-    given: Sequence[Source],
-    sources: Sources,
-    *,
-    rules: Iterable[str],
-    profile_of: Callable[[Model], Profile | None],
-    read_line: ReadLine | None = None,
-    facts: Mapping[str, str] = _NONE,
-) -> Mapping[str, list[Remark]]:
-    """Return the same of what was read of the sources before."""
     found: dict[str, dict[tuple[str, int], Remark]] = {s.path: {} for s in given}
     wanted = list(rules)
-    for model in models:
+    for model in read_models(given, sources) if models is None else models:
         profile = profile_of(model)
         for remark in judge_model(
             model, sources, wanted, profile, read_line=read_line, facts=facts
         ):
             where = remark.finding.place
             path = where.path if where else model.path
-            found.setdefault(path, {}).setdefault(
-                (remark.finding.rule, remark.at), remark
-            )
+            key = (remark.finding.rule, remark.at)
+            found.setdefault(path, {}).setdefault(key, remark)
     for each in sources.all:
         if each.is_cut:
             last = each.base + len(each.chars) - 1
@@ -172,14 +137,15 @@ def is_ignored(rule: str, sources: Sources, at: int) -> bool:
 
 def _remark(rule: Rule, fault: Fault, sources: Sources, scheduler: str) -> Remark:
     place = sources.place(fault.at)
-    message = (fault.message or rule.message).format_map(dict(fault.words))
-    fix = (fault.fix or rule.fix).format_map(dict(fault.words))
-    for of_slurm, own in _NAMES.get(scheduler, {}).items():
+    form, words = rule.also.get(fault.form, Form()), dict(fault.words)
+    message = (form.message or rule.message).format_map(words)
+    fix = (form.fix or "").format_map(words) or rule.fix.format_map(words)
+    for of_slurm, own in load_words()["hints"].get(scheduler, {}).items():
         fix = fix.replace(of_slurm, own)
     line = sources.line(fault.at)[:_LONGEST]
     finding = Finding(
         rule=rule.id,
-        severity=fault.severity or rule.severity,
+        severity=fault.severity or form.severity or rule.severity,
         subject="",
         message=message,
         fix=fix,

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
-from envcfg.lint.judge import Remark, judge_models
+from envcfg.lint.judge import Remark, judge
 from envcfg.lint.model import Model
 from envcfg.lint.reading import read_models
 from envcfg.lint.rule import Edit
@@ -69,13 +70,14 @@ def mend(
         facts: what is known of that system: its Slurm.
     """
     first = texts
-    seen = _look(texts, rules, profile_of, facts)
+    look = partial(_look, rules=rules, profile_of=profile_of, facts=facts)
+    seen = look(texts)
     done: dict[str, Counter[str]] = {path: Counter() for path in texts}
     looks = 0
     while looks < _MOST_LOOKS:
         for batch in _batches(seen.changes):
             changed = apply_changes(texts, batch)
-            after = _look(changed, rules, profile_of, facts)
+            after = look(changed)
             looks += 1
             if _is_better(seen, after, batch):
                 texts, seen = changed, after
@@ -99,7 +101,8 @@ def apply_changes(texts: Texts, changes: Iterable[_Change]) -> Texts:
 
 def _look(
     texts: Texts,
-    rules: Sequence[str],
+    *,
+    rules: Iterable[str],
     profile_of: ProfileOf,
     facts: Mapping[str, str],
 ) -> _Look:
@@ -107,9 +110,7 @@ def _look(
     given = [sources.add(path, data) for path, data in texts.items()]
     models = read_models(given, sources)
     profile = profile_of(sources)
-    found = judge_models(
-        models, given, sources, rules=rules, profile_of=profile, facts=facts
-    )
+    found = judge(given, sources, models, rules=rules, profile_of=profile, facts=facts)
     remarks = [each for remarks in found.values() for each in remarks]
     scripts = {each.base for each in given if each.kind == "script"}
     return _Look(

@@ -149,23 +149,6 @@ class Expansion(NamedTuple):
         return self.hole.at
 
 
-class Directive(NamedTuple):
-    """An option that a line for the scheduler asks for.
-
-    Attributes:
-        name: the long name, without dashes.
-        value: None where it takes none.
-        at: offset of the option; *line_at*: of the line.
-        late: it stands behind the first command, where sbatch does not look.
-    """
-
-    name: str
-    value: str | None
-    at: int
-    line_at: int
-    late: bool = False
-
-
 class Opaque(NamedTuple):
     """What was run and cannot be read: ``source ...``, ``module load ...``, a file."""
 
@@ -181,6 +164,7 @@ class Model:
         opaque: what was run that cannot be read, and may set anything.
         functions: names of the functions that are defined.
         submitted: scripts that it writes itself and gives to sbatch.
+        directives: options of ``#SBATCH`` lines, with those that come too late.
         given: the options that its scheduler reads; *problems*: what it makes of them.
         is_recognised: nobody named its system, which is known by signs alone.
         scheduler: by whose directives it asks for nodes: slurm, pbs or flux.
@@ -195,7 +179,7 @@ class Model:
         self.commands: list[Command] = []
         self.assignments: list[Assignment] = []
         self.expansions: list[Expansion] = []
-        self.directives: list[Directive] = []
+        self.directives: list[Given] = []
         self.given: list[Given] = []
         self.problems: list[Problem] = []
         self.opaque: list[Opaque] = []
@@ -209,7 +193,6 @@ class Model:
         self.is_recognised = False
         self.flat: Flat | None = None
         self.options: frozenset[str] = frozenset()
-        self.uses: object = None
         self._children: dict[int, list[Command]] = {}
         self._counted = 0
 

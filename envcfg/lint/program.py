@@ -15,6 +15,7 @@ _FILE = os.path.join(os.path.dirname(__file__), "programs.yaml")
 SHELLS = frozenset({"bash", "sh", "zsh", "dash", "ksh"})
 _IMAGE = re.compile(r"\.(?:sif|img|simg|sqsh|squashfs)$|://|^[\w./-]+:[\w.-]+$|^\d")
 _AGENTS = os.path.join(os.path.dirname(__file__), "agents.yaml")
+_WORDS = os.path.join(os.path.dirname(__file__), "words.yaml")
 _ASSIGNS = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
 
 
@@ -64,6 +65,13 @@ class Agent(NamedTuple):
     each_gpu: bool = False
     own_hosts: bool = False
     counts_all: bool = False
+
+
+@cache
+def load_words() -> Mapping[str, Any]:
+    """Return what ``words.yaml`` says."""
+    found: Mapping[str, Any] = load_yaml(_WORDS)
+    return found
 
 
 @cache

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 
-from envcfg.lint.assign import ASSIGNMENTS
 from envcfg.lint.branch import BRANCHES
+from envcfg.lint.builtin import ASSIGNMENTS
 from envcfg.lint.directive import Read
 from envcfg.lint.follow import Follower, Handler
 from envcfg.lint.model import Assignment, Context, Model
@@ -14,6 +15,7 @@ from envcfg.lint.simple import SIMPLE
 from envcfg.lint.source import Source, Sources
 from envcfg.lint.state import first_line_options
 from envcfg.lint.text import Flat, Scope, plain
+from envcfg.request.admission import Given
 
 _DIRECTIVE = re.compile(r"^#(SBATCH|PBS(?=\s)|[ \t]*flux:)", re.MULTILINE)
 _SCHEDULERS = {"PBS": "pbs", "flux:": "flux"}
@@ -25,9 +27,10 @@ _HEREDOC = re.compile(r"(?<!<)<<-?[ \t]*['\"]?(\w+)")
 _MOST_SUBMITTED = 8
 # What a line of a script that starts itself says, and what it says before that.
 _ITSELF = (
-    (re.compile(r"\bsrun\b"), re.compile(r"\$\{?0\b|BASH_SOURCE|#")),
+    ("srun", re.compile(r"\bsrun\b"), re.compile(r"\$\{?0\b|BASH_SOURCE|#")),
     (
-        re.compile(r"if "),
+        "if ",
+        re.compile("if "),
         re.compile(r"-[znv][ \"']+\$?\{?(?:SLURM_PROCID|SLURM_STEP_ID|SLURM_STEPID)"),
     ),
 )
@@ -36,6 +39,7 @@ STATEMENTS: Mapping[str, Handler] = {**BRANCHES, **ASSIGNMENTS, **SIMPLE}
 _ENTRY = re.compile(r"^([A-Za-z_][A-Za-z0-9_]*)=(.*)$", re.MULTILINE)
 
 
+@lru_cache(maxsize=32)
 def scope_of(source: Source) -> Scope:
     """Return what the top of a file is run by, as far as the file itself tells."""
     lines = source.chars.split("\n")
@@ -48,8 +52,8 @@ def scope_of(source: Source) -> Scope:
 
 
 def _starts_itself(line: str) -> bool:
-    for before, sign in _ITSELF:
-        first = before.search(line)
+    for word, before, sign in _ITSELF:
+        first = before.search(line) if word in line else None
         if first and (found := sign.search(line, first.end())) and found[0] != "#":
             return True
     return False
@@ -63,7 +67,7 @@ def _without_documents(lines: Sequence[str]) -> Iterator[str]:
         if ending is not None:
             ending = None if line.strip(" \t") == ending else ending
             continue
-        begin = _HEREDOC.search(line)
+        begin = _HEREDOC.search(line) if "<<" in line else None
         if begin and last.get(begin[1], 0) > number:
             ending = begin[1]
             yield line[: begin.start()]
@@ -100,6 +104,14 @@ def read_script(source: Source, sources: Sources) -> list[Model]:
         follower = Follower(sources, Model(source.path, "batch"), STATEMENTS)
         models.append(read_with(follower, Flat(text), source))
     return models
+
+
+def asked_by(source: Source) -> tuple[str | None, list[Given]]:
+    """Return by whose lines a script asks for nodes, None for none, and its options."""
+    if not (line := _DIRECTIVE.search(source.chars)):
+        return None, []
+    scheduler = _SCHEDULERS.get(line[1].strip(), "slurm")
+    return scheduler, Read(Flat(plain(source.chars, source.base)), scheduler).given
 
 
 def read_with(follower: Follower, flat: Flat, source: Source) -> Model:

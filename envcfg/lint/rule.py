@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from envcfg.datafile import backend, backends, load_yaml, names_in
+from envcfg.datafile import backend, backends, load_kept, names_in
 from envcfg.findings import Finding, Severity
 from envcfg.lint import detectors
 from envcfg.lint.facts import Shape
@@ -40,6 +40,14 @@ class Sample(NamedTuple):
     severity: Severity | None = None
 
 
+class Form(NamedTuple):
+    """What a rule says of one form of its fault, where that differs from the rule's own."""
+
+    severity: Severity | None = None
+    message: str | None = None
+    fix: str | None = None
+
+
 class Rule(NamedTuple):
     """One fault that scripts have.
 
@@ -49,6 +57,7 @@ class Rule(NamedTuple):
         message: one sentence, in which ``{...}`` is what the detector found.
         why: what it does to the job.
         fix: what to write instead.
+        also: other forms of the fault, by the names that its detector has for them.
         knows: tables of names that its detector looks for, by their own names; source and
             date are the rule's.
     """
@@ -64,6 +73,7 @@ class Rule(NamedTuple):
     date: str
     bad: tuple[Sample, ...] = ()
     good: tuple[Sample, ...] = ()
+    also: Mapping[str, Form] = {}
     knows: Mapping[str, Any] = {}
 
 
@@ -93,15 +103,15 @@ class Fault(NamedTuple):
     Attributes:
         at: offset in the sources; of several at one place the first counts.
         words: what the message of the rule is filled with.
-        severity, message, fix: where they differ from the rule's.
+        form: its name among the rule's others; empty: what the rule itself says.
+        severity: where it differs from that of the form.
         edit: what mends it without a doubt.
     """
 
     at: int
     words: Mapping[str, object] = {}
+    form: str = ""
     severity: Severity | None = None
-    message: str | None = None
-    fix: str | None = None
     edit: Edit | None = None
 
 
@@ -147,14 +157,10 @@ def load_detectors() -> Mapping[str, Detector]:
 @cache
 def load_rules() -> Mapping[str, Rule]:
     """Return every rule by its id, sorted."""
-    rules = {}
-    for file in sorted(names_in(FOLDER)):
-        if file.endswith(".yaml"):
-            data = load_yaml(os.path.join(FOLDER, file))
-            for entry in data["rules"]:
-                rule = _rule(entry, data["group"])
-                rules[rule.id] = rule
-    return dict(sorted(rules.items()))
+    names = sorted(each for each in names_in(FOLDER) if each.endswith(".yaml"))
+    files = load_kept("lint", [os.path.join(FOLDER, name) for name in names])
+    rules = (_rule(each, data["group"]) for data in files for each in data["rules"])
+    return {rule.id: rule for rule in sorted(rules)}
 
 
 @cache
@@ -171,6 +177,7 @@ def known_values(rule: str, table: str) -> Mapping[str, Any]:
 
 def _rule(entry: Mapping[str, Any], group: str) -> Rule:
     fields = dict(entry) | {"group": group, "date": str(entry["date"])}
+    fields["also"] = {k: Form(**each) for k, each in entry.get("also", {}).items()}
     for key in ("bad", "good"):
         fields[key] = tuple(map(_sample, entry.get(key, ())))
     return Rule(**fields)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 
@@ -42,10 +41,13 @@ def record(
         last = first.text[-1]
         said = last.chars if not last.hole and "/" in last.chars else ""
     number = len(follower.model.commands)
-    program = None if is_builtin else load_programs().get(os.path.basename(said))
-    context = frame.context._replace(options=frame.state.options)
+    name = said.rstrip("/").rpartition("/")[2]
+    program = None if is_builtin else load_programs().get(said.rpartition("/")[2])
+    context = frame.context
+    if context.options != frame.state.options:
+        context = context._replace(options=frame.state.options)
     command = Command(
-        name=said if is_builtin else os.path.basename(said.rstrip("/")),
+        name=said if is_builtin else name,
         words=tuple(words),
         scope=frame.scope,
         at=first.at,
@@ -90,11 +92,11 @@ def start_command(
     follower.steps -= 1
     if frame.depth > _DEEPEST:
         return
-    name = os.path.basename(words[0].literal or "")
+    name = (words[0].literal or "").rpartition("/")[2]
     if name in follower.launchers and len(words) > 1:
         first = (words[0]._replace(text=plain("exec")),) if "exec" in name else ()
         words, frame = (*first, *words[1:]), frame._replace(by_envcfg=True)
-        name = os.path.basename(words[0].literal or "")
+        name = (words[0].literal or "").rpartition("/")[2]
     found = unwrap(name, words[1:])
     command = record(
         follower, words, frame, options=found.options if found else {},

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from envcfg.lint.assign import assign_node
+from envcfg.lint.builtin import assign_node
 from envcfg.lint.expand import expand_arithmetic, expand_document
 from envcfg.lint.follow import Follower, Frame
 from envcfg.lint.grammar import chars_of, leaves, word_spans
@@ -46,7 +46,6 @@ def _on_redirected_statement(follower: Follower, node: Node, frame: Frame) -> No
 def _redirects(follower: Follower, nodes: Sequence[Node], frame: Frame) -> Redirects:
     document: Text | None = None
     output: Text = ()
-    shell = follower.shell(frame, 0, [], "document")
     for node in nodes:
         if node.type == "file_redirect":
             sign = next((c.type for c in node.children if not c.is_named), "")
@@ -60,7 +59,7 @@ def _redirects(follower: Follower, nodes: Sequence[Node], frame: Frame) -> Redir
             words = follower.words([c for c in node.children if c.is_named], frame)
             document = words[0].text if words else None
         else:
-            document = _document(node, frame, shell)
+            document = _document(node, frame, follower.shell(frame, 0, [], "document"))
             inner = [c for c in node.children if c.type == "file_redirect"]
             output = _redirects(follower, inner, frame).output or output
     return Redirects(document, output)

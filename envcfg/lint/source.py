@@ -92,7 +92,9 @@ class Sources:
     def behind(self, at: int) -> str:
         """Return what stands behind the offset *at* on its line."""
         source = self.find(at)
-        return source.chars[max(at - source.base, 0) :].partition("\n")[0]
+        begin = max(at - source.base, 0)
+        end = source.chars.find("\n", begin)
+        return source.chars[begin : end if end >= 0 else None]
 
     def line(self, at: int) -> str:
         """Return the line in which *at* lies, as text."""

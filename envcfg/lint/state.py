@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from envcfg.lint.model import Alternatives, Array, Value
@@ -11,7 +12,9 @@ from envcfg.lint.text import Text, Word, joined, unknown
 MOST = 4  # values that a variable may have before it is unknown
 MANY = 64  # words of an array before it is unknown
 # Options of the shell that matter here, by their letters.
-OPTIONS = {"e": "errexit", "u": "nounset", "a": "allexport", "x": "xtrace"}
+_OPTIONS = {
+    "e": "errexit", "u": "nounset", "a": "allexport", "x": "xtrace", "E": "errtrace",
+}  # fmt: skip
 _FIRST_LINE = re.compile(r"#![^\n]*\bbash((?:[ \t]+-\w+)+)")
 
 
@@ -36,7 +39,7 @@ class State:
         self.base = base
         self.exported_only = exported_only
         self.own: dict[str, Variable] = {}
-        self.functions: dict[str, object] = {}
+        self.functions: Mapping[str, object] = {}
         self.files: dict[str, Text] = {}
         self.arguments: tuple[Word, ...] | None = None
         self.options: frozenset[str] = frozenset()
@@ -45,7 +48,7 @@ class State:
     def fork(self) -> State:
         """Return a shell that begins as this one is."""
         new = State(self)
-        new.functions = dict(self.functions)
+        new.functions = self.functions
         new.files = self.files
         new.arguments = self.arguments
         new.options = self.options
@@ -128,7 +131,8 @@ class State:
                 values = (unknown(f"${name}", "unknown", -1),)
             self.own[name] = Variable(values, any(each.exported for each in variables))
         for each in running:
-            self.functions.update(each.functions)
+            if each.functions is not self.functions:
+                self.functions = {**self.functions, **each.functions}
         self.options = frozenset.intersection(*(each.options for each in running))
         if len(running) == 1:
             self.arguments = running[0].arguments
@@ -140,4 +144,17 @@ def first_line_options(chars: str) -> frozenset[str]:
     """Return the options that the first line of a script gives its shell (``bash -e``)."""
     line = _FIRST_LINE.match(chars)
     letters = "".join(each[1:] for each in (line[1].split() if line else ()))
-    return frozenset(OPTIONS[each] for each in letters if each in OPTIONS)
+    return set_options([f"-{letters}"], frozenset())
+
+
+def set_options(words: Sequence[str], before: frozenset[str]) -> frozenset[str]:
+    """Return the options of a shell behind ``set`` with *words*."""
+    for number, word in enumerate(words):
+        if word == "--":
+            break
+        asked = {_OPTIONS[letter] for letter in word[1:] if letter in _OPTIONS}
+        if "o" in word[1:]:
+            asked |= {*words[number + 1 : number + 2]}
+        if word[:1] in ("-", "+"):
+            before = before | asked if word[0] == "-" else before - asked
+    return before

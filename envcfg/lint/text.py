@@ -97,9 +97,13 @@ class Flat:
         for each in text:
             self.starts.append(at)
             at += len(each.chars)
+        # Most are one piece of a source, which is quickly cut.
+        self._base = text[0].at if len(text) == 1 and not text[0].hole else -1
 
     def origin(self, index: int) -> int:
         """Return where the character at *index* was typed, or the nearest before it."""
+        if self._base >= 0:
+            return self._base + min(index, len(self.chars))
         if not self.text:
             return -1
         number = max(bisect_right(self.starts, index) - 1, 0)
@@ -117,6 +121,9 @@ class Flat:
 
     def cut(self, start: int, end: int) -> Text:
         """Return the text from *start* to *end*."""
+        if self._base >= 0:
+            chars = self.chars[start:end]
+            return (Piece(chars, self._base + start),) if chars else ()
         pieces = []
         number = max(bisect_right(self.starts, start) - 1, 0)
         while number < len(self.text) and self.starts[number] < end:
@@ -199,4 +206,7 @@ def holes(text: Text) -> Iterator[Hole]:
 
 def start(text: Text) -> int:
     """Return where *text* begins in the sources; -1 where it came from none."""
-    return next((each.at for each in text if each.at >= 0), -1)
+    for each in text:
+        if each.at >= 0:
+            return each.at
+    return -1

@@ -7,6 +7,8 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
+from envcfg.lint.state import set_options
+
 FAILS = 7  # what each program of the job ends with
 _LONG = 600  # seconds of a sleep, behind which a step may have ended
 _ATOM = (
@@ -25,7 +27,6 @@ _OPERATORS: Mapping[str, Callable[[int, int], int]] = {
     ">": operator.gt, "-gt": operator.gt, ">=": operator.ge, "-ge": operator.ge,
     "||": lambda one, other: one or other, "&&": lambda one, other: one and other,
 }  # fmt: skip
-_SHELL_OPTIONS = {"e": "errexit", "E": "errtrace"}
 
 
 class Way(NamedTuple):
@@ -54,7 +55,11 @@ class Way(NamedTuple):
 
     def ends(self, status: int | None, by: str = "") -> Way:
         """Return this way behind a command that ended so."""
-        return self._replace(status=status, by=by)
+        return Way(status, by, *self[2:])
+
+    def forgets(self) -> Way:
+        """Return this way without how its last command ended; one that is left keeps it."""
+        return self if self.leaves else Way(0, "", -1, *self[3:])
 
     def tests(self, holds: int | None) -> Way:
         """Return this way behind a test."""
@@ -144,7 +149,7 @@ def behind(name: str, said: Sequence[str], way: Way) -> Way:
             status = way.value(ids[-1]) if ids else 0
             return waited.ends(status, name if not ids else "" if status else "wait ID")
         case "set":
-            return way.ends(0, name)._replace(options=_options(said, way.options))
+            return way.ends(0, name)._replace(options=set_options(said, way.options))
         case "trap":
             what, *signals = [each for each in said if each != "--"] or [""]
             text = "" if what == "-" else what.strip("\"'")
@@ -177,13 +182,3 @@ def behind(name: str, said: Sequence[str], way: Way) -> Way:
         if "=" in each and each[0] != "-":
             after = after.assigns(each, way)
     return after
-
-
-def _options(said: Sequence[str], before: frozenset[str]) -> frozenset[str]:
-    for number, each in enumerate(said):
-        asked = {_SHELL_OPTIONS[sign] for sign in each[1:] if sign in _SHELL_OPTIONS}
-        if each.endswith("o"):
-            asked |= {*said[number + 1 : number + 2]}
-        if each[:1] in ("-", "+"):
-            before = before | asked if each[0] == "-" else before - asked
-    return before

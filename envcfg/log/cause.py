@@ -12,15 +12,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from envcfg.characters import one_line
-from envcfg.log.endings import End, Endings, Who, has_agents, in_order, speaker
+from envcfg.log.attempt import EXCEPTION, Attempt, absent_of, others_of, silent_of
+from envcfg.log.endings import End
 from envcfg.log.facts import Sighting
 from envcfg.log.job import Job
-from envcfg.log.numbers import count_of
-from envcfg.log.rulebook import RAISED, Rule
+from envcfg.log.rulebook import Rule
 from envcfg.log.thrown import Frame, Thrown
+from envcfg.log.who import Who
 from envcfg.log.world import World
 
-_EXCEPTION, _SILENT = "program-exception", "rank-left"
+_SILENT, _ABSENT = "rank-left", "rank-absent"
 _WIDE = 160  # characters of a message in the first line
 _NUMBERS = re.compile(r"0x[0-9a-fA-F]+|\d+")
 
@@ -54,37 +55,6 @@ class First(NamedTuple):
         return one_line(f"{self.who.words} {self.says}")
 
 
-class _Attempt:
-    """The ends of one attempt of a job, in their order."""
-
-    def __init__(self, ends: Iterable[Thrown | End], endings: Endings) -> None:
-        self.ends = in_order(list(ends))
-        self._endings = endings
-        self.follow = [each for each in self.ends if self.rule(each).consequence]
-        self.causes = [
-            each
-            for each in self.ends
-            if not self.rule(each).consequence and self._is_end(each)
-        ]
-        self.lines = [each for each in self.ends if isinstance(each, End)]
-
-    def rule(self, each: Thrown | End) -> Rule:
-        """Return the rule that knows *each*."""
-        if isinstance(each, End):
-            return each.rule
-        rules = self._endings.rulebook.rules
-        return self._endings.rule_of(each) or rules[_EXCEPTION]
-
-    def _is_end(self, each: Thrown | End) -> bool:
-        """Return whether it says that a program ended, and not what its network did."""
-        rule = self.rule(each)
-        if isinstance(each, End):
-            return bool(rule.says or rule.ends)
-        return not rule.benign and (
-            rule.ends or rule.event == RAISED or rule.severity != "error"
-        )
-
-
 def first_end(job: Job, world: World) -> First | None:
     """Return what ended the job first; None where no line tells of an end."""
     endings = job.endings
@@ -95,7 +65,7 @@ def first_end(job: Job, world: World) -> First | None:
     ended = any(not each.is_doubtful for each in endings.lines)
     last = len(endings.starts)
     attempts = [
-        _Attempt(
+        Attempt(
             (
                 each
                 for each in known
@@ -115,7 +85,7 @@ def first_end(job: Job, world: World) -> First | None:
 
 
 def _is_over(each: Thrown | End, job: Job, *, ended: bool) -> bool:
-    rule = each.rule if isinstance(each, End) else job.rulebook.rules[_EXCEPTION]
+    rule = each.rule if isinstance(each, End) else job.rulebook.rules[EXCEPTION]
     spot = each.sighting.spot
     if job.outlives(rule, spot) or (not ended and job.life.is_seen_behind(spot)):
         return True
@@ -128,17 +98,24 @@ def _counts(end: End, job: Job) -> bool:
     return known is None or known.rule.severity == end.rule.severity
 
 
-def _first_of(attempt: _Attempt, job: Job, world: World) -> First | None:
+def _first_of(attempt: Attempt, job: Job, world: World) -> First | None:
     hosts = _hosts(attempt.lines, world)
-    silent = () if attempt.causes else _silent(attempt.follow, world)
     codes = [
         each for each in attempt.follow if isinstance(each, End) and each.rule.says
     ]
+    # Who was killed says nothing; others say nothing as they were ended after it.
+    killed = any(each.who.ranks and "code" not in each.fields for each in codes)
+    silent = () if attempt.causes or killed else silent_of(attempt, world)
     codes.sort(key=lambda each: not each.root)
-    if silent:
+    if not attempt.causes and not killed and (shown := absent_of(attempt)):
+        rule, ranks = job.rulebook.rules[_ABSENT], shown.who.ranks
+        found = First(rule, _at(ranks, hosts), rule.says, shown.sighting, rule.id)
+        if not ranks:
+            found = found._replace(rule=shown.rule, says=shown.says)
+    elif silent:
         rule = job.rulebook.rules[_SILENT]
-        shown = attempt.follow[0].sighting
-        found = First(rule, _at(silent, hosts), rule.says, shown, rule.id)
+        where = attempt.follow[0].sighting
+        found = First(rule, _at(silent, hosts), rule.says, where, rule.id)
     elif attempt.causes and isinstance(attempt.causes[0], Thrown):
         found = _of_thrown(attempt.causes[0], attempt, hosts)
     elif ends := [each for each in (*attempt.causes, *codes) if isinstance(each, End)]:
@@ -147,10 +124,32 @@ def _first_of(attempt: _Attempt, job: Job, world: World) -> First | None:
         found = _of_thrown(thrown[0], attempt, hosts)
     else:
         return None
-    return found._replace(others=_others(found.who.ranks, job, attempt))
+    found = found._replace(who=_of_node(found.who, job.endings.nodes, attempt.lines))
+    return found._replace(others=others_of(found.who.ranks, job, attempt))
 
 
-def _of_line(end: End, attempt: _Attempt, hosts: Mapping[int, str]) -> First:
+def _of_node(
+    who: Who, nodes: Mapping[str, tuple[int, ...]], ends: Iterable[End]
+) -> Who:
+    """Name the rank of a local one where a launcher tells which ranks its nodes have.
+
+    The node is what the lines say, else that whose agent ended with an error first.
+    """
+    if who.ranks or who.local is None or not nodes:
+        return who
+    failed = (each.who.hosts for each in ends if {"tasks", "code"} <= set(each.fields))
+    hosts = who.hosts or next(failed, ())
+    own = (
+        nodes.get("".join(hosts[:1]), ())
+        if len(nodes) > 1
+        else next(iter(nodes.values()))
+    )
+    if who.local >= len(own):
+        return who
+    return who._replace(ranks=(own[who.local],), hosts=hosts)
+
+
+def _of_line(end: End, attempt: Attempt, hosts: Mapping[int, str]) -> First:
     who = end.who
     if not who.ranks:
         # Another line may say the same of a rank, or with which code it ended.
@@ -170,7 +169,7 @@ def _of_line(end: End, attempt: _Attempt, hosts: Mapping[int, str]) -> First:
     return First(end.rule, who, end.says, end.sighting, f"{end.rule.id} {said}".strip())
 
 
-def _of_thrown(thrown: Thrown, attempt: _Attempt, hosts: Mapping[int, str]) -> First:
+def _of_thrown(thrown: Thrown, attempt: Attempt, hosts: Mapping[int, str]) -> First:
     print_ = fingerprint(thrown)
     raised = [each for each in attempt.ends if isinstance(each, Thrown)]
     same = [each for each in raised if fingerprint(each) == print_]
@@ -181,7 +180,7 @@ def _of_thrown(thrown: Thrown, attempt: _Attempt, hosts: Mapping[int, str]) -> F
     where = f" ({frame.short})" if frame else ""
     return First(
         rule=attempt.rule(thrown),
-        who=_who(same, attempt.lines, hosts),
+        who=_who(same, attempt, hosts),
         says=f"ended: {text}{where}",
         sighting=thrown.sighting,
         fingerprint=print_,
@@ -207,7 +206,7 @@ def fingerprint(thrown: Thrown) -> str:
     return " ".join(filter(None, (thrown.kind, place, message)))
 
 
-def _who(same: Sequence[Thrown], ends: Sequence[End], hosts: Mapping[int, str]) -> Who:
+def _who(same: Sequence[Thrown], attempt: Attempt, hosts: Mapping[int, str]) -> Who:
     """Return who threw: by what stands in front, else by the exit that a launcher shows.
 
     A rank in the prefix is certain. A local rank is, where an exit of the same local rank
@@ -215,16 +214,20 @@ def _who(same: Sequence[Thrown], ends: Sequence[End], hosts: Mapping[int, str]) 
     first, all of them where the exception came several times. A process that the lines name
     by itself is not given the rank of another's exit.
     """
-    found = [speaker(each.prefix) for each in same]
-    if has_agents(ends):
-        found = [Who() if each.is_task else each for each in found]
+    ends = attempt.lines
+    found = [attempt.whose(each) for each in same]
     if ranks := {rank for each in found for rank in each.ranks}:
         return _at(sorted(ranks), hosts)
     named = found[0]._replace(process=same[0].process or found[0].process)
     for each in ends:
         if named.local is not None and each.who.ranks and each.who.local == named.local:
             return _at(each.who.ranks, hosts)
-    failed = [each for each in ends if (each.fields.get("code") or "-")[0] != "-"]
+    failed = [
+        each
+        for each in ends
+        if (each.fields.get("code") or "-")[0] != "-"
+        and not (attempt.agents and "tasks" in each.fields)
+    ]
     first = [each for each in failed if each.root] or failed[:1]
     if same[0].process or not first or named != Who():
         return named
@@ -249,56 +252,3 @@ def _hosts(ends: Iterable[End], world: World) -> dict[int, str]:
         if len(each.who.hosts) == 1:
             hosts.update(dict.fromkeys(each.who.ranks, each.who.hosts[0]))
     return hosts
-
-
-def _others(ranks: Sequence[int], job: Job, attempt: _Attempt) -> str:
-    """Say how many others report that they lost somebody, else how many were ended.
-
-    Tasks of the starter that are agents are no ranks.
-    """
-    follow = attempt.follow
-    agents = has_agents(attempt.lines)
-    lost: set[object] = {
-        rank
-        for each in follow
-        if isinstance(each, Thrown)
-        for who in [speaker(each.prefix)]
-        for rank in (() if agents and who.is_task else who.ranks)
-    }
-    for occurrence in job.occurrences.values():
-        if occurrence.rule.severity != "error" or occurrence.rule.ends:
-            continue
-        for process in occurrence.processes.values():
-            own = {comm.rank for comm in process.communicators.values()}
-            if process.label is not None:
-                if process.label_is_rank or not agents:
-                    lost.add(process.label)
-            elif process.pid is not None:
-                lost.update(own or {process.key})
-    if waited := lost - set(ranks):
-        return f"{count_of(len(waited), 'rank')} waited for it"
-    ended = {
-        rank
-        for each in follow
-        if isinstance(each, End)
-        and not each.root
-        and (not agents or each.rule.event == "failure")
-        for rank in each.who.ranks
-    } - set(ranks)
-    return f"{count_of(len(ended), 'other rank')} ended after it" if ended else ""
-
-
-def _silent(follow: Sequence[Thrown | End], world: World) -> tuple[int, ...]:
-    """Return the ranks that say nothing, where most others say that they lost somebody."""
-    shown = {
-        rank
-        for each in follow
-        for rank in (
-            speaker(each.prefix).ranks if isinstance(each, Thrown) else each.who.ranks
-        )
-    }
-    if not any(isinstance(each, Thrown) for each in follow):
-        return ()
-    size = max([world.size or 0, *(rank + 1 for rank in shown)])
-    silent = tuple(rank for rank in range(size) if rank not in shown)
-    return silent if len(silent) <= size // 4 else ()

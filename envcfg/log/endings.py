@@ -3,73 +3,24 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
 
 from envcfg.log.facts import Sighting, Spot
-from envcfg.log.numbers import first_of, ranks_of
 from envcfg.log.prefix import Record
 from envcfg.log.rulebook import Match, Rule, Rulebook
 from envcfg.log.thrown import Thrown
 from envcfg.log.tracebacks import Tracebacks
+from envcfg.log.who import Who, named, numbers_in, owner, speaker
 
-# Events of lines that tell how a process ended, or that the job begins anew.
-ENDS = frozenset(("ended", "lacking", "failure", "attempt"))
+# Events of lines that tell how a process ended, or did not come, where ranks are, or that
+# the job begins anew.
+ENDS = frozenset(("ended", "lacking", "failure", "absent", "attempt", "nodes"))
+_NODE = re.compile(r"'([\w.-]{1,128})': \[([\d, ]+)\]")
 _MOST = 4096  # lines that are kept
-_WIDEST = 1 << 16  # ranks that one line names
 _STEPS = 3  # new steps after which a job went on, whatever ended it later
 # Lines after the last words of a program: of its launcher, of the job's script. Where
 # programs often go on, fewer show it.
 _FEW, _FEWER = 20, 5
-# Who speaks, by what stands in front of a line.
-_SPEAKERS = tuple(
-    map(
-        re.compile,
-        (
-            r"\[rank(?P<rank>\d{1,7})\]",  # torch.distributed
-            r"\[\d+,(?P<rank>\d{1,7})\]<std",  # Open MPI
-            r"\[[A-Za-z_]+(?P<local>\d{1,5})(?:\|\d+)?\]:",  # torchrun
-            # Ray
-            r"\((?P<process>[A-Za-z]\w*)[^()]*? pid=(?P<pid>\d+)(?:, ip=(?P<host>[\d.]+))?",
-            r"\[pod/(?P<host>[^/\]]{1,128})/",  # kubectl
-            r"(?:^|\s)(?P<host>[A-Za-z][\w.-]{0,127}) (?P<rank>\d{1,7}): ",  # PALS
-            r"^\s*(?P<task>\d{1,7}): ",  # srun
-            r"^\[(?P<rank>\d{1,7})\] ",  # MPICH
-            # pdsh
-            r"^(?!ERROR|WARNING|INFO|CRITICAL|FATAL)(?P<host>[A-Za-z][\w.-]{1,127}): ",
-        ),
-    )
-)
-
-
-class Who(NamedTuple):
-    """Whose end it was, as far as a line tells.
-
-    Attributes:
-        ranks: in the world.
-        local: rank on its node; None where unknown.
-        hosts: nodes.
-        process: what the line calls it.
-        is_task: the number is that of a task, which may be an agent.
-    """
-
-    ranks: tuple[int, ...] = ()
-    local: int | None = None
-    hosts: tuple[str, ...] = ()
-    process: str = ""
-    is_task: bool = False
-
-    @property
-    def words(self) -> str:
-        """Name it as people do."""
-        where = f" ({first_of(self.hosts)})" if self.hosts else ""
-        if self.ranks:
-            return ranks_of(self.ranks, self.hosts)
-        if self.local is not None:
-            return f"local rank {self.local}{where}"
-        if self.process:
-            return f"{self.process}{where}"
-        return f"a process on {first_of(self.hosts)}" if self.hosts else "the job"
 
 
 class End:
@@ -93,7 +44,12 @@ class End:
         self.time = record.time
         self.root = False
         self.lines = 0
-        self.who = _named(match.fields) or speaker(_before(sighting.text, record))
+        before = speaker(_before(sighting.text, record))
+        if self.rule.event == "absent":
+            before = Who()  # he speaks of another
+        self.who = named(match.fields) or before
+        if not self.who.hosts:  # as where pdsh shows the node
+            self.who = self.who._replace(hosts=before.hosts)
 
     @property
     def says(self) -> str:
@@ -115,6 +71,8 @@ class Endings:
         lines: the ends that one line tells.
         tracebacks: the exceptions.
         starts: lines with which an attempt of the job begins anew.
+        files: whose file a source is, where its name tells.
+        nodes: the ranks of each node by their local rank, where a launcher tells.
     """
 
     def __init__(self, rulebook: Rulebook) -> None:
@@ -123,14 +81,30 @@ class Endings:
         self.tracebacks = Tracebacks()
         self.rulebook = rulebook
         self.starts: list[Spot] = []
+        self.files: dict[int, Who] = {}
+        self.nodes: dict[str, tuple[int, ...]] = {}
         self._known: dict[str, Rule | None] = {}
         self._marks: dict[int, End] = {}
         self._failure: dict[str, str] = {}  # torchrun's, of which a line each tells
+
+    def begin(self, source: int, name: str) -> None:
+        """Begin with a file."""
+        self.files[source] = owner(name)
+
+    def whose(self, thrown: Thrown) -> Who:
+        """Return who threw, by what stands in front of it, else by the name of its file."""
+        who = speaker(thrown.prefix)
+        return who if who != Who() else self.files.get(thrown.sighting.spot.source, who)
 
     def fold(self, match: Match, record: Record, sighting: Sighting) -> None:
         """Take in a line that a rule knows as an end."""
         if match.rule.event == "attempt":
             self.starts.append(sighting.spot)
+            return
+        if match.rule.event == "nodes":
+            for host, ranks in _NODE.findall(match.fields["nodes"] or ""):
+                own = ranks.replace(" ", "")
+                self.nodes[host.split(".")[0]] = tuple(numbers_in(own))
             return
         if match.rule.event == "failure":
             self._failure.update({k: v for k, v in match.fields.items() if v})
@@ -198,44 +172,9 @@ def _before(line: str, record: Record) -> str:
     return line.partition(record.message)[0] if record.message else line
 
 
-def speaker(prefix: str) -> Who:
-    """Return who speaks behind *prefix*, as launchers name him."""
-    for pattern in _SPEAKERS:
-        if found := pattern.search(prefix):
-            part = found.groupdict()
-            number = part.get("rank") or part.get("task")
-            name = part.get("process")
-            return Who(
-                ranks=(int(number),) if number else (),
-                local=int(part["local"]) if part.get("local") else None,
-                hosts=(part["host"],) if part.get("host") else (),
-                process=f"{name} (pid {part['pid']})" if name else "",
-                is_task=part.get("task") is not None,
-            )
-    return Who()
-
-
-def _named(fields: Mapping[str, str | None]) -> Who | None:
-    ranks = tuple(_numbers(fields.get("tasks") or fields.get("rank") or ""))
-    host = (fields.get("host") or "").split(".")[0]
-    hosts = (host,) if host and host != "localhost" else ()
-    local = fields.get("local")
-    if not ranks and not hosts and not local:
-        return None
-    return Who(ranks, int(local) if local else None, hosts)
-
-
-def _numbers(text: str) -> Iterator[int]:
-    """Yield the numbers of ``0-3,5``."""
-    for part in filter(None, text.split(",")):
-        first, _, last = part.partition("-")
-        if first.isdigit() and len(first) < 8 and (not last or last.isdigit()):
-            yield from range(int(first), min(int(last or first) + 1, _WIDEST))
-
-
 def has_agents(ends: Iterable[End]) -> bool:
-    """Return whether torchrun tells of its workers: tasks of the starter are its agents."""
-    return any(each.rule.id.startswith("elastic-") for each in ends)
+    """Return whether an agent tells of its workers: tasks of the starter are agents."""
+    return any(each.rule.id.startswith(("elastic-", "deepspeed-")) for each in ends)
 
 
 def in_order(items: Sequence[Thrown | End]) -> list[Thrown | End]:

@@ -87,14 +87,21 @@ class Job:
             ended = [
                 self.outlives(rule, spot, steps=False) for spot in known.last.values()
             ]
-            hidden = any(other in self.occurrences for other in rule.unless)
-            if hidden or all(ended) or self.endings.is_past(rule):
+            if self._is_hidden(known) or all(ended) or self.endings.is_past(rule):
                 known.rule = rule._replace(severity="note", ends=False)
             elif all(self.outlives(rule, spot) for spot in known.last.values()):
                 known.rule = rule._replace(severity="note", ends=False)
                 self.doubted.append(rule)
             self.died = self.died or known.rule.ends
         self._set_firsts(errors)
+
+    def _is_hidden(self, known: Occurrence) -> bool:
+        """Return whether *known* follows from what its rule names, and that from none."""
+        others = map(self.occurrences.get, known.given.unless)
+        return any(
+            other and _may_lead_to(other, known) and not self._is_hidden(other)
+            for other in others
+        )
 
     def _mend(self) -> None:
         """Give what torn lines taught to the process of whose name they hold a piece."""
@@ -310,6 +317,15 @@ class Job:
         if rule.severity == "error" and not rule.consequence:
             firsts = self.first_ends if rule.ends else self.first_errors
             firsts.setdefault(process.host, known)
+
+
+def _may_lead_to(one: Occurrence, other: Occurrence) -> bool:
+    """Return whether *one* may have come first: each writer keeps its own order."""
+    first, then = one.first, other.first
+    if first.spot.source != then.spot.source:
+        return True
+    same = first.text.partition(":")[0] == then.text.partition(":")[0]
+    return not same or first.spot < then.spot
 
 
 def _is_piece(process: Process, part: Process) -> bool:

@@ -1,11 +1,24 @@
-"""Numbers as people write them."""
+"""Numbers as people write them, and things put together that are told of together."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
+from typing import TypeVar
 
+_Thing = TypeVar("_Thing")
+_Key = TypeVar("_Key")
 _MANY = 8
 _NAMED = 3  # names that are given, before the others are only counted
+
+
+def grouped(
+    things: Iterable[_Thing], key: Callable[[_Thing], _Key]
+) -> dict[_Key, list[_Thing]]:
+    """Return *things* by their *key*, in the order in which they come."""
+    found: dict[_Key, list[_Thing]] = {}
+    for each in things:
+        found.setdefault(key(each), []).append(each)
+    return found
 
 
 def ranges(numbers: Iterable[int]) -> list[tuple[int, int]]:

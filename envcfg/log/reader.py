@@ -56,6 +56,8 @@ class Reader:
             job.speakers.forget()
         self._names.append(name)
         self._plain.append(plain)
+        for job in self.jobs:
+            job.endings.begin(len(self._names) - 1, name)
         return len(self._names) - 1
 
     def read(

@@ -43,7 +43,7 @@ class Rule(NamedTuple):
         ends: the program ended by it, whatever the network did.
         benign: it looks bad and is not.
         consequence: it follows from another error, which is the one to mend.
-        unless: ids of others; where one of them was said, it is a note and ended nothing.
+        unless: ids of others; where one may have come first it is a note and ended nothing.
         phase: of the job, in which its line counts: ``start`` (what is tried again),
             ``init``, ``running``, ``end``; ``always`` where no progress excuses it.
         versions: library to the range of versions that print it (``2.22-2.25``).

@@ -163,7 +163,7 @@ def of_dumps(traces: Traces) -> Iterator[Said]:
     waits = {rank for each in opened for rank in each.waiting}
     transfers = {r: what for r, what in open_transfers(dumps).items() if r not in waits}
     for rank, what in list(transfers.items())[:_MOST] if not steps else ():
-        message = f"in {what}, which has not ended"
+        message = f"in {what}, which did not end"
         doubt = "" if opened else f"whether the job hangs in {what}"
         yield Said("flight-open", f"rank {rank}", message, doubt=doubt)
     if dumps and not (steps or opened or transfers):
@@ -183,14 +183,14 @@ def _lagging(traces: Traces, lag: GroupLag) -> Said:
     if lag.unseen:
         doubt = f"where {ranks_of(lag.unseen)} of {group} are: no dump"
     if not lag.absent:
-        message = f"in {what}, which has not ended"
+        message = f"in {what}, which did not end"
         rule = "flight-timeout" if lag.timed_out else "flight-open"
         doubt = doubt or ("" if lag.timed_out else f"whether the job hangs in {what}")
         return Said(rule, waiting, message, evidence, doubt)
     reached = sorted(set(lag.absent.values()))
     last = f"{reached[0]}" if len(reached) == 1 else f"{reached[0]}-{reached[-1]}"
     waits = said_of(len(lag.waiting or lag.done), "wait")
-    called = said_of(len(lag.absent), f"have not called {what}")
+    called = said_of(len(lag.absent), f"did not call {what}")
     message = f"{called}; the last was {last}, and {waiting} {waits}"
     for other in list(lag.elsewhere.values())[:1]:  # where they wait themselves
         same = [rank for rank, each in lag.elsewhere.items() if each == other]

@@ -170,7 +170,7 @@ def load_traces(kinds: Mapping[str, str]) -> Traces:
     unread: dict[str, str] = {}
     nameless = []
     size = 0
-    from envcfg.trace.errors import LARGEST, TraceError
+    from envcfg.trace.fields import LARGEST, TraceError
     from envcfg.trace.flight import rank_of, read_flight
     from envcfg.trace.inspector import read_operations, speeds_of
     from envcfg.trace.ras import read_ras

@@ -27,7 +27,7 @@ def expand(names: Sequence[str]) -> list[str]:
         if name == "-" or os.path.isfile(name):
             files.append(name)
         elif os.path.isdir(name):
-            inside = files_in(name)
+            inside = files_in(name) or _of_ranks(name)
             if not inside:
                 msg = f"{name}: no file in this folder"
                 raise OutputError(msg, hint="name the log file itself")
@@ -58,6 +58,18 @@ def files_in(folder: str) -> list[str]:
             for entry in entries
             if entry.is_file() and not entry.name.startswith(".")
         )
+
+
+def _of_ranks(folder: str) -> list[str]:
+    """Return the files of all ranks below torchrun's --log-dir, of the last attempt."""
+    found = glob.glob(
+        f"{glob.escape(folder)}/**/attempt_*/*/std???.log", recursive=True
+    )
+    attempts = {
+        each: each.rpartition("/attempt_")[2].partition("/")[0] for each in found
+    }
+    last = max(attempts.values(), key=lambda each: (len(each), each), default="")
+    return sorted(each for each in found if attempts[each] == last)
 
 
 def _near(name: str) -> str:

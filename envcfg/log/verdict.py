@@ -240,6 +240,21 @@ class Coverage(NamedTuple):
     unknown_warnings: int
 
 
+def next_start(report: "LogReport") -> str:
+    """Return whether a job should start again, and why: ``restart``, ``stop``.
+
+    Only where two attempts ended by the same exception of the program does a third one not
+    help; what nobody knows may. Nodes to leave out stand between commas.
+    """
+    step, cause = report.next, report.cause
+    if step is None or cause is None:
+        return f"restart: {report.summary}"
+    if step.repeats and cause.file:
+        return f"stop: {step.reason}"
+    without = f" without {','.join(step.nodes)}" if step.nodes else ""
+    return f"restart{without}: {step.reason}"
+
+
 class JobRow(NamedTuple):
     """One of several jobs that were read.
 

@@ -65,7 +65,7 @@ def _of_node(
     if node.is_silent:
         since = "" if node.age is None else f" for {node.age:.0f} s"
         fix = f"scontrol show node {host}; the last numbers are old"
-        yield Finding("node-silent", "error", host, f"has not answered{since}", fix)
+        yield Finding("node-silent", "error", host, f"did not answer{since}", fix)
         return
     yield from _of_gpus(node, wanted, idle_below=idle_below)
     use = _use(node)
@@ -81,7 +81,7 @@ def _of_gpus(node: NodeView, wanted: Wanted, *, idle_below: float) -> Iterator[F
     host = node.host
     expected, who = _expected(node, wanted)
     if node.tool_waits is not None:
-        said = f"the tool of its GPUs has not answered for {node.tool_waits:.0f} s"
+        said = f"the tool of its GPUs did not answer for {node.tool_waits:.0f} s"
         fix = "a GPU or its driver may hang: say so to the site's support"
         yield Finding("gpu-tool-waits", "warning", host, said, fix)
     elif node.problem and node.tool != "none":

@@ -101,7 +101,7 @@ def _undone(seen: Seen) -> list[Finding]:
         fix = "name the environment with torch by --setup, or give --nodes-only"
         return [Finding("torch-missing", "warning", "", said, fix)]
     if not seen.ranks:
-        how = "has not started" if seen.code is None else f"ended with code {seen.code}"
+        how = "did not start" if seen.code is None else f"ended with code {seen.code}"
         said = f"no rank has said anything: their step {how}"
         fix = "what it said stands above, on stderr"
         return [Finding("collective-failed", "error", "", said, fix)]

@@ -31,15 +31,7 @@ from envcfg.probe.sample import TAG, GpuSample, SampleReader
 
 _DIGITS = 20  # of the largest number of 64 bits
 _LEAST, _MOST = 1e-9, 10**15  # of seconds, of bytes: the rest is torn or made up
-_COLLECTIVE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "collective.py")
-# Which Python an image has, and who says that it has none.
-_START = """\
-for envcfg_python in python3 python; do
-  if command -v "$envcfg_python" >/dev/null 2>&1; then exec "$envcfg_python" -c "$@"; fi
-done
-read -r envcfg_host </proc/sys/kernel/hostname
-printf 'envcfg-rank %s %s lacks no Python\\n' "$RANK" "${SLURMD_NODENAME:-$envcfg_host}"
-"""
+_FOLDER = os.path.dirname(os.path.abspath(__file__))
 
 
 def collective_command(nodes: int, seconds: float) -> tuple[str, ...]:
@@ -49,8 +41,12 @@ def collective_command(nodes: int, seconds: float) -> tuple[str, ...]:
         nodes: how many nodes the job has.
         seconds: for what is measured.
     """
-    words = (read_text(_COLLECTIVE), str(nodes), f"{seconds:g}")
-    return ("/bin/sh", "-c", _START, "envcfg-preflight", *words)
+    start, program = (
+        read_text(os.path.join(_FOLDER, f"collective.{ending}"))
+        for ending in ("sh", "py")
+    )
+    words = (program, str(nodes), f"{seconds:g}")
+    return ("/bin/sh", "-c", start, "envcfg-preflight", *words)
 
 
 class NodeReader:

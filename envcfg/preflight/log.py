@@ -11,10 +11,10 @@ from envcfg.log.follow import is_safe
 from envcfg.log.job import Job
 from envcfg.log.judge import Read, judge
 from envcfg.log.names import network_kind
-from envcfg.log.numbers import ranks_of
+from envcfg.log.numbers import grouped, ranks_of
 from envcfg.log.reader import Reader
 from envcfg.log.rulebook import Rulebook, load_rules
-from envcfg.log.verdict import LogReport, RankReport
+from envcfg.log.verdict import LogReport
 
 _NAME = "NCCL's log"
 _BLOCK = 1 << 16  # bytes that are read at once
@@ -103,11 +103,9 @@ def log_findings(report: LogReport, hosts: Mapping[str, str]) -> Iterator[Findin
     """
     if report.verdict not in _BAD:
         return
-    bad: dict[str, list[RankReport]] = {}
-    for rank in report.ranks:
-        if rank.verdict in _BAD:
-            bad.setdefault(hosts.get(rank.host, rank.host), []).append(rank)
-    for host, ranks in bad.items():
+    bad = (rank for rank in report.ranks if rank.verdict in _BAD)
+    alike = grouped(bad, lambda rank: hosts.get(rank.host, rank.host))
+    for host, ranks in alike.items():
         many = ranks_of([each.rank for each in ranks])
         said = f"{many}: {ranks[0].reason or ranks[0].verdict}"
         fix = next((each.fix for each in report.findings if each.fix), None)

@@ -7,7 +7,7 @@ from itertools import chain
 from statistics import median_high
 
 from envcfg.findings import Finding
-from envcfg.log.numbers import number_ranges, ranks_of
+from envcfg.log.numbers import grouped, number_ranges, ranks_of
 from envcfg.preflight.collective import STAGES
 from envcfg.preflight.progress import late_ranks
 from envcfg.preflight.records import RankAnswer, Wanted
@@ -17,7 +17,7 @@ _SKEW = 2.0  # seconds that clocks may differ
 _LEAVE = "leave the node out, and tell the site"
 # What a rank does that has not come to a stage, by the number of stages it has reached.
 _DOING = (
-    "has not started its Python",
+    "did not start its Python",
     "is waited for at the rendezvous",
     "loads torch",
     "joins the others (init_process_group)",
@@ -78,10 +78,7 @@ def is_done(ranks: Mapping[int, RankAnswer], world: int | None) -> bool:
 def _by_host(
     ranks: Mapping[int, RankAnswer], counts: Callable[[RankAnswer], bool]
 ) -> dict[str, list[RankAnswer]]:
-    hosts: dict[str, list[RankAnswer]] = {}
-    for each in filter(counts, ranks.values()):
-        hosts.setdefault(each.host, []).append(each)
-    return hosts
+    return grouped(filter(counts, ranks.values()), lambda each: each.host)
 
 
 def _numbers(ranks: Iterable[RankAnswer]) -> str:
@@ -177,11 +174,8 @@ def _stuck(
         fix = "envcfg check-log reads why"
         yield Finding("collective-stuck", "error", "", said, fix)
     else:
-        hosts: dict[str, list[int]] = {}
-        for number in late:
-            at = ranks[number].host if number in ranks else ""
-            hosts.setdefault(at, []).append(number)
-        for host, numbers in hosts.items():
+        hosts = {number: each.host for number, each in ranks.items()}
+        for host, numbers in grouped(late, lambda each: hosts.get(each, "")).items():
             said = f"{ranks_of(numbers)} {_DOING[stage]}, and the others are ahead"
             yield Finding("collective-stuck", "error", host, said, _LEAVE)
 

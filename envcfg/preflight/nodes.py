@@ -71,7 +71,7 @@ def _silent(host: str, answer: NodeAnswer | None, ended: str | None) -> Finding:
         said = f"its task has ended before it answered: {ended}"
         fix = "srun -w NODE true tells more"
         return Finding("node-failed", "error", host, said, fix)
-    begun = "has not answered" if answer is None else "has begun to answer, and no more"
+    begun = "did not answer" if answer is None else "began to answer, and stopped"
     said = f"{begun}; it hangs, or could not start a container"
     fix = "leave it out, and tell the site"
     return Finding("node-silent", "error", host, said, fix)
@@ -160,7 +160,7 @@ def _gpus(answer: NodeAnswer, wanted: Wanted) -> Iterator[Finding]:
     count, who = wanted_gpus(answer, wanted)
     sample = answer.gpus
     if sample is None:
-        said = "the tool of the GPUs has not answered"
+        said = "the tool of the GPUs did not answer"
         yield Finding(
             "gpu-tool-failed", "error", answer.host, said, "leave the node out"
         )

@@ -194,7 +194,7 @@ def _gpus(host: str, opened: _Open, status: list[str], *, is_whole: bool) -> Gpu
     code = whole_number(status[0]) if status else None
     gpus, problem = read_gpus(tool, _joined(opened.lines), code)
     if problem and not is_whole:
-        problem = "its answer has not arrived whole"
+        problem = "its answer did not arrive whole"
     told = (opened.words[1] if len(opened.words) > 1 else "").split(",")
     ours = [number for each in told if (number := whole_number(each)) is not None]
     return GpuSample(

@@ -115,7 +115,7 @@ def check_job(job: SlurmJob, user: str, command: str) -> None:
         msg = f"job {job.name} stands still: {job.state}"
         raise JobError(msg, hint=f"scontrol show job {job.name} says why")
     if job.state not in _RUNS:
-        msg = f"job {job.name} runs no more: {job.state}"
+        msg = f"job {job.name} no longer runs: {job.state}"
         how = f"scontrol show job {job.name} or sacct -j {job.name} says how"
         hint = f"{how}; envcfg check-log reads its log"
         raise JobError(msg, hint=hint)
@@ -190,7 +190,7 @@ def _run(argv: Sequence[str]) -> tuple[int, str, str]:
         msg = f"cannot run {argv[0]}: {err.strerror}"
         raise JobError(msg, hint="run it where Slurm's commands are") from err
     except subprocess.TimeoutExpired as err:
-        msg = f"{argv[0]} has not answered for {_TIMEOUT} s"
+        msg = f"{argv[0]} did not answer for {_TIMEOUT} s"
         raise JobError(msg, hint="scontrol ping says whether Slurm answers") from err
     return done.returncode, done.stdout, done.stderr
 

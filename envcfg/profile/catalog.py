@@ -6,7 +6,7 @@ without the layers above that one.
 """
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial, reduce
 from typing import Any, NoReturn
 
@@ -30,6 +30,7 @@ class Catalog:
         records: str | None = None,
         enforce: bool = True,
         strangers: Sequence[str] = (),
+        here: Callable[["Catalog"], str] | None = None,
     ) -> None:
         """Look into *folders*, some of which may not exist.
 
@@ -40,11 +41,13 @@ class Catalog:
             enforce: a file that does not count is an error; else it is read, and what
                 would be said stands in ``refused``.
             strangers: folders that were passed over, as they are others'.
+            here: the profile of this cluster that ``here`` names, made if there is none.
         """
         self.folders = folders
         self.records = records
         self.enforce = enforce
         self.strangers = strangers
+        self.here = here
         self.ignored: dict[str, Finding] = {}  # by what is a stranger's
         self.refused: dict[str, Finding] = {}  # by the real path of each file
         self._read: dict[str, bytes] = {}
@@ -108,6 +111,7 @@ class Catalog:
 
                 raise no_profile_file(name, self.names())
             return [name]
+        name = self.named(name)
         layer, rest = split_layer(name)
         top = self._top(name)
         files = self._files(rest, top)
@@ -118,12 +122,18 @@ class Catalog:
             raise unknown_profile(name, others, self._layers_of(self._files(rest)))
         return files
 
+    def named(self, name: str) -> str:
+        """Return the name of a profile: ``here`` stands for that of this cluster."""
+        is_here = name == "here" and self.here and not self._files(name)
+        return self.here(self) if is_here and self.here else name
+
     def qualified(self, name: str) -> str:
         """Return *name* with the highest layer that takes part, where that matters.
 
         It is what makes the same again where other layers may be: in the job's folder. What
         only built-in files make has no other name, and neither has a file.
         """
+        name = self.named(name)
         if _is_path(name) or split_layer(name)[0]:
             return name
         *_, highest = (LAYERS[0], *self._layers_of(self.files(name)))

@@ -17,7 +17,10 @@ from envcfg.profile.catalog import Catalog
 from envcfg.profile.model import Detect, Profile
 from envcfg.profile.read.loader import load_profile
 
-Evidence = Literal["cluster", "host", "devices"]
+Evidence = Literal["cluster", "mark", "host", "devices"]
+# How the names of profiles begin that were read from a cluster and not written by a person:
+# any other that knows the system goes before them.
+READ = "here-"
 # A block at the left margin, with all that is indented below it.
 _BLOCK = r"^{}:(?:[ \t].*)?\n(?:(?:[ \t#].*)?\n)*"
 _WANTED = re.compile(
@@ -33,12 +36,15 @@ class Machine(NamedTuple):
     Attributes:
         cluster: the name that its scheduler gives, if any.
         exists: whether a path is there.
+        mark: the first line of a file by its path, a variable's value by its name; None: it
+            is not there.
     """
 
     cluster: str | None
     host: str
     interfaces: Sequence[str] = ()
     exists: Callable[[str], bool] = lambda _: False
+    mark: Callable[[str], str | None] = lambda _: None
 
 
 class Known(NamedTuple):
@@ -104,8 +110,9 @@ def ask(
     """Return what *known* profiles say of a machine; *broken* files could not be asked."""
     answers = [_ask(each, machine) for each in known]
     found: tuple[Answer, ...] = ()
-    for kind in ("cluster", "host", "devices"):
+    for kind in ("cluster", "mark", "host", "devices"):
         found = found or tuple(each for each in answers if each.evidence == kind)
+    found = tuple(e for e in found if not e.name.startswith(READ)) or found
     others = tuple(each for each in answers if each not in found)
     return Detection(found, others, tuple(broken))
 
@@ -114,7 +121,13 @@ def _ask(known: Known, machine: Machine) -> Answer:
     detect, cluster = known.detect, machine.cluster
     if cluster is not None and _fits(cluster, detect.clusters):
         return Answer(known.name, "cluster", f"the cluster is {cluster}")
-    # A cluster that has a name is not mistaken for another by the names of its hosts.
+    # A cluster that has a name is not mistaken for another by what its hosts are called.
+    marks = {} if cluster is not None and detect.clusters else detect.marks
+    for name, glob in marks.items():
+        seen = machine.mark(name)
+        if seen is not None and _fits(seen, [glob or "*"]):
+            sign = f"{name} says {seen}" if glob else f"there is {name}"
+            return Answer(known.name, "mark", sign)
     if cluster is None and _fits(machine.host, detect.hosts):
         return Answer(known.name, "host", f"the host is {machine.host}")
     if detect.interfaces or detect.devices:
@@ -147,6 +160,8 @@ def _not_named(detect: Detect, machine: Machine) -> str:
         return f"the cluster is {cluster}, and only hosts are known"
     if detect.hosts:
         return f"the host is {machine.host}, not {' or '.join(detect.hosts)}"
+    if detect.marks and not clusters:
+        return f"no mark of it is here: {', '.join(detect.marks)}"
     return (
         f"no cluster is named, as {clusters} would be"
         if clusters

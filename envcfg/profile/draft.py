@@ -13,7 +13,7 @@ from envcfg.profile.words import format_word, quote_comment
 
 SCHEMA = f"{built_in_folder()}/schema.json"
 _ORDER = (
-    *("detect", "node", "request", "billing", "modules"),
+    *("detect", "launch", "node", "request", "billing", "modules"),
     *("scratch", "container", "expect", "env"),
 )
 
@@ -25,6 +25,7 @@ def starter(
     today: str,
     *,
     why: str | None = None,
+    host: str | None = None,
     sections: Mapping[str, str] = MappingProxyType({}),
 ) -> str:
     """Return the text of a new profile.
@@ -35,12 +36,20 @@ def starter(
         resolved: that one.
         today: as ISO 8601 has it.
         why: by what the family was chosen, where the machine was asked.
+        host: its name.
         sections: what the machine says, by section, as YAML.
     """
     made = load_yaml(os.path.join(os.path.dirname(__file__), "draft.yaml"))
     read = made["read"].format(family=family, why=quote_comment(why)) if why else ""
+    named = quote_comment(host).replace('"', "") if host else None
     head = made["head"].format(
-        schema=SCHEMA, name=name, family=family, today=today, read=read
+        schema=SCHEMA,
+        name=name,
+        family=family,
+        today=today,
+        read=read,
+        summary=f"as {named} showed it" if named else "to be described in one line",
+        source=f"{named}, which was asked" if named else "to be named",
     )
     texts = [
         sections.get(each) or made[each].format(name=name, today=today)

@@ -1,4 +1,4 @@
-"""Where profiles are: the folders of the layers, and how messages name their files."""
+"""Where profiles and defaults are: folders and files, and how messages name them."""
 
 import os.path
 from collections.abc import Mapping
@@ -18,10 +18,9 @@ def profile_folders(environ: Mapping[str, str], start: str) -> list[str]:
         start: where the project layer is looked for: here or in the nearest folder above
             that has ``.envcfg``.
     """
-    home = environ.get("HOME", "/nonexistent")
-    user = environ.get("XDG_CONFIG_HOME") or f"{home}/.config"
     site = environ.get("ENVCFG_SITE") or "/etc/envcfg"
-    folders = [built_in_folder(), f"{site}/profiles", f"{user}/envcfg/profiles"]
+    user = f"{_user_folder(environ)}/profiles"
+    folders = [built_in_folder(), f"{site}/profiles", user]
     *_, found = project_folders(start)
     return [*folders, found] if found else folders
 
@@ -32,14 +31,34 @@ def project_folders(start: str) -> list[str]:
     Before it stand those of strangers, which are passed over: anybody can make one in
     /tmp.
     """
+    found = _upwards(start, ".envcfg/")
+    return [each and f"{each}profiles" for each in found]
+
+
+def default_files(environ: Mapping[str, str], start: str) -> tuple[str, list[str]]:
+    """Return the files of defaults: the user's, and those above as ``project_folders``.
+
+    What is not there is empty. *environ* is read as for ``profile_folders``.
+    """
+    user = f"{_user_folder(environ)}/config.toml"
+    return user if os.path.exists(user) else "", _upwards(start, "envcfg.toml")
+
+
+def _user_folder(environ: Mapping[str, str]) -> str:
+    home = environ.get("HOME", "/nonexistent")
+    return f"{environ.get('XDG_CONFIG_HOME') or f'{home}/.config'}/envcfg"
+
+
+def _upwards(start: str, name: str) -> list[str]:
+    """Return *name* in the nearest folder that has it, or nothing; before it strangers'."""
     passed: list[str] = []
     folder = os.path.abspath(start)
     while True:
-        if os.path.isdir(f"{folder}/.envcfg"):
+        found = os.path.join(folder, name)
+        if os.path.exists(found):
             from envcfg.profile.guard import strangers_on
 
-            found = f"{folder}/.envcfg/profiles"
-            if not strangers_on(f"{folder}/.envcfg", folder):
+            if not strangers_on(found, folder):
                 return [*passed, found]
             passed.append(found)
         if folder == os.path.dirname(folder):

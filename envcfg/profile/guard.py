@@ -112,7 +112,8 @@ def refusal(found: Examined, shown: str, records: str) -> Finding | None:
     nobody_else += shlex.join(each.path for each in doubt.entries)
     if doubt.is_final:
         said = f"never trusted: {_reason(doubt, found.real)}"
-        hint = f"look at it (envcfg profiles show {name}), then "
+        look = "less" if shown.endswith(".toml") else "envcfg profiles show"
+        hint = f"look at it ({look} {name}), then "
         if not _are_users(doubt.entries):
             owner = _user(doubt.entries[-1].uid)
             hint += f"take a copy of your own, or let {owner} do: "

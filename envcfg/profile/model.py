@@ -148,6 +148,8 @@ class Detect(NamedTuple):
     Attributes:
         clusters: globs on the cluster's name.
         hosts: globs on the host's name, where no cluster is named.
+        marks: one that fits is enough. By the path of a file: a glob on its first line, or
+            empty where it only has to be there; by a variable's name: a glob on its value.
         interfaces: globs; each must fit a network interface. With *devices* they count
             where no name is known.
         devices: paths that must all be there.
@@ -157,6 +159,7 @@ class Detect(NamedTuple):
     hosts: tuple[str, ...] = ()
     interfaces: tuple[str, ...] = ()
     devices: tuple[str, ...] = ()
+    marks: Mapping[str, str] = {}
     reason: Reason | None = None
 
 

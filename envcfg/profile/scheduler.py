@@ -32,6 +32,7 @@ class RequestRule(NamedTuple):
         rule: ``must`` be given, ``must not``, ``avoid``, or ``repeat`` on srun.
         value: what it must look like: a glob or an example.
         default: what is right for nearly all jobs; *others* are right for some.
+        refused: a source says that the scheduler takes no job that is against the rule.
     """
 
     option: str
@@ -40,6 +41,7 @@ class RequestRule(NamedTuple):
     value: str | None = None
     default: str | None = None
     others: tuple[str, ...] = ()
+    refused: bool = False
 
 
 class Size(NamedTuple):

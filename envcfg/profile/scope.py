@@ -47,7 +47,7 @@ INSIDE = RANK | NODE | TASK | STEP | CHOICE
 class CircleError(UsageError):
     """Settings that refer to each other in a circle: *names*, the first one again last."""
 
-    remedy = "give one of them a value of its own"
+    remedy = "give one of them another value"
 
     def __init__(self, names: Sequence[str]) -> None:
         """Keep the *names*."""

@@ -6,8 +6,9 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from envcfg.knowledge.record import Variable
 from envcfg.knowledge.topics import Topic, find_topic
-from envcfg.knowledge.variables import Variable, load_knowledge, load_variables
+from envcfg.knowledge.variables import load_variables
 from envcfg.lint.rule import Rule as LintRule
 from envcfg.lint.rule import unfilled
 from envcfg.log.rulebook import Rule
@@ -85,7 +86,7 @@ def find_behind(
         known: the known variables.
     """
     topic = find_topic(topics, found.id, _file_topic(found))
-    named = dict.fromkeys(_NAME.findall("\n".join(_words(found))))
+    named = dict.fromkeys(_NAME.findall("\n".join(words_of(found))))
     more = topic.variables if topic else ()
     variables = [
         known[name] for name in dict.fromkeys([*named, *more]) if name in known
@@ -131,11 +132,11 @@ def explained_lines(
     found: Sequence[Explainable], topics: list[Topic], rules: Mapping[str, Rule]
 ) -> Iterator[Line]:
     """Yield what findings and variables mean, and what stands behind them."""
-    known = load_knowledge()
+    known = load_variables()
     for number, each in enumerate(found):
         yield from [("", "")] if number else []
         if isinstance(each, Explained):
-            yield from variable_lines(each, known)
+            yield from variable_lines(each)
             continue
         if isinstance(each, Rule):
             yield from rule_lines(each)
@@ -144,7 +145,7 @@ def explained_lines(
         else:
             yield "bold", each.id
             yield from titled("meaning", each.meaning)
-        yield from behind_lines(find_behind(each, topics, rules, known.variables))
+        yield from behind_lines(find_behind(each, topics, rules, known))
 
 
 def explained_json(
@@ -182,7 +183,9 @@ def listing(found: Sequence[Explainable], topics: list[Topic]) -> Iterator[Line]
             name = f"lint: {each.group}"
         else:
             topic = find_topic(topics, each.id, _file_topic(each))
-            name = topic.name if topic else "others"
+            name = (
+                topic.name if topic else "variables" if each.id.isupper() else "others"
+            )
         groups.setdefault(name, []).append(each)
     for number, (name, members) in enumerate(groups.items()):
         yield from [("", "")] if number else []
@@ -201,7 +204,8 @@ def _file_topic(found: Ruled) -> str:
     return found.topic if isinstance(found, Rule) else ""
 
 
-def _words(found: Ruled) -> tuple[str, ...]:
+def words_of(found: Ruled) -> tuple[str, ...]:
+    """Return what a finding says: its meaning first."""
     if isinstance(found, Rule):
         return found.meaning, found.fix or "", found.needle, *found.samples
     if isinstance(found, LintRule):

@@ -3,33 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from typing import Any
 
 from envcfg.characters import whole_number
+from envcfg.datafile import load_knowledge_file
 from envcfg.findings import Finding
 from envcfg.launch.environment import Row
 from envcfg.report.document import json_text
 from envcfg.report.styled import Line
 
-_TITLES = {
-    "changed": "not as planned",
-    "missing": "planned, and not there",
-    "beside": "beside the plan",
-    "as planned": "as planned",
+_STYLES = {
+    "changed": "yellow",
+    "missing": "red",
+    "unplanned": "",
+    "as planned": "green",
 }
-_STYLES = {"changed": "yellow", "missing": "red", "beside": "", "as planned": "green"}
-_BY = {
-    "job": "the job had it before envcfg: its script, a module, or where it was sent from",
-    "image or runtime": "the image sets it, or a hook of the runtime",
-    "starter": "what starts the ranks sets it",
-    "envcfg or setup": "set in the rank: by envcfg's own part, the launcher or --setup",
-    "envcfg": "envcfg",
-}
-_MENDS = {
-    "job": "unset it in the job, or give --set {}=VALUE, which wins over all",
-    "image or runtime": "--set {}=VALUE wins over image and hook",
-    "starter": "--set {}=VALUE",
-    "envcfg or setup": "look into --setup and the launcher",
-}
+
+
+@cache
+def _words() -> Mapping[str, Mapping[str, Any]]:
+    found: Mapping[str, Mapping[str, Any]] = load_knowledge_file(
+        "rank_environment.yaml"
+    )
+    return found
+
+
+def _origin(row: Row, what: str) -> str | None:
+    """Return what is said of who has set a variable, or what to do about it."""
+    text: str | None = _words()["origins"].get(row.origin, {}).get(what)
+    return text and text.replace("NAME", row.name)
 
 
 def environment_findings(rows: Sequence[Row]) -> list[Finding]:
@@ -40,8 +43,8 @@ def environment_findings(rows: Sequence[Row]) -> list[Finding]:
             "error" if row.state == "missing" else "warning",
             row.name,
             _said(row),
-            why=_BY.get(row.origin),
-            fix=_MENDS.get(row.origin, "the job's output may say why").format(row.name),
+            why=_origin(row, "said"),
+            fix=_origin(row, "fix") or "the job's output may say why",
         )
         for row in rows
         if row.state in {"changed", "missing"}
@@ -52,16 +55,16 @@ def environment_lines(said: Mapping[str, str], rows: Sequence[Row]) -> Iterator[
     """Yield the answer for people: what needs a look first."""
     where = ", ".join(f"{name} {value}" for name, value in said.items())
     yield "bold", f"environment of {where}"
-    for state, title in _TITLES.items():
+    for state, title in _words()["titles"].items():
         found = [row for row in rows if row.state == state]
         if not found:
             continue
         yield "", ""
         yield f"bold {_STYLES[state]}".strip(), f"{title} ({len(found)})"
-        if state == "beside":  # by whom it comes from
-            for origin, words in _BY.items():
+        if state == "unplanned":  # by whom it comes from
+            for origin, words in _words()["origins"].items():
                 if mine := [row for row in found if row.origin == origin]:
-                    yield "dim", f"  {words}:"
+                    yield "dim", f"  {words['said']}:"
                     yield from (("", f"    {row.name}={row.value}") for row in mine)
         else:
             yield from _each(found)
@@ -74,8 +77,8 @@ def _each(rows: Sequence[Row]) -> Iterator[Line]:
         if row.state != "as planned":
             yield "", f"    {_said(row)}"
         if row.state == "changed":
-            yield "dim", f"    {_BY[row.origin]}"
-            yield "", f"    fix: {_MENDS[row.origin].format(row.name)}"
+            yield "dim", f"    {_origin(row, 'said')}"
+            yield "", f"    fix: {_origin(row, 'fix')}"
 
 
 def environment_json(file: str, said: Mapping[str, str], rows: Sequence[Row]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from envcfg.knowledge.variables import Knowledge, Variable
+from envcfg.knowledge.record import Variable
 from envcfg.lint.rule import Rule as LintRule
 from envcfg.lint.rule import unfilled
 from envcfg.log.rulebook import Rule
@@ -52,7 +52,7 @@ def rule_lines(rule: Rule) -> Iterator[Line]:
         yield "dim", f"  as in: {sample.strip()}"
 
 
-def variable_lines(found: Explained, known: Knowledge) -> Iterator[Line]:
+def variable_lines(found: Explained) -> Iterator[Line]:
     """Yield what a variable means, what it takes, and what profiles do with it."""
     variable = found.variable
     if variable is None:
@@ -64,7 +64,7 @@ def variable_lines(found: Explained, known: Knowledge) -> Iterator[Line]:
     else:
         yield "bold", found.name
         yield from titled("meaning", variable.meaning)
-        yield from titled("takes", _takes(variable, known))
+        yield from titled("takes", _takes(variable))
         yield from titled("default", variable.default)
         times = (variable.since, variable.deprecated, variable.removed)
         versions = zip(("since", "deprecated", "removed"), times, strict=True)
@@ -132,13 +132,12 @@ def _use_lines(name: str, use: Use) -> Iterator[Line]:
     yield from (("", line) for line in (*profiles, *reason_lines(use.reason, "    ")))
 
 
-def _takes(variable: Variable, known: Knowledge) -> str:
+def _takes(variable: Variable) -> str:
     said = [variable.type]
     if variable.values:
         said.append("|".join(variable.values))
     if variable.type == "boolean" and variable.read_by:
-        reader = known.readers[variable.read_by[0]]
-        on, off = reader.turns_on, reader.turns_off
+        on, off = variable.habits.turns_on, variable.habits.turns_off
         if on:
             said.append(f"on: {', '.join(on)}; off: {', '.join(off)}")
     if variable.min is not None or variable.max is not None:

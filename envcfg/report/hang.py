@@ -8,7 +8,7 @@ from envcfg.hang.activity import activity, does, is_in_collective
 from envcfg.hang.judge import Judgement, span
 from envcfg.hang.programs import program_names
 from envcfg.hang.records import Evidence, NodeView, RankView
-from envcfg.log.numbers import count_of, first_of, number_ranges
+from envcfg.log.numbers import count_of, first_of, grouped, number_ranges
 from envcfg.report.document import json_text, now_text, rounded
 from envcfg.report.styled import Line, in_columns
 
@@ -40,11 +40,10 @@ def _title(seen: Evidence) -> str:
 
 
 def _table(seen: Evidence) -> Iterator[Line]:
-    groups: dict[tuple[str, str], list[RankView]] = {}
     programs = program_names(seen.ranks)
-    for rank in seen.ranks:
-        key = programs[rank.host, rank.pid], does(rank)
-        groups.setdefault(key, []).append(rank)
+    groups = grouped(
+        seen.ranks, lambda rank: (programs[rank.host, rank.pid], does(rank))
+    )
     rows = [_HEAD] if groups else []
     for (program, what), ranks in groups.items():
         hosts = {rank.host for rank in ranks}

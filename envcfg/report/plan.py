@@ -6,14 +6,9 @@ import shlex
 from collections.abc import Iterator
 
 from envcfg.characters import one_line
-from envcfg.launch.plan import (
-    Branch,
-    Plan,
-    Planned,
-    PlannedArgument,
-    PlannedMount,
-)
+from envcfg.launch.plan import Plan, Planned, PlannedMount
 from envcfg.profile.conditions import Condition
+from envcfg.profile.entries import Argument, Case
 from envcfg.profile.facts import Reason
 from envcfg.profile.model import Rendezvous, Visibility
 from envcfg.profile.words import format_word
@@ -29,6 +24,7 @@ def plan_json(plan: Plan) -> str:
     document = {
         "schema_version": 2,
         "profile": {"name": plan.profile, "sha256": plan.profile_hash},
+        "defaults": plan.defaults,
         "launcher": plan.launcher,
         "starter": plan.starter,
         "ranks_per_node": plan.ranks,
@@ -42,8 +38,8 @@ def plan_json(plan: Plan) -> str:
             {
                 "name": each.name,
                 "action": each.action,
-                "own": each.is_own,
-                "when": _test_texts(each.tests),
+                "own": not each.reason.date,
+                "when": _test_texts(each.when),
                 **each.reason._asdict(),
             }
             for each in plan.modules
@@ -56,7 +52,7 @@ def plan_json(plan: Plan) -> str:
                 "network": list(each.network),
                 **{name: [] for name in _BUNDLED},
                 STARTERS[plan.starter].bundled[0]: list(each.options),
-                "when": _test_texts(each.tests),
+                "when": _test_texts(each.when),
                 **each.reason._asdict(),
             }
             for each in plan.bundles
@@ -92,6 +88,7 @@ def _lines(plan: Plan) -> Iterator[str]:
     for note in plan.notes:
         if note.rule == "profile-over-built-in":
             yield f"layer      {note.subject} {note.message}"
+    yield from (f"default    {each}" for each in plan.defaults)
     yield f"launcher   {plan.launcher}"
     if plan.container:
         names = " or ".join(plan.container.runtimes)
@@ -103,20 +100,20 @@ def _lines(plan: Plan) -> Iterator[str]:
         if plan.container.prefix:
             yield f"  before each command: {shlex.join(plan.container.prefix)}"
         for export in plan.container.exports:
-            yield f"  {export.name}={export.value}{_tests(export.tests)}"
+            yield f"  {export.name}={export.value}{_tests(export.when)}"
     else:
         yield "container  none"
     for module in plan.modules:
-        yield f"module     {module.action} {module.name}{_tests(module.tests)}"
+        yield f"module     {module.action} {module.name}{_tests(module.when)}"
     for name, fact in sorted(plan.facts.items()):
         yield f"fact       {name}={fact.value}  ({'; '.join(_reason_lines(fact.reason))})"
     for option in plan.started:
-        yield f"{STARTERS[plan.starter].own:<10} {option.word}{_tests(option.tests)}"
+        yield f"{STARTERS[plan.starter].own:<10} {option.word}{_tests(option.when)}"
     for option in plan.agent:
-        yield f"{plan.launcher:<10} {option.word}{_tests(option.tests)}"
+        yield f"{plan.launcher:<10} {option.word}{_tests(option.when)}"
     for bundle in plan.bundles:
         yield ""
-        yield f"bundle {bundle.name}{_tests(bundle.tests)}"
+        yield f"bundle {bundle.name}{_tests(bundle.when)}"
         for name, word in bundle.env.items():
             yield f"  {name}={format_word(word)}"
         program = STARTERS[plan.starter].bundled[0]
@@ -128,9 +125,9 @@ def _lines(plan: Plan) -> Iterator[str]:
         yield from (f"    {line}" for line in _reason_lines(bundle.reason))
     for setting in plan.settings:
         yield ""
-        for branch in setting.branches:
-            yield _assignment(setting, branch)
-            yield from (f"    {line}" for line in _reason_lines(branch.reason))
+        for case in setting.cases:
+            yield _assignment(setting, case)
+            yield from (f"    {line}" for line in _reason_lines(case.reason))
 
 
 def print_table(plan: Plan) -> None:
@@ -146,24 +143,24 @@ def print_table(plan: Plan) -> None:
     for title in ("setting", "where", "why, and who says so"):
         table.add_column(title, overflow="fold")  # nothing is cut off
     for setting in plan.settings:
-        for branch in setting.branches:
+        for case in setting.cases:
             table.add_row(
-                Text(one_line(_assignment(setting, branch))),
+                Text(one_line(_assignment(setting, case))),
                 setting.scope,
-                Text("\n".join(map(one_line, _reason_lines(branch.reason)))),
+                Text("\n".join(map(one_line, _reason_lines(case.reason)))),
             )
     console.print(table)
 
 
-def _assignment(setting: Planned, branch: Branch) -> str:
-    name, value = setting.name, branch.value
+def _assignment(setting: Planned, case: Case) -> str:
+    name, value = setting.name, case.value
     said = f"unset {name}" if value is None else f"{name}={format_word(value)}"
-    return said + _tests(branch.tests)
+    return said + _tests(case.when)
 
 
-def _optional(each: PlannedArgument | PlannedMount) -> str:
+def _optional(each: Argument | PlannedMount) -> str:
     there = f"  if {each.if_exists} exists" if each.if_exists else ""
-    return there + _tests(each.tests)
+    return there + _tests(each.when)
 
 
 def _tests(tests: Condition) -> str:
@@ -190,7 +187,7 @@ def _container(plan: Plan) -> dict[str, object] | None:
                 "target": each.bind.target or each.bind.source,
                 "options": list(each.bind.options),
                 "if_exists": each.if_exists,
-                "when": _test_texts(each.tests),
+                "when": _test_texts(each.when),
             }
             for each in plan.container.binds
         ],
@@ -199,7 +196,7 @@ def _container(plan: Plan) -> dict[str, object] | None:
             {
                 "name": each.name,
                 "value": each.value,
-                "when": _test_texts(each.tests),
+                "when": _test_texts(each.when),
                 **each.reason._asdict(),
             }
             for each in plan.container.exports
@@ -207,11 +204,11 @@ def _container(plan: Plan) -> dict[str, object] | None:
     }
 
 
-def _argument(argument: PlannedArgument) -> dict[str, object]:
+def _argument(argument: Argument) -> dict[str, object]:
     return {
         "word": argument.word,
         "if_exists": argument.if_exists,
-        "when": _test_texts(argument.tests),
+        "when": _test_texts(argument.when),
     }
 
 
@@ -234,10 +231,10 @@ def _setting(setting: Planned) -> dict[str, object]:
         "directory": setting.directory,
         "branches": [
             {
-                "value": None if branch.value is None else format_word(branch.value),
-                "when": _test_texts(branch.tests),
-                **branch.reason._asdict(),
+                "value": None if case.value is None else format_word(case.value),
+                "when": _test_texts(case.when),
+                **case.reason._asdict(),
             }
-            for branch in setting.branches
+            for case in setting.cases
         ],
     }

@@ -27,6 +27,7 @@ def request_json(
     document = {
         "schema_version": 1,
         "profile": {"name": plan.profile, "sha256": plan.profile_hash},
+        "defaults": plan.defaults,
         "request": {
             "scheduler": request.scheduler,
             "partition": request.partition,
@@ -78,4 +79,12 @@ def conversion_json(made: Conversion, path: str) -> str:
             "variables": [each._asdict() for each in made.variables],
             "script": made.script,
         }
+    )
+
+
+def submission_json(*fields: object) -> str:
+    """Return what a scheduler made of a script, by the fields of ``Submitted``."""
+    names = "scheduler script job log starts dry_run exit_code said hint findings"
+    return json_text(
+        {"schema_version": 1, **dict(zip(names.split(), fields, strict=True))}
     )

@@ -24,13 +24,16 @@ class Given(NamedTuple):
     Attributes:
         name: the long name, without dashes.
         value: None where it has none.
-        at: offset of its word; *part*: of a heterogeneous job.
+        at: offset of its word; *line_at*: of its line; *part*: of a heterogeneous job.
+        late: it stands behind the first command, where sbatch does not look.
     """
 
     name: str
     value: str | None
     at: int
     part: int = 0
+    line_at: int = -1
+    late: bool = False
 
 
 class Problem(NamedTuple):

@@ -48,6 +48,7 @@ class Table(NamedTuple):
     Attributes:
         means: what the rules of profiles call an option, where that differs.
         listed: the option whose value is a list of others.
+        answers: parts of what the scheduler itself says of a job, each with what helps.
     """
 
     command: str
@@ -61,6 +62,7 @@ class Table(NamedTuple):
     words: Mapping[str, str]
     means: Mapping[str, str] = {}
     listed: str = ""
+    answers: Mapping[str, str] = {}
 
 
 @cache
@@ -95,4 +97,5 @@ def option_table(scheduler: str) -> Table:
         words=data["words"],
         means=data.get("means", {}),
         listed=data.get("listed", ""),
+        answers=data.get("answers", {}),
     )

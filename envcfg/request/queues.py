@@ -49,7 +49,7 @@ def chosen_queues(
         said = f"({qos.reason.source}, {qos.reason.date})"
         refusals.append(
             refused(
-                f"{qos} is not for {partition}, but for {', '.join(qos.partitions)} {said}",
+                f"{qos} is not for {partition}, except {', '.join(qos.partitions)} {said}",
                 f"give --partition {qos.partitions[0]}, or leave out --qos",
             )
         )

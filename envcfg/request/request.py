@@ -26,7 +26,7 @@ from envcfg.request.rules import (
 )
 from envcfg.request.shape import Asked, RequestError, Shape, refused, shape_of
 from envcfg.schedulers import NONE, SCHEDULERS
-from envcfg.schedulers.model import Scheduler
+from envcfg.schedulers.model import JobNames, Scheduler
 
 
 class Request(NamedTuple):
@@ -82,6 +82,7 @@ def make_request(profile: Profile, plan: Plan, asked: Asked) -> Request:
     exclusive = _is_exclusive(profile, plan, asked, shape, whole)
     wanted = asked._replace(named=named, exclusive=exclusive)
     lines = list(request_lines(profile, plan, scheduler, wanted, shape))
+    findings += _few_cores(profile, shape, whole=exclusive or whole)
     if asked.seconds is None:
         findings.append(
             Finding(
@@ -94,7 +95,8 @@ def make_request(profile: Profile, plan: Plan, asked: Asked) -> Request:
         )
     refusals += check_lines(profile, lines, asked)
     findings += check_extra(profile, asked, refusals)
-    findings += _admitted(scheduler.scheduler, lines, refusals)
+    names = JobNames(named.get("--job-name") or "", asked.seconds)
+    findings += _admitted(scheduler.scheduler, lines, names, refusals)
     if refusals:
         raise RequestError(refusals)
     return Request(
@@ -111,25 +113,40 @@ def make_request(profile: Profile, plan: Plan, asked: Asked) -> Request:
 
 
 def _admitted(
-    scheduler: str, lines: Sequence[Line], refusals: list[Finding]
+    scheduler: str, lines: Sequence[Line], job: JobNames, refusals: list[Finding]
 ) -> Iterator[Finding]:
-    """Judge the lines as the scheduler's own parser does, where they have its names.
+    """Judge the lines, as they are spelled, as the scheduler's own parser does.
 
     What it refuses is added to *refusals*; what it may refuse is yielded.
     """
-    if SCHEDULERS[scheduler].rule_names:
-        return  # it spells the lines in another way
     table = option_table(scheduler)
-    words = [
-        (line.option if line.value is None else f"{line.option}={line.value}", number)
-        for number, line in enumerate(lines)
-    ]
+    words: list[tuple[str, int]] = []
+    spelled = [(each.option, each.value) for each in lines]
+    for number, line in enumerate(SCHEDULERS[scheduler].spell(spelled, job)):
+        said = line.text.partition(" ")[2]
+        parts = [said] if said.startswith("--") else said.split(" ", 1)
+        words += [(part, number) for part in parts]
     given, problems = read_options(table, words)
     for each in [*problems, *check_options(table, given)]:
         if each.severity == "error":
             refusals.append(refused(each.message, each.fix))
         else:
             yield Finding("option-unknown", "warning", "", each.message, each.fix)
+
+
+def _few_cores(profile: Profile, shape: Shape, *, whole: bool) -> Iterator[Finding]:
+    """Yield that nothing says how many cores a task gets: it is one by the default."""
+    known = SCHEDULERS[profile.request.scheduler] if profile.request else None
+    if shape.cores or whole or not (known and known.asks_amounts and shape.asks_cores):
+        return
+    yield Finding(
+        rule="cores-unknown",
+        severity="warning",
+        subject="--cpus-per-gpu",
+        message=f"is not given, and profile {profile.name} does not say how many cores "
+        f"go with a GPU: {known.title} gives each task one core by default",
+        fix="give --cpus-per-gpu N and --mem-per-gpu SIZE; or --exclusive for whole nodes",
+    )
 
 
 def _entering(asked: Asked) -> Iterator[Finding]:

@@ -173,14 +173,13 @@ def check_rules(
             if not fnmatchcase(value or "", rule.value):
                 message = f"{option} {value} is not like {rule.value}: {why}"
                 yield option, refused(message, f"give one that fits {rule.value}")
-        elif (
-            rule.rule == "must not"
-            and value is not None
-            and rule.value is not None
-            and fnmatchcase(value, rule.value)
-        ):
-            message = f"{option} must not be {value}: {why}"
-            yield option, refused(message, "choose another value")
+        elif rule.rule == "must not" and option in values:
+            if rule.value is None:
+                message = f"{option} must not be given: {why}"
+                yield option, refused(message, f"leave out {option}")
+            elif value is not None and fnmatchcase(value, rule.value):
+                message = f"{option} must not be {value}: {why}"
+                yield option, refused(message, "choose another value")
 
 
 def _how_to_give(
@@ -199,8 +198,7 @@ def _how_to_give(
     name = f"{flag} " if flag else f"--request-arg={option}="
     if not rule.value:
         return f"give {name}..."
-    rest = ", with your own" if _is_value(rule) else ", whatever stands for *"
-    return f"give {name}{rule.value}{rest}"
+    return f"give your own, as in {name}{rule.value.replace('*', 'NAME')}"
 
 
 def _check_asked(profile: Profile, asked: Asked) -> Iterator[Finding]:
@@ -236,10 +234,6 @@ def check_extra(
         if instead and (option, value) not in avoided:
             message = f"--request-arg={option}: the request has it already"
             refusals.append(refused(message, f"give {instead}"))
-        elif rule and rule.rule == "must not" and rule.value is None:
-            why = f"{rule.reason.why} ({rule.reason.source}, {rule.reason.date})"
-            message = f"{option} must not be given: {why}"
-            refusals.append(refused(message, f"leave out {option}"))
         elif rule and rule.rule == "avoid":
             findings.append(
                 Finding(

@@ -7,7 +7,7 @@ from itertools import groupby
 from typing import NamedTuple
 
 from envcfg import __version__
-from envcfg.bash.host import BEGINNING, render_inline
+from envcfg.bash.host import BEGINNING, default_lines, render_inline
 from envcfg.bash.modules import has_template, render_module, template, title
 from envcfg.bash.quoting import quote, quote_directive, quote_word
 from envcfg.launch.plan import Plan
@@ -28,6 +28,7 @@ class Script(NamedTuple):
         command: as it was given; the plan's is without what names a launcher.
         inline: the step's bash is written out, so that the job needs no envcfg.
         signal: by which the job is warned to save and start again; None: it is not.
+        restarts: how often the job may start again where its step fails.
         made_by: the command line of this script.
     """
 
@@ -37,6 +38,7 @@ class Script(NamedTuple):
     command: tuple[str, ...]
     inline: bool
     signal: str | None
+    restarts: int
     made_by: tuple[str, ...]
 
 
@@ -55,7 +57,11 @@ def render_job(script: Script) -> str:
         parts.append(template(f"{scheduler}/requeue"))
         command = f"envcfg_run {_words(script.plan.command)}"
         start = command if script.inline else "envcfg_start"
-        parts.append(f"envcfg_job {script.signal} {start}")
+        start = f"envcfg_job {script.signal} {start}"
+        if script.restarts:
+            parts.append(template(f"{scheduler}/restart"))
+            start = f"envcfg_restart {script.restarts} {start}"
+        parts.append(start)
     body = "\n\n".join(part.strip("\n") for part in parts if part) + "\n"
     return marked("job", body)
 
@@ -70,6 +76,8 @@ def _header(script: Script) -> Iterator[str]:
     yield "# shellcheck disable=SC1003,SC2016,SC2030,SC2031,SC2034 # as meant"
     yield f"# envcfg {__version__}, profile {name} (sha256 {digest})"
     yield f"# made by: {quote_comment(_words(script.made_by))}"
+    if not script.inline:  # else the step says it
+        yield from default_lines(script.plan).splitlines()
     yield f"# Submit it by: {submit} FILE"
     show = f"envcfg profiles show {quote(name)}"
     yield f"# Who says so, and since when: {show}"

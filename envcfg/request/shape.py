@@ -37,6 +37,8 @@ class Asked(NamedTuple):
         nvme: GiB of local disk on each node.
         seconds: the time limit.
         named: values of other options by option, such as ``--account``.
+        requeue: warned before its end, the job saves and starts again.
+        restarts: how often it may, at most, where its step fails; 0: not for that.
         extra: options as they stand, such as ``--reservation=x``.
     """
 
@@ -49,6 +51,7 @@ class Asked(NamedTuple):
     seconds: int | None = None
     exclusive: bool = False
     requeue: bool = False
+    restarts: int = 0
     signal: Signal | None = None
     named: Mapping[str, str] = {}
     extra: tuple[str, ...] = ()

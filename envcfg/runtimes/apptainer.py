@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from envcfg.bind import Bind, escaped
-from envcfg.runtimes.model import Row, Runtime
+from envcfg.bind import Bind, escape
+from envcfg.runtimes.model import Runtime
 
 
 def is_reference(text: str) -> bool:
@@ -35,24 +35,21 @@ def format_bind(bind: Bind) -> str:
     """
     for path in (bind.source, bind.target):
         if any(sign in f"{path}:" for sign in ("\\:", "\\,")):
-            msg = "it would take the backslash for a sign of its own"
+            msg = "it would take the backslash for one of its signs"
             raise ValueError(msg)
     fields = [each for each in (bind.source, bind.target) if each]
     if bind.options and not bind.target:
         fields.append(bind.source)
     options = ",".join(bind.options)
-    return escaped(fields, ":,") + (f":{options}" if options else "")
+    return ":".join(escape(each, ":,") for each in fields) + (
+        f":{options}" if options else ""
+    )
 
 
 RUNTIME = Runtime(
     name="apptainer",
     sign="apptainer",
     example="/images/pytorch.sif",
-    row=Row(
-        image="a file, a folder, a URI",
-        environment="passes, unless `--cleanenv` or the like",
-        tried="on the test cluster, 1.4",
-    ),
     is_reference=is_reference,
     is_pulled=is_pulled,
     misspelt=misspelt,

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 
 from envcfg.runtimes import pyxis
-from envcfg.runtimes.model import Row, Runtime, Trouble
+from envcfg.runtimes.model import Runtime, Trouble
 
 _ANNOTATION = r"--annotation=[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*=.*"
 
@@ -32,7 +32,7 @@ def refuse_argument(word: str) -> Trouble | None:
     """Return what is wrong with a word that is for the EDF, and must be right in it."""
     if word.partition("=")[0] == "--environment":
         fix = "name that file, or the name of its environment, by --container"
-        return Trouble("envcfg writes a file of its own for it", fix)
+        return Trouble("envcfg writes a separate file for it", fix)
     if word.startswith("--annotation") and not re.fullmatch(_ANNOTATION, word):
         fix = "as in --annotation=com.hooks.cxi.enabled=true"
         return Trouble("it is no annotation", fix)
@@ -43,12 +43,6 @@ RUNTIME = Runtime(
     name="ce",
     sign="--environment",
     example="/images/pytorch.toml",
-    row=Row(
-        image="the name or file of an environment (EDF), a squashfs file, a name "
-        "in a registry",
-        environment="passes; the image's wins",
-        tried="a stand-in that keeps its rules, on the test cluster",
-    ),
     filed=("--annotation=",),
     described=(".toml",),
     is_reference=is_reference,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from envcfg.bind import Bind
-from envcfg.runtimes.model import ARCHIVES, SQUASHED, Row, Runtime, Trouble, never
+from envcfg.runtimes.model import ARCHIVES, SQUASHED, Runtime, Trouble, never
 
 
 def refuse(image: str) -> Trouble | None:
@@ -51,11 +51,6 @@ RUNTIME = Runtime(
     name="charliecloud",
     sign="ch-run",
     example="/images/pytorch",
-    row=Row(
-        image="a folder, a squashfs file",
-        environment="passes, `PATH` too",
-        tried="on the test cluster, 0.31",
-    ),
     is_reference=never,  # it opens every image as a path
     refuse=refuse,
     doubt=doubt,

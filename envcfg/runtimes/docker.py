@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from envcfg.runtimes import podman
-from envcfg.runtimes.model import Row, Trouble
+from envcfg.runtimes.model import Trouble
 
 _IMPORT = "tar -C {} -c . | docker import - NAME"
 
@@ -25,11 +25,6 @@ def refuse(image: str) -> Trouble | None:
 RUNTIME = podman.RUNTIME._replace(
     name="docker",
     sign="docker",
-    row=Row(
-        image="a name",
-        environment="none passes",
-        tried="not: no daemon was there; only what is generated is looked at",
-    ),
     same_module="podman",
     refuse=refuse,
     pull="pull it before: docker pull IMAGE",

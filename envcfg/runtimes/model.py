@@ -31,14 +31,6 @@ def never(image: str) -> bool:  # noqa: ARG001
     return False
 
 
-class Row(NamedTuple):
-    """What docs/runtimes.md says of a runtime: a cell for each column of its table."""
-
-    image: str
-    environment: str
-    tried: str
-
-
 class Runtime(NamedTuple):
     """What is particular to a container runtime.
 
@@ -47,7 +39,6 @@ class Runtime(NamedTuple):
         sign: by what it shows that it is there: its program on PATH, or the option by
             which srun enters the container.
         example: an image of a form that it takes.
-        row: of it in docs/runtimes.md.
         same_kind: the runtime whose kind it is; else it is one of its own. Those of one
             kind take the same images and arguments, and share a module, so that the job
             can try one after another; conditions call them by it.
@@ -71,7 +62,6 @@ class Runtime(NamedTuple):
     name: str
     sign: str
     example: str
-    row: Row
     is_reference: Callable[[str], bool]
     format_bind: Callable[[Bind], str]
     is_pulled: Callable[[str], bool] = never

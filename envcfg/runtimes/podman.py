@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from envcfg.bind import Bind, is_read_only
-from envcfg.runtimes.model import ARCHIVES, SQUASHED, Row, Runtime, Trouble
+from envcfg.runtimes.model import ARCHIVES, SQUASHED, Runtime, Trouble
 
 FOLDER = "--container ./FOLDER"
 
@@ -60,12 +60,6 @@ RUNTIME = Runtime(
     name="podman",
     sign="podman",
     example="docker.io/me/pytorch:2.9",
-    row=Row(
-        image="a name (`REGISTRY/NAME:TAG`, `localhost/NAME`), a folder",
-        environment="none passes",
-        tried="on the test cluster, 4.3 with runc, as a plain user and, a name, "
-        "as root",
-    ),
     is_reference=is_reference,
     is_pulled=is_pulled,
     refuse=refuse,

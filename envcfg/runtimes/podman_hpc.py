@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from envcfg.runtimes import podman
-from envcfg.runtimes.model import Row, Trouble, always
+from envcfg.runtimes.model import Trouble, always
 
 
 def refuse(image: str) -> Trouble | None:
@@ -30,12 +30,6 @@ def _import(folder: str) -> str:
 RUNTIME = podman.RUNTIME._replace(
     name="podman-hpc",
     sign="podman-hpc",
-    row=Row(
-        image="a name that `podman-hpc pull` or `migrate` has made known",
-        environment="none passes",
-        tried="on the test cluster, 1.2.2 of PyPI with Podman 4.3: not `migrate` "
-        "and its squashed copies",
-    ),
     same_module="podman",
     is_reference=always,
     refuse=refuse,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from envcfg.bind import Bind
-from envcfg.runtimes.model import ARCHIVES, SQUASHED, Row, Runtime, Trouble
+from envcfg.runtimes.model import ARCHIVES, SQUASHED, Runtime, Trouble
 
 IMPORT = "enroot import -o image.sqsh docker://REGISTRY#NAME:TAG"
 # Pyxis has no escape for the first two, and writes paths into a line that bash reads.
@@ -49,7 +49,7 @@ def format_bind(bind: Bind) -> str:
     """
     for text in (bind.source, bind.target, *bind.options):
         if wrong := next((sign for sign in text if sign in _NEVER), None):
-            msg = f"it has no way to write {wrong}"
+            msg = f"it cannot write {wrong}"
             raise ValueError(msg)
     if not bind.target and not bind.options:
         return bind.source
@@ -61,11 +61,6 @@ RUNTIME = Runtime(
     name="pyxis",
     sign="--container-image",
     example="/images/pytorch.sqsh",
-    row=Row(
-        image="a squashfs file, a name in a registry",
-        environment="passes; the image's wins",
-        tried="a stand-in that keeps the rules of 0.24, on the test cluster",
-    ),
     is_reference=is_reference,
     is_pulled=is_reference,
     refuse=refuse,

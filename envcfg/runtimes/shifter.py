@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from envcfg.bind import Bind, is_read_only
-from envcfg.runtimes.model import Row, Runtime, Trouble, always
+from envcfg.runtimes.model import Runtime, Trouble, always
 
 # All others it leaves out of a path or a name, and says nothing.
 _KEPT = r"[A-Za-z0-9_.+/-]*"
@@ -64,12 +64,6 @@ RUNTIME = Runtime(
     name="shifter",
     sign="shifter",
     example="docker:me/pytorch:2.9",
-    row=Row(
-        image="a name that `shifterimg pull` has made known: `docker:NAME:TAG`, "
-        "`id:...`",
-        environment="passes, the image's over it",
-        tried="a stand-in that keeps its rules, on the test cluster",
-    ),
     directives={"slurm": "--image"},
     is_reference=always,  # and shifterimg pulls them, never a job
     refuse=refuse,

@@ -3,16 +3,10 @@
 from __future__ import annotations
 
 from envcfg.runtimes.apptainer import RUNTIME as _APPTAINER
-from envcfg.runtimes.model import Row
 
 RUNTIME = _APPTAINER._replace(
     name="singularity",
     sign="singularity",
-    row=Row(
-        image="the same",
-        environment="the same",
-        tried="Apptainer by this name",
-    ),
     same_kind="apptainer",
     pull="pull it once before the job (singularity pull image.sif URI), "
     "and give --container image.sif",

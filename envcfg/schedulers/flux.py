@@ -32,10 +32,16 @@ SCHEDULER = Scheduler(
     job_variable="FLUX_URI",
     submit="flux batch",
     spell=spell,
+    # The nodes of the instance that runs the machine, whose names begin with the machine's.
+    cluster_command=("flux", "getattr", "hostlist"),
+    cluster_pattern=r"^([A-Za-z][A-Za-z-]*)",
     lacks=(
         *("--array", "--qos", "--constraint", "--signal", "--requeue"),
         *("--cpus-per-gpu", "--mem-per-gpu", "--nvme"),
     ),
     rule_names={"--account": "--bank", "--partition": "--queue"},
     asks_amounts=False,
+    answer=r"^(?P<id>[\u0192f][1-9A-HJ-NP-Za-km-z]+)$",
+    own_output=("flux-%j.out", "flux-%j.out"),
+    fills={"%j": "{{id}}", "%x": "{{name}}"},
 )

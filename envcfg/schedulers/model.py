@@ -56,9 +56,12 @@ class Scheduler(NamedTuple):
         submit: the command that takes a job script.
         spell: the lines of a job script for its options; one may stand for several.
         cluster_variable: says how the cluster is named.
+        cluster_command: says it where there is no job; *cluster_pattern* finds the name in
+            its output. *cluster_of_job* finds it in what *job_variable* says.
         output: how the job's output is called where nobody says, and that of the jobs of
             an array; None: as the scheduler calls it by itself.
         gpus: the option that asks for GPUs where a profile names none; None: nothing does.
+        gpus_by: the one for a cluster of which only its scheduler is known.
         resources: options of its own whose value is taken from a profile that has one.
         lacks: options of ``envcfg job`` of which no source says how it takes them.
         refuse: why it does not take an option with its value, if it does not; ``{}`` is
@@ -67,6 +70,13 @@ class Scheduler(NamedTuple):
         asks_amounts: tasks, cores and memory are asked for; else whole nodes are.
         told_by: by option, the variable in which a job has its value, and the one by which
             its starter is told it again.
+        answer: what *submit* prints for a job, a pattern with its ``id``, and the
+            ``number`` in that, by which files are named, where it has more.
+        own_output: how the scheduler itself calls the output, of arrays too, as *output*.
+        fills: its own signs in names of files, by those of Slurm's.
+        test: options by which *submit* tells the start time, and submits nothing; none:
+            it does not tell.
+        starts: a pattern of the time in that answer.
     """
 
     name: str
@@ -74,15 +84,24 @@ class Scheduler(NamedTuple):
     job_variable: str
     submit: str
     spell: Callable[[Sequence[Asked], JobNames], Iterator[Directive]]
+    cluster_command: tuple[str, ...]
+    cluster_pattern: str
+    cluster_of_job: str | None = None
     cluster_variable: str | None = None
     output: tuple[str, str] | None = ("%x-%j.out", "%x-%A_%a.out")
     gpus: str | None = "--gpus-per-node"
+    gpus_by: str | None = None
     resources: tuple[str, ...] = ()
     lacks: tuple[str, ...] = ()
     refuse: Callable[[str, str | None], Refusal | None] = only_long
     rule_names: Mapping[str, str] = {}
     asks_amounts: bool = True
     told_by: Mapping[str, tuple[str, str]] = {}
+    answer: str = r"^(?P<id>\S+)$"
+    own_output: tuple[str, str] = ("%x.o%j", "%x.o%A.%a")
+    fills: Mapping[str, str] = {}
+    test: tuple[str, ...] = ()
+    starts: str = ""
 
     @property
     def nodes_variable(self) -> str | None:

@@ -81,10 +81,17 @@ SCHEDULER = Scheduler(
     job_variable="PBS_JOBID",
     submit="qsub",
     spell=spell,
+    # The server's name, which ends the number of each of its jobs.
+    cluster_command=("qstat", "-B", "-f"),
+    cluster_pattern=r"^Server: ([^\s.]+)",
+    cluster_of_job=r"[^.]+\.([^.]+)",
     output=None,
     gpus=None,
+    gpus_by="--ngpus",
     resources=("--filesystems", "--system"),
     lacks=("--qos", "--constraint", "--signal", "--requeue", "--nvme"),
     refuse=refuse,
     rule_names={"--partition": "--queue"},
+    answer=r"^(?P<id>(?P<number>[0-9]+)(?:\[\])?(?:\.[\w.-]+)?)$",
+    fills={"%a": "^array_index^"},
 )

@@ -20,6 +20,8 @@ SCHEDULER = Scheduler(
     job_variable="SLURM_JOB_ID",
     submit="sbatch",
     spell=spell,
+    cluster_command=("scontrol", "show", "config"),
+    cluster_pattern=r"^ClusterName\s*=\s*(\S+)",
     cluster_variable="SLURM_CLUSTER_NAME",
     resources=("--network", "--hint"),
     # srun(1), "INPUT ENVIRONMENT VARIABLES"; what sbatch itself was told wins
@@ -29,4 +31,8 @@ SCHEDULER = Scheduler(
         "--ntasks-per-node": ("SLURM_NTASKS_PER_NODE", "SLURM_NTASKS_PER_NODE"),
         "--cpus-per-task": ("SLURM_CPUS_PER_TASK", "SRUN_CPUS_PER_TASK"),
     },
+    answer=r"^(?:Submitted batch job )?(?P<id>[0-9]+)(?:;\S+| on cluster \S+)?$",
+    own_output=("slurm-%j.out", "slurm-%A_%a.out"),
+    test=("--test-only",),
+    starts=r"Job [0-9]+ to start at (?P<time>[0-9T:-]+) ",
 )

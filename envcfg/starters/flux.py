@@ -6,7 +6,7 @@ from envcfg.starters.model import Looking, Names, Starter
 
 STARTER = Starter(
     name="flux",
-    task="a rank, by `flux run` ([wrap.md](wrap.md#flux))",
+    task="a rank, by `flux run` ([wrap.md](flux-and-pbs.md#flux))",
     # flux-environment(7), "JOB ENVIRONMENT"
     names=Names(
         task=("FLUX_TASK_RANK", "FLUX_TASK_LOCAL_ID"),

@@ -6,7 +6,7 @@ from envcfg.starters.model import Looking, Names, Starter
 
 STARTER = Starter(
     name="pbs",
-    task="a rank, by `mpiexec` in a PBS job ([wrap.md](wrap.md#pbs))",
+    task="a rank, by `mpiexec` in a PBS job ([wrap.md](flux-and-pbs.md#pbs))",
     # ALCF's and NCAR's guides; mpiexec(1) of MPICH 4.0; mpirun(1) of Open MPI 4.1. Flux
     # and srun set some of them, too.
     names=Names(

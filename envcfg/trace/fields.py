@@ -1,10 +1,31 @@
-"""Fields of data from outside, taken as what they should be, or not at all."""
+"""A trace is from outside: how large it may be, its fields as they should be, or none."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from envcfg.errors import EXIT_CANNOT, EnvcfgError
+
+# Bytes of one trace; a dump of 2000 operations with stacks is some 4 MB.
+LARGEST = 1 << 26
 _FAR = 1 << 63  # what no number of a library reaches
 _LONG = 4096  # letters of a name
+
+
+class TraceError(EnvcfgError):
+    """A text or dump that is not what it should be, or too large to be read."""
+
+    exit_code = EXIT_CANNOT
+
+
+def check_size(size: int) -> None:
+    """Refuse a trace of *size* bytes if that is too much to be held in memory.
+
+    Raises:
+        TraceError: it is.
+    """
+    if size > LARGEST:
+        msg = f"larger than {LARGEST >> 20} MiB"
+        raise TraceError(msg, hint="give a part of it, or the file of one rank")
 
 
 def mapping(value: object) -> Mapping[str, Any]:

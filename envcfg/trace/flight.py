@@ -13,8 +13,15 @@ from collections.abc import Mapping
 from itertools import accumulate, islice
 from typing import Any, NamedTuple
 
-from envcfg.trace.errors import TraceError, check_size
-from envcfg.trace.fields import integer, mapping, mappings, sequence, text_of
+from envcfg.trace.fields import (
+    TraceError,
+    check_size,
+    integer,
+    mapping,
+    mappings,
+    sequence,
+    text_of,
+)
 from envcfg.trace.pickled import load_plain
 
 _FORMAT = "2"  # the major version of what is known here

@@ -28,7 +28,7 @@ class GroupLag(NamedTuple):
         seq: number of the collective in the group.
         operation: what it is, with sizes, in the words of a rank that called it.
         place: ``FILE:LINE`` of the program where it was called; empty where unknown.
-        absent: ranks that have not called it, and how far each is: the ones to look at.
+        absent: ranks that did not call it, and how far each is: the ones to look at.
         elsewhere: those of them that wait in another group themselves, and in what.
         waiting: ranks that called it and wait; ``started`` on the GPU, or ``scheduled``.
         done: ranks where it has ended, well or not.

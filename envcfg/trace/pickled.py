@@ -11,7 +11,7 @@ and stops at any other. Source: CPython 3.13 Lib/pickle.py; PyTorch writes proto
 import struct
 from typing import Any
 
-from envcfg.trace.errors import TraceError, check_size
+from envcfg.trace.fields import TraceError, check_size
 
 _STEPS = 1 << 23  # instructions; one entry of a dump has some hundred
 _MARK = object()

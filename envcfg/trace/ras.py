@@ -11,7 +11,7 @@ JSON tells of each rank. Source: NVIDIA/nccl v2.24.3-1 to v2.31 src/ras/client_s
 import re
 from typing import NamedTuple
 
-from envcfg.trace.errors import TraceError, check_size
+from envcfg.trace.fields import TraceError, check_size
 from envcfg.trace.ras_json import from_json
 from envcfg.trace.ras_records import RasComm, RasReport, Share
 from envcfg.trace.ras_text import from_text

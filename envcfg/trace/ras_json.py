@@ -4,8 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
-from envcfg.trace.errors import TraceError
-from envcfg.trace.fields import integer, mapping, mappings, text_of
+from envcfg.trace.fields import TraceError, integer, mapping, mappings, text_of
 from envcfg.trace.ras_records import (
     STATUS,
     RasComm,

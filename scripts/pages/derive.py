@@ -20,20 +20,23 @@ from scripts.pages.backends import (
     runtime_rows,
     scheduler_rows,
 )
+from scripts.pages.defaults_schema import defaults_schema
 from scripts.pages.lint_rules import rule_pages, rule_rows
 from scripts.pages.man import man_pages, without_date
 from scripts.pages.markdown import with_table
+from scripts.pages.pictures import drawn_words, pictures
 from scripts.pages.profile_schema import profile_schema
 from scripts.pages.schemas import bundled, read_schemas
-from scripts.pages.systems import systems_page
+from scripts.pages.systems import systems_pages
 from scripts.pages.warnings import warnings_page
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 MODULES = ROOT / "tests/golden/modules.txt"
+PICTURE = DOCS / "images/readme.svg"
 _BASH = ROOT / "envcfg/bash/modules"
 # Folders in which no file is but those that are made.
-_WHOLE = (DOCS / "lint", ROOT / "man")
+_WHOLE = (DOCS / "lint", DOCS / "systems", ROOT / "man")
 # Titles of tables.
 _RUNTIMES = "runtime|program or option of srun|an image is|environment of the job|tried"
 _KNOWN = "`RANK`, `WORLD_SIZE`, `MASTER_ADDR` and the others"
@@ -43,28 +46,33 @@ _SCHEDULERS = "scheduler|in a profile|a job is submitted by|options that it lack
 def derived() -> dict[Path, str]:
     """Return the text of each file as it is to be."""
     made = {
-        DOCS / "systems.md": systems_page(Catalog([built_in_folder()])),
         DOCS / "warnings.md": warnings_page(),
         ROOT / "profiles/schema.json": profile_schema(
             _text(ROOT / "profiles/schema.json")
         ),
+        DOCS / "envcfg.toml.json": defaults_schema(),
         MODULES: _module_lines(_text(MODULES)),
     }
     for page, titles, rows in (
-        ("profiles", "fact|kind|what it is, and a test", fact_rows()),
+        ("profile-keys", "fact|kind|what it is, and a test", fact_rows()),
         ("runtimes", _RUNTIMES, runtime_rows()),
         ("launchers", f"launcher|a task is|what it adds to {_KNOWN}", launcher_rows()),
         ("sbatch", _SCHEDULERS, scheduler_rows()),
-        ("wrap", "module|what it does", _module_rows()),
+        ("wrap-modules", "module|what it does", _module_rows()),
         ("lint", "id|name|severity|group", rule_rows()),
     ):
         path = DOCS / f"{page}.md"
         made[path] = with_table(_text(path), titles.split("|"), rows)
+    pages = systems_pages(Catalog([built_in_folder()]))
+    made |= {DOCS / "systems" / name: page for name, page in pages.items()}
     made |= {DOCS / "lint" / name: page for name, page in rule_pages().items()}
     for name, page in man_pages().items():
         path = ROOT / "man" / name
         is_same = without_date(_text(path)) == without_date(page)
         made[path] = _text(path) if is_same else page
+    drawn = pictures(["check-log"])["pictures/check-log.svg"]
+    old = _text(PICTURE)
+    made[PICTURE] = old if drawn_words(old) == drawn_words(drawn) else drawn
     for name, text in bundled(read_schemas()).items():
         made[DOCS / f"{name}.schema.json"] = text
     return made

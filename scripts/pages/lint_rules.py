@@ -48,7 +48,7 @@ def _sample(sample: Sample) -> Iterator[str]:
         yield from ("", f"{text(said)}:")
     yield from _code(sample.script)
     for name, script in sample.files.items():
-        yield from ("", f"with {code(name)} beside it:")
+        yield from ("", f"with {code(name)} next to it:")
         yield from _code(script)
 
 

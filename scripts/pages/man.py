@@ -8,6 +8,7 @@ import os
 import re
 import textwrap
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 
 from argparse_manpage.manpage import Manpage
 
@@ -86,6 +87,8 @@ def _page(parser: Parser, name: str, purpose: str, commands: Mapping[str, str]) 
     page.add_section("synopsis", "=", "\n.br\n".join(_usages(usage, parser.prog)))
     if commands:
         page.add_section("commands", "=", "\n".join(_commands(parser, commands)))
+    if parser.roles:
+        page.add_section("environment", "=", "\n".join(_variables()))
     for title, text in sections:
         page.add_section(title, ">", f"{_verbatim(text)}\n")
     others = [f"{name}-{each}" for each in commands] or ["envcfg"]
@@ -122,6 +125,17 @@ def _commands(parser: Parser, commands: Mapping[str, str]) -> Iterator[str]:
         for name in names:
             yield f".TP\n\\fB{_escaped(f'{parser.prog} {name}')}\\fR"
             yield _escaped(commands[name])
+
+
+def _variables() -> Iterator[str]:
+    """Yield what the page of the command line says of the environment."""
+    text = (Path(__file__).parents[2] / "docs/command-line.md").read_text("utf-8")
+    for names, what in re.findall(
+        r"^\| (`[A-Z_`, ]+`) \| (.*) \|$", text, re.MULTILINE
+    ):
+        plain = re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", what).replace("`", "")
+        yield f".TP\n\\fB{_escaped(names.replace('`', ''))}\\fR"
+        yield _escaped(plain)
 
 
 def _sections(epilog: str) -> Iterator[tuple[str, str]]:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import importlib
 import io
 import os
 import pty
+import re
+import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -26,8 +27,8 @@ _LUMI = "--profile lumi-g --container pytorch.sif --no-inspect"
 _MOST = 60  # lines of a picture
 
 
-def pictures() -> Mapping[str, str]:
-    """Return each picture by its path in the site, as SVG.
+def pictures(names: Collection[str] = ()) -> Mapping[str, str]:
+    """Return each picture, or those named, by its path in the site, as SVG.
 
     Raises:
         RuntimeError: a command ended in a way that it should not have.
@@ -35,7 +36,7 @@ def pictures() -> Mapping[str, str]:
     with tempfile.TemporaryDirectory() as folder:
         here = Path(folder)
         (here / "job.sh").write_text(_SCRIPT)
-        (here / "slurm-123.out").write_text(_fallen_log())
+        shutil.copy(ROOT / "examples/slow-job.out", here / "slurm-123.out")
         (here / "pytorch.sif").touch()
         shown = {
             "check-log": ("check-log slurm-123.out", 1),
@@ -46,18 +47,14 @@ def pictures() -> Mapping[str, str]:
         return {
             f"pictures/{name}.svg": _drawn(words, code, here)
             for name, (words, code) in shown.items()
+            if not names or name in names
         }
 
 
-def _fallen_log() -> str:
-    """Return the log of two nodes of which one fell back to TCP."""
-    folder = str(ROOT / "tests" / "log")
-    if folder not in sys.path:
-        sys.path.append(folder)
-    jobs = importlib.import_module("jobs")
-    job = jobs.Job(nodes=2, ranks_per_node=4, fallen=frozenset({1}))
-    text: str = jobs.text(job)
-    return text
+def drawn_words(picture: str) -> str:
+    """Return what a picture says, whichever version of Rich has drawn it."""
+    lines = re.findall(r"<text[^>]*>([^<]*)</text>", picture)
+    return " ".join("".join(lines).replace("&#160;", " ").split())
 
 
 def _drawn(words: str, code: int, folder: Path) -> str:

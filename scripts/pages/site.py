@@ -16,11 +16,9 @@ from envcfg.knowledge.variables import load_variables
 from envcfg.log.rulebook import Rule, load_rules, stack_rules
 from envcfg.profile.catalog import Catalog
 from envcfg.profile.folders import built_in_folder
-from envcfg.profile.model import Profile
 from envcfg.report.explanation import effect
 from scripts.pages.lint_rules import rule_pages
 from scripts.pages.markdown import code, linked, table, text
-from scripts.pages.systems import profile_lines
 from scripts.pages.variables import variable_pages
 
 ROOT = Path(__file__).parents[2]
@@ -37,16 +35,11 @@ _LINK = re.compile(r"(!?)\[([^\]]*)\]\((?!https?://|#)([^)#\s]+)(#[^)\s]*)?\)")
 def site_pages() -> Mapping[str, str]:
     """Return each page by its path in the site, as Markdown."""
     catalog = Catalog([built_in_folder()])
-    profiles = {name: catalog.load(name) for name in catalog.names()}
     rules = {rule.id: rule for rule in (*load_rules(), *stack_rules())} | hang_rules()
     variables = load_variables()
     pages = {
         page: relinked((ROOT / name).read_text(encoding="utf-8"), name, page)
         for name, page in _OWN.items()
-    }
-    pages |= {
-        f"reference/profiles/{name}.md": _profile(each)
-        for name, each in profiles.items()
     }
     pages |= {f"reference/rules/{name}.md": _rule(each) for name, each in rules.items()}
     pages |= variable_pages(variables, rules, catalog)
@@ -70,7 +63,7 @@ def site_pages() -> Mapping[str, str]:
         ),
     )
     pages["reference/index.md"] = _overview(
-        len(profiles), len(rules), len(variables), len(rule_pages())
+        len(catalog.names()), len(rules), len(variables), len(rule_pages())
     )
     return pages
 
@@ -112,22 +105,12 @@ def _overview(profiles: int, rules: int, variables: int, lint: int) -> str:
 
 Made from the data that the commands use.
 
-- [{profiles} profiles](../systems.md): what each system needs, with its why and its source.
+- [{profiles} profiles](../systems/index.md): what each system needs, why, and who says so.
 - [{rules} rules of check-log](rules/index.md): what a line of a log means, and what to do.
 - [{lint} rules of lint](../lint.md#rules): faults of scripts, with scripts that show them.
 - [{variables} variables](variables/index.md): what reads them, what they take, since when.
 - The commands, each with its options by `--help`, and their JSON by a schema.
 """
-
-
-def _profile(profile: Profile) -> str:
-    """Return what docs/systems.md says of one profile, as a page."""
-    said = (
-        "\n".join([*profile_lines(profile), "[All systems](../../systems.md)."]) + "\n"
-    )
-    return re.sub(
-        r"\]\(#([^)]*)\)", r"](\1.md)", re.sub("^#(?=#)", "", said, flags=re.M)
-    )
 
 
 def _rule(rule: Rule) -> str:

@@ -1,4 +1,4 @@
-"""The page about all systems, docs/systems.md, from their profiles."""
+"""A page for each system, and one that lists them: docs/systems/, from the profiles."""
 
 from __future__ import annotations
 
@@ -15,27 +15,30 @@ from scripts.pages.markdown import code, linked, table, text
 _HEAD = """\
 # Systems
 
-Made from the profiles by `scripts/derive`; correct a profile, not this page. *Verified*
-says by what a profile was written, and *run* that a job has run with it.
+`envcfg profiles show NAME` prints the same. *Verified* says from what a profile was
+written; *run* means that a job has run with it.
+
+These pages are made from the profiles by `scripts/derive`. Correct a profile, not its page.
 """
 
 
-def systems_page(catalog: Catalog) -> str:
-    """Return the page as Markdown: two tables, then a section for each profile."""
+def systems_pages(catalog: Catalog) -> dict[str, str]:
+    """Return each page by its file's name, as Markdown."""
     profiles = [catalog.load(name) for name in catalog.names()]
     systems = [each for each in profiles if each.node]
     others = [each for each in profiles if not each.node]
     parts = [_HEAD, _overview(systems), "## Families and generic profiles\n"]
-    parts.append(_overview(others))
-    parts += ["\n".join(profile_lines(each)) for each in (*systems, *others)]
-    return "\n".join(parts).rstrip("\n") + "\n"
+    index = "\n".join([*parts, _overview(others)])
+    pages = {f"{each.name}.md": "\n".join(_profile_lines(each)) for each in profiles}
+    pages["index.md"] = index
+    return {name: page.rstrip("\n") + "\n" for name, page in pages.items()}
 
 
 def _overview(profiles: Iterable[Profile]) -> str:
     titles = "name|what it is|GPUs per node|network|scheduler|lifecycle|verified"
     rows = [
         [
-            f"[{each.name}](#{each.name})",
+            f"[{each.name}]({each.name}.md)",
             text(each.summary or ""),
             str(each.node.gpus) if each.node else "",
             _network(each),
@@ -56,11 +59,11 @@ def _network(profile: Profile) -> str:
     return f"{expect.nics} x {name}" if expect.nics else name
 
 
-def profile_lines(profile: Profile) -> Iterator[str]:
+def _profile_lines(profile: Profile) -> Iterator[str]:
     """Yield the lines about one profile."""
-    yield f"## {profile.name}\n"
+    yield f"# {profile.name}\n"
     family = profile.extends
-    extends = f" Extends [{family.name}](#{family.name})." if family else ""
+    extends = f" Extends [{family.name}]({family.name}.md)." if family else ""
     yield f"{text(profile.summary or '')}.{extends}\n"
     if profile.lifecycle:
         yield f"- {profile.lifecycle.state}: {_said(profile.lifecycle.reason)}"
@@ -78,7 +81,7 @@ def profile_lines(profile: Profile) -> Iterator[str]:
 def _titled(title: str, lines: Iterable[str]) -> list[str]:
     """Return lines under a title; nothing, where there are none."""
     found = list(lines)
-    return [f"### {title}\n", *found, ""] if found else []
+    return [f"## {title}\n", *found, ""] if found else []
 
 
 def _node(profile: Profile) -> Iterator[str]:
@@ -213,7 +216,7 @@ def _settings(profile: Profile) -> Iterator[str]:
     if family := profile.extends:
         settings: dict[str, object] = {**profile.env, **profile.bundles}
         gone = [name for name, entry in settings.items() if entry is None]
-        link = f"[{family.name}](#{family.name})"
+        link = f"[{family.name}]({family.name}.md)"
         for what, names in ((f"From {link} and above", above), ("Taken back", gone)):
             if names:
                 yield f"\n{what}: {', '.join(map(code, names))}."

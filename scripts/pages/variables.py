@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 
-from envcfg.knowledge.variables import Variable
+from envcfg.knowledge.record import Variable
 from envcfg.log.rulebook import Rule
 from envcfg.profile.catalog import Catalog
 from envcfg.profile.conditions import condition_text
@@ -85,7 +85,7 @@ def _used(uses: Iterable[Use]) -> Iterator[str]:
             "where no case holds"
             if each.otherwise
             else text(condition_text(each.when)),
-            ", ".join(f"[{name}](../profiles/{name}.md)" for name in each.profiles),
+            ", ".join(f"[{name}](../../systems/{name}.md)" for name in each.profiles),
             f"{text(each.reason.why)} ({linked(each.reason.source)}, {each.reason.date})",
         ]
         for each in uses

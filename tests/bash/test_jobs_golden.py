@@ -46,7 +46,7 @@ CASES = {
     "lumi-whole-small": (*asking("lumi-g"), "--partition", "small-g"),
     "lumi-torchrun": (*asking("lumi-g", 2), "--launcher", "torchrun"),
     "mahti-requeue": (
-        *(*asking("mahti"), "--requeue", "--signal", "USR2@300", "--array", "0-9%2"),
+        *(*asking("mahti"), "--requeue=2", "--signal", "USR2@300", "--array", "0-9%2"),
         *("--set", "WORDS=a 'b' ${RANK}", "--unset", "NCCL_DEBUG"),
     ),
     "derecho-shared": (

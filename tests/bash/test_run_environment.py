@@ -65,7 +65,7 @@ def test_who_has_set_what(wrap: Wrap, tmp_path: Path) -> None:
     )  # fmt: skip
     assert found["FI_PROVIDER"]["value"] == "a\nenvcfg:rank\nb"
     assert (found["NCCL_PROTO"]["state"], found["NCCL_PROTO"]["origin"]) == (
-        "beside", "envcfg or setup",
+        "unplanned", "envcfg or setup",
     )  # fmt: skip
     assert "ENVCFG_REPORT" not in answer(path, "--all")
 

@@ -188,11 +188,11 @@ def test_every_text_is_one_string_in_the_file_or_a_fault(text: str) -> None:
     [
         ((*PYXIS, "--runtime-arg=--container-mounts=/a"), "of two srun takes the last alone"),
         ((*PYXIS, "--srun-arg=--container-mounts=/a"), "give --bind SOURCE:TARGET"),
-        ((*CE, "--srun-arg=--environment=b"), "envcfg writes a file of its own for it"),
+        ((*CE, "--srun-arg=--environment=b"), "envcfg writes a separate file for it"),
         ((*PYXIS, "--fact", "runtime=apptainer"), "--runtime apptainer chooses it"),
         ((*PYXIS, "--fact", "launcher=local"), "--launcher local chooses it"),
         ((*PYXIS, "--launcher", "local"), "pyxis enters its containers by options of srun"),
-        ((*CE, "--runtime-arg=--environment=b"), "envcfg writes a file of its own for it"),
+        ((*CE, "--runtime-arg=--environment=b"), "envcfg writes a separate file for it"),
         ((*CE, "--runtime-arg=--annotation=a b=c"), "it is no annotation"),
     ],
 )  # fmt: skip

@@ -22,6 +22,8 @@ IMAGES = STATE / "images"
 LOGIN = "login"
 NODES = ("nid001000", "nid001001")
 MAHTI_NODES = ("g1101", "g1102")
+# Not the caller's: folders of a test in /tmp are not there on the nodes.
+ROOT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _MOUNTERS = ("squashfuse", "fuse-overlayfs")
 # As which Podman keeps a user's namespaces: itself, or Debian's catatonit where there is one.
 _KEEPERS = {("podman",), ("catatonit", "-P")}
@@ -146,6 +148,7 @@ class Cluster:
         """Run *argv* as root on a host."""
         done = subprocess.run(
             [HERE / "node", host, *argv],
+            env={**os.environ, "PATH": ROOT_PATH},
             stdin=subprocess.DEVNULL,
             capture_output=True,
             timeout=timeout,

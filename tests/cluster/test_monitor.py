@@ -146,7 +146,7 @@ def test_the_end_of_the_job_ends_it(cluster: Cluster, monitor: Monitor) -> None:
     assert job.wait().state == "COMPLETED"
     again = monitor("--once", job.id)
     assert (again.code, again.out) == (4, "")
-    assert f"job {job.id} runs no more: COMPLETED" in again.err
+    assert f"job {job.id} no longer runs: COMPLETED" in again.err
     assert "hint: scontrol show job" in again.err
 
 

@@ -127,9 +127,9 @@ def test_a_rank_says_who_has_set_what(cluster: Cluster, tool: Path) -> None:
     assert (answer["rank"], answer["nodes"]) == (3, 2)
     assert found["NCCL_SOCKET_IFNAME"][0] == "as planned"
     assert found["NCCL_NET_GDR_LEVEL"] == ("changed", "SYS", "job")
-    assert found["IMAGE_OWN"] == ("beside", "kept", "image or runtime")
-    assert found["SLURM_PROCID"] == ("beside", "3", "starter")
-    assert found["RANK"] == ("beside", "3", "envcfg or setup")
+    assert found["IMAGE_OWN"] == ("unplanned", "kept", "image or runtime")
+    assert found["SLURM_PROCID"] == ("unplanned", "3", "starter")
+    assert found["RANK"] == ("unplanned", "3", "envcfg or setup")
 
 
 def test_a_rank_of_torchrun_says_it_too(cluster: Cluster, tool: Path) -> None:

@@ -109,7 +109,7 @@ def test_what_is_known_is_read_only_where_it_is_needed(
         f"envcfg.cli.main(['wrap', *{(*LOCAL, *options)!r}, '--', 'true'])\n"
         "from_whole = sys.modules.get('envcfg.knowledge.variables')\n"
         "print(from_whole is not None, 'difflib' in sys.modules, file=sys.stderr)\n"
-        "print(from_whole and from_whole.load_knowledge.cache_info().currsize, file=sys.stderr)"
+        "print(from_whole and from_whole.load_variables.cache_info().currsize, file=sys.stderr)"
     )
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, check=True, cwd=ROOT

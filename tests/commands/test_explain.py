@@ -136,3 +136,23 @@ def test_what_a_rule_fills_in_has_a_name_in_capitals(
     assert done.code == 0
     told = done.text.partition("\n  found in")[0]
     assert not re.search(r"(?<!\$)\{\w+\}|\{\{", told), told
+
+
+@pytest.mark.parametrize(
+    ("words", "first", "title"),
+    [
+        ("TCP sockets", "socket-fallback", "traffic over TCP"),
+        ("time limit", "slurm-time-limit", "what ended the job"),
+        ("batch shell", "EC101", "lint: scope and quoting"),
+    ],
+)
+def test_words_are_searched_for(
+    explain: Callable[..., Wrapped], words: str, first: str, title: str
+) -> None:
+    done = explain(*words.split())
+    assert done.code == 0
+    assert title in done.text.splitlines()
+    assert f"\n  {first} " in done.text
+    assert len(done.text.splitlines()) < 60
+    found = json.loads(explain(*words.split(), "--json").text)
+    assert first in {each["id"] for each in found}

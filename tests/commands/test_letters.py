@@ -45,7 +45,7 @@ def test_letters_of_qsub_are_those_of_pbs() -> None:
         assert f"#PBS {line}" in done.text
 
 
-@pytest.mark.parametrize("command", ["job", "sbatch", "qsub"])
+@pytest.mark.parametrize("command", ["job", "sbatch", "submit", "qsub"])
 def test_no_letter_is_taken_twice(command: str) -> None:
     (commands,) = build_parser(command)._subparsers._group_actions  # type: ignore[union-attr]
     known = commands.choices[command].known_options  # type: ignore[index]

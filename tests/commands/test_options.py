@@ -291,7 +291,8 @@ def test_what_a_job_need_not_know_is_not_said_again() -> None:
     words = [*BARE, "--profile=lumi-g", "--set=A=1", "--unset=B", "--set=A=2"]
     step = step_of(read("wrap", words))
     assert wrap_words(step) == [
-        *("envcfg", "wrap", "--profile", "lumi-g", "--container", "none"),
+        *("envcfg", "wrap", "--no-default", "all"),
+        *("--profile", "lumi-g", "--container", "none"),
         *("--set=A=2", "--unset=B"),
     ]
 
@@ -301,7 +302,7 @@ def test_paths_are_those_of_the_folder_where_they_were_given(folder: Path) -> No
     words = ["--profile=./mine.yaml", "--container=x.sif", "--ranks=2"]
     step = step_of(read("wrap", words))
     step = step._replace(options=step.options._replace(ranks=4))
-    assert wrap_words(step)[2:] == [
+    assert wrap_words(step)[4:] == [
         *("--profile", f"{folder}/mine.yaml"),
         *("--container", f"{folder}/x.sif", "--ranks", "4"),
     ]

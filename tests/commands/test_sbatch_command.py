@@ -23,9 +23,10 @@ COMMAND = ("--", "python", "train.py")
 
 
 @pytest.fixture(autouse=True)
-def alone(wrap: Wrap) -> None:
+def alone(wrap: Wrap, tmp_path: Path) -> None:
     """Each test is in a folder of its own, with no layers but the built-in."""
     assert callable(wrap)
+    (tmp_path / "train.py").touch()
 
 
 FAILURES = {
@@ -166,7 +167,7 @@ def test_the_job_wraps_as_it_was_told(tmp_path: Path) -> None:
     assert found
     words = bash(f"printf '%s\\0' {found[1]}").stdout.split(b"\0")[:-1]
     assert [word.decode() for word in words] == [
-        "envcfg", "wrap", "--profile", str(tmp_path / "p.yaml"),
+        "envcfg", "wrap", "--no-default", "all", "--profile", str(tmp_path / "p.yaml"),
         "--container", str(tmp_path / "x.sif"), "--runtime", "apptainer",
         "--runtime-arg=--nv", "--bind=/a:/b,/c", "--launcher", "torchrun",
         "--ranks", "4", "--set=A=$$x ${HOME:-a,b}", "--unset=B", "--fact=cuda=12.4",

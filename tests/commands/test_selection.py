@@ -40,7 +40,8 @@ def test_a_system_that_nobody_knows_is_an_error_in_a_job(
     done = wrap("--container", "none", "--", "true")
     assert done.code == 2
     assert f"this {kind.partition(',')[0]} job runs on a system that no" in done.err
-    cluster = "cluster foo, " if kind == "Slurm" else "no cluster named, "
+    named = {"Slurm": "cluster foo, ", "PBS": "cluster pbs, "}  # by its server
+    cluster = named.get(kind, "no cluster named, ")
     assert f"{cluster}host {HOST}" in done.err
     for way in ("--profile NAME", "envcfg profiles detect", "envcfg profiles new"):
         assert way in done.err

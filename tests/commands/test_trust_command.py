@@ -323,7 +323,7 @@ def test_a_folder_is_trusted_file_by_file_and_so_is_it_taken_back(
     profile.write_text(HOSTILE + "# another\n")
     assert trust("../.envcfg/profiles").code == 0
     done = trust("--revoke", "../.envcfg/profiles")
-    assert (done.code, done.text) == (0, f"trusted no more: {profile}\n")
+    assert (done.code, done.text) == (0, f"no longer trusted: {profile}\n")
     assert "nothing to take back" in trust("--revoke", profile).text
     for text in (HOSTILE, HOSTILE + "# another\n"):
         profile.write_text(text)

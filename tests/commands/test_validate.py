@@ -55,7 +55,7 @@ PROBLEMS = {
     "value in a bundle": ("bundles:\n  b: {env: {NCCL_CROSS_NIC: 7}, srun: [--x], REASON}\n", "3:13: error: bundles.b.env.NCCL_CROSS_NIC: 7 is out", ""),
     "twice": (env(FI_CXI_RDZV_GET_MIN="0") + BUNDLE, "3:24: error: env.FI_CXI_RDZV_GET_MIN: bundle b sets", "take one"),
     "twice with the family": ("extends: slingshot\n" + env(FI_CXI_RDZV_GET_MIN="0"), "4:24: error: env.FI_CXI_RDZV_GET_MIN: bundle alternate-rendezvous", "take one"),
-    "circle of values": (env(A="'${B}'", B="'${A}'"), "3:6: error: env.A: settings refer to each other", "of its own"),
+    "circle of values": (env(A="'${B}'", B="'${A}'"), "3:6: error: env.A: settings refer to each other", "another value"),
     "batch host": (env(A="'${HOSTNAME}'"), "3:6: error: env.A: A refers to HOSTNAME", "SLURMD_NODENAME"),
     "a task's own": (env(A="'${SLURM_PROCID}'"), "3:6: error: env.A: A refers to SLURM_PROCID", "RANK"),
     "no scratch": (env(A="'${ENVCFG_CACHE}/a'"), "3:6: error: env.A: A refers to ENVCFG_CACHE", "scratch"),

@@ -26,8 +26,8 @@ from envcfg.log.judge import Read, judge
 from envcfg.log.reader import Reader
 from envcfg.log.source import Source
 from envcfg.log.verdict import LogReport
+from envcfg.report.log.findings import log_json
 from envcfg.report.log.html import log_html
-from envcfg.report.log.json import log_json
 from envcfg.report.log.junit import log_junit
 from envcfg.report.log.text import log_lines
 from fuzzing import tries

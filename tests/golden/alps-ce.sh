@@ -1,4 +1,4 @@
-# envcfg 0.1.0, profile alps-clariden (sha256 bc68583a680e3af7)
+# envcfg 0.1.0, profile alps-clariden (sha256 601a8d1366a47d9f)
 # made by: envcfg wrap --print job --profile alps-clariden --runtime ce --container my-environment --fact cuda=13.0 --bind /data:/mnt/data:ro -- python3 dump.py out 'a b'
 # Source it in a batch script, evaluate it, run it, submit it: all the same.
 # Compute nodes need bash 4.4, and neither envcfg nor Python.
@@ -35,29 +35,29 @@ ENVCFG_TEXT
 
 envcfg_mounts() {
   # the hook brings the site's plugin and libfabric; without it NCCL goes by TCP
-  # [profiles/alps-clariden.yaml:57]
+  # [profiles/alps-clariden.yaml:61]
   envcfg_argument --annotation=com.hooks.aws_ofi_nccl.enabled=true
   # the hook must be told which CUDA the image has; most have 12
-  # [profiles/alps-clariden.yaml:62]
+  # [profiles/alps-clariden.yaml:66]
   envcfg_argument --annotation=com.hooks.aws_ofi_nccl.variant=cuda12
-  # the same for newer images [profiles/alps-clariden.yaml:67]
+  # the same for newer images [profiles/alps-clariden.yaml:71]
   envcfg_argument --annotation=com.hooks.aws_ofi_nccl.variant=cuda13
   envcfg_bind /data /data:/mnt/data:ro
 }
 
 envcfg_settings() {
   # as in the family; a job of one node has no address on Slingshot
-  # [profiles/alps-clariden.yaml:110]
+  # [profiles/alps-clariden.yaml:114]
   # a plugin that does not load then ends the job, where NCCL would go on over TCP; every
   # version of the plugin has this name, or takes it for its own
-  # [profiles/alps-clariden.yaml:115]
+  # [profiles/alps-clariden.yaml:119]
   if [ "$ENVCFG_NODES" -eq 1 ]; then
     envcfg_set -u NCCL_NET
   elif [ "$ENVCFG_NODES" -gt 1 ]; then
     envcfg_set NCCL_NET 'AWS Libfabric'
   fi
   # as CSCS's own images have it; NCCL takes it as the beginning of the four names
-  # [profiles/alps-clariden.yaml:123]
+  # [profiles/alps-clariden.yaml:127]
   envcfg_set NCCL_SOCKET_IFNAME hsn
   # gloo reads its own variable, not that of NCCL, and takes exact names, no prefixes
   # [profiles/slingshot.yaml:93]
@@ -75,21 +75,21 @@ envcfg_settings() {
   # large jobs overrun the default completion queue [profiles/slingshot.yaml:120]
   envcfg_set FI_CXI_DEFAULT_CQ_SIZE 131072
   # CSCS measured it best over many programs; the 32768 of older lists is not valid
-  # [profiles/alps-clariden.yaml:136]
+  # [profiles/alps-clariden.yaml:140]
   envcfg_set FI_CXI_DEFAULT_TX_SIZE 16384
-  # CSCS measured it best over many programs [profiles/alps-clariden.yaml:141]
+  # CSCS measured it best over many programs [profiles/alps-clariden.yaml:145]
   envcfg_set FI_CXI_RX_MATCH_MODE software
   # from 2.27 on NCCL uses LL128 between nodes, which is slower on Slingshot, and on GH200
-  # can hand over wrong data without a word [profiles/alps-clariden.yaml:129]
+  # can hand over wrong data without a word [profiles/alps-clariden.yaml:133]
   envcfg_set NCCL_PROTO '^LL128'
   # PMIx looks for munge, which is not in the container, and warns in every rank
-  # [profiles/alps-clariden.yaml:146]
+  # [profiles/alps-clariden.yaml:150]
   envcfg_set PMIX_MCA_psec '^munge'
   # a failed collective ends the job instead of leaving it to hang
-  # [profiles/alps-clariden.yaml:151]
+  # [profiles/alps-clariden.yaml:155]
   envcfg_set TORCH_NCCL_ASYNC_ERROR_HANDLING 1
   # CUDA keeps compiled kernels in the home folder, which many ranks share
-  # [profiles/alps-clariden.yaml:156]
+  # [profiles/alps-clariden.yaml:160]
   envcfg_set CUDA_CACHE_DISABLE 1
   envcfg_preset 'profile: set in each task' TRITON_CACHE_DIR TORCH_EXTENSIONS_DIR TORCHINDUCTOR_CACHE_DIR
   envcfg_preset "default: the step's first node" MASTER_ADDR

@@ -1,4 +1,4 @@
-# envcfg 0.1.0, profile lumi-g (sha256 7c97951f355dbe4e)
+# envcfg 0.1.0, profile lumi-g (sha256 3a90423eda550f60)
 # made by: envcfg wrap --print job --profile lumi-g --fact rocm=6.2.4 --container /images/pytorch.sif --launcher torchrun -- python3 dump.py out 'a b'
 # Source it in a batch script, evaluate it, run it, submit it: all the same.
 # Compute nodes need bash 4.4, and neither envcfg nor Python.
@@ -108,7 +108,7 @@ envcfg_settings() {
   envcfg_set NCCL_NET_GDR_LEVEL PHB
   # rocFFT keeps a SQLite cache in the home folder [profiles/slingshot-rocm.yaml:63]
   envcfg_set ROCFFT_RTC_CACHE_PATH /dev/null
-  # torchrun, which accelerate is too, sets 1 where nobody says; seven cores belong to each
+  # torchrun, which accelerate is too, sets 1 if it is not set; seven cores belong to each
   # GCD [profiles/lumi-g.yaml:319]
   envcfg_set OMP_NUM_THREADS 7
   envcfg_preset 'profile: set in each task' TRITON_CACHE_DIR TORCH_EXTENSIONS_DIR TORCHINDUCTOR_CACHE_DIR MIOPEN_USER_DB_PATH MIOPEN_CUSTOM_CACHE_DIR AITER_JIT_DIR

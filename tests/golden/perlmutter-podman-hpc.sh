@@ -1,4 +1,4 @@
-# envcfg 0.1.0, profile perlmutter (sha256 87d5959fbaf4c42b)
+# envcfg 0.1.0, profile perlmutter (sha256 597584a5656cac1b)
 # made by: envcfg wrap --print job --profile perlmutter --runtime podman-hpc --container docker.io/a/pytorch:2.9 --bind /data::ro -- python3 dump.py out 'a b'
 # Source it in a batch script, evaluate it, run it, submit it: all the same.
 # Compute nodes need bash 4.4, and neither envcfg nor Python.
@@ -18,7 +18,7 @@ ENVCFG_IMAGE='docker.io/a/pytorch:2.9'
 ENVCFG_SHELL='/bin/sh'
 ENVCFG_CLUSTERS='perlmutter'
 # GPUs are numbered against the order of the cores that they hang on
-# [profiles/perlmutter.yaml:52]
+# [profiles/perlmutter.yaml:58]
 ENVCFG_MASKS=0xffff000000000000ffff000000000000,0x0000ffff000000000000ffff00000000,0x00000000ffff000000000000ffff0000,0x000000000000ffff000000000000ffff
 ENVCFG_MASKS_UNION=ffffffff,ffffffff,ffffffff,ffffffff
 ENVCFG_RUNTIMES=(podman-hpc) # the first that is on PATH
@@ -45,27 +45,27 @@ ENVCFG_TEXT
 
 envcfg_mounts() {
   # a module of the site's podman-hpc brings the driver's libraries and devices
-  # [profiles/perlmutter.yaml:65]
+  # [profiles/perlmutter.yaml:71]
   envcfg_argument --gpu
   # a module of the site's podman-hpc brings the plugin and its libfabric; of the variables
-  # that it sets, those that stand here win [profiles/perlmutter.yaml:70]
+  # that it sets, those that stand here win [profiles/perlmutter.yaml:76]
   envcfg_argument --nccl
   envcfg_bind /data type=bind,source=/data,target=/data,readonly
 }
 
 envcfg_settings() {
   # as in the family; a job of one node has no address on Slingshot
-  # [profiles/perlmutter.yaml:138]
+  # [profiles/perlmutter.yaml:144]
   # a plugin that does not load then ends the job, where NCCL would go on over TCP; every
   # version of the plugin has this name, or takes it for its own
-  # [profiles/perlmutter.yaml:143]
+  # [profiles/perlmutter.yaml:149]
   if [ "$ENVCFG_NODES" -eq 1 ]; then
     envcfg_set -u NCCL_NET
   elif [ "$ENVCFG_NODES" -gt 1 ]; then
     envcfg_set NCCL_NET 'AWS Libfabric'
   fi
   # as the site writes it; NCCL takes it as the beginning of the four names
-  # [profiles/perlmutter.yaml:151]
+  # [profiles/perlmutter.yaml:157]
   envcfg_set NCCL_SOCKET_IFNAME hsn
   # gloo reads its own variable, not that of NCCL, and takes exact names, no prefixes
   # [profiles/slingshot.yaml:93]
@@ -81,14 +81,14 @@ envcfg_settings() {
   # keeps the provider from GPU calls that can deadlock [profiles/slingshot.yaml:115]
   envcfg_set FI_CXI_DISABLE_HOST_REGISTER 1
   # HDF5 cannot lock on the site's shared file systems, and opening a file fails
-  # [profiles/perlmutter.yaml:156]
+  # [profiles/perlmutter.yaml:162]
   envcfg_set HDF5_USE_FILE_LOCKING FALSE
   envcfg_preset 'profile: set in each task' TRITON_CACHE_DIR TORCH_EXTENSIONS_DIR TORCHINDUCTOR_CACHE_DIR
   envcfg_preset "default: the step's first node" MASTER_ADDR
   envcfg_preset '' MASTER_PORT
   ENVCFG_ARGS+=("ENVCFG_CACHE_BASE=$ENVCFG_CACHE_BASE")
   # where Slurm gives each task its GPU alone, GPUs of a node cannot reach each other
-  # [profiles/perlmutter.yaml:48]
+  # [profiles/perlmutter.yaml:54]
   ENVCFG_SRUN+=(--gpu-bind=none)
   ENVCFG_ARGS+=("ENVCFG_NODES=$ENVCFG_NODES")
 }

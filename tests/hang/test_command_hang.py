@@ -256,7 +256,7 @@ def test_the_step_takes_nothing_from_the_job(rank: Rank, notes: Path) -> None:
 FAULTS = {
     "unknown": ({"FAKE_SQUEUE_ERROR": "slurm_load_jobs error: Invalid job id specified"}, "Slurm knows no job 12"),
     "waits": ({"FAKE_STATE": "PENDING"}, "job 12 does not run yet: PENDING (Priority)"),
-    "over": ({"FAKE_STATE": "COMPLETED"}, "job 12 runs no more: COMPLETED"),
+    "over": ({"FAKE_STATE": "COMPLETED"}, "job 12 no longer runs: COMPLETED"),
     "no step": ({"FAKE_SRUN_ERROR": "srun: error: Access/permission denied"}, "only the owner of a job may start a step in it"),
 }  # fmt: skip
 

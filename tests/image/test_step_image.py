@@ -12,9 +12,8 @@ from made_forms import squash
 from envcfg.core import image_facts
 from envcfg.core.image_facts import read_image
 from envcfg.image.cache import CachedImage, identify, keep, recall
-from envcfg.image.deadline import DeadlineTree, TimeIsUpError
 from envcfg.image.metadata import bases_of
-from envcfg.image.tree import FolderTree
+from envcfg.image.tree import DeadlineTree, FolderTree, TimeIsUpError
 from envcfg.launch.plan import Read
 from imaging import SITE, Image, environment, python, torch, wheel
 from support import Wrap, bash

@@ -65,10 +65,10 @@ NET = [("NCCL_NET", "=OFI", "")]
         # What cannot be judged is not hidden: a fact that the report lacks, or none at all.
         ([("NCCL_NET", "=a", "nodes>1,rocm>=6")], {}, {}, {"NCCL_NET": "a"}, Row("NCCL_NET", "as planned", "a", "a", "envcfg")),
         ([("NCCL_NET", "=a", "color==red")], {}, {}, {"NCCL_NET": "a"}, Row("NCCL_NET", "as planned", "a", "a", "envcfg")),
-        ([], {}, {"NCCL_PROTO": "LL"}, {"NCCL_PROTO": "LL"}, Row("NCCL_PROTO", "beside", None, "LL", "image or runtime")),
-        ([], {"FI_PROVIDER": "cxi"}, {"FI_PROVIDER": "cxi"}, {"FI_PROVIDER": "cxi"}, Row("FI_PROVIDER", "beside", None, "cxi", "job")),
-        ([], {}, {"SLURM_PROCID": "3"}, {"SLURM_PROCID": "3"}, Row("SLURM_PROCID", "beside", None, "3", "starter")),
-        ([], {}, {}, {"LOCAL_RANK": "3"}, Row("LOCAL_RANK", "beside", None, "3", "envcfg or setup")),
+        ([], {}, {"NCCL_PROTO": "LL"}, {"NCCL_PROTO": "LL"}, Row("NCCL_PROTO", "unplanned", None, "LL", "image or runtime")),
+        ([], {"FI_PROVIDER": "cxi"}, {"FI_PROVIDER": "cxi"}, {"FI_PROVIDER": "cxi"}, Row("FI_PROVIDER", "unplanned", None, "cxi", "job")),
+        ([], {}, {"SLURM_PROCID": "3"}, {"SLURM_PROCID": "3"}, Row("SLURM_PROCID", "unplanned", None, "3", "starter")),
+        ([], {}, {}, {"LOCAL_RANK": "3"}, Row("LOCAL_RANK", "unplanned", None, "3", "envcfg or setup")),
     ],
 )  # fmt: skip
 def test_a_variable_says_who_has_set_it(

@@ -11,7 +11,7 @@ from envcfg import knowledge
 from envcfg.datafile import load_knowledge_file
 from envcfg.errors import UsageError
 from envcfg.launch.plan import Options
-from envcfg.launch.recognise import beginnings, recognise
+from envcfg.launch.recognise import recognise
 from envcfg.launchers import LAUNCHERS
 
 PYTHON = ("python3", "-u")
@@ -66,6 +66,11 @@ TAKEN = {
 }  # fmt: skip
 
 
+def test_launchers_that_begin_commands_are_known() -> None:
+    known = load_knowledge_file("launchers.yaml").values()
+    assert {each["launcher"] for each in known} <= LAUNCHERS.keys()
+
+
 @pytest.mark.parametrize("line", TAKEN)
 def test_the_launcher_is_taken_out_of_the_command(line: str) -> None:
     launcher, ranks, kept, program = TAKEN[line]
@@ -74,12 +79,6 @@ def test_the_launcher_is_taken_out_of_the_command(line: str) -> None:
     assert " ".join(found.agent_options) == kept
     assert found.command == program
     assert (note.rule, note.subject) == ("launcher-recognised", f"launcher {launcher}")
-
-
-def test_how_commands_begin_is_read_without_yaml_as_yaml_reads_it() -> None:
-    known = load_knowledge_file("launchers.yaml").values()
-    assert beginnings() == [beginning for each in known for beginning in each["begins"]]
-    assert {each["launcher"] for each in known} <= LAUNCHERS.keys()
 
 
 WHOLE = (

@@ -48,15 +48,15 @@ def plan(
     )
 
 
-def branches(made: Plan, name: str) -> list[tuple[str, str | None]]:
-    """Return what is left to test and the value, of each branch."""
+def cases(made: Plan, name: str) -> list[tuple[str, str | None]]:
+    """Return what is left to test and the value, of each case."""
     (setting,) = [each for each in made.settings if each.name == name] or [None]
     return [
         (
-            " ".join(f"{t.fact}{t.operator}{t.operand}" for t in branch.tests),
-            None if branch.value is None else format_word(branch.value),
+            " ".join(f"{t.fact}{t.operator}{t.operand}" for t in case.when),
+            None if case.value is None else format_word(case.value),
         )
-        for branch in (setting.branches if setting else ())
+        for case in (setting.cases if setting else ())
     ]
 
 
@@ -90,22 +90,22 @@ def test_cases_are_decided_as_far_as_facts_reach(
     facts: dict[str, str], expected: list[tuple[str, str]], unknown: bool
 ) -> None:
     made = plan(CASES, **facts)
-    assert branches(made, "A") == expected
+    assert cases(made, "A") == expected
     assert bool(made.notes) is unknown
 
 
 def test_a_setting_whose_condition_fails_is_left_alone() -> None:
     text = f"env: {{A: {{value: x, when: {{rocm: '<7'}}, {REASON}}}}}"
-    assert branches(plan(text, rocm="7.0"), "A") == []
-    assert branches(plan(text), "A") == []
-    assert branches(plan(text, rocm="6.0"), "A") == [("", "x")]
+    assert cases(plan(text, rocm="7.0"), "A") == []
+    assert cases(plan(text), "A") == []
+    assert cases(plan(text, rocm="6.0"), "A") == [("", "x")]
 
 
 def test_what_is_given_for_the_job_replaces_the_profile_s(built_in: object) -> None:
     assert built_in
     text = f"env: {{A: {{value: x, {REASON}}}, B: {{value: y, {REASON}}}}}"
     made = plan(text, settings={"A": ("mine",), "B": None, "C": ("new",)})
-    assert [branches(made, name) for name in "ABC"] == [
+    assert [cases(made, name) for name in "ABC"] == [
         [("", "mine")],
         [("", None)],
         [("", "new")],

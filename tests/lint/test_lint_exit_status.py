@@ -18,6 +18,7 @@ from envcfg.lint.source import Sources
 
 HEAD = "#!/bin/bash\n#SBATCH --nodes=2\n"
 T = "srun python train.py"
+MAKES = "envcfg wrap --profile lumi-g --container x.sif"
 SCRIPTS: dict[str, str] = {
     # The last command.
     "last": T,
@@ -195,6 +196,16 @@ SCRIPTS: dict[str, str] = {
     "mpiexec": "mpiexec -n 8 python train.py | tee log",
     "mpiexec last": "cd .\nmpiexec -n 8 python train.py",
     "torchrun": "torchrun --standalone train.py\necho done",
+    # What envcfg makes.
+    "made": f"source <({MAKES} -- python train.py || echo exit $?)",
+    "made and echo": f"source <({MAKES} -- python train.py || echo exit $?)\necho done",
+    "made by eval": f'eval "$({MAKES} -- python train.py || echo exit $?)"\necho done',
+    "made, and kept": f"set -e\n. <({MAKES} -- python train.py || echo exit $?)\necho done",
+    "steps": f"source <({MAKES} || echo exit $?)\nenvcfg_run python train.py",
+    "steps and echo": f"source <({MAKES} || echo exit $?)\nenvcfg_run --nodes=1 -- python train.py\necho",
+    "steps in a pipe": f"source <({MAKES} || echo exit $?)\nenvcfg_run python train.py | tee log",
+    "steps waited for": f"source <({MAKES} || echo exit $?)\nenvcfg_run python train.py &\nwait $!",
+    "at the end of steps": f"source <({MAKES} || echo exit $?)\nenvcfg_run python train.py &",
 }  # fmt: skip
 # Where the job ends with 0 and nothing is said, and why.
 MISSED: dict[str, str] = {}
@@ -217,6 +228,11 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Ran]:
     for name in ("srun", "mpirun", "mpiexec", "torchrun"):
         (programs / name).write_text(stand_in)
         (programs / name).chmod(0o755)
+    makes = """#!/bin/bash
+        case $* in *' -- '*) echo "srun ${*#* -- }" ;; *) echo 'envcfg_run() { srun "$@"; }' ;; esac
+    """
+    (programs / "envcfg").write_text(makes)
+    (programs / "envcfg").chmod(0o755)
     started = {}
     for name, body in SCRIPTS.items():
         folder = top / name.replace(" ", "-")

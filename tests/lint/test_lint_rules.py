@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import os
 import re
@@ -88,6 +89,31 @@ def test_what_rules_know_is_looked_for_and_has_no_word_twice() -> None:
         words = RULES[rule].knows[table]
         if isinstance(words, str):
             assert len({*words.split()}) == len(words.split()), table
+
+
+def test_forms_of_a_fault_are_known_to_a_rule_and_found_by_a_detector() -> None:
+    code = [
+        node
+        for file in (ROOT / "envcfg/lint/detectors").glob("*.py")
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
+    ]
+    faults = [
+        node
+        for node in code
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == "Fault"
+    ]
+    named = {
+        each.args[2].value
+        for each in faults
+        if len(each.args) > 2 and isinstance(each.args[2], ast.Constant)
+    }
+    known = {form for rule in RULES.values() for form in rule.also}
+    texts = {node.value for node in code if isinstance(node, ast.Constant)}
+    assert named <= known | {""}
+    tables = "".join(str(rule.knows) for rule in RULES.values())
+    # How a script ends by itself names those of EC734.
+    ends = {*RULES["EC734"].also}
+    assert {each for each in known - texts - ends if f"'{each}'" not in tables} == set()
 
 
 @pytest.mark.parametrize("rule", RULES.values(), ids=RULES)

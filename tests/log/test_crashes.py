@@ -12,6 +12,9 @@ from pathlib import Path
 import pytest
 from checking import check
 
+from envcfg.log.verdict import next_start
+from support import envcfg
+
 _FILE = Path(__file__).with_name("crashes.txt")
 CRASHES = {
     found[1]: (found[2], found[3])
@@ -61,6 +64,30 @@ def test_attempts_that_end_alike_have_one_fingerprint() -> None:
     assert other.fingerprint == step.fingerprint
 
 
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("attempts", "stop: 2 attempts of this log ended so: rank 5 "),
+        ("var-rank", "restart: rank 5 "),
+        ("node", "restart without nid001007: "),
+        ("oom", "restart: rank 5 "),
+    ],
+)
+def test_script_is_told_whether_to_start_again(name: str, says: str) -> None:
+    assert next_start(check(CRASHES[name][1])).startswith(says)
+
+
+def test_script_starts_again_what_is_not_known(tmp_path: Path) -> None:
+    log = tmp_path / "job.out"
+    log.write_text("epoch 1\n")
+    assert envcfg("check-log", "--next", str(log)).text.startswith(
+        "restart: inconclusive"
+    )
+    killed = CRASHES["oom"][1]
+    again = "slurmstepd: error: *** JOB 4 ON n1 CANCELLED AT 2026-03-14T09:26:53 DUE TO JOB REQUEUE ***\n"
+    assert next_start(check(killed + again + killed)).startswith("restart: 2 attempts")
+
+
 def test_node_that_went_down_is_left_out() -> None:
     step = check(CRASHES["node"][1]).next
     assert step
@@ -77,3 +104,42 @@ def test_cut_traceback_is_no_cause() -> None:
     log = CRASHES["var-none"][1]
     cut = log[: log.index("ValueError")]
     assert check(cut).cause is None
+
+
+TRACE = """\
+Traceback (most recent call last):
+  File "/scratch/u/train.py", line 33, in <module>
+    load(1234)
+ValueError: corrupt shard 1234
+"""
+BLOCK = """\
+Root Cause (first observed failure):
+[0]:
+  time      : 2026-03-14_09:26:53
+  host      : nid001235
+  rank      : 7 (local_rank: 3)
+  exitcode  : 1 (pid: 4711)
+"""
+
+
+@pytest.mark.parametrize(
+    ("files", "given", "who"),
+    [
+        ({"run_x/attempt_0/3/stderr.log": TRACE}, ".", "local rank 3"),
+        ({"x/attempt_9/2/stderr.log": TRACE, "x/attempt_10/3/stderr.log": TRACE}, ".", "local rank 3"),
+        ({"x/attempt_0/3/stderr.log": TRACE, "job.out": BLOCK}, "x job.out", r"rank 7 (nid001235)"),
+        ({"rank-5.out": TRACE, "rank-4.out": "step 1\n"}, ".", "rank 5"),
+        ({"out/1/rank.05/stderr": TRACE}, "out/1/rank.05", "rank 5"),
+        ({"20260314_rank12.log": TRACE}, ".", "rank 12"),
+        ({"frank5.out": TRACE}, ".", "the job"),
+    ],
+)  # fmt: skip
+def test_rank_is_read_from_the_name_of_its_file(
+    files: dict[str, str], given: str, who: str, tmp_path: Path
+) -> None:
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    names = [str(tmp_path / each) for each in given.split()]
+    said = envcfg("check-log", *names).text.partition("\n")[0]
+    assert said == f"broken: {who} ended: ValueError: corrupt shard 1234 (train.py:33)"

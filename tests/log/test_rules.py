@@ -26,6 +26,7 @@ BOOK = Rulebook(RULES)
 
 # Event: what its rules may capture.
 EVENTS = {
+    "absent": "came size rank",
     "affinity": "rank pid mask",
     "attempt": "",
     "bootstrap": "interface",
@@ -46,6 +47,7 @@ EVENTS = {
     "network": "network",
     "network-assigned": "network",
     "network-not-found": "name",
+    "nodes": "nodes",
     "plugin-active": "",
     "plugin-failed": "name",
     "plugin-file": "path",

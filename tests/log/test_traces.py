@@ -177,7 +177,7 @@ def test_a_dump_says_who_is_missing_and_where_the_others_are(
 ) -> None:
     assert main(["check-log", *map(str, sorted((DUMPS / "lag").glob("nccl_*")))]) == 1
     out = capsys.readouterr().out
-    assert out.startswith("degraded: rank 2: has not called number 4 of default_pg")
+    assert out.startswith("degraded: rank 2: did not call number 4 of default_pg")
     assert "/lag/nccl_trace_rank_0:1: all_gather of 16 Float" in out  # the first rank
     assert "/home/user/train_2.py:16" in out
 
@@ -229,7 +229,7 @@ def test_who_is_held_up_by_another_follows_from_him(
     main(["check-log", "--json", str(tmp_path)])
     answer = json.loads(capsys.readouterr().out)
     assert answer["summary"].startswith(
-        "degraded: rank 2: has not called number 2 of tp"
+        "degraded: rank 2: did not call number 2 of tp"
     )
     assert [(each["subject"], each["cause"]) for each in answer["findings"]] == [
         ("rank 2", True),
@@ -335,7 +335,7 @@ def test_a_dump_that_names_who_is_missing_goes_before_the_watchdogs_lines(
     assert str(alone["summary"]).startswith("broken: rank 2 says nothing, and 3 ranks")
     _, answer, rules = judged(capsys, log, *sorted((DUMPS / "lag").glob("nccl_*")))
     assert str(answer["summary"]).startswith(
-        "broken: rank 2: has not called number 4 of default_pg"
+        "broken: rank 2: did not call number 4 of default_pg"
     )
     assert {"flight-behind", "lag-silent"} <= set(rules)
     findings: list[dict[str, object]] = answer["findings"]  # type: ignore[assignment]

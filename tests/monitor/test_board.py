@@ -182,7 +182,7 @@ def test_a_tool_that_hangs_is_said_with_the_time() -> None:
     second = [*said("nid001000", 2, "gpus", ["waits"]), *node_lines(number=2, at=102.0)]
     (mark,) = marks(first, second, now=25.0 - 8)
     assert mark.rule == "gpu-tool-waits"
-    assert "has not answered for 7 s" in mark.message
+    assert "did not answer for 7 s" in mark.message
     third = [*gpu_lines(used(90), number=2)]
     assert marks(first, second, third, now=17.0) == []
 
@@ -197,8 +197,8 @@ def test_a_node_that_never_answered_and_one_that_stopped_are_named() -> None:
         ("node-silent", "a", "error"),
         ("node-silent", "c", "error"),
     ]
-    assert found[0].message == "has not answered for 11 s"
-    assert found[1].message == "has not answered"
+    assert found[0].message == "did not answer for 11 s"
+    assert found[1].message == "did not answer"
 
 
 def test_a_node_is_silent_when_patience_has_ended() -> None:

@@ -227,7 +227,7 @@ def test_a_node_that_does_not_answer_is_named(
     said = capfd.readouterr().out
     assert "job 12: 1 of 2 nodes answer" in said
     assert re.search(r"^node1 +no answer$", said, re.MULTILINE)
-    assert "error: node1: has not answered  [node-silent]" in said
+    assert "error: node1: did not answer  [node-silent]" in said
     assert "error: node2" not in said
 
 
@@ -256,7 +256,7 @@ ERRORS = {
     "unknown, in silence": (["99"], {"FAKE_IDS": ""}, 4, "Slurm knows no job 99", "sacct -j 99"),
     "no answer": (["12"], {"FAKE_SQUEUE_ERROR": "Unable to contact slurm controller"}, 4, "Unable to contact", "scontrol ping"),
     "waits": (["12"], {"FAKE_STATE": "PENDING"}, 4, "does not run yet: PENDING (Priority)", "squeue --start -j 12"),
-    "over": (["12"], {"FAKE_STATE": "TIMEOUT"}, 4, "runs no more: TIMEOUT", "check-log"),
+    "over": (["12"], {"FAKE_STATE": "TIMEOUT"}, 4, "no longer runs: TIMEOUT", "check-log"),
     "stands": (["12"], {"FAKE_STATE": "SUSPENDED"}, 4, "stands still: SUSPENDED", "scontrol show job 12"),
     "an array": (["12"], {"FAKE_IDS": "13|12_1;14|12_2"}, 2, "is 2 jobs: 12_1, 12_2", "envcfg monitor 12_1"),
     "foreign node": (["12", "--nodes", "node7"], {}, 2, "node7 is not in job 12", "node1, node2"),

@@ -56,7 +56,7 @@ MARKS: list[tuple[NodeView, Wanted, Finding]] = [
             "node-silent",
             "error",
             "n1",
-            "has not answered",
+            "did not answer",
             "scontrol show node n1; the last numbers are old",
         ),
     ),
@@ -67,7 +67,7 @@ MARKS: list[tuple[NodeView, Wanted, Finding]] = [
             "gpu-tool-waits",
             "warning",
             "n1",
-            "the tool of its GPUs has not answered for 21 s",
+            "the tool of its GPUs did not answer for 21 s",
             "a GPU or its driver may hang: say so to the site's support",
         ),
     ),
@@ -274,5 +274,5 @@ def test_a_node_that_is_silent_is_nobody_to_compare_with() -> None:
     silent = node("n2", gpus=gpus(90), is_silent=True, age=30.0)
     found = told([node("n1", gpus=gpus(1)), silent], Wanted())
     assert [(mark.rule, mark.message) for mark in found] == [
-        ("node-silent", "has not answered for 30 s")
+        ("node-silent", "did not answer for 30 s")
     ]

@@ -31,6 +31,17 @@ name=$(sed -n 's/^#SBATCH --job-name=//p' "$script")
 said=$(sed -n 's/^#SBATCH --output=//p' "$script")
 cp "$LOG" "$(printf '%s' "${said:-slurm-%j.out}" | sed "s/%x/$name/; s/%j/1234567/")"
 """
+# What a cluster answers that no profile knows.
+SCONTROL = """\
+#!/bin/sh
+for what; do :; done
+case $what in
+config) echo "ClusterName = mycluster"; echo "SelectType = select/cons_tres" ;;
+node) for n in 1 2 3; do echo "NodeName=g$n CPUTot=64 Gres=gpu:h100:4 RealMemory=500000 Sockets=2 Partitions=gpu"; done ;;
+partition) echo "PartitionName=gpu Default=YES MaxTime=1-00:00:00 State=UP" ;;
+*) exit 1 ;;
+esac
+"""
 # Codes other than 0 that a page's commands may end with: a verdict, a difference, no system.
 CODES = {
     "check-log": {0, 1, 3},
@@ -71,7 +82,10 @@ def test_each_command_does_what_the_page_says(page: Path, tmp_path: Path) -> Non
     programs, work = tmp_path / "bin", tmp_path / "work"
     programs.mkdir()
     work.mkdir()
-    for name, text in {"sbatch": SBATCH, "apptainer": "#!/bin/sh\n"}.items():
+    commands_here = {"sbatch": SBATCH, "apptainer": "#!/bin/sh\n"}
+    if page.stem == "unknown-cluster":
+        commands_here["scontrol"] = SCONTROL
+    for name, text in commands_here.items():
         (programs / name).write_text(text)
         (programs / name).chmod(0o755)
     (tmp_path / "log").write_text(LOG)
@@ -80,6 +94,10 @@ def test_each_command_does_what_the_page_says(page: Path, tmp_path: Path) -> Non
         (work / "hello.sh").write_text(page.read_text().split("```")[3][5:])
     if page.stem == "read-a-log":  # which comes by mail
         (work / "slurm-123.out").write_text(LOG)
+    if page.stem == "defaults":  # its file
+        (work / "envcfg.toml").write_text(page.read_text().split("```")[1][5:])
+        (work / "images").mkdir()
+        (work / "images/pytorch.sif").touch()
     if page.stem == "own-profile":
         publish(tmp_path)
     tools = Path(sys.executable).parent
@@ -102,5 +120,10 @@ def test_each_command_does_what_the_page_says(page: Path, tmp_path: Path) -> Non
             shown = re.findall(r"```yaml\n(.*?)```", page.read_text(), re.DOTALL)
             with (work / "mymachine.yaml").open("a") as file:
                 file.writelines(shown)
+        if page.stem == "unknown-cluster" and words == "job --container":
+            script = (work / "job.sh").read_text()
+            for line in ("gpus-per-node=4", "cpus-per-task=16", "mem=500000M"):
+                assert f"#SBATCH --{line}\n" in script
+            assert "saved in" in done.stderr
         allowed = next((CODES[each] for each in CODES if words.startswith(each)), {0})
         assert done.returncode in allowed, (command, done.stdout[-500:], done.stderr)

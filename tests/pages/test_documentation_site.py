@@ -42,7 +42,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_each_entry_has_its_page(site: Path) -> None:
     wanted = {
-        "reference/profiles": Catalog([built_in_folder()]).names(),
+        "systems": Catalog([built_in_folder()]).names(),
         "reference/rules": [rule.id for rule in load_rules()],
         "reference/variables": list(load_variables()),
         "lint": list(load_lint_rules()),
@@ -55,14 +55,14 @@ def test_each_entry_has_its_page(site: Path) -> None:
 def test_a_variable_leads_to_who_sets_it_and_what_names_it(site: Path) -> None:
     page = (site / "reference/variables/NCCL_SOCKET_IFNAME.html").read_text()
     for link in (
-        "../profiles/lumi-g.html",
+        "../../systems/lumi-g.html",
         "../rules/interface-unexpected.html",
         "index.html",
     ):
         assert f'href="{link}"' in page, link
     assert "hsn0,hsn1,hsn2,hsn3" in page
-    of_profile = (site / "reference/profiles/lumi-g.html").read_text()
-    assert 'href="../../systems.html"' in of_profile
+    of_profile = (site / "systems/lumi-g.html").read_text()
+    assert 'href="slingshot-rocm.html"' in of_profile
 
 
 def test_pages_load_nothing_from_elsewhere(site: Path) -> None:

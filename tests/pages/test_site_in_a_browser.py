@@ -1,11 +1,16 @@
-"""The site in a real browser: colours, what is copied, and no command that is cut off."""
+"""The site in a real browser: colours, what is copied, no command cut off, its search."""
 
 from __future__ import annotations
 
+import functools
+import http.server
+import json
 import os
 import shutil
 import subprocess
 import sys
+import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -28,6 +33,21 @@ CUT = """[...document.querySelectorAll('pre > code')].flatMap(code =>
     .map(line => line.textContent))"""
 SCHEME = "document.body.getAttribute('data-md-color-scheme')"
 WIDER = "document.documentElement.scrollWidth > innerWidth"
+
+QUESTIONS = [
+    line.split(" = ")
+    for line in (Path(__file__).parent / "questions.txt").read_text().splitlines()
+    if not line.startswith("#")
+]
+TYPED = """(() => {
+  const field = document.querySelector('.md-search__input');
+  field.focus();
+  field.value = %s;
+  for (const name of ['keyup', 'input']) field.dispatchEvent(new Event(name));
+})()"""
+FOUND = """[...document.querySelectorAll('.md-search-result__item a:first-child')].map(
+  each => new URL(each.getAttribute('href'), location).pathname.slice(1, -5))"""
+PATIENCE = 60  # seconds for the index to be read, on a machine that does other things
 
 
 @pytest.fixture(scope="module")
@@ -75,7 +95,60 @@ def test_commands_are_copied_without_prompt_and_output(page: Page, site: Path) -
 @pytest.mark.parametrize("width", [500, 1280])
 def test_no_command_is_cut_off(width: int, page: Page, site: Path) -> None:
     page.resize(width, 900)
-    for name in ("index", "tutorials/lumi", "how-to/requeue", "sbatch", "systems"):
+    for name in (
+        "index",
+        "tutorials/lumi",
+        "how-to/requeue",
+        "sbatch",
+        "systems/lumi-g",
+    ):
         page.open(site / f"{name}.html")
         assert page.evaluate(CUT) == [], name
         assert not page.evaluate(WIDER), name
+
+
+class Quiet(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@pytest.fixture(scope="module")
+def address(site: Path) -> Iterator[str]:
+    """Where the site is served: a page that is opened as a file may not search."""
+    handler = functools.partial(Quiet, directory=str(site))
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+def test_the_search_answers_typical_questions(page: Page, address: str) -> None:
+    page.resize(1280, 900)
+    page.call("Page.navigate", url=f"{address}/index.html")
+    page.browser.wait_for("Page.loadEventFired", page.session)
+    page.call("Emulation.setFocusEmulationEnabled", enabled=True)
+    wrong = {}
+    for question, wanted in QUESTIONS:
+        first = found_for(page, question)
+        if not {*wanted.split()} & {*first}:
+            wrong[question] = first
+    assert len(QUESTIONS) >= 40
+    assert len(wrong) <= 4, wrong
+
+
+def found_for(page: Page, question: str) -> list[str]:
+    """Return the first three pages, once the list has settled."""
+    page.evaluate(TYPED % json.dumps(""))
+    until = time.monotonic() + PATIENCE
+    while page.evaluate(FOUND) and time.monotonic() < until:
+        time.sleep(0.02)
+    page.evaluate(TYPED % json.dumps(question))
+    before: list[str] = []
+    while time.monotonic() < until:
+        time.sleep(0.05)
+        now: list[str] = page.evaluate(FOUND)
+        if now and now == before:
+            return list(dict.fromkeys(now))[:3]
+        before = now
+    return []

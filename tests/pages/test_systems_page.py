@@ -1,34 +1,37 @@
-"""The page about all systems: current, complete, and Markdown that holds together."""
+"""The pages about systems: complete, and Markdown that holds together."""
 
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 
 from envcfg.profile.catalog import Catalog
 from support import ROOT
 
-PAGE = (ROOT / "docs/systems.md").read_text()
+FOLDER = ROOT / "docs/systems"
+INDEX = (FOLDER / "index.md").read_text()
 
 
-def test_every_row_has_as_many_cells_as_its_table() -> None:
+@pytest.mark.parametrize("path", sorted(FOLDER.iterdir()), ids=lambda path: path.stem)
+def test_every_row_has_as_many_cells_as_its_table(path: Path) -> None:
     cells = 0
-    for line in PAGE.splitlines():
+    for line in path.read_text().splitlines():
         here = len(re.findall(r"(?<!\\)\|", line)) if line.startswith("|") else 0
         assert not here or not cells or here == cells, line
         cells = here
 
 
-def test_every_link_within_the_page_leads_somewhere(built_in: Catalog) -> None:
-    targets = set(re.findall(r"\]\(#([^)]*)\)", PAGE))
-    assert targets == set(built_in.names())
-    assert targets <= set(re.findall(r"^## (.*)$", PAGE, re.M))
+def test_each_profile_has_a_row_and_a_page(built_in: Catalog) -> None:
+    assert set(re.findall(r"\]\(([^)]*)\.md\)", INDEX)) == set(built_in.names())
+    pages = {path.stem for path in FOLDER.iterdir()}
+    assert pages == {*built_in.names(), "index"}
 
 
 @pytest.mark.parametrize("part", ["Settings", "Containers", "How to ask for it"])
-def test_what_a_profile_says_stands_on_the_page(built_in: Catalog, part: str) -> None:
-    section = PAGE.partition("\n## lumi-g\n")[2].partition("\n## ")[0]
-    assert f"\n### {part}\n" in section
+def test_what_a_profile_says_stands_on_its_page(built_in: Catalog, part: str) -> None:
+    page = (FOLDER / "lumi-g.md").read_text()
+    assert f"\n## {part}\n" in page
     for setting in filter(None, built_in.load("lumi-g").env.values()):
-        assert f"`{setting.name}`" in section
+        assert f"`{setting.name}`" in page

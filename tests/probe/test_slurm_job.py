@@ -42,9 +42,9 @@ def test_of_an_array_the_task_that_runs_is_taken() -> None:
         ("PENDING", "does not run yet"),
         ("CONFIGURING", "does not run yet"),
         ("SUSPENDED", "stands still"),
-        ("COMPLETING", "runs no more"),
-        ("NODE_FAIL", "runs no more"),
-        ("A_NEW_WORD", "runs no more"),
+        ("COMPLETING", "no longer runs"),
+        ("NODE_FAIL", "no longer runs"),
+        ("A_NEW_WORD", "no longer runs"),
     ],
 )
 def test_a_job_that_does_not_run_cannot_be_looked_at(state: str, words: str) -> None:
@@ -72,7 +72,7 @@ REASONS = {
         "scontrol show job 12 says why",
     ),
     "FAILED": (
-        "job 12 runs no more: FAILED",
+        "job 12 no longer runs: FAILED",
         "scontrol show job 12 or sacct -j 12 says how; envcfg check-log reads its log",
     ),
 }

@@ -47,8 +47,8 @@ def value(made: Plan, variable: str) -> str | None:
     """Return what the plan sets; None, if it takes the variable away."""
     for setting in made.settings:
         if setting.name == variable:
-            (branch,) = setting.branches
-            return None if branch.value is None else format_word(branch.value)
+            (case,) = setting.cases
+            return None if case.value is None else format_word(case.value)
     return LEFT_ALONE
 
 

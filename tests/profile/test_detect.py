@@ -12,7 +12,16 @@ from hypothesis import strategies as st
 
 from envcfg.errors import UsageError
 from envcfg.profile.catalog import Catalog
-from envcfg.profile.detect import Answer, Known, Machine, _fits, ask, detect, read_known
+from envcfg.profile.detect import (
+    Answer,
+    Known,
+    Machine,
+    _fits,
+    ask,
+    detect,
+    known_profiles,
+    read_known,
+)
 from envcfg.profile.folders import built_in_folder
 from envcfg.profile.model import Detect
 from envcfg.profile.read.loader import load_profile
@@ -223,3 +232,127 @@ SIGNS = st.text("ab1-.*?[]!", max_size=6)
 @given(st.text("ab1-.[", max_size=6), st.lists(SIGNS, max_size=3))
 def test_a_name_fits_as_the_shell_has_it(name: str, globs: list[str]) -> None:
     assert _fits(name, globs) == any(fnmatchcase(name, glob) for glob in globs)
+
+
+# A login node of each system that can be recognised on one: its host's name, and what of
+# files and variables its site puts there. Adastra's profiles are chosen by name.
+LOGIN_NODES: dict[str, tuple[str, dict[str, str]]] = {
+    "alps-clariden": ("clariden-ln001", {}),
+    "alps-clariden, by its variable": ("nid005471", {"CLUSTER_NAME": "clariden"}),
+    "delta": ("dt-login01", {}),
+    "deltaai": ("gh-login01", {}),
+    "derecho": ("derecho3", {}),
+    "derecho, by its variable": ("dec0001", {"NCAR_HOST": "derecho"}),
+    "frontier": ("login05", {"LMOD_SYSTEM_NAME": "frontier"}),
+    "jean-zay": ("jean-zay3", {}),
+    "jupiter": ("jpbl-s01-02", {}),
+    "juwels-booster": ("jwlogin22", {"/etc/FZJ/systemname": "juwelsbooster"}),
+    "karolina": ("login2.karolina.it4i.cz", {}),
+    "kestrel": ("kl1.hpc.nrel.gov", {}),
+    "leonardo": ("login07.leonardo.local", {}),
+    "lonestar6": ("login1.ls6.tacc.utexas.edu", {}),
+    "lonestar6, by its variable": ("login1", {"TACC_SYSTEM": "ls6"}),
+    "lumi-g": ("uan02", {"/appl/local/laifs": ""}),
+    "mahti": ("mahti-login11", {}),
+    "marenostrum5-acc": ("alogin1", {}),
+    "perlmutter": ("login23", {"NERSC_HOST": "perlmutter"}),
+    "perlmutter, by its file": ("login23", {"/etc/clustername": "perlmutter"}),
+    "polaris": ("polaris-login-02", {}),
+    "puhti": ("puhti-login14", {}),
+    "roihu": ("roihu-gpu-login1", {}),
+    "setonix": ("setonix-05", {}),
+    "setonix, by its variable": ("nid001011", {"PAWSEY_CLUSTER": "setonix"}),
+    "snellius": ("int5.local.snellius.surf.nl", {}),
+    "tuolumne": ("tuolumne1004", {}),
+    "vista": ("login1.vista.tacc.utexas.edu", {}),
+    "vista, by its variable": ("login1", {"TACC_SYSTEM": "vista"}),
+}
+
+
+@pytest.fixture(scope="module")
+def shipped() -> list[Known]:
+    known, broken = known_profiles(Catalog([built_in_folder()]))
+    assert broken == []
+    return known
+
+
+@pytest.mark.parametrize("login", LOGIN_NODES)
+def test_a_system_is_recognised_on_its_login_nodes(
+    login: str, shipped: list[Known]
+) -> None:
+    host, signs = LOGIN_NODES[login]
+    machine = Machine(None, host, ("eth0",), signs.__contains__, signs.get)
+    found = ask(shipped, machine).one()
+    assert found
+    assert found.name == login.partition(",")[0]
+    assert found.evidence == ("mark" if signs else "host")
+    assert not signs or any(sign in found.why for sign in signs)
+
+
+@pytest.mark.parametrize(
+    ("host", "signs"),
+    [
+        ("login1", {}),
+        ("uan01", {"/etc/clustername": "muller", "NERSC_HOST": "cori"}),
+        ("jwlogin01", {"/etc/FZJ/systemname": "juwels"}),
+        ("login1.stampede3.tacc.utexas.edu", {"TACC_SYSTEM": "stampede3"}),
+        ("santis-ln001", {"CLUSTER_NAME": "santis"}),
+    ],
+)
+def test_a_login_node_of_another_system_is_none(
+    host: str, signs: dict[str, str], shipped: list[Known]
+) -> None:
+    machine = Machine(None, host, ("eth0",), signs.__contains__, signs.get)
+    assert ask(shipped, machine).found == ()
+
+
+def test_no_two_systems_share_a_sign(shipped: list[Known]) -> None:
+    signs = [
+        (kind, sign)
+        for each in shipped
+        for kind, signs in (
+            ("cluster", each.detect.clusters),
+            ("host", each.detect.hosts),
+            ("mark", each.detect.marks.items()),
+        )
+        for sign in signs
+    ]
+    assert len(signs) == len(set(signs))
+
+
+def test_every_mark_has_a_source(shipped: list[Known]) -> None:
+    lacking = [e.name for e in shipped if e.detect.marks and not e.detect.reason]
+    assert lacking == ["lumi-g"]  # whose file says so: the folder of its own images
+
+
+@pytest.mark.parametrize(
+    ("cluster", "marks", "found"),
+    [
+        (None, {"/e": "one"}, "/e says one"),
+        (None, {"V": "one"}, "V says one"),
+        (None, {"/there": "whatever"}, "there is /there"),
+        (None, {"/e": "two", "V": "two"}, None),
+        ("x", {"/e": "one"}, None),
+        ("one", {}, "the cluster is one"),
+    ],
+)
+def test_one_mark_is_enough_where_no_cluster_is_named(
+    cluster: str | None, marks: dict[str, str], found: str | None
+) -> None:
+    signs = {"/e": "one", "V": "one", "/there": ""}
+    known = [Known("p", Detect(clusters=("one",), marks=signs))]
+    machine = Machine(cluster, "h", mark=marks.get)
+    answer = ask(known, machine).one()
+    assert (answer and answer.why) == found
+    nameless = [known[0]._replace(detect=Detect(marks=signs))]
+    assert bool(ask(nameless, machine).found) is (
+        "one" in marks.values() or "/there" in marks
+    )
+
+
+def test_a_profile_that_was_read_yields_to_a_person_s() -> None:
+    detect = Detect(clusters=("one",))
+    read, own = Known("here-one", detect), Known("own", detect)
+    machine = Machine("one", "h")
+    assert [each.name for each in ask([read, own], machine).found] == ["own"]
+    assert [each.name for each in ask([read], machine).found] == ["here-one"]

@@ -14,7 +14,12 @@ from envcfg.profile.model import Profile
 from envcfg.profile.read.loader import load_profile
 from envcfg.profile.site.entries import Draft, scalar
 from envcfg.profile.site.model import SeenPartition, Shape, Site, family_of, main_shape
-from envcfg.profile.site.slurm import read_config, read_partitions, read_shapes
+from envcfg.profile.site.slurm import (
+    read_accounts,
+    read_config,
+    read_partitions,
+    read_shapes,
+)
 
 PARTITIONS = """\
 PartitionName=cpu AllowGroups=ALL Default=NO MaxNodes=UNLIMITED MaxTime=UNLIMITED OverSubscribe=NO State=UP
@@ -23,15 +28,28 @@ PartitionName=long Default=NO MaxNodes=8 MaxTime=7-00:00:00 OverSubscribe=NO Sta
 PartitionName=down Default=NO MaxNodes=8 MaxTime=7-00:00:00 OverSubscribe=NO State=DOWN
 PartitionName=old Default=NO MaxTime=1:00:00 State=UP
 """
+# Partitions, gres, CPUs, memory, how many, what else is said of the node.
 NODES = [
-    ("cpu", "(null)", "256", "2", "250000", "900"),
-    ("gpu", "gpu:a100:4(S:0-1),nvme:1", "128", "2", "515000+", "100"),
-    ("long", "gpu:a100:4(S:0-1)", "128", "2", "515000", "20"),
-    ("down", "gpu:a100:4", "128", "2", "515000", "20"),
-    ("old", "gpu:v100:2,gpu:t4:1", "40", "1", "190000", "400"),
-    ("off", "(null)", "0", "0", "0", "0"),
+    ("cpu", "(null)", 256, 250000, 9, ""),
+    ("gpu,long", "gpu:a100:4(S:0-1),nvme:1", 128, 516024, 3, "MemSpecLimit=1024"),
+    (
+        "gpu",
+        "gpu:a100:4(S:0-1)",
+        128,
+        515000,
+        2,
+        "Sockets=2 Reason=CPUTot=7 Gres=gpu:9 [a@b]",
+    ),
+    ("down", "gpu:4", 128, 515000, 2, "AvailableFeatures=fast,a100"),
+    ("old", "gpu:v100:2,gpu:t4:1", 40, 190000, 2, "CPUEfctv=40"),
+    ("off", "(null)", 0, 0, 1, ""),
 ]
-SINFO = "".join("\x1f".join(each) + "\n" for each in NODES)
+SHOWN = "".join(
+    f"NodeName=n{at}-{n} Arch=x86_64 CPUTot={cpus} Gres={gres} OS=Linux 5.14 #1 SMP "
+    f"RealMemory={memory} Partitions={partitions} {rest}\n"
+    for at, (partitions, gres, cpus, memory, number, rest) in enumerate(NODES)
+    for n in range(number)
+)
 CONFIG = """\
 Configuration data as of 2026-11-22T14:00:00
 ClusterName             = mine
@@ -41,7 +59,7 @@ SelectType              = select/cons_tres
 
 
 def site(**changed: object) -> Site:
-    partitions = read_partitions(PARTITIONS, read_shapes(SINFO))
+    partitions = read_partitions(PARTITIONS, read_shapes(SHOWN))
     known = Site(
         host="login1",
         cluster=read_config(CONFIG)["ClusterName"],
@@ -96,7 +114,7 @@ def test_a_cluster_s_words_become_a_valid_profile(built_in: Catalog) -> None:
     assert profile.request
     assert profile.billing
     assert profile.expect
-    assert profile.node[1:4] == (4, 16, "128750M")
+    assert profile.node[1:4] == (4, 32, "128750M")
     assert profile.node.nics == ("mlx5_0", "mlx5_1")
     assert (profile.request.scheduler, profile.request.gpus) == (
         "slurm",
@@ -171,15 +189,16 @@ def test_weights_that_differ_are_only_told(built_in: Catalog) -> None:
         ({"adapters": {"efa0": "EFA"}}, "efa"),
         ({"adapters": {"bnxt0": "Ethernet"}, "devices": ("/dev/kfd",)}, "roce-rocm"),
         ({"adapters": {"mlx5_0": "Ethernet"}}, "roce-cuda"),
-        ({"adapters": {"mlx5_0": "Ethernet"}, "partitions": (), "devices": ()}, None),
+        ({"adapters": {"mlx5_0": "Ethernet"}, "partitions": ()}, "infiniband-cuda"),
         ({"adapters": {}, "interfaces": ("ib0", "lo")}, "infiniband-cuda"),
-        ({"adapters": {"a": "InfiniBand"}, "devices": ("/dev/kfd",)}, None),
-        ({"adapters": {}}, None),
+        ({"adapters": {"a": "InfiniBand"}, "devices": ("/dev/kfd",)}, "roce-rocm"),
+        ({"adapters": {}}, "infiniband-cuda"),
+        ({"adapters": {}, "devices": ("/dev/kfd",)}, "roce-rocm"),
         ({"adapters": {}, "scheduler": None}, "workstation"),
     ],
 )
 def test_the_family_is_told_by_network_and_gpus(
-    changed: dict[str, object], family: str | None
+    changed: dict[str, object], family: str
 ) -> None:
     found, why = family_of(site(**changed))
     assert found == family
@@ -215,7 +234,53 @@ def test_a_partition_must_be_named_where_none_is_the_default(built_in: Catalog) 
     _, profile = drafted(seen, built_in)
     rule = profile.rules["--partition"]
     assert rule
-    assert rule.rule == "must"
+    assert (rule.rule, rule.default) == ("must", "gpu")
+
+
+def test_the_partition_with_gpus_is_taken_where_the_default_has_none(
+    built_in: Catalog,
+) -> None:
+    changed = {"cpu": True, "gpu": False}
+    seen = tuple(
+        each._replace(is_default=changed.get(each.name, False))
+        for each in site().partitions
+    )
+    _, profile = drafted(site(partitions=seen), built_in)
+    rule = profile.rules["--partition"]
+    assert rule
+    assert rule.default == "gpu"
+
+
+def test_nodes_are_counted_by_partition_and_what_a_job_can_have() -> None:
+    shapes = read_shapes(SHOWN)
+    assert shapes["gpu"] == (
+        Shape(3, 4, ("a100",), 128, 515000),
+        Shape(2, 4, ("a100",), 128, 515000, sockets=2),
+    )
+    assert shapes["down"] == (Shape(2, 4, ("a100",), 128, 515000),)
+    assert shapes["old"] == (Shape(2, 3, ("v100", "t4"), 40, 190000),)
+    assert "off" not in shapes
+
+
+def test_accounts_are_those_of_this_cluster_the_default_first() -> None:
+    text = "b|a|mine\nb|b|mine\nb|c|other\nodd\n||mine\nb|$(x)|mine\n"
+    assert read_accounts(text, "mine") == ("b", "a")
+    assert read_accounts("", "mine") == ()
+
+
+def test_where_no_network_is_seen_nothing_is_expected(built_in: Catalog) -> None:
+    text, profile = drafted(site(adapters={}), built_in)
+    assert profile.expect is None
+    assert "expect" in profile.dropped
+    assert "# No network between nodes was seen on login1" in text
+
+
+@pytest.mark.parametrize("name", ["pbs", "flux"])
+def test_another_scheduler_starts_ranks_by_itself(built_in: Catalog, name: str) -> None:
+    _, profile = drafted(site(scheduler=name, gpus=None), built_in)
+    assert profile.launchers
+    assert profile.launchers[0] == name
+    assert "local" in profile.launchers
 
 
 TEXT = st.text(max_size=30) | st.sampled_from(
@@ -260,4 +325,5 @@ def test_a_scalar_is_one_text_on_one_line(text: str) -> None:
 @given(st.text())
 def test_whatever_slurm_says_can_be_read(text: str) -> None:
     read_config(text)
-    read_partitions(f"PartitionName=a {text}", read_shapes(text + "\x1f" * 5))
+    read_partitions(f"PartitionName=a {text}", read_shapes(f"CPUTot=1 {text}"))
+    read_accounts(text, text)

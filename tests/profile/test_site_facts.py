@@ -41,10 +41,10 @@ def plan(
 def settings(made: Plan) -> dict[str, str | None]:
     """Return what is sure to be set; None is taken away."""
     return {
-        each.name: branch.value and format_word(branch.value)
+        each.name: case.value and format_word(case.value)
         for each in made.settings
-        for branch in each.branches
-        if not branch.tests
+        for case in each.cases
+        if not case.when
     }
 
 

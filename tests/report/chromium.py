@@ -1,4 +1,4 @@
-"""A headless Chromium that reaches no network, driven over the pipes of its DevTools."""
+"""A headless Chromium that reaches no network but this machine, driven over the pipes of its DevTools."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ OPTIONS = (
     "--disable-extensions",
     "--disable-sync",
     "--hide-scrollbars",
-    "--host-resolver-rules=MAP * ~NOTFOUND",
+    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
     "--no-default-browser-check",
     "--no-first-run",
 )

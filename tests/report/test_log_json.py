@@ -11,7 +11,7 @@ from jsonschema import Draft202012Validator
 
 from envcfg.findings import Finding
 from envcfg.log.verdict import LogReport
-from envcfg.report.log.json import log_json
+from envcfg.report.log.findings import log_json
 from report import samples
 from support import ROOT
 

@@ -122,7 +122,7 @@ def test_every_line_says_why(built_in: Catalog) -> None:
 
 # profile, what is asked for, what is said against it, the remedy
 REFUSED: dict[str, tuple[str, dict[str, Any], str, str]] = {
-    "no account": ("lumi-g", {}, "--account is missing: time is granted", "give --account project_465000000"),
+    "no account": ("lumi-g", {}, "--account is missing: time is granted", "give your own, as in --account project_465000000"),
     "not such an account": ("setonix", {"named": {"--account": "paw"}}, "--account paw is not like *-gpu", "fits *-gpu"),
     "no partition": ("juwels-booster", {"named": LUMI}, "--partition is missing", "one of: booster, develbooster"),
     "no QOS": ("marenostrum5-acc", {"named": LUMI, "seconds": 60}, "--qos is missing", "one of: acc_debug, acc_ehpc, acc_interactive, or another like acc_*"),
@@ -162,6 +162,9 @@ REFUSED: dict[str, tuple[str, dict[str, Any], str, str]] = {
     "an array on Flux": ("tuolumne", {"named": {"--account": "a", "--array": "0-1"}}, "--array is Slurm's", "leave out --array"),
     "a list on PBS": ("polaris", {"named": {**DEBUG, "--array": "1,3"}}, "--array 1,3: PBS takes one range", "0-9:2"),
     "a number in PBS' output": ("polaris", {"named": {**DEBUG, "--output": "%x-%j.out"}}, "--log %x-%j.out: PBS fills in %x alone", "leave --log out"),
+    "no value of qsub": ("polaris", {"named": DEBUG, "extra": ("-r=perhaps",)}, "qsub: illegal -r value", "-r y or -r n"),
+    "no letter of qsub": ("polaris", {"named": DEBUG, "extra": ("-Y=1",)}, "qsub: invalid option -- 'Y'", "leave it out"),
+    "no option of flux": ("tuolumne", {"named": {"--account": "a"}, "extra": ("--dry-run=1",)}, "argument --dry-run: ignored explicit argument", "--dry-run alone"),
     "a signal on PBS": ("polaris", {"signal": Signal("USR1", 60), "named": DEBUG}, "--signal is Slurm's, and this is PBS", "leave out --signal"),
     "a queue": ("polaris", {"named": {"--account": "a"}}, "--partition is missing: the queue decides", "one of: debug, debug-scaling, prod"),
     "too small for a queue": ("polaris", {"nodes": 9, "named": {**DEBUG, "--partition": "prod"}}, "9 nodes, but partition prod gives a job 10 at least (https://", "ask for more, or give --partition "),
@@ -169,7 +172,7 @@ REFUSED: dict[str, tuple[str, dict[str, Any], str, str]] = {
     "a letter of PBS": ("polaris", {"extra": ("-q=prod",), "named": DEBUG}, "--request-arg=-q: the request has it already", "give --partition"),
     "a resource of PBS": ("polaris", {"extra": ("--walltime=1",), "named": DEBUG}, "--request-arg=--walltime", "give --time"),
     "a letter of Slurm": ("lumi-g", {"extra": ("-x=n1",), "named": LUMI}, "Slurm's options have long names here", "--reservation=NAME"),
-    "a bank": ("tuolumne", {}, "--account is missing: time is granted to banks", "give --account guests"),
+    "a bank": ("tuolumne", {}, "--account is missing: time is granted to banks", "give your own, as in --account guests"),
 }  # fmt: skip
 
 
@@ -322,6 +325,12 @@ SAID: dict[str, tuple[str, dict[str, Any], list[str]]] = {
     "an array": ("lumi-g", {"gpus": 1, "named": {**SMALL, "--array": "0-9"}}, []),
     "two nodes": ("lumi-g", {"nodes": 2, "named": {**LUMI, "--partition": "standard-g"}}, []),
     "no billing": ("leonardo", {"named": LUMI}, ["taken-from-profile", "billing-unknown"]),
+    "no cores": ("infiniband-cuda", {"gpus_per_node": 8, "nodes": 2}, ["cores-unknown", "billing-unknown"]),
+    "no cores for an agent": ("roce-cuda", {"gpus_per_node": 8, "launcher": "torchrun"}, ["cores-unknown", "billing-unknown"]),
+    "no cores, whole nodes": ("infiniband-cuda", {"gpus_per_node": 8, "exclusive": True}, ["billing-unknown"]),
+    "no cores, whole nodes by the profile": ("aws-p5", {}, ["billing-unknown"]),
+    "cores": ("slingshot-rocm", {"gpus_per_node": 8, "cpus_per_gpu": 7}, ["billing-unknown"]),
+    "cores of the profile": ("azure-ndgb200", {}, ["billing-unknown"]),
     "idle on Flux": ("tuolumne", {"gpus": 2, "named": {"--account": "g", "--job-name": "j"}}, ["taken-from-profile", "billing-unknown", "gpus-idle"]),
 }  # fmt: skip
 

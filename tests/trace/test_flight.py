@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from envcfg.trace.errors import TraceError
+from envcfg.trace.fields import TraceError
 from envcfg.trace.flight import FlightDump, is_flight, rank_of, read_flight
 from envcfg.trace.lag import follows, lag, open_transfers, out_of_step
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from envcfg.trace.errors import TraceError
+from envcfg.trace.fields import TraceError
 from envcfg.trace.ras import is_ras, laggards, read_ras
 from envcfg.trace.ras_records import RasProcess, RasReport
 

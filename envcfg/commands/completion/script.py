@@ -21,7 +21,7 @@ MEANT: Mapping[str, str | None] = {
     "FAMILY": "profiles",
     "PARTITION": "partitions",
     "RULE[,RULE...]": "rules",
-    "RULE|VARIABLE": "subjects",
+    "RULE|VARIABLE|WORDS": "subjects",
     "FILE": _FILE,
     "FILE|CMD": _FILE,
     "IMAGE": _FILE,

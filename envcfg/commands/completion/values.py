@@ -6,7 +6,8 @@ import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from envcfg.core.selection import open_catalog, this_machine
+from envcfg.core.selection import open_catalog
+from envcfg.core.site import this_machine
 from envcfg.errors import UsageError
 from envcfg.profile.folders import listed
 

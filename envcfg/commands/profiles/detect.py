@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from envcfg.characters import one_line
 from envcfg.commands import Command, Next
 from envcfg.commands.printing import tell
-from envcfg.core.selection import job_kind
+from envcfg.core.site import job_kind, scheduler_here
 from envcfg.profile.catalog import Catalog
 
 if TYPE_CHECKING:
@@ -52,11 +52,16 @@ def _put(detected: Detected, *, as_json: bool) -> None:
         hint = "choose one with --profile or ENVCFG_PROFILE"
         tell("more than one profile fits", hint, severity="error")
     elif not found and not os.environ.get("ENVCFG_PROFILE"):
-        job = job_kind()
-        then = (
-            f"wrap asks for one in a {job} job" if job else "workstation will be used"
-        )
         hint = "choose one with --profile; envcfg profiles list shows all"
+        if job := job_kind():
+            then = f"wrap asks for one in a {job} job"
+        elif scheduler := scheduler_here():
+            then = f"wrap and job read this cluster from {scheduler.title}"
+            hint = (
+                "envcfg profiles show here reads it now; or choose one with --profile"
+            )
+        else:
+            then = "workstation will be used"
         tell(f"no profile fits; {then}", hint)
 
 
@@ -68,9 +73,10 @@ examples:
   envcfg profiles detect
   envcfg wrap --profile "$(envcfg profiles detect --json | jq -r .profile)" ...
 
-The cluster's name decides ($SLURM_CLUSTER_NAME); where there is none, the host's; where
-neither is known, the network interfaces and devices that are here. A login node may lack
-those of the nodes. $ENVCFG_PROFILE and --profile go before all of this.
+The cluster's name decides ($SLURM_CLUSTER_NAME); where there is none, marks of the system
+(files in /etc, variables of the site), then the host's name. Outside a job the scheduler
+is asked for its cluster's name next; last come network interfaces and devices that are
+here. $ENVCFG_PROFILE and --profile go before all of this.
 
 exit codes: 0 found, 3 none, 2 more than one
 """,

@@ -35,7 +35,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace, catalog: Catalog) -> int:
     """Write the starter."""
-    from envcfg.core.profiles import draft
+    from envcfg.core.here import draft
     from envcfg.failure import STDOUT
     from envcfg.safe_output import Output, check_outputs, descriptor_of, write_outputs
 
@@ -94,8 +94,9 @@ examples:
   envcfg profiles new my-cluster --extends infiniband-cuda
   envcfg profiles new my-cluster --extends slingshot-rocm --output - | less
 
-Asked are scontrol, sinfo, /sys, /dev, PATH and MODULEPATH; each entry says where it was
-read, and comments what to check. What is not there is left as an example.
+Asked are scontrol, sacctmgr, /sys, /dev, PATH and MODULEPATH; each entry says where it was
+read, and comments what to check. What is not there is left as an example. It goes before
+the profile here-NAME, into which wrap and job read a cluster that no profile knows.
 
 It goes into .envcfg/profiles/ of the project, where there is one, else into the user's
 folder (~/.config/envcfg/profiles/). A file that is there is kept, unless --force is given.

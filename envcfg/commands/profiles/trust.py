@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from envcfg.profile.guard import Examined
     from envcfg.profile.look.view import View
 
+_DEFAULTS = ".toml"  # of options: what runs code counts only after a word on the file
+
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
@@ -79,27 +81,22 @@ def _examine(path: str, catalog: Catalog) -> Examined | None:
     except OSError as err:
         msg = f"{path}: cannot be read: {err.strerror}"
         raise OutputError(msg, hint="who owns it may let you") from err
-    return found if found.doubt else None
+    return found if found.doubt or path.endswith(_DEFAULTS) else None
 
 
 def _trust(path: str, found: Examined, records: str) -> list[Finding]:
-    """Show a profile and record that it counts; return why not, where it cannot."""
+    """Show a file and record that it counts; return why not, where it cannot."""
     from envcfg.profile.guard import refusal
-    from envcfg.profile.look.view import look_at
-    from envcfg.profile.model import Layer
-    from envcfg.profile.read.loader import load_profile
-    from envcfg.report.profile.view import view_lines
     from envcfg.report.styled import put
 
     if found.doubt and found.doubt.is_final:
         return [each for each in [refusal(found, path, records)] if each]
-    problems: list[Finding] = []
-    stem = os.path.splitext(os.path.basename(path))[0]
-    profile = load_profile(found.data, path=path, stem=stem, problems=problems)
-    if profile is None or problems:
+    if path.endswith(_DEFAULTS):
+        from envcfg.core.defaults import parse
+
+        put(("", f"{each.line:>4}  {each.text}") for each in parse(found.data, path))
+    elif problems := _show(path, found):
         return problems
-    view = look_at(profile, [Layer(path, found.data, profile)], {})
-    put(view_lines(_unjudged(view)))
     sys.stdout.flush()  # what could not be shown is not recorded
     _record(found, records)
     back = f"envcfg profiles trust --revoke {shlex.quote(found.real)}"
@@ -112,6 +109,26 @@ def _trust(path: str, found: Examined, records: str) -> list[Finding]:
         ]
     )
     return []
+
+
+def _show(path: str, found: Examined) -> list[Finding]:
+    """Show a profile; return what is wrong in it."""
+    from envcfg.profile.look.view import look_at
+    from envcfg.profile.model import Layer
+    from envcfg.profile.read.loader import load_profile
+    from envcfg.report.profile.view import view_lines
+    from envcfg.report.styled import put
+
+    problems: list[Finding] = []
+    stem = os.path.splitext(os.path.basename(path))[0]
+    profile = load_profile(found.data, path=path, stem=stem, problems=problems)
+    if profile is not None and not problems:
+        put(
+            view_lines(
+                _unjudged(look_at(profile, [Layer(path, found.data, profile)], {}))
+            )
+        )
+    return problems
 
 
 def _unjudged(view: View) -> View:
@@ -154,7 +171,7 @@ def _revoke(given: str, records: str) -> Iterator[str]:
     for record in said:
         os.unlink(record)
     for path in sorted(set(said.values())):
-        yield f"trusted no more: {path}"
+        yield f"no longer trusted: {path}"
     if not said:
         yield f"nothing to take back: {given}"
 
@@ -167,6 +184,7 @@ examples:
   envcfg profiles trust .envcfg/profiles/lumi-g.yaml
   envcfg profiles trust /project/project_465000001/.envcfg/profiles/
   envcfg profiles trust --revoke .envcfg/profiles/
+  envcfg profiles trust envcfg.toml    # its container, binds, setup ... count only then
 
 A profile decides what a job runs, so one counts by itself only where the file, and every
 folder above it, is yours or root's, and nobody else may write there; the centre's own
@@ -183,5 +201,5 @@ exit codes: 0 all of them count, 2 one is broken, or never counts, 4 cannot read
     next={"": Next("envcfg profiles list says which ones count now")},
     description="""\
 Show all that a profile says, and let it count although others may write it, as it is now:
-should its content change, or its place, it counts no more.""",
+should its content change, or its place, it no longer counts.""",
 )

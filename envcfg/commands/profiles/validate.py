@@ -58,7 +58,7 @@ exit codes: 0 nothing is wrong, 1 something is, 4 a file cannot be read
     next={
         "": Next(
             "envcfg profiles show {files} has every value, as it will be used",
-            "docs/profiles.md says what each key takes",
+            "docs/profile-keys.md says what each key takes",
         )
     },
     description="""\

@@ -40,24 +40,18 @@ def _apart(command: Command, asked: Mapping[str, Option], job: Job) -> Iterator[
     if nodes is None or nodes < 2 or command.context.conditions:
         return
     count = asked.get("nnodes")
-    fix = "--nnodes=$SLURM_JOB_NUM_NODES, --rdzv-backend=c10d and --rdzv-endpoint"
-    if is_alone(command):
-        words = {"option": "--standalone", "nodes": nodes}
-        message = "{option} keeps each of {nodes} nodes to itself: they train apart"
-        yield Fault(command.at, words, "warning", message, fix)
-    elif count and count.value.literal == "1":
-        words = {"option": "--nnodes=1", "nodes": nodes}
-        message = "{option} keeps each of {nodes} nodes to itself: they train apart"
-        yield Fault(count.value.at, words, "warning", message, fix)
+    if is_alone(command) or (count and count.value.literal == "1"):
+        option = "--standalone" if is_alone(command) else "--nnodes=1"
+        at = command.at if is_alone(command) or not count else count.value.at
+        yield Fault(at, {"option": option, "nodes": nodes}, "alone")
     elif agent and not (
         agent.counts_all
         or _may_be_told(command)
         or _has_place(asked)
         or _BY_ENVIRONMENT & job.model.set_names()
     ):
-        message = "{name} is told on {nodes} nodes of no node that it could meet"
         words = {"name": command.name, "nodes": nodes}
-        yield Fault(command.at, words, "warning", message, fix)
+        yield Fault(command.at, words, "no-place")
 
 
 def _has_place(asked: Mapping[str, Option]) -> bool:
@@ -100,10 +94,7 @@ def _size(command: Command, asked: Mapping[str, Option], job: Job) -> Iterator[F
     # With one process each, every task may be a node of its own.
     sizes = {nodes, shape.tasks, (shape.per_node or 1) * nodes}
     if number not in sizes:
-        message = "--nnodes is {said}, and the job has {nodes} nodes"
-        fix = "--nnodes=$SLURM_JOB_NUM_NODES"
-        words = {"said": said, "nodes": nodes}
-        yield Fault(count.value.at, words, "warning", message, fix)
+        yield Fault(count.value.at, {"said": said, "nodes": nodes}, "count")
 
 
 def _idle(command: Command, asked: Mapping[str, Option], job: Job) -> Iterator[Fault]:
@@ -115,16 +106,13 @@ def _idle(command: Command, asked: Mapping[str, Option], job: Job) -> Iterator[F
     elif name and (_nodes(command, job) or 1) > 1:
         for hole in holes(name.value.text):
             if hole.scope in ("task", "container") and hole.name in ("RANDOM", "$"):
-                message = "--rdzv-id is another one on each node: they never meet"
-                fix = "--rdzv-id=$SLURM_JOB_ID"
-                yield Fault(hole.at, {}, "error", message, fix)
+                yield Fault(hole.at, {}, "own-id")
     backend = asked.get("rdzv-backend")
     if backend and backend.value.literal == "c10d":
         for each in ("node-rank", "master-addr"):
             if each in asked and _is_there(asked[each]):
-                message = "with c10d nobody reads --{name}"
                 at = _option_at(asked[each].command, each)
-                yield Fault(at, {"name": each}, "note", message, "leave it out")
+                yield Fault(at, {"name": each}, "unread")
 
 
 def _is_there(option: Option) -> bool:

@@ -40,16 +40,11 @@ def reparsed_arguments(job: Job) -> Iterator[Fault]:
             edit = Edit(each.at, each.at + len(form), '"$@"')
             yield Fault(each.at, {"form": form}, edit=edit)
         elif command.name == "eval":
-            message = "eval reads the arguments once more: their quotes are gone"
-            yield Fault(each.at, {}, None, message, '"$@" without eval')
+            yield Fault(each.at, {}, "eval")
     for command in model.commands:
         found = _pasted(command)
         if found is not None:
-            message = (
-                "the arguments are pasted into a text that a shell reads once more"
-            )
-            fix = 'write bash -c \'... "$@"\' bash "$@"'
-            yield Fault(found, {"form": "$@"}, message=message, fix=fix)
+            yield Fault(found, {"form": "$@"}, "pasted")
     yield from _ended_quotes(job)
 
 
@@ -97,9 +92,7 @@ def _ended_quotes(job: Job) -> Iterator[Fault]:
             if not line.endswith('"') or line.endswith(('\\"', '""')):
                 continue
             if _goes_on(text, here, job):
-                message = "the double quote ends the string that it stands in"
-                fix = '\\" within double quotes, or single quotes around it'
-                yield Fault(here.at - 1, {}, None, message, fix)
+                yield Fault(here.at - 1, {}, "ended-quotes")
 
 
 def _goes_on(text: Text, first: Piece, job: Job) -> bool:

@@ -32,11 +32,7 @@ def cpu_mask(job: Job) -> Iterator[Fault]:
             continue
         seen.add(step.at)
         if _is_part_of_node(job):
-            message = (
-                "{kind} on part of a node: srun refuses cores that are not the job's"
-            )
-            fix = "add --exclusive, take a partition of whole nodes, or leave the masks out"
-            yield Fault(bind.at, {"kind": found[1]}, "error", message, fix)
+            yield Fault(bind.at, {"kind": found[1]}, "part-of-node")
         elif bind.literal is not None:
             yield from _entries(found[1], found[2], bind.at, step, job)
 
@@ -55,17 +51,12 @@ def _entries(kind: str, said: str, at: int, step: Command, job: Job) -> Iterator
     except ValueError:
         return
     if any(one & other for one, other in combinations(masks, 2)):
-        message = "masks of different tasks share cores"
-        yield Fault(at, {}, None, message, "give each task cores of its own")
+        yield Fault(at, {}, "shared")
     elif _is_other_order(masks, job):
         words = {"name": job.profile.name if job.profile else ""}
-        message = "the order of the masks is not that of the GPUs of {name}"
-        fix = "envcfg profiles show {name} has the masks, in the order of the GPUs"
-        yield Fault(at, words, None, message, fix)
+        yield Fault(at, words, "order")
     if "hint" in step.options or "hint" in directives(job):
-        yield Fault(
-            at, {}, "note", "--hint does nothing beside masks", "leave --hint out"
-        )
+        yield Fault(at, {}, "hint")
 
 
 def _is_other_order(masks: list[int], job: Job) -> bool:
@@ -105,10 +96,8 @@ def _taskset(job: Job) -> Iterator[Fault]:
             continue
         names = {hole.name for hole in holes(command.words[-1].text)}
         if names & _RANKS:
-            message = "taskset -p wants a process id, and gets ${name}"
-            fix = "taskset -cp LIST $$, or --cpu-bind of srun"
             words = {"name": next(iter(names & _RANKS))}
-            yield Fault(command.words[-1].at, words, "error", message, fix)
+            yield Fault(command.words[-1].at, words, "taskset")
 
 
 @detects("EC631")

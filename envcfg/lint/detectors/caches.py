@@ -45,9 +45,7 @@ def incomplete_miopen(job: Job) -> Iterator[Fault]:
     for each in model.assignments:
         off = each.name == "MIOPEN_DISABLE_CACHE" and each.exported
         if off and literal(text_of(each.value)) == "1":
-            message = "{name}=1: each rank compiles its kernels anew"
-            fix = "leave it out, and set " + " and ".join(_MIOPEN)
-            yield Fault(each.at, {"name": each.name}, "note", message, fix)
+            yield Fault(each.at, {"name": each.name}, "disabled")
     here = [name for name in _MIOPEN if name in names]
     if len(here) != 1 or any(
         n.startswith(("MIOPEN_USER", "MIOPEN_C")) and n not in _MIOPEN for n in names
@@ -57,7 +55,7 @@ def incomplete_miopen(job: Job) -> Iterator[Fault]:
     severity: Severity = "note" if model.opaque else "warning"
     first = next(a for a in model.assignments if a.name.endswith(here[0]))
     if model.scope != "unknown" or first.scope != "unknown":
-        yield Fault(first.at, {"name": here[0], "lacking": lacking}, severity)
+        yield Fault(first.at, {"name": here[0], "lacking": lacking}, severity=severity)
 
 
 @detects("EC311")
@@ -85,13 +83,12 @@ def _folders(job: Job) -> Iterator[Fault]:
             path = word.shown
             if not _LOCAL.match(path) or path.rstrip("/") in ("/tmp", "/dev/shm"):  # noqa: S108
                 continue
-            message = None
-            if command.name == "rm":
-                if path in made or not _deletes(command, path):
-                    continue
-                message = "{path} is removed on the first node only"
+            is_removed = command.name == "rm"
+            if is_removed and (path in made or not _deletes(command, path)):
+                continue
             if _goes_to_tasks(path, command, job):
-                yield Fault(command.at, {"path": path}, message=message)
+                form = "removed" if is_removed else ""
+                yield Fault(command.at, {"path": path}, form)
 
 
 def _changes_folders(command: Command, last: int) -> bool:
@@ -116,11 +113,8 @@ def _temporary(job: Job) -> Iterator[Fault]:
             if not is_made or _ELSEWHERE.search(hole.text):
                 continue
             if hole.scope == "batch" and each.scope == "batch":
-                message = (
-                    "mktemp makes {path} on the first node, and {name} is used on all"
-                )
                 words = {"path": "a folder", "name": each.name}
-                yield Fault(hole.at, words, message=message)
+                yield Fault(hole.at, words, "mktemp")
 
 
 def _goes_to_tasks(path: str, made: Command, job: Job) -> bool:
@@ -157,17 +151,15 @@ def shared_name(job: Job) -> Iterator[Fault]:
             or path in seen
         ):
             continue
-        message = fix = None
-        if _is_own(value):
-            if not _meets_others(value, job):
-                continue
-            message = "{name} is {path} for every job of the user, and they share nodes"
-            fix = "put ${{SLURM_JOB_ID}} into the name"
+        is_own = _is_own(value)
+        if is_own and not _meets_others(value, job):
+            continue
         seen.add(path)
         at = start(value)
         words = {"name": each.name, "path": path}
         severity: Severity | None = "note" if owns_nodes(job) else None
-        yield Fault(at if at >= 0 else each.at, words, severity, message, fix)
+        form = "own" if is_own else ""
+        yield Fault(at if at >= 0 else each.at, words, form, severity)
 
 
 def _meets_others(value: Text, job: Job) -> bool:

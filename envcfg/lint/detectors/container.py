@@ -93,11 +93,7 @@ def _export_none(job: Job) -> Iterator[Fault]:
         if not step.is_step or step.scope != "batch" or step.is_open:
             continue
         if "export" not in step.options and exported:
-            message = (
-                "--export=NONE holds for srun too: no task sees what the script exports"
-            )
-            fix = "srun --export=ALL, or unset SLURM_EXPORT_ENV before"
-            yield Fault(step.at, {}, "warning", message, fix)
+            yield Fault(step.at, {}, "export-none")
             return
 
 
@@ -110,10 +106,7 @@ def _clean(job: Job) -> Iterator[Fault]:
         if not {"cleanenv", "e", "containall", "C"} & told.keys() or "env-file" in told:
             continue
         if lost := _lost(command, job):
-            message = "--cleanenv takes {names} away, exported for what runs inside"
-            words = {"names": ", ".join(lost[:3])}
-            fix = "export them as SINGULARITYENV_... or APPTAINERENV_..., or use --env"
-            yield Fault(command.at, words, "warning", message, fix)
+            yield Fault(command.at, {"names": ", ".join(lost[:3])}, "cleaned")
             return
 
 
@@ -146,14 +139,7 @@ def _evaluated(job: Job) -> Iterator[Fault]:
                 at = piece.at + found.start()
                 if job.before(at).endswith("\\") or found[1] in names:
                     continue
-                message = (
-                    "{name} is read once more when the container starts: {said} does not "
-                    "arrive as it is written"
-                )
-                words = {"name": each.name, "said": found[0]}
-                yield Fault(
-                    at, words, "error", message, "\\$ in single quotes, or --env"
-                )
+                yield Fault(at, {"name": each.name, "said": found[0]}, "read-again")
                 break
 
 
@@ -167,9 +153,7 @@ def _other_prefix(job: Job) -> Iterator[Fault]:
         name = each.name.removeprefix("APPTAINERENV_")
         if name == each.name or not each.exported or f"SINGULARITYENV_{name}" in names:
             continue
-        message = "SingularityCE takes no notice of {name}"
-        words = {"name": each.name}
-        yield Fault(each.at, words, "error", message, f"write SINGULARITYENV_{name}")
+        yield Fault(each.at, {"name": each.name, "own": name}, "other-prefix")
 
 
 def _blank_in_env(job: Job) -> Iterator[Fault]:
@@ -181,8 +165,7 @@ def _blank_in_env(job: Job) -> Iterator[Fault]:
             continue
         if told["env"].shown.endswith("=AWS") and told["image"].shown == "Libfabric":
             words = {"value": "NCCL_NET=AWS Libfabric", "left": "NCCL_NET=AWS"}
-            message = "a blank without quotes ends the value: {value} arrives as {left}"
-            yield Fault(told["env"].at, words, "error", message, "put it in quotes")
+            yield Fault(told["env"].at, words, "blank")
 
 
 def _replaced(job: Job) -> Iterator[Fault]:
@@ -194,9 +177,5 @@ def _replaced(job: Job) -> Iterator[Fault]:
         if each.name != "LD_LIBRARY_PATH" or each.scope not in ("batch", "task"):
             continue
         if each.exported and each.number < first.number and each.command is None:
-            message = (
-                "the container has an LD_LIBRARY_PATH of its own: this is not seen"
-            )
-            fix = "for the inside, SINGULARITYENV_... or APPTAINERENV_LD_LIBRARY_PATH"
-            yield Fault(each.at, {}, "note", message, fix)
+            yield Fault(each.at, {}, "replaced")
             return

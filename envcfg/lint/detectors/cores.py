@@ -45,7 +45,9 @@ def cores_not_repeated(job: Job) -> Iterator[Fault]:
     others = f" (and of {len(wrong) - 1} more)" if len(wrong) > 1 else ""
     edit = Edit(first.at + 4, first.at + 4, " --cpus-per-task=$SLURM_CPUS_PER_TASK")
     severity: Severity | None = None if affected else "note"
-    yield Fault(first.at, {"count": count, "others": others}, severity, edit=edit)
+    yield Fault(
+        first.at, {"count": count, "others": others}, severity=severity, edit=edit
+    )
 
 
 def _is_affected(version: str) -> bool | None:
@@ -106,12 +108,11 @@ def too_few_cores(job: Job) -> Iterator[Fault]:
         if cores is not None and cores < count:
             seen.add(command.at)
             is_sure = shape.gpus_per_node is not None and step is not None
-            yield Fault(at, words, "error" if is_sure else None)
+            yield Fault(at, words, severity="error" if is_sure else None)
         elif _asks_no_cores(job, step) and shape.gpus_per_node is not None:
             seen.add(command.at)
-            message = "{name} starts {count} processes, and no cores are asked for"
             severity: Severity = "warning" if owns_nodes(job) is False else "note"
-            yield Fault(at, words, severity, message)
+            yield Fault(at, words, "none-asked", severity)
 
 
 def _has_cores_of_job(command: Command, step: Command | None) -> bool:

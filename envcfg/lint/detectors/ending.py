@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from itertools import groupby
 
 from envcfg.findings import Severity
 from envcfg.lint.exit_status import endings
-from envcfg.lint.facts import is_helper
+from envcfg.lint.facts import helpers, is_helper
 from envcfg.lint.flow import is_agent, is_server
 from envcfg.lint.model import Command
 from envcfg.lint.program import SHELLS, load_programs
-from envcfg.lint.rule import Fault, Job, detects, known_values, known_words
-from envcfg.lint.text import spaced
+from envcfg.lint.rule import Fault, Job, detects, known_words
+from envcfg.lint.text import holes, spaced
 from envcfg.lint.walk import Program
 from envcfg.lint.way import Way
 
+_READERS = frozenset({"source", ".", "eval"})
 _MOST_ROUNDS = 4  # of programs behind others that end the script
 _THROUGH = frozenset("time env nice ionice stdbuf timeout command nohup exec".split())
 
@@ -47,13 +49,11 @@ def _judged(at: int, ways: list[Way], name: str) -> Iterator[Fault]:
     by, is_left = ways[0].by, all(each.running for each in ways)
     if not is_left and any(each.status or each.running or not each.by for each in ways):
         return
-    said = known_values("EC734", "says").get("&" if is_left else by, {})
-    severity: Severity | None = "error" if is_left else None
-    if not is_left and any(each.status is None for each in ways):
-        severity = "note"
+    is_open = not is_left and any(each.status is None for each in ways)
+    severity: Severity | None = "note" if is_open else None
     where = ways[0].at if by == "wait" and not is_left else at
     words = {"program": name, "what": by}
-    yield Fault(where, words, severity, said.get("message"), said.get("fix"))
+    yield Fault(where, words, "&" if is_left else by, severity)
 
 
 def _programs(job: Job) -> dict[int, Program]:
@@ -83,6 +83,13 @@ def _is_within(command: Command, job: Job) -> bool:
 
 def _main(command: Command, job: Job) -> Command | None:
     """Return what *command* starts for the job; None where it only looks or tidies up."""
+    if command.name in _READERS:
+        return _made(command, job)
+    if command.name == "envcfg_run":
+        said = [each.shown for each in command.arguments]
+        behind = said[said.index("--") + 1 :] if "--" in said else said
+        step = next((each for each in behind if each[:1] != "-"), "")
+        return None if os.path.basename(step) in {*helpers(), ""} else command
     found = command
     while found.name in _THROUGH | SHELLS:
         started = job.model.children(found)
@@ -97,3 +104,19 @@ def _main(command: Command, job: Job) -> Command | None:
     if len(found.words) < 2 or not job.model.children(found):
         return None
     return None if is_helper(found, job.model) or is_server(found, job) else found
+
+
+def _made(reader: Command, job: Job) -> Command | None:
+    """Return the envcfg that makes what *reader* runs; None where it starts no step."""
+    spans = [
+        (hole.at, hole.at + len(hole.text))
+        for word in reader.arguments
+        for hole in holes(word.text)
+        if "envcfg wrap" in hole.text
+    ]
+    for maker in job.model.commands[: reader.number] if spans else ():
+        if maker.name == "envcfg" and any(a < maker.at <= b for a, b in spans):
+            step = job.model.commands[maker.number + 1]
+            is_step = step.by_envcfg and step.name not in helpers()
+            return maker if is_step else None
+    return None

@@ -1,4 +1,4 @@
-"""Network: what a fabric needs, and what keeps it from being used."""
+"""Network: what a fabric needs, and what keeps it from being used, or hangs it."""
 
 from __future__ import annotations
 
@@ -8,9 +8,16 @@ from typing import TYPE_CHECKING
 
 from envcfg.findings import Severity
 from envcfg.lint.facts import most_nodes
-from envcfg.lint.flow import inner_name, inner_names, is_agent, text_of, values_of
+from envcfg.lint.flow import (
+    image_names,
+    inner_name,
+    inner_names,
+    is_agent,
+    text_of,
+    values_of,
+)
 from envcfg.lint.model import Assignment
-from envcfg.lint.rule import Fault, Job, detects, known_values
+from envcfg.lint.rule import Edit, Fault, Job, detects, known_values
 from envcfg.lint.text import literal
 
 if TYPE_CHECKING:
@@ -21,6 +28,7 @@ _REMARK = re.compile(r"(?:^|\s)#(?!SBATCH|!|PBS).*\w")
 _LONGEST = 1000  # characters of a line with a remark
 _SIZES = ("FI_CXI_RDZV_GET_MIN", "FI_CXI_RDZV_THRESHOLD", "FI_CXI_RDZV_EAGER_SIZE")
 _ON_SLINGSHOT = re.compile(r"FI_CXI_|CXI_")
+_LEVEL = "NCCL_NET_GDR_LEVEL"
 
 
 def _has_slingshot(profile: Profile) -> bool:
@@ -65,7 +73,7 @@ def interface_missing(job: Job) -> Iterator[Fault]:
     inside = any(c.scope == "container" for c in job.model.commands)
     inside = inside or any(d.name == "environment" for d in job.model.directives)
     severity: Severity = "note" if job.model.opaque or inside else "warning"
-    yield Fault(steps[-1].at, {"profile": profile.name}, severity)
+    yield Fault(steps[-1].at, {"profile": profile.name}, severity=severity)
 
 
 @detects("EC523")
@@ -94,9 +102,7 @@ def cxi_coupling(job: Job) -> Iterator[Fault]:
     yield from _rendezvous_get(job)
     for each, value in values_of(job, "FI_MR_CACHE_MONITOR"):
         if value == "memhooks" and _uses_collectives(job):
-            message = "memhooks and NCCL or RCCL wait for each other, and the job hangs"
-            fix = "FI_MR_CACHE_MONITOR=userfaultfd, or kdreg2 where the kernel has it"
-            yield Fault(each.at, {}, "warning", message, fix)
+            yield Fault(each.at, {}, "memhooks")
     yield from _sizes(job)
     yield from _plugin(job)
     if job.shape.nodes != 1 or not _is_slingshot(job):
@@ -105,12 +111,7 @@ def cxi_coupling(job: Job) -> Iterator[Fault]:
         return
     for each, value in values_of(job, "NCCL_NET"):
         if value in ("AWS Libfabric", "OFI") and not each.context.conditions:
-            message = (
-                "{value} is forced on one node, where Slurm gives no access to the network "
-                "unless asked"
-            )
-            fix = "leave NCCL_NET out on one node, or add #SBATCH --network=single_node_vni"
-            yield Fault(each.at, {"value": value}, "warning", message, fix)
+            yield Fault(each.at, {"value": value}, "one-node")
 
 
 def _sizes(job: Job) -> Iterator[Fault]:
@@ -120,10 +121,8 @@ def _sizes(job: Job) -> Iterator[Fault]:
     lacking = [name for name, each in found.items() if not each]
     if zero and lacking and _uses_collectives(job):
         severity: Severity = "note" if job.model.opaque else "warning"
-        message = "{name}=0 is one of three that go together: {lacking} is not set"
         words = {"name": zero[0][0].name, "lacking": ", ".join(lacking)}
-        fix = "set all of " + ", ".join(f"{name}=0" for name in _SIZES)
-        yield Fault(zero[0][0].at, words, severity, message, fix)
+        yield Fault(zero[0][0].at, words, "sizes", severity)
 
 
 def _plugin(job: Job) -> Iterator[Fault]:
@@ -135,9 +134,7 @@ def _plugin(job: Job) -> Iterator[Fault]:
         net = next(iter(nets))
         none, own = value == "none", net in ("Socket", "IB", "socket", "ib")
         if none != own and (none or re.search(r"ofi|libfabric|librccl-net", value)):
-            message = "NCCL_NET_PLUGIN={value} has no network of the name {net}"
-            words = {"value": value or "''", "net": net}
-            yield Fault(each.at, words, "warning", message, "leave one of them out")
+            yield Fault(each.at, {"value": value or "''", "net": net}, "plugin")
 
 
 def _rendezvous_get(job: Job) -> Iterator[Fault]:
@@ -152,7 +149,7 @@ def _rendezvous_get(job: Job) -> Iterator[Fault]:
     severity: Severity | None = None
     if any(each.is_open for each in steps) or found[0].context.conditions or not steps:
         severity = "note"
-    yield Fault(found[0].at, {}, severity)
+    yield Fault(found[0].at, severity=severity)
 
 
 def _network(job: Job) -> str:
@@ -191,7 +188,8 @@ def other_fabric(job: Job) -> Iterator[Fault]:
     """Settings of a fabric that the system does not have."""
     if job.profile is None:
         return
-    is_slingshot = _has_slingshot(job.profile)
+    foreign = "on-slingshot" if _has_slingshot(job.profile) else "elsewhere"
+    settings = known_values("EC522", "foreign")[foreign]
     for each in job.model.assignments:
         name = inner_name(each.name)
         value = literal(text_of(each.value)) or ""
@@ -200,14 +198,58 @@ def other_fabric(job: Job) -> Iterator[Fault]:
         words = {"name": name, "value": value, "profile": job.profile.name}
         if name == "FI_PROVIDER" and _is_other_provider(value, job.profile):
             yield Fault(each.at, words)
-        elif is_slingshot and name.startswith("NCCL_IB_"):
-            is_off = name == "NCCL_IB_DISABLE" and value == "1"
-            yield Fault(each.at, words, "note" if is_off else None)
-        elif is_slingshot and name.endswith("SOCKET_IFNAME"):
-            if re.match(r"=?(?:ib|eth|en)\d", value):
-                yield Fault(each.at, words)
-        elif not is_slingshot and name.endswith("SOCKET_IFNAME"):
-            if re.match(r"=?hsn", value):
-                yield Fault(each.at, words)
-        elif not is_slingshot and name.startswith("FI_CXI_"):
-            yield Fault(each.at, words)
+        for pattern, severity in settings.items():
+            if re.match(pattern, f"{name}={value}"):
+                yield Fault(each.at, words, "", severity)
+                break
+
+
+@detects("EC525")
+def known_hang(job: Job) -> Iterator[Fault]:
+    """A level of GPU RDMA with which jobs hang, by what is known of image and system."""
+    from envcfg.profile.stacks import Job as Facts
+    from envcfg.profile.stacks import known_faults, load_stacks
+
+    if job.profile is None:
+        return
+    stacks = [
+        each for each in load_stacks() if any(test.fact == _LEVEL for test in each.env)
+    ]
+    provider = job.profile.expect.provider if job.profile.expect else None
+    for facts in _images(job):
+        for each, value in values_of(job, _LEVEL):
+            if value is None or each.context.conditions:
+                continue
+            known = Facts(facts, provider, job.profile.name, {_LEVEL: value})
+            for found in known_faults(known, stacks):
+                words = {"value": value, "image": facts["container"]}
+                words["instead"] = found.fix or ""
+                edit = _without_line(each, job)
+                yield Fault(each.at, words, "known", edit=edit)
+
+
+def _images(job: Job) -> Iterator[dict[str, str]]:
+    """Yield what the names of the images tell, as the profile reads them."""
+    profile = job.profile
+    if profile is None:
+        return
+    nodes = {} if job.shape.nodes is None else {"nodes": str(job.shape.nodes)}
+    for name in image_names(job):
+        facts = {"container": name, **nodes}
+        for each in profile.image_facts or ():
+            if match := re.search(each.pattern, name):
+                facts |= {
+                    fact: text.format(**match.groupdict())
+                    for fact, text in each.facts.items()
+                }
+        yield facts
+
+
+def _without_line(each: Assignment, job: Job) -> Edit | None:
+    """Return what takes the line of an assignment away, where it holds nothing else."""
+    before, line = job.before(each.at), job.around(each.at).split("\n")[-1]
+    alone = re.fullmatch(rf"\s*(?:export\s+)?{each.name}=[\w\"']*\s*", line)
+    if not alone or not line.isascii():
+        return None
+    begin = each.at - len(before)
+    return Edit(begin, begin + len(line) + 1, "")

@@ -88,18 +88,11 @@ def _is_elsewhere(at: int, job: Job) -> bool:
 def _late(job: Job) -> Iterator[Fault]:
     late = [d for d in job.model.directives if d.late]
     if late:
-        message = (
-            "sbatch stops reading at the first command: this line counts for nothing"
-        )
-        yield Fault(
-            late[0].line_at, {}, None, message, "move it up, before all commands"
-        )
+        yield Fault(late[0].line_at, {}, "late")
     for each in job.model.directives:
         value = each.value or ""
         if not each.late and re.search(r"\$\{?[A-Za-z_]", value):
-            message = "sbatch expands no variables: {value} is taken as it stands"
-            fix = "a pattern of sbatch such as %j or %x, or the option on the command line"
-            yield Fault(each.at, {"value": value}, None, message, fix)
+            yield Fault(each.at, {"value": value}, "variable")
 
 
 def _set_too_late(job: Job) -> Iterator[Fault]:
@@ -109,14 +102,10 @@ def _set_too_late(job: Job) -> Iterator[Fault]:
         return
     for each in model.assignments:
         if each.name in known_words("EC736", "submitted") and each.scope == "batch":
-            message = "{name} is read when the job is submitted: here it is too late"
-            fix = "a directive, or export it before sbatch"
-            yield Fault(each.at, {"name": each.name}, "warning", message, fix)
+            yield Fault(each.at, {"name": each.name}, "submitted")
     for line in _PBS_PATH.finditer(model.flat.chars if model.flat else ""):
         at = model.flat.origin(line.start(1)) if model.flat else -1
-        message = "PBS expands no variables here: {value} may be taken as it stands"
-        fix = "a path without variables: relative ones begin where qsub was called"
-        yield Fault(at, {"value": line[1]}, "warning", message, fix)
+        yield Fault(at, {"value": line[1]}, "pbs-path")
 
 
 def _made_too_late(job: Job) -> Iterator[Fault]:
@@ -134,12 +123,8 @@ def _made_too_late(job: Job) -> Iterator[Fault]:
         for word in command.arguments:
             said = os.path.normpath(word.literal or ".")
             if said in folders:
-                message = "{folder} is made when the job runs, too late for --{option}"
-                fix = (
-                    "make it before sbatch: without it the job fails, and says nothing"
-                )
                 words = {"folder": said, "option": folders[said]}
-                yield Fault(word.at, words, "warning", message, fix)
+                yield Fault(word.at, words, "output-folder")
                 return
 
 
@@ -156,10 +141,8 @@ def debug_left_on(job: Job) -> Iterator[Fault]:
         if value is not None and value in known_values("EC737", "values").get(name, ()):
             is_slow = name in known_words("EC737", "slow")
             severity: Severity | None = None if is_slow else "note"
-            yield Fault(each.at, {"name": name, "value": value}, severity)
+            yield Fault(each.at, {"name": name, "value": value}, severity=severity)
         elif name == "NCCL_DEBUG_SUBSYS" and value:
             parts = set(value.upper().split(","))
             if not any(p.startswith("^") for p in parts) and not parts & {"NET", "ALL"}:
-                message = "{value} hides why a network plugin was not loaded"
-                fix = "INIT,ENV,NET"
-                yield Fault(each.at, {"value": value}, "note", message, fix)
+                yield Fault(each.at, {"value": value}, "hides")

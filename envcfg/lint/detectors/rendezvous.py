@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from envcfg.characters import whole_number
 from envcfg.findings import Severity
+from envcfg.lint.facts import is_many
 from envcfg.lint.flow import (
     STEP_SIZES,
     is_agent,
@@ -15,28 +17,26 @@ from envcfg.lint.flow import (
     text_of,
 )
 from envcfg.lint.model import Assignment, Command
-from envcfg.lint.rule import Fault, Job, detects
-from envcfg.lint.text import Text, holes, literal, shown, start
+from envcfg.lint.rule import Fault, Job, detects, known_words
+from envcfg.lint.system import shares_nodes
+from envcfg.lint.text import Hole, Text, holes, literal, shown, start
 
-_ADDRESSES = frozenset(
-    {"MASTER_ADDR", "MASTER_IP", "RDZV_HOST", "MASTER_NODE", "HEAD_NODE_IP"}
-)
-_ADDRESS_OPTIONS = frozenset(
-    {"master-addr", "main-process-ip", "rdzv-endpoint", "rdzv-backend-endpoint"}
-)
 _HERE = re.compile(r"^(?:localhost|127\.0\.0\.1|0\.0\.0\.0)(?::|$)")
 _HOSTNAME = re.compile(r"^(?:/bin/|/usr/bin/)?hostname\b")
-_SLURM_TOOLS = frozenset(
-    "scontrol sinfo squeue srun sacct sbatch salloc scancel".split()
-)
 _NTH = re.compile(r"hostname\s+(?:-I|--all-ip-addresses)\b.*\|\s*(?:awk|cut)\b")
+_PORT_OPTIONS = frozenset({"master-port", "main-process-port", "rdzv-port"})
+_ALL_OPTIONS = _PORT_OPTIONS | {"rdzv-endpoint"}
+_OCTAL = re.compile(
+    r"(?<!10#)(?:\$\{SLURM_JOB_?ID:\s*(?:-\d|\(-\d\))(?::\d+)?\}|\$\([^()]*tail\s+-c\s*-?\d[^()]*\))"
+)
+_EPHEMERAL = range(32768, 61000)
 
 
 @detects("EC416")
 def address_in_task(job: Job) -> Iterator[Fault]:
     """Every node takes itself for the first, or the address is never seen."""
     for each in job.model.assignments:
-        if each.name in _ADDRESSES and each.value is not None:
+        if each.name in known_words("EC416", "addresses") and each.value is not None:
             yield from _set_address(each, text_of(each.value), job)
     yield from _unexported(job)
     if (job.shape.nodes or 1) > 1:
@@ -54,12 +54,8 @@ def _set_address(each: Assignment, value: Text, job: Job) -> Iterator[Fault]:
     nodes = job.shape.nodes or 1
     by_launch = (h for h in holes(value) if h.name == "SLURM_LAUNCH_NODE_IPADDR")
     if launch := next(by_launch, None):
-        message = (
-            "SLURM_LAUNCH_NODE_IPADDR is the node on which srun was called, which need "
-            "not be the first of the step"
-        )
         severity: Severity = "error" if nodes > 1 else "warning"
-        yield Fault(launch.at, {"value": "it"}, severity, message)
+        yield Fault(launch.at, {"value": "it"}, "launch-node", severity)
     elif nodes < 2:
         return
     elif each.scope in ("task", "container"):
@@ -93,7 +89,7 @@ def _told_addresses(job: Job) -> Iterator[Fault]:
         if count is not None and count.value.literal == "1":
             continue
         for option in asked.values():
-            if option.name not in _ADDRESS_OPTIONS:
+            if option.name not in known_words("EC416", "options"):
                 continue
             at = _own(option.value.text)
             if at is not None:
@@ -137,15 +133,14 @@ def _unexported(job: Job) -> Iterator[Fault]:
     if first is None or first.context.function:
         return
     if any(c.is_step for c in model.commands):
-        message = "MASTER_ADDR is neither exported nor used: no task sees it"
         # One node finds itself, and a launcher that is told another way needs none.
         told = any(
-            option.name in _ADDRESS_OPTIONS
+            option.name in known_words("EC416", "options")
             for command in model.commands
             for option in options(command)
         )
         severity: Severity = "note" if told or job.shape.nodes == 1 else "error"
-        yield Fault(first.at, {}, severity, message, fix="export MASTER_ADDR")
+        yield Fault(first.at, {}, "unexported", severity)
 
 
 def _first_unseen(job: Job) -> Assignment | None:
@@ -168,7 +163,10 @@ def _first_unseen(job: Job) -> Assignment | None:
 def slurm_in_container(job: Job) -> Iterator[Fault]:
     """Slurm's commands where only the image's programs are."""
     for command in job.model.commands:
-        if command.name not in _SLURM_TOOLS or command.scope != "container":
+        if (
+            command.name not in known_words("EC417", "tools")
+            or command.scope != "container"
+        ):
             continue
         if not (command.words[0].literal or "").endswith(command.name):
             continue
@@ -180,7 +178,7 @@ def slurm_in_container(job: Job) -> Iterator[Fault]:
         severity: Severity | None = None
         if any(each.is_open for each in containers) or command.context.forgiven:
             severity = "warning"
-        yield Fault(command.at, {"name": command.name}, severity)
+        yield Fault(command.at, {"name": command.name}, severity=severity)
 
 
 def _brings_slurm(container: Command) -> bool:
@@ -208,8 +206,62 @@ def _binds_slurm(job: Job) -> bool:
 def address_source(job: Job) -> Iterator[Fault]:
     """The address of the n-th interface, whichever that is."""
     for each in job.model.assignments:
-        if each.name not in _ADDRESSES and "HOST_IP" not in each.name:
+        if (
+            each.name not in known_words("EC416", "addresses")
+            and "HOST_IP" not in each.name
+        ):
             continue
         for hole in holes(text_of(each.value)):
             if hole.kind == "command" and _NTH.search(hole.text):
                 yield Fault(hole.at, {"name": each.name})
+
+
+@detects("EC419")
+def port(job: Job) -> Iterator[Fault]:
+    """A port that another job may have, or that cannot be computed."""
+    for name, value, scope in _port_values(job):
+        yield from _judged(name, value, scope, job)
+
+
+def _port_values(job: Job) -> Iterator[tuple[str, Text, str]]:
+    for each in job.model.assignments:
+        if is_port_name(each.name) and each.value is not None:
+            yield each.name, text_of(each.value), each.scope
+    for command in job.model.commands:
+        for option in () if command.substitution else options(command):
+            if option.name not in _ALL_OPTIONS or is_alone(command):
+                continue
+            if option.name in _PORT_OPTIONS:
+                yield f"--{option.name}", option.value.text, command.scope
+            elif option.name == "rdzv-endpoint":
+                said = option.value.text
+                if said and not said[-1].hole and ":" in said[-1].chars:
+                    piece = said[-1]
+                    skip = piece.chars.rindex(":") + 1
+                    at = piece.at + skip if piece.at >= 0 else -1
+                    rest = piece._replace(chars=piece.chars[skip:], at=at)
+                    yield f"--{option.name}", (rest,), command.scope
+
+
+def _judged(name: str, value: Text, scope: str, job: Job) -> Iterator[Fault]:
+    said, at = literal(value), start(value)
+    if (number := whole_number(said)) and at >= 0:
+        is_taken = number in _EPHEMERAL and scope != "unknown"
+        is_shared = shares_nodes(job) and scope == "batch"
+        form = "taken" if is_taken else "shared" if is_shared else "fixed"
+        yield Fault(at, {"port": said, "name": name}, form)
+    for hole in holes(value):
+        if hole.kind == "arithmetic" and _OCTAL.search(hole.text):
+            yield Fault(hole.at, {"port": "", "name": name}, "octal")
+        elif (
+            hole.scope in ("task", "container")
+            and _is_random(hole)
+            and is_many(job.shape)
+        ):
+            yield Fault(hole.at, {"port": "", "name": name}, "random")
+
+
+def _is_random(hole: Hole) -> bool:
+    return hole.name == "RANDOM" or (
+        hole.kind == "arithmetic" and "RANDOM" in hole.text
+    )

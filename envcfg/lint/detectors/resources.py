@@ -44,9 +44,8 @@ def _different(job: Job) -> Iterator[Fault]:
     counts = gpus_asked({name: d.value or "" for name, d in asked.items()})
     if len(set(counts.values())) > 1:
         said = " and ".join(f"--{name}={asked[name].value}" for name in counts)
-        message = "{said} ask for different numbers of GPUs"
         at = max(asked[name].at for name in counts)
-        yield Fault(at, {"said": said}, message=message, fix="keep one of them")
+        yield Fault(at, {"said": said}, "different")
 
 
 def _many_agents(job: Job) -> Iterator[Fault]:
@@ -101,12 +100,8 @@ def _agent_without_srun(job: Job) -> Iterator[Fault]:
             continue
         if others or command.context.function or command.context.conditions:
             continue
-        message = (
-            "{name} runs on the first of {nodes} nodes: nothing starts it elsewhere"
-        )
-        fix = "start it by srun, one task on each node"
         words = {"name": program_name(command), "nodes": nodes}
-        yield Fault(command.at, words, message=message, fix=fix)
+        yield Fault(command.at, words, "first-node")
 
 
 def _apart(job: Job) -> Iterator[Fault]:
@@ -136,22 +131,15 @@ def _machines(
     machines = asked.get("num-machines")
     count = machines.value.literal if machines else "1"
     if count == "1" and not any("ACCELERATE" in n for n in job.model.set_names()):
-        message = "{name} runs on {nodes} nodes, each of which trains apart"
-        fix = "--num_machines, --machine_rank and --main_process_ip"
         at = machines.value.at if machines else command.at
         words = {"name": program_name(command), "nodes": nodes}
-        yield Fault(at, words, None, message, fix)
+        yield Fault(at, words, "apart")
         return
     total, each_node = asked.get("num-processes"), job.shape.gpus_per_node
     said = total.value.literal if total else None
     if total and each_node and said == str(each_node) and count == str(nodes):
-        message = (
-            "--num_processes counts those of all nodes: {count} for {nodes} nodes "
-            "with {count} GPUs each"
-        )
-        fix = f"--num_processes {each_node * nodes}"
-        words = {"count": each_node, "nodes": nodes}
-        yield Fault(total.value.at, words, "warning", message, fix)
+        words = {"count": each_node, "nodes": nodes, "all": each_node * nodes}
+        yield Fault(total.value.at, words, "all-nodes")
 
 
 def _program_without_srun(job: Job) -> Iterator[Fault]:
@@ -174,13 +162,7 @@ def _program_without_srun(job: Job) -> Iterator[Fault]:
         if command.substitution or command.context.conditions or is_agent(command):
             continue
         if gpus and meets and not command.context.function:
-            message = (
-                "{tasks} tasks are asked for, and {name} is started once, without srun"
-            )
-            fix = "start it by srun"
-            yield Fault(
-                command.at, {"tasks": tasks, "name": command.name}, None, message, fix
-            )
+            yield Fault(command.at, {"tasks": tasks, "name": command.name}, "no-srun")
             return
 
 
@@ -199,11 +181,7 @@ def gpu_mask(job: Job) -> Iterator[Fault]:
     inner = [by_name[n] for n in _MASKS[1:] if n in by_name]
     for each in inner:
         if any(h.name == "ROCR_VISIBLE_DEVICES" for h in holes(text_of(each.value))):
-            message = (
-                "{name} is copied from ROCR_VISIBLE_DEVICES: HIP counts from 0 among "
-                "what that has left"
-            )
-            yield Fault(each.at, {"name": each.name}, "warning", message)
+            yield Fault(each.at, {"name": each.name}, "copied")
             return
     found = next((each for each in inner if outer and _cuts_twice(outer, each)), None)
     if found is not None:
@@ -227,9 +205,8 @@ def _too_many_gpus(masks: list[Assignment], job: Job) -> Iterator[Fault]:
     for each in masks:
         said = shown(text_of(each.value))
         if gpus and re.fullmatch(r"\d+(?:,\d+)*", said) and said.count(",") >= gpus:
-            message = "{name} names {count} GPUs, and the job has {gpus} on a node"
             words = {"name": each.name, "count": said.count(",") + 1, "gpus": gpus}
-            yield Fault(each.at, words, "warning", message, "leave it to Slurm")
+            yield Fault(each.at, words, "too-many")
 
 
 def _bound_already(masks: list[Assignment], job: Job) -> Iterator[Fault]:
@@ -245,6 +222,4 @@ def _bound_already(masks: list[Assignment], job: Job) -> Iterator[Fault]:
     for each in masks:
         by_rank = any(h.name == "SLURM_LOCALID" for h in holes(text_of(each.value)))
         if by_rank and each.scope in ("task", "container"):
-            message = "{name} counts among the one GPU that --gpus-per-task=1 leaves"
-            fix = "leave it out, or --gpu-bind=none"
-            yield Fault(each.at, {"name": each.name}, "warning", message, fix)
+            yield Fault(each.at, {"name": each.name}, "bound")

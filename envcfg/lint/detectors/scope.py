@@ -1,4 +1,4 @@
-"""Scope and quoting: what is expanded by the wrong shell, or never."""
+"""Scope and quoting: what is expanded by the wrong shell, on one node for all, or never."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from envcfg.lint.flow import (
     texts,
     uses,
 )
-from envcfg.lint.model import Expansion
+from envcfg.lint.model import Command, Expansion
 from envcfg.lint.program import SHELLS
-from envcfg.lint.rule import Edit, Fault, Job, detects
-from envcfg.lint.text import Word
+from envcfg.lint.rule import Edit, Fault, Job, detects, known_words
+from envcfg.lint.text import Hole, Word, holes
 
 _RANKS = re.compile(
     r"SLURM_(?:PROCID|LOCALID|NODEID|TASK_PID)|PMIX?_(?:LOCAL_)?RANK|MPI_LOCALRANKID|"
@@ -29,12 +29,15 @@ _ROLES = re.compile(
     r"(?:LOCAL_|NODE_|GROUP_|GLOBAL_|WORLD_|MACHINE_)?RANK|(?:ROCR|HIP|CUDA)_VISIBLE_DEVICES|"
     r"MACHINE_RANK|NODE_ID|NODEID|LOCAL_ID|GPU_DEVICE_ORDINAL"
 )
-_ROLE_OPTIONS = frozenset(
-    "node-rank machine-rank rank local-rank node-id proc-id".split()
-)
 _SAYS = frozenset({"echo", "printf", "logger", "cat"})
 _LITERAL_DOLLAR = re.compile(r"\$\{?([A-Z][A-Z0-9_]{2,})\b")
 _ORDER: tuple[Severity, ...] = ("note", "warning", "error")
+_HOST = re.compile(r"^(?:/bin/|/usr/bin/)?hostname\b")
+_MEETS = re.compile(
+    r"ADDR|HOST|MASTER|HEAD|ENDPOINT|RDZV|COORD|SERVER|URL|IP$|NODE0|LEADER", re.I
+)
+# Options by which a process says on which node it is, or writes to a file of that name.
+_OF_NODES = re.compile(r"role|node-?name|local-addr|log-(?:dir|file|path)|run-name")
 
 
 @detects("EC101")
@@ -74,12 +77,8 @@ def _worth(
         return None
     words = {"name": each.name}
     if severity == "error" and _is_lucky(each, where):
-        message = (
-            "{name} is expanded by the batch shell, where it is 0: right by luck, as c10d "
-            "takes no notice of it"
-        )
-        return Fault(each.at, words, "warning", message)
-    return Fault(each.at, words, severity)
+        return Fault(each.at, words, "lucky")
+    return Fault(each.at, words, severity=severity)
 
 
 def _worst_use(each: Expansion, where: Uses, job: Job) -> Severity | None:
@@ -91,7 +90,9 @@ def _worst_use(each: Expansion, where: Uses, job: Job) -> Severity | None:
     step, may be meant so. Where no use is known, a test around it decides.
     """
     found: list[Severity] = []
-    if any(o.name in _ROLE_OPTIONS for o in where.options.get(each.at, ())):
+    if any(
+        o.name in known_words("EC101", "roles") for o in where.options.get(each.at, ())
+    ):
         found.append("error")
     found += [
         "error" if _ROLES.fullmatch(assignment.name) else "warning"
@@ -117,7 +118,7 @@ def _is_lucky(each: Expansion, where: Uses) -> bool:
     return any(
         other.name == "rdzv-backend" and other.value.literal == "c10d"
         for option in where.options.get(each.at, ())
-        if option.name in _ROLE_OPTIONS
+        if option.name in known_words("EC101", "roles")
         for other in options(option.command)
     )
 
@@ -213,3 +214,38 @@ def called_variable(job: Job) -> Iterator[Fault]:
             yield Fault(
                 command.at - 2 if edit else command.at, {"name": name}, edit=edit
             )
+
+
+@detects("EC103")
+def node_in_batch(job: Job) -> Iterator[Fault]:
+    """The name of the first node, given to all of them as their own."""
+    if job.model.scope != "batch" or (job.shape.nodes or 0) < 2:
+        return
+    assigned = uses(job.model).values
+    meets = {
+        at for at, each in assigned.items() if any(_MEETS.search(a.name) for a in each)
+    }
+    for hole in _in_tasks(job):
+        named = hole.name == "SLURMD_NODENAME" or _HOST.match(hole.text)
+        if hole.scope == "batch" and named and hole.at not in meets:
+            yield Fault(hole.at, {"name": hole.name or f"$({hole.text})"})
+
+
+def _in_tasks(job: Job) -> Iterator[Hole]:
+    """Yield what tasks of all nodes take for the name of their own."""
+    for each in job.model.assignments:
+        if each.scope in ("task", "container"):
+            for text in texts(each.value):
+                yield from holes(text)
+    for command in job.model.commands:
+        if command.scope in ("task", "container") and not _is_one_node(command, job):
+            yield from holes(command.output)
+            for option in options(command):
+                if _OF_NODES.fullmatch(option.name):
+                    yield from holes(option.value.text)
+
+
+def _is_one_node(command: Command, job: Job) -> bool:
+    """Return whether the step that starts *command* is told on how many nodes, or which."""
+    step = job.model.step_of(command)
+    return step is not None and not {"nodes", "nodelist"}.isdisjoint(step.options)

@@ -10,17 +10,12 @@ from envcfg.lint.flow import text_of
 from envcfg.lint.model import Assignment, Command, Model
 from envcfg.lint.rule import Fault, Job, detects, known_values
 from envcfg.lint.system import is_gpu_job, is_singularity
-from envcfg.lint.text import Word, literal, shown
+from envcfg.lint.text import Word, shown
 
 _IMAGE_FILE = re.compile(r"\.(?:sif|simg)$")
 _GPU_OPTIONS = frozenset({"nv", "nvccli", "rocm"})
 _GPU_SWITCH = re.compile(r"(?:SINGULARITY|APPTAINER)_(?:NV|NVCCLI|ROCM)$")
 _APART = frozenset({"cleanenv", "e", "containall", "C"})
-_LEAKS = re.compile(r"PYTHONHOME|LD_PRELOAD")
-# Some images ask for these themselves.
-_MEANT = re.compile(r"VIRTUAL_ENV|CONDA_(?:PREFIX|DEFAULT_ENV)")
-_PACKAGES = re.compile(r"/(?:site|dist)-packages\b|\.local/lib/python")
-_VERSIONED = re.compile(r"/libfabric/\d+(?:\.\d+)+")
 _NONE_LEFT = frozenset({"purge", "reset", "restore"})  # of the modules
 _SOURCES = re.compile(r"source (?:.*/)?(?:bin/)?activate\b")
 
@@ -30,36 +25,25 @@ def container_start(job: Job) -> Iterator[Fault]:
     """Options that do not fit the image, and modules that do not fit each other."""
     if clash := _clashing_module(job.model):
         word, other = clash
-        words = {"name": word.shown, "other": other}
-        message = "{name} is loaded after {other}: of their binds only the last count"
-        if word.shown.partition("/")[0] == other:
-            message = "{name} is loaded twice"
-        yield Fault(word.at, words, None, message, "load one of them, once")
+        form = "twice" if word.shown.partition("/")[0] == other else "modules"
+        yield Fault(word.at, {"name": word.shown, "other": other}, form)
     for command in job.model.commands:
         if _IMAGE_FILE.search(command.name) and command.unit == 0:
-            message = "an image is started as a command: no GPU and no options reach it"
-            yield Fault(
-                command.at, {}, None, message, "singularity run, or apptainer run"
-            )
+            yield Fault(command.at, {}, "image")
         if not command.is_image or command.variant:
             continue
         told = command.options
         image = told.get("image")
         name = image.shown.lower() if image is not None else ""
         if "nv" in told and "rocm" in name:
-            yield Fault(told["nv"].at, {})
+            yield Fault(told["nv"].at)
         if "rocm" in told and "rocm" in name and is_singularity(command, job):
-            message = "--rocm lays libraries of the host over the ROCm of the image"
             at = next(
                 (w.at for w in command.words if w.literal == "--rocm"), command.at
             )
-            yield Fault(
-                at, {}, "note", message, "leave --rocm out: the devices are there"
-            )
+            yield Fault(at, {}, "rocm")
         if "workdir" in told and not {"contain", "containall", "c", "C"} & told.keys():
-            message = "--workdir does nothing without --contain"
-            fix = "add --contain, or leave --workdir out"
-            yield Fault(told["workdir"].at, {}, None, message, fix)
+            yield Fault(told["workdir"].at, {}, "workdir")
         yield from _verb(command, job)
         yield from _gpus(command, job)
 
@@ -118,9 +102,7 @@ def _verb(command: Command, job: Job) -> Iterator[Fault]:
         if name and all(test.holds_for(name) for test in globs):
             value = "".join(map(str, case.value or ()))
             if value == "run":
-                message = "{image} is started by exec, and needs run"
-                words = {"image": name}
-                yield Fault(at.at, words, None, message, "singularity run")
+                yield Fault(at.at, {"image": name}, "verb")
             return
 
 
@@ -137,8 +119,7 @@ def _gpus(command: Command, job: Job) -> Iterator[Fault]:
     above = [each for each in job.model.ancestors(command) if each.is_step]
     python = any(each.name.startswith("python") for each in starts)
     if python and above and not is_helper(above[0], job.model):
-        message = "without --nv no GPU is seen in the container"
-        yield Fault(command.at, {}, None, message, "add --nv")
+        yield Fault(command.at, {}, "no-gpu")
 
 
 @detects("EC840")
@@ -157,8 +138,7 @@ def host_leaks(job: Job) -> Iterator[Fault]:
     for read in job.model.opaque:
         is_before = read.at < first.at and read.scope != "container"
         if _SOURCES.match(read.what) and is_before and "VIRTUAL_ENV" not in unset:
-            message = "an environment of the host is active when the container starts"
-            yield Fault(read.at, {}, "note", message)
+            yield Fault(read.at, {}, "activated")
             break
     if "PYTHONNOUSERSITE" not in named and "PYTHONUSERBASE" not in named:
         yield from _user_packages(job, first)
@@ -171,30 +151,17 @@ def _leak(each: Assignment) -> Iterator[Fault]:
     if each.scope not in ("batch", "task"):
         return
     value = shown(text_of(each.value))
-    words = {"name": each.name}
-    if _LEAKS.fullmatch(each.name):
-        if literal(text_of(each.value)) != "":
-            yield Fault(each.at, words)
-    elif _MEANT.fullmatch(each.name) and value:
-        yield Fault(each.at, words, "note")
-    elif each.name == "PYTHONPATH" and value:
-        # The user's own modules may be meant; packages of another Python never are.
-        if _PACKAGES.search(value):
-            yield Fault(each.at, words)
-        else:
-            yield Fault(each.at, words, "note")
-    elif each.name.endswith("LD_LIBRARY_PATH") and (found := _VERSIONED.search(value)):
-        message = "{path} is gone with the next update of the system"
-        fix = "bind what the system itself names, such as /opt/cray"
-        yield Fault(each.at, {"path": found[0]}, "note", message, fix)
+    for known in known_values("EC840", "leaks")["variables"]:
+        found = re.search(known["value"], value, re.DOTALL)
+        if found and re.fullmatch(known["name"], each.name):
+            words = {"name": each.name, "path": found[0]}
+            yield Fault(each.at, words, known.get("form", ""), known.get("severity"))
+            return
 
 
 def _user_packages(job: Job, first: Command) -> Iterator[Fault]:
     for command in job.model.commands[: first.number]:
         said = [each.shown for each in command.words]
         if command.scope == "batch" and "install" in said and "--user" in said:
-            message = (
-                "packages of pip install --user are found inside the container, too"
-            )
-            yield Fault(command.at, {}, "note", message, "export PYTHONNOUSERSITE=1")
+            yield Fault(command.at, {}, "user-packages")
             return

@@ -1,12 +1,12 @@
-"""The system: what its profile says of partitions, cores, memory and bills."""
+"""The system: what its scheduler refuses, and what its profile says of a request."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from functools import partial
 
 from envcfg.findings import Finding, Severity
-from envcfg.lint.model import Directive
 from envcfg.lint.rule import Fault, Job, detects
 from envcfg.lint.system import (
     asked_partition,
@@ -17,7 +17,7 @@ from envcfg.lint.system import (
 )
 from envcfg.profile.model import Profile
 from envcfg.profile.scheduler import Billing, Partition
-from envcfg.request.admission import by_rule_names
+from envcfg.request.admission import Given, by_rule_names
 from envcfg.request.amounts import mebibytes, seconds
 from envcfg.request.limits import Wanted, default_partition, exceeded, is_closed
 from envcfg.request.options import option_table
@@ -29,6 +29,8 @@ _THREADS = frozenset({"threads-per-core", "hint", "core-spec", "ntasks-per-core"
 _GIB = 1024
 _OPEN = re.compile(r"[\x01$<{]")  # of a value that is filled in later
 _MANY = 100_000  # cores, of which no node has so many
+# Whether the scheduler and the site would take a job: what every command asks of a script.
+ADMISSION = ("EC628", "EC647", "EC644", "EC645", "EC646")
 
 
 @detects("EC628")
@@ -49,7 +51,7 @@ def over_limit(job: Job) -> Iterator[Fault]:
     yield from _partition(job, asked)
 
 
-def _cores(job: Job, asked: dict[str, Directive]) -> Iterator[Fault]:
+def _cores(job: Job, asked: dict[str, Given]) -> Iterator[Fault]:
     most = most_cores(job.profile)
     shape = job.shape
     if (
@@ -65,7 +67,7 @@ def _cores(job: Job, asked: dict[str, Directive]) -> Iterator[Fault]:
         yield Fault(asked["cpus-per-task"].at, words)
 
 
-def _memory(job: Job, asked: dict[str, Directive]) -> Iterator[Fault]:
+def _memory(job: Job, asked: dict[str, Given]) -> Iterator[Fault]:
     most = most_memory(job.profile)
     if most is None or not job.profile or not job.profile.node:
         return
@@ -84,7 +86,7 @@ def _memory(job: Job, asked: dict[str, Directive]) -> Iterator[Fault]:
             yield Fault(asked[name].at, words)
 
 
-def _partition(job: Job, asked: dict[str, Directive]) -> Iterator[Fault]:
+def _partition(job: Job, asked: dict[str, Given]) -> Iterator[Fault]:
     if job.profile is None:
         return
     if "partition" not in asked:
@@ -100,16 +102,13 @@ def _partition(job: Job, asked: dict[str, Directive]) -> Iterator[Fault]:
             near = get_close_matches(name, known, 1, 0.85)
             severity: Severity = "warning" if near else "note"
             words = {"partition": name, "name": _name(job), "known": ", ".join(known)}
-            message = "{name} has no partition {partition} with GPUs that is known"
-            yield Fault(
-                asked["partition"].at, words, severity, message, "one of: {known}"
-            )
+            yield Fault(asked["partition"].at, words, "partition", severity)
         return
     yield from _limits(job, asked, found)
 
 
 def _limits(
-    job: Job, asked: dict[str, Directive], partition: Partition | None
+    job: Job, asked: dict[str, Given], partition: Partition | None
 ) -> Iterator[Fault]:
     """Yield what a script asks for beyond its partition and QOS."""
     if job.profile is None or "reservation" in asked:
@@ -144,17 +143,13 @@ def _widest(profile: Profile, wanted: Wanted) -> Partition | None:
     return profile.partitions[best] if by_refusals.get(best) else None
 
 
-def _fault(at: int, finding: Finding, job: Job) -> Fault:
-    """Return what the request of ``envcfg job`` would be refused for, in its words.
-
-    The one place that says how bad it is: what is missing may be given to sbatch itself,
-    where a script is only recognised as one of the system.
-    """
-    missing: Severity = "note" if job.model.is_recognised else "warning"
-    severity: Severity = missing if at < 0 else "error"
+def _fault(
+    at: int, finding: Finding, job: Job, severity: Severity | None = None
+) -> Fault:
+    """Return what the request of ``envcfg job`` would be refused for, in its words."""
     words = {"said": finding.message, "instead": finding.fix}
     line = next((each.at for each in job.model.given), -1)
-    return Fault(at if at >= 0 else line, words, severity, "{said}", "{instead}")
+    return Fault(at if at >= 0 else line, words, "said", severity or "error")
 
 
 @detects("EC646")
@@ -166,17 +161,38 @@ def site_rules(job: Job) -> Iterator[Fault]:
     if profile.request.scheduler != job.model.scheduler:
         return
     asked = by_rule_names(table, job.model.given)
-    missing: list[Finding] = []
+    doubtful: Severity = "note" if job.model.is_recognised else "warning"
+    missing: dict[str, Finding] = {}
     values = {name: each.value for name, each in asked.items()}
     for option, finding in check_rules(profile, values):
+        rule = profile.rules[option]
         if option not in asked:
-            missing.append(finding)
+            missing[option] = finding
         elif not _OPEN.search(asked[option].value or ""):
-            yield _fault(asked[option].at, finding, job)
+            is_advice = rule and rule.rule == "must not" and not rule.value
+            is_sure = not is_advice or (rule and rule.refused)
+            severity: Severity = "error" if is_sure else doubtful
+            yield _fault(asked[option].at, finding, job, severity)
     if missing:
-        said = "; ".join(each.message for each in missing)
-        fix = ", ".join(each.fix or "" for each in missing)
-        yield _fault(-1, missing[0]._replace(message=said, fix=fix), job)
+        said = "; ".join(each.message for each in missing.values())
+        fix = ", ".join(each.fix or "" for each in missing.values())
+        first = next(iter(missing.values()))._replace(message=said, fix=fix)
+        is_sure = any(_is_refused(each, profile, job) for each in missing)
+        is_error = is_sure and not job.model.is_recognised
+        yield _fault(-1, first, job, "error" if is_error else doubtful)
+
+
+def _is_refused(option: str, profile: Profile, job: Job) -> bool:
+    """Return whether a job without *option* is certainly refused.
+
+    What a script lacks, sbatch may be told on its command line, or by SBATCH_ACCOUNT and
+    the like. Nobody but the user knows: it counts where the script speaks of it. A script
+    that is only recognised as one of the system may be for another.
+    """
+    rule, chars = profile.rules[option], job.model.flat.chars if job.model.flat else ""
+    variable = f"SBATCH_{option.strip('-').upper().replace('-', '_')}"
+    told = re.search(rf"\bsbatch\b[^\n]*\s{option}\b|\b{variable}\b", chars)
+    return rule is not None and rule.refused and told is None
 
 
 def _is_for_gpus(job: Job) -> bool:
@@ -225,11 +241,8 @@ def _part_of_node(job: Job, gpus: int, most: int) -> Iterator[Fault]:
         at = next((asked[n].at for n in ("gpus-per-node", "gres") if n in asked), -1)
         yield Fault(at, words)
     elif memory and all_memory and memory * 2 < all_memory:
-        message = (
-            "{partition} bills whole nodes, and the job takes {memory} GiB of each"
-        )
         words = {"partition": name, "memory": memory // _GIB}
-        yield Fault(asked["mem"].at, words, "note", message, "--mem=0, or all of it")
+        yield Fault(asked["mem"].at, words, "part-of-memory")
 
 
 def _shares(job: Job, gpus: int, bill: Billing) -> Iterator[Fault]:
@@ -244,11 +257,24 @@ def _shares(job: Job, gpus: int, bill: Billing) -> Iterator[Fault]:
         ("GiB", (memory or 0) // _GIB, bill.memory_per_share, "mem"),
     ):
         if share and number > gpus * share and option in asked:
-            message = (
-                "{number} {what} are billed as {shares} GPUs, and the job has {gpus}"
-            )
             words = {
-                "number": number, "what": what, "gpus": gpus, "shares": -(-number // share)
+                "number": number, "what": what, "gpus": gpus,
+                "shares": -(-number // share), "most": gpus * share,
             }  # fmt: skip
-            fix = f"at most {gpus * share} {what}, which is the share of {gpus}"
-            yield Fault(asked[option].at, words, None, message, fix)
+            yield Fault(asked[option].at, words, "shares")
+
+
+def _of_kind(job: Job, kind: str) -> Iterator[Fault]:
+    """Yield what the reader of the directives found of one kind."""
+    for each in job.model.problems:
+        if each.kind == kind:
+            words = {"said": each.message, "instead": each.fix}
+            yield Fault(each.at, words, severity=each.severity)
+
+
+for _rule, _kind in (
+    ("EC647", "refused"),
+    ("EC644", "unread"),
+    ("EC645", "overridden"),
+):
+    detects(_rule)(partial(_of_kind, kind=_kind))

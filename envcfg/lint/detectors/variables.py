@@ -1,33 +1,24 @@
-"""Variables and values: names that nobody reads, old names, values that do not fit."""
+"""Variables: names that nobody reads or sets, old names, values that do not fit."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 
+from envcfg.errors import is_slip
 from envcfg.findings import Finding, Severity
-from envcfg.lint.flow import text_of
-from envcfg.lint.model import Array, Assignment
+from envcfg.lint.flow import asks_whether_set, command_with, text_of
+from envcfg.lint.model import Array, Assignment, Expansion
 from envcfg.lint.rule import Fault, Job, detects, known_values, known_words
 from envcfg.lint.text import Text, literal, shown
 
-_FAMILIES = re.compile(
-    r"(?:NCCL|RCCL|TORCH_NCCL|FI|CXI|MIOPEN|HSA|OMPI_MCA|TORCHINDUCTOR|TORCH|TRITON|HIP|ROCR|"
-    r"AMD|PYTORCH|GLOO|MPICH|OFI_NCCL|SINGULARITY|APPTAINER|MIOOPEN)_"
-)
 _PREFIX = re.compile(r"(?:SINGULARITYENV|APPTAINERENV)_")
-_NEAR_PREFIX = re.compile(
-    r"(?:SINGULARITY_ENV|SINGULARTYENV|SINGULARITYENVS?|SINGULARITYENV|APPTAINER_ENV|"
-    r"APPTAINERENVS|APTAINERENV|APPTAINERRENV)_(?=[A-Z])"
-)
-_OF_PLUGINS = re.compile(
-    r"NCCL_(?:FASTRAK|SHIMNET|GPUDIRECTTCPX|TUNER|NVLSTREE|IB|GPUVIPER|CTRAN|SOCKET_NTHREADS)_?|"
-    r"NCCL_USE_SNAP|OFI_NCCL_|RCCL_AINIC_|NCCL_PROFILER"
-)
 _BLANK_BEFORE = re.compile(r"[ \t]+=[ \t]*([^\s=;&|#]*)")
 _BLANK_AFTER = re.compile(r"=[ \t]+([^\s=;&|#]+)(?:[;&#\s]|$)(?!.*=)")
 _UNQUOTED = re.compile(r",$")
+_NO_DIGIT = re.compile(r"\D+")
+_SHORTEST = 5  # letters of a name of which another is a slip
 
 
 def _settings(job: Job) -> Iterator[tuple[str, Assignment]]:
@@ -45,27 +36,27 @@ def dead_variable(job: Job) -> Iterator[Fault]:
     from envcfg.knowledge.variables import find_variable, name_meant
 
     used = {each.name for each in job.model.expansions}
+    patterns = known_values("EC207", "patterns")
     for name, each in _settings(job):
-        prefix = _NEAR_PREFIX.match(each.name)
+        prefix = re.match(patterns["near-prefix"], each.name)
         if prefix and not _PREFIX.match(each.name):
             right = "SINGULARITYENV_" if prefix[0].startswith("S") else "APPTAINERENV_"
-            fix = f"write {right}{each.name[prefix.end() :]}"
-            message = f"{{name}} is no {right}...: no container gets it"
-            yield Fault(each.at, {"name": each.name}, message=message, fix=fix)
+            words = {"name": each.name, "right": right}
+            words["rest"] = each.name[prefix.end() :]
+            yield Fault(each.at, words, "near-prefix")
             continue
         if (
             name in known_words("EC207", "own")
             or name in used
-            or not (_FAMILIES.match(name) or name_meant(name))
+            or not (re.match(patterns["families"], name) or name_meant(name))
         ):
             continue
         if name.startswith("OMPI_MCA_") and name[9:] != name[9:].lower():
             right = f"OMPI_MCA_{name[9:].lower()}"
-            message = "{name} is not read: names of Open MPI are in lower case"
-            yield Fault(each.at, {"name": name}, None, message, f"write {right}")
+            yield Fault(each.at, {"name": name, "right": right}, "open-mpi")
             continue
         variable = find_variable(name)
-        if variable is None and _OF_PLUGINS.match(name):
+        if variable is None and re.match(patterns["of-plugins"], name):
             continue
         if variable is None or not variable.is_read:
             least: Severity = "warning" if variable else "note"
@@ -79,11 +70,9 @@ def _unread(name: str, each: Assignment, least: Severity) -> Iterator[Fault]:
         least: what it is worth where no right name is known.
     """
     for found in _checked(name, None):
-        fix = found.fix or ""
-        near = re.search(r"\b(?:write|did you mean) ([A-Z][A-Z0-9_]+)", fix)
-        severity: Severity = "warning" if near else least
-        message = _said(found.message)
-        yield Fault(each.at, {"name": name}, severity, message, _said(fix))
+        words = _said(name, found)
+        near = re.search(r"\b(?:write|did you mean) [A-Z][A-Z0-9_]", words["instead"])
+        yield Fault(each.at, words, "said", "warning" if near else least)
 
 
 @lru_cache(maxsize=4096)
@@ -93,8 +82,8 @@ def _checked(name: str, value: str | None) -> tuple[Finding, ...]:
     return tuple(check_variable(name, value))
 
 
-def _said(text: str) -> str:
-    return text.replace("{", "{{").replace("}", "}}")
+def _said(name: str, found: Finding) -> dict[str, str]:
+    return {"name": name, "said": found.message, "instead": found.fix or ""}
 
 
 @detects("EC208")
@@ -112,11 +101,9 @@ def deprecated_variable(job: Job) -> Iterator[Fault]:
         value = literal(text_of(each.value)) or ""
         if value in variable.legacy:
             words = {"name": name, "value": value, "right": variable.legacy[value]}
-            message = "{value} is an old form of {right}"
-            yield Fault(each.at, words, "note", message, f"{name}={{right}}")
+            yield Fault(each.at, words, "old-form")
         for found in _checked(name, None):
-            message, fix = _said(found.message), _said(found.fix or "")
-            yield Fault(each.at, {"name": name}, "note", message, fix)
+            yield Fault(each.at, _said(name, found), "said")
     yield from _outdated(job)
 
 
@@ -139,8 +126,7 @@ def _outdated(job: Job) -> Iterator[Fault]:
             if found is None or value is None or found.get("value", value) != value:
                 continue
             words = {"name": name, "why": found["why"]}
-            message = "{name} is outdated: {why}"
-            yield Fault(each.at, words, found["severity"], message, "leave it out")
+            yield Fault(each.at, words, "outdated", found["severity"])
 
 
 @detects("EC209")
@@ -154,20 +140,13 @@ def wrong_value(job: Job) -> Iterator[Fault]:
         if variable is None or not variable.is_read or isinstance(each.value, Array):
             continue
         if name == "NCCL_P2P_LEVEL" and "NCCL_P2P_DISABLE" in off and each.value:
-            message = "{name} does nothing beside NCCL_P2P_DISABLE=1"
-            yield Fault(each.at, {"name": name}, "warning", message, "keep one of them")
+            yield Fault(each.at, {"name": name}, "no-effect")
         if each.value is None or each.appended:
             continue
         text = text_of(each.value)
         if _cut(job, each, text):
-            message = (
-                "the blank ends the value of {name}: it is {value}, and what follows is "
-                "a word of its own"
-            )
             words = {"name": name, "value": shown(text)}
-            yield Fault(
-                max(each.value_at, 0), words, "error", message, "put it in quotes"
-            )
+            yield Fault(max(each.value_at, 0), words, "cut")
         else:
             yield from _unfit(name, each, _profile_form(text))
 
@@ -182,8 +161,7 @@ def blank_around_equals(job: Job) -> Iterator[Fault]:
         if each.bare and (found := _BLANK_BEFORE.match(behind)):
             yield Fault(each.at, {"name": each.name, "value": found[1]})
         elif not each.bare and (found := _BLANK_AFTER.match(behind)):
-            words = {"name": each.name, "value": found[1]}
-            yield Fault(each.at, words, "warning", "{name} is empty: a blank ends it")
+            yield Fault(each.at, {"name": each.name, "value": found[1]}, "empty")
     used = {each.name for each in job.model.expansions}
     for command in job.model.commands:
         name, said = command.name, " ".join(word.shown for word in command.arguments)
@@ -203,9 +181,8 @@ def _unfit(name: str, each: Assignment, value: str) -> Iterator[Fault]:
     severity: Severity | None = "note" if name in known_words("EC209", "log") else None
     for found in _checked(name, value):
         if found.severity == "error":
-            message = "{name}: " + _said(found.message)
-            fix = _said(found.fix or "see envcfg explain")
-            yield Fault(at, {"name": name}, severity, message, fix)
+            form = "said" if found.fix else "explained"
+            yield Fault(at, _said(name, found), form, severity)
 
 
 def _cut(job: Job, each: Assignment, text: Text) -> bool:
@@ -231,3 +208,74 @@ def _profile_form(text: Text) -> str:
     return "".join(
         "${X}" if piece.hole else piece.chars.replace("$", "$$") for piece in text
     )
+
+
+@detects("EC106")
+def undefined_variable(job: Job) -> Iterator[Fault]:
+    """A name that Slurm is thought to set, or a slip of one that the script sets."""
+    names = job.model.set_names()
+    if job.model.scope != "batch":
+        return
+    sourced = any(each.what.startswith("source ") for each in job.model.opaque)
+    slips: set[str] = set()
+    alike: dict[str, list[str]] = {}
+    for name in names:
+        alike.setdefault(_NO_DIGIT.sub("", name), []).append(name)
+    for each in job.model.expansions:
+        if each.is_known or each.name in names or each.hole.op:
+            continue
+        right = _of_slurm(each.name)
+        own = None if right else _slip(each.name, alike)
+        if right is None and (own is None or each.name in slips):
+            continue
+        if right is not None and sourced and not each.name.startswith("SLURM_"):
+            continue
+        if _is_asked_for(each, job):
+            continue
+        if right is not None:
+            yield Fault(each.at, {"name": each.name, "right": right})
+        elif own is not None and each.hole.scope != "unknown":
+            slips.add(each.name)
+            yield Fault(
+                each.at,
+                {"name": each.name, "right": own},
+                "slip",
+                "note" if sourced else "warning",
+            )
+
+
+def _is_asked_for(each: Expansion, job: Job) -> bool:
+    """Return whether a test around it, or it itself, asks whether it is set."""
+    if any(each.name in c for c in each.context.conditions):
+        return True
+    command = command_with(job.model.commands, each)
+    return bool(command and asks_whether_set(command))
+
+
+def _of_slurm(name: str) -> str | None:
+    """Return the name of Slurm's that was meant; None where this is one, or none."""
+    if right := known_values("EC106", "slips").get(name):
+        return str(right)
+    return _near_slurm(name) if name.startswith("SLURM_") else None
+
+
+@lru_cache(maxsize=256)
+def _near_slurm(name: str) -> str | None:
+    from envcfg.knowledge.variables import find_variable, load_variables
+
+    if name in known_words("EC106", "slurm") or find_variable(name) is not None:
+        return None
+    known = [each for each in load_variables() if each.startswith("SLURM_")]
+    near = [each for each in known if is_slip(name, each)]
+    return near[0] if len(near) == 1 else None
+
+
+def _slip(name: str, alike: Mapping[str, list[str]]) -> str | None:
+    """Return the one name that differs by a letter, of those with the same digits."""
+    from envcfg.knowledge.variables import find_variable
+
+    if len(name) < _SHORTEST or name.startswith(("SLURM_", "_")) or not name.isupper():
+        return None
+    names = alike.get(_NO_DIGIT.sub("", name), ())
+    near = [each for each in names if is_slip(name, each)]
+    return near[0] if len(near) == 1 and find_variable(name) is None else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from itertools import takewhile
 
@@ -182,11 +183,16 @@ def _read_rendezvous(field: Field) -> Rendezvous | None:
 
 def _read_detect(field: Field) -> Detect:
     """Read by what a system is known; it may say why, and then says all three."""
-    keys = field.mapping({"clusters", "hosts", "interfaces", "devices", *REASON})
+    keys = field.mapping({*Detect._fields, *REASON} - {"reason"})
     said = any(key in keys for key in REASON)
     reason = read_reason(field, keys) if said else None
+    marks = {}
+    for name, each in keys.pop("marks").mapping().items() if "marks" in keys else ():
+        if not re.fullmatch(f"/.+|{_VARIABLE}", name):
+            each.problem(f"{name!r} is no path or variable", "as in /etc/clustername")
+        marks[name] = "" if each.is_null else each.text() or ""
     globs = {key: each.texts() for key, each in keys.items() if key not in REASON}
-    return Detect(**globs, reason=reason)
+    return Detect(**globs, marks=marks, reason=reason)
 
 
 def _read_expect(field: Field) -> Expect | None:

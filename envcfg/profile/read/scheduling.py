@@ -66,6 +66,7 @@ def _read_rule(option: str, field: Field) -> RequestRule | None:
         "value": _plain,
         "default": _plain,
         "others": all_of(_plain),
+        "refused": Field.flag,
     }
     return read_block(field, RequestRule, readers, ["rule"], option=option)
 

@@ -74,7 +74,7 @@ def _compose(text: str) -> Node | None:
             children = above.pop()
         elif isinstance(event, yaml.DocumentStartEvent) and top:
             msg = "another document cannot stand in a profile"
-            raise _forbidden(event, msg, "give it a file of its own")
+            raise _forbidden(event, msg, "give it its own file")
     return top[0] if top else None
 
 

@@ -9,9 +9,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from envcfg.profile.site.model import SeenPartition, Shape, Site, main_shape
+from envcfg.profile.site.model import (
+    SeenPartition,
+    Shape,
+    Site,
+    has_network,
+    main_shape,
+)
 from envcfg.profile.site.slurm import amounts, largest_shares, sums
 from envcfg.profile.words import quote_comment
+from envcfg.starters import STARTERS
 
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]*")  # as a profile takes a partition's
 _MODULE = re.compile(r"[A-Za-z0-9_/][A-Za-z0-9_./+:@~=-]*")
@@ -37,6 +44,7 @@ class Draft:
         """Return the text of each section that the machine says something of."""
         made = {
             "detect": self._detect(),
+            "launch": self._launch(),
             "node": self._node(),
             "request": self._request(),
             "billing": self._billing(),
@@ -53,7 +61,7 @@ class Draft:
         if not self.site.cluster:
             return
         lines = [
-            "# By what the system is known: ClusterName of scontrol show config.",
+            "# By what the system is known: its scheduler's name for it.",
             "detect:",
             f"  clusters: [{scalar(self.site.cluster)}]",
         ]
@@ -63,9 +71,19 @@ class Draft:
         else:
             yield from lines
 
+    def _launch(self) -> Entries:
+        name = self.site.scheduler
+        if name in STARTERS:  # Slurm's is the family's
+            agents = "torchrun, " if STARTERS[name].starts_agents else ""
+            yield "launch:"
+            yield f"  launchers: [{name}, {agents}local]"
+
     def _node(self) -> Entries:
         shape = self.shape
         if not shape:
+            if self.site.scheduler:
+                yield "# No node with GPUs was seen: --gpus-per-node, --cpus-per-gpu and"
+                yield "# --mem-per-gpu of envcfg job say what a job needs."
             return
         yield "# The nodes with GPUs that are the default partition's, or else the most."
         yield "# Check: what is kept for the system, and which cores are near a GPU."
@@ -78,9 +96,11 @@ class Draft:
             yield f"  memory_per_gpu: {memory}M"
         if nics := self._fast():
             yield f"  nics: [{_list(nics)}]"
-        yield from self._reason(
-            "  ", "what Slurm has of a node, by its number of GPUs", "sinfo"
-        )
+        kinds = f" of kind {'+'.join(shape.kinds)}" if shape.kinds else ""
+        sockets = f", {shape.sockets} sockets" if shape.sockets else ""
+        why = f"{shape.gpus} GPUs{kinds}, {shape.cores} cores{sockets}, {shape.memory} MiB"
+        why = f"{_one_word(why)} in a node, shared out by GPU"
+        yield from self._reason("  ", why, "scontrol show node")
 
     def _other_shapes(self, shape: Shape) -> Entries:
         others = {
@@ -105,6 +125,10 @@ class Draft:
             return
         yield "# How nodes are asked for. Check: what must be named (account, QOS ...),"
         yield "# and limits that are of a QOS (sacctmgr show qos)."
+        if site.accounts:
+            yield _comment(
+                "Your accounts, the default first: " + ", ".join(site.accounts)
+            )
         yield "request:"
         yield f"  scheduler: {site.scheduler}"
         source = f"what is on PATH of {site.host}"
@@ -113,13 +137,16 @@ class Draft:
             source = "scontrol show config: SelectType"
         yield from self._reason("  ", "how this cluster asks for GPUs", source)
         taken = self._partitions()
-        if taken and not any(each.is_default for each in site.partitions):
+        if taken and not any(each.is_default for each in taken):
+            best = max(taken, key=lambda each: sum(s.number for s in each.shapes))
             yield "  rules:"
             yield "    --partition:"
             yield "      rule: must"
-            yield from self._reason(
-                "      ", "none is the default", "scontrol show partition"
-            )
+            yield f"      default: {scalar(best.name)}"
+            has_default = any(each.is_default for each in site.partitions)
+            why = "the default has no such nodes" if has_default else "none is default"
+            why = f"{why}; this one has the most"
+            yield from self._reason("      ", why, "scontrol show partition")
         if taken:
             yield "  partitions:"
         for each in taken:
@@ -209,6 +236,10 @@ class Draft:
         yield f"  runtimes: [{_list(self.site.runtimes)}]"
 
     def _expect(self) -> Entries:
+        if not has_network(self.site) and self.site.scheduler:
+            yield _comment(f"No network between nodes was seen on {self.site.host}.")
+            yield "# In a job, on a node with GPUs, envcfg profiles new NAME can read it."
+            yield "expect: null"
         if not (fast := self._fast()):
             return
         yield "# What a job's log must show. Check: that nodes have what was seen here."

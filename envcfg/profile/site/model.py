@@ -1,5 +1,6 @@
 """What a machine says of itself; frozen data. Any text of it is the machine's, not ours."""
 
+import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
@@ -11,8 +12,9 @@ class Shape(NamedTuple):
         number: how many there are in a partition.
         gpus: of each, all kinds together.
         kinds: of its GPUs, as Slurm calls them.
-        cores: of each, without their threads.
-        memory: of each, in MiB.
+        cores: of each that a job can have, as the scheduler counts them: mostly threads.
+        memory: of each that a job can have, in MiB.
+        sockets: of each; 0: not known.
     """
 
     number: int
@@ -20,6 +22,7 @@ class Shape(NamedTuple):
     kinds: tuple[str, ...]
     cores: int
     memory: int
+    sockets: int = 0
 
 
 class SeenPartition(NamedTuple):
@@ -52,6 +55,7 @@ class Site(NamedTuple):
         devices: paths that are there, of those that tell GPUs and networks.
         runtimes: names of those that can be run here.
         modules: that may matter, as they would be loaded.
+        accounts: that the user may name, the default first.
     """
 
     host: str
@@ -65,15 +69,17 @@ class Site(NamedTuple):
     devices: tuple[str, ...] = ()
     runtimes: tuple[str, ...] = ()
     modules: tuple[str, ...] = ()
+    accounts: tuple[str, ...] = ()
 
 
 _NVIDIA = tuple("a100 h100 h200 gh200 b200 gb200 v100 a40 l40 a30".split())
 
 
-def family_of(site: Site) -> tuple[str | None, str]:
+def family_of(site: Site) -> tuple[str, str]:
     """Return the profile that a machine's is to build on, and by what that is known.
 
-    None where nothing tells the network, or no family has this network and these GPUs.
+    Where no network of a cluster is seen, it is one whose variables do no harm on another;
+    what it expects of a job's log is then left out: ``has_network``.
     """
     maker, by = _maker(site)
     hsn = [each for each in site.interfaces if each.startswith("hsn")]
@@ -87,13 +93,20 @@ def family_of(site: Site) -> tuple[str | None, str]:
     ib = [each for each in site.interfaces if each.startswith("ib")]
     if "InfiniBand" in links or ib:
         what = f"InfiniBand: {links.get('InfiniBand') or ib[0]}; {by}"
-        return (None if maker == "amd" else "infiniband-cuda"), what
+        return ("roce-rocm" if maker == "amd" else "infiniband-cuda"), what
     if "Ethernet" in links and maker:
         found = {"nvidia": "roce-cuda", "amd": "roce-rocm"}
         return found[maker], f"RDMA over Ethernet: {links['Ethernet']}; {by}"
     if site.scheduler is None:
         return "workstation", "no scheduler, and no network of a cluster"
-    return None, f"no network of a cluster is seen on {site.host}; {by}"
+    family = "roce-rocm" if maker == "amd" else "infiniband-cuda"
+    return family, f"no network of a cluster is seen on {site.host}; {by}"
+
+
+def has_network(site: Site) -> bool:
+    """Tell whether a network of a cluster is seen on the machine itself."""
+    named = any(each.startswith(("hsn", "ib")) for each in site.interfaces)
+    return named or bool(site.adapters) or "/dev/cxi0" in site.devices
 
 
 def main_shape(site: Site) -> Shape | None:
@@ -117,8 +130,14 @@ def _maker(site: Site) -> tuple[str | None, str]:
         return "amd", "/dev/kfd"
     shape = main_shape(site)
     for kind in shape.kinds if shape else ():
-        if kind.lower().startswith("mi"):
-            return "amd", f"Slurm's GPUs are {kind}"
-        if kind.lower().startswith(_NVIDIA):
-            return "nvidia", f"Slurm's GPUs are {kind}"
+        if maker := maker_of(kind):
+            return maker, f"the scheduler's GPUs are {kind}"
     return None, "nothing tells whose the GPUs are"
+
+
+def maker_of(kind: str) -> str | None:
+    """Return whose GPUs are called so: ``nvidia``, ``amd`` or None."""
+    plain = kind.lower().removeprefix("nvidia_").removeprefix("amd_")
+    if re.match("(instinct_)?mi[0-9]", plain):
+        return "amd"
+    return "nvidia" if plain.startswith(_NVIDIA) else None

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal, InvalidOperation
 
 from envcfg.characters import whole_number
-from envcfg.profile.site.model import SeenPartition, Shape
+from envcfg.profile.site.model import SeenPartition, Shape, maker_of
 
-# A character that no name in slurm.conf can hold.
-SINFO_FORMAT = "%R\x1f%G\x1f%c\x1f%Z\x1f%m\x1f%D"
 _PAIR = re.compile(r"(?:^| )([A-Za-z]\w*)=(\S*)")
+# In front of the reason for which a node is out of order, which may say anything.
+_NODE = re.compile(r" (?:Reason|Comment|Extra)=.*")
 _GPU = re.compile(r"(?:^|,)gpu(?::(?P<kind>[^:,()]+))?:(?P<number>\d{1,4})(?=[,(]|$)")
 _TIME = re.compile(r"([0-9]+-)?[0-9]{1,3}(:[0-9]{2}){0,2}")
 _CONFIG = re.compile(r"^(\w+)\s*=\s*(.*?)\s*$", re.MULTILINE)
+_ACCOUNT = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
 _RESOURCES = {"cpu": "cpu", "mem": "mem", "gres/gpu": "gpu"}
 
 
@@ -53,28 +55,46 @@ def read_partitions(
 
 
 def read_shapes(text: str) -> dict[str, tuple[Shape, ...]]:
-    """Return the nodes of each partition that ``sinfo`` shows in ``SINFO_FORMAT``."""
-    found: dict[str, tuple[Shape, ...]] = {}
+    """Return the nodes of each partition, by ``scontrol show node --oneliner``."""
+    counted: Counter[tuple[str, Shape]] = Counter()
     for line in text.splitlines():
-        fields = [each.strip() for each in line.split("\x1f")]
-        if len(fields) != SINFO_FORMAT.count("\x1f") + 1:
-            continue
-        name, gres, *numbers = fields
-        threads, memory, count, cpus = (
-            whole_number(numbers[at].rstrip("+")) for at in (1, 2, 3, 0)
+        said = dict(_PAIR.findall(_NODE.sub("", line)))
+        cpus, usable, memory, kept, sockets = (
+            whole_number(said.get(key, "")) or 0
+            for key in "CPUTot CPUEfctv RealMemory MemSpecLimit Sockets".split()
         )
-        if not (cpus and memory and count):
+        if not (cpus and memory):
             continue
-        gpus = [(each["kind"], int(each["number"])) for each in _GPU.finditer(gres)]
+        found = _GPU.finditer(said.get("Gres", ""))
+        gpus = [(each["kind"], int(each["number"])) for each in found]
+        features = said.get("AvailableFeatures", "").split(",")
+        kinds = [kind for kind, _ in gpus if kind] or filter(maker_of, features)
         shape = Shape(
-            number=count,
+            number=1,
             gpus=sum(number for _, number in gpus),
-            kinds=tuple(dict.fromkeys(kind for kind, _ in gpus if kind)),
-            cores=cpus // max(threads or 1, 1),
-            memory=memory,
+            kinds=tuple(dict.fromkeys(kinds)) if gpus else (),
+            cores=usable or cpus,
+            memory=max(memory - kept, 1),
+            sockets=sockets,
         )
-        found[name] = (*found.get(name, ()), shape)
-    return found
+        counted.update((name, shape) for name in said.get("Partitions", "").split(","))
+    shapes: dict[str, tuple[Shape, ...]] = {}
+    for (name, shape), number in counted.items():
+        shapes[name] = (*shapes.get(name, ()), shape._replace(number=number))
+    return shapes
+
+
+def read_accounts(text: str, cluster: str) -> tuple[str, ...]:
+    """Return the accounts that ``sacctmgr show user withassoc`` has, the default first.
+
+    Args:
+        text: lines of the default account, an account and its cluster, divided by a bar.
+        cluster: only its accounts are meant.
+    """
+    rows = [line.split("|") for line in text.splitlines()]
+    mine = [row for row in rows if len(row) == 3 and row[2] == cluster]
+    names = [*(row[0] for row in mine), *(row[1] for row in mine)]
+    return tuple(dict.fromkeys(filter(_ACCOUNT.fullmatch, names)))
 
 
 def _weights(text: str) -> Iterator[tuple[str, str]]:

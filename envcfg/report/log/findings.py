@@ -1,11 +1,12 @@
-"""The verdict on a log as findings by file, for the forms that all checks share."""
+"""The verdict on a log for programs: findings by file, as of all checks, and JSON."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from envcfg.findings import Finding, Severity
-from envcfg.log.verdict import LogReport, Unknown, Verdict
+from envcfg.log.verdict import LogReport, Verdict
+from envcfg.report.document import json_text
 
 # What a verdict is worth to whoever asked: a job that is degraded is not what was wanted.
 _SEVERITIES: dict[Verdict, Severity] = {
@@ -14,6 +15,7 @@ _SEVERITIES: dict[Verdict, Severity] = {
     "degraded": "error",
     "broken": "error",
 }
+SCHEMA_VERSION = 1
 
 
 def verdict_finding(report: LogReport) -> Finding:
@@ -35,9 +37,17 @@ def log_findings(report: LogReport, files: Sequence[str]) -> dict[str, list[Find
     for each in report.findings:
         at = found.setdefault(each.evidence.file, []) if each.evidence else first
         at.append(each)
-    first += map(_open, report.unknowns)
+    first += (Finding("log-incomplete", "note", "", *each) for each in report.unknowns)
     return found
 
 
-def _open(unknown: Unknown) -> Finding:
-    return Finding("log-incomplete", "note", "", unknown.what, unknown.remedy)
+def log_json(report: LogReport) -> str:
+    """Return the report as docs/check-log.schema.json says.
+
+    ``schema_version`` counts incompatible changes.
+    """
+    interfaces = {
+        use: report.job.interfaces.get(use, ()) for use in ("bootstrap", "socket")
+    }
+    report = report._replace(job=report.job._replace(interfaces=interfaces))
+    return json_text({"schema_version": SCHEMA_VERSION, **report._asdict()})

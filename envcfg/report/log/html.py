@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from envcfg.datafile import read_text
 from envcfg.findings import Finding
@@ -24,8 +24,12 @@ from envcfg.report.log.grid import (
     render_rows,
 )
 from envcfg.report.log.layout import Layout, fold_alike, lay_out, without_silent
-from envcfg.report.log.matrix import render_matrix, render_note
-from envcfg.report.log.transports import describe, render_legend
+from envcfg.report.log.matrix import (
+    describe,
+    render_legend,
+    render_matrix,
+    render_note,
+)
 from envcfg.report.markup import content_hash, data_island, definitions, escape, fill
 
 _TEMPLATE = os.path.join(os.path.dirname(__file__), "page.html")
@@ -142,7 +146,8 @@ def _unknowns(report: LogReport) -> str:
         return ""
     pairs = ((escape(each.what), escape(each.remedy)) for each in report.unknowns)
     items = (f"<li>{what}<br>To find out: {remedy}</li>" for what, remedy in pairs)
-    return _section("unknowns", "What the log does not show", _list(items))
+    listed = f"<ul>{''.join(items)}</ul>"
+    return _section("unknowns", "What the log does not show", listed)
 
 
 def _ranks(layout: Layout) -> str:
@@ -197,10 +202,6 @@ def _scrolled(content: str, label: str, *, look: str = "") -> str:
     """Return *content* in a box that scrolls by itself, so that the page does not."""
     box = f'class="scroll{look}" role="region" tabindex="0" aria-label="{label}"'
     return f"<div {box}>\n{content}\n</div>"
-
-
-def _list(items: Iterable[str]) -> str:
-    return f"<ul>{''.join(items)}</ul>"
 
 
 def _data(transports: Sequence[Transport]) -> dict[str, object]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from envcfg.log.numbers import grouped
 from envcfg.log.verdict import LogReport, RankReport, Transport
 
 UNNAMED = "node not named"
@@ -54,9 +55,7 @@ class Layout(NamedTuple):
 def lay_out(report: LogReport) -> Layout:
     """Return where each rank stands that the log or its transports name."""
     ranks = {each.rank: each for each in report.ranks}
-    hosts: dict[str, list[int]] = {}
-    for rank in sorted(ranks):
-        hosts.setdefault(ranks[rank].host, []).append(rank)
+    hosts = grouped(sorted(ranks), lambda rank: ranks[rank].host)
     unnamed = hosts.pop("", [])
     for name in report.job.nodes:
         hosts.setdefault(name, [])

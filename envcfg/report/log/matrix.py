@@ -1,6 +1,7 @@
 """Who sends to whom: a matrix of ranks, or of nodes in a large job, as SVG.
 
-Its colours are those of page.html; the kinds differ in pattern as well.
+A report tells few kinds of ways apart. Their colours are those of page.html; they differ in
+pattern as well.
 """
 
 from __future__ import annotations
@@ -10,9 +11,9 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from envcfg.characters import printable
+from envcfg.log.numbers import count_of
 from envcfg.log.verdict import Transport
 from envcfg.report.log.layout import Layout
-from envcfg.report.log.transports import KINDS, describe, kind_of
 from envcfg.report.markup import escape
 
 MOST = 128  # rows and columns
@@ -21,6 +22,14 @@ _LETTER, _LINE = 6.7, 13  # a letter and a line of text
 _NUMBERED = 14  # a cell that has room for the number of its rank
 _GUTTER = 20  # room for these numbers
 
+# From worst to best: where several ways are shown as one, it is the worst.
+KINDS = {
+    "socket": "TCP sockets",
+    "plain": "network, without GPU RDMA",
+    "other": "other, or not told",
+    "rdma": "network, with GPU RDMA",
+    "local": "within the node (P2P, SHM)",
+}
 _ORDER = {name: place for place, name in enumerate(KINDS)}
 _MARKS = {
     "socket": "M0 0L6 6M0 6L6 0",
@@ -50,6 +59,44 @@ class _Space(NamedTuple):
     @property
     def side(self) -> int:
         return self.cell * len(self.axis.names)
+
+
+def kind_of(transport: Transport) -> str:
+    """Return which of :data:`KINDS` a transport is.
+
+    >>> kind_of(Transport(0, 8, "NET/AWS Libfabric", True))
+    'rdma'
+    """
+    first, _, rest = transport.kind.partition("/")
+    if first in ("P2P", "SHM"):
+        return "local"
+    if first != "NET":
+        return "other"
+    if rest.startswith("Socket"):
+        return "socket"
+    return {True: "rdma", False: "plain", None: "other"}[transport.gdr]
+
+
+def describe(transport: Transport) -> str:
+    """Return what a transport is called in a report.
+
+    >>> describe(Transport(0, 8, "NET/AWS Libfabric", True))
+    'NET/AWS Libfabric, GPU RDMA'
+    """
+    with_rdma = {True: ", GPU RDMA", False: ", no GPU RDMA", None: ""}
+    return f"{transport.kind}{with_rdma[transport.gdr]}"
+
+
+def render_legend(transports: Sequence[Transport]) -> str:
+    """Return in HTML what the fills mean, with how many connections have each."""
+    counts = Counter(kind_of(each) for each in transports)
+    items = (
+        f'<li><svg class="swatch" aria-hidden="true"><rect class="m-{name}" width="18"'
+        f' height="18"/></svg>{label}: {count_of(counts[name], "connection")}</li>'
+        for name, label in reversed(KINDS.items())
+        if counts[name]
+    )
+    return f'<ul class="key">{"".join(items)}</ul>'
 
 
 def render_note(layout: Layout) -> str:

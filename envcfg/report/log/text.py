@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from envcfg.findings import Finding
-from envcfg.log.numbers import count_of, number_ranges
-from envcfg.log.verdict import JobRow, LogReport, RankReport
+from envcfg.log.numbers import count_of, grouped, number_ranges
+from envcfg.log.verdict import WORST_FIRST, JobRow, LogReport, RankReport
 from envcfg.report.log.facts import progress_of
+from envcfg.report.styled import WIDTH, wrapped
 
 # One cell per rank; letters tell verdicts apart where there are no colours.
 CELLS = {"ok": "=", "degraded": "d", "broken": "B", "inconclusive": "?"}
@@ -21,7 +21,6 @@ _STYLES = {
     "inconclusive": "cyan",
 }
 _NODES = 24  # more are folded into those that look the same
-_WIDTH = 88
 _NAME = 32  # characters of a job's name in a table
 
 
@@ -50,9 +49,9 @@ def log_lines(report: LogReport) -> Iterator[tuple[str, str]]:
         yield "", ""
         yield "what the log does not show", "bold"
         for what, remedy in report.unknowns:
-            yield from ((line, "") for line in _wrap(what, "  - ", "    "))
+            yield from ((line, "") for line in wrapped(what, "  - ", "    "))
             yield from (
-                (line, "dim") for line in _wrap(remedy, "    to find out: ", "      ")
+                (line, "dim") for line in wrapped(remedy, "    to find out: ", "      ")
             )
     if report.next:
         yield "", ""
@@ -62,10 +61,10 @@ def log_lines(report: LogReport) -> Iterator[tuple[str, str]]:
 
 def _jobs(jobs: Sequence[JobRow]) -> Iterator[tuple[str, str]]:
     """Yield a line per job, the worst first."""
-    ordered = sorted(jobs, key=lambda each: list(_RANKED).index(each.verdict))
+    ordered = sorted(jobs, key=lambda each: WORST_FIRST.index(each.verdict))
     wide = min(_NAME, max(len(each.name) for each in ordered))
     for name, verdict, summary in ordered:
-        yield _cut(f"  {_cut(name, wide):<{wide}}  {summary}", _WIDTH), _STYLES[verdict]
+        yield _cut(f"  {_cut(name, wide):<{wide}}  {summary}", WIDTH), _STYLES[verdict]
 
 
 def _cut(text: str, wide: int) -> str:
@@ -96,9 +95,8 @@ def _facts(report: LogReport) -> Iterator[str]:
 
 def _picture(report: LogReport) -> Iterator[tuple[str, str]]:
     """Yield one line per node: a cell per rank; nodes that look the same are folded."""
-    rows = [
-        (host, _cells(ranks), ranks) for host, ranks in _by_host(report.ranks).items()
-    ]
+    hosts = grouped(report.ranks, lambda rank: rank.host)
+    rows = [(host, _cells(ranks), ranks) for host, ranks in hosts.items()]
     folded: dict[str, list[tuple[str, Sequence[RankReport]]]] = {}
     for host, cells, ranks in rows:
         key = cells if len(rows) > _NODES else f"{cells} {host}"
@@ -108,7 +106,7 @@ def _picture(report: LogReport) -> Iterator[tuple[str, str]]:
         ranks = [rank for _, members in group for rank in members]
         cells = _cells(group[0][1])
         name = _hosts([host for host, _ in group])
-        worst = min((each.verdict for each in ranks), key=list(_RANKED).index)
+        worst = min((each.verdict for each in ranks), key=WORST_FIRST.index)
         use = _uses(ranks)
         numbers = number_ranges(sorted(each.rank for each in ranks))
         yield f"  {name:<{wide}}  {cells}  {numbers}: {use}", _STYLES[worst]
@@ -124,14 +122,6 @@ def _picture(report: LogReport) -> Iterator[tuple[str, str]]:
 
 
 _BAD = ("broken", "degraded")
-_RANKED = ("broken", "degraded", "inconclusive", "ok")
-
-
-def _by_host(ranks: Sequence[RankReport]) -> dict[str, list[RankReport]]:
-    hosts: dict[str, list[RankReport]] = {}
-    for rank in ranks:
-        hosts.setdefault(rank.host, []).append(rank)
-    return hosts
 
 
 def _cells(ranks: Sequence[RankReport]) -> str:
@@ -165,24 +155,13 @@ def _finding(finding: Finding) -> Iterator[tuple[str, str]]:
     count = f" ({finding.count} times)" if finding.count > 1 and not finding.why else ""
     head = f"{finding.severity}: {finding.subject}: {finding.message}{count}"
     head += f"  [{finding.rule}]"
-    yield from ((line, style) for line in _wrap(head, "", "  "))
+    yield from ((line, style) for line in wrapped(head, "", "  "))
     if finding.evidence:
         yield f"  {finding.evidence}: {finding.evidence.text}", ""
     for title, text in (("why", finding.why), ("fix", finding.fix)):
         if text:
-            yield from ((line, "") for line in _wrap(text, f"  {title}: ", "    "))
+            yield from ((line, "") for line in wrapped(text, f"  {title}: ", "    "))
     if finding.source and finding.source != "envcfg":
         yield from (
-            (line, "dim") for line in _wrap(finding.source, "  source: ", "    ")
+            (line, "dim") for line in wrapped(finding.source, "  source: ", "    ")
         )
-
-
-def _wrap(text: str, first: str, rest: str) -> list[str]:
-    return textwrap.wrap(
-        text,
-        _WIDTH,
-        initial_indent=first,
-        subsequent_indent=rest,
-        break_long_words=False,
-        break_on_hyphens=False,
-    ) or [first.rstrip()]

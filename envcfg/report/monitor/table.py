@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from envcfg.characters import one_line
 from envcfg.findings import Finding
-from envcfg.log.numbers import count_of, first_of
+from envcfg.log.numbers import count_of, first_of, grouped
 from envcfg.monitor.board import GpuView, NodeView
 from envcfg.probe.sample import Counter
 from envcfg.report.styled import Line, in_columns
@@ -126,11 +126,10 @@ def _title(job: str, nodes: Sequence[NodeView]) -> str:
 
 def _marks(findings: Sequence[Finding]) -> Iterator[Line]:
     """Yield what stands out: once for all nodes of which the same is said."""
-    nodes: dict[Finding, list[str]] = {}
-    for finding in findings:
-        nodes.setdefault(finding._replace(subject=""), []).append(finding.subject)
-    for each, names in nodes.items():
-        said = f"{each.severity}: {first_of(names)}: {each.message}  [{each.rule}]"
+    alike = grouped(findings, lambda each: each._replace(subject=""))
+    for each, some in alike.items():
+        names = first_of([one.subject for one in some])
+        said = f"{each.severity}: {names}: {each.message}  [{each.rule}]"
         yield _COLOURS[each.severity], said
         if each.fix:
             yield "", f"  fix: {each.fix}"

@@ -9,7 +9,7 @@ from envcfg.findings import Finding
 from envcfg.profile.detect import Detection, Machine
 from envcfg.profile.look.survey import Summary
 from envcfg.report.document import json_text
-from envcfg.report.styled import Line
+from envcfg.report.styled import Line, in_columns
 
 _TITLES = ("name", "state", "verified", "extends", "layer", "summary")
 _READABLE = 32  # columns that a summary needs beside the name
@@ -25,12 +25,7 @@ def list_lines(
     what it is, and below that of the rest what is not so of most.
     """
     rows = [_TITLES, *(_row(each) for each in summaries)]
-    widths = [max(map(len, column)) for column in list(zip(*rows, strict=True))[:-1]]
-    lines = [
-        "  ".join(cell.ljust(wide) for cell, wide in zip(row, widths, strict=False))
-        + f"  {row[-1]}"
-        for row in rows
-    ]
+    lines = in_columns(rows)
     styles = [
         "bold",
         *(
@@ -39,11 +34,10 @@ def list_lines(
         ),
     ]
     if width is None or max(map(len, lines)) <= width:
-        yield from (
-            (style, line.rstrip()) for style, line in zip(styles, lines, strict=True)
-        )
+        yield from zip(styles, lines, strict=True)
         return
-    margin = widths[0] + 2 if width - widths[0] > _READABLE else _INDENT
+    name = max(len(row[0]) for row in rows)
+    margin = name + 2 if width - name > _READABLE else _INDENT
     for style, row in zip(styles[1:], rows[1:], strict=True):
         yield from _stacked(style, row, margin, width)
 

@@ -20,7 +20,7 @@
 # 8 GPUs on each node
 #SBATCH --nodes=2
 
-# the whole node is wanted; without it others may run beside the job
+# the whole node is wanted; without it others may run on it during the job
 #SBATCH --exclusive
 
 # GPUs that are asked for by node stay in one group of devices, so that those of a node
@@ -62,4 +62,4 @@ if ! command -v envcfg >/dev/null; then
   exit 127
 fi
 # shellcheck disable=SC1090 # envcfg writes it
-source <(envcfg wrap --profile adastra-mi250x --container none -- python3 dump.py out 'a b' || echo exit $?)
+source <(envcfg wrap --no-default all --profile adastra-mi250x --container none -- python3 dump.py out 'a b' || echo exit $?)

@@ -20,7 +20,7 @@
 # 4 GPUs on each node
 #SBATCH --nodes=2
 
-# the whole node is wanted; without it others may run beside the job
+# the whole node is wanted; without it others may run on it during the job
 #SBATCH --exclusive
 
 # GPUs that are asked for by node stay in one group of devices, so that those of a node
@@ -31,7 +31,7 @@
 #SBATCH --ntasks-per-node=4
 
 # an APU is a GPU with 24 cores and 128 GB that both share; the host sees 501 GB of
-# them, and what a GPU takes the host has not: too much of it ends the job
+# them, and what a GPU takes is missing on the host: too much of it ends the job
 #SBATCH --cpus-per-task=24
 
 # 125G for each GPU
@@ -66,4 +66,4 @@ if ! command -v envcfg >/dev/null; then
   exit 127
 fi
 # shellcheck disable=SC1090 # envcfg writes it
-source <(envcfg wrap --profile adastra-mi300a --container none -- python3 dump.py out 'a b' || echo exit $?)
+source <(envcfg wrap --no-default all --profile adastra-mi300a --container none -- python3 dump.py out 'a b' || echo exit $?)

@@ -14,11 +14,18 @@
 # 4 GPUs on each node
 #SBATCH --nodes=2
 
+# in the script that Azure's test submits, for both of its sizes; adapters are not
+# divided
+#SBATCH --exclusive
+
 # as Azure's test asks for them
 #SBATCH --gpus-per-node=4
 
 # one task for each GPU
 #SBATCH --ntasks-per-node=4
+
+# Azure's test starts four ranks per node, with 24 cores each
+#SBATCH --cpus-per-task=24
 
 # the job is ended after it; the shorter, the sooner
 #SBATCH --time=00:15:00
@@ -36,6 +43,12 @@ case ${BASH_VERSION:-none}:${SHELLOPTS-} in
     ;;
 esac
 
+# --- What srun must be told again ---------------------------------------------------
+
+# srun of Slurm 22.05 to 23.02 does not take it over from sbatch, and gives each task
+# one core
+export SRUN_CPUS_PER_TASK="${SLURM_CPUS_PER_TASK:-24}"
+
 # --- The step -----------------------------------------------------------------------
 
 if ! command -v envcfg >/dev/null; then
@@ -44,4 +57,4 @@ if ! command -v envcfg >/dev/null; then
   exit 127
 fi
 # shellcheck disable=SC1090 # envcfg writes it
-source <(envcfg wrap --profile azure-ndgb200 --container none -- python3 dump.py out 'a b' || echo exit $?)
+source <(envcfg wrap --no-default all --profile azure-ndgb200 --container none -- python3 dump.py out 'a b' || echo exit $?)

@@ -26,7 +26,7 @@
 # one task for each GPU
 #SBATCH --ntasks-per-node=4
 
-# four superchips, each a GPU with an Arm CPU of its own and an adapter beside it
+# four superchips, each a GPU with its own Arm CPU and an adapter next to it
 #SBATCH --cpus-per-task=72
 
 # the job is ended after it; the shorter, the sooner
@@ -59,4 +59,4 @@ if ! command -v envcfg >/dev/null; then
   exit 127
 fi
 # shellcheck disable=SC1090 # envcfg writes it
-source <(envcfg wrap --profile jupiter --container none -- python3 dump.py out 'a b' || echo exit $?)
+source <(envcfg wrap --no-default all --profile jupiter --container none -- python3 dump.py out 'a b' || echo exit $?)

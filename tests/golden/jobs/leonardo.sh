@@ -11,7 +11,7 @@
 # its name in the queue
 #SBATCH --job-name=dump
 
-# each grant has a budget of its own, and saldo tells what is left
+# each grant has its own budget, and saldo tells what is left
 #SBATCH --account=iscra
 
 # all of the Booster; so much has a job without --qos
@@ -62,4 +62,4 @@ if ! command -v envcfg >/dev/null; then
   exit 127
 fi
 # shellcheck disable=SC1090 # envcfg writes it
-source <(envcfg wrap --profile leonardo --container none -- python3 dump.py out 'a b' || echo exit $?)
+source <(envcfg wrap --no-default all --profile leonardo --container none -- python3 dump.py out 'a b' || echo exit $?)

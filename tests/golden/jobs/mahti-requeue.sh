@@ -2,7 +2,7 @@
 # envcfg:job HASH
 # shellcheck disable=SC1003,SC2016,SC2030,SC2031,SC2034 # as meant
 # envcfg 0.1.0, profile mahti (sha256 HASH)
-# made by: envcfg sbatch --profile mahti --account project_2001234 --partition gpumedium --nodes 1 --time 15 --requeue --signal USR2@300 --array 0-9%2 --set 'WORDS=a '"'"'b'"'"' ${RANK}' --unset NCCL_DEBUG --container none -- python3 dump.py out 'a b'
+# made by: envcfg sbatch --profile mahti --account project_2001234 --partition gpumedium --nodes 1 --time 15 --requeue=2 --signal USR2@300 --array 0-9%2 --set 'WORDS=a '"'"'b'"'"' ${RANK}' --unset NCCL_DEBUG --container none -- python3 dump.py out 'a b'
 # Submit it by: sbatch FILE
 # Who says so, and since when: envcfg profiles show mahti
 
@@ -76,7 +76,7 @@ if ! command -v envcfg >/dev/null; then
 fi
 envcfg_start() {
   # shellcheck disable=SC1090 # envcfg writes it
-  source <(envcfg wrap --profile mahti --container none '--set=WORDS=a '"'"'b'"'"' ${RANK}' --unset=NCCL_DEBUG -- python3 dump.py out 'a b' || echo exit $?)
+  source <(envcfg wrap --no-default all --profile mahti --container none '--set=WORDS=a '"'"'b'"'"' ${RANK}' --unset=NCCL_DEBUG -- python3 dump.py out 'a b' || echo exit $?)
 }
 
 # --- Run it; where the end is near, save and go on in another start -----------------
@@ -98,4 +98,47 @@ envcfg_job() { # SIGNAL START...: start the step; the scheduler's warning goes t
   scontrol requeue "$SLURM_JOB_ID"
 }
 
-envcfg_job USR2 envcfg_start
+# --- Where the step fails, start again; not where two starts end by one exception ---
+
+envcfg_restart() { # MOST START...: run START; where it fails there are MOST more starts of the job at most
+  local envcfg_code=0 envcfg_said='' envcfg_nodes='' envcfg_try=${SLURM_RESTART_COUNT-}
+  "${@:2}" || envcfg_code=$?
+  # A signal is the scheduler's, or of whoever cancels the job.
+  if ((envcfg_code == 0)) || [[ -n ${ENVCFG_CAUGHT-} ]]; then return "$envcfg_code"; fi
+  if [[ $envcfg_try =~ ^[0-9]{1,9}$ ]] && ((10#$envcfg_try >= $1)); then
+    printf 'envcfg: error: the step ended with %s, and the job has started again %s times: no other start\n' \
+      "$envcfg_code" "$envcfg_try" >&2
+    return "$envcfg_code"
+  fi
+  # The job's own output, whatever its name; the exit code is that of the verdict.
+  if [[ -f /proc/$$/fd/1 ]] && command -v envcfg >/dev/null; then
+    envcfg_said=$(envcfg check-log --next "/proc/$$/fd/1" 2>/dev/null) || :
+  fi
+  if [[ $envcfg_said == 'stop: '* ]]; then
+    printf 'envcfg: error: no other start: %s\n' "${envcfg_said#stop: }" >&2
+    return "$envcfg_code"
+  fi
+  if [[ $envcfg_said =~ ^restart\ without\ ([A-Za-z0-9][A-Za-z0-9.,-]*):\  ]]; then envcfg_nodes=${BASH_REMATCH[1]}; fi
+  printf 'envcfg: note: the step ended with %s; the job starts again%s\n' \
+    "$envcfg_code" "${envcfg_nodes:+ without $envcfg_nodes}" >&2
+  if [[ $(trap -p EXIT) == *envcfg_end* ]]; then
+    trap - EXIT # it would do the same, while the scheduler ends this start
+    envcfg_end
+  fi
+  if [[ -z $envcfg_nodes ]]; then
+    scontrol requeue "$SLURM_JOB_ID"
+    return
+  fi
+  trap : TERM # by which the scheduler ends this start; only a job that waits takes other nodes
+  envcfg_said=$(scontrol show job "$SLURM_JOB_ID") || :
+  if [[ $envcfg_said =~ ExcNodeList=([^[:space:]\(]+) ]]; then envcfg_nodes=${BASH_REMATCH[1]},$envcfg_nodes; fi
+  scontrol requeue "$SLURM_JOB_ID" || return
+  for ((envcfg_try = 0; envcfg_try < 8; envcfg_try++)); do
+    if scontrol update JobId="$SLURM_JOB_ID" ExcNodeList="$envcfg_nodes" 2>/dev/null; then return "$envcfg_code"; fi
+    sleep 0.5
+  done
+  printf 'envcfg: warning: the scheduler did not take that %s be left out\n' "$envcfg_nodes" >&2
+  return "$envcfg_code"
+}
+
+envcfg_restart 2 envcfg_job USR2 envcfg_start

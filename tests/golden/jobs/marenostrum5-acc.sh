@@ -26,7 +26,7 @@
 # one task for each GPU
 #SBATCH --ntasks-per-node=4
 
-# each GPU comes with a quarter of the 80 cores, no more and no less
+# each GPU comes with a quarter of the 80 cores
 #SBATCH --cpus-per-task=20
 
 # there is no default, and it must not exceed the queue's limit
@@ -59,4 +59,4 @@ if ! command -v envcfg >/dev/null; then
   exit 127
 fi
 # shellcheck disable=SC1090 # envcfg writes it
-source <(envcfg wrap --profile marenostrum5-acc --container none -- python3 dump.py out 'a b' || echo exit $?)
+source <(envcfg wrap --no-default all --profile marenostrum5-acc --container none -- python3 dump.py out 'a b' || echo exit $?)

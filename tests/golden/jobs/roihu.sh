@@ -26,7 +26,7 @@
 # one task for each GPU
 #SBATCH --ntasks-per-node=4
 
-# four superchips, each a GPU with an Arm CPU of its own
+# four superchips, each a GPU with its own Arm CPU
 #SBATCH --cpus-per-task=72
 
 # the job is ended after it; the shorter, the sooner
@@ -59,4 +59,4 @@ if ! command -v envcfg >/dev/null; then
   exit 127
 fi
 # shellcheck disable=SC1090 # envcfg writes it
-source <(envcfg wrap --profile roihu --container none -- python3 dump.py out 'a b' || echo exit $?)
+source <(envcfg wrap --no-default all --profile roihu --container none -- python3 dump.py out 'a b' || echo exit $?)

@@ -22,6 +22,7 @@ class Envcfg(PythonPackage):
     depends_on("py-pyelftools@0.32:", type=("build", "run"))
     depends_on("py-spython@0.3.14:0.3", type=("build", "run"))
     depends_on("py-backports-zstd@1.0:", type=("build", "run"), when="^python@:3.13")
+    depends_on("py-tomli@2.0:", type=("build", "run"), when="^python@:3.10")
     depends_on("py-shtab@1.13:1", type=("build", "run"))
     depends_on("py-tree-sitter@0.23:", type=("build", "run"))
     depends_on("py-tree-sitter-bash@0.23:", type=("build", "run"))

@@ -1,0 +1,311 @@
+"""``envcfg submit``: what the scheduler's command gets, what it says, and what is made of it."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from asking import asking
+from envcfg import api
+from envcfg.errors import FindingsError
+from schemas import errors
+from support import Wrapped, envcfg, zero_separated
+
+COMMAND = ("--", "python", "train.py")
+SCRIPT = "#!/bin/bash\n#SBATCH --nodes=1 --time=10\nset -e\nsrun hostname\n"
+TOO_MUCH = SCRIPT.replace("set -e", "#SBATCH --gpus-per-node=16\nset -e")
+STAND_IN = """#!/usr/bin/env bash
+set -u
+for word in "${0##*/}" "$@"; do printf '%s\\0' "$word"; done >"$FAKE_NOTES"
+cat >"$FAKE_NOTES.stdin"
+printf '%s' "${FAKE_OUT-}"
+printf '%s' "${FAKE_ERR-}" >&2
+exit "${FAKE_CODE-0}"
+"""
+
+
+class Site:
+    """A machine with the commands of schedulers, and what they were given."""
+
+    def __init__(self, folder: Path, patch: pytest.MonkeyPatch) -> None:
+        self.folder = folder
+        self._patch = patch
+        self._notes = folder.parent / "notes"
+        patch.setenv("FAKE_NOTES", str(self._notes))
+
+    def has(self, *programs: str) -> None:
+        there = self.folder.parent / "bin"
+        there.mkdir()
+        for program in programs:
+            (there / program).write_text(STAND_IN)
+            (there / program).chmod(0o755)
+        self._patch.setenv("PATH", f"{there}:/usr/bin:/bin" if programs else str(there))
+
+    def answers(self, out: str = "", err: str = "", code: int = 0) -> None:
+        for name, value in (("OUT", out), ("ERR", err), ("CODE", str(code))):
+            self._patch.setenv(f"FAKE_{name}", value)
+
+    @property
+    def words(self) -> list[str]:
+        return [os.fsdecode(each) for each in zero_separated(self._notes)]
+
+    @property
+    def stdin(self) -> str:
+        return Path(f"{self._notes}.stdin").read_text()
+
+
+@pytest.fixture
+def site(
+    wrap: Callable[..., Wrapped], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Site:
+    assert callable(wrap)  # keeps other layers away
+    folder = tmp_path / "here"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    (folder / "train.py").write_text("")
+    return Site(folder, monkeypatch)
+
+
+@pytest.fixture
+def slurm(site: Site) -> Site:
+    site.has("sbatch")
+    site.answers("Submitted batch job 123\n")
+    return site
+
+
+LUMI = (*asking("lumi-g"), "--container", "none")
+# Profile, what its scheduler prints, its words, the job and the log.
+SYSTEMS = {
+    "slurm": ("lumi-g", "Submitted batch job 123\n", ["sbatch", "./train.sh"], "123", "train-123.out"),
+    "slurm, another cluster": ("lumi-g", "Submitted batch job 123 on cluster c2\n", ["sbatch", "./train.sh"], "123", "train-123.out"),
+    "slurm, parsable": ("lumi-g", "site says hello\n123;c2\n", ["sbatch", "./train.sh"], "123", "train-123.out"),
+    "pbs": ("polaris", "123.polaris-pbs-01.hsn\n", ["qsub", "./train.sh"], "123.polaris-pbs-01.hsn", "train.o123"),
+    "flux": ("tuolumne", "\u01923AbZ\n", ["flux", "batch", "./train.sh"], "\u01923AbZ", "train-\u01923AbZ.out"),
+    "flux, in ASCII": ("tuolumne", "f3AbZ\n", ["flux", "batch", "./train.sh"], "f3AbZ", "train-f3AbZ.out"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SYSTEMS)
+def test_a_job_is_written_and_submitted_and_its_log_named(
+    site: Site, name: str
+) -> None:
+    profile, said, words, job, log = SYSTEMS[name]
+    site.has(words[0])
+    site.answers(said)
+    done = envcfg("submit", *asking(profile), "--container", "none", *COMMAND)
+    assert done.code == 0, done.err
+    assert site.words == words
+    look = f"look: envcfg check-log --follow {log if log.isascii() else repr(log)}"
+    assert done.text.splitlines() == [f"job: {job} (train.sh)", f"log: {log}", look]
+    made = (site.folder / "train.sh").read_text()
+    assert made.startswith("#!/bin/bash\n# envcfg:job ")
+    assert ("site says hello\n" in done.err) == ("hello" in said)
+
+
+def test_job_with_submit_is_submit(slurm: Site) -> None:
+    done = envcfg("job", *LUMI, "--submit", "-o", "my.sh", "--json", *COMMAND)
+    assert done.code == 0, done.err
+    assert errors("submit", done.text) == []
+    said = json.loads(done.text)
+    assert (said["job"], said["log"]) == ("123", "train-123.out")
+    assert slurm.words == ["sbatch", "./my.sh"]
+    again = envcfg("submit", *LUMI, "-o", "my.sh", *COMMAND)
+    assert again.code == 0, again.err  # its own file is written anew
+
+
+# Lines of a script, its job as the scheduler prints it, and the log.
+LOGS = {
+    "default": ("#SBATCH -N1", "7", "slurm-7.out"),
+    "a name of its own": ("#SBATCH -J net -o %x.%j.log", "7", "net.7.log"),
+    "no name": ("#SBATCH -o %x-%6j.log", "7", "a b.sh-000007.log"),
+    "an array": ("#SBATCH --array=3-9%2", "7", "slurm-7_3.out"),
+    "a folder": ("#SBATCH --chdir=/work --output=out/%j", "7", "/work/out/7"),
+    "the node's name": ("#SBATCH -o %N.out", "7", None),
+    "jobs of an array by their own number": ("#SBATCH -a 1-2 -o %j.out", "7", None),
+    "PBS": ("#PBS -l select=1", "7.server", "a b.sh.o7"),
+    "PBS, named": ("#PBS -N net -o out.txt", "7.server", "out.txt"),
+    "PBS, to a folder": ("#PBS -N net -o .", "7.server", "./net.o7"),
+    "PBS, an array": ("#PBS -N net -J 4-8", "7[].server", "net.o7.4"),
+    "PBS, a variable": ("#PBS -o $PBS_JOBID.out", "7.server", None),
+    "Flux": ("#flux: -N1", "f7", "flux-f7.out"),
+    "Flux, named": ("#flux: --job-name=net --output={{name}}.{{id}}", "f7", "net.f7"),
+    "Flux, by another id": ("#flux: --output={{id.dec}}", "f7", None),
+}
+
+
+@pytest.mark.parametrize("name", LOGS)
+def test_the_log_of_a_script_is_named_as_its_lines_say(site: Site, name: str) -> None:
+    lines, said, log = LOGS[name]
+    site.has("sbatch", "qsub", "flux")
+    site.answers(f"{said}\n")
+    (site.folder / "a b.sh").write_text(f"#!/bin/bash\n{lines}\nhostname\n")
+    done = envcfg("submit", "a b.sh", "--json")
+    assert done.code == 0, done.err
+    assert json.loads(done.text)["log"] == log
+    assert site.words[-1] == "./a b.sh"
+    shown = envcfg("submit", "a b.sh").text
+    assert f"({'a b.sh'!r})\n" in shown
+    assert ("check-log" in shown) == (log is not None)
+
+
+def test_a_dry_run_asks_when_the_job_would_start(slurm: Site) -> None:
+    line = (
+        "sbatch: Job 9 to start at 2026-11-23T15:00:00 using 64 processors on nodes "
+        "nid[001-002] in partition standard"
+    )
+    slurm.answers(err=f"{line}\n")
+    done = envcfg("submit", "--dry-run", *LUMI, *COMMAND)
+    assert done.code == 0, done.err
+    assert done.text == "would start: 2026-11-23T15:00:00 (nothing is submitted)\n"
+    assert line in done.err
+    assert slurm.words == ["sbatch", "--test-only"]
+    assert "#SBATCH --account=project_465000001\n" in slurm.stdin
+    assert not (slurm.folder / "train.sh").exists()
+    slurm.answers(err="sbatch: new words\n")
+    unknown = envcfg("submit", "--dry-run", *LUMI, *COMMAND)
+    assert unknown.text.startswith("would start: unknown ")
+
+
+def test_a_scheduler_that_tells_no_start_submits_nothing(site: Site) -> None:
+    site.has("qsub")
+    asked = (*asking("polaris"), "--container", "none", "--dry-run", *COMMAND)
+    done = envcfg("submit", *asked)
+    assert (done.code, done.text, site.words) == (2, "", [])
+    assert "PBS does not tell when a job would start" in done.err
+
+
+REFUSALS = {
+    "account": ("sbatch: error: Batch job submission failed: Invalid account or account/partition combination specified", 1, "sacctmgr show assoc"),
+    "time": ("sbatch: error: Batch job submission failed: Requested time limit is invalid (missing or exceeds some limit)", 1, "sinfo --format='%P %l'"),
+    "words of the site": ("sbatch: error: not on a Monday", 3, ""),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", REFUSALS)
+def test_a_refusal_is_in_the_schedulers_own_words(slurm: Site, name: str) -> None:
+    words, code, hint = REFUSALS[name]
+    slurm.answers(err=f"{words}\n", code=code)
+    done = envcfg("submit", *LUMI, *COMMAND)
+    assert (done.code, done.text) == (code, "")
+    assert f"{words}\n" in done.err
+    assert f"sbatch refused train.sh, and ended with {code}" in done.err
+    if hint:
+        assert f"  hint: {hint}" in done.err
+
+
+def test_what_it_says_cannot_write_to_the_terminal(slurm: Site) -> None:
+    slurm.answers("\x1b[2Jhello\nSubmitted batch job 5\n", "\x1b]0;title\x07\udcff\n")
+    done = envcfg("submit", *LUMI, *COMMAND)
+    assert done.code == 0
+    assert "\\x1b[2Jhello" in done.err
+    assert "\x1b" not in done.text + done.err
+    slurm.answers("Submitted batch job 5; rm -rf /\n")
+    strange = envcfg("submit", *LUMI, "--json", *COMMAND)
+    assert (strange.code, json.loads(strange.text)["job"]) == (0, None)
+    assert "did not print the number of the job" in strange.err
+
+
+def test_lint_refuses_a_script_before_the_scheduler_sees_it(slurm: Site) -> None:
+    (slurm.folder / "bad.sh").write_text(SCRIPT.replace("--nodes", "--node"))
+    done = envcfg("submit", "bad.sh", "--profile", "lumi-g")
+    assert (done.code, done.text, slurm.words) == (2, "", [])
+    assert "error: bad.sh:2:" in done.err
+    (slurm.folder / "job.sh").write_text(TOO_MUCH)
+    lumi = envcfg("submit", "job.sh", "--profile", "lumi-g")
+    assert (lumi.code, slurm.words) == (2, [])
+    assert "error: job.sh:3:9: 16 GPUs on a node, but a node has 8" in lumi.err
+    assert envcfg("submit", "job.sh").code == 0
+
+
+def test_the_system_of_a_login_node_counts(
+    slurm: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (slurm.folder / "job.sh").write_text(TOO_MUCH)
+    monkeypatch.setenv("SLURM_CLUSTER_NAME", "lumi")
+    done = envcfg("submit", "job.sh")
+    assert (done.code, slurm.words) == (2, [])
+    assert "a node has 8" in done.err
+    (slurm.folder / "job.sh").write_text(TOO_MUCH.replace("16", "8"))
+    missing = envcfg("submit", "job.sh")  # which sbatch may know from elsewhere
+    assert missing.code == 0
+    assert "warning: job.sh:2:9: --account is missing" in missing.err
+
+
+def test_a_file_of_somebody_is_not_replaced(slurm: Site) -> None:
+    (slurm.folder / "train.sh").write_text("mine\n")
+    done = envcfg("submit", *LUMI, *COMMAND)
+    assert (done.code, slurm.words) == (4, [])
+    assert "train.sh was not written by envcfg" in done.err
+    assert envcfg("submit", *LUMI, "--force", *COMMAND).code == 0
+
+
+MISUSES = {
+    "a script and a command": (["job.sh", *COMMAND], 2, "both given"),
+    "a script and options": (["job.sh", "--nodes=2"], 2, "--nodes belongs to a script"),
+    "a letter": (["job.sh", "-N2"], 2, "belongs to a script"),
+    "a folder": (["."], 2, ". is no file"),
+    "standard input": (["-"], 2, "- is no file"),
+    "no file": (["no.sh"], 4, "no.sh: cannot be read"),
+    "nothing": ([], 2, "--container"),
+    "standard output": ([*LUMI, "-o", "-", *COMMAND], 2, "-o names the script"),
+    "a check": ([*LUMI, "--format", "text", *COMMAND], 2, "leave out --format"),
+    "what the system refuses": (["--profile", "lumi-g", "--container", "none", *COMMAND], 2, "--account is missing"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", MISUSES)
+def test_what_cannot_be_right_submits_nothing(slurm: Site, name: str) -> None:
+    words, code, message = MISUSES[name]
+    (slurm.folder / "job.sh").write_text(SCRIPT)
+    done = envcfg("submit", *words)
+    assert (done.code, done.text, slurm.words) == (code, "", [])
+    assert message in done.err
+
+
+def test_a_dry_run_belongs_to_submit(slurm: Site) -> None:
+    done = envcfg("job", *LUMI, "--dry-run", *COMMAND)
+    assert (done.code, done.text, slurm.words) == (2, "", [])
+    assert "--dry-run belongs to --submit" in done.err
+
+
+def test_without_a_scheduler_nothing_is_written(site: Site) -> None:
+    site.has()
+    done = envcfg("submit", *LUMI, *COMMAND)
+    assert (done.code, done.text) == (4, "")
+    assert "sbatch is not on PATH" in done.err
+    assert not (site.folder / "train.sh").exists()
+
+
+def test_a_program_submits_alike(slurm: Site) -> None:
+    (slurm.folder / "job.sh").write_text(SCRIPT)
+    done = api.submit("job.sh")
+    assert (done.job, done.log, done.exit_code) == ("123", "slurm-123.out", 0)
+    assert errors("submit", json.dumps(api.as_json(done))) == []
+    assert api.as_json(done) == json.loads(envcfg("submit", "job.sh", "--json").text)
+    (slurm.folder / "job.sh").write_text(TOO_MUCH)
+    with pytest.raises(FindingsError):
+        api.submit("job.sh", profile="lumi-g")
+
+
+def test_a_script_that_is_there_gets_of_defaults_its_profile_alone(site: Site) -> None:
+    site.has("sbatch")
+    site.answers(out="Submitted batch job 77\n")
+    text = 'account = "a"\nbind = ["/x"]\ntime = 10\n'
+    (site.folder / "envcfg.toml").write_text(text)
+    (site.folder / "job.sh").write_text(SCRIPT)
+    done = envcfg("submit", "job.sh")
+    assert done.code == 0, done.err
+    assert site.stdin == SCRIPT or "job.sh" in " ".join(site.words)
+    own = ("--profile=lumi-g", "--container=none", "--account=project_1", "-p", "dev-g")
+    made = envcfg("submit", *own, "--no-default=bind", *COMMAND)
+    assert made.code == 0, made.err
+    head = (site.folder / "train.sh").read_text()
+    assert "# default: --time 10 (" in head
+    assert "--account a" not in head
+    assert (
+        "# made by: envcfg submit --no-default all --time 10 --profile=lumi-g" in head
+    )
