@@ -228,9 +228,7 @@ def test_who_is_held_up_by_another_follows_from_him(
         (tmp_path / f"fr_{rank}.json").write_text(json.dumps(dump))
     main(["check-log", "--json", str(tmp_path)])
     answer = json.loads(capsys.readouterr().out)
-    assert answer["summary"].startswith(
-        "degraded: rank 2: did not call number 2 of tp"
-    )
+    assert answer["summary"].startswith("degraded: rank 2: did not call number 2 of tp")
     assert [(each["subject"], each["cause"]) for each in answer["findings"]] == [
         ("rank 2", True),
         ("rank 1", False),
