@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from envcfg.log.rulebook import Rule, Rulebook, load_rules
 from envcfg.log.scan import MIDDLE, NCCL, Scanner, Seeker
 
-DOCUMENTATION = Path(__file__).parents[2] / "docs" / "check-log.md"
+DOCUMENTATION = Path(__file__).parents[2] / "docs" / "check-log-input.md"
 RULES = [rule for rule in load_rules() if rule.severity or rule.event]
 GATES = Rulebook(RULES).gates
 
