@@ -150,8 +150,11 @@ def parts_of(job: Job, world: World) -> Iterator[Job]:
     parts: dict[int, Job] = {}
     for key, process in job.processes.items():
         if process.communicators:
-            part = parts.setdefault(home.get(process, beside), Job(job.rulebook))
-            part.life = job.life
+            at = home.get(process, beside)
+            if at not in parts:
+                parts[at] = Job(job.rulebook)
+                parts[at].life = job.life
+            part = parts[at]
             part.processes[key] = process
             part.records += process.records
     if len(parts) > 1:

@@ -70,7 +70,9 @@ def groups_of(processes: Iterable[Process]) -> list[Group]:
         for comm in process.communicators.values():
             parts.setdefault((comm.comm_id, comm.nranks), []).append(comm)
         for key, comms in parts.items():
-            groups.setdefault(key, Group(*key)).add(process, comms)
+            if key not in groups:
+                groups[key] = Group(*key)
+            groups[key].add(process, comms)
     alike: dict[int, list[Group]] = {}
     for group in groups.values():
         alike.setdefault(group.nranks, []).append(group)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from sys import intern
 
 from envcfg.log.endings import ENDS, Endings
-from envcfg.log.facts import Room, Sighting, Spot, clip, with_one
+from envcfg.log.facts import Room, Sighting, Spot, clip
 from envcfg.log.learning import ALIKE, learn
 from envcfg.log.life import Life
 from envcfg.log.names import longest_end, network_kind
@@ -244,8 +244,7 @@ class Job:
             return False
         if rule.versions:
             for each in rule.versions.items():
-                if each not in process.dialects:
-                    process.know("dialects", with_one(process.dialects, each))
+                process.add("dialects", each)
         if rule.event == "rank-row":
             process = self._named(match.fields.get("host"), match.fields.get("pid"))
         if rule.event:
@@ -256,7 +255,7 @@ class Job:
         """Return the process whose line it is, and note that it spoke."""
         known = None if record.glued else self.processes.get((record.host, record.pid))  # type: ignore[arg-type]
         process = known or self._process(record)
-        if spot.source not in process.sources:
+        if spot.source not in process.sources:  # all of them, however many
             process.know("sources", process.sources | {spot.source})
         if record.level:
             self.records += 1

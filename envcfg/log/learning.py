@@ -90,7 +90,7 @@ def _channel(p: Process, fields: Fields, _: Record, sighting: Sighting) -> None:
             return
         counts = p.own("channels")[own, name] = [0, 0]
     counts[0 if gdr else 1] += 1
-    p.know("ways", with_one(p.ways, (fields.get("direction"), gdr)))
+    p.add("ways", (fields.get("direction"), gdr))
     p.keep(f"channel {name} {'gdr' if gdr else 'host'}", sighting)
     nranks = _integer(fields.get("nranks"))
     _edge(p, Edge(sender, receiver, intern(f"NET/{name}"), gdr, own, nranks))
@@ -159,7 +159,7 @@ def _requested(p: Process, fields: Fields, _: Record, __: Sighting) -> None:
 
 def _rings(p: Process, fields: Fields, _: Record, __: Sighting) -> None:
     if fields.get("gdr"):
-        p.know("ring_gdr", with_one(p.ring_gdr, fields["gdr"] or ""))
+        p.add("ring_gdr", fields["gdr"])
 
 
 def _versions(p: Process, fields: Fields, _: Record, sighting: Sighting) -> None:

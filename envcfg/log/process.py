@@ -138,6 +138,12 @@ class Process:
         self.raised: dict[int | None, Raised] = _NONE
         self.waits: dict[tuple[str, int], Waiting] = _NONE
 
+    def add(self, name: str, item: object) -> None:
+        """Learn one more *item* of a set of facts."""
+        known = getattr(self.facts, name)
+        if item not in known:
+            self.know(name, with_one(known, item))
+
     def own(self, name: str) -> dict[Any, Any]:
         """Return its table *name*, to be changed: none has one before it needs it."""
         if getattr(self, name) is _NONE:
@@ -205,7 +211,7 @@ class Process:
             self.own("raised").setdefault(device, warning).files.add(file)
         # What is harmless goes up through files, too, and the process does without it.
         if not (warning and warning.harmless) or file in GAVE_UP:
-            self.know("traces", with_one(self.traces, (file, code)))
+            self.add("traces", (file, code))
 
     def go_on(self, device: int | None) -> None:
         """Take in that it does something new, whatever it warned of before.
@@ -213,10 +219,8 @@ class Process:
         Of several GPUs each goes on by itself. What was said before the process chose its
         GPU belongs to any.
         """
+        self.add("devices", device)
         devices = self.facts.devices
-        if device not in devices:
-            devices = with_one(devices, device)
-            self.know("devices", devices)
         for known in filter(None, (self.warned, self.raised)):
             for other in [key for key in known if key == device or key not in devices]:
                 del known[other]
