@@ -74,6 +74,11 @@ def _why_not() -> str | None:
     return None
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _no_scheduler() -> None:
+    """Leave PATH alone, other than elsewhere: here the scheduler is a real one."""
+
+
 @pytest.fixture(scope="session")
 def tool(cluster: Cluster) -> Path:
     """Install envcfg for the cluster's user; returns the folder of its program."""
