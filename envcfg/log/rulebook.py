@@ -168,7 +168,12 @@ class Rulebook:
         if (held := self._shapes.get(key)) is None:
             if len(self._shapes) > _MANY:
                 self._shapes.clear()
-            text = str(key, "utf-8", "replace") if isinstance(key, bytes) else key
+            if isinstance(key, bytes):
+                # What stands in front of the message holds needles, too: "NCCL ".
+                said = key.partition(b" NCCL ")[2].partition(b" ")[2] or key
+                text = str(said, "utf-8", "replace")
+            else:
+                text = key
             held = tuple(needle for needle, bare in self._bare if bare in text)
             self._shapes[key] = held
         return held

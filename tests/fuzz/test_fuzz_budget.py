@@ -18,7 +18,7 @@ from envcfg.image.environment import shell_assignments
 from envcfg.image.metadata import bases_of
 from envcfg.image.python import distributions
 from envcfg.image.tree import FolderTree
-from envcfg.log import files, process, scan
+from envcfg.log import facts, files, scan
 from envcfg.log.expectations import Expectations
 from envcfg.log.prefix import parse
 from envcfg.log.rank import Symptom
@@ -50,8 +50,8 @@ def test_a_log_with_more_than_there_is_room_for_is_never_ok(
     kind: str, log: str, first: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert [check(each).verdict for each in (GOOD, BAD)] == ["ok", "degraded"]
-    monkeypatch.setattr(process, "MANY", 1 << 30)
-    monkeypatch.setitem(process.MOST, kind, 100)
+    monkeypatch.setattr(facts, "MANY", 1 << 30)
+    monkeypatch.setitem(facts.MOST, kind, 100)
     more = "".join(made_up(kind, number) for number in range(2000, 2200))
     report = check(more + log if first else log + more)
     assert report.verdict != "ok"
@@ -64,10 +64,10 @@ def test_a_log_with_more_than_there_is_room_for_is_never_ok(
 
 def test_there_is_room_for_the_largest_jobs() -> None:
     """Frontier has 75,264 GPUs; of each rank a dozen lines are kept."""
-    assert process.MOST["process"] >= 75_264
-    assert process.MOST["line"] >= 12 * 65_536
-    assert process.MOST["communicator"] >= 3 * 65_536
-    assert process.MOST["channel"] >= 3 * 65_536
+    assert facts.MOST["process"] >= 75_264
+    assert facts.MOST["line"] >= 12 * 65_536
+    assert facts.MOST["communicator"] >= 3 * 65_536
+    assert facts.MOST["channel"] >= 3 * 65_536
 
 
 @pytest.mark.parametrize("kind", ["process", "communicator", "channel", "line"])
@@ -77,8 +77,8 @@ def test_three_times_as_much_that_is_made_up_takes_no_more_memory(
     import tracemalloc
 
     rulebook()
-    for each in process.MOST:
-        monkeypatch.setitem(process.MOST, each, 500)
+    for each in facts.MOST:
+        monkeypatch.setitem(facts.MOST, each, 500)
     peaks = []
     check(
         "".join(made_up(kind, number) for number in range(100))

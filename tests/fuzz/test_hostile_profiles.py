@@ -65,6 +65,7 @@ def everything() -> dict[str, Json]:
             "hosts": ["h"],
             "interfaces": ["i"],
             "devices": ["/d"],
+            "marks": {"/etc/mark": "m", "MARK": "m"},
             **SAID,
         },
         "node": {
@@ -141,7 +142,12 @@ def everything() -> dict[str, Json]:
             "gpu_type": "a100",
             **SAID,
             "rules": {
-                "--partition": {"rule": "must", "value": "gpu", **SAID},
+                "--partition": {
+                    "rule": "must",
+                    "value": "gpu",
+                    "refused": True,
+                    **SAID,
+                },
                 "--qos": {"rule": "must", "value": "normal", **SAID},
                 "--constraint": {
                     "rule": "must",

@@ -169,9 +169,9 @@ def test_rings_and_lines_without_a_rule_are_counted_and_passed_over() -> None:
     folded = []
     fold = state.fold
 
-    def count(record: Record, text: str, spot: Spot) -> None:
+    def count(record: Record, text: str, spot: Spot, shape: bytes = b"") -> bool:
         folded.append(record)
-        fold(record, text, spot)
+        return fold(record, text, spot, shape)
 
     state.fold = count  # type: ignore[method-assign]
     for number, block in enumerate((log, log)):

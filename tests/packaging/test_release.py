@@ -74,7 +74,8 @@ def test_spack_has_the_versions_that_it_lacks() -> None:
 def test_easybuild_installs_what_we_require() -> None:
     text = EASYBUILD.read_text()
     assert EASYBUILD.name.startswith(f"envcfg-{__version__}-")
-    for name, least in required().items():
+    newer = {name: least for name, least in required().items() if name != "tomli"}
+    for name, least in newer.items():  # its Python has tomllib
         own = BUNDLED.get(name, name)
         (version,) = re.findall(rf"\('{own}', '([\d.]+)'", text)
         assert name in BUNDLED or numbers(version) >= numbers(least)
