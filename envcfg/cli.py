@@ -117,6 +117,13 @@ def build_parser(only: str | None = None) -> Parser:
 
 
 def _dispatch(words: list[str]) -> int:
+    """Run one command line; return its exit code.
+
+    The parser of the command alone is built, as that is most of the start-up. Whether a
+    script is wanted on stdout is noted as soon as it is known, also of a line that cannot
+    be parsed: what goes wrong from then on must end the job that sources it. What is said
+    of defaults stands last, as only an error makes it worth a line.
+    """
     head, separated, tail = split_command(words)
     if head[:1] == ["help"]:
         head = [*(word for word in head if word != "help"), "--help"]

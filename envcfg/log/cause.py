@@ -99,6 +99,13 @@ def _counts(end: End, job: Job) -> bool:
 
 
 def _first_of(attempt: Attempt, job: Job, world: World) -> First | None:
+    """Return who ended first and of what; None: no line says it.
+
+    In this order, as each says less than the one before: a rank that never came, where
+    nothing else is a cause; a rank that says nothing while all others lost somebody; the
+    first exception or end that may be a cause; an exit code or a signal; an exception that
+    only follows from a lost process.
+    """
     hosts = _hosts(attempt.lines, world)
     codes = [
         each for each in attempt.follow if isinstance(each, End) and each.rule.says

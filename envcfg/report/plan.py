@@ -86,6 +86,11 @@ def plan_text(plan: Plan) -> str:
 
 
 def _lines(plan: Plan) -> Iterator[str]:
+    """Yield the plan by line: what starts the ranks first, then what each of them gets.
+
+    Each kind of entry has its word at the left, so that one may grep for it; what is empty
+    has no line.
+    """
     yield f"profile    {plan.profile} (sha256 {plan.profile_hash[:16]})"
     for note in plan.notes:
         if note.rule == "profile-over-built-in":

@@ -105,8 +105,8 @@ def _wasted(billing: Billing, found: Cost, used: Used) -> Iterator[Finding]:
         subject="cost",
         message=f"{_amount(decides)} are billed as {decimal_text(decides.shares)} GPUs, "
         f"and the job has {used.gpus}",
-        fix=f"up to {free}{'' if decides.what == 'cores' else ' GiB'} cost no more than "
-        "the GPUs, or use as many GPUs as are billed",
+        fix=f"ask for {free}{' cores' if decides.what == 'cores' else ' GiB'} at most: "
+        "they cost nothing beyond the GPUs; or use as many GPUs as are billed",
         source=billing.reason.source,
     )
 

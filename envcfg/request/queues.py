@@ -46,11 +46,11 @@ def chosen_queues(
         partition = default_partition(profile)
     qos = profile.qos.get(named.get("--qos", ""))
     if qos and not serves(qos, partition):
-        said = f"({qos.reason.source}, {qos.reason.date})"
         refusals.append(
             refused(
-                f"{qos} is not for {partition}, except {', '.join(qos.partitions)} {said}",
+                f"{qos} is not for {partition}, except {', '.join(qos.partitions)}",
                 f"give --partition {qos.partitions[0]}, or leave out --qos",
+                qos.reason,
             )
         )
     return partition, qos, refusals, findings
@@ -80,20 +80,18 @@ def beyond_limits(
     The first of each is what it asks too much of: ``nodes``, ``gpus`` or ``time``.
     """
     for each in exceeded(wanted, partition, qos):
-        said = f"({each.queue.reason.source}, {each.queue.reason.date})"
         if each.what == "time":
             size = f" {wanted.nodes} nodes" if each.queue.sizes and wanted.nodes else ""
             message = f"--time {each.asked} is more than {each.queue} gives{size}: "
-            message += f"{each.limit} {said}"
-        elif each.is_least:
-            message = f"{each.asked}, but {each.queue} gives a job {each.limit} at "
-            message += f"least {said}"
+            message += f"{each.limit}"
         else:
-            message = f"{each.asked}, but {each.queue} gives a job {each.limit} at "
-            message += f"most {said}"
+            least = "least" if each.is_least else "most"
+            message = (
+                f"{each.asked}, but {each.queue} gives a job {each.limit} at {least}"
+            )
         amount = "more" if each.is_least else "less"
         fix = f"ask for {amount}, {_instead(profile, wanted, partition, qos)}"
-        yield each.what, refused(message, fix)
+        yield each.what, refused(message, fix, each.queue.reason)
 
 
 def _instead(

@@ -248,8 +248,9 @@ def _masks(
     if node.cores_per_gpu and asked.cpus_per_gpu < node.cores_per_gpu:
         yield refused(
             f"--cpus-per-gpu {asked.cpus_per_gpu} leaves cores of a whole node out, but "
-            f"{plan.masks.reason.why} ({plan.masks.reason.source})",
+            f"{plan.masks.reason.why}",
             "leave it out; a program may start fewer threads all the same",
+            plan.masks.reason,
         )
 
 

@@ -164,22 +164,25 @@ def check_rules(
         if rule is None:
             continue
         value = values.get(option)
-        why = f"{rule.reason.why} ({rule.reason.source}, {rule.reason.date})"
+        why, reason = rule.reason.why, rule.reason
         if rule.rule == "must" and option not in values:
             flag = ours.get(option)
             hint = _how_to_give(profile, option, flag, rule)
-            yield option, refused(f"{flag or option} is missing: {why}", hint)
+            yield option, refused(f"{flag or option} is missing: {why}", hint, reason)
         elif rule.rule == "must" and rule.value and not _is_value(rule):
             if not fnmatchcase(value or "", rule.value):
                 message = f"{option} {value} is not like {rule.value}: {why}"
-                yield option, refused(message, f"give one that fits {rule.value}")
+                yield (
+                    option,
+                    refused(message, f"give one that fits {rule.value}", reason),
+                )
         elif rule.rule == "must not" and option in values:
             if rule.value is None:
                 message = f"{option} must not be given: {why}"
-                yield option, refused(message, f"leave out {option}")
+                yield option, refused(message, f"leave out {option}", reason)
             elif value is not None and fnmatchcase(value, rule.value):
                 message = f"{option} must not be {value}: {why}"
-                yield option, refused(message, "choose another value")
+                yield option, refused(message, "choose another value", reason)
 
 
 def _how_to_give(
@@ -209,8 +212,9 @@ def _check_asked(profile: Profile, asked: Asked) -> Iterator[Finding]:
     ):
         if given is not None and not may_ask(profile, what):
             rule = profile.rules["--mem" if what == "memory" else "--cpus-per-task"]
-            why = f": {rule.reason.why} ({rule.reason.source})" if rule else ""
-            yield refused(f"{flag} must not be given{why}", f"leave out {flag}")
+            why = f": {rule.reason.why}" if rule else ""
+            reason = rule.reason if rule else None
+            yield refused(f"{flag} must not be given{why}", f"leave out {flag}", reason)
     is_billed = profile.billing and profile.billing.per_nvme_gib
     can_ask = is_billed or (profile.scratch and profile.scratch.disk_request)
     if asked.nvme and not can_ask:

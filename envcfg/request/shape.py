@@ -9,6 +9,7 @@ from envcfg.errors import FindingsError
 from envcfg.findings import Finding
 from envcfg.launch.plan import Plan
 from envcfg.launchers import LAUNCHERS, is_local
+from envcfg.profile.facts import Reason
 from envcfg.profile.model import Node, Profile
 from envcfg.profile.scheduler import UNASKED
 from envcfg.request.amounts import mebibytes, size_text
@@ -86,9 +87,13 @@ class RequestError(FindingsError):
     """A request that the system would refuse; carries all that is wrong with it."""
 
 
-def refused(message: str, fix: str) -> Finding:
-    """Return one thing for which the system would refuse the job, and the remedy."""
-    return Finding("request-refused", "error", "", message, fix)
+def refused(message: str, fix: str, reason: Reason | None = None) -> Finding:
+    """Return one thing for which the system would refuse the job, and the remedy.
+
+    Who says so stands in its source, not in its sentence.
+    """
+    source = f"{reason.source}, {reason.date}" if reason else None
+    return Finding("request-refused", "error", "", message, fix, source)
 
 
 def tasks_per_node(launcher: str, gpus: int, ranks: int | None) -> int:
@@ -164,8 +169,9 @@ def _unasked(profile: Profile, gpus: int) -> Iterator[Finding]:
     if asking and asking.gpus == UNASKED and node and gpus < node.gpus:
         yield refused(
             f"{gpus} GPUs of a node, but no request names GPUs here, and a job has all "
-            f"{node.gpus} ({asking.reason.source}, {asking.reason.date})",
+            f"{node.gpus}",
             f"leave out the number, and start fewer ranks: --ranks {gpus}",
+            asking.reason,
         )
 
 
@@ -174,16 +180,15 @@ def gpus_beyond(node: Node, gpus: int) -> Finding | None:
     if gpus <= node.gpus:
         return None
     return refused(
-        f"{gpus} GPUs on a node, but a node has {node.gpus} "
-        f"({node.reason.source}, {node.reason.date})",
+        f"{gpus} GPUs on a node, but a node has {node.gpus}",
         f"take more nodes: --gpus-per-node is {node.gpus} at most",
+        node.reason,
     )
 
 
 def _beyond_node(node: Node | None, asked: Asked, gpus: int) -> Iterator[Finding]:
     if node is None:
         return
-    said = f"({node.reason.source}, {node.reason.date})"
     if beyond := gpus_beyond(node, gpus):
         yield beyond
         return
@@ -191,8 +196,9 @@ def _beyond_node(node: Node | None, asked: Asked, gpus: int) -> Iterator[Finding
     if cores and (asked.cpus_per_gpu or 0) * gpus > cores:
         yield refused(
             f"{asked.cpus_per_gpu} cores for each of {gpus} GPUs, but a job can have "
-            f"{cores} cores of a node {said}",
+            f"{cores} cores of a node",
             f"--cpus-per-gpu is {cores // gpus} here at most",
+            node.reason,
         )
     if node.memory_per_gpu and asked.memory_per_gpu:
         most = mebibytes(node.memory_per_gpu) * node.gpus
@@ -200,6 +206,7 @@ def _beyond_node(node: Node | None, asked: Asked, gpus: int) -> Iterator[Finding
         if wanted > most:
             yield refused(
                 f"{size_text(wanted)} of memory on a node, but a job can have "
-                f"{size_text(most)} {said}",
+                f"{size_text(most)}",
                 f"--mem-per-gpu is {size_text(most // gpus)} here at most",
+                node.reason,
             )

@@ -154,7 +154,13 @@ def _fault(
 
 @detects("EC646")
 def site_rules(job: Job) -> Iterator[Fault]:
-    """What the system wants of each job, and what it refuses."""
+    """What the system wants of each job, and what it refuses.
+
+    Nothing is said of scripts that are for another scheduler, or not for GPUs. What stands
+    in the script is judged by itself; what is missing is one finding, as one line mends it.
+    How sure it is decides the severity: an error needs a source that says that jobs are
+    refused, and a script that is certainly for this system.
+    """
     profile, table = job.profile, option_table(job.model.scheduler)
     if profile is None or not profile.request or not _is_for_gpus(job):
         return
@@ -175,7 +181,7 @@ def site_rules(job: Job) -> Iterator[Fault]:
             yield _fault(asked[option].at, finding, job, severity)
     if missing:
         said = "; ".join(each.message for each in missing.values())
-        fix = ", ".join(each.fix or "" for each in missing.values())
+        fix = "; ".join(each.fix or "" for each in missing.values())
         first = next(iter(missing.values()))._replace(message=said, fix=fix)
         is_sure = any(_is_refused(each, profile, job) for each in missing)
         is_error = is_sure and not job.model.is_recognised
