@@ -122,45 +122,6 @@ def test_a_job_that_has_saved_starts_again_until_it_is_done(
         assert f"-{number}-" not in cluster.node(node, ["ls", "/tmp"]).stdout
 
 
-FAILING = """\
-if [ "${SLURM_RESTART_COUNT:-0}" = 0 ]; then
-  [ "$RANK" != 0 ] || echo 'srun: error: Node failure on nid001001'
-  exit 7
-fi
-[ "$RANK" != 0 ] || python3 -c 'raise ValueError("corrupt shard %s" % __import__("time").time())'
-sleep 0.5; exit 1
-"""
-
-
-def test_a_job_that_fails_starts_again_until_it_fails_alike(
-    cluster: Cluster, workdir: Path, tool: Path
-) -> None:
-    (workdir / "train.sh").write_text(FAILING)
-    size = ("--partition", "small-g", "--nodes", "1", "--gpus-per-node", "1")
-    again = ("--time", "5", "--signal", "50", "--requeue=5")
-    wrap = (*LUMI, *size, *again, "--container", "none")
-    done = envcfg("sbatch", *wrap, "--", "sh", "./train.sh")
-    assert done.code == 0, done.err
-    job = Job(cluster, started(cluster, done.text, path=str(tool))).refresh()
-    for begun in (1, 2):
-        # On a loaded machine Slurm may set its two minutes only after they were shortened.
-        deadline = time.monotonic() + 300
-        while job.stdout.count("; the job starts again") < begun:
-            assert time.monotonic() < deadline, job.stdout
-            time.sleep(0.2)
-        _do_not_wait_for_the_second_start(cluster, job)
-    job.wait(timeout=300)
-    assert (job.state, job.exit_code) == ("FAILED", 1), job.stdout
-    assert "starts again without nid001001\n" in job.stdout
-    assert (
-        "no other start: 2 attempts of this log ended so: rank 0 (nid001000)"
-        in job.stdout
-    )
-    shown = cluster.run(["scontrol", "show", "job", str(job.id)]).stdout
-    assert "Restarts=2" in shown
-    assert "ExcNodeList=nid001001" in shown
-
-
 def _do_not_wait_for_the_second_start(cluster: Cluster, job: Job) -> None:
     """Slurm lets a job that was put back into the queue wait two minutes.
 
