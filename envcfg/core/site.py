@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from shutil import which
 from typing import TYPE_CHECKING
 
@@ -95,9 +95,9 @@ def cluster_name() -> str | None:
     return next((os.environ[name] for name in names if name in os.environ), None)
 
 
-def scheduler_here() -> Scheduler | None:
-    """Return the scheduler whose command for jobs is on PATH; None: there is none."""
-    known = SCHEDULERS.values()
+def scheduler_here(known: Iterable[Scheduler] | None = None) -> Scheduler | None:
+    """Return that of *known*, or of all, whose command for jobs is on PATH, if one is."""
+    known = SCHEDULERS.values() if known is None else known
     return next((each for each in known if which(each.submit.split()[0])), None)
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from envcfg.characters import one_line
 from envcfg.core.profiles import detect_here
 from envcfg.core.selection import open_catalog
+from envcfg.core.site import scheduler_here
 from envcfg.errors import FindingsError, JobError, UsageError
 from envcfg.findings import Finding
 from envcfg.lint.reading import asked_by
@@ -70,12 +71,10 @@ def submit(script: str, data: bytes, linter: Linter, *, dry_run: bool) -> Submit
             ``UsageError``: the scheduler does not tell the start of a job.
     """
     import subprocess
-    from shutil import which
 
     name, given = asked_by(Sources().add(script, data))
     known = [SCHEDULERS[name]] if name else [*SCHEDULERS.values()]
-    here = (each for each in known if which(each.submit.split()[0]))
-    if (scheduler := next(here, None)) is None:
+    if (scheduler := scheduler_here(known)) is None:
         msg = f"{' or '.join(each.submit for each in known)} is not on PATH"
         raise JobError(msg, hint="run it on a login node of the system")
     found = linter.judge({script: data}).all
