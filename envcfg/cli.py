@@ -159,7 +159,7 @@ def _dispatch(words: list[str]) -> int:
         code = load(options.command_name).run(options)
     except EnvcfgError:
         defaults = getattr(options, "defaults", ())
-        if defaults and all(each.state != "not trusted" for each in defaults):
+        if defaults and all(each.is_trusted for each in defaults):
             from envcfg.commands.printing import tell
 
             said = ", ".join(each.placed for each in defaults)

@@ -66,7 +66,7 @@ def _lines(found: Sequence[Default], strangers: Sequence[str]) -> Iterator[str]:
         yield file
         for each in found:
             trust = f": envcfg profiles trust {shlex.quote(file)}"
-            state = each.state + (trust if each.state == "not trusted" else "")
+            state = each.state + ("" if each.is_trusted else trust)
             if each.file == file:
                 yield f"  {each.line or '':>3}  {each.text}  [{state}]"
 

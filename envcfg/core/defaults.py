@@ -49,6 +49,11 @@ class Default(NamedTuple):
     state: str = IN_FORCE
 
     @property
+    def is_trusted(self) -> bool:
+        """Return whether it may count, as far as its file goes."""
+        return self.state != NOT_TRUSTED
+
+    @property
     def words(self) -> list[str]:
         """Return it as words of a command line; none where it is as built in."""
         return list(write_options({"": [self.option]}, {self.option.name: self.value}))
@@ -220,7 +225,7 @@ def taken(found: Sequence[Default], given: Collection[str]) -> list[Default]:
         for each in found
         if each.option.kind == "many" or each.option.name not in given
     ]
-    if doubtful := [each for each in left if each.state == NOT_TRUSTED]:
+    if doubtful := [each for each in left if not each.is_trusted]:
         file, line = doubtful[0].file, doubtful[0].line
         names = [each.option.flag[2:] for each in doubtful]
         said = "counts only when you trust this file, because it decides what runs"
