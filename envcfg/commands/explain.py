@@ -31,7 +31,7 @@ def run(options: argparse.Namespace) -> int:
     if options.command:
         msg = "envcfg explain takes no command"
         raise UsageError(msg, hint=f"leave out -- {' '.join(options.command)}")
-    from envcfg.core.explanation import explain, search
+    from envcfg.core.explanation import NOTHING_LIKE_IT, explain, search
     from envcfg.report.background import explained_json, explained_lines, listing
     from envcfg.report.styled import put
 
@@ -44,7 +44,7 @@ def run(options: argparse.Namespace) -> int:
         # One word that is nearly a name is meant as that: the error says which.
         found = search(" ".join(options.names))
         name = options.names[0]
-        is_name = "lists all" not in (error.hint or "") or not name.islower()
+        is_name = error.hint != NOTHING_LIKE_IT or not name.islower()
         if (len(options.names) == 1 and is_name) or not found.found:
             raise
         is_listed = True

@@ -27,6 +27,7 @@ from envcfg.report.explanation import Explained
 
 Tell = Callable[[Finding], object]
 _MOST_HITS = 20
+NOTHING_LIKE_IT = "envcfg explain lists all findings"  # the hint, if no name is near
 
 
 class Explanation(NamedTuple):
@@ -147,4 +148,4 @@ def _unknown(name: str, known: Sequence[str], profiles: Sequence[str]) -> UsageE
             hints = [f"did you mean {name.upper()!r}? upper and lower case count"]
     if not hints and "did you" in (hint := suggest(name, known)):
         hints = [hint.partition("?")[0] + "?"]
-    return UsageError(msg, hint=(hints or ["envcfg explain lists all findings"])[0])
+    return UsageError(msg, hint=(hints or [NOTHING_LIKE_IT])[0])
