@@ -18,6 +18,11 @@ class Reason(NamedTuple):
     date: str
     place: Place
 
+    @property
+    def cited(self) -> str:
+        """Return who says it, and since when."""
+        return f"{self.source}, {self.date}"
+
 
 class Fact(NamedTuple):
     """Something known of container, host or allocation, and who says so."""

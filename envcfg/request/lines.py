@@ -95,7 +95,7 @@ def _amounts(
         )
     node = profile.node
     why = node.reason.why if node else "given for this job"
-    source = f"{node.reason.source}, {node.reason.date}" if node else ""
+    source = node.reason.cited if node else ""
     if shape.asks_cores and shape.cores_per_task:
         yield Line("--cpus-per-task", str(shape.cores_per_task), why, source)
     if shape.asks_memory and shape.memory:
@@ -129,7 +129,7 @@ def _named(profile: Profile, named: Mapping[str, str], *options: str) -> Iterato
 
 
 def _said(option: str, value: str | None, reason: Reason) -> Line:
-    return Line(option, value, reason.why, f"{reason.source}, {reason.date}")
+    return Line(option, value, reason.why, reason.cited)
 
 
 def _why(profile: Profile, option: str, otherwise: str) -> str:

@@ -92,7 +92,7 @@ def refused(message: str, fix: str, reason: Reason | None = None) -> Finding:
 
     Who says so stands in its source, not in its sentence.
     """
-    source = f"{reason.source}, {reason.date}" if reason else None
+    source = reason.cited if reason else None
     return Finding("request-refused", "error", "", message, fix, source)
 
 

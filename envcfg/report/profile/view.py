@@ -89,7 +89,7 @@ def view_json(view: View) -> str:
 def reason_lines(reason: Reason, indent: str = "      ") -> Iterator[str]:
     """Yield why, and who says so, since when and where."""
     place = f"[{reason.place.path}:{reason.place.line}]"
-    for text in (f"{reason.why} {place}", f"{reason.source}, {reason.date}"):
+    for text in (f"{reason.why} {place}", reason.cited):
         yield from wrapped(text, indent)
 
 
