@@ -6,6 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from envcfg.core.limits import as_of_today
 from envcfg.core.selection import detect_system
 from envcfg.findings import Finding
 from envcfg.profile.catalog import Catalog
@@ -58,7 +59,7 @@ def show(
 
     profile = catalog.load(name)
     known = _known_facts(profile, facts, image=image, launcher=launcher)
-    return look_at(profile, catalog.layers(name), known)
+    return look_at(as_of_today(profile), catalog.layers(name), known)
 
 
 def compare(
