@@ -58,10 +58,20 @@ class PluginSign(NamedTuple):
     symbols: str
 
 
+class BaseSign(NamedTuple):
+    """A path that images have which were made from one that is known by *name*."""
+
+    path: str
+    name: str
+    source: str
+    date: str
+
+
 class Signs(NamedTuple):
     """All of them.
 
     Attributes:
+        bases: images of sites that show themselves by a path.
         packages: for each fact the names of the Python packages that tell it.
         providers: for each provider of libfabric what its functions begin with.
         provider_files: where those with a file of their own lie.
@@ -74,6 +84,7 @@ class Signs(NamedTuple):
     texts: tuple[TextSign, ...]
     libraries: tuple[LibrarySign, ...]
     plugins: PluginSign
+    bases: tuple[BaseSign, ...]
     packages: Mapping[str, tuple[str, ...]]
     providers: Mapping[str, str]
     provider_files: str
@@ -91,6 +102,7 @@ def load_signs() -> Signs:
     looked_for = tuple(record(LookedFor, each) for each in plugins["looked_for"])
     own = {
         "texts": tuple(record(TextSign, each) for each in data["texts"]),
+        "bases": tuple(record(BaseSign, each) for each in data["bases"]),
         "libraries": tuple(record(LibrarySign, each) for each in data["libraries"]),
         "plugins": record(PluginSign, {**plugins, "looked_for": looked_for}),
         "packages": {each["fact"]: tuple(each["names"]) for each in data["packages"]},
