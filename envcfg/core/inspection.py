@@ -100,6 +100,7 @@ def judge_image(
     """
     environ = dict(found.metadata.environment)
     findings: list[Finding] = []
+    has_host = profile is not None
     chosen: Profile | None = None
     facts: Facts | None = None
     if profile is not None:
@@ -112,6 +113,7 @@ def judge_image(
         layers = list(_layers(chosen, facts))
         absent = [each.source for each in layers if machine.look(each.source) is None]
         if absent and host is None:
+            has_host = False
             finding = Finding(
                 "chain-bind-absent",
                 "note",
@@ -122,6 +124,11 @@ def judge_image(
                 why="what the host gives to the image was not looked at as a whole",
             )
             findings.append(finding)
+        base = facts.known["container"]
+        if base.reason.why.startswith("the image was made from"):
+            said = f"profile {profile} takes this image for {base.value}"
+            why = "conditions of the profile on the image's name hold by that one"
+            findings.append(Finding("image-known", "note", found.image, said, why=why))
         tree = Overlay(tree, machine, layers)
         environ |= _settings(chosen, facts, _FINDING)
     index = LibraryIndex(tree, environ)
@@ -136,7 +143,7 @@ def judge_image(
     setting = Setting(
         facts=found.facts,
         host_architecture=host.architecture if host else "",
-        has_host=profile is not None and not findings,
+        has_host=has_host,
     )
     return chain, [
         *judge_chain(chain, setting),
