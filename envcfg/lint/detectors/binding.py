@@ -23,7 +23,16 @@ _RANKS = frozenset({"SLURM_LOCALID", "SLURM_PROCID", "SLURM_NODEID", "LOCAL_RANK
 @detects("EC629")
 def cpu_mask(job: Job) -> Iterator[Fault]:
     """CPU masks that srun refuses, or that bind to the wrong cores."""
-    yield from _taskset(job)
+    for command in job.model.commands:
+        if command.name != "taskset":
+            continue
+        flags = [w.shown for w in command.arguments if w.shown.startswith("-")]
+        if not any("p" in each for each in flags):
+            continue
+        names = {hole.name for hole in holes(command.words[-1].text)}
+        if names & _RANKS:
+            words = {"name": next(iter(names & _RANKS))}
+            yield Fault(command.words[-1].at, words, "taskset")
     seen: set[int] = set()
     for step in steps(job.model):
         bind = step.options.get("cpu-bind")
@@ -85,19 +94,6 @@ def _is_part_of_node(job: Job) -> bool:
     if cores and most and cores * (shape.per_node or 1) >= most:
         return False
     return shape.gpus_per_node is not None and shape.gpus_per_node < profile.node.gpus
-
-
-def _taskset(job: Job) -> Iterator[Fault]:
-    for command in job.model.commands:
-        if command.name != "taskset":
-            continue
-        flags = [w.shown for w in command.arguments if w.shown.startswith("-")]
-        if not any("p" in each for each in flags):
-            continue
-        names = {hole.name for hole in holes(command.words[-1].text)}
-        if names & _RANKS:
-            words = {"name": next(iter(names & _RANKS))}
-            yield Fault(command.words[-1].at, words, "taskset")
 
 
 @detects("EC631")

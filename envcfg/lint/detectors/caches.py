@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 from envcfg.findings import Severity
 from envcfg.lint.facts import is_many
-from envcfg.lint.flow import TESTS, inner_name, inner_names, is_server, text_of
-from envcfg.lint.model import Assignment, Command
+from envcfg.lint.flow import TESTS, inner_name, inner_names, is_server
+from envcfg.lint.model import Assignment, Command, text_of
 from envcfg.lint.rule import Fault, Job, detects, known_words
 from envcfg.lint.system import owns_nodes, shares_nodes
 from envcfg.lint.text import Text, holes, literal, shown, start
@@ -63,12 +63,6 @@ def made_on_first_node(job: Job) -> Iterator[Fault]:
     """A folder in the memory or on the disk of the first node, for tasks of all nodes."""
     if job.model.scope != "batch" or (job.shape.nodes or 1) < 2:
         return
-    yield from _folders(job)
-    yield from _temporary(job)
-
-
-def _folders(job: Job) -> Iterator[Fault]:
-    """Yield where such a folder is made, or one is removed that was there before."""
     made = {
         word.shown
         for command in job.model.commands
@@ -89,6 +83,15 @@ def _folders(job: Job) -> Iterator[Fault]:
             if _goes_to_tasks(path, command, job):
                 form = "removed" if is_removed else ""
                 yield Fault(command.at, {"path": path}, form)
+    # So is what mktemp makes, for a variable that all nodes see.
+    for each in _settings(job):
+        for hole in holes(text_of(each.value)):
+            is_made = hole.kind == "command" and _MKTEMP.match(hole.text)
+            if not is_made or _ELSEWHERE.search(hole.text):
+                continue
+            if hole.scope == "batch" and each.scope == "batch":
+                words = {"path": "a folder", "name": each.name}
+                yield Fault(hole.at, words, "mktemp")
 
 
 def _changes_folders(command: Command, last: int) -> bool:
@@ -103,18 +106,6 @@ def _changes_folders(command: Command, last: int) -> bool:
     if command.name == "rm" and (command.number > last or context.function == "trap"):
         return False
     return command.parent is None and not command.substitution and not context.loop
-
-
-def _temporary(job: Job) -> Iterator[Fault]:
-    """Yield where ``mktemp`` makes the folder of a variable that all nodes see."""
-    for each in _settings(job):
-        for hole in holes(text_of(each.value)):
-            is_made = hole.kind == "command" and _MKTEMP.match(hole.text)
-            if not is_made or _ELSEWHERE.search(hole.text):
-                continue
-            if hole.scope == "batch" and each.scope == "batch":
-                words = {"path": "a folder", "name": each.name}
-                yield Fault(hole.at, words, "mktemp")
 
 
 def _goes_to_tasks(path: str, made: Command, job: Job) -> bool:

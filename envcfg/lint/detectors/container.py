@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from envcfg.lint.flow import options, text_of
-from envcfg.lint.model import Command
+from envcfg.lint.flow import options
+from envcfg.lint.model import Command, text_of
 from envcfg.lint.rule import Fault, Job, detects
 from envcfg.lint.system import is_singularity
 from envcfg.lint.text import Word, shown
@@ -45,7 +45,14 @@ def container_environment(job: Job) -> Iterator[Fault]:
             yield Fault(directive.at, words)
     yield from _evaluated(job)
     yield from _other_prefix(job)
-    yield from _blank_in_env(job)
+    for command in job.model.commands:
+        told = command.options
+        has_both = command.is_image and {"env", "image"} <= told.keys()
+        if command.variant or not has_both:
+            continue
+        if told["env"].shown.endswith("=AWS") and told["image"].shown == "Libfabric":
+            words = {"value": "NCCL_NET=AWS Libfabric", "left": "NCCL_NET=AWS"}
+            yield Fault(told["env"].at, words, "blank")
     yield from _export_none(job)
     yield from _clean(job)
     yield from _replaced(job)
@@ -154,18 +161,6 @@ def _other_prefix(job: Job) -> Iterator[Fault]:
         if name == each.name or not each.exported or f"SINGULARITYENV_{name}" in names:
             continue
         yield Fault(each.at, {"name": each.name, "own": name}, "other-prefix")
-
-
-def _blank_in_env(job: Job) -> Iterator[Fault]:
-    """Yield where a blank without quotes ends a value, and the rest is the image."""
-    for command in job.model.commands:
-        told = command.options
-        has_both = command.is_image and {"env", "image"} <= told.keys()
-        if command.variant or not has_both:
-            continue
-        if told["env"].shown.endswith("=AWS") and told["image"].shown == "Libfabric":
-            words = {"value": "NCCL_NET=AWS Libfabric", "left": "NCCL_NET=AWS"}
-            yield Fault(told["env"].at, words, "blank")
 
 
 def _replaced(job: Job) -> Iterator[Fault]:

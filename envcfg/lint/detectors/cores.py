@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from envcfg.characters import whole_number
 from envcfg.findings import Severity
 from envcfg.lint.facts import Shape, is_helper, step_shape, steps
-from envcfg.lint.flow import agent_of, is_agent, options, program_name, text_of
-from envcfg.lint.model import Command
+from envcfg.lint.flow import agent_of, is_agent, options, program_name
+from envcfg.lint.model import Command, text_of
 from envcfg.lint.rule import Edit, Fault, Job, detects, known_values
 from envcfg.lint.system import owns_nodes
 from envcfg.lint.text import shown

@@ -60,7 +60,11 @@ def _programs(job: Job) -> dict[int, Program]:
     """Return what each command of the batch script starts, by its offset."""
     found: dict[int, Program] = {}
     for each in job.model.commands:
-        if each.stands < 0 or each.scope != "batch" or _is_within(each, job):
+        if (
+            each.stands < 0
+            or each.scope != "batch"
+            or any(each.name not in _THROUGH for each in job.model.ancestors(each))
+        ):
             continue
         main = _main(each, job)
         if each.stands not in found or main is not None:
@@ -75,10 +79,6 @@ def _helper(command: Command, job: Job) -> str:
     if command.is_step and is_helper(command, job.model):
         return "hostname"
     return command.name
-
-
-def _is_within(command: Command, job: Job) -> bool:
-    return any(each.name not in _THROUGH for each in job.model.ancestors(command))
 
 
 def _main(command: Command, job: Job) -> Command | None:

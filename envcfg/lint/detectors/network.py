@@ -8,15 +8,8 @@ from typing import TYPE_CHECKING
 
 from envcfg.findings import Severity
 from envcfg.lint.facts import most_nodes
-from envcfg.lint.flow import (
-    image_names,
-    inner_name,
-    inner_names,
-    is_agent,
-    text_of,
-    values_of,
-)
-from envcfg.lint.model import Assignment
+from envcfg.lint.flow import image_names, inner_name, inner_names, is_agent, values_of
+from envcfg.lint.model import Assignment, text_of
 from envcfg.lint.rule import Edit, Fault, Job, detects, known_values
 from envcfg.lint.text import literal
 

@@ -32,7 +32,10 @@ def own_line(job: Job) -> Iterator[Fault]:
         if command.name == "envcfg" and job.read_line:
             yield from _read(command, job)
         elif command.name in _READERS:
-            yield from _unguarded(command)
+            for word in command.arguments:
+                for hole in holes(word.text):
+                    if "envcfg wrap" in hole.text and "||" not in hole.text:
+                        yield Fault(hole.at, {}, "unguarded")
 
 
 def _read(command: Command, job: Job) -> Iterator[Fault]:
@@ -59,13 +62,6 @@ def _read(command: Command, job: Job) -> Iterator[Fault]:
     for each in found:
         where = at.get(each.subject.partition(" ")[0], command.at)
         yield _fault(where, each.severity, f"{each.subject}: {each.message}", each.fix)
-
-
-def _unguarded(reader: Command) -> Iterator[Fault]:
-    for word in reader.arguments:
-        for hole in holes(word.text):
-            if "envcfg wrap" in hole.text and "||" not in hole.text:
-                yield Fault(hole.at, {}, "unguarded")
 
 
 def _fault(at: int, severity: Severity | None, message: str, fix: str | None) -> Fault:

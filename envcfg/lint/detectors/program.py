@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterator
 
 from envcfg.findings import Severity
-from envcfg.lint.flow import inner_name, is_agent, text_of
-from envcfg.lint.model import Context
+from envcfg.lint.flow import inner_name, is_agent
+from envcfg.lint.model import Context, text_of
 from envcfg.lint.rule import Fault, Job, detects, known_values, known_words
 from envcfg.lint.text import Hole, holes, literal
 

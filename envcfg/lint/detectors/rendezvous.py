@@ -8,15 +8,8 @@ from collections.abc import Iterator
 from envcfg.characters import whole_number
 from envcfg.findings import Severity
 from envcfg.lint.facts import is_many
-from envcfg.lint.flow import (
-    STEP_SIZES,
-    is_agent,
-    is_alone,
-    is_port_name,
-    options,
-    text_of,
-)
-from envcfg.lint.model import Assignment, Command
+from envcfg.lint.flow import STEP_SIZES, is_agent, is_alone, is_port_name, options
+from envcfg.lint.model import Assignment, Command, text_of
 from envcfg.lint.rule import Fault, Job, detects, known_words
 from envcfg.lint.system import shares_nodes
 from envcfg.lint.text import Hole, Text, holes, literal, shown, start
@@ -220,7 +213,21 @@ def address_source(job: Job) -> Iterator[Fault]:
 def port(job: Job) -> Iterator[Fault]:
     """A port that another job may have, or that cannot be computed."""
     for name, value, scope in _port_values(job):
-        yield from _judged(name, value, scope, job)
+        said, at = literal(value), start(value)
+        if (number := whole_number(said)) and at >= 0:
+            is_taken = number in _EPHEMERAL and scope != "unknown"
+            is_shared = shares_nodes(job) and scope == "batch"
+            form = "taken" if is_taken else "shared" if is_shared else "fixed"
+            yield Fault(at, {"port": said, "name": name}, form)
+        for hole in holes(value):
+            if hole.kind == "arithmetic" and _OCTAL.search(hole.text):
+                yield Fault(hole.at, {"port": "", "name": name}, "octal")
+            elif (
+                hole.scope in ("task", "container")
+                and _is_random(hole)
+                and is_many(job.shape)
+            ):
+                yield Fault(hole.at, {"port": "", "name": name}, "random")
 
 
 def _port_values(job: Job) -> Iterator[tuple[str, Text, str]]:
@@ -236,29 +243,8 @@ def _port_values(job: Job) -> Iterator[tuple[str, Text, str]]:
             elif option.name == "rdzv-endpoint":
                 said = option.value.text
                 if said and not said[-1].hole and ":" in said[-1].chars:
-                    piece = said[-1]
-                    skip = piece.chars.rindex(":") + 1
-                    at = piece.at + skip if piece.at >= 0 else -1
-                    rest = piece._replace(chars=piece.chars[skip:], at=at)
-                    yield f"--{option.name}", (rest,), command.scope
-
-
-def _judged(name: str, value: Text, scope: str, job: Job) -> Iterator[Fault]:
-    said, at = literal(value), start(value)
-    if (number := whole_number(said)) and at >= 0:
-        is_taken = number in _EPHEMERAL and scope != "unknown"
-        is_shared = shares_nodes(job) and scope == "batch"
-        form = "taken" if is_taken else "shared" if is_shared else "fixed"
-        yield Fault(at, {"port": said, "name": name}, form)
-    for hole in holes(value):
-        if hole.kind == "arithmetic" and _OCTAL.search(hole.text):
-            yield Fault(hole.at, {"port": "", "name": name}, "octal")
-        elif (
-            hole.scope in ("task", "container")
-            and _is_random(hole)
-            and is_many(job.shape)
-        ):
-            yield Fault(hole.at, {"port": "", "name": name}, "random")
+                    rest = said[-1].cut(said[-1].chars.rindex(":") + 1)
+                    yield f"--{option.name}", rest, command.scope
 
 
 def _is_random(hole: Hole) -> bool:

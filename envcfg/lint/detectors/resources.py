@@ -7,15 +7,8 @@ from collections.abc import Iterator, Mapping
 
 from envcfg.characters import whole_number
 from envcfg.lint.facts import gpus_asked, step_shape
-from envcfg.lint.flow import (
-    Option,
-    agent_of,
-    is_agent,
-    options,
-    program_name,
-    text_of,
-)
-from envcfg.lint.model import Assignment, Command
+from envcfg.lint.flow import Option, agent_of, is_agent, options, program_name
+from envcfg.lint.model import Assignment, Command, text_of
 from envcfg.lint.rule import Fault, Job, detects, known_words
 from envcfg.lint.text import holes, shown
 
@@ -30,22 +23,18 @@ _MASKS = ("ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES")
 @detects("EC633")
 def launcher_mismatch(job: Job) -> Iterator[Fault]:
     """Tasks of Slurm times processes of a launcher, or fewer than were asked for."""
-    yield from _different(job)
-    if job.model.scope != "batch":
-        return
-    yield from _many_agents(job)
-    yield from _agent_without_srun(job)
-    yield from _apart(job)
-    yield from _program_without_srun(job)
-
-
-def _different(job: Job) -> Iterator[Fault]:
     asked = {d.name: d for d in job.model.directives if not d.late}
     counts = gpus_asked({name: d.value or "" for name, d in asked.items()})
     if len(set(counts.values())) > 1:
         said = " and ".join(f"--{name}={asked[name].value}" for name in counts)
         at = max(asked[name].at for name in counts)
         yield Fault(at, {"said": said}, "different")
+    if job.model.scope != "batch":
+        return
+    yield from _many_agents(job)
+    yield from _agent_without_srun(job)
+    yield from _apart(job)
+    yield from _program_without_srun(job)
 
 
 def _many_agents(job: Job) -> Iterator[Fault]:

@@ -7,16 +7,8 @@ from collections.abc import Iterator
 
 from envcfg.findings import Severity
 from envcfg.lint.facts import most_nodes
-from envcfg.lint.flow import (
-    TESTS,
-    Uses,
-    asks_whether_set,
-    is_agent,
-    options,
-    texts,
-    uses,
-)
-from envcfg.lint.model import Command, Expansion
+from envcfg.lint.flow import TESTS, Uses, asks_whether_set, is_agent, options, uses
+from envcfg.lint.model import Command, Expansion, texts
 from envcfg.lint.program import SHELLS
 from envcfg.lint.rule import Edit, Fault, Job, detects, known_words
 from envcfg.lint.text import Hole, Word, holes
@@ -161,10 +153,6 @@ def literal_dollar(job: Job) -> Iterator[Fault]:
                     yield Fault(
                         at - 1, {"name": name, "program": command.name}, edit=edit
                     )
-    yield from _assigned_dollars(job)
-
-
-def _assigned_dollars(job: Job) -> Iterator[Fault]:
     for each in job.model.assignments:
         if (
             each.scope not in ("task", "container")

@@ -6,8 +6,7 @@ import re
 from collections.abc import Iterator
 
 from envcfg.lint.facts import is_helper
-from envcfg.lint.flow import text_of
-from envcfg.lint.model import Assignment, Command, Model
+from envcfg.lint.model import Assignment, Command, Model, text_of
 from envcfg.lint.rule import Fault, Job, detects, known_values
 from envcfg.lint.system import is_gpu_job, is_singularity
 from envcfg.lint.text import Word, shown

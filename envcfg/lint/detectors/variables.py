@@ -8,8 +8,8 @@ from functools import lru_cache
 
 from envcfg.errors import is_slip
 from envcfg.findings import Finding, Severity
-from envcfg.lint.flow import asks_whether_set, command_with, text_of
-from envcfg.lint.model import Array, Assignment, Expansion
+from envcfg.lint.flow import asks_whether_set, command_with
+from envcfg.lint.model import Array, Assignment, Expansion, text_of
 from envcfg.lint.rule import Fault, Job, detects, known_values, known_words
 from envcfg.lint.text import Text, literal, shown
 
@@ -60,19 +60,12 @@ def dead_variable(job: Job) -> Iterator[Fault]:
             continue
         if variable is None or not variable.is_read:
             least: Severity = "warning" if variable else "note"
-            yield from _unread(name, each, least)
-
-
-def _unread(name: str, each: Assignment, least: Severity) -> Iterator[Fault]:
-    """Yield what is known of a name that nobody reads, and the right one if there is one.
-
-    Args:
-        least: what it is worth where no right name is known.
-    """
-    for found in _checked(name, None):
-        words = _said(name, found)
-        near = re.search(r"\b(?:write|did you mean) [A-Z][A-Z0-9_]", words["instead"])
-        yield Fault(each.at, words, "said", "warning" if near else least)
+            for found in _checked(name, None):
+                words = _said(name, found)
+                near = re.search(
+                    r"\b(?:write|did you mean) [A-Z][A-Z0-9_]", words["instead"]
+                )
+                yield Fault(each.at, words, "said", "warning" if near else least)
 
 
 @lru_cache(maxsize=4096)
