@@ -1,18 +1,19 @@
-"""Commands of the shell itself, and statements that give variables their values."""
+"""Commands of the shell itself, files that they read, and what gives variables values."""
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from envcfg.characters import whole_number
 from envcfg.lint.follow import Follower, Frame
 from envcfg.lint.grammar import chars_of
-from envcfg.lint.locate import find_file, find_written
 from envcfg.lint.model import Array, Assignment, Opaque, Value
+from envcfg.lint.source import Source, read_beside
 from envcfg.lint.state import MANY, set_options
-from envcfg.lint.text import Word, holes, spaced, unknown
+from envcfg.lint.text import Text, Word, holes, literal, shown, spaced, unknown
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -21,6 +22,73 @@ Builtin = Callable[[Follower, Sequence[Word], Frame], None]
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _DEEPEST = 40
 _DECLARES = frozenset({"export", "declare", "local", "readonly", "typeset"})
+
+
+class Redirects(NamedTuple):
+    """Where a command reads and writes.
+
+    Attributes:
+        document: what a here-document or here-string gives it, or None.
+        output: the file that it writes, if any.
+    """
+
+    document: Text | None = None
+    output: Text = ()
+
+
+def find_file(follower: Follower, word: Word, frame: Frame) -> Source | None:
+    """Return the file that *word* names: given as well, or beside this one."""
+    said = literal(word.text)
+    if said is None:
+        last = word.text[-1]
+        if last.hole or not last.chars.startswith("/"):
+            return None
+        said = last.chars[1:]  # below a folder that is not known, most often this one
+    if not said or "\0" in said:
+        return None
+    paths = [os.path.normpath(os.path.join(frame.folder, said))]
+    paths.append(
+        os.path.normpath(os.path.join(os.path.dirname(follower.model.path), said))
+    )
+    for source in follower.sources.all:
+        if os.path.normpath(source.path) in paths:
+            return source
+    if os.path.isabs(said):
+        name = os.path.basename(said)
+        same = [s for s in follower.sources.all if os.path.basename(s.path) == name]
+        return same[0] if len(same) == 1 else None
+    if follower.model.path == "-":
+        return None
+    for path in paths:
+        if not path.startswith("..") and (data := read_beside(path)) is not None:
+            return follower.sources.add(path, data)
+    return None
+
+
+def note_written(words: Sequence[Word], redirects: Redirects, frame: Frame) -> None:
+    """A here-document that becomes a file, which may be started later."""
+    name = os.path.basename(words[0].literal or "")
+    target = redirects.output
+    if name == "tee" and len(words) > 1:
+        target = words[-1].text
+    if name in ("cat", "tee") and target and redirects.document is not None:
+        frame.state.files[file_key(shown(target))] = redirects.document
+
+
+def find_written(word: Word, frame: Frame) -> Text | None:
+    """Return the text of a file that the script itself has written before."""
+    said = file_key(word.shown)
+    found = frame.state.files.get(said)
+    if found is None:
+        name = os.path.basename(said)
+        same = [t for p, t in frame.state.files.items() if os.path.basename(p) == name]
+        found = same[0] if name and len(same) == 1 else None
+    return found
+
+
+def file_key(path: str) -> str:
+    """Return the name by which a file that was written is found again."""
+    return path.removeprefix("./").removeprefix("$PWD/")
 
 
 def _eval(follower: Follower, words: Sequence[Word], frame: Frame) -> None:

@@ -5,15 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 
-from envcfg.lint.builtin import BUILTINS
-from envcfg.lint.follow import Follower, Frame
-from envcfg.lint.locate import (
+from envcfg.lint.builtin import (
+    BUILTINS,
     Redirects,
     file_key,
     find_file,
     find_written,
     note_written,
 )
+from envcfg.lint.follow import Follower, Frame
 from envcfg.lint.model import Command, Opaque
 from envcfg.lint.program import SHELLS, Start, load_programs, split_at, unwrap
 from envcfg.lint.source import kind_of

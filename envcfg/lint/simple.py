@@ -6,11 +6,10 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from envcfg.lint.builtin import assign_node
+from envcfg.lint.builtin import Redirects, assign_node
 from envcfg.lint.expand import expand_arithmetic, expand_document
 from envcfg.lint.follow import Follower, Frame
 from envcfg.lint.grammar import chars_of, leaves, word_spans
-from envcfg.lint.locate import Redirects
 from envcfg.lint.run import Assigns, record, start_command
 from envcfg.lint.shell import Shell
 from envcfg.lint.state import MOST
