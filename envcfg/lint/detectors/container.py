@@ -11,7 +11,7 @@ from envcfg.lint.model import Array, Command, text_of
 from envcfg.lint.program import SHELLS
 from envcfg.lint.rule import Edit, Fault, Job, detects
 from envcfg.lint.system import is_singularity
-from envcfg.lint.text import Piece, Text, Word, holes, shown
+from envcfg.lint.text import Piece, Text, holes
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _SETTING = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
@@ -119,25 +119,18 @@ def _goes_on(text: Text, first: Piece, job: Job) -> bool:
 @detects("EC838")
 def container_environment(job: Job) -> Iterator[Fault]:
     """A value that arrives cut, or not at all."""
-    for command in job.model.commands:
-        for option in options(command):
-            said = option.value
-            if command.is_image and option.name == "env":
-                cut = _cut_in_env(said)
-            elif command.is_step and option.name == "export":
-                cut = _cut_in_export(said.shown)
-            else:
-                continue
-            if cut:
-                yield Fault(
-                    said.at, {"value": cut[0], "left": cut[1], "name": option.name}
-                )
-    for directive in job.model.directives:
-        if directive.name == "export" and (
-            cut := _cut_in_export(directive.value or "")
-        ):
-            words = {"value": cut[0], "left": cut[1], "name": "export"}
-            yield Fault(directive.at, words)
+    lists = [
+        (option.name, option.value.shown, option.value.at)
+        for command in job.model.commands
+        for option in options(command)
+        if (command.is_image and option.name == "env")
+        or (command.is_step and option.name == "export")
+    ]
+    exports = [each for each in job.model.directives if each.name == "export"]
+    lists += [(each.name, each.value or "", each.at) for each in exports]
+    for name, said, at in lists:
+        if cut := _cut_in_env(said) if name == "env" else _cut_in_export(said):
+            yield Fault(at, {"value": cut[0], "left": cut[1], "name": name})
     yield from _evaluated(job)
     yield from _other_prefix(job)
     for command in job.model.commands:
@@ -153,9 +146,8 @@ def container_environment(job: Job) -> Iterator[Fault]:
     yield from _replaced(job)
 
 
-def _cut_in_env(word: Word) -> tuple[str, str] | None:
+def _cut_in_env(said: str) -> tuple[str, str] | None:
     """Return a setting that loses what stands behind a comma, and what is left of it."""
-    said = shown(word.text)
     parts = said.split(",")
     if len(parts) < 2 or said.count("=") < 2 or '"' in said:
         return None
@@ -204,8 +196,11 @@ def _clean(job: Job) -> Iterator[Fault]:
     for command in job.model.commands:
         if not command.is_image or command.variant or command.is_open:
             continue
-        told = command.options
-        if not {"cleanenv", "e", "containall", "C"} & told.keys() or "env-file" in told:
+        lists = command.options
+        if (
+            not {"cleanenv", "e", "containall", "C"} & lists.keys()
+            or "env-file" in lists
+        ):
             continue
         if lost := _lost(command, job):
             yield Fault(command.at, {"names": ", ".join(lost[:3])}, "cleaned")

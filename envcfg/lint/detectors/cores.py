@@ -43,19 +43,16 @@ def cores_not_repeated(job: Job) -> Iterator[Fault]:
         if step.scope == "batch":
             steps_at.setdefault(step.at, []).append(step)
     wrong = [
-        same[0]
-        for same in steps_at.values()
+        at
+        for at, same in steps_at.items()
         if all(_lacks_cores(each, job) for each in same)
     ]
-    if not wrong:
-        return
-    first = wrong[0]
     others = f" (and of {len(wrong) - 1} more)" if len(wrong) > 1 else ""
-    edit = Edit(first.at + 4, first.at + 4, " --cpus-per-task=$SLURM_CPUS_PER_TASK")
     severity: Severity | None = None if affected else "note"
-    yield Fault(
-        first.at, {"count": count, "others": others}, severity=severity, edit=edit
-    )
+    words = {"count": count, "others": others}
+    for at in wrong[:1]:
+        edit = Edit(at + 4, at + 4, " --cpus-per-task=$SLURM_CPUS_PER_TASK")
+        yield Fault(at, words, severity=severity, edit=edit)
 
 
 def _is_affected(version: str) -> bool | None:
@@ -84,13 +81,9 @@ def _lacks_cores(step: Command, job: Job) -> bool:
     if "jobid" in told and "SLURM_JOB" not in told["jobid"].shown:
         return False  # a step in a job of its own
     bind = told.get("cpu-bind")
-    if bind is not None and (
-        bind.literal is None or any(m in bind.shown for m in _OWN_MASKS)
-    ):
+    if bind and (bind.literal is None or any(m in bind.shown for m in _OWN_MASKS)):
         return False
-    if not job.model.children(step):
-        return False
-    return not is_helper(step, job.model)
+    return bool(job.model.children(step)) and not is_helper(step, job.model)
 
 
 @detects("EC627")

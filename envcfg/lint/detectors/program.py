@@ -203,17 +203,12 @@ def _programs(job: Job) -> dict[int, Program]:
             continue
         main = _main(each, job)
         if each.stands not in found or main is not None:
-            name = main.name if main else _helper(each, job)
+            # A step that only looks ends well, as what it runs does.
+            looks = each.is_step and is_helper(each, job.model)
+            name = main.name if main else "hostname" if looks else each.name
             text = spaced(each.arguments) if each.name == "eval" else ()
             found[each.stands] = Program(name, main is not None, text)
     return found
-
-
-def _helper(command: Command, job: Job) -> str:
-    """Return the name by which one knows whether a command ends well."""
-    if command.is_step and is_helper(command, job.model):
-        return "hostname"
-    return command.name
 
 
 def _main(command: Command, job: Job) -> Command | None:

@@ -37,10 +37,8 @@ def container_start(job: Job) -> Iterator[Fault]:
         if "nv" in told and "rocm" in name:
             yield Fault(told["nv"].at)
         if "rocm" in told and "rocm" in name and is_singularity(command, job):
-            at = next(
-                (w.at for w in command.words if w.literal == "--rocm"), command.at
-            )
-            yield Fault(at, {}, "rocm")
+            at = [w.at for w in command.words if w.literal == "--rocm"] or [command.at]
+            yield Fault(at[0], {}, "rocm")
         if "workdir" in told and not {"contain", "containall", "c", "C"} & told.keys():
             yield Fault(told["workdir"].at, {}, "workdir")
         yield from _verb(command, job)
