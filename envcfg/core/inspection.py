@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from envcfg.budget import Budget
 from envcfg.core.image_facts import step_facts
+from envcfg.datafile import finding_in
 from envcfg.errors import OutputError
 from envcfg.findings import Finding
-from envcfg.image.chain import Chain, Setting, follow, judge_chain
+from envcfg.image.chain import Chain, follow, judge_chain
 from envcfg.image.communication import loaded_plugin
 from envcfg.image.fact_patterns import load_signs
 from envcfg.image.facts import inspect_tree
@@ -112,16 +113,7 @@ def judge_image(
         layers = list(_layers(chosen, facts))
         absent = [each.source for each in layers if machine.look(each.source) is None]
         if absent and host is None:
-            finding = Finding(
-                "chain-bind-absent",
-                "note",
-                ", ".join(absent),
-                "the profile binds what is not on this machine",
-                "compare with a compute node: envcfg inspect --host -o host.json there, "
-                "then --host-file host.json",
-                why="what the host gives to the image was not looked at as a whole",
-            )
-            findings.append(finding)
+            findings.append(finding_in("image", "chain-bind-absent", ", ".join(absent)))
         tree = Overlay(tree, machine, layers)
         environ |= _settings(chosen, facts, _FINDING)
     index = LibraryIndex(tree, environ)
@@ -133,13 +125,10 @@ def judge_image(
     if plugin := loaded_plugin(index, environ, found.facts):
         starts.append((plugin.path, plugin.why))
     chain = follow(index, starts, _of_torch(found))
-    setting = Setting(
-        facts=found.facts,
-        host_architecture=host.architecture if host else "",
-        has_host=profile is not None and not findings,
-    )
+    machine_of_host = host.architecture if host else ""
+    is_laid = profile is not None and not findings
     return chain, [
-        *judge_chain(chain, setting),
+        *judge_chain(chain, found.facts, host=machine_of_host, is_laid=is_laid),
         *_known_faults(found, chosen, facts),
         *findings,
     ]

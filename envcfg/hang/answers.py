@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from envcfg.hang.programs import program_names
-from envcfg.hang.records import RAS, Behind, NodeView, RankView
+from envcfg.hang.records import RAS, Behind, NodeView, RankView, program_names
 from envcfg.trace.fields import TraceError
 from envcfg.trace.ras import Laggard, laggards, read_ras
 from envcfg.trace.ras_records import RasReport

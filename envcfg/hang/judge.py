@@ -15,10 +15,8 @@ from typing import Literal, NamedTuple
 from envcfg.findings import Evidence as Line
 from envcfg.findings import Finding
 from envcfg.hang.activity import does
-from envcfg.hang.certain import blamed, of_nodes, of_processes, twice
-from envcfg.hang.compare import compared
-from envcfg.hang.programs import by_program
-from envcfg.hang.records import FLIGHT, RAS, Behind, Evidence
+from envcfg.hang.processes import blamed, compared, of_nodes, of_processes, twice
+from envcfg.hang.records import FLIGHT, RAS, Behind, Evidence, by_program
 from envcfg.hang.rules import finding, has, ranks_said
 from envcfg.log.numbers import count_of
 

@@ -158,14 +158,18 @@ def _stems(facts: Sequence[ImageFact]) -> Iterator[tuple[str, str]]:
     taken = {each.name: each for each in facts if each.taken}
     names = [name for name in ("rccl", "nccl") if name in taken]
     if not names:
-        yield from ((each.stem, "") for each in signs)
+        yield from ((each["stem"], "") for each in signs)
     for name in names:
         number = version_number(taken[name].value)
         for each in signs:
-            is_old = number < version_number(each.since)
-            is_new = each.before and number >= version_number(each.before)
-            if each.fact == name and not is_old and not is_new:
-                yield each.stem, taken[name].evidence
+            is_old = number < version_number(each.get("since", ""))
+            before = version_number(each.get("before", ""))
+            if (
+                each["fact"] == name
+                and not is_old
+                and not (before and number >= before)
+            ):
+                yield each["stem"], taken[name].evidence
                 break
 
 

@@ -8,6 +8,7 @@ import struct
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from envcfg.datafile import finding_in
 from envcfg.findings import Finding
 from envcfg.image.elf import ElfError, find_words, read_library
 from envcfg.image.environment import folders_of
@@ -228,6 +229,6 @@ class LibraryIndex:
         return self._packages
 
     def _note(self, path: str, err: ElfError) -> None:
-        found = Finding("image-library-damaged", "note", path, f"cannot be read: {err}")
+        found = finding_in("image", "image-library-damaged", path, problem=err)
         if found not in self.damaged:
             self.damaged.append(found)

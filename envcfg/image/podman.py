@@ -13,11 +13,11 @@ from contextlib import ExitStack
 from typing import Any
 
 from envcfg.image.bounded_file import BoundedFile, FormError, refuse
-from envcfg.image.layers import FolderLayer, Layer, LayeredTree
+from envcfg.image.layers import LayeredTree
 from envcfg.image.metadata import read_config, words
 from envcfg.image.record import Metadata
 from envcfg.image.squashfs import SquashTree
-from envcfg.image.tree import MOST_BYTES, Tree
+from envcfg.image.tree import MOST_BYTES, FolderTree, Tree
 
 _DRIVERS = ("overlay", "vfs")
 _SYSTEM = ("/etc/containers/storage.conf", "/usr/share/containers/storage.conf")
@@ -116,13 +116,13 @@ def _named(images: list[dict[str, Any]], name: str) -> Mapping[str, Any] | None:
 def _tree(store: str, driver: str, top: str, stack: ExitStack) -> Tree:
     chain = list(_chain(store, driver, top))
     if driver == "vfs":  # each layer is the whole
-        return FolderLayer(f"{store}/vfs/dir/{chain[0]}")
+        return FolderTree(f"{store}/vfs/dir/{chain[0]}")
     squashed = _squashed(store, chain[0])
     if squashed is not None:
         descriptor = os.open(squashed, os.O_RDONLY | os.O_CLOEXEC)
         stack.callback(os.close, descriptor)
         return SquashTree(BoundedFile(descriptor))
-    layers: list[Layer] = []
+    layers = []
     for layer in chain:
         folder = f"{store}/overlay/{layer}/diff"
         if not os.path.isdir(folder):
@@ -130,7 +130,7 @@ def _tree(store: str, driver: str, top: str, stack: ExitStack) -> Tree:
         if not os.access(folder, os.R_OK | os.X_OK):
             hint = "run envcfg as the one to whom the store belongs"
             raise FormError(f"its layer {folder} is not ours to read", hint)  # noqa: EM102
-        layers.append(FolderLayer(folder))
+        layers.append(FolderTree(folder))
     return LayeredTree(layers)
 
 

@@ -15,6 +15,12 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any, BinaryIO, Literal, NamedTuple, cast
 
+# How overlayfs and fuse-overlayfs write that a folder hides those of layers below.
+OPAQUE_ATTRIBUTES = (
+    "trusted.overlay.opaque",
+    "user.overlay.opaque",
+    "user.fuseoverlayfs.opaque",
+)
 _MOST_LINKS = 40  # as Linux has it: more are a circle
 MOST_BYTES = 4 << 20  # of a text that is read whole
 
@@ -62,6 +68,14 @@ class Tree(abc.ABC):
     def open_entry(self, path: str) -> BinaryIO:
         """Open the file *path*, which is no link: to read and to seek in."""
 
+    def is_whiteout(self, path: str) -> bool:  # noqa: ARG002  # most have none
+        """Return whether *path* is a device 0/0: as overlayfs marks what is removed."""
+        return False
+
+    def has_opaque_mark(self, path: str) -> bool:  # noqa: ARG002  # most have none
+        """Return whether an attribute of the folder *path* hides those below it."""
+        return False
+
     def resolve(self, path: str) -> str | None:
         """Return *path* without links, or None where nothing is."""
         left = [part for part in path.split("/") if part][::-1]
@@ -96,7 +110,7 @@ class Tree(abc.ABC):
     def names(self, folder: str) -> list[str]:
         """Return the names in *folder*, sorted; none where there is no such folder."""
         found = self.resolve(folder)
-        entry = None if found is None else self.entry(found)
+        entry = self.entry(found) if found else None
         return (
             self.children(found) if found and entry and entry.kind == "folder" else []
         )
@@ -180,6 +194,24 @@ class FolderTree(Tree):
     def open_entry(self, path: str) -> BinaryIO:
         """See ``Tree``."""
         return open(self._root + path, "rb")
+
+    def is_whiteout(self, path: str) -> bool:
+        """See ``Tree``."""
+        try:
+            status = os.lstat(self._root + path)
+        except OSError:
+            return False
+        return stat.S_ISCHR(status.st_mode) and status.st_rdev == 0
+
+    def has_opaque_mark(self, path: str) -> bool:
+        """See ``Tree``."""
+        here = self._root + path
+        try:
+            names = {*os.listxattr(here, follow_symlinks=False)} & {*OPAQUE_ATTRIBUTES}
+            values = {os.getxattr(here, each, follow_symlinks=False) for each in names}
+        except (OSError, ValueError):
+            return False
+        return b"y" in values
 
 
 class TimeIsUpError(Exception):
