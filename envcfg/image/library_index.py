@@ -6,6 +6,7 @@ import posixpath
 import re
 import struct
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from typing import NamedTuple
 
 from envcfg.datafile import finding_in
@@ -53,12 +54,10 @@ class Loader:
         self.library_path = folders_of(environ.get("LD_LIBRARY_PATH", ""))
         self.defaults: tuple[str, ...] = _OTHERS
         for triplet in _TRIPLETS:
-            if tree.look(f"/usr/lib/{triplet}/libc.so.6") or tree.look(
-                f"/lib/{triplet}/libc.so.6"
-            ):
+            if any(tree.look(f"{each}/{triplet}/libc.so.6") for each in _SYSTEM):
                 self.defaults = tuple(each.format(triplet) for each in _DEBIAN)
                 break
-        self.cache = read_cache(tree.read("/etc/ld.so.cache", _MOST_CACHED) or b"")
+        self.cache = _read_cache(tree.read("/etc/ld.so.cache", _MOST_CACHED) or b"")
 
     def find(self, soname: str, wanted_by: Library | None = None) -> Found | None:
         """Return the file that is loaded for *soname*; None where there is none.
@@ -77,15 +76,12 @@ class Loader:
         for path in self.preloaded:
             if posixpath.basename(path) == soname:
                 yield path, "LD_PRELOAD of the image"
-        own = [] if by is None else list(own_folders(by))
-        if by is not None and by.is_rpath:
-            for folder in own:
-                yield f"{folder}/{soname}", f"RPATH of {by.path}"
-        for folder in self.library_path:
-            yield f"{folder}/{soname}", "LD_LIBRARY_PATH of the image"
-        if by is not None and not by.is_rpath:
-            for folder in own:
-                yield f"{folder}/{soname}", f"RUNPATH of {by.path}"
+        places = [(self.library_path, "LD_LIBRARY_PATH of the image")]
+        if by is not None:
+            kind, at = ("RPATH", 0) if by.is_rpath else ("RUNPATH", 1)
+            places.insert(at, (list(_own_folders(by)), f"{kind} of {by.path}"))
+        for folders, why in places:
+            yield from ((f"{folder}/{soname}", why) for folder in folders)
         for path in self.cache.get(soname, ()):
             yield path, "/etc/ld.so.cache"
         for folder in self.defaults:
@@ -93,14 +89,12 @@ class Loader:
 
     def folders(self) -> list[str]:
         """Return the folders in which libraries lie, for every program of the image."""
-        cached = (
-            posixpath.dirname(each) for all_ in self.cache.values() for each in all_
-        )
+        cached = map(posixpath.dirname, chain.from_iterable(self.cache.values()))
         every = dict.fromkeys((*self.library_path, *cached, *self.defaults))
         return list(every)[:_MOST_FOLDERS]
 
 
-def own_folders(library: Library) -> Iterator[str]:
+def _own_folders(library: Library) -> Iterator[str]:
     """Yield the folders that *library* itself names, ``$ORIGIN`` filled in."""
     origin = posixpath.dirname(library.path)
     for each in library.runpath:
@@ -109,7 +103,7 @@ def own_folders(library: Library) -> Iterator[str]:
             yield posixpath.normpath(folder)
 
 
-def read_cache(data: bytes) -> dict[str, tuple[str, ...]]:
+def _read_cache(data: bytes) -> dict[str, tuple[str, ...]]:
     """Return the paths of each soname in an ``ld.so.cache``; nothing of a damaged one.
 
     Source: glibc, ``sysdeps/generic/dl-cache.h`` (``struct cache_file_new``), 2.32.
@@ -218,13 +212,11 @@ class LibraryIndex:
 
     def _dpkg(self) -> dict[str, str]:
         if self._packages is None:
-            self._packages = {}
-            name = ""
+            self._packages, name = {}, ""
             for line in (self.tree.text(_DPKG, _MOST_DPKG) or "").splitlines():
                 key, _, value = line.partition(": ")
-                if key == "Package":
-                    name = value
-                elif key == "Version" and name:
+                name = value if key == "Package" else name
+                if key == "Version" and name:
                     self._packages[name] = value
         return self._packages
 
