@@ -32,16 +32,12 @@ def last_line(path: str, now: float) -> LastLine:
             status = os.fstat(file.fileno())
             file.seek(max(0, status.st_size - _TAIL))
             tail = file.read(_TAIL).split(b"\n")
-            below = next(
-                (n for n, each in enumerate(reversed(tail)) if each.strip()), None
-            )
-            number = None
+            filled = (n for n, each in enumerate(reversed(tail)) if each.strip())
+            below, number = next(filled, None), None
             if below is not None and status.st_size <= _MOST:
                 file.seek(0)
-                count = sum(
-                    block.count(b"\n") for block in iter(lambda: file.read(_TAIL), b"")
-                )
-                number = count + 1 - below
+                blocks = iter(lambda: file.read(_TAIL), b"")
+                number = sum(block.count(b"\n") for block in blocks) + 1 - below
     except OSError as err:
         return LastLine(path, err.strerror or str(err))
     text = b"" if below is None else tail[-1 - below]
@@ -119,10 +115,9 @@ def _read_dumps(
     fresh = [each for each in ranks if each.dump == "new"]
     asked = [each for each in ranks if each.dump]
     if asked and not fresh:
-        old = [each for each in ranks if each.dump == "old"]
-        problems[FLIGHT] = "no rank has written a dump now" + (
-            ", and those that are there are older" if old else ""
-        )
+        is_old = any(each.dump == "old" for each in ranks)
+        older = ", and those that are there are older" if is_old else ""
+        problems[FLIGHT] = f"no rank has written a dump now{older}"
         return []
     dumps: list[FlightDump] = []
     for each in fresh:

@@ -66,6 +66,7 @@ class Signs(NamedTuple):
     labels: str
     interfaces: tuple[Mapping[str, Any], ...]
     driver: tuple[str, ...]
+    drivers: Mapping[str, str]
     plugin_files: tuple[str, ...]
 
 

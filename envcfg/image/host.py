@@ -22,14 +22,6 @@ SCHEMA_VERSION = 1
 _MOST = 2000  # libraries of one host
 _LONGEST = 4096  # characters of a text
 _MOST_TEXTS = 1000  # in a list
-# Drivers, and the file in which the kernel says their version; read on this machine alone.
-_DRIVERS = {
-    "nvidia": "/sys/module/nvidia/version",
-    "amdgpu": "/sys/module/amdgpu/version",
-    "cxi": "/sys/module/cxi_ss1/version",
-    "mlx5": "/sys/module/mlx5_core/version",
-    "efa": "/sys/module/efa/version",
-}
 
 
 class Host(NamedTuple):
@@ -78,7 +70,7 @@ def read_host(root: str = "/") -> Host:
         architecture=machine.machine,
         drivers={
             name: text
-            for name, path in _DRIVERS.items()
+            for name, path in load_signs().drivers.items()
             for text in [(tree.text(path, 200) or "").strip()]
             if re.fullmatch(r"[\w.+~-]{1,60}", text)
         },
@@ -96,9 +88,7 @@ def _facts(index: LibraryIndex) -> tuple[tuple[ImageFact, ...], dict[str, str]]:
     """
     facts: list[ImageFact] = []
     starts: dict[str, str] = {}
-    for sign in load_signs().libraries:
-        if not sign.in_chain:
-            continue
+    for sign in (each for each in load_signs().libraries if each.in_chain):
         paths = [found.path] if (found := index.loader.find(sign.soname)) else []
         for pattern in sign.also:
             paths += index.glob(pattern, [])
