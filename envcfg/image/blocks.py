@@ -134,7 +134,7 @@ class Blocks:
             kind, length = struct.unpack("<HH", data)
             name, here = self.table(here, length)
             data, here = self.table(here, 4)
-            (length,) = struct.unpack("<I", data)
+            length = int.from_bytes(data, "little")
             if length > _MOST_ATTRIBUTE:
                 refuse(f"an attribute of {length} bytes")
             value, here = self.table(here, length)
@@ -144,9 +144,8 @@ class Blocks:
 
     def _indexed(self, start: int, number: int) -> tuple[int, int, int]:
         """Return an entry of a table whose blocks a list from *start* on names."""
-        (block,) = struct.unpack(
-            "<Q", self._file.read_at(start + 8 * (number // 512), 8)
-        )
+        data = self._file.read_at(start + 8 * (number // 512), 8)
+        block = int.from_bytes(data, "little")
         entry, _ = self.table((block, 16 * (number % 512)), 16)
         place, size, more = struct.unpack("<QII", entry)
         return place, size, more

@@ -96,7 +96,7 @@ def follow(
             for soname in by.needed:
                 if soname in loaded:
                     continue
-                if found := index.loader.find(soname, by):
+                if found := index.find(soname, by):
                     take(
                         found.path, Link(by, soname, by.path, found.why, "", is_before)
                     )

@@ -24,8 +24,8 @@ def library_facts(
     counted = _counted(index, sign, sites)
     built_in = None if counted else next(_built_in(index, sign, sites), None)
     if counted is None and built_in is None:
-        counted = index.loader.find(sign.soname)
-    found = (counted, index.loader.find(sign.soname))
+        counted = index.find(sign.soname)
+    found = (counted, index.find(sign.soname))
     paths = [each.path for each in found if each]
     for pattern in sign.also:
         paths += index.glob(pattern, list(sites))
@@ -55,7 +55,7 @@ def _counted(
 ) -> Found | None:
     """Return the file that PyTorch loads; None where it needs none."""
     stem = sign.soname.partition(".so")[0] + ".so"
-    for path in index.loader.preloaded:
+    for path in index.preloaded:
         if posixpath.basename(path).startswith(stem) and index.library(path):
             return Found(path, "LD_PRELOAD of the image: its symbols come first")
     for path in (f"{a}/torch/lib/{b}" for a in sites for b in sign.needed_by):
@@ -63,7 +63,7 @@ def _counted(
         for soname in torch.needed if torch else ():
             if soname.startswith(stem):
                 # Not the libraries that stand beside one that is a link.
-                return index.loader.find(soname, torch)
+                return index.find(soname, torch)
     return None
 
 
@@ -114,7 +114,7 @@ def _plugin_files(index: LibraryIndex) -> Iterator[str]:
     """Yield the paths of files that are called like a plug-in, where plug-ins lie."""
     signs, tree = load_signs().plugins, index.tree
     for folder in signs.folders:
-        for each in index.loader.folders() if folder == "{lib}" else tree.glob(folder):
+        for each in index.folders() if folder == "{lib}" else tree.glob(folder):
             for name in tree.names(each):
                 if any(fnmatchcase(name, pattern) for pattern in signs.names):
                     yield f"{each}/{name}"
@@ -136,7 +136,7 @@ def loaded_plugin(
         names = (named, f"{stem}-{named}.so") if named else (f"{stem}.so",)
         by = index.library(path) if path else None  # whose RUNPATH counts for dlopen
         for name in names:
-            if found := index.loader.find(name, by):
+            if found := index.find(name, by):
                 why = "NCCL_NET_PLUGIN of the image; " if named else ""
                 return Found(found.path, f"{why}{found.why}")
     return None

@@ -147,7 +147,7 @@ def _text_facts(tree: Tree, sites: Mapping[str, Standing]) -> Iterator[ImageFact
 def _system_facts(
     tree: Tree, index: LibraryIndex, metadata: Metadata, environ: Mapping[str, str]
 ) -> Iterator[ImageFact]:
-    libc = index.loader.find("libc.so.6")
+    libc = index.find("libc.so.6")
     library = index.library(libc.path if libc else "/bin/sh")
     if library:
         yield ImageFact("architecture", library.machine, library.path)

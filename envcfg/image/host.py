@@ -62,7 +62,7 @@ def read_host(root: str = "/") -> Host:
             other = f"{own.rpartition('/')[0]}/{name}"
             if name and "/" not in name and tree.resolve(other) == own:
                 links[other] = own
-        if (found := index.loader.find(link.asked)) and found.path != own:
+        if (found := index.find(link.asked)) and found.path != own:
             links[found.path] = own
     machine = os.uname()
     return Host(
@@ -89,7 +89,7 @@ def _facts(index: LibraryIndex) -> tuple[tuple[ImageFact, ...], dict[str, str]]:
     facts: list[ImageFact] = []
     starts: dict[str, str] = {}
     for sign in (each for each in load_signs().libraries if each.in_chain):
-        paths = [found.path] if (found := index.loader.find(sign.soname)) else []
+        paths = [found.path] if (found := index.find(sign.soname)) else []
         for pattern in sign.also:
             paths += index.glob(pattern, [])
         for path in dict.fromkeys(paths):
