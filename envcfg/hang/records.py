@@ -212,17 +212,12 @@ def program_names(ranks: Sequence[RankView]) -> dict[tuple[str, int], str]:
     for each in ranks:
         ports.setdefault((each.step, each.rank), set()).add(each.port)
     doubled = {step for (step, _), each in ports.items() if len(each) > 1}
-    keys = {
-        (each.host, each.pid): (each.step, each.port if each.step in doubled else "")
-        for each in ranks
-    }
-    if len(set(keys.values())) < 2:
-        return dict.fromkeys(keys, "")
     found = {}
-    for who, (step, port) in keys.items():
-        where = f"step {step}" if step else "the batch script"
-        found[who] = f"{where}, port {port}" if port else where
-    return found
+    for each in ranks:
+        where = f"step {each.step}" if each.step else "the batch script"
+        port = each.port if each.step in doubled else ""
+        found[each.host, each.pid] = f"{where}, port {port}" if port else where
+    return found if len({*found.values()}) > 1 else dict.fromkeys(found, "")
 
 
 def by_program(seen: Evidence) -> list[Evidence]:
