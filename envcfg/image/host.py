@@ -130,16 +130,14 @@ class _NoHostError(ValueError):
 
 
 def _host(found: object) -> Host:
-    data = _object(found, "the file")
+    data = _checked(found, dict, _MOST, "the file is no object of a host")
     if data.get("schema_version") != SCHEMA_VERSION:
-        msg = f"schema_version is not {SCHEMA_VERSION}"
-        raise _NoHostError(msg)
+        raise _NoHostError(f"schema_version is not {SCHEMA_VERSION}")  # noqa: EM102
     host: Host = _read(Host, data, "the file")
     own = (each.path for each in host.libraries)
     for path in chain(own, host.links, host.links.values()):
         if not path.startswith("/") or posixpath.normpath(path) != path or "\0" in path:
-            msg = f"{path[:80]!r} is no path"
-            raise _NoHostError(msg)
+            raise _NoHostError(f"{path[:80]!r} is no path")  # noqa: EM102
     return host
 
 
@@ -154,11 +152,12 @@ def _read(kind: Any, value: object, where: str) -> Any:  # noqa: ANN401  # of th
         most = _MOST_TEXTS if inner[0] is str else _MOST
         each_of = _checked(value, list, most, f"{where} is no list of a host")
         return tuple(_read(inner[0], each, where) for each in each_of)
-    data = _object(value, where)
+    data = _checked(value, dict, _MOST, f"{where} is no object of a host")
     if inner:
-        return {
-            _read(str, k, where): _read(inner[1], v, where) for k, v in data.items()
-        }
+        pairs = (
+            (_read(str, k, where), _read(inner[1], v, where)) for k, v in data.items()
+        )
+        return dict(pairs)
     fields = get_type_hints(kind).items()
     return kind(**{name: _read(hint, data.get(name), name) for name, hint in fields})
 
@@ -168,7 +167,3 @@ def _checked(value: object, kind: type[_T], most: int, problem: str) -> _T:
     if not isinstance(value, kind) or len(value) > most:
         raise _NoHostError(problem)
     return value
-
-
-def _object(value: object, where: str) -> dict[str, Any]:
-    return _checked(value, dict, _MOST, f"{where} is no object of a host")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Mapping, Sequence
-from typing import BinaryIO, NamedTuple
+from io import BufferedReader
+from typing import NamedTuple
 
 from envcfg.image.record import Library
 from envcfg.image.tree import Entry, Tree
@@ -41,7 +42,7 @@ class LayeredTree(Tree):
             hidden |= gone | {mark[len(_WHITEOUT) :] for mark in marks}
         return sorted(names)
 
-    def open_entry(self, path: str) -> BinaryIO:
+    def open_entry(self, path: str) -> BufferedReader:
         """See ``Tree``."""
         found = self._find(path)
         if found is None:
@@ -131,7 +132,7 @@ class RecordedTree(Tree):
         """See ``Tree``."""
         return sorted(self._names.get(path, ()))
 
-    def open_entry(self, path: str) -> BinaryIO:
+    def open_entry(self, path: str) -> BufferedReader:
         """See ``Tree``; only the record of a file is here."""
         msg = f"{path} was recorded on another machine, and is not here"
         raise OSError(msg)
@@ -180,7 +181,7 @@ class Overlay(Tree):
             names |= {name} if folder == path and name else set()
         return sorted(names)
 
-    def open_entry(self, path: str) -> BinaryIO:
+    def open_entry(self, path: str) -> BufferedReader:
         """See ``Tree``."""
         if (here := self.on_host(path)) is not None:
             return self._host.open_entry(here)

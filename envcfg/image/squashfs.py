@@ -12,7 +12,7 @@ import struct
 from array import array
 from functools import lru_cache
 from itertools import accumulate
-from typing import BinaryIO, NamedTuple
+from typing import NamedTuple
 
 from envcfg.image.blocks import NONE, Blocks, Place, stored_length
 from envcfg.image.bounded_file import BoundedFile, refuse
@@ -81,7 +81,7 @@ class SquashTree(Tree):
         inode = self._find(path)
         return [] if inode is None else sorted(self._list(inode))
 
-    def open_entry(self, path: str) -> BinaryIO:
+    def open_entry(self, path: str) -> io.BufferedReader:
         """See ``Tree``."""
         inode = self._find(path)
         if inode is None or inode.kind != _FILE:
