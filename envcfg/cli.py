@@ -16,7 +16,7 @@ from typing import Any
 
 from envcfg import __version__
 from envcfg.characters import one_line
-from envcfg.commands import NAMES, ROLES, load
+from envcfg.commands import NAMES, ROLES, add_command, load, texts
 from envcfg.errors import (
     EXIT_BUG,
     EXIT_CANNOT,
@@ -26,19 +26,6 @@ from envcfg.errors import (
 from envcfg.failure import Wanted, fail, may_want_script
 from envcfg.interrupts import Held, interruption, raise_signals
 from envcfg.parser import ParseError, Parser, help_width
-
-_EPILOG = """\
-envcfg COMMAND --help has the options of each, and examples.
-
-examples:
-  envcfg profiles list
-  envcfg sbatch --profile lumi-g --container pytorch.sif --account project_465000001 \\
-    --time 1:00:00 -o job.sh -- python train.py
-  envcfg check-log slurm-123.out
-
-exit codes: 0 ok, 1 findings, 2 wrong usage or configuration, 3 inconclusive,
-            4 cannot read, write or run something, 70 a bug, 130 interrupted
-"""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -91,15 +78,7 @@ def build_parser(only: str | None = None) -> Parser:
         only: the first word, where it decides what else is needed.
     """
     help_width.cache_clear()  # of a run before this one
-    parser = Parser(
-        prog="envcfg",
-        description=(
-            "From a container and a command to a correct multi-node job, "
-            "on every system that has a profile."
-        ),
-        epilog=_EPILOG,
-        usage="envcfg COMMAND [options]",
-    )
+    parser = Parser(prog="envcfg", texts=lambda: texts()["envcfg"])
     parser.add_argument(
         "-V", "--version", action="version", version=f"envcfg {__version__}"
     )
@@ -110,7 +89,7 @@ def build_parser(only: str | None = None) -> Parser:
     for name in NAMES:
         if known and name != only:
             continue
-        load(name).add_to(commands, name)
+        add_command(commands, name, is_listed=not known)
     if only is None:
         parser.roles = ROLES
     return parser
@@ -156,7 +135,7 @@ def _dispatch(words: list[str]) -> int:
         gc.enable()
     options.command, options.argv = tail if separated else None, ["envcfg", *words]
     try:
-        code = load(options.command_name).run(options)
+        code: int = load(options.command_name).run(options)
     except EnvcfgError:
         defaults = getattr(options, "defaults", ())
         if defaults and all(each.is_trusted for each in defaults):
@@ -166,7 +145,7 @@ def _dispatch(words: list[str]) -> int:
             tell(f"these come from files: {said}", "--no-default NAME leaves one out")
         raise
     if sys.stderr.isatty():
-        from envcfg.commands.next import say_next
+        from envcfg.commands.printing import say_next
 
         say_next(options, code)
     return code

@@ -75,6 +75,7 @@ class Parser(argparse.ArgumentParser):
         taken: what it has read of them so far, with the defaults of the others.
         roles: its commands by what they are for, as its help lists them.
         preset: returns of those words the values that files give, where they may.
+        texts: returns what stands in its help: usage, description, epilog.
     """
 
     words: Sequence[str] = ()
@@ -82,11 +83,23 @@ class Parser(argparse.ArgumentParser):
     taken = argparse.Namespace()
     preset: Callable[[Parser, Sequence[str]], Mapping[str, Any]] | None = None
 
-    def __init__(self, *arguments: Any, **options: Any) -> None:  # noqa: ANN401  # argparse's
+    def __init__(
+        self,
+        *,
+        texts: Callable[[], Mapping[str, Any]],
+        **options: Any,  # noqa: ANN401  # argparse's
+    ) -> None:
         """Take what argparse takes; help stands as it is written, and no name is cut."""
-        ours = {"formatter_class": Formatter, "allow_abbrev": False}
-        super().__init__(*arguments, **{**ours, **options})
+        super().__init__(formatter_class=Formatter, allow_abbrev=False, **options)
         self.register("action", None, _Store)
+        self.texts = texts
+        del self.usage, self.description, self.epilog
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401  # texts, and one mapping
+        """Return a text of the help, which is read only where somebody wants it."""
+        if name in {"usage", "description", "epilog"}:
+            return self.texts()[name]
+        raise AttributeError(name)
 
     def parse_known_args(  # type: ignore[override]  # one of its two forms
         self,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import sys
 
-from envcfg.commands import Command, Next
 from envcfg.commands.printing import say
 from envcfg.errors import UsageError
 
@@ -55,26 +54,3 @@ def run(options: argparse.Namespace) -> int:
     else:
         put(explained_lines(*found))
     return 0
-
-
-COMMAND = Command(
-    help="say what a finding or a variable means, and what to do about it",
-    usage="envcfg explain [RULE|VARIABLE|WORDS...] [--profile NAME|FILE] [--json]",
-    epilog="""\
-examples:
-  envcfg explain socket-fallback     what stands behind it, and where to look further
-  envcfg explain NCCL_NET_GDR_LEVEL  what it does and takes, and which profiles set it
-  envcfg explain EC101               what lint finds, and what it leaves alone
-  envcfg explain MIOPEN_USER_DB      what to write instead of a name that nobody reads
-  envcfg explain NCCL_NET --profile lumi-g
-  envcfg explain TCP sockets         what is about these words
-  envcfg explain                     every finding there is, one line each, by topic
-  envcfg explain --json              all of them for a program
-""",
-    add_options=add_options,
-    run=run,
-    next={
-        "names": Next("envcfg wrap --set NAME=VALUE sets a variable of a job"),
-        "": Next("envcfg explain RULE says more of one"),
-    },
-)

@@ -11,7 +11,6 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING
 
 from envcfg.characters import one_line
-from envcfg.commands import Command, Next
 from envcfg.commands.formats import (
     STRICT,
     check_format,
@@ -168,30 +167,3 @@ def _state(name: str) -> str:
         return ask_job(name, "monitor").state
     except JobError:  # some sites forget a job as soon as it has ended
         return "unknown to Slurm"
-
-
-COMMAND = Command(
-    help="show how the nodes of a running job are: GPUs, load, memory, network",
-    usage="envcfg monitor [options] [JOBID]",
-    epilog="""\
-A second step (srun --overlap) runs a small shell script on every node; it
-ends with this command. The nodes need no Python and no envcfg.
-
-examples:
-  envcfg monitor 4321                   # from a login node, until Ctrl-C or the job's end
-  envcfg monitor --once 4321
-  envcfg monitor --once --json 4321 | jq '.findings'
-  envcfg monitor --json --interval 30 >"monitor-$SLURM_JOB_ID.jsonl" &   # in the job
-
-`idle` is a GPU that was used less than --gpus-idle-below twice in a row; `?` is what a tool
-does not say. All GPUs of a node may be shown, where the site does not hide others' jobs.
-
-exit codes: 0 also when the job has ended meanwhile, 2 wrong usage, 4 the job does not run,
-            is another's or unknown, or the step cannot start, 130 interrupted
-""",
-    add_options=add_options,
-    run=run,
-    next={"": Next("envcfg check-log slurm-JOBID.out says which network the job used")},
-    description="Show how the nodes of a running job are: what nvidia-smi or rocm-smi "
-    "and /proc say on each, and what stands out.",
-)

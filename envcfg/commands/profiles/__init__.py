@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 
-from envcfg.commands import Command, load
+from envcfg.commands import add_command, load
 from envcfg.commands.printing import say
 from envcfg.core.selection import open_catalog, untrusted
 from envcfg.errors import UsageError
@@ -21,7 +21,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         dest="action", metavar="ACTION", prog="envcfg profiles", parser_class=Parser
     )
     for name in ACTIONS:
-        load(f"profiles.{name}").add_to(actions, name)
+        add_command(actions, name, path="profiles.")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -34,26 +34,7 @@ def run(options: argparse.Namespace) -> int:
         raise UsageError(msg, hint=f"leave out -- {options.command[0]}")
     # What new writes counts; the others only look.
     catalog = open_catalog(enforce=options.action == "new")
-    code = load(f"profiles.{options.action}").run(options, catalog)
+    code: int = load(f"profiles.{options.action}").run(options, catalog)
     sys.stdout.flush()
     say(untrusted(catalog))
     return code
-
-
-COMMAND = Command(
-    help="list, show, check, compare and start profiles",
-    usage="envcfg profiles ACTION [options]",
-    epilog="""\
-examples:
-  envcfg profiles list
-  envcfg profiles show lumi-g --fact rocm=6.2.4
-  envcfg profiles diff builtin:lumi-g lumi-g    # what my own layers change
-  envcfg profiles validate .envcfg/profiles/*.yaml
-  envcfg profiles diff lumi-g frontier
-  envcfg profiles new my-cluster --extends infiniband-cuda
-  envcfg profiles detect
-  envcfg profiles trust .envcfg/profiles/
-""",
-    add_options=add_options,
-    run=run,
-)

@@ -8,7 +8,6 @@ import sys
 from typing import TYPE_CHECKING
 
 from envcfg.characters import one_line
-from envcfg.commands import Command, Next
 from envcfg.commands.printing import tell
 from envcfg.core.site import job_kind, scheduler_here
 from envcfg.profile.catalog import Catalog
@@ -63,30 +62,3 @@ def _put(detected: Detected, *, as_json: bool) -> None:
         else:
             then = "workstation will be used"
         tell(f"no profile fits; {then}", hint)
-
-
-COMMAND = Command(
-    help="which profile fits this machine, and why",
-    usage="envcfg profiles detect [--json]",
-    epilog="""\
-examples:
-  envcfg profiles detect
-  envcfg wrap --profile "$(envcfg profiles detect --json | jq -r .profile)" ...
-
-The cluster's name decides ($SLURM_CLUSTER_NAME); where there is none, marks of the system
-(files in /etc, variables of the site), then the host's name. Outside a job the scheduler
-is asked for its cluster's name next; last come network interfaces and devices that are
-here. $ENVCFG_PROFILE and --profile go before all of this.
-
-exit codes: 0 found, 3 none, 2 more than one
-""",
-    add_options=add_options,
-    run=run,
-    next={
-        "": Next(
-            "envcfg profiles show NAME has every value of one, and why",
-            "envcfg profiles list has all; envcfg profiles new begins one of your own",
-        )
-    },
-    description="Say which profile fits this machine, and why; and why the others do not.",
-)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import sys
 
-from envcfg.commands import Command, Next
 from envcfg.commands.profiles.show import add_facts, facts_of
 from envcfg.profile.catalog import Catalog
 
@@ -30,23 +29,3 @@ def run(options: argparse.Namespace, catalog: Catalog) -> int:
     else:
         put(diff_lines(*compared))
     return int(bool(compared.found))
-
-
-COMMAND = Command(
-    help="what differs between two profiles",
-    usage="envcfg profiles diff A B [--fact NAME=VALUE]... [options]",
-    epilog="""\
-examples:
-  envcfg profiles diff lumi-g frontier
-  envcfg profiles diff lumi-g frontier --fact rocm=6.2.4 --fact nodes=2
-  envcfg profiles diff lumi-g ./my-lumi.yaml --json
-
-Values count, not their reasons; a case that the facts rule out does not count.
-
-exit codes: 0 the same, 1 different
-""",
-    add_options=add_options,
-    run=run,
-    next={"": Next("envcfg profiles show NAME says why a value is so")},
-    description="Say what differs between two profiles, families and layers included.",
-)

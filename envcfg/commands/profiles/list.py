@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import sys
 
-from envcfg.commands import Command, Next
 from envcfg.errors import ProfileError
 from envcfg.profile.catalog import Catalog
 from envcfg.profile.look.survey import survey
@@ -34,22 +33,3 @@ def run(options: argparse.Namespace, catalog: Catalog) -> int:
     sys.stdout.flush()
     sys.stderr.write("\n".join(ProfileError(problems).lines()) + "\n")
     return 1
-
-
-COMMAND = Command(
-    help="all profiles, with their state and where they come from",
-    usage="envcfg profiles list [--json]",
-    epilog="""\
-examples:
-  envcfg profiles list
-  envcfg profiles list --json | jq -r '.profiles[] | select(.family | not) | .name'
-
-(family) marks what is no system, but what systems have in common.
-
-exit codes: 0 ok, 1 if a file is broken: what is wrong with it is said on stderr
-""",
-    add_options=add_options,
-    run=run,
-    next={"": Next("envcfg profiles show NAME has every value of one, and why")},
-    description="List all profiles, with their state and where they come from.",
-)

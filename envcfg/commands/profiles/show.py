@@ -6,7 +6,6 @@ import argparse
 import sys
 from typing import Any
 
-from envcfg.commands import Command, Next
 from envcfg.core.values import read_pair
 from envcfg.launchers import LAUNCHERS
 from envcfg.profile.catalog import Catalog
@@ -61,30 +60,3 @@ def facts_of(options: argparse.Namespace) -> dict[str, Any]:
         "image": options.container,
         "launcher": options.launcher,
     }
-
-
-COMMAND = Command(
-    help="one profile, resolved: every value, why, and when it applies",
-    usage="envcfg profiles show NAME|FILE [--fact NAME=VALUE]... [options]",
-    epilog="""\
-examples:
-  envcfg profiles show lumi-g
-  envcfg profiles show lumi-g --fact rocm=6.2.4 --fact nodes=2
-  envcfg profiles show lumi-g --container lumi-multitorch-latest.sif
-  envcfg profiles show lumi-g --json | jq '.values[] | select(.section == "env")'
-
-A value whose condition asks for nodes is decided in the job, one that asks for a fact
-that is not known is undecided: wrap then takes what stands for no case, or nothing.
-""",
-    add_options=add_options,
-    run=run,
-    next={
-        "": Next(
-            "envcfg wrap --profile {name} --container pytorch.sif -- python train.py "
-            "makes a job of it"
-        )
-    },
-    description="""\
-Show a profile with its families and layers: every value, where it stands, why, who
-says so, and when it applies.""",
-)
