@@ -89,7 +89,7 @@ def build_parser(only: str | None = None) -> Parser:
     for name in NAMES:
         if known and name != only:
             continue
-        add_command(commands, name, is_listed=not known)
+        add_command(commands, name, load(name).add_options, is_listed=not known)
     if only is None:
         parser.roles = ROLES
     return parser

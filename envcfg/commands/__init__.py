@@ -1,7 +1,7 @@
 """The commands: their names, their modules, and what is said of each."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -27,7 +27,7 @@ _TEXTS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "texts.yaml")
 
 
 def load(name: str) -> Any:  # noqa: ANN401  # of a module, mypy knows nothing
-    """Return the module of a command, or of ``profiles.ACTION``.
+    """Return the module of a command.
 
     Its ``add_options`` lets a parser read its options. Its ``run`` does it, and returns
     the exit code; it takes the options that were read. In them are ``command``, the words
@@ -56,6 +56,7 @@ def texts() -> Mapping[str, Any]:
 def add_command(
     commands: "argparse._SubParsersAction[Parser]",
     name: str,
+    add_options: Callable[[Any], None],
     *,
     path: str = "",
     is_listed: bool = True,
@@ -65,10 +66,11 @@ def add_command(
     Args:
         commands: of a parser.
         name: of the command there.
-        path: in front of its name, for ``load``.
+        add_options: lets its parser read its options.
+        path: in front of its name, for ``texts``.
         is_listed: the help of the parser lists it.
     """
     key = f"{path}{name}"
     listed = {"help": texts()[key]["help"]} if is_listed else {}
     parser = commands.add_parser(name, texts=lambda: texts()[key], **listed)
-    load(key).add_options(parser)
+    add_options(parser)

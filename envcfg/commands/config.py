@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from envcfg.commands.options import add_option
-from envcfg.core.option import Option
+from envcfg.core.option import switch
 from envcfg.core.selection import current_folder
 from envcfg.errors import UsageError
 from envcfg.profile.folders import default_files
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``config``."""
-    add_option(parser, Option("--json", "the same, as JSON", kind="switch"))
+    add_option(parser, switch("--json", "the same, as JSON"))
 
 
 def run(options: argparse.Namespace) -> int:

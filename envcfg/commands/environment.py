@@ -9,7 +9,7 @@ from envcfg.budget import Budget
 from envcfg.characters import one_line
 from envcfg.commands.formats import check_format, format_option, put_result
 from envcfg.commands.options import add_option
-from envcfg.core.option import Option
+from envcfg.core.option import switch
 from envcfg.errors import OutputError, UsageError
 from envcfg.findings import exit_code
 
@@ -21,15 +21,15 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE", help="the file of one rank")
     add_option(
         parser,
-        Option("--all", "variables that envcfg does not know, too", kind="switch"),
+        switch("--all", "variables that envcfg does not know, too"),
     )
-    add_option(parser, Option("--json", "the whole answer, as JSON", kind="switch"))
+    add_option(parser, switch("--json", "the whole answer, as JSON"))
     add_option(
         parser, format_option("what is not as planned, as another program reads it")
     )
     add_option(
         parser,
-        Option("--strict", "another value than planned fails, too", kind="switch"),
+        switch("--strict", "another value than planned fails, too"),
     )
 
 

@@ -8,7 +8,7 @@ import shlex
 from envcfg.commands.formats import STRICT, check_format, format_option, put_result
 from envcfg.commands.options import Sparing, add_table, made_by, read_step
 from envcfg.commands.printing import OUTPUT, check_script, put_script, say, write
-from envcfg.core.option import Option, Table, no_default
+from envcfg.core.option import Table, no_default, switch
 from envcfg.core.request_options import INLINE, REQUEST, ranks_per_node
 from envcfg.core.step_options import STEP
 from envcfg.errors import UsageError
@@ -30,21 +30,19 @@ OPTIONS: Table = {
     "what to print": (
         INLINE,
         no_default(REQUEST, STEP, {"": [INLINE]}),
-        Option("--json", "request, cost and script as JSON", kind="switch"),
+        switch("--json", "request, cost and script as JSON"),
         format_option("no script, but what the system would refuse, and notes"),
         STRICT,
         *OUTPUT,
     ),
     "to submit it": (
-        Option(
+        switch(
             "--submit",
             "write the script, by default to JOB-NAME.sh, and submit it: envcfg submit",
-            kind="switch",
         ),
-        Option(
+        switch(
             "--dry-run",
             "with --submit: ask when the job would start, and submit nothing",
-            kind="switch",
         ),
     ),
 }

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from envcfg.characters import one_line
 from envcfg.commands import texts
-from envcfg.core.option import Option
+from envcfg.core.option import Option, switch
 from envcfg.errors import EXIT_USAGE
 from envcfg.failure import STDOUT, failing_script, put_stream, stream_descriptor
 from envcfg.findings import Finding
@@ -29,11 +29,7 @@ OUTPUT = (
         metavar="FILE",
         short="-o",
     ),
-    Option(
-        "--force",
-        "with -o: replace a file that envcfg did not write",
-        kind="switch",
-    ),
+    switch("--force", "with -o: replace a file that envcfg did not write"),
 )
 
 

@@ -17,7 +17,7 @@ from envcfg.commands.printing import (
     wants_script,
     write,
 )
-from envcfg.core.option import Option, Table, no_default
+from envcfg.core.option import Option, Table, no_default, switch
 from envcfg.core.step import plan_step
 from envcfg.core.step_options import STEP
 from envcfg.errors import UsageError
@@ -31,16 +31,14 @@ OPTIONS: Table = {
             dest="script",
             spares="--container",
         ),
-        Option(
+        switch(
             "--drop-known",
             "with --from: leave out exports that are as the profile has them",
-            kind="switch",
         ),
-        Option(
+        switch(
             "--launch-line",
             "the words behind -- are srun, the container and the program, as scripts start "
             "them: as many tasks, and the same in each",
-            kind="switch",
             spares="--container",
         ),
     ),
@@ -54,7 +52,7 @@ OPTIONS: Table = {
             dest="what",
         ),
         no_default(STEP),
-        Option("--json", "the plan as JSON", kind="switch"),
+        switch("--json", "the plan as JSON"),
         *OUTPUT,
     ),
 }
