@@ -37,7 +37,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     # Arguments are bytes to Unix; here they are UTF-8 with escapes for what is not.
     raw = sys.argv[1:] if argv is None else argv
     words = [os.fsencode(word).decode("utf-8", "surrogateescape") for word in raw]
-    Wanted.script = None
+    Wanted.script = Wanted.color = None
     with _mended_streams():
         return _run(words)
 
@@ -115,6 +115,7 @@ def _dispatch(words: list[str]) -> int:
         raise
     except SystemExit as end:  # after --help or --version
         return int(end.code or 0)
+    Wanted.color = getattr(options, "color", None)
     if twice := getattr(options, "given_twice", None):
         from envcfg.commands.printing import say
         from envcfg.findings import Finding

@@ -92,6 +92,12 @@ class Parser(argparse.ArgumentParser):
         """Take what argparse takes; help stands as it is written, and no name is cut."""
         super().__init__(formatter_class=Formatter, allow_abbrev=False, **options)
         self.register("action", None, _Store)
+        self.add_argument(
+            "--color",
+            choices=("auto", "always", "never"),
+            default=argparse.SUPPRESS,
+            help="colours: auto is on a terminal, or as NO_COLOR and its like say",
+        )
         self.texts = texts
         del self.usage, self.description, self.epilog
 
