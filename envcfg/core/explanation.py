@@ -10,16 +10,16 @@ from envcfg.characters import one_line
 from envcfg.core.selection import open_catalog, untrusted
 from envcfg.errors import UsageError, suggest
 from envcfg.findings import Finding
-from envcfg.hang.rules import hang_rules
 from envcfg.knowledge.topics import Topic, load_topics
 from envcfg.knowledge.variables import check_variable, load_variables
 from envcfg.lint.rule import load_rules as load_lint_rules
-from envcfg.log.rulebook import Rule, load_rules, stack_rules
+from envcfg.log.rulebook import Rule
 from envcfg.profile.catalog import Catalog
 from envcfg.profile.look.survey import uses_of
 from envcfg.report.background import (
     Explainable,
     Said,
+    log_rules,
     said_findings,
     words_of,
 )
@@ -58,7 +58,7 @@ def explain(
     Raises:
         UsageError: nothing is known of a name; also ``ProfileError``.
     """
-    rules = {rule.id: rule for rule in (*load_rules(), *stack_rules())} | hang_rules()
+    rules = log_rules()
     topics = load_topics()
     said = said_findings(topics)
 

@@ -6,12 +6,15 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from envcfg.characters import printable
+from envcfg.hang.rules import hang_rules
 from envcfg.knowledge.record import Variable
-from envcfg.knowledge.topics import Topic, find_topic
+from envcfg.knowledge.topics import Topic, find_topic, load_topics
 from envcfg.knowledge.variables import load_variables
 from envcfg.lint.rule import Rule as LintRule
+from envcfg.lint.rule import load_rules as load_lint_rules
 from envcfg.lint.rule import unfilled
-from envcfg.log.rulebook import Rule
+from envcfg.log.rulebook import Rule, load_rules, stack_rules
 from envcfg.report.document import json_text
 from envcfg.report.explanation import (
     Explained,
@@ -69,6 +72,53 @@ def said_findings(topics: Iterable[Topic]) -> dict[str, Said]:
         for topic in topics
         for name, meaning in topic.says.items()
     }
+
+
+def log_rules() -> dict[str, Rule]:
+    """Return the rules of logs and of hangs, by their ids."""
+    return {rule.id: rule for rule in (*load_rules(), *stack_rules())} | hang_rules()
+
+
+def described(names: Iterable[str]) -> list[dict[str, object]]:
+    """Return what findings mean as SARIF has it; of one that nobody knows, its id.
+
+    Whose source is a page has that for further help.
+    """
+    topics = load_topics()
+    known: dict[str, Ruled] = {
+        **log_rules(),
+        **said_findings(topics),
+        **load_lint_rules(),
+    }
+    return [
+        {"id": name, **_descriptor(known[name], topics)}
+        if name in known
+        else {"id": name}
+        for name in names
+    ]
+
+
+def _descriptor(found: Ruled, topics: list[Topic]) -> dict[str, object]:
+    meaning, *_ = words_of(found)
+    title, fix, source = meaning, None, ""
+    if not isinstance(found, Said):
+        fix, source = found.fix, found.source
+    data: dict[str, object] = {}
+    if isinstance(found, LintRule):
+        data, fix = {"name": found.name}, unfilled(found.fix)
+        title = unfilled(found.message)
+    topic = find_topic(topics, found.id, _file_topic(found))
+    behind = topic.background if topic else ""
+    more = f"envcfg explain {found.id} says more."
+    texts = {
+        "shortDescription": re.split(r"[.;:] ", " ".join(title.split()))[0],
+        "fullDescription": meaning,
+        "help": "\n\n".join(filter(None, (fix, behind, more))),
+    }
+    data |= {key: {"text": printable(text)} for key, text in texts.items()}
+    if page := re.search(r"https://[^\s;,()]+", source):
+        data["helpUri"] = page[0]
+    return data
 
 
 def find_behind(
