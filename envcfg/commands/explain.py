@@ -30,27 +30,37 @@ def run(options: argparse.Namespace) -> int:
     if options.command:
         msg = "envcfg explain takes no command"
         raise UsageError(msg, hint=f"leave out -- {' '.join(options.command)}")
-    from envcfg.core.explanation import NOTHING_LIKE_IT, explain, search
-    from envcfg.report.background import explained_json, explained_lines, listing
+    from envcfg.core.explanation import NOTHING_LIKE_IT, explain, group, search
+    from envcfg.report.background import (
+        explained_json,
+        explained_lines,
+        index,
+        listing,
+    )
     from envcfg.report.styled import put
 
-    is_listed = not options.names
+    is_listed, words = False, " ".join(options.names)
     try:
         found = explain(
             options.names, profile=options.profile, tell=lambda note: say([note])
         )
     except UsageError as error:
         # One word that is nearly a name is meant as that: the error says which.
-        found = search(" ".join(options.names))
         name = options.names[0]
         is_name = error.hint != NOTHING_LIKE_IT or not name.islower()
-        if (len(options.names) == 1 and is_name) or not found.found:
+        is_name = is_name and len(options.names) == 1
+        found = group(words)
+        if not found.found and not is_name:
+            found = search(words)
+        if not found.found:
             raise
         is_listed = True
     if options.json:
         sys.stdout.write(explained_json(*found))
     elif is_listed:
         put(listing(found.found, found.topics))
+    elif not options.names:
+        put(index(found.found, found.topics))
     else:
         put(explained_lines(*found))
     return 0
