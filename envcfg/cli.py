@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 from envcfg import __version__
-from envcfg.characters import one_line
+from envcfg.characters import one_line, text_width
 from envcfg.commands import NAMES, ROLES, add_command, load, texts
 from envcfg.errors import (
     EXIT_BUG,
@@ -25,7 +25,7 @@ from envcfg.errors import (
 )
 from envcfg.failure import Wanted, fail, may_want_script
 from envcfg.interrupts import Held, interruption, raise_signals
-from envcfg.parser import ParseError, Parser, help_width
+from envcfg.parser import ParseError, Parser
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -77,7 +77,7 @@ def build_parser(only: str | None = None) -> Parser:
     Args:
         only: the first word, where it decides what else is needed.
     """
-    help_width.cache_clear()  # of a run before this one
+    text_width.cache_clear()  # of a run before this one
     parser = Parser(prog="envcfg", texts=lambda: texts()["envcfg"])
     parser.add_argument(
         "-V", "--version", action="version", version=f"envcfg {__version__}"

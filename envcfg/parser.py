@@ -3,31 +3,16 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
 from typing import Any, NoReturn
 
+from envcfg.characters import text_width
 from envcfg.errors import UsageError
 
-_WIDTH, _WIDEST = 88, 120  # columns: default without a terminal, and the most
 # argparse's texts stay as they are: usage_errors.py reads them. To look for translations
 # takes two dozen file operations, and a module that parses locales.
 argparse._ = str  # type: ignore[attr-defined]  # there is no other way
-
-
-@lru_cache(maxsize=1)
-def help_width() -> int:
-    """Return how wide help is, in columns: as the terminal, but no more than reads well.
-
-    argparse would ask a module for it that costs more than all else here.
-    """
-    try:
-        width = int(os.environ.get("COLUMNS") or os.get_terminal_size(1).columns)
-    except (ValueError, OSError):  # no number, or no terminal
-        return _WIDTH
-    return min(width, _WIDEST) if width > 0 else _WIDTH
 
 
 class ParseError(UsageError):
@@ -48,7 +33,7 @@ class Formatter(argparse.RawDescriptionHelpFormatter):
 
     def __init__(self, prog: str) -> None:
         """Format help for *prog*."""
-        super().__init__(prog, max_help_position=30, width=help_width())
+        super().__init__(prog, max_help_position=30, width=text_width())
 
     def _format_action_invocation(self, action: argparse.Action) -> str:
         """Return ``-o, --output FILE``: Python before 3.13 says FILE twice."""
@@ -161,7 +146,7 @@ class Parser(argparse.ArgumentParser):
             whole = self._arranged([*listed, ("options", options)], self.epilog)
         else:
             whole = super().format_help()
-        whole = fold(whole, help_width())
+        whole = fold(whole, text_width())
         if self.is_whole or whole.count("\n") <= SCREEN:
             return whole
         for_all = {"-h", "--help", "--color", "--help-all"}
@@ -172,11 +157,11 @@ class Parser(argparse.ArgumentParser):
             if not each.option_strings or {*each.option_strings} & common - for_all
         ]
         text = self._arranged(listed or [("options", shown)], None)
-        text = fold(text, help_width())
+        text = fold(text, text_width())
         what = f"has all {len(options)} options, and all examples"
-        end = f"\n{self.prog} --help-all {what}\n"
+        end = fold(f"\n{self.prog} --help-all {what}\n", text_width())
         room = SCREEN - text.count("\n") - end.count("\n")
-        return text + shortened(fold(str(self.epilog), help_width()), room) + end
+        return text + shortened(fold(str(self.epilog), text_width()), room) + end
 
     def _commands_by_role(self) -> list[tuple[str, list[argparse.Action]]]:
         if not self.roles:

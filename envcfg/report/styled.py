@@ -10,14 +10,13 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Literal, TextIO
 
-from envcfg.characters import one_line
+from envcfg.characters import one_line, text_width
 from envcfg.failure import Wanted
 
 if TYPE_CHECKING:
     from rich.console import Console
 
 Line = tuple[str, str]  # style, as rich names it, and text
-WIDTH = 88  # characters of a line of running text
 _PLAIN = frozenset({"dumb", "unknown"})  # values of TERM
 
 
@@ -61,12 +60,12 @@ def make_console() -> Console:
 
 
 def wrapped(text: str, first: str, then: str | None = None) -> list[str]:
-    """Return *text* in lines of ``WIDTH``, behind *first* and *then* (default: *first*)."""
+    """Return *text* as wide as texts are, behind *first* and *then* (default: *first*)."""
     import textwrap
 
     return textwrap.wrap(
         text,
-        WIDTH,
+        text_width(),
         initial_indent=first,
         subsequent_indent=first if then is None else then,
         break_long_words=False,

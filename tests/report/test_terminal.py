@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -296,3 +297,13 @@ def test_colours_that_there_are_not_are_refused() -> None:
     assert done.code == 2
     assert "--color: unknown value 'purple'" in done.err
     assert "known: always, auto, never" in done.err
+
+
+@pytest.mark.parametrize(("columns", "width"), [("40", 60), ("72", 72), ("300", 120)])
+def test_texts_are_as_wide_as_the_terminal(
+    columns: str, width: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", columns)
+    lines = envcfg("explain", "socket-fallback").text.splitlines()
+    longest = max(len(each) for each in lines if not re.search("as in: |://", each))
+    assert width - 10 < longest <= width
