@@ -10,6 +10,7 @@ NEEDED: dict[str, tuple[str, ...]] = {
     "adastra-mi250x": ("--account", "cad12345"),
     "adastra-mi300a": ("--account", "cad12345"),
     "alps-clariden": ("--account", "a-big01", "--partition", "normal"),
+    "aurora": ("--account", "Catalyst", "--partition", "debug"),
     "aws-p4d": (),
     "aws-p5": (),
     "aws-p5en": (),
