@@ -14,7 +14,8 @@ from envcfg.log.who import Who, named, numbers_in, owner, speaker
 
 # Events of lines that tell how a process ended, or did not come, where ranks are, or that
 # the job begins anew.
-ENDS = frozenset(("ended", "lacking", "failure", "absent", "attempt", "nodes"))
+ABSENT = "absent"
+ENDS = frozenset(("ended", "lacking", "failure", ABSENT, "attempt", "nodes"))
 _NODE = re.compile(r"'([\w.-]{1,128})': \[([\d, ]+)\]")
 _MOST = 4096  # lines that are kept
 _STEPS = 3  # new steps after which a job went on, whatever ended it later
@@ -32,6 +33,7 @@ class End:
         sighting: the line.
         time: in front of it; empty where there is none.
         who: whose end it was.
+        speaker: whose line it is.
         root: the launcher calls it the first.
         lines: that were looked at before it.
     """
@@ -44,8 +46,8 @@ class End:
         self.time = record.time
         self.root = False
         self.lines = 0
-        before = speaker(_before(sighting.text, record))
-        if self.rule.event == "absent":
+        self.speaker = before = speaker(_before(sighting.text, record))
+        if self.rule.event == ABSENT:
             before = Who()  # he speaks of another
         self.who = named(match.fields) or before
         if not self.who.hosts:  # as where pdsh shows the node
