@@ -39,11 +39,17 @@ class Attempt:
             if self.rule(each).consequence
             and (isinstance(each, Thrown) or each not in self.waits)
         ]
-        self.causes = [
-            each
-            for each in self.ends
-            if not self.rule(each).consequence and self._is_end(each)
-        ]
+        self.causes = []
+        for each in self.ends:
+            # Does it say that a program ended, and not what its network did?
+            rule = self.rule(each)
+            if isinstance(each, End):
+                ended = bool(rule.says or rule.ends) and rule.event != ABSENT
+            else:
+                ended = rule.ends or rule.event == RAISED or rule.severity != "error"
+                ended = ended and not rule.benign
+            if ended and not rule.consequence:
+                self.causes.append(each)
         self.lines = [each for each in self.ends if isinstance(each, End)]
         self.agents = has_agents(self.lines)
 
@@ -53,15 +59,6 @@ class Attempt:
             return each.rule
         rules = self._endings.rulebook.rules
         return self._endings.rule_of(each) or rules[EXCEPTION]
-
-    def _is_end(self, each: Thrown | End) -> bool:
-        """Return whether it says that a program ended, and not what its network did."""
-        rule = self.rule(each)
-        if isinstance(each, End):
-            return bool(rule.says or rule.ends) and rule.event != ABSENT
-        return not rule.benign and (
-            rule.ends or rule.event == RAISED or rule.severity != "error"
-        )
 
     def whose(self, each: Thrown | End) -> Who:
         """Return whose end *each* was; nobody where the task is an agent."""

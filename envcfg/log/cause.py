@@ -60,7 +60,14 @@ def first_end(job: Job, world: World) -> First | None:
     """Return what ended the job first; None where no line tells of an end."""
     endings = job.endings
     known: list[Thrown | End] = [*endings.tracebacks.found]
-    known += [each for each in endings.lines if _counts(each, job)]
+    # A line means an end beside all that the log holds.
+    seen = job.occurrences
+    known += [
+        each
+        for each in endings.lines
+        if each.rule.id not in seen
+        or seen[each.rule.id].rule.severity == each.rule.severity
+    ]
     if not known:
         return None
     ended = any(not each.is_doubtful for each in endings.lines)
@@ -91,12 +98,6 @@ def _is_over(each: Thrown | End, job: Job, *, ended: bool) -> bool:
     if job.outlives(rule, spot) or (not ended and job.life.is_seen_behind(spot)):
         return True
     return job.endings.is_over(each, ended=ended)
-
-
-def _counts(end: End, job: Job) -> bool:
-    """Return whether a line means an end beside all that the log holds."""
-    known = job.occurrences.get(end.rule.id)
-    return known is None or known.rule.severity == end.rule.severity
 
 
 def _first_of(attempt: Attempt, job: Job, world: World) -> First | None:

@@ -46,7 +46,8 @@ class End:
         self.time = record.time
         self.root = False
         self.lines = 0
-        self.speaker = before = speaker(_before(sighting.text, record))
+        front = sighting.text.partition(record.message)[0] if record.message else None
+        self.speaker = before = speaker(sighting.text if front is None else front)
         if self.rule.event == ABSENT:
             before = Who()  # he speaks of another
         self.who = named(match.fields) or before
@@ -157,21 +158,14 @@ class Endings:
         lines, steps = self.tracebacks.after(what)
         if ended:
             return steps >= _STEPS
-        return steps > 0 or lines > _last_words(what)
-
-
-def _last_words(what: Thrown | End) -> int:
-    """Return how many lines may follow *what* if it ended the program; -1: it did not."""
-    if isinstance(what, Thrown):
-        return -1 if what.is_caught else _FEW
-    if what.rule.event == "lacking":
-        return 0  # a shell goes on, and any line behind may show it
-    return _FEWER if what.is_doubtful else _FEW
-
-
-def _before(line: str, record: Record) -> str:
-    """Return what stands in front of the message of *line*."""
-    return line.partition(record.message)[0] if record.message else line
+        # Lines that may follow if it ended the program.
+        if isinstance(what, Thrown):
+            most = -1 if what.is_caught else _FEW
+        elif what.rule.event == "lacking":
+            most = 0  # a shell goes on, and any line behind may show it
+        else:
+            most = _FEWER if what.is_doubtful else _FEW
+        return steps > 0 or lines > most
 
 
 def has_agents(ends: Iterable[End]) -> bool:

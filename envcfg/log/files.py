@@ -79,13 +79,6 @@ class _Judges:
         self._budget = log_budget("the log")
         self._behind = 0
 
-    def _allow(self, behind: int) -> None:
-        """Allow more as *behind* bytes of files are read."""
-        more = max(0, behind - self._behind) / MB
-        self._behind = max(behind, self._behind)
-        self._budget.more(more)
-        self.judging.more(more)
-
     def reports(self, files: Sequence[str]) -> dict[str, LogReport]:
         """Return what each job comes to, by its name."""
         reports: dict[str, LogReport] = {}
@@ -117,7 +110,11 @@ class _Judges:
             with self._budget, self._reading(files) as progress:
 
                 def tell(done: int) -> None:
-                    self._allow(done)
+                    # More is allowed as more of the files is read.
+                    more = max(0, done - self._behind) / MB
+                    self._behind = max(done, self._behind)
+                    self._budget.more(more)
+                    self.judging.more(more)
                     progress(done)
 
                 _take_in(files, reader, tell)

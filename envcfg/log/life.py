@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
 from envcfg.log.facts import Spot, clip
+from envcfg.log.numbers import grouped
 from envcfg.log.prefix import without_colours
 from envcfg.log.verdict import Progress
 
@@ -47,10 +48,8 @@ def _known() -> Mapping[bytes, Sequence[Mapping[str, str]]]:
     """Return all signs by their needle."""
     from envcfg.datafile import load_kept
 
-    found: dict[bytes, list[Mapping[str, str]]] = {}
-    for each in load_kept("life", [_FILE])[0]["signs"]:
-        found.setdefault(each["needle"].encode(), []).append(each)
-    return found
+    signs: Sequence[Mapping[str, str]] = load_kept("life", [_FILE])[0]["signs"]
+    return grouped(signs, lambda each: each["needle"].encode())
 
 
 def signs_in(block: bytes) -> list[tuple[int, Sign]]:
@@ -81,9 +80,7 @@ def is_looked_at(offset: int, end: int, size: int = 0) -> bool:
     return edge or offset >> 20 != (offset + end) >> 20
 
 
-@cache
-def _compiled(pattern: str) -> re.Pattern[str]:
-    return re.compile(pattern)
+_compiled: Callable[[str], re.Pattern[str]] = cache(re.compile)
 
 
 def _read(known: Mapping[str, str], text: str) -> Sign | None:
