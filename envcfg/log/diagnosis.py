@@ -6,7 +6,7 @@ verdict gets worse, never better.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from envcfg.characters import one_line
 from envcfg.findings import Finding
@@ -79,8 +79,16 @@ def with_traces(
         cause = min(bad, key=_weight)
         words = f"{report.verdict}: {cause.subject}: {cause.message}"
         summary = f"{words}; the log: {report.summary.partition(': ')[2]}"
+    elif verdict == report.verdict and not alone:
+        summary = report.summary
     else:
-        summary = _summary(report, verdict, found, open_questions, alone=alone)
+        same = [each for each in found if EFFECT.get(each.severity) == verdict]
+        same.sort(key=lambda each: not each.cause)
+        words = open_questions[0].what
+        if same:
+            words = f"{same[0].subject}: {same[0].message}"
+        network = "" if alone else f"; network {report.summary}"
+        summary = f"{verdict}: {words}{network}"
     files = (traces.answers, traces.dumps, traces.unread, traces.nameless)
     return report._replace(
         verdict=verdict,
@@ -92,23 +100,6 @@ def with_traces(
             size=report.coverage.size + traces.size,
         ),
     )
-
-
-def _summary(
-    report: LogReport,
-    verdict: Verdict,
-    found: Sequence[Finding],
-    unknowns: Sequence[Unknown],
-    *,
-    alone: bool,
-) -> str:
-    if verdict == report.verdict and not alone:
-        return report.summary
-    bad = [each for each in found if EFFECT.get(each.severity) == verdict]
-    bad.sort(key=lambda each: not each.cause)
-    words = f"{bad[0].subject}: {bad[0].message}" if bad else unknowns[0].what
-    network = "" if alone else f"; network {report.summary}"
-    return f"{verdict}: {words}{network}"
 
 
 def _weight(finding: Finding) -> tuple[bool, int]:

@@ -216,16 +216,17 @@ class Job:
             return True
         sighting = Sighting(spot, clip(text))
         # The first words of a warning without numbers: of many, one is shown.
-        begin = record.message[:60] if record.level == "WARN" else ""
+        warns = record.level == "WARN"
+        begin = record.message[:60] if warns else ""
         words = "".join("#" if each.isdigit() else each for each in begin)
         told = match and (match.rule.severity == "error" or match.rule.where)
-        if words and not told:  # it may be the reason of an error that follows it
+        if warns and not told:  # it may be the reason of an error that follows it
             harmless = match is not None and match.rule.benign
             over = process.has_ended
             raised = Raised(words, sighting, harmless=harmless, over=over)
             process.warn(record.device, raised)
         if match is None:
-            if words and (words in self.unknown or len(self.unknown) < _SHAPES):
+            if warns and (words in self.unknown or len(self.unknown) < _SHAPES):
                 count, first = self.unknown.get(words, (0, sighting))
                 self.unknown[words] = count + 1, first
             return False

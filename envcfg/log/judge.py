@@ -97,17 +97,19 @@ def _judge_whole(
         if occurrence.rule.severity == "error" and not occurrence.rule.ends
         for process in occurrence.processes.values()
     }
-    reports = [
-        _marked(
-            report,
-            broken.get(entity.process.key),
-            [symptom for _, symptom in shared.get(entity, ())],
-        )
-        for entity, report, _ in judged
-        if not world.complete
-        or entity.rank is not None
-        or (report.verdict == "degraded" and entity.process.pid is not None)
-    ]
+    reports = []
+    for entity, one, _ in judged:
+        kept = one.verdict == "degraded" and entity.process.pid is not None
+        if world.complete and entity.rank is None and not kept:
+            continue
+        # What the job shows of its rank counts, if that is worse.
+        worst, reason = one.verdict, one.reason
+        if error := broken.get(entity.process.key):
+            worst, reason = "broken", error
+        for _, symptom in shared.get(entity, ()):
+            if is_worse(symptom.verdict, worst):
+                worst, reason = symptom.verdict, said_of(1, symptom.said)
+        reports.append(one._replace(verdict=worst, reason=reason))
     # The worst of each rank: a log may hold a job that was started twice.
     of_rank: dict[int, RankReport] = {}
     for each in reports:
@@ -225,16 +227,3 @@ def _job_verdict(
     if unknowns or not reports or any(each.verdict != "ok" for each in reports):
         return "inconclusive"
     return "ok"
-
-
-def _marked(
-    report: RankReport, error: str | None, symptoms: Sequence[Symptom]
-) -> RankReport:
-    """Return *report* with what the job shows of its rank, if that is worse."""
-    if error:
-        report = report._replace(verdict="broken", reason=error)
-    for symptom in symptoms:
-        if is_worse(symptom.verdict, report.verdict):
-            reason = said_of(1, symptom.said)
-            report = report._replace(verdict=symptom.verdict, reason=reason)
-    return report
