@@ -6,8 +6,10 @@ import os
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 
 from envcfg.findings import Finding
+from envcfg.log.groups import head_of
 from envcfg.log.job import Job
 from envcfg.log.numbers import count_of, first_of, grouped
 from envcfg.log.rulebook import Rule
@@ -53,13 +55,8 @@ def by_communicator(job: Job, files: Sequence[str]) -> dict[str, list[str]]:
         job: what all of them said.
         files: in the order in which they were read.
     """
-    heads = list(range(len(files)))
-
-    def head(at: int) -> int:
-        while heads[at] != at:
-            at = heads[at]
-        return at
-
+    heads: dict[int, int] = {}
+    head = partial(head_of, heads=heads)
     homes: dict[str, int] = {}
     spoken: set[int] = set()
     for process in job.processes.values():

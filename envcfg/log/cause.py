@@ -95,7 +95,7 @@ def first_end(job: Job, world: World) -> First | None:
 def _is_over(each: Thrown | End, job: Job, *, ended: bool) -> bool:
     rule = each.rule if isinstance(each, End) else job.rulebook.rules[EXCEPTION]
     spot = each.sighting.spot
-    if job.outlives(rule, spot) or (not ended and job.life.is_seen_behind(spot)):
+    if job.outlives(rule, spot) or (not ended and job.life.behind(spot)):
         return True
     return job.endings.is_over(each, ended=ended)
 

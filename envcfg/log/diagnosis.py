@@ -84,9 +84,9 @@ def with_traces(
     else:
         same = [each for each in found if EFFECT.get(each.severity) == verdict]
         same.sort(key=lambda each: not each.cause)
-        words = open_questions[0].what
-        if same:
-            words = f"{same[0].subject}: {same[0].message}"
+        words = "" if same else open_questions[0].what
+        for each in same[:1]:
+            words = f"{each.subject}: {each.message}"
         network = "" if alone else f"; network {report.summary}"
         summary = f"{verdict}: {words}{network}"
     files = (traces.answers, traces.dumps, traces.unread, traces.nameless)

@@ -1,8 +1,8 @@
 """Files to a verdict: those of each job read and judged, and what lies beside them."""
 
 import os
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 
 from envcfg.budget import MB, Budget, SpentError
 from envcfg.log.batches import SEVERAL, by_communicator, by_job, of_jobs
@@ -29,16 +29,11 @@ def log_budget(what: str) -> Budget:
     return Budget(what, seconds=_SECONDS, megabytes=_MEGABYTES)
 
 
-@contextmanager
-def _unwatched(_: Sequence[str]) -> Iterator[Callable[[int], None]]:
-    yield lambda _: None
-
-
 def check_files(
     files: Sequence[str],
     rulebook: Rulebook,
     expect: Expectations = _NOTHING,
-    reading: Reading = _unwatched,
+    reading: Reading | None = None,
 ) -> LogReport:
     """Return what logs come to, with what files beside them tell of a hang or of speed.
 
@@ -72,7 +67,7 @@ class _Judges:
     """What judges the logs of one command, and what all of that may cost."""
 
     def __init__(
-        self, rulebook: Rulebook, expect: Expectations, reading: Reading
+        self, rulebook: Rulebook, expect: Expectations, reading: Reading | None
     ) -> None:
         self.judging = log_budget("the log")
         self._rulebook, self._expect, self._reading = rulebook, expect, reading
@@ -107,7 +102,8 @@ class _Judges:
         reader = Reader(job)
         stops: list[SpentError] = []
         try:
-            with self._budget, self._reading(files) as progress:
+            watched = self._reading(files) if self._reading else nullcontext()
+            with self._budget, watched as progress:
 
                 def tell(done: int) -> None:
                     # More is allowed as more of the files is read.
@@ -115,7 +111,8 @@ class _Judges:
                     self._behind = max(done, self._behind)
                     self._budget.more(more)
                     self.judging.more(more)
-                    progress(done)
+                    if progress:
+                        progress(done)
 
                 _take_in(files, reader, tell)
         except SpentError as err:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import TypeVar
 
 from envcfg.log.numbers import grouped
 from envcfg.log.process import Communicator, Process
+
+Thing = TypeVar("Thing")
 
 
 class Group:
@@ -101,14 +104,14 @@ def connected(groups: Sequence[Group]) -> list[list[Group]]:
     for group in groups:
         first, *others = group.holders
         for process in others:
-            heads[_head(process, heads)] = _head(first, heads)
-    parts = grouped(groups, lambda group: _head(next(iter(group.holders)), heads))
+            heads[head_of(process, heads)] = head_of(first, heads)
+    parts = grouped(groups, lambda group: head_of(next(iter(group.holders)), heads))
     return list(parts.values())
 
 
-def _head(process: Process, heads: dict[Process, Process]) -> Process:
-    """Return the process that stands for all that *process* is connected with."""
-    while (above := heads.get(process, process)) is not process:
-        heads[process] = heads.get(above, above)
-        process = above
-    return process
+def head_of(one: Thing, heads: dict[Thing, Thing]) -> Thing:
+    """Return what stands for all that *one* is connected with, as far as *heads* tells."""
+    while (above := heads.get(one, one)) != one:
+        heads[one] = heads.get(above, above)
+        one = above
+    return one

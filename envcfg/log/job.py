@@ -164,7 +164,7 @@ class Job:
         if rule.phase == "start":
             if any(c.is_up for p in self.everyone for c in p.communicators.values()):
                 return True
-            if spot is None or life.is_seen_after(spot):
+            if not spot or life.behind(spot) or life.is_in_another(spot.source):
                 return True
         if rule.ends or self.died:
             return False

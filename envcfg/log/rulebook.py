@@ -19,11 +19,6 @@ from envcfg.log.numbers import grouped
 _NO_NUMBERS = dict.fromkeys(map(ord, "0123456789abcdef"))
 _MANY = 1 << 12  # messages of which is remembered what they match
 FOLDER = os.path.join(os.path.dirname(__file__), "rules")
-KEYS = (
-    "id needle where pattern event anywhere explains when severity ends benign consequence "
-    "unless phase versions says meaning fix next source samples counter"
-).split()
-
 RAISED = "exception"  # the event of a line that counts at the end of a traceback alone
 
 
@@ -85,6 +80,9 @@ class Rule(NamedTuple):
     counter: tuple[str, ...] = ()
     gates: tuple[str, ...] = ()
     topic: str = ""
+
+
+KEYS = Rule._fields[: Rule._fields.index("gates")]
 
 
 class Match(NamedTuple):
