@@ -32,9 +32,10 @@ def edits(lines: Sequence[LaunchLine], body: int, wrap: Sequence[str]) -> list[E
     command = " ".join(map(quote, wrap))
     function = template("job/has_envcfg_here").rstrip("\n") + "\n"
     function += template(f"job/{STEP}").replace("ENVCFG_WRAP", command)
-    if any("exec" in each.written.before and not each.written.is_run for each in lines):
+    is_run = any(each.written.is_run for each in lines)
+    if is_run or any("exec" in each.written.before for each in lines):
         function += template(f"job/exec_{STEP}")
-    if any(each.written.is_run for each in lines):
+    if is_run:
         function += template(f"job/run_{STEP}")
     found = [Edit(body, body, f"{function}\n")]
     for line in lines:

@@ -75,7 +75,7 @@ def test_a_program_before_the_line_starts_it_in_a_shell(here: Path) -> None:
     done = convert(f"{HEAD}timeout -k 5 60 srun x $A\n")
     assert done.code == 0, done.err
     moved = 'timeout -k 5 60 bash -c "$run_with_envcfg" with_envcfg srun x $A\n'
-    assert done.text.endswith(f"a launch line\n\n{moved}")
+    assert done.text.endswith(f'exec_with_envcfg "$@"\'\n\n{moved}')
     assert here.exists()
 
 
