@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from envcfg import runtimes
 from envcfg.bind import Bind
 from envcfg.core.diagnostics import DIAGNOSTICS
-from envcfg.core.option import Option, Table, number_of
+from envcfg.core.option import Option, Table, number_of, switch
 from envcfg.core.values import (
     Change,
     read_binds,
@@ -120,11 +120,7 @@ STEP: Table = {
             choices=ALLOWABLE,
             dest="allowed",
         ),
-        Option(
-            "--no-modules",
-            "load none of the profile's modules",
-            kind="switch",
-        ),
+        switch("--no-modules", "load none of the profile's modules"),
     ),
     "what to set": (
         Option(
@@ -154,10 +150,8 @@ STEP: Table = {
             read=read_pair,
             write="=".join,
         ),
-        Option(
-            "--no-inspect",
-            "do not read facts in the image: state them, or do without",
-            kind="switch",
+        switch(
+            "--no-inspect", "do not read facts in the image: state them, or do without"
         ),
     ),
     **DIAGNOSTICS,
