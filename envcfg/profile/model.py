@@ -200,6 +200,7 @@ class Profile(NamedTuple):
     bundles: Mapping[str, Bundle | None] = {}
     srun: Mapping[str, Argument | None] = {}
     mpiexec: Mapping[str, Argument | None] = {}
+    flux: Mapping[str, Argument | None] = {}
     torchrun: Mapping[str, Argument | None] = {}
     request: Asking | None = None
     rules: Mapping[str, RequestRule | None] = {}

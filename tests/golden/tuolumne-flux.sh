@@ -3,9 +3,9 @@
 # Source it in a batch script, evaluate it, run it, submit it: all the same.
 # Compute nodes need bash 4.4, and neither envcfg nor Python.
 # It starts the ranks by:
-#   flux run --exclusive --setattr=rdzv_get_en=0 "${ENVCFG_FLUX[@]}" singularity exec \
-#     --cleanenv /images/pytorch.sif /bin/sh -c "$ENVCFG_RANK" envcfg-rank \
-#     "${ENVCFG_ARGS[@]}" -- python3 dump.py out 'a b'
+#   flux run --setattr=rdzv_get_en=0 "${ENVCFG_FLUX[@]}" singularity exec --cleanenv \
+#     /images/pytorch.sif /bin/sh -c "$ENVCFG_RANK" envcfg-rank "${ENVCFG_ARGS[@]}" -- \
+#     python3 dump.py out 'a b'
 
 # --- What this job needs ------------------------------------------------------------
 
