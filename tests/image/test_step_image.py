@@ -191,6 +191,7 @@ def test_a_tree_of_which_the_time_is_up_is_read_no_further(image: Image) -> None
     file = tree.open("/opt/rocm/.info/version")
     assert file
     assert file.read() == b"6.2.4-139\n"
+    file.close()
     now[0] = 6.0
     with pytest.raises(TimeIsUpError):
         tree.names("/opt")
