@@ -13,6 +13,7 @@ from functools import lru_cache
 from itertools import islice
 from typing import IO, TYPE_CHECKING, BinaryIO, cast
 
+from envcfg.image.fact_patterns import load_signs
 from envcfg.image.record import Library
 
 if TYPE_CHECKING:
@@ -28,13 +29,6 @@ _PAGE = 1 << 17  # the usual block of squashfs
 _MOST_PAGES = 128
 _LONGEST = 256  # bytes of one word that is looked for
 _BASE = 1  # flag of the version that only names the library itself (VER_FLG_BASE)
-_MACHINES = {
-    "EM_X86_64": "x86_64",
-    "EM_AARCH64": "aarch64",
-    "EM_PPC64": "ppc64le",
-    "EM_RISCV": "riscv64",
-    "EM_386": "i686",
-}
 # What damaged files make pyelftools raise, beside its own errors.
 _DAMAGE = (
     *(ArithmeticError, AssertionError, AttributeError, LookupError, MemoryError),
@@ -66,7 +60,7 @@ def read_library(file: BinaryIO, path: str, symbols: str = "") -> Library:
 
     elf = _open(file)
     with _mended():
-        machine = str(elf["e_machine"])
+        machine = str(elf["e_machine"]).removeprefix("EM_")
         soname, needed, runpath, is_rpath = "", [], "", False
         for segment in elf.iter_segments("PT_DYNAMIC"):
             tags = segment.iter_tags() if isinstance(segment, DynamicSegment) else ()
@@ -83,7 +77,7 @@ def read_library(file: BinaryIO, path: str, symbols: str = "") -> Library:
         return Library(
             path=path,
             soname=soname,
-            machine=_MACHINES.get(machine, machine.removeprefix("EM_").lower()),
+            machine=load_signs().machines.get(machine, machine.lower()),
             needed=tuple(needed),
             requires=_requires(elf),
             provides=tuple(_provides(elf)),

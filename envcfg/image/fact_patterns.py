@@ -67,6 +67,10 @@ class Signs(NamedTuple):
     interfaces: tuple[Mapping[str, Any], ...]
     driver: tuple[str, ...]
     drivers: Mapping[str, str]
+    machines: Mapping[str, str]
+    python_sites: tuple[str, ...]
+    first: tuple[str, ...]
+    last: tuple[str, ...]
     plugin_files: tuple[str, ...]
 
 
