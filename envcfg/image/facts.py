@@ -142,8 +142,7 @@ def _system_facts(
     tree: Tree, index: LibraryIndex, metadata: Metadata, environ: Mapping[str, str]
 ) -> Iterator[ImageFact]:
     libc = index.find("libc.so.6")
-    library = index.library(libc.path if libc else "/bin/sh")
-    if library:
+    if library := index.library(libc.path if libc else "/bin/sh"):
         yield ImageFact("architecture", library.machine, library.path)
     elif metadata.architecture:
         where = f"header of the {metadata.form}"
