@@ -92,6 +92,13 @@ STEP: Table = {
             needs_trust=True,
         ),
         Option(
+            "--flux-arg",
+            "the same for flux run, as in --flux-arg=--label-io",
+            metavar="ARG",
+            kind="many",
+            needs_trust=True,
+        ),
+        Option(
             "--ranks",
             "processes per node (default: as the job says, else one per GPU; local: 1)",
             metavar="N",
@@ -162,6 +169,7 @@ class StepOptions(NamedTuple):
     launcher: str | None
     srun_arg: Sequence[str]
     mpiexec_arg: Sequence[str]
+    flux_arg: Sequence[str]
     ranks: int | None
     module: Sequence[str]
     allowed: Sequence[Allowed]
