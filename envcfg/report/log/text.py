@@ -7,8 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from envcfg.findings import Finding
 from envcfg.log.numbers import count_of, grouped, number_ranges
-from envcfg.log.verdict import WORST_FIRST, JobRow, LogReport, RankReport
-from envcfg.report.log.facts import progress_of
+from envcfg.log.verdict import WORST_FIRST, JobReport, JobRow, LogReport, RankReport
 from envcfg.report.styled import WIDTH, wrapped
 
 # One cell per rank; letters tell verdicts apart where there are no colours.
@@ -91,6 +90,22 @@ def _facts(report: LogReport) -> Iterator[str]:
     if job.versions:
         versions = (f"{lib} {', '.join(found)}" for lib, found in job.versions.items())
         yield f"versions    {'; '.join(versions)}"
+
+
+def progress_of(job: JobReport) -> str | None:
+    """Return how far the program came, and how it ended; None where no line tells."""
+    if job.progress is None:
+        return None
+    step, steps, time, checkpoint, ended = job.progress
+    said = []
+    if step is not None:
+        number = f"step {step}" if step else "it goes on"
+        of = f" of {steps}" if steps else ""
+        said.append(f"last seen at {number}{of}{f' ({time})' if time else ''}")
+    if checkpoint:
+        said.append(f"last checkpoint: {checkpoint}")
+    said.append(f"ended: {ended}" if ended else "no line says that it ended")
+    return "; ".join(said)
 
 
 def _picture(report: LogReport) -> Iterator[tuple[str, str]]:
