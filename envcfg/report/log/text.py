@@ -152,17 +152,15 @@ def _hosts(hosts: Sequence[str]) -> str:
 
 def _uses(ranks: Sequence[RankReport]) -> str:
     """Say what most of *ranks* use, or suffer from."""
-    what = Counter(_use(each) for each in ranks).most_common(2)
+    used = []
+    for each in ranks:
+        provider = f" over {each.provider}" if each.provider else ""
+        network = f"{each.network or 'network not shown'}{provider}"
+        used.append(each.reason if each.verdict in _BAD else network)
+    what = Counter(used).most_common(2)
     use = "; ".join(text for text, _ in what)
     shares = {each.gdr for each in ranks if each.verdict not in _BAD} - {"unknown"}
     return f"{use}, GPU RDMA" if shares == {"yes"} else use
-
-
-def _use(rank: RankReport) -> str:
-    if rank.verdict in _BAD:
-        return rank.reason
-    provider = f" over {rank.provider}" if rank.provider else ""
-    return f"{rank.network or 'network not shown'}{provider}"
 
 
 def _finding(finding: Finding) -> Iterator[tuple[str, str]]:
