@@ -83,7 +83,6 @@ OTHERS = {
     "kill": "srun --kill-on-bad-exit=0 {x}",
     "timeout": "timeout -k 5 30 srun singularity exec x.sif {x}",
     "timeout, code": "export NOTE_CODE=3; timeout 30 srun singularity exec x.sif {x}; echo $?",
-    "exec timeout": "exec timeout 30 srun singularity exec x.sif {x}",
     "nice": "time nice -n 5 stdbuf -oL srun singularity exec x.sif {x} '$HOME' \"a b\"",
     "nohup": "nohup srun singularity exec x.sif {x}",
     "env": "env A=1 B='c d' srun singularity exec x.sif {x}",
