@@ -155,6 +155,12 @@ PIECES_LINE = {
     "apptainer": "srun apptainer exec --cleanenv --env A=1,B=2 x.sif python",
     "path": "srun /usr/bin/env singularity exec x.sif python",
     "batch shell": "singularity exec --pwd /tmp x.sif python",
+    "podman-hpc": "srun -n 2 podman-hpc run --rm --gpu -e FOO -e B1='x y' me/x:1 python",
+    "ch-run": 'srun ch-run -b "$PWD:/w" --set-env=A1=x ./img -- python',
+    "environment": 'srun --environment="$PWD/env.toml" python',
+    "timeout": "timeout 50 srun -N1 singularity exec --env A=1 x.sif python",
+    "launcher": "L='srun -n 2'; $L singularity exec x.sif python",
+    "export": "srun --export=ALL,A1=x,FOO=y -n 2 python",
 }
 PIECES_AFTER = {
     "nothing": "",
