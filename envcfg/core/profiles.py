@@ -6,6 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from envcfg.core.limits import as_of_today
 from envcfg.findings import Finding
 from envcfg.profile.catalog import Catalog
 
@@ -64,7 +65,7 @@ def show(
         del known["container"]  # not given is not known
         if "runtime" not in facts:  # as the launcher: the profile's first
             known["runtime"] = named_runtimes(profile)[0].kind
-    return look_at(profile, catalog.layers(name), known)
+    return look_at(as_of_today(profile), catalog.layers(name), known)
 
 
 def compare(

@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# envcfg module runtimes/ce 3
+# envcfg module runtimes/ce 4
 # CSCS' Container Engine: a file defines the environment of each step.
 
 envcfg_bind() { # SOURCE [SPEC]: mount it, at the same place or as SPEC says
@@ -44,7 +44,7 @@ envcfg_enter_as_said() { # the environment of the line, unchanged: what else it 
 }
 
 envcfg_define() { # IMAGE: write the file, with the annotations that are among the words
-  local envcfg_key=image envcfg_lines envcfg_text envcfg_word
+  local envcfg_entrypoint=false envcfg_key=image envcfg_lines envcfg_text envcfg_word
   local -a envcfg_words=()
   local -A envcfg_annotations=() # of several by one name, the last counts
   for envcfg_word in "${ENVCFG_ENTER[@]}"; do
@@ -52,6 +52,8 @@ envcfg_define() { # IMAGE: write the file, with the annotations that are among t
       envcfg_word=${envcfg_word#*=}
       envcfg_toml "${envcfg_word#*=}"
       envcfg_annotations[${envcfg_word%%=*}]=$envcfg_text
+    elif [[ $envcfg_word == --entrypoint ]]; then
+      envcfg_entrypoint=true # of an image that sets its variables there
     else
       envcfg_words+=("$envcfg_word")
     fi
@@ -61,7 +63,7 @@ envcfg_define() { # IMAGE: write the file, with the annotations that are among t
   envcfg_toml "$1"
   envcfg_lines="$envcfg_key = $envcfg_text"$'\n'
   envcfg_toml "$PWD"
-  envcfg_lines+="workdir = $envcfg_text"$'\n'"entrypoint = false"$'\n'
+  envcfg_lines+="workdir = $envcfg_text"$'\n'"entrypoint = $envcfg_entrypoint"$'\n'
   envcfg_lines+="mounts = ["$'\n'"$ENVCFG_MOUNTS]"$'\n\n'"[annotations]"$'\n'
   for envcfg_word in "${!envcfg_annotations[@]}"; do
     envcfg_lines+="$envcfg_word = ${envcfg_annotations[$envcfg_word]}"$'\n'
