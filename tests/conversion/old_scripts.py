@@ -107,7 +107,7 @@ PIECES_BEFORE = {
     "array": "A=(a 'b c' '*' '')",
     "function": "f() { echo f; }; f",
     "trap": "trap 'echo bye' EXIT",
-    "cd": "mkdir -p sub; cd sub; cp ../x.sif ../x.sqsh .",
+    "cd": "mkdir -p sub; cd sub; cp -r ../x.sif ../x.sqsh ../env.toml ../img .",
     "export": "export FOO='a b' BAR=\"$USER\"",
     "module": "module() { :; }; module load x",
     "unset": "unset SLURM_CPUS_PER_TASK",
