@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from envcfg.log.endings import ABSENT, End, Endings, has_agents, in_order
+from envcfg.log.endings import Endings, has_agents, in_order
 from envcfg.log.job import Job
 from envcfg.log.numbers import count_of
 from envcfg.log.rulebook import RAISED, Rule
-from envcfg.log.thrown import Thrown
+from envcfg.log.thrown import ABSENT, End, Thrown
 from envcfg.log.who import Who
 from envcfg.log.world import World
 

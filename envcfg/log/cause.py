@@ -13,12 +13,11 @@ from typing import NamedTuple
 
 from envcfg.characters import one_line
 from envcfg.log.attempt import EXCEPTION, Attempt, absent_of, others_of, silent_of
-from envcfg.log.endings import End
 from envcfg.log.facts import Sighting
 from envcfg.log.job import Job
 from envcfg.log.numbers import ranks_of
 from envcfg.log.rulebook import Rule
-from envcfg.log.thrown import Frame, Thrown
+from envcfg.log.thrown import End, Frame, Thrown
 from envcfg.log.who import Who
 from envcfg.log.world import World
 

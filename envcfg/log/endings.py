@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 from envcfg.log.facts import Sighting, Spot
 from envcfg.log.prefix import Record
 from envcfg.log.rulebook import Match, Rule, Rulebook
-from envcfg.log.thrown import Thrown
+from envcfg.log.thrown import ABSENT, End, Thrown
 from envcfg.log.tracebacks import Tracebacks
-from envcfg.log.who import Who, named, numbers_in, owner, speaker
+from envcfg.log.who import Who, numbers_in, owner, speaker
 
 # Events of lines that tell how a process ended, or did not come, where ranks are, or that
 # the job begins anew.
-ABSENT = "absent"
 ENDS = frozenset(("ended", "lacking", "failure", ABSENT, "attempt", "nodes"))
 _NODE = re.compile(r"'([\w.-]{1,128})': \[([\d, ]+)\]")
 _MOST = 4096  # lines that are kept
@@ -22,49 +21,6 @@ _STEPS = 3  # new steps after which a job went on, whatever ended it later
 # Lines after the last words of a program: of its launcher, of the job's script. Where
 # programs often go on, fewer show it.
 _FEW, _FEWER = 20, 5
-
-
-class End:
-    """A line that says how something ended.
-
-    Attributes:
-        rule: that knows the line.
-        fields: what it captured.
-        sighting: the line.
-        time: in front of it; empty where there is none.
-        who: whose end it was.
-        speaker: whose line it is.
-        root: the launcher calls it the first.
-        lines: that were looked at before it.
-    """
-
-    def __init__(self, match: Match, record: Record, sighting: Sighting) -> None:
-        """Begin with the line."""
-        self.rule: Rule = match.rule
-        self.fields: Mapping[str, str | None] = match.fields
-        self.sighting = sighting
-        self.time = record.time
-        self.root = False
-        self.lines = 0
-        front = sighting.text.partition(record.message)[0] if record.message else None
-        self.speaker = before = speaker(sighting.text if front is None else front)
-        if self.rule.event == ABSENT:
-            before = Who()  # he speaks of another
-        self.who = named(match.fields) or before
-        if not self.who.hosts:  # as where pdsh shows the node
-            self.who = self.who._replace(hosts=before.hosts)
-
-    @property
-    def says(self) -> str:
-        """What happened, in words that go behind whose end it was."""
-        captured = {name: text or "" for name, text in self.fields.items()}
-        words = self.rule.says or f"ended: {self.rule.meaning}"
-        return words.format_map(captured) if "{" in words else words
-
-    @property
-    def is_doubtful(self) -> bool:
-        """Whether programs go on after such a line, too."""
-        return self.rule.severity != "error"
 
 
 class Endings:

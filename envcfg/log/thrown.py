@@ -1,12 +1,17 @@
-"""An exception that a program of Python printed, and the line of the program."""
+"""What ended a process: an exception of a program in Python, or a line that says so."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from envcfg.log.facts import Sighting, Spot
+from envcfg.log.prefix import Record
+from envcfg.log.rulebook import Match, Rule
+from envcfg.log.who import Who, named, speaker
 
+ABSENT = "absent"  # the event of a line that says who did not come
 PATIENCE = 400  # lines in which a traceback ends; others run between
 STAMP = re.compile(
     r"\d{4}-\d\d-\d\d[T _]\d\d:\d\d:\d\d[.,\d]*(?:Z|[+-]\d\d:?\d\d)?|\d\d:\d\d:\d\d[.,\d]*"
@@ -92,3 +97,46 @@ class Thrown:
         self.outermost = self.outermost or frame.function or "<module>"
         if known is None or known.is_library or not frame.is_library:
             self.frame = frame
+
+
+class End:
+    """A line that says how something ended.
+
+    Attributes:
+        rule: that knows the line.
+        fields: what it captured.
+        sighting: the line.
+        time: in front of it; empty where there is none.
+        who: whose end it was.
+        speaker: whose line it is.
+        root: the launcher calls it the first.
+        lines: that were looked at before it.
+    """
+
+    def __init__(self, match: Match, record: Record, sighting: Sighting) -> None:
+        """Begin with the line."""
+        self.rule: Rule = match.rule
+        self.fields: Mapping[str, str | None] = match.fields
+        self.sighting = sighting
+        self.time = record.time
+        self.root = False
+        self.lines = 0
+        front = sighting.text.partition(record.message)[0] if record.message else None
+        self.speaker = before = speaker(sighting.text if front is None else front)
+        if self.rule.event == ABSENT:
+            before = Who()  # he speaks of another
+        self.who = named(match.fields) or before
+        if not self.who.hosts:  # as where pdsh shows the node
+            self.who = self.who._replace(hosts=before.hosts)
+
+    @property
+    def says(self) -> str:
+        """What happened, in words that go behind whose end it was."""
+        captured = {name: text or "" for name, text in self.fields.items()}
+        words = self.rule.says or f"ended: {self.rule.meaning}"
+        return words.format_map(captured) if "{" in words else words
+
+    @property
+    def is_doubtful(self) -> bool:
+        """Whether programs go on after such a line, too."""
+        return self.rule.severity != "error"

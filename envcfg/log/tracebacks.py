@@ -11,14 +11,10 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from envcfg.log.facts import Sighting, Spot, clip
 from envcfg.log.prefix import said_in_json, without_colours
-from envcfg.log.thrown import STAMP, Frame, Thrown
-
-if TYPE_CHECKING:
-    from envcfg.log.endings import End
+from envcfg.log.thrown import STAMP, End, Frame, Thrown
 
 BEGIN = "Traceback (most recent call last)"
 _GATES = (BEGIN.encode(), b"SyntaxError: ", b"IndentationError: ", b"TabError: ")
