@@ -62,7 +62,12 @@ def incomplete_miopen(job: Job) -> Iterator[Fault]:
 
 @detects("EC311")
 def made_on_first_node(job: Job) -> Iterator[Fault]:
-    """A folder in the memory or on the disk of the first node, for tasks of all nodes."""
+    """A folder in the memory or on the disk of the first node, for tasks of all nodes.
+
+    First what the batch script makes there by name, or removes for its steps: it counts
+    where a variable that is exported begins with the path, or a later step names it. What
+    is removed counts only if the script has not made it before.
+    """
     if job.model.scope != "batch" or (job.shape.nodes or 1) < 2:
         return
     made = {

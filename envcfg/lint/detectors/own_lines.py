@@ -85,7 +85,12 @@ class _Subshell(NamedTuple):
 
 @detects("EC141")
 def lost_words(job: Job) -> Iterator[Fault]:
-    """Words of a step that must be expanded by the shell that runs it."""
+    """Words of a step that must be expanded by the shell that runs it.
+
+    Of each substitution: what the line closes, and sums that change a variable, are lost as
+    they stand. A variable is lost where it may end the subshell, unless it stands in one of
+    those, or the job's own shell has asked for it before.
+    """
     found = {each.begin: each for each in _subshells(job)}.values()
     spans = [(each.begin, each.end) for each in found]
     for subshell in found:

@@ -46,7 +46,7 @@ def _many_agents(job: Job) -> Iterator[Fault]:
             continue
         shape = step_shape(step, job.shape)
         tasks = shape.per_node
-        if tasks is None and shape.tasks and shape.tasks > 1 and shape.nodes == 1:
+        if tasks is None and shape.nodes == 1:
             tasks = shape.tasks
         # Without a number torchrun starts one process, the others one for each GPU.
         starts_many = agent.each_gpu

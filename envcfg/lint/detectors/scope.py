@@ -127,7 +127,12 @@ def _certain(job: Job) -> Severity | None:
 
 @detects("EC102")
 def literal_dollar(job: Job) -> Iterator[Fault]:
-    r"""``\$NAME`` that no shell is left to expand."""
+    r"""``\$NAME`` that no shell is left to expand.
+
+    In the words of a launcher, or of Python within a string, it is any name that the script
+    or Slurm sets, or that is a rank's. In what a task assigns it is one of Slurm's alone:
+    the start of a container reads its own variables once more.
+    """
     known = job.model.set_names()
     for command in job.model.commands:
         if command.scope not in ("task", "container"):

@@ -197,7 +197,12 @@ def _cut(job: Job, each: Assignment, text: Text) -> bool:
 
 @detects("EC106")
 def undefined_variable(job: Job) -> Iterator[Fault]:
-    """A name that Slurm is thought to set, or a slip of one that the script sets."""
+    """A name that Slurm is thought to set, or a slip of one that the script sets.
+
+    A name that is known, that has a default, or that a test asks for is none. Behind a file
+    that was sourced and not read only SLURM_ is Slurm's for sure, and a slip is a note. Of
+    a slip the first place counts.
+    """
     names = job.model.set_names()
     if job.model.scope != "batch":
         return
