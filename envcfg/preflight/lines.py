@@ -91,7 +91,7 @@ def _node_said(answer: NodeAnswer, key: str, text: str) -> NodeAnswer:
             return answer._replace(memlock=-1 if text == "unlimited" else _count(text))
         case "network":
             name, state, address = text.split()
-            network = Network(name, state == "up", address == "address")
+            network = Network(name, state == "up", None if address == "-" else address)
             return answer._replace(networks=(*answer.networks, network))
         case "device":
             count, pattern = text.split(" ", 1)
@@ -113,6 +113,9 @@ def _node_said(answer: NodeAnswer, key: str, text: str) -> NodeAnswer:
             gpu, what, said = text.split(" ", 2)
             health = Health(_count(gpu), what, said)
             return answer._replace(health=(*answer.health, health))
+        case "fact":
+            kind, said = text.split(" ", 1)
+            return answer._replace(facts=(*answer.facts, (kind, said)))
         case "end":
             return answer._replace(is_whole=True)
     return answer

@@ -102,7 +102,7 @@ def _usual_networks(answers: Iterable[NodeAnswer]) -> frozenset[str]:
         network.name
         for each in whole
         for network in each.networks
-        if network.is_up and network.has_address
+        if network.is_up and network.address
     )
     return frozenset(name for name, count in counts.items() if 2 * count >= len(whole))
 
@@ -130,7 +130,7 @@ def _networks(
             said = f"has no interface {name}"
         elif not network.is_up:
             said = f"interface {name} is down"
-        elif not network.has_address:
+        elif not network.address:
             said = f"interface {name} has no address"
         else:
             continue

@@ -11,11 +11,11 @@ from envcfg.probe.sample import GpuSample
 
 
 class Network(NamedTuple):
-    """An interface of a node."""
+    """An interface of a node; *address* with its length, None where it has none."""
 
     name: str
     is_up: bool
-    has_address: bool
+    address: str | None
 
 
 class Folder(NamedTuple):
@@ -59,6 +59,7 @@ class NodeAnswer(NamedTuple):
         devices: by pattern, how many there are.
         variables: what the ranks have of some variables.
         gpus: what the tool said; None: it has not answered.
+        facts: kind and words of what it says of itself without being judged.
     """
 
     host: str
@@ -71,6 +72,7 @@ class NodeAnswer(NamedTuple):
     plugin: Plugin | None = None
     health: tuple[Health, ...] = ()
     gpus: GpuSample | None = None
+    facts: tuple[tuple[str, str], ...] = ()
 
 
 class Pair(NamedTuple):

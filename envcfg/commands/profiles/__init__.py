@@ -12,7 +12,17 @@ from envcfg.errors import UsageError
 from envcfg.parser import Parser
 
 # In the order of the help. An action's module has its name.
-ACTIONS = ("list", "show", "validate", "diff", "new", "detect", "trust")
+ACTIONS = (
+    "list",
+    "show",
+    "validate",
+    "diff",
+    "new",
+    "detect",
+    "trust",
+    "probe",
+    "confirm",
+)
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -53,6 +63,7 @@ examples:
   envcfg profiles new my-cluster --extends infiniband-cuda
   envcfg profiles detect
   envcfg profiles trust .envcfg/profiles/
+  envcfg profiles probe --profile lumi-g --account project_465000001
 """,
     add_options=add_options,
     run=run,
