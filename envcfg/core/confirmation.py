@@ -40,11 +40,14 @@ def confirm(catalog: Catalog, path: str, name: str, report: bytes) -> str:
     if own["name"] != profile.name:
         msg = f"{name} is of profile {own['name']}, and {path} is {profile.name}"
         raise UsageError(msg, hint=again)
-    seen = Seen(
-        _rows(document["job"]), tuple(_rows(each) for each in document["nodes"])
-    )
-    view = look_at(profile, catalog.layers(path), document["facts"])
-    held = list(hold(view, seen))
+    try:
+        nodes = tuple(_rows(each) for each in document["nodes"])
+        seen = Seen(_rows(document["job"]), nodes)
+        view = look_at(profile, catalog.layers(path), document["facts"])
+        held = list(hold(view, seen))
+    except (AttributeError, LookupError, TypeError, ValueError) as err:
+        msg = f"{name} says something that this envcfg cannot read: {err!r}"
+        raise UsageError(msg, hint=again) from err
     if wrong := [each for each in held if each.verdict == CONTRADICTED]:
         raise FindingsError([_finding(each, name) for each in wrong])
     if own["sha256"] != catalog.digest():

@@ -164,10 +164,10 @@ def _detect(_: Profile, value: Value, seen: Seen) -> Answer:
 
 
 def _devices(_: Profile, value: Value, seen: Seen) -> Answer:
-    counts = [row for row in seen.rows("device") if row[0] in _items(value)]
+    counts = [row for row in seen.rows("device") if row[1] in _items(value)]
     if len(counts) < len(_items(value)) * len(seen.nodes):
         return _UNSEEN
-    if lacking := {name for name, count in counts if count == "0"}:
+    if lacking := {name for count, name in counts if count == "0"}:
         return False, f"not on every node: {_list(lacking)}"
     return True, "on every node"
 

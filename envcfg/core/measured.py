@@ -49,7 +49,7 @@ def measured(site: Site, seen: Seen) -> Site:
         host="its nodes",
         interfaces=tuple(row[0] for row in node.get("network", ()) if row[0] in there),
         adapters={row[0]: row[1] for row in node.get("adapter", ()) if row[0] in there},
-        devices=tuple(row[0] for row in node.get("device", ()) if row[1] != "0"),
+        devices=tuple(row[1] for row in node.get("device", ()) if row[0] != "0"),
         runtimes=tuple(each for each in NAMES if each in seen.everywhere("runtime")),
         scratch=(folders[0][4], folders[0][5]) if is_written else None,
         masks=_masks_of(node, seen.shape[0]),

@@ -9,16 +9,14 @@ from collections.abc import Mapping
 from ipaddress import ip_interface
 
 from envcfg.log.verdict import LogReport
-from envcfg.preflight.records import NodeAnswer, Report
+from envcfg.preflight.records import Facts, NodeAnswer, Report, Rows
 
-Rows = tuple[tuple[str, ...], ...]
-Facts = Mapping[str, Rows]
+_LEFT_OUT = frozenset("variable plugin health rate kind speed".split())
 # Each names GPUs of a job, as the scheduler hands them out.
 VISIBLE = (
     *("CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES"),
     "ZE_AFFINITY_MASK",
 )
-_HUNDREDTHS = 100  # of a second, in which a node tells time
 
 
 def node_facts(answer: NodeAnswer, folders: Mapping[str, str]) -> Facts:
@@ -28,57 +26,37 @@ def node_facts(answer: NodeAnswer, folders: Mapping[str, str]) -> Facts:
         answer: its words.
         folders: the path of each folder that was tried, by its name in the report.
     """
-    found: dict[str, list[tuple[str, ...]]] = {}
-    rates, kinds, speeds = {}, {}, {}
-    for kind, text in answer.facts:
-        words = text.split()
-        match kind, words:
-            case "rate", [name, rate]:
-                rates[name] = rate if rate.isdigit() else "-"
-            case "kind", [name, *rest]:
-                kinds[" ".join(rest)] = name
-            case "speed", [size, began, ended, *rest]:
-                speeds[" ".join(rest)] = _speed(size, began, ended)
-            case "runtime", [name, *rest]:
-                found.setdefault(kind, []).append((name, " ".join(rest) or "-"))
-            case _:
-                found.setdefault(kind, []).append(tuple(words))
-    found["network"] = [
-        (each.name, "up" if each.is_up else "down", _network(each.address),
-         rates.get(each.name, "-"))
-        for each in answer.networks if each.name != "lo"
-    ]  # fmt: skip
-    said = {True: "yes", False: "no", None: "unknown"}
-    tried = {each.path: each for each in answer.folders}
-    found["folder"] = [
-        (name, path, said[tried[path].is_written], str(tried[path].free or "-"),
-         kinds.get(path, "-"), speeds.get(path, "-"))
-        for name, path in folders.items() if path in tried
-    ]  # fmt: skip
-    found["device"] = [(name, str(many)) for name, many in answer.devices.items()]
-    found["visible"] = [(name,) for name in answer.variables if name in VISIBLE]
-    if answer.memlock is not None:
-        limit = str(answer.memlock) if answer.memlock >= 0 else "unlimited"
-        found["memlock"] = [(limit,)]
+    rates = {row[0]: row[1] for row in answer.rows("rate")}
+    tried = {row[2]: row for row in answer.rows("folder")}
+    kinds = {path: kind for kind, path in answer.rows("kind")}
+    speeds = {  # in MB/s; a node tells time in 0.01 s
+        path: f"{int(size) / max(float(ended) - float(began), 0.01) / 1e6:.0f}"
+        for size, began, ended, path in answer.rows("speed")
+    }
+    found: dict[str, Rows] = {
+        kind: rows for kind, rows in answer.facts.items() if kind not in _LEFT_OUT
+    }
+    found["network"] = tuple(
+        (name, state, _network(address), rates.get(name, "-").replace("-1", "-"))
+        for name, state, address in answer.rows("network")
+        if name != "lo"
+    )
+    found["folder"] = tuple(
+        (name, path, *tried[path][:2], kinds.get(path, "-"), speeds.get(path, "-"))
+        for name, path in folders.items()
+        if path in tried
+    )
+    found["visible"] = tuple((name,) for name in answer.variables if name in VISIBLE)
     if answer.gpus and answer.gpus.tool != "none":
         number = sum(each.is_ours for each in answer.gpus.gpus)
-        found["gpus"] = [(answer.gpus.tool, str(number))]
-    return {kind: tuple(rows) for kind, rows in sorted(found.items()) if rows}
+        found["gpus"] = ((answer.gpus.tool, str(number)),)
+    return {kind: rows for kind, rows in sorted(found.items()) if rows}
 
 
-def _speed(size: str, began: str, ended: str) -> str:
-    """Return how fast *size* bytes were written, in MB/s."""
-    try:
-        took = max(float(ended) - float(began), 1 / _HUNDREDTHS)
-        return f"{int(size) / took / 1e6:.0f}"
-    except ValueError:
-        return "-"
-
-
-def _network(address: str | None) -> str:
+def _network(address: str) -> str:
     """Return the network of an address, which does not tell the node's own."""
     try:
-        return str(ip_interface(address).network) if address else "-"
+        return "-" if address == "-" else str(ip_interface(address).network)
     except ValueError:
         return "unknown"
 

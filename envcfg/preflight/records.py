@@ -9,45 +9,8 @@ from typing import NamedTuple
 from envcfg.findings import Finding
 from envcfg.probe.sample import GpuSample
 
-
-class Network(NamedTuple):
-    """An interface of a node; *address* with its length, None where it has none."""
-
-    name: str
-    is_up: bool
-    address: str | None
-
-
-class Folder(NamedTuple):
-    """A folder of a node; *free* in bytes.
-
-    Attributes:
-        is_written: a file could be written there; None: nobody tried.
-    """
-
-    path: str
-    is_written: bool | None
-    free: int | None
-
-
-class Plugin(NamedTuple):
-    """The network plugin's file; *lacks*: sonames and versions that the loader misses.
-
-    Attributes:
-        is_known: the image has the tool that tells.
-    """
-
-    path: str
-    is_known: bool
-    lacks: tuple[str, ...] = ()
-
-
-class Health(NamedTuple):
-    """What a GPU's tool says of it: *what* as the tool calls it, and its words."""
-
-    gpu: int
-    what: str
-    said: str
+Rows = tuple[tuple[str, ...], ...]
+Facts = Mapping[str, Rows]
 
 
 class NodeAnswer(NamedTuple):
@@ -55,24 +18,29 @@ class NodeAnswer(NamedTuple):
 
     Attributes:
         is_whole: its last line has come.
-        memlock: bytes that a process may lock; -1: as many as it likes.
-        devices: by pattern, how many there are.
-        variables: what the ranks have of some variables.
+        facts: rows of its words by kind, as ``lines.WORDS`` has them; none is torn.
         gpus: what the tool said; None: it has not answered.
-        facts: kind and words of what it says of itself without being judged.
     """
 
     host: str
     is_whole: bool = False
-    memlock: int | None = None
-    networks: tuple[Network, ...] = ()
-    devices: Mapping[str, int] = {}
-    folders: tuple[Folder, ...] = ()
-    variables: Mapping[str, str] = {}
-    plugin: Plugin | None = None
-    health: tuple[Health, ...] = ()
+    facts: Mapping[str, Rows] = {}
     gpus: GpuSample | None = None
-    facts: tuple[tuple[str, str], ...] = ()
+
+    def rows(self, kind: str) -> Rows:
+        """Return the rows of a kind."""
+        return self.facts.get(kind, ())
+
+    @property
+    def variables(self) -> Mapping[str, str]:
+        """What its tasks have of some variables."""
+        return {row[0]: row[1] for row in self.rows("variable")}
+
+    @property
+    def memlock(self) -> int | None:
+        """Bytes that a process may lock; -1: as many as it likes; None: not known."""
+        said = next((row[0] for row in self.rows("memlock")), None)
+        return None if said is None else -1 if said == "unlimited" else int(said)
 
 
 class Pair(NamedTuple):

@@ -15,8 +15,9 @@ from envcfg.core.holding import Held, Seen, hold
 from envcfg.core.measured import measured, probe_document
 from envcfg.core.profiles import show
 from envcfg.core.selection import open_catalog
-from envcfg.preflight.facts import Facts, Rows, node_facts
+from envcfg.preflight.facts import node_facts
 from envcfg.preflight.lines import NodeReader
+from envcfg.preflight.records import Facts, Rows
 from envcfg.profile.site.model import Site
 from envcfg.report.probe import probe_html, probe_json, probe_lines
 from support import Wrapped, envcfg
@@ -31,27 +32,27 @@ network lo up -
 network hsn0 up 10.253.0.1/16
 network hsn1 up 10.253.1.1/16
 network nmn0 up 10.120.0.1/16
-fact kernel 6.4.0
-fact driver nvidia 550.54.15
-fact memory 527433728
-fact cpus 0-63
-fact numa 0 0-31
-fact numa 1 32-63
-fact rate hsn0 200000
-fact rate hsn1 200000
-fact adapter mlx5_0 InfiniBand ACTIVE 0 0-31 400 Gb/sec (4X NDR)
-fact adapter mlx5_1 InfiniBand ACTIVE 1 32-63 400 Gb/sec (4X NDR)
-fact card 0000:03:00.0 0x10de 0 0-31
-fact card 0000:83:00.0 0x10de 1 32-63
-fact runtime apptainer apptainer version 1.4.5
+kernel 6.4.0
+driver nvidia 550.54.15
+memory 527433728
+cpus 0-63
+numa 0 0-31
+numa 1 32-63
+rate hsn0 200000
+rate hsn1 200000
+adapter mlx5_0 InfiniBand ACTIVE 0 0-31 400 Gb/sec (4X NDR)
+adapter mlx5_1 InfiniBand ACTIVE 1 32-63 400 Gb/sec (4X NDR)
+card 0000:03:00.0 0x10de 0 0-31
+card 0000:83:00.0 0x10de 1 32-63
+runtime apptainer apptainer version 1.4.5
 device 4 /dev/cxi*
 device 0 /dev/kfd
 device 2 /opt/site
 device 1 /dev/nvidiactl
 device 0 /dev/cxi0
 folder yes 99999999 /tmp
-fact kind xfs /tmp
-fact speed 268435456 100.00 100.50 /tmp
+kind xfs /tmp
+speed 268435456 100.00 100.50 /tmp
 variable CUDA_VISIBLE_DEVICES 0,1
 end
 """
@@ -178,13 +179,18 @@ def test_a_value_whose_condition_does_not_hold_is_not_seen(tmp_path: Path) -> No
     assert (found.verdict, found.place.line) == ("not seen", 2)
 
 
-def test_torn_answers_say_nothing() -> None:
+def test_torn_answers_say_nothing(tmp_path: Path) -> None:
     reader = NodeReader(HOSTS)
-    for line in ("fact", "fact cpus", "fact speed 1", "fact speed a b c /tmp", "fact rate x", "network a up 10.0.0.1/99", "end"):  # fmt: skip
+    lines = ("card", "card 0000", "cpus", "cpus x", "adapter a b", "memory x", "speed 1", "speed a b c /tmp", "rate x", "network a up 10.0.0.1/99", "folder yes", "device 1", "end")  # fmt: skip
+    for line in lines:
         reader.feed(f"envcfg-node {HOSTS[0]} {line}\n")
     facts = node_facts(reader.answers[HOSTS[0]], {"scratch": "/tmp"})
     assert facts["network"] == (("a", "up", "unknown", "-"),)
-    assert "folder" not in facts
+    assert {"folder", "card", "adapter"} & facts.keys() == set()
+    text = f"{NODE_BLOCK}\nlaunch: {{cpu_masks: {{masks: ['0xf'], {WHY}}}}}"
+    found = held(tmp_path, text, Seen({}, (facts,)))
+    assert {each.verdict for each in found.values()} == {"not seen", "contradicted"}
+    assert measured(Site("x"), Seen({}, (facts,))).masks == ()
 
 
 @pytest.mark.usefixtures("bin_folder")
