@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from envcfg.characters import one_line
@@ -58,7 +58,7 @@ def run(options: argparse.Namespace) -> int:
         )
         if not reader.answering:
             raise no_answer(errors, "no node has answered")
-        nodes = _with_states(reader.nodes(), lost)
+        nodes = tuple(_with_states(reader.nodes(), lost))
         known = ask_libraries(nodes, time.time(), before)
         return Evidence(job.name, nodes, log, is_part=is_part, **known._asdict())
 
@@ -69,11 +69,9 @@ def run(options: argparse.Namespace) -> int:
             f"the log goes on; another look in {LEAST:.0f} s says whether the ranks do"
         )
         time.sleep(LEAST)
-        first = seen
-        seen = seen_now(first.nodes)
-        seen = seen._replace(
-            still=standing(first.ranks, seen.ranks), watched=time.monotonic() - began
-        )
+        first, seen = seen, seen_now(seen.nodes)
+        still, watched = standing(first.ranks, seen.ranks), time.monotonic() - began
+        seen = seen._replace(still=still, watched=watched)
         judgement = judge(seen)
     if options.format is not None:
         from envcfg.report.findings import Result
@@ -98,20 +96,15 @@ def run(options: argparse.Namespace) -> int:
 
 def _with_states(
     nodes: Sequence[NodeView], lost: Mapping[str, str]
-) -> tuple[NodeView, ...]:
-    """Return *nodes* with what srun (*lost*) and Slurm say of those that are silent."""
+) -> Iterator[NodeView]:
+    """Yield *nodes* with what srun (*lost*) and Slurm say of those that are silent."""
     from envcfg.probe.slurm import node_states
 
     silent = [node.host for node in nodes if not node.answers]
     states = node_states(silent) if silent else {}
-    return tuple(
-        node
-        if node.answers
-        else node._replace(
-            state=states.get(node.host, ""), reason=lost.get(node.host, "")
-        )
-        for node in nodes
-    )
+    for node in nodes:
+        state, reason = states.get(node.host, ""), lost.get(node.host, "")
+        yield node if node.answers else node._replace(state=state, reason=reason)
 
 
 def _say(text: str) -> None:

@@ -10,8 +10,7 @@ import pytest
 from made_forms import squash
 
 from envcfg.core import image_facts
-from envcfg.core.image_facts import read_image
-from envcfg.image.cache import CachedImage, identify, keep, recall
+from envcfg.core.image_facts import CachedImage, identify, keep, read_image, recall
 from envcfg.image.metadata import bases_of
 from envcfg.image.tree import DeadlineTree, FolderTree, TimeIsUpError
 from envcfg.launch.plan import Read
@@ -245,7 +244,7 @@ def test_what_another_envcfg_has_read_is_read_again(
 ) -> None:
     known = identify(__file__)
     assert known
-    monkeypatch.setattr("envcfg.image.cache.__file__", str(tmp_path / "cache.py"))
+    monkeypatch.setattr("envcfg.image.__file__", str(tmp_path / "__init__.py"))
     os.utime(tmp_path, ns=(1, 1))
     keep(str(tmp_path / "x/y"), known, CachedImage())
     os.utime(tmp_path, ns=(1, 1))

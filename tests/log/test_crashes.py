@@ -88,6 +88,14 @@ def test_script_starts_again_what_is_not_known(tmp_path: Path) -> None:
     assert next_start(check(killed + again + killed)).startswith("restart: 2 attempts")
 
 
+def test_what_envcfg_says_of_a_new_start_parts_two_attempts() -> None:
+    """Slurm says so only of a script that it has to end."""
+    once = CRASHES["var-srun"][1]
+    note = "envcfg: note: the step ended with 1; the job starts again\n"
+    says = "stop: 2 attempts of this log ended so: rank 5 "
+    assert next_start(check(once + note + once)).startswith(says)
+
+
 def test_node_that_went_down_is_left_out() -> None:
     step = check(CRASHES["node"][1]).next
     assert step

@@ -1,4 +1,4 @@
-"""A rank that does something else than the others, by stacks or by the kernel; pure."""
+"""What is seen of nodes and processes: what is certain, who stands out; pure."""
 
 from __future__ import annotations
 
@@ -7,11 +7,81 @@ from collections.abc import Callable, Iterator, Sequence
 
 from envcfg.findings import Finding
 from envcfg.hang.activity import activity, does, is_in_collective, place, where
-from envcfg.hang.records import RankView
-from envcfg.hang.rules import finding, subjects
+from envcfg.hang.records import Evidence, RankView, by_program
+from envcfg.hang.rules import finding, has, ranks_said, subjects
 from envcfg.log.numbers import count_of, grouped
 
+_STILL = {
+    "stopped": "hang-rank-stopped",
+    "ended": "hang-rank-missing",
+    "stuck": "hang-rank-disk",
+}
 _MOST = 2 / 3  # of the ranks, who must be alike for the others to stand out
+
+
+def of_nodes(seen: Evidence) -> Iterator[Finding]:
+    """Yield nodes that do not answer, or on which no rank runs."""
+    answering = any(node.answers for node in seen.nodes)
+    silent = sum(not node.answers for node in seen.nodes)
+    unseen = _unseen_ranks(seen)
+    for node in seen.nodes:
+        if not node.answers and answering:
+            why = f" ({node.reason})" if node.reason else ""
+            state = f"; Slurm has it as {node.state}" if node.state else ""
+            there = ""
+            if unseen:
+                some = " there or on another such node" if silent > 1 else ""
+                there = f", with {ranks_said(unseen)}{some}"
+            said = f"does not answer{why}{there}{state}"
+            yield finding("hang-node-silent", node.host, said)
+        elif node.whole and not node.ranks and seen.ranks and unseen:
+            ranks = f"{ranks_said(unseen)} {has(unseen)}"
+            said = f"runs no rank, and {ranks} no process elsewhere"
+            yield finding("hang-node-empty", node.host, said)
+
+
+def _unseen_ranks(seen: Evidence) -> list[int]:
+    """Return the ranks that others know of and nobody has seen; none of a part of a job."""
+    if seen.is_part or twice(seen) or len(by_program(seen)) > 1:
+        return []
+    worlds = Counter(each.world for each in seen.ranks if each.world)
+    if len(worlds) != 1:
+        return []
+    (world,) = worlds
+    return sorted(set(range(world or 0)) - {each.rank for each in seen.ranks})
+
+
+def twice(seen: Evidence) -> str:
+    """Return which rank is on two nodes: nobody knows whose ranks these are then."""
+    hosts: dict[int, str] = {}
+    for rank in seen.ranks:
+        if (host := hosts.setdefault(rank.rank, rank.host)) != rank.host:
+            return f"rank {rank.rank} is on {host} and on {rank.host}"
+    return ""
+
+
+def of_processes(seen: Evidence) -> Iterator[Finding]:
+    """Yield ranks without a process, and those whose process stands still."""
+    is_all = all(node.whole and node.ranks for node in seen.nodes)
+    if is_all and (unseen := _unseen_ranks(seen)):
+        said = f"{has(unseen)} no process on any node of the job"
+        yield finding("hang-rank-missing", ranks_said(unseen), said)
+    for kind, rule in _STILL.items():
+        those = [rank for rank in seen.ranks if activity(rank).kind == kind]
+        alike = grouped(those, lambda rank: (activity(rank).said, rank.state))
+        for (said, state), ranks in alike.items():
+            for subject, some in subjects(ranks):
+                pid = f"process {some[0].pid}, " if len(some) == 1 else ""
+                each = "each " if len(some) > 1 else ""
+                yield finding(rule, subject, f"{each}{said} ({pid}state {state})")
+
+
+def blamed(certain: Sequence[Finding], seen: Evidence) -> set[int]:
+    """Return the ranks for which there is a certain reason already."""
+    if not certain:
+        return set()
+    found = {rank.rank for rank in seen.ranks if activity(rank).kind in _STILL}
+    return found | set(_unseen_ranks(seen))
 
 
 def compared(ranks: Sequence[RankView]) -> Iterator[Finding]:
