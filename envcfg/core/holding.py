@@ -6,11 +6,11 @@ refuted it: it is not seen.
 
 from __future__ import annotations
 
-import re
+import fnmatch
 from collections.abc import Callable, Collection, Iterator, Mapping
-from fnmatch import fnmatchcase
 from typing import NamedTuple
 
+from envcfg.core.cores import cpus_of, judge_masks
 from envcfg.findings import Place
 from envcfg.log.names import network_family, provider_family
 from envcfg.profile.look.view import State, Value, View
@@ -99,14 +99,6 @@ def hold(view: View, seen: Seen) -> Iterator[Held]:
         yield Held(*key, each.text or "", verdict, answer[1], each.place)
 
 
-def cpus_of(text: str) -> set[int]:
-    """Return the CPUs of a list of Linux: ``0-7,64-71``."""
-    found: set[int] = set()
-    for first, last in re.findall(r"([0-9]{1,5})(?:-([0-9]{1,5}))?", text):
-        found |= set(range(int(first), int(last or first) + 1))
-    return found
-
-
 def _list(words: Collection[str]) -> str:
     return ", ".join(sorted(words)) or "nothing"
 
@@ -142,25 +134,25 @@ def _name_list(_: Profile, value: Value, seen: Seen) -> Answer:
     text = value.text or ""
     if not text or text.startswith("^") or "$" in text:
         return _UNSEEN
-    names = [each.partition(":")[0] for each in text.removeprefix("=").split(",")]
     there = set.intersection(*seen.working)
-    if text.startswith("="):
-        fits = [name in there for name in names]
-    else:
-        fits = [any(each.startswith(name) for each in there) for name in names]
-    is_so = all(fits) or (None if any(fits) else False)
-    return is_so, f"there are {_list(there)}"
+    fits = [
+        name in there if text[0] == "=" else any(e.startswith(name) for e in there)
+        for each in text.removeprefix("=").split(",")
+        for name in [each.partition(":")[0]]
+    ]
+    return all(fits) or (None if any(fits) else False), f"there are {_list(there)}"
 
 
-def _detect(_: Profile, value: Value, seen: Seen) -> Answer:
-    if value.name == "devices":
-        return _devices(_, value, seen)
-    cluster = value.name == "clusters"
-    there = set(seen.first("cluster")) if cluster else seen.everywhere("network")
-    if not there:
-        return _UNSEEN
-    fits = [any(fnmatchcase(name, glob) for name in there) for glob in _items(value)]
-    return any(fits) if cluster else all(fits), _list(there)
+def _clusters(_: Profile, value: Value, seen: Seen) -> Answer:
+    name = "".join(seen.first("cluster"))
+    fits = any(fnmatch.fnmatchcase(name, glob) for glob in _items(value))
+    return (fits, name) if name else _UNSEEN
+
+
+def _globs(_: Profile, value: Value, seen: Seen) -> Answer:
+    there = seen.everywhere("network")
+    lacking = [glob for glob in _items(value) if not fnmatch.filter(there, glob)]
+    return not lacking, _list(there)
 
 
 def _devices(_: Profile, value: Value, seen: Seen) -> Answer:
@@ -180,7 +172,7 @@ def _bind(profile: Profile, value: Value, seen: Seen) -> Answer:
 
 
 def _scheduler(_: Profile, value: Value, seen: Seen) -> Answer:
-    name = next(iter(seen.first("scheduler")), "")
+    name = "".join(seen.first("scheduler")[:1])
     return (name == value.text, name) if name else _UNSEEN
 
 
@@ -189,47 +181,25 @@ def _partition(profile: Profile, value: Value, seen: Seen) -> Answer:
     wanted, known = profile.partitions[value.name], seen.job.get("partition", ())
     if wanted is None or not known:
         return _UNSEEN
-    row = next((each for each in known if each[0] == value.name), None)
-    if row is None:
-        return False, f"no such partition; there are {_list([e[0] for e in known])}"
-    _, nodes, time, shared = row
-    is_so: list[bool | None] = []
-    if wanted.nodes:
-        is_so.append(None if nodes == "-" else str(wanted.nodes) == nodes)
+    rows = {row[0]: row[1:] for row in known}
+    if value.name not in rows:
+        return False, f"no such partition; there are {_list(rows)}"
+    nodes, time, shared = rows[value.name]
+    limits = [(str(each), there) for each, there in ((wanted.nodes, nodes),) if each]
     if wanted.time:
-        is_so.append(None if time == "-" else seconds(wanted.time) == seconds(time))
+        there = "-" if time == "-" else str(seconds(time))
+        limits.append((str(seconds(wanted.time)), there))
     if wanted.exclusive is not None:
-        is_so.append(wanted.exclusive == (shared == "exclusive"))
+        limits.append(("exclusive" if wanted.exclusive else "shared", shared))
+    is_so = [None if there == "-" else one == there for one, there in limits]
     said = f"nodes {nodes}, time {time}, {shared}"
     return (False if False in is_so else None if None in is_so else True), said
 
 
-def _launchers(profile: Profile, _: Value, seen: Seen) -> Answer:
-    by = next(iter(seen.first("starter")), "")
-    is_so = by in (profile.launchers or ())
-    return (True, f"{by} started the probe") if is_so else _UNSEEN
-
-
 def _masks(_: Profile, value: Value, seen: Seen) -> Answer:
-    """Judge masks by the CPUs of a node, and by those next to each GPU where it has all.
-
-    GPUs count in the order of their addresses, which is that of their drivers.
-    """
-    there = set().union(*(cpus_of(row[0]) for row in seen.nodes[0].get("cpus", ())))
-    if not there:
-        return _UNSEEN
-    bits = [bin(int(each, 16))[:1:-1] for each in _items(value)]
-    masks = [{number for number, bit in enumerate(each) if bit == "1"} for each in bits]
-    if beyond := set().union(*masks) - there:
-        return False, f"no CPU {min(beyond)}: a node has {len(there)}"
-    near = [cpus_of(row[3]) for row in seen.nodes[0].get("card", ())]
-    if len(near) != len(masks) or not all(near):
-        return None, f"a node has the CPUs, and shows {len(near)} GPUs"
-    for number, (mask, cpus) in enumerate(zip(masks, near, strict=True)):
-        if not mask <= cpus:
-            row = seen.nodes[0]["card"][number]
-            return False, f"next to GPU {number} are the CPUs {row[3]}"
-    return True, "each is next to its GPU"
+    online = "".join(row[0] for row in seen.nodes[0].get("cpus", ()))
+    near = [row[3] for row in seen.nodes[0].get("card", ())]
+    return judge_masks(_items(value), online, near)
 
 
 def _visibility(_: Profile, value: Value, seen: Seen) -> Answer:
@@ -300,14 +270,15 @@ _Check = Callable[[Profile, Value, Seen], Answer]
 # By section and name; a section without a name is for all its values.
 _CHECKS: Mapping[tuple[str, str], _Check] = {
     **{("node", name): _node for name in ("gpus", "cores_per_gpu", "memory_per_gpu")},
-    **{("detect", name): _detect for name in ("clusters", "interfaces", "devices")},
+    ("detect", "clusters"): _clusters,
+    ("detect", "interfaces"): _globs,
+    ("detect", "devices"): _devices,
     **{("expect", name): _log for name in ("networks", "provider", "gdr")},
     **{("scratch", name): _scratch for name in ("root", "in_memory")},
     **{("env", name): _name_list for name in _LISTS},
     ("node", "nics"): _interfaces,
     ("request", "scheduler"): _scheduler,
     ("partitions", ""): _partition,
-    ("launchers", ""): _launchers,
     ("cpu_masks", "masks"): _masks,
     ("visibility", "variable"): _visibility,
     ("rendezvous", "interface"): _rendezvous,

@@ -8,7 +8,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from envcfg import __version__
-from envcfg.core.holding import Facts, Held, Seen, cpus_of
+from envcfg.core.cores import masks_near
+from envcfg.core.holding import Held, Seen
 from envcfg.core.site import DEVICES
 from envcfg.profile.model import Profile
 from envcfg.profile.site.model import Site
@@ -41,6 +42,7 @@ def measured(site: Site, seen: Seen) -> Site:
     node, there = seen.nodes[0], set.intersection(*seen.working)
     folders = [each for each in seen.rows("folder") if each[0] == "TMPDIR"]
     is_written = folders and all(each[2] == "yes" for each in folders)
+    near = [row[3] for row in node.get("card", ())]
     bandwidth = None
     if seen.first("collective")[:1] == ("nccl",) and len(seen.nodes) > 1:
         bandwidth = int(max((float(row[2]) for row in seen.job["sum"]), default=0))
@@ -52,20 +54,9 @@ def measured(site: Site, seen: Seen) -> Site:
         devices=tuple(row[1] for row in node.get("device", ()) if row[0] != "0"),
         runtimes=tuple(each for each in NAMES if each in seen.everywhere("runtime")),
         scratch=(folders[0][4], folders[0][5]) if is_written else None,
-        masks=_masks_of(node, seen.shape[0]),
+        masks=masks_near(near) if len(near) == seen.shape[0] else (),
         bandwidth=bandwidth,
     )
-
-
-def _masks_of(node: Facts, gpus: int) -> tuple[str, ...]:
-    """Return a mask for each GPU: its share of the CPUs next to it; none: not known."""
-    near = [row[3] for row in node.get("card", ())]
-    masks = []
-    for number, text in enumerate(near):
-        cpus, users = sorted(cpus_of(text)), near.count(text)
-        size, at = len(cpus) // users, near[:number].count(text)
-        masks.append(f"0x{sum(1 << each for each in cpus[at * size :][:size]):x}")
-    return () if "0x0" in masks or len(masks) != gpus else tuple(masks)
 
 
 def probe_document(

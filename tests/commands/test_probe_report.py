@@ -125,8 +125,6 @@ YES, NO, OPEN = "confirmed", "contradicted", "not seen"
         (f"request: {{partitions: {{short: {{nodes: 8, {WHY}}}}}}}", seen(), "partitions short", NO, "nodes 4"),
         (f"request: {{partitions: {{short: {{exclusive: true, {WHY}}}}}}}", seen(), "partitions short", NO, "shared"),
         (f"request: {{partitions: {{old: {{nodes: 8, {WHY}}}}}}}", seen(), "partitions old", NO, "no such partition"),
-        ("launch: {launchers: [srun]}", seen(), "launchers ", YES, "srun"),
-        ("launch: {launchers: [flux, local]}", seen(), "launchers ", OPEN, ""),
         (MASKS % "0xffff, 0xffff00000000", seen(), "cpu_masks masks", YES, "next to its GPU"),
         (MASKS % "0xffff00000000, 0xffff", seen(), "cpu_masks masks", NO, "next to GPU 0 are the CPUs 0-31"),
         (MASKS % "0xff0000000000000000, 0xf", seen(), "cpu_masks masks", NO, "no CPU 64: a node has 64"),
