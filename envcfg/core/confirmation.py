@@ -90,24 +90,14 @@ def _check_same(document: Any, held: list[Held], what: str, name: str) -> None: 
     """Raise where a value that the report does not contradict has changed since."""
     before = {(e["section"], e["name"], e["value"]): e for e in document["values"]}
     wrong = {key[:2] for key, e in before.items() if e["verdict"] == CONTRADICTED}
-    now = {(each.section, each.name, each.value): each.place for each in held}
+    now = {(each.section, each.name, each.value): each for each in held}
     changed = [key for key in before.keys() ^ now.keys() if key[:2] not in wrong]
-    found = [
-        Finding(
-            "value-changed",
-            "error",
-            f"{section} {entry}".rstrip(),
-            f"is not as it was when {name} was made",
-            _AGAIN.format(document["profile"]["name"]),
-            place=now.get((section, entry, value)),
-        )
-        for section, entry, value in sorted(changed)
-    ]
-    if found:
-        msg = f"{what} is not the profile that {name} is of"
-        fix = f"its sha256 was {document['profile']['sha256'][:16]}"
-        head = Finding("profile-changed", "error", "", msg, fix)
-        raise FindingsError([head, *found])
+    if changed:
+        names = sorted({f"{section} {entry}".rstrip() for section, entry, _ in changed})
+        was = document["profile"]["sha256"][:16]
+        msg = f"{what} is not the profile that {name} is of (sha256 {was})"
+        msg = f"{msg}: {', '.join(names)} has changed since"
+        raise UsageError(msg, hint=_AGAIN.format(document["profile"]["name"]))
 
 
 def _block(document: Any, seen: Seen, held: list[Held]) -> str:  # noqa: ANN401

@@ -63,17 +63,16 @@ def _network(address: str) -> str:
 
 def job_facts(report: Report, log: LogReport | None) -> Facts:
     """Return what the ranks have seen together; nothing where there was no collective."""
-    torch = next((each.torch for each in report.ranks.values() if each.torch), None)
-    if torch is None:
+    if report.torch is None:
         return {}
-    found: dict[str, Rows] = {"state": ((report.network, report.said),)}
-    by = "nccl" if any(each.devices for each in report.ranks.values()) else "gloo"
-    found["collective"] = ((by, *torch, str(len(report.ranks))),)
-    found["sum"] = tuple(
-        (str(each.size), f"{each.seconds:.6f}", f"{each.bandwidth:.2f}")
-        for rank in report.ranks.values()
-        for each in rank.sums
-    )
+    found: dict[str, Rows] = {
+        "state": ((report.network, report.said),),
+        "collective": ((report.backend, *report.torch, str(len(report.ranks))),),
+        "sum": tuple(
+            (str(each.size), f"{each.seconds:.6f}", f"{each.bandwidth:.2f}")
+            for each in report.sums
+        ),
+    }
     if log is not None:
         job = log.job
         found["carried"] = tuple((name, str(n)) for name, n in job.networks.items())

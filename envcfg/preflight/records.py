@@ -148,3 +148,18 @@ class Report(NamedTuple):
             for host, found in self.nodes.items()
             if any(each.severity == "error" for each in found)
         ]
+
+    @property
+    def torch(self) -> tuple[str, str] | None:
+        """Version and build of torch; None: no rank has it."""
+        return next((each.torch for each in self.ranks.values() if each.torch), None)
+
+    @property
+    def backend(self) -> str:
+        """Who carries the collective: ``nccl``, also for RCCL, or ``gloo``."""
+        return "nccl" if any(each.devices for each in self.ranks.values()) else "gloo"
+
+    @property
+    def sums(self) -> list[Sum]:
+        """The all-reduces, by size."""
+        return [made for rank in self.ranks.values() for made in rank.sums]

@@ -20,6 +20,7 @@ from envcfg.preflight.lines import NodeReader
 from envcfg.preflight.records import Facts, Rows
 from envcfg.profile.site.model import Site
 from envcfg.report.probe import probe_html, probe_json, probe_lines
+from schemas import errors
 from support import Wrapped, envcfg
 
 __all__ = ["bin_folder"]  # a fixture
@@ -298,7 +299,7 @@ def test_what_a_report_contradicts_must_be_corrected_first(tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("before", "after", "said"),
     [
-        (("nics: [hsn0, hsn1]", "nics: [hsn0]"), ("", ""), "node nics: is not as it was"),
+        (("nics: [hsn0, hsn1]", "nics: [hsn0]"), ("", ""), ": node nics has changed since"),
         (("name: x\n", "name: x\nsummary: a comment alone\n"), ("", ""), ""),
         (("", ""), ('"name": "x"', '"name": "y"'), "was changed, or cut"),
         (("", ""), ("{\n", "[\n"), "is no report"),
@@ -332,7 +333,7 @@ def test_on_a_login_node_a_job_is_submitted(bin_folder: Path) -> None:
     assert "#SBATCH --nodes=2\n" in text
     assert "#SBATCH --time=10\n" in text or "#SBATCH --time=00:10:00\n" in text
     path = bin_folder.parent / "probe-here-mine.json"
-    assert f"\nenvcfg profiles probe --no-default all --profile user:here-mine -o {path}\n" in text  # fmt: skip
+    assert f"\nenvcfg profiles probe --no-default all --profile user:here-mine --container none -o {path}\n" in text  # fmt: skip
     assert f"its report is {path}" in sent.err
 
 
@@ -342,7 +343,9 @@ def test_this_machine_alone_needs_no_job(tmp_path: Path, monkeypatch: pytest.Mon
         "profiles", "probe", "--profile", "workstation", "--launcher", "local"
     )
     assert done.code in {0, 1}, done.err
-    document = json.loads((tmp_path / "probe-workstation.json").read_text())
+    text = (tmp_path / "probe-workstation.json").read_text()
+    assert errors("profiles-probe", text) == []
+    document = json.loads(text)
     assert document["job"]["starter"] == [["local"]]
     assert document["nodes"][0]["cpus"]
     assert (tmp_path / "probe-workstation.html").exists()

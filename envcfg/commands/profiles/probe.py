@@ -22,29 +22,17 @@ from envcfg.profile.detect import READ
 
 if TYPE_CHECKING:
     from envcfg.core.holding import Seen
+    from envcfg.parser import Parser
     from envcfg.profile.site.model import Site
     from envcfg.report.probe import Document
     from envcfg.safe_output import Output
 
 _EXAMPLE = "envcfg profiles probe --container pytorch.sif"
-_STEP: Table = {
-    title: [
-        each._replace(
-            required=False,
-            default="none",
-            help="its torch measures the network (default: none: no collective)",
-        )
-        if each.flag == "--container"
-        else each
-        for each in options
-    ]
-    for title, options in SAME.items()
-}
 _NODES = 2
 _MINUTES = "10"
 
 
-def add_options(parser: argparse.ArgumentParser) -> None:
+def add_options(parser: Parser) -> None:
     """Add the options: of a job, of a step, and where the report goes."""
     own: Table = {
         "the report": (
@@ -55,11 +43,13 @@ def add_options(parser: argparse.ArgumentParser) -> None:
                 short="-o",
             ),
             Option("--force", "replace files that envcfg did not write", kind="switch"),
-            no_default(REQUEST, _STEP),
+            no_default(REQUEST, SAME),
         )
     }
     add_same(parser)
-    add_table(parser, {**REQUEST, **_STEP, **own})
+    add_table(parser, {**REQUEST, **SAME, **own})
+    container = parser.known_options["--container"]
+    container.required, container.default = False, "none"
 
 
 def run(options: argparse.Namespace, catalog: Catalog) -> int:
@@ -90,7 +80,7 @@ def _submit(options: argparse.Namespace, step: Step, path: str) -> int:
     values["nodes"] = values["nodes"] or _NODES
     values["time"] = values["time"] or _MINUTES
     values["job_name"] = values["job_name"] or "envcfg-probe"
-    words = write_options(_STEP, step_values(step))
+    words = write_options(SAME, step_values(step))
     command = ["envcfg", "profiles", "probe", NO_DEFAULT, "all", *words, "-o", path]
     command += ["--force"] if options.force else []
     made = made_by(options.argv, step)
