@@ -9,7 +9,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from envcfg.characters import one_line
-from envcfg.commands import Command, Next
 from envcfg.commands.formats import check_format, format_option, put_result
 from envcfg.commands.job_target import add_target, find_job, job_name, no_answer
 from envcfg.commands.options import add_option
@@ -109,33 +108,3 @@ def _with_states(
 
 def _say(text: str) -> None:
     sys.stderr.write(f"envcfg: {one_line(text)}\n")
-
-
-COMMAND = Command(
-    help="say who holds up a running job that is silent",
-    usage="envcfg hang [options] [JOBID]",
-    epilog="""\
-A second step (srun --overlap) runs a bash script on every node, for some
-seconds; it changes nothing and takes no GPU. The nodes need no Python and no envcfg.
-
-examples:
-  envcfg hang 4321                    # a running job that says nothing any more
-  envcfg hang --json 4321 | jq -r '.findings[].message'
-  envcfg hang --nodes nid001003 4321  # this node alone
-  envcfg wrap --flight-recorder ...   # next time: in which collective, and since when
-
-exit codes: 0 it may not hang, 1 somebody holds it up, 2 wrong usage, 3 it cannot be told,
-            4 the job does not run, is another's or unknown, or no node answers,
-            130 interrupted
-""",
-    add_options=add_options,
-    run=run,
-    next={
-        "": Next(
-            "envcfg explain RULE says more of a finding; --flight-recorder of envcfg wrap "
-            "has the last collectives kept, for the next time"
-        )
-    },
-    description="Say who holds up a running job that is silent: what each rank does, "
-    "what NCCL's RAS and PyTorch's Flight Recorder know, which node does not answer.",
-)

@@ -6,7 +6,6 @@ import argparse
 import os
 import sys
 
-from envcfg.commands import Command, Next
 from envcfg.commands.formats import STRICT, check_format, format_option, put_result
 from envcfg.commands.options import add_option
 from envcfg.errors import UsageError
@@ -113,37 +112,3 @@ def _check(options: argparse.Namespace) -> None:
     if msg:
         raise UsageError(msg, hint=hint)
     check_format(options)
-
-
-COMMAND = Command(
-    help="say what is in an image, and whether its network libraries would load",
-    usage="envcfg inspect [options] IMAGE | envcfg inspect --host [-o FILE]",
-    epilog="""\
-Nothing of the image is run, and nothing is unpacked.
-
-examples:
-  envcfg inspect pytorch.sif
-  envcfg wrap $(envcfg inspect --facts pytorch.sif) --container pytorch.sif ...
-  envcfg inspect --json pytorch.sif | jq '.facts[] | select(.taken)'
-  envcfg inspect --profile lumi-g pytorch.sif     # with the binds of LUMI-G, on LUMI
-  srun -N1 envcfg inspect --host -o host.json     # what a compute node has
-  envcfg inspect --profile lumi-g --host-file host.json pytorch.sif    # anywhere
-
-exit codes: 0 nothing is wrong, 1 the libraries would not load, or the like, 2 wrong usage,
-            4 the image cannot be read
-""",
-    add_options=add_options,
-    run=run,
-    next={
-        "host": Next(
-            "envcfg inspect --host-file host.json IMAGE holds an image against this"
-        ),
-        "": Next(
-            "envcfg wrap --container {image} -- python train.py makes a job of it",
-            "envcfg explain RULE says more of a finding",
-        ),
-    },
-    description="Say what is in an image, with the file that shows it: ROCm or CUDA, "
-    "NCCL or RCCL and which one counts, plug-in, libfabric, Python, frameworks; and "
-    "whether all libraries are there that they need.",
-)

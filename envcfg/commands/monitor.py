@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from envcfg.characters import one_line
-from envcfg.commands import Command, Next
 from envcfg.commands.formats import STRICT, check_format, format_option, put_result
 from envcfg.commands.job_target import add_target, find_job, job_name, no_answer
 from envcfg.commands.options import add_option
@@ -150,30 +149,3 @@ def _after_end(name: str, errors: Sequence[str]) -> int:
         raise no_answer(errors, f"the step in job {name} has ended, the job goes on")
     sys.stderr.write(f"envcfg: job {one_line(name)} has ended: {one_line(state)}\n")
     return 0
-
-
-COMMAND = Command(
-    help="show how the nodes of a running job are: GPUs, load, memory, network",
-    usage="envcfg monitor [options] [JOBID]",
-    epilog="""\
-A second step (srun --overlap) runs a small shell script on every node; it
-ends with this command. The nodes need no Python and no envcfg.
-
-examples:
-  envcfg monitor 4321                   # from a login node, until Ctrl-C or the job's end
-  envcfg monitor --once 4321
-  envcfg monitor --once --json 4321 | jq '.findings'
-  envcfg monitor --json --interval 30 >"monitor-$SLURM_JOB_ID.jsonl" &   # in the job
-
-`idle` is a GPU that was used less than --gpus-idle-below twice in a row; `?` is what a tool
-does not say. All GPUs of a node may be shown, where the site does not hide others' jobs.
-
-exit codes: 0 also when the job has ended meanwhile, 2 wrong usage, 4 the job does not run,
-            is another's or unknown, or the step cannot start, 130 interrupted
-""",
-    add_options=add_options,
-    run=run,
-    next={"": Next("envcfg check-log slurm-JOBID.out says which network the job used")},
-    description="Show how the nodes of a running job are: what nvidia-smi or rocm-smi "
-    "and /proc say on each, and what stands out.",
-)

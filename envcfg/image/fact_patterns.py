@@ -51,12 +51,22 @@ class PluginSign(NamedTuple):
     symbols: str
 
 
+class BaseSign(NamedTuple):
+    """A path that images have which were made from one that is known by *name*."""
+
+    path: str
+    name: str
+    source: str
+    date: str
+
+
 class Signs(NamedTuple):
     """All of them; ``facts.yaml`` says what each is for."""
 
     texts: tuple[TextSign, ...]
     libraries: tuple[LibrarySign, ...]
     plugins: PluginSign
+    bases: tuple[BaseSign, ...]
     packages: Mapping[str, tuple[str, ...]]
     providers: Mapping[str, str]
     provider_files: str
@@ -76,6 +86,7 @@ def load_signs() -> Signs:
     data = load_yaml(os.path.join(os.path.dirname(__file__), "facts.yaml"))
     own = {
         "texts": tuple(record(TextSign, each) for each in data["texts"]),
+        "bases": tuple(record(BaseSign, each) for each in data["bases"]),
         "libraries": tuple(record(LibrarySign, each) for each in data["libraries"]),
         "plugins": record(PluginSign, data["plugins"]),
     }

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from envcfg.image.fact_patterns import load_signs
 from envcfg.image.record import Metadata
 from envcfg.image.tree import Tree
 
@@ -112,5 +113,6 @@ def bases_of(tree: Tree, labels: Mapping[str, str]) -> tuple[str, ...]:
     paths = (_NOW, *history[:_MOST])
     found = (_FROM.search(tree.text(path, 1 << 16) or "") for path in paths)
     named = (labels[name] for name in _BASE_LABELS if labels.get(name))
-    bases = (*named, *(each[1].rstrip() for each in found if each))
+    signs = (each.name for each in load_signs().bases if tree.entry(each.path))
+    bases = (*named, *(each[1].rstrip() for each in found if each), *signs)
     return tuple(dict.fromkeys(bases))[:_MOST]

@@ -6,13 +6,12 @@ In it are no names of people, accounts, hosts, and no paths of home folders.
 from __future__ import annotations
 
 import os.path
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from envcfg.datafile import read_text
 from envcfg.provenance import marked
 from envcfg.report.document import json_text
-from envcfg.report.markup import content_hash, definitions, escape, fill
+from envcfg.report.log.html import content_hash, template_of
 from envcfg.report.styled import Line, wrapped
 
 _STYLES = {"contradicted": "red", "confirmed": "green", "not seen": "dim"}
@@ -26,53 +25,15 @@ def probe_json(document: Document) -> str:
 
 
 def probe_html(document: Document) -> str:
-    """Return the document as a page that needs nothing else."""
-    template = read_text(_TEMPLATE)
-    rows = [("value", "is", "verdict", "seen", "stands in")]
-    for each in document["values"]:
-        name = f"{each['section']} {each['name']}".rstrip()
-        place = f"{each['file']}:{each['line']}"
-        rows.append((name, each["value"], each["verdict"], each["seen"], place))
-    facts = {
-        "profile": document["profile"]["name"],
-        "date": document["time"],
-        "envcfg": document["envcfg"],
-        "values": counted(document),
-    }
-    seen = [("where", "what", "is")]
-    for where, kinds in _by_place(document):
-        seen += [(where, kind, "  ".join(row)) for kind in kinds for row in kinds[kind]]
-    parts = {
-        "style_hash": content_hash(template, "style"),
-        "title": escape(f"envcfg profiles probe: {document['profile']['name']}"),
-        "facts": definitions({name: escape(each) for name, each in facts.items()}),
-        "values": _table(rows),
-        "seen": _table(seen),
-    }
-    return marked("page", fill(template, parts).partition("\n")[2])
+    """Return the document as a page that needs nothing else.
 
-
-def _by_place(document: Document) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    yield "job", document["job"]
-    for number, node in enumerate(document["nodes"], 1):
-        yield f"node {number}", node
-
-
-def _table(rows: Sequence[Sequence[str]]) -> str:
-    cells = [
-        "".join(
-            f'<td class="{each}">{each}</td>'
-            if each in _STYLES
-            else f"<td>{escape(each)}</td>"
-            for each in row
-        )
-        for row in rows
-    ]
-    head = cells[0].replace("<td", '<th scope="col"').replace("</td>", "</th>")
-    body = "\n".join(f"<tr>{each}</tr>" for each in cells[1:])
-    return (
-        f"<table>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{body}\n</tbody>\n</table>"
-    )
+    Raises:
+        LibraryError: there is no Jinja.
+    """
+    text, template = template_of(_TEMPLATE)
+    style_hash = content_hash(text, "style")
+    page = template.render(document, counted=counted(document), style_hash=style_hash)
+    return marked("page", page.partition("\n")[2])
 
 
 def counted(document: Document) -> str:

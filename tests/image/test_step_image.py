@@ -313,5 +313,10 @@ def test_the_nearest_base_comes_first(image: Image) -> None:
     assert bases_of(tree, labels) == ("docker.io/x:2", "c.sif", "b.sif", "a:1")
 
 
+def test_an_image_of_a_site_shows_itself_by_a_path(image: Image) -> None:
+    image.text("opt/alps/env/alps-runtime.env", "defvar FI_PROVIDER cxi\n")
+    assert bases_of(FolderTree(str(image.root)), {}) == ("alps-extended-image",)
+
+
 def test_an_image_that_does_not_say_has_none(image: Image) -> None:
     assert bases_of(FolderTree(str(image.root)), {}) == ()

@@ -1,4 +1,4 @@
-"""``envcfg profiles probe``: a short job that holds a profile against its system."""
+"""``envcfg profiles probe`` and ``confirm``: a profile is held against its system."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from envcfg.commands import Command, Next
 from envcfg.commands.job_target import user_name
 from envcfg.commands.options import add_same, add_table, made_by, read_step
 from envcfg.commands.printing import say, tell
@@ -15,6 +14,7 @@ from envcfg.core.option import NO_DEFAULT, Option, Table, no_default, write_opti
 from envcfg.core.request_options import REQUEST
 from envcfg.core.site import job_kind, scheduler_here
 from envcfg.core.step import SAME, Step, step_values
+from envcfg.errors import LibraryError, UsageError
 from envcfg.interrupts import raise_signals
 from envcfg.launchers import is_local
 from envcfg.profile.catalog import Catalog
@@ -103,10 +103,14 @@ def _look(
     from envcfg.safe_output import write_outputs
 
     document, seen, site = _probe(options, step)
-    texts = (probe_json(document), probe_html(document))
-    write_outputs([(o, text.encode()) for o, text in zip(outputs, texts, strict=True)])
+    texts = [probe_json(document)]
+    try:
+        texts.append(probe_html(document))
+    except LibraryError as err:
+        tell(f"the page is not written: {err.message}", err.hint)
+    write_outputs([(o, text.encode()) for o, text in zip(outputs, texts, strict=False)])
     put(probe_lines(document))
-    tell(f"the report is {outputs[0].name}, and the page {outputs[1].name}")
+    tell(f"the report is {' and '.join(o.name for o in outputs[: len(texts)])}")
     if step.profile.name.startswith(READ):
         from envcfg.core.here import fill_in
         from envcfg.core.measured import measured
@@ -188,33 +192,31 @@ def _names(site: Site, hosts: Sequence[str]) -> Mapping[str, str]:
     return {**names, os.path.expanduser("~"): "~", f"/{user_name()}": "/user"}
 
 
-COMMAND = Command(
-    help="hold a profile against its system, by a short job on two nodes",
-    usage="envcfg profiles probe [--profile NAME|FILE] [--container IMAGE] [options]",
-    epilog="""\
-examples:
-  envcfg profiles probe --profile lumi-g --account project_465000001
-  envcfg profiles probe --profile lumi-g --container pytorch.sif \\
-    --account project_465000001 --partition standard-g -o lumi.json
-  envcfg profiles probe                # a cluster that no profile knows: fills in "here"
-  envcfg profiles probe --launcher local          # this machine alone, no job
+def add_confirm(parser: argparse.ArgumentParser) -> None:
+    """Add the options of ``confirm``."""
+    parser.add_argument("profile", metavar="PROFILE.yaml", help="the profile's file")
+    parser.add_argument(
+        "report", metavar="REPORT.json", help="what envcfg profiles probe wrote"
+    )
 
-On a login node it submits a job of two nodes and ten minutes; in a job it uses its nodes.
-Each node says what it has: interfaces, adapters, GPUs, CPUs, driver, container runtimes,
-folders. In folders for caches 256 MiB are written and removed. With --container the
-torch of the image adds numbers on all ranks, and NCCL's log is judged.
 
-The report is one file of JSON and one of HTML. Names of people, accounts, hosts and home
-folders are left out, so that it can be sent.
+def confirm(options: argparse.Namespace, catalog: Catalog) -> int:
+    """Write the profile with its run."""
+    from envcfg.core.confirmation import confirm
+    from envcfg.safe_output import Output, check_outputs, write_outputs
 
-exit codes: 0 nothing contradicts the profile, 1 a value is contradicted, 2 wrong usage,
-            4 the step cannot start; on a login node those of the scheduler
-""",
-    add_options=add_options,
-    run=run,
-    next={
-        "": Next("envcfg profiles confirm PROFILE.yaml REPORT.json records the run"),
-    },
-    description="Run a short job that looks at the nodes, and say of each value of the "
-    "profile whether it is so: confirmed, contradicted, or not seen.",
-)
+    path, report = options.profile, options.report
+    for name in (path, report):
+        if not os.path.isfile(name):
+            msg = f"{name} is no file"
+            raise UsageError(
+                msg, hint="envcfg profiles confirm PROFILE.yaml REPORT.json"
+            )
+    output = Output(path, "PROFILE.yaml", path, [report], force=True)
+    check_outputs([output])
+    with open(report, "rb") as file:
+        data = file.read()
+    text = confirm(catalog, os.path.abspath(path), report, data)
+    write_outputs([(output, text.encode())])
+    tell(f"{path}: its section run tells of {report}")
+    return 0

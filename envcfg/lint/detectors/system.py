@@ -82,7 +82,7 @@ def _partition(job: Job, asked: dict[str, Given]) -> Iterator[Fault]:
         return
     name = asked["partition"].value or ""
     known = {n: each for n, each in job.profile.partitions.items() if each}
-    found = known.get(name)
+    found = known.get(name) or job.profile.seen.get(name)
     if found is None:
         if known and is_gpu_job(job) and re.fullmatch(r"[\w-]+", name):
             from difflib import get_close_matches
@@ -115,7 +115,7 @@ def _limits(
         names = {"gpus": ("gpus-per-node", "gres", "gpus")}.get(what, (what,))
         at = next((asked[name].at for name in names if name in asked), None)
         if at is not None:
-            yield _fault(at, finding, job)
+            yield _fault(at, finding, job, finding.severity)
 
 
 def _widest(profile: Profile, wanted: Wanted) -> Partition | None:
