@@ -133,6 +133,7 @@ def _probe(options: argparse.Namespace, step: Step) -> tuple[Document, Seen, Sit
     from envcfg.preflight.judge import judge_all
     from envcfg.preflight.progress import Limits
     from envcfg.probe.probes import SITE
+    from envcfg.profile.look.view import look_at
 
     wanted = wanted_of(step)
     bare = step.options._replace(container=None, image_file=None, runtime=None)
@@ -166,12 +167,11 @@ def _probe(options: argparse.Namespace, step: Step) -> tuple[Document, Seen, Sit
         },
         nodes=tuple(node_facts(each, folders) for each in whole if each.is_whole),
     )
-    view = show(
-        open_catalog(),
-        step.profile_name,
-        facts=step.options.facts,
-        image=step.options.container,
-    )
+    # As the files say it: what is old, or the scheduler says otherwise, is held, too.
+    catalog, name = open_catalog(), step.profile_name
+    profile, layers = catalog.load(name), catalog.layers(name)
+    given, image = step.options.facts, step.options.container
+    view = look_at(profile, layers, show(catalog, name, facts=given, image=image).facts)
     document = probe_document(
         (step.profile.name, step.profile_hash),
         view.facts,
