@@ -11,7 +11,6 @@ from collections.abc import Mapping, Sequence
 
 from envcfg.bash.host import render_script
 from envcfg.characters import one_line
-from envcfg.core.site import ask
 from envcfg.core.step import Step
 from envcfg.errors import JobError
 from envcfg.launch.diagnostics import Diagnostics
@@ -225,9 +224,29 @@ def _hosts_of(command: Sequence[str]) -> tuple[str, ...]:
     Raises:
         JobError: this is no job.
     """
-    hosts = tuple(dict.fromkeys(ask(command, 60).split()))
-    if not hosts:
-        msg = f"the nodes of this job are not known: {command[0]} names none"
-        hint = "run it in a job: in an sbatch script, or under salloc"
+    import subprocess
+
+    hint = "run it in a job: in an sbatch script, or under salloc"
+    try:
+        done = subprocess.run(
+            command,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            check=False,
+            timeout=60,
+        )
+    except OSError as err:
+        msg = f"cannot ask for the nodes of this job: {command[0]}: {err.strerror}"
+        raise JobError(msg, hint=f"{hint}, or choose --launcher local") from err
+    except subprocess.TimeoutExpired as err:
+        msg = f"{command[0]} did not answer for 60 s"
+        raise JobError(msg, hint="does the scheduler answer?") from err
+    hosts = tuple(dict.fromkeys(done.stdout.split()))
+    if done.returncode or not hosts:
+        said = done.stderr.strip().splitlines()
+        why = said[-1] if said else f"{command[0]} names none"
+        msg = f"the nodes of this job are not known: {why}"
         raise JobError(msg, hint=f"{hint}, or choose --launcher local")
     return hosts
