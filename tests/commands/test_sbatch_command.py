@@ -98,7 +98,10 @@ def test_the_json_has_request_cost_and_script() -> None:
     assert json.loads(nothing.out)["cost"] is None
 
 
-def test_what_the_system_would_refuse_can_be_read_by_programs() -> None:
+def test_what_the_system_would_refuse_can_be_read_by_programs(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1733000000")  # when LUMI's limits were new
     asked = ["--profile", "lumi-g", *BARE, "--nodes", "9999", *COMMAND]
     done = envcfg("sbatch", "--format", "json", *asked)
     assert (done.code, done.err) == (1, "")
